@@ -1,0 +1,179 @@
+package stele
+
+import (
+	"encoding"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+)
+
+// ErrForeign is what a [Scheme] answers to a text that bears none of its marks:
+// not a wrong identifier of this scheme, but none of its business. It is of
+// Kind [Invalid].
+var ErrForeign error = &Error{
+	Op:   "parse",
+	Kind: Invalid,
+	Err:  &SyntaxError{Reason: "the text has no mark of this scheme"},
+}
+
+// Scheme is a grammar of identifiers. A Scheme keeps no state and may be used by
+// many goroutines at once. What each must hold to is tested by package
+// scheme/schemetest.
+type Scheme interface {
+	// Name returns the scheme's name, lower-case letters: "ark".
+	Name() string
+
+	// Parse reads text in any spelling that the scheme's users write and returns
+	// the identifier in canonical form. Texts that name the same thing give the
+	// same ID, and the ID's own text gives that ID again. What stands beside a
+	// name without being part of it (a URL's host, a query, a fragment) is left
+	// out.
+	//
+	// Any bytes are answered: with an ID, with ErrForeign if the text has no mark
+	// of this scheme, or with an Error of Kind Invalid that holds a SyntaxError.
+	// It takes time linear in len(text), and none to speak of past MaxText.
+	Parse(text string) (ID, error)
+
+	// Explain accepts exactly what Parse accepts, with the same ID and the same
+	// errors, and tells all that is encoded in the text.
+	Explain(text string) (Explanation, error)
+
+	// Spellings returns the other ways in which id is written, the commonest
+	// first, without its canonical text. Each is read back as id by Parse. The
+	// id must be one of this scheme's.
+	Spellings(id ID) []Spelling
+
+	// Parents yields where id's text may be cut: the names of the namespaces and
+	// registered ancestors that id can belong to. Each is a proper prefix of id's
+	// text, and each is shorter than the one before. The id must be one of this
+	// scheme's.
+	Parents(id ID) iter.Seq[Prefix]
+}
+
+// Schemes is the list of schemes that a program knows, in order of precedence:
+// the first that claims a text reads it. It is constructed, never global; a
+// program makes one (package scheme/all) and hands it on.
+type Schemes struct {
+	list []Scheme
+}
+
+// NewSchemes makes a list of schemes. Two of one name are an error.
+func NewSchemes(list ...Scheme) (*Schemes, error) {
+	for i, s := range list {
+		if !isSchemeName(s.Name()) {
+			return nil, fmt.Errorf("%q can't name a scheme: lower-case letters only", s.Name())
+		}
+		if slices.ContainsFunc(list[:i], func(t Scheme) bool { return t.Name() == s.Name() }) {
+			return nil, fmt.Errorf("two schemes are named %q", s.Name())
+		}
+	}
+	return &Schemes{slices.Clone(list)}, nil
+}
+
+// All yields the schemes in order of precedence.
+func (s *Schemes) All() iter.Seq[Scheme] { return slices.Values(s.list) }
+
+// Lookup returns the scheme of that name, or nil.
+func (s *Schemes) Lookup(name string) Scheme {
+	for _, scheme := range s.list {
+		if scheme.Name() == name {
+			return scheme
+		}
+	}
+	return nil
+}
+
+// Parse reads text by the first scheme that claims it. Its error, if any, is
+// that scheme's, or says that no scheme knows the text; its Kind is Invalid.
+func (s *Schemes) Parse(text string) (ID, error) {
+	if err := CheckText("", text); err != nil {
+		return ID{}, err
+	}
+	for _, scheme := range s.list {
+		id, err := scheme.Parse(text)
+		if err != ErrForeign {
+			return id, err
+		}
+	}
+	return ID{}, s.unclaimed(text)
+}
+
+// Explain reads text as Parse does and tells all that is encoded in it.
+func (s *Schemes) Explain(text string) (Explanation, error) {
+	if err := CheckText("", text); err != nil {
+		return Explanation{}, err
+	}
+	for _, scheme := range s.list {
+		x, err := scheme.Explain(text)
+		if err != ErrForeign {
+			return x, err
+		}
+	}
+	return Explanation{}, s.unclaimed(text)
+}
+
+// Equivalent reports whether two texts are spellings of one identifier.
+func (s *Schemes) Equivalent(a, b string) (bool, error) {
+	x, errA := s.Parse(a)
+	y, errB := s.Parse(b)
+	return x == y && errA == nil && errB == nil, errors.Join(errA, errB)
+}
+
+// Spellings returns the other ways in which id is written; see [Scheme].
+func (s *Schemes) Spellings(id ID) []Spelling {
+	if scheme := s.Lookup(id.Scheme()); scheme != nil {
+		return scheme.Spellings(id)
+	}
+	return nil
+}
+
+// Parents yields id's parents, longest first; see [Scheme].
+func (s *Schemes) Parents(id ID) iter.Seq[Prefix] {
+	if scheme := s.Lookup(id.Scheme()); scheme != nil {
+		return scheme.Parents(id)
+	}
+	return func(func(Prefix) bool) {}
+}
+
+// Reader returns a value that unmarshals text into id by way of Parse, for flags
+// and for JSON. (ID can't do so by itself: there is no global list of schemes.)
+func (s *Schemes) Reader(id *ID) encoding.TextUnmarshaler { return &reader{s, id} }
+
+type reader struct {
+	schemes *Schemes
+	id      *ID
+}
+
+func (r *reader) UnmarshalText(text []byte) error {
+	// Before the copy: a megabyte is refused at once.
+	if len(text) > MaxText {
+		return CheckText("", strings.Repeat("x", MaxText+1))
+	}
+	id, err := r.schemes.Parse(string(text))
+	if err == nil {
+		*r.id = id
+	}
+	return err
+}
+
+// unclaimed makes the error for a text that no scheme knows, with a hint for the
+// commonest reasons.
+func (s *Schemes) unclaimed(text string) error {
+	hint := ""
+	switch {
+	case text[0] == ' ' || text[len(text)-1] == ' ':
+		hint = "; remove the spaces around it"
+	case strings.HasPrefix(text, "%") || strings.Contains(text, "%3A") || strings.Contains(text, "%3a"):
+		hint = "; it seems to be percent-encoded, decode it first"
+	case text[0] >= 0x80:
+		r := []rune(text[:min(len(text), 4)])[0]
+		hint = "; it begins with " + Describe(r)
+	}
+	names := make([]string, len(s.list))
+	for i, scheme := range s.list {
+		names[i] = scheme.Name()
+	}
+	return Invalidf("", 0, "this is an identifier of no known scheme (%s)%s", strings.Join(names, ", "), hint)
+}

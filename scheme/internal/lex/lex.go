@@ -1,0 +1,225 @@
+// Package lex holds the lexical rules that several schemes share: ASCII case,
+// percent-encoding, host names, and http URLs that carry an identifier. It knows
+// no scheme, and never looks at a byte twice.
+package lex
+
+import "strings"
+
+// IsDigit reports whether c is an ASCII digit.
+func IsDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+// IsAlpha reports whether c is an ASCII letter.
+func IsAlpha(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
+
+// IsAlnum reports whether c is an ASCII letter or digit.
+func IsAlnum(c byte) bool { return IsAlpha(c) || IsDigit(c) }
+
+// IsHex reports whether c is a hexadecimal digit.
+func IsHex(c byte) bool { return IsDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' }
+
+// Lower returns s with its ASCII letters in lower case; s itself if it has no
+// capital. Other characters stay as they are.
+func Lower(s string) string { return fold(s, 'A', 'Z') }
+
+// Upper returns s with its ASCII letters in upper case; s itself if it has no
+// small one. Other characters stay as they are: strings.ToUpper would turn "ß"
+// or a dotless i into something else.
+func Upper(s string) string { return fold(s, 'a', 'z') }
+
+// fold toggles the case of the letters from lo to hi.
+func fold(s string, lo, hi byte) string {
+	for i := range len(s) {
+		if lo <= s[i] && s[i] <= hi {
+			b := []byte(s)
+			for ; i < len(b); i++ {
+				if lo <= b[i] && b[i] <= hi {
+					b[i] ^= 0x20
+				}
+			}
+			return string(b)
+		}
+	}
+	return s
+}
+
+// CutFold is strings.CutPrefix with ASCII letters compared in any case. The
+// prefix is given in lower case.
+func CutFold(s, prefix string) (rest string, ok bool) {
+	if len(s) < len(prefix) {
+		return s, false
+	}
+	for i := range len(prefix) {
+		c := s[i]
+		if 'A' <= c && c <= 'Z' {
+			c |= 0x20
+		}
+		if c != prefix[i] {
+			return s, false
+		}
+	}
+	return s[len(prefix):], true
+}
+
+// Triplets checks the percent-encodings in s (RFC 3986, 2.1) and returns s with
+// their digits in upper case, which is the same name (6.2.2.1). Nothing is
+// decoded. bad is the offset of the first "%" without two digits, or -1.
+func Triplets(s string) (upper string, bad int) {
+	i := strings.IndexByte(s, '%')
+	if i < 0 {
+		return s, -1
+	}
+	var b []byte // made when the first small digit is seen
+	for ; i < len(s); i++ {
+		if s[i] != '%' {
+			continue
+		}
+		if i+2 >= len(s) || !IsHex(s[i+1]) || !IsHex(s[i+2]) {
+			return s, i
+		}
+		if (s[i+1] >= 'a' || s[i+2] >= 'a') && b == nil {
+			b = []byte(s)
+		}
+		if b != nil {
+			b[i+1], b[i+2] = upperHex(s[i+1]), upperHex(s[i+2])
+		}
+		i += 2
+	}
+	if b != nil {
+		s = string(b)
+	}
+	return s, -1
+}
+
+func upperHex(c byte) byte {
+	if c >= 'a' {
+		c -= 0x20
+	}
+	return c
+}
+
+// Unescape decodes the percent-encodings in s, once. bad is the offset of the
+// first "%" without two digits, or -1.
+func Unescape(s string) (decoded string, bad int) {
+	i := strings.IndexByte(s, '%')
+	if i < 0 {
+		return s, -1
+	}
+	b := make([]byte, i, len(s))
+	copy(b, s)
+	for ; i < len(s); i++ {
+		c := s[i]
+		if c == '%' {
+			if i+2 >= len(s) || !IsHex(s[i+1]) || !IsHex(s[i+2]) {
+				return s, i
+			}
+			c = hexValue(s[i+1])<<4 | hexValue(s[i+2])
+			i += 2
+		}
+		b = append(b, c)
+	}
+	return string(b), -1
+}
+
+func hexValue(c byte) byte {
+	if IsDigit(c) {
+		return c - '0'
+	}
+	return c | 0x20 - 'a' + 10
+}
+
+// Offset returns where in s the n-th byte of its decoded form stands, so that an
+// error found after Unescape is reported where its reader sees it.
+func Offset(s string, n int) int {
+	i := 0
+	for ; n > 0 && i < len(s); n-- {
+		if s[i] == '%' {
+			i += 2
+		}
+		i++
+	}
+	return min(i, len(s))
+}
+
+// Link is an http or https URL that may carry an identifier.
+type Link struct {
+	Host     string // as written, with port and user information
+	Path     string // as written, from its first "/" on; may be empty
+	PathPos  int    // where Path begins in the whole text
+	Query    string // what follows the first "?"
+	HasQuery bool   // a "?" is there, if with nothing behind it
+	Fragment string // what follows "#"
+}
+
+// ParseLink takes a URL apart without judging its parts. ok is false if text
+// does not begin with http:// or https://, in any case of letters.
+func ParseLink(text string) (l Link, ok bool) {
+	rest, ok := CutFold(text, "https://")
+	if !ok {
+		if rest, ok = CutFold(text, "http://"); !ok {
+			return l, false
+		}
+	}
+	l.PathPos = len(text) - len(rest)
+	rest, l.Fragment, _ = strings.Cut(rest, "#")
+	rest, l.Query, l.HasQuery = strings.Cut(rest, "?")
+	if i := strings.IndexByte(rest, '/'); i >= 0 {
+		l.PathPos += i
+		l.Host, l.Path = rest[:i], rest[i:]
+	} else {
+		l.PathPos += len(rest)
+		l.Host = rest
+	}
+	return l, true
+}
+
+// HostName returns the host of l in lower case, without port, and whether it is
+// one that can be relied on: a name, no user information.
+func (l Link) HostName() (host string, ok bool) {
+	host, _, _ = strings.Cut(l.Host, ":")
+	if host == "" || strings.IndexByte(host, '@') >= 0 {
+		return "", false
+	}
+	return Lower(host), true
+}
+
+// Label checks that s is a label of a host name: letters, digits and inner
+// hyphens, 1 to 63 of them (RFC 1034, 3.5; RFC 1123, 2.1). bad is the offset of
+// what is wrong, len(s) if something is missing there, or -1.
+func Label(s string) (bad int) {
+	if s == "" {
+		return 0
+	}
+	if len(s) > 63 {
+		return 63
+	}
+	if s[0] == '-' {
+		return 0
+	}
+	for i := range len(s) {
+		if !IsAlnum(s[i]) && s[i] != '-' {
+			return i
+		}
+	}
+	if s[len(s)-1] == '-' {
+		return len(s) - 1
+	}
+	return -1
+}
+
+// Domain checks that s is a domain name of labels with dots between them, at
+// most 253 bytes, no dot at its end. bad is as in Label.
+func Domain(s string) (bad int) {
+	if len(s) > 253 {
+		return 253
+	}
+	for start := 0; ; {
+		label, _, more := strings.Cut(s[start:], ".")
+		if bad := Label(label); bad >= 0 {
+			return start + bad
+		}
+		if !more {
+			return -1
+		}
+		start += len(label) + 1
+	}
+}

@@ -1,0 +1,315 @@
+// Package schemetest is the suite that every scheme must pass. It takes a
+// scheme's own samples, checks the obligations of [stele.Scheme] on each, and
+// then on what random changes make of them, so that a new scheme is tested on
+// input that its author did not think of.
+package schemetest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/stele-id/stele"
+)
+
+// Samples are texts of one scheme, as its specification and its users give them.
+type Samples struct {
+	// Canonical maps texts to the canonical form they must give.
+	Canonical map[string]string
+	// Same are groups of texts that name one thing.
+	Same [][]string
+	// Distinct are texts of which no two name the same thing.
+	Distinct []string
+	// Invalid are texts that the scheme claims and refuses; the value is a part
+	// of the reason that must be given.
+	Invalid map[string]string
+	// Foreign are texts that the scheme must leave to others.
+	Foreign []string
+	// Parents maps texts to their parents, longest first.
+	Parents map[string][]string
+}
+
+// texts returns all sample texts and Hostile, sorted: a failing random test must
+// be repeatable.
+func (s Samples) texts() (all []string) {
+	for in, out := range s.Canonical {
+		all = append(all, in, out)
+	}
+	for _, group := range s.Same {
+		all = append(all, group...)
+	}
+	all = append(all, s.Distinct...)
+	for in := range s.Invalid {
+		all = append(all, in)
+	}
+	all = append(all, s.Foreign...)
+	for in := range s.Parents {
+		all = append(all, in)
+	}
+	all = append(all, Hostile...)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// Hostile is input that no scheme may choke on; it seeds every fuzz target.
+var Hostile = []string{
+	"", " ", "/", ":", "?", "#", "%", "%%", "%4", "%00", "\x00", "\n", "\r\nLocation: x",
+	"\xff\xfe", "\xc3\x28", "\xed\xa0\x80", "\u202e", "a\u200bb", "\ufeffurn:a1:b",
+	"urn:", "ark:", "hdl:", "doi:", "http://", "https://", "https:///", "https://[::1]/",
+	"ibi/", "rep/", "urn:lsid:", "http://@/", "https://a@b/ark:/12345/x",
+	"%75%72%6E%3A%61%31%3A%62", "аrk:12345/x1", "ark:١٢٣٤٥/x", "ｕｒｎ:isbn:0",
+	"urn:isbn:\u202e9780000000002", "10.1000/\u0000", "1/2", "1/", "/1", ".../x", "W/2", "X/2",
+	strings.Repeat("a", 5000), strings.Repeat("/", 4000), strings.Repeat("%41", 1300),
+	"ark:12345/" + strings.Repeat("-", 4000), "urn:a1:" + strings.Repeat("?", 4000),
+	"10.1/" + strings.Repeat("/", 4000), strings.Repeat("W", 4000) + "/" + strings.Repeat("W", 90),
+}
+
+// Run checks that scheme keeps the obligations of [stele.Scheme], on the samples
+// and on texts made from them.
+func Run(t *testing.T, scheme stele.Scheme, samples Samples) {
+	t.Run("canonical", func(t *testing.T) {
+		for in, want := range samples.Canonical {
+			id, err := scheme.Parse(in)
+			if err != nil {
+				t.Errorf("Parse(%q): %v", in, err)
+				continue
+			}
+			if id.String() != want {
+				t.Errorf("Parse(%q) = %q, want %q", in, id, want)
+			}
+			Check(t, scheme, in)
+		}
+	})
+	t.Run("same", func(t *testing.T) {
+		for _, group := range samples.Same {
+			for _, in := range group {
+				if a, b := must(t, scheme, group[0]), must(t, scheme, in); a != b {
+					t.Errorf("%q and %q must name one thing, but are %q and %q", group[0], in, a, b)
+				}
+				Check(t, scheme, in)
+			}
+		}
+	})
+	t.Run("distinct", func(t *testing.T) {
+		seen := make(map[stele.ID]string)
+		for _, in := range samples.Distinct {
+			id := must(t, scheme, in)
+			if other, ok := seen[id]; ok {
+				t.Errorf("%q and %q must be two names, but both are %q", other, in, id)
+			}
+			seen[id] = in
+			Check(t, scheme, in)
+		}
+	})
+	t.Run("invalid", func(t *testing.T) {
+		for in, reason := range samples.Invalid {
+			_, err := scheme.Parse(in)
+			syntax, ok := errors.AsType[*stele.SyntaxError](err)
+			if !ok || err == stele.ErrForeign {
+				t.Errorf("Parse(%q): %v; want a reason with %q", in, err, reason)
+				continue
+			}
+			if !strings.Contains(syntax.Reason, reason) {
+				t.Errorf("Parse(%q): reason %q does not hold %q", in, syntax.Reason, reason)
+			}
+			Check(t, scheme, in)
+		}
+	})
+	t.Run("foreign", func(t *testing.T) {
+		for _, in := range samples.Foreign {
+			if _, err := scheme.Parse(in); err != stele.ErrForeign {
+				t.Errorf("Parse(%q): %v, want ErrForeign", in, err)
+			}
+			Check(t, scheme, in)
+		}
+	})
+	t.Run("parents", func(t *testing.T) {
+		for in, want := range samples.Parents {
+			var got []string
+			for p := range scheme.Parents(must(t, scheme, in)) {
+				got = append(got, p.String())
+			}
+			if !reflect.DeepEqual(got, want) {
+				t.Errorf("parents of %q:\n got %q\nwant %q", in, got, want)
+			}
+		}
+	})
+	t.Run("hostile", func(t *testing.T) {
+		for _, in := range Hostile {
+			Check(t, scheme, in)
+		}
+		Check(t, scheme, strings.Repeat("x", 1<<20))
+	})
+	t.Run("changed", func(t *testing.T) {
+		texts := samples.texts()
+		rapid.Check(t, func(t *rapid.T) { Check(t, scheme, change(t, texts)) })
+	})
+}
+
+// Fuzz makes a fuzz target of the scheme's obligations, with the samples and
+// [Hostile] as its seeds.
+func Fuzz(f *testing.F, scheme stele.Scheme, samples Samples) {
+	for _, text := range samples.texts() {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) { Check(t, scheme, text) })
+}
+
+// change draws a sample and changes a few bytes of it: deletes, doubles, swaps,
+// replaces, or joins it with another.
+func change(t *rapid.T, texts []string) string {
+	b := []byte(rapid.SampledFrom(texts).Draw(t, "text"))
+	const spice = "aZ09wWxX2:/.-_@%?#+=~*$()';,!&<>\"\\^`{|}[] \x00\x7f\u202eа‐é"
+	for range rapid.IntRange(0, 4).Draw(t, "changes") {
+		at := rapid.IntRange(0, len(b)).Draw(t, "at")
+		c := spice[rapid.IntRange(0, len(spice)-1).Draw(t, "byte")]
+		switch op := rapid.IntRange(0, 5).Draw(t, "op"); {
+		case op == 0:
+			b = append(b[:at:at], append([]byte{c}, b[at:]...)...)
+		case op == 1 && at < len(b):
+			b[at] = c
+		case op == 2 && at < len(b):
+			b = append(b[:at:at], b[at+1:]...)
+		case op == 3 && at+1 < len(b):
+			b[at], b[at+1] = b[at+1], b[at]
+		case op == 4 && at < len(b):
+			b[at] ^= 0x20
+		case op == 5:
+			b = append(b[:at:at], rapid.SampledFrom(texts).Draw(t, "other")...)
+		}
+	}
+	return string(b)
+}
+
+// TB is what Check needs of a test: *testing.T, *testing.F and *rapid.T have it.
+type TB interface {
+	Helper()
+	Errorf(format string, args ...any)
+}
+
+// Check checks every obligation of [stele.Scheme] on one text, whatever it is.
+func Check(t TB, scheme stele.Scheme, text string) {
+	t.Helper()
+	id, err := scheme.Parse(text)
+	x, xerr := scheme.Explain(text)
+	if (err == nil) != (xerr == nil) || err != nil && err.Error() != xerr.Error() {
+		t.Errorf("%q: Parse says %v, Explain says %v", text, err, xerr)
+	}
+	if err != nil {
+		checkError(t, text, id, err)
+		return
+	}
+	if x.ID != id {
+		t.Errorf("%q: Parse gives %q, Explain gives %q", text, id, x.ID)
+	}
+	if id.Scheme() != scheme.Name() {
+		t.Errorf("%q: an ID of scheme %q from scheme %q", text, id.Scheme(), scheme.Name())
+	}
+	again, err := scheme.Parse(id.String())
+	if err != nil || again != id {
+		t.Errorf("%q: its canonical form %q gives %q, %v", text, id, again, err)
+	}
+	checkExplanation(t, text, x)
+	checkParents(t, scheme, id)
+	checkSpellings(t, scheme, id, x)
+}
+
+func checkError(t TB, text string, id stele.ID, err error) {
+	t.Helper()
+	if id.IsValid() {
+		t.Errorf("%q: both an ID, %q, and an error, %v", text, id, err)
+	}
+	if !errors.Is(err, stele.Invalid) {
+		t.Errorf("%q: the error is of kind %v, want invalid: %v", text, stele.KindOf(err), err)
+	}
+	syntax, ok := errors.AsType[*stele.SyntaxError](err)
+	if !ok {
+		t.Errorf("%q: no SyntaxError in %v", text, err)
+		return
+	}
+	if syntax.Pos < 0 || syntax.Pos > len(text) {
+		t.Errorf("%q: position %d of the error is outside: %v", text, syntax.Pos, err)
+	}
+	if syntax.Reason == "" {
+		t.Errorf("%q: an error without a reason", text)
+	}
+	if stele.CheckText("", err.Error()[:min(len(err.Error()), stele.MaxText)]) != nil {
+		t.Errorf("%q: the message carries control characters: %q", text, err.Error())
+	}
+	if len(err.Error()) > 2*stele.MaxText {
+		t.Errorf("%.50q...: a message of %d bytes", text, len(err.Error()))
+	}
+}
+
+func checkExplanation(t TB, text string, x stele.Explanation) {
+	t.Helper()
+	if x.Form == "" {
+		t.Errorf("%q: an explanation without a form", text)
+	}
+	seen := make(map[string]bool)
+	for _, part := range x.Parts {
+		if seen[part.Name] {
+			t.Errorf("%q: two parts are named %q", text, part.Name)
+		}
+		seen[part.Name] = true
+		switch part.Value.(type) {
+		case string, int, []string:
+		default:
+			t.Errorf("%q: part %s is a %T", text, part.Name, part.Value)
+		}
+	}
+	enc, err := json.Marshal(x.Parts)
+	if err != nil || !json.Valid(enc) || bytes.IndexByte(enc, '\n') >= 0 {
+		t.Errorf("%q: parts as JSON: %s, %v", text, enc, err)
+	}
+}
+
+func checkParents(t TB, scheme stele.Scheme, id stele.ID) {
+	t.Helper()
+	shorter := len(id.String())
+	for p := range scheme.Parents(id) {
+		if !p.Contains(id) {
+			t.Errorf("%q: parent %q is no prefix", id, p)
+		}
+		if len(p.String()) >= shorter {
+			t.Errorf("%q: parent %q is not shorter than the one before", id, p)
+			return
+		}
+		shorter = len(p.String())
+	}
+	for range scheme.Parents(id) {
+		break // an iterator must end when it is told to
+	}
+}
+
+func checkSpellings(t TB, scheme stele.Scheme, id stele.ID, x stele.Explanation) {
+	t.Helper()
+	all := scheme.Spellings(id)
+	if !reflect.DeepEqual(all, x.Spellings) && len(all)+len(x.Spellings) > 0 {
+		t.Errorf("%q: Spellings %q, but explained as %q", id, all, x.Spellings)
+	}
+	for _, s := range all {
+		if s.Name == "" || s.Text == id.String() {
+			t.Errorf("%q: spelling %q %q needs a name and another text", id, s.Name, s.Text)
+		}
+		if back, err := scheme.Parse(s.Text); len(s.Text) <= stele.MaxText && (err != nil || back != id) {
+			t.Errorf("%q: its spelling %q gives %q, %v", id, s.Text, back, err)
+		}
+	}
+}
+
+// must parses a sample that has to be valid.
+func must(t *testing.T, scheme stele.Scheme, text string) stele.ID {
+	t.Helper()
+	id, err := scheme.Parse(text)
+	if err != nil {
+		t.Fatalf("Parse(%q): %v", text, err)
+	}
+	return id
+}

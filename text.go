@@ -1,0 +1,103 @@
+package stele
+
+import (
+	"errors"
+	"fmt"
+	"unicode"
+	"unicode/utf8"
+)
+
+var errZeroID = errors.New("the zero ID has no text; parse an identifier first")
+
+// CheckText refuses what can be part of no identifier in any scheme: no text at
+// all, more than [MaxText] bytes, bytes that are not UTF-8, control characters,
+// and characters that can't be seen or that reorder what is seen, so that two
+// names which look alike are not told apart. The error names position and
+// character; scheme, which may be empty, is put before it.
+//
+// It runs once over the text, and not at all over one that is too long.
+func CheckText(scheme, text string) error {
+	if text == "" {
+		return Invalidf(scheme, 0, "there is no text; give an identifier")
+	}
+	if len(text) > MaxText {
+		return Invalidf(scheme, MaxText, "the text has %d bytes; an identifier has at most %d", len(text), MaxText)
+	}
+	for i := 0; i < len(text); {
+		c := text[i]
+		if c < utf8.RuneSelf {
+			if c < ' ' || c == 0x7f {
+				return Invalidf(scheme, i, "control character %U; remove it", c)
+			}
+			i++
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(text[i:])
+		if r == utf8.RuneError && n == 1 {
+			return Invalidf(scheme, i, "byte 0x%02X is not UTF-8", c)
+		}
+		if why := invisible(r); why != "" {
+			return Invalidf(scheme, i, "%s %U; remove it", why, r)
+		}
+		i += n
+	}
+	return nil
+}
+
+// invisible says why r must not stand in a name, or "".
+func invisible(r rune) string {
+	switch {
+	case unicode.Is(unicode.Bidi_Control, r):
+		return "bidirectional control character"
+	case unicode.Is(unicode.Cc, r):
+		return "control character"
+	case unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Variation_Selector):
+		return "invisible character"
+	case unicode.In(r, unicode.Co, unicode.Noncharacter_Code_Point):
+		return "private or unassigned character"
+	}
+	return ""
+}
+
+// Describe names the character r for an error message, and says which ASCII
+// character it looks like where it is known for that: mixing Cyrillic, Greek or
+// full-width letters into a Latin name is the commonest way to break it.
+func Describe(r rune) string {
+	if like := LooksLike(r); like != 0 {
+		return fmt.Sprintf("%q (%U, which looks like %q)", r, r, like)
+	}
+	if r >= utf8.RuneSelf {
+		return fmt.Sprintf("%q (%U)", r, r)
+	}
+	return fmt.Sprintf("%q", r)
+}
+
+// LooksLike returns the ASCII character that r is easily taken for, or 0. The
+// list is short on purpose: letters and signs which fonts draw alike, from
+// Unicode's confusables (UTS #39).
+func LooksLike(r rune) rune {
+	if r > 0xff00 && r < 0xff5f { // full-width forms stand in ASCII's order
+		return r - 0xff01 + '!'
+	}
+	return lookAlikes[r]
+}
+
+var lookAlikes = func() map[rune]rune {
+	m := make(map[rune]rune)
+	for _, pair := range [...]struct{ odd, ascii string }{
+		{"аеорсухіјѕһԁԛԝѵ", "aeopcyxijshdqwv"},             // Cyrillic, small
+		{"АВЕКМНОРСТУХІЈЅԌԚԜѴ", "ABEKMHOPCTYXIJSGQWV"},     // Cyrillic, capital
+		{"αοινρυκ", "aoivpuk"},                             // Greek, small
+		{"ΑΒΕΖΗΙΚΜΝΟΡΤΥΧ", "ABEZHIKMNOPTYX"},               // Greek, capital
+		{"\u2010\u2011\u2012\u2013\u2014\u2212", "------"}, // hyphens, dashes, minus
+		{"\u2044\u2215\u2236\ua789\u2024\u3002", "//::.."}, // slashes, colons, dots
+		{"\u00a0\u2007\u202f\u3000\u2018\u2019", "    ''"}, // spaces, quotation marks
+		{"\u0131\u017f\u212a\u2160\u2164\u2169", "isKIVX"}, // dotless i, long s, Kelvin, numerals
+	} {
+		ascii := []rune(pair.ascii)
+		for i, r := range []rune(pair.odd) {
+			m[r] = ascii[i]
+		}
+	}
+	return m
+}()
