@@ -7,6 +7,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // ErrForeign is what a [Scheme] answers to a text that bears none of its marks:
@@ -161,19 +162,20 @@ func (r *reader) UnmarshalText(text []byte) error {
 // unclaimed makes the error for a text that no scheme knows, with a hint for the
 // commonest reasons.
 func (s *Schemes) unclaimed(text string) error {
-	hint := ""
+	pos, hint := 0, ""
+	odd := strings.IndexFunc(text, func(r rune) bool { return LooksLike(r) != 0 })
 	switch {
+	case odd >= 0:
+		r, _ := utf8.DecodeRuneInString(text[odd:])
+		pos, hint = odd, "; it has "+Describe(r)
 	case text[0] == ' ' || text[len(text)-1] == ' ':
 		hint = "; remove the spaces around it"
 	case strings.HasPrefix(text, "%") || strings.Contains(text, "%3A") || strings.Contains(text, "%3a"):
 		hint = "; it seems to be percent-encoded, decode it first"
-	case text[0] >= 0x80:
-		r := []rune(text[:min(len(text), 4)])[0]
-		hint = "; it begins with " + Describe(r)
 	}
 	names := make([]string, len(s.list))
 	for i, scheme := range s.list {
 		names[i] = scheme.Name()
 	}
-	return Invalidf("", 0, "this is an identifier of no known scheme (%s)%s", strings.Join(names, ", "), hint)
+	return Invalidf("", pos, "this is an identifier of no known scheme (%s)%s", strings.Join(names, ", "), hint)
 }

@@ -23,7 +23,7 @@ func CheckText(scheme, text string) error {
 	if len(text) > MaxText {
 		return Invalidf(scheme, MaxText, "the text has %d bytes; an identifier has at most %d", len(text), MaxText)
 	}
-	for i := 0; i < len(text); {
+	for i := plain(text); i < len(text); {
 		c := text[i]
 		if c < utf8.RuneSelf {
 			if c < ' ' || c == 0x7f {
@@ -42,6 +42,22 @@ func CheckText(scheme, text string) error {
 		i += n
 	}
 	return nil
+}
+
+// plain returns how many bytes at the beginning of s are known to be printable
+// ASCII, eight at a time: almost all identifiers are so to their end.
+func plain(s string) (n int) {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	for ; n+8 <= len(s); n += 8 {
+		b := s[n : n+8]
+		w := uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 |
+			uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
+		del := w ^ ones*0x7f // a byte of it is zero where w has 0x7f
+		if (w|(w-ones*' ')|(del-ones))&highs != 0 {
+			break
+		}
+	}
+	return n
 }
 
 // invisible says why r must not stand in a name, or "".

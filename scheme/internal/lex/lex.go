@@ -30,16 +30,31 @@ func Upper(s string) string { return fold(s, 'a', 'z') }
 func fold(s string, lo, hi byte) string {
 	for i := range len(s) {
 		if lo <= s[i] && s[i] <= hi {
-			b := []byte(s)
-			for ; i < len(b); i++ {
-				if lo <= b[i] && b[i] <= hi {
-					b[i] ^= 0x20
+			var b strings.Builder
+			b.Grow(len(s))
+			b.WriteString(s[:i])
+			for ; i < len(s); i++ {
+				c := s[i]
+				if lo <= c && c <= hi {
+					c ^= 0x20
 				}
+				b.WriteByte(c)
 			}
-			return string(b)
+			return b.String()
 		}
 	}
 	return s
+}
+
+// Cut is strings.Cut at one byte, which is what parsers do all the time: it is
+// several times as fast.
+func Cut(s string, sep byte) (before, after string, found bool) {
+	for i := range len(s) {
+		if s[i] == sep {
+			return s[:i], s[i+1:], true
+		}
+	}
+	return s, "", false
 }
 
 // CutFold is strings.CutPrefix with ASCII letters compared in any case. The
@@ -160,8 +175,8 @@ func ParseLink(text string) (l Link, ok bool) {
 		}
 	}
 	l.PathPos = len(text) - len(rest)
-	rest, l.Fragment, _ = strings.Cut(rest, "#")
-	rest, l.Query, l.HasQuery = strings.Cut(rest, "?")
+	rest, l.Fragment, _ = Cut(rest, '#')
+	rest, l.Query, l.HasQuery = Cut(rest, '?')
 	if i := strings.IndexByte(rest, '/'); i >= 0 {
 		l.PathPos += i
 		l.Host, l.Path = rest[:i], rest[i:]
@@ -175,7 +190,7 @@ func ParseLink(text string) (l Link, ok bool) {
 // HostName returns the host of l in lower case, without port, and whether it is
 // one that can be relied on: a name, no user information.
 func (l Link) HostName() (host string, ok bool) {
-	host, _, _ = strings.Cut(l.Host, ":")
+	host, _, _ = Cut(l.Host, ':')
 	if host == "" || strings.IndexByte(host, '@') >= 0 {
 		return "", false
 	}
@@ -213,7 +228,7 @@ func Domain(s string) (bad int) {
 		return 253
 	}
 	for start := 0; ; {
-		label, _, more := strings.Cut(s[start:], ".")
+		label, _, more := Cut(s[start:], '.')
 		if bad := Label(label); bad >= 0 {
 			return start + bad
 		}

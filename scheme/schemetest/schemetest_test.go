@@ -1,0 +1,158 @@
+package schemetest
+
+import (
+	"fmt"
+	"iter"
+	"strings"
+	"testing"
+
+	"github.com/stele-id/stele"
+)
+
+// honest is a scheme of texts "x:letters" that keeps all obligations. Each test
+// breaks one of them.
+type honest struct {
+	parse     func(text string) (stele.ID, error)
+	explain   func(text string) (stele.Explanation, error)
+	spellings func(id stele.ID) []stele.Spelling
+	parents   func(id stele.ID) iter.Seq[stele.Prefix]
+}
+
+func newHonest() *honest {
+	h := &honest{}
+	h.parse = func(text string) (stele.ID, error) {
+		if !strings.HasPrefix(text, "x:") {
+			return stele.ID{}, stele.ErrForeign
+		}
+		if err := stele.CheckText("x", text); err != nil {
+			return stele.ID{}, err
+		}
+		if len(text) == 2 {
+			return stele.ID{}, stele.Invalidf("x", 2, "nothing follows")
+		}
+		return stele.NewID("x", strings.ToLower(text))
+	}
+	h.explain = func(text string) (stele.Explanation, error) {
+		id, err := h.parse(text)
+		if err != nil {
+			return stele.Explanation{}, err
+		}
+		return stele.Explanation{ID: id, Form: "x", Spellings: h.spellings(id)}, nil
+	}
+	h.spellings = func(stele.ID) []stele.Spelling { return nil }
+	h.parents = func(id stele.ID) iter.Seq[stele.Prefix] {
+		return func(yield func(stele.Prefix) bool) { yield(id.Prefix(2)) }
+	}
+	return h
+}
+
+func (h *honest) Name() string                                   { return "x" }
+func (h *honest) Parse(text string) (stele.ID, error)            { return h.parse(text) }
+func (h *honest) Explain(text string) (stele.Explanation, error) { return h.explain(text) }
+func (h *honest) Spellings(id stele.ID) []stele.Spelling         { return h.spellings(id) }
+func (h *honest) Parents(id stele.ID) iter.Seq[stele.Prefix]     { return h.parents(id) }
+
+// recorder keeps what a check complains of.
+type recorder struct{ complaints []string }
+
+func (r *recorder) Helper() {}
+func (r *recorder) Errorf(format string, args ...any) {
+	r.complaints = append(r.complaints, fmt.Sprintf(format, args...))
+}
+
+func TestHonestPasses(t *testing.T) {
+	Run(t, newHonest(), Samples{
+		Canonical: map[string]string{"x:A": "x:a"},
+		Same:      [][]string{{"x:A", "x:a"}},
+		Distinct:  []string{"x:a", "x:b"},
+		Invalid:   map[string]string{"x:": "nothing"},
+		Foreign:   []string{"y:"},
+		Parents:   map[string][]string{"x:abc": {"x:"}},
+	})
+}
+
+// The suite must find each of these faults: a suite that can't fail is none.
+func TestFaultsAreFound(t *testing.T) {
+	id := func(text string) stele.ID {
+		id, err := stele.NewID("x", text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	for _, c := range []struct {
+		fault, text, complaint string
+		spoil                  func(h *honest)
+	}{
+		{"not idempotent", "x:a", "its canonical form", func(h *honest) {
+			h.parse = func(text string) (stele.ID, error) { return stele.NewID("x", text+"a") }
+		}},
+		{"another scheme's ID", "x:a", "an ID of scheme", func(h *honest) {
+			h.parse = func(text string) (stele.ID, error) { return stele.NewID("y", text) }
+		}},
+		{"Explain is laxer", "x:", "Parse says", func(h *honest) {
+			h.explain = func(string) (stele.Explanation, error) { return stele.Explanation{ID: id("x:a"), Form: "x"}, nil }
+		}},
+		{"Explain sees another ID", "x:a", "Explain gives", func(h *honest) {
+			h.explain = func(string) (stele.Explanation, error) { return stele.Explanation{ID: id("x:b"), Form: "x"}, nil }
+		}},
+		{"wrong kind", "x:", "want invalid", func(h *honest) {
+			h.parse = func(string) (stele.ID, error) { return stele.ID{}, &stele.Error{Kind: stele.Gone} }
+		}},
+		{"no position", "x:", "no SyntaxError", func(h *honest) {
+			h.parse = func(string) (stele.ID, error) { return stele.ID{}, &stele.Error{Kind: stele.Invalid} }
+		}},
+		{"position outside", "x:", "is outside", func(h *honest) {
+			h.parse = func(string) (stele.ID, error) { return stele.ID{}, stele.Invalidf("x", 3, "no") }
+		}},
+		{"no reason", "x:", "without a reason", func(h *honest) {
+			h.parse = func(string) (stele.ID, error) { return stele.ID{}, stele.Invalidf("x", 0, "") }
+		}},
+		{"raw input in the message", "x:\n", "carries control", func(h *honest) {
+			h.parse = func(text string) (stele.ID, error) { return stele.ID{}, stele.Invalidf("x", 0, "%s", text) }
+		}},
+		{"ID beside an error", "x:", "both an ID", func(h *honest) {
+			h.parse = func(string) (stele.ID, error) { return id("x:a"), stele.Invalidf("x", 0, "no") }
+		}},
+		{"parent is no prefix", "x:a", "is no prefix", func(h *honest) {
+			h.parents = func(stele.ID) iter.Seq[stele.Prefix] {
+				return func(yield func(stele.Prefix) bool) { yield(id("y:a").Prefix(2)) }
+			}
+		}},
+		{"parents do not shrink", "x:abc", "not shorter", func(h *honest) {
+			h.parents = func(id stele.ID) iter.Seq[stele.Prefix] {
+				return func(yield func(stele.Prefix) bool) {
+					for yield(id.Prefix(3)) {
+					}
+				}
+			}
+		}},
+		{"spelling is not read back", "x:a", "its spelling", func(h *honest) {
+			h.spellings = func(stele.ID) []stele.Spelling { return []stele.Spelling{{Name: "n", Text: "y:a"}} }
+		}},
+		{"spelling is the canonical text", "x:a", "another text", func(h *honest) {
+			h.spellings = func(stele.ID) []stele.Spelling { return []stele.Spelling{{Name: "n", Text: "x:a"}} }
+		}},
+		{"no form", "x:a", "without a form", func(h *honest) {
+			h.explain = func(string) (stele.Explanation, error) { return stele.Explanation{ID: id("x:a")}, nil }
+		}},
+		{"part of a wrong type", "x:a", "is a float64", func(h *honest) {
+			h.explain = func(string) (stele.Explanation, error) {
+				return stele.Explanation{ID: id("x:a"), Form: "x", Parts: stele.Parts{{Name: "p", Value: 1.5}}}, nil
+			}
+		}},
+		{"part twice", "x:a", "two parts", func(h *honest) {
+			h.explain = func(string) (stele.Explanation, error) {
+				return stele.Explanation{ID: id("x:a"), Form: "x", Parts: stele.Parts{{Name: "p", Value: 1}, {Name: "p", Value: 2}}}, nil
+			}
+		}},
+	} {
+		h := newHonest()
+		c.spoil(h)
+		var r recorder
+		Check(&r, h, c.text)
+		if !strings.Contains(strings.Join(r.complaints, "\n"), c.complaint) {
+			t.Errorf("%s: complaints %q, want %q", c.fault, r.complaints, c.complaint)
+		}
+	}
+}
