@@ -19,7 +19,7 @@ func TestCase(t *testing.T) {
 		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		s := rapid.StringOf(rapid.RuneFrom(nil, nil)).Draw(t, "s")
+		s := rapid.String().Draw(t, "s")
 		ascii := rapid.StringMatching(`[ -~]*`).Draw(t, "ascii")
 		if Lower(ascii) != strings.ToLower(ascii) || Upper(ascii) != strings.ToUpper(ascii) {
 			t.Fatalf("%q: %q, %q", ascii, Lower(ascii), Upper(ascii))

@@ -1,0 +1,185 @@
+// Command bench measures Stele's hot paths against peers and prints ratios.
+//
+// Machines are noisy, so absolute times mean little: each figure is the median
+// of the ratios of alternating pairs of rounds, ours and the peer's, by the CPU
+// time that the process used. The last column says what we ask of ourselves; the
+// program only tells, it never fails for a figure.
+package main
+
+import (
+	"fmt"
+	"net/netip"
+	"net/url"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"syscall"
+	"testing"
+	"text/tabwriter"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/mint"
+	"github.com/stele-id/stele/scheme/all"
+	"github.com/stele-id/stele/scheme/ibi"
+	"github.com/stele-id/stele/scheme/purl"
+)
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	fmt.Printf("%s, %s/%s, %d CPUs; medians of %d alternating pairs by CPU time\n\n",
+		runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), pairs)
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "figure\tours\tpeer\tratio\tallocations\twanted")
+	for _, bench := range []func(*tabwriter.Writer) error{label, parse, distributor} {
+		if err := bench(w); err != nil {
+			return err
+		}
+	}
+	return w.Flush()
+}
+
+const (
+	pairs    = 15
+	roundFor = 20 * time.Millisecond
+)
+
+// cpu returns the CPU time that the process has used, the collector's included.
+func cpu() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// round returns the CPU time of one call of f, from n of them.
+func round(f func(), n int) float64 {
+	begin := cpu()
+	for range n {
+		f()
+	}
+	return float64(cpu()-begin) / float64(n)
+}
+
+// calls finds how many calls of f fill a round.
+func calls(f func()) int {
+	for n := 1; ; n *= 2 {
+		begin := time.Now()
+		for range n {
+			f()
+		}
+		if time.Since(begin) > roundFor/2 {
+			return 2 * n
+		}
+	}
+}
+
+// compare measures ours against peer in alternating rounds.
+func compare(ours, peer func()) (oursNS, peerNS, ratio float64) {
+	n, m := calls(ours), calls(peer)
+	var a, b, r []float64
+	for range pairs {
+		x, y := round(ours, n), round(peer, m)
+		a, b, r = append(a, x), append(b, y), append(r, x/y)
+	}
+	return median(a), median(b), median(r)
+}
+
+func median(v []float64) float64 {
+	slices.Sort(v)
+	return v[len(v)/2]
+}
+
+func row(w *tabwriter.Writer, figure string, ours, peer func(), wanted string) {
+	a, b, ratio := compare(ours, peer)
+	allocs := testing.AllocsPerRun(1000, ours)
+	fmt.Fprintf(w, "%s\t%.0f ns\t%.0f ns\t%.2f\t%.0f\t%s\n", figure, a, b, ratio, allocs, wanted)
+}
+
+// label compares making an IBIp with making a UUID.
+func label(w *tabwriter.Writer) error {
+	prefix, err := ibi.IBIpPrefix(netip.MustParseAddr("150.163.34.243"), 800, ibi.PublicOnly)
+	if err != nil {
+		return err
+	}
+	date, err := mint.NewDate(1_800_000_000, 123_456_000_000_000_000)
+	if err != nil {
+		return err
+	}
+	var id stele.ID
+	var text string
+	row(w, "IBIp label : UUIDv7 + String", func() { id, err = prefix.ID(date) }, func() {
+		var u uuid.UUID
+		u, err = uuid.NewV7()
+		text = u.String()
+	}, "at most 1")
+	if err != nil || !id.IsValid() || text == "" {
+		return fmt.Errorf("making labels: %q, %q, %w", id, text, err)
+	}
+	return nil
+}
+
+// parse compares reading identifiers, through the list of all schemes, with
+// reading the same text as a URL.
+func parse(w *tabwriter.Writer) error {
+	schemes, err := all.New(all.Config{Now: time.Now, PURLHosts: purl.DefaultHosts()})
+	if err != nil {
+		return err
+	}
+	for _, text := range []string{
+		"sid.inpe.br/mtc-m21d/2022/07.20.15.45",
+		"8JMKD3MGP3W34T/47AF772",
+		"7URMDHLL9SSN2D89MX/38G3TS3",
+		"http://urlib.net/rep/8JMKD3MGP3W34T/47AF772",
+		"urn:paradisec:AB1:001:A",
+		"urn:isbn:978-3-16-148410-0",
+		"urn:nbn:de:101:1-201102033592",
+		"ark:12148/btv1b8449691v",
+		"https://n2t.net/ark:/12345/X5-4xz-321/s3/f8.05v.tiff",
+		"102.100.272/Y35XYS0QH",
+		"https://doi.org/10.1000/182",
+		"https://purl.org/dc/terms/title",
+		"urn:lsid:zoobank.org:act:8BDC0735-FEA4-4298-83FA-D04F67C3FBEC",
+	} {
+		if id, err := schemes.Parse(text); err != nil || !id.IsValid() {
+			return fmt.Errorf("%s: %w", text, err)
+		}
+		row(w, "parse "+text+" : url.Parse", func() { _, _ = schemes.Parse(text) }, func() { _, _ = url.Parse(text) },
+			"at most 2, 3 allocations")
+	}
+	return nil
+}
+
+// distributor tells how many dates a temporal distributor issues in a second.
+func distributor(w *tabwriter.Writer) error {
+	const begin = 1_800_000_000
+	var state mint.Distributor
+	n, failed := uint64(0), false
+	step := func() {
+		n++
+		now, err := mint.NewDate(begin+int64(n/1_000_000), n%1_000_000*1_000_000_000_000)
+		_, next, wait := state.Next(now, mint.Microsecond)
+		state, failed = next, failed || err != nil || wait > 0
+	}
+	calls := calls(step)
+	var rates []float64
+	for range pairs {
+		rates = append(rates, 1e9/round(step, calls))
+	}
+	if failed {
+		return fmt.Errorf("the distributor waited for a clock that went on")
+	}
+	fmt.Fprintf(w, "distributor at 1us\t%s steps/s\t\t\t%.0f\tat least 10000000 steps/s\n",
+		strconv.FormatFloat(median(rates), 'f', 0, 64), testing.AllocsPerRun(1000, step))
+	return nil
+}

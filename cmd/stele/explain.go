@@ -1,0 +1,187 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/scheme/all"
+	"github.com/stele-id/stele/scheme/purl"
+)
+
+func (p *program) explainCommand() *cobra.Command {
+	config := all.Config{Now: p.now}
+	cmd := &cobra.Command{
+		Use:   "explain [ID...]",
+		Short: "Tell what an identifier is and what is encoded in it",
+		Long: `Explain reads identifiers in any spelling and tells, for each, its scheme, its
+canonical form, all that is encoded in it (host, IP address, port, date, check
+character, ...), other spellings of the same name, and what its owner or reader
+should know. For a text that is no identifier it tells what is wrong, where, and,
+if a check digit shows a slip of the hand, what may have been meant.
+
+Without arguments it reads standard input, an identifier a line; empty lines and
+lines that begin with # are passed over. It looks at the text alone and asks
+nobody.
+
+It exits with 1 if a text is no identifier.`,
+		Example: `  stele explain 8JMKD3MGP8W/34PGRBS
+  stele explain https://doi.org/10.1000/182 ark:/12148/cb11928669t
+  stele explain --json urn:isbn:0-306-40615-2 | jq .parts.isbn13
+  stele explain < identifiers.txt`,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			schemes, err := all.New(config)
+			if err != nil {
+				return &usageError{err, cmd.CommandPath()}
+			}
+			return p.explain(cmd.Context(), schemes, args)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringSliceVar(&config.PURLHosts, "purl-host", purl.DefaultHosts(), "hosts whose http names are PURLs")
+	flags.StringSliceVar(&config.CheckedShoulders, "checked", nil, "shoulders of ARKs whose names end in a check character, such as 12345/x5")
+	return cmd
+}
+
+// explain explains the arguments, or the lines of standard input.
+func (p *program) explain(ctx context.Context, schemes *stele.Schemes, args []string) error {
+	out := bufio.NewWriter(p.stdout)
+	defer out.Flush()
+	total, invalid := 0, 0
+	one := func(text string, size int) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		c := explainText(schemes, text, size)
+		if total > 0 && !p.json {
+			fmt.Fprintln(out)
+		}
+		total++
+		if c.Error != "" {
+			invalid++
+		}
+		return p.print(out, c)
+	}
+	if len(args) > 0 {
+		for _, text := range args {
+			if err := one(text, len(text)); err != nil {
+				return err
+			}
+		}
+	} else if err := p.lines(out, one); err != nil {
+		return err
+	}
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	switch {
+	case invalid == 1 && total == 1:
+		return &stele.Error{Kind: stele.Invalid, Err: errors.New("this is no identifier; its card says why")}
+	case invalid > 0:
+		return &stele.Error{Kind: stele.Invalid, Err: fmt.Errorf("%d of %d texts are no identifiers; their cards say why", invalid, total)}
+	}
+	return nil
+}
+
+// lines calls one for each line of standard input with the line, cut behind what
+// an identifier can have, and its whole size. Whatever the size of a line, no
+// more of it than that is held.
+func (p *program) lines(out *bufio.Writer, one func(text string, size int) error) error {
+	interactive := false
+	if f, ok := p.stdin.(*os.File); ok {
+		if info, err := f.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
+			interactive = true
+			fmt.Fprintln(p.stderr, "Type identifiers, one a line; end with Ctrl-D.")
+		}
+	}
+	in := bufio.NewReaderSize(p.stdin, stele.MaxText+16)
+	for {
+		line, err := in.ReadSlice('\n')
+		text := strings.TrimSpace(string(line))
+		size := len(text)
+		for errors.Is(err, bufio.ErrBufferFull) {
+			line, err = in.ReadSlice('\n')
+			size += len(line)
+		}
+		if text != "" && text[0] != '#' {
+			if err := one(text, size); err != nil {
+				return err
+			}
+		}
+		if interactive {
+			out.Flush()
+		}
+		switch {
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return fmt.Errorf("standard input: %w", err)
+		}
+	}
+}
+
+// card is an explanation, or what is wrong, as JSON shows it.
+type card struct {
+	Input       string           `json:"input"`
+	Scheme      string           `json:"scheme,omitempty"`
+	Form        string           `json:"form,omitempty"`
+	Canonical   string           `json:"canonical,omitempty"`
+	Parts       stele.Parts      `json:"parts,omitempty"`
+	Spellings   []stele.Spelling `json:"spellings,omitempty"`
+	Warnings    []string         `json:"warnings"`
+	Error       string           `json:"error,omitempty"`
+	Position    *int             `json:"position,omitempty"`
+	Suggestions []string         `json:"suggestions,omitempty"`
+}
+
+// explainText makes the card of one text. size is its whole size: a longer text
+// than an identifier can be was cut by its reader.
+func explainText(schemes *stele.Schemes, text string, size int) card {
+	c := card{Input: text, Warnings: []string{}}
+	if size > stele.MaxText {
+		c.Input = strings.ToValidUTF8(text[:min(len(text), 60)], "") + "..."
+	}
+	var x stele.Explanation
+	err := tooLong(size)
+	if err == nil {
+		x, err = schemes.Explain(text)
+	}
+	if err != nil {
+		c.Error = err.Error()
+		if syntax, ok := errors.AsType[*stele.SyntaxError](err); ok {
+			c.Error, c.Scheme, c.Position, c.Suggestions = syntax.Reason, syntax.Scheme, &syntax.Pos, syntax.Suggestions
+		}
+		return c
+	}
+	c.Scheme, c.Form, c.Canonical = x.ID.Scheme(), x.Form, x.ID.String()
+	c.Parts, c.Spellings = x.Parts, x.Spellings
+	c.Warnings = append(c.Warnings, x.Warnings...)
+	return c
+}
+
+// tooLong is the error for a text of more bytes than an identifier can have.
+func tooLong(size int) error {
+	if size <= stele.MaxText {
+		return nil
+	}
+	return stele.Invalidf("", stele.MaxText, "the text has %d bytes; an identifier has at most %d", size, stele.MaxText)
+}
+
+// print writes the card, for a program or for a person.
+func (p *program) print(w io.Writer, c card) error {
+	if p.json {
+		enc := json.NewEncoder(w)
+		enc.SetEscapeHTML(false)
+		return enc.Encode(c)
+	}
+	return c.write(w)
+}

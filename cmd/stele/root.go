@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stele-id/stele"
+)
+
+// Exit codes, which scripts rely on.
+const (
+	exitOK       = 0
+	exitFailed   = 1
+	exitUsage    = 2
+	exitNotFound = 3
+	exitGone     = 4
+	exitTryAgain = 5
+)
+
+// exitCodes maps the kinds of failure to exit codes. Kinds that are not here
+// have failed, and that is all.
+var exitCodes = map[stele.Kind]int{
+	stele.NotFound:    exitNotFound,
+	stele.Gone:        exitGone,
+	stele.Exhausted:   exitTryAgain,
+	stele.Unavailable: exitTryAgain,
+}
+
+// usageError is a command line that can't be understood.
+type usageError struct {
+	err     error
+	command string // whose help tells more
+}
+
+func (e *usageError) Error() string {
+	return fmt.Sprintf("%v; see '%s --help'", e.err, e.command)
+}
+
+func (e *usageError) Unwrap() error { return e.err }
+
+// run executes the command line and returns the exit code. An error is one line
+// on stderr.
+func (p *program) run(ctx context.Context, args []string) int {
+	root := p.rootCommand()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitOK
+	}
+	// cobra reports an unknown command by text only.
+	if _, ok := errors.AsType[*usageError](err); !ok && strings.HasPrefix(err.Error(), "unknown command") {
+		err = &usageError{errors.New(strings.SplitN(err.Error(), "\n", 2)[0]), root.Name()}
+	}
+	fmt.Fprintf(p.stderr, "stele: %s\n", strings.ReplaceAll(err.Error(), "\n", "; "))
+	if _, ok := errors.AsType[*usageError](err); ok {
+		return exitUsage
+	}
+	if code, ok := exitCodes[stele.KindOf(err)]; ok {
+		return code
+	}
+	return exitFailed
+}
+
+func (p *program) rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "stele",
+		Short: "Names that outlive their addresses",
+		Long: `Stele mints persistent identifiers, keeps what they stand for, and resolves
+them: IBI, URN, ARK, handles and DOIs, PURL and LSID.
+
+Exit codes: 0 ok, 1 failed, 2 wrong usage, 3 not found, 4 gone, 5 try again.`,
+		Example:       "  stele explain 8JMKD3MGP8W/34PGRBS\n  stele explain --json urn:isbn:9783161484100",
+		Version:       version,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetIn(p.stdin)
+	root.SetOut(p.stdout)
+	root.SetErr(p.stderr)
+	root.PersistentFlags().BoolVar(&p.json, "json", false, "print one JSON object a line")
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return &usageError{err, cmd.CommandPath()}
+	})
+	root.AddCommand(p.explainCommand())
+	return root
+}
