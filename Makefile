@@ -1,0 +1,80 @@
+# Stele's chores. `make` alone lists them.
+#
+# What a build makes goes to bin/. Nothing here needs the network, but for
+# modules that are not in the cache yet and packages that a test needs.
+
+SHELL       := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+# Developers' tools are pinned in a module of their own, so that a program which
+# imports ours does not inherit them.
+TOOL := go tool -modfile=tools/go.mod
+
+# Outside a clone (a tarball), or in a clone without tags, there is a version all
+# the same. Asking only where .git is keeps a surrounding repository out of it.
+VERSION ?= $(or $(shell test -e .git && git describe --tags --always --dirty 2>/dev/null),devel)
+
+# How long `make fuzz` works on each target.
+FUZZTIME ?= 30s
+
+# What the tests need of the system: a command (or a file's absolute path), and
+# the Debian package that brings it. The race detector needs a C compiler.
+NEEDS := gcc:build-essential
+
+.PHONY: help build demo test lint bench fuzz cover clean needs
+
+help: ## lists the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
+
+# The version is given, so git need not be asked again (-buildvcs): it refuses in
+# folders of other owners, as on some build machines.
+build: ## builds bin/stele
+	go build -trimpath -buildvcs=false -ldflags '-X main.version=$(VERSION)' -o bin/stele ./cmd/stele
+
+demo: build ## explains a page of real identifiers
+	bin/stele explain < docs/examples/identifiers.txt
+
+# The totals come last, whatever happens. A skipped test is a defect: the tally
+# fails on it as on a failed one.
+test: needs lint ## checks everything: lint, and all tests with the race detector
+	@mkdir -p bin && rm -f bin/test.json
+	@status=0; \
+	CGO_ENABLED=1 $(TOOL) gotestsum --format pkgname --jsonfile bin/test.json -- \
+		-race -shuffle=on -vet=off -timeout 20m ./... || status=$$?; \
+	go build -buildvcs=false -o bin/tally ./test/tally; \
+	bin/tally bin/test.json || status=1; \
+	exit $$status
+
+lint: needs ## gofmt, go vet and staticcheck
+	@unformatted=$$(gofmt -l .); \
+	if [ -n "$$unformatted" ]; then \
+		printf 'not formatted; run gofmt -w on:\n%s\n' "$$unformatted" >&2; exit 1; \
+	fi
+	go vet ./...
+	$(TOOL) staticcheck ./...
+
+bench: ## measures, and prints ratios against peers
+	go run ./bench
+
+# `go test -list` prints a package's targets, then a line "ok PACKAGE".
+fuzz: ## works on each fuzz target for FUZZTIME (30s)
+	@go test -vet=off -list '^Fuzz' ./... | \
+	awk '/^Fuzz/ { t[n++] = $$1 } /^ok/ { for (i = 0; i < n; i++) print $$2, t[i]; n = 0 }' | \
+	while read -r package target; do \
+		echo "$$package $$target"; \
+		go test -vet=off -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) "$$package" </dev/null; \
+	done
+
+cover: ## runs the tests with coverage: total, and bin/cover.html by line
+	@mkdir -p bin
+	go test -coverpkg=./... -coverprofile=bin/cover.out ./...
+	go tool cover -html=bin/cover.out -o bin/cover.html
+	@go tool cover -func=bin/cover.out | tail -n 1
+
+clean: ## removes bin/
+	rm -rf bin
+
+needs:
+	@command -v go >/dev/null || { echo 'there is no go command; install Go 1.26 or later from https://go.dev/dl/' >&2; exit 1; }
+	@test/install-packages.sh $(NEEDS)

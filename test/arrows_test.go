@@ -1,0 +1,381 @@
+package test
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/parser"
+	"go/token"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/stele-id/stele"
+
+// room is a folder of the house and everything below it. A * stands for one
+// path element; the first room that matches a package is the package's room. The
+// packages of a room (of each folder that * stands for) may import each other.
+type room struct {
+	folder string
+	may    string // which rooms its packages import
+	tests  string // which others their tests import
+	pure   bool   // neither sockets nor files: it computes
+}
+
+// rooms says which way imports go (docs/architecture.md). A package in no room
+// is an error, so a new folder needs a line here. "." is package stele.
+var rooms = []room{
+	{folder: ".", pure: true, tests: "scheme/all"},
+
+	{folder: "mint", may: ".", pure: true},
+	{folder: "ddds", may: ".", pure: true},
+	{folder: "auth", may: "."},
+	{folder: "wire/hdl", pure: true}, // bytes only: it does not know the vocabulary
+
+	{folder: "scheme/internal", may: ".", pure: true},
+	{folder: "scheme/schemetest", may: "."},
+	{folder: "scheme/all", may: ". scheme/*"},
+	{folder: "scheme/*", may: ". mint ddds scheme/internal", pure: true},
+
+	{folder: "store/storetest", may: "."},
+	{folder: "store/*", may: "."},
+
+	{folder: "resolver", may: ". auth ddds mint", tests: "store/mem scheme/all"},
+	{folder: "registrar", may: ". auth ddds mint", tests: "store/mem scheme/all"},
+
+	// A server is handed a store and the schemes; it never picks them.
+	{folder: "serve/*", may: ". auth ddds mint resolver registrar wire/hdl", tests: "store/mem scheme/all"},
+	{folder: "web", may: ". auth ddds mint resolver registrar", tests: "store/mem scheme/all"},
+	{folder: "client", may: ". auth ddds mint resolver registrar wire/hdl", tests: "store/mem scheme/all serve/*"},
+
+	{folder: "cmd/stele", may: ". auth ddds mint resolver registrar wire/hdl serve/* web client scheme/* store/*"},
+
+	{folder: "bench", may: ". auth ddds mint resolver registrar wire/hdl serve/* web client scheme/* store/*"},
+	{folder: "test", may: ". auth ddds mint resolver registrar wire/hdl serve/* web client scheme/* store/*"},
+}
+
+// suites are tests that several packages share: tests alone import them.
+var suites = []string{"scheme/schemetest", "store/storetest"}
+
+// guest is somebody else's module and where in the house it lives. Every module
+// that we import has a line; docs/decisions says why it is there.
+type guest struct {
+	module string
+	lives  string // the rooms whose packages, with their tests, import it
+}
+
+// anyTest, as a place, is every test, the suites and bench.
+const anyTest = "tests"
+
+var guests = []guest{
+	{"github.com/miekg/dns", "serve/dnsd client test bench"},
+	{"github.com/jackc/pgx/v5", "store/postgres test bench"},
+	{"github.com/cockroachdb/pebble/v2", "store/pebble"},
+	{"github.com/spf13/cobra", "cmd/stele"},
+	{"github.com/spf13/pflag", "cmd/stele"},
+	{"github.com/knadh/koanf", "cmd/stele"},
+	{"github.com/vbauerster/mpb/v8", "cmd/stele"},
+
+	{"github.com/google/go-cmp", anyTest},
+	{"github.com/google/uuid", anyTest}, // a peer to measure against
+	{"github.com/rogpeppe/go-internal", anyTest},
+	{"pgregory.net/rapid", anyTest},
+	{"go.uber.org/goleak", anyTest},
+	{"github.com/anishathalye/porcupine", anyTest},
+	{"github.com/chromedp/chromedp", anyTest},
+}
+
+// impure are the standard library's ways to the world outside. (net/url and
+// net/netip are none.)
+var impure = []string{"net", "net/http", "os", "os/exec", "os/signal", "syscall", "log", "log/slog"}
+
+// edge is an import: by a package, and by its tests or not.
+type edge struct {
+	from, to string // import paths
+	test     bool
+}
+
+// wrong says why the house does not allow an import, or "".
+func (e edge) wrong() string {
+	from, ours := within(e.from)
+	if !ours {
+		return fmt.Sprintf("%s is no package of this module", e.from)
+	}
+	home, at := findRoom(from)
+	if home == nil {
+		return fmt.Sprintf("%s is in no room of the table in test/arrows_test.go; give it a line", from)
+	}
+	if to, ours := within(e.to); ours {
+		return e.wrongInside(home, from, at, to)
+	}
+	if first, _, _ := strings.Cut(e.to, "/"); strings.Contains(first, ".") {
+		return e.wrongGuest(from)
+	}
+	if home.pure && !e.test && slices.Contains(impure, e.to) {
+		return fmt.Sprintf("%s computes and opens nothing, but imports %s", from, e.to)
+	}
+	return ""
+}
+
+// wrongInside judges an import of our own package to, by from, whose room is
+// home and whose folder there is at.
+func (e edge) wrongInside(home *room, from, at, to string) string {
+	_, toAt := findRoom(to)
+	switch {
+	case toAt == "":
+		return fmt.Sprintf("%s imports %s, which is in no room of the table in test/arrows_test.go", from, to)
+	case toAt == at:
+		return ""
+	case slices.Contains(suites, toAt):
+		if e.test || at == "bench" || at == "test" {
+			return ""
+		}
+		return fmt.Sprintf("%s imports %s, which is for tests only", from, to)
+	case inAny(home.may, to), e.test && inAny(home.tests, to):
+		return ""
+	}
+	return fmt.Sprintf("%s must not import %s (it may: %s)", from, to, cmp.Or(home.may, "nothing of ours"))
+}
+
+// wrongGuest judges an import of somebody else's package.
+func (e edge) wrongGuest(from string) string {
+	for _, g := range guests {
+		if e.to != g.module && !strings.HasPrefix(e.to, g.module+"/") {
+			continue
+		}
+		if g.lives == anyTest {
+			if e.test || inAny(strings.Join(suites, " ")+" bench test", from) {
+				return ""
+			}
+			return fmt.Sprintf("%s imports %s, which is for tests and bench only", from, e.to)
+		}
+		if inAny(g.lives, from) {
+			return ""
+		}
+		return fmt.Sprintf("%s imports %s, which lives in %s only", from, e.to, g.lives)
+	}
+	return fmt.Sprintf("%s imports %s, a module without a line in test/arrows_test.go; say where it lives", from, e.to)
+}
+
+// within returns the folder of an import path in this module, "." for the root.
+func within(path string) (folder string, ours bool) {
+	if path == module {
+		return ".", true
+	}
+	return strings.CutPrefix(path, module+"/")
+}
+
+// findRoom returns the room of a folder, and which folder it is there: of
+// serve/httpd/static, the room serve/* and serve/httpd.
+func findRoom(folder string) (*room, string) {
+	for i := range rooms {
+		if at := under(rooms[i].folder, folder); at != "" {
+			return &rooms[i], at
+		}
+	}
+	return nil, ""
+}
+
+// under returns the beginning of folder that pattern stands for, or "".
+func under(pattern, folder string) string {
+	want, have := strings.Split(pattern, "/"), strings.Split(folder, "/")
+	if len(have) < len(want) {
+		return ""
+	}
+	for i, w := range want {
+		if w != have[i] && w != "*" {
+			return ""
+		}
+	}
+	return strings.Join(have[:len(want)], "/")
+}
+
+// inAny reports whether folder is in one of the rooms, a list of words.
+func inAny(list, folder string) bool {
+	return slices.ContainsFunc(strings.Fields(list), func(p string) bool { return under(p, folder) != "" })
+}
+
+// TestArrows fails on an import that goes the wrong way.
+func TestArrows(t *testing.T) {
+	edges := imports(t)
+	if len(edges) < 20 {
+		t.Fatalf("only %d imports found; the walk is broken", len(edges))
+	}
+	for _, e := range edges {
+		if why := e.wrong(); why != "" {
+			t.Error(why)
+		}
+	}
+}
+
+// TestFolders fails on a folder at the top that nobody has planned.
+func TestFolders(t *testing.T) {
+	known := []string{"docs", "tools", "testdata", "bin", "stele-data"}
+	for _, r := range rooms {
+		first, _, _ := strings.Cut(r.folder, "/")
+		known = append(known, first)
+	}
+	entries, err := os.ReadDir(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") && !slices.Contains(known, e.Name()) {
+			t.Errorf("%s/ is not in the plan of the house; give it a line in test/arrows_test.go", e.Name())
+		}
+	}
+}
+
+// TestWrong tries the checker on imports that nobody should write, and on some
+// that are right.
+func TestWrong(t *testing.T) {
+	for _, tt := range []struct {
+		from, to string // folders of ours; "" is the root; a dot in the first word: not ours
+		test     bool
+		want     string // a part of the complaint; "" for none
+	}{
+		{".", "strings", false, ""},
+		{".", "net/netip", false, ""},
+		{".", "mint", false, ". must not import mint"},
+		{".", "os", false, "opens nothing"},
+		{".", "os", true, ""},
+		{".", "golang.org/x/text/unicode/norm", false, "a module without a line"},
+		{".", "pgregory.net/rapid", false, "for tests and bench only"},
+		{".", "pgregory.net/rapid", true, ""},
+		{"mint", ".", false, ""},
+		{"mint", "ddds", false, "mint must not import ddds"},
+		{"mint", "github.com/google/uuid", false, "for tests and bench only"},
+		{"mint", "github.com/google/uuid", true, ""},
+		{"bench", "github.com/google/uuid", false, ""},
+		{"mint", "net/http", false, "opens nothing"},
+		{"scheme/urn", "mint", false, ""},
+		{"scheme/urn", "scheme/internal/lex", false, ""},
+		{"scheme/urn", "scheme/lsid", false, "scheme/urn must not import scheme/lsid"},
+		{"scheme/urn", "scheme/lsid", true, "scheme/urn must not import scheme/lsid"},
+		{"scheme/urn", "scheme/all", false, "scheme/urn must not import scheme/all"},
+		{"scheme/urn", "scheme/urn/isbn", false, ""},
+		{"scheme/urn", "scheme/schemetest", false, "for tests only"},
+		{"scheme/urn", "scheme/schemetest", true, ""},
+		{"scheme/urn", "resolver", false, "scheme/urn must not import resolver"},
+		{"scheme/all", "scheme/urn", false, ""},
+		{"scheme/all", "scheme/schemetest", false, "for tests only"},
+		{"scheme/internal/lex", ".", false, ""},
+		{"scheme/internal/lex", "mint", false, "must not import mint"},
+		{"scheme/internal/lex", "scheme/urn", false, "must not import scheme/urn"},
+		{"mint", "scheme/internal/lex", false, "must not import scheme/internal/lex"},
+		{"scheme/schemetest", "pgregory.net/rapid", false, ""},
+		{"scheme/schemetest", "testing", false, ""},
+		{"store/pebble", ".", false, ""},
+		{"store/pebble", "store/mem", false, "store/pebble must not import store/mem"},
+		{"store/pebble", "store/storetest", true, ""},
+		{"store/pebble", "scheme/all", false, "must not import scheme/all"},
+		{"store/pebble", "github.com/cockroachdb/pebble/v2/sstable", false, ""},
+		{"store/postgres", "github.com/cockroachdb/pebble/v2", false, "lives in store/pebble only"},
+		{"store/postgres", "github.com/jackc/pgx/v5/pgxpool", false, ""},
+		{"registrar", "github.com/jackc/pgx/v5", true, "lives in store/postgres test bench only"},
+		{"resolver", "registrar", false, "must not import registrar"},
+		{"resolver", "store/mem", false, "must not import store/mem"},
+		{"resolver", "store/mem", true, ""},
+		{"serve/httpd", "resolver", false, ""},
+		{"serve/httpd", "serve/httpd/static", false, ""},
+		{"serve/httpd", "serve/dnsd", false, "serve/httpd must not import serve/dnsd"},
+		{"serve/httpd", "store/pebble", false, "must not import store/pebble"},
+		{"serve/httpd", "scheme/ark", false, "must not import scheme/ark"},
+		{"serve/httpd", "scheme/all", false, "must not import scheme/all"},
+		{"serve/httpd", "github.com/miekg/dns", false, "lives in serve/dnsd client"},
+		{"serve/dnsd", "github.com/miekg/dns", false, ""},
+		{"serve/dnsd", "github.com/miekg/dnsx", false, "a module without a line"},
+		{"serve/hdld", "wire/hdl", false, ""},
+		{"wire/hdl", ".", false, "wire/hdl must not import ."},
+		{"wire/hdl", "net", false, "opens nothing"},
+		{"wire/dns", "net", false, "wire/dns is in no room"},
+		{"client", "github.com/spf13/cobra", false, "lives in cmd/stele only"},
+		{"client", "serve/httpd", false, "client must not import serve/httpd"},
+		{"client", "store/sqlite", false, "client must not import store/sqlite"},
+		{"cmd/stele", "github.com/spf13/cobra/doc", false, ""},
+		{"cmd/stele", "scheme/all", false, ""},
+		{"cmd/stele", "store/pebble", false, ""},
+		{"cmd/stele", "os", false, ""},
+		{"cmd/stele", "test", false, "must not import test"},
+		{"cmd/stele", "gadget", false, "gadget, which is in no room"},
+		{"cmd/other", "scheme/all", false, "cmd/other is in no room"},
+		{"gadget", ".", false, "gadget is in no room"},
+		{"gadget", "gadget", false, "gadget is in no room"},
+		{"scheme", ".", false, "scheme is in no room"},
+	} {
+		e := edge{ourPath(tt.from), ourPath(tt.to), tt.test}
+		got := e.wrong()
+		if tt.want == "" && got != "" || !strings.Contains(got, tt.want) {
+			t.Errorf("%+v: complaint %q, want %q", tt, got, tt.want)
+		}
+	}
+	if why := (edge{"example.org/x", "strings", false}).wrong(); why == "" {
+		t.Error("a package of another module is none of ours")
+	}
+}
+
+// ourPath makes an import path of a folder in the table above.
+func ourPath(folder string) string {
+	first, _, _ := strings.Cut(folder, "/")
+	switch {
+	case folder == ".":
+		return module
+	case slices.ContainsFunc(rooms, func(r room) bool { return strings.HasPrefix(r.folder+"/", first+"/") }),
+		first == "gadget":
+		return module + "/" + folder
+	}
+	return folder
+}
+
+// imports returns all imports of the module's packages and tests, by all files
+// whatever their build constraints.
+func imports(t *testing.T) []edge {
+	t.Helper()
+	out, err := runIn(root, "go", "list", "-json=ImportPath,Dir,Imports,TestImports,XTestImports,IgnoredGoFiles", "./...")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var edges []edge
+	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p struct {
+			ImportPath, Dir                    string
+			Imports, TestImports, XTestImports []string
+			IgnoredGoFiles                     []string
+		}
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return edges
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		// By importing itself, as it were, a package that imports nothing is judged too.
+		edges = append(edges, edge{p.ImportPath, p.ImportPath, false})
+		for _, to := range p.Imports {
+			edges = append(edges, edge{p.ImportPath, to, false})
+		}
+		for _, to := range slices.Concat(p.TestImports, p.XTestImports) {
+			if to != p.ImportPath {
+				edges = append(edges, edge{p.ImportPath, to, true})
+			}
+		}
+		for _, name := range p.IgnoredGoFiles {
+			file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, name), nil, parser.ImportsOnly)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, spec := range file.Imports {
+				to, err := strconv.Unquote(spec.Path.Value)
+				if err != nil {
+					t.Fatal(err)
+				}
+				edges = append(edges, edge{p.ImportPath, to, strings.HasSuffix(name, "_test.go")})
+			}
+		}
+	}
+}

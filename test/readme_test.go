@@ -1,0 +1,302 @@
+package test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+var update = flag.Bool("update", false, "write what commands print into the console blocks of the documents")
+
+// TestDocuments runs every command that README.md and the other pages show, and
+// follows their links.
+//
+//	```console   "$ command" is run, and must print what stands below it;
+//	             a line "..." stands for any lines
+//	```sh        "stele ..." is run and must succeed; "make x" must be a target;
+//	             what else may stand there is in judgeLine
+//
+// A command in any other block is an error: no shown command goes untested. To
+// write new output into the pages: go test ./test -run TestDocuments -update
+func TestDocuments(t *testing.T) {
+	if _, err := os.Stat(filepath.Join(root, "README.md")); err != nil {
+		t.Error(err)
+	}
+	for name := range repositoryFiles(t) {
+		if filepath.Ext(name) != ".md" || slices.Contains(strings.Split(name, "/"), "testdata") {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			text, err := os.ReadFile(filepath.Join(root, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := parsePage(name, string(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			complaints := p.brokenLinks(root)
+			if len(p.fences) > 0 {
+				complaints = append(complaints, newDesk(t).check(t.Context(), p, *update)...)
+			}
+			for _, c := range complaints {
+				t.Error(c)
+			}
+			if now := strings.Join(p.lines, "\n"); *update && now != string(text) {
+				if err := os.WriteFile(filepath.Join(root, name), []byte(now), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// desk is where a reader sits who tries what a page shows: in a copy of the
+// repository, which all blocks of a page share, with stele in the path.
+type desk struct {
+	sh      shell
+	timeout time.Duration // for one block
+}
+
+func newDesk(t *testing.T) desk {
+	t.Helper()
+	dir, home := t.TempDir(), t.TempDir()
+	for name, d := range repositoryFiles(t) {
+		info, err := d.Info()
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		writeFile(t, filepath.Join(dir, name), string(text), info.Mode().Perm())
+	}
+	program, err := os.ReadFile(stele(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, filepath.Join(dir, "bin/stele"), string(program), 0o755)
+
+	env := []string{
+		"PATH=" + filepath.Join(dir, "bin") + ":" + os.Getenv("PATH"),
+		"HOME=" + home, "LC_ALL=C.UTF-8", "TZ=UTC", "TERM=dumb",
+	}
+	// Go's own folders stand below HOME; those of this run are filled already.
+	out, err := runIn(root, "go", "env", "GOCACHE", "GOMODCACHE", "GOPATH")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dirs := strings.Fields(string(out))
+	for i, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH"} {
+		env = append(env, name+"="+dirs[i])
+	}
+	return desk{shell{dir, env}, 2 * time.Minute}
+}
+
+func writeFile(t *testing.T, name, text string, mode os.FileMode) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(text), mode); err != nil {
+		t.Fatal(err)
+	}
+}
+
+var (
+	// shownCommand is a line of a block that a reader takes for a command.
+	shownCommand = regexp.MustCompile(`^(\$ |(\./)?(bin/)?stele |make [a-z])`)
+	// indented is the same in a block made by indentation.
+	indented = regexp.MustCompile(`^(    |\t)\s*(\$ |(\./)?(bin/)?stele [a-z]|make [a-z])`)
+)
+
+// check tries all blocks of a page, in order. With update, it writes what was
+// printed into the page instead of complaining that it is not what is shown.
+func (d desk) check(ctx context.Context, p *page, update bool) (complaints []string) {
+	for _, i := range p.prose {
+		if indented.MatchString(p.lines[i]) && i > 0 && p.lines[i-1] == "" {
+			complaints = append(complaints, p.at(i, "a command in an indented block; use a fence, tagged console or sh"))
+		}
+	}
+	bodies := make([][]string, len(p.fences))
+	for i, f := range p.fences {
+		var found []string
+		bodies[i] = f.body
+		switch f.tag {
+		case "console":
+			bodies[i], found = d.console(ctx, p, f)
+		case "sh":
+			found = d.script(ctx, p, f)
+		case "bash", "shell", "zsh", "shellsession", "terminal":
+			found = []string{p.at(f.first-1, "tag the block sh or console, not %s", f.tag)}
+		default:
+			for j, line := range f.body {
+				if shownCommand.MatchString(line) {
+					found = append(found, p.at(f.first+j, "a command in a block that is not tagged console or sh: %q", line))
+				}
+			}
+		}
+		if update && !slices.Equal(bodies[i], f.body) {
+			found = nil
+		}
+		complaints = append(complaints, found...)
+	}
+	for i, f := range slices.Backward(p.fences) {
+		if update && !slices.Equal(bodies[i], f.body) {
+			p.replace(f, bodies[i])
+		}
+	}
+	return complaints
+}
+
+// recursive matches commands that would run the tests from within the tests, or
+// that run for long.
+var recursive = regexp.MustCompile(`\b(make\s+(test|lint|bench|fuzz|cover)|go\s+test)\b`)
+
+// console runs the commands of a console block and compares what they print. It
+// returns the block as it should be.
+func (d desk) console(ctx context.Context, p *page, f fence) (body, complaints []string) {
+	all, err := steps(f.body)
+	if err != nil {
+		return f.body, []string{p.at(f.first, "%v", err)}
+	}
+	commands := make([]string, len(all))
+	for i, s := range all {
+		commands[i] = s.command
+		if recursive.MatchString(s.command) {
+			return f.body, []string{p.at(f.first, "%q can't run here; show it in a block tagged sh", s.command)}
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, d.timeout)
+	defer cancel()
+	results, err := d.sh.run(ctx, commands...)
+	if err != nil {
+		return f.body, []string{p.at(f.first, "%v", err)}
+	}
+	for i, s := range all {
+		got := results[i].lines()
+		if matches(s.want, got) {
+			body = append(append(body, s.shown...), s.want...)
+		} else {
+			body = append(append(body, s.shown...), got...)
+			complaints = append(complaints, p.at(f.first, "%q prints\n%s\nbut the page shows\n%s",
+				s.command, strings.Join(got, "\n"), strings.Join(s.want, "\n")))
+		}
+		// Who reads must see that it fails: by a message, or by what comes next.
+		if results[i].code != 0 && got == nil && (i+1 == len(all) || !strings.Contains(all[i+1].command, "$?")) {
+			complaints = append(complaints, p.at(f.first, "%q fails silently, with status %d", s.command, results[i].code))
+		}
+	}
+	// What is printed may read as a prompt; then the block can't show it.
+	if again, err := steps(body); err != nil || len(again) != len(all) {
+		return f.body, append(complaints, p.at(f.first, "the output can't be told from commands"))
+	}
+	return body, complaints
+}
+
+// script checks a block tagged sh and runs what is stele's.
+func (d desk) script(ctx context.Context, p *page, f fence) (complaints []string) {
+	var commands []string
+	line := ""
+	for i, next := range f.body {
+		if more, ok := strings.CutSuffix(next, "\\"); ok && i+1 < len(f.body) {
+			line += more + " "
+			continue
+		}
+		line += next
+		ours, err := d.judgeLine(ctx, line)
+		if err != nil {
+			complaints = append(complaints, p.at(f.first+i, "%q: %v", line, err))
+		}
+		commands = append(commands, ours...)
+		line = ""
+	}
+	if commands == nil {
+		return complaints
+	}
+	ctx, cancel := context.WithTimeout(ctx, d.timeout)
+	defer cancel()
+	results, err := d.sh.run(ctx, commands...)
+	if err != nil {
+		return append(complaints, p.at(f.first, "%v", err))
+	}
+	for i, r := range results {
+		if r.code != 0 {
+			complaints = append(complaints, p.at(f.first, "%q fails with status %d:\n%s", commands[i], r.code, r.out))
+		}
+	}
+	return complaints
+}
+
+var (
+	comment    = regexp.MustCompile(`(^|\s)#.*$`)
+	callsStele = regexp.MustCompile(`(^|\|\s*)(\./)?(bin/)?stele(\s|$)`)
+	assignment = regexp.MustCompile(`^[A-Z_]+=\S*\s+`)
+	ourModule  = regexp.MustCompile(`^` + regexp.QuoteMeta(module) + `(/[^@\s]+)?@\S+$`)
+)
+
+// judgeLine checks a line of a block tagged sh. It returns what of it is to be
+// run. An error says that the line is wrong, or that nobody can tell.
+func (d desk) judgeLine(ctx context.Context, line string) (run []string, err error) {
+	for command := range strings.SplitSeq(comment.ReplaceAllString(line, ""), "&&") {
+		command = strings.TrimSpace(command)
+		bare := command
+		for assignment.MatchString(bare) {
+			bare = assignment.ReplaceAllString(bare, "")
+		}
+		words := strings.Fields(bare)
+		switch {
+		case len(words) == 0, words[0] == "cd", strings.HasPrefix(bare, "git clone "):
+		case callsStele.MatchString(bare):
+			run = append(run, command)
+		case words[0] == "make":
+			err = d.judgeMake(ctx, words[1:])
+		case words[0] == "go" && len(words) == 3 && (words[1] == "install" || words[1] == "get") && ourModule.MatchString(words[2]):
+			err = d.judgeFolder("." + ourModule.FindStringSubmatch(words[2])[1])
+		case words[0] == "go" && strings.HasPrefix(words[len(words)-1], "./"):
+			err = d.judgeFolder(strings.TrimSuffix(words[len(words)-1], "/..."))
+		default:
+			err = fmt.Errorf("nobody checks this command; show it in a console block, or teach judgeLine")
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return run, nil
+}
+
+func (d desk) judgeFolder(name string) error {
+	info, err := os.Stat(filepath.Join(d.sh.dir, name))
+	if err == nil && !info.IsDir() {
+		err = fmt.Errorf("%s is no folder", name)
+	}
+	return err
+}
+
+var nothingToDo = regexp.MustCompile(`(?m)^make(\[\d+\])?: .*(Nothing to be done|is up to date)`)
+
+// judgeMake fails if make knows nothing to do for the targets among the words.
+func (d desk) judgeMake(ctx context.Context, words []string) error {
+	for _, target := range words {
+		if strings.HasPrefix(target, "-") || strings.Contains(target, "=") {
+			continue
+		}
+		results, err := d.sh.run(ctx, "LC_ALL=C make -n -- "+quote(target))
+		if err != nil {
+			return err
+		}
+		// A file or folder of that name satisfies make, but not the reader.
+		if r := results[0]; r.code != 0 || nothingToDo.MatchString(r.out) {
+			return fmt.Errorf("the Makefile has no target %s:\n%s", target, r.out)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,108 @@
+// Tally reads the events that `go test -json` wrote and prints one line, the
+// totals of the run:
+//
+//	120 passed, 0 failed, 0 skipped
+//
+// Each test and each subtest counts. A package that fails outside its tests (it
+// does not build, or its process dies) counts as one that failed. Tally itself
+// fails if one failed, if one was skipped (a test that does not run proves
+// nothing), or if none ran. It never runs a test.
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout)) }
+
+// run prints the totals of the named file and returns the exit code. Everything
+// goes to one stream, the totals last.
+func run(args []string, out io.Writer) int {
+	if len(args) != 1 {
+		fmt.Fprintln(out, "usage: tally FILE")
+		return 2
+	}
+	f, err := os.Open(args[0])
+	if err != nil {
+		fmt.Fprintln(out, "no totals:", err)
+		return 1
+	}
+	defer f.Close()
+	t, err := count(f)
+	if err == nil {
+		err = t.verdict()
+	}
+	if err != nil {
+		fmt.Fprintln(out, err)
+	}
+	fmt.Fprintln(out, t)
+	if err != nil {
+		return 1
+	}
+	return 0
+}
+
+// totals of a run; skips are the names of what was skipped.
+type totals struct {
+	passed, failed int
+	skips          []string
+}
+
+func (t totals) String() string {
+	return fmt.Sprintf("%d passed, %d failed, %d skipped", t.passed, t.failed, len(t.skips))
+}
+
+// verdict says why the run is no success, or nil.
+func (t totals) verdict() error {
+	switch {
+	case t.failed > 0:
+		return errors.New("there are failed tests")
+	case len(t.skips) > 0:
+		return fmt.Errorf("a test must not be skipped: %q", t.skips)
+	case t.passed == 0:
+		return errors.New("no test ran")
+	}
+	return nil
+}
+
+// event is what is needed here of the events in `go doc test2json`.
+type event struct {
+	Action, Package, Test string
+}
+
+func count(r io.Reader) (totals, error) {
+	var t totals
+	failedIn := make(map[string]bool) // packages with a failed test
+	var failedPackages []string
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, 16<<20) // an event holds a line of a test's output
+	for n := 1; lines.Scan(); n++ {
+		var e event
+		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+			return t, fmt.Errorf("line %d: %w", n, err)
+		}
+		switch {
+		case e.Test == "" && e.Action == "fail":
+			failedPackages = append(failedPackages, e.Package)
+		case e.Test == "": // also "skip", which says that a package has no tests
+		case e.Action == "pass":
+			t.passed++
+		case e.Action == "fail":
+			t.failed++
+			failedIn[e.Package] = true
+		case e.Action == "skip":
+			t.skips = append(t.skips, e.Package+"."+e.Test)
+		}
+	}
+	for _, p := range failedPackages {
+		if !failedIn[p] {
+			t.failed++
+		}
+	}
+	return t, lines.Err()
+}
