@@ -7,7 +7,7 @@ import (
 
 // MaxText is the size in bytes of the longest text that is read as an
 // identifier, and of the longest canonical form. Longer input is refused before
-// it is looked at. (ARK asks for at least 255 octets, section 2.2 of its draft.)
+// it is looked at. (ARK asks for at least 255 octets, section 3.1 of its draft.)
 const MaxText = 4096
 
 // ID is a persistent identifier: a scheme and the canonical text of a name in

@@ -83,6 +83,7 @@ type source struct {
 	raw     string // the label as it stands in the text
 	pos     int    // where
 	escaped bool   // in a URL: percent-encodings are to be decoded
+	unsure  bool   // it only looks like a label: if it is none it is not ours
 	extra   string // a URL's query or fragment, which is no part of the name
 }
 
@@ -105,6 +106,9 @@ func (s source) read(text string) (label, error) {
 		l, f = readIBIp(raw)
 	} else {
 		l, f = readRep(raw)
+	}
+	if f.reason != "" && s.unsure {
+		return label{}, stele.ErrForeign
 	}
 	if f.reason != "" {
 		pos := f.pos
@@ -141,8 +145,8 @@ func find(text string) (s source, ok bool) {
 }
 
 // findInLink looks for a label in a resolver's URL. Behind /ibi/ and /rep/ a
-// label is expected. A path alone must have the looks of one, since most URLs
-// of two or four parts are nothing of ours.
+// label is expected. A path alone must be one: most URLs of two or four parts are
+// nothing of ours.
 func findInLink(link lex.Link) (s source, ok bool) {
 	path, ok := strings.CutPrefix(link.Path, "/")
 	if !ok || link.Host == "" {
@@ -156,6 +160,7 @@ func findInLink(link lex.Link) (s source, ok bool) {
 		n := strings.Count(rest, "/")
 		return s, n == 1 || n == 3 || s.escaped && n == 0
 	}
+	s.unsure = true
 	switch strings.Count(rest, "/") {
 	case 0:
 		return s, looksIBIp(first) && looksIBIp(rest) && separator(first) > 0

@@ -252,12 +252,12 @@ func samples(t testing.TB) schemetest.Samples {
 			"http://urlib.net/rep/8JMKD3MGP8W/34PGRBO":                    "can't stand",
 			"http://urlib.net/rep/8JMKD3MGP8W%2/34PGRBS":                  "hexadecimal",
 			"http://urlib.net/rep/8JMKD3MGP8W%00/34PGRBS":                 "can't stand",
-			"http://urlib.net/sid.inpe.br/mtc-m18/2009/13.16.17.46":       "no month",
 		},
 		Foreign: []string{
 			"10.1000/182", "102.100.272/Y35XYS0QH", "10.1000/a/2009/02.16.17.46", "urn:isbn:9780000000002",
 			"ark:12345/x1", "hdl:10.1/2", "https://example.org/", "https://example.org/foo/bar", "https:///8JMKD3MGP8W/34PGRBS",
-			"https://purl.org/dc/terms/title", "example.org/a/b/c", "just words", "sid.inpe.br", "1/2",
+			"https://purl.org/dc/terms/title", "http://purl.oclc.org/OCLC/OLUC/32127398/1",
+			"http://urlib.net/sid.inpe.br/mtc-m18/2009/13.16.17.46", "http://urlib.net/8JMKD3MGP8W/234PGRBS", "example.org/a/b/c", "just words", "sid.inpe.br", "1/2",
 		},
 		Parents: map[string][]string{
 			"sid.inpe.br/mtc-m18.8080/2009/02.16.17.46": {"sid.inpe.br/mtc-m18.8080/2009", "sid.inpe.br/mtc-m18.8080", "sid.inpe.br"},

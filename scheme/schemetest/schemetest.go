@@ -148,7 +148,7 @@ func Run(t *testing.T, scheme stele.Scheme, samples Samples) {
 	})
 	t.Run("changed", func(t *testing.T) {
 		texts := samples.texts()
-		rapid.Check(t, func(t *rapid.T) { Check(t, scheme, change(t, texts)) })
+		rapid.Check(t, func(t *rapid.T) { Check(t, scheme, Change(t, texts)) })
 	})
 }
 
@@ -161,9 +161,9 @@ func Fuzz(f *testing.F, scheme stele.Scheme, samples Samples) {
 	f.Fuzz(func(t *testing.T, text string) { Check(t, scheme, text) })
 }
 
-// change draws a sample and changes a few bytes of it: deletes, doubles, swaps,
+// Change draws a sample and changes a few bytes of it: deletes, doubles, swaps,
 // replaces, or joins it with another.
-func change(t *rapid.T, texts []string) string {
+func Change(t *rapid.T, texts []string) string {
 	b := []byte(rapid.SampledFrom(texts).Draw(t, "text"))
 	const spice = "aZ09wWxX2:/.-_@%?#+=~*$()';,!&<>\"\\^`{|}[] \x00\x7f\u202eа‐é"
 	for range rapid.IntRange(0, 4).Draw(t, "changes") {

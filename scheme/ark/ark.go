@@ -1,0 +1,109 @@
+// Package ark reads Archival Resource Keys: ark:12345/x54xz321/s3/f8.05v.tiff.
+// Sections cited are those of draft-kunze-ark-42, the ARK Alliance's draft.
+//
+// It brings an ARK into the draft's normal form and tells its parts. It never
+// resolves one, never judges the host that an ARK is written with, decodes no
+// percent-encoding, and does not ask whether a NAAN is assigned to anybody.
+package ark
+
+import (
+	"iter"
+	"strings"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/scheme/internal/lex"
+)
+
+const (
+	name  = "ark"
+	label = "ark:"
+)
+
+// Scheme is the grammar of ARKs. Make one with [New].
+type Scheme struct {
+	checked []Checked
+}
+
+var _ stele.Scheme = (*Scheme)(nil)
+
+// Option changes what New makes.
+type Option func(*Scheme)
+
+// New makes the scheme. Without options it demands the check characters of the
+// shoulders in [DefaultChecked].
+func New(opts ...Option) *Scheme {
+	s := &Scheme{checked: DefaultChecked()}
+	for _, opt := range opts {
+		opt(s)
+	}
+	return s
+}
+
+// Name returns "ark".
+func (s *Scheme) Name() string { return name }
+
+// Parse reads an ARK by itself, in any case of its label, or the first one in
+// the path of an http URL.
+func (s *Scheme) Parse(text string) (stele.ID, error) {
+	r, err := s.read(text)
+	if err != nil {
+		return stele.ID{}, err
+	}
+	return stele.NewID(name, r.canon)
+}
+
+// Spellings returns the URL at the global resolver, and the older form, which has
+// a slash after the label (section 2.2).
+func (s *Scheme) Spellings(id stele.ID) []stele.Spelling {
+	rest, ok := strings.CutPrefix(id.String(), label)
+	if !ok {
+		return nil
+	}
+	return []stele.Spelling{
+		{Name: "N2T URL", Text: "https://n2t.net/" + id.String()},
+		{Name: "classic form", Text: label + "/" + rest},
+	}
+}
+
+// Parents yields what contains id by the draft's sections 2.5.1 and 2.5.2: id
+// without its last qualifiers, one by one, down to the base name; then the
+// shoulder, then the NAAN.
+func (s *Scheme) Parents(id stele.ID) iter.Seq[stele.Prefix] {
+	return func(yield func(stele.Prefix) bool) {
+		text := id.String()
+		naan := strings.IndexByte(text, '/')
+		base := len(text)
+		for i := base - 1; i > naan && naan > 0; i-- {
+			if isStructural(text[i]) {
+				base = i
+				if !yield(id.Prefix(i)) {
+					return
+				}
+			}
+		}
+		if naan < 0 {
+			return
+		}
+		if n := shoulder(text[naan+1 : base]); n > 0 && !yield(id.Prefix(naan+1+n)) {
+			return
+		}
+		yield(id.Prefix(naan))
+	}
+}
+
+// shoulder returns the length of a name's shoulder by the first-digit convention
+// (section 2.4.1): its first letters and the digit after them. It is 0 if the
+// name does not begin so or has nothing more.
+func shoulder(name string) int {
+	i := 0
+	for i < len(name) && lex.IsAlpha(name[i]) {
+		i++
+	}
+	if i > 0 && i+1 < len(name) && lex.IsDigit(name[i]) {
+		return i + 1
+	}
+	return 0
+}
+
+// isStructural reports whether c separates the parts of an ARK.
+func isStructural(c byte) bool { return c == '/' || c == '.' }

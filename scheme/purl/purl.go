@@ -1,0 +1,178 @@
+// Package purl reads persistent URLs: http names under the hosts of a resolver,
+// such as https://purl.org/dc/terms/title. Which hosts these are is given by
+// whoever makes the scheme; there is no other mark of a PURL.
+//
+// # Canonical form
+//
+// https://<host>/<path>. A PURL is the same with http and with https, since a
+// resolver answers both. The host is in lower case, without a dot at its end and
+// without the protocol's own port; each host is a resolver of its own, www.purl.org
+// not being purl.org. Percent-encodings are in upper case, and those of
+// unreserved characters are decoded (RFC 3986, 6.2.2). All else in the path
+// counts: the case of letters, an empty part (//), a slash at the end.
+//
+// A query and a fragment are not part of the name and are left out.
+//
+// # Decided here
+//
+// "." and ".." as parts of a path are refused, encoded ones too: browsers remove
+// them before they ask, so they name nothing. So is user information, which
+// serves to make a URL look like another, and a host alone, which names nothing.
+// Encoded control characters are refused as plain ones are.
+//
+// Some first parts of a path are a resolver's own; see [IsReserved]. A URL that
+// carries a name with a mark ("ark:" and "urn:" anywhere in the path, or "urn:"
+// first in the query; "hdl:" and "doi:" first in the path) is left to that
+// scheme, which is what stele.ErrForeign says. Any other that begins with a
+// reserved part is an invalid PURL: those that are handles or IBIs all the same
+// are read by their schemes, which are asked before.
+//
+// The package follows no redirect, and never asks a host anything.
+package purl
+
+import (
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/scheme/internal/lex"
+)
+
+// name is the scheme's name.
+const name = "purl"
+
+// start begins every canonical text.
+const start = "https://"
+
+// Scheme is the [stele.Scheme] of PURLs.
+type Scheme struct {
+	hosts []host
+}
+
+var _ stele.Scheme = (*Scheme)(nil)
+
+// New returns the scheme of the PURLs under hosts, each a host name or an IPv4
+// address, perhaps with a port: purl.org, localhost:8080. Without any it claims
+// nothing. [DefaultHosts] are those of the public resolvers.
+func New(hosts ...string) (*Scheme, error) {
+	s := &Scheme{}
+	for _, text := range hosts {
+		h, err := newHost(text)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(s.hosts, h) {
+			s.hosts = append(s.hosts, h)
+		}
+	}
+	return s, nil
+}
+
+// DefaultHosts returns the hosts of public resolvers: those of the Internet
+// Archive, which OCLC began in 1995, of the W3C's community group, of the United
+// States Government Publishing Office, and of the OBO Foundry.
+func DefaultHosts() []string {
+	return []string{
+		"purl.org", "purl.com", "purl.net", "purl.info", "purl.oclc.org", "purl.archive.org",
+		"w3id.org",
+		"purl.fdlp.gov", "purl.access.gpo.gov",
+		"purl.obolibrary.org",
+	}
+}
+
+// IsReserved reports whether the first part of a path is one that a resolver uses
+// itself, for names of other schemes or for services, so that no PURL begins with
+// it. Letters count in any case.
+func IsReserved(part string) bool {
+	for _, mark := range [...]string{"ark:", "urn:", "hdl:", "doi:"} {
+		if lex.IsMark(part, mark) {
+			return true
+		}
+	}
+	for _, r := range [...]string{
+		"hdl", "doi", "ibi", "rep", // ways to name an identifier of another scheme
+		"uri-res", "api", "authority", // other systems' clients, and our own
+		"healthz", "readyz", "metrics", // who looks after the server
+		".info", ".well-known", // about the server itself
+	} {
+		if len(part) == len(r) && strings.EqualFold(part, r) {
+			return true
+		}
+	}
+	return false
+}
+
+// Name returns "purl".
+func (s *Scheme) Name() string { return name }
+
+// Parse reads an http or https URL under one of the hosts.
+func (s *Scheme) Parse(text string) (stele.ID, error) {
+	var r reading
+	err := s.read(text, &r)
+	return r.id, err
+}
+
+// Explain reads text as Parse does. The form is "purl", the parts are host and
+// path, in canonical form, then query and fragment if text has them.
+func (s *Scheme) Explain(text string) (stele.Explanation, error) {
+	var r reading
+	if err := s.read(text, &r); err != nil {
+		return stele.Explanation{}, err
+	}
+	path := r.id.String()[len(start)+len(r.host):]
+	x := stele.Explanation{ID: r.id, Form: "purl", Spellings: s.Spellings(r.id)}
+	x.Parts = stele.Parts{{Name: "host", Value: r.host}, {Name: "path", Value: path}}
+	if r.link.HasQuery {
+		x.Warnings = append(x.Warnings, "The query is not part of the name and was left out.")
+	}
+	if r.link.Query != "" {
+		x.Parts = append(x.Parts, stele.Part{Name: "query", Value: r.link.Query})
+	}
+	if r.link.Fragment != "" {
+		x.Warnings = append(x.Warnings, "The fragment is not part of the name and was left out; servers never see it.")
+		x.Parts = append(x.Parts, stele.Part{Name: "fragment", Value: r.link.Fragment})
+	}
+	if strings.Contains(path, "//") {
+		x.Warnings = append(x.Warnings, "The path has a doubled slash, which counts, but which many programs make one.")
+	}
+	if strings.Contains(path, "%2F") {
+		x.Warnings = append(x.Warnings, "The path has an encoded slash (%2F), which is not the same as a slash, but which many programs take for one.")
+	}
+	return x, nil
+}
+
+// Spellings returns the name with http, as most PURLs were published.
+func (s *Scheme) Spellings(id stele.ID) []stele.Spelling {
+	rest, ok := strings.CutPrefix(id.String(), start)
+	if !ok {
+		return nil
+	}
+	return []stele.Spelling{{Name: "http", Text: "http://" + rest}}
+}
+
+// Parents yields the domains that id is in, each with its slash and without:
+// partial PURLs are registered either way. Of https://purl.org/net/a these are
+// https://purl.org/net/, https://purl.org/net and https://purl.org/.
+func (s *Scheme) Parents(id stele.ID) iter.Seq[stele.Prefix] {
+	return func(yield func(stele.Prefix) bool) {
+		text := id.String()
+		if !strings.HasPrefix(text, start) {
+			return
+		}
+		root := len(start) + strings.IndexByte(text[len(start):], '/') + 1
+		for last, i := len(text), len(text)-1; i >= root-1; i-- {
+			if text[i] != '/' {
+				continue
+			}
+			for _, n := range [...]int{i + 1, i} {
+				if n >= last || n < root {
+					continue
+				}
+				if last = n; !yield(id.Prefix(n)) {
+					return
+				}
+			}
+		}
+	}
+}
