@@ -47,17 +47,25 @@ func CheckText(scheme, text string) error {
 // plain returns how many bytes at the beginning of s are known to be printable
 // ASCII, eight at a time: almost all identifiers are so to their end.
 func plain(s string) (n int) {
-	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	for ; n+8 <= len(s); n += 8 {
-		b := s[n : n+8]
-		w := uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 |
-			uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
-		del := w ^ ones*0x7f // a byte of it is zero where w has 0x7f
-		if (w|(w-ones*' ')|(del-ones))&highs != 0 {
-			break
+		if !plainWord(s[n : n+8]) {
+			return n
 		}
 	}
+	if len(s) >= 8 && plainWord(s[len(s)-8:]) {
+		return len(s)
+	}
 	return n
+}
+
+// plainWord reports whether eight bytes are printable ASCII. It may be wrong
+// about those that are, and never is about those that are not.
+func plainWord(b string) bool {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	w := uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 |
+		uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
+	del := w ^ ones*0x7f // a byte of it is zero where w has 0x7f
+	return (w|(w-ones*' ')|(del-ones))&highs == 0
 }
 
 // invisible says why r must not stand in a name, or "".

@@ -45,8 +45,8 @@ func (s *Scheme) Name() string { return name }
 // Parse reads an ARK by itself, in any case of its label, or the first one in
 // the path of an http URL.
 func (s *Scheme) Parse(text string) (stele.ID, error) {
-	r, err := s.read(text)
-	if err != nil {
+	var r reading
+	if err := s.read(text, &r); err != nil {
 		return stele.ID{}, err
 	}
 	return stele.NewID(name, r.canon)

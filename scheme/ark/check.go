@@ -43,8 +43,8 @@ func ParseChecked(text string) (Checked, error) {
 	if _, marked := lex.CutFold(text, label); !marked {
 		text = label + text
 	}
-	r, err := normalise(text)
-	if err != nil {
+	var r reading
+	if err := r.normalise(text); err != nil {
 		return Checked{}, err
 	}
 	if r.name < len(r.canon) {
@@ -105,8 +105,8 @@ func (s *Scheme) suggest(r *reading, rule Checked, zone string) (arks []string) 
 	for _, fixed := range mint.Repairs(zone, len(label)+len(rule.Shoulder)-start) {
 		ark := r.canon[:start] + fixed + r.canon[r.name:]
 		// A swap may have torn a percent-encoding, or led under another rule.
-		again, err := normalise(ark)
-		if err != nil || again.canon != ark {
+		var again reading
+		if err := again.normalise(ark); err != nil || again.canon != ark {
 			continue
 		}
 		if rule, ok := s.rule(&again); ok && mint.Checked(rule.zone(&again)) {

@@ -10,8 +10,8 @@ import (
 
 // Explain reads an ARK as Parse does and tells its parts.
 func (s *Scheme) Explain(text string) (stele.Explanation, error) {
-	r, err := s.read(text)
-	if err != nil {
+	var r reading
+	if err := s.read(text, &r); err != nil {
 		return stele.Explanation{}, err
 	}
 	id, err := stele.NewID(name, r.canon)

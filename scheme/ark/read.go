@@ -38,22 +38,21 @@ const (
 )
 
 // read reads an ARK and demands its check character where one is known to be.
-func (s *Scheme) read(text string) (reading, error) {
-	r, err := normalise(text)
-	if err == nil {
-		err = s.verify(&r)
+func (s *Scheme) read(text string, r *reading) error {
+	if err := r.normalise(text); err != nil {
+		return err
 	}
-	return r, err
+	return s.verify(r)
 }
 
 // normalise brings a text into the normal form of section 3.2.
-func normalise(text string) (r reading, err error) {
+func (r *reading) normalise(text string) error {
 	pos := locate(text)
 	if pos < 0 {
-		return r, stele.ErrForeign
+		return stele.ErrForeign
 	}
 	if err := stele.CheckText(name, text); err != nil {
-		return r, err
+		return err
 	}
 	core := text[:r.cutQuery(text, pos)]
 	start := pos // of the NAAN
@@ -62,11 +61,11 @@ func normalise(text string) (r reading, err error) {
 	}
 	slash, err := r.scanNAAN(core, start)
 	if err != nil {
-		return r, err
+		return err
 	}
 	end, err := r.scanName(core, slash)
 	if err != nil {
-		return r, err
+		return err
 	}
 	switch {
 	case r.found&untidy != 0:
@@ -81,7 +80,7 @@ func normalise(text string) (r reading, err error) {
 	for r.name < len(r.canon) && !isStructural(r.canon[r.name]) {
 		r.name++
 	}
-	return r, nil
+	return nil
 }
 
 // locate returns where in a text the first label ends, or -1 if there is none: at
@@ -93,8 +92,14 @@ func locate(text string) int {
 	if len(text) > stele.MaxText {
 		text = text[:stele.MaxText] // CheckText refuses it if it bears the label
 	}
+	if !lex.Begins(text, "ah") {
+		return -1
+	}
 	if _, ok := lex.CutFold(text, label); ok {
 		return len(label)
+	}
+	if len(text) < len("https:") || !mayMark(text[len("https:"):]) {
+		return -1
 	}
 	link, ok := lex.ParseLink(text)
 	if !ok {
@@ -114,6 +119,12 @@ func locate(text string) int {
 			return pos + len("ark%3a")
 		}
 	}
+}
+
+// mayMark reports whether a URL, behind its protocol, can have a label in it: a
+// colon, or an encoded one. Most have not.
+func mayMark(s string) bool {
+	return strings.IndexByte(s, ':') >= 0 || strings.IndexByte(s, '%') >= 0
 }
 
 // cutQuery notes what follows the ARK that begins before pos, and returns where

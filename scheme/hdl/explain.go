@@ -20,7 +20,7 @@ func (s *Scheme) Explain(text string) (stele.Explanation, error) {
 		return stele.Explanation{}, err
 	}
 	x := stele.Explanation{ID: r.id, Form: "handle", Spellings: s.Spellings(r.id), Warnings: r.warnings()}
-	prefix, local, _ := strings.Cut(strings.TrimPrefix(r.id.String(), mark), "/")
+	prefix, local, _ := lex.Cut(strings.TrimPrefix(r.id.String(), mark), '/')
 	note := ""
 	switch {
 	case r.numeric && isDOI(prefix):

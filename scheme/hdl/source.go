@@ -87,23 +87,34 @@ func (src *source) claim(text string) bool {
 		src.body = text
 		return true
 	}
+	if !lex.Begins(text, "hdiuw") { // all marks, proxies and protocols
+		return false
+	}
+	if text[0]|0x20 == 'u' && (len(text) < 5 || !lex.Begins(text[4:], "hd")) {
+		return false // another URN
+	}
+	if lex.Begins(text, "h") {
+		if l, ok := lex.ParseLink(text); ok {
+			return src.claimLink(text, l)
+		}
+	}
 	if src.claimMark(text, 0) {
 		return true
+	}
+	if lex.Begins(text, "iu") {
+		return false
 	}
 	// As in "DOI 10.1000/182" of a list of references.
 	if rest, ok := lex.CutFold(text, "doi "); ok && isBare(rest, true) {
 		*src = source{body: rest, pos: len("doi "), doi: true}
 		return true
 	}
-	if l, ok := lex.ParseLink(text); ok {
-		return src.claimLink(text, l)
-	}
 	for _, p := range proxies {
 		if rest, ok := lex.CutFold(text, p.host); ok && strings.HasPrefix(rest, "/") {
 			*src = source{pos: len(p.host), syntax: link, doi: p.doi, proxy: true, host: p.host}
-			rest, _, found := strings.Cut(rest, "#")
+			rest, _, found := lex.Cut(rest, '#')
 			src.note(found, fragment)
-			src.body, _, found = strings.Cut(rest, "?")
+			src.body, _, found = lex.Cut(rest, '?')
 			src.note(found, query)
 			return true
 		}
@@ -113,7 +124,11 @@ func (src *source) claim(text string) bool {
 
 // claimMark finds the handle behind a mark that stands at pos in text.
 func (src *source) claimMark(text string, pos int) bool {
-	for _, m := range marks {
+	for i := range marks {
+		m := &marks[i]
+		if m.text[0] != text[pos]|0x20 {
+			continue
+		}
 		rest, ok := lex.CutFold(text[pos:], m.text)
 		if !ok {
 			continue
@@ -142,7 +157,7 @@ func afterMark(rest string, doi bool) string {
 // A URL that carries another URN or an ARK is left to their schemes.
 func (src *source) claimLink(text string, l lex.Link) bool {
 	src.host, src.hostPos, src.syntax = l.Host, l.PathPos-len(l.Host), link
-	if strings.ContainsAny(l.Path, ":%") || strings.IndexByte(l.Query, ':') >= 0 {
+	if strings.IndexByte(l.Path, ':') >= 0 || strings.IndexByte(l.Path, '%') >= 0 || strings.IndexByte(l.Query, ':') >= 0 {
 		if lex.HasMark(l.Path, "ark:") {
 			return false
 		}
@@ -154,15 +169,18 @@ func (src *source) claimLink(text string, l lex.Link) bool {
 	src.note(l.HasQuery, query)
 	src.note(l.Fragment != "", fragment)
 	host := l.Host[strings.LastIndexByte(l.Host, '@')+1:]
-	host, _, _ = strings.Cut(host, ":")
+	host, _, _ = lex.Cut(host, ':')
 	host = strings.TrimSuffix(host, ".")
 	for _, p := range proxies {
-		if rest, ok := lex.CutFold(host, p.host); ok && rest == "" {
+		if len(host) != len(p.host) {
+			continue
+		}
+		if _, ok := lex.CutFold(host, p.host); ok {
 			src.body, src.pos, src.doi, src.proxy = l.Path, l.PathPos, p.doi, true
 			return true
 		}
 	}
-	if l.Path == "" {
+	if l.Path == "" || !lex.Begins(l.Path[1:], "hd") {
 		return false
 	}
 	for _, m := range pathMarks {
@@ -257,7 +275,7 @@ func (src *source) cutComponents() error {
 	if src.syntax == link {
 		return nil
 	}
-	rest, _, found := strings.Cut(src.body, "#")
+	rest, _, found := lex.Cut(src.body, '#')
 	src.note(found, fragment)
 	i := strings.IndexByte(rest, '?')
 	switch {

@@ -69,7 +69,11 @@ func (w *wide) mulAdd(m, a uint64) {
 
 // divMod sets w to w/d and returns the remainder.
 func (w *wide) divMod(d uint64) (rest uint64) {
-	for i := len(w) - 1; i >= 0; i-- {
+	top := len(w) - 1
+	for top > 0 && w[top] == 0 { // a division costs as much as all the rest
+		top--
+	}
+	for i := top; i >= 0; i-- {
 		w[i], rest = bits.Div64(rest, w[i], d)
 	}
 	return rest
@@ -154,11 +158,7 @@ func base17(buf *[48]byte, digits string) int {
 	for len(digits) > 0 {
 		chunk := digits[:(len(digits)-1)%13+1]
 		n, _ := parse27(chunk)
-		m := uint64(1)
-		for range len(chunk) {
-			m *= 27
-		}
-		w.mulAdd(m, n)
+		w.mulAdd(pow27x13, n) // times nothing in the first round, which may be short
 		digits = digits[len(chunk):]
 	}
 	i := len(buf)

@@ -1,7 +1,6 @@
 package ibi
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,8 +16,8 @@ func (s *Scheme) Explain(text string) (stele.Explanation, error) {
 	if !ok {
 		return stele.Explanation{}, stele.ErrForeign
 	}
-	l, err := from.read(text)
-	if err != nil {
+	var l label
+	if err := from.read(text, &l); err != nil {
 		return stele.Explanation{}, err
 	}
 	id, err := stele.NewID(Name, l.text)
@@ -87,15 +86,17 @@ func (l label) explainIBIp(x *stele.Explanation) {
 	if why := NotPublic(l.addr); why != "" {
 		x.Warnings = append(x.Warnings, fmt.Sprintf("%s is %s address, which other hosts have too: the label is unique by luck only.", l.addr, why))
 	}
-	if l.odd == "" {
+	// What algorithm 5 makes of the address today may be another label: its text
+	// was not canonical, then.
+	prefix, err := IBIpPrefix(l.addr, l.port, AnyAddress)
+	if err != nil || strings.HasPrefix(l.text, prefix.text+"/") {
 		return
 	}
-	canonical, err := IBIpPrefix(l.addr, l.port, AnyAddress)
-	if err != nil {
-		return
-	}
-	suffix := appendIBIpSuffix(append(bytes.Clone([]byte(canonical.text)), '/'), l.date)
-	x.Warnings = append(x.Warnings, fmt.Sprintf("The address is encoded as %q, which is not how it is written today; %s is another label.", l.odd, suffix))
+	var buf [48]byte
+	sep := separator(l.text)
+	text := addrText(&buf, l.text[:sep], l.text[sep] == 'X')
+	x.Warnings = append(x.Warnings, fmt.Sprintf("The address is encoded as %q, which is not how it is written today; %s/%s is another label.",
+		text, prefix, appendIBIpSuffix(nil, l.date)))
 }
 
 // windowsDevices are names that Windows reserves in every directory, with any

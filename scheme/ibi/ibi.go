@@ -54,8 +54,8 @@ func (*Scheme) Parse(text string) (stele.ID, error) {
 	if !ok {
 		return stele.ID{}, stele.ErrForeign
 	}
-	l, err := s.read(text)
-	if err != nil {
+	var l label
+	if err := s.read(text, &l); err != nil {
 		return stele.ID{}, err
 	}
 	return stele.NewID(Name, l.text)
@@ -68,7 +68,6 @@ type label struct {
 	port   uint16
 	legacy bool       // "@" before the port
 	addr   netip.Addr // of an IBIp
-	odd    string     // the address's text where that is not canonical
 	date   mint.Date
 }
 
@@ -88,36 +87,35 @@ type source struct {
 }
 
 // read takes the label of s apart. Positions in errors are those of the text.
-func (s source) read(text string) (label, error) {
+func (s *source) read(text string, l *label) error {
 	if err := stele.CheckText(Name, text); err != nil {
-		return label{}, err
+		return err
 	}
 	raw := s.raw
 	if s.escaped {
 		decoded, bad := lex.Unescape(raw)
 		if bad >= 0 {
-			return label{}, stele.Invalidf(Name, s.pos+bad, "%q needs two hexadecimal digits behind it", "%")
+			return stele.Invalidf(Name, s.pos+bad, "%q needs two hexadecimal digits behind it", "%")
 		}
 		raw = decoded
 	}
-	var l label
 	var f fault
 	if strings.Count(raw, "/") == 1 {
-		l, f = readIBIp(raw)
+		f = l.readIBIp(raw)
 	} else {
-		l, f = readRep(raw)
+		f = l.readRep(raw)
 	}
 	if f.reason != "" && s.unsure {
-		return label{}, stele.ErrForeign
+		return stele.ErrForeign
 	}
 	if f.reason != "" {
 		pos := f.pos
 		if s.escaped {
 			pos = lex.Offset(s.raw, pos)
 		}
-		return label{}, stele.Invalidf(Name, s.pos+pos, "%s", f.reason)
+		return stele.Invalidf(Name, s.pos+pos, "%s", f.reason)
 	}
-	return l, nil
+	return nil
 }
 
 // find says where text has a label, if it claims to have one. The number of
@@ -125,9 +123,10 @@ func (s source) read(text string) (label, error) {
 // a label or begins one ("rep" could be a top-level domain). A first part of
 // digits and dots alone begins a handle.
 func find(text string) (s source, ok bool) {
-	link, isLink := lex.ParseLink(text)
-	if isLink {
-		return findInLink(link)
+	if lex.Begins(text, "h") {
+		if link, ok := lex.ParseLink(text); ok {
+			return findInLink(link)
+		}
 	}
 	first, rest, ok := lex.Cut(text, '/')
 	if !ok || strings.IndexByte(first, ':') >= 0 {

@@ -409,8 +409,9 @@ func TestIBIpRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l, f := readIBIp(id.String())
-		if f.reason != "" || l.addr != addr || l.port != port || l.date != d || l.odd != "" || l.text != id.String() {
+		var l label
+		f := l.readIBIp(id.String())
+		if f.reason != "" || l.addr != addr || l.port != port || l.date != d || l.text != id.String() {
 			t.Fatalf("%v port %d at %v: %s is read as %+v, %+v", addr, port, d, id, l, f)
 		}
 	})
@@ -431,7 +432,8 @@ func TestRepRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l, f := readRep(id.String())
+		var l label
+		f := l.readRep(id.String())
 		if f.reason != "" || l.hostName() != host || l.port != port || l.date != d || l.text != id.String() {
 			t.Fatalf("%s port %d at %v: %s is read as %+v, %+v", host, port, d, id, l, f)
 		}

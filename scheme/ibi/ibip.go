@@ -32,23 +32,23 @@ func appendIBIpSuffix(b []byte, d mint.Date) []byte {
 
 // readIBIp reads an IBIp, table 7.1, and refuses what algorithms 5 to 7 could
 // not have made.
-func readIBIp(s string) (label, fault) {
+func (l *label) readIBIp(s string) fault {
 	prefix, suffix, _ := lex.Cut(s, '/')
-	l := label{form: FormIBIp}
+	l.form = FormIBIp
 	for i := range len(s) {
 		if value27[s[i]] == 255 && !isSeparator(s[i]) && i != len(prefix) {
-			return l, fault{i, wrongByte(s, i, "an IBIp is of the digits 2 to 9 and the letters but I, O, V, Y and Z")}
+			return fault{i, wrongByte(s, i, "an IBIp is of the digits 2 to 9 and the letters but I, O, V, Y and Z")}
 		}
 	}
 	if f := l.readAddr(prefix); f.reason != "" {
-		return l, f
+		return f
 	}
 	if f := l.readSuffix(suffix); f.reason != "" {
 		f.pos += len(prefix) + 1
-		return l, f
+		return f
 	}
 	l.text = lex.Upper(s)
-	return l, fault{}
+	return fault{}
 }
 
 // isSeparator reports whether c is W or X.
@@ -89,48 +89,38 @@ func (l *label) readAddr(s string) fault {
 	}
 	var buf [48]byte
 	text := addrText(&buf, digits, v6)
-	addr, odd, ok := parseAddr(text, v6)
+	addr, ok := parseAddr(text, v6)
 	if !ok {
 		return fault{0, fmt.Sprintf("the prefix decodes to %s, which is no IP address", quote(string(text)))}
 	}
 	l.addr = addr
-	if odd {
-		l.odd = string(text)
-	}
 	return fault{}
 }
 
-// parseAddr reads the decoded text of an address. odd tells that it is not the
-// text that algorithm 5 must be given: such a label is valid, and another than
-// that of the canonical text.
-func parseAddr(text []byte, v6 bool) (addr netip.Addr, odd, ok bool) {
+// parseAddr reads the decoded text of an address, which need not be canonical.
+func parseAddr(text []byte, v6 bool) (addr netip.Addr, ok bool) {
 	if v6 {
 		addr, err := netip.ParseAddr(string(text))
-		if err != nil || !addr.Is6() {
-			return addr, false, false
-		}
-		var buf [48]byte
-		return addr, addr.Is4In6() || string(addr.AppendTo(buf[:0])) != string(text), true
+		return addr, err == nil && addr.Is6()
 	}
 	var octets [4]byte
 	for i := range octets {
 		n, digits := 0, 0
 		for ; digits < len(text) && text[digits] != '.'; digits++ {
 			if n = n*10 + int(text[digits]-'0'); n > 255 || digits > 2 {
-				return addr, false, false
+				return addr, false
 			}
 		}
 		last := digits == len(text)
 		if digits == 0 || last != (i == 3) {
-			return addr, false, false
+			return addr, false
 		}
-		odd = odd || digits > 1 && text[0] == '0'
 		octets[i] = byte(n)
 		if !last {
 			text = text[digits+1:]
 		}
 	}
-	return netip.AddrFrom4(octets), odd, true
+	return netip.AddrFrom4(octets), true
 }
 
 // readIBIpPort reads what follows W or X.

@@ -56,34 +56,33 @@ func decimals(n uint64) int {
 
 // readRep reads a repository name, table 6.1, and refuses what algorithms 1 to 3
 // could not have made: otherwise two labels would mean one thing.
-func readRep(s string) (label, fault) {
+func (l *label) readRep(s string) fault {
 	domain, rest, _ := lex.Cut(s, '/')
 	word, rest, _ := lex.Cut(rest, '/')
 	year, date, _ := lex.Cut(rest, '/')
 
-	l := label{form: FormRep}
+	l.form = FormRep
 	dotless := strings.TrimSuffix(domain, ".")
 	if f := checkDomain(dotless); f.reason != "" {
-		return l, f
+		return f
 	}
 	name, f := l.readWord(word)
 	if f.reason != "" {
 		f.pos += len(domain) + 1
-		return l, f
+		return f
 	}
 	if len(name)+1+len(dotless) > 253 {
-		return l, fault{len(domain) + 1, "the host name is longer than the 253 characters that one can have"}
+		return fault{len(domain) + 1, "the host name is longer than the 253 characters that one can have"}
 	}
-	yearPos := len(domain) + len(word) + 2
 	if f := l.readDate(year, date); f.reason != "" {
-		f.pos += yearPos
-		return l, f
+		f.pos += len(domain) + len(word) + 2
+		return f
 	}
 	if len(dotless) != len(domain) { // "sid.inpe.br./mtc-m18": the root's dot
 		s = dotless + s[len(domain):]
 	}
 	l.text = lex.Lower(s)
-	return l, fault{}
+	return fault{}
 }
 
 // hostName puts the host's name together again: algorithm 1 backwards.

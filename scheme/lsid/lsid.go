@@ -70,6 +70,9 @@ func read(text string, r *reading) error {
 
 // find returns where the LSID begins in a text that has one.
 func find(text string) (c lex.Carrier, err error) {
+	if !lex.Begins(text, "ulh") || text[0]|0x20 == 'u' && (len(text) < 5 || !lex.Begins(text[4:], "l")) {
+		return c, stele.ErrForeign // not even an LSID's first letters
+	}
 	rest, isOld := lex.CutFold(text, old)
 	if isOld {
 		c.Pos = len(old)
@@ -105,7 +108,7 @@ func check(nss string, pos int) error {
 		if n == len(fields) {
 			return stele.Invalidf(name, pos+start-1, "nothing can follow the revision; a colon in it is written \"%%3A\"")
 		}
-		field, _, more := strings.Cut(nss[start:], ":")
+		field, _, more := lex.Cut(nss[start:], ':')
 		if field == "" {
 			return empty(n, pos+start)
 		}

@@ -86,21 +86,23 @@ func DefaultHosts() []string {
 // it. Letters count in any case.
 func IsReserved(part string) bool {
 	for _, mark := range [...]string{"ark:", "urn:", "hdl:", "doi:"} {
-		if lex.IsMark(part, mark) {
+		if part != "" && part[0]|0x20 == mark[0] && lex.IsMark(part, mark) {
 			return true
 		}
 	}
-	for _, r := range [...]string{
-		"hdl", "doi", "ibi", "rep", // ways to name an identifier of another scheme
-		"uri-res", "api", "authority", // other systems' clients, and our own
-		"healthz", "readyz", "metrics", // who looks after the server
-		".info", ".well-known", // about the server itself
-	} {
+	for _, r := range reserved {
 		if len(part) == len(r) && strings.EqualFold(part, r) {
 			return true
 		}
 	}
 	return false
+}
+
+var reserved = [...]string{
+	"hdl", "doi", "ibi", "rep", // ways to name an identifier of another scheme
+	"uri-res", "api", "authority", // other systems' clients, and our own
+	"healthz", "readyz", "metrics", // who looks after the server
+	".info", ".well-known", // about the server itself
 }
 
 // Name returns "purl".

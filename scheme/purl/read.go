@@ -95,7 +95,7 @@ func (s *Scheme) read(text string, r *reading) (err error) {
 		canonical = build(h.text, link.Path)
 	}
 	path := canonical[len(start)+len(h.text):]
-	if err := checkNamed(canonical, path, link.PathPos); err != nil {
+	if err := checkNamed(canonical, path, tidy, link.PathPos); err != nil {
 		return err
 	}
 	r.link, r.host = link, h.text
@@ -117,7 +117,7 @@ func isForeign(text string, l lex.Link) bool {
 
 // checkNamed refuses a canonical path, from pos on in the text, that names
 // nothing, or something of another sort.
-func checkNamed(canonical, path string, pos int) error {
+func checkNamed(canonical, path string, tidy bool, pos int) error {
 	if strings.TrimLeft(path, "/") == "" {
 		return stele.Invalidf(name, pos, "the path is empty, so nothing is named; a PURL is such as https://purl.org/dc/terms/title")
 	}
@@ -125,7 +125,7 @@ func checkNamed(canonical, path string, pos int) error {
 		return stele.Invalidf(name, pos+1, "a PURL can't begin with %q, which a resolver uses itself", shorten(part))
 	}
 	// Seen only now because its letters were encoded.
-	if isForeign(canonical, lex.Link{Path: path}) {
+	if !tidy && isForeign(canonical, lex.Link{Path: path}) {
 		return stele.Invalidf(name, pos, "the path has a percent-encoded mark of another scheme, such as \"ark:\"; write it as it is")
 	}
 	return nil
@@ -156,7 +156,7 @@ func scan(path string, pos int) (tidy bool, err error) {
 			}
 			tidy = tidy && path[i+1] < 'a' && path[i+2] < 'a' && !isUnreserved(c)
 			i += 2
-		} else if !isUnreserved(c) && strings.IndexByte("!$&'()*+,;=:@", c) < 0 {
+		} else if !inPath[c] {
 			return false, badChar(path[i:], pos+i)
 		}
 		switch {
@@ -168,6 +168,14 @@ func scan(path string, pos int) (tidy bool, err error) {
 	}
 	return tidy, nil
 }
+
+// inPath has the characters that stand for themselves in a path (RFC 3986, 3.3).
+var inPath = func() (set [256]bool) {
+	for c := range set {
+		set[c] = isUnreserved(byte(c)) || strings.IndexByte("!$&'()*+,;=:@", byte(c)) >= 0
+	}
+	return set
+}()
 
 // triplet returns the byte that is encoded at path[i].
 func triplet(path string, i, pos int) (byte, error) {

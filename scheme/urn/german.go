@@ -84,8 +84,8 @@ var germanNumbers = func() (table [256]uint8) {
 }()
 
 // germanDigit returns the check digit that belongs to a name whose last character
-// is one, or stands in its place. bad is the offset of a character that has no
-// number, or -1.
+// is one, or stands in its place; it is not empty. bad is the offset of a character
+// that has no number, or -1.
 //
 // The numbers of all characters are written one after the other. Each digit of
 // that row is multiplied by its position, counted from 1, and the products are
@@ -93,25 +93,21 @@ var germanNumbers = func() (table [256]uint8) {
 // quotient's last digit before the point.
 func germanDigit(base string) (digit byte, bad int) {
 	// The row of "urn:nbn:" is 1112131713141317.
-	sum, position := 380, 16
-	last := 7
-	for i := range len(base) {
-		number := int(germanNumbers[base[i]])
-		if number == 0 {
+	sum, position, number := 380, 16, 0x17
+	for i := range len(base) - 1 {
+		if number = int(germanNumbers[base[i]]); number == 0 {
 			return 0, i
 		}
-		if i == len(base)-1 {
-			break
-		}
-		if number > 0xf {
-			position++
-			sum += position * (number >> 4)
-		}
-		position++
-		last = number & 0xf
-		sum += position * last
+		// No branch on the number of digits, which a processor can't foretell: a
+		// first digit that is missing is 0 and takes no position.
+		sum += (position + 1) * (number >> 4)
+		position += 1 + (number+0xf0)>>8
+		sum += position * (number & 0xf)
 	}
-	return byte('0' + sum/last%10), -1
+	if germanNumbers[base[len(base)-1]] == 0 {
+		return 0, len(base) - 1
+	}
+	return byte('0' + sum/(number&0xf)%10), -1
 }
 
 // longestCorrected is the longest name for which corrections are looked for: each

@@ -41,6 +41,14 @@ func TestCut(t *testing.T) {
 	})
 }
 
+func TestBegins(t *testing.T) {
+	for s, want := range map[string]bool{"": false, "urn:": true, "URN:": true, "hdl:": true, "ark:": false, "1": false, "\x15": false, "é": false} {
+		if Begins(s, "uh") != want {
+			t.Errorf("%q", s)
+		}
+	}
+}
+
 func TestCutFold(t *testing.T) {
 	for _, c := range []struct {
 		s, rest string

@@ -24,10 +24,17 @@ type Carrier struct {
 // A path of which an earlier part has a colon or begins with a digit carries
 // another sort of name, an ARK or a handle, and "urn:" can be the tail of that.
 func FindURN(text string) (c Carrier, ok bool) {
+	if !Begins(text, "uh") {
+		return c, false
+	}
 	if _, ok = CutFold(text, "urn:"); ok {
 		return c, true
 	}
-	link, ok := ParseLink(text[:min(len(text), stele.MaxText)])
+	text = text[:min(len(text), stele.MaxText)]
+	if !hasURN(text) {
+		return c, false // most URLs
+	}
+	link, ok := ParseLink(text)
 	if !ok {
 		return c, false
 	}
@@ -37,7 +44,7 @@ func FindURN(text string) (c Carrier, ok bool) {
 			c.Pos, c.Path = link.PathPos+i+1, true
 			return c, true
 		}
-		part, _, _ := strings.Cut(link.Path[i+1:], "/")
+		part, _, _ := Cut(link.Path[i+1:], '/')
 		if part != "" && IsDigit(part[0]) || strings.IndexByte(part, ':') >= 0 {
 			return c, false
 		}
@@ -46,6 +53,20 @@ func FindURN(text string) (c Carrier, ok bool) {
 	_, ok = CutFold(link.Query, "urn:")
 	c.Pos = link.PathPos + len(link.Path) + 1
 	return c, ok
+}
+
+// hasURN reports whether "urn:" is anywhere in text.
+func hasURN(text string) bool {
+	for {
+		i := strings.IndexByte(text, ':')
+		if i < 0 {
+			return false
+		}
+		if i >= 3 && text[i-1]|0x20 == 'n' && text[i-2]|0x20 == 'r' && text[i-3]|0x20 == 'u' {
+			return true
+		}
+		text = text[i+1:]
+	}
 }
 
 // URN is what follows "urn:NID:", taken apart (RFC 8141, section 2). Each part is
@@ -95,7 +116,7 @@ func SplitURN(scheme, text string, c Carrier, pos int) (u URN, err error) {
 		if !c.Path {
 			return u, stele.Invalidf(scheme, i, `a "?" begins a component of a URN only as "?+" or "?="; in a name it is written "%%3F"`)
 		}
-		u.Query, _, _ = strings.Cut(text[i+1:], "#")
+		u.Query, _, _ = Cut(text[i+1:], '#')
 		u.HasQuery = true
 		i += 1 + len(u.Query)
 	}
