@@ -1,5 +1,7 @@
 package mint
 
+import "slices"
+
 // Betanumeric is the alphabet of NOID names and of NAANs, in the order of its
 // characters' values: digits, and consonants without the letter l, so that no
 // name spells a word and none holds two characters that look alike.
@@ -55,9 +57,10 @@ func weigh[T string | []byte](sum uint, n int, s T) uint {
 // Repairs returns what the writer of s may have meant, where s should be Checked
 // and is not: every text that is, and that differs from s in one swap of
 // neighbours or in one character, replaced by a betanumeric one. What stands
-// before byte offset from is taken to be right. Swaps come first, then the
-// replacements, likely ones before others. Not more than 32 are returned, none
-// for a text that is Checked.
+// before byte offset from is taken to be right. The likelier come first: swaps,
+// then replacements of what can't be in a NOID name, then of a digit by a digit
+// or a letter by a letter, then the rest. Not more than 32 are returned, none for
+// a text that is Checked.
 func Repairs(s string, from int) (found []string) {
 	last := len(s) - 1
 	if last < 1 || Checked(s) {
@@ -65,29 +68,30 @@ func Repairs(s string, from int) (found []string) {
 	}
 	from = max(from, 0)
 	sum := weigh(0, 0, s[:last])
-	for i := from; i < last && len(found) < maxRepairs; i++ {
+	for i := from; i < last; i++ {
 		if swapHelps(s, i, sum) {
 			found = append(found, s[:i]+s[i+1:i+2]+s[i:i+1]+s[i+2:])
 		}
 	}
-	for unlikely := range 3 {
-		for i := from; i <= last && len(found) < maxRepairs; i++ {
-			if c, ok := replacement(s, i, sum); ok && rank(s[i], c, i == last) == unlikely {
-				found = append(found, s[:i]+string(rune(c))+s[i+1:])
-			}
+	var byRank [3][]string
+	for i := from; i <= last; i++ {
+		if c, ok := replacement(s, i, sum); ok {
+			rank := slipRank(s[i], c)
+			byRank[rank] = append(byRank[rank], s[:i]+string(rune(c))+s[i+1:])
 		}
 	}
-	return found
+	found = append(found, slices.Concat(byRank[:]...)...)
+	return found[:min(len(found), maxRepairs)]
 }
 
-// rank says how unlikely it is that was stands for c by mistake: 0 if it can't be
-// in a NOID name at all, 2 for a digit in a letter's place or the reverse, as the
-// places of digits are fixed, but for the check character's.
-func rank(was, c byte, check bool) int {
+// slipRank orders slips of the hand that wrote wrong in place of right, the
+// likeliest being 0.
+func slipRank(wrong, right byte) int {
+	isDigit := func(c byte) bool { return '0' <= c && c <= '9' }
 	switch {
-	case !IsBetanumeric(was):
+	case !IsBetanumeric(wrong):
 		return 0
-	case check || (was <= '9') == (c <= '9'):
+	case isDigit(wrong) == isDigit(right):
 		return 1
 	}
 	return 2

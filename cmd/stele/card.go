@@ -29,8 +29,8 @@ func (c card) write(w io.Writer) error {
 
 func (c card) writeParts(b *strings.Builder) {
 	scheme := c.Scheme
-	if c.Form != c.Scheme {
-		scheme += ", " + formNames[c.Form]
+	if name := formNames[c.Form]; name != "" {
+		scheme += ", " + name
 	}
 	row(b, "scheme", scheme)
 	row(b, "canonical", printable(c.Canonical))
@@ -55,14 +55,15 @@ func (c card) writeParts(b *strings.Builder) {
 	}
 }
 
-// formNames are the forms of the schemes in words.
+// formNames are the forms in words, where they say more than the scheme's name.
 var formNames = map[string]string{
-	"rep":    "repository name",
-	"ibip":   "IBIp (opaque form)",
-	"handle": "handle",
-	"doi":    "DOI",
-	"isbn":   "ISBN",
-	"nbn":    "National Bibliography Number",
+	"rep":       "repository name",
+	"ibip":      "IBIp (opaque form)",
+	"qualified": "with a qualifier",
+	"handle":    "handle",
+	"doi":       "DOI",
+	"isbn":      "ISBN",
+	"nbn":       "National Bibliography Number",
 }
 
 // maxSuggestions is how many candidates a card shows; JSON has all.

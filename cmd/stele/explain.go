@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -110,7 +111,7 @@ func (p *program) lines(out *bufio.Writer, one func(text string, size int) error
 		size := len(text)
 		for errors.Is(err, bufio.ErrBufferFull) {
 			line, err = in.ReadSlice('\n')
-			size += len(line)
+			size += len(bytes.TrimRight(line, "\r\n"))
 		}
 		if text != "" && text[0] != '#' {
 			if err := one(text, size); err != nil {

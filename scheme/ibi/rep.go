@@ -172,8 +172,8 @@ func (l *label) readDate(year, rest string) fault {
 			high = daysIn(y, fields[0])
 		}
 		if v < low || v > high {
-			name := [...]string{"month", "day of that month", "hour", "minute", "second"}[i]
-			return fault{at + 3*i, fmt.Sprintf("there is no %s %02d", name, v)}
+			name := [...]string{"year has no month", "month has no day", "day has no hour", "hour has no minute", "minute has no second"}[i]
+			return fault{at + 3*i, fmt.Sprintf("that %s %02d", name, v)}
 		}
 	}
 	if fraction == "" && len(rest) > len("02.16.17.46") && fields[4] == 0 {

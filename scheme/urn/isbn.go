@@ -199,16 +199,12 @@ func (d isbnDigits) corrections() []string {
 		c.digit[i], c.digit[i+1] = c.digit[i+1], c.digit[i]
 		try(c)
 	}
-	for i := range d.size {
-		for digit := byte('0'); digit <= '9'; digit++ {
+	for i := d.size - 1; i >= 0; i-- { // the check digit first
+		for _, digit := range []byte("0123456789X") {
 			c := d
 			c.digit[i] = digit
 			try(c)
 		}
-	}
-	if d.size == 10 {
-		d.digit[9] = 'X'
-		try(d)
 	}
 	return found
 }

@@ -29,18 +29,18 @@ func suggested(t interface {
 func TestISBNSuggestions(t *testing.T) {
 	for text, want := range map[string][]string{
 		// The last two digits of 9780306406157 swapped; then what a wrong digit at
-		// each place would mean, but for the prefix.
+		// each place would mean, the last first, but for the prefix.
 		"urn:isbn:9780306406175": {
 			"urn:isbn:9783006406175", "urn:isbn:9780036406175", "urn:isbn:9780306406157",
-			"urn:isbn:9782306406175", "urn:isbn:9780906406175", "urn:isbn:9780326406175", "urn:isbn:9780302406175",
-			"urn:isbn:9780306606175", "urn:isbn:9780306466175", "urn:isbn:9780306408175", "urn:isbn:9780306406775",
-			"urn:isbn:9780306406195", "urn:isbn:9780306406171",
+			"urn:isbn:9780306406171", "urn:isbn:9780306406195", "urn:isbn:9780306406775", "urn:isbn:9780306408175",
+			"urn:isbn:9780306466175", "urn:isbn:9780306606175", "urn:isbn:9780302406175", "urn:isbn:9780326406175",
+			"urn:isbn:9780906406175", "urn:isbn:9782306406175",
 		},
 		// Of ten digits; canonical forms are offered all the same.
 		"ISBN 0-306-40615-3": {
-			"urn:isbn:9781306406154", "urn:isbn:9780906406151", "urn:isbn:9780346406155", "urn:isbn:9780309406154",
-			"urn:isbn:9780306206153", "urn:isbn:9780306426155", "urn:isbn:9780306403156", "urn:isbn:9780306406850",
-			"urn:isbn:9780306406157",
+			"urn:isbn:9780306406157", "urn:isbn:9780306406850", "urn:isbn:9780306403156", "urn:isbn:9780306426155",
+			"urn:isbn:9780306206153", "urn:isbn:9780309406154", "urn:isbn:9780346406155", "urn:isbn:9780906406151",
+			"urn:isbn:9781306406154",
 		},
 		// A prefix of which two digits are swapped.
 		"urn:isbn:9870306406157": {"urn:isbn:9780306406157"},
