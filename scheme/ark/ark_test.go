@@ -1,7 +1,6 @@
 package ark_test
 
 import (
-	"net/url"
 	"strings"
 	"testing"
 
@@ -138,6 +137,44 @@ var samples = schemetest.Samples{
 		"ark:12148/btv1b8449691v": {"ark:12148/btv1", "ark:12148"},
 		"ark:b5488/B0c1/d":        {"ark:b5488/B0c1", "ark:b5488/B0", "ark:b5488"},
 	},
+	Warnings: map[string]string{
+		"ark:12345/x-1":                    "",
+		"ark:/12345/x1/":                   "",
+		"ARK:12345/x1?info":                "",
+		"https://n2t.net/ark:/12345/x1?":   "",
+		"ark:12345/x%2D%2F%2E%25":          "",
+		"ark:12345/x%20y":                  "",
+		"ark:12345/x1?a":                   "query",
+		"https://n2t.net/ark:12345/x1?a#b": "query\nfragment",
+		"ark:12345/x\u20111":               "not ASCII",
+		"ark:B5488/x1":                     "capital letters",
+		"ark:12345/%78":                    "percent-encoded",
+		"ark:12345/%20%2F%7e":              "percent-encoded",
+	},
+	Positions: map[string]string{
+		"ark:":                           "",
+		"ark:/":                          "",
+		"ark://12345/x":                  "/12345/x",
+		"ark:/1234/x":                    "1234/x",
+		"ark:12345":                      "",
+		"ark:12345/":                     "",
+		"ark:1234\u2010a/x":              "a/x",
+		"ark:12345/x y":                  " y",
+		"https://h/a/ark:12345/x%4":      "%4",
+		"https://h/ark%3a12345/x\u2013é": "é",
+		"ark:12345/x?a\x01":              "\x01",
+		"ark:12148/cb11928669x":          "x",
+		"ark:12148/cb-1192-8669-x-/f1":   "x-/f1",
+		"https://gallica.bnf.fr/ark:/12148//cb11928669x": "x",
+	},
+	Allocations: map[string]int{
+		"ark:12148/btv1b8449691v":                                    0,
+		"https://n2t.net/ark:12148/btv1b8449691v?info":               0,
+		"ark:12345/x54xz321/s3/":                                     0,
+		"ark:/12148/btv1b8449691v":                                   1,
+		"https://n2t.net/ark:/12345/X5-4xz-321/s3//f8.05v.tiff?info": 1,
+		"https://n2t.net/ark:/12345/x%c3%a9%c3%a8%c3%aa":             1,
+	},
 }
 
 func TestScheme(t *testing.T) { schemetest.Run(t, ark.New(), samples) }
@@ -165,50 +202,11 @@ func TestParseChecked(t *testing.T) {
 
 func FuzzParse(f *testing.F) { schemetest.Fuzz(f, ark.New(), samples) }
 
-func TestParseAllocates(t *testing.T) {
-	scheme := ark.New()
-	for text, most := range map[string]float64{
-		"ark:12148/btv1b8449691v":                                    0,
-		"https://n2t.net/ark:12148/btv1b8449691v?info":               0,
-		"ark:12345/x54xz321/s3/":                                     0,
-		"ark:/12148/btv1b8449691v":                                   1,
-		"https://n2t.net/ark:/12345/X5-4xz-321/s3//f8.05v.tiff?info": 1,
-		"https://n2t.net/ark:/12345/x%c3%a9%c3%a8%c3%aa":             1,
-	} {
-		n := testing.AllocsPerRun(100, func() {
-			if _, err := scheme.Parse(text); err != nil {
-				t.Error(err)
-			}
-		})
-		if n > most {
-			t.Errorf("Parse(%q): %v allocations, want at most %v", text, n, most)
-		}
-	}
-}
-
 func BenchmarkParse(b *testing.B) {
-	scheme := ark.New()
-	for name, text := range map[string]string{
+	schemetest.Benchmark(b, ark.New(), map[string]string{
 		"canonical": "ark:12148/btv1b8449691v",
 		"classic":   "ark:/12148/btv1b8449691v/f29.item",
 		"url":       "https://gallica.bnf.fr/ark:/12148/btv1b8449691v/f29.item?lang=en",
 		"untidy":    "https://n2t.net/ark:/12345/X5-4xz-321/s3//f8.05v.tiff?info",
-	} {
-		b.Run(name+"/stele", func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := scheme.Parse(text); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-		b.Run(name+"/net/url", func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := url.Parse(text); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
+	})
 }

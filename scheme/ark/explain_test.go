@@ -75,32 +75,6 @@ func TestExplainShortestName(t *testing.T) {
 	}
 }
 
-func TestExplainWarnings(t *testing.T) {
-	for text, want := range map[string][]string{
-		"ark:12345/x-1":                    nil,
-		"ark:/12345/x1/":                   nil,
-		"ARK:12345/x1?info":                nil,
-		"https://n2t.net/ark:/12345/x1?":   nil,
-		"ark:12345/x%2D%2F%2E%25":          nil,
-		"ark:12345/x%20y":                  nil,
-		"ark:12345/x1?a":                   {"query"},
-		"https://n2t.net/ark:12345/x1?a#b": {"query", "fragment"},
-		"ark:12345/x\u20111":               {"not ASCII"},
-		"ark:B5488/x1":                     {"capital letters"},
-		"ark:12345/%78":                    {"percent-encoded"},
-		"ark:12345/%20%2F%7e":              {"percent-encoded"},
-	} {
-		got := explain(t, text).Warnings
-		ok := len(got) == len(want)
-		for i := range want {
-			ok = ok && strings.Contains(got[i], want[i])
-		}
-		if !ok {
-			t.Errorf("%q: warnings %q, want %q", text, got, want)
-		}
-	}
-}
-
 func TestExplainForm(t *testing.T) {
 	for text, want := range map[string]string{
 		"ark:12345/x1": "base", "ark:12345/x1/": "base", "ark:12345/x1/y": "qualified", "ark:12345/x1.y": "qualified",
@@ -119,13 +93,6 @@ func TestSpellings(t *testing.T) {
 	if got := explain(t, "ark:12345/x1.y").Spellings; !slices.Equal(got, want) {
 		t.Errorf("spellings %q, want %q", got, want)
 	}
-	var zero stele.ID
-	if got := ark.New().Spellings(zero); got != nil {
-		t.Errorf("spellings of the zero ID: %q", got)
-	}
-	for p := range ark.New().Parents(zero) {
-		t.Errorf("a parent of the zero ID: %q", p)
-	}
 }
 
 func syntaxError(t interface{ Fatalf(string, ...any) }, scheme *ark.Scheme, text string) *stele.SyntaxError {
@@ -135,29 +102,6 @@ func syntaxError(t interface{ Fatalf(string, ...any) }, scheme *ark.Scheme, text
 		t.Fatalf("Parse(%q) = %v, %v; want a syntax error", text, id, err)
 	}
 	return syntax
-}
-
-func TestPositions(t *testing.T) {
-	for text, want := range map[string]int{
-		"ark:":                           4,
-		"ark:/":                          5,
-		"ark://12345/x":                  5,
-		"ark:/1234/x":                    5,
-		"ark:12345":                      9,
-		"ark:12345/":                     10,
-		"ark:1234\u2010a/x":              11,
-		"ark:12345/x y":                  11,
-		"https://h/a/ark:12345/x%4":      23,
-		"https://h/ark%3a12345/x\u2013é": 26,
-		"ark:12345/x?a\x01":              13,
-		"ark:12148/cb11928669x":          20,
-		"ark:12148/cb-1192-8669-x-/f1":   23,
-		"https://gallica.bnf.fr/ark:/12148//cb11928669x": 45,
-	} {
-		if got := syntaxError(t, ark.New(), text); got.Pos != want {
-			t.Errorf("%q: the error is at %d, want %d: %v", text, got.Pos, want, got)
-		}
-	}
 }
 
 func TestSuggestions(t *testing.T) {

@@ -92,6 +92,9 @@ func (s *Scheme) Parents(id stele.ID) iter.Seq[stele.Prefix] {
 // Spellings returns the spellings in common use: a URL of the proxy, the marks
 // and the URI of RFC 4452. Those longer than [stele.MaxText] are left out.
 func (s *Scheme) Spellings(id stele.ID) []stele.Spelling {
+	if !id.IsValid() {
+		return nil
+	}
 	handle, marked := strings.CutPrefix(id.String(), mark)
 	all := make([]stele.Spelling, 0, 4)
 	add := func(name, text string) {

@@ -1,7 +1,6 @@
 package hdl_test
 
 import (
-	"errors"
 	"net/url"
 	"strings"
 	"testing"
@@ -9,7 +8,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/scheme/hdl"
 	"github.com/stele-id/stele/scheme/schemetest"
 )
@@ -185,40 +183,77 @@ var samples = schemetest.Samples{
 		"hdl:cnri.test/a/b":          {"hdl:CNRI.TEST/A", "hdl:CNRI.TEST/"},
 		"https://doi.org/10.1/a%2Fb": {"10.1/A", "10.1/"},
 	},
+	Warnings: map[string]string{
+		"10.1000/182":                          "",
+		"10.1000/naïve":                        "",
+		"10.1000/世界のABC":                       "",
+		"https://doi.org/10.1000/%D0%BF":       "",
+		"10.1000/100%":                         "",
+		"https://doi.org/10.1/2?a":             "query",
+		"https://doi.org/10.1/2?":              "query",
+		"doi.org/10.1/2?a#b":                   "query\nfragment",
+		"https://a.example/hdl/10.1/2?a#b":     "query\nfragment",
+		"info:hdl/1/2#a":                       "fragment",
+		"urn:hdl:1/2?+a?=b#c":                  "components\nfragment",
+		"https://a.example/urn:hdl:1/2?a":      "query",
+		"https://a.example/urn:hdl:1/2?+a":     "components",
+		"https://a.example/x?urn:hdl:1/2?=a#b": "components\nfragment",
+		"10.1000/a%20b":                        "percent-encoded",
+		"doi:10.1000/a%2fb":                    "percent-encoded",
+		"https://doi.org/10.1/a/../b":          "Browsers remove",
+		"https://doi.org/10.1/a/..":            "Browsers remove\n'.'",
+		"https://doi.org/10.1/a%2F../b":        "",
+		"10.1000/182.":                         "'.'",
+		"doi:10.1000/182,":                     "','",
+		"10.1000/аbс":                          "U+0430, which looks like 'a'), and 1 more\nCyrillic, Latin",
+		"10.1000/x–1":                          "U+2013, which looks like '-'); ",
+		"10.1000/a\u00a0b":                     "looks like ' '",
+		"10.1000/abc-жюэ":                      "Cyrillic, Latin",
+		"hdl:１０.1000/1":                        "U+FF11, which looks like '1'), and 1 more",
+	},
+	Positions: map[string]string{
+		"10..1/x":                         ".1/x",
+		".10/x":                           ".10/x",
+		"10./x":                           "/x",
+		"10.1000/":                        "",
+		"10.1000/x ":                      " ",
+		"hdl: a b/c":                      " b/c",
+		"hdl:10.1000":                     "",
+		"doi:20.1/2":                      "20.1/2",
+		"info:hdl/1/a?b":                  "?b",
+		"https://doi.org/10.1/a%00":       "%00",
+		"https://doi.org/10%2E1/%61%00b":  "%00b",
+		"https://doi.org/10.1/é%zz":       "%zz",
+		"https://doi.org/10.1/%20":        "%20",
+		"https://doi.org/10.1/x%20":       "%20",
+		"https://doi.org/doi:10..1/2":     ".1/2",
+		"https://hdl.handle.net/%61..b/c": ".b/c",
+		"http://a.example/hdl/10..1/2":    ".1/2",
+		"https://x@doi.org/10.1/2":        "@doi.org/10.1/2",
+		"http://a b/hdl/1/2":              " b/hdl/1/2",
+	},
+	Allocations: map[string]int{
+		"10.1000/182":                 0,
+		"hdl:0.NA/10.1000":            0,
+		"https://doi.org/10.1000/182": 0,
+		"10.1000/a-name-of-some-length-in-small-letters":                                   1,
+		"https://hdl.handle.net/cnri.test/a-name-of-some-length-%C3%A9-percent-encoded-so": 3,
+		"urn:doi:10.123:a-name-of-some-length-%C3%A9-percent-encoded-so":                   3,
+		"https://" + strings.Repeat("A", 60) + ".EXAMPLE/hdl/10.1000/182":                  0,
+	},
 }
 
 func TestScheme(t *testing.T) { schemetest.Run(t, hdl.New(today), samples) }
 
 func FuzzParse(f *testing.F) { schemetest.Fuzz(f, hdl.New(today), samples) }
 
-func TestErrorPositions(t *testing.T) {
-	for text, want := range map[string]int{
-		"10..1/x":                         3,
-		".10/x":                           0,
-		"10./x":                           3,
-		"10.1000/":                        8,
-		"10.1000/x ":                      9,
-		"hdl: a b/c":                      6,
-		"hdl:10.1000":                     11,
-		"doi:20.1/2":                      4,
-		"info:hdl/1/a?b":                  12,
-		"https://doi.org/10.1/a%00":       22,
-		"https://doi.org/10%2E1/%61%00b":  26,
-		"https://doi.org/10.1/é%zz":       23,
-		"https://doi.org/10.1/%20":        21,
-		"https://doi.org/10.1/x%20":       22,
-		"https://doi.org/doi:10..1/2":     23,
-		"https://hdl.handle.net/%61..b/c": 27,
-		"http://a.example/hdl/10..1/2":    24,
-		"https://x@doi.org/10.1/2":        9,
-		"http://a b/hdl/1/2":              8,
-	} {
-		_, err := hdl.New(today).Parse(text)
-		syntax, ok := errors.AsType[*stele.SyntaxError](err)
-		if !ok || syntax.Pos != want {
-			t.Errorf("Parse(%q): %v, want position %d", text, err, want)
-		}
-	}
+func BenchmarkParse(b *testing.B) {
+	schemetest.Benchmark(b, hdl.New(today), map[string]string{
+		"bare":       "102.100.272/Y35XYS0QH",
+		"doi":        "doi:10.1038/nphys1170",
+		"url":        "https://doi.org/10.1002/(sici)1097-0258(19980815/30)17:15/16%3C1661::aid-sim968%3E3.0.co;2-2",
+		"other host": "http://resolver.net.au/hdl/102.100.272/Y35XYS0QH",
+	})
 }
 
 // A handle of any printable characters survives each of its spellings, and so

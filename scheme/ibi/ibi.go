@@ -232,6 +232,9 @@ func (*Scheme) Parents(id stele.ID) iter.Seq[stele.Prefix] {
 
 // Spellings returns the label as resolvers of the IBI network take it.
 func (*Scheme) Spellings(id stele.ID) []stele.Spelling {
+	if !id.IsValid() {
+		return nil
+	}
 	return []stele.Spelling{
 		{Name: "relative", Text: "ibi/" + id.String()},
 		{Name: "URL", Text: "http://urlib.net/ibi/" + id.String()},

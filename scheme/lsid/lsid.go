@@ -165,6 +165,9 @@ func (s Scheme) Explain(text string) (stele.Explanation, error) {
 // Sciences Identifiers Applicability Statement), and the form that client programs
 // registered with web browsers.
 func (Scheme) Spellings(id stele.ID) []stele.Spelling {
+	if !id.IsValid() {
+		return nil
+	}
 	return []stele.Spelling{
 		{Name: "TDWG proxy", Text: proxy + id.String()},
 		{Name: "lsidres", Text: old + id.String()},

@@ -1,8 +1,6 @@
 package lsid
 
 import (
-	"errors"
-	"net/url"
 	"strings"
 	"testing"
 
@@ -87,11 +85,41 @@ var samples = schemetest.Samples{
 		"urn:lsid:Ubio.org:namebank:11815":           {"urn:lsid:ubio.org:namebank", "urn:lsid:ubio.org"},
 		"urn:lsid:ncbi.nlm.nih.gov:GenBank:T48601:2": {"urn:lsid:ncbi.nlm.nih.gov:GenBank:T48601", "urn:lsid:ncbi.nlm.nih.gov:GenBank", "urn:lsid:ncbi.nlm.nih.gov"},
 	},
+	Warnings: map[string]string{
+		"urn:lsid:ubio.org:a:b%2F?+r":               "",
+		"http://h/urn:lsid:ubio.org:a:b":            "",
+		"http://h/urn:lsid:ubio.org:a:b?format=rdf": "query of the URL was dropped",
+		"urn:lsid:localhost:a:b":                    "no full domain name",
+		"urn:lsid:ubio.org:a:%62":                   "%62",
+	},
+	Positions: map[string]string{
+		"urn:lsid:ubio.org:namebank":                "",
+		"urn:lsid:ubio.org::1":                      ":1",
+		"urn:lsid:ubio.org:a:b:":                    "",
+		"urn:lsid:ubio.org:a:b:c:d":                 ":d",
+		"lsidres:urn:lsid:ubio_x.org:a:b":           "_x.org:a:b",
+		"lsidres:x":                                 "x",
+		"http://h/x/urn:lsid:ubio.org:a:b c":        " c",
+		"http://h/uri-res/N2L?urn:lsid:ubio.org::1": ":1",
+	},
+	Allocations: map[string]int{
+		"urn:lsid:zoobank.org:act:8BDC0735-FEA4-4298-83FA-D04F67C3FBEC":                    0,
+		"URN:LSID:Ubio.org:namebank:11815%2f":                                              1,
+		"http://zoobank.org/urn:lsid:zoobank.org:act:8BDC0735-FEA4-4298-83FA-D04F67C3FBEC": 0,
+	},
 }
 
 func TestScheme(t *testing.T) { schemetest.Run(t, New(), samples) }
 
 func FuzzParse(f *testing.F) { schemetest.Fuzz(f, New(), samples) }
+
+func BenchmarkParse(b *testing.B) {
+	schemetest.Benchmark(b, New(), map[string]string{
+		"canonical": "urn:lsid:zoobank.org:act:8BDC0735-FEA4-4298-83FA-D04F67C3FBEC",
+		"folded":    "URN:LSID:Ubio.org:namebank:11815%2f",
+		"link":      "http://zoobank.org/urn:lsid:zoobank.org:act:8BDC0735-FEA4-4298-83FA-D04F67C3FBEC",
+	})
+}
 
 func TestExplain(t *testing.T) {
 	got, err := New().Explain("http://h/URN:LSID:NCBI.nlm.nih.gov:GenBank:T48601:2?+s=N2C?=x#f")
@@ -125,85 +153,5 @@ func TestExplain(t *testing.T) {
 	got, err = New().Explain("urn:lsid:ubio.org:namebank:11815")
 	if err != nil || len(got.Parts) != 3 {
 		t.Errorf("without revision: %v, %v", got.Parts, err)
-	}
-}
-
-func TestWarnings(t *testing.T) {
-	for text, want := range map[string]string{
-		"urn:lsid:ubio.org:a:b%2F?+r":               "",
-		"http://h/urn:lsid:ubio.org:a:b":            "",
-		"http://h/urn:lsid:ubio.org:a:b?format=rdf": "query of the URL was dropped",
-		"urn:lsid:localhost:a:b":                    "no full domain name",
-		"urn:lsid:ubio.org:a:%62":                   "%62",
-	} {
-		x, err := New().Explain(text)
-		if err != nil {
-			t.Errorf("Explain(%q): %v", text, err)
-		}
-		all := strings.Join(x.Warnings, "\n")
-		if (want == "") != (all == "") || !strings.Contains(all, want) {
-			t.Errorf("warnings for %q: %q; want %q", text, all, want)
-		}
-	}
-}
-
-// TestPositions checks that errors point at the trouble in the text as given.
-func TestPositions(t *testing.T) {
-	for text, want := range map[string]int{
-		"urn:lsid:ubio.org:namebank":                26,
-		"urn:lsid:ubio.org::1":                      18,
-		"urn:lsid:ubio.org:a:b:":                    22,
-		"urn:lsid:ubio.org:a:b:c:d":                 23,
-		"lsidres:urn:lsid:ubio_x.org:a:b":           21,
-		"lsidres:x":                                 8,
-		"http://h/x/urn:lsid:ubio.org:a:b c":        32,
-		"http://h/uri-res/N2L?urn:lsid:ubio.org::1": 39,
-	} {
-		_, err := New().Parse(text)
-		if e, ok := errors.AsType[*stele.SyntaxError](err); !ok || e.Pos != want {
-			t.Errorf("Parse(%q): %v; want position %d", text, err, want)
-		}
-	}
-}
-
-// speed are texts in canonical form, but for "folded".
-var speed = map[string]string{
-	"canonical": "urn:lsid:zoobank.org:act:8BDC0735-FEA4-4298-83FA-D04F67C3FBEC",
-	"folded":    "URN:LSID:Ubio.org:namebank:11815%2f",
-	"link":      "http://zoobank.org/urn:lsid:zoobank.org:act:8BDC0735-FEA4-4298-83FA-D04F67C3FBEC",
-}
-
-func TestAllocations(t *testing.T) {
-	scheme := New()
-	for name, text := range speed {
-		limit := 0.0
-		if name == "folded" {
-			limit = 1
-		}
-		if got := testing.AllocsPerRun(100, func() { scheme.Parse(text) }); got > limit {
-			t.Errorf("Parse(%q) makes %v allocations, at most %v are allowed", text, got, limit)
-		}
-	}
-}
-
-func BenchmarkParse(b *testing.B) {
-	scheme := New()
-	for name, text := range speed {
-		b.Run(name+"/stele", func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := scheme.Parse(text); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-		b.Run(name+"/net/url", func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := url.Parse(text); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
 	}
 }

@@ -1,7 +1,6 @@
 package purl_test
 
 import (
-	"errors"
 	"net/url"
 	"strings"
 	"testing"
@@ -99,7 +98,7 @@ var samples = schemetest.Samples{
 		"https://localhost:80800/a", "https://purl.org../dc", "https://рurl.org/dc", "https://purl%2Eorg/dc", "https://purl.org\\/dc", "https://[purl.org]/dc",
 		"https://purl.org/ark:/12345/x", "https://purl.org/a/ARK:12345/x", "https://purl.org/ark%3A12345/x", "https://purl.org/urn:a1:b",
 		"https://purl.org/a/urn:a1:b", "https://purl.org/uri-res/N2L?urn:a1:b", "https://purl.org/hdl:10.1/2", "https://purl.org/DOI:10.1/2",
-		"https://purl.org/doi:", "https://" + strings.Repeat("a", 1<<20),
+		"https://purl.org/doi:", "https://example.org/this/is/not/there", "https://" + strings.Repeat("a", 1<<20),
 	},
 	Parents: map[string][]string{
 		"http://purl.org/a": {"https://purl.org/"},
@@ -113,32 +112,38 @@ var samples = schemetest.Samples{
 			"https://localhost:8080/a%2Fb/", "https://localhost:8080/a%2Fb", "https://localhost:8080/",
 		},
 	},
+	Positions: map[string]string{
+		"https://purl.org":               "",
+		"https://purl.org/":              "/",
+		"http://purl.org/a/../b":         "../b",
+		"http://purl.org/a%2f/%2e":       "%2e",
+		"http://ab@purl.org/c":           "@purl.org/c",
+		"http://purl.org/a b":            " b",
+		"http://purl.org/a%41%4":         "%4",
+		"http://purl.org/%41%00":         "%00",
+		"http://purl.org/api/v1":         "api/v1",
+		"http://purl.org/a?b\x00":        "\x00",
+		"http://purl.org/x/%61rk:1234/x": "/x/%61rk:1234/x",
+	},
+	Allocations: map[string]int{
+		"https://purl.org/dc/terms/title":       0,
+		"https://purl.org/dc/terms/?a#b":        0,
+		"https://localhost:8080/a%2Fb/c:d":      0,
+		"HTTP://PURL.ORG:80/dc/%74erms/title":   1,
+		"https://example.org/this/is/not/there": 0,
+	},
 }
 
 func TestScheme(t *testing.T) { schemetest.Run(t, scheme(t), samples) }
 
 func FuzzParse(f *testing.F) { schemetest.Fuzz(f, scheme(f), samples) }
 
-func TestErrorPositions(t *testing.T) {
-	for text, want := range map[string]int{
-		"https://purl.org":               16,
-		"https://purl.org/":              16,
-		"http://purl.org/a/../b":         18,
-		"http://purl.org/a%2f/%2e":       21,
-		"http://ab@purl.org/c":           9,
-		"http://purl.org/a b":            17,
-		"http://purl.org/a%41%4":         20,
-		"http://purl.org/%41%00":         19,
-		"http://purl.org/api/v1":         16,
-		"http://purl.org/a?b\x00":        19,
-		"http://purl.org/x/%61rk:1234/x": 15,
-	} {
-		_, err := scheme(t).Parse(text)
-		syntax, ok := errors.AsType[*stele.SyntaxError](err)
-		if !ok || syntax.Pos != want {
-			t.Errorf("Parse(%q): %v, want position %d", text, err, want)
-		}
-	}
+func BenchmarkParse(b *testing.B) {
+	schemetest.Benchmark(b, scheme(b), map[string]string{
+		"canonical": "https://purl.org/dc/terms/title",
+		"http":      "http://purl.obolibrary.org/obo/GO_0008150",
+		"encoded":   "http://purl.org/net/a%2db%7Ec%2fd%c3%a9?x=1#y",
+	})
 }
 
 func TestExplain(t *testing.T) {
@@ -257,42 +262,4 @@ func TestEncoding(t *testing.T) {
 			t.Fatalf("%q is %q, but wholly encoded %q, %v", text, id, again, err)
 		}
 	})
-}
-
-// Figures that users rely on: see BenchmarkParse for time.
-func TestAllocations(t *testing.T) {
-	s := scheme(t)
-	for text, limit := range map[string]float64{
-		"https://purl.org/dc/terms/title":       0,
-		"https://purl.org/dc/terms/?a#b":        0,
-		"https://localhost:8080/a%2Fb/c:d":      0,
-		"HTTP://PURL.ORG:80/dc/%74erms/title":   1,
-		"https://example.org/this/is/not/there": 0,
-	} {
-		if got := testing.AllocsPerRun(100, func() { s.Parse(text) }); got > limit {
-			t.Errorf("Parse(%q): %v allocations, want at most %v", text, got, limit)
-		}
-	}
-}
-
-func BenchmarkParse(b *testing.B) {
-	s := scheme(b)
-	for _, c := range []struct{ name, text string }{
-		{"canonical", "https://purl.org/dc/terms/title"},
-		{"http", "http://purl.obolibrary.org/obo/GO_0008150"},
-		{"encoded", "http://purl.org/net/a%2db%7Ec%2fd%c3%a9?x=1#y"},
-	} {
-		b.Run(c.name+"/stele", func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				s.Parse(c.text)
-			}
-		})
-		b.Run(c.name+"/net/url", func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				url.Parse(c.text)
-			}
-		})
-	}
 }

@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -17,45 +16,6 @@ import (
 
 	"github.com/stele-id/stele"
 )
-
-// Samples are texts of one scheme, as its specification and its users give them.
-type Samples struct {
-	// Canonical maps texts to the canonical form they must give.
-	Canonical map[string]string
-	// Same are groups of texts that name one thing.
-	Same [][]string
-	// Distinct are texts of which no two name the same thing.
-	Distinct []string
-	// Invalid are texts that the scheme claims and refuses; the value is a part
-	// of the reason that must be given.
-	Invalid map[string]string
-	// Foreign are texts that the scheme must leave to others.
-	Foreign []string
-	// Parents maps texts to their parents, longest first.
-	Parents map[string][]string
-}
-
-// texts returns all sample texts and Hostile, sorted: a failing random test must
-// be repeatable.
-func (s Samples) texts() (all []string) {
-	for in, out := range s.Canonical {
-		all = append(all, in, out)
-	}
-	for _, group := range s.Same {
-		all = append(all, group...)
-	}
-	all = append(all, s.Distinct...)
-	for in := range s.Invalid {
-		all = append(all, in)
-	}
-	all = append(all, s.Foreign...)
-	for in := range s.Parents {
-		all = append(all, in)
-	}
-	all = append(all, Hostile...)
-	slices.Sort(all)
-	return slices.Compact(all)
-}
 
 // Hostile is input that no scheme may choke on; it seeds every fuzz target.
 var Hostile = []string{
@@ -73,73 +33,9 @@ var Hostile = []string{
 // Run checks that scheme keeps the obligations of [stele.Scheme], on the samples
 // and on texts made from them.
 func Run(t *testing.T, scheme stele.Scheme, samples Samples) {
-	t.Run("canonical", func(t *testing.T) {
-		for in, want := range samples.Canonical {
-			id, err := scheme.Parse(in)
-			if err != nil {
-				t.Errorf("Parse(%q): %v", in, err)
-				continue
-			}
-			if id.String() != want {
-				t.Errorf("Parse(%q) = %q, want %q", in, id, want)
-			}
-			Check(t, scheme, in)
-		}
-	})
-	t.Run("same", func(t *testing.T) {
-		for _, group := range samples.Same {
-			for _, in := range group {
-				if a, b := must(t, scheme, group[0]), must(t, scheme, in); a != b {
-					t.Errorf("%q and %q must name one thing, but are %q and %q", group[0], in, a, b)
-				}
-				Check(t, scheme, in)
-			}
-		}
-	})
-	t.Run("distinct", func(t *testing.T) {
-		seen := make(map[stele.ID]string)
-		for _, in := range samples.Distinct {
-			id := must(t, scheme, in)
-			if other, ok := seen[id]; ok {
-				t.Errorf("%q and %q must be two names, but both are %q", other, in, id)
-			}
-			seen[id] = in
-			Check(t, scheme, in)
-		}
-	})
-	t.Run("invalid", func(t *testing.T) {
-		for in, reason := range samples.Invalid {
-			_, err := scheme.Parse(in)
-			syntax, ok := errors.AsType[*stele.SyntaxError](err)
-			if !ok || err == stele.ErrForeign {
-				t.Errorf("Parse(%q): %v; want a reason with %q", in, err, reason)
-				continue
-			}
-			if !strings.Contains(syntax.Reason, reason) {
-				t.Errorf("Parse(%q): reason %q does not hold %q", in, syntax.Reason, reason)
-			}
-			Check(t, scheme, in)
-		}
-	})
-	t.Run("foreign", func(t *testing.T) {
-		for _, in := range samples.Foreign {
-			if _, err := scheme.Parse(in); err != stele.ErrForeign {
-				t.Errorf("Parse(%q): %v, want ErrForeign", in, err)
-			}
-			Check(t, scheme, in)
-		}
-	})
-	t.Run("parents", func(t *testing.T) {
-		for in, want := range samples.Parents {
-			var got []string
-			for p := range scheme.Parents(must(t, scheme, in)) {
-				got = append(got, p.String())
-			}
-			if !reflect.DeepEqual(got, want) {
-				t.Errorf("parents of %q:\n got %q\nwant %q", in, got, want)
-			}
-		}
-	})
+	for _, c := range samples.checks() {
+		t.Run(c.name, func(t *testing.T) { c.check(t, scheme) })
+	}
 	t.Run("hostile", func(t *testing.T) {
 		for _, in := range Hostile {
 			Check(t, scheme, in)
@@ -252,6 +148,11 @@ func checkExplanation(t TB, text string, x stele.Explanation) {
 	if x.Form == "" {
 		t.Errorf("%q: an explanation without a form", text)
 	}
+	for _, w := range x.Warnings {
+		if !strings.HasSuffix(w, ".") || strings.Contains(w, "\n") {
+			t.Errorf("%q: the warning %q is no sentence on one line", text, w)
+		}
+	}
 	seen := make(map[string]bool)
 	for _, part := range x.Parts {
 		if seen[part.Name] {
@@ -302,14 +203,4 @@ func checkSpellings(t TB, scheme stele.Scheme, id stele.ID, x stele.Explanation)
 			t.Errorf("%q: its spelling %q gives %q, %v", id, s.Text, back, err)
 		}
 	}
-}
-
-// must parses a sample that has to be valid.
-func must(t *testing.T, scheme stele.Scheme, text string) stele.ID {
-	t.Helper()
-	id, err := scheme.Parse(text)
-	if err != nil {
-		t.Fatalf("Parse(%q): %v", text, err)
-	}
-	return id
 }

@@ -37,11 +37,22 @@ func newHonest() *honest {
 		if err != nil {
 			return stele.Explanation{}, err
 		}
-		return stele.Explanation{ID: id, Form: "x", Spellings: h.spellings(id)}, nil
+		x := stele.Explanation{ID: id, Form: "x", Spellings: h.spellings(id)}
+		if text != id.String() {
+			x.Warnings = append(x.Warnings, "Capital letters became small.")
+		}
+		if len(text) > 10 {
+			x.Warnings = append(x.Warnings, "This is long.")
+		}
+		return x, nil
 	}
 	h.spellings = func(stele.ID) []stele.Spelling { return nil }
 	h.parents = func(id stele.ID) iter.Seq[stele.Prefix] {
-		return func(yield func(stele.Prefix) bool) { yield(id.Prefix(2)) }
+		return func(yield func(stele.Prefix) bool) {
+			if id.IsValid() {
+				yield(id.Prefix(2))
+			}
+		}
 	}
 	return h
 }
@@ -68,6 +79,11 @@ func TestHonestPasses(t *testing.T) {
 		Invalid:   map[string]string{"x:": "nothing"},
 		Foreign:   []string{"y:"},
 		Parents:   map[string][]string{"x:abc": {"x:"}},
+		Warnings: map[string]string{
+			"x:a": "", "x:A": "letters", "x:ABCDEFGHIJ": "letters\nlong", "x:LETTERSABC": "became small.\nThis is",
+		},
+		Positions:   map[string]string{"x:": "", "x:\x00\x00": "\x00\x00"},
+		Allocations: map[string]int{"x:a": 0, "x:A": 1, "y:": 0},
 	})
 }
 
@@ -139,6 +155,16 @@ func TestFaultsAreFound(t *testing.T) {
 		{"part of a wrong type", "x:a", "is a float64", func(h *honest) {
 			h.explain = func(string) (stele.Explanation, error) {
 				return stele.Explanation{ID: id("x:a"), Form: "x", Parts: stele.Parts{{Name: "p", Value: 1.5}}}, nil
+			}
+		}},
+		{"warning is no sentence", "x:a", "no sentence", func(h *honest) {
+			h.explain = func(string) (stele.Explanation, error) {
+				return stele.Explanation{ID: id("x:a"), Form: "x", Warnings: []string{"odd"}}, nil
+			}
+		}},
+		{"warning of two lines", "x:a", "on one line", func(h *honest) {
+			h.explain = func(string) (stele.Explanation, error) {
+				return stele.Explanation{ID: id("x:a"), Form: "x", Warnings: []string{"This is\nodd."}}, nil
 			}
 		}},
 		{"part twice", "x:a", "two parts", func(h *honest) {

@@ -1,8 +1,6 @@
 package urn
 
 import (
-	"errors"
-	"net/url"
 	"strings"
 	"testing"
 
@@ -194,11 +192,55 @@ var samples = schemetest.Samples{
 			"urn:nbn:de:kobv:109", "urn:nbn:de:kobv", "urn:nbn:de", "urn:nbn",
 		},
 	},
+	Warnings: map[string]string{
+		"urn:x1:a":                                "",
+		"urn:x1:a?+r#f":                           "",
+		"urn:x1:%2F":                              "",
+		"urn:x1:%2F%41":                           "%41",
+		"urn:x-acme:a":                            "registered nowhere",
+		"https://h/urn:x1:a?b=c":                  "query of the URL was dropped",
+		"https://h/urn:x1:a?":                     "query of the URL was dropped",
+		"https://h/urn:x1:a?+b=c":                 "",
+		"urn:nbn:hr:188:496570":                   "no hyphen",
+		"urn:nbn:de:101:1-201102033592":           "",
+		"urn:nbn:de:101:1-2020042904595660732648": "no check digit",
+	},
+	Positions: map[string]string{
+		"urn:a_b:c":                                 "_b:c",
+		"https://h.example/x/urn:x1:a b":            " b",
+		"http://h/uri-res/N2L?urn:x1:a?b":           "?b",
+		"https://h/urn:isbn:0-306-40615-3":          "3",
+		"ISBN: 0-306-40615-3":                       "3",
+		"ISBN-13: 977-0-306-40615-7":                "977-0-306-40615-7",
+		"https://h/urn:nbn:de:gbv:089-3321752946?x": "6?x",
+		"urn:nbn:fi:x:-1":                           "-1",
+	},
+	Allocations: map[string]int{
+		"urn:paradisec:ab1:001:a":                                                  0,
+		"URN:Example:A/b%c3%a9?+s=N2C":                                             1,
+		"urn:isbn:0-306-40615-2":                                                   1,
+		"urn:nbn:de:bvb:12-bsb00103137-3":                                          0,
+		"urn:example:" + strings.Repeat("collection/item:", 20):                    0,
+		"urn:nbn:de:gbv:3:3-171133730-30089663818490701-14/fragment/page=00000017": 0,
+		"https://nbn-resolving.org/urn:nbn:de:gbv:089-3321752945":                  0,
+	},
 }
 
 func TestScheme(t *testing.T) { schemetest.Run(t, New(), samples) }
 
 func FuzzParse(f *testing.F) { schemetest.Fuzz(f, New(), samples) }
+
+func BenchmarkParse(b *testing.B) {
+	schemetest.Benchmark(b, New(), map[string]string{
+		"canonical": "urn:paradisec:ab1:001:a",
+		"folded":    "URN:Example:A/b%c3%a9?+s=N2C",
+		"isbn":      "urn:isbn:0-306-40615-2",
+		"nbn-de":    "urn:nbn:de:bvb:12-bsb00103137-3",
+		"long":      "urn:example:" + strings.Repeat("collection/item:", 20),
+		"long-de":   "urn:nbn:de:gbv:3:3-171133730-30089663818490701-14/fragment/page=00000017",
+		"link":      "https://nbn-resolving.org/urn:nbn:de:gbv:089-3321752945",
+	})
+}
 
 func TestExplain(t *testing.T) {
 	components := []stele.Part{
@@ -261,105 +303,5 @@ func TestExplain(t *testing.T) {
 		if diff := cmp.Diff(c.want, x, cmp.Comparer(func(a, b stele.ID) bool { return a == b })); diff != "" {
 			t.Errorf("Explain(%q):\n%s", c.text, diff)
 		}
-	}
-}
-
-func TestWarnings(t *testing.T) {
-	for text, want := range map[string]string{
-		"urn:x1:a":                                "",
-		"urn:x1:a?+r#f":                           "",
-		"urn:x1:%2F":                              "",
-		"urn:x1:%2F%41":                           "%41",
-		"urn:x-acme:a":                            "registered nowhere",
-		"https://h/urn:x1:a?b=c":                  "query of the URL was dropped",
-		"https://h/urn:x1:a?":                     "query of the URL was dropped",
-		"https://h/urn:x1:a?+b=c":                 "",
-		"urn:nbn:hr:188:496570":                   "no hyphen",
-		"urn:nbn:de:101:1-201102033592":           "",
-		"urn:nbn:de:101:1-2020042904595660732648": "no check digit",
-	} {
-		x, err := New().Explain(text)
-		if err != nil {
-			t.Errorf("Explain(%q): %v", text, err)
-		}
-		all := strings.Join(x.Warnings, "\n")
-		if (want == "") != (all == "") || !strings.Contains(all, want) {
-			t.Errorf("warnings for %q: %q; want %q", text, all, want)
-		}
-	}
-}
-
-// TestPositions checks that errors point at the trouble in the text as given.
-func TestPositions(t *testing.T) {
-	for text, want := range map[string]int{
-		"urn:a_b:c":                                 5,
-		"https://h.example/x/urn:x1:a b":            28,
-		"http://h/uri-res/N2L?urn:x1:a?b":           29,
-		"https://h/urn:isbn:0-306-40615-3":          31,
-		"ISBN: 0-306-40615-3":                       18,
-		"ISBN-13: 977-0-306-40615-7":                9,
-		"https://h/urn:nbn:de:gbv:089-3321752946?x": 38,
-		"urn:nbn:fi:x:-1":                           13,
-	} {
-		_, err := New().Parse(text)
-		if e, ok := errors.AsType[*stele.SyntaxError](err); !ok || e.Pos != want {
-			t.Errorf("Parse(%q): %v; want position %d", text, err, want)
-		}
-	}
-}
-
-// TestZero checks that the zero ID, which is not of this scheme, does no harm.
-func TestZero(t *testing.T) {
-	if got := New().Spellings(stele.ID{}); len(got) != 0 {
-		t.Errorf("the zero ID is also spelled %q", got)
-	}
-	for p := range New().Parents(stele.ID{}) {
-		t.Errorf("the zero ID has the parent %q", p)
-	}
-}
-
-// speed are texts in canonical form, but for "folded" and "isbn".
-var speed = map[string]string{
-	"canonical": "urn:paradisec:ab1:001:a",
-	"folded":    "URN:Example:A/b%c3%a9?+s=N2C",
-	"isbn":      "urn:isbn:0-306-40615-2",
-	"nbn-de":    "urn:nbn:de:bvb:12-bsb00103137-3",
-	"long":      "urn:example:" + strings.Repeat("collection/item:", 20),
-	"long-de":   "urn:nbn:de:gbv:3:3-171133730-30089663818490701-14/fragment/page=00000017",
-	"link":      "https://nbn-resolving.org/urn:nbn:de:gbv:089-3321752945",
-}
-
-func TestAllocations(t *testing.T) {
-	scheme := New()
-	for name, text := range speed {
-		limit := 0.0
-		if name == "folded" || name == "isbn" {
-			limit = 1
-		}
-		if got := testing.AllocsPerRun(100, func() { scheme.Parse(text) }); got > limit {
-			t.Errorf("Parse(%q) makes %v allocations, at most %v are allowed", text, got, limit)
-		}
-	}
-}
-
-func BenchmarkParse(b *testing.B) {
-	scheme := New()
-	for name, text := range speed {
-		b.Run(name+"/stele", func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := scheme.Parse(text); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-		b.Run(name+"/net/url", func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := url.Parse(text); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
 	}
 }
