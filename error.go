@@ -105,7 +105,7 @@ type SyntaxError struct {
 
 	// Suggestions are identifiers, in canonical form, that one wrong or two
 	// swapped characters turn into the text: what its writer may have meant.
-	// They are offered only where a check digit shows that the text is wrong.
+	// They are offered only where a check digit tells which are right.
 	Suggestions []string
 }
 

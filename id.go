@@ -1,9 +1,6 @@
 package stele
 
-import (
-	"cmp"
-	"strings"
-)
+import "cmp"
 
 // MaxText is the size in bytes of the longest text that is read as an
 // identifier, and of the longest canonical form. Longer input is refused before
@@ -91,12 +88,6 @@ func (id ID) Prefix(n int) Prefix {
 		return Prefix{}
 	}
 	return Prefix{id.scheme, id.text[:n]}
-}
-
-// Contains reports whether id begins with p. It compares bytes: whether a name
-// may be cut there is the scheme's to say, in [Scheme.Parents].
-func (p Prefix) Contains(id ID) bool {
-	return p.IsValid() && p.scheme == id.scheme && strings.HasPrefix(id.text, p.text)
 }
 
 // isSchemeName reports whether s can name a scheme: lower-case letters.

@@ -68,6 +68,9 @@ func plainWord(b string) bool {
 	return (w|(w-ones*' ')|(del-ones))&highs == 0
 }
 
+// blankPattern is a sign of Braille, of no dots.
+const blankPattern = 0x2800
+
 // invisible says why r must not stand in a name, or "".
 func invisible(r rune) string {
 	switch {
@@ -75,9 +78,10 @@ func invisible(r rune) string {
 		return "bidirectional control character"
 	case unicode.Is(unicode.Cc, r):
 		return "control character"
-	case unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Variation_Selector):
+	case unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Variation_Selector,
+		unicode.Other_Default_Ignorable_Code_Point) || r == blankPattern:
 		return "invisible character"
-	case unicode.In(r, unicode.Co, unicode.Noncharacter_Code_Point):
+	case !unicode.IsGraphic(r):
 		return "private or unassigned character"
 	}
 	return ""

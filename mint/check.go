@@ -1,7 +1,5 @@
 package mint
 
-import "slices"
-
 // Betanumeric is the alphabet of NOID names and of NAANs, in the order of its
 // characters' values: digits, and consonants without the letter l, so that no
 // name spells a word and none holds two characters that look alike.
@@ -15,6 +13,10 @@ const radix = len(Betanumeric)
 // maxRepairs bounds what Repairs returns. A name of common length has less than
 // half as many.
 const maxRepairs = 32
+
+// maxRepaired is the longest text that Repairs looks at: nobody types a longer
+// name, and an attacker is not to make us work.
+const maxRepaired = 256
 
 // values maps a character to its place in Betanumeric, others to -1.
 var values = func() (v [256]int8) {
@@ -60,29 +62,31 @@ func weigh[T string | []byte](sum uint, n int, s T) uint {
 // before byte offset from is taken to be right. The likelier come first: swaps,
 // then replacements of what can't be in a NOID name, then of a digit by a digit
 // or a letter by a letter, then the rest. Not more than 32 are returned, none for
-// a text that is Checked.
+// a text that is Checked or longer than 256 bytes.
 func Repairs(s string, from int) (found []string) {
 	last := len(s) - 1
-	if last < 1 || Checked(s) {
+	if last < 1 || len(s) > maxRepaired || Checked(s) {
 		return nil
 	}
 	from = max(from, 0)
 	sum := weigh(0, 0, s[:last])
-	for i := from; i < last; i++ {
+	for i := from; i < last && len(found) < maxRepairs; i++ {
 		if swapHelps(s, i, sum) {
 			found = append(found, s[:i]+s[i+1:i+2]+s[i:i+1]+s[i+2:])
 		}
 	}
-	var byRank [3][]string
-	for i := from; i <= last; i++ {
-		if c, ok := replacement(s, i, sum); ok {
-			rank := slipRank(s[i], c)
-			byRank[rank] = append(byRank[rank], s[:i]+string(rune(c))+s[i+1:])
+	for rank := range ranks {
+		for i := from; i <= last && len(found) < maxRepairs; i++ {
+			if c, ok := replacement(s, i, sum); ok && slipRank(s[i], c) == rank {
+				found = append(found, s[:i]+string(rune(c))+s[i+1:])
+			}
 		}
 	}
-	found = append(found, slices.Concat(byRank[:]...)...)
-	return found[:min(len(found), maxRepairs)]
+	return found
 }
+
+// ranks is how many ranks slipRank has.
+const ranks = 3
 
 // slipRank orders slips of the hand that wrote wrong in place of right, the
 // likeliest being 0.

@@ -165,9 +165,12 @@ func TestRepairsFindsWhatWasMeant(t *testing.T) {
 }
 
 func TestRepairsIsBounded(t *testing.T) {
-	long := strings.Repeat("b4", 2000) + "z"
+	long := strings.Repeat("b4", maxRepaired/2-1) + "z"
 	if got := Repairs(long, 0); len(got) != maxRepairs {
 		t.Errorf("%d repairs of a long text, want %d", len(got), maxRepairs)
+	}
+	if got := Repairs(strings.Repeat("b4", maxRepaired), 0); got != nil {
+		t.Errorf("%d repairs of a text that nobody typed", len(got))
 	}
 	if got := Repairs(long, len(long)); got != nil {
 		t.Errorf("repairs past the end: %d", len(got))

@@ -10,6 +10,9 @@ import (
 	"io"
 	"os"
 	"strings"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -97,15 +100,12 @@ func (p *program) explain(ctx context.Context, schemes *stele.Schemes, args []st
 // an identifier can have, and its whole size. Whatever the size of a line, no
 // more of it than that is held.
 func (p *program) lines(out *bufio.Writer, one func(text string, size int) error) error {
-	interactive := false
-	if f, ok := p.stdin.(*os.File); ok {
-		if info, err := f.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
-			interactive = true
-			fmt.Fprintln(p.stderr, "Type identifiers, one a line; end with Ctrl-D.")
-		}
+	if isTerminal(p.stdin) {
+		fmt.Fprintln(p.stderr, "Type identifiers, one a line; end with Ctrl-D.")
 	}
 	in := bufio.NewReaderSize(p.stdin, stele.MaxText+16)
 	for {
+		skipBlanks(in)
 		line, err := in.ReadSlice('\n')
 		text := strings.TrimSpace(string(line))
 		size := len(text)
@@ -118,16 +118,46 @@ func (p *program) lines(out *bufio.Writer, one func(text string, size int) error
 				return err
 			}
 		}
-		if interactive {
-			out.Flush()
-		}
 		switch {
 		case err == io.EOF:
 			return nil
 		case err != nil:
 			return fmt.Errorf("standard input: %w", err)
+		case in.Buffered() == 0: // whoever writes may be waiting for the answer
+			if err := out.Flush(); err != nil {
+				return err
+			}
 		}
 	}
+}
+
+// skipBlanks passes over spaces and tabs: they do not count for a line's size.
+func skipBlanks(in *bufio.Reader) {
+	for {
+		c, err := in.ReadByte()
+		if err != nil {
+			return
+		}
+		if c != ' ' && c != '\t' {
+			_ = in.UnreadByte() // can't fail after ReadByte
+			return
+		}
+	}
+}
+
+// isTerminal reports whether somebody types what is read. (The null device is a
+// character device too.)
+func isTerminal(r io.Reader) bool {
+	f, ok := r.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return false
+	}
+	null, err := os.Stat(os.DevNull)
+	return err != nil || !os.SameFile(info, null)
 }
 
 // card is an explanation, or what is wrong, as JSON shows it.
@@ -179,10 +209,33 @@ func tooLong(size int) error {
 
 // print writes the card, for a program or for a person.
 func (p *program) print(w io.Writer, c card) error {
-	if p.json {
-		enc := json.NewEncoder(w)
-		enc.SetEscapeHTML(false)
-		return enc.Encode(c)
+	if !p.json {
+		return c.write(w)
 	}
-	return c.write(w)
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(c); err != nil {
+		return err
+	}
+	_, err := w.Write(escapeUnseen(b.Bytes()))
+	return err
+}
+
+// escapeUnseen escapes, in JSON, the characters that JSON leaves as they are and a
+// terminal acts on or does not show: DEL, the C1 controls, marks of direction.
+func escapeUnseen(enc []byte) []byte {
+	out := make([]byte, 0, len(enc))
+	for _, r := range string(enc) {
+		switch {
+		case r == '\n' || unicode.IsPrint(r):
+			out = utf8.AppendRune(out, r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			out = fmt.Appendf(out, `\u%04x\u%04x`, high, low)
+		default:
+			out = fmt.Appendf(out, `\u%04x`, r)
+		}
+	}
+	return out
 }

@@ -6,8 +6,6 @@ import (
 	"context"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 )
 
@@ -15,11 +13,8 @@ import (
 var version = "unversioned"
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	p := program{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, now: time.Now}
-	code := p.run(ctx, os.Args[1:])
-	stop()
-	os.Exit(code)
+	os.Exit(p.run(context.Background(), os.Args[1:]))
 }
 
 // program is what the verbs have of the world. All of it is here, so that tests

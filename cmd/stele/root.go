@@ -55,7 +55,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 	if _, ok := errors.AsType[*usageError](err); !ok && strings.HasPrefix(err.Error(), "unknown command") {
 		err = &usageError{errors.New(strings.SplitN(err.Error(), "\n", 2)[0]), root.Name()}
 	}
-	fmt.Fprintf(p.stderr, "stele: %s\n", strings.ReplaceAll(err.Error(), "\n", "; "))
+	fmt.Fprintf(p.stderr, "stele: %s\n", printable(strings.ReplaceAll(err.Error(), "\n", "; ")))
 	if _, ok := errors.AsType[*usageError](err); ok {
 		return exitUsage
 	}

@@ -66,8 +66,8 @@ func (s *Scheme) Spellings(id stele.ID) []stele.Spelling {
 }
 
 // Parents yields what contains id by the draft's sections 2.5.1 and 2.5.2: id
-// without its last qualifiers, one by one, down to the base name; then the
-// shoulder, then the NAAN.
+// without its last qualifiers, one by one, down to the base name; then its
+// shoulders, then the NAAN.
 func (s *Scheme) Parents(id stele.ID) iter.Seq[stele.Prefix] {
 	return func(yield func(stele.Prefix) bool) {
 		text := id.String()
@@ -84,11 +84,33 @@ func (s *Scheme) Parents(id stele.ID) iter.Seq[stele.Prefix] {
 		if naan < 0 {
 			return
 		}
-		if n := shoulder(text[naan+1 : base]); n > 0 && !yield(id.Prefix(naan+1+n)) {
-			return
+		for n := base; ; {
+			if n = s.shoulderBefore(text, naan, base, n); n < 0 {
+				break
+			}
+			if !yield(id.Prefix(n)) {
+				return
+			}
 		}
 		yield(id.Prefix(naan))
 	}
+}
+
+// shoulderBefore returns where the longest shoulder of a text ends that ends
+// before byte offset limit, or -1: one that is known, or the one by convention.
+// The base name stands between naan and base.
+func (s *Scheme) shoulderBefore(text string, naan, base, limit int) int {
+	best := -1
+	if n := shoulder(text[naan+1 : base]); n > 0 && naan+1+n < limit {
+		best = naan + 1 + n
+	}
+	for _, c := range s.checked {
+		end := len(label) + len(c.Shoulder)
+		if end < limit && end > best && strings.HasPrefix(text[len(label):base], c.Shoulder) {
+			best = end
+		}
+	}
+	return best
 }
 
 // shoulder returns the length of a name's shoulder by the first-digit convention

@@ -28,6 +28,10 @@ var samples = schemetest.Samples{
 		"ark:/67375/39D-S2GXG1TW-8":                                                       "ark:67375/39DS2GXG1TW8",
 		"https://gallica.bnf.fr/iiif/ark:/12148/btv1b8449691v/f29/full/500,/0/native.jpg": "ark:12148/btv1b8449691v/f29/full/500,/0/native.jpg",
 		"https://h.example/ark:12345/x/ark:/1":                                            "ark:12345/x/ark:/1",
+		"https://www.familysearch.org/ark:/61903/1:1:QVLK-2C94":                           "ark:61903/1:1:QVLK2C94",
+		"n2t.net/ark:/12345/x1":                                                           "ark:12345/x1",
+		"gallica.bnf.fr/ark:/12148/btv1b8449691v/f29.item":                                "ark:12148/btv1b8449691v/f29.item",
+		"https://n2t.net/ark:/12345/x%E2%80%90y%e2%80%95z":                                "ark:12345/xyz",
 		"https://oac.cdlib.org/findaid/ark:/13030/c87m0fns/entire_text/":                  "ark:13030/c87m0fns/entire_text",
 		"https://collections.louvre.fr/ark:/53355/cl010062370":                            "ark:53355/cl010062370",
 
@@ -93,7 +97,6 @@ var samples = schemetest.Samples{
 		"ark:١٢٣٤٥/x":                           "none of them",
 		"ark:１２３４５/x":                           "looks like '1'",
 		"ark:12345/x 1":                         `"%20"`,
-		"ark:12345/x:1":                         `"%3A"`,
 		"ark:12345/x{1}":                        `"%7B"`,
 		"ark:12345/x%":                          "hexadecimal",
 		"ark:12345/x%4":                         "hexadecimal",
@@ -119,7 +122,7 @@ var samples = schemetest.Samples{
 	},
 	Foreign: []string{
 		"", "ark", "ark/12345/x1", " ark:12345/x1", "аrk:12345/x1", "ark%3A12345/x1", "urn:ark:12345/x1", "info:ark/12345/x1",
-		"n2t.net/ark:/12345/x1", "ftp://host.example/ark:12345/x1", "https://host.example/", "https://host.example/ark/12345/x1",
+		"ftp://host.example/ark:12345/x1", "https://host.example/", "https://host.example/ark/12345/x1",
 		"https://ark:80/12345/x1", "https://host.example/?u=/ark:12345/x1", "https://host.example/#/ark:12345/x1",
 		"https://hdl.handle.net/2027/loc.ark:/13960/t3kw65n8k", "https://host.example/bark:12345/x1",
 		"https://host.example/" + strings.Repeat("x", 1e6) + "/ark:12345/x1",
@@ -134,7 +137,9 @@ var samples = schemetest.Samples{
 		"ark:12345/x":             {"ark:12345"},
 		"ark:12345/54":            {"ark:12345"},
 		"ark:12345/x_54":          {"ark:12345"},
-		"ark:12148/btv1b8449691v": {"ark:12148/btv1", "ark:12148"},
+		"ark:12148/btv1b8449691v": {"ark:12148/btv1b", "ark:12148/btv1", "ark:12148"},
+		"ark:12148/cb11928669t":   {"ark:12148/cb1", "ark:12148/cb", "ark:12148"},
+		"ark:13960/t3610x12d":     {"ark:13960/t3", "ark:13960/t", "ark:13960"},
 		"ark:b5488/B0c1/d":        {"ark:b5488/B0c1", "ark:b5488/B0", "ark:b5488"},
 	},
 	Warnings: map[string]string{

@@ -46,13 +46,22 @@ func (s *Scheme) parts(r *reading) stele.Parts {
 		{Name: "check", Value: check, Note: note},
 		{Name: "inflection", Value: r.inflection, Note: inflections[r.inflection]},
 		{Name: "query", Value: r.query, Note: "left out: no part of the name"},
-		{Name: "shoulder", Value: base[:shoulder(base)], Note: "by the first-digit convention"},
+		s.shoulderPart(r),
 	} {
 		if p.Value != "" {
 			parts = append(parts, p)
 		}
 	}
 	return parts
+}
+
+// shoulderPart tells the shoulder: one that is known, or else by convention.
+func (s *Scheme) shoulderPart(r *reading) stele.Part {
+	base := r.canon[r.naan+1 : r.name]
+	if rule, known := s.rule(r); known {
+		return stele.Part{Name: "shoulder", Value: rule.Shoulder[r.naan-len(label)+1:], Note: "known: its names end in a check character"}
+	}
+	return stele.Part{Name: "shoulder", Value: base[:shoulder(base)], Note: "by the first-digit convention"}
 }
 
 // checkPart returns the check character of an ARK, "" if it has none, and what
@@ -96,12 +105,15 @@ func (r *reading) warnings() (list []string) {
 		{hasQuery, "The query was left out: it is no part of an ARK."},
 		{hasFragment, "The fragment was left out: it is no part of an ARK."},
 		{oddHyphen, "Hyphens or dashes that are not ASCII were removed; typesetting may have put them there."},
-		{guestInside, "The qualifier has characters that the ARK draft does not list; not every resolver passes them on."},
+		{guestInside, "The ARK has characters that its draft does not list; not every resolver takes them."},
 		{upperNAAN, "The NAAN was written with capital letters; NAANs are lower-case."},
 	} {
 		if r.found&w.of != 0 {
 			list = append(list, w.text)
 		}
+	}
+	if lex.EncodesControl(r.canon) {
+		list = append(list, "A control character is percent-encoded in the name; be careful with whatever decodes it.")
 	}
 	if encodesNeedlessly(r.canon) {
 		list = append(list, "A character is percent-encoded that need not be; written as itself it would be another name.")

@@ -37,10 +37,10 @@ func TestExplainParts(t *testing.T) {
 		"ark:/13030/xf9-3gt2q":              `{"naan":"13030","name":"xf93gt2q","check":"q","shoulder":"xf9"}`,
 		"ark:13030/xf93gt2q.v1":             `{"naan":"13030","name":"xf93gt2q","qualifier":".v1","check":"q","shoulder":"xf9"}`,
 		"ark:13030/xf93gt2r":                `{"naan":"13030","name":"xf93gt2r","shoulder":"xf9"}`,
-		"ark:12148/cb11928669t":             `{"naan":"12148","name":"cb11928669t","check":"t","shoulder":"cb1"}`,
+		"ark:12148/cb11928669t":             `{"naan":"12148","name":"cb11928669t","check":"t","shoulder":"cb"}`,
 		"ark:12148/cb":                      `{"naan":"12148","name":"cb"}`,
-		"ark:13960/t3610x12d":               `{"naan":"13960","name":"t3610x12d","check":"d","shoulder":"t3"}`,
-		"https://gallica.bnf.fr/ark:/12148/bpt6k5834013m/f1.item?rk=21459;2": `{"naan":"12148","name":"bpt6k5834013m","qualifier":"/f1.item","check":"m","query":"rk=21459;2","shoulder":"bpt6"}`,
+		"ark:13960/t3610x12d":               `{"naan":"13960","name":"t3610x12d","check":"d","shoulder":"t"}`,
+		"https://gallica.bnf.fr/ark:/12148/bpt6k5834013m/f1.item?rk=21459;2": `{"naan":"12148","name":"bpt6k5834013m","qualifier":"/f1.item","check":"m","query":"rk=21459;2","shoulder":"bpt6k"}`,
 	} {
 		enc, err := json.Marshal(explain(t, text).Parts)
 		if err != nil || string(enc) != want {

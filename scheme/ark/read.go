@@ -33,7 +33,7 @@ const (
 	hasFragment                   // a URL's fragment
 	upperNAAN                     // capital letters in the NAAN
 	oddHyphen                     // hyphens that are not ASCII
-	guestInside                   // characters in a qualifier that the draft does not list
+	guestInside                   // characters that the draft does not list
 	untidy                        // anything that tidy has to do
 )
 
@@ -84,7 +84,8 @@ func (r *reading) normalise(text string) error {
 }
 
 // locate returns where in a text the first label ends, or -1 if there is none: at
-// the text's beginning, or at that of an element of a URL's path. There, browsers
+// the text's beginning, or at that of an element of a URL's path, with its
+// protocol or without. There, browsers
 // and wikis often write the colon encoded. What stands before the label is the
 // name mapping authority, which does not count (section 2.1), so it is not
 // looked at.
@@ -92,23 +93,23 @@ func locate(text string) int {
 	if len(text) > stele.MaxText {
 		text = text[:stele.MaxText] // CheckText refuses it if it bears the label
 	}
-	if !lex.Begins(text, "ah") {
-		return -1
-	}
-	if _, ok := lex.CutFold(text, label); ok {
-		return len(label)
+	if lex.Begins(text, "a") {
+		if _, ok := lex.CutFold(text, label); ok {
+			return len(label)
+		}
 	}
 	if len(text) < len("https:") || !mayMark(text[len("https:"):]) {
 		return -1
 	}
-	link, ok := lex.ParseLink(text)
-	if !ok {
+	path, pos := text, 0
+	if link, ok := lex.ParseLink(text); ok {
+		path, pos = link.Path, link.PathPos
+	} else if host, _, _ := lex.Cut(text, '/'); !isHost(host) {
 		return -1
 	}
-	path, pos := link.Path, link.PathPos
 	for {
 		i := strings.IndexByte(path, '/')
-		if i < 0 {
+		if i < 0 || strings.IndexByte(path[:i], '?') >= 0 {
 			return -1
 		}
 		path, pos = path[i+1:], pos+i+1
@@ -119,6 +120,18 @@ func locate(text string) int {
 			return pos + len("ark%3a")
 		}
 	}
+}
+
+// isHost reports whether a text begins with a host, as people leave out the
+// protocol: n2t.net/ark:/12345/x1. A prefix of digits and dots is a handle's, and
+// what follows the host of a handle proxy is a handle.
+func isHost(s string) bool {
+	top := strings.LastIndexByte(s, '.') + 1
+	if top == 0 || lex.Domain(s) >= 0 || !lex.IsAlpha(s[top]) {
+		return false
+	}
+	_, isProxy := lex.HandleProxy(s)
+	return !isProxy
 }
 
 // mayMark reports whether a URL, behind its protocol, can have a label in it: a
@@ -164,9 +177,9 @@ func (r *reading) scanNAAN(core string, start int) (slash int, err error) {
 			r.found |= upperNAAN | untidy
 		case c == '-':
 			r.found |= untidy
-		case isOddHyphen(core[i:]):
+		case oddHyphenLen(core[i:]) > 0:
 			r.found |= oddHyphen | untidy
-			i += oddHyphenLen - 1
+			i += oddHyphenLen(core[i:]) - 1
 		default:
 			return i, badNAAN(core, i)
 		}
@@ -194,17 +207,17 @@ func badNAAN(core string, i int) error {
 	return stele.Invalidf(name, i, "a NAAN is made of the characters %s; %s is none of them", mint.Betanumeric, stele.Describe(c))
 }
 
-// What a byte may do in a name or a qualifier (section 3.1). The draft has one
-// repertoire for both; but a qualifier is passed through to the server that has
-// the thing, and IIIF's, with commas, are in wide use. So what else may stand in
-// a URL's path (RFC 3986, 3.3) is let into qualifiers, with a warning.
+// What a byte may do in a name or a qualifier (section 3.1). Other characters of a
+// URL's path (RFC 3986, 3.3) than the draft lists are in wide use: commas in IIIF's
+// qualifiers, colons in the names of FamilySearch. They are let in, with a
+// warning; encoding them would make another name.
 const (
 	stranger = iota // nothing; the zero value
 	plain           // stand for itself
 	separator
 	hyphen
 	percent
-	guest // stand for itself in a qualifier
+	guest // stand for itself, with a warning
 )
 
 var class = func() (class [256]uint8) {
@@ -229,11 +242,13 @@ func (r *reading) scanName(core string, slash int) (end int, err error) {
 		switch class[core[i]] {
 		case plain:
 		case guest:
-			if inName {
-				return i, badName(core, i)
-			}
 			r.found |= guestInside
 		case percent:
+			if n := oddHyphenLen(core[i:]); n > 0 {
+				r.found |= oddHyphen | untidy
+				i += n - 1
+				continue
+			}
 			if i+2 >= len(core) || !lex.IsHex(core[i+1]) || !lex.IsHex(core[i+2]) {
 				return i, stele.Invalidf(name, i, "two hexadecimal digits must follow a %q; write the sign itself as %q", '%', "%25")
 			}
@@ -252,11 +267,12 @@ func (r *reading) scanName(core string, slash int) (end int, err error) {
 			r.found |= untidy
 			continue
 		default:
-			if !isOddHyphen(core[i:]) {
+			n := oddHyphenLen(core[i:])
+			if n == 0 {
 				return i, badName(core, i)
 			}
 			r.found |= oddHyphen | untidy
-			i += oddHyphenLen - 1
+			i += n - 1
 			continue
 		}
 		separated = false
@@ -285,13 +301,18 @@ func percentEncoded(c byte) string {
 	return string([]byte{'%', digits[c>>4], digits[c&15]})
 }
 
-// isOddHyphen reports whether s begins with one of U+2010 to U+2015, hyphens and
-// dashes that typesetting puts in the place of a hyphen (section 3.2, step 6).
-func isOddHyphen(s string) bool {
-	return strings.HasPrefix(s, "\u2010"[:2]) && len(s) >= oddHyphenLen && 0x90 <= s[2] && s[2] <= 0x95
+// oddHyphenLen returns the length of one of U+2010 to U+2015 at the beginning of s,
+// 0 if there is none: hyphens and dashes that typesetting puts in the place of a
+// hyphen (section 3.2, step 6). A browser sends them percent-encoded.
+func oddHyphenLen(s string) int {
+	if strings.HasPrefix(s, "\u2010"[:2]) && len(s) > 2 && 0x90 <= s[2] && s[2] <= 0x95 {
+		return len("\u2010")
+	}
+	if rest, ok := lex.CutFold(s, "%e2%80%9"); ok && rest != "" && '0' <= rest[0] && rest[0] <= '5' {
+		return len("%e2%80%90")
+	}
+	return 0
 }
-
-const oddHyphenLen = len("\u2010")
 
 // tidy takes the steps 4 to 8 of section 3.2 on a NAAN, a slash and what follows,
 // which have been scanned, and puts the label before them. Hyphens go before
@@ -307,8 +328,8 @@ func tidy(core string) string {
 		switch {
 		case c == '-':
 			continue
-		case c >= utf8.RuneSelf:
-			i += oddHyphenLen - 1
+		case c >= utf8.RuneSelf || c == '%' && oddHyphenLen(core[i:]) > 0:
+			i += oddHyphenLen(core[i:]) - 1
 			continue
 		case isStructural(c):
 			if pending == 0 {
@@ -324,8 +345,8 @@ func tidy(core string) string {
 		switch {
 		case c == '%':
 			b.WriteByte(c)
-			b.WriteByte(upperHex(core[i+1]))
-			b.WriteByte(upperHex(core[i+2]))
+			b.WriteByte(lex.UpperHex(core[i+1]))
+			b.WriteByte(lex.UpperHex(core[i+2]))
 			i += 2
 		case inNAAN && 'A' <= c && c <= 'Z':
 			b.WriteByte(c | 0x20)
@@ -334,11 +355,4 @@ func tidy(core string) string {
 		}
 	}
 	return b.String()
-}
-
-func upperHex(c byte) byte {
-	if c >= 'a' {
-		c -= 'a' - 'A'
-	}
-	return c
 }

@@ -62,6 +62,9 @@ func (r *reading) warnings() (all []string) {
 		all = append(all, "The fragment is not part of the name and was left out; if the \"#\" belongs to the name, write %23.")
 	}
 	local := r.handle[r.slash+1:]
+	if r.src.syntax == link && !r.src.proxy && strings.IndexByte(local, '/') >= 0 {
+		all = append(all, "The whole path was taken for the name; on a publisher's page its last parts (such as /abstract) may not belong to it.")
+	}
 	if r.src.syntax == plain && looksEncoded(local) {
 		all = append(all, "The local name seems to be percent-encoded, but in this spelling a \"%\" is a character of the name; write it as a URL to have it decoded.")
 	}

@@ -70,17 +70,6 @@ var pathMarks = [...]spelling{
 	{"doi:", link, true},
 }
 
-// proxies are the hosts whose paths are handles and nothing else.
-var proxies = [...]struct {
-	host string
-	doi  bool
-}{
-	{"doi.org", true},
-	{"dx.doi.org", true},
-	{"hdl.handle.net", false},
-	{"www.doi.org", true},
-}
-
 // claim finds the handle in text. It reports false if text has no mark of one.
 func (src *source) claim(text string) bool {
 	if isBare(text, false) {
@@ -109,17 +98,17 @@ func (src *source) claim(text string) bool {
 		*src = source{body: rest, pos: len("doi "), doi: true}
 		return true
 	}
-	for _, p := range proxies {
-		if rest, ok := lex.CutFold(text, p.host); ok && strings.HasPrefix(rest, "/") {
-			*src = source{pos: len(p.host), syntax: link, doi: p.doi, proxy: true, host: p.host}
-			rest, _, found := lex.Cut(rest, '#')
-			src.note(found, fragment)
-			src.body, _, found = lex.Cut(rest, '?')
-			src.note(found, query)
-			return true
-		}
+	host, _, _ := lex.Cut(text, '/')
+	doi, ok := lex.HandleProxy(host)
+	if !ok || len(host) == len(text) {
+		return false
 	}
-	return false
+	*src = source{pos: len(host), syntax: link, doi: doi, proxy: true, host: host}
+	rest, _, found := lex.Cut(text[len(host):], '#')
+	src.note(found, fragment)
+	src.body, _, found = lex.Cut(rest, '?')
+	src.note(found, query)
+	return true
 }
 
 // claimMark finds the handle behind a mark that stands at pos in text.
@@ -158,12 +147,12 @@ func afterMark(rest string, doi bool) string {
 func (src *source) claimLink(text string, l lex.Link) bool {
 	src.host, src.hostPos, src.syntax = l.Host, l.PathPos-len(l.Host), link
 	if strings.IndexByte(l.Path, ':') >= 0 || strings.IndexByte(l.Path, '%') >= 0 || strings.IndexByte(l.Query, ':') >= 0 {
-		if lex.HasMark(l.Path, "ark:") {
-			return false
-		}
 		if c, ok := lex.FindURN(text); ok {
 			src.carried = c.Path
 			return src.claimMark(text, c.Pos)
+		}
+		if lex.HasMark(l.Path, "ark:") {
+			return false
 		}
 	}
 	src.note(l.HasQuery, query)
@@ -171,14 +160,9 @@ func (src *source) claimLink(text string, l lex.Link) bool {
 	host := l.Host[strings.LastIndexByte(l.Host, '@')+1:]
 	host, _, _ = lex.Cut(host, ':')
 	host = strings.TrimSuffix(host, ".")
-	for _, p := range proxies {
-		if len(host) != len(p.host) {
-			continue
-		}
-		if _, ok := lex.CutFold(host, p.host); ok {
-			src.body, src.pos, src.doi, src.proxy = l.Path, l.PathPos, p.doi, true
-			return true
-		}
+	if doi, ok := lex.HandleProxy(host); ok {
+		src.body, src.pos, src.doi, src.proxy = l.Path, l.PathPos, doi, true
+		return true
 	}
 	if l.Path == "" || !lex.Begins(l.Path[1:], "hd") {
 		return false
@@ -251,6 +235,9 @@ func (src *source) decode() (string, error) {
 	}
 	if err := src.cutComponents(); err != nil {
 		return "", err
+	}
+	if i := strings.IndexByte(src.body, ' '); i >= 0 && src.syntax == link {
+		return "", stele.Invalidf(name, src.pos+i, "a URL has no spaces; end it here, or write %%20 if the space belongs to the name")
 	}
 	text, bad := lex.Unescape(src.body)
 	if bad >= 0 {

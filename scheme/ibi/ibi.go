@@ -132,6 +132,9 @@ func find(text string) (s source, ok bool) {
 	if !ok || strings.IndexByte(first, ':') >= 0 {
 		return s, false
 	}
+	if _, isProxy := lex.HandleProxy(first); isProxy {
+		return s, false
+	}
 	switch n := strings.Count(rest, "/"); {
 	case n == 0:
 		return source{raw: text}, isWord(first)
@@ -164,7 +167,8 @@ func findInLink(link lex.Link) (s source, ok bool) {
 	case 0:
 		return s, looksIBIp(first) && looksIBIp(rest) && separator(first) > 0
 	case 2:
-		return s, hasDate(rest) && !isNumeric(first)
+		_, date, _ := lex.Cut(rest, '/')
+		return s, len(date) > 7 && date[4] == '/' && date[7] == '.' && !isNumeric(first)
 	}
 	return s, false
 }

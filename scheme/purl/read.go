@@ -183,19 +183,11 @@ func triplet(path string, i, pos int) (byte, error) {
 		return 0, stele.Invalidf(name, pos+i,
 			"\"%%\" must be followed by two hexadecimal digits; the character itself is written %%25")
 	}
-	c := nibble(path[i+1])<<4 | nibble(path[i+2])
+	c := lex.HexValue(path[i+1])<<4 | lex.HexValue(path[i+2])
 	if c < ' ' || c == 0x7f {
 		return 0, stele.Invalidf(name, pos+i, "percent-encoded control character %U; remove it", c)
 	}
 	return c, nil
-}
-
-// nibble returns the value of a hexadecimal digit.
-func nibble(c byte) byte {
-	if lex.IsDigit(c) {
-		return c - '0'
-	}
-	return c | 0x20 - 'a' + 10
 }
 
 // badChar makes the error for the character at the beginning of s, which no path
@@ -225,7 +217,7 @@ func build(host, path string) string {
 	for i := 0; i < len(path); i++ {
 		c := path[i]
 		if c == '%' {
-			c = nibble(path[i+1])<<4 | nibble(path[i+2])
+			c = lex.HexValue(path[i+1])<<4 | lex.HexValue(path[i+2])
 			i += 2
 			if !isUnreserved(c) {
 				b.WriteByte('%')

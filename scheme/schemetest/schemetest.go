@@ -175,7 +175,7 @@ func checkParents(t TB, scheme stele.Scheme, id stele.ID) {
 	t.Helper()
 	shorter := len(id.String())
 	for p := range scheme.Parents(id) {
-		if !p.Contains(id) {
+		if p.Scheme() != id.Scheme() || !strings.HasPrefix(id.String(), p.String()) {
 			t.Errorf("%q: parent %q is no prefix", id, p)
 		}
 		if len(p.String()) >= shorter {

@@ -48,7 +48,15 @@ func germanCut(nss string) int {
 // isUnchecked reports whether the name, without fragment, has no check digit.
 func isUnchecked(base string) bool {
 	number, ok := strings.CutPrefix(base[len("de"):], ":101:1-")
-	return ok && len(number) > len("yyyymmddnnnnP")
+	if !ok || len(number) != len("yyyymmddnnnnnnnnnnnnnn") {
+		return false
+	}
+	for i := range len(number) {
+		if !lex.IsDigit(number[i]) {
+			return false
+		}
+	}
+	return true
 }
 
 func germanCanonical(urn string, start, pos int) (string, error) {

@@ -99,19 +99,23 @@ func readISBN(number string, pos int, separators string) (d isbnDigits, err erro
 			d.digit[d.size] = c
 			d.size++
 		case lex.IsDigit(c) || c|0x20 == 'x' && d.size == 9 && i+1 < len(number):
-			return d, stele.Invalidf(name, pos+i, "an ISBN has 10 digits, of which the last may be X, or 13")
+			return d, mistyped(pos+i, "an ISBN has 10 digits, of which the last may be X, or 13", slips(number, separators))
 		case c|0x20 == 'x' && d.size == 9:
 			d.digit[9] = 'X'
 			d.size++
 		case strings.IndexByte(separators, c) < 0:
 			r, _ := utf8.DecodeRuneInString(number[i:])
-			return d, stele.Invalidf(name, pos+i, "%s can't stand in an ISBN here; it has 10 or 13 digits, with single hyphens between them", stele.Describe(r))
+			return d, mistyped(pos+i,
+				fmt.Sprintf("%s can't stand in an ISBN here; it has 10 or 13 digits, with single hyphens between them", stele.Describe(r)), slips(number, separators))
 		case i == 0 || !lex.IsDigit(number[i-1]) || i+1 == len(number):
 			return d, stele.Invalidf(name, pos+i, "%q can only stand singly between the digits of an ISBN", c)
 		}
 	}
 	if d.size != 10 && d.size != 13 {
 		return d, stele.Invalidf(name, pos+len(number), "an ISBN has 10 or 13 digits; this has %d", d.size)
+	}
+	if d.size == 13 && string(d.digit[:4]) == "9790" {
+		return d, stele.Invalidf(name, pos, "numbers that begin with 9790 are of printed music (ISMN, ISO 10957), not of books")
 	}
 	if d.size == 13 && !d.hasPrefix() {
 		return d, mistyped(pos, "an ISBN of 13 digits begins with 978 or 979", d.corrections())
@@ -124,8 +128,38 @@ func readISBN(number string, pos int, separators string) (d isbnDigits, err erro
 	return d, nil
 }
 
+// slips returns the books that are meant if one character of the number, which is
+// no digit, stands for one, or if an X was swapped with its neighbour.
+func slips(number, separators string) []string {
+	var d isbnDigits
+	odd := 0
+	for _, r := range number {
+		if r < utf8.RuneSelf && strings.IndexByte(separators, byte(r)) >= 0 {
+			continue
+		}
+		if d.size == len(d.digit) {
+			return nil
+		}
+		c := byte('?')
+		switch {
+		case r < utf8.RuneSelf && lex.IsDigit(byte(r)):
+			c = byte(r)
+		case r == 'x' || r == 'X':
+			c = 'X'
+		default:
+			odd++
+		}
+		d.digit[d.size] = c
+		d.size++
+	}
+	if odd > 1 || d.size != 10 && d.size != 13 {
+		return nil
+	}
+	return d.corrections()
+}
+
 func (d *isbnDigits) hasPrefix() bool {
-	return d.digit[0] == '9' && d.digit[1] == '7' && (d.digit[2] == '8' || d.digit[2] == '9')
+	return d.digit[0] == '9' && d.digit[1] == '7' && (d.digit[2] == '8' || d.digit[2] == '9' && d.digit[3] != '0')
 }
 
 // check returns the check digit that belongs to the others.
@@ -178,7 +212,7 @@ func (d *isbnDigits) isValid() bool {
 		return false
 	}
 	for _, c := range d.digit[:d.size-1] {
-		if c == 'X' {
+		if !lex.IsDigit(c) {
 			return false
 		}
 	}

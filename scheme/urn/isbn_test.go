@@ -48,7 +48,12 @@ func TestISBNSuggestions(t *testing.T) {
 		"urn:isbn:4006381333931": nil,
 		// Wrong in other ways than by a check digit.
 		"urn:isbn:978030640615":  nil,
-		"urn:isbn:978030640615Y": nil,
+		"urn:isbn:9790260000438": nil, // printed music
+		"urn:isbn:97803O64O6157": nil,
+		// A letter in place of a digit, and an X swapped with its neighbour.
+		"urn:isbn:97803O6406157": {"urn:isbn:9780306406157"},
+		"urn:isbn:978030640615Y": {"urn:isbn:9780306406157"},
+		"urn:isbn:08044295X7":    {"urn:isbn:9780804429573", "urn:isbn:9780804429535"},
 	} {
 		if diff := cmp.Diff(want, suggested(t, text)); diff != "" {
 			t.Errorf("suggestions for %q:\n%s", text, diff)

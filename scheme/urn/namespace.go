@@ -51,7 +51,7 @@ func mistyped(pos int, reason string, suggestions []string) error {
 }
 
 // maxSuggestions is how many corrections of a mistyped name are offered.
-const maxSuggestions = 16
+const maxSuggestions = 64
 
 // suggestions collects corrections, each once.
 type suggestions []string

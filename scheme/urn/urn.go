@@ -27,7 +27,7 @@ type Scheme struct {
 // New returns the scheme, with the namespaces that have rules of their own.
 func New() stele.Scheme {
 	return &Scheme{
-		known: []namespace{paradisec(), isbn(), nbn()},
+		known: []namespace{paradisec(), isbn(), nbn(), uuid()},
 		other: namespace{
 			form:      "urn",
 			canonical: func(urn string, nss, _ int) (string, error) { return lex.FoldURN(urn, nss), nil },

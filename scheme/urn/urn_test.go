@@ -22,7 +22,7 @@ var samples = schemetest.Samples{
 		"urn:example:a123%2cz456":                            "urn:example:a123%2Cz456",
 		"URN:EXAMPLE:a123%2cz456":                            "urn:example:a123%2Cz456",
 		"urn:ietf:rfc:2648":                                  "urn:ietf:rfc:2648",
-		"urn:uuid:F81D4FAE-7DEC-11D0-A765-00A0C91E6BF6":      "urn:uuid:F81D4FAE-7DEC-11D0-A765-00A0C91E6BF6",
+		"urn:uuid:f81d4fae-7dec-11d0-a765-00a0c91e6bf6":      "urn:uuid:f81d4fae-7dec-11d0-a765-00a0c91e6bf6",
 		"urn:oid:2.16.840":                                   "urn:oid:2.16.840",
 		"urn:issn:1535-3613":                                 "urn:issn:1535-3613",
 		"urn:lex:br:federal:lei:2008-06-19;11705":            "urn:lex:br:federal:lei:2008-06-19;11705",

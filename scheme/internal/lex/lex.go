@@ -1,6 +1,6 @@
 // Package lex holds the lexical rules that several schemes share: ASCII case,
-// percent-encoding, host names, and http URLs that carry an identifier. It knows
-// no scheme, and never looks at a byte twice.
+// percent-encoding, host names, http URLs that carry an identifier, and the parts
+// of a URN. It makes no identifiers and decides nothing about them.
 package lex
 
 import "strings"
@@ -87,37 +87,8 @@ func CutFold(s, prefix string) (rest string, ok bool) {
 	return s[len(prefix):], true
 }
 
-// Triplets checks the percent-encodings in s (RFC 3986, 2.1) and returns s with
-// their digits in upper case, which is the same name (6.2.2.1). Nothing is
-// decoded. bad is the offset of the first "%" without two digits, or -1.
-func Triplets(s string) (upper string, bad int) {
-	i := strings.IndexByte(s, '%')
-	if i < 0 {
-		return s, -1
-	}
-	var b []byte // made when the first small digit is seen
-	for ; i < len(s); i++ {
-		if s[i] != '%' {
-			continue
-		}
-		if i+2 >= len(s) || !IsHex(s[i+1]) || !IsHex(s[i+2]) {
-			return s, i
-		}
-		if (s[i+1] >= 'a' || s[i+2] >= 'a') && b == nil {
-			b = []byte(s)
-		}
-		if b != nil {
-			b[i+1], b[i+2] = upperHex(s[i+1]), upperHex(s[i+2])
-		}
-		i += 2
-	}
-	if b != nil {
-		s = string(b)
-	}
-	return s, -1
-}
-
-func upperHex(c byte) byte {
+// UpperHex returns a hexadecimal digit in upper case.
+func UpperHex(c byte) byte {
 	if c >= 'a' {
 		c -= 0x20
 	}
@@ -139,7 +110,7 @@ func Unescape(s string) (decoded string, bad int) {
 			if i+2 >= len(s) || !IsHex(s[i+1]) || !IsHex(s[i+2]) {
 				return s, i
 			}
-			c = hexValue(s[i+1])<<4 | hexValue(s[i+2])
+			c = HexValue(s[i+1])<<4 | HexValue(s[i+2])
 			i += 2
 		}
 		b = append(b, c)
@@ -147,7 +118,8 @@ func Unescape(s string) (decoded string, bad int) {
 	return string(b), -1
 }
 
-func hexValue(c byte) byte {
+// HexValue returns the value of a hexadecimal digit.
+func HexValue(c byte) byte {
 	if IsDigit(c) {
 		return c - '0'
 	}
@@ -197,16 +169,6 @@ func ParseLink(text string) (l Link, ok bool) {
 		l.Host = rest
 	}
 	return l, true
-}
-
-// HostName returns the host of l in lower case, without port, and whether it is
-// one that can be relied on: a name, no user information.
-func (l Link) HostName() (host string, ok bool) {
-	host, _, _ = Cut(l.Host, ':')
-	if host == "" || strings.IndexByte(host, '@') >= 0 {
-		return "", false
-	}
-	return Lower(host), true
 }
 
 // Label checks that s is a label of a host name: letters, digits and inner

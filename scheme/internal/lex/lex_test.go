@@ -60,22 +60,6 @@ func TestCutFold(t *testing.T) {
 	}
 }
 
-func TestTriplets(t *testing.T) {
-	for in, want := range map[string]struct {
-		upper string
-		bad   int
-	}{
-		"abc":      {"abc", -1},
-		"%2f%2F":   {"%2F%2F", -1},
-		"a%c3%9fé": {"a%C3%9Fé", -1},
-		"%":        {"%", 0}, "a%4": {"a%4", 1}, "%41%zz": {"%41%zz", 3}, "%%41": {"%%41", 0}, "%4%1": {"%4%1", 0},
-	} {
-		if upper, bad := Triplets(in); upper != want.upper || bad != want.bad {
-			t.Errorf("%q: %q, %d", in, upper, bad)
-		}
-	}
-}
-
 // Decoding agrees with net/url, and an offset in the decoded text leads back to
 // where its byte stands.
 func TestUnescape(t *testing.T) {
@@ -85,9 +69,6 @@ func TestUnescape(t *testing.T) {
 		want, err := url.PathUnescape(s)
 		if (bad >= 0) != (err != nil) || err == nil && got != want {
 			t.Fatalf("%q: %q, %d; want %q, %v", s, got, bad, want, err)
-		}
-		if _, alsoBad := Triplets(s); alsoBad != bad {
-			t.Fatalf("%q: Triplets finds %d, Unescape %d", s, alsoBad, bad)
 		}
 		if bad >= 0 {
 			return
@@ -120,15 +101,6 @@ func TestParseLink(t *testing.T) {
 	for _, in := range []string{"", "http:/", "http:a", "ftp://a", "httpx://a", "//a", "http;//a"} {
 		if got, ok := ParseLink(in); ok {
 			t.Errorf("%q: %+v", in, got)
-		}
-	}
-}
-
-func TestHostName(t *testing.T) {
-	for in, want := range map[string]string{"Example.ORG": "example.org", "a:80": "a", "": "", "u@a": "", ":80": ""} {
-		got, ok := Link{Host: in}.HostName()
-		if got != want || ok != (want != "") {
-			t.Errorf("%q: %q, %v", in, got, ok)
 		}
 	}
 }

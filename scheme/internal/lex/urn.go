@@ -18,8 +18,8 @@ type Carrier struct {
 
 // FindURN looks for a URN, in any case of letters: the text itself, the first
 // part of an http URL's path that begins with "urn:", or a URL's query that does.
-// The last is how THTTP asks (RFC 2169: /uri-res/N2L?urn:...), and how older
-// resolvers do. Nothing is decoded, and what follows "urn:" is not looked at.
+// The last is how THTTP asks (RFC 2169: /uri-res/N2L?urn:...), and national
+// libraries' resolvers do (?urn=urn:..., ?identifier=urn:...). Nothing is decoded, and what follows "urn:" is not looked at.
 //
 // A path of which an earlier part has a colon or begins with a digit carries
 // another sort of name, an ARK or a handle, and "urn:" can be the tail of that.
@@ -50,9 +50,16 @@ func FindURN(text string) (c Carrier, ok bool) {
 		}
 		i += 1 + len(part)
 	}
-	_, ok = CutFold(link.Query, "urn:")
 	c.Pos = link.PathPos + len(link.Path) + 1
-	return c, ok
+	for _, key := range [...]string{"", "urn=", "identifier="} {
+		if rest, ok := CutFold(link.Query, key); ok {
+			if _, ok = CutFold(rest, "urn:"); ok {
+				c.Pos += len(key)
+				return c, true
+			}
+		}
+	}
+	return c, false
 }
 
 // hasURN reports whether "urn:" is anywhere in text.
@@ -229,7 +236,7 @@ func foldFrom(s string, i, n int) string {
 	for ; i < len(b); i++ {
 		switch c := b[i]; {
 		case c == '%' && i+2 < len(b):
-			b[i+1], b[i+2] = upperHex(b[i+1]), upperHex(b[i+2])
+			b[i+1], b[i+2] = UpperHex(b[i+1]), UpperHex(b[i+2])
 			i += 2
 		case i < n && 'A' <= c && c <= 'Z':
 			b[i] |= 0x20
@@ -255,8 +262,24 @@ func (u *URN) Components() (parts stele.Parts) {
 	return parts
 }
 
+// EncodesControl reports whether a control character is percent-encoded in s. It is
+// legal, and whoever decodes it may be deceived.
+func EncodesControl(s string) bool {
+	for i := 0; i+2 < len(s); i++ {
+		if s[i] == '%' && IsHex(s[i+1]) && IsHex(s[i+2]) {
+			if c := HexValue(s[i+1])<<4 | HexValue(s[i+2]); c < ' ' || c == 0x7f {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // Warnings returns what the reader of any URN should know about u.
 func (u *URN) Warnings() (all []string) {
+	if EncodesControl(u.NSS) {
+		all = append(all, "A control character is percent-encoded in the name; be careful with whatever decodes it.")
+	}
 	if triplet := needless(u.NSS); triplet != "" {
 		all = append(all, fmt.Sprintf("The name writes as %q a character that needs no encoding; with that character itself it is another name.", triplet))
 	}
@@ -276,7 +299,7 @@ func needless(s string) string {
 		if i < 0 || i+2 >= len(s) {
 			return ""
 		}
-		if c := hexValue(s[i+1])<<4 | hexValue(s[i+2]); IsAlnum(c) || strings.IndexByte("-._~", c) >= 0 {
+		if c := HexValue(s[i+1])<<4 | HexValue(s[i+2]); IsAlnum(c) || strings.IndexByte("-._~", c) >= 0 {
 			return s[i : i+3]
 		}
 		s = s[i+3:]

@@ -182,6 +182,14 @@ func TestNeedless(t *testing.T) {
 	}
 }
 
+func TestEncodesControl(t *testing.T) {
+	for in, want := range map[string]bool{"": false, "a%20": false, "%0a": true, "a%7F": true, "%1": false, "%": false, "%c2%85": false} {
+		if EncodesControl(in) != want {
+			t.Errorf("%q", in)
+		}
+	}
+}
+
 func TestURNExplained(t *testing.T) {
 	none := URN{NSS: "a%2F"}
 	if parts, all := none.Components(), none.Warnings(); len(parts)+len(all) != 0 {

@@ -1,0 +1,35 @@
+package urn
+
+import (
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/scheme/internal/lex"
+)
+
+// uuid is the namespace of Universally Unique Identifiers (RFC 9562): 32
+// hexadecimal digits in five groups. They are read in any case and written in lower
+// case (section 4), so case does not count.
+func uuid() namespace {
+	return namespace{
+		nid:       "uuid",
+		form:      "urn",
+		title:     "Universally Unique Identifier",
+		canonical: uuidCanonical,
+	}
+}
+
+func uuidCanonical(urn string, nss, pos int) (string, error) {
+	const shape = "f81d4fae-7dec-11d0-a765-00a0c91e6bf6"
+	text := urn[nss:]
+	for i := range len(shape) {
+		if i == len(text) {
+			break
+		}
+		if c := text[i]; shape[i] == '-' && c != '-' || shape[i] != '-' && !lex.IsHex(c) {
+			return "", stele.Invalidf(name, pos+i, "%q can't stand here; a UUID is of hexadecimal digits, such as %s", c, shape)
+		}
+	}
+	if len(text) != len(shape) {
+		return "", stele.Invalidf(name, pos+min(len(text), len(shape)), "a UUID has %d characters, such as %s; this has %d", len(shape), shape, len(text))
+	}
+	return lex.FoldURN(urn, len(urn)), nil
+}
