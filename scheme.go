@@ -150,7 +150,7 @@ type reader struct {
 func (r *reader) UnmarshalText(text []byte) error {
 	// Before the copy: a megabyte is refused at once.
 	if len(text) > MaxText {
-		return CheckText("", strings.Repeat("x", MaxText+1))
+		return tooLong("", len(text))
 	}
 	id, err := r.schemes.Parse(string(text))
 	if err == nil {
@@ -170,7 +170,7 @@ func (s *Schemes) unclaimed(text string) error {
 		pos, hint = odd, "; it has "+Describe(r)
 	case text[0] == ' ' || text[len(text)-1] == ' ':
 		hint = "; remove the spaces around it"
-	case strings.HasPrefix(text, "%") || strings.Contains(text, "%3A") || strings.Contains(text, "%3a"):
+	case strings.IndexByte(text, '%') >= 0:
 		hint = "; it seems to be percent-encoded, decode it first"
 	}
 	names := make([]string, len(s.list))

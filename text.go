@@ -21,7 +21,7 @@ func CheckText(scheme, text string) error {
 		return Invalidf(scheme, 0, "there is no text; give an identifier")
 	}
 	if len(text) > MaxText {
-		return Invalidf(scheme, MaxText, "the text has %d bytes; an identifier has at most %d", len(text), MaxText)
+		return tooLong(scheme, len(text))
 	}
 	for i := plain(text); i < len(text); {
 		c := text[i]
@@ -42,6 +42,11 @@ func CheckText(scheme, text string) error {
 		i += n
 	}
 	return nil
+}
+
+// tooLong is the error for a text of so many bytes.
+func tooLong(scheme string, size int) error {
+	return Invalidf(scheme, MaxText, "the text has %d bytes; an identifier has at most %d", size, MaxText)
 }
 
 // plain returns how many bytes at the beginning of s are known to be printable

@@ -157,7 +157,7 @@ func parse(w *tabwriter.Writer) error {
 		}
 		scheme, peer := schemes.Lookup(id.Scheme()), func() { _, _ = url.Parse(text) }
 		row(w, scheme.Name()+" "+text+" : url.Parse", func() { _, _ = scheme.Parse(text) }, peer, "at most 2, 3 allocations")
-		row(w, "  through the list of schemes", func() { _, _ = schemes.Parse(text) }, peer, "")
+		row(w, "  through the list of schemes", func() { _, _ = schemes.Parse(text) }, peer, "(for information)")
 	}
 	return nil
 }

@@ -32,6 +32,16 @@ var values = func() (v [256]int8) {
 // IsBetanumeric reports whether c is a character of [Betanumeric].
 func IsBetanumeric(c byte) bool { return values[c] >= 0 }
 
+// isBetanumeric reports whether all of s is.
+func isBetanumeric(s string) bool {
+	for i := range len(s) {
+		if !IsBetanumeric(s[i]) {
+			return false
+		}
+	}
+	return true
+}
+
 // CheckChar returns the NOID check character of s: the sum of each character's
 // position, from 1, times its value, modulo 29. Characters that are not
 // betanumeric have the value 0. By the ARK draft (section 2.4.1) s is the NAAN,
@@ -62,13 +72,14 @@ func weigh[T string | []byte](sum uint, n int, s T) uint {
 // before byte offset from is taken to be right. The likelier come first: swaps,
 // then replacements of what can't be in a NOID name, then of a digit by a digit
 // or a letter by a letter, then the rest. Not more than 32 are returned, none for
-// a text that is Checked or longer than 256 bytes.
+// a text that is Checked and betanumeric, or longer than 256 bytes. (An "o" in place
+// of a 0 weighs the same: the check character alone does not find it.)
 func Repairs(s string, from int) (found []string) {
 	last := len(s) - 1
-	if last < 1 || len(s) > maxRepaired || Checked(s) {
+	from = max(from, 0)
+	if last < 1 || len(s) > maxRepaired || Checked(s) && isBetanumeric(s[min(from, len(s)):]) {
 		return nil
 	}
-	from = max(from, 0)
 	sum := weigh(0, 0, s[:last])
 	for i := from; i < last && len(found) < maxRepairs; i++ {
 		if swapHelps(s, i, sum) {
@@ -77,7 +88,7 @@ func Repairs(s string, from int) (found []string) {
 	}
 	for rank := range ranks {
 		for i := from; i <= last && len(found) < maxRepairs; i++ {
-			if c, ok := replacement(s, i, sum); ok && slipRank(s[i], c) == rank {
+			if c, ok := replacement(s, i, sum); ok && c != s[i] && slipRank(s[i], c) == rank {
 				found = append(found, s[:i]+string(rune(c))+s[i+1:])
 			}
 		}
@@ -106,7 +117,7 @@ func slipRank(wrong, right byte) int {
 // grows here, by multiples of the radix where something is taken from it.
 func swapHelps(s string, i int, sum uint) bool {
 	a, b := s[i], s[i+1]
-	if a >= 0x80 || b >= 0x80 { // no cut inside a character
+	if a == b || a >= 0x80 || b >= 0x80 { // no cut inside a character
 		return false
 	}
 	last := len(s) - 1

@@ -73,6 +73,11 @@ func TestGranularity(t *testing.T) {
 			t.Errorf("%q is read as %v", bad, r)
 		}
 	}
+	for r, want := range map[Granularity]string{Minute: "1m", Second: "1s", Millisecond: "1ms", Microsecond: "1us", Nanosecond: "1ns"} {
+		if r.String() != want {
+			t.Errorf("%s is written %s", want, r)
+		}
+	}
 	if Granularity(-2).IsValid() || Granularity(19).IsValid() || Granularity(19).String() != "Granularity(19)" {
 		t.Error("19 and -2 are no granularities")
 	}

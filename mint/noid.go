@@ -10,8 +10,9 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// maxTemplate is the size in bytes of the longest template: a name is to stay
-// within the 255 octets that every ARK resolver must take (draft, section 3.1).
+// maxTemplate is the size in bytes of the longest template. Names of bounded
+// templates are shorter than the 255 octets that every ARK resolver must take
+// (draft, section 3.1).
 const maxTemplate = 255
 
 var errZeroTemplate = errors.New("the zero template makes no names; parse one")

@@ -82,6 +82,9 @@ var guests = []guest{
 	{"github.com/spf13/pflag", "cmd/stele"},
 	{"github.com/knadh/koanf", "cmd/stele"},
 	{"github.com/vbauerster/mpb/v8", "cmd/stele"},
+	{"github.com/klauspost/compress", "cmd/stele"},
+	{"golang.org/x/sys", "cmd/stele"},
+	{"github.com/maypok86/otter/v2", "resolver"},
 
 	{"github.com/google/go-cmp", anyTest},
 	{"github.com/google/uuid", anyTest}, // a peer to measure against
@@ -212,6 +215,40 @@ func TestArrows(t *testing.T) {
 		if why := e.wrong(); why != "" {
 			t.Error(why)
 		}
+	}
+}
+
+// TestPureDependencies looks behind the imports: what computes must not reach a
+// socket or another process through somebody else's package either.
+func TestPureDependencies(t *testing.T) {
+	out, err := runIn(root, "go", "list", "-json=ImportPath,Deps", "./...")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pure := 0
+	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p struct {
+			ImportPath string
+			Deps       []string
+		}
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		folder, _ := within(p.ImportPath)
+		if home, _ := findRoom(folder); home == nil || !home.pure {
+			continue
+		}
+		pure++
+		for _, dep := range p.Deps {
+			if slices.Contains([]string{"net", "net/http", "os/exec", "crypto/tls"}, dep) {
+				t.Errorf("%s computes, but depends on %s", folder, dep)
+			}
+		}
+	}
+	if pure < 5 {
+		t.Errorf("only %d packages that compute; the walk is broken", pure)
 	}
 }
 

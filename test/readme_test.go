@@ -2,6 +2,7 @@ package test
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -224,6 +225,7 @@ func (d desk) script(ctx context.Context, p *page, f fence) (complaints []string
 	}
 	ctx, cancel := context.WithTimeout(ctx, d.timeout)
 	defer cancel()
+	commands = append([]string{"set -o pipefail"}, commands...)
 	results, err := d.sh.run(ctx, commands...)
 	if err != nil {
 		return append(complaints, p.at(f.first, "%v", err))
@@ -255,6 +257,8 @@ func (d desk) judgeLine(ctx context.Context, line string) (run []string, err err
 		words := strings.Fields(bare)
 		switch {
 		case len(words) == 0, words[0] == "cd", strings.HasPrefix(bare, "git clone "):
+		case strings.Contains(bare, ";") || strings.Contains(bare, "||"):
+			err = errors.New("a failure would go unseen; write one command a line")
 		case callsStele.MatchString(bare):
 			run = append(run, command)
 		case words[0] == "make":

@@ -116,6 +116,7 @@ var samples = schemetest.Samples{
 		"ark:12345/" + strings.Repeat("x", 1e6): "at most 4096",
 		"https://h.example/ark:12345/" + strings.Repeat("x", 1e6): "at most 4096",
 		"ark:12148/cb11928669x":                                   "check character",
+		"ark:12148/cb119o7966z":                                   "'o' is none of them",
 		"ark:12148/cb19128669t":                                   "check character",
 		"ark:12148/cb1192866":                                     "check character",
 		"ark:13960/t3610x12c":                                     "check character",
@@ -201,6 +202,17 @@ func TestParseChecked(t *testing.T) {
 	for _, text := range []string{"", "x5", "12345", "12345/", "1/x5", "12345/x5/y", "12345/x5.y", "12345/x 5", "urn:a1:b"} {
 		if c, err := ark.ParseChecked(text); err == nil {
 			t.Errorf("%q is a shoulder: %+v", text, c)
+		}
+	}
+}
+
+func TestCheckZone(t *testing.T) {
+	for text, want := range map[string]string{
+		"ark:12345/x54xz321/s3.pdf": "12345/x54xz321", "ark:13960/t3610x12d": "13960/t3610x12d",
+		"ark:12148/cb11928669t/a": "cb11928669t", "nothing": "",
+	} {
+		if got := ark.New().CheckZone(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
 }

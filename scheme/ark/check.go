@@ -1,6 +1,7 @@
 package ark
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -40,12 +41,17 @@ func DefaultChecked() []Checked {
 // ParseChecked reads a shoulder as people write it, 12345/x5 or ark:/12345/x5,
 // whose names end in the check character of the NAAN, a slash and the name.
 func ParseChecked(text string) (Checked, error) {
+	bare := text
 	if _, marked := lex.CutFold(text, label); !marked {
 		text = label + text
 	}
 	var r reading
 	if err := r.normalise(text); err != nil {
-		return Checked{}, err
+		reason := err.Error()
+		if e, ok := errors.AsType[*stele.SyntaxError](err); ok {
+			reason = e.Reason
+		}
+		return Checked{}, stele.Invalidf(name, 0, "%.40q is no shoulder: %s", bare, reason)
 	}
 	if r.name < len(r.canon) {
 		return Checked{}, stele.Invalidf(name, 0, "a shoulder is a NAAN, a slash and the beginning of names, such as 12345/x5; %q has more", r.canon)
@@ -86,10 +92,20 @@ func (s *Scheme) verify(r *reading) error {
 		return nil
 	}
 	zone := rule.zone(r)
+	last := len(zone) - 1
 	if mint.Checked(zone) {
+		// What is no character of NOID's weighs nothing, like a 0: an "o" in its place
+		// keeps the check character right.
+		if odd := oddCharacter(r.canon[r.naan+1 : r.name]); odd != 0 {
+			return &stele.Error{Op: "parse", Kind: stele.Invalid, Err: &stele.SyntaxError{
+				Scheme:      name,
+				Pos:         r.last,
+				Reason:      fmt.Sprintf("names under %s are made of the characters %s; %q is none of them", rule.Shoulder, mint.Betanumeric, odd),
+				Suggestions: s.suggest(r, rule, zone),
+			}}
+		}
 		return nil
 	}
-	last := len(zone) - 1
 	return &stele.Error{Op: "parse", Kind: stele.Invalid, Err: &stele.SyntaxError{
 		Scheme: name,
 		Pos:    r.last,
@@ -97,6 +113,16 @@ func (s *Scheme) verify(r *reading) error {
 			rule.Shoulder, zone[last], mint.CheckChar(zone[:last])),
 		Suggestions: s.suggest(r, rule, zone),
 	}}
+}
+
+// oddCharacter returns the first character of a name that no NOID has, or 0.
+func oddCharacter(name string) byte {
+	for i := range len(name) {
+		if !mint.IsBetanumeric(name[i]) {
+			return name[i]
+		}
+	}
+	return 0
 }
 
 // suggest returns the ARKs that one mistake turns into r.
@@ -109,9 +135,21 @@ func (s *Scheme) suggest(r *reading, rule Checked, zone string) (arks []string) 
 		if err := again.normalise(ark); err != nil || again.canon != ark {
 			continue
 		}
-		if rule, ok := s.rule(&again); ok && mint.Checked(rule.zone(&again)) {
+		if rule, ok := s.rule(&again); ok && mint.Checked(rule.zone(&again)) && oddCharacter(again.canon[again.naan+1:again.name]) == 0 {
 			arks = append(arks, ark)
 		}
 	}
 	return arks
+}
+
+// CheckZone returns what the check character of an ARK, in canonical form, ends:
+// the NAAN, a slash and the name. Under a shoulder whose check characters are
+// those of the name alone it is the name.
+func (s *Scheme) CheckZone(text string) string {
+	var r reading
+	if err := r.normalise(text); err != nil {
+		return ""
+	}
+	rule, _ := s.rule(&r)
+	return rule.zone(&r)
 }

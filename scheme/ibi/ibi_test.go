@@ -3,6 +3,7 @@ package ibi
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math/big"
 	"net/netip"
 	"os"
@@ -115,6 +116,12 @@ func TestVectorsOfConversion(t *testing.T) {
 			}
 		}
 	}
+	for i := range len(digits27) {
+		upper, _ := parse27(digits27[i : i+1])
+		if lower, bad := parse27(strings.ToLower(digits27[i : i+1])); bad >= 0 || lower != upper || upper != uint64(i) {
+			t.Errorf("digit %c is %d, in lower case %d", digits27[i], upper, lower)
+		}
+	}
 	for _, c := range v.ToDecimal {
 		addr, digits := netip.MustParseAddr(c[0]), text27[c[2]]
 		if got := string(appendAddr(nil, addr)); got != digits || digits == "" {
@@ -161,7 +168,7 @@ func TestVectorsOfDates(t *testing.T) {
 
 func samples(t testing.TB) schemetest.Samples {
 	v := readVectors(t)
-	oddV4, oddV6, mapped := rawPrefix("150.163.034.243"), rawPrefix("2001:0:0:0:0:0:0:1"), rawPrefix("::ffff:96a3:22f3")
+	oddV4, oddV6, mapped := rawPrefix("150.163.034.243"), rawPrefix("2a00:0:0:0:0:0:0:1"), rawPrefix("::ffff:96a3:22f3")
 	s := schemetest.Samples{
 		Canonical: map[string]string{
 			"sid.inpe.br/mtc-m18@80/2009/02.16.17.46":                        "sid.inpe.br/mtc-m18@80/2009/02.16.17.46",
@@ -255,7 +262,7 @@ func samples(t testing.TB) schemetest.Samples {
 		},
 		Foreign: []string{
 			"10.1000/182", "102.100.272/Y35XYS0QH", "10.1000/a/2009/02.16.17.46", "urn:isbn:9780000000002",
-			"ark:12345/x1", "hdl:10.1/2", "https://example.org/", "https://example.org/foo/bar", "https:///8JMKD3MGP8W/34PGRBS",
+			"ark:12345/x1", "hdl:10.1/2", "foo/8JMKD3MGP8W/34PGRBS", "https://example.org/", "https://example.org/foo/bar", "https:///8JMKD3MGP8W/34PGRBS",
 			"https://purl.org/dc/terms/title", "http://purl.oclc.org/OCLC/OLUC/32127398/1",
 			"http://urlib.net/sid.inpe.br/mtc-m18/2009/13.16.17.46", "http://urlib.net/8JMKD3MGP8W/234PGRBS", "example.org/a/b/c", "just words", "sid.inpe.br", "1/2",
 		},
@@ -374,10 +381,11 @@ func genAddr() *rapid.Generator[netip.Addr] {
 func genDate(from int64) *rapid.Generator[mint.Date] {
 	return rapid.Custom(func(t *rapid.T) mint.Date {
 		atto := rapid.Uint64Range(0, 999_999_999_999_999_999).Draw(t, "atto")
+		unit := uint64(1)
 		for range rapid.IntRange(0, 18).Draw(t, "rounded") {
-			atto -= atto % 10
-			atto /= 10
+			unit *= 10
 		}
+		atto -= atto % unit
 		d, err := mint.NewDate(rapid.Int64Range(from, 253_402_300_799).Draw(t, "sec"), atto)
 		if err != nil {
 			t.Fatal(err)
@@ -452,8 +460,38 @@ func TestSuffixesAreInjective(t *testing.T) {
 	}
 }
 
+// A date is read exactly if it exists, in years of every kind.
+func TestEveryDay(t *testing.T) {
+	for _, year := range []int{1971, 1972, 2000, 2100, 2400, 9999} {
+		for month := 0; month <= 13; month++ {
+			for day := 0; day <= 32; day++ {
+				at := time.Date(year, time.Month(month), day, 5, 6, 0, 0, time.UTC)
+				exists := at.Year() == year && int(at.Month()) == month && at.Day() == day
+				label := fmt.Sprintf("inpe.br/m/%04d/%02d.%02d.05.06", year, month, day)
+				x, err := New(testClock).Explain(label)
+				if (err == nil) != exists || exists && x.Parts.Get("time") != at.Format(time.RFC3339) {
+					t.Errorf("%s: %v, %v", label, x.Parts.Get("time"), err)
+				}
+			}
+		}
+	}
+}
+
+// A prefix is read exactly if it decodes to an address.
+func TestEveryAddress(t *testing.T) {
+	for text, good := range map[string]bool{
+		"1.2.3.4": true, "255.255.255.255": true, "0.0.0.0": true, "1.2.3.04": true, "::": true, "1::": true, "0:0:1::": true,
+		"256.1.1.1": false, "1.256.1.1": false, "1.1.1.256": false, "1.1.1.0001": false, "1.2.3": false, "1.2.3.4.5": false, "1.2.3.": false,
+		"1..3.4": false, "1234": false, "1:2:3": false, "1:2:3:4:5:6:7:8:9": false, "1::2::3": false, "12345::": false, ":::": false,
+	} {
+		if _, err := New(testClock).Parse(rawPrefix(text) + "/34PGRBS"); (err == nil) != good {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
 func TestPrefixesRefused(t *testing.T) {
-	for _, host := range []string{"", "localhost", "localhost.", ".", "a..b", "-a.b", "a.7", "a_b.c", "ü.br", "a\x00.br", strings.Repeat("a.", 126) + "br", "150.163.34.243"} {
+	for _, host := range []string{"", "localhost", "localhost.", ".", "a..b", "-a.b", "a.7", "a_b.c", "ü.br", "a\x00.br", "www.doi.org", "x.hdl.handle.net", strings.Repeat("a.", 126) + "br", "150.163.34.243"} {
 		if p, err := RepPrefix(host, 80); err == nil || !errors.Is(err, stele.Invalid) {
 			t.Errorf("RepPrefix(%q) = %v, %v", host, p, err)
 		}
@@ -465,7 +503,7 @@ func TestPrefixesRefused(t *testing.T) {
 		t.Errorf("localhost: %v", err)
 	}
 	for _, text := range []string{"127.0.0.1", "10.0.0.1", "172.16.0.1", "192.168.1.1", "169.254.1.1", "0.0.0.0", "192.0.2.1", "100.64.0.1",
-		"224.0.0.1", "255.255.255.255", "::1", "::", "fe80::1", "fd00::1", "2001:db8::1", "ff02::1", "::ffff:10.0.0.1"} {
+		"224.0.0.1", "192.0.0.2", "64:ff9b:1::1", "5f00::1", "2001:10::1", "2001:2::1", "255.255.255.255", "::1", "::", "fe80::1", "fd00::1", "2001:db8::1", "ff02::1", "::ffff:10.0.0.1"} {
 		if p, err := IBIpPrefix(netip.MustParseAddr(text), 800, PublicOnly); err == nil || !errors.Is(err, stele.Invalid) {
 			t.Errorf("IBIpPrefix(%s) = %v, %v", text, p, err)
 		}

@@ -43,6 +43,9 @@ func RepPrefix(host string, port uint16) (Prefix, error) {
 	if !ok {
 		return Prefix{}, stele.Invalidf(Name, len(host), "an IBI needs a fully qualified domain name, with a dot in it; %q has none", host)
 	}
+	if f := notProxy(domain); f.reason != "" {
+		return Prefix{}, stele.Invalidf(Name, len(word)+1, "%s", f.reason)
+	}
 	text := domain + "/" + word
 	if port != defaultRepPort {
 		text += "." + strconv.Itoa(int(port))
@@ -132,26 +135,47 @@ func NotPublic(addr netip.Addr) string {
 		return "a multicast"
 	}
 	for _, block := range special {
-		if netip.MustParsePrefix(block.prefix).Contains(addr) {
+		if block.prefix.Contains(addr) {
 			return block.kind
 		}
 	}
 	return ""
 }
 
-// special are the blocks that RFC 6890's registries call not globally reachable
-// and that package netip has no word for.
-var special = [...]struct{ prefix, kind string }{
-	{"192.0.2.0/24", "a documentation"},
-	{"198.51.100.0/24", "a documentation"},
-	{"203.0.113.0/24", "a documentation"},
-	{"2001:db8::/32", "a documentation"},
-	{"3fff::/20", "a documentation"},
-	{"0.0.0.0/8", "a \"this network\""},
-	{"100.64.0.0/10", "a shared"},
-	{"198.18.0.0/15", "a benchmarking"},
-	{"2001:2::/48", "a benchmarking"},
-	{"240.0.0.0/4", "a reserved"},
-	{"fec0::/10", "a site-local"},
-	{"100::/64", "a discard-only"},
+type block struct {
+	prefix netip.Prefix
+	kind   string // "" where addresses are unique after all
 }
+
+// special are blocks that IANA's registries (RFC 6890) call not globally
+// reachable, and that package netip has no word for. The first that holds an
+// address counts.
+var special = func() (list []block) {
+	for _, b := range [...]struct{ prefix, kind string }{
+		{"192.0.2.0/24", "a documentation"},
+		{"198.51.100.0/24", "a documentation"},
+		{"203.0.113.0/24", "a documentation"},
+		{"2001:db8::/32", "a documentation"},
+		{"3fff::/20", "a documentation"},
+		{"0.0.0.0/8", "a \"this network\""},
+		{"100.64.0.0/10", "a shared"},
+		{"192.0.0.9/32", ""}, // Port Control Protocol, and TURN behind it
+		{"192.0.0.10/32", ""},
+		{"192.0.0.0/24", "a protocol's own"},
+		{"198.18.0.0/15", "a benchmarking"},
+		{"240.0.0.0/4", "a reserved"},
+		{"64:ff9b:1::/48", "a translator's own"},
+		{"100::/64", "a discard-only"},
+		{"100:0:0:1::/64", "a dummy"},
+		{"2001:3::/32", ""}, // AMT, AS112, ORCHIDv2, DRIP
+		{"2001:4:112::/48", ""},
+		{"2001:20::/28", ""},
+		{"2001:30::/28", ""},
+		{"2001::/23", "a protocol's own"},
+		{"5f00::/16", "a segment routing"},
+		{"fec0::/10", "a site-local"},
+	} {
+		list = append(list, block{netip.MustParsePrefix(b.prefix), b.kind})
+	}
+	return list
+}()

@@ -66,6 +66,9 @@ func (l *label) readRep(s string) fault {
 	if f := checkDomain(dotless); f.reason != "" {
 		return f
 	}
+	if f := notProxy(dotless); f.reason != "" {
+		return f
+	}
 	name, f := l.readWord(word)
 	if f.reason != "" {
 		f.pos += len(domain) + 1
@@ -102,6 +105,15 @@ func checkDomain(s string) fault {
 	}
 	if last := strings.LastIndexByte(s, '.') + 1; !lex.IsAlpha(s[last]) {
 		return fault{last, "the last label of a domain name begins with a letter"}
+	}
+	return fault{}
+}
+
+// notProxy refuses the domains under which people write handles without the URL's
+// protocol, doi.org/10.1000/182: a label could not be told from one.
+func notProxy(domain string) fault {
+	if _, ok := lex.HandleProxy(domain); ok {
+		return fault{0, "this is the host of a handle proxy; what stands below it is a handle"}
 	}
 	return fault{}
 }

@@ -1,0 +1,155 @@
+package stele
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+const (
+	namespaceFields = "scheme prefix owner title minter ttl status persistence hosts protocols delegate checked quota version created modified by"
+	minterFields    = "kind host port ip ipPort allowPrivate granularity template seed"
+)
+
+// DecodeNamespace reads a namespace in JSON, as [Namespace.AppendJSON] writes it.
+// It is as strict as [Schemes.DecodeRecord], ends with [Namespace.Validate], and
+// refuses schemes that are not in the list. The prefix is taken as it is.
+func (s *Schemes) DecodeNamespace(data []byte) (*Namespace, error) {
+	d := document{schemes: s}
+	n := new(Namespace)
+	if d.begin(data) {
+		d.namespace(n)
+		d.end()
+	}
+	if !d.broken {
+		if isSchemeName(n.Scheme) && s.Lookup(n.Scheme) == nil {
+			d.faults.add("scheme", s.unknown(n.Scheme))
+		}
+		n.check(&d.faults)
+	}
+	if err := d.faults.err("read namespace", ID{}); err != nil {
+		return nil, err
+	}
+	return n, nil
+}
+
+// unknown says which schemes there are instead.
+func (s *Schemes) unknown(name string) error {
+	var names []string
+	for _, scheme := range s.list {
+		names = append(names, scheme.Name())
+	}
+	return fmt.Errorf("%s is no known scheme; use one of %s", brief(name), strings.Join(names, ", "))
+}
+
+func (d *document) namespace(n *Namespace) {
+	d.object(namespaceFields, func(name string) bool {
+		switch name {
+		case "scheme":
+			n.Scheme = d.text()
+		case "prefix":
+			n.Prefix = d.text()
+		case "owner":
+			n.Owner = d.text()
+		case "title":
+			n.Title = d.text()
+		case "minter":
+			d.minter(&n.Minter)
+		case "ttl":
+			n.TTL = uint32(d.number(math.MaxUint32))
+		case "status":
+			n.Status = int(d.number(999))
+		case "persistence":
+			n.Persistence = d.persistence()
+		case "hosts":
+			n.Hosts = d.texts(MaxHosts)
+		case "protocols":
+			n.Protocols = d.texts(maxProtocols)
+		case "delegate":
+			n.Delegate = d.text()
+		case "checked":
+			n.Checked = d.bool()
+		case "quota":
+			n.Quota = d.number(math.MaxUint64)
+		default:
+			return d.kept(name, &n.Version, &n.Created, &n.Modified, &n.By)
+		}
+		return true
+	})
+}
+
+func (d *document) minter(m *Minter) {
+	d.object(minterFields, func(name string) bool {
+		switch name {
+		case "kind":
+			m.Kind = MinterKind(d.text())
+		case "host":
+			m.Host = d.text()
+		case "port":
+			m.Port = uint16(d.number(math.MaxUint16))
+		case "ip":
+			m.IP = d.text()
+		case "ipPort":
+			m.IPPort = uint16(d.number(math.MaxUint16))
+		case "allowPrivate":
+			m.AllowPrivate = d.bool()
+		case "granularity":
+			m.Granularity = d.text()
+		case "template":
+			m.Template = d.text()
+		case "seed":
+			m.Seed = d.number(math.MaxUint64)
+		default:
+			return false
+		}
+		return true
+	})
+}
+
+// AppendJSON appends the namespace in JSON to b, as [Schemes.DecodeNamespace]
+// reads it: one object on one line. The same namespace gives the same bytes.
+func (n *Namespace) AppendJSON(b []byte) []byte {
+	w := jsonWriter{b}
+	w.open('{')
+	w.name("scheme")
+	w.string(n.Scheme)
+	w.text("prefix", n.Prefix)
+	w.text("owner", n.Owner)
+	w.text("title", n.Title)
+	w.minter(&n.Minter)
+	w.number("ttl", uint64(n.TTL), 0)
+	w.status(n.Status)
+	w.persistence(n.Persistence)
+	w.texts("hosts", n.Hosts)
+	w.texts("protocols", n.Protocols)
+	w.text("delegate", n.Delegate)
+	w.flag("checked", n.Checked)
+	w.number("quota", n.Quota, 0)
+	w.number("version", n.Version, 0)
+	w.time("created", n.Created)
+	w.time("modified", n.Modified)
+	w.text("by", n.By)
+	w.close('}')
+	return w.b
+}
+
+// MarshalJSON returns the namespace in JSON; see [Namespace.AppendJSON].
+func (n *Namespace) MarshalJSON() ([]byte, error) { return n.AppendJSON(nil), nil }
+
+func (w *jsonWriter) minter(m *Minter) {
+	if *m == (Minter{}) {
+		return
+	}
+	w.name("minter")
+	w.open('{')
+	w.text("kind", string(m.Kind))
+	w.text("host", m.Host)
+	w.number("port", uint64(m.Port), 0)
+	w.text("ip", m.IP)
+	w.number("ipPort", uint64(m.IPPort), 0)
+	w.flag("allowPrivate", m.AllowPrivate)
+	w.text("granularity", m.Granularity)
+	w.text("template", m.Template)
+	w.number("seed", m.Seed, 0)
+	w.close('}')
+}

@@ -1,0 +1,328 @@
+package stele
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// maxNesting is how deep a value may nest that is read over because nobody knows
+// its field. What is known nests five deep.
+const maxNesting = 32
+
+// jsonReader reads one JSON text (RFC 8259) of a known shape, once and forwards,
+// without reflection. An import of millions of records spends its time elsewhere
+// then.
+//
+// It is stricter than encoding/json: names count in their case and occur once,
+// null and numbers with fraction or exponent are of no type that a field has, and
+// the text is UTF-8 without half surrogates. What has the wrong type is a fault,
+// and reading goes on behind it. What is not JSON is a fault too, and ends it.
+type jsonReader struct {
+	text   string
+	pos    int
+	faults faults
+	broken bool // reading has ended early: the text is no JSON, or nests too deep
+
+	path  [6]step // where reading is, for faults; no deeper than the shape is
+	depth int
+}
+
+// step is a member's name or an item's index.
+type step struct {
+	name  string
+	index int // of an item, from 1; 0 for a member
+}
+
+// start begins to read text, which the strings that are read will share.
+func (j *jsonReader) start(text string) {
+	j.text = text
+	if strings.HasPrefix(text, "\ufeff") {
+		j.syntaxf("a byte order mark, which JSON must not have; remove it")
+		return
+	}
+	if at := invalidAt(text); at < len(text) {
+		j.pos = at
+		j.syntaxf("byte 0x%02X is not UTF-8; save the text as UTF-8", text[at])
+	}
+}
+
+// end makes sure that nothing follows.
+func (j *jsonReader) end() {
+	if c := j.peek(); c != 0 || !j.broken && j.pos < len(j.text) {
+		j.syntaxf("something follows the object's end; write one object alone")
+	}
+}
+
+// where returns the path of what is being read.
+func (j *jsonReader) where() string {
+	path := ""
+	for _, s := range j.path[:min(j.depth, len(j.path))] {
+		if s.index > 0 {
+			path = item(path, s.index-1)
+		} else {
+			path = within(path, s.name)
+		}
+	}
+	return path
+}
+
+func (j *jsonReader) push(s step) {
+	if j.depth < len(j.path) {
+		j.path[j.depth] = s
+	}
+	j.depth++
+}
+
+func (j *jsonReader) pop() { j.depth-- }
+
+// faultf tells what is wrong with the value that is being read.
+func (j *jsonReader) faultf(format string, args ...any) {
+	switch {
+	case j.broken:
+	case j.faults.full():
+		j.faults.more++
+	default:
+		j.faults.addf(j.where(), format, args...)
+	}
+}
+
+// syntaxf tells that the text is no JSON, and ends the reading.
+func (j *jsonReader) syntaxf(format string, args ...any) {
+	j.stop(fmt.Errorf("this is no JSON at byte %d: %w", j.pos, fmt.Errorf(format, args...)))
+}
+
+// stop ends the reading.
+func (j *jsonReader) stop(why error) {
+	if j.broken {
+		return
+	}
+	j.faults.append(j.where(), why)
+	j.broken = true
+	j.pos = len(j.text)
+}
+
+// unexpected tells that want should stand here.
+func (j *jsonReader) unexpected(want string) {
+	if j.pos >= len(j.text) {
+		j.syntaxf("the text ends too early; %s should follow", want)
+		return
+	}
+	r, _ := utf8.DecodeRuneInString(j.text[j.pos:])
+	j.syntaxf("%s should stand here, not %s", want, Describe(r))
+}
+
+// peek passes over space and returns the next byte, 0 at the end.
+func (j *jsonReader) peek() byte {
+	for j.pos < len(j.text) {
+		c := j.text[j.pos]
+		if c > ' ' || c != ' ' && c != '\n' && c != '\r' && c != '\t' {
+			return c
+		}
+		j.pos++
+	}
+	return 0
+}
+
+// wrong tells that the next value is not of the type wanted, and passes over it.
+func (j *jsonReader) wrong(want string) {
+	was := ""
+	switch c := j.peek(); {
+	case c == '{':
+		was = "an object"
+	case c == '[':
+		was = "a list"
+	case c == '"':
+		was = "a string"
+	case c == '-' || isDigit(c):
+		was = "a number"
+	case c == 't', c == 'f':
+		was = "true or false"
+	case c == 'n':
+		was = "null; leave the field out if there is nothing to say"
+	}
+	j.skip(0) // first: what is no JSON has no type
+	j.faultf("should be %s, and is %s", want, was)
+}
+
+// open passes over the beginning of an object, and reports whether there is one.
+func (j *jsonReader) open() bool {
+	if j.peek() != '{' {
+		j.wrong("an object")
+		return false
+	}
+	j.pos++
+	return true
+}
+
+// member passes over the name of an object's next member and returns it; ok is
+// false at the object's end.
+func (j *jsonReader) member(first bool) (name string, ok bool) {
+	if !j.next('}', first) {
+		return "", false
+	}
+	if !j.at('"') {
+		j.unexpected("a name in quotation marks")
+		return "", false
+	}
+	name = j.quoted()
+	if j.peek() != ':' {
+		j.unexpected("a colon")
+		return "", false
+	}
+	j.pos++
+	return name, true
+}
+
+// members reads an object and calls field for each member, to read its value.
+func (j *jsonReader) members(field func(name string)) {
+	if !j.open() {
+		return
+	}
+	for name, ok := j.member(true); ok; name, ok = j.member(false) {
+		j.push(step{name: name})
+		field(name)
+		j.pop()
+	}
+}
+
+// object reads an object of known fields, which are listed for people in fields.
+// For each, field reads the value, or returns false if it does not know the name.
+func (j *jsonReader) object(fields string, field func(name string) bool) {
+	if !j.open() {
+		return
+	}
+	var seen [20]string // no object has more fields; unknown ones are faults anyway
+	n := 0
+	for name, ok := j.member(true); ok; name, ok = j.member(false) {
+		j.push(step{name: name})
+		switch {
+		case slices.Contains(seen[:n], name):
+			j.faultf("is given twice; keep one")
+			j.skip(0)
+		case !field(name):
+			j.faultf("there is no such field; there are %s", strings.ReplaceAll(fields, " ", ", "))
+			j.skip(0)
+		case n < len(seen):
+			seen[n] = name
+			n++
+		}
+		j.pop()
+	}
+}
+
+// array reads a list and calls read for each item, up to a limit.
+func (j *jsonReader) array(limit int, read func(i int)) {
+	if j.peek() != '[' {
+		j.wrong("a list")
+		return
+	}
+	j.pos++
+	n := 0
+	for ; j.next(']', n == 0); n++ {
+		j.push(step{index: n + 1})
+		if n < limit {
+			read(n)
+		} else {
+			j.skip(0)
+		}
+		j.pop()
+	}
+	if n > limit {
+		j.faultf("has %d items; %d are the most", n, limit)
+	}
+}
+
+// next reports whether another member or item follows, and otherwise passes over
+// the end.
+func (j *jsonReader) next(end byte, first bool) bool {
+	c := j.peek()
+	switch {
+	case j.broken:
+		return false
+	case c == end:
+		j.pos++
+		return false
+	case first:
+		return true
+	case c == ',':
+		j.pos++
+		if j.peek() == end {
+			j.syntaxf("a comma before the end; remove it")
+			return false
+		}
+		return true
+	}
+	j.unexpected(fmt.Sprintf("a comma or %q", end))
+	return false
+}
+
+// string reads a string. ok is false if the next value is none.
+func (j *jsonReader) string() (s string, ok bool) {
+	if !j.at('"') && j.peek() != '"' {
+		j.wrong("a string")
+		return "", false
+	}
+	s = j.quoted()
+	return s, !j.broken
+}
+
+// bool reads true or false.
+func (j *jsonReader) bool() bool {
+	switch j.peek() {
+	case 't':
+		j.literal("true")
+		return !j.broken
+	case 'f':
+		j.literal("false")
+	default:
+		j.wrong("true or false")
+	}
+	return false
+}
+
+// uint reads a whole number from 0 to limit.
+func (j *jsonReader) uint(limit uint64) (v uint64, ok bool) {
+	c := j.peek()
+	if c != '-' && !isDigit(c) {
+		j.wrong("a number")
+		return 0, false
+	}
+	v, ok = whole(j.number())
+	if !ok || v > limit {
+		j.faultf("should be a whole number from 0 to %d, in plain digits", limit)
+		return 0, false
+	}
+	return v, true
+}
+
+// skip passes over a value of any type, nesting so deep already, and makes sure
+// that it is JSON.
+func (j *jsonReader) skip(nesting int) {
+	if nesting > maxNesting {
+		j.stop(fmt.Errorf("nests more than %d deep at byte %d; nothing that is known does", maxNesting, j.pos))
+		return
+	}
+	switch c := j.peek(); {
+	case c == '"':
+		j.quoted()
+	case c == '-' || isDigit(c):
+		j.number()
+	case c == 't':
+		j.literal("true")
+	case c == 'f':
+		j.literal("false")
+	case c == 'n':
+		j.literal("null")
+	case c == '[':
+		j.pos++
+		for first := true; j.next(']', first); first = false {
+			j.skip(nesting + 1)
+		}
+	case c == '{':
+		j.members(func(string) { j.skip(nesting + 1) })
+	default:
+		j.unexpected("a value")
+	}
+}

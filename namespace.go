@@ -1,0 +1,83 @@
+package stele
+
+import "time"
+
+// Namespace is what one authority controls: all names that begin with a prefix
+// and with no longer one that is a namespace too. A scheme's own namespace, whose
+// prefix has no text, is the root of it, where only an administrator writes.
+type Namespace struct {
+	Scheme string // "ark"
+	Prefix string // canonical beginning of names, "ark:12345/x5"; "" for the root
+
+	Owner       string // the principal whose it is
+	Title       string // for people
+	Minter      Minter
+	TTL         uint32 // of targets that do not say; 0: the program's default
+	Status      int    // of redirects that do not say; 0: the program's default
+	Persistence Persistence
+	Hosts       []string // to which targets may point; none: to all. ".example.org" is all below
+	Protocols   []string // of targets' URLs; none: http, https and ftp
+	Delegate    string   // a URL with {id} or {rest} in it, of the resolver that answers instead
+	Checked     bool     // names end in a NOID check character
+	Quota       uint64   // how many records there may be; 0: no limit
+
+	Version  uint64
+	Created  time.Time
+	Modified time.Time
+	By       string
+}
+
+// Key names the namespace: scheme and prefix.
+func (n *Namespace) Key() NamespaceKey { return NamespaceKey{n.Scheme, n.Prefix} }
+
+// NamespaceKey names a namespace. It is comparable.
+type NamespaceKey struct {
+	Scheme string
+	Prefix string // "" for the scheme's root
+}
+
+// String returns the prefix, or the scheme's name and a colon for its root.
+func (k NamespaceKey) String() string {
+	if k.Prefix == "" {
+		return k.Scheme + ":"
+	}
+	return k.Prefix
+}
+
+// Minter says how new names of a namespace are made. The zero Minter makes none.
+type Minter struct {
+	Kind MinterKind
+
+	// IBI: the server's names. Host gives repository names, IP gives IBIps; with
+	// both, each item has both.
+	Host         string
+	Port         uint16
+	IP           string
+	IPPort       uint16
+	AllowPrivate bool
+	Granularity  string // as mint.ParseGranularity reads it
+
+	// NOID: a template behind the namespace's prefix, and the order's seed.
+	Template string
+	Seed     uint64
+}
+
+// MinterKind is a way to make new names.
+type MinterKind string
+
+const (
+	NoMinter    MinterKind = ""
+	MinterIBI   MinterKind = "ibi"
+	MinterPILIN MinterKind = "pilin"
+	MinterNOID  MinterKind = "noid"
+	MinterUUID  MinterKind = "uuid"
+)
+
+// IsValid reports whether k is a kind of minter; NoMinter is one.
+func (k MinterKind) IsValid() bool {
+	switch k {
+	case NoMinter, MinterIBI, MinterPILIN, MinterNOID, MinterUUID:
+		return true
+	}
+	return false
+}

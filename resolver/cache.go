@@ -1,0 +1,297 @@
+package resolver
+
+import (
+	"context"
+	"fmt"
+	"hash/maphash"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/maypok86/otter/v2"
+
+	"github.com/stele-id/stele"
+)
+
+// unknownAge is how long it is remembered that nobody has a name. Writes of this
+// process end it at once; it is short for the sake of other processes' writes.
+const unknownAge = 10 * time.Second
+
+// maxParents is how many beginnings of a name are kept after one look-up.
+const maxParents = 16
+
+// cache reads records from the store and keeps them, each under the name by which
+// it was asked for.
+//
+// That it never serves what a finished write has replaced rests on its tickets. A
+// reader takes one for the name, then asks the store, then keeps the answer only
+// if the ticket still holds. A writer commits, and then makes the tickets of all
+// names of the record worthless and removes what is kept under them. Taking,
+// keeping and removing exclude each other for a name, so there are two cases: the
+// answer was kept before the writer came, and is removed; or the writer came
+// first, and the answer is not kept. It makes no difference whether the answer is
+// a record or that there is none.
+//
+// Once the cache is full, a name is kept only when it is asked for again: most of
+// the names in a long tail, or in a flood of made-up ones, never are, and it would
+// cost more to keep them and throw them out than to read them.
+type cache struct {
+	store  stele.Store
+	kept   *otter.Cache[stele.ID, *entry] // nil if nothing is to be kept
+	now    func() time.Time               // may be nil
+	age    time.Duration                  // 0: without limit
+	seed   maphash.Seed
+	shards [512]shard
+
+	full  atomic.Bool     // something had to be thrown out
+	asked []atomic.Uint32 // marks of names that were asked for
+}
+
+// shard guards the names whose hash leads to it.
+type shard struct {
+	sync.Mutex
+	forgotten uint64 // how often one of its names was
+}
+
+// ticket is the state of a name's shard when it was taken.
+type ticket struct {
+	hash      uint64 // of the name
+	shard     *shard
+	forgotten uint64
+}
+
+// entry is an answer of the store.
+type entry struct {
+	record *stele.Record // nil: nobody has the name
+	until  time.Time     // zero: without limit
+}
+
+func newCache(store stele.Store, o Options) *cache {
+	c := &cache{store: store, now: o.Now, age: o.CacheAge, seed: maphash.MakeSeed()}
+	if o.CacheBytes == 0 {
+		return c
+	}
+	// More marks than there can be records, within a hundredth of their memory.
+	c.asked = make([]atomic.Uint32, max(1, o.CacheBytes/512))
+	// These options have no error. Without a cache all answers are the same.
+	c.kept, _ = otter.New(&otter.Options[stele.ID, *entry]{
+		MaximumWeight: o.CacheBytes,
+		Weigher:       weigh,
+		OnAtomicDeletion: func(e otter.DeletionEvent[stele.ID, *entry]) {
+			if e.Cause == otter.CauseOverflow && !c.full.Load() {
+				c.full.Store(true)
+			}
+		},
+	})
+	return c
+}
+
+// get returns the record that has the name, nil if there is none.
+func (c *cache) get(ctx context.Context, name stele.ID) (*stele.Record, error) {
+	if e := c.find(name); e != nil {
+		return e.record, nil
+	}
+	t := c.take(name)
+	record, err := c.read(ctx, name)
+	if err == nil {
+		c.keep(t, name, record)
+	}
+	return record, err
+}
+
+// peek is like get, but does not keep what it reads: for names that nobody asked
+// for.
+func (c *cache) peek(ctx context.Context, name stele.ID) (*stele.Record, error) {
+	if e := c.find(name); e != nil {
+		return e.record, nil
+	}
+	return c.read(ctx, name)
+}
+
+func (c *cache) read(ctx context.Context, name stele.ID) (*stele.Record, error) {
+	record, err := c.store.Record(ctx, name)
+	if isNotFound(err) {
+		return nil, nil
+	}
+	return record, err
+}
+
+// first returns the record of the first of the candidates that names one, and
+// which that is; nil if none does.
+func (c *cache) first(ctx context.Context, candidates []stele.Prefix) (*stele.Record, int, error) {
+	from := 0
+	for ; from < len(candidates); from++ {
+		e := c.find(nameOf(candidates[from]))
+		if e == nil {
+			break
+		}
+		if e.record != nil {
+			return e.record, from, nil
+		}
+	}
+	if candidates = candidates[from:]; len(candidates) == 0 {
+		return nil, 0, nil
+	}
+	var buf [maxParents]ticket
+	tickets := buf[:min(len(candidates), maxParents)]
+	for i := range tickets {
+		tickets[i] = c.take(nameOf(candidates[i]))
+	}
+	record, prefix, err := c.store.First(ctx, slices.Values(candidates))
+	n := len(candidates)
+	switch {
+	case isNotFound(err):
+		record = nil
+	case err != nil:
+		return nil, 0, err
+	default:
+		if n = slices.Index(candidates, prefix); n < 0 {
+			return nil, 0, &stele.Error{Op: "resolve", Kind: stele.Internal, Err: fmt.Errorf("the store found %q, which it was not asked for", prefix)}
+		}
+	}
+	for i, t := range tickets[:min(n, len(tickets))] {
+		c.keep(t, nameOf(candidates[i]), nil)
+	}
+	if n < len(tickets) {
+		c.keep(tickets[n], nameOf(prefix), record)
+	}
+	return record, from + n, nil
+}
+
+// nameOf returns the name that a prefix is, the zero ID if it can be none.
+func nameOf(p stele.Prefix) stele.ID {
+	id, err := stele.NewID(p.Scheme(), p.String())
+	if err != nil {
+		return stele.ID{}
+	}
+	return id
+}
+
+// find returns what is kept under a name, nil if nothing is or it is too old.
+func (c *cache) find(name stele.ID) *entry {
+	if c.kept == nil {
+		return nil
+	}
+	e, ok := c.kept.GetIfPresent(name)
+	if !ok || !e.until.IsZero() && !c.now().Before(e.until) {
+		return nil
+	}
+	return e
+}
+
+// take returns a ticket, for what is about to be read from the store.
+func (c *cache) take(name stele.ID) ticket {
+	if c.kept == nil {
+		return ticket{}
+	}
+	hash, s := c.shard(name)
+	s.Lock()
+	defer s.Unlock()
+	return ticket{hash, s, s.forgotten}
+}
+
+// keep keeps what was read after the ticket was taken, if the ticket holds.
+func (c *cache) keep(t ticket, name stele.ID, record *stele.Record) {
+	if t.shard == nil || !name.IsValid() || c.full.Load() && !c.again(t.hash) {
+		return
+	}
+	age := c.age
+	if record == nil && (age == 0 || age > unknownAge) {
+		age = unknownAge
+	}
+	e := &entry{record: record}
+	if age > 0 {
+		if c.now == nil {
+			return // it would never grow old
+		}
+		e.until = c.now().Add(age)
+	}
+	name = ownName(name, record)
+	t.shard.Lock()
+	defer t.shard.Unlock()
+	if t.shard.forgotten == t.forgotten {
+		c.kept.Set(name, e)
+	}
+}
+
+// forget removes what is kept under a name, and makes its tickets worthless.
+func (c *cache) forget(name stele.ID) {
+	if c.kept == nil {
+		return
+	}
+	_, s := c.shard(name)
+	s.Lock()
+	defer s.Unlock()
+	s.forgotten++
+	c.kept.Invalidate(name)
+}
+
+func (c *cache) shard(name stele.ID) (hash uint64, s *shard) {
+	hash = maphash.Comparable(c.seed, name)
+	return hash, &c.shards[hash%uint64(len(c.shards))]
+}
+
+// again marks a name as asked for, and reports whether it was before and no other
+// name has taken its place since.
+func (c *cache) again(hash uint64) bool {
+	mark := uint32(hash) | 1
+	return c.asked[(hash>>32)%uint64(len(c.asked))].Swap(mark) == mark
+}
+
+// ownName returns the name in memory of its own, or in that of the record. A
+// name that came with a request may be a small piece of a large text, which would
+// be kept with it.
+func ownName(name stele.ID, record *stele.Record) stele.ID {
+	if record != nil {
+		if name == record.ID {
+			return record.ID
+		}
+		if i := slices.Index(record.Aliases, name); i >= 0 {
+			return record.Aliases[i]
+		}
+	}
+	own, err := stele.NewID(strings.Clone(name.Scheme()), strings.Clone(name.String()))
+	if err != nil {
+		return name
+	}
+	return own
+}
+
+// weigh returns how much memory an entry takes, about: what its texts have, and
+// for what stands around them the sizes of the types, rounded up.
+func weigh(name stele.ID, e *entry) uint32 {
+	const node, record, target, value, text = 200, 400, 112, 128, 16
+	n := node + len(name.String())
+	r := e.record
+	if r == nil {
+		return uint32(n)
+	}
+	n += record + len(r.ID.String()) + len(r.Spelling) + len(r.By) +
+		len(r.Persistence.Until) + len(r.Persistence.Statement)
+	for _, a := range r.Aliases {
+		n += 2*text + len(a.String())
+	}
+	if t := r.Tombstone; t != nil {
+		n += 5*text + len(t.Reason) + len(t.Replacement.String())
+	}
+	for i := range r.Targets {
+		t := &r.Targets[i]
+		n += target + len(t.URL) + len(t.Type) + len(t.Language)
+	}
+	for key, v := range r.Metadata {
+		n += 3*text + len(key) + len(v)
+	}
+	for i := range r.Values {
+		v := &r.Values[i]
+		n += value + len(v.Type) + len(v.Data)
+		for _, ref := range v.References {
+			n += 2*text + len(ref.Handle)
+		}
+	}
+	for _, who := range r.Readers {
+		n += text + len(who)
+	}
+	return uint32(min(n, 1<<31))
+}

@@ -1,0 +1,134 @@
+package resolver
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/mint"
+)
+
+// Bounds of the search for what may have been meant: it must not be a way to make
+// the registry work, or to list it.
+const (
+	maxLookups = 32
+	maxNearest = 5
+	maxZone    = 64 // bytes; a check character says little of more
+)
+
+// UnknownError says that a name leads nowhere. It stands in an error of Kind
+// NotFound. A name that is registered, but that the asker may not know of, gives
+// the same as one that is not.
+type UnknownError struct {
+	Mistyped bool       // the check character does not hold
+	Nearest  []stele.ID // registered names that one mistake turns into this one
+}
+
+// Error says what may have been meant.
+func (e *UnknownError) Error() string {
+	const none = "no such name is registered here"
+	if !e.Mistyped {
+		return none
+	}
+	if len(e.Nearest) == 0 {
+		return none + ", and its check character does not hold: look for a wrong or swapped character"
+	}
+	names := make([]string, len(e.Nearest))
+	for i, id := range e.Nearest {
+		names[i] = id.String()
+	}
+	return fmt.Sprintf("%s, and its check character does not hold; did you mean %s?", none, strings.Join(names, " or "))
+}
+
+// unknown makes the error for a name that leads nowhere.
+func (w *walk) unknown(ctx context.Context, ns *stele.Namespace) error {
+	unknown := &UnknownError{}
+	if ns != nil && ns.Checked {
+		if err := w.nearest(ctx, ns, unknown); err != nil {
+			return err
+		}
+	}
+	return &stele.Error{Op: "resolve", ID: w.q.ID, Kind: stele.NotFound, Err: unknown}
+}
+
+// nearest looks for what may have been meant by a name whose check character does
+// not hold. Where the name has qualifiers, the check character may stand before
+// them.
+func (w *walk) nearest(ctx context.Context, ns *stele.Namespace, e *UnknownError) error {
+	text := w.q.ID.String()
+	lookups, last := 0, ""
+	for _, end := range w.ends(len(ns.Prefix)) {
+		zone := w.checkZone(text[:end])
+		start := locate(text, zone)
+		if zone == last || len(zone) > maxZone || start < 0 {
+			continue
+		}
+		if mint.Checked(zone) {
+			e.Mistyped = len(e.Nearest) > 0
+			return nil
+		}
+		e.Mistyped, last = true, zone
+		for _, fixed := range mint.Repairs(zone, max(0, len(ns.Prefix)-start)) {
+			near := []string{text[:start] + restore(text[start:], zone, fixed)}
+			if qualifiers := text[start+len(zone):]; qualifiers != "" {
+				near = []string{near[0] + qualifiers, near[0]}
+			}
+			if lookups += len(near); lookups > maxLookups || len(e.Nearest) == maxNearest {
+				return nil
+			}
+			found, err := w.Registered(ctx, near, w.q.Principals)
+			if err != nil {
+				return err
+			}
+			e.Nearest = append(e.Nearest, found[:min(1, len(found))]...)
+		}
+	}
+	return nil
+}
+
+// ends returns where the name proper may end, the longest first: at the end of the
+// text, or where qualifiers begin. A cut between two letters (a shoulder) is none.
+func (w *walk) ends(prefix int) (ends []int) {
+	text := w.q.ID.String()
+	ends = append(ends, len(text))
+	for p := range w.schemes.Parents(w.q.ID) {
+		if n := len(p.String()); n > prefix && n <= 2*maxZone && !isAlphanumeric(text[n]) {
+			ends = append(ends, n)
+		}
+	}
+	return ends
+}
+
+// checkZone returns the part of a canonical text that a check character ends. It
+// is what the registrar demands of new names: the scheme says, or else it is the
+// whole text in lower case, which is the case of check characters.
+func (w *walk) checkZone(text string) string {
+	if s, ok := w.schemes.Lookup(w.q.ID.Scheme()).(interface{ CheckZone(text string) string }); ok {
+		return s.CheckZone(text)
+	}
+	return strings.ToLower(text)
+}
+
+// locate returns where a zone, but perhaps for the case of letters, stands in a
+// text between characters that are no letters or digits; -1 if nowhere.
+func locate(text, zone string) int {
+	for i := 0; zone != "" && i+len(zone) <= len(text); i++ {
+		if end := i + len(zone); (i == 0 || !isAlphanumeric(text[i-1])) && (end == len(text) || !isAlphanumeric(text[end])) &&
+			strings.EqualFold(text[i:end], zone) {
+			return i
+		}
+	}
+	return -1
+}
+
+// restore returns a zone that was fixed with its letters as the text has them.
+func restore(text, zone, fixed string) string {
+	b := []byte(fixed)
+	for i := range b {
+		if fixed[i] == zone[i] {
+			b[i] = text[i]
+		}
+	}
+	return string(b)
+}

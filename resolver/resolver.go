@@ -1,0 +1,209 @@
+package resolver
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/stele-id/stele"
+)
+
+// Options are what a Resolver needs beside the registry. The zero Options are of
+// use: nothing is kept in memory then, and targets of equal rank stay in the
+// record's order.
+type Options struct {
+	// Now is the clock by which what is kept in memory grows old. Without one
+	// nothing does, and of unknown names nothing is kept.
+	Now func() time.Time
+
+	// Random returns a number from 0 to n-1 and may be called by many goroutines
+	// at once. It shares the load between targets of equal rank.
+	Random func(n int) int
+
+	// CacheBytes is how much memory records may take, about; none are kept if it
+	// is 0. Namespaces are always kept, all of them.
+	CacheBytes uint64
+
+	// CacheAge is how long records and namespaces are kept, for stores that other
+	// processes write to; 0 is without limit.
+	CacheAge time.Duration
+
+	DefaultTTL    uint32 // of answers, in seconds, where neither target nor namespace says
+	DefaultStatus int    // of redirects, likewise; 302 if 0
+}
+
+// Resolver answers requests. It is used by many goroutines at once.
+type Resolver struct {
+	schemes    *stele.Schemes
+	records    *cache
+	namespaces *directory
+	random     func(n int) int
+	ttl        uint32
+	status     int
+}
+
+// New makes a resolver over a store.
+func New(store stele.Store, schemes *stele.Schemes, o Options) *Resolver {
+	return &Resolver{
+		schemes:    schemes,
+		records:    newCache(store, o),
+		namespaces: newDirectory(store, o),
+		random:     o.Random,
+		ttl:        o.DefaultTTL,
+		status:     cmp.Or(o.DefaultStatus, http.StatusFound),
+	}
+}
+
+// Invalidate forgets what is kept under all names of the records. Whoever writes
+// calls it with the new versions, once they are committed and before anybody is
+// told so: no request that begins after it returned sees an older version. It is
+// also called where the store does not know whether it committed.
+func (r *Resolver) Invalidate(records ...*stele.Record) {
+	for _, record := range records {
+		r.records.forget(record.ID)
+		for _, alias := range record.Aliases {
+			r.records.forget(alias)
+		}
+	}
+}
+
+// InvalidateNamespaces forgets what is kept of namespaces. It is called like
+// Invalidate, after a commit that changed one.
+func (r *Resolver) InvalidateNamespaces() { r.namespaces.forget() }
+
+// Request says what is wanted.
+type Request struct {
+	ID    stele.ID
+	Given string // ID as it was written, for the trace; may be empty
+	Query string // what stood behind a question mark; passed on with partial targets
+
+	Service   stele.Service // N2L if empty
+	Accept    []Preference  // media types, see ParseAccept; none: any
+	Languages []Preference  // see ParseAcceptLanguage; none: any
+
+	// Protocols are the schemes of URLs in order of preference, such as https. The
+	// others are good enough too, unless OnlyProtocols is set.
+	Protocols     []string
+	OnlyProtocols bool
+
+	Principals []string // who asks, with their groups; none: the public
+	Trace      bool     // tell how the answer was found
+}
+
+// Kind says what a Resolution is.
+type Kind uint8
+
+const (
+	Redirect    Kind = iota + 1 // go to URL
+	Description                 // the record has no such target: show the record itself
+	Gone                        // the owner says of the target: Status 404, gone for now, or 410
+	Tombstone                   // the record was withdrawn
+	Delegation                  // another resolver knows; ask at URL
+)
+
+var kindNames = [...]string{"", "redirect", "description", "gone", "tombstone", "delegation"}
+
+// String returns the kind's name, such as "redirect".
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return fmt.Sprintf("Kind(%d)", uint8(k))
+}
+
+// Resolution is the answer. What it points at is shared between answers and must
+// not be changed.
+type Resolution struct {
+	Kind Kind
+	ID   stele.ID // as asked for
+
+	// Matched is the name that was found: ID, or its beginning whose record or
+	// namespace answers. It is empty for the root of a scheme.
+	Matched   string
+	Record    *stele.Record    // nil for a Delegation
+	Namespace *stele.Namespace // the record's, or else ID's; nil if there is none
+
+	URL    string // of the first target; where to go
+	Status int    // of the redirect
+	TTL    uint32 // in seconds
+	Fit    Fit    // of the first target's type to what was asked for
+
+	// Targets are those of the service, the best first. Their URL, TTL and Status
+	// are what holds for this request.
+	Targets   []stele.Target
+	Tombstone stele.Tombstone
+
+	Trace []Step // if asked for
+}
+
+// Step is a line of the trace, for people.
+type Step struct {
+	Name   string // what was looked at: "name", "record", "prefix", "namespace", "choice", "answer"
+	Result string
+}
+
+// Resolve answers a request. Its errors are of Kind NotFound, with an
+// [UnknownError] in them, if no name leads anywhere or nobody with the request's
+// principals may know of it; Invalid, if the request can't be right or what
+// follows a registered name can't be passed on; and those of the store. The
+// Resolution that comes with an error has the trace and nothing else.
+func (r *Resolver) Resolve(ctx context.Context, q Request) (Resolution, error) {
+	q.Service = cmp.Or(q.Service, stele.N2L)
+	switch {
+	case !q.ID.IsValid():
+		return Resolution{}, invalid(q.ID, "there is no identifier; parse one first")
+	case !q.Service.IsValid():
+		return Resolution{}, invalid(q.ID, "%.20q is no service; there are N2L, N2C, N2S and N2P", string(q.Service))
+	}
+	w := walk{Resolver: r, q: q}
+	if q.Trace {
+		w.step("name", "%s, scheme %s%s", q.ID, q.ID.Scheme(), given(&q))
+	}
+	res, err := w.answer(ctx)
+	if err != nil {
+		if q.Trace {
+			w.step("answer", "%v", err)
+		}
+		return Resolution{Trace: w.trace}, err
+	}
+	res.ID = q.ID
+	if q.Trace {
+		w.step("answer", "%s", res.String())
+	}
+	res.Trace = w.trace
+	return res, nil
+}
+
+// String says in a few words what the answer is.
+func (res *Resolution) String() string {
+	switch res.Kind {
+	case Redirect, Delegation:
+		return fmt.Sprintf("%s to %s, status %d, for %d s", res.Kind, res.URL, res.Status, res.TTL)
+	case Gone:
+		return fmt.Sprintf("%s, status %d", res.Kind, res.Status)
+	}
+	return res.Kind.String()
+}
+
+// Registered returns those of the texts that are names of records which the
+// principals may see, in their order: of the suggestions in a [stele.SyntaxError],
+// those that lead somewhere. It looks at the first 32.
+func (r *Resolver) Registered(ctx context.Context, texts, principals []string) (found []stele.ID, err error) {
+	for _, text := range texts[:min(len(texts), maxLookups)] {
+		id, err := r.schemes.Parse(text)
+		if err != nil || slices.Contains(found, id) {
+			continue
+		}
+		record, err := r.records.peek(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if isVisible(record, principals) {
+			found = append(found, id)
+		}
+	}
+	return found, nil
+}

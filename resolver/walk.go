@@ -1,0 +1,252 @@
+package resolver
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/stele-id/stele"
+)
+
+// walk is the way to one answer.
+type walk struct {
+	*Resolver
+	q     Request
+	trace []Step
+}
+
+// step adds a line to the trace. Callers ask first whether it is wanted, since
+// the arguments alone cost time.
+func (w *walk) step(name, format string, args ...any) {
+	w.trace = append(w.trace, Step{name, fmt.Sprintf(format, args...)})
+}
+
+func (w *walk) answer(ctx context.Context) (Resolution, error) {
+	record, err := w.records.get(ctx, w.q.ID)
+	if err != nil {
+		return Resolution{}, err
+	}
+	if isVisible(record, w.q.Principals) {
+		return w.fromRecord(ctx, record, w.q.ID.String())
+	}
+	// A record that may not be seen is told like none, here and below.
+	if w.q.Trace {
+		w.step("record", "none has this name")
+	}
+	record, matched, err := w.longest(ctx)
+	if err != nil {
+		return Resolution{}, err
+	}
+	if record != nil {
+		return w.fromRecord(ctx, record, matched)
+	}
+	ns, err := w.namespaces.of(ctx, w.schemes, w.q.ID)
+	if err != nil {
+		return Resolution{}, err
+	}
+	if ns != nil && ns.Delegate != "" {
+		return w.delegate(ns)
+	}
+	if w.q.Trace {
+		w.step("namespace", "%s; it does not delegate", describe(ns))
+	}
+	return Resolution{}, w.unknown(ctx, ns)
+}
+
+// longest returns the record of the longest beginning of the name that passes on
+// what follows it, and that beginning; nil if there is none. A withdrawn record
+// that did so is found as well: what was below it is gone with it.
+func (w *walk) longest(ctx context.Context) (*stele.Record, string, error) {
+	parents := slices.Collect(w.schemes.Parents(w.q.ID))
+	for len(parents) > 0 {
+		record, n, err := w.records.first(ctx, parents)
+		if err != nil {
+			return nil, "", err
+		}
+		if record == nil {
+			break
+		}
+		if isVisible(record, w.q.Principals) && slices.ContainsFunc(record.Targets, func(t stele.Target) bool {
+			return t.Partial && (t.Service == w.q.Service || record.State == stele.Withdrawn)
+		}) {
+			return record, parents[n].String(), nil
+		}
+		parents = parents[n+1:]
+	}
+	if w.q.Trace {
+		w.step("prefix", "no beginning of the name passes on what follows it")
+	}
+	return nil, "", nil
+}
+
+// fromRecord answers from the record that has the name, or whose name matched is
+// the name's beginning.
+func (w *walk) fromRecord(ctx context.Context, record *stele.Record, matched string) (Resolution, error) {
+	rest := w.q.ID.String()[len(matched):]
+	if w.q.Trace {
+		what := "record"
+		if rest != "" {
+			what = "prefix"
+		}
+		w.step(what, "%s, as %s, version %d, %s", matched, record.ID, record.Version, record.State)
+	}
+	ns, err := w.namespaces.of(ctx, w.schemes, record.ID)
+	if err != nil {
+		return Resolution{}, err
+	}
+	res := Resolution{Matched: matched, Record: record, Namespace: ns, TTL: w.ttl}
+	if ns != nil {
+		res.TTL = cmp.Or(ns.TTL, w.ttl)
+	}
+	if w.q.Trace {
+		w.step("namespace", "%s", describe(ns))
+	}
+	if record.State == stele.Withdrawn {
+		res.Kind, res.Status = Tombstone, http.StatusGone
+		if record.Tombstone != nil {
+			res.Tombstone = *record.Tombstone
+		}
+		return res, nil
+	}
+	return w.choose(res, rest)
+}
+
+// choose ranks the record's targets and makes the first one the answer.
+func (w *walk) choose(res Resolution, rest string) (Resolution, error) {
+	var few [4]candidate // enough for most records
+	ranked := rank(few[:0], res.Record.Targets, &w.q, rest != "", w.random)
+	literal := rest != "" && w.isLiteral()
+	var refused error
+	for i := range ranked {
+		c := &ranked[i]
+		t := w.fill(c.target, res.Namespace)
+		if t.Partial && !isGone(t.Status) {
+			var err error
+			if t.URL, err = join(t.URL, rest, w.q.Query, literal); err != nil {
+				if refused == nil {
+					refused = err
+				}
+				continue
+			}
+		}
+		if res.Targets == nil {
+			res.Targets = make([]stele.Target, 0, len(ranked))
+			res.Fit = c.media.fit
+		}
+		res.Targets = append(res.Targets, t)
+		if w.q.Trace {
+			w.step("choice", "%d. %s: %s", len(res.Targets), t.URL, c.String())
+		}
+	}
+	switch {
+	case len(res.Targets) > 0:
+		best := &res.Targets[0]
+		res.Kind, res.URL, res.Status, res.TTL = Redirect, best.URL, best.Status, best.TTL
+		if isGone(best.Status) {
+			res.Kind = Gone
+		}
+		return res, nil
+	case refused != nil:
+		return Resolution{}, &stele.Error{Op: "resolve", ID: w.q.ID, Kind: stele.Invalid, Err: refused}
+	case w.q.Service == stele.N2S, w.q.OnlyProtocols && hasService(res.Record, w.q.Service):
+		return Resolution{}, &stele.Error{Op: "resolve", ID: w.q.ID, Kind: stele.NotFound, Err: fmt.Errorf(
+			"it is registered, but has no target for %s%s", w.q.Service, w.restriction())}
+	}
+	if w.q.Trace {
+		w.step("choice", "there is no target for %s", w.q.Service)
+	}
+	res.Kind, res.Status = Description, http.StatusOK
+	return res, nil
+}
+
+// fill returns the target with what the namespace or the program says where it
+// says nothing itself.
+func (w *walk) fill(t stele.Target, ns *stele.Namespace) stele.Target {
+	if ns != nil {
+		t.TTL, t.Status = cmp.Or(t.TTL, ns.TTL), cmp.Or(t.Status, ns.Status)
+	}
+	t.TTL, t.Status = cmp.Or(t.TTL, w.ttl), cmp.Or(t.Status, w.status)
+	return t
+}
+
+// delegate answers with the resolver that the namespace names.
+func (w *walk) delegate(ns *stele.Namespace) (Resolution, error) {
+	text := w.q.ID.String()
+	url, err := expand(ns.Delegate, text, text[len(ns.Prefix):], w.q.Query, w.isLiteral())
+	if err != nil {
+		// A name can't be wrong where the template is right, but for dot segments.
+		return Resolution{}, &stele.Error{Op: "resolve", ID: w.q.ID, Kind: stele.Invalid, Err: fmt.Errorf(
+			"the namespace %s delegates to another resolver: %w", ns.Key(), err)}
+	}
+	if w.q.Trace {
+		w.step("namespace", "%s; it delegates to %s", describe(ns), ns.Delegate)
+	}
+	res := Resolution{Kind: Delegation, Matched: ns.Prefix, Namespace: ns, URL: url,
+		Status: cmp.Or(ns.Status, w.status), TTL: cmp.Or(ns.TTL, w.ttl)}
+	return res, nil
+}
+
+// isLiteral reports whether a percent sign in the name is just that, as in
+// handles, and not the beginning of an encoded byte, as in URNs. The name's own
+// spelling as a URL tells: where decoding it gives the name, the name is not
+// encoded.
+func (w *walk) isLiteral() bool {
+	text := w.q.ID.String()
+	if !strings.Contains(text, "%") {
+		return false
+	}
+	for _, s := range w.schemes.Spellings(w.q.ID) {
+		if strings.Contains(s.Text, "://") {
+			return strings.HasSuffix(unescape(s.Text), text)
+		}
+	}
+	return false
+}
+
+func (w *walk) restriction() string {
+	if !w.q.OnlyProtocols {
+		return ""
+	}
+	return fmt.Sprintf(" by %.100q", strings.Join(w.q.Protocols, ", "))
+}
+
+// isVisible reports whether somebody who is all of the principals may know of the
+// record. Nobody sees nil, and here nobody sees what is reserved.
+func isVisible(record *stele.Record, principals []string) bool {
+	if record == nil || record.State == stele.Reserved {
+		return false
+	}
+	return record.IsPublic() || slices.ContainsFunc(principals, func(p string) bool { return slices.Contains(record.Readers, p) })
+}
+
+// isGone reports whether a target's status says that it is not there.
+func isGone(status int) bool { return status == http.StatusNotFound || status == http.StatusGone }
+
+func hasService(record *stele.Record, s stele.Service) bool {
+	return slices.ContainsFunc(record.Targets, func(t stele.Target) bool { return t.Service == s })
+}
+
+func given(q *Request) string {
+	if q.Given == "" || q.Given == q.ID.String() {
+		return ""
+	}
+	return fmt.Sprintf(", written %.200q", q.Given)
+}
+
+func describe(ns *stele.Namespace) string {
+	if ns == nil {
+		return "none"
+	}
+	return ns.Key().String()
+}
+
+func invalid(id stele.ID, format string, args ...any) error {
+	return &stele.Error{Op: "resolve", ID: id, Kind: stele.Invalid, Err: fmt.Errorf(format, args...)}
+}
+
+// isNotFound reports whether a store's error says that there is no such thing.
+func isNotFound(err error) bool { return errors.Is(err, stele.NotFound) }

@@ -1,0 +1,151 @@
+package stele
+
+import (
+	"context"
+	"iter"
+	"time"
+)
+
+// Store keeps records, namespaces and the state of minters. Its obligations are
+// the same for every implementation, and package store/storetest tests them:
+//
+//   - What is acknowledged is durable: it survives a crash of the process and of
+//     the machine. What failed with an error other than Unavailable had no effect.
+//   - Commits are linearizable, and a read sees every commit acknowledged before
+//     it began.
+//   - Nothing is deleted. Names are never detached from their record and never
+//     given to another one.
+//   - Names and bodies are bytes: there is no collation, and order is that of
+//     bytes.
+//
+// A Store is used by many goroutines at once. Iterators that it returns see one
+// state of the store, hold what they need until they end, and are to be used by
+// one goroutine. All methods end early, with the context's error, when the context
+// ends.
+//
+// Errors are of the kinds named in each comment, Unavailable where trying again
+// may help (the store can't write at present, or does not know whether it did),
+// and Internal for damage, which is named.
+type Store interface {
+	// Record returns the record that has this name, as its identifier or as an
+	// alias. NotFound if there is none.
+	Record(ctx context.Context, name ID) (*Record, error)
+
+	// First returns the record that the first of the candidates names, as an
+	// identifier or an alias, and that candidate: the longest registered prefix,
+	// for a name and its parents. NotFound if none is registered.
+	First(ctx context.Context, candidates iter.Seq[Prefix]) (*Record, Prefix, error)
+
+	// History yields all versions of the record with this identifier, the newest
+	// first. It yields none for an unknown one, or for an alias.
+	History(ctx context.Context, id ID) iter.Seq2[*Record, error]
+
+	// Scan yields the records of a scheme whose identifiers begin with prefix and
+	// come after the given text, in order of their texts. Aliases are not scanned.
+	Scan(ctx context.Context, scheme, prefix, after string) iter.Seq2[*Record, error]
+
+	// Pointing yields the identifiers of records, in their current version and
+	// whatever their state, that have a target at the location and that come after
+	// the given one, in order.
+	Pointing(ctx context.Context, at Location, after ID) iter.Seq2[ID, error]
+
+	// Changes yields what was committed after the change with number after, in
+	// order. Numbers begin with 1 and have no gaps.
+	Changes(ctx context.Context, after uint64) iter.Seq2[Change, error]
+
+	// LastChange returns the number of the last change; 0 if there is none.
+	LastChange(ctx context.Context) (uint64, error)
+
+	// Namespace returns a namespace. NotFound if there is none.
+	Namespace(ctx context.Context, key NamespaceKey) (*Namespace, error)
+
+	// Namespaces yields all namespaces, by scheme and then by prefix.
+	Namespaces(ctx context.Context) iter.Seq2[*Namespace, error]
+
+	// MinterState returns what the last commit kept for a minter; nil if nothing
+	// was.
+	MinterState(ctx context.Context, name string) ([]byte, error)
+
+	// MinterStates yields the names and states of all minters, by name. The state is
+	// in After; Before is nil.
+	MinterStates(ctx context.Context) iter.Seq2[MinterState, error]
+
+	// Count returns how many records count for a namespace; see [Commit].
+	Count(ctx context.Context, key NamespaceKey) (uint64, error)
+
+	// Apply makes a commit: all of it or nothing. It returns once that is durable.
+	// Conflict if a condition of the commit does not hold, Exhausted if a quota is
+	// used up, Invalid if the commit breaks a rule that holds always.
+	Apply(ctx context.Context, c *Commit) error
+
+	// Ingest adds many new records, as fast as the store can. Each is the first
+	// version of its record. They are committed together, with the state of one
+	// minter if given: those whose error in the returned list is nil, and none if
+	// the second result is an error. The list has an error for each record, in
+	// their order: Conflict if one of its names is taken, by a record in the store
+	// or by one before it in the list that is committed; Exhausted if its quota is
+	// used up; Invalid if it is no first version.
+	Ingest(ctx context.Context, records []*Record, count NamespaceCounter, state *MinterState) ([]error, error)
+
+	// Ready returns nil if the store can write, and otherwise an error that says
+	// why not and what will happen.
+	Ready(ctx context.Context) error
+
+	// Backup writes a copy of the store's present state, consistent in itself, to
+	// a new folder. Writes go on meanwhile.
+	Backup(ctx context.Context, folder string) error
+
+	// Verify checks every invariant of what is kept and calls report for each that
+	// is broken. Its error says that it could not finish.
+	Verify(ctx context.Context, report func(problem string)) error
+
+	// Close ends the store's use. Commits under way are finished first.
+	Close() error
+}
+
+// Commit is what Apply commits. It is not changed after it was handed over. The
+// order of its entries in the change feed is up to the store.
+type Commit struct {
+	// Records are new versions of records. A version n is committed only if the
+	// store has n-1 as the current one (for 1: if none of the names is taken). The
+	// names of the version before must be among those of the new one. The same
+	// record must not occur twice.
+	Records []*Record
+
+	// Counter says for which namespace a new record counts; nil for none.
+	Counter NamespaceCounter
+
+	// Namespaces are new versions of namespaces, under the same condition.
+	Namespaces []*Namespace
+
+	// Minters are new states of minters, each of another one. Each is committed only
+	// if the store has its Before, byte for byte. After is not nil.
+	Minters []MinterState
+}
+
+// NamespaceCounter says for which namespace the record with this identifier
+// counts, and how many it may have there; no limit if 0. With the zero key it
+// counts nowhere.
+type NamespaceCounter func(id ID) (key NamespaceKey, quota uint64)
+
+// MinterState is the state of one minter.
+type MinterState struct {
+	Name   string // "ibi sid.inpe.br/mtc-m18"
+	Before []byte // what the store must have for it now; nil: nothing
+	After  []byte
+}
+
+// Change is an entry of the change feed.
+type Change struct {
+	Seq       uint64
+	ID        ID           // of the record that changed; zero if a namespace did
+	Namespace NamespaceKey // that changed; zero if a record did
+	Version   uint64
+	At        time.Time
+}
+
+// Location is a URL, or a host, by which records are looked up in reverse.
+type Location struct {
+	URL  string // exactly as in the target
+	Host string // lower case, without port; used if URL is empty
+}

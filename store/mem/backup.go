@@ -1,0 +1,107 @@
+package mem
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/gob"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/stele-id/stele"
+)
+
+// backupFile is the one file of a backup: saved changes in their order, one that
+// has minters only, and the SHA-256 of it all.
+const backupFile = "registry.mem"
+
+// saved is an entry of a backup.
+type saved struct {
+	Body        []byte
+	IsNamespace bool
+	At          time.Time
+	Counted     stele.NamespaceKey
+
+	IsLast  bool
+	Minters map[string][]byte
+}
+
+// Backup implements [stele.Store]. The folder must not be there yet.
+func (s *Store) Backup(ctx context.Context, folder string) error {
+	st, err := s.view(ctx, "backup")
+	if err != nil {
+		return err
+	}
+	if err := os.Mkdir(folder, 0o777); err != nil {
+		return refuse("backup", stele.ID{}, stele.Invalid, "the backup needs a folder that is not there yet: %w", err)
+	}
+	if err := st.save(ctx, filepath.Join(folder, backupFile)); err != nil {
+		return errors.Join(err, os.RemoveAll(folder))
+	}
+	return nil
+}
+
+// save writes the state to a new file.
+func (st *state) save(ctx context.Context, name string) (err error) {
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+	if err != nil {
+		return refuse("backup", stele.ID{}, stele.Unavailable, "%w", err)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	sum := sha256.New()
+	enc := gob.NewEncoder(io.MultiWriter(f, sum))
+	for _, e := range st.journal {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := enc.Encode(saved{Body: e.body, IsNamespace: e.isNamespace(), At: e.At, Counted: e.counted}); err != nil {
+			return refuse("backup", stele.ID{}, stele.Unavailable, "%w", err)
+		}
+	}
+	last := saved{IsLast: true, Minters: make(map[string][]byte)}
+	for name, kept := range st.minters.from("") {
+		last.Minters[name] = kept
+	}
+	if err := enc.Encode(last); err != nil {
+		return refuse("backup", stele.ID{}, stele.Unavailable, "%w", err)
+	}
+	if _, err := f.Write(sum.Sum(nil)); err != nil {
+		return refuse("backup", stele.ID{}, stele.Unavailable, "%w", err)
+	}
+	return f.Sync()
+}
+
+// Open returns a store with what Backup wrote to the folder. NotFound if there is
+// no backup, Internal if it is damaged. The folder is not used after that.
+func Open(folder string, now func() time.Time) (*Store, error) {
+	data, err := os.ReadFile(filepath.Join(folder, backupFile))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, refuse("open", stele.ID{}, stele.NotFound, "there is no backup in %q: %w", folder, err)
+	} else if err != nil {
+		return nil, refuse("open", stele.ID{}, stele.Unavailable, "%w", err)
+	}
+	at := max(0, len(data)-sha256.Size)
+	if sum := sha256.Sum256(data[:at]); !bytes.Equal(sum[:], data[at:]) {
+		return nil, refuse("open", stele.ID{}, stele.Internal, "the backup in %q is damaged; take another one", folder)
+	}
+	st := new(state)
+	dec := gob.NewDecoder(bytes.NewReader(data[:at]))
+	for {
+		var e saved
+		if err := dec.Decode(&e); err != nil {
+			return nil, refuse("open", stele.ID{}, stele.Internal, "the backup in %q is damaged: %w", folder, err)
+		}
+		if e.IsLast {
+			for name, kept := range e.Minters {
+				st.minters = st.minters.with(name, append([]byte{}, kept...))
+			}
+			return newStore(now, st), nil
+		}
+		if err := st.replay(e.Body, e.IsNamespace, e.At, e.Counted); err != nil {
+			return nil, refuse("open", stele.ID{}, stele.Internal, "the backup in %q is damaged: %w", folder, err)
+		}
+	}
+}

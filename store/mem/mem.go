@@ -1,0 +1,149 @@
+// Package mem keeps a registry in memory: a [stele.Store] for the tests of
+// everything above stores, which is simple enough to be believed. It keeps the
+// contract in all but one thing: nothing survives the process, unless Backup
+// wrote it to a folder from which Open reads it.
+//
+// All that is kept is one value that never changes, a [state]. A commit makes
+// another one and puts it in its place, so a commit that fails leaves nothing
+// behind, and whoever reads goes on with the state that it found.
+package mem
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/stele-id/stele"
+)
+
+// Store is a store in memory. It is made by New or Open.
+type Store struct {
+	now   func() time.Time
+	turn  chan struct{}         // holds one thing while somebody writes
+	state atomic.Pointer[state] // nil once the store is closed
+}
+
+var _ stele.Store = (*Store)(nil)
+
+// New returns an empty store. The clock gives the time of entries in the change
+// feed.
+func New(now func() time.Time) *Store { return newStore(now, &state{}) }
+
+func newStore(now func() time.Time, st *state) *Store {
+	s := &Store{now: now, turn: make(chan struct{}, 1)}
+	s.state.Store(st)
+	return s
+}
+
+// Apply implements [stele.Store].
+func (s *Store) Apply(ctx context.Context, c *stele.Commit) error {
+	return s.write(ctx, "commit", func(st *state, at time.Time) error {
+		if err := checkOnce(c); err != nil {
+			return err
+		}
+		for _, r := range c.Records {
+			if err := st.putRecord(r, at, c.Counter); err != nil {
+				return err
+			}
+		}
+		for _, n := range c.Namespaces {
+			if err := st.putNamespace(n, at); err != nil {
+				return err
+			}
+		}
+		for _, m := range c.Minters {
+			if err := st.putMinter(m); err != nil {
+				return err
+			}
+		}
+		return ctx.Err()
+	})
+}
+
+// Ingest implements [stele.Store]. A record beyond its namespace's quota is
+// refused by itself, as one whose name is taken is.
+func (s *Store) Ingest(ctx context.Context, records []*stele.Record, count stele.NamespaceCounter, minter *stele.MinterState) ([]error, error) {
+	errs := make([]error, len(records))
+	err := s.write(ctx, "ingest", func(st *state, at time.Time) error {
+		for i, r := range records {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if r != nil && r.Version > 1 {
+				errs[i] = refuse("ingest", r.ID, stele.Invalid, "version %d; only new records, of version 1, are ingested", r.Version)
+				continue
+			}
+			errs[i] = st.putRecord(r, at, count)
+		}
+		if minter != nil {
+			return st.putMinter(*minter)
+		}
+		return ctx.Err()
+	})
+	if err != nil {
+		return nil, err
+	}
+	return errs, nil
+}
+
+// write waits for its turn and lets change work on a copy of the state, which
+// becomes the store's if there is no error.
+func (s *Store) write(ctx context.Context, op string, change func(st *state, at time.Time) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case s.turn <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-s.turn }()
+	st, err := s.view(ctx, op)
+	if err != nil {
+		return err
+	}
+	next := *st
+	if err := change(&next, s.now().Round(0).UTC()); err != nil {
+		return err
+	}
+	s.state.Store(&next)
+	return nil
+}
+
+// view returns the present state.
+func (s *Store) view(ctx context.Context, op string) (*state, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	st := s.state.Load()
+	if st == nil {
+		return nil, refuse(op, stele.ID{}, stele.Unavailable, "the store is closed; open it again")
+	}
+	return st, nil
+}
+
+// Ready implements [stele.Store]. A store in memory can write until it is closed.
+func (s *Store) Ready(ctx context.Context) error {
+	_, err := s.view(ctx, "ready")
+	return err
+}
+
+// Close implements [stele.Store].
+func (s *Store) Close() error {
+	s.shut()
+	return nil
+}
+
+// shut closes the store and returns its last state, nil if it was closed before.
+// Iterators under way have a state of their own and go on.
+func (s *Store) shut() *state {
+	s.turn <- struct{}{}
+	defer func() { <-s.turn }()
+	return s.state.Swap(nil)
+}
+
+// refuse makes an error.
+func refuse(op string, id stele.ID, kind stele.Kind, format string, args ...any) error {
+	return &stele.Error{Op: op, ID: id, Kind: kind, Err: fmt.Errorf(format, args...)}
+}

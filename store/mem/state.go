@@ -1,0 +1,251 @@
+package mem
+
+import (
+	"bytes"
+	"encoding/binary"
+	"time"
+
+	"github.com/stele-id/stele"
+)
+
+// state is all that a store keeps at one moment. Whoever holds one only reads it;
+// the put methods are for a copy that nobody else has seen yet. If one of them
+// returns an error it has changed nothing.
+type state struct {
+	names      tree[stele.ID] // by nameKey: whose name it is, as identifier or alias
+	records    tree[*version] // by nameKey of the identifier: the newest version
+	pointing   tree[stele.ID] // by locationKey and nameKey: records by what they point at
+	namespaces tree[*version] // by nameKey of scheme and prefix: the newest version
+	counts     tree[uint64]   // by nameKey of a namespace: how many records count there
+	minters    tree[[]byte]   // by name; no state is nil
+
+	// journal has all changes in order: the feed, and enough to make all of the
+	// above again but for the minters. States share its array: an entry is
+	// written before any state that reaches so far is seen.
+	journal []entry
+}
+
+// version is one version of a record or namespace, in binary form, so that nobody
+// outside has a pointer into what is kept.
+type version struct {
+	number uint64
+	body   []byte
+	before *version
+}
+
+// entry is a change, what it made, and the namespace for which a new record
+// counts; zero for none.
+type entry struct {
+	stele.Change
+	body    []byte
+	counted stele.NamespaceKey
+}
+
+// nameKey orders names by scheme, then by the bytes of their texts: no scheme's
+// name has a zero byte.
+func nameKey(scheme, text string) string { return scheme + "\x00" + text }
+
+func idKey(id stele.ID) string { return nameKey(id.Scheme(), id.String()) }
+
+func spaceKey(k stele.NamespaceKey) string { return nameKey(k.Scheme, k.Prefix) }
+
+// locationKey is what the keys of a location's entries begin with, and no
+// others': its length stands before it.
+func locationKey(at stele.Location) string {
+	kind, text := "url", at.URL
+	if text == "" {
+		kind, text = "host", at.Host
+	}
+	return string(binary.BigEndian.AppendUint32([]byte(kind), uint32(len(text)))) + text
+}
+
+// pointers returns the keys under which a record is found in reverse.
+func pointers(r *stele.Record) (keys []string) {
+	for _, t := range r.Targets {
+		keys = append(keys, locationKey(stele.Location{URL: t.URL})+idKey(r.ID))
+		if host := t.Host(); host != "" {
+			keys = append(keys, locationKey(stele.Location{Host: host})+idKey(r.ID))
+		}
+	}
+	return keys
+}
+
+// checkOnce refuses a commit that has something twice.
+func checkOnce(c *stele.Commit) error {
+	records := make(map[stele.ID]bool)
+	for _, r := range c.Records {
+		if r != nil && records[r.ID] {
+			return refuse("commit", r.ID, stele.Invalid, "the record is in the commit twice; commit one version after the other")
+		} else if r != nil {
+			records[r.ID] = true
+		}
+	}
+	spaces := make(map[stele.NamespaceKey]bool)
+	for _, n := range c.Namespaces {
+		if n != nil && spaces[n.Key()] {
+			return refuse("commit", stele.ID{}, stele.Invalid, "namespace %q is in the commit twice; commit one version after the other", n.Key())
+		} else if n != nil {
+			spaces[n.Key()] = true
+		}
+	}
+	minters := make(map[string]bool)
+	for _, m := range c.Minters {
+		if minters[m.Name] {
+			return refuse("commit", stele.ID{}, stele.Invalid, "minter %q is in the commit twice; commit its last state", m.Name)
+		}
+		minters[m.Name] = true
+	}
+	return nil
+}
+
+// checkRecord refuses what can be no version of a record.
+func checkRecord(r *stele.Record) error {
+	switch {
+	case r == nil:
+		return refuse("commit", stele.ID{}, stele.Invalid, "a record is nil; leave it out")
+	case !r.ID.IsValid():
+		return refuse("commit", stele.ID{}, stele.Invalid, "a record has no identifier; give it one")
+	case r.Version == 0:
+		return refuse("commit", r.ID, stele.Invalid, "the version is 0; the first is 1")
+	}
+	seen := make(map[stele.ID]bool)
+	for _, name := range r.Names() {
+		if !name.IsValid() || seen[name] {
+			return refuse("commit", r.ID, stele.Invalid, "the alias %q is empty or is there twice; leave it out", name)
+		}
+		seen[name] = true
+	}
+	return nil
+}
+
+// putRecord adds a version of a record. The counter may be nil.
+func (st *state) putRecord(r *stele.Record, at time.Time, count stele.NamespaceCounter) error {
+	if err := checkRecord(r); err != nil {
+		return err
+	}
+	before, newest, err := st.checkVersion(r)
+	if err != nil {
+		return err
+	}
+	for _, name := range r.Names() {
+		if owner, taken := st.names.get(idKey(name)); taken && (newest == nil || owner != r.ID) {
+			return refuse("commit", r.ID, stele.Conflict, "the name %q is taken by %q; no name is ever given away", name, owner)
+		}
+	}
+	body, err := r.MarshalBinary()
+	if err != nil {
+		return err
+	}
+
+	next := *st
+	var counted stele.NamespaceKey
+	if newest == nil && count != nil {
+		var quota uint64
+		counted, quota = count(r.ID)
+		if err := next.addCount(r.ID, counted, quota); err != nil {
+			return err
+		}
+	}
+	for _, name := range r.Names() {
+		next.names = next.names.with(idKey(name), r.ID)
+	}
+	next.records = next.records.with(idKey(r.ID), &version{r.Version, body, newest})
+	for _, key := range pointers(before) {
+		next.pointing = next.pointing.without(key)
+	}
+	for _, key := range pointers(r) {
+		next.pointing = next.pointing.with(key, r.ID)
+	}
+	next.log(entry{stele.Change{ID: r.ID, Version: r.Version, At: at}, body, counted})
+	*st = next
+	return nil
+}
+
+// checkVersion checks that r is the next version of its record and has all names
+// of the one before. It returns that one, decoded and as it is kept: an empty
+// record and nil if r is new.
+func (st *state) checkVersion(r *stele.Record) (*stele.Record, *version, error) {
+	before := new(stele.Record)
+	newest, _ := st.records.get(idKey(r.ID))
+	if err := checkNext("commit", r.ID, r.Version, newest); err != nil || newest == nil {
+		return before, newest, err
+	}
+	if err := before.UnmarshalBinary(newest.body); err != nil {
+		return nil, nil, err
+	}
+	names := make(map[stele.ID]bool)
+	for _, name := range r.Names() {
+		names[name] = true
+	}
+	for _, name := range before.Names() {
+		if !names[name] {
+			return nil, nil, refuse("commit", r.ID, stele.Invalid, "the alias %q is missing; a name stays with its record for ever", name)
+		}
+	}
+	return before, newest, nil
+}
+
+// checkNext checks that number is the version after newest, which may be nil.
+func checkNext(op string, id stele.ID, number uint64, newest *version) error {
+	var have uint64
+	if newest != nil {
+		have = newest.number
+	}
+	if number != have+1 {
+		return refuse(op, id, stele.Conflict, "version %d was to be committed, but the store has version %d; read it again", number, have)
+	}
+	return nil
+}
+
+// addCount counts one more record for a namespace, the zero one being none.
+func (st *state) addCount(id stele.ID, key stele.NamespaceKey, quota uint64) error {
+	if key == (stele.NamespaceKey{}) {
+		return nil
+	}
+	n, _ := st.counts.get(spaceKey(key))
+	if quota > 0 && n >= quota {
+		return refuse("commit", id, stele.Exhausted, "namespace %q has its quota of %d records; ask for a greater one", key, quota)
+	}
+	st.counts = st.counts.with(spaceKey(key), n+1)
+	return nil
+}
+
+// putNamespace adds a version of a namespace.
+func (st *state) putNamespace(n *stele.Namespace, at time.Time) error {
+	switch {
+	case n == nil || n.Scheme == "":
+		return refuse("commit", stele.ID{}, stele.Invalid, "a namespace has no scheme; name one")
+	case n.Version == 0:
+		return refuse("commit", stele.ID{}, stele.Invalid, "namespace %q has the version 0; the first is 1", n.Key())
+	}
+	newest, _ := st.namespaces.get(spaceKey(n.Key()))
+	if err := checkNext("commit namespace "+n.Key().String(), stele.ID{}, n.Version, newest); err != nil {
+		return err
+	}
+	body, err := n.MarshalBinary()
+	if err != nil {
+		return err
+	}
+	st.namespaces = st.namespaces.with(spaceKey(n.Key()), &version{n.Version, body, newest})
+	st.log(entry{Change: stele.Change{Namespace: n.Key(), Version: n.Version, At: at}, body: body})
+	return nil
+}
+
+// putMinter replaces a minter's state.
+func (st *state) putMinter(m stele.MinterState) error {
+	if m.After == nil {
+		return refuse("commit", stele.ID{}, stele.Invalid, "minter %q has no new state; a state is replaced, never removed", m.Name)
+	}
+	have, ok := st.minters.get(m.Name)
+	if ok != (m.Before != nil) || !bytes.Equal(have, m.Before) {
+		return refuse("commit", stele.ID{}, stele.Conflict, "minter %q has another state by now; read it again", m.Name)
+	}
+	st.minters = st.minters.with(m.Name, append([]byte{}, m.After...))
+	return nil
+}
+
+// log gives a change its number.
+func (st *state) log(e entry) {
+	e.Seq = uint64(len(st.journal)) + 1
+	st.journal = append(st.journal, e)
+}

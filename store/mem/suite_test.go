@@ -1,0 +1,152 @@
+package mem
+
+import (
+	"flag"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/store/storetest"
+)
+
+// recorder is a test that keeps what a check complains of, and does not fail.
+type recorder struct {
+	testing.TB
+	mu         sync.Mutex
+	complaints []string
+}
+
+func (r *recorder) Errorf(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.complaints = append(r.complaints, fmt.Sprintf(format, args...))
+}
+
+func (r *recorder) Failed() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.complaints) > 0
+}
+
+func (r *recorder) Error(args ...any) { r.Errorf("%s", fmt.Sprint(args...)) }
+func (r *recorder) Fail()             { r.Errorf("failed") }
+func (r *recorder) FailNow()          { r.Fail(); runtime.Goexit() }
+func (r *recorder) Fatal(args ...any) { r.Error(args...); runtime.Goexit() }
+func (r *recorder) Fatalf(format string, args ...any) {
+	r.Errorf(format, args...)
+	runtime.Goexit()
+}
+func (r *recorder) Log(...any)          {}
+func (r *recorder) Logf(string, ...any) {}
+
+// complaintsOf runs a check and returns its complaints.
+func complaintsOf(t *testing.T, c storetest.Check, h storetest.Harness) string {
+	r := &recorder{TB: t}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c.Run(r, h)
+	}()
+	<-done
+	return strings.Join(r.complaints, "\n")
+}
+
+// forget opens an empty store, whatever the folder had.
+func forget(testing.TB, string) stele.Store { return New(time.Now) }
+
+// The suite must find each of these faults, by each of the checks that are named
+// for it; and each check must find one of them.
+func TestSuiteFindsFaults(t *testing.T) {
+	// A failing random test keeps its input in a file, and looks for a shorter one.
+	t.Chdir(t.TempDir())
+	shrink := flag.Lookup("rapid.shrinktime")
+	old := shrink.Value.String()
+	t.Cleanup(func() { _ = shrink.Value.Set(old) })
+	if err := shrink.Value.Set("100ms"); err != nil {
+		t.Fatal(err)
+	}
+
+	by := func(spoil func(stele.Store) stele.Store) func(testing.TB, string) stele.Store {
+		return func(t testing.TB, folder string) stele.Store { return spoil(open(t, folder)) }
+	}
+	checks := storetest.Checks(storetest.Harness{Durable: true})
+	found := make(map[string]bool)
+	for _, f := range []struct {
+		name  string
+		open  func(testing.TB, string) stele.Store
+		finds map[string]string // checks, and a part of what each must say
+	}{
+		{"aliases are lost", by(func(s stele.Store) stele.Store { return noAliases{s} }), map[string]string{
+			"get": "lost", "durable": "lost"}},
+		{"records are shared", by(func(s stele.Store) stele.Store { return &sharing{Store: s} }), map[string]string{
+			"own values": "changes the store"}},
+		{"stale reads", by(func(s stele.Store) stele.Store { return &stale{Store: s} }), map[string]string{
+			"linearizable": "not linearizable", "reads see what is acknowledged": "up to"}},
+		{"candidates are drawn too early", by(func(s stele.Store) stele.Store { return greedy{s} }), map[string]string{
+			"first": "were drawn"}},
+		{"the cursor is among the scanned", by(func(s stele.Store) stele.Store { return inclusive{s} }), map[string]string{
+			"scan": "Scan in pages", "names are bytes": "Scan(", "model": "Scan("}},
+		{"scans see later commits", by(func(s stele.Store) stele.Store { return live{s} }), map[string]string{
+			"snapshots": "Scan sees what is committed after it began"}},
+		{"pointing twice", by(func(s stele.Store) stele.Store { return double{s} }), map[string]string{
+			"pointing": "Pointing("}},
+		{"pointing for ever", by(func(s stele.Store) stele.Store { return clinging{s, make(map[stele.Location][]stele.ID)} }), map[string]string{
+			"pointing follows updates": "Pointing(", "model": "Pointing("}},
+		{"history upside down", by(func(s stele.Store) stele.Store { return upright{s} }), map[string]string{
+			"history": "entry 0"}},
+		{"conflicts pass", by(func(s stele.Store) stele.Store { return forgiving{s, stele.Conflict} }), map[string]string{
+			"versions": "no error", "names stay": "no error", "one writer wins": "was committed 64 times",
+			"namespaces": "no error", "minters": "no error", "linearizable": "not linearizable",
+			"ingest": "no error", "ingest of many": "no error"}},
+		{"invalid commits pass", by(func(s stele.Store) stele.Store { return forgiving{s, stele.Invalid} }), map[string]string{
+			"names stay": "an update without one alias: no error", "invalid commits": "no error"}},
+		{"commits in pieces", by(func(s stele.Store) stele.Store { return piecemeal{s} }), map[string]string{
+			"all or nothing": "left something behind"}},
+		{"gaps in the feed", by(func(s stele.Store) stele.Store { return gaps{s} }), map[string]string{
+			"changes": "Changes(0)", "changes under load": "comes", "model": "stands where"}},
+		{"no empty states", by(func(s stele.Store) stele.Store { return careless{s} }), map[string]string{
+			"minters": "MinterState("}},
+		{"one beyond the quota", by(func(s stele.Store) stele.Store { return generous{s} }), map[string]string{
+			"quota": "no error", "quota of ingests": "Count(", "quota under load": "the quota is 50"}},
+		{"ingest without state", by(func(s stele.Store) stele.Store { return stateless{s} }), map[string]string{
+			"ingest with a minter": "MinterState("}},
+		{"short names only", by(func(s stele.Store) stele.Store { return short{s} }), map[string]string{
+			"names are bytes": "too long"}},
+		{"small records only", by(func(s stele.Store) stele.Store { return small{s} }), map[string]string{
+			"sizes": "not what was committed"}},
+		{"contexts are ignored", by(func(s stele.Store) stele.Store { return stubborn{s} }), map[string]string{
+			"ended contexts": "Apply with a context that has ended: <nil>", "contexts that end": "Scan: its context ended"}},
+		{"Close does nothing", by(func(s stele.Store) stele.Store { return immortal{s} }), map[string]string{
+			"close": "Record after Close: no error"}},
+		{"backups are old", by(func(s stele.Store) stele.Store { return late{s} }), map[string]string{
+			"backup": "not what the store was", "backup under load": "the backup lacks"}},
+		{"nothing lasts", forget, map[string]string{
+			"durable": "lost something", "close under load": "nothing is registered", "backup": "not what the store was"}},
+		{"Verify complains", by(func(s stele.Store) stele.Store { return suspicious{s} }), map[string]string{
+			"get": "Verify reports: a fault"}},
+	} {
+		for name, complaint := range f.finds {
+			t.Run(f.name+"/"+name, func(t *testing.T) {
+				i := slices.IndexFunc(checks, func(c storetest.Check) bool { return c.Name == name })
+				if i < 0 {
+					t.Fatalf("there is no check %q", name)
+				}
+				got := complaintsOf(t, checks[i], storetest.Harness{Open: f.open, Durable: true})
+				if !strings.Contains(got, complaint) {
+					t.Errorf("the complaints are %.1000q, want %q", got, complaint)
+				}
+				found[name] = true
+			})
+		}
+	}
+	for _, c := range checks {
+		if !found[c.Name] {
+			t.Errorf("no fault shows that the check %q can fail", c.Name)
+		}
+	}
+}

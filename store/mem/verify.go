@@ -1,0 +1,90 @@
+package mem
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/stele-id/stele"
+)
+
+// Verify implements [stele.Store]. It makes the whole state again from the
+// journal, by the same rules, and reports every difference from what is kept.
+func (s *Store) Verify(ctx context.Context, report func(problem string)) error {
+	st, err := s.view(ctx, "verify")
+	if err != nil {
+		return err
+	}
+	var again state
+	for i, e := range st.journal {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if e.Seq != uint64(i)+1 {
+			report(fmt.Sprintf("the change at place %d has the number %d", i+1, e.Seq))
+		}
+		if err := again.replay(e.body, e.isNamespace(), e.At, e.counted); err != nil {
+			report(fmt.Sprintf("change %d can't have been made: %v", e.Seq, err))
+			continue
+		}
+		if made := again.journal[len(again.journal)-1]; made.ID != e.ID || made.Namespace != e.Namespace || made.Version != e.Version {
+			report(fmt.Sprintf("change %d names %q %q, version %d, and holds %q %q, version %d",
+				e.Seq, e.ID, e.Namespace.Prefix, e.Version, made.ID, made.Namespace.Prefix, made.Version))
+		}
+	}
+	same := func(a, b stele.ID) bool { return a == b }
+	differ("name", st.names, again.names, same, report)
+	differ("record", st.records, again.records, (*version).equal, report)
+	differ("reverse look-up", st.pointing, again.pointing, same, report)
+	differ("namespace", st.namespaces, again.namespaces, (*version).equal, report)
+	differ("count", st.counts, again.counts, func(a, b uint64) bool { return a == b }, report)
+	for name, kept := range st.minters.from("") {
+		if kept == nil {
+			report(fmt.Sprintf("minter %q has no state", name))
+		}
+	}
+	return ctx.Err()
+}
+
+// replay makes a change of the journal, or of a backup, again.
+func (st *state) replay(body []byte, isNamespace bool, at time.Time, counted stele.NamespaceKey) error {
+	if isNamespace {
+		n := new(stele.Namespace)
+		if err := n.UnmarshalBinary(body); err != nil {
+			return err
+		}
+		return st.putNamespace(n, at)
+	}
+	r := new(stele.Record)
+	if err := r.UnmarshalBinary(body); err != nil {
+		return err
+	}
+	return st.putRecord(r, at, func(stele.ID) (stele.NamespaceKey, uint64) { return counted, 0 })
+}
+
+func (e entry) isNamespace() bool { return !e.ID.IsValid() }
+
+// equal compares versions, and all before them.
+func (v *version) equal(other *version) bool {
+	for ; v != nil && other != nil; v, other = v.before, other.before {
+		if v.number != other.number || !bytes.Equal(v.body, other.body) {
+			return false
+		}
+	}
+	return v == other
+}
+
+// differ reports what one of two trees has and the other has not, or not so.
+func differ[V any](what string, have, want tree[V], equal func(a, b V) bool, report func(string)) {
+	for key, v := range have.from("") {
+		if w, ok := want.get(key); !ok || !equal(v, w) {
+			report(fmt.Sprintf("the %s %q is not what the journal says", what, key))
+		}
+	}
+	for key := range want.from("") {
+		if _, ok := have.get(key); !ok {
+			report(fmt.Sprintf("the %s %q of the journal is missing", what, key))
+		}
+	}
+}

@@ -1,0 +1,148 @@
+package storetest
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/stele-id/stele"
+)
+
+// model is a store as plainly as it can be said: maps, and a list of changes. It
+// predicts what a commit does, for the random check.
+type model struct {
+	versions map[stele.ID][]*stele.Record // by identifier, the oldest first
+	owners   map[stele.ID]stele.ID        // of all names
+	spaces   map[stele.NamespaceKey]*stele.Namespace
+	minters  map[string][]byte
+	counts   map[stele.NamespaceKey]uint64
+	changes  [][]stele.Change // of each commit, without numbers and times
+}
+
+func newModel() *model {
+	return &model{
+		versions: make(map[stele.ID][]*stele.Record),
+		owners:   make(map[stele.ID]stele.ID),
+		spaces:   make(map[stele.NamespaceKey]*stele.Namespace),
+		minters:  make(map[string][]byte),
+		counts:   make(map[stele.NamespaceKey]uint64),
+	}
+}
+
+// version returns the number of a record's current version, 0 if there is none.
+func (m *model) version(id stele.ID) uint64 { return uint64(len(m.versions[id])) }
+
+// current returns the record that has a name, or nil.
+func (m *model) current(name stele.ID) *stele.Record {
+	list := m.versions[m.owners[name]]
+	if len(list) == 0 {
+		return nil
+	}
+	return list[len(list)-1]
+}
+
+// records returns the current versions.
+func (m *model) records() (list []*stele.Record) {
+	for id := range m.versions {
+		list = append(list, m.current(id))
+	}
+	return list
+}
+
+// faults returns the kinds of error with which a commit may be refused: one for
+// each fault that it has. A commit without faults must succeed.
+func (m *model) faults(c *stele.Commit) (kinds []stele.Kind) {
+	fresh := make(map[stele.NamespaceKey]uint64)
+	wanted := make(map[stele.ID]bool) // names that records of this commit have
+	for i, r := range c.Records {
+		kinds = append(kinds, m.recordFaults(r)...)
+		if slices.ContainsFunc(c.Records[:i], func(b *stele.Record) bool { return b.ID == r.ID }) {
+			kinds = append(kinds, stele.Invalid)
+		}
+		for _, name := range r.Names() {
+			if wanted[name] {
+				kinds = append(kinds, stele.Conflict, stele.Invalid)
+			}
+			wanted[name] = true
+		}
+		if r.Version == 1 && c.Counter != nil {
+			key, quota := c.Counter(r.ID)
+			if fresh[key]++; quota > 0 && m.counts[key]+fresh[key] > quota {
+				kinds = append(kinds, stele.Exhausted)
+			}
+		}
+	}
+	for _, n := range c.Namespaces {
+		var have uint64
+		if old := m.spaces[n.Key()]; old != nil {
+			have = old.Version
+		}
+		if n.Version != have+1 {
+			kinds = append(kinds, stele.Conflict)
+		}
+	}
+	for _, s := range c.Minters {
+		if have, ok := m.minters[s.Name]; ok != (s.Before != nil) || !bytes.Equal(have, s.Before) {
+			kinds = append(kinds, stele.Conflict)
+		}
+	}
+	return kinds
+}
+
+// recordFaults are those of one record by itself.
+func (m *model) recordFaults(r *stele.Record) (kinds []stele.Kind) {
+	if r.Version != m.version(r.ID)+1 {
+		kinds = append(kinds, stele.Conflict)
+	}
+	for _, name := range r.Names() {
+		if owner, taken := m.owners[name]; taken && owner != r.ID {
+			kinds = append(kinds, stele.Conflict)
+		}
+	}
+	if m.version(r.ID) > 0 {
+		for _, name := range m.current(r.ID).Names() {
+			if !slices.Contains(r.Names(), name) {
+				kinds = append(kinds, stele.Invalid)
+			}
+		}
+	}
+	return kinds
+}
+
+// log keeps the changes of one commit.
+func (m *model) log(changes []stele.Change) { m.changes = append(m.changes, changes) }
+
+// apply makes a commit that has no faults, and returns its changes.
+func (m *model) apply(c *stele.Commit) (changes []stele.Change) {
+	for _, r := range c.Records {
+		m.versions[r.ID] = append(m.versions[r.ID], r)
+		for _, name := range r.Names() {
+			m.owners[name] = r.ID
+		}
+		if r.Version == 1 && c.Counter != nil {
+			key, _ := c.Counter(r.ID)
+			m.counts[key]++
+		}
+		changes = append(changes, stele.Change{ID: r.ID, Version: r.Version})
+	}
+	for _, n := range c.Namespaces {
+		m.spaces[n.Key()] = n
+		changes = append(changes, stele.Change{Namespace: n.Key(), Version: n.Version})
+	}
+	for _, s := range c.Minters {
+		m.minters[s.Name] = s.After
+	}
+	return changes
+}
+
+// pointing returns the identifiers of records that point at a location.
+func (m *model) pointing(l stele.Location, after stele.ID) (ids []stele.ID) {
+	for _, r := range m.records() {
+		if r.ID.Compare(after) > 0 && slices.ContainsFunc(r.Targets, func(t stele.Target) bool {
+			return t.URL == l.URL || l.URL == "" && t.Host() == l.Host
+		}) {
+			ids = append(ids, r.ID)
+		}
+	}
+	slices.SortFunc(ids, stele.ID.Compare)
+	return ids
+}

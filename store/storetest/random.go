@@ -1,0 +1,284 @@
+package storetest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"pgregory.net/rapid"
+
+	"github.com/stele-id/stele"
+)
+
+// checkModel: random commits do what the model predicts, and every read gives
+// what it has. All runs share a store, each with schemes, hosts and minters of
+// its own.
+func checkModel(s *session) {
+	runs := 0
+	rapid.Check(s.test, func(t *rapid.T) {
+		runs++
+		r := &run{session: *s, t: t, model: newModel(), tag: letters(runs)}
+		r.TB = t
+		r.began = r.lastChange()
+		t.Repeat(map[string]func(*rapid.T){
+			"commit": r.commit,
+			"ingest": r.ingestSome,
+			"":       r.compare,
+		})
+	})
+}
+
+// run is one sequence of random commits.
+type run struct {
+	session
+	t     *rapid.T
+	model *model
+	tag   string // distinguishes this run's names from those of others
+	began uint64 // the last change before the run
+}
+
+// letters writes a number in small letters, so that a scheme can be named for it.
+// None is the beginning of another.
+func letters(n int) string {
+	return strings.Map(func(r rune) rune { return r - '0' + 'a' }, fmt.Sprintf("%06d", n))
+}
+
+// Few names, so that they clash; several are beginnings of others.
+var (
+	pool  = []string{"1", "1/1", "11", "2", "A", "a", "a/b", "é"}
+	pages = []string{"https://%s.example/a", "http://%s.example:80/b", "https://x.%s.example/", "urn:%s:1"}
+)
+
+// schemes returns the two schemes of the run.
+func (r *run) schemes() []string { return []string{"p" + r.tag, "q" + r.tag} }
+
+func (r *run) name() stele.ID {
+	return r.id(rapid.SampledFrom(r.schemes()).Draw(r.t, "scheme"), rapid.SampledFrom(pool).Draw(r.t, "text"))
+}
+
+func (r *run) page() string {
+	return fmt.Sprintf(rapid.SampledFrom(pages).Draw(r.t, "page"), r.tag)
+}
+
+// often draws true most of the time: commits without faults should prevail.
+func (r *run) often(what string) bool { return rapid.IntRange(0, 7).Draw(r.t, what) > 0 }
+
+// record draws a version of some record: mostly the next, with the names that the
+// one before had, and perhaps others.
+func (r *run) record() *stele.Record {
+	id := r.name()
+	v := first(id)
+	v.Targets = nil
+	v.By = rapid.SampledFrom([]string{"ana", "bruno", ""}).Draw(r.t, "by")
+	v.State = rapid.SampledFrom([]stele.State{stele.Active, stele.Reserved, stele.Withdrawn}).Draw(r.t, "state")
+	v.Version = r.model.version(id) + 1
+	if !r.often("right version") {
+		v.Version = rapid.Uint64Range(1, 4).Draw(r.t, "version")
+	}
+	if before := r.model.current(id); before != nil && before.ID == id && r.often("keep names") {
+		v.Aliases = slices.Clone(before.Aliases)
+	}
+	for range rapid.IntRange(0, 2).Draw(r.t, "aliases") {
+		if a := r.name(); !slices.Contains(v.Names(), a) {
+			v.Aliases = append(v.Aliases, a)
+		}
+	}
+	for range rapid.IntRange(0, 3).Draw(r.t, "targets") {
+		v.Targets = append(v.Targets, at(r.page()))
+	}
+	return v
+}
+
+// counter counts the records of the first scheme, up to a small quota, and those
+// of the second without limit.
+func (r *run) counter(quota uint64) stele.NamespaceCounter {
+	return func(id stele.ID) (stele.NamespaceKey, uint64) {
+		if id.Scheme() == r.schemes()[0] {
+			return stele.NamespaceKey{Scheme: id.Scheme()}, quota
+		}
+		return stele.NamespaceKey{Scheme: id.Scheme(), Prefix: "x"}, 0
+	}
+}
+
+func (r *run) commit(*rapid.T) {
+	c := &stele.Commit{}
+	for range rapid.SampledFrom([]int{0, 1, 1, 1, 2, 3}).Draw(r.t, "records") {
+		c.Records = append(c.Records, r.record())
+	}
+	if rapid.Bool().Draw(r.t, "counted") {
+		c.Counter = r.counter(4)
+	}
+	if !r.often("no namespace") {
+		n := space(rapid.SampledFrom(r.schemes()).Draw(r.t, "scheme"), rapid.SampledFrom(pool).Draw(r.t, "prefix"))
+		if old := r.model.spaces[n.Key()]; old != nil && r.often("right version") {
+			n = nextSpace(old, "next")
+		}
+		c.Namespaces = append(c.Namespaces, n)
+	}
+	if !r.often("no minter") {
+		c.Minters = append(c.Minters, r.minter())
+	}
+	faults := r.model.faults(c)
+	err := r.Apply(r.ctx, c)
+	if len(faults) > 0 {
+		r.wantKind("a commit with faults", err, faults...)
+		return
+	}
+	if err != nil {
+		r.Fatalf("a commit without faults: %v", err)
+	}
+	r.model.log(r.model.apply(c))
+}
+
+// minter draws a new state of a minter, mostly with the right one before.
+func (r *run) minter() stele.MinterState {
+	bytes := rapid.SampledFrom([][]byte{{}, {0}, {1}, {0, 0}})
+	m := stele.MinterState{
+		Name:  r.tag + rapid.SampledFrom([]string{"", "a", "b"}).Draw(r.t, "minter"),
+		After: bytes.Draw(r.t, "after"),
+	}
+	m.Before = r.model.minters[m.Name]
+	if !r.often("right state") {
+		m.Before = bytes.Draw(r.t, "before")
+	}
+	return m
+}
+
+func (r *run) ingestSome(*rapid.T) {
+	var list []*stele.Record
+	for range rapid.IntRange(0, 5).Draw(r.t, "records") {
+		list = append(list, withVersion(r.record(), 1))
+	}
+	count := r.counter(0)
+	errs := r.ingest(list, count, nil)
+	var changes []stele.Change
+	for i, v := range list {
+		one := &stele.Commit{Records: []*stele.Record{v}, Counter: count}
+		if len(r.model.faults(one)) > 0 {
+			r.wantKind(fmt.Sprintf("Ingest, record %d", i), errs[i], stele.Conflict)
+			continue
+		}
+		if errs[i] != nil {
+			r.Fatalf("Ingest, record %d: %v", i, errs[i])
+		}
+		changes = append(changes, r.model.apply(one)...)
+	}
+	r.model.log(changes)
+}
+
+// compare reads everything, in ways that are drawn anew each time.
+func (r *run) compare(*rapid.T) {
+	m := r.model
+	for _, scheme := range r.schemes() {
+		for _, text := range pool {
+			name := r.id(scheme, text)
+			if want := m.current(name); want != nil {
+				r.want(name, want)
+			} else {
+				r.wantNone(name)
+			}
+			r.compareHistory(name)
+		}
+		prefix := rapid.SampledFrom([]string{"", "1", "1/", "a", "\xc3"}).Draw(r.t, "prefix")
+		after := rapid.SampledFrom(append([]string{"", "", "~"}, pool...)).Draw(r.t, "after")
+		r.wantTexts(fmt.Sprintf("Scan(%q, %q)", prefix, after),
+			texts(r.scan(scheme, prefix, after)), scanned(m.records(), scheme, prefix, after))
+	}
+	l := stele.Location{URL: r.page()}
+	if rapid.Bool().Draw(r.t, "by host") {
+		l = stele.Location{Host: at(l.URL).Host()}
+	}
+	if l != (stele.Location{}) {
+		after := stele.ID{}
+		if rapid.Bool().Draw(r.t, "cursor") {
+			after = r.name()
+		}
+		r.wantPointing(l, after, m.pointing(l, after)...)
+	}
+	r.compareFirst()
+	r.compareFeed()
+	r.compareSettings()
+}
+
+func (r *run) compareHistory(id stele.ID) {
+	want := r.model.versions[id]
+	got := r.history(id)
+	if len(got) != len(want) {
+		r.Fatalf("History(%q) has %d versions, want %d", id, len(got), len(want))
+	}
+	for i, v := range got {
+		r.same("History", v, want[len(want)-1-i])
+	}
+}
+
+func (r *run) compareFirst() {
+	var candidates []stele.Prefix
+	var want *stele.Record
+	for range rapid.IntRange(0, 3).Draw(r.t, "candidates") {
+		id := r.name()
+		candidates = append(candidates, r.prefix(id.Scheme(), id.String()))
+		if want == nil {
+			want = r.model.current(id)
+		}
+	}
+	got, _, err := r.First(r.ctx, slices.Values(candidates))
+	if want == nil {
+		r.wantKind("First", err, stele.NotFound)
+	} else if err != nil {
+		r.Errorf("First(%q): %v", candidates, err)
+	} else {
+		r.same("First", got, want)
+	}
+}
+
+// compareFeed compares the changes: in the order of commits, and in any order
+// within one.
+func (r *run) compareFeed() {
+	feed := r.changes(r.began)
+	for i, c := range feed {
+		if c.Seq != r.began+uint64(i)+1 {
+			r.Fatalf("change %d stands where %d should", c.Seq, r.began+uint64(i)+1)
+		}
+	}
+	if n := r.lastChange(); n != r.began+uint64(len(feed)) {
+		r.Fatalf("LastChange is %d; the feed ends with %d", n, r.began+uint64(len(feed)))
+	}
+	for _, want := range r.model.changes {
+		if len(feed) < len(want) {
+			r.Fatalf("the feed lacks the last of %v", want)
+		}
+		for _, c := range feed[:len(want)] {
+			if !slices.Contains(want, stele.Change{ID: c.ID, Namespace: c.Namespace, Version: c.Version}) {
+				r.Fatalf("the change %+v is not one of the commit with %v", c, want)
+			}
+		}
+		feed = feed[len(want):]
+	}
+	if len(feed) > 0 {
+		r.Fatalf("changes that were never made: %v", feed)
+	}
+}
+
+func (r *run) compareSettings() {
+	var spaces []string
+	for _, n := range all(r, "Namespaces", r.Namespaces(r.ctx)) {
+		if slices.Contains(r.schemes(), n.Scheme) {
+			spaces = append(spaces, n.Scheme+" "+n.Prefix)
+		}
+	}
+	var want []string
+	for key, n := range r.model.spaces {
+		want = append(want, key.Scheme+" "+key.Prefix)
+		r.wantSpace(n)
+	}
+	slices.Sort(want)
+	r.wantTexts("Namespaces", spaces, want)
+	for name, state := range r.model.minters {
+		r.wantMinter(name, state)
+	}
+	for _, scheme := range r.schemes() {
+		for _, key := range []stele.NamespaceKey{{Scheme: scheme}, {Scheme: scheme, Prefix: "x"}} {
+			r.wantCount(key, r.model.counts[key])
+		}
+	}
+}

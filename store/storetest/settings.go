@@ -1,0 +1,165 @@
+package storetest
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/stele-id/stele"
+)
+
+// checkNamespaces: they have versions as records do, and are listed in order.
+func checkNamespaces(s *session) {
+	spaces := func(list ...*stele.Namespace) *stele.Commit { return &stele.Commit{Namespaces: list} }
+	root, a, b := space("ark", ""), space("ark", "ark:12345/"), space("ark", "ark:12345/x5")
+	_, err := s.Namespace(s.ctx, root.Key())
+	s.wantKind("Namespace of an empty store", err, stele.NotFound)
+	s.apply(spaces(b, space("urn", "urn:a1"), root))
+	s.apply(spaces(a))
+	s.apply(spaces(space("arkx", "ark:12345/"))) // the same prefix in another scheme
+
+	s.wantSpace(a)
+	s.wantSpace(root)
+	for _, key := range []stele.NamespaceKey{{Scheme: "urn"}, {Scheme: "ark", Prefix: "ark:12345"}, {Scheme: "hdl", Prefix: "ark:12345/"}, {}} {
+		_, err := s.Namespace(s.ctx, key)
+		s.wantKind(fmt.Sprintf("Namespace(%q)", key), err, stele.NotFound)
+	}
+
+	s.refuse("a namespace again", spaces(a), stele.Conflict)
+	s.refuse("a namespace skips a version", spaces(nextSpace(nextSpace(a, "x"), "y")), stele.Conflict)
+	s.refuse("a new namespace begins late", spaces(nextSpace(space("hdl", ""), "x")), stele.Conflict)
+	s.refuse("a namespace of version 0", spaces(&stele.Namespace{Scheme: "hdl"}), stele.Invalid)
+	s.refuse("one of two", spaces(space("hdl", ""), a), stele.Conflict)
+
+	a2 := nextSpace(a, "second")
+	a2.Owner, a2.Hosts = "bruno", nil
+	s.apply(spaces(a2))
+	s.wantSpace(a2)
+	s.refuse("version 2 again", spaces(a2), stele.Conflict)
+
+	var got []string
+	for _, n := range all(s, "Namespaces", s.Namespaces(s.ctx)) {
+		got = append(got, n.Scheme+" "+n.Prefix)
+	}
+	s.wantTexts("Namespaces", got, []string{"ark ", "ark ark:12345/", "ark ark:12345/x5", "arkx ark:12345/", "urn urn:a1"})
+	for range s.Namespaces(s.ctx) {
+		break
+	}
+	// A namespace is no record, and a record no namespace.
+	s.wantNone(s.id("ark", "ark:12345/"))
+	s.put(first(s.id("ark", "ark:12345/")), first(s.id("hdl", "10.1000/")))
+	_, err = s.Namespace(s.ctx, stele.NamespaceKey{Scheme: "hdl", Prefix: "10.1000/"})
+	s.wantKind("Namespace where a record is", err, stele.NotFound)
+}
+
+// wantSpace compares namespaces by their binary forms.
+func (s *session) wantSpace(want *stele.Namespace) {
+	s.Helper()
+	got, err := s.Namespace(s.ctx, want.Key())
+	if err != nil {
+		s.Errorf("Namespace(%q): %v", want.Key(), err)
+		return
+	}
+	g, errG := got.MarshalBinary()
+	w, errW := want.MarshalBinary()
+	if errG != nil || errW != nil || !bytes.Equal(g, w) {
+		s.Errorf("Namespace(%q) = %+v, want %+v", want.Key(), *got, *want)
+	}
+}
+
+// checkMinters: a state is replaced only by who knows it, byte for byte; no state
+// and an empty one differ.
+func checkMinters(s *session) {
+	const name = "ibi sid.inpe.br/mtc-m18"
+	try := func(name string, before, after []byte) *stele.Commit {
+		return &stele.Commit{Minters: []stele.MinterState{{Name: name, Before: before, After: after}}}
+	}
+	s.wantMinter(name, nil)
+	s.refuse("empty where nothing is", try(name, []byte{}, []byte("x")), stele.Conflict)
+	s.refuse("something where nothing is", try(name, []byte("x"), []byte("y")), stele.Conflict)
+	s.wantMinter(name, nil)
+
+	state := []byte{0, 0xff, 'a', 0}
+	s.apply(try(name, nil, state))
+	s.wantMinter(name, state)
+	for why, before := range map[string][]byte{
+		"nothing where something is": nil,
+		"empty where something is":   {},
+		"the beginning only":         state[:3],
+		"more than there is":         append(bytes.Clone(state), 0),
+		"another byte":               {0, 0xff, 'A', 0},
+	} {
+		s.refuse(why, try(name, before, []byte("no")), stele.Conflict)
+		s.wantMinter(name, state)
+	}
+	s.apply(try(name, state, []byte{}))
+	s.wantMinter(name, []byte{})
+	s.refuse("nothing where empty is", try(name, nil, []byte("no")), stele.Conflict)
+	s.apply(try(name, []byte{}, []byte("z")))
+	s.apply(try(name, []byte("z"), []byte("z"))) // to the same state
+	s.wantMinter(name, []byte("z"))
+
+	s.apply(&stele.Commit{Minters: []stele.MinterState{{Name: "a", After: []byte{1}}, {Name: name + "/x", After: []byte{}}}})
+	var got []string
+	for _, m := range all(s, "MinterStates", s.MinterStates(s.ctx)) {
+		got = append(got, fmt.Sprintf("%s=%q", m.Name, m.After))
+	}
+	s.wantTexts("MinterStates", got, []string{`a="\x01"`, name + `="z"`, name + `/x=""`})
+	for range s.MinterStates(s.ctx) {
+		break
+	}
+	if n := s.lastChange(); n != 0 {
+		s.Errorf("minters made %d changes in the feed; it is for records and namespaces", n)
+	}
+}
+
+// wantMinter compares a minter's state; nil is not empty.
+func (s *session) wantMinter(name string, want []byte) {
+	s.Helper()
+	got, err := s.MinterState(s.ctx, name)
+	if err != nil || !bytes.Equal(got, want) || (got == nil) != (want == nil) {
+		s.Errorf("MinterState(%q) = %#v, %v; want %#v", name, got, err, want)
+	}
+}
+
+// checkQuota: new records count, up to the limit and no further; nothing else does.
+func checkQuota(s *session) {
+	key, other := stele.NamespaceKey{Scheme: "ark", Prefix: "ark:12345/"}, stele.NamespaceKey{Scheme: "ark"}
+	put := func(quota uint64, list ...*stele.Record) *stele.Commit {
+		return &stele.Commit{Records: list, Counter: countFor(key, quota)}
+	}
+	a, b := first(s.ark("a"), s.ark("alias")), first(s.ark("b"))
+	s.wantCount(key, 0)
+	s.put(first(s.ark("uncounted")))
+	s.wantCount(key, 0)
+	s.refuse("two where one may be", put(1, a, b), stele.Exhausted)
+	s.wantCount(key, 0)
+	s.apply(put(2, a))
+	s.wantCount(key, 1) // aliases do not count
+	s.refuse("a conflict", put(2, a), stele.Conflict)
+	s.wantCount(key, 1)
+	s.apply(put(2, b))
+	s.wantCount(key, 2)
+	s.refuse("one too many", put(2, first(s.ark("c"))), stele.Exhausted)
+	s.refuse("far too many already", put(1, first(s.ark("c"))), stele.Exhausted)
+	s.apply(put(2, next(a, "x"), next(b, "x"))) // new versions are no new records
+	s.wantCount(key, 2)
+	s.apply(put(3, next(next(a, "x"), "y"), first(s.ark("c"))))
+	s.wantCount(key, 3)
+	s.apply(put(0, first(s.ark("d")))) // no limit
+	s.wantCount(key, 4)
+
+	// Each record has its own namespace, and its own limit.
+	s.apply(&stele.Commit{
+		Records: []*stele.Record{first(s.ark("e")), first(s.ark("f")), first(s.ark("g"))},
+		Counter: func(id stele.ID) (stele.NamespaceKey, uint64) {
+			if id == s.ark("g") {
+				return key, 5
+			}
+			return other, 2
+		},
+	})
+	s.wantCount(key, 5)
+	s.wantCount(other, 2)
+	s.wantCount(stele.NamespaceKey{Scheme: "hdl"}, 0)
+	s.wantCount(stele.NamespaceKey{Scheme: "ark", Prefix: "ark:12345"}, 0)
+}

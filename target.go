@@ -1,0 +1,272 @@
+package stele
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"unicode/utf8"
+)
+
+// Limits of a target.
+const (
+	MaxURL = 2000              // bytes; what every client and proxy takes
+	MaxTTL = 30 * 24 * 60 * 60 // seconds: 30 days, after which a mistake is out of every cache
+)
+
+// protocols are what a target's URL may begin with. A resolver sends people there
+// unasked, so these are protocols that name a host and fetch something from it.
+// Not among them, on purpose: what runs or shows the URL's own text in the page
+// that led there (javascript, vbscript, data, blob, view-source), what reaches
+// into the reader's machine (file, jar, chrome, about), what opens a session or
+// writes (ssh, telnet, ldap, mailto), and all that nobody has thought about. A
+// namespace may allow fewer, never more.
+const (
+	protocols    = "http https ftp ftps sftp rsync rtsp"
+	maxProtocols = 7
+)
+
+// isProtocol reports whether name, in lower case, is one of protocols.
+func isProtocol(name string) bool {
+	switch name {
+	case "https", "http", "ftp", "ftps", "sftp", "rsync", "rtsp":
+		return true
+	}
+	return false
+}
+
+// Protocol returns the protocol of the target's URL in lower case: "https"; "" if
+// it has none.
+func (t Target) Protocol() string {
+	protocol, _, _ := strings.Cut(t.URL, ":")
+	if len(protocol) == len(t.URL) {
+		return ""
+	}
+	return strings.ToLower(protocol)
+}
+
+// Host returns the host that the target's URL points at, in lower case, without
+// port and without the brackets of an IPv6 address; "" if it has none.
+func (t Target) Host() string {
+	_, rest, ok := strings.Cut(t.URL, "://")
+	if !ok {
+		return ""
+	}
+	host, _ := splitAuthority(authority(rest))
+	return strings.ToLower(strings.Trim(host, "[]"))
+}
+
+// authority returns the part of a URL before its path, query and fragment.
+func authority(rest string) string {
+	for i := range len(rest) {
+		if c := rest[i]; c == '/' || c == '?' || c == '#' {
+			return rest[:i]
+		}
+	}
+	return rest
+}
+
+// splitAuthority splits host and port. The port has its colon before it.
+func splitAuthority(authority string) (host, port string) {
+	for i := len(authority) - 1; i >= 0 && authority[i] != ']'; i-- {
+		if authority[i] == ':' {
+			return authority[:i], authority[i:]
+		}
+	}
+	return authority, ""
+}
+
+// check tells what is wrong with a target, whose path is given by list and index.
+func (t *Target) check(f *faults, i int) {
+	tell := func(field, reason string) {
+		f.addf(within(item("targets", i), field), "%s", reason)
+	}
+	if !t.Service.IsValid() {
+		tell("service", fmt.Sprintf("%s is no service; use N2L (the thing), N2C (its metadata), N2S (its signature) or N2P (its persistence)", brief(string(t.Service))))
+	}
+	if reason := checkURL(t.URL); reason != "" {
+		tell("url", reason)
+	}
+	if t.Type != "" {
+		if reason := checkMediaType(t.Type); reason != "" {
+			tell("type", reason)
+		}
+	}
+	if t.Language != "" && !isLanguage(t.Language) {
+		tell("language", fmt.Sprintf("%s is no language tag; write it as in BCP 47, such as en, pt-BR or zh-Hant", brief(t.Language)))
+	}
+	if t.TTL > MaxTTL {
+		tell("ttl", ttlReason(t.TTL))
+	}
+	if !isStatus(t.Status) {
+		tell("status", statusReason(t.Status))
+	}
+}
+
+// isStatus reports whether a redirect may have this status: 0 stands for the
+// default; 404 and 410 say that the thing is not, or no longer, to be had.
+func isStatus(status int) bool {
+	switch status {
+	case 0, 301, 302, 303, 307, 308, 404, 410:
+		return true
+	}
+	return false
+}
+
+func statusReason(status int) string {
+	return fmt.Sprintf("%d is no status of a redirect; use 301, 302, 303, 307, 308, 404 or 410, or leave it out", status)
+}
+
+func ttlReason(ttl uint32) string {
+	return fmt.Sprintf("%d seconds are too long; %d (30 days) are the most", ttl, MaxTTL)
+}
+
+// checkURL says why url must not be a target, or "". A URL is what RFC 3986 calls
+// one, with a protocol that is safe and a host, in ASCII. It is kept as it is.
+func checkURL(url string) string {
+	if url == "" {
+		return "is missing; give the address, such as https://example.org/1"
+	}
+	if len(url) > MaxURL {
+		return fmt.Sprintf("has %d bytes; %d are the most", len(url), MaxURL)
+	}
+	protocol, rest, ok := strings.Cut(url, ":")
+	if !ok || !isProtocol(protocol) && !isProtocol(strings.ToLower(protocol)) {
+		return fmt.Sprintf("%s does not begin with a protocol that is allowed; use one of %s, and ://", brief(url), strings.ReplaceAll(protocols, " ", ", "))
+	}
+	if rest, ok = strings.CutPrefix(rest, "//"); !ok {
+		return fmt.Sprintf("%s is not absolute; write %s:// and the host", brief(url), protocol)
+	}
+	auth := authority(rest)
+	if reason := checkAuthority(auth); reason != "" {
+		return reason
+	}
+	return checkURLText(rest[len(auth):], len(url)-len(rest)+len(auth))
+}
+
+// checkURLText judges the characters behind the host; offset is where it stands.
+// Brackets are not for this place in RFC 3986 (3.3, 3.4), but half the world's
+// queries have them, and every client takes them.
+func checkURLText(text string, offset int) string {
+	fragment := false
+	for i := 0; i < len(text); i++ {
+		if urlText[text[i]] {
+			continue
+		}
+		switch text[i] {
+		case '%':
+			if i+2 >= len(text) || !isHex(text[i+1]) || !isHex(text[i+2]) {
+				return fmt.Sprintf("at byte %d: after %% come two hexadecimal digits; write %%25 for the sign itself", offset+i)
+			}
+			i += 2
+		case '#':
+			if fragment {
+				return fmt.Sprintf("at byte %d: a second #; write %%23 for the sign itself", offset+i)
+			}
+			fragment = true
+		default:
+			r, n := utf8.DecodeRuneInString(text[i:])
+			return fmt.Sprintf("at byte %d: %s can't stand in a URL; write %s", offset+i, Describe(r), percent(text[i:i+n]))
+		}
+	}
+	return ""
+}
+
+// percent returns the percent-encoding of s.
+func percent(s string) string {
+	var b strings.Builder
+	for i := range len(s) {
+		fmt.Fprintf(&b, "%%%02X", s[i])
+	}
+	return b.String()
+}
+
+// urlText has the characters of path, query and fragment, but % and #.
+var urlText = func() (set [256]bool) {
+	for c := range set {
+		set[c] = isLetter(byte(c)) || isDigit(byte(c)) || c < 0x80 && strings.ContainsRune("-._~:/?[]@!$&'()*+,;=", rune(c))
+	}
+	return set
+}()
+
+// hostText has the characters of host names, but the dot. The underscore is none
+// of RFC 952's, but there are hosts that have it.
+var hostText = func() (set [256]bool) {
+	for c := range set {
+		set[c] = isLetter(byte(c)) || isDigit(byte(c)) || c == '-' || c == '_'
+	}
+	return set
+}()
+
+// checkAuthority judges what stands between // and the path.
+func checkAuthority(auth string) string {
+	if strings.Contains(auth, "@") {
+		return "has a user's name or password before the host; remove it with its @"
+	}
+	host, port := splitAuthority(auth)
+	if port != "" {
+		n, ok := whole(port[1:])
+		if !ok || n == 0 || n > 65535 || port[1] == '0' {
+			return fmt.Sprintf("%s is no port; write a number from 1 to 65535, or nothing", brief(port))
+		}
+	}
+	return checkHost(host)
+}
+
+// checkHost says why host is neither a host name nor an IP address (IPv6 in
+// brackets), or "". A name that ends in a number would be taken for an IPv4
+// address by browsers, in spellings such as 0x7f.1; so it has to be one.
+func checkHost(host string) string {
+	if host == "" {
+		return "has no host; write it after ://"
+	}
+	if host[0] == '[' {
+		addr, err := netip.ParseAddr(strings.TrimSuffix(host[1:], "]"))
+		if err != nil || !addr.Is6() || addr.Zone() != "" || host[len(host)-1] != ']' {
+			return fmt.Sprintf("%s is no IPv6 address in brackets", brief(host))
+		}
+		return ""
+	}
+	if len(host) > 253 {
+		return "has a host name of more than 253 bytes"
+	}
+	label := 0 // where the present label begins
+	for i := 0; i <= len(host); i++ {
+		if i < len(host) && host[i] != '.' {
+			if !hostText[host[i]] {
+				r, _ := utf8.DecodeRuneInString(host[i:])
+				if r >= utf8.RuneSelf {
+					return fmt.Sprintf("has %s in its host; write the host in its ASCII form, which begins with xn--", Describe(r))
+				}
+				return fmt.Sprintf("has %s in its host; a host has letters, digits, hyphens and dots", Describe(r))
+			}
+			continue
+		}
+		if i == label || i-label > 63 || host[label] == '-' {
+			return fmt.Sprintf("%s is no host; between its dots are 1 to 63 characters, the first no hyphen", brief(host))
+		}
+		if i < len(host) {
+			label = i + 1
+		}
+	}
+	if isDigit(host[label]) && isNumber(host[label:]) {
+		if addr, err := netip.ParseAddr(host); err != nil || !addr.Is4() {
+			return fmt.Sprintf("%s ends in a number and is no IPv4 address such as 192.0.2.1", brief(host))
+		}
+	}
+	return ""
+}
+
+// isNumber reports whether browsers read a host's last label as a number (URL
+// Standard, "ends in a number").
+func isNumber(label string) bool {
+	digit := isDigit
+	if hex, ok := strings.CutPrefix(strings.ToLower(label), "0x"); ok {
+		label, digit = hex, isHex
+	}
+	for i := range len(label) {
+		if !digit(label[i]) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,369 @@
+package stele
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Limits of a record. They are generous for people and programs, and small enough
+// that no record makes a server stumble.
+const (
+	MaxRecord     = 1 << 20  // bytes of a record in binary form
+	MaxDocument   = 4 << 20  // bytes of a document in JSON, where a byte can take six
+	MaxTargets    = 1000     // of a record
+	MaxAliases    = 1000     // of a record
+	MaxValues     = 1000     // handle values of a record
+	MaxReferences = 1000     // of a handle value
+	MaxData       = 64 << 10 // bytes of a handle value's data
+	MaxFields     = 1000     // of a record's metadata
+	MaxReaders    = 1000     // of a record
+	MaxProse      = 10_000   // bytes of a metadata value, statement, reason or title
+	MaxName       = 255      // bytes of a principal, group or handle value's type
+	maxKey        = 64       // bytes of a metadata key
+)
+
+// allPermissions are those that exist.
+const allPermissions = PublicWrite | PublicRead | AdminWrite | AdminRead
+
+var errMissing = errors.New("is missing; give an identifier")
+
+// Validate tells everything that is wrong with the record, as [Problems] in an
+// Error of Kind Invalid. It looks at the record alone: whether the namespace
+// allows it, and whether its names are free, is the registrar's to say.
+func (r *Record) Validate() error {
+	var f faults
+	r.check(&f, r.Metadata.check(&f))
+	return f.err("validate", r.ID)
+}
+
+// check judges all but the metadata, which has so many bytes.
+func (r *Record) check(f *faults, metadata int) {
+	r.checkNames(f)
+	r.checkState(f)
+	if fits(f, "targets", len(r.Targets), MaxTargets) {
+		for i := range r.Targets {
+			r.Targets[i].check(f, i)
+		}
+	}
+	r.Persistence.check(f)
+	r.checkValues(f)
+	r.checkReaders(f)
+	checkTime(f, "created", r.Created)
+	checkTime(f, "modified", r.Modified)
+	checkName(f, "by", r.By)
+	r.checkSize(f, metadata)
+}
+
+// checkNames judges the identifier, its spelling and the aliases.
+func (r *Record) checkNames(f *faults) {
+	if !r.ID.IsValid() {
+		f.add("id", errMissing)
+	}
+	if r.Spelling != "" {
+		if r.Spelling == r.ID.text {
+			f.addf("spelling", "is the identifier itself; leave it out")
+		} else if err := CheckText("", r.Spelling); err != nil {
+			f.add("spelling", reason(err))
+		}
+	}
+	if !fits(f, "aliases", len(r.Aliases), MaxAliases) {
+		return
+	}
+	for i, alias := range r.Aliases {
+		if !alias.IsValid() {
+			f.add(item("aliases", i), errMissing)
+		} else if alias == r.ID {
+			f.addf(item("aliases", i), "is the record's identifier; remove it")
+		}
+	}
+	twice(f, "aliases", "", r.Aliases, func(id ID) ID { return id })
+}
+
+// reason returns a parser's error without the words that say that it parsed.
+func reason(err error) error {
+	if e, ok := errors.AsType[*SyntaxError](err); ok {
+		return e
+	}
+	return err
+}
+
+// fits reports whether a list is within its limit, and tells if it is not.
+func fits(f *faults, path string, n, limit int) bool {
+	if n > limit {
+		f.addf(path, "has %d items; %d are the most", n, limit)
+	}
+	return n <= limit
+}
+
+// twice tells of items that have the same key, which is the item itself or the
+// field named. The zero key counts for nothing.
+func twice[T any, K comparable](f *faults, path, field string, list []T, key func(T) K) {
+	if len(list) < 2 {
+		return
+	}
+	var zero K
+	seen := make(map[K]int, len(list))
+	for i, v := range list {
+		k := key(v)
+		if first, ok := seen[k]; ok && k != zero {
+			f.addf(item(path, i)+field, "is the same as %s; remove or change one", item(path, first)+field)
+			continue
+		}
+		seen[k] = i
+	}
+}
+
+// checkState judges state and tombstone, of which each asks for the other.
+func (r *Record) checkState(f *faults) {
+	if !r.State.IsValid() {
+		f.addf("state", "%s is no state; use reserved, active or withdrawn", brief(string(r.State)))
+	}
+	t := r.Tombstone
+	switch {
+	case t == nil && r.State == Withdrawn:
+		f.addf("tombstone", "is missing; say why the record is withdrawn: {\"reason\":\"...\"}")
+	case t == nil:
+		return
+	case r.State == Active || r.State == Reserved:
+		f.addf("tombstone", "a record that is %s has none; remove it, or write the state withdrawn", r.State)
+	case strings.TrimSpace(t.Reason) == "":
+		f.addf("tombstone.reason", "is missing; say why the record is withdrawn")
+	}
+	if t != nil {
+		checkProse(f, "tombstone.reason", t.Reason)
+		checkTime(f, "tombstone.at", t.At)
+		if t.Replacement == r.ID && r.ID.IsValid() {
+			f.addf("tombstone.replacement", "is the record itself; name another, or leave it out")
+		}
+	}
+}
+
+// check judges keys and values, and returns how many bytes they have. Only where
+// there is a fault does it go by the order of keys, so that the same record has
+// the same problems each time.
+func (m Metadata) check(f *faults) (size int) {
+	good := fits(f, "metadata", len(m), MaxFields)
+	for key, value := range m {
+		size += len(key) + len(value)
+		good = good && isKey(key) && proseReason(value) == ""
+	}
+	if good || len(m) > MaxFields {
+		return size
+	}
+	for _, key := range m.keys() {
+		path := within("metadata", key)
+		if !isKey(key) {
+			f.add(path, keyReason(key))
+		}
+		checkProse(f, path, m[key])
+	}
+	return size
+}
+
+// keys returns the names of the fields: the four that every description should
+// have, then the others by their bytes.
+func (m Metadata) keys() []string {
+	keys := make([]string, 0, len(m))
+	for key := range m {
+		keys = append(keys, key)
+	}
+	slices.SortFunc(keys, func(a, b string) int {
+		if c := kernelRank(a) - kernelRank(b); c != 0 {
+			return c
+		}
+		return strings.Compare(a, b)
+	})
+	return keys
+}
+
+func kernelRank(key string) int {
+	switch key {
+	case Who:
+		return 0
+	case What:
+		return 1
+	case When:
+		return 2
+	case Where:
+		return 3
+	}
+	return 4
+}
+
+// isKey reports whether key can name a field of metadata.
+func isKey(key string) bool {
+	for i := range len(key) {
+		c := key[i]
+		if 'a' <= c && c <= 'z' || i > 0 && (isDigit(c) || c == '.' || c == '_' || c == '-') {
+			continue
+		}
+		return false
+	}
+	return key != "" && len(key) <= maxKey
+}
+
+func keyReason(key string) error {
+	return fmt.Errorf("%s is no name of a field; use up to %d of a-z, 0-9, dot, hyphen and underscore, beginning with a letter", brief(key), maxKey)
+}
+
+func (p Persistence) check(f *faults) {
+	if !p.Level.IsValid() {
+		f.addf("persistence.level", "%s is no level; use permanent, unchanging, stable, dynamic or not-guaranteed", brief(string(p.Level)))
+	}
+	if p.Until != "" {
+		if _, err := time.Parse(time.DateOnly, p.Until); err != nil {
+			f.addf("persistence.until", "%s is no date; write year, month and day, such as 2040-01-31", brief(p.Until))
+		}
+	}
+	checkProse(f, "persistence.statement", p.Statement)
+}
+
+func (r *Record) checkValues(f *faults) {
+	if len(r.Values) == 0 || !fits(f, "values", len(r.Values), MaxValues) {
+		return
+	}
+	for i := range r.Values {
+		r.Values[i].check(f, item("values", i))
+	}
+	twice(f, "values", ".index", r.Values, func(v HandleValue) uint32 { return v.Index })
+}
+
+func (v *HandleValue) check(f *faults, path string) {
+	if v.Index == 0 {
+		f.addf(path+".index", "is missing; number values from 1")
+	}
+	if v.Type == "" {
+		f.addf(path+".type", "is missing; give a type, such as URL or EMAIL")
+	}
+	checkName(f, path+".type", v.Type)
+	if len(v.Data) > MaxData {
+		f.addf(path+".data", "has %d bytes; %d are the most", len(v.Data), MaxData)
+	}
+	if v.Permissions&^allPermissions != 0 {
+		f.addf(path+".permissions", "has bits that mean nothing: %#02x", uint8(v.Permissions))
+	}
+	if !fits(f, path+".references", len(v.References), MaxReferences) {
+		return
+	}
+	for i, ref := range v.References {
+		if err := CheckText("", ref.Handle); err != nil {
+			f.add(item(path+".references", i)+".handle", reason(err))
+		}
+	}
+}
+
+func (r *Record) checkReaders(f *faults) {
+	if len(r.Readers) == 0 || !fits(f, "readers", len(r.Readers), MaxReaders) {
+		return
+	}
+	for i, reader := range r.Readers {
+		name, ok := strings.CutPrefix(reader, "user:")
+		if !ok {
+			name, ok = strings.CutPrefix(reader, "group:")
+		}
+		if !ok || strings.TrimSpace(name) == "" {
+			f.addf(item("readers", i), "%s is nobody; write user: or group: and a name", brief(reader))
+		}
+		checkName(f, item("readers", i), reader)
+	}
+	twice(f, "readers", "", r.Readers, func(s string) string { return s })
+}
+
+// checkTime makes sure that the time can be written as RFC 3339 does.
+func checkTime(f *faults, path string, t time.Time) {
+	if t.IsZero() {
+		return
+	}
+	if year := t.UTC().Year(); year < 1 || year > 9999 {
+		f.addf(path, "the year %d is not between 1 and 9999", year)
+	}
+}
+
+// checkName judges a short text on one line, which may be empty.
+func checkName(f *faults, path, text string) {
+	if text == "" {
+		return
+	}
+	if len(text) > MaxName {
+		f.addf(path, "has %d bytes; %d are the most", len(text), MaxName)
+	} else if err := CheckText("", text); err != nil {
+		f.add(path, reason(err))
+	}
+}
+
+// checkProse judges a text that people read: in UTF-8, of lines. Invisible
+// characters are allowed here, unlike in names: several scripts need them. Those
+// that make a text read otherwise than it is written are not.
+func checkProse(f *faults, path, text string) {
+	if reason := proseReason(text); reason != "" {
+		f.addf(path, "%s", reason)
+	}
+}
+
+func proseReason(text string) string {
+	if len(text) > MaxProse {
+		return fmt.Sprintf("has %d bytes; %d are the most", len(text), MaxProse)
+	}
+	for i := 0; ; {
+		i += plain(text[i:])
+		for i < len(text) && text[i] >= ' ' && text[i] < 0x7f {
+			i++
+		}
+		if i == len(text) {
+			return ""
+		}
+		r, n := utf8.DecodeRuneInString(text[i:])
+		switch {
+		case r == utf8.RuneError && n == 1:
+			return fmt.Sprintf("at byte %d: byte 0x%02X is not UTF-8", i, text[i])
+		case r == '\r':
+			return fmt.Sprintf("at byte %d: a carriage return; end lines with a line feed alone", i)
+		case r < ' ' && r != '\n' && r != '\t', r >= 0x7f && r < 0xa0:
+			return fmt.Sprintf("at byte %d: control character %U; remove it", i, r)
+		case r == 0x202d || r == 0x202e:
+			return fmt.Sprintf("at byte %d: %U turns the direction of reading; remove it", i, r)
+		}
+		i += n
+	}
+}
+
+// checkSize holds the record, whose metadata has so many bytes, against MaxRecord.
+// Counting what it has at most is quick; only a record that may be too large is
+// encoded for it.
+func (r *Record) checkSize(f *faults, metadata int) {
+	const number = 10 // the most bytes that a number takes, or the size of a text
+	size := 40*number + r.ID.size() + len(r.Spelling) + len(r.By) +
+		len(r.Persistence.Until) + len(r.Persistence.Statement) + 2*number*len(r.Metadata) + metadata
+	if t := r.Tombstone; t != nil {
+		size += len(t.Reason) + t.Replacement.size()
+	}
+	for i := range r.Aliases {
+		size += 2*number + r.Aliases[i].size()
+	}
+	for i := range r.Targets {
+		t := &r.Targets[i]
+		size += 9*number + len(t.Service) + len(t.URL) + len(t.Type) + len(t.Language)
+	}
+	for i := range r.Values {
+		v := &r.Values[i]
+		size += 8*number + len(v.Type) + len(v.Data)
+		for _, ref := range v.References {
+			size += 2*number + len(ref.Handle)
+		}
+	}
+	for _, reader := range r.Readers {
+		size += number + len(reader)
+	}
+	if size <= MaxRecord || !r.ID.IsValid() {
+		return
+	}
+	if b, err := r.AppendBinary(nil); err == nil && len(b) > MaxRecord {
+		f.addf("", "the record has %d bytes; %d are the most", len(b), MaxRecord)
+	}
+}
+
+func (id ID) size() int { return len(id.scheme) + len(id.text) }
