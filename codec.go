@@ -49,7 +49,7 @@ func (r *Record) MarshalBinary() ([]byte, error) { return r.AppendBinary(nil) }
 // UnmarshalBinary reads what MarshalBinary wrote. Any other bytes give an error of
 // Kind Internal, since what is stored is damaged then. Nothing of data is kept.
 func (r *Record) UnmarshalBinary(data []byte) error {
-	d := decoder{rest: data}
+	d := decoder{rest: string(data)}
 	if form := d.byte(); form != recordForm && d.err == nil {
 		return &Error{Op: "decode", Kind: Internal, Err: fmt.Errorf("a record of form %d, which this program does not know", form)}
 	}
@@ -111,7 +111,7 @@ func (n *Namespace) MarshalBinary() ([]byte, error) { return n.AppendBinary(nil)
 
 // UnmarshalBinary reads what MarshalBinary wrote; see [Record.UnmarshalBinary].
 func (n *Namespace) UnmarshalBinary(data []byte) error {
-	d := decoder{rest: data}
+	d := decoder{rest: string(data)}
 	if form := d.byte(); form != namespaceForm && d.err == nil {
 		return &Error{Op: "decode", Kind: Internal, Err: fmt.Errorf("a namespace of form %d, which this program does not know", form)}
 	}
@@ -229,9 +229,10 @@ var (
 	errOdd   = errors.New("a number or mark is not what it can be")
 )
 
-// decoder reads a binary form. After the first error it reads zeros.
+// decoder reads a binary form. After the first error it reads zeros. The form is
+// copied once, as a string, of which all texts are pieces.
 type decoder struct {
-	rest []byte
+	rest string
 	err  error
 }
 
@@ -239,7 +240,7 @@ func (d *decoder) fail(err error) {
 	if d.err == nil {
 		d.err = err
 	}
-	d.rest = nil
+	d.rest = ""
 }
 
 // end returns what was wrong, or that something is left.
@@ -271,14 +272,21 @@ func (d *decoder) bool() bool {
 	return v == 1
 }
 
-func (d *decoder) uvarint() uint64 {
-	v, n := binary.Uvarint(d.rest)
-	if n <= 0 {
-		d.fail(errShort)
-		return 0
+// uvarint is binary.Uvarint on a string.
+func (d *decoder) uvarint() (v uint64) {
+	for i := range min(len(d.rest), binary.MaxVarintLen64) {
+		c := d.rest[i]
+		if i == binary.MaxVarintLen64-1 && c > 1 {
+			break // more than 64 bits
+		}
+		v |= uint64(c&0x7f) << (7 * i)
+		if c < 0x80 {
+			d.rest = d.rest[i+1:]
+			return v
+		}
 	}
-	d.rest = d.rest[n:]
-	return v
+	d.fail(errShort)
+	return 0
 }
 
 func (d *decoder) upTo(limit uint64) uint64 {
@@ -290,14 +298,10 @@ func (d *decoder) upTo(limit uint64) uint64 {
 	return v
 }
 
+// varint undoes the zigzag of binary.AppendVarint.
 func (d *decoder) varint() int64 {
-	v, n := binary.Varint(d.rest)
-	if n <= 0 {
-		d.fail(errShort)
-		return 0
-	}
-	d.rest = d.rest[n:]
-	return v
+	v := d.uvarint()
+	return int64(v>>1) ^ -int64(v&1)
 }
 
 func (d *decoder) text() string {
@@ -306,7 +310,7 @@ func (d *decoder) text() string {
 		d.fail(errShort)
 		return ""
 	}
-	v := string(d.rest[:n])
+	v := d.rest[:n]
 	d.rest = d.rest[n:]
 	return v
 }

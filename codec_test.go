@@ -219,8 +219,8 @@ func TestBinaryMemory(t *testing.T) {
 			fill  byte
 			limit uint64
 		}{
-			{0, 128 * size},   // half a million empty aliases
-			{0xff, size >> 2}, // an item that can't be
+			{0, 128 * size},        // half a million empty aliases
+			{0xff, size + size>>2}, // the copy of all, and an item that can't be
 		} {
 			b := binary.AppendUvarint(bytes.Clone(before), size)
 			b = append(b, bytes.Repeat([]byte{c.fill}, size)...)
