@@ -25,6 +25,10 @@ var root = func() string {
 var binDir string
 
 func TestMain(m *testing.M) {
+	if folder := os.Getenv(crashEnv); folder != "" {
+		fmt.Fprintln(os.Stderr, crashWorker(folder))
+		os.Exit(1)
+	}
 	os.Exit(func() int {
 		dir, err := os.MkdirTemp("", "stele-test-")
 		if err != nil {

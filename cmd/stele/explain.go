@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,13 +16,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
-	"github.com/stele-id/stele/scheme/all"
-	"github.com/stele-id/stele/scheme/purl"
 )
 
 func (p *program) explainCommand() *cobra.Command {
-	config := all.Config{Now: p.now}
-	cmd := &cobra.Command{
+	return &cobra.Command{
 		Use:   "explain [ID...]",
 		Short: "Tell what an identifier is and what is encoded in it",
 		Long: `Explain reads identifiers in any spelling and tells, for each, its scheme, its
@@ -43,28 +39,21 @@ It exits with 1 if a text is no identifier.`,
   stele explain < identifiers.txt`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			schemes, err := all.New(config)
+			schemes, err := p.schemes(cmd)
 			if err != nil {
-				return &usageError{err, cmd.CommandPath()}
+				return err
 			}
-			return p.explain(cmd.Context(), schemes, args)
+			return p.explain(schemes, args)
 		},
 	}
-	flags := cmd.Flags()
-	flags.StringSliceVar(&config.PURLHosts, "purl-host", purl.DefaultHosts(), "hosts whose http names are PURLs")
-	flags.StringSliceVar(&config.CheckedShoulders, "checked", nil, "shoulders of ARKs whose names end in a check character, such as 12345/x5")
-	return cmd
 }
 
 // explain explains the arguments, or the lines of standard input.
-func (p *program) explain(ctx context.Context, schemes *stele.Schemes, args []string) error {
+func (p *program) explain(schemes *stele.Schemes, args []string) error {
 	out := bufio.NewWriter(p.stdout)
 	defer out.Flush()
 	total, invalid := 0, 0
 	one := func(text string, size int) error {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
 		c := explainText(schemes, text, size)
 		if total > 0 && !p.json {
 			fmt.Fprintln(out)
@@ -107,12 +96,16 @@ func (p *program) lines(out *bufio.Writer, one func(text string, size int) error
 	for {
 		skipBlanks(in)
 		line, err := in.ReadSlice('\n')
-		text := strings.TrimSpace(string(line))
-		size := len(text)
+		text := string(line)
+		read, size := len(line), visible(line) // the size is without what is blank at the end
 		for errors.Is(err, bufio.ErrBufferFull) {
 			line, err = in.ReadSlice('\n')
-			size += len(bytes.TrimRight(line, "\r\n"))
+			if n := visible(line); n > 0 {
+				size = read + n
+			}
+			read += len(line)
 		}
+		text = text[:min(size, len(text))]
 		if text != "" && text[0] != '#' {
 			if err := one(text, size); err != nil {
 				return err
@@ -130,6 +123,9 @@ func (p *program) lines(out *bufio.Writer, one func(text string, size int) error
 		}
 	}
 }
+
+// visible returns how long a piece of a line is without the blanks at its end.
+func visible(line []byte) int { return len(bytes.TrimRight(line, " \t\r\n")) }
 
 // skipBlanks passes over spaces and tabs: they do not count for a line's size.
 func skipBlanks(in *bufio.Reader) {

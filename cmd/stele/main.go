@@ -7,13 +7,15 @@ import (
 	"io"
 	"os"
 	"time"
+
+	"github.com/stele-id/stele/scheme/all"
 )
 
 // version is set when the program is built: -ldflags "-X main.version=...".
 var version = "unversioned"
 
 func main() {
-	p := program{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, now: time.Now}
+	p := program{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, now: time.Now, config: all.Config{Now: time.Now}}
 	os.Exit(p.run(context.Background(), os.Args[1:]))
 }
 
@@ -24,5 +26,9 @@ type program struct {
 	stdout io.Writer
 	stderr io.Writer
 	now    func() time.Time
-	json   bool // --json
+
+	// What flags of all verbs set.
+	json   bool       // --json
+	data   string     // --data
+	config all.Config // --purl-host, --checked
 }

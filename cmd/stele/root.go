@@ -87,6 +87,60 @@ Exit codes: 0 ok, 1 failed, 2 wrong usage, 3 not found, 4 gone, 5 try again.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return &usageError{err, cmd.CommandPath()}
 	})
+	p.registryFlags(root)
 	root.AddCommand(p.explainCommand())
+	root.AddCommand(p.mintCommand())
+	root.AddCommand(p.registerCommand())
+	root.AddCommand(p.updateCommand())
+	root.AddCommand(p.withdrawCommand())
+	root.AddCommand(p.reinstateCommand())
+	root.AddCommand(p.redactCommand())
+	root.AddCommand(p.showCommand())
+	root.AddCommand(p.historyCommand())
+	root.AddCommand(p.lsCommand())
+	root.AddCommand(p.nsCommand())
+	root.AddCommand(p.importCommand())
+	root.AddCommand(p.exportCommand())
+	root.AddCommand(p.backupCommand())
+	root.AddCommand(p.restoreCommand())
+	root.AddCommand(p.verifyCommand())
+	strict(root)
 	return root
+}
+
+// strict makes wrong usage of cobra's own commands an error: a shell would source
+// the help text of "completion", and a script take it for an answer.
+func strict(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	root.SetHelpCommand(&cobra.Command{
+		Use:   "help [command]",
+		Short: "Help about any command",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			about, rest, err := root.Find(args)
+			if err != nil || len(rest) > 0 {
+				return &usageError{fmt.Errorf("there is no command %q", strings.Join(args, " ")), root.Name()}
+			}
+			return about.Help()
+		},
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			var names []string
+			if about, _, err := root.Find(args); err == nil {
+				for _, c := range about.Commands() {
+					names = append(names, c.Name()+"\t"+c.Short)
+				}
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+	})
+	for _, c := range root.Commands() {
+		if c.HasSubCommands() && !c.Runnable() {
+			c.Args = cobra.ArbitraryArgs
+			c.RunE = func(cmd *cobra.Command, args []string) error {
+				if len(args) > 0 {
+					return &usageError{fmt.Errorf("there is no command %q", cmd.Name()+" "+strings.Join(args, " ")), cmd.CommandPath()}
+				}
+				return cmd.Help()
+			}
+		}
+	}
 }

@@ -12,5 +12,14 @@ func TestMain(m *testing.M) {
 
 // Whole sessions of the program, as its users have them: testdata/*.txtar.
 func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{Dir: "testdata", RequireExplicitExec: true, RequireUniqueNames: true})
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(env *testscript.Env) error {
+			// Under the race detector each run of the program sleeps a second at its end.
+			env.Setenv("GORACE", "atexit_sleep_ms=0")
+			return nil
+		},
+	})
 }

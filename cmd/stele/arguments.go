@@ -1,0 +1,97 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// misuse is the error of a command line that can't be understood.
+func misuse(cmd *cobra.Command, format string, args ...any) error {
+	return &usageError{fmt.Errorf(format, args...), cmd.CommandPath()}
+}
+
+// oneArgument makes sure that there is one argument; what says which.
+func oneArgument(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 1 {
+			return nil
+		}
+		if len(args) == 0 {
+			return misuse(cmd, "%s is missing", what)
+		}
+		return misuse(cmd, "%d arguments where one belongs, %s; put quotation marks around what has spaces", len(args), what)
+	}
+}
+
+// atMostOne makes sure that there is one argument or none.
+func atMostOne(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		return oneArgument(what)(cmd, args)
+	}
+}
+
+// noArguments makes sure that there is none.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return misuse(cmd, "%.60q is an argument where none belongs", args[0])
+	}
+	return nil
+}
+
+// family makes a command that has commands below it, and does nothing by itself.
+func family(cmd *cobra.Command, members ...*cobra.Command) *cobra.Command {
+	cmd.AddCommand(members...)
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		var names []string
+		for _, m := range members {
+			names = append(names, m.Name())
+		}
+		return misuse(cmd, "unknown command %.60q; there are %s", args[0], strings.Join(names, ", "))
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	return cmd
+}
+
+// choices lets shells complete the values of a flag.
+func choices[T ~string](cmd *cobra.Command, flag string, values ...T) {
+	texts := make([]string, len(values))
+	for i, v := range values {
+		texts[i] = string(v)
+	}
+	// It fails only for a flag that the command does not have.
+	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(texts, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// neverFiles tells shells that neither arguments nor flags of a command are names of
+// files. It is called when all flags are there.
+func neverFiles(cmd *cobra.Command) *cobra.Command {
+	if cmd.ValidArgs == nil && cmd.ValidArgsFunction == nil {
+		cmd.ValidArgsFunction = cobra.NoFileCompletions
+	}
+	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
+		if _, done := cmd.GetFlagCompletionFunc(flag.Name); !done {
+			_ = cmd.RegisterFlagCompletionFunc(flag.Name, cobra.NoFileCompletions)
+		}
+	})
+	return cmd
+}
+
+// given reports whether one of the command's own flags was given, but for some.
+func given(cmd *cobra.Command, but ...string) (yes bool) {
+	cmd.Flags().Visit(func(flag *pflag.Flag) {
+		if cmd.InheritedFlags().Lookup(flag.Name) == nil && !slices.Contains(but, flag.Name) {
+			yes = true
+		}
+	})
+	return yes
+}

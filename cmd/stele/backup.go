@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stele-id/stele"
+)
+
+func (p *program) backupCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "backup DIR",
+		Short: "Copy the registry to a new folder",
+		Long: `Backup copies the registry, as it is at one moment, to a folder that is not there
+yet. The copy has everything: records with their history, namespaces, and how far
+minters are. On the same disk it shares files with the registry, and so takes
+little time and room; copy it to another disk or machine, or it does not outlive
+this one.
+
+'stele restore DIR' brings it back, and 'stele verify --data DIR' checks it.`,
+		Example: `  stele backup /backups/stele-$(date +%F)
+  stele --data /srv/stele backup /srv/stele-backup && tar -C /srv -cf - stele-backup | ssh vault 'cat > stele.tar'`,
+		Args:              oneArgument("the folder"),
+		ValidArgsFunction: completeFolders,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.lookup(cmd, func(ctx context.Context, r *registry) error {
+				if err := r.store.Backup(ctx, args[0]); err != nil {
+					return err
+				}
+				return p.printBackup(ctx, r, args[0])
+			})
+		},
+	}
+}
+
+func completeFolders(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveFilterDirs
+}
+
+// printBackup says what the backup has. Changes that came while it was made may be in
+// it or not.
+func (p *program) printBackup(ctx context.Context, r *registry, folder string) error {
+	last, err := r.store.LastChange(ctx)
+	if err != nil {
+		return err
+	}
+	size, err := folderSize(folder)
+	if err != nil {
+		return err
+	}
+	if !p.json {
+		_, err = fmt.Fprintf(p.stdout, "%s has all %s changes, in %s bytes\n", printable(folder), grouped(int64(last)), grouped(size))
+		return err
+	}
+	line, err := json.Marshal(struct {
+		Folder  string `json:"folder"`
+		Changes uint64 `json:"changes"`
+		Bytes   int64  `json:"bytes"`
+	}{folder, last, size})
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(p.stdout, "%s\n", line)
+	return err
+}
+
+// folderSize returns how many bytes the files of a folder have.
+func folderSize(folder string) (size int64, err error) {
+	err = filepath.WalkDir(folder, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil {
+			size += info.Size()
+		}
+		return err
+	})
+	return size, err
+}
+
+// copyFolder copies the files of a folder to a new one, and makes sure that they stay.
+func copyFolder(ctx context.Context, from, to string) error {
+	if err := os.Mkdir(to, 0o777); err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(from)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		source, target := filepath.Join(from, e.Name()), filepath.Join(to, e.Name())
+		switch {
+		case e.IsDir():
+			err = copyFolder(ctx, source, target)
+		case e.Type().IsRegular():
+			err = copyFile(ctx, source, target)
+		default:
+			err = refuse("restore", stele.Invalid, "%s is neither a file nor a folder, so this is no backup", source)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return syncFolder(to)
+}

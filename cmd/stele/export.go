@@ -1,0 +1,253 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+	"github.com/spf13/cobra"
+
+	"github.com/stele-id/stele"
+)
+
+// exportOptions are the flags of export.
+type exportOptions struct {
+	prefix     string
+	file       string
+	format     string
+	namespaces bool
+	history    bool
+}
+
+func (p *program) exportCommand() *cobra.Command {
+	var o exportOptions
+	cmd := &cobra.Command{
+		Use:   "export [PREFIX]",
+		Short: "Write all records to a file",
+		Long: `Export writes the records whose identifiers begin with PREFIX, or all, as import
+reads them: one in JSON a line, by scheme and then in the order of their names. What
+is exported from another registry that imported it is the same, byte for byte.
+
+A file that is named .gz or .zst is compressed. It appears when it is complete.
+
+The version is left out: it counts the changes in one registry. With --history all
+versions are written, the oldest first; a file like that is for people and programs
+to read, not for import.
+
+CSV has one row a record and no room for all that a record can say; export tells
+how many records had more.`,
+		Example: `  stele export > records.jsonl
+  stele export ark:12345/x5 -o x5.jsonl.zst
+  stele export --namespaces -o registry.jsonl.gz
+  stele export --format csv urn:example -o example.csv`,
+		Args: atMostOne("the prefix"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				o.prefix = args[0]
+			}
+			switch {
+			case o.format != "jsonl" && o.format != "csv":
+				return misuse(cmd, "%.60q is no format; there are jsonl and csv", o.format)
+			case o.format == "csv" && (o.namespaces || o.history):
+				return misuse(cmd, "CSV has records only, in their current version; use --format jsonl")
+			}
+			return p.lookup(cmd, func(ctx context.Context, r *registry) error { return p.export(ctx, r, o) })
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&o.file, "output", "o", "", "write to this `file`, not to standard output")
+	flags.StringVar(&o.format, "format", "jsonl", "jsonl or csv")
+	flags.BoolVar(&o.namespaces, "namespaces", false, "write namespaces too, before the records")
+	flags.BoolVar(&o.history, "history", false, "write all versions of each record")
+	choices(cmd, "format", "jsonl", "csv")
+	cmd.ValidArgsFunction = cobra.NoFileCompletions
+	return cmd
+}
+
+// export writes what the options ask for.
+func (p *program) export(ctx context.Context, r *registry, o exportOptions) error {
+	keys, err := r.beginnings(o.prefix)
+	if err != nil {
+		return err
+	}
+	out, err := p.newExportFile(o.file)
+	if err != nil {
+		return err
+	}
+	x := &exporter{registry: r, o: o, keys: keys, out: out.w, progress: p.newProgress("export", "records", 0, nil)}
+	err = x.run(ctx)
+	x.progress.end()
+	if err = out.end(err); err != nil {
+		return err
+	}
+	if x.more > 0 {
+		fmt.Fprintf(p.stderr, "stele: %s of %s records say more than a row of CSV can hold; jsonl has it all\n",
+			grouped(int64(x.more)), grouped(x.progress.count.Load()))
+	}
+	return nil
+}
+
+// exporter is an export under way.
+type exporter struct {
+	registry *registry
+	o        exportOptions
+	keys     []stele.NamespaceKey
+	out      io.Writer
+	progress *progress
+	buf      []byte
+	more     int // records that say more than CSV can hold
+}
+
+func (x *exporter) run(ctx context.Context) error {
+	if x.o.namespaces {
+		if err := x.namespaces(ctx); err != nil {
+			return err
+		}
+	}
+	write := x.record
+	if x.o.format == "csv" {
+		if _, err := fmt.Fprintln(x.out, strings.Join(csvColumns, ",")); err != nil {
+			return err
+		}
+		write = x.row
+	} else if x.o.history {
+		write = x.versions
+	}
+	for rec, err := range x.registry.scan(ctx, x.keys, "") {
+		if err != nil {
+			return err
+		}
+		if err := write(ctx, rec); err != nil {
+			return err
+		}
+		x.progress.add(1)
+	}
+	return nil
+}
+
+// namespaces writes the namespaces that somebody made or changed. What the system
+// keeps of them is left out.
+func (x *exporter) namespaces(ctx context.Context) error {
+	for ns, err := range x.registry.registrar.Namespaces(ctx) {
+		if err != nil {
+			return err
+		}
+		if ns.Version == 0 || !slices.ContainsFunc(x.keys, func(key stele.NamespaceKey) bool {
+			return ns.Scheme == key.Scheme && strings.HasPrefix(ns.Prefix, key.Prefix)
+		}) {
+			continue
+		}
+		if _, err := fmt.Fprintf(x.out, `{"namespace":%s}`+"\n", settingsOf(ns)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (x *exporter) record(_ context.Context, rec *stele.Record) error {
+	rec.Version = 0
+	return x.line(rec)
+}
+
+func (x *exporter) line(rec *stele.Record) error {
+	x.buf = append(rec.AppendJSON(x.buf[:0]), '\n')
+	_, err := x.out.Write(x.buf)
+	return err
+}
+
+// versions writes all versions of a record, as its history shows them.
+func (x *exporter) versions(ctx context.Context, rec *stele.Record) error {
+	var all []*stele.Record
+	for v, err := range x.registry.registrar.History(ctx, rec.ID) {
+		if err != nil {
+			return err
+		}
+		all = append(all, v)
+	}
+	for _, v := range slices.Backward(all) {
+		if err := x.line(v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// exportFile is where an export goes.
+type exportFile struct {
+	w       io.Writer
+	path    string // "" for standard output
+	file    *os.File
+	direct  bool           // the file has its name already
+	closers []func() error // what must be flushed, the innermost last
+}
+
+// newExportFile opens a file beside the one that is asked for: it gets its name when
+// it is complete.
+func (p *program) newExportFile(path string) (*exportFile, error) {
+	f := &exportFile{path: path}
+	var w io.Writer = p.stdout
+	if path != "" {
+		file, err := f.open()
+		if err != nil {
+			return nil, fileError(err)
+		}
+		f.file, w = file, file
+	}
+	buffered := bufio.NewWriterSize(w, 256<<10)
+	f.w, f.closers = buffered, []func() error{buffered.Flush}
+	switch filepath.Ext(path) {
+	case ".gz":
+		z := gzip.NewWriter(buffered)
+		f.w, f.closers = z, []func() error{z.Close, buffered.Flush}
+	case ".zst":
+		z, err := zstd.NewWriter(buffered, zstd.WithEncoderConcurrency(1))
+		if err != nil {
+			return nil, f.end(err)
+		}
+		f.w, f.closers = z, []func() error{z.Close, buffered.Flush}
+	}
+	return f, nil
+}
+
+// open opens the file that is written. A device or a pipe is written to directly.
+func (f *exportFile) open() (*os.File, error) {
+	if info, err := os.Stat(f.path); err == nil && !info.Mode().IsRegular() {
+		f.direct = true
+		return os.OpenFile(f.path, os.O_WRONLY, 0)
+	}
+	return os.OpenFile(f.path+".part", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
+}
+
+// end makes the file what was asked for, or removes it if there was an error.
+func (f *exportFile) end(err error) error {
+	for _, end := range f.closers {
+		if err == nil {
+			err = end()
+		}
+	}
+	if f.file == nil {
+		return err
+	}
+	if f.direct {
+		return errors.Join(err, f.file.Close())
+	}
+	if err == nil {
+		err = f.file.Sync()
+	}
+	err = errors.Join(err, f.file.Close())
+	if err == nil {
+		err = os.Rename(f.file.Name(), f.path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.file.Name()))
+	}
+	return nil
+}

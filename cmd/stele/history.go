@@ -1,0 +1,69 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stele-id/stele"
+)
+
+func (p *program) historyCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "history ID",
+		Short: "Show how a record came to be what it is",
+		Long: `History prints a line for each version of a record, the newest first: its number,
+when and by whom it was made, and what changed. With --json it prints the versions
+themselves, each whole.
+
+'stele show ID --version N' shows one of them.`,
+		Example: `  stele history ark:12345/x54xz321
+  stele history --json 10.5072/rivers | jq -r '.targets[].url'`,
+		Args: oneArgument("the identifier"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.lookup(cmd, func(ctx context.Context, r *registry) error {
+				id, err := r.parse(args[0])
+				if err != nil {
+					return err
+				}
+				return r.meant(ctx, id, p.history(ctx, r, id))
+			})
+		},
+	}
+	return neverFiles(cmd)
+}
+
+// history prints the versions of a record. What changed is known when the version
+// before has come, so a line is printed one version later.
+func (p *program) history(ctx context.Context, r *registry, id stele.ID) error {
+	out := bufio.NewWriter(p.stdout)
+	defer out.Flush()
+	var later *stele.Record
+	for rec, err := range r.registrar.History(ctx, id) {
+		if err != nil {
+			return err
+		}
+		if p.json {
+			if err := p.printName(out, rec); err != nil {
+				return err
+			}
+			continue
+		}
+		if later != nil {
+			writeVersion(out, rec, later)
+		}
+		later = rec
+	}
+	if later != nil {
+		writeVersion(out, nil, later)
+	}
+	return out.Flush()
+}
+
+func writeVersion(out *bufio.Writer, before, rec *stele.Record) {
+	changes := differences(before, rec)
+	fmt.Fprintf(out, "%-3d %s  %s  %s\n", rec.Version, moment(rec.Modified), printable(rec.By), printable(strings.Join(changes, "; ")))
+}

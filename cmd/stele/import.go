@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stele-id/stele"
+)
+
+// importOptions are the flags of import.
+type importOptions struct {
+	rejects   string
+	maxErrors int
+	dryRun    bool
+	update    bool
+	again     bool
+	fresh     bool
+}
+
+func (p *program) importCommand() *cobra.Command {
+	var o importOptions
+	cmd := &cobra.Command{
+		Use:   "import FILE|-",
+		Short: "Register many records from a file",
+		Long: `Import reads records from a file, or from standard input if FILE is -, and
+registers them. The file has a record in JSON a line, as export and show --json
+write it, or is CSV with a header; gzip and zstd are recognised. docs/import.md
+tells more of both.
+
+A line that can't be imported does not stop the others. It goes to FILE.rejects
+(see --rejects) with its number and what is wrong, and import exits with 1. That
+file can be imported when its lines are mended.
+
+A record that is registered already just like that is passed over. One that is
+registered with something else is rejected, or with --update changed, as a new
+version.
+
+An import that was interrupted, or killed, goes on where it was when the same
+command is given again. One that is complete has nothing left to do.
+
+Whoever works on the folder of the registry is its administrator, so import
+believes a file that says when a record was created and changed, and by whom. With
+--fresh it does not.`,
+		Example: `  stele import records.jsonl
+  stele import --dry-run records.csv.gz
+  zcat old.jsonl.gz | jq -c 'select(.state != "withdrawn")' | stele import -
+  stele import --update --rejects bad.jsonl records.jsonl.zst`,
+		Args: oneArgument("the file (- for standard input)"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f, err := p.openImport(args[0])
+			if err != nil {
+				return err
+			}
+			err = p.inRegistry(cmd, func(ctx context.Context, r *registry) error {
+				return p.importRecords(ctx, r, f, o)
+			})
+			return errors.Join(err, f.close())
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.rejects, "rejects", "", "`file` for lines that can't be imported (default FILE.rejects, or standard error)")
+	flags.IntVar(&o.maxErrors, "max-errors", -1, "give up when more lines than this are rejected (-1: never)")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "tell what would happen, and write nothing")
+	flags.BoolVar(&o.update, "update", false, "change records that are registered already")
+	flags.BoolVar(&o.again, "again", false, "start over, even if an earlier import of the file is complete")
+	flags.BoolVar(&o.fresh, "fresh", false, "do not believe when records were created and changed, and by whom")
+	return cmd
+}
+
+// mode is what of the flags makes an import another one.
+func (o importOptions) mode() string { return fmt.Sprintf("update=%t fresh=%t", o.update, o.fresh) }
+
+// importRecords imports a file.
+func (p *program) importRecords(ctx context.Context, r *registry, f *importFile, o importOptions) (err error) {
+	im, rows, err := p.newImporter(ctx, r, f, o)
+	if err != nil {
+		return err
+	}
+	if im.mark.Done {
+		return p.importDone(im, f)
+	}
+	rejects := im.rejects
+	defer func() { err = errors.Join(err, rejects.close()) }()
+	if im.mark.Offset > 0 {
+		fmt.Fprintf(p.stderr, "import: goes on at line %s\n", grouped(int64(im.mark.Line)))
+		if err := rows.skipTo(im.mark.Offset, im.mark.Line); err != nil {
+			return f.readError(err)
+		}
+	}
+	im.read.Store(rows.done())
+	im.progress = p.newProgress("import", "lines", f.size, im.read.Load)
+	defer im.progress.end()
+	flowing, stop := context.WithCancel(ctx)
+	im.stop = stop
+	im.flow = im.parser.flow(flowing, rows, f.readError)
+	begin := p.now()
+	err = im.run(ctx)
+	im.progress.end()
+	return p.importReport(im, f, p.now().Sub(begin), err)
+}
+
+// newImporter finds out what the file is, and how far an earlier import of it is.
+func (p *program) newImporter(ctx context.Context, r *registry, f *importFile, o importOptions) (*importer, *rowReader, error) {
+	rows := newRowReader(f)
+	parser, err := newParser(r.schemes, rows, f.name)
+	if err != nil {
+		return nil, nil, err
+	}
+	im := &importer{registry: r, o: o, parser: parser, rejects: &importRejects{path: o.rejects, w: p.stderr, header: parser.title}}
+	if o.rejects == "" && f.path != "" {
+		im.rejects.path = f.path + ".rejects"
+	}
+	if o.dryRun {
+		im.dry = newRehearsal()
+		return im, rows, nil
+	}
+	if f.key != "" {
+		im.key = f.key + " " + o.mode()
+	}
+	if !o.again {
+		im.mark, err = readMark(ctx, r, im.key)
+		im.rejects.size = im.mark.Rejects
+	}
+	return im, rows, err
+}
+
+// importDone says that there is nothing left to do.
+func (p *program) importDone(im *importer, f *importFile) error {
+	if !p.json {
+		fmt.Fprintf(p.stdout, "%s is imported already, and nothing is left to do; --again starts over\n", printable(f.name))
+	}
+	return p.importReport(im, f, 0, nil)
+}
+
+// importReport prints what became of the lines, and returns the error of the verb.
+func (p *program) importReport(im *importer, f *importFile, took time.Duration, err error) error {
+	c := im.mark.importCounts
+	switch {
+	case errors.Is(err, context.Canceled):
+		err = refuse("import", stele.Unavailable, "interrupted; give the same command again to go on")
+	case errors.Is(err, errTooMany):
+		err = refuse("import", stele.Invalid, "more than %d lines are rejected, so the rest is not read", im.o.maxErrors)
+	}
+	if err := p.printCounts(im, took); err != nil {
+		return err
+	}
+	if im.dry != nil && im.dry.full {
+		fmt.Fprintf(p.stderr, "stele: beyond %s names it was not looked for names that come twice\n", grouped(rehearsalNames))
+	}
+	if c.Rejected == 0 {
+		return err
+	}
+	if im.rejects.path != "" {
+		return errors.Join(err, refuse("import", stele.Invalid, "%s of %s lines were rejected; %s has them, and says why", grouped(int64(c.Rejected)), grouped(int64(c.rows())), im.rejects.path))
+	}
+	return errors.Join(err, refuse("import", stele.Invalid, "%s of %s lines were rejected", grouped(int64(c.Rejected)), grouped(int64(c.rows()))))
+}
+
+// printCounts prints how many lines were what.
+func (p *program) printCounts(im *importer, took time.Duration) error {
+	c := im.mark.importCounts
+	rate := im.rate(took)
+	if p.json {
+		line, err := json.Marshal(struct {
+			importCounts
+			DryRun  bool    `json:"dryRun,omitempty"`
+			Done    bool    `json:"done"`
+			Seconds float64 `json:"seconds"`
+			Rate    int64   `json:"rate"`
+		}{c, im.dry != nil, im.mark.Done, took.Round(time.Millisecond).Seconds(), rate})
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(p.stdout, "%s\n", line)
+		return err
+	}
+	text := fmt.Sprintf("%s new, %s updated, %s unchanged, %s rejected",
+		grouped(int64(c.New)), grouped(int64(c.Updated)), grouped(int64(c.Unchanged)), grouped(int64(c.Rejected)))
+	if c.Namespaces > 0 {
+		text += fmt.Sprintf(", %s namespaces", grouped(int64(c.Namespaces)))
+	}
+	if rate > 0 {
+		text += fmt.Sprintf("; %s a second", grouped(rate))
+	}
+	if im.dry != nil {
+		text += "; nothing was written"
+	}
+	_, err := fmt.Fprintln(p.stdout, text)
+	return err
+}
+
+// rate returns how many lines of this run were done in a second.
+func (im *importer) rate(took time.Duration) int64 {
+	if im.progress == nil {
+		return 0
+	}
+	return im.progress.rate(took)
+}

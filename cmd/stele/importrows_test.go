@@ -1,0 +1,193 @@
+package main
+
+import (
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// readBlocks reads all blocks of a text, however its reads are cut.
+func readBlocks(t interface{ Fatal(...any) }, in io.Reader, whole bool, delimiter byte) (blocks []*block) {
+	r := &rowReader{in: in, whole: whole, read: func() int64 { return 0 }, line: 1, delimiter: delimiter}
+	for {
+		b, err := r.next()
+		if err == io.EOF {
+			return blocks
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		blocks = append(blocks, b)
+	}
+}
+
+// Blocks are the text, cut between rows, whatever a read gives; and line numbers and
+// offsets are those of the text.
+func TestBlocks(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rows := rapid.SliceOf(rapid.StringMatching(`([a-z,]{0,6}|"([a-z,\n]|""){0,8}"|#[a-z"]{0,4})`)).Draw(t, "rows")
+		text := strings.Join(rows, "\n")
+		delimiter := rapid.SampledFrom([]byte{0, ','}).Draw(t, "delimiter")
+		readers := map[string]io.Reader{
+			"byte by byte": iotest.OneByteReader(strings.NewReader(text)),
+			"half":         iotest.HalfReader(strings.NewReader(text)),
+			"error":        iotest.DataErrReader(strings.NewReader(text)),
+		}
+		whole := readBlocks(t, strings.NewReader(text), true, delimiter)
+		for name, in := range readers {
+			blocks := readBlocks(t, in, false, delimiter)
+			var all []byte
+			for _, b := range blocks {
+				if line := 1 + bytes.Count(all, []byte("\n")); b.line != line {
+					t.Fatalf("%s: %q has line %d, want %d", name, b.text, b.line, line)
+				}
+				all = append(all, b.text...)
+				if b.end != int64(len(all)) {
+					t.Fatalf("%s: %q ends at %d, want %d", name, b.text, b.end, len(all))
+				}
+			}
+			if string(all) != text {
+				t.Fatalf("%s: the blocks are %q\nwant %q", name, all, text)
+			}
+			if got, want := cells(blocks, delimiter), cells(whole, delimiter); !cmp.Equal(got, want) {
+				t.Fatalf("%s: rows %q\nwant %q", name, got, want)
+			}
+		}
+	})
+}
+
+// cells splits blocks into rows, and those into cells.
+func cells(blocks []*block, delimiter byte) (rows []string) {
+	for _, b := range blocks {
+		for text := b.text; len(text) > 0; {
+			n := rowEnd(text, delimiter)
+			if delimiter == 0 {
+				n = bytes.IndexByte(text, '\n') + 1
+			}
+			if n == 0 {
+				n = len(text)
+			}
+			rows = append(rows, string(trimEnd(text[:n])))
+			text = text[n:]
+		}
+	}
+	return rows
+}
+
+// What encoding/csv reads is read alike here.
+func FuzzCSV(f *testing.F) {
+	for _, text := range []string{
+		"a,b\n", "a,\"b\nc\",d\r\n", "\"\"\"\",x", ",,\n,", "a,\"b\"\"c\"\n", "\"a\",b\n\n#x\nc", "a\r\n", "\"a\"b,c\n", "a\"b\n", "\"a\n", "\"\n\"",
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		// encoding/csv changes lines' ends within cells, and knows no other remarks.
+		if strings.Contains(text, "\r") || strings.ContainsAny(text, " \t\v\f\u0085\u00a0") || len(text) > 1000 {
+			return
+		}
+		peer := csv.NewReader(strings.NewReader(text))
+		peer.Comment, peer.FieldsPerRecord = '#', -1
+		want, err := peer.ReadAll()
+		if err != nil {
+			for rest := []byte(text); len(rest) > 0; { // it must end all the same
+				n := rowEnd(rest, ',')
+				if n == 0 {
+					break
+				}
+				_, _ = splitRow(trimEnd(rest[:n]), ',', nil)
+				rest = rest[n:]
+			}
+			return
+		}
+		var got [][]string
+		for _, b := range readBlocks(t, strings.NewReader(text), true, ',') {
+			for _, row := range cells([]*block{b}, ',') {
+				if isSkipped([]byte(row)) {
+					continue
+				}
+				list, err := splitRow([]byte(row), ',', nil)
+				if err != nil {
+					t.Fatalf("%q: %v; encoding/csv reads %q", text, err, want)
+				}
+				got = append(got, list)
+			}
+		}
+		if !slices.EqualFunc(got, want, slices.Equal) {
+			t.Fatalf("%q is read as %q\nencoding/csv reads %q", text, got, want)
+		}
+	})
+}
+
+// A cell that is written is read again.
+func TestCells(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := rapid.SliceOfN(rapid.StringMatching(`[a-z ,"#\n\t;é]{0,8}`), 2, 5).Draw(t, "cells")
+		var row []byte
+		for i, cell := range want {
+			if i > 0 {
+				row = append(row, ',')
+			}
+			row = appendCell(row, cell)
+		}
+		row = append(row, '\n')
+		if n := rowEnd(row, ','); n != len(row) && !isSkipped(row) {
+			t.Fatalf("%q ends at %d, not at %d", row, n, len(row))
+		}
+		if got, err := splitRow(trimEnd(row), ',', nil); err != nil || !slices.Equal(got, want) {
+			t.Fatalf("%q is read as %q, %v; want %q", row, got, err, want)
+		}
+	})
+}
+
+// A row that never ends is passed over, and what is held of it has a limit.
+func TestLongRow(t *testing.T) {
+	const size = 3*maxRow + 5
+	text := io.MultiReader(strings.NewReader("a\n"), io.LimitReader(endless('x'), size), strings.NewReader("\nb\n"))
+	blocks := readBlocks(t, text, true, 0)
+	var got []string
+	for _, b := range blocks {
+		if b.long > 0 {
+			got = append(got, fmt.Sprintf("%d: %d bytes", b.line, b.long))
+		} else {
+			got = append(got, fmt.Sprintf("%d: %s", b.line, b.text))
+		}
+		if cap(b.text) > maxRow+2*rowBlock {
+			t.Errorf("a block holds %d bytes", cap(b.text))
+		}
+	}
+	want := []string{"1: a\n", fmt.Sprintf("2: %d bytes", size), "3: b\n"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+type endless byte
+
+func (c endless) Read(b []byte) (int, error) {
+	for i := range b {
+		b[i] = byte(c)
+	}
+	return len(b), nil
+}
+
+// What came before an error of the file is read, and then the error is told.
+func TestReadError(t *testing.T) {
+	bad := errors.New("bad disk")
+	r := &rowReader{in: io.MultiReader(strings.NewReader("a\nb"), iotest.ErrReader(bad)), whole: true, read: func() int64 { return 0 }, line: 1}
+	b, err := r.next()
+	if err != nil || string(b.text) != "a\n" {
+		t.Fatalf("first %v, %v", b, err)
+	}
+	if _, err := r.next(); !errors.Is(err, bad) {
+		t.Errorf("then %v, want %v", err, bad)
+	}
+}

@@ -1,0 +1,222 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/registrar"
+)
+
+func (p *program) mintCommand() *cobra.Command {
+	return family(&cobra.Command{
+		Use:   "mint SCHEME",
+		Short: "Make new identifiers",
+		Long: `Mint makes identifiers that were never made before, whatever crashes, and prints
+them, one a line. How they are made is kept with their namespace, which is made if it
+is not there: next time, its prefix is enough.
+
+With --to, --title or --reserve each new name is registered at once, and printed when
+its record is durable.`,
+		Example: `  stele mint ibi --host mtc-m18.sid.inpe.br --ip 150.163.34.243
+  stele mint ark --naan 12345 --shoulder x5 --template .reedeedk -n 100
+  stele mint pilin --prefix 102.100.272 --to https://example.org/1`,
+	}, p.mintIBICommand(), p.mintPILINCommand(), p.mintARKCommand(),
+		p.mintTemplateCommand(hdlTemplates), p.mintTemplateCommand(urnTemplates), p.mintTemplateCommand(lsidTemplates),
+		p.mintUUIDCommand())
+}
+
+// mintFlags are what all kinds of mint are told.
+type mintFlags struct {
+	count   int
+	reserve bool
+	record  recordFlags
+	minter  minterFlags
+}
+
+func (f *mintFlags) add(cmd *cobra.Command) {
+	f.minter.owner = cmd
+	cmd.Flags().IntVarP(&f.count, "count", "n", 1, "how many")
+	cmd.Flags().BoolVar(&f.reserve, "reserve", false, "register the new names, and show nothing to the public yet")
+	f.record.add(cmd)
+}
+
+// check finds what is wrong with the flags themselves.
+func (f *mintFlags) check() error {
+	cmd := f.record.cmd
+	switch {
+	case f.count < 1:
+		return misuse(cmd, "%d is no number of names; make one or more", f.count)
+	case f.registers():
+		if f.count > 1 && len(f.record.aliases) > 0 {
+			return misuse(cmd, "an alias belongs to one record, so it can't go with %d names; make one", f.count)
+		}
+	case f.record.given("alias", "reader", "level", "until", "statement"):
+		return misuse(cmd, "nothing is registered without --to, --title, --meta or --reserve; give one of them")
+	}
+	return f.record.check()
+}
+
+// registers reports whether the new names are registered.
+func (f *mintFlags) registers() bool { return f.reserve || f.record.describes() }
+
+// run makes names in the namespaces that choose returns.
+func (f *mintFlags) run(p *program, choose func(ctx context.Context, r *registry) ([]stele.NamespaceKey, error)) error {
+	cmd := f.record.cmd
+	if err := f.check(); err != nil {
+		return err
+	}
+	return p.inRegistry(cmd, func(ctx context.Context, r *registry) error {
+		pool, err := choose(ctx, r)
+		if err != nil {
+			return err
+		}
+		r = p.forMinting(r, f.count)
+		if !f.registers() {
+			return p.mint(ctx, r, pool, f.count)
+		}
+		rec := &stele.Record{State: stele.Active}
+		f.record.apply(rec)
+		if f.reserve {
+			rec.State = stele.Reserved
+		}
+		aliases, bad := f.record.parseAliases(r.schemes)
+		if bad != nil {
+			return &stele.Error{Op: "mint and register", Kind: stele.Invalid, Err: append(bad, others(rec)...)}
+		}
+		rec.Aliases = aliases
+		return p.mintRecords(ctx, r, pool, rec, f.count)
+	})
+}
+
+// forMinting returns the registry with a registrar that reserves no more names of a
+// template than this run will use. A server reserves many at a time, since it goes on;
+// here they would be lost at the end.
+func (p *program) forMinting(r *registry, n int) *registry {
+	const most = 1000
+	blocks := (n + most - 1) / most
+	sparing := *r
+	sparing.registrar = registrar.New(r.store, r.schemes, registrar.Options{
+		Now:          p.now,
+		Log:          slog.New(slog.NewTextHandler(p.stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		OnCommit:     r.resolver.Invalidate,
+		OnNamespaces: r.resolver.InvalidateNamespaces,
+		BlockSize:    (n + blocks - 1) / blocks,
+	})
+	return &sparing
+}
+
+// Names are asked for in batches that take about so long, so that a million are quick
+// and one a second is printed each second.
+const (
+	shortBatch = 10 * time.Millisecond
+	longBatch  = 100 * time.Millisecond
+	maxBatch   = 8192
+)
+
+// mint makes and prints n names.
+func (p *program) mint(ctx context.Context, r *registry, pool []stele.NamespaceKey, n int) error {
+	out := bufio.NewWriter(p.stdout)
+	for batch := 1; n > 0; {
+		began := p.now()
+		labels, err := r.registrar.MintPool(ctx, pool, min(batch, n))
+		for _, label := range labels {
+			if err := p.printLabel(out, label); err != nil {
+				return err
+			}
+		}
+		// Those that were made before an error are given; they are printed too.
+		if err := errors.Join(out.Flush(), err); err != nil {
+			if ctx.Err() != nil {
+				return interrupted()
+			}
+			return err
+		}
+		n -= len(labels)
+		switch took := p.now().Sub(began); {
+		case took < shortBatch:
+			batch = min(2*batch, maxBatch)
+		case took > longBatch:
+			batch = max(1, batch/2)
+		}
+	}
+	return nil
+}
+
+// printLabel prints a new name: for a person its identifier, for a program all its
+// names, as a record has them.
+func (p *program) printLabel(w io.Writer, label registrar.Label) error {
+	return p.printName(w, &stele.Record{ID: label.ID, Aliases: label.Aliases, State: stele.Active})
+}
+
+// writers is how many records are written at a time: commits that come together share
+// a sync of the disk. After an interrupt, or an error of one, what is under way has the
+// grace to be finished, so that it is printed and nobody wonders about it.
+const (
+	writers = 64
+	grace   = 2 * time.Second
+)
+
+// mintRecords makes n names, registers a record like rec under each, and prints them.
+// What is registered is printed, whatever happens to the others.
+func (p *program) mintRecords(ctx context.Context, r *registry, pool []stele.NamespaceKey, rec *stele.Record, n int) error {
+	began, stop := context.WithCancel(ctx)
+	defer stop()
+	late, cancel := lingering(began, grace)
+	defer cancel()
+	type result struct {
+		rec *stele.Record
+		err error
+	}
+	results := make(chan result)
+	var workers sync.WaitGroup
+	var begun atomic.Int64
+	for range min(n, writers) {
+		workers.Go(func() {
+			for began.Err() == nil && begun.Add(1) <= int64(n) {
+				done, err := r.registrar.MintAndRegister(late, rec, pool...)
+				results <- result{done, err}
+			}
+		})
+	}
+	go func() {
+		workers.Wait()
+		close(results)
+	}()
+	var failed error
+	printed := 0
+	for res := range results {
+		if res.err == nil {
+			printed++
+			res.err = p.printName(p.stdout, res.rec)
+		}
+		if res.err != nil && failed == nil {
+			failed = res.err
+			stop()
+		}
+	}
+	if ctx.Err() != nil && printed < n {
+		return interrupted()
+	}
+	return failed
+}
+
+// lingering returns a context that ends so long after ctx does.
+func lingering(ctx context.Context, after time.Duration) (context.Context, context.CancelFunc) {
+	late, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	context.AfterFunc(ctx, func() { time.AfterFunc(after, cancel) })
+	return late, cancel
+}
+
+// interrupted is the error of a run that was asked to end.
+func interrupted() error {
+	return &stele.Error{Op: "mint", Kind: stele.Unavailable, Err: errors.New("interrupted; what was printed is given, and will not be made again")}
+}

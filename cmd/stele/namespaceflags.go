@@ -1,0 +1,139 @@
+package main
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stele-id/stele"
+)
+
+// The ports of an IBI server that does not say: they are left out in its labels
+// (algorithm 1, line 12, and algorithm 5, line 1).
+const (
+	hostPort = 80
+	ipPort   = 800
+)
+
+// minterFlags are the settings of a minter. Only what was given counts.
+type minterFlags struct {
+	owner *cobra.Command
+	given stele.Minter
+}
+
+// addIBI gives a command the flags of an IBI server.
+func (f *minterFlags) addIBI(cmd *cobra.Command) {
+	f.owner = cmd
+	flags := cmd.Flags()
+	flags.StringVar(&f.given.Host, "host", "", "fully qualified host `name` of the server, for repository names")
+	flags.Uint16Var(&f.given.Port, "port", hostPort, "port that goes with --host")
+	flags.StringVar(&f.given.IP, "ip", "", "IP `address` of the server, for IBIps")
+	flags.Uint16Var(&f.given.IPPort, "ip-port", ipPort, "port that goes with --ip")
+	flags.BoolVar(&f.given.AllowPrivate, "allow-private", false, "allow an address that others have too: names from it are unique in your network only")
+	flags.StringVar(&f.given.Granularity, "granularity", "", "distance between two dates: 1m, 1s, 100ms and so on down to 1as (default 1s)")
+	choices(cmd, "granularity", "1m", "1s", "100ms", "10ms", "1ms", "1us", "1ns")
+}
+
+// addNOID gives a command the flags of a template.
+func (f *minterFlags) addNOID(cmd *cobra.Command) {
+	f.owner = cmd
+	flags := cmd.Flags()
+	flags.StringVar(&f.given.Template, "template", "", "NOID `template`: .reedeedk makes names in quasi-random order that end in a check character, .zd counts")
+	flags.Uint64Var(&f.given.Seed, "seed", 0, "another order of the names of a template that begins with r")
+}
+
+// apply changes a minter as the flags say. Another kind of minter has no use for the
+// settings of the one before. The ports of a host and an address that come without
+// are the usual ones.
+func (f *minterFlags) apply(m *stele.Minter) {
+	if f.owner.Flags().Changed("minter") && m.Kind != f.given.Kind {
+		*m = stele.Minter{}
+	}
+	for _, s := range minterSettings {
+		if f.owner.Flags().Changed(s.flag) {
+			s.copy(m, &f.given)
+		}
+	}
+	if m.Kind == stele.MinterIBI {
+		if m.Host != "" {
+			m.Port = cmp.Or(m.Port, hostPort)
+		}
+		if m.IP != "" {
+			m.IPPort = cmp.Or(m.IPPort, ipPort)
+		}
+	}
+}
+
+// minterSetting is a setting of a minter that has a flag.
+type minterSetting struct {
+	flag string
+	copy func(to, from *stele.Minter)
+}
+
+var minterSettings = []minterSetting{
+	{"minter", func(to, from *stele.Minter) { to.Kind = from.Kind }},
+	{"host", func(to, from *stele.Minter) { to.Host = from.Host }},
+	{"port", func(to, from *stele.Minter) { to.Port = from.Port }},
+	{"ip", func(to, from *stele.Minter) { to.IP = from.IP }},
+	{"ip-port", func(to, from *stele.Minter) { to.IPPort = from.IPPort }},
+	{"allow-private", func(to, from *stele.Minter) { to.AllowPrivate = from.AllowPrivate }},
+	{"granularity", func(to, from *stele.Minter) { to.Granularity = from.Granularity }},
+	{"template", func(to, from *stele.Minter) { to.Template = from.Template }},
+	{"seed", func(to, from *stele.Minter) { to.Seed = from.Seed }},
+}
+
+// namespaceFlags are what ns add and ns set are told.
+type namespaceFlags struct {
+	cmd    *cobra.Command
+	given  stele.Namespace
+	minter minterFlags
+	persistenceFlags
+}
+
+func (f *namespaceFlags) add(cmd *cobra.Command) {
+	f.cmd = cmd
+	flags := cmd.Flags()
+	flags.StringVar(&f.given.Owner, "owner", "", "`who` may write in it, beside administrators")
+	flags.StringVar(&f.given.Title, "title", "", "what it is, for people")
+	flags.StringVar((*string)(&f.minter.given.Kind), "minter", "", "how new names are made: ibi, noid, pilin or uuid (default: not at all)")
+	f.minter.addIBI(cmd)
+	f.minter.addNOID(cmd)
+	flags.Uint32Var(&f.given.TTL, "ttl", 0, "for how many `seconds` others may keep an answer, where the target does not say")
+	flags.IntVar(&f.given.Status, "status", 0, "HTTP status of redirects, where the target does not say")
+	f.persistenceFlags.add(cmd)
+	flags.StringArrayVar(&f.given.Hosts, "host-allowed", nil, "`host` to which targets may point, or .example.org for all below it; may be repeated (default: any)")
+	flags.StringArrayVar(&f.given.Protocols, "protocol", nil, "protocol of targets' URLs; may be repeated (default: http, https and ftp)")
+	flags.StringVar(&f.given.Delegate, "delegate", "", "`URL` of another resolver that answers instead, with {id} or {rest} where the name belongs")
+	flags.BoolVar(&f.given.Checked, "check", false, "names end in a NOID check character: mistyped ones are refused")
+	flags.Uint64Var(&f.given.Quota, "quota", 0, "how many records there may be (0: no limit)")
+	choices(cmd, "minter", stele.MinterIBI, stele.MinterNOID, stele.MinterPILIN, stele.MinterUUID)
+	choices(cmd, "protocol", "https", "http", "ftp", "ftps", "sftp", "rsync", "rtsp")
+	choices(cmd, "status", "301", "302", "303", "307", "308")
+}
+
+// apply changes a namespace as the flags say.
+func (f *namespaceFlags) apply(ns *stele.Namespace) {
+	for flag, set := range map[string]func(){
+		"owner":        func() { ns.Owner = f.given.Owner },
+		"title":        func() { ns.Title = f.given.Title },
+		"ttl":          func() { ns.TTL = f.given.TTL },
+		"status":       func() { ns.Status = f.given.Status },
+		"host-allowed": func() { ns.Hosts = withoutEmpty(f.given.Hosts) },
+		"protocol":     func() { ns.Protocols = withoutEmpty(f.given.Protocols) },
+		"delegate":     func() { ns.Delegate = f.given.Delegate },
+		"check":        func() { ns.Checked = f.given.Checked },
+		"quota":        func() { ns.Quota = f.given.Quota },
+	} {
+		if f.cmd.Flags().Changed(flag) {
+			set()
+		}
+	}
+	f.minter.apply(&ns.Minter)
+	f.persistenceFlags.apply(&ns.Persistence)
+}
+
+// withoutEmpty returns a list without empty texts: an empty one removes all.
+func withoutEmpty(list []string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return s == "" })
+}

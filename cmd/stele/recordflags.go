@@ -1,0 +1,244 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stele-id/stele"
+)
+
+// recordFlags are what register, update and mint are told of a record. Only what
+// was given counts, so that an update leaves the rest as it is.
+type recordFlags struct {
+	cmd     *cobra.Command
+	to      []string
+	target  stele.Target
+	fields  map[string]*string // by flag; see fieldFlags
+	meta    []string
+	aliases []string
+	persistenceFlags
+	readers []string
+}
+
+// targetFlags are the flags that say something of the target that --to gives.
+var targetFlags = []string{"type", "service", "language", "order", "preference", "ttl", "status", "partial"}
+
+// fieldFlags are the flags of the four fields that every description should have.
+var fieldFlags = map[string]string{"title": stele.What, "who": stele.Who, "when": stele.When, "where": stele.Where}
+
+// add gives the flags to a command.
+func (f *recordFlags) add(cmd *cobra.Command) {
+	f.cmd = cmd
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.to, "to", nil, "`URL` of the thing, or of what --service says")
+	flags.StringVar(&f.target.Type, "type", "", "media type at the URL, such as text/html")
+	flags.StringVar((*string)(&f.target.Service), "service", string(stele.N2L), "what is at the URL: N2L the thing, N2C its metadata, N2S its signature, N2P the statement of its persistence")
+	flags.StringVar(&f.target.Language, "language", "", "language at the URL, such as pt-BR")
+	flags.Uint16Var(&f.target.Order, "order", stele.DefaultOrder, "targets of the lowest order are used, others are spares")
+	flags.Uint16Var(&f.target.Preference, "preference", stele.DefaultPreference, "which target of an order comes first: the lowest")
+	flags.Uint32Var(&f.target.TTL, "ttl", 0, "for how many `seconds` others may keep the answer (0: as the namespace says)")
+	flags.IntVar(&f.target.Status, "status", 0, "HTTP status of the redirect (0: as the namespace says)")
+	flags.BoolVar(&f.target.Partial, "partial", false, "append what follows the name to the URL: one record for all names below it")
+	f.fields = make(map[string]*string)
+	for flag, usage := range map[string]string{
+		"title": "what it is called (metadata: what)",
+		"who":   "who made it (metadata: who)",
+		"when":  "when it was made (metadata: when)",
+		"where": "where it was made, or is kept (metadata: where)",
+	} {
+		f.fields[flag] = flags.String(flag, "", usage)
+	}
+	flags.StringArrayVar(&f.meta, "meta", nil, "another field of the metadata, `key=value`; may be repeated")
+	flags.StringArrayVar(&f.aliases, "alias", nil, "another `ID` of the same thing, in any scheme, for ever; may be repeated")
+	f.persistenceFlags.add(cmd)
+	flags.StringArrayVar(&f.readers, "reader", nil, "who may see it, `user:NAME` or group:NAME, and nobody else; may be repeated")
+	choices(cmd, "service", stele.N2L, stele.N2C, stele.N2S, stele.N2P)
+	choices(cmd, "status", "301", "302", "303", "307", "308", "404", "410")
+}
+
+// given reports whether one of the flags was given.
+func (f *recordFlags) given(flags ...string) bool {
+	return slices.ContainsFunc(flags, f.cmd.Flags().Changed)
+}
+
+// describes reports whether the flags say something of the thing.
+func (f *recordFlags) describes() bool {
+	return f.given("to", "meta") || f.given(slices.Collect(maps.Keys(fieldFlags))...)
+}
+
+// check finds what is wrong with the flags themselves.
+func (f *recordFlags) check() error {
+	if len(f.to) > 1 {
+		return misuse(f.cmd, "--to is given %d times; give one URL, and add the others by 'stele update ID --to URL', each with its own type, language or service", len(f.to))
+	}
+	for _, flag := range targetFlags {
+		if f.given(flag) && len(f.to) == 0 {
+			return misuse(f.cmd, "--%s says something of a target; give its URL with --to", flag)
+		}
+	}
+	seen := make(map[string]string)
+	for flag, key := range fieldFlags {
+		if f.given(flag) {
+			seen[key] = "--" + flag
+		}
+	}
+	for _, text := range f.meta {
+		key, _, ok := strings.Cut(text, "=")
+		if !ok || key == "" {
+			return misuse(f.cmd, "--meta %.60q has no key and value; write --meta key=value", text)
+		}
+		if by := seen[key]; by != "" {
+			return misuse(f.cmd, "the field %.60q is given twice, by %s and by --meta; keep one", key, by)
+		}
+		seen[key] = "--meta"
+	}
+	return nil
+}
+
+// apply makes a new record say what the flags say, but for its names.
+func (f *recordFlags) apply(rec *stele.Record) {
+	if len(f.to) > 0 {
+		t := f.target
+		t.URL = f.to[0]
+		rec.Targets = []stele.Target{t}
+	}
+	f.describe(rec)
+}
+
+// describe changes what is said of the thing, but for its targets.
+func (f *recordFlags) describe(rec *stele.Record) {
+	for flag, key := range fieldFlags {
+		if f.given(flag) {
+			setField(rec, key, *f.fields[flag])
+		}
+	}
+	for _, text := range f.meta {
+		key, value, _ := strings.Cut(text, "=")
+		setField(rec, key, value)
+	}
+	f.persistenceFlags.apply(&rec.Persistence)
+	if f.given("reader") {
+		rec.Readers = f.readers
+	}
+}
+
+// setField sets a field of the metadata; an empty value removes it.
+func setField(rec *stele.Record, key, value string) {
+	if value == "" {
+		delete(rec.Metadata, key)
+		return
+	}
+	if rec.Metadata == nil {
+		rec.Metadata = make(stele.Metadata)
+	}
+	rec.Metadata[key] = value
+}
+
+// place puts the target among those of the record. It takes the place of the one
+// that has its URL, or else of the only one with the same service, type and
+// language, of which it keeps what the flags do not say.
+func (f *recordFlags) place(rec *stele.Record) error {
+	url := f.to[0]
+	at := slices.IndexFunc(rec.Targets, func(t stele.Target) bool { return t.URL == url && t.Service == f.target.Service })
+	if at < 0 {
+		var alike []int
+		for i, t := range rec.Targets {
+			if f.isAlike(&t) {
+				alike = append(alike, i)
+			}
+		}
+		switch len(alike) {
+		case 0:
+			t := f.target
+			t.URL = url
+			rec.Targets = append(rec.Targets, t)
+			return nil
+		case 1:
+			at = alike[0]
+		default:
+			return &stele.Error{Op: "update", ID: rec.ID, Kind: stele.Conflict, Err: fmt.Errorf(
+				"%d of its targets have this service, type and language; remove those that the new one replaces with --drop-to, or give --type or --language", len(alike))}
+		}
+	}
+	f.revise(&rec.Targets[at])
+	return nil
+}
+
+// isAlike reports whether a target has the service, type and language of the flags.
+func (f *recordFlags) isAlike(t *stele.Target) bool {
+	return t.Service == f.target.Service && t.Type == f.target.Type && t.Language == f.target.Language
+}
+
+// revise changes a target as the flags say.
+func (f *recordFlags) revise(t *stele.Target) {
+	t.URL = f.to[0]
+	for flag, set := range map[string]func(){
+		"type":       func() { t.Type = f.target.Type },
+		"language":   func() { t.Language = f.target.Language },
+		"order":      func() { t.Order = f.target.Order },
+		"preference": func() { t.Preference = f.target.Preference },
+		"ttl":        func() { t.TTL = f.target.TTL },
+		"status":     func() { t.Status = f.target.Status },
+		"partial":    func() { t.Partial = f.target.Partial },
+	} {
+		if f.given(flag) {
+			set()
+		}
+	}
+}
+
+// parseAliases reads the aliases. Its error has all that are wrong.
+func (f *recordFlags) parseAliases(schemes *stele.Schemes) (ids []stele.ID, problems stele.Problems) {
+	for i, text := range f.aliases {
+		id, err := schemes.Parse(text)
+		if err != nil {
+			problems = append(problems, stele.Problem{Path: "aliases[" + strconv.Itoa(i) + "]", Err: syntax(err)})
+			continue
+		}
+		ids = append(ids, id)
+	}
+	return ids, problems
+}
+
+// syntax returns what is wrong with a text, without the words that say that it was
+// parsed.
+func syntax(err error) error {
+	if e, ok := errors.AsType[*stele.SyntaxError](err); ok {
+		return e
+	}
+	return err
+}
+
+// persistenceFlags are what is promised of a record, or of a namespace's.
+type persistenceFlags struct {
+	promise stele.Persistence
+	owner   *cobra.Command
+}
+
+func (f *persistenceFlags) add(cmd *cobra.Command) {
+	f.owner = cmd
+	flags := cmd.Flags()
+	flags.StringVar((*string)(&f.promise.Level), "level", "", "what is promised: permanent, unchanging, stable, dynamic or not-guaranteed")
+	flags.StringVar(&f.promise.Until, "until", "", "`date` up to which it is promised, such as 2040-01-01")
+	flags.StringVar(&f.promise.Statement, "statement", "", "the promise in words")
+	choices(cmd, "level", stele.Permanent, stele.Unchanging, stele.Stable, stele.Dynamic, stele.NotGuaranteed)
+}
+
+func (f *persistenceFlags) apply(p *stele.Persistence) {
+	changed := f.owner.Flags().Changed
+	if changed("level") {
+		p.Level = f.promise.Level
+	}
+	if changed("until") {
+		p.Until = f.promise.Until
+	}
+	if changed("statement") {
+		p.Statement = f.promise.Statement
+	}
+}

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+)
+
+func (p *program) redactCommand() *cobra.Command {
+	var reason string
+	var ifVersion uint64
+	cmd := &cobra.Command{
+		Use:   "redact ID --reason TEXT",
+		Short: "Remove what a record says, by a legal order",
+		Long: `Redact follows a legal order. It removes what the record says: targets, metadata,
+handle values, the statement of its persistence and your own spelling of its name. It
+withdraws the record for the reason given, which the public reads. Earlier versions
+are shown to nobody any more, but that they were there, when, and by whom.
+
+It does not ask whether you are sure, and nothing takes it back: write down what you
+need before. (To end the use of a name without an order, withdraw it.)
+
+It can't do two things. The names stay, and are given to nobody else. And the bytes
+of earlier versions are still in the files of the registry, which deletes nothing,
+and in backups that were made before. If the order asks for these too, export the
+registry into a new folder and destroy the old one with its backups.`,
+		Example: `  stele redact 10.5072/letters-1911 --reason 'Removed by order of the court of Belém.'`,
+		Args:    oneArgument("the identifier"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if reason == "" {
+				return misuse(cmd, "the reason is missing; name the order with --reason, for those who come later")
+			}
+			return p.inRegistry(cmd, func(ctx context.Context, r *registry) error {
+				id, err := r.parse(args[0])
+				if err != nil {
+					return err
+				}
+				rec, err := r.registrar.Redact(ctx, id, ifVersion, reason)
+				if err != nil {
+					return err
+				}
+				return p.printName(p.stdout, rec)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "`why`, which the public reads")
+	ifVersionFlag(cmd, &ifVersion)
+	return neverFiles(cmd)
+}

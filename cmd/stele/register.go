@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stele-id/stele"
+)
+
+func (p *program) registerCommand() *cobra.Command {
+	var f recordFlags
+	reserve := false
+	cmd := &cobra.Command{
+		Use:   "register ID --to URL",
+		Short: "Register an identifier and what it stands for",
+		Long: `Register makes a record: an identifier, where the thing is, what is known of it
+and what is promised. The identifier may be in any spelling; it is kept in
+canonical form, which is printed, and yours beside it.
+
+A name is registered once and for ever. A record can be changed (update), and
+withdrawn with a reason (withdraw), but never deleted, and neither its identifier
+nor an alias is ever given to another one.
+
+With --reserve the name is taken, and the public sees nothing until you say
+'stele update ID --activate'.`,
+		Example: `  stele register ark:12345/x54xz321 --to https://example.org/report.pdf --type application/pdf
+  stele register 10.5072/rivers --to https://example.org/rivers --title 'Rivers of Pará' --who 'Lima, A.' \
+      --alias ark:12345/x5rivers --level stable --until 2040-01-01
+  stele register https://purl.org/example/terms --to https://example.org/terms/ --partial
+  stele register urn:x1:draft --reserve --reader user:ana`,
+		Args: oneArgument("the identifier"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.check(); err != nil {
+				return err
+			}
+			if !reserve && !f.describes() {
+				return misuse(cmd, "there is nothing to register; say where it is with --to URL, what it is with --title, or take the name only with --reserve")
+			}
+			return p.inRegistry(cmd, func(ctx context.Context, r *registry) error {
+				rec, err := f.record(r.schemes, args[0])
+				if err != nil {
+					return err
+				}
+				if reserve {
+					rec.State = stele.Reserved
+				}
+				done, err := r.registrar.Register(ctx, rec)
+				if err != nil {
+					return r.taken(ctx, rec, err)
+				}
+				return p.printName(p.stdout, done)
+			})
+		},
+	}
+	f.add(cmd)
+	cmd.Flags().BoolVar(&reserve, "reserve", false, "take the name, and show nothing to the public yet")
+	return neverFiles(cmd)
+}
+
+// record makes a new record with the name given. Where a name can't be read, the
+// error tells what else is wrong too.
+func (f *recordFlags) record(schemes *stele.Schemes, name string) (*stele.Record, error) {
+	rec := &stele.Record{State: stele.Active}
+	var problems stele.Problems
+	id, err := schemes.Parse(name)
+	if err != nil {
+		problems = append(problems, stele.Problem{Path: "id", Err: syntax(err)})
+	}
+	if rec.ID = id; name != id.String() {
+		rec.Spelling = name
+	}
+	aliases, bad := f.parseAliases(schemes)
+	rec.Aliases, problems = aliases, append(problems, bad...)
+	f.apply(rec)
+	if len(problems) == 0 {
+		return rec, nil
+	}
+	return nil, &stele.Error{Op: "register", ID: id, Kind: stele.Invalid, Err: append(problems, others(rec)...)}
+}
+
+// taken makes clearer why a record met a conflict: which of its names is taken, and by
+// what.
+func (r *registry) taken(ctx context.Context, rec *stele.Record, err error) error {
+	if !errors.Is(err, stele.Conflict) {
+		return err
+	}
+	for _, name := range rec.Names() {
+		have, lookErr := r.store.Record(ctx, name)
+		switch {
+		case lookErr != nil:
+			continue
+		case name == rec.ID && have.ID == name:
+			err = fmt.Errorf("it is registered already; see 'stele show %s', and change it with 'stele update'", name)
+		default:
+			err = fmt.Errorf("%s is a name of %s already, and no name is ever given away; leave it out", name, have.ID)
+		}
+		return &stele.Error{Op: "register", ID: rec.ID, Kind: stele.Conflict, Err: err}
+	}
+	return err
+}
+
+// others returns what is wrong with a record beside its names.
+func others(rec *stele.Record) (rest stele.Problems) {
+	problems, _ := errors.AsType[stele.Problems](rec.Validate())
+	for _, problem := range problems {
+		if problem.Path != "id" && problem.Path != "spelling" {
+			rest = append(rest, problem)
+		}
+	}
+	return rest
+}
+
+// printName prints a record that was written: for a person its identifier, for a
+// program all of it.
+func (p *program) printName(w io.Writer, rec *stele.Record) error {
+	text := []byte(rec.ID.String())
+	if p.json {
+		text = rec.AppendJSON(nil)
+	}
+	_, err := w.Write(escapeUnseen(append(text, '\n')))
+	return err
+}

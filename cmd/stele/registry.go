@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/registrar"
+	"github.com/stele-id/stele/resolver"
+	"github.com/stele-id/stele/scheme/all"
+	"github.com/stele-id/stele/scheme/purl"
+	"github.com/stele-id/stele/store/pebble"
+)
+
+// defaultData is the folder of the registry if nobody says otherwise.
+const defaultData = "stele-data"
+
+// registryFlags are the flags of all verbs that work on a registry, and of those
+// that read identifiers.
+func (p *program) registryFlags(root *cobra.Command) {
+	data := os.Getenv("STELE_DATA")
+	if data == "" {
+		data = defaultData
+	}
+	flags := root.PersistentFlags()
+	flags.StringVar(&p.data, "data", data, "folder of the registry (environment: STELE_DATA)")
+	flags.StringSliceVar(&p.config.PURLHosts, "purl-host", purl.DefaultHosts(), "hosts whose http names are PURLs")
+	flags.StringSliceVar(&p.config.CheckedShoulders, "checked", nil, "shoulders of ARKs whose names end in a check character, such as 12345/x5")
+}
+
+// schemes makes the list of schemes that the flags ask for.
+func (p *program) schemes(cmd *cobra.Command) (*stele.Schemes, error) {
+	schemes, err := all.New(p.config)
+	if err != nil {
+		return nil, &usageError{err, cmd.CommandPath()}
+	}
+	return schemes, nil
+}
+
+// registry is what verbs work on: the store in the data folder, and those who
+// write to it and read from it.
+type registry struct {
+	schemes   *stele.Schemes
+	store     stele.Store
+	registrar *registrar.Registrar
+	resolver  *resolver.Resolver
+}
+
+// inRegistry opens the registry, calls do with a context that an interrupt ends and
+// in which the administrator of the folder acts, and closes the registry.
+func (p *program) inRegistry(cmd *cobra.Command, do func(ctx context.Context, r *registry) error) (err error) {
+	schemes, err := p.schemes(cmd)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	log := slog.New(slog.NewTextHandler(p.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	store, err := pebble.Open(ctx, p.data, pebble.Options{Now: p.now, Log: log})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closeErr := store.Close(); closeErr != nil {
+			err = errors.Join(err, fmt.Errorf("closing %s: %w", p.data, closeErr))
+		}
+	}()
+	reads := resolver.New(store, schemes, resolver.Options{Now: p.now, Random: rand.IntN})
+	return do(auth.With(ctx, auth.Local()), &registry{
+		schemes:  schemes,
+		store:    store,
+		resolver: reads,
+		registrar: registrar.New(store, schemes, registrar.Options{
+			Now:          p.now,
+			Log:          log,
+			OnCommit:     reads.Invalidate,
+			OnNamespaces: reads.InvalidateNamespaces,
+		}),
+	})
+}
+
+// parse reads an identifier that stands on the command line.
+func (r *registry) parse(text string) (stele.ID, error) { return r.schemes.Parse(text) }

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+func (p *program) showCommand() *cobra.Command {
+	var at string
+	var version uint64
+	cmd := &cobra.Command{
+		Use:   "show ID",
+		Short: "Show what is kept of an identifier",
+		Long: `Show prints the record that has a name, by its identifier or by an alias, in any
+spelling: its names, its state, where it is, what is known of it and what is
+promised. A withdrawn record shows its tombstone.
+
+With --at it shows the record as it was at a date (at the end of that day, in UTC)
+or at a time, with --version a version of it; 'stele history ID' lists them.
+
+It exits with 3 if there is no such record, or was none then.`,
+		Example: `  stele show ark:12345/x54xz321
+  stele show https://doi.org/10.5072/rivers --at 2024-05-17
+  stele show 10.5072/rivers --version 2 --json | jq .targets`,
+		Args: oneArgument("the identifier"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var then time.Time
+			if cmd.Flags().Changed("at") {
+				if cmd.Flags().Changed("version") {
+					return misuse(cmd, "--at and --version each choose a version; keep one")
+				}
+				var err error
+				if then, err = parseMoment(at); err != nil {
+					return misuse(cmd, "%w", err)
+				}
+			}
+			if cmd.Flags().Changed("version") && version == 0 {
+				return misuse(cmd, "versions are numbered from 1")
+			}
+			return p.lookup(cmd, func(ctx context.Context, r *registry) error {
+				rec, err := r.find(ctx, args[0], then, version)
+				if err != nil {
+					return err
+				}
+				if p.json {
+					return p.printName(p.stdout, rec)
+				}
+				var b strings.Builder
+				writeRecord(&b, rec)
+				_, err = io.WriteString(p.stdout, b.String())
+				return err
+			})
+		},
+	}
+	cmd.Flags().StringVar(&at, "at", "", "the record as it was at this `date`, or date and time")
+	cmd.Flags().Uint64Var(&version, "version", 0, "this `version` of the record")
+	return neverFiles(cmd)
+}

@@ -1,0 +1,305 @@
+package registrar
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
+)
+
+// ImportOptions say how a chunk of records is imported.
+type ImportOptions struct {
+	// Update makes records that are registered already take over what the chunk
+	// says. Without it they are refused.
+	Update bool
+
+	// DryRun finds every error that the import would find, and writes nothing. It
+	// does not see what an earlier chunk would have written.
+	DryRun bool
+
+	// Keep keeps what another registry's system kept of new records: when they
+	// were made and changed, by whom, and whether they are redacted. Only an
+	// administrator may.
+	Keep bool
+
+	// Name names the import, and Bookmark says how far it is with this chunk. They
+	// are committed together with it, or after all of it: an import that goes on
+	// from its bookmark writes nothing twice. No bookmark is kept if Name is
+	// empty.
+	Name     string
+	Bookmark []byte
+}
+
+// Bookmark returns how far the import of that name is; nil if it never began.
+func (r *Registrar) Bookmark(ctx context.Context, name string) ([]byte, error) {
+	data, err := r.store.MinterState(ctx, bookmarkName(name))
+	return data, tell("import", err)
+}
+
+// Ingest imports a chunk of records, which are the registrar's from now on. They
+// may be in any state: a withdrawn one brings its tombstone. The list has an error
+// for each record, in their order, nil for those that were written, with the version
+// that they have now, and [ErrUnchanged] for those that are registered so already,
+// perhaps with more aliases. The second
+// result says that the chunk as a whole failed; records may have been written
+// then, but not the bookmark, and importing the chunk again with Update writes
+// nothing twice.
+func (r *Registrar) Ingest(ctx context.Context, records []*stele.Record, o ImportOptions) ([]error, error) {
+	const op = "import"
+	if o.Keep {
+		if err := administrate(ctx, op, stele.ID{}); err != nil {
+			return nil, err
+		}
+	}
+	s, err := r.view(ctx)
+	if err != nil {
+		return nil, err
+	}
+	in := &intake{Registrar: r, spaces: s, o: o, errs: make([]error, len(records)), records: records}
+	if err := in.find(ctx); err != nil {
+		return nil, err
+	}
+	in.prepare(ctx)
+	if o.DryRun {
+		err = in.rehearse(ctx)
+	} else {
+		err = in.write(ctx)
+	}
+	if err == nil {
+		err = in.recognise(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return in.errs, nil
+}
+
+// intake is one chunk under way.
+type intake struct {
+	*Registrar
+	spaces  *spaces
+	o       ImportOptions
+	records []*stele.Record
+	errs    []error
+	before  []*stele.Record // what is registered; nil if nothing is, or nobody asked
+}
+
+// find looks up what is registered, if that is to be updated.
+func (in *intake) find(ctx context.Context) error {
+	in.before = make([]*stele.Record, len(in.records))
+	if !in.o.Update {
+		return nil
+	}
+	for i, rec := range in.records {
+		before, err := in.store.Record(ctx, rec.ID)
+		switch {
+		case errors.Is(err, stele.NotFound):
+		case err != nil:
+			return tell("import", err)
+		case before.ID != rec.ID:
+			in.errs[i] = refuse("import", rec.ID, stele.Conflict, "it is an alias of %s; import it under that name", before.ID)
+		default:
+			in.before[i] = before
+		}
+	}
+	return nil
+}
+
+// prepare makes each record what is to be written, and judges it. Records do not
+// depend on each other here, so all processors help.
+func (in *intake) prepare(ctx context.Context) {
+	const few = 256
+	workers := runtime.GOMAXPROCS(0)
+	if len(in.records) < few {
+		workers = 1
+	}
+	var wg sync.WaitGroup
+	for w := range workers {
+		wg.Go(func() {
+			for i := w; i < len(in.records); i += workers {
+				if in.errs[i] == nil {
+					in.errs[i] = in.ready(ctx, i)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// ready judges one record.
+func (in *intake) ready(ctx context.Context, i int) error {
+	rec, before := in.records[i], in.before[i]
+	if rec.State == "" {
+		rec.State = stele.Active
+	}
+	if before == nil {
+		in.first(ctx, rec)
+	} else {
+		if rec.State == stele.Reserved && before.State != stele.Reserved {
+			return refuse("import", rec.ID, stele.Invalid, "a record that is %s does not become reserved", before.State)
+		}
+		rec.Redacted = false
+		if before.Redacted && !isBlank(rec) {
+			return refuse("import", rec.ID, stele.Conflict, "its content was removed by a legal order; an import does not bring it back")
+		}
+		for _, alias := range before.Aliases { // no name is detached
+			if !slices.Contains(rec.Aliases, alias) {
+				rec.Aliases = append(rec.Aliases, alias)
+			}
+		}
+		in.stamp(ctx, before, rec)
+	}
+	if t := rec.Tombstone; t != nil && t.At.IsZero() {
+		t.At = rec.Modified
+		if before != nil && before.Tombstone != nil {
+			t.At = before.Tombstone.At
+		}
+	}
+	if err := in.admit(ctx, "import", in.spaces, before, rec); err != nil {
+		return err
+	}
+	if before != nil && sameRecord(before, rec) {
+		return ErrUnchanged
+	}
+	return nil
+}
+
+// first sets what the system keeps of a new record.
+func (in *intake) first(ctx context.Context, rec *stele.Record) {
+	now := in.now()
+	rec.Version = 1
+	if !in.o.Keep {
+		rec.Created, rec.Modified, rec.By, rec.Redacted = now, now, auth.From(ctx).Name, false
+		return
+	}
+	if rec.Created.IsZero() {
+		rec.Created = now
+	}
+	if rec.Modified.Before(rec.Created) {
+		rec.Modified = rec.Created
+	}
+	if rec.By == "" {
+		rec.By = auth.From(ctx).Name
+	}
+}
+
+// rehearse looks for names that are taken, in the registry or earlier in the
+// chunk.
+func (in *intake) rehearse(ctx context.Context) error {
+	seen := make(map[stele.ID]bool)
+	for i, rec := range in.records {
+		if in.errs[i] != nil {
+			continue
+		}
+		for _, name := range rec.Names() {
+			have, err := in.store.Record(ctx, name)
+			switch {
+			case err == nil && (in.before[i] == nil || have.ID != rec.ID):
+				in.errs[i] = refuse("import", rec.ID, stele.Conflict, "the name %s is taken by %s", name, have.ID)
+			case err != nil && !errors.Is(err, stele.NotFound):
+				return tell("import", err)
+			case seen[name]:
+				in.errs[i] = refuse("import", rec.ID, stele.Conflict, "the name %s is in the import twice", name)
+			}
+		}
+		if in.errs[i] == nil {
+			for _, name := range rec.Names() {
+				seen[name] = true
+			}
+		}
+	}
+	return nil
+}
+
+// write commits the chunk: new records first, then changes with the bookmark, or
+// the bookmark with the new records if nothing changes.
+func (in *intake) write(ctx context.Context) error {
+	bookmark, err := in.bookmark(ctx)
+	if err != nil {
+		return err
+	}
+	var fresh, changed []int
+	for i := range in.records {
+		switch {
+		case in.errs[i] != nil:
+		case in.before[i] == nil:
+			fresh = append(fresh, i)
+		default:
+			changed = append(changed, i)
+		}
+	}
+	early := bookmark
+	if len(changed) > 0 {
+		early = nil
+	}
+	if err := in.add(ctx, fresh, early); err != nil {
+		return err
+	}
+	return in.change(ctx, changed, bookmark)
+}
+
+// bookmark returns the state that the store is to have for the import.
+func (in *intake) bookmark(ctx context.Context) (*stele.MinterState, error) {
+	if in.o.Name == "" {
+		return nil, nil
+	}
+	before, err := in.Bookmark(ctx, in.o.Name)
+	if err != nil {
+		return nil, err
+	}
+	return &stele.MinterState{Name: bookmarkName(in.o.Name), Before: before, After: in.o.Bookmark}, nil
+}
+
+// add ingests new records. A list without one is ingested too, for the bookmark.
+func (in *intake) add(ctx context.Context, list []int, bookmark *stele.MinterState) error {
+	if len(list) == 0 && bookmark == nil {
+		return nil
+	}
+	records := make([]*stele.Record, len(list))
+	for k, i := range list {
+		records[k] = in.records[i]
+	}
+	errs, err := in.store.Ingest(ctx, records, in.spaces.counter, bookmark)
+	in.Registrar.o.OnCommit(records...)
+	if err != nil {
+		return tell("import", err)
+	}
+	for k, i := range list {
+		in.errs[i] = errs[k]
+	}
+	return nil
+}
+
+// change commits new versions, all together. If one can't be committed each is
+// tried by itself, to find out which.
+func (in *intake) change(ctx context.Context, list []int, bookmark *stele.MinterState) error {
+	if len(list) == 0 {
+		return nil
+	}
+	c := &stele.Commit{}
+	for _, i := range list {
+		c.Records = append(c.Records, in.records[i])
+	}
+	if bookmark != nil {
+		c.Minters = []stele.MinterState{*bookmark}
+	}
+	err := in.apply(ctx, "import", c)
+	if err == nil || unsure(err) {
+		return err
+	}
+	for _, i := range list {
+		err := in.apply(ctx, "import", &stele.Commit{Records: []*stele.Record{in.records[i]}})
+		if err != nil && unsure(err) {
+			return err
+		}
+		in.errs[i] = err
+	}
+	if bookmark == nil {
+		return nil
+	}
+	return in.apply(ctx, "import", &stele.Commit{Minters: c.Minters})
+}

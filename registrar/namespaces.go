@@ -1,0 +1,195 @@
+package registrar
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"iter"
+	"maps"
+	"slices"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
+)
+
+// maxAttempts is how often a write is tried again when others were faster.
+const maxAttempts = 100
+
+// AddNamespace makes a namespace. Its prefix is in canonical form; see
+// [Registrar.ParsePrefix]. An administrator may, and who may write in the
+// namespace above it. Conflict if it exists, or if its prefix, or that of a
+// minter's names, belongs to another one.
+func (r *Registrar) AddNamespace(ctx context.Context, ns *stele.Namespace) (*stele.Namespace, error) {
+	const op = "add namespace"
+	if ns.Prefix == "" {
+		return nil, refuse(op, stele.ID{}, stele.Conflict, "every scheme has its root namespace already; change that")
+	}
+	return r.writeNamespace(ctx, op, ns.Key(), func(before *stele.Namespace) (*stele.Namespace, error) {
+		if before != nil {
+			return nil, refuse(op, stele.ID{}, stele.Conflict, "the namespace %s exists; change it, or choose another prefix", ns.Key())
+		}
+		return cloneNamespace(ns), nil
+	})
+}
+
+// SetNamespace changes a namespace: change is called with a copy of it. If
+// ifVersion is not 0 and not the namespace's version, the answer is Conflict. Its
+// owner may change it, but owner and quota are set by who may write above it.
+func (r *Registrar) SetNamespace(ctx context.Context, key stele.NamespaceKey, ifVersion uint64, change func(*stele.Namespace) error) (*stele.Namespace, error) {
+	const op = "set namespace"
+	return r.writeNamespace(ctx, op, key, func(before *stele.Namespace) (*stele.Namespace, error) {
+		if before == nil {
+			return nil, refuse(op, stele.ID{}, stele.NotFound, "there is no namespace %s; add it first", key)
+		}
+		if ifVersion != 0 && before.Version != ifVersion {
+			return nil, refuse(op, stele.ID{}, stele.Conflict, "the namespace %s has version %d, not %d; look at it again", key, before.Version, ifVersion)
+		}
+		next := cloneNamespace(before)
+		if err := change(next); err != nil {
+			return nil, err
+		}
+		if next.Key() != key {
+			return nil, refuse(op, stele.ID{}, stele.Invalid, "scheme and prefix of a namespace never change; add another")
+		}
+		return next, nil
+	})
+}
+
+// writeNamespace commits what edit makes of a namespace, which is nil if there is
+// none. One process changes one namespace at a time: they are few, and depend on
+// each other.
+func (r *Registrar) writeNamespace(ctx context.Context, op string, key stele.NamespaceKey, edit func(before *stele.Namespace) (*stele.Namespace, error)) (*stele.Namespace, error) {
+	if !auth.From(ctx).IsKnown() {
+		return nil, refuse(op, stele.ID{}, stele.Unauthenticated, "say who you are")
+	}
+	if err := r.lock(ctx); err != nil {
+		return nil, err
+	}
+	defer r.unlock()
+	for attempt := 1; ; attempt++ {
+		s, err := r.latest(ctx)
+		if err != nil {
+			return nil, err
+		}
+		var before *stele.Namespace
+		if sp := s.byKey[key]; sp != nil {
+			before = sp.Namespace
+		}
+		next, err := edit(before)
+		if err != nil {
+			return nil, tell(op, err)
+		}
+		r.stampNamespace(ctx, before, next)
+		changed, minters, err := r.admitNamespace(ctx, op, s, before, next)
+		if err != nil {
+			return nil, err
+		}
+		if before != nil && sameNamespace(before, next) {
+			return cloneNamespace(before), nil
+		}
+		err = r.apply(ctx, op, &stele.Commit{Namespaces: []*stele.Namespace{next}, Minters: minters})
+		if err == nil {
+			r.replace(s, changed)
+			return cloneNamespace(next), nil
+		}
+		// A minter went on meanwhile, or another process changed something: all is
+		// read again, and looked at again if that helps.
+		r.replace(s, nil)
+		if stele.KindOf(err) != stele.Conflict || attempt == maxAttempts {
+			return nil, err
+		}
+	}
+}
+
+// stampNamespace sets what the system keeps.
+func (r *Registrar) stampNamespace(ctx context.Context, before, next *stele.Namespace) {
+	next.Modified, next.By = r.now(), auth.From(ctx).Name
+	next.Version, next.Created = 1, next.Modified
+	if before != nil {
+		next.Version = before.Version + 1
+		if !before.Created.IsZero() { // but for a root that nobody has changed yet
+			next.Created = before.Created
+		}
+		if next.Modified.Before(before.Modified) { // the clock stepped back
+			next.Modified = before.Modified
+		}
+	}
+}
+
+// sameNamespace reports whether two versions differ in nothing that people set.
+func sameNamespace(a, b *stele.Namespace) bool {
+	b = cloneNamespace(b)
+	b.Version, b.Created, b.Modified, b.By = a.Version, a.Created, a.Modified, a.By
+	x, errX := a.MarshalBinary()
+	y, errY := b.MarshalBinary()
+	return errX == nil && errY == nil && bytes.Equal(x, y)
+}
+
+func cloneNamespace(ns *stele.Namespace) *stele.Namespace {
+	c := *ns
+	c.Hosts, c.Protocols = slices.Clone(ns.Hosts), slices.Clone(ns.Protocols)
+	return &c
+}
+
+// Namespace returns the namespace of that key. Every scheme has a root, with
+// version 0 if nobody has changed it.
+func (r *Registrar) Namespace(ctx context.Context, key stele.NamespaceKey) (*stele.Namespace, error) {
+	s, err := r.view(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if sp := s.byKey[key]; sp != nil {
+		return cloneNamespace(sp.Namespace), nil
+	}
+	return nil, refuse("show namespace", stele.ID{}, stele.NotFound, "there is no namespace %s; add it first", key)
+}
+
+// FindNamespace returns the namespace that a name belongs to: the one with the
+// longest prefix, the root of its scheme if there is no other. A name that the
+// settings of a minter lead to, such as an IBIp, belongs to that minter's
+// namespace.
+func (r *Registrar) FindNamespace(ctx context.Context, id stele.ID) (*stele.Namespace, error) {
+	s, err := r.view(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if sp := s.of(id); sp != nil {
+		return cloneNamespace(sp.Namespace), nil
+	}
+	return nil, refuse("find namespace", id, stele.Invalid, "the scheme %q is not known here", id.Scheme())
+}
+
+// ParentNamespace returns the namespace above one: that with the longest prefix
+// among its ancestors. A root has none: NotFound.
+func (r *Registrar) ParentNamespace(ctx context.Context, key stele.NamespaceKey) (*stele.Namespace, error) {
+	s, err := r.view(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if sp := s.byKey[key]; sp != nil {
+		if chain := s.chain(sp); len(chain) > 1 {
+			return cloneNamespace(chain[1]), nil
+		}
+	}
+	return nil, refuse("show namespace", stele.ID{}, stele.NotFound, "no namespace is above %s", key)
+}
+
+// Namespaces yields all namespaces, the roots of all schemes included, by scheme
+// and then by prefix.
+func (r *Registrar) Namespaces(ctx context.Context) iter.Seq2[*stele.Namespace, error] {
+	return func(yield func(*stele.Namespace, error) bool) {
+		s, err := r.view(ctx)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		keys := slices.SortedFunc(maps.Keys(s.byKey), func(a, b stele.NamespaceKey) int {
+			return cmp.Or(cmp.Compare(a.Scheme, b.Scheme), cmp.Compare(a.Prefix, b.Prefix))
+		})
+		for _, key := range keys {
+			if !yield(cloneNamespace(s.byKey[key].Namespace), nil) {
+				return
+			}
+		}
+	}
+}

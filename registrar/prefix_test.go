@@ -1,0 +1,134 @@
+package registrar
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stele-id/stele"
+)
+
+func TestParsePrefix(t *testing.T) {
+	f := newFixture(t)
+	for _, tt := range []struct{ text, scheme, prefix string }{
+		{"urn:paradisec", "urn", "urn:paradisec"},
+		{"URN:Paradisec", "urn", "urn:paradisec"},
+		{"urn:example:a/b", "urn", "urn:example:a/b"},
+		{"urn:isbn", "urn", "urn:isbn"},
+		{"urn:nbn:de", "urn", "urn:nbn:de"},
+		{"urn:nbn:de:101", "urn", "urn:nbn:de:101"},
+		{"urn:nbn:fi", "urn", "urn:nbn:fi"},
+		{"urn:uuid", "urn", "urn:uuid"},
+		{"ark:12345", "ark", "ark:12345"},
+		{"ark:12345/x5", "ark", "ark:12345/x5"},
+		{"ARK:/12345/x5", "ark", "ark:12345/x5"},
+		{"https://n2t.net/ark:/12345/x5", "ark", "ark:12345/x5"},
+		{"ark:12345/name", "ark", "ark:12345/name"},
+		{"ark:13960/t", "ark", "ark:13960/t"}, // of qualifiers: it has no first digit
+		{"ark:/12345/", "ark", "ark:12345"},
+		{"br", "ibi", "br"},
+		{"102.100.272/", "hdl", "102.100.272/"},
+		{"hdl:102.100.272/", "hdl", "102.100.272/"},
+		{"102.100.272/a", "hdl", "102.100.272/A"},
+		{"hdl:0.NA/", "hdl", "hdl:0.NA/"},
+		{"10.1000/", "hdl", "10.1000/"},
+		{"sid.inpe.br/mtc-m18", "ibi", "sid.inpe.br/mtc-m18"},
+		{"SID.inpe.br/mtc-m18.8080", "ibi", "sid.inpe.br/mtc-m18.8080"},
+		{"sid.inpe.br", "ibi", "sid.inpe.br"},
+		{"sid.inpe.br/mtc-m18/2009", "ibi", "sid.inpe.br/mtc-m18/2009"},
+		{"8JMKD3MGP8W", "ibi", "8JMKD3MGP8W"},
+		{"8jmkd3mgp8w", "ibi", "8JMKD3MGP8W"},
+		{"https://purl.org/net/", "purl", "https://purl.org/net/"},
+		{"http://purl.org/net/", "purl", "https://purl.org/net/"},
+		{"https://purl.org/net", "purl", "https://purl.org/net"},
+		{"https://purl.org/", "purl", "https://purl.org/"},
+		{"urn:lsid:ubio.org", "lsid", "urn:lsid:ubio.org"},
+		{"urn:lsid:ubio.org:namebank", "lsid", "urn:lsid:ubio.org:namebank"},
+		{"ark:", "ark", ""},
+		{"urn:", "urn", ""},
+	} {
+		key, err := f.ParsePrefix(tt.text)
+		if want := (stele.NamespaceKey{Scheme: tt.scheme, Prefix: tt.prefix}); err != nil || key != want {
+			t.Errorf("%s: %+v, %v; want %+v", tt.text, key, err, want)
+		}
+	}
+	for _, tt := range []struct{ text, says string }{
+		{"", "no text"},
+		{"urn:paradisec:", `"urn:paradisec"`},
+		{"102.100.272", `"102.100.272/"`},
+		{"sid.inpe.br/mtc-m18.80", "no prefix"},
+		{"sid.inpe.br/mtc-m18/", `"sid.inpe.br/mtc-m18"`},
+		{"sid.inpe.br/mtc-m18/2009/02.16.17.46", "no prefix"},
+		{"8JMKD3MGP8W/", `"8JMKD3MGP8W"`},
+		{"ark:12345/x5?", "no prefix"},
+		{"https://purl.org/net/?a=", "no prefix"},
+		{"https://purl.org/net/#", "no prefix"},
+		{"https://example.org/net/", "no prefix"},
+		{"https://example.org/net", "no prefix"},
+		{"urn:lsid:", "no prefix"},
+		{"doi:", "no prefix"},
+		{"https:", "no prefix"},
+		{"x y", "no prefix"},
+		{"a\x00b", "control character"},
+	} {
+		key, err := f.ParsePrefix(tt.text)
+		if err == nil {
+			t.Errorf("%q is a prefix, %v", tt.text, key)
+			continue
+		}
+		want(t, err, stele.Invalid, tt.says)
+	}
+}
+
+// TestPrefixesAreParents holds the rule against the schemes: whatever is a prefix
+// is a parent of the name below it, and reads as itself.
+func TestPrefixesAreParents(t *testing.T) {
+	f := newFixture(t)
+	for _, text := range []string{
+		"urn:paradisec:sds:5", "ark:12345/x54xz321/s3/f8.05v", "20.500.12345/A/B", "sid.inpe.br/mtc-m18@80/2009/02.16.17.46",
+		"8JMKD3MGP8W/34PGRBS", "https://purl.org/net/a/b", "urn:lsid:ubio.org:namebank:11815:2", "urn:nbn:de:101:1-201102033592",
+		"urn:isbn:9780306406157",
+	} {
+		id := f.id(text)
+		for p := range f.schemes.Parents(id) {
+			key, below, err := parsePrefix(f.schemes, p.String())
+			if err != nil || key.Prefix != p.String() || key.Scheme != id.Scheme() {
+				t.Errorf("%s of %s: %+v, %v", p, id, key, err)
+				continue
+			}
+			if !strings.HasPrefix(below.String(), p.String()) {
+				t.Errorf("%s is said to be below %s", below, p)
+			}
+		}
+	}
+}
+
+// completer is a scheme that knows its prefixes: that of everything is urn:known.
+type completer struct{ stele.Scheme }
+
+func (c completer) Complete(prefix string) (stele.ID, error) {
+	switch {
+	case !strings.HasPrefix(prefix, "urn:"):
+		return stele.ID{}, stele.ErrForeign
+	case prefix == "urn:wrong":
+		return stele.ID{}, stele.Invalidf("urn", 4, "it is wrong")
+	}
+	return c.Parse("urn:known:x")
+}
+
+func TestCompleter(t *testing.T) {
+	var list []stele.Scheme
+	for scheme := range testSchemes(t).All() {
+		if scheme.Name() == "urn" {
+			scheme = completer{scheme}
+		}
+		list = append(list, scheme)
+	}
+	r := New(nil, must(stele.NewSchemes(list...))(t), Options{})
+	for text, want := range map[string]string{"urn:example": "urn:known", "ark:12345": "ark:12345"} {
+		if key := must(r.ParsePrefix(text))(t); key.Prefix != want {
+			t.Errorf("%s: %s, want %s", text, key, want)
+		}
+	}
+	_, err := r.ParsePrefix("urn:wrong")
+	want(t, err, stele.Invalid, "it is wrong")
+}

@@ -1,0 +1,261 @@
+package registrar
+
+import (
+	"bytes"
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
+)
+
+// Register adds a record, in the state active or reserved (active if it has none).
+// What the system keeps is set here, whatever it holds. It returns the record as it
+// is kept. Conflict if one of its names is taken.
+func (r *Registrar) Register(ctx context.Context, record *stele.Record) (*stele.Record, error) {
+	const op = "register"
+	s, err := r.view(ctx)
+	if err != nil {
+		return nil, err
+	}
+	next, err := r.begin(ctx, op, record)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.admit(ctx, op, s, nil, next); err != nil {
+		return nil, err
+	}
+	err = r.apply(ctx, op, &stele.Commit{Records: []*stele.Record{next}, Counter: s.counter})
+	if err != nil {
+		return nil, err
+	}
+	return clone(next), nil
+}
+
+// begin returns the first version of a record that somebody wants to register.
+func (r *Registrar) begin(ctx context.Context, op string, record *stele.Record) (*stele.Record, error) {
+	next := clone(record)
+	if next.State == "" {
+		next.State = stele.Active
+	}
+	if next.State == stele.Withdrawn {
+		return nil, refuse(op, next.ID, stele.Invalid, "a record begins as active or reserved; withdraw it later")
+	}
+	next.Version, next.Redacted, next.By = 1, false, auth.From(ctx).Name
+	next.Created = r.now()
+	next.Modified = next.Created
+	return next, nil
+}
+
+// counter says for which namespace a new record counts.
+func (s *spaces) counter(id stele.ID) (stele.NamespaceKey, uint64) {
+	if sp := s.of(id); sp != nil {
+		return sp.Key(), sp.Quota
+	}
+	return stele.NamespaceKey{Scheme: id.Scheme()}, 0
+}
+
+// Update changes the record that has this name: change is called with a copy of
+// it, and what the system keeps is not its to change. If ifVersion is not 0 and not
+// the record's version, the answer is Conflict; if it is 0 and somebody else was
+// faster, change is called again with what they made. A reserved record may become
+// active. If nothing changed, no version is made.
+func (r *Registrar) Update(ctx context.Context, name stele.ID, ifVersion uint64, change func(*stele.Record) error) (*stele.Record, error) {
+	const op = "update"
+	return r.revise(ctx, op, name, ifVersion, func(next *stele.Record) error {
+		before := next.State
+		if before == stele.Withdrawn {
+			return refuse(op, next.ID, stele.Gone, "it is withdrawn; reinstate it first")
+		}
+		if err := change(next); err != nil {
+			return err
+		}
+		next.Tombstone, next.Redacted = nil, false
+		switch {
+		case next.State == before, next.State == stele.Active:
+			return nil
+		case next.State == stele.Withdrawn:
+			return refuse(op, next.ID, stele.Invalid, "a record is not withdrawn by an update; withdraw it, with a reason")
+		}
+		return refuse(op, next.ID, stele.Invalid, "a record that is %s does not become %.20q", before, next.State)
+	})
+}
+
+// Withdraw ends the use of a record: it answers with a tombstone from now on. The
+// reason must be given; the replacement may be zero. Of a record that is withdrawn
+// already it changes both.
+func (r *Registrar) Withdraw(ctx context.Context, name stele.ID, ifVersion uint64, reason string, replacement stele.ID) (*stele.Record, error) {
+	return r.revise(ctx, "withdraw", name, ifVersion, func(next *stele.Record) error {
+		at := r.now()
+		if next.Tombstone != nil {
+			at = next.Tombstone.At
+		}
+		next.State = stele.Withdrawn
+		next.Tombstone = &stele.Tombstone{Reason: reason, At: at, Replacement: replacement}
+		return nil
+	})
+}
+
+// Reinstate makes a withdrawn record active again, as a new version. Conflict if it
+// is not withdrawn.
+func (r *Registrar) Reinstate(ctx context.Context, name stele.ID, ifVersion uint64) (*stele.Record, error) {
+	const op = "reinstate"
+	return r.revise(ctx, op, name, ifVersion, func(next *stele.Record) error {
+		if next.State != stele.Withdrawn {
+			return refuse(op, next.ID, stele.Conflict, "it is %s, not withdrawn", next.State)
+		}
+		next.State, next.Tombstone = stele.Active, nil
+		return nil
+	})
+}
+
+// Redact follows a legal order: it removes what the record says (targets,
+// metadata, handle values, persistence statement, the owner's spelling) and
+// withdraws it for the reason given. Only an administrator may, and only an
+// administrator may change the record after that. Its names stay, and nobody else
+// gets them.
+//
+// What came before is no longer shown to anybody: [Registrar.History] and
+// [Registrar.At] give earlier versions without their content. But a store deletes
+// nothing, so their bytes are still in its files and in earlier backups. If the
+// order asks for more, export the registry without those versions into a new
+// store.
+func (r *Registrar) Redact(ctx context.Context, name stele.ID, ifVersion uint64, reason string) (*stele.Record, error) {
+	const op = "redact"
+	if err := administrate(ctx, op, name); err != nil {
+		return nil, err
+	}
+	return r.revise(ctx, op, name, ifVersion, func(next *stele.Record) error {
+		blank(next)
+		next.State, next.Redacted = stele.Withdrawn, true
+		next.Tombstone = &stele.Tombstone{Reason: reason, At: r.now()}
+		return nil
+	})
+}
+
+// AddAlias gives another name to a record. Whoever does must have rights in the
+// namespace of that name too.
+func (r *Registrar) AddAlias(ctx context.Context, name stele.ID, ifVersion uint64, alias stele.ID) (*stele.Record, error) {
+	return r.revise(ctx, "add alias", name, ifVersion, func(next *stele.Record) error {
+		if alias != next.ID && !slices.Contains(next.Aliases, alias) {
+			next.Aliases = append(next.Aliases, alias)
+		}
+		return nil
+	})
+}
+
+// revise commits what change makes of the record that has this name.
+func (r *Registrar) revise(ctx context.Context, op string, name stele.ID, ifVersion uint64, change func(*stele.Record) error) (*stele.Record, error) {
+	s, err := r.view(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		before, err := r.store.Record(ctx, name)
+		if err != nil {
+			return nil, tell(op, err)
+		}
+		chain := s.chainOf(before.ID)
+		if !auth.MayRead(auth.From(ctx), before, chain...) {
+			return nil, notFound(op, name)
+		}
+		if err := authorise(ctx, op, before.ID, chain); err != nil {
+			return nil, err
+		}
+		if ifVersion != 0 && before.Version != ifVersion {
+			return nil, refuse(op, name, stele.Conflict, "it has version %d, not %d; look at it again", before.Version, ifVersion)
+		}
+		next, err := r.revision(ctx, op, s, before, change)
+		if err != nil || next == nil {
+			return before, err
+		}
+		err = r.apply(ctx, op, &stele.Commit{Records: []*stele.Record{next}})
+		if err == nil {
+			return clone(next), nil
+		}
+		if stele.KindOf(err) != stele.Conflict || ifVersion != 0 {
+			return nil, err
+		}
+		// Somebody was faster, or a name is taken: then trying again is no use.
+		if now, nerr := r.store.Record(ctx, name); nerr != nil || now.Version == before.Version {
+			return nil, err
+		}
+	}
+}
+
+// revision returns the version that follows before, nil if nothing changed.
+func (r *Registrar) revision(ctx context.Context, op string, s *spaces, before *stele.Record, change func(*stele.Record) error) (*stele.Record, error) {
+	next := clone(before)
+	next.Redacted = false
+	if err := change(next); err != nil {
+		return nil, tell(op, err)
+	}
+	if next.ID != before.ID {
+		return nil, refuse(op, before.ID, stele.Invalid, "the identifier of a record never changes; add an alias, or register another record")
+	}
+	r.stamp(ctx, before, next)
+	if err := r.admit(ctx, op, s, before, next); err != nil {
+		return nil, err
+	}
+	if sameRecord(before, next) {
+		return nil, nil
+	}
+	return next, nil
+}
+
+// stamp sets what the system keeps. A record whose content was removed is marked
+// until it has content again.
+func (r *Registrar) stamp(ctx context.Context, before, next *stele.Record) {
+	next.Version, next.Created = before.Version+1, before.Created
+	next.Modified, next.By = r.now(), auth.From(ctx).Name
+	if next.Modified.Before(before.Modified) { // the clock stepped back
+		next.Modified = before.Modified
+	}
+	if before.Redacted && isBlank(next) {
+		next.Redacted = true
+	}
+}
+
+// sameRecord reports whether two versions differ in nothing that people set.
+func sameRecord(a, b *stele.Record) bool {
+	c := *b
+	c.Version, c.Modified, c.By = a.Version, a.Modified, a.By
+	x, errX := a.MarshalBinary()
+	y, errY := c.MarshalBinary()
+	return errX == nil && errY == nil && bytes.Equal(x, y)
+}
+
+// blank removes what a record says.
+func blank(rec *stele.Record) {
+	rec.Spelling, rec.Targets, rec.Metadata, rec.Values = "", nil, nil, nil
+	rec.Persistence.Statement = ""
+}
+
+func isBlank(rec *stele.Record) bool {
+	return rec.Spelling == "" && len(rec.Targets) == 0 && len(rec.Metadata) == 0 && len(rec.Values) == 0 &&
+		rec.Persistence.Statement == ""
+}
+
+func notFound(op string, name stele.ID) error {
+	return refuse(op, name, stele.NotFound, "it is not registered here")
+}
+
+// clone returns a copy that shares nothing with the record.
+func clone(rec *stele.Record) *stele.Record {
+	c := *rec
+	c.Aliases = slices.Clone(rec.Aliases)
+	c.Targets = slices.Clone(rec.Targets)
+	c.Metadata = maps.Clone(rec.Metadata)
+	c.Readers = slices.Clone(rec.Readers)
+	c.Values = slices.Clone(rec.Values)
+	for i := range c.Values {
+		v := &c.Values[i]
+		v.Data, v.References = slices.Clone(v.Data), slices.Clone(v.References)
+	}
+	if rec.Tombstone != nil {
+		t := *rec.Tombstone
+		c.Tombstone = &t
+	}
+	return &c
+}

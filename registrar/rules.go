@@ -1,0 +1,231 @@
+package registrar
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/mint"
+)
+
+// Zoner is a [stele.Scheme] whose check characters are not those of the whole
+// name.
+type Zoner interface {
+	// CheckZone returns the part of a canonical text that a NOID check character
+	// ends: of an ARK, what is between "ark:" and the first qualifier. Letters are
+	// in lower case. The text need not hold the right check character.
+	CheckZone(text string) string
+}
+
+// checkZone returns what a check character ends in a name. It is the whole text in
+// lower case, the case of NOID, for a scheme that does not say otherwise.
+func checkZone(scheme stele.Scheme, text string) string {
+	if z, ok := scheme.(Zoner); ok {
+		return z.CheckZone(text)
+	}
+	return strings.ToLower(text)
+}
+
+// admit decides whether whoever acts may write next, a version of a record that
+// follows before, which is nil for a new one. First come rights, then everything
+// that is wrong, at once.
+func (r *Registrar) admit(ctx context.Context, op string, s *spaces, before, next *stele.Record) error {
+	if err := mayWrite(ctx, op, s, before, next); err != nil {
+		return err
+	}
+	problems, err := problemsOf(next.Validate())
+	if err != nil {
+		return tell(op, err)
+	}
+	j := judge{r, s, problems}
+	j.names(before, next)
+	j.targets(s.of(next.ID), next)
+	if len(j.problems) > 0 {
+		return &stele.Error{Op: op, ID: next.ID, Kind: stele.Invalid, Err: j.problems}
+	}
+	return elsewhere(op, s, before, next)
+}
+
+// mayWrite asks for rights in the namespace of the record, and in that of each
+// alias that it did not have before.
+func mayWrite(ctx context.Context, op string, s *spaces, before, next *stele.Record) error {
+	who := auth.From(ctx)
+	switch {
+	case !who.IsKnown():
+		return refuse(op, next.ID, stele.Unauthenticated, "say who you are")
+	case who.Admin, !next.ID.IsValid(): // a record without a name is refused anyway
+		return nil
+	case before != nil && before.Redacted:
+		return refuse(op, next.ID, stele.Forbidden, "its content was removed by a legal order; only an administrator may change it")
+	}
+	if err := authorise(ctx, op, next.ID, s.chainOf(next.ID)); err != nil {
+		return err
+	}
+	for _, alias := range next.Aliases {
+		if before != nil && slices.Contains(before.Aliases, alias) {
+			continue
+		}
+		if err := authorise(ctx, op, alias, s.chainOf(alias)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// elsewhere refuses new names in a namespace that another resolver answers for:
+// they are registered there. Names that are here already stay and may change.
+func elsewhere(op string, s *spaces, before, next *stele.Record) error {
+	if !s.delegated {
+		return nil
+	}
+	check := func(id stele.ID) error {
+		if ns := s.of(id); ns != nil && ns.Delegate != "" {
+			return refuse(op, id, stele.Conflict, "names in %s are kept by another resolver, %q; register it there", ns.Key(), ns.Delegate)
+		}
+		return nil
+	}
+	if before == nil {
+		if err := check(next.ID); err != nil {
+			return err
+		}
+	}
+	for _, alias := range next.Aliases {
+		if before != nil && slices.Contains(before.Aliases, alias) {
+			continue
+		}
+		if err := check(alias); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// judge collects what is wrong with a record beyond what the record itself shows.
+type judge struct {
+	*Registrar
+	spaces   *spaces
+	problems stele.Problems
+}
+
+func (j *judge) addf(path, format string, args ...any) {
+	j.add(path, fmt.Errorf(format, args...))
+}
+
+func (j *judge) add(path string, err error) {
+	j.problems = append(j.problems, stele.Problem{Path: path, Err: err})
+}
+
+// names judges the names that are new, and makes sure that none is gone.
+func (j *judge) names(before, next *stele.Record) {
+	if before == nil {
+		j.name("id", next.ID)
+	}
+	for i, alias := range next.Aliases {
+		if before == nil || !slices.Contains(before.Aliases, alias) {
+			j.name("aliases["+strconv.Itoa(i)+"]", alias)
+		}
+	}
+	if before != nil {
+		for _, alias := range before.Aliases {
+			if !slices.Contains(next.Aliases, alias) {
+				j.addf("aliases", "%s is missing; no name is ever detached from its record", alias)
+			}
+		}
+	}
+	if next.Spelling != "" && (before == nil || before.Spelling != next.Spelling) {
+		if id, err := j.schemes.Parse(next.Spelling); err != nil {
+			j.add("spelling", bare(err))
+		} else if id != next.ID {
+			j.addf("spelling", "is a spelling of %s; give one of the record's identifier", id)
+		}
+	}
+	if t := next.Tombstone; t != nil && t.Replacement.IsValid() {
+		j.canonical("tombstone.replacement", t.Replacement)
+		if slices.Contains(next.Aliases, t.Replacement) {
+			j.addf("tombstone.replacement", "is another name of the record itself; name another record, or leave it out")
+		}
+	}
+}
+
+// name judges a name that is new.
+func (j *judge) name(path string, id stele.ID) {
+	if !id.IsValid() || !j.canonical(path, id) || !j.spaces.checked {
+		return
+	}
+	ns := j.spaces.of(id)
+	if ns == nil || !ns.Checked || ns.Prefix == id.String() {
+		return
+	}
+	zone := checkZone(j.schemes.Lookup(id.Scheme()), id.String())
+	if mint.Checked(zone) {
+		return
+	}
+	if len(zone) < 2 {
+		j.addf(path, "names in %s end in a check character, and this one is too short for it", ns.Key())
+		return
+	}
+	last := len(zone) - 1
+	j.addf(path, "names in %s end in a check character, and %q is not that of the rest (%q is): a character is wrong, or two are swapped",
+		ns.Key(), zone[last], mint.CheckChar(zone[:last]))
+}
+
+// canonical makes sure that an ID is what its own text is read as. Whoever puts
+// together an ID by hand could be wrong.
+func (j *judge) canonical(path string, id stele.ID) bool {
+	again, err := j.schemes.Parse(id.String())
+	switch {
+	case err != nil:
+		j.add(path, bare(err))
+	case again.Scheme() != id.Scheme():
+		j.addf(path, "is a name of the scheme %s, not %s", again.Scheme(), id.Scheme())
+	case again != id:
+		j.addf(path, "is not in canonical form; write %s", again)
+	default:
+		return true
+	}
+	return false
+}
+
+var errHost = errors.New("targets of this namespace don't point there; ask its owner to allow the host")
+
+// targets judges where targets point. A record that is withdrawn sends nobody
+// there.
+func (j *judge) targets(ns *space, next *stele.Record) {
+	if ns == nil || next.State == stele.Withdrawn {
+		return
+	}
+	for i, t := range next.Targets {
+		path := "targets[" + strconv.Itoa(i) + "].url"
+		if slices.ContainsFunc(j.problems, func(p stele.Problem) bool { return p.Path == path }) {
+			continue
+		}
+		if p := t.Protocol(); !allowsProtocol(ns.Namespace, p) {
+			j.addf(path, "the protocol %q is not allowed in %s", p, ns.Key())
+		} else if !allowsHost(ns.Namespace, t.Host()) {
+			j.add(path, fmt.Errorf("%q: %w", t.Host(), errHost))
+		}
+	}
+}
+
+func allowsProtocol(ns *stele.Namespace, protocol string) bool {
+	if len(ns.Protocols) == 0 {
+		return protocol == "https" || protocol == "http" || protocol == "ftp"
+	}
+	return slices.Contains(ns.Protocols, protocol)
+}
+
+func allowsHost(ns *stele.Namespace, host string) bool {
+	if len(ns.Hosts) == 0 {
+		return true
+	}
+	host = strings.TrimSuffix(host, ".") // the root's dot
+	return slices.ContainsFunc(ns.Hosts, func(rule string) bool {
+		rule = strings.TrimSuffix(rule, ".")
+		return host == rule || strings.HasPrefix(rule, ".") && strings.HasSuffix(host, rule)
+	})
+}

@@ -1,0 +1,185 @@
+package registrar
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/mint"
+)
+
+// admitNamespace decides whether a version of a namespace may be written. It
+// returns the namespaces as they will be then, and the states of minters to commit
+// with it.
+func (r *Registrar) admitNamespace(ctx context.Context, op string, s *spaces, before, next *stele.Namespace) (*spaces, []stele.MinterState, error) {
+	if err := r.judgeNamespace(op, next); err != nil {
+		return nil, nil, err
+	}
+	changed, err := s.with(next)
+	if err != nil {
+		return nil, nil, err
+	}
+	chain := changed.chain(changed.byKey[next.Key()])
+	if err := mayWriteNamespace(ctx, op, chain, before, next); err != nil {
+		return nil, nil, err
+	}
+	if holder, ok := s.claims[next.Key()]; ok && holder != next.Key() {
+		return nil, nil, refuse(op, stele.ID{}, stele.Conflict,
+			"%s belongs to the namespace %s by the settings of its minter, and to one only", next.Key(), holder)
+	}
+	minters, err := r.claim(ctx, op, s, before, next)
+	if err != nil {
+		return nil, nil, err
+	}
+	if next.Minter.Kind == stele.MinterNOID {
+		_, state, err := r.minterState(ctx, next.Key())
+		if err != nil {
+			return nil, nil, err
+		}
+		if state.date != nil && state.date.issued {
+			return nil, nil, refuse(op, stele.ID{}, stele.Conflict,
+				"names under %s were made of dates, and a template could repeat one; use another prefix", next.Key())
+		}
+	}
+	return changed, minters, nil
+}
+
+// mayWriteNamespace asks for the right to write above a namespace that is new, or
+// whose owner or quota changes, and in it for all else. The chain begins with the
+// namespace as it will be, which gives no rights yet.
+func mayWriteNamespace(ctx context.Context, op string, chain []*stele.Namespace, before, next *stele.Namespace) error {
+	who := auth.From(ctx)
+	above := chain[1:]
+	if auth.MayWrite(who, above...) {
+		return nil
+	}
+	switch {
+	case before == nil:
+		return forbid(op, stele.ID{}, who, above[0])
+	case before.Owner != next.Owner || before.Quota != next.Quota:
+		return refuse(op, stele.ID{}, stele.Forbidden, "%q may not change owner or quota of %s; who may write above it can", who.Name, next.Key())
+	case auth.MayWrite(who, before):
+		return nil
+	}
+	return forbid(op, stele.ID{}, who, before)
+}
+
+// judgeNamespace tells all that is wrong with a namespace.
+func (r *Registrar) judgeNamespace(op string, ns *stele.Namespace) error {
+	problems, err := problemsOf(ns.Validate())
+	if err != nil {
+		return tell(op, err)
+	}
+	add := func(path string, err error) {
+		// What Validate has found is not told twice.
+		if err != nil && !slices.ContainsFunc(problems, func(p stele.Problem) bool { return p.Path == path }) {
+			problems = append(problems, stele.Problem{Path: path, Err: bare(err)})
+		}
+	}
+	if r.schemes.Lookup(ns.Scheme) == nil {
+		add("scheme", errors.New("the scheme is not known here"))
+	} else {
+		add("prefix", r.judgePrefix(ns))
+	}
+	if ns.Prefix == "" && ns.Minter.Kind != stele.NoMinter {
+		add("minter.kind", errors.New("the root of a scheme has no minter; add a namespace for it"))
+	}
+	if _, err := granularity(ns); err != nil {
+		add("minter.granularity", err)
+	}
+	if len(problems) == 0 {
+		r.judgeMinter(ns, add)
+	}
+	if len(problems) > 0 {
+		return &stele.Error{Op: op, Kind: stele.Invalid, Err: problems}
+	}
+	return nil
+}
+
+// judgePrefix makes sure that the prefix is one of its scheme, in canonical form.
+func (r *Registrar) judgePrefix(ns *stele.Namespace) error {
+	if ns.Prefix == "" {
+		return nil
+	}
+	key, _, err := parsePrefix(r.schemes, ns.Prefix)
+	switch {
+	case err != nil:
+		return err
+	case key.Scheme != ns.Scheme:
+		return refuse("", stele.ID{}, stele.Invalid, "%.60q is a prefix of the scheme %s, not %s", ns.Prefix, key.Scheme, ns.Scheme)
+	case key.Prefix != ns.Prefix:
+		return refuse("", stele.ID{}, stele.Invalid, "%.60q is not in canonical form; write %q", ns.Prefix, key.Prefix)
+	}
+	return nil
+}
+
+// judgeMinter makes a name as the minter would, and looks where it stands.
+func (r *Registrar) judgeMinter(ns *stele.Namespace, add func(string, error)) {
+	switch ns.Minter.Kind {
+	case stele.MinterIBI, stele.MinterPILIN:
+		made, err := dateNames(r.schemes, ns)
+		if err != nil {
+			add("minter", err)
+			return
+		}
+		if !slices.ContainsFunc(made.prefixes, func(p string) bool { return r.isWithin(p, ns.Prefix) }) {
+			add("minter", refuse("", stele.ID{}, stele.Invalid,
+				"it makes names below %q, which is not in the namespace %s", made.prefixes, ns.Key()))
+		}
+	case stele.MinterNOID:
+		_, err := newSeries(r.schemes, ns)
+		add("minter.template", err)
+	case stele.MinterUUID:
+		_, err := joint(r.schemes, ns, uuid{}.String())
+		add("minter.kind", err)
+	}
+}
+
+// isWithin reports whether prefix is that of a namespace or below it.
+func (r *Registrar) isWithin(prefix, namespace string) bool {
+	_, below, err := parsePrefix(r.schemes, prefix)
+	if err != nil {
+		return false
+	}
+	for p := range r.schemes.Parents(below) {
+		if p.String() == namespace {
+			return true
+		}
+	}
+	return false
+}
+
+// granularity returns that of the namespace's dates: a millisecond for PILIN, a
+// second for an IBI server that does not say.
+func granularity(ns *stele.Namespace) (mint.Granularity, error) {
+	switch {
+	case ns.Minter.Kind == stele.MinterPILIN:
+		return mint.Millisecond, nil
+	case ns.Minter.Granularity == "":
+		return mint.Second, nil
+	}
+	return mint.ParseGranularity(ns.Minter.Granularity)
+}
+
+// problemsOf returns the problems that a Validate method found, or another error.
+func problemsOf(err error) (stele.Problems, error) {
+	if err == nil {
+		return nil, nil
+	}
+	problems, ok := errors.AsType[stele.Problems](err)
+	if !ok {
+		return nil, err
+	}
+	return slices.Clip(problems), nil
+}
+
+// bare returns the reason in one of our errors, without operation and kind: it
+// will stand in another one.
+func bare(err error) error {
+	if e, ok := errors.AsType[*stele.Error](err); ok && e.Err != nil {
+		return e.Err
+	}
+	return err
+}

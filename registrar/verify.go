@@ -1,0 +1,185 @@
+package registrar
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/mint"
+)
+
+// NameDater is a [DateNamer] that knows the way back.
+type NameDater interface {
+	// NameDate returns the date of which a name was made; ok is false if it was made
+	// of none.
+	NameDate(id stele.ID) (d mint.Date, ok bool)
+}
+
+// Verify checks what a store can't know: that records and namespaces are what this
+// program would accept, that the prefixes of minters belong to their namespaces, and
+// that minters are ahead of every date that they issued. It calls report for each
+// thing that is wrong, and its error says that it could not finish.
+//
+// Rules that a namespace may change, such as the hosts that it allows, are not
+// checked: they hold for what is written, not for what is there.
+func (r *Registrar) Verify(ctx context.Context, report func(problem string)) error {
+	v := &audit{Registrar: r, report: report, last: make(map[stele.NamespaceKey]mint.Date)}
+	if err := r.Reload(ctx); err != nil {
+		return err
+	}
+	var err error
+	if v.spaces, err = r.view(ctx); err != nil {
+		return err
+	}
+	if err := v.minters(ctx); err != nil {
+		return err
+	}
+	if err := v.namespaces(ctx); err != nil {
+		return err
+	}
+	for scheme := range r.schemes.All() {
+		for rec, err := range r.store.Scan(ctx, scheme.Name(), "", "") {
+			if err != nil {
+				return tell("verify", err)
+			}
+			v.record(rec)
+		}
+	}
+	return nil
+}
+
+// audit is a Verify under way.
+type audit struct {
+	*Registrar
+	spaces *spaces
+	report func(string)
+	last   map[stele.NamespaceKey]mint.Date // by namespace: how far its dates are taken
+}
+
+func (v *audit) problem(format string, args ...any) { v.report(fmt.Sprintf(format, args...)) }
+
+// minters checks that what is kept of minters can be read, and belongs to namespaces
+// that are there.
+func (v *audit) minters(ctx context.Context) error {
+	for m, err := range v.store.MinterStates(ctx) {
+		if err != nil {
+			return tell("verify", err)
+		}
+		if strings.HasPrefix(m.Name, bookmarkName("")) {
+			continue
+		}
+		state, err := readState(m.Name, m.After)
+		if err != nil {
+			v.problem("%v.", bare(err))
+			continue
+		}
+		scheme, prefix, _ := strings.Cut(m.Name, " ")
+		key := stele.NamespaceKey{Scheme: scheme, Prefix: prefix}
+		if d := state.date; d != nil && d.holder != "" {
+			holder := stele.NamespaceKey{Scheme: scheme, Prefix: d.holder}
+			if v.spaces.claims[key] != holder {
+				v.problem("The dates of %s belong to the namespace %s, whose minter makes no names there.", key, holder)
+			}
+			if have, ok := v.last[holder]; d.issued && (!ok || have.Compare(d.last) < 0) {
+				v.last[holder] = d.last
+			}
+		}
+		v.templates(key, state.noid)
+	}
+	return nil
+}
+
+// templates checks that no more names were given than there are.
+func (v *audit) templates(key stele.NamespaceKey, state noidState) {
+	for _, e := range state {
+		t, err := mint.ParseTemplate(e.template)
+		if err != nil {
+			v.problem("The template %.80q of %s can't be read: %v.", e.template, key, bare(err))
+			continue
+		}
+		if total, bounded := t.Total(); bounded && e.given > total {
+			v.problem("The counter of %s is at %d, and its template %s has %d names.", key, e.given, e.template, total)
+		}
+	}
+}
+
+// namespaces checks that namespaces are what this program would accept, and have the
+// prefixes of their minters.
+func (v *audit) namespaces(ctx context.Context) error {
+	for ns, err := range v.Namespaces(ctx) {
+		if err != nil {
+			return err
+		}
+		key := ns.Key()
+		if ns.Version == 0 {
+			continue
+		}
+		if err := v.judgeNamespace("verify", ns); err != nil {
+			v.problem("The namespace %s is not valid: %v.", key, bare(err))
+			continue
+		}
+		made, err := dateNames(v.schemes, ns)
+		if err != nil {
+			return err
+		}
+		for _, prefix := range made.keys(ns) {
+			_, state, err := v.minterState(ctx, prefix)
+			if err != nil && !errors.Is(err, stele.Internal) {
+				return err
+			}
+			if err == nil && (state.date == nil || state.date.holder != key.Prefix) {
+				v.problem("The namespace %s makes names below %s, and does not hold that prefix.", key, prefix)
+			}
+		}
+	}
+	return nil
+}
+
+// record checks one record.
+func (v *audit) record(rec *stele.Record) {
+	problems, err := problemsOf(rec.Validate())
+	if err != nil {
+		v.problem("The record %s is not valid: %v.", rec.ID, bare(err))
+		return
+	}
+	j := judge{v.Registrar, v.spaces, problems}
+	j.canonical("id", rec.ID)
+	for i, alias := range rec.Aliases {
+		j.canonical(fmt.Sprintf("aliases[%d]", i), alias)
+	}
+	if len(j.problems) > 0 {
+		v.problem("The record %s is not valid: %v.", rec.ID, j.problems)
+		return
+	}
+	if rec.Redacted && !isBlank(rec) {
+		v.problem("The record %s is redacted, and has content.", rec.ID)
+	}
+	for _, name := range rec.Names() {
+		v.date(rec, name)
+	}
+}
+
+// date checks that the distributor of a name is not behind its date. A name of a later
+// time than its record was not issued but made by hand; the distributor will pass over
+// it.
+func (v *audit) date(rec *stele.Record, name stele.ID) {
+	sp := v.spaces.of(name)
+	if sp == nil || sp.Minter.Kind != stele.MinterIBI && sp.Minter.Kind != stele.MinterPILIN {
+		return
+	}
+	dater, ok := v.schemes.Lookup(name.Scheme()).(NameDater)
+	if !ok {
+		return
+	}
+	at, ok := dater.NameDate(name)
+	if !ok || at.Time().After(rec.Created.Add(time.Second)) || !at.Time().After(v.now()) {
+		return
+	}
+	if last, issued := v.last[sp.Key()]; !issued || last.Compare(at) < 0 {
+		v.problem("%s was issued at %s, and the minter of %s is behind that; set the clock, and don't make names there until then.",
+			name, at, sp.Key())
+	}
+}

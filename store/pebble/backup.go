@@ -1,0 +1,81 @@
+package pebble
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/stele-id/stele"
+)
+
+// Backup implements [stele.Store]. The folder must not be there yet. It is a store of
+// its own, which Open opens. On the same file system its tables are links to the
+// store's, which never change; what is in it survives if the store is deleted, but
+// not if the disk fails.
+func (s *Store) Backup(ctx context.Context, folder string) error {
+	folder, err := s.backupFolder(folder)
+	if err != nil {
+		return err
+	}
+	if err := s.takeTurn(ctx, s.moving, "backup"); err != nil {
+		return err
+	}
+	defer func() { <-s.moving }()
+	return s.read(ctx, "backup", func(v *view) error {
+		h := v.opening
+		if cause := h.fence.broken(); cause != nil {
+			return refuse("backup", stele.ID{}, stele.Unavailable, "a write failed (%w), and the store is about to open itself again; try again later", cause)
+		}
+		if err := s.checkpoint(ctx, h, folder); err != nil {
+			return err
+		}
+		// Until here a table may have been missing that the manifest names.
+		if cause := h.fence.broken(); cause != nil {
+			err := refuse("backup", stele.ID{}, stele.Unavailable, "a write failed meanwhile (%w); try again later", cause)
+			return errors.Join(err, s.fs.RemoveAll(folder))
+		}
+		return nil
+	})
+}
+
+// backupFolder refuses a folder that is there, or in the store's.
+func (s *Store) backupFolder(folder string) (string, error) {
+	clean := filepath.Clean(folder)
+	if s.fs == vfs.Default {
+		absolute, err := filepath.Abs(clean)
+		if err != nil {
+			return "", refuse("backup", stele.ID{}, stele.Invalid, "%w", err)
+		}
+		clean = absolute
+	}
+	if clean == s.folder || strings.HasPrefix(clean, s.folder+string(filepath.Separator)) {
+		return "", refuse("backup", stele.ID{}, stele.Invalid, "the backup can't be in the store's own folder %q; name another", s.folder)
+	}
+	if _, err := s.fs.Stat(clean); err == nil {
+		return "", refuse("backup", stele.ID{}, stele.Invalid, "the folder %q is there already; name a new one", folder)
+	} else if !errors.Is(err, os.ErrNotExist) {
+		return "", refuse("backup", stele.ID{}, stele.Unavailable, "%w", err)
+	}
+	return clean, nil
+}
+
+// checkpoint lets Pebble write the backup. It syncs all that it writes, and the
+// folders above. It removes what it wrote if it fails.
+func (s *Store) checkpoint(ctx context.Context, h *opening, folder string) error {
+	h.fence.backup(ctx)
+	defer h.fence.backup(nil)
+	err := h.db.Checkpoint(folder)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, os.ErrExist):
+		return refuse("backup", stele.ID{}, stele.Invalid, "the folder %q is there already; name a new one", folder)
+	}
+	return refuse("backup", stele.ID{}, stele.Unavailable, "the backup can't be written to %q: %w", folder, err)
+}

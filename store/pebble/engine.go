@@ -1,0 +1,297 @@
+package pebble
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+
+	pebbledb "github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
+	"github.com/cockroachdb/pebble/v2/sstable"
+	"github.com/cockroachdb/pebble/v2/sstable/block"
+
+	"github.com/stele-id/stele"
+)
+
+// format is the version of Pebble's files. A later one is taken on purpose, with a
+// later schemaVersion, and not because Pebble was upgraded.
+const format = pebbledb.FormatTableFormatV6
+
+const (
+	memTableSize = 32 << 20
+	blockSize    = 16 << 10
+)
+
+// newOptions returns how Pebble is opened.
+func (s *Store) newOptions(f *fence) *pebbledb.Options {
+	o := &pebbledb.Options{
+		FS:                 f,
+		Cache:              s.cache,
+		FormatMajorVersion: format,
+		MemTableSize:       s.o.memTable,
+
+		// Memtables wait to be written for as long as it takes rather than stop the
+		// committer in the middle of a group: a disk that fails is noticed by the fence.
+		MemTableStopWritesThreshold: 8,
+		L0StopWritesThreshold:       1 << 20,
+		L0CompactionThreshold:       4,
+		L0CompactionFileThreshold:   500,
+		LBaseMaxBytes:               64 << 20,
+		MaxManifestFileSize:         16 << 20,
+		CompactionConcurrencyRange:  func() (lower, upper int) { return 1, 2 },
+
+		// A table that is damaged or missing must not keep the others from being read;
+		// checkTables looks for such, and so does Verify. Statistics would be read from
+		// it again and again.
+		DisableConsistencyCheck: true,
+		DisableTableStats:       true,
+
+		EventListener: s.listener(f),
+		Logger:        &engineLog{log: s.log, fence: f},
+	}
+	o.Experimental.L0CompactionConcurrency = 10
+	for i := range o.Levels {
+		o.Levels[i].BlockSize = blockSize
+		o.Levels[i].IndexBlockSize = 64 << 10
+		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
+		o.Levels[i].Compression = compression(i)
+	}
+	o.EnsureDefaults()
+	return o
+}
+
+// compression is good where almost all data ends up, and fast where it stays for a
+// while only.
+func compression(level int) func() *sstable.CompressionProfile {
+	if level >= 5 {
+		return func() *sstable.CompressionProfile { return block.BalancedCompression }
+	}
+	return func() *sstable.CompressionProfile { return block.FastestCompression }
+}
+
+// open opens Pebble behind a new fence.
+func (s *Store) open() (*opening, error) {
+	h := &opening{log: s.log.Warn}
+	h.fence = newFence(s.fs, s.folder, func(cause error) { s.fail(h, cause) })
+	h.options = s.newOptions(h.fence)
+	var err error
+	h.db, err = openPebble(s.folder, h.options)
+	if cause := h.fence.broken(); cause != nil {
+		if h.db != nil {
+			err = errors.Join(err, h.close())
+		}
+		return nil, refuse("open", stele.ID{}, stele.Unavailable, "the store can't be written: %w", errors.Join(cause, err))
+	}
+	if err != nil {
+		return nil, s.openError(h.fence, err)
+	}
+	h.fence.opened()
+	if err := s.prepareOpening(h); err != nil {
+		return nil, errors.Join(err, h.close())
+	}
+	return h, nil
+}
+
+// openPebble opens Pebble, which panics on some of the damage that it finds.
+func openPebble(folder string, o *pebbledb.Options) (db *pebbledb.DB, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			db, err = nil, fmt.Errorf("%v", p)
+		}
+	}()
+	return pebbledb.Open(folder, o)
+}
+
+// openError says what is wrong with a folder that Pebble can't open.
+func (s *Store) openError(f *fence, err error) error {
+	if pebbledb.IsCorruptionError(err) {
+		return refuse("open", stele.ID{}, stele.Internal, "the store in %q is damaged, in the file %q or one that it names (%w); restore a backup", s.folder, f.lastRead(), err)
+	}
+	return refuse("open", stele.ID{}, stele.Unavailable, "the store in %q can't be opened: %w", s.folder, err)
+}
+
+// prepareOpening checks that this program can use what Pebble has opened, and gives a
+// new store its version.
+func (s *Store) prepareOpening(h *opening) (err error) {
+	if err := s.checkSchema(h); err != nil {
+		return err
+	}
+	if h.seq, err = lastChange(h.db); err != nil {
+		return h.damage("open", stele.ID{}, err)
+	}
+	s.checkTables(h)
+	return nil
+}
+
+func (s *Store) checkSchema(h *opening) error {
+	value, closer, err := h.db.Get(metaSchema)
+	if errors.Is(err, pebbledb.ErrNotFound) {
+		return s.writeSchema(h)
+	} else if err != nil {
+		return h.damage("open", stele.ID{}, err)
+	}
+	version, err := parseUvarint(value)
+	_ = closer.Close() // it has no error to return
+	switch {
+	case err != nil || version == 0:
+		return refuse("open", stele.ID{}, stele.Internal, "the store in %q does not say which version it has; restore a backup", s.folder)
+	case version > schemaVersion:
+		return refuse("open", stele.ID{}, stele.Invalid, "the store in %q has version %d, and this program knows versions up to %d; use the program that wrote it, or a later one", s.folder, version, schemaVersion)
+	}
+	return nil
+}
+
+// writeSchema writes the version to a store that has nothing yet.
+func (s *Store) writeSchema(h *opening) error {
+	it, err := h.db.NewIter(nil)
+	if err != nil {
+		return h.damage("open", stele.ID{}, err)
+	}
+	empty := !it.First()
+	if err := it.Close(); err != nil {
+		return h.damage("open", stele.ID{}, err)
+	}
+	if !empty {
+		return refuse("open", stele.ID{}, stele.Invalid, "the folder %q has a database that is no registry; use another folder", s.folder)
+	}
+	err = h.db.Set(metaSchema, binary.AppendUvarint(nil, schemaVersion), pebbledb.Sync)
+	if err := errors.Join(err, h.fence.broken()); err != nil {
+		return refuse("open", stele.ID{}, stele.Unavailable, "the store can't be written: %w", err)
+	}
+	return nil
+}
+
+// checkTables looks whether all tables are there and have their size. It tells the
+// log: what is in the others can still be read.
+func (s *Store) checkTables(h *opening) {
+	for _, problem := range s.tableProblems(h) {
+		s.log.Error("the store is damaged; restore a backup", "problem", problem)
+	}
+}
+
+// tableProblems returns a sentence for each table that is missing or has not its
+// size.
+func (s *Store) tableProblems(h *opening) (problems []string) {
+	found := make(map[string]string) // by file
+	// A table that is merged with others between list and look is missing the first
+	// time, and not on the list the second time.
+	for round := range 2 {
+		levels, err := h.db.SSTables()
+		if err != nil {
+			return []string{fmt.Sprintf("the list of tables can't be read: %v", err)}
+		}
+		problems = problems[:0]
+		for _, t := range slices.Concat(levels...) {
+			name := s.tablePath(&t)
+			if _, suspect := found[name]; round == 0 || suspect {
+				if problem := s.tableProblem(name, &t); problem != "" {
+					found[name] = problem
+					problems = append(problems, problem)
+				}
+			}
+		}
+		if len(problems) == 0 {
+			break
+		}
+	}
+	return problems
+}
+
+func (s *Store) tablePath(t *pebbledb.SSTableInfo) string {
+	return s.fs.PathJoin(s.folder, fmt.Sprintf("%s.sst", t.BackingSSTNum))
+}
+
+func (s *Store) tableProblem(name string, t *pebbledb.SSTableInfo) string {
+	info, err := s.fs.Stat(name)
+	switch {
+	case err != nil:
+		return fmt.Sprintf("the file %q is missing: %v", name, err)
+	case !t.Virtual && uint64(info.Size()) != t.Size:
+		return fmt.Sprintf("the file %q has %d bytes, and should have %d", name, info.Size(), t.Size)
+	}
+	return ""
+}
+
+// damage makes the error of a read that failed. Damage is named, and of kind
+// Internal; what may be better the next time is Unavailable.
+func (h *opening) damage(op string, id stele.ID, err error) error {
+	if _, ok := errors.AsType[*stele.Error](err); ok {
+		return err
+	}
+	if h.fence.isVoid() {
+		return replaced(op) // tables that were never written seem to be missing
+	}
+	if info := pebbledb.ExtractDataCorruptionInfo(err); info != nil {
+		return refuse(op, id, stele.Internal, "the file %q is damaged (%w); restore a backup", info.Path, newTableError(info))
+	}
+	if pebbledb.IsCorruptionError(err) || errors.Is(err, errKey) || errors.Is(err, errChange) {
+		return refuse(op, id, stele.Internal, "the store in %q is damaged (%w); restore a backup", h.fence.folder, err)
+	}
+	return refuse(op, id, stele.Unavailable, "reading failed: %w", err)
+}
+
+// replaced is the error of a read from an opening that has no place any more.
+func replaced(op string) error {
+	return refuse(op, stele.ID{}, stele.Unavailable, "the store was opened again meanwhile; begin again")
+}
+
+// damageLog remembers what was logged about damage, so that it is said once.
+type damageLog struct {
+	mu   sync.Mutex
+	seen map[string]bool
+}
+
+func (d *damageLog) isNew(text string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.seen[text] || len(d.seen) > 1000 {
+		return false
+	}
+	if d.seen == nil {
+		d.seen = make(map[string]bool)
+	}
+	d.seen[text] = true
+	return true
+}
+
+// listener passes on what Pebble has to tell. It has nothing to say about failed
+// writes, of which the fence knows, and what it says behind a void fence is about
+// files that were never written.
+func (s *Store) listener(f *fence) *pebbledb.EventListener {
+	return &pebbledb.EventListener{
+		DataCorruption: func(info pebbledb.DataCorruptionInfo) {
+			if !f.isVoid() && s.damaged.isNew(info.Path) {
+				s.log.Error("a file is damaged; restore a backup", "file", info.Path, "error", info.Details.Error())
+			}
+		},
+		BackgroundError: func(err error) {
+			if !f.isVoid() && s.damaged.isNew(err.Error()) {
+				s.log.Error("work in the background failed; it is tried again", "error", err)
+			}
+		},
+	}
+}
+
+// engineLog is Pebble's way to log.
+type engineLog struct {
+	log   *slog.Logger
+	fence *fence
+}
+
+func (l *engineLog) Infof(string, ...any) {}
+
+func (l *engineLog) Errorf(format string, args ...any) {
+	l.log.Warn("pebble: " + fmt.Sprintf(format, args...))
+}
+
+// Fatalf is called when Pebble can't go on, and should end the process. Instead the
+// disk is put out of its reach, and Pebble is opened again. The fence keeps failed
+// writes from getting here, so what does is a fault of Pebble's or its caller's.
+func (l *engineLog) Fatalf(format string, args ...any) {
+	err := fmt.Errorf("pebble: "+format, args...)
+	l.log.Error("the storage engine gave up", "error", err)
+	l.fence.freeze(err)
+}

@@ -1,0 +1,177 @@
+package pebble
+
+import (
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// faulty is a disk that fails when it is told to: everything that would change it,
+// or every such operation on a file of some kind.
+type faulty struct {
+	vfs.FS
+	ops   atomic.Int64 // how many changes were tried
+	mu    sync.Mutex
+	after int64  // which of them is the first to fail; 0 for none
+	count int64  // how many fail, and what is tried of their kind meanwhile
+	only  string // part of the name of files that fail
+	fault error
+	torn  bool // half of what is written reaches the disk
+	avail uint64
+}
+
+// failAfter makes count operations fail, beginning with the n-th from now.
+func (f *faulty) failAfter(n, count int64, only string, fault error, torn bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.after, f.count, f.only, f.fault, f.torn = f.ops.Load()+n, count, only, fault, torn
+}
+
+// heal ends all failures.
+func (f *faulty) heal() { f.failAfter(0, 0, "", nil, false) }
+
+func (f *faulty) setFree(n uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.avail = n
+}
+
+func (f *faulty) check(name string) error {
+	n := f.ops.Add(1)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.count > 0 && n >= f.after && strings.Contains(name, f.only) {
+		f.count--
+		return &os.PathError{Op: "fail", Path: name, Err: f.fault}
+	}
+	return nil
+}
+
+func (f *faulty) tears() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.torn
+}
+
+func (f *faulty) GetDiskUsage(string) (vfs.DiskUsage, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.avail == 0 {
+		return vfs.DiskUsage{AvailBytes: 1 << 40, TotalBytes: 1 << 41}, nil
+	}
+	return vfs.DiskUsage{AvailBytes: f.avail, TotalBytes: 1 << 41}, nil
+}
+
+func (f *faulty) wrap(name string, file vfs.File, err error) (vfs.File, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &faultyFile{file, f, name}, nil
+}
+
+func (f *faulty) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	if err := f.check(name); err != nil {
+		return nil, err
+	}
+	file, err := f.FS.Create(name, c)
+	return f.wrap(name, file, err)
+}
+
+func (f *faulty) OpenReadWrite(name string, c vfs.DiskWriteCategory, o ...vfs.OpenOption) (vfs.File, error) {
+	if err := f.check(name); err != nil {
+		return nil, err
+	}
+	file, err := f.FS.OpenReadWrite(name, c, o...)
+	return f.wrap(name, file, err)
+}
+
+func (f *faulty) ReuseForWrite(oldname, newname string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	if err := f.check(newname); err != nil {
+		return nil, err
+	}
+	file, err := f.FS.ReuseForWrite(oldname, newname, c)
+	return f.wrap(newname, file, err)
+}
+
+func (f *faulty) OpenDir(name string) (vfs.File, error) {
+	file, err := f.FS.OpenDir(name)
+	return f.wrap(name, file, err)
+}
+
+func (f *faulty) Link(oldname, newname string) error {
+	if err := f.check(newname); err != nil {
+		return err
+	}
+	return f.FS.Link(oldname, newname)
+}
+
+func (f *faulty) Rename(oldname, newname string) error {
+	if err := f.check(newname); err != nil {
+		return err
+	}
+	return f.FS.Rename(oldname, newname)
+}
+
+func (f *faulty) Remove(name string) error {
+	if err := f.check(name); err != nil {
+		return err
+	}
+	return f.FS.Remove(name)
+}
+
+func (f *faulty) Lock(name string) (io.Closer, error) { return f.FS.Lock(name) }
+func (f *faulty) Unwrap() vfs.FS                      { return f.FS }
+
+type faultyFile struct {
+	vfs.File
+	fs   *faulty
+	name string
+}
+
+func (f *faultyFile) Write(p []byte) (int, error) {
+	if err := f.fs.check(f.name); err != nil {
+		if n := len(p) / 2; f.fs.tears() && n > 0 {
+			n, torn := f.File.Write(p[:n])
+			return n, errors.Join(err, torn)
+		}
+		return 0, err
+	}
+	return f.File.Write(p)
+}
+
+func (f *faultyFile) Sync() error {
+	if err := f.fs.check(f.name); err != nil {
+		return err
+	}
+	return f.File.Sync()
+}
+
+func (f *faultyFile) SyncData() error {
+	if err := f.fs.check(f.name); err != nil {
+		return err
+	}
+	return f.File.SyncData()
+}
+
+func (f *faultyFile) SyncTo(length int64) (bool, error) {
+	if err := f.fs.check(f.name); err != nil {
+		return false, err
+	}
+	return f.File.SyncTo(length)
+}
+
+func (f *faultyFile) Close() error {
+	err := f.fs.check(f.name)
+	return errors.Join(err, f.File.Close())
+}
+
+var (
+	errFull   = error(syscall.ENOSPC)
+	errBroken = error(syscall.EIO)
+)

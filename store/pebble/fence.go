@@ -1,0 +1,360 @@
+package pebble
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// fence stands between one opening of Pebble and the disk.
+//
+// Pebble does not survive a failed write to its log or manifest. It panics or calls
+// Logger.Fatalf, from the goroutine of a caller or from one of its own, and in the
+// middle of changing logs it does so while a mutex is in a state that makes the Go
+// runtime end the process (DB.rotateWAL in version 2.1.7). So it is never told. At
+// the first failed write the fence freezes: nothing that this opening of Pebble does
+// reaches the disk from then on, and all of it is said to have worked. To the disk
+// that is a crash, from which Pebble recovers like from any other: another opening,
+// with a fence of its own, reads the logs again. Whoever commits asks the fence,
+// after Pebble said that a commit is durable and before anybody else is told.
+//
+// While the fence is frozen the old opening still answers reads. A memtable must
+// therefore not be dropped because it was "written" to a table, so writing tables
+// waits. When nobody needs the old opening any more the fence is void: tables are
+// swallowed too, all that waits goes on, and the opening can be closed like a healthy
+// one. While Pebble is being opened a failure makes the fence void at once, because
+// Open would wait without end for tables to be written.
+//
+// Files outside of the store's folder, where backups go, are left alone: an error
+// there is the backup's.
+type fence struct {
+	vfs.FS
+	folder  string
+	failed  func(error) // told of the first failure; must not block
+	mu      sync.RWMutex
+	opening bool            // under mu
+	cause   error           // under mu: why it is frozen
+	void    chan struct{}   // closed when it is void
+	outside context.Context // under mu: of the backup under way
+	last    string          // under mu: the log or manifest that was opened last
+}
+
+// errFrozen has the text that callers see, and is os.ErrPermission to Pebble, which
+// tries again by other means after some errors.
+var errFrozen = fmt.Errorf("the store is opened again after a failed write: %w", os.ErrPermission)
+
+func newFence(fs vfs.FS, folder string, failed func(error)) *fence {
+	return &fence{FS: fs, folder: folder, failed: failed, opening: true, void: make(chan struct{})}
+}
+
+// opened says that Pebble is open: from here on a failure freezes and no more.
+func (f *fence) opened() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.opening = false
+}
+
+// freeze cuts Pebble off from the disk. It returns when nothing is on its way there
+// any more.
+func (f *fence) freeze(cause error) {
+	f.mu.Lock()
+	first, opening := f.cause == nil, f.opening
+	if first {
+		f.cause = cause
+	}
+	f.mu.Unlock()
+	if first && opening {
+		f.empty()
+	}
+	if first {
+		f.failed(cause)
+	}
+}
+
+// broken returns why the fence is frozen, or nil. What was written before a call
+// that returns nil, and said to be synced, is on the disk.
+func (f *fence) broken() error {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.cause
+}
+
+// empty makes the fence void. The caller has frozen it before.
+func (f *fence) empty() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	select {
+	case <-f.void:
+	default:
+		close(f.void)
+	}
+}
+
+func (f *fence) isVoid() bool {
+	select {
+	case <-f.void:
+		return true
+	default:
+		return false
+	}
+}
+
+// lastRead returns the log or manifest that was opened last: the damaged one, if
+// Open failed because of damage.
+func (f *fence) lastRead() string {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.last
+}
+
+// backup lets files outside of the folder be written until the context ends.
+func (f *fence) backup(ctx context.Context) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.outside = ctx
+}
+
+func (f *fence) guards(name string) bool { return name == f.folder || f.PathDir(name) == f.folder }
+
+func isTable(name string) bool {
+	return strings.HasSuffix(name, ".sst") || strings.HasSuffix(name, ".blob")
+}
+
+// change changes the disk by way of op, or pretends to.
+func (f *fence) change(name string, op func() error) error {
+	if !f.guards(name) {
+		return f.changeOutside(op)
+	}
+	f.mu.RLock()
+	if f.cause == nil {
+		err := op()
+		f.mu.RUnlock()
+		if err == nil {
+			return nil
+		}
+		f.freeze(err)
+	} else {
+		f.mu.RUnlock()
+	}
+	if isTable(name) {
+		<-f.void
+	}
+	return nil
+}
+
+// changeOutside is change for files that are not the store's. It tells the truth.
+func (f *fence) changeOutside(op func() error) error {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	if f.cause != nil {
+		return errFrozen
+	}
+	if f.outside != nil && f.outside.Err() != nil {
+		// Pebble would copy a file that it can't link.
+		return errors.Join(f.outside.Err(), os.ErrPermission)
+	}
+	return op()
+}
+
+// create opens a file by way of op. The file of a frozen fence is one of nothing.
+func (f *fence) create(name string, op func() (vfs.File, error)) (vfs.File, error) {
+	file := &fencedFile{fence: f, name: name}
+	err := f.change(name, func() (err error) {
+		file.File, err = op()
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return file, nil
+}
+
+// Create implements [vfs.FS], as all below do.
+func (f *fence) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	return f.create(name, func() (vfs.File, error) { return f.FS.Create(name, category) })
+}
+
+func (f *fence) OpenReadWrite(name string, category vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
+	return f.create(name, func() (vfs.File, error) { return f.FS.OpenReadWrite(name, category, opts...) })
+}
+
+func (f *fence) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	return f.create(newname, func() (vfs.File, error) { return f.FS.ReuseForWrite(oldname, newname, category) })
+}
+
+func (f *fence) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
+	if base := f.PathBase(name); strings.HasSuffix(base, ".log") || strings.HasPrefix(base, "MANIFEST") {
+		f.mu.Lock()
+		f.last = name
+		f.mu.Unlock()
+	}
+	return f.FS.Open(name, opts...)
+}
+
+func (f *fence) OpenDir(name string) (vfs.File, error) {
+	file, err := f.FS.OpenDir(name)
+	if err != nil {
+		return nil, err
+	}
+	return &fencedFile{File: file, fence: f, name: name}, nil
+}
+
+// Link tells the truth: if a table can't be linked Pebble copies it.
+func (f *fence) Link(oldname, newname string) error {
+	if !f.guards(newname) {
+		return f.changeOutside(func() error { return f.FS.Link(oldname, newname) })
+	}
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	if f.cause != nil {
+		return errFrozen
+	}
+	return f.FS.Link(oldname, newname)
+}
+
+func (f *fence) Rename(oldname, newname string) error {
+	return f.change(newname, func() error { return f.FS.Rename(oldname, newname) })
+}
+
+func (f *fence) MkdirAll(name string, perm os.FileMode) error {
+	return f.change(name, func() error { return f.FS.MkdirAll(name, perm) })
+}
+
+// Remove tells the truth: Pebble does not mind a file that can't be removed.
+func (f *fence) Remove(name string) error {
+	return f.remove(name, func() error { return f.FS.Remove(name) })
+}
+
+func (f *fence) RemoveAll(name string) error {
+	return f.remove(name, func() error { return f.FS.RemoveAll(name) })
+}
+
+// remove removes nothing that another opening of Pebble may need.
+func (f *fence) remove(name string, op func() error) error {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	if f.cause != nil && f.guards(name) {
+		return nil
+	}
+	return op()
+}
+
+// Lock does nothing: the store holds the lock, over all openings of Pebble.
+func (f *fence) Lock(string) (io.Closer, error) { return io.NopCloser(nil), nil }
+
+func (f *fence) Unwrap() vfs.FS { return f.FS }
+
+// fencedFile is a file that was opened for writing, or a folder that may be synced.
+// It has no File if the fence was frozen already.
+type fencedFile struct {
+	vfs.File
+	fence *fence
+	name  string
+}
+
+func (f *fencedFile) Write(p []byte) (int, error) {
+	return len(p), f.fence.change(f.name, func() error {
+		_, err := f.File.Write(p)
+		return err
+	})
+}
+
+func (f *fencedFile) WriteAt(p []byte, at int64) (int, error) {
+	return len(p), f.fence.change(f.name, func() error {
+		_, err := f.File.WriteAt(p, at)
+		return err
+	})
+}
+
+func (f *fencedFile) Sync() error {
+	return f.fence.change(f.name, func() error { return f.File.Sync() })
+}
+
+func (f *fencedFile) SyncData() error {
+	return f.fence.change(f.name, func() error { return f.File.SyncData() })
+}
+
+func (f *fencedFile) SyncTo(length int64) (full bool, err error) {
+	err = f.fence.change(f.name, func() (err error) {
+		full, err = f.File.SyncTo(length)
+		return err
+	})
+	return full, err
+}
+
+// Preallocate does not count as a failed write: it is a favour that a file system
+// need not do.
+func (f *fencedFile) Preallocate(offset, length int64) error {
+	f.fence.mu.RLock()
+	defer f.fence.mu.RUnlock()
+	if f.fence.cause != nil || f.File == nil {
+		return nil
+	}
+	return f.File.Preallocate(offset, length)
+}
+
+// Close closes the file in any case: it writes nothing any more.
+func (f *fencedFile) Close() error {
+	if f.File == nil {
+		return nil
+	}
+	err := f.File.Close()
+	if err != nil && f.fence.guards(f.name) {
+		f.fence.freeze(err)
+		return nil
+	}
+	return err
+}
+
+func (f *fencedFile) Read(p []byte) (int, error) {
+	if f.File == nil {
+		return 0, io.EOF
+	}
+	return f.File.Read(p)
+}
+
+func (f *fencedFile) ReadAt(p []byte, at int64) (int, error) {
+	if f.File == nil {
+		return 0, io.EOF
+	}
+	return f.File.ReadAt(p, at)
+}
+
+func (f *fencedFile) Prefetch(offset, length int64) error {
+	if f.File == nil {
+		return nil
+	}
+	return f.File.Prefetch(offset, length)
+}
+
+func (f *fencedFile) Fd() uintptr {
+	if f.File == nil {
+		return vfs.InvalidFd
+	}
+	return f.File.Fd()
+}
+
+func (f *fencedFile) Stat() (vfs.FileInfo, error) {
+	if f.File == nil {
+		return nothing(f.fence.PathBase(f.name)), nil
+	}
+	return f.File.Stat()
+}
+
+// nothing is the description of a file that is not there, by its name.
+type nothing string
+
+func (n nothing) Name() string         { return string(n) }
+func (nothing) Size() int64            { return 0 }
+func (nothing) Mode() os.FileMode      { return 0 }
+func (nothing) ModTime() time.Time     { return time.Time{} }
+func (nothing) IsDir() bool            { return false }
+func (nothing) Sys() any               { return nil }
+func (nothing) DeviceID() vfs.DeviceID { return vfs.DeviceID{} }

@@ -1,0 +1,105 @@
+package pebble
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/stele-id/stele"
+)
+
+// Ready implements [stele.Store].
+func (s *Store) Ready(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if s.isClosing() {
+		return closed("ready")
+	}
+	return s.writable("ready", 0)
+}
+
+// writable returns why the store can't write so many bytes more, or nil.
+func (s *Store) writable(op string, size uint64) error {
+	if cause := s.current.Load().fence.broken(); cause != nil {
+		return refuse(op, stele.ID{}, stele.Unavailable, "a write to %q failed (%w); the store reads only, and opens itself again when it can: try again later", s.folder, cause)
+	}
+	usage, err := s.fs.GetDiskUsage(s.folder)
+	if errors.Is(err, vfs.ErrUnsupported) {
+		return nil
+	} else if err != nil {
+		return refuse(op, stele.ID{}, stele.Unavailable, "the free space of the disk is unknown (%w); try again later", err)
+	}
+	if usage.AvailBytes < s.o.Reserve+size {
+		return refuse(op, stele.ID{}, stele.Unavailable, "the disk of %q has %d MiB free, and %d MiB are held in reserve; the store reads only until there is more space", s.folder, usage.AvailBytes>>20, s.o.Reserve>>20)
+	}
+	return nil
+}
+
+// fail is told by a fence that it froze. It must not block. The first failure of the
+// opening in use is all that the keeper needs to know of.
+func (s *Store) fail(h *opening, cause error) {
+	s.log.Error("a write failed; the store reads only", "folder", s.folder, "error", cause)
+	select {
+	case s.failures <- h:
+	default:
+	}
+}
+
+// keep opens Pebble again after a failure, until the store is closed.
+func (s *Store) keep() {
+	for {
+		select {
+		case <-s.closing:
+			return
+		case <-s.failures:
+			// An opening may have failed while it was tried, or closed; the one in use
+			// decides.
+			if h := s.current.Load(); h.fence.broken() != nil {
+				s.recover(h)
+			}
+		}
+	}
+}
+
+// recover puts another opening in the place of a frozen one.
+func (s *Store) recover(old *opening) {
+	next := s.reopen()
+	if next == nil {
+		return // the store is being closed
+	}
+	seq := next.seq
+	s.install(next)
+	s.log.Info("the store was opened again and can write", "folder", s.folder, "lastChange", seq)
+	// Nobody begins to read from the old opening any more. What waits in it, such as
+	// the committer if it stalls, goes on.
+	old.fence.empty()
+	s.workers.Go(func() { _ = old.close() }) // what it has to say is in the log
+}
+
+// reopen tries to open Pebble, with longer and longer waits, until it can or the
+// store is closed.
+func (s *Store) reopen() *opening {
+	wait := s.o.Retry
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	for {
+		select {
+		case <-s.closing:
+			return nil
+		case <-timer.C:
+		}
+		next, err := s.open()
+		if err == nil && next.fence.broken() == nil {
+			return next
+		}
+		if next != nil {
+			err = errors.Join(err, next.fence.broken(), next.close())
+		}
+		wait = min(2*wait, 128*s.o.Retry)
+		s.log.Warn("the store can't be opened again yet", "folder", s.folder, "error", err, "wait", wait)
+		timer.Reset(wait)
+	}
+}

@@ -1,0 +1,375 @@
+package pebble
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/bits"
+	"strings"
+	"time"
+
+	"github.com/stele-id/stele"
+)
+
+// All keys and values that the store keeps. Pebble orders keys by their bytes. The
+// first byte is the family:
+//
+//	family     key                              value
+//	------     ---                              -----
+//	meta       01 "schema"                      uvarint: the version of this table
+//	change     02 seq                           changes up to this one; see appendChunk
+//	count      03 scheme 00 prefix              uvarint: records of the namespace
+//	minter     04 name                          state, as the minter gave it
+//	namespace  05 scheme 00 prefix              namespace in binary form
+//	name       10 scheme 00 text                01 record in binary form (its identifier), or
+//	                                            02 scheme 00 text of the record (an alias)
+//	history    11 scheme 00 [text] ^version     record in binary form, as it was
+//	url        12 [url] scheme 00 text          nothing: the record has a target there
+//	host       13 [host] scheme 00 text         nothing: the record has a target there
+//
+// seq and version are 8 bytes, the greatest first; ^version has all bits turned, so
+// that the newest version comes first. [x] is x with 00 FF for each zero byte and 00
+// 01 at its end: what follows can't be taken for a part of it, and order stays that
+// of x. A location of more than maxLocation bytes has its first maxLocation, then 00
+// 02, then the SHA-256 of the whole.
+//
+// A scheme has no zero byte, so names of a scheme stand together, in the order of
+// their texts, and a prefix of a text is a prefix of the key. Identifiers and
+// aliases share a family: one look-up finds a name, whichever it is, and two
+// records can't both have it. Names that are looked up are whole keys, which is what
+// Pebble's default comparer makes filters of.
+//
+// history has superseded versions only. The current one stands under its name, and
+// nowhere else.
+const (
+	familyMeta      = 0x01
+	familyChange    = 0x02
+	familyCount     = 0x03
+	familyMinter    = 0x04
+	familyNamespace = 0x05
+	familyName      = 0x10
+	familyHistory   = 0x11
+	familyURL       = 0x12
+	familyHost      = 0x13
+)
+
+// schemaVersion is the version of the table above.
+const schemaVersion = 1
+
+// What stands under a name.
+const (
+	isRecord = 0x01
+	isAlias  = 0x02
+)
+
+// maxLocation is how much of a URL or host stands in a key.
+const maxLocation = 1024
+
+// maxKey is the size of the longest text that callers choose for a key: a minter's
+// name, or a namespace's prefix. Names have stele.MaxText.
+const maxKey = 1 << 16
+
+var metaSchema = []byte("\x01schema")
+
+func appendSchemed(b []byte, family byte, scheme, text string) []byte {
+	b = append(append(b, family), scheme...)
+	return append(append(b, 0), text...)
+}
+
+func appendNameKey(b []byte, id stele.ID) []byte {
+	return appendSchemed(b, familyName, id.Scheme(), id.String())
+}
+
+func nameKey(id stele.ID) []byte { return appendNameKey(nil, id) }
+
+func namespaceKey(k stele.NamespaceKey) []byte {
+	return appendSchemed(nil, familyNamespace, k.Scheme, k.Prefix)
+}
+
+func countKey(k stele.NamespaceKey) []byte {
+	return appendSchemed(nil, familyCount, k.Scheme, k.Prefix)
+}
+
+func minterKey(name string) []byte { return append([]byte{familyMinter}, name...) }
+
+func appendChangeKey(b []byte, seq uint64) []byte {
+	return binary.BigEndian.AppendUint64(append(b, familyChange), seq)
+}
+
+// appendHistoryPrefix appends what the keys of all versions of a record begin with,
+// and no others.
+func appendHistoryPrefix(b []byte, id stele.ID) []byte {
+	b = append(append(b, familyHistory), id.Scheme()...)
+	return appendEnded(append(b, 0), id.String())
+}
+
+func historyKey(id stele.ID, version uint64) []byte {
+	return binary.BigEndian.AppendUint64(appendHistoryPrefix(nil, id), ^version)
+}
+
+// appendLocation appends what the keys of all records with a target there begin
+// with, and no others.
+func appendLocation(b []byte, family byte, text string) []byte {
+	b = append(b, family)
+	if len(text) <= maxLocation {
+		return appendEnded(b, text)
+	}
+	sum := sha256.Sum256([]byte(text))
+	b = append(appendEscaped(b, text[:maxLocation]), 0, 2)
+	return append(b, sum[:]...)
+}
+
+// appendEnded appends [text], as the table above says.
+func appendEnded(b []byte, text string) []byte { return append(appendEscaped(b, text), 0, 1) }
+
+func appendEscaped(b []byte, text string) []byte {
+	for {
+		n := strings.IndexByte(text, 0)
+		if n < 0 {
+			return append(b, text...)
+		}
+		b = append(append(b, text[:n]...), 0, 0xff)
+		text = text[n+1:]
+	}
+}
+
+// cutEnded returns what follows [text], or nil if there is no end of it.
+func cutEnded(b []byte) (rest []byte) {
+	for {
+		n := bytes.IndexByte(b, 0)
+		if n < 0 || n+1 >= len(b) {
+			return nil
+		}
+		mark := b[n+1]
+		b = b[n+2:]
+		switch {
+		case mark == 1:
+			return b
+		case mark == 2 && len(b) >= sha256.Size:
+			return b[sha256.Size:]
+		case mark != 0xff:
+			return nil
+		}
+	}
+}
+
+var errKey = errors.New("a key is not what it can be")
+
+// cutSchemed reads scheme 00 text.
+func cutSchemed(b []byte) (scheme, text string, err error) {
+	s, t, ok := bytes.Cut(b, []byte{0})
+	if !ok {
+		return "", "", errKey
+	}
+	return string(s), string(t), nil
+}
+
+// cutID reads scheme 00 text as an identifier.
+func cutID(b []byte) (stele.ID, error) {
+	scheme, text, err := cutSchemed(b)
+	if err != nil {
+		return stele.ID{}, err
+	}
+	id, err := stele.NewID(scheme, text)
+	if err != nil {
+		return stele.ID{}, fmt.Errorf("%w: %v", errKey, err)
+	}
+	return id, nil
+}
+
+// upper returns the first key that does not begin with prefix.
+func upper(prefix []byte) []byte {
+	end := bytes.Clone(prefix)
+	for i := len(end) - 1; i >= 0; i-- {
+		if end[i]++; end[i] != 0 {
+			return end[:i+1]
+		}
+	}
+	return nil
+}
+
+// after returns the first key behind key.
+func after(key []byte) []byte { return append(key[:len(key):len(key)], 0) }
+
+// A value of the change feed is a chunk: the changes of one group of commits, or a
+// part of them, which were made at the same time. They are
+//
+//	seconds nanoseconds n      varint, uvarint, uvarint
+//	length entry               n times; length is a uvarint
+//
+// and the key has the number of the last. An entry is
+//
+//	mark version scheme 00 text    version is a uvarint; text, or prefix, to the end
+//
+// with the namespace for which a new record counts behind its mark. It is almost
+// always one of the record's own scheme, whose prefix is where the record's identifier
+// begins, so that its length says all.
+const (
+	changeOfRecord        = 0x00 // the record counts for none, or is not new
+	changeOfCounted       = 0x01 // uvarint: how much of the text is the prefix
+	changeOfCountedByName = 0x02 // uvarint and as many bytes: scheme 00 prefix
+	changeOfNamespace     = 0x03
+)
+
+// maxChunk is how many changes a chunk has at most.
+const maxChunk = 256
+
+// feedEntry is an entry of the change feed, with the namespace for which its record
+// counts; zero for none.
+type feedEntry struct {
+	stele.Change
+	counted stele.NamespaceKey
+}
+
+// appendChunk appends the value of n changes that were made at a time, given their
+// entries with the length before each.
+func appendChunk(b []byte, at time.Time, n int, entries []byte) []byte {
+	b = binary.AppendVarint(b, at.Unix())
+	b = binary.AppendUvarint(b, uint64(at.Nanosecond()))
+	b = binary.AppendUvarint(b, uint64(n))
+	return append(b, entries...)
+}
+
+// appendChange appends an entry with its length before it.
+func appendChange(b []byte, e *feedEntry) []byte {
+	scheme, text := e.ID.Scheme(), e.ID.String()
+	mark, counted := byte(changeOfRecord), ""
+	prefix := -1
+	switch {
+	case !e.ID.IsValid():
+		scheme, text = e.Namespace.Scheme, e.Namespace.Prefix
+		mark = changeOfNamespace
+	case e.counted == stele.NamespaceKey{}:
+	case e.counted.Scheme == scheme && strings.HasPrefix(text, e.counted.Prefix):
+		mark, prefix = changeOfCounted, len(e.counted.Prefix)
+	default:
+		mark, counted = changeOfCountedByName, e.counted.Scheme+"\x00"+e.counted.Prefix
+		prefix = len(counted)
+	}
+	size := 1 + uvarintLen(e.Version) + len(scheme) + 1 + len(text)
+	if prefix >= 0 {
+		size += uvarintLen(uint64(prefix)) + len(counted)
+	}
+	b = append(binary.AppendUvarint(b, uint64(size)), mark)
+	if prefix >= 0 {
+		b = append(binary.AppendUvarint(b, uint64(prefix)), counted...)
+	}
+	b = binary.AppendUvarint(b, e.Version)
+	return append(append(append(b, scheme...), 0), text...)
+}
+
+func uvarintLen(v uint64) int { return (bits.Len64(v|1) + 6) / 7 }
+
+var errChange = errors.New("a part of the change feed is damaged")
+
+// parseChunk reads a key and value of the change feed.
+func parseChunk(key, value []byte) ([]feedEntry, error) {
+	if len(key) != 9 {
+		return nil, errChange
+	}
+	last := binary.BigEndian.Uint64(key[1:])
+	sec, n := binary.Varint(value)
+	if n <= 0 {
+		return nil, errChange
+	}
+	nsec, rest, err1 := cutUvarint(value[n:])
+	count, rest, err2 := cutUvarint(rest)
+	if err1 != nil || err2 != nil || nsec > 999_999_999 || count == 0 || count > last || count > uint64(len(rest)) {
+		return nil, errChange
+	}
+	at := time.Unix(sec, int64(nsec)).UTC()
+	entries := make([]feedEntry, count)
+	for i := range entries {
+		size, tail, err := cutUvarint(rest)
+		if err != nil || size > uint64(len(tail)) {
+			return nil, errChange
+		}
+		e := &entries[i]
+		if err := e.parse(tail[:size]); err != nil {
+			return nil, err
+		}
+		e.Seq, e.At = last-count+1+uint64(i), at
+		rest = tail[size:]
+	}
+	if len(rest) > 0 {
+		return nil, errChange
+	}
+	return entries, nil
+}
+
+// parse reads an entry without its length.
+func (e *feedEntry) parse(b []byte) (err error) {
+	if len(b) == 0 {
+		return errChange
+	}
+	mark, rest := b[0], b[1:]
+	prefix := uint64(0)
+	switch mark {
+	case changeOfRecord, changeOfNamespace:
+	case changeOfCounted, changeOfCountedByName:
+		prefix, rest, err = cutUvarint(rest)
+	default:
+		err = errChange
+	}
+	if err == nil && mark == changeOfCountedByName {
+		if prefix > uint64(len(rest)) {
+			return errChange
+		}
+		e.counted.Scheme, e.counted.Prefix, err = cutSchemed(rest[:prefix])
+		rest = rest[prefix:]
+	}
+	if err != nil {
+		return errChange
+	}
+	if e.Version, rest, err = cutUvarint(rest); err != nil {
+		return errChange
+	}
+	if mark == changeOfNamespace {
+		e.Namespace.Scheme, e.Namespace.Prefix, err = cutSchemed(rest)
+		return err
+	}
+	if e.ID, err = cutID(rest); err != nil {
+		return err
+	}
+	if mark == changeOfCounted {
+		if prefix > uint64(len(e.ID.String())) {
+			return errChange
+		}
+		e.counted = stele.NamespaceKey{Scheme: e.ID.Scheme(), Prefix: e.ID.String()[:prefix]}
+	}
+	return nil
+}
+
+func cutUvarint(b []byte) (uint64, []byte, error) {
+	v, n := binary.Uvarint(b)
+	if n <= 0 {
+		return 0, nil, errors.New("a number is cut off")
+	}
+	return v, b[n:], nil
+}
+
+// parseUvarint reads a value that is a number and nothing else.
+func parseUvarint(b []byte) (uint64, error) {
+	v, rest, err := cutUvarint(b)
+	if err == nil && len(rest) > 0 {
+		err = errors.New("something follows a number")
+	}
+	return v, err
+}
+
+// describeKey names a key for messages.
+func describeKey(key []byte) string {
+	if len(key) == 0 {
+		return "an empty key"
+	}
+	family := map[byte]string{
+		familyMeta: "meta", familyChange: "change", familyCount: "count", familyMinter: "minter",
+		familyNamespace: "namespace", familyName: "name", familyHistory: "history", familyURL: "url", familyHost: "host",
+	}[key[0]]
+	if family == "" {
+		family = "unknown"
+	}
+	return fmt.Sprintf("the %s key %.200q", family, key[1:])
+}

@@ -1,0 +1,225 @@
+// Package pebble keeps a registry in a folder, by way of Pebble, an embedded
+// key-value store: the store that a program has if nobody says otherwise. It keeps
+// all that [stele.Store] asks for, on one machine and for one process at a time. It
+// decides nothing about what a record may be, and never deletes one.
+//
+//   - keys.go has all keys and values that are kept.
+//   - commit.go has the one goroutine that writes. It takes what is queued as one
+//     group, so that many commits share a sync of the disk, and numbers the changes.
+//   - ingest.go writes many new records as sorted tables, past log and memtables.
+//   - view.go and read.go show what is durable: a reader sees the state after the last
+//     acknowledged group, not the one that is on its way to the disk.
+//   - fence.go and health.go are about a disk that fails or is full. The store is
+//     read-only then, and opens itself again when it can.
+package pebble
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	pebbledb "github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/stele-id/stele"
+)
+
+// Options say how a store is opened. Only Now must be given.
+type Options struct {
+	// Now is the clock: the time of entries in the change feed, and since when a
+	// process holds the folder.
+	Now func() time.Time
+
+	// Log is told of failures, damage, and their ends. Nothing is logged if it is nil.
+	Log *slog.Logger
+
+	// Reserve is how many bytes of free space there must be on the disk to write;
+	// DefaultReserve if 0. Pebble needs some to work at all.
+	Reserve uint64
+
+	// CacheSize is how many bytes of blocks are kept in memory, uncompressed;
+	// DefaultCacheSize if 0.
+	CacheSize int64
+
+	// Retry is how long the store waits after a failed write before it opens itself
+	// again; DefaultRetry if 0. The wait doubles each time that it fails, up to 128
+	// times as long.
+	Retry time.Duration
+
+	// FS is the file system; the operating system's if nil.
+	FS vfs.FS
+
+	memTable uint64 // how much is kept in memory before it is written to a table
+	recent   int    // how many names make a generation of recent ones
+}
+
+// What Options are if they do not say.
+const (
+	DefaultReserve   = 256 << 20
+	DefaultCacheSize = 128 << 20
+	DefaultRetry     = 250 * time.Millisecond
+)
+
+// queueSize is how many commits wait for their turn. More callers wait to get in.
+const queueSize = 1024
+
+// Store is a registry in a folder. It is made by Open.
+type Store struct {
+	folder string
+	fs     vfs.FS
+	now    func() time.Time
+	log    *slog.Logger
+	o      Options
+	cache  *pebbledb.Cache
+	unlock func() error
+
+	queue     chan *request // to the committer
+	gate      sync.RWMutex  // held for reading by those who put something there
+	closing   chan struct{} // closed by Close
+	failures  chan *opening // to the keeper, openings that are frozen
+	workers   sync.WaitGroup
+	closeOnce sync.Once
+	closeErr  error
+
+	// What readers see, and the opening that the committer writes to. They change
+	// under mu.
+	mu      sync.Mutex
+	view    atomic.Pointer[view]
+	current atomic.Pointer[opening]
+	watch   *watch // of the ingest under way
+
+	building chan struct{} // holds one thing while somebody builds tables
+	moving   chan struct{} // holds one thing while tables are ingested, or a backup is taken
+	recent   *recent       // the committer's
+	damaged  damageLog
+}
+
+var _ stele.Store = (*Store)(nil)
+
+// Open opens the store in the folder, and makes folder and store if they are not
+// there. Unavailable if another process has it open, whose number and time of opening
+// the error names; Invalid if a later program wrote it; Internal if it is damaged so
+// that it can't be opened.
+func Open(ctx context.Context, folder string, o Options) (*Store, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s, err := newStore(folder, o)
+	if err != nil {
+		return nil, err
+	}
+	if s.unlock, err = s.lock(); err != nil {
+		return nil, err
+	}
+	s.cache = pebbledb.NewCache(s.o.CacheSize)
+	first, err := s.begin()
+	if err != nil {
+		s.cache.Unref()
+		return nil, errors.Join(err, s.unlock())
+	}
+	s.install(first)
+	s.workers.Go(s.commit)
+	s.workers.Go(s.keep)
+	return s, nil
+}
+
+func newStore(folder string, o Options) (*Store, error) {
+	if o.Now == nil || folder == "" {
+		return nil, refuse("open", stele.ID{}, stele.Invalid, "a store needs a folder and a clock; give both")
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Reserve == 0 {
+		o.Reserve = DefaultReserve
+	}
+	if o.CacheSize == 0 {
+		o.CacheSize = DefaultCacheSize
+	}
+	if o.Retry == 0 {
+		o.Retry = DefaultRetry
+	}
+	if o.memTable == 0 {
+		o.memTable = memTableSize
+	}
+	if o.recent == 0 {
+		o.recent = recentNames
+	}
+	folder = filepath.Clean(folder)
+	if o.FS == nil {
+		// A lock belongs to the process and to the path as given, so two ways to
+		// write one path must be the same.
+		o.FS = vfs.Default
+		absolute, err := filepath.Abs(folder)
+		if err == nil {
+			err = makeFolder(o.FS, absolute)
+		}
+		if err == nil {
+			folder, err = filepath.EvalSymlinks(absolute)
+		}
+		if err != nil {
+			return nil, refuse("open", stele.ID{}, stele.Unavailable, "the folder can't be made: %w", err)
+		}
+	} else if err := makeFolder(o.FS, folder); err != nil {
+		return nil, refuse("open", stele.ID{}, stele.Unavailable, "the folder can't be made: %w", err)
+	}
+	return &Store{
+		folder: folder, fs: o.FS, now: o.Now, log: o.Log, o: o,
+		queue:    make(chan *request, queueSize),
+		closing:  make(chan struct{}),
+		failures: make(chan *opening, 1),
+		building: make(chan struct{}, 1),
+		moving:   make(chan struct{}, 1),
+		recent:   newRecent(o.recent),
+	}, nil
+}
+
+// begin opens Pebble for the first time: leftovers of ingests that a crash cut off
+// are removed, and a new store gets its version.
+func (s *Store) begin() (*opening, error) {
+	if err := s.fs.RemoveAll(s.tables()); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, refuse("open", stele.ID{}, stele.Unavailable, "tables of an ingest that was cut off can't be removed from %q: %w", s.tables(), err)
+	}
+	if err := s.fs.MkdirAll(s.tables(), 0o755); err != nil {
+		return nil, refuse("open", stele.ID{}, stele.Unavailable, "%w", err)
+	}
+	return s.open()
+}
+
+// tables is the folder where tables are built that will be ingested.
+func (s *Store) tables() string { return s.fs.PathJoin(s.folder, "ingest") }
+
+// Close implements [stele.Store]. Commits in the queue are finished. Reads under way
+// end with an error of kind Unavailable.
+func (s *Store) Close() error {
+	s.closeOnce.Do(func() {
+		close(s.closing)
+		s.gate.Lock() // all who wanted to put something in the queue have done so, or not
+		close(s.queue)
+		s.gate.Unlock()
+		s.workers.Wait()
+		s.mu.Lock()
+		last := s.view.Swap(nil)
+		s.mu.Unlock()
+		last.unpin()
+		s.closeErr = errors.Join(s.current.Load().close(), s.unlock())
+		s.cache.Unref()
+	})
+	return s.closeErr
+}
+
+// closed is the error of whoever uses a store after Close.
+func closed(op string) error {
+	return refuse(op, stele.ID{}, stele.Unavailable, "the store is closed; open it again")
+}
+
+// refuse makes an error.
+func refuse(op string, id stele.ID, kind stele.Kind, format string, args ...any) error {
+	return &stele.Error{Op: op, ID: id, Kind: kind, Err: fmt.Errorf(format, args...)}
+}

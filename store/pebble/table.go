@@ -1,0 +1,223 @@
+package pebble
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	pebbledb "github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/objstorage/objstorageprovider"
+	"github.com/cockroachdb/pebble/v2/sstable"
+	"github.com/cockroachdb/pebble/v2/sstable/block"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// build is the tables of an ingest: one a family, so that each covers no more keys
+// than it must, and Pebble can put it on a low level. It is synced when it is written;
+// Pebble's Ingest links it into the store's folder, and syncs that and its manifest
+// before it returns.
+type build struct {
+	store    *Store
+	opening  *opening
+	in       *ingest
+	paths    []string
+	accepted uint64
+	feed     feedTable
+
+	mu sync.Mutex // for paths
+}
+
+// feedTable is the table of the change feed. It is built with the numbers and the
+// time that the changes will have if nobody commits meanwhile.
+type feedTable struct {
+	path string
+	seq  uint64 // the change before the first
+}
+
+func newBuild(s *Store, h *opening, in *ingest) *build {
+	b := &build{store: s, opening: h, in: in}
+	for _, err := range in.refused {
+		if err == nil {
+			b.accepted++
+		}
+	}
+	return b
+}
+
+// write writes all tables but that of counts and minter, several at once.
+func (b *build) write(db pebbledb.Reader, seq uint64) error {
+	if b.accepted == 0 {
+		return nil
+	}
+	at := b.store.now()
+	var wg sync.WaitGroup
+	errs := make([]error, 4)
+	wg.Go(func() { errs[0] = b.writeNames(db) })
+	wg.Go(func() { errs[1] = b.writePlaces(db, "urls", familyURL) })
+	wg.Go(func() { errs[2] = b.writePlaces(db, "hosts", familyHost) })
+	wg.Go(func() { errs[3] = b.writeFeed(seq, at) })
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// finish writes what depends on what was committed up to now: counts, the minter, and
+// the change feed if its numbers are others.
+func (b *build) finish(db pebbledb.Reader, seq uint64, at time.Time) error {
+	if b.accepted > 0 && b.feed.seq != seq {
+		if err := b.writeFeed(seq, at); err != nil {
+			return err
+		}
+	}
+	set, err := b.in.lateKeys(db)
+	if err != nil || len(set) == 0 {
+		return err
+	}
+	return b.table("late", block.FastestCompression, false, func(add func(key, value []byte) error) error {
+		for _, key := range sortedKeys(set) {
+			if err := add([]byte(key), set[key]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (b *build) writeNames(db pebbledb.Reader) error {
+	names := b.in.names
+	profile, err := profileFor(db, names[0].key, names[len(names)-1].key)
+	if err != nil {
+		return err
+	}
+	var value []byte
+	return b.table("names", profile, true, func(add func(key, value []byte) error) error {
+		for i := range names {
+			n := &names[i]
+			if b.in.refused[n.record] != nil {
+				continue
+			}
+			e := &b.in.entries[n.record]
+			if value = e.value; n.alias {
+				value = aliasValue(e.key)
+			}
+			if err := add(n.key, value); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// writePlaces writes the table by URL or the one by host.
+func (b *build) writePlaces(db pebbledb.Reader, name string, family byte) error {
+	keys := make([]sortKey, 0, b.accepted)
+	for i := range b.in.entries {
+		if b.in.refused[i] != nil {
+			continue
+		}
+		for _, key := range b.in.entries[i].places {
+			if key[0] == family {
+				keys = append(keys, sortKey{key: key})
+			}
+		}
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	sortKeys(keys, func(k *sortKey) *sortKey { return k }, sortKey.compare)
+	profile, err := profileFor(db, keys[0].key, keys[len(keys)-1].key)
+	if err != nil {
+		return err
+	}
+	return b.table(name, profile, false, func(add func(key, value []byte) error) error {
+		for _, k := range keys {
+			if err := add(k.key, nil); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// writeFeed writes the table of the change feed, anew if there is one.
+func (b *build) writeFeed(seq uint64, at time.Time) error {
+	if b.feed.path != "" {
+		b.paths = slices.DeleteFunc(b.paths, func(p string) bool { return p == b.feed.path })
+		if err := b.store.fs.Remove(b.feed.path); err != nil {
+			return err
+		}
+	}
+	b.feed = feedTable{path: b.path("changes"), seq: seq}
+	return b.table("changes", block.BalancedCompression, false, func(add func(key, value []byte) error) error {
+		var key, value, entries []byte
+		n, last := 0, seq+b.accepted
+		for i := range b.in.entries {
+			if b.in.refused[i] != nil {
+				continue
+			}
+			seq++
+			n++
+			if entries = appendChange(entries, b.in.entries[i].change()); n < maxChunk && seq < last {
+				continue
+			}
+			key = appendChangeKey(key[:0], seq)
+			value = appendChunk(value[:0], at, n, entries)
+			if err := add(key, value); err != nil {
+				return err
+			}
+			n, entries = 0, entries[:0]
+		}
+		return nil
+	})
+}
+
+// profileFor returns how a table with these keys is compressed: well if the store has
+// nothing between them, so that it goes to the last level and stays; fast if it will
+// be merged with others soon.
+func profileFor(db pebbledb.Reader, first, last []byte) (*sstable.CompressionProfile, error) {
+	free, err := isFree(db, first, last)
+	if free {
+		return block.BalancedCompression, err
+	}
+	return block.FastestCompression, err
+}
+
+func (b *build) path(name string) string {
+	return b.store.fs.PathJoin(b.store.tables(), name+".sst")
+}
+
+// table writes and syncs one table. Those whose keys are looked up have a filter.
+func (b *build) table(name string, profile *sstable.CompressionProfile, filter bool, fill func(add func(key, value []byte) error) error) error {
+	path := b.path(name)
+	f, err := b.store.fs.Create(path, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	b.mu.Lock()
+	b.paths = append(b.paths, path)
+	b.mu.Unlock()
+	o := b.opening.options.MakeWriterOptions(6, format.MaxTableFormat())
+	o.Compression = profile
+	if !filter {
+		o.FilterPolicy = pebbledb.NoFilterPolicy
+	}
+	w := sstable.NewWriter(objstorageprovider.NewFileWritable(f), o)
+	if err := fill(w.Set); err != nil {
+		return errors.Join(err, w.Close())
+	}
+	return w.Close() // it syncs
+}
+
+// remove removes tables that Pebble did not take. It may be called on nil.
+func (b *build) remove(fs vfs.FS) {
+	if b == nil {
+		return
+	}
+	for _, path := range b.paths {
+		if err := fs.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			b.store.log.Warn("a table of an ingest can't be removed", "file", path, "error", err)
+		}
+	}
+	b.paths = nil
+}

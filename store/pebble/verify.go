@@ -1,0 +1,356 @@
+package pebble
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"os"
+	"slices"
+
+	pebbledb "github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/sstable"
+
+	"github.com/stele-id/stele"
+)
+
+// Verify implements [stele.Store]. It reads every block of every table, and then one
+// state of the store, from the first key to the last:
+//
+//   - each record stands under its identifier, and its history has every version;
+//   - the change feed has each version once, and no number is left out;
+//   - what the records say makes exactly the aliases, reverse look-ups and counts that
+//     there are.
+//
+// The last is found out by sums over what must be there and what is there, which
+// takes no look-ups; only if they differ is everything looked up, to name what is
+// wrong.
+func (s *Store) Verify(ctx context.Context, report func(problem string)) error {
+	v, err := s.look(ctx, "verify")
+	if err != nil {
+		return err
+	}
+	defer v.unpin()
+	c := &checker{ctx: ctx, s: s, v: v, report: report, seed: maphash.MakeSeed()}
+	for _, part := range []func() error{c.tables, c.names, c.places, c.spaces, c.feed, c.rest, c.compare} {
+		if err := part(); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// checker is a Verify under way.
+type checker struct {
+	ctx    context.Context
+	s      *Store
+	v      *view
+	report func(string)
+	seed   maphash.Seed
+
+	// Damage keeps parts from being read, so that sums can't agree.
+	damaged bool
+
+	aliases, pointers, versions balance
+	counts                      map[stele.NamespaceKey]uint64 // by the change feed
+}
+
+// balance is the sum of what must be there, less what is. The order of what is added
+// does not matter.
+type balance struct {
+	must, have uint64 // sums of hashes
+	n          int64
+}
+
+func (b *balance) isEven() bool { return b.must == b.have && b.n == 0 }
+
+func (c *checker) must(b *balance, item []byte) {
+	b.must += maphash.Bytes(c.seed, item)
+	b.n++
+}
+
+func (c *checker) have(b *balance, item []byte) {
+	b.have += maphash.Bytes(c.seed, item)
+	b.n--
+}
+
+func (c *checker) problem(format string, args ...any) { c.report(fmt.Sprintf(format, args...)) }
+
+// tables checks that every table is there, has its size, and has its checksums.
+func (c *checker) tables() error {
+	if !c.v.begin() {
+		return c.s.stopped("verify")
+	}
+	defer c.v.end()
+	for _, problem := range c.s.tableProblems(c.v.opening) {
+		c.damaged = true
+		c.problem("%s.", problem)
+	}
+	levels, err := c.v.opening.db.SSTables()
+	if err != nil {
+		return c.v.opening.damage("verify", stele.ID{}, err)
+	}
+	for _, t := range slices.Concat(levels...) {
+		if err := c.ctx.Err(); err != nil {
+			return err
+		}
+		name := c.s.tablePath(&t)
+		err := c.table(name)
+		if errors.Is(err, os.ErrNotExist) {
+			continue // merged with others meanwhile, or named above
+		}
+		if err != nil {
+			c.damaged = true
+			c.problem("the file %q is damaged: %v.", name, err)
+		}
+	}
+	return nil
+}
+
+func (c *checker) table(name string) error {
+	f, err := c.s.fs.Open(name)
+	if err != nil {
+		return err
+	}
+	readable, err := sstable.NewSimpleReadable(f)
+	if err != nil {
+		return errors.Join(err, f.Close())
+	}
+	r, err := sstable.NewReader(c.ctx, readable, c.v.opening.options.MakeReaderOptions())
+	if err != nil {
+		return errors.Join(err, readable.Close())
+	}
+	return errors.Join(r.ValidateBlockChecksums(), r.Close())
+}
+
+// walk calls f for all that is kept from one key to before another. It goes on behind
+// a table that is damaged. No read is under way while f is called, so it may read.
+func (c *checker) walk(from, end []byte, f func(key, value []byte)) error {
+	for from != nil {
+		if err := c.ctx.Err(); err != nil {
+			return err
+		}
+		page, next, err := c.page(from, end)
+		if err != nil {
+			return err
+		}
+		for _, e := range page {
+			f(e.key, e.value)
+		}
+		from = next
+	}
+	return nil
+}
+
+// page returns a part of what is kept, and where the next one begins, nil at the end.
+func (c *checker) page(from, end []byte) (page []keyValue, next []byte, err error) {
+	var a arena
+	last := from
+	next, err = readPage(c.ctx, c.s, c.v, "verify", from, end, 4096, func(key, value []byte) error {
+		last = a.keep(key)
+		page = append(page, keyValue{last, a.keep(value)})
+		return nil
+	})
+	if err == nil || stele.KindOf(err) != stele.Internal {
+		return page, next, err
+	}
+	c.damaged = true
+	c.problem("after %s: %v.", describeKey(last), err)
+	if next = c.behind(err, last); next != nil && bytes.Compare(next, end) >= 0 {
+		next = nil
+	}
+	return page, next, nil
+}
+
+// behind returns the first key behind the damaged table that the error names, nil if
+// it names none.
+func (c *checker) behind(err error, last []byte) []byte {
+	info, ok := errors.AsType[*tableError](err)
+	if !ok || bytes.Compare(info.end, last) < 0 {
+		return nil
+	}
+	return after(info.end)
+}
+
+// names checks the records, each with its history, which stands in the same order.
+func (c *checker) names() error {
+	h := &historyReader{c: c, next: []byte{familyHistory}}
+	err := c.walk([]byte{familyName}, []byte{familyName + 1}, func(key, value []byte) {
+		if len(value) > 0 && value[0] == isAlias {
+			c.have(&c.aliases, append(bytes.Clone(key), value...))
+			return
+		}
+		r, err := decodeNamed(key, value)
+		if err != nil {
+			c.problem("%v.", err)
+			return
+		}
+		if !bytes.Equal(key, nameKey(r.ID)) {
+			c.problem("%s has the record of another name, %q.", describeKey(key), r.ID)
+			return
+		}
+		if r.Version == 0 || r.Version > c.v.seq {
+			c.problem("the record %q has the version %d; there were %d changes in all.", r.ID, r.Version, c.v.seq)
+			return
+		}
+		c.record(r)
+		h.check(r)
+	})
+	if err == nil {
+		err = h.err
+	}
+	if err == nil {
+		h.rest()
+		err = h.err
+	}
+	return err
+}
+
+// record adds what must be there because of a record.
+func (c *checker) record(r *stele.Record) {
+	key := nameKey(r.ID)
+	for _, alias := range r.Aliases {
+		c.must(&c.aliases, append(nameKey(alias), aliasValue(key)...))
+	}
+	var e encoder
+	for _, place := range e.locate(r) {
+		c.must(&c.pointers, place)
+	}
+	for version := range r.Version {
+		c.must(&c.versions, versionItem(key, version+1))
+	}
+}
+
+// versionItem stands for a version of what has the key.
+func versionItem(key []byte, version uint64) []byte {
+	return appendChangeKey(bytes.Clone(key), version)
+}
+
+// places adds the reverse look-ups that are there.
+func (c *checker) places() error {
+	return c.walk([]byte{familyURL}, []byte{familyHost + 1}, func(key, value []byte) {
+		c.have(&c.pointers, key)
+		if len(value) > 0 {
+			c.problem("%s has a value; it should have none.", describeKey(key))
+		}
+	})
+}
+
+// spaces checks the namespaces, and adds the versions that they had.
+func (c *checker) spaces() error {
+	return c.walk([]byte{familyNamespace}, []byte{familyNamespace + 1}, func(key, value []byte) {
+		n, err := decodeNamespace(value)
+		if err != nil {
+			c.problem("%s can't be read: %v.", describeKey(key), err)
+			return
+		}
+		if !bytes.Equal(key, namespaceKey(n.Key())) {
+			c.problem("%s has the namespace of another name, %q.", describeKey(key), n.Key())
+			return
+		}
+		if n.Version == 0 || n.Version > c.v.seq {
+			c.problem("the namespace %q has the version %d; there were %d changes in all.", n.Key(), n.Version, c.v.seq)
+			return
+		}
+		for version := range n.Version {
+			c.must(&c.versions, versionItem(key, version+1))
+		}
+	})
+}
+
+// feed checks the change feed, and adds the versions that it has.
+func (c *checker) feed() error {
+	c.counts = make(map[stele.NamespaceKey]uint64)
+	seq := uint64(0)
+	err := c.walk([]byte{familyChange}, []byte{familyChange + 1}, func(key, value []byte) {
+		entries, err := parseChunk(key, value)
+		if err != nil {
+			c.problem("%s can't be read: %v.", describeKey(key), err)
+			return
+		}
+		for _, e := range entries {
+			if e.Seq != seq+1 {
+				c.problem("the change feed has number %d after %d; changes are missing, or there twice.", e.Seq, seq)
+			}
+			seq = e.Seq
+			c.have(&c.versions, versionItem(e.key(), e.Version))
+			if e.counted != (stele.NamespaceKey{}) && e.Version == 1 {
+				c.counts[e.counted]++
+			}
+		}
+	})
+	if err == nil && seq != c.v.seq && !c.damaged {
+		c.problem("the change feed ends with number %d; the last change has %d.", seq, c.v.seq)
+	}
+	return err
+}
+
+// key is the key of what changed.
+func (e *feedEntry) key() []byte {
+	if e.ID.IsValid() {
+		return nameKey(e.ID)
+	}
+	return namespaceKey(e.Namespace)
+}
+
+// rest checks what is left: counts, minters, and that there is nothing else.
+func (c *checker) rest() error {
+	err := c.walk([]byte{familyCount}, []byte{familyCount + 1}, func(key, value []byte) {
+		scheme, prefix, err1 := cutSchemed(key[1:])
+		n, err2 := parseCount(value)
+		if err := errors.Join(err1, err2); err != nil {
+			c.problem("%s can't be read: %v.", describeKey(key), err)
+			return
+		}
+		space := stele.NamespaceKey{Scheme: scheme, Prefix: prefix}
+		if want := c.counts[space]; n != want && !c.damaged {
+			c.problem("the namespace %q counts %d records, and the change feed has %d that count for it.", space, n, want)
+		}
+		delete(c.counts, space)
+	})
+	if err != nil {
+		return err
+	}
+	for space, n := range c.counts {
+		if !c.damaged {
+			c.problem("the namespace %q has no count, and the change feed has %d records that count for it.", space, n)
+		}
+	}
+	for _, gap := range [][2]byte{{0, familyMeta}, {familyMeta, familyChange}, {familyNamespace + 1, familyName}, {familyHost + 1, 0xff}} {
+		err := c.walk([]byte{gap[0]}, []byte{gap[1]}, func(key, _ []byte) {
+			if !bytes.Equal(key, metaSchema) {
+				c.problem("%s is none that the store writes.", describeKey(key))
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compare says what does not agree.
+func (c *checker) compare() error {
+	if c.damaged {
+		c.problem("because of the damage it is not known whether indexes, change feed and counts agree with the records.")
+		return nil
+	}
+	if !c.aliases.isEven() || !c.pointers.isEven() || !c.versions.isEven() {
+		return c.compareSlowly()
+	}
+	return nil
+}
+
+// tableError is an error about a damaged table, with the last key of it.
+type tableError struct {
+	end []byte
+	err error
+}
+
+func (e *tableError) Error() string { return e.err.Error() }
+func (e *tableError) Unwrap() error { return e.err }
+
+func newTableError(info *pebbledb.DataCorruptionInfo) error {
+	return &tableError{bytes.Clone(info.Bounds.End.Key), info.Details}
+}

@@ -1,0 +1,249 @@
+package pebble
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"github.com/stele-id/stele"
+)
+
+// historyReader reads superseded versions beside the records, whose order they have.
+type historyReader struct {
+	c    *checker
+	page []keyValue
+	next []byte // where the next page begins; nil at the end
+	err  error
+}
+
+// peek returns the version that comes next, nil at the end.
+func (h *historyReader) peek() *keyValue {
+	for len(h.page) == 0 && h.next != nil && h.err == nil {
+		h.page, h.next, h.err = h.c.page(h.next, []byte{familyHistory + 1})
+	}
+	if len(h.page) == 0 {
+		return nil
+	}
+	return &h.page[0]
+}
+
+// check checks the history of a record: all its versions before the current one.
+func (h *historyReader) check(r *stele.Record) {
+	prefix := appendHistoryPrefix(nil, r.ID)
+	newer := r
+	want := r.Version - 1
+	for e := h.peek(); e != nil; e = h.peek() {
+		rest, ours := bytes.CutPrefix(e.key, prefix)
+		if !ours && bytes.Compare(e.key, prefix) > 0 {
+			break
+		}
+		h.page = h.page[1:]
+		if !ours || len(rest) != 8 {
+			h.stray(e)
+			continue
+		}
+		version := ^binary.BigEndian.Uint64(rest)
+		for ; want > version && want > 0; want-- {
+			h.missing(r, want)
+		}
+		if version > want {
+			h.c.problem("the history of %q has version %d, which is not older than the current one.", r.ID, version)
+			continue
+		}
+		want--
+		if old := h.version(e, r.ID, version); old != nil {
+			h.names(old, newer)
+			newer = old
+		}
+	}
+	for ; want > 0 && h.err == nil; want-- {
+		h.missing(r, want)
+	}
+}
+
+func (h *historyReader) missing(r *stele.Record, version uint64) {
+	if !h.c.damaged {
+		h.c.problem("the history of %q has no version %d.", r.ID, version)
+	}
+}
+
+func (h *historyReader) stray(e *keyValue) {
+	if !h.c.damaged {
+		h.c.problem("%s belongs to no record.", describeKey(e.key))
+	}
+}
+
+// version decodes an entry and checks that it is what its key says.
+func (h *historyReader) version(e *keyValue, id stele.ID, version uint64) *stele.Record {
+	old, err := decodeRecord(e.key, e.value)
+	if err != nil {
+		h.c.problem("%v.", err)
+		return nil
+	}
+	if old.ID != id || old.Version != version {
+		h.c.problem("%s has version %d of %q.", describeKey(e.key), old.Version, old.ID)
+	}
+	return old
+}
+
+// names checks that no name of a version is missing in the next.
+func (h *historyReader) names(old, newer *stele.Record) {
+	has := make(map[stele.ID]bool, len(newer.Aliases))
+	for _, alias := range newer.Aliases {
+		has[alias] = true
+	}
+	for _, alias := range old.Aliases {
+		if !has[alias] {
+			h.c.problem("version %d of %q has lost the alias %q.", newer.Version, newer.ID, alias)
+		}
+	}
+}
+
+// rest reports what is left when there are no more records.
+func (h *historyReader) rest() {
+	for e := h.peek(); e != nil; e = h.peek() {
+		h.page = h.page[1:]
+		h.stray(e)
+	}
+}
+
+// compareSlowly looks up all that sums say does not agree, and names it.
+func (c *checker) compareSlowly() error {
+	for _, part := range []func() error{c.lookUpNames, c.lookUpPlaces, c.lookUpFeed} {
+		if err := part(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lookUp returns what is kept under a key, nil if nothing is or it can't be read, which
+// was reported before.
+func (c *checker) lookUp(key []byte) []byte {
+	if !c.v.begin() {
+		return nil
+	}
+	defer c.v.end()
+	f, err := newFinder(c.v.snap)
+	if err != nil {
+		return nil
+	}
+	defer f.close()
+	value, err := f.find(key)
+	if err != nil {
+		return nil
+	}
+	return bytes.Clone(value)
+}
+
+// lookUpNames looks up what each name needs.
+func (c *checker) lookUpNames() error {
+	return c.walk([]byte{familyName}, []byte{familyName + 1}, func(key, value []byte) {
+		if len(value) > 0 && value[0] == isAlias {
+			c.alias(key, value)
+			return
+		}
+		r, err := decodeNamed(key, value)
+		if err != nil {
+			return // reported before
+		}
+		for _, alias := range r.Aliases {
+			if !bytes.Equal(c.lookUp(nameKey(alias)), aliasValue(key)) {
+				c.problem("the alias %q of %q does not lead to it.", alias, r.ID)
+			}
+		}
+		var e encoder
+		for _, place := range e.locate(r) {
+			if c.lookUp(place) == nil {
+				c.problem("the record %q can't be found by %s.", r.ID, describeKey(place))
+			}
+		}
+	})
+}
+
+// alias checks that an alias is one of its record.
+func (c *checker) alias(key, value []byte) {
+	owner := bytes.Clone(value)
+	owner[0] = familyName
+	r, err := decodeNamed(owner, c.lookUp(owner))
+	if err != nil {
+		c.problem("%s is an alias of a record that is not there.", describeKey(key))
+		return
+	}
+	for _, alias := range r.Aliases {
+		if bytes.Equal(nameKey(alias), key) {
+			return
+		}
+	}
+	c.problem("%s is an alias of %q, which does not have it.", describeKey(key), r.ID)
+}
+
+// lookUpPlaces looks up the record of each reverse look-up.
+func (c *checker) lookUpPlaces() error {
+	return c.walk([]byte{familyURL}, []byte{familyHost + 1}, func(key, _ []byte) {
+		id, err := cutID(cutEnded(key[1:]))
+		if err != nil {
+			c.problem("%s can't be read: %v.", describeKey(key), err)
+			return
+		}
+		r, err := decodeNamed(nameKey(id), c.lookUp(nameKey(id)))
+		if err != nil {
+			c.problem("%s leads to a record that is not there.", describeKey(key))
+			return
+		}
+		var e encoder
+		for _, place := range e.locate(r) {
+			if bytes.Equal(place, key) {
+				return
+			}
+		}
+		c.problem("%s leads to %q, which has no target there.", describeKey(key), r.ID)
+	})
+}
+
+// lookUpFeed compares versions with the change feed. It keeps all changes in memory,
+// which is the price of a name for what is wrong.
+func (c *checker) lookUpFeed() error {
+	seen := make(map[string]uint64) // by version item: the number of the change
+	err := c.walk([]byte{familyChange}, []byte{familyChange + 1}, func(key, value []byte) {
+		entries, err := parseChunk(key, value)
+		if err != nil {
+			return // reported before
+		}
+		for _, e := range entries {
+			item := string(versionItem(e.key(), e.Version))
+			if before, ok := seen[item]; ok {
+				c.problem("changes %d and %d are the same version %d of %s.", before, e.Seq, e.Version, describeKey(e.key()))
+			}
+			seen[item] = e.Seq
+		}
+	})
+	if err != nil {
+		return err
+	}
+	missing := func(key []byte, versions uint64) {
+		for version := range versions {
+			item := string(versionItem(key, version+1))
+			if _, ok := seen[item]; !ok {
+				c.problem("version %d of %s is not in the change feed.", version+1, describeKey(key))
+			}
+			delete(seen, item)
+		}
+	}
+	err = c.walk([]byte{familyName}, []byte{familyName + 1}, func(key, value []byte) {
+		if r, err := decodeNamed(key, value); err == nil {
+			missing(key, r.Version)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	err = c.walk([]byte{familyNamespace}, []byte{familyNamespace + 1}, func(key, value []byte) {
+		if n, err := decodeNamespace(value); err == nil {
+			missing(key, n.Version)
+		}
+	})
+	for item, seq := range seen {
+		c.problem("change %d is of a version that is not there, of %s.", seq, describeKey([]byte(item)[:len(item)-9]))
+	}
+	return err
+}
