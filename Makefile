@@ -18,11 +18,14 @@ VERSION ?= $(or $(shell test -e .git && git describe --tags --always --dirty 2>/
 # How long `make fuzz` works on each target.
 FUZZTIME ?= 30s
 
+# How often `make soak` kills.
+SOAK ?= 1000
+
 # What the tests need of the system: a command (or a file's absolute path), and
 # the Debian package that brings it. The race detector needs a C compiler.
 NEEDS := gcc:build-essential
 
-.PHONY: help build demo test lint bench fuzz cover clean needs
+.PHONY: help build demo test lint bench fuzz soak cover clean needs
 
 help: ## lists the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -65,6 +68,9 @@ fuzz: ## works on each fuzz target for FUZZTIME (30s)
 		echo "$$package $$target"; \
 		go test -vet=off -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) "$$package" </dev/null; \
 	done
+
+soak: ## kills a busy process SOAK times (1000), and looks what is left
+	STELE_CRASH_ROUNDS=$(SOAK) go test ./test -run '^TestCrash$$' -count=1 -v -timeout 24h
 
 cover: ## runs the tests with coverage: total, and bin/cover.html by line
 	@mkdir -p bin

@@ -83,6 +83,8 @@ var guests = []guest{
 	{"github.com/knadh/koanf", "cmd/stele"},
 	{"github.com/vbauerster/mpb/v8", "cmd/stele"},
 	{"github.com/klauspost/compress", "cmd/stele"},
+	{"golang.org/x/sys", "cmd/stele"}, // to swap two folders in one step
+	{"github.com/klauspost/compress", "cmd/stele"},
 	{"golang.org/x/sys", "cmd/stele"},
 	{"github.com/maypok86/otter/v2", "resolver"},
 

@@ -23,6 +23,9 @@ func TestTwoProcesses(t *testing.T) {
 	if err := first.Start(); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := fmt.Fprintln(in, `{"id":"urn:x1:first"}`); err != nil {
+		t.Fatal(err)
+	}
 	waitFor(t, filepath.Join(data, "HOLDER"))
 	for _, args := range [][]string{{"ls"}, {"register", "urn:x1:a", "--to", "https://example.org/"}, {"backup", data + "2"}, {"verify"}, {"restore", data + "3"}} {
 		if args[0] == "restore" { // something that could be a backup
@@ -83,7 +86,7 @@ func TestDamage(t *testing.T) {
 			damages["empty"] = func([]byte) []byte { return nil }
 		}
 		for what, damage := range damages {
-			t.Run(filepath.Ext(base)+strings.TrimRight(base, "0123456789.sst")+" "+what, func(t *testing.T) {
+			t.Run(filepath.Ext(base)+strings.TrimRight(strings.TrimSuffix(base, ".sst"), "0123456789")+" "+what, func(t *testing.T) {
 				broken := filepath.Join(t.TempDir(), "data")
 				copyTree(t, data, broken)
 				text, err := os.ReadFile(name)

@@ -160,7 +160,7 @@ func (d desk) check(ctx context.Context, p *page, update bool) (complaints []str
 
 // recursive matches commands that would run the tests from within the tests, or
 // that run for long.
-var recursive = regexp.MustCompile(`\b(make\s+(test|lint|bench|fuzz|cover)|go\s+test)\b`)
+var recursive = regexp.MustCompile(`\b(make\s+(test|lint|bench|fuzz|soak|cover)|go\s+test)\b`)
 
 // console runs the commands of a console block and compares what they print. It
 // returns the block as it should be.

@@ -184,7 +184,7 @@ func (p *program) printCounts(im *importer, took time.Duration) error {
 	if c.Namespaces > 0 {
 		text += fmt.Sprintf(", %s namespaces", grouped(int64(c.Namespaces)))
 	}
-	if rate > 0 {
+	if took >= time.Second { // less says nothing
 		text += fmt.Sprintf("; %s a second", grouped(rate))
 	}
 	if im.dry != nil {

@@ -67,7 +67,7 @@ func (s *Store) backupFolder(folder string) (string, error) {
 // folders above. It removes what it wrote if it fails.
 func (s *Store) checkpoint(ctx context.Context, h *opening, folder string) error {
 	h.fence.backup(ctx)
-	defer h.fence.backup(nil)
+	defer h.fence.backup(context.Background())
 	err := h.db.Checkpoint(folder)
 	switch {
 	case err == nil:

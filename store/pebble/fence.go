@@ -27,10 +27,10 @@ import (
 //
 // While the fence is frozen the old opening still answers reads. A memtable must
 // therefore not be dropped because it was "written" to a table, so writing tables
-// waits. When nobody needs the old opening any more the fence is void: tables are
-// swallowed too, all that waits goes on, and the opening can be closed like a healthy
-// one. While Pebble is being opened a failure makes the fence void at once, because
-// Open would wait without end for tables to be written.
+// waits. When nobody needs the old opening any more the fence is void: new tables are
+// written to memory, all that waits goes on, and the opening can be closed like a
+// healthy one. While Pebble is being opened a failure makes the fence void at once,
+// because Open would wait without end for tables to be written.
 //
 // Files outside of the store's folder, where backups go, are left alone: an error
 // there is the backup's.
@@ -42,6 +42,7 @@ type fence struct {
 	opening bool            // under mu
 	cause   error           // under mu: why it is frozen
 	void    chan struct{}   // closed when it is void
+	memory  vfs.FS          // where tables of a void fence are
 	outside context.Context // under mu: of the backup under way
 	last    string          // under mu: the log or manifest that was opened last
 }
@@ -51,7 +52,7 @@ type fence struct {
 var errFrozen = fmt.Errorf("the store is opened again after a failed write: %w", os.ErrPermission)
 
 func newFence(fs vfs.FS, folder string, failed func(error)) *fence {
-	return &fence{FS: fs, folder: folder, failed: failed, opening: true, void: make(chan struct{})}
+	return &fence{FS: fs, folder: folder, failed: failed, opening: true, void: make(chan struct{}), memory: vfs.NewMem()}
 }
 
 // opened says that Pebble is open: from here on a failure freezes and no more.
@@ -127,7 +128,9 @@ func isTable(name string) bool {
 	return strings.HasSuffix(name, ".sst") || strings.HasSuffix(name, ".blob")
 }
 
-// change changes the disk by way of op, or pretends to.
+// change changes the disk by way of op, or pretends to. It does not pretend that a
+// table was written whose first part is on the disk: once the fence is void Pebble is
+// told that it was not, and writes another.
 func (f *fence) change(name string, op func() error) error {
 	if !f.guards(name) {
 		return f.changeOutside(op)
@@ -145,6 +148,7 @@ func (f *fence) change(name string, op func() error) error {
 	}
 	if isTable(name) {
 		<-f.void
+		return errFrozen
 	}
 	return nil
 }
@@ -163,13 +167,17 @@ func (f *fence) changeOutside(op func() error) error {
 	return op()
 }
 
-// create opens a file by way of op. The file of a frozen fence is one of nothing.
+// create opens a file by way of op. The file of a frozen fence is one of nothing, or
+// in memory if it is a table.
 func (f *fence) create(name string, op func() (vfs.File, error)) (vfs.File, error) {
 	file := &fencedFile{fence: f, name: name}
 	err := f.change(name, func() (err error) {
 		file.File, err = op()
 		return err
 	})
+	if err == errFrozen && f.guards(name) {
+		return f.memory.Create(f.PathBase(name), vfs.WriteCategoryUnspecified)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -194,6 +202,11 @@ func (f *fence) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 		f.mu.Lock()
 		f.last = name
 		f.mu.Unlock()
+	}
+	if f.isVoid() && f.guards(name) && isTable(name) {
+		if file, err := f.memory.Open(f.PathBase(name), opts...); err == nil {
+			return file, nil
+		}
 	}
 	return f.FS.Open(name, opts...)
 }

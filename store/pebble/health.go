@@ -42,6 +42,9 @@ func (s *Store) writable(op string, size uint64) error {
 // opening in use is all that the keeper needs to know of.
 func (s *Store) fail(h *opening, cause error) {
 	s.log.Error("a write failed; the store reads only", "folder", s.folder, "error", cause)
+	if s.isClosing() {
+		h.fence.empty() // nobody opens it again
+	}
 	select {
 	case s.failures <- h:
 	default:

@@ -200,6 +200,9 @@ func (s *Store) tables() string { return s.fs.PathJoin(s.folder, "ingest") }
 func (s *Store) Close() error {
 	s.closeOnce.Do(func() {
 		close(s.closing)
+		if h := s.current.Load(); h.fence.broken() != nil {
+			h.fence.empty() // the committer may wait for what it writes
+		}
 		s.gate.Lock() // all who wanted to put something in the queue have done so, or not
 		close(s.queue)
 		s.gate.Unlock()

@@ -1,0 +1,146 @@
+package pebble
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	pebbledb "github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/stele-id/stele"
+)
+
+// Below the reserve nothing is written, and everything is read; above it all goes
+// on by itself.
+func TestReserve(t *testing.T) {
+	disk := &faulty{FS: vfs.NewMem()}
+	s := openOn(t, disk, "store")
+	defer mustClose(t, s)
+	first := sample(t, "a", 1)
+	if err := s.Apply(t.Context(), &stele.Commit{Records: []*stele.Record{first}}); err != nil {
+		t.Fatal(err)
+	}
+	disk.setFree(DefaultReserve - 1)
+	err := s.Apply(t.Context(), &stele.Commit{Records: []*stele.Record{sample(t, "b", 1)}})
+	if !errors.Is(err, stele.Unavailable) || !strings.Contains(err.Error(), "held in reserve") {
+		t.Errorf("a commit below the reserve: %v", err)
+	}
+	if _, err := s.Ingest(t.Context(), []*stele.Record{sample(t, "b", 1)}, nil, nil); !errors.Is(err, stele.Unavailable) {
+		t.Errorf("an ingest below the reserve: %v", err)
+	}
+	if err := s.Ready(t.Context()); !errors.Is(err, stele.Unavailable) {
+		t.Errorf("ready below the reserve: %v", err)
+	}
+	if _, err := s.Record(t.Context(), first.ID); err != nil {
+		t.Errorf("a read below the reserve: %v", err)
+	}
+	if _, err := s.Record(t.Context(), ark(t, "b")); !errors.Is(err, stele.NotFound) {
+		t.Errorf("what was refused is there: %v", err)
+	}
+	disk.setFree(DefaultReserve << 1)
+	if err := s.Ready(t.Context()); err != nil {
+		t.Errorf("ready with space again: %v", err)
+	}
+	if err := s.Apply(t.Context(), &stele.Commit{Records: []*stele.Record{sample(t, "b", 1)}}); err != nil {
+		t.Errorf("a commit with space again: %v", err)
+	}
+}
+
+// A second opening is told who has the folder.
+func TestHeld(t *testing.T) {
+	folder := t.TempDir()
+	s, err := Open(t.Context(), folder, Options{Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if other, err := Open(t.Context(), folder, Options{Now: time.Now}); err == nil {
+		mustClose(t, other)
+		t.Error("two openings of one folder")
+	} else if want := fmt.Sprintf("process %d since ", os.Getpid()); !errors.Is(err, stele.Unavailable) || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v; want %q", err, want)
+	}
+	mustClose(t, s)
+	if s, err = Open(t.Context(), folder, Options{Now: time.Now}); err != nil {
+		t.Fatalf("after the first was closed: %v", err)
+	}
+	mustClose(t, s)
+}
+
+// A store of a later version is left alone.
+func TestLaterVersion(t *testing.T) {
+	folder := t.TempDir()
+	s, err := Open(t.Context(), folder, Options{Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	later := binary.AppendUvarint(nil, schemaVersion+1)
+	if err := s.current.Load().db.Set(metaSchema, later, pebbledb.Sync); err != nil {
+		t.Fatal(err)
+	}
+	mustClose(t, s)
+	if s, err := Open(t.Context(), folder, Options{Now: time.Now}); err == nil {
+		mustClose(t, s)
+		t.Error("a store of a later version was opened")
+	} else if !errors.Is(err, stele.Invalid) || !strings.Contains(err.Error(), "use the program that wrote it") {
+		t.Error(err)
+	}
+}
+
+// After a crash of the machine, which loses all that was not synced, everything that
+// was acknowledged is there, whole, and all invariants hold.
+func TestMachineCrash(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 14))
+	total := 0
+	for round := range 15 {
+		disk := vfs.NewCrashableMem()
+		s := openOn(t, disk, "store")
+		var done ledger
+		var workers sync.WaitGroup
+		stop := make(chan struct{})
+		for n := range 4 {
+			workers.Go(func() {
+				for i := 0; ; i++ {
+					select {
+					case <-stop:
+						return
+					default:
+					}
+					name := fmt.Sprintf("w%dn%d", n, i)
+					r := sample(t, name, 1, ark(t, name+"alias"))
+					if i%10 == 9 {
+						if errs, err := s.Ingest(t.Context(), []*stele.Record{r}, nil, nil); err == nil && errs[0] == nil {
+							done.add(r)
+						}
+					} else if s.Apply(t.Context(), &stele.Commit{Records: []*stele.Record{r}}) == nil {
+						done.add(r)
+					}
+				}
+			})
+		}
+		time.Sleep(time.Duration(rng.IntN(20)+1) * time.Millisecond)
+		known := done.copy() // what was acknowledged before the lights go out
+		crashed := disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: rng.IntN(101), RNG: v1rand(rng)})
+		close(stop)
+		workers.Wait()
+		mustClose(t, s)
+
+		s = openOn(t, crashed, "store")
+		wantAll(t, s, known)
+		wantSound(t, s)
+		mustClose(t, s)
+		if t.Failed() {
+			t.Fatalf("round %d, %d records were acknowledged", round, len(known))
+		}
+		total += len(known)
+	}
+	if total == 0 {
+		t.Error("nothing was ever acknowledged; the test is blunt")
+	}
+}
