@@ -77,6 +77,9 @@ func (s *Store) open() (*opening, error) {
 	h := &opening{log: s.log.Warn}
 	h.fence = newFence(s.fs, s.folder, func(cause error) { s.fail(h, cause) })
 	h.options = s.newOptions(h.fence)
+	if err := s.checkManifests(); err != nil {
+		return nil, err
+	}
 	var err error
 	h.db, err = openPebble(s.folder, h.options)
 	if cause := h.fence.broken(); cause != nil {

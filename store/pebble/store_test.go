@@ -4,10 +4,17 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/store/storetest"
 )
 
+// TestMain fails if a goroutine is left when all tests are done.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// TestStore holds the store to its contract. Generations of recent names are small,
+// so that there are several.
 func TestStore(t *testing.T) {
 	storetest.Run(t, storetest.Harness{
 		Durable: true,
