@@ -77,6 +77,8 @@ func runAndKill(t *testing.T, folder string, random *rand.Rand) []string {
 	}
 	wait := time.Duration(random.Int64N(int64(500 * time.Millisecond)))
 	in := bufio.NewReader(out)
+	stuck := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+	defer stuck.Stop()
 	if random.IntN(2) == 0 {
 		if _, err := in.Peek(1); err != nil && !errors.Is(err, io.EOF) {
 			t.Fatal(err)

@@ -90,7 +90,10 @@ func (p *importParser) parseJSON(b *block) {
 }
 
 // A namespace stands in a line as {"namespace":{...}}, as export writes it.
-func isNamespace(text []byte) bool { return bytes.HasPrefix(text, []byte(`{"namespace":`)) }
+func isNamespace(text []byte) bool {
+	inside, ok := bytes.CutPrefix(bytes.TrimLeft(text, " \t"), []byte{'{'})
+	return ok && bytes.HasPrefix(bytes.TrimLeft(inside, " \t"), []byte(`"namespace"`))
+}
 
 func (p *importParser) namespace(text []byte) (*stele.Namespace, error) {
 	var doc struct {

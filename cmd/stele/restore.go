@@ -9,8 +9,10 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -58,6 +60,9 @@ func (p *program) restore(cmd *cobra.Command, backup string) (report restored, e
 	if err := looksLikeStore(backup); err != nil {
 		return report, err
 	}
+	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	cmd.SetContext(ctx) // so that nothing is left behind when it is interrupted
 	data, err := filepath.Abs(p.data)
 	if err != nil {
 		return report, err
