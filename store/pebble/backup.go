@@ -3,6 +3,7 @@ package pebble
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -64,18 +65,31 @@ func (s *Store) backupFolder(folder string) (string, error) {
 }
 
 // checkpoint lets Pebble write the backup. It syncs all that it writes, and the
-// folders above. It removes what it wrote if it fails.
+// folders above. What was written is removed if it fails.
 func (s *Store) checkpoint(ctx context.Context, h *opening, folder string) error {
 	h.fence.backup(ctx)
 	defer h.fence.backup(context.Background())
-	err := h.db.Checkpoint(folder)
+	err := checkpoint(h, folder)
 	switch {
 	case err == nil:
 		return nil
-	case ctx.Err() != nil:
-		return ctx.Err()
 	case errors.Is(err, os.ErrExist):
 		return refuse("backup", stele.ID{}, stele.Invalid, "the folder %q is there already; name a new one", folder)
 	}
-	return refuse("backup", stele.ID{}, stele.Unavailable, "the backup can't be written to %q: %w", folder, err)
+	left := s.fs.RemoveAll(folder)
+	if ctx.Err() != nil {
+		return errors.Join(ctx.Err(), left)
+	}
+	return refuse("backup", stele.ID{}, stele.Unavailable, "the backup can't be written to %q: %w", folder, errors.Join(err, left))
+}
+
+// checkpoint is Pebble's, without the panic that a folder causes which can't be
+// synced.
+func checkpoint(h *opening, folder string) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%v", p)
+		}
+	}()
+	return h.db.Checkpoint(folder)
 }

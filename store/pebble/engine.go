@@ -72,10 +72,11 @@ func compression(level int) func() *sstable.CompressionProfile {
 	return func() *sstable.CompressionProfile { return block.FastestCompression }
 }
 
-// open opens Pebble behind a new fence.
-func (s *Store) open() (*opening, error) {
+// open opens Pebble behind a new fence, which holds tables if another opening is read
+// from.
+func (s *Store) open(holds bool) (*opening, error) {
 	h := &opening{log: s.log.Warn}
-	h.fence = newFence(s.fs, s.folder, func(cause error) { s.fail(h, cause) })
+	h.fence = newFence(s.fs, s.folder, holds, func(cause error) { s.fail(h, cause) })
 	h.options = s.newOptions(h.fence)
 	if err := s.checkManifests(); err != nil {
 		return nil, err
@@ -91,7 +92,7 @@ func (s *Store) open() (*opening, error) {
 	if err != nil {
 		return nil, s.openError(h.fence, err)
 	}
-	h.fence.opened()
+	h.fence.setUnread(false)
 	if err := s.prepareOpening(h); err != nil {
 		return nil, errors.Join(err, h.close())
 	}
@@ -184,7 +185,7 @@ func (s *Store) tableProblems(h *opening) (problems []string) {
 	for round := range 2 {
 		levels, err := h.db.SSTables()
 		if err != nil {
-			return []string{fmt.Sprintf("the list of tables can't be read: %v", err)}
+			return []string{fmt.Sprintf("a table is missing: %v", err)}
 		}
 		problems = problems[:0]
 		for _, t := range slices.Concat(levels...) {

@@ -274,8 +274,7 @@ func TestFailingDisk(t *testing.T) {
 			time.Sleep(time.Duration(rng.IntN(60)) * time.Millisecond)
 			// A crash in the middle: what was acknowledged before is there.
 			known := l.copy()
-			clone := disk.FS.(*vfs.MemFS).CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: rng.IntN(101), RNG: v1rand(rng)})
-			other := openOn(t, clone, "db")
+			other := openOn(t, disk.crash(rng), "db")
 			wantAll(t, other, known)
 			mustClose(t, other)
 		}
@@ -293,6 +292,3 @@ func TestFailingDisk(t *testing.T) {
 		}
 	}
 }
-
-// v1rand makes the random numbers that Pebble's file system asks for.
-func v1rand(rng *rand.Rand) *rand.Rand { return rand.New(rand.NewPCG(rng.Uint64(), rng.Uint64())) }

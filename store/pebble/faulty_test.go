@@ -3,6 +3,7 @@ package pebble
 import (
 	"errors"
 	"io"
+	"math/rand/v2"
 	"os"
 	"strings"
 	"sync"
@@ -16,6 +17,7 @@ import (
 // or every such operation on a file of some kind.
 type faulty struct {
 	vfs.FS
+	busy  sync.RWMutex // MemFS.CrashClone and MemFS.Link lock each other out for ever
 	ops   atomic.Int64 // how many changes were tried
 	mu    sync.Mutex
 	after int64  // which of them is the first to fail; 0 for none
@@ -24,6 +26,25 @@ type faulty struct {
 	fault error
 	torn  bool // half of what is written reaches the disk
 	avail uint64
+	slow  chan struct{} // while it is open, logs are not synced
+}
+
+// stall lets nothing be synced to a log until the returned function is called.
+func (f *faulty) stall() (goOn func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	slow := make(chan struct{})
+	f.slow = slow
+	return sync.OnceFunc(func() { close(slow) })
+}
+
+func (f *faulty) wait(name string) {
+	f.mu.Lock()
+	slow := f.slow
+	f.mu.Unlock()
+	if slow != nil && strings.HasSuffix(name, ".log") {
+		<-slow
+	}
 }
 
 // failAfter makes count operations fail, beginning with the n-th from now.
@@ -31,6 +52,14 @@ func (f *faulty) failAfter(n, count int64, only string, fault error, torn bool) 
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.after, f.count, f.only, f.fault, f.torn = f.ops.Load()+n, count, only, fault, torn
+}
+
+// crash returns a disk as it may be after a crash now. The one below is a MemFS.
+func (f *faulty) crash(rng *rand.Rand) vfs.FS {
+	f.busy.Lock()
+	defer f.busy.Unlock()
+	own := rand.New(rand.NewPCG(rng.Uint64(), rng.Uint64()))
+	return f.FS.(*vfs.MemFS).CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: rng.IntN(101), RNG: own})
 }
 
 // heal ends all failures.
@@ -108,6 +137,8 @@ func (f *faulty) Link(oldname, newname string) error {
 	if err := f.check(newname); err != nil {
 		return err
 	}
+	f.busy.RLock()
+	defer f.busy.RUnlock()
 	return f.FS.Link(oldname, newname)
 }
 
@@ -153,6 +184,7 @@ func (f *faultyFile) Sync() error {
 }
 
 func (f *faultyFile) SyncData() error {
+	f.fs.wait(f.name)
 	if err := f.fs.check(f.name); err != nil {
 		return err
 	}

@@ -29,8 +29,12 @@ import (
 // therefore not be dropped because it was "written" to a table, so writing tables
 // waits. When nobody needs the old opening any more the fence is void: new tables are
 // written to memory, all that waits goes on, and the opening can be closed like a
-// healthy one. While Pebble is being opened a failure makes the fence void at once,
-// because Open would wait without end for tables to be written.
+// healthy one. While Pebble is being opened or closed nobody reads, and a failure makes
+// the fence void at once: Open and Close would wait without end for tables to be
+// written.
+//
+// The next opening must leave the old one its tables while it is read from, also those
+// that are in no manifest. It holds: it does not remove tables before it is told to.
 //
 // Files outside of the store's folder, where backups go, are left alone: an error
 // there is the backup's.
@@ -39,39 +43,43 @@ type fence struct {
 	folder  string
 	failed  func(error) // told of the first failure; must not block
 	mu      sync.RWMutex
-	opening bool            // under mu
+	unread  bool            // under mu: nobody reads from the opening
 	cause   error           // under mu: why it is frozen
 	void    chan struct{}   // closed when it is void
 	memory  vfs.FS          // where tables of a void fence are
 	outside context.Context // under mu: of the backup under way
 	last    string          // under mu: the log or manifest that was opened last
+	holds   bool            // under mu: tables are removed later
+	held    sync.Mutex      // for later
+	later   []string        // tables to remove then
 }
 
 // errFrozen has the text that callers see, and is os.ErrPermission to Pebble, which
 // tries again by other means after some errors.
 var errFrozen = fmt.Errorf("the store is opened again after a failed write: %w", os.ErrPermission)
 
-func newFence(fs vfs.FS, folder string, failed func(error)) *fence {
-	return &fence{FS: fs, folder: folder, failed: failed, opening: true, void: make(chan struct{}), memory: vfs.NewMem()}
+func newFence(fs vfs.FS, folder string, holds bool, failed func(error)) *fence {
+	return &fence{FS: fs, folder: folder, holds: holds, failed: failed, unread: true, void: make(chan struct{}), memory: vfs.NewMem()}
 }
 
-// opened says that Pebble is open: from here on a failure freezes and no more.
-func (f *fence) opened() {
+// setUnread says whether nobody reads from the opening, so that a failure makes the
+// fence void at once.
+func (f *fence) setUnread(unread bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.opening = false
+	f.unread = unread
 }
 
 // freeze cuts Pebble off from the disk. It returns when nothing is on its way there
 // any more.
 func (f *fence) freeze(cause error) {
 	f.mu.Lock()
-	first, opening := f.cause == nil, f.opening
+	first, unread := f.cause == nil, f.unread
 	if first {
 		f.cause = cause
 	}
 	f.mu.Unlock()
-	if first && opening {
+	if first && unread {
 		f.empty()
 	}
 	if first {
@@ -240,23 +248,42 @@ func (f *fence) MkdirAll(name string, perm os.FileMode) error {
 	return f.change(name, func() error { return f.FS.MkdirAll(name, perm) })
 }
 
-// Remove tells the truth: Pebble does not mind a file that can't be removed.
+// Remove tells the truth: Pebble does not mind a file that can't be removed. But
+// nothing is removed that another opening may need.
 func (f *fence) Remove(name string) error {
-	return f.remove(name, func() error { return f.FS.Remove(name) })
-}
-
-func (f *fence) RemoveAll(name string) error {
-	return f.remove(name, func() error { return f.FS.RemoveAll(name) })
-}
-
-// remove removes nothing that another opening of Pebble may need.
-func (f *fence) remove(name string, op func() error) error {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	if f.cause != nil && f.guards(name) {
+	switch {
+	case f.cause != nil && f.guards(name):
 		return nil
+	case !f.holds || !f.guards(name) || !isTable(name):
+		return f.FS.Remove(name)
 	}
-	return op()
+	f.held.Lock()
+	defer f.held.Unlock()
+	f.later = append(f.later, name)
+	return nil
+}
+
+// RemoveAll is for files outside of the folder: Pebble has no folders in it.
+func (f *fence) RemoveAll(name string) error {
+	if f.guards(name) {
+		return errFrozen
+	}
+	return f.FS.RemoveAll(name)
+}
+
+// release removes the tables that were held, and those to come at once. What can't be
+// removed is when the store is opened the next time.
+func (f *fence) release() {
+	f.mu.Lock()
+	f.holds = false
+	names := f.later
+	f.later = nil
+	f.mu.Unlock()
+	for _, name := range names {
+		_ = f.Remove(name)
+	}
 }
 
 // Lock does nothing: the store holds the lock, over all openings of Pebble.

@@ -79,7 +79,10 @@ func (s *Store) recover(old *opening) {
 	// Nobody begins to read from the old opening any more. What waits in it, such as
 	// the committer if it stalls, goes on.
 	old.fence.empty()
-	s.workers.Go(func() { _ = old.close() }) // what it has to say is in the log
+	s.workers.Go(func() {
+		_ = old.close() // what it has to say is in the log
+		next.fence.release()
+	})
 }
 
 // reopen tries to open Pebble, with longer and longer waits, until it can or the
@@ -94,7 +97,7 @@ func (s *Store) reopen() *opening {
 			return nil
 		case <-timer.C:
 		}
-		next, err := s.open()
+		next, err := s.open(true)
 		if err == nil && next.fence.broken() == nil {
 			return next
 		}

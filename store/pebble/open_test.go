@@ -99,7 +99,7 @@ func TestMachineCrash(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 14))
 	total := 0
 	for round := range 15 {
-		disk := vfs.NewCrashableMem()
+		disk := &faulty{FS: vfs.NewCrashableMem()}
 		s := openOn(t, disk, "store")
 		var done ledger
 		var workers sync.WaitGroup
@@ -126,7 +126,7 @@ func TestMachineCrash(t *testing.T) {
 		}
 		time.Sleep(time.Duration(rng.IntN(20)+1) * time.Millisecond)
 		known := done.copy() // what was acknowledged before the lights go out
-		crashed := disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: rng.IntN(101), RNG: v1rand(rng)})
+		crashed := disk.crash(rng)
 		close(stop)
 		workers.Wait()
 		mustClose(t, s)

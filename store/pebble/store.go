@@ -189,7 +189,7 @@ func (s *Store) begin() (*opening, error) {
 	if err := s.fs.MkdirAll(s.tables(), 0o755); err != nil {
 		return nil, refuse("open", stele.ID{}, stele.Unavailable, "%w", err)
 	}
-	return s.open()
+	return s.open(false)
 }
 
 // tables is the folder where tables are built that will be ingested.

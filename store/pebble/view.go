@@ -38,6 +38,7 @@ func (h *opening) close() (err error) {
 		return nil
 	}
 	h.dead = true
+	h.fence.setUnread(true)
 	frozen := h.fence.broken() != nil
 	if frozen {
 		h.fence.empty()
@@ -54,7 +55,12 @@ func (h *opening) close() (err error) {
 			err = nil // nothing of it concerns the disk
 		}
 	}()
-	return h.db.Close()
+	if !frozen {
+		// Tables have checksums throughout. Of a log, the end may be damaged and seem to be
+		// just an end.
+		err = h.db.Flush()
+	}
+	return errors.Join(err, h.db.Close())
 }
 
 // view is a state of the store: the one after a group of commits that is durable. It

@@ -2,109 +2,7 @@ package pebble
 
 import (
 	"bytes"
-	"encoding/binary"
-
-	"github.com/stele-id/stele"
 )
-
-// historyReader reads superseded versions beside the records, whose order they have.
-type historyReader struct {
-	c    *checker
-	page []keyValue
-	next []byte // where the next page begins; nil at the end
-	err  error
-}
-
-// peek returns the version that comes next, nil at the end.
-func (h *historyReader) peek() *keyValue {
-	for len(h.page) == 0 && h.next != nil && h.err == nil {
-		h.page, h.next, h.err = h.c.page(h.next, []byte{familyHistory + 1})
-	}
-	if len(h.page) == 0 {
-		return nil
-	}
-	return &h.page[0]
-}
-
-// check checks the history of a record: all its versions before the current one.
-func (h *historyReader) check(r *stele.Record) {
-	prefix := appendHistoryPrefix(nil, r.ID)
-	newer := r
-	want := r.Version - 1
-	for e := h.peek(); e != nil; e = h.peek() {
-		rest, ours := bytes.CutPrefix(e.key, prefix)
-		if !ours && bytes.Compare(e.key, prefix) > 0 {
-			break
-		}
-		h.page = h.page[1:]
-		if !ours || len(rest) != 8 {
-			h.stray(e)
-			continue
-		}
-		version := ^binary.BigEndian.Uint64(rest)
-		for ; want > version && want > 0; want-- {
-			h.missing(r, want)
-		}
-		if version > want {
-			h.c.problem("the history of %q has version %d, which is not older than the current one.", r.ID, version)
-			continue
-		}
-		want--
-		if old := h.version(e, r.ID, version); old != nil {
-			h.names(old, newer)
-			newer = old
-		}
-	}
-	for ; want > 0 && h.err == nil; want-- {
-		h.missing(r, want)
-	}
-}
-
-func (h *historyReader) missing(r *stele.Record, version uint64) {
-	if !h.c.damaged {
-		h.c.problem("the history of %q has no version %d.", r.ID, version)
-	}
-}
-
-func (h *historyReader) stray(e *keyValue) {
-	if !h.c.damaged {
-		h.c.problem("%s belongs to no record.", describeKey(e.key))
-	}
-}
-
-// version decodes an entry and checks that it is what its key says.
-func (h *historyReader) version(e *keyValue, id stele.ID, version uint64) *stele.Record {
-	old, err := decodeRecord(e.key, e.value)
-	if err != nil {
-		h.c.problem("%v.", err)
-		return nil
-	}
-	if old.ID != id || old.Version != version {
-		h.c.problem("%s has version %d of %q.", describeKey(e.key), old.Version, old.ID)
-	}
-	return old
-}
-
-// names checks that no name of a version is missing in the next.
-func (h *historyReader) names(old, newer *stele.Record) {
-	has := make(map[stele.ID]bool, len(newer.Aliases))
-	for _, alias := range newer.Aliases {
-		has[alias] = true
-	}
-	for _, alias := range old.Aliases {
-		if !has[alias] {
-			h.c.problem("version %d of %q has lost the alias %q.", newer.Version, newer.ID, alias)
-		}
-	}
-}
-
-// rest reports what is left when there are no more records.
-func (h *historyReader) rest() {
-	for e := h.peek(); e != nil; e = h.peek() {
-		h.page = h.page[1:]
-		h.stray(e)
-	}
-}
 
 // compareSlowly looks up all that sums say does not agree, and names it.
 func (c *checker) compareSlowly() error {
@@ -221,7 +119,7 @@ func (c *checker) lookUpFeed() error {
 		return err
 	}
 	missing := func(key []byte, versions uint64) {
-		for version := range versions {
+		for version := range min(versions, c.v.seq) {
 			item := string(versionItem(key, version+1))
 			if _, ok := seen[item]; !ok {
 				c.problem("version %d of %s is not in the change feed.", version+1, describeKey(key))

@@ -1,0 +1,179 @@
+package pebble
+
+import (
+	"bytes"
+	"context"
+	"sync/atomic"
+
+	"github.com/stele-id/stele"
+)
+
+// request is a commit, or an ingest, on its way to the committer.
+type request struct {
+	state  atomic.Int32
+	done   chan error
+	size   int
+	ingest *ingest // instead of all below
+
+	records []entry
+	spaces  []spaceEntry
+	minters []minterEntry
+}
+
+// What became of a request.
+const (
+	requestWaits = iota
+	requestTaken // it will be committed, or refused
+	requestLeft  // its caller gave up before: it has no effect
+)
+
+type spaceEntry struct {
+	key     []byte
+	value   []byte
+	name    stele.NamespaceKey
+	version uint64
+}
+
+type minterEntry struct {
+	key           []byte
+	name          string
+	before, after []byte // before is nil if there must be none
+}
+
+// Apply implements [stele.Store].
+func (s *Store) Apply(ctx context.Context, c *stele.Commit) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	q, err := newRequest(c)
+	if err != nil {
+		return err
+	}
+	return s.submit(ctx, "commit", q)
+}
+
+// newRequest encodes a commit, and refuses what can't be right whatever the store
+// has.
+func newRequest(c *stele.Commit) (*request, error) {
+	q := &request{done: make(chan error, 1)}
+	var e encoder
+	var seen map[string]bool // keys that must not come twice
+	once := func(key []byte) bool {
+		if len(c.Records)+len(c.Namespaces)+len(c.Minters) < 2 {
+			return true
+		}
+		if seen == nil {
+			seen = make(map[string]bool)
+		}
+		if seen[string(key)] {
+			return false
+		}
+		seen[string(key)] = true
+		return true
+	}
+	q.records = make([]entry, 0, len(c.Records))
+	for _, r := range c.Records {
+		n, err := e.encode(r, c.Counter)
+		if err != nil {
+			return nil, err
+		}
+		if !once(n.key) {
+			return nil, refuse("commit", r.ID, stele.Invalid, "the record is in the commit twice; commit one version after the other")
+		}
+		q.records = append(q.records, n)
+		q.size += 2*len(n.value) + 100*(len(n.aliases)+len(n.places))
+	}
+	for _, n := range c.Namespaces {
+		e, err := newSpaceEntry(n)
+		if err != nil {
+			return nil, err
+		}
+		if !once(e.key) {
+			return nil, refuse("commit", stele.ID{}, stele.Invalid, "namespace %q is in the commit twice; commit one version after the other", e.name)
+		}
+		q.spaces = append(q.spaces, e)
+		q.size += len(e.value)
+	}
+	for i := range c.Minters {
+		e, err := newMinterEntry(&c.Minters[i])
+		if err != nil {
+			return nil, err
+		}
+		if !once(e.key) {
+			return nil, refuse("commit", stele.ID{}, stele.Invalid, "minter %q is in the commit twice; commit its last state", e.name)
+		}
+		q.minters = append(q.minters, e)
+		q.size += len(e.after)
+	}
+	if q.size > 4*maxRecord {
+		return nil, refuse("commit", stele.ID{}, stele.Invalid, "the commit has %d bytes; at most %d are committed at once", q.size, 4*maxRecord)
+	}
+	return q, nil
+}
+
+func newSpaceEntry(n *stele.Namespace) (e spaceEntry, err error) {
+	if n == nil || n.Scheme == "" {
+		return e, refuse("commit", stele.ID{}, stele.Invalid, "a namespace has no scheme; name one")
+	}
+	if err := checkSpace(n.Key()); err != nil {
+		return e, err
+	}
+	if n.Version == 0 {
+		return e, refuse("commit", stele.ID{}, stele.Invalid, "namespace %q has the version 0; the first is 1", n.Key())
+	}
+	e = spaceEntry{key: namespaceKey(n.Key()), name: n.Key(), version: n.Version}
+	e.value, err = n.MarshalBinary()
+	return e, err
+}
+
+func newMinterEntry(m *stele.MinterState) (e minterEntry, err error) {
+	if m.After == nil {
+		return e, refuse("commit", stele.ID{}, stele.Invalid, "minter %.100q has no new state; a state is replaced, never removed", m.Name)
+	}
+	if len(m.Name) > maxKey || len(m.After) > maxRecord {
+		return e, refuse("commit", stele.ID{}, stele.Invalid, "minter %.100q has a name of more than %d bytes, or a state of more than %d", m.Name, maxKey, maxRecord)
+	}
+	return minterEntry{key: minterKey(m.Name), name: m.Name, before: bytes.Clone(m.Before), after: bytes.Clone(m.After)}, nil
+}
+
+// submit hands a request to the committer and waits for what becomes of it.
+func (s *Store) submit(ctx context.Context, op string, q *request) error {
+	if err := s.enqueue(ctx, op, q); err != nil {
+		return err
+	}
+	select {
+	case err := <-q.done:
+		return err
+	case <-ctx.Done():
+	}
+	if q.state.CompareAndSwap(requestWaits, requestLeft) {
+		return ctx.Err()
+	}
+	if q.ingest != nil {
+		return <-q.done // the committer has its tables
+	}
+	select {
+	case err := <-q.done:
+		return err
+	default:
+		return refuse(op, stele.ID{}, stele.Unavailable, "it is on its way to the disk, and unknown whether it will be kept; look before you try again: %w", ctx.Err())
+	}
+}
+
+func (s *Store) enqueue(ctx context.Context, op string, q *request) error {
+	s.gate.RLock()
+	defer s.gate.RUnlock()
+	select {
+	case <-s.closing:
+		return closed(op)
+	default:
+	}
+	select {
+	case s.queue <- q:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-s.closing:
+		return closed(op)
+	}
+}

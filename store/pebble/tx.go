@@ -1,0 +1,183 @@
+package pebble
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"maps"
+
+	"github.com/stele-id/stele"
+)
+
+// readFault is a failed read of the committer's.
+type readFault struct {
+	id  stele.ID
+	err error
+}
+
+func (f *readFault) Error() string { return f.err.Error() }
+
+// tx is one commit while its conditions are checked.
+type tx struct {
+	g       *group
+	pending map[string][]byte // what the commit has set so far, of what is looked up
+	writes  []keyValue        // in order; a nil value deletes
+	late    [][]byte
+	taken   [][]byte
+	feed    []byte // entries of the change feed
+	changes []int  // where each ends
+}
+
+type keyValue struct{ key, value []byte }
+
+func (t *tx) reset(g *group) {
+	if t.g == nil {
+		t.g, t.pending = g, make(map[string][]byte)
+	}
+	clear(t.pending)
+	t.writes, t.late, t.taken, t.feed, t.changes = t.writes[:0], t.late[:0], t.taken[:0], t.feed[:0], t.changes[:0]
+}
+
+// find returns what is kept under a key, with what group and commit have set; nil if
+// nothing is. It is valid until the next call.
+func (t *tx) find(id stele.ID, key []byte) ([]byte, error) {
+	if value, ok := t.pending[string(key)]; ok {
+		return value, nil
+	}
+	if value, ok := t.g.pending[string(key)]; ok {
+		return value, nil
+	}
+	f := t.g.finder
+	if key[0] == familyName && !t.g.store.recent.mayHave(key) {
+		f = t.g.tables
+	}
+	value, err := f.find(key)
+	if err == nil && value != nil && len(value) == 0 && key[0] == familyName {
+		err = errKey
+	}
+	if err != nil {
+		return nil, &readFault{id, err}
+	}
+	return value, nil
+}
+
+// set sets a key that is looked up.
+func (t *tx) set(key, value []byte) {
+	t.pending[string(key)] = value
+	t.writes = append(t.writes, keyValue{key, value})
+}
+
+// setLate sets a key of which only the last value in the group is written.
+func (t *tx) setLate(key, value []byte) {
+	t.pending[string(key)] = value
+	t.late = append(t.late, key)
+}
+
+// change adds to the change feed.
+func (t *tx) change(e *feedEntry) {
+	t.feed = appendChange(t.feed, e)
+	t.changes = append(t.changes, len(t.feed))
+}
+
+// accept makes the commit a part of the group.
+func (t *tx) accept() {
+	g := t.g
+	for _, w := range t.writes {
+		if w.value == nil {
+			g.note(g.batch.Delete(w.key, nil))
+		} else {
+			g.note(g.batch.Set(w.key, w.value, nil))
+		}
+		if w.key[0] == familyName {
+			g.store.recent.add(w.key)
+		}
+	}
+	begin := 0
+	for _, end := range t.changes {
+		g.seq++
+		g.changes++
+		g.feed = append(g.feed, t.feed[begin:end]...)
+		if begin = end; g.changes == maxChunk {
+			g.writeChunk()
+		}
+	}
+	for _, key := range t.late {
+		if _, ok := g.pending[string(key)]; !ok {
+			g.late = append(g.late, key)
+		}
+	}
+	maps.Copy(g.pending, t.pending)
+	g.taken = append(g.taken, t.taken...)
+}
+
+// putMinter checks and sets the state of a minter.
+func (t *tx) putMinter(m *minterEntry) error {
+	have, err := t.find(stele.ID{}, m.key)
+	if err != nil {
+		return err
+	}
+	if (have == nil) != (m.before == nil) || !bytes.Equal(have, m.before) {
+		return refuse("commit", stele.ID{}, stele.Conflict, "minter %.100q has another state by now; read it again", m.name)
+	}
+	t.setLate(m.key, m.after)
+	return nil
+}
+
+// putSpace checks and sets a version of a namespace.
+func (t *tx) putSpace(n *spaceEntry) error {
+	value, err := t.find(stele.ID{}, n.key)
+	if err != nil {
+		return err
+	}
+	var have uint64
+	if value != nil {
+		var old stele.Namespace
+		if err := old.UnmarshalBinary(value); err != nil {
+			return err
+		}
+		have = old.Version
+	}
+	if n.version != have+1 {
+		return refuse("commit", stele.ID{}, stele.Conflict, "version %d of namespace %.100q was to be committed, but the store has version %d; read it again", n.version, n.name, have)
+	}
+	t.set(n.key, n.value)
+	t.change(&feedEntry{Change: stele.Change{Namespace: n.name, Version: n.version}})
+	return nil
+}
+
+// count counts one more record for a namespace, the zero one being none.
+func (t *tx) count(id stele.ID, key stele.NamespaceKey, quota uint64) error {
+	if key == (stele.NamespaceKey{}) {
+		return nil
+	}
+	under := countKey(key)
+	value, err := t.find(id, under)
+	if err != nil {
+		return err
+	}
+	n, err := parseCount(value)
+	if err != nil {
+		return &readFault{id, err}
+	}
+	if quota > 0 && n >= quota {
+		return exhausted(id, key, quota)
+	}
+	t.setLate(under, binary.AppendUvarint(nil, n+1))
+	return nil
+}
+
+func exhausted(id stele.ID, key stele.NamespaceKey, quota uint64) error {
+	return refuse("commit", id, stele.Exhausted, "namespace %.100q has its quota of %d records; ask for a greater one", key, quota)
+}
+
+// parseCount reads a count; nothing is 0.
+func parseCount(value []byte) (uint64, error) {
+	if value == nil {
+		return 0, nil
+	}
+	n, err := parseUvarint(value)
+	if err != nil {
+		return 0, fmt.Errorf("%w: a count: %w", errKey, err)
+	}
+	return n, nil
+}

@@ -1,0 +1,145 @@
+package pebble
+
+import (
+	"encoding/binary"
+	"strings"
+	"testing"
+	"time"
+
+	pebbledb "github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/stele-id/stele"
+)
+
+// spoiler is a way to spoil a registry, and a part of what Verify says then.
+type spoiler struct {
+	name  string
+	spoil func(b *pebbledb.Batch)
+	want  string
+}
+
+// small is the registry that is spoilt: a record with three versions, another one,
+// and a namespace.
+type small struct {
+	a1, a2, a3, b *stele.Record
+	space         *stele.Namespace
+}
+
+func newSmall(t testing.TB) *small {
+	alias := ark(t, "alias")
+	return &small{
+		sample(t, "a", 1, alias), sample(t, "a", 2, alias), sample(t, "a", 3, alias, ark(t, "later")), sample(t, "b", 1),
+		&stele.Namespace{Scheme: "ark", Owner: "ana", Version: 1},
+	}
+}
+
+// fill commits the registry, as the changes 1 to 5.
+func (m *small) fill(t testing.TB, s *Store) {
+	t.Helper()
+	count := func(stele.ID) (stele.NamespaceKey, uint64) { return m.space.Key(), 0 }
+	for _, r := range []*stele.Record{m.a1, m.a2, m.a3, m.b} {
+		mustApply(t, s, &stele.Commit{Records: []*stele.Record{r}, Counter: count})
+	}
+	mustApply(t, s, &stele.Commit{Namespaces: []*stele.Namespace{m.space}})
+}
+
+// put sets a key, and cut removes one.
+func put(key, value []byte) func(*pebbledb.Batch) {
+	return func(b *pebbledb.Batch) { _ = b.Set(key, value, nil) }
+}
+
+func cut(key []byte) func(*pebbledb.Batch) {
+	return func(b *pebbledb.Batch) { _ = b.Delete(key, nil) }
+}
+
+func bodyOf(t testing.TB, v interface{ MarshalBinary() ([]byte, error) }) []byte {
+	t.Helper()
+	data, err := v.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// spoilers are all ways to spoil the registry.
+func (m *small) spoilers(t testing.TB) []spoiler {
+	named := func(r *stele.Record) []byte { return append([]byte{isRecord}, bodyOf(t, r)...) }
+	place := func(r *stele.Record) []byte {
+		var e encoder
+		return e.locate(r)[0]
+	}
+	a, b, space := m.a1.ID, m.b.ID, m.space.Key()
+	twice := appendChange(nil, &feedEntry{Change: stele.Change{ID: a, Version: 1}})
+	return []spoiler{
+		{"nothing", func(*pebbledb.Batch) {}, ""},
+		{"an alias is missing", cut(nameKey(ark(t, "alias"))), `the alias "ark:12345/alias" of "ark:12345/a" does not lead to it`},
+		{"an alias leads elsewhere", put(nameKey(ark(t, "alias")), aliasValue(nameKey(b))), "which does not have it"},
+		{"an alias of nothing", put(nameKey(ark(t, "x")), aliasValue(nameKey(ark(t, "y")))), "an alias of a record that is not there"},
+		{"a record is missing", cut(nameKey(b)), "leads to a record that is not there"},
+		{"a record is another's", put(nameKey(b), named(m.a3)), "the record of another name"},
+		{"a record can't be read", put(nameKey(b), []byte{isRecord, 1, 2, 3}), "can't be read"},
+		{"a name has nothing", put(nameKey(b), nil), "leads to no record"},
+		{"a version is too great", put(nameKey(b), named(sample(t, "b", 1<<60))), "has the version 1152921504606846976"},
+		{"a version is not in the feed", put(nameKey(b), named(sample(t, "b", 2))), "is not in the change feed"},
+		{"the first version is missing", cut(historyKey(a, 1)), `the history of "ark:12345/a" has no version 1`},
+		{"the second version is missing", cut(historyKey(a, 2)), `the history of "ark:12345/a" has no version 2`},
+		{"history of the future", put(historyKey(a, 3), bodyOf(t, m.a3)), "not older than the current one"},
+		{"history of nothing", put(historyKey(ark(t, "zz"), 1), bodyOf(t, m.a1)), "belongs to no record"},
+		{"history before everything", put(historyKey(ark(t, "0"), 1), bodyOf(t, m.a1)), "belongs to no record"},
+		{"history of another", put(historyKey(a, 1), bodyOf(t, m.b)), `has version 1 of "ark:12345/b"`},
+		{"history can't be read", put(historyKey(a, 1), []byte{9}), "can't be read"},
+		{"history lost an alias", put(nameKey(a), named(sample(t, "a", 3))), `version 3 of "ark:12345/a" has lost the alias "ark:12345/alias"`},
+		{"a reverse look-up is missing", cut(place(m.b)), `the record "ark:12345/b" can't be found by`},
+		{"a reverse look-up too many", put(place(m.a2), nil), "has no target there"},
+		{"a reverse look-up of nothing", put(place(sample(t, "q", 1)), nil), "leads to a record that is not there"},
+		{"a reverse look-up of what", put([]byte{familyURL, 'x'}, nil), "can't be read"},
+		{"a reverse look-up has a value", put(place(m.b), []byte("x")), "it should have none"},
+		{"the feed has a gap", cut(appendChangeKey(nil, 2)), "the change feed has number 3 after 1"},
+		{"the feed ends early", cut(appendChangeKey(nil, 5)), "the change feed ends with number 4"},
+		{"the feed can't be read", put(appendChangeKey(nil, 3), []byte{1}), "can't be read"},
+		{"the feed says it twice", put(appendChangeKey(nil, 3), appendChunk(nil, time.Unix(1, 0), 1, twice)), "are the same version 1"},
+		{"a count is wrong", put(countKey(space), binary.AppendUvarint(nil, 7)), "counts 7 records, and the change feed has 2"},
+		{"a count is missing", cut(countKey(space)), "has no count"},
+		{"a count can't be read", put(countKey(space), []byte{0x80}), "can't be read"},
+		{"a namespace is missing", cut(namespaceKey(space)), "is of a version that is not there"},
+		{"a namespace can't be read", put(namespaceKey(space), []byte{7}), "can't be read"},
+		{"a namespace is another's", put(namespaceKey(stele.NamespaceKey{Scheme: "urn"}), bodyOf(t, m.space)), "the namespace of another name"},
+		{"a key of nobody", put([]byte{0x20, 1}, nil), "is none that the store writes"},
+	}
+}
+
+// TestVerify spoils a small registry in every way that there is, and wants to be told
+// of each.
+func TestVerify(t *testing.T) {
+	m := newSmall(t)
+	for _, c := range m.spoilers(t) {
+		t.Run(c.name, func(t *testing.T) {
+			s := openOn(t, vfs.NewMem(), "db")
+			defer mustClose(t, s)
+			m.fill(t, s)
+			batch := s.current.Load().db.NewBatch()
+			c.spoil(batch)
+			if !batch.Empty() {
+				if err := batch.Commit(pebbledb.Sync); err != nil {
+					t.Fatal(err)
+				}
+			}
+			h := s.current.Load()
+			s.publish(h.newView(h.seq))
+			var problems []string
+			if err := s.Verify(t.Context(), func(p string) { problems = append(problems, p) }); err != nil {
+				t.Fatal(err)
+			}
+			all := strings.Join(problems, "\n")
+			if c.want == "" && all != "" || !strings.Contains(all, c.want) {
+				t.Errorf("want %q, got:\n%s", c.want, all)
+			}
+			for _, p := range problems {
+				if !strings.HasSuffix(p, ".") || strings.Contains(p, "\n") {
+					t.Errorf("not a sentence: %q", p)
+				}
+			}
+		})
+	}
+}
