@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/stele-id/stele"
@@ -31,6 +32,10 @@ type Options struct {
 	// processes write to; 0 is without limit.
 	CacheAge time.Duration
 
+	// Hosts are those, with their port if it is not the usual one, whose links lead
+	// to this resolver. A target that is such a link to a name is followed inside.
+	Hosts []string
+
 	DefaultTTL    uint32 // of answers, in seconds, where neither target nor namespace says
 	DefaultStatus int    // of redirects, likewise; 302 if 0
 }
@@ -41,17 +46,23 @@ type Resolver struct {
 	records    *cache
 	namespaces *directory
 	random     func(n int) int
+	hosts      map[string]bool // in lower case
 	ttl        uint32
 	status     int
 }
 
 // New makes a resolver over a store.
 func New(store stele.Store, schemes *stele.Schemes, o Options) *Resolver {
+	hosts := make(map[string]bool, len(o.Hosts))
+	for _, host := range o.Hosts {
+		hosts[strings.ToLower(host)] = true
+	}
 	return &Resolver{
 		schemes:    schemes,
 		records:    newCache(store, o),
 		namespaces: newDirectory(store, o),
 		random:     o.Random,
+		hosts:      hosts,
 		ttl:        o.DefaultTTL,
 		status:     cmp.Or(o.DefaultStatus, http.StatusFound),
 	}
@@ -148,8 +159,9 @@ type Step struct {
 // Resolve answers a request. Its errors are of Kind NotFound, with an
 // [UnknownError] in them, if no name leads anywhere or nobody with the request's
 // principals may know of it; Invalid, if the request can't be right or what
-// follows a registered name can't be passed on; and those of the store. The
-// Resolution that comes with an error has the trace and nothing else.
+// follows a registered name can't be passed on; Conflict, with [ErrLoop], if names
+// lead to each other; and those of the store. The Resolution that comes with an
+// error has the trace and nothing else.
 func (r *Resolver) Resolve(ctx context.Context, q Request) (Resolution, error) {
 	q.Service = cmp.Or(q.Service, stele.N2L)
 	switch {
@@ -163,6 +175,9 @@ func (r *Resolver) Resolve(ctx context.Context, q Request) (Resolution, error) {
 		w.step("name", "%s, scheme %s%s", q.ID, q.ID.Scheme(), given(&q))
 	}
 	res, err := w.answer(ctx)
+	if err == nil {
+		res, err = w.follow(ctx, res)
+	}
 	if err != nil {
 		if q.Trace {
 			w.step("answer", "%v", err)

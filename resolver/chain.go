@@ -1,0 +1,103 @@
+package resolver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/stele-id/stele"
+)
+
+// maxChain is how many names a chain of names may have.
+const maxChain = 8
+
+// ErrLoop says that a name leads to itself by way of its target, or through more
+// names than can be meant. It stands in an error of Kind Conflict.
+var ErrLoop = errors.New("the name leads back to itself, or through too many others; its owner must change its target")
+
+// follow goes on from a redirect to a name of this very resolver: PURL's chains,
+// and whatever else points here. The client is spared the way, and a loop is
+// found. Where the next name has no answer of its own the redirect stays: there,
+// the client is told more.
+func (w *walk) follow(ctx context.Context, res Resolution) (Resolution, error) {
+	var seen []stele.ID
+	for at := w.q.ID; ; {
+		next, query, ok := w.inside(&res)
+		if !ok {
+			return res, nil
+		}
+		seen = append(seen, at)
+		if slices.Contains(seen, next) || len(seen) == maxChain {
+			return Resolution{}, &stele.Error{Op: "resolve", ID: w.q.ID, Kind: stele.Conflict, Err: ErrLoop}
+		}
+		step := walk{Resolver: w.Resolver, q: w.q}
+		step.q.ID, step.q.Given, step.q.Query = next, "", query
+		if w.q.Trace {
+			w.step("name", "%s, to which the target leads", next)
+		}
+		found, err := step.answer(ctx)
+		w.trace = append(w.trace, step.trace...)
+		switch {
+		case isNotFound(err), err == nil && found.Kind == Description:
+			return res, nil
+		case err != nil:
+			return Resolution{}, fmt.Errorf("%s leads to another name: %w", w.q.ID, err)
+		}
+		res = chained(res, found)
+		at = next
+	}
+}
+
+// inside returns the name of this resolver that a redirect leads to, and the query
+// that goes with it.
+func (w *walk) inside(res *Resolution) (id stele.ID, query string, ok bool) {
+	if res.Kind != Redirect || len(w.hosts) == 0 {
+		return stele.ID{}, "", false
+	}
+	host, rest := splitURL(res.URL)
+	if !w.hosts[host] || strings.HasPrefix(rest, "/.") { // our own pages begin so
+		return stele.ID{}, "", false
+	}
+	rest, _, _ = strings.Cut(rest, "#")
+	path, query, _ := strings.Cut(rest, "?")
+	id, err := w.schemes.Parse(res.URL)
+	if err != nil { // no link as such; a bare handle may be the path
+		id, err = w.schemes.Parse(unescape(strings.TrimPrefix(path, "/")))
+	}
+	return id, query, err == nil
+}
+
+// splitURL returns host and port of a URL, in lower case, and what follows them.
+func splitURL(text string) (host, rest string) {
+	_, rest, _ = strings.Cut(text, "://")
+	end := strings.IndexAny(rest, "/?#")
+	if end < 0 {
+		end = len(rest)
+	}
+	host = rest[:end]
+	return strings.ToLower(host[strings.LastIndexByte(host, '@')+1:]), rest[end:]
+}
+
+// chained is the answer of a name whose target is another one: where to go is the
+// other's, and what the thing is stays. What was withdrawn is told of the other.
+// The redirect is permanent only if both are, and good for no longer than either.
+func chained(res, next Resolution) Resolution {
+	switch next.Kind {
+	case Tombstone, Gone:
+		next.TTL = min(next.TTL, res.TTL)
+		return next
+	}
+	res.URL, res.Targets, res.Fit = next.URL, next.Targets, next.Fit
+	res.TTL = min(res.TTL, next.TTL)
+	if isPermanent(res.Status) && !isPermanent(next.Status) {
+		res.Status = next.Status
+	}
+	return res
+}
+
+func isPermanent(status int) bool {
+	return status == http.StatusMovedPermanently || status == http.StatusPermanentRedirect
+}
