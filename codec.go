@@ -103,7 +103,11 @@ func (n *Namespace) AppendBinary(b []byte) ([]byte, error) {
 	b = binary.AppendUvarint(b, n.Version)
 	b = appendTime(b, n.Created)
 	b = appendTime(b, n.Modified)
-	return appendText(b, n.By), nil
+	b = appendText(b, n.By)
+	if n.Publication.IsZero() {
+		return b, nil // as it was before there were any
+	}
+	return appendPublication(b, &n.Publication), nil
 }
 
 // MarshalBinary returns the namespace in binary form.
@@ -143,6 +147,9 @@ func (n *Namespace) UnmarshalBinary(data []byte) error {
 		Created:     d.time(),
 		Modified:    d.time(),
 		By:          d.text(),
+	}
+	if d.err == nil && len(d.rest) > 0 {
+		n.Publication = d.publication()
 	}
 	return d.end("namespace")
 }

@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	namespaceFields = "scheme prefix owner title minter ttl status persistence hosts protocols delegate checked quota version created modified by"
+	namespaceFields = "scheme prefix owner title minter ttl status persistence hosts protocols delegate checked quota publication version created modified by"
 	minterFields    = "kind host port ip ipPort allowPrivate granularity template seed"
 )
 
@@ -71,6 +71,8 @@ func (d *document) namespace(n *Namespace) {
 			n.Checked = d.bool()
 		case "quota":
 			n.Quota = d.number(math.MaxUint64)
+		case "publication":
+			d.publication(&n.Publication)
 		default:
 			return d.kept(name, &n.Version, &n.Created, &n.Modified, &n.By)
 		}
@@ -125,6 +127,7 @@ func (n *Namespace) AppendJSON(b []byte) []byte {
 	w.text("delegate", n.Delegate)
 	w.flag("checked", n.Checked)
 	w.number("quota", n.Quota, 0)
+	w.publication(&n.Publication)
 	w.number("version", n.Version, 0)
 	w.time("created", n.Created)
 	w.time("modified", n.Modified)

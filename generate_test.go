@@ -110,10 +110,32 @@ var anyNamespace = rapid.Custom(func(t *rapid.T) *Namespace {
 		Delegate:    bytesText.Draw(t, "delegate"),
 		Checked:     rapid.Bool().Draw(t, "checked"),
 		Quota:       rapid.Uint64().Draw(t, "quota"),
+		Publication: anyPublication.Draw(t, "publication"),
 		Version:     rapid.Uint64().Draw(t, "version"),
 		Created:     anyTime.Draw(t, "created"),
 		Modified:    anyTime.Draw(t, "modified"),
 		By:          bytesText.Draw(t, "by"),
+	}
+})
+
+// anyPublication has anything in every field, and often nothing at all.
+var anyPublication = rapid.Custom(func(t *rapid.T) Publication {
+	if rapid.Bool().Draw(t, "none") {
+		return Publication{}
+	}
+	return Publication{
+		Zone:      bytesText.Draw(t, "zone"),
+		Layout:    Layout(bytesText.Draw(t, "layout")),
+		Separator: bytesText.Draw(t, "separator"),
+		Parts:     rapid.Int().Draw(t, "parts"),
+		Servers: few(rapid.Custom(func(t *rapid.T) NameServer {
+			return NameServer{bytesText.Draw(t, "name"), few(bytesText).Draw(t, "addresses")}
+		})).Draw(t, "servers"),
+		Mailbox:  bytesText.Draw(t, "mailbox"),
+		Resolver: bytesText.Draw(t, "resolver"),
+		Elsewhere: few(rapid.Custom(func(t *rapid.T) Discovery {
+			return Discovery{DiscoveryKind(bytesText.Draw(t, "kind")), bytesText.Draw(t, "at")}
+		})).Draw(t, "elsewhere"),
 	}
 })
 

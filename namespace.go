@@ -20,6 +20,7 @@ type Namespace struct {
 	Delegate    string   // a URL with {id} or {rest} in it, of the resolver that answers instead
 	Checked     bool     // names end in a NOID check character
 	Quota       uint64   // how many records there may be; 0: no limit
+	Publication Publication
 
 	Version  uint64
 	Created  time.Time

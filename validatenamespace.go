@@ -43,6 +43,7 @@ func (n *Namespace) check(f *faults) {
 			f.addf("delegate", "%s", reason)
 		}
 	}
+	n.checkPublication(f)
 	checkTime(f, "created", n.Created)
 	checkTime(f, "modified", n.Modified)
 	checkName(f, "by", n.By)
@@ -221,6 +222,6 @@ func (n *Namespace) checkIP(f *faults) {
 	}
 	addr = addr.Unmap()
 	if !m.AllowPrivate && (!addr.IsGlobalUnicast() || addr.IsPrivate()) {
-		f.addf("minter.ip", "others have the address %s too, so names made from it would not be unique; give a public one, or set allowPrivate", addr)
+		f.addf("minter.ip", "others have the address %s too, so names made from it would not be unique; give a public one, or set allowPrivate (--allow-private)", addr)
 	}
 }

@@ -1,0 +1,39 @@
+package stele
+
+import "encoding/binary"
+
+func appendPublication(b []byte, p *Publication) []byte {
+	b = appendText(b, p.Zone)
+	b = appendText(b, string(p.Layout))
+	b = appendText(b, p.Separator)
+	b = binary.AppendVarint(b, int64(p.Parts))
+	b = appendList(b, p.Servers, func(b []byte, s NameServer) []byte {
+		return appendList(appendText(b, s.Name), s.Addresses, appendText)
+	})
+	b = appendText(b, p.Mailbox)
+	b = appendText(b, p.Resolver)
+	return appendList(b, p.Elsewhere, func(b []byte, d Discovery) []byte {
+		return appendText(appendText(b, string(d.Kind)), d.At)
+	})
+}
+
+func (d *decoder) publication() Publication {
+	p := Publication{
+		Zone:      d.text(),
+		Layout:    Layout(d.text()),
+		Separator: d.text(),
+		Parts:     int(d.varint()),
+		Servers: list(d, func() NameServer {
+			return NameServer{Name: d.text(), Addresses: list(d, d.text)}
+		}),
+		Mailbox:  d.text(),
+		Resolver: d.text(),
+		Elsewhere: list(d, func() Discovery {
+			return Discovery{Kind: DiscoveryKind(d.text()), At: d.text()}
+		}),
+	}
+	if d.err == nil && p.IsZero() {
+		d.fail(errOdd) // nothing is written of it then
+	}
+	return p
+}

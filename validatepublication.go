@@ -1,0 +1,170 @@
+package stele
+
+import (
+	"net/netip"
+	"strconv"
+	"strings"
+)
+
+// Limits of what a Publication holds.
+const (
+	MaxParts       = 16 // of names
+	MaxNameServers = 13 // of a zone
+	MaxDiscoveries = 16 // of a namespace that others answer for
+	maxAddresses   = 8  // of a name server
+)
+
+// checkPublication makes sure that a zone can be made of what is said.
+func (n *Namespace) checkPublication(f *faults) {
+	p := &n.Publication
+	if p.IsZero() {
+		return
+	}
+	if len(p.Elsewhere) > 0 {
+		p.checkElsewhere(f)
+		return
+	}
+	if reason := domainReason(p.Zone); reason != "" {
+		f.addf("publication.zone", "%s", reason)
+	}
+	n.checkLayout(f)
+	if fits(f, "publication.servers", len(p.Servers), MaxNameServers) {
+		for i := range p.Servers {
+			p.Servers[i].check(f, item("publication.servers", i), p.Zone)
+		}
+		twice(f, "publication.servers", ".name", p.Servers, func(s NameServer) string { return s.Name })
+	}
+	if p.Mailbox != "" {
+		local, host, _ := strings.Cut(p.Mailbox, "@")
+		if local == "" || !isPrintable(local) || domainReason(strings.ToLower(host)+".") != "" {
+			f.addf("publication.mailbox", "%s is no mailbox; write one such as hostmaster@example.org", brief(p.Mailbox))
+		}
+	}
+	if p.Resolver != "" {
+		if reason := resolverReason(p.Resolver); reason != "" {
+			f.addf("publication.resolver", "%s", reason)
+		}
+	}
+}
+
+// checkLayout judges the layout and, for names, how they are cut.
+func (n *Namespace) checkLayout(f *faults) {
+	p := &n.Publication
+	switch {
+	case !p.Layout.IsValid():
+		f.addf("publication.layout", "%s is no layout; use names, rules or root", brief(string(p.Layout)))
+	case p.Layout == LayoutRoot && n.Prefix != "":
+		f.addf("publication.layout", "a root zone is of a whole scheme; publish the namespace %s: for it", n.Scheme)
+	case p.Layout != LayoutRoot && n.Prefix == "":
+		f.addf("publication.layout", "the root of a scheme has the layout root")
+	}
+	if p.Layout != LayoutNames {
+		if p.Separator != "" || p.Parts != 0 {
+			f.addf("publication.parts", "names are cut into parts in the layout names only; leave separator and parts out")
+		}
+		return
+	}
+	if p.Parts < 1 || p.Parts > MaxParts {
+		f.addf("publication.parts", "a name has from 1 to %d parts", MaxParts)
+	}
+	if len(p.Separator) != 1 || !strings.Contains(":/-_.;,@=+~!$*", p.Separator) {
+		f.addf("publication.separator", "%s can't stand between parts; give one character such as : or /", brief(p.Separator))
+	}
+}
+
+func (p *Publication) checkElsewhere(f *faults) {
+	here := *p
+	here.Elsewhere = nil
+	if !here.IsZero() {
+		f.addf("publication.elsewhere", "a namespace that others answer for has no zone here; leave out one of both")
+	}
+	if !fits(f, "publication.elsewhere", len(p.Elsewhere), MaxDiscoveries) {
+		return
+	}
+	for i, d := range p.Elsewhere {
+		path := item("publication.elsewhere", i)
+		switch {
+		case !d.Kind.IsValid():
+			f.addf(path+".kind", "%s is not known; use NAPTR, SRV, A, AAAA or URL", brief(string(d.Kind)))
+		case d.Kind == DiscoverURL:
+			if reason := checkURL(d.At); reason != "" {
+				f.addf(path+".at", "%s", reason)
+			}
+		default:
+			if reason := domainReason(d.At); reason != "" {
+				f.addf(path+".at", "%s", reason)
+			}
+		}
+	}
+	twice(f, "publication.elsewhere", "", p.Elsewhere, func(d Discovery) Discovery { return d })
+}
+
+func (s *NameServer) check(f *faults, path, zone string) {
+	if reason := domainReason(s.Name); reason != "" {
+		f.addf(path+".name", "%s", reason)
+	}
+	if fits(f, path+".addresses", len(s.Addresses), maxAddresses) {
+		for i, text := range s.Addresses {
+			addr, err := netip.ParseAddr(text)
+			if err != nil || addr.Zone() != "" || addr.String() != text || addr.Is4In6() {
+				f.addf(item(path+".addresses", i), "%s is no IP address; write one such as 192.0.2.1 or 2001:db8::1", brief(text))
+			}
+		}
+	}
+	if len(s.Addresses) == 0 && zone != "" && (s.Name == zone || strings.HasSuffix(s.Name, "."+zone)) {
+		f.addf(path+".addresses", "%s is in the zone itself, so nobody finds it without an address; give one", brief(s.Name))
+	}
+}
+
+// domainReason says why a text is no absolute domain name that zones can have, or
+// "". Underscores are allowed: services have them.
+func domainReason(name string) string {
+	const like = "; write one such as paradisec.example."
+	host, ok := strings.CutSuffix(name, ".")
+	switch {
+	case name == "":
+		return "is missing" + like
+	case !ok:
+		return brief(name) + " does not end in a dot, which says that it is complete; write " + brief(strings.ToLower(name)+".")
+	case name != strings.ToLower(name):
+		return brief(name) + " has capitals; write " + brief(strings.ToLower(name))
+	case len(name) > 254:
+		return "has more than 253 bytes"
+	}
+	for label := range strings.SplitSeq(host, ".") {
+		if label == "" || len(label) > 63 {
+			return brief(name) + " has a label that is empty or longer than 63 bytes" + like
+		}
+		for i := range len(label) {
+			c := label[i]
+			edge := i == 0 || i == len(label)-1
+			if !(isDigit(c) || 'a' <= c && c <= 'z' || c == '_' || c == '-' && !edge) {
+				return brief(name) + " is no domain name" + like
+			}
+		}
+	}
+	return ""
+}
+
+// resolverReason says why a text is no host with an optional port, or "".
+func resolverReason(text string) string {
+	host, port, ok := strings.Cut(text, ":")
+	if ok {
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+			return brief(text) + " has no port behind its colon; write one such as id.example.org:8080"
+		}
+	}
+	if domainReason(host+".") != "" {
+		return brief(text) + " is no host; write one such as id.example.org, in lower case and without a path"
+	}
+	return ""
+}
+
+func isPrintable(s string) bool {
+	for i := range len(s) {
+		if s[i] <= ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
