@@ -85,11 +85,13 @@ func splitURL(text string) (host, rest string) {
 // other's, and what the thing is stays. What was withdrawn is told of the other.
 // The redirect is permanent only if both are, and good for no longer than either.
 func chained(res, next Resolution) Resolution {
+	next.Private = next.Private || res.Private
 	switch next.Kind {
 	case Tombstone, Gone:
 		next.TTL = min(next.TTL, res.TTL)
 		return next
 	}
+	res.Private = next.Private
 	res.URL, res.Targets, res.Fit = next.URL, next.Targets, next.Fit
 	res.TTL = min(res.TTL, next.TTL)
 	if isPermanent(res.Status) && !isPermanent(next.Status) {

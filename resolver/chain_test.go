@@ -73,6 +73,30 @@ func TestChainToTombstone(t *testing.T) {
 	}
 }
 
+// An answer is private if any record on the way to it is.
+func TestChainPrivate(t *testing.T) {
+	r := newRegistry(t, Options{Hosts: []string{"purl.org"}})
+	r.to("https://purl.org/net/a", at("https://purl.org/net/b"))
+	r.put(stele.Record{ID: r.id("https://purl.org/net/b"), Readers: []string{"user:ana"}, Targets: []stele.Target{at("https://purl.org/net/c")}})
+	r.to("https://purl.org/net/c", at("https://example.org/c"))
+	for name, want := range map[string]struct {
+		url     string
+		private bool
+	}{
+		"a": {"https://example.org/c", true},
+		"b": {"https://example.org/c", true},
+		"c": {"https://example.org/c", false},
+	} {
+		res := r.resolve(Request{ID: r.id("https://purl.org/net/" + name), Principals: []string{"user:ana"}})
+		if res.URL != want.url || res.Private != want.private {
+			t.Errorf("%s: %s, private: %v", name, res.URL, res.Private)
+		}
+	}
+	if res := r.resolve(Request{ID: r.id("https://purl.org/net/a")}); res.URL != "https://purl.org/net/b" || res.Private {
+		t.Errorf("the public is led to %s, private: %v", res.URL, res.Private)
+	}
+}
+
 func TestChainLoops(t *testing.T) {
 	r := newRegistry(t, Options{Hosts: []string{"purl.org"}})
 	r.to("https://purl.org/net/self", at("http://purl.org/net/self"))

@@ -142,6 +142,10 @@ type Resolution struct {
 	TTL    uint32 // in seconds
 	Fit    Fit    // of the first target's type to what was asked for
 
+	// Private says that not everybody may know the answer: a record on the way to it
+	// is restricted. Caches that others use must not keep it.
+	Private bool
+
 	// Targets are those of the service, the best first. Their URL, TTL and Status
 	// are what holds for this request.
 	Targets   []stele.Target

@@ -98,7 +98,7 @@ func (w *walk) fromRecord(ctx context.Context, record *stele.Record, matched str
 	if err != nil {
 		return Resolution{}, err
 	}
-	res := Resolution{Matched: matched, Record: record, Namespace: ns, TTL: w.ttl}
+	res := Resolution{Matched: matched, Record: record, Namespace: ns, TTL: w.ttl, Private: !record.IsPublic()}
 	if ns != nil {
 		res.TTL = cmp.Or(ns.TTL, w.ttl)
 	}

@@ -1,0 +1,59 @@
+package ddds
+
+import (
+	"strings"
+
+	"github.com/stele-id/stele"
+)
+
+// FirstKey is the First Well Known Rule of an application (RFC 3402, section 3):
+// it makes the first key of a name, which is the application unique string.
+type FirstKey func(aus string) (key string, err error)
+
+// URNRoot is the parent of the keys of all URN namespaces (RFC 3404, section 4.2;
+// RFC 3405, section 3).
+const URNRoot = "urn.arpa."
+
+// URNKey returns the first rule for URNs under a root: urn:NID:... begins at
+// NID.root. An empty root is [URNRoot]. A root with @ before it, as in
+// @urn.example.org, is one key with the rules of all namespaces, which is how the
+// thesis does it.
+func URNKey(root string) (FirstKey, error) {
+	name, single := strings.CutPrefix(root, "@")
+	if root == "" {
+		name = URNRoot
+	}
+	name, err := CanonicalName(name)
+	if err != nil {
+		return nil, err
+	}
+	return func(aus string) (string, error) {
+		nid, err := namespaceOf(aus)
+		if err != nil || single {
+			return name, err
+		}
+		return CanonicalName(nid + "." + name)
+	}, nil
+}
+
+// namespaceOf returns the namespace identifier of a URN (RFC 8141, section 2): 2 to
+// 32 letters, digits and hyphens, with no hyphen at its ends.
+func namespaceOf(urn string) (string, error) {
+	const prefix = "urn:"
+	if len(urn) < len(prefix) || !strings.EqualFold(urn[:len(prefix)], prefix) {
+		return "", stele.Invalidf("urn", 0, "%s is no URN; it begins with urn:", brief(urn))
+	}
+	nid, nss, ok := strings.Cut(urn[len(prefix):], ":")
+	if !ok || nss == "" {
+		return "", stele.Invalidf("urn", len(urn), "a URN has a namespace and a name in it, as in urn:isbn:9780141036144")
+	}
+	for i := range len(nid) {
+		if c := nid[i]; !isLetter(c) && !isDigit(c) && (c != '-' || i == 0 || i == len(nid)-1) {
+			return "", stele.Invalidf("urn", len(prefix)+i, "%q can't stand here in a namespace; use letters, digits, and hyphens inside", c)
+		}
+	}
+	if len(nid) < 2 || len(nid) > 32 {
+		return "", stele.Invalidf("urn", len(prefix), "the namespace has %d characters; 2 to 32 are right", len(nid))
+	}
+	return nid, nil
+}
