@@ -195,6 +195,8 @@ func isBelow(full, base string) bool {
 	return strings.HasPrefix(clean(full)+"/", below)
 }
 
-func clean(p string) string { return path.Clean("/" + encodedDots.Replace(p)) }
+func clean(p string) string { return path.Clean("/" + encoded.Replace(p)) }
 
-var encodedDots = strings.NewReplacer("%2e", ".", "%2E", ".")
+// encoded has what some servers decode before they look for dot segments, and what
+// some of them take for a slash.
+var encoded = strings.NewReplacer("%2e", ".", "%2E", ".", "%2f", "/", "%2F", "/", "%5c", "/", "%5C", "/", `\`, "/")

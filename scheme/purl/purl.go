@@ -102,7 +102,8 @@ var reserved = [...]string{
 	"hdl", "doi", "ibi", "rep", // ways to name an identifier of another scheme
 	"uri-res", "api", "authority", // other systems' clients, and our own
 	"healthz", "readyz", "metrics", // who looks after the server
-	".info", ".well-known", // about the server itself
+	".info", ".timemap", ".memento", ".well-known", // about names, and about the server itself
+	".web", "robots.txt", "favicon.ico", // what pages and crawlers ask for
 }
 
 // Name returns "purl".

@@ -1,0 +1,180 @@
+package httpd
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/resolver"
+	"github.com/stele-id/stele/serve/httpd/describe"
+	"github.com/stele-id/stele/web"
+)
+
+// Values of headers that many answers share. Nobody writes to them: a header map
+// takes them as they are, which saves an allocation each.
+var (
+	methods       = []string{"GET, HEAD, OPTIONS"}
+	anybody       = []string{"*"}
+	exposed       = []string{"ETag, Link, Memento-Datetime"}
+	closing       = []string{"close"}
+	soon          = []string{"5"}
+	varies        = []string{"Accept, Accept-Language, Accept-Datetime"}
+	plainTextType = []string{textType}
+	notKept       = []string{"no-store"}
+	askAgain      = []string{"no-cache"}
+	noSniff       = []string{"nosniff"}
+	noReferrer    = []string{"strict-origin-when-cross-origin"}
+	onlyOwn       = []string{web.Policy}
+)
+
+// write writes an answer that has a body.
+func (h *Handler) write(w http.ResponseWriter, r *http.Request, status int, mediaType string, body []byte) {
+	head := w.Header()
+	head.Set("Content-Type", mediaType)
+	head.Set("Content-Length", strconv.Itoa(len(body)))
+	head["X-Content-Type-Options"] = noSniff
+	if mediaType == htmlType {
+		head["Content-Security-Policy"], head["Referrer-Policy"] = onlyOwn, noReferrer
+	}
+	w.WriteHeader(status)
+	if r.Method != http.MethodHead {
+		// The client who does not get it is gone.
+		_, _ = w.Write(body)
+	}
+}
+
+// writeTagged writes an answer with status 200, or 304 if the client has the same
+// already (RFC 9110, section 13.1.2).
+func (h *Handler) writeTagged(w http.ResponseWriter, r *http.Request, mediaType string, body []byte) {
+	sum := sha256.Sum256(body)
+	tag := `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
+	w.Header().Set("ETag", tag)
+	for _, known := range r.Header["If-None-Match"] {
+		if matches(known, tag) {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+	}
+	h.write(w, r, http.StatusOK, mediaType, body)
+}
+
+// matches reports whether a tag is in a list, compared weakly.
+func matches(list, tag string) bool {
+	for item := range strings.SplitSeq(list, ",") {
+		item = strings.TrimSpace(item)
+		if item == "*" || strings.TrimPrefix(item, "W/") == tag {
+			return true
+		}
+	}
+	return false
+}
+
+// describe answers with a description of the record. Of one that was withdrawn the
+// status is 410 all the same.
+func (h *Handler) describe(w http.ResponseWriter, r *http.Request, res *resolver.Resolution, f describe.Format) {
+	subject := h.subject(r, res)
+	body, err := f.Append(nil, subject)
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	head := w.Header()
+	forScripts(head)
+	h.about(head, res)
+	if res.Kind == resolver.Tombstone {
+		h.write(w, r, http.StatusGone, f.Served, body)
+		return
+	}
+	h.signpost(head, r, res)
+	h.writeTagged(w, r, f.Served, body)
+}
+
+// forScripts lets the scripts of other sites read an answer: it is for everybody.
+func forScripts(head http.Header) {
+	head["Access-Control-Allow-Origin"], head["Access-Control-Expose-Headers"] = anybody, exposed
+}
+
+// subject is what a description is made of.
+func (h *Handler) subject(r *http.Request, res *resolver.Resolution) describe.Subject {
+	s := describe.Subject{Record: res.Record, Namespace: res.Namespace, Base: h.base(r), Self: h.self(r, res.Record.ID)}
+	s.Locate = func(id stele.ID) string { return h.self(r, id) }
+	for _, id := range res.Record.Names() {
+		for _, spelling := range h.o.Schemes.Spellings(id) {
+			if spelling.Name == "DOI" && s.DOI == "" {
+				_, s.DOI, _ = strings.Cut(spelling.Text, ":")
+			}
+		}
+	}
+	return s
+}
+
+// about says in the head for how long an answer holds, since when, and on what it
+// depends.
+func (h *Handler) about(head http.Header, res *resolver.Resolution) {
+	head["Vary"] = varies
+	h.keep(head, res)
+	if res.Record != nil && !res.Record.Modified.IsZero() {
+		head.Set("Last-Modified", httpDate(res.Record.Modified))
+	}
+}
+
+// keep says for how long an answer may be kept.
+func (h *Handler) keep(head http.Header, res *resolver.Resolution) {
+	switch {
+	case res.Private, res.Record != nil && !res.Record.IsPublic():
+		head["Cache-Control"] = privately
+	case res.TTL == 0:
+		head["Cache-Control"] = askAgain
+	default:
+		head["Cache-Control"] = maxAge(res.TTL)
+	}
+}
+
+var privately = []string{"private, no-store"}
+
+// maxAge returns the value of Cache-Control for a time in seconds.
+func maxAge(ttl uint32) []string {
+	switch ttl {
+	case 60:
+		return oneMinute
+	case 3600:
+		return oneHour
+	case 86400:
+		return oneDay
+	}
+	return []string{"max-age=" + strconv.FormatUint(uint64(ttl), 10)}
+}
+
+// The commonest ones.
+var (
+	oneMinute = []string{"max-age=60"}
+	oneHour   = []string{"max-age=3600"}
+	oneDay    = []string{"max-age=86400"}
+)
+
+// httpDate returns a time as headers have it.
+func httpDate(t time.Time) string { return t.UTC().Format(http.TimeFormat) }
+
+// principals returns who asks, with their groups, as records name their readers;
+// none: the public.
+func (h *Handler) principals(r *http.Request) []string {
+	p := auth.From(r.Context())
+	if !p.IsKnown() {
+		return nil
+	}
+	all := []string{"user:" + p.Name}
+	for _, group := range p.Groups {
+		all = append(all, "group:"+group)
+	}
+	return all
+}
+
+// maySee reports whether whoever asks may see what a version of a record said.
+func maySee(r *http.Request, v *stele.Record) bool {
+	return v.State != stele.Reserved && !v.Redacted && auth.MayRead(auth.From(r.Context()), v)
+}

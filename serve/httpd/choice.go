@@ -1,0 +1,229 @@
+package httpd
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/resolver"
+	"github.com/stele-id/stele/serve/httpd/describe"
+)
+
+// way is a way to answer for a record. Of two that the client likes as much the
+// lower one is taken: what the owner registered comes before what we make of it.
+type way uint8
+
+const (
+	noWay    way = iota
+	byTarget     // redirect to the target that the resolver chose
+	byCopy       // redirect to a description that the owner registered
+	byFormat     // describe the record in a format of ours
+	byPage       // describe it on a page
+)
+
+// offer is a way and how much it is liked.
+type offer struct {
+	way    way
+	q      int
+	named  bool // by more than */*
+	format describe.Format
+}
+
+// better reports whether the client prefers o.
+func (o offer) better(than offer) bool {
+	switch {
+	case o.q != than.q:
+		return o.q > than.q
+	case o.named != than.named:
+		return o.named
+	}
+	return o.way < than.way
+}
+
+// choose answers for an active record: with what the client likes best of its
+// targets, and of the descriptions that there are.
+func (h *Handler) choose(w http.ResponseWriter, r *http.Request, t target, q *resolver.Request, res *resolver.Resolution) {
+	if res.Kind == resolver.Description && q.Service != stele.N2C && q.Service != stele.N2P {
+		// A handle whose values say where it leads, and no target does.
+		if err := h.leadByValues(r, res, readParameters(t.query)); err != nil {
+			h.fail(w, r, err)
+			return
+		}
+	}
+	if res.Kind == resolver.Redirect && (len(q.Accept) == 0 || wantsPage(q.Accept) && mayFit(res.Fit)) {
+		h.land(w, r, res)
+		return
+	}
+	best := h.best(q, res)
+	switch best.way {
+	case byTarget:
+		h.land(w, r, res)
+	case byCopy:
+		h.copyOf(w, r, q, res)
+	case byFormat:
+		h.describe(w, r, res, best.format)
+	case byPage:
+		h.infoPage(w, r, res)
+	default:
+		h.nothingFits(w, r, res)
+	}
+}
+
+// mayFit reports whether a target is what is asked for, as far as is known.
+func mayFit(f resolver.Fit) bool { return f == resolver.Asked || f == resolver.Unstated }
+
+// best returns the way that the client likes best; noWay if it takes none.
+func (h *Handler) best(q *resolver.Request, res *resolver.Resolution) (best offer) {
+	consider := func(o offer, media string) {
+		var fit resolver.Fit
+		fit, o.q, o.named = resolver.Match(media, q.Accept)
+		if fit == resolver.Asked && o.q > 0 && (best.way == noWay || o.better(best)) {
+			best = o
+		}
+	}
+	if res.Kind == resolver.Redirect {
+		consider(offer{way: byTarget}, firstType(res))
+	}
+	if q.Service != stele.N2P {
+		for i := range res.Record.Targets {
+			if c := &res.Record.Targets[i]; c.Service == stele.N2C && c.Type != "" && q.Service != stele.N2C {
+				consider(offer{way: byCopy}, c.Type)
+			}
+		}
+	}
+	for _, f := range h.formatsFor(q.Service) {
+		for _, media := range f.types {
+			consider(offer{way: byFormat, format: f.Format}, media)
+		}
+	}
+	consider(offer{way: byPage}, "text/html")
+	if best.way == noWay && res.Kind == resolver.Redirect && isNearly(res) {
+		best.way = byTarget
+	}
+	return best
+}
+
+// firstType returns the media type of the target that the resolver chose; "" if it
+// is not known.
+func firstType(res *resolver.Resolution) string {
+	if len(res.Targets) == 0 {
+		return ""
+	}
+	return res.Targets[0].Type
+}
+
+// isNearly reports whether a target that is not quite what was asked for is better
+// than nothing: one that does not say what it is, or a recording or picture in
+// another encoding. Two texts, or two files of applications, have nothing in
+// common.
+func isNearly(res *resolver.Resolution) bool {
+	switch res.Fit {
+	case resolver.Unstated:
+		return true
+	case resolver.Similar:
+		media := firstType(res)
+		return !strings.HasPrefix(media, "text/") && !strings.HasPrefix(media, "application/")
+	}
+	return false
+}
+
+// formatsFor returns the formats that we have, the best for the service first: what
+// is promised about a thing is told in ANVL, whose erc-support is made for it.
+func (h *Handler) formatsFor(s stele.Service) []format {
+	if s == stele.N2P {
+		return h.promises
+	}
+	return h.formats
+}
+
+// format is a format and all media types that ask for it.
+type format struct {
+	describe.Format
+	types []string
+}
+
+// allFormats returns the formats that we have, and the same with the one first that
+// tells best of promises.
+func allFormats() (formats, promises []format) {
+	for _, f := range describe.Formats() {
+		own := format{f, f.Types()}
+		formats = append(formats, own)
+		if f.Type == "text/plain" {
+			promises = append([]format{own}, promises...)
+		} else {
+			promises = append(promises, own)
+		}
+	}
+	return formats, promises
+}
+
+// copyOf redirects to the description of the type asked for that the owner
+// registered.
+func (h *Handler) copyOf(w http.ResponseWriter, r *http.Request, q *resolver.Request, res *resolver.Resolution) {
+	own := *q
+	own.ID, own.Service = res.ID, stele.N2C
+	other, err := h.o.Resolver.Resolve(r.Context(), own)
+	switch {
+	case err != nil:
+		h.fail(w, r, err)
+	case other.Kind != resolver.Redirect:
+		h.describe(w, r, res, h.formats[0].Format)
+	default:
+		if other.Status == http.StatusMovedPermanently || other.Status == http.StatusPermanentRedirect {
+			other.Status = http.StatusSeeOther // it is the description that is there, not the thing
+		}
+		h.land(w, r, &other)
+	}
+}
+
+// describeAs describes the record in the format of a media type.
+func (h *Handler) describeAs(w http.ResponseWriter, r *http.Request, res *resolver.Resolution, media string) {
+	f, ok := describe.Find(media)
+	if !ok {
+		f = h.formats[0].Format
+	}
+	h.describe(w, r, res, f)
+}
+
+// show shows the record itself, in the form that the client likes.
+func (h *Handler) show(w http.ResponseWriter, r *http.Request, liked []resolver.Preference, res *resolver.Resolution) {
+	switch {
+	case len(liked) == 0:
+		h.describeAs(w, r, res, "application/json")
+		return
+	case wantsPage(liked):
+		h.infoPage(w, r, res)
+		return
+	}
+	itself := *res
+	itself.Kind = resolver.Description
+	switch best := h.best(&resolver.Request{Accept: liked, Service: stele.N2C}, &itself); best.way {
+	case byFormat:
+		h.describe(w, r, res, best.format)
+	case byPage:
+		h.infoPage(w, r, res)
+	default:
+		h.nothingFits(w, r, res)
+	}
+}
+
+// nothingFits answers that the client takes nothing of what there is, and lists it.
+func (h *Handler) nothingFits(w http.ResponseWriter, r *http.Request, res *resolver.Resolution) {
+	p := problem{Status: http.StatusNotAcceptable, Title: http.StatusText(http.StatusNotAcceptable), ID: res.ID.String(), Scheme: res.ID.Scheme()}
+	p.Detail = "There is nothing of the types that the request accepts."
+	for i := range res.Record.Targets {
+		if t := &res.Record.Targets[i]; t.Type != "" && (t.Service == stele.N2L || t.Service == stele.N2C) && !slices.Contains(p.Accepted, t.Type) {
+			p.Accepted = append(p.Accepted, t.Type)
+		}
+	}
+	for _, f := range h.formats {
+		if !slices.Contains(p.Accepted, f.Type) {
+			p.Accepted = append(p.Accepted, f.Type)
+		}
+	}
+	if !slices.Contains(p.Accepted, "text/html") {
+		p.Accepted = append(p.Accepted, "text/html")
+	}
+	h.writeProblem(w, r, &p)
+}

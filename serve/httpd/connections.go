@@ -1,0 +1,164 @@
+package httpd
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+)
+
+// connections counts the connections of a server and keeps them within bounds.
+type connections struct {
+	most, each int // in all, and from one client; no bound if 0
+
+	mu       sync.Mutex
+	open     []*connection // in no order
+	byClient map[netip.Prefix]int
+
+	clock atomic.Uint64 // counts what happens, so that ages can be compared
+}
+
+// connection is one of them.
+type connection struct {
+	net.Conn
+	all    *connections
+	client netip.Prefix
+	place  int           // in open
+	since  atomic.Uint64 // when it began to wait for a request; 0 while one is answered
+	once   sync.Once
+}
+
+func newConnections(most, each int) *connections {
+	return &connections{most: most, each: each, byClient: make(map[netip.Prefix]int)}
+}
+
+// listen bounds the connections of a listener.
+func (c *connections) listen(l net.Listener) net.Listener { return &bounded{l, c} }
+
+type bounded struct {
+	net.Listener
+	all *connections
+}
+
+// Accept returns the next connection for which there is room. Others are closed at
+// once.
+func (b *bounded) Accept() (net.Conn, error) {
+	for {
+		raw, err := b.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if c := b.all.admit(raw); c != nil {
+			return c, nil
+		}
+		_ = raw.Close() // it was of no use to anybody
+	}
+}
+
+// admit makes a connection one of ours; nil if there is no room for it.
+func (c *connections) admit(raw net.Conn) *connection {
+	n := &connection{Conn: raw, all: c, client: clientOf(raw.RemoteAddr())}
+	n.since.Store(c.clock.Add(1))
+	c.mu.Lock()
+	if c.each > 0 && c.byClient[n.client] >= c.each {
+		c.mu.Unlock()
+		return nil
+	}
+	var old *connection
+	if c.most > 0 && len(c.open) >= c.most {
+		if old = c.idlest(); old == nil {
+			c.mu.Unlock()
+			return nil
+		}
+		c.remove(old)
+	}
+	n.place = len(c.open)
+	c.open = append(c.open, n)
+	c.byClient[n.client]++
+	c.mu.Unlock()
+	if old != nil {
+		_ = old.Close() // it waited for a request, and has waited long
+	}
+	return n
+}
+
+// idlest returns a connection that has waited long for a request: of some that are
+// taken here and there the one that has waited longest. nil if all of these are
+// busy.
+func (c *connections) idlest() (idlest *connection) {
+	const some = 16
+	var longest uint64
+	step := max(1, len(c.open)/some)
+	first := int(c.clock.Load()) % len(c.open)
+	for i := range min(some, len(c.open)) {
+		n := c.open[(first+i*step)%len(c.open)]
+		if since := n.since.Load(); since > 0 && (idlest == nil || since < longest) {
+			idlest, longest = n, since
+		}
+	}
+	return idlest
+}
+
+// remove takes a connection out of the books. It may be called twice.
+func (c *connections) remove(n *connection) {
+	if n.place < 0 {
+		return
+	}
+	last := len(c.open) - 1
+	c.open[n.place] = c.open[last]
+	c.open[n.place].place = n.place
+	c.open[last] = nil
+	c.open = c.open[:last]
+	n.place = -1
+	if c.byClient[n.client]--; c.byClient[n.client] == 0 {
+		delete(c.byClient, n.client)
+	}
+}
+
+// Close closes the connection and makes room for another.
+func (n *connection) Close() error {
+	n.once.Do(func() {
+		n.all.mu.Lock()
+		n.all.remove(n)
+		n.all.mu.Unlock()
+	})
+	return n.Conn.Close()
+}
+
+// changed notes whether a connection waits. A head that arrives slowly is waited
+// for: net/http calls a connection active once it has read one.
+func (c *connections) changed(conn net.Conn, state http.ConnState) {
+	if secure, ok := conn.(interface{ NetConn() net.Conn }); ok { // TLS around it
+		conn = secure.NetConn()
+	}
+	n, ok := conn.(*connection)
+	if !ok {
+		return // of a listener that was not bounded
+	}
+	switch state {
+	case http.StateActive:
+		n.since.Store(0)
+	case http.StateIdle:
+		n.since.Store(c.clock.Add(1))
+	}
+}
+
+// clientOf returns whose connection it is: an address, or for IPv6 the network that
+// one client has to itself. What has no address is nobody's.
+func clientOf(addr net.Addr) netip.Prefix {
+	tcp, ok := addr.(*net.TCPAddr)
+	if !ok {
+		return netip.Prefix{}
+	}
+	ip := tcp.AddrPort().Addr().Unmap()
+	bits := ip.BitLen()
+	if ip.Is6() {
+		bits = 64
+	}
+	client, err := ip.WithZone("").Prefix(bits)
+	if err != nil {
+		return netip.Prefix{}
+	}
+	return client
+}

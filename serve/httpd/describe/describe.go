@@ -1,0 +1,185 @@
+// Package describe writes a record in the formats that programs ask a resolver
+// for: its own JSON, schema.org as JSON-LD and as Turtle, a linkset, ANVL as ARKs
+// have it, CSL-JSON, BibTeX and a citation in plain text. It also makes the links
+// of FAIR Signposting, for a linkset or a Link header.
+//
+// It computes: no request, no store, no clock. It never decides who may see a
+// record; whoever calls it has. What it writes is for the public all the same:
+//
+//   - Readers, the principal of the last change and handle values that are not for
+//     everybody are left out, also for those who could read them elsewhere.
+//   - A withdrawn record keeps its metadata, so that it can still be cited, and
+//     tells its tombstone. It no longer says where the thing was.
+//   - A redacted record tells its name and its tombstone, and nothing else.
+//   - Text that no valid record has (control characters, overrides of the
+//     direction of reading, bytes that are not UTF-8) becomes U+FFFD.
+//   - A target whose URL is none of the protocols that a record may have is left
+//     out, but for the record's own JSON.
+//
+// # Metadata
+//
+// Nothing in a record's metadata means something to the program that keeps it.
+// These formats do read some of its fields, because other people's words for the
+// same things are what the formats consist of. A field that is missing is left
+// out, or written as the format says that nothing is known.
+//
+//	who          creators, with semicolons between them. "Family, Given" is a
+//	             person; anything else is a name as it stands. A URL or an ORCID may
+//	             follow in parentheses: Lima, A. (https://orcid.org/0000-...)
+//	what         the title
+//	when         the date: 2024, 2024-05, 2024-05-17, 20240517 or RFC 3339. Anything
+//	             else is a date in words, which not all formats can tell
+//	where        where it is or comes from, in words (ANVL)
+//	type         dataset, article, book, image, sound, ... or a URL of a type
+//	description  what it is about
+//	publisher    who made it public
+//	contributor  others who took part, written as in who
+//	language     BCP 47, such as pt-BR
+//	license      a URL, or its name
+//	rights       who holds which rights, in words
+//	subject      keywords, with semicolons between them
+//	version      of the thing
+//	journal, volume, issue, pages
+//	             where an article appeared
+//
+// The kernel codes of ERC, such as (:unkn), are passed on in ANVL and mean nothing
+// in the others. Further fields are in the JSON and in ANVL.
+package describe
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/stele-id/stele"
+)
+
+// Subject is what is described, and where its names are resolved.
+type Subject struct {
+	Record    *stele.Record
+	Namespace *stele.Namespace // the record's, which promises where the record does not; may be nil
+
+	Base string // this resolver's public URL, without a slash at the end
+	Self string // the URL of the identifier there
+
+	// Locate returns the URL of another identifier at this resolver: of an alias, or
+	// of what replaces the record. Without it that is Base, a slash and the
+	// identifier, percent-encoded where a path needs it.
+	Locate func(stele.ID) string
+
+	DOI string // the DOI among the record's names, such as 10.1000/182; may be empty
+}
+
+// locate returns the URL of an identifier at this resolver.
+func (s *Subject) locate(id stele.ID) string {
+	if s.Locate != nil {
+		return encode(s.Locate(id))
+	}
+	return encode(s.Base + "/" + pathOf(id.String()))
+}
+
+// Info returns the URL of the page about the record.
+func (s Subject) Info() string {
+	return encode(s.Base + "/.info" + strings.TrimPrefix(s.Self, s.Base))
+}
+
+// At returns the URL where the record is found in a format.
+func (s Subject) At(f Format) string { return s.Info() + formatQuery + f.Name }
+
+// formatQuery follows the URL of the page about a record to ask for a format.
+const formatQuery = "?format="
+
+// Format is a way to describe a record. The zero Format is none.
+type Format struct {
+	Name   string // short, for a URL: "jsonld"
+	Type   string // the media type, which is asked for: "application/ld+json"
+	Served string // the media type with its parameters, for Content-Type
+	Title  string // for people: "JSON-LD (schema.org)"
+
+	aliases []string // other media types that ask for it
+}
+
+// Formats lists what a record can be described in, the best first.
+func Formats() []Format { return slices.Clone(formats) }
+
+var formats = []Format{
+	{"jsonld", "application/ld+json", "application/ld+json", "JSON-LD (schema.org)", []string{"application/vnd.schemaorg.ld+json"}},
+	{"json", "application/json", "application/json", "JSON (the record)", nil},
+	{"turtle", "text/turtle", "text/turtle; charset=utf-8", "Turtle (RDF)", []string{"application/turtle", "application/x-turtle"}},
+	linkset,
+	{"csl", "application/vnd.citationstyles.csl+json", "application/vnd.citationstyles.csl+json", "CSL-JSON (citation data)", []string{"application/citeproc+json"}},
+	{"bibtex", "application/x-bibtex", "application/x-bibtex; charset=utf-8", "BibTeX", []string{"text/x-bibtex"}},
+	{"anvl", "text/plain", "text/plain; charset=utf-8", "ANVL (ERC, as ARK's ?info)", nil},
+	{"citation", "text/x-bibliography", "text/x-bibliography; charset=utf-8", "Citation (plain text)", nil},
+}
+
+var linkset = Format{"linkset", "application/linkset+json", "application/linkset+json", "Linkset (FAIR Signposting)", nil}
+
+// append appends the description of f in the format, which is one of formats.
+func (f Format) append(dst []byte, facts *facts) ([]byte, error) {
+	switch f.Name {
+	case "jsonld":
+		return appendJSONLD(dst, facts)
+	case "turtle":
+		return appendTurtle(dst, facts)
+	case "linkset":
+		return appendLinkset(dst, facts)
+	case "csl":
+		return appendCSL(dst, facts)
+	case "bibtex":
+		return appendBibTeX(dst, facts)
+	case "anvl":
+		return appendANVL(dst, facts)
+	case "citation":
+		return appendCitation(dst, facts)
+	}
+	return appendJSON(dst, facts)
+}
+
+// Find returns the format that a media type asks for. Case and parameters do not
+// count.
+func Find(mediaType string) (Format, bool) {
+	kind, _, _ := strings.Cut(mediaType, ";")
+	kind = strings.ToLower(strings.TrimSpace(kind))
+	for _, f := range formats {
+		if f.Type == kind {
+			return f, true
+		}
+		for _, alias := range f.aliases {
+			if alias == kind {
+				return f, true
+			}
+		}
+	}
+	return Format{}, false
+}
+
+// Named returns the format of that name.
+func Named(name string) (Format, bool) {
+	for _, f := range formats {
+		if f.Name == name {
+			return f, true
+		}
+	}
+	return Format{}, false
+}
+
+// Types returns the media types that ask for f, the one that is served first.
+func (f Format) Types() []string { return append([]string{f.Type}, f.aliases...) }
+
+var (
+	errNoRecord = errors.New("there is no record with an identifier to describe")
+	errNoFormat = errors.New("the zero Format describes nothing; take one from Formats")
+)
+
+// Append appends the description of s to dst. It fails only if there is nothing to
+// describe: with Kind Internal, since that is the caller's mistake.
+func (f Format) Append(dst []byte, s Subject) ([]byte, error) {
+	if s.Record == nil || !s.Record.ID.IsValid() {
+		return dst, &stele.Error{Op: "describe", Kind: stele.Internal, Err: errNoRecord}
+	}
+	if f.Name == "" {
+		return dst, &stele.Error{Op: "describe", ID: s.Record.ID, Kind: stele.Internal, Err: errNoFormat}
+	}
+	return f.append(dst, newFacts(&s))
+}

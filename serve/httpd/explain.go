@@ -1,0 +1,108 @@
+package httpd
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/resolver"
+)
+
+// explanation tells how an identifier is resolved.
+type explanation struct {
+	Asked     string           `json:"asked"`
+	ID        string           `json:"identifier,omitempty"`
+	Scheme    string           `json:"scheme,omitempty"`
+	Form      string           `json:"form,omitempty"`
+	Parts     stele.Parts      `json:"parts,omitempty"`
+	Spellings []stele.Spelling `json:"spellings,omitempty"`
+	Warnings  []string         `json:"warnings,omitempty"`
+	Steps     []step           `json:"steps"`
+	Answer    string           `json:"answer,omitempty"` // the kind of it
+	URL       string           `json:"url,omitempty"`
+	Status    int              `json:"status"`
+	Error     string           `json:"error,omitempty"`
+}
+
+type step struct {
+	Name   string `json:"name"`
+	Result string `json:"result"`
+}
+
+// explain answers ?explain: how the text is read, what is found, what is chosen.
+// The status is 200, whatever the answer would have been.
+func (h *Handler) explain(w http.ResponseWriter, r *http.Request, t target, res *resolver.Resolution, err error) {
+	x := explanation{Asked: legible(t.path), Status: res.Status, Steps: []step{}}
+	for _, s := range res.Trace {
+		x.Steps = append(x.Steps, step{s.Name, legible(s.Result)})
+	}
+	id := res.ID
+	if err != nil {
+		if x.Status = statusOf(err); x.Status >= http.StatusInternalServerError && x.Status != http.StatusLoopDetected {
+			h.fail(w, r, err)
+			return
+		}
+		x.Error = legible(err.Error())
+		reading := h.reading(r, t.path)
+		id, _ = reading.next()
+	} else {
+		x.Answer, x.URL = res.Kind.String(), res.URL
+	}
+	if id.IsValid() {
+		note(w, "", id.Scheme())
+		x.ID, x.Scheme = id.String(), id.Scheme()
+		// Its own text can be read; were it not so there is less to tell.
+		if told, err := h.o.Schemes.Explain(x.ID); err == nil {
+			x.Form, x.Parts, x.Spellings, x.Warnings = told.Form, told.Parts, told.Spellings, told.Warnings
+		}
+	}
+	head := w.Header()
+	head["Vary"], head["Cache-Control"], head["Access-Control-Allow-Origin"] = varies, notKept, anybody
+	h.writeExplanation(w, r, &x)
+}
+
+func (h *Handler) writeExplanation(w http.ResponseWriter, r *http.Request, x *explanation) {
+	var b bytes.Buffer
+	form := h.problemForm(r)
+	switch form {
+	case htmlType:
+		if err := h.explainPage(&b, r, x); err != nil {
+			h.fail(w, r, err)
+			return
+		}
+	case problemType:
+		form = "application/json"
+		text, err := json.Marshal(x)
+		if err != nil {
+			h.fail(w, r, err)
+			return
+		}
+		b.Write(append(text, '\n'))
+	default:
+		x.appendText(&b)
+	}
+	h.write(w, r, http.StatusOK, form, b.Bytes())
+}
+
+// appendText writes the explanation for a terminal.
+func (x *explanation) appendText(b *bytes.Buffer) {
+	fmt.Fprintf(b, "asked: %s\n", x.Asked)
+	if x.ID != "" {
+		fmt.Fprintf(b, "identifier: %s\nscheme: %s\n", x.ID, x.Scheme)
+	}
+	for _, p := range x.Parts {
+		fmt.Fprintf(b, "%s: %s\n", p.Name, legible(fmt.Sprint(p.Value)))
+	}
+	for _, s := range x.Steps {
+		fmt.Fprintf(b, "  %s: %s\n", s.Name, s.Result)
+	}
+	if x.Error != "" {
+		fmt.Fprintf(b, "error: %s\n", x.Error)
+	}
+	fmt.Fprintf(b, "status: %d\n", x.Status)
+	for _, warning := range x.Warnings {
+		fmt.Fprintf(b, "note: %s\n", warning)
+	}
+}

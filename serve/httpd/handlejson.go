@@ -1,0 +1,170 @@
+package httpd
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/stele-id/stele"
+)
+
+// handleCode is a response code of the Handle System (RFC 3652, 2.2.2.3).
+type handleCode int
+
+const (
+	handleSuccess      handleCode = 1
+	handleError        handleCode = 2
+	handleBusy         handleCode = 3
+	handleProtocol     handleCode = 4
+	handleUnknown      handleCode = 100
+	handleInvalid      handleCode = 102
+	handleNoValues     handleCode = 200
+	handleElsewhere    handleCode = 301 // this server is not responsible
+	handleNeedsKnowing handleCode = 402 // who asks
+)
+
+// handleStatus is the one table from response codes to HTTP's, as in the reference
+// server. Without TLS nobody can say who he is, so that 402 is no challenge here.
+func handleStatus(code handleCode) int {
+	switch code {
+	case handleSuccess, handleNoValues:
+		return http.StatusOK
+	case handleBusy:
+		return http.StatusServiceUnavailable
+	case handleProtocol, handleInvalid, handleElsewhere:
+		return http.StatusBadRequest
+	case handleUnknown:
+		return http.StatusNotFound
+	case handleNeedsKnowing:
+		return http.StatusForbidden
+	}
+	return http.StatusInternalServerError
+}
+
+// handleAnswer is what the REST interface says. The order of keys is the reference
+// server's, and is not the same in all answers.
+type handleAnswer struct {
+	Code   handleCode        `json:"responseCode"`
+	Handle string            `json:"handle"`
+	Values []handleValueJSON `json:"values"`
+}
+
+type handleNothing struct {
+	Code   handleCode        `json:"responseCode"`
+	Values []handleValueJSON `json:"values"`
+	Handle string            `json:"handle"`
+}
+
+type handleRefusal struct {
+	Code    handleCode `json:"responseCode"`
+	Message string     `json:"message,omitempty"`
+	Handle  string     `json:"handle,omitempty"`
+	status  int        // if not that of the code
+}
+
+type handleValueJSON struct {
+	Index       uint32          `json:"index"`
+	Type        string          `json:"type"`
+	Data        handleData      `json:"data"`
+	Permissions string          `json:"permissions,omitempty"`
+	TTL         any             `json:"ttl"`
+	Timestamp   string          `json:"timestamp,omitempty"`
+	References  []referenceData `json:"references,omitempty"`
+}
+
+// newHandleAnswer makes the answer for values, which may be none.
+func newHandleAnswer(handle string, values []stele.HandleValue) any {
+	shown := make([]handleValueJSON, len(values))
+	for i := range values {
+		shown[i] = newHandleValue(&values[i])
+	}
+	if len(shown) == 0 {
+		return handleNothing{handleNoValues, shown, handle}
+	}
+	return handleAnswer{handleSuccess, handle, shown}
+}
+
+func newHandleValue(v *stele.HandleValue) handleValueJSON {
+	shown := handleValueJSON{Index: v.Index, Type: v.Type, Data: readHandleData(v.Type, v.Data), TTL: v.TTL}
+	if v.Permissions != defaultPermissions {
+		// Administrators' reading and writing, then the public's: the bits' own order.
+		shown.Permissions = fmt.Sprintf("%04b", uint8(v.Permissions))
+	}
+	if v.TTLAbsolute {
+		shown.TTL = handleTime(v.TTL)
+	}
+	if v.Timestamp != 0 {
+		shown.Timestamp = handleTime(v.Timestamp)
+	}
+	for _, ref := range v.References {
+		shown.References = append(shown.References, referenceData(ref))
+	}
+	return shown
+}
+
+func handleTime(seconds uint32) string {
+	return time.Unix(int64(seconds), 0).UTC().Format(time.RFC3339)
+}
+
+// writeHandle writes an answer: as JSON, or as a call of the function that the
+// parameter callback names.
+func (h *Handler) writeHandle(w http.ResponseWriter, r *http.Request, q url.Values, answer any) {
+	status := http.StatusOK
+	if refusal, ok := answer.(handleRefusal); ok {
+		if status = refusal.status; status == 0 {
+			status = handleStatus(refusal.Code)
+		}
+	}
+	media, callback := "application/json", ""
+	if q.Has("callback") {
+		if callback = q.Get("callback"); !isFunction(callback) {
+			answer, callback = handleRefusal{Code: handleProtocol, Message: "callback is no name of a function; use letters, digits, _ and $"}, ""
+			status = http.StatusBadRequest
+		} else {
+			media = "application/javascript"
+		}
+	}
+	var b bytes.Buffer
+	if callback != "" {
+		b.WriteString(callback + "(")
+	}
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	if isTrue(q, "pretty") {
+		encoder.SetIndent("", "  ")
+	}
+	if err := encoder.Encode(answer); err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	b.Truncate(b.Len() - 1) // Encode ends the line
+	if callback != "" {
+		b.WriteString(");")
+	}
+	w.Header()["Access-Control-Allow-Origin"] = anybody
+	h.write(w, r, status, media+";charset=utf-8", b.Bytes())
+}
+
+// isFunction reports whether a text is a plain name of JavaScript's, so that the
+// answer can't be made to call anything else.
+func isFunction(name string) bool {
+	for i := range len(name) {
+		c := name[i]
+		letter := c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_' || c == '$'
+		if !letter && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return name != "" && len(name) <= 64
+}
+
+// isTrue reports whether a parameter is given as the reference server understands
+// it: alone, or as yes or true.
+func isTrue(q url.Values, name string) bool {
+	value := q.Get(name)
+	return q.Has(name) && (value == "" || strings.EqualFold(value, "yes") || strings.EqualFold(value, "true"))
+}

@@ -1,0 +1,248 @@
+package httpd
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/resolver"
+)
+
+// maxAliases is how many handles may be aliases of one another.
+const maxAliases = 8
+
+// proxyParameters are those that a handle proxy understands. A query that has none
+// of them is not for the proxy.
+var proxyParameters = [...]string{"noredirect", "type", "index", "auth", "ignore_aliases", "urlappend", "locatt"}
+
+// handleProxy answers a request for a handle as the Handle System's proxy does. It
+// returns false if the query has nothing that is for the proxy, or the handle no
+// values: then the request is answered like that for any other name.
+func (h *Handler) handleProxy(w http.ResponseWriter, r *http.Request, id stele.ID, t target) bool {
+	q := readProxyQuery(t.query)
+	if !slices.ContainsFunc(proxyParameters[:], q.Has) {
+		return false
+	}
+	request := resolver.Request{ID: id, Accept: h.accepts.of(r.Header, "Accept"), Languages: h.languages.of(r.Header, "Accept-Language"), Principals: h.principals(r)}
+	res, err := h.o.Resolver.Resolve(r.Context(), request)
+	if err != nil || res.Record == nil || res.Kind == resolver.Tombstone || res.Kind == resolver.Gone {
+		return false
+	}
+	wanted, _ := readSelection(q) // the proxy takes no notice of indexes that are none
+	end, values, err := h.followAliases(r.Context(), res, wanted, q.Has("ignore_aliases"), request.Principals)
+	if err != nil {
+		h.fail(w, r, err)
+		return true
+	}
+	switch {
+	case end.Kind == resolver.Delegation:
+		h.passOn(w, r, t, &ask{}, &request, &end)
+	case end.Kind == resolver.Gone:
+		h.gone(w, r, &end)
+	case isOnlyAuth(q):
+		h.choose(w, r, target{}, &request, &end)
+	default:
+		h.about(w.Header(), &end)
+		location, status, ok := h.handleLocation(&end, values, wanted, q)
+		if !ok || q.Has("noredirect") {
+			h.showValues(w, r, &end, values)
+			return true
+		}
+		if end.URL, err = resolver.Append(location, q.Get("urlappend")); err != nil {
+			h.fail(w, r, &stele.Error{Op: "resolve", ID: id, Kind: stele.Invalid, Err: err})
+			return true
+		}
+		end.Status = status
+		h.land(w, r, &end)
+	}
+	return true
+}
+
+// isOnlyAuth reports whether a query asks for nothing but an answer that is not out
+// of date; there are no others here.
+func isOnlyAuth(q url.Values) bool {
+	return !slices.ContainsFunc(proxyParameters[:], func(name string) bool { return name != "auth" && q.Has(name) })
+}
+
+// handleLocation chooses where a handle leads: to the best of the record's targets,
+// unless the request asks for something in the values.
+func (h *Handler) handleLocation(res *resolver.Resolution, values []stele.HandleValue, wanted selection, q url.Values) (location string, status int, ok bool) {
+	if wanted.isAll() && res.Kind == resolver.Redirect && !(q.Has("locatt") && slices.ContainsFunc(values, isLocations)) {
+		return res.URL, res.Status, true
+	}
+	return placeOf(bareHandle(res.ID), values, q["locatt"], h.random)
+}
+
+// leadByValues makes the answer for a record without targets one that leads where
+// the values of the handle do, as a request with the query has it. It stays as it
+// is if they lead nowhere. The errors are of aliases: what they stand for is not
+// there, or they lead in a circle.
+func (h *Handler) leadByValues(r *http.Request, res *resolver.Resolution, q url.Values) error {
+	if res.Kind != resolver.Description || len(res.Record.Values) == 0 {
+		return nil
+	}
+	end, values, err := h.followAliases(r.Context(), *res, selection{}, q.Has("ignore_aliases"), h.principals(r))
+	if err != nil {
+		return err
+	}
+	location, status, ok := end.URL, end.Status, end.Kind == resolver.Redirect || end.Kind == resolver.Delegation
+	if end.Kind == resolver.Description {
+		location, status, ok = h.handleLocation(&end, values, selection{}, q)
+	}
+	if ok {
+		res.Kind, res.URL, res.Status, res.TTL, res.Fit = resolver.Redirect, location, status, end.TTL, resolver.Unstated
+		if res.Targets = end.Targets; len(res.Targets) == 0 {
+			res.Targets = []stele.Target{{Service: stele.N2L, URL: location, Status: status, TTL: end.TTL}}
+		}
+		if end.Record != nil {
+			res.Record = readBy(res.Record, end.Record.Readers)
+		}
+	}
+	return nil
+}
+
+// readBy returns the record, as one that only these readers may see if there are
+// any. So an answer that somebody could get only because they may see a record on
+// the way is not kept for others.
+func readBy(record *stele.Record, readers []string) *stele.Record {
+	if len(readers) == 0 || !record.IsPublic() {
+		return record
+	}
+	own := *record
+	own.Readers = readers
+	return &own
+}
+
+// followAliases goes on from a handle that is an alias, by a value of type
+// HS_ALIAS, to the one that it stands for. It returns where the way ends, and the
+// values there that are wanted and that everybody may read. The answer is good for
+// as long as all values on the way are.
+func (h *Handler) followAliases(ctx context.Context, res resolver.Resolution, wanted selection, ignore bool, principals []string) (resolver.Resolution, []stele.HandleValue, error) {
+	seen, ttl := []stele.ID{res.ID}, uint32(stele.MaxTTL)
+	var readers []string
+	for {
+		if res.Record == nil { // another resolver knows
+			res.TTL = min(res.TTL, ttl)
+			return res, nil, nil
+		}
+		if res.Record = readBy(res.Record, readers); !res.Record.IsPublic() {
+			readers = res.Record.Readers
+		}
+		values := wanted.of(openValues(handleValues(&res)))
+		ttl = h.valuesTTL(&res, values, ttl)
+		next, ok := h.aliasOf(values)
+		if ignore || !ok {
+			res.TTL = ttl
+			return res, values, nil
+		}
+		if slices.Contains(seen, next) || len(seen) > maxAliases {
+			return res, nil, &stele.Error{Op: "resolve", ID: seen[0], Kind: stele.Conflict, Err: resolver.ErrLoop}
+		}
+		seen = append(seen, next)
+		var err error
+		if res, err = h.o.Resolver.Resolve(ctx, resolver.Request{ID: next, Principals: principals}); err != nil {
+			return res, nil, err
+		}
+		if res.Kind == resolver.Tombstone {
+			return res, nil, &stele.Error{Op: "resolve", ID: next, Kind: stele.Gone, Err: reason(epitaph(&res.Tombstone))}
+		}
+	}
+}
+
+// aliasOf returns the handle that values are an alias of. An alias of what is no
+// handle is none; the values tell.
+func (h *Handler) aliasOf(values []stele.HandleValue) (stele.ID, bool) {
+	at := slices.IndexFunc(values, func(v stele.HandleValue) bool { return hasHandleType(v.Type, typeAlias) })
+	if at < 0 {
+		return stele.ID{}, false
+	}
+	id, err := h.parseHandle(strings.TrimSpace(string(values[at].Data)))
+	return id, err == nil
+}
+
+// valuesTTL returns for how many seconds an answer is good that was made of a
+// record's values: no longer than ttl, nor than any of those that say where it
+// leads. Where its targets say so, their time counts.
+func (h *Handler) valuesTTL(res *resolver.Resolution, values []stele.HandleValue, ttl uint32) uint32 {
+	if res.Kind == resolver.Redirect || !slices.ContainsFunc(values, isPlace) {
+		return min(ttl, res.TTL)
+	}
+	now := h.o.Now().Unix()
+	for _, v := range values {
+		left := int64(v.TTL)
+		if v.TTLAbsolute {
+			left -= now
+		}
+		if isPlace(v) {
+			ttl = uint32(min(max(left, 0), int64(ttl)))
+		}
+	}
+	return ttl
+}
+
+func isLocations(v stele.HandleValue) bool { return hasHandleType(v.Type, typeLoc) }
+
+// placeOf chooses where values lead: by the locations of those of type 10320/loc,
+// to which values of type URL are spares; otherwise to the first of type URL, or
+// else of a type below it.
+func placeOf(handle string, values []stele.HandleValue, locatt []string, random func(n int) int) (location string, status int, ok bool) {
+	var all locations
+	for _, v := range values {
+		if !isLocations(v) {
+			continue
+		}
+		if l, err := parseLocations(v.Data); err == nil {
+			all.merge(l, handle)
+		}
+		if len(all.list) >= maxLocations {
+			break
+		}
+	}
+	urls := urlValues(values)
+	if len(all.list) > 0 {
+		for _, u := range urls {
+			all.list = append(all.list, spare(u))
+		}
+		if one, ok := all.choose(locatt, random); ok {
+			href, safe := one.href(handle)
+			return href, all.redirectStatus(one), safe
+		}
+	}
+	if len(urls) == 0 {
+		return "", 0, false
+	}
+	return urls[0], http.StatusFound, true
+}
+
+// urlValues returns the addresses in the values of type URL, then in those of the
+// types below it. Those where nobody may be sent are left out.
+func urlValues(values []stele.HandleValue) (urls []string) {
+	for _, below := range [...]bool{false, true} {
+		for _, v := range values {
+			if hasHandleType(v.Type, typeURL) && strings.EqualFold(v.Type, typeURL) != below {
+				if location, ok := safeLocation(strings.TrimSpace(string(v.Data))); ok {
+					urls = append(urls, location)
+				}
+			}
+		}
+	}
+	return urls
+}
+
+// readProxyQuery reads a query as the proxy does: parameters end with & or ;, and a
+// plus sign is one.
+func readProxyQuery(query string) url.Values {
+	q := url.Values{}
+	for part := range strings.FieldsFuncSeq(query, func(c rune) bool { return c == '&' || c == ';' }) {
+		name, value, _ := strings.Cut(part, "=")
+		name, err := url.PathUnescape(name)
+		value, valueErr := url.PathUnescape(value)
+		if err == nil && valueErr == nil {
+			q.Add(name, value)
+		}
+	}
+	return q
+}

@@ -1,0 +1,255 @@
+package httpd
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/resolver"
+)
+
+// handleScheme is the scheme whose names have handle values, and handleMark what
+// its names bear where nothing else tells that they are handles.
+const (
+	handleScheme = "hdl"
+	handleMark   = "hdl:"
+)
+
+// maxParameters is the size in bytes of the longest body with parameters.
+const maxParameters = 8 << 10
+
+// handles answers the REST interface of the Handle System's own server, release 9,
+// at /api/handles/. It reads; writing takes a handle's key, and nobody has one
+// here.
+func (h *Handler) handles(w http.ResponseWriter, r *http.Request, t target) {
+	_, rest := t.segment()
+	_, text, _ := strings.Cut(rest, "/")
+	q := readParameters(t.query)
+	switch r.Method {
+	case http.MethodGet, http.MethodHead:
+	case http.MethodPost: // like GET, with parameters in the body
+		if err := addBody(q, r); err != nil {
+			h.writeHandle(w, r, q, handleRefusal{Code: handleProtocol, Message: err.Error()})
+			return
+		}
+	case http.MethodOptions:
+		w.Header().Set("Allow", "GET, HEAD, POST, PUT, DELETE, TRACE, OPTIONS")
+		w.Header().Set("Content-Length", "0")
+		return
+	case http.MethodPut, http.MethodDelete:
+		w.Header()["Connection"] = closing // what may stand in a body is not read
+		h.writeHandle(w, r, q, handleRefusal{Code: handleNeedsKnowing, Handle: decodeHandle(text)})
+		return
+	default:
+		w.Header()["Connection"] = closing
+		h.writeHandle(w, r, q, handleRefusal{Code: handleProtocol, Message: "Unknown method " + r.Method, status: http.StatusNotImplemented})
+		return
+	}
+	switch {
+	case text != "":
+		h.writeHandle(w, r, q, h.readHandle(r, text, q))
+	case q.Has("prefix"): // a list of all handles below it is not for the public
+		h.writeHandle(w, r, q, handleRefusal{Code: handleNeedsKnowing, Handle: q.Get("prefix")})
+	default:
+		h.writeHandle(w, r, q, handleRefusal{Code: handleInvalid, Message: "Empty handle invalid"})
+	}
+}
+
+// readHandle looks up the handle that stands in a path, and makes the answer.
+func (h *Handler) readHandle(r *http.Request, text string, q url.Values) any {
+	wanted, err := readSelection(q)
+	if err != nil {
+		return handleRefusal{Code: handleProtocol, Message: err.Error()}
+	}
+	text = decodeHandle(text)
+	id, err := h.parseHandle(text)
+	if err != nil {
+		if _, other := h.o.Schemes.Parse(text); other == nil { // a name, but no handle
+			return handleRefusal{Code: handleUnknown, Handle: text}
+		}
+		return handleRefusal{Code: handleInvalid, Message: whyNoHandle(err), Handle: text}
+	}
+	handle := spelledHandle(id, text)
+	res, err := h.o.Resolver.Resolve(r.Context(), resolver.Request{ID: id, Given: text, Principals: h.principals(r)})
+	switch {
+	case err != nil:
+		return h.missingHandle(r, id, handle, err)
+	case res.Kind == resolver.Delegation:
+		return handleRefusal{Code: handleElsewhere, Message: "That prefix doesn't live here; ask " + res.URL, Handle: handle}
+	case res.Kind == resolver.Tombstone:
+		return handleRefusal{Code: handleUnknown, Message: epitaph(&res.Tombstone), Handle: handle, status: http.StatusGone}
+	}
+	values := wanted.of(handleValues(&res))
+	open := openValues(values)
+	if q.Has("publicOnly") && !isTrue(q, "publicOnly") && len(open) < len(values) {
+		return handleRefusal{Code: handleNeedsKnowing, Handle: handle}
+	}
+	return newHandleAnswer(handle, open)
+}
+
+// missingHandle makes the answer where the resolver had none.
+func (h *Handler) missingHandle(r *http.Request, id stele.ID, handle string, err error) any {
+	switch stele.KindOf(err) {
+	case stele.NotFound:
+		ns, nsErr := h.o.Resolver.Namespace(r.Context(), id)
+		if nsErr == nil && ns == nil {
+			return handleRefusal{Code: handleElsewhere, Message: "That prefix doesn't live here", Handle: handle}
+		}
+		return handleRefusal{Code: handleUnknown, Handle: handle}
+	case stele.Invalid: // what follows a registered beginning leads nowhere
+		return handleRefusal{Code: handleUnknown, Handle: handle}
+	case stele.Unavailable, stele.Exhausted:
+		return handleRefusal{Code: handleBusy, Handle: handle}
+	}
+	h.o.Log.ErrorContext(r.Context(), "a handle could not be read", "handle", handle, "error", err)
+	return handleRefusal{Code: handleError, Handle: handle}
+}
+
+// parseHandle reads a handle, in any of its spellings or with nothing before it.
+func (h *Handler) parseHandle(text string) (stele.ID, error) {
+	scheme := h.o.Schemes.Lookup(handleScheme)
+	if scheme == nil {
+		return stele.ID{}, stele.Invalidf("", 0, "this server knows no handles")
+	}
+	id, err := scheme.Parse(handleMark + text)
+	if err == nil {
+		return id, nil
+	}
+	if marked, other := scheme.Parse(text); other == nil {
+		return marked, nil
+	}
+	if syntax, ok := errors.AsType[*stele.SyntaxError](err); ok {
+		return stele.ID{}, stele.Invalidf(syntax.Scheme, max(0, syntax.Pos-len(handleMark)), "%s", syntax.Reason)
+	}
+	return stele.ID{}, err
+}
+
+// whyNoHandle returns the reason in a parser's error.
+func whyNoHandle(err error) string {
+	if syntax, ok := errors.AsType[*stele.SyntaxError](err); ok {
+		return syntax.Error()
+	}
+	return err.Error()
+}
+
+// decodeHandle decodes a handle that stands in a path; what can't be decoded stays.
+func decodeHandle(text string) string {
+	if decoded, err := url.PathUnescape(text); err == nil {
+		return decoded
+	}
+	return text
+}
+
+// bareHandle returns a handle's canonical text without its mark.
+func bareHandle(id stele.ID) string { return strings.TrimPrefix(id.String(), handleMark) }
+
+// spelledHandle returns the handle in a text as whoever asked spells it, without
+// what may stand before it: so the reference server answers.
+func spelledHandle(id stele.ID, text string) string {
+	handle := bareHandle(id)
+	if at := len(text) - len(handle); at >= 0 && strings.EqualFold(text[at:], handle) {
+		return text[at:]
+	}
+	return handle
+}
+
+// epitaph says in a line what became of a withdrawn record.
+func epitaph(t *stele.Tombstone) string {
+	said := "This handle was withdrawn"
+	if !t.At.IsZero() {
+		said += " on " + t.At.UTC().Format(time.DateOnly)
+	}
+	if t.Reason != "" {
+		said += ": " + strings.Join(strings.Fields(t.Reason), " ")
+	}
+	if t.Replacement.IsValid() {
+		said += "; use " + t.Replacement.String() + " instead"
+	}
+	return said
+}
+
+// readParameters reads a query. What is broken in it is left out.
+func readParameters(query string) url.Values {
+	q, _ := url.ParseQuery(query)
+	if q == nil {
+		q = url.Values{}
+	}
+	return q
+}
+
+// readSelection reads the parameters type and index.
+func readSelection(q url.Values) (s selection, err error) {
+	s.types = q["type"]
+	for _, text := range q["index"] {
+		index, err := strconv.ParseUint(text, 10, 32)
+		if err != nil {
+			return s, fmt.Errorf("index is no number from 0 to %d: %.20q", uint32(1<<32-1), text)
+		}
+		s.indexes = append(s.indexes, uint32(index))
+	}
+	return s, nil
+}
+
+// addBody adds the parameters that stand in the body of a POST, of a form or as the
+// fields of a JSON object.
+func addBody(q url.Values, r *http.Request) error {
+	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if r.Body == nil || media != "application/json" && media != "application/x-www-form-urlencoded" {
+		return nil
+	}
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxParameters+1))
+	switch {
+	case err != nil:
+		return errors.New("the body ended too early")
+	case len(body) > maxParameters:
+		return fmt.Errorf("the body has more than %d bytes", maxParameters)
+	case media == "application/json":
+		return addJSON(q, body)
+	}
+	form, err := url.ParseQuery(string(body))
+	if err != nil {
+		return errors.New("the body is no form: names and values with = between and & behind them, percent-encoded")
+	}
+	for name, values := range form {
+		q[name] = append(q[name], values...)
+	}
+	return nil
+}
+
+// addJSON adds the fields of an object, each a value or a list of values.
+func addJSON(q url.Values, body []byte) error {
+	var object map[string]any
+	if len(body) == 0 {
+		return nil
+	}
+	if err := json.Unmarshal(body, &object); err != nil {
+		return errors.New("the body is no JSON object: " + err.Error())
+	}
+	for name, field := range object {
+		list, ok := field.([]any)
+		if !ok {
+			list = []any{field}
+		}
+		for _, value := range list {
+			switch value := value.(type) {
+			case string:
+				q.Add(name, value)
+			case float64:
+				q.Add(name, strconv.FormatFloat(value, 'f', -1, 64))
+			case bool:
+				q.Add(name, strconv.FormatBool(value))
+			default:
+				return fmt.Errorf("the field %.40q is neither a text, a number nor true or false, nor a list of them", name)
+			}
+		}
+	}
+	return nil
+}

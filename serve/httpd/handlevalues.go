@@ -1,0 +1,115 @@
+package httpd
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/resolver"
+)
+
+// Types of handle values that say where the thing is.
+const (
+	typeURL   = "URL"
+	typeAlias = "HS_ALIAS"
+	typeLoc   = "10320/loc"
+	typeLinks = "10320/links"
+)
+
+// defaultHandleTTL is what handle software takes where nothing is said: a day.
+const defaultHandleTTL = 24 * 60 * 60
+
+// defaultPermissions are those of almost all values, and are not shown.
+const defaultPermissions = stele.AdminRead | stele.AdminWrite | stele.PublicRead
+
+// handleValues returns what a handle's record is to clients of the Handle System:
+// its own values and, where none of them says where the thing is, its locations as
+// values of type URL, the best first, on the lowest indexes that are free. The
+// order and the indexes stay the same until the record changes.
+func handleValues(res *resolver.Resolution) []stele.HandleValue {
+	record := res.Record
+	if slices.ContainsFunc(record.Values, isPlace) {
+		return record.Values
+	}
+	targets := slices.DeleteFunc(slices.Clone(res.Targets), func(t stele.Target) bool {
+		return t.Status == http.StatusNotFound || t.Status == http.StatusGone
+	})
+	slices.SortFunc(targets, func(a, b stele.Target) int {
+		return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.Preference, b.Preference), strings.Compare(a.URL, b.URL))
+	})
+	taken := make(map[uint32]bool, len(record.Values))
+	for i := range record.Values {
+		taken[record.Values[i].Index] = true
+	}
+	values := make([]stele.HandleValue, 0, len(targets)+len(record.Values))
+	index := uint32(0)
+	for _, t := range targets {
+		for index++; taken[index]; index++ {
+		}
+		values = append(values, stele.HandleValue{
+			Index:       index,
+			Type:        typeURL,
+			Data:        []byte(t.URL),
+			TTL:         cmp.Or(t.TTL, defaultHandleTTL),
+			Timestamp:   unix(record),
+			Permissions: defaultPermissions,
+		})
+	}
+	return append(values, record.Values...)
+}
+
+// isPlace reports whether a value says where the thing is.
+func isPlace(v stele.HandleValue) bool {
+	return hasHandleType(v.Type, typeURL) || hasHandleType(v.Type, typeAlias) || hasHandleType(v.Type, typeLoc)
+}
+
+// unix returns when the record was changed last, as handle values have it.
+func unix(record *stele.Record) uint32 {
+	if seconds := record.Modified.Unix(); seconds > 0 && seconds < 1<<32 {
+		return uint32(seconds)
+	}
+	return 0
+}
+
+// isOpen reports whether everybody may read a value. Nobody else reads any here.
+func isOpen(v stele.HandleValue) bool { return v.Permissions&stele.PublicRead != 0 }
+
+// selection says which values are wanted: those of one of the types and those with
+// one of the indexes; all, if it has neither.
+type selection struct {
+	types   []string
+	indexes []uint32
+}
+
+func (s *selection) isAll() bool { return len(s.types) == 0 && len(s.indexes) == 0 }
+
+// of returns the values that are wanted.
+func (s *selection) of(values []stele.HandleValue) (some []stele.HandleValue) {
+	for _, v := range values {
+		if s.isAll() || slices.Contains(s.indexes, v.Index) || slices.ContainsFunc(s.types, func(t string) bool { return wantsType(t, v.Type) }) {
+			some = append(some, v)
+		}
+	}
+	return some
+}
+
+// wantsType reports whether a request for values of type want is one for values of
+// this type. "URL." asks for URL and all types below it.
+func wantsType(want, kind string) bool {
+	if family, ok := strings.CutSuffix(want, "."); ok && family != "" {
+		return hasHandleType(kind, family)
+	}
+	return strings.EqualFold(want, kind)
+}
+
+// openValues returns those of the values that everybody may read.
+func openValues(values []stele.HandleValue) (open []stele.HandleValue) {
+	for _, v := range values {
+		if isOpen(v) {
+			open = append(open, v)
+		}
+	}
+	return open
+}

@@ -1,0 +1,202 @@
+// Package httpd answers the web: any identifier, in every spelling its users
+// write, leads to what it names; and the clients of other systems (handle proxies
+// and their REST interface, ARK resolvers, PURL servers, RFC 2169's THTTP) find
+// what they know.
+//
+// It decodes a request, calls the resolver or the registrar, and encodes the
+// answer. It never fetches what a target points at, never writes to the registry,
+// and works on the raw request target: a router that cleans paths corrupts
+// identifiers. Errors become status codes in one table, in problem.go.
+package httpd
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/resolver"
+	"github.com/stele-id/stele/web"
+)
+
+// Registry is what the server reads beside the resolver's answers: a
+// [registrar.Registrar] is one. Who acts is told by the context.
+type Registry interface {
+	// History yields all versions of the record that has this name, the newest
+	// first, as whoever acts may see them. NotFound if there is none for them.
+	History(ctx context.Context, name stele.ID) iter.Seq2[*stele.Record, error]
+	// At returns the version that was current at a time.
+	At(ctx context.Context, name stele.ID, t time.Time) (*stele.Record, error)
+}
+
+// Options are what a Handler needs to know of the place where it works. Resolver,
+// Registry, Schemes, Pages and Now must be set.
+type Options struct {
+	Resolver *resolver.Resolver
+	Registry Registry
+	Schemes  *stele.Schemes
+	Pages    *web.Pages
+	Now      func() time.Time
+	Log      *slog.Logger // of what somebody should look into; nothing is logged if nil
+
+	// Base is the server's public address, https://id.example.org, without a slash
+	// at its end, for links to itself. Without it they are made of the request's
+	// Host.
+	Base string
+
+	// Host is the host, a PURL resolver's perhaps, as whose names paths are read if
+	// the request's own Host gives no name.
+	Host string
+
+	// Pointing answers the reverse look-ups of RFC 2483 (L2Ns, L2Ls, L2C), which let
+	// anybody list what a publisher has; nil: they are off.
+	Pointing func(ctx context.Context, at stele.Location, after stele.ID) iter.Seq2[stele.ID, error]
+
+	// Global is the resolver, by scheme, to which names are passed on that belong to
+	// no namespace here: a URL with {id} in it, https://n2t.net/{id}. Only names that
+	// nothing here could answer for go there.
+	Global map[string]string
+
+	// Random returns a number from 0 to n-1 and may be called by many goroutines at
+	// once. It chooses between locations of a handle; nil: always the first.
+	Random func(n int) int
+
+	// Ready says whether the server can do all that it should; nil: always.
+	Ready func(ctx context.Context) error
+
+	// Observe is told of every answer, once it is written; see [Observation].
+	Observe func(Observation)
+
+	// Examples are identifiers that the home page offers to try.
+	Examples []Example
+}
+
+// Example is an identifier to try, and what it shows.
+type Example struct{ ID, What string }
+
+// Validate says what is wrong with the options. A Handler made of wrong ones
+// works, but leaves out what they ask for.
+func (o *Options) Validate() error {
+	if o.Base != "" && !isBase(o.Base) {
+		return fmt.Errorf("the public address %.100q is none; write it as in https://id.example.org, without a slash at its end", o.Base)
+	}
+	for scheme, template := range o.Global {
+		if !isTemplate(template) {
+			return fmt.Errorf("the global resolver for %s, %.100q, is no URL with {id} in its path or query, such as https://n2t.net/{id}", scheme, template)
+		}
+	}
+	return nil
+}
+
+// Limits on requests.
+const (
+	maxTarget = 8 << 10 // bytes of the request target, identifier and query; longer ones are answered with 414
+	maxAccept = 4 << 10 // bytes of Accept, and of Accept-Language; longer ones count as none
+)
+
+// Handler answers requests. It is used by many goroutines at once.
+type Handler struct {
+	o         Options
+	schemes   []stele.Scheme
+	random    func(n int) int
+	names     [2]string        // of this server: those of Host and of Base
+	known     map[string]route // by the first segment of the path
+	accepts   memory           // of Accept
+	languages memory           // of Accept-Language
+	formats   []format         // the best first
+	promises  []format         // the same, the best for promises first
+}
+
+// New makes a handler.
+func New(o Options) *Handler {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if !isBase(o.Base) {
+		o.Base = ""
+	}
+	h := &Handler{o: o, schemes: slices.Collect(o.Schemes.All()), random: o.Random}
+	if h.random == nil {
+		h.random = func(int) int { return 0 }
+	}
+	h.accepts.parse, h.languages.parse = resolver.ParseAccept, resolver.ParseAcceptLanguage
+	h.names = [2]string{withoutPort(o.Host), withoutPort(hostOf(o.Base))}
+	h.formats, h.promises = allFormats()
+	h.known = h.routes()
+	return h
+}
+
+// ServeHTTP answers a request.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if h.o.Observe == nil {
+		h.serve(w, r)
+		return
+	}
+	seen := &watched{ResponseWriter: w}
+	start := h.o.Now()
+	h.serve(seen, r)
+	h.o.Observe(seen.observation(r, h.o.Now().Sub(start)))
+}
+
+// serve answers, whatever happens.
+func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
+	defer h.recover(w, r)
+	t := readTarget(r)
+	if len(t.path)+len(t.query) > maxTarget {
+		h.fail(w, r, &refusal{http.StatusRequestURITooLong, fmt.Sprintf("The address has more than %d bytes; no identifier is so long.", maxTarget)})
+		return
+	}
+	first, _ := t.segment()
+	at, ok := h.known[first]
+	switch note(w, cmp.Or(at.kind, "identifier"), ""); {
+	case !at.writes && !h.mayAsk(w, r):
+	case ok:
+		at.serve(w, r, t)
+	default:
+		h.identifier(w, r, t)
+	}
+}
+
+// mayAsk lets requests through that read. Those with a body are refused, since
+// servers along the way may disagree about where it ends (RFC 9110, section 9.3.1;
+// RFC 9112, section 11.2); the connection is not used again.
+func (h *Handler) mayAsk(w http.ResponseWriter, r *http.Request) bool {
+	switch {
+	case r.ContentLength != 0 || len(r.TransferEncoding) > 0:
+		w.Header()["Connection"] = closing
+		h.fail(w, r, &refusal{http.StatusBadRequest, "The request has a body, and here nothing is done with one; send it without."})
+	case r.Method == http.MethodGet || r.Method == http.MethodHead:
+		return true
+	case r.Method == http.MethodOptions:
+		head := w.Header()
+		head["Allow"], head["Access-Control-Allow-Methods"], head["Access-Control-Allow-Origin"] = methods, methods, anybody
+		head.Set("Access-Control-Max-Age", "86400")
+		if asked := r.Header.Get("Access-Control-Request-Headers"); asked != "" {
+			head.Set("Access-Control-Allow-Headers", "Accept, Accept-Language, Accept-Datetime, If-None-Match")
+		}
+		w.WriteHeader(http.StatusNoContent)
+	default:
+		w.Header()["Allow"] = methods
+		h.fail(w, r, &refusal{http.StatusMethodNotAllowed, "Here identifiers are read, with GET or HEAD; nothing can be changed."})
+	}
+	return false
+}
+
+// recover keeps a fault in one answer from ending the others, and from being told
+// to the public. The stack goes to the log.
+func (h *Handler) recover(w http.ResponseWriter, r *http.Request) {
+	fault := recover()
+	if fault == nil {
+		return
+	}
+	h.o.Log.ErrorContext(r.Context(), "a request made the server fail; please report it", "fault", fmt.Sprint(fault), "stack", string(debug.Stack()))
+	w.Header()["Cache-Control"] = notKept
+	// All answers are written in one piece, so that none has begun.
+	http.Error(w, "Something went wrong here. It was noted.", http.StatusInternalServerError)
+}

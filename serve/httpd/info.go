@@ -1,0 +1,186 @@
+package httpd
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/resolver"
+	"github.com/stele-id/stele/serve/httpd/describe"
+)
+
+// maxHistory is how many versions a page about a record lists, the newest.
+const maxHistory = 50
+
+// info answers with what is known of an identifier: /.info/<id>, a page for people
+// and JSON with the same for programs, and ?format=bibtex and the like for each
+// format that there is. /.info?id=<id>, which the form of the home page asks for,
+// leads there.
+func (h *Handler) info(w http.ResponseWriter, r *http.Request, t target) {
+	_, text := t.segment()
+	if text == "" {
+		h.infoForm(w, r, t)
+		return
+	}
+	res, err := h.find(r, text, resolver.Request{Principals: h.principals(r)})
+	if err != nil {
+		h.failAbout(w, r, text, err)
+		return
+	}
+	note(w, "", res.ID.Scheme())
+	if res.Kind == resolver.Delegation {
+		h.delegated(w, r, &res)
+		return
+	}
+	res.Kind = resolver.Description // what is known of it is there, were it withdrawn or not
+	liked := h.accepts.of(r.Header, "Accept")
+	switch name, asked := field(t.query, "format"); {
+	case asked:
+		f, ok := describe.Named(name)
+		if !ok {
+			h.fail(w, r, &refusal{http.StatusBadRequest, "There is no such format; take one of those that the page lists."})
+			return
+		}
+		h.describe(w, r, &res, f)
+	case wantsPage(liked):
+		h.infoPage(w, r, &res)
+	case len(liked) == 0 || wantsJSON(liked):
+		h.infoJSON(w, r, &res)
+	default:
+		h.show(w, r, liked, &res)
+	}
+}
+
+// wantsJSON reports whether JSON as such is liked most.
+func wantsJSON(liked []resolver.Preference) bool {
+	best, asked := 0, 0
+	for _, p := range liked {
+		best = max(best, p.Q)
+		if p.Range == "application/json" {
+			asked = max(asked, p.Q)
+		}
+	}
+	return asked > 0 && asked == best
+}
+
+// infoForm leads from what somebody typed to the page about it.
+func (h *Handler) infoForm(w http.ResponseWriter, r *http.Request, t target) {
+	typed, _ := field(t.query, "id")
+	if typed == "" || len(typed) > stele.MaxText {
+		send(w, r, h.base(r)+"/", http.StatusSeeOther)
+		return
+	}
+	// As it was typed, so that what is wrong with it can be told; but an identifier
+	// has a spelling that is right.
+	path := escape(typed, false)
+	if id, err := h.o.Schemes.Parse(typed); err == nil {
+		path = h.path(r, id)
+	}
+	w.Header()["Cache-Control"] = notKept
+	send(w, r, h.base(r)+"/.info/"+path, http.StatusSeeOther)
+}
+
+// delegated answers for a name of which another resolver knows more.
+func (h *Handler) delegated(w http.ResponseWriter, r *http.Request, res *resolver.Resolution) {
+	head := w.Header()
+	head["Vary"] = varies
+	h.keep(head, res)
+	h.redirect(w, r, res.URL, http.StatusSeeOther)
+}
+
+// past is a version of a record as the public sees it in a list.
+type past struct {
+	Version  uint64      `json:"version"`
+	At       time.Time   `json:"at"`
+	State    stele.State `json:"state"`
+	URL      string      `json:"url,omitempty"`     // of its first target
+	Memento  string      `json:"memento,omitempty"` // where it can be seen
+	Withheld bool        `json:"withheld,omitempty"`
+}
+
+// history returns the newest versions of a record, without those of which the
+// public should know nothing. More says that there are older ones.
+func (h *Handler) history(r *http.Request, record *stele.Record) (list []*stele.Record, more bool, err error) {
+	for v, err := range h.o.Registry.History(r.Context(), record.ID) {
+		switch {
+		case errors.Is(err, stele.NotFound):
+			return list, false, nil // of somebody who may resolve it and no more
+		case err != nil:
+			return nil, false, err
+		case v.State == stele.Reserved:
+			continue
+		case len(list) == maxHistory:
+			return list, true, nil
+		}
+		list = append(list, v)
+	}
+	return list, false, nil
+}
+
+// pastOf tells of a version what the public may know.
+func (h *Handler) pastOf(r *http.Request, v *stele.Record) past {
+	p := past{Version: v.Version, At: v.Modified.UTC(), State: v.State, Withheld: !maySee(r, v)}
+	if !p.Withheld {
+		p.Memento = h.mementoURL(r, v.ID, v.Modified)
+		if v.State == stele.Active {
+			p.URL = landing(v)
+		}
+	}
+	return p
+}
+
+// landing returns the URL of the first target that is the thing itself, if people
+// may be sent there.
+func landing(v *stele.Record) string {
+	for i := range v.Targets {
+		if t := &v.Targets[i]; t.Service == stele.N2L {
+			if safe, ok := safeLocation(t.URL); ok {
+				return safe
+			}
+		}
+	}
+	return ""
+}
+
+// infoJSON answers with what the page says.
+func (h *Handler) infoJSON(w http.ResponseWriter, r *http.Request, res *resolver.Resolution) {
+	subject := h.subject(r, res)
+	all := struct {
+		Asked    string            `json:"asked"`
+		Matched  string            `json:"matched"`
+		URL      string            `json:"url"`
+		Record   json.RawMessage   `json:"record"`
+		Citation string            `json:"citation,omitempty"`
+		Formats  map[string]string `json:"formats"`
+		History  []past            `json:"history"`
+		More     bool              `json:"more,omitempty"`
+	}{Asked: res.ID.String(), Matched: res.Matched, URL: subject.Self, Citation: describe.Citation(subject), Formats: map[string]string{}}
+	f, _ := describe.Named("json")
+	var err error
+	var versions []*stele.Record
+	if all.Record, err = f.Append(nil, subject); err == nil {
+		versions, all.More, err = h.history(r, res.Record)
+	}
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	for _, v := range versions {
+		all.History = append(all.History, h.pastOf(r, v))
+	}
+	for _, f := range h.formats {
+		all.Formats[f.Name] = subject.At(f.Format)
+	}
+	body, err := json.Marshal(&all)
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	head := w.Header()
+	forScripts(head)
+	h.about(head, res)
+	h.signpostAll(head, subject)
+	h.writeTagged(w, r, "application/json", append(body, '\n'))
+}

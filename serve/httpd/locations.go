@@ -1,0 +1,264 @@
+package httpd
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/stele-id/stele"
+)
+
+// Limits of a value of type 10320/loc. Beyond them it is no list of locations.
+const (
+	maxLocations     = 1000
+	maxLocationDepth = 8
+	maxLocationAtts  = 32
+)
+
+// locations is a value of type 10320/loc, or of 10320/links: places, and how one of
+// them is chosen.
+//
+//	<locations choose_by="locatt,country,weighted">
+//	  <location href="https://example.org/1" country="au" weight="1"/>
+//	</locations>
+type locations struct {
+	chooseBy string
+	status   int // of redirects; 0: not said
+	list     []location
+}
+
+// location is one place. It is known by its attributes, of which the owner may
+// invent more.
+type location struct {
+	atts   []attribute
+	weight int // in thousandths
+	status int
+}
+
+type attribute struct{ name, value string }
+
+// get returns the value of an attribute; "" if there is none of that name.
+func (l *location) get(name string) string {
+	for _, a := range l.atts {
+		if a.name == name {
+			return a.value
+		}
+	}
+	return ""
+}
+
+// has reports whether the location has an attribute, with this value if asked.
+func (l *location) has(name, value string, anyValue bool) bool {
+	for _, a := range l.atts {
+		if a.name == name {
+			return anyValue || a.value == value
+		}
+	}
+	return false
+}
+
+// spare returns a location that is chosen only if all others weigh nothing too.
+func spare(href string) location { return location{atts: []attribute{{"href", href}}} }
+
+// merge adds the locations of another value to which people may be sent. What is
+// said of all locations holds as the first value says it.
+func (l *locations) merge(other *locations, handle string) {
+	if l.chooseBy == "" {
+		l.chooseBy = other.chooseBy
+	}
+	if l.status == 0 {
+		l.status = other.status
+	}
+	for _, one := range other.list {
+		if _, ok := one.href(handle); ok {
+			l.list = append(l.list, one)
+		}
+	}
+}
+
+// parseLocations reads the XML of a value. It takes no document type and no
+// entities, and nothing that is deep or long.
+func parseLocations(data []byte) (*locations, error) {
+	if len(data) > stele.MaxData {
+		return nil, fmt.Errorf("the list of locations has %d bytes; %d are the most", len(data), stele.MaxData)
+	}
+	var l locations
+	d := xml.NewDecoder(bytes.NewReader(data))
+	for depth, roots := 0, 0; ; {
+		token, err := d.Token()
+		switch {
+		case err == io.EOF && roots == 1:
+			return &l, nil
+		case err == io.EOF:
+			return nil, errors.New("the list of locations is not one element")
+		case err != nil:
+			return nil, fmt.Errorf("the list of locations is no XML: %w", err)
+		}
+		switch token := token.(type) {
+		case xml.Directive:
+			return nil, errors.New("the list of locations has a document type; remove it")
+		case xml.StartElement:
+			if depth++; depth == 1 {
+				roots++
+			}
+			if err := l.add(token, depth); err != nil {
+				return nil, err
+			}
+		case xml.EndElement:
+			depth--
+		}
+	}
+}
+
+// add reads an element: the list itself, or one of its locations. Those of other
+// names are left out, with all that is in them.
+func (l *locations) add(e xml.StartElement, depth int) error {
+	switch {
+	case depth > maxLocationDepth:
+		return fmt.Errorf("the list of locations is more than %d elements deep", maxLocationDepth)
+	case len(e.Attr) > maxLocationAtts:
+		return fmt.Errorf("a location has more than %d attributes", maxLocationAtts)
+	}
+	one := location{weight: 1000}
+	for _, a := range e.Attr {
+		one.atts = append(one.atts, attribute{a.Name.Local, a.Value})
+		switch a.Name.Local {
+		case "weight":
+			one.weight = parseWeight(a.Value)
+		case "http_sc":
+			one.status = parseStatus(a.Value)
+		}
+	}
+	switch {
+	case depth == 1:
+		l.status = one.status
+		if l.chooseBy = one.get("choose_by"); l.chooseBy == "" {
+			l.chooseBy = one.get("chooseby")
+		}
+	case depth == 2 && (strings.EqualFold(e.Name.Local, "location") || strings.EqualFold(e.Name.Local, "loc_template")):
+		if len(l.list) == maxLocations {
+			return fmt.Errorf("there are more than %d locations", maxLocations)
+		}
+		l.list = append(l.list, one)
+	}
+	return nil
+}
+
+// parseWeight reads a weight, a decimal fraction, in thousandths. What can't be
+// read, or is less than nothing, is 0: such a location is not chosen by its weight.
+func parseWeight(text string) int {
+	const most = 1e6
+	weight, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	if err != nil || !(weight > 0) {
+		return 0
+	}
+	return max(1, int(min(weight, most)*1000))
+}
+
+// parseStatus reads the status of a redirect; 0 if it is none.
+func parseStatus(text string) int {
+	switch text {
+	case "301", "302", "303", "307", "308":
+		status, _ := strconv.Atoi(text)
+		return status
+	}
+	return 0
+}
+
+// href returns where the location of a handle is, as it may stand in a header;
+// false if it is nowhere that people may be sent to. A template has places for the
+// handle.
+func (l *location) href(handle string) (string, bool) {
+	href := l.get("href")
+	if href == "" {
+		href = strings.ReplaceAll(l.get("href_template"), "{hdl}", strings.ReplaceAll(escape(handle, false), "/", "%2F"))
+		href = strings.ReplaceAll(href, "{hdl:path}", escape(handle, false))
+	}
+	href = strings.TrimSpace(href)
+	if len(href) > stele.MaxURL {
+		return "", false
+	}
+	return safeLocation(href)
+}
+
+// choose returns the location for a request: those that fit its attributes are
+// kept, and one of them is drawn by weight. The attributes are as the parameter
+// locatt has them: name:value, or a name alone. The requester's country and
+// address are not known here, and choices by them are left out.
+func (l *locations) choose(wanted []string, random func(n int) int) (*location, bool) {
+	list := make([]*location, len(l.list))
+	for i := range l.list {
+		list[i] = &l.list[i]
+	}
+	chooseBy := l.chooseBy
+	if strings.TrimSpace(chooseBy) == "" {
+		chooseBy = "locatt,weighted"
+	}
+	for step := range strings.SplitSeq(chooseBy, ",") {
+		switch strings.ToLower(strings.TrimSpace(step)) {
+		case "locatt":
+			for _, att := range wanted[:min(len(wanted), maxLocationAtts)] {
+				list = withAttribute(list, att)
+			}
+		case "weighted":
+			return draw(list, random)
+		}
+	}
+	return draw(list, random)
+}
+
+// withAttribute returns the locations that have an attribute, or all of them if
+// none has.
+func withAttribute(list []*location, att string) []*location {
+	name, value, exact := strings.Cut(att, ":")
+	var some []*location
+	for _, l := range list {
+		if l.has(strings.TrimSpace(name), value, !exact) {
+			some = append(some, l)
+		}
+	}
+	if some == nil {
+		return list
+	}
+	return some
+}
+
+// draw draws a location by weight. If all weigh nothing each is as likely.
+func draw(list []*location, random func(n int) int) (*location, bool) {
+	if len(list) == 0 {
+		return nil, false
+	}
+	if len(list) == 1 {
+		return list[0], true
+	}
+	total := 0
+	for _, l := range list {
+		total += l.weight
+	}
+	if total == 0 {
+		return list[random(len(list))], true
+	}
+	at := random(total)
+	for _, l := range list {
+		if at -= l.weight; at < 0 {
+			return l, true
+		}
+	}
+	return list[0], true // unreachable, if random keeps to its limit
+}
+
+// redirectStatus returns the status for a location.
+func (l *locations) redirectStatus(one *location) int {
+	switch {
+	case one.status != 0:
+		return one.status
+	case l.status != 0:
+		return l.status
+	}
+	return http.StatusFound
+}

@@ -1,0 +1,148 @@
+package httpd
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stele-id/stele"
+)
+
+// newPast is a site with a record that has led to three places, a day after the
+// other, before it was withdrawn; and others with secrets in their past.
+func newPast(t testing.TB) *site {
+	s := newSite(t)
+	s.space("ark:12345")
+	s.space("20.500.12345/")
+	s.add(`{"id":"ark:12345/x1","targets":[{"service":"N2L","url":"https://example.org/day1","partial":true}]}`,
+		`{"id":"20.500.12345/A?B","url":"https://example.org/odd"}`,
+		`{"id":"ark:12345/secret","url":"https://example.org/secret","readers":["user:ann"]}`,
+		`{"id":"ark:12345/reserved","state":"reserved"}`,
+		`{"id":"ark:12345/redacted","url":"https://example.org/libel","metadata":{"what":"libel"}}`)
+	change := func(name string, f func(*stele.Record)) {
+		t.Helper()
+		if _, err := s.registry.Update(s.admin, s.id(name), 0, func(r *stele.Record) error { f(r); return nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, day := range []string{"day2", "day3"} {
+		s.pass(24 * time.Hour)
+		change("ark:12345/x1", func(r *stele.Record) { r.Targets[0].URL = "https://example.org/" + day })
+	}
+	change("ark:12345/secret", func(r *stele.Record) { r.Readers = nil; r.Targets[0].URL = "https://example.org/open" })
+	change("ark:12345/reserved", func(r *stele.Record) {
+		r.State = stele.Active
+		r.Targets = []stele.Target{{Service: stele.N2L, URL: "https://example.org/public", Order: stele.DefaultOrder, Preference: stele.DefaultPreference}}
+	})
+	if _, err := s.registry.Redact(s.admin, s.id("ark:12345/redacted"), 0, "a court said so"); err != nil {
+		t.Fatal(err)
+	}
+	s.pass(24 * time.Hour)
+	return s
+}
+
+func TestTimeGate(t *testing.T) {
+	s := newPast(t)
+	for date, digits := range map[string]string{
+		"Thu, 01 Jan 2026 00:00:00 GMT": "20260101000000",
+		"Fri, 02 Jan 2026 12:00:00 GMT": "20260102000000",
+		"Mon, 01 Jan 2035 00:00:00 GMT": "20260103000000",
+		"Sun, 01 Jan 1995 00:00:00 GMT": "20260101000000", // the nearest there is
+	} {
+		a := s.leads("/ark:12345/x1", "https://id.example.org/.memento/"+digits+"/ark:12345/x1", http.StatusFound, "Accept-Datetime", date)
+		if !strings.Contains(a.get("Vary"), "Accept-Datetime") {
+			t.Errorf("Vary is %q", a.get("Vary"))
+		}
+		for _, rel := range []string{`<https://id.example.org/ark:12345/x1>; rel="original timegate"`, `<https://id.example.org/.timemap/ark:12345/x1>; rel="timemap"`,
+			`<https://id.example.org/.memento/20260101000000/ark:12345/x1>; rel="first`, `<https://id.example.org/.memento/20260103000000/ark:12345/x1>; rel="last`} {
+			if !strings.Contains(a.get("Link"), rel) {
+				t.Errorf("%s: %s is not in %s", date, rel, a.get("Link"))
+			}
+		}
+	}
+	for _, date := range []string{"", "yesterday", "2026-01-01", "Thu, 01 Jan 2026 00:00:00 +0200"} {
+		if a := s.get("/ark:12345/x1", "Accept-Datetime", date); a.StatusCode != http.StatusBadRequest {
+			t.Errorf("%q: %d", date, a.StatusCode)
+		}
+	}
+	s.leads("/20.500.12345/a%3Fb", "https://id.example.org/.memento/20260101000000/20.500.12345/A%3FB", http.StatusFound, "Accept-Datetime", "Thu, 01 Jan 2026 00:00:00 GMT")
+}
+
+func TestMemento(t *testing.T) {
+	s := newPast(t)
+	a := s.leads("/.memento/20260102000000/ark:12345/x1", "https://example.org/day2", http.StatusFound)
+	if got := a.get("Memento-Datetime"); got != "Fri, 02 Jan 2026 00:00:00 GMT" {
+		t.Errorf("Memento-Datetime is %q", got)
+	}
+	for _, rel := range []string{`rel="original timegate"`, `rel="first prev memento"; datetime="Thu, 01 Jan 2026 00:00:00 GMT"`, `rel="memento"`, `rel="last next memento"`} {
+		if !strings.Contains(a.get("Link"), rel) {
+			t.Errorf("%s is not in %s", rel, a.get("Link"))
+		}
+	}
+	s.leads("/.memento/20260101000000/ark:/12345/x1/page?q=1", "https://example.org/day1/page?q=1", http.StatusFound)
+	s.leads("/.memento/20260102120000/ark:12345/x1", "https://id.example.org/.memento/20260102000000/ark:12345/x1", http.StatusFound)
+	s.fails("/.memento/20251231235959/ark:12345/x1", http.StatusNotFound)
+	s.leads("/.memento/20260101000000/20.500.12345/A%3FB", "https://example.org/odd", http.StatusFound)
+	if a := s.get("/.memento/20260101000000/ark:12345/x1", "Accept", "application/json"); a.StatusCode != http.StatusOK || !strings.Contains(a.body, "day1") || a.get("Memento-Datetime") == "" {
+		t.Errorf("described: %d\n%s", a.StatusCode, a.body)
+	}
+	for _, date := range []string{"", "2026", "20261332000000", "20260102000000x", "-", "20260101000000/"} {
+		if a := s.get("/.memento/" + date); a.StatusCode != http.StatusBadRequest && a.StatusCode != http.StatusNotFound {
+			t.Errorf("%q: %d", date, a.StatusCode)
+		}
+	}
+	if _, err := s.registry.Withdraw(s.admin, s.id("ark:12345/x1"), 0, "wrong", stele.ID{}); err != nil {
+		t.Fatal(err)
+	}
+	s.leads("/.memento/20260102000000/ark:12345/x1", "https://example.org/day2", http.StatusFound)
+	s.leads("/ark:12345/x1", "https://id.example.org/.memento/20260104000000/ark:12345/x1", http.StatusFound, "Accept-Datetime", "Mon, 01 Jan 2035 00:00:00 GMT")
+	if a := s.fails("/.memento/20260104000000/ark:12345/x1", http.StatusGone, "wrong"); a.get("Memento-Datetime") == "" {
+		t.Error("the memento of a tombstone has no date")
+	}
+}
+
+func TestHiddenPast(t *testing.T) {
+	s := newPast(t)
+	for _, target := range []string{"/.memento/20260101000000/ark:12345/secret", "/.memento/20260101000000/ark:12345/reserved", "/.memento/20260101000000/ark:12345/redacted"} {
+		s.fails(target, http.StatusNotFound)
+	}
+	s.leads("/.memento/20260103000000/ark:12345/secret", "https://example.org/open", http.StatusFound)
+	s.leads("/.memento/20260103000000/ark:12345/reserved", "https://example.org/public", http.StatusFound)
+	for _, name := range []string{"secret", "reserved", "redacted"} {
+		for _, target := range []string{"/.timemap/ark:12345/" + name, "/.info/ark:12345/" + name} {
+			for _, accept := range []string{"", "application/json", firefox} {
+				a := s.get(target, "Accept", accept)
+				if strings.Contains(a.body, "20260101000000") || strings.Contains(a.body, "libel") || strings.Contains(a.body, "org/secret") {
+					t.Errorf("%s shows what it should not:\n%s", target, a.body)
+				}
+			}
+		}
+	}
+}
+
+func TestTimeMap(t *testing.T) {
+	s := newPast(t)
+	a := s.get("/.timemap/ark:/12345/x1")
+	const want = `<https://id.example.org/ark:12345/x1>; rel="original timegate",
+<https://id.example.org/.timemap/ark:12345/x1>; rel="self"; type="application/link-format"; from="Thu, 01 Jan 2026 00:00:00 GMT"; until="Sat, 03 Jan 2026 00:00:00 GMT",
+<https://id.example.org/.memento/20260101000000/ark:12345/x1>; rel="first memento"; datetime="Thu, 01 Jan 2026 00:00:00 GMT",
+<https://id.example.org/.memento/20260102000000/ark:12345/x1>; rel="memento"; datetime="Fri, 02 Jan 2026 00:00:00 GMT",
+<https://id.example.org/.memento/20260103000000/ark:12345/x1>; rel="last memento"; datetime="Sat, 03 Jan 2026 00:00:00 GMT"
+`
+	if a.StatusCode != http.StatusOK || a.get("Content-Type") != "application/link-format" || a.body != want {
+		t.Errorf("%d %s\n%s", a.StatusCode, a.get("Content-Type"), a.body)
+	}
+	a = s.get("/.timemap/ark:12345/x1", "Accept", "application/json")
+	var all struct {
+		Mementos struct {
+			List []struct{ Datetime, URI string }
+		}
+	}
+	if err := json.Unmarshal([]byte(a.body), &all); err != nil || len(all.Mementos.List) != 3 || all.Mementos.List[0].Datetime != "2026-01-01T00:00:00Z" {
+		t.Errorf("%v: %s", err, a.body)
+	}
+	s.fails("/.timemap/ark:12345/unknown", http.StatusNotFound)
+	s.fails("/.timemap/", http.StatusNotFound)
+}

@@ -1,0 +1,72 @@
+package httpd
+
+import (
+	"io"
+	"net/http"
+	"time"
+)
+
+// Observation is what is told of an answer, for counting and for logs. It has
+// nothing of who asked, nor for what.
+type Observation struct {
+	Method   string // GET, HEAD or OPTIONS; "other" for the rest
+	Route    string // what was asked for: "identifier", "info", "asset" and so on
+	Scheme   string // of the identifier, if one was read
+	Status   int
+	Bytes    int64 // of the body
+	Duration time.Duration
+}
+
+// watched is a ResponseWriter that sees what is written.
+type watched struct {
+	http.ResponseWriter
+	route, scheme string
+	status        int
+	bytes         int64
+}
+
+// note tells whoever watches what was asked for. What is empty stays as it was.
+func note(w http.ResponseWriter, route, scheme string) {
+	if seen, ok := w.(*watched); ok {
+		if route != "" {
+			seen.route = route
+		}
+		if scheme != "" {
+			seen.scheme = scheme
+		}
+	}
+}
+
+func (w *watched) WriteHeader(status int) {
+	if w.status == 0 || w.status < http.StatusOK {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *watched) Write(b []byte) (int, error) {
+	n, err := w.ResponseWriter.Write(b)
+	w.bytes += int64(n)
+	return n, err
+}
+
+// WriteString is Write without a copy.
+func (w *watched) WriteString(s string) (int, error) {
+	n, err := io.WriteString(w.ResponseWriter, s)
+	w.bytes += int64(n)
+	return n, err
+}
+
+// Unwrap is for [http.ResponseController].
+func (w *watched) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w *watched) observation(r *http.Request, took time.Duration) Observation {
+	o := Observation{Method: r.Method, Route: w.route, Scheme: w.scheme, Status: w.status, Bytes: w.bytes, Duration: took}
+	if r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodOptions {
+		o.Method = "other"
+	}
+	if o.Status == 0 {
+		o.Status = http.StatusOK
+	}
+	return o
+}

@@ -1,0 +1,198 @@
+package httpd
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/resolver"
+	"github.com/stele-id/stele/serve/httpd/describe"
+	"github.com/stele-id/stele/web"
+)
+
+// homePage answers with the first page.
+func (h *Handler) homePage(w http.ResponseWriter, r *http.Request) {
+	var v web.Home
+	for _, e := range h.o.Examples {
+		name := web.Name{Text: e.ID}
+		if id, err := h.o.Schemes.Parse(e.ID); err == nil {
+			name.URL = h.page(r, ".info", id)
+		}
+		v.Examples = append(v.Examples, web.Example{Name: name, Note: e.What})
+	}
+	var b bytes.Buffer
+	if err := h.o.Pages.Home(&b, &v); err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	w.Header()["Cache-Control"] = oneMinute
+	h.writeTagged(w, r, htmlType, b.Bytes())
+}
+
+// problemPage writes the page of a problem: of an identifier that was withdrawn, of
+// one that is not known, or of any other.
+func (h *Handler) problemPage(w io.Writer, r *http.Request, p *problem) error {
+	switch {
+	case p.res != nil:
+		return h.gonePage(w, r, p)
+	case p.missing && p.Asked != "":
+		v := web.Missing{Frame: web.Frame{Query: p.Asked}, Looked: p.Asked, Canonical: p.ID, Scheme: p.Scheme, Mistyped: p.mistyped}
+		if p.Position != nil {
+			v.Reason = p.Detail
+		}
+		for _, l := range p.near {
+			v.Nearest = append(v.Nearest, web.Name{Text: l.text, URL: l.url})
+		}
+		return h.o.Pages.Missing(w, &v)
+	}
+	v := web.Problem{Status: p.Status, Title: p.Title, Detail: p.Detail}
+	for i, media := range p.Accepted {
+		if i == 0 {
+			v.Advice = "There is: "
+		} else {
+			v.Advice += ", "
+		}
+		v.Advice += media
+	}
+	return h.o.Pages.Problem(w, &v)
+}
+
+// gonePage writes the page of a withdrawn identifier.
+func (h *Handler) gonePage(w io.Writer, r *http.Request, p *problem) error {
+	record := p.res.Record
+	subject := h.subject(r, p.res)
+	v := web.Gone{ID: record.ID.String(), Spelling: record.Spelling, Tombstone: h.stone(r, record, p.res.Tombstone),
+		Citation: describe.Citation(subject), Info: h.page(r, ".info", record.ID), Formats: h.pageFormats(&subject)}
+	if !record.Redacted {
+		v.Title, v.Metadata = record.Metadata[stele.What], metadataRows(record)
+	}
+	return h.o.Pages.Gone(w, &v)
+}
+
+// stone is a tombstone as pages show it.
+func (h *Handler) stone(r *http.Request, record *stele.Record, t stele.Tombstone) web.Tombstone {
+	stone := web.Tombstone{Reason: t.Reason, At: t.At, Redacted: record.Redacted}
+	if t.Replacement.IsValid() {
+		stone.Replacement = web.Name{Text: t.Replacement.String(), URL: h.self(r, t.Replacement)}
+	}
+	return stone
+}
+
+// explainPage writes the page about how an identifier is resolved.
+func (h *Handler) explainPage(w io.Writer, r *http.Request, x *explanation) error {
+	v := web.Explanation{Given: x.Asked, ID: x.ID, Answer: x.Answer, URL: x.URL, Status: x.Status}
+	if x.Error != "" {
+		v.Answer = x.Error
+	}
+	for _, s := range x.Steps {
+		v.Steps = append(v.Steps, resolver.Step{Name: s.Name, Result: s.Result})
+	}
+	if id, err := h.o.Schemes.Parse(x.ID); x.ID != "" && err == nil {
+		v.Info = h.page(r, ".info", id)
+	}
+	return h.o.Pages.Explain(w, &v)
+}
+
+// infoPage answers with the page about a record.
+func (h *Handler) infoPage(w http.ResponseWriter, r *http.Request, res *resolver.Resolution) {
+	subject := h.subject(r, res)
+	versions, _, err := h.history(r, res.Record)
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	v := h.infoView(r, res, &subject)
+	for i, version := range versions {
+		v.History = append(v.History, h.change(r, versions, i, version))
+	}
+	var b bytes.Buffer
+	if err := h.o.Pages.Info(&b, v); err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	head := w.Header()
+	h.about(head, res)
+	h.signpostAll(head, subject)
+	h.writeTagged(w, r, htmlType, b.Bytes())
+}
+
+// infoView is the page about a record, but for its history.
+func (h *Handler) infoView(r *http.Request, res *resolver.Resolution, subject *describe.Subject) *web.Info {
+	record := res.Record
+	v := &web.Info{
+		ID: record.ID.String(), Spelling: record.Spelling, Title: record.Metadata[stele.What], URL: subject.Self, Scheme: record.ID.Scheme(),
+		State: record.State, Metadata: metadataRows(record), Persistence: record.Persistence,
+		Citation: describe.Citation(*subject), Formats: h.pageFormats(subject),
+	}
+	if told, err := h.o.Schemes.Explain(v.ID); err == nil {
+		v.Form, v.Spellings, v.Warnings = told.Form, told.Spellings, told.Warnings
+		for _, p := range told.Parts {
+			v.Parts = append(v.Parts, web.Row{Name: p.Name, Value: fmt.Sprint(p.Value), Note: p.Note})
+		}
+	}
+	for _, alias := range record.Aliases {
+		v.Aliases = append(v.Aliases, web.Name{Text: alias.String(), URL: h.self(r, alias)})
+	}
+	if record.State == stele.Withdrawn {
+		stone := h.stone(r, record, res.Tombstone)
+		v.Tombstone = &stone
+	} else {
+		for i := range record.Targets {
+			t := &record.Targets[i]
+			v.Targets = append(v.Targets, web.Target{Service: t.Service, URL: t.URL, Type: t.Type, Language: t.Language})
+		}
+		addValues(v, record.Values)
+	}
+	if ns := res.Namespace; ns != nil {
+		v.Namespace = web.Name{Text: ns.Key().String()}
+		if ns.Title != "" {
+			v.Namespace.Text = ns.Title + " (" + v.Namespace.Text + ")"
+		}
+		if v.Persistence == (stele.Persistence{}) && ns.Persistence != v.Persistence {
+			v.Persistence, v.Promised = ns.Persistence, "the namespace "+ns.Key().String()
+		}
+	}
+	// A page without a QR code is as good.
+	v.QR, _ = web.NewQR(subject.Self)
+	return v
+}
+
+// change is a line of the history: the version with number i of those that are
+// listed, the newest first.
+func (h *Handler) change(r *http.Request, versions []*stele.Record, i int, v *stele.Record) web.Change {
+	c := web.Change{Version: v.Version, At: v.Modified, URL: h.pastOf(r, v).Memento}
+	switch {
+	case !maySee(r, v):
+		c.What = []string{"not shown"}
+	case i+1 < len(versions) && maySee(r, versions[i+1]):
+		c.What = web.Difference(versions[i+1], v)
+	case v.Version == 1:
+		c.What = web.Difference(nil, v)
+	}
+	return c
+}
+
+// metadataRows returns the metadata as a page lists it: the four fields of every
+// description, then the others by name.
+func metadataRows(record *stele.Record) (rows []web.Row) {
+	first := []string{stele.Who, stele.What, stele.When, stele.Where}
+	others := slices.DeleteFunc(slices.Sorted(maps.Keys(record.Metadata)), func(key string) bool { return slices.Contains(first, key) })
+	for _, key := range append(first, others...) {
+		if value, ok := record.Metadata[key]; ok {
+			rows = append(rows, web.Row{Name: key, Value: value})
+		}
+	}
+	return rows
+}
+
+// pageFormats lists the other forms of what a page says.
+func (h *Handler) pageFormats(subject *describe.Subject) (list []web.Format) {
+	for _, f := range h.formats {
+		list = append(list, web.Format{Title: f.Title, Type: f.Type, URL: subject.At(f.Format)})
+	}
+	return list
+}

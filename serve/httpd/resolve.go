@@ -1,0 +1,186 @@
+package httpd
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/resolver"
+)
+
+// find resolves a text as it stands in a URL's path, raw. What it can be read as is
+// tried in turn, as long as the registry has no record; what is delegated to
+// another resolver counts only if nothing else is found. A text that is no
+// identifier, or that leads nowhere, is NotFound; why stands in the error.
+func (h *Handler) find(r *http.Request, text string, q resolver.Request) (resolver.Resolution, error) {
+	var passed resolver.Resolution // to another resolver
+	var unknown error
+	x := h.reading(r, text)
+	for id, ok := x.next(); ok; id, ok = x.next() {
+		q.ID = id
+		res, err := h.o.Resolver.Resolve(r.Context(), q)
+		switch {
+		case err == nil && res.Kind != resolver.Delegation:
+			return res, nil
+		case err == nil:
+			if passed.Kind == 0 {
+				passed = res
+			}
+		case isUnknown(err):
+			if unknown == nil {
+				unknown, passed.Trace = err, slices.Concat(passed.Trace, res.Trace)
+			}
+		default:
+			return res, err
+		}
+	}
+	switch {
+	case passed.Kind != 0:
+		return passed, nil
+	case unknown == nil:
+		unknown = x.why()
+	}
+	if errors.Is(unknown, stele.NotFound) {
+		return passed, unknown
+	}
+	return passed, &stele.Error{Op: "resolve", Kind: stele.NotFound, Err: unknown}
+}
+
+// isUnknown reports whether an error says of a name that it leads nowhere. What
+// can't be passed on does not lead anywhere either.
+func isUnknown(err error) bool {
+	kind := stele.KindOf(err)
+	return kind == stele.NotFound || kind == stele.Invalid
+}
+
+// identifier answers for a path that is an identifier.
+func (h *Handler) identifier(w http.ResponseWriter, r *http.Request, t target) {
+	a, err := readAsk(t)
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	q := resolver.Request{Query: a.query, Service: a.service, Principals: h.principals(r), Trace: a.explain}
+	if a.explain {
+		q.Given = t.path
+	}
+	q.Accept = h.accepts.of(r.Header, "Accept")
+	if a.media != "" {
+		if q.Accept, err = resolver.ParseAccept(a.media); err != nil {
+			h.fail(w, r, &refusal{http.StatusBadRequest, "Behind ?+t= stands a media type, such as text/csv."})
+			return
+		}
+	}
+	q.Languages = h.languages.of(r.Header, "Accept-Language")
+	res, err := h.find(r, t.path, q)
+	switch {
+	case a.explain:
+		h.explain(w, r, t, &res, err)
+	case err != nil:
+		h.unknown(w, r, t, err)
+	default:
+		note(w, "", res.ID.Scheme())
+		h.found(w, r, t, &a, &q, &res)
+	}
+}
+
+// found answers with what was found.
+func (h *Handler) found(w http.ResponseWriter, r *http.Request, t target, a *ask, q *resolver.Request, res *resolver.Resolution) {
+	if _, ok := r.Header["Accept-Datetime"]; ok && res.Record != nil {
+		h.timegate(w, r, res)
+		return
+	}
+	switch res.Kind {
+	case resolver.Delegation:
+		h.passOn(w, r, t, a, q, res)
+	case resolver.Tombstone:
+		if a.info {
+			h.describeAs(w, r, res, "text/plain")
+			return
+		}
+		h.tombstone(w, r, q.Accept, res)
+	case resolver.Gone:
+		h.gone(w, r, res)
+	default:
+		if t.query != "" && !a.info && res.ID.Scheme() == handleScheme && h.handleProxy(w, r, res.ID, t) {
+			return
+		}
+		switch {
+		case a.info:
+			h.describeAs(w, r, res, "text/plain")
+		case a.noredirect:
+			h.show(w, r, q.Accept, res)
+		default:
+			h.choose(w, r, t, q, res)
+		}
+	}
+}
+
+// land redirects to the target that was chosen.
+func (h *Handler) land(w http.ResponseWriter, r *http.Request, res *resolver.Resolution) {
+	if h.isLoop(r, res) {
+		h.fail(w, r, &stele.Error{Op: "resolve", ID: res.ID, Kind: stele.Conflict, Err: resolver.ErrLoop})
+		return
+	}
+	head := w.Header()
+	head["Vary"] = varies
+	h.keep(head, res)
+	h.signpost(head, r, res)
+	h.redirect(w, r, res.URL, res.Status)
+}
+
+// isLoop reports whether a redirect would lead back to where it came from.
+func (h *Handler) isLoop(r *http.Request, res *resolver.Resolution) bool {
+	return slices.ContainsFunc(h.leadsTo(r, res.URL), func(id stele.ID) bool {
+		return id == res.ID || res.Record != nil && (id == res.Record.ID || slices.Contains(res.Record.Aliases, id)) && res.Matched == res.ID.String()
+	})
+}
+
+// passOn redirects to the resolver that answers for a namespace. It gets the whole
+// query, whatever it says to us.
+func (h *Handler) passOn(w http.ResponseWriter, r *http.Request, t target, a *ask, q *resolver.Request, res *resolver.Resolution) {
+	if a.isOwn() || a.query != t.query {
+		whole := *q
+		whole.ID, whole.Query = res.ID, t.query
+		if other, err := h.o.Resolver.Resolve(r.Context(), whole); err == nil && other.Kind == resolver.Delegation {
+			*res = other
+		}
+	}
+	if h.isOwn(r, hostOf(res.URL)) {
+		h.fail(w, r, &stele.Error{Op: "resolve", ID: res.ID, Kind: stele.Conflict, Err: resolver.ErrLoop})
+		return
+	}
+	head := w.Header()
+	head["Vary"] = varies
+	h.keep(head, res)
+	h.redirect(w, r, res.URL, res.Status)
+}
+
+// unknown answers for a name that leads nowhere: by the resolver to which names
+// that nobody here has are passed on, if there is one.
+func (h *Handler) unknown(w http.ResponseWriter, r *http.Request, t target, err error) {
+	if errors.Is(err, stele.NotFound) && len(h.o.Global) > 0 {
+		x := h.reading(r, t.path)
+		for id, ok := x.next(); ok; id, ok = x.next() {
+			note(w, "", id.Scheme())
+			location := h.global(r, id, t)
+			if location == "" {
+				continue
+			}
+			// A scheme's root is nobody's: what is below it alone is unknown here.
+			if ns, fault := h.o.Resolver.Namespace(r.Context(), id); fault != nil || ns != nil && ns.Prefix != "" {
+				continue
+			}
+			w.Header()["Vary"], w.Header()["Cache-Control"] = varies, oneHour
+			h.redirect(w, r, location, http.StatusFound)
+			return
+		}
+	}
+	if len(t.path) > stele.MaxText {
+		h.fail(w, r, &refusal{http.StatusRequestURITooLong, fmt.Sprintf("Identifiers have at most %d bytes, and this has %d.", stele.MaxText, len(t.path))})
+		return
+	}
+	h.failAbout(w, r, t.path, err)
+}

@@ -1,0 +1,138 @@
+package httpd
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/stele-id/stele/web"
+)
+
+// route is what a first segment of a path leads to.
+type route struct {
+	kind   string // for observations
+	serve  func(w http.ResponseWriter, r *http.Request, t target)
+	writes bool // it takes other methods than GET and HEAD, and says itself which
+}
+
+// routes returns the first segments that are not identifiers. No PURL can begin
+// with one of them (scheme/purl has the same list, and a test compares the two).
+func (h *Handler) routes() map[string]route {
+	assets := strings.Trim(web.AssetPath, "/")
+	return map[string]route{
+		assets:        {kind: "asset", serve: h.asset},
+		"":            {kind: "home", serve: h.home},
+		".info":       {kind: "info", serve: h.info},
+		".timemap":    {kind: "timemap", serve: h.timemap},
+		".memento":    {kind: "memento", serve: h.memento},
+		".well-known": {kind: "other", serve: h.nothing},
+		"api":         {kind: "api", serve: h.api, writes: true},
+		"uri-res":     {kind: "thttp", serve: h.thttp},
+		"healthz":     {kind: "health", serve: h.health},
+		"readyz":      {kind: "health", serve: h.ready},
+		"robots.txt":  {kind: "other", serve: h.robots},
+		"favicon.ico": {kind: "asset", serve: h.favicon},
+	}
+}
+
+// Segments returns the first segments of paths that the server uses itself, so
+// that no name can begin with them.
+func Segments() []string {
+	var h Handler
+	var all []string
+	for segment := range h.routes() {
+		if segment != "" {
+			all = append(all, segment)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// api answers the interfaces for programs.
+func (h *Handler) api(w http.ResponseWriter, r *http.Request, t target) {
+	_, rest := t.segment()
+	if which, _, _ := strings.Cut(rest, "/"); which == "handles" {
+		note(w, "handles", "")
+		h.handles(w, r, t)
+		return
+	}
+	if h.mayAsk(w, r) {
+		h.nothing(w, r, t)
+	}
+}
+
+// nothing answers that there is nothing, where no identifier can be.
+func (h *Handler) nothing(w http.ResponseWriter, r *http.Request, _ target) {
+	h.fail(w, r, &refusal{http.StatusNotFound, "There is nothing at this address."})
+}
+
+// home answers with the page from which to begin. What follows an empty first
+// segment is no identifier, but it may be one behind a slash too many.
+func (h *Handler) home(w http.ResponseWriter, r *http.Request, t target) {
+	if t.path != "" {
+		note(w, "identifier", "")
+		h.identifier(w, r, t)
+		return
+	}
+	h.homePage(w, r)
+}
+
+// health answers that the process runs.
+func (h *Handler) health(w http.ResponseWriter, r *http.Request, _ target) {
+	w.Header()["Cache-Control"] = notKept
+	h.write(w, r, http.StatusOK, textType, []byte("ok\n"))
+}
+
+// ready answers whether the server can do all that it should. Why not is for the
+// log, and not for the public.
+func (h *Handler) ready(w http.ResponseWriter, r *http.Request, t target) {
+	if h.o.Ready != nil {
+		if err := h.o.Ready(r.Context()); err != nil {
+			h.o.Log.WarnContext(r.Context(), "the server is not ready", "error", err.Error())
+			w.Header()["Cache-Control"] = notKept
+			h.write(w, r, http.StatusServiceUnavailable, textType, []byte("not ready\n"))
+			return
+		}
+	}
+	h.health(w, r, t)
+}
+
+// robots tells crawlers that identifiers are for them, and that what is made of
+// the same records in many forms is not.
+func (h *Handler) robots(w http.ResponseWriter, r *http.Request, _ target) {
+	w.Header()["Cache-Control"] = oneDay
+	h.write(w, r, http.StatusOK, textType, []byte("User-agent: *\nDisallow: /.memento/\nDisallow: /.timemap/\nDisallow: /api/\nDisallow: /uri-res/\n"))
+}
+
+// asset answers with a file of the pages.
+func (h *Handler) asset(w http.ResponseWriter, r *http.Request, t target) {
+	_, name := t.segment()
+	content, mediaType, ok := h.o.Pages.Asset(name)
+	if !ok {
+		h.nothing(w, r, t)
+		return
+	}
+	w.Header().Set("Cache-Control", "max-age=31536000, immutable") // another content has another name
+	h.writeTagged(w, r, mediaType, content)
+}
+
+// favicon answers programs that ask for an icon before they have seen a page, which
+// names the one that there is.
+func (h *Handler) favicon(w http.ResponseWriter, r *http.Request, t target) {
+	w.Header()["Cache-Control"] = oneDay
+	h.nothing(w, r, t)
+}
+
+// field returns the value of a field of a query, and whether it is there.
+func field(query, name string) (string, bool) {
+	for part := range strings.SplitSeq(query, "&") {
+		key, value, _ := strings.Cut(part, "=")
+		if key == name {
+			value, err := url.QueryUnescape(value)
+			return value, err == nil
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,132 @@
+package httpd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stele-id/stele/web"
+)
+
+func TestHome(t *testing.T) {
+	s := newSpelled(t, func(o *Options) { o.Examples = []Example{{"ark:/12345/x1", "a name to try"}} })
+	for _, target := range []string{"/", "http://id.example.org", "http://id.example.org/", "/?x=1"} {
+		a := s.get(target, "Accept", firefox)
+		if a.StatusCode != http.StatusOK || a.get("Content-Type") != htmlType || !strings.Contains(a.body, "a name to try") || !strings.Contains(a.body, "/.info/ark:12345/x1") {
+			t.Errorf("%s: %d\n%s", target, a.StatusCode, a.body)
+		}
+	}
+}
+
+func TestService(t *testing.T) {
+	var ready error
+	var log bytes.Buffer
+	s := newSite(t, func(o *Options) {
+		o.Ready = func(context.Context) error { return ready }
+		o.Log = slog.New(slog.NewTextHandler(&log, nil))
+	})
+	for target, body := range map[string]string{"/healthz": "ok\n", "/readyz": "ok\n", "/robots.txt": "User-agent"} {
+		if a := s.get(target); a.StatusCode != http.StatusOK || !strings.HasPrefix(a.body, body) {
+			t.Errorf("%s: %d %s", target, a.StatusCode, a.body)
+		}
+	}
+	ready = errors.New("the disk is full")
+	if a := s.get("/readyz"); a.StatusCode != http.StatusServiceUnavailable || strings.Contains(a.body, "disk") {
+		t.Errorf("/readyz: %d %s", a.StatusCode, a.body)
+	}
+	if !strings.Contains(log.String(), "the disk is full") {
+		t.Errorf("the log has %q", &log)
+	}
+	if a := s.get("/healthz"); a.StatusCode != http.StatusOK {
+		t.Errorf("/healthz: %d", a.StatusCode)
+	}
+	for _, target := range []string{"/favicon.ico", "/.well-known/security.txt", web.AssetPath + "none.css", "/api", "/api/", "/api/v1/records/x"} {
+		if a := s.get(target); a.StatusCode != http.StatusNotFound {
+			t.Errorf("%s: %d", target, a.StatusCode)
+		}
+	}
+}
+
+// The files that pages name are there.
+func TestAssets(t *testing.T) {
+	s := newSite(t)
+	page := s.get("/", "Accept", firefox).body
+	found := 0
+	for part := range strings.SplitSeq(page, `"`) {
+		if !strings.HasPrefix(part, web.AssetPath) {
+			continue
+		}
+		found++
+		a := s.get(part)
+		if a.StatusCode != http.StatusOK || a.get("Content-Type") == "" || !strings.Contains(a.get("Cache-Control"), "immutable") {
+			t.Errorf("%s: %d %v", part, a.StatusCode, a.Header)
+		}
+	}
+	if found == 0 {
+		t.Error("the page names no files")
+	}
+}
+
+func TestObserve(t *testing.T) {
+	var seen []Observation
+	s := newSpelled(t, func(o *Options) { o.Observe = func(x Observation) { seen = append(seen, x) } })
+	s.pass(1)
+	for _, test := range []struct {
+		method, target string
+		want           Observation
+	}{
+		{"GET", "/ark:12345/x1", Observation{Method: "GET", Route: "identifier", Scheme: "ark", Status: http.StatusFound}},
+		{"HEAD", "/10.1000/182", Observation{Method: "HEAD", Route: "identifier", Scheme: "hdl", Status: http.StatusFound}},
+		{"BREW", "/x", Observation{Method: "other", Route: "identifier", Status: http.StatusMethodNotAllowed}},
+		{"GET", "/healthz", Observation{Method: "GET", Route: "health", Status: http.StatusOK, Bytes: 3}},
+		{"GET", "/.info/ark:12345/x1", Observation{Method: "GET", Route: "info", Scheme: "ark", Status: http.StatusOK}},
+		{"GET", "/", Observation{Method: "GET", Route: "home", Status: http.StatusOK}},
+	} {
+		seen = nil
+		a := s.ask(test.method, test.target)
+		if len(seen) != 1 {
+			t.Fatalf("%s %s: seen %v", test.method, test.target, seen)
+		}
+		if seen[0].Bytes != int64(len(a.body)) {
+			t.Errorf("%s %s: %d bytes were seen, and there are %d", test.method, test.target, seen[0].Bytes, len(a.body))
+		}
+		seen[0].Bytes = test.want.Bytes
+		if seen[0] != test.want {
+			t.Errorf("%s %s: seen %+v", test.method, test.target, seen[0])
+		}
+	}
+}
+
+// A fault in one answer is one answer's.
+func TestFault(t *testing.T) {
+	var log bytes.Buffer
+	s := newSite(t, func(o *Options) {
+		o.Log = slog.New(slog.NewTextHandler(&log, nil))
+		o.Ready = func(context.Context) error { panic("a secret") }
+	})
+	a := s.get("/readyz")
+	if a.StatusCode != http.StatusInternalServerError || strings.Contains(a.body, "secret") || strings.Contains(a.body, "goroutine") {
+		t.Errorf("%d %s", a.StatusCode, a.body)
+	}
+	if !strings.Contains(log.String(), "a secret") {
+		t.Errorf("the log has %q", &log)
+	}
+}
+
+func TestValidate(t *testing.T) {
+	for _, o := range []Options{{Base: "id.example.org"}, {Base: "https://id.example.org/"}, {Base: "javascript:x"}, {Base: "https://id.example.org\r\nX: y"},
+		{Global: map[string]string{"ark": "https://n2t.net/"}}, {Global: map[string]string{"ark": "https://{id}.n2t.net/"}}, {Global: map[string]string{"ark": "ftp://n2t.net/{id}"}},
+		{Global: map[string]string{"ark": "https://n2t.net{id}"}}, {Global: map[string]string{"ark": "https://u@n2t.net/{id}"}}} {
+		if o.Validate() == nil {
+			t.Errorf("%q %v is taken", o.Base, o.Global)
+		}
+	}
+	o := Options{Base: "http://127.0.0.1:8080", Global: map[string]string{"ark": "https://n2t.net/{id}", "urn": "https://example.org/?u={id}&x=1"}}
+	if err := o.Validate(); err != nil {
+		t.Error(err)
+	}
+}

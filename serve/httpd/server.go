@@ -1,0 +1,77 @@
+package httpd
+
+import (
+	"bytes"
+	"cmp"
+	"io"
+	"log"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+)
+
+// ServerOptions are the limits of a server. Where one is 0 the default holds,
+// which stands behind it.
+type ServerOptions struct {
+	HeaderTimeout time.Duration // for a request's head to arrive, from its first byte or the connection's beginning; 5 s
+	ReadTimeout   time.Duration // for a whole request; 10 s
+	WriteTimeout  time.Duration // for an answer to be taken; 30 s
+	IdleTimeout   time.Duration // between two requests; 60 s
+	HeaderBytes   int           // of a request's head, about; 16 KiB
+	Connections   int           // at once; 10,000
+	PerClient     int           // at once from one address (of IPv6, one network of 64 bits); without limit, since that address may be a proxy's
+
+	Log *slog.Logger // of what somebody should look into; nothing is logged if nil
+}
+
+// Server is an [http.Server] that keeps its limits. Beyond the bound on connections
+// it makes room: it closes one that waits for a request, of those that have waited
+// long, and refuses the new one only if all are being answered.
+type Server struct {
+	*http.Server
+	connections *connections
+}
+
+// NewServer makes a server for a handler.
+func NewServer(h http.Handler, o ServerOptions) *Server {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	c := newConnections(cmp.Or(o.Connections, 10_000), o.PerClient)
+	return &Server{connections: c, Server: &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: cmp.Or(o.HeaderTimeout, 5*time.Second),
+		ReadTimeout:       cmp.Or(o.ReadTimeout, 10*time.Second),
+		WriteTimeout:      cmp.Or(o.WriteTimeout, 30*time.Second),
+		IdleTimeout:       cmp.Or(o.IdleTimeout, time.Minute),
+		MaxHeaderBytes:    max(cmp.Or(o.HeaderBytes, 16<<10)-slop, 1),
+		ConnState:         c.changed,
+		ErrorLog:          log.New(serverLog{o.Log}, "", 0),
+	}}
+}
+
+// slop is what net/http adds to the limit of a head.
+const slop = 4 << 10
+
+// Serve answers the connections of a listener until [http.Server.Shutdown]. It
+// always returns an error.
+func (s *Server) Serve(l net.Listener) error { return s.Server.Serve(s.connections.listen(l)) }
+
+// ServeTLS is Serve with TLS.
+func (s *Server) ServeTLS(l net.Listener, certFile, keyFile string) error {
+	return s.Server.ServeTLS(s.connections.listen(l), certFile, keyFile)
+}
+
+// serverLog passes on what net/http says of the server itself. What it says of
+// single connections has the addresses of visitors in it, and is left out.
+type serverLog struct{ log *slog.Logger }
+
+var _ io.Writer = serverLog{}
+
+func (l serverLog) Write(line []byte) (int, error) {
+	if bytes.HasPrefix(line, []byte("http: Accept error")) {
+		l.log.Warn("connections can't be accepted at present", "error", string(bytes.TrimSpace(line)))
+	}
+	return len(line), nil
+}

@@ -1,0 +1,214 @@
+package httpd
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/registrar"
+	"github.com/stele-id/stele/resolver"
+	"github.com/stele-id/stele/scheme/all"
+	"github.com/stele-id/stele/store/mem"
+	"github.com/stele-id/stele/web"
+)
+
+// siteBegins is when the clock of a site begins.
+var siteBegins = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// site is a server at https://id.example.org over a registry in memory, with a
+// clock that tests set.
+type site struct {
+	t        testing.TB
+	schemes  *stele.Schemes
+	registry *registrar.Registrar
+	handler  *Handler
+	admin    context.Context
+	clock    atomic.Int64 // nanoseconds since siteBegins
+}
+
+func (s *site) now() time.Time { return siteBegins.Add(time.Duration(s.clock.Load())) }
+
+// pass lets time pass.
+func (s *site) pass(d time.Duration) { s.clock.Add(int64(d)) }
+
+func newSite(t testing.TB, change ...func(*Options)) *site {
+	t.Helper()
+	s := &site{t: t, admin: auth.With(context.Background(), auth.Local())}
+	var err error
+	if s.schemes, err = all.New(all.Config{Now: s.now, PURLHosts: []string{"purl.org", "id.example.org"}}); err != nil {
+		t.Fatal(err)
+	}
+	pages, err := web.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := mem.New(s.now)
+	t.Cleanup(func() { store.Close() })
+	reads := resolver.New(store, s.schemes, resolver.Options{Now: s.now, CacheBytes: 1 << 20, DefaultTTL: 3600, Hosts: []string{"id.example.org"}})
+	s.registry = registrar.New(store, s.schemes, registrar.Options{Now: s.now, OnCommit: reads.Invalidate, OnNamespaces: reads.InvalidateNamespaces})
+	o := Options{Resolver: reads, Registry: s.registry, Schemes: s.schemes, Pages: pages, Now: s.now, Base: "https://id.example.org", Host: "id.example.org"}
+	for _, c := range change {
+		c(&o)
+	}
+	if err := o.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	s.handler = New(o)
+	return s
+}
+
+func (s *site) id(text string) stele.ID {
+	s.t.Helper()
+	id, err := s.schemes.Parse(text)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return id
+}
+
+// space adds a namespace.
+func (s *site) space(prefix string, change ...func(*stele.Namespace)) {
+	s.t.Helper()
+	key, err := s.registry.ParsePrefix(prefix)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	ns := &stele.Namespace{Scheme: key.Scheme, Prefix: key.Prefix}
+	for _, c := range change {
+		c(ns)
+	}
+	if _, err := s.registry.AddNamespace(s.admin, ns); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// add registers a record, as JSON has it.
+func (s *site) add(records ...string) {
+	s.t.Helper()
+	for _, text := range records {
+		record, err := s.schemes.DecodeRecord([]byte(text))
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if _, err := s.registry.Register(s.admin, record); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+// to registers a name that leads somewhere.
+func (s *site) to(name, url string) {
+	s.t.Helper()
+	s.add(`{"id":"` + name + `","url":"` + url + `"}`)
+}
+
+// answer is what a client got.
+type answer struct {
+	*http.Response
+	body string
+}
+
+func (a answer) get(name string) string { return a.Header.Get(name) }
+
+// ask sends a request with the target as it is. The head is given as names and
+// values; "Host" may be among them.
+func (s *site) ask(method, target string, head ...string) answer {
+	s.t.Helper()
+	r := httptest.NewRequest(method, "http://id.example.org/", nil)
+	r.RequestURI = target
+	for i := 0; i+1 < len(head); i += 2 {
+		if head[i] == "Host" {
+			r.Host = head[i+1]
+			continue
+		}
+		r.Header.Add(head[i], head[i+1])
+	}
+	return s.send(r)
+}
+
+// askAs is a GET by somebody who is known.
+func (s *site) askAs(name, group, target string) answer {
+	s.t.Helper()
+	r := httptest.NewRequest(http.MethodGet, "http://id.example.org/", nil)
+	r.RequestURI = target
+	return s.send(r.WithContext(auth.With(r.Context(), auth.Principal{Name: name, Groups: []string{group}})))
+}
+
+func (s *site) send(r *http.Request) answer {
+	s.t.Helper()
+	w := httptest.NewRecorder()
+	s.handler.ServeHTTP(w, r)
+	a := answer{Response: w.Result()}
+	body, err := io.ReadAll(a.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	a.body = string(body)
+	checkAnswer(s.t, r, a)
+	return a
+}
+
+// checkAnswer checks what holds for every answer.
+func checkAnswer(t testing.TB, r *http.Request, a answer) {
+	t.Helper()
+	for name, values := range a.Header {
+		for _, value := range values {
+			for _, c := range []byte(name + value) {
+				if c < ' ' || c > '~' {
+					t.Errorf("%s %q: the header %s is %q", r.Method, r.RequestURI, name, value)
+					break
+				}
+			}
+		}
+	}
+	if http.StatusText(a.StatusCode) == "" {
+		t.Errorf("%s %q: the status is %d", r.Method, r.RequestURI, a.StatusCode)
+	}
+	if r.Method == http.MethodHead && a.body != "" {
+		t.Errorf("%s %q: the body is %q", r.Method, r.RequestURI, a.body)
+	}
+	if location := a.get("Location"); location != "" {
+		if _, ok := safeLocation(location); !ok && !strings.HasPrefix(location, "/.") {
+			t.Errorf("%s %q: leads to %q", r.Method, r.RequestURI, location)
+		}
+	}
+}
+
+// get is ask with GET.
+func (s *site) get(target string, head ...string) answer {
+	s.t.Helper()
+	return s.ask(http.MethodGet, target, head...)
+}
+
+// leads checks where a target leads.
+func (s *site) leads(target, location string, status int, head ...string) answer {
+	s.t.Helper()
+	a := s.get(target, head...)
+	if a.StatusCode != status || a.get("Location") != location {
+		s.t.Errorf("GET %s %q: %d to %q, expected %d to %q\n%s", target, head, a.StatusCode, a.get("Location"), status, location, a.body)
+	}
+	return a
+}
+
+// fails checks that a target is answered with an error, in whose body the texts
+// stand.
+func (s *site) fails(target string, status int, texts ...string) answer {
+	s.t.Helper()
+	a := s.get(target, "Accept", "application/json")
+	if a.StatusCode != status || a.get("Content-Type") != problemType {
+		s.t.Errorf("GET %s: %d %s, expected %d\n%s", target, a.StatusCode, a.get("Content-Type"), status, a.body)
+	}
+	for _, text := range texts {
+		if !strings.Contains(a.body, text) {
+			s.t.Errorf("GET %s: %q is not in %s", target, text, a.body)
+		}
+	}
+	return a
+}

@@ -1,0 +1,48 @@
+package httpd
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/stele-id/stele/resolver"
+)
+
+// tombstone answers for a record that was withdrawn: 410, with why, when and what
+// replaces it. Who asks for a description gets it, for the thing can still be
+// cited.
+func (h *Handler) tombstone(w http.ResponseWriter, r *http.Request, liked []resolver.Preference, res *resolver.Resolution) {
+	if len(liked) > 0 && !wantsPage(liked) {
+		itself := *res
+		itself.Kind = resolver.Description
+		best := h.best(&resolver.Request{Accept: liked}, &itself)
+		if best.way == byFormat && best.named && best.format.Type != "application/json" && best.format.Type != "text/plain" {
+			h.describe(w, r, res, best.format)
+			return
+		}
+	}
+	p := problem{Status: http.StatusGone, Title: http.StatusText(http.StatusGone), ID: res.ID.String(), Scheme: res.ID.Scheme()}
+	p.Detail = "What this identifier named was withdrawn."
+	p.Reason = legible(res.Tombstone.Reason)
+	if !res.Tombstone.At.IsZero() {
+		p.Withdrawn = res.Tombstone.At.UTC().Format(time.RFC3339)
+	}
+	if id := res.Tombstone.Replacement; id.IsValid() {
+		p.Replacement = id.String()
+		p.ReplacementURL = h.self(r, id)
+	}
+	p.res = res
+	h.about(w.Header(), res)
+	h.writeProblem(w, r, &p)
+}
+
+// gone answers for a target of which its owner says that it is not there: 404, for
+// now, or 410.
+func (h *Handler) gone(w http.ResponseWriter, r *http.Request, res *resolver.Resolution) {
+	p := problem{Status: res.Status, Title: http.StatusText(res.Status), ID: res.ID.String(), Scheme: res.ID.Scheme()}
+	p.Detail = "The owner of this identifier says that what it names can't be had at present."
+	if res.Status == http.StatusGone {
+		p.Detail = "The owner of this identifier says that what it named is gone."
+	}
+	h.about(w.Header(), res)
+	h.writeProblem(w, r, &p)
+}

@@ -1,0 +1,136 @@
+package web
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"github.com/stele-id/stele"
+)
+
+// maxPhrases is how much is told of one change.
+const maxPhrases = 12
+
+// Difference says in a few phrases what changed from one version of a record to
+// the next; before is nil for the first. Of versions whose content may not be
+// shown it tells no more than that.
+func Difference(before, after *stele.Record) []string {
+	if after == nil {
+		return nil
+	}
+	if after.Redacted {
+		return []string{"content removed by order"}
+	}
+	var d difference
+	if before == nil {
+		d.say("registered")
+		if after.State == stele.Reserved {
+			d.say("reserved, not public yet")
+		}
+		return d
+	}
+	d.state(before, after)
+	d.names(before, after)
+	d.targets(before.Targets, after.Targets)
+	d.metadata(before.Metadata, after.Metadata)
+	if before.Persistence != after.Persistence {
+		d.say("promise changed")
+	}
+	if !slices.EqualFunc(before.Values, after.Values, sameValue) {
+		d.say("handle values changed")
+	}
+	if !slices.Equal(before.Readers, after.Readers) {
+		d.say("visibility changed")
+	}
+	if len(d) == 0 {
+		d.say("nothing that is shown")
+	}
+	if more := len(d) - maxPhrases; more > 0 {
+		d = append(d[:maxPhrases], fmt.Sprintf("%d more changes", more))
+	}
+	return d
+}
+
+// difference is a list of phrases.
+type difference []string
+
+func (d *difference) say(format string, args ...any) { *d = append(*d, fmt.Sprintf(format, args...)) }
+
+func (d *difference) state(before, after *stele.Record) {
+	switch {
+	case before.State == after.State:
+	case after.State == stele.Withdrawn:
+		d.say("withdrawn")
+	case after.State == stele.Active && before.State == stele.Withdrawn:
+		d.say("no longer withdrawn")
+	case after.State == stele.Active:
+		d.say("published")
+	default:
+		d.say("%s", after.State)
+	}
+	if t := after.Tombstone; t != nil && before.Tombstone != nil && *t != *before.Tombstone {
+		d.say("reason for the withdrawal changed")
+	}
+}
+
+func (d *difference) names(before, after *stele.Record) {
+	for _, alias := range after.Aliases {
+		if !slices.Contains(before.Aliases, alias) {
+			d.say("also named %s", alias)
+		}
+	}
+	if before.Spelling != after.Spelling {
+		d.say("spelling changed")
+	}
+}
+
+func (d *difference) targets(before, after []stele.Target) {
+	for i := range after {
+		if !leadsTo(before, after[i].URL) {
+			d.say("now leads to %s", after[i].URL)
+		}
+	}
+	for i := range before {
+		if !leadsTo(after, before[i].URL) {
+			d.say("no longer leads to %s", before[i].URL)
+		}
+	}
+	if len(*d) == 0 && !slices.Equal(before, after) {
+		d.say("targets arranged otherwise")
+	}
+}
+
+func leadsTo(targets []stele.Target, url string) bool {
+	return slices.ContainsFunc(targets, func(t stele.Target) bool { return t.URL == url })
+}
+
+func (d *difference) metadata(before, after stele.Metadata) {
+	var keys []string
+	for key, value := range after {
+		if old, ok := before[key]; !ok || old != value {
+			keys = append(keys, key)
+		}
+	}
+	for key := range before {
+		if _, ok := after[key]; !ok {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	for _, key := range keys {
+		_, was := before[key]
+		switch _, is := after[key]; {
+		case was && is:
+			d.say("%s changed", key)
+		case is:
+			d.say("%s added", key)
+		default:
+			d.say("%s removed", key)
+		}
+	}
+}
+
+func sameValue(a, b stele.HandleValue) bool {
+	return a.Index == b.Index && a.Type == b.Type && bytes.Equal(a.Data, b.Data) && a.TTL == b.TTL &&
+		a.TTLAbsolute == b.TTLAbsolute && a.Permissions == b.Permissions && slices.Equal(a.References, b.References)
+}

@@ -1,0 +1,72 @@
+package web
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stele-id/stele"
+)
+
+func TestDifference(t *testing.T) {
+	alias, err := stele.NewID("urn", "urn:example:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := func() *stele.Record {
+		return &stele.Record{
+			State:    stele.Active,
+			Targets:  []stele.Target{{Service: stele.N2L, URL: "https://example.org/1"}},
+			Metadata: stele.Metadata{"what": "Rivers", "when": "2024"},
+			Values:   []stele.HandleValue{{Index: 1, Type: "URL", Data: []byte("x")}},
+		}
+	}
+	for _, tt := range []struct {
+		name   string
+		before func(*stele.Record)
+		after  func(*stele.Record)
+		want   []string
+	}{
+		{"nothing", nil, func(r *stele.Record) { r.Version = 2; r.By = "ann" }, []string{"nothing that is shown"}},
+		{"target", nil, func(r *stele.Record) { r.Targets[0].URL = "https://example.org/2" }, []string{"now leads to https://example.org/2", "no longer leads to https://example.org/1"}},
+		{"rank", nil, func(r *stele.Record) { r.Targets[0].Order = 3 }, []string{"targets arranged otherwise"}},
+		{"metadata", nil, func(r *stele.Record) { r.Metadata = stele.Metadata{"what": "Lakes", "who": "Lima"} }, []string{"what changed", "when removed", "who added"}},
+		{"withdrawn", nil, func(r *stele.Record) { r.State = stele.Withdrawn; r.Tombstone = new(stele.Tombstone) }, []string{"withdrawn"}},
+		{"back", func(r *stele.Record) { r.State = stele.Withdrawn }, nil, []string{"no longer withdrawn"}},
+		{"published", func(r *stele.Record) { r.State = stele.Reserved }, nil, []string{"published"}},
+		{"reserved", nil, func(r *stele.Record) { r.State = stele.Reserved }, []string{"reserved"}},
+		{"reason", func(r *stele.Record) { r.Tombstone = &stele.Tombstone{At: time.Unix(1, 0)} }, func(r *stele.Record) { r.Tombstone = &stele.Tombstone{Reason: "x"} }, []string{"reason for the withdrawal changed"}},
+		{"alias", nil, func(r *stele.Record) { r.Aliases = []stele.ID{alias} }, []string{"also named urn:example:1"}},
+		{"spelling", nil, func(r *stele.Record) { r.Spelling = "x" }, []string{"spelling changed"}},
+		{"promise", nil, func(r *stele.Record) { r.Persistence.Level = stele.Stable }, []string{"promise changed"}},
+		{"values", nil, func(r *stele.Record) { r.Values[0].Data = []byte("y") }, []string{"handle values changed"}},
+		{"readers", nil, func(r *stele.Record) { r.Readers = []string{"user:ann"} }, []string{"visibility changed"}},
+		{"redacted", nil, func(r *stele.Record) { *r = stele.Record{Redacted: true} }, []string{"content removed by order"}},
+	} {
+		before, after := base(), base()
+		if tt.before != nil {
+			tt.before(before)
+		}
+		if tt.after != nil {
+			tt.after(after)
+		}
+		if diff := cmp.Diff(tt.want, Difference(before, after)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+	if got := Difference(nil, base()); !cmp.Equal(got, []string{"registered"}) {
+		t.Errorf("the first version: %q", got)
+	}
+	if got := Difference(base(), nil); got != nil {
+		t.Errorf("no version: %q", got)
+	}
+	many := base()
+	for i := range 1000 {
+		many.Metadata[fmt.Sprint("x", i)] = "y"
+	}
+	if got := Difference(base(), many); len(got) != maxPhrases+1 || got[maxPhrases] != "988 more changes" {
+		t.Errorf("%d phrases, the last %q", len(got), got[len(got)-1])
+	}
+}

@@ -1,0 +1,131 @@
+package web
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/resolver"
+)
+
+// reporter is a test, or rapid's idea of one.
+type reporter interface {
+	Helper()
+	Fatal(...any)
+	Fatalf(string, ...any)
+}
+
+func pages(t testing.TB) *Pages {
+	t.Helper()
+	p, err := New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+var then = time.Date(2024, 5, 17, 10, 0, 0, 0, time.UTC)
+
+// views are the pages that the golden files show. All their texts go through say,
+// so that a test can say something worse.
+func views(t reporter, say func(string) string) map[string]any {
+	t.Helper()
+	const url = "https://resolver.example/ark:12345/x5rivers"
+	code, err := NewQR(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	frame := Frame{Site: say("Archive of Rivers"), Query: say("ark:/12345/x5-rivers")}
+	named := func(text, url string) Name { return Name{say(text), say(url)} }
+	targets := []Target{
+		{stele.N2L, say("https://example.org/rivers.html"), say("text/html"), say("en"), say("the first choice")},
+		{stele.N2L, say("ftp://ftp.example.org/rivers.zip"), "", "", ""},
+		{stele.N2L, say("rsync://example.org/rivers"), say("application/zip"), say("pt-BR"), ""},
+		{stele.N2C, say("https://example.org/rivers.xml?a=1&b=2"), say("application/xml"), "", ""},
+		{stele.N2S, say("javascript:alert(1)"), "", "", ""},
+		{stele.N2P, say("https://example.org/promise"), "", "", ""},
+		{stele.Service(say("X2Y")), say("https://example.org/x"), "", "", ""},
+	}
+	metadata := []Row{
+		{say("who"), say("Lima, A.; Ortiz, R."), ""},
+		{say("what"), say("Rivers of Pará"), ""},
+		{say("description"), say("Two\nlines."), ""},
+	}
+	formats := []Format{
+		{say("JSON-LD (schema.org)"), say("application/ld+json"), say("/.info/ark:12345/x5rivers?format=jsonld")},
+		{say("BibTeX"), say("application/x-bibtex"), say("/.info/ark:12345/x5rivers?format=bibtex")},
+	}
+	tomb := Tombstone{Reason: say("The measurements were wrong.\nSee the new edition."), At: then, Replacement: named("ark:12345/x5rivers2", "/.info/ark:12345/x5rivers2")}
+	citation := say("Lima, A. (2024). Rivers of Pará. " + url)
+	info := &Info{
+		Frame: frame, ID: say("ark:12345/x5rivers"), Spelling: say("ark:/12345/x5-rivers"), Title: say("Rivers of Pará"), URL: say(url),
+		Scheme: say("ark"), Form: say("qualified"),
+		Parts:     []Row{{say("naan"), say("12345"), say("for examples")}, {say("name"), say("x5rivers"), ""}},
+		Spellings: []stele.Spelling{{Name: say("N2T URL"), Text: say("https://n2t.net/ark:12345/x5rivers")}},
+		Warnings:  []string{say("Hyphens were dropped.")},
+		State:     stele.Active,
+		Aliases:   []Name{named("10.5072/RIVERS", "/.info/10.5072/RIVERS"), named("urn:example:1", "")},
+		Targets:   targets, Metadata: metadata,
+		Namespace:   named("Archive of Rivers (ark:12345)", ""),
+		Persistence: stele.Persistence{Level: stele.Stable, Until: say("2040-01-01"), Statement: say("Corrections only.")},
+		Promised:    say("the namespace ark:12345"),
+		History: []Change{
+			{2, then.Add(time.Hour), "", []string{say("now leads to https://example.org/rivers.html"), say("what changed")}, say("/.info/ark:12345/x5rivers?version=2")},
+			{1, then, say("ann"), []string{say("registered")}, ""},
+		},
+		Citation: citation, Formats: formats, QR: code,
+	}
+	old := *info
+	old.State, old.Tombstone, old.Targets, old.QR = stele.Withdrawn, &tomb, nil, QR{}
+	return map[string]any{
+		"info":           info,
+		"info-withdrawn": &old,
+		"info-bare":      &Info{ID: say("102.100.272/Y35XYS0QH"), URL: say("https://resolver.example/102.100.272/Y35XYS0QH"), Scheme: say("hdl"), State: stele.Active},
+		"gone": &Gone{Frame: frame, ID: say("ark:12345/x5rivers"), Spelling: say("ark:/12345/x5-rivers"), Title: say("Rivers of Pará"), Tombstone: tomb,
+			Metadata: metadata, Citation: citation, Info: say("/.info/ark:12345/x5rivers"), Formats: formats},
+		"gone-redacted": &Gone{Frame: frame, ID: say("ark:12345/x5rivers"), Tombstone: Tombstone{Reason: say("Court order 7."), At: then, Redacted: true}},
+		"missing": &Missing{Frame: frame, Looked: say("ark:/12345/x5rivres"), Canonical: say("ark:12345/x5rivres"), Scheme: say("ark"), Mistyped: true,
+			Nearest: []Name{named("ark:12345/x5rivers", "/.info/ark:12345/x5rivers")}, Namespace: named("ark:12345", "")},
+		"missing-invalid": &Missing{Frame: frame, Looked: say("ark:/12/x"), Reason: say("ark: at byte 5: a NAAN has at least 5 characters")},
+		"problem":         &Problem{Frame: frame, Status: 503, Title: say("The registry does not answer"), Detail: say("It is being restarted."), Advice: say("Try again in a minute.")},
+		"choices":         &Choices{Frame: frame, ID: say("ark:12345/x5rivers"), Title: say("Rivers of Pará"), Service: stele.N2L, Targets: targets, Info: say("/.info/ark:12345/x5rivers")},
+		"choices-none":    &Choices{Frame: frame, ID: say("ark:12345/x5rivers"), Service: stele.N2C},
+		"home": &Home{Frame: Frame{Site: say("Archive of Rivers")}, About: say("What has a name in the archive is found here."),
+			Examples: []Example{{named("urn:paradisec:AB1:001:A", "/.info/urn:paradisec:AB1:001:A"), say("a tape of the PARADISEC archive")}},
+			Schemes:  []Row{{say("ark"), say("Archival Resource Key"), say("ark:12345/x1")}}},
+		"home-bare": &Home{},
+		"explain": &Explanation{Frame: frame, Given: say("ark:/12345/x5-rivers/1"), ID: say("ark:12345/x5rivers/1"), Answer: say("redirect to https://example.org/rivers.html/1"),
+			URL: say("https://example.org/rivers.html/1"), Status: 302, Targets: targets, Info: say("/.info/ark:12345/x5rivers"),
+			Steps: []resolver.Step{{Name: say("name"), Result: say("ark:12345/x5rivers/1")}, {Name: say("record"), Result: say("none")}, {Name: say("prefix"), Result: say("ark:12345/x5rivers passes on /1")}}},
+	}
+}
+
+// write writes the page of a view.
+func write(t reporter, p *Pages, view any) string {
+	t.Helper()
+	var b strings.Builder
+	var err error
+	switch v := view.(type) {
+	case *Info:
+		err = p.Info(&b, v)
+	case *Gone:
+		err = p.Gone(&b, v)
+	case *Missing:
+		err = p.Missing(&b, v)
+	case *Problem:
+		err = p.Problem(&b, v)
+	case *Choices:
+		err = p.Choices(&b, v)
+	case *Home:
+		err = p.Home(&b, v)
+	case *Explanation:
+		err = p.Explain(&b, v)
+	default:
+		t.Fatalf("no page for %T", view)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}

@@ -1,0 +1,163 @@
+package web
+
+import (
+	"time"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/resolver"
+)
+
+// Frame is what all pages have.
+type Frame struct {
+	Site  string // who runs this resolver; "Stele" if empty
+	Query string // what stands in the form; may be empty
+}
+
+// Name is an identifier, or anything else that has a text and perhaps an address.
+type Name struct {
+	Text string
+	URL  string // in this site, from its first slash, or absolute; may be empty
+}
+
+// Row is a line of a table of names and values.
+type Row struct {
+	Name  string
+	Value string
+	Note  string // for people; may be empty
+}
+
+// Target is where something about the thing is.
+type Target struct {
+	Service  stele.Service
+	URL      string
+	Type     string
+	Language string
+	Note     string // such as "the first choice"; may be empty
+}
+
+// Format is another form of what the page says.
+type Format struct {
+	Title string
+	Type  string // media type
+	URL   string
+}
+
+// Change is a line of a record's history.
+type Change struct {
+	Version uint64
+	At      time.Time
+	By      string   // the principal; empty if the reader may not know
+	What    []string // see [Difference]
+	URL     string   // of the record as it was then; may be empty
+}
+
+// Info is the view of an identifier and its record.
+type Info struct {
+	Frame
+	ID       string // canonical
+	Spelling string // the owner's; may be empty
+	Title    string // of the thing; may be empty
+	URL      string // of the identifier at this resolver, absolute
+
+	// What the scheme tells (stele.Explanation).
+	Scheme    string
+	Form      string
+	Parts     []Row
+	Spellings []stele.Spelling
+	Warnings  []string
+
+	// What the record tells.
+	State       stele.State
+	Tombstone   *Tombstone // of a withdrawn record
+	Aliases     []Name
+	Targets     []Target
+	Metadata    []Row
+	Namespace   Name // title and prefix; may be empty
+	Persistence stele.Persistence
+	Promised    string // who promises, if not the record itself: "the namespace ark:12345"
+	History     []Change
+
+	Citation string
+	Formats  []Format
+	QR       QR
+}
+
+// Tombstone says why a record was withdrawn.
+type Tombstone struct {
+	Reason      string
+	At          time.Time
+	Replacement Name // empty if there is nothing
+	Redacted    bool // content was removed by a legal order
+}
+
+// Gone is the view of a withdrawn identifier.
+type Gone struct {
+	Frame
+	ID        string
+	Spelling  string
+	Title     string
+	Tombstone Tombstone
+	Metadata  []Row // empty if it was redacted
+	Citation  string
+	Info      string // URL of the page about it
+	Formats   []Format
+}
+
+// Missing is the view of an identifier that is not known, or of a text that is
+// none.
+type Missing struct {
+	Frame
+	Looked    string // what was looked for, as it was given
+	Canonical string // how that was read; empty if it could not be
+	Scheme    string
+	Reason    string // why it can't be a name at all; empty if it is one
+	Mistyped  bool   // its check character does not hold
+	Nearest   []Name // what may have been meant
+	Namespace Name   // the nearest that is known here; may be empty
+}
+
+// Problem is the view of a failure.
+type Problem struct {
+	Frame
+	Status int
+	Title  string // a few words: "Too many requests"
+	Detail string // what happened
+	Advice string // what to do; may be empty
+}
+
+// Choices is the view of several targets.
+type Choices struct {
+	Frame
+	ID      string
+	Title   string
+	Service stele.Service // what was asked for
+	Targets []Target
+	Info    string // URL of the page about it
+}
+
+// Home is the view of the first page.
+type Home struct {
+	Frame
+	About    string // in the operator's words; may be empty
+	Examples []Example
+	Schemes  []Row // name, what it is, an example as Note
+}
+
+// Example is an identifier to try.
+type Example struct {
+	Name
+	Note string
+}
+
+// Explanation is the view of how an answer was found.
+type Explanation struct {
+	Frame
+	Given   string // as it was asked for
+	ID      string // how that was read; may be empty
+	Steps   []resolver.Step
+	Answer  string // in a few words
+	URL     string // where it leads; may be empty
+	Status  int    // of the answer; 0 says nothing
+	Targets []Target
+	Info    string // URL of the page about it; may be empty
+}
