@@ -22,8 +22,16 @@ FUZZTIME ?= 30s
 SOAK ?= 1000
 
 # What the tests need of the system: a command (or a file's absolute path), and
-# the Debian package that brings it. The race detector needs a C compiler.
-NEEDS := gcc:build-essential
+# the Debian package that brings it. The race detector needs a C compiler; zone files
+# are held against the checkers of BIND, Knot and NSD.
+NEEDS := gcc:build-essential curl:curl named-checkzone:bind9-utils kzonecheck:knot-dnssecutils nsd-checkzone:nsd
+
+# What `make bench` compares with. The server's programs stand in a folder of its
+# version.
+NEEDS_BENCH := $(or $(firstword $(wildcard /usr/lib/postgresql/*/bin/initdb)),/usr/lib/postgresql/bin/initdb):postgresql nginx:nginx wrk:wrk
+
+# How many records the registry has that `make bench` fills.
+RECORDS ?= 1000000
 
 .PHONY: help build demo test lint bench fuzz soak cover clean needs
 
@@ -35,8 +43,10 @@ help: ## lists the targets
 build: ## builds bin/stele
 	go build -trimpath -buildvcs=false -ldflags '-X main.version=$(VERSION)' -o bin/stele ./cmd/stele
 
-demo: build ## explains a page of real identifiers
-	bin/stele explain < docs/examples/identifiers.txt
+# On a terminal the server stays until Ctrl-C, so that you can try what it prints.
+# Elsewhere it tries all of that itself, shows the answers, and ends.
+demo: build ## serves a small registry of examples, and shows what to try
+	@if [ -t 0 ] && [ -t 1 ]; then exec bin/stele serve --demo; else exec bin/stele serve --demo --once; fi
 
 # The totals come last, whatever happens. A skipped test is a defect: the tally
 # fails on it as on a failed one.
@@ -57,8 +67,9 @@ lint: needs ## gofmt, go vet and staticcheck
 	go vet ./...
 	$(TOOL) staticcheck ./...
 
-bench: ## measures, and prints ratios against peers
-	go run ./bench
+bench: needs ## measures, and prints ratios against peers
+	@test/install-packages.sh $(NEEDS_BENCH)
+	go run ./bench -records $(RECORDS)
 
 # `go test -list` prints a package's targets, then a line "ok PACKAGE".
 fuzz: ## works on each fuzz target for FUZZTIME (30s)

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"time"
@@ -208,7 +207,13 @@ func appendTarget(b []byte, t Target) []byte {
 
 func appendMetadata(b []byte, m Metadata) []byte {
 	b = binary.AppendUvarint(b, uint64(len(m)))
-	for _, key := range slices.Sorted(maps.Keys(m)) {
+	var few [16]string // most descriptions have no more
+	keys := few[:0]
+	for key := range m {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	for _, key := range keys {
 		b = appendText(appendText(b, key), m[key])
 	}
 	return b

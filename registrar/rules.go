@@ -200,13 +200,18 @@ func (j *judge) targets(ns *space, next *stele.Record) {
 		return
 	}
 	for i, t := range next.Targets {
+		p := t.Protocol()
+		protocol := allowsProtocol(ns.Namespace, p)
+		if protocol && (len(ns.Hosts) == 0 || allowsHost(ns.Namespace, t.Host())) {
+			continue
+		}
 		path := "targets[" + strconv.Itoa(i) + "].url"
 		if slices.ContainsFunc(j.problems, func(p stele.Problem) bool { return p.Path == path }) {
 			continue
 		}
-		if p := t.Protocol(); !allowsProtocol(ns.Namespace, p) {
+		if !protocol {
 			j.addf(path, "the protocol %q is not allowed in %s", p, ns.Key())
-		} else if !allowsHost(ns.Namespace, t.Host()) {
+		} else {
 			j.add(path, fmt.Errorf("%q: %w", t.Host(), errHost))
 		}
 	}

@@ -18,8 +18,10 @@ type spaces struct {
 	// that of the IBIps of its IP address.
 	claims map[stele.NamespaceKey]stele.NamespaceKey
 
-	// What no namespace asks for need not be looked into.
+	// What no namespace asks for need not be looked into, and neither need the parents
+	// of names in a scheme that has but its root.
 	checked, delegated bool
+	divided            map[string]bool // by scheme: it has more
 
 	replaced chan struct{} // closed when another takes this one's place
 }
@@ -64,6 +66,7 @@ func (r *Registrar) latest(ctx context.Context) (*spaces, error) {
 		schemes:  r.schemes,
 		byKey:    make(map[stele.NamespaceKey]*space),
 		claims:   make(map[stele.NamespaceKey]stele.NamespaceKey),
+		divided:  make(map[string]bool),
 		replaced: make(chan struct{}),
 	}
 	for scheme := range r.schemes.All() {
@@ -105,7 +108,7 @@ func (r *Registrar) Reload(ctx context.Context) error {
 
 // with returns spaces in which ns is what it is now.
 func (s *spaces) with(ns *stele.Namespace) (*spaces, error) {
-	next := &spaces{s.schemes, maps.Clone(s.byKey), maps.Clone(s.claims), s.checked, s.delegated, make(chan struct{})}
+	next := &spaces{s.schemes, maps.Clone(s.byKey), maps.Clone(s.claims), s.checked, s.delegated, maps.Clone(s.divided), make(chan struct{})}
 	maps.DeleteFunc(next.claims, func(_, holder stele.NamespaceKey) bool { return holder == ns.Key() })
 	return next, next.put(ns)
 }
@@ -119,6 +122,7 @@ func (s *spaces) put(ns *stele.Namespace) error {
 	if ns.Prefix == "" {
 		return nil
 	}
+	s.divided[ns.Scheme] = true
 	_, below, err := parsePrefix(s.schemes, ns.Prefix)
 	if err != nil {
 		return err
@@ -155,6 +159,13 @@ func (s *spaces) at(key stele.NamespaceKey) *space {
 // or one of its parents. Parents decide and not bytes, so that urn:par does not
 // rule over urn:paradisec. Nil if the scheme is unknown.
 func (s *spaces) of(id stele.ID) *space {
+	if !s.divided[id.Scheme()] {
+		return s.byKey[stele.NamespaceKey{Scheme: id.Scheme()}]
+	}
+	return s.nearest(id)
+}
+
+func (s *spaces) nearest(id stele.ID) *space {
 	// One variable, since each that the loop's body captures is allocated.
 	var at struct {
 		key   stele.NamespaceKey

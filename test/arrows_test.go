@@ -51,6 +51,7 @@ var rooms = []room{
 	{folder: "registrar", may: ". auth ddds mint", tests: "store/mem scheme/all"},
 
 	// A server is handed a store and the schemes; it never picks them.
+	{folder: "serve/httpd", may: ". auth ddds mint resolver registrar wire/hdl web", tests: "store/mem scheme/all"},
 	{folder: "serve/*", may: ". auth ddds mint resolver registrar wire/hdl", tests: "store/mem scheme/all"},
 	{folder: "web", may: ". auth ddds mint resolver registrar", tests: "store/mem scheme/all"},
 	{folder: "client", may: ". auth ddds mint resolver registrar wire/hdl", tests: "store/mem scheme/all serve/*"},
@@ -77,16 +78,17 @@ const anyTest = "tests"
 var guests = []guest{
 	{"github.com/miekg/dns", "serve/dnsd client test bench"},
 	{"github.com/jackc/pgx/v5", "store/postgres test bench"},
-	{"github.com/cockroachdb/pebble/v2", "store/pebble"},
+	{"github.com/cockroachdb/pebble/v2", "store/pebble bench"}, // there it is the peer
 	{"github.com/spf13/cobra", "cmd/stele"},
 	{"github.com/spf13/pflag", "cmd/stele"},
 	{"github.com/knadh/koanf", "cmd/stele"},
+	{"github.com/pelletier/go-toml/v2", "cmd/stele"}, // koanf's own TOML: it tells lines
+	{"github.com/prometheus/client_golang", "cmd/stele"},
 	{"github.com/vbauerster/mpb/v8", "cmd/stele"},
 	{"github.com/klauspost/compress", "cmd/stele"},
-	{"golang.org/x/sys", "cmd/stele"}, // to swap two folders in one step
-	{"github.com/klauspost/compress", "cmd/stele"},
-	{"golang.org/x/sys", "cmd/stele"},
-	{"github.com/maypok86/otter/v2", "resolver"},
+	{"golang.org/x/sys", "cmd/stele serve/dnsd"}, // to swap two folders in one step; sockets
+	{"github.com/maypok86/otter/v2", "resolver client"},
+	{"rsc.io/qr", "web"},
 
 	{"github.com/google/go-cmp", anyTest},
 	{"github.com/google/uuid", anyTest}, // a peer to measure against
@@ -316,7 +318,7 @@ func TestWrong(t *testing.T) {
 		{"store/pebble", "store/storetest", true, ""},
 		{"store/pebble", "scheme/all", false, "must not import scheme/all"},
 		{"store/pebble", "github.com/cockroachdb/pebble/v2/sstable", false, ""},
-		{"store/postgres", "github.com/cockroachdb/pebble/v2", false, "lives in store/pebble only"},
+		{"store/postgres", "github.com/cockroachdb/pebble/v2", false, "lives in store/pebble bench only"},
 		{"store/postgres", "github.com/jackc/pgx/v5/pgxpool", false, ""},
 		{"registrar", "github.com/jackc/pgx/v5", true, "lives in store/postgres test bench only"},
 		{"resolver", "registrar", false, "must not import registrar"},

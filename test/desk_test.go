@@ -10,7 +10,7 @@ import (
 
 // testDesk is a desk with a small Makefile and a program stele that prints its
 // arguments, or fails if the first is "fail".
-func testDesk(t *testing.T) desk {
+func testDesk(t *testing.T) *desk {
 	t.Helper()
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "Makefile"), ".PHONY: demo test\ndemo test:\n\techo demo\n", 0o600)
@@ -19,7 +19,7 @@ func testDesk(t *testing.T) desk {
 		"#!/bin/sh\nif [ \"$1\" = fail ]; then echo failed >&2; exit 1; fi\n"+
 			"if [ \"$1\" = hang ]; then sleep 600; fi\nif [ \"$1\" = mute ]; then exit 3; fi\n"+
 			"[ $# -gt 0 ] || cat\nprintf '%s\\n' \"$@\"\n", 0o700)
-	return desk{shell{dir, []string{"PATH=" + filepath.Join(dir, "bin") + ":" + os.Getenv("PATH")}}, 20 * time.Second}
+	return &desk{sh: shell{dir, []string{"PATH=" + filepath.Join(dir, "bin") + ":" + os.Getenv("PATH")}}, timeout: 20 * time.Second, life: t.Context()}
 }
 
 func TestDesk(t *testing.T) {

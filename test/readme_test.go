@@ -63,10 +63,12 @@ func TestDocuments(t *testing.T) {
 // repository, which all blocks of a page share, with stele in the path.
 type desk struct {
 	sh      shell
-	timeout time.Duration // for one block
+	timeout time.Duration   // for one block
+	life    context.Context // of what blocks leave running
+	demo    *demo           // nil if no block spoke to it yet
 }
 
-func newDesk(t *testing.T) desk {
+func newDesk(t *testing.T) *desk {
 	t.Helper()
 	dir, home := t.TempDir(), t.TempDir()
 	for name, d := range repositoryFiles(t) {
@@ -99,7 +101,13 @@ func newDesk(t *testing.T) desk {
 	for i, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH"} {
 		env = append(env, name+"="+dirs[i])
 	}
-	return desk{shell{dir, env}, 2 * time.Minute}
+	d := &desk{sh: shell{dir, env}, timeout: 2 * time.Minute, life: t.Context()}
+	t.Cleanup(func() {
+		if err := d.endDemo(); err != nil {
+			t.Error(err)
+		}
+	})
+	return d
 }
 
 func writeFile(t *testing.T, name, text string, mode os.FileMode) {
@@ -121,7 +129,7 @@ var (
 
 // check tries all blocks of a page, in order. With update, it writes what was
 // printed into the page instead of complaining that it is not what is shown.
-func (d desk) check(ctx context.Context, p *page, update bool) (complaints []string) {
+func (d *desk) check(ctx context.Context, p *page, update bool) (complaints []string) {
 	for _, i := range p.prose {
 		if indented.MatchString(p.lines[i]) && i > 0 && p.lines[i-1] == "" {
 			complaints = append(complaints, p.at(i, "a command in an indented block; use a fence, tagged console or sh"))
@@ -164,7 +172,7 @@ var recursive = regexp.MustCompile(`\b(make\s+(test|lint|bench|fuzz|soak|cover)|
 
 // console runs the commands of a console block and compares what they print. It
 // returns the block as it should be.
-func (d desk) console(ctx context.Context, p *page, f fence) (body, complaints []string) {
+func (d *desk) console(ctx context.Context, p *page, f fence) (body, complaints []string) {
 	all, err := steps(f.body)
 	if err != nil {
 		return f.body, []string{p.at(f.first, "%v", err)}
@@ -178,7 +186,7 @@ func (d desk) console(ctx context.Context, p *page, f fence) (body, complaints [
 	}
 	ctx, cancel := context.WithTimeout(ctx, d.timeout)
 	defer cancel()
-	results, err := d.sh.run(ctx, commands...)
+	results, err := d.runShown(ctx, commands)
 	if err != nil {
 		return f.body, []string{p.at(f.first, "%v", err)}
 	}
@@ -204,7 +212,7 @@ func (d desk) console(ctx context.Context, p *page, f fence) (body, complaints [
 }
 
 // script checks a block tagged sh and runs what is stele's.
-func (d desk) script(ctx context.Context, p *page, f fence) (complaints []string) {
+func (d *desk) script(ctx context.Context, p *page, f fence) (complaints []string) {
 	var commands []string
 	line := ""
 	for i, next := range f.body {
@@ -241,6 +249,7 @@ func (d desk) script(ctx context.Context, p *page, f fence) (complaints []string
 var (
 	comment    = regexp.MustCompile(`(^|\s)#.*$`)
 	callsStele = regexp.MustCompile(`(^|\|\s*)(\./)?(bin/)?stele(\s|$)`)
+	serves     = regexp.MustCompile(`^(\./)?(bin/)?stele serve( |$)`)
 	assignment = regexp.MustCompile(`^[A-Z_]+=\S*\s+`)
 	ourModule  = regexp.MustCompile(`^` + regexp.QuoteMeta(module) + `(/[^@\s]+)?@\S+$`)
 )
@@ -259,6 +268,9 @@ func (d desk) judgeLine(ctx context.Context, line string) (run []string, err err
 		case len(words) == 0, words[0] == "cd", strings.HasPrefix(bare, "git clone "):
 		case strings.Contains(bare, ";") || strings.Contains(bare, "||"):
 			err = errors.New("a failure would go unseen; write one command a line")
+		case serves.MatchString(bare):
+			// It is told to end, as by Ctrl-C, and must end well.
+			run = append(run, "timeout --preserve-status -s TERM 2 "+command+" --http 127.0.0.1:0")
 		case callsStele.MatchString(bare):
 			run = append(run, command)
 		case words[0] == "make":

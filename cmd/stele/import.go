@@ -84,6 +84,7 @@ func (p *program) importRecords(ctx context.Context, r *registry, f *importFile,
 	if im.mark.Done {
 		return p.importDone(im, f)
 	}
+	defer waitForGarbage()()
 	rejects := im.rejects
 	defer func() { err = errors.Join(err, rejects.close()) }()
 	if im.mark.Offset > 0 {

@@ -13,8 +13,8 @@ import (
 
 // What is committed together. A crash costs the work on one chunk.
 const (
-	chunkRows  = 40_000
-	chunkBytes = 12 << 20
+	chunkRows  = 100_000
+	chunkBytes = 26 << 20
 )
 
 // importCounts is what became of the rows.

@@ -112,7 +112,7 @@ func (p *importParser) namespace(text []byte) (*stele.Namespace, error) {
 
 // inFlight is how much text is read and not committed, in pieces of rowBlock. It
 // bounds the memory of an import.
-const inFlight = 128
+const inFlight = 160
 
 // importFlow is an import under way: one goroutine reads, some parse, and whoever
 // takes the blocks commits.

@@ -27,6 +27,8 @@ type program struct {
 	stderr io.Writer
 	now    func() time.Time
 
+	brief bool // the registry is closed when the verb is done
+
 	// What flags of all verbs set.
 	json   bool       // --json
 	data   string     // --data

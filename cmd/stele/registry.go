@@ -33,8 +33,19 @@ func (p *program) registryFlags(root *cobra.Command) {
 	}
 	flags := root.PersistentFlags()
 	flags.StringVar(&p.data, "data", data, "folder of the registry (environment: STELE_DATA)")
-	flags.StringSliceVar(&p.config.PURLHosts, "purl-host", purl.DefaultHosts(), "hosts whose http names are PURLs")
-	flags.StringSliceVar(&p.config.CheckedShoulders, "checked", nil, "shoulders of ARKs whose names end in a check character, such as 12345/x5")
+	flags.StringSliceVar(&p.config.PURLHosts, "purl-host", environmentList("purl-host", purl.DefaultHosts()), "hosts whose http names are PURLs (environment: STELE_PURL_HOST)")
+	flags.StringSliceVar(&p.config.CheckedShoulders, "checked", environmentList("checked", nil), "shoulders of ARKs whose names end in a check character, such as 12345/x5 (environment: STELE_CHECKED)")
+}
+
+// environmentList returns the list that the environment has for a setting, or else
+// the usual one. What is wrong in it is told where it is used.
+func environmentList(name string, usual []string) []string {
+	s := findSetting(name)
+	text, given := os.LookupEnv(s.variable())
+	if !given {
+		return usual
+	}
+	return splitList(text)
 }
 
 // schemes makes the list of schemes that the flags ask for.
@@ -65,17 +76,25 @@ func (p *program) inRegistry(cmd *cobra.Command, do func(ctx context.Context, r 
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	log := slog.New(slog.NewTextHandler(p.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	store, err := pebble.Open(ctx, p.data, pebble.Options{Now: p.now, Log: log})
+	p.brief = true
+	r, err := p.openRegistry(ctx, schemes, log, resolver.Options{})
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if closeErr := store.Close(); closeErr != nil {
-			err = errors.Join(err, fmt.Errorf("closing %s: %w", p.data, closeErr))
-		}
-	}()
-	reads := resolver.New(store, schemes, resolver.Options{Now: p.now, Random: rand.IntN})
-	return do(auth.With(ctx, auth.Local()), &registry{
+	defer func() { err = errors.Join(err, p.closeRegistry(r)) }()
+	return do(auth.With(ctx, auth.Local()), r)
+}
+
+// openRegistry opens the registry in the data folder. The options' clock and chance
+// are set here.
+func (p *program) openRegistry(ctx context.Context, schemes *stele.Schemes, log *slog.Logger, o resolver.Options) (*registry, error) {
+	store, err := pebble.Open(ctx, p.data, pebble.Options{Now: p.now, Log: log, Brief: p.brief})
+	if err != nil {
+		return nil, err
+	}
+	o.Now, o.Random = p.now, rand.IntN
+	reads := resolver.New(store, schemes, o)
+	return &registry{
 		schemes:  schemes,
 		store:    store,
 		resolver: reads,
@@ -85,7 +104,15 @@ func (p *program) inRegistry(cmd *cobra.Command, do func(ctx context.Context, r 
 			OnCommit:     reads.Invalidate,
 			OnNamespaces: reads.InvalidateNamespaces,
 		}),
-	})
+	}, nil
+}
+
+// closeRegistry closes the registry.
+func (p *program) closeRegistry(r *registry) error {
+	if err := r.store.Close(); err != nil {
+		return fmt.Errorf("closing %s: %w", p.data, err)
+	}
+	return nil
 }
 
 // parse reads an identifier that stands on the command line.

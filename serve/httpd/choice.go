@@ -44,18 +44,11 @@ func (o offer) better(than offer) bool {
 // choose answers for an active record: with what the client likes best of its
 // targets, and of the descriptions that there are.
 func (h *Handler) choose(w http.ResponseWriter, r *http.Request, t target, q *resolver.Request, res *resolver.Resolution) {
-	if res.Kind == resolver.Description && q.Service != stele.N2C && q.Service != stele.N2P {
-		// A handle whose values say where it leads, and no target does.
-		if err := h.leadByValues(r, res, readParameters(t.query)); err != nil {
-			h.fail(w, r, err)
-			return
-		}
-	}
-	if res.Kind == resolver.Redirect && (len(q.Accept) == 0 || wantsPage(q.Accept) && mayFit(res.Fit)) {
-		h.land(w, r, res)
+	best, err := h.decide(r, t.query, q, res)
+	if err != nil {
+		h.fail(w, r, err)
 		return
 	}
-	best := h.best(q, res)
 	switch best.way {
 	case byTarget:
 		h.land(w, r, res)
@@ -68,6 +61,20 @@ func (h *Handler) choose(w http.ResponseWriter, r *http.Request, t target, q *re
 	default:
 		h.nothingFits(w, r, res)
 	}
+}
+
+// decide returns the way to answer for an active record. Of a handle whose values
+// say where it leads, where no target does, the answer is made one that leads there.
+func (h *Handler) decide(r *http.Request, query string, q *resolver.Request, res *resolver.Resolution) (offer, error) {
+	if res.Kind == resolver.Description && q.Service != stele.N2C && q.Service != stele.N2P {
+		if err := h.leadByValues(r, res, readParameters(query)); err != nil {
+			return offer{}, err
+		}
+	}
+	if res.Kind == resolver.Redirect && (len(q.Accept) == 0 || wantsPage(q.Accept) && mayFit(res.Fit)) {
+		return offer{way: byTarget}, nil
+	}
+	return h.best(q, res), nil
 }
 
 // mayFit reports whether a target is what is asked for, as far as is known.
@@ -161,20 +168,25 @@ func allFormats() (formats, promises []format) {
 // copyOf redirects to the description of the type asked for that the owner
 // registered.
 func (h *Handler) copyOf(w http.ResponseWriter, r *http.Request, q *resolver.Request, res *resolver.Resolution) {
-	own := *q
-	own.ID, own.Service = res.ID, stele.N2C
-	other, err := h.o.Resolver.Resolve(r.Context(), own)
-	switch {
+	switch other, err := h.findCopy(r, q, res); {
 	case err != nil:
 		h.fail(w, r, err)
 	case other.Kind != resolver.Redirect:
 		h.describe(w, r, res, h.formats[0].Format)
 	default:
-		if other.Status == http.StatusMovedPermanently || other.Status == http.StatusPermanentRedirect {
-			other.Status = http.StatusSeeOther // it is the description that is there, not the thing
-		}
 		h.land(w, r, &other)
 	}
+}
+
+// findCopy returns the answer that leads to that description.
+func (h *Handler) findCopy(r *http.Request, q *resolver.Request, res *resolver.Resolution) (resolver.Resolution, error) {
+	own := *q
+	own.ID, own.Service, own.Trace = res.ID, stele.N2C, false
+	other, err := h.o.Resolver.Resolve(r.Context(), own)
+	if other.Status == http.StatusMovedPermanently || other.Status == http.StatusPermanentRedirect {
+		other.Status = http.StatusSeeOther // it is the description that is there, not the thing
+	}
+	return other, err
 }
 
 // describeAs describes the record in the format of a media type.

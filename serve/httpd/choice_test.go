@@ -3,6 +3,7 @@ package httpd
 import (
 	"encoding/json"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -191,5 +192,39 @@ func TestExplain(t *testing.T) {
 	}
 	if a := s.get("/ark:12345/plain?explained"); a.StatusCode != http.StatusFound {
 		t.Errorf("?explained: %d", a.StatusCode)
+	}
+}
+
+// What ?explain foretells is what happens.
+func TestExplainForetells(t *testing.T) {
+	s := newChoices(t)
+	s.space("20.500.12345/")
+	s.add(`{"id":"20.500.12345/URL","values":[{"index":1,"type":"URL","data":"aHR0cHM6Ly9leGFtcGxlLm9yZy92YWx1ZQ==","ttl":60}]}`,
+		`{"id":"20.500.12345/LOOP1","values":[{"index":1,"type":"HS_ALIAS","data":"MjAuNTAwLjEyMzQ1L0xPT1Ay","ttl":60}]}`,
+		`{"id":"20.500.12345/LOOP2","values":[{"index":1,"type":"HS_ALIAS","data":"MjAuNTAwLjEyMzQ1L0xPT1Ax","ttl":60}]}`,
+		`{"id":"ark:12345/self","url":"https://id.example.org/.info/ark:12345/self"}`)
+	for _, name := range []string{"ark:12345/plain", "ark:12345/rich", "ark:12345/sound", "ark:12345/bare", "ark:12345/none", "ark:12345/self",
+		"20.500.12345/URL", "20.500.12345/LOOP1"} {
+		for _, accept := range []string{"", "application/json", "application/ld+json", "application/vnd.citationstyles.csl+json", "application/json;q=0.5, audio/*", "application/problem+json", "application/json;q=0.1, application/xml"} {
+			a := s.get("/"+name, "Accept", accept)
+			var told struct {
+				URL    string
+				Status int
+			}
+			explained := s.get("/"+name+"?explain", "Accept", accept)
+			if explained.get("Content-Type") == textType {
+				_, status, _ := strings.Cut(explained.body, "\nstatus: ")
+				told.Status, _ = strconv.Atoi(strings.TrimSpace(strings.Split(status, "\n")[0]))
+				told.URL = a.get("Location")
+				if !strings.Contains(explained.body, a.get("Location")) {
+					told.URL = explained.body
+				}
+			} else if err := json.Unmarshal([]byte(explained.body), &told); err != nil {
+				t.Fatal(err)
+			}
+			if told.Status != a.StatusCode || told.URL != a.get("Location") {
+				t.Errorf("%s, Accept %q: foretold %d to %q, happened %d to %q", name, accept, told.Status, told.URL, a.StatusCode, a.get("Location"))
+			}
+		}
 	}
 }

@@ -33,10 +33,17 @@ type step struct {
 
 // explain answers ?explain: how the text is read, what is found, what is chosen.
 // The status is 200, whatever the answer would have been.
-func (h *Handler) explain(w http.ResponseWriter, r *http.Request, t target, res *resolver.Resolution, err error) {
+func (h *Handler) explain(w http.ResponseWriter, r *http.Request, t target, q *resolver.Request, res *resolver.Resolution, err error) {
+	var last *step
+	if err == nil {
+		last, err = h.foresee(r, q, res)
+	}
 	x := explanation{Asked: legible(t.path), Status: res.Status, Steps: []step{}}
 	for _, s := range res.Trace {
 		x.Steps = append(x.Steps, step{s.Name, legible(s.Result)})
+	}
+	if last != nil {
+		x.Steps = append(x.Steps, *last)
 	}
 	id := res.ID
 	if err != nil {
@@ -45,8 +52,10 @@ func (h *Handler) explain(w http.ResponseWriter, r *http.Request, t target, res 
 			return
 		}
 		x.Error = legible(err.Error())
-		reading := h.reading(r, t.path)
-		id, _ = reading.next()
+		if !id.IsValid() {
+			reading := h.reading(r, t.path)
+			id, _ = reading.next()
+		}
 	} else {
 		x.Answer, x.URL = res.Kind.String(), res.URL
 	}
@@ -61,6 +70,42 @@ func (h *Handler) explain(w http.ResponseWriter, r *http.Request, t target, res 
 	head := w.Header()
 	head["Vary"], head["Cache-Control"], head["Access-Control-Allow-Origin"] = varies, notKept, anybody
 	h.writeExplanation(w, r, &x)
+}
+
+// foresee makes of what the resolver found what the request without ?explain would
+// get: the values of a handle and the client's Accept have their say too. It returns
+// a step that tells so, nil where there is nothing to add.
+func (h *Handler) foresee(r *http.Request, q *resolver.Request, res *resolver.Resolution) (*step, error) {
+	if res.Kind != resolver.Redirect && res.Kind != resolver.Description {
+		return nil, nil
+	}
+	found := res.Kind
+	best, err := h.decide(r, q.Query, q, res)
+	switch {
+	case err != nil:
+		return nil, err
+	case best.way == byCopy:
+		other, err := h.findCopy(r, q, res)
+		if err != nil {
+			return nil, err
+		}
+		res.Kind, res.URL, res.Status = other.Kind, other.URL, other.Status
+		return &step{"answer", fmt.Sprintf("redirect to %s, status %d: the owner's description in what Accept likes best", res.URL, res.Status)}, nil
+	case best.way == byTarget && h.isLoop(r, res):
+		return nil, &stele.Error{Op: "resolve", ID: res.ID, Kind: stele.Conflict, Err: resolver.ErrLoop}
+	case best.way == byTarget && found == resolver.Redirect:
+		return nil, nil
+	case best.way == byTarget:
+		return &step{"answer", fmt.Sprintf("redirect to %s, status %d, by the handle's values", res.URL, res.Status)}, nil
+	case best.way == noWay:
+		return nil, &refusal{http.StatusNotAcceptable, "There is nothing of the types that the request accepts."}
+	}
+	media := htmlType
+	if best.way == byFormat {
+		media = best.format.Served
+	}
+	res.Kind, res.URL, res.Status = resolver.Description, "", http.StatusOK
+	return &step{"answer", fmt.Sprintf("description as %s, status %d", media, res.Status)}, nil
 }
 
 func (h *Handler) writeExplanation(w http.ResponseWriter, r *http.Request, x *explanation) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -53,8 +54,9 @@ func (h *Handler) timegate(w http.ResponseWriter, r *http.Request, res *resolver
 	send(w, r, h.mementoURL(r, res.ID, versions[best].Modified), http.StatusFound)
 }
 
-// versions returns the versions of a record that whoever asks may see, the newest
-// first, one a second.
+// versions returns when a record was changed: of the versions that whoever asks may
+// see, the newest first, one a second. What they said is left out, since a thousand
+// large versions are more than one request may take of the memory.
 func (h *Handler) versions(r *http.Request, res *resolver.Resolution) (list []*stele.Record, err error) {
 	looked := 0
 	for v, err := range h.o.Registry.History(r.Context(), res.Record.ID) {
@@ -62,7 +64,7 @@ func (h *Handler) versions(r *http.Request, res *resolver.Resolution) (list []*s
 			return nil, err
 		}
 		if n := len(list); maySee(r, v) && (n == 0 || !sameSecond(list[n-1].Modified, v.Modified)) {
-			list = append(list, v)
+			list = append(list, &stele.Record{Version: v.Version, Modified: v.Modified})
 		}
 		if looked++; looked == maxMementos {
 			break
@@ -113,10 +115,18 @@ func (h *Handler) memento(w http.ResponseWriter, r *http.Request, t target) {
 // writeMemento answers from the version with the given number, whose date is the
 // one asked for or before it.
 func (h *Handler) writeMemento(w http.ResponseWriter, r *http.Request, q *resolver.Request, res *resolver.Resolution, versions []*stele.Record, n int, at time.Time) {
-	head, v := w.Header(), versions[n]
-	if !sameSecond(v.Modified, at) {
+	head := w.Header()
+	if changed := versions[n].Modified; !sameSecond(changed, at) {
 		head["Cache-Control"] = askAgain
-		send(w, r, h.mementoURL(r, res.ID, v.Modified), http.StatusFound)
+		send(w, r, h.mementoURL(r, res.ID, changed), http.StatusFound)
+		return
+	}
+	v, err := h.o.Registry.At(r.Context(), res.Record.ID, versions[n].Modified)
+	if err == nil && !maySee(r, v) { // since a moment ago
+		err = &refusal{http.StatusNotFound, "What the name was then is not public."}
+	}
+	if err != nil {
+		h.fail(w, r, err)
 		return
 	}
 	q.ID = res.ID
@@ -135,6 +145,11 @@ func (h *Handler) writeMemento(w http.ResponseWriter, r *http.Request, q *resolv
 		h.linkMementos(head, r, res, versions, n)
 		h.gone(w, r, &then)
 	default:
+		// What a handle's alias stood for then is not known here: it is not followed.
+		if err := h.leadByValues(r, &then, url.Values{"ignore_aliases": {""}}); err != nil {
+			h.fail(w, r, err)
+			return
+		}
 		h.writeThen(w, r, q, &then, func() { h.linkMementos(head, r, res, versions, n) })
 	}
 }

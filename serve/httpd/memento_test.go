@@ -3,11 +3,13 @@ package httpd
 import (
 	"encoding/json"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/resolver"
 )
 
 // newPast is a site with a record that has led to three places, a day after the
@@ -118,6 +120,46 @@ func TestHiddenPast(t *testing.T) {
 					t.Errorf("%s shows what it should not:\n%s", target, a.body)
 				}
 			}
+		}
+	}
+}
+
+// A handle that leads somewhere by its values has a past like others.
+func TestPastOfValues(t *testing.T) {
+	s := newPast(t)
+	s.add(`{"id":"20.500.12345/VALUES","values":[{"index":1,"type":"URL","data":"aHR0cHM6Ly9leGFtcGxlLm9yZy9vbGQ=","ttl":60}]}`,
+		`{"id":"20.500.12345/ALIAS","values":[{"index":1,"type":"HS_ALIAS","data":"MjAuNTAwLjEyMzQ1L1ZBTFVFUw==","ttl":60}]}`)
+	s.pass(24 * time.Hour)
+	if _, err := s.registry.Update(s.admin, s.id("20.500.12345/VALUES"), 0, func(r *stele.Record) error {
+		r.Values[0].Data = []byte("https://example.org/new")
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	s.leads("/20.500.12345/VALUES", "https://example.org/new", http.StatusFound)
+	if a := s.leads("/.memento/20260104000000/20.500.12345/VALUES", "https://example.org/old", http.StatusFound); a.get("Memento-Datetime") == "" {
+		t.Error("the memento has no date")
+	}
+	if a := s.get("/.memento/20260104000000/20.500.12345/ALIAS"); a.StatusCode != http.StatusOK {
+		t.Errorf("the alias leads today: %d %s", a.StatusCode, a.get("Location"))
+	}
+}
+
+// A thousand versions of a megabyte are not kept in memory for one answer.
+func TestVersionsAreSmall(t *testing.T) {
+	s := newPast(t)
+	r := httptest.NewRequest(http.MethodGet, "/", nil)
+	res, err := s.handler.find(r, "ark:12345/x1", resolver.Request{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	versions, err := s.handler.versions(r, &res)
+	if err != nil || len(versions) != 3 {
+		t.Fatal(versions, err)
+	}
+	for _, v := range versions {
+		if v.Modified.IsZero() || v.Targets != nil || v.Metadata != nil || v.Values != nil {
+			t.Errorf("%+v", v)
 		}
 	}
 }

@@ -77,7 +77,7 @@ func (h *Handler) identifier(w http.ResponseWriter, r *http.Request, t target) {
 	res, err := h.find(r, t.path, q)
 	switch {
 	case a.explain:
-		h.explain(w, r, t, &res, err)
+		h.explain(w, r, t, &q, &res, err)
 	case err != nil:
 		h.unknown(w, r, t, err)
 	default:

@@ -241,7 +241,12 @@ func (c *thttpCall) urlOf(service string, id stele.ID) string {
 // first.
 func (c *thttpCall) names() {
 	q := c.request(stele.N2L)
-	if res, ok := c.find(&q); ok {
+	res, ok := c.find(&q)
+	switch {
+	case !ok:
+	case res.Matched != res.ID.String(): // the names are those of what it is a part of
+		c.list([]string{c.uriOf(res.ID)})
+	default:
 		c.list(c.namesOf(res.Record))
 	}
 }

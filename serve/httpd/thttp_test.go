@@ -71,6 +71,7 @@ func TestTHTTP(t *testing.T) {
 		{"/uri-res/N2Ls?urn:isbn:9783161484100", list("urn:isbn:9783161484100")},
 		{"/uri-res/N2Ns?" + urn, list(urn, "urn:paradisec:ab1:001:a", "hdl:20.500.99999/AB1")},
 		{"/uri-res/N2Ns?20.500.99999/ARK", list("20.500.99999/ARK", "ark:12345/x1", "hdl:20.500.99999/ARK", "urn:isbn:9780140449136")},
+		{"/uri-res/N2Ns?20.500.99999/PART/a", list("20.500.99999/PART/a", "hdl:20.500.99999/PART/A")}, // and not the whole
 		{"/uri-res/N2Cs?" + urn, list(urn, "https://catalog.example.org/AB1.xml", "http://example.com/uri-res/N2C?urn:paradisec:ab1:001:a")},
 
 		{"/uri-res/N2C?" + urn, "302 https://catalog.example.org/AB1.xml"},

@@ -25,6 +25,10 @@ const (
 	blockSize    = 16 << 10
 )
 
+// compression is fast rather than good: records take more of the disk, by something
+// like two fifths, and less time. docs/decisions/0006 has figures.
+var compression = block.FastestCompression
+
 // newOptions returns how Pebble is opened.
 func (s *Store) newOptions(f *fence) *pebbledb.Options {
 	o := &pebbledb.Options{
@@ -37,9 +41,9 @@ func (s *Store) newOptions(f *fence) *pebbledb.Options {
 		// committer in the middle of a group: a disk that fails is noticed by the fence.
 		MemTableStopWritesThreshold: 8,
 		L0StopWritesThreshold:       1 << 20,
-		L0CompactionThreshold:       4,
-		L0CompactionFileThreshold:   500,
-		LBaseMaxBytes:               64 << 20,
+		L0CompactionThreshold:       2 * s.unmerged(),
+		L0CompactionFileThreshold:   1500,
+		LBaseMaxBytes:               256 << 20,
 		MaxManifestFileSize:         16 << 20,
 		CompactionConcurrencyRange:  func() (lower, upper int) { return 1, 2 },
 
@@ -57,19 +61,19 @@ func (s *Store) newOptions(f *fence) *pebbledb.Options {
 		o.Levels[i].BlockSize = blockSize
 		o.Levels[i].IndexBlockSize = 64 << 10
 		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
-		o.Levels[i].Compression = compression(i)
+		o.Levels[i].Compression = func() *sstable.CompressionProfile { return compression }
 	}
 	o.EnsureDefaults()
 	return o
 }
 
-// compression is good where almost all data ends up, and fast where it stays for a
-// while only.
-func compression(level int) func() *sstable.CompressionProfile {
-	if level >= 5 {
-		return func() *sstable.CompressionProfile { return block.BalancedCompression }
+// unmerged is how many tables one may have to look into, beside those on lower levels,
+// before they are merged. (What Pebble calls its threshold is twice that.)
+func (s *Store) unmerged() int {
+	if s.o.Brief {
+		return 56
 	}
-	return func() *sstable.CompressionProfile { return block.FastestCompression }
+	return 4
 }
 
 // open opens Pebble behind a new fence, which holds tables if another opening is read

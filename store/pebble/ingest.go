@@ -31,9 +31,11 @@ type ingest struct {
 	minter  *minterEntry
 	names   []nameEntry // in order of keys, and then of records
 	size    uint64
+	last    uint64 // the last change after it was committed
 
 	watch  *watch
 	build  *build
+	known  *known                       // what whoever builds knows of the store's names; nil for nothing
 	counts map[stele.NamespaceKey]tally // of new records by namespace
 }
 
@@ -106,7 +108,9 @@ func (s *Store) ingest(ctx context.Context, in *ingest) error {
 	if !v.begin() {
 		return s.stopped("ingest")
 	}
-	err = s.prepareTables(in, v.snap, v.opening, v.seq)
+	if in.known, err = s.knownAt(v.snap, v.opening, v.seq); err == nil {
+		err = s.prepareTables(in, v.snap, v.opening, v.seq)
+	}
 	v.end()
 	if err != nil {
 		return err
@@ -117,7 +121,15 @@ func (s *Store) ingest(ctx context.Context, in *ingest) error {
 		return err
 	}
 	defer func() { <-s.moving }()
-	return s.submit(ctx, "ingest", &request{done: make(chan error, 1), ingest: in})
+	known := in.known
+	in.known, s.known = nil, nil // it holds for what was seen here, and for a success
+	if err := s.submit(ctx, "ingest", &request{done: make(chan error, 1), ingest: in}); err != nil {
+		return err
+	}
+	if known != nil && known.learn(in) {
+		s.known = known
+	}
+	return nil
 }
 
 func (s *Store) startWatch(ctx context.Context, in *ingest) (*view, error) {
@@ -208,7 +220,7 @@ func (s *Store) prepareTables(in *ingest, db pebbledb.Reader, h *opening, seq ui
 	}
 	b := newBuild(s, h, in)
 	in.build = b
-	if err := b.write(db, seq); err != nil {
+	if err := b.write(seq); err != nil {
 		return refuse("ingest", stele.ID{}, stele.Unavailable, "tables can't be written, and nothing was ingested: %w", err)
 	}
 	return in.ctx.Err()
@@ -238,6 +250,9 @@ func (in *ingest) checkTaken(db pebbledb.Reader) error {
 			return nil // prepareTables looks next
 		}
 		if i == 0 || !n.shared || !bytes.Equal(in.names[i-1].key, n.key) {
+			if value = nil; !in.known.mayHave(n.key) {
+				continue
+			}
 			if value, err = f.find(n.key); err != nil {
 				return err
 			}
@@ -376,7 +391,7 @@ func (s *Store) finishIngest(in *ingest) (v *view, err error) {
 	if err := in.build.finish(h.db, h.seq, s.now()); err != nil {
 		return nil, refuse("ingest", stele.ID{}, stele.Unavailable, "tables can't be written, and nothing was ingested: %w", err)
 	}
-	if len(in.build.paths) == 0 {
+	if in.last = h.seq + in.build.accepted; len(in.build.paths) == 0 {
 		return nil, nil
 	}
 	if err := errors.Join(h.db.Ingest(context.WithoutCancel(in.ctx), in.build.paths), h.fence.broken()); err != nil {
@@ -385,7 +400,7 @@ func (s *Store) finishIngest(in *ingest) (v *view, err error) {
 	}
 	in.build.paths = nil // Pebble has them
 	s.recent.ingested()
-	h.seq += in.build.accepted
+	h.seq = in.last
 	return h.newView(h.seq), nil
 }
 
@@ -456,47 +471,6 @@ func (in *ingest) lateKeys(db pebbledb.Reader) (map[string][]byte, error) {
 		set[string(in.minter.key)] = in.minter.after
 	}
 	return set, nil
-}
-
-// sortKey is a key with what decides most comparisons: the eight bytes behind those
-// that all keys begin with.
-type sortKey struct {
-	head uint64
-	key  []byte
-}
-
-func (k sortKey) compare(other sortKey) int {
-	if k.head != other.head {
-		return cmp.Compare(k.head, other.head)
-	}
-	return bytes.Compare(k.key, other.key)
-}
-
-// sortKeys sorts a list that may well be sorted already.
-func sortKeys[T any](list []T, key func(*T) *sortKey, compare func(a, b T) int) {
-	if len(list) == 0 {
-		return
-	}
-	first := key(&list[0]).key
-	same := len(first)
-	for i := range list {
-		k := key(&list[i]).key
-		if same = min(same, len(k)); bytes.Equal(k[:same], first[:same]) {
-			continue
-		}
-		for same > 0 && !bytes.Equal(k[:same], first[:same]) {
-			same--
-		}
-	}
-	for i := range list {
-		k := key(&list[i])
-		var head [8]byte
-		copy(head[:], k.key[same:])
-		k.head = binary.BigEndian.Uint64(head[:])
-	}
-	if !slices.IsSortedFunc(list, compare) {
-		slices.SortFunc(list, compare)
-	}
 }
 
 func sortedKeys(set map[string][]byte) []string { return slices.Sorted(maps.Keys(set)) }

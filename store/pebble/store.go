@@ -52,6 +52,12 @@ type Options struct {
 	// times as long.
 	Retry time.Duration
 
+	// Brief says that the store is opened for a moment, or to be filled. Tables are
+	// merged when there are many of them then, and not when there are a few: Close waits
+	// for what is being merged, and what is merged while more and more comes is merged
+	// again and again. It is done by whoever opens the store for longer.
+	Brief bool
+
 	// FS is the file system; the operating system's if nil.
 	FS vfs.FS
 
@@ -95,6 +101,7 @@ type Store struct {
 	watch   *watch // of the ingest under way
 
 	building chan struct{} // holds one thing while somebody builds tables
+	known    *known        // of whoever builds them
 	moving   chan struct{} // holds one thing while tables are ingested, or a backup is taken
 	recent   *recent       // the committer's
 	damaged  damageLog

@@ -2,7 +2,9 @@ package pebble
 
 import (
 	"errors"
+	"fmt"
 	"os"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -10,14 +12,13 @@ import (
 	pebbledb "github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/objstorage/objstorageprovider"
 	"github.com/cockroachdb/pebble/v2/sstable"
-	"github.com/cockroachdb/pebble/v2/sstable/block"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// build is the tables of an ingest: one a family, so that each covers no more keys
-// than it must, and Pebble can put it on a low level. It is synced when it is written;
-// Pebble's Ingest links it into the store's folder, and syncs that and its manifest
-// before it returns.
+// build is the tables of an ingest: some for each family, so that each covers no more
+// keys than it must, and Pebble can put it on a low level. A table is synced when it is
+// written; Pebble's Ingest links it into the store's folder, and syncs that and its
+// manifest before it returns.
 type build struct {
 	store    *Store
 	opening  *opening
@@ -47,17 +48,33 @@ func newBuild(s *Store, h *opening, in *ingest) *build {
 }
 
 // write writes all tables but that of counts and minter, several at once.
-func (b *build) write(db pebbledb.Reader, seq uint64) error {
+func (b *build) write(seq uint64) error {
 	if b.accepted == 0 {
 		return nil
 	}
 	at := b.store.now()
 	var wg sync.WaitGroup
 	errs := make([]error, 4)
-	wg.Go(func() { errs[0] = b.writeNames(db) })
-	wg.Go(func() { errs[1] = b.writePlaces(db, "urls", familyURL) })
-	wg.Go(func() { errs[2] = b.writePlaces(db, "hosts", familyHost) })
+	wg.Go(func() { errs[0] = b.writeNames() })
+	wg.Go(func() { errs[1] = b.writePlaces("urls", familyURL) })
+	wg.Go(func() { errs[2] = b.writePlaces("hosts", familyHost) })
 	wg.Go(func() { errs[3] = b.writeFeed(seq, at) })
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// tablePart is how many keys a table has at least, if it is not the only one of its
+// family.
+const tablePart = 1 << 14
+
+// inParts calls write for the parts of n keys in order, a processor each, all at once.
+func inParts(n int, write func(part, from, to int) error) error {
+	parts := max(1, min(runtime.GOMAXPROCS(0), n/tablePart))
+	errs := make([]error, parts)
+	var wg sync.WaitGroup
+	for i := range parts {
+		wg.Go(func() { errs[i] = write(i, i*n/parts, (i+1)*n/parts) })
+	}
 	wg.Wait()
 	return errors.Join(errs...)
 }
@@ -74,7 +91,7 @@ func (b *build) finish(db pebbledb.Reader, seq uint64, at time.Time) error {
 	if err != nil || len(set) == 0 {
 		return err
 	}
-	return b.table("late", block.FastestCompression, false, func(add func(key, value []byte) error) error {
+	return b.table("late", false, func(add func(key, value []byte) error) error {
 		for _, key := range sortedKeys(set) {
 			if err := add([]byte(key), set[key]); err != nil {
 				return err
@@ -84,14 +101,19 @@ func (b *build) finish(db pebbledb.Reader, seq uint64, at time.Time) error {
 	})
 }
 
-func (b *build) writeNames(db pebbledb.Reader) error {
-	names := b.in.names
-	profile, err := profileFor(db, names[0].key, names[len(names)-1].key)
-	if err != nil {
-		return err
+func (b *build) writeNames() error {
+	return inParts(len(b.in.names), func(part, from, to int) error {
+		return b.writeSomeNames(fmt.Sprint("names", part), b.in.names[from:to])
+	})
+}
+
+func (b *build) writeSomeNames(file string, names []nameEntry) error {
+	// All of them may be refused, and a table must not be empty.
+	if !slices.ContainsFunc(names, func(n nameEntry) bool { return b.in.refused[n.record] == nil }) {
+		return nil
 	}
 	var value []byte
-	return b.table("names", profile, true, func(add func(key, value []byte) error) error {
+	return b.table(file, true, func(add func(key, value []byte) error) error {
 		for i := range names {
 			n := &names[i]
 			if b.in.refused[n.record] != nil {
@@ -110,13 +132,16 @@ func (b *build) writeNames(db pebbledb.Reader) error {
 }
 
 // writePlaces writes the table by URL or the one by host.
-func (b *build) writePlaces(db pebbledb.Reader, name string, family byte) error {
+func (b *build) writePlaces(name string, family byte) error {
 	keys := make([]sortKey, 0, b.accepted)
-	for i := range b.in.entries {
-		if b.in.refused[i] != nil {
+	// In order of names: what points to one host, or to URLs that the names are part of,
+	// is in order then.
+	for i := range b.in.names {
+		n := &b.in.names[i]
+		if n.alias || b.in.refused[n.record] != nil {
 			continue
 		}
-		for _, key := range b.in.entries[i].places {
+		for _, key := range b.in.entries[n.record].places {
 			if key[0] == family {
 				keys = append(keys, sortKey{key: key})
 			}
@@ -126,17 +151,15 @@ func (b *build) writePlaces(db pebbledb.Reader, name string, family byte) error 
 		return nil
 	}
 	sortKeys(keys, func(k *sortKey) *sortKey { return k }, sortKey.compare)
-	profile, err := profileFor(db, keys[0].key, keys[len(keys)-1].key)
-	if err != nil {
-		return err
-	}
-	return b.table(name, profile, false, func(add func(key, value []byte) error) error {
-		for _, k := range keys {
-			if err := add(k.key, nil); err != nil {
-				return err
+	return inParts(len(keys), func(part, from, to int) error {
+		return b.table(fmt.Sprint(name, part), false, func(add func(key, value []byte) error) error {
+			for _, k := range keys[from:to] {
+				if err := add(k.key, nil); err != nil {
+					return err
+				}
 			}
-		}
-		return nil
+			return nil
+		})
 	})
 }
 
@@ -149,7 +172,7 @@ func (b *build) writeFeed(seq uint64, at time.Time) error {
 		}
 	}
 	b.feed = feedTable{path: b.path("changes"), seq: seq}
-	return b.table("changes", block.BalancedCompression, false, func(add func(key, value []byte) error) error {
+	return b.table("changes", false, func(add func(key, value []byte) error) error {
 		var key, value, entries []byte
 		n, last := 0, seq+b.accepted
 		for i := range b.in.entries {
@@ -172,23 +195,12 @@ func (b *build) writeFeed(seq uint64, at time.Time) error {
 	})
 }
 
-// profileFor returns how a table with these keys is compressed: well if the store has
-// nothing between them, so that it goes to the last level and stays; fast if it will
-// be merged with others soon.
-func profileFor(db pebbledb.Reader, first, last []byte) (*sstable.CompressionProfile, error) {
-	free, err := isFree(db, first, last)
-	if free {
-		return block.BalancedCompression, err
-	}
-	return block.FastestCompression, err
-}
-
 func (b *build) path(name string) string {
 	return b.store.fs.PathJoin(b.store.tables(), name+".sst")
 }
 
 // table writes and syncs one table. Those whose keys are looked up have a filter.
-func (b *build) table(name string, profile *sstable.CompressionProfile, filter bool, fill func(add func(key, value []byte) error) error) error {
+func (b *build) table(name string, filter bool, fill func(add func(key, value []byte) error) error) error {
 	path := b.path(name)
 	f, err := b.store.fs.Create(path, vfs.WriteCategoryUnspecified)
 	if err != nil {
@@ -198,7 +210,6 @@ func (b *build) table(name string, profile *sstable.CompressionProfile, filter b
 	b.paths = append(b.paths, path)
 	b.mu.Unlock()
 	o := b.opening.options.MakeWriterOptions(6, format.MaxTableFormat())
-	o.Compression = profile
 	if !filter {
 		o.FilterPolicy = pebbledb.NoFilterPolicy
 	}

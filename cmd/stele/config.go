@@ -1,0 +1,249 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stele-id/stele"
+)
+
+// configVariable names the configuration file in the environment.
+const configVariable = "STELE_CONFIG"
+
+func (p *program) configCommand() *cobra.Command {
+	return family(&cobra.Command{
+		Use:   "config",
+		Short: "The server's configuration: what there is, what holds, what is wrong",
+		Long: `The server is configured by flags, by the environment and by a file in TOML. Each
+setting has one name: a key of the file, a flag of 'stele serve', and in capitals
+behind STELE_ a variable. Flags win over the environment, that over the file, and the
+file over the defaults.
+
+The file is the one that --config or STELE_CONFIG names; there is no other.`,
+		Example: `  stele config list
+  stele config check stele.toml
+  stele config show --config stele.toml`,
+	}, p.configListCommand(), p.configCheckCommand(), p.configShowCommand())
+}
+
+func (p *program) configListCommand() *cobra.Command {
+	markdown := false
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List all settings",
+		Long:    "List prints all settings: what they are for, how they are written, and their defaults.",
+		Example: "  stele config list\n  stele config list --markdown\n  stele config list --json",
+		Args:    noArguments,
+		RunE: func(*cobra.Command, []string) error {
+			switch {
+			case p.json:
+				return p.listJSON()
+			case markdown:
+				return listMarkdown(p.stdout)
+			}
+			return listSettings(p.stdout)
+		},
+	}
+	cmd.Flags().BoolVar(&markdown, "markdown", false, "print the table of docs/configuration.md")
+	return neverFiles(cmd)
+}
+
+// listSettings prints the settings for a person.
+func listSettings(w io.Writer) error {
+	var b strings.Builder
+	for i, s := range settings {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintf(&b, "%s\n", s.name)
+		row(&b, "what", s.what)
+		row(&b, "is", s.kindInWords())
+		if s.usual != "" {
+			row(&b, "default", s.usual)
+		}
+		row(&b, "file", s.inFile(s.example))
+		row(&b, "flag", "--"+s.name+s.flagValue())
+		row(&b, "environment", s.variable())
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// flagValue returns what stands behind the flag in an example.
+func (s *setting) flagValue() string {
+	if s.kind.form == boolForm {
+		return ""
+	}
+	return " '" + s.example + "'"
+}
+
+// kindInWords says what a setting can be told.
+func (s *setting) kindInWords() string {
+	if s.choices != nil {
+		return strings.Join(s.choices, ", ")
+	}
+	return s.kind.word
+}
+
+// listMarkdown prints the settings as a table for a page.
+func listMarkdown(w io.Writer) error {
+	var b strings.Builder
+	b.WriteString("| setting | is | default | for | example |\n|---|---|---|---|---|\n")
+	for _, s := range settings {
+		usual := ""
+		if s.usual != "" {
+			usual = "`" + strings.ReplaceAll(s.usual, ",", "`, `") + "`"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | `%s` |\n", s.name, s.kindInWords(), usual, s.what, s.inFile(s.example))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (p *program) listJSON() error {
+	for _, s := range settings {
+		err := p.printObject(struct {
+			Name        string   `json:"name"`
+			Kind        string   `json:"kind"`
+			Default     string   `json:"default"`
+			What        string   `json:"what"`
+			Example     string   `json:"example"`
+			Choices     []string `json:"choices,omitempty"`
+			Flag        string   `json:"flag"`
+			Environment string   `json:"environment"`
+		}{s.name, s.kind.word, s.usual, s.what, s.example, s.choices, "--" + s.name, s.variable()})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// printObject prints a line of JSON.
+func (p *program) printObject(v any) error {
+	line, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	_, err = p.stdout.Write(escapeUnseen(append(line, '\n')))
+	return err
+}
+
+func (p *program) configCheckCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "check [FILE]",
+		Short: "Tell what is wrong in a configuration",
+		Long: `Check reads a configuration file (or the one that STELE_CONFIG names) and the
+environment as 'stele serve' would, and prints all that is wrong, with the line. It
+opens no registry and no socket.
+
+It exits with 1 if something is wrong.`,
+		Example: "  stele config check stele.toml\n  STELE_HTTP=:80 stele config check",
+		Args:    atMostOne("the file"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			file := os.Getenv(configVariable)
+			if len(args) == 1 {
+				file = args[0]
+			}
+			return p.checkConfig(file)
+		},
+	}
+}
+
+func (p *program) checkConfig(file string) error {
+	c := loadConfiguration(file, os.Environ(), nil)
+	for _, list := range [][]configProblem{c.problems, c.warnings} {
+		for _, q := range list {
+			if p.json {
+				if err := p.printObject(q); err != nil {
+					return err
+				}
+				continue
+			}
+			fmt.Fprintln(p.stdout, q)
+		}
+	}
+	if err := c.err(); err != nil {
+		return err
+	}
+	if p.json || len(c.warnings) > 0 {
+		return nil
+	}
+	if file == "" {
+		file = "the environment"
+	}
+	_, err := fmt.Fprintf(p.stdout, "nothing is wrong in %s\n", printable(file))
+	return err
+}
+
+// err is the error of a configuration whose problems were printed.
+func (c *configuration) err() error {
+	switch n := len(c.problems); n {
+	case 0:
+		return nil
+	case 1:
+		return refuse("config", stele.Invalid, "there is 1 problem in the configuration; it is named above")
+	default:
+		return refuse("config", stele.Invalid, "there are %d problems in the configuration; they are named above", n)
+	}
+}
+
+func (p *program) configShowCommand() *cobra.Command {
+	file := ""
+	cmd := &cobra.Command{
+		Use:   "show",
+		Short: "Show what holds, and where it comes from",
+		Long: `Show prints what file and environment come to, as a configuration file, and behind
+each line where its value comes from.`,
+		Example: "  stele config show\n  stele config show --config stele.toml",
+		Args:    noArguments,
+		RunE: func(*cobra.Command, []string) error {
+			c := loadConfiguration(file, os.Environ(), nil)
+			for _, q := range c.problems {
+				fmt.Fprintln(p.stderr, q)
+			}
+			if err := c.err(); err != nil {
+				return err
+			}
+			if p.json {
+				return p.printObject(c.object())
+			}
+			return c.write(p.stdout)
+		},
+	}
+	cmd.Flags().StringVar(&file, "config", os.Getenv(configVariable), "configuration `file` (environment: STELE_CONFIG)")
+	return cmd
+}
+
+// object returns all values, for a program.
+func (c *configuration) object() map[string]any {
+	object := map[string]any{}
+	for _, s := range settings {
+		object[s.name] = c.values[s.name]
+		if s.kind.form == textForm {
+			object[s.name] = plain(&s, c.values[s.name])
+		}
+	}
+	return object
+}
+
+// write prints all values as a configuration file.
+func (c *configuration) write(w io.Writer) error {
+	var b strings.Builder
+	for _, s := range settings {
+		lines := s.lines(c.values[s.name])
+		if len(lines) == 0 {
+			lines = []string{"# " + s.inFile(s.example)}
+		}
+		for _, line := range lines {
+			fmt.Fprintf(&b, "%s  # %s\n", line, printable(c.origin[s.name]))
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

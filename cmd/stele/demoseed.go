@@ -1,0 +1,145 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/registrar"
+)
+
+// demoRegistry is what the demo registers: namespaces and records in JSON, one a
+// line, each at the time that it says it was created. A record that comes again is
+// its next version. {site} stands for the address of the site whose things are
+// named, and a text: before a handle value's data says that it is not in base64.
+//
+//go:embed demo/registry.jsonl
+var demoRegistry string
+
+// demoHost is the host of the demo's PURLs.
+const demoHost = "purl.example.org"
+
+// Where the demo answers if nobody says where: on this machine alone.
+const (
+	demoAddress = "127.0.0.1:8080"
+	demoAnyPort = "127.0.0.1:0"
+)
+
+// forDemo makes the configuration one for the demo, where nobody said otherwise.
+func (c *configuration) forDemo() {
+	if c.origin["http"] == "default" {
+		c.HTTP = demoAddress
+	}
+	if c.origin["metrics"] == "default" {
+		c.Metrics = demoAnyPort
+	}
+	if c.origin["log-level"] == "default" {
+		c.LogLevel = "warn" // the terminal is for what to try
+	}
+	if c.Host == "" {
+		c.Host = demoHost
+	}
+	if !slices.Contains(c.PURLHosts, demoHost) {
+		c.PURLHosts = append(slices.Clone(c.PURLHosts), demoHost)
+	}
+}
+
+// demoText finds handle values that are written as text.
+var demoText = regexp.MustCompile(`"text:(?:[^"\\]|\\.)*"`)
+
+// demoLines returns the lines of the registry, for a site.
+func demoLines(site string) []string {
+	text := strings.ReplaceAll(demoRegistry, "{site}", site)
+	text = demoText.ReplaceAllStringFunc(text, func(quoted string) string {
+		var plain string
+		if err := json.Unmarshal([]byte(quoted), &plain); err != nil {
+			return quoted // what reads the line will say what is wrong
+		}
+		return `"` + base64.StdEncoding.EncodeToString([]byte(strings.TrimPrefix(plain, "text:"))) + `"`
+	})
+	return strings.Split(strings.TrimSpace(text), "\n")
+}
+
+// seedDemo fills an empty registry.
+func seedDemo(ctx context.Context, r *registry, site string) error {
+	seed := &seeder{registry: r}
+	seed.registrar = registrar.New(r.store, r.schemes, registrar.Options{
+		Now:          func() time.Time { return seed.now },
+		OnCommit:     r.resolver.Invalidate,
+		OnNamespaces: r.resolver.InvalidateNamespaces,
+	})
+	for i, line := range demoLines(site) {
+		if err := seed.line(ctx, []byte(line)); err != nil {
+			return fmt.Errorf("line %d of the demo's registry: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
+// seeder writes at times long past.
+type seeder struct {
+	*registry
+	registrar *registrar.Registrar
+	now       time.Time
+}
+
+func (s *seeder) line(ctx context.Context, line []byte) error {
+	if bytes.HasPrefix(line, []byte(`{"scheme"`)) {
+		ns, err := s.schemes.DecodeNamespace(line)
+		if err != nil {
+			return err
+		}
+		s.now = ns.Created
+		_, err = s.registrar.AddNamespace(ctx, ns)
+		return err
+	}
+	rec, err := s.schemes.DecodeRecord(line)
+	if err != nil {
+		return err
+	}
+	s.now = rec.Created
+	if rec.State == stele.Withdrawn {
+		_, err = s.registrar.Withdraw(ctx, rec.ID, 0, rec.Tombstone.Reason, rec.Tombstone.Replacement)
+		return err
+	}
+	if _, err = s.registrar.Register(ctx, rec); !errors.Is(err, stele.Conflict) {
+		return err
+	}
+	_, err = s.registrar.Update(ctx, rec.ID, 0, func(next *stele.Record) error {
+		next.Targets, next.Metadata, next.Persistence = rec.Targets, rec.Metadata, rec.Persistence
+		return nil
+	})
+	return err
+}
+
+// demoFolder makes sure that the demo's registry has a folder of its own: a new one,
+// which remove deletes, or the one that was named if nothing is in it.
+func (p *program) demoFolder(named bool) (remove func(), err error) {
+	if !named {
+		folder, err := os.MkdirTemp("", "stele-demo-")
+		if err != nil {
+			return nil, err
+		}
+		p.data = folder
+		return func() { _ = os.RemoveAll(folder) }, nil // it is in a folder for what nobody needs
+	}
+	entries, err := os.ReadDir(p.data)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if len(entries) > 0 {
+		return nil, refuse("serve", stele.Conflict, "the demo fills a registry of its own, and %.200q is not empty; name a new folder with --data, or none for a temporary one", p.data)
+	}
+	return func() {}, nil
+}

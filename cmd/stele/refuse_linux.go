@@ -1,0 +1,43 @@
+package main
+
+import (
+	"net"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// onlyBegun is a filter of packets that lets none through that begins a
+// connection, and all others. It sees a packet from its TCP header on, whose byte 13
+// has the flags SYN (2) and ACK (16); see socket(7), SO_ATTACH_FILTER.
+var onlyBegun = []unix.SockFilter{
+	{Code: unix.BPF_LD | unix.BPF_B | unix.BPF_ABS, K: 13},
+	{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: 2 | 16},
+	{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: 2, Jt: 0, Jf: 1},
+	{Code: unix.BPF_RET | unix.BPF_K, K: 0},
+	{Code: unix.BPF_RET | unix.BPF_K, K: 0xffff},
+}
+
+// refuseNew lets no new connection begin at a listener. Those that have begun are
+// there to be accepted when their handshake is done. Closing a listener right away would
+// reset connections that nobody has accepted yet, and whose requests may be here
+// already.
+func refuseNew(l net.Listener) error {
+	tcp, ok := l.(*net.TCPListener)
+	if !ok {
+		return nil
+	}
+	raw, err := tcp.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	err = raw.Control(func(fd uintptr) {
+		failed = unix.SetsockoptSockFprog(int(fd), syscall.SOL_SOCKET, unix.SO_ATTACH_FILTER,
+			&unix.SockFprog{Len: uint16(len(onlyBegun)), Filter: &onlyBegun[0]})
+	})
+	if err == nil {
+		err = failed
+	}
+	return err
+}

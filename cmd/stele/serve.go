@@ -1,0 +1,243 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/resolver"
+)
+
+// serveOptions are the flags of serve that are no settings.
+type serveOptions struct {
+	config string
+	demo   bool
+	once   bool
+}
+
+func (p *program) serveCommand() *cobra.Command {
+	var o serveOptions
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Answer the web: names lead to what they stand for",
+		Long: `Serve opens the registry and answers over HTTP: whoever asks for a name, in any
+spelling, is sent to what it stands for. It prints the addresses at which it answers
+when it is ready to, and logs on standard error.
+
+Settings come from flags, from the environment (--log-level is STELE_LOG_LEVEL) and
+from the file that --config names; 'stele config list' has them all.
+
+On SIGTERM, or Ctrl-C, it ends without losing a request: /readyz says 503, no new
+connections are taken, and requests under way are answered. A second signal ends it
+at once.
+
+With --demo it fills a temporary registry with names of all kinds, and prints what
+to try. Nothing of that needs a network.`,
+		Example: `  stele serve
+  stele serve --data /var/lib/stele --http :80 --base https://id.example.org --metrics 127.0.0.1:9180
+  stele serve --config /etc/stele.toml --log-format json
+  stele serve --demo`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.once && !o.demo {
+				return misuse(cmd, "--once goes with --demo")
+			}
+			return p.serve(cmd, o)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.config, "config", os.Getenv(configVariable), "configuration `file` in TOML (environment: STELE_CONFIG)")
+	flags.BoolVar(&o.demo, "demo", false, "serve a small registry of examples, and print what to try")
+	flags.BoolVar(&o.once, "once", false, "with --demo: try everything, print commands and answers, and end")
+	settingFlags(cmd, "data", "purl-host", "checked")
+	// These are completed as files.
+	_ = cmd.RegisterFlagCompletionFunc("config", cobra.FixedCompletions([]string{"toml"}, cobra.ShellCompDirectiveFilterFileExt))
+	return neverFiles(cmd)
+}
+
+// serve is the verb.
+func (p *program) serve(cmd *cobra.Command, o serveOptions) error {
+	c := loadConfiguration(o.config, os.Environ(), cmd.Flags())
+	for _, q := range slices.Concat(c.problems, c.warnings) {
+		fmt.Fprintln(p.stderr, q)
+	}
+	if err := c.err(); err != nil {
+		return err
+	}
+	if o.demo {
+		c.forDemo()
+	}
+	p.data, p.config.PURLHosts, p.config.CheckedShoulders = c.Data, c.PURLHosts, c.Checked
+	schemes, err := p.schemes(cmd)
+	if err != nil {
+		return err
+	}
+	s := &server{program: p, configuration: c, serveOptions: o, schemes: schemes, log: newLog(p.stderr, &c.serveConfig)}
+	running, patient, stop := endings(cmd.Context())
+	defer stop()
+	return s.run(running, patient)
+}
+
+// endings returns two contexts: the first signal to end, SIGTERM or Ctrl-C, ends
+// one, and the second signal the other. A third one kills the process as usual.
+func endings(parent context.Context) (running, patient context.Context, stop func()) {
+	running, stopRunning := context.WithCancel(parent)
+	patient, stopPatient := context.WithCancel(context.WithoutCancel(parent))
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	done := make(chan struct{})
+	go func() {
+		for _, end := range []func(){stopRunning, stopPatient} {
+			select {
+			case <-signals:
+				end()
+			case <-done:
+				return
+			}
+		}
+		signal.Stop(signals)
+	}()
+	return running, patient, func() {
+		signal.Stop(signals)
+		close(done)
+		stopRunning()
+		stopPatient()
+	}
+}
+
+// run serves until running ends.
+func (s *server) run(running, patient context.Context) (err error) {
+	if s.demo {
+		// A folder that the environment names for every day is not meant.
+		remove, err := s.demoFolder(s.origin["data"] == "flag")
+		if err != nil {
+			return err
+		}
+		defer remove()
+	}
+	if err := s.listen(running); err != nil {
+		return err
+	}
+	defer s.closeListeners()
+	r, err := s.openRegistry(running, s.schemes, s.log, s.resolverOptions())
+	switch {
+	case err != nil && running.Err() != nil:
+		return refuse("serve", stele.Unavailable, "interrupted before the registry was open")
+	case err != nil:
+		return err
+	}
+	defer func() { err = errors.Join(err, s.closeRegistry(r)) }()
+	if s.demo {
+		if err := seedDemo(auth.With(running, auth.Local()), r, s.site.url()); err != nil {
+			return err
+		}
+	}
+	if err := s.start(r); err != nil {
+		return err
+	}
+	err = s.wait(running)
+	return errors.Join(err, s.end(patient))
+}
+
+// resolverOptions returns what the resolver is told.
+func (s *server) resolverOptions() resolver.Options {
+	o := resolver.Options{
+		CacheBytes:    uint64(s.Cache),
+		DefaultTTL:    uint32(s.TTL / time.Second),
+		DefaultStatus: s.Status,
+	}
+	if s.Host != "" {
+		o.Hosts = append(o.Hosts, s.Host)
+	}
+	if base, err := url.Parse(s.Base); err == nil && base.Host != "" {
+		o.Hosts = append(o.Hosts, base.Host)
+	}
+	if s.demo {
+		if here, err := url.Parse(s.http.url()); err == nil {
+			o.Hosts = append(o.Hosts, here.Host)
+		}
+	}
+	return o
+}
+
+// ready says whether the server can do all that it should.
+func (s *server) ready(ctx context.Context, store stele.Store) error {
+	if s.ending.Load() {
+		return &stele.Error{Op: "serve", Kind: stele.Unavailable, Err: errors.New("the server is about to end; ask another one")}
+	}
+	return store.Ready(ctx)
+}
+
+// listen opens the sockets, or takes those that systemd opened.
+func (s *server) listen(ctx context.Context) error {
+	given, err := handedOver()
+	if err != nil {
+		return err
+	}
+	if err := s.http.listen(ctx, given["http"], s.HTTP); err != nil {
+		// The demo takes another port if nobody asked for this one.
+		if !s.demo || s.origin["http"] != "default" {
+			return err
+		}
+		if err := s.http.listen(ctx, nil, demoAnyPort); err != nil {
+			return err
+		}
+	}
+	if s.Metrics != "" || given["metrics"] != nil {
+		if err := s.metrics.listen(ctx, given["metrics"], s.Metrics); err != nil {
+			s.closeListeners()
+			return err
+		}
+	}
+	if s.demo {
+		if err := s.site.listen(ctx, nil, demoAnyPort); err != nil {
+			s.closeListeners()
+			return err
+		}
+	}
+	return nil
+}
+
+// listen opens a socket, unless it is given.
+func (d *door) listen(ctx context.Context, given net.Listener, address string) (err error) {
+	if given != nil {
+		d.listener, d.shared = given, true
+		return nil
+	}
+	var config net.ListenConfig
+	config.SetMultipathTCP(false) // such a socket takes no filter; see refuseNew
+	d.listener, err = config.Listen(ctx, "tcp", address)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return refuse("serve", stele.Unavailable, "another program listens on %s; end it, or choose another address", address)
+	case errors.Is(err, syscall.EACCES):
+		return refuse("serve", stele.Forbidden, "only an administrator may listen on %s; choose a port from 1024 on, or let systemd open the socket", address)
+	case err != nil:
+		return refuse("serve", stele.Unavailable, "listening on %s: %v", address, err)
+	}
+	return nil
+}
+
+// url returns the address of the door for a client on this machine.
+func (d *door) url() string {
+	address, ok := d.listener.Addr().(*net.TCPAddr)
+	if !ok {
+		return d.listener.Addr().String()
+	}
+	host := "localhost"
+	if !address.IP.IsUnspecified() {
+		host = address.IP.String()
+	}
+	return "http://" + net.JoinHostPort(host, fmt.Sprint(address.Port))
+}

@@ -1,0 +1,287 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/knadh/koanf/parsers/toml/v2"
+	"github.com/knadh/koanf/providers/confmap"
+	"github.com/knadh/koanf/providers/env/v2"
+	"github.com/knadh/koanf/providers/rawbytes"
+	"github.com/knadh/koanf/v2"
+	gotoml "github.com/pelletier/go-toml/v2"
+	"github.com/spf13/pflag"
+)
+
+// maxConfigFile is the size of the largest configuration file that is read.
+const maxConfigFile = 1 << 20
+
+// configProblem is something that is wrong in the configuration.
+type configProblem struct {
+	File     string `json:"file,omitempty"`
+	Line     int    `json:"line,omitempty"`
+	Variable string `json:"variable,omitempty"` // of the environment
+	Key      string `json:"key,omitempty"`
+	Problem  string `json:"problem"`
+	Nearest  string `json:"nearest,omitempty"` // the key that may have been meant
+}
+
+// String says where it is, and what.
+func (q configProblem) String() string {
+	var where []string
+	switch {
+	case q.File != "" && q.Line > 0:
+		where = append(where, fmt.Sprintf("%s:%d", q.File, q.Line))
+	case q.File != "":
+		where = append(where, q.File)
+	case q.Variable != "":
+		where = append(where, q.Variable)
+	}
+	if q.Key != "" && q.Variable == "" {
+		where = append(where, q.Key)
+	}
+	return printable(strings.Join(append(where, q.Problem), ": "))
+}
+
+// layer is one source of settings. Later layers win over earlier ones.
+type layer struct {
+	name   string                          // of the source, for people
+	values map[string]any                  // by the name of the setting, not yet read
+	blame  func(name string) configProblem // where a value stands
+}
+
+// configuration is what all sources together say.
+type configuration struct {
+	serveConfig
+	values   map[string]any           // by the name of the setting
+	origin   map[string]string        // of each value: which source
+	places   map[string]configProblem // of each value: where it stands there
+	problems []configProblem
+	warnings []configProblem
+}
+
+// loadConfiguration reads all sources: defaults, the file if it is named, the
+// environment, and flags if there are any. What is wrong is among its problems.
+func loadConfiguration(file string, environ []string, flags *pflag.FlagSet) *configuration {
+	c := &configuration{origin: map[string]string{}, places: map[string]configProblem{}}
+	layers := []layer{defaultLayer()}
+	if file != "" {
+		layers = append(layers, c.fileLayer(file))
+	}
+	layers = append(layers, c.environmentLayer(environ))
+	if flags != nil {
+		layers = append(layers, flagLayer(flags))
+	}
+	k := koanf.New(".")
+	for _, l := range layers {
+		// A map that was read already can't fail to load.
+		if err := k.Load(confmap.Provider(c.read(l), ""), nil); err != nil {
+			c.problems = append(c.problems, configProblem{Problem: err.Error()})
+		}
+	}
+	c.values = k.Raw()
+	if err := k.Unmarshal("", &c.serveConfig); err != nil {
+		c.problems = append(c.problems, configProblem{Problem: err.Error()})
+	}
+	c.checkTogether()
+	slices.SortStableFunc(c.problems, func(a, b configProblem) int {
+		return cmp.Or(cmp.Compare(b.File, a.File), cmp.Compare(a.Line, b.Line))
+	})
+	return c
+}
+
+// read reads the values of a layer. Those that are wrong are left out and told.
+func (c *configuration) read(l layer) map[string]any {
+	read := map[string]any{}
+	for _, name := range slices.Sorted(maps.Keys(l.values)) {
+		value, err := findSetting(name).read(l.values[name])
+		for _, err := range each(err) {
+			place := name
+			if entry, ok := errors.AsType[*entryError](err); ok {
+				place += "." + entry.name
+			}
+			q := l.blame(place)
+			q.Problem = err.Error()
+			c.problems = append(c.problems, q)
+		}
+		c.origin[name], c.places[name] = l.name, l.blame(name)
+		if err == nil {
+			read[name] = value
+		}
+	}
+	return read
+}
+
+// each returns the errors that were joined to one.
+func each(err error) []error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return joined.Unwrap()
+	}
+	if err == nil {
+		return nil
+	}
+	return []error{err}
+}
+
+// checkTogether finds what is wrong only because of something else, where nothing
+// else is.
+func (c *configuration) checkTogether() {
+	wrong := func(name, format string, args ...any) {
+		q := c.places[name]
+		q.Problem = fmt.Sprintf(format, args...)
+		c.problems = append(c.problems, q)
+	}
+	if len(c.problems) > 0 {
+		return
+	}
+	if c.Host != "" && !slices.Contains(c.PURLHosts, c.Host) {
+		wrong("host", "%s is no PURL host, so no path is its PURL; add it to purl-host", c.Host)
+	}
+	if c.Metrics != "" && c.Metrics == c.HTTP && !strings.HasSuffix(c.HTTP, ":0") {
+		wrong("metrics", "%s is the address for the public too; choose another port", c.Metrics)
+	}
+}
+
+func defaultLayer() layer {
+	l := layer{name: "default", values: map[string]any{}, blame: func(name string) configProblem {
+		return configProblem{Key: name}
+	}}
+	for _, s := range settings {
+		l.values[s.name] = s.usual
+	}
+	return l
+}
+
+// flagLayer returns the settings among the flags that were given.
+func flagLayer(flags *pflag.FlagSet) layer {
+	l := layer{name: "flag", values: map[string]any{}, blame: func(name string) configProblem {
+		return configProblem{Key: "--" + name}
+	}}
+	flags.Visit(func(flag *pflag.Flag) {
+		if findSetting(flag.Name) == nil {
+			return
+		}
+		if list, ok := flag.Value.(pflag.SliceValue); ok {
+			l.values[flag.Name] = list.GetSlice()
+			return
+		}
+		l.values[flag.Name] = flag.Value.String()
+	})
+	return l
+}
+
+// environmentLayer returns the settings in the environment. A variable that is
+// nearly one of ours gets a warning only: others may have given us their own, as
+// Kubernetes does for each service.
+func (c *configuration) environmentLayer(environ []string) layer {
+	l := layer{name: "environment", blame: func(name string) configProblem {
+		name, _, _ = strings.Cut(name, ".")
+		return configProblem{Key: name, Variable: findSetting(name).variable()}
+	}}
+	provider := env.Provider("", env.Opt{
+		Prefix:      environmentPrefix,
+		EnvironFunc: func() []string { return environ },
+		TransformFunc: func(variable, value string) (string, any) {
+			name := strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(variable, environmentPrefix), "_", "-"))
+			if s := findSetting(name); s != nil && s.variable() == variable {
+				return name, value
+			}
+			if near := nearestSetting(name); near != "" && !slices.Contains(otherVariables, variable) {
+				near = findSetting(near).variable()
+				c.warnings = append(c.warnings, configProblem{Variable: variable, Nearest: near,
+					Problem: "no setting has this name; did you mean " + near + "?"})
+			}
+			return "", nil
+		},
+	})
+	values, err := provider.Read()
+	if err != nil {
+		c.problems = append(c.problems, configProblem{Problem: err.Error()})
+	}
+	l.values = values
+	return l
+}
+
+// otherVariables are variables of ours that are no settings of the server.
+var otherVariables = []string{"STELE_CONFIG", "STELE_SERVER"}
+
+// fileLayer returns the settings in a file. Unknown keys are told.
+func (c *configuration) fileLayer(file string) layer {
+	l := layer{name: file, values: map[string]any{}}
+	k := koanf.New(".")
+	text, err := readConfigFile(file)
+	if err == nil {
+		err = k.Load(rawbytes.Provider(text), toml.Parser())
+	}
+	if err != nil {
+		q := configProblem{File: file, Problem: err.Error()}
+		if why, ok := strings.CutPrefix(q.Problem, "toml: "); ok {
+			q.Problem = "this is not TOML, where texts stand in quotation marks and keys only once: " + why
+		}
+		if syntax, ok := errors.AsType[*gotoml.DecodeError](err); ok {
+			q.Line, _ = syntax.Position()
+		}
+		c.problems = append(c.problems, q)
+		return l
+	}
+	lines := keyLines(text)
+	l.blame = func(name string) configProblem { return configProblem{File: file, Line: lines[name], Key: name} }
+	for name, value := range k.Raw() {
+		if findSetting(name) != nil {
+			l.values[name] = value
+			continue
+		}
+		q := l.blame(name)
+		q.Problem = "no setting has this name; 'stele config list' has them all"
+		if q.Nearest = nearestSetting(name); q.Nearest != "" {
+			q.Problem = "no setting has this name; did you mean " + q.Nearest + "?"
+		}
+		c.problems = append(c.problems, q)
+	}
+	return l
+}
+
+// readConfigFile returns what is in a configuration file.
+func readConfigFile(file string) ([]byte, error) {
+	info, err := os.Stat(file)
+	switch {
+	case err != nil:
+		return nil, errors.Unwrap(err)
+	case !info.Mode().IsRegular():
+		return nil, errors.New("this is no file")
+	case info.Size() > maxConfigFile:
+		return nil, fmt.Errorf("the file has %d bytes, and a configuration at most %d", info.Size(), maxConfigFile)
+	}
+	return os.ReadFile(file)
+}
+
+// keyLines returns the lines at which the keys of a TOML text stand, those of the
+// table of resolvers too. A decoder that knows no key complains of each, with its
+// place; one that knows a table complains of the keys in it.
+func keyLines(text []byte) map[string]int {
+	lines := map[string]int{}
+	for _, known := range []any{&struct{}{}, &struct {
+		Global struct{} `toml:"global"`
+	}{}} {
+		err := gotoml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(known)
+		strict, ok := errors.AsType[*gotoml.StrictMissingError](err)
+		if !ok {
+			continue
+		}
+		for _, e := range strict.Errors {
+			line, _ := e.Position()
+			for i := range e.Key() {
+				if name := strings.Join(e.Key()[:i+1], "."); lines[name] == 0 {
+					lines[name] = line
+				}
+			}
+		}
+	}
+	return lines
+}

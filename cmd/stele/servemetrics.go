@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"runtime"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/stele-id/stele/serve/httpd"
+)
+
+// metrics are what Prometheus may ask for. Labels have few values: kinds of
+// requests, schemes, classes of status; never an identifier.
+type metrics struct {
+	registry *prometheus.Registry
+	requests *prometheus.CounterVec
+	seconds  *prometheus.HistogramVec
+	bytes    *prometheus.CounterVec
+	open     prometheus.Gauge
+	ready    func(context.Context) error
+	series   sync.Map // of requestLabels to *requestSeries
+}
+
+// requestLabels are what answers are counted by.
+type requestLabels struct {
+	route, scheme, method string
+	class                 int // 2 for 2xx
+}
+
+// requestSeries are the numbers of some labels, found once.
+type requestSeries struct {
+	requests, bytes prometheus.Counter
+	seconds         prometheus.Observer
+}
+
+// readyTimeout is how long the store may take to say whether it can write.
+const readyTimeout = 2 * time.Second
+
+// newMetrics makes metrics. Ready is asked each time they are read.
+func newMetrics(ready func(context.Context) error) *metrics {
+	labels := []string{"route", "scheme", "method", "status"}
+	m := &metrics{
+		registry: prometheus.NewRegistry(),
+		ready:    ready,
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "stele_http_requests_total", Help: "Requests answered, by what was asked for, the scheme of the identifier, the method and the class of the status.",
+		}, labels),
+		bytes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "stele_http_response_bytes_total", Help: "Bytes of answers' bodies.",
+		}, []string{"route"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "stele_http_request_duration_seconds", Help: "How long answers took, by what was asked for.",
+			Buckets: []float64{.00005, .0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, 1, 5},
+		}, []string{"route"}),
+		open: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "stele_http_connections", Help: "Connections of the public that are open.",
+		}),
+	}
+	isReady := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "stele_ready", Help: "1 if the server can do all that it should, as /readyz says; 0 if not.",
+	}, func() float64 {
+		ctx, cancel := context.WithTimeout(context.Background(), readyTimeout)
+		defer cancel()
+		if ready(ctx) != nil {
+			return 0
+		}
+		return 1
+	})
+	build := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "stele_build_info", Help: "Always 1; the labels say which program this is.",
+		ConstLabels: prometheus.Labels{"version": version, "goversion": runtime.Version()},
+	}, func() float64 { return 1 })
+	m.registry.MustRegister(m.requests, m.bytes, m.seconds, m.open, isReady, build,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+// observe counts an answer.
+func (m *metrics) observe(o httpd.Observation) {
+	labels := requestLabels{o.Route, o.Scheme, o.Method, o.Status / 100}
+	found, ok := m.series.Load(labels)
+	if !ok {
+		found, _ = m.series.LoadOrStore(labels, &requestSeries{
+			requests: m.requests.WithLabelValues(labels.route, labels.scheme, labels.method, strconv.Itoa(labels.class)+"xx"),
+			bytes:    m.bytes.WithLabelValues(labels.route),
+			seconds:  m.seconds.WithLabelValues(labels.route),
+		})
+	}
+	s := found.(*requestSeries)
+	s.requests.Inc()
+	s.bytes.Add(float64(o.Bytes))
+	s.seconds.Observe(o.Duration.Seconds())
+}
+
+// counted returns a function that counts connections before it calls another one.
+func (m *metrics) counted(next func(net.Conn, http.ConnState)) func(net.Conn, http.ConnState) {
+	return func(c net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateNew:
+			m.open.Inc()
+		case http.StateClosed, http.StateHijacked:
+			m.open.Dec()
+		}
+		next(c, state)
+	}
+}
+
+// handler answers who looks after the server: numbers and profiles.
+func (m *metrics) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry}))
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	mux.HandleFunc("GET /readyz", m.readiness)
+	return mux
+}
+
+// readiness says why the server is not ready, which the public is not told.
+func (m *metrics) readiness(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	if err := m.ready(r.Context()); err != nil {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		fmt.Fprintln(w, printable(err.Error()))
+		return
+	}
+	fmt.Fprintln(w, "ok")
+}

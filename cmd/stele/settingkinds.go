@@ -1,0 +1,347 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/scheme/all"
+	"github.com/stele-id/stele/scheme/ark"
+	"github.com/stele-id/stele/scheme/purl"
+	"github.com/stele-id/stele/serve/httpd"
+)
+
+// kind is what a setting can be told.
+type kind struct {
+	word string // for people
+	form form
+	// text reads a value as it is written on the command line, in the environment,
+	// and for most kinds between the quotation marks of the file. Of a list or a
+	// table it reads one element.
+	text func(s *setting, text string) (any, error)
+}
+
+// form is how values of a kind stand in the configuration file.
+type form uint8
+
+const (
+	textForm   form = iota // "8080"
+	boolForm               // true
+	numberForm             // 302
+	listForm               // ["a", "b"]
+	tableForm              // [global], with lines ark = "..."
+)
+
+var (
+	folderKind     = kind{"folder", textForm, readFolder}
+	addressKind    = kind{"address", textForm, readAddress}
+	offAddressKind = kind{"address", textForm, orNothing(readAddress)}
+	baseKind       = kind{"URL", textForm, orNothing(readBase)}
+	hostKind       = kind{"host", textForm, orNothing(readHost)}
+	purlHostsKind  = kind{"hosts", listForm, readHost}
+	shouldersKind  = kind{"shoulders", listForm, readShoulder}
+	globalKind     = kind{"scheme=URL", tableForm, readGlobal}
+	boolKind       = kind{"yes or no", boolForm, readBool}
+	durationKind   = kind{"duration", textForm, readDuration}
+	timeoutKind    = kind{"duration", textForm, readTimeout}
+	sizeKind       = kind{"size", textForm, readSize}
+	headKind       = kind{"size", textForm, readHead}
+	countKind      = kind{"number", numberForm, readCount}
+	positiveKind   = kind{"number", numberForm, readPositive}
+	statusKind     = kind{"number", numberForm, readStatus}
+	choiceKind     = kind{"word", textForm, readChoice}
+)
+
+// read reads a value: a text from the command line or the environment, or what TOML
+// has. The result is what the setting's field in serveConfig takes. All that is
+// wrong is told.
+func (s *setting) read(value any) (any, error) {
+	switch s.kind.form {
+	case listForm:
+		return s.readList(value)
+	case tableForm:
+		return s.readTable(value)
+	}
+	text, err := s.scalar(value)
+	if err != nil {
+		return nil, err
+	}
+	return s.kind.text(s, text)
+}
+
+// scalar returns a value that is not a list or a table as it is written.
+func (s *setting) scalar(value any) (string, error) {
+	switch v := value.(type) {
+	case string:
+		return strings.TrimSpace(v), nil
+	case bool:
+		if s.kind.form == boolForm {
+			return strconv.FormatBool(v), nil
+		}
+	case int64:
+		if s.kind.form == numberForm || v == 0 && s.kind.word == sizeKind.word {
+			return strconv.FormatInt(v, 10), nil
+		}
+	}
+	return "", fmt.Errorf("this is written otherwise, as in %s", s.inFile(s.example))
+}
+
+// readList reads a list: of the file, or a text in which commas or spaces stand
+// between the elements.
+func (s *setting) readList(value any) (any, error) {
+	var texts []string
+	switch v := value.(type) {
+	case string:
+		texts = splitList(v)
+	case []string:
+		texts = v
+	case []any:
+		for _, element := range v {
+			text, ok := element.(string)
+			if !ok {
+				return nil, fmt.Errorf("each element is a text in quotation marks; an example is %s", s.inFile(s.example))
+			}
+			texts = append(texts, text)
+		}
+	default:
+		return nil, fmt.Errorf("a list belongs here; an example is %s", s.inFile(s.example))
+	}
+	list := []string{}
+	var wrong []error
+	for _, text := range texts {
+		element, err := s.kind.text(s, text)
+		if err != nil {
+			wrong = append(wrong, err)
+			continue
+		}
+		list = append(list, element.(string))
+	}
+	return list, errors.Join(wrong...)
+}
+
+// splitList cuts a text into the elements of a list.
+func splitList(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' })
+}
+
+// readTable reads a table of the file, or a text of pairs name=value with spaces
+// between them.
+func (s *setting) readTable(value any) (any, error) {
+	table := map[string]any{}
+	var wrong []error
+	add := func(name, text string) {
+		read, err := s.kind.text(s, name+"="+text)
+		if err != nil {
+			wrong = append(wrong, &entryError{name, err})
+			return
+		}
+		table[name] = read
+	}
+	switch v := value.(type) {
+	case string:
+		for _, pair := range strings.Fields(v) {
+			name, text, _ := strings.Cut(pair, "=")
+			add(name, text)
+		}
+	case map[string]any:
+		for name, element := range v {
+			text, ok := element.(string)
+			if !ok {
+				wrong = append(wrong, &entryError{name, errors.New("a text in quotation marks belongs here")})
+				continue
+			}
+			add(name, text)
+		}
+	default:
+		return nil, fmt.Errorf("a table belongs here; an example is %s", s.inFile(s.example))
+	}
+	slices.SortFunc(wrong, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return table, errors.Join(wrong...)
+}
+
+// entryError says which entry of a table is wrong.
+type entryError struct {
+	name string
+	err  error
+}
+
+func (e *entryError) Error() string { return e.err.Error() }
+func (e *entryError) Unwrap() error { return e.err }
+
+// orNothing makes an empty text a value of a kind.
+func orNothing(read func(*setting, string) (any, error)) func(*setting, string) (any, error) {
+	return func(s *setting, text string) (any, error) {
+		if text == "" {
+			return "", nil
+		}
+		return read(s, text)
+	}
+}
+
+func readFolder(_ *setting, text string) (any, error) {
+	if text == "" {
+		return nil, errors.New("the name of a folder belongs here")
+	}
+	return text, nil
+}
+
+func readBool(_ *setting, text string) (any, error) {
+	switch strings.ToLower(text) {
+	case "true", "yes", "on", "1":
+		return true, nil
+	case "false", "no", "off", "0":
+		return false, nil
+	}
+	return nil, fmt.Errorf("%.40q is neither true nor false", text)
+}
+
+func readChoice(s *setting, text string) (any, error) {
+	if slices.Contains(s.choices, text) {
+		return text, nil
+	}
+	return nil, fmt.Errorf("%.40q is none of %s", text, strings.Join(s.choices, ", "))
+}
+
+func readStatus(s *setting, text string) (any, error) {
+	if _, err := readChoice(s, text); err != nil {
+		return nil, err
+	}
+	return strconv.Atoi(text)
+}
+
+func readCount(_ *setting, text string) (any, error) {
+	n, err := strconv.ParseUint(text, 10, 31)
+	if err != nil {
+		return nil, fmt.Errorf("%.40q is no number from 0 to %d", text, math.MaxInt32)
+	}
+	return int(n), nil
+}
+
+func readPositive(s *setting, text string) (any, error) {
+	n, err := readCount(s, text)
+	if err == nil && n.(int) == 0 {
+		return nil, errors.New("at least 1 belongs here")
+	}
+	return n, err
+}
+
+// maxDuration is longer than anything here should take.
+const maxDuration = 10 * 365 * 24 * time.Hour
+
+func readDuration(_ *setting, text string) (any, error) {
+	d, err := time.ParseDuration(text)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%.40q is no duration; write a number with its unit, such as 30s, 5m or 1h30m", text)
+	case d < 0 || d > maxDuration:
+		return nil, fmt.Errorf("%.40q is not between 0s and ten years", text)
+	}
+	return d, nil
+}
+
+func readTimeout(s *setting, text string) (any, error) {
+	d, err := readDuration(s, text)
+	if err == nil && d.(time.Duration) == 0 {
+		return nil, errors.New("without a limit a slow client could keep a connection for ever; write how long it may take, such as 30s")
+	}
+	return d, err
+}
+
+// sizeUnits are the units of sizes, in bytes.
+var sizeUnits = map[string]int64{
+	"": 1, "b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30,
+}
+
+func readSize(_ *setting, text string) (any, error) {
+	digits := strings.TrimRight(text, "bBkKmMgGiI ")
+	n, err := strconv.ParseUint(digits, 10, 40)
+	unit, known := sizeUnits[strings.ToLower(strings.TrimSpace(text[len(digits):]))]
+	if err != nil || !known || n > uint64(math.MaxInt64/unit) {
+		return nil, fmt.Errorf("%.40q is no size; write a number with its unit, such as 64MB or 1GiB", text)
+	}
+	return int64(n) * unit, nil
+}
+
+// readHead reads how large the head of a request may be.
+func readHead(s *setting, text string) (any, error) {
+	n, err := readSize(s, text)
+	if err == nil && (n.(int64) < 8<<10 || n.(int64) > 1<<20) {
+		return nil, fmt.Errorf("%.40q is not between 8KiB, which an identifier may need, and 1MiB", text)
+	}
+	return n, err
+}
+
+func readAddress(s *setting, text string) (any, error) {
+	host, port, err := net.SplitHostPort(text)
+	if err != nil {
+		if _, err := strconv.ParseUint(text, 10, 16); err == nil {
+			return nil, fmt.Errorf("%q is a port alone; write :%s for all addresses of this machine, or 127.0.0.1:%s", text, text, text)
+		}
+		return nil, fmt.Errorf("%.100q is no address; write HOST:PORT, such as %s (an IPv6 address in brackets, [::1]:8080)", text, s.example)
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return nil, fmt.Errorf("%.40q is no port, which is a number from 0 to 65535", port)
+	}
+	if _, err := netip.ParseAddr(host); err != nil && host != "" && !isHost(host) {
+		return nil, fmt.Errorf("%.100q is neither the name of a host nor an IP address", host)
+	}
+	return text, nil
+}
+
+// isHost reports whether a text can be the name of a host.
+func isHost(text string) bool {
+	for label := range strings.SplitSeq(strings.TrimSuffix(text, "."), ".") {
+		bad := strings.TrimFunc(strings.ToLower(label), func(r rune) bool {
+			return r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-'
+		})
+		if label == "" || len(label) > 63 || bad != "" {
+			return false
+		}
+	}
+	return len(text) <= 253
+}
+
+// readBase reads the server's public address.
+func readBase(_ *setting, text string) (any, error) {
+	o := httpd.Options{Base: strings.TrimRight(text, "/")}
+	return o.Base, o.Validate()
+}
+
+func readHost(_ *setting, text string) (any, error) {
+	text = strings.ToLower(strings.TrimSpace(text))
+	if _, err := purl.New(text); err != nil {
+		return nil, err
+	}
+	return text, nil
+}
+
+func readShoulder(_ *setting, text string) (any, error) {
+	if _, err := ark.ParseChecked(text); err != nil {
+		if e, ok := errors.AsType[*stele.SyntaxError](err); ok {
+			err = errors.New(e.Reason)
+		}
+		return nil, err
+	}
+	return text, nil
+}
+
+// readGlobal reads a pair scheme=URL, and returns the URL.
+func readGlobal(_ *setting, text string) (any, error) {
+	scheme, link, _ := strings.Cut(text, "=")
+	schemes, err := all.New(all.Config{Now: time.Now, PURLHosts: purl.DefaultHosts()})
+	if err != nil {
+		return nil, err
+	}
+	if schemes.Lookup(scheme) == nil {
+		return nil, fmt.Errorf("%.40q is no scheme; there are %s", scheme, strings.Join(schemeNames(schemes), ", "))
+	}
+	o := httpd.Options{Global: map[string]string{scheme: link}}
+	return link, o.Validate()
+}

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"strings"
+	"time"
+
+	"github.com/stele-id/stele/scheme/purl"
+)
+
+// setting is something that the server can be told. Its one name is a key of the
+// configuration file, a flag, and behind STELE_ a variable of the environment.
+type setting struct {
+	name    string
+	kind    kind
+	usual   string // the default, as it is written; "" for none
+	what    string // it is for: a sentence without its full stop
+	example string // as it is written
+	choices []string
+}
+
+// settings is the one list. Flags, names in the environment, what is checked, and
+// docs/configuration.md come from here.
+var settings = []setting{
+	{name: "data", kind: folderKind, usual: defaultData, example: "/var/lib/stele",
+		what: "folder of the registry"},
+	{name: "http", kind: addressKind, usual: ":8080", example: "127.0.0.1:8080",
+		what: "address on which the public is answered; port 0 takes a free one"},
+	{name: "metrics", kind: offAddressKind, example: "127.0.0.1:9180",
+		what: "address of /metrics for Prometheus and of /debug/pprof, which the public should not reach; empty: none"},
+	{name: "base", kind: baseKind, example: "https://id.example.org",
+		what: "the server's public address, for links to itself; empty: as each request names it"},
+	{name: "host", kind: hostKind, example: "purl.example.org",
+		what: "host as whose PURLs paths are read if a request came under no PURL host; one of purl-host"},
+	{name: "purl-host", kind: purlHostsKind, usual: strings.Join(purl.DefaultHosts(), ","), example: "purl.example.org,purl.org",
+		what: "hosts whose http names are PURLs"},
+	{name: "checked", kind: shouldersKind, example: "12345/x5",
+		what: "shoulders of ARKs whose names end in a check character, beside those that are known to"},
+	{name: "global", kind: globalKind, example: "ark=https://n2t.net/{id}",
+		what: "by scheme, the resolver to which names go that belong to no namespace here, with {id} for the name"},
+	{name: "reverse", kind: boolKind, usual: "false", example: "true",
+		what: "let the public ask which names point at a URL (L2Ns, L2Ls and L2C of RFC 2483)"},
+	{name: "ttl", kind: durationKind, usual: "1h", example: "24h",
+		what: "how long others may keep an answer where neither target nor namespace says"},
+	{name: "status", kind: statusKind, usual: "302", example: "303", choices: []string{"301", "302", "303", "307", "308"},
+		what: "HTTP status of redirects where neither target nor namespace says"},
+	{name: "cache", kind: sizeKind, usual: "64MB", example: "512MB",
+		what: "how much memory records may take that are kept there, about; 0: none"},
+	{name: "grace", kind: durationKind, usual: "30s", example: "1m",
+		what: "how long requests under way may take when the server is told to end"},
+	{name: "drain", kind: durationKind, usual: "0s", example: "5s",
+		what: "how long the server goes on accepting when it is told to end, while /readyz says 503, so that a load balancer can turn away first"},
+	{name: "max-connections", kind: positiveKind, usual: "10000", example: "50000",
+		what: "how many connections may be open at once; beyond that, one is closed that has waited long for a request"},
+	{name: "max-per-client", kind: countKind, usual: "0", example: "100",
+		what: "how many of them one address may have (of IPv6, a network of 64 bits); 0: all, since the address may be a proxy's"},
+	{name: "max-header", kind: headKind, usual: "16KiB", example: "32KiB",
+		what: "how large the head of a request may be, about"},
+	{name: "header-timeout", kind: timeoutKind, usual: "5s", example: "10s",
+		what: "how long a client may take to send the head of a request"},
+	{name: "read-timeout", kind: timeoutKind, usual: "10s", example: "30s",
+		what: "how long a client may take to send a whole request"},
+	{name: "write-timeout", kind: timeoutKind, usual: "30s", example: "1m",
+		what: "how long a client may take to receive an answer"},
+	{name: "idle-timeout", kind: timeoutKind, usual: "1m", example: "30s",
+		what: "how long a connection without a request stays open"},
+	{name: "log-level", kind: choiceKind, usual: "info", example: "warn", choices: []string{"debug", "info", "warn", "error"},
+		what: "what is logged: this, and what is worse"},
+	{name: "log-format", kind: choiceKind, usual: "text", example: "json", choices: []string{"text", "json"},
+		what: "how log lines are written"},
+	{name: "log-requests", kind: boolKind, usual: "false", example: "true",
+		what: "log each request, without who sent it"},
+	{name: "log-addresses", kind: boolKind, usual: "false", example: "true",
+		what: "log the visitor's address with each request; ask who cares for your visitors' privacy first"},
+}
+
+// serveConfig is what the settings come to.
+type serveConfig struct {
+	Data           string            `koanf:"data"`
+	HTTP           string            `koanf:"http"`
+	Metrics        string            `koanf:"metrics"`
+	Base           string            `koanf:"base"`
+	Host           string            `koanf:"host"`
+	PURLHosts      []string          `koanf:"purl-host"`
+	Checked        []string          `koanf:"checked"`
+	Global         map[string]string `koanf:"global"`
+	Reverse        bool              `koanf:"reverse"`
+	TTL            time.Duration     `koanf:"ttl"`
+	Status         int               `koanf:"status"`
+	Cache          int64             `koanf:"cache"`
+	Grace          time.Duration     `koanf:"grace"`
+	Drain          time.Duration     `koanf:"drain"`
+	MaxConnections int               `koanf:"max-connections"`
+	MaxPerClient   int               `koanf:"max-per-client"`
+	MaxHeader      int64             `koanf:"max-header"`
+	HeaderTimeout  time.Duration     `koanf:"header-timeout"`
+	ReadTimeout    time.Duration     `koanf:"read-timeout"`
+	WriteTimeout   time.Duration     `koanf:"write-timeout"`
+	IdleTimeout    time.Duration     `koanf:"idle-timeout"`
+	LogLevel       string            `koanf:"log-level"`
+	LogFormat      string            `koanf:"log-format"`
+	LogRequests    bool              `koanf:"log-requests"`
+	LogAddresses   bool              `koanf:"log-addresses"`
+}
+
+// environmentPrefix begins the names of our variables.
+const environmentPrefix = "STELE_"
+
+// variable returns the name of the setting in the environment.
+func (s *setting) variable() string {
+	return environmentPrefix + strings.ToUpper(strings.ReplaceAll(s.name, "-", "_"))
+}
+
+// findSetting returns the setting of that name, or nil.
+func findSetting(name string) *setting {
+	for i := range settings {
+		if settings[i].name == name {
+			return &settings[i]
+		}
+	}
+	return nil
+}
+
+// nearestSetting returns the name of the setting that a mistyped one may mean, or "".
+func nearestSetting(name string) string {
+	var names []string
+	for _, s := range settings {
+		names = append(names, s.name)
+	}
+	return nearest(strings.ToLower(strings.ReplaceAll(name, "_", "-")), names)
+}
+
+// nearest returns the word that the fewest mistakes turn into the text, "" if it
+// takes more than a third of the text's letters.
+func nearest(text string, words []string) (found string) {
+	best := max(1, len(text)/3) + 1
+	for _, word := range words {
+		if d := distance(text, word); d < best {
+			best, found = d, word
+		}
+	}
+	return found
+}
+
+// distance counts how many letters must be put in, taken out or changed to turn one
+// text into another (Levenshtein).
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			above := row[j+1]
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			row[j+1] = min(cost, above+1, row[j]+1)
+			diagonal = above
+		}
+	}
+	return row[len(b)]
+}

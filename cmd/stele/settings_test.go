@@ -1,0 +1,198 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// TestSettings holds the list of settings against the struct that they fill, and
+// tries their defaults and examples.
+func TestSettings(t *testing.T) {
+	fields := map[string]reflect.Type{}
+	for f := range reflect.TypeFor[serveConfig]().Fields() {
+		fields[f.Tag.Get("koanf")] = f.Type
+	}
+	for i := range settings {
+		s := &settings[i]
+		if fields[s.name] == nil {
+			t.Errorf("%s has no field", s.name)
+		}
+		delete(fields, s.name)
+		if _, err := s.read(s.usual); err != nil {
+			t.Errorf("%s: its default: %v", s.name, err)
+		}
+		if s.example == "" || s.what == "" || s.kind.word == "" || s.inFile(s.example) == "" {
+			t.Errorf("%s is not documented", s.name)
+		}
+		if strings.HasSuffix(s.what, ".") || strings.Contains(s.what, "|") {
+			t.Errorf("%s: %q", s.name, s.what)
+		}
+	}
+	if len(fields) > 0 {
+		t.Errorf("fields without settings: %v", fields)
+	}
+}
+
+// TestSettingPlaces sets each setting to its example in each place, and finds the
+// same value.
+func TestSettingPlaces(t *testing.T) {
+	for i := range settings {
+		s := &settings[i]
+		want, err := s.read(s.example)
+		if err != nil {
+			t.Errorf("%s: its example: %v", s.name, err)
+			continue
+		}
+		more := ""
+		if s.name == "host" { // which must be among the others
+			more = `purl-host = ["` + s.example + `"]`
+		}
+		file := writeConfig(t, s.inFile(s.example)+"\n"+more)
+		cmd := &cobra.Command{}
+		settingFlags(cmd)
+		if err := cmd.Flags().Set(s.name, s.example); err != nil {
+			t.Errorf("%s: %v", s.name, err)
+		}
+		for place, c := range map[string]*configuration{
+			file:          loadConfiguration(file, nil, nil),
+			"environment": loadConfiguration(writeConfig(t, more), []string{s.variable() + "=" + s.example}, nil),
+			"flag":        loadConfiguration(writeConfig(t, more), nil, cmd.Flags()),
+		} {
+			if len(c.problems)+len(c.warnings) > 0 {
+				t.Errorf("%s by %s: %v %v", s.name, place, c.problems, c.warnings)
+			}
+			if got := c.values[s.name]; !reflect.DeepEqual(got, want) || c.origin[s.name] != place {
+				t.Errorf("%s by %s: got %v of %s, want %v", s.name, place, got, c.origin[s.name], want)
+			}
+		}
+	}
+}
+
+func writeConfig(t *testing.T, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "stele.toml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// TestPrecedence: flags win over the environment, that over the file, and the file
+// over the defaults.
+func TestPrecedence(t *testing.T) {
+	file := writeConfig(t, "http = ':1'\nttl = '1s'\ngrace = '1s'\nglobal.ark = 'https://a.example/{id}'\nglobal.hdl = 'https://a.example/{id}'\n")
+	environ := []string{"STELE_TTL=2s", "STELE_GRACE=2s", "STELE_GLOBAL=hdl=https://b.example/{id} urn=https://b.example/{id}", "OTHER=x"}
+	cmd := &cobra.Command{}
+	settingFlags(cmd)
+	for flag, text := range map[string]string{"grace": "3s", "global": "urn=https://c.example/{id}"} {
+		if err := cmd.Flags().Set(flag, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := loadConfiguration(file, environ, cmd.Flags())
+	if c.problems != nil {
+		t.Fatal(c.problems)
+	}
+	got := c.serveConfig
+	if got.HTTP != ":1" || got.TTL != 2*time.Second || got.Grace != 3*time.Second || got.Status != 302 || got.Cache != 64e6 {
+		t.Errorf("got %+v", got)
+	}
+	want := map[string]string{"ark": "https://a.example/{id}", "hdl": "https://b.example/{id}", "urn": "https://c.example/{id}"}
+	if !reflect.DeepEqual(got.Global, want) {
+		t.Errorf("the resolvers are %v, want %v", got.Global, want)
+	}
+}
+
+// TestSettingRefusals tries what is no value of its kind.
+func TestSettingRefusals(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		bad  []any
+	}{
+		{"data", []any{"", int64(1), true}},
+		{"http", []any{"", "8080", "localhost", "a b:80", "localhost:http", ":65536", ":-1", "[::1:80", "-_-:80", int64(8080)}},
+		{"base", []any{"id.example.org", "ftp://a.example", "https://", "https://u@a.example", "https://a.example/?x", "https://a.example/#x", "https://a.example/path", "javascript:alert(1)"}},
+		{"host", []any{"a b", "https://a.example", "..", "a\nb"}},
+		{"purl-host", []any{"-", []any{int64(1)}, []any{"a b"}, true, map[string]any{}}},
+		{"checked", []any{"x5", []any{"12345/x5", "?"}}},
+		{"global", []any{"ark", "ark=", "ark=https://n2t.net/", "arc=https://n2t.net/{id}", "ark=https://{id}/", "ark=file:///{id}", map[string]any{"ark": int64(1)}, []any{}}},
+		{"reverse", []any{"perhaps", "", int64(1), []any{}}},
+		{"ttl", []any{"1", "1 day", "-1s", "99999h99999h", int64(30), "1000000h"}},
+		{"status", []any{"200", "304", int64(404), "x"}},
+		{"cache", []any{"", "lots", "1TB", "-1MB", "1.5MB", "9999999999999GB", "1099511627775GB", int64(64)}},
+		{"max-connections", []any{"", "-1", "1e3", "99999999999", int64(-1)}},
+		{"max-header", []any{"0", "1KiB", "2MB", "x"}},
+		{"idle-timeout", []any{"0s", "0", "-1s"}},
+		{"log-level", []any{"", "INFO", "chatty"}},
+	} {
+		for _, bad := range tt.bad {
+			if got, err := findSetting(tt.name).read(bad); err == nil {
+				t.Errorf("%s: %#v is read as %#v", tt.name, bad, got)
+			}
+		}
+	}
+}
+
+// TestConfigurationPage: docs/configuration.md has the list of settings as the
+// program has it, and the example as it is in its file.
+func TestConfigurationPage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/configuration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	example, err := os.ReadFile("../../docs/examples/stele.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(page), "```toml\n"+string(example)+"```\n") {
+		t.Error("docs/configuration.md has another example than docs/examples/stele.toml")
+	}
+	var table strings.Builder
+	if err := listMarkdown(&table); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(page), table.String()) {
+		t.Errorf("docs/configuration.md has not the table that 'stele config list --markdown' prints:\n%s", table.String())
+	}
+}
+
+func TestShortForms(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		time.Hour: "1h", 90 * time.Minute: "1h30m", 10 * time.Minute: "10m", 10 * time.Second: "10s", 0: "0s", 1500 * time.Millisecond: "1.5s",
+		time.Hour + time.Second: "1h0m1s", 20 * time.Hour: "20h",
+	} {
+		got := shortDuration(d)
+		if again, err := time.ParseDuration(got); got != want || err != nil || again != d {
+			t.Errorf("%s is written %s, want %s", d, got, want)
+		}
+	}
+	for _, text := range []string{"0", "1", "64MB", "1GiB", "3KiB", "7kB", "1000001"} {
+		n, err := readSize(nil, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := shortSize(n.(int64)); got != text {
+			t.Errorf("%s is written %s", text, got)
+		}
+	}
+}
+
+func TestNearest(t *testing.T) {
+	words := []string{"http", "host", "log-level", "ttl"}
+	for text, want := range map[string]string{
+		"htpp": "http", "htt": "http", "hosts": "host", "loglevel": "log-level", "log-levle": "log-level", "tt": "ttl", "x": "", "": "", "elephant": "",
+	} {
+		if got := nearest(text, words); got != want {
+			t.Errorf("%q is nearest to %q, want %q", text, got, want)
+		}
+	}
+	if d := distance("kitten", "sitting"); d != 3 {
+		t.Errorf("from kitten to sitting it takes 3 changes, not %d", d)
+	}
+}

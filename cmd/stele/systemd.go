@@ -1,0 +1,57 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// The first file that systemd hands over (sd_listen_fds(3)).
+const firstHandedOver = 3
+
+// handedOver returns the sockets that systemd opened for this process, by their
+// names; without names the first is "http" and the second "metrics". Children of
+// ours are not told of them.
+func handedOver() (map[string]net.Listener, error) {
+	count, err := strconv.Atoi(os.Getenv("LISTEN_FDS"))
+	pid, names := os.Getenv("LISTEN_PID"), strings.Split(os.Getenv("LISTEN_FDNAMES"), ":")
+	for _, name := range []string{"LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"} {
+		_ = os.Unsetenv(name) // of a name without = or NUL it can't fail
+	}
+	if err != nil || pid != strconv.Itoa(os.Getpid()) {
+		return nil, nil
+	}
+	found := map[string]net.Listener{}
+	for i := range min(count, 2) {
+		name := []string{"http", "metrics"}[i]
+		if i < len(names) && (names[i] == "http" || names[i] == "metrics") {
+			name = names[i]
+		}
+		file := os.NewFile(uintptr(firstHandedOver+i), name)
+		l, err := net.FileListener(file)
+		_ = file.Close() // the listener has its own copy
+		if err != nil {
+			return nil, fmt.Errorf("the socket %s that systemd handed over can't be used: %w", name, err)
+		}
+		found[name] = l
+	}
+	return found, nil
+}
+
+// notify tells systemd what state the process is in (sd_notify(3)); nobody is told
+// where nobody asks.
+func notify(state string) error {
+	socket := os.Getenv("NOTIFY_SOCKET")
+	if socket == "" {
+		return nil
+	}
+	c, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: socket, Net: "unixgram"})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	_, err = c.Write([]byte(state))
+	return err
+}

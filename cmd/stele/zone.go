@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/serve/dnsd"
+)
+
+func (p *program) zoneCommand() *cobra.Command {
+	return family(&cobra.Command{
+		Use:   "zone",
+		Short: "Zones: how namespaces are published in the DNS",
+		Long: `A namespace is published in a zone of the DNS. There each name has an owner name of
+its own, with rules (NAPTR records) that lead to where the thing is: clients find it
+with the DNS alone. The server answers for the zones; a zone also leaves as a file for
+BIND, Knot, NSD or PowerDNS.
+
+The names of a scheme begin at a root: urn:paradisec:... at paradisec.urn.arpa. Who
+runs a root of its own, for tests or inside an organisation, adds a root zone.`,
+		Example: `  stele zone add urn:paradisec --zone paradisec.example. --layout names --ns ns1.paradisec.example=192.0.2.1 --resolver id.example.org
+  stele zone add --root urn.example. --ns ns1.example.net
+  stele zone show urn:paradisec:AB1:001:A
+  stele zone check
+  stele zone export paradisec.example -o paradisec.zone`,
+	}, p.zoneAddCommand(), p.zoneLsCommand(), p.zoneShowCommand(), p.zoneExportCommand(), p.zoneCheckCommand(), p.zoneWithdrawCommand())
+}
+
+// withZones is lookup for verbs that look at zones.
+func (p *program) withZones(cmd *cobra.Command, do func(ctx context.Context, r *registry, zones *dnsd.Zones) error) error {
+	return p.lookup(cmd, func(ctx context.Context, r *registry) error {
+		zones := r.zones()
+		defer zones.Close()
+		return do(ctx, r, zones)
+	})
+}
+
+// zones returns the zones of the registry as it is.
+func (r *registry) zones() *dnsd.Zones {
+	return dnsd.NewZones(dnsd.ZonesOptions{Store: r.store, Schemes: r.schemes})
+}
+
+func (p *program) zoneLsCommand() *cobra.Command {
+	return neverFiles(&cobra.Command{
+		Use:     "ls",
+		Short:   "List zones",
+		Long:    "Ls lists all zones in order: their names, what they publish, and their layout.",
+		Example: "  stele zone ls\n  stele zone ls --json",
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return p.withZones(cmd, func(ctx context.Context, _ *registry, zones *dnsd.Zones) error {
+				list, err := zones.List(ctx)
+				if err != nil {
+					return err
+				}
+				for _, z := range list {
+					if err := p.printZone(z); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		},
+	})
+}
+
+// zoneDocument is a zone as programs see it.
+type zoneDocument struct {
+	Zone      string           `json:"zone"`
+	Namespace string           `json:"namespace"`
+	Layout    stele.Layout     `json:"layout"`
+	Records   []recordDocument `json:"records,omitempty"`
+}
+
+// recordDocument is a record of the DNS as programs see it.
+type recordDocument struct {
+	Owner string `json:"owner"`
+	Text  string `json:"record"`
+}
+
+func newZoneDocument(z dnsd.Listed, list []dnsd.Entry) zoneDocument {
+	return zoneDocument{z.Zone, z.Namespace.String(), z.Layout, recordDocuments(list)}
+}
+
+func recordDocuments(list []dnsd.Entry) (docs []recordDocument) {
+	for _, e := range list {
+		docs = append(docs, recordDocument(e))
+	}
+	return docs
+}
+
+func (p *program) printZone(z dnsd.Listed) error {
+	if p.json {
+		return p.printLine(newZoneDocument(z, nil))
+	}
+	_, err := fmt.Fprintf(p.stdout, "%-30s %-30s %s\n", z.Zone, printable(z.Namespace.String()), z.Layout)
+	return err
+}
+
+// printLine prints a value in JSON on one line.
+func (p *program) printLine(v any) error {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	_, err := io.WriteString(p.stdout, b.String())
+	return err
+}
+
+func (p *program) zoneWithdrawCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "withdraw ZONE",
+		Short: "Publish a zone no longer",
+		Long: `Withdraw takes back the publication of a namespace, which is named by its zone or by
+its prefix. Nothing is deleted: names and records stay, the namespace gets a new
+version without its zone, and its history has the old ones. What others have in their
+caches, and their copies of the zone, they keep for a while.`,
+		Example: "  stele zone withdraw paradisec.example\n  stele zone withdraw urn:paradisec",
+		Args:    oneArgument("the zone"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.withZones(cmd, func(ctx context.Context, r *registry, zones *dnsd.Zones) error {
+				key, err := r.zoneOwner(ctx, zones, args[0])
+				if err != nil {
+					return err
+				}
+				ns, err := r.registrar.SetNamespace(ctx, key, 0, func(ns *stele.Namespace) error {
+					if ns.Publication.IsZero() {
+						return refuse("withdraw", stele.Conflict, "%s is not published", key)
+					}
+					ns.Publication = stele.Publication{}
+					return nil
+				})
+				if err != nil {
+					return err
+				}
+				return p.printPrefix(p.stdout, ns)
+			})
+		},
+		ValidArgsFunction: p.completeZones,
+	}
+	return neverFiles(cmd)
+}
+
+// zoneOwner returns the namespace that a zone, or a prefix, names.
+func (r *registry) zoneOwner(ctx context.Context, zones *dnsd.Zones, text string) (stele.NamespaceKey, error) {
+	list, err := zones.List(ctx)
+	if err != nil {
+		return stele.NamespaceKey{}, err
+	}
+	for _, z := range list {
+		if z.Zone == absolute(text) {
+			return z.Namespace, nil
+		}
+	}
+	key, err := r.parsePrefix(text)
+	if err != nil {
+		return key, &stele.Error{Op: "find zone", Kind: stele.NotFound, Err: fmt.Errorf("there is no zone %.80q here; 'stele zone ls' lists them", text)}
+	}
+	return key, nil
+}
+
+// absolute makes the canonical form of a domain name: in lower case, with a dot at
+// the end.
+func absolute(name string) string { return strings.TrimSuffix(strings.ToLower(name), ".") + "." }
+
+// completeZones lets shells complete the names of zones.
+func (p *program) completeZones(cmd *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
+	if len(args) == 0 {
+		// Without a registry, or while a server has it, nothing is offered.
+		_ = p.withZones(cmd, func(ctx context.Context, _ *registry, zones *dnsd.Zones) error {
+			list, err := zones.List(ctx)
+			for _, z := range list {
+				names = append(names, z.Zone)
+			}
+			return err
+		})
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}

@@ -1,0 +1,262 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/serve/dnsd"
+)
+
+// zoneFlags are what zone add is told. Only what was given counts.
+type zoneFlags struct {
+	cmd       *cobra.Command
+	root      string
+	scheme    string
+	given     stele.Publication
+	servers   []string
+	elsewhere []string
+	layout    string
+}
+
+func (p *program) zoneAddCommand() *cobra.Command {
+	var f zoneFlags
+	cmd := &cobra.Command{
+		Use:   "add {PREFIX | --root ZONE}",
+		Short: "Publish a namespace, or change how it is published",
+		Long: `Add publishes the names that begin with PREFIX in a zone, or changes what the flags
+say of a zone that is there. A namespace that does not exist yet is made. It prints
+the zone's name, and what should be done next.
+
+In the layout names each name is cut into parts, which become the labels of its owner
+name from right to left: urn:paradisec:AB1:001:A is a.001.ab1.paradisec.example. The
+last part may have dots in it. Into how many parts is taken from what is registered, if
+all names agree. What does not fit is found over HTTP, at the resolver.
+
+The layout rules puts all rules of a collection at one name; it takes 100 at most.
+
+With --root, the zone is a root: it leads to all published namespaces of a scheme.
+With --elsewhere, others answer for the namespace: rules lead there.`,
+		Example: `  stele zone add urn:paradisec --zone paradisec.example. --layout names
+  stele zone add urn:paradisec --ns ns1.paradisec.example=192.0.2.1,2001:db8::1 --ns ns2.example.net --resolver id.example.org
+  stele zone add urn:example --zone example.org --separator / --parts 2 --mailbox hostmaster@example.org
+  stele zone add --root urn.example. --ns ns1.urn.example=192.0.2.1
+  stele zone add urn:nbn:de --elsewhere NAPTR=nbn.example.net --elsewhere NAPTR=nbn2.example.net`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.checkUse(args); err != nil {
+				return err
+			}
+			return p.inRegistry(cmd, func(ctx context.Context, r *registry) error {
+				zones := r.zones()
+				defer zones.Close()
+				return p.zoneAdd(ctx, r, zones, &f, args)
+			})
+		},
+	}
+	f.add(cmd)
+	return neverFiles(cmd)
+}
+
+func (f *zoneFlags) add(cmd *cobra.Command) {
+	f.cmd = cmd
+	flags := cmd.Flags()
+	flags.StringVar(&f.root, "root", "", "make this `zone` the root of a scheme")
+	flags.StringVar(&f.scheme, "scheme", "urn", "the scheme of --root")
+	flags.StringVar(&f.given.Zone, "zone", "", "`name` of the zone, such as paradisec.example.")
+	flags.StringVar(&f.layout, "layout", "", "names (each name has an owner name) or rules (all at one name) (default names)")
+	flags.StringVar(&f.given.Separator, "separator", "", "character between the parts of names (default: that behind the prefix)")
+	flags.IntVar(&f.given.Parts, "parts", 0, "how many parts names have (default: those that are registered)")
+	flags.StringArrayVar(&f.servers, "ns", nil, "name server of the zone, `NAME=ADDRESS[,ADDRESS]`, the primary first; may be repeated. The addresses are needed if it is in the zone")
+	flags.StringVar(&f.given.Mailbox, "mailbox", "", "`mailbox` of who looks after the zone")
+	flags.StringVar(&f.given.Resolver, "resolver", "", "`host`, perhaps with a port, that answers over HTTP for what the DNS can't")
+	flags.StringArrayVar(&f.elsewhere, "elsewhere", nil, "others answer: `KIND=WHERE`, with NAPTR, SRV, A or AAAA and a name, or URL and a URL; may be repeated to share the load")
+	choices(cmd, "layout", stele.LayoutNames, stele.LayoutRules)
+	choices(cmd, "separator", ":", "/", "-", ".")
+	choices(cmd, "elsewhere", "NAPTR=", "SRV=", "A=", "AAAA=", "URL=")
+}
+
+// checkUse judges the command line.
+func (f *zoneFlags) checkUse(args []string) error {
+	changed := f.cmd.Flags().Changed
+	switch {
+	case f.root == "" && len(args) == 0:
+		return misuse(f.cmd, "the prefix is missing; give one, such as urn:paradisec, or --root ZONE")
+	case f.root != "" && len(args) > 0:
+		return misuse(f.cmd, "a root is of a whole scheme; give --root or a prefix")
+	case len(args) > 1:
+		return oneArgument("the prefix")(f.cmd, args)
+	case f.root == "" && changed("scheme"):
+		return misuse(f.cmd, "--scheme says of which scheme a --root is")
+	case f.root != "" && (changed("zone") || changed("layout") || changed("separator") || changed("parts") || changed("elsewhere")):
+		return misuse(f.cmd, "a root has --ns, --mailbox and --resolver only")
+	case f.root == "" && !given(f.cmd):
+		return misuse(f.cmd, "say in which zone, with --zone NAME")
+	}
+	return nil
+}
+
+func (p *program) zoneAdd(ctx context.Context, r *registry, zones *dnsd.Zones, f *zoneFlags, args []string) error {
+	key := stele.NamespaceKey{Scheme: f.scheme}
+	if f.root == "" {
+		var err error
+		if key, err = r.parsePrefix(args[0]); err != nil {
+			return err
+		}
+	} else if r.schemes.Lookup(f.scheme) == nil {
+		return misuse(f.cmd, "%.60q is no scheme; there are %s", f.scheme, strings.Join(schemeNames(r.schemes), ", "))
+	}
+	change := func(ns *stele.Namespace) error { return f.apply(ctx, zones, ns) }
+	ns, err := r.registrar.Namespace(ctx, key)
+	switch {
+	case errors.Is(err, stele.NotFound):
+		ns = &stele.Namespace{Scheme: key.Scheme, Prefix: key.Prefix}
+		if err := change(ns); err != nil {
+			return err
+		}
+		ns, err = r.registrar.AddNamespace(ctx, ns)
+	case err == nil:
+		ns, err = r.registrar.SetNamespace(ctx, key, 0, change)
+	}
+	if err != nil {
+		return err
+	}
+	return p.tellAdded(ctx, r, ns)
+}
+
+// tellAdded prints the zone, and on stderr what is left to do.
+func (p *program) tellAdded(ctx context.Context, r *registry, ns *stele.Namespace) error {
+	if p.json {
+		return p.printPrefix(p.stdout, ns)
+	}
+	name := ns.Publication.Zone
+	if name == "" {
+		return p.printPrefix(p.stdout, ns)
+	}
+	if _, err := fmt.Fprintln(p.stdout, name); err != nil {
+		return err
+	}
+	zones := r.zones()
+	defer zones.Close()
+	list, err := zones.Advise(ctx, name)
+	for _, problem := range list {
+		fmt.Fprintf(p.stderr, "stele: %s: %s\n", name, printable(problem.Text))
+	}
+	return err
+}
+
+// apply changes how a namespace is published, and makes sure that it can be.
+func (f *zoneFlags) apply(ctx context.Context, zones *dnsd.Zones, ns *stele.Namespace) error {
+	p := &ns.Publication
+	var err error
+	if f.cmd.Flags().Changed("elsewhere") {
+		*p = stele.Publication{}
+		if p.Elsewhere, err = f.discoveries(); err != nil {
+			return err
+		}
+		return judged(ctx, zones, ns)
+	}
+	if len(p.Elsewhere) > 0 {
+		*p = stele.Publication{}
+	}
+	f.applyNames(p)
+	if f.cmd.Flags().Changed("ns") {
+		if p.Servers, err = f.nameServers(); err != nil {
+			return err
+		}
+	}
+	if p.Zone == "" {
+		return misuse(f.cmd, "say in which zone, with --zone NAME")
+	}
+	if p.Layout == stele.LayoutNames && (p.Separator == "" || p.Parts == 0) {
+		sep, parts, err := zones.Survey(ctx, ns.Key(), p.Separator)
+		p.Separator = sep
+		if p.Parts == 0 {
+			p.Parts = parts
+		}
+		if err != nil && p.Parts == 0 {
+			return err
+		}
+	}
+	return judged(ctx, zones, ns)
+}
+
+// judged leaves to the registrar what is wrong with the namespace itself.
+func judged(ctx context.Context, zones *dnsd.Zones, ns *stele.Namespace) error {
+	if ns.Validate() != nil {
+		return nil
+	}
+	return zones.Judge(ctx, ns)
+}
+
+// applyNames sets what is a text or a number.
+func (f *zoneFlags) applyNames(p *stele.Publication) {
+	changed := f.cmd.Flags().Changed
+	switch {
+	case f.root != "":
+		p.Zone, p.Layout = absolute(f.root), stele.LayoutRoot
+	case changed("zone"):
+		p.Zone = absolute(f.given.Zone)
+	}
+	if changed("layout") {
+		p.Layout = stele.Layout(f.layout)
+	}
+	if p.Layout == "" {
+		p.Layout = stele.LayoutNames
+	}
+	if p.Layout != stele.LayoutNames {
+		p.Separator, p.Parts = "", 0
+	}
+	if changed("separator") {
+		if p.Separator != f.given.Separator {
+			p.Parts = 0
+		}
+		p.Separator = f.given.Separator
+	}
+	if changed("parts") {
+		p.Parts = f.given.Parts
+	}
+	if changed("mailbox") {
+		p.Mailbox = f.given.Mailbox
+	}
+	if changed("resolver") {
+		p.Resolver = strings.ToLower(f.given.Resolver)
+	}
+}
+
+// nameServers reads the flags --ns. An empty one removes all.
+func (f *zoneFlags) nameServers() (list []stele.NameServer, err error) {
+	for _, text := range withoutEmpty(f.servers) {
+		name, addresses, _ := strings.Cut(text, "=")
+		s := stele.NameServer{Name: absolute(name)}
+		for _, a := range strings.FieldsFunc(addresses, func(r rune) bool { return r == ',' }) {
+			addr, err := netip.ParseAddr(a)
+			if err != nil {
+				return nil, misuse(f.cmd, "%.60q is no IP address; write --ns NAME=192.0.2.1,2001:db8::1", a)
+			}
+			s.Addresses = append(s.Addresses, addr.Unmap().String())
+		}
+		list = append(list, s)
+	}
+	return list, nil
+}
+
+// discoveries reads the flags --elsewhere.
+func (f *zoneFlags) discoveries() (list []stele.Discovery, err error) {
+	for _, text := range withoutEmpty(f.elsewhere) {
+		kind, at, ok := strings.Cut(text, "=")
+		d := stele.Discovery{Kind: stele.DiscoveryKind(strings.ToUpper(kind)), At: at}
+		if !ok || !d.Kind.IsValid() {
+			return nil, misuse(f.cmd, "%.60q does not say where; write NAPTR=name, SRV=name, A=name, AAAA=name or URL=url", text)
+		}
+		if d.Kind != stele.DiscoverURL {
+			d.At = absolute(at)
+		}
+		list = append(list, d)
+	}
+	return list, nil
+}

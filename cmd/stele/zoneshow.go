@@ -1,0 +1,125 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/serve/dnsd"
+)
+
+func (p *program) zoneShowCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "show [ZONE | ID]",
+		Short: "Show what stands where",
+		Long: `Show prints the records of a zone that do not belong to single names: servers,
+rules, keys. Of an identifier it prints its owner name and the records there, or why
+it has none. Without an argument it shows all zones.
+
+It exits with 3 if there is no such zone, or nothing is published of the name.`,
+		Example:           "  stele zone show paradisec.example\n  stele zone show urn:paradisec:AB1:001:A",
+		Args:              atMostOne("the zone or identifier"),
+		ValidArgsFunction: p.completeZones,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.withZones(cmd, func(ctx context.Context, r *registry, zones *dnsd.Zones) error {
+				if len(args) == 0 {
+					return p.showZones(ctx, zones)
+				}
+				shown, err := zones.Show(ctx, args[0])
+				if err == nil {
+					return p.showZone(shown)
+				}
+				id, noName := r.parse(args[0])
+				if noName != nil || !errors.Is(err, stele.NotFound) {
+					return err
+				}
+				return p.showPlace(ctx, zones, id)
+			})
+		},
+	}
+	return neverFiles(cmd)
+}
+
+func (p *program) showZones(ctx context.Context, zones *dnsd.Zones) error {
+	list, err := zones.List(ctx)
+	if err != nil {
+		return err
+	}
+	for _, z := range list {
+		shown, err := zones.Show(ctx, z.Zone)
+		if err != nil {
+			return err
+		}
+		if err := p.showZone(shown); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *program) showZone(z *dnsd.Shown) error {
+	if p.json {
+		return p.printLine(newZoneDocument(z.Listed, z.Records))
+	}
+	out := bufio.NewWriter(p.stdout)
+	fmt.Fprintf(out, "%s\n", z.Zone)
+	var b strings.Builder
+	row(&b, "namespace", printable(z.Namespace.String()))
+	row(&b, "layout", string(z.Layout))
+	out.WriteString(b.String())
+	writeEntries(out, z.Records)
+	return out.Flush()
+}
+
+// writeEntries writes records of the DNS.
+func writeEntries(out *bufio.Writer, list []dnsd.Entry) {
+	for _, e := range list {
+		fmt.Fprintf(out, "%s%s %s\n", cardIndent, e.Owner, e.Text)
+	}
+}
+
+// placeDocument is where an identifier stands, as programs see it.
+type placeDocument struct {
+	ID      string           `json:"id"`
+	Zone    string           `json:"zone,omitempty"`
+	Owner   string           `json:"owner,omitempty"`
+	Reason  string           `json:"reason,omitempty"`
+	Records []recordDocument `json:"records,omitempty"`
+	Notes   []string         `json:"notes,omitempty"`
+}
+
+func (p *program) showPlace(ctx context.Context, zones *dnsd.Zones, id stele.ID) error {
+	place, err := zones.Where(ctx, id)
+	if err != nil {
+		return err
+	}
+	if p.json {
+		err = p.printLine(placeDocument{id.String(), place.Zone, place.Owner, place.Reason, recordDocuments(place.Records), place.Notes})
+	} else if place.Owner != "" {
+		err = p.drawPlace(id, place)
+	}
+	if err == nil && place.Reason != "" {
+		err = &stele.Error{Op: "show", ID: id, Kind: stele.NotFound, Err: errors.New("nothing is published of it: " + place.Reason)}
+	}
+	return err
+}
+
+// drawPlace draws where an identifier stands for a person.
+func (p *program) drawPlace(id stele.ID, place *dnsd.Place) error {
+	out := bufio.NewWriter(p.stdout)
+	var b strings.Builder
+	fmt.Fprintln(&b, printable(id.String()))
+	row(&b, "zone", place.Zone)
+	row(&b, "owner name", place.Owner)
+	for _, note := range place.Notes {
+		row(&b, "note", printable(note))
+	}
+	out.WriteString(b.String())
+	writeEntries(out, place.Records)
+	return out.Flush()
+}

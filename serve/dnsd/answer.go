@@ -1,0 +1,183 @@
+package dnsd
+
+import (
+	"context"
+	"slices"
+
+	"github.com/miekg/dns"
+)
+
+// source is where the server's zones come from: [Zones], through published.
+type source interface {
+	// find returns the zone in which a name is, or nil.
+	find(ctx context.Context, name string) (authority, error)
+	// Changed grows with every change, before onChange's function is called.
+	Changed() uint64
+	// onChange registers who is told the names that may have changed, before a
+	// change is acknowledged. Without names everything may have.
+	onChange(func(names []string))
+}
+
+// authority is one zone.
+type authority interface {
+	lookup(ctx context.Context, name string) (node, error)
+	apex() (soa *dns.SOA, ns []dns.RR)
+}
+
+// published makes Zones a source: a nil *zone is no authority.
+type published struct{ *Zones }
+
+func (p published) find(ctx context.Context, name string) (authority, error) {
+	z, err := p.Zones.find(ctx, name)
+	if z == nil || err != nil {
+		return nil, err
+	}
+	return z, nil
+}
+
+// result is an answer before it is packed.
+type result struct {
+	rcode      int
+	apex       string // of the zone; "" if the name is in none
+	answer     []dns.RR
+	authority  []dns.RR
+	additional []dns.RR
+}
+
+// resolve answers a question for a name in lower case (RFC 1034, section 4.3.2). The
+// zones have neither wildcards nor aliases nor cuts: what is not there is not
+// anywhere.
+func resolve(ctx context.Context, from source, name string, qtype uint16) (*result, error) {
+	z, err := from.find(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if z == nil {
+		return &result{rcode: dns.RcodeRefused}, nil
+	}
+	soa, ns := z.apex()
+	if !dns.IsSubDomain(soa.Hdr.Name, name) {
+		return &result{rcode: dns.RcodeRefused}, nil // a dot inside a label made it look so
+	}
+	n, err := z.lookup(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	r := &result{apex: soa.Hdr.Name}
+	r.answer = pick(n.records, name, qtype, soa, ns)
+	if len(r.answer) == 0 {
+		if !n.exists && name != soa.Hdr.Name {
+			r.rcode = dns.RcodeNameError
+		}
+		r.authority = []dns.RR{negative(soa)}
+		return r, nil
+	}
+	r.additional, err = addresses(ctx, z, soa.Hdr.Name, r.answer)
+	return r, err
+}
+
+// pick returns the records of a type. Who asks for any gets one that says that there
+// are some (RFC 8482, section 4.2): the rest is too useful to those who ask in
+// somebody else's name.
+func pick(records []dns.RR, name string, qtype uint16, soa *dns.SOA, ns []dns.RR) []dns.RR {
+	atApex := name == soa.Hdr.Name
+	switch {
+	case qtype == dns.TypeANY && (atApex || len(records) > 0):
+		return []dns.RR{&dns.HINFO{
+			Hdr: dns.RR_Header{Name: name, Rrtype: dns.TypeHINFO, Class: dns.ClassINET, Ttl: soa.Hdr.Ttl},
+			Cpu: "RFC8482",
+		}}
+	case qtype == dns.TypeSOA && atApex:
+		return []dns.RR{soa}
+	case qtype == dns.TypeNS && atApex:
+		return ns
+	}
+	var found []dns.RR
+	for _, rr := range records {
+		if rr.Header().Rrtype == qtype {
+			found = append(found, rr)
+		}
+	}
+	return found
+}
+
+// negative is the SOA record as it goes with an answer that there is nothing, which
+// may be kept for the lesser of its TTL and its minimum (RFC 2308, section 3).
+func negative(soa *dns.SOA) *dns.SOA {
+	s := *soa
+	s.Hdr.Ttl = min(s.Hdr.Ttl, s.Minttl)
+	return &s
+}
+
+// maxTargets bounds the names whose addresses go into the additional section.
+const maxTargets = 8
+
+// addresses returns the addresses of the servers that an answer names, as far as they
+// are in the zone (RFC 1034, section 4.3.2, step 6; RFC 2782).
+func addresses(ctx context.Context, z authority, apex string, answer []dns.RR) ([]dns.RR, error) {
+	var targets []string
+	for _, rr := range answer {
+		var target string
+		switch rr := rr.(type) {
+		case *dns.NS:
+			target = rr.Ns
+		case *dns.SRV:
+			target = rr.Target
+		default:
+			return nil, nil // an answer has one type
+		}
+		target = dns.CanonicalName(target)
+		if len(targets) < maxTargets && dns.IsSubDomain(apex, target) && !slices.Contains(targets, target) {
+			targets = append(targets, target)
+		}
+	}
+	var found []dns.RR
+	for _, target := range targets {
+		n, err := z.lookup(ctx, target)
+		if err != nil {
+			return nil, err
+		}
+		for _, rr := range n.records {
+			if t := rr.Header().Rrtype; t == dns.TypeA || t == dns.TypeAAAA {
+				found = append(found, rr)
+			}
+		}
+	}
+	return found, nil
+}
+
+// pack brings a result into wire form. buf is used if it is large enough; zone is the
+// number of the zone.
+func (r *result) pack(name string, qtype, zone uint16, buf []byte) (packed, error) {
+	m := dns.Msg{
+		Compress: true,
+		Question: []dns.Question{{Name: name, Qtype: qtype, Qclass: dns.ClassINET}},
+		Answer:   r.answer, Ns: r.authority, Extra: r.additional,
+	}
+	wire, err := m.PackBuffer(buf)
+	if err != nil {
+		return packed{}, err
+	}
+	if len(wire) > maxMessage-maxOPT {
+		return packed{}, dns.ErrBuf
+	}
+	p := packed{
+		rcode: uint8(r.rcode), aa: true, zone: zone,
+		answers: uint16(len(r.answer)), authority: uint16(len(r.authority)), additional: uint16(len(r.additional)),
+	}
+	begin := skipName(wire, headerSize) + 4
+	off := begin
+	for range len(r.answer) + len(r.authority) {
+		rr, next := readRecord(wire, off)
+		if next == 0 {
+			return packed{}, dns.ErrBuf
+		}
+		if rr.rtype == dns.TypeSOA {
+			p.serial = next - 20 - begin // the first of five numbers at its end
+		}
+		off = next
+	}
+	p.extra = off - begin
+	p.body = wire[begin:]
+	return p, nil
+}

@@ -1,0 +1,223 @@
+package dnsd
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/miekg/dns"
+
+	"github.com/stele-id/stele"
+)
+
+// Problem is something that is wrong with what is published, or could be better.
+type Problem struct {
+	Zone string
+	ID   stele.ID // of the identifier that it is about; zero if it is about the zone
+	// Serious says that somebody does not find something. Otherwise all works, but not
+	// as well as it could.
+	Serious bool
+	Text    string // what it is, and what to do
+}
+
+// Check tells all problems of a zone, or of all zones if the name is empty. told is
+// called with the number of records read since it was called last; it may be nil.
+func (z *Zones) Check(ctx context.Context, name string, report func(Problem), told func(n int)) error {
+	set, err := z.current(ctx)
+	if err != nil {
+		return err
+	}
+	names := set.order
+	if name != "" {
+		one, err := z.zoneNamed(ctx, name)
+		if err != nil {
+			return err
+		}
+		names = []string{one.name}
+	}
+	for _, clash := range set.clashes {
+		if name == "" || strings.Contains(clash, " "+names[0]+",") {
+			report(Problem{Serious: true, Text: clash})
+		}
+	}
+	for _, n := range names {
+		c := &checker{zone: set.zones[n], report: report, told: told}
+		if err := c.check(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checker checks one zone.
+type checker struct {
+	zone   *zone
+	report func(Problem)
+	told   func(n int)
+}
+
+func (c *checker) tell(id stele.ID, serious bool, format string, args ...any) {
+	c.report(Problem{c.zone.name, id, serious, fmt.Sprintf(format, args...)})
+}
+
+func (c *checker) check(ctx context.Context) error {
+	c.checkZone()
+	switch c.zone.ns.Publication.Layout {
+	case stele.LayoutNames:
+		return c.checkNames(ctx)
+	case stele.LayoutRules:
+		out, err := c.zone.collection(ctx)
+		if err != nil {
+			return err
+		}
+		for _, note := range out.notes {
+			c.tell(stele.ID{}, true, "%s", note)
+		}
+		c.checkSize(stele.ID{}, c.zone.name, out.records(c.zone.name))
+	}
+	return nil
+}
+
+// checkZone looks at what does not depend on records.
+func (c *checker) checkZone() {
+	c.checkServers()
+	c.checkResolver()
+	for _, note := range c.zone.notes {
+		c.tell(stele.ID{}, true, "%s", note)
+	}
+	if outer := c.zone.set.outer(c.zone); outer != nil && len(c.zone.ns.Publication.Servers) == 0 {
+		c.tell(stele.ID{}, true, "it is inside the zone %s, whose file can't delegate it; name its servers with --ns", outer.name)
+	}
+	for _, name := range append([]string{c.zone.name}, c.zone.names()...) {
+		c.checkSize(stele.ID{}, name, c.zone.fixed[name])
+	}
+}
+
+func (c *checker) checkServers() {
+	p := &c.zone.ns.Publication
+	switch len(p.Servers) {
+	case 0:
+		c.tell(stele.ID{}, true, "it has no name servers, so nobody else finds it and no file of it loads; name them with 'stele zone add %s --ns NAME=ADDRESS'", c.zone.argument())
+	case 1:
+		c.tell(stele.ID{}, false, "it has one name server; with two it is found while one is down (RFC 2182)")
+	}
+	for _, s := range p.Servers {
+		if c.zone.contains(s.Name) && len(s.Addresses) == 0 {
+			c.tell(stele.ID{}, true, "its name server %s is in the zone itself and has no address, so nobody finds it; give --ns %s=ADDRESS", s.Name, s.Name)
+		}
+		if inner := c.zone.set.find(s.Name); inner != nil && inner != c.zone {
+			if n := inner.fixed[s.Name]; len(n) == 0 {
+				c.tell(stele.ID{}, true, "its name server %s is in the zone %s, which has no address of it", s.Name, inner.name)
+			}
+		}
+	}
+	if p.Mailbox == "" {
+		c.tell(stele.ID{}, false, "it names no mailbox, so hostmaster@%s is published; give --mailbox", strings.TrimSuffix(c.zone.name, "."))
+	}
+}
+
+func (c *checker) checkResolver() {
+	p := &c.zone.ns.Publication
+	if p.Layout == stele.LayoutRoot {
+		return
+	}
+	if p.Resolver == "" {
+		c.tell(stele.ID{}, false, "it names no resolver, so names that do not fit the DNS are not found, and withdrawn ones have no page; give --resolver HOST")
+		return
+	}
+	h := parseHost(p.Resolver)
+	if in := c.zone.set.find(h.name); in != nil {
+		for _, rr := range in.fixed[h.name] {
+			if t := rr.Header().Rrtype; t == dns.TypeA || t == dns.TypeAAAA {
+				return
+			}
+		}
+		c.tell(stele.ID{}, true, "its resolver %s is in the zone %s, which has no address of it; use a name outside of it, or that of a name server", h.name, in.name)
+	}
+	if c.zone.ns.Delegate != "" {
+		c.tell(stele.ID{}, false, "names that are not registered are answered by another resolver, over HTTP only: in the DNS they do not exist")
+	}
+}
+
+// checkNames looks at all identifiers.
+func (c *checker) checkNames(ctx context.Context) error {
+	return c.zone.published(ctx, c.told, func(id stele.ID, r *stele.Record) error {
+		return c.checkName(ctx, id, r)
+	})
+}
+
+func (c *checker) checkName(ctx context.Context, id stele.ID, r *stele.Record) error {
+	z := c.zone
+	owner, reason := z.cut.owner(id.String())
+	if reason != "" {
+		how := "it is found over HTTP only"
+		if z.ns.Publication.Resolver == "" {
+			how = "it is not found"
+		}
+		c.tell(id, z.ns.Publication.Resolver == "", "it has no owner name, so %s: %s", how, reason)
+		return nil
+	}
+	if in := z.set.find(owner); in != z {
+		c.tell(id, true, "its owner name %s is in the zone %s", owner, in.name)
+		return nil
+	}
+	list := []named{{id, r, z.set.namespaceOf(id)}}
+	if z.cut.tells(id.String()) {
+		var err error
+		if list, err = z.at(ctx, owner); err != nil {
+			return err
+		}
+		if len(list) == maxVariants {
+			c.tell(id, true, "%d identifiers or more differ in case only; the others are not published", maxVariants)
+		}
+	}
+	out := z.compiler().compile(list)
+	for _, note := range out.notes {
+		if text, ok := strings.CutPrefix(note, id.String()+": "); ok {
+			c.tell(id, strings.Contains(note, "too many for a rule; give"), "%s", text)
+		}
+	}
+	for _, t := range r.Targets {
+		if t.Partial {
+			c.tell(id, false, "names below it that are not registered lead to its target over HTTP only: in the DNS they do not exist")
+			break
+		}
+	}
+	c.checkSize(id, owner, out.records(owner))
+	return nil
+}
+
+// checkSize tells of answers that do not fit one packet.
+func (c *checker) checkSize(id stele.ID, name string, records []dns.RR) {
+	byType := make(map[uint16][]dns.RR)
+	for _, rr := range records {
+		byType[rr.Header().Rrtype] = append(byType[rr.Header().Rrtype], rr)
+	}
+	for _, kind := range []uint16{dns.TypeNAPTR, dns.TypeURI, dns.TypeTXT, dns.TypeA, dns.TypeAAAA} {
+		size := answerSize(name, kind, byType[kind])
+		if size > maxUDP {
+			c.tell(id, size > maxMessage, "the answer for %s records at %s has %d bytes, and %d fit one packet: clients ask again over TCP; fewer targets or shorter URLs help", dns.TypeToString[kind], name, size, maxUDP)
+		}
+	}
+}
+
+// ednsSize is the size of what comes with every answer to a modern client: an OPT
+// record with a cookie.
+const ednsSize = 11 + 28
+
+// answerSize is the size of the answer with some records.
+func answerSize(name string, kind uint16, records []dns.RR) int {
+	m := dns.Msg{Compress: true, Question: []dns.Question{{Name: name, Qtype: kind, Qclass: dns.ClassINET}}, Answer: records}
+	return m.Len() + ednsSize
+}
+
+// Advise returns what should be done about a zone, without looking at its records.
+func (z *Zones) Advise(ctx context.Context, name string) (list []Problem, err error) {
+	one, err := z.zoneNamed(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	c := &checker{zone: one, report: func(p Problem) { list = append(list, p) }}
+	c.checkZone()
+	return list, nil
+}

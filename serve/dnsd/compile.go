@@ -1,0 +1,319 @@
+package dnsd
+
+import (
+	"cmp"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/miekg/dns"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/ddds"
+)
+
+// The order of rules for clients that know RFC 3404 only, and for what does not fit.
+// It is behind the usual order of targets; but targets have what order they like.
+// Where it comes first no harm is done: a client of the EDDDS looks at all orders
+// where there are RES: rules, and takes those before others.
+const (
+	ruleOrder      = stele.DefaultOrder
+	rulePreference = stele.DefaultPreference
+	furtherOrder   = 200
+)
+
+// resolverServices are what a resolver gives over THTTP.
+func resolverServices() ddds.Services {
+	return ddds.Services{Protocol: "thttp", Offers: []ddds.Offer{{Service: stele.N2L}, {Service: stele.N2C}, {Service: "N2R"}}}
+}
+
+// named is an identifier with the record that has it, as identifier or alias, and
+// the namespace whose defaults hold for it.
+type named struct {
+	id     stele.ID
+	record *stele.Record
+	ns     *stele.Namespace
+}
+
+// compiler makes resource records of registered ones.
+type compiler struct {
+	resolver host
+	further  []ddds.Fields        // the rule that leads to the resolver, if it has one
+	ttl      uint32               // where nobody says
+	tells    func(id string) bool // whether rules must tell case variants of it apart
+	full     bool                 // rules match their identifier only, since others share the name
+}
+
+// compiled is what stands at an owner name.
+type compiled struct {
+	rules []ddds.Fields
+	uris  []uri
+	texts [][]string
+	ttl   uint32
+	notes []string // what could not be published as it is, for whoever checks the zone
+}
+
+type uri struct {
+	priority uint16
+	target   string
+}
+
+// compile makes what stands at the owner name of some identifiers.
+func (c *compiler) compile(list []named) compiled {
+	out := compiled{ttl: math.MaxUint32}
+	for i := range list {
+		c.add(&out, &list[i], len(list) > 1)
+	}
+	if len(list) > 0 && !c.full {
+		out.rules = append(out.rules, c.further...)
+	}
+	if len(out.rules) > ddds.MaxRules {
+		out.note("%d rules are more than clients take; the last %d are left out", len(out.rules), len(out.rules)-ddds.MaxRules)
+		out.rules = out.rules[:ddds.MaxRules]
+	}
+	if out.ttl == math.MaxUint32 {
+		out.ttl = c.ttl
+	}
+	return out
+}
+
+func (out *compiled) note(format string, args ...any) {
+	out.notes = append(out.notes, fmt.Sprintf(format, args...))
+}
+
+// add adds what is published of an identifier. shared says that others have the
+// same owner name: then nothing is published that can't tell them apart.
+func (c *compiler) add(out *compiled, n *named, shared bool) {
+	out.ttl = min(out.ttl, cmp.Or(n.ttl(), c.ttl))
+	if n.record.State == stele.Withdrawn {
+		c.addTombstone(out, n)
+	} else {
+		c.addTargets(out, n, shared)
+	}
+	if text := describe(n); len(text) > 0 && !c.full {
+		if shared {
+			text = append([]string{"id=" + n.id.String()}, text...)
+		}
+		out.texts = append(out.texts, splitTexts(text))
+	}
+}
+
+func (n *named) ttl() uint32 {
+	if n.ns == nil {
+		return 0
+	}
+	return n.ns.TTL
+}
+
+// addTargets adds a rule for each target, and URI records for locations.
+func (c *compiler) addTargets(out *compiled, n *named, shared bool) {
+	targets := slices.Clone(n.record.Targets)
+	slices.SortStableFunc(targets, func(a, b stele.Target) int {
+		return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.Preference, b.Preference))
+	})
+	var locations, others []uri
+	for i := range targets {
+		t := &targets[i]
+		if t.Status == 404 || t.Status == 410 {
+			continue // it is not to be had there at present
+		}
+		if t.TTL > 0 {
+			out.ttl = min(out.ttl, t.TTL)
+		}
+		short := c.addRule(out, n, t)
+		switch {
+		case t.Service == stele.N2L:
+			rank := 10
+			if k := len(locations); k > 0 {
+				rank = int(locations[k-1].priority)
+				if before := &targets[i-1]; before.Order != t.Order || before.Preference != t.Preference {
+					rank += 10
+				}
+			}
+			locations = append(locations, uri{uint16(min(rank, 60000)), t.URL})
+		case short:
+			others = append(others, uri{65535, t.URL})
+		}
+	}
+	if shared || c.full {
+		return // who asks for URI records could not tell whose they are
+	}
+	out.uris = append(append(out.uris, locations...), others...)
+	if c.resolver.isZero() {
+		c.addPlain(out, n, targets)
+	}
+}
+
+// addRule adds the rule of a target. Its result tells that the URL was too long, so
+// that the rule leads to the resolver instead, or is missing.
+func (c *compiler) addRule(out *compiled, n *named, t *stele.Target) (short bool) {
+	id, tells := n.id.String(), c.tells(n.id.String())
+	rule, ok := c.rule(id, t.URL, t, tells)
+	if ok {
+		out.rules = append(out.rules, rule)
+		return false
+	}
+	if c.resolver.isZero() {
+		out.note("%s: the URL of its %s has %d bytes, too many for a rule; give the zone a resolver, which has shorter ones (stele zone add --resolver)", id, t.Service, len(t.URL))
+		return true
+	}
+	if rule, ok = c.rule(id, c.resolver.service(t.Service, id), t, tells); !ok {
+		out.note("%s: neither the URL of its %s nor that of the resolver fits a rule; clients find it over HTTP", id, t.Service)
+		return true
+	}
+	out.rules = append(out.rules, rule)
+	out.note("%s: the URL of its %s has %d bytes, too many for a rule; the rule leads to the resolver, and a URI record has the URL", id, t.Service, len(t.URL))
+	return true
+}
+
+// rule makes the rule that leads an identifier to a URL: with the identifier in it
+// if that fits, or for all names if nobody else's can come here. ok is false if it
+// does not fit.
+func (c *compiler) rule(id, url string, t *stele.Target, tells bool) (f ddds.Fields, ok bool) {
+	protocol, _, _ := strings.Cut(url, ":")
+	flag, err := ddds.Resolved(strings.ToLower(protocol))
+	if err != nil {
+		return f, false
+	}
+	f = ddds.Fields{Order: t.Order, Preference: t.Preference, Flags: string(flag), Service: offers(flag, t), Replacement: "."}
+	ere, fold := identifierPattern(id, tells)
+	if f.Regexp, ok = expression(ere, url, fold); !ok && !tells && !c.full {
+		f.Regexp, ok = expression(".*", url, false)
+	}
+	return f, ok
+}
+
+// expression writes what [ddds.NewExpression] would, of parts that are known to be
+// right: it is done for each rule of each answer, and that would take ten times as
+// long. ok is false if it does not fit a field.
+func expression(ere, literal string, fold bool) (field string, ok bool) {
+	const delimiters = "!#~%,@=&:/'`<>_" + "ABCDEFGHJKLMNOPQRSTUVWXYZ"
+	to := ddds.QuoteReplacement(literal)
+	size := len(ere) + len(to) + 3
+	if fold {
+		size++
+	}
+	if size > maxString {
+		return "", false
+	}
+	for i := range len(delimiters) {
+		d := delimiters[i : i+1]
+		if strings.Contains(ere, d) || strings.Contains(to, d) {
+			continue
+		}
+		if fold {
+			return d + ere + d + to + d + "i", true
+		}
+		return d + ere + d + to + d, true
+	}
+	return "", false
+}
+
+// offers is the service field of a target. The EDDDS has no place for parameters
+// of media types, nor for the media type of a signature.
+func offers(flag ddds.Flag, t *stele.Target) string {
+	if t.Type == "" || t.Service != stele.N2L && t.Service != stele.N2C {
+		return string(t.Service)
+	}
+	kind, _, _ := strings.Cut(t.Type, ";")
+	typed := ddds.Services{Offers: []ddds.Offer{{Service: t.Service, Type: strings.TrimSpace(kind)}}}
+	if text, err := typed.Field(flag); err == nil {
+		return text
+	}
+	return string(t.Service)
+}
+
+// addTombstone adds the rule of a withdrawn identifier: all that can be had is the
+// page that says why.
+func (c *compiler) addTombstone(out *compiled, n *named) {
+	id := n.id.String()
+	if c.resolver.isZero() {
+		out.note("%s is withdrawn, and no resolver has a page about it; give the zone one (stele zone add --resolver)", id)
+		return
+	}
+	t := &stele.Target{Service: stele.N2P, Order: ruleOrder, Preference: rulePreference}
+	rule, ok := c.rule(id, c.resolver.page(id), t, c.tells(id))
+	if !ok {
+		out.note("%s is withdrawn, and the address of the page about it does not fit a rule; clients find it over HTTP", id)
+		return
+	}
+	out.rules = append(out.rules, rule)
+}
+
+// furtherRule is the rule for clients that know RFC 3404 only, and for names that do
+// not fit: they go to the resolver. To those who know more it is a spare. ok is false
+// if the zone's name is so long that nothing stands below it.
+func furtherRule(zone string, order, preference uint16) (f ddds.Fields, ok bool) {
+	r := ddds.Rule{Order: order, Preference: preference, Flag: ddds.FlagSRV, Services: resolverServices(), Replacement: httpService + zone}
+	f, err := r.Fields()
+	return f, err == nil
+}
+
+// httpService is where the resolver's host and port are found in a zone.
+const httpService = "_http._tcp."
+
+// addPlain adds a rule of RFC 3404 for the best location, where there is no resolver
+// that plain clients could go to.
+func (c *compiler) addPlain(out *compiled, n *named, targets []stele.Target) {
+	for i := range targets {
+		t := &targets[i]
+		protocol := t.Protocol()
+		if t.Service != stele.N2L || t.Status >= 400 || protocol != "http" && protocol != "https" {
+			continue
+		}
+		field, ok := expression(".*", t.URL, false)
+		if ok && !c.tells(n.id.String()) {
+			out.rules = append(out.rules, ddds.Fields{Order: furtherOrder, Preference: rulePreference,
+				Flags: string(ddds.FlagURI), Service: "http+N2L+N2R", Regexp: field, Replacement: "."})
+			return
+		}
+	}
+}
+
+// records makes resource records of what was compiled, for an owner name.
+func (out *compiled) records(owner string) []dns.RR {
+	var list []dns.RR
+	for _, f := range out.rules {
+		list = append(list, naptr(owner, out.ttl, f))
+	}
+	for _, u := range out.uris {
+		list = append(list, newURI(owner, out.ttl, u))
+	}
+	for _, t := range out.texts {
+		escaped := make([]string, len(t))
+		for i := range t {
+			escaped[i] = ddds.Escape(t[i])
+		}
+		list = append(list, &dns.TXT{Hdr: header(owner, dns.TypeTXT, out.ttl), Txt: escaped})
+	}
+	return list
+}
+
+func header(owner string, kind uint16, ttl uint32) dns.RR_Header {
+	return dns.RR_Header{Name: owner, Rrtype: kind, Class: dns.ClassINET, Ttl: ttl}
+}
+
+// naptr makes a record of a rule. The library keeps texts as zone files have them.
+func naptr(owner string, ttl uint32, f ddds.Fields) dns.RR {
+	return &dns.NAPTR{
+		Hdr: header(owner, dns.TypeNAPTR, ttl), Order: f.Order, Preference: f.Preference,
+		Flags: ddds.Escape(f.Flags), Service: ddds.Escape(f.Service), Regexp: ddds.Escape(f.Regexp),
+		Replacement: f.Replacement,
+	}
+}
+
+// libraryURI is the size of the longest URI that the DNS library writes.
+const libraryURI = 1024
+
+// newURI makes a URI record (RFC 7553). One that the library does not write is given
+// to it in the form of unknown types (RFC 3597), which is the same on the wire.
+func newURI(owner string, ttl uint32, u uri) dns.RR {
+	h := header(owner, dns.TypeURI, ttl)
+	if len(u.target) <= libraryURI {
+		return &dns.URI{Hdr: h, Priority: u.priority, Weight: 1, Target: ddds.Escape(u.target)}
+	}
+	data := append([]byte{byte(u.priority >> 8), byte(u.priority), 0, 1}, u.target...)
+	return &dns.RFC3597{Hdr: h, Rdata: hex.EncodeToString(data)}
+}

@@ -1,0 +1,254 @@
+package dnsd
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/miekg/dns"
+	"pgregory.net/rapid"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/ddds"
+)
+
+// rulesAt returns the rules at a name, as zone files have them.
+func (p *press) rulesAt(name string) (list []string) {
+	p.t.Helper()
+	n, _ := p.lookup(name)
+	for _, rr := range n.records {
+		if rr, ok := rr.(*dns.NAPTR); ok {
+			list = append(list, fieldsOf(p.t, rr).String())
+		}
+	}
+	return list
+}
+
+// typesAt returns the types of records at a name.
+func (p *press) typesAt(name string) (list []string) {
+	n, _ := p.lookup(name)
+	for _, rr := range n.records {
+		if t := dns.TypeToString[rr.Header().Rrtype]; !slices.Contains(list, t) {
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+func wantRules(t *testing.T, got []string, want ...string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("rules:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+const further = `200 10 "s" "thttp+N2L+N2C+N2R" "" _http._tcp.paradisec.example.`
+
+func TestCompileSizes(t *testing.T) {
+	p := newPress(t)
+	p.publish("urn:paradisec", "paradisec.example.", ":", 3)
+	url := func(n int) string { return "http://example.org/" + strings.Repeat("x", n-19) }
+
+	p.register("urn:paradisec:a:b:1", url(220))
+	wantRules(t, p.rulesAt("1.b.a.paradisec.example."), `100 10 "RES:http" "N2L" "!^urn:paradisec:a:b:1$!`+url(220)+`!i" .`, further)
+
+	p.register("urn:paradisec:a:b:2", url(250))
+	wantRules(t, p.rulesAt("2.b.a.paradisec.example."), `100 10 "RES:http" "N2L" "!.*!`+url(250)+`!" .`, further)
+
+	p.register("urn:paradisec:a:b:3", "N2L text/html "+url(300), "N2C "+url(2000), "N2L ftp://example.org/short")
+	wantRules(t, p.rulesAt("3.b.a.paradisec.example."),
+		`100 10 "RES:http" "N2L:text/html" "!^urn:paradisec:a:b:3$!http://id.example.org/uri-res/N2L?urn:paradisec:a:b:3!i" .`,
+		`100 10 "RES:http" "N2C" "!^urn:paradisec:a:b:3$!http://id.example.org/uri-res/N2C?urn:paradisec:a:b:3!i" .`,
+		`100 10 "RES:ftp" "N2L" "!^urn:paradisec:a:b:3$!ftp://example.org/short!i" .`, further)
+	n, _ := p.lookup("3.b.a.paradisec.example.")
+	var uris []string
+	for _, rr := range n.records {
+		if rr.Header().Rrtype == dns.TypeURI {
+			uris = append(uris, strings.TrimPrefix(recordText(rr), "3600 IN URI "))
+			if _, err := dns.PackRR(rr, make([]byte, 4096), 0, nil, false); err != nil {
+				t.Errorf("%s: %v", rr, err)
+			}
+		}
+	}
+	wantRules(t, uris, `10 1 "`+url(300)+`"`, `10 1 "ftp://example.org/short"`, `65535 1 "`+url(2000)+`"`)
+}
+
+func TestCompileProtocolsTypesAndTTL(t *testing.T) {
+	p := newPress(t)
+	p.publish("urn:paradisec", "paradisec.example.", ":", 3)
+	p.namespace("urn:paradisec", func(ns *stele.Namespace) { ns.Protocols = []string{"https", "rtsp"} })
+	r := &stele.Record{ID: p.id("urn:paradisec:a:b:c"), Targets: []stele.Target{
+		{Service: stele.N2L, URL: "HTTPS://example.org/a!b#c", Type: "text/html; charset=utf-8", Order: 300, Preference: 7, TTL: 60},
+		{Service: stele.N2S, URL: "rtsp://example.org/$&'()*+,;=[]", Type: "application/pgp-signature", Order: 1},
+		{Service: stele.N2L, URL: "https://example.org/gone", Status: 410},
+		{Service: stele.N2C, URL: "https://example.org/m", Type: "application/vnd.x+xml"},
+	}}
+	if _, err := p.registrar.Register(p.ctx, r); err != nil {
+		t.Fatal(err)
+	}
+	wantRules(t, p.rulesAt("c.b.a.paradisec.example."),
+		`0 0 "RES:https" "N2C:application/vnd.x+xml" "!^urn:paradisec:a:b:c$!https://example.org/m!i" .`,
+		`1 0 "RES:rtsp" "N2S" "!^urn:paradisec:a:b:c$!rtsp://example.org/$&'()*+,;=[]!i" .`,
+		`300 7 "RES:https" "N2L:text/html" "~^urn:paradisec:a:b:c$~HTTPS://example.org/a!b#c~i" .`,
+		further)
+	n, _ := p.lookup("c.b.a.paradisec.example.")
+	for _, rr := range n.records {
+		if rr.Header().Ttl != 60 {
+			t.Errorf("%s: want the TTL 60, the least of all", rr)
+		}
+	}
+}
+
+func TestCompileStates(t *testing.T) {
+	p := newPress(t)
+	p.publish("urn:paradisec", "paradisec.example.", ":", 3)
+	p.register("urn:paradisec:a:b:1", "http://example.org/1")
+	if _, err := p.registrar.Withdraw(p.ctx, p.id("urn:paradisec:a:b:1"), 0, `Die "Käufer" \ klagten; §`, p.id("urn:paradisec:a:b:2")); err != nil {
+		t.Fatal(err)
+	}
+	wantRules(t, p.rulesAt("1.b.a.paradisec.example."),
+		`100 10 "RES:http" "N2P" "!^urn:paradisec:a:b:1$!http://id.example.org/urn:paradisec:a:b:1!i" .`, further)
+	if zone := p.export("paradisec.example."); !strings.Contains(zone, `TXT "withdrawn=2026-03-01T12:00:00Z" "reason=Die \"K\195\164ufer\" \\ klagten; \194\167" "replacement=urn:paradisec:a:b:2"`) {
+		t.Errorf("no tombstone in\n%s", zone)
+	}
+
+	// What the public may not know of does not exist, nor does what is above it alone.
+	for id, change := range map[string]func(*stele.Record){
+		"urn:paradisec:s:t:1": func(r *stele.Record) { r.State = stele.Reserved },
+		"urn:paradisec:s:t:2": func(r *stele.Record) { r.Readers = []string{"user:ana"} },
+	} {
+		r := &stele.Record{ID: p.id(id), Targets: []stele.Target{target("http://example.org/secret")}}
+		change(r)
+		if _, err := p.registrar.Register(p.ctx, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"1.t.s", "2.t.s", "t.s", "s", "3.b.a", "x"} {
+		if n, _ := p.lookup(name + ".paradisec.example."); n.exists {
+			t.Errorf("%s exists: %v", name, n.records)
+		}
+	}
+	if zone := p.export("paradisec.example."); strings.Contains(zone, "secret") || strings.Contains(zone, "t.s") {
+		t.Errorf("a secret in\n%s", zone)
+	}
+	if _, err := p.registrar.Redact(p.ctx, p.id("urn:paradisec:s:t:2"), 0, "A court said so."); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTombstoneOfRedacted(t *testing.T) {
+	p := newPress(t)
+	p.publish("urn:paradisec", "paradisec.example.", ":", 3)
+	p.register("urn:paradisec:a:b:1", "http://example.org/1")
+	if _, err := p.registrar.Redact(p.ctx, p.id("urn:paradisec:a:b:1"), 0, "A court said so."); err != nil {
+		t.Fatal(err)
+	}
+	wantRules(t, p.rulesAt("1.b.a.paradisec.example."),
+		`100 10 "RES:http" "N2P" "!^urn:paradisec:a:b:1$!http://id.example.org/urn:paradisec:a:b:1!i" .`, further)
+}
+
+// Where case counts, variants share an owner name, and the rules tell them apart.
+func TestCaseVariants(t *testing.T) {
+	p := newPress(t)
+	p.publish("urn:example", "example.org.", ":", 2)
+	for _, id := range []string{"urn:example:Ab:x", "urn:example:ab:X", "urn:example:ab:x", "urn:example:aB:y", "urn:example:AC:x", "urn:example:12:34"} {
+		p.register(id, "http://example.net/"+id)
+	}
+	alias := &stele.Record{ID: p.id("ark:12345/x1"), Aliases: []stele.ID{p.id("urn:example:AB:X"), p.id("urn:example:only:Alias")}, Targets: []stele.Target{target("http://example.net/alias")}}
+	if _, err := p.registrar.Register(p.ctx, alias); err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[string]string{
+		"urn:example:Ab:x":       "RES:http http://example.net/urn:example:Ab:x",
+		"URN:EXAMPLE:ab:X":       "RES:http http://example.net/urn:example:ab:X",
+		"urn:example:ab:x":       "RES:http http://example.net/urn:example:ab:x",
+		"urn:example:AB:X":       "RES:http http://example.net/alias",
+		"urn:example:only:Alias": "RES:http http://example.net/alias",
+		"urn:example:12:34":      "RES:http http://example.net/urn:example:12:34",
+		"urn:example:aB:y":       "RES:http http://example.net/urn:example:aB:y",
+		"urn:example:ab:y":       "s _http._tcp.example.org.",
+		"urn:example:zz:y":       "not found",
+		"urn:example:a:b:c":      "s _http._tcp.example.org.",
+		"urn:example:a%20:b":     "s _http._tcp.example.org.",
+	} {
+		if got := p.walk("@example.org.", id, stele.N2L); got != want {
+			t.Errorf("%s: %s, want %s", id, got, want)
+		}
+	}
+	if n, _ := p.lookup("x.ab.example.org."); len(n.records) == 0 || slices.Contains(p.typesAt("x.ab.example.org."), "URI") {
+		t.Errorf("a shared name has %v", p.typesAt("x.ab.example.org."))
+	}
+	for name, want := range map[string]bool{"ab": true, "ac": true, "only": true, "12": true, "ad": false, "a": false, "34": false} {
+		if n, _ := p.lookup(name + ".example.org."); n.exists != want {
+			t.Errorf("%s exists: %v", name, n.exists)
+		}
+	}
+	zone := p.export("example.org.")
+	if n := strings.Count(zone, "\nx.ab "); n != 5 {
+		t.Errorf("%d records of a shared name, want 4 rules and a further one:\n%s", n, zone)
+	}
+}
+
+// A rule is published only if it can be read back.
+func TestEveryRuleReads(t *testing.T) {
+	p := newPress(t)
+	p.publish("urn:example", "example.org.", ":", 1)
+	chars := "!#$&'()*+,-./0:;=?@A[]_a~%C3%A4"
+	p.register("urn:example:1", "http://example.net/"+chars, "N2C ftp://example.net/"+strings.Repeat("!~%23,@=&:/'_", 10))
+	for _, f := range p.rulesAt("1.example.org.") {
+		t.Log(f)
+	}
+	want := "RES:http http://example.net/" + chars
+	if got := p.walk("@example.org.", "urn:example:1", stele.N2L); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if got := p.walk("@example.org.", "urn:example:1", stele.N2C); !strings.HasPrefix(got, "RES:ftp ") {
+		t.Errorf("N2C: %s", got)
+	}
+}
+
+func TestPlainClients(t *testing.T) {
+	p := newPress(t)
+	p.publish("urn:paradisec", "paradisec.example.", ":", 3)
+	p.register("urn:paradisec:a:b:c", "http://example.org/c")
+	plain := func(name string) (flags string) {
+		for _, text := range p.rulesAt(name) {
+			fields := strings.Fields(text)
+			if flag := strings.Trim(fields[2], `"`); !strings.Contains(flag, ":") {
+				flags += flag
+			}
+		}
+		return flags
+	}
+	if got := plain("c.b.a.paradisec.example."); got != "s" {
+		t.Errorf("a client of RFC 3404 sees the flags %q, want s", got)
+	}
+	// Without a resolver the location is all that they can get.
+	p.namespace("urn:paradisec", func(ns *stele.Namespace) { ns.Publication.Resolver = "" })
+	wantRules(t, p.rulesAt("c.b.a.paradisec.example."),
+		`100 10 "RES:http" "N2L" "!^urn:paradisec:a:b:c$!http://example.org/c!i" .`,
+		`200 10 "u" "http+N2L+N2R" "!.*!http://example.org/c!" .`)
+	if got := p.walk("@paradisec.example.", "urn:paradisec:a:b:c", stele.N2L); got != "RES:http http://example.org/c" {
+		t.Error(got)
+	}
+}
+
+// What is written without package ddds is what it would write.
+func TestExpression(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		id := "urn:example:" + rapid.StringMatching(`[-_A-Za-z0-9.:/%$()*+,;=@!'\\^|?{}\[\]]{1,120}`).Draw(t, "id")
+		url := "http://example.org/" + rapid.StringMatching(`[!-~]{0,200}`).Draw(t, "url")
+		ere, fold := identifierPattern(id, rapid.Bool().Draw(t, "tells"))
+		field, ok := expression(ere, url, fold)
+		e, err := ddds.NewExpression(ere, ddds.QuoteReplacement(url), fold)
+		if ok != (err == nil) || ok && e.String() != field {
+			t.Fatalf("%q, %v; package ddds says %v, %v", field, ok, e, err)
+		}
+		if !ok {
+			return
+		}
+		if got, matched, err := e.Apply(id); err != nil || !matched || got != url {
+			t.Fatalf("%q gives %q, %v, %v; want %q", field, got, matched, err, url)
+		}
+	})
+}

@@ -1,0 +1,119 @@
+package dnsd
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/ddds"
+)
+
+// keyRules are the rules at a key: how its names go on.
+type keyRules struct {
+	list  []ddds.Fields
+	notes []string
+}
+
+func (k *keyRules) note(format string, args ...any) {
+	k.notes = append(k.notes, fmt.Sprintf(format, args...))
+}
+
+// add adds a rule, or notes why it can't be published.
+func (k *keyRules) add(ns *stele.Namespace, r ddds.Rule) {
+	f, err := r.Fields()
+	if err != nil {
+		k.note("%s: a rule can't be published: %v", ns.Key(), err)
+		return
+	}
+	k.list = append(k.list, f)
+}
+
+// scope is which names of a key a rule is for: all of them, or those of a namespace
+// below the key's.
+type scope struct {
+	ns     *stele.Namespace
+	order  uint16
+	whole  bool   // all that come to the key
+	ere    string // that matches them, if not all
+	fold   bool
+	prefix string // of the ERE, that matches the prefix alone
+	joint  string
+}
+
+// newScope makes the scope of a namespace that is so many published namespaces below
+// that of the key. Those further below come first.
+func newScope(schemes *stele.Schemes, ns *stele.Namespace, depth int) scope {
+	c := newCut(schemes, ns)
+	s := scope{ns: ns, order: uint16(max(1, ruleOrder-depth)), whole: depth == 0, joint: ddds.Quote(c.joint)}
+	if c.joint == ":" || c.joint == "/" {
+		s.joint = "[:/]" // names are cut at both
+	}
+	s.prefix, s.fold = prefixPattern(ns.Prefix, c.casing)
+	s.ere = "^" + s.prefix + s.joint + ".*$"
+	return s
+}
+
+// lead makes a rule that leads all names of the scope to one text.
+func (s *scope) lead(k *keyRules, flag ddds.Flag, services ddds.Services, preference uint16, to string) {
+	r := ddds.Rule{Order: s.order, Preference: preference, Flag: flag, Services: services}
+	if s.whole && flag.Output() != ddds.OutputURI {
+		r.Replacement = to
+		k.add(s.ns, r)
+		return
+	}
+	s.express(k, r, s.ere, ddds.QuoteReplacement(to), s.fold)
+}
+
+// express adds a rule with an expression.
+func (s *scope) express(k *keyRules, r ddds.Rule, ere, to string, fold bool) {
+	var err error
+	if r.Expression, err = ddds.NewExpression(ere, to, fold); err != nil {
+		k.note("%s: a rule can't be published: %v", s.ns.Key(), err)
+		return
+	}
+	k.add(s.ns, r)
+}
+
+// allServices are what a resolver that was discovered is asked for.
+func allServices() ddds.Services {
+	return ddds.Services{Offers: []ddds.Offer{{Service: stele.N2L}, {Service: stele.N2C}, {Service: stele.N2S}, {Service: stele.N2P}}}
+}
+
+// Preferences at a key: the rules of RFC 3404 that say the same as one of the EDDDS
+// stand behind it, so that who knows both takes the first.
+const (
+	plainPreference   = 20
+	furtherPreference = 50
+)
+
+// elsewhere adds the rules of a namespace that others answer for. They have one
+// order and preference, so they share the load.
+func (s *scope) elsewhere(k *keyRules) {
+	for _, d := range s.ns.Publication.Elsewhere {
+		flag, err := ddds.ParseFlag("DIS:" + string(d.Kind))
+		if err != nil {
+			k.note("%s: %v", s.ns.Key(), err)
+			continue
+		}
+		s.lead(k, flag, allServices(), rulePreference, d.At)
+		switch {
+		case d.Kind == stele.DiscoverNAPTR:
+			s.lead(k, ddds.FlagNone, ddds.Services{}, plainPreference, d.At)
+		case d.Kind == stele.DiscoverSRV && strings.HasPrefix(d.At, httpService):
+			s.lead(k, ddds.FlagSRV, resolverServices(), plainPreference, d.At)
+		}
+	}
+}
+
+// delegate adds the rules of a namespace for whose names another resolver has URLs.
+// They are made of the name as it was given: rules can't encode it.
+func (s *scope) delegate(k *keyRules) {
+	to := ddds.QuoteReplacement(s.ns.Delegate)
+	to = strings.NewReplacer("{id}", `\1`, "{rest}", `\2`).Replace(to)
+	ere := "^(" + s.prefix + "(" + s.joint + ".*))$" // the rest has the joint, as in package resolver
+	r := ddds.Rule{Order: s.order, Preference: rulePreference, Flag: ddds.FlagDisURL, Services: ddds.Services{Offers: []ddds.Offer{{Service: stele.N2L}}}}
+	s.express(k, r, ere, to, s.fold)
+	r.Preference, r.Flag = plainPreference, ddds.FlagURI
+	r.Services = ddds.Services{Protocol: "http", Offers: []ddds.Offer{{Service: stele.N2L}, {Service: "N2R"}}}
+	s.express(k, r, ere, to, s.fold)
+}

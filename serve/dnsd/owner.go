@@ -1,0 +1,333 @@
+package dnsd
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/ddds"
+)
+
+// Limits of the names layout.
+const (
+	maxNameText = 253 // bytes of a name as it is written, without the dot at its end
+	maxGroups   = 9   // parts that a rule can put into an owner name: \1 to \9
+	maxDots     = 3   // in the last part
+	goodLabel   = 36  // what a label should hold before dots are allowed: a UUID
+)
+
+// casing is what the case of letters means in a namespace.
+type casing uint8
+
+const (
+	caseCounts casing = iota
+	caseLower         // it does not count; canonical names are in lower case
+	caseUpper         // it does not count; canonical names are in upper case
+)
+
+// cut is how identifiers of a namespace are cut into owner names, and put together
+// again: urn:paradisec:ab1:001:a is a.001.ab1.paradisec.example. It says no more
+// than the rewriting rule that is made of it.
+type cut struct {
+	scheme string
+	prefix string // of the namespace: urn:paradisec
+	joint  string // what stands behind it, before the first part
+	sep    string // between the parts
+	parts  int
+	zone   string // absolute, in lower case
+	label  int    // bytes of the longest label
+	dots   int    // that the last part may hold
+	casing casing
+}
+
+// newCut works out how the names of a namespace are cut.
+func newCut(schemes *stele.Schemes, ns *stele.Namespace) *cut {
+	p := &ns.Publication
+	c := &cut{scheme: ns.Scheme, prefix: ns.Prefix, sep: p.Separator, parts: max(p.Parts, 1), zone: p.Zone}
+	c.joint = jointOf(schemes, ns.Key(), c.sep, c.samples())
+	c.casing = c.askCasing(schemes)
+	room := maxNameText - len(strings.TrimSuffix(c.zone, ".")) - 1
+	for c.dots = maxDots; ; c.dots-- {
+		if c.sep == "." {
+			c.dots = 0
+		}
+		// parts+dots labels of this size, with a dot between them, fill the room.
+		c.label = min(maxLabel, (room+1)/(c.parts+c.dots)-1)
+		if c.dots == 0 || c.label >= goodLabel {
+			return c
+		}
+	}
+}
+
+// samples are what may stand behind the prefix of a namespace. At least one is a
+// name in most: letters, UUIDs, and numbers of whose last digits one is right where
+// it is a check digit.
+func (c *cut) samples() []string {
+	list := []string{
+		strings.Repeat("a"+c.sep, c.parts-1) + "a",
+		"a", "ab1",
+		"0190163d-8694-739b-aea5-966c26f8ad9a",
+	}
+	for _, stem := range []string{"x-1", "1"} {
+		for digit := range 10 {
+			list = append(list, stem+strconv.Itoa(digit))
+		}
+	}
+	return list
+}
+
+// jointOf returns what stands between a prefix and the rest of its names. It is
+// asked of the schemes: a text behind which the prefix is one of its parents.
+func jointOf(schemes *stele.Schemes, key stele.NamespaceKey, sep string, samples []string) string {
+	// Where several are possible, it is the separator that the prefix has last.
+	last := ":"
+	if i := strings.LastIndexAny(key.Prefix, ":/"); i >= 0 {
+		last = key.Prefix[i : i+1]
+	}
+	joints := []string{"", last, sep, ":", "/"}
+	if sep == "" {
+		sep = ":"
+	}
+	for _, joint := range joints {
+		for _, sample := range samples {
+			id, err := schemes.Parse(key.Prefix + joint + sample)
+			if err != nil || id.Scheme() != key.Scheme {
+				continue
+			}
+			for p := range schemes.Parents(id) {
+				if p.String() == key.Prefix {
+					return joint
+				}
+			}
+		}
+	}
+	return sep
+}
+
+// askCasing asks the schemes whether a name in capitals is that in small letters.
+// A namespace of which no sample is a name counts as one where case counts, which
+// is right in any, and slower.
+func (c *cut) askCasing(schemes *stele.Schemes) casing {
+	begin := c.prefix + c.joint
+	for _, sample := range c.samples() {
+		if !hasLetters(sample) {
+			continue
+		}
+		small, err := schemes.Parse(begin + sample)
+		large, err2 := schemes.Parse(begin + strings.ToUpper(sample))
+		if err != nil || err2 != nil || small.Scheme() != c.scheme {
+			continue
+		}
+		switch {
+		case small != large:
+			return caseCounts
+		case small.String() == begin+sample:
+			return caseLower
+		case small.String() == begin+strings.ToUpper(sample):
+			return caseUpper
+		}
+	}
+	return caseCounts
+}
+
+// tells reports whether rules at the owner name of an identifier must tell case
+// variants of it apart.
+func (c *cut) tells(id string) bool {
+	return c.casing == caseCounts && hasLetters(strings.TrimPrefix(id, c.prefix))
+}
+
+func hasLetters(s string) bool {
+	for i := range len(s) {
+		if b := s[i] | 0x20; 'a' <= b && b <= 'z' {
+			return true
+		}
+	}
+	return false
+}
+
+// owner returns the owner name of an identifier, or why it has none.
+func (c *cut) owner(id string) (name, reason string) {
+	rest, ok := strings.CutPrefix(id, c.prefix+c.joint)
+	if !ok {
+		return "", fmt.Sprintf("it does not begin with %.80q", c.prefix+c.joint)
+	}
+	parts := strings.Split(rest, c.sep)
+	if len(parts) != c.parts {
+		return "", fmt.Sprintf("it has %s, and names in %s have %d", count(len(parts), "part"), c.zone, c.parts)
+	}
+	labels := append(parts[:c.parts-1:c.parts-1], strings.Split(parts[c.parts-1], ".")...)
+	if dots := len(labels) - c.parts; dots > c.dots {
+		return "", fmt.Sprintf("its last part has %s, and there is room for %d", count(dots, "dot"), c.dots)
+	}
+	for _, l := range labels {
+		if reason := c.labelReason(l); reason != "" {
+			return "", reason
+		}
+	}
+	var b strings.Builder
+	b.WriteString(parts[c.parts-1])
+	for i := c.parts - 2; i >= 0; i-- {
+		b.WriteByte('.')
+		b.WriteString(parts[i])
+	}
+	return strings.ToLower(b.String()) + "." + c.zone, "" // all is ASCII
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return strconv.Itoa(n) + " " + what + "s"
+}
+
+// labelReason says why a text is no label of this zone, or "".
+func (c *cut) labelReason(label string) string {
+	switch {
+	case label == "":
+		return "a part, or what stands between two dots, is empty"
+	case len(label) > c.label:
+		return fmt.Sprintf("%.20q... has %d bytes, and a label in %s has %d at most", label, len(label), c.zone, c.label)
+	}
+	for i := range len(label) {
+		if !isLabelByte(label[i]) {
+			return fmt.Sprintf("%q is no letter, digit, hyphen or underscore", label[i])
+		}
+	}
+	return ""
+}
+
+func isLabelByte(b byte) bool {
+	return '0' <= b && b <= '9' || 'a' <= b|0x20 && b|0x20 <= 'z' || b == '-' || b == '_'
+}
+
+// rest is the way back: what stands behind prefix and joint in the identifiers of a
+// name, in lower case. more is set if the name has fewer labels than parts: then
+// rest is their beginning. ok is false if no identifier is there or below.
+func (c *cut) rest(name string) (rest string, more, ok bool) {
+	below, ok := strings.CutSuffix(name, "."+c.zone)
+	if !ok || below == "" {
+		return "", false, false
+	}
+	labels := strings.Split(below, ".")
+	if len(labels) > c.parts+c.dots {
+		return "", false, false
+	}
+	for _, l := range labels {
+		if c.labelReason(l) != "" || c.sep != "." && strings.Contains(l, c.sep) {
+			return "", false, false
+		}
+	}
+	inner := min(len(labels), c.parts-1) // labels that are parts before the last
+	var b strings.Builder
+	for i := len(labels) - 1; i >= len(labels)-inner; i-- {
+		b.WriteString(labels[i])
+		b.WriteString(c.sep)
+	}
+	last := labels[:len(labels)-inner]
+	b.WriteString(strings.Join(last, "."))
+	return b.String(), len(last) == 0, true
+}
+
+// canonical writes the rest of a name as canonical names have it, where case does
+// not count.
+func (c *cut) canonical(rest string) string {
+	if c.casing == caseUpper {
+		return strings.ToUpper(rest)
+	}
+	return rest
+}
+
+// parse returns the identifier of a rest in lower case; ok is false if there is
+// none, or if its owner name is another one.
+func (c *cut) parse(schemes *stele.Schemes, rest string) (id stele.ID, ok bool) {
+	id, err := schemes.Parse(c.prefix + c.joint + c.canonical(rest))
+	if err != nil || id.Scheme() != c.scheme {
+		return stele.ID{}, false
+	}
+	back, ok := strings.CutPrefix(id.String(), c.prefix+c.joint)
+	return id, ok && strings.EqualFold(back, rest)
+}
+
+// rule makes the rewriting rule, from an identifier to its owner name: what
+// matches it is exactly what fits.
+func (c *cut) rule() (*ddds.Expression, error) {
+	if c.parts > maxGroups {
+		return nil, fmt.Errorf("a rule can put %d parts into a name, and these names have %d", maxGroups, c.parts)
+	}
+	if c.label < 1 {
+		return nil, fmt.Errorf("no name of %d parts has room below %s", c.parts, c.zone)
+	}
+	begin, fold := prefixPattern(c.prefix, c.casing)
+	label := c.class(fold) + "{1," + strconv.Itoa(c.label) + "}"
+	var ere, to strings.Builder
+	ere.WriteString("^" + begin + ddds.Quote(c.joint))
+	for i := 1; i < c.parts; i++ {
+		ere.WriteString("(" + label + ")" + ddds.Quote(c.sep))
+	}
+	ere.WriteString("(" + label)
+	if c.dots > 0 {
+		ere.WriteString("([.]" + label + "){0," + strconv.Itoa(c.dots) + "}")
+	}
+	ere.WriteString(")$")
+	for i := c.parts; i > 0; i-- {
+		to.WriteString(`\` + strconv.Itoa(i) + ".")
+	}
+	to.WriteString(c.zone)
+	return ddds.NewExpression(ere.String(), to.String(), fold)
+}
+
+// class is the characters of a label. BIND takes a hyphen only if it stands first.
+// The separator is none of them.
+func (c *cut) class(fold bool) string {
+	set := "-_a-z0-9"
+	if c.sep == "-" || c.sep == "_" {
+		set = strings.Replace(set, c.sep, "", 1)
+	}
+	if !fold {
+		set = strings.Replace(set, "a-z", "A-Za-z", 1)
+	}
+	return "[" + set + "]"
+}
+
+// prefixPattern makes an ERE that matches a prefix, and tells whether it is to be
+// used with the flag i. The head of a name, such as urn:example, is written in any
+// case; what follows counts as it is, if case does.
+func prefixPattern(prefix string, c casing) (ere string, fold bool) {
+	n := headLen(prefix)
+	if c != caseCounts || !hasLetters(prefix[n:]) {
+		return ddds.Quote(prefix), true
+	}
+	return anyBytes(n) + ddds.Quote(prefix[n:]), false
+}
+
+// headLen returns the size of what is written in any case wherever names have a
+// head: the scheme and the first thing behind it, urn:example or ark:12345. It is
+// 0 for names without.
+func headLen(text string) int {
+	scheme := strings.IndexByte(text, ':')
+	if scheme < 0 {
+		return 0
+	}
+	if n := strings.IndexAny(text[scheme+1:], ":/"); n >= 0 {
+		return scheme + 1 + n
+	}
+	return len(text)
+}
+
+func anyBytes(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return ".{" + strconv.Itoa(n) + "}"
+}
+
+// identifierPattern makes an ERE that matches one identifier and no other. Where
+// case counts it tells variants apart behind the head.
+func identifierPattern(id string, tells bool) (ere string, fold bool) {
+	if !tells {
+		return "^" + ddds.Quote(id) + "$", true
+	}
+	n := headLen(id)
+	return "^" + anyBytes(n) + ddds.Quote(id[n:]) + "$", false
+}

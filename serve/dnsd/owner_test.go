@@ -1,0 +1,187 @@
+package dnsd
+
+import (
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/scheme/all"
+)
+
+func testCut(t testing.TB, scheme, prefix, zone, sep string, parts int) (*cut, *stele.Schemes) {
+	t.Helper()
+	schemes, err := all.New(all.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newCut(schemes, &stele.Namespace{Scheme: scheme, Prefix: prefix,
+		Publication: stele.Publication{Zone: zone, Layout: stele.LayoutNames, Separator: sep, Parts: parts}}), schemes
+}
+
+func TestCut(t *testing.T) {
+	for _, test := range []struct {
+		scheme, prefix, sep string
+		parts               int
+		joint               string
+		casing              casing
+	}{
+		{"urn", "urn:paradisec", ":", 3, ":", caseLower},
+		{"urn", "urn:example", ":", 2, ":", caseCounts},
+		{"urn", "urn:example:Foo", "/", 1, ":", caseCounts},
+		{"urn", "urn:uuid", ":", 1, ":", caseLower},
+		{"urn", "urn:isbn", ":", 1, ":", caseCounts}, // none of its names has letters to ask about
+		{"urn", "urn:nbn:de", ":", 1, ":", caseLower},
+		{"ark", "ark:12345", "/", 1, "/", caseCounts},
+		{"ark", "ark:12345/x5", "/", 1, "", caseCounts},
+		{"hdl", "102.100.272/", "/", 1, "", caseUpper},
+	} {
+		c, _ := testCut(t, test.scheme, test.prefix, "example.org.", test.sep, test.parts)
+		if c.joint != test.joint || c.casing != test.casing {
+			t.Errorf("%s: joint %q and casing %d, want %q and %d", test.prefix, c.joint, c.casing, test.joint, test.casing)
+		}
+	}
+}
+
+func TestOwner(t *testing.T) {
+	c, _ := testCut(t, "urn", "urn:paradisec", "paradisec.example.", ":", 3)
+	long := strings.Repeat("x", c.label)
+	for _, test := range []struct{ id, want, reason string }{
+		{"urn:paradisec:ab1:001:a", "a.001.ab1.paradisec.example.", ""},
+		{"urn:paradisec:ab1:001:a.wav", "a.wav.001.ab1.paradisec.example.", ""},
+		{"urn:paradisec:ab1:-1-:_", "_.-1-.ab1.paradisec.example.", ""},
+		{"urn:paradisec:" + long + ":" + long + ":" + strings.Join([]string{long, long, long, long}, "."), strings.Join([]string{long, long, long, long, long, long}, ".") + ".paradisec.example.", ""},
+		{"urn:paradisec:" + long + "x:1:1", "", "has 39 bytes"},
+		{"urn:paradisec:a:b", "", "it has 2 parts"},
+		{"urn:paradisec:a:b:c:d", "", "it has 4 parts"},
+		{"urn:paradisec:a::c", "", "is empty"},
+		{"urn:paradisec:a:b:c.", "", "is empty"},
+		{"urn:paradisec:a:b.b:c", "", `'.' is no letter`},
+		{"urn:paradisec:a:b:1.2.3.4.5", "", "4 dots"},
+		{"urn:paradisec:a:b:c%20d", "", `'%' is no letter`},
+		{"urn:paradisec:a:b:c/d", "", `'/' is no letter`},
+		{"urn:other:a:b:c", "", "does not begin with"},
+	} {
+		got, reason := c.owner(test.id)
+		if got != test.want || !strings.Contains(reason, test.reason) || (reason == "") != (test.reason == "") {
+			t.Errorf("%s: %q, %q; want %q, %q", test.id, got, reason, test.want, test.reason)
+		}
+		if len(got) > maxNameText+1 {
+			t.Errorf("%s: %q has %d bytes", test.id, got, len(got))
+		}
+	}
+}
+
+// A zone's name may be as long as any. There are names in it, or the rule says why not.
+func TestOwnerLongZone(t *testing.T) {
+	for labels := 1; labels <= 125; labels += 4 {
+		zone := strings.Repeat("z.", labels)
+		c, _ := testCut(t, "urn", "urn:paradisec", zone, ":", 3)
+		e, err := c.rule()
+		if err != nil {
+			continue
+		}
+		part := strings.Repeat("a", c.label)
+		id := "urn:paradisec:" + part + ":" + part + ":" + part + strings.Repeat("."+part, c.dots)
+		name, reason := c.owner(id)
+		if reason != "" || len(name) > maxNameText+1 {
+			t.Errorf("zone of %d bytes: %s (%d bytes), %s", len(zone), name, len(name), reason)
+		}
+		if got, ok, err := e.Apply(id); err != nil || !ok || got != name {
+			t.Errorf("zone of %d bytes: the rule gives %q, %v, %v", len(zone), got, ok, err)
+		}
+		if _, ok, _ := e.Apply(id + "a"); ok {
+			t.Errorf("zone of %d bytes: the rule takes a name that does not fit", len(zone))
+		}
+	}
+}
+
+// What matches the rewriting rule is what fits, whatever the names look like, and it
+// gives the owner name; the way back gives the identifier.
+func TestOwnerProperties(t *testing.T) {
+	cases := []struct {
+		scheme, prefix, sep string
+		parts               int
+	}{
+		{"urn", "urn:paradisec", ":", 3}, {"urn", "urn:paradisec", "-", 2}, {"urn", "urn:paradisec", ".", 2},
+		{"urn", "urn:paradisec", "_", 4}, {"urn", "urn:example", ":", 2}, {"urn", "urn:example:Foo", "/", 1},
+		{"urn", "urn:paradisec", "!", 2}, {"urn", "urn:example", "*", 4}, {"hdl", "102.100.272/", "/", 1},
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		test := rapid.SampledFrom(cases).Draw(t, "namespace")
+		zone := rapid.SampledFrom([]string{"paradisec.example.", "x.", strings.Repeat("zone.", 20)}).Draw(t, "zone")
+		schemes, err := all.New(all.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := newCut(schemes, &stele.Namespace{Scheme: test.scheme, Prefix: test.prefix,
+			Publication: stele.Publication{Zone: zone, Layout: stele.LayoutNames, Separator: test.sep, Parts: test.parts}})
+		rule, err := c.rule()
+		if err != nil {
+			t.Fatal(err)
+		}
+		part := rapid.StringMatching(`[-_a-zA-Z0-9]{0,45}|[a-z0-9.]{1,20}|[a-zA-Z:/%.]{1,5}`)
+		parts := rapid.SliceOfN(part, test.parts, test.parts+1).Draw(t, "parts")
+		if rapid.IntRange(0, 3).Draw(t, "more") > 0 {
+			parts = parts[:test.parts]
+		}
+		text := test.prefix + c.joint + strings.Join(parts, test.sep)
+		name, reason := c.owner(text)
+		got, ok, err := rule.Apply(text)
+		if err != nil || ok != (reason == "") || ok && strings.ToLower(got) != name {
+			t.Fatalf("%q: owner name %q (%s), and the rule gives %q, %v, %v", text, name, reason, got, ok, err)
+		}
+		if reason == "" {
+			checkBack(t, c, schemes, text, name)
+		}
+	})
+}
+
+// checkBack looks whether the way back gives the identifier.
+func checkBack(t *rapid.T, c *cut, schemes *stele.Schemes, text, name string) {
+	rest, more, ok := c.rest(name)
+	if !ok || more || !strings.EqualFold(c.prefix+c.joint+rest, text) {
+		t.Fatalf("%s: back to %q, %v, %v; want %q", name, rest, more, ok, text)
+	}
+	id, err := schemes.Parse(text)
+	if err != nil || c.casing == caseCounts {
+		return
+	}
+	if back, ok := c.parse(schemes, rest); !ok || back != id {
+		t.Fatalf("%s: back to %s, %v; want %s", name, back, ok, id)
+	}
+}
+
+func TestNextVariant(t *testing.T) {
+	// All texts of three letters a, b in any case, in order of bytes.
+	rapid.Check(t, func(t *rapid.T) {
+		lower := rapid.StringMatching(`[ab1]{1,6}`).Draw(t, "lower")
+		found := rapid.StringMatching(`[abAB12]{0,7}`).Draw(t, "found")
+		got, ok := nextVariant(found, lower, sharedFold(found, lower))
+		want := ""
+		for _, v := range allVariants(lower) {
+			if v > found && (want == "" || v < want) {
+				want = v
+			}
+		}
+		if got != want || ok != (want != "") {
+			t.Fatalf("behind %q comes %q, %v; want %q", found, got, ok, want)
+		}
+	})
+}
+
+func allVariants(lower string) []string {
+	list := []string{""}
+	for i := range len(lower) {
+		var next []string
+		for _, v := range list {
+			next = append(next, v+lower[i:i+1])
+			if c := strings.ToUpper(lower[i : i+1]); c != lower[i:i+1] {
+				next = append(next, v+c)
+			}
+		}
+		list = next
+	}
+	return list
+}

@@ -1,0 +1,73 @@
+package dnsd
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/stele-id/stele"
+)
+
+// host is where a resolver answers over HTTP. The zero host is none.
+type host struct {
+	name string // absolute: id.example.org.
+	port uint16
+}
+
+// parseHost reads Publication.Resolver, which was judged when it was written.
+func parseHost(text string) (h host) {
+	if text == "" {
+		return host{}
+	}
+	name, port, given := strings.Cut(text, ":")
+	h = host{name: name + ".", port: 80}
+	if n, err := strconv.ParseUint(port, 10, 16); given && err == nil {
+		h.port = uint16(n)
+	}
+	return h
+}
+
+func (h host) isZero() bool { return h.name == "" }
+
+// url is the address of the resolver, without a slash at its end.
+func (h host) url() string {
+	name := strings.TrimSuffix(h.name, ".")
+	switch h.port {
+	case 80:
+		return "http://" + name
+	case 443:
+		return "https://" + name
+	}
+	return "http://" + name + ":" + strconv.Itoa(int(h.port))
+}
+
+// service is where the resolver gives a service for an identifier (THTTP, RFC 2169).
+func (h host) service(s stele.Service, id string) string {
+	return h.url() + "/uri-res/" + string(s) + "?" + escapeURL(id)
+}
+
+// page is the resolver's page about an identifier.
+func (h host) page(id string) string { return h.url() + "/" + escapeURL(id) }
+
+// escapeURL writes an identifier so that it can stand in a URL.
+func escapeURL(id string) string {
+	var b strings.Builder
+	for i := range len(id) {
+		if c := id[i]; isLabelByte(c) || strings.IndexByte(".~:/@!$&'()*+,;=", c) >= 0 || c == '%' && isTriplet(id[i:]) {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String()
+}
+
+// isTriplet reports whether s begins with a percent-encoding, which is part of the
+// names that have it.
+func isTriplet(s string) bool {
+	if len(s) < 3 {
+		return false
+	}
+	_, err := strconv.ParseUint(s[1:3], 16, 8)
+	return err == nil
+}

@@ -1,0 +1,271 @@
+package dnsd
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"runtime/debug"
+	"time"
+
+	"github.com/miekg/dns"
+)
+
+// peer is who asks.
+type peer struct {
+	addr netip.Addr // IPv4 addresses in four bytes
+	tcp  bool
+	idle time.Duration // how long a connection may be idle, to tell who asks for it
+}
+
+// worker answers messages, one at a time. It has what this needs, so that nothing is
+// allocated for an answer that is known.
+type worker struct {
+	s       *Server
+	ctx     context.Context
+	tally   *tally
+	q       query
+	name    []byte // of the question, in lower case
+	hash    uint64 // of name
+	scratch []byte // where answers are packed
+
+	cookie    [cookieSize]byte // for the client
+	hasCookie bool
+	verified  bool // the client has shown a good cookie
+	tell      time.Duration
+
+	patient bool // whether it may wait for the registry
+	missed  bool // it would have had to: nothing was answered
+}
+
+func (s *Server) newWorker(ctx context.Context, t *tally) *worker {
+	return &worker{s: s, ctx: ctx, tally: t, name: make([]byte, 0, maxName), scratch: make([]byte, 4<<10), patient: true}
+}
+
+// respond answers a message in dst, or with nothing. dst must have room for the
+// largest answer that this peer may get.
+func (w *worker) respond(dst, msg []byte, from peer, now time.Time) (answer []byte) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			w.s.faults.log(w.s.o.Log, now, "fault", fmt.Sprint(fault), "stack", string(debug.Stack()))
+			answer = nil
+		}
+	}()
+	w.missed = false
+	code := w.q.read(msg)
+	if code == dropped {
+		w.tally.dropped.Add(1)
+		return nil
+	}
+	w.greet(from, now)
+	dst = append(append(dst[:0], msg[:headerSize]...), w.q.question...)
+	p := packed{rcode: uint8(code)}
+	if code == dns.RcodeSuccess && w.q.asks {
+		dst, p = w.find(dst, w.limit(from)-len(dst)-w.optSize(), now)
+	}
+	if w.missed {
+		return nil
+	}
+	if !from.tcp && !w.verified && w.s.limiter != nil {
+		switch w.s.limiter.judge(from.addr, p.kind(), w.which(&p), now) {
+		case hold:
+			w.tally.held.Add(1)
+			return nil
+		case slip:
+			w.tally.slipped.Add(1)
+			dst, p = dst[:headerSize+len(w.q.question)], w.slipped()
+		}
+	}
+	if p.serial != 0 {
+		if n, ok := w.s.serials.now(w.ctx, p.zone); ok {
+			binary.BigEndian.PutUint32(p.body[p.serial:], n)
+		}
+	}
+	return w.finish(dst, &p)
+}
+
+// greet looks at who asks: whether a cookie shows that the answer goes where the
+// question came from, and what is said of it.
+func (w *worker) greet(from peer, now time.Time) {
+	w.hasCookie, w.verified, w.tell = w.q.cookie != nil, false, 0
+	if w.hasCookie {
+		_, w.verified = w.s.jar.answer(w.cookie[:0], w.q.cookie, from.addr, now)
+		if w.verified {
+			w.tally.cookies.Add(1)
+		}
+	}
+	if from.tcp && w.q.keepalive {
+		w.tell = from.idle
+	}
+}
+
+// limit is the largest answer that a peer may get.
+func (w *worker) limit(from peer) int {
+	if from.tcp {
+		return maxMessage
+	}
+	return min(w.q.size, maxUDP)
+}
+
+// judgeQuestion says which questions are answered at all. Transfers are refused, and
+// so is whatever is not of the Internet: version.bind is nobody's business.
+func judgeQuestion(q *query) int {
+	if q.class != dns.ClassINET {
+		return dns.RcodeRefused
+	}
+	switch q.qtype {
+	case dns.TypeAXFR, dns.TypeIXFR:
+		return dns.RcodeRefused
+	case dns.TypeMAILA, dns.TypeMAILB:
+		return dns.RcodeNotImplemented
+	case dns.TypeOPT, dns.TypeTSIG, dns.TypeTKEY:
+		return dns.RcodeFormatError // they are no data
+	}
+	return dns.RcodeSuccess
+}
+
+// find appends the answer to the question, of limit bytes at most.
+func (w *worker) find(dst []byte, limit int, now time.Time) ([]byte, packed) {
+	if code := judgeQuestion(&w.q); code != dns.RcodeSuccess {
+		return dst, packed{rcode: uint8(code)}
+	}
+	c := w.s.cache
+	w.name = lower(w.name[:0], w.q.name)
+	w.hash = c.hash(w.name)
+	dst, p, ok := c.get(dst, w.name, w.hash, w.q.qtype, limit)
+	if ok {
+		w.tally.hits.Add(1)
+		return dst, p
+	}
+	if w.missed = !w.patient; w.missed {
+		return dst, packed{}
+	}
+	w.tally.misses.Add(1)
+	p, err := w.make(c.epoch(w.hash))
+	if err != nil {
+		w.s.failures.log(w.s.o.Log, now, "err", err)
+		return dst, packed{rcode: dns.RcodeServerFailure}
+	}
+	return p.appendTo(dst, limit)
+}
+
+// make asks the zones for the answer to the question, packs it and keeps it. The
+// epoch must have been taken before.
+func (w *worker) make(epoch uint32) (packed, error) {
+	name, _, err := dns.UnpackDomainName(w.name, 0)
+	if err != nil {
+		return packed{}, err
+	}
+	ctx, cancel := context.WithTimeout(w.ctx, w.s.o.LookupTimeout)
+	defer cancel()
+	r, err := resolve(ctx, w.s.source, name, w.q.qtype)
+	if err != nil {
+		return packed{}, err
+	}
+	if r.apex == "" {
+		return packed{rcode: uint8(r.rcode)}, nil
+	}
+	p, err := r.pack(name, w.q.qtype, w.s.serials.numberOf(r.apex), w.scratch)
+	if err != nil {
+		return packed{}, fmt.Errorf("the answer for %q can't be packed: %w", name, err)
+	}
+	w.s.cache.put(w.name, w.hash, w.q.qtype, epoch, &p)
+	return p, nil
+}
+
+func (p *packed) kind() kind {
+	switch {
+	case !p.aa:
+		return kindError
+	case p.authority > 0 || p.rcode != dns.RcodeSuccess:
+		return kindNegative
+	}
+	return kindAnswer
+}
+
+// which tells answers of a kind apart.
+func (w *worker) which(p *packed) uint64 {
+	switch p.kind() {
+	case kindAnswer:
+		return w.hash ^ uint64(w.q.qtype)
+	case kindNegative:
+		return uint64(p.zone)
+	}
+	return 0
+}
+
+// slipped is the short answer to a client that is over its limit: that it should come
+// back with the cookie that goes with it, or over TCP.
+func (w *worker) slipped() packed {
+	if w.hasCookie {
+		return packed{rcode: dns.RcodeBadCookie}
+	}
+	return packed{tc: true}
+}
+
+// maxOPT is the size of the longest OPT record that is sent.
+const maxOPT = 11 + 4 + cookieSize + 4 + 2
+
+// optSize is the size of the OPT record of the answer.
+func (w *worker) optSize() int {
+	if !w.q.edns {
+		return 0
+	}
+	n := 11
+	if w.hasCookie {
+		n += 4 + cookieSize
+	}
+	if w.tell > 0 {
+		n += 4 + 2
+	}
+	return n
+}
+
+// finish puts the header in front of an answer and the OPT record behind it.
+func (w *worker) finish(dst []byte, p *packed) []byte {
+	flags := flagQR | w.q.flags&(maskOpcode|flagRD) | uint16(p.rcode&0xF)
+	if p.aa {
+		flags |= flagAA
+	}
+	if p.tc {
+		flags |= flagTC
+		w.tally.truncated.Add(1)
+	}
+	w.tally.rcodes[min(p.rcode, maxRcode)].Add(1)
+	additional := p.additional
+	if w.q.edns {
+		additional++
+		dst = w.appendOPT(dst, p.rcode)
+	}
+	binary.BigEndian.PutUint16(dst[2:], flags)
+	binary.BigEndian.PutUint16(dst[4:], uint16(min(len(w.q.question), 1)))
+	binary.BigEndian.PutUint16(dst[6:], p.answers)
+	binary.BigEndian.PutUint16(dst[8:], p.authority)
+	binary.BigEndian.PutUint16(dst[10:], additional)
+	return dst
+}
+
+// appendOPT appends the server's side of EDNS (RFC 6891, section 6.1.2), with the
+// upper bits of the response code.
+func (w *worker) appendOPT(dst []byte, rcode uint8) []byte {
+	dst = append(dst, 0)
+	dst = binary.BigEndian.AppendUint16(dst, dns.TypeOPT)
+	dst = binary.BigEndian.AppendUint16(dst, maxUDP)
+	ttl := uint32(rcode>>4) << 24
+	if w.q.do {
+		ttl |= 1 << 15
+	}
+	dst = binary.BigEndian.AppendUint32(dst, ttl)
+	dst = binary.BigEndian.AppendUint16(dst, uint16(w.optSize()-11))
+	if w.hasCookie {
+		dst = binary.BigEndian.AppendUint16(dst, optionCookie)
+		dst = binary.BigEndian.AppendUint16(dst, cookieSize)
+		dst = append(dst, w.cookie[:]...)
+	}
+	if w.tell > 0 {
+		dst = binary.BigEndian.AppendUint16(dst, optionKeepalive)
+		dst = binary.BigEndian.AppendUint16(dst, 2)
+		dst = binary.BigEndian.AppendUint16(dst, uint16(min(w.tell/(100*time.Millisecond), 1<<16-1)))
+	}
+	return dst
+}

@@ -1,0 +1,200 @@
+package dnsd
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/ddds"
+)
+
+// maxCollection is how many rules the rules layout puts at one name.
+const maxCollection = 100
+
+// below returns the namespaces under a prefix that say where their names go on, the
+// one of that prefix included, with the number of such ones above each. Those of
+// other schemes count if their names begin so: LSIDs are URNs.
+func (s *zoneSet) below(prefix string) (list []scope) {
+	for _, key := range slices.SortedFunc(maps.Keys(s.byKey), compareKeys) {
+		ns := s.byKey[key]
+		if !leads(ns) || key.Prefix == "" || !isUnder(key.Prefix, prefix, s.joints[prefix]) {
+			continue
+		}
+		depth := 0
+		for _, other := range list {
+			if above := other.ns.Prefix; above != key.Prefix && isUnder(key.Prefix, above, s.joints[above]) {
+				depth++
+			}
+		}
+		// A namespace below the key, whose own is not published, is no whole.
+		if depth == 0 && key.Prefix != prefix {
+			depth = 1
+		}
+		list = append(list, newScope(s.schemes, ns, depth))
+	}
+	slices.SortStableFunc(list, func(a, b scope) int { return cmp.Compare(a.order, b.order) })
+	return list
+}
+
+func compareKeys(a, b stele.NamespaceKey) int {
+	return cmp.Or(cmp.Compare(a.Prefix, b.Prefix), cmp.Compare(a.Scheme, b.Scheme))
+}
+
+// isUnder reports whether a prefix is another one or below it: a separator follows,
+// or the names of that one follow it directly, as with the shoulders of ARKs.
+func isUnder(prefix, above, joint string) bool {
+	rest, ok := strings.CutPrefix(prefix, above)
+	return ok && (rest == "" || joint == "" && len(above) > headLen(above) || rest[0] == ':' || rest[0] == '/')
+}
+
+// rulesOf returns the rules at the apex of a zone. They are the same as at the key of
+// its namespace, so that whoever serves that key needs one rule, which leads here.
+func (s *zoneSet) rulesOf(z *zone) (k keyRules) {
+	if z.ns.Publication.Layout == stele.LayoutRoot {
+		return k
+	}
+	for _, sc := range s.below(z.ns.Prefix) {
+		if sc.ns == z.ns && z.ns.Publication.Layout == stele.LayoutRules {
+			continue // the rules of its records stand here
+		}
+		s.lead(&k, sc)
+	}
+	return k
+}
+
+// lead adds the rules for the names of one namespace.
+func (s *zoneSet) lead(k *keyRules, sc scope) {
+	p := &sc.ns.Publication
+	switch {
+	case len(p.Elsewhere) > 0:
+		sc.elsewhere(k)
+	case p.Zone == "":
+		sc.delegate(k)
+	case s.zones[p.Zone] == nil || s.zones[p.Zone].ns != sc.ns:
+		k.note("%s has no zone of its own", sc.ns.Key())
+	case p.Layout == stele.LayoutRules:
+		sc.lead(k, ddds.FlagNone, ddds.Services{}, rulePreference, p.Zone)
+	default:
+		s.rewrite(k, sc)
+	}
+}
+
+// rewrite adds the rule that makes owner names, and the further rule for names that
+// have none.
+func (s *zoneSet) rewrite(k *keyRules, sc scope) {
+	p := &sc.ns.Publication
+	e, err := s.zones[p.Zone].cut.rule()
+	if err != nil {
+		k.note("%s: the rewriting rule can't be published: %v; give the zone a shorter name, or cut names into fewer parts", sc.ns.Key(), err)
+	} else {
+		k.add(sc.ns, ddds.Rule{Order: sc.order, Preference: rulePreference, Expression: e})
+	}
+	if p.Resolver == "" {
+		return
+	}
+	if !sc.whole {
+		sc.lead(k, ddds.FlagSRV, resolverServices(), furtherPreference, httpService+p.Zone)
+		return
+	}
+	if f, ok := furtherRule(p.Zone, furtherOrder, rulePreference); ok {
+		k.list = append(k.list, f)
+	}
+}
+
+// addKeys adds the keys of a root zone: one for each thing that stands behind the
+// scheme in the prefixes of published namespaces, paradisec in urn:paradisec.
+func (s *zoneSet) addKeys(root *zone) {
+	heads := make(map[string]bool)
+	begin := root.ns.Scheme + ":"
+	for key, ns := range s.byKey {
+		known := leads(ns) || s.finds(root)
+		if known && strings.HasPrefix(key.Prefix, begin) && len(key.Prefix) > len(begin) {
+			heads[key.Prefix[:headLen(key.Prefix)]] = true
+		}
+	}
+	for _, head := range slices.Sorted(maps.Keys(heads)) {
+		s.addKey(root, head, strings.ToLower(strings.TrimPrefix(head, begin)))
+	}
+}
+
+// urnRoot is the scheme whose names begin at keys by RFC 3404.
+const urnRoot = "urn"
+
+// finds reports whether the root leads to a host by itself, as it is done for names
+// that are no URNs.
+func (s *zoneSet) finds(root *zone) bool {
+	return root.ns.Scheme != urnRoot && root.ns.Publication.Resolver != ""
+}
+
+// addKey adds the rules at one key of a root zone.
+func (s *zoneSet) addKey(root *zone, head, label string) {
+	name := label + "." + root.name
+	for i := range len(label) {
+		if !isLabelByte(label[i]) {
+			root.notes = append(root.notes, head+" has no key: it is no label of the DNS")
+			return
+		}
+	}
+	if len(label) > maxLabel || len(name) > maxNameText+1 {
+		root.notes = append(root.notes, head+" has no key: the name would be too long")
+		return
+	}
+	if s.zones[name] != nil {
+		return // the key is a zone of its own, which has its rules at the apex
+	}
+	var k keyRules
+	for _, sc := range s.below(head) {
+		s.lead(&k, sc)
+	}
+	s.addHost(&k, root, head)
+	root.notes = append(root.notes, k.notes...)
+	for _, f := range k.list {
+		root.add(naptr(name, root.ttl, f))
+	}
+}
+
+// addHost adds the record by which names that are no URNs find their resolver: the
+// service is the scheme, and the flag h says that a host stands in the replacement
+// (ARK's draft, "Looking up NMAs via DNS").
+func (s *zoneSet) addHost(k *keyRules, root *zone, head string) {
+	if root.ns.Scheme == urnRoot {
+		return
+	}
+	text := root.ns.Publication.Resolver
+	if ns := s.byKey[stele.NamespaceKey{Scheme: root.ns.Scheme, Prefix: head}]; ns != nil && ns.Publication.Resolver != "" {
+		text = ns.Publication.Resolver
+	}
+	if h := parseHost(text); !h.isZero() {
+		k.list = append(k.list, ddds.Fields{Order: ruleOrder, Preference: rulePreference, Flags: "h", Service: root.ns.Scheme, Replacement: h.name})
+	}
+}
+
+// collection compiles all records of a zone in the rules layout. Past its limit the
+// rule that leads to the resolver stands there alone.
+func (z *zone) collection(ctx context.Context) (out compiled, err error) {
+	c := z.compiler()
+	cut := newCut(z.zones.schemes, z.ns)
+	c.tells, c.full = cut.tells, true
+	var list []named
+	for r, err := range z.zones.store.Scan(ctx, z.ns.Scheme, z.ns.Prefix, "") {
+		if err != nil {
+			return out, err
+		}
+		if isVisible(r) && z.set.zoneOf(r.ID) == z {
+			list = append(list, named{r.ID, r, z.set.namespaceOf(r.ID)})
+		}
+		if len(list) > maxCollection {
+			break
+		}
+	}
+	out = c.compile(list)
+	if len(list) > maxCollection || len(out.rules) > maxCollection {
+		out = compiled{ttl: z.ttl}
+		out.note("it has more than %d rules, which is too many for the layout rules, and none is published; use the layout names", maxCollection)
+	}
+	out.rules = append(out.rules, z.further...)
+	return out, nil
+}

@@ -1,0 +1,128 @@
+package dnsd
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/miekg/dns"
+
+	"github.com/stele-id/stele"
+)
+
+// Listed is a zone in a list.
+type Listed struct {
+	Zone      string
+	Namespace stele.NamespaceKey
+	Layout    stele.Layout
+}
+
+// List returns all zones, in order of their names.
+func (z *Zones) List(ctx context.Context) (list []Listed, err error) {
+	set, err := z.current(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range set.order {
+		one := set.zones[name]
+		list = append(list, Listed{name, one.ns.Key(), one.ns.Publication.Layout})
+	}
+	return list, nil
+}
+
+// Entry is a record of the DNS, as a master file has it.
+type Entry struct {
+	Owner string
+	Text  string // TTL, class, type and data
+}
+
+func entries(records []dns.RR) (list []Entry) {
+	for _, rr := range records {
+		list = append(list, Entry{rr.Header().Name, recordText(rr)})
+	}
+	return list
+}
+
+// Shown is what a zone has beside its records' names.
+type Shown struct {
+	Listed
+	Records []Entry
+}
+
+// Show returns what a zone has that does not depend on single records.
+func (z *Zones) Show(ctx context.Context, name string) (*Shown, error) {
+	one, err := z.zoneNamed(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	soa, ns := one.apex()
+	n, err := one.lookup(ctx, one.name)
+	if err != nil {
+		return nil, err
+	}
+	list := append(append([]dns.RR{soa}, ns...), n.records...)
+	for _, name := range one.names() {
+		list = append(list, one.fixed[name]...)
+	}
+	return &Shown{Listed{one.name, one.ns.Key(), one.ns.Publication.Layout}, entries(list)}, nil
+}
+
+// Place is where an identifier stands in the DNS.
+type Place struct {
+	Zone    string // "" if it is not published
+	Owner   string // "" if it has no owner name
+	Reason  string // why it has none, or why nothing is there
+	Records []Entry
+	Notes   []string // what could not be published as it is
+}
+
+// Where returns where an identifier stands, and what is there.
+func (z *Zones) Where(ctx context.Context, id stele.ID) (*Place, error) {
+	set, err := z.current(ctx)
+	if err != nil {
+		return nil, err
+	}
+	one := set.zoneOf(id)
+	if one == nil {
+		return &Place{Reason: set.whyNot(id)}, nil
+	}
+	p := &Place{Zone: one.name}
+	if one.cut == nil {
+		p.Owner = one.name
+	} else if p.Owner, p.Reason = one.cut.owner(id.String()); p.Reason != "" {
+		return p, nil
+	}
+	n, err := one.lookup(ctx, p.Owner)
+	if err != nil {
+		return nil, err
+	}
+	p.Records = entries(n.records)
+	if one.cut == nil {
+		return p, nil
+	}
+	list, err := one.at(ctx, p.Owner)
+	if err != nil {
+		return nil, err
+	}
+	p.Notes = one.compiler().compile(list).notes
+	for _, n := range list {
+		if n.id == id {
+			return p, nil
+		}
+	}
+	p.Reason = "it is not registered, or not public"
+	return p, nil
+}
+
+// whyNot says why an identifier is in no zone here.
+func (s *zoneSet) whyNot(id stele.ID) string {
+	ns := s.nearest(id, leads)
+	switch {
+	case ns == nil:
+		return "its namespace is not published; 'stele zone add' does that"
+	case len(ns.Publication.Elsewhere) > 0:
+		return fmt.Sprintf("others answer for %s: %s", ns.Key(), ns.Publication.Elsewhere[0].At)
+	case ns.Publication.IsZero():
+		return fmt.Sprintf("another resolver answers for %s: %s", ns.Key(), ns.Delegate)
+	}
+	return "its namespace is not published; 'stele zone add' does that"
+}

@@ -1,0 +1,194 @@
+package dnsd
+
+import (
+	"context"
+	"net"
+	"slices"
+	"strings"
+
+	"github.com/miekg/dns"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/ddds"
+)
+
+// Times in the SOA record, in seconds: how often secondaries ask, how soon again,
+// when they give up, and how long it is believed that there is nothing.
+const (
+	soaRefresh = 3600
+	soaRetry   = 600
+	soaExpire  = 14 * 24 * 3600
+	soaMinimum = 300
+)
+
+// zone is a published zone. It is made of a namespace and not changed after that;
+// what stands in it is read from the registry as it is asked for.
+type zone struct {
+	name  string
+	ns    *stele.Namespace
+	zones *Zones
+	set   *zoneSet
+	cut   *cut // in the names layout
+	ttl   uint32
+
+	fixed   map[string][]dns.RR // what does not depend on records, by name
+	empty   map[string]bool     // names above those, that have nothing themselves
+	further []ddds.Fields       // the rule that leads to the resolver, if there is one
+	notes   []string            // what could not be published as the namespace says
+}
+
+// node is what stands at a name.
+type node struct {
+	exists  bool     // it has records, or there are names below it
+	records []dns.RR // all of them, of every type but SOA
+}
+
+// lookup returns what stands at a name of the zone, which is in lower case.
+func (z *zone) lookup(ctx context.Context, name string) (node, error) {
+	records := z.fixed[name]
+	list, err := z.registered(ctx, name)
+	if err != nil {
+		return node{}, err
+	}
+	if len(list) > 0 {
+		out := z.compiler().compile(list)
+		records = append(records[:len(records):len(records)], out.records(name)...)
+	}
+	if z.ns.Publication.Layout == stele.LayoutRules && name == z.name {
+		out, err := z.collection(ctx)
+		if err != nil {
+			return node{}, err
+		}
+		records = append(records[:len(records):len(records)], out.records(name)...)
+	}
+	if len(list) > 0 || len(records) > 0 || name == z.name || z.empty[name] {
+		return node{true, records}, nil
+	}
+	if z.cut == nil {
+		return node{}, nil
+	}
+	exists, err := z.below(ctx, name)
+	return node{exists: exists}, err
+}
+
+// registered returns the identifiers at a name.
+func (z *zone) registered(ctx context.Context, name string) ([]named, error) {
+	if z.cut == nil {
+		return nil, nil
+	}
+	return z.at(ctx, name)
+}
+
+func (z *zone) compiler() *compiler {
+	c := &compiler{resolver: parseHost(z.ns.Publication.Resolver), further: z.further, ttl: z.ttl}
+	if z.cut != nil {
+		c.tells = z.cut.tells
+	}
+	return c
+}
+
+// apex returns the zone's SOA, with the present serial, and NS records.
+func (z *zone) apex() (soa *dns.SOA, ns []dns.RR) {
+	soa = &dns.SOA{
+		Hdr: header(z.name, dns.TypeSOA, z.zones.ttl), Ns: z.primary(), Mbox: z.mailbox(),
+		Serial: z.zones.serial.Load(), Refresh: soaRefresh, Retry: soaRetry, Expire: soaExpire, Minttl: soaMinimum,
+	}
+	for _, s := range z.ns.Publication.Servers {
+		ns = append(ns, &dns.NS{Hdr: header(z.name, dns.TypeNS, z.zones.ttl), Ns: s.Name})
+	}
+	return soa, ns
+}
+
+// primary is the first of the name servers. A zone that names none is served all the
+// same: by us, to who asks us.
+func (z *zone) primary() string {
+	if s := z.ns.Publication.Servers; len(s) > 0 {
+		return s[0].Name
+	}
+	return z.name
+}
+
+// mailbox writes a mailbox as a domain name (RFC 1035, section 8): what stands
+// before the @ is one label.
+func (z *zone) mailbox() string {
+	local, domain, ok := strings.Cut(z.ns.Publication.Mailbox, "@")
+	if !ok || len(local) > maxLabel {
+		return "hostmaster." + z.name
+	}
+	var b strings.Builder
+	for i := range len(local) {
+		if !isLabelByte(local[i]) {
+			b.WriteByte('\\')
+		}
+		b.WriteByte(local[i])
+	}
+	return b.String() + "." + strings.ToLower(domain) + "."
+}
+
+// build makes what does not depend on records.
+func (z *zone) build(rules keyRules) {
+	z.fixed, z.empty = make(map[string][]dns.RR), make(map[string]bool)
+	z.notes = append(z.notes, rules.notes...)
+	for _, f := range rules.list {
+		z.add(naptr(z.name, z.ttl, f))
+	}
+	p := &z.ns.Publication
+	for _, s := range p.Servers {
+		if z.contains(s.Name) {
+			for _, rr := range addressRecords(s, z.zones.ttl) {
+				z.add(rr)
+			}
+		}
+	}
+	if h := parseHost(p.Resolver); !h.isZero() && len(httpService)+len(z.name) <= maxNameText+1 {
+		if f, ok := furtherRule(z.name, furtherOrder, rulePreference); ok {
+			z.further = append(z.further, f)
+		}
+		z.add(&dns.SRV{Hdr: header(httpService+z.name, dns.TypeSRV, z.zones.ttl), Target: h.name, Port: h.port})
+	}
+}
+
+// add adds a record that does not depend on others, and the names above it.
+func (z *zone) add(rr dns.RR) {
+	name := rr.Header().Name
+	z.fixed[name] = append(z.fixed[name], rr)
+	for name != z.name {
+		var ok bool
+		if _, name, ok = strings.Cut(name, "."); !ok {
+			return
+		}
+		z.empty[name] = true
+	}
+}
+
+// contains reports whether a name is the zone's or below it.
+func (z *zone) contains(name string) bool {
+	return name == z.name || strings.HasSuffix(name, "."+z.name)
+}
+
+// addressRecords are the addresses of a name server.
+func addressRecords(s stele.NameServer, ttl uint32) (list []dns.RR) {
+	for _, text := range s.Addresses {
+		ip := net.ParseIP(text)
+		switch {
+		case ip == nil:
+		case ip.To4() != nil:
+			list = append(list, &dns.A{Hdr: header(s.Name, dns.TypeA, ttl), A: ip})
+		default:
+			list = append(list, &dns.AAAA{Hdr: header(s.Name, dns.TypeAAAA, ttl), AAAA: ip})
+		}
+	}
+	return list
+}
+
+// names returns the names of the zone that do not depend on records, in order.
+func (z *zone) names() []string {
+	var list []string
+	for name := range z.fixed {
+		if name != z.name {
+			list = append(list, name)
+		}
+	}
+	slices.Sort(list)
+	return list
+}

@@ -1,0 +1,29 @@
+package dnsd
+
+import (
+	"fmt"
+	"testing"
+)
+
+// What an answer costs that is in no cache: a record with three rules, where case
+// does not count and where it does, and a name that is not there.
+func BenchmarkLookup(b *testing.B) {
+	for _, prefix := range []string{"urn:paradisec", "urn:example"} {
+		p := newPress(b)
+		p.publish(prefix, "zone.example.", ":", 3)
+		for i := range 1000 {
+			p.register(fmt.Sprintf("%s:C%d:i:N%d", prefix, i%10, i), "N2L text/html http://example.org/", "N2L audio/wav http://example.org/wav", "N2C http://example.org/json")
+		}
+		for _, name := range []string{"n500.i.c0.zone.example.", "n1000.i.c0.zone.example."} {
+			_, z := p.lookup(name)
+			b.Run(prefix+"/"+name[:5], func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					if _, err := z.lookup(p.ctx, name); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}

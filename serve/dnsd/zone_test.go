@@ -1,0 +1,368 @@
+package dnsd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/miekg/dns"
+
+	"github.com/stele-id/stele"
+)
+
+func TestApex(t *testing.T) {
+	p := newPress(t)
+	if z, err := p.zones.find(p.ctx, "paradisec.example."); z != nil || err != nil {
+		t.Fatalf("a zone before there is one: %v, %v", z, err)
+	}
+	p.publish("urn:paradisec", "paradisec.example.", ":", 3)
+	_, z := p.lookup("paradisec.example.")
+	soa, ns := z.apex()
+	if soa.Ns != "ns1.paradisec.example." || soa.Mbox != `host\.master.example.org.` || soa.Serial != 1 {
+		t.Errorf("SOA: %s", soa)
+	}
+	if len(ns) != 2 || ns[1].(*dns.NS).Ns != "ns2.example.net." {
+		t.Errorf("NS: %v", ns)
+	}
+	before := p.zones.Changed()
+	p.register("urn:paradisec:a:b:c", "http://example.org/")
+	if soa, _ = z.apex(); soa.Serial != 2 || p.zones.Changed() == before {
+		t.Errorf("serial %d and %d changes after a change", soa.Serial, p.zones.Changed())
+	}
+	for name, want := range map[string]string{
+		"ns1.paradisec.example.":        "A AAAA",
+		"_http._tcp.paradisec.example.": "SRV",
+		"paradisec.example.":            "NAPTR",
+		"c.b.a.paradisec.example.":      "NAPTR URI",
+	} {
+		if got := strings.Join(p.typesAt(name), " "); got != want {
+			t.Errorf("%s has %s, want %s", name, got, want)
+		}
+	}
+	for _, name := range []string{"_tcp", "b.a", "a"} {
+		if n, _ := p.lookup(name + ".paradisec.example."); !n.exists || len(n.records) > 0 {
+			t.Errorf("%s: %+v, want an empty one", name, n)
+		}
+	}
+	for _, name := range []string{"x", "c", "b", "x.c.b.a", "c.b.x", "_udp", "x._tcp", "x.ns1", "a.a", `\000.b.a`, "a.b.c.d.e.f.g.h"} {
+		if n, _ := p.lookup(name + ".paradisec.example."); n.exists {
+			t.Errorf("%s exists", name)
+		}
+	}
+}
+
+// Names that exist only because of dots in them, or of aliases.
+func TestEmptyNames(t *testing.T) {
+	p := newPress(t)
+	p.publish("urn:paradisec", "paradisec.example.", ":", 3)
+	p.lookup("paradisec.example.") // what follows is learned from changes
+	exists := func(name string, want bool) {
+		t.Helper()
+		if n, _ := p.lookup(name + ".paradisec.example."); n.exists != want {
+			t.Errorf("%s exists: %v", name, n.exists)
+		}
+	}
+	check := func() {
+		t.Helper()
+		for _, name := range []string{"a.b.wav.2.1", "b.wav.2.1", "wav.2.1", "2.1", "1", "z.y.x", "y.x", "x"} {
+			exists(name, true)
+		}
+		for _, name := range []string{"mp3.2.1", "c.wav.2.1", "z.wav.2.1", "w.x", "3.1"} {
+			exists(name, false)
+		}
+	}
+	for _, name := range []string{"wav.2.1", "y.x"} {
+		exists(name, false)
+	}
+	p.register("urn:paradisec:1:2:a.b.wav", "http://example.org/")
+	r := &stele.Record{ID: p.id("ark:12345/x1"), Aliases: []stele.ID{p.id("urn:paradisec:x:y:z")}, Targets: []stele.Target{target("http://example.org/")}}
+	if _, err := p.registrar.Register(p.ctx, r); err != nil {
+		t.Fatal(err)
+	}
+	check()
+	// The same from reading the registry.
+	p.zones.Close()
+	p.zones = NewZones(ZonesOptions{Store: p.store, Schemes: p.schemes})
+	t.Cleanup(p.zones.Close)
+	check()
+	zone := p.export("paradisec.example.")
+	if !strings.Contains(zone, "\na.b.wav.2.1 ") || !strings.Contains(zone, "\nz.y.x ") {
+		t.Errorf("names are missing in\n%s", zone)
+	}
+}
+
+// A registry that is not small is read beside the first answers.
+func TestIndexBeside(t *testing.T) {
+	p := newPress(t)
+	p.publish("urn:paradisec", "paradisec.example.", ":", 3)
+	var records []*stele.Record
+	for i := range indexAtOnce + 10 {
+		records = append(records, &stele.Record{ID: p.id(fmt.Sprintf("urn:paradisec:c:%d:a.b", i)), Version: 1, State: stele.Active, Targets: []stele.Target{target("http://example.org/")}})
+	}
+	if _, err := p.store.Ingest(p.ctx, records, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	complete := make(chan struct{}, 100)
+	p.zones.onChange(func(names []string) {
+		if names == nil {
+			complete <- struct{}{}
+		}
+	})
+	n, _ := p.lookup(fmt.Sprintf("a.b.%d.c.paradisec.example.", indexAtOnce))
+	if len(n.records) == 0 {
+		t.Error("a name is not there at once")
+	}
+	<-complete
+	for name, want := range map[string]bool{"b.1.c": true, "c.1.c": false} {
+		if n, _ := p.lookup(name + ".paradisec.example."); n.exists != want {
+			t.Errorf("%s exists: %v", name, n.exists)
+		}
+	}
+}
+
+func TestOnChange(t *testing.T) {
+	p := newPress(t)
+	p.publish("urn:paradisec", "paradisec.example.", ":", 3)
+	p.lookup("paradisec.example.")
+	p.told = nil
+	p.register("urn:paradisec:a:b:c.d", "http://example.org/")
+	want := []string{"c.d.b.a.paradisec.example.", "d.b.a.paradisec.example.", "b.a.paradisec.example.", "a.paradisec.example."}
+	if len(p.told) != 1 || !slices.Equal(p.told[0], want) {
+		t.Errorf("told %v, want %v", p.told, want)
+	}
+	p.told = nil
+	p.register("urn:other:a", "http://example.org/")
+	if len(p.told) != 0 {
+		t.Errorf("told %v of a name that is not published", p.told)
+	}
+	p.namespace("urn:paradisec", func(ns *stele.Namespace) { ns.TTL = 77 })
+	if len(p.told) != 1 || p.told[0] != nil {
+		t.Errorf("told %v of a namespace, want all", p.told)
+	}
+	if n, _ := p.lookup("c.d.b.a.paradisec.example."); n.records[0].Header().Ttl != 77 {
+		t.Errorf("%v after the namespace's TTL was set", n.records)
+	}
+}
+
+// broken is a store that fails.
+type broken struct{ stele.Store }
+
+var errBroken = errors.New("broken")
+
+func (broken) Record(context.Context, stele.ID) (*stele.Record, error) { return nil, errBroken }
+
+func (broken) Scan(context.Context, string, string, string) iter.Seq2[*stele.Record, error] {
+	return func(yield func(*stele.Record, error) bool) { yield(nil, errBroken) }
+}
+
+func TestStoreFails(t *testing.T) {
+	p := newPress(t)
+	p.publish("urn:paradisec", "paradisec.example.", ":", 3)
+	_, z := p.lookup("paradisec.example.")
+	p.zones.store = broken{p.store}
+	for _, name := range []string{"c.b.a.paradisec.example.", "b.a.paradisec.example."} {
+		if n, err := z.lookup(p.ctx, name); err == nil || n.exists {
+			t.Errorf("%s: %+v, %v; want the store's error", name, n, err)
+		}
+	}
+	var b bytes.Buffer
+	if err := p.zones.Export(p.ctx, &b, "paradisec.example.", nil); !errors.Is(err, errBroken) {
+		t.Errorf("export: %v", err)
+	}
+}
+
+func TestSubNamespaces(t *testing.T) {
+	p := newPress(t)
+	p.paradisec()
+	p.namespace("urn:paradisec:xy2", func(ns *stele.Namespace) {
+		ns.Publication = stele.Publication{Zone: "xy2.example.", Layout: stele.LayoutNames, Separator: ":", Parts: 2, Resolver: "xy2.example.org:8080"}
+	})
+	p.namespace("urn:paradisec:far", func(ns *stele.Namespace) {
+		ns.Publication.Elsewhere = []stele.Discovery{{Kind: stele.DiscoverNAPTR, At: "far.example.net."}, {Kind: stele.DiscoverSRV, At: "_http._tcp.far.example.net."}, {Kind: stele.DiscoverURL, At: "http://far.example.net/"}}
+	})
+	p.namespace("urn:paradisec:del", func(ns *stele.Namespace) { ns.Delegate = "https://del.example.net/r?id={id}&rest={rest}" })
+	p.namespace("urn:paradisec:sub", func(ns *stele.Namespace) { ns.Title = "Not published by itself" })
+	p.register("urn:paradisec:xy2:1:a", "http://example.org/xy2")
+	p.register("urn:paradisec:sub:1:a", "http://example.org/sub")
+	p.register("urn:paradisec:far:1:a", "http://example.org/never")
+	for id, want := range map[string]string{
+		"urn:paradisec:xy2:1:a":   "RES:http http://example.org/xy2",
+		"urn:paradisec:xy2:1:2:3": "s _http._tcp.xy2.example.",
+		"urn:paradisec:sub:1:a":   "RES:http http://example.org/sub",
+		"urn:paradisec:far:1:a":   "not found", // far.example.net has no rules here
+		"URN:paradisec:del:1:a":   "DIS:URL https://del.example.net/r?id=URN:paradisec:del:1:a&rest=:1:a",
+		"urn:paradisec:delx:1:a":  "not found",
+	} {
+		for _, root := range []string{"urn.example.", "@paradisec.example."} {
+			if got := p.walk(root, id, stele.N2L); got != want {
+				t.Errorf("%s from %s: %s, want %s", id, root, got, want)
+			}
+		}
+	}
+	if n, _ := p.lookup("a.1.far.paradisec.example."); n.exists {
+		t.Error("a name for which others answer exists")
+	}
+	golden(t, "subnamespaces.zone", p.export("paradisec.example."))
+}
+
+// A zone inside a root zone has the key as its apex.
+func TestZoneInRoot(t *testing.T) {
+	p := newPress(t)
+	p.namespace("urn:", func(ns *stele.Namespace) {
+		ns.Publication = stele.Publication{Zone: "urn.example.", Layout: stele.LayoutRoot, Servers: []stele.NameServer{{Name: "ns.urn.example.", Addresses: []string{"192.0.2.7"}}}}
+	})
+	p.publish("urn:paradisec", "paradisec.urn.example.", ":", 3)
+	p.register("urn:paradisec:a:b:c", "http://example.org/c")
+	if got := p.walk("urn.example.", "urn:paradisec:a:b:c", stele.N2L); got != "RES:http http://example.org/c" {
+		t.Error(got)
+	}
+	golden(t, "zoneinroot.zone", p.export("urn.example."))
+}
+
+func TestRootOfARK(t *testing.T) {
+	p := newPress(t)
+	p.namespace("ark:", func(ns *stele.Namespace) {
+		ns.Publication = stele.Publication{Zone: "ark.example.", Layout: stele.LayoutRoot, Servers: []stele.NameServer{{Name: "ns1.example.net."}}, Resolver: "n2t.example.org"}
+	})
+	p.namespace("ark:12345/x5", func(ns *stele.Namespace) { ns.Title = "A shoulder" })
+	p.publish("ark:99999", "ark99999.example.", "/", 1)
+	wantRules(t, p.rulesAt("12345.ark.example."), `100 10 "h" "ark" "" n2t.example.org.`)
+	rules := p.rulesAt("99999.ark.example.")
+	if len(rules) != 3 || rules[2] != `100 10 "h" "ark" "" id.example.org.` {
+		t.Errorf("%q", rules)
+	}
+}
+
+func TestRulesLayout(t *testing.T) {
+	p := newPress(t)
+	p.paradisec()
+	p.namespace("urn:example", func(ns *stele.Namespace) {
+		ns.Publication = stele.Publication{Zone: "rules.example.", Layout: stele.LayoutRules, Servers: []stele.NameServer{{Name: "ns1.example.net."}}, Resolver: "id.example.org"}
+	})
+	p.register("urn:example:Some/thing.x", "http://example.org/1")
+	p.register("urn:example:some/thing.x", "http://example.org/2")
+	want := map[string]string{
+		"urn:example:Some/thing.x": "RES:http http://example.org/1",
+		"URN:Example:some/thing.x": "RES:http http://example.org/2",
+		"urn:example:other":        "s _http._tcp.rules.example.",
+	}
+	for id, want := range want {
+		if got := p.walk("urn.example.", id, stele.N2L); got != want {
+			t.Errorf("%s: %s, want %s", id, got, want)
+		}
+	}
+	if err := p.zones.Judge(p.ctx, p.current("urn:example")); err != nil {
+		t.Error(err)
+	}
+	for i := range maxCollection {
+		p.register(fmt.Sprintf("urn:example:n%d", i), "http://example.org/n")
+	}
+	wantRules(t, p.rulesAt("rules.example."), strings.Replace(further, "paradisec", "rules", 1))
+	if err := p.zones.Judge(p.ctx, p.current("urn:example")); !errors.Is(err, stele.Conflict) {
+		t.Errorf("%v, want a refusal", err)
+	}
+}
+
+// current returns a namespace as it is.
+func (p *press) current(prefix string) *stele.Namespace {
+	p.t.Helper()
+	key, err := p.registrar.ParsePrefix(prefix)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	ns, err := p.registrar.Namespace(p.ctx, key)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return ns
+}
+
+func TestJudge(t *testing.T) {
+	p := newPress(t)
+	p.publish("urn:paradisec", "paradisec.example.", ":", 3)
+	for name, change := range map[string]func(*stele.Publication){
+		"is the zone of urn:paradisec already": func(q *stele.Publication) { q.Zone = "paradisec.example." },
+		"a rule can put 9 parts into a name":   func(q *stele.Publication) { q.Parts = 10 },
+		"the field has":                        func(q *stele.Publication) { q.Zone, q.Parts = strings.Repeat("z.", 60), 6 },
+		"no name of 3 parts has room":          func(q *stele.Publication) { q.Zone = strings.Repeat("z.", 126) },
+	} {
+		ns := &stele.Namespace{Scheme: "urn", Prefix: "urn:example", Publication: stele.Publication{Zone: "example.org.", Layout: stele.LayoutNames, Separator: ":", Parts: 3}}
+		change(&ns.Publication)
+		if err := p.zones.Judge(p.ctx, ns); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%v, want %q", err, name)
+		}
+	}
+}
+
+func TestCheck(t *testing.T) {
+	p := newPress(t)
+	p.publish("urn:paradisec", "paradisec.example.", ":", 3)
+	p.register("urn:paradisec:a:b:c", "http://example.org/"+strings.Repeat("x", 300))
+	p.register("urn:paradisec:a:b", "http://example.org/2")
+	var many []string
+	for i := range 20 {
+		many = append(many, fmt.Sprintf("http://example.org/%d/%s", i, strings.Repeat("x", 50)))
+	}
+	p.register("urn:paradisec:a:b:many", many...)
+	p.namespace("urn:bare", func(ns *stele.Namespace) {
+		ns.Publication = stele.Publication{Zone: "bare.example.", Layout: stele.LayoutNames, Separator: ":", Parts: 1}
+	})
+	p.register("urn:bare:a:b", "http://example.org/2")
+	var got []string
+	err := p.zones.Check(p.ctx, "", func(q Problem) {
+		got = append(got, fmt.Sprintf("%v %s %s %s", q.Serious, q.Zone, q.ID, q.Text))
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"false paradisec.example. urn:paradisec:a:b it has no owner name, so it is found over HTTP only: it has 2 parts",
+		"false paradisec.example. urn:paradisec:a:b:c the URL of its N2L has 319 bytes",
+		"false paradisec.example. urn:paradisec:a:b:many the answer for NAPTR records at many.b.a.paradisec.example. has ",
+		"true bare.example.  it has no name servers",
+		"false bare.example.  it names no resolver",
+		"true bare.example. urn:bare:a:b it has no owner name, so it is not found: it has 2 parts",
+	} {
+		if !slices.ContainsFunc(got, func(s string) bool { return strings.HasPrefix(s, want) }) {
+			t.Errorf("nobody says %q in\n%s", want, strings.Join(got, "\n"))
+		}
+	}
+	if err := p.zones.Export(p.ctx, &bytes.Buffer{}, "bare.example", nil); !errors.Is(err, stele.Conflict) {
+		t.Errorf("export of a zone without servers: %v", err)
+	}
+}
+
+func TestParent(t *testing.T) {
+	p := newPress(t)
+	p.publish("urn:paradisec", "paradisec.example.", ":", 3)
+	var b bytes.Buffer
+	if err := p.zones.ExportParent(p.ctx, &b, "paradisec.example", ""); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "parent.zone", b.String())
+}
+
+func TestWhere(t *testing.T) {
+	p := newPress(t)
+	p.publish("urn:paradisec", "paradisec.example.", ":", 3)
+	p.register("urn:paradisec:a:b:c", "http://example.org/")
+	for id, want := range map[string]string{
+		"urn:paradisec:a:b:c": "c.b.a.paradisec.example.  3",
+		"urn:paradisec:a:b:d": "d.b.a.paradisec.example. it is not registered, or not public 0",
+		"urn:paradisec:a:b":   " it has 2 parts, and names in paradisec.example. have 3 0",
+		"urn:other:a":         " its namespace is not published; 'stele zone add' does that 0",
+	} {
+		place, err := p.zones.Where(p.ctx, p.id(id))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprintf("%s %s %d", place.Owner, place.Reason, len(place.Records)); got != want {
+			t.Errorf("%s: %s, want %s", id, got, want)
+		}
+	}
+}

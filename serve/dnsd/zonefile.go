@@ -1,0 +1,282 @@
+package dnsd
+
+import (
+	"cmp"
+	"context"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/miekg/dns"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/ddds"
+)
+
+// maxExported is how many aliases an export keeps in memory: records are written in
+// the order in which the store has them, but aliases are found in any.
+const maxExported = 5_000_000
+
+// Export writes a zone as a master file (RFC 1035, section 5), for stock name
+// servers. The same registry gives the same file. told is called with the number of
+// records read since it was called last; it may be nil.
+func (z *Zones) Export(ctx context.Context, w io.Writer, name string, told func(n int)) error {
+	one, err := z.zoneNamed(ctx, name)
+	if err != nil {
+		return err
+	}
+	if len(one.ns.Publication.Servers) == 0 {
+		return &stele.Error{Op: "export", Kind: stele.Conflict, Err: fmt.Errorf(
+			"the zone %s has no name servers, and nobody loads such a file; name them with 'stele zone add %s --ns NAME=ADDRESS'", one.name, one.argument())}
+	}
+	f := &zoneFile{w: w, zone: one, told: told}
+	f.head()
+	f.fixed(ctx)
+	if one.cut != nil {
+		f.records(ctx)
+	}
+	return f.err
+}
+
+// zoneNamed returns a zone by its name, in any case and with or without its last dot.
+func (z *Zones) zoneNamed(ctx context.Context, name string) (*zone, error) {
+	set, err := z.current(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if one := set.zones[strings.TrimSuffix(strings.ToLower(name), ".")+"."]; one != nil {
+		return one, nil
+	}
+	return nil, &stele.Error{Op: "find zone", Kind: stele.NotFound, Err: fmt.Errorf(
+		"there is no zone %.80q here; 'stele zone ls' lists them", name)}
+}
+
+// argument is how the zone's namespace is named on the command line.
+func (z *zone) argument() string {
+	if z.ns.Publication.Layout == stele.LayoutRoot {
+		return "--root " + z.name
+	}
+	return z.ns.Prefix
+}
+
+// zoneFile is an export under way. After an error it does nothing any more.
+type zoneFile struct {
+	w    io.Writer
+	zone *zone
+	told func(n int)
+	err  error
+}
+
+func (f *zoneFile) printf(format string, args ...any) {
+	if f.err == nil {
+		_, f.err = fmt.Fprintf(f.w, format, args...)
+	}
+}
+
+// head writes what a zone begins with.
+func (f *zoneFile) head() {
+	z := f.zone
+	soa, ns := z.apex()
+	f.printf("; %s: %s\n$ORIGIN %s\n$TTL %d\n", z.name, z.purpose(), z.name, z.zones.ttl)
+	f.write(soa)
+	for _, rr := range ns {
+		f.write(rr)
+	}
+}
+
+// purpose says what a zone is for.
+func (z *zone) purpose() string {
+	if z.ns.Publication.Layout == stele.LayoutRoot {
+		return "the root of " + z.ns.Scheme + " names"
+	}
+	return "names that begin with " + z.ns.Prefix
+}
+
+// fixed writes what does not depend on records, the rules layout, and the cuts to
+// zones inside this one.
+func (f *zoneFile) fixed(ctx context.Context) {
+	z := f.zone
+	n, err := z.lookup(ctx, z.name)
+	if err != nil {
+		f.err = cmp.Or(f.err, err)
+		return
+	}
+	for _, rr := range n.records {
+		f.write(rr)
+	}
+	for _, name := range z.names() {
+		if z.set.find(name) != z {
+			continue
+		}
+		for _, rr := range z.fixed[name] {
+			f.write(rr)
+		}
+	}
+	for _, name := range z.set.order {
+		if inner := z.set.zones[name]; inner != z && z.contains(name) && z.set.outer(inner) == z {
+			for _, rr := range inner.delegation() {
+				f.write(rr)
+			}
+		}
+	}
+}
+
+// outer returns the zone in which another one is; nil if there is none.
+func (s *zoneSet) outer(inner *zone) *zone {
+	_, above, _ := strings.Cut(inner.name, ".")
+	return s.find(above)
+}
+
+// delegation is what the zone above has of a zone: its name servers, and the addresses
+// that nobody finds otherwise.
+func (z *zone) delegation() []dns.RR {
+	_, list := z.apex()
+	for _, s := range z.ns.Publication.Servers {
+		if z.contains(s.Name) {
+			list = append(list, addressRecords(s, z.zones.ttl)...)
+		}
+	}
+	return list
+}
+
+// records writes all that is registered: identifiers in order, then aliases in order.
+func (f *zoneFile) records(ctx context.Context) {
+	if f.err != nil {
+		return
+	}
+	f.err = f.zone.published(ctx, f.told, func(id stele.ID, r *stele.Record) error {
+		f.identifier(ctx, id, r)
+		return f.err
+	})
+}
+
+// published calls do with all identifiers of the zone that are public, in order, and
+// then with all aliases in order.
+func (z *zone) published(ctx context.Context, told func(n int), do func(stele.ID, *stele.Record) error) error {
+	for r, err := range z.zones.store.Scan(ctx, z.ns.Scheme, z.ns.Prefix, "") {
+		if err != nil {
+			return err
+		}
+		if told != nil {
+			told(1)
+		}
+		if isVisible(r) && z.set.zoneOf(r.ID) == z {
+			if err := do(r.ID, r); err != nil {
+				return err
+			}
+		}
+	}
+	list, err := z.aliases(ctx, told)
+	if err != nil {
+		return err
+	}
+	for _, id := range list {
+		r, err := z.zones.store.Record(ctx, id)
+		if err != nil {
+			return err
+		}
+		if !isVisible(r) {
+			continue // since it was listed
+		}
+		if err := do(id, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// aliases returns all aliases that are published in the zone, in order.
+func (z *zone) aliases(ctx context.Context, told func(n int)) (list []stele.ID, err error) {
+	for scheme := range z.zones.schemes.All() {
+		for r, err := range z.zones.store.Scan(ctx, scheme.Name(), "", "") {
+			if err != nil {
+				return nil, err
+			}
+			if told != nil {
+				told(1)
+			}
+			for _, id := range r.Aliases {
+				if isVisible(r) && z.set.zoneOf(id) == z {
+					list = append(list, id)
+				}
+			}
+			if len(list) > maxExported {
+				return nil, &stele.Error{Op: "export", Kind: stele.Exhausted, Err: fmt.Errorf("more than %d aliases are published in %s", maxExported, z.name)}
+			}
+		}
+	}
+	slices.SortFunc(list, stele.ID.Compare)
+	return list, nil
+}
+
+// identifier writes what stands at the owner name of an identifier. Where several
+// share it, all of it is written with the first of them.
+func (f *zoneFile) identifier(ctx context.Context, id stele.ID, r *stele.Record) {
+	z := f.zone
+	owner, reason := z.cut.owner(id.String())
+	if reason != "" || z.set.find(owner) != z {
+		return
+	}
+	list := []named{{id, r, z.set.namespaceOf(id)}}
+	if z.cut.tells(id.String()) {
+		var err error
+		if list, err = z.at(ctx, owner); err != nil {
+			f.err = cmp.Or(f.err, err)
+			return
+		}
+		if len(list) == 0 || f.first(list) != id {
+			return
+		}
+	}
+	out := z.compiler().compile(list)
+	for _, rr := range out.records(owner) {
+		f.write(rr)
+	}
+}
+
+// first returns the identifier with which all others of an owner name are written: the
+// first in order that is no alias, or else the first.
+func (f *zoneFile) first(list []named) stele.ID {
+	for _, n := range list {
+		if n.record.ID == n.id {
+			return n.id
+		}
+	}
+	return list[0].id
+}
+
+// write writes a record.
+func (f *zoneFile) write(rr dns.RR) {
+	name := rr.Header().Name
+	if name == f.zone.name {
+		name = "@"
+	} else {
+		name = strings.TrimSuffix(name, "."+f.zone.name)
+	}
+	f.printf("%s %s\n", name, recordText(rr))
+}
+
+// recordText writes a record as a master file has it, without its owner name.
+func recordText(rr dns.RR) string {
+	h := rr.Header()
+	data := strings.TrimPrefix(rr.String(), h.String())
+	switch rr := rr.(type) {
+	case *dns.RFC3597:
+		data = uriText(rr) // the only type that comes so
+	case *dns.SOA:
+		// The library takes away escapes, and Knot wants them before + and the like.
+		data = strings.Replace(data, " "+dns.Name(rr.Mbox).String()+" ", " "+rr.Mbox+" ", 1)
+	}
+	return fmt.Sprintf("%d IN %s %s", h.Ttl, dns.TypeToString[h.Rrtype], data)
+}
+
+// uriText writes a URI record that is longer than the library writes.
+func uriText(rr *dns.RFC3597) string {
+	data, err := hex.DecodeString(rr.Rdata)
+	if err != nil || len(data) < 4 {
+		return `\# 0`
+	}
+	return fmt.Sprintf(`%d %d "%s"`, int(data[0])<<8|int(data[1]), int(data[2])<<8|int(data[3]), ddds.Escape(string(data[4:])))
+}

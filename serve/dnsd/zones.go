@@ -1,0 +1,370 @@
+package dnsd
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/stele-id/stele"
+)
+
+// DefaultTTL is for how many seconds answers are kept where nobody says.
+const DefaultTTL = 3600
+
+// ZonesOptions are what Zones are made of. Store and Schemes must be set.
+type ZonesOptions struct {
+	Store      stele.Store
+	Schemes    *stele.Schemes
+	Log        *slog.Logger // of what somebody should look into; nothing is logged if nil
+	DefaultTTL uint32       // 3600 if 0
+}
+
+// Zones are the zones that the registry publishes, always as the registry is now.
+// They are used by many goroutines at once, and read the registry when they are
+// first asked.
+type Zones struct {
+	store   stele.Store
+	schemes *stele.Schemes
+	log     *slog.Logger
+	ttl     uint32
+
+	changed atomic.Uint64
+	serial  atomic.Uint32
+	stale   atomic.Bool // the serial is not known
+
+	loading chan struct{} // holds one value while somebody reads the namespaces
+
+	mu        sync.Mutex
+	forgotten uint64
+	listeners []func(names []string)
+	kept      atomic.Pointer[zoneSet] // nil: to be read
+	last      *zoneSet                // what was kept before, for its index
+
+	life context.Context // of work beside answers
+	end  context.CancelFunc
+	work sync.WaitGroup
+}
+
+// NewZones makes the zones of a registry. They are closed with Close.
+func NewZones(o ZonesOptions) *Zones {
+	z := &Zones{store: o.Store, schemes: o.Schemes, log: o.Log, ttl: o.DefaultTTL, loading: make(chan struct{}, 1)}
+	if z.log == nil {
+		z.log = slog.New(slog.DiscardHandler)
+	}
+	if z.ttl == 0 {
+		z.ttl = DefaultTTL
+	}
+	z.stale.Store(true)
+	z.life, z.end = context.WithCancel(context.Background())
+	return z
+}
+
+// Close ends what works beside answers, before the store is closed.
+func (z *Zones) Close() {
+	z.end()
+	z.work.Wait()
+}
+
+// Changed grows with everything that may change an answer, before those who asked for
+// it are told.
+func (z *Zones) Changed() uint64 { return z.changed.Load() }
+
+// Invalidate says that records have been committed. Whoever writes calls it with the
+// new versions, before anybody is told that they are written: no answer that is
+// looked up after it returned is older.
+func (z *Zones) Invalidate(records ...*stele.Record) {
+	set := z.kept.Load()
+	var names []string
+	if set != nil {
+		for _, r := range records {
+			set.index.add(set, r)
+			names = set.appendNames(names, r)
+		}
+	}
+	z.refreshSerial()
+	z.changed.Add(1)
+	switch {
+	case set == nil || set != z.kept.Load():
+		z.tell(nil) // nobody knows under which names they were published
+	case len(names) > 0:
+		z.tell(names)
+	}
+}
+
+// InvalidateNamespaces says that a namespace was committed; see Invalidate.
+func (z *Zones) InvalidateNamespaces() {
+	z.mu.Lock()
+	z.forgotten++
+	z.kept.Store(nil)
+	z.mu.Unlock()
+	z.refreshSerial()
+	z.changed.Add(1)
+	z.tell(nil)
+}
+
+// onChange registers who is told, before a change is acknowledged, the names in whose
+// answers it may show; none for all.
+func (z *Zones) onChange(f func(names []string)) {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	z.listeners = append(z.listeners, f)
+}
+
+func (z *Zones) tell(names []string) {
+	z.mu.Lock()
+	list := slices.Clone(z.listeners)
+	z.mu.Unlock()
+	for _, f := range list {
+		f(names)
+	}
+}
+
+// serialTimeout is how long a commit waits to learn its serial.
+const serialTimeout = 2 * time.Second
+
+// refreshSerial sets the serial to the number of the last change. Where the store
+// does not answer it grows by one, and is asked for with the next answer.
+func (z *Zones) refreshSerial() {
+	ctx, cancel := context.WithTimeout(z.life, serialTimeout)
+	defer cancel()
+	if err := z.readSerial(ctx); err != nil {
+		z.serial.Add(1)
+		z.stale.Store(true)
+	}
+}
+
+func (z *Zones) readSerial(ctx context.Context) error {
+	n, err := z.store.LastChange(ctx)
+	if err != nil {
+		return err
+	}
+	z.stale.Store(false)
+	now := max(1, uint32(n))
+	for {
+		// Two commits may be told in another order than they were made in. A serial
+		// compares as RFC 1982 has it.
+		before := z.serial.Load()
+		if before != 0 && int32(now-before) <= 0 || z.serial.CompareAndSwap(before, now) {
+			return nil
+		}
+	}
+}
+
+// find returns the zone in which a name is: the longest that is its suffix; nil if
+// none is. The name is in lower case and absolute.
+func (z *Zones) find(ctx context.Context, name string) (*zone, error) {
+	set, err := z.current(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return set.find(name), nil
+}
+
+// current returns the zones as they are now, and makes sure that the serial is known.
+func (z *Zones) current(ctx context.Context) (*zoneSet, error) {
+	if z.stale.Load() {
+		if err := z.readSerial(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if set := z.kept.Load(); set != nil {
+		return set, nil
+	}
+	select {
+	case z.loading <- struct{}{}:
+		defer func() { <-z.loading }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if set := z.kept.Load(); set != nil {
+		return set, nil
+	}
+	return z.load(ctx)
+}
+
+// load reads all namespaces. What was read before somebody said that it changed is
+// used and not kept.
+func (z *Zones) load(ctx context.Context) (*zoneSet, error) {
+	z.mu.Lock()
+	forgotten, last := z.forgotten, z.last
+	z.mu.Unlock()
+	set, err := z.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	reused := last != nil && last.shape == set.shape
+	if reused {
+		set.index = last.index
+	}
+	// It is kept before it is filled, so that it is told of what is committed meanwhile.
+	z.mu.Lock()
+	keep := z.forgotten == forgotten
+	if keep {
+		z.kept.Store(set)
+		z.last = set
+	}
+	z.mu.Unlock()
+	if reused || !keep {
+		return set, nil
+	}
+	if err := z.fill(ctx, set); err != nil {
+		z.mu.Lock()
+		z.last = nil
+		z.kept.CompareAndSwap(set, nil)
+		z.mu.Unlock()
+		return nil, err
+	}
+	return set, nil
+}
+
+// read makes the zones of the namespaces as they are.
+func (z *Zones) read(ctx context.Context) (*zoneSet, error) {
+	var list []*stele.Namespace
+	for ns, err := range z.store.Namespaces(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, ns)
+	}
+	return newZoneSet(z, list), nil
+}
+
+// zoneSet is the zones at one time.
+type zoneSet struct {
+	schemes *stele.Schemes
+	byKey   map[stele.NamespaceKey]*stele.Namespace
+	joints  map[string]string // of the namespaces that say where their names go on, by prefix
+	zones   map[string]*zone
+	order   []string // names of zones
+	clashes []string // zones that were left out
+	shape   string   // what the index depends on
+	index   *nameIndex
+}
+
+// newZoneSet makes the zones of namespaces, which come in order of their keys.
+func newZoneSet(z *Zones, list []*stele.Namespace) *zoneSet {
+	set := &zoneSet{
+		schemes: z.schemes, byKey: make(map[stele.NamespaceKey]*stele.Namespace), joints: make(map[string]string),
+		zones: make(map[string]*zone), index: newNameIndex(),
+	}
+	var shape strings.Builder
+	for _, ns := range list {
+		set.byKey[ns.Key()] = ns
+		if p := &ns.Publication; leads(ns) {
+			set.joints[ns.Prefix] = newCut(z.schemes, ns).joint
+			shape.WriteString(strings.Join([]string{ns.Scheme, ns.Prefix, p.Zone, string(p.Layout), p.Separator, string(rune('0' + p.Parts)), "\n"}, "\t"))
+		}
+	}
+	set.shape = shape.String()
+	for _, ns := range list {
+		set.addZone(z, ns)
+	}
+	slices.Sort(set.order)
+	for _, name := range set.order {
+		zone := set.zones[name]
+		zone.build(set.rulesOf(zone))
+		if zone.ns.Publication.Layout == stele.LayoutRoot {
+			set.addKeys(zone)
+		}
+	}
+	return set
+}
+
+func (s *zoneSet) addZone(z *Zones, ns *stele.Namespace) {
+	p := &ns.Publication
+	if p.Zone == "" {
+		return
+	}
+	if other := s.zones[p.Zone]; other != nil {
+		s.clashes = append(s.clashes, ns.Key().String()+" is published in "+p.Zone+", which is the zone of "+other.ns.Key().String()+"; give it another one")
+		return
+	}
+	one := &zone{name: p.Zone, ns: ns, zones: z, set: s, ttl: z.ttl}
+	if ns.TTL > 0 {
+		one.ttl = ns.TTL
+	}
+	if p.Layout == stele.LayoutNames {
+		one.cut = newCut(z.schemes, ns)
+	}
+	s.zones[p.Zone] = one
+	s.order = append(s.order, p.Zone)
+}
+
+// find returns the zone in which a name is.
+func (s *zoneSet) find(name string) *zone {
+	for name != "" {
+		if z := s.zones[name]; z != nil {
+			return z
+		}
+		_, name, _ = strings.Cut(name, ".")
+	}
+	return nil
+}
+
+// namespaceOf returns the namespace that a name belongs to; nil if there is none.
+func (s *zoneSet) namespaceOf(id stele.ID) *stele.Namespace {
+	return s.nearest(id, func(*stele.Namespace) bool { return true })
+}
+
+// zoneOf returns the zone in which an identifier is published; nil if there is none.
+func (s *zoneSet) zoneOf(id stele.ID) *zone {
+	ns := s.nearest(id, leads)
+	if ns == nil || ns.Publication.Layout == stele.LayoutRoot {
+		return nil
+	}
+	if z := s.zones[ns.Publication.Zone]; z != nil && z.ns == ns {
+		return z
+	}
+	return nil
+}
+
+// leads reports whether a namespace says itself where its names go on. Those of one
+// that does not go on as those of the namespace above it.
+func leads(ns *stele.Namespace) bool { return !ns.Publication.IsZero() || ns.Delegate != "" }
+
+// nearest returns the longest namespace of a name that is good.
+func (s *zoneSet) nearest(id stele.ID, good func(*stele.Namespace) bool) *stele.Namespace {
+	key := stele.NamespaceKey{Scheme: id.Scheme(), Prefix: id.String()}
+	if ns := s.byKey[key]; ns != nil && good(ns) {
+		return ns
+	}
+	for p := range s.schemes.Parents(id) {
+		key.Prefix = p.String()
+		if ns := s.byKey[key]; ns != nil && good(ns) {
+			return ns
+		}
+	}
+	key.Prefix = ""
+	if ns := s.byKey[key]; ns != nil && good(ns) {
+		return ns
+	}
+	return nil
+}
+
+// appendNames appends the names whose answers may have changed with a record: its
+// owner names and, since they may have been nothing before, those above them.
+func (s *zoneSet) appendNames(list []string, r *stele.Record) []string {
+	for _, id := range r.Names() {
+		z := s.zoneOf(id)
+		if z == nil {
+			continue
+		}
+		if z.cut == nil {
+			list = append(list, z.name)
+			continue
+		}
+		name, reason := z.cut.owner(id.String())
+		if reason != "" {
+			continue
+		}
+		for name != z.name {
+			list = append(list, name)
+			_, name, _ = strings.Cut(name, ".")
+		}
+	}
+	return list
+}
