@@ -76,8 +76,8 @@ func seedDemo(ctx context.Context, r *registry, site string) error {
 	seed := &seeder{registry: r}
 	seed.registrar = registrar.New(r.store, r.schemes, registrar.Options{
 		Now:          func() time.Time { return seed.now },
-		OnCommit:     r.resolver.Invalidate,
-		OnNamespaces: r.resolver.InvalidateNamespaces,
+		OnCommit:     r.committed,
+		OnNamespaces: r.namespaceCommitted,
 	})
 	for i, line := range demoLines(site) {
 		if err := seed.line(ctx, []byte(line)); err != nil {

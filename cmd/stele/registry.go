@@ -18,6 +18,7 @@ import (
 	"github.com/stele-id/stele/resolver"
 	"github.com/stele-id/stele/scheme/all"
 	"github.com/stele-id/stele/scheme/purl"
+	"github.com/stele-id/stele/serve/dnsd"
 	"github.com/stele-id/stele/store/pebble"
 )
 
@@ -64,6 +65,24 @@ type registry struct {
 	store     stele.Store
 	registrar *registrar.Registrar
 	resolver  *resolver.Resolver
+	published *dnsd.Zones // that are answered for; nil if none are
+}
+
+// committed tells those who keep something in memory what was written, before the
+// writer is told.
+func (r *registry) committed(records ...*stele.Record) {
+	r.resolver.Invalidate(records...)
+	if r.published != nil {
+		r.published.Invalidate(records...)
+	}
+}
+
+// namespaceCommitted is the same for namespaces.
+func (r *registry) namespaceCommitted() {
+	r.resolver.InvalidateNamespaces()
+	if r.published != nil {
+		r.published.InvalidateNamespaces()
+	}
 }
 
 // inRegistry opens the registry, calls do with a context that an interrupt ends and
@@ -93,22 +112,21 @@ func (p *program) openRegistry(ctx context.Context, schemes *stele.Schemes, log 
 		return nil, err
 	}
 	o.Now, o.Random = p.now, rand.IntN
-	reads := resolver.New(store, schemes, o)
-	return &registry{
-		schemes:  schemes,
-		store:    store,
-		resolver: reads,
-		registrar: registrar.New(store, schemes, registrar.Options{
-			Now:          p.now,
-			Log:          log,
-			OnCommit:     reads.Invalidate,
-			OnNamespaces: reads.InvalidateNamespaces,
-		}),
-	}, nil
+	r := &registry{schemes: schemes, store: store, resolver: resolver.New(store, schemes, o)}
+	r.registrar = registrar.New(store, schemes, registrar.Options{
+		Now:          p.now,
+		Log:          log,
+		OnCommit:     r.committed,
+		OnNamespaces: r.namespaceCommitted,
+	})
+	return r, nil
 }
 
 // closeRegistry closes the registry.
 func (p *program) closeRegistry(r *registry) error {
+	if r.published != nil {
+		r.published.Close()
+	}
 	if err := r.store.Close(); err != nil {
 		return fmt.Errorf("closing %s: %w", p.data, err)
 	}

@@ -30,7 +30,7 @@ func (p *program) serveCommand() *cobra.Command {
 	var o serveOptions
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Answer the web: names lead to what they stand for",
+		Short: "Answer the web and the DNS: names lead to what they stand for",
 		Long: `Serve opens the registry and answers over HTTP: whoever asks for a name, in any
 spelling, is sent to what it stands for. It prints the addresses at which it answers
 when it is ready to, and logs on standard error.
@@ -144,6 +144,9 @@ func (s *server) run(running, patient context.Context) (err error) {
 		}
 	}
 	if err := s.start(r); err != nil {
+		if s.dns != nil {
+			_ = s.dns.Shutdown(running) // it answers nobody yet who would mind
+		}
 		return err
 	}
 	err = s.wait(running)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/serve/dnsd"
 	"github.com/stele-id/stele/serve/httpd"
 	"github.com/stele-id/stele/web"
 )
@@ -24,9 +25,10 @@ type server struct {
 	schemes *stele.Schemes
 	log     *slog.Logger
 
-	http    door // for the public
-	metrics door // for who looks after the server; closed if nobody asked for it
-	site    door // of the demo
+	http    door         // for the public
+	dns     *dnsd.Server // of published zones; nil if nobody asked for it
+	metrics door         // for who looks after the server; closed if nobody asked for it
+	site    door         // of the demo
 	failed  chan error
 	ending  atomic.Bool
 }
@@ -55,7 +57,13 @@ func (s *server) start(r *registry) error {
 	if s.demo {
 		o.Examples = demoExamples()
 	}
+	if err := s.startDNS(r); err != nil {
+		return err
+	}
 	numbers := newMetrics(ready)
+	if s.dns != nil {
+		numbers.addDNS(s.dns)
+	}
 	if s.metrics.listener != nil {
 		o.Observe = numbers.observe
 	}
@@ -112,7 +120,10 @@ func (s *server) announce() error {
 	if s.metrics.listener != nil {
 		addresses["metrics"] = s.metrics.url()
 	}
-	s.log.Info("ready", "version", version, "data", s.data, "http", addresses["http"], "metrics", addresses["metrics"])
+	if s.dns != nil {
+		addresses["dns"] = s.dns.Addr().String()
+	}
+	s.log.Info("ready", "version", version, "data", s.data, "http", addresses["http"], "dns", addresses["dns"], "metrics", addresses["metrics"])
 	if err := notify("READY=1"); err != nil {
 		s.log.Warn("systemd can't be told that the server is ready", "error", err)
 	}
@@ -120,6 +131,9 @@ func (s *server) announce() error {
 		return s.printObject(addresses)
 	}
 	lines := "serving " + addresses["http"] + "\n"
+	if addresses["dns"] != "" {
+		lines += "dns " + addresses["dns"] + "\n"
+	}
 	if addresses["metrics"] != "" {
 		lines += "metrics " + addresses["metrics"] + "/metrics\n"
 	}
@@ -168,6 +182,9 @@ func (s *server) end(patient context.Context) error {
 	if err != nil {
 		_ = s.http.server.Close() // the error is known
 		err = refuse("serve", stele.Unavailable, "ended before all requests were answered; see grace in 'stele config list'")
+	}
+	if s.dns != nil {
+		err = errors.Join(err, s.dns.Shutdown(ctx))
 	}
 	for _, d := range []*door{&s.metrics, &s.site} {
 		if d.server != nil {

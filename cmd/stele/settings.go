@@ -25,6 +25,8 @@ var settings = []setting{
 		what: "folder of the registry"},
 	{name: "http", kind: addressKind, usual: ":8080", example: "127.0.0.1:8080",
 		what: "address on which the public is answered; port 0 takes a free one"},
+	{name: "dns", kind: offAddressKind, example: "192.0.2.1:53",
+		what: "address, for UDP and TCP, on which the zones of published namespaces are answered; empty: none"},
 	{name: "metrics", kind: offAddressKind, example: "127.0.0.1:9180",
 		what: "address of /metrics for Prometheus and of /debug/pprof, which the public should not reach; empty: none"},
 	{name: "base", kind: baseKind, example: "https://id.example.org",
@@ -45,6 +47,10 @@ var settings = []setting{
 		what: "HTTP status of redirects where neither target nor namespace says"},
 	{name: "cache", kind: sizeKind, usual: "64MB", example: "512MB",
 		what: "how much memory records may take that are kept there, about; 0: none"},
+	{name: "dns-cache", kind: sizeKind, usual: "256MB", example: "1GiB",
+		what: "how much memory packed answers of the DNS may take, if dns is on"},
+	{name: "dns-rate", kind: countKind, usual: "20", example: "200",
+		what: "how often in a second the same answer, or the same kind of error, is sent to one network over UDP; 0: without limit"},
 	{name: "grace", kind: durationKind, usual: "30s", example: "1m",
 		what: "how long requests under way may take when the server is told to end"},
 	{name: "drain", kind: durationKind, usual: "0s", example: "5s",
@@ -77,6 +83,7 @@ var settings = []setting{
 type serveConfig struct {
 	Data           string            `koanf:"data"`
 	HTTP           string            `koanf:"http"`
+	DNS            string            `koanf:"dns"`
 	Metrics        string            `koanf:"metrics"`
 	Base           string            `koanf:"base"`
 	Host           string            `koanf:"host"`
@@ -87,6 +94,8 @@ type serveConfig struct {
 	TTL            time.Duration     `koanf:"ttl"`
 	Status         int               `koanf:"status"`
 	Cache          int64             `koanf:"cache"`
+	DNSCache       int64             `koanf:"dns-cache"`
+	DNSRate        int               `koanf:"dns-rate"`
 	Grace          time.Duration     `koanf:"grace"`
 	Drain          time.Duration     `koanf:"drain"`
 	MaxConnections int               `koanf:"max-connections"`
