@@ -85,7 +85,7 @@ var guests = []guest{
 	{"github.com/pelletier/go-toml/v2", "cmd/stele"}, // koanf's own TOML: it tells lines
 	{"github.com/prometheus/client_golang", "cmd/stele"},
 	{"github.com/vbauerster/mpb/v8", "cmd/stele"},
-	{"github.com/klauspost/compress", "cmd/stele"},
+	{"github.com/klauspost/compress", "cmd/stele serve/dnsd"},
 	{"golang.org/x/sys", "cmd/stele serve/dnsd"}, // to swap two folders in one step; sockets
 	{"github.com/maypok86/otter/v2", "resolver client"},
 	{"rsc.io/qr", "web"},

@@ -100,6 +100,7 @@ Exit codes: 0 ok, 1 failed, 2 wrong usage, 3 not found, 4 gone, 5 try again.`,
 	root.AddCommand(p.lsCommand())
 	root.AddCommand(p.nsCommand())
 	root.AddCommand(p.zoneCommand())
+	root.AddCommand(p.resolveCommand())
 	root.AddCommand(p.importCommand())
 	root.AddCommand(p.exportCommand())
 	root.AddCommand(p.backupCommand())

@@ -1,0 +1,184 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/miekg/dns"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/ddds"
+)
+
+// application is how the names of a scheme are found in the DNS.
+type application struct {
+	root     string // usual parent of the first keys
+	under    string // scheme whose root is this one's too; "" for none
+	part     string // of the name, by which it begins: see stele.Parts
+	asGiven  bool   // rules are applied to the name as it was written, if it is one of these
+	attempts []attempt
+}
+
+// attempt is a way to find names. One that finds that there is no such name leaves it
+// to the next.
+type attempt func(s *session, ctx context.Context, app application) (Result, error)
+
+// applications are the schemes whose names are found in the DNS.
+func applications() map[string]application {
+	return map[string]application{
+		// RFC 3404, section 4.2.
+		"urn": {root: ddds.URNRoot, part: "nid", asGiven: true, attempts: []attempt{(*session).byRules}},
+		// ARK's draft, "Looking up NMAs via DNS". Rules of the DDDS may stand there too.
+		"ark": {root: "ark.arpa.", part: "naan", attempts: []attempt{(*session).byRules, (*session).byHost}},
+		// OMG's LSID specification, section 13.3; and LSIDs are URNs.
+		"lsid": {root: ddds.URNRoot, under: "urn", part: "authority", attempts: []attempt{(*session).byAuthority, (*session).asURN}},
+	}
+}
+
+// byRules walks the rules.
+func (s *session) byRules(ctx context.Context, app application) (Result, error) {
+	key, err := s.firstKey(app)
+	if err != nil {
+		return Result{}, err
+	}
+	names := []string{s.id.String()}
+	if written := s.query.Name; app.asGiven && written != names[0] && isURN(written) && !s.hasComponents() {
+		// The name as it was written is what rules are for. If it differs by more than
+		// case, the canonical form is what others may have published.
+		if strings.EqualFold(written, names[0]) {
+			names[0] = written
+		} else {
+			names = append([]string{written}, names...)
+		}
+	}
+	var failed error
+	for _, name := range names {
+		s.name = name
+		res, err := s.walk(ctx, key)
+		if err == nil {
+			return res, nil
+		}
+		failed = worse(failed, err)
+		if stele.KindOf(err) != stele.NotFound || errors.Is(err, ddds.ErrNoSuchName) && !isBroken(err) && s.last == key {
+			break
+		}
+	}
+	return Result{}, failed
+}
+
+// hasComponents reports whether something follows the name that is no part of it (RFC
+// 8141, section 2.3).
+func (s *session) hasComponents() bool {
+	return slices.ContainsFunc([]string{"r", "q", "f"}, func(part string) bool { return s.parts.Get(part) != nil })
+}
+
+// isURN reports whether a text is a URN as it stands, and not, say, a URL with one in
+// it.
+func isURN(text string) bool {
+	first, err := ddds.URNKey("")
+	if err != nil {
+		return false
+	}
+	_, err = first(text)
+	return err == nil
+}
+
+// firstKey returns where the rules for the name begin.
+func (s *session) firstKey(app application) (string, error) {
+	r := s.dns.roots[s.id.Scheme()]
+	if r.single {
+		return r.name, nil
+	}
+	label, _ := s.parts.Get(app.part).(string)
+	if label == "" || strings.Contains(label, ".") {
+		return "", invalid("the name has no %s by which it could be found in the DNS", app.part)
+	}
+	return ddds.CanonicalName(label + "." + r.name)
+}
+
+// asURN walks the rules for a name of another scheme that is a URN too.
+func (s *session) asURN(ctx context.Context, _ application) (Result, error) {
+	r := s.dns.roots[s.id.Scheme()]
+	key := r.name
+	if !r.single {
+		first, err := ddds.URNKey(r.name)
+		if err != nil {
+			return Result{}, err
+		}
+		if key, err = first(s.name); err != nil {
+			return Result{}, err
+		}
+	}
+	return s.walk(ctx, key)
+}
+
+// byHost looks for the record that names a host: flag h, the scheme as service. The
+// name behind the host's address is the thing itself there, by ARK's draft.
+func (s *session) byHost(ctx context.Context, _ application) (Result, error) {
+	s.name = s.id.String()
+	suffix := ""
+	switch s.query.Service {
+	case stele.N2L:
+	case stele.N2C, stele.N2P:
+		suffix = "?info" // ARK's draft, section 5.1
+	default:
+		return Result{}, notFound("hosts of %s names do not tell %s", s.id.Scheme(), s.query.Service)
+	}
+	failed := notFound("no record names a host for it")
+	for _, f := range hostRecords(s.firstSet, s.id.Scheme()) {
+		p, err := parseHostport(f.Replacement)
+		if err != nil {
+			s.tracer.note("%s: %v", f, err)
+			continue
+		}
+		p.ttl = ttlOf(s.firstSet)
+		s.tracer.note("the record with flag h names the host %s", p.hostport())
+		res, err := s.askPlaces(ctx, []place{p}, request{path: "/" + escapeName(s.name) + suffix, any: true})
+		if err == nil {
+			res.Flag = "h"
+			return res, nil
+		}
+		if failed = err; stele.KindOf(err) != stele.Unavailable && !isBroken(err) {
+			break
+		}
+	}
+	return Result{}, failed
+}
+
+// byAuthority looks for the servers of an LSID's authority.
+func (s *session) byAuthority(ctx context.Context, app application) (Result, error) {
+	authority, _ := s.parts.Get(app.part).(string)
+	name, err := ddds.CanonicalName("_lsid._tcp." + authority)
+	if err != nil {
+		return Result{}, notFound("its authority is no name of the DNS")
+	}
+	places, err := s.srvPlaces(ctx, name, false)
+	if err != nil {
+		return Result{}, err
+	}
+	res, err := s.askPlaces(ctx, places, request{service: true, unsure: true})
+	if err == nil || stele.KindOf(err) == stele.Gone {
+		return res, err
+	}
+	return s.server(ctx, places[0], places[0].url("/authority/"), "lsid", fmt.Sprintf(
+		"this is the authority of LSIDs in %s; ask it for getAvailableServices", authority))
+}
+
+// hostRecords returns the NAPTR records that name a host for a scheme, the best
+// first.
+func hostRecords(set []dns.RR, scheme string) (list []ddds.Fields) {
+	for _, f := range naptrFields(set, true) {
+		if strings.EqualFold(f.Flags, "h") && strings.EqualFold(f.Service, scheme) {
+			list = append(list, f)
+		}
+	}
+	sortFields(list)
+	return list
+}
+
+func notFound(format string, args ...any) error {
+	return &stele.Error{Op: "resolve", Kind: stele.NotFound, Err: fmt.Errorf(format, args...)}
+}

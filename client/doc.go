@@ -1,0 +1,15 @@
+// Package client finds where an identifier leads, from outside of the registry that
+// has it: over the DNS, by the rules of the DDDS and the EDDDS, or by the HTTP
+// interface of a resolver.
+//
+// [DNS] and [HTTP] are ways to resolve a name, each a [Way]; [First] tries several.
+// The DNS ends with a location, or with a resolver that knows more. Where that one
+// speaks THTTP (RFC 2169) it is asked too, and otherwise the [Result] says which
+// server to ask. A [Trace] tells every step: questions and answers, rules, servers,
+// requests.
+//
+// The package never fetches what a name leads to, and follows no redirects. Whoever
+// answers may be malicious: sizes, times and numbers of steps are bounded, and
+// answers that do not fit their question are passed over. There is no state beside
+// what a value of these types holds, no clock and no chance but what is passed in.
+package client

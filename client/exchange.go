@@ -1,0 +1,186 @@
+package client
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/miekg/dns"
+)
+
+const (
+	ednsSize   = 1232 // what passes everywhere without fragments (DNS flag day 2020)
+	readSize   = 4096 // servers may send more than they were told to
+	maxStrays  = 32   // messages that are not the answer, before something is wrong
+	headerSize = 12
+)
+
+// Errors of an exchange. Each is a reason to ask again in another way.
+var (
+	errCase      = errors.New("the answer writes the name in another way than the question")
+	errStrays    = errors.New("too many messages that do not answer the question")
+	errNoAnswer  = errors.New("no answer in time")
+	errMalformed = errors.New("what came back can't be read")
+)
+
+// question is what is asked. Each message of it has an ID of its own, and over UDP
+// letters of the name in upper and lower case by chance, which whoever answers
+// repeats: somebody who does not see the question has much to guess (RFC 5452;
+// draft-vixie-dnsext-dns0x20).
+type question struct {
+	name string // canonical
+	kind uint16
+}
+
+func (q question) String() string { return q.name + " " + dns.TypeToString[q.kind] }
+
+// message makes a message of the question.
+func (q question) message(edns, mixed bool) *dns.Msg {
+	var chance [2 + 32]byte
+	_, _ = rand.Read(chance[:]) // it does not fail
+	name := q.name
+	if mixed {
+		name = mixCase(name, chance[2:])
+	}
+	m := &dns.Msg{
+		MsgHdr:   dns.MsgHdr{Id: binary.BigEndian.Uint16(chance[:]), RecursionDesired: true},
+		Question: []dns.Question{{Name: name, Qtype: q.kind, Qclass: dns.ClassINET}},
+	}
+	if edns {
+		opt := &dns.OPT{Hdr: dns.RR_Header{Name: ".", Rrtype: dns.TypeOPT}}
+		opt.SetUDPSize(ednsSize)
+		m.Extra = []dns.RR{opt}
+	}
+	return m
+}
+
+// mixCase writes letters in upper case where chance has a bit.
+func mixCase(name string, chance []byte) string {
+	b := []byte(name)
+	for i, c := range b {
+		if 'a' <= c && c <= 'z' && chance[i/8%len(chance)]>>(i%8)&1 == 1 {
+			b[i] = c - 'a' + 'A'
+		}
+	}
+	return string(b)
+}
+
+// exchange sends a message and returns the answer to it.
+func (d *DNS) exchange(ctx context.Context, network string, server netip.AddrPort, m *dns.Msg) (*dns.Msg, error) {
+	ctx, cancel := context.WithTimeout(ctx, d.o.TryTimeout)
+	defer cancel()
+	packed, err := m.Pack()
+	if err != nil {
+		return nil, fmt.Errorf("the question can't be asked: %w", err)
+	}
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, network, server.String())
+	if err != nil {
+		return nil, timely(ctx, err)
+	}
+	defer conn.Close()
+	// What waits for the network ends with the context.
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	ask := exchangeUDP
+	if network == "tcp" {
+		ask = exchangeTCP
+	}
+	reply, err := ask(conn, packed, m)
+	if err != nil {
+		return nil, timely(ctx, err)
+	}
+	return reply, nil
+}
+
+// timely says that time was up, if that is why something failed.
+func timely(ctx context.Context, err error) error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return errNoAnswer
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if op, ok := errors.AsType[*net.OpError](err); ok {
+		return op.Err // without addresses, which the trace has
+	}
+	return err
+}
+
+// exchangeUDP passes over what does not answer the question: it may be late, or
+// somebody else's.
+func exchangeUDP(conn net.Conn, packed []byte, m *dns.Msg) (*dns.Msg, error) {
+	if _, err := conn.Write(packed); err != nil {
+		return nil, err
+	}
+	buffer := make([]byte, readSize)
+	for range maxStrays {
+		n, err := conn.Read(buffer)
+		if err != nil {
+			return nil, err
+		}
+		if n < headerSize || binary.BigEndian.Uint16(buffer) != m.Id {
+			continue
+		}
+		reply := new(dns.Msg)
+		if reply.Unpack(buffer[:n]) != nil && !reply.Truncated {
+			continue
+		}
+		if !answers(m, reply) {
+			continue
+		}
+		if len(reply.Question) == 1 && reply.Question[0].Name != m.Question[0].Name {
+			return nil, errCase
+		}
+		return reply, nil
+	}
+	return nil, errStrays
+}
+
+// exchangeTCP is exchangeUDP for a connection, on which there is one answer.
+func exchangeTCP(conn net.Conn, packed []byte, m *dns.Msg) (*dns.Msg, error) {
+	framed := binary.BigEndian.AppendUint16(make([]byte, 0, 2+len(packed)), uint16(len(packed)))
+	if _, err := conn.Write(append(framed, packed...)); err != nil {
+		return nil, err
+	}
+	var size [2]byte
+	if _, err := io.ReadFull(conn, size[:]); err != nil {
+		return nil, closedEarly(err)
+	}
+	buffer := make([]byte, binary.BigEndian.Uint16(size[:]))
+	if _, err := io.ReadFull(conn, buffer); err != nil {
+		return nil, closedEarly(err)
+	}
+	reply := new(dns.Msg)
+	if len(buffer) < headerSize || reply.Unpack(buffer) != nil || reply.Id != m.Id || !answers(m, reply) {
+		return nil, errMalformed
+	}
+	return reply, nil
+}
+
+func closedEarly(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return errors.New("the connection was closed before the answer came")
+	}
+	return err
+}
+
+// answers reports whether a reply is to the question that was asked. Servers that do
+// not understand a question at all need not repeat it (RFC 1035, section 4.1.1).
+func answers(m, reply *dns.Msg) bool {
+	if !reply.Response || reply.Opcode != dns.OpcodeQuery || reply.Id != m.Id {
+		return false
+	}
+	if len(reply.Question) == 0 {
+		return reply.Rcode == dns.RcodeFormatError || reply.Rcode == dns.RcodeNotImplemented
+	}
+	asked, got := m.Question[0], reply.Question[0]
+	return len(reply.Question) == 1 && got.Qtype == asked.Qtype && got.Qclass == asked.Qclass && strings.EqualFold(got.Name, asked.Name)
+}

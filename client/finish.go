@@ -1,0 +1,231 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"strings"
+
+	"github.com/miekg/dns"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/ddds"
+)
+
+// finish goes on where the rules end, with the first candidate that leads somewhere.
+// That there is no such thing is an answer. A resolver whose protocol is not known is
+// what is told if nothing else is found.
+func (s *session) finish(ctx context.Context, list []ddds.Candidate) (Result, error) {
+	var failed error
+	for i := range list {
+		res, err := s.finishOne(ctx, &list[i])
+		if err == nil && res.Found == FoundLocation {
+			return s.complete(res, list[i:]), nil
+		}
+		if err == nil {
+			if s.fallback == nil {
+				res = s.complete(res, list[i:i+1])
+				s.fallback = &res
+			}
+			continue
+		}
+		if kind := stele.KindOf(err); kind == stele.Gone || kind == stele.NotFound && !isBroken(err) {
+			return Result{}, err
+		}
+		s.tracer.note("%s leads nowhere: %v", list[i].Key, reasonOf(err))
+		failed = worse(failed, err)
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	if s.fallback != nil {
+		return *s.fallback, nil
+	}
+	return Result{}, failed
+}
+
+// broken says that a candidate leads nowhere, which says nothing of the name.
+type broken struct{ err error }
+
+func (e broken) Error() string { return e.err.Error() }
+func (e broken) Unwrap() error { return e.err }
+
+func isBroken(err error) bool {
+	_, ok := errors.AsType[broken](err)
+	return ok
+}
+
+// asBroken marks an error of the way to a resolver.
+func asBroken(err error) error {
+	return &stele.Error{Op: "resolve", Kind: stele.KindOf(err), Err: broken{reasonOf(err)}}
+}
+
+// complete adds to a result what the candidate says of it, and what else there is.
+func (s *session) complete(res Result, list []ddds.Candidate) Result {
+	c := &list[0]
+	res.Flag = c.Flag
+	if res.Type == "" && c.Flag.IsResolved() {
+		res.Type = c.Type
+	}
+	res.TTL = min(res.TTL, c.TTL)
+	for i := 1; i < len(list) && len(res.Others) < maxOthers; i++ {
+		other := &list[i]
+		if !other.Flag.IsResolved() && other.Flag != ddds.FlagURI || other.Key == res.Location {
+			continue
+		}
+		res.Others = append(res.Others, other.Key)
+		if other.Flag.IsResolved() == c.Flag.IsResolved() && other.Fit == c.Fit && other.Order == c.Order && other.Preference == c.Preference {
+			res.Equals = append(res.Equals, other.Key)
+		}
+	}
+	return res
+}
+
+func (s *session) finishOne(ctx context.Context, c *ddds.Candidate) (Result, error) {
+	if c.Flag.IsResolved() {
+		return location(c.Key, maxTTL), nil
+	}
+	switch c.Flag.Output() {
+	case ddds.OutputURI:
+		return s.finishURI(ctx, c)
+	case ddds.OutputSRV:
+		return s.finishSRV(ctx, c)
+	case ddds.OutputHost:
+		return s.finishHost(ctx, c)
+	}
+	return Result{Found: FoundServer, Location: c.Key, Protocol: c.Protocol, TTL: maxTTL,
+		Note: fmt.Sprintf("only who knows the protocol %s can make something of this", visible(c.Protocol))}, nil
+}
+
+func location(url string, ttl uint32) Result {
+	return Result{Found: FoundLocation, Location: url, Protocol: protocolOf(url), TTL: ttl}
+}
+
+// isTHTTP reports whether a resolver is asked over HTTP (RFC 2169). It is unsure where
+// nobody says so, but HTTP is spoken there.
+func isTHTTP(protocol, name string) (yes, unsure bool) {
+	label, _, _ := strings.Cut(name, ".")
+	switch protocol {
+	case "thttp":
+		return true, false
+	case "http", "https":
+		return true, true
+	case "":
+		return label == "_http" || label == "_https" || label == "_thttp", true
+	}
+	return false, false
+}
+
+// finishURI goes on from a URI. That of flag U is the location, but for a resolver's
+// that speaks THTTP; that of DIS:URL is a resolver's, but for one with the name in it:
+// there it is what the resolver knows the name by.
+func (s *session) finishURI(ctx context.Context, c *ddds.Candidate) (Result, error) {
+	named := s.isNamed(c.Key)
+	speaks, unsure := isTHTTP(c.Protocol, "")
+	if c.Flag == ddds.FlagDisURL {
+		speaks, unsure = true, true
+	}
+	p, err := parseBase(c.Key)
+	switch {
+	case c.Flag == ddds.FlagURI && (!speaks || unsure), c.Flag == ddds.FlagDisURL && named:
+		return location(c.Key, maxTTL), nil
+	case err != nil:
+		return Result{Found: FoundServer, Location: c.Key, Protocol: protocolOf(c.Key), TTL: maxTTL, Note: toAsk(protocolOf(c.Key))}, nil
+	}
+	q := request{service: true, unsure: unsure}
+	if named {
+		q = request{whole: c.Key}
+	}
+	res, err := s.askPlaces(ctx, []place{p}, q)
+	if err != nil && unsure && stele.KindOf(err) != stele.Gone {
+		return Result{Found: FoundServer, Location: c.Key, Protocol: protocolOf(c.Key), TTL: maxTTL, Note: askedInVain(err)}, nil
+	}
+	return res, err
+}
+
+// isNamed reports whether the name stands in a URL.
+func (s *session) isNamed(location string) bool {
+	contains := func(text string) bool { return strings.Contains(strings.ToLower(text), strings.ToLower(s.name)) }
+	if contains(location) {
+		return true
+	}
+	decoded, err := url.PathUnescape(location)
+	return err == nil && contains(decoded)
+}
+
+// finishSRV goes on from a name with SRV records.
+func (s *session) finishSRV(ctx context.Context, c *ddds.Candidate) (Result, error) {
+	speaks, unsure := isTHTTP(c.Protocol, c.Key)
+	secure := c.Protocol == "https" || strings.HasPrefix(c.Key, "_https.")
+	places, err := s.srvPlaces(ctx, c.Key, secure)
+	if err != nil {
+		return Result{}, asBroken(err)
+	}
+	return s.finishPlaces(ctx, c, places, speaks, unsure)
+}
+
+// finishHost goes on from a name with addresses, or from an address.
+func (s *session) finishHost(ctx context.Context, c *ddds.Candidate) (Result, error) {
+	host := strings.TrimSuffix(c.Key, ".")
+	if _, err := netip.ParseAddr(host); err != nil && !isHostName(host) {
+		return Result{}, asBroken(notFound("%s is no name of a host", c.Key))
+	}
+	speaks, unsure := isTHTTP(c.Protocol, "")
+	p := newPlace(host, httpPort, false, maxTTL)
+	if c.Protocol == "https" {
+		p = newPlace(host, httpsPort, true, maxTTL)
+	}
+	switch c.Flag {
+	case ddds.FlagDisA:
+		p.family = dns.TypeA
+	case ddds.FlagDisAAAA:
+		p.family = dns.TypeAAAA
+	}
+	return s.finishPlaces(ctx, c, []place{p}, speaks, unsure)
+}
+
+// finishPlaces asks a resolver, or tells its address if it speaks something else.
+func (s *session) finishPlaces(ctx context.Context, c *ddds.Candidate, places []place, speaks, unsure bool) (Result, error) {
+	note := toAsk(c.Protocol)
+	if speaks {
+		res, err := s.askPlaces(ctx, places, request{service: true, unsure: unsure})
+		if err == nil || !unsure || stele.KindOf(err) == stele.Gone {
+			return res, err
+		}
+		note = askedInVain(err)
+	}
+	where := places[0].hostport()
+	if c.Flag.Output() == ddds.OutputHost {
+		where = places[0].host // no record says which port
+	}
+	return s.server(ctx, places[0], where, c.Protocol, note)
+}
+
+// server tells the address of a resolver.
+func (s *session) server(ctx context.Context, p place, where, protocol, note string) (Result, error) {
+	list, ttl, err := s.addresses(ctx, p)
+	if err != nil {
+		return Result{}, asBroken(err)
+	}
+	res := Result{Found: FoundServer, Location: where, Protocol: protocol, TTL: min(ttl, p.ttl), Note: note}
+	for _, a := range list {
+		res.Addresses = append(res.Addresses, a.String())
+	}
+	return res, nil
+}
+
+func toAsk(protocol string) string {
+	switch protocol {
+	case "":
+		return "this is a resolver; the rule does not say which protocol it speaks"
+	case "hdl":
+		return "this is a server of the Handle System; ask it by the Handle protocol, which this client does not speak yet"
+	}
+	return "this is a resolver that speaks " + visible(protocol) + ", which this client does not"
+}
+
+func askedInVain(err error) string {
+	return "this is a resolver; it did not answer by THTTP: " + reasonOf(err).Error()
+}

@@ -1,0 +1,109 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/stele-id/stele"
+)
+
+// HTTPOptions are what the way over HTTP needs to know. Schemes and Server must be
+// set; the rest may be left as it is.
+type HTTPOptions struct {
+	Schemes *stele.Schemes // that read names; see package scheme/all
+	Server  string         // URL of a resolver that speaks THTTP: https://id.example.org
+
+	// Transport sends requests; one of its own if nil.
+	Transport http.RoundTripper
+	Timeout   time.Duration // for one name, all in all; 10 s if 0
+}
+
+// HTTP resolves names by a resolver's HTTP interface (RFC 2169). It is used by many
+// goroutines at once.
+type HTTP struct {
+	o    HTTPOptions
+	base place
+	own  *http.Transport // nil if it was given
+}
+
+// NewHTTP makes a way over HTTP. It asks nobody yet.
+func NewHTTP(o HTTPOptions) (*HTTP, error) {
+	if o.Schemes == nil {
+		return nil, invalid("there are no schemes to read names")
+	}
+	base, err := parseBase(o.Server)
+	if err != nil {
+		return nil, invalid("%.60q is no resolver: %w; write https://id.example.org", o.Server, err)
+	}
+	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
+	h := &HTTP{o: o, base: base}
+	if o.Transport == nil {
+		h.own = newTransport()
+		h.own.Proxy = http.ProxyFromEnvironment
+		h.own.IdleConnTimeout = 30 * time.Second
+		h.o.Transport = h.own
+	}
+	return h, nil
+}
+
+// Close closes connections that nobody uses.
+func (h *HTTP) Close() {
+	if h.own != nil {
+		h.own.CloseIdleConnections()
+	}
+}
+
+// Resolve finds where a name leads.
+func (h *HTTP) Resolve(ctx context.Context, q Request) (Result, error) {
+	q, err := q.check()
+	if err != nil {
+		return Result{}, err
+	}
+	id, err := h.o.Schemes.Parse(q.Name)
+	if err != nil {
+		return Result{}, err
+	}
+	t := newTracer(q.Trace)
+	res, err := h.ask(ctx, t, id, &q)
+	if err != nil {
+		err = aboutName(id, err)
+		return Result{Trace: t.trace(&q, nil, err)}, err
+	}
+	res.ID, res.Via, res.Service = id, ViaHTTP, q.Service
+	res.Trace = t.trace(&q, &res, nil)
+	return res, nil
+}
+
+func (h *HTTP) ask(ctx context.Context, t *tracer, id stele.ID, q *Request) (Result, error) {
+	name := id.String()
+	if isURN(q.Name) {
+		name = q.Name
+	}
+	where := h.base.url(servicePath(q.asks(), name))
+	a, err := h.get(ctx, t, where, q)
+	if err == nil {
+		if _, there, ok := a.upgrade(); ok {
+			where = there
+			a, err = h.get(ctx, t, where, q)
+		}
+	}
+	if err != nil {
+		return Result{}, &stele.Error{Op: "resolve", Kind: stele.Unavailable, Err: errors.New(h.base.hostport() + ": " + err.Error() + "; try again")}
+	}
+	res, err := a.result(q, where, false)
+	if err == nil && a.ttl == maxTTL && a.header.Get("Cache-Control") == "" {
+		res.TTL = 0 // nobody said
+	}
+	return res, err
+}
+
+func (h *HTTP) get(ctx context.Context, t *tracer, where string, q *Request) (*reply, error) {
+	told := &Exchange{URL: where}
+	t.add(Step{HTTP: told})
+	a, err := fetch(ctx, h.o.Transport, where, q, h.o.Timeout)
+	a.tell(told, err)
+	return a, err
+}

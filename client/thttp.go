@@ -1,0 +1,223 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/ddds"
+)
+
+const (
+	maxBody     = 64 << 10 // of an answer that is a list
+	maxHead     = 32 << 10 // of any answer
+	maxConnects = 8        // to resolvers, for one name
+	userAgent   = "stele-client"
+	uriListType = "text/uri-list"
+)
+
+// request is what a resolver that rules lead to is asked for.
+type request struct {
+	service bool   // a service of RFC 2169
+	whole   string // or a whole URL
+	path    string // or a path, which is the thing itself
+	any     bool   // an answer that is no redirect is the thing itself
+	unsure  bool   // whether the server speaks THTTP is not known
+}
+
+// at returns the URL to ask at a place.
+func (q *request) at(p place, s *session) string {
+	switch {
+	case q.whole != "":
+		return q.whole
+	case q.service:
+		return p.url(servicePath(s.query.asks(), s.name))
+	}
+	return p.url(q.path)
+}
+
+// servicePath is where a service is asked for (RFC 2169, section 2).
+func servicePath(service, name string) string { return "/uri-res/" + service + "?" + escapeName(name) }
+
+// escapeName writes a name as it may stand in a request. Percent-encodings are part of
+// names that have them, and stay.
+func escapeName(name string) string {
+	const hex = "0123456789ABCDEF"
+	b := make([]byte, 0, len(name)+8)
+	for i := range len(name) {
+		c := name[i]
+		keep := c > ' ' && c <= '~' && strings.IndexByte("\"#<>\\^`{|}", c) < 0
+		if c == '%' {
+			_, err := strconv.ParseUint(name[i+1:min(i+3, len(name))], 16, 8)
+			keep = err == nil && i+2 < len(name)
+		}
+		if keep {
+			b = append(b, c)
+		} else {
+			b = append(b, '%', hex[c>>4], hex[c&15])
+		}
+	}
+	return string(b)
+}
+
+// askPlaces asks the first of several servers that answers.
+func (s *session) askPlaces(ctx context.Context, places []place, q request) (Result, error) {
+	var failed error
+	for _, p := range places {
+		res, err := s.askPlace(ctx, p, q)
+		if err == nil {
+			return res, nil
+		}
+		if stele.KindOf(err) != stele.Unavailable && !isBroken(err) {
+			return Result{}, err // it is an answer, whoever else is down
+		}
+		if failed = worse(failed, err); ctx.Err() != nil {
+			break
+		}
+	}
+	return Result{}, failed
+}
+
+// askPlace asks a server at each of its addresses, until one answers.
+func (s *session) askPlace(ctx context.Context, p place, q request) (Result, error) {
+	list, ttl, err := s.addresses(ctx, p)
+	if err != nil {
+		return Result{}, asBroken(err)
+	}
+	where := q.at(p, s)
+	var failed error
+	for _, addr := range list {
+		if s.connects == maxConnects {
+			return Result{}, &stele.Error{Op: "resolve", Kind: stele.Unavailable, Err: fmt.Errorf("%d resolvers do not answer; that is enough", maxConnects)}
+		}
+		s.connects++
+		where := where
+		a, err := s.get(ctx, where, netip.AddrPortFrom(addr, p.port))
+		if err == nil {
+			if next, there, ok := a.upgrade(); ok {
+				where = there
+				a, err = s.get(ctx, where, netip.AddrPortFrom(addr, next.port))
+			}
+		}
+		if err == nil {
+			a.ttl = min(a.ttl, ttl, p.lasts())
+			return a.result(s.query, where, q.any)
+		}
+		failed = &stele.Error{Op: "resolve", Kind: stele.Unavailable, Err: fmt.Errorf("%s at %s: %w; try again", p.host, addr, err)}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return Result{}, failed
+}
+
+// lasts is for how long the records that led to a place hold; those of places that no
+// record led to hold on.
+func (p place) lasts() uint32 {
+	if p.ttl == 0 {
+		return maxTTL
+	}
+	return p.ttl
+}
+
+// get asks for a URL at an address.
+func (s *session) get(ctx context.Context, where string, addr netip.AddrPort) (*reply, error) {
+	told := &Exchange{URL: where, Address: addr.String()}
+	s.tracer.add(Step{HTTP: told})
+	if permit := s.dns.o.Permit; permit != nil {
+		if err := permit(addr); err != nil {
+			told.Error = "not permitted: " + err.Error()
+			return nil, errors.New(told.Error)
+		}
+	}
+	var dialer net.Dialer
+	transport := newTransport()
+	transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return dialer.DialContext(ctx, "tcp", addr.String())
+	}
+	transport.DisableKeepAlives = true
+	a, err := fetch(ctx, transport, where, s.query, s.dns.o.HTTPTimeout)
+	a.tell(told, err)
+	return a, err
+}
+
+// newTransport bounds what a server can do.
+func newTransport() *http.Transport {
+	return &http.Transport{
+		MaxResponseHeaderBytes: maxHead,
+		DisableCompression:     true, // a small answer may unpack to a large one
+		TLSHandshakeTimeout:    5 * time.Second,
+	}
+}
+
+// fetch sends a request and reads the answer. It follows no redirects.
+func fetch(ctx context.Context, transport http.RoundTripper, where string, q *Request, timeout time.Duration) (*reply, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, where, nil)
+	if err != nil {
+		return nil, errors.New("the name can't be asked for over HTTP")
+	}
+	req.Header.Set("User-Agent", userAgent)
+	req.Header.Set("Accept", acceptHeader(q))
+	resp, err := transport.RoundTrip(req)
+	if err != nil {
+		return nil, timely(ctx, withoutURL(err))
+	}
+	defer resp.Body.Close()
+	a := &reply{status: resp.StatusCode, url: req.URL, header: resp.Header}
+	if a.isList() {
+		a.body, err = io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
+		switch {
+		case err != nil:
+			return nil, timely(ctx, err)
+		case len(a.body) > maxBody:
+			return nil, errors.New("the answer is too long")
+		}
+	}
+	a.ttl = a.maxAge()
+	return a, nil
+}
+
+func withoutURL(err error) error {
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		return e.Err
+	}
+	return err
+}
+
+// acceptHeader writes the media types that are wanted. Those of signatures are
+// algorithms, which HTTP does not know.
+func acceptHeader(q *Request) string {
+	if len(q.Accept) == 0 || q.Service == stele.N2S {
+		return "*/*"
+	}
+	return joinAccept(q.Accept)
+}
+
+func joinAccept(list []ddds.Preference) string {
+	var words []string
+	for _, p := range list {
+		word, err := encodeURI(p.Range)
+		if err != nil {
+			continue
+		}
+		if !strings.Contains(word, "/") {
+			word += "/*"
+		}
+		if p.Q != 1000 {
+			word += ";q=" + weight(min(max(p.Q, 0), 1000))
+		}
+		words = append(words, word)
+	}
+	return strings.Join(words, ", ")
+}

@@ -1,0 +1,246 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/client"
+	"github.com/stele-id/stele/ddds"
+	"github.com/stele-id/stele/resolver"
+)
+
+// resolveFlags are what resolve is told.
+type resolveFlags struct {
+	cmd           *cobra.Command
+	service       string
+	accept        string
+	protocols     []string
+	onlyProtocols []string
+	via           []string
+	servers       []string
+	root          string
+	compat        []string
+	server        string
+	timeout       time.Duration
+	trace         bool
+	compare       bool
+}
+
+func (p *program) resolveCommand() *cobra.Command {
+	var f resolveFlags
+	cmd := &cobra.Command{
+		Use:   "resolve ID",
+		Short: "Find where an identifier leads",
+		Long: `Resolve prints the location of what an identifier stands for, or of its metadata
+(N2C), its signature (N2S) or the promise of its persistence (N2P). Nothing is
+fetched from there.
+
+There are three ways, and --via says which are tried, in which order: dns walks the
+rules that its publisher put into the DNS, http asks a resolver (--server), and local
+looks into the registry of --data. Without --via it is the way that other flags speak
+of, or else the registry if there is one, and then the DNS. A way that does not know
+the name leaves it to the next.
+
+If the DNS ends at a resolver that speaks THTTP, that one is asked. If it speaks
+something else its address is printed, and on standard error what it is.
+
+With --trace every step is told: questions to name servers, rules, servers, requests.
+With --compare all ways are tried, and it is told whether they agree.
+
+It exits with 3 if the name is not known, 4 if it was withdrawn, 5 if nobody could
+say; with --compare, with 1 if the ways do not agree.`,
+		Example: `  stele resolve urn:paradisec:AB1:001:A
+  stele resolve urn:paradisec:AB1:001:A --accept 'audio/mpeg, audio/*;q=0.5' --trace
+  stele resolve urn:paradisec:AB1:001:A --dns 127.0.0.1:5353 --root urn.example. --service N2C
+  stele resolve ark:12345/x54xz321 --server https://id.example.org --json | jq -r .location
+  stele resolve urn:paradisec:AB1:001:A --compare --dns 127.0.0.1:5353 --root urn.example. --server http://localhost:8080
+  stele resolve urn:paradisec:ab1:001:a --dns 127.0.0.1:5353 --root @urn.arpa --compat`,
+		Args: oneArgument("the identifier"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			q, err := f.request(args[0])
+			if err != nil {
+				return err
+			}
+			return p.resolve(&f, q)
+		},
+	}
+	f.add(cmd)
+	return neverFiles(cmd)
+}
+
+func (f *resolveFlags) add(cmd *cobra.Command) {
+	f.cmd = cmd
+	flags := cmd.Flags()
+	flags.StringVar(&f.service, "service", string(stele.N2L), "what is wanted: N2L (the thing), N2C (its metadata), N2S (its signature) or N2P (its persistence)")
+	flags.StringVar(&f.accept, "accept", "", "media `types`, such as 'audio/mpeg, audio/*;q=0.5'; for N2S algorithms, such as ED25519")
+	flags.StringSliceVar(&f.protocols, "protocol", nil, "`protocols` of the location that are preferred, such as https,ftp")
+	flags.StringSliceVar(&f.onlyProtocols, "only-protocol", nil, "`protocols` of the location; no other will do")
+	flags.StringSliceVar(&f.via, "via", nil, "`ways` to try, in this order: dns, http, local")
+	flags.StringArrayVar(&f.servers, "dns", nil, "`address` of a name server, such as 127.0.0.1:5353; may be repeated (default: the system's)")
+	flags.StringVar(&f.root, "root", "", "`zone` with the keys of all namespaces, such as urn.example., or with @ before it one name with the rules of all (default urn.arpa., of ARKs ark.arpa.)")
+	flags.StringSliceVar(&f.compat, "compat", nil, "`zones` whose rules have patterns and URLs in separate fields, as the thesis on the EDDDS prints them; alone: all")
+	flags.Lookup("compat").NoOptDefVal = "."
+	flags.StringVar(&f.server, "server", os.Getenv("STELE_SERVER"), "`URL` of a resolver to ask over HTTP (environment: STELE_SERVER)")
+	flags.DurationVar(&f.timeout, "timeout", 15*time.Second, "for how long to try, all in all")
+	flags.BoolVar(&f.trace, "trace", false, "tell every step")
+	flags.BoolVar(&f.compare, "compare", false, "try all ways, and tell whether they agree")
+	choices(cmd, "service", stele.N2L, stele.N2C, stele.N2S, stele.N2P)
+	choices(cmd, "via", client.ViaDNS, client.ViaHTTP, client.ViaLocal)
+	choices(cmd, "protocol", "https", "http", "ftp", "rtsp")
+	choices(cmd, "only-protocol", "https", "http", "ftp", "rtsp")
+	choices(cmd, "accept", "text/html", "application/json", "application/pdf")
+}
+
+// request makes the request of the flags.
+func (f *resolveFlags) request(name string) (client.Request, error) {
+	q := client.Request{Name: name, Service: stele.Service(strings.ToUpper(f.service)), Protocols: f.protocols, Trace: f.trace}
+	if !q.Service.IsValid() {
+		return q, misuse(f.cmd, "%.60q is no service; there are N2L, N2C, N2S and N2P", f.service)
+	}
+	if len(f.onlyProtocols) > 0 {
+		if len(f.protocols) > 0 {
+			return q, misuse(f.cmd, "--protocol and --only-protocol both name protocols; keep one")
+		}
+		q.Protocols, q.OnlyProtocols = f.onlyProtocols, true
+	}
+	if f.timeout <= 0 {
+		return q, misuse(f.cmd, "the --timeout must be longer than nothing")
+	}
+	var err error
+	if q.Accept, err = parseAccept(f.accept, q.Service); err != nil {
+		return q, misuse(f.cmd, "--accept: %w", err)
+	}
+	return q, nil
+}
+
+// parseAccept reads media types with weights; for signatures algorithms, which are
+// written in the same way.
+func parseAccept(text string, service stele.Service) (list []ddds.Preference, err error) {
+	if service == stele.N2S && text != "" {
+		var algorithms []string
+		for word := range strings.SplitSeq(text, ",") {
+			name, weight, weighted := strings.Cut(strings.TrimSpace(word), ";")
+			name += "/*"
+			if weighted {
+				name += ";" + weight
+			}
+			algorithms = append(algorithms, name)
+		}
+		text = strings.Join(algorithms, ",")
+	}
+	wanted, err := resolver.ParseAccept(text)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range wanted {
+		if service == stele.N2S {
+			w.Range = strings.ToUpper(strings.TrimSuffix(w.Range, "/*"))
+		}
+		list = append(list, ddds.Preference{Range: w.Range, Q: w.Q})
+	}
+	return list, nil
+}
+
+// resolve is the verb.
+func (p *program) resolve(f *resolveFlags, q client.Request) error {
+	schemes, err := p.schemes(f.cmd)
+	if err != nil {
+		return err
+	}
+	id, err := schemes.Parse(q.Name)
+	if err != nil {
+		return err
+	}
+	ways, err := p.ways(f, schemes, id)
+	if err != nil {
+		return err
+	}
+	defer ways.close()
+	ctx, stop := signal.NotifyContext(f.cmd.Context(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	ctx, cancel := context.WithTimeout(ctx, f.timeout)
+	defer cancel()
+	if f.compare {
+		return p.compare(ctx, id, q, ways)
+	}
+	var list []client.Way
+	for _, w := range ways {
+		list = append(list, w.way)
+	}
+	res, err := client.First(ctx, q, list...)
+	return p.printResolution(&q, &res, err)
+}
+
+// printResolution prints where a name leads, and the steps if they are wanted.
+func (p *program) printResolution(q *client.Request, res *client.Result, err error) error {
+	var told error
+	switch {
+	case p.json && err == nil:
+		told = p.printObject(res)
+	case p.json && q.Trace:
+		told = p.printObject(failureDocument{q.Name, err.Error(), stele.KindOf(err).String(), res.Trace})
+	case p.json:
+	case q.Trace && res.Trace != nil:
+		_, told = fmt.Fprint(p.stdout, res.Trace)
+	case err == nil:
+		_, told = fmt.Fprintln(p.stdout, printable(res.Location))
+	}
+	if err == nil && res.Note != "" && !p.json && !q.Trace {
+		fmt.Fprintf(p.stderr, "stele: %s\n", printable(res.Note))
+	}
+	if told != nil {
+		return told
+	}
+	return err
+}
+
+// failureDocument is a resolution that failed, as programs see it.
+type failureDocument struct {
+	Name  string        `json:"name"`
+	Error string        `json:"error"`
+	Kind  string        `json:"kind"`
+	Trace *client.Trace `json:"trace,omitempty"`
+}
+
+// chosenVia returns the ways that were asked for, or else those that other flags speak
+// of, or else all that are at hand; these too if there is nothing to compare otherwise.
+func (p *program) chosenVia(f *resolveFlags, id stele.ID) ([]client.Via, error) {
+	var list []client.Via
+	for _, text := range f.via {
+		via := client.Via(strings.ToLower(text))
+		if !slices.Contains([]client.Via{client.ViaDNS, client.ViaHTTP, client.ViaLocal}, via) {
+			return nil, misuse(f.cmd, "%.60q is no way; there are dns, http and local", text)
+		}
+		if !slices.Contains(list, via) {
+			list = append(list, via)
+		}
+	}
+	if len(list) > 0 {
+		return list, nil
+	}
+	changed := f.cmd.Flags().Changed
+	_, err := os.Stat(p.data)
+	registered, found := err == nil, inDNS(id)
+	add := func(yes bool, via client.Via) {
+		if yes {
+			list = append(list, via)
+		}
+	}
+	add(changed("dns") || changed("root") || changed("compat"), client.ViaDNS)
+	add(f.server != "", client.ViaHTTP)
+	add(changed("data"), client.ViaLocal)
+	if enough := len(list) >= 2; len(list) == 0 || f.compare && !enough {
+		add(registered && !slices.Contains(list, client.ViaLocal), client.ViaLocal)
+		add((found || len(list) == 0) && !slices.Contains(list, client.ViaDNS), client.ViaDNS)
+	}
+	return list, nil
+}

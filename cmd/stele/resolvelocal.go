@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/client"
+	"github.com/stele-id/stele/resolver"
+)
+
+// localWay resolves names by the registry in the data folder, as the public sees it.
+type localWay struct {
+	*program
+	schemes *stele.Schemes
+}
+
+// Resolve finds where a name leads. The registry is open only meanwhile.
+func (w *localWay) Resolve(ctx context.Context, q client.Request) (res client.Result, err error) {
+	steps := []client.Step{}
+	res, err = w.ask(ctx, q, &steps)
+	if err != nil {
+		res = client.Result{}
+	}
+	if q.Trace {
+		res.Trace = &client.Trace{Name: q.Name, Service: q.Service, Accept: q.Accept, Steps: steps}
+		if err != nil {
+			res.Trace.Error = err.Error()
+		} else {
+			res.Trace.Outcome = res.String()
+		}
+	}
+	return res, err
+}
+
+func (w *localWay) ask(ctx context.Context, q client.Request, steps *[]client.Step) (res client.Result, err error) {
+	id, err := w.schemes.Parse(q.Name)
+	if err != nil {
+		return res, err
+	}
+	if _, err := os.Stat(w.data); errors.Is(err, fs.ErrNotExist) {
+		return res, &stele.Error{Op: "resolve", ID: id, Kind: stele.NotFound, Err: fmt.Errorf("there is no registry in %.200q; name its folder with --data", w.data)}
+	}
+	w.brief = true
+	r, err := w.openRegistry(ctx, w.schemes, slog.New(slog.DiscardHandler), resolver.Options{})
+	if err != nil {
+		return res, err
+	}
+	defer func() { err = errors.Join(err, w.closeRegistry(r)) }()
+	found, err := r.resolver.Resolve(ctx, localRequest(id, q))
+	for _, s := range found.Trace {
+		*steps = append(*steps, client.Step{Note: fmt.Sprintf("in %s, %s: %s", w.data, s.Name, s.Result)})
+	}
+	if err != nil {
+		return res, err
+	}
+	return localResult(&found, q.Service)
+}
+
+// localRequest is what is asked of the resolver. Signatures have no media types here.
+func localRequest(id stele.ID, q client.Request) resolver.Request {
+	request := resolver.Request{
+		ID: id, Given: q.Name, Service: q.Service, Protocols: q.Protocols, OnlyProtocols: q.OnlyProtocols, Trace: q.Trace,
+	}
+	if q.Service != stele.N2S {
+		for _, p := range q.Accept {
+			request.Accept = append(request.Accept, resolver.Preference{Range: p.Range, Q: p.Q})
+		}
+	}
+	return request
+}
+
+// localResult makes of an answer what other ways give.
+func localResult(found *resolver.Resolution, service stele.Service) (client.Result, error) {
+	refuse := func(kind stele.Kind, format string, args ...any) (client.Result, error) {
+		return client.Result{}, &stele.Error{Op: "resolve", ID: found.ID, Kind: kind, Err: fmt.Errorf(format, args...)}
+	}
+	switch found.Kind {
+	case resolver.Redirect, resolver.Delegation:
+	case resolver.Tombstone:
+		why := "it was withdrawn: " + found.Tombstone.Reason
+		if other := found.Tombstone.Replacement; other.IsValid() {
+			why += "; use " + other.String()
+		}
+		return refuse(stele.Gone, "%s", why)
+	case resolver.Gone:
+		if found.Status == 404 {
+			return refuse(stele.NotFound, "its owner says that it is not to be had at present")
+		}
+		return refuse(stele.Gone, "its owner says that it is gone")
+	default:
+		return refuse(stele.NotFound, "it is registered, but there is nothing for %s (%s); 'stele show' prints what is known of it", service, serviceNames[service])
+	}
+	t := stele.Target{URL: found.URL}
+	res := client.Result{
+		ID: found.ID, Found: client.FoundLocation, Location: found.URL, Service: service, Protocol: t.Protocol(),
+		TTL: found.TTL, Via: client.ViaLocal,
+	}
+	if found.Kind == resolver.Delegation {
+		res.Note = "another resolver knows the name; this is its address there"
+	}
+	for i := range found.Targets {
+		other := &found.Targets[i]
+		switch first := &found.Targets[0]; {
+		case i == 0:
+			res.Type = other.Type
+		case other.URL != res.Location:
+			res.Others = append(res.Others, other.URL)
+			if other.Order == first.Order && other.Preference == first.Preference {
+				res.Equals = append(res.Equals, other.URL)
+			}
+		}
+	}
+	return res, nil
+}

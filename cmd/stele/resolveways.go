@@ -1,0 +1,88 @@
+package main
+
+import (
+	"errors"
+	"math/rand/v2"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/client"
+)
+
+// namedWay is a way to resolve names.
+type namedWay struct {
+	via   client.Via
+	way   client.Way
+	close func()
+}
+
+type ways []namedWay
+
+func (w ways) close() {
+	for _, one := range w {
+		one.close()
+	}
+}
+
+// ways makes the ways to try.
+func (p *program) ways(f *resolveFlags, schemes *stele.Schemes, id stele.ID) (list ways, err error) {
+	chosen, err := p.chosenVia(f, id)
+	if err != nil {
+		return nil, err
+	}
+	if f.compare && len(chosen) < 2 {
+		return nil, misuse(f.cmd, "to compare takes two ways; name them with --via, a resolver with --server, a registry with --data")
+	}
+	for _, via := range chosen {
+		w := namedWay{via: via, close: func() {}}
+		switch via {
+		case client.ViaDNS:
+			w.way, err = p.dnsWay(f, schemes)
+		case client.ViaHTTP:
+			w.way, w.close, err = httpWay(f, schemes)
+		case client.ViaLocal:
+			w.way = &localWay{program: p, schemes: schemes}
+		}
+		if err != nil {
+			list.close()
+			return nil, err
+		}
+		list = append(list, w)
+	}
+	return list, nil
+}
+
+// dnsWay makes the way over the DNS. A root given is that of all schemes: one name is
+// resolved.
+func (p *program) dnsWay(f *resolveFlags, schemes *stele.Schemes) (client.Way, error) {
+	o := client.DNSOptions{
+		Schemes: schemes, Now: p.now, Random: rand.IntN, ThesisZones: f.compat, Timeout: f.timeout,
+		Roots: map[string]string{"urn": f.root, "ark": f.root},
+	}
+	for _, text := range f.servers {
+		server, err := client.ParseServer(text)
+		if err != nil {
+			return nil, misuse(f.cmd, "--dns: %w", errors.Unwrap(err))
+		}
+		o.Servers = append(o.Servers, server)
+	}
+	way, err := client.NewDNS(o)
+	if errors.Is(err, stele.Invalid) {
+		return nil, misuse(f.cmd, "%w", errors.Unwrap(err))
+	}
+	return way, err
+}
+
+// httpWay makes the way over HTTP.
+func httpWay(f *resolveFlags, schemes *stele.Schemes) (client.Way, func(), error) {
+	if f.server == "" {
+		return nil, nil, misuse(f.cmd, "which resolver? Name it with --server URL")
+	}
+	way, err := client.NewHTTP(client.HTTPOptions{Schemes: schemes, Server: f.server, Timeout: f.timeout})
+	if err != nil {
+		return nil, nil, misuse(f.cmd, "--server: %w", errors.Unwrap(err))
+	}
+	return way, way.Close, nil
+}
+
+// inDNS reports whether an identifier can be found over the DNS.
+func inDNS(id stele.ID) bool { return client.Knows(id.Scheme()) }

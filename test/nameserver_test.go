@@ -1,0 +1,286 @@
+package test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/miekg/dns"
+)
+
+// nameServer is a name server that runs on this machine.
+type nameServer struct {
+	name string // of the program
+	addr string // for UDP and TCP
+	port int
+}
+
+// zoneFile is a zone and the file that it is in.
+type zoneFile struct{ zone, file string }
+
+// stockServer is how a name server of others is run. In the texts, {port} and
+// {folder} are its own, and {zones} is zone with {zone} and {file} for each zone.
+type stockServer struct {
+	name   string
+	args   []string // the program first
+	config string
+	zone   string
+}
+
+var (
+	bind = stockServer{
+		name: "BIND", args: []string{"named", "-g", "-n", "1", "-c", "{folder}/conf"},
+		config: `options {
+	directory "{folder}"; pid-file none; session-keyfile none; lock-file none; managed-keys-directory "{folder}";
+	listen-on port {port} { 127.0.0.1; }; listen-on-v6 { none; };
+	recursion no; dnssec-validation no; notify no; empty-zones-enable no;
+};
+controls { };
+{zones}`,
+		zone: "zone \"{zone}\" { type primary; file \"{file}\"; };\n",
+	}
+	knot = stockServer{
+		name: "Knot", args: []string{"knotd", "-c", "{folder}/conf"},
+		config: `server:
+  rundir: "{folder}"
+  listen: 127.0.0.1@{port}
+  udp-workers: 1
+  tcp-workers: 1
+  background-workers: 1
+control:
+  listen: "{folder}/control"
+database:
+  storage: "{folder}"
+log:
+  - target: stderr
+    any: info
+zone:
+{zones}`,
+		zone: "  - domain: \"{zone}\"\n    file: \"{file}\"\n    zonefile-sync: -1\n    journal-content: none\n",
+	}
+	nsd = stockServer{
+		name: "NSD", args: []string{"nsd", "-d", "-c", "{folder}/conf"},
+		config: `server:
+  ip-address: 127.0.0.1@{port}
+  do-ip6: no
+  server-count: 1
+  username: ""
+  zonesdir: "{folder}"
+  database: ""
+  pidfile: ""
+  xfrdfile: "{folder}/xfrd"
+  xfrdir: "{folder}"
+  zonelistfile: "{folder}/list"
+  rrl-ratelimit: 0
+remote-control:
+  control-enable: no
+{zones}`,
+		zone: "zone:\n  name: \"{zone}\"\n  zonefile: \"{file}\"\n",
+	}
+)
+
+// unboundFor is a recursive resolver that asks a name server for zones. It asks in
+// mixed case, label by label, and believes only answers in the same case.
+func unboundFor(authority *nameServer) stockServer {
+	return stockServer{
+		name: "unbound", args: []string{"unbound", "-d", "-p", "-c", "{folder}/conf"},
+		config: `server:
+  interface: 127.0.0.1
+  port: {port}
+  do-ip6: no
+  num-threads: 1
+  username: ""
+  chroot: ""
+  directory: "{folder}"
+  use-syslog: no
+  module-config: "iterator"
+  do-not-query-localhost: no
+  use-caps-for-id: yes
+  qname-minimisation: yes
+remote-control:
+  control-enable: no
+{zones}`,
+		zone: "stub-zone:\n  name: \"{zone}\"\n  stub-addr: 127.0.0.1@" + strconv.Itoa(authority.port) + "\n",
+	}
+}
+
+// start runs the server until the test ends, and returns when it answers.
+func (s stockServer) start(t *testing.T, zones ...zoneFile) *nameServer {
+	t.Helper()
+	for try := 1; ; try++ {
+		server, err := s.tryStart(t, zones)
+		if err == nil {
+			return server
+		}
+		// Somebody else may have taken the port meanwhile.
+		if try == 3 || !errors.Is(err, errPortTaken) {
+			t.Fatalf("%s: %v", s.name, err)
+		}
+	}
+}
+
+var errPortTaken = errors.New("the port is taken")
+
+func (s stockServer) tryStart(t *testing.T, zones []zoneFile) (*nameServer, error) {
+	t.Helper()
+	// Paths of sockets must be short, so it is not the test's own folder.
+	folder, err := os.MkdirTemp("", "ns")
+	if err != nil {
+		return nil, err
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(folder) })
+	port := freePort(t)
+	fill := strings.NewReplacer("{folder}", folder, "{port}", strconv.Itoa(port), "{zones}", s.zones(zones)).Replace
+	writeFile(t, filepath.Join(folder, "conf"), fill(s.config), 0o644)
+	program, err := copyProgram(folder, s.args[0])
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(program)
+	for _, arg := range s.args[1:] {
+		cmd.Args = append(cmd.Args, fill(arg))
+	}
+	said, ended, err := runBeside(t, cmd)
+	if err != nil {
+		return nil, err
+	}
+	server := &nameServer{s.name, net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), port}
+	for _, z := range zones {
+		if err := server.await(z.zone, ended); err != nil {
+			err = fmt.Errorf("%s: %w\n%s", z.zone, err, said)
+			if strings.Contains(said.String(), "ddress already in use") || strings.Contains(said.String(), "address in use") {
+				err = errors.Join(errPortTaken, err)
+			}
+			return nil, err
+		}
+	}
+	return server, nil
+}
+
+// zones writes down zones as the configuration has them.
+func (s stockServer) zones(list []zoneFile) string {
+	var b strings.Builder
+	for _, z := range list {
+		b.WriteString(strings.NewReplacer("{zone}", z.zone, "{file}", z.file).Replace(s.zone))
+	}
+	return b.String()
+}
+
+// copyProgram copies a server's program, which stands in sbin, into a folder: some
+// systems (AppArmor) forbid the one that is installed to read anything but its own
+// folders.
+func copyProgram(folder, name string) (string, error) {
+	path, err := exec.LookPath(name)
+	if errors.Is(err, exec.ErrNotFound) {
+		path = filepath.Join("/usr/sbin", name)
+	}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("%w; run make needs", err)
+	}
+	if err != nil {
+		return "", err
+	}
+	path = filepath.Join(folder, name)
+	return path, os.WriteFile(path, text, 0o700)
+}
+
+// runBeside starts a program that ends with the test, with all its children. It
+// returns what the program says, and a channel that is closed when it ends.
+func runBeside(t *testing.T, cmd *exec.Cmd) (said *lockedBuffer, ended chan struct{}, err error) {
+	t.Helper()
+	said, ended = &lockedBuffer{}, make(chan struct{})
+	cmd.Stderr = said
+	if cmd.Stdout == nil {
+		cmd.Stdout = said
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		return nil, nil, err
+	}
+	go func() {
+		_ = cmd.Wait() // killed, if all goes well
+		close(ended)
+	}()
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		select {
+		case <-ended:
+		case <-time.After(5 * time.Second):
+		}
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what is left of it
+		<-ended
+	})
+	return said, ended, nil
+}
+
+// await returns when the server answers for a zone.
+func (s *nameServer) await(zone string, ended <-chan struct{}) error {
+	client := &dns.Client{Timeout: time.Second}
+	question := new(dns.Msg).SetQuestion(zone, dns.TypeSOA)
+	deadline := time.After(20 * time.Second)
+	for {
+		answer, _, err := client.Exchange(question, s.addr)
+		if err == nil && answer.Rcode == dns.RcodeSuccess && len(answer.Answer) > 0 {
+			return nil
+		}
+		select {
+		case <-ended:
+			return errors.New("it ended")
+		case <-deadline:
+			return fmt.Errorf("it does not answer: %v, %v", answer, err)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// freePort returns a port that nobody uses, neither with UDP nor with TCP.
+func freePort(t *testing.T) int {
+	t.Helper()
+	for range 100 {
+		udp, err := net.ListenPacket("udp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		tcp, err := net.Listen("tcp", udp.LocalAddr().String())
+		_ = udp.Close()
+		if err == nil {
+			_ = tcp.Close()
+			return tcp.Addr().(*net.TCPAddr).Port
+		}
+	}
+	t.Fatal("there is no free port")
+	return 0
+}
+
+// lockedBuffer is a buffer that is read while it is written.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// stockServers are the authoritative servers that load our zones.
+func stockServers() []stockServer { return []stockServer{bind, knot, nsd} }
