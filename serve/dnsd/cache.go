@@ -35,6 +35,7 @@ type packed struct {
 type cache struct {
 	seed   maphash.Seed
 	epochs []atomic.Uint32
+	words  *dictionaries
 	found  rings
 	absent rings
 }
@@ -54,7 +55,7 @@ const (
 
 	// slotBytes is how many bytes of answers there are for a slot of the index.
 	// Answers are larger, so that a slot is free most of the time.
-	slotBytes = 128
+	slotBytes = 64
 
 	// admit says that in a full ring one new answer of so many is kept. Those that are
 	// asked for often get in soon all the same; and when all names are asked for in
@@ -79,6 +80,7 @@ func newCache(size int) *cache {
 	return &cache{
 		seed:   maphash.MakeSeed(),
 		epochs: make([]atomic.Uint32, cacheEpochs),
+		words:  newDictionaries(),
 		found:  newRings(size / 8 * 7),
 		absent: newRings(size / 8),
 	}
@@ -135,19 +137,21 @@ func (c *cache) dropAll() {
 // result's body is what was appended.
 func (c *cache) get(dst, name []byte, hash uint64, qtype uint16, limit int) (_ []byte, p packed, ok bool) {
 	key, epoch := mix(hash, uint64(qtype)+1), c.epoch(hash)
-	if dst, p, ok = c.found.get(dst, name, key, qtype, epoch, limit); ok {
+	if dst, p, ok = c.found.get(dst, name, key, qtype, epoch, limit, c.words); ok {
 		return dst, p, true
 	}
-	return c.absent.get(dst, name, key, qtype, epoch, limit)
+	return c.absent.get(dst, name, key, qtype, epoch, limit, c.words)
 }
 
 // put keeps an answer whose making began in an epoch.
 func (c *cache) put(name []byte, hash uint64, qtype uint16, epoch uint32, p *packed) {
-	r := &c.absent
+	r, topic := &c.absent, uint32(p.zone)<<16
 	if p.answers > 0 {
-		r = &c.found
+		r, topic = &c.found, topic|uint32(qtype)
 	}
-	r.put(name, mix(hash, uint64(qtype)+1), qtype, epoch, p)
+	k := kept{packed: p, qtype: qtype, epoch: epoch}
+	k.stored, k.dictionary = c.words.shorten(topic, p.body)
+	r.put(name, mix(hash, uint64(qtype)+1), &k)
 }
 
 // bucket returns the slots that a key may be in, and its mark in them.
@@ -172,7 +176,9 @@ const (
 	entryZone       = 18 // 2
 	entryName       = 20 // length of the name: 1
 	entryCode       = 21 // the response code, and whether it is authoritative: 1
-	entryHead       = 22
+	entryStored     = 22 // length of the body as it is stored: 2
+	entryDictionary = 24 // what it was shortened with: 1
+	entryHead       = 25
 
 	codeAA = 1 << 7
 )
@@ -195,7 +201,16 @@ func is(entry, name []byte, qtype uint16) bool {
 		bytes.Equal(entry[entryHead:entryHead+len(name)], name)
 }
 
-func (r *rings) get(dst, name []byte, key uint64, qtype uint16, epoch uint32, limit int) (_ []byte, p packed, ok bool) {
+// kept is an answer as it is put into a ring.
+type kept struct {
+	*packed
+	qtype      uint16
+	epoch      uint32
+	stored     []byte // the body, shortened with a dictionary
+	dictionary uint8
+}
+
+func (r *rings) get(dst, name []byte, key uint64, qtype uint16, epoch uint32, limit int, words *dictionaries) (_ []byte, p packed, ok bool) {
 	s := &r.shards[key%cacheShards]
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -211,8 +226,12 @@ func (r *rings) get(dst, name []byte, key uint64, qtype uint16, epoch uint32, li
 		if binary.LittleEndian.Uint32(e[entryEpoch:]) != epoch {
 			break
 		}
-		dst, p = readEntry(e, len(name)).appendTo(dst, limit)
-		return dst, p, true
+		p = readEntry(e, len(name))
+		if e[entryDictionary] == 0 {
+			dst, p = p.appendTo(dst, limit)
+			return dst, p, true
+		}
+		return p.lengthenTo(dst, limit, e[entryDictionary], int(binary.LittleEndian.Uint16(e[entryBody:])), words)
 	}
 	return dst, packed{}, false
 }
@@ -234,6 +253,24 @@ func (p packed) appendTo(dst []byte, limit int) ([]byte, packed) {
 	return dst, p
 }
 
+// lengthenTo is appendTo for a body that was shortened with a dictionary, and has a
+// length without it.
+func (p packed) lengthenTo(dst []byte, limit int, dictionary uint8, length int, words *dictionaries) (_ []byte, _ packed, ok bool) {
+	if length <= limit {
+		begin := len(dst)
+		dst, ok = words.lengthen(dst, p.body, dictionary, length)
+		p.body = dst[begin:]
+		return dst, p, ok
+	}
+	// It does not fit, but a part of it may.
+	if p.body, ok = words.lengthen(nil, p.body, dictionary, length); !ok {
+		return dst, packed{}, false
+	}
+	dst, p = p.appendTo(dst, limit)
+	return dst, p, true
+}
+
+// readEntry reads an entry whose name has a length. The body is as it is stored.
 func readEntry(e []byte, name int) packed {
 	begin := entryHead + name
 	return packed{
@@ -245,26 +282,26 @@ func readEntry(e []byte, name int) packed {
 		extra:      int(binary.LittleEndian.Uint16(e[entryExtra:])),
 		serial:     int(binary.LittleEndian.Uint16(e[entrySerial:])),
 		zone:       binary.LittleEndian.Uint16(e[entryZone:]),
-		body:       e[begin : begin+int(binary.LittleEndian.Uint16(e[entryBody:]))],
+		body:       e[begin : begin+int(binary.LittleEndian.Uint16(e[entryStored:]))],
 	}
 }
 
 // put keeps an answer, unless it would take more than a quarter of a shard.
-func (r *rings) put(name []byte, key uint64, qtype uint16, epoch uint32, p *packed) {
+func (r *rings) put(name []byte, key uint64, k *kept) {
 	s := &r.shards[key%cacheShards]
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	slots, mark := s.bucket(key)
-	size := (entryHead + len(name) + len(p.body) + 7) &^ 7
+	size := (entryHead + len(name) + len(k.stored) + 7) &^ 7
 	if slots == nil || size > len(s.ring)/4 {
 		return
 	}
-	if s.tail > uint64(len(s.ring)) && !s.has(slots, mark, name, qtype) && rand.Uint32()%admit != 0 {
+	if s.tail > uint64(len(s.ring)) && !s.has(slots, mark, name, k.qtype) && rand.Uint32()%admit != 0 {
 		return
 	}
 	at, e := s.room(uint64(size))
-	slots[s.victim(slots, mark, name, qtype)] = mark | at/8
-	writeEntry(e, name, qtype, epoch, p)
+	slots[s.victim(slots, mark, name, k.qtype)] = mark | at/8
+	writeEntry(e, name, k)
 }
 
 // has reports whether there is an answer for a name and type, of whatever epoch.
@@ -308,21 +345,23 @@ func (s *shard) victim(slots []uint64, mark uint64, name []byte, qtype uint16) i
 	return oldest
 }
 
-func writeEntry(e []byte, name []byte, qtype uint16, epoch uint32, p *packed) {
-	binary.LittleEndian.PutUint32(e[entryEpoch:], epoch)
-	binary.LittleEndian.PutUint16(e[entryBody:], uint16(len(p.body)))
-	binary.LittleEndian.PutUint16(e[entryType:], qtype)
-	binary.LittleEndian.PutUint16(e[entryAnswers:], p.answers)
-	binary.LittleEndian.PutUint16(e[entryAuthority:], p.authority)
-	binary.LittleEndian.PutUint16(e[entryAdditional:], p.additional)
-	binary.LittleEndian.PutUint16(e[entryExtra:], uint16(p.extra))
-	binary.LittleEndian.PutUint16(e[entrySerial:], uint16(p.serial))
-	binary.LittleEndian.PutUint16(e[entryZone:], p.zone)
+func writeEntry(e []byte, name []byte, k *kept) {
+	binary.LittleEndian.PutUint32(e[entryEpoch:], k.epoch)
+	binary.LittleEndian.PutUint16(e[entryBody:], uint16(len(k.body)))
+	binary.LittleEndian.PutUint16(e[entryType:], k.qtype)
+	binary.LittleEndian.PutUint16(e[entryAnswers:], k.answers)
+	binary.LittleEndian.PutUint16(e[entryAuthority:], k.authority)
+	binary.LittleEndian.PutUint16(e[entryAdditional:], k.additional)
+	binary.LittleEndian.PutUint16(e[entryExtra:], uint16(k.extra))
+	binary.LittleEndian.PutUint16(e[entrySerial:], uint16(k.serial))
+	binary.LittleEndian.PutUint16(e[entryZone:], k.zone)
 	e[entryName] = uint8(len(name))
-	e[entryCode] = p.rcode
-	if p.aa {
+	e[entryCode] = k.rcode
+	if k.aa {
 		e[entryCode] |= codeAA
 	}
+	binary.LittleEndian.PutUint16(e[entryStored:], uint16(len(k.stored)))
+	e[entryDictionary] = k.dictionary
 	copy(e[entryHead:], name)
-	copy(e[entryHead+len(name):], p.body)
+	copy(e[entryHead+len(name):], k.stored)
 }

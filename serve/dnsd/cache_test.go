@@ -4,16 +4,25 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 
 	"pgregory.net/rapid"
 )
 
-// stored is an answer that can be told from others.
+// stored is an answer that can be told from others. A third of it is like others.
 func stored(n, size int) *packed {
-	return &packed{rcode: uint8(n % 16), aa: n%2 == 0, answers: uint16(n%7 + 1), authority: uint16(n % 3), additional: uint16(n % 5),
-		extra: size / 2, serial: size / 3, zone: uint16(n), body: bytes.Repeat([]byte{byte(n), byte(n >> 8)}, size/2)}
+	p := &packed{rcode: uint8(n % 16), aa: n%2 == 0, answers: uint16(n%7 + 1), authority: uint16(n % 3), additional: uint16(n % 5),
+		extra: size / 2, serial: size / 3, zone: uint16(n % 3), body: make([]byte, size)}
+	r := rand.New(rand.NewPCG(uint64(n), 0))
+	for i := range p.body {
+		p.body[i] = byte(i)
+		if i > size/3 {
+			p.body[i] = byte(r.Uint32())
+		}
+	}
+	return p
 }
 
 // TestCacheTellsTheTruth puts and drops at random: the cache may have forgotten
@@ -100,7 +109,7 @@ func TestCacheKeepsMost(t *testing.T) {
 func TestCacheInTurn(t *testing.T) {
 	c := newCache(1 << 20)
 	defer c.close()
-	const n = 6000 // of 300 bytes
+	const n = 6000 // of 300 bytes, or a little less
 	found := 0
 	for range 5 {
 		found = 0
@@ -115,6 +124,47 @@ func TestCacheInTurn(t *testing.T) {
 	}
 	if found < n/4 {
 		t.Errorf("%d of %d are found", found, n)
+	}
+}
+
+// TestDictionaries shortens answers like those of a zone, and others.
+func TestDictionaries(t *testing.T) {
+	d := newDictionaries()
+	answer := func(i int) []byte {
+		return fmt.Appendf(nil, "%[1]s some text that all of them have, and then %06[2]d, and %[1]s once more %06[2]d", strings.Repeat("the beginning ", 10), i)
+	}
+	sum := 0
+	for i := range 1000 {
+		body := answer(i)
+		short, number := d.shorten(7, body)
+		if number == 0 {
+			if string(short) != string(body) {
+				t.Fatalf("%d: %q became %q without a dictionary", i, body, short)
+			}
+			continue
+		}
+		sum += len(short)
+		back, ok := d.lengthen([]byte("before"), short, number, len(body))
+		if !ok || string(back) != "before"+string(body) {
+			t.Fatalf("%d: %q became %q (%v)", i, body, back, ok)
+		}
+		if _, ok := d.lengthen(nil, short, number, len(body)+1); ok {
+			t.Fatal("a wrong length is not noticed")
+		}
+	}
+	if whole := 1000 * len(answer(0)); sum == 0 || sum > whole/5 {
+		t.Errorf("%d bytes of %d", sum, whole)
+	}
+	for topic := range uint32(2 * maxDictionaries) {
+		for range enoughAnswers + 1 {
+			d.shorten(topic, answer(int(topic)))
+		}
+	}
+	if n := len(*d.list.Load()) - 1; n != maxDictionaries {
+		t.Errorf("%d dictionaries, want %d", n, maxDictionaries)
+	}
+	if _, ok := d.lengthen(nil, []byte("x"), 200, 1); ok {
+		t.Error("a dictionary that there is not was used")
 	}
 }
 

@@ -29,7 +29,7 @@ type Options struct {
 	Log   *slog.Logger     // of what somebody should look into; nothing is logged if nil
 
 	Sockets       int           // UDP sockets; 0: as many as there are processors to use
-	CacheBytes    int           // for packed answers; 0: 512 MiB, of which it takes what it uses
+	CacheBytes    int           // for packed answers; 0: 256 MiB, of which it takes what it uses
 	LookupTimeout time.Duration // after which the registry is no longer waited for; 0: 2 s
 
 	// Lookups is how many questions of a UDP socket may wait for the registry at once,
@@ -61,7 +61,7 @@ func (o *Options) fillIn() {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	o.Sockets = orElse(o.Sockets, runtime.GOMAXPROCS(0))
-	o.CacheBytes = orElse(o.CacheBytes, 512<<20)
+	o.CacheBytes = orElse(o.CacheBytes, 256<<20)
 	o.LookupTimeout = orElse(o.LookupTimeout, 2*time.Second)
 	o.TCP.Connections = orElse(o.TCP.Connections, 1000)
 	o.TCP.PerClient = orElse(o.TCP.PerClient, 100)

@@ -1,6 +1,8 @@
 package httpd
 
 import (
+	"context"
+	"io"
 	"net"
 	"net/http"
 	"net/netip"
@@ -58,7 +60,7 @@ func (b *bounded) Accept() (net.Conn, error) {
 
 // admit makes a connection one of ours; nil if there is no room for it.
 func (c *connections) admit(raw net.Conn) *connection {
-	n := &connection{Conn: raw, all: c, client: clientOf(raw.RemoteAddr())}
+	n := &connection{Conn: newUnhurried(raw), all: c, client: clientOf(raw.RemoteAddr())}
 	n.since.Store(c.clock.Add(1))
 	c.mu.Lock()
 	if c.each > 0 && c.byClient[n.client] >= c.each {
@@ -129,11 +131,8 @@ func (n *connection) Close() error {
 // changed notes whether a connection waits. A head that arrives slowly is waited
 // for: net/http calls a connection active once it has read one.
 func (c *connections) changed(conn net.Conn, state http.ConnState) {
-	if secure, ok := conn.(interface{ NetConn() net.Conn }); ok { // TLS around it
-		conn = secure.NetConn()
-	}
-	n, ok := conn.(*connection)
-	if !ok {
+	n := own(conn)
+	if n == nil {
 		return // of a listener that was not bounded
 	}
 	switch state {
@@ -142,6 +141,51 @@ func (c *connections) changed(conn net.Conn, state http.ConnState) {
 	case http.StateIdle:
 		n.since.Store(c.clock.Add(1))
 	}
+}
+
+// own returns the connection that stands in our books, nil if none does.
+func own(conn net.Conn) *connection {
+	if secure, ok := conn.(interface{ NetConn() net.Conn }); ok { // TLS around it
+		conn = secure.NetConn()
+	}
+	n, _ := conn.(*connection)
+	return n
+}
+
+// connectionKey is under which a request's context has its connection.
+type connectionKey struct{}
+
+func (c *connections) context(ctx context.Context, conn net.Conn) context.Context {
+	return context.WithValue(ctx, connectionKey{}, own(conn))
+}
+
+// awaiting returns a handler that counts a connection as one that waits while a body
+// is to come: who announces one and sends none would keep others out. net/http waits
+// for it even after the answer, if the handler did not read it.
+func (c *connections) awaiting(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength != 0 {
+			if n, _ := r.Context().Value(connectionKey{}).(*connection); n != nil {
+				n.since.Store(c.clock.Add(1))
+				r.Body = awaited{r.Body, n}
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// awaited is a body. Once it is there the request is being answered.
+type awaited struct {
+	io.ReadCloser
+	n *connection
+}
+
+func (b awaited) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil {
+		b.n.since.Store(0)
+	}
+	return n, err
 }
 
 // clientOf returns whose connection it is: an address, or for IPv6 the network that

@@ -131,11 +131,33 @@ func (h *Handler) land(w http.ResponseWriter, r *http.Request, res *resolver.Res
 	h.redirect(w, r, res.URL, res.Status)
 }
 
-// isLoop reports whether a redirect would lead back to where it came from.
+// maxOwn is how many redirects in a row may lead to names of this very server. Those
+// to hosts that the resolver knows as its own it has followed already.
+const maxOwn = 8
+
+// isLoop reports whether a redirect would lead back to where it came from, at once
+// or by way of other names that this server has under the host of the request.
 func (h *Handler) isLoop(r *http.Request, res *resolver.Resolution) bool {
-	return slices.ContainsFunc(h.leadsTo(r, res.URL), func(id stele.ID) bool {
+	ids := h.leadsTo(r, res.URL)
+	if slices.ContainsFunc(ids, func(id stele.ID) bool {
 		return id == res.ID || res.Record != nil && (id == res.Record.ID || slices.Contains(res.Record.Aliases, id)) && res.Matched == res.ID.String()
-	})
+	}) {
+		return true
+	}
+	for seen := []stele.ID{res.ID}; len(ids) > 0; {
+		next, err := h.o.Resolver.Resolve(r.Context(), resolver.Request{ID: ids[0], Principals: h.principals(r)})
+		if err != nil || next.Kind != resolver.Redirect {
+			return errors.Is(err, resolver.ErrLoop)
+		}
+		if seen = append(seen, ids[0]); len(seen) > maxOwn {
+			return true
+		}
+		ids = h.leadsTo(r, next.URL)
+		if slices.ContainsFunc(ids, func(id stele.ID) bool { return slices.Contains(seen, id) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // passOn redirects to the resolver that answers for a namespace. It gets the whole

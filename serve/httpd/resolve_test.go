@@ -226,6 +226,20 @@ func TestLoops(t *testing.T) {
 	s.fails("/ark:12345/self", http.StatusLoopDetected, "its owner must change")
 	s.fails("/net/a", http.StatusLoopDetected)
 	s.leads("/net/c", "https://example.org/d", http.StatusFound)
+	// By way of others, under a host that only the request names.
+	s.to("ark:12345/l1", "http://127.0.0.1:8080/ark:12345/l2")
+	s.to("ark:12345/l2", "http://127.0.0.1:8080/ark:12345/l3")
+	s.to("ark:12345/l3", "http://127.0.0.1:8080/ark:12345/l1")
+	s.to("ark:12345/into", "http://127.0.0.1:8080/ark:12345/l1")
+	s.add(`{"id":"ark:12345/grows","targets":[{"url":"http://127.0.0.1:8080/ark:12345/grows/x","partial":true}]}`)
+	s.to("ark:12345/end", "http://127.0.0.1:8080/ark:12345/last")
+	s.to("ark:12345/last", "https://example.org/last")
+	for _, name := range []string{"l1", "l2", "l3", "into", "grows/a"} {
+		if a := s.get("/ark:12345/"+name, "Host", "127.0.0.1:8080"); a.StatusCode != http.StatusLoopDetected {
+			t.Errorf("%s: %d to %s", name, a.StatusCode, a.get("Location"))
+		}
+	}
+	s.leads("/ark:12345/end", "http://127.0.0.1:8080/ark:12345/last", http.StatusFound, "Host", "127.0.0.1:8080")
 	if a := s.get("/ark:12345/elsewhere", "Host", "127.0.0.1:8080"); a.StatusCode != http.StatusLoopDetected {
 		t.Errorf("by another name of the host: %d to %q", a.StatusCode, a.get("Location"))
 	}

@@ -40,13 +40,14 @@ func NewServer(h http.Handler, o ServerOptions) *Server {
 	}
 	c := newConnections(cmp.Or(o.Connections, 10_000), o.PerClient)
 	return &Server{connections: c, Server: &http.Server{
-		Handler:           h,
+		Handler:           c.awaiting(h),
 		ReadHeaderTimeout: cmp.Or(o.HeaderTimeout, 5*time.Second),
 		ReadTimeout:       cmp.Or(o.ReadTimeout, 10*time.Second),
 		WriteTimeout:      cmp.Or(o.WriteTimeout, 30*time.Second),
 		IdleTimeout:       cmp.Or(o.IdleTimeout, time.Minute),
 		MaxHeaderBytes:    max(cmp.Or(o.HeaderBytes, 16<<10)-slop, 1),
 		ConnState:         c.changed,
+		ConnContext:       c.context,
 		ErrorLog:          log.New(serverLog{o.Log}, "", 0),
 	}}
 }

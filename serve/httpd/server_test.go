@@ -257,6 +257,57 @@ func TestBusyConnections(t *testing.T) {
 	})
 }
 
+// Who announces a body and sends none keeps nobody out, whether the body is read or
+// not; and what has sent it is being answered.
+func TestAwaitedBodies(t *testing.T) {
+	const most = 4
+	entered, release := make(chan struct{}, 2*most), make(chan struct{})
+	defer close(release)
+	addr := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/read":
+			entered <- struct{}{}
+			_, _ = io.ReadAll(r.Body)
+		case "/unread":
+			entered <- struct{}{}
+		case "/busy":
+			_, _ = io.ReadAll(r.Body)
+			entered <- struct{}{}
+			<-release
+		}
+	}), ServerOptions{Connections: most})
+	enter := func() {
+		t.Helper()
+		select {
+		case <-entered:
+		case <-time.After(20 * time.Second):
+			t.Fatal("a connection is kept out")
+		}
+	}
+	for _, path := range []string{"/read", "/unread"} {
+		for range most {
+			c := dial(t, addr, "")
+			if _, err := io.WriteString(c, "POST "+path+" HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n1"); err != nil {
+				t.Fatal(err)
+			}
+			enter()
+		}
+		if n, err := status(dial(t, addr, ""), "/"); n != http.StatusOK {
+			t.Errorf("beside bodies that are %s: %d, %v", path, n, err)
+		}
+	}
+	for range most {
+		c := dial(t, addr, "")
+		if _, err := io.WriteString(c, "POST /busy HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n1"); err != nil {
+			t.Fatal(err)
+		}
+		enter()
+	}
+	if n, err := status(dial(t, addr, ""), "/"); err == nil {
+		t.Errorf("beside requests that are being answered: %d", n)
+	}
+}
+
 // One client can't take all connections.
 func TestPerClient(t *testing.T) {
 	s := newSpelled(t)
