@@ -84,9 +84,14 @@ func (r *Registrar) Update(ctx context.Context, name stele.ID, ifVersion uint64,
 
 // Withdraw ends the use of a record: it answers with a tombstone from now on. The
 // reason must be given; the replacement may be zero. Of a record that is withdrawn
-// already it changes both.
+// already it changes both. Conflict if it is reserved: a tombstone would tell the
+// public of what it never saw.
 func (r *Registrar) Withdraw(ctx context.Context, name stele.ID, ifVersion uint64, reason string, replacement stele.ID) (*stele.Record, error) {
-	return r.revise(ctx, "withdraw", name, ifVersion, func(next *stele.Record) error {
+	const op = "withdraw"
+	return r.revise(ctx, op, name, ifVersion, func(next *stele.Record) error {
+		if next.State == stele.Reserved {
+			return refuse(op, next.ID, stele.Conflict, "it is reserved, so the public knows nothing of it that could be withdrawn; leave it so, or make it active first")
+		}
 		at := r.now()
 		if next.Tombstone != nil {
 			at = next.Tombstone.At

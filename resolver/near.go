@@ -3,6 +3,7 @@ package resolver
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/stele-id/stele"
@@ -22,21 +23,24 @@ const (
 // the same as one that is not.
 type UnknownError struct {
 	Mistyped bool       // the check character does not hold
-	Nearest  []stele.ID // registered names that one mistake turns into this one
+	Nearest  []stele.ID // registered names that a mistake turns into this one, or of which it would be a part
 }
 
 // Error says what may have been meant.
 func (e *UnknownError) Error() string {
 	const none = "no such name is registered here"
-	if !e.Mistyped {
+	switch {
+	case !e.Mistyped && len(e.Nearest) == 0:
 		return none
-	}
-	if len(e.Nearest) == 0 {
+	case len(e.Nearest) == 0:
 		return none + ", and its check character does not hold: look for a wrong or swapped character"
 	}
 	names := make([]string, len(e.Nearest))
 	for i, id := range e.Nearest {
 		names[i] = id.String()
+	}
+	if !e.Mistyped {
+		return fmt.Sprintf("%s; did you mean %s?", none, strings.Join(names, " or "))
 	}
 	return fmt.Sprintf("%s, and its check character does not hold; did you mean %s?", none, strings.Join(names, " or "))
 }
@@ -49,7 +53,39 @@ func (w *walk) unknown(ctx context.Context, ns *stele.Namespace) error {
 			return err
 		}
 	}
+	if len(unknown.Nearest) == 0 {
+		if err := w.slips(ctx, unknown); err != nil {
+			return err
+		}
+	}
 	return &stele.Error{Op: "resolve", ID: w.q.ID, Kind: stele.NotFound, Err: unknown}
+}
+
+// slips looks for what may have been meant without a check character's help: the
+// name in small letters, without the stop or bracket of the sentence
+// it was copied from, or the whole of which it would be a part. Nobody can list
+// names by that: all are made of the one that was asked for.
+func (w *walk) slips(ctx context.Context, e *UnknownError) error {
+	text := w.q.ID.String()
+	var near []string
+	for _, other := range []string{strings.TrimRight(text, ".,;:!?'\")]}>"), strings.ToLower(text)} {
+		if other != text && other != "" {
+			near = append(near, other)
+		}
+	}
+	found, err := w.Registered(ctx, near, w.q.Principals)
+	if err != nil {
+		return err
+	}
+	e.Nearest = append(e.Nearest, found...)
+	record, _, err := w.records.first(ctx, slices.Collect(w.schemes.Parents(w.q.ID)))
+	if err != nil {
+		return err
+	}
+	if isVisible(record, w.q.Principals) && !slices.Contains(e.Nearest, record.ID) {
+		e.Nearest = append(e.Nearest, record.ID)
+	}
+	return nil
 }
 
 // nearest looks for what may have been meant by a name whose check character does

@@ -40,6 +40,8 @@ func TestNearest(t *testing.T) {
 		r.to(handle, page("https://example.org/"))
 		r.to(urn, page("https://example.org/"))
 		r.to("ark:67890/x5bcdf9k", page("https://example.org/"))
+		r.to("urn:other:plain", page("https://example.org/"))
+		r.put(stele.Record{ID: r.id("urn:other:secret"), Readers: []string{"user:ada"}, Targets: []stele.Target{page("https://example.org/")}})
 		r.put(stele.Record{ID: r.id(hidden), Readers: []string{"user:ada"}, Targets: []stele.Target{page("https://example.org/")}})
 
 		wrong := func(name string, i int) string { // with another character at i
@@ -66,7 +68,12 @@ func TestNearest(t *testing.T) {
 			{wrong(handle, len(handle)-1), "", true, []string{strings.ToUpper(handle)}},
 			{strings.ToUpper(wrong(handle, 14)), "", true, []string{strings.ToUpper(handle)}},
 			{"ark:" + checked("12345/x5qqqqq"), "", false, nil},
-			{other + "/page/2", "", false, nil}, // the name is right, the page is not there
+			{urn + ":part", "", false, []string{urn}}, // the name is right, the part is not there
+			{"urn:other:PLAIN", "", false, []string{"urn:other:plain"}},
+			{"urn:other:plain).", "", false, []string{"urn:other:plain"}},
+			{"urn:other:SECRET", "", false, nil},
+			{"urn:other:SECRET", "user:ada", false, []string{"urn:other:secret"}},
+			{"urn:other:secret:part", "", false, nil},
 			{"ark:67890/x5bcdf9w", "", false, nil},
 			{"ark:12345/" + strings.Repeat("z", 2000), "", false, nil},
 			{"urn:other:a", "", false, nil},

@@ -133,6 +133,9 @@ func TestMatch(t *testing.T) {
 		r.put(stele.Record{ID: r.id("ark:12345/x8"), State: stele.Withdrawn, Readers: []string{"user:ada"}})
 		r.to("https://purl.org/net/", partial("https://example.org/net/"))
 		r.to("urn:example:a", partial("ftp://user@example.org:2121"))
+		r.to("urn:example:a:part", page("https://example.org/part"))
+		r.to("urn:example:c", page("https://example.org/c"))
+		r.put(stele.Record{ID: r.id("urn:example:gone"), State: stele.Withdrawn, Targets: []stele.Target{page("https://example.org/6")}})
 		r.to("20.500.12345/two", partial("https://example.org/two"))
 
 		for _, tt := range []struct {
@@ -143,8 +146,13 @@ func TestMatch(t *testing.T) {
 			{"ark:12345/x1", nil, "https://example.org/1"},
 			{"ark:/12345/x-1", nil, "https://example.org/1"},
 			{"hdl:20.500.12345/ONE", nil, "https://example.org/1"},
-			{"ark:12345/x1/p", nil, "not found"}, // not partial
-			{"ark:12345/x1?q", nil, "https://example.org/1"},
+			{"ark:12345/x1/p", nil, "https://example.org/1/p"}, // ARK's suffix passthrough
+			{"ark:12345/x1.p?r", nil, "https://example.org/1.p?r"},
+			{"ark:12345/x1p", nil, "not found"}, // another name, and no part of x1
+			{"ark:12345/x1?q", nil, "https://example.org/1?q"},
+			{"urn:example:c", nil, "https://example.org/c"},
+			{"urn:example:c?q", nil, "https://example.org/c"}, // not partial
+			{"urn:example:c:d", nil, "not found"},
 			{"ark:12345/x2", nil, "https://example.org/two"},
 			{"ark:12345/x2?q=1", nil, "https://example.org/two?q=1"},
 			{"ark:12345/x2/p", nil, "https://example.org/two/p"},
@@ -153,7 +161,8 @@ func TestMatch(t *testing.T) {
 			{"ark:12345/x2p", nil, "https://example.org/twop"},     // x2 is a shoulder
 			{"ark:12345/x2/bp", nil, "https://example.org/two/bp"}, // x2/b is none
 			{"ark:12345/x2/a", nil, "https://example.org/a"},
-			{"ark:12345/x2/a/b", nil, "https://example.org/two/a/b"}, // the longest that is partial
+			{"ark:12345/x2/a/b", nil, "https://example.org/a/b"},                 // the longest
+			{"urn:example:a:part:b", nil, "ftp://user@example.org:2121/:part:b"}, // the longest that is partial
 			{"ark:12345/x2/b/7?r=1", nil, "https://example.org/b?page=/7&r=1"},
 			{"ark:12345/x2/c", []string{"user:ada"}, "https://example.org/c"},
 			{"ark:12345/x2/c", nil, "https://example.org/two/c"}, // as if it was not there
@@ -164,7 +173,8 @@ func TestMatch(t *testing.T) {
 			{"ark:12345/x5", nil, "tombstone"},
 			{"ark:12345/x5/p", nil, "tombstone"},
 			{"ark:12345/x6", nil, "tombstone"},
-			{"ark:12345/x6/p", nil, "not found"},
+			{"ark:12345/x6/p", nil, "tombstone"},
+			{"urn:example:gone:p", nil, "not found"},
 			{"ark:12345/x7", nil, "not found"},
 			{"ark:12345/x7", []string{"user:bob", "group:guests"}, "not found"},
 			{"ark:12345/x7", []string{"user:bob", "group:staff"}, "https://example.org/7"},

@@ -70,8 +70,9 @@ func (w *walk) longest(ctx context.Context) (*stele.Record, string, error) {
 		if record == nil {
 			break
 		}
+		always := w.passesOn(record, w.q.ID.String()[len(parents[n].String()):])
 		if isVisible(record, w.q.Principals) && slices.ContainsFunc(record.Targets, func(t stele.Target) bool {
-			return t.Partial && (t.Service == w.q.Service || record.State == stele.Withdrawn)
+			return (t.Partial || always) && (t.Service == w.q.Service || record.State == stele.Withdrawn)
 		}) {
 			return record, parents[n].String(), nil
 		}
@@ -115,16 +116,28 @@ func (w *walk) fromRecord(ctx context.Context, record *stele.Record, matched str
 	return w.choose(res, rest)
 }
 
+// passesOn reports whether all targets of a record get what follows its name, and
+// the query, although none says so: ARK's suffix passthrough. What follows must be a
+// part of the thing, and not the end of a longer name.
+func (w *walk) passesOn(record *stele.Record, rest string) bool {
+	if rest == "" && w.q.Query == "" || rest != "" && isAlphanumeric(rest[0]) {
+		return false
+	}
+	s, ok := w.schemes.Lookup(w.q.ID.Scheme()).(interface{ PassesOn() bool })
+	return ok && s.PassesOn() && !slices.ContainsFunc(record.Targets, func(t stele.Target) bool { return t.Partial })
+}
+
 // choose ranks the record's targets and makes the first one the answer.
 func (w *walk) choose(res Resolution, rest string) (Resolution, error) {
 	var few [4]candidate // enough for most records
-	ranked := rank(few[:0], res.Record.Targets, &w.q, rest != "", w.random)
+	always := w.passesOn(res.Record, rest)
+	ranked := rank(few[:0], res.Record.Targets, &w.q, rest != "" && !always, w.random)
 	literal := rest != "" && w.isLiteral()
 	var refused error
 	for i := range ranked {
 		c := &ranked[i]
 		t := w.fill(c.target, res.Namespace)
-		if t.Partial && !isGone(t.Status) {
+		if (t.Partial || always) && !isGone(t.Status) {
 			var err error
 			if t.URL, err = join(t.URL, rest, w.q.Query, literal); err != nil {
 				if refused == nil {

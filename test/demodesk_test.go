@@ -5,30 +5,42 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"os/exec"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
 )
 
-// Pages show the demo at the address that it has by itself, and its publisher's
+// Pages show the demo at the addresses that it has by itself, and its publisher's
 // site at the next port. Here it runs on free ports, and what is shown is turned
 // into what is and back.
 const (
 	shownDemo = "localhost:8080"
 	shownSite = "localhost:8081"
+	shownDNS  = "127.0.0.1:8053"
+	shownDig  = "@127.0.0.1 -p 8053" // the same for dig
 )
 
 // demo is a running `stele serve --demo`.
 type demo struct {
-	cmd        *exec.Cmd
-	http, site string // host and port
+	cmd             *exec.Cmd
+	http, site, dns string // host and port
 }
 
 // startDemo starts the demo in the desk's world.
 func (d desk) startDemo(ctx context.Context) (*demo, error) {
-	cmd := exec.CommandContext(ctx, d.sh.dir+"/bin/stele", "serve", "--demo", "--http", "127.0.0.1:0")
+	port, err := findPort()
+	if err != nil {
+		return nil, err
+	}
+	served := &demo{dns: net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}
+	cmd := exec.CommandContext(ctx, d.sh.dir+"/bin/stele", "serve", "--demo", "--http", "127.0.0.1:0", "--dns", served.dns)
+	served.cmd = cmd
 	cmd.Dir, cmd.Env = d.sh.dir, d.sh.env
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second
@@ -39,7 +51,6 @@ func (d desk) startDemo(ctx context.Context) (*demo, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	served := &demo{cmd: cmd}
 	lines := bufio.NewScanner(out)
 	for served.http == "" && lines.Scan() {
 		if address, ok := strings.CutPrefix(lines.Text(), "serving http://"); ok {
@@ -56,13 +67,12 @@ func (d desk) startDemo(ctx context.Context) (*demo, error) {
 	return served, served.findSite(ctx)
 }
 
-// endDemo ends the demo if it runs, which must end well.
+// endDemo waits for the end of the demo, if it runs, which must end well. The end of
+// the desk's life has told it to: a second signal would end it at once.
 func (d *desk) endDemo() error {
 	if d.demo == nil {
 		return nil
 	}
-	// The context that ended it may have done so already.
-	_ = d.demo.cmd.Process.Signal(syscall.SIGTERM)
 	if err := d.demo.cmd.Wait(); err != nil && !errors.Is(err, context.Canceled) {
 		return fmt.Errorf("the demo: %w", err)
 	}
@@ -90,18 +100,31 @@ func (s *demo) findSite(ctx context.Context) error {
 
 // real turns what a page shows into what is.
 func (s *demo) real(text string) string {
-	return strings.NewReplacer(shownDemo, s.http, shownSite, s.site).Replace(text)
+	_, port, _ := net.SplitHostPort(s.dns) // it has one
+	return strings.NewReplacer(shownDemo, s.http, shownSite, s.site, shownDNS, s.dns, shownDig, "@127.0.0.1 -p "+port).Replace(text)
 }
 
-// shown turns what a command printed into what a page shows. The lines of HTTP end
-// in CR, which nobody sees.
+// shown turns what a command printed into what a page shows. Ports also come without
+// their host, in records of the DNS and with another name for this machine. The lines of
+// HTTP end in CR, which nobody sees.
 func (s *demo) shown(text string) string {
-	return strings.NewReplacer(s.http, shownDemo, s.site, shownSite, "\r\n", "\n").Replace(text)
+	text = strings.NewReplacer(s.http, shownDemo, s.site, shownSite, s.dns, shownDNS, "\r\n", "\n").Replace(text)
+	for is, shown := range map[string]string{s.http: shownDemo, s.dns: shownDNS} {
+		_, port, _ := net.SplitHostPort(is)
+		_, nice, _ := net.SplitHostPort(shown)
+		text = regexp.MustCompile(`\b`+port+`\b`).ReplaceAllLiteralString(text, nice)
+	}
+	return text
+}
+
+// speaks reports whether a command speaks to the demo.
+func speaks(command string) bool {
+	return slices.ContainsFunc([]string{shownDemo, shownDNS, shownDig}, func(at string) bool { return strings.Contains(command, at) })
 }
 
 // runShown runs the commands of a block; those that speak to the demo find one.
 func (d *desk) runShown(ctx context.Context, commands []string) ([]result, error) {
-	if d.demo == nil && strings.Contains(strings.Join(commands, "\n"), shownDemo) {
+	if d.demo == nil && slices.ContainsFunc(commands, speaks) {
 		var err error
 		if d.demo, err = d.startDemo(d.life); err != nil {
 			return nil, err

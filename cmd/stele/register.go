@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 
 	"github.com/spf13/cobra"
 
@@ -13,7 +14,7 @@ import (
 
 func (p *program) registerCommand() *cobra.Command {
 	var f recordFlags
-	reserve := false
+	reserve, like := false, ""
 	cmd := &cobra.Command{
 		Use:   "register ID --to URL",
 		Short: "Register an identifier and what it stands for",
@@ -26,22 +27,36 @@ withdrawn with a reason (withdraw), but never deleted, and neither its identifie
 nor an alias is ever given to another one.
 
 With --reserve the name is taken, and the public sees nothing until you say
-'stele update ID --activate'.`,
+'stele update ID --activate'.
+
+With --like the new record begins as a copy of another one, its names, state and
+history aside; the other flags change it. (PURL's users call it a clone.)`,
 		Example: `  stele register ark:12345/x54xz321 --to https://example.org/report.pdf --type application/pdf
   stele register 10.5072/rivers --to https://example.org/rivers --title 'Rivers of Pará' --who 'Lima, A.' \
       --alias ark:12345/x5rivers --level stable --until 2040-01-01
   stele register https://purl.org/example/terms --to https://example.org/terms/ --partial
+  stele register https://purl.org/example/terms2 --like https://purl.org/example/terms
   stele register urn:x1:draft --reserve --reader user:ana`,
 		Args: oneArgument("the identifier"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.check(); err != nil {
 				return err
 			}
-			if !reserve && !f.describes() {
+			if !reserve && like == "" && !f.describes() {
 				return misuse(cmd, "there is nothing to register; say where it is with --to URL, what it is with --title, or take the name only with --reserve")
 			}
 			return p.inRegistry(cmd, func(ctx context.Context, r *registry) error {
-				rec, err := f.record(r.schemes, args[0])
+				model := &stele.Record{}
+				if like != "" {
+					id, err := r.parse(like)
+					if err != nil {
+						return err
+					}
+					if model, err = r.registrar.Get(ctx, id); err != nil {
+						return err
+					}
+				}
+				rec, err := f.record(r.schemes, args[0], model)
 				if err != nil {
 					return err
 				}
@@ -57,14 +72,18 @@ With --reserve the name is taken, and the public sees nothing until you say
 		},
 	}
 	f.add(cmd)
+	cmd.Flags().StringVar(&like, "like", "", "begin with a copy of the record that has this `name`")
 	cmd.Flags().BoolVar(&reserve, "reserve", false, "take the name, and show nothing to the public yet")
 	return neverFiles(cmd)
 }
 
-// record makes a new record with the name given. Where a name can't be read, the
-// error tells what else is wrong too.
-func (f *recordFlags) record(schemes *stele.Schemes, name string) (*stele.Record, error) {
-	rec := &stele.Record{State: stele.Active}
+// record makes a new record with the name given, after a model, which may be empty.
+// Where a name can't be read, the error tells what else is wrong too.
+func (f *recordFlags) record(schemes *stele.Schemes, name string, model *stele.Record) (*stele.Record, error) {
+	rec := &stele.Record{
+		State: stele.Active, Targets: model.Targets, Metadata: maps.Clone(model.Metadata),
+		Persistence: model.Persistence, Values: model.Values, Readers: model.Readers,
+	}
 	var problems stele.Problems
 	id, err := schemes.Parse(name)
 	if err != nil {

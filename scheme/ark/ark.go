@@ -129,3 +129,7 @@ func shoulder(name string) int {
 
 // isStructural reports whether c separates the parts of an ARK.
 func isStructural(c byte) bool { return c == '/' || c == '.' }
+
+// PassesOn reports that every ARK passes on what follows it, and a query, to its
+// target, whether that says so or not: suffix passthrough, as ARK resolvers do it.
+func (*Scheme) PassesOn() bool { return true }

@@ -73,10 +73,24 @@ func (c *compiler) compile(list []named) compiled {
 		out.note("%d rules are more than clients take; the last %d are left out", len(out.rules), len(out.rules)-ddds.MaxRules)
 		out.rules = out.rules[:ddds.MaxRules]
 	}
+	out.rules, out.uris = once(out.rules), once(out.uris)
 	if out.ttl == math.MaxUint32 {
 		out.ttl = c.ttl
 	}
 	return out
+}
+
+// once drops what is in a list already: no record stands twice at a name (RFC 2181,
+// section 5). Targets whose URLs are too long have the same rule if they differ in
+// nothing else.
+func once[T comparable](list []T) []T {
+	kept := list[:0]
+	for _, v := range list {
+		if !slices.Contains(kept, v) {
+			kept = append(kept, v)
+		}
+	}
+	return kept
 }
 
 func (out *compiled) note(format string, args ...any) {

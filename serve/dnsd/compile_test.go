@@ -73,6 +73,27 @@ func TestCompileSizes(t *testing.T) {
 	wantRules(t, uris, `10 1 "`+url(300)+`"`, `10 1 "ftp://example.org/short"`, `65535 1 "`+url(2000)+`"`)
 }
 
+// No record stands twice at a name (RFC 2181, section 5): other servers drop it, and
+// then answers differ.
+func TestCompileOnce(t *testing.T) {
+	p := newPress(t)
+	p.publish("urn:paradisec", "paradisec.example.", ":", 3)
+	long := "http://example.org/" + strings.Repeat("x", 300)
+	p.register("urn:paradisec:a:b:1", "N2S "+long, "N2S "+long+"y", "N2L text/html http://example.org/", "N2L text/plain http://example.org/")
+	wantRules(t, p.rulesAt("1.b.a.paradisec.example."),
+		`100 10 "RES:http" "N2S" "!^urn:paradisec:a:b:1$!http://id.example.org/uri-res/N2S?urn:paradisec:a:b:1!i" .`,
+		`100 10 "RES:http" "N2L:text/html" "!^urn:paradisec:a:b:1$!http://example.org/!i" .`,
+		`100 10 "RES:http" "N2L:text/plain" "!^urn:paradisec:a:b:1$!http://example.org/!i" .`, further)
+	n, _ := p.lookup("1.b.a.paradisec.example.")
+	var uris []string
+	for _, rr := range n.records {
+		if rr.Header().Rrtype == dns.TypeURI {
+			uris = append(uris, strings.TrimPrefix(recordText(rr), "3600 IN URI "))
+		}
+	}
+	wantRules(t, uris, `10 1 "http://example.org/"`, `65535 1 "`+long+`"`, `65535 1 "`+long+`y"`)
+}
+
 func TestCompileProtocolsTypesAndTTL(t *testing.T) {
 	p := newPress(t)
 	p.publish("urn:paradisec", "paradisec.example.", ":", 3)

@@ -118,6 +118,7 @@ func (h *Handler) writeHandle(w http.ResponseWriter, r *http.Request, q url.Valu
 		if status = refusal.status; status == 0 {
 			status = handleStatus(refusal.Code)
 		}
+		w.Header()["Cache-Control"] = notKept // what is wrong may be put right
 	}
 	media, callback := "application/json", ""
 	if q.Has("callback") {

@@ -55,7 +55,7 @@ func (h *Handler) handles(w http.ResponseWriter, r *http.Request, t target) {
 	}
 	switch {
 	case text != "":
-		h.writeHandle(w, r, q, h.readHandle(r, text, q))
+		h.writeHandle(w, r, q, h.readHandle(w.Header(), r, text, q))
 	case q.Has("prefix"): // a list of all handles below it is not for the public
 		h.writeHandle(w, r, q, handleRefusal{Code: handleNeedsKnowing, Handle: q.Get("prefix")})
 	default:
@@ -63,8 +63,9 @@ func (h *Handler) handles(w http.ResponseWriter, r *http.Request, t target) {
 	}
 }
 
-// readHandle looks up the handle that stands in a path, and makes the answer.
-func (h *Handler) readHandle(r *http.Request, text string, q url.Values) any {
+// readHandle looks up the handle that stands in a path, and makes the answer. In the
+// head it says for how long others may keep it.
+func (h *Handler) readHandle(head http.Header, r *http.Request, text string, q url.Values) any {
 	wanted, err := readSelection(q)
 	if err != nil {
 		return handleRefusal{Code: handleProtocol, Message: err.Error()}
@@ -89,6 +90,8 @@ func (h *Handler) readHandle(r *http.Request, text string, q url.Values) any {
 	}
 	values := wanted.of(handleValues(&res))
 	open := openValues(values)
+	res.TTL = h.valuesTTL(&res, open, stele.MaxTTL)
+	h.keep(head, &res)
 	if q.Has("publicOnly") && !isTrue(q, "publicOnly") && len(open) < len(values) {
 		return handleRefusal{Code: handleNeedsKnowing, Handle: handle}
 	}

@@ -274,3 +274,21 @@ func TestHandlesFailing(t *testing.T) {
 		t.Errorf("got %d %s", res.StatusCode, body)
 	}
 }
+
+// Others keep an answer no longer than its values hold, and none that not everybody
+// may have.
+func TestHandlesKept(t *testing.T) {
+	s := newSite(t)
+	s.space("20.500.12345/")
+	s.add(`{"id":"20.500.12345/OPEN","values":[{"index":1,"type":"URL","data":"aHR0cHM6Ly9leGFtcGxlLm9yZy8=","ttl":77},{"index":2,"type":"EMAIL","data":"YUBi","ttl":5}]}`,
+		`{"id":"20.500.12345/TARGET","targets":[{"service":"N2L","url":"https://example.org/","ttl":88}]}`,
+		`{"id":"20.500.12345/SECRET","url":"https://example.org/secret","readers":["user:ann"]}`)
+	for name, want := range map[string]string{"OPEN": "max-age=77", "TARGET": "max-age=88", "SECRET": "no-store", "UNKNOWN": "no-store"} {
+		if got := s.get("/api/handles/20.500.12345/" + name).get("Cache-Control"); got != want {
+			t.Errorf("%s: Cache-Control is %q", name, got)
+		}
+	}
+	if a := s.askAs("ann", "", "/api/handles/20.500.12345/SECRET"); a.StatusCode != http.StatusOK || a.get("Cache-Control") != "private, no-store" {
+		t.Errorf("%d, Cache-Control is %q", a.StatusCode, a.get("Cache-Control"))
+	}
+}

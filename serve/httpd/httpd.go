@@ -18,6 +18,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/stele-id/stele"
@@ -111,6 +112,7 @@ type Handler struct {
 	languages memory           // of Accept-Language
 	formats   []format         // the best first
 	promises  []format         // the same, the best for promises first
+	unready   atomic.Bool      // the last answer of /readyz was no
 }
 
 // New makes a handler.

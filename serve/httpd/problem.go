@@ -92,6 +92,7 @@ func (h *Handler) failAbout(w http.ResponseWriter, r *http.Request, asked string
 		h.hide(w, r, &p, err)
 	default:
 		h.tell(r, &p, err)
+		note(w, "", p.Scheme)
 	}
 	h.writeProblem(w, r, &p)
 }

@@ -176,7 +176,7 @@ func TestPassthrough(t *testing.T) {
 		"/ark:12345/book?zoom=2":                "https://example.org/book?zoom=2",
 		"/ark:12345/book?a=%0d%0aSet-Cookie:x":  "https://example.org/book?a=%0d%0aSet-Cookie:x",
 		"/ark:12345/book?a=b c\"<>":             "https://example.org/book?a=b%20c%22%3C%3E",
-		"/ark:12345/whole?zoom=2":               "https://example.org/whole",
+		"/ark:12345/whole?zoom=2":               "https://example.org/whole?zoom=2",
 		"/net/x//y?q":                           "https://example.org/p/x//y?q",
 		"/net/@evil.example":                    "https://example.org/p/@evil.example",
 		"/urn:example:part?=page=2":             "https://example.org/u?page=2",

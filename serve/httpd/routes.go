@@ -86,15 +86,18 @@ func (h *Handler) health(w http.ResponseWriter, r *http.Request, _ target) {
 }
 
 // ready answers whether the server can do all that it should. Why not is for the
-// log, and not for the public.
+// log, and not for the public; it is told once, since anybody may ask often.
 func (h *Handler) ready(w http.ResponseWriter, r *http.Request, t target) {
 	if h.o.Ready != nil {
 		if err := h.o.Ready(r.Context()); err != nil {
-			h.o.Log.WarnContext(r.Context(), "the server is not ready", "error", err.Error())
+			if !h.unready.Swap(true) {
+				h.o.Log.WarnContext(r.Context(), "the server is not ready", "error", err.Error())
+			}
 			w.Header()["Cache-Control"] = notKept
 			h.write(w, r, http.StatusServiceUnavailable, textType, []byte("not ready\n"))
 			return
 		}
+		h.unready.Store(false)
 	}
 	h.health(w, r, t)
 }

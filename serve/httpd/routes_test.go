@@ -38,7 +38,15 @@ func TestService(t *testing.T) {
 	if a := s.get("/readyz"); a.StatusCode != http.StatusServiceUnavailable || strings.Contains(a.body, "disk") {
 		t.Errorf("/readyz: %d %s", a.StatusCode, a.body)
 	}
-	if !strings.Contains(log.String(), "the disk is full") {
+	s.get("/readyz")
+	if strings.Count(log.String(), "the disk is full") != 1 {
+		t.Errorf("the log has %q", &log)
+	}
+	ready = nil
+	s.get("/readyz")
+	ready = errors.New("the disk is full again")
+	s.get("/readyz")
+	if !strings.Contains(log.String(), "full again") {
 		t.Errorf("the log has %q", &log)
 	}
 	if a := s.get("/healthz"); a.StatusCode != http.StatusOK {
@@ -81,6 +89,8 @@ func TestObserve(t *testing.T) {
 	}{
 		{"GET", "/ark:12345/x1", Observation{Method: "GET", Route: "identifier", Scheme: "ark", Status: http.StatusFound}},
 		{"HEAD", "/10.1000/182", Observation{Method: "HEAD", Route: "identifier", Scheme: "hdl", Status: http.StatusFound}},
+		{"GET", "/ark:12345/unknown", Observation{Method: "GET", Route: "identifier", Scheme: "ark", Status: http.StatusNotFound}},
+		{"GET", "/urn:isbn:1", Observation{Method: "GET", Route: "identifier", Scheme: "urn", Status: http.StatusNotFound}},
 		{"BREW", "/x", Observation{Method: "other", Route: "identifier", Status: http.StatusMethodNotAllowed}},
 		{"GET", "/healthz", Observation{Method: "GET", Route: "health", Status: http.StatusOK, Bytes: 3}},
 		{"GET", "/.info/ark:12345/x1", Observation{Method: "GET", Route: "info", Scheme: "ark", Status: http.StatusOK}},

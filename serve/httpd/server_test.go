@@ -263,7 +263,7 @@ func TestAwaitedBodies(t *testing.T) {
 	const most = 4
 	entered, release := make(chan struct{}, 2*most), make(chan struct{})
 	defer close(release)
-	addr := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/read":
 			entered <- struct{}{}
@@ -275,7 +275,7 @@ func TestAwaitedBodies(t *testing.T) {
 			entered <- struct{}{}
 			<-release
 		}
-	}), ServerOptions{Connections: most})
+	})
 	enter := func() {
 		t.Helper()
 		select {
@@ -285,6 +285,7 @@ func TestAwaitedBodies(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"/read", "/unread"} {
+		addr := serve(t, handler, ServerOptions{Connections: most})
 		for range most {
 			c := dial(t, addr, "")
 			if _, err := io.WriteString(c, "POST "+path+" HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n1"); err != nil {
@@ -296,6 +297,7 @@ func TestAwaitedBodies(t *testing.T) {
 			t.Errorf("beside bodies that are %s: %d, %v", path, n, err)
 		}
 	}
+	addr := serve(t, handler, ServerOptions{Connections: most})
 	for range most {
 		c := dial(t, addr, "")
 		if _, err := io.WriteString(c, "POST /busy HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n1"); err != nil {
