@@ -22,13 +22,19 @@ FUZZTIME ?= 30s
 SOAK ?= 1000
 
 # What the tests need of the system: a command (or a file's absolute path), and
-# the Debian package that brings it. The race detector needs a C compiler; zone files
-# are held against the checkers of BIND, Knot and NSD.
-NEEDS := gcc:build-essential curl:curl named-checkzone:bind9-utils kzonecheck:knot-dnssecutils nsd-checkzone:nsd
+# the Debian package that brings it. The race detector needs a C compiler. Zone files
+# are held against the checkers of BIND, Knot and NSD; these servers and PowerDNS answer
+# from them, unbound asks us as resolvers do, and dig and kdig ask all of them.
+NEEDS := gcc:build-essential curl:curl named-checkzone:bind9-utils kzonecheck:knot-dnssecutils nsd-checkzone:nsd \
+	named:bind9 knotd:knot unbound:unbound dig:bind9-dnsutils kdig:knot-dnsutils pdns_server:pdns-server \
+	$(or $(firstword $(wildcard /usr/lib/*/pdns/libbindbackend.so)),/usr/lib/pdns/libbindbackend.so):pdns-backend-bind
 
 # What `make bench` compares with. The server's programs stand in a folder of its
-# version.
-NEEDS_BENCH := $(or $(firstword $(wildcard /usr/lib/postgresql/*/bin/initdb)),/usr/lib/postgresql/bin/initdb):postgresql nginx:nginx wrk:wrk
+# version, and what PowerDNS loads in one of the machine's kind. CoreDNS is no package; it
+# is built from its modules, and not measured where they are not to be had.
+NEEDS_BENCH := $(or $(firstword $(wildcard /usr/lib/postgresql/*/bin/initdb)),/usr/lib/postgresql/bin/initdb):postgresql nginx:nginx wrk:wrk \
+	dnsperf:dnsperf dig:bind9-dnsutils /usr/sbin/named:bind9 /usr/sbin/knotd:knot /usr/sbin/pdns_server:pdns-server \
+	$(or $(firstword $(wildcard /usr/lib/*/pdns/libbindbackend.so)),/usr/lib/pdns/libbindbackend.so):pdns-backend-bind
 
 # How many records the registry has that `make bench` fills.
 RECORDS ?= 1000000

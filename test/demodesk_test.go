@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"os/exec"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -104,17 +103,13 @@ func (s *demo) real(text string) string {
 	return strings.NewReplacer(shownDemo, s.http, shownSite, s.site, shownDNS, s.dns, shownDig, "@127.0.0.1 -p "+port).Replace(text)
 }
 
-// shown turns what a command printed into what a page shows. Ports also come without
-// their host, in records of the DNS and with another name for this machine. The lines of
-// HTTP end in CR, which nobody sees.
+// shown turns what a command printed into what a page shows. This machine has another
+// name too, and servers of the DNS are told with their port alone. The lines of HTTP end
+// in CR, which nobody sees.
 func (s *demo) shown(text string) string {
-	text = strings.NewReplacer(s.http, shownDemo, s.site, shownSite, s.dns, shownDNS, "\r\n", "\n").Replace(text)
-	for is, shown := range map[string]string{s.http: shownDemo, s.dns: shownDNS} {
-		_, port, _ := net.SplitHostPort(is)
-		_, nice, _ := net.SplitHostPort(shown)
-		text = regexp.MustCompile(`\b`+port+`\b`).ReplaceAllLiteralString(text, nice)
-	}
-	return text
+	_, port, _ := net.SplitHostPort(s.http) // it has one
+	return strings.NewReplacer(s.http, shownDemo, s.site, shownSite, s.dns, shownDNS,
+		"localhost:"+port, shownDemo, "localhost., port "+port, "localhost., port 8080", "\r\n", "\n").Replace(text)
 }
 
 // speaks reports whether a command speaks to the demo.

@@ -102,7 +102,8 @@ func checkZone(t *testing.T, z zoneFile) {
 // serve runs our own server on the registry until the test ends.
 func (a *archive) serve() *nameServer {
 	a.t.Helper()
-	cmd := exec.Command(stele(a.t), "serve", "--json", "--data", a.data, "--dns", "127.0.0.1:0", "--http", "127.0.0.1:"+strconv.Itoa(a.http), "--dns-rate", "0")
+	cmd := exec.Command(stele(a.t), "serve", "--json", "--data", a.data, "--dns-rate", "0",
+		"--dns", "127.0.0.1:"+strconv.Itoa(freePort(a.t)), "--http", "127.0.0.1:"+strconv.Itoa(a.http))
 	cmd.Env = []string{"HOME=" + a.t.TempDir()}
 	read, write, err := os.Pipe()
 	if err != nil {

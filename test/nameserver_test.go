@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -36,6 +37,8 @@ type stockServer struct {
 	args   []string // the program first
 	config string
 	zone   string
+
+	bad []zoneFile // zones that it should not load
 }
 
 var (
@@ -87,6 +90,12 @@ remote-control:
   control-enable: no
 {zones}`,
 		zone: "zone:\n  name: \"{zone}\"\n  zonefile: \"{file}\"\n",
+	}
+	powerDNS = stockServer{
+		name: "PowerDNS", args: []string{"pdns_server", "--config-dir={folder}", "--socket-dir={folder}", "--daemon=no", "--guardian=no", "--disable-syslog",
+			"--launch=bind", "--bind-config={folder}/conf", "--local-address=127.0.0.1", "--local-port={port}", "--receiver-threads=1", "--distributor-threads=1"},
+		config: "{zones}",
+		zone:   "zone \"{zone}\" { type master; file \"{file}\"; };\n",
 	}
 )
 
@@ -141,7 +150,7 @@ func (s stockServer) tryStart(t *testing.T, zones []zoneFile) (*nameServer, erro
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(folder) })
 	port := freePort(t)
-	fill := strings.NewReplacer("{folder}", folder, "{port}", strconv.Itoa(port), "{zones}", s.zones(zones)).Replace
+	fill := strings.NewReplacer("{folder}", folder, "{port}", strconv.Itoa(port), "{zones}", s.zones(slices.Concat(zones, s.bad))).Replace
 	writeFile(t, filepath.Join(folder, "conf"), fill(s.config), 0o644)
 	program, err := copyProgram(folder, s.args[0])
 	if err != nil {
@@ -177,22 +186,23 @@ func (s stockServer) zones(list []zoneFile) string {
 	return b.String()
 }
 
-// copyProgram copies a server's program, which stands in sbin, into a folder: some
-// systems (AppArmor) forbid the one that is installed to read anything but its own
-// folders.
+// serverProgram returns the path of a program. Those of servers stand in sbin, which
+// is not on everybody's path.
+func serverProgram(name string) string {
+	if path, err := exec.LookPath(name); err == nil {
+		return path
+	}
+	return filepath.Join("/usr/sbin", name)
+}
+
+// copyProgram copies a server's program into a folder: some systems (AppArmor) forbid
+// the one that is installed to read anything but its own folders.
 func copyProgram(folder, name string) (string, error) {
-	path, err := exec.LookPath(name)
-	if errors.Is(err, exec.ErrNotFound) {
-		path = filepath.Join("/usr/sbin", name)
-	}
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("%w; run make needs", err)
-	}
+	text, err := os.ReadFile(serverProgram(name))
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("%w; 'make needs' installs it", err)
 	}
-	path = filepath.Join(folder, name)
+	path := filepath.Join(folder, name)
 	return path, os.WriteFile(path, text, 0o700)
 }
 
@@ -245,23 +255,34 @@ func (s *nameServer) await(zone string, ended <-chan struct{}) error {
 	}
 }
 
-// freePort returns a port that nobody uses, neither with UDP nor with TCP.
 func freePort(t *testing.T) int {
 	t.Helper()
-	for range 100 {
-		udp, err := net.ListenPacket("udp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
+	port, err := findPort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
+
+// findPort returns a port that nobody uses, neither with UDP nor with TCP. It is none
+// of those that systems give to clients: name servers let others share their port
+// (SO_REUSEPORT), and so does dig, which would ask itself once in a while.
+func findPort() (port int, err error) {
+	for range 1000 {
+		port = 12000 + rand.IntN(20000)
+		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+		var udp net.PacketConn
+		if udp, err = net.ListenPacket("udp", address); err != nil {
+			continue
 		}
-		tcp, err := net.Listen("tcp", udp.LocalAddr().String())
+		var tcp net.Listener
+		tcp, err = net.Listen("tcp", address)
 		_ = udp.Close()
 		if err == nil {
-			_ = tcp.Close()
-			return tcp.Addr().(*net.TCPAddr).Port
+			return port, tcp.Close()
 		}
 	}
-	t.Fatal("there is no free port")
-	return 0
+	return 0, err
 }
 
 // lockedBuffer is a buffer that is read while it is written.
@@ -283,4 +304,4 @@ func (l *lockedBuffer) String() string {
 }
 
 // stockServers are the authoritative servers that load our zones.
-func stockServers() []stockServer { return []stockServer{bind, knot, nsd} }
+func stockServers() []stockServer { return []stockServer{bind, knot, nsd, powerDNS} }

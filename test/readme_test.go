@@ -270,7 +270,11 @@ func (d desk) judgeLine(ctx context.Context, line string) (run []string, err err
 			err = errors.New("a failure would go unseen; write one command a line")
 		case serves.MatchString(bare):
 			// It is told to end, as by Ctrl-C, and must end well.
-			run = append(run, "timeout --preserve-status -s TERM 2 "+command+" --http 127.0.0.1:0")
+			free := " --http 127.0.0.1:0"
+			if strings.Contains(command, " --dns ") {
+				free += " --dns 127.0.0.1:0"
+			}
+			run = append(run, "timeout --preserve-status -s TERM 2 "+command+free)
 		case callsStele.MatchString(bare):
 			run = append(run, command)
 		case words[0] == "make":

@@ -175,13 +175,7 @@ func TestZoneFiles(t *testing.T) {
 // mustRun runs a program that is to like the file.
 func mustRun(t *testing.T, file string, args ...string) {
 	t.Helper()
-	cmd := exec.Command(args[0], args[1:]...)
-	// Servers' programs stand in sbin, which is not on everybody's path.
-	if path, err := exec.LookPath(args[0]); err != nil {
-		cmd = exec.Command(filepath.Join("/usr/sbin", args[0]), args[1:]...)
-	} else {
-		cmd.Path = path
-	}
+	cmd := exec.Command(serverProgram(args[0]), args[1:]...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		text, _ := os.ReadFile(file)
 		t.Errorf("%v: %v\n%s\nof\n%s", args, err, out, text)

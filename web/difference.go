@@ -74,9 +74,15 @@ func (d *difference) state(before, after *stele.Record) {
 }
 
 func (d *difference) names(before, after *stele.Record) {
-	for _, alias := range after.Aliases {
-		if !slices.Contains(before.Aliases, alias) {
-			d.say("also named %s", alias)
+	if !slices.Equal(before.Aliases, after.Aliases) {
+		had := make(map[stele.ID]bool, len(before.Aliases))
+		for _, alias := range before.Aliases {
+			had[alias] = true
+		}
+		for _, alias := range after.Aliases {
+			if !had[alias] {
+				d.say("also named %s", alias)
+			}
 		}
 	}
 	if before.Spelling != after.Spelling {
@@ -85,23 +91,33 @@ func (d *difference) names(before, after *stele.Record) {
 }
 
 func (d *difference) targets(before, after []stele.Target) {
+	if slices.Equal(before, after) {
+		return
+	}
+	said, led, leads := len(*d), locations(before), locations(after)
 	for i := range after {
-		if !leadsTo(before, after[i].URL) {
+		if !led[after[i].URL] {
 			d.say("now leads to %s", after[i].URL)
 		}
 	}
 	for i := range before {
-		if !leadsTo(after, before[i].URL) {
+		if !leads[before[i].URL] {
 			d.say("no longer leads to %s", before[i].URL)
 		}
 	}
-	if len(*d) == 0 && !slices.Equal(before, after) {
+	if len(*d) == said {
 		d.say("targets arranged otherwise")
 	}
 }
 
-func leadsTo(targets []stele.Target, url string) bool {
-	return slices.ContainsFunc(targets, func(t stele.Target) bool { return t.URL == url })
+// locations returns the URLs of targets. Records may have many, and a page shows
+// many versions.
+func locations(targets []stele.Target) map[string]bool {
+	set := make(map[string]bool, len(targets))
+	for i := range targets {
+		set[targets[i].URL] = true
+	}
+	return set
 }
 
 func (d *difference) metadata(before, after stele.Metadata) {

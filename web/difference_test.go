@@ -2,6 +2,7 @@ package web
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -32,6 +33,7 @@ func TestDifference(t *testing.T) {
 		{"nothing", nil, func(r *stele.Record) { r.Version = 2; r.By = "ann" }, []string{"nothing that is shown"}},
 		{"target", nil, func(r *stele.Record) { r.Targets[0].URL = "https://example.org/2" }, []string{"now leads to https://example.org/2", "no longer leads to https://example.org/1"}},
 		{"rank", nil, func(r *stele.Record) { r.Targets[0].Order = 3 }, []string{"targets arranged otherwise"}},
+		{"alias and rank", nil, func(r *stele.Record) { r.Aliases = []stele.ID{alias}; r.Targets[0].Order = 3 }, []string{"also named urn:example:1", "targets arranged otherwise"}},
 		{"metadata", nil, func(r *stele.Record) { r.Metadata = stele.Metadata{"what": "Lakes", "who": "Lima"} }, []string{"what changed", "when removed", "who added"}},
 		{"withdrawn", nil, func(r *stele.Record) { r.State = stele.Withdrawn; r.Tombstone = new(stele.Tombstone) }, []string{"withdrawn"}},
 		{"back", func(r *stele.Record) { r.State = stele.Withdrawn }, nil, []string{"no longer withdrawn"}},
@@ -68,5 +70,25 @@ func TestDifference(t *testing.T) {
 	}
 	if got := Difference(base(), many); len(got) != maxPhrases+1 || got[maxPhrases] != "988 more changes" {
 		t.Errorf("%d phrases, the last %q", len(got), got[len(got)-1])
+	}
+}
+
+// The work grows with the records, and not with its square: with these it would take
+// longer than any test may.
+func TestDifferenceOfMany(t *testing.T) {
+	var before, after stele.Record
+	for i := range 300_000 {
+		before.Targets = append(before.Targets, stele.Target{URL: fmt.Sprint("https://example.org/", i)})
+		alias, err := stele.NewID("urn", fmt.Sprint("urn:example:", i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		before.Aliases = append(before.Aliases, alias)
+	}
+	after.Targets, after.Aliases = slices.Clone(before.Targets), slices.Clone(before.Aliases)
+	slices.Reverse(after.Targets)
+	slices.Reverse(after.Aliases)
+	if diff := cmp.Diff([]string{"targets arranged otherwise"}, Difference(&before, &after)); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os/exec"
 	"regexp"
@@ -15,8 +16,8 @@ import (
 	"time"
 )
 
-// TestDemo starts the demo and runs every command that it prints with bash and curl,
-// opens every page that it prints, and follows all redirects to its own site.
+// TestDemo starts the demo and runs every command that it prints with bash, curl and
+// dig, opens every page that it prints, and follows all redirects to its own site.
 func TestDemo(t *testing.T) {
 	cmd, printed := startDemo(t)
 	commands := regexp.MustCompile(`(?m)^curl .*$`).FindAllString(printed, -1)
@@ -36,6 +37,7 @@ func TestDemo(t *testing.T) {
 			t.Errorf("%s\nthere is no %q in %s", command, status, out)
 		}
 	}
+	checkDemoQueries(t, printed)
 	pages := regexp.MustCompile(`(?m)^  (http\S+)`).FindAllStringSubmatch(printed, -1)
 	if len(pages) != len(demoPages) {
 		t.Fatalf("%d pages are printed, and there are %d", len(pages), len(demoPages))
@@ -51,10 +53,29 @@ func TestDemo(t *testing.T) {
 	}
 }
 
+// checkDemoQueries runs the commands that are for the DNS.
+func checkDemoQueries(t *testing.T, printed string) {
+	t.Helper()
+	commands := regexp.MustCompile(`(?m)^(?:dig|stele) .*$`).FindAllString(printed, -1)
+	if len(commands) != len(demoQueries) {
+		t.Fatalf("%d commands are printed for %d queries", len(commands), len(demoQueries))
+	}
+	for i, command := range commands {
+		out, err := exec.Command("bash", "-c", command).CombinedOutput()
+		want := demoQueries[i].shows
+		if _, after, ok := strings.Cut(want, "{site}"); ok {
+			want = after // the address of the site is not known here
+		}
+		if err != nil || !strings.Contains(string(out), want) {
+			t.Errorf("%s\n%v: no %q in\n%s", command, err, want, out)
+		}
+	}
+}
+
 // startDemo starts the demo as people do, and returns what it prints.
 func startDemo(t *testing.T) (cmd *exec.Cmd, printed string) {
 	t.Helper()
-	cmd = steleCommand(t, "serve", "--demo", "--http", "127.0.0.1:0")
+	cmd = steleCommand(t, "serve", "--demo", "--http", "127.0.0.1:0", "--dns", "127.0.0.1:0")
 	cmd.Env = append(cmd.Env, "STELE_DATA="+newRegistry(t)) // which it leaves alone
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -97,7 +118,7 @@ func checkPage(t *testing.T, url string) {
 // TestDemoOnce: the demo takes all its steps itself, and ends well. It leaves nothing
 // behind.
 func TestDemoOnce(t *testing.T) {
-	cmd := steleCommand(t, "serve", "--demo", "--once", "--http", "127.0.0.1:0")
+	cmd := steleCommand(t, "serve", "--demo", "--once", "--http", "127.0.0.1:0", "--dns", "127.0.0.1:0")
 	cmd.Env = append(cmd.Env, "TMPDIR="+cmd.Dir)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -106,6 +127,11 @@ func TestDemoOnce(t *testing.T) {
 	for _, s := range demoSteps {
 		if !strings.Contains(string(out), "\n# "+s.what+"\n$ curl ") {
 			t.Errorf("it does not show %q:\n%s", s.what, out)
+		}
+	}
+	for _, q := range demoQueries {
+		if strings.HasPrefix(q.command, "{stele}") && !strings.Contains(string(out), "\n# "+q.what+"\n$ stele resolve ") {
+			t.Errorf("it does not show %q:\n%s", q.what, out)
 		}
 	}
 	left, err := exec.Command("find", cmd.Dir, "-mindepth", "1").Output()
@@ -117,12 +143,27 @@ func TestDemoOnce(t *testing.T) {
 // TestDemoFolder: the demo's registry can be kept, and is a registry.
 func TestDemoFolder(t *testing.T) {
 	data := t.TempDir()
-	runStele(t, "serve", "--demo", "--once", "--http", "127.0.0.1:0", "--data", data)
+	runStele(t, "serve", "--demo", "--once", "--http", "127.0.0.1:0", "--dns", "127.0.0.1:0", "--data", data)
 	if got := runStele(t, "verify", "--purl-host", demoHost, "--data", data); strings.Contains(got, "problem") {
 		t.Error(got)
 	}
 	if got := runStele(t, "history", "urn:paradisec:AB1:001:A", "--data", data); !strings.Contains(got, "2012-03-01") || !strings.Contains(got, "2019-07-15") {
 		t.Errorf("the history is\n%s", got)
+	}
+}
+
+// TestDemoPorts: where others have the demo's usual ports it takes free ones, and it
+// does without the DNS if it is told to.
+func TestDemoPorts(t *testing.T) {
+	taken, err := net.Listen("tcp", demoDNS)
+	if err == nil {
+		defer taken.Close()
+	} // else somebody else has it, which is as good
+	if out := runStele(t, "serve", "--demo", "--once", "--http", "127.0.0.1:0"); !strings.Contains(out, "they agree") || strings.Contains(out, demoDNS) {
+		t.Errorf("with the port taken:\n%s", out)
+	}
+	if out := runStele(t, "serve", "--demo", "--once", "--http", "127.0.0.1:0", "--dns", ""); strings.Contains(out, "stele resolve") {
+		t.Errorf("without the DNS:\n%s", out)
 	}
 }
 

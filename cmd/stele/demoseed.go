@@ -22,7 +22,8 @@ import (
 // demoRegistry is what the demo registers: namespaces and records in JSON, one a
 // line, each at the time that it says it was created. A record that comes again is
 // its next version. {site} stands for the address of the site whose things are
-// named, and a text: before a handle value's data says that it is not in base64.
+// named, {resolver} for the host and port of the resolver, and a text: before a handle
+// value's data says that it is not in base64.
 //
 //go:embed demo/registry.jsonl
 var demoRegistry string
@@ -33,6 +34,7 @@ const demoHost = "purl.example.org"
 // Where the demo answers if nobody says where: on this machine alone.
 const (
 	demoAddress = "127.0.0.1:8080"
+	demoDNS     = "127.0.0.1:8053"
 	demoAnyPort = "127.0.0.1:0"
 )
 
@@ -40,6 +42,9 @@ const (
 func (c *configuration) forDemo() {
 	if c.origin["http"] == "default" {
 		c.HTTP = demoAddress
+	}
+	if c.origin["dns"] == "default" {
+		c.DNS = demoDNS
 	}
 	if c.origin["metrics"] == "default" {
 		c.Metrics = demoAnyPort
@@ -58,9 +63,9 @@ func (c *configuration) forDemo() {
 // demoText finds handle values that are written as text.
 var demoText = regexp.MustCompile(`"text:(?:[^"\\]|\\.)*"`)
 
-// demoLines returns the lines of the registry, for a site.
-func demoLines(site string) []string {
-	text := strings.ReplaceAll(demoRegistry, "{site}", site)
+// demoLines returns the lines of the registry, for a site and a resolver.
+func demoLines(site, resolver string) []string {
+	text := strings.NewReplacer("{site}", site, "{resolver}", resolver).Replace(demoRegistry)
 	text = demoText.ReplaceAllStringFunc(text, func(quoted string) string {
 		var plain string
 		if err := json.Unmarshal([]byte(quoted), &plain); err != nil {
@@ -72,14 +77,14 @@ func demoLines(site string) []string {
 }
 
 // seedDemo fills an empty registry.
-func seedDemo(ctx context.Context, r *registry, site string) error {
+func seedDemo(ctx context.Context, r *registry, site, resolver string) error {
 	seed := &seeder{registry: r}
 	seed.registrar = registrar.New(r.store, r.schemes, registrar.Options{
 		Now:          func() time.Time { return seed.now },
 		OnCommit:     r.committed,
 		OnNamespaces: r.namespaceCommitted,
 	})
-	for i, line := range demoLines(site) {
+	for i, line := range demoLines(site, resolver) {
 		if err := seed.line(ctx, []byte(line)); err != nil {
 			return fmt.Errorf("line %d of the demo's registry: %w", i+1, err)
 		}
@@ -101,6 +106,13 @@ func (s *seeder) line(ctx context.Context, line []byte) error {
 			return err
 		}
 		s.now = ns.Created
+		if ns.Prefix == "" { // every scheme has its root already
+			_, err = s.registrar.SetNamespace(ctx, ns.Key(), 0, func(root *stele.Namespace) error {
+				root.Title, root.Publication = ns.Title, ns.Publication
+				return nil
+			})
+			return err
+		}
 		_, err = s.registrar.AddNamespace(ctx, ns)
 		return err
 	}

@@ -92,7 +92,8 @@ func (s demoStep) command(here string) string {
 }
 
 // printDemo tells what to try.
-func printDemo(w io.Writer, here, data string) {
+func printDemo(w io.Writer, at demoPlace, data string) {
+	here := at.here
 	fmt.Fprintf(w, "\nA small registry is at %s. Open in a browser:\n", here)
 	for _, page := range demoPages {
 		fmt.Fprintf(w, "  %-60s %s\n", here+page.path, page.what)
@@ -101,12 +102,16 @@ func printDemo(w io.Writer, here, data string) {
 	for _, s := range demoSteps {
 		fmt.Fprintf(w, "\n# %s\n%s\n", s.what, s.command(here))
 	}
+	for _, q := range at.queries() {
+		fmt.Fprintf(w, "\n# %s\n%s\n", q.what, at.fill(q.command))
+	}
 	fmt.Fprintf(w, "\nIts records are in %s while it runs. Ctrl-C ends it.\n", printable(data))
 }
 
 // How much of an answer --once shows.
 const (
 	demoLinesShown = 14
+	demoTraceShown = 60
 	demoColumns    = 160
 )
 
@@ -130,7 +135,7 @@ func (s *server) tryDemo(ctx context.Context) error {
 			return fmt.Errorf("the demo is broken: there is no %q in this answer", want)
 		}
 	}
-	return nil
+	return s.askDemo(ctx)
 }
 
 // show prints what matters of an answer: of a head the status and where to go.
@@ -141,8 +146,13 @@ func (s demoStep) show(w io.Writer, answer string) {
 			return !strings.HasPrefix(line, "HTTP/") && !strings.HasPrefix(line, "Location: ")
 		})
 	}
+	showLines(w, lines, demoLinesShown)
+}
+
+// showLines prints the first lines.
+func showLines(w io.Writer, lines []string, most int) {
 	for i, line := range lines {
-		if i == demoLinesShown {
+		if i == most {
 			fmt.Fprintf(w, "... and %d more lines\n", len(lines)-i)
 			return
 		}

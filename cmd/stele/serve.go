@@ -84,6 +84,7 @@ func (p *program) serve(cmd *cobra.Command, o serveOptions) error {
 		return err
 	}
 	s := &server{program: p, configuration: c, serveOptions: o, schemes: schemes, log: newLog(p.stderr, &c.serveConfig)}
+	waitToCollect(c.Cache)
 	running, patient, stop := endings(cmd.Context())
 	defer stop()
 	return s.run(running, patient)
@@ -139,7 +140,7 @@ func (s *server) run(running, patient context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, s.closeRegistry(r)) }()
 	if s.demo {
-		if err := seedDemo(auth.With(running, auth.Local()), r, s.site.url()); err != nil {
+		if err := seedDemo(auth.With(running, auth.Local()), r, s.site.url(), s.http.local()); err != nil {
 			return err
 		}
 	}
@@ -230,6 +231,13 @@ func (d *door) listen(ctx context.Context, given net.Listener, address string) (
 		return refuse("serve", stele.Unavailable, "listening on %s: %v", address, err)
 	}
 	return nil
+}
+
+// local returns host and port of the door by the name that every machine has for
+// itself.
+func (d *door) local() string {
+	_, port, _ := net.SplitHostPort(d.listener.Addr().String()) // a listener's has one
+	return net.JoinHostPort("localhost", port)
 }
 
 // url returns the address of the door for a client on this machine.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"syscall"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -26,6 +27,9 @@ func (s *server) startDNS(r *registry) error {
 	s.dns = dnsd.New(dnsd.Options{Zones: r.published, Now: s.now, Log: s.log, CacheBytes: int(s.DNSCache), Rate: rate})
 	// It ends by Shutdown, and not with the context of those who started it.
 	err := s.dns.Listen(context.Background(), s.DNS)
+	if errors.Is(err, syscall.EADDRINUSE) && s.demo && s.origin["dns"] == "default" {
+		err = s.dns.Listen(context.Background(), demoAnyPort) // nobody asked for that one
+	}
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return refuse("serve", stele.Unavailable, "another program answers the DNS on %s; end it, or choose another address", s.DNS)
@@ -33,6 +37,20 @@ func (s *server) startDNS(r *registry) error {
 		return refuse("serve", stele.Forbidden, "only an administrator may listen on %s; choose a port from 1024 on, or grant the capability CAP_NET_BIND_SERVICE", s.DNS)
 	case err != nil:
 		return refuse("serve", stele.Unavailable, "listening on %s: %v", s.DNS, err)
+	}
+	return nil
+}
+
+// endDNS ends the name server. If patience ends first the questions under way are
+// broken off, which their clients ask again, but not left alone: they read the registry.
+func (s *server) endDNS(ctx context.Context) error {
+	if s.dns.Shutdown(ctx) == nil {
+		return nil
+	}
+	soon, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	if err := s.dns.Shutdown(soon); err != nil {
+		return refuse("serve", stele.Unavailable, "ended before all questions of the DNS were answered: %v", err)
 	}
 	return nil
 }

@@ -147,7 +147,7 @@ func (s *server) wait(running context.Context) error {
 		return s.tryDemo(running)
 	}
 	if s.demo && !s.json {
-		printDemo(s.stdout, s.http.url(), s.data)
+		printDemo(s.stdout, s.demoPlace(), s.data)
 	}
 	select {
 	case <-running.Done():
@@ -184,7 +184,7 @@ func (s *server) end(patient context.Context) error {
 		err = refuse("serve", stele.Unavailable, "ended before all requests were answered; see grace in 'stele config list'")
 	}
 	if s.dns != nil {
-		err = errors.Join(err, s.dns.Shutdown(ctx))
+		err = errors.Join(err, s.endDNS(ctx))
 	}
 	for _, d := range []*door{&s.metrics, &s.site} {
 		if d.server != nil {

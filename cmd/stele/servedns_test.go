@@ -1,0 +1,31 @@
+package main
+
+import (
+	"net"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestServeDNSTwice: who is told twice to end ends well, if nobody waits for an answer.
+func TestServeDNSTwice(t *testing.T) {
+	probe, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := probe.Addr().String()
+	if err := probe.Close(); err != nil {
+		t.Fatal(err)
+	}
+	p := startServe(t, "--data", newRegistry(t), "--http", "127.0.0.1:0", "--dns", address)
+	for range 8 {
+		conn, err := net.DialTimeout("tcp", address, 10*time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+	}
+	if code := p.end(t, syscall.SIGTERM, syscall.SIGTERM); code != exitOK {
+		t.Errorf("it exits with %d\n%s", code, p.stderr)
+	}
+}

@@ -1,0 +1,20 @@
+package main
+
+import "testing"
+
+func TestCollectAt(t *testing.T) {
+	for _, tt := range []struct {
+		cache int64
+		want  int
+	}{
+		{0, 400},
+		{64_000_000, 332},
+		{128 << 20, 177},
+		{512 << 20, 100},
+		{1 << 50, 100},
+	} {
+		if got := collectAt(tt.cache); got != tt.want {
+			t.Errorf("with %d bytes of records: %d, and not %d", tt.cache, got, tt.want)
+		}
+	}
+}
