@@ -1,0 +1,118 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+const (
+	benchZone = "paradisec.example."
+	benchRoot = "urn.example."
+)
+
+// publishedParts returns the n-th published name, behind its prefix, in three parts.
+func publishedParts(n int) (a, b, c string) {
+	name := benchName(n)
+	return name[:4], name[4:7], name[7:]
+}
+
+func publishedName(n int) string {
+	a, b, c := publishedParts(n)
+	return "urn:paradisec:" + a + ":" + b + ":" + c
+}
+
+// ownerOf returns the owner name of the n-th published name.
+func ownerOf(n int) string {
+	a, b, c := publishedParts(n)
+	return c + "." + b + "." + a + "." + benchZone
+}
+
+// publishedAt returns where the n-th published name leads.
+func publishedAt(n int) string {
+	a, b, c := publishedParts(n)
+	return "https://catalog.example.org/" + a + "/" + b + "/" + c
+}
+
+// publish makes a registry with the names, and publishes them. A target has a rule, and
+// the first of them one of the plain DDDS too: with two there are three rules.
+func (d *dnsBench) publish(ctx context.Context) error {
+	if err := d.prepare(ctx); err != nil || d.published != "" {
+		return err
+	}
+	progress("import of %d names", d.names)
+	var b bytes.Buffer
+	for i := range d.names {
+		fmt.Fprintf(&b, `{"id":%q,"targets":[{"url":%q,"type":"text/html"},{"url":%q,"type":"audio/wav","preference":20}]}`+"\n",
+			publishedName(i), publishedAt(i), publishedAt(i)+".wav")
+	}
+	data, records, questions := filepath.Join(d.work, "published"), filepath.Join(d.work, "published.jsonl"), filepath.Join(d.work, "questions")
+	if err := errors.Join(os.WriteFile(records, b.Bytes(), 0o644), writeQuestions(questions, d.names)); err != nil {
+		return err
+	}
+	for _, args := range [][]string{
+		{"import", records},
+		{"zone", "add", "urn:paradisec", "--zone", benchZone, "--layout", "names", "--parts", "3", "--ns", "ns1.paradisec.example=127.0.0.1"},
+		{"zone", "add", "--root", benchRoot, "--ns", "ns1.paradisec.example"},
+	} {
+		if err := command(ctx, d.stele, append(args, "--data", data)...); err != nil {
+			return err
+		}
+	}
+	d.published, d.questions = data, questions
+	return os.Remove(records)
+}
+
+// export writes the zone to a file, for the servers of others.
+func (d *dnsBench) export(ctx context.Context) error {
+	if err := d.publish(ctx); err != nil || d.zone != "" {
+		return err
+	}
+	progress("export of the zone")
+	file := filepath.Join(d.work, "zone")
+	if err := command(ctx, d.stele, "zone", "export", "--data", d.published, benchZone, "-o", file); err != nil {
+		return err
+	}
+	d.zone = file
+	return nil
+}
+
+// startOurs starts our server on a core, and returns how long it took from there to its
+// first answer. Nothing limits how much it answers, as nothing limits the others.
+func (d *dnsBench) startOurs(ctx context.Context, core int) (*nameServer, time.Duration, error) {
+	at, err := freeAddress()
+	if err != nil {
+		return nil, 0, err
+	}
+	return startNameServer(ctx, core, "stele", at, d.stele, "serve", "--data", d.published,
+		"--dns", at, "--dns-rate", "0", "--http", "127.0.0.1:0", "--log-level", "warn")
+}
+
+// nameServer is a server that answers questions of the DNS.
+type nameServer struct {
+	*server
+	version string // and its name
+	at      string
+}
+
+// startNameServer starts a name server on a core, and returns how long it took from
+// there to its first answer.
+func startNameServer(ctx context.Context, core int, version, at, program string, args ...string) (*nameServer, time.Duration, error) {
+	begin := time.Now()
+	s, err := startServer(ctx, core, at, program, args...)
+	if err != nil {
+		return nil, 0, err
+	}
+	err = s.awaitAnswer(ctx, func() error {
+		_, err := askRules(ctx, at, ownerOf(0))
+		return err
+	})
+	if err != nil {
+		return nil, 0, errors.Join(err, s.stop())
+	}
+	return &nameServer{server: s, version: version, at: at}, time.Since(begin), nil
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"strconv"
+
+	"github.com/stele-id/stele"
+)
+
+const million = 1_000_000
+
+// benchName returns the n-th name.
+func benchName(n int) string { return fmt.Sprintf("x%010x", mix(n)) }
+
+// mix returns the number in the n-th name. Names come in no order, as those do that
+// minters make at random, and none twice: each step can be undone.
+func mix(n int) uint64 {
+	const bits, mask = 40, 1<<40 - 1
+	x := uint64(n) & mask
+	for _, odd := range [...]uint64{0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9, 0x94d049bb133111eb} {
+		x ^= x >> (bits / 2)
+		x = x * odd & mask
+	}
+	return x ^ x>>(bits/2)
+}
+
+func benchID(n int) (stele.ID, error) { return stele.NewID("ark", "ark:12345/"+benchName(n)) }
+
+// Words of titles and names of authors, so that records are not all alike: what
+// compresses too well would flatter us.
+var (
+	things = [...]string{"rivers", "stones", "letters", "maps", "songs", "seeds", "tides", "bones", "bridges", "clouds", "coins", "dances", "gardens", "islands", "looms", "masks"}
+	places = [...]string{"Amazonia", "Bahia", "Borneo", "Cyprus", "Flanders", "Galicia", "Java", "Karelia", "Lapland", "Malta", "Nepal", "Oaxaca", "Patagonia", "Samoa", "Tibet", "Wales"}
+	people = [...]string{"Almeida", "Brandt", "Castro", "Dubois", "Eriksen", "Fonseca", "Gupta", "Haddad", "Ito", "Jansen", "Kaya", "Lima", "Moreau", "Novak", "Okafor", "Pereira"}
+)
+
+// appendRecord appends the n-th record in JSON, of about 250 bytes.
+func appendRecord(b []byte, n int) []byte {
+	name := benchName(n)
+	word := func(list *[16]string, i int) string { return list[(n*2654435761>>i)&15] }
+	b = append(b, `{"id":"ark:12345/`...)
+	b = append(b, name...)
+	b = append(b, `","targets":[{"url":"https://archive.example.org/items/`...)
+	b = append(b, name[1:]...)
+	b = append(b, `/view"}],"metadata":{"who":"`...)
+	b = append(append(b, word(&people, 8)...), ", "...)
+	b = append(append(b, word(&people, 12)...), `","what":"On the `...)
+	b = append(append(b, word(&things, 16)...), " and "...)
+	b = append(append(b, word(&things, 20)...), " of "...)
+	b = append(append(b, word(&places, 24)...), ", volume "...)
+	b = strconv.AppendInt(b, int64(n), 10)
+	b = append(b, `","when":"`...)
+	b = strconv.AppendInt(b, int64(1900+n%120), 10)
+	return append(b, `"},"persistence":{"level":"permanent"}}`...)
+}
+
+// writeRecords writes n records, one a line. With the name and a tab before each it
+// is what PostgreSQL's COPY reads; a record has nothing that must be escaped there.
+func writeRecords(path string, n int, named bool) (err error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriterSize(f, 1<<20)
+	var line []byte
+	for i := range n {
+		line = line[:0]
+		if named {
+			line = append(append(line, "ark:12345/"...), benchName(i)...)
+			line = append(line, '\t')
+		}
+		line = append(appendRecord(line, i), '\n')
+		if _, err := w.Write(line); err != nil {
+			f.Close()
+			return err
+		}
+	}
+	if err := w.Flush(); err != nil {
+		f.Close()
+		return err
+	}
+	// What is still on its way to the disk would slow down the first that is measured.
+	if err := f.Sync(); err != nil {
+		f.Close()
+		return err
+	}
+	return f.Close()
+}
