@@ -20,9 +20,11 @@ import (
 // later schemaVersion, and not because Pebble was upgraded.
 const format = pebbledb.FormatTableFormatV6
 
+// What is read for one record is a block: a small one is read and decompressed
+// faster, and takes a little more of the disk.
 const (
 	memTableSize = 32 << 20
-	blockSize    = 16 << 10
+	blockSize    = 4 << 10
 )
 
 // compression is fast rather than good: records take more of the disk, by something

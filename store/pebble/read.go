@@ -3,6 +3,7 @@ package pebble
 import (
 	"bytes"
 	"context"
+	"errors"
 	"iter"
 	"runtime"
 	"strings"
@@ -12,15 +13,12 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// Record implements [stele.Store].
+// Record implements [stele.Store]. Most names that are asked for are there, so it does
+// not look into the filters of the last level: for a name that is there they are work
+// on top, and for another one a block is read in vain.
 func (s *Store) Record(ctx context.Context, name stele.ID) (r *stele.Record, err error) {
 	err = s.read(ctx, "get", func(v *view) error {
-		f, err := newFinder(v.snap)
-		if err != nil {
-			return v.opening.damage("get", name, err)
-		}
-		defer f.close()
-		if r, err = s.findRecord(f, nameKey(name)); err != nil {
+		if r, err = s.getRecord(v.snap, nameKey(name)); err != nil {
 			return v.opening.damage("get", name, err)
 		}
 		if r == nil {
@@ -29,6 +27,26 @@ func (s *Store) Record(ctx context.Context, name stele.ID) (r *stele.Record, err
 		return nil
 	})
 	return r, err
+}
+
+// getRecord is findRecord for a name that is likely to be there.
+func (s *Store) getRecord(db pebbledb.Reader, key []byte) (*stele.Record, error) {
+	value, closer, err := db.Get(key)
+	if errors.Is(err, pebbledb.ErrNotFound) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	defer closer.Close()
+	if len(value) > 0 && value[0] == isAlias {
+		f, err := newFinder(db)
+		if err != nil {
+			return nil, err
+		}
+		defer f.close()
+		return s.findRecord(f, key)
+	}
+	return decodeNamed(key, value)
 }
 
 // findRecord returns the record that has the name with this key, nil if there is
