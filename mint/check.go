@@ -71,7 +71,8 @@ func weigh[T string | []byte](sum uint, n int, s T) uint {
 // neighbours or in one character, replaced by a betanumeric one. What stands
 // before byte offset from is taken to be right. The likelier come first: swaps,
 // then replacements of what can't be in a NOID name, then of a digit by a digit
-// or a letter by a letter, then the rest. Not more than 32 are returned, none for
+// or a letter by a letter, then the rest. Places that weigh nothing (every 29th) are
+// left as they are: anything would do there. Not more than 32 are returned, none for
 // a text that is Checked and betanumeric, or longer than 256 bytes. (An "o" in place
 // of a 0 weighs the same: the check character alone does not find it.)
 func Repairs(s string, from int) (found []string) {

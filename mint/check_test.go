@@ -116,9 +116,11 @@ func triedRepairs(s string, from int) (found []string) {
 		if s[i] >= 0x80 {
 			continue
 		}
-		for _, c := range []byte(Betanumeric) {
-			b[i] = c
-			keep()
+		if (i+1)%radix != 0 || i == len(b)-1 { // others weigh nothing
+			for _, c := range []byte(Betanumeric) {
+				b[i] = c
+				keep()
+			}
 		}
 		b[i] = s[i]
 		if i+1 < len(b) && s[i+1] < 0x80 {

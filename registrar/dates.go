@@ -97,10 +97,8 @@ func (s *dates) step() time.Duration { return s.interval }
 // burst is how many names a caller gets in one turn: what the grid has in 10 ms.
 func (s *dates) burst() int { return int(max(1, 10*time.Millisecond/s.interval)) }
 
-// free returns when the next date is free, if so many callers are before.
-func (s *dates) free(waiting int) time.Time {
-	return time.Unix(0, s.seen.Load()).Add(s.interval * time.Duration(waiting+1))
-}
+// free returns when the next date is free.
+func (s *dates) free() time.Time { return time.Unix(0, s.seen.Load()).Add(s.interval) }
 
 // errMoved says that a prefix is another namespace's now, or will be in a moment.
 var errMoved = errors.New("does not belong to the namespace")

@@ -59,16 +59,16 @@ type source interface {
 	step() time.Duration
 	// burst is how many names a caller takes in one turn.
 	burst() int
-	// free returns when a name is free for who comes after so many callers.
-	free(waiting int) time.Time
+	// free returns when a name is free, if nobody waits.
+	free() time.Time
 }
 
 // timeless is the part of a source whose names wait for no time.
 type timeless struct{}
 
-func (timeless) behind() error          { return nil }
-func (timeless) step() time.Duration    { return 0 }
-func (timeless) free(int) (t time.Time) { return t }
+func (timeless) behind() error       { return nil }
+func (timeless) step() time.Duration { return 0 }
+func (timeless) free() (t time.Time) { return t }
 
 // draw is what a source takes: a date, a number or a UUID.
 type draw struct {

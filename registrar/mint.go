@@ -112,14 +112,16 @@ func (r *Registrar) enter(pool []stele.NamespaceKey, back bool) (*desk, place, e
 	for i, key := range pool {
 		d := r.desk(key)
 		choices[i] = choice{d, now}
-		waiting := d.room.inside()
+		step := time.Duration(0)
 		if w := d.work.Load(); w != nil {
-			if free := w.source.free(waiting); free.After(now) {
+			step = w.source.step()
+			if free := w.source.free(); free.After(now) {
 				choices[i].free = free
 			}
-		} else {
-			choices[i].free = now.Add(time.Duration(waiting))
 		}
+		// Who waits there counts from now on, however long the desk had nothing to do;
+		// and also where nobody waits for a time.
+		choices[i].free = choices[i].free.Add(max(step, 1) * time.Duration(d.room.inside()))
 	}
 	slices.SortStableFunc(choices, func(a, b choice) int { return a.free.Compare(b.free) })
 	var full error

@@ -35,7 +35,9 @@ func TestPool(t *testing.T) {
 			t.Errorf("%d different labels of 100", len(seen))
 		}
 		// After a pause each server has a date of this minute and one of this second;
-		// the other 80 labels take eight seconds, however their callers come.
+		// the other 80 labels take eight seconds if they are shared evenly. Who comes while
+		// another is served can't know whether that one takes the last date of now, so one
+		// server may get a caller too many, but not two.
 		time.Sleep(time.Minute)
 		start = time.Now()
 		var wg sync.WaitGroup
@@ -47,7 +49,7 @@ func TestPool(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if d := time.Since(start); d != 8*time.Second {
+		if d := time.Since(start); d < 8*time.Second || d > 9*time.Second {
 			t.Errorf("100 callers took %v", d)
 		}
 	})

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -32,7 +33,8 @@ type press struct {
 	store     stele.Store
 	registrar *registrar.Registrar
 	zones     *Zones
-	told      [][]string // by onChange
+	mu        sync.Mutex
+	told      [][]string // by onChange; under mu
 }
 
 func newPress(t testing.TB) *press {
@@ -45,7 +47,11 @@ func newPress(t testing.TB) *press {
 	p := &press{t: t, ctx: auth.With(t.Context(), auth.Local()), schemes: schemes, store: mem.New(now)}
 	p.zones = NewZones(ZonesOptions{Store: p.store, Schemes: schemes})
 	t.Cleanup(p.zones.Close)
-	p.zones.onChange(func(names []string) { p.told = append(p.told, names) })
+	p.zones.onChange(func(names []string) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.told = append(p.told, names)
+	})
 	p.registrar = registrar.New(p.store, schemes, registrar.Options{
 		Now: now, OnCommit: p.zones.Invalidate, OnNamespaces: p.zones.InvalidateNamespaces,
 	})
