@@ -39,60 +39,58 @@ func (f Fit) String() string {
 // MarshalText returns the fit in words.
 func (f Fit) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
 
-// grade is how well a type fits the preferences.
-type grade struct {
-	fit   Fit
-	q     int // the weight of the preference that decides
-	exact int // how exact that preference is; more is better
+// Grade is how well a type fits the preferences.
+type Grade struct {
+	Fit   Fit
+	Q     int // the weight of the preference that decides
+	Exact int // how exact that preference is; more is better
 }
 
-// compare orders grades, the better first: by the four classes of the thesis
+// Compare orders grades, the better first: by the four classes of the thesis
 // (6.2.2), within them by weight as in HTTP's Accept.
-func (g grade) compare(h grade) int {
-	return cmp.Or(cmp.Compare(g.fit, h.fit), cmp.Compare(h.q, g.q), cmp.Compare(h.exact, g.exact))
+func (g Grade) Compare(h Grade) int {
+	return cmp.Or(cmp.Compare(g.Fit, h.Fit), cmp.Compare(h.Q, g.Q), cmp.Compare(h.Exact, g.Exact))
 }
 
-// gradeType grades the type of an offer, "" if it names none. The most exact range
-// that covers it decides (RFC 9110, section 12.5.1).
-func gradeType(have string, wanted []Preference) grade {
+// GradeType grades a media type, or an algorithm, "" if it is not known. The most
+// exact range that covers it decides (RFC 9110, section 12.5.1).
+func GradeType(have string, wanted []Preference) Grade {
 	if len(wanted) == 0 {
-		return grade{Asked, 1000, 0}
+		return Grade{Fit: Asked, Q: 1000}
 	}
-	kind, _, _ := strings.Cut(have, "/")
-	best, similar := grade{exact: -1}, -1
+	name, params := cutParams(have)
+	kind, _, _ := strings.Cut(name, "/")
+	best, similar := Grade{Exact: -1}, -1
 	for _, p := range wanted {
-		want, params, _ := strings.Cut(p.Range, ";")
-		want = strings.TrimSpace(want)
+		want, wantParams := cutParams(p.Range)
 		wantKind, wantSub, _ := strings.Cut(want, "/")
 		exact := -1
 		switch {
 		case want == "*/*" || want == "*":
 			exact = 0
-		case have == "" || !strings.EqualFold(wantKind, kind):
+		case name == "" || !strings.EqualFold(wantKind, kind):
 			continue
-		case strings.EqualFold(want, have) && params == "":
-			exact = 3
-		case strings.EqualFold(want, have):
-			exact = 2 // the rule can't say whether the parameters hold
+		case strings.EqualFold(want, name):
+			exact = gradeParams(params, wantParams)
 		case wantSub == "*" || wantSub == "":
 			exact = 1
 		}
-		if exact > best.exact || exact >= 0 && exact == best.exact && p.Q > best.q {
-			best = grade{Asked, p.Q, exact}
+		if exact > best.Exact || exact >= 0 && exact == best.Exact && p.Q > best.Q {
+			best = Grade{Asked, p.Q, exact}
 		}
-		if want != "*/*" && want != "*" {
+		if exact != 0 {
 			similar = max(similar, p.Q)
 		}
 	}
 	switch {
-	case best.exact >= 0 && best.q > 0:
+	case best.Exact >= 0 && best.Q > 0:
 		return best
-	case best.exact >= 0:
-		return grade{fit: Refused}
+	case best.Exact >= 0:
+		return Grade{Fit: Refused}
 	case similar > 0:
-		return grade{Similar, similar, 0}
-	case have == "":
-		return grade{fit: Unstated}
+		return Grade{Fit: Similar, Q: similar}
+	case name == "":
+		return Grade{Fit: Unstated}
 	}
-	return grade{fit: Different}
+	return Grade{Fit: Different}
 }

@@ -12,7 +12,7 @@ import (
 // judged is a rule that can be used.
 type judged struct {
 	candidate Candidate
-	grade     grade
+	grade     Grade
 	protocol  int // place among the protocols asked for, or behind them
 	place     int // in the trace
 }
@@ -90,7 +90,7 @@ func compareFit(a, b judged) int {
 	} else if !x {
 		return 0
 	}
-	return cmp.Or(a.grade.compare(b.grade), cmp.Compare(a.protocol, b.protocol))
+	return cmp.Or(a.grade.Compare(b.grade), cmp.Compare(a.protocol, b.protocol))
 }
 
 // judgeRule applies one rule. The judgement is nil if the rule can't be used;
@@ -167,12 +167,12 @@ func (v *walk) accept(r *Rule, key string, step int) *judged {
 			return nil
 		}
 	}
-	var g grade
+	var g Grade
 	c.Type, g = bestOffer(r.Services.Offers, q)
-	c.Fit = g.fit
+	c.Fit = g.Fit
 	j := &judged{candidate: c, grade: g, protocol: protocol}
 	if r.Flag.IsResolved() && len(q.Accept) > 0 {
-		j.place = v.note(step, r, Spare, key, "its type is %s", g.fit)
+		j.place = v.note(step, r, Spare, key, "its type is %s", g.Fit)
 	} else {
 		j.place = v.note(step, r, Spare, key, "")
 	}
@@ -181,14 +181,14 @@ func (v *walk) accept(r *Rule, key string, step int) *judged {
 
 // bestOffer returns the type, among those that the rule offers the service in,
 // that fits best.
-func bestOffer(offers []Offer, q *Request) (kind string, best grade) {
-	best = gradeType("", q.Accept)
+func bestOffer(offers []Offer, q *Request) (kind string, best Grade) {
+	best = GradeType("", q.Accept)
 	found := false
 	for _, o := range offers {
 		if o.Service != q.Service && q.Service != "" {
 			continue
 		}
-		if g := gradeType(o.Type, q.Accept); !found || g.compare(best) < 0 {
+		if g := GradeType(o.Type, q.Accept); !found || g.Compare(best) < 0 {
 			kind, best, found = o.Type, g, true
 		}
 	}

@@ -223,3 +223,21 @@ func (d *desk) sleep(ctx context.Context, wait time.Duration, changed <-chan str
 		return false, tell("mint", ctx.Err())
 	}
 }
+
+// interrupt takes a turn at the desk, for who changes what names are made of: before
+// everybody who waits there. Done ends it, and has the desk read its state anew.
+func (d *desk) interrupt(ctx context.Context) (done func(), err error) {
+	p, err := d.room.join(true)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.wait(ctx); err != nil {
+		return nil, err
+	}
+	return func() {
+		if w := d.work.Load(); w != nil {
+			w.source.forget()
+		}
+		d.room.leave()
+	}, nil
+}

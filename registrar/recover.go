@@ -74,18 +74,11 @@ func (r *Registrar) SkipCounter(ctx context.Context, key stele.NamespaceKey, to 
 	if ns.Minter.Kind != stele.MinterNOID {
 		return refuse(op, stele.ID{}, stele.Invalid, "the names of %s are not made by a template", key)
 	}
-	d := r.desk(key)
-	p, err := d.room.join(true)
+	done, err := r.desk(key).interrupt(ctx)
 	if err != nil {
 		return err
 	}
-	if err := p.wait(ctx); err != nil {
-		return err
-	}
-	defer d.room.leave()
-	if w := d.work.Load(); w != nil {
-		defer w.source.forget()
-	}
+	defer done()
 	m, err := r.skipTo(ctx, ns, to)
 	if err != nil {
 		return err

@@ -16,18 +16,11 @@ func (r *Registrar) ShutTemplate(ctx context.Context, key stele.NamespaceKey, te
 	if err := administrate(ctx, op, stele.ID{}); err != nil {
 		return err
 	}
-	d := r.desk(key)
-	p, err := d.room.join(true)
+	done, err := r.desk(key).interrupt(ctx)
 	if err != nil {
 		return err
 	}
-	if err := p.wait(ctx); err != nil {
-		return err
-	}
-	defer d.room.leave()
-	if w := d.work.Load(); w != nil {
-		defer w.source.forget()
-	}
+	defer done()
 	data, state, err := r.minterState(ctx, key)
 	if err != nil {
 		return err

@@ -4,14 +4,13 @@ import (
 	"strings"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/ddds"
 )
 
 // Preference is a media range, such as text/html, text/* or text/html;level=1, or
 // a language range, such as pt-br or *, and how much it is wanted.
-type Preference struct {
-	Range string // lower case, but for the values of parameters
-	Q     int    // in thousandths, from 0 (never) to 1000
-}
+// Ranges are in lower case, but for the values of parameters.
+type Preference = ddds.Preference
 
 // What a header may have. Browsers send less than a tenth of it.
 const (

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/ddds"
 )
 
 func TestParseAccept(t *testing.T) {
@@ -19,20 +20,20 @@ func TestParseAccept(t *testing.T) {
 	}{
 		{"", nil},
 		{" ,\t, ", nil},
-		{"text/html", []Preference{{"text/html", 1000}}},
-		{"Text/HTML;Q=0.5", []Preference{{"text/html", 500}}},
+		{"text/html", []Preference{{Range: "text/html", Q: 1000}}},
+		{"Text/HTML;Q=0.5", []Preference{{Range: "text/html", Q: 500}}},
 		{"a/b;q=0, a/c;q=0.0, a/d;q=0.001, a/e;q=0.12, a/f;q=1, a/g;q=1., a/h;q=1.000, a/i;q=0.", []Preference{
-			{"a/b", 0}, {"a/c", 0}, {"a/d", 1}, {"a/e", 120}, {"a/f", 1000}, {"a/g", 1000}, {"a/h", 1000}, {"a/i", 0}}},
-		{"audio/*; q=0.2, audio/basic", []Preference{{"audio/*", 200}, {"audio/basic", 1000}}}, // RFC 9110's examples
+			{Range: "a/b", Q: 0}, {Range: "a/c", Q: 0}, {Range: "a/d", Q: 1}, {Range: "a/e", Q: 120}, {Range: "a/f", Q: 1000}, {Range: "a/g", Q: 1000}, {Range: "a/h", Q: 1000}, {Range: "a/i", Q: 0}}},
+		{"audio/*; q=0.2, audio/basic", []Preference{{Range: "audio/*", Q: 200}, {Range: "audio/basic", Q: 1000}}}, // RFC 9110's examples
 		{"text/*;q=0.3, text/plain;q=0.7, text/plain;format=flowed, text/plain;format=fixed;q=0.4, */*;q=0.5", []Preference{
-			{"text/*", 300}, {"text/plain", 700}, {"text/plain;format=flowed", 1000}, {"text/plain;format=fixed", 400}, {"*/*", 500}}},
+			{Range: "text/*", Q: 300}, {Range: "text/plain", Q: 700}, {Range: "text/plain;format=flowed", Q: 1000}, {Range: "text/plain;format=fixed", Q: 400}, {Range: "*/*", Q: 500}}},
 		{"text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2", []Preference{ // Java's
-			{"text/html", 1000}, {"image/gif", 1000}, {"image/jpeg", 1000}, {"*/*", 200}, {"*/*", 200}}},
-		{`a/b;Charset="utf-8";q=0.1;x="a,\"b;c";`, []Preference{{`a/b;charset=utf-8;x="a,\"b;c"`, 100}}},
-		{`application/ld+json;profile="http://www.w3.org/ns/json-ld#compacted"`, []Preference{{`application/ld+json;profile="http://www.w3.org/ns/json-ld#compacted"`, 1000}}},
+			{Range: "text/html", Q: 1000}, {Range: "image/gif", Q: 1000}, {Range: "image/jpeg", Q: 1000}, {Range: "*/*", Q: 200}, {Range: "*/*", Q: 200}}},
+		{`a/b;Charset="utf-8";q=0.1;x="a,\"b;c";`, []Preference{{Range: `a/b;charset=utf-8;x="a,\"b;c"`, Q: 100}}},
+		{`application/ld+json;profile="http://www.w3.org/ns/json-ld#compacted"`, []Preference{{Range: `application/ld+json;profile="http://www.w3.org/ns/json-ld#compacted"`, Q: 1000}}},
 		{"text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,image/apng,*/*;q=0.8,application/signed-exchange;v=b3;q=0.7", []Preference{
-			{"text/html", 1000}, {"application/xhtml+xml", 1000}, {"application/xml", 900}, {"image/avif", 1000}, {"image/webp", 1000},
-			{"image/apng", 1000}, {"*/*", 800}, {"application/signed-exchange;v=b3", 700}}},
+			{Range: "text/html", Q: 1000}, {Range: "application/xhtml+xml", Q: 1000}, {Range: "application/xml", Q: 900}, {Range: "image/avif", Q: 1000}, {Range: "image/webp", Q: 1000},
+			{Range: "image/apng", Q: 1000}, {Range: "*/*", Q: 800}, {Range: "application/signed-exchange;v=b3", Q: 700}}},
 	} {
 		got, err := ParseAccept(tt.header)
 		if diff := cmp.Diff(tt.want, got); diff != "" || err != nil {
@@ -44,9 +45,9 @@ func TestParseAccept(t *testing.T) {
 func TestParseAcceptLanguage(t *testing.T) {
 	for header, want := range map[string][]Preference{
 		"":                          nil,
-		"da, en-gb;q=0.8, en;q=0.7": {{"da", 1000}, {"en-gb", 800}, {"en", 700}}, // RFC 9110's example
-		"pt-BR , *;q=0.001":         {{"pt-br", 1000}, {"*", 1}},
-		"zh-Hant-TW;q=0,de-1996":    {{"zh-hant-tw", 0}, {"de-1996", 1000}},
+		"da, en-gb;q=0.8, en;q=0.7": {{Range: "da", Q: 1000}, {Range: "en-gb", Q: 800}, {Range: "en", Q: 700}}, // RFC 9110's example
+		"pt-BR , *;q=0.001":         {{Range: "pt-br", Q: 1000}, {Range: "*", Q: 1}},
+		"zh-Hant-TW;q=0,de-1996":    {{Range: "zh-hant-tw", Q: 0}, {Range: "de-1996", Q: 1000}},
 	} {
 		got, err := ParseAcceptLanguage(header)
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
@@ -112,8 +113,8 @@ func TestBadHeaders(t *testing.T) {
 	}
 }
 
-// print writes preferences as a header.
-func (p Preference) print() string {
+// asHeader writes a preference as in a header.
+func asHeader(p Preference) string {
 	q := "1"
 	if p.Q < 1000 {
 		q = "0." + strconv.Itoa(1000 + p.Q)[1:]
@@ -136,7 +137,7 @@ func checkHeader(t *testing.T, parse func(string) ([]Preference, error), header 
 		if p.Q < 0 || p.Q > 1000 || p.Range == "" {
 			t.Fatalf("%q: %+v", header, p)
 		}
-		again = append(again, p.print())
+		again = append(again, asHeader(p))
 	}
 	text := strings.Join(again, ",")
 	if len(text) > maxHeader { // weights were added
@@ -145,7 +146,7 @@ func checkHeader(t *testing.T, parse func(string) ([]Preference, error), header 
 	if reread, err := parse(text); err != nil || !slices.Equal(list, reread) {
 		t.Fatalf("%q is %v, which is %v, %v", header, list, reread, err)
 	}
-	if gradeMedia("text/html;a=b", list).fit > Refused || gradeLanguage("pt-BR", list).fit > Refused {
+	if ddds.GradeType("text/html;a=b", list).Fit > Refused || gradeLanguage("pt-BR", list).Fit > Refused {
 		t.Fatalf("%q: no grade", header)
 	}
 }

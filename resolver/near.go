@@ -78,12 +78,8 @@ func (w *walk) slips(ctx context.Context, e *UnknownError) error {
 		return err
 	}
 	e.Nearest = append(e.Nearest, found...)
-	record, _, err := w.records.first(ctx, slices.Collect(w.schemes.Parents(w.q.ID)))
-	if err != nil {
-		return err
-	}
-	if isVisible(record, w.q.Principals) && !slices.Contains(e.Nearest, record.ID) {
-		e.Nearest = append(e.Nearest, record.ID)
+	if w.whole != nil && !slices.Contains(e.Nearest, w.whole.ID) {
+		e.Nearest = append(e.Nearest, w.whole.ID)
 	}
 	return nil
 }

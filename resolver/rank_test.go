@@ -189,7 +189,7 @@ func TestRankProperties(t *testing.T) {
 		}
 		prefer := func(ranges ...string) []Preference {
 			return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Preference {
-				return Preference{rapid.SampledFrom(ranges).Draw(t, "range"), weight.Draw(t, "weight")}
+				return Preference{Range: rapid.SampledFrom(ranges).Draw(t, "range"), Q: weight.Draw(t, "weight")}
 			}), 0, 4).Draw(t, "preferences")
 		}
 		q := Request{Service: stele.N2L, Accept: prefer("*/*", "a/*", "a/b", "a/b;d=1", "g/h"), Languages: prefer("*", "en", "pt", "pt-br"),

@@ -423,3 +423,23 @@ func TestStoreFails(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A name of many levels is no way to make the registry work: the shortest of its
+// beginnings are looked for, and no more than can be meant.
+func TestDeepNames(t *testing.T) {
+	withAndWithout(t, func(t *testing.T, r *registry) {
+		r.to("ark:12345/x1", page("https://example.org/1"))
+		deep := "ark:12345/x2" + strings.Repeat("/a", maxDepth+5)
+		r.to(deep, page("https://example.org/deep"))
+		below := strings.Repeat("/b", 1900)
+		for name, want := range map[string]string{
+			"ark:12345/x1" + below: "https://example.org/1" + below,
+			deep:                   "https://example.org/deep",
+			deep + "/b":            "not found",
+		} {
+			if got := r.location(name); got != want {
+				t.Errorf("%.40s...: %.60s, want %.60s", name, got, want)
+			}
+		}
+	})
+}

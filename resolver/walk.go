@@ -17,7 +17,11 @@ type walk struct {
 	*Resolver
 	q     Request
 	trace []Step
+	whole *stele.Record // of which the name would be a part, if it passed that on
 }
+
+// maxDepth is how many beginnings of a name are looked for, the shortest ones.
+const maxDepth = 128
 
 // step adds a line to the trace. Callers ask first whether it is wanted, since
 // the arguments alone cost time.
@@ -62,6 +66,8 @@ func (w *walk) answer(ctx context.Context) (Resolution, error) {
 // that did so is found as well: what was below it is gone with it.
 func (w *walk) longest(ctx context.Context) (*stele.Record, string, error) {
 	parents := slices.Collect(w.schemes.Parents(w.q.ID))
+	// Longest first; nobody registers what has more, and somebody may ask for it.
+	parents = parents[max(0, len(parents)-maxDepth):]
 	for len(parents) > 0 {
 		record, n, err := w.records.first(ctx, parents)
 		if err != nil {
@@ -71,10 +77,14 @@ func (w *walk) longest(ctx context.Context) (*stele.Record, string, error) {
 			break
 		}
 		always := w.passesOn(record, w.q.ID.String()[len(parents[n].String()):])
-		if isVisible(record, w.q.Principals) && slices.ContainsFunc(record.Targets, func(t stele.Target) bool {
+		visible := isVisible(record, w.q.Principals)
+		if visible && slices.ContainsFunc(record.Targets, func(t stele.Target) bool {
 			return (t.Partial || always) && (t.Service == w.q.Service || record.State == stele.Withdrawn)
 		}) {
 			return record, parents[n].String(), nil
+		}
+		if visible && w.whole == nil {
+			w.whole = record
 		}
 		parents = parents[n+1:]
 	}
@@ -148,7 +158,7 @@ func (w *walk) choose(res Resolution, rest string) (Resolution, error) {
 		}
 		if res.Targets == nil {
 			res.Targets = make([]stele.Target, 0, len(ranked))
-			res.Fit = c.media.fit
+			res.Fit = c.media.Fit
 		}
 		res.Targets = append(res.Targets, t)
 		if w.q.Trace {

@@ -137,17 +137,12 @@ func parseAccept(text string, service stele.Service) (list []ddds.Preference, er
 		}
 		text = strings.Join(algorithms, ",")
 	}
-	wanted, err := resolver.ParseAccept(text)
-	if err != nil {
-		return nil, err
-	}
-	for _, w := range wanted {
-		if service == stele.N2S {
-			w.Range = strings.ToUpper(strings.TrimSuffix(w.Range, "/*"))
+	if list, err = resolver.ParseAccept(text); service == stele.N2S {
+		for i := range list {
+			list[i].Range = strings.ToUpper(strings.TrimSuffix(list[i].Range, "/*"))
 		}
-		list = append(list, ddds.Preference{Range: w.Range, Q: w.Q})
 	}
-	return list, nil
+	return list, err
 }
 
 // resolve is the verb.

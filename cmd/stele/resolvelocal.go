@@ -67,9 +67,7 @@ func localRequest(id stele.ID, q client.Request) resolver.Request {
 		ID: id, Given: q.Name, Service: q.Service, Protocols: q.Protocols, OnlyProtocols: q.OnlyProtocols, Trace: q.Trace,
 	}
 	if q.Service != stele.N2S {
-		for _, p := range q.Accept {
-			request.Accept = append(request.Accept, resolver.Preference{Range: p.Range, Q: p.Q})
-		}
+		request.Accept = q.Accept
 	}
 	return request
 }

@@ -49,6 +49,11 @@ func (h *Handler) choose(w http.ResponseWriter, r *http.Request, t target, q *re
 		h.fail(w, r, err)
 		return
 	}
+	h.take(w, r, q, res, best)
+}
+
+// take answers in the way that was chosen.
+func (h *Handler) take(w http.ResponseWriter, r *http.Request, q *resolver.Request, res *resolver.Resolution, best offer) {
 	switch best.way {
 	case byTarget:
 		h.land(w, r, res)
@@ -210,14 +215,8 @@ func (h *Handler) show(w http.ResponseWriter, r *http.Request, liked []resolver.
 	}
 	itself := *res
 	itself.Kind = resolver.Description
-	switch best := h.best(&resolver.Request{Accept: liked, Service: stele.N2C}, &itself); best.way {
-	case byFormat:
-		h.describe(w, r, res, best.format)
-	case byPage:
-		h.infoPage(w, r, res)
-	default:
-		h.nothingFits(w, r, res)
-	}
+	q := &resolver.Request{Accept: liked, Service: stele.N2C}
+	h.take(w, r, q, res, h.best(q, &itself))
 }
 
 // nothingFits answers that the client takes nothing of what there is, and lists it.

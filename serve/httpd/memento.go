@@ -90,18 +90,8 @@ func (h *Handler) memento(w http.ResponseWriter, r *http.Request, t target) {
 		return
 	}
 	q := resolver.Request{Query: t.query, Principals: h.principals(r), Accept: h.accepts.of(r.Header, "Accept"), Languages: h.languages.of(r.Header, "Accept-Language")}
-	res, err := h.find(r, text, q)
-	if err == nil && res.Record == nil {
-		err = &stele.Error{Op: "resolve", ID: res.ID, Kind: stele.NotFound, Err: reason("another resolver answers for this name; ask there")}
-	}
-	if err != nil {
-		h.failAbout(w, r, text, err)
-		return
-	}
-	note(w, "", res.ID.Scheme())
-	versions, err := h.versions(r, &res)
-	if err != nil {
-		h.fail(w, r, err)
+	res, versions, ok := h.past(w, r, text, q)
+	if !ok {
 		return
 	}
 	n := slices.IndexFunc(versions, func(v *stele.Record) bool { return v.Modified.Unix() <= at.Unix() })
@@ -223,21 +213,28 @@ func mementoRel(i, last, n int) string {
 	return strings.Join(append(rel, "memento"), " ")
 }
 
-// timemap lists what is known of an identifier's past: /.timemap/<id>.
-func (h *Handler) timemap(w http.ResponseWriter, r *http.Request, t target) {
-	_, text := t.segment()
-	res, err := h.find(r, text, resolver.Request{Principals: h.principals(r)})
+// past finds a text and the versions of its record, or answers that there are none.
+func (h *Handler) past(w http.ResponseWriter, r *http.Request, text string, q resolver.Request) (res resolver.Resolution, versions []*stele.Record, ok bool) {
+	res, err := h.find(r, text, q)
 	if err == nil && res.Record == nil {
 		err = &stele.Error{Op: "resolve", ID: res.ID, Kind: stele.NotFound, Err: reason("another resolver answers for this name; ask there")}
 	}
 	if err != nil {
 		h.failAbout(w, r, text, err)
-		return
+		return res, nil, false
 	}
 	note(w, "", res.ID.Scheme())
-	versions, err := h.versions(r, &res)
-	if err != nil {
+	if versions, err = h.versions(r, &res); err != nil {
 		h.fail(w, r, err)
+	}
+	return res, versions, err == nil
+}
+
+// timemap lists what is known of an identifier's past: /.timemap/<id>.
+func (h *Handler) timemap(w http.ResponseWriter, r *http.Request, t target) {
+	_, text := t.segment()
+	res, versions, ok := h.past(w, r, text, resolver.Request{Principals: h.principals(r)})
+	if !ok {
 		return
 	}
 	head := w.Header()

@@ -131,15 +131,25 @@ func (c *thttpCall) readings() []string {
 	return []string{c.uri, decoded}
 }
 
-// location answers N2L and N2R: 302, or what the target says.
-func (c *thttpCall) location() {
+// lead finds where the thing is, also of a handle whose values say so, or answers
+// why that can't be told.
+func (c *thttpCall) lead() (resolver.Resolution, bool) {
 	q := c.request(stele.N2L)
 	res, ok := c.find(&q)
 	if !ok {
-		return
+		return res, false
 	}
 	if err := c.h.leadByValues(c.r, &res, nil); err != nil {
 		c.h.fail(c.w, c.r, err)
+		return res, false
+	}
+	return res, true
+}
+
+// location answers N2L and N2R: 302, or what the target says.
+func (c *thttpCall) location() {
+	res, ok := c.lead()
+	if !ok {
 		return
 	}
 	if res.Kind != resolver.Redirect {
@@ -157,13 +167,8 @@ func (c *thttpCall) without(res *resolver.Resolution, what string) {
 
 // locations answers N2Ls and N2Rs.
 func (c *thttpCall) locations() {
-	q := c.request(stele.N2L)
-	res, ok := c.find(&q)
+	res, ok := c.lead()
 	if !ok {
-		return
-	}
-	if err := c.h.leadByValues(c.r, &res, nil); err != nil {
-		c.h.fail(c.w, c.r, err)
 		return
 	}
 	c.h.keep(c.w.Header(), &res)
