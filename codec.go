@@ -103,10 +103,18 @@ func (n *Namespace) AppendBinary(b []byte) ([]byte, error) {
 	b = appendTime(b, n.Created)
 	b = appendTime(b, n.Modified)
 	b = appendText(b, n.By)
-	if n.Publication.IsZero() {
-		return b, nil // as it was before there were any
+	// What came later stands behind, so that those without it have the bytes that
+	// they had before.
+	if n.Publication.IsZero() && len(n.Grants) == 0 {
+		return b, nil
 	}
-	return appendPublication(b, &n.Publication), nil
+	b = appendPublication(b, &n.Publication)
+	if len(n.Grants) == 0 {
+		return b, nil
+	}
+	return appendList(b, n.Grants, func(b []byte, g Grant) []byte {
+		return appendText(appendText(b, g.To), string(g.Role))
+	}), nil
 }
 
 // MarshalBinary returns the namespace in binary form.
@@ -149,6 +157,14 @@ func (n *Namespace) UnmarshalBinary(data []byte) error {
 	}
 	if d.err == nil && len(d.rest) > 0 {
 		n.Publication = d.publication()
+		if d.err == nil && len(d.rest) > 0 {
+			n.Grants = list(&d, func() Grant { return Grant{To: d.text(), Role: Role(d.text())} })
+			if d.err == nil && len(n.Grants) == 0 {
+				d.fail(errOdd) // nothing is written of it then
+			}
+		} else if d.err == nil && n.Publication.IsZero() {
+			d.fail(errOdd)
+		}
 	}
 	return d.end("namespace")
 }

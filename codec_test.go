@@ -264,6 +264,11 @@ func FuzzNamespaceBinary(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(b)
+	granted, err := granting(Grant{"user:ana", RoleOwner}, Grant{"group:staff", RoleReader}).MarshalBinary()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(granted)
 	f.Add([]byte{})
 	f.Add([]byte{namespaceForm})
 	f.Fuzz(func(t *testing.T, data []byte) {

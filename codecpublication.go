@@ -18,7 +18,7 @@ func appendPublication(b []byte, p *Publication) []byte {
 }
 
 func (d *decoder) publication() Publication {
-	p := Publication{
+	return Publication{
 		Zone:      d.text(),
 		Layout:    Layout(d.text()),
 		Separator: d.text(),
@@ -32,8 +32,4 @@ func (d *decoder) publication() Publication {
 			return Discovery{Kind: DiscoveryKind(d.text()), At: d.text()}
 		}),
 	}
-	if d.err == nil && p.IsZero() {
-		d.fail(errOdd) // nothing is written of it then
-	}
-	return p
 }

@@ -176,7 +176,7 @@ func TestFieldLists(t *testing.T) {
 			}
 		}
 	}
-	for fields, frame := range map[string]string{namespaceFields: `{%s}`, minterFields: `{"minter":{%s}}`} {
+	for fields, frame := range map[string]string{namespaceFields: `{%s}`, minterFields: `{"minter":{%s}}`, "to role": `{"grants":[{%s}]}`} {
 		for _, name := range strings.Fields(fields) {
 			_, err := s.DecodeNamespace(fmt.Appendf(nil, frame, `"`+name+`":null`))
 			if err == nil || !strings.Contains(err.Error(), name+": should be ") {

@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	namespaceFields = "scheme prefix owner title minter ttl status persistence hosts protocols delegate checked quota publication version created modified by"
+	namespaceFields = "scheme prefix owner title minter ttl status persistence hosts protocols delegate checked quota publication grants version created modified by"
 	minterFields    = "kind host port ip ipPort allowPrivate granularity template seed"
 )
 
@@ -73,11 +73,28 @@ func (d *document) namespace(n *Namespace) {
 			n.Quota = d.number(math.MaxUint64)
 		case "publication":
 			d.publication(&n.Publication)
+		case "grants":
+			d.array(MaxGrants, func(int) { n.Grants = append(n.Grants, d.grant()) })
 		default:
 			return d.kept(name, &n.Version, &n.Created, &n.Modified, &n.By)
 		}
 		return true
 	})
+}
+
+func (d *document) grant() (g Grant) {
+	d.object("to role", func(name string) bool {
+		switch name {
+		case "to":
+			g.To = d.text()
+		case "role":
+			g.Role = Role(d.text())
+		default:
+			return false
+		}
+		return true
+	})
+	return g
 }
 
 func (d *document) minter(m *Minter) {
@@ -128,6 +145,7 @@ func (n *Namespace) AppendJSON(b []byte) []byte {
 	w.flag("checked", n.Checked)
 	w.number("quota", n.Quota, 0)
 	w.publication(&n.Publication)
+	w.grants(n.Grants)
 	w.number("version", n.Version, 0)
 	w.time("created", n.Created)
 	w.time("modified", n.Modified)
@@ -138,6 +156,24 @@ func (n *Namespace) AppendJSON(b []byte) []byte {
 
 // MarshalJSON returns the namespace in JSON; see [Namespace.AppendJSON].
 func (n *Namespace) MarshalJSON() ([]byte, error) { return n.AppendJSON(nil), nil }
+
+func (w *jsonWriter) grants(list []Grant) {
+	if len(list) == 0 {
+		return
+	}
+	w.name("grants")
+	w.open('[')
+	for _, g := range list {
+		w.comma()
+		w.open('{')
+		w.name("to")
+		w.string(g.To)
+		w.name("role")
+		w.string(string(g.Role))
+		w.close('}')
+	}
+	w.close(']')
+}
 
 func (w *jsonWriter) minter(m *Minter) {
 	if *m == (Minter{}) {

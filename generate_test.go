@@ -111,10 +111,13 @@ var anyNamespace = rapid.Custom(func(t *rapid.T) *Namespace {
 		Checked:     rapid.Bool().Draw(t, "checked"),
 		Quota:       rapid.Uint64().Draw(t, "quota"),
 		Publication: anyPublication.Draw(t, "publication"),
-		Version:     rapid.Uint64().Draw(t, "version"),
-		Created:     anyTime.Draw(t, "created"),
-		Modified:    anyTime.Draw(t, "modified"),
-		By:          bytesText.Draw(t, "by"),
+		Grants: few(rapid.Custom(func(t *rapid.T) Grant {
+			return Grant{To: bytesText.Draw(t, "to"), Role: Role(bytesText.Draw(t, "role"))}
+		})).Draw(t, "grants"),
+		Version:  rapid.Uint64().Draw(t, "version"),
+		Created:  anyTime.Draw(t, "created"),
+		Modified: anyTime.Draw(t, "modified"),
+		By:       bytesText.Draw(t, "by"),
 	}
 })
 
@@ -265,9 +268,15 @@ var goodNamespace = rapid.Custom(func(t *rapid.T) *Namespace {
 		Protocols:   rapid.SliceOfNDistinct(rapid.SampledFrom(strings.Fields(protocols)), 0, 4, rapid.ID[string]).Draw(t, "protocols"),
 		Delegate:    rapid.SampledFrom([]string{"", "https://resolver.example.org/{id}", "http://example.org/a?b={rest}&c={id}"}).Draw(t, "delegate"),
 		Quota:       rapid.Uint64().Draw(t, "quota"),
-		Version:     rapid.Uint64().Draw(t, "version"),
-		Created:     goodTime.Draw(t, "created"),
-		Modified:    goodTime.Draw(t, "modified"),
-		By:          goodName.Draw(t, "by"),
+		Grants: rapid.SliceOfNDistinct(rapid.Custom(func(t *rapid.T) Grant {
+			return Grant{
+				To:   rapid.SampledFrom([]string{"user:", "group:"}).Draw(t, "kind") + "n" + goodName.Draw(t, "to"),
+				Role: rapid.SampledFrom([]Role{RoleReader, RoleEditor, RoleOwner}).Draw(t, "role"),
+			}
+		}), 0, 3, func(g Grant) string { return g.To }).Draw(t, "grants"),
+		Version:  rapid.Uint64().Draw(t, "version"),
+		Created:  goodTime.Draw(t, "created"),
+		Modified: goodTime.Draw(t, "modified"),
+		By:       goodName.Draw(t, "by"),
 	}
 })

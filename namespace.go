@@ -21,6 +21,7 @@ type Namespace struct {
 	Checked     bool     // names end in a NOID check character
 	Quota       uint64   // how many records there may be; 0: no limit
 	Publication Publication
+	Grants      []Grant // who else may do something there, beside the owner
 
 	Version  uint64
 	Created  time.Time

@@ -193,6 +193,7 @@ func FuzzDecodeNamespace(f *testing.F) {
 	f.Add(string(richNamespace().AppendJSON(nil)))
 	f.Add(`{"scheme":"ark","prefix":"ark:12345/x5","minter":{"kind":"noid","template":".reedeedk","seed":1},"checked":true}`)
 	f.Add(`{"scheme":"ibi","minter":{"kind":"ibi","host":"a.b","port":80},"hosts":[".a.b"],"protocols":["http"],"delegate":"http://a/{id}"}`)
+	f.Add(`{"scheme":"ark","grants":[{"to":"user:ana","role":"owner"},{"to":"group:staff","role":"reader"}]}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		n, err := s.DecodeNamespace([]byte(text))
 		if err != nil {

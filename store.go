@@ -70,6 +70,13 @@ type Store interface {
 	// in After; Before is nil.
 	MinterStates(ctx context.Context) iter.Seq2[MinterState, error]
 
+	// Cell returns what is kept under a name; nil if nothing is.
+	Cell(ctx context.Context, name string) ([]byte, error)
+
+	// Cells yields the cells whose names begin with prefix and come after the given
+	// name, in order of their names.
+	Cells(ctx context.Context, prefix, after string) iter.Seq2[Cell, error]
+
 	// Count returns how many records count for a namespace; see [Commit].
 	Count(ctx context.Context, key NamespaceKey) (uint64, error)
 
@@ -121,6 +128,9 @@ type Commit struct {
 	// Minters are new states of minters, each of another one. Each is committed only
 	// if the store has its Before, byte for byte. After is not nil.
 	Minters []MinterState
+
+	// Cells are new values of cells, each of another one, under the same condition.
+	Cells []CellChange
 }
 
 // NamespaceCounter says for which namespace the record with this identifier
@@ -134,6 +144,28 @@ type MinterState struct {
 	Before []byte // what the store must have for it now; nil: nothing
 	After  []byte
 }
+
+// Cell is a small value with a name, for what a registry keeps beside names and what
+// they stand for: who may enter, and what was answered to a request that may come
+// again. It alone can be removed, so nothing is kept in one that has to stay. Cells
+// are not in the change feed.
+type Cell struct {
+	Name  string // not empty, at most MaxCellName bytes
+	Value []byte // at most MaxCell bytes; may be empty
+}
+
+// CellChange gives a cell another value.
+type CellChange struct {
+	Name   string
+	Before []byte // what the store must have for it now; nil: nothing
+	After  []byte // nil: it is removed
+}
+
+// Limits on cells.
+const (
+	MaxCellName = 1 << 10
+	MaxCell     = 1 << 20
+)
 
 // Change is an entry of the change feed.
 type Change struct {

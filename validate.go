@@ -261,16 +261,21 @@ func (r *Record) checkReaders(f *faults) {
 		return
 	}
 	for i, reader := range r.Readers {
-		name, ok := strings.CutPrefix(reader, "user:")
-		if !ok {
-			name, ok = strings.CutPrefix(reader, "group:")
-		}
-		if !ok || strings.TrimSpace(name) == "" {
-			f.addf(item("readers", i), "%s is nobody; write user: or group: and a name", brief(reader))
-		}
-		checkName(f, item("readers", i), reader)
+		checkSomebody(f, item("readers", i), reader)
 	}
 	twice(f, "readers", "", r.Readers, func(s string) string { return s })
+}
+
+// checkSomebody judges the name of a principal or of a group of them.
+func checkSomebody(f *faults, path, who string) {
+	name, ok := strings.CutPrefix(who, "user:")
+	if !ok {
+		name, ok = strings.CutPrefix(who, "group:")
+	}
+	if !ok || strings.TrimSpace(name) == "" {
+		f.addf(path, "%s is nobody; write user: or group: and a name", brief(who))
+	}
+	checkName(f, path, who)
 }
 
 // checkTime makes sure that the time can be written as RFC 3339 does.

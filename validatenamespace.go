@@ -5,6 +5,9 @@ import (
 	"strings"
 )
 
+// MaxGrants is how many roles a namespace may give.
+const MaxGrants = 1000
+
 // MaxHosts is to how many hosts the targets of a namespace may be restricted.
 const MaxHosts = 1000
 
@@ -44,9 +47,23 @@ func (n *Namespace) check(f *faults) {
 		}
 	}
 	n.checkPublication(f)
+	n.checkGrants(f)
 	checkTime(f, "created", n.Created)
 	checkTime(f, "modified", n.Modified)
 	checkName(f, "by", n.By)
+}
+
+func (n *Namespace) checkGrants(f *faults) {
+	if !fits(f, "grants", len(n.Grants), MaxGrants) {
+		return
+	}
+	for i, g := range n.Grants {
+		checkSomebody(f, item("grants", i)+".to", g.To)
+		if !g.Role.IsValid() {
+			f.addf(item("grants", i)+".role", "%s is no role; there are reader, editor and owner", brief(string(g.Role)))
+		}
+	}
+	twice(f, "grants", ".to", n.Grants, func(g Grant) string { return g.To })
 }
 
 // checkTargets judges what is asked of targets: hosts and protocols.

@@ -15,7 +15,7 @@ import (
 )
 
 // backupFile is the one file of a backup: saved changes in their order, one that
-// has minters only, and the SHA-256 of it all.
+// has minters and cells only, and the SHA-256 of it all.
 const backupFile = "registry.mem"
 
 // saved is an entry of a backup.
@@ -27,6 +27,7 @@ type saved struct {
 
 	IsLast  bool
 	Minters map[string][]byte
+	Cells   map[string][]byte
 }
 
 // Backup implements [stele.Store]. The folder must not be there yet.
@@ -61,9 +62,12 @@ func (st *state) save(ctx context.Context, name string) (err error) {
 			return refuse("backup", stele.ID{}, stele.Unavailable, "%w", err)
 		}
 	}
-	last := saved{IsLast: true, Minters: make(map[string][]byte)}
+	last := saved{IsLast: true, Minters: make(map[string][]byte), Cells: make(map[string][]byte)}
 	for name, kept := range st.minters.from("") {
 		last.Minters[name] = kept
+	}
+	for name, kept := range st.cells.from("") {
+		last.Cells[name] = kept
 	}
 	if err := enc.Encode(last); err != nil {
 		return refuse("backup", stele.ID{}, stele.Unavailable, "%w", err)
@@ -97,6 +101,9 @@ func Open(folder string, now func() time.Time) (*Store, error) {
 		if e.IsLast {
 			for name, kept := range e.Minters {
 				st.minters = st.minters.with(name, append([]byte{}, kept...))
+			}
+			for name, kept := range e.Cells {
+				st.cells = st.cells.with(name, append([]byte{}, kept...))
 			}
 			return newStore(now, st), nil
 		}

@@ -198,7 +198,7 @@ func (b piecemeal) Apply(ctx context.Context, c *stele.Commit) error {
 			return err
 		}
 	}
-	return b.Store.Apply(ctx, &stele.Commit{Namespaces: c.Namespaces, Minters: c.Minters})
+	return b.Store.Apply(ctx, &stele.Commit{Namespaces: c.Namespaces, Minters: c.Minters, Cells: c.Cells})
 }
 
 // gaps leaves out a number now and then.
@@ -303,7 +303,8 @@ func (b suspicious) Verify(_ context.Context, report func(string)) error {
 	return nil
 }
 
-// late backs up the first half of what is there.
+// late backs up the beginning of what is there: no more than was acknowledged long
+// before, however fast others write.
 type late struct{ stele.Store }
 
 func (b late) Backup(ctx context.Context, folder string) error {
@@ -313,7 +314,7 @@ func (b late) Backup(ctx context.Context, folder string) error {
 	}
 	s := New(time.Now)
 	for c := range firsts(b.Store.Changes(ctx, 0)) {
-		if c.Seq > last/2 {
+		if c.Seq > min(last/2, 64) {
 			break
 		}
 		if r, err := b.Store.Record(ctx, c.ID); err == nil {

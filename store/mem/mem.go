@@ -57,6 +57,11 @@ func (s *Store) Apply(ctx context.Context, c *stele.Commit) error {
 				return err
 			}
 		}
+		for _, cell := range c.Cells {
+			if err := st.putCell(cell); err != nil {
+				return err
+			}
+		}
 		return ctx.Err()
 	})
 }

@@ -104,6 +104,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 		for _, c := range []*stele.Commit{
 			{Records: []*stele.Record{first}, Counter: func(stele.ID) (stele.NamespaceKey, uint64) { return stele.NamespaceKey{Scheme: "x"}, 0 }},
 			{Records: []*stele.Record{&second}, Minters: []stele.MinterState{{Name: "m", After: []byte{1}}}},
+			{Cells: []stele.CellChange{{Name: "c", After: []byte{1}}, {Name: "empty", After: []byte{}}}},
 			{Namespaces: []*stele.Namespace{{Scheme: "x", Version: 1}}},
 		} {
 			if err := s.Apply(ctx, c); err != nil {
@@ -129,6 +130,10 @@ func TestVerifyFindsDamage(t *testing.T) {
 		"namespace lost":    {func(st *state) { st.namespaces = tree[*version]{} }, "namespace"},
 		"count wrong":       {func(st *state) { st.counts = st.counts.with("x\x00", 2) }, "count"},
 		"minter lost":       {func(st *state) { st.minters = st.minters.with("m", nil) }, `minter "m"`},
+		"cell lost":         {func(st *state) { st.cells = st.cells.with("c", nil) }, `cell "c"`},
+		"cell of no name":   {func(st *state) { st.cells = st.cells.with("", []byte{1}) }, `cell ""`},
+		"cell misnamed":     {func(st *state) { st.cells = st.cells.with(strings.Repeat("n", stele.MaxCellName+1), []byte{1}) }, `cell "nnn`},
+		"cell too large":    {func(st *state) { st.cells = st.cells.with("c", make([]byte, stele.MaxCell+1)) }, "1048577 bytes"},
 		"change lost":       {func(st *state) { st.journal = st.journal[1:] }, "the change at place 1 has the number 2"},
 		"change damaged":    {func(st *state) { st.journal[1].body = []byte{9} }, "change 2 can't have been made"},
 		"change misnamed":   {func(st *state) { st.journal[1].ID = id(t, "z") }, "change 2 names"},
@@ -153,6 +158,7 @@ func TestOpenDamagedBackup(t *testing.T) {
 	err := s.Apply(t.Context(), &stele.Commit{
 		Records: []*stele.Record{{ID: id(t, "a"), State: stele.Active, Version: 1}},
 		Minters: []stele.MinterState{{Name: "m", After: []byte{1}}},
+		Cells:   []stele.CellChange{{Name: "c", After: []byte{1}}},
 	})
 	if err != nil {
 		t.Fatal(err)

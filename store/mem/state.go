@@ -18,9 +18,10 @@ type state struct {
 	namespaces tree[*version] // by nameKey of scheme and prefix: the newest version
 	counts     tree[uint64]   // by nameKey of a namespace: how many records count there
 	minters    tree[[]byte]   // by name; no state is nil
+	cells      tree[[]byte]   // by name; no value is nil
 
 	// journal has all changes in order: the feed, and enough to make all of the
-	// above again but for the minters. States share its array: an entry is
+	// above again but for minters and cells. States share its array: an entry is
 	// written before any state that reaches so far is seen.
 	journal []entry
 }
@@ -70,7 +71,7 @@ func pointers(r *stele.Record) (keys []string) {
 	return keys
 }
 
-// checkOnce refuses a commit that has something twice.
+// checkOnce refuses a commit that has something twice, or cells that can be none.
 func checkOnce(c *stele.Commit) error {
 	records := make(map[stele.ID]bool)
 	for _, r := range c.Records {
@@ -95,7 +96,7 @@ func checkOnce(c *stele.Commit) error {
 		}
 		minters[m.Name] = true
 	}
-	return nil
+	return checkCells(c.Cells)
 }
 
 // checkRecord refuses what can be no version of a record.

@@ -101,10 +101,10 @@ func TestSuiteFindsFaults(t *testing.T) {
 			"history": "entry 0"}},
 		{"conflicts pass", by(func(s stele.Store) stele.Store { return forgiving{s, stele.Conflict} }), map[string]string{
 			"versions": "no error", "names stay": "no error", "one writer wins": "was committed 64 times",
-			"namespaces": "no error", "minters": "no error", "linearizable": "not linearizable",
+			"namespaces": "no error", "minters": "no error", "cells": "no error", "one writer of a cell wins": "64 writers", "linearizable": "not linearizable",
 			"ingest": "no error", "ingest of many": "no error"}},
 		{"invalid commits pass", by(func(s stele.Store) stele.Store { return forgiving{s, stele.Invalid} }), map[string]string{
-			"names stay": "an update without one alias: no error", "invalid commits": "no error"}},
+			"names stay": "an update without one alias: no error", "invalid commits": "no error", "limits of cells": "no error"}},
 		{"commits in pieces", by(func(s stele.Store) stele.Store { return piecemeal{s} }), map[string]string{
 			"all or nothing": "left something behind"}},
 		{"gaps in the feed", by(func(s stele.Store) stele.Store { return gaps{s} }), map[string]string{
@@ -113,6 +113,24 @@ func TestSuiteFindsFaults(t *testing.T) {
 			"minters": "MinterState("}},
 		{"one beyond the quota", by(func(s stele.Store) stele.Store { return generous{s} }), map[string]string{
 			"quota": "no error", "quota of ingests": "Count(", "quota under load": "the quota is 50"}},
+		{"cells are replaced by whoever comes", by(func(s stele.Store) stele.Store { return &reckless{Store: s} }), map[string]string{
+			"cells": "no error", "one writer of a cell wins": "64 writers replaced", "model": "no error", "all or nothing": "no error"}},
+		{"empty and missing cells are one", by(func(s stele.Store) stele.Store { return vague{s} }), map[string]string{
+			"cells": "Cell("}},
+		{"cells are never removed", by(func(s stele.Store) stele.Store { return hoarding{s} }), map[string]string{
+			"cells": "Cell(", "limits of cells": "Cell(", "all or nothing": "Cell(", "one writer of a cell wins": "Cell(", "model": "Cell"}},
+		{"cells are committed before the rest", by(func(s stele.Store) stele.Store { return eager{s} }), map[string]string{
+			"all or nothing": "left something behind"}},
+		{"cells are forgotten", by(func(s stele.Store) stele.Store { return cellless{s} }), map[string]string{
+			"cells": "Cell(", "reads see what is acknowledged": "Cell(", "all or nothing": "Cell("}},
+		{"the cursor is among the cells", by(func(s stele.Store) stele.Store { return repeating{s} }), map[string]string{
+			"lists of cells": "Cells in pages", "model": "Cells("}},
+		{"lists of cells see later commits", by(func(s stele.Store) stele.Store { return restless{s} }), map[string]string{
+			"snapshots": "Cells sees what is committed after it began"}},
+		{"cells are in the feed", by(func(s stele.Store) stele.Store { return &chatty{Store: s} }), map[string]string{
+			"cells": "changes in the feed", "changes": "LastChange is 6"}},
+		{"cells do not last", func(t testing.TB, folder string) stele.Store { return withoutCells(t, open(t, folder)) }, map[string]string{
+			"durable": "lost something", "backup": "not what the store was"}},
 		{"ingest without state", by(func(s stele.Store) stele.Store { return stateless{s} }), map[string]string{
 			"ingest with a minter": "MinterState("}},
 		{"short names only", by(func(s stele.Store) stele.Store { return short{s} }), map[string]string{

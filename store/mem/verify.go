@@ -44,6 +44,11 @@ func (s *Store) Verify(ctx context.Context, report func(problem string)) error {
 			report(fmt.Sprintf("minter %q has no state", name))
 		}
 	}
+	for name, kept := range st.cells.from("") {
+		if name == "" || len(name) > stele.MaxCellName || kept == nil || len(kept) > stele.MaxCell {
+			report(fmt.Sprintf("cell %.100q, with a value of %d bytes, is not what a cell can be", name, len(kept)))
+		}
+	}
 	return ctx.Err()
 }
 

@@ -219,6 +219,11 @@ func (g *group) add(q *request) error {
 			return err
 		}
 	}
+	for i := range q.cells {
+		if err := t.putCell(&q.cells[i]); err != nil {
+			return err
+		}
+	}
 	t.accept()
 	return nil
 }

@@ -23,6 +23,7 @@ import (
 //	count      03 scheme 00 prefix              uvarint: records of the namespace
 //	minter     04 name                          state, as the minter gave it
 //	namespace  05 scheme 00 prefix              namespace in binary form
+//	cell       06 name                          value, as it was committed
 //	name       10 scheme 00 text                01 record in binary form (its identifier), or
 //	                                            02 scheme 00 text of the record (an alias)
 //	history    11 scheme 00 [text] ^version     record in binary form, as it was
@@ -49,13 +50,16 @@ const (
 	familyCount     = 0x03
 	familyMinter    = 0x04
 	familyNamespace = 0x05
+	familyCell      = 0x06
 	familyName      = 0x10
 	familyHistory   = 0x11
 	familyURL       = 0x12
 	familyHost      = 0x13
 )
 
-// schemaVersion is the version of the table above.
+// schemaVersion is the version of the table above. The cells came later and left it at 1:
+// a program that does not know them keeps them, backs them up, and has only its Verify
+// complain of them.
 const schemaVersion = 1
 
 // What stands under a name.
@@ -93,6 +97,8 @@ func countKey(k stele.NamespaceKey) []byte {
 }
 
 func minterKey(name string) []byte { return append([]byte{familyMinter}, name...) }
+
+func cellKey(name string) []byte { return append([]byte{familyCell}, name...) }
 
 func appendChangeKey(b []byte, seq uint64) []byte {
 	return binary.BigEndian.AppendUint64(append(b, familyChange), seq)
@@ -366,7 +372,7 @@ func describeKey(key []byte) string {
 	}
 	family := map[byte]string{
 		familyMeta: "meta", familyChange: "change", familyCount: "count", familyMinter: "minter",
-		familyNamespace: "namespace", familyName: "name", familyHistory: "history", familyURL: "url", familyHost: "host",
+		familyNamespace: "namespace", familyCell: "cell", familyName: "name", familyHistory: "history", familyURL: "url", familyHost: "host",
 	}[key[0]]
 	if family == "" {
 		family = "unknown"

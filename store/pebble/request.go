@@ -18,6 +18,7 @@ type request struct {
 	records []entry
 	spaces  []spaceEntry
 	minters []minterEntry
+	cells   []cellEntry
 }
 
 // What became of a request.
@@ -56,29 +57,51 @@ func (s *Store) Apply(ctx context.Context, c *stele.Commit) error {
 // has.
 func newRequest(c *stele.Commit) (*request, error) {
 	q := &request{done: make(chan error, 1)}
-	var e encoder
-	var seen map[string]bool // keys that must not come twice
-	once := func(key []byte) bool {
-		if len(c.Records)+len(c.Namespaces)+len(c.Minters) < 2 {
-			return true
-		}
-		if seen == nil {
-			seen = make(map[string]bool)
-		}
-		if seen[string(key)] {
-			return false
-		}
-		seen[string(key)] = true
+	keys := &onceKeys{n: len(c.Records) + len(c.Namespaces) + len(c.Minters) + len(c.Cells)}
+	if err := q.encodeNamed(c, keys); err != nil {
+		return nil, err
+	}
+	if err := q.encodeKept(c, keys); err != nil {
+		return nil, err
+	}
+	if q.size > 4*maxRecord {
+		return nil, refuse("commit", stele.ID{}, stele.Invalid, "the commit has %d bytes; at most %d are committed at once", q.size, 4*maxRecord)
+	}
+	return q, nil
+}
+
+// onceKeys are keys that must not come twice in a commit.
+type onceKeys struct {
+	n    int // how many there will be
+	seen map[string]bool
+}
+
+// add reports whether the key is new. Most commits have one key, and need no map.
+func (k *onceKeys) add(key []byte) bool {
+	if k.n < 2 {
 		return true
 	}
+	if k.seen == nil {
+		k.seen = make(map[string]bool, k.n)
+	}
+	if k.seen[string(key)] {
+		return false
+	}
+	k.seen[string(key)] = true
+	return true
+}
+
+// encodeNamed encodes the records and namespaces of a commit.
+func (q *request) encodeNamed(c *stele.Commit, keys *onceKeys) error {
+	var e encoder
 	q.records = make([]entry, 0, len(c.Records))
 	for _, r := range c.Records {
 		n, err := e.encode(r, c.Counter)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if !once(n.key) {
-			return nil, refuse("commit", r.ID, stele.Invalid, "the record is in the commit twice; commit one version after the other")
+		if !keys.add(n.key) {
+			return refuse("commit", r.ID, stele.Invalid, "the record is in the commit twice; commit one version after the other")
 		}
 		q.records = append(q.records, n)
 		q.size += 2*len(n.value) + 100*(len(n.aliases)+len(n.places))
@@ -86,29 +109,42 @@ func newRequest(c *stele.Commit) (*request, error) {
 	for _, n := range c.Namespaces {
 		e, err := newSpaceEntry(n)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if !once(e.key) {
-			return nil, refuse("commit", stele.ID{}, stele.Invalid, "namespace %q is in the commit twice; commit one version after the other", e.name)
+		if !keys.add(e.key) {
+			return refuse("commit", stele.ID{}, stele.Invalid, "namespace %q is in the commit twice; commit one version after the other", e.name)
 		}
 		q.spaces = append(q.spaces, e)
 		q.size += len(e.value)
 	}
+	return nil
+}
+
+// encodeKept encodes what a commit keeps beside them: minters and cells.
+func (q *request) encodeKept(c *stele.Commit, keys *onceKeys) error {
 	for i := range c.Minters {
 		e, err := newMinterEntry(&c.Minters[i])
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if !once(e.key) {
-			return nil, refuse("commit", stele.ID{}, stele.Invalid, "minter %q is in the commit twice; commit its last state", e.name)
+		if !keys.add(e.key) {
+			return refuse("commit", stele.ID{}, stele.Invalid, "minter %q is in the commit twice; commit its last state", e.name)
 		}
 		q.minters = append(q.minters, e)
 		q.size += len(e.after)
 	}
-	if q.size > 4*maxRecord {
-		return nil, refuse("commit", stele.ID{}, stele.Invalid, "the commit has %d bytes; at most %d are committed at once", q.size, 4*maxRecord)
+	for i := range c.Cells {
+		e, err := newCellEntry(&c.Cells[i])
+		if err != nil {
+			return err
+		}
+		if !keys.add(e.key) {
+			return refuse("commit", stele.ID{}, stele.Invalid, "cell %.100q is in the commit twice; commit its last value", e.name)
+		}
+		q.cells = append(q.cells, e)
+		q.size += len(e.key) + len(e.after)
 	}
-	return q, nil
+	return nil
 }
 
 func newSpaceEntry(n *stele.Namespace) (e spaceEntry, err error) {

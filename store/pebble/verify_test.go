@@ -20,7 +20,7 @@ type spoiler struct {
 }
 
 // small is the registry that is spoilt: a record with three versions, another one,
-// and a namespace.
+// a namespace, and two cells.
 type small struct {
 	a1, a2, a3, b *stele.Record
 	space         *stele.Namespace
@@ -41,7 +41,10 @@ func (m *small) fill(t testing.TB, s *Store) {
 	for _, r := range []*stele.Record{m.a1, m.a2, m.a3, m.b} {
 		mustApply(t, s, &stele.Commit{Records: []*stele.Record{r}, Counter: count})
 	}
-	mustApply(t, s, &stele.Commit{Namespaces: []*stele.Namespace{m.space}})
+	mustApply(t, s, &stele.Commit{
+		Namespaces: []*stele.Namespace{m.space},
+		Cells:      []stele.CellChange{{Name: "c", After: []byte{1}}, {Name: "empty", After: []byte{}}},
+	})
 }
 
 // put sets a key, and cut removes one.
@@ -105,6 +108,11 @@ func (m *small) spoilers(t testing.TB) []spoiler {
 		{"a namespace is missing", cut(namespaceKey(space)), "is of a version that is not there"},
 		{"a namespace can't be read", put(namespaceKey(space), []byte{7}), "can't be read"},
 		{"a namespace is another's", put(namespaceKey(stele.NamespaceKey{Scheme: "urn"}), bodyOf(t, m.space)), "the namespace of another name"},
+		{"a cell has no name", put(cellKey(""), []byte("x")), "is not what a cell can be"},
+		{"a cell's name is too long", put(cellKey(strings.Repeat("n", stele.MaxCellName+1)), nil), "with a name of 1025 bytes and a value of 0, is not what a cell can be"},
+		{"a cell is too large", put(cellKey("c"), make([]byte, stele.MaxCell+1)), `the cell key "c", with a name of 1 bytes and a value of 1048577`},
+		{"the longest and largest cell", put(cellKey(strings.Repeat("n", stele.MaxCellName)), make([]byte, stele.MaxCell)), ""},
+		{"a key behind the cells", put([]byte{familyCell + 1, 1}, nil), "is none that the store writes"},
 		{"a key of nobody", put([]byte{0x20, 1}, nil), "is none that the store writes"},
 	}
 }

@@ -109,6 +109,7 @@ func checkAtomic(s *session) {
 		Records:    []*stele.Record{old},
 		Namespaces: []*stele.Namespace{kept},
 		Minters:    []stele.MinterState{{Name: "kept", After: []byte{1}}},
+		Cells:      []stele.CellChange{{Name: "kept", After: []byte{1}}, {Name: "removed", After: []byte{1}}},
 	})
 	// Each commit is good but for what spoil does to it.
 	for name, spoil := range map[string]func(*stele.Commit){
@@ -120,6 +121,12 @@ func checkAtomic(s *session) {
 		"a minter has another state":  func(c *stele.Commit) { c.Minters[1].Before = []byte{2} },
 		"a minter has a state":        func(c *stele.Commit) { c.Minters[1].Before = nil },
 		"a minter has no state":       func(c *stele.Commit) { c.Minters[0].Before = []byte{} },
+		"a cell has another value":    func(c *stele.Commit) { c.Cells[1].Before = []byte{2} },
+		"a cell has a value":          func(c *stele.Commit) { c.Cells[1].Before = nil },
+		"a cell has no value":         func(c *stele.Commit) { c.Cells[0].Before = []byte{} },
+		"a cell to remove is another": func(c *stele.Commit) { c.Cells[2].Before = []byte{2} },
+		"a cell is there twice":       func(c *stele.Commit) { c.Cells[2].Name = "kept" },
+		"a cell has no name":          func(c *stele.Commit) { c.Cells[2].Name = "" },
 		"a record drops its alias":    func(c *stele.Commit) { c.Records[1].Aliases = nil },
 		"the quota is used up":        func(c *stele.Commit) { c.Counter = countFor(kept.Key(), 1) },
 		"a record is there twice":     func(c *stele.Commit) { c.Records[2] = next(old, "again") },
@@ -134,6 +141,9 @@ func checkAtomic(s *session) {
 				s.Errorf("MinterState(%q) = %q, %v after a refused commit", name, got, err)
 			}
 		}
+		s.wantCell("new", nil)
+		s.wantCell("kept", []byte{1})
+		s.wantCell("removed", []byte{1})
 	}
 	c := s.goodCommit(old, kept)
 	s.apply(c)
@@ -143,12 +153,16 @@ func checkAtomic(s *session) {
 		}
 	}
 	s.wantCount(kept.Key(), 2)
+	s.wantCell("new", []byte{1})
+	s.wantCell("kept", []byte{2})
+	s.wantCell("removed", nil)
 	if n := s.lastChange(); n != 2+5 {
 		s.Errorf("3 records and 2 namespaces were committed after 2 changes; the last has the number %d", n)
 	}
 }
 
-// goodCommit makes a commit with three records, two namespaces and two minters.
+// goodCommit makes a commit with three records, two namespaces, two minters and three
+// cells.
 func (s *session) goodCommit(old *stele.Record, kept *stele.Namespace) *stele.Commit {
 	return &stele.Commit{
 		Records:    []*stele.Record{first(s.ark("new"), s.ark("new alias")), next(old, "updated"), first(s.ark("third"))},
@@ -157,6 +171,11 @@ func (s *session) goodCommit(old *stele.Record, kept *stele.Namespace) *stele.Co
 		Minters: []stele.MinterState{
 			{Name: "new", After: []byte{1}},
 			{Name: "kept", Before: []byte{1}, After: []byte{2}},
+		},
+		Cells: []stele.CellChange{
+			{Name: "new", After: []byte{1}},
+			{Name: "kept", Before: []byte{1}, After: []byte{2}},
+			{Name: "removed", Before: []byte{1}},
 		},
 	}
 }
@@ -189,6 +208,7 @@ func checkChanges(s *session) {
 	s.refuse("a conflict", records(a), stele.Conflict)
 	s.apply(&stele.Commit{Namespaces: []*stele.Namespace{n}})
 	s.apply(&stele.Commit{Minters: []stele.MinterState{{Name: "m", After: []byte{1}}}}) // no change of the feed
+	s.apply(cell("c", nil, []byte{1}))                                                  // nor this
 	s.put(next(a, "b"))
 	s.apply(&stele.Commit{Namespaces: []*stele.Namespace{nextSpace(n, "b")}})
 	if errs, err := s.Ingest(s.ctx, []*stele.Record{first(s.ark("i")), a}, nil, nil); err != nil || len(errs) != 2 || errs[0] != nil {

@@ -41,6 +41,8 @@ func (s *session) calls() []call {
 		{"Namespaces", func(ctx context.Context) error { return failure(s.Namespaces(ctx)) }},
 		{"MinterState", func(ctx context.Context) error { _, err := s.MinterState(ctx, "m"); return err }},
 		{"MinterStates", func(ctx context.Context) error { return failure(s.MinterStates(ctx)) }},
+		{"Cell", func(ctx context.Context) error { _, err := s.Cell(ctx, "c"); return err }},
+		{"Cells", func(ctx context.Context) error { return failure(s.Cells(ctx, "", "")) }},
 		{"Count", func(ctx context.Context) error {
 			_, err := s.Count(ctx, stele.NamespaceKey{Scheme: "ark"})
 			return err
@@ -74,6 +76,7 @@ func (s *session) something() {
 		Counter:    countFor(stele.NamespaceKey{Scheme: "ark"}, 0),
 		Namespaces: []*stele.Namespace{space("ark", "")},
 		Minters:    []stele.MinterState{{Name: "m", After: []byte{1}}, {Name: "empty", After: []byte{}}},
+		Cells:      []stele.CellChange{{Name: "c", After: []byte{1}}, {Name: "empty", After: []byte{}}, {Name: "short", After: []byte{1}}},
 	})
 }
 
@@ -104,6 +107,11 @@ func checkEnding(s *session) {
 		r.Targets = []stele.Target{at("https://example.org/all")}
 	}
 	s.ingest(list, nil, nil)
+	many := &stele.Commit{}
+	for i := range n {
+		many.Cells = append(many.Cells, stele.CellChange{Name: fmt.Sprint(i), After: []byte{1}})
+	}
+	s.apply(many)
 	during := func(what string, iterate func(ctx context.Context, visit func(error) bool)) {
 		s.Helper()
 		ctx, cancel := context.WithCancel(s.ctx)
@@ -122,6 +130,7 @@ func checkEnding(s *session) {
 	}
 	during("Scan", func(ctx context.Context, visit func(error) bool) { each(s.Scan(ctx, "ark", "", ""), visit) })
 	during("Changes", func(ctx context.Context, visit func(error) bool) { each(s.Changes(ctx, 0), visit) })
+	during("Cells", func(ctx context.Context, visit func(error) bool) { each(s.Cells(ctx, "", ""), visit) })
 	for _, l := range []stele.Location{{URL: "https://example.org/all"}, {Host: "example.org"}} {
 		during("Pointing", func(ctx context.Context, visit func(error) bool) { each(s.Pointing(ctx, l, stele.ID{}), visit) })
 	}

@@ -106,6 +106,7 @@ func (s *session) fill() {
 	}
 	s.ingest(s.numbered("i%d", 200), countFor(key, 0), &stele.MinterState{Name: "m", Before: []byte{1}, After: []byte{2}})
 	s.apply(&stele.Commit{Namespaces: []*stele.Namespace{nextSpace(space("ark", ""), "second"), space("hdl", "10.1000/")}})
+	s.apply(cells(stele.CellChange{Name: "c", Before: []byte{1}, After: []byte{2}}, stele.CellChange{Name: "short", Before: []byte{1}}))
 	s.wantCount(key, 1+5+200)
 }
 
@@ -121,11 +122,14 @@ func (s *session) goOn(last uint64) {
 	s.refuse("a name that is taken", records(first(s.id("hdl", "10.1000/3"))), stele.Conflict)
 	s.refuse("a version that is there", records(a), stele.Conflict)
 	s.refuse("a minter's old state", &stele.Commit{Minters: []stele.MinterState{{Name: "m", Before: []byte{1}, After: []byte{9}}}}, stele.Conflict)
+	s.refuse("a cell's old value", cell("c", []byte{1}, []byte{9}), stele.Conflict)
+	s.refuse("a cell that was removed", cell("short", []byte{1}, []byte{9}), stele.Conflict)
 	s.refuse("a full namespace", &stele.Commit{
 		Records: []*stele.Record{first(s.ark("more"))}, Counter: countFor(key, 206),
 	}, stele.Exhausted)
 	s.apply(&stele.Commit{
 		Records: []*stele.Record{next(a, "after that")}, Minters: []stele.MinterState{{Name: "m", Before: []byte{2}, After: []byte{3}}},
+		Cells: []stele.CellChange{{Name: "c", Before: []byte{2}}, {Name: "short", After: []byte{3}}},
 	})
 	s.ingest([]*stele.Record{first(s.ark("more"))}, countFor(key, 207), nil)
 	got := s.changes(last)
@@ -133,6 +137,9 @@ func (s *session) goOn(last uint64) {
 		s.Errorf("after change %d come %v", last, got)
 	}
 	s.wantMinter("empty", []byte{})
+	s.wantCell("empty", []byte{})
+	s.wantCell("c", nil)
+	s.wantCell("short", []byte{3})
 }
 
 // checkBackup: a backup is the store as it was, and a store.

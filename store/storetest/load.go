@@ -222,6 +222,7 @@ func checkFresh(s *session) {
 				Records: []*stele.Record{r},
 				Counter: countFor(key, 0),
 				Minters: []stele.MinterState{{Name: fmt.Sprint("m", i), Before: before, After: after}},
+				Cells:   []stele.CellChange{{Name: fmt.Sprint("c", i), Before: before, After: after}},
 			}
 			last, err := s.LastChange(s.ctx)
 			if err := s.Apply(s.ctx, c); err != nil {
@@ -235,6 +236,7 @@ func checkFresh(s *session) {
 			s.want(alias, r)
 			s.wantCount(key, uint64(j)+1)
 			s.wantMinter(fmt.Sprint("m", i), after)
+			s.wantCell(fmt.Sprint("c", i), after)
 			s.wantLast(fmt.Sprintf("ark:12345/%d/", i), stele.Location{URL: url}, id, j+1)
 			s.wantLast(fmt.Sprintf("ark:12345/%d/", i), stele.Location{Host: fmt.Sprintf("h%d.example", i)}, id, j+1)
 			changes, err := drain(s, "Changes", s.Changes(s.ctx, last))

@@ -14,6 +14,7 @@ type model struct {
 	owners   map[stele.ID]stele.ID        // of all names
 	spaces   map[stele.NamespaceKey]*stele.Namespace
 	minters  map[string][]byte
+	cells    map[string][]byte
 	counts   map[stele.NamespaceKey]uint64
 	changes  [][]stele.Change // of each commit, without numbers and times
 }
@@ -24,6 +25,7 @@ func newModel() *model {
 		owners:   make(map[stele.ID]stele.ID),
 		spaces:   make(map[stele.NamespaceKey]*stele.Namespace),
 		minters:  make(map[string][]byte),
+		cells:    make(map[string][]byte),
 		counts:   make(map[stele.NamespaceKey]uint64),
 	}
 }
@@ -85,6 +87,19 @@ func (m *model) faults(c *stele.Commit) (kinds []stele.Kind) {
 			kinds = append(kinds, stele.Conflict)
 		}
 	}
+	return append(kinds, m.cellFaults(c.Cells)...)
+}
+
+// cellFaults are those of the cells of a commit.
+func (m *model) cellFaults(list []stele.CellChange) (kinds []stele.Kind) {
+	for i, c := range list {
+		if have, ok := m.cells[c.Name]; ok != (c.Before != nil) || !bytes.Equal(have, c.Before) {
+			kinds = append(kinds, stele.Conflict)
+		}
+		if slices.ContainsFunc(list[:i], func(b stele.CellChange) bool { return b.Name == c.Name }) {
+			kinds = append(kinds, stele.Invalid)
+		}
+	}
 	return kinds
 }
 
@@ -130,6 +145,13 @@ func (m *model) apply(c *stele.Commit) (changes []stele.Change) {
 	}
 	for _, s := range c.Minters {
 		m.minters[s.Name] = s.After
+	}
+	for _, cell := range c.Cells {
+		if cell.After == nil {
+			delete(m.cells, cell.Name)
+		} else {
+			m.cells[cell.Name] = cell.After
+		}
 	}
 	return changes
 }

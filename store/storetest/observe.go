@@ -224,6 +224,9 @@ func (s *session) image() (lines []string) {
 	for _, m := range all(s, "MinterStates", s.MinterStates(s.ctx)) {
 		add("minter %q %x", m.Name, m.After)
 	}
+	for _, c := range all(s, "Cells", s.Cells(s.ctx, "", "")) {
+		add("cell %q %x", c.Name, c.Value)
+	}
 	for _, key := range slices.SortedFunc(maps.Keys(spaces), compareKeys) {
 		if n, err := s.Count(s.ctx, key); err != nil {
 			s.Errorf("Count(%q): %v", key, err)

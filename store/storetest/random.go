@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -118,6 +119,9 @@ func (r *run) commit(*rapid.T) {
 	if !r.often("no minter") {
 		c.Minters = append(c.Minters, r.minter())
 	}
+	for range rapid.SampledFrom([]int{0, 0, 1, 2}).Draw(r.t, "cells") {
+		c.Cells = append(c.Cells, r.cell())
+	}
 	faults := r.model.faults(c)
 	err := r.Apply(r.ctx, c)
 	if len(faults) > 0 {
@@ -142,6 +146,20 @@ func (r *run) minter() stele.MinterState {
 		m.Before = bytes.Draw(r.t, "before")
 	}
 	return m
+}
+
+// cell draws a change of a cell, mostly with the right value before.
+func (r *run) cell() stele.CellChange {
+	bytes := rapid.SampledFrom([][]byte{nil, {}, {0}, {1}, {0, 0}})
+	c := stele.CellChange{
+		Name:  r.tag + rapid.SampledFrom(pool).Draw(r.t, "cell"),
+		After: bytes.Draw(r.t, "after"),
+	}
+	c.Before = r.model.cells[c.Name]
+	if !r.often("right value") {
+		c.Before = bytes.Draw(r.t, "before")
+	}
+	return c
 }
 
 func (r *run) ingestSome(*rapid.T) {
@@ -198,6 +216,7 @@ func (r *run) compare(*rapid.T) {
 	r.compareFirst()
 	r.compareFeed()
 	r.compareSettings()
+	r.compareCells()
 }
 
 func (r *run) compareHistory(id stele.ID) {
@@ -257,6 +276,16 @@ func (r *run) compareFeed() {
 	if len(feed) > 0 {
 		r.Fatalf("changes that were never made: %v", feed)
 	}
+}
+
+func (r *run) compareCells() {
+	for _, text := range pool {
+		r.wantCell(r.tag+text, r.model.cells[r.tag+text])
+	}
+	prefix := r.tag + rapid.SampledFrom([]string{"", "1", "1/", "a", "\xc3"}).Draw(r.t, "prefix")
+	after := r.tag + rapid.SampledFrom(append([]string{"", "", "~"}, pool...)).Draw(r.t, "after")
+	names := slices.Collect(maps.Keys(r.model.cells))
+	r.wantTexts(fmt.Sprintf("Cells(%q, %q)", prefix, after), r.cellNames(prefix, after), listed(names, prefix, after))
 }
 
 func (r *run) compareSettings() {

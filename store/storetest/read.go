@@ -40,6 +40,7 @@ func checkOwnValues(s *session) {
 		Records:    []*stele.Record{r},
 		Namespaces: []*stele.Namespace{n},
 		Minters:    []stele.MinterState{{Name: "m", After: []byte("state")}},
+		Cells:      []stele.CellChange{{Name: "c", After: []byte("value")}},
 	})
 	before := s.image()
 	for _, got := range slices.Concat(s.scan("ark", "", ""), s.history(r.ID)) {
@@ -63,6 +64,7 @@ func checkOwnValues(s *session) {
 	}
 	for _, n := range append(all(s, "Namespaces", s.Namespaces(s.ctx)), gotSpace) {
 		n.Title, n.Hosts[0], n.Protocols[0] = "spoiled", "spoiled", "spoiled"
+		n.Grants[0].Role = stele.RoleOwner
 	}
 	state, err := s.MinterState(s.ctx, "m")
 	if err != nil || len(state) == 0 {
@@ -71,6 +73,14 @@ func checkOwnValues(s *session) {
 	state[0] = 'X'
 	for _, m := range all(s, "MinterStates", s.MinterStates(s.ctx)) {
 		m.After[0] = 'X'
+	}
+	value, err := s.Cell(s.ctx, "c")
+	if err != nil || len(value) == 0 {
+		s.Fatalf("Cell: %q, %v", value, err)
+	}
+	value[0] = 'X'
+	for _, c := range all(s, "Cells", s.Cells(s.ctx, "", "")) {
+		c.Value[0] = 'X'
 	}
 	s.wantImage("what a caller does with returned values changes the store", before)
 }

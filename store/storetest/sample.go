@@ -93,6 +93,7 @@ func space(scheme, prefix string) *stele.Namespace {
 		Minter: stele.Minter{Kind: stele.MinterNOID, Template: "reeddk", Seed: 1 << 63},
 		Hosts:  []string{".example.org"}, Protocols: []string{"https"},
 		Persistence: stele.Persistence{Level: stele.Permanent},
+		Grants:      []stele.Grant{{To: "user:bruno", Role: stele.RoleEditor}, {To: "group:staff", Role: stele.RoleReader}},
 		Version:     1, Created: spring, Modified: spring, By: "ana",
 	}
 }

@@ -35,6 +35,7 @@ func checkSnapshots(s *session) {
 		Records:    []*stele.Record{a},
 		Namespaces: []*stele.Namespace{root, space("hdl", ""), space("urn", "")},
 		Minters:    []stele.MinterState{{Name: "1", After: []byte{1}}, {Name: "2", After: []byte{1}}, {Name: "3", After: []byte{1}}},
+		Cells:      []stele.CellChange{{Name: "1", After: []byte{1}}, {Name: "2", After: []byte{1}}, {Name: "3", After: []byte{1}}},
 	})
 	for i := range 10 {
 		a = next(a, fmt.Sprint(i))
@@ -53,6 +54,7 @@ func checkSnapshots(s *session) {
 	during(s, "Changes", func() iter.Seq2[stele.Change, error] { return s.Changes(s.ctx, 0) }, disturb)
 	during(s, "Namespaces", func() iter.Seq2[*stele.Namespace, error] { return s.Namespaces(s.ctx) }, disturb)
 	during(s, "MinterStates", func() iter.Seq2[stele.MinterState, error] { return s.MinterStates(s.ctx) }, disturb)
+	during(s, "Cells", func() iter.Seq2[stele.Cell, error] { return s.Cells(s.ctx, "", "") }, disturb)
 
 	// What was seen before is still the beginning, or the end, of what there is.
 	if got := s.changes(0)[:len(changes)]; fmt.Sprint(got) != fmt.Sprint(changes) {
@@ -91,6 +93,12 @@ func (s *session) disturber(a *stele.Record, root *stele.Namespace, old []*stele
 			c.Minters = append(c.Minters, stele.MinterState{Name: name, Before: before, After: []byte{byte(round + 1)}})
 		}
 		c.Minters = append(c.Minters, stele.MinterState{Name: fmt.Sprint("2-", round), After: []byte{1}})
+		c.Cells = []stele.CellChange{
+			{Name: "1", Before: before, After: []byte{byte(round + 1)}},
+			{Name: "2", Before: before, After: []byte{byte(round + 1)}},
+			{Name: fmt.Sprint("3", strings.Repeat("-", round-1)), Before: []byte{1}}, // the last is removed, and there is another
+			{Name: fmt.Sprint("3", strings.Repeat("-", round)), After: []byte{1}},
+		}
 		s.apply(c)
 		s.ingest(s.numbered(fmt.Sprintf("0%%02d-i%d", round), 40), nil, nil)
 	}

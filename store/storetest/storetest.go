@@ -56,6 +56,9 @@ func Checks(h Harness) []Check {
 		{"changes", checkChanges},
 		{"namespaces", checkNamespaces},
 		{"minters", checkMinters},
+		{"cells", checkCells},
+		{"lists of cells", checkCellList},
+		{"limits of cells", checkCellLimits},
 		{"quota", checkQuota},
 		{"quota of ingests", checkIngestQuota},
 		{"ingest", checkIngest},
@@ -66,6 +69,7 @@ func Checks(h Harness) []Check {
 		{"names are bytes", checkBytes},
 
 		{"one writer wins", checkWriters},
+		{"one writer of a cell wins", checkCellWriters},
 		{"quota under load", checkQuotaLoad},
 		{"changes under load", checkChangesLoad},
 		{"reads see what is acknowledged", checkFresh},

@@ -1,0 +1,38 @@
+package stele
+
+// Role is what somebody may do in a namespace and in all below it.
+type Role string
+
+const (
+	NoRole     Role = ""
+	RoleReader Role = "reader" // lists and searches it, and sees what is reserved or restricted there
+	RoleEditor Role = "editor" // mints names, registers and changes records too
+	RoleOwner  Role = "owner"  // changes the namespace itself too, and says who has which role
+)
+
+// IsValid reports whether r is a role; NoRole is none.
+func (r Role) IsValid() bool { return r.rank() > 0 }
+
+// Includes reports whether who has this role may do what the other one allows. What
+// is no role allows nothing that anybody could have; no role asks for nothing.
+func (r Role) Includes(other Role) bool {
+	return (other.IsValid() || other == NoRole) && r.rank() >= other.rank()
+}
+
+func (r Role) rank() int {
+	switch r {
+	case RoleReader:
+		return 1
+	case RoleEditor:
+		return 2
+	case RoleOwner:
+		return 3
+	}
+	return 0
+}
+
+// Grant gives a role in a namespace.
+type Grant struct {
+	To   string // "user:ann" or "group:staff", as among a record's readers
+	Role Role
+}

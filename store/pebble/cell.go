@@ -1,0 +1,75 @@
+package pebble
+
+import (
+	"bytes"
+	"context"
+	"iter"
+
+	"github.com/stele-id/stele"
+)
+
+// Cell implements [stele.Store].
+func (s *Store) Cell(ctx context.Context, name string) (kept []byte, err error) {
+	err = s.lookUp(ctx, "get cell", cellKey(name), func(value []byte) error {
+		kept = bytes.Clone(value)
+		return nil
+	})
+	return kept, err
+}
+
+// Cells implements [stele.Store].
+func (s *Store) Cells(ctx context.Context, prefix, cursor string) iter.Seq2[stele.Cell, error] {
+	from := cellKey(prefix)
+	end := upper(from)
+	if cursor >= prefix {
+		from = after(cellKey(cursor))
+	}
+	return items(ctx, s, "list cells", true, from, end, func(key, value []byte) (stele.Cell, bool, error) {
+		return stele.Cell{Name: string(key[1:]), Value: append([]byte{}, value...)}, true, nil
+	})
+}
+
+// cellEntry is a change of a cell on its way to the committer.
+type cellEntry struct {
+	key           []byte
+	name          string
+	before, after []byte // nil for none
+}
+
+// newCellEntry refuses what can be no change of a cell, whatever the store has.
+func newCellEntry(c *stele.CellChange) (e cellEntry, err error) {
+	switch {
+	case c.Name == "":
+		return e, refuse("commit", stele.ID{}, stele.Invalid, "a cell has no name; give it one")
+	case len(c.Name) > stele.MaxCellName:
+		return e, refuse("commit", stele.ID{}, stele.Invalid, "cell %.100q has a name of more than %d bytes; shorten it", c.Name, stele.MaxCellName)
+	case len(c.After) > stele.MaxCell:
+		return e, refuse("commit", stele.ID{}, stele.Invalid, "cell %.100q was to have %d bytes; at most %d are kept", c.Name, len(c.After), stele.MaxCell)
+	}
+	return cellEntry{key: cellKey(c.Name), name: c.Name, before: bytes.Clone(c.Before), after: bytes.Clone(c.After)}, nil
+}
+
+// putCell checks and sets, or removes, a cell. What stays as it is is not written: then
+// the commit only asks for it.
+func (t *tx) putCell(c *cellEntry) error {
+	have, err := t.find(stele.ID{}, c.key)
+	if err != nil {
+		return err
+	}
+	if (have == nil) != (c.before == nil) || !bytes.Equal(have, c.before) {
+		return refuse("commit", stele.ID{}, stele.Conflict, "cell %.100q has another value by now; read it again", c.name)
+	}
+	if (have == nil) != (c.after == nil) || !bytes.Equal(have, c.after) {
+		t.set(c.key, c.after)
+	}
+	return nil
+}
+
+// cells checks that each cell is one that could have been committed.
+func (c *checker) cells() error {
+	return c.walk([]byte{familyCell}, []byte{familyCell + 1}, func(key, value []byte) {
+		if name := key[1:]; len(name) == 0 || len(name) > stele.MaxCellName || len(value) > stele.MaxCell {
+			c.problem("%s, with a name of %d bytes and a value of %d, is not what a cell can be.", describeKey(key), len(name), len(value))
+		}
+	})
+}
