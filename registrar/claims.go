@@ -92,8 +92,8 @@ func (r *Registrar) claim(ctx context.Context, op string, s *spaces, before, nex
 	return minters, nil
 }
 
-// mayClaim makes sure that a prefix is nobody else's, and that whoever acts may
-// write there. Below the namespace itself they may.
+// mayClaim makes sure that a prefix is nobody else's, and that whoever acts has the
+// role owner there, as for a namespace. Below the namespace itself they may.
 func (r *Registrar) mayClaim(ctx context.Context, op string, s *spaces, ns *stele.Namespace, key stele.NamespaceKey) error {
 	if other := s.at(key); other != nil && other.Key() != ns.Key() {
 		return refuse(op, stele.ID{}, stele.Conflict,
@@ -107,8 +107,8 @@ func (r *Registrar) mayClaim(ctx context.Context, op string, s *spaces, ns *stel
 	if r.isWithin(key.Prefix, ns.Prefix) {
 		return nil
 	}
-	if who := auth.From(ctx); !auth.MayWrite(who, chain...) {
-		return forbid(op, below, who, chain[0])
+	if who := auth.From(ctx); !auth.MayManage(who, chain...) {
+		return forbidSettings(op, who, chain[0])
 	}
 	return nil
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/stele-id/stele/auth"
 )
 
-// Get returns the record that has this name, for whoever acts: those who may
-// write it see it in every state, others as [auth.MayRead] says. NotFound if there
+// Get returns the record that has this name, for whoever acts: readers of its
+// namespace see it in every state, others as [auth.MayRead] says. NotFound if there
 // is none for them.
 func (r *Registrar) Get(ctx context.Context, name stele.ID) (*stele.Record, error) {
 	rec, _, err := r.get(ctx, "show", name)
@@ -22,15 +22,7 @@ func (r *Registrar) get(ctx context.Context, op string, name stele.ID) (*stele.R
 	if err != nil {
 		return nil, nil, err
 	}
-	rec, err := r.store.Record(ctx, name)
-	if err != nil {
-		return nil, nil, tell(op, err)
-	}
-	chain := s.chainOf(rec.ID)
-	if !auth.MayRead(auth.From(ctx), rec, chain...) {
-		return nil, nil, notFound(op, name)
-	}
-	return rec, chain, nil
+	return r.find(ctx, op, s, name)
 }
 
 // History yields all versions of the record that has this name, the newest first.

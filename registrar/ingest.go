@@ -5,6 +5,7 @@ import (
 	"errors"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/stele-id/stele"
@@ -35,21 +36,44 @@ type ImportOptions struct {
 }
 
 // Bookmark returns how far the import of that name is; nil if it never began.
+// Everybody has names of their own; administrators share theirs.
 func (r *Registrar) Bookmark(ctx context.Context, name string) ([]byte, error) {
-	data, err := r.store.MinterState(ctx, bookmarkName(name))
+	if err := identify(ctx, "import"); err != nil {
+		return nil, err
+	}
+	if strings.Contains(name, ownBookmark) {
+		return nil, refuse("import", stele.ID{}, stele.Invalid, "an import can't have the name %.100q; choose another", name)
+	}
+	data, err := r.store.MinterState(ctx, bookmarkOf(ctx, name))
 	return data, tell("import", err)
+}
+
+// ownBookmark stands between somebody's name and that of their import. No name has it,
+// so that nobody's bookmark is another's.
+const ownBookmark = "\x00"
+
+// bookmarkOf returns under which name the bookmark of whoever acts is kept.
+func bookmarkOf(ctx context.Context, name string) string {
+	if who := auth.From(ctx); !who.Admin {
+		name = who.Name + ownBookmark + name
+	}
+	return bookmarkName(name)
 }
 
 // Ingest imports a chunk of records, which are the registrar's from now on. They
 // may be in any state: a withdrawn one brings its tombstone. The list has an error
-// for each record, in their order, nil for those that were written, with the version
-// that they have now, and [ErrUnchanged] for those that are registered so already,
-// perhaps with more aliases. The second
-// result says that the chunk as a whole failed; records may have been written
-// then, but not the bookmark, and importing the chunk again with Update writes
-// nothing twice.
+// for each record, in their order, nil for those that were written, and [ErrUnchanged]
+// for those that are registered so already, perhaps with more aliases; both have the
+// version that is registered now. In an update a record may come again: then it is
+// changed again. The second result says that the chunk as a whole failed; records may
+// have been written then, but not the bookmark, and importing the chunk again with
+// Update writes nothing twice. Forbidden if a bookmark is to be kept for somebody who may
+// write nowhere.
 func (r *Registrar) Ingest(ctx context.Context, records []*stele.Record, o ImportOptions) ([]error, error) {
 	const op = "import"
+	if err := identify(ctx, op); err != nil {
+		return nil, err
+	}
 	if o.Keep {
 		if err := administrate(ctx, op, stele.ID{}); err != nil {
 			return nil, err
@@ -58,6 +82,12 @@ func (r *Registrar) Ingest(ctx context.Context, records []*stele.Record, o Impor
 	s, err := r.view(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if who := auth.From(ctx); o.Name != "" && !s.mayWriteSomewhere(who) {
+		return nil, refuse(op, stele.ID{}, stele.Forbidden, "%q may write in no namespace, so no bookmark is kept; ask the owner of one, or an administrator, for the role editor", who.Name)
+	}
+	if first, again := waves(records, o); again != nil {
+		return r.ingestAgain(ctx, records, first, again, o)
 	}
 	in := &intake{Registrar: r, spaces: s, o: o, errs: make([]error, len(records)), records: records}
 	if err := in.find(ctx); err != nil {
@@ -76,6 +106,17 @@ func (r *Registrar) Ingest(ctx context.Context, records []*stele.Record, o Impor
 		return nil, err
 	}
 	return in.errs, nil
+}
+
+// mayWriteSomewhere reports whether there is a namespace in which somebody may write.
+// Bookmarks stay for ever, so those who have nothing to import leave none.
+func (s *spaces) mayWriteSomewhere(who auth.Principal) bool {
+	for _, sp := range s.byKey {
+		if auth.MayWrite(who, sp.Namespace) {
+			return true
+		}
+	}
+	return false
 }
 
 // intake is one chunk under way.
@@ -101,7 +142,7 @@ func (in *intake) find(ctx context.Context) error {
 		case err != nil:
 			return tell("import", err)
 		case before.ID != rec.ID:
-			in.errs[i] = refuse("import", rec.ID, stele.Conflict, "it is an alias of %s; import it under that name", before.ID)
+			in.errs[i] = in.aliased(ctx, rec, before)
 		default:
 			in.before[i] = before
 		}
@@ -109,12 +150,24 @@ func (in *intake) find(ctx context.Context) error {
 	return nil
 }
 
+// aliased refuses a record whose identifier is an alias of another one. That is told
+// only to who may write there.
+func (in *intake) aliased(ctx context.Context, rec, other *stele.Record) error {
+	if err := mayWrite(ctx, "import", in.spaces, nil, rec); err != nil {
+		return err
+	}
+	if !in.spaces.maySee(ctx, other) {
+		return takenName("import", rec.ID, rec.ID)
+	}
+	return refuse("import", rec.ID, stele.Conflict, "it is an alias of %s; import it under that name", other.ID)
+}
+
 // prepare makes each record what is to be written, and judges it. Records do not
 // depend on each other here, so all processors help.
 func (in *intake) prepare(ctx context.Context) {
-	const few = 256
+	const many = 256
 	workers := runtime.GOMAXPROCS(0)
-	if len(in.records) < few {
+	if len(in.records) < many {
 		workers = 1
 	}
 	var wg sync.WaitGroup
@@ -139,6 +192,9 @@ func (in *intake) ready(ctx context.Context, i int) error {
 	if before == nil {
 		in.first(ctx, rec)
 	} else {
+		if err := authorise(ctx, "import", rec.ID, in.spaces.chainOf(rec.ID)); err != nil {
+			return err // who may not write is not told what is there
+		}
 		if rec.State == stele.Reserved && before.State != stele.Reserved {
 			return refuse("import", rec.ID, stele.Invalid, "a record that is %s does not become reserved", before.State)
 		}
@@ -163,6 +219,7 @@ func (in *intake) ready(ctx context.Context, i int) error {
 		return err
 	}
 	if before != nil && sameRecord(before, rec) {
+		rec.Version = before.Version
 		return ErrUnchanged
 	}
 	return nil
@@ -199,7 +256,7 @@ func (in *intake) rehearse(ctx context.Context) error {
 			have, err := in.store.Record(ctx, name)
 			switch {
 			case err == nil && (in.before[i] == nil || have.ID != rec.ID):
-				in.errs[i] = refuse("import", rec.ID, stele.Conflict, "the name %s is taken by %s", name, have.ID)
+				in.errs[i] = in.hush(ctx, "import", refuse("import", rec.ID, stele.Conflict, "the name %s is taken by %s", name, have.ID), rec)
 			case err != nil && !errors.Is(err, stele.NotFound):
 				return tell("import", err)
 			case seen[name]:
@@ -251,7 +308,7 @@ func (in *intake) bookmark(ctx context.Context) (*stele.MinterState, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &stele.MinterState{Name: bookmarkName(in.o.Name), Before: before, After: in.o.Bookmark}, nil
+	return &stele.MinterState{Name: bookmarkOf(ctx, in.o.Name), Before: before, After: in.o.Bookmark}, nil
 }
 
 // add ingests new records. A list without one is ingested too, for the bookmark.
@@ -263,15 +320,34 @@ func (in *intake) add(ctx context.Context, list []int, bookmark *stele.MinterSta
 	for k, i := range list {
 		records[k] = in.records[i]
 	}
+	if len(list) > 0 && len(list) <= few {
+		if err := in.addFew(ctx, records, bookmark); err == nil || unsure(err) {
+			return err
+		}
+	}
 	errs, err := in.store.Ingest(ctx, records, in.spaces.counter, bookmark)
 	in.Registrar.o.OnCommit(records...)
 	if err != nil {
 		return tell("import", err)
 	}
 	for k, i := range list {
-		in.errs[i] = errs[k]
+		in.errs[i] = in.hush(ctx, "import", errs[k], in.records[i])
 	}
 	return nil
+}
+
+// few is how many new records are committed like any others: to build tables for them
+// takes longer than it saves.
+const few = 3000
+
+// addFew commits new records, all or none. If one can't be committed the store's Ingest
+// finds out which.
+func (in *intake) addFew(ctx context.Context, records []*stele.Record, bookmark *stele.MinterState) error {
+	c := &stele.Commit{Records: records, Counter: in.spaces.counter}
+	if bookmark != nil {
+		c.Minters = []stele.MinterState{*bookmark}
+	}
+	return in.commit(ctx, "import", c)
 }
 
 // change commits new versions, all together. If one can't be committed each is
@@ -287,7 +363,7 @@ func (in *intake) change(ctx context.Context, list []int, bookmark *stele.Minter
 	if bookmark != nil {
 		c.Minters = []stele.MinterState{*bookmark}
 	}
-	err := in.apply(ctx, "import", c)
+	err := in.commit(ctx, "import", c)
 	if err == nil || unsure(err) {
 		return err
 	}

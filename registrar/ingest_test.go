@@ -59,7 +59,7 @@ func TestIngest(t *testing.T) {
 	if _, err := f.Get(f.admin, f.id("ark:12345/a")); err == nil {
 		t.Error("a rehearsal wrote something")
 	}
-	if mark := must(f.Bookmark(f.admin, "x"))(t); mark != nil {
+	if mark := must(f.Bookmark(as("ann"), "x"))(t); mark != nil {
 		t.Errorf("a rehearsal has a bookmark, %q", mark)
 	}
 
@@ -67,16 +67,17 @@ func TestIngest(t *testing.T) {
 	if diff := cmp.Diff([]string{"", "conflict", "forbidden", "invalid", "", "conflict", "", "same", "exhausted"}, kinds(errs)); diff != "" {
 		t.Error(diff)
 	}
-	if mark := must(f.Bookmark(f.admin, "x"))(t); string(mark) != "1" {
+	if mark := must(f.Bookmark(as("ann"), "x"))(t); string(mark) != "1" {
 		t.Errorf("the bookmark is %q", mark)
 	}
 	gone := must(f.Get(context.Background(), f.id("ark:12345/gone")))(t)
 	if gone.State != stele.Withdrawn || gone.Tombstone.At.IsZero() || gone.By != "ann" || gone.Version != 1 {
 		t.Errorf("got %+v", gone)
 	}
-	for _, err := range must(f.Ingest(context.Background(), chunk(), ImportOptions{}))(t) {
-		want(t, err, stele.Unauthenticated)
-	}
+	_, err := f.Ingest(context.Background(), chunk(), ImportOptions{})
+	want(t, err, stele.Unauthenticated)
+	_, err = f.Ingest(context.Background(), nil, ImportOptions{Name: "x", Bookmark: []byte("7")})
+	want(t, err, stele.Unauthenticated)
 }
 
 func TestIngestUpdates(t *testing.T) {
@@ -110,7 +111,7 @@ func TestIngestUpdates(t *testing.T) {
 	}
 	for round, kind := range []string{"", "same"} { // the second changes nothing
 		errs := must(f.Ingest(as("ann"), chunk(), o))(t)
-		if diff := cmp.Diff([]string{kind, "same", kind, "conflict", kind, "conflict", "invalid", "forbidden"}, kinds(errs)); diff != "" {
+		if diff := cmp.Diff([]string{kind, "same", kind, "conflict", kind, "forbidden", "invalid", "forbidden"}, kinds(errs)); diff != "" {
 			t.Errorf("round %d: %s", round, diff)
 		}
 		for name, version := range map[string]uint64{"old": 3, "same": 1, "gone": 3, "redacted": 2, "new": 1} {
@@ -126,7 +127,10 @@ func TestIngestUpdates(t *testing.T) {
 	if rec := must(f.Get(f.admin, gone.ID))(t); rec.State != stele.Active || rec.Tombstone != nil {
 		t.Errorf("got %+v", rec)
 	}
-	if mark := must(f.Bookmark(f.admin, "x"))(t); string(mark) != "9" {
+	if mark := must(f.Bookmark(f.admin, "x"))(t); mark != nil {
+		t.Errorf("an administrator's bookmark is that of another: %q", mark)
+	}
+	if mark := must(f.Bookmark(as("ann"), "x"))(t); string(mark) != "9" {
 		t.Errorf("the bookmark is %q", mark)
 	}
 	// One that can't be changed does not keep the others.
@@ -205,5 +209,52 @@ func TestImportGoesOn(t *testing.T) {
 		if n != total || deaths == 0 {
 			t.Errorf("update %t: %d records after %d deaths", update, n, deaths)
 		}
+	}
+}
+
+// Nobody's bookmark is another's, whatever imports and users are called: who could move
+// it on would have records left out.
+func TestBookmarksAreApart(t *testing.T) {
+	f := newFixture(t)
+	f.space("ark:12345", func(ns *stele.Namespace) {
+		ns.Grants = []stele.Grant{{To: "user:client", Role: stele.RoleEditor}, {To: "user:client.a", Role: stele.RoleEditor}}
+	})
+	mark := func(ctx context.Context, name, mark string) {
+		t.Helper()
+		must(f.Ingest(ctx, nil, ImportOptions{Name: name, Bookmark: []byte(mark)}))(t)
+	}
+	mark(asAdmin("root"), "client a b", "administrators'")
+	mark(as("client"), "a b", "client's")
+	mark(as("client.a"), "b", "client.a's")
+	for want, got := range map[string][]byte{
+		"administrators'": must(f.Bookmark(f.admin, "client a b"))(t),
+		"client's":        must(f.Bookmark(as("client"), "a b"))(t),
+		"client.a's":      must(f.Bookmark(as("client.a"), "b"))(t),
+	} {
+		if string(got) != want {
+			t.Errorf("%s bookmark is %q", want, got)
+		}
+	}
+	_, err := f.Bookmark(f.admin, "client\x00a b")
+	want(t, err, stele.Invalid, "name")
+	_, err = f.Ingest(f.admin, nil, ImportOptions{Name: "client\x00a b", Bookmark: []byte("x")})
+	want(t, err, stele.Invalid, "name")
+	if err := f.Verify(f.admin, func(problem string) { t.Error(problem) }); err != nil {
+		t.Error(err)
+	}
+}
+
+// Who may write nowhere leaves nothing behind.
+func TestImportByWhoMayNotWrite(t *testing.T) {
+	f := newFixture(t)
+	f.space("ark:12345", func(ns *stele.Namespace) { ns.Grants = []stele.Grant{{To: "user:rita", Role: stele.RoleReader}} })
+	for _, who := range []string{"nemo", "rita"} {
+		_, err := f.Ingest(as(who), nil, ImportOptions{Name: "x", Bookmark: []byte("1")})
+		want(t, err, stele.Forbidden, who)
+		errs := must(f.Ingest(as(who), []*stele.Record{f.record("ark:12345/a", "https://example.org/1")}, ImportOptions{}))(t)
+		want(t, errs[0], stele.Forbidden, who)
+	}
+	for m, err := range f.store.MinterStates(f.admin) {
+		t.Errorf("%v, %v", m, err)
 	}
 }

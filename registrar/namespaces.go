@@ -16,7 +16,7 @@ import (
 const maxAttempts = 100
 
 // AddNamespace makes a namespace. Its prefix is in canonical form; see
-// [Registrar.ParsePrefix]. An administrator may, and who may write in the
+// [Registrar.ParsePrefix]. An administrator may, and an owner of the
 // namespace above it. Conflict if it exists, or if its prefix, or that of a
 // minter's names, belongs to another one.
 func (r *Registrar) AddNamespace(ctx context.Context, ns *stele.Namespace) (*stele.Namespace, error) {
@@ -34,7 +34,8 @@ func (r *Registrar) AddNamespace(ctx context.Context, ns *stele.Namespace) (*ste
 
 // SetNamespace changes a namespace: change is called with a copy of it. If
 // ifVersion is not 0 and not the namespace's version, the answer is Conflict. Its
-// owner may change it, but owner and quota are set by who may write above it.
+// owners may change it and say who has which role there, but owner and quota are set
+// by the owners of what is above it. For who has no role in it there is none.
 func (r *Registrar) SetNamespace(ctx context.Context, key stele.NamespaceKey, ifVersion uint64, change func(*stele.Namespace) error) (*stele.Namespace, error) {
 	const op = "set namespace"
 	return r.writeNamespace(ctx, op, key, func(before *stele.Namespace) (*stele.Namespace, error) {
@@ -60,7 +61,7 @@ func (r *Registrar) SetNamespace(ctx context.Context, key stele.NamespaceKey, if
 // each other.
 func (r *Registrar) writeNamespace(ctx context.Context, op string, key stele.NamespaceKey, edit func(before *stele.Namespace) (*stele.Namespace, error)) (*stele.Namespace, error) {
 	if !auth.From(ctx).IsKnown() {
-		return nil, refuse(op, stele.ID{}, stele.Unauthenticated, "say who you are")
+		return nil, refuse(op, stele.ID{}, stele.Unauthenticated, sayWho)
 	}
 	if err := r.lock(ctx); err != nil {
 		return nil, err
@@ -72,7 +73,7 @@ func (r *Registrar) writeNamespace(ctx context.Context, op string, key stele.Nam
 			return nil, err
 		}
 		var before *stele.Namespace
-		if sp := s.byKey[key]; sp != nil {
+		if sp := s.listable(ctx, s.byKey[key]); sp != nil {
 			before = sp.Namespace
 		}
 		next, err := edit(before)
@@ -127,18 +128,27 @@ func sameNamespace(a, b *stele.Namespace) bool {
 
 func cloneNamespace(ns *stele.Namespace) *stele.Namespace {
 	c := *ns
-	c.Hosts, c.Protocols = slices.Clone(ns.Hosts), slices.Clone(ns.Protocols)
+	c.Hosts, c.Protocols, c.Grants = slices.Clone(ns.Hosts), slices.Clone(ns.Protocols), slices.Clone(ns.Grants)
 	return &c
 }
 
-// Namespace returns the namespace of that key. Every scheme has a root, with
-// version 0 if nobody has changed it.
+// listable returns a namespace if whoever acts may list it. To others its settings
+// are as if there were none.
+func (s *spaces) listable(ctx context.Context, sp *space) *space {
+	if sp == nil || !auth.MayList(auth.From(ctx), s.chain(sp)...) {
+		return nil
+	}
+	return sp
+}
+
+// Namespace returns the namespace of that key to who has a role in it. Every scheme
+// has a root, with version 0 if nobody has changed it; administrators see that.
 func (r *Registrar) Namespace(ctx context.Context, key stele.NamespaceKey) (*stele.Namespace, error) {
 	s, err := r.view(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if sp := s.byKey[key]; sp != nil {
+	if sp := s.listable(ctx, s.byKey[key]); sp != nil {
 		return cloneNamespace(sp.Namespace), nil
 	}
 	return nil, refuse("show namespace", stele.ID{}, stele.NotFound, "there is no namespace %s; add it first", key)
@@ -147,35 +157,39 @@ func (r *Registrar) Namespace(ctx context.Context, key stele.NamespaceKey) (*ste
 // FindNamespace returns the namespace that a name belongs to: the one with the
 // longest prefix, the root of its scheme if there is no other. A name that the
 // settings of a minter lead to, such as an IBIp, belongs to that minter's
-// namespace.
+// namespace. NotFound for who has no role in it.
 func (r *Registrar) FindNamespace(ctx context.Context, id stele.ID) (*stele.Namespace, error) {
 	s, err := r.view(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if sp := s.of(id); sp != nil {
-		return cloneNamespace(sp.Namespace), nil
+	sp := s.of(id)
+	if sp == nil {
+		return nil, refuse("find namespace", id, stele.Invalid, "the scheme %q is not known here", id.Scheme())
 	}
-	return nil, refuse("find namespace", id, stele.Invalid, "the scheme %q is not known here", id.Scheme())
+	if sp = s.listable(ctx, sp); sp == nil {
+		return nil, refuse("find namespace", id, stele.NotFound, "there is no namespace of it; add one first")
+	}
+	return cloneNamespace(sp.Namespace), nil
 }
 
 // ParentNamespace returns the namespace above one: that with the longest prefix
-// among its ancestors. A root has none: NotFound.
+// among its ancestors. A root has none: NotFound, and so for who may not list it.
 func (r *Registrar) ParentNamespace(ctx context.Context, key stele.NamespaceKey) (*stele.Namespace, error) {
 	s, err := r.view(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if sp := s.byKey[key]; sp != nil {
-		if chain := s.chain(sp); len(chain) > 1 {
+		if chain := s.chain(sp); len(chain) > 1 && auth.MayList(auth.From(ctx), chain[1:]...) {
 			return cloneNamespace(chain[1]), nil
 		}
 	}
 	return nil, refuse("show namespace", stele.ID{}, stele.NotFound, "no namespace is above %s", key)
 }
 
-// Namespaces yields all namespaces, the roots of all schemes included, by scheme
-// and then by prefix.
+// Namespaces yields the namespaces in which whoever acts has a role, by scheme and
+// then by prefix: for an administrator all, the roots of all schemes included.
 func (r *Registrar) Namespaces(ctx context.Context) iter.Seq2[*stele.Namespace, error] {
 	return func(yield func(*stele.Namespace, error) bool) {
 		s, err := r.view(ctx)
@@ -183,13 +197,17 @@ func (r *Registrar) Namespaces(ctx context.Context) iter.Seq2[*stele.Namespace, 
 			yield(nil, err)
 			return
 		}
-		keys := slices.SortedFunc(maps.Keys(s.byKey), func(a, b stele.NamespaceKey) int {
-			return cmp.Or(cmp.Compare(a.Scheme, b.Scheme), cmp.Compare(a.Prefix, b.Prefix))
-		})
+		keys := slices.SortedFunc(maps.Keys(s.byKey), compareKeys)
 		for _, key := range keys {
-			if !yield(cloneNamespace(s.byKey[key].Namespace), nil) {
+			sp := s.listable(ctx, s.byKey[key])
+			if sp != nil && !yield(cloneNamespace(sp.Namespace), nil) {
 				return
 			}
 		}
 	}
+}
+
+// compareKeys orders by scheme, then bytewise by prefix.
+func compareKeys(a, b stele.NamespaceKey) int {
+	return cmp.Or(cmp.Compare(a.Scheme, b.Scheme), cmp.Compare(a.Prefix, b.Prefix))
 }

@@ -146,12 +146,12 @@ func TestNamespaceRights(t *testing.T) {
 	quota := func(ns *stele.Namespace) { ns.Quota++ }
 	take := func(ns *stele.Namespace) { ns.Owner = "eve" }
 	title := func(ns *stele.Namespace) { ns.Title += "x" }
-	want(t, set(as("eve"), shoulder, title), stele.Forbidden)
-	want(t, set(as("eve"), shoulder, take), stele.Forbidden)
+	want(t, set(as("eve"), shoulder, title), stele.NotFound)
+	want(t, set(as("eve"), shoulder, take), stele.NotFound)
 	want(t, set(as("bob"), shoulder, quota), stele.Forbidden, "quota")
 	want(t, set(as("bob"), shoulder, take), stele.Forbidden, "owner")
 	want(t, set(as("ann"), key, quota), stele.Forbidden)
-	want(t, set(as("ann"), f.key("ark:"), title), stele.Forbidden)
+	want(t, set(as("ann"), f.key("ark:"), title), stele.NotFound)
 	for who, change := range map[string]func(*stele.Namespace){"bob": title, "ann": quota} {
 		if err := set(as(who), shoulder, change); err != nil {
 			t.Errorf("%s: %v", who, err)

@@ -39,10 +39,15 @@ var completions = func() []string {
 // ParsePrefix reads the prefix of a namespace in any spelling. A scheme's name and
 // a colon is its root.
 func (r *Registrar) ParsePrefix(text string) (stele.NamespaceKey, error) {
-	if name, ok := strings.CutSuffix(text, ":"); ok && r.schemes.Lookup(name) != nil {
+	return ParsePrefix(r.schemes, text)
+}
+
+// ParsePrefix is [Registrar.ParsePrefix] for who has no registrar at hand.
+func ParsePrefix(schemes *stele.Schemes, text string) (stele.NamespaceKey, error) {
+	if name, ok := strings.CutSuffix(text, ":"); ok && schemes.Lookup(name) != nil {
 		return stele.NamespaceKey{Scheme: name}, nil
 	}
-	key, _, err := parsePrefix(r.schemes, text)
+	key, _, err := parsePrefix(schemes, text)
 	return key, err
 }
 
@@ -112,4 +117,14 @@ func complete(schemes *stele.Schemes, text string) (stele.Prefix, stele.ID, bool
 func spells(schemes *stele.Schemes, text string, id stele.ID) bool {
 	again, err := schemes.Parse(text)
 	return err == nil && again == id
+}
+
+// NameBelow returns some name right below a namespace's prefix: it stands for the name
+// of a record that has none yet. Invalid for a scheme's root.
+func NameBelow(schemes *stele.Schemes, key stele.NamespaceKey) (stele.ID, error) {
+	if key.Prefix == "" {
+		return stele.ID{}, refuse("mint", stele.ID{}, stele.Invalid, "the root of a scheme has no minter; name a namespace in it")
+	}
+	_, below, err := parsePrefix(schemes, key.Prefix)
+	return below, err
 }

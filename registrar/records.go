@@ -3,6 +3,7 @@ package registrar
 import (
 	"bytes"
 	"context"
+	"errors"
 	"maps"
 	"slices"
 
@@ -157,13 +158,9 @@ func (r *Registrar) revise(ctx context.Context, op string, name stele.ID, ifVers
 		return nil, err
 	}
 	for {
-		before, err := r.store.Record(ctx, name)
+		before, chain, err := r.find(ctx, op, s, name)
 		if err != nil {
-			return nil, tell(op, err)
-		}
-		chain := s.chainOf(before.ID)
-		if !auth.MayRead(auth.From(ctx), before, chain...) {
-			return nil, notFound(op, name)
+			return nil, err
 		}
 		if err := authorise(ctx, op, before.ID, chain); err != nil {
 			return nil, err
@@ -242,8 +239,20 @@ func isBlank(rec *stele.Record) bool {
 		rec.Persistence.Statement == ""
 }
 
-func notFound(op string, name stele.ID) error {
-	return refuse(op, name, stele.NotFound, "it is not registered here")
+// find returns the record that has this name, with its namespaces, if whoever acts may
+// see it. To others it is as one that nobody registered, to the last letter.
+func (r *Registrar) find(ctx context.Context, op string, s *spaces, name stele.ID) (*stele.Record, []*stele.Namespace, error) {
+	rec, err := r.store.Record(ctx, name)
+	if err == nil {
+		if chain := s.chainOf(rec.ID); auth.MayRead(auth.From(ctx), rec, chain...) {
+			return rec, chain, nil
+		}
+		err = stele.NotFound
+	}
+	if errors.Is(err, stele.NotFound) {
+		return nil, nil, refuse(op, name, stele.NotFound, "nothing is registered under this name")
+	}
+	return nil, nil, tell(op, err)
 }
 
 // clone returns a copy that shares nothing with the record.

@@ -41,6 +41,10 @@ type Options struct {
 	// resolver's InvalidateNamespaces.
 	OnNamespaces func()
 
+	// OnAccess is called in the same way after a commit of a user or a token: the
+	// Forget of an [auth.Directory].
+	OnAccess func()
+
 	// Wait is how long a caller waits for a clock that is behind the last date
 	// that was issued; 5 s if 0. The wait for one's turn is no part of it.
 	Wait time.Duration
@@ -53,7 +57,7 @@ type Options struct {
 	// if 0. A crash skips so many at most.
 	BlockSize int
 
-	// Rand gives the random bits of UUIDs, to several goroutines at once;
+	// Rand gives the random bits of UUIDs and tokens, to several goroutines at once;
 	// crypto/rand's Reader if nil.
 	Rand io.Reader
 }
@@ -71,6 +75,8 @@ type Registrar struct {
 	mu    sync.Mutex
 	desks map[stele.NamespaceKey]*desk
 	pools sync.Mutex // held while a pool chooses a desk
+
+	requests requests // that may come again
 }
 
 // New returns a registrar that writes to the store.
@@ -83,6 +89,9 @@ func New(store stele.Store, schemes *stele.Schemes, o Options) *Registrar {
 	}
 	if o.OnNamespaces == nil {
 		o.OnNamespaces = func() {}
+	}
+	if o.OnAccess == nil {
+		o.OnAccess = func() {}
 	}
 	if o.Wait <= 0 {
 		o.Wait = 5 * time.Second
@@ -108,9 +117,9 @@ func New(store stele.Store, schemes *stele.Schemes, o Options) *Registrar {
 // now returns the time as it is kept: in UTC, and without Go's monotonic clock.
 func (r *Registrar) now() time.Time { return r.o.Now().UTC().Round(0) }
 
-// apply commits. If there is a chance that it did, everybody who keeps copies is
-// told before the caller is.
-func (r *Registrar) apply(ctx context.Context, op string, c *stele.Commit) error {
+// commit commits. If there is a chance that it did, everybody who keeps copies is
+// told before the caller is. Its error may name records that are hidden; see apply.
+func (r *Registrar) commit(ctx context.Context, op string, c *stele.Commit) error {
 	err := r.store.Apply(ctx, c)
 	if err == nil || unsure(err) {
 		if len(c.Records) > 0 {
@@ -118,6 +127,9 @@ func (r *Registrar) apply(ctx context.Context, op string, c *stele.Commit) error
 		}
 		if len(c.Namespaces) > 0 {
 			r.o.OnNamespaces()
+		}
+		if changesAccess(c) {
+			r.o.OnAccess()
 		}
 	}
 	if err != nil && unsure(err) {
@@ -157,8 +169,11 @@ func refuse(op string, id stele.ID, kind stele.Kind, format string, args ...any)
 	return &stele.Error{Op: op, ID: id, Kind: kind, Err: fmt.Errorf(format, args...)}
 }
 
-// authorise makes sure that whoever acts may write in a namespace, which is given
-// with its ancestors.
+// sayWho is what the public is told where it may not go.
+const sayWho = "say who you are; send a token"
+
+// authorise makes sure that whoever acts may write records in a namespace, which is
+// given with its ancestors.
 func authorise(ctx context.Context, op string, id stele.ID, chain []*stele.Namespace) error {
 	who := auth.From(ctx)
 	if auth.MayWrite(who, chain...) {
@@ -172,7 +187,7 @@ func administrate(ctx context.Context, op string, id stele.ID) error {
 	who := auth.From(ctx)
 	switch {
 	case !who.IsKnown():
-		return refuse(op, id, stele.Unauthenticated, "say who you are")
+		return refuse(op, id, stele.Unauthenticated, sayWho)
 	case !who.Admin:
 		return refuse(op, id, stele.Forbidden, "%q is no administrator; ask one", who.Name)
 	}
@@ -182,10 +197,19 @@ func administrate(ctx context.Context, op string, id stele.ID) error {
 func forbid(op string, id stele.ID, who auth.Principal, ns *stele.Namespace) error {
 	switch {
 	case !who.IsKnown():
-		return refuse(op, id, stele.Unauthenticated, "say who you are")
+		return refuse(op, id, stele.Unauthenticated, sayWho)
 	case ns.Prefix == "":
 		return refuse(op, id, stele.Forbidden,
 			"%q may not write here: no namespace has this name, so only an administrator can; ask for a namespace", who.Name)
 	}
 	return refuse(op, id, stele.Forbidden, "%q may not write in the namespace %s; ask its owner or an administrator", who.Name, ns.Key())
+}
+
+// forbidSettings refuses what takes the role owner.
+func forbidSettings(op string, who auth.Principal, ns *stele.Namespace) error {
+	if !who.IsKnown() || ns.Prefix == "" {
+		return forbid(op, stele.ID{}, who, ns)
+	}
+	return refuse(op, stele.ID{}, stele.Forbidden,
+		"%q may not change settings of the namespace %s, or make one below it; its owners and administrators can", who.Name, ns.Key())
 }

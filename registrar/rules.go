@@ -57,7 +57,7 @@ func mayWrite(ctx context.Context, op string, s *spaces, before, next *stele.Rec
 	who := auth.From(ctx)
 	switch {
 	case !who.IsKnown():
-		return refuse(op, next.ID, stele.Unauthenticated, "say who you are")
+		return refuse(op, next.ID, stele.Unauthenticated, sayWho)
 	case who.Admin, !next.ID.IsValid(): // a record without a name is refused anyway
 		return nil
 	case before != nil && before.Redacted:

@@ -25,6 +25,9 @@ func (r *Registrar) admitNamespace(ctx context.Context, op string, s *spaces, be
 	if err := mayWriteNamespace(ctx, op, chain, before, next); err != nil {
 		return nil, nil, err
 	}
+	if err := r.mayPublish(ctx, op, s, before, next); err != nil {
+		return nil, nil, err
+	}
 	if holder, ok := s.claims[next.Key()]; ok && holder != next.Key() {
 		return nil, nil, refuse(op, stele.ID{}, stele.Conflict,
 			"%s belongs to the namespace %s by the settings of its minter, and to one only", next.Key(), holder)
@@ -46,24 +49,34 @@ func (r *Registrar) admitNamespace(ctx context.Context, op string, s *spaces, be
 	return changed, minters, nil
 }
 
-// mayWriteNamespace asks for the right to write above a namespace that is new, or
-// whose owner or quota changes, and in it for all else. The chain begins with the
+// mayWriteNamespace asks for the role owner above a namespace that is new, or whose
+// owner or quota changes, and in it for all else. The chain begins with the
 // namespace as it will be, which gives no rights yet.
 func mayWriteNamespace(ctx context.Context, op string, chain []*stele.Namespace, before, next *stele.Namespace) error {
 	who := auth.From(ctx)
 	above := chain[1:]
-	if auth.MayWrite(who, above...) {
-		return nil
+	// What is in a namespace below one with a quota does not count for that, so whoever
+	// makes it must be one who may set the quota.
+	bounded := -1
+	for i, ns := range above {
+		if ns.Quota > 0 && ns.Prefix != "" { // a root's is for names in no namespace
+			bounded = i
+		}
 	}
+	rules := auth.MayManage(who, above...)
 	switch {
+	case auth.MayManage(who, above[bounded+1:]...):
+		return nil
+	case before == nil && rules:
+		return refuse(op, stele.ID{}, stele.Forbidden, "%q may not make namespaces here, where the quota of %s would not hold; who may set that quota can", who.Name, above[bounded].Key())
 	case before == nil:
-		return forbid(op, stele.ID{}, who, above[0])
-	case before.Owner != next.Owner || before.Quota != next.Quota:
-		return refuse(op, stele.ID{}, stele.Forbidden, "%q may not change owner or quota of %s; who may write above it can", who.Name, next.Key())
-	case auth.MayWrite(who, before):
+		return forbidSettings(op, who, above[0])
+	case before.Quota != next.Quota, before.Owner != next.Owner && !rules:
+		return refuse(op, stele.ID{}, stele.Forbidden, "%q may not change owner or quota of %s; the owners of what is above it and administrators can", who.Name, next.Key())
+	case rules, auth.MayManage(who, before):
 		return nil
 	}
-	return forbid(op, stele.ID{}, who, before)
+	return forbidSettings(op, who, before)
 }
 
 // judgeNamespace tells all that is wrong with a namespace.
@@ -85,6 +98,9 @@ func (r *Registrar) judgeNamespace(op string, ns *stele.Namespace) error {
 	}
 	if ns.Prefix == "" && ns.Minter.Kind != stele.NoMinter {
 		add("minter.kind", errors.New("the root of a scheme has no minter; add a namespace for it"))
+	}
+	if ns.Prefix == "" && len(ns.Grants) > 0 {
+		add("grants", errors.New("the root of a scheme gives roles to nobody; add a namespace, and give them there"))
 	}
 	if _, err := granularity(ns); err != nil {
 		add("minter.granularity", err)

@@ -25,7 +25,7 @@ func (in *intake) recognise(ctx context.Context) error {
 		case err != nil:
 			return tell("import", err)
 		case saysSame(have, rec):
-			in.errs[i] = ErrUnchanged
+			rec.Version, in.errs[i] = have.Version, ErrUnchanged
 		case have.ID == rec.ID && !in.o.Update:
 			in.errs[i] = refuse("import", rec.ID, stele.Conflict, "it is registered already, and says something else; only an update changes it")
 		}

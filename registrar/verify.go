@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/mint"
 )
 
@@ -18,14 +19,18 @@ type NameDater interface {
 	NameDate(id stele.ID) (d mint.Date, ok bool)
 }
 
-// Verify checks what a store can't know: that records and namespaces are what this
-// program would accept, that the prefixes of minters belong to their namespaces, and
+// Verify checks what a store can't know: that records, namespaces, users and tokens
+// are what this program would accept, that the prefixes of minters belong to their namespaces, and
 // that minters are ahead of every date that they issued. It calls report for each
 // thing that is wrong, and its error says that it could not finish.
 //
 // Rules that a namespace may change, such as the hosts that it allows, are not
-// checked: they hold for what is written, not for what is there.
+// checked: they hold for what is written, not for what is there. Only an
+// administrator may ask.
 func (r *Registrar) Verify(ctx context.Context, report func(problem string)) error {
+	if err := administrate(ctx, "verify", stele.ID{}); err != nil {
+		return err
+	}
 	v := &audit{Registrar: r, report: report, last: make(map[stele.NamespaceKey]mint.Date)}
 	if err := r.Reload(ctx); err != nil {
 		return err
@@ -38,6 +43,9 @@ func (r *Registrar) Verify(ctx context.Context, report func(problem string)) err
 		return err
 	}
 	if err := v.namespaces(ctx); err != nil {
+		return err
+	}
+	if err := v.access(ctx); err != nil {
 		return err
 	}
 	for scheme := range r.schemes.All() {
@@ -133,6 +141,41 @@ func (v *audit) namespaces(ctx context.Context) error {
 			if err == nil && (state.date == nil || state.date.holder != key.Prefix) {
 				v.problem("The namespace %s makes names below %s, and does not hold that prefix.", key, prefix)
 			}
+		}
+	}
+	return nil
+}
+
+// access checks that users and tokens can be read, that tokens are somebody's, and
+// that somebody can administrate if there are users at all.
+func (v *audit) access(ctx context.Context) error {
+	users, administrators := make(map[string]bool), 0
+	for cell, err := range v.store.Cells(ctx, auth.UserCells, "") {
+		if err != nil {
+			return tell("verify", err)
+		}
+		u, err := auth.ReadUser(cell)
+		if err != nil {
+			v.problem("A user can't be read: %v.", bare(err))
+			continue
+		}
+		if users[u.Name] = true; administers(u) {
+			administrators++
+		}
+	}
+	if len(users) > 0 && administrators == 0 {
+		v.problem("There are %d users, and no administrator among them; make one with stele user set.", len(users))
+	}
+	for cell, err := range v.store.Cells(ctx, auth.TokenCells, "") {
+		if err != nil {
+			return tell("verify", err)
+		}
+		t, err := auth.ReadToken(cell)
+		switch {
+		case err != nil:
+			v.problem("A token can't be read: %v.", bare(err))
+		case !users[t.User]:
+			v.problem("The token %s belongs to the user %q, who is not there.", t.ID, t.User)
 		}
 	}
 	return nil

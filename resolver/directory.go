@@ -77,6 +77,29 @@ func (d *directory) of(ctx context.Context, schemes *stele.Schemes, id stele.ID)
 	return look.found, nil
 }
 
+// chain returns the namespaces that id belongs to, the nearest first and the root of
+// its scheme last, as far as there are any.
+func (d *directory) chain(ctx context.Context, schemes *stele.Schemes, id stele.ID) (chain []*stele.Namespace, err error) {
+	s, err := d.all(ctx)
+	if err != nil || len(s.byKey) == 0 {
+		return nil, err
+	}
+	key := stele.NamespaceKey{Scheme: id.Scheme(), Prefix: id.String()}
+	add := func() {
+		if ns := s.byKey[key]; ns != nil {
+			chain = append(chain, ns)
+		}
+	}
+	add()
+	for p := range schemes.Parents(id) {
+		key.Prefix = p.String()
+		add()
+	}
+	key.Prefix = ""
+	add()
+	return chain, nil
+}
+
 // all returns what is kept, or reads it.
 func (d *directory) all(ctx context.Context) (*snapshot, error) {
 	if s := d.find(); s != nil {

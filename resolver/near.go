@@ -73,7 +73,7 @@ func (w *walk) slips(ctx context.Context, e *UnknownError) error {
 			near = append(near, other)
 		}
 	}
-	found, err := w.Registered(ctx, near, w.q.Principals)
+	found, err := w.Registered(ctx, near, w.q.Who)
 	if err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (w *walk) nearest(ctx context.Context, ns *stele.Namespace, e *UnknownError
 			if lookups += len(near); lookups > maxLookups || len(e.Nearest) == maxNearest {
 				return nil
 			}
-			found, err := w.Registered(ctx, near, w.q.Principals)
+			found, err := w.Registered(ctx, near, w.q.Who)
 			if err != nil {
 				return err
 			}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
 )
 
 // Options are what a Resolver needs beside the registry. The zero Options are of
@@ -100,8 +101,8 @@ type Request struct {
 	Protocols     []string
 	OnlyProtocols bool
 
-	Principals []string // who asks, with their groups; none: the public
-	Trace      bool     // tell how the answer was found
+	Who   auth.Principal // who asks; the zero Principal is the public
+	Trace bool           // tell how the answer was found
 }
 
 // Kind says what a Resolution is.
@@ -161,8 +162,8 @@ type Step struct {
 }
 
 // Resolve answers a request. Its errors are of Kind NotFound, with an
-// [UnknownError] in them, if no name leads anywhere or nobody with the request's
-// principals may know of it; Invalid, if the request can't be right or what
+// [UnknownError] in them, if no name leads anywhere or who asks may not know of
+// it; Invalid, if the request can't be right or what
 // follows a registered name can't be passed on; Conflict, with [ErrLoop], if names
 // lead to each other; and those of the store. The Resolution that comes with an
 // error has the trace and nothing else.
@@ -207,10 +208,10 @@ func (res *Resolution) String() string {
 	return res.Kind.String()
 }
 
-// Registered returns those of the texts that are names of records which the
-// principals may see, in their order: of the suggestions in a [stele.SyntaxError],
+// Registered returns those of the texts that are names of records which somebody
+// may see, in their order: of the suggestions in a [stele.SyntaxError],
 // those that lead somewhere. It looks at the first 32.
-func (r *Resolver) Registered(ctx context.Context, texts, principals []string) (found []stele.ID, err error) {
+func (r *Resolver) Registered(ctx context.Context, texts []string, who auth.Principal) (found []stele.ID, err error) {
 	for _, text := range texts[:min(len(texts), maxLookups)] {
 		id, err := r.schemes.Parse(text)
 		if err != nil || slices.Contains(found, id) {
@@ -220,7 +221,11 @@ func (r *Resolver) Registered(ctx context.Context, texts, principals []string) (
 		if err != nil {
 			return nil, err
 		}
-		if isVisible(record, principals) {
+		visible, err := r.MaySee(ctx, who, record)
+		if err != nil {
+			return nil, err
+		}
+		if visible {
 			found = append(found, id)
 		}
 	}

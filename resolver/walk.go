@@ -34,7 +34,11 @@ func (w *walk) answer(ctx context.Context) (Resolution, error) {
 	if err != nil {
 		return Resolution{}, err
 	}
-	if isVisible(record, w.q.Principals) {
+	visible, err := w.MaySee(ctx, w.q.Who, record)
+	if err != nil {
+		return Resolution{}, err
+	}
+	if visible {
 		return w.fromRecord(ctx, record, w.q.ID.String())
 	}
 	// A record that may not be seen is told like none, here and below.
@@ -77,7 +81,10 @@ func (w *walk) longest(ctx context.Context) (*stele.Record, string, error) {
 			break
 		}
 		always := w.passesOn(record, w.q.ID.String()[len(parents[n].String()):])
-		visible := isVisible(record, w.q.Principals)
+		visible, err := w.MaySee(ctx, w.q.Who, record)
+		if err != nil {
+			return nil, "", err
+		}
 		if visible && slices.ContainsFunc(record.Targets, func(t stele.Target) bool {
 			return (t.Partial || always) && (t.Service == w.q.Service || record.State == stele.Withdrawn)
 		}) {
@@ -109,7 +116,7 @@ func (w *walk) fromRecord(ctx context.Context, record *stele.Record, matched str
 	if err != nil {
 		return Resolution{}, err
 	}
-	res := Resolution{Matched: matched, Record: record, Namespace: ns, TTL: w.ttl, Private: !record.IsPublic()}
+	res := Resolution{Matched: matched, Record: record, Namespace: ns, TTL: w.ttl, Private: !isOpen(record)}
 	if ns != nil {
 		res.TTL = cmp.Or(ns.TTL, w.ttl)
 	}
@@ -235,15 +242,6 @@ func (w *walk) restriction() string {
 		return ""
 	}
 	return fmt.Sprintf(" by %.100q", strings.Join(w.q.Protocols, ", "))
-}
-
-// isVisible reports whether somebody who is all of the principals may know of the
-// record. Nobody sees nil, and here nobody sees what is reserved.
-func isVisible(record *stele.Record, principals []string) bool {
-	if record == nil || record.State == stele.Reserved {
-		return false
-	}
-	return record.IsPublic() || slices.ContainsFunc(principals, func(p string) bool { return slices.Contains(record.Readers, p) })
 }
 
 // isGone reports whether a target's status says that it is not there.

@@ -1,0 +1,209 @@
+package auth
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/stele-id/stele"
+)
+
+// Directory knows all users and tokens. It reads them from the store at first use
+// and keeps them in memory. It is used by many goroutines at once.
+type Directory struct {
+	// Age is how old what is in memory may become; 0: any age. It is for a store
+	// that other processes write to. It is not changed after the first use.
+	Age time.Duration
+
+	store stele.Store
+	now   func() time.Time
+
+	roll    atomic.Pointer[roll]
+	epoch   atomic.Uint64 // grows with each Forget
+	reading chan struct{} // holds one value while somebody reads
+
+	mu   sync.Mutex
+	uses map[string]*use // by token
+}
+
+// NewDirectory returns a directory of the users and tokens in the store.
+func NewDirectory(store stele.Store, now func() time.Time) *Directory {
+	return &Directory{
+		store:   store,
+		now:     now,
+		reading: make(chan struct{}, 1),
+		uses:    make(map[string]*use),
+	}
+}
+
+// Forget has users and tokens read again. What was committed before Forget was
+// called holds for whoever asks after it returned.
+func (d *Directory) Forget() { d.epoch.Add(1) }
+
+// roll is all users and tokens at one time. It does not change: another takes its
+// place.
+type roll struct {
+	epoch  uint64
+	at     time.Time
+	tokens map[string]*entry
+}
+
+// entry is a token with its owner.
+type entry struct {
+	hash             [sha256.Size]byte
+	expires, revoked time.Time
+	user             string
+	known, disabled  bool // of the user
+	principal        Principal
+	use              *use
+}
+
+const op = "authenticate"
+
+// Authenticate returns whose credential this is. Unauthenticated if it is nobody's,
+// or is of no use any more. Nothing tells an unknown token from a wrong secret,
+// neither the text nor the time that it takes; what is wrong with a token is told
+// only to who has its secret.
+func (d *Directory) Authenticate(ctx context.Context, credential string) (Principal, error) {
+	now := d.now()
+	r, err := d.current(ctx, now)
+	if err != nil {
+		return Principal{}, err
+	}
+	c, wellFormed := parseCredential(credential)
+	e := r.tokens[c.id]
+	known := e != nil
+	if !known {
+		e = &entry{} // whose hash is of no secret that anybody could find
+	}
+	sum := sha256.Sum256(c.secret[:])
+	same := subtle.ConstantTimeCompare(sum[:], e.hash[:]) == 1
+	switch {
+	case !wellFormed:
+		return Principal{}, &stele.Error{Op: op, Kind: stele.Unauthenticated, Err: errNoCredential}
+	case !known, !same, !e.known:
+		return Principal{}, refuse(stele.Unauthenticated, "the token is not known; check it, or ask for a new one")
+	case !e.revoked.IsZero():
+		return Principal{}, refuse(stele.Unauthenticated, "the token was revoked on %s; ask for a new one", day(e.revoked))
+	case !e.expires.IsZero() && !now.Before(e.expires):
+		return Principal{}, refuse(stele.Unauthenticated, "the token expired on %s; ask for a new one", day(e.expires))
+	case e.disabled:
+		return Principal{}, refuse(stele.Unauthenticated, "the user %q is disabled; ask an administrator", e.user)
+	}
+	e.use.touch(now)
+	return e.principal, nil
+}
+
+// AuthenticateHeader returns who the values of an Authorization header say it is: the
+// public if there is none. See [Bearer].
+func (d *Directory) AuthenticateHeader(ctx context.Context, values []string) (Principal, error) {
+	if len(values) == 0 {
+		return Principal{}, nil
+	}
+	credential, err := Bearer(values)
+	if err != nil {
+		return Principal{}, err
+	}
+	return d.Authenticate(ctx, credential)
+}
+
+// Bearer returns the credential in the values of an Authorization header (RFC 6750,
+// section 2.1). Unauthenticated if there is none.
+func Bearer(values []string) (credential string, err error) {
+	if len(values) != 1 {
+		return "", refuse(stele.Unauthenticated, "there are %d Authorization headers; send one", len(values))
+	}
+	scheme, credential, _ := strings.Cut(values[0], " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return "", refuse(stele.Unauthenticated, "tokens are sent as Authorization: Bearer, and in no other way")
+	}
+	return strings.Trim(credential, " "), nil
+}
+
+// current returns the users and tokens as they are now, as far as this process can
+// know.
+func (d *Directory) current(ctx context.Context, now time.Time) (*roll, error) {
+	if r := d.roll.Load(); d.holds(r, now) {
+		return r, nil
+	}
+	select {
+	case d.reading <- struct{}{}:
+	case <-ctx.Done():
+		return nil, tell(ctx.Err())
+	}
+	defer func() { <-d.reading }()
+	if r := d.roll.Load(); d.holds(r, now) {
+		return r, nil
+	}
+	epoch := d.epoch.Load() // before reading: what is forgotten meanwhile is read again
+	r, err := d.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r.epoch, r.at = epoch, now
+	d.roll.Store(r)
+	return r, nil
+}
+
+func (d *Directory) holds(r *roll, now time.Time) bool {
+	if r == nil || r.epoch != d.epoch.Load() {
+		return false
+	}
+	return d.Age <= 0 || now.Sub(r.at).Abs() < d.Age
+}
+
+// read reads all users and tokens. One that can't be read does not keep the others
+// out: its owner is not known until it is put right.
+func (d *Directory) read(ctx context.Context) (*roll, error) {
+	users := make(map[string]*User)
+	for c, err := range d.store.Cells(ctx, UserCells, "") {
+		if err != nil {
+			return nil, tell(err)
+		}
+		if u, err := ReadUser(c); err == nil {
+			users[u.Name] = &u
+		}
+	}
+	r := &roll{tokens: make(map[string]*entry)}
+	for c, err := range d.store.Cells(ctx, TokenCells, "") {
+		if err != nil {
+			return nil, tell(err)
+		}
+		t, err := ReadToken(c)
+		if err != nil || len(t.Hash) != sha256.Size {
+			continue
+		}
+		e := &entry{hash: [sha256.Size]byte(t.Hash), expires: t.Expires, revoked: t.Revoked, user: t.User}
+		if u := users[t.User]; u != nil {
+			e.known, e.disabled = true, u.Disabled
+			e.principal = Principal{Name: u.Name, Groups: u.Groups, Admin: u.Admin}
+		}
+		r.tokens[t.ID] = e
+	}
+	d.keepUses(r)
+	return r, nil
+}
+
+func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
+
+func refuse(kind stele.Kind, format string, args ...any) error {
+	return &stele.Error{Op: op, Kind: kind, Err: fmt.Errorf(format, args...)}
+}
+
+// tell makes sure that an error of the store is one of ours.
+func tell(err error) error {
+	if _, ok := errors.AsType[*stele.Error](err); ok {
+		return err
+	}
+	kind := stele.Internal
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		kind = stele.Unavailable
+	}
+	return &stele.Error{Op: op, Kind: kind, Err: err}
+}

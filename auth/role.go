@@ -1,0 +1,75 @@
+package auth
+
+import (
+	"slices"
+
+	"github.com/stele-id/stele"
+)
+
+// RoleIn returns the greatest role that p has in a namespace. It is given with its
+// ancestors, the nearest first: a role holds for all that is below where it was
+// given. Who is named as the owner has the role owner, and so has an administrator
+// everywhere. A scheme's root gives roles to nobody, whatever it says: it belongs
+// to no authority.
+func RoleIn(p Principal, chain ...*stele.Namespace) stele.Role {
+	switch {
+	case !p.IsKnown():
+		return stele.NoRole
+	case p.Admin:
+		return stele.RoleOwner
+	}
+	best := stele.NoRole
+	for _, ns := range chain {
+		if ns.Prefix == "" {
+			continue
+		}
+		if ns.Owner == p.Name {
+			return stele.RoleOwner
+		}
+		for _, g := range ns.Grants {
+			if g.Role.Includes(best) && g.Role != best && p.is(g.To) {
+				best = g.Role
+			}
+		}
+		if best == stele.RoleOwner {
+			break
+		}
+	}
+	return best
+}
+
+// MayList reports whether p may list a namespace, search it, look up in reverse what
+// is there, and read its settings. The namespace is given as in [RoleIn], here and
+// below.
+func MayList(p Principal, chain ...*stele.Namespace) bool {
+	return RoleIn(p, chain...).Includes(stele.RoleReader)
+}
+
+// MayWrite reports whether p may make new names in a namespace, and register and
+// change records there.
+func MayWrite(p Principal, chain ...*stele.Namespace) bool {
+	return RoleIn(p, chain...).Includes(stele.RoleEditor)
+}
+
+// MayManage reports whether p may change a namespace itself, say who has which role
+// there, and make namespaces below it.
+func MayManage(p Principal, chain ...*stele.Namespace) bool {
+	return RoleIn(p, chain...).Includes(stele.RoleOwner)
+}
+
+// MayRead reports whether p may see a record, whose namespaces are given as in
+// [RoleIn]. Everybody sees what is neither reserved nor restricted, and a reader of
+// its namespace sees all. What is restricted is also seen by those whom the record
+// names, and by members of the groups that it names.
+func MayRead(p Principal, r *stele.Record, chain ...*stele.Namespace) bool {
+	reserved := r.State == stele.Reserved
+	switch {
+	case !reserved && r.IsPublic():
+		return true
+	case !p.IsKnown():
+		return false
+	case !reserved && slices.ContainsFunc(r.Readers, p.is):
+		return true
+	}
+	return MayList(p, chain...)
+}

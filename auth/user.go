@@ -1,0 +1,182 @@
+package auth
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/stele-id/stele"
+)
+
+// User is somebody with a name of their own in the registry, a person or a program.
+type User struct {
+	Name     string    `json:"name"`
+	Groups   []string  `json:"groups,omitempty"`
+	Admin    bool      `json:"admin,omitempty"`
+	Disabled bool      `json:"disabled,omitempty"` // may do nothing more than the public
+	Created  time.Time `json:"created"`
+	Modified time.Time `json:"modified"`
+	By       string    `json:"by,omitempty"` // the principal of the last change
+}
+
+// Token is one credential of a user, without its secret.
+type Token struct {
+	ID      string    `json:"id"`
+	User    string    `json:"user"`
+	Label   string    `json:"label,omitempty"` // what it is for, in its owner's words
+	Hash    []byte    `json:"hash,omitempty"`  // of the secret; nobody but the Directory is told
+	Created time.Time `json:"created"`
+	Expires time.Time `json:"expires,omitzero"` // from then on it is of no use; zero: never
+	Revoked time.Time `json:"revoked,omitzero"`
+	LastUse time.Time `json:"lastUse,omitzero"` // to the minute or so
+	By      string    `json:"by,omitempty"`     // who made it
+}
+
+// Ended reports whether the token is of no use any more.
+func (t *Token) Ended(now time.Time) bool {
+	return !t.Revoked.IsZero() || !t.Expires.IsZero() && !now.Before(t.Expires)
+}
+
+// Limits on users and tokens.
+const (
+	MaxName   = 64
+	MaxGroups = 100
+	MaxLabel  = 200
+	MaxTokens = 1000 // of one user
+)
+
+// How long a token lasts if nobody says, and how long at most unless an
+// administrator makes it: a day more, for clocks that differ.
+const (
+	TokenLife    = 365 * 24 * time.Hour
+	MaxTokenLife = TokenLife + 24*time.Hour
+)
+
+// IsName reports whether a text can be the name of a user or a group: 1 to 64 of
+// a-z, 0-9, and . _ @ - , beginning with a letter or a digit.
+func IsName(text string) bool {
+	for i := range len(text) {
+		c := text[i]
+		plain := 'a' <= c && c <= 'z' || '0' <= c && c <= '9'
+		if !plain && (i == 0 || c != '.' && c != '_' && c != '@' && c != '-') {
+			return false
+		}
+	}
+	return text != "" && len(text) <= MaxName
+}
+
+const nameRule = "a name has 1 to 64 of a-z, 0-9, and . _ @ -, and begins with a letter or a digit"
+
+// Validate tells everything that is wrong with the user, as [stele.Problems] in an
+// Error of Kind Invalid.
+func (u *User) Validate() error {
+	var problems stele.Problems
+	add := func(path, format string, args ...any) {
+		problems = append(problems, stele.Problem{Path: path, Err: fmt.Errorf(format, args...)})
+	}
+	switch {
+	case !IsName(u.Name):
+		add("name", "%.80q can't be used: %s", u.Name, nameRule)
+	case u.Name == localName:
+		add("name", "%s stands for who works on the data folder directly; choose another name", localName)
+	}
+	if len(u.Groups) > MaxGroups {
+		add("groups", "there are %d; %d are the most", len(u.Groups), MaxGroups)
+	} else {
+		for i, g := range u.Groups {
+			switch {
+			case !IsName(g):
+				add(fmt.Sprintf("groups[%d]", i), "%.80q can't be used: %s", g, nameRule)
+			case slices.Contains(u.Groups[:i], g):
+				add(fmt.Sprintf("groups[%d]", i), "%s is there twice; leave it out", g)
+			}
+		}
+	}
+	if len(problems) > 0 {
+		return &stele.Error{Op: "validate user", Kind: stele.Invalid, Err: problems}
+	}
+	return nil
+}
+
+// Validate tells everything that is wrong with what people say of a token, as
+// [User.Validate] does.
+func (t *Token) Validate() error {
+	var problems stele.Problems
+	if len(t.Label) > MaxLabel {
+		problems = append(problems, stele.Problem{Path: "label", Err: fmt.Errorf("has %d bytes; %d are the most", len(t.Label), MaxLabel)})
+	} else if t.Label != "" {
+		if err := stele.CheckText("", t.Label); err != nil {
+			problems = append(problems, stele.Problem{Path: "label", Err: errors.Unwrap(err)})
+		}
+	}
+	if year := t.Expires.Year(); year > 9999 {
+		problems = append(problems, stele.Problem{Path: "expires", Err: fmt.Errorf("the year %d is too far away; 9999 is the last", year)})
+	}
+	if len(problems) > 0 {
+		return &stele.Error{Op: "validate token", Kind: stele.Invalid, Err: problems}
+	}
+	return nil
+}
+
+// The names of cells in which users and tokens are kept, and when a token was used
+// last.
+const (
+	UserCells  = "user "
+	TokenCells = "token "
+	UsedCells  = "used "
+)
+
+// Cell returns the user as it is kept.
+func (u *User) Cell() (stele.Cell, error) {
+	value, err := json.Marshal(u)
+	return stele.Cell{Name: UserCells + u.Name, Value: value}, err
+}
+
+// Cell returns the token as it is kept. When it was used last is kept elsewhere.
+func (t *Token) Cell() (stele.Cell, error) {
+	kept := *t
+	kept.LastUse = time.Time{}
+	value, err := json.Marshal(&kept)
+	return stele.Cell{Name: TokenCells + t.ID, Value: value}, err
+}
+
+// ReadUser reads a user from its cell.
+func ReadUser(c stele.Cell) (u User, err error) {
+	if err := read(c, &u); err != nil {
+		return User{}, err
+	}
+	if c.Name != UserCells+u.Name || !IsName(u.Name) {
+		return User{}, damaged(c, errors.New("it has another name inside"))
+	}
+	return u, nil
+}
+
+// ReadToken reads a token from its cell.
+func ReadToken(c stele.Cell) (t Token, err error) {
+	if err := read(c, &t); err != nil {
+		return Token{}, err
+	}
+	if c.Name != TokenCells+t.ID || !isID(t.ID) {
+		return Token{}, damaged(c, errors.New("it has another ID inside"))
+	}
+	return t, nil
+}
+
+// read reads the JSON of a cell. A field that this program does not know may be a
+// restriction that a later one wrote: then it is not for this one to judge.
+func read(c stele.Cell, v any) error {
+	dec := json.NewDecoder(bytes.NewReader(c.Value))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(v); err != nil {
+		return damaged(c, err)
+	}
+	return nil
+}
+
+func damaged(c stele.Cell, err error) error {
+	return &stele.Error{Op: "read access", Kind: stele.Internal,
+		Err: fmt.Errorf("cell %.100q is damaged, or a newer program wrote it: %w", c.Name, err)}
+}

@@ -1,0 +1,50 @@
+package registrar
+
+import (
+	"context"
+
+	"github.com/stele-id/stele"
+)
+
+// waves divides an update in which a record comes more than once: the first of each
+// record, and all others. Nil if none comes again.
+func waves(records []*stele.Record, o ImportOptions) (first, again []int) {
+	if !o.Update || len(records) < 2 {
+		return nil, nil
+	}
+	seen := make(map[stele.ID]bool, len(records))
+	for i, rec := range records {
+		if seen[rec.ID] {
+			again = append(again, i)
+		} else {
+			first = append(first, i)
+		}
+		seen[rec.ID] = true
+	}
+	return first, again
+}
+
+// ingestAgain imports the first of each record, and then the others. The bookmark
+// comes with the last.
+func (r *Registrar) ingestAgain(ctx context.Context, records []*stele.Record, first, again []int, o ImportOptions) ([]error, error) {
+	errs := make([]error, len(records))
+	early := o
+	early.Name = ""
+	for k, wave := range [][]int{first, again} {
+		list := make([]*stele.Record, len(wave))
+		for j, i := range wave {
+			list[j] = records[i]
+		}
+		if k == 1 {
+			early = o
+		}
+		part, err := r.Ingest(ctx, list, early)
+		if err != nil {
+			return nil, err
+		}
+		for j, i := range wave {
+			errs[i] = part[j]
+		}
+	}
+	return errs, nil
+}

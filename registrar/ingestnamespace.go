@@ -1,0 +1,54 @@
+package registrar
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/stele-id/stele"
+)
+
+// IngestNamespace imports a namespace from another registry: it is added, or in an
+// update changed. [ErrUnchanged] if it has these settings already, Conflict if it has
+// others and this is no update. A template whose names another registry gives is shut
+// first, and stays so until an administrator has skipped its counter ahead of them; so
+// only an administrator brings one.
+func (r *Registrar) IngestNamespace(ctx context.Context, ns *stele.Namespace, o ImportOptions) error {
+	const op = "import"
+	have, err := r.Namespace(ctx, ns.Key())
+	switch {
+	case err == nil && bytes.Equal(AppendSettings(nil, have), AppendSettings(nil, ns)):
+		return ErrUnchanged
+	case err == nil && have.Version > 0 && !o.Update:
+		return refuse(op, stele.ID{}, stele.Conflict, "the namespace %s is there with other settings; only an update changes them", ns.Key())
+	case err != nil && !errors.Is(err, stele.NotFound):
+		return err
+	case o.DryRun:
+		return nil
+	}
+	if ns.Minter.Kind == stele.MinterNOID && (have == nil || have.Minter != ns.Minter) {
+		if err := r.ShutTemplate(ctx, ns.Key(), ns.Minter.Template, ns.Minter.Seed); err != nil {
+			return err
+		}
+	}
+	if have == nil {
+		_, err = r.AddNamespace(ctx, ns)
+		return err
+	}
+	_, err = r.SetNamespace(ctx, ns.Key(), 0, func(next *stele.Namespace) error {
+		kept := *next
+		*next = *ns
+		next.Version, next.Created, next.Modified, next.By = kept.Version, kept.Created, kept.Modified, kept.By
+		return nil
+	})
+	return err
+}
+
+// AppendSettings appends what people set of a namespace, in JSON, as an export has it:
+// without what the system keeps.
+func AppendSettings(b []byte, ns *stele.Namespace) []byte {
+	c := *ns
+	c.Version, c.Created, c.Modified, c.By = 0, time.Time{}, time.Time{}, ""
+	return c.AppendJSON(b)
+}

@@ -1,0 +1,249 @@
+package registrar
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
+)
+
+// RoleIn returns the role that whoever acts has in the namespace that a prefix
+// belongs to: its own if it has one, or else the nearest above.
+func (r *Registrar) RoleIn(ctx context.Context, key stele.NamespaceKey) (stele.Role, error) {
+	s, err := r.view(ctx)
+	if err != nil {
+		return stele.NoRole, err
+	}
+	return auth.RoleIn(auth.From(ctx), s.chainAt(key)...), nil
+}
+
+// chainAt returns the namespaces of a prefix, which need not be that of a namespace,
+// as chain does. A text that is no prefix belongs to the root.
+func (s *spaces) chainAt(key stele.NamespaceKey) []*stele.Namespace {
+	if sp := s.at(key); sp != nil {
+		return s.chain(sp)
+	}
+	if id, err := stele.NewID(key.Scheme, key.Prefix); err == nil {
+		if again, err := s.schemes.Parse(key.Prefix); err == nil && again == id {
+			return s.chainOf(id) // a whole name is the beginning of itself
+		}
+	}
+	if parsed, below, err := parsePrefix(s.schemes, key.Prefix); err == nil && parsed == key {
+		return s.chainOf(below)
+	}
+	return []*stele.Namespace{{Scheme: key.Scheme}}
+}
+
+// Scan yields the records whose identifiers begin with a prefix and come after a
+// text, in order of their texts, for whoever may list the namespace that the prefix
+// belongs to: an administrator alone where that is a scheme's root. What begins so
+// but belongs to a namespace that they may not list is left out.
+func (r *Registrar) Scan(ctx context.Context, key stele.NamespaceKey, after string) iter.Seq2[*stele.Record, error] {
+	const op = "list"
+	return func(yield func(*stele.Record, error) bool) {
+		s, err := r.view(ctx)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		if err := mayList(ctx, op, s, key); err != nil {
+			yield(nil, err)
+			return
+		}
+		sight := sight{spaces: s, who: auth.From(ctx)}
+		for rec, err := range r.store.Scan(ctx, key.Scheme, key.Prefix, after) {
+			if err != nil {
+				yield(nil, tell(op, err))
+				return
+			}
+			if sight.lists(rec.ID) && !yield(rec, nil) {
+				return
+			}
+		}
+	}
+}
+
+// mayList makes sure that whoever acts may list what begins with a prefix.
+func mayList(ctx context.Context, op string, s *spaces, key stele.NamespaceKey) error {
+	if err := identify(ctx, op); err != nil {
+		return err
+	}
+	who := auth.From(ctx)
+	chain := s.chainAt(key)
+	switch {
+	case auth.MayList(who, chain...):
+		return nil
+	case chain[0].Prefix == "":
+		return refuse(op, stele.ID{}, stele.Forbidden,
+			"%q may not list %s: it is in no namespace, so only an administrator can; give the prefix of a namespace", who.Name, key)
+	}
+	return refuse(op, stele.ID{}, stele.Forbidden,
+		"%q may not list the namespace %s; ask its owner or an administrator for the role reader", who.Name, chain[0].Key())
+}
+
+// sight is what somebody may list. Names come in order, so that most are in the
+// namespace of the one before.
+type sight struct {
+	spaces *spaces
+	who    auth.Principal
+	last   *space
+	may    bool
+}
+
+// lists reports whether the record with this identifier may be listed.
+func (v *sight) lists(id stele.ID) bool {
+	if v.who.Admin {
+		return v.who.IsKnown()
+	}
+	sp := v.spaces.of(id)
+	if sp == nil {
+		return false
+	}
+	if sp != v.last {
+		v.last, v.may = sp, auth.MayList(v.who, v.spaces.chain(sp)...)
+	}
+	return v.may
+}
+
+// Pointing yields the records that have a target at a location and come after an
+// identifier, in order, as far as they are in namespaces that whoever acts may
+// list. It looks only there, so that the work does not grow with what others have.
+func (r *Registrar) Pointing(ctx context.Context, at stele.Location, after stele.ID) iter.Seq2[*stele.Record, error] {
+	const op = "look up"
+	return func(yield func(*stele.Record, error) bool) {
+		if err := identify(ctx, op); err != nil {
+			yield(nil, err)
+			return
+		}
+		s, err := r.view(ctx)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		look := &reverse{r, sight{spaces: s, who: auth.From(ctx)}, at, yield}
+		if look.who.Admin {
+			look.walk(ctx, after, func(stele.ID) bool { return true })
+			return
+		}
+		for _, key := range s.listed(look.who) {
+			if !look.below(ctx, key, after) {
+				return
+			}
+		}
+	}
+}
+
+// listed returns the prefixes of all that somebody may list, in order, none of which
+// begins with another.
+func (s *spaces) listed(who auth.Principal) []stele.NamespaceKey {
+	var keys []stele.NamespaceKey
+	for key, sp := range s.byKey {
+		if auth.MayList(who, s.chain(sp)...) {
+			keys = append(keys, key)
+		}
+	}
+	for key, holder := range s.claims {
+		if sp := s.byKey[holder]; sp != nil && auth.MayList(who, s.chain(sp)...) {
+			keys = append(keys, key)
+		}
+	}
+	slices.SortFunc(keys, compareKeys)
+	var apart []stele.NamespaceKey
+	for _, key := range keys {
+		if n := len(apart); n == 0 || apart[n-1].Scheme != key.Scheme || !strings.HasPrefix(key.Prefix, apart[n-1].Prefix) {
+			apart = append(apart, key)
+		}
+	}
+	return apart
+}
+
+// reverse is a Pointing under way.
+type reverse struct {
+	*Registrar
+	sight
+	at    stele.Location
+	yield func(*stele.Record, error) bool
+}
+
+// below yields what begins with a prefix. It returns false if that was the end.
+func (v *reverse) below(ctx context.Context, key stele.NamespaceKey, after stele.ID) bool {
+	first, err := stele.NewID(key.Scheme, key.Prefix)
+	if err != nil {
+		v.yield(nil, err)
+		return false
+	}
+	within := func(id stele.ID) bool {
+		return id.Scheme() == key.Scheme && strings.HasPrefix(id.String(), key.Prefix)
+	}
+	if after.Compare(first) >= 0 {
+		return !within(after) || v.walk(ctx, after, within)
+	}
+	// The store yields what comes after a name, and a prefix may be a name itself.
+	rec, err := v.store.Record(ctx, first)
+	switch {
+	case err != nil && !errors.Is(err, stele.NotFound):
+		v.yield(nil, tell("look up", err))
+		return false
+	case err == nil && rec.ID == first && slices.ContainsFunc(rec.Targets, v.isAt) && v.lists(first) && !v.yield(rec, nil):
+		return false
+	}
+	return v.walk(ctx, first, within)
+}
+
+// isAt reports whether a target is at the location.
+func (v *reverse) isAt(t stele.Target) bool {
+	if v.at.URL != "" {
+		return t.URL == v.at.URL
+	}
+	return t.Host() == v.at.Host
+}
+
+// walk yields what comes after a name as long as it is within. It returns false if
+// that was the end.
+func (v *reverse) walk(ctx context.Context, after stele.ID, within func(stele.ID) bool) bool {
+	for id, err := range v.store.Pointing(ctx, v.at, after) {
+		if err != nil {
+			v.yield(nil, tell("look up", err))
+			return false
+		}
+		if !within(id) {
+			return true
+		}
+		if !v.lists(id) {
+			continue
+		}
+		rec, err := v.store.Record(ctx, id)
+		if errors.Is(err, stele.NotFound) {
+			continue
+		}
+		if err != nil {
+			v.yield(nil, tell("look up", err))
+			return false
+		}
+		if !v.yield(rec, nil) {
+			return false
+		}
+	}
+	return true
+}
+
+// Changes yields what was committed after the change with that number, in order.
+// Only an administrator may ask: it tells of all that there is.
+func (r *Registrar) Changes(ctx context.Context, after uint64) iter.Seq2[stele.Change, error] {
+	const op = "list changes"
+	return func(yield func(stele.Change, error) bool) {
+		if err := administrate(ctx, op, stele.ID{}); err != nil {
+			yield(stele.Change{}, err)
+			return
+		}
+		for c, err := range r.store.Changes(ctx, after) {
+			if !yield(c, tell(op, err)) || err != nil {
+				return
+			}
+		}
+	}
+}

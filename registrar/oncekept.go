@@ -1,0 +1,239 @@
+package registrar
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
+)
+
+// maxRequests is how many requests of a principal are remembered at a time. It bounds
+// what somebody can make the registry keep, who never uses a key twice.
+const maxRequests = 100_000
+
+// requestMark begins the names of the cells that remember requests; the principal and
+// the key follow. The principal ends with a byte that no name has, so that nobody's
+// keys are another one's.
+const requestMark = "once "
+
+func requestName(principal, key string) string { return requestMark + principal + "\x00" + key }
+
+// validate makes sure that the key is one.
+func (o *Once) validate() error {
+	ok := o.Key != "" && len(o.Key) <= 255
+	for _, c := range []byte(o.Key) {
+		ok = ok && c > ' ' && c < 0x7f
+	}
+	if !ok {
+		return refuse("mint", stele.ID{}, stele.Invalid, "%.300q can't be the key of a request; use 1 to 255 visible characters of ASCII, such as those of a UUID", o.Key)
+	}
+	return nil
+}
+
+// request is what is kept of a request: when it was answered, and with which names. It
+// is text, so that a person can read a damaged store:
+//
+//	once 2031-05-02T10:00:00.25Z 9f86d081...   when, and the digest of what was asked for
+//	ibi sid.inpe.br/mtc-m18/2031/05.02.10.00   a name: scheme and text
+//	+ibi 8JMKD3MGP8W/3A2                       an alias of the name before it
+type request struct {
+	digest [32]byte
+	at     time.Time
+	labels []Label
+}
+
+func (q request) bytes() []byte {
+	b := append([]byte(requestMark), q.at.Format(time.RFC3339Nano)...)
+	b = append(b, ' ')
+	b = hex.AppendEncode(b, q.digest[:])
+	for _, label := range q.labels {
+		mark := "\n"
+		for name := range label.names {
+			b = append(b, mark+name.Scheme()+" "+name.String()...)
+			mark = "\n+"
+		}
+	}
+	return b
+}
+
+var errRequest = errors.New("what is kept of a request is damaged")
+
+// readRequest reads what is kept. An error means damage.
+func readRequest(data []byte) (q request, err error) {
+	head, rest, more := strings.Cut(string(data), "\n")
+	if q.digest, q.at, err = readRequestHead(head); err != nil {
+		return q, err
+	}
+	for line := ""; more; {
+		line, rest, more = strings.Cut(rest, "\n")
+		line, alias := strings.CutPrefix(line, "+")
+		scheme, text, _ := strings.Cut(line, " ")
+		id, err := stele.NewID(scheme, text)
+		if err != nil || alias && len(q.labels) == 0 {
+			return q, refuse("mint", stele.ID{}, stele.Internal, "%w: %.80q", errRequest, line)
+		}
+		if alias {
+			last := &q.labels[len(q.labels)-1]
+			last.Aliases = append(last.Aliases, id)
+		} else {
+			q.labels = append(q.labels, Label{ID: id})
+		}
+	}
+	return q, nil
+}
+
+// readRequestHead reads the first line of what is kept.
+func readRequestHead(line string) (digest [32]byte, at time.Time, err error) {
+	fields := strings.Fields(line)
+	if len(fields) == 3 && fields[0]+" " == requestMark && len(fields[2]) == 2*len(digest) {
+		var derr, terr error
+		at, terr = time.Parse(time.RFC3339Nano, fields[1])
+		_, derr = hex.Decode(digest[:], []byte(fields[2]))
+		if terr == nil && derr == nil {
+			return digest, at, nil
+		}
+	}
+	return digest, at, refuse("mint", stele.ID{}, stele.Internal, "%w: %.80q", errRequest, line)
+}
+
+// requests is what this process knows of requests that may come again.
+type requests struct {
+	mu   sync.Mutex
+	open map[string]chan struct{} // by cell: closed when whoever answers it is done
+	kept map[string]int           // by principal: how many are remembered, about
+}
+
+// enter makes the caller the only one who answers a request; done ends that.
+func (q *requests) enter(ctx context.Context, cell string) (done func(), err error) {
+	for {
+		q.mu.Lock()
+		other := q.open[cell]
+		if other == nil {
+			if q.open == nil {
+				q.open = make(map[string]chan struct{})
+			}
+			mine := make(chan struct{})
+			q.open[cell] = mine
+			q.mu.Unlock()
+			return func() {
+				q.mu.Lock()
+				delete(q.open, cell)
+				q.mu.Unlock()
+				close(mine)
+			}, nil
+		}
+		q.mu.Unlock()
+		select {
+		case <-other:
+		case <-ctx.Done():
+			return nil, tell("mint", ctx.Err())
+		}
+	}
+}
+
+// add counts requests of a principal, if they are counted.
+func (q *requests) add(principal string, n int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if have, ok := q.kept[principal]; ok {
+		q.kept[principal] = max(0, have+n)
+	}
+}
+
+// mayAsk makes sure that whoever acts has not too many requests that are remembered.
+// They are counted once; what other processes add to that is not seen.
+func (r *Registrar) mayAsk(ctx context.Context) error {
+	who := auth.From(ctx).Name
+	r.requests.mu.Lock()
+	have, counted := r.requests.kept[who]
+	r.requests.mu.Unlock()
+	if !counted {
+		have = 0
+		for _, err := range r.store.Cells(ctx, requestName(who, ""), "") {
+			if err != nil {
+				return tell("mint", err)
+			}
+			have++
+		}
+		r.requests.mu.Lock()
+		if r.requests.kept == nil {
+			r.requests.kept = make(map[string]int)
+		}
+		r.requests.kept[who] = have
+		r.requests.mu.Unlock()
+	}
+	if have >= maxRequests {
+		return refuse("mint", stele.ID{}, stele.Exhausted,
+			"%q has used %d keys for requests that may come again; try again when some are a day old, or ask for more names at a time", who, have)
+	}
+	return nil
+}
+
+// ForgetRequests forgets what was answered to requests before that time, most of them
+// at a time, and returns how many: who asks again after that gets new names. It is
+// the registry's own housekeeping, so nobody is asked for rights.
+func (r *Registrar) ForgetRequests(ctx context.Context, before time.Time, most int) (int, error) {
+	const together, size = 500, 16 << 20
+	forgotten, after := 0, ""
+	for forgotten < most {
+		var old []stele.CellChange
+		end, have := true, 0
+		for cell, err := range r.store.Cells(ctx, requestMark, after) {
+			if err != nil {
+				return forgotten, tell("forget requests", err)
+			}
+			after = cell.Name
+			head, _, _ := strings.Cut(string(cell.Value[:min(len(cell.Value), 200)]), "\n")
+			switch _, at, err := readRequestHead(head); {
+			case err != nil: // it answers nobody, but nobody gets two answers either
+				r.o.Log.Error("a request can't be read", "err", err)
+			case at.Before(before):
+				old = append(old, stele.CellChange{Name: cell.Name, Before: cell.Value})
+				have += len(cell.Value)
+			}
+			if len(old) == min(together, most-forgotten) || have > size {
+				end = false
+				break
+			}
+		}
+		n, err := r.forget(ctx, old)
+		forgotten += n
+		if err != nil || end {
+			return forgotten, err
+		}
+	}
+	return forgotten, nil
+}
+
+// forget removes cells. Where another process was faster each is tried by itself.
+func (r *Registrar) forget(ctx context.Context, old []stele.CellChange) (n int, err error) {
+	if len(old) == 0 {
+		return 0, nil
+	}
+	err = r.apply(ctx, "forget requests", &stele.Commit{Cells: old})
+	switch {
+	case err == nil:
+		for _, c := range old {
+			principal, _, _ := strings.Cut(strings.TrimPrefix(c.Name, requestMark), "\x00")
+			r.requests.add(principal, -1)
+		}
+		return len(old), nil
+	case stele.KindOf(err) != stele.Conflict:
+		return 0, err
+	case len(old) == 1:
+		return 0, nil
+	}
+	for i := range old {
+		one, err := r.forget(ctx, old[i:i+1])
+		n += one
+		if err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}

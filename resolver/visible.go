@@ -1,0 +1,27 @@
+package resolver
+
+import (
+	"context"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
+)
+
+// MaySee reports whether somebody may know of a record, or of a version of one; nobody
+// knows of nil. Most records are open to everybody and most requests are the
+// public's, and neither asks for namespaces.
+func (r *Resolver) MaySee(ctx context.Context, who auth.Principal, record *stele.Record) (bool, error) {
+	switch {
+	case record == nil:
+		return false, nil
+	case isOpen(record):
+		return true, nil
+	case !who.IsKnown():
+		return false, nil
+	}
+	chain, err := r.namespaces.chain(ctx, r.schemes, record.ID)
+	return err == nil && auth.MayRead(who, record, chain...), err
+}
+
+// isOpen reports whether everybody may know of a record.
+func isOpen(record *stele.Record) bool { return record.State != stele.Reserved && record.IsPublic() }
