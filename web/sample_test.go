@@ -95,6 +95,17 @@ func views(t reporter, say func(string) string) map[string]any {
 			Examples: []Example{{named("urn:paradisec:AB1:001:A", "/.info/urn:paradisec:AB1:001:A"), say("a tape of the PARADISEC archive")}},
 			Schemes:  []Row{{say("ark"), say("Archival Resource Key"), say("ark:12345/x1")}}},
 		"home-bare": &Home{},
+		"api": &API{Frame: frame, Document: say("/api/v1/openapi.json"),
+			Groups: []APIGroup{{say("Records"), []APIOperation{{
+				Name: say("getRecord"), Method: say("GET"), Path: say("/api/v1/records/{id}"), Summary: say("Show a record"), About: say("As far as you may see it."), Role: say("For everybody."),
+				Parameters: []APIField{{say("id"), say("path"), say("text"), "", say("The identifier."), true}, {say("version"), say("query"), say("number"), "", "", false}},
+				Body:       []APIBody{{say("application/json"), say("Record"), say("Record")}}, BodyAbout: say("The record."),
+				Answers: []APIAnswer{{200, say("The record."), []APIBody{{say("application/json"), say("Record"), say("Record")}, {say("text/html"), "", ""}}, ""}, {404, say("There is none."), nil, say("not-found")}},
+				Example: say("curl 'https://id.example.org/api/v1/records/ark:12345/x1'"),
+			}}}},
+			Schemas:  []APISchema{{say("Record"), []APIField{{say("id"), "", say("text"), "", say("The identifier."), true}, {say("like"), "", say("list of Record"), say("Record"), "", false}}}},
+			Problems: []APIProblem{{say("not-found"), 404, say("There is no such thing")}},
+		},
 		"explain": &Explanation{Frame: frame, Given: say("ark:/12345/x5-rivers/1"), ID: say("ark:12345/x5rivers/1"), Answer: say("redirect to https://example.org/rivers.html/1"),
 			URL: say("https://example.org/rivers.html/1"), Status: 302, Targets: targets, Info: say("/.info/ark:12345/x5rivers"),
 			Steps: []resolver.Step{{Name: say("name"), Result: say("ark:12345/x5rivers/1")}, {Name: say("record"), Result: say("none")}, {Name: say("prefix"), Result: say("ark:12345/x5rivers passes on /1")}}},
@@ -121,6 +132,8 @@ func write(t reporter, p *Pages, view any) string {
 		err = p.Home(&b, v)
 	case *Explanation:
 		err = p.Explain(&b, v)
+	case *API:
+		err = p.API(&b, v)
 	default:
 		t.Fatalf("no page for %T", view)
 	}

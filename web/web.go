@@ -42,7 +42,7 @@ type asset struct {
 }
 
 // The pages, by the names of their templates.
-var pageNames = [...]string{"info", "gone", "missing", "problem", "choices", "home", "explain"}
+var pageNames = [...]string{"info", "gone", "missing", "problem", "choices", "home", "explain", "api"}
 
 // New reads the embedded templates. It fails only if they are broken.
 func New() (*Pages, error) {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
-	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/resolver"
 	"github.com/stele-id/stele/serve/httpd/describe"
 	"github.com/stele-id/stele/web"
@@ -23,7 +22,7 @@ var (
 	exposed       = []string{"ETag, Link, Memento-Datetime"}
 	closing       = []string{"close"}
 	soon          = []string{"5"}
-	varies        = []string{"Accept, Accept-Language, Accept-Datetime"}
+	varies        = []string{"Accept, Accept-Language, Accept-Datetime, Authorization"}
 	plainTextType = []string{textType}
 	notKept       = []string{"no-store"}
 	askAgain      = []string{"no-cache"}
@@ -159,22 +158,3 @@ var (
 
 // httpDate returns a time as headers have it.
 func httpDate(t time.Time) string { return t.UTC().Format(http.TimeFormat) }
-
-// principals returns who asks, with their groups, as records name their readers;
-// none: the public.
-func (h *Handler) principals(r *http.Request) []string {
-	p := auth.From(r.Context())
-	if !p.IsKnown() {
-		return nil
-	}
-	all := []string{"user:" + p.Name}
-	for _, group := range p.Groups {
-		all = append(all, "group:"+group)
-	}
-	return all
-}
-
-// maySee reports whether whoever asks may see what a version of a record said.
-func maySee(r *http.Request, v *stele.Record) bool {
-	return v.State != stele.Reserved && !v.Redacted && auth.MayRead(auth.From(r.Context()), v)
-}

@@ -37,7 +37,7 @@ func TestLanding(t *testing.T) {
 	for _, accept := range []string{"", "*/*", firefox, chrome, "text/html", "text/*", "image/png, */*;q=0.5", "text/html;q=0.9, application/ld+json;q=0.5", "nonsense", "audio/mpeg",
 		strings.Repeat("a/b,", 4000), "application/xhtml+xml", "application/ld+json;q=0.2, */*"} {
 		a := s.leads("/ark:12345/plain", "https://example.org/plain", http.StatusFound, "Accept", accept)
-		if got := a.get("Vary"); got != "Accept, Accept-Language, Accept-Datetime" {
+		if got := a.get("Vary"); got != "Accept, Accept-Language, Accept-Datetime, Authorization" {
 			t.Errorf("%q: Vary is %q", accept, got)
 		}
 	}

@@ -12,7 +12,8 @@ import (
 
 // connections counts the connections of a server and keeps them within bounds.
 type connections struct {
-	most, each int // in all, and from one client; no bound if 0
+	most, each int                   // in all, and from one client; no bound if 0
+	exempt     func(netip.Addr) bool // whose connections are not counted as one client's
 
 	mu       sync.Mutex
 	open     []*connection // in no order
@@ -29,10 +30,14 @@ type connection struct {
 	place  int           // in open
 	since  atomic.Uint64 // when it began to wait for a request; 0 while one is answered
 	once   sync.Once
+
+	mu       sync.Mutex
+	requests int // of HTTP/2 that are being answered
+	bodies   int // of these, whose bodies are to come
 }
 
 func newConnections(most, each int) *connections {
-	return &connections{most: most, each: each, byClient: make(map[netip.Prefix]int)}
+	return &connections{most: most, each: each, byClient: make(map[netip.Prefix]int), exempt: func(netip.Addr) bool { return false }}
 }
 
 // listen bounds the connections of a listener.
@@ -62,8 +67,9 @@ func (b *bounded) Accept() (net.Conn, error) {
 func (c *connections) admit(raw net.Conn) *connection {
 	n := &connection{Conn: newUnhurried(raw), all: c, client: clientOf(raw.RemoteAddr())}
 	n.since.Store(c.clock.Add(1))
+	proxy := c.each > 0 && c.exempt(addrOf(raw.RemoteAddr()))
 	c.mu.Lock()
-	if c.each > 0 && c.byClient[n.client] >= c.each {
+	if c.each > 0 && !proxy && c.byClient[n.client] >= c.each {
 		c.mu.Unlock()
 		return nil
 	}
@@ -164,11 +170,24 @@ func (c *connections) context(ctx context.Context, conn net.Conn) context.Contex
 // for it even after the answer, if the handler did not read it.
 func (c *connections) awaiting(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.ContentLength != 0 {
-			if n, _ := r.Context().Value(connectionKey{}).(*connection); n != nil {
-				n.since.Store(c.clock.Add(1))
-				r.Body = awaited{r.Body, n}
+		if r.ProtoMajor < 2 && r.ContentLength == 0 { // by far the most
+			next.ServeHTTP(w, r)
+			return
+		}
+		n, _ := r.Context().Value(connectionKey{}).(*connection)
+		switch {
+		case n == nil:
+		case r.ProtoMajor >= 2:
+			awaits := r.ContentLength != 0
+			n.begin(awaits)
+			body := &streamBody{ReadCloser: r.Body, n: n, awaits: awaits}
+			if awaits {
+				r.Body = body
 			}
+			defer n.finish(body)
+		default:
+			n.since.Store(c.clock.Add(1))
+			r.Body = awaited{r.Body, n}
 		}
 		next.ServeHTTP(w, r)
 	})
@@ -191,18 +210,23 @@ func (b awaited) Read(p []byte) (int, error) {
 // clientOf returns whose connection it is: an address, or for IPv6 the network that
 // one client has to itself. What has no address is nobody's.
 func clientOf(addr net.Addr) netip.Prefix {
-	tcp, ok := addr.(*net.TCPAddr)
-	if !ok {
-		return netip.Prefix{}
-	}
-	ip := tcp.AddrPort().Addr().Unmap()
+	ip := addrOf(addr)
 	bits := ip.BitLen()
 	if ip.Is6() {
 		bits = 64
 	}
-	client, err := ip.WithZone("").Prefix(bits)
+	client, err := ip.Prefix(bits)
 	if err != nil {
 		return netip.Prefix{}
 	}
 	return client
+}
+
+// addrOf returns the address alone, the zero one if there is none.
+func addrOf(addr net.Addr) netip.Addr {
+	tcp, ok := addr.(*net.TCPAddr)
+	if !ok {
+		return netip.Addr{}
+	}
+	return tcp.AddrPort().Addr().Unmap().WithZone("")
 }

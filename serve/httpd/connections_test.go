@@ -114,7 +114,7 @@ func TestBoundedTLS(t *testing.T) {
 	s := NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "ok") }), ServerOptions{Connections: 1})
 	s.TLSConfig = &tls.Config{Certificates: lent.TLS.Certificates}
 	done := make(chan error, 1)
-	go func() { done <- s.ServeTLS(l, "", "") }()
+	go func() { done <- s.ServeTLS(l) }()
 	trust := lent.Client().Transport.(*http.Transport).TLSClientConfig
 	for range 3 {
 		transport := &http.Transport{TLSClientConfig: trust.Clone()}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/resolver"
 )
 
@@ -26,13 +27,13 @@ func (h *Handler) handleProxy(w http.ResponseWriter, r *http.Request, id stele.I
 	if !slices.ContainsFunc(proxyParameters[:], q.Has) {
 		return false
 	}
-	request := resolver.Request{ID: id, Accept: h.accepts.of(r.Header, "Accept"), Languages: h.languages.of(r.Header, "Accept-Language"), Principals: h.principals(r)}
+	request := resolver.Request{ID: id, Accept: h.accepts.of(r.Header, "Accept"), Languages: h.languages.of(r.Header, "Accept-Language"), Who: auth.From(r.Context())}
 	res, err := h.o.Resolver.Resolve(r.Context(), request)
 	if err != nil || res.Record == nil || res.Kind == resolver.Tombstone || res.Kind == resolver.Gone {
 		return false
 	}
 	wanted, _ := readSelection(q) // the proxy takes no notice of indexes that are none
-	end, values, err := h.followAliases(r.Context(), res, wanted, q.Has("ignore_aliases"), request.Principals)
+	end, values, err := h.followAliases(r.Context(), res, wanted, q.Has("ignore_aliases"))
 	if err != nil {
 		h.fail(w, r, err)
 		return true
@@ -84,7 +85,7 @@ func (h *Handler) leadByValues(r *http.Request, res *resolver.Resolution, q url.
 	if res.Kind != resolver.Description || len(res.Record.Values) == 0 {
 		return nil
 	}
-	end, values, err := h.followAliases(r.Context(), *res, selection{}, q.Has("ignore_aliases"), h.principals(r))
+	end, values, err := h.followAliases(r.Context(), *res, selection{}, q.Has("ignore_aliases"))
 	if err != nil {
 		return err
 	}
@@ -120,7 +121,7 @@ func readBy(record *stele.Record, readers []string) *stele.Record {
 // HS_ALIAS, to the one that it stands for. It returns where the way ends, and the
 // values there that are wanted and that everybody may read. The answer is good for
 // as long as all values on the way are.
-func (h *Handler) followAliases(ctx context.Context, res resolver.Resolution, wanted selection, ignore bool, principals []string) (resolver.Resolution, []stele.HandleValue, error) {
+func (h *Handler) followAliases(ctx context.Context, res resolver.Resolution, wanted selection, ignore bool) (resolver.Resolution, []stele.HandleValue, error) {
 	seen, ttl := []stele.ID{res.ID}, uint32(stele.MaxTTL)
 	var readers []string
 	for {
@@ -143,7 +144,7 @@ func (h *Handler) followAliases(ctx context.Context, res resolver.Resolution, wa
 		}
 		seen = append(seen, next)
 		var err error
-		if res, err = h.o.Resolver.Resolve(ctx, resolver.Request{ID: next, Principals: principals}); err != nil {
+		if res, err = h.o.Resolver.Resolve(ctx, resolver.Request{ID: next, Who: auth.From(ctx)}); err != nil {
 			return res, nil, err
 		}
 		if res.Kind == resolver.Tombstone {

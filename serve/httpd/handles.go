@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/resolver"
 )
 
@@ -79,7 +80,7 @@ func (h *Handler) readHandle(head http.Header, r *http.Request, text string, q u
 		return handleRefusal{Code: handleInvalid, Message: whyNoHandle(err), Handle: text}
 	}
 	handle := spelledHandle(id, text)
-	res, err := h.o.Resolver.Resolve(r.Context(), resolver.Request{ID: id, Given: text, Principals: h.principals(r)})
+	res, err := h.o.Resolver.Resolve(r.Context(), resolver.Request{ID: id, Given: text, Who: auth.From(r.Context())})
 	switch {
 	case err != nil:
 		return h.missingHandle(r, id, handle, err)

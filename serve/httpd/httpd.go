@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/resolver"
 	"github.com/stele-id/stele/web"
 )
@@ -54,6 +55,19 @@ type Options struct {
 	// Host is the host, a PURL resolver's perhaps, as whose names paths are read if
 	// the request's own Host gives no name.
 	Host string
+
+	// Identify says who sends a request: it is asked about those that have an
+	// Authorization header. Unauthenticated if what is shown proves nothing. If it is
+	// nil all are the public.
+	Identify func(r *http.Request) (auth.Principal, error)
+
+	// API answers programs that read and write the registry, below /api/v1, and finds out
+	// itself who they are; nil: there is nothing.
+	API http.Handler
+
+	// DNS answers DNS over HTTPS at /dns-query, and says itself how it is asked; nil:
+	// there is nothing.
+	DNS http.Handler
 
 	// Pointing answers the reverse look-ups of RFC 2483 (L2Ns, L2Ls, L2C), which let
 	// anybody list what a publisher has; nil: they are off.
@@ -156,7 +170,14 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	first, _ := t.segment()
 	at, ok := h.known[first]
-	switch note(w, cmp.Or(at.kind, "identifier"), ""); {
+	note(w, cmp.Or(at.kind, "identifier"), "")
+	if !at.anonymous {
+		var known bool
+		if w, r, known = h.identify(w, r); !known {
+			return
+		}
+	}
+	switch {
 	case !at.writes && !h.mayAsk(w, r):
 	case ok:
 		at.serve(w, r, t)

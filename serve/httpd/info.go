@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/resolver"
 	"github.com/stele-id/stele/serve/httpd/describe"
 )
@@ -24,7 +25,7 @@ func (h *Handler) info(w http.ResponseWriter, r *http.Request, t target) {
 		h.infoForm(w, r, t)
 		return
 	}
-	res, err := h.find(r, text, resolver.Request{Principals: h.principals(r)})
+	res, err := h.find(r, text, resolver.Request{Who: auth.From(r.Context())})
 	if err != nil {
 		h.failAbout(w, r, text, err)
 		return
@@ -109,7 +110,7 @@ func (h *Handler) history(r *http.Request, record *stele.Record) (list []*stele.
 			return list, false, nil // of somebody who may resolve it and no more
 		case err != nil:
 			return nil, false, err
-		case v.State == stele.Reserved:
+		case v.State == stele.Reserved && !h.maySee(r, v):
 			continue
 		case len(list) == maxHistory:
 			return list, true, nil
@@ -121,7 +122,7 @@ func (h *Handler) history(r *http.Request, record *stele.Record) (list []*stele.
 
 // pastOf tells of a version what the public may know.
 func (h *Handler) pastOf(r *http.Request, v *stele.Record) past {
-	p := past{Version: v.Version, At: v.Modified.UTC(), State: v.State, Withheld: !maySee(r, v)}
+	p := past{Version: v.Version, At: v.Modified.UTC(), State: v.State, Withheld: !h.maySee(r, v)}
 	if !p.Withheld {
 		p.Memento = h.mementoURL(r, v.ID, v.Modified)
 		if v.State == stele.Active {

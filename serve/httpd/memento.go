@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/resolver"
 )
 
@@ -63,7 +64,7 @@ func (h *Handler) versions(r *http.Request, res *resolver.Resolution) (list []*s
 		if err != nil {
 			return nil, err
 		}
-		if n := len(list); maySee(r, v) && (n == 0 || !sameSecond(list[n-1].Modified, v.Modified)) {
+		if n := len(list); h.maySee(r, v) && (n == 0 || !sameSecond(list[n-1].Modified, v.Modified)) {
 			list = append(list, &stele.Record{Version: v.Version, Modified: v.Modified})
 		}
 		if looked++; looked == maxMementos {
@@ -89,7 +90,7 @@ func (h *Handler) memento(w http.ResponseWriter, r *http.Request, t target) {
 		h.fail(w, r, &refusal{http.StatusBadRequest, "Behind /.memento/ stand a date of 14 digits, such as 20260131120000, and an identifier."})
 		return
 	}
-	q := resolver.Request{Query: t.query, Principals: h.principals(r), Accept: h.accepts.of(r.Header, "Accept"), Languages: h.languages.of(r.Header, "Accept-Language")}
+	q := resolver.Request{Query: t.query, Who: auth.From(r.Context()), Accept: h.accepts.of(r.Header, "Accept"), Languages: h.languages.of(r.Header, "Accept-Language")}
 	res, versions, ok := h.past(w, r, text, q)
 	if !ok {
 		return
@@ -107,12 +108,12 @@ func (h *Handler) memento(w http.ResponseWriter, r *http.Request, t target) {
 func (h *Handler) writeMemento(w http.ResponseWriter, r *http.Request, q *resolver.Request, res *resolver.Resolution, versions []*stele.Record, n int, at time.Time) {
 	head := w.Header()
 	if changed := versions[n].Modified; !sameSecond(changed, at) {
-		head["Cache-Control"] = askAgain
+		head["Vary"], head["Cache-Control"] = varies, askAgain
 		send(w, r, h.mementoURL(r, res.ID, changed), http.StatusFound)
 		return
 	}
 	v, err := h.o.Registry.At(r.Context(), res.Record.ID, versions[n].Modified)
-	if err == nil && !maySee(r, v) { // since a moment ago
+	if err == nil && !h.maySee(r, v) { // since a moment ago
 		err = &refusal{http.StatusNotFound, "What the name was then is not public."}
 	}
 	if err != nil {
@@ -233,7 +234,7 @@ func (h *Handler) past(w http.ResponseWriter, r *http.Request, text string, q re
 // timemap lists what is known of an identifier's past: /.timemap/<id>.
 func (h *Handler) timemap(w http.ResponseWriter, r *http.Request, t target) {
 	_, text := t.segment()
-	res, versions, ok := h.past(w, r, text, resolver.Request{Principals: h.principals(r)})
+	res, versions, ok := h.past(w, r, text, resolver.Request{Who: auth.From(r.Context())})
 	if !ok {
 		return
 	}

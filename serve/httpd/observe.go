@@ -27,6 +27,9 @@ type watched struct {
 
 // note tells whoever watches what was asked for. What is empty stays as it was.
 func note(w http.ResponseWriter, route, scheme string) {
+	if own, ok := w.(*personal); ok {
+		w = own.ResponseWriter
+	}
 	if seen, ok := w.(*watched); ok {
 		if route != "" {
 			seen.route = route

@@ -166,9 +166,9 @@ func (h *Handler) infoView(r *http.Request, res *resolver.Resolution, subject *d
 func (h *Handler) change(r *http.Request, versions []*stele.Record, i int, v *stele.Record) web.Change {
 	c := web.Change{Version: v.Version, At: v.Modified, URL: h.pastOf(r, v).Memento}
 	switch {
-	case !maySee(r, v):
+	case !h.maySee(r, v):
 		c.What = []string{"not shown"}
-	case i+1 < len(versions) && maySee(r, versions[i+1]):
+	case i+1 < len(versions) && h.maySee(r, versions[i+1]):
 		c.What = web.Difference(versions[i+1], v)
 	case v.Version == 1:
 		c.What = web.Difference(nil, v)

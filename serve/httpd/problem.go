@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/resolver"
 )
 
@@ -131,7 +132,7 @@ func (h *Handler) tell(r *http.Request, p *problem, err error) {
 			p.Detail = fmt.Sprintf("%q is no identifier: at byte %d: %s", brief(p.Asked), syntax.Pos, p.Detail)
 		}
 		// What is registered is not looked for in vain, nor is a failure to look.
-		near, _ = h.o.Resolver.Registered(r.Context(), syntax.Suggestions, h.principals(r))
+		near, _ = h.o.Resolver.Registered(r.Context(), syntax.Suggestions, auth.From(r.Context()))
 	}
 	for _, id := range near {
 		p.Nearest = append(p.Nearest, id.String())

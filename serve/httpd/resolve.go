@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/resolver"
 )
 
@@ -62,7 +63,7 @@ func (h *Handler) identifier(w http.ResponseWriter, r *http.Request, t target) {
 		h.fail(w, r, err)
 		return
 	}
-	q := resolver.Request{Query: a.query, Service: a.service, Principals: h.principals(r), Trace: a.explain}
+	q := resolver.Request{Query: a.query, Service: a.service, Who: auth.From(r.Context()), Trace: a.explain}
 	if a.explain {
 		q.Given = t.path
 	}
@@ -145,7 +146,7 @@ func (h *Handler) isLoop(r *http.Request, res *resolver.Resolution) bool {
 		return true
 	}
 	for seen := []stele.ID{res.ID}; len(ids) > 0; {
-		next, err := h.o.Resolver.Resolve(r.Context(), resolver.Request{ID: ids[0], Principals: h.principals(r)})
+		next, err := h.o.Resolver.Resolve(r.Context(), resolver.Request{ID: ids[0], Who: auth.From(r.Context())})
 		if err != nil || next.Kind != resolver.Redirect {
 			return errors.Is(err, resolver.ErrLoop)
 		}

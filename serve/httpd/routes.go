@@ -11,9 +11,10 @@ import (
 
 // route is what a first segment of a path leads to.
 type route struct {
-	kind   string // for observations
-	serve  func(w http.ResponseWriter, r *http.Request, t target)
-	writes bool // it takes other methods than GET and HEAD, and says itself which
+	kind      string // for observations
+	serve     func(w http.ResponseWriter, r *http.Request, t target)
+	writes    bool // it takes other methods than GET and HEAD, and says itself which
+	anonymous bool // it answers everybody alike, or asks itself who it is
 }
 
 // routes returns the first segments that are not identifiers. No PURL can begin
@@ -21,18 +22,19 @@ type route struct {
 func (h *Handler) routes() map[string]route {
 	assets := strings.Trim(web.AssetPath, "/")
 	return map[string]route{
-		assets:        {kind: "asset", serve: h.asset},
+		assets:        {kind: "asset", serve: h.asset, anonymous: true},
 		"":            {kind: "home", serve: h.home},
 		".info":       {kind: "info", serve: h.info},
 		".timemap":    {kind: "timemap", serve: h.timemap},
 		".memento":    {kind: "memento", serve: h.memento},
-		".well-known": {kind: "other", serve: h.nothing},
-		"api":         {kind: "api", serve: h.api, writes: true},
+		".well-known": {kind: "other", serve: h.nothing, anonymous: true},
+		"api":         {kind: "api", serve: h.api, writes: true, anonymous: true},
 		"uri-res":     {kind: "thttp", serve: h.thttp},
-		"healthz":     {kind: "health", serve: h.health},
-		"readyz":      {kind: "health", serve: h.ready},
-		"robots.txt":  {kind: "other", serve: h.robots},
-		"favicon.ico": {kind: "asset", serve: h.favicon},
+		"dns-query":   {kind: "dns", serve: h.dns, writes: true, anonymous: true},
+		"healthz":     {kind: "health", serve: h.health, anonymous: true},
+		"readyz":      {kind: "health", serve: h.ready, anonymous: true},
+		"robots.txt":  {kind: "other", serve: h.robots, anonymous: true},
+		"favicon.ico": {kind: "asset", serve: h.favicon, anonymous: true},
 	}
 }
 
@@ -53,12 +55,29 @@ func Segments() []string {
 // api answers the interfaces for programs.
 func (h *Handler) api(w http.ResponseWriter, r *http.Request, t target) {
 	_, rest := t.segment()
-	if which, _, _ := strings.Cut(rest, "/"); which == "handles" {
+	switch which, _, _ := strings.Cut(rest, "/"); {
+	case which == "handles":
 		note(w, "handles", "")
-		h.handles(w, r, t)
+		if w, r, ok := h.identify(w, r); ok {
+			h.handles(w, r, t)
+		}
+		return
+	case which == "v1" && h.o.API != nil:
+		h.o.API.ServeHTTP(w, r)
 		return
 	}
 	if h.mayAsk(w, r) {
+		h.nothing(w, r, t)
+	}
+}
+
+// dns answers DNS over HTTPS.
+func (h *Handler) dns(w http.ResponseWriter, r *http.Request, t target) {
+	_, rest := t.segment()
+	switch {
+	case h.o.DNS != nil && rest == "":
+		h.o.DNS.ServeHTTP(w, r)
+	case h.mayAsk(w, r):
 		h.nothing(w, r, t)
 	}
 }

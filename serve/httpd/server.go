@@ -21,6 +21,9 @@ type ServerOptions struct {
 	HeaderBytes   int           // of a request's head, about; 16 KiB
 	Connections   int           // at once; 10,000
 	PerClient     int           // at once from one address (of IPv6, one network of 64 bits); without limit, since that address may be a proxy's
+	Streams       int           // requests at once on one connection of HTTP/2; 100
+
+	Proxies *Proxies // to which PerClient does not apply; none if nil
 
 	Log *slog.Logger // of what somebody should look into; nothing is logged if nil
 }
@@ -39,6 +42,7 @@ func NewServer(h http.Handler, o ServerOptions) *Server {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	c := newConnections(cmp.Or(o.Connections, 10_000), o.PerClient)
+	c.exempt = o.Proxies.Trust
 	return &Server{connections: c, Server: &http.Server{
 		Handler:           c.awaiting(h),
 		ReadHeaderTimeout: cmp.Or(o.HeaderTimeout, 5*time.Second),
@@ -48,6 +52,7 @@ func NewServer(h http.Handler, o ServerOptions) *Server {
 		MaxHeaderBytes:    max(cmp.Or(o.HeaderBytes, 16<<10)-slop, 1),
 		ConnState:         c.changed,
 		ConnContext:       c.context,
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: cmp.Or(o.Streams, 100)},
 		ErrorLog:          log.New(serverLog{o.Log}, "", 0),
 	}}
 }
@@ -59,9 +64,10 @@ const slop = 4 << 10
 // always returns an error.
 func (s *Server) Serve(l net.Listener) error { return s.Server.Serve(s.connections.listen(l)) }
 
-// ServeTLS is Serve with TLS.
-func (s *Server) ServeTLS(l net.Listener, certFile, keyFile string) error {
-	return s.Server.ServeTLS(s.connections.listen(l), certFile, keyFile)
+// ServeTLS is Serve with TLS, and HTTP/2 there. TLSConfig has the certificates. One
+// server may serve both; it is set before the first call then.
+func (s *Server) ServeTLS(l net.Listener) error {
+	return s.Server.ServeTLS(s.connections.listen(l), "", "")
 }
 
 // serverLog passes on what net/http says of the server itself. What it says of

@@ -333,6 +333,26 @@ func TestPerClient(t *testing.T) {
 	}
 }
 
+// A proxy that is trusted may have as many as it needs.
+func TestPerProxy(t *testing.T) {
+	s := newSpelled(t)
+	proxies, err := NewProxies([]string{"127.0.0.2"}, EitherHeader, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := serve(t, s.handler, ServerOptions{PerClient: 1, Proxies: proxies})
+	for i := range 3 {
+		if n, err := status(dial(t, addr, "127.0.0.2"), "/healthz"); n != http.StatusOK {
+			t.Errorf("connection %d of the proxy: %d, %v", i, n, err)
+		}
+	}
+	for i := range 2 {
+		if n, err := status(dial(t, addr, "127.0.0.1"), "/healthz"); (n == http.StatusOK) != (i == 0) {
+			t.Errorf("connection %d of another: %d, %v", i, n, err)
+		}
+	}
+}
+
 // A server that is told to end answers what it was asked.
 func TestShutdown(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")

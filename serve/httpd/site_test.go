@@ -27,6 +27,7 @@ var siteBegins = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 type site struct {
 	t        testing.TB
 	schemes  *stele.Schemes
+	store    stele.Store
 	registry *registrar.Registrar
 	handler  *Handler
 	admin    context.Context
@@ -50,6 +51,7 @@ func newSite(t testing.TB, change ...func(*Options)) *site {
 		t.Fatal(err)
 	}
 	store := mem.New(s.now)
+	s.store = store
 	t.Cleanup(func() { store.Close() })
 	reads := resolver.New(store, s.schemes, resolver.Options{Now: s.now, CacheBytes: 1 << 20, DefaultTTL: 3600, Hosts: []string{"id.example.org"}})
 	s.registry = registrar.New(store, s.schemes, registrar.Options{Now: s.now, OnCommit: reads.Invalidate, OnNamespaces: reads.InvalidateNamespaces})

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/resolver"
 )
 
@@ -77,10 +78,10 @@ func (c *thttpCall) service(name string) func() {
 // request is what is asked of the resolver.
 func (c *thttpCall) request(service stele.Service) resolver.Request {
 	return resolver.Request{
-		Service:    service,
-		Accept:     c.h.accepts.of(c.r.Header, "Accept"),
-		Languages:  c.h.languages.of(c.r.Header, "Accept-Language"),
-		Principals: c.h.principals(c.r),
+		Service:   service,
+		Accept:    c.h.accepts.of(c.r.Header, "Accept"),
+		Languages: c.h.languages.of(c.r.Header, "Accept-Language"),
+		Who:       auth.From(c.r.Context()),
 	}
 }
 
@@ -319,11 +320,12 @@ func (c *thttpCall) at() (found []resolver.Resolution, err error) {
 			if looked++; looked > maxPointing {
 				break
 			}
-			res, err := c.h.o.Resolver.Resolve(c.r.Context(), resolver.Request{ID: id, Principals: c.h.principals(c.r)})
+			res, err := c.h.o.Resolver.Resolve(c.r.Context(), resolver.Request{ID: id, Who: auth.From(c.r.Context())})
 			switch {
 			case errors.Is(err, stele.NotFound), err == nil && (res.Record == nil || res.Kind == resolver.Tombstone):
 			case err != nil:
 				return nil, err
+			case res.Matched != id.String(): // it is hidden, and what it would be a part of answers
 			default:
 				found = append(found, res)
 			}

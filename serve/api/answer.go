@@ -1,0 +1,144 @@
+package api
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/stele-id/stele"
+)
+
+// lingering is how long the server waits at its end for what a client still sends.
+const lingering = time.Second
+
+// write writes an answer in one piece.
+func (c *call) write(status int, media string, body []byte) {
+	c.began = true
+	c.prepare(media)
+	c.w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	c.w.WriteHeader(status)
+	if c.r.Method != http.MethodHead {
+		// The client who does not get it is gone.
+		_, _ = c.w.Write(body)
+	}
+}
+
+// prepare sets what all answers have. What the public gets is for the scripts of other
+// sites too; what a token was used for is for nobody else.
+func (c *call) prepare(media string) {
+	head := c.w.Header()
+	if media != "" {
+		head.Set("Content-Type", media)
+	}
+	switch {
+	case c.token:
+		head["Cache-Control"] = privately
+	case c.isRead():
+		head["Access-Control-Allow-Origin"], head["Access-Control-Expose-Headers"] = anybody, exposed
+		if head["Cache-Control"] == nil {
+			head["Cache-Control"] = askAgain
+		}
+	default:
+		head["Cache-Control"] = notKept
+	}
+}
+
+// replyJSON answers with a document.
+func (c *call) replyJSON(status int, document []byte) error {
+	c.write(status, jsonType, append(document, '\n'))
+	return nil
+}
+
+// reply answers with a value in JSON.
+func (c *call) reply(status int, v any) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return &stele.Error{Op: c.op.name, Kind: stele.Internal, Err: err}
+	}
+	return c.replyJSON(status, text)
+}
+
+// replyEmpty answers with a status that has no body.
+func (c *call) replyEmpty(status int) {
+	c.began = true
+	c.prepare("")
+	c.w.WriteHeader(status)
+}
+
+// replyRecord answers with a record and its version.
+func (c *call) replyRecord(status int, record *stele.Record) error {
+	c.w.Header().Set("ETag", tagOf(record.Version))
+	return c.replyJSON(status, record.AppendJSON(nil))
+}
+
+// stream is an answer that is written bit by bit.
+type stream struct {
+	c      *call
+	rc     *http.ResponseController
+	buffer []byte
+}
+
+// stream begins an answer with status 200. What is written to it is sent when
+// [stream.flush] is called, when there is enough of it, and when the operation has
+// ended. Sending gives the client more time.
+func (c *call) stream(media string) *stream {
+	c.out = &stream{c: c, rc: http.NewResponseController(c.w)}
+	// HTTP/1 stops reading when an answer begins, unless it is told to go on; later
+	// versions need not be told.
+	_ = c.out.rc.EnableFullDuplex()
+	c.began = true
+	c.prepare(media)
+	c.w.WriteHeader(http.StatusOK)
+	return c.out
+}
+
+// Write implements [io.Writer].
+func (s *stream) Write(b []byte) (int, error) {
+	s.buffer = append(s.buffer, b...)
+	if len(s.buffer) < 32<<10 {
+		return len(b), nil
+	}
+	return len(b), s.send()
+}
+
+// line writes a value as a line of JSON.
+func (s *stream) line(v any) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	_, err = s.Write(append(text, '\n'))
+	return err
+}
+
+// send passes on what is in the buffer.
+func (s *stream) send() error {
+	defer func() { s.buffer = s.buffer[:0] }()
+	if len(s.buffer) == 0 || s.c.r.Method == http.MethodHead {
+		return nil
+	}
+	s.c.extend(0)
+	if _, err := s.c.w.Write(s.buffer); err != nil {
+		return &stele.Error{Op: s.c.op.name, Kind: stele.Unavailable, Err: err}
+	}
+	return nil
+}
+
+// flush sends all that was written.
+func (s *stream) flush() error {
+	if err := s.send(); err != nil {
+		return err
+	}
+	_ = s.rc.Flush() // a writer that can't do so has sent it already
+	return nil
+}
+
+// abort ends an answer that has begun, so that the client sees that it is not whole:
+// with a deadline that has passed the end of the body can't be written.
+func (c *call) abort() {
+	_ = http.NewResponseController(c.w).SetWriteDeadline(time.Unix(1, 0))
+}
+
+// tagOf returns the entity tag of a version.
+func tagOf(version uint64) string { return `"v` + strconv.FormatUint(version, 10) + `"` }

@@ -1,0 +1,166 @@
+// Package api answers programs that read and write the registry over HTTP, below
+// /api/v1. One table of operations (operations.go) routes requests, makes the OpenAPI
+// document, and makes the page for people.
+//
+// It decodes a request, finds out who sent it, calls the registrar, and encodes the
+// answer. It never judges who may do what in a namespace (the registrar does, by
+// package auth), never writes to a store itself, and knows neither cookies nor
+// sessions: who wants to be known sends a bearer token with each request. It works on
+// the raw request target, since identifiers hold what a router would clean away.
+// Errors become status codes in one table, in problem.go.
+package api
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/registrar"
+	"github.com/stele-id/stele/resolver"
+	"github.com/stele-id/stele/web"
+)
+
+// Root is the path below which the API is.
+const Root = "/api/v1"
+
+// Directory says who has a credential: an [auth.Directory].
+type Directory interface {
+	// Authenticate returns who has the credential. Unauthenticated if nobody has.
+	Authenticate(ctx context.Context, credential string) (auth.Principal, error)
+}
+
+// Options are what a Handler needs to know of the place where it works. Registrar,
+// Store, Schemes, Directory, Pages and Now must be set.
+type Options struct {
+	Registrar *registrar.Registrar
+	Store     stele.Store // for what only administrators read: backups, the change feed
+	Resolver  *resolver.Resolver
+	Schemes   *stele.Schemes
+	Directory Directory
+	Pages     *web.Pages
+	Log       *slog.Logger // of what somebody should look into; nothing is logged if nil
+
+	// Now is the clock. Deadlines of connections are set by it too, so it must not
+	// differ from the machine's where there is a real connection.
+	Now func() time.Time
+
+	// Base is the server's public address, https://id.example.org, for examples and
+	// links. Without it they are made of the request's Host.
+	Base string
+
+	// ClientAddr says from which address a request came, where a proxy is trusted to
+	// tell; nil: that of the connection.
+	ClientAddr func(*http.Request) netip.Addr
+
+	// Rate is how many requests in a second somebody may send, and Burst how many at
+	// once. The public, and those whose tokens are refused, are counted by address. If
+	// Rate is 0 nothing is counted.
+	Rate, Burst int
+
+	// Patience is how long a stream may stand still, and Reading how long a client may
+	// take to send a document; 30 s, and as long as that, if 0.
+	Patience, Reading time.Duration
+
+	// Upkeep is what only who runs the server can do or knows.
+	Upkeep Upkeep
+}
+
+// Handler answers requests. It is used by many goroutines at once.
+type Handler struct {
+	o        Options
+	table    []operation
+	places   map[string]place
+	callers  *limiter // by principal, or by address for the public
+	failures *limiter // by address: credentials that nobody has
+	streams  crowd    // by principal: bodies without end
+	duties   duties
+
+	described func() *description      // made when somebody asks for it
+	page      atomic.Pointer[rendered] // the last that was made
+}
+
+// New makes a handler.
+func New(o Options) *Handler {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	o.Patience = cmp.Or(o.Patience, 30*time.Second)
+	o.Reading = cmp.Or(o.Reading, o.Patience)
+	h := &Handler{
+		o:        o,
+		callers:  newLimiter(o.Rate, o.Burst),
+		failures: newLimiter(o.Rate, o.Burst),
+	}
+	h.table = h.operations()
+	h.places = routes(h.table)
+	h.described = sync.OnceValue(func() *description { return describe(h.table) })
+	return h
+}
+
+// ServeHTTP answers a request whose path begins with [Root].
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c := &call{h: h, w: w, r: r, ctx: r.Context()}
+	defer c.recover()
+	if err := c.answer(); err != nil {
+		c.fail(err)
+	}
+}
+
+// answer does all that is done before an operation is called, in the order in which
+// it costs least to refuse.
+func (c *call) answer() error {
+	head := c.w.Header()
+	head["Vary"], head["X-Content-Type-Options"] = varies, noSniff
+	path, query, err := readTarget(c.r)
+	if err != nil {
+		return err
+	}
+	if err := c.identify(); err != nil {
+		return err
+	}
+	if err := c.route(path); err != nil || c.op == nil {
+		return err
+	}
+	if err := c.admit(); err != nil {
+		return err
+	}
+	if err := c.readQuery(query); err != nil {
+		return err
+	}
+	if err := c.readHead(); err != nil {
+		return err
+	}
+	if err := c.checkBody(); err != nil {
+		return err
+	}
+	if c.op.body != nil && c.op.body.limit == 0 {
+		leave, err := c.h.streams.enter(c.bucket)
+		if err != nil {
+			return err
+		}
+		defer leave()
+	}
+	if err := c.op.serve(c); err != nil || c.out == nil {
+		return err
+	}
+	return c.out.flush()
+}
+
+// Values of headers that many answers share. Nobody writes to them.
+var (
+	varies    = []string{"Authorization"}
+	noSniff   = []string{"nosniff"}
+	anybody   = []string{"*"}
+	exposed   = []string{"ETag"}
+	closing   = []string{"close"}
+	privately = []string{"private, no-store"}
+	notKept   = []string{"no-store"}
+	askAgain  = []string{"no-cache"}
+)

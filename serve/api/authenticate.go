@@ -1,0 +1,83 @@
+package api
+
+import (
+	"net/http"
+	"net/netip"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
+)
+
+// identify finds out who sent the request, and whether they may send one now. Whoever
+// sends no credential is the public; a credential that nobody has is refused, even
+// where the public is welcome: the sender believes to be somebody.
+func (c *call) identify() error {
+	if len(c.r.Header["Authorization"]) == 0 {
+		c.bucket = "address " + c.address()
+		return c.h.callers.take(c.bucket, c.h.o.Now())
+	}
+	c.token = true
+	if err := c.recognise(); err != nil {
+		if refused := c.countFailure(err); refused != nil {
+			return refused
+		}
+		return err
+	}
+	c.bucket = "principal " + c.who.Name
+	return c.h.callers.take(c.bucket, c.h.o.Now())
+}
+
+// recognise finds out who has the credential now: since the last time the token may have
+// been revoked, and its user have lost a group.
+func (c *call) recognise() error {
+	if !c.token {
+		return nil
+	}
+	credential, err := auth.Bearer(c.r.Header["Authorization"])
+	if err == nil {
+		c.who, err = c.h.o.Directory.Authenticate(c.ctx, credential)
+	}
+	c.ctx = auth.With(c.ctx, c.who)
+	return err
+}
+
+// countFailure refuses whoever shows credentials that nobody has too often. Those who
+// share their address and show good ones are not refused with them: it would be easy to
+// shut them out, and there is nothing to be guessed in 256 random bits.
+func (c *call) countFailure(err error) error {
+	if outcomeOf(err).status >= http.StatusInternalServerError {
+		return nil
+	}
+	return c.h.failures.take(c.address(), c.h.o.Now())
+}
+
+// address returns from where the request came, as it is counted: a network of 64 bits
+// for IPv6, where one client has that many addresses.
+func (c *call) address() string {
+	var a netip.Addr
+	if c.h.o.ClientAddr != nil {
+		a = c.h.o.ClientAddr(c.r)
+	} else if from, err := netip.ParseAddrPort(c.r.RemoteAddr); err == nil {
+		a = from.Addr()
+	}
+	a = a.Unmap().WithZone("")
+	if a.Is6() {
+		if network, err := a.Prefix(64); err == nil {
+			a = network.Addr()
+		}
+	}
+	return a.String()
+}
+
+// admit makes sure that whoever acts may use the operation at all.
+func (c *call) admit() error {
+	switch {
+	case c.op.asks == anyone:
+		return nil
+	case !c.who.IsKnown():
+		return &stele.Error{Op: c.op.name, Kind: stele.Unauthenticated, Err: errSayWho}
+	case c.op.asks == administrator && !c.who.Admin:
+		return &stele.Error{Op: c.op.name, Kind: stele.Forbidden, Err: errNoAdministrator}
+	}
+	return nil
+}

@@ -1,0 +1,95 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
+)
+
+// call is one request and its answer.
+type call struct {
+	h   *Handler
+	w   http.ResponseWriter
+	r   *http.Request
+	ctx context.Context // in which who acts
+	op  *operation      // nil until it is found
+	who auth.Principal
+
+	token  bool   // the request came with a credential
+	bucket string // from whose rate it takes
+
+	tail    string            // what follows the first segment of the path, decoded once
+	fields  map[string]string // of the query
+	heads   map[string]string
+	media   string // of the body; "" if there is none
+	began   bool   // the answer has begun
+	out     *stream
+	drained bool // all of the body was read
+}
+
+var (
+	errSayWho          = errors.New("say who you are: send your token in the header Authorization: Bearer")
+	errNoAdministrator = errors.New("this is for administrators; ask one")
+)
+
+// id reads the identifier in the path, in any spelling.
+func (c *call) id() (stele.ID, error) { return c.h.o.Schemes.Parse(c.tail) }
+
+// prefix reads the prefix of a namespace in the path, in any spelling; a scheme and a
+// colon is its root.
+func (c *call) prefix() (stele.NamespaceKey, error) { return c.h.o.Registrar.ParsePrefix(c.tail) }
+
+// recordsAToken is how many records of a batch or a stream cost as much as a request.
+const recordsAToken = 100
+
+// charge takes from the caller's rate what so many records cost beside the request
+// itself. An administrator has no need to be held back: whoever moves a registry sends
+// millions.
+func (c *call) charge(records int) {
+	if c.who.Admin {
+		return
+	}
+	c.h.callers.spend(c.bucket, float64(records)/recordsAToken, c.h.o.Now())
+}
+
+// pace is charge for a stream: it waits until the caller may go on. All streams of
+// somebody have a rate of their own, or a long one would leave nothing for other
+// requests. Who acts is found out anew, since a stream may last for days.
+func (c *call) pace(records int) error {
+	if err := c.recognise(); err != nil {
+		return err
+	}
+	if c.who.Admin {
+		return nil
+	}
+	bucket, now := "streams of "+c.bucket, c.h.o.Now()
+	c.h.callers.spend(bucket, float64(records)/recordsAToken, now)
+	wait := c.h.callers.debt(bucket, now)
+	if wait == 0 {
+		return nil
+	}
+	c.extend(wait)
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-c.ctx.Done():
+		return &stele.Error{Op: c.op.name, Kind: stele.Unavailable, Err: c.ctx.Err()}
+	}
+}
+
+// extend gives the client time, and the server so much more: what a connection was
+// granted for one document is not enough for a stream. Whoever sends too slowly can
+// still be told so.
+func (c *call) extend(more time.Duration) {
+	until := c.h.o.Now().Add(c.h.o.Patience + more)
+	rc := http.NewResponseController(c.w)
+	// A connection without deadlines, in a test, needs no more time.
+	_ = rc.SetReadDeadline(until)
+	_ = rc.SetWriteDeadline(until.Add(c.h.o.Patience))
+}

@@ -1,0 +1,227 @@
+package api
+
+import (
+	"reflect"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// The types of this file are the JSON form of records and namespaces as package stele
+// writes and reads it. Nothing is decoded into them: schemas are made of them, for the
+// OpenAPI document. A test compares them with what package stele does.
+
+// recordDocument is a record as it is shown.
+type recordDocument struct {
+	ID          string               `json:"id" maxLength:"4096" doc:"The identifier, in canonical form." example:"ark:12345/x1"`
+	Spelling    string               `json:"spelling,omitempty" maxLength:"4096" doc:"The owner's own spelling of it."`
+	Aliases     []string             `json:"aliases,omitempty" maxItems:"1000" maxLength:"4096" doc:"Other names of the same thing, in any scheme."`
+	State       string               `json:"state,omitempty" enum:"reserved,active,withdrawn" default:"active" doc:"How far it is in its life."`
+	Tombstone   *tombstoneDocument   `json:"tombstone,omitempty" doc:"Of a withdrawn record."`
+	URL         string               `json:"url,omitempty" maxLength:"2000" doc:"Short for one target, in requests." example:"https://example.org/1"`
+	Targets     []targetDocument     `json:"targets,omitempty" maxItems:"1000" doc:"Where something about the thing is."`
+	Metadata    map[string]string    `json:"metadata,omitempty" maxProperties:"1000" doc:"What it is, in its owner's words: who, what, when, where, and other fields of a-z, 0-9, dot, hyphen and underscore."`
+	Persistence *persistenceDocument `json:"persistence,omitempty" doc:"What its owner promises."`
+	Values      []valueDocument      `json:"values,omitempty" maxItems:"1000" doc:"Typed values of the Handle System."`
+	Readers     []string             `json:"readers,omitempty" maxItems:"1000" maxLength:"255" pattern:"^(user|group):" doc:"Who may see it, as in user:ann or group:staff; without any, everybody."`
+	Version     uint64               `json:"version,omitempty" readOnly:"true" doc:"1 for the first, and one more with each change."`
+	Created     time.Time            `json:"created,omitzero" readOnly:"true"`
+	Modified    time.Time            `json:"modified,omitzero" readOnly:"true"`
+	By          string               `json:"by,omitempty" maxLength:"255" readOnly:"true" doc:"Who made the last change."`
+	Redacted    bool                 `json:"redacted,omitempty" readOnly:"true" doc:"Content was removed by a legal order."`
+}
+
+// recordInput is a record as it is sent, and recordPatch a change of one.
+type (
+	recordInput recordDocument
+	recordPatch recordDocument
+)
+
+// recordLine is a line of many: a record, or a namespace in a field of its own.
+type recordLine recordDocument
+
+// tombstoneDocument says why a record was withdrawn.
+type tombstoneDocument struct {
+	Reason      string    `json:"reason,omitempty" maxLength:"10000"`
+	At          time.Time `json:"at,omitzero"`
+	Replacement string    `json:"replacement,omitempty" maxLength:"4096" doc:"The identifier of what to use instead."`
+}
+
+// targetDocument is where something about the thing is.
+type targetDocument struct {
+	Service    string `json:"service,omitempty" enum:"N2L,N2C,N2S,N2P" default:"N2L" doc:"What is there: the thing (N2L), its metadata (N2C), its signature (N2S), the statement of its persistence (N2P)."`
+	URL        string `json:"url" maxLength:"2000" example:"https://example.org/1"`
+	Type       string `json:"type,omitempty" maxLength:"255" doc:"The media type." example:"text/html"`
+	Language   string `json:"language,omitempty" maxLength:"255" doc:"As in BCP 47." example:"pt-BR"`
+	Order      uint16 `json:"order,omitempty" maximum:"65535" default:"100" doc:"Lower first; those of a higher order are spares."`
+	Preference uint16 `json:"preference,omitempty" maximum:"65535" default:"10" doc:"Within an order, lower first."`
+	TTL        uint32 `json:"ttl,omitempty" maximum:"2592000" doc:"For how many seconds others may keep it; without it the namespace says."`
+	Status     int    `json:"status,omitempty" enum:"301,302,303,307,308,404,410" doc:"Of the redirect; without it the namespace says."`
+	Partial    bool   `json:"partial,omitempty" doc:"What follows the name is put behind the URL."`
+}
+
+// persistenceDocument is what an owner promises.
+type persistenceDocument struct {
+	Level     string `json:"level,omitempty" enum:"permanent,unchanging,stable,dynamic,not-guaranteed"`
+	Until     string `json:"until,omitempty" format:"date" example:"2040-01-01"`
+	Statement string `json:"statement,omitempty" maxLength:"10000" doc:"In words."`
+}
+
+// valueDocument is a typed value of the Handle System (RFC 3651, section 3.1).
+type valueDocument struct {
+	Index       uint32              `json:"index" minimum:"1" maximum:"4294967295"`
+	Type        string              `json:"type" minLength:"1" maxLength:"255" example:"URL"`
+	Data        []byte              `json:"data,omitempty" maxLength:"87384"`
+	TTL         uint32              `json:"ttl,omitempty" maximum:"4294967295"`
+	TTLAbsolute bool                `json:"ttlAbsolute,omitempty" doc:"The TTL is a date, in seconds since 1970."`
+	Timestamp   time.Time           `json:"timestamp,omitzero" doc:"A whole second until 2106."`
+	Permissions []string            `json:"permissions,omitempty" maxItems:"4" enum:"public-write,public-read,admin-write,admin-read" doc:"Without any: public-read, admin-write and admin-read."`
+	References  []referenceDocument `json:"references,omitempty" maxItems:"1000"`
+}
+
+// referenceDocument points at a value of another handle.
+type referenceDocument struct {
+	Handle string `json:"handle" maxLength:"4096"`
+	Index  uint32 `json:"index,omitempty" maximum:"4294967295"`
+}
+
+// namespaceDocument is a namespace as it is shown.
+type namespaceDocument struct {
+	Scheme      string               `json:"scheme" example:"ark"`
+	Prefix      string               `json:"prefix,omitempty" maxLength:"4096" doc:"What its names begin with; a scheme's root has none." example:"ark:12345/x5"`
+	Owner       string               `json:"owner,omitempty" maxLength:"255" doc:"The user whose it is."`
+	Title       string               `json:"title,omitempty" maxLength:"10000"`
+	Minter      *mintingDocument     `json:"minter,omitempty" doc:"How new names are made."`
+	TTL         uint32               `json:"ttl,omitempty" maximum:"2592000" doc:"Of targets that do not say, in seconds."`
+	Status      int                  `json:"status,omitempty" enum:"301,302,303,307,308,404,410" doc:"Of redirects whose targets do not say."`
+	Persistence *persistenceDocument `json:"persistence,omitempty" doc:"What is promised for all names that do not say."`
+	Hosts       []string             `json:"hosts,omitempty" maxItems:"1000" doc:"To which targets may point, .example.org for all below; without any, to all."`
+	Protocols   []string             `json:"protocols,omitempty" maxItems:"7" enum:"http,https,ftp,ftps,sftp,rsync,rtsp" doc:"Of targets; without any: http, https and ftp."`
+	Delegate    string               `json:"delegate,omitempty" maxLength:"2000" doc:"The resolver that answers instead: a URL with {id} or {rest} in it."`
+	Checked     bool                 `json:"checked,omitempty" doc:"Names end in a NOID check character."`
+	Quota       uint64               `json:"quota,omitempty" doc:"How many records there may be; without it there is no limit."`
+	Publication *publicationDocument `json:"publication,omitempty" doc:"How it is published in the DNS."`
+	Grants      []grantDocument      `json:"grants,omitempty" maxItems:"1000" doc:"Who has which role there, and in all below it."`
+	Version     uint64               `json:"version,omitempty" readOnly:"true"`
+	Created     time.Time            `json:"created,omitzero" readOnly:"true"`
+	Modified    time.Time            `json:"modified,omitzero" readOnly:"true"`
+	By          string               `json:"by,omitempty" maxLength:"255" readOnly:"true"`
+}
+
+// namespaceInput is a namespace as it is sent, and namespacePatch a change of one.
+type (
+	namespaceInput namespaceDocument
+	namespacePatch namespaceDocument
+)
+
+// grantDocument gives a role in a namespace.
+type grantDocument struct {
+	To   string `json:"to" maxLength:"255" pattern:"^(user|group):" example:"user:ann"`
+	Role string `json:"role" enum:"reader,editor,owner"`
+}
+
+// mintingDocument says how new names of a namespace are made.
+type mintingDocument struct {
+	Kind         string `json:"kind,omitempty" enum:"ibi,pilin,noid,uuid"`
+	Host         string `json:"host,omitempty" maxLength:"253" doc:"Of an IBI's server."`
+	Port         uint16 `json:"port,omitempty" maximum:"65535"`
+	IP           string `json:"ip,omitempty" maxLength:"255"`
+	IPPort       uint16 `json:"ipPort,omitempty" maximum:"65535"`
+	AllowPrivate bool   `json:"allowPrivate,omitempty"`
+	Granularity  string `json:"granularity,omitempty" maxLength:"255" example:"1s"`
+	Template     string `json:"template,omitempty" maxLength:"255" doc:"A NOID template." example:".reedeedk"`
+	Seed         uint64 `json:"seed,omitempty" doc:"Of the order in which names of the template come."`
+}
+
+// publicationDocument says how a namespace is published in the DNS.
+type publicationDocument struct {
+	Zone      string           `json:"zone,omitempty" maxLength:"255"`
+	Layout    string           `json:"layout,omitempty" enum:"names,rules,root"`
+	Separator string           `json:"separator,omitempty" maxLength:"255"`
+	Parts     int              `json:"parts,omitempty" minimum:"0"`
+	Servers   []serverDocument `json:"servers,omitempty"`
+	Mailbox   string           `json:"mailbox,omitempty" maxLength:"255"`
+	Resolver  string           `json:"resolver,omitempty" maxLength:"260"`
+	Signing   string           `json:"signing,omitempty" enum:"online,transfer" doc:"How the zone is signed."`
+
+	Secondaries []secondaryDocument `json:"secondaries,omitempty" maxItems:"64" doc:"To whom the zone is transferred."`
+	Elsewhere   []discoveryDocument `json:"elsewhere,omitempty" doc:"Who answers for it instead."`
+}
+
+// secondaryDocument is a name server, or a network of them, that may have the zone.
+type secondaryDocument struct {
+	Network string   `json:"network,omitempty" maxLength:"64" example:"192.0.2.0/24"`
+	Key     string   `json:"key,omitempty" maxLength:"255" doc:"Name of a TSIG key."`
+	Notify  []string `json:"notify,omitempty" maxItems:"8" doc:"Addresses with ports that are told of changes."`
+}
+
+// serverDocument is a server of a zone.
+type serverDocument struct {
+	Name      string   `json:"name,omitempty" maxLength:"255"`
+	Addresses []string `json:"addresses,omitempty"`
+}
+
+// discoveryDocument is where clients go on for a namespace that others answer for.
+type discoveryDocument struct {
+	Kind string `json:"kind,omitempty" enum:"NAPTR,SRV,A,AAAA,URL"`
+	At   string `json:"at,omitempty" maxLength:"2000"`
+}
+
+// TransformSchema makes the schema of what is shown: always in full, with what the
+// system keeps, and without what is short for something.
+func (recordDocument) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	delete(s.Properties, "url")
+	s.Required = []string{"id", "version", "created", "modified"}
+	return s
+}
+
+// TransformSchema makes the schema of what is sent.
+func (recordInput) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	s.Required = nil
+	return s
+}
+
+// TransformSchema makes the schema of what is sent or shown in a line.
+func (recordLine) TransformSchema(r huma.Registry, s *huma.Schema) *huma.Schema {
+	s.Properties["namespace"] = r.Schema(reflect.TypeFor[namespaceInput](), true, "")
+	s.Required = nil
+	return s
+}
+
+// TransformSchema makes the schema of a merge patch.
+func (recordPatch) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema { return patchOf(s) }
+
+// TransformSchema makes the schema of what is sent.
+func (namespaceInput) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	s.Required = nil
+	return s
+}
+
+// TransformSchema makes the schema of a merge patch.
+func (namespacePatch) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	return patchOf(s)
+}
+
+// patchOf returns the schema of a merge patch of what has a schema: nothing is
+// required, and what is null is removed.
+func patchOf(s *huma.Schema) *huma.Schema {
+	s.Required = nil
+	for name, property := range s.Properties {
+		s.Properties[name] = &huma.Schema{
+			Description: property.Description,
+			AnyOf:       []*huma.Schema{patchValue(property), {Type: "null"}},
+		}
+	}
+	return s
+}
+
+// patchValue returns the schema of a member of a patch. What is an object can be
+// patched itself, and has not all of its members then.
+func patchValue(s *huma.Schema) *huma.Schema {
+	if s.Ref != "" || s.Type == huma.TypeObject {
+		return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}
+	}
+	value := *s
+	value.Description, value.Default, value.ReadOnly = "", nil, false
+	return &value
+}

@@ -1,0 +1,164 @@
+package api
+
+import (
+	"iter"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/registrar"
+)
+
+func (h *Handler) exportOperations() []operation {
+	return []operation{{
+		name: "exportRecords", method: http.MethodGet, path: "export", group: "Many records",
+		summary: "Export records",
+		about: "One a line, by scheme and then in the order of their identifiers, as importRecords reads them: without their version, which counts the changes in one registry. " +
+			"Whoever has the role reader where the prefix belongs may export; without a prefix, or with that of a scheme, an administrator. " +
+			"An answer that ends in the middle of a line, or whose connection breaks, is not whole.",
+		asks: reader,
+		query: []parameter{
+			prefixParameter,
+			{name: "history", kind: flagKind, usual: "false", about: "all versions of each record, the oldest first; that is for reading, not for import"},
+			{name: "namespaces", kind: flagKind, usual: "false", about: "namespaces too, before the records"},
+		},
+		answers: []answer{{status: 200, about: "The records.", value: recordLine{}, media: linesType, lines: true}},
+		serve:   h.exportRecords,
+	}}
+}
+
+// exportRecords writes records, and namespaces before them.
+func (h *Handler) exportRecords(c *call) error {
+	var key stele.NamespaceKey
+	if prefix := c.text("prefix"); prefix != "" {
+		var err error
+		if key, err = h.beginning(prefix); err != nil {
+			return amiss(c, "prefix", err)
+		}
+	}
+	_, stop := c.running()
+	defer stop()
+	records := h.o.Registrar.Scan(c.ctx, key, "")
+	if key.Scheme == "" {
+		var err error
+		if records, err = h.scanAll(c, ""); err != nil {
+			return err
+		}
+	}
+	x := &exporting{c: c, history: c.flag("history")}
+	if c.flag("namespaces") {
+		// Whoever may not list is told so before the first line, as without namespaces.
+		next, end := iter.Pull2(records)
+		first, err, ok := next()
+		if ok && err != nil {
+			end()
+			return err
+		}
+		defer end()
+		if err := x.namespaces(key); err != nil {
+			return err
+		}
+		records = behind(first, ok, next)
+	}
+	for rec, err := range records {
+		if err != nil {
+			return x.ended(err)
+		}
+		if err := x.record(rec); err != nil {
+			return x.ended(err)
+		}
+	}
+	return x.flush()
+}
+
+// behind yields what was pulled already, and what follows it.
+func behind(first *stele.Record, ok bool, next func() (*stele.Record, error, bool)) iter.Seq2[*stele.Record, error] {
+	return func(yield func(*stele.Record, error) bool) {
+		for rec, err := first, error(nil); ok; rec, err, ok = next() {
+			if !yield(rec, err) {
+				return
+			}
+		}
+	}
+}
+
+// exporting is an export under way.
+type exporting struct {
+	c       *call
+	history bool
+	out     *stream // nil until the first line
+	buf     []byte
+	count   int
+}
+
+// write writes a line. The caller's rate is that of records which are read.
+func (x *exporting) write(line []byte) error {
+	if x.out == nil {
+		x.out = x.c.stream(linesType)
+	}
+	if x.count++; x.count%1000 == 0 {
+		if err := x.c.ctx.Err(); err != nil {
+			return err
+		}
+	}
+	_, err := x.out.Write(line)
+	return err
+}
+
+// flush sends all; an export of nothing is one too.
+func (x *exporting) flush() error {
+	if x.out == nil {
+		x.out = x.c.stream(linesType)
+	}
+	return x.out.flush()
+}
+
+// ended returns why an export ended early: perhaps the server ends.
+func (x *exporting) ended(err error) error {
+	if x.c.ctx.Err() != nil && x.c.r.Context().Err() == nil {
+		return &stele.Error{Op: x.c.op.name, Kind: stele.Unavailable, Err: errEnding}
+	}
+	return err
+}
+
+// namespaces writes the namespaces that somebody made or changed and whoever asks may
+// see.
+func (x *exporting) namespaces(key stele.NamespaceKey) error {
+	for ns, err := range x.c.h.o.Registrar.Namespaces(x.c.ctx) {
+		if err != nil {
+			return err
+		}
+		if ns.Version == 0 || key.Scheme != "" && (ns.Scheme != key.Scheme || !strings.HasPrefix(ns.Prefix, key.Prefix)) {
+			continue
+		}
+		x.buf = registrar.AppendNamespaceLine(x.buf[:0], ns)
+		if err := x.write(x.buf); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// record writes a record, or all its versions.
+func (x *exporting) record(rec *stele.Record) error {
+	if !x.history {
+		rec.Version = 0
+		x.buf = append(rec.AppendJSON(x.buf[:0]), '\n')
+		return x.write(x.buf)
+	}
+	var all []*stele.Record
+	for v, err := range x.c.h.o.Registrar.History(x.c.ctx, rec.ID) {
+		if err != nil {
+			return err
+		}
+		all = append(all, v)
+	}
+	for _, v := range slices.Backward(all) {
+		x.buf = append(v.AppendJSON(x.buf[:0]), '\n')
+		if err := x.write(x.buf); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,305 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/registrar"
+)
+
+// What of an import is committed together. A crash costs the work on one chunk.
+const (
+	chunkLines = 10_000
+	chunkBytes = 8 << 20
+)
+
+// idleChunk is how long a chunk waits for more, if whoever sends takes their time.
+const idleChunk = 300 * time.Millisecond
+
+// importDocument is how far an import is. All counts are those of the whole import.
+type importDocument struct {
+	Lines int `json:"lines" doc:"How many lines are done: go on behind them." minimum:"0"`
+	countsDocument
+	Namespaces int    `json:"namespaces,omitempty" doc:"Namespaces that were made or changed."`
+	Done       bool   `json:"done,omitempty" doc:"All that was sent is imported."`
+	Bookmark   string `json:"bookmark,omitempty" doc:"What the client gave as bookmark; then nothing else is known here."`
+}
+
+// importedDocument is a line of the answer to an import: how far it is, or what became
+// of a line, or why it ended.
+type importedDocument struct {
+	Lines      *int             `json:"lines,omitempty" doc:"How many lines are done. In a line like this all counts are those of the whole import."`
+	Created    *int             `json:"created,omitempty"`
+	Updated    *int             `json:"updated,omitempty"`
+	Unchanged  *int             `json:"unchanged,omitempty"`
+	Refused    *int             `json:"refused,omitempty"`
+	Namespaces *int             `json:"namespaces,omitempty"`
+	Done       bool             `json:"done,omitempty" doc:"This is the last line: all that was sent is imported."`
+	Line       int              `json:"line,omitempty" doc:"The number of a line, from 1: the rest says what became of it."`
+	ID         string           `json:"id,omitempty" doc:"The identifier in it, if it could be read."`
+	Status     string           `json:"status,omitempty" enum:"created,updated,unchanged,refused"`
+	Version    uint64           `json:"version,omitempty"`
+	Problem    *problemDocument `json:"problem,omitempty" doc:"Why the line was refused. Without a line: why the import ended before its end."`
+}
+
+var importName = parameter{name: "name", min: 1, max: 1000, about: "what the import is called, so that it can go on after an interruption; everybody has names of their own", example: "maps-2031"}
+
+func (h *Handler) importOperations() []operation {
+	const group = "Many records"
+	return []operation{{
+		name: "importRecords", method: http.MethodPost, path: "import", group: group,
+		summary: "Import any number of records",
+		about: "Lines are imported in chunks as they arrive. After each chunk the answer has a line that says how far the import is, and before that one for each line that was refused. " +
+			"What it says is done is durable. An import with a name that was interrupted goes on: ask getImport how many lines are done, and send those behind them, with from. " +
+			"Empty lines and those that begin with # are passed over, but counted. A record that is registered already just like that is passed over too.",
+		asks: editor,
+		query: []parameter{
+			importName,
+			{name: "from", kind: numberKind, usual: "0", about: "how many lines of this import were sent before; with 0 it starts over"},
+			{name: "bookmark", min: 1, max: 4096, about: "kept under the name instead of the number of lines, for clients that count otherwise; it is committed with the first chunk"},
+			updateParameter,
+			{name: "keep", kind: flagKind, usual: "false", about: "believe when records were created and changed, and by whom; for administrators"},
+			{name: "dry-run", kind: flagKind, usual: "false", about: "find out what would be refused, and write nothing. What an earlier chunk would have written is not seen"},
+			{name: "each", kind: flagKind, usual: "false", about: "tell what became of each line, not only of those that were refused"},
+		},
+		body: &body{media: []string{linesType}, value: recordLine{}, lines: true,
+			about:   "A record a line, or a namespace in {\"namespace\":{...}}, as exportRecords writes them. A line has 1 MiB at most.",
+			example: `{"id":"ark:12345/x1","url":"https://example.org/1"}`},
+		answers: []answer{{status: 200, about: "How far the import is, and what was refused.", value: importedDocument{}, media: linesType, lines: true}},
+		fails:   []int{409},
+		serve:   h.importRecords,
+	}, {
+		name: "getImport", method: http.MethodGet, path: "import/{name}", group: group,
+		tail:    parameter{name: "name", about: importName.about, example: importName.example},
+		summary: "Show how far an import is",
+		asks:    known,
+		answers: []answer{{status: 200, about: "How far it is; with no line done if it never began.", value: importDocument{}}},
+		serve:   h.getImport,
+	}}
+}
+
+// getImport shows how far an import is.
+func (h *Handler) getImport(c *call) error {
+	if len(c.tail) > int(importName.max) {
+		return invalidf("the name has more than %d bytes", importName.max)
+	}
+	mark, err := h.importMark(c, c.tail)
+	if err != nil {
+		return err
+	}
+	return c.reply(http.StatusOK, mark)
+}
+
+// importMark reads how far the import of that name is.
+func (h *Handler) importMark(c *call, name string) (mark importDocument, err error) {
+	data, err := h.o.Registrar.Bookmark(c.ctx, name)
+	if err != nil || data == nil {
+		return mark, err
+	}
+	var own struct{ Lines *int }
+	if json.Unmarshal(data, &own) == nil && own.Lines != nil && json.Unmarshal(data, &mark) == nil {
+		return mark, nil
+	}
+	if mark = (importDocument{Bookmark: string(data)}); !utf8.Valid(data) {
+		return mark, &stele.Error{Op: c.op.name, Kind: stele.Internal, Err: fmt.Errorf("the bookmark of the import %.100q is damaged", name)}
+	}
+	return mark, nil
+}
+
+// importing is an import under way.
+type importing struct {
+	c        *call
+	o        registrar.ImportOptions
+	each     bool
+	bookmark string // the client's own; "" if lines are counted
+	mark     importDocument
+
+	chunk []*block
+	lines int
+	bytes int
+	out   *stream // nil until the answer begins
+}
+
+// importRecords imports what is sent, as it arrives.
+func (h *Handler) importRecords(c *call) error {
+	im := &importing{c: c, each: c.flag("each"), bookmark: c.text("bookmark"), o: registrar.ImportOptions{
+		Update: c.flag("update"), Keep: c.flag("keep"), DryRun: c.flag("dry-run"), Name: c.text("name"),
+	}}
+	if err := im.begin(); err != nil {
+		return err
+	}
+	// What has arrived is imported, even if the client is gone by then. When nothing
+	// arrives any more the flow ends.
+	c.ctx = context.WithoutCancel(c.ctx)
+	ctx, stop := c.running()
+	defer stop()
+	flow := startFlow(ctx, c, im.mark.Lines)
+	defer flow.end()
+	err := im.run(ctx, flow)
+	if err != nil && im.out != nil {
+		// The client has its answer already; so the reason comes as a line of it.
+		problem := problemOf(err)
+		_ = im.out.line(importedDocument{Problem: &problem})
+		_ = im.out.flush()
+	}
+	return err
+}
+
+// begin finds out where the import goes on, and whether it may.
+func (im *importing) begin() error {
+	c, from := im.c, im.c.number("from")
+	switch {
+	case im.o.Keep && !c.who.Admin:
+		return &stele.Error{Op: c.op.name, Kind: stele.Forbidden, Err: errors.New("only an administrator may say when records were created, and by whom; leave keep out")}
+	case im.o.Name == "" && (from > 0 || im.bookmark != ""):
+		return invalidf("only an import with a name can go on or be marked; give the name")
+	case im.bookmark != "" || from == 0:
+		im.mark.Lines = int(min(from, 1<<40))
+		return nil
+	}
+	var err error
+	if im.mark, err = c.h.importMark(c, im.o.Name); err != nil {
+		return err
+	}
+	if im.mark.Bookmark != "" || uint64(im.mark.Lines) != from {
+		return &stele.Error{Op: c.op.name, Kind: stele.Conflict, Err: fmt.Errorf(
+			"%d lines of the import %.100q are done, not %d; send what follows them, with from=%d, or start over with from=0", im.mark.Lines, im.o.Name, from, im.mark.Lines)}
+	}
+	im.mark.Done = false
+	return nil
+}
+
+// run commits what the flow brings.
+func (im *importing) run(ctx context.Context, flow *flow) error {
+	idle := time.NewTimer(idleChunk)
+	defer idle.Stop()
+	for {
+		select {
+		case b, ok := <-flow.blocks:
+			if !ok {
+				return im.finish(flow.err)
+			}
+			<-b.parsed
+			im.chunk = append(im.chunk, b)
+			im.lines, im.bytes = im.lines+b.last-b.first+1, im.bytes+b.size
+			if im.lines >= chunkLines || im.bytes >= chunkBytes {
+				if err := im.commit(); err != nil {
+					return err
+				}
+			}
+			idle.Reset(idleChunk)
+		case <-idle.C:
+			if err := im.commit(); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return &stele.Error{Op: im.c.op.name, Kind: stele.Unavailable, Err: errEnding}
+		}
+	}
+}
+
+// finish commits the last chunk. Where the body could not be read to its end, what came
+// before is imported.
+func (im *importing) finish(cut error) error {
+	if err := im.commit(); err != nil {
+		return err
+	}
+	im.mark.Done = cut == nil
+	if im.o.Name != "" && !im.o.DryRun {
+		if err := im.ingest(nil); err != nil {
+			return err
+		}
+	}
+	if cut != nil {
+		return cut
+	}
+	if err := im.tell(nil); err != nil {
+		return err
+	}
+	return im.out.flush()
+}
+
+// commit imports the chunk: its records and namespaces in their order.
+func (im *importing) commit() error {
+	if len(im.chunk) == 0 {
+		return nil
+	}
+	if err := im.c.pace(im.lines); err != nil {
+		return err
+	}
+	var rows []row
+	for _, b := range im.chunk {
+		rows = append(rows, b.rows...)
+	}
+	begin := 0
+	for i := range rows {
+		ns := rows[i].namespace
+		if ns == nil || rows[i].err != nil {
+			continue
+		}
+		if err := im.ingest(rows[begin:i]); err != nil {
+			return err
+		}
+		begin = i + 1
+		rows[i].err = im.c.h.o.Registrar.IngestNamespace(im.c.ctx, ns, im.o)
+		if err := rows[i].err; err != nil && (stele.KindOf(err) == stele.Unavailable || stele.KindOf(err) == stele.Internal && !errors.Is(err, registrar.ErrUnchanged)) {
+			return err
+		}
+	}
+	if err := im.ingest(rows[begin:]); err != nil {
+		return err
+	}
+	im.mark.Lines = im.chunk[len(im.chunk)-1].last
+	im.chunk, im.lines, im.bytes = nil, 0, 0
+	if err := im.tell(rows); err != nil {
+		return err
+	}
+	return im.out.flush()
+}
+
+// ingest writes records, with the bookmark of what came before them: all that it says
+// is certain, and a crash in between costs nothing but looking at records again that
+// are there already.
+func (im *importing) ingest(rows []row) (err error) {
+	o := im.o
+	if o.Name != "" {
+		if o.Bookmark = []byte(im.bookmark); im.bookmark == "" {
+			if o.Bookmark, err = json.Marshal(im.mark); err != nil {
+				return err
+			}
+		}
+	}
+	return ingestRows(im.c, rows, o)
+}
+
+// tell writes what became of rows, and how far the import is.
+func (im *importing) tell(rows []row) error {
+	if im.out == nil {
+		im.out = im.c.stream(linesType)
+	}
+	var b []byte
+	for i := range rows {
+		status := rows[i].status()
+		if rows[i].namespace != nil && (status == created || status == updated) {
+			im.mark.Namespaces++
+		} else {
+			im.mark.count(status)
+		}
+		if status == refused || im.each {
+			b = fmt.Appendf(b[:0], `{"line":%d,`, rows[i].line)
+			b = append(rows[i].appendTo(b, status), "}\n"...)
+			if _, err := im.out.Write(b); err != nil {
+				return err
+			}
+		}
+	}
+	shown := im.mark
+	shown.Bookmark = ""
+	return im.out.line(shown)
+}

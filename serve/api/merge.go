@@ -1,0 +1,62 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+
+	"github.com/stele-id/stele"
+)
+
+// readPatch reads a merge patch in the body.
+func (c *call) readPatch() (any, error) {
+	data, err := c.bytes()
+	if err != nil {
+		return nil, err
+	}
+	patch, err := readTree(data)
+	if err != nil {
+		return nil, &stele.Error{Op: c.op.name, Kind: stele.Invalid, Err: stele.Problems{{Err: err}}}
+	}
+	if _, ok := patch.(map[string]any); !ok {
+		return nil, &stele.Error{Op: c.op.name, Kind: stele.Invalid, Err: stele.Problems{{Err: errNoPatch}}}
+	}
+	return patch, nil
+}
+
+var errNoPatch = errors.New("a patch is an object with what should change; a field that is null is removed")
+
+// applyPatch returns a document as a patch changes it.
+func applyPatch(document []byte, patch any) ([]byte, error) {
+	before, err := readTree(document)
+	if err != nil {
+		return nil, &stele.Error{Kind: stele.Internal, Err: err}
+	}
+	after, err := json.Marshal(merge(before, patch))
+	if err != nil {
+		return nil, &stele.Error{Kind: stele.Internal, Err: err}
+	}
+	return after, nil
+}
+
+// merge applies a merge patch (RFC 7396, section 2). It changes neither of the two. It
+// goes no deeper than the patch does, which readTree bounds.
+func merge(target, patch any) any {
+	changes, ok := patch.(map[string]any)
+	if !ok {
+		return patch
+	}
+	object, _ := target.(map[string]any)
+	merged := maps.Clone(object)
+	if merged == nil {
+		merged = make(map[string]any)
+	}
+	for name, change := range changes {
+		if change == nil {
+			delete(merged, name)
+		} else {
+			merged[name] = merge(merged[name], change)
+		}
+	}
+	return merged
+}

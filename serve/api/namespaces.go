@@ -1,0 +1,341 @@
+package api
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/stele-id/stele"
+)
+
+// namespacePage is a part of a list of namespaces.
+type namespacePage struct {
+	Items []namespaceDocument `json:"items"`
+	Next  string              `json:"next,omitempty" doc:"The cursor of the next page; without it this is the last."`
+}
+
+// minterDocument is how far the minter of a namespace is.
+type minterDocument struct {
+	Namespace string     `json:"namespace" doc:"The namespace's prefix." example:"ark:12345/x5"`
+	Kind      string     `json:"kind,omitempty" doc:"How names are made; without it none are."`
+	Last      *time.Time `json:"last,omitempty" doc:"The date up to which dates are taken."`
+	Given     uint64     `json:"given,omitempty" doc:"How many names of the template are given."`
+	Total     uint64     `json:"total,omitempty" doc:"How many the template has; without it there is no end."`
+	Shut      bool       `json:"shut,omitempty" doc:"No names are made until the counter is set ahead: a restore shut it."`
+	Records   uint64     `json:"records" doc:"How many records count for the namespace."`
+	Quota     uint64     `json:"quota,omitempty" doc:"How many there may be; without it there is no limit."`
+}
+
+// skipDocument says how far a counter is set.
+type skipDocument struct {
+	To    uint64 `json:"to,omitempty" doc:"So many names count as given." example:"250000"`
+	Ahead uint64 `json:"ahead,omitempty" doc:"So many more than now; instead of to." example:"10000"`
+}
+
+// prefixInPath is the parameter in the path of what names a namespace.
+var prefixInPath = parameter{name: "prefix", about: "The prefix of the namespace; a scheme and a colon for its root", example: "ark:12345/x5"}
+
+func (h *Handler) namespaceOperations() []operation {
+	const group = "Namespaces"
+	ns := answer{status: 200, about: "The namespace as it is now.", value: namespaceDocument{}, headers: []parameter{entityTag}}
+	status := answer{status: 200, about: "How far the minter is.", value: minterDocument{}}
+	return []operation{{
+		name: "listNamespaces", method: http.MethodGet, path: "namespaces", group: group,
+		summary: "List the namespaces in which you have a role",
+		about:   "Administrators see all, the roots of the schemes included.",
+		asks:    known,
+		query:   []parameter{limitParameter, cursorParameter},
+		answers: []answer{{status: 200, about: "A page of the list.", value: namespacePage{}}},
+		serve:   h.listNamespaces,
+	}, {
+		name: "getNamespace", method: http.MethodGet, path: "namespaces/{prefix}", group: group, tail: prefixInPath,
+		summary: "Show a namespace",
+		about:   "To whoever has no role there, it is not there.",
+		asks:    reader, headers: []parameter{ifMatch, ifNoneMatch},
+		answers: []answer{ns, {status: 304, about: "It has one of the tags in If-None-Match.", headers: []parameter{entityTag}}},
+		fails:   []int{404, 412},
+		serve:   h.getNamespace,
+	}, {
+		name: "putNamespace", method: http.MethodPut, path: "namespaces/{prefix}", group: group, tail: prefixInPath,
+		summary: "Make a namespace, or replace its settings",
+		about:   "Conditions are as for putRecord. Making one takes the role owner in the namespace above. Owner and quota of one are set by who is owner above it, and its zone in the DNS is none that is another's.",
+		asks:    owner, headers: []parameter{ifMatch, ifNoneMatch},
+		body: &body{media: []string{jsonType}, limit: maxBody, value: namespaceInput{}, example: `{"title":"Maps","owner":"ann","minter":{"kind":"noid","template":".reeeedk"}}`,
+			about: "The namespace. What the system keeps (version, created, modified, by) is not believed. Scheme and prefix are those of the path."},
+		answers: []answer{ns, {status: 201, about: "The namespace was made.", value: namespaceDocument{}, headers: []parameter{entityTag, location}}},
+		fails:   []int{404, 409, 412, 428},
+		serve:   h.putNamespace,
+	}, {
+		name: "patchNamespace", method: http.MethodPatch, path: "namespaces/{prefix}", group: group, tail: prefixInPath,
+		summary: "Change some settings of a namespace",
+		about:   "A merge patch (RFC 7396) of the namespace as getNamespace shows it.",
+		asks:    owner, headers: []parameter{ifMatch, ifNoneMatch},
+		body:    &body{media: []string{patchType}, limit: maxBody, value: namespacePatch{}, example: `{"title":"Old maps"}`},
+		answers: []answer{ns},
+		fails:   []int{404, 409, 412},
+		serve:   h.patchNamespace,
+	}, {
+		name: "getMinter", method: http.MethodGet, path: "minters/{prefix}", group: group, tail: prefixInPath,
+		summary: "Show how far the minter of a namespace is",
+		asks:    reader,
+		answers: []answer{status},
+		fails:   []int{404},
+		serve: func(c *call) error {
+			ns, err := h.namespace(c)
+			if err != nil {
+				return err
+			}
+			return h.replyMinter(c, ns)
+		},
+	}, {
+		name: "skip", method: http.MethodPost, path: "skip/{prefix}", group: group, tail: prefixInPath,
+		summary: "Set the counter of a template ahead",
+		about:   "A template whose counter came from a backup makes no names until this is done, since names may have been given since: take a number that is ahead of all of them. What is skipped is never made, and the counter never goes back.",
+		asks:    administrator,
+		body:    &body{media: []string{jsonType}, limit: maxBody, value: skipDocument{}, example: `{"ahead":10000}`},
+		answers: []answer{status},
+		fails:   []int{404, 409},
+		serve:   h.skip,
+	}}
+}
+
+// listNamespaces lists the namespaces in which whoever asks has a role. A cursor is the
+// scheme and the prefix of the last one.
+func (h *Handler) listNamespaces(c *call) error {
+	after, err := c.after()
+	if err != nil {
+		return err
+	}
+	scheme, prefix, _ := strings.Cut(after, " ")
+	page := newPage(c)
+	for ns, err := range h.o.Registrar.Namespaces(c.ctx) {
+		if err != nil {
+			return err
+		}
+		if cmp.Or(cmp.Compare(ns.Scheme, scheme), cmp.Compare(ns.Prefix, prefix)) <= 0 {
+			continue
+		}
+		if page.isFull() {
+			return page.reply()
+		}
+		page.pass(ns.Scheme + " " + ns.Prefix)
+		page.add(ns.AppendJSON(nil))
+	}
+	return page.end()
+}
+
+// namespace returns the namespace in the path, for whoever has a role there.
+func (h *Handler) namespace(c *call) (*stele.Namespace, error) {
+	key, err := c.prefix()
+	if err != nil {
+		return nil, err
+	}
+	return h.o.Registrar.Namespace(c.ctx, key)
+}
+
+// replyNamespace answers with a namespace and its version.
+func (c *call) replyNamespace(status int, ns *stele.Namespace) error {
+	c.w.Header().Set("ETag", tagOf(ns.Version))
+	return c.replyJSON(status, ns.AppendJSON(nil))
+}
+
+// getNamespace shows a namespace.
+func (h *Handler) getNamespace(c *call) error {
+	on, err := c.conditions()
+	if err != nil {
+		return err
+	}
+	ns, err := h.namespace(c)
+	if err != nil {
+		return err
+	}
+	if on.isKnown(ns.Version) {
+		c.w.Header().Set("ETag", tagOf(ns.Version))
+		c.replyEmpty(http.StatusNotModified)
+		return nil
+	}
+	if err := on.hold(c.op.name, stele.ID{}, ns.Version); err != nil {
+		return err
+	}
+	return c.replyNamespace(http.StatusOK, ns)
+}
+
+// putNamespace makes a namespace, or replaces its settings.
+func (h *Handler) putNamespace(c *call) error {
+	key, err := c.prefix()
+	if err != nil {
+		return err
+	}
+	on, err := c.conditions()
+	if err != nil {
+		return err
+	}
+	have, err := h.namespace(c)
+	if err != nil && !errors.Is(err, stele.NotFound) {
+		return err
+	}
+	if err == nil && !on.isSaid() {
+		return unconditional(c.op.name, stele.ID{}, have.Version)
+	}
+	ns, readErr := c.namespaceIn(key)
+	if readErr != nil {
+		return readErr
+	}
+	if err != nil {
+		return h.addNamespace(c, ns, on)
+	}
+	next, err := h.o.Registrar.SetNamespace(c.ctx, key, 0, func(next *stele.Namespace) error {
+		if err := on.hold(c.op.name, stele.ID{}, next.Version); err != nil {
+			return err
+		}
+		replaceNamespace(next, ns)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return c.replyNamespace(http.StatusOK, next)
+}
+
+// addNamespace makes a namespace.
+func (h *Handler) addNamespace(c *call, ns *stele.Namespace, on conditions) error {
+	if err := on.holdNothing(c.op.name, stele.ID{}); err != nil {
+		return err
+	}
+	made, err := h.o.Registrar.AddNamespace(c.ctx, ns)
+	if err != nil {
+		if have, _ := h.namespace(c); have != nil && stele.KindOf(err) == stele.Conflict {
+			// Somebody was faster.
+			if !on.isSaid() {
+				return unconditional(c.op.name, stele.ID{}, have.Version)
+			}
+			return failed(c.op.name, stele.ID{}, "it was made meanwhile, with version %d", have.Version)
+		}
+		return err
+	}
+	c.w.Header().Set("Location", Root+"/namespaces/"+escaped(made.Key().String()))
+	return c.replyNamespace(http.StatusCreated, made)
+}
+
+// namespaceIn reads a namespace in the body: strictly, and with scheme and prefix of
+// the path if it has none of its own.
+func (c *call) namespaceIn(key stele.NamespaceKey) (*stele.Namespace, error) {
+	data, err := c.bytes()
+	if err != nil {
+		return nil, err
+	}
+	data = withMember(data, "scheme", key.Scheme)
+	if key.Prefix != "" {
+		data = withMember(data, "prefix", key.Prefix)
+	}
+	return c.sameNamespace(key, data)
+}
+
+// sameNamespace reads a namespace, which must be the one in the path.
+func (c *call) sameNamespace(key stele.NamespaceKey, data []byte) (*stele.Namespace, error) {
+	ns, err := c.h.o.Schemes.DecodeNamespace(data)
+	if err != nil {
+		return nil, err
+	}
+	if ns.Key() != key {
+		return nil, &stele.Error{Op: c.op.name, Kind: stele.Invalid, Err: stele.Problems{{Path: "prefix",
+			Err: fmt.Errorf("the path leads to %s, and this is %.100q; make them the same, or leave it out", key, ns.Key())}}}
+	}
+	return ns, nil
+}
+
+// replaceNamespace gives a namespace all that people say of another.
+func replaceNamespace(next, by *stele.Namespace) {
+	kept := *next
+	*next = *by
+	next.Version, next.Created, next.Modified, next.By = kept.Version, kept.Created, kept.Modified, kept.By
+}
+
+// patchNamespace changes some settings of a namespace.
+func (h *Handler) patchNamespace(c *call) error {
+	on, err := c.conditions()
+	if err != nil {
+		return err
+	}
+	ns, err := h.namespace(c)
+	if err != nil {
+		return err
+	}
+	patch, err := c.readPatch()
+	if err != nil {
+		return err
+	}
+	next, err := h.o.Registrar.SetNamespace(c.ctx, ns.Key(), 0, func(next *stele.Namespace) error {
+		if err := on.hold(c.op.name, stele.ID{}, next.Version); err != nil {
+			return err
+		}
+		document, err := applyPatch(next.AppendJSON(nil), patch)
+		if err != nil {
+			return err
+		}
+		changed, err := c.sameNamespace(next.Key(), document)
+		if err != nil {
+			return err
+		}
+		replaceNamespace(next, changed)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return c.replyNamespace(http.StatusOK, next)
+}
+
+// replyMinter answers with how far the minter of a namespace is.
+func (h *Handler) replyMinter(c *call, ns *stele.Namespace) error {
+	status, err := h.o.Registrar.MinterStatus(c.ctx, ns.Key())
+	if err != nil {
+		return err
+	}
+	count, err := h.o.Store.Count(c.ctx, ns.Key())
+	if err != nil {
+		return err
+	}
+	d := minterDocument{
+		Namespace: ns.Key().String(), Kind: string(ns.Minter.Kind), Given: status.Given, Total: status.Total,
+		Shut: status.Shut, Records: count, Quota: ns.Quota,
+	}
+	if !status.Last.IsZero() {
+		last := status.Last.UTC()
+		d.Last = &last
+	}
+	return c.reply(http.StatusOK, d)
+}
+
+// skip sets the counter of a template ahead.
+func (h *Handler) skip(c *call) error {
+	ns, err := h.namespace(c)
+	if err != nil {
+		return err
+	}
+	var want skipDocument
+	if err := c.decode(&want); err != nil {
+		return err
+	}
+	status, err := h.o.Registrar.MinterStatus(c.ctx, ns.Key())
+	if err != nil {
+		return err
+	}
+	to := want.To
+	switch {
+	case (want.To == 0) == (want.Ahead == 0):
+		return invalidf("give either to or ahead, and a number from 1 on")
+	case want.Ahead > 0:
+		to = status.Given + want.Ahead
+	}
+	if to < want.Ahead || status.Total > 0 && to > status.Total {
+		return &stele.Error{Op: c.op.name, Kind: stele.Exhausted, Err: fmt.Errorf("the template of %s has %d names; %d are given", ns.Key(), status.Total, status.Given)}
+	}
+	if err := h.o.Registrar.SkipCounter(c.ctx, ns.Key(), to); err != nil {
+		return err
+	}
+	return h.replyMinter(c, ns)
+}

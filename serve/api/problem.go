@@ -1,0 +1,239 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/stele-id/stele"
+)
+
+// outcome is what a kind of failure looks like from outside.
+type outcome struct {
+	status int
+	name   string // behind /api/v1# in the problem's type; it never changes
+	title  string
+}
+
+// outcomes is the one table from kinds of failure to status codes.
+var outcomes = [...]outcome{
+	stele.Internal:        {http.StatusInternalServerError, "internal", "Something went wrong here"},
+	stele.Invalid:         {http.StatusBadRequest, "invalid", "The request can't be right"},
+	stele.NotFound:        {http.StatusNotFound, "not-found", "There is no such thing"},
+	stele.Gone:            {http.StatusGone, "gone", "It was withdrawn"},
+	stele.Conflict:        {http.StatusConflict, "conflict", "It is not in the state that the request supposes"},
+	stele.Forbidden:       {http.StatusForbidden, "forbidden", "You may not do this"},
+	stele.Unauthenticated: {http.StatusUnauthorized, "unauthenticated", "Say who you are"},
+	stele.Exhausted:       {http.StatusTooManyRequests, "exhausted", "A limit is reached"},
+	stele.Unavailable:     {http.StatusServiceUnavailable, "unavailable", "Not at present; try again later"},
+}
+
+// refusals are failures of HTTP itself, which no kind has, by their status. A status
+// that a kind has as well stands for that kind.
+var refusals = map[int]outcome{
+	http.StatusMethodNotAllowed:      {http.StatusMethodNotAllowed, "method-not-allowed", "This is not done here"},
+	http.StatusRequestTimeout:        {http.StatusRequestTimeout, "too-slow", "The request took too long to arrive"},
+	http.StatusPreconditionFailed:    {http.StatusPreconditionFailed, "precondition-failed", "It has another version"},
+	http.StatusRequestEntityTooLarge: {http.StatusRequestEntityTooLarge, "too-large", "The request is too large"},
+	http.StatusRequestURITooLong:     {http.StatusRequestURITooLong, "address-too-long", "The address is too long"},
+	http.StatusUnsupportedMediaType:  {http.StatusUnsupportedMediaType, "unsupported-media-type", "The request has a form that is not read here"},
+	http.StatusUnprocessableEntity:   {http.StatusUnprocessableEntity, "key-reused", "The idempotency key stands for another request"},
+	http.StatusPreconditionRequired:  {http.StatusPreconditionRequired, "precondition-required", "Say which version you have seen"},
+}
+
+// refusal is a failure of HTTP itself.
+type refusal struct {
+	status int
+	detail string        // what is wrong and what to do
+	after  time.Duration // when to try again; 0 says nothing
+}
+
+func (e *refusal) Error() string { return e.detail }
+
+// refusef makes a failure of HTTP itself.
+func refusef(status int, format string, args ...any) error {
+	return &refusal{status: status, detail: fmt.Sprintf(format, args...)}
+}
+
+// invalidf makes the error of a request that can't be right.
+func invalidf(format string, args ...any) error {
+	return &stele.Error{Kind: stele.Invalid, Err: fmt.Errorf(format, args...)}
+}
+
+// problemDocument is an error as its reader sees it (RFC 9457). A client in our own
+// words makes a [stele.Error] of it again: operation, identifier, detail, and the kind
+// that type or else status tells.
+type problemDocument struct {
+	Type      string          `json:"type" doc:"What kind of failure it is. It never changes, and leads to its description." example:"/api/v1#conflict"`
+	Title     string          `json:"title" doc:"The same in words."`
+	Status    int             `json:"status" doc:"The status of the answer." minimum:"400" maximum:"599"`
+	Detail    string          `json:"detail,omitempty" doc:"What is wrong here, and what to do."`
+	Operation string          `json:"operation,omitempty" doc:"What was tried."`
+	ID        string          `json:"identifier,omitempty" doc:"On what, in canonical form."`
+	Problems  []faultDocument `json:"problems,omitempty" doc:"All that is wrong with a document, if that is what is wrong."`
+}
+
+// faultDocument is one thing that is wrong with a document.
+type faultDocument struct {
+	Path   string `json:"path" doc:"Where, as in targets[2].url; empty for the whole document."`
+	Detail string `json:"detail" doc:"What is wrong there, and what would be right."`
+}
+
+// outcomeOf returns how an error looks from outside.
+func outcomeOf(err error) outcome {
+	if refused, ok := errors.AsType[*refusal](err); ok {
+		if o, ok := refusals[refused.status]; ok {
+			return o
+		}
+		for _, o := range outcomes {
+			if o.status == refused.status {
+				return o
+			}
+		}
+	}
+	if _, ok := errors.AsType[*stele.Error](err); !ok && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
+		return outcomes[stele.Unavailable]
+	}
+	if kind := stele.KindOf(err); int(kind) < len(outcomes) {
+		return outcomes[kind]
+	}
+	return outcomes[stele.Internal]
+}
+
+// problemOf returns an error as its reader sees it. What went wrong inside is not for
+// the public.
+func problemOf(err error) problemDocument {
+	o := outcomeOf(err)
+	p := problemDocument{Type: Root + "#" + o.name, Title: o.title, Status: o.status}
+	if o.status == http.StatusInternalServerError {
+		p.Detail = "something went wrong here, and was noted; tell who runs this server"
+		return p
+	}
+	p.Detail = legible(err.Error())
+	if e, ok := errors.AsType[*stele.Error](err); ok {
+		p.Operation = legible(e.Op)
+		if e.ID.IsValid() {
+			p.ID = e.ID.String()
+		}
+		if e.Err != nil {
+			p.Detail = legible(e.Err.Error())
+		}
+	}
+	if faults, ok := errors.AsType[stele.Problems](err); ok {
+		for _, f := range faults {
+			p.Problems = append(p.Problems, faultDocument{legible(f.Path), legible(f.Err.Error())})
+		}
+	}
+	return p
+}
+
+// legible returns a text without control characters and broken characters.
+func legible(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text, "\uFFFD"))
+}
+
+// soon is when to try again what is not available, and later what is used up.
+const soon, later = 5 * time.Second, time.Minute
+
+// retryAfter returns when an answer of this status says to try again.
+func retryAfter(status int, err error) time.Duration {
+	if refused, ok := errors.AsType[*refusal](err); ok && refused.after > 0 {
+		return refused.after
+	}
+	switch status {
+	case http.StatusServiceUnavailable:
+		return soon
+	case http.StatusTooManyRequests:
+		return later
+	}
+	return 0
+}
+
+// fail answers with an error, or ends an answer that has begun.
+func (c *call) fail(err error) {
+	p := problemOf(err)
+	if p.Status >= http.StatusInternalServerError && c.r.Context().Err() == nil { // else it is the client who left
+		c.h.o.Log.ErrorContext(c.ctx, "a request failed", "operation", c.operation(), "status", p.Status, "error", legible(err.Error()))
+	}
+	if c.began {
+		c.abort()
+		return
+	}
+	if p.Status == http.StatusServiceUnavailable && !c.who.IsKnown() { // disks and folders are not for the public
+		p.Detail = "the registry can't answer at present; try again in a few seconds"
+	}
+	head := c.w.Header()
+	head["Cache-Control"] = notKept
+	delete(head, "Etag")
+	switch p.Status {
+	case http.StatusUnauthorized:
+		head.Set("WWW-Authenticate", `Bearer realm="stele"`)
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		seconds := (retryAfter(p.Status, err) + time.Second - 1) / time.Second
+		head.Set("Retry-After", strconv.FormatInt(int64(seconds), 10))
+	}
+	if c.mayHaveBody() && !c.drained {
+		c.hurry()
+	}
+	// It is made of texts and numbers, which can always be written.
+	text, _ := json.Marshal(p)
+	c.write(p.Status, problemType, append(text, '\n'))
+}
+
+const problemType = "application/problem+json"
+
+// operation names the operation for the log.
+func (c *call) operation() string {
+	if c.op == nil {
+		return ""
+	}
+	return c.op.name
+}
+
+// recover keeps a fault in one answer from ending the others, and from being told to
+// the public. The stack goes to the log.
+func (c *call) recover() {
+	fault := recover()
+	if fault == nil {
+		return
+	}
+	c.h.o.Log.ErrorContext(c.ctx, "a request made the server fail; please report it",
+		"operation", c.operation(), "fault", fmt.Sprint(fault), "stack", string(debug.Stack()))
+	c.fail(&stele.Error{Kind: stele.Internal, Err: errors.New("a fault")})
+}
+
+// under puts a path before those of the problems in an error: the document stands
+// inside another one.
+func under(path string, err error) error {
+	e, ok := errors.AsType[*stele.Error](err)
+	if !ok {
+		return err
+	}
+	faults, ok := errors.AsType[stele.Problems](err)
+	if !ok {
+		return err
+	}
+	moved := make(stele.Problems, len(faults))
+	for i, f := range faults {
+		switch {
+		case f.Path == "":
+			moved[i] = stele.Problem{Path: path, Err: f.Err}
+		case f.Path[0] == '[':
+			moved[i] = stele.Problem{Path: path + f.Path, Err: f.Err}
+		default:
+			moved[i] = stele.Problem{Path: path + "." + f.Path, Err: f.Err}
+		}
+	}
+	return &stele.Error{Op: e.Op, ID: e.ID, Kind: e.Kind, Err: moved}
+}

@@ -1,0 +1,260 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/resolver"
+)
+
+// identifier is the parameter in the path of what names a record.
+var identifier = parameter{name: "id", about: "The identifier or an alias, in any spelling, percent-encoded once; its slashes may stay", example: "ark:12345/x1"}
+
+func (h *Handler) recordOperations() []operation {
+	const group = "Records"
+	record := answer{status: 200, about: "The record as it is now.", value: recordDocument{}, headers: []parameter{entityTag}}
+	input := &body{media: []string{jsonType}, limit: maxBody, value: recordInput{}, example: `{"id":"ark:12345/x1","url":"https://example.org/1","metadata":{"what":"A thing"}}`,
+		about: "The record. What the system keeps (version, created, modified, by, redacted) is not believed. Without an id it is that of the path."}
+	return []operation{{
+		name: "getRecord", method: http.MethodGet, path: "records/{id}", group: group, tail: identifier,
+		summary: "Show a record",
+		about: "Everybody sees what is neither reserved nor restricted, without who may see it, who changed it, and handle values that are not for the public; of a withdrawn record, its tombstone. " +
+			"Whoever has a role in its namespace sees all of it. To everybody else it is not there.",
+		asks: anyone,
+		query: []parameter{
+			{name: "version", kind: numberKind, min: 1, about: "this version instead of the last one", example: "1"},
+			{name: "at", kind: momentKind, about: "the version that was current then", example: "2030-01-01T00:00:00Z"},
+		},
+		headers: []parameter{ifMatch, ifNoneMatch},
+		answers: []answer{record, {status: 304, about: "It has one of the tags in If-None-Match.", headers: []parameter{entityTag}}},
+		fails:   []int{404, 412},
+		serve:   h.getRecord,
+	}, {
+		name: "putRecord", method: http.MethodPut, path: "records/{id}", group: group, tail: identifier,
+		summary: "Register a record, or replace what one says",
+		about: "With If-None-Match: * it is registered only if there is none; with If-Match it is replaced only if it has that version. Without either it is registered if there is none, and otherwise nothing is done. " +
+			"No name is ever detached from a record, so all its aliases must be among the new ones.",
+		asks: editor, headers: []parameter{ifMatch, ifNoneMatch}, body: input,
+		answers: []answer{record, {status: 201, about: "The record was registered.", value: recordDocument{}, headers: []parameter{entityTag, location}}},
+		fails:   []int{404, 409, 410, 412, 428},
+		serve:   h.putRecord,
+	}, {
+		name: "patchRecord", method: http.MethodPatch, path: "records/{id}", group: group, tail: identifier,
+		summary: "Change some of what a record says",
+		about:   "A merge patch (RFC 7396) of the record as getRecord shows it: a field that is null is removed, a list is replaced as a whole.",
+		asks:    editor, headers: []parameter{ifMatch, ifNoneMatch},
+		body:    &body{media: []string{patchType}, limit: maxBody, value: recordPatch{}, example: `{"metadata":{"what":"Another thing"}}`},
+		answers: []answer{record},
+		fails:   []int{404, 409, 410, 412},
+		serve:   h.patchRecord,
+	}, {
+		name: "deleteRecord", method: http.MethodDelete, path: "records/{id}", group: group, tail: identifier,
+		summary: "Withdraw a record",
+		about:   "Nothing is ever deleted: it answers with a tombstone from now on, and its history stays. See withdrawRecord.",
+		asks:    editor, headers: []parameter{ifMatch, ifNoneMatch},
+		query: []parameter{
+			{name: "reason", required: true, min: 1, max: stele.MaxProse, about: "why, for whoever looks for it", example: "Published by mistake"},
+			{name: "replacement", about: "the identifier of what to use instead"},
+		},
+		answers: []answer{record},
+		fails:   []int{404, 409, 412},
+		serve:   h.deleteRecord,
+	}}
+}
+
+// getRecord shows a record.
+func (h *Handler) getRecord(c *call) error {
+	id, err := c.id()
+	if err != nil {
+		return err
+	}
+	on, err := c.conditions()
+	if err != nil {
+		return err
+	}
+	rec, err := h.find(c, id)
+	if err != nil {
+		return h.meant(c, id, err)
+	}
+	if on.isKnown(rec.Version) {
+		c.w.Header().Set("ETag", tagOf(rec.Version))
+		c.replyEmpty(http.StatusNotModified)
+		return nil
+	}
+	if err := on.hold(c.op.name, id, rec.Version); err != nil {
+		return err
+	}
+	if rec, err = h.visible(c, rec); err != nil {
+		return err
+	}
+	return c.replyRecord(http.StatusOK, rec)
+}
+
+// find returns the version of a record that is asked for.
+func (h *Handler) find(c *call, id stele.ID) (*stele.Record, error) {
+	version, at := c.number("version"), c.moment("at")
+	switch {
+	case version != 0 && !at.IsZero():
+		return nil, invalidf("version and at are both given; keep one")
+	case !at.IsZero():
+		return h.o.Registrar.At(c.ctx, id, at)
+	case version == 0:
+		return h.o.Registrar.Get(c.ctx, id)
+	}
+	newest := uint64(0)
+	for rec, err := range h.o.Registrar.History(c.ctx, id) {
+		if err != nil {
+			return nil, err
+		}
+		newest = max(newest, rec.Version)
+		if rec.Version == version {
+			return rec, nil
+		}
+	}
+	return nil, &stele.Error{Op: "show", ID: id, Kind: stele.NotFound, Err: fmt.Errorf("it has no version %d; its versions are 1 to %d", version, newest)}
+}
+
+// meant adds to the error of a name that is not found what may have been meant, if its
+// check character shows a slip of the hand.
+func (h *Handler) meant(c *call, id stele.ID, err error) error {
+	if h.o.Resolver == nil || !errors.Is(err, stele.NotFound) {
+		return err
+	}
+	_, unknown := h.o.Resolver.Resolve(c.ctx, resolver.Request{ID: id})
+	if e, ok := errors.AsType[*resolver.UnknownError](unknown); ok && e.Mistyped {
+		return &stele.Error{Op: "show", ID: id, Kind: stele.NotFound, Err: e}
+	}
+	return err
+}
+
+// putRecord registers a record, or replaces what one says.
+func (h *Handler) putRecord(c *call) error {
+	id, err := c.id()
+	if err != nil {
+		return err
+	}
+	on, err := c.conditions()
+	if err != nil {
+		return err
+	}
+	have, err := h.o.Registrar.Get(c.ctx, id)
+	if err != nil && !errors.Is(err, stele.NotFound) {
+		return err
+	}
+	if err != nil {
+		return h.register(c, id, on)
+	}
+	if !on.isSaid() {
+		return unconditional(c.op.name, id, have.Version)
+	}
+	rec, err := c.record(have.ID)
+	if err != nil {
+		return err
+	}
+	if rec.ID != have.ID {
+		return otherID(c, rec.ID, have.ID)
+	}
+	next, err := h.o.Registrar.Update(c.ctx, id, 0, func(next *stele.Record) error {
+		if err := on.hold(c.op.name, id, next.Version); err != nil {
+			return err
+		}
+		replace(next, rec)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return c.replyRecord(http.StatusOK, next)
+}
+
+// register registers the record in the body.
+func (h *Handler) register(c *call, id stele.ID, on conditions) error {
+	if err := on.holdNothing(c.op.name, id); err != nil {
+		return err
+	}
+	rec, err := c.record(id)
+	if err != nil {
+		return err
+	}
+	if rec.ID != id {
+		return otherID(c, rec.ID, id)
+	}
+	made, err := h.o.Registrar.Register(c.ctx, rec)
+	if err != nil {
+		if have, _ := h.o.Registrar.Get(c.ctx, id); have != nil && stele.KindOf(err) == stele.Conflict {
+			// Somebody was faster.
+			if !on.isSaid() {
+				return unconditional(c.op.name, id, have.Version)
+			}
+			return failed(c.op.name, id, "it was registered meanwhile, with version %d", have.Version)
+		}
+		return err
+	}
+	c.w.Header().Set("Location", Root+"/records/"+escaped(id.String()))
+	return c.replyRecord(http.StatusCreated, made)
+}
+
+// otherID says that path and body name different things.
+func otherID(c *call, got, want stele.ID) error {
+	return &stele.Error{Op: c.op.name, ID: want, Kind: stele.Invalid, Err: stele.Problems{{Path: "id",
+		Err: fmt.Errorf("the path leads to %s, and this is %s; make them the same, or leave it out", want, got)}}}
+}
+
+// replace gives a record all that people say of another.
+func replace(next, by *stele.Record) {
+	next.Spelling, next.Aliases, next.State, next.Tombstone = by.Spelling, by.Aliases, by.State, by.Tombstone
+	next.Targets, next.Metadata, next.Persistence = by.Targets, by.Metadata, by.Persistence
+	next.Values, next.Readers = by.Values, by.Readers
+}
+
+// patchRecord changes some of what a record says.
+func (h *Handler) patchRecord(c *call) error {
+	id, err := c.id()
+	if err != nil {
+		return err
+	}
+	on, err := c.conditions()
+	if err != nil {
+		return err
+	}
+	patch, err := c.readPatch()
+	if err != nil {
+		return err
+	}
+	next, err := h.o.Registrar.Update(c.ctx, id, 0, func(next *stele.Record) error {
+		if err := on.hold(c.op.name, id, next.Version); err != nil {
+			return err
+		}
+		document, err := applyPatch(next.AppendJSON(nil), patch)
+		if err != nil {
+			return err
+		}
+		rec, err := h.o.Schemes.DecodeRecord(document)
+		if err != nil {
+			return err
+		}
+		if rec.ID != next.ID {
+			return otherID(c, rec.ID, next.ID)
+		}
+		replace(next, rec)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return c.replyRecord(http.StatusOK, next)
+}
+
+// escaped returns a text as it stands in a path, with its slashes and colons: what
+// [call.route] reads back.
+func escaped(text string) string {
+	parts := strings.Split(text, "/")
+	for i, part := range parts {
+		parts[i] = url.PathEscape(part)
+	}
+	return strings.Join(parts, "/")
+}

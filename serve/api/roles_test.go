@@ -1,0 +1,183 @@
+package api
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+)
+
+// sample is a request that an operation grants to whoever has the right that it asks
+// for, at a new site.
+type sample struct {
+	target string // below Root
+	body   string
+	head   []string
+}
+
+// samples has a request for each operation. They are about ark:12345, in which the
+// roles of a site are.
+var samples = map[string]sample{
+	"getRecord":       {target: "/records/ark:12345/x1"},
+	"putRecord":       {target: "/records/ark:12345/new", body: `{"url":"https://example.org/new"}`, head: []string{"If-None-Match", "*"}},
+	"patchRecord":     {target: "/records/ark:12345/x1", body: `{"metadata":{"who":"Ann"}}`},
+	"deleteRecord":    {target: "/records/ark:12345/x1?reason=Wrong"},
+	"withdrawRecord":  {target: "/withdraw/ark:12345/x1", body: `{"reason":"Wrong"}`},
+	"reinstateRecord": {target: "/reinstate/ark:12345/gone"},
+	"redactRecord":    {target: "/redact/ark:12345/x1", body: `{"reason":"Court"}`},
+	"listRecords":     {target: "/records?prefix=ark:12345"},
+	"getHistory":      {target: "/history/ark:12345/x1"},
+	"listNamespaces":  {target: "/namespaces"},
+	"getNamespace":    {target: "/namespaces/ark:12345"},
+	"putNamespace":    {target: "/namespaces/ark:12345/q7", body: `{"title":"New"}`, head: []string{"If-None-Match", "*"}},
+	"patchNamespace":  {target: "/namespaces/ark:12345/x5", body: `{"title":"New"}`},
+	"getMinter":       {target: "/minters/ark:12345/x5"},
+	"skip":            {target: "/skip/ark:12345/x5", body: `{"ahead":10}`},
+	"putRecords":      {target: "/records", body: `[{"id":"ark:12345/b1","url":"https://example.org/1"}]`},
+	"importRecords":   {target: "/import", body: `{"id":"ark:12345/b1","url":"https://example.org/1"}` + "\n", head: []string{"Content-Type", linesType}},
+	"getImport":       {target: "/import/nightly"},
+	"exportRecords":   {target: "/export?prefix=ark:12345"},
+	"mint":            {target: "/mint", body: `{"namespace":"ark:12345/x5"}`},
+	"getMe":           {target: "/me"},
+	"listUsers":       {target: "/users"},
+	"addUser":         {target: "/users", body: `{"name":"zoe"}`},
+	"getUser":         {}, // oneself; see below
+	"patchUser":       {target: "/users/nemo", body: `{"groups":["staff"]}`},
+	"listTokens":      {target: "/tokens"},
+	"createToken":     {target: "/tokens", body: `{"label":"another"}`},
+	"revokeToken":     {}, // one's own; see below
+	"getStatus":       {target: "/status"},
+	"listChanges":     {target: "/changes"},
+	"verify":          {target: "/verify"},
+	"backup":          {target: "/backup"},
+	"restore":         {target: "/restore?confirm=stele-data", body: "x", head: []string{"Content-Type", tarType}},
+	"getPage":         {},
+	"getOpenAPI":      {target: "/openapi.json"},
+}
+
+// judgesEach are operations that judge each thing in the body by itself: whoever may
+// write none of them gets an answer that says so of each.
+var judgesEach = []string{"putRecords", "importRecords"}
+
+// notThere are operations on what is not there for those without a role.
+var notThere = []string{"getNamespace", "patchNamespace", "getMinter"}
+
+// unkept are operations that need what only a whole server has: they answer that there is
+// no such thing.
+var unkept = []string{"backup", "restore"}
+
+// sampleOf returns the request of an operation for somebody.
+func sampleOf(t *testing.T, s *site, op *operation, who string) sample {
+	t.Helper()
+	x, ok := samples[op.name]
+	if !ok {
+		t.Fatalf("the operation %s has no sample in this test: add one, and see that its rights are right", op.name)
+	}
+	switch op.name {
+	case "getUser":
+		x.target = "/users/" + cmp.Or(who, theNobody)
+	case "revokeToken":
+		id := "000000000000"
+		if who != "" {
+			for token, err := range s.registry.Tokens(s.admin, who) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				id = token.ID
+			}
+		}
+		x.target = "/tokens/" + id
+	}
+	return x
+}
+
+// TestRoles sends a request to each operation as everybody. Who gets an answer is what
+// the operation's right says, and nothing else.
+func TestRoles(t *testing.T) {
+	ranks := map[string]right{"": anyone, theNobody: known, theStranger: known, theReader: reader, theEditor: editor, theOwner: owner, theAdmin: administrator}
+	callers := []string{"", theNobody, theStranger, theReader, theEditor, theOwner, theAdmin}
+	table := newSite(t).handler.table
+	for i := range table {
+		op := &table[i]
+		t.Run(op.name, func(t *testing.T) {
+			t.Parallel()
+			for _, who := range callers {
+				s := newSite(t)
+				x := sampleOf(t, s, op, who)
+				a := s.ask(who, op.method, Root+x.target, x.body, x.head...)
+				if want := expected(op, who, ranks[who]); !slices.Contains(want, a.StatusCode) {
+					t.Errorf("as %q: %d, want %v: %s", who, a.StatusCode, want, a.body)
+				}
+			}
+			for name, token := range wrongTokens() {
+				s := newSite(t)
+				s.tokens["wrong"] = token(s)
+				x := sampleOf(t, s, op, "")
+				a := s.ask("wrong", op.method, Root+x.target, x.body, x.head...).want(t, http.StatusUnauthorized)
+				if a.get("WWW-Authenticate") == "" {
+					t.Errorf("%s: nothing says how to be known", name)
+				}
+			}
+		})
+	}
+}
+
+// expected returns which statuses are right.
+func expected(op *operation, who string, rank right) []int {
+	switch {
+	case op.asks != anyone && rank == anyone:
+		return []int{http.StatusUnauthorized}
+	case rank < op.asks && slices.Contains(judgesEach, op.name):
+		return []int{http.StatusOK, http.StatusForbidden}
+	case rank < op.asks && rank == known && slices.Contains(notThere, op.name):
+		return []int{http.StatusNotFound}
+	case rank < op.asks:
+		return []int{http.StatusForbidden}
+	case slices.Contains(unkept, op.name):
+		return []int{http.StatusNotFound}
+	}
+	return []int{http.StatusOK, http.StatusCreated, http.StatusNoContent}
+}
+
+// wrongTokens are tokens that are nobody's, or no longer somebody's.
+func wrongTokens() map[string]func(*site) string {
+	return map[string]func(*site) string{
+		"forged": func(s *site) string { return s.tokens[theAdmin][:len(s.tokens[theAdmin])-4] + "AAAA" },
+		"no token": func(*site) string {
+			return "root"
+		},
+		"expired": func(s *site) string {
+			token := s.token(theAdmin, s.now().Add(time.Minute))
+			s.pass(time.Hour)
+			return token
+		},
+		"revoked": func(s *site) string {
+			credential, made, err := s.registry.CreateToken(s.admin, theAdmin, "", s.now().Add(time.Hour))
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			if _, err := s.registry.RevokeToken(s.admin, made.ID); err != nil {
+				s.t.Fatal(err)
+			}
+			return credential
+		},
+		"of a disabled user": func(s *site) string {
+			s.ask(theAdmin, "PATCH", Root+"/users/"+theOwner, `{"disabled":true}`).want(s.t, 200)
+			return s.tokens[theOwner]
+		},
+	}
+}
+
+// TestRefusedWritesNothing holds that what is judged record by record is refused where
+// one may not write.
+func TestRefusedWritesNothing(t *testing.T) {
+	for _, name := range judgesEach {
+		for _, who := range []string{theNobody, theStranger, theReader} {
+			s := newSite(t)
+			x := samples[name]
+			s.ask(who, "POST", Root+x.target, x.body, x.head...)
+			s.ask(theAdmin, "GET", records+"ark:12345/b1", "").want(t, http.StatusNotFound)
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package api
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/stele-id/stele"
+)
+
+// withdrawalDocument says why a record is withdrawn.
+type withdrawalDocument struct {
+	Reason      string `json:"reason" minLength:"1" maxLength:"10000" doc:"Why, for whoever looks for it." example:"Published by mistake"`
+	Replacement string `json:"replacement,omitempty" maxLength:"4096" doc:"The identifier of what to use instead." example:"ark:12345/x2"`
+}
+
+// redactionDocument says why the content of a record is removed.
+type redactionDocument struct {
+	Reason string `json:"reason" minLength:"1" maxLength:"10000" doc:"Why, for whoever looks for it." example:"Removed by order of a court"`
+}
+
+func (h *Handler) stateOperations() []operation {
+	const group = "Records"
+	record := answer{status: 200, about: "The record as it is now.", value: recordDocument{}, headers: []parameter{entityTag}}
+	return []operation{{
+		name: "withdrawRecord", method: http.MethodPost, path: "withdraw/{id}", group: group, tail: identifier,
+		summary: "Withdraw a record",
+		about:   "It answers with a tombstone from now on. Of a record that is withdrawn already, reason and replacement are changed. One that is reserved can't be withdrawn.",
+		asks:    editor, headers: []parameter{ifMatch, ifNoneMatch},
+		body:    &body{media: []string{jsonType}, limit: maxBody, value: withdrawalDocument{}, example: `{"reason":"Published by mistake"}`},
+		answers: []answer{record},
+		fails:   []int{404, 409, 412},
+		serve: func(c *call) error {
+			var want withdrawalDocument
+			if err := c.decode(&want); err != nil {
+				return err
+			}
+			return h.withdraw(c, want.Reason, want.Replacement)
+		},
+	}, {
+		name: "reinstateRecord", method: http.MethodPost, path: "reinstate/{id}", group: group, tail: identifier,
+		summary: "Make a withdrawn record active again",
+		asks:    editor, headers: []parameter{ifMatch, ifNoneMatch},
+		answers: []answer{record},
+		fails:   []int{404, 409, 412},
+		serve: func(c *call) error {
+			return h.revise(c, func(id stele.ID, version uint64) (*stele.Record, error) {
+				return h.o.Registrar.Reinstate(c.ctx, id, version)
+			})
+		},
+	}, {
+		name: "redactRecord", method: http.MethodPost, path: "redact/{id}", group: group, tail: identifier,
+		summary: "Remove what a record says, by a legal order",
+		about:   "Targets, metadata and the rest are removed, earlier versions are shown to nobody, and the record is withdrawn. Its names stay.",
+		asks:    administrator, headers: []parameter{ifMatch, ifNoneMatch},
+		body:    &body{media: []string{jsonType}, limit: maxBody, value: redactionDocument{}, example: `{"reason":"Removed by order of a court"}`},
+		answers: []answer{record},
+		fails:   []int{404, 409, 412},
+		serve: func(c *call) error {
+			var want redactionDocument
+			if err := c.decode(&want); err != nil {
+				return err
+			}
+			return h.revise(c, func(id stele.ID, version uint64) (*stele.Record, error) {
+				return h.o.Registrar.Redact(c.ctx, id, version, want.Reason)
+			})
+		},
+	}}
+}
+
+// deleteRecord withdraws a record, with the reason in the query.
+func (h *Handler) deleteRecord(c *call) error {
+	return h.withdraw(c, c.text("reason"), c.text("replacement"))
+}
+
+func (h *Handler) withdraw(c *call, reason, replacement string) error {
+	var instead stele.ID
+	if replacement != "" {
+		var err error
+		if instead, err = h.o.Schemes.Parse(replacement); err != nil {
+			return amiss(c, "replacement", err)
+		}
+	}
+	return h.revise(c, func(id stele.ID, version uint64) (*stele.Record, error) {
+		return h.o.Registrar.Withdraw(c.ctx, id, version, reason, instead)
+	})
+}
+
+// revise changes the state of the record in the path, if it has the version that the
+// request supposes; 0 if that says nothing. If that is one of several, and somebody
+// changes the record to another of them meanwhile, the change is tried again.
+func (h *Handler) revise(c *call, change func(id stele.ID, version uint64) (*stele.Record, error)) error {
+	id, err := c.id()
+	if err != nil {
+		return err
+	}
+	on, err := c.conditions()
+	if err != nil {
+		return err
+	}
+	for {
+		version := uint64(0)
+		if on.isSaid() {
+			have, err := h.o.Registrar.Get(c.ctx, id)
+			if err != nil {
+				return err
+			}
+			if err := on.hold(c.op.name, id, have.Version); err != nil {
+				return err
+			}
+			version = have.Version
+		}
+		next, err := change(id, version)
+		if err == nil {
+			return c.replyRecord(http.StatusOK, next)
+		}
+		if version == 0 || stele.KindOf(err) != stele.Conflict {
+			return err
+		}
+		have, again := h.o.Registrar.Get(c.ctx, id)
+		if again != nil || have.Version == version {
+			return err // it is another conflict
+		}
+	}
+}
+
+// bare returns the reason in one of our errors, without operation and kind: it will
+// stand in another one.
+func bare(err error) error {
+	if e, ok := errors.AsType[*stele.Error](err); ok && e.Err != nil {
+		return e.Err
+	}
+	return err
+}

@@ -1,0 +1,149 @@
+package api
+
+import (
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/stele-id/stele/auth"
+)
+
+// tokenDocument is a token as it is shown: without what proves it.
+type tokenDocument struct {
+	ID      string    `json:"id" doc:"By which it is revoked; it is no secret." example:"4k2m9x0q7rbc"`
+	User    string    `json:"user"`
+	Label   string    `json:"label,omitempty" doc:"What it is for."`
+	Created time.Time `json:"created"`
+	Expires time.Time `json:"expires,omitzero" doc:"From then on it is of no use; without it, that is never."`
+	Revoked time.Time `json:"revoked,omitzero"`
+	LastUse time.Time `json:"lastUse,omitzero" doc:"To the minute or so."`
+	By      string    `json:"by,omitempty" doc:"Who made it."`
+}
+
+// newToken is a token that is asked for.
+type newToken struct {
+	User    string     `json:"user,omitempty" maxLength:"64" doc:"Whose it will be; without it, yours."`
+	Label   string     `json:"label,omitempty" maxLength:"200" doc:"What it is for." example:"nightly import"`
+	Expires *time.Time `json:"expires,omitempty" doc:"Until when it lasts, a year at most unless an administrator asks; without it, a year."`
+	Never   bool       `json:"never,omitempty" doc:"It does not expire; for administrators."`
+}
+
+// madeToken is a token with its credential.
+type madeToken struct {
+	Credential string        `json:"credential" doc:"What is sent as Authorization: Bearer. It is shown this once, and kept nowhere."`
+	Token      tokenDocument `json:"token"`
+}
+
+// tokenPage is a part of a list of tokens.
+type tokenPage struct {
+	Items []tokenDocument `json:"items"`
+	Next  string          `json:"next,omitempty" doc:"The cursor of the next page; without it this is the last."`
+}
+
+func (h *Handler) tokenOperations() []operation {
+	const group = "Users and tokens"
+	return []operation{{
+		name: "listTokens", method: http.MethodGet, path: "tokens", group: group,
+		summary: "List tokens",
+		about:   "Yours; an administrator sees those of all users, or of one.",
+		asks:    known,
+		query: []parameter{
+			{name: "user", max: auth.MaxName, about: "whose tokens", example: "ann"},
+			limitParameter, cursorParameter,
+		},
+		answers: []answer{{status: 200, about: "A page of the list.", value: tokenPage{}}},
+		fails:   []int{403},
+		serve:   h.listTokens,
+	}, {
+		name: "createToken", method: http.MethodPost, path: "tokens", group: group,
+		summary: "Make a token",
+		about:   "Its credential is in the answer, and nowhere else, ever. An administrator makes tokens for everybody, others for themselves.",
+		asks:    known,
+		body:    &body{media: []string{jsonType}, limit: maxBody, value: newToken{}, example: `{"label":"nightly import"}`},
+		answers: []answer{{status: 201, about: "The token was made.", value: madeToken{}, headers: []parameter{location}}},
+		fails:   []int{403, 404, 409},
+		serve:   h.createToken,
+	}, {
+		name: "revokeToken", method: http.MethodDelete, path: "tokens/{token}", group: group,
+		tail:    parameter{name: "token", about: "The ID of the token", example: "4k2m9x0q7rbc"},
+		summary: "Revoke a token",
+		about:   "It is of no use from now on. An administrator revokes every token, others their own.",
+		asks:    known,
+		answers: []answer{{status: 200, about: "The token as it is now.", value: tokenDocument{}}},
+		fails:   []int{404},
+		serve: func(c *call) error {
+			t, err := h.o.Registrar.RevokeToken(c.ctx, c.tail)
+			if err != nil {
+				return err
+			}
+			return c.reply(http.StatusOK, shown(t))
+		},
+	}}
+}
+
+// shown returns a token as it is shown.
+func shown(t auth.Token) tokenDocument {
+	return tokenDocument{t.ID, t.User, t.Label, t.Created, t.Expires, t.Revoked, t.LastUse, t.By}
+}
+
+// listTokens lists the tokens of whoever asks, or those that an administrator asks for.
+func (h *Handler) listTokens(c *call) error {
+	after, err := c.after()
+	if err != nil {
+		return err
+	}
+	user := c.text("user")
+	if user == "" && !c.who.Admin {
+		user = c.who.Name
+	}
+	page := newPage(c)
+	for t, err := range h.o.Registrar.Tokens(c.ctx, user) {
+		if err != nil {
+			return err
+		}
+		if t.ID <= after {
+			continue
+		}
+		if page.isFull() {
+			return page.reply()
+		}
+		page.pass(t.ID)
+		if err := page.addValue(shown(t)); err != nil {
+			return err
+		}
+	}
+	return page.end()
+}
+
+// newTokenCost is what a new token costs, in records: to make one all tokens are looked
+// at, and then read again by whoever is to know them.
+const newTokenCost = 5 * recordsAToken
+
+// createToken makes a token.
+func (h *Handler) createToken(c *call) error {
+	var want newToken
+	if err := c.decode(&want); err != nil {
+		return err
+	}
+	if want.User == "" {
+		want.User = c.who.Name
+	}
+	expires := h.o.Now().Add(auth.TokenLife)
+	switch {
+	case want.Never && want.Expires != nil:
+		return invalidf("expires and never are both given; keep one")
+	case want.Expires != nil && want.Expires.IsZero(): // what programs send that have no time
+		return amiss(c, "expires", errors.New("the year 1 is past; give a time to come"))
+	case want.Never:
+		expires = time.Time{}
+	case want.Expires != nil:
+		expires = *want.Expires
+	}
+	c.charge(newTokenCost)
+	credential, t, err := h.o.Registrar.CreateToken(c.ctx, want.User, want.Label, expires)
+	if err != nil {
+		return err
+	}
+	c.w.Header().Set("Location", Root+"/tokens/"+t.ID)
+	return c.reply(http.StatusCreated, madeToken{credential, shown(t)})
+}

@@ -1,0 +1,72 @@
+package httpd
+
+import (
+	"io"
+	"net/http"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
+)
+
+// identify finds out who asks, if the request says so: the context of the request
+// that it returns tells. The answer is theirs alone from then on, and the writer that
+// it returns says so to caches. It returns false if the request is answered: what was
+// shown proves nothing.
+func (h *Handler) identify(w http.ResponseWriter, r *http.Request) (http.ResponseWriter, *http.Request, bool) {
+	if h.o.Identify == nil || len(r.Header["Authorization"]) == 0 {
+		return w, r, true
+	}
+	own := &personal{ResponseWriter: w}
+	who, err := h.o.Identify(r)
+	if err != nil {
+		h.fail(own, r, err)
+		return own, r, false
+	}
+	return own, r.WithContext(auth.With(r.Context(), who)), true
+}
+
+// personal is a ResponseWriter for an answer to who showed a token. What the others
+// who answer say of caching holds for everybody; here it does not.
+type personal struct {
+	http.ResponseWriter
+	begun bool
+}
+
+func (w *personal) WriteHeader(status int) {
+	if !w.begun {
+		w.begun = true
+		head := w.Header()
+		head["Cache-Control"], head["Vary"] = privately, varies
+		if status == http.StatusUnauthorized {
+			head["Www-Authenticate"] = bearer
+		}
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// bearer is what is told to who showed a wrong token (RFC 6750, section 3.1).
+var bearer = []string{`Bearer realm="stele", error="invalid_token"`}
+
+func (w *personal) Write(b []byte) (int, error) {
+	if !w.begun {
+		w.WriteHeader(http.StatusOK)
+	}
+	return w.ResponseWriter.Write(b)
+}
+
+// WriteString is Write without a copy.
+func (w *personal) WriteString(s string) (int, error) {
+	if !w.begun {
+		w.WriteHeader(http.StatusOK)
+	}
+	return io.WriteString(w.ResponseWriter, s)
+}
+
+// Unwrap is for [http.ResponseController].
+func (w *personal) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// maySee reports whether whoever asks may see what a version of a record said.
+func (h *Handler) maySee(r *http.Request, v *stele.Record) bool {
+	sees, err := h.o.Resolver.MaySee(r.Context(), auth.From(r.Context()), v)
+	return err == nil && sees && !v.Redacted
+}

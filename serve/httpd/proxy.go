@@ -1,0 +1,166 @@
+package httpd
+
+import (
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"slices"
+	"sync/atomic"
+)
+
+// Proxies are the proxies in front of a server whose word is taken on who asks, and
+// by which address. Anybody can write the headers in which they tell it, so these
+// count for nothing when they come from elsewhere.
+type Proxies struct {
+	networks []netip.Prefix
+	header   ProxyHeader
+	log      *slog.Logger
+	told     atomic.Bool // that requests have headers of both kinds
+}
+
+// ProxyHeader says in which headers proxies tell of their clients.
+type ProxyHeader string
+
+// A proxy that writes headers of one kind passes on those of the other as its client
+// sent them. So where both are in a request and nobody has said which kind it is,
+// neither is believed.
+const (
+	EitherHeader ProxyHeader = "either"
+	Forwarded    ProxyHeader = "forwarded"   // RFC 7239
+	XForwarded   ProxyHeader = "x-forwarded" // X-Forwarded-For, X-Forwarded-Proto, X-Forwarded-Host
+)
+
+// NewProxies makes Proxies of addresses and networks, as [ParseProxy] reads them. A
+// text that it can't read is an error.
+func NewProxies(texts []string, header ProxyHeader, log *slog.Logger) (*Proxies, error) {
+	p := &Proxies{header: header, log: log}
+	for _, text := range texts {
+		network, err := ParseProxy(text)
+		if err != nil {
+			return nil, err
+		}
+		p.networks = append(p.networks, network)
+	}
+	return p, nil
+}
+
+// ParseProxy reads an address, 192.0.2.7, or a network, 10.0.0.0/8.
+func ParseProxy(text string) (netip.Prefix, error) {
+	if addr, err := netip.ParseAddr(text); err == nil && addr.Zone() == "" {
+		addr = addr.Unmap()
+		return netip.PrefixFrom(addr, addr.BitLen()), nil
+	}
+	network, err := netip.ParsePrefix(text)
+	switch {
+	case err != nil || network.Addr().Is4In6():
+		return netip.Prefix{}, fmt.Errorf("%.100q is no address and no network; write one as in 192.0.2.7, 10.0.0.0/8 or 2001:db8::/32", text)
+	case network != network.Masked():
+		return netip.Prefix{}, fmt.Errorf("%s has bits behind its length; write %s for the network, or %s for the address", network, network.Masked(), network.Addr())
+	case network.Bits() == 0:
+		return netip.Prefix{}, fmt.Errorf("%s is everybody, and then anybody can say who they are; name the proxies", network)
+	}
+	return network, nil
+}
+
+// Trust reports whether the word of an address is taken. Without proxies it is
+// nobody's.
+func (p *Proxies) Trust(addr netip.Addr) bool {
+	if p == nil {
+		return false
+	}
+	addr = addr.Unmap()
+	return slices.ContainsFunc(p.networks, func(n netip.Prefix) bool { return n.Contains(addr) })
+}
+
+// Before returns a handler that hands on requests as if they had come straight from
+// the client: RemoteAddr has its address, and where the proxies say so, Host the host
+// that it asked for, and TLS whether it came by https. Requests of others are handed
+// on as they are.
+func (p *Proxies) Before(next http.Handler) http.Handler {
+	if len(p.networks) == 0 {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if peer := ClientAddr(r); p.Trust(peer) {
+			r = p.straight(r, peer)
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// ClientAddr returns the address of who sent a request, the zero one if there is
+// none. Behind [Proxies.Before] it is the client's and not the proxy's.
+func ClientAddr(r *http.Request) netip.Addr {
+	if at, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
+		return at.Addr().Unmap().WithZone("")
+	}
+	addr, err := netip.ParseAddr(r.RemoteAddr)
+	if err != nil {
+		return netip.Addr{}
+	}
+	return addr.Unmap().WithZone("")
+}
+
+// straight returns a proxy's request as the client's.
+func (p *Proxies) straight(r *http.Request, peer netip.Addr) *http.Request {
+	from, ok := p.origin(r.Header)
+	if !ok {
+		return r // that is all there is to know
+	}
+	out := r.WithContext(r.Context())
+	if from.client.IsValid() {
+		out.RemoteAddr = netip.AddrPortFrom(from.client, 0).String()
+	}
+	if from.host != "" {
+		out.Host = from.host
+	}
+	switch {
+	case from.proto == "https" && out.TLS == nil:
+		out.TLS = &tls.ConnectionState{} // between client and proxy, of which nothing is known
+	case from.proto == "http":
+		out.TLS = nil
+	}
+	return out
+}
+
+// hop is what a proxy says of whom it was asked by.
+type hop struct {
+	client      netip.Addr // the zero one if it does not tell
+	proto, host string     // "" if it does not tell
+	unclear     bool       // what it says can't be read
+}
+
+// origin returns what is said of the client: of those that asked a proxy of ours,
+// the last one that is no such proxy. What stands before it the client may have
+// written itself. It is not ok if nothing can be known.
+func (p *Proxies) origin(head http.Header) (hop, bool) {
+	hops, ok := p.hops(head)
+	if !ok || len(hops) == 0 {
+		return hop{}, false
+	}
+	for _, h := range slices.Backward(hops) {
+		if !p.Trust(h.client) {
+			return h, !h.unclear
+		}
+	}
+	return hops[0], true
+}
+
+// hops reads the headers of the kind that the proxies write.
+func (p *Proxies) hops(head http.Header) ([]hop, bool) {
+	standard := head["Forwarded"]
+	addresses, protos, hosts := head["X-Forwarded-For"], head["X-Forwarded-Proto"], head["X-Forwarded-Host"]
+	usual := len(addresses)+len(protos)+len(hosts) > 0
+	switch {
+	case p.header == XForwarded, p.header == EitherHeader && len(standard) == 0:
+		return readXForwarded(addresses, protos, hosts)
+	case p.header == Forwarded, p.header == EitherHeader && !usual:
+		return readForwarded(standard)
+	}
+	if p.log != nil && !p.told.Swap(true) {
+		p.log.Warn("a proxy sends Forwarded and X-Forwarded-For, and one of them may be its client's own; neither is believed. Say by the setting proxy-header which one the proxy writes")
+	}
+	return nil, false
+}

@@ -1,0 +1,70 @@
+package httpd
+
+import (
+	"io"
+	"sync/atomic"
+)
+
+// A connection of HTTP/2 has many requests at once. It waits only if each of them
+// waits for its body, or if there are none; net/http tells when there are none.
+
+// begin notes a request that begins to be answered.
+func (n *connection) begin(awaits bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.requests++
+	if awaits {
+		n.bodies++
+	}
+	n.judge()
+}
+
+// arrived notes that a body is there.
+func (n *connection) arrived() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.bodies--
+	n.judge()
+}
+
+// finish notes that a request is answered, whose body may never have come.
+func (n *connection) finish(b *streamBody) {
+	b.there()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.requests--; n.requests > 0 {
+		n.judge()
+	}
+}
+
+// judge sets since when the connection waits.
+func (n *connection) judge() {
+	if n.requests > n.bodies {
+		n.since.Store(0)
+	} else {
+		n.since.Store(n.all.clock.Add(1))
+	}
+}
+
+// streamBody is the body of a request of HTTP/2.
+type streamBody struct {
+	io.ReadCloser
+	n      *connection
+	awaits bool
+	once   atomic.Bool
+}
+
+func (b *streamBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil {
+		b.there()
+	}
+	return n, err
+}
+
+// there notes that nothing more of it is to come.
+func (b *streamBody) there() {
+	if b.awaits && !b.once.Swap(true) {
+		b.n.arrived()
+	}
+}
