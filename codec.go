@@ -105,16 +105,21 @@ func (n *Namespace) AppendBinary(b []byte) ([]byte, error) {
 	b = appendText(b, n.By)
 	// What came later stands behind, so that those without it have the bytes that
 	// they had before.
-	if n.Publication.IsZero() && len(n.Grants) == 0 {
+	p := &n.Publication
+	if p.IsZero() && len(n.Grants) == 0 {
 		return b, nil
 	}
-	b = appendPublication(b, &n.Publication)
-	if len(n.Grants) == 0 {
+	b = appendPublication(b, p)
+	if len(n.Grants) == 0 && !p.isSecured() {
 		return b, nil
 	}
-	return appendList(b, n.Grants, func(b []byte, g Grant) []byte {
+	b = appendList(b, n.Grants, func(b []byte, g Grant) []byte {
 		return appendText(appendText(b, g.To), string(g.Role))
-	}), nil
+	})
+	if !p.isSecured() {
+		return b, nil
+	}
+	return appendSecurity(b, p), nil
 }
 
 // MarshalBinary returns the namespace in binary form.
@@ -156,17 +161,25 @@ func (n *Namespace) UnmarshalBinary(data []byte) error {
 		By:          d.text(),
 	}
 	if d.err == nil && len(d.rest) > 0 {
-		n.Publication = d.publication()
-		if d.err == nil && len(d.rest) > 0 {
-			n.Grants = list(&d, func() Grant { return Grant{To: d.text(), Role: Role(d.text())} })
-			if d.err == nil && len(n.Grants) == 0 {
-				d.fail(errOdd) // nothing is written of it then
-			}
-		} else if d.err == nil && n.Publication.IsZero() {
-			d.fail(errOdd)
-		}
+		d.later(n)
 	}
 	return d.end("namespace")
+}
+
+// later reads what came later, of which something is there.
+func (d *decoder) later(n *Namespace) {
+	n.Publication = d.publication()
+	if len(d.rest) > 0 {
+		n.Grants = list(d, func() Grant { return Grant{To: d.text(), Role: Role(d.text())} })
+	}
+	odd := n.Publication.IsZero() && len(n.Grants) == 0
+	if len(d.rest) > 0 {
+		d.security(&n.Publication)
+		odd = !n.Publication.isSecured()
+	}
+	if d.err == nil && odd {
+		d.fail(errOdd) // nothing is written of it then
+	}
 }
 
 func appendText(b []byte, s string) []byte {

@@ -33,3 +33,18 @@ func (d *decoder) publication() Publication {
 		}),
 	}
 }
+
+// appendSecurity appends what came later to a Publication.
+func appendSecurity(b []byte, p *Publication) []byte {
+	b = appendText(b, string(p.Signing))
+	return appendList(b, p.Secondaries, func(b []byte, s Secondary) []byte {
+		return appendList(appendText(appendText(b, s.Network), s.Key), s.Notify, appendText)
+	})
+}
+
+func (d *decoder) security(p *Publication) {
+	p.Signing = Signing(d.text())
+	p.Secondaries = list(d, func() Secondary {
+		return Secondary{Network: d.text(), Key: d.text(), Notify: list(d, d.text)}
+	})
+}

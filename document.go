@@ -47,7 +47,13 @@ type document struct {
 //
 // Fields that the system keeps are read too. Whether to believe them is the
 // caller's to decide. Nothing of data is kept: the record's texts share one copy.
-func (s *Schemes) DecodeRecord(data []byte) (*Record, error) {
+func (s *Schemes) DecodeRecord(data []byte) (*Record, error) { return s.decodeRecord(data, true) }
+
+// DecodeKept reads a record as DecodeRecord does, but does not judge it: it is one
+// that a registry keeps and tells of, such as a version whose content is withheld.
+func (s *Schemes) DecodeKept(data []byte) (*Record, error) { return s.decodeRecord(data, false) }
+
+func (s *Schemes) decodeRecord(data []byte, judged bool) (*Record, error) {
 	d := document{schemes: s}
 	room := new(struct { // most records have one target: memory for both at once
 		record Record
@@ -58,7 +64,7 @@ func (s *Schemes) DecodeRecord(data []byte) (*Record, error) {
 		d.record(r, room.target[:0])
 		d.end()
 	}
-	if !d.broken {
+	if judged && !d.broken {
 		r.check(&d.faults, d.fields)
 	}
 	if err := d.faults.err("read record", r.ID); err != nil {

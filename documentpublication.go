@@ -1,8 +1,9 @@
 package stele
 
 const (
-	publicationFields = "zone layout separator parts servers mailbox resolver elsewhere"
+	publicationFields = "zone layout separator parts servers mailbox resolver signing secondaries elsewhere"
 	serverFields      = "name addresses"
+	secondaryFields   = "network key notify"
 	discoveryFields   = "kind at"
 )
 
@@ -23,6 +24,10 @@ func (d *document) publication(p *Publication) {
 			p.Mailbox = d.text()
 		case "resolver":
 			p.Resolver = d.text()
+		case "signing":
+			p.Signing = Signing(d.text())
+		case "secondaries":
+			d.array(MaxSecondaries, func(int) { p.Secondaries = append(p.Secondaries, d.secondary()) })
 		case "elsewhere":
 			d.array(MaxDiscoveries, func(int) { p.Elsewhere = append(p.Elsewhere, d.discovery()) })
 		default:
@@ -39,6 +44,23 @@ func (d *document) server() (s NameServer) {
 			s.Name = d.text()
 		case "addresses":
 			s.Addresses = d.texts(maxAddresses)
+		default:
+			return false
+		}
+		return true
+	})
+	return s
+}
+
+func (d *document) secondary() (s Secondary) {
+	d.object(secondaryFields, func(name string) bool {
+		switch name {
+		case "network":
+			s.Network = d.text()
+		case "key":
+			s.Key = d.text()
+		case "notify":
+			s.Notify = d.texts(maxAddresses)
 		default:
 			return false
 		}
@@ -86,6 +108,21 @@ func (w *jsonWriter) publication(p *Publication) {
 	}
 	w.text("mailbox", p.Mailbox)
 	w.text("resolver", p.Resolver)
+	w.text("signing", string(p.Signing))
+	if len(p.Secondaries) > 0 {
+		w.name("secondaries")
+		w.open('[')
+		for i := range p.Secondaries {
+			s := &p.Secondaries[i]
+			w.comma()
+			w.open('{')
+			w.text("network", s.Network)
+			w.text("key", s.Key)
+			w.texts("notify", s.Notify)
+			w.close('}')
+		}
+		w.close(']')
+	}
 	if len(p.Elsewhere) > 0 {
 		w.name("elsewhere")
 		w.open('[')

@@ -127,8 +127,12 @@ var anyPublication = rapid.Custom(func(t *rapid.T) Publication {
 		return Publication{}
 	}
 	return Publication{
-		Zone:      bytesText.Draw(t, "zone"),
-		Layout:    Layout(bytesText.Draw(t, "layout")),
+		Zone:    bytesText.Draw(t, "zone"),
+		Layout:  Layout(bytesText.Draw(t, "layout")),
+		Signing: Signing(bytesText.Draw(t, "signing")),
+		Secondaries: few(rapid.Custom(func(t *rapid.T) Secondary {
+			return Secondary{Network: bytesText.Draw(t, "network"), Key: bytesText.Draw(t, "key"), Notify: few(bytesText).Draw(t, "notify")}
+		})).Draw(t, "secondaries"),
 		Separator: bytesText.Draw(t, "separator"),
 		Parts:     rapid.Int().Draw(t, "parts"),
 		Servers: few(rapid.Custom(func(t *rapid.T) NameServer {

@@ -16,6 +16,9 @@ type Publication struct {
 	Mailbox  string       // of who looks after the zone: hostmaster@example.org
 	Resolver string       // host, perhaps with a port, that answers over HTTP for clients which can't go on in the DNS
 
+	Signing     Signing     // of the zone
+	Secondaries []Secondary // to which the zone is transferred
+
 	// Elsewhere says who answers for the namespace instead, if others do. The
 	// namespace has no zone of its own then.
 	Elsewhere []Discovery
@@ -23,8 +26,33 @@ type Publication struct {
 
 // IsZero reports whether the namespace is not published.
 func (p *Publication) IsZero() bool {
-	return p.Zone == "" && p.Layout == "" && p.Separator == "" && p.Parts == 0 &&
+	return !p.isSecured() && p.Zone == "" && p.Layout == "" && p.Separator == "" && p.Parts == 0 &&
 		len(p.Servers) == 0 && p.Mailbox == "" && p.Resolver == "" && len(p.Elsewhere) == 0
+}
+
+// isSecured reports whether something is said of signing or transfers.
+func (p *Publication) isSecured() bool { return p.Signing != NotSigned || len(p.Secondaries) > 0 }
+
+// Signing is how a zone is signed (DNSSEC). Its keys are no part of it: they are secret.
+type Signing string
+
+const (
+	NotSigned       Signing = ""
+	SigningOnline   Signing = "online"   // when an answer is asked for; nobody can list the names
+	SigningTransfer Signing = "transfer" // as a whole, so that signatures go out to secondaries
+)
+
+// IsValid reports whether s is a way of signing; NotSigned is one.
+func (s Signing) IsValid() bool {
+	return s == NotSigned || s == SigningOnline || s == SigningTransfer
+}
+
+// Secondary is a name server, or a network of them, that may have the whole zone. It
+// must come from the network, if one is given, and show the key, if one is given.
+type Secondary struct {
+	Network string   // an address, or a network: "192.0.2.1", "2001:db8::/48"
+	Key     string   // name of a TSIG key, as a domain name: "secondary1.example.org."
+	Notify  []string // addresses with their ports that are told of changes: "192.0.2.1:53"
 }
 
 // Layout is how rules are laid out in a zone.

@@ -10,6 +10,7 @@ import (
 const (
 	MaxParts       = 16 // of names
 	MaxNameServers = 13 // of a zone
+	MaxSecondaries = 64 // of a zone
 	MaxDiscoveries = 16 // of a namespace that others answer for
 	maxAddresses   = 8  // of a name server
 )
@@ -28,6 +29,7 @@ func (n *Namespace) checkPublication(f *faults) {
 		f.addf("publication.zone", "%s", reason)
 	}
 	n.checkLayout(f)
+	p.checkSecurity(f)
 	if fits(f, "publication.servers", len(p.Servers), MaxNameServers) {
 		for i := range p.Servers {
 			p.Servers[i].check(f, item("publication.servers", i), p.Zone)
@@ -45,6 +47,50 @@ func (n *Namespace) checkPublication(f *faults) {
 			f.addf("publication.resolver", "%s", reason)
 		}
 	}
+}
+
+// checkSecurity judges how the zone is signed, and to whom it is transferred.
+func (p *Publication) checkSecurity(f *faults) {
+	if !p.Signing.IsValid() {
+		f.addf("publication.signing", "%s is no way to sign a zone; use online or transfer, or leave it out", brief(string(p.Signing)))
+	}
+	if fits(f, "publication.secondaries", len(p.Secondaries), MaxSecondaries) {
+		for i := range p.Secondaries {
+			p.Secondaries[i].check(f, item("publication.secondaries", i))
+		}
+	}
+}
+
+func (s *Secondary) check(f *faults, path string) {
+	if s.Network == "" && s.Key == "" {
+		f.addf(path, "says nobody; give a network, a key, or both")
+	}
+	if s.Network != "" && !isNetwork(s.Network) {
+		f.addf(path+".network", "%s is neither an address nor a network; write one such as 192.0.2.1 or 2001:db8::/48", brief(s.Network))
+	}
+	if s.Key != "" {
+		if reason := domainReason(s.Key); reason != "" {
+			f.addf(path+".key", "%s", reason)
+		}
+	}
+	if fits(f, path+".notify", len(s.Notify), maxAddresses) {
+		for i, text := range s.Notify {
+			at, err := netip.ParseAddrPort(text)
+			if err != nil || at.Port() == 0 || at.Addr().Zone() != "" || at.Addr().Is4In6() || at.String() != text {
+				f.addf(item(path+".notify", i), "%s is no address with a port; write one such as 192.0.2.1:53 or [2001:db8::1]:53", brief(text))
+			}
+		}
+		twice(f, path+".notify", "", s.Notify, func(s string) string { return s })
+	}
+}
+
+// isNetwork reports whether a text is an address or a network, written as usual.
+func isNetwork(text string) bool {
+	if addr, err := netip.ParseAddr(text); err == nil {
+		return addr.Zone() == "" && !addr.Is4In6() && addr.String() == text
+	}
+	prefix, err := netip.ParsePrefix(text)
+	return err == nil && !prefix.Addr().Is4In6() && prefix.Masked().String() == text
 }
 
 // checkLayout judges the layout and, for names, how they are cut.

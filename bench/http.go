@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"text/tabwriter"
@@ -42,12 +43,7 @@ function request()
   local at = math.random(0, last) * width
   return before .. names:sub(at + 1, at + width - 1) .. behind
 end
-function done(summary, latency)
-  local e = summary.errors
-  io.write(string.format("\nseen %d %d %d %d %d\n", summary.requests, summary.duration,
-    latency:percentile(99), e.status, e.connect + e.read + e.write + e.timeout))
-end
-`
+` + loadEnd
 
 // redirects compares the way from a request to a redirect, for any of all names, with
 // nginx's, which sends everybody to one place. Both servers have the same core and the
@@ -162,9 +158,20 @@ func (a answers) perCPU() float64 { return float64(a.number) / a.cpu.Seconds() }
 
 // run asks a server for a while. An answer that is an error makes it fail.
 func (l *load) run(ctx context.Context, s *server) (a answers, err error) {
+	return wrk(ctx, l.core, s, l.script, l.names)
+}
+
+// wrk has wrk ask a server as a script says, which gets the arguments. It runs on one
+// core, or on all if that is negative.
+func wrk(ctx context.Context, core int, s *server, script string, args ...string) (a answers, err error) {
+	words := append([]string{"--threads=1", fmt.Sprintf("--connections=%d", connections), "--duration=" + loadFor.String(),
+		"--timeout=1m", "--latency", "--script=" + script, s.url, "--"}, args...)
+	cmd := exec.CommandContext(ctx, "wrk", words...)
+	if core >= 0 {
+		cmd = pinned(ctx, core, "wrk", words...)
+	}
 	before := usedBy(s.pid())
-	out, err := pinned(ctx, l.core, "wrk", "--threads=1", fmt.Sprintf("--connections=%d", connections), "--duration="+loadFor.String(),
-		"--timeout=1m", "--latency", "--script="+l.script, s.url, "--", l.names).Output()
+	out, err := cmd.Output()
 	a.cpu = usedBy(s.pid()) - before
 	if err != nil {
 		return a, fmt.Errorf("wrk: %w: %s", err, bytes.TrimSpace(out))

@@ -61,7 +61,7 @@ func run(ctx context.Context, args []string) (err error) {
 	figures := []figure{
 		{"label", label}, {"parse", parse}, {"distributor", distributor},
 		{"import", r.imports}, {"lookup", r.lookUps}, {"register", r.registers}, {"mint", r.mints},
-		{"http", r.redirects}, {"dns", d.answers}, {"resolve", d.resolves},
+		{"http", r.redirects}, {"api", r.overHTTP}, {"dns", d.answers}, {"resolve", d.resolves},
 	}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.IntVar(&r.records, "records", million, "how many records the registry has for import, lookup and http;\nwhere it is given, how many names for dns and resolve too, a million at most")

@@ -45,7 +45,7 @@ func (d *dnsBench) resolves(ctx context.Context, w *tabwriter.Writer) (err error
 	if err != nil {
 		return err
 	}
-	way, err := client.NewDNS(client.DNSOptions{Schemes: schemes, Servers: []netip.AddrPort{at}, Roots: map[string]string{"urn": benchRoot}})
+	way, err := client.NewDNS(client.DNSOptions{Schemes: schemes, Servers: []client.NameServer{client.PlainServer(at)}, Roots: map[string]string{"urn": benchRoot}})
 	if err != nil {
 		return err
 	}

@@ -63,7 +63,12 @@ func statusField(process, name string) (string, error) {
 
 // pinned makes a command that runs on one core only.
 func pinned(ctx context.Context, core int, name string, args ...string) *exec.Cmd {
-	return exec.CommandContext(ctx, "taskset", append([]string{"--cpu-list", strconv.Itoa(core), name}, args...)...)
+	return pinnedTo(ctx, strconv.Itoa(core), name, args...)
+}
+
+// pinnedTo is the same for some cores, in the form of taskset's list.
+func pinnedTo(ctx context.Context, cores, name string, args ...string) *exec.Cmd {
+	return exec.CommandContext(ctx, "taskset", append([]string{"--cpu-list", cores, name}, args...)...)
 }
 
 // findServer returns the path of a server's program. They stand in sbin, which is not
@@ -86,7 +91,12 @@ type server struct {
 
 // startServer starts a program on a core, which answers at an address some time later.
 func startServer(ctx context.Context, core int, address, name string, args ...string) (*server, error) {
-	s := &server{cmd: pinned(ctx, core, name, args...), url: "http://" + address, said: new(bytes.Buffer), ended: make(chan struct{})}
+	return startServerOn(ctx, strconv.Itoa(core), address, name, args...)
+}
+
+// startServerOn is the same for some cores, in the form of taskset's list.
+func startServerOn(ctx context.Context, cores, address, name string, args ...string) (*server, error) {
+	s := &server{cmd: pinnedTo(ctx, cores, name, args...), url: "http://" + address, said: new(bytes.Buffer), ended: make(chan struct{})}
 	s.cmd.Cancel = func() error { return s.cmd.Process.Signal(syscall.SIGTERM) }
 	s.cmd.Stdout, s.cmd.Stderr = s.said, s.said
 	if err := s.cmd.Start(); err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/client/dnssec"
 	"github.com/stele-id/stele/ddds"
 )
 
@@ -25,9 +26,11 @@ type answer struct {
 	ttl     uint32 // seconds; the least along the way
 	missing missing
 	err     error // that there is nothing, of Kind NotFound
+	verdict dnssec.Verdict
 
-	aliases   int  // that were followed
-	elsewhere bool // the server does not know the owner; it must be asked for
+	path      []string // names that are aliases, in the order in which they were followed
+	aliases   int      // how many they are
+	elsewhere bool     // the server does not know the owner; it must be asked for
 	cached    bool
 }
 
@@ -44,6 +47,7 @@ func (a *answer) take(part *answer) {
 	a.owner, a.records, a.missing = part.owner, part.records, part.missing
 	a.ttl = min(a.ttl, part.ttl)
 	a.aliases += part.aliases
+	a.verdict = a.verdict.Weaker(part.verdict)
 }
 
 // name makes the error of an answer that there is nothing.
@@ -68,7 +72,10 @@ func (a *answer) told(q question) *Query {
 	if a.missing == noSuchName {
 		rcode = dns.RcodeNameError
 	}
-	return &Query{Name: q.name, Type: dns.TypeToString[q.kind], Cached: true, Rcode: dns.RcodeToString[rcode], Answers: len(a.records), TTL: a.ttl}
+	return &Query{
+		Name: q.name, Type: dns.TypeToString[q.kind], Cached: true, Rcode: dns.RcodeToString[rcode], Answers: len(a.records), TTL: a.ttl,
+		DNSSEC: a.verdict.Status,
+	}
 }
 
 // readAnswer reads a reply to a question. Records of other names, types and classes
@@ -97,6 +104,7 @@ func readAnswer(reply *dns.Msg, q question) (*answer, error) {
 			break
 		}
 		a.ttl = min(a.ttl, ttlOf(next))
+		a.path = append(a.path, a.owner)
 		a.owner = dns.CanonicalName(next[0].(*dns.CNAME).Target)
 		if a.aliases++; slices.Contains(seen, a.owner) || a.aliases > maxAliases {
 			return nil, &stele.Error{Op: "look up", Kind: stele.Exhausted, Err: fmt.Errorf("%s: aliases lead in a circle, or are more than %d", q.name, maxAliases)}

@@ -13,7 +13,7 @@ import (
 func FuzzAnswer(f *testing.F) {
 	q := question{"paradisec.urn.example.", dns.TypeNAPTR}
 	seed := func(zone string, change func(m *dns.Msg)) {
-		m := new(dns.Msg).SetReply(q.message(true, false))
+		m := new(dns.Msg).SetReply(q.message(manner{transport: netTCP, edns: true}))
 		m.Answer = parseZone(f, zone)
 		if change != nil {
 			change(m)

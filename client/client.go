@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/client/dnssec"
 	"github.com/stele-id/stele/ddds"
 )
 
@@ -17,7 +18,8 @@ type Way interface {
 	// Resolve finds where a name leads. Errors are of Kind NotFound if nothing is
 	// known of it, or not what was asked for; Gone if it was withdrawn; Unavailable
 	// if nobody could say, so that it is worth to try again; Invalid if the request
-	// can't be right. With an error, the Result has the trace and nothing else.
+	// can't be right; Conflict, with a [dnssec.Bogus] in it, if an answer does not prove
+	// itself. With an error, the Result has the trace and nothing else.
 	Resolve(ctx context.Context, q Request) (Result, error)
 }
 
@@ -74,6 +76,12 @@ type Result struct {
 	// which records came, put the location before them.
 	Equals []string `json:"equals,omitempty"`
 
+	// DNSSEC is how well the answers of the DNS prove themselves that led here, the
+	// weakest of them; Insecure says why if they do not. Unchecked if nobody wanted to
+	// know.
+	DNSSEC   dnssec.Status `json:"dnssec,omitempty"`
+	Insecure string        `json:"insecure,omitempty"`
+
 	Trace *Trace `json:"trace,omitempty"` // nil unless it was asked for
 }
 
@@ -100,7 +108,8 @@ func (q Request) check() (Request, error) {
 // First resolves a name by the first way that knows it. A way that does not know it,
 // or does not answer, or is not for such names, leaves it to the next. If none
 // answers, the error is of Kind Unavailable if that is true of one of them: then
-// nobody can say that there is no such name.
+// nobody can say that there is no such name. That an answer does not prove itself is no
+// reason to try another way: somebody would like that.
 //
 // The Result's trace is that of the way that answered, with the steps of those before
 // it.
@@ -113,7 +122,7 @@ func First(ctx context.Context, q Request, ways ...Way) (Result, error) {
 			steps = append(steps, res.Trace.Steps...)
 			res.Trace.Steps = steps
 		}
-		if err == nil || stele.KindOf(err) == stele.Gone {
+		if err == nil || stele.KindOf(err) == stele.Gone || isBogus(err) {
 			return res, err
 		}
 		if i < len(ways)-1 {
@@ -137,12 +146,15 @@ func First(ctx context.Context, q Request, ways ...Way) (Result, error) {
 	return res, failed
 }
 
-// worse returns the error that says more about why there is no location: that it was
-// withdrawn, or else that nobody could say, or else that there is none, or else the
-// first.
+// worse returns the error that says more about why there is no location: that an answer
+// does not prove itself, or else that it was withdrawn, or else that nobody could say,
+// or else that there is none, or else the first.
 func worse(a, b error) error {
-	if a == nil {
+	if a == nil || isBogus(b) && !isBogus(a) {
 		return b
+	}
+	if isBogus(a) {
+		return a
 	}
 	for _, kind := range []stele.Kind{stele.Gone, stele.Unavailable, stele.NotFound} {
 		if stele.KindOf(a) == kind {

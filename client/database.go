@@ -53,7 +53,7 @@ func (s *session) NAPTR(ctx context.Context, name string) (ddds.RuleSet, error) 
 	}
 	first := s.last == ""
 	s.last = name
-	a, err := s.dns.lookup(ctx, t, name, dns.TypeNAPTR)
+	a, err := s.lookup(ctx, t, name, dns.TypeNAPTR)
 	if err != nil {
 		return ddds.RuleSet{}, err
 	}
@@ -112,8 +112,11 @@ func sortFields(list []ddds.Fields) {
 // withdrawn asks whether the name that was found, without what was asked for, was
 // withdrawn: a TXT record says so.
 func (s *session) withdrawn(ctx context.Context, err error) error {
-	a, failed := s.dns.lookup(ctx, s.tracer, s.last, dns.TypeTXT)
-	if failed != nil {
+	a, failed := s.lookup(ctx, s.tracer, s.last, dns.TypeTXT)
+	switch {
+	case isBogus(failed):
+		return failed
+	case failed != nil:
 		return err
 	}
 	for _, r := range a.records {

@@ -3,6 +3,7 @@ package client
 import (
 	"cmp"
 	"context"
+	"crypto/x509"
 	"errors"
 	"net/netip"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/client/dnssec"
 	"github.com/stele-id/stele/ddds"
 )
 
@@ -21,8 +23,19 @@ type DNSOptions struct {
 	Schemes *stele.Schemes // that read names; see package scheme/all
 
 	// Servers are asked in turn; they should be ready to ask others. Without any they
-	// are the system's.
-	Servers []netip.AddrPort
+	// are the system's. Either all of them are asked in clear or none: what somebody
+	// wants to be private never becomes public because a server fails.
+	Servers []NameServer
+
+	// RootCAs are who certificates of name servers come from; the system's if nil.
+	RootCAs *x509.CertPool
+
+	// DNSSEC says how answers are to prove themselves; "": they need not. To validate
+	// takes a clock.
+	DNSSEC DNSSEC
+
+	// Anchors are the keys that are trusted; those of the public DNS if nil.
+	Anchors *dnssec.Anchors
 
 	// Roots are where the rules of a scheme begin: "urn" (urn.arpa if it is not here)
 	// and "ark" (ark.arpa). urn.example. stands for paradisec.urn.example. and the like;
@@ -33,7 +46,8 @@ type DNSOptions struct {
 	// the EDDDS prints them; "." is all zones. See [ddds.Thesis].
 	ThesisZones []string
 
-	// Now is the clock by which answers grow old. Without one nothing is remembered.
+	// Now is the clock by which answers grow old, and signatures and certificates are
+	// judged. Without one nothing is remembered.
 	Now func() time.Time
 
 	// Random returns a number from 0 to n-1 and may be called by many goroutines at
@@ -56,9 +70,11 @@ type DNSOptions struct {
 // DNS resolves names by the rules that stand in the DNS. It is used by many
 // goroutines at once.
 type DNS struct {
-	o     DNSOptions
-	roots map[string]root
-	cache *cache // nil: nothing is remembered
+	o         DNSOptions
+	roots     map[string]root
+	upstreams []*upstream
+	cache     *cache            // nil: nothing is remembered
+	validator *dnssec.Validator // nil: nothing is validated
 }
 
 // root is where the rules of a scheme begin.
@@ -80,6 +96,12 @@ func NewDNS(o DNSOptions) (*DNS, error) {
 		o.Servers = list
 	}
 	o.Servers = slices.Clone(o.Servers[:min(len(o.Servers), maxServers)])
+	if err := checkServers(o.Servers); err != nil {
+		return nil, err
+	}
+	if err := o.checkDNSSEC(); err != nil {
+		return nil, err
+	}
 	o.Timeout = cmp.Or(o.Timeout, 30*time.Second)
 	o.TryTimeout = cmp.Or(o.TryTimeout, 2*time.Second)
 	o.HTTPTimeout = cmp.Or(o.HTTPTimeout, 5*time.Second)
@@ -92,7 +114,7 @@ func NewDNS(o DNSOptions) (*DNS, error) {
 		}
 	}
 	o.ThesisZones = zones
-	d := &DNS{o: o, roots: make(map[string]root)}
+	d := &DNS{o: o, roots: make(map[string]root), upstreams: newUpstreams(&o)}
 	for scheme, app := range applications() {
 		r, err := parseRoot(cmp.Or(o.Roots[scheme], o.Roots[app.under], app.root))
 		if err != nil {
@@ -103,7 +125,18 @@ func NewDNS(o DNSOptions) (*DNS, error) {
 	if o.Now != nil {
 		d.cache = newCache(o.Now, cmp.Or(o.CacheBytes, 4<<20))
 	}
+	if o.DNSSEC == Validate {
+		d.validator = dnssec.New(o.Anchors, o.Now)
+	}
 	return d, nil
+}
+
+// Close closes connections to name servers. Without it those that nobody uses end by
+// themselves, after half a minute at most.
+func (d *DNS) Close() {
+	for _, u := range d.upstreams {
+		u.close()
+	}
 }
 
 // Knows reports whether names of a scheme can be found over the DNS.
@@ -135,13 +168,18 @@ func (d *DNS) Resolve(ctx context.Context, q Request) (Result, error) {
 	defer cancel()
 	s := &session{dns: d, query: &q, id: x.ID, parts: x.Parts, tracer: newTracer(q.Trace)}
 	res, err := s.resolve(ctx)
+	status, why := s.trust.sum()
 	if err != nil {
 		err = aboutName(x.ID, err)
-		return Result{Trace: s.tracer.trace(&q, nil, err)}, err
+		res = Result{Trace: s.tracer.trace(&q, nil, err)}
+	} else {
+		res.ID, res.Via, res.Service, res.DNSSEC, res.Insecure = x.ID, ViaDNS, q.Service, status, why
+		res.Trace = s.tracer.trace(&q, &res, nil)
 	}
-	res.ID, res.Via, res.Service = x.ID, ViaDNS, q.Service
-	res.Trace = s.tracer.trace(&q, &res, nil)
-	return res, nil
+	if res.Trace != nil {
+		res.Trace.DNSSEC = status
+	}
+	return res, err
 }
 
 // session is the resolution of one name.
@@ -151,6 +189,7 @@ type session struct {
 	id     stele.ID
 	parts  stele.Parts
 	tracer *tracer
+	trust  trust
 
 	name     string    // that rules are applied to, and resolvers are asked for
 	last     string    // the key that was asked last

@@ -31,7 +31,7 @@ func newDNS(t testing.TB, o DNSOptions, servers ...*nameServer) *DNS {
 	t.Helper()
 	o.Schemes = schemes(t)
 	for _, s := range servers {
-		o.Servers = append(o.Servers, s.addr)
+		o.Servers = append(o.Servers, PlainServer(s.addr))
 	}
 	if o.Roots == nil {
 		o.Roots = map[string]string{"urn": "urn.example", "ark": "ark.example"}
@@ -197,7 +197,7 @@ only.urn.example. TXT "no rules"
 
 func TestNewDNS(t *testing.T) {
 	list := schemes(t)
-	some := []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:1")}
+	some := []NameServer{PlainServer(netip.MustParseAddrPort("127.0.0.1:1"))}
 	for _, o := range []DNSOptions{
 		{Servers: some},
 		{Schemes: list, Servers: some, Roots: map[string]string{"urn": "a..b"}},

@@ -8,8 +8,12 @@
 // server to ask. A [Trace] tells every step: questions and answers, rules, servers,
 // requests.
 //
+// [Registry] is another matter: a registry behind a server, for whoever may read and
+// write there. It has the methods of a registrar.
+//
 // The package never fetches what a name leads to, and follows no redirects. Whoever
 // answers may be malicious: sizes, times and numbers of steps are bounded, and
 // answers that do not fit their question are passed over. There is no state beside
-// what a value of these types holds, no clock and no chance but what is passed in.
+// what a value of these types holds, no clock, and no chance but what is passed in and
+// what tells one request of a Registry from another.
 package client

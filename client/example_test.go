@@ -26,7 +26,7 @@ func ExampleDNS() {
 	}
 	resolve, err := client.NewDNS(client.DNSOptions{
 		Schemes: schemes,
-		Servers: []netip.AddrPort{server}, // leave it out to ask the system's
+		Servers: []client.NameServer{client.PlainServer(server)}, // leave it out to ask the system's
 		Roots:   map[string]string{"urn": "urn.example."},
 		Now:     time.Now,
 		Random:  rand.IntN,

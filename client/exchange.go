@@ -41,24 +41,69 @@ type question struct {
 
 func (q question) String() string { return q.name + " " + dns.TypeToString[q.kind] }
 
+// manner is how a question is put.
+type manner struct {
+	transport string
+	edns      bool
+	proof     DNSSEC
+}
+
 // message makes a message of the question.
-func (q question) message(edns, mixed bool) *dns.Msg {
+func (q question) message(how manner) *dns.Msg {
 	var chance [2 + 32]byte
 	_, _ = rand.Read(chance[:]) // it does not fail
 	name := q.name
-	if mixed {
+	if how.transport == netUDP {
 		name = mixCase(name, chance[2:])
 	}
 	m := &dns.Msg{
 		MsgHdr:   dns.MsgHdr{Id: binary.BigEndian.Uint16(chance[:]), RecursionDesired: true},
 		Question: []dns.Question{{Name: name, Qtype: q.kind, Qclass: dns.ClassINET}},
 	}
-	if edns {
-		opt := &dns.OPT{Hdr: dns.RR_Header{Name: ".", Rrtype: dns.TypeOPT}}
-		opt.SetUDPSize(ednsSize)
-		m.Extra = []dns.RR{opt}
+	if how.transport == netHTTPS {
+		m.Id = 0 // RFC 8484, section 4.1: the same question is the same request
+	}
+	switch how.proof {
+	case Validate:
+		m.CheckingDisabled = true // what fails is looked into here (RFC 6840, section 5.9)
+	case TrustAD:
+		m.AuthenticatedData = true // RFC 6840, section 5.7
+	}
+	if how.edns {
+		m.Extra = []dns.RR{how.opt()}
+		if how.transport == netTLS || how.transport == netHTTPS {
+			pad(m)
+		}
 	}
 	return m
+}
+
+// opt makes the client's side of EDNS.
+func (how manner) opt() *dns.OPT {
+	opt := &dns.OPT{Hdr: dns.RR_Header{Name: ".", Rrtype: dns.TypeOPT}}
+	opt.SetUDPSize(ednsSize)
+	if how.proof == Validate {
+		opt.SetDo()
+	}
+	if how.transport == netTLS {
+		opt.Option = append(opt.Option, &dns.EDNS0_TCP_KEEPALIVE{Code: dns.EDNS0TCPKEEPALIVE}) // RFC 7828, section 3.2.1
+	}
+	return opt
+}
+
+// padTo is the length of which questions have a multiple, so that it does not tell
+// them apart (RFC 8467, section 4.1).
+const padTo = 128
+
+// pad fills a message with an OPT record up to a length that many others have.
+func pad(m *dns.Msg) {
+	opt := m.IsEdns0()
+	packed, err := m.Pack()
+	if err != nil {
+		return // it can't be asked, which is said when it is sent
+	}
+	n := len(packed) + 4 // with the option's own head
+	opt.Option = append(opt.Option, &dns.EDNS0_PADDING{Padding: make([]byte, (padTo-n%padTo)%padTo)})
 }
 
 // mixCase writes letters in upper case where chance has a bit.
@@ -72,10 +117,8 @@ func mixCase(name string, chance []byte) string {
 	return string(b)
 }
 
-// exchange sends a message and returns the answer to it.
-func (d *DNS) exchange(ctx context.Context, network string, server netip.AddrPort, m *dns.Msg) (*dns.Msg, error) {
-	ctx, cancel := context.WithTimeout(ctx, d.o.TryTimeout)
-	defer cancel()
+// exchangePlain sends a message in clear and returns the answer to it.
+func exchangePlain(ctx context.Context, network string, server netip.AddrPort, m *dns.Msg) (*dns.Msg, error) {
 	packed, err := m.Pack()
 	if err != nil {
 		return nil, fmt.Errorf("the question can't be asked: %w", err)
@@ -83,21 +126,16 @@ func (d *DNS) exchange(ctx context.Context, network string, server netip.AddrPor
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, network, server.String())
 	if err != nil {
-		return nil, timely(ctx, err)
+		return nil, err
 	}
 	defer conn.Close()
 	// What waits for the network ends with the context.
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
-	ask := exchangeUDP
-	if network == "tcp" {
-		ask = exchangeTCP
+	if network == netTCP {
+		return exchangeTCP(conn, packed, m)
 	}
-	reply, err := ask(conn, packed, m)
-	if err != nil {
-		return nil, timely(ctx, err)
-	}
-	return reply, nil
+	return exchangeUDP(conn, packed, m)
 }
 
 // timely says that time was up, if that is why something failed.
@@ -146,23 +184,35 @@ func exchangeUDP(conn net.Conn, packed []byte, m *dns.Msg) (*dns.Msg, error) {
 
 // exchangeTCP is exchangeUDP for a connection, on which there is one answer.
 func exchangeTCP(conn net.Conn, packed []byte, m *dns.Msg) (*dns.Msg, error) {
-	framed := binary.BigEndian.AppendUint16(make([]byte, 0, 2+len(packed)), uint16(len(packed)))
-	if _, err := conn.Write(append(framed, packed...)); err != nil {
+	if _, err := conn.Write(frame(packed)); err != nil {
 		return nil, err
 	}
-	var size [2]byte
-	if _, err := io.ReadFull(conn, size[:]); err != nil {
-		return nil, closedEarly(err)
-	}
-	buffer := make([]byte, binary.BigEndian.Uint16(size[:]))
-	if _, err := io.ReadFull(conn, buffer); err != nil {
-		return nil, closedEarly(err)
+	buffer, err := readFrame(conn)
+	if err != nil {
+		return nil, err
 	}
 	reply := new(dns.Msg)
-	if len(buffer) < headerSize || reply.Unpack(buffer) != nil || reply.Id != m.Id || !answers(m, reply) {
+	if len(buffer) < headerSize || reply.Unpack(buffer) != nil || !answers(m, reply) {
 		return nil, errMalformed
 	}
 	return reply, nil
+}
+
+// frame puts its length in front of a message (RFC 1035, section 4.2.2).
+func frame(packed []byte) []byte {
+	framed := binary.BigEndian.AppendUint16(make([]byte, 0, 2+len(packed)), uint16(len(packed)))
+	return append(framed, packed...)
+}
+
+// readFrame reads a message with its length in front.
+func readFrame(r io.Reader) ([]byte, error) {
+	var size [2]byte
+	if _, err := io.ReadFull(r, size[:]); err != nil {
+		return nil, closedEarly(err)
+	}
+	buffer := make([]byte, binary.BigEndian.Uint16(size[:]))
+	_, err := io.ReadFull(r, buffer)
+	return buffer, closedEarly(err)
 }
 
 func closedEarly(err error) error {

@@ -31,7 +31,7 @@ func (s *session) finish(ctx context.Context, list []ddds.Candidate) (Result, er
 			}
 			continue
 		}
-		if kind := stele.KindOf(err); kind == stele.Gone || kind == stele.NotFound && !isBroken(err) {
+		if kind := stele.KindOf(err); kind == stele.Gone || kind == stele.NotFound && !isBroken(err) || isBogus(err) {
 			return Result{}, err
 		}
 		s.tracer.note("%s leads nowhere: %v", list[i].Key, reasonOf(err))

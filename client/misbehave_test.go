@@ -326,7 +326,7 @@ only.example. TXT x
 				t.Errorf("%s, %s: %v, want %v\n%s", about, tt.name, err, tt.kind, res.Trace)
 			}
 		}
-		a, err := d.lookup(t.Context(), nil, "alias.urn.example.", dns.TypeNAPTR)
+		a, err := d.lookup(t.Context(), nil, nil, "alias.urn.example.", dns.TypeNAPTR)
 		if err != nil || a.owner != "paradisec.urn.example." || len(a.rules) != 2 || a.ttl != 20 {
 			t.Errorf("%s: %+v, %v", about, a, err)
 		}

@@ -162,7 +162,7 @@ func (s *session) findAddresses(ctx context.Context, p place) (list []netip.Addr
 	for i, kind := range kinds {
 		results[i] = make(chan found, 1)
 		go func(t *tracer) {
-			a, err := s.dns.lookup(ctx, t, p.host+".", kind)
+			a, err := s.lookup(ctx, t, p.host+".", kind)
 			results[i] <- found{a, err, t}
 		}(s.tracer.fork())
 	}
@@ -176,10 +176,12 @@ func (s *session) findAddresses(ctx context.Context, p place) (list []netip.Addr
 		}
 		list, ttl = append(list, addressesIn(f.answer.records)...), min(ttl, f.answer.ttl)
 	}
-	if len(list) > 0 {
+	switch {
+	case isBogus(err):
+		return nil, 0, err
+	case len(list) > 0:
 		return list, ttl, nil
-	}
-	if err == nil {
+	case err == nil:
 		err = notFound("%s has no address", p.host)
 	}
 	return nil, 0, err
@@ -206,7 +208,7 @@ func addressesIn(records []dns.RR) (list []netip.Addr) {
 // srvPlaces returns the servers that SRV records at a name lead to, in the order to
 // try them (RFC 2782).
 func (s *session) srvPlaces(ctx context.Context, name string, secure bool) ([]place, error) {
-	a, err := s.dns.lookup(ctx, s.tracer, name, dns.TypeSRV)
+	a, err := s.lookup(ctx, s.tracer, name, dns.TypeSRV)
 	if err != nil {
 		return nil, err
 	}

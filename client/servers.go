@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,13 +14,87 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// dnsPort is where name servers answer.
-const dnsPort = 53
+// Ports where name servers answer.
+const (
+	dnsPort = 53
+	dotPort = 853 // RFC 7858, section 3.1
+)
+
+// Transports of questions, as traces tell them.
+const (
+	netUDP   = "udp"
+	netTCP   = "tcp"
+	netTLS   = "tls"   // RFC 7858
+	netHTTPS = "https" // RFC 8484
+)
+
+// NameServer is a name server, and how it is asked. [ParseServer] and [PlainServer]
+// make them.
+type NameServer struct {
+	addr  netip.AddrPort // of one that is asked in clear
+	at    string         // host and port of one that speaks TLS
+	url   string         // of one that speaks HTTPS
+	name  string         // that its certificate must be for; "" if a pin alone decides
+	pins  []Pin          // of which its key must have one, if there are any
+	hello string         // name that it is told to be meant
+}
+
+// PlainServer returns a name server that is asked in clear, over UDP and TCP.
+func PlainServer(at netip.AddrPort) NameServer { return NameServer{addr: at} }
+
+// transport returns how the server is asked first.
+func (s *NameServer) transport() string {
+	switch {
+	case s.at != "":
+		return netTLS
+	case s.url != "":
+		return netHTTPS
+	}
+	return netUDP
+}
+
+// isPrivate reports whether nobody on the way can read what is asked.
+func (s *NameServer) isPrivate() bool { return s.transport() != netUDP }
+
+// String returns the server as [ParseServer] reads it, without pins.
+func (s NameServer) String() string {
+	switch s.transport() {
+	case netTLS:
+		if host, _, _ := net.SplitHostPort(s.at); s.name != "" && s.name != host {
+			return "tls://" + s.at + "#" + s.name
+		}
+		return "tls://" + s.at
+	case netHTTPS:
+		return s.url
+	}
+	return s.addr.String()
+}
 
 // ParseServer reads the address of a name server: 192.0.2.1, 192.0.2.1:5353, ::1 or
-// [::1]:5353. A name is none: it would take a name server to find it.
-func ParseServer(text string) (netip.AddrPort, error) {
-	if addr, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(text, "["), "]")); err == nil {
+// [::1]:5353. A name is none: it would take a name server to find it. Servers that
+// speak TLS or HTTPS may be named, since the system's name servers are believed about
+// nothing but where they are:
+//
+//	tls://dns.example.org                       DNS over TLS, port 853
+//	tls://192.0.2.1#dns.example.org             the certificate must be for that name
+//	tls://192.0.2.1:8853?pin=sha256/BASE64      the key must be this one
+//	https://dns.example.org/dns-query           DNS over HTTPS
+func ParseServer(text string) (NameServer, error) {
+	if scheme, rest, ok := strings.Cut(text, "://"); ok {
+		switch strings.ToLower(scheme) {
+		case "tls":
+			return parseTLSServer(rest)
+		case "https":
+			return parseHTTPSServer(rest)
+		}
+		return NameServer{}, invalid("%.60q is no name server; write 192.0.2.1, tls://192.0.2.1#dns.example.org or https://dns.example.org/dns-query", text)
+	}
+	addr, err := parseAddrPort(text)
+	return PlainServer(addr), err
+}
+
+func parseAddrPort(text string) (netip.AddrPort, error) {
+	if addr, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(text, "["), "]")); err == nil && isZone(addr.Zone()) {
 		return netip.AddrPortFrom(addr, dnsPort), nil
 	}
 	host, port, err := net.SplitHostPort(text)
@@ -31,7 +106,7 @@ func ParseServer(text string) (netip.AddrPort, error) {
 	switch {
 	case text == "localhost":
 		return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), dnsPort), nil
-	case err != nil, bad != nil:
+	case err != nil, bad != nil, !isZone(addr.Zone()):
 		return netip.AddrPort{}, invalid("%.60q is no address of a name server; write 192.0.2.1, 192.0.2.1:5353 or [2001:db8::1]:5353", text)
 	case badPort != nil || n == 0:
 		return netip.AddrPort{}, invalid("%.60q is no port; write a number from 1 to 65535", port)
@@ -39,20 +114,24 @@ func ParseServer(text string) (netip.AddrPort, error) {
 	return netip.AddrPortFrom(addr, uint16(n)), nil
 }
 
+// isZone reports whether a text can be what follows the percent sign in an address: a
+// network interface's name, or nothing.
+func isZone(text string) bool { return text == "" || isHostName(text) }
+
 // systemFile is where systems other than Windows keep the addresses of their name
 // servers.
 const systemFile = "/etc/resolv.conf"
 
 // SystemServers returns the name servers that this machine uses. It is of Kind
 // Unavailable if they are not to be found; they must be given then.
-func SystemServers() ([]netip.AddrPort, error) { return serversIn(systemFile) }
+func SystemServers() ([]NameServer, error) { return serversIn(systemFile) }
 
-func serversIn(file string) (list []netip.AddrPort, err error) {
+func serversIn(file string) (list []NameServer, err error) {
 	config, err := dns.ClientConfigFromFile(file)
 	if err == nil {
 		for _, text := range config.Servers {
 			if addr, err := netip.ParseAddr(text); err == nil {
-				list = append(list, netip.AddrPortFrom(addr, dnsPort))
+				list = append(list, PlainServer(netip.AddrPortFrom(addr, dnsPort)))
 			}
 		}
 		if len(list) == 0 {
@@ -67,6 +146,17 @@ func serversIn(file string) (list []netip.AddrPort, err error) {
 
 // maxServers is how many name servers are asked, one after the other.
 const maxServers = 8
+
+// checkServers refuses a mixture of servers that others can listen to and servers that
+// they can't: when one of these failed, the next would be asked in clear, and nobody
+// would know.
+func checkServers(list []NameServer) error {
+	private := func(s NameServer) bool { return s.isPrivate() }
+	if slices.ContainsFunc(list, private) && slices.ContainsFunc(list, func(s NameServer) bool { return !s.isPrivate() }) {
+		return invalid("some name servers are asked in clear and some are not, so that questions would be readable when the others fail; name servers of one kind")
+	}
+	return nil
+}
 
 func invalid(format string, args ...any) error {
 	return &stele.Error{Op: "resolve", Kind: stele.Invalid, Err: fmt.Errorf(format, args...)}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/client/dnssec"
 	"github.com/stele-id/stele/ddds"
 )
 
@@ -110,6 +111,7 @@ func (s *session) askPlace(ctx context.Context, p place, q request) (Result, err
 		}
 		if err == nil {
 			a.ttl = min(a.ttl, ttl, p.lasts())
+			s.inClear(where)
 			return a.result(s.query, where, q.any)
 		}
 		failed = &stele.Error{Op: "resolve", Kind: stele.Unavailable, Err: fmt.Errorf("%s at %s: %w; try again", p.host, addr, err)}
@@ -118,6 +120,14 @@ func (s *session) askPlace(ctx context.Context, p place, q request) (Result, err
 		}
 	}
 	return Result{}, failed
+}
+
+// inClear notes that an answer came in clear: whatever led there, anybody on the way
+// could have changed it.
+func (s *session) inClear(where string) {
+	if status, _ := s.trust.sum(); status != dnssec.Unchecked && protocolOf(where) != "https" {
+		s.trust.add(dnssec.Verdict{Status: dnssec.Insecure, Why: "the last step was made over HTTP, in clear"}, where)
+	}
 }
 
 // lasts is for how long the records that led to a place hold; those of places that no

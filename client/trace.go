@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/client/dnssec"
 	"github.com/stele-id/stele/ddds"
 )
 
@@ -15,6 +16,7 @@ type Trace struct {
 	Service stele.Service     `json:"service,omitempty"`
 	Accept  []ddds.Preference `json:"accept,omitempty"`
 	Steps   []Step            `json:"steps"`
+	DNSSEC  dnssec.Status     `json:"dnssec,omitempty"`  // of all answers of the DNS, the weakest
 	Outcome string            `json:"outcome,omitempty"` // the result in words
 	Error   string            `json:"error,omitempty"`
 }
@@ -32,13 +34,16 @@ type Step struct {
 type Query struct {
 	Name      string `json:"name"`
 	Type      string `json:"type"`
-	Server    string `json:"server,omitempty"`    // address and port
-	Transport string `json:"transport,omitempty"` // udp or tcp
+	Server    string `json:"server,omitempty"`    // address and port, or a URL
+	Transport string `json:"transport,omitempty"` // udp, tcp, tls or https
 	Cached    bool   `json:"cached,omitempty"`    // nobody was asked: it is remembered
 	Rcode     string `json:"rcode,omitempty"`
 	Answers   int    `json:"answers"` // records for the question
 	TTL       uint32 `json:"ttl"`
 	Error     string `json:"error,omitempty"`
+
+	DNSSEC dnssec.Status `json:"dnssec,omitempty"` // of the answer; keys and DS records are parts of a proof, and have none
+	Bogus  *dnssec.Bogus `json:"bogus,omitempty"`  // why it is not believed
 }
 
 // Servers are those that SRV records name, in the order in which they are tried.
@@ -128,6 +133,12 @@ func (r *Result) String() string {
 	if n := len(r.Others); n > 0 {
 		words = append(words, fmt.Sprintf("and %d more", n))
 	}
+	switch r.DNSSEC {
+	case dnssec.Secure:
+		words = append(words, "SECURE")
+	case dnssec.Insecure:
+		words = append(words, "INSECURE ("+visible(r.Insecure)+")")
+	}
 	if r.Note != "" {
 		words = append(words, visible(r.Note))
 	}
@@ -195,6 +206,9 @@ func (q *Query) write(b *strings.Builder) {
 		}
 		if q.TTL > 0 {
 			fmt.Fprintf(b, " for %d s", q.TTL)
+		}
+		if q.DNSSEC != dnssec.Unchecked {
+			b.WriteString(", " + q.DNSSEC.String())
 		}
 	}
 	if q.Error != "" {

@@ -29,10 +29,11 @@ const (
 type demo struct {
 	cmd             *exec.Cmd
 	http, site, dns string // host and port
+	token           string // of an administrator
 }
 
 // startDemo starts the demo in the desk's world.
-func (d desk) startDemo(ctx context.Context) (*demo, error) {
+func (d *desk) startDemo(ctx context.Context) (*demo, error) {
 	port, err := findPort()
 	if err != nil {
 		return nil, err
@@ -51,18 +52,22 @@ func (d desk) startDemo(ctx context.Context) (*demo, error) {
 		return nil, err
 	}
 	lines := bufio.NewScanner(out)
-	for served.http == "" && lines.Scan() {
+	for (served.http == "" || served.token == "") && lines.Scan() {
 		if address, ok := strings.CutPrefix(lines.Text(), "serving http://"); ok {
 			served.http = address
+		}
+		if _, rest, ok := strings.Cut(lines.Text(), "Authorization: Bearer "); ok {
+			served.token, _, _ = strings.Cut(rest, "'")
 		}
 	}
 	go func() { // so that it never waits for a reader
 		for lines.Scan() {
 		}
 	}()
-	if served.http == "" {
-		return nil, fmt.Errorf("the demo does not say where it serves: %v", cmd.Wait())
+	if served.http == "" || served.token == "" {
+		return nil, fmt.Errorf("the demo does not say where it serves, or whom: %v", cmd.Wait())
 	}
+	d.sh.env = append(d.sh.env, "STELE_TOKEN="+served.token)
 	return served, served.findSite(ctx)
 }
 

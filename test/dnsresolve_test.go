@@ -58,6 +58,14 @@ func resolvesArchive(t *testing.T, server *nameServer) {
 		if got != code || code == 0 && out != archiveSite+w.at+"\n" {
 			t.Errorf("stele resolve through %s: %+v: exit %d, %s", server.name, w, got, out)
 		}
+	}
+	resolvesAll(t, server.name, way)
+}
+
+// resolvesAll finds everything with the package.
+func resolvesAll(t *testing.T, about string, way client.Way) {
+	t.Helper()
+	for _, w := range archiveWanted {
 		q := client.Request{Name: w.name, Service: w.service, Trace: true}
 		if w.accept != "" {
 			q.Accept = []ddds.Preference{{Range: w.accept, Q: 1000}}
@@ -66,7 +74,7 @@ func resolvesArchive(t *testing.T, server *nameServer) {
 		switch {
 		case w.at == "" && err != nil && vocabulary.KindOf(err) == w.kind:
 		case w.at == "" || err != nil || res.Found != client.FoundLocation || res.Location != archiveSite+w.at:
-			t.Errorf("the client through %s: %+v: %v, %v\n%s", server.name, w, &res, err, res.Trace)
+			t.Errorf("the client through %s: %+v: %v, %v\n%s", about, w, &res, err, res.Trace)
 		}
 	}
 }
@@ -101,7 +109,7 @@ func clientOf(t *testing.T, server *nameServer, root string, thesis ...string) *
 		t.Fatal(err)
 	}
 	way, err := client.NewDNS(client.DNSOptions{
-		Schemes: schemes, Servers: []netip.AddrPort{address}, Roots: map[string]string{"urn": root}, ThesisZones: thesis,
+		Schemes: schemes, Servers: []client.NameServer{client.PlainServer(address)}, Roots: map[string]string{"urn": root}, ThesisZones: thesis,
 		Now: time.Now, Random: rand.IntN, TryTimeout: 10 * time.Second,
 	})
 	if err != nil {

@@ -39,7 +39,7 @@ func newPublisher(t *testing.T) *publisher {
 	}
 	now := func() time.Time { return time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC) }
 	store := mem.New(now)
-	zones := dnsd.NewZones(dnsd.ZonesOptions{Store: store, Schemes: schemes})
+	zones := dnsd.NewZones(dnsd.ZonesOptions{Store: store, Schemes: schemes, Now: now})
 	t.Cleanup(zones.Close)
 	return &publisher{
 		t: t, ctx: auth.With(t.Context(), auth.Local()), schemes: schemes, zones: zones,

@@ -23,17 +23,21 @@ minters are. On the same disk it shares files with the registry, and so takes
 little time and room; copy it to another disk or machine, or it does not outlive
 this one.
 
+With --server the copy comes from there to this machine, while the server goes on.
+
 'stele restore DIR' brings it back, and 'stele verify --data DIR' checks it.`,
 		Example: `  stele backup /backups/stele-$(date +%F)
+  stele backup /backups/stele-$(date +%F) --server https://id.example.org
   stele --data /srv/stele backup /srv/stele-backup && tar -C /srv -cf - stele-backup | ssh vault 'cat > stele.tar'`,
 		Args:              oneArgument("the folder"),
 		ValidArgsFunction: completeFolders,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.lookup(cmd, func(ctx context.Context, r *registry) error {
-				if err := r.store.Backup(ctx, args[0]); err != nil {
+			return p.reading(cmd, func(ctx context.Context, l *ledger) error {
+				changes, err := l.Backup(ctx, args[0])
+				if err != nil {
 					return err
 				}
-				return p.printBackup(ctx, r, args[0])
+				return p.printBackup(args[0], changes)
 			})
 		},
 	}
@@ -43,13 +47,8 @@ func completeFolders(*cobra.Command, []string, string) ([]string, cobra.ShellCom
 	return nil, cobra.ShellCompDirectiveFilterDirs
 }
 
-// printBackup says what the backup has. Changes that came while it was made may be in
-// it or not.
-func (p *program) printBackup(ctx context.Context, r *registry, folder string) error {
-	last, err := r.store.LastChange(ctx)
-	if err != nil {
-		return err
-	}
+// printBackup says what the backup has.
+func (p *program) printBackup(folder string, last uint64) error {
 	size, err := folderSize(folder)
 	if err != nil {
 		return err

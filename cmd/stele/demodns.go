@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -44,10 +45,12 @@ type demoPlace struct {
 	dns  string // address and port of the name server; "" if there is none
 	ip   string // the address alone
 	port string // the port alone
+
+	token string // of an administrator
 }
 
 func (s *server) demoPlace() demoPlace {
-	at := demoPlace{here: s.http.url(), site: s.site.url()}
+	at := demoPlace{here: s.http.url(), site: s.site.url(), token: s.credential}
 	if s.dns == nil {
 		return at
 	}
@@ -59,7 +62,16 @@ func (s *server) demoPlace() demoPlace {
 	return at
 }
 
-// queries returns what can be tried there.
+// steps returns what can be tried there over the web.
+func (d demoPlace) steps() []demoStep {
+	steps := slices.Clone(demoSteps)
+	for i := range steps {
+		steps[i].header = strings.ReplaceAll(steps[i].header, "{token}", d.token)
+	}
+	return steps
+}
+
+// queries returns what can be tried there in the DNS.
 func (d demoPlace) queries() []demoQuery {
 	if d.dns == "" {
 		return nil

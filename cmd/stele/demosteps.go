@@ -16,44 +16,48 @@ import (
 // --once does are made of the same step.
 type demoStep struct {
 	what   string
-	method string // HEAD shows the head of the answer, GET its body
+	method string // HEAD shows the head of the answer, others its body
 	path   string // at the resolver
-	header string // of the request, "Accept: audio/wav"; may be empty
+	header string // of the request, "Accept: audio/wav", {token} as in demoPlace; may be empty
 	status int    // of the answer
 	shows  string // a part of the answer, {site} and {here} as in demoRegistry
+	sends  string // with the request, in JSON; may be empty
 }
 
 // demoSteps are in the order in which they tell a story.
 var demoSteps = []demoStep{
-	{"A name leads to the page of the thing", "HEAD", "/urn:paradisec:AB1:001:A", "", 302, "Location: {site}/paradisec/AB1/001/A\r\n"},
-	{"and to the sound itself, if you ask for sound", "HEAD", "/urn:paradisec:AB1:001:A", "Accept: audio/wav", 302, "/A.wav"},
-	{"in the language that you read", "HEAD", "/urn:paradisec:AB1:002:A", "Accept-Language: fr", 302, "/A.fr"},
-	{"What is known of it, for programs (JSON-LD)", "GET", "/urn:paradisec:AB1:001:B", "Accept: application/ld+json", 200, "Songs of the reef, side B"},
-	{"Where it pointed in 2015 (Memento)", "HEAD", "/urn:paradisec:AB1:001:A", "Accept-Datetime: Thu, 01 Jan 2015 00:00:00 GMT", 302, "Location: "},
-	{"All its locations (RFC 2169)", "GET", "/uri-res/N2Ls?urn:paradisec:AB1:001:A", "", 200, "{site}/paradisec/AB1/001/A.wav"},
-	{"Where its signature is", "HEAD", "/uri-res/N2S?urn:paradisec:AB1:001:A", "", 302, "/A.sig"},
-	{"Two names of one thing (IBI): its repository name", "HEAD", "/sid.inpe.br/mtc-m21d/2022/07.20.15.45", "", 302, "{site}/inpe/2022/07.20.15.45\r\n"},
-	{"and its opaque name", "HEAD", "/8JMKD3MGP3W34T/47AF772", "", 302, "{site}/inpe/2022/07.20.15.45\r\n"},
-	{"An ARK, in an old spelling with hyphens", "HEAD", "/ark:/12345/x5-xm4d-d26", "", 303, "{site}/maps/atlas\r\n"},
-	{"what is promised of it", "GET", "/ark:12345/x5xm4dd26?info", "", 200, "erc-support:"},
-	{"and two letters swapped: the check character tells", "GET", "/ark:12345/x5mx4dd26", "Accept: text/plain", 404, "ark:12345/x5xm4dd26"},
-	{"What follows an ARK is passed on", "HEAD", "/ark:12345/b2book/chapter3?page=7", "", 302, "{site}/books/b2book/chapter3?page=7\r\n"},
-	{"A handle, as the Handle System's own interface shows it", "GET", "/api/handles/20.500.12345/Atlas", "", 200, `"responseCode":1`},
-	{"one of its places, chosen by its country", "HEAD", "/20.500.12345/Mirrors?locatt=country:br", "", 302, "{site}/mirrors/belem\r\n"},
-	{"A DOI, as a citation for BibTeX", "GET", "/doi:10.5072/rivers", "Accept: application/x-bibtex", 200, "Rivers of Par"},
-	{"A PURL", "HEAD", "/demo/page", "", 302, "{site}/pages/page\r\n"},
-	{"a PURL of something that is no page itself", "HEAD", "/demo/vocabulary", "", 303, "{site}/pages/vocabulary\r\n"},
-	{"a PURL with all that is below it", "HEAD", "/demo/tree/leaf", "", 302, "{site}/tree/leaf\r\n"},
-	{"a PURL that leads to another one", "HEAD", "/demo/chain", "", 302, "{site}/pages/page\r\n"},
-	{"and one that is gone", "HEAD", "/demo/gone", "", 410, "410 Gone"},
-	{"An LSID", "HEAD", "/urn:lsid:example.org:specimens:4711", "", 302, "{site}/specimens/4711\r\n"},
-	{"A book, by its ISBN in either length", "HEAD", "/urn:isbn:0-306-40615-2", "", 302, "{site}/books/9780306406157\r\n"},
-	{"A tombstone: why, since when, what to use instead", "GET", "/doi:10.5072/rivers-draft", "Accept: text/plain", 410, "10.5072/RIVERS"},
-	{"Names that another resolver answers for", "HEAD", "/urn:nbn:de:gbv:089-3321752945", "", 302, "https://nbn-resolving.org/urn:nbn:de:gbv:089-3321752945\r\n"},
-	{"A name that is reserved: the public sees nothing", "HEAD", "/urn:paradisec:AB1:003:A", "", 404, "404 Not Found"},
-	{"as of one that only some may see", "HEAD", "/urn:paradisec:AB1:001:C", "", 404, "404 Not Found"},
-	{"All about a name, for people and, as JSON, for programs", "GET", "/.info/urn:paradisec:AB1:001:A", "Accept: application/json", 200, "byte for byte"},
-	{"How an answer comes about", "GET", "/8JMKD3MGP3W34T/47AF772?explain", "Accept: text/plain", 200, "sid.inpe.br"},
+	{"A name leads to the page of the thing", "HEAD", "/urn:paradisec:AB1:001:A", "", 302, "Location: {site}/paradisec/AB1/001/A\r\n", ""},
+	{"and to the sound itself, if you ask for sound", "HEAD", "/urn:paradisec:AB1:001:A", "Accept: audio/wav", 302, "/A.wav", ""},
+	{"in the language that you read", "HEAD", "/urn:paradisec:AB1:002:A", "Accept-Language: fr", 302, "/A.fr", ""},
+	{"What is known of it, for programs (JSON-LD)", "GET", "/urn:paradisec:AB1:001:B", "Accept: application/ld+json", 200, "Songs of the reef, side B", ""},
+	{"Where it pointed in 2015 (Memento)", "HEAD", "/urn:paradisec:AB1:001:A", "Accept-Datetime: Thu, 01 Jan 2015 00:00:00 GMT", 302, "Location: ", ""},
+	{"All its locations (RFC 2169)", "GET", "/uri-res/N2Ls?urn:paradisec:AB1:001:A", "", 200, "{site}/paradisec/AB1/001/A.wav", ""},
+	{"Where its signature is", "HEAD", "/uri-res/N2S?urn:paradisec:AB1:001:A", "", 302, "/A.sig", ""},
+	{"Two names of one thing (IBI): its repository name", "HEAD", "/sid.inpe.br/mtc-m21d/2022/07.20.15.45", "", 302, "{site}/inpe/2022/07.20.15.45\r\n", ""},
+	{"and its opaque name", "HEAD", "/8JMKD3MGP3W34T/47AF772", "", 302, "{site}/inpe/2022/07.20.15.45\r\n", ""},
+	{"An ARK, in an old spelling with hyphens", "HEAD", "/ark:/12345/x5-xm4d-d26", "", 303, "{site}/maps/atlas\r\n", ""},
+	{"what is promised of it", "GET", "/ark:12345/x5xm4dd26?info", "", 200, "erc-support:", ""},
+	{"and two letters swapped: the check character tells", "GET", "/ark:12345/x5mx4dd26", "Accept: text/plain", 404, "ark:12345/x5xm4dd26", ""},
+	{"What follows an ARK is passed on", "HEAD", "/ark:12345/b2book/chapter3?page=7", "", 302, "{site}/books/b2book/chapter3?page=7\r\n", ""},
+	{"A handle, as the Handle System's own interface shows it", "GET", "/api/handles/20.500.12345/Atlas", "", 200, `"responseCode":1`, ""},
+	{"one of its places, chosen by its country", "HEAD", "/20.500.12345/Mirrors?locatt=country:br", "", 302, "{site}/mirrors/belem\r\n", ""},
+	{"A DOI, as a citation for BibTeX", "GET", "/doi:10.5072/rivers", "Accept: application/x-bibtex", 200, "Rivers of Par", ""},
+	{"A PURL", "HEAD", "/demo/page", "", 302, "{site}/pages/page\r\n", ""},
+	{"a PURL of something that is no page itself", "HEAD", "/demo/vocabulary", "", 303, "{site}/pages/vocabulary\r\n", ""},
+	{"a PURL with all that is below it", "HEAD", "/demo/tree/leaf", "", 302, "{site}/tree/leaf\r\n", ""},
+	{"a PURL that leads to another one", "HEAD", "/demo/chain", "", 302, "{site}/pages/page\r\n", ""},
+	{"and one that is gone", "HEAD", "/demo/gone", "", 410, "410 Gone", ""},
+	{"An LSID", "HEAD", "/urn:lsid:example.org:specimens:4711", "", 302, "{site}/specimens/4711\r\n", ""},
+	{"A book, by its ISBN in either length", "HEAD", "/urn:isbn:0-306-40615-2", "", 302, "{site}/books/9780306406157\r\n", ""},
+	{"A tombstone: why, since when, what to use instead", "GET", "/doi:10.5072/rivers-draft", "Accept: text/plain", 410, "10.5072/RIVERS", ""},
+	{"Names that another resolver answers for", "HEAD", "/urn:nbn:de:gbv:089-3321752945", "", 302, "https://nbn-resolving.org/urn:nbn:de:gbv:089-3321752945\r\n", ""},
+	{"A name that is reserved: the public sees nothing", "HEAD", "/urn:paradisec:AB1:003:A", "", 404, "404 Not Found", ""},
+	{"as of one that only some may see", "HEAD", "/urn:paradisec:AB1:001:C", "", 404, "404 Not Found", ""},
+	{"which an administrator is shown, by a token that holds while this demo runs", "HEAD", "/urn:paradisec:AB1:001:C", "Authorization: Bearer {token}", 302, "Location: ", ""},
+	{"and by which names are registered", "PUT", "/api/v1/records/ark:12345/b2new", "Authorization: Bearer {token}", 201, `"version":1`, `{"url":"https://example.org/new"}`},
+	{"that lead somewhere from then on", "HEAD", "/ark:12345/b2new", "", 302, "Location: https://example.org/new\r\n", ""},
+	{"All about a name, for people and, as JSON, for programs", "GET", "/.info/urn:paradisec:AB1:001:A", "Accept: application/json", 200, "byte for byte", ""},
+	{"How an answer comes about", "GET", "/8JMKD3MGP3W34T/47AF772?explain", "Accept: text/plain", 200, "sid.inpe.br", ""},
 }
 
 // demoPages are for a browser.
@@ -88,6 +92,9 @@ func (s demoStep) command(here string) string {
 	if s.header != "" {
 		words = append(words, "-H", "'"+s.header+"'")
 	}
+	if s.sends != "" {
+		words = append(words, "-X", s.method, "-H", "'Content-Type: application/json'", "-d", "'"+s.sends+"'")
+	}
 	return strings.Join(append(words, "'"+here+s.path+"'"), " ")
 }
 
@@ -99,7 +106,7 @@ func printDemo(w io.Writer, at demoPlace, data string) {
 		fmt.Fprintf(w, "  %-60s %s\n", here+page.path, page.what)
 	}
 	fmt.Fprintln(w, "\nOr try in another terminal:")
-	for _, s := range demoSteps {
+	for _, s := range at.steps() {
 		fmt.Fprintf(w, "\n# %s\n%s\n", s.what, s.command(here))
 	}
 	for _, q := range at.queries() {
@@ -124,7 +131,7 @@ func (s *server) tryDemo(ctx context.Context) error {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	defer client.CloseIdleConnections()
-	for _, s := range demoSteps {
+	for _, s := range s.demoPlace().steps() {
 		fmt.Fprintf(w, "\n# %s\n$ %s\n", s.what, s.command(here))
 		answer, err := s.try(ctx, client, here)
 		if err != nil {
@@ -171,9 +178,12 @@ func (s demoStep) expects(here, site string) string {
 
 // try takes a step and returns what curl would print.
 func (s demoStep) try(ctx context.Context, client *http.Client, here string) (string, error) {
-	request, err := http.NewRequestWithContext(ctx, s.method, here+s.path, nil)
+	request, err := http.NewRequestWithContext(ctx, s.method, here+s.path, strings.NewReader(s.sends))
 	if err != nil {
 		return "", err
+	}
+	if s.sends != "" {
+		request.Header.Set("Content-Type", "application/json")
 	}
 	// As curl does.
 	request.Header.Set("Accept", "*/*")

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/registrar"
 )
 
 // exportOptions are the flags of export.
@@ -59,7 +60,7 @@ how many records had more.`,
 			case o.format == "csv" && (o.namespaces || o.history):
 				return misuse(cmd, "CSV has records only, in their current version; use --format jsonl")
 			}
-			return p.lookup(cmd, func(ctx context.Context, r *registry) error { return p.export(ctx, r, o) })
+			return p.reading(cmd, func(ctx context.Context, l *ledger) error { return p.export(ctx, l, o) })
 		},
 	}
 	flags := cmd.Flags()
@@ -73,8 +74,8 @@ how many records had more.`,
 }
 
 // export writes what the options ask for.
-func (p *program) export(ctx context.Context, r *registry, o exportOptions) error {
-	keys, err := r.beginnings(o.prefix)
+func (p *program) export(ctx context.Context, l *ledger, o exportOptions) error {
+	keys, err := l.beginnings(o.prefix)
 	if err != nil {
 		return err
 	}
@@ -82,7 +83,7 @@ func (p *program) export(ctx context.Context, r *registry, o exportOptions) erro
 	if err != nil {
 		return err
 	}
-	x := &exporter{registry: r, o: o, keys: keys, out: out.w, progress: p.newProgress("export", "records", 0, nil)}
+	x := &exporter{ledger: l, o: o, keys: keys, out: out.w, progress: p.newProgress("export", "records", 0, nil)}
 	err = x.run(ctx)
 	x.progress.end()
 	if err = out.end(err); err != nil {
@@ -97,7 +98,7 @@ func (p *program) export(ctx context.Context, r *registry, o exportOptions) erro
 
 // exporter is an export under way.
 type exporter struct {
-	registry *registry
+	ledger   *ledger
 	o        exportOptions
 	keys     []stele.NamespaceKey
 	out      io.Writer
@@ -119,16 +120,18 @@ func (x *exporter) run(ctx context.Context) error {
 		}
 		write = x.row
 	} else if x.o.history {
-		write = x.versions
+		write = x.line
 	}
-	for rec, err := range x.registry.scan(ctx, x.keys, "") {
-		if err != nil {
-			return err
+	for _, key := range x.keys {
+		for rec, err := range x.ledger.Export(ctx, key, x.o.history) {
+			if err != nil {
+				return err
+			}
+			if err := write(rec); err != nil {
+				return err
+			}
+			x.progress.add(1)
 		}
-		if err := write(ctx, rec); err != nil {
-			return err
-		}
-		x.progress.add(1)
 	}
 	return nil
 }
@@ -136,7 +139,7 @@ func (x *exporter) run(ctx context.Context) error {
 // namespaces writes the namespaces that somebody made or changed. What the system
 // keeps of them is left out.
 func (x *exporter) namespaces(ctx context.Context) error {
-	for ns, err := range x.registry.registrar.Namespaces(ctx) {
+	for ns, err := range x.ledger.Namespaces(ctx) {
 		if err != nil {
 			return err
 		}
@@ -145,14 +148,15 @@ func (x *exporter) namespaces(ctx context.Context) error {
 		}) {
 			continue
 		}
-		if _, err := fmt.Fprintf(x.out, `{"namespace":%s}`+"\n", settingsOf(ns)); err != nil {
+		x.buf = registrar.AppendNamespaceLine(x.buf[:0], ns)
+		if _, err := x.out.Write(x.buf); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (x *exporter) record(_ context.Context, rec *stele.Record) error {
+func (x *exporter) record(rec *stele.Record) error {
 	rec.Version = 0
 	return x.line(rec)
 }
@@ -161,23 +165,6 @@ func (x *exporter) line(rec *stele.Record) error {
 	x.buf = append(rec.AppendJSON(x.buf[:0]), '\n')
 	_, err := x.out.Write(x.buf)
 	return err
-}
-
-// versions writes all versions of a record, as its history shows them.
-func (x *exporter) versions(ctx context.Context, rec *stele.Record) error {
-	var all []*stele.Record
-	for v, err := range x.registry.registrar.History(ctx, rec.ID) {
-		if err != nil {
-			return err
-		}
-		all = append(all, v)
-	}
-	for _, v := range slices.Backward(all) {
-		if err := x.line(v); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // exportFile is where an export goes.

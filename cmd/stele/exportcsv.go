@@ -2,16 +2,15 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"strings"
 
 	"github.com/stele-id/stele"
 )
 
 // row writes a record as a row of CSV, with the first of its targets.
-func (x *exporter) row(_ context.Context, rec *stele.Record) error {
+func (x *exporter) row(rec *stele.Record) error {
 	cells := csvCells(rec)
-	if !saysAll(x.registry.schemes, cells, rec) {
+	if !saysAll(x.ledger.schemes, cells, rec) {
 		x.more++
 	}
 	x.buf = x.buf[:0]

@@ -24,12 +24,12 @@ themselves, each whole.
   stele history --json 10.5072/rivers | jq -r '.targets[].url'`,
 		Args: oneArgument("the identifier"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.lookup(cmd, func(ctx context.Context, r *registry) error {
-				id, err := r.parse(args[0])
+			return p.reading(cmd, func(ctx context.Context, l *ledger) error {
+				id, err := l.parse(args[0])
 				if err != nil {
 					return err
 				}
-				return r.meant(ctx, id, p.history(ctx, r, id))
+				return l.Meant(ctx, id, p.history(ctx, l, id))
 			})
 		},
 	}
@@ -38,11 +38,11 @@ themselves, each whole.
 
 // history prints the versions of a record. What changed is known when the version
 // before has come, so a line is printed one version later.
-func (p *program) history(ctx context.Context, r *registry, id stele.ID) error {
+func (p *program) history(ctx context.Context, l *ledger, id stele.ID) error {
 	out := bufio.NewWriter(p.stdout)
 	defer out.Flush()
 	var later *stele.Record
-	for rec, err := range r.registrar.History(ctx, id) {
+	for rec, err := range l.History(ctx, id) {
 		if err != nil {
 			return err
 		}

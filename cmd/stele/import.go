@@ -45,7 +45,7 @@ command is given again. One that is complete has nothing left to do.
 
 Whoever works on the folder of the registry is its administrator, so import
 believes a file that says when a record was created and changed, and by whom. With
---fresh it does not.`,
+--fresh it does not. With --server it takes an administrator to be believed.`,
 		Example: `  stele import records.jsonl
   stele import --dry-run records.csv.gz
   zcat old.jsonl.gz | jq -c 'select(.state != "withdrawn")' | stele import -
@@ -56,8 +56,8 @@ believes a file that says when a record was created and changed, and by whom. Wi
 			if err != nil {
 				return err
 			}
-			err = p.inRegistry(cmd, func(ctx context.Context, r *registry) error {
-				return p.importRecords(ctx, r, f, o)
+			err = p.writing(cmd, func(ctx context.Context, l *ledger) error {
+				return p.importRecords(ctx, l, f, o)
 			})
 			return errors.Join(err, f.close())
 		},
@@ -76,8 +76,11 @@ believes a file that says when a record was created and changed, and by whom. Wi
 func (o importOptions) mode() string { return fmt.Sprintf("update=%t fresh=%t", o.update, o.fresh) }
 
 // importRecords imports a file.
-func (p *program) importRecords(ctx context.Context, r *registry, f *importFile, o importOptions) (err error) {
-	im, rows, err := p.newImporter(ctx, r, f, o)
+func (p *program) importRecords(ctx context.Context, l *ledger, f *importFile, o importOptions) (err error) {
+	if err := mayKeep(ctx, l, o); err != nil {
+		return err
+	}
+	im, rows, err := p.newImporter(ctx, l, f, o)
 	if err != nil {
 		return err
 	}
@@ -105,14 +108,26 @@ func (p *program) importRecords(ctx context.Context, r *registry, f *importFile,
 	return p.importReport(im, f, p.now().Sub(begin), err)
 }
 
+// mayKeep makes sure that whoever imports is believed, before much is sent.
+func mayKeep(ctx context.Context, l *ledger, o importOptions) error {
+	if o.fresh {
+		return nil
+	}
+	me, err := l.Me(ctx)
+	if err == nil && !me.Admin {
+		return refuse("import", stele.Forbidden, "%q is no administrator, and so can't say when records were created, and by whom; give --fresh", me.Name)
+	}
+	return err
+}
+
 // newImporter finds out what the file is, and how far an earlier import of it is.
-func (p *program) newImporter(ctx context.Context, r *registry, f *importFile, o importOptions) (*importer, *rowReader, error) {
+func (p *program) newImporter(ctx context.Context, l *ledger, f *importFile, o importOptions) (*importer, *rowReader, error) {
 	rows := newRowReader(f)
-	parser, err := newParser(r.schemes, rows, f.name)
+	parser, err := newParser(l.schemes, rows, f.name)
 	if err != nil {
 		return nil, nil, err
 	}
-	im := &importer{registry: r, o: o, parser: parser, rejects: &importRejects{path: o.rejects, w: p.stderr, header: parser.title}}
+	im := &importer{ledger: l, o: o, parser: parser, rejects: &importRejects{path: o.rejects, w: p.stderr, header: parser.title}}
 	if o.rejects == "" && f.path != "" {
 		im.rejects.path = f.path + ".rejects"
 	}
@@ -124,7 +139,7 @@ func (p *program) newImporter(ctx context.Context, r *registry, f *importFile, o
 		im.key = f.key + " " + o.mode()
 	}
 	if !o.again {
-		im.mark, err = readMark(ctx, r, im.key)
+		im.mark, err = readMark(ctx, l, im.key)
 		im.rejects.size = im.mark.Rejects
 	}
 	return im, rows, err

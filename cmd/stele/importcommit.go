@@ -43,7 +43,7 @@ func (m *importMark) bytes() ([]byte, error) { return json.Marshal(m) }
 
 // importer commits what is read.
 type importer struct {
-	registry *registry
+	ledger   *ledger
 	o        importOptions
 	key      string // names the bookmark; "" for none
 	parser   *importParser
@@ -105,7 +105,7 @@ func (im *importer) take(ctx context.Context, b *block) error {
 	}
 	im.chunk = append(im.chunk, b)
 	im.rows, im.bytes = im.rows+len(b.rows), im.bytes+len(b.text)
-	if im.rows < chunkRows && im.bytes < chunkBytes {
+	if im.rows < im.ledger.chunk && im.bytes < chunkBytes {
 		return nil
 	}
 	return im.commit(ctx)
@@ -266,16 +266,16 @@ func (im *importer) ingest(ctx context.Context, rows []*importRow) ([]error, err
 	for i, row := range rows {
 		list[i] = row.record
 	}
-	return im.registry.registrar.Ingest(ctx, list, o)
+	return im.ledger.Ingest(ctx, list, o)
 }
 
 // readMark reads the bookmark of an earlier run; a new one if there is none.
-func readMark(ctx context.Context, r *registry, key string) (importMark, error) {
+func readMark(ctx context.Context, l *ledger, key string) (importMark, error) {
 	var m importMark
 	if key == "" {
 		return m, nil
 	}
-	data, err := r.registrar.Bookmark(ctx, key)
+	data, err := l.Bookmark(ctx, key)
 	if err != nil || data == nil {
 		return m, err
 	}

@@ -3,14 +3,13 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"runtime"
 	"sync"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/registrar"
 )
 
 // importParser turns blocks of rows into what they say. Several goroutines use it.
@@ -80,34 +79,13 @@ func (p *importParser) parseJSON(b *block) {
 			continue
 		case len(row.text) > maxRow:
 			row.err = tooLongRow(row.text)
-		case isNamespace(row.text):
-			row.namespace, row.err = p.namespace(row.text)
 		default:
-			row.record, row.err = p.schemes.DecodeRecord(row.text)
+			var said registrar.Line
+			said, row.err = registrar.ParseLine(p.schemes, row.text)
+			row.record, row.namespace = said.Record, said.Namespace
 		}
 		b.rows = append(b.rows, row)
 	}
-}
-
-// A namespace stands in a line as {"namespace":{...}}, as export writes it.
-func isNamespace(text []byte) bool {
-	inside, ok := bytes.CutPrefix(bytes.TrimLeft(text, " \t"), []byte{'{'})
-	return ok && bytes.HasPrefix(bytes.TrimLeft(inside, " \t"), []byte(`"namespace"`))
-}
-
-func (p *importParser) namespace(text []byte) (*stele.Namespace, error) {
-	var doc struct {
-		Namespace json.RawMessage `json:"namespace"`
-	}
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&doc); err != nil {
-		return nil, err
-	}
-	if _, err := dec.Token(); err != io.EOF {
-		return nil, errors.New("something follows the namespace")
-	}
-	return p.schemes.DecodeNamespace(doc.Namespace)
 }
 
 // inFlight is how much text is read and not committed, in pieces of rowBlock. It

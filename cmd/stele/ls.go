@@ -3,13 +3,13 @@ package main
 import (
 	"bufio"
 	"context"
-	"errors"
 	"iter"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/client"
 )
 
 // lsFlags say what ls lists.
@@ -51,8 +51,8 @@ For the next page, give the last identifier of this one to --after.`,
 			if len(args) == 1 {
 				prefix = args[0]
 			}
-			return p.lookup(cmd, func(ctx context.Context, r *registry) error {
-				return p.ls(ctx, r, prefix, f)
+			return p.reading(cmd, func(ctx context.Context, l *ledger) error {
+				return p.ls(ctx, l, prefix, f)
 			})
 		},
 	}
@@ -66,32 +66,25 @@ For the next page, give the last identifier of this one to --after.`,
 }
 
 // ls prints what the flags ask for.
-func (p *program) ls(ctx context.Context, r *registry, prefix string, f lsFlags) error {
-	keys, err := r.beginnings(prefix)
+func (p *program) ls(ctx context.Context, l *ledger, prefix string, f lsFlags) error {
+	keys, err := l.beginnings(prefix)
 	if err != nil {
 		return err
 	}
-	list := r.scan(ctx, keys, f.after)
+	list := l.scan(ctx, keys, client.Listing{State: stele.State(f.state), After: f.after, Limit: f.limit})
 	if f.pointing != "" {
-		if list, err = r.pointing(ctx, keys, f.pointing, f.after); err != nil {
+		if list, err = l.pointing(ctx, prefix, keys, f); err != nil {
 			return err
 		}
 	}
 	out := bufio.NewWriter(p.stdout)
 	defer out.Flush()
-	count := uint64(0)
 	for rec, err := range list {
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case f.state != "" && rec.State != stele.State(f.state):
-			continue
 		}
 		if err := p.printName(out, rec); err != nil {
 			return err
-		}
-		if count++; count == f.limit {
-			break
 		}
 	}
 	return out.Flush()
@@ -99,20 +92,20 @@ func (p *program) ls(ctx context.Context, r *registry, prefix string, f lsFlags)
 
 // beginnings returns what a prefix on the command line stands for: itself, or all
 // schemes if there is none.
-func (r *registry) beginnings(prefix string) (keys []stele.NamespaceKey, err error) {
+func (l *ledger) beginnings(prefix string) (keys []stele.NamespaceKey, err error) {
 	if prefix == "" {
-		for scheme := range r.schemes.All() {
+		for scheme := range l.schemes.All() {
 			keys = append(keys, stele.NamespaceKey{Scheme: scheme.Name()})
 		}
 		return keys, nil
 	}
-	if r.schemes.Lookup(prefix) != nil {
+	if l.schemes.Lookup(prefix) != nil {
 		return []stele.NamespaceKey{{Scheme: prefix}}, nil
 	}
-	key, err := r.parsePrefix(prefix)
+	key, err := l.parsePrefix(prefix)
 	if err != nil {
 		// A whole name is the beginning of itself.
-		id, noName := r.parse(prefix)
+		id, noName := l.parse(prefix)
 		if noName != nil {
 			return nil, err
 		}
@@ -121,61 +114,42 @@ func (r *registry) beginnings(prefix string) (keys []stele.NamespaceKey, err err
 	return []stele.NamespaceKey{key}, nil
 }
 
-// scan yields the records whose identifiers begin so and come after a text.
-func (r *registry) scan(ctx context.Context, keys []stele.NamespaceKey, after string) iter.Seq2[*stele.Record, error] {
-	if id, err := r.parse(after); err == nil {
-		after = id.String() // in canonical form, as names are listed
+// scan yields the records whose identifiers begin so, and for which the listing asks.
+func (l *ledger) scan(ctx context.Context, keys []stele.NamespaceKey, q client.Listing) iter.Seq2[*stele.Record, error] {
+	if id, err := l.parse(q.After); err == nil {
+		q.After = id.String() // in canonical form, as names are listed
 	}
 	return func(yield func(*stele.Record, error) bool) {
-		for _, key := range keys {
-			for rec, err := range r.store.Scan(ctx, key.Scheme, key.Prefix, after) {
+		for _, q.Key = range keys {
+			for rec, err := range l.List(ctx, q) {
 				if !yield(rec, err) || err != nil {
 					return
+				}
+				if q.Limit > 0 {
+					if q.Limit--; q.Limit == 0 {
+						return
+					}
 				}
 			}
 		}
 	}
 }
 
-// pointing yields the records that begin so, have a target at a URL or on a host, and
-// come after an identifier.
-func (r *registry) pointing(ctx context.Context, keys []stele.NamespaceKey, at, after string) (iter.Seq2[*stele.Record, error], error) {
-	location := stele.Location{URL: at}
-	if !strings.Contains(at, "://") {
-		location = stele.Location{Host: strings.ToLower(strings.Trim(at, "[]"))}
+// pointing yields the records that begin so and have a target at a URL or on a host.
+func (l *ledger) pointing(ctx context.Context, prefix string, keys []stele.NamespaceKey, f lsFlags) (iter.Seq2[*stele.Record, error], error) {
+	q := client.Listing{At: stele.Location{URL: f.pointing}, State: stele.State(f.state), Limit: f.limit}
+	if !strings.Contains(f.pointing, "://") {
+		q.At = stele.Location{Host: strings.ToLower(strings.Trim(f.pointing, "[]"))}
 	}
-	var last stele.ID
-	if after != "" {
-		var err error
-		if last, err = r.parse(after); err != nil {
+	if prefix != "" {
+		q.Key = keys[0]
+	}
+	if f.after != "" {
+		last, err := l.parse(f.after)
+		if err != nil {
 			return nil, err
 		}
+		q.After = last.String()
 	}
-	return func(yield func(*stele.Record, error) bool) {
-		for id, err := range r.store.Pointing(ctx, location, last) {
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			if !beginsWith(id, keys) {
-				continue
-			}
-			rec, err := r.store.Record(ctx, id)
-			if errors.Is(err, stele.NotFound) {
-				continue
-			}
-			if !yield(rec, err) || err != nil {
-				return
-			}
-		}
-	}, nil
-}
-
-func beginsWith(id stele.ID, keys []stele.NamespaceKey) bool {
-	for _, key := range keys {
-		if id.Scheme() == key.Scheme && strings.HasPrefix(id.String(), key.Prefix) {
-			return true
-		}
-	}
-	return false
+	return l.List(ctx, q), nil
 }

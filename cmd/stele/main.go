@@ -28,9 +28,11 @@ type program struct {
 	now    func() time.Time
 
 	brief bool // the registry is closed when the verb is done
+	block int  // how many names of a template are reserved at a time; 0: as a server does
 
 	// What flags of all verbs set.
-	json   bool       // --json
+	json   bool // --json
+	remote remoteFlags
 	data   string     // --data
 	config all.Config // --purl-host, --checked
 }

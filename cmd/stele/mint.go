@@ -5,9 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"log/slog"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -69,49 +66,41 @@ func (f *mintFlags) check() error {
 func (f *mintFlags) registers() bool { return f.reserve || f.record.describes() }
 
 // run makes names in the namespaces that choose returns.
-func (f *mintFlags) run(p *program, choose func(ctx context.Context, r *registry) ([]stele.NamespaceKey, error)) error {
+func (f *mintFlags) run(p *program, choose func(ctx context.Context, l *ledger) ([]stele.NamespaceKey, error)) error {
 	cmd := f.record.cmd
 	if err := f.check(); err != nil {
 		return err
 	}
-	return p.inRegistry(cmd, func(ctx context.Context, r *registry) error {
-		pool, err := choose(ctx, r)
+	p.block = blockFor(f.count)
+	return p.writing(cmd, func(ctx context.Context, l *ledger) error {
+		pool, err := choose(ctx, l)
 		if err != nil {
 			return err
 		}
-		r = p.forMinting(r, f.count)
 		if !f.registers() {
-			return p.mint(ctx, r, pool, f.count)
+			return p.mint(ctx, l, pool, f.count)
 		}
 		rec := &stele.Record{State: stele.Active}
 		f.record.apply(rec)
 		if f.reserve {
 			rec.State = stele.Reserved
 		}
-		aliases, bad := f.record.parseAliases(r.schemes)
+		aliases, bad := f.record.parseAliases(l.schemes)
 		if bad != nil {
 			return &stele.Error{Op: "mint and register", Kind: stele.Invalid, Err: append(bad, others(rec)...)}
 		}
 		rec.Aliases = aliases
-		return p.mintRecords(ctx, r, pool, rec, f.count)
+		return p.mintRecords(ctx, l, pool, rec, f.count)
 	})
 }
 
-// forMinting returns the registry with a registrar that reserves no more names of a
-// template than this run will use. A server reserves many at a time, since it goes on;
-// here they would be lost at the end.
-func (p *program) forMinting(r *registry, n int) *registry {
+// blockFor returns how many names of a template are reserved at a time to make n: no
+// more than will be used. A server reserves many, since it goes on; here they would be
+// lost at the end.
+func blockFor(n int) int {
 	const most = 1000
 	blocks := (n + most - 1) / most
-	sparing := *r
-	sparing.registrar = registrar.New(r.store, r.schemes, registrar.Options{
-		Now:          p.now,
-		Log:          slog.New(slog.NewTextHandler(p.stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
-		OnCommit:     r.resolver.Invalidate,
-		OnNamespaces: r.resolver.InvalidateNamespaces,
-		BlockSize:    (n + blocks - 1) / blocks,
-	})
-	return &sparing
+	return (n + blocks - 1) / blocks
 }
 
 // Names are asked for in batches that take about so long, so that a million are quick
@@ -123,11 +112,11 @@ const (
 )
 
 // mint makes and prints n names.
-func (p *program) mint(ctx context.Context, r *registry, pool []stele.NamespaceKey, n int) error {
+func (p *program) mint(ctx context.Context, l *ledger, pool []stele.NamespaceKey, n int) error {
 	out := bufio.NewWriter(p.stdout)
 	for batch := 1; n > 0; {
 		began := p.now()
-		labels, err := r.registrar.MintPool(ctx, pool, min(batch, n))
+		labels, err := l.MintPool(ctx, pool, min(batch, n))
 		for _, label := range labels {
 			if err := p.printLabel(out, label); err != nil {
 				return err
@@ -157,63 +146,25 @@ func (p *program) printLabel(w io.Writer, label registrar.Label) error {
 	return p.printName(w, &stele.Record{ID: label.ID, Aliases: label.Aliases, State: stele.Active})
 }
 
-// writers is how many records are written at a time: commits that come together share
-// a sync of the disk. After an interrupt, or an error of one, what is under way has the
-// grace to be finished, so that it is printed and nobody wonders about it.
-const (
-	writers = 64
-	grace   = 2 * time.Second
-)
-
 // mintRecords makes n names, registers a record like rec under each, and prints them.
 // What is registered is printed, whatever happens to the others.
-func (p *program) mintRecords(ctx context.Context, r *registry, pool []stele.NamespaceKey, rec *stele.Record, n int) error {
-	began, stop := context.WithCancel(ctx)
-	defer stop()
-	late, cancel := lingering(began, grace)
-	defer cancel()
-	type result struct {
-		rec *stele.Record
-		err error
-	}
-	results := make(chan result)
-	var workers sync.WaitGroup
-	var begun atomic.Int64
-	for range min(n, writers) {
-		workers.Go(func() {
-			for began.Err() == nil && begun.Add(1) <= int64(n) {
-				done, err := r.registrar.MintAndRegister(late, rec, pool...)
-				results <- result{done, err}
-			}
-		})
-	}
-	go func() {
-		workers.Wait()
-		close(results)
-	}()
+func (p *program) mintRecords(ctx context.Context, l *ledger, pool []stele.NamespaceKey, rec *stele.Record, n int) error {
 	var failed error
 	printed := 0
-	for res := range results {
-		if res.err == nil {
+	for done, err := range l.MintRecords(ctx, rec, pool, n) {
+		if err == nil {
 			printed++
-			res.err = p.printName(p.stdout, res.rec)
-		}
-		if res.err != nil && failed == nil {
-			failed = res.err
-			stop()
+			if err := p.printName(p.stdout, done); err != nil {
+				return err
+			}
+		} else if failed == nil {
+			failed = err
 		}
 	}
 	if ctx.Err() != nil && printed < n {
 		return interrupted()
 	}
 	return failed
-}
-
-// lingering returns a context that ends so long after ctx does.
-func lingering(ctx context.Context, after time.Duration) (context.Context, context.CancelFunc) {
-	late, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	context.AfterFunc(ctx, func() { time.AfterFunc(after, cancel) })
-	return late, cancel
 }
 
 // interrupted is the error of a run that was asked to end.

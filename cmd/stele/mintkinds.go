@@ -38,18 +38,18 @@ them with one date a second make ten names a second. They must exist ('stele ns 
 				if server {
 					return misuse(cmd, "the namespaces of --pool have settings of their own; leave the other settings out")
 				}
-				return f.run(p, func(_ context.Context, r *registry) ([]stele.NamespaceKey, error) { return r.parsePool(pool) })
+				return f.run(p, func(_ context.Context, l *ledger) ([]stele.NamespaceKey, error) { return l.parsePool(pool) })
 			}
 			if !f.record.given("host", "ip") {
 				return misuse(cmd, "an IBI is made from a server; give its host name with --host, its IP address with --ip, or both")
 			}
 			want := &stele.Namespace{Scheme: "ibi", Minter: stele.Minter{Kind: stele.MinterIBI}}
 			f.minter.apply(&want.Minter)
-			return f.run(p, func(ctx context.Context, r *registry) ([]stele.NamespaceKey, error) {
-				if err := r.placeIBI(want); err != nil {
+			return f.run(p, func(ctx context.Context, l *ledger) ([]stele.NamespaceKey, error) {
+				if err := l.placeIBI(want); err != nil {
 					return nil, err
 				}
-				return f.minter.namespace(ctx, r, want)
+				return f.minter.namespace(ctx, l, want)
 			})
 		},
 	}
@@ -61,11 +61,11 @@ them with one date a second make ten names a second. They must exist ('stele ns 
 
 // placeIBI finds the prefix of an IBI server's namespace: that of its repository
 // names, or else of its IBIps.
-func (r *registry) placeIBI(ns *stele.Namespace) error {
+func (l *ledger) placeIBI(ns *stele.Namespace) error {
 	if err := ns.Validate(); err != nil {
 		return err
 	}
-	namer, ok := r.schemes.Lookup(ns.Scheme).(registrar.DateNamer)
+	namer, ok := l.schemes.Lookup(ns.Scheme).(registrar.DateNamer)
 	if !ok {
 		return fmt.Errorf("the scheme %s makes no names of dates", ns.Scheme)
 	}
@@ -78,9 +78,9 @@ func (r *registry) placeIBI(ns *stele.Namespace) error {
 }
 
 // parsePool reads the prefixes of a pool.
-func (r *registry) parsePool(texts []string) (keys []stele.NamespaceKey, err error) {
+func (l *ledger) parsePool(texts []string) (keys []stele.NamespaceKey, err error) {
 	for _, text := range texts {
-		key, err := r.parsePrefix(strings.TrimSpace(text))
+		key, err := l.parsePrefix(strings.TrimSpace(text))
 		if err != nil {
 			return nil, err
 		}
@@ -196,14 +196,14 @@ func (f *mintFlags) runBelow(p *program, prefix, example string, minter stele.Mi
 		return misuse(f.record.cmd, "the prefix is missing; give it with --prefix, such as %s", example)
 	}
 	f.minter.apply(&minter)
-	return f.run(p, func(ctx context.Context, r *registry) ([]stele.NamespaceKey, error) {
-		key, err := r.parsePrefix(prefix)
+	return f.run(p, func(ctx context.Context, l *ledger) ([]stele.NamespaceKey, error) {
+		key, err := l.parsePrefix(prefix)
 		if err != nil {
 			return nil, err
 		}
-		if _, err := r.registrar.Namespace(ctx, key); minter.Kind == stele.MinterNOID && minter.Template == "" && errors.Is(err, stele.NotFound) {
+		if _, err := l.Namespace(ctx, key); minter.Kind == stele.MinterNOID && minter.Template == "" && errors.Is(err, stele.NotFound) {
 			return nil, misuse(f.record.cmd, "there is no namespace %s yet; say how its names are made with --template, such as .reedeedk", key)
 		}
-		return f.minter.namespace(ctx, r, &stele.Namespace{Scheme: key.Scheme, Prefix: key.Prefix, Minter: minter})
+		return f.minter.namespace(ctx, l, &stele.Namespace{Scheme: key.Scheme, Prefix: key.Prefix, Minter: minter})
 	})
 }

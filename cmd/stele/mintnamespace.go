@@ -12,11 +12,11 @@ import (
 // namespace returns the namespace to make names in. It is made if it is not there. If
 // it is, what the flags say must be what is set, but for the granularity, which may
 // change.
-func (f *minterFlags) namespace(ctx context.Context, r *registry, want *stele.Namespace) ([]stele.NamespaceKey, error) {
+func (f *minterFlags) namespace(ctx context.Context, l *ledger, want *stele.Namespace) ([]stele.NamespaceKey, error) {
 	key := want.Key()
-	have, err := r.registrar.Namespace(ctx, key)
+	have, err := l.Namespace(ctx, key)
 	if errors.Is(err, stele.NotFound) {
-		_, err = r.registrar.AddNamespace(ctx, want)
+		_, err = l.AddNamespace(ctx, want)
 		return []stele.NamespaceKey{key}, err
 	}
 	if err != nil {
@@ -31,7 +31,7 @@ func (f *minterFlags) namespace(ctx context.Context, r *registry, want *stele.Na
 			"the namespace %s %s, and --%s says otherwise; leave it out, or change the namespace with 'stele ns set'", key, set, odd)}
 	}
 	if f.owner.Flags().Changed("granularity") && !sameGranularity(have.Minter.Granularity, want.Minter.Granularity) {
-		_, err = r.registrar.SetNamespace(ctx, key, 0, func(ns *stele.Namespace) error {
+		_, err = l.SetNamespace(ctx, key, 0, func(ns *stele.Namespace) error {
 			ns.Minter.Granularity = want.Minter.Granularity
 			return nil
 		})

@@ -12,16 +12,16 @@ import (
 )
 
 // namespaceCard draws the card of a namespace for a person.
-func (r *registry) namespaceCard(ctx context.Context, ns *stele.Namespace) (string, error) {
-	count, err := r.store.Count(ctx, ns.Key())
+func (l *ledger) namespaceCard(ctx context.Context, ns *stele.Namespace) (string, error) {
+	count, err := l.Count(ctx, ns.Key())
 	if err != nil {
 		return "", err
 	}
-	parent, err := r.registrar.ParentNamespace(ctx, ns.Key())
+	parent, err := l.ParentNamespace(ctx, ns.Key())
 	if err != nil && !errors.Is(err, stele.NotFound) {
 		return "", err
 	}
-	made, err := r.made(ctx, ns)
+	made, err := l.made(ctx, ns)
 	if err != nil {
 		return "", err
 	}
@@ -33,6 +33,9 @@ func (r *registry) namespaceCard(ctx context.Context, ns *stele.Namespace) (stri
 	}
 	rows(&b, "title", ns.Title)
 	rows(&b, "owner", ns.Owner)
+	for i, g := range ns.Grants {
+		rows(&b, first(i, "roles"), fmt.Sprintf("%s  %s", g.Role, g.To))
+	}
 	records := strconv.FormatUint(count, 10)
 	if ns.Quota > 0 {
 		records += fmt.Sprintf(" of at most %d", ns.Quota)
@@ -59,11 +62,11 @@ func (r *registry) namespaceCard(ctx context.Context, ns *stele.Namespace) (stri
 }
 
 // made tells how far the minter of a namespace is.
-func (r *registry) made(ctx context.Context, ns *stele.Namespace) (string, error) {
+func (l *ledger) made(ctx context.Context, ns *stele.Namespace) (string, error) {
 	if ns.Minter.Kind == stele.NoMinter {
 		return "", nil
 	}
-	status, err := r.registrar.MinterStatus(ctx, ns.Key())
+	status, err := l.MinterStatus(ctx, ns.Key())
 	switch {
 	case err != nil:
 		return "", err

@@ -24,9 +24,10 @@ sid.inpe.br/mtc-m18. A scheme with a colon, such as ark:, is the root of all nam
 of that scheme; every scheme has it.`,
 		Example: `  stele ns add ark:12345/x5 --title 'Reports' --minter noid --template .reedeedk --check
   stele ns set ark:12345/x5 --host-allowed .example.org --protocol https
+  stele ns grant ark:12345/x5 user:ann editor
   stele ns show ark:12345/x5
   stele ns ls ark`,
-	}, p.nsAddCommand(), p.nsShowCommand(), p.nsLsCommand(), p.nsSetCommand(), p.nsSkipCommand())
+	}, p.nsAddCommand(), p.nsShowCommand(), p.nsLsCommand(), p.nsSetCommand(), p.nsGrantCommand(), p.nsUngrantCommand(), p.nsSkipCommand())
 }
 
 func (p *program) nsAddCommand() *cobra.Command {
@@ -45,14 +46,14 @@ IBIps.`,
   stele ns add urn:nbn:de --delegate 'https://nbn-resolving.org/{id}'`,
 		Args: oneArgument("the prefix"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.inRegistry(cmd, func(ctx context.Context, r *registry) error {
-				key, err := r.parsePrefix(args[0])
+			return p.writing(cmd, func(ctx context.Context, l *ledger) error {
+				key, err := l.parsePrefix(args[0])
 				if err != nil {
 					return err
 				}
 				ns := &stele.Namespace{Scheme: key.Scheme, Prefix: key.Prefix}
 				f.apply(ns)
-				if ns, err = r.registrar.AddNamespace(ctx, ns); err != nil {
+				if ns, err = l.AddNamespace(ctx, ns); err != nil {
 					return err
 				}
 				return p.printPrefix(p.stdout, ns)
@@ -83,12 +84,12 @@ them.`,
 			if !given(cmd, "if-version") {
 				return misuse(cmd, "there is nothing to change; say what, such as --owner WHO")
 			}
-			return p.lookup(cmd, func(ctx context.Context, r *registry) error {
-				key, err := r.parsePrefix(args[0])
+			return p.reading(cmd, func(ctx context.Context, l *ledger) error {
+				key, err := l.parsePrefix(args[0])
 				if err != nil {
 					return err
 				}
-				ns, err := r.registrar.SetNamespace(ctx, key, ifVersion, func(ns *stele.Namespace) error {
+				ns, err := l.SetNamespace(ctx, key, ifVersion, func(ns *stele.Namespace) error {
 					f.apply(ns)
 					return nil
 				})
@@ -112,19 +113,19 @@ func (p *program) nsShowCommand() *cobra.Command {
 		Example: "  stele ns show ark:12345/x5\n  stele ns show ark:",
 		Args:    oneArgument("the prefix"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.lookup(cmd, func(ctx context.Context, r *registry) error {
-				key, err := r.parsePrefix(args[0])
+			return p.reading(cmd, func(ctx context.Context, l *ledger) error {
+				key, err := l.parsePrefix(args[0])
 				if err != nil {
 					return err
 				}
-				ns, err := r.registrar.Namespace(ctx, key)
+				ns, err := l.Namespace(ctx, key)
 				if err != nil {
 					return err
 				}
 				if p.json {
 					return p.printPrefix(p.stdout, ns)
 				}
-				card, err := r.namespaceCard(ctx, ns)
+				card, err := l.namespaceCard(ctx, ns)
 				if err != nil {
 					return err
 				}
@@ -156,11 +157,11 @@ order. The root of a scheme is listed if somebody has changed it.`,
 			if len(args) == 1 {
 				only = strings.TrimSuffix(args[0], ":")
 			}
-			return p.lookup(cmd, func(ctx context.Context, r *registry) error {
-				if only != "" && r.schemes.Lookup(only) == nil {
-					return misuse(cmd, "%.60q is no scheme; there are %s", only, strings.Join(schemeNames(r.schemes), ", "))
+			return p.reading(cmd, func(ctx context.Context, l *ledger) error {
+				if only != "" && l.schemes.Lookup(only) == nil {
+					return misuse(cmd, "%.60q is no scheme; there are %s", only, strings.Join(schemeNames(l.schemes), ", "))
 				}
-				return p.listNamespaces(ctx, r, only)
+				return p.listNamespaces(ctx, l, only)
 			})
 		},
 	}
@@ -168,10 +169,10 @@ order. The root of a scheme is listed if somebody has changed it.`,
 }
 
 // listNamespaces prints the namespaces of a scheme, or of all if it is empty.
-func (p *program) listNamespaces(ctx context.Context, r *registry, scheme string) error {
+func (p *program) listNamespaces(ctx context.Context, l *ledger, scheme string) error {
 	out := bufio.NewWriter(p.stdout)
 	defer out.Flush()
-	for ns, err := range r.registrar.Namespaces(ctx) {
+	for ns, err := range l.Namespaces(ctx) {
 		if err != nil {
 			return err
 		}

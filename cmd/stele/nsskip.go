@@ -37,20 +37,20 @@ is ahead of all of them. What is skipped is never made.`,
 			if err != nil {
 				return misuse(cmd, "%.60q is no number; give one such as 5000 or +5000", args[1])
 			}
-			return p.lookup(cmd, func(ctx context.Context, r *registry) error {
-				key, err := r.registrar.ParsePrefix(args[0])
+			return p.reading(cmd, func(ctx context.Context, l *ledger) error {
+				key, err := l.parsePrefix(args[0])
 				if err != nil {
 					return err
 				}
-				return p.skip(ctx, r, key, n, ahead)
+				return p.skip(ctx, l, key, n, ahead)
 			})
 		},
 	})
 }
 
 // skip sets a counter to n, or so far ahead.
-func (p *program) skip(ctx context.Context, r *registry, key stele.NamespaceKey, n uint64, ahead bool) error {
-	status, err := r.registrar.MinterStatus(ctx, key)
+func (p *program) skip(ctx context.Context, l *ledger, key stele.NamespaceKey, n uint64, ahead bool) error {
+	status, err := l.MinterStatus(ctx, key)
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (p *program) skip(ctx context.Context, r *registry, key stele.NamespaceKey,
 	if to < n || status.Total > 0 && to > status.Total {
 		return refuse("skip", stele.Exhausted, "the template of %s has %s names; %s are given", key, grouped(int64(status.Total)), grouped(int64(status.Given)))
 	}
-	if err := r.registrar.SkipCounter(ctx, key, to); err != nil {
+	if err := l.SkipCounter(ctx, key, to); err != nil {
 		return err
 	}
 	if p.json {

@@ -30,12 +30,12 @@ registry into a new folder and destroy the old one with its backups.`,
 			if reason == "" {
 				return misuse(cmd, "the reason is missing; name the order with --reason, for those who come later")
 			}
-			return p.inRegistry(cmd, func(ctx context.Context, r *registry) error {
-				id, err := r.parse(args[0])
+			return p.writing(cmd, func(ctx context.Context, l *ledger) error {
+				id, err := l.parse(args[0])
 				if err != nil {
 					return err
 				}
-				rec, err := r.registrar.Redact(ctx, id, ifVersion, reason)
+				rec, err := l.Redact(ctx, id, ifVersion, reason)
 				if err != nil {
 					return err
 				}

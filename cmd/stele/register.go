@@ -45,27 +45,27 @@ history aside; the other flags change it. (PURL's users call it a clone.)`,
 			if !reserve && like == "" && !f.describes() {
 				return misuse(cmd, "there is nothing to register; say where it is with --to URL, what it is with --title, or take the name only with --reserve")
 			}
-			return p.inRegistry(cmd, func(ctx context.Context, r *registry) error {
+			return p.writing(cmd, func(ctx context.Context, l *ledger) error {
 				model := &stele.Record{}
 				if like != "" {
-					id, err := r.parse(like)
+					id, err := l.parse(like)
 					if err != nil {
 						return err
 					}
-					if model, err = r.registrar.Get(ctx, id); err != nil {
+					if model, err = l.Get(ctx, id); err != nil {
 						return err
 					}
 				}
-				rec, err := f.record(r.schemes, args[0], model)
+				rec, err := f.record(l.schemes, args[0], model)
 				if err != nil {
 					return err
 				}
 				if reserve {
 					rec.State = stele.Reserved
 				}
-				done, err := r.registrar.Register(ctx, rec)
+				done, err := l.Register(ctx, rec)
 				if err != nil {
-					return r.taken(ctx, rec, err)
+					return l.taken(ctx, rec, err)
 				}
 				return p.printName(p.stdout, done)
 			})
@@ -103,12 +103,12 @@ func (f *recordFlags) record(schemes *stele.Schemes, name string, model *stele.R
 
 // taken makes clearer why a record met a conflict: which of its names is taken, and by
 // what.
-func (r *registry) taken(ctx context.Context, rec *stele.Record, err error) error {
+func (l *ledger) taken(ctx context.Context, rec *stele.Record, err error) error {
 	if !errors.Is(err, stele.Conflict) {
 		return err
 	}
 	for _, name := range rec.Names() {
-		have, lookErr := r.store.Record(ctx, name)
+		have, lookErr := l.Get(ctx, name)
 		switch {
 		case lookErr != nil:
 			continue

@@ -34,6 +34,7 @@ func (p *program) registryFlags(root *cobra.Command) {
 	}
 	flags := root.PersistentFlags()
 	flags.StringVar(&p.data, "data", data, "folder of the registry (environment: STELE_DATA)")
+	p.remote.add(root)
 	flags.StringSliceVar(&p.config.PURLHosts, "purl-host", environmentList("purl-host", purl.DefaultHosts()), "hosts whose http names are PURLs (environment: STELE_PURL_HOST)")
 	flags.StringSliceVar(&p.config.CheckedShoulders, "checked", environmentList("checked", nil), "shoulders of ARKs whose names end in a check character, such as 12345/x5 (environment: STELE_CHECKED)")
 }
@@ -65,7 +66,8 @@ type registry struct {
 	store     stele.Store
 	registrar *registrar.Registrar
 	resolver  *resolver.Resolver
-	published *dnsd.Zones // that are answered for; nil if none are
+	directory *auth.Directory // of users and tokens
+	published *dnsd.Zones     // that are answered for; nil if none are
 }
 
 // committed tells those who keep something in memory what was written, before the
@@ -112,12 +114,14 @@ func (p *program) openRegistry(ctx context.Context, schemes *stele.Schemes, log 
 		return nil, err
 	}
 	o.Now, o.Random = p.now, rand.IntN
-	r := &registry{schemes: schemes, store: store, resolver: resolver.New(store, schemes, o)}
+	r := &registry{schemes: schemes, store: store, resolver: resolver.New(store, schemes, o), directory: auth.NewDirectory(store, p.now)}
 	r.registrar = registrar.New(store, schemes, registrar.Options{
 		Now:          p.now,
 		Log:          log,
 		OnCommit:     r.committed,
 		OnNamespaces: r.namespaceCommitted,
+		OnAccess:     r.directory.Forget,
+		BlockSize:    p.block,
 	})
 	return r, nil
 }
@@ -132,6 +136,3 @@ func (p *program) closeRegistry(r *registry) error {
 	}
 	return nil
 }
-
-// parse reads an identifier that stands on the command line.
-func (r *registry) parse(text string) (stele.ID, error) { return r.schemes.Parse(text) }

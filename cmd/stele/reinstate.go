@@ -16,12 +16,12 @@ that it had. It is a new version; the withdrawal stays in the history.`,
 		Example: `  stele reinstate ark:12345/x54xz321`,
 		Args:    oneArgument("the identifier"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.inRegistry(cmd, func(ctx context.Context, r *registry) error {
-				id, err := r.parse(args[0])
+			return p.writing(cmd, func(ctx context.Context, l *ledger) error {
+				id, err := l.parse(args[0])
 				if err != nil {
 					return err
 				}
-				rec, err := r.registrar.Reinstate(ctx, id, ifVersion)
+				rec, err := l.Reinstate(ctx, id, ifVersion)
 				if err != nil {
 					return err
 				}

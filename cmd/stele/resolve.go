@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/client"
+	"github.com/stele-id/stele/client/dnssec"
 	"github.com/stele-id/stele/ddds"
 	"github.com/stele-id/stele/resolver"
 )
@@ -26,9 +28,7 @@ type resolveFlags struct {
 	protocols     []string
 	onlyProtocols []string
 	via           []string
-	servers       []string
-	root          string
-	compat        []string
+	dns           dnsFlags
 	server        string
 	timeout       time.Duration
 	trace         bool
@@ -53,14 +53,26 @@ the name leaves it to the next.
 If the DNS ends at a resolver that speaks THTTP, that one is asked. If it speaks
 something else its address is printed, and on standard error what it is.
 
+Name servers are asked in clear, or by TLS (--dns tls://HOST) or HTTPS (--dns
+https://HOST/dns-query). These must prove who they are: by a certificate for the name
+behind #, or else for HOST, or by ?pin=sha256/..., the digest of their key. If they
+fail nobody is asked in clear instead.
+
+With --dnssec all answers of the DNS must prove themselves: signatures are checked from
+the trust anchors down. An answer that fails is an error, which names the broken link;
+where nobody signs, that is told on standard error.
+
 With --trace every step is told: questions to name servers, rules, servers, requests.
 With --compare all ways are tried, and it is told whether they agree.
 
 It exits with 3 if the name is not known, 4 if it was withdrawn, 5 if nobody could
-say; with --compare, with 1 if the ways do not agree.`,
+say; with --dnssec, with 1 if an answer does not prove itself; with --compare, with 1
+if the ways do not agree.`,
 		Example: `  stele resolve urn:paradisec:AB1:001:A
   stele resolve urn:paradisec:AB1:001:A --accept 'audio/mpeg, audio/*;q=0.5' --trace
   stele resolve urn:paradisec:AB1:001:A --dns 127.0.0.1:5353 --root urn.example. --service N2C
+  stele resolve urn:paradisec:AB1:001:A --dns tls://192.0.2.1#dns.example.org --dnssec
+  stele resolve urn:paradisec:AB1:001:A --dns https://dns.example.org/dns-query --dnssec=trust-ad
   stele resolve ark:12345/x54xz321 --server https://id.example.org --json | jq -r .location
   stele resolve urn:paradisec:AB1:001:A --compare --dns 127.0.0.1:5353 --root urn.example. --server http://localhost:8080
   stele resolve urn:paradisec:ab1:001:a --dns 127.0.0.1:5353 --root @urn.arpa --compat`,
@@ -85,10 +97,7 @@ func (f *resolveFlags) add(cmd *cobra.Command) {
 	flags.StringSliceVar(&f.protocols, "protocol", nil, "`protocols` of the location that are preferred, such as https,ftp")
 	flags.StringSliceVar(&f.onlyProtocols, "only-protocol", nil, "`protocols` of the location; no other will do")
 	flags.StringSliceVar(&f.via, "via", nil, "`ways` to try, in this order: dns, http, local")
-	flags.StringArrayVar(&f.servers, "dns", nil, "`address` of a name server, such as 127.0.0.1:5353; may be repeated (default: the system's)")
-	flags.StringVar(&f.root, "root", "", "`zone` with the keys of all namespaces, such as urn.example., or with @ before it one name with the rules of all (default urn.arpa., of ARKs ark.arpa.)")
-	flags.StringSliceVar(&f.compat, "compat", nil, "`zones` whose rules have patterns and URLs in separate fields, as the thesis on the EDDDS prints them; alone: all")
-	flags.Lookup("compat").NoOptDefVal = "."
+	f.dns.add(cmd)
 	flags.StringVar(&f.server, "server", os.Getenv("STELE_SERVER"), "`URL` of a resolver to ask over HTTP (environment: STELE_SERVER)")
 	flags.DurationVar(&f.timeout, "timeout", 15*time.Second, "for how long to try, all in all")
 	flags.BoolVar(&f.trace, "trace", false, "tell every step")
@@ -182,7 +191,7 @@ func (p *program) printResolution(q *client.Request, res *client.Result, err err
 	case p.json && err == nil:
 		told = p.printObject(res)
 	case p.json && q.Trace:
-		told = p.printObject(failureDocument{q.Name, err.Error(), stele.KindOf(err).String(), res.Trace})
+		told = p.printObject(newFailure(q.Name, err, res.Trace))
 	case p.json:
 	case q.Trace && res.Trace != nil:
 		_, told = fmt.Fprint(p.stdout, res.Trace)
@@ -191,6 +200,9 @@ func (p *program) printResolution(q *client.Request, res *client.Result, err err
 	}
 	if err == nil && res.Note != "" && !p.json && !q.Trace {
 		fmt.Fprintf(p.stderr, "stele: %s\n", printable(res.Note))
+	}
+	if err == nil && res.DNSSEC == dnssec.Insecure && !p.json && !q.Trace {
+		fmt.Fprintf(p.stderr, "stele: INSECURE: %s\n", printable(res.Insecure))
 	}
 	if told != nil {
 		return told
@@ -203,7 +215,14 @@ type failureDocument struct {
 	Name  string        `json:"name"`
 	Error string        `json:"error"`
 	Kind  string        `json:"kind"`
+	Bogus *dnssec.Bogus `json:"bogus,omitempty"` // an answer that does not prove itself
 	Trace *client.Trace `json:"trace,omitempty"`
+}
+
+func newFailure(name string, err error, trace *client.Trace) failureDocument {
+	d := failureDocument{Name: name, Error: err.Error(), Kind: stele.KindOf(err).String(), Trace: trace}
+	d.Bogus, _ = errors.AsType[*dnssec.Bogus](err)
+	return d
 }
 
 // chosenVia returns the ways that were asked for, or else those that other flags speak
@@ -230,7 +249,7 @@ func (p *program) chosenVia(f *resolveFlags, id stele.ID) ([]client.Via, error) 
 			list = append(list, via)
 		}
 	}
-	add(changed("dns") || changed("root") || changed("compat"), client.ViaDNS)
+	add(f.dns.isGiven(f.cmd), client.ViaDNS)
 	add(f.server != "", client.ViaHTTP)
 	add(changed("data"), client.ViaLocal)
 	if enough := len(list) >= 2; len(list) == 0 || f.compare && !enough {

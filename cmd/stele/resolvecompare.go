@@ -9,6 +9,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/client"
+	"github.com/stele-id/stele/client/dnssec"
 )
 
 // outcome is what one way says.
@@ -25,6 +26,7 @@ type outcomeDocument struct {
 	Found    client.Found  `json:"found,omitempty"`
 	Type     string        `json:"type,omitempty"`
 	TTL      uint32        `json:"ttl,omitempty"`
+	DNSSEC   dnssec.Status `json:"dnssec,omitempty"`
 	Error    string        `json:"error,omitempty"`
 	Kind     string        `json:"kind,omitempty"`
 	Trace    *client.Trace `json:"trace,omitempty"`
@@ -119,6 +121,6 @@ func (o *outcome) document() outcomeDocument {
 		d.Error, d.Kind = o.err.Error(), stele.KindOf(o.err).String()
 		return d
 	}
-	d.Location, d.Found, d.Type, d.TTL = o.res.Location, o.res.Found, o.res.Type, o.res.TTL
+	d.Location, d.Found, d.Type, d.TTL, d.DNSSEC = o.res.Location, o.res.Found, o.res.Type, o.res.TTL, o.res.DNSSEC
 	return d
 }

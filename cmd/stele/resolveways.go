@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"math/rand/v2"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/client"
@@ -36,7 +35,10 @@ func (p *program) ways(f *resolveFlags, schemes *stele.Schemes, id stele.ID) (li
 		w := namedWay{via: via, close: func() {}}
 		switch via {
 		case client.ViaDNS:
-			w.way, err = p.dnsWay(f, schemes)
+			var way *client.DNS
+			if way, err = p.dnsWay(f.cmd, &f.dns, schemes, f.timeout); err == nil {
+				w.way, w.close = way, way.Close
+			}
 		case client.ViaHTTP:
 			w.way, w.close, err = httpWay(f, schemes)
 		case client.ViaLocal:
@@ -49,27 +51,6 @@ func (p *program) ways(f *resolveFlags, schemes *stele.Schemes, id stele.ID) (li
 		list = append(list, w)
 	}
 	return list, nil
-}
-
-// dnsWay makes the way over the DNS. A root given is that of all schemes: one name is
-// resolved.
-func (p *program) dnsWay(f *resolveFlags, schemes *stele.Schemes) (client.Way, error) {
-	o := client.DNSOptions{
-		Schemes: schemes, Now: p.now, Random: rand.IntN, ThesisZones: f.compat, Timeout: f.timeout,
-		Roots: map[string]string{"urn": f.root, "ark": f.root},
-	}
-	for _, text := range f.servers {
-		server, err := client.ParseServer(text)
-		if err != nil {
-			return nil, misuse(f.cmd, "--dns: %w", errors.Unwrap(err))
-		}
-		o.Servers = append(o.Servers, server)
-	}
-	way, err := client.NewDNS(o)
-	if errors.Is(err, stele.Invalid) {
-		return nil, misuse(f.cmd, "%w", errors.Unwrap(err))
-	}
-	return way, err
 }
 
 // httpWay makes the way over HTTP.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -17,11 +18,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/store/pebble"
 )
 
 func (p *program) restoreCommand() *cobra.Command {
-	return &cobra.Command{
+	confirm := ""
+	cmd := &cobra.Command{
 		Use:   "restore DIR",
 		Short: "Put a backup in the place of the registry",
 		Long: `Restore copies a backup beside the registry, verifies the copy, and only then puts
@@ -32,19 +35,43 @@ Names that were given after the backup was made must not be given again. Minters
 that make names of dates go on from now, or from their last date if that is later.
 Where names come from a template nobody knows how many were given, so it stays shut
 until an administrator has set its counter ahead: 'stele ns skip PREFIX +N', with N
-more than could have been given since the backup.`,
+more than could have been given since the backup.
+
+Users and tokens stay as they are now, with those that only the backup has: a token
+that was revoked since then does not come back to life.
+
+With --server the backup goes there, and the server does the same while it goes on.
+So that nobody replaces the wrong registry, --confirm must name the folder of the
+registry on the server.`,
 		Example: `  stele restore /backups/stele-2031-05-02
-  stele --data /srv/stele restore /srv/stele-backup && stele --data /srv/stele ns skip ark:12345/x5 +10000`,
+  stele --data /srv/stele restore /srv/stele-backup && stele --data /srv/stele ns skip ark:12345/x5 +10000
+  stele restore /backups/stele-2031-05-02 --server https://id.example.org --confirm stele-data`,
 		Args:              oneArgument("the folder of the backup"),
 		ValidArgsFunction: completeFolders,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			report, err := p.restore(cmd, args[0])
+			far, err := p.isRemote(cmd)
+			if err != nil {
+				return err
+			}
+			var report restored
+			switch {
+			case far:
+				report, err = p.restoreAtServer(cmd, args[0], confirm)
+			case confirm != "":
+				err = misuse(cmd, "--confirm names the registry of a --server; a folder is named by --data")
+			default:
+				report, err = p.restore(cmd, args[0])
+			}
 			if err != nil {
 				return err
 			}
 			return p.printRestore(report)
 		},
 	}
+	cmd.Flags().StringVar(&confirm, "confirm", "", "`name` of the folder of the server's registry that is replaced")
+	// It fails only for a flag that the command does not have.
+	_ = cmd.RegisterFlagCompletionFunc("confirm", cobra.NoFileCompletions)
+	return cmd
 }
 
 // restored is what a restore did.
@@ -73,7 +100,7 @@ func (p *program) restore(cmd *cobra.Command, backup string) (report restored, e
 	if same, err := sameFolder(backup, data); err != nil || same {
 		return report, errors.Join(err, refuse("restore", stele.Invalid, "%s is the registry itself, not a backup of it", backup))
 	}
-	minters, release, err := p.holdOld(cmd, data)
+	old, release, err := p.holdOld(cmd, data)
 	if err != nil {
 		return report, err
 	}
@@ -81,7 +108,7 @@ func (p *program) restore(cmd *cobra.Command, backup string) (report restored, e
 
 	mark := p.now().UTC().Format("20060102T150405Z")
 	staged := data + ".restored-" + mark
-	report, err = p.stage(cmd, backup, staged, minters)
+	report, err = p.stage(cmd, backup, staged, old)
 	if err != nil {
 		return report, errors.Join(err, os.RemoveAll(staged))
 	}
@@ -119,32 +146,53 @@ func sameFolder(a, b string) (bool, error) {
 	return os.SameFile(x, y), nil
 }
 
-// holdOld keeps others out of the registry that is replaced, and reads how far its
-// minters are, if it can be read: that it can't may be why a backup is restored.
-func (p *program) holdOld(cmd *cobra.Command, data string) (minters []stele.MinterState, release func() error, err error) {
+// legacy is what of a registry that is replaced must not be forgotten: how far its
+// minters are, and who may enter.
+type legacy struct {
+	minters []stele.MinterState
+	access  []stele.Cell
+}
+
+// readLegacy reads it.
+func (r *registry) readLegacy(ctx context.Context) (l legacy, err error) {
+	for m, err := range r.store.MinterStates(ctx) {
+		if err != nil {
+			return l, err
+		}
+		l.minters = append(l.minters, m)
+	}
+	for cell, err := range r.store.Cells(ctx, "", "") {
+		if err != nil {
+			return l, err
+		}
+		if registrar.IsAccess(cell) {
+			l.access = append(l.access, cell)
+		}
+	}
+	return l, nil
+}
+
+// holdOld keeps others out of the registry that is replaced, and reads what must not be
+// forgotten of it, if it can be read: that it can't may be why a backup is restored.
+func (p *program) holdOld(cmd *cobra.Command, data string) (left legacy, release func() error, err error) {
 	if _, err := os.Stat(data); errors.Is(err, fs.ErrNotExist) {
-		return nil, func() error { return nil }, nil
+		return left, func() error { return nil }, nil
 	}
 	old := *p
 	old.data = data
 	if looksLikeStore(data) == nil {
-		err = old.inRegistry(cmd, func(ctx context.Context, r *registry) error {
-			for m, err := range r.store.MinterStates(ctx) {
-				if err != nil {
-					return err
-				}
-				minters = append(minters, m)
-			}
-			return nil
+		err = old.inRegistry(cmd, func(ctx context.Context, r *registry) (err error) {
+			left, err = r.readLegacy(ctx)
+			return err
 		})
 	}
 	if err != nil && stele.KindOf(err) == stele.Internal {
 		fmt.Fprintf(p.stderr, "stele: the registry that is replaced is damaged: %s\n", printable(err.Error()))
 	} else if err != nil {
-		return nil, nil, err
+		return left, nil, err
 	}
 	release, err = pebble.Hold(data, pebble.Options{Now: p.now, Log: p.logger()})
-	return minters, release, err
+	return left, release, err
 }
 
 func (p *program) logger() *slog.Logger {
@@ -152,7 +200,7 @@ func (p *program) logger() *slog.Logger {
 }
 
 // stage makes a verified copy of the backup whose minters repeat nothing.
-func (p *program) stage(cmd *cobra.Command, backup, staged string, minters []stele.MinterState) (report restored, err error) {
+func (p *program) stage(cmd *cobra.Command, backup, staged string, old legacy) (report restored, err error) {
 	if err := copyFolder(cmd.Context(), backup, staged); err != nil {
 		return report, refuse("restore", stele.Unavailable, "the backup can't be copied: %w", err)
 	}
@@ -169,7 +217,10 @@ func (p *program) stage(cmd *cobra.Command, backup, staged string, minters []ste
 		if err := r.registrar.AfterRestore(ctx); err != nil {
 			return err
 		}
-		if err := r.registrar.Overtake(ctx, listed(minters)); err != nil {
+		if err := r.registrar.Overtake(ctx, listed(old.minters)); err != nil {
+			return err
+		}
+		if err := r.registrar.OvertakeAccess(ctx, listed(old.access)); err != nil {
 			return err
 		}
 		if report.Shut, err = r.shut(ctx); err != nil {
@@ -182,10 +233,10 @@ func (p *program) stage(cmd *cobra.Command, backup, staged string, minters []ste
 }
 
 // listed yields the items of a list.
-func listed(list []stele.MinterState) func(func(stele.MinterState, error) bool) {
-	return func(yield func(stele.MinterState, error) bool) {
-		for _, m := range list {
-			if !yield(m, nil) {
+func listed[T any](list []T) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for _, item := range list {
+			if !yield(item, nil) {
 				return
 			}
 		}

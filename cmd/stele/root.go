@@ -72,6 +72,9 @@ func (p *program) rootCommand() *cobra.Command {
 		Long: `Stele mints persistent identifiers, keeps what they stand for, and resolves
 them: IBI, URN, ARK, handles and DOIs, PURL and LSID.
 
+The registry is in a folder (--data), or behind a server (--server, with a token in
+STELE_TOKEN); verbs do the same with both.
+
 Exit codes: 0 ok, 1 failed, 2 wrong usage, 3 not found, 4 gone, 5 try again.`,
 		Example:       "  stele explain 8JMKD3MGP8W/34PGRBS\n  stele explain --json urn:isbn:9783161484100",
 		Version:       version,
@@ -99,6 +102,8 @@ Exit codes: 0 ok, 1 failed, 2 wrong usage, 3 not found, 4 gone, 5 try again.`,
 	root.AddCommand(p.historyCommand())
 	root.AddCommand(p.lsCommand())
 	root.AddCommand(p.nsCommand())
+	root.AddCommand(p.userCommand())
+	root.AddCommand(p.tokenCommand())
 	root.AddCommand(p.zoneCommand())
 	root.AddCommand(p.resolveCommand())
 	root.AddCommand(p.importCommand())
@@ -106,8 +111,9 @@ Exit codes: 0 ok, 1 failed, 2 wrong usage, 3 not found, 4 gone, 5 try again.`,
 	root.AddCommand(p.backupCommand())
 	root.AddCommand(p.restoreCommand())
 	root.AddCommand(p.verifyCommand())
-	root.AddCommand(p.serveCommand())
+	root.AddCommand(onFolder(p.serveCommand()))
 	root.AddCommand(p.configCommand())
+	root.AddCommand(p.doctorCommand())
 	strict(root)
 	return root
 }

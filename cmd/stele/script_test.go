@@ -7,19 +7,26 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"stele": main})
+	testscript.Main(m, map[string]func(){"stele": scripted})
 }
 
 // Whole sessions of the program, as its users have them: testdata/*.txtar.
 func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata",
+	params := scriptParams(t)
+	params.Dir = "testdata"
+	testscript.Run(t, params)
+}
+
+func scriptParams(t *testing.T) testscript.Params {
+	ca := newAuthority(t)
+	return testscript.Params{
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
+		Cmds:                serverCommands,
 		Setup: func(env *testscript.Env) error {
 			// Under the race detector each run of the program sleeps a second at its end.
 			env.Setenv("GORACE", "atexit_sleep_ms=0")
-			return nil
+			return setUpServers(t, ca, env)
 		},
-	})
+	}
 }

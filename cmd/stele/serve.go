@@ -35,18 +35,22 @@ func (p *program) serveCommand() *cobra.Command {
 spelling, is sent to what it stands for. It prints the addresses at which it answers
 when it is ready to, and logs on standard error.
 
+With --https it speaks TLS and HTTP/2 too. The certificate comes from files, which are
+read again when they change, or by ACME from a CA such as Let's Encrypt.
+
 Settings come from flags, from the environment (--log-level is STELE_LOG_LEVEL) and
 from the file that --config names; 'stele config list' has them all.
 
 On SIGTERM, or Ctrl-C, it ends without losing a request: /readyz says 503, no new
 connections are taken, and requests under way are answered. A second signal ends it
-at once.
+at once. On SIGHUP it opens its log file anew and looks for newer certificates.
 
 With --demo it fills a temporary registry with names of all kinds, and prints what
 to try. Nothing of that needs a network.`,
 		Example: `  stele serve
   stele serve --data /var/lib/stele --http :80 --base https://id.example.org --metrics 127.0.0.1:9180
-  stele serve --config /etc/stele.toml --log-format json
+  stele serve --http :80 --https :443 --acme-domain id.example.org --redirect-https
+  stele serve --config /etc/stele/stele.toml --log-format json
   stele serve --demo`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -83,8 +87,16 @@ func (p *program) serve(cmd *cobra.Command, o serveOptions) error {
 	if err != nil {
 		return err
 	}
-	s := &server{program: p, configuration: c, serveOptions: o, schemes: schemes, log: newLog(p.stderr, &c.serveConfig)}
+	file, err := openLog(c.LogFile, p.stderr)
+	if err != nil {
+		return err
+	}
+	defer file.close()
+	s := &server{program: p, configuration: c, serveOptions: o, schemes: schemes, logFile: file, log: newLog(file, &c.serveConfig)}
 	waitToCollect(c.Cache)
+	s.hangups = make(chan os.Signal, 1)
+	signal.Notify(s.hangups, syscall.SIGHUP)
+	defer signal.Stop(s.hangups)
 	running, patient, stop := endings(cmd.Context())
 	defer stop()
 	return s.run(running, patient)
@@ -138,13 +150,20 @@ func (s *server) run(running, patient context.Context) (err error) {
 	case err != nil:
 		return err
 	}
-	defer func() { err = errors.Join(err, s.closeRegistry(r)) }()
+	defer func() { err = errors.Join(err, s.closeLast(r)) }()
+	s.removeLeft()
 	if s.demo {
 		if err := seedDemo(auth.With(running, auth.Local()), r, s.site.url(), s.http.local()); err != nil {
 			return err
 		}
 	}
-	if err := s.start(r); err != nil {
+	if s.certificates, err = s.openCertificates(); err != nil {
+		return err
+	}
+	if s.certificates != nil {
+		defer s.certificates.close()
+	}
+	if err := s.start(running, r); err != nil {
 		if s.dns != nil {
 			_ = s.dns.Shutdown(running) // it answers nobody yet who would mind
 		}
@@ -176,11 +195,11 @@ func (s *server) resolverOptions() resolver.Options {
 }
 
 // ready says whether the server can do all that it should.
-func (s *server) ready(ctx context.Context, store stele.Store) error {
+func (s *server) ready(ctx context.Context) error {
 	if s.ending.Load() {
 		return &stele.Error{Op: "serve", Kind: stele.Unavailable, Err: errors.New("the server is about to end; ask another one")}
 	}
-	return store.Ready(ctx)
+	return s.shift.Load().registry.store.Ready(ctx)
 }
 
 // listen opens the sockets, or takes those that systemd opened.
@@ -198,18 +217,25 @@ func (s *server) listen(ctx context.Context) error {
 			return err
 		}
 	}
-	if s.Metrics != "" || given["metrics"] != nil {
-		if err := s.metrics.listen(ctx, given["metrics"], s.Metrics); err != nil {
+	for _, other := range []struct {
+		*door
+		given   net.Listener
+		address string
+		wanted  bool
+	}{
+		{&s.https, given["https"], s.HTTPS, s.HTTPS != ""},
+		{&s.metrics, given["metrics"], s.Metrics, s.Metrics != "" || given["metrics"] != nil},
+		{&s.site, nil, demoAnyPort, s.demo},
+	} {
+		if !other.wanted {
+			continue
+		}
+		if err := other.listen(ctx, other.given, other.address); err != nil {
 			s.closeListeners()
 			return err
 		}
 	}
-	if s.demo {
-		if err := s.site.listen(ctx, nil, demoAnyPort); err != nil {
-			s.closeListeners()
-			return err
-		}
-	}
+	s.https.tls = true
 	return nil
 }
 
@@ -249,6 +275,9 @@ func (d *door) url() string {
 	host := "localhost"
 	if !address.IP.IsUnspecified() {
 		host = address.IP.String()
+	}
+	if d.tls {
+		return "https://" + net.JoinHostPort(host, fmt.Sprint(address.Port))
 	}
 	return "http://" + net.JoinHostPort(host, fmt.Sprint(address.Port))
 }

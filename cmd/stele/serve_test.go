@@ -45,6 +45,7 @@ func runStele(t *testing.T, args ...string) string {
 type process struct {
 	cmd     *exec.Cmd
 	http    string // its addresses
+	https   string
 	metrics string
 	stderr  *lockedBuffer
 	rest    chan string // of what it prints, once it has ended
@@ -97,11 +98,11 @@ func startCommand(t *testing.T, cmd *exec.Cmd) *process {
 	if err != nil {
 		t.Fatalf("the server says nothing: %v\n%s", err, p.stderr)
 	}
-	var at struct{ HTTP, Metrics string }
+	var at struct{ HTTP, HTTPS, Metrics string }
 	if err := json.Unmarshal([]byte(first), &at); err != nil {
 		t.Fatalf("%q: %v", first, err)
 	}
-	p.http, p.metrics = at.HTTP, at.Metrics
+	p.http, p.https, p.metrics = at.HTTP, at.HTTPS, at.Metrics
 	go func() {
 		text, _ := io.ReadAll(lines)
 		p.rest <- string(text)
@@ -275,7 +276,7 @@ func TestServeLogs(t *testing.T) {
 func TestServeSecondSignal(t *testing.T) {
 	data := newRegistry(t)
 	for _, grace := range []string{"1h", "10ms"} {
-		p := startServe(t, "--data", data, "--http", "127.0.0.1:0", "--grace", grace, "--header-timeout", "1h", "--read-timeout", "1h")
+		p := startServe(t, "--data", data, "--http", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--grace", grace, "--header-timeout", "1h", "--read-timeout", "1h")
 		c, err := net.Dial("tcp", strings.TrimPrefix(p.http, "http://"))
 		if err != nil {
 			t.Fatal(err)
@@ -283,6 +284,11 @@ func TestServeSecondSignal(t *testing.T) {
 		defer c.Close()
 		if _, err := io.WriteString(c, "GET /ark:123"); err != nil {
 			t.Fatal(err)
+		}
+		for { // until it is accepted
+			if _, numbers := get(t, p.metrics+"/metrics"); strings.Contains(numbers, "\nstele_http_connections 1\n") {
+				break
+			}
 		}
 		if grace == "1h" {
 			if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -365,12 +371,21 @@ func TestServeSystemd(t *testing.T) {
 		t.Errorf("a name: %s", response.Status)
 	}
 	told := func() string {
-		b := make([]byte, 100)
+		b := make([]byte, 200)
 		n, err := states.Read(b)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return string(b[:n])
+	}
+	if got := told(); got != "READY=1" {
+		t.Errorf("systemd is told %q", got)
+	}
+	if err := p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	if got := told(); !regexp.MustCompile(`^RELOADING=1\nMONOTONIC_USEC=[1-9][0-9]+$`).MatchString(got) {
+		t.Errorf("systemd is told %q", got)
 	}
 	if got := told(); got != "READY=1" {
 		t.Errorf("systemd is told %q", got)

@@ -129,25 +129,6 @@ func each(err error) []error {
 	return []error{err}
 }
 
-// checkTogether finds what is wrong only because of something else, where nothing
-// else is.
-func (c *configuration) checkTogether() {
-	wrong := func(name, format string, args ...any) {
-		q := c.places[name]
-		q.Problem = fmt.Sprintf(format, args...)
-		c.problems = append(c.problems, q)
-	}
-	if len(c.problems) > 0 {
-		return
-	}
-	if c.Host != "" && !slices.Contains(c.PURLHosts, c.Host) {
-		wrong("host", "%s is no PURL host, so no path is its PURL; add it to purl-host", c.Host)
-	}
-	if c.Metrics != "" && c.Metrics == c.HTTP && !strings.HasSuffix(c.HTTP, ":0") {
-		wrong("metrics", "%s is the address for the public too; choose another port", c.Metrics)
-	}
-}
-
 func defaultLayer() layer {
 	l := layer{name: "default", values: map[string]any{}, blame: func(name string) configProblem {
 		return configProblem{Key: name}
@@ -209,7 +190,7 @@ func (c *configuration) environmentLayer(environ []string) layer {
 }
 
 // otherVariables are variables of ours that are no settings of the server.
-var otherVariables = []string{"STELE_CONFIG", "STELE_SERVER"}
+var otherVariables = []string{"STELE_CONFIG", "STELE_SERVER", "STELE_TOKEN", "STELE_TOKEN_FILE", "STELE_CA"}
 
 // fileLayer returns the settings in a file. Unknown keys are told.
 func (c *configuration) fileLayer(file string) layer {

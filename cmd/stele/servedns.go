@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"syscall"
 	"time"
@@ -12,33 +13,51 @@ import (
 	"github.com/stele-id/stele/serve/dnsd"
 )
 
-// startDNS begins to answer for the zones of published namespaces, if it should.
-func (s *server) startDNS(r *registry) error {
+// startDNS begins to answer for the zones of published namespaces at an address, if it
+// should.
+func (s *server) startDNS(r *registry, address string) error {
 	if s.DNS == "" {
 		return nil
 	}
 	r.published = dnsd.NewZones(dnsd.ZonesOptions{
-		Store: r.store, Schemes: r.schemes, Log: s.log, DefaultTTL: uint32(s.TTL.Seconds()),
+		Store: r.store, Schemes: r.schemes, Log: s.log, DefaultTTL: uint32(s.TTL.Seconds()), Now: s.now,
 	})
 	rate := dnsd.DefaultRateLimit()
 	if rate.Same = s.DNSRate; rate.Same == 0 {
 		rate = dnsd.RateLimit{}
 	}
+	before := s.dns
 	s.dns = dnsd.New(dnsd.Options{Zones: r.published, Now: s.now, Log: s.log, CacheBytes: int(s.DNSCache), Rate: rate})
 	// It ends by Shutdown, and not with the context of those who started it.
-	err := s.dns.Listen(context.Background(), s.DNS)
+	err := s.dns.Listen(context.Background(), address)
 	if errors.Is(err, syscall.EADDRINUSE) && s.demo && s.origin["dns"] == "default" {
 		err = s.dns.Listen(context.Background(), demoAnyPort) // nobody asked for that one
 	}
+	if err == nil {
+		address, err = s.listenDNSTLS(before)
+	}
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return refuse("serve", stele.Unavailable, "another program answers the DNS on %s; end it, or choose another address", s.DNS)
+		return refuse("serve", stele.Unavailable, "another program answers the DNS on %s; end it, or choose another address", address)
 	case errors.Is(err, syscall.EACCES):
-		return refuse("serve", stele.Forbidden, "only an administrator may listen on %s; choose a port from 1024 on, or grant the capability CAP_NET_BIND_SERVICE", s.DNS)
+		return refuse("serve", stele.Forbidden, "only an administrator may listen on %s; choose a port from 1024 on, or grant the capability CAP_NET_BIND_SERVICE", address)
 	case err != nil:
-		return refuse("serve", stele.Unavailable, "listening on %s: %v", s.DNS, err)
+		return refuse("serve", stele.Unavailable, "listening on %s: %v", address, err)
 	}
 	return nil
+}
+
+// listenDNSTLS begins to answer over TLS too, if it should, and returns at which address:
+// the one at which the name server before did, if there was one.
+func (s *server) listenDNSTLS(before *dnsd.Server) (address string, err error) {
+	if s.DNSTLS == "" {
+		return "", nil
+	}
+	address = s.DNSTLS
+	if before != nil {
+		address = before.AddrTLS().String()
+	}
+	return address, s.dns.ListenTLS(context.Background(), address, s.certificates.config())
 }
 
 // endDNS ends the name server. If patience ends first the questions under way are
@@ -55,9 +74,30 @@ func (s *server) endDNS(ctx context.Context) error {
 	return nil
 }
 
+// keepSigned makes the signatures of zones that are signed for others anew before they
+// end, until the context ends.
+func (s *server) keepSigned(ctx context.Context, r *registry) {
+	if r.published == nil {
+		return
+	}
+	keys := &dnsd.Keys{Store: r.registrar, Zones: r.published, Now: s.now, Random: rand.Reader}
+	often := time.NewTicker(time.Hour)
+	defer often.Stop()
+	for {
+		if err := keys.RefreshAll(ctx); err != nil && ctx.Err() == nil {
+			s.log.Error("signatures of zones could not be made anew; it is tried again in an hour", "error", err.Error())
+		}
+		select {
+		case <-often.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
 // dnsNumbers are the counts of the name server, for Prometheus.
 type dnsNumbers struct {
-	server  *dnsd.Server
+	server  func() *dnsd.Server // that answers now
 	answers *prometheus.Desc
 	other   []dnsCount
 }
@@ -69,13 +109,15 @@ type dnsCount struct {
 }
 
 // addDNS adds the counts of the name server.
-func (m *metrics) addDNS(server *dnsd.Server) {
+func (m *metrics) addDNS(server func() *dnsd.Server) {
 	n := &dnsNumbers{server: server, answers: prometheus.NewDesc("stele_dns_answers_total", "Answers of the name server, by response code.", []string{"rcode"}, nil)}
 	add := func(name, help string, of func(*dnsd.Stats) uint64) {
 		n.other = append(n.other, dnsCount{prometheus.NewDesc("stele_dns_"+name+"_total", help, nil, nil), of})
 	}
 	add("udp", "Messages answered over UDP.", func(s *dnsd.Stats) uint64 { return s.UDP })
 	add("tcp", "Messages answered over TCP.", func(s *dnsd.Stats) uint64 { return s.TCP })
+	add("tls", "Messages answered over TLS.", func(s *dnsd.Stats) uint64 { return s.TLS })
+	add("https", "Messages answered over HTTPS.", func(s *dnsd.Stats) uint64 { return s.HTTPS })
 	add("truncated", "Answers that did not fit and sent the client to TCP.", func(s *dnsd.Stats) uint64 { return s.Truncated })
 	add("dropped", "Messages that deserved no answer.", func(s *dnsd.Stats) uint64 { return s.Dropped })
 	add("held", "Answers held back by the rate limit.", func(s *dnsd.Stats) uint64 { return s.Held })
@@ -83,6 +125,7 @@ func (m *metrics) addDNS(server *dnsd.Server) {
 	add("cookies", "Messages with a good server cookie.", func(s *dnsd.Stats) uint64 { return s.Cookies })
 	add("hits", "Questions answered with what was packed before.", func(s *dnsd.Stats) uint64 { return s.Hits })
 	add("misses", "Questions for which the registry was asked.", func(s *dnsd.Stats) uint64 { return s.Misses })
+	add("busy", "Answers shortened since too much was to be signed.", func(s *dnsd.Stats) uint64 { return s.Busy })
 	add("connections", "TCP connections accepted.", func(s *dnsd.Stats) uint64 { return s.Connections })
 	add("refused", "TCP connections closed at once, since there were too many.", func(s *dnsd.Stats) uint64 { return s.Refused })
 	m.registry.MustRegister(n)
@@ -98,7 +141,7 @@ func (n *dnsNumbers) Describe(to chan<- *prometheus.Desc) {
 
 // Collect tells Prometheus the counts.
 func (n *dnsNumbers) Collect(to chan<- prometheus.Metric) {
-	stats := n.server.Stats()
+	stats := n.server().Stats()
 	for rcode, count := range stats.Rcodes {
 		to <- prometheus.MustNewConstMetric(n.answers, prometheus.CounterValue, float64(count), rcode)
 	}

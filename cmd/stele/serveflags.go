@@ -26,8 +26,17 @@ func settingFlags(cmd *cobra.Command, inherited ...string) {
 			choices(cmd, s.name, "true", "false")
 		case s.choices != nil:
 			choices(cmd, s.name, s.choices...)
+		case s.kind.word == fileKind.word:
+			_ = cmd.RegisterFlagCompletionFunc(s.name, completeNames)
+		case s.kind.word == folderKind.word:
+			_ = cmd.RegisterFlagCompletionFunc(s.name, completeFolders)
 		}
 	}
+}
+
+// completeNames lets the shell complete names of files.
+func completeNames(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveDefault
 }
 
 // settingFlag is the value of a flag. A flag of a list or a table may be repeated.

@@ -3,9 +3,12 @@ package main
 import (
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
+	"regexp"
+	"strings"
 	"time"
+
+	"github.com/stele-id/stele/serve/httpd"
 )
 
 // newLog makes the log that the configuration asks for. Both forms quote what could
@@ -37,25 +40,35 @@ func (l *requestLog) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	seen := &seenAnswer{ResponseWriter: w, status: http.StatusOK}
 	begin := l.now()
 	l.next.ServeHTTP(seen, r)
-	target := r.RequestURI
-	if len(target) > maxLogged {
-		target = target[:maxLogged] + "..."
-	}
 	attributes := []slog.Attr{
 		slog.String("method", r.Method),
-		slog.String("target", target),
+		slog.String("target", loggedTarget(r)),
 		slog.Int("status", seen.status),
 		slog.Int64("bytes", seen.bytes),
 		slog.Duration("took", l.now().Sub(begin)),
 	}
 	if l.addresses {
-		host, _, err := net.SplitHostPort(r.RemoteAddr)
-		if err != nil {
-			host = r.RemoteAddr
-		}
-		attributes = append(attributes, slog.String("address", host))
+		attributes = append(attributes, slog.String("address", httpd.ClientAddr(r).String()))
 	}
 	l.log.LogAttrs(r.Context(), slog.LevelInfo, "request", attributes...)
+}
+
+// credential is what a token of ours looks like, wherever somebody may have put it.
+var credential = regexp.MustCompile(`(?i)stele(_|%5f)[a-z0-9]+(_|%5f)[-_a-z0-9]*`)
+
+// loggedTarget returns what was asked for as a log line has it. What may stand in the
+// query of somebody who shows a token, or who asks the interface for programs or the
+// DNS, is between the two of us.
+func loggedTarget(r *http.Request) string {
+	target := r.RequestURI
+	if path, _, asked := strings.Cut(target, "?"); asked && (r.Header["Authorization"] != nil || strings.Contains(path, "/api/") || strings.HasPrefix(path, "/dns-query")) {
+		target = path + "?..."
+	}
+	target = credential.ReplaceAllString(target, "stele_...")
+	if len(target) > maxLogged {
+		target = target[:maxLogged] + "..."
+	}
+	return target
 }
 
 // seenAnswer remembers what was answered.

@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -24,13 +26,25 @@ type server struct {
 	serveOptions
 	schemes *stele.Schemes
 	log     *slog.Logger
+	logFile *logFile
+	hangups chan os.Signal
 
-	http    door         // for the public
-	dns     *dnsd.Server // of published zones; nil if nobody asked for it
-	metrics door         // for who looks after the server; closed if nobody asked for it
-	site    door         // of the demo
-	failed  chan error
-	ending  atomic.Bool
+	credential string // of the first administrator, if this run made one
+
+	http         door         // for the public
+	https        door         // for the public, with TLS; closed if nobody asked for it
+	certificates certificates // that are shown there; nil if nobody asked for it
+	dns          *dnsd.Server // of published zones; nil if nobody asked for it
+	metrics      door         // for who looks after the server; closed if nobody asked for it
+	site         door         // of the demo
+	failed       chan error
+	ending       atomic.Bool
+
+	running context.Context // until the server is to end
+	numbers *metrics
+	gate    gate                  // before the public's requests
+	shift   atomic.Pointer[shift] // who answers them now
+	life    sync.Mutex            // held while one shift takes over from another, or the server ends
 }
 
 // door is a listener, and the server behind it.
@@ -38,18 +52,58 @@ type door struct {
 	listener net.Listener
 	server   *http.Server
 	shared   bool // another process has the socket too, and keeps it
+	tls      bool // it speaks TLS
 }
 
 // start makes the handlers, begins to answer and says where.
-func (s *server) start(r *registry) error {
-	pages, err := web.New()
-	if err != nil {
+func (s *server) start(running context.Context, r *registry) error {
+	if err := s.startDNS(r, s.DNS); err != nil {
 		return err
 	}
-	ready := func(ctx context.Context) error { return s.ready(ctx, r.store) }
+	s.running = running
+	s.numbers = newMetrics(s.ready)
+	if s.dns != nil {
+		s.numbers.addDNS(func() *dnsd.Server { return s.shift.Load().dns })
+	}
+	if s.certificates != nil {
+		s.numbers.addCertificates(s.certificates)
+	}
+	if err := s.beginShift(r); err != nil {
+		return err
+	}
+	s.failed = make(chan error, 5)
+	if err := s.openPublic(s.gate.before(s.answering), s.numbers); err != nil {
+		return err
+	}
+	if s.metrics.listener != nil {
+		server := s.newServer(s.numbers.handler(), nil)
+		server.WriteTimeout = 0 // a profile takes as long as it is asked to
+		s.open(&s.metrics, server, server.Serve)
+	}
+	if s.demo {
+		server := s.newServer(demoSite{resolver: s.http.url(), begun: s.now()}, nil)
+		s.open(&s.site, server, server.Serve)
+	}
+	if s.certificates != nil {
+		if err := s.certificates.manage(running); err != nil {
+			return err
+		}
+	}
+	s.openAccess(running, r)
+	return s.announce()
+}
+
+// answers makes the handler that answers the public from a registry.
+func (s *server) answers(f *shift) (http.Handler, error) {
+	pages, err := web.New()
+	if err != nil {
+		return nil, err
+	}
+	r := f.registry
 	o := httpd.Options{
 		Resolver: r.resolver, Registry: r.registrar, Schemes: s.schemes, Pages: pages, Now: s.now, Log: s.log,
-		Base: s.Base, Host: s.Host, Global: s.Global, Ready: ready, Random: rand.IntN,
+		Base: s.Base, Host: s.Host, Global: s.Global, Ready: s.ready, Random: rand.IntN,
+		Identify: r.identify, API: s.api(f, pages),
 	}
 	if s.Reverse {
 		o.Pointing = r.store.Pointing
@@ -57,33 +111,45 @@ func (s *server) start(r *registry) error {
 	if s.demo {
 		o.Examples = demoExamples()
 	}
-	if err := s.startDNS(r); err != nil {
-		return err
-	}
-	numbers := newMetrics(ready)
-	if s.dns != nil {
-		numbers.addDNS(s.dns)
+	if f.dns != nil {
+		o.DNS = f.dns.HTTPS()
 	}
 	if s.metrics.listener != nil {
-		o.Observe = numbers.observe
+		o.Observe = s.numbers.observe
 	}
 	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	return httpd.New(o), nil
+}
+
+// openPublic begins to answer the public. One server has both its doors, so that
+// its limits are for both together.
+func (s *server) openPublic(handler http.Handler, numbers *metrics) error {
+	proxies, err := httpd.NewProxies(s.TrustedProxies, httpd.ProxyHeader(s.ProxyHeader), s.log)
+	if err != nil {
 		return err
 	}
-	s.failed = make(chan error, 3)
-	s.open(&s.http, s.front(httpd.New(o)), func(server *http.Server) { server.ConnState = numbers.counted(server.ConnState) })
-	if s.metrics.listener != nil {
-		// A profile takes as long as it is asked to.
-		s.open(&s.metrics, numbers.handler(), func(server *http.Server) { server.WriteTimeout = 0 })
+	server := s.newServer(proxies.Before(s.front(handler)), proxies)
+	server.ConnState = numbers.counted(server.ConnState)
+	if s.https.listener != nil {
+		server.TLSConfig = s.certificates.config()
+		s.open(&s.https, server, server.ServeTLS)
 	}
-	if s.demo {
-		s.open(&s.site, demoSite{resolver: s.http.url(), begun: s.now()}, func(*http.Server) {})
-	}
-	return s.announce()
+	s.open(&s.http, server, server.Serve)
+	return nil
 }
 
 // front puts in front of the handler what happens to all requests.
 func (s *server) front(next http.Handler) http.Handler {
+	secure := httpd.Security{Redirect: s.RedirectHTTPS, Base: s.Base, Remember: s.HSTS}
+	if s.https.listener != nil {
+		secure.Port = s.https.port()
+	}
+	next = secure.Before(next)
+	if s.certificates != nil {
+		next = s.certificates.before(next)
+	}
 	if s.LogRequests || s.LogAddresses {
 		next = &requestLog{next: next, log: s.log, now: s.now, addresses: s.LogAddresses}
 	}
@@ -97,17 +163,19 @@ func (s *server) front(next http.Handler) http.Handler {
 	})
 }
 
-// open begins to answer at a door, with a server that differs from the others as
-// differ makes it.
-func (s *server) open(d *door, handler http.Handler, differ func(*http.Server)) {
-	server := httpd.NewServer(handler, httpd.ServerOptions{
+// newServer makes a server with the limits of the configuration.
+func (s *server) newServer(handler http.Handler, proxies *httpd.Proxies) *httpd.Server {
+	return httpd.NewServer(handler, httpd.ServerOptions{
 		HeaderTimeout: s.HeaderTimeout, ReadTimeout: s.ReadTimeout, WriteTimeout: s.WriteTimeout, IdleTimeout: s.IdleTimeout,
-		HeaderBytes: int(s.MaxHeader), Connections: s.MaxConnections, PerClient: s.MaxPerClient, Log: s.log,
+		HeaderBytes: int(s.MaxHeader), Connections: s.MaxConnections, PerClient: s.MaxPerClient, Proxies: proxies, Log: s.log,
 	})
-	differ(server.Server)
+}
+
+// open begins to answer at a door.
+func (s *server) open(d *door, server *httpd.Server, serve func(net.Listener) error) {
 	d.server = server.Server
 	go func() {
-		if err := server.Serve(d.listener); !errors.Is(err, http.ErrServerClosed) {
+		if err := serve(d.listener); !errors.Is(err, http.ErrServerClosed) {
 			s.failed <- err
 		}
 	}()
@@ -117,22 +185,32 @@ func (s *server) open(d *door, handler http.Handler, differ func(*http.Server)) 
 // address, or one object.
 func (s *server) announce() error {
 	addresses := map[string]string{"http": s.http.url()}
+	if s.https.listener != nil {
+		addresses["https"] = s.https.url()
+	}
 	if s.metrics.listener != nil {
 		addresses["metrics"] = s.metrics.url()
 	}
 	if s.dns != nil {
 		addresses["dns"] = s.dns.Addr().String()
 	}
-	s.log.Info("ready", "version", version, "data", s.data, "http", addresses["http"], "dns", addresses["dns"], "metrics", addresses["metrics"])
-	if err := notify("READY=1"); err != nil {
-		s.log.Warn("systemd can't be told that the server is ready", "error", err)
+	if s.DNSTLS != "" {
+		addresses["dns-tls"] = s.dns.AddrTLS().String()
 	}
+	s.log.Info("ready", "version", version, "data", s.data, "http", addresses["http"], "https", addresses["https"], "dns", addresses["dns"], "dns-tls", addresses["dns-tls"], "metrics", addresses["metrics"])
+	s.tell("READY=1")
 	if s.json {
 		return s.printObject(addresses)
 	}
 	lines := "serving " + addresses["http"] + "\n"
+	if addresses["https"] != "" {
+		lines += "serving " + addresses["https"] + "\n"
+	}
 	if addresses["dns"] != "" {
 		lines += "dns " + addresses["dns"] + "\n"
+	}
+	if addresses["dns-tls"] != "" {
+		lines += "dns-tls " + addresses["dns-tls"] + "\n"
 	}
 	if addresses["metrics"] != "" {
 		lines += "metrics " + addresses["metrics"] + "/metrics\n"
@@ -149,11 +227,35 @@ func (s *server) wait(running context.Context) error {
 	if s.demo && !s.json {
 		printDemo(s.stdout, s.demoPlace(), s.data)
 	}
-	select {
-	case <-running.Done():
-		return nil
-	case err := <-s.failed:
-		return refuse("serve", stele.Unavailable, "the server can't go on: %v", err)
+	for {
+		select {
+		case <-running.Done():
+			return nil
+		case <-s.hangups:
+			s.reload(running)
+		case err := <-s.failed:
+			return refuse("serve", stele.Unavailable, "the server can't go on: %v", err)
+		}
+	}
+}
+
+// reload opens the log anew and looks for newer certificates.
+func (s *server) reload(ctx context.Context) {
+	s.tell(reloading())
+	if err := s.logFile.reopen(); err != nil {
+		s.log.Error("the old log goes on", "error", err.Error())
+	}
+	if s.certificates != nil {
+		s.certificates.reload(ctx)
+	}
+	s.log.Info("reloaded")
+	s.tell("READY=1")
+}
+
+// tell tells systemd, if it asks, what the server does.
+func (s *server) tell(state string) {
+	if err := notify(state); err != nil {
+		s.log.Warn("systemd can't be told what the server does", "error", err)
 	}
 }
 
@@ -166,12 +268,13 @@ const lastCall = 300 * time.Millisecond
 func (s *server) end(patient context.Context) error {
 	s.ending.Store(true)
 	s.log.Info("ending", "grace", s.Grace.String())
-	if err := notify("STOPPING=1"); err != nil {
-		s.log.Warn("systemd can't be told that the server ends", "error", err)
-	}
+	s.tell("STOPPING=1")
 	pause(patient, s.Drain)
-	if !s.http.shared { // the next process needs it as it is
-		if err := refuseNew(s.http.listener); err != nil {
+	for _, d := range []*door{&s.http, &s.https} {
+		if d.listener == nil || d.shared { // the next process needs it as it is
+			continue
+		}
+		if err := refuseNew(d.listener); err != nil {
 			s.log.Debug("connections that are in the making may be lost", "error", err)
 		}
 	}
@@ -183,6 +286,8 @@ func (s *server) end(patient context.Context) error {
 		_ = s.http.server.Close() // the error is known
 		err = refuse("serve", stele.Unavailable, "ended before all requests were answered; see grace in 'stele config list'")
 	}
+	s.life.Lock()
+	defer s.life.Unlock()
 	if s.dns != nil {
 		err = errors.Join(err, s.endDNS(ctx))
 	}
@@ -208,7 +313,7 @@ func pause(ctx context.Context, d time.Duration) {
 
 // closeListeners closes what was opened and may not have been served.
 func (s *server) closeListeners() {
-	for _, d := range []*door{&s.http, &s.metrics, &s.site} {
+	for _, d := range []*door{&s.http, &s.https, &s.metrics, &s.site} {
 		if d.listener != nil {
 			_ = d.listener.Close() // again, perhaps
 		}

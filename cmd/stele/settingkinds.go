@@ -43,6 +43,12 @@ var (
 	folderKind     = kind{"folder", textForm, readFolder}
 	addressKind    = kind{"address", textForm, readAddress}
 	offAddressKind = kind{"address", textForm, orNothing(readAddress)}
+	fileKind       = kind{"file", textForm, orNothing(readFile)}
+	offFolderKind  = kind{"folder", textForm, orNothing(readFolder)}
+	domainsKind    = kind{"hosts", listForm, readDomain}
+	emailKind      = kind{"address", textForm, orNothing(readEmail)}
+	directoryKind  = kind{"URL", textForm, readDirectory}
+	proxiesKind    = kind{"addresses", listForm, readProxy}
 	baseKind       = kind{"URL", textForm, orNothing(readBase)}
 	hostKind       = kind{"host", textForm, orNothing(readHost)}
 	purlHostsKind  = kind{"hosts", listForm, readHost}

@@ -25,8 +25,34 @@ var settings = []setting{
 		what: "folder of the registry"},
 	{name: "http", kind: addressKind, usual: ":8080", example: "127.0.0.1:8080",
 		what: "address on which the public is answered; port 0 takes a free one"},
+	{name: "https", kind: offAddressKind, example: ":443",
+		what: "address on which the public is answered with TLS, over HTTP/1.1 and HTTP/2; empty: none"},
+	{name: "tls-cert", kind: fileKind, example: "/etc/stele/tls/fullchain.pem",
+		what: "file of the certificate for https and of those between it and the root; it is read again when it changes"},
+	{name: "tls-key", kind: fileKind, example: "/etc/stele/tls/privkey.pem",
+		what: "file of the certificate's private key, which nobody else should be able to read"},
+	{name: "acme-domain", kind: domainsKind, example: "id.example.org",
+		what: "names for which certificates are obtained and renewed by ACME; the CA must reach the http listener at port 80 of them, or the https listener at 443"},
+	{name: "acme-email", kind: emailKind, example: "hostmaster@example.org",
+		what: "address at which the CA can reach you; empty: none is given"},
+	{name: "acme-ca", kind: directoryKind, usual: letsEncrypt, example: "https://ca.example.org/acme/directory",
+		what: "directory of the CA to ask; whoever sets acme-domain agrees to its terms"},
+	{name: "acme-root", kind: fileKind, example: "/etc/stele/tls/ca-root.pem",
+		what: "file of the root certificates by which the CA itself is known, if it is a private one; empty: those of the system"},
+	{name: "acme-storage", kind: offFolderKind, example: "/var/lib/stele/acme",
+		what: "folder of the account at the CA, the certificates and their keys; empty: that of the registry with -acme behind its name"},
+	{name: "redirect-https", kind: boolKind, usual: "false", example: "true",
+		what: "send whoever asks by http to https; only health and what the CA asks is answered there"},
+	{name: "hsts", kind: durationKind, usual: "0s", example: "4320h",
+		what: "for how long a browser that came by https should never come by http again; 0: it is not told so"},
+	{name: "trusted-proxies", kind: proxiesKind, example: "127.0.0.1,10.0.0.0/8",
+		what: "addresses and networks of proxies whose word is taken on the client's address, scheme and host; empty: nobody's"},
+	{name: "proxy-header", kind: choiceKind, usual: "either", example: "x-forwarded", choices: []string{"either", "forwarded", "x-forwarded"},
+		what: "where these proxies tell it: in Forwarded (RFC 7239), in X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host, or in whichever is there alone"},
 	{name: "dns", kind: offAddressKind, example: "192.0.2.1:53",
 		what: "address, for UDP and TCP, on which the zones of published namespaces are answered; empty: none"},
+	{name: "dns-tls", kind: offAddressKind, example: "192.0.2.1:853",
+		what: "address on which the same zones are answered over TLS (RFC 7858), with the certificate of https; empty: none (over HTTPS they are answered at /dns-query, if dns and https are on)"},
 	{name: "metrics", kind: offAddressKind, example: "127.0.0.1:9180",
 		what: "address of /metrics for Prometheus and of /debug/pprof, which the public should not reach; empty: none"},
 	{name: "base", kind: baseKind, example: "https://id.example.org",
@@ -51,6 +77,10 @@ var settings = []setting{
 		what: "how much memory packed answers of the DNS may take, if dns is on"},
 	{name: "dns-rate", kind: countKind, usual: "20", example: "200",
 		what: "how often in a second the same answer, or the same kind of error, is sent to one network over UDP; 0: without limit"},
+	{name: "api-rate", kind: countKind, usual: "50", example: "500",
+		what: "how many requests in a second one user may send to the API, and one address without a token or with a wrong one; 100 records of a batch count as one, unless an administrator sends them; 0: without limit"},
+	{name: "api-burst", kind: positiveKind, usual: "200", example: "2000",
+		what: "how many of them may come at once after a pause"},
 	{name: "grace", kind: durationKind, usual: "30s", example: "1m",
 		what: "how long requests under way may take when the server is told to end"},
 	{name: "drain", kind: durationKind, usual: "0s", example: "5s",
@@ -58,7 +88,7 @@ var settings = []setting{
 	{name: "max-connections", kind: positiveKind, usual: "10000", example: "50000",
 		what: "how many connections may be open at once; beyond that, one is closed that has waited long for a request"},
 	{name: "max-per-client", kind: countKind, usual: "0", example: "100",
-		what: "how many of them one address may have (of IPv6, a network of 64 bits); 0: all, since the address may be a proxy's"},
+		what: "how many of them one address may have (of IPv6, a network of 64 bits), if it is none of trusted-proxies; 0: all, since the address may be a proxy's"},
 	{name: "max-header", kind: headKind, usual: "16KiB", example: "32KiB",
 		what: "how large the head of a request may be, about"},
 	{name: "header-timeout", kind: timeoutKind, usual: "5s", example: "10s",
@@ -69,6 +99,8 @@ var settings = []setting{
 		what: "how long a client may take to receive an answer"},
 	{name: "idle-timeout", kind: timeoutKind, usual: "1m", example: "30s",
 		what: "how long a connection without a request stays open"},
+	{name: "log-file", kind: fileKind, example: "/var/log/stele/stele.log",
+		what: "file to which log lines are appended, and which is opened anew on SIGHUP; empty: standard error"},
 	{name: "log-level", kind: choiceKind, usual: "info", example: "warn", choices: []string{"debug", "info", "warn", "error"},
 		what: "what is logged: this, and what is worse"},
 	{name: "log-format", kind: choiceKind, usual: "text", example: "json", choices: []string{"text", "json"},
@@ -83,7 +115,20 @@ var settings = []setting{
 type serveConfig struct {
 	Data           string            `koanf:"data"`
 	HTTP           string            `koanf:"http"`
+	HTTPS          string            `koanf:"https"`
+	TLSCert        string            `koanf:"tls-cert"`
+	TLSKey         string            `koanf:"tls-key"`
+	ACMEDomains    []string          `koanf:"acme-domain"`
+	ACMEEmail      string            `koanf:"acme-email"`
+	ACMECA         string            `koanf:"acme-ca"`
+	ACMERoot       string            `koanf:"acme-root"`
+	ACMEStorage    string            `koanf:"acme-storage"`
+	RedirectHTTPS  bool              `koanf:"redirect-https"`
+	HSTS           time.Duration     `koanf:"hsts"`
+	TrustedProxies []string          `koanf:"trusted-proxies"`
+	ProxyHeader    string            `koanf:"proxy-header"`
 	DNS            string            `koanf:"dns"`
+	DNSTLS         string            `koanf:"dns-tls"`
 	Metrics        string            `koanf:"metrics"`
 	Base           string            `koanf:"base"`
 	Host           string            `koanf:"host"`
@@ -96,6 +141,8 @@ type serveConfig struct {
 	Cache          int64             `koanf:"cache"`
 	DNSCache       int64             `koanf:"dns-cache"`
 	DNSRate        int               `koanf:"dns-rate"`
+	APIRate        int               `koanf:"api-rate"`
+	APIBurst       int               `koanf:"api-burst"`
 	Grace          time.Duration     `koanf:"grace"`
 	Drain          time.Duration     `koanf:"drain"`
 	MaxConnections int               `koanf:"max-connections"`
@@ -105,11 +152,15 @@ type serveConfig struct {
 	ReadTimeout    time.Duration     `koanf:"read-timeout"`
 	WriteTimeout   time.Duration     `koanf:"write-timeout"`
 	IdleTimeout    time.Duration     `koanf:"idle-timeout"`
+	LogFile        string            `koanf:"log-file"`
 	LogLevel       string            `koanf:"log-level"`
 	LogFormat      string            `koanf:"log-format"`
 	LogRequests    bool              `koanf:"log-requests"`
 	LogAddresses   bool              `koanf:"log-addresses"`
 }
+
+// letsEncrypt is the CA that is asked if nobody says otherwise.
+const letsEncrypt = "https://acme-v02.api.letsencrypt.org/directory"
 
 // environmentPrefix begins the names of our variables.
 const environmentPrefix = "STELE_"

@@ -49,10 +49,7 @@ func TestSettingPlaces(t *testing.T) {
 			t.Errorf("%s: its example: %v", s.name, err)
 			continue
 		}
-		more := ""
-		if s.name == "host" { // which must be among the others
-			more = `purl-host = ["` + s.example + `"]`
-		}
+		more := needs[s.name]
 		file := writeConfig(t, s.inFile(s.example)+"\n"+more)
 		cmd := &cobra.Command{}
 		settingFlags(cmd)
@@ -72,6 +69,17 @@ func TestSettingPlaces(t *testing.T) {
 			}
 		}
 	}
+}
+
+// needs is what some settings are of no use without.
+var needs = map[string]string{
+	"host":           `purl-host = ["purl.example.org"]`,
+	"https":          `acme-domain = ["id.example.org"]`,
+	"tls-cert":       "https = ':443'\ntls-key = 'key.pem'",
+	"tls-key":        "https = ':443'\ntls-cert = 'cert.pem'",
+	"acme-domain":    "https = ':443'",
+	"dns-tls":        "dns = '192.0.2.1:53'\ntls-cert = 'cert.pem'\ntls-key = 'key.pem'",
+	"redirect-https": "trusted-proxies = ['127.0.0.1']\nbase = 'https://id.example.org'",
 }
 
 func writeConfig(t *testing.T, text string) string {
@@ -118,6 +126,14 @@ func TestSettingRefusals(t *testing.T) {
 		{"data", []any{"", int64(1), true}},
 		{"http", []any{"", "8080", "localhost", "a b:80", "localhost:http", ":65536", ":-1", "[::1:80", "-_-:80", int64(8080)}},
 		{"base", []any{"id.example.org", "ftp://a.example", "https://", "https://u@a.example", "https://a.example/?x", "https://a.example/#x", "https://a.example/path", "javascript:alert(1)"}},
+		{"https", []any{"443", "localhost", int64(443)}},
+		{"tls-cert", []any{"/etc/", "a\x00b", int64(1)}},
+		{"acme-domain", []any{"*.example.org", "192.0.2.1", []any{"a b"}, "example.org.", []any{int64(1)}}},
+		{"acme-email", []any{"me", "Me <me@example.org>", "a@b@c"}},
+		{"acme-ca", []any{"", "http://ca.example.org/dir", "ca.example.org", "https://u@ca.example.org/"}},
+		{"hsts", []any{"1", "-1s"}},
+		{"trusted-proxies", []any{"proxy.example", "10.0.0.1/8", "0.0.0.0/0", []any{"::/0"}}},
+		{"proxy-header", []any{"", "x-real-ip"}},
 		{"host", []any{"a b", "https://a.example", "..", "a\nb"}},
 		{"purl-host", []any{"-", []any{int64(1)}, []any{"a b"}, true, map[string]any{}}},
 		{"checked", []any{"x5", []any{"12345/x5", "?"}}},
@@ -136,6 +152,40 @@ func TestSettingRefusals(t *testing.T) {
 				t.Errorf("%s: %#v is read as %#v", tt.name, bad, got)
 			}
 		}
+	}
+}
+
+// TestTogether tries settings that are wrong only because of others.
+func TestTogether(t *testing.T) {
+	for text, want := range map[string]string{
+		"https = ':443'":                 "https: there is no certificate for it",
+		"https = ':443'\ntls-cert = 'a'": "tls-cert: the certificate is of no use without its key",
+		"https = ':443'\ntls-key = 'a'":  "tls-key: the key is of no use without its certificate",
+		"tls-cert = 'a'\ntls-key = 'b'":  "tls-cert: there is nothing that it is for",
+		"acme-domain = ['a.example']":    "acme-domain: there is nothing that the certificate is for",
+		"https = ':443'\ntls-cert = 'a'\ntls-key = 'b'\nacme-domain = ['a.example']": "acme-domain: the certificate comes from tls-cert",
+		"redirect-https = true":                                                           "redirect-https: there is no https to send anybody to",
+		"redirect-https = true\nbase = 'https://a.example'":                               "redirect-https: who comes by https can't be told",
+		"https = ':8080'\nacme-domain = ['a.example']":                                    "https: :8080 is the address for the public too",
+		"https = ':443'\nacme-domain = ['a.example']\nacme-storage = 'stele-data/acme'":   "acme-storage: this is inside the folder of the registry",
+		"https = ':443'\nacme-domain = ['a.example']\nacme-storage = 'stele-data-acme'":   "",
+		"https = ':443'\nacme-domain = ['a.example']\ndata = '/a/b'\nacme-storage = '/a'": "",
+		"https = '127.0.0.1:0'\nhttp = '127.0.0.1:0'\ntls-cert = 'a'\ntls-key = 'b'":      "",
+	} {
+		file := writeConfig(t, text)
+		c := loadConfiguration(file, nil, nil)
+		var got []string
+		for _, q := range c.problems {
+			got = append(got, q.String())
+		}
+		all := strings.Join(got, "\n")
+		if want == "" && all != "" || !strings.Contains(all, want) {
+			t.Errorf("%q: %q, want %q", text, all, want)
+		}
+	}
+	c := loadConfiguration(writeConfig(t, "data = '/var/lib/stele/registry/'"), nil, nil)
+	if got := c.acmeStorage(); got != "/var/lib/stele/registry-acme" {
+		t.Errorf("certificates are in %s", got)
 	}
 }
 

@@ -41,8 +41,8 @@ It exits with 3 if there is no such record, or was none then.`,
 			if cmd.Flags().Changed("version") && version == 0 {
 				return misuse(cmd, "versions are numbered from 1")
 			}
-			return p.lookup(cmd, func(ctx context.Context, r *registry) error {
-				rec, err := r.find(ctx, args[0], then, version)
+			return p.reading(cmd, func(ctx context.Context, l *ledger) error {
+				rec, err := l.find(ctx, args[0], then, version)
 				if err != nil {
 					return err
 				}

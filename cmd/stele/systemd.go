@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -11,9 +12,12 @@ import (
 // The first file that systemd hands over (sd_listen_fds(3)).
 const firstHandedOver = 3
 
+// handedOverNames are the names of sockets that systemd may open for us, in the order
+// in which they are taken if it does not name them.
+var handedOverNames = []string{"http", "metrics", "https"}
+
 // handedOver returns the sockets that systemd opened for this process, by their
-// names; without names the first is "http" and the second "metrics". Children of
-// ours are not told of them.
+// names. Children of ours are not told of them.
 func handedOver() (map[string]net.Listener, error) {
 	count, err := strconv.Atoi(os.Getenv("LISTEN_FDS"))
 	pid, names := os.Getenv("LISTEN_PID"), strings.Split(os.Getenv("LISTEN_FDNAMES"), ":")
@@ -24,9 +28,9 @@ func handedOver() (map[string]net.Listener, error) {
 		return nil, nil
 	}
 	found := map[string]net.Listener{}
-	for i := range min(count, 2) {
-		name := []string{"http", "metrics"}[i]
-		if i < len(names) && (names[i] == "http" || names[i] == "metrics") {
+	for i := range min(count, len(handedOverNames)) {
+		name := handedOverNames[i]
+		if i < len(names) && slices.Contains(handedOverNames, names[i]) {
 			name = names[i]
 		}
 		file := os.NewFile(uintptr(firstHandedOver+i), name)
@@ -54,4 +58,10 @@ func notify(state string) error {
 	defer c.Close()
 	_, err = c.Write([]byte(state))
 	return err
+}
+
+// reloading is the state of a process that reads its configuration again. systemd
+// wants to know since when, by the clock that never steps (sd_notify(3)).
+func reloading() string {
+	return fmt.Sprintf("RELOADING=1\nMONOTONIC_USEC=%d", monotonic().Microseconds())
 }

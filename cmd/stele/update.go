@@ -45,16 +45,16 @@ With --if-version N nothing is written if somebody changed the record meanwhile.
 			if err := f.check(); err != nil {
 				return err
 			}
-			return p.inRegistry(cmd, func(ctx context.Context, r *registry) error {
-				id, err := r.parse(args[0])
+			return p.writing(cmd, func(ctx context.Context, l *ledger) error {
+				id, err := l.parse(args[0])
 				if err != nil {
 					return err
 				}
-				aliases, bad := f.parseAliases(r.schemes)
+				aliases, bad := f.parseAliases(l.schemes)
 				if bad != nil {
 					return &stele.Error{Op: "update", ID: id, Kind: stele.Invalid, Err: bad}
 				}
-				rec, err := r.registrar.Update(ctx, id, f.ifVersion, func(rec *stele.Record) error {
+				rec, err := l.Update(ctx, id, f.ifVersion, func(rec *stele.Record) error {
 					return f.change(rec, aliases)
 				})
 				if err != nil {

@@ -25,15 +25,15 @@ It prints a line for each thing that is wrong, and exits with 1 if there is one.
   stele verify --data /backups/stele-2031-05-02`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return p.lookup(cmd, p.verify)
+			return p.reading(cmd, p.verify)
 		},
 	})
 }
 
 // verify checks the registry and prints what is wrong.
-func (p *program) verify(ctx context.Context, r *registry) error {
+func (p *program) verify(ctx context.Context, l *ledger) error {
 	wrong := 0
-	err := r.verify(ctx, func(problem string) {
+	last, err := l.Check(ctx, func(problem string) {
 		wrong++
 		if p.json {
 			if line, err := json.Marshal(map[string]string{"problem": problem}); err == nil {
@@ -43,15 +43,11 @@ func (p *program) verify(ctx context.Context, r *registry) error {
 		}
 		fmt.Fprintln(p.stdout, printable(problem))
 	})
-	if err != nil {
-		return err
-	}
-	last, err := r.store.LastChange(ctx)
 	switch {
 	case err != nil:
 		return err
 	case wrong > 0:
-		return refuse("verify", stele.Internal, "%s is damaged: %s problems; restore a backup", p.data, grouped(int64(wrong)))
+		return refuse("verify", stele.Internal, "%s is damaged: %s problems; restore a backup", l.place, grouped(int64(wrong)))
 	case p.json:
 		_, err = fmt.Fprintf(p.stdout, `{"changes":%d}`+"\n", last)
 	default:

@@ -27,19 +27,19 @@ reinstate ID' takes a withdrawal back.`,
 			if reason == "" {
 				return misuse(cmd, "the reason is missing; say why with --reason, for those who come later")
 			}
-			return p.inRegistry(cmd, func(ctx context.Context, r *registry) error {
-				id, err := r.parse(args[0])
+			return p.writing(cmd, func(ctx context.Context, l *ledger) error {
+				id, err := l.parse(args[0])
 				if err != nil {
 					return err
 				}
 				var instead stele.ID
 				if replacement != "" {
-					if instead, err = r.parse(replacement); err != nil {
+					if instead, err = l.parse(replacement); err != nil {
 						return &stele.Error{Op: "withdraw", ID: id, Kind: stele.Invalid,
 							Err: stele.Problems{{Path: "tombstone.replacement", Err: syntax(err)}}}
 					}
 				}
-				rec, err := r.registrar.Withdraw(ctx, id, ifVersion, reason, instead)
+				rec, err := l.Withdraw(ctx, id, ifVersion, reason, instead)
 				if err != nil {
 					return err
 				}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -29,21 +30,23 @@ runs a root of its own, for tests or inside an organisation, adds a root zone.`,
   stele zone show urn:paradisec:AB1:001:A
   stele zone check
   stele zone export paradisec.example -o paradisec.zone`,
-	}, p.zoneAddCommand(), p.zoneLsCommand(), p.zoneShowCommand(), p.zoneExportCommand(), p.zoneCheckCommand(), p.zoneWithdrawCommand())
+	}, p.zoneAddCommand(), p.zoneLsCommand(), p.zoneShowCommand(), p.zoneExportCommand(), p.zoneCheckCommand(),
+		p.zoneSignCommand(), p.zoneKeysCommand(), p.zoneRollCommand(), p.zoneDSCommand(), p.zoneWithdrawCommand())
 }
 
-// withZones is lookup for verbs that look at zones.
-func (p *program) withZones(cmd *cobra.Command, do func(ctx context.Context, r *registry, zones *dnsd.Zones) error) error {
-	return p.lookup(cmd, func(ctx context.Context, r *registry) error {
-		zones := r.zones()
+// withZones is reading for verbs that look at zones.
+func (p *program) withZones(cmd *cobra.Command, do func(ctx context.Context, l *ledger, zones *dnsd.Zones) error) error {
+	return p.reading(cmd, func(ctx context.Context, l *ledger) error {
+		zones := l.zones(p.now)
 		defer zones.Close()
-		return do(ctx, r, zones)
+		return do(ctx, l, zones)
 	})
 }
 
 // zones returns the zones of the registry as it is.
-func (r *registry) zones() *dnsd.Zones {
-	return dnsd.NewZones(dnsd.ZonesOptions{Store: r.store, Schemes: r.schemes})
+func (l *ledger) zones(now func() time.Time) *dnsd.Zones {
+	_, near := l.keeper.(*folder)
+	return dnsd.NewZones(dnsd.ZonesOptions{Store: l.Source(), Schemes: l.schemes, Now: now, Keyless: !near})
 }
 
 func (p *program) zoneLsCommand() *cobra.Command {
@@ -54,7 +57,7 @@ func (p *program) zoneLsCommand() *cobra.Command {
 		Example: "  stele zone ls\n  stele zone ls --json",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return p.withZones(cmd, func(ctx context.Context, _ *registry, zones *dnsd.Zones) error {
+			return p.withZones(cmd, func(ctx context.Context, _ *ledger, zones *dnsd.Zones) error {
 				list, err := zones.List(ctx)
 				if err != nil {
 					return err
@@ -126,12 +129,12 @@ caches, and their copies of the zone, they keep for a while.`,
 		Example: "  stele zone withdraw paradisec.example\n  stele zone withdraw urn:paradisec",
 		Args:    oneArgument("the zone"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.withZones(cmd, func(ctx context.Context, r *registry, zones *dnsd.Zones) error {
-				key, err := r.zoneOwner(ctx, zones, args[0])
+			return p.withZones(cmd, func(ctx context.Context, l *ledger, zones *dnsd.Zones) error {
+				key, err := l.zoneOwner(ctx, zones, args[0])
 				if err != nil {
 					return err
 				}
-				ns, err := r.registrar.SetNamespace(ctx, key, 0, func(ns *stele.Namespace) error {
+				ns, err := l.SetNamespace(ctx, key, 0, func(ns *stele.Namespace) error {
 					if ns.Publication.IsZero() {
 						return refuse("withdraw", stele.Conflict, "%s is not published", key)
 					}
@@ -150,7 +153,7 @@ caches, and their copies of the zone, they keep for a while.`,
 }
 
 // zoneOwner returns the namespace that a zone, or a prefix, names.
-func (r *registry) zoneOwner(ctx context.Context, zones *dnsd.Zones, text string) (stele.NamespaceKey, error) {
+func (l *ledger) zoneOwner(ctx context.Context, zones *dnsd.Zones, text string) (stele.NamespaceKey, error) {
 	list, err := zones.List(ctx)
 	if err != nil {
 		return stele.NamespaceKey{}, err
@@ -160,7 +163,7 @@ func (r *registry) zoneOwner(ctx context.Context, zones *dnsd.Zones, text string
 			return z.Namespace, nil
 		}
 	}
-	key, err := r.parsePrefix(text)
+	key, err := l.parsePrefix(text)
 	if err != nil {
 		return key, &stele.Error{Op: "find zone", Kind: stele.NotFound, Err: fmt.Errorf("there is no zone %.80q here; 'stele zone ls' lists them", text)}
 	}
@@ -174,8 +177,8 @@ func absolute(name string) string { return strings.TrimSuffix(strings.ToLower(na
 // completeZones lets shells complete the names of zones.
 func (p *program) completeZones(cmd *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
 	if len(args) == 0 {
-		// Without a registry, or while a server has it, nothing is offered.
-		_ = p.withZones(cmd, func(ctx context.Context, _ *registry, zones *dnsd.Zones) error {
+		// Without a registry that can be asked, nothing is offered.
+		_ = p.withZones(cmd, func(ctx context.Context, _ *ledger, zones *dnsd.Zones) error {
 			list, err := zones.List(ctx)
 			for _, z := range list {
 				names = append(names, z.Zone)

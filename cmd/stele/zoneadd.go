@@ -51,10 +51,10 @@ With --elsewhere, others answer for the namespace: rules lead there.`,
 			if err := f.checkUse(args); err != nil {
 				return err
 			}
-			return p.inRegistry(cmd, func(ctx context.Context, r *registry) error {
-				zones := r.zones()
+			return p.writing(cmd, func(ctx context.Context, l *ledger) error {
+				zones := l.zones(p.now)
 				defer zones.Close()
-				return p.zoneAdd(ctx, r, zones, &f, args)
+				return p.zoneAdd(ctx, l, zones, &f, args)
 			})
 		},
 	}
@@ -100,36 +100,36 @@ func (f *zoneFlags) checkUse(args []string) error {
 	return nil
 }
 
-func (p *program) zoneAdd(ctx context.Context, r *registry, zones *dnsd.Zones, f *zoneFlags, args []string) error {
+func (p *program) zoneAdd(ctx context.Context, l *ledger, zones *dnsd.Zones, f *zoneFlags, args []string) error {
 	key := stele.NamespaceKey{Scheme: f.scheme}
 	if f.root == "" {
 		var err error
-		if key, err = r.parsePrefix(args[0]); err != nil {
+		if key, err = l.parsePrefix(args[0]); err != nil {
 			return err
 		}
-	} else if r.schemes.Lookup(f.scheme) == nil {
-		return misuse(f.cmd, "%.60q is no scheme; there are %s", f.scheme, strings.Join(schemeNames(r.schemes), ", "))
+	} else if l.schemes.Lookup(f.scheme) == nil {
+		return misuse(f.cmd, "%.60q is no scheme; there are %s", f.scheme, strings.Join(schemeNames(l.schemes), ", "))
 	}
 	change := func(ns *stele.Namespace) error { return f.apply(ctx, zones, ns) }
-	ns, err := r.registrar.Namespace(ctx, key)
+	ns, err := l.Namespace(ctx, key)
 	switch {
 	case errors.Is(err, stele.NotFound):
 		ns = &stele.Namespace{Scheme: key.Scheme, Prefix: key.Prefix}
 		if err := change(ns); err != nil {
 			return err
 		}
-		ns, err = r.registrar.AddNamespace(ctx, ns)
+		ns, err = l.AddNamespace(ctx, ns)
 	case err == nil:
-		ns, err = r.registrar.SetNamespace(ctx, key, 0, change)
+		ns, err = l.SetNamespace(ctx, key, 0, change)
 	}
 	if err != nil {
 		return err
 	}
-	return p.tellAdded(ctx, r, ns)
+	return p.tellAdded(ctx, l, ns)
 }
 
 // tellAdded prints the zone, and on stderr what is left to do.
-func (p *program) tellAdded(ctx context.Context, r *registry, ns *stele.Namespace) error {
+func (p *program) tellAdded(ctx context.Context, l *ledger, ns *stele.Namespace) error {
 	if p.json {
 		return p.printPrefix(p.stdout, ns)
 	}
@@ -140,7 +140,7 @@ func (p *program) tellAdded(ctx context.Context, r *registry, ns *stele.Namespac
 	if _, err := fmt.Fprintln(p.stdout, name); err != nil {
 		return err
 	}
-	zones := r.zones()
+	zones := l.zones(p.now)
 	defer zones.Close()
 	list, err := zones.Advise(ctx, name)
 	for _, problem := range list {

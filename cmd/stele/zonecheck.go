@@ -28,7 +28,7 @@ It exits with 1 if there is something that is not found because of it.`,
 			if len(args) == 1 {
 				name = args[0]
 			}
-			return p.withZones(cmd, func(ctx context.Context, _ *registry, zones *dnsd.Zones) error {
+			return p.withZones(cmd, func(ctx context.Context, _ *ledger, zones *dnsd.Zones) error {
 				return p.checkZones(ctx, zones, name)
 			})
 		},

@@ -1,0 +1,265 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/miekg/dns"
+
+	"github.com/stele-id/stele"
+)
+
+// Delegation is how a zone is found from above, and what its name servers say.
+type Delegation struct {
+	Zone    string       // absolute and in lower case
+	Parent  string       // the zone above; "" if it was not found
+	Names   []string     // of the name servers that the parent names, in order; none if it knows nothing of the zone
+	Servers []ZoneServer // that were asked for the zone: the parent's, and those that should be
+}
+
+// ZoneServer is a name server of a zone, at one of its addresses.
+type ZoneServer struct {
+	Name   string
+	At     netip.AddrPort // the zero one if the name has no address
+	Serial uint32         // of the zone there
+	Err    error          // why it does not answer for the zone as it should
+}
+
+// Delegations looks after zones that others should find. Servers answer its
+// questions about the DNS; they are asked in turn.
+type Delegations struct {
+	Servers []netip.AddrPort
+	Timeout time.Duration // for one question; 3 s if 0
+
+	// Port is where the servers of zones are asked; 53 if 0.
+	Port uint16
+}
+
+// Limits on what others make us ask.
+const (
+	maxZoneServers   = 32 // of one zone
+	maxZoneAddresses = 8  // of one server
+)
+
+// SystemAddresses returns the addresses of this machine's name servers.
+func SystemAddresses() (list []netip.AddrPort, err error) {
+	servers, err := SystemServers()
+	for _, s := range servers {
+		list = append(list, s.addr)
+	}
+	return list, err
+}
+
+// ParseAddress reads the address of a name server that is asked in clear, with a port
+// or without.
+func ParseAddress(text string) (netip.AddrPort, error) { return parseAddrPort(text) }
+
+// Check finds the delegation of a zone, and asks its servers and those that it should
+// have. An error says why the zone above could not be asked; what is known by then is
+// returned with it.
+func (d *Delegations) Check(ctx context.Context, zone string, should []stele.NameServer) (*Delegation, error) {
+	if _, ok := dns.IsDomainName(zone); !ok || zone == "" || zone == "." {
+		return nil, invalid("%.100q is no name of a zone", zone)
+	}
+	found := &Delegation{Zone: dns.CanonicalName(zone)}
+	addresses := map[string][]netip.Addr{}
+	for _, server := range should {
+		name := dns.CanonicalName(server.Name)
+		addresses[name] = nil
+		for _, text := range server.Addresses {
+			if addr, err := netip.ParseAddr(text); err == nil {
+				addresses[name] = append(addresses[name], addr)
+			}
+		}
+	}
+	err := d.ask(ctx, found, addresses)
+	names := make([]string, 0, len(addresses))
+	for name := range addresses {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names[:min(len(names), maxZoneServers)] {
+		list := addresses[name]
+		if len(list) == 0 {
+			list = d.addresses(ctx, name)
+		}
+		if len(list) == 0 {
+			found.Servers = append(found.Servers, ZoneServer{Name: name, Err: errors.New("it has no address")})
+		}
+		slices.SortFunc(list, netip.Addr.Compare)
+		list = slices.Compact(list)
+		for _, addr := range list[:min(len(list), maxZoneAddresses)] {
+			found.Servers = append(found.Servers, d.zoneServer(ctx, found.Zone, name, addr))
+		}
+	}
+	return found, err
+}
+
+// ask finds the parent and what it says. It adds the servers with the addresses that
+// the parent gives (RFC 1034, section 4.2.1).
+func (d *Delegations) ask(ctx context.Context, found *Delegation, addresses map[string][]netip.Addr) error {
+	parent, err := d.parent(ctx, found.Zone)
+	if err != nil {
+		return err
+	}
+	found.Parent = parent
+	reply, err := d.parentSays(ctx, parent, found.Zone)
+	if err != nil {
+		return err
+	}
+	// A referral, or the answer of a server that has both zones.
+	for _, rr := range slices.Concat(reply.Ns, reply.Answer) {
+		if ns, ok := rr.(*dns.NS); ok && dns.CanonicalName(ns.Hdr.Name) == found.Zone {
+			found.Names = append(found.Names, dns.CanonicalName(ns.Ns))
+		}
+	}
+	slices.Sort(found.Names)
+	found.Names = slices.Compact(found.Names)
+	for _, name := range found.Names {
+		addresses[name] = append(addresses[name], glue(reply, name)...)
+	}
+	return nil
+}
+
+// parent finds the zone above: the nearest name that begins one.
+func (d *Delegations) parent(ctx context.Context, zone string) (string, error) {
+	for name := zone; name != "."; {
+		_, rest, _ := strings.Cut(name, ".")
+		name = cmp.Or(rest, ".")
+		reply, err := d.resolve(ctx, name, dns.TypeSOA)
+		if err != nil {
+			return "", err
+		}
+		if slices.ContainsFunc(reply.Answer, func(rr dns.RR) bool {
+			return rr.Header().Rrtype == dns.TypeSOA && dns.CanonicalName(rr.Header().Name) == name
+		}) {
+			return name, nil
+		}
+	}
+	return "", &stele.Error{Op: "find the zone above", Kind: stele.NotFound, Err: fmt.Errorf("nobody knows a zone above %s", zone)}
+}
+
+// parentSays asks the parent's servers for the zone's, until one answers.
+func (d *Delegations) parentSays(ctx context.Context, parent, zone string) (*dns.Msg, error) {
+	reply, err := d.resolve(ctx, parent, dns.TypeNS)
+	if err != nil {
+		return nil, err
+	}
+	failed := fmt.Errorf("%s has no name servers", parent)
+	for _, rr := range reply.Answer[:min(len(reply.Answer), maxZoneServers)] {
+		ns, ok := rr.(*dns.NS)
+		if !ok {
+			continue
+		}
+		name := dns.CanonicalName(ns.Ns)
+		list := glue(reply, name)
+		if len(list) == 0 {
+			list = d.addresses(ctx, name)
+		}
+		for _, addr := range list[:min(len(list), maxZoneAddresses)] {
+			answer, err := d.exchange(ctx, d.at(addr), "udp", zone, dns.TypeNS, false)
+			if err == nil && (answer.Rcode == dns.RcodeSuccess || answer.Rcode == dns.RcodeNameError) {
+				return answer, nil
+			}
+			failed = fmt.Errorf("%s at %s: %w", name, addr, cmp.Or(err, error(rcodeError(answer))))
+		}
+	}
+	return nil, &stele.Error{Op: "ask the zone above", Kind: stele.Unavailable, Err: failed}
+}
+
+// zoneServer asks a server for the zone, over UDP and over TCP, which both have to
+// work (RFC 7766, section 5).
+func (d *Delegations) zoneServer(ctx context.Context, zone, name string, addr netip.Addr) ZoneServer {
+	s := ZoneServer{Name: name, At: d.at(addr)}
+	for _, network := range []string{"udp", "tcp"} {
+		reply, err := d.exchange(ctx, s.At, network, zone, dns.TypeSOA, false)
+		if err == nil && reply.Rcode != dns.RcodeSuccess {
+			err = rcodeError(reply)
+		}
+		if err == nil && !reply.Authoritative {
+			err = errors.New("it does not answer for the zone by itself")
+		}
+		if err == nil {
+			if s.Serial, err = serialOf(reply, zone); err == nil {
+				continue
+			}
+		}
+		s.Err = fmt.Errorf("over %s: %w", strings.ToUpper(network), err)
+		return s
+	}
+	return s
+}
+
+// serialOf returns the serial in an answer.
+func serialOf(reply *dns.Msg, zone string) (uint32, error) {
+	for _, rr := range reply.Answer {
+		if soa, ok := rr.(*dns.SOA); ok && dns.CanonicalName(soa.Hdr.Name) == zone {
+			return soa.Serial, nil
+		}
+	}
+	return 0, errors.New("the answer has no SOA of the zone")
+}
+
+// addresses returns the addresses of a host; none if they can't be found.
+func (d *Delegations) addresses(ctx context.Context, name string) (list []netip.Addr) {
+	for _, kind := range []uint16{dns.TypeA, dns.TypeAAAA} {
+		if reply, err := d.resolve(ctx, name, kind); err == nil {
+			list = append(list, addressesIn(reply.Answer)...)
+		}
+	}
+	return list
+}
+
+// glue returns the addresses of a host that an answer brings along.
+func glue(reply *dns.Msg, name string) []netip.Addr {
+	return addressesIn(slices.DeleteFunc(slices.Clone(reply.Extra), func(rr dns.RR) bool { return dns.CanonicalName(rr.Header().Name) != name }))
+}
+
+func (d *Delegations) at(addr netip.Addr) netip.AddrPort {
+	return netip.AddrPortFrom(addr, cmp.Or(d.Port, dnsPort))
+}
+
+// resolve asks one of the servers that answer about the whole DNS. That a name is not
+// there is an answer.
+func (d *Delegations) resolve(ctx context.Context, name string, kind uint16) (*dns.Msg, error) {
+	failed := errors.New("there is no name server to ask")
+	for _, server := range d.Servers {
+		reply, err := d.exchange(ctx, server, "udp", name, kind, true)
+		if err == nil && (reply.Rcode == dns.RcodeSuccess || reply.Rcode == dns.RcodeNameError) {
+			return reply, nil
+		}
+		failed = fmt.Errorf("%s, asked for %s %s: %w", server, name, dns.TypeToString[kind], cmp.Or(err, error(rcodeError(reply))))
+	}
+	return nil, &stele.Error{Op: "ask the DNS", Kind: stele.Unavailable, Err: failed}
+}
+
+// exchange asks a server. What does not fit into a datagram is asked again over TCP.
+func (d *Delegations) exchange(ctx context.Context, server netip.AddrPort, network, name string, kind uint16, recursive bool) (*dns.Msg, error) {
+	q := new(dns.Msg).SetQuestion(name, kind)
+	q.RecursionDesired = recursive
+	q.SetEdns0(1232, false)
+	for {
+		c := &dns.Client{Net: network, Timeout: cmp.Or(d.Timeout, 3*time.Second), UDPSize: 1232}
+		reply, _, err := c.ExchangeContext(ctx, q, server.String())
+		if err == nil && reply.Truncated && network == "udp" {
+			network = "tcp"
+			continue
+		}
+		return reply, err
+	}
+}
+
+// rcodeError is an answer that is none.
+func rcodeError(reply *dns.Msg) error {
+	if reply == nil {
+		return nil
+	}
+	return errors.New("it answers " + cmp.Or(dns.RcodeToString[reply.Rcode], "code "+strconv.Itoa(reply.Rcode)))
+}

@@ -1,0 +1,283 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/stele-id/stele"
+)
+
+const (
+	// maxAnswer is how many bytes an answer has that is one document: a page of a
+	// list has 8 MiB and a record more at most.
+	maxAnswer = 32 << 20
+
+	jsonType  = "application/json"
+	linesType = "application/x-ndjson"
+	tarType   = "application/x-tar"
+	patchType = "application/merge-patch+json"
+)
+
+// ask is a request to the API.
+type ask struct {
+	method string
+	path   string // below the API's root, escaped
+	query  url.Values
+	header http.Header
+	media  string // of the body
+	body   []byte
+
+	timeout time.Duration // if it may take longer than others
+
+	// again says that it may be sent again whatever became of it: the server has
+	// done it then, or does it now, but never both.
+	again bool
+}
+
+// response is what came back.
+type response struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// call sends a request until it is answered, and reads the answer, which is one
+// document. A problem becomes an error.
+func (r *Registry) call(ctx context.Context, q *ask) (*response, error) {
+	var a *response
+	err := r.exchange(ctx, q, func(resp *http.Response) *failure {
+		body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+		switch {
+		case err != nil:
+			return &failure{err: err}
+		case len(body) > maxAnswer:
+			return &failure{answered: unread(fmt.Errorf("it has more than %d bytes", maxAnswer))}
+		}
+		a = &response{status: resp.StatusCode, header: resp.Header, body: body}
+		return nil
+	})
+	return a, err
+}
+
+// exchange sends a request until it is answered well, and calls read with the answer. If
+// read fails, the request may be sent again.
+func (r *Registry) exchange(ctx context.Context, q *ask, read func(*http.Response) *failure) error {
+	left, retried := r.o.Patience, false
+	for attempt := 0; ; attempt++ {
+		failed := r.once(ctx, q, read)
+		if failed == nil {
+			return nil
+		}
+		if p, ok := errors.AsType[*preconditionError](failed.answered); ok {
+			p.retried = retried
+		}
+		pause, ok := failed.pause(q, attempt)
+		if !ok || pause > left || ctx.Err() != nil {
+			return failed.told(ctx, r)
+		}
+		left -= pause
+		retried = retried || !failed.unsent
+		if wait(ctx, pause) != nil {
+			return failed.told(ctx, r)
+		}
+	}
+}
+
+// once sends a request once.
+func (r *Registry) once(ctx context.Context, q *ask, read func(*http.Response) *failure) *failure {
+	ctx, cancel := context.WithTimeout(ctx, max(r.o.Timeout, q.timeout))
+	defer cancel()
+	resp, failed := r.send(ctx, q, nil)
+	if failed != nil {
+		return failed
+	}
+	defer resp.Body.Close()
+	return read(resp)
+}
+
+// send sends a request, whose body is a stream if that is not nil, and returns the
+// answer if it is a good one.
+func (r *Registry) send(ctx context.Context, q *ask, stream io.Reader) (*http.Response, *failure) {
+	where := r.base + "/" + q.path
+	if len(q.query) > 0 {
+		where += "?" + q.query.Encode()
+	}
+	body := stream
+	if body == nil && q.body != nil {
+		body = bytes.NewReader(q.body)
+	}
+	req, err := http.NewRequestWithContext(ctx, q.method, where, body)
+	if err != nil {
+		return nil, &failure{answered: unfit("the request can't be sent: %w", withoutURL(err))}
+	}
+	for name, values := range q.header {
+		req.Header[name] = values
+	}
+	req.Header.Set("User-Agent", userAgent)
+	req.Header.Set("Accept", "application/json, application/x-ndjson, application/x-tar, application/problem+json")
+	if q.media != "" {
+		req.Header.Set("Content-Type", q.media)
+	}
+	if r.token != "" {
+		req.Header.Set("Authorization", "Bearer "+r.token)
+	}
+	resp, err := r.o.Transport.RoundTrip(req) // follows no redirect, so that nobody else gets the token
+	if err != nil {
+		return nil, &failure{err: err, unsent: isUnsent(err)}
+	}
+	if resp.StatusCode >= 200 && resp.StatusCode < 300 {
+		return resp, nil
+	}
+	defer resp.Body.Close()
+	return nil, r.refused(resp)
+}
+
+// failure is why a request was not answered well.
+type failure struct {
+	err    error // of the network; nil if there was an answer
+	unsent bool  // the server saw nothing of the request
+
+	answered error // of the answer
+	status   int
+	after    time.Duration // when to come again, if the answer said
+	problem  bool          // the answer was in our own words
+}
+
+// Pauses before another attempt grow, unless the server says how long they are.
+const (
+	firstPause = 200 * time.Millisecond
+	maxPause   = 5 * time.Second
+)
+
+// pause returns how long to wait before another attempt, if there may be one.
+func (f *failure) pause(q *ask, attempt int) (time.Duration, bool) {
+	grown := min(firstPause<<min(attempt, 10), maxPause)
+	switch {
+	case f.err != nil && isUntrusted(f.err):
+		return 0, false
+	case f.unsent:
+		return grown, attempt < 4 // about 3 s: it may have been started anew
+	case f.err != nil:
+		return grown, q.again
+	case f.status == http.StatusTooManyRequests: // nothing was done
+		return max(f.after, firstPause), f.after > 0
+	case f.status == http.StatusServiceUnavailable, f.status == http.StatusBadGateway, f.status == http.StatusGatewayTimeout:
+		return max(f.after, grown), q.again
+	}
+	return 0, false
+}
+
+// told is the error that the caller gets.
+func (f *failure) told(ctx context.Context, r *Registry) error {
+	if f.answered != nil {
+		return f.answered
+	}
+	refuse := func(kind stele.Kind, format string, args ...any) error {
+		return &stele.Error{Op: "ask " + r.site, Kind: kind, Err: fmt.Errorf(format, args...)}
+	}
+	err := withoutURL(f.err)
+	switch {
+	case isUntrusted(err):
+		return refuse(stele.Invalid, "%w (%w); name the certificate of its authority", ErrUntrusted, err)
+	case ctx.Err() != nil:
+		return refuse(stele.Unavailable, "%w", ctx.Err())
+	}
+	return refuse(stele.Unavailable, "%w; try again", timely(ctx, shorn(err)))
+}
+
+// shorn returns an error of the network without the addresses in it.
+func shorn(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return errNoAnswer
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return errors.New("the connection ended before the answer did")
+	}
+	return err
+}
+
+// isUnsent reports whether an error came before the request was sent.
+func isUnsent(err error) bool {
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && op.Op == "dial"
+}
+
+// isUntrusted reports whether the server's certificate is not believed.
+func isUntrusted(err error) bool {
+	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
+		return true
+	}
+	if _, ok := errors.AsType[x509.HostnameError](err); ok {
+		return true
+	}
+	_, ok := errors.AsType[x509.CertificateInvalidError](err)
+	return ok
+}
+
+// key makes an idempotency key.
+func (r *Registry) key() (string, error) {
+	b := make([]byte, 16)
+	if _, err := io.ReadFull(r.o.Rand, b); err != nil {
+		return "", &stele.Error{Op: "mint", Kind: stele.Unavailable, Err: fmt.Errorf("there is no chance to be had: %w", err)}
+	}
+	return hex.EncodeToString(b), nil
+}
+
+// decode reads the document of an answer. Fields that a newer server adds are passed
+// over.
+func (a *response) decode(v any) error {
+	if err := json.Unmarshal(a.body, v); err != nil {
+		return unread(err)
+	}
+	return nil
+}
+
+// unread says that an answer is not what was expected.
+func unread(err error) error {
+	return &stele.Error{Op: "read answer", Kind: stele.Internal, Err: fmt.Errorf("the server's answer can't be read: %w; is it a registry of the same version?", err)}
+}
+
+// pathOf returns the path of something: a root and an identifier or a prefix. What a
+// server along the way may clean away is escaped: a second slash, and dots between
+// slashes.
+func pathOf(root, text string) string {
+	const plain = "-_~.!$&'()*+,;=:@/"
+	var b strings.Builder
+	b.WriteString(root)
+	b.WriteByte('/')
+	for i := range len(text) {
+		c := text[i]
+		letter := c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9'
+		if (letter || strings.IndexByte(plain, c) >= 0) && !(c == '/' && (i == 0 || text[i-1] == '/')) && !(c == '.' && isDots(text, i)) {
+			b.WriteByte(c)
+			continue
+		}
+		fmt.Fprintf(&b, "%%%02X", c)
+	}
+	return b.String()
+}
+
+// isDots reports whether the byte at i stands in a segment of dots alone.
+func isDots(text string, i int) bool {
+	from := strings.LastIndexByte(text[:i], '/') + 1
+	to := len(text)
+	if n := strings.IndexByte(text[i:], '/'); n >= 0 {
+		to = i + n
+	}
+	return strings.Trim(text[from:to], ".") == ""
+}
+
+// tagOf returns the entity tag of a version.
+func tagOf(version uint64) string { return `"v` + strconv.FormatUint(version, 10) + `"` }

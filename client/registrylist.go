@@ -1,0 +1,137 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"net/http"
+	"net/url"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/stele-id/stele"
+)
+
+// pageSize is how many items a page of a list has: the most that servers give.
+const pageSize = 1000
+
+// Listing says which records of a registry are wanted.
+type Listing struct {
+	// Key is what their identifiers begin with; the zero key stands for all, and
+	// goes with At only.
+	Key stele.NamespaceKey
+
+	At    stele.Location // where they have a target; zero: anywhere or nowhere
+	State stele.State    // in which they are; "": any
+	After string         // they come after this identifier, or for a Key after this text
+	Limit uint64         // how many at most; 0: all
+}
+
+// List yields the records that a listing asks for, in order. Whoever asks must be
+// reader there; what they may not see is not among them.
+func (r *Registry) List(ctx context.Context, l Listing) iter.Seq2[*stele.Record, error] {
+	limit := uint64(pageSize)
+	if l.Limit > 0 {
+		limit = min(limit, l.Limit)
+	}
+	query := url.Values{"limit": {strconv.FormatUint(limit, 10)}}
+	if l.Key.Scheme != "" {
+		query.Set("prefix", l.Key.String())
+	}
+	switch {
+	case l.At.URL != "":
+		query.Set("pointing", l.At.URL)
+	case l.At.Host != "":
+		query.Set("pointing", l.At.Host)
+	}
+	if l.State != "" {
+		query.Set("state", string(l.State))
+	}
+	if after := textOf(l.After); after != "" {
+		query.Set("after", after)
+	}
+	q := &ask{method: http.MethodGet, path: "records", query: query, again: true}
+	if textOf(l.After) == l.After {
+		return r.pages(ctx, "list", q, l.Limit)
+	}
+	return func(yield func(*stele.Record, error) bool) {
+		for rec, err := range r.pages(ctx, "list", q, 0) {
+			if err == nil && rec.ID.String() <= l.After {
+				continue
+			}
+			if !yield(rec, err) || err != nil {
+				return
+			}
+			if l.Limit--; l.Limit == 0 {
+				return
+			}
+		}
+	}
+}
+
+// textOf returns the beginning of a text up to what no server takes for text. Names may
+// be wanted behind such a one: it comes after all that begin alike.
+func textOf(text string) string {
+	for i, c := range text {
+		if c < ' ' || c == 0x7f || c == utf8.RuneError {
+			return text[:i]
+		}
+	}
+	return text
+}
+
+// pages yields the records of a list, page by page, so many at most if that is not 0.
+func (r *Registry) pages(ctx context.Context, op string, q *ask, limit uint64) iter.Seq2[*stele.Record, error] {
+	return func(yield func(*stele.Record, error) bool) {
+		count := uint64(0)
+		for item, err := range r.items(ctx, q) {
+			var rec *stele.Record
+			if err == nil {
+				rec, err = r.readRecord(item)
+			}
+			if !yield(rec, under(op, stele.ID{}, err)) || err != nil {
+				return
+			}
+			if count++; count == limit {
+				return
+			}
+		}
+	}
+}
+
+// items yields the items of a list, page by page.
+func (r *Registry) items(ctx context.Context, q *ask) iter.Seq2[json.RawMessage, error] {
+	return func(yield func(json.RawMessage, error) bool) {
+		page := *q
+		for cursor := ""; ; {
+			a, err := r.call(ctx, &page)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			var list struct {
+				Items []json.RawMessage `json:"items"`
+				Next  string            `json:"next"`
+			}
+			if err := a.decode(&list); err != nil {
+				yield(nil, err)
+				return
+			}
+			for _, item := range list.Items {
+				if !yield(item, nil) {
+					return
+				}
+			}
+			if list.Next == "" || list.Next == cursor {
+				return
+			}
+			cursor = list.Next
+			page.query = url.Values{"cursor": {cursor}}
+			for name, values := range q.query {
+				if name != "after" { // the cursor is behind it
+					page.query[name] = values
+				}
+			}
+		}
+	}
+}

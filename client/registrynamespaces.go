@@ -1,0 +1,195 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/registrar"
+)
+
+// Namespace returns the namespace of that key. NotFound if there is none for whoever
+// asks.
+func (r *Registry) Namespace(ctx context.Context, key stele.NamespaceKey) (*stele.Namespace, error) {
+	a, err := r.call(ctx, &ask{method: http.MethodGet, path: pathOf("namespaces", key.String()), again: true})
+	if err != nil {
+		return nil, under("show namespace", stele.ID{}, err)
+	}
+	return r.readNamespace(a.body)
+}
+
+func (r *Registry) readNamespace(text []byte) (*stele.Namespace, error) {
+	ns, err := r.o.Schemes.DecodeNamespace(text)
+	if err != nil {
+		return nil, unread(reasonOf(err))
+	}
+	return ns, nil
+}
+
+// Namespaces yields the namespaces in which whoever asks has a role, by scheme and then
+// by prefix; for an administrator all.
+func (r *Registry) Namespaces(ctx context.Context) iter.Seq2[*stele.Namespace, error] {
+	q := &ask{method: http.MethodGet, path: "namespaces", query: url.Values{"limit": {strconv.Itoa(pageSize)}}, again: true}
+	return func(yield func(*stele.Namespace, error) bool) {
+		for item, err := range r.items(ctx, q) {
+			var ns *stele.Namespace
+			if err == nil {
+				ns, err = r.readNamespace(item)
+			}
+			if !yield(ns, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// ParentNamespace returns the namespace above one. NotFound if there is none for
+// whoever asks.
+func (r *Registry) ParentNamespace(ctx context.Context, key stele.NamespaceKey) (*stele.Namespace, error) {
+	if key.Prefix != "" {
+		below, err := registrar.NameBelow(r.o.Schemes, key)
+		if err != nil {
+			return nil, err
+		}
+		for p := range r.o.Schemes.Parents(below) {
+			if len(p.String()) >= len(key.Prefix) {
+				continue
+			}
+			ns, err := r.Namespace(ctx, stele.NamespaceKey{Scheme: key.Scheme, Prefix: p.String()})
+			if !errors.Is(err, stele.NotFound) {
+				return ns, err
+			}
+		}
+		ns, err := r.Namespace(ctx, stele.NamespaceKey{Scheme: key.Scheme})
+		if !errors.Is(err, stele.NotFound) {
+			return ns, err
+		}
+	}
+	return nil, refuse("show namespace", stele.ID{}, stele.NotFound, "no namespace is above %s", key)
+}
+
+// AddNamespace makes a namespace.
+func (r *Registry) AddNamespace(ctx context.Context, ns *stele.Namespace) (*stele.Namespace, error) {
+	const op = "add namespace"
+	if ns.Prefix == "" {
+		return nil, refuse(op, stele.ID{}, stele.Conflict, "every scheme has its root namespace already; change that")
+	}
+	if err := valid(op, stele.ID{}, ns); err != nil {
+		return nil, err
+	}
+	a, err := r.call(ctx, putNamespace(ns, "If-None-Match", "*"))
+	switch {
+	case err == nil:
+		return r.readNamespace(a.body)
+	case !isPrecondition(err):
+		return nil, under(op, stele.ID{}, err)
+	case mayBeOwn(err):
+		if have, getErr := r.Namespace(ctx, ns.Key()); getErr == nil && have.Version == 1 && bytes.Equal(settings(have), settings(ns)) {
+			return have, nil
+		}
+	}
+	return nil, refuse(op, stele.ID{}, stele.Conflict, "the namespace %s exists; change it, or choose another prefix", ns.Key())
+}
+
+// putNamespace makes the request that writes a namespace, on a condition.
+func putNamespace(ns *stele.Namespace, condition, tag string) *ask {
+	return &ask{
+		method: http.MethodPut, path: pathOf("namespaces", ns.Key().String()), again: true,
+		header: http.Header{condition: {tag}}, media: jsonType, body: settings(ns),
+	}
+}
+
+// settings returns what people say of a namespace, without what the system keeps.
+func settings(ns *stele.Namespace) []byte {
+	c := *ns
+	c.Version, c.By = 0, ""
+	c.Created, c.Modified = time.Time{}, time.Time{}
+	return c.AppendJSON(nil)
+}
+
+// SetNamespace changes a namespace. change may be called several times, each time with
+// the namespace as it is then.
+func (r *Registry) SetNamespace(ctx context.Context, key stele.NamespaceKey, ifVersion uint64, change func(*stele.Namespace) error) (*stele.Namespace, error) {
+	const op = "set namespace"
+	for attempt := 1; ; attempt++ {
+		before, err := r.Namespace(ctx, key)
+		switch {
+		case errors.Is(err, stele.NotFound):
+			return nil, refuse(op, stele.ID{}, stele.NotFound, "there is no namespace %s; add it first", key)
+		case err != nil:
+			return nil, err
+		case ifVersion != 0 && before.Version != ifVersion:
+			return nil, refuse(op, stele.ID{}, stele.Conflict, "the namespace %s has version %d, not %d; look at it again", key, before.Version, ifVersion)
+		}
+		next := *before
+		next.Hosts, next.Protocols, next.Grants = slices.Clone(before.Hosts), slices.Clone(before.Protocols), slices.Clone(before.Grants)
+		if err := change(&next); err != nil {
+			return nil, tell(op, err)
+		}
+		if next.Key() != key {
+			return nil, refuse(op, stele.ID{}, stele.Invalid, "scheme and prefix of a namespace never change; add another")
+		}
+		if err := valid(op, stele.ID{}, &next); err != nil {
+			return nil, err
+		}
+		a, err := r.call(ctx, putNamespace(&next, "If-Match", tagOf(before.Version)))
+		if err == nil {
+			return r.readNamespace(a.body)
+		}
+		if !isPrecondition(err) || attempt == maxAttempts {
+			return nil, under(op, stele.ID{}, err)
+		}
+		if now, getErr := r.Namespace(ctx, key); mayBeOwn(err) && getErr == nil && now.Version == before.Version+1 && bytes.Equal(settings(now), settings(&next)) {
+			return now, nil // an attempt whose answer got lost has done it
+		}
+	}
+}
+
+// minter is how far the minter of a namespace is, as the server tells it.
+type minter struct {
+	Last    time.Time `json:"last"`
+	Given   uint64    `json:"given"`
+	Total   uint64    `json:"total"`
+	Shut    bool      `json:"shut"`
+	Records uint64    `json:"records"`
+}
+
+func (r *Registry) minter(ctx context.Context, key stele.NamespaceKey) (m minter, err error) {
+	a, err := r.call(ctx, &ask{method: http.MethodGet, path: pathOf("minters", key.String()), again: true})
+	if err != nil {
+		return m, under("show namespace", stele.ID{}, err)
+	}
+	return m, a.decode(&m)
+}
+
+// MinterStatus returns how far the minter of a namespace is.
+func (r *Registry) MinterStatus(ctx context.Context, key stele.NamespaceKey) (registrar.MinterStatus, error) {
+	m, err := r.minter(ctx, key)
+	return registrar.MinterStatus{Last: m.Last, Given: m.Given, Total: m.Total, Shut: m.Shut}, err
+}
+
+// Count returns how many records count for a namespace.
+func (r *Registry) Count(ctx context.Context, key stele.NamespaceKey) (uint64, error) {
+	m, err := r.minter(ctx, key)
+	return m.Records, err
+}
+
+// SkipCounter sets the counter of a namespace's template ahead.
+func (r *Registry) SkipCounter(ctx context.Context, key stele.NamespaceKey, to uint64) error {
+	const op = "skip counter"
+	body, err := json.Marshal(map[string]uint64{"to": to})
+	if err != nil {
+		return tell(op, err)
+	}
+	// To set it where it is changes nothing.
+	_, err = r.call(ctx, &ask{method: http.MethodPost, path: pathOf("skip", key.String()), media: jsonType, body: body, again: true})
+	return under(op, stele.ID{}, err)
+}

@@ -1,0 +1,191 @@
+package client
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/stele-id/stele"
+)
+
+const maxProblem = 1 << 20 // bytes of a problem
+
+// problem is an error as the server tells it (RFC 9457).
+type problem struct {
+	Type      string `json:"type"`
+	Status    int    `json:"status"`
+	Title     string `json:"title"`
+	Detail    string `json:"detail"`
+	Operation string `json:"operation"`
+	ID        string `json:"identifier"`
+	Problems  []struct {
+		Path   string `json:"path"`
+		Detail string `json:"detail"`
+	} `json:"problems"`
+}
+
+// kinds are the kinds of failure by what stands behind # in a problem's type. What is
+// not here, a failure of HTTP itself, is told by its status.
+var kinds = map[string]stele.Kind{
+	"internal":            stele.Internal,
+	"invalid":             stele.Invalid,
+	"not-found":           stele.NotFound,
+	"gone":                stele.Gone,
+	"conflict":            stele.Conflict,
+	"forbidden":           stele.Forbidden,
+	"unauthenticated":     stele.Unauthenticated,
+	"exhausted":           stele.Exhausted,
+	"unavailable":         stele.Unavailable,
+	"precondition-failed": stele.Conflict,
+}
+
+// refused makes the failure of an answer that is no good one.
+func (r *Registry) refused(resp *http.Response) *failure {
+	f := &failure{status: resp.StatusCode, after: retryAfter(resp.Header)}
+	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxProblem))
+	var p problem
+	if err == nil && media == "application/problem+json" && json.Unmarshal(data, &p) == nil {
+		f.answered, f.problem = p.err(r.o.Schemes, resp.StatusCode), true
+		return f
+	}
+	f.answered = r.foreign(resp)
+	return f
+}
+
+// foreign is the error of an answer that no registry gives.
+func (r *Registry) foreign(resp *http.Response) error {
+	kind, what := kindOf(resp.StatusCode), "does not answer as a registry does"
+	switch {
+	case resp.StatusCode >= 300 && resp.StatusCode < 400:
+		kind, what = stele.Invalid, "sends on to another address"
+		if to, err := resp.Location(); err == nil {
+			what = fmt.Sprintf("sends on to %.200q, and the token is for nobody else; if it is the same registry, name that", to.Scheme+"://"+to.Host)
+		}
+	case kind == stele.NotFound:
+		kind, what = stele.Invalid, "has no API of a registry"
+	case kind == stele.Unavailable:
+		what = "is not there behind its proxy; try again"
+	}
+	return &stele.Error{Op: "ask " + r.site, Kind: kind, Err: fmt.Errorf("the server %s (status %d)", what, resp.StatusCode)}
+}
+
+// err makes the error of a problem: the same that a registrar would have returned.
+func (p *problem) err(schemes *stele.Schemes, status int) error {
+	_, name, _ := strings.Cut(p.Type, "#")
+	kind, ok := kinds[name]
+	if !ok {
+		kind = kindOf(status)
+	}
+	e := &stele.Error{Op: legible(p.Operation), Kind: kind}
+	if strings.ToLower(e.Op) != e.Op {
+		e.Op = "" // the API's own name of what was tried
+	}
+	if p.ID != "" {
+		// One that can't be read is told all the same, but not as an identifier.
+		if id, err := schemes.Parse(p.ID); err == nil {
+			e.ID = id
+		} else {
+			e.Op = strings.TrimSpace(e.Op + " " + legible(p.ID))
+		}
+	}
+	switch {
+	case len(p.Problems) > 0:
+		var list stele.Problems
+		for _, one := range p.Problems {
+			list = append(list, stele.Problem{Path: legible(one.Path), Err: errors.New(legible(one.Detail))})
+		}
+		e.Err = list
+	case p.Detail != "":
+		e.Err = errors.New(legible(p.Detail))
+	case p.Title != "":
+		e.Err = errors.New(legible(p.Title))
+	}
+	if name == "precondition-failed" {
+		e.Err = &preconditionError{error: e.Err}
+	}
+	return e
+}
+
+// preconditionError says that something has another version than was supposed.
+type preconditionError struct {
+	error
+	retried bool // an earlier attempt, whose answer got lost, may have made that version
+}
+
+// isPrecondition reports whether something has another version than was supposed.
+func isPrecondition(err error) bool {
+	_, ok := errors.AsType[*preconditionError](err)
+	return ok
+}
+
+// mayBeOwn reports whether it was this program that made the other version.
+func mayBeOwn(err error) bool {
+	p, ok := errors.AsType[*preconditionError](err)
+	return ok && p.retried
+}
+
+// under gives an error the name of what was tried where it has none, and of what it
+// was tried on.
+func under(op string, id stele.ID, err error) error {
+	e, ok := errors.AsType[*stele.Error](err)
+	if !ok || e.Op != "" {
+		return err // nil too
+	}
+	c := *e
+	c.Op = op
+	if !c.ID.IsValid() {
+		c.ID = id
+	}
+	return &c
+}
+
+// kindOf returns the kind of failure of a status that says no more.
+func kindOf(status int) stele.Kind {
+	switch status {
+	case http.StatusNotFound:
+		return stele.NotFound
+	case http.StatusGone:
+		return stele.Gone
+	case http.StatusConflict, http.StatusPreconditionFailed, http.StatusPreconditionRequired:
+		return stele.Conflict
+	case http.StatusForbidden:
+		return stele.Forbidden
+	case http.StatusUnauthorized, http.StatusProxyAuthRequired:
+		return stele.Unauthenticated
+	case http.StatusTooManyRequests:
+		return stele.Exhausted
+	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout, http.StatusRequestTimeout:
+		return stele.Unavailable
+	}
+	if status >= 500 {
+		return stele.Internal
+	}
+	return stele.Invalid
+}
+
+// retryAfter reads when to come again (RFC 9110, section 10.2.3), in seconds; a date
+// would need a clock.
+func retryAfter(header http.Header) time.Duration {
+	n, err := strconv.ParseUint(header.Get("Retry-After"), 10, 31)
+	if err != nil {
+		return 0
+	}
+	return time.Duration(n) * time.Second
+}
+
+// legible returns a text of the server's without control characters.
+func legible(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, text)
+}

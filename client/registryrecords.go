@@ -1,0 +1,260 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/stele-id/stele"
+)
+
+// maxAttempts is how often a change is made again when others were faster.
+const maxAttempts = 100
+
+// Get returns the record that has this name. NotFound if there is none for whoever
+// asks.
+func (r *Registry) Get(ctx context.Context, name stele.ID) (*stele.Record, error) {
+	return r.record(ctx, &ask{method: http.MethodGet, path: pathOf("records", name.String()), again: true})
+}
+
+// At returns the version of a record that was current at a time.
+func (r *Registry) At(ctx context.Context, name stele.ID, t time.Time) (*stele.Record, error) {
+	return r.record(ctx, &ask{method: http.MethodGet, path: pathOf("records", name.String()), again: true,
+		query: url.Values{"at": {t.UTC().Format(time.RFC3339Nano)}}})
+}
+
+// record sends a request that is answered with a record.
+func (r *Registry) record(ctx context.Context, q *ask) (*stele.Record, error) {
+	a, err := r.call(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	return r.readRecord(a.body)
+}
+
+// readRecord reads a record that the server tells of. It is not judged: an old version
+// may come without what it said.
+func (r *Registry) readRecord(text []byte) (*stele.Record, error) {
+	rec, err := r.o.Schemes.DecodeKept(text)
+	if err != nil {
+		return nil, unread(reasonOf(err))
+	}
+	return rec, nil
+}
+
+// History yields all versions of the record that has this name, the newest first.
+func (r *Registry) History(ctx context.Context, name stele.ID) iter.Seq2[*stele.Record, error] {
+	q := &ask{method: http.MethodGet, path: pathOf("history", name.String()), query: url.Values{"limit": {strconv.Itoa(pageSize)}}, again: true}
+	return r.pages(ctx, "history", q, 0)
+}
+
+// Register adds a record.
+func (r *Registry) Register(ctx context.Context, record *stele.Record) (*stele.Record, error) {
+	const op = "register"
+	if !record.ID.IsValid() {
+		return nil, refuse(op, record.ID, stele.Invalid, "the record has no identifier")
+	}
+	if record.State == stele.Withdrawn {
+		return nil, refuse(op, record.ID, stele.Invalid, "a record begins as active or reserved; withdraw it later")
+	}
+	if record.State == "" {
+		active := *record
+		active.State = stele.Active
+		record = &active
+	}
+	if err := valid(op, record.ID, record); err != nil {
+		return nil, err
+	}
+	a, err := r.call(ctx, put(record, "If-None-Match", "*"))
+	switch {
+	case err == nil:
+		return r.readRecord(a.body)
+	case mayBeOwn(err):
+		if have := r.written(ctx, record, 1); have != nil {
+			return have, nil
+		}
+	case errors.Is(err, stele.Invalid):
+		// Who has the name already is asked for first: the rest says nothing then.
+		if have, getErr := r.Get(ctx, record.ID); getErr == nil && have.ID != record.ID {
+			return nil, refuse(op, record.ID, stele.Conflict, "the name is taken by %s; no name is ever given away", have.ID)
+		}
+	}
+	if isPrecondition(err) {
+		return nil, refuse(op, record.ID, stele.Conflict, "it is registered already; no name is ever given away")
+	}
+	return nil, under(op, record.ID, err)
+}
+
+// put makes the request that writes a record, on a condition.
+func put(record *stele.Record, condition, tag string) *ask {
+	return &ask{
+		method: http.MethodPut, path: pathOf("records", record.ID.String()), again: true,
+		header: http.Header{condition: {tag}}, media: jsonType, body: said(record),
+	}
+}
+
+// said returns what people say of a record, without what the system keeps.
+func said(record *stele.Record) []byte {
+	c := *record
+	c.Version, c.By, c.Redacted = 0, "", false
+	c.Created, c.Modified = time.Time{}, time.Time{}
+	return c.AppendJSON(nil)
+}
+
+// written returns the record if it has this version and says what was to be written.
+// Then an attempt whose answer got lost has done it, and the next one met its own work.
+func (r *Registry) written(ctx context.Context, record *stele.Record, version uint64) *stele.Record {
+	have, err := r.Get(ctx, record.ID)
+	if err != nil || have.ID != record.ID || have.Version != version || !bytes.Equal(said(have), said(record)) {
+		return nil
+	}
+	return have
+}
+
+// Update changes the record that has this name. change may be called several times,
+// each time with the record as it is then.
+func (r *Registry) Update(ctx context.Context, name stele.ID, ifVersion uint64, change func(*stele.Record) error) (*stele.Record, error) {
+	const op = "update"
+	for attempt := 1; ; attempt++ {
+		before, err := r.Get(ctx, name)
+		if err != nil {
+			return nil, notThere(op, err)
+		}
+		next, err := r.revision(op, name, before, ifVersion, change)
+		if err != nil {
+			return nil, err
+		}
+		a, err := r.call(ctx, put(next, "If-Match", tagOf(before.Version)))
+		switch {
+		case err == nil:
+			return r.readRecord(a.body)
+		case !isPrecondition(err):
+			return nil, under(op, name, err)
+		case mayBeOwn(err) && r.written(ctx, next, before.Version+1) != nil:
+			return r.Get(ctx, name)
+		case ifVersion != 0:
+			return nil, r.overtaken(ctx, op, name, ifVersion, err)
+		case attempt == maxAttempts:
+			return nil, refuse(op, name, stele.Conflict, "others changed it %d times meanwhile; try again", attempt)
+		}
+	}
+}
+
+// revision returns what change makes of a record. The server judges it; what would keep
+// it from being changed at all is found here, before change is called.
+func (r *Registry) revision(op string, name stele.ID, before *stele.Record, ifVersion uint64, change func(*stele.Record) error) (*stele.Record, error) {
+	switch {
+	case ifVersion != 0 && before.Version != ifVersion:
+		return nil, outdated(op, name, before.Version, ifVersion)
+	case before.State == stele.Withdrawn:
+		return nil, refuse(op, before.ID, stele.Gone, "it is withdrawn; reinstate it first")
+	}
+	next := *before
+	next.Targets, next.Aliases = slices.Clone(before.Targets), slices.Clone(before.Aliases)
+	if err := change(&next); err != nil {
+		return nil, tell(op, err)
+	}
+	if next.ID != before.ID {
+		return nil, refuse(op, before.ID, stele.Invalid, "the identifier of a record never changes; add an alias, or register another record")
+	}
+	if next.State == stele.Withdrawn {
+		return nil, refuse(op, next.ID, stele.Invalid, "a record is not withdrawn by an update; withdraw it, with a reason")
+	}
+	next.Tombstone = nil
+	return &next, valid(op, next.ID, &next)
+}
+
+// notThere gives the error of looking for what is to be changed the name of that.
+func notThere(op string, err error) error {
+	if e, ok := errors.AsType[*stele.Error](err); ok && e.Kind == stele.NotFound {
+		return &stele.Error{Op: op, ID: e.ID, Kind: e.Kind, Err: e.Err}
+	}
+	return err
+}
+
+// valid tells all that is wrong with a record or a namespace, in the words of a
+// registrar: a server would find it when it reads the document, and tell another tale.
+func valid(op string, id stele.ID, v interface{ Validate() error }) error {
+	problems, ok := errors.AsType[stele.Problems](v.Validate())
+	if !ok {
+		return nil
+	}
+	return &stele.Error{Op: op, ID: id, Kind: stele.Invalid, Err: problems}
+}
+
+// outdated says that a record has another version than its writer has seen.
+func outdated(op string, name stele.ID, has, supposed uint64) error {
+	return refuse(op, name, stele.Conflict, "it has version %d, not %d; look at it again", has, supposed)
+}
+
+// overtaken is outdated where the server has found out.
+func (r *Registry) overtaken(ctx context.Context, op string, name stele.ID, supposed uint64, err error) error {
+	if now, failed := r.Get(ctx, name); failed == nil && now.Version != supposed {
+		return outdated(op, name, now.Version, supposed)
+	}
+	return under(op, name, err)
+}
+
+// Withdraw ends the use of a record.
+func (r *Registry) Withdraw(ctx context.Context, name stele.ID, ifVersion uint64, reason string, replacement stele.ID) (*stele.Record, error) {
+	body := map[string]string{"reason": reason}
+	if replacement.IsValid() {
+		body["replacement"] = replacement.String()
+	}
+	// To withdraw it again for the same reason changes nothing.
+	return r.revise(ctx, "withdraw", name, ifVersion, body, ifVersion == 0)
+}
+
+// Reinstate makes a withdrawn record active again.
+func (r *Registry) Reinstate(ctx context.Context, name stele.ID, ifVersion uint64) (*stele.Record, error) {
+	return r.revise(ctx, "reinstate", name, ifVersion, nil, false)
+}
+
+// Redact removes what a record says, by a legal order.
+func (r *Registry) Redact(ctx context.Context, name stele.ID, ifVersion uint64, reason string) (*stele.Record, error) {
+	return r.revise(ctx, "redact", name, ifVersion, map[string]string{"reason": reason}, false)
+}
+
+// revise changes the state of a record.
+func (r *Registry) revise(ctx context.Context, op string, name stele.ID, ifVersion uint64, body map[string]string, again bool) (*stele.Record, error) {
+	q := &ask{method: http.MethodPost, path: pathOf(op, name.String()), again: again}
+	if body != nil {
+		var err error
+		if q.body, err = json.Marshal(body); err != nil {
+			return nil, tell(op, err)
+		}
+		q.media = jsonType
+	}
+	if ifVersion != 0 {
+		q.header = http.Header{"If-Match": {tagOf(ifVersion)}}
+	}
+	rec, err := r.record(ctx, q)
+	if isPrecondition(err) {
+		return nil, r.overtaken(ctx, op, name, ifVersion, err)
+	}
+	if err != nil {
+		return nil, under(op, name, err)
+	}
+	return rec, nil
+}
+
+// refuse makes an error.
+func refuse(op string, id stele.ID, kind stele.Kind, format string, args ...any) error {
+	return &stele.Error{Op: op, ID: id, Kind: kind, Err: fmt.Errorf(format, args...)}
+}
+
+// tell makes sure that an error is one of ours.
+func tell(op string, err error) error {
+	if _, ok := errors.AsType[*stele.Error](err); ok {
+		return err
+	}
+	return &stele.Error{Op: op, Kind: stele.Internal, Err: err}
+}

@@ -1,0 +1,62 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/stele-id/stele"
+)
+
+// streamStill is how long nothing may come of what takes a server long. It tells every
+// few seconds that it goes on.
+const streamStill = 2 * time.Minute
+
+// Check makes the server check its registry: report is called for everything that is
+// wrong. It returns how many changes the registry has. Only an administrator may.
+func (r *Registry) Check(ctx context.Context, report func(problem string)) (changes uint64, err error) {
+	const op = "verify"
+	s, err := r.open(ctx, &ask{method: http.MethodPost, path: "verify", again: true}, nil, streamStill)
+	if err != nil {
+		return 0, under(op, stele.ID{}, err)
+	}
+	defer s.Close()
+	for text, err := range textLines(s) {
+		if err != nil {
+			return 0, err
+		}
+		var line struct {
+			Problem string `json:"problem"`
+			Done    bool   `json:"done"`
+			Changes uint64 `json:"changes"`
+		}
+		if err := json.Unmarshal(text, &line); err != nil {
+			return 0, unread(err)
+		}
+		if line.Problem != "" {
+			report(legible(line.Problem))
+		}
+		if line.Done {
+			return line.Changes, nil
+		}
+	}
+	return 0, refuse(op, stele.ID{}, stele.Unavailable, "the answer was cut off, so not all was looked at; try again")
+}
+
+// LastChange returns the number of the last change. Only an administrator may ask.
+func (r *Registry) LastChange(ctx context.Context) (uint64, error) {
+	q := &ask{method: http.MethodGet, path: "changes", again: true,
+		query: url.Values{"after": {strconv.FormatUint(math.MaxInt64, 10)}, "limit": {"1"}}}
+	a, err := r.call(ctx, q)
+	if err != nil {
+		return 0, under("list changes", stele.ID{}, err)
+	}
+	var page struct {
+		Last uint64 `json:"last"`
+	}
+	return page.Last, a.decode(&page)
+}

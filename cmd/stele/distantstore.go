@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"iter"
+	"strings"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/client"
+	"github.com/stele-id/stele/registrar"
+)
+
+// distantStore is the registry behind a server as zones read it: records and
+// namespaces as they are now. What else a store does is the server's own affair.
+type distantStore struct{ r *client.Registry }
+
+var _ stele.Store = distantStore{}
+
+// Record returns the record that has this name.
+func (s distantStore) Record(ctx context.Context, name stele.ID) (*stele.Record, error) {
+	return s.r.Get(ctx, name)
+}
+
+// Scan yields records in the order of their identifiers. The prefix may be any text, and
+// a server lists what is below a place where names can be cut: that is longer, and what
+// does not begin with the prefix is passed over.
+func (s distantStore) Scan(ctx context.Context, scheme, prefix, after string) iter.Seq2[*stele.Record, error] {
+	q := client.Listing{Key: s.cut(scheme, prefix), After: after}
+	if q.Key.Prefix != prefix && after < prefix {
+		q.After = prefix[:len(prefix)-1] // all that begin so come behind it
+	}
+	return func(yield func(*stele.Record, error) bool) {
+		for rec, err := range s.r.List(ctx, q) {
+			if err == nil && !strings.HasPrefix(rec.ID.String(), prefix) {
+				if rec.ID.String() > prefix {
+					return
+				}
+				continue
+			}
+			if !yield(rec, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// cut returns the longest beginning of a text at which names can be cut.
+func (s distantStore) cut(scheme, text string) stele.NamespaceKey {
+	for end := len(text); end > 0; end-- {
+		key, err := registrar.ParsePrefix(s.r.Schemes(), text[:end])
+		if err == nil && key.Scheme == scheme && key.Prefix == text[:end] {
+			return key
+		}
+	}
+	return stele.NamespaceKey{Scheme: scheme}
+}
+
+// LastChange returns the number of the last change.
+func (s distantStore) LastChange(ctx context.Context) (uint64, error) { return s.r.LastChange(ctx) }
+
+// Namespace returns a namespace that somebody made or changed.
+func (s distantStore) Namespace(ctx context.Context, key stele.NamespaceKey) (*stele.Namespace, error) {
+	return s.r.Namespace(ctx, key)
+}
+
+// Namespaces yields the namespaces that somebody made or changed.
+func (s distantStore) Namespaces(ctx context.Context) iter.Seq2[*stele.Namespace, error] {
+	return func(yield func(*stele.Namespace, error) bool) {
+		for ns, err := range s.r.Namespaces(ctx) {
+			if err == nil && ns.Version == 0 {
+				continue
+			}
+			if !yield(ns, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// History yields all versions of a record.
+func (s distantStore) History(ctx context.Context, id stele.ID) iter.Seq2[*stele.Record, error] {
+	return s.r.History(ctx, id)
+}
+
+// Count returns how many records count for a namespace.
+func (s distantStore) Count(ctx context.Context, key stele.NamespaceKey) (uint64, error) {
+	return s.r.Count(ctx, key)
+}
+
+// Ready returns nil: what is not ready says so.
+func (s distantStore) Ready(context.Context) error { return nil }
+
+// Close does nothing; who opened the registry closes it.
+func (s distantStore) Close() error { return nil }
+
+// untold is the error of what only the server itself does with its store.
+func untold(what string) error {
+	return refuse(what, stele.Invalid, "only the server itself does this with its registry; run it there, on the folder")
+}
+
+func untoldAll[T any](what string) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var none T
+		yield(none, untold(what))
+	}
+}
+
+// What follows is the server's own affair.
+
+func (distantStore) First(context.Context, iter.Seq[stele.Prefix]) (*stele.Record, stele.Prefix, error) {
+	return nil, stele.Prefix{}, untold("look up")
+}
+
+func (distantStore) Pointing(context.Context, stele.Location, stele.ID) iter.Seq2[stele.ID, error] {
+	return untoldAll[stele.ID]("look up")
+}
+
+func (distantStore) Changes(context.Context, uint64) iter.Seq2[stele.Change, error] {
+	return untoldAll[stele.Change]("list changes")
+}
+
+func (distantStore) MinterState(context.Context, string) ([]byte, error) {
+	return nil, untold("read minter")
+}
+
+func (distantStore) MinterStates(context.Context) iter.Seq2[stele.MinterState, error] {
+	return untoldAll[stele.MinterState]("read minters")
+}
+
+func (distantStore) Cell(context.Context, string) ([]byte, error) { return nil, untold("read cell") }
+
+func (distantStore) Cells(context.Context, string, string) iter.Seq2[stele.Cell, error] {
+	return untoldAll[stele.Cell]("read cells")
+}
+
+func (distantStore) Apply(context.Context, *stele.Commit) error { return untold("commit") }
+
+func (distantStore) Ingest(context.Context, []*stele.Record, stele.NamespaceCounter, *stele.MinterState) ([]error, error) {
+	return nil, untold("import")
+}
+
+func (distantStore) Backup(context.Context, string) error { return untold("backup") }
+
+func (distantStore) Verify(context.Context, func(string)) error { return untold("verify") }

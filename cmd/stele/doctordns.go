@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/client"
+)
+
+// examineDelegations asks the DNS for each published zone, as the world does: whether
+// the zone above leads to its servers, and whether these answer, all alike.
+func examineDelegations(ctx context.Context, x *patient) {
+	if x.registry == nil {
+		return
+	}
+	var ask *client.Delegations
+	for _, ns := range x.registry.namespaces {
+		if ns.Publication.Zone == "" {
+			continue
+		}
+		if ask == nil {
+			var err error
+			if ask, err = x.delegations(); err != nil {
+				x.problem("name one with --dns", "%v", err)
+				return
+			}
+		}
+		x.examineZone(ctx, ask, &ns.Publication)
+	}
+}
+
+// delegations makes who asks the DNS.
+func (x *patient) delegations() (*client.Delegations, error) {
+	d := &client.Delegations{}
+	for _, text := range x.dns {
+		server, err := client.ParseAddress(text)
+		if err != nil {
+			return nil, err
+		}
+		d.Servers, d.Port = append(d.Servers, server), server.Port()
+	}
+	if len(d.Servers) > 0 {
+		return d, nil
+	}
+	var err error
+	d.Servers, err = client.SystemAddresses()
+	return d, err
+}
+
+// examineZone looks at one zone.
+func (x *patient) examineZone(ctx context.Context, ask *client.Delegations, p *stele.Publication) {
+	found, err := ask.Check(ctx, p.Zone, p.Servers)
+	if found == nil {
+		x.problem("", "%v", err)
+		return
+	}
+	before := x.problems
+	var should []string
+	for _, server := range p.Servers {
+		should = append(should, strings.ToLower(server.Name))
+	}
+	slices.Sort(should)
+	const tell = "tell who runs the zone above which name servers it has: %s"
+	switch {
+	case err != nil:
+		x.warn("name another name server with --dns", "who leads to %s is not known: %v", p.Zone, err)
+	case len(found.Names) == 0:
+		x.problem(fmt.Sprintf(tell, strings.Join(should, " ")), "%s knows nothing of %s, so nobody finds it", found.Parent, p.Zone)
+	case !slices.Equal(found.Names, should):
+		x.warn(fmt.Sprintf(tell, strings.Join(should, " "))+", or put those of the zone right: stele zone add", "for %s, %s names the servers %s, and the zone itself %s", p.Zone, found.Parent, strings.Join(found.Names, " "), strings.Join(should, " "))
+	}
+	if x.judgeServers(found) && x.problems == before && err == nil && slices.Equal(found.Names, should) {
+		x.ok("%s leads to %s, and its %d servers agree (serial %d)", found.Parent, p.Zone, len(found.Servers), found.Servers[0].Serial)
+	}
+}
+
+// judgeServers tells of servers that do not answer as they should; true if all do, and
+// alike.
+func (x *patient) judgeServers(found *client.Delegation) bool {
+	alike := true
+	newest := uint32(0)
+	for _, s := range found.Servers {
+		if s.Err == nil && (newest == 0 || int32(s.Serial-newest) > 0) { // serials go round (RFC 1982)
+			newest = s.Serial
+		}
+	}
+	for _, s := range found.Servers {
+		at := s.Name
+		if s.At != (netip.AddrPort{}) {
+			at += " at " + s.At.Addr().String()
+		}
+		switch {
+		case s.Err != nil:
+			x.problem("see that it runs, has the zone, and is reached at port 53 by UDP and TCP (the setting dns, the firewall)", "%s does not answer for %s: %v", at, found.Zone, s.Err)
+		case s.Serial != newest:
+			x.warn("wait a few minutes; if it stays so, see whether this server may transfer the zone", "%s has serial %d of %s, and another server %d", at, s.Serial, found.Zone, newest)
+		default:
+			continue
+		}
+		alike = false
+	}
+	return alike
+}

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/stele-id/stele/store/pebble"
+)
+
+// examineConfiguration tells what 'stele config check' would, and who can read what
+// they should not.
+func examineConfiguration(_ context.Context, x *patient) {
+	if x.away {
+		return
+	}
+	for _, q := range x.config.problems {
+		x.problem("put it right; 'stele config list' has all settings", "%s", q)
+	}
+	for _, q := range x.config.warnings {
+		x.warn("", "%s", q)
+	}
+	x.examineFile("", 0o022, x.doctorOptions.config, "others may change it")
+	x.examineFile("", 0o007, x.config.TLSKey, "others may read the private key")
+	before := x.problems
+	if x.config.TLSCert != "" && x.config.TLSKey != "" {
+		if _, err := readPair(x.config.TLSCert, x.config.TLSKey); err != nil {
+			x.problem("put a certificate and its key there; until then the server shows the one it has, and does not start again", "%v", err)
+		}
+	}
+	switch {
+	case len(x.config.problems) > 0 || x.problems > before:
+	case x.doctorOptions.config == "":
+		x.ok("no file is named, so the defaults and the environment hold; --config names one")
+	default:
+		x.ok("nothing is wrong in %s", x.doctorOptions.config)
+	}
+}
+
+// examineFile tells of rights on a file that nobody should have.
+func (x *patient) examineFile(do string, not fs.FileMode, file, what string) {
+	if file == "" {
+		return
+	}
+	if info, err := os.Stat(file); err == nil && info.Mode().Perm()&not != 0 {
+		if do == "" {
+			do = fmt.Sprintf("chmod %04o %s", info.Mode().Perm()&^not, file)
+		}
+		x.problem(do, "%s: %s (%s)", file, what, info.Mode().Perm())
+	}
+}
+
+// examineFolder tells whose the folder of the registry is, and who has it open.
+func examineFolder(_ context.Context, x *patient) {
+	if x.away {
+		return
+	}
+	info, err := os.Stat(x.data)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		x.problem("name it with --data, or in the configuration", "there is no registry in %s", x.data)
+		return
+	case err != nil:
+		x.problem("run this as the user of the server", "%v", err)
+		return
+	case !info.IsDir():
+		x.problem("name the folder with --data, or in the configuration", "%s is no folder", x.data)
+		return
+	}
+	before := x.problems
+	x.examineFile("", 0o022, x.data, "others may change the registry")
+	if info.Mode().Perm()&0o007 != 0 {
+		x.warn(fmt.Sprintf("chmod o-rwx %s", x.data), "everybody on this machine may read the registry, restricted records too")
+	}
+	pid, since := x.holder()
+	switch {
+	case x.problems > before:
+	case pid != 0:
+		x.ok("%s, open in process %d since %s", x.data, pid, since)
+	default:
+		x.ok("%s, not in use by anybody", x.data)
+	}
+}
+
+// examineDisk tells how much room there is. The store reads only when the reserve is
+// reached; it needs as much as the registry has, for a while, when it packs all of it.
+func examineDisk(_ context.Context, x *patient) {
+	if x.away {
+		return
+	}
+	free, total, err := diskRoom(x.data)
+	if err != nil {
+		if !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, fs.ErrNotExist) {
+			x.warn("", "how much room there is can't be told: %v", err)
+		}
+		return
+	}
+	x.judgeRoom(free, total, seenSize(x.data))
+}
+
+// judgeRoom judges how much of a disk is free, beside a registry of some size.
+func (x *patient) judgeRoom(free, total, size uint64) {
+	room := fmt.Sprintf("%s of %s are free, the registry has %s", shortBytes(free), shortBytes(total), shortBytes(size))
+	const more = "remove what does not belong there, or enlarge the disk; docs/bad-day.md has the steps"
+	switch {
+	case free < pebble.DefaultReserve:
+		x.problem(more, "%s; nothing is written any more below %s", room, shortBytes(pebble.DefaultReserve))
+	case free < 4*pebble.DefaultReserve || free < total/20:
+		x.warn(more, "%s; nothing is written any more below %s", room, shortBytes(pebble.DefaultReserve))
+	case free < size:
+		x.warn(more, "%s, which may need as much again for a while, and for a backup on this disk", room)
+	default:
+		x.ok("%s", room)
+	}
+}
+
+// seenSize adds up the files in a folder, as far as they can be seen: a server adds and
+// removes some meanwhile.
+func seenSize(folder string) (size uint64) {
+	_ = filepath.WalkDir(folder, func(_ string, d fs.DirEntry, err error) error { // what can't be seen is not counted
+		if err != nil {
+			return nil
+		}
+		if info, err := d.Info(); err == nil && info.Mode().IsRegular() {
+			size += uint64(info.Size())
+		}
+		return nil
+	})
+	return size
+}
+
+// shortBytes writes a number of bytes for people.
+func shortBytes(n uint64) string {
+	switch {
+	case n >= 10<<30:
+		return fmt.Sprintf("%d GiB", n>>30)
+	case n >= 10<<20:
+		return fmt.Sprintf("%d MiB", n>>20)
+	}
+	return fmt.Sprintf("%d KiB", n>>10)
+}
+
+// spareDescriptors is how many files the registry may have open beside connections.
+const spareDescriptors = 2048
+
+// examineDescriptors tells whether the server may have as many connections open as the
+// configuration lets in.
+func examineDescriptors(_ context.Context, x *patient) {
+	pid, _ := x.holder()
+	if x.away || pid == 0 {
+		return
+	}
+	limit, err := descriptorLimit(pid)
+	if err != nil {
+		if !errors.Is(err, errors.ErrUnsupported) {
+			x.warn("run this as the user of the server", "how many files process %d may open can't be told: %v", pid, err)
+		}
+		return
+	}
+	if need := uint64(x.config.MaxConnections) + spareDescriptors; limit < need {
+		x.warn(fmt.Sprintf("set LimitNOFILE=%d in the unit, or a smaller max-connections", need), "process %d may have %d files open, and max-connections is %d", pid, limit, x.config.MaxConnections)
+		return
+	}
+	x.ok("process %d may have %d files open", pid, limit)
+}
+
+// What a backup may be old.
+const (
+	backupLate = 2 * 24 * time.Hour
+	backupLost = 8 * 24 * time.Hour
+)
+
+// examineBackup tells how old the newest backup is.
+func examineBackup(_ context.Context, x *patient) {
+	const do = "stele backup FOLDER makes one; docs/running.md has a timer for it"
+	if x.backup == "" {
+		x.warn("name it with --backup", "nobody has said where backups are, so nobody has looked")
+		return
+	}
+	entries, err := os.ReadDir(x.backup)
+	if err != nil {
+		x.problem(do, "%v", err)
+		return
+	}
+	var newest time.Time
+	name := ""
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && info.ModTime().After(newest) {
+			newest, name = info.ModTime(), e.Name()
+		}
+	}
+	age := x.now().Sub(newest)
+	switch {
+	case name == "":
+		x.problem(do, "there is no backup in %s", x.backup)
+	case age > backupLost:
+		x.problem(do, "the newest backup, %s, is %d days old", name, age/(24*time.Hour))
+	case age > backupLate:
+		x.warn(do, "the newest backup, %s, is %d days old", name, age/(24*time.Hour))
+	default:
+		x.ok("the newest, %s, is %d hours old", name, age/time.Hour)
+	}
+}

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// isRunning reports whether there is such a process.
+func isRunning(pid int) bool {
+	return !errors.Is(unix.Kill(pid, 0), unix.ESRCH)
+}
+
+// ownerOf returns who owns a file.
+func ownerOf(info fs.FileInfo) (uid int, known bool) {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, false
+	}
+	return int(st.Uid), true
+}
+
+// descriptorLimit returns how many files a process may have open at once.
+func descriptorLimit(pid int) (uint64, error) {
+	file, err := os.Open(fmt.Sprintf("/proc/%d/limits", pid))
+	if err != nil {
+		return 0, err
+	}
+	defer file.Close()
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		if rest, ok := strings.CutPrefix(lines.Text(), "Max open files"); ok {
+			if words := strings.Fields(rest); len(words) > 0 {
+				return strconv.ParseUint(words[0], 10, 64)
+			}
+		}
+	}
+	return 0, errors.New("it does not say")
+}

@@ -1,0 +1,244 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/client"
+)
+
+// examineRegistry looks into the registry: through the server, or if none has the
+// folder open, in the folder.
+func examineRegistry(ctx context.Context, x *patient) {
+	token, err := x.remote.token()
+	if err != nil {
+		x.problem("", "%v", err)
+		return
+	}
+	pid, _ := x.holder()
+	switch {
+	case x.answers && token == "":
+		x.warn("put the token of an administrator into STELE_TOKEN ('stele token create' makes one)", "the server has the registry, and nobody has shown a token; so versions, the last change, zones and tokens were not looked at")
+	case x.answers:
+		x.lookThroughServer(ctx)
+	case x.away || pid != 0:
+		x.warn("", "the registry can't be looked into before the server answers")
+	default:
+		x.lookIntoFolder()
+	}
+}
+
+// lookThroughServer asks the server.
+func (x *patient) lookThroughServer(ctx context.Context) {
+	if !x.away {
+		x.remote.server = x.local()
+		if x.config.RedirectHTTPS && x.config.Base != "" { // in clear no token is taken
+			x.remote.server = x.config.Base
+		}
+	}
+	var found findings
+	err := x.withServer(x.cmd, func(_ context.Context, r *client.Registry) error {
+		status, err := r.Status(ctx)
+		if err != nil {
+			return err
+		}
+		found.status, found.last = &status, status.LastChange
+		return found.read(ctx, r)
+	})
+	if err != nil {
+		do := "it takes the token of an administrator, in STELE_TOKEN"
+		if !errors.Is(err, stele.Forbidden) && !errors.Is(err, stele.Unauthenticated) {
+			do = "see that the address is right, and what the server's log says"
+		}
+		x.problem(do, "the registry can't be looked into: %v", err)
+		return
+	}
+	x.registry = &found
+	x.judgeStatus(found.status)
+}
+
+// lookIntoFolder opens the folder, if what is written there belongs to the same user as
+// the rest.
+func (x *patient) lookIntoFolder() {
+	info, err := os.Stat(x.data)
+	if err != nil {
+		return // that was told
+	}
+	if uid, known := ownerOf(info); known && uid != os.Geteuid() {
+		x.warn("run this as the user of the server: sudo -u stele stele doctor", "the folder belongs to another user, who could not open it any more after this one has")
+		return
+	}
+	var found findings
+	err = x.inRegistry(x.cmd, func(ctx context.Context, r *registry) error {
+		if err := r.store.Ready(ctx); err != nil {
+			return err
+		}
+		last, err := r.store.LastChange(ctx)
+		if err != nil {
+			return err
+		}
+		if last > 0 {
+			for change, err := range r.store.Changes(ctx, last-1) {
+				if err != nil {
+					return err
+				}
+				found.last = change.At
+				break
+			}
+		}
+		return found.read(ctx, r.registrar)
+	})
+	if err != nil {
+		x.problem("docs/bad-day.md tells how to restore a backup", "the registry can't be opened: %v", err)
+		return
+	}
+	x.registry = &found
+	x.ok("it can be opened and written; no server has it")
+}
+
+// lister is a registry as far as it is looked into, here or behind a server.
+type lister interface {
+	Namespaces(ctx context.Context) iter.Seq2[*stele.Namespace, error]
+	Users(ctx context.Context) iter.Seq2[auth.User, error]
+	Tokens(ctx context.Context, user string) iter.Seq2[auth.Token, error]
+}
+
+// read reads what is looked at in examinations that follow.
+func (f *findings) read(ctx context.Context, from lister) error {
+	f.users = map[string]auth.User{}
+	for ns, err := range from.Namespaces(ctx) {
+		if err != nil {
+			return err
+		}
+		f.namespaces = append(f.namespaces, ns)
+	}
+	for u, err := range from.Users(ctx) {
+		if err != nil {
+			return err
+		}
+		f.users[u.Name] = u
+	}
+	for t, err := range from.Tokens(ctx, "") {
+		if err != nil {
+			return err
+		}
+		f.tokens = append(f.tokens, t)
+	}
+	return nil
+}
+
+// judgeStatus judges what the server says of itself.
+func (x *patient) judgeStatus(s *client.Status) {
+	before := x.problems
+	if !s.Ready {
+		x.problem("docs/bad-day.md has the steps", "it can't be written: %s", s.Why)
+	}
+	if s.Version != version {
+		x.warn("restart the server after an update (systemctl restart stele)", "the server is version %q, and this program %q", s.Version, version)
+	}
+	if len(s.Shut) > 0 {
+		x.warn("set their counters ahead of all names that were given out: stele ns skip", "since a restore no names are made in %s", strings.Join(s.Shut, ", "))
+	}
+	if d := s.Disk; x.away && d != nil && d.Free < d.Total/20 {
+		x.warn("docs/bad-day.md has the steps", "its disk has %s free of %s", shortBytes(d.Free), shortBytes(d.Total))
+	}
+	if x.problems == before {
+		x.ok("it can be written, and has %d changes", s.Changes)
+	}
+}
+
+// How wrong a clock may be.
+const (
+	clockOff   = 2 * time.Second
+	clockWrong = time.Minute
+	clockDrift = time.Second
+)
+
+// examineClock judges the clock. Names are made from the time, and histories are in its
+// order.
+func examineClock(_ context.Context, x *patient) {
+	const set = "set it right, and let a program keep it so (apt install chrony, or timedatectl set-ntp true)"
+	right, wrong, known := disciplined()
+	before := x.problems
+	switch {
+	case x.away || !known:
+	case !right:
+		x.warn(set, "nobody keeps the clock of this machine right")
+	case wrong > clockDrift:
+		x.warn(set, "the clock of this machine may be wrong by %s", wrong.Round(time.Millisecond))
+	default:
+		x.ok("it is kept right, to %s", wrong.Round(time.Millisecond))
+	}
+	if x.registry != nil && x.registry.last.After(x.now().Add(clockOff)) {
+		x.problem("docs/bad-day.md has the steps", "the last change was made at %s, which is in the future: the clock was set back, or was wrong then", x.registry.last.UTC().Format(time.RFC3339))
+	}
+	if x.registry != nil && x.registry.status != nil {
+		x.known, x.skew = true, x.registry.status.Now.Sub(x.now())
+	}
+	switch off := x.skew.Abs(); {
+	case !x.known:
+	case off > clockWrong:
+		x.problem(set, "the server's clock and that of this machine are %s apart", off.Round(time.Second))
+	case off > clockOff:
+		x.warn(set, "the server's clock and that of this machine are %s apart", off.Round(time.Second))
+	case x.away && x.problems == before:
+		x.ok("the server's clock and that of this machine agree")
+	}
+}
+
+// When tokens are told of.
+const (
+	tokenSoon   = 30 * 24 * time.Hour
+	tokenUnused = 90 * 24 * time.Hour
+)
+
+// examineTokens tells of tokens that end soon, that nobody uses, and that never end
+// though they may do everything.
+func examineTokens(_ context.Context, x *patient) {
+	if x.registry == nil {
+		return
+	}
+	good, told, admin := 0, false, false
+	for _, t := range x.registry.tokens {
+		u := x.registry.users[t.User]
+		if !t.Revoked.IsZero() || u.Disabled || !t.Expires.IsZero() && !t.Expires.After(x.now()) {
+			continue
+		}
+		good++
+		admin = admin || u.Admin
+		told = x.judgeToken(&t, u.Admin) || told
+	}
+	switch {
+	case !admin:
+		x.warn("stop the server, and make one: stele token create USER --data "+x.data, "no administrator has a token that is good, so nobody can administrate over the network")
+	case !told:
+		x.ok("%d in use, of which none ends within 30 days", good)
+	}
+}
+
+// judgeToken tells what should be known of a token; false if nothing.
+func (x *patient) judgeToken(t *auth.Token, admin bool) bool {
+	who := fmt.Sprintf("token %s of %s", t.ID, t.User)
+	if t.Label != "" {
+		who += fmt.Sprintf(" (%q)", t.Label)
+	}
+	another := fmt.Sprintf("make another in time: stele token create %s; then stele token revoke %s", t.User, t.ID)
+	switch {
+	case !t.Expires.IsZero() && t.Expires.Before(x.now().Add(tokenSoon)):
+		x.warn(another, "%s expires in %d days", who, t.Expires.Sub(x.now())/(24*time.Hour))
+	case t.Expires.IsZero() && admin:
+		x.warn(another, "%s may do everything, and never expires", who)
+	case t.LastUse.IsZero() && t.Created.Before(x.now().Add(-tokenUnused)):
+		x.warn("revoke it if nobody needs it: stele token revoke "+t.ID, "%s was made %d days ago and never used", who, x.now().Sub(t.Created)/(24*time.Hour))
+	default:
+		return false
+	}
+	return true
+}

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/client"
+	"github.com/stele-id/stele/registrar"
+	"github.com/stele-id/stele/resolver"
+)
+
+// folder keeps the registry in the data folder.
+type folder struct {
+	*registrar.Registrar
+	registry *registry
+}
+
+// List yields the records that a listing asks for.
+func (f *folder) List(ctx context.Context, q client.Listing) iter.Seq2[*stele.Record, error] {
+	list := f.Scan(ctx, q.Key, q.After)
+	if q.At != (stele.Location{}) {
+		list = f.pointing(ctx, q)
+	}
+	return func(yield func(*stele.Record, error) bool) {
+		count := uint64(0)
+		for rec, err := range list {
+			if err == nil && q.State != "" && rec.State != q.State {
+				continue
+			}
+			if !yield(rec, err) || err != nil {
+				return
+			}
+			if count++; count == q.Limit {
+				return
+			}
+		}
+	}
+}
+
+// Export yields the records that begin so, or all their versions.
+func (f *folder) Export(ctx context.Context, key stele.NamespaceKey, history bool) iter.Seq2[*stele.Record, error] {
+	list := f.Scan(ctx, key, "")
+	if !history {
+		return list
+	}
+	return func(yield func(*stele.Record, error) bool) {
+		for rec, err := range list {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			versions, err := f.versions(ctx, rec.ID)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for _, v := range slices.Backward(versions) {
+				if !yield(v, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// versions returns all versions of a record, the newest first.
+func (f *folder) versions(ctx context.Context, id stele.ID) (list []*stele.Record, err error) {
+	for v, err := range f.History(ctx, id) {
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, v)
+	}
+	return list, nil
+}
+
+// pointing yields the records that have a target at the listing's location.
+func (f *folder) pointing(ctx context.Context, q client.Listing) iter.Seq2[*stele.Record, error] {
+	return func(yield func(*stele.Record, error) bool) {
+		var last stele.ID
+		if q.After != "" {
+			var err error
+			if last, err = f.registry.schemes.Parse(q.After); err != nil {
+				yield(nil, err)
+				return
+			}
+		}
+		for rec, err := range f.Pointing(ctx, q.At, last) {
+			if err == nil && q.Key.Scheme != "" && (rec.ID.Scheme() != q.Key.Scheme || !strings.HasPrefix(rec.ID.String(), q.Key.Prefix)) {
+				continue
+			}
+			if !yield(rec, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Meant adds what may have been meant by a name that is not found.
+func (f *folder) Meant(ctx context.Context, name stele.ID, err error) error {
+	if !errors.Is(err, stele.NotFound) {
+		return err
+	}
+	_, unknown := f.registry.resolver.Resolve(ctx, resolver.Request{ID: name})
+	if e, ok := errors.AsType[*resolver.UnknownError](unknown); ok && e.Mistyped {
+		return &stele.Error{Op: "show", ID: name, Kind: stele.NotFound, Err: e}
+	}
+	return err
+}
+
+// Count returns how many records count for a namespace.
+func (f *folder) Count(ctx context.Context, key stele.NamespaceKey) (uint64, error) {
+	return f.registry.store.Count(ctx, key)
+}
+
+// Me returns who acts.
+func (f *folder) Me(ctx context.Context) (auth.Principal, error) { return auth.From(ctx), nil }
+
+// Source is what zones are made from.
+func (f *folder) Source() stele.Store { return f.registry.store }
+
+// Backup copies the store.
+func (f *folder) Backup(ctx context.Context, to string) (changes uint64, err error) {
+	if err := f.registry.store.Backup(ctx, to); err != nil {
+		return 0, err
+	}
+	return f.registry.store.LastChange(ctx)
+}
+
+// Check checks what the store keeps, and what the registrar made of it.
+func (f *folder) Check(ctx context.Context, report func(problem string)) (changes uint64, err error) {
+	if err := f.registry.verify(ctx, report); err != nil {
+		return 0, err
+	}
+	return f.registry.store.LastChange(ctx)
+}
+
+// writers is how many records are written at a time: commits that come together share
+// a sync of the disk. After an interrupt, or an error of one, what is under way has the
+// grace to be finished, so that it is printed and nobody wonders about it.
+const (
+	writers = 64
+	grace   = 2 * time.Second
+)
+
+// MintRecords makes names and registers records under them, some at a time.
+func (f *folder) MintRecords(ctx context.Context, rec *stele.Record, pool []stele.NamespaceKey, n int) iter.Seq2[*stele.Record, error] {
+	type result struct {
+		rec *stele.Record
+		err error
+	}
+	return func(yield func(*stele.Record, error) bool) {
+		began, stop := context.WithCancel(ctx)
+		defer stop()
+		late, cancel := lingering(began, grace)
+		defer cancel()
+		results := make(chan result)
+		var workers sync.WaitGroup
+		var begun atomic.Int64
+		for range min(n, writers) {
+			workers.Go(func() {
+				for began.Err() == nil && begun.Add(1) <= int64(n) {
+					done, err := f.MintAndRegister(late, rec, pool...)
+					results <- result{done, err}
+				}
+			})
+		}
+		go func() {
+			workers.Wait()
+			close(results)
+		}()
+		wanted := true
+		for res := range results { // to the end, or a worker would wait for ever
+			if res.err != nil {
+				stop()
+			}
+			if wanted = wanted && yield(res.rec, res.err); !wanted {
+				stop()
+			}
+		}
+	}
+}
+
+// lingering returns a context that ends so long after ctx does.
+func lingering(ctx context.Context, after time.Duration) (context.Context, context.CancelFunc) {
+	late, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	context.AfterFunc(ctx, func() { time.AfterFunc(after, cancel) })
+	return late, cancel
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/client"
+	"github.com/stele-id/stele/registrar"
+)
+
+// keeper keeps a registry: in a folder at hand (folder), or behind a server
+// (client.Registry). Methods that a registrar has too are the same here, errors and
+// all, so that a verb need not know whose registry it works on.
+type keeper interface {
+	recordKeeper
+	namespaceKeeper
+	nameMaker
+	importKeeper
+	accessKeeper
+	custodian
+}
+
+// recordKeeper keeps records.
+type recordKeeper interface {
+	Get(ctx context.Context, name stele.ID) (*stele.Record, error)
+	At(ctx context.Context, name stele.ID, t time.Time) (*stele.Record, error)
+	History(ctx context.Context, name stele.ID) iter.Seq2[*stele.Record, error]
+
+	// List yields the records that a listing asks for, in the order of their names.
+	// It costs more than Export where all are wanted.
+	List(ctx context.Context, q client.Listing) iter.Seq2[*stele.Record, error]
+
+	// Export yields the records that begin so, in the order of their names; with
+	// history all versions of each, the oldest first.
+	Export(ctx context.Context, key stele.NamespaceKey, history bool) iter.Seq2[*stele.Record, error]
+
+	// Meant adds to the error of a name that is not found what may have been meant,
+	// if its check character shows a slip of the hand.
+	Meant(ctx context.Context, name stele.ID, err error) error
+
+	Register(ctx context.Context, record *stele.Record) (*stele.Record, error)
+	Update(ctx context.Context, name stele.ID, ifVersion uint64, change func(*stele.Record) error) (*stele.Record, error)
+	Withdraw(ctx context.Context, name stele.ID, ifVersion uint64, reason string, replacement stele.ID) (*stele.Record, error)
+	Reinstate(ctx context.Context, name stele.ID, ifVersion uint64) (*stele.Record, error)
+	Redact(ctx context.Context, name stele.ID, ifVersion uint64, reason string) (*stele.Record, error)
+}
+
+// namespaceKeeper keeps namespaces.
+type namespaceKeeper interface {
+	Namespace(ctx context.Context, key stele.NamespaceKey) (*stele.Namespace, error)
+	Namespaces(ctx context.Context) iter.Seq2[*stele.Namespace, error]
+	ParentNamespace(ctx context.Context, key stele.NamespaceKey) (*stele.Namespace, error)
+	AddNamespace(ctx context.Context, ns *stele.Namespace) (*stele.Namespace, error)
+	SetNamespace(ctx context.Context, key stele.NamespaceKey, ifVersion uint64, change func(*stele.Namespace) error) (*stele.Namespace, error)
+	MinterStatus(ctx context.Context, key stele.NamespaceKey) (registrar.MinterStatus, error)
+	SkipCounter(ctx context.Context, key stele.NamespaceKey, to uint64) error
+
+	// Count returns how many records count for a namespace.
+	Count(ctx context.Context, key stele.NamespaceKey) (uint64, error)
+}
+
+// nameMaker makes new names.
+type nameMaker interface {
+	MintPool(ctx context.Context, pool []stele.NamespaceKey, n int) ([]registrar.Label, error)
+
+	// MintRecords makes n names, registers a record like rec under each, and yields
+	// them as they are durable. After an error, or when the context ends, it still
+	// yields what was under way.
+	MintRecords(ctx context.Context, rec *stele.Record, pool []stele.NamespaceKey, n int) iter.Seq2[*stele.Record, error]
+}
+
+// importKeeper takes many records at a time.
+type importKeeper interface {
+	Bookmark(ctx context.Context, name string) ([]byte, error)
+	Ingest(ctx context.Context, records []*stele.Record, o registrar.ImportOptions) ([]error, error)
+	IngestNamespace(ctx context.Context, ns *stele.Namespace, o registrar.ImportOptions) error
+}
+
+// accessKeeper keeps who may enter.
+type accessKeeper interface {
+	// Me returns who acts.
+	Me(ctx context.Context) (auth.Principal, error)
+
+	AddUser(ctx context.Context, u auth.User) (auth.User, error)
+	SetUser(ctx context.Context, name string, change func(*auth.User) error) (auth.User, error)
+	User(ctx context.Context, name string) (auth.User, error)
+	Users(ctx context.Context) iter.Seq2[auth.User, error]
+	CreateToken(ctx context.Context, user, label string, expires time.Time) (credential string, t auth.Token, err error)
+	Tokens(ctx context.Context, user string) iter.Seq2[auth.Token, error]
+	RevokeToken(ctx context.Context, id string) (auth.Token, error)
+}
+
+// custodian looks after the registry as a whole.
+type custodian interface {
+	// Source is what zones are made from. Of a store it has what is read for that.
+	Source() stele.Store
+
+	// Backup copies the registry to a new folder, and returns how many changes it
+	// has. Those that came meanwhile may be in the copy or not.
+	Backup(ctx context.Context, folder string) (changes uint64, err error)
+
+	// Check calls report for everything that is wrong, and returns how many changes
+	// the registry has.
+	Check(ctx context.Context, report func(problem string)) (changes uint64, err error)
+}

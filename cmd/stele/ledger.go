@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/registrar"
+)
+
+// ledger is the registry as verbs see it, whoever keeps it.
+type ledger struct {
+	keeper
+	schemes *stele.Schemes
+	now     func() time.Time
+	place   string // where it is, for messages
+	chunk   int    // how many records of an import are committed together
+}
+
+// writing calls do with the registry, and with a context that an interrupt ends: that
+// of a server if one is named, or else that of the data folder, which is made if there
+// is none.
+func (p *program) writing(cmd *cobra.Command, do func(ctx context.Context, l *ledger) error) error {
+	far, err := p.isRemote(cmd)
+	if err != nil {
+		return err
+	}
+	if far {
+		return p.atServer(cmd, do)
+	}
+	return p.inRegistry(cmd, func(ctx context.Context, r *registry) error {
+		return do(ctx, &ledger{keeper: &folder{r.registrar, r}, schemes: r.schemes, now: p.now, place: p.data, chunk: chunkRows})
+	})
+}
+
+// reading is writing for verbs that only look: they make no new registry where there
+// is none.
+func (p *program) reading(cmd *cobra.Command, do func(ctx context.Context, l *ledger) error) error {
+	far, err := p.isRemote(cmd)
+	if err != nil {
+		return err
+	}
+	if !far {
+		if err := p.hasFolder(); err != nil {
+			return err
+		}
+	}
+	return p.writing(cmd, do)
+}
+
+// hasFolder makes sure that there is a registry at hand.
+func (p *program) hasFolder() error {
+	if _, err := os.Stat(p.data); errors.Is(err, fs.ErrNotExist) {
+		return &stele.Error{Op: "open", Kind: stele.NotFound, Err: fmt.Errorf(
+			"there is no registry in %.200q; name its folder with --data, or register something first", p.data)}
+	}
+	return nil
+}
+
+// parse reads an identifier that stands on the command line.
+func (l *ledger) parse(text string) (stele.ID, error) { return l.schemes.Parse(text) }
+
+// parsePrefix reads the prefix of a namespace. That of handles may come without its
+// slash.
+func (l *ledger) parsePrefix(text string) (stele.NamespaceKey, error) {
+	key, err := registrar.ParsePrefix(l.schemes, text)
+	if err == nil || strings.HasSuffix(text, "/") {
+		return key, err
+	}
+	if with, slashErr := registrar.ParsePrefix(l.schemes, text+"/"); slashErr == nil {
+		return with, nil
+	}
+	return key, err
+}
+
+// find returns the record that has a name, at a time if that is not zero, or the
+// version of it if that is not 0.
+func (l *ledger) find(ctx context.Context, text string, at time.Time, version uint64) (*stele.Record, error) {
+	id, err := l.parse(text)
+	if err != nil {
+		return nil, err
+	}
+	var rec *stele.Record
+	switch {
+	case !at.IsZero():
+		rec, err = l.At(ctx, id, at)
+	case version != 0:
+		rec, err = l.version(ctx, id, version)
+	default:
+		rec, err = l.Get(ctx, id)
+	}
+	if err != nil {
+		return nil, l.Meant(ctx, id, err)
+	}
+	return rec, nil
+}
+
+// version returns one version of a record.
+func (l *ledger) version(ctx context.Context, id stele.ID, version uint64) (*stele.Record, error) {
+	newest := uint64(0)
+	for rec, err := range l.History(ctx, id) {
+		if err != nil {
+			return nil, err
+		}
+		newest = max(newest, rec.Version)
+		if rec.Version == version {
+			return rec, nil
+		}
+	}
+	return nil, &stele.Error{Op: "show", ID: id, Kind: stele.NotFound, Err: fmt.Errorf(
+		"it has no version %d; its versions are 1 to %d", version, newest)}
+}

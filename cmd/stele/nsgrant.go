@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
+)
+
+func (p *program) nsGrantCommand() *cobra.Command {
+	return neverFiles(&cobra.Command{
+		Use:   "grant PREFIX WHO ROLE",
+		Short: "Give somebody a role in a namespace",
+		Long: `Grant gives WHO, user:NAME or group:NAME, a role in a namespace and in all namespaces
+below it. A role that they had there is replaced.
+
+  reader   lists and searches it, and sees what is reserved or restricted there
+  editor   makes names, registers and changes records too
+  owner    changes the namespace itself too, says who has which role, and makes
+           namespaces below it
+
+Only administrators have rights in the root of a scheme, such as ark: .`,
+		Example: `  stele ns grant ark:12345/x5 user:ann editor
+  stele ns grant ark:12345 group:staff reader`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 3 {
+				return misuse(cmd, "give a prefix, who it is for, and a role, as in: ark:12345/x5 user:ann editor")
+			}
+			if !stele.Role(args[2]).IsValid() {
+				return misuse(cmd, "%.60q is no role; there are reader, editor and owner", args[2])
+			}
+			return checkWho(cmd, args[1])
+		},
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			switch len(args) {
+			case 1:
+				return []string{"user:", "group:"}, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+			case 2:
+				return []string{string(stele.RoleReader), string(stele.RoleEditor), string(stele.RoleOwner)}, cobra.ShellCompDirectiveNoFileComp
+			}
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			to, role := args[1], stele.Role(args[2])
+			return p.changeGrants(cmd, args[0], func(ns *stele.Namespace) error {
+				i := slices.IndexFunc(ns.Grants, func(g stele.Grant) bool { return g.To == to })
+				if i < 0 {
+					ns.Grants = append(ns.Grants, stele.Grant{To: to, Role: role})
+				} else {
+					ns.Grants[i].Role = role
+				}
+				return nil
+			}, func(ctx context.Context, l *ledger, ns *stele.Namespace) error {
+				p.noteUnknown(ctx, l, to)
+				return p.say("%s is %s in %s\n", to, role, ns.Key())
+			})
+		},
+	})
+}
+
+func (p *program) nsUngrantCommand() *cobra.Command {
+	return neverFiles(&cobra.Command{
+		Use:   "ungrant PREFIX WHO",
+		Short: "Take somebody's role in a namespace away",
+		Long: `Ungrant takes away the role that WHO, user:NAME or group:NAME, was given in a
+namespace. A role that they have above it stays. It exits with 3 if they have none.`,
+		Example: "  stele ns ungrant ark:12345/x5 user:ann",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return misuse(cmd, "give a prefix and whose role it is, as in: ark:12345/x5 user:ann")
+			}
+			return checkWho(cmd, args[1])
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			who := args[1]
+			return p.changeGrants(cmd, args[0], func(ns *stele.Namespace) error {
+				had := len(ns.Grants)
+				ns.Grants = slices.DeleteFunc(ns.Grants, func(g stele.Grant) bool { return g.To == who })
+				switch {
+				case len(ns.Grants) < had:
+					return nil
+				case who == "user:"+ns.Owner:
+					return refuse("ungrant", stele.Conflict, "%s is named as the owner of %s; name another with 'stele ns set --owner'", who, ns.Key())
+				}
+				return refuse("ungrant", stele.NotFound, "%s was given no role in %s; it may have one above it, or as a member of a group", who, ns.Key())
+			}, func(_ context.Context, _ *ledger, ns *stele.Namespace) error {
+				return p.say("%s has no role of its own in %s any more\n", who, ns.Key())
+			})
+		},
+	})
+}
+
+// checkWho makes sure that a text names a user or a group.
+func checkWho(cmd *cobra.Command, who string) error {
+	kind, name, ok := strings.Cut(who, ":")
+	switch {
+	case !ok && auth.IsName(who):
+		return misuse(cmd, "is %s a user or a group? Write user:%s or group:%s", who, who, who)
+	case kind != "user" && kind != "group" || !auth.IsName(name):
+		return misuse(cmd, "%.80q is nobody; write user: or group: and a name of a-z, 0-9, and . _ @ -", who)
+	}
+	return nil
+}
+
+// changeGrants changes who has which role in a namespace. For a program the namespace
+// is printed, and for a person what tell says.
+func (p *program) changeGrants(cmd *cobra.Command, prefix string, change func(*stele.Namespace) error, tell func(context.Context, *ledger, *stele.Namespace) error) error {
+	return p.reading(cmd, func(ctx context.Context, l *ledger) error {
+		key, err := l.parsePrefix(prefix)
+		if err != nil {
+			return err
+		}
+		ns, err := l.SetNamespace(ctx, key, 0, change)
+		if err != nil {
+			return err
+		}
+		if p.json {
+			return p.printPrefix(p.stdout, ns)
+		}
+		return tell(ctx, l, ns)
+	})
+}
+
+// say prints a line for a person.
+func (p *program) say(format string, args ...any) error {
+	_, err := fmt.Fprintf(p.stdout, format, args...)
+	return err
+}
+
+// noteUnknown tells an administrator that nobody has a name yet: it may be misspelt.
+func (p *program) noteUnknown(ctx context.Context, l *ledger, who string) {
+	name, isUser := strings.CutPrefix(who, "user:")
+	if me, err := l.Me(ctx); !isUser || err != nil || !me.Admin {
+		return
+	}
+	if _, err := l.User(ctx, name); errors.Is(err, stele.NotFound) {
+		fmt.Fprintf(p.stderr, "there is no user %s yet; add it with 'stele user add %s'\n", name, name)
+	}
+}

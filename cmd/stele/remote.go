@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/client"
+)
+
+// remoteFlags say which server keeps the registry, and how it is spoken with.
+type remoteFlags struct {
+	server    string
+	tokenFile string
+	authority string
+	plainHTTP bool
+}
+
+// tokenVariable has the token in the environment. There is no flag for the token
+// itself: everybody on a machine can read command lines.
+const tokenVariable = "STELE_TOKEN"
+
+func (f *remoteFlags) add(root *cobra.Command) {
+	flags := root.PersistentFlags()
+	flags.StringVar(&f.server, "server", os.Getenv("STELE_SERVER"), "`URL` of the server whose registry it is, instead of a folder; the token is in the environment, in STELE_TOKEN (environment: STELE_SERVER)")
+	flags.StringVar(&f.tokenFile, "token-file", os.Getenv("STELE_TOKEN_FILE"), "`file` with the token, instead of STELE_TOKEN (environment: STELE_TOKEN_FILE)")
+	flags.StringVar(&f.authority, "ca", os.Getenv("STELE_CA"), "`file` with certificates (PEM) of authorities to trust beside the system's (environment: STELE_CA)")
+	flags.BoolVar(&f.plainHTTP, "plain-http", false, "send the token to another machine over http, where everybody on the way can read it")
+	// It fails only for a flag that the command does not have.
+	_ = root.RegisterFlagCompletionFunc("server", cobra.NoFileCompletions)
+}
+
+// onFolder marks a command that works on a folder of its own machine, and refuses a
+// server that is named on the command line.
+func onFolder(cmd *cobra.Command) *cobra.Command {
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if flag := cmd.InheritedFlags().Lookup("server"); flag != nil && flag.Changed {
+			return misuse(cmd, "'%s' works where it runs, and not on a --server; name a folder with --data", cmd.CommandPath())
+		}
+		return run(cmd, args)
+	}
+	return cmd
+}
+
+// isRemote reports whether a server keeps the registry. A folder that is named on the
+// command line wins over a server that the environment names.
+func (p *program) isRemote(cmd *cobra.Command) (bool, error) {
+	flags := cmd.Flags()
+	switch {
+	case p.remote.server == "":
+		return false, nil
+	case !flags.Changed("data"):
+		return true, nil
+	case flags.Changed("server"):
+		return false, misuse(cmd, "--server and --data each name a registry; keep one")
+	}
+	return false, nil
+}
+
+// atServer calls do with the registry of the server.
+func (p *program) atServer(cmd *cobra.Command, do func(ctx context.Context, l *ledger) error) error {
+	return p.withServer(cmd, func(ctx context.Context, r *client.Registry) error {
+		return do(ctx, &ledger{keeper: &distant{r}, schemes: r.Schemes(), now: p.now, place: r.String(), chunk: distantChunk})
+	})
+}
+
+// withServer is atServer for what only servers do.
+func (p *program) withServer(cmd *cobra.Command, do func(ctx context.Context, r *client.Registry) error) error {
+	schemes, err := p.schemes(cmd)
+	if err != nil {
+		return err
+	}
+	r, err := p.remote.open(cmd, schemes)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	return p.remote.hint(do(ctx, r))
+}
+
+// hint adds to an error which flag helps; its kind stays.
+func (f *remoteFlags) hint(err error) error {
+	token, _ := f.token() // it was read before
+	switch {
+	case errors.Is(err, client.ErrUntrusted) && f.authority == "":
+		return fmt.Errorf("%w with --ca FILE", err)
+	case errors.Is(err, stele.Unauthenticated) && token == "":
+		return fmt.Errorf("%w; it belongs in STELE_TOKEN, or in a file that --token-file names", err)
+	}
+	return err
+}
+
+// open makes the registry behind the server.
+func (f *remoteFlags) open(cmd *cobra.Command, schemes *stele.Schemes) (*client.Registry, error) {
+	token, err := f.token()
+	if err != nil {
+		return nil, err
+	}
+	roots, err := f.roots()
+	if err != nil {
+		return nil, err
+	}
+	r, err := client.NewRegistry(f.server, token, client.RegistryOptions{Schemes: schemes, Roots: roots, PlainHTTP: f.plainHTTP})
+	switch {
+	case errors.Is(err, client.ErrInTheClear):
+		return nil, misuse(cmd, "--server: %w, or give --plain-http if nobody is on the way", errors.Unwrap(err))
+	case err != nil:
+		return nil, misuse(cmd, "--server: %w", errors.Unwrap(err))
+	}
+	return r, nil
+}
+
+// token returns the token: that of the file if one is named, or else that of the
+// environment; "" if there is none.
+func (f *remoteFlags) token() (string, error) {
+	if f.tokenFile == "" {
+		return strings.TrimSpace(os.Getenv(tokenVariable)), nil
+	}
+	const most = 4096
+	text, err := readSome(f.tokenFile, most)
+	if err != nil {
+		return "", err
+	}
+	token := strings.TrimSpace(string(text))
+	if token == "" || len(text) > most {
+		return "", refuse("open", stele.Invalid, "%.200q has no token in it; put the one there that 'stele token create' printed", f.tokenFile)
+	}
+	return token, nil
+}
+
+// roots returns the authorities that are trusted; nil for the system's.
+func (f *remoteFlags) roots() (*x509.CertPool, error) {
+	if f.authority == "" {
+		return nil, nil
+	}
+	const most = 1 << 20
+	text, err := readSome(f.authority, most)
+	if err != nil {
+		return nil, err
+	}
+	roots, err := x509.SystemCertPool()
+	if err != nil {
+		roots = x509.NewCertPool() // a system without any
+	}
+	if len(text) > most || !roots.AppendCertsFromPEM(text) {
+		return nil, refuse("open", stele.Invalid, "%.200q has no certificate in it; name a file in PEM, which has -----BEGIN CERTIFICATE-----", f.authority)
+	}
+	return roots, nil
+}
+
+// readSome reads a file, and one byte more than the most that it should have.
+func readSome(path string, most int64) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fileError(err)
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, most+1))
+	if err != nil {
+		return nil, fileError(err)
+	}
+	return text, nil
+}
+
+// distantChunk is how many records of an import go to a server at a time.
+const distantChunk = 10_000
+
+// distant keeps the registry behind a server.
+type distant struct{ *client.Registry }
+
+// Source is what zones are made from.
+func (d *distant) Source() stele.Store { return distantStore{d.Registry} }
+
+// Meant returns the error as it is: a server says itself what may have been meant.
+func (d *distant) Meant(_ context.Context, _ stele.ID, err error) error { return err }

@@ -1,0 +1,241 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/resolver"
+	"github.com/stele-id/stele/scheme/all"
+	"github.com/stele-id/stele/scheme/purl"
+	"github.com/stele-id/stele/serve/api"
+)
+
+// notRemote are the sessions of testdata that are not held with servers, and why.
+var notRemote = map[string]string{
+	"backup":         "it damages files of registries between two commands; remotebackup does so with a server",
+	"restoreaccess":  "it restores folders",
+	"completion":     "it asks no registry",
+	"config":         "it asks no registry",
+	"doctor":         "it says how the folder and the server are, which differ",
+	"explain":        "it asks no registry",
+	"invalid":        "it asks no registry",
+	"remotebackup":   "it starts servers itself",
+	"remoterate":     "it starts servers itself",
+	"remotesession":  "it starts servers itself",
+	"remotetls":      "it starts servers itself",
+	"resolve":        "resolve looks into the folder itself; over HTTP it has a protocol of its own",
+	"resolvedns":     "the same",
+	"resolveprivate": "the same",
+	"serve":          "it starts servers itself",
+	"stdin":          "it asks no registry",
+	"usage":          "it asks no registry",
+	"verify":         "it damages files; remotebackup verifies with a server",
+	"zonekeys":       "keys of zones do not leave the registry",
+}
+
+// TestScriptsRemote holds the sessions of testdata again, each data folder behind a
+// server of its own: what the program prints is the same. Two things are made equal,
+// both in [startScriptServer]: who has the token is the administrator of the folder, as
+// whoever works on it directly is, and no more names of a template are reserved than are
+// asked for.
+func TestScriptsRemote(t *testing.T) {
+	all, err := filepath.Glob("testdata/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	params := scriptParams(t)
+	for _, file := range all {
+		if name := strings.TrimSuffix(filepath.Base(file), ".txtar"); notRemote[name] == "" {
+			params.Files = append(params.Files, file)
+		}
+	}
+	if len(params.Files)+len(notRemote) != len(all) {
+		t.Errorf("%d of %d sessions are held, and %d are said not to be", len(params.Files), len(all), len(notRemote))
+	}
+	remotely(&params)
+	testscript.Run(t, params)
+}
+
+// serversVariable names the address at which the test tells which server has a folder.
+const serversVariable = "STELE_SCRIPT_SERVERS"
+
+// remotely makes sessions be held with servers.
+func remotely(params *testscript.Params) {
+	setup := params.Setup
+	params.Setup = func(env *testscript.Env) error {
+		servers := &scriptServers{byFolder: make(map[string]*scriptServer)}
+		desk := httptest.NewServer(servers)
+		env.Defer(func() {
+			desk.Close()
+			servers.close()
+		})
+		env.Setenv(serversVariable, desk.URL)
+		return setup(env)
+	}
+}
+
+// remoteVerbs are those that ask the server instead of the folder.
+var remoteVerbs = strings.Fields("register update withdraw reinstate redact show history ls mint ns zone user token import export backup verify")
+
+// scripted is the program as sessions run it. Where the test says so, what it would do
+// with a folder it does with the server that has the folder.
+func scripted() {
+	desk := os.Getenv(serversVariable)
+	verb, data, rest := folderOf(os.Args[1:])
+	if desk == "" || !slices.Contains(remoteVerbs, verb) || os.Getenv("STELE_SERVER") != "" {
+		main()
+		return
+	}
+	if _, err := os.Stat(data); errors.Is(err, os.ErrNotExist) && !writes(rest) {
+		main() // it says that there is none: a server has always one
+		return
+	}
+	server, err := askDesk(desk, data)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(99)
+	}
+	_ = os.Setenv("STELE_SERVER", server.URL)
+	_ = os.Setenv("STELE_TOKEN", server.Token)
+	os.Args = append(os.Args[:1], rest...)
+	main()
+}
+
+// folderOf finds the verb of a command line and its folder, and returns the line
+// without the folder.
+func folderOf(args []string) (verb, data string, rest []string) {
+	data = os.Getenv("STELE_DATA")
+	if data == "" {
+		data = defaultData
+	}
+	for i := 0; i < len(args); i++ {
+		switch {
+		case args[i] == "--data" && i+1 < len(args):
+			data = args[i+1]
+			i++
+			continue
+		case verb == "" && args[i] != "__complete" && !strings.HasPrefix(args[i], "-"):
+			verb = args[i]
+		}
+		rest = append(rest, args[i])
+	}
+	return verb, data, rest
+}
+
+// writes reports whether a verb makes a registry where there is none.
+func writes(args []string) bool {
+	line := strings.Join(slices.DeleteFunc(slices.Clone(args), func(a string) bool { return a == "--json" }), " ")
+	for _, verb := range strings.Fields("register update withdraw reinstate redact mint import") {
+		if strings.HasPrefix(line, verb) {
+			return true
+		}
+	}
+	return strings.HasPrefix(line, "ns add") || strings.HasPrefix(line, "zone add") || strings.HasPrefix(line, "user add")
+}
+
+// scriptServer is a server of a folder.
+type scriptServer struct {
+	URL   string
+	Token string
+	close func()
+}
+
+// scriptServers has the servers of one session.
+type scriptServers struct {
+	mu       sync.Mutex
+	byFolder map[string]*scriptServer
+}
+
+// askDesk finds out which server has a folder.
+func askDesk(desk, data string) (s scriptServer, err error) {
+	full, err := filepath.Abs(data)
+	if err != nil {
+		return s, err
+	}
+	resp, err := http.Get(desk + "?data=" + url.QueryEscape(full))
+	if err != nil {
+		return s, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		return s, fmt.Errorf("no server for %s: %s%w", data, bytes.TrimSpace(body), err)
+	}
+	return s, json.Unmarshal(body, &s)
+}
+
+// ServeHTTP tells which server has a folder, and starts one if none does.
+func (s *scriptServers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	data := r.URL.Query().Get("data")
+	server := s.byFolder[data]
+	if server == nil {
+		var err error
+		if server, err = startScriptServer(data); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		s.byFolder[data] = server
+	}
+	_ = json.NewEncoder(w).Encode(server)
+}
+
+func (s *scriptServers) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, server := range s.byFolder {
+		server.close()
+	}
+}
+
+// startScriptServer starts a server for a folder.
+func startScriptServer(data string) (*scriptServer, error) {
+	p := program{stderr: io.Discard, now: time.Now, data: data, block: 1}
+	schemes, err := all.New(all.Config{Now: time.Now, PURLHosts: purl.DefaultHosts()})
+	if err != nil {
+		return nil, err
+	}
+	r, err := p.openRegistry(context.Background(), schemes, slog.New(slog.DiscardHandler), resolver.Options{CacheBytes: 1 << 20})
+	if err != nil {
+		return nil, err
+	}
+	server := httptest.NewServer(api.New(api.Options{
+		Registrar: r.registrar, Store: r.store, Resolver: r.resolver, Schemes: schemes, Directory: scriptDirectory{r.directory}, Now: time.Now,
+	}))
+	return &scriptServer{URL: server.URL, Token: scriptToken, close: func() {
+		server.Close()
+		_ = p.closeRegistry(r) // the folder is removed next
+	}}, nil
+}
+
+// scriptToken is the token of who acts as if on the folder itself.
+const scriptToken = "script"
+
+// scriptDirectory knows that token beside those of the registry.
+type scriptDirectory struct{ *auth.Directory }
+
+func (d scriptDirectory) Authenticate(ctx context.Context, credential string) (auth.Principal, error) {
+	if credential == scriptToken {
+		return auth.Local(), nil
+	}
+	return d.Directory.Authenticate(ctx, credential)
+}

@@ -1,0 +1,19 @@
+package main
+
+import (
+	"net/http"
+
+	"github.com/stele-id/stele/serve/api"
+	"github.com/stele-id/stele/serve/httpd"
+	"github.com/stele-id/stele/web"
+)
+
+// api makes the handler of the interface for programs.
+func (s *server) api(f *shift, pages *web.Pages) http.Handler {
+	r := f.registry
+	return api.New(api.Options{
+		Registrar: r.registrar, Store: r.store, Resolver: r.resolver, Schemes: s.schemes, Directory: r.directory, Pages: pages,
+		Now: s.now, Log: s.log, Base: s.Base, ClientAddr: httpd.ClientAddr, Rate: s.APIRate, Burst: s.APIBurst,
+		Patience: s.WriteTimeout, Reading: s.ReadTimeout, Upkeep: s.upkeep(f),
+	})
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// checkTogether finds what is wrong only because of something else, where nothing
+// else is.
+func (c *configuration) checkTogether() {
+	if len(c.problems) > 0 {
+		return
+	}
+	if c.Host != "" && !slices.Contains(c.PURLHosts, c.Host) {
+		c.wrong("host", "%s is no PURL host, so no path is its PURL; add it to purl-host", c.Host)
+	}
+	for name, address := range map[string]string{"https": c.HTTPS, "metrics": c.Metrics} {
+		if address != "" && address == c.HTTP && !strings.HasSuffix(address, ":0") {
+			c.wrong(name, "%s is the address for the public too; choose another port", address)
+		}
+	}
+	c.checkTLS()
+}
+
+// wrong notes a problem of a setting.
+func (c *configuration) wrong(name, format string, args ...any) {
+	q := c.places[name]
+	q.Problem = fmt.Sprintf(format, args...)
+	c.problems = append(c.problems, q)
+}
+
+// checkTLS checks the settings of https against each other.
+func (c *configuration) checkTLS() {
+	files, acme := c.TLSCert != "" || c.TLSKey != "", len(c.ACMEDomains) > 0
+	switch {
+	case c.TLSCert != "" && c.TLSKey == "":
+		c.wrong("tls-cert", "the certificate is of no use without its key; set tls-key")
+	case c.TLSKey != "" && c.TLSCert == "":
+		c.wrong("tls-key", "the key is of no use without its certificate; set tls-cert")
+	case files && acme:
+		c.wrong("acme-domain", "the certificate comes from tls-cert, or from a CA; set one of the two")
+	case files && c.HTTPS == "" && c.DNSTLS == "":
+		c.wrong("tls-cert", "there is nothing that it is for; set https")
+	case acme && c.HTTPS == "":
+		c.wrong("acme-domain", "there is nothing that the certificate is for; set https")
+	case c.HTTPS != "" && !files && !acme:
+		c.wrong("https", "there is no certificate for it; set tls-cert and tls-key, or acme-domain")
+	}
+	switch {
+	case c.DNSTLS == "":
+	case c.DNS == "":
+		c.wrong("dns-tls", "no zones are answered that could be answered over TLS too; set dns")
+	case !files && !acme:
+		c.wrong("dns-tls", "there is no certificate for it; set tls-cert and tls-key, or https and acme-domain")
+	case !strings.HasSuffix(c.DNSTLS, ":0") && (c.DNSTLS == c.DNS || c.DNSTLS == c.HTTP || c.DNSTLS == c.HTTPS || c.DNSTLS == c.Metrics):
+		c.wrong("dns-tls", "%s is used for something else already; choose another port", c.DNSTLS)
+	}
+	if c.RedirectHTTPS && c.HTTPS == "" && !strings.HasPrefix(c.Base, "https://") {
+		c.wrong("redirect-https", "there is no https to send anybody to; set https, or in base the address of the proxy that speaks it")
+	}
+	if c.RedirectHTTPS && c.HTTPS == "" && len(c.TrustedProxies) == 0 {
+		c.wrong("redirect-https", "who comes by https can't be told from others, and would be sent to and fro; set https, or in trusted-proxies the proxy that speaks it")
+	}
+	if acme && isWithin(c.acmeStorage(), c.Data) {
+		c.wrong("acme-storage", "this is inside the folder of the registry, where nothing else may be; choose another one")
+	}
+}
+
+// acmeStorage returns the folder for what comes from a CA.
+func (c *serveConfig) acmeStorage() string {
+	if c.ACMEStorage != "" {
+		return c.ACMEStorage
+	}
+	return filepath.Clean(c.Data) + "-acme"
+}
+
+// isWithin reports whether a path is a folder, or inside it.
+func isWithin(path, folder string) bool {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return false
+	}
+	if folder, err = filepath.Abs(folder); err != nil {
+		return false
+	}
+	between, err := filepath.Rel(folder, path)
+	return err == nil && filepath.IsLocal(between)
+}

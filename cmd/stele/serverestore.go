@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/serve/api"
+)
+
+// What stands beside the data folder for a while. Such a folder is removed when serve
+// begins: a server that was killed left it. The names that stay, of registries that
+// were replaced, are others.
+const (
+	sendingMark = ".sending-" // a backup that is sent
+	stagingMark = ".staging-" // a backup that is unpacked
+)
+
+// folderMark is the time in the name of a folder.
+const folderMark = "20060102T150405.000000000Z"
+
+// upkeep is what the API can do and tell that only the server can.
+func (s *server) upkeep(f *shift) api.Upkeep {
+	r := f.registry
+	up := api.Upkeep{
+		Version: version,
+		Disk:    func() (free, total uint64, err error) { return diskRoom(s.data) },
+		Ending:  f.ending,
+		Backup:  func(ctx context.Context) (fs.FS, uint64, func() error, error) { return s.copyAside(ctx, r) },
+		Stage:   s.stageBackup,
+	}
+	if s.certificates != nil {
+		up.Certificates = func() (list []api.Certificate) {
+			ends := s.certificates.expiries()
+			for _, name := range slices.Sorted(maps.Keys(ends)) {
+				list = append(list, api.Certificate{Name: name, NotAfter: ends[name]})
+			}
+			return list
+		}
+	}
+	if r.published != nil {
+		up.Zones = func(ctx context.Context) (names []string, err error) {
+			list, err := r.published.List(ctx)
+			for _, zone := range list {
+				names = append(names, zone.Zone)
+			}
+			return names, err
+		}
+	}
+	return up
+}
+
+// dataFolder returns the folder of the registry as it is on the disk, whatever links
+// lead to it.
+func (s *server) dataFolder() (string, error) {
+	data, err := filepath.Abs(s.data)
+	if err != nil {
+		return "", err
+	}
+	if real, err := filepath.EvalSymlinks(data); err == nil {
+		data = real
+	}
+	return data, nil
+}
+
+// removeLeft removes what a server that was killed left beside the data folder.
+func (s *server) removeLeft() {
+	data, err := s.dataFolder()
+	if err != nil {
+		return
+	}
+	entries, err := os.ReadDir(filepath.Dir(data))
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		for _, mark := range []string{sendingMark, stagingMark} {
+			if rest, ok := cutFolder(e.Name(), filepath.Base(data)+mark); ok && e.IsDir() {
+				if _, err := time.Parse(folderMark, rest); err != nil {
+					continue
+				}
+				if err := os.RemoveAll(filepath.Join(filepath.Dir(data), e.Name())); err != nil {
+					s.log.Warn("what is left of a backup can't be removed", "folder", e.Name(), "error", err.Error())
+				}
+			}
+		}
+	}
+}
+
+func cutFolder(name, prefix string) (rest string, ok bool) {
+	if len(name) > len(prefix) && name[:len(prefix)] == prefix {
+		return name[len(prefix):], true
+	}
+	return "", false
+}
+
+// copyAside makes a backup beside the data folder, on the same disk, so that files are
+// shared.
+func (s *server) copyAside(ctx context.Context, r *registry) (fs.FS, uint64, func() error, error) {
+	data, err := s.dataFolder()
+	if err != nil {
+		return nil, 0, nil, err
+	}
+	folder := data + sendingMark + s.now().UTC().Format(folderMark)
+	// What is in the copy was there before it began.
+	changes, err := r.store.LastChange(ctx)
+	if err != nil {
+		return nil, 0, nil, err
+	}
+	if err := r.store.Backup(ctx, folder); err != nil {
+		return nil, 0, nil, errors.Join(err, os.RemoveAll(folder))
+	}
+	return os.DirFS(folder), changes, func() error { return os.RemoveAll(folder) }, nil
+}
+
+// stageBackup makes a folder for a backup that is to take the place of the registry.
+func (s *server) stageBackup(_ context.Context, confirm string) (api.Staging, error) {
+	data, err := s.dataFolder()
+	if err != nil {
+		return nil, err
+	}
+	if confirm != filepath.Base(data) {
+		return nil, refuse("restore", stele.Conflict, "the registry here is not called %.100q; give the name of its folder, without the folders it is in", confirm)
+	}
+	b := &staging{server: s, data: data, folder: data + stagingMark + s.now().UTC().Format(folderMark)}
+	if err := os.Mkdir(b.folder, 0o777); err != nil {
+		return nil, refuse("restore", stele.Unavailable, "a backup can't be unpacked here: %w", err)
+	}
+	if b.root, err = os.OpenRoot(b.folder); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(b.folder))
+	}
+	return b, nil
+}
+
+// staging is a backup on its way into the place of the registry.
+type staging struct {
+	*server
+	data   string
+	folder string
+	root   *os.Root
+	closed bool // what was in the folder is not open any more
+}
+
+// Folder is where it is unpacked.
+func (b *staging) Folder() *os.Root { return b.root }
+
+// reserve is how much room the backup must leave on the disk: the registry goes on
+// beside it, and both are opened.
+const reserve = 256 << 20
+
+// Room is how many bytes there are for it.
+func (b *staging) Room() uint64 {
+	free, _, err := diskRoom(b.folder)
+	if err != nil { // nobody knows: the disk will tell
+		return 1 << 62
+	}
+	return free - min(free, reserve)
+}
+
+// Remove removes what is left of it.
+func (b *staging) Remove() error { return errors.Join(b.root.Close(), os.RemoveAll(b.folder)) }

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/resolver"
+	"github.com/stele-id/stele/serve/api"
+	"github.com/stele-id/stele/store/pebble"
+)
+
+// swapPatience is how long requests under way have to end before the registry is
+// replaced, and how long it is tried to open it.
+const swapPatience = 30 * time.Second
+
+// Restore checks what was unpacked and puts it in the place of the registry. Until the
+// gate is shut the server goes on as ever; from then on it does not depend on whoever
+// asked for it.
+func (b *staging) Restore(ctx context.Context, step func(string)) (done api.Restored, err error) {
+	step("checking the backup")
+	if looksLikeStore(b.folder) != nil {
+		return done, refuse("restore", stele.Invalid, "this is no backup of a registry: it has no manifest")
+	}
+	if err := syncFolder(b.folder); err != nil {
+		return done, refuse("restore", stele.Unavailable, "the backup can't be written here: %w", err)
+	}
+	staged, err := b.open(ctx)
+	if err != nil {
+		return done, err
+	}
+	defer func() { err = errors.Join(err, b.close(staged)) }()
+	step("waiting for requests under way")
+	old, open, err := b.pauseServer(ctx)
+	if err != nil {
+		return done, err
+	}
+	defer open()
+	step("replacing the registry")
+	ctx = auth.With(context.WithoutCancel(ctx), auth.Local())
+	if done, err = staged.overtake(ctx, old.registry); err != nil {
+		return done, errors.Join(err, b.beginShift(old.registry))
+	}
+	if err := b.close(staged); err != nil {
+		return done, errors.Join(err, b.beginShift(old.registry))
+	}
+	done.Kept, err = b.replace(ctx, old)
+	return done, err
+}
+
+// open opens what was unpacked, and makes sure that it is whole and that its minters
+// repeat nothing.
+func (b *staging) open(ctx context.Context) (*registry, error) {
+	p := *b.program
+	p.data, p.brief = b.folder, true
+	r, err := p.openRegistry(ctx, b.schemes, b.log, resolver.Options{})
+	if err != nil {
+		return nil, refuse("restore", stele.Invalid, "this backup can't be opened: %w", bare(err))
+	}
+	ctx = auth.With(ctx, auth.Local())
+	var problems []string
+	err = r.verify(ctx, func(problem string) { problems = append(problems, problem) })
+	switch {
+	case err != nil:
+	case len(problems) > 0:
+		err = refuse("restore", stele.Invalid, "the backup is damaged, and was not restored; %d problems, the first: %s", len(problems), problems[0])
+	default:
+		err = r.registrar.AfterRestore(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, r.store.Close())
+	}
+	return r, nil
+}
+
+// close closes what was unpacked, if it is open.
+func (b *staging) close(r *registry) error {
+	if b.closed {
+		return nil
+	}
+	b.closed = true
+	return r.store.Close()
+}
+
+// bare returns why, without what was tried.
+func bare(err error) error {
+	if e, ok := errors.AsType[*stele.Error](err); ok && e.Err != nil {
+		return e.Err
+	}
+	return err
+}
+
+// overtake makes sure that nothing that the old registry gave is given again, and
+// that who may enter now may do so then.
+func (r *registry) overtake(ctx context.Context, old *registry) (done api.Restored, err error) {
+	if err := r.registrar.Overtake(ctx, old.store.MinterStates(ctx)); err != nil {
+		return done, err
+	}
+	if err := r.registrar.OvertakeAccess(ctx, old.store.Cells(ctx, "", "")); err != nil {
+		return done, err
+	}
+	if done.Shut, err = r.shut(ctx); err != nil {
+		return done, err
+	}
+	slices.Sort(done.Shut)
+	done.Changes, err = r.store.LastChange(ctx)
+	return done, err
+}
+
+// pauseServer lets all requests but this one end, and others wait, and ends what looks
+// after the registry. Open lets them in again; a shift must have begun by then.
+func (b *staging) pauseServer(ctx context.Context) (old *shift, open func(), err error) {
+	b.life.Lock() // the server does not end meanwhile
+	if b.ending.Load() {
+		b.life.Unlock()
+		return nil, nil, refuse("restore", stele.Unavailable, "the server is about to end; restore when it runs again")
+	}
+	old = b.shift.Load()
+	close(old.ending)
+	opened, err := b.gate.shut(ctx, swapPatience)
+	b.endShift(context.WithoutCancel(ctx), old)
+	if err != nil {
+		err = errors.Join(err, b.beginShift(old.registry))
+		b.life.Unlock()
+		return nil, nil, err
+	}
+	return old, func() {
+		opened()
+		b.life.Unlock()
+	}, nil
+}
+
+// replace puts the staged folder in the place of the registry, which it closes, and
+// begins a shift. If it can't, the old registry goes on; if not even that is possible
+// the server ends.
+func (b *staging) replace(ctx context.Context, old *shift) (kept string, err error) {
+	if err := b.leaveDNS(ctx); err != nil {
+		b.log.Error("the name server did not end well", "error", err.Error())
+	}
+	if err := b.closeRegistry(old.registry); err != nil {
+		b.log.Error("the registry that is replaced was not closed well", "error", err.Error())
+	}
+	mark := b.now().UTC().Format("20060102T150405Z")
+	restored := b.data + ".restored-" + mark
+	release, err := pebble.Hold(b.data, pebble.Options{Now: b.now, Log: b.log})
+	if err == nil {
+		// From here on this may be the old registry, which is never removed.
+		if err = os.Rename(b.folder, restored); err == nil {
+			kept, err = replaceFolder(restored, b.data, b.data+".before-"+mark)
+		}
+		err = errors.Join(err, release())
+	}
+	r, oerr := b.reopen(ctx)
+	if oerr == nil {
+		oerr = b.takeUp(r)
+	}
+	if oerr != nil {
+		b.failed <- oerr
+	}
+	return kept, errors.Join(err, oerr)
+}
+
+// reopen opens the registry in the data folder. Another process may look at it just
+// then, and is waited for.
+func (s *server) reopen(ctx context.Context) (*registry, error) {
+	ctx, cancel := context.WithTimeout(ctx, swapPatience)
+	defer cancel()
+	for {
+		r, err := s.openRegistry(ctx, s.schemes, s.log, s.resolverOptions())
+		if err == nil || stele.KindOf(err) != stele.Unavailable || ctx.Err() != nil {
+			return r, err
+		}
+		pause(ctx, 100*time.Millisecond)
+	}
+}

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/caddyserver/certmagic"
+
+	"github.com/stele-id/stele"
+)
+
+// acme are certificates that a CA issues to whoever can show that a name leads to
+// them (RFC 8555): by an answer to a request in clear, or in a handshake of TLS (RFC
+// 8737).
+type acme struct {
+	domains []string
+	cache   *certmagic.Cache
+	magic   *certmagic.Config
+	issuer  *certmagic.ACMEIssuer
+}
+
+// challengePath begins the paths at which the CA asks (RFC 8555, section 8.3).
+const challengePath = "/.well-known/acme-challenge/"
+
+// tlsChallenge is the protocol by which the CA asks in a handshake (RFC 8737, section
+// 6.2).
+const tlsChallenge = "acme-tls/1"
+
+// newACME makes certificates of a CA, for doors that are open already.
+func newACME(c *serveConfig, plain, secure *door, log *slog.Logger) (*acme, error) {
+	roots, err := readRoots(c.ACMERoot)
+	if err != nil {
+		return nil, err
+	}
+	zap := newZap(log.With("about", "certificates"))
+	a := &acme{domains: c.ACMEDomains}
+	a.cache = certmagic.NewCache(certmagic.CacheOptions{
+		GetConfigForCert: func(certmagic.Certificate) (*certmagic.Config, error) { return a.magic, nil },
+		Logger:           zap,
+	})
+	a.magic = certmagic.New(a.cache, certmagic.Config{
+		Storage:           &certmagic.FileStorage{Path: c.acmeStorage()},
+		DefaultServerName: c.ACMEDomains[0], // for clients that name none
+		Logger:            zap,
+		OnEvent: func(_ context.Context, event string, data map[string]any) error {
+			if event == "cert_obtained" {
+				log.Info("there is a new certificate", "name", data["identifier"], "renewed", data["renewal"])
+			}
+			return nil
+		},
+	})
+	a.issuer = certmagic.NewACMEIssuer(a.magic, certmagic.ACMEIssuer{
+		CA: c.ACMECA, Email: c.ACMEEmail, Agreed: true, TrustedRoots: roots, Logger: zap,
+		// It looks whether somebody listens there, and that is us.
+		ListenHost: plain.host(), AltHTTPPort: plain.port(), AltTLSALPNPort: secure.port(),
+	})
+	a.magic.Issuers = []certmagic.Issuer{a.issuer}
+	return a, nil
+}
+
+// readRoots reads the roots by which a private CA is known; nil for those of the
+// system.
+func readRoots(file string) (*x509.CertPool, error) {
+	if file == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, refuse("tls", stele.Unavailable, "the roots of the CA can't be read, see acme-root in 'stele config list': %v", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(text) {
+		return nil, refuse("tls", stele.Invalid, "%s has no certificate in PEM", file)
+	}
+	return pool, nil
+}
+
+func (a *acme) config() *tls.Config { return tlsConfig(a.magic.GetCertificate, tlsChallenge) }
+
+// before answers the CA, for our names only: anybody can ask, and for each other name
+// the storage would be searched.
+func (a *acme) before(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, challengePath) && a.has(r.Host) && a.issuer.HandleHTTPChallenge(w, r) {
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// has reports whether a host, perhaps with a port, is one of our names.
+func (a *acme) has(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	return slices.Contains(a.domains, strings.ToLower(host))
+}
+
+// manage asks the CA in the background, again and again if need be. Until there is a
+// certificate the https door is of no use.
+func (a *acme) manage(ctx context.Context) error { return a.magic.ManageAsync(ctx, a.domains) }
+
+// reload renews now what would be renewed soon.
+func (a *acme) reload(ctx context.Context) {
+	_ = a.cache.RenewManagedCertificates(ctx) // what goes wrong is in the log
+}
+
+func (a *acme) expiries() map[string]time.Time {
+	ends := map[string]time.Time{}
+	for _, name := range a.domains {
+		for _, c := range a.cache.AllMatchingCertificates(name) {
+			if c.Leaf != nil && c.Leaf.NotAfter.After(ends[name]) {
+				ends[name] = c.Leaf.NotAfter
+			}
+		}
+	}
+	return ends
+}
+
+func (a *acme) close() { a.cache.Stop() }
+
+// host returns the address of a door without its port; "" for all addresses.
+func (d *door) host() string {
+	host, _, _ := net.SplitHostPort(d.listener.Addr().String()) // a listener's has one
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		return ""
+	}
+	return host
+}
+
+// port returns the port of a door.
+func (d *door) port() int {
+	_, text, _ := net.SplitHostPort(d.listener.Addr().String())
+	port, _ := strconv.Atoi(text) // it is one
+	return port
+}

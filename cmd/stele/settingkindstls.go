@@ -1,0 +1,58 @@
+package main
+
+import (
+	"fmt"
+	"net/mail"
+	"net/netip"
+	"net/url"
+	"strings"
+
+	"github.com/stele-id/stele/serve/httpd"
+)
+
+// readFile reads the name of a file. Whether there is one is seen when it is used.
+func readFile(_ *setting, text string) (any, error) {
+	if strings.HasSuffix(text, "/") || strings.ContainsRune(text, 0) {
+		return nil, fmt.Errorf("%.100q is no name of a file", text)
+	}
+	return text, nil
+}
+
+// readDomain reads a name for which there can be a certificate by ACME's challenges
+// over HTTP and TLS, which know no wildcards (RFC 8555, section 8.3).
+func readDomain(_ *setting, text string) (any, error) {
+	name := strings.ToLower(strings.TrimSpace(text))
+	if strings.HasPrefix(name, "*.") {
+		return nil, fmt.Errorf("%.100q: there is no certificate for all names below another one without a change in the DNS; name those that you need", text)
+	}
+	if _, err := netip.ParseAddr(name); err == nil || !isHost(name) || strings.HasSuffix(name, ".") {
+		return nil, fmt.Errorf("%.100q is not the name of a host", text)
+	}
+	return name, nil
+}
+
+func readEmail(_ *setting, text string) (any, error) {
+	address, err := mail.ParseAddress(text)
+	if err != nil || address.Address != text {
+		return nil, fmt.Errorf("%.100q is no address of a mailbox; write it as in hostmaster@example.org", text)
+	}
+	return text, nil
+}
+
+// readDirectory reads the URL of a CA.
+func readDirectory(_ *setting, text string) (any, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || u.Fragment != "" {
+		return nil, fmt.Errorf("%.100q is no directory of a CA; write it as in %s", text, letsEncrypt)
+	}
+	return text, nil
+}
+
+// readProxy reads an address or a network.
+func readProxy(_ *setting, text string) (any, error) {
+	text = strings.TrimSpace(text)
+	if _, err := httpd.ParseProxy(text); err != nil {
+		return nil, err
+	}
+	return text, nil
+}

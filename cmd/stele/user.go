@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stele-id/stele/auth"
+)
+
+func (p *program) userCommand() *cobra.Command {
+	return family(&cobra.Command{
+		Use:   "user",
+		Short: "Users: who is known to the registry",
+		Long: `A user is a person or a program that the registry knows by a name. What they may do
+is said by the namespaces: see 'stele ns grant'. How they prove who they are is a
+token: see 'stele token create'. An administrator may do everything.
+
+Who works on the data folder directly, as this program does without --server, needs no
+user: history has such changes as made by local.
+
+A name has 1 to 64 of a-z, 0-9, and . _ @ -, and begins with a letter or a digit.`,
+		Example: `  stele user add ann --group staff
+  stele user set ann --admin
+  stele user set ann --disabled
+  stele user show ann`,
+	}, p.userAddCommand(), p.userSetCommand(), p.userLsCommand(), p.userShowCommand())
+}
+
+// userFlags are what add and set have in common.
+type userFlags struct {
+	cmd      *cobra.Command
+	groups   []string
+	admin    bool
+	disabled bool
+}
+
+func (f *userFlags) add(cmd *cobra.Command) {
+	f.cmd = cmd
+	flags := cmd.Flags()
+	flags.StringSliceVar(&f.groups, "group", nil, "`groups` whose member the user is")
+	flags.BoolVar(&f.admin, "admin", false, "the user may do everything")
+	flags.BoolVar(&f.disabled, "disabled", false, "the user's tokens are of no use, until they are enabled again")
+}
+
+// apply sets what the flags say.
+func (f *userFlags) apply(u *auth.User) {
+	flags := f.cmd.Flags()
+	if flags.Changed("group") {
+		u.Groups = slices.DeleteFunc(slices.Clone(f.groups), func(g string) bool { return g == "" })
+	}
+	if flags.Changed("admin") {
+		u.Admin = f.admin
+	}
+	if flags.Changed("disabled") {
+		u.Disabled = f.disabled
+	}
+}
+
+func (p *program) userAddCommand() *cobra.Command {
+	var f userFlags
+	cmd := &cobra.Command{
+		Use:   "add NAME",
+		Short: "Add a user",
+		Long: `Add adds a user, and prints the name. A user without a role in a namespace may do no
+more than the public.`,
+		Example: `  stele user add ann --group staff,press
+  stele user add harvester
+  stele user add root --admin`,
+		Args: oneArgument("the name"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.writing(cmd, func(ctx context.Context, l *ledger) error {
+				u := auth.User{Name: args[0]}
+				f.apply(&u)
+				u, err := l.AddUser(ctx, u)
+				if err != nil {
+					return err
+				}
+				return p.printUser(&u)
+			})
+		},
+	}
+	f.add(cmd)
+	return neverFiles(cmd)
+}
+
+func (p *program) userSetCommand() *cobra.Command {
+	var f userFlags
+	cmd := &cobra.Command{
+		Use:   "set NAME",
+		Short: "Change a user",
+		Long: `Set changes what the flags say and leaves the rest. --group names all groups of the
+user from now on; --group '' takes them out of all. A change holds for all tokens of
+the user at once.
+
+A user is never removed, since history names them: --disabled shuts them out, and
+--disabled=false lets them in again. The last administrator stays one.`,
+		Example: `  stele user set ann --group staff,press
+  stele user set ann --admin
+  stele user set ann --admin=false
+  stele user set ann --disabled`,
+		Args:              oneArgument("the name"),
+		ValidArgsFunction: p.completeUsers,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !given(cmd) {
+				return misuse(cmd, "there is nothing to change; say what, such as --group staff")
+			}
+			return p.reading(cmd, func(ctx context.Context, l *ledger) error {
+				u, err := l.SetUser(ctx, args[0], func(u *auth.User) error {
+					f.apply(u)
+					return nil
+				})
+				if err != nil {
+					return err
+				}
+				return p.printUser(&u)
+			})
+		},
+	}
+	f.add(cmd)
+	return neverFiles(cmd)
+}
+
+func (p *program) userLsCommand() *cobra.Command {
+	return neverFiles(&cobra.Command{
+		Use:     "ls",
+		Short:   "List users",
+		Long:    "Ls lists the names of all users, in order, one a line; with --json all that is kept of them.",
+		Example: "  stele user ls\n  stele user ls --json",
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return p.reading(cmd, func(ctx context.Context, l *ledger) error {
+				for u, err := range l.Users(ctx) {
+					if err != nil {
+						return err
+					}
+					if err := p.printUser(&u); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		},
+	})
+}
+
+func (p *program) userShowCommand() *cobra.Command {
+	return neverFiles(&cobra.Command{
+		Use:   "show NAME",
+		Short: "Show a user",
+		Long: `Show prints what is kept of a user: groups, whether they are an administrator, how many
+tokens they have, and which roles they have where. A role holds in all that is below
+its namespace too. It exits with 3 if there is no such user.`,
+		Example:           "  stele user show ann\n  stele user show --json ann",
+		Args:              oneArgument("the name"),
+		ValidArgsFunction: p.completeUsers,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.reading(cmd, func(ctx context.Context, l *ledger) error {
+				u, err := l.User(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				if p.json {
+					return p.printUser(&u)
+				}
+				card, err := l.userCard(ctx, &u, p.now())
+				if err != nil {
+					return err
+				}
+				_, err = io.WriteString(p.stdout, card)
+				return err
+			})
+		},
+	})
+}
+
+// printUser prints a user: for a person the name, for a program all that is kept.
+func (p *program) printUser(u *auth.User) error {
+	if p.json {
+		return p.printObject(u)
+	}
+	return p.say("%s\n", printable(u.Name))
+}
+
+// completeUsers lets shells complete the name of a user.
+func (p *program) completeUsers(cmd *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	// A shell has nobody to tell of an error.
+	_ = p.reading(cmd, func(ctx context.Context, l *ledger) error {
+		for u, err := range l.Users(ctx) {
+			if err != nil {
+				return err
+			}
+			names = append(names, u.Name)
+		}
+		return nil
+	})
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
