@@ -101,6 +101,7 @@ func IsReserved(part string) bool {
 var reserved = [...]string{
 	"hdl", "doi", "ibi", "rep", // ways to name an identifier of another scheme
 	"uri-res", "api", "authority", // other systems' clients, and our own
+	"dns-query",                    // DNS over HTTPS
 	"healthz", "readyz", "metrics", // who looks after the server
 	".info", ".timemap", ".memento", ".well-known", // about names, and about the server itself
 	".web", "robots.txt", "favicon.ico", // what pages and crawlers ask for

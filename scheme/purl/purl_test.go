@@ -224,7 +224,7 @@ func TestNew(t *testing.T) {
 func TestIsReserved(t *testing.T) {
 	for part, want := range map[string]bool{
 		"": false, "dc": false, "net": false, "apis": false, "ap": false, "info": false, "ark": false, "urn": false,
-		"api": true, "API": true, "hdl": true, "doi": true, "ibi": true, "rep": true, "uri-res": true, "authority": true,
+		"api": true, "API": true, "hdl": true, "doi": true, "ibi": true, "rep": true, "uri-res": true, "authority": true, "dns-query": true,
 		"healthz": true, "readyz": true, "metrics": true, ".info": true, ".well-known": true,
 		"ark:": true, "ARK:12345": true, "urn:a1:b": true, "hdl:10.1": true, "doi%3A10.1": true,
 	} {

@@ -3,6 +3,7 @@ package dnsd
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/miekg/dns"
 )
@@ -13,6 +14,8 @@ type source interface {
 	find(ctx context.Context, name string) (authority, error)
 	// Changed grows with every change, before onChange's function is called.
 	Changed() uint64
+	// signs reports whether any zone is signed.
+	signs() bool
 	// onChange registers who is told the names that may have changed, before a
 	// change is acknowledged. Without names everything may have.
 	onChange(func(names []string))
@@ -22,6 +25,10 @@ type source interface {
 type authority interface {
 	lookup(ctx context.Context, name string) (node, error)
 	apex() (soa *dns.SOA, ns []dns.RR)
+	// signer signs for the zone; nil if it is not signed.
+	signer() *signer
+	// inner returns what the zone has of a zone inside it.
+	inner(name string) node
 }
 
 // published makes Zones a source: a nil *zone is no authority.
@@ -35,6 +42,14 @@ func (p published) find(ctx context.Context, name string) (authority, error) {
 	return z, nil
 }
 
+// asked is a question.
+type asked struct {
+	name   string // in lower case
+	qtype  uint16
+	signed bool                   // signatures are wanted
+	afford func(exists bool) bool // whether there is time for them, for a name that exists or not; nil: there is
+}
+
 // result is an answer before it is packed.
 type result struct {
 	rcode      int
@@ -42,13 +57,19 @@ type result struct {
 	answer     []dns.RR
 	authority  []dns.RR
 	additional []dns.RR
+
+	signed  bool      // it has signatures
+	bare    bool      // it could have them, and nobody wants them
+	absent  bool      // the name does not exist, though the code does not say so
+	chained bool      // it depends on a chain of names
+	until   time.Time // when signatures have to be made anew
 }
 
-// resolve answers a question for a name in lower case (RFC 1034, section 4.3.2). The
-// zones have neither wildcards nor aliases nor cuts: what is not there is not
+// resolve answers a question (RFC 1034, section 4.3.2). The zones have neither
+// wildcards nor aliases, and all zones inside them are ours: what is not there is not
 // anywhere.
-func resolve(ctx context.Context, from source, name string, qtype uint16) (*result, error) {
-	z, err := from.find(ctx, name)
+func resolve(ctx context.Context, from source, a asked) (*result, error) {
+	z, err := from.find(ctx, a.name)
 	if err != nil {
 		return nil, err
 	}
@@ -56,24 +77,69 @@ func resolve(ctx context.Context, from source, name string, qtype uint16) (*resu
 		return &result{rcode: dns.RcodeRefused}, nil
 	}
 	soa, ns := z.apex()
-	if !dns.IsSubDomain(soa.Hdr.Name, name) {
+	if !dns.IsSubDomain(soa.Hdr.Name, a.name) {
 		return &result{rcode: dns.RcodeRefused}, nil // a dot inside a label made it look so
 	}
-	n, err := z.lookup(ctx, name)
+	if a.qtype == dns.TypeDS && a.name == soa.Hdr.Name {
+		if r, err := resolveAbove(ctx, from, &a); r != nil || err != nil {
+			return r, err
+		}
+	}
+	n, err := z.lookup(ctx, a.name)
 	if err != nil {
 		return nil, err
 	}
+	if s := z.signer(); s != nil {
+		n.records = append(n.records[:len(n.records):len(n.records)], s.at(a.name)...)
+	}
+	return finish(ctx, z, &a, &n, soa, ns)
+}
+
+// resolveAbove answers for DS records, which stand in the zone above (RFC 4035, section
+// 3.1.4.1). It returns nil if that is none of ours.
+func resolveAbove(ctx context.Context, from source, a *asked) (*result, error) {
+	off, end := dns.NextLabel(a.name, 0)
+	if end {
+		return nil, nil
+	}
+	above, err := from.find(ctx, a.name[off:])
+	if above == nil || err != nil {
+		return nil, err
+	}
+	n := above.inner(a.name)
+	soa, ns := above.apex()
+	return finish(ctx, above, a, &n, soa, ns)
+}
+
+// finish makes a result of what stands at the name.
+func finish(ctx context.Context, z authority, a *asked, n *node, soa *dns.SOA, ns []dns.RR) (*result, error) {
+	s := z.signer()
+	if s != nil && a.signed && a.afford != nil && !a.afford(n.exists) {
+		return nil, errBusy
+	}
 	r := &result{apex: soa.Hdr.Name}
-	r.answer = pick(n.records, name, qtype, soa, ns)
+	r.answer = pick(n.records, a.name, a.qtype, soa, ns)
+	if s != nil && len(r.answer) == 0 {
+		var err error
+		if r.answer, err = s.pickSecurity(a, n, soa); err != nil {
+			return nil, err
+		}
+	}
 	if len(r.answer) == 0 {
-		if !n.exists && name != soa.Hdr.Name {
+		if !n.exists && a.name != soa.Hdr.Name {
 			r.rcode = dns.RcodeNameError
 		}
 		r.authority = []dns.RR{negative(soa)}
+	} else {
+		var err error
+		if r.additional, err = addresses(ctx, z, soa.Hdr.Name, r.answer); err != nil {
+			return nil, err
+		}
+	}
+	if r.bare = s != nil && !a.signed; s == nil || r.bare {
 		return r, nil
 	}
-	r.additional, err = addresses(ctx, z, soa.Hdr.Name, r.answer)
-	return r, err
+	return r, s.secure(r, a, n, soa)
 }
 
 // pick returns the records of a type. Who asks for any gets one that says that there
@@ -163,6 +229,7 @@ func (r *result) pack(name string, qtype, zone uint16, buf []byte) (packed, erro
 	}
 	p := packed{
 		rcode: uint8(r.rcode), aa: true, zone: zone,
+		signed: r.signed, bare: r.bare, absent: r.absent, chained: r.chained, hour: hourOf(r.until),
 		answers: uint16(len(r.answer)), authority: uint16(len(r.authority)), additional: uint16(len(r.additional)),
 	}
 	begin := skipName(wire, headerSize) + 4

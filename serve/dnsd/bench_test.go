@@ -54,8 +54,11 @@ func BenchmarkUDPMiss(b *testing.B) {
 // TestNoAllocations holds the hot path to what it promises.
 func TestNoAllocations(t *testing.T) {
 	d := newDesk(t, Options{Rate: RateLimit{Same: 60_000, All: 60_000}})
+	d.sign("paradisec.example.", signOnline, newRing(t, "paradisec.example.", AlgorithmECDSA, false, d.clock.Now()))
 	dst := make([]byte, 0, maxUDP)
 	for i, m := range []*dns.Msg{
+		question("A.001.ab1.paradisec.example.", dns.TypeNAPTR).SetEdns0(1232, true),
+		question("b.paradisec.example.", dns.TypeNAPTR).SetEdns0(1232, true),
 		question("A.001.ab1.paradisec.example.", dns.TypeNAPTR),
 		withCookie(question("a.001.ab1.paradisec.example.", dns.TypeNAPTR), "2464c4abcf10c957"),
 		question("b.paradisec.example.", dns.TypeNAPTR),

@@ -1,7 +1,6 @@
 package dnsd
 
 import (
-	"bytes"
 	"encoding/binary"
 	"hash/maphash"
 	"math/bits"
@@ -23,6 +22,12 @@ type packed struct {
 	zone       uint16 // the zone's number, for the serial
 	body       []byte
 	tc         bool // it did not fit
+
+	signed  bool   // it has signatures, for those who want them
+	bare    bool   // it is for those who don't
+	absent  bool   // the name does not exist, though the code does not say so (RFC 9824)
+	chained bool   // it depends on names beside its own: on a chain of them
+	hour    uint16 // until when its signatures are good enough, in hours; see hourOf
 }
 
 // cache keeps packed answers. Those that say that there is nothing have a part of
@@ -35,6 +40,7 @@ type packed struct {
 type cache struct {
 	seed   maphash.Seed
 	epochs []atomic.Uint32
+	chains atomic.Uint32 // epoch of answers that depend on a chain of names
 	words  *dictionaries
 	found  rings
 	absent rings
@@ -127,6 +133,7 @@ func (c *cache) drop(hash uint64) { c.epochs[hash%cacheEpochs].Add(1) }
 
 // dropAll drops everything.
 func (c *cache) dropAll() {
+	c.chains.Add(1)
 	for i := range c.epochs {
 		c.epochs[i].Add(1)
 	}
@@ -136,22 +143,34 @@ func (c *cache) dropAll() {
 // fits into limit bytes: without the additional section if need be, or nothing. The
 // result's body is what was appended.
 func (c *cache) get(dst, name []byte, hash uint64, qtype uint16, limit int) (_ []byte, p packed, ok bool) {
-	key, epoch := mix(hash, uint64(qtype)+1), c.epoch(hash)
-	if dst, p, ok = c.found.get(dst, name, key, qtype, epoch, limit, c.words); ok {
-		return dst, p, true
-	}
-	return c.absent.get(dst, name, key, qtype, epoch, limit, c.words)
+	return c.find(dst, name, limit, wanted{key: cacheKey(hash, qtype, false), qtype: qtype, epoch: c.epoch(hash)})
 }
 
-// put keeps an answer whose making began in an epoch.
+// getSigned is get for those who want signatures. hour is the time.
+func (c *cache) getSigned(dst, name []byte, hash uint64, qtype uint16, limit int, hour uint16) (_ []byte, p packed, ok bool) {
+	return c.find(dst, name, limit, wanted{key: cacheKey(hash, qtype, true), qtype: qtype, signed: true, hour: hour, epoch: c.epoch(hash), chains: c.chains.Load()})
+}
+
+func (c *cache) find(dst, name []byte, limit int, want wanted) (_ []byte, p packed, ok bool) {
+	if dst, p, ok = c.found.get(dst, name, limit, &want, c.words); ok {
+		return dst, p, true
+	}
+	return c.absent.get(dst, name, limit, &want, c.words)
+}
+
+// put keeps an answer whose making began in an epoch: that of its name, or of the chains
+// if it depends on one.
 func (c *cache) put(name []byte, hash uint64, qtype uint16, epoch uint32, p *packed) {
 	r, topic := &c.absent, uint32(p.zone)<<16
 	if p.answers > 0 {
 		r, topic = &c.found, topic|uint32(qtype)
 	}
+	if p.signed {
+		topic ^= 1 << 31 // they are like each other, and unlike those without signatures
+	}
 	k := kept{packed: p, qtype: qtype, epoch: epoch}
 	k.stored, k.dictionary = c.words.shorten(topic, p.body)
-	r.put(name, mix(hash, uint64(qtype)+1), &k)
+	r.put(name, cacheKey(hash, qtype, p.signed), &k)
 }
 
 // bucket returns the slots that a key may be in, and its mark in them.
@@ -162,26 +181,6 @@ func (s *shard) bucket(key uint64) (slots []uint64, mark uint64) {
 	i := key >> 6 & uint64(len(s.slot)-1) &^ (bucketSlots - 1)
 	return s.slot[i : i+bucketSlots], key >> 48 << 48
 }
-
-// Fields of an entry, in front of the name and the body.
-const (
-	entryEpoch      = 0  // 4 bytes
-	entryBody       = 4  // length of the body: 2
-	entryType       = 6  // 2
-	entryAnswers    = 8  // 2
-	entryAuthority  = 10 // 2
-	entryAdditional = 12 // 2
-	entryExtra      = 14 // 2
-	entrySerial     = 16 // 2
-	entryZone       = 18 // 2
-	entryName       = 20 // length of the name: 1
-	entryCode       = 21 // the response code, and whether it is authoritative: 1
-	entryStored     = 22 // length of the body as it is stored: 2
-	entryDictionary = 24 // what it was shortened with: 1
-	entryHead       = 25
-
-	codeAA = 1 << 7
-)
 
 const placeMask = 1<<48 - 1
 
@@ -194,36 +193,20 @@ func (s *shard) entry(slot uint64) []byte {
 	return s.ring[at%uint64(len(s.ring)):]
 }
 
-// is reports whether an entry is the answer for a name and type.
-func is(entry, name []byte, qtype uint16) bool {
-	return binary.LittleEndian.Uint16(entry[entryType:]) == qtype &&
-		int(entry[entryName]) == len(name) &&
-		bytes.Equal(entry[entryHead:entryHead+len(name)], name)
-}
-
-// kept is an answer as it is put into a ring.
-type kept struct {
-	*packed
-	qtype      uint16
-	epoch      uint32
-	stored     []byte // the body, shortened with a dictionary
-	dictionary uint8
-}
-
-func (r *rings) get(dst, name []byte, key uint64, qtype uint16, epoch uint32, limit int, words *dictionaries) (_ []byte, p packed, ok bool) {
-	s := &r.shards[key%cacheShards]
+func (r *rings) get(dst, name []byte, limit int, want *wanted, words *dictionaries) (_ []byte, p packed, ok bool) {
+	s := &r.shards[want.key%cacheShards]
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	slots, mark := s.bucket(key)
+	slots, mark := s.bucket(want.key)
 	for _, slot := range slots {
 		if slot&^placeMask != mark || slot == 0 {
 			continue
 		}
 		e := s.entry(slot)
-		if e == nil || !is(e, name, qtype) {
+		if e == nil || !is(e, name, want.qtype, want.signed) {
 			continue
 		}
-		if binary.LittleEndian.Uint32(e[entryEpoch:]) != epoch {
+		if !want.fits(e) {
 			break
 		}
 		p = readEntry(e, len(name))
@@ -270,22 +253,6 @@ func (p packed) lengthenTo(dst []byte, limit int, dictionary uint8, length int, 
 	return dst, p, true
 }
 
-// readEntry reads an entry whose name has a length. The body is as it is stored.
-func readEntry(e []byte, name int) packed {
-	begin := entryHead + name
-	return packed{
-		rcode:      e[entryCode] &^ codeAA,
-		aa:         e[entryCode]&codeAA != 0,
-		answers:    binary.LittleEndian.Uint16(e[entryAnswers:]),
-		authority:  binary.LittleEndian.Uint16(e[entryAuthority:]),
-		additional: binary.LittleEndian.Uint16(e[entryAdditional:]),
-		extra:      int(binary.LittleEndian.Uint16(e[entryExtra:])),
-		serial:     int(binary.LittleEndian.Uint16(e[entrySerial:])),
-		zone:       binary.LittleEndian.Uint16(e[entryZone:]),
-		body:       e[begin : begin+int(binary.LittleEndian.Uint16(e[entryStored:]))],
-	}
-}
-
 // put keeps an answer, unless it would take more than a quarter of a shard.
 func (r *rings) put(name []byte, key uint64, k *kept) {
 	s := &r.shards[key%cacheShards]
@@ -296,19 +263,19 @@ func (r *rings) put(name []byte, key uint64, k *kept) {
 	if slots == nil || size > len(s.ring)/4 {
 		return
 	}
-	if s.tail > uint64(len(s.ring)) && !s.has(slots, mark, name, k.qtype) && rand.Uint32()%admit != 0 {
+	if s.tail > uint64(len(s.ring)) && !s.has(slots, mark, name, k) && rand.Uint32()%admit != 0 {
 		return
 	}
 	at, e := s.room(uint64(size))
-	slots[s.victim(slots, mark, name, k.qtype)] = mark | at/8
+	slots[s.victim(slots, mark, name, k)] = mark | at/8
 	writeEntry(e, name, k)
 }
 
 // has reports whether there is an answer for a name and type, of whatever epoch.
-func (s *shard) has(slots []uint64, mark uint64, name []byte, qtype uint16) bool {
+func (s *shard) has(slots []uint64, mark uint64, name []byte, k *kept) bool {
 	for _, slot := range slots {
 		if slot != 0 && slot&^placeMask == mark {
-			if e := s.entry(slot); e != nil && is(e, name, qtype) {
+			if e := s.entry(slot); e != nil && is(e, name, k.qtype, k.signed) {
 				return true
 			}
 		}
@@ -329,13 +296,13 @@ func (s *shard) room(size uint64) (at uint64, e []byte) {
 
 // victim chooses a slot for a new entry, which must not be written yet: the one that
 // the same name and type has, a free one, or the one with the oldest entry.
-func (s *shard) victim(slots []uint64, mark uint64, name []byte, qtype uint16) int {
+func (s *shard) victim(slots []uint64, mark uint64, name []byte, k *kept) int {
 	oldest := 0
 	for i, slot := range slots {
 		e := s.entry(slot)
 		if e == nil {
 			slots[i] = 0
-		} else if slot&^placeMask == mark && is(e, name, qtype) {
+		} else if slot&^placeMask == mark && is(e, name, k.qtype, k.signed) {
 			return i
 		}
 		if slots[i]&placeMask < slots[oldest]&placeMask {
@@ -343,25 +310,4 @@ func (s *shard) victim(slots []uint64, mark uint64, name []byte, qtype uint16) i
 		}
 	}
 	return oldest
-}
-
-func writeEntry(e []byte, name []byte, k *kept) {
-	binary.LittleEndian.PutUint32(e[entryEpoch:], k.epoch)
-	binary.LittleEndian.PutUint16(e[entryBody:], uint16(len(k.body)))
-	binary.LittleEndian.PutUint16(e[entryType:], k.qtype)
-	binary.LittleEndian.PutUint16(e[entryAnswers:], k.answers)
-	binary.LittleEndian.PutUint16(e[entryAuthority:], k.authority)
-	binary.LittleEndian.PutUint16(e[entryAdditional:], k.additional)
-	binary.LittleEndian.PutUint16(e[entryExtra:], uint16(k.extra))
-	binary.LittleEndian.PutUint16(e[entrySerial:], uint16(k.serial))
-	binary.LittleEndian.PutUint16(e[entryZone:], k.zone)
-	e[entryName] = uint8(len(name))
-	e[entryCode] = k.rcode
-	if k.aa {
-		e[entryCode] |= codeAA
-	}
-	binary.LittleEndian.PutUint16(e[entryStored:], uint16(len(k.stored)))
-	e[entryDictionary] = k.dictionary
-	copy(e[entryHead:], name)
-	copy(e[entryHead+len(name):], k.stored)
 }

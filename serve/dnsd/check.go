@@ -85,6 +85,9 @@ func (c *checker) checkZone() {
 	for _, note := range c.zone.notes {
 		c.tell(stele.ID{}, true, "%s", note)
 	}
+	if c.zone.trouble != "" {
+		c.tell(stele.ID{}, true, "%s", c.zone.trouble)
+	}
 	if outer := c.zone.set.outer(c.zone); outer != nil && len(c.zone.ns.Publication.Servers) == 0 {
 		c.tell(stele.ID{}, true, "it is inside the zone %s, whose file can't delegate it; name its servers with --ns", outer.name)
 	}

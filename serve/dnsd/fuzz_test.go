@@ -15,6 +15,11 @@ func seeds(f *testing.F) [][]byte {
 	f.Helper()
 	edns := question("Large.Paradisec.example.", dns.TypeTXT)
 	edns.SetEdns0(700, true)
+	compact := question("none.Paradisec.example.", dns.TypeNSEC)
+	compact.SetEdns0(1232, true)
+	compact.IsEdns0().SetCo()
+	chained := question("none.inner.paradisec.example.", dns.TypeRRSIG)
+	chained.SetEdns0(1232, true)
 	update := new(dns.Msg)
 	update.SetUpdate("paradisec.example.")
 	notify := new(dns.Msg)
@@ -40,7 +45,7 @@ func seeds(f *testing.F) [][]byte {
 		question("paradisec.example.", dns.TypeAXFR),
 		withCookie(question("paradisec.example.", dns.TypeSOA), "2464c4abcf10c957"),
 		withCookie(new(dns.Msg), "2464c4abcf10c957010000005cf79f111f8130c3eee29480"),
-		edns, update, notify, ixfr, signed, version, answer, two,
+		edns, compact, chained, update, notify, ixfr, signed, version, answer, two,
 	}
 	var wires [][]byte
 	for _, m := range list {
@@ -60,7 +65,9 @@ func FuzzHandle(f *testing.F) {
 		f.Add(s, false)
 		f.Add(s, true)
 	}
-	d := newDesk(f, Options{Rate: RateLimit{Same: 60_000, All: 60_000}})
+	d := newDesk(f, Options{Rate: RateLimit{Same: 60_000, All: 60_000}, Signatures: 1 << 30})
+	d.sign("paradisec.example.", signOnline, newRing(f, "paradisec.example.", AlgorithmEd25519, false, d.clock.Now()))
+	d.sign("inner.paradisec.example.", signTransfer, newRing(f, "inner.paradisec.example.", AlgorithmEd25519, false, d.clock.Now()))
 	f.Fuzz(func(t *testing.T, msg []byte, tcp bool) {
 		if len(msg) > maxMessage {
 			return
@@ -189,7 +196,7 @@ func checkRead(t *testing.T, q *query, m *dns.Msg, err error) {
 	if o == nil {
 		return
 	}
-	if o.Version() != q.version || o.Do() != q.do || max(int(o.UDPSize()), minUDP) != q.size {
+	if o.Version() != q.version || o.Do() != q.do || o.Co() != q.co || max(int(o.UDPSize()), minUDP) != q.size {
 		t.Fatalf("%v, read as %+v", o, q)
 	}
 	var cookie []byte

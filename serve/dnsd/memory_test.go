@@ -27,6 +27,29 @@ type memoryZone struct {
 	soa   *dns.SOA
 	ns    []dns.RR
 	nodes map[string][]dns.RR
+	seals *signer
+}
+
+func (z *memoryZone) signer() *signer { return z.seals }
+
+func (z *memoryZone) inner(name string) node {
+	one := z.from.zones[name]
+	n := node{exists: true, records: one.ns}
+	if one.seals != nil {
+		n.records = append(n.records[:len(n.records):len(n.records)], one.seals.parent...)
+	}
+	return n
+}
+
+func (m *memory) signs() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, z := range m.zones {
+		if z.seals != nil {
+			return true
+		}
+	}
+	return false
 }
 
 const zoneText = `

@@ -47,9 +47,12 @@ type query struct {
 	edns      bool
 	size      int // the largest answer that the client takes over UDP
 	version   uint8
-	do        bool
+	do        bool   // signatures are wanted (RFC 3225)
+	co        bool   // a name that is proven not to exist may be said not to (RFC 9824, section 5.1)
 	cookie    []byte // content of the option (RFC 7873); nil if there is none
 	keepalive bool   // the option was sent (RFC 7828)
+	padded    bool   // the option was sent (RFC 7830)
+	tsig      int    // where the signature of the message begins; 0 if it has none
 }
 
 // read reads a message, and returns the response code that it deserves so far:
@@ -141,6 +144,13 @@ func (q *query) readRecords(msg []byte, off int) int {
 		if next == 0 {
 			return dns.RcodeFormatError
 		}
+		if r.rtype == dns.TypeTSIG {
+			// RFC 8945, section 5.1: the last of all, in the additional section.
+			if i < int(authority) || i+1 < int(authority+additional) {
+				return dns.RcodeFormatError
+			}
+			q.tsig = off
+		}
 		if r.rtype == dns.TypeOPT {
 			// RFC 6891, section 6.1.1: one, in the additional section, at the root.
 			if q.edns || i < int(authority) || msg[off] != 0 {
@@ -207,10 +217,17 @@ func skipName(msg []byte, off int) int {
 	return 0
 }
 
+// Flags of EDNS.
+const (
+	ednsDO = 1 << 15
+	ednsCO = 1 << 14
+)
+
 // Options of EDNS.
 const (
 	optionCookie    = 10 // RFC 7873
 	optionKeepalive = 11 // RFC 7828
+	optionPadding   = 12 // RFC 7830
 )
 
 // readOPT reads the client's side of EDNS (RFC 6891, section 6.1.2). Options that are
@@ -219,7 +236,8 @@ func (q *query) readOPT(r record) int {
 	q.edns = true
 	q.size = max(int(r.class), minUDP)
 	q.version = uint8(r.ttl >> 16)
-	q.do = r.ttl&(1<<15) != 0
+	q.do = r.ttl&ednsDO != 0
+	q.co = r.ttl&ednsCO != 0
 	if q.version != 0 {
 		return dns.RcodeSuccess // its options may mean something else
 	}
@@ -239,6 +257,8 @@ func (q *query) readOPT(r record) int {
 			q.cookie = content
 		case code == optionKeepalive:
 			q.keepalive = true
+		case code == optionPadding:
+			q.padded = true
 		}
 		data = data[4+n:]
 	}

@@ -159,15 +159,31 @@ func (z *Zones) fill(ctx context.Context, set *zoneSet) error {
 	if err != errEnough {
 		return err
 	}
+	z.beside(func(ctx context.Context) error { return set.index.read(ctx, z, set, 0) })
+	return nil
+}
+
+// fillChain is fill for the chain of a zone.
+func (z *Zones) fillChain(ctx context.Context, one *zone) error {
+	err := one.fillChain(ctx, indexAtOnce)
+	if err != errEnough {
+		return err
+	}
+	z.beside(func(ctx context.Context) error { return one.fillChain(ctx, 0) })
+	return nil
+}
+
+// beside reads names while answers are given, until it has read them all.
+func (z *Zones) beside(read func(ctx context.Context) error) {
 	z.work.Go(func() {
 		for {
-			err := set.index.read(z.life, z, set, 0)
+			err := read(z.life)
 			if err == nil {
 				z.complete()
 				return
 			}
 			if z.life.Err() == nil {
-				z.log.Warn("names below names could not be read; trying again", "error", err)
+				z.log.Warn("names could not be read; trying again", "error", err)
 			}
 			select {
 			case <-z.life.Done():
@@ -176,7 +192,6 @@ func (z *Zones) fill(ctx context.Context, set *zoneSet) error {
 			}
 		}
 	})
-	return nil
 }
 
 // complete says that the index is complete: who was told before that a name is empty

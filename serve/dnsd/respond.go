@@ -3,6 +3,7 @@ package dnsd
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"net/netip"
 	"runtime/debug"
@@ -15,7 +16,9 @@ import (
 type peer struct {
 	addr netip.Addr // IPv4 addresses in four bytes
 	tcp  bool
-	idle time.Duration // how long a connection may be idle, to tell who asks for it
+	idle time.Duration // how long a connection may be idle, to tell who asks for it; 0: it is not told
+
+	private bool // nobody on the way can read what is asked
 }
 
 // worker answers messages, one at a time. It has what this needs, so that nothing is
@@ -32,6 +35,8 @@ type worker struct {
 	cookie    [cookieSize]byte // for the client
 	hasCookie bool
 	verified  bool // the client has shown a good cookie
+	tcp       bool
+	private   bool // nobody on the way can read the answer
 	tell      time.Duration
 
 	patient bool // whether it may wait for the registry
@@ -58,10 +63,19 @@ func (w *worker) respond(dst, msg []byte, from peer, now time.Time) (answer []by
 		return nil
 	}
 	w.greet(from, now)
+	var who *sealer
+	if code == dns.RcodeSuccess && w.q.tsig > 0 {
+		who, code = w.verify(msg, now)
+	}
 	dst = append(append(dst[:0], msg[:headerSize]...), w.q.question...)
 	p := packed{rcode: uint8(code)}
 	if code == dns.RcodeSuccess && w.q.asks {
-		dst, p = w.find(dst, w.limit(from)-len(dst)-w.optSize(), now)
+		limit := w.limit(from) - len(dst) - w.optSize() - who.size()
+		if w.q.isTransfer() && w.q.qtype == dns.TypeIXFR && !from.tcp {
+			dst, p = w.difference(dst, msg, from, who, limit, now)
+		} else {
+			dst, p = w.find(dst, limit, now)
+		}
 	}
 	if w.missed {
 		return nil
@@ -76,18 +90,30 @@ func (w *worker) respond(dst, msg []byte, from peer, now time.Time) (answer []by
 			dst, p = dst[:headerSize+len(w.q.question)], w.slipped()
 		}
 	}
-	if p.serial != 0 {
-		if n, ok := w.s.serials.now(w.ctx, p.zone); ok {
-			binary.BigEndian.PutUint32(p.body[p.serial:], n)
-		}
+	if p.serial != 0 && !w.stamp(&p, now) {
+		dst, p = dst[:headerSize+len(w.q.question)], packed{rcode: dns.RcodeServerFailure}
 	}
-	return w.finish(dst, &p)
+	return who.seal(w.finish(dst, &p), now)
+}
+
+// stamp puts the present serial into the SOA record of an answer, and if it is signed
+// the signatures of that. It reports false if there are none.
+func (w *worker) stamp(p *packed, now time.Time) bool {
+	if p.signed {
+		seal, ok := w.s.serials.sealed(w.ctx, p.zone, now)
+		return ok && seal.stamp(p.body[:p.extra], p.serial)
+	}
+	if n, ok := w.s.serials.now(w.ctx, p.zone); ok {
+		binary.BigEndian.PutUint32(p.body[p.serial:], n)
+	}
+	return true
 }
 
 // greet looks at who asks: whether a cookie shows that the answer goes where the
 // question came from, and what is said of it.
 func (w *worker) greet(from peer, now time.Time) {
-	w.hasCookie, w.verified, w.tell = w.q.cookie != nil, false, 0
+	w.hasCookie, w.verified, w.tell, w.tcp = w.q.cookie != nil, false, 0, from.tcp
+	w.private = from.private
 	if w.hasCookie {
 		_, w.verified = w.s.jar.answer(w.cookie[:0], w.q.cookie, from.addr, now)
 		if w.verified {
@@ -107,8 +133,9 @@ func (w *worker) limit(from peer) int {
 	return min(w.q.size, maxUDP)
 }
 
-// judgeQuestion says which questions are answered at all. Transfers are refused, and
-// so is whatever is not of the Internet: version.bind is nobody's business.
+// judgeQuestion says which questions are answered at all. Transfers are refused where
+// they have no place (see transfer), and so is whatever is not of the Internet:
+// version.bind is nobody's business.
 func judgeQuestion(q *query) int {
 	if q.class != dns.ClassINET {
 		return dns.RcodeRefused
@@ -118,7 +145,7 @@ func judgeQuestion(q *query) int {
 		return dns.RcodeRefused
 	case dns.TypeMAILA, dns.TypeMAILB:
 		return dns.RcodeNotImplemented
-	case dns.TypeOPT, dns.TypeTSIG, dns.TypeTKEY:
+	case dns.TypeOPT, dns.TypeTSIG, dns.TypeTKEY, dns.TypeNXNAME:
 		return dns.RcodeFormatError // they are no data
 	}
 	return dns.RcodeSuccess
@@ -132,7 +159,7 @@ func (w *worker) find(dst []byte, limit int, now time.Time) ([]byte, packed) {
 	c := w.s.cache
 	w.name = lower(w.name[:0], w.q.name)
 	w.hash = c.hash(w.name)
-	dst, p, ok := c.get(dst, w.name, w.hash, w.q.qtype, limit)
+	dst, p, ok := w.remembered(dst, limit, now)
 	if ok {
 		w.tally.hits.Add(1)
 		return dst, p
@@ -141,24 +168,47 @@ func (w *worker) find(dst []byte, limit int, now time.Time) ([]byte, packed) {
 		return dst, packed{}
 	}
 	w.tally.misses.Add(1)
-	p, err := w.make(c.epoch(w.hash))
-	if err != nil {
+	p, err := w.make(now)
+	switch {
+	case errors.Is(err, errBusy):
+		w.tally.busy.Add(1)
+		if !w.tcp {
+			return dst, packed{tc: true} // who comes by TCP is who they say they are
+		}
+		return dst, packed{rcode: dns.RcodeServerFailure}
+	case err != nil:
 		w.s.failures.log(w.s.o.Log, now, "err", err)
 		return dst, packed{rcode: dns.RcodeServerFailure}
 	}
 	return p.appendTo(dst, limit)
 }
 
-// make asks the zones for the answer to the question, packs it and keeps it. The
-// epoch must have been taken before.
-func (w *worker) make(epoch uint32) (packed, error) {
+// remembered appends the answer that is known already, if there is one.
+func (w *worker) remembered(dst []byte, limit int, now time.Time) (_ []byte, p packed, ok bool) {
+	c := w.s.cache
+	if w.q.do && w.s.source.signs() {
+		if dst, p, ok = c.getSigned(dst, w.name, w.hash, w.q.qtype, limit, hourOf(now)); ok {
+			return dst, p, true
+		}
+	}
+	begin := len(dst)
+	if dst, p, ok = c.get(dst, w.name, w.hash, w.q.qtype, limit); ok && w.q.do && p.bare {
+		return dst[:begin], packed{}, false
+	}
+	return dst, p, ok
+}
+
+// make asks the zones for the answer to the question, packs it and keeps it.
+func (w *worker) make(now time.Time) (packed, error) {
+	c := w.s.cache
+	epoch, chains := c.epoch(w.hash), c.chains.Load() // before anything is looked at
 	name, _, err := dns.UnpackDomainName(w.name, 0)
 	if err != nil {
 		return packed{}, err
 	}
 	ctx, cancel := context.WithTimeout(w.ctx, w.s.o.LookupTimeout)
 	defer cancel()
-	r, err := resolve(ctx, w.s.source, name, w.q.qtype)
+	r, err := resolve(ctx, w.s.source, asked{name, w.q.qtype, w.q.do, func(exists bool) bool { return w.s.budget.take(now, exists, w.tcp) }})
 	if err != nil {
 		return packed{}, err
 	}
@@ -169,7 +219,10 @@ func (w *worker) make(epoch uint32) (packed, error) {
 	if err != nil {
 		return packed{}, fmt.Errorf("the answer for %q can't be packed: %w", name, err)
 	}
-	w.s.cache.put(w.name, w.hash, w.q.qtype, epoch, &p)
+	if p.chained {
+		epoch = chains
+	}
+	c.put(w.name, w.hash, w.q.qtype, epoch, &p)
 	return p, nil
 }
 
@@ -223,6 +276,9 @@ func (w *worker) optSize() int {
 
 // finish puts the header in front of an answer and the OPT record behind it.
 func (w *worker) finish(dst []byte, p *packed) []byte {
+	if p.absent && w.q.co {
+		p.rcode = dns.RcodeNameError // RFC 9824, section 5.1
+	}
 	flags := flagQR | w.q.flags&(maskOpcode|flagRD) | uint16(p.rcode&0xF)
 	if p.aa {
 		flags |= flagAA
@@ -235,7 +291,7 @@ func (w *worker) finish(dst []byte, p *packed) []byte {
 	additional := p.additional
 	if w.q.edns {
 		additional++
-		dst = w.appendOPT(dst, p.rcode)
+		dst = w.appendOPT(dst, p.rcode, w.paddingSize(len(dst)+w.optSize()))
 	}
 	binary.BigEndian.PutUint16(dst[2:], flags)
 	binary.BigEndian.PutUint16(dst[4:], uint16(min(len(w.q.question), 1)))
@@ -246,17 +302,20 @@ func (w *worker) finish(dst []byte, p *packed) []byte {
 }
 
 // appendOPT appends the server's side of EDNS (RFC 6891, section 6.1.2), with the
-// upper bits of the response code.
-func (w *worker) appendOPT(dst []byte, rcode uint8) []byte {
+// upper bits of the response code, and padding.
+func (w *worker) appendOPT(dst []byte, rcode uint8, padding int) []byte {
 	dst = append(dst, 0)
 	dst = binary.BigEndian.AppendUint16(dst, dns.TypeOPT)
 	dst = binary.BigEndian.AppendUint16(dst, maxUDP)
 	ttl := uint32(rcode>>4) << 24
 	if w.q.do {
-		ttl |= 1 << 15
+		ttl |= ednsDO
+	}
+	if w.q.do && w.q.co {
+		ttl |= ednsCO
 	}
 	dst = binary.BigEndian.AppendUint32(dst, ttl)
-	dst = binary.BigEndian.AppendUint16(dst, uint16(w.optSize()-11))
+	dst = binary.BigEndian.AppendUint16(dst, uint16(w.optSize()-11+padding))
 	if w.hasCookie {
 		dst = binary.BigEndian.AppendUint16(dst, optionCookie)
 		dst = binary.BigEndian.AppendUint16(dst, cookieSize)
@@ -267,5 +326,5 @@ func (w *worker) appendOPT(dst []byte, rcode uint8) []byte {
 		dst = binary.BigEndian.AppendUint16(dst, 2)
 		dst = binary.BigEndian.AppendUint16(dst, uint16(min(w.tell/(100*time.Millisecond), 1<<16-1)))
 	}
-	return dst
+	return appendPadding(dst, padding)
 }

@@ -1,11 +1,12 @@
 // Package dnsd publishes the registry in the DNS: it compiles namespaces and records
-// into zones, as rules for DDDS and EDDDS clients, and answers for them on UDP and TCP
-// or writes them down for stock name servers.
+// into zones, as rules for DDDS and EDDDS clients, and answers for them on UDP and TCP,
+// over TLS and HTTPS, or writes them down for stock name servers.
 //
-// [Zones] are the registry as zones; [Server] is the authoritative name server. It
-// reads questions by hand, answers most of them with what it has packed before, and
-// has the DNS library pack the rest. It never changes the registry, never recurses,
-// and tells nobody who asks over UDP in somebody else's name more than a little.
+// [Zones] are the registry as zones, signed if they are to be; [Keys] look after the
+// keys of those. [Server] is the authoritative name server. It reads questions by hand,
+// answers most of them with what it has packed before, and has the DNS library pack the
+// rest. It never changes the registry but for keys, never recurses, and tells nobody who
+// asks over UDP in somebody else's name more than a little.
 package dnsd
 
 import (
@@ -42,8 +43,14 @@ type Options struct {
 	// server makes its own and changes it daily.
 	CookieSecrets []CookieSecret
 
-	Rate RateLimit
-	TCP  TCPLimits
+	// Signatures is how many answers of signed zones may be signed in a second; 0:
+	// 2000. What was signed before is not counted, so this bounds what those can cause
+	// who ask for names that are made up.
+	Signatures int
+
+	Rate      RateLimit
+	TCP       TCPLimits
+	Transfers TransferLimits
 }
 
 // TCPLimits bound what connections may use up. Zero fields stand for the numbers
@@ -63,6 +70,8 @@ func (o *Options) fillIn() {
 	o.Sockets = orElse(o.Sockets, runtime.GOMAXPROCS(0))
 	o.CacheBytes = orElse(o.CacheBytes, 256<<20)
 	o.LookupTimeout = orElse(o.LookupTimeout, 2*time.Second)
+	o.Signatures = orElse(o.Signatures, 2000)
+	o.Transfers.fillIn()
 	o.TCP.Connections = orElse(o.TCP.Connections, 1000)
 	o.TCP.PerClient = orElse(o.TCP.PerClient, 100)
 	o.TCP.Idle = orElse(o.TCP.Idle, 10*time.Second)
@@ -78,29 +87,38 @@ func orElse[T int | time.Duration](n, instead T) T {
 	return instead
 }
 
-// Server is an authoritative name server, on UDP and TCP.
+// Server is an authoritative name server, on UDP and TCP, over TLS and HTTPS.
 type Server struct {
 	o       Options
 	source  source
 	cache   *cache
 	serials *serials
+	budget  *budget
 	jar     *jar
 	limiter *limiter
 
 	faults, failures, sockets complaint
 
-	tcp     *tally // of all connections
+	tcp     *tally // of all connections in clear
+	tls     *tally // of all that are not
+	https   *tally // of all requests
 	clients *clients
+
+	slots     chan struct{} // has one for each transfer under way
+	transfers transferTally
+	notices   noticeTally
 
 	mu      sync.Mutex
 	tallies []*tally
 	addrs   []netip.AddrPort
-	stops   []func() // each makes a socket's goroutine end once it has answered what it has read
-	closed  bool
-	running sync.WaitGroup
-	ended   sync.Once
-	quit    context.CancelFunc // ends look-ups
-	base    context.Context
+
+	tlsAddrs []netip.AddrPort
+	stops    []func() // each makes a socket's goroutine end once it has answered what it has read
+	closed   bool
+	running  sync.WaitGroup
+	ended    sync.Once
+	quit     context.CancelFunc // ends look-ups
+	base     context.Context
 }
 
 // New makes a server. It answers once it listens.
@@ -113,15 +131,17 @@ func newServer(o Options, from source) *Server {
 		o: o, source: from,
 		cache:   newCache(o.CacheBytes),
 		serials: newSerials(from),
+		budget:  newBudget(o.Signatures, now),
 		jar:     newJar(o.CookieSecrets, now),
 		limiter: newLimiter(o.Rate, now),
 		clients: newClients(o.TCP),
+		slots:   make(chan struct{}, o.Transfers.AtOnce),
 	}
 	s.faults.text = "a message made the server fail; please report it"
 	s.failures.text = "the registry could not be asked for an answer; clients are told to try again"
 	s.sockets.text = "a socket of the name server fails; it is tried again"
 	s.base, s.quit = context.WithCancel(context.Background())
-	s.tcp = s.newTally()
+	s.tcp, s.tls, s.https = s.newTally(), s.newTally(), s.newTally()
 	from.onChange(s.forget)
 	return s
 }
@@ -133,6 +153,7 @@ func (s *Server) forget(names []string) {
 		s.cache.dropAll()
 		return
 	}
+	s.cache.chains.Add(1)
 	var buf [maxName]byte
 	for _, name := range names {
 		wire, ok := packName(buf[:0], name)
@@ -216,7 +237,9 @@ func (s *Server) start(l *listener) bool {
 		s.addrs = append(s.addrs, a.AddrPort())
 	}
 	s.stops = append(s.stops, func() { l.tcp.Close() })
-	s.running.Go(func() { s.accept(l.tcp) })
+	s.running.Go(func() {
+		s.accept(l.tcp, s.tcp, func(c net.Conn, from netip.Addr) { s.serveTCP(c, peer{addr: from, tcp: true}, s.tcp) })
+	})
 	for _, c := range l.udp {
 		t := new(tally)
 		s.tallies = append(s.tallies, t)

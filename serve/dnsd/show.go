@@ -60,6 +60,9 @@ func (z *Zones) Show(ctx context.Context, name string) (*Shown, error) {
 		return nil, err
 	}
 	list := append(append([]dns.RR{soa}, ns...), n.records...)
+	if one.seals != nil {
+		list = append(list, one.seals.records...)
+	}
 	for _, name := range one.names() {
 		list = append(list, one.fixed[name]...)
 	}

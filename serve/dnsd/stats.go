@@ -11,6 +11,7 @@ import (
 // Stats are counts since the server was made.
 type Stats struct {
 	UDP, TCP    uint64            // messages answered
+	TLS, HTTPS  uint64            // messages answered that nobody on the way could read
 	Rcodes      map[string]uint64 // the same by response code: NOERROR, NXDOMAIN, ...
 	Truncated   uint64            // answers that did not fit and sent the client to TCP
 	Dropped     uint64            // messages that deserved no answer
@@ -19,7 +20,17 @@ type Stats struct {
 	Cookies     uint64            // messages with a good server cookie
 	Hits        uint64            // questions answered with what was packed before
 	Misses      uint64            // questions for which the registry was asked
-	Connections uint64            // TCP connections accepted
+	Busy        uint64            // answers shortened since too much was to be signed
+	Connections uint64            // TCP connections accepted, for TLS too
+	Signatures  uint64            // messages with a wrong signature (TSIG)
+	Whole       uint64            // transfers of whole zones that were begun
+	Differences uint64            // transfers of what has changed
+	Declined    uint64            // transfers refused
+	Broken      uint64            // transfers that failed
+	Notices     uint64            // sent to secondaries about changes
+	Confirmed   uint64            // notices that a secondary confirmed
+	Unwanted    uint64            // notices that a secondary refused
+	GivenUp     uint64            // notices that nobody confirmed
 	Refused     uint64            // TCP connections closed at once, since there were too many
 }
 
@@ -34,9 +45,13 @@ type tally struct {
 	cookies     atomic.Uint64
 	hits        atomic.Uint64
 	misses      atomic.Uint64
+	busy        atomic.Uint64
 	connections atomic.Uint64
 	refused     atomic.Uint64
-	_           [64]byte // so that two don't share a line of the processor's cache
+
+	badSignatures atomic.Uint64
+
+	_ [64]byte // so that two don't share a line of the processor's cache
 }
 
 const maxRcode = dns.RcodeBadCookie
@@ -48,10 +63,14 @@ func (s *Server) Stats() Stats {
 	tallies := s.tallies
 	s.mu.Unlock()
 	for _, t := range tallies {
-		n := t.answers(st.Rcodes)
-		if t == s.tcp {
+		switch n := t.answers(st.Rcodes); t {
+		case s.tcp:
 			st.TCP += n
-		} else {
+		case s.tls:
+			st.TLS += n
+		case s.https:
+			st.HTTPS += n
+		default:
 			st.UDP += n
 		}
 		st.Truncated += t.truncated.Load()
@@ -61,9 +80,15 @@ func (s *Server) Stats() Stats {
 		st.Cookies += t.cookies.Load()
 		st.Hits += t.hits.Load()
 		st.Misses += t.misses.Load()
+		st.Busy += t.busy.Load()
 		st.Connections += t.connections.Load()
 		st.Refused += t.refused.Load()
+		st.Signatures += t.badSignatures.Load()
 	}
+	st.Whole, st.Differences = s.transfers.whole.Load(), s.transfers.differences.Load()
+	st.Declined, st.Broken = s.transfers.refused.Load(), s.transfers.failed.Load()
+	st.Notices, st.Confirmed = s.notices.sent.Load(), s.notices.confirmed.Load()
+	st.Unwanted, st.GivenUp = s.notices.refused.Load(), s.notices.givenUp.Load()
 	return st
 }
 

@@ -9,10 +9,13 @@ import (
 	"net/netip"
 	"slices"
 	"time"
+
+	"github.com/miekg/dns"
 )
 
-// accept takes connections until the listener is closed.
-func (s *Server) accept(l net.Listener) {
+// accept takes connections until the listener is closed, and has them served. The tally
+// counts them.
+func (s *Server) accept(l net.Listener, t *tally, serve func(c net.Conn, from netip.Addr)) {
 	for {
 		c, err := l.Accept()
 		if errors.Is(err, net.ErrClosed) || err != nil && s.stopped() {
@@ -25,15 +28,15 @@ func (s *Server) accept(l net.Listener) {
 		}
 		from := addrOf(c.RemoteAddr())
 		if !s.clients.admit(c, from) {
-			s.tcp.refused.Add(1)
+			t.refused.Add(1)
 			c.Close()
 			continue
 		}
-		s.tcp.connections.Add(1)
+		t.connections.Add(1)
 		s.running.Go(func() {
 			defer s.clients.leave(c, from)
 			defer c.Close()
-			s.serveTCP(c, from)
+			serve(c, from)
 		})
 	}
 }
@@ -74,17 +77,23 @@ type stream struct {
 
 // serveTCP answers what comes over a connection, until it ends, is idle for too long,
 // or is no DNS.
-func (s *Server) serveTCP(c net.Conn, from netip.Addr) {
+func (s *Server) serveTCP(c net.Conn, from peer, count *tally) {
 	t := &stream{s: s, c: c, r: bufio.NewReaderSize(c, tcpRead), end: s.o.Now().Add(s.o.TCP.Total)}
-	w := s.newWorker(s.base, s.tcp)
+	w := s.newWorker(s.base, count)
 	var msg, answer []byte
 	for {
 		var err error
 		if msg, err = t.read(msg); err != nil {
 			break
 		}
-		p := peer{addr: from, tcp: true, idle: s.clients.idle()}
-		answer = w.respond(answer, msg, p, s.o.Now())
+		from.idle = s.clients.idle()
+		if w.q.read(msg) == dns.RcodeSuccess && w.q.isTransfer() {
+			if t.transfer(w, msg, from, s.o.Now()) != nil {
+				break
+			}
+			continue
+		}
+		answer = w.respond(answer, msg, from, s.o.Now())
 		if answer == nil {
 			break // RFC 7766, section 7: such a client is better cut off
 		}

@@ -35,6 +35,9 @@ type zone struct {
 	empty   map[string]bool     // names above those, that have nothing themselves
 	further []ddds.Fields       // the rule that leads to the resolver, if there is one
 	notes   []string            // what could not be published as the namespace says
+
+	seals   *signer // nil: it is not signed
+	trouble string  // why it is not, though it should be
 }
 
 // node is what stands at a name.

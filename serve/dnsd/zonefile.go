@@ -129,10 +129,13 @@ func (s *zoneSet) outer(inner *zone) *zone {
 	return s.find(above)
 }
 
-// delegation is what the zone above has of a zone: its name servers, and the addresses
-// that nobody finds otherwise.
+// delegation is what the zone above has of a zone: its name servers, the digests of its
+// keys, and the addresses that nobody finds otherwise.
 func (z *zone) delegation() []dns.RR {
 	_, list := z.apex()
+	if z.seals != nil {
+		list = append(list, z.seals.parent...)
+	}
 	for _, s := range z.ns.Publication.Servers {
 		if z.contains(s.Name) {
 			list = append(list, addressRecords(s, z.zones.ttl)...)
@@ -214,31 +217,39 @@ func (z *zone) aliases(ctx context.Context, told func(n int)) (list []stele.ID, 
 // identifier writes what stands at the owner name of an identifier. Where several
 // share it, all of it is written with the first of them.
 func (f *zoneFile) identifier(ctx context.Context, id stele.ID, r *stele.Record) {
-	z := f.zone
-	owner, reason := z.cut.owner(id.String())
-	if reason != "" || z.set.find(owner) != z {
+	owner, list, err := f.zone.whole(ctx, id, r)
+	if err != nil {
+		f.err = cmp.Or(f.err, err)
 		return
 	}
-	list := []named{{id, r, z.set.namespaceOf(id)}}
-	if z.cut.tells(id.String()) {
-		var err error
-		if list, err = z.at(ctx, owner); err != nil {
-			f.err = cmp.Or(f.err, err)
-			return
-		}
-		if len(list) == 0 || f.first(list) != id {
-			return
-		}
+	if len(list) == 0 {
+		return
 	}
-	out := z.compiler().compile(list)
+	out := f.zone.compiler().compile(list)
 	for _, rr := range out.records(owner) {
 		f.write(rr)
 	}
 }
 
-// first returns the identifier with which all others of an owner name are written: the
-// first in order that is no alias, or else the first.
-func (f *zoneFile) first(list []named) stele.ID {
+// whole returns all identifiers that share the owner name of one; none if that has no
+// owner name, or if it is another one of them with which they are told.
+func (z *zone) whole(ctx context.Context, id stele.ID, r *stele.Record) (owner string, list []named, err error) {
+	owner, reason := z.cut.owner(id.String())
+	if reason != "" || z.set.find(owner) != z {
+		return owner, nil, nil
+	}
+	if !z.cut.tells(id.String()) {
+		return owner, []named{{id, r, z.set.namespaceOf(id)}}, nil
+	}
+	if list, err = z.at(ctx, owner); err != nil || len(list) > 0 && firstOf(list) != id {
+		return owner, nil, err
+	}
+	return owner, list, nil
+}
+
+// firstOf returns the identifier with which all others of an owner name are written:
+// the first in order that is no alias, or else the first.
+func firstOf(list []named) stele.ID {
 	for _, n := range list {
 		if n.record.ID == n.id {
 			return n.id

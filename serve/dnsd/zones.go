@@ -21,6 +21,13 @@ type ZonesOptions struct {
 	Schemes    *stele.Schemes
 	Log        *slog.Logger // of what somebody should look into; nothing is logged if nil
 	DefaultTTL uint32       // 3600 if 0
+
+	// Now is the clock, by which signatures are dated. It must be set.
+	Now func() time.Time
+
+	// Keyless says that the store has no keys, since it is the registry of a server as
+	// seen from elsewhere. Zones are without signatures then.
+	Keyless bool
 }
 
 // Zones are the zones that the registry publishes, always as the registry is now.
@@ -31,8 +38,11 @@ type Zones struct {
 	schemes *stele.Schemes
 	log     *slog.Logger
 	ttl     uint32
+	now     func() time.Time
+	signing func(*stele.Namespace) signing
 
 	changed atomic.Uint64
+	signed  atomic.Bool // some zone is
 	serial  atomic.Uint32
 	stale   atomic.Bool // the serial is not known
 
@@ -43,6 +53,8 @@ type Zones struct {
 	listeners []func(names []string)
 	kept      atomic.Pointer[zoneSet] // nil: to be read
 	last      *zoneSet                // what was kept before, for its index
+	chains    map[string]keptChain    // of zones in the mode transfer
+	ring      atomic.Pointer[keyring] // nil: to be read
 
 	life context.Context // of work beside answers
 	end  context.CancelFunc
@@ -51,7 +63,10 @@ type Zones struct {
 
 // NewZones makes the zones of a registry. They are closed with Close.
 func NewZones(o ZonesOptions) *Zones {
-	z := &Zones{store: o.Store, schemes: o.Schemes, log: o.Log, ttl: o.DefaultTTL, loading: make(chan struct{}, 1)}
+	z := &Zones{store: o.Store, schemes: o.Schemes, log: o.Log, ttl: o.DefaultTTL, now: o.Now, signing: signingOf, loading: make(chan struct{}, 1)}
+	if o.Keyless {
+		z.signing = func(*stele.Namespace) signing { return unsigned }
+	}
 	if z.log == nil {
 		z.log = slog.New(slog.DiscardHandler)
 	}
@@ -79,10 +94,13 @@ func (z *Zones) Changed() uint64 { return z.changed.Load() }
 func (z *Zones) Invalidate(records ...*stele.Record) {
 	set := z.kept.Load()
 	var names []string
-	if set != nil {
+	// What is to be known of records is taken up while no set is kept, too: the next
+	// one goes on with what the last one knew.
+	if known := z.known(set); known != nil {
 		for _, r := range records {
-			set.index.add(set, r)
-			names = set.appendNames(names, r)
+			known.index.add(known, r)
+			z.updateChains(known, r)
+			names = known.appendNames(names, r)
 		}
 	}
 	z.refreshSerial()
@@ -95,11 +113,22 @@ func (z *Zones) Invalidate(records ...*stele.Record) {
 	}
 }
 
+// known returns a set, or if it is nil the one before.
+func (z *Zones) known(set *zoneSet) *zoneSet {
+	if set != nil {
+		return set
+	}
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	return z.last
+}
+
 // InvalidateNamespaces says that a namespace was committed; see Invalidate.
 func (z *Zones) InvalidateNamespaces() {
 	z.mu.Lock()
 	z.forgotten++
 	z.kept.Store(nil)
+	z.ring.Store(nil)
 	z.mu.Unlock()
 	z.refreshSerial()
 	z.changed.Add(1)
@@ -200,20 +229,29 @@ func (z *Zones) load(ctx context.Context) (*zoneSet, error) {
 	if reused {
 		set.index = last.index
 	}
+	chains, empty := z.addChains(set)
 	// It is kept before it is filled, so that it is told of what is committed meanwhile.
 	z.mu.Lock()
 	keep := z.forgotten == forgotten
 	if keep {
 		z.kept.Store(set)
-		z.last = set
+		z.last, z.chains = set, chains
 	}
 	z.mu.Unlock()
-	if reused || !keep {
+	if !keep {
 		return set, nil
 	}
-	if err := z.fill(ctx, set); err != nil {
+	if !reused {
+		err = z.fill(ctx, set)
+	}
+	for _, one := range empty {
+		if err == nil {
+			err = z.fillChain(ctx, one)
+		}
+	}
+	if err != nil {
 		z.mu.Lock()
-		z.last = nil
+		z.last, z.chains = nil, nil
 		z.kept.CompareAndSwap(set, nil)
 		z.mu.Unlock()
 		return nil, err
@@ -230,7 +268,8 @@ func (z *Zones) read(ctx context.Context) (*zoneSet, error) {
 		}
 		list = append(list, ns)
 	}
-	return newZoneSet(z, list), nil
+	set := newZoneSet(z, list)
+	return set, set.addSigners(ctx, z)
 }
 
 // zoneSet is the zones at one time.

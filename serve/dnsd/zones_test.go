@@ -45,7 +45,7 @@ func newPress(t testing.TB) *press {
 	}
 	now := func() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
 	p := &press{t: t, ctx: auth.With(t.Context(), auth.Local()), schemes: schemes, store: mem.New(now)}
-	p.zones = NewZones(ZonesOptions{Store: p.store, Schemes: schemes})
+	p.zones = NewZones(ZonesOptions{Store: p.store, Schemes: schemes, Now: now})
 	t.Cleanup(p.zones.Close)
 	p.zones.onChange(func(names []string) {
 		p.mu.Lock()

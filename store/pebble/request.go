@@ -94,6 +94,9 @@ func (k *onceKeys) add(key []byte) bool {
 // encodeNamed encodes the records and namespaces of a commit.
 func (q *request) encodeNamed(c *stele.Commit, keys *onceKeys) error {
 	var e encoder
+	if len(c.Records) > fewWrites {
+		e.arena = new(arena)
+	}
 	q.records = make([]entry, 0, len(c.Records))
 	for _, r := range c.Records {
 		n, err := e.encode(r, c.Counter)

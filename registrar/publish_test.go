@@ -1,0 +1,103 @@
+package registrar
+
+import (
+	"testing"
+
+	"github.com/stele-id/stele"
+)
+
+// All namespaces share one tree of zones, and whoever has a zone has its keys: nobody
+// takes that of another.
+func TestPublish(t *testing.T) {
+	f := newFixture(t)
+	f.space("urn:one", owner("ann"), published("one.example."))
+	f.space("urn:old", owner("ann"), published("old.example."))
+	f.space("urn:ann", owner("ann"))
+	bobs := f.space("urn:bob", owner("bob"))
+	secret := func([]stele.Cell) ([]stele.CellChange, error) {
+		return []stele.CellChange{{Name: "zonekey old.example. 1", After: []byte("secret")}}, nil
+	}
+	if err := f.SetZoneKeys(as("ann"), f.key("urn:old"), secret); err != nil {
+		t.Fatal(err)
+	}
+	set := func(who, prefix string, change func(*stele.Namespace)) error {
+		_, err := f.SetNamespace(as(who), f.key(prefix), 0, func(ns *stele.Namespace) error {
+			change(ns)
+			return nil
+		})
+		return err
+	}
+	if err := set("ann", "urn:old", func(ns *stele.Namespace) { ns.Publication = stele.Publication{} }); err != nil {
+		t.Fatal(err)
+	}
+	for _, zone := range []string{"one.example.", "below.one.example.", "example.", "old.example."} {
+		err := set("bob", "urn:bob", published(zone))
+		want(t, err, stele.Forbidden, zone, "administrator")
+		_, err = f.AddNamespace(as("bob"), &stele.Namespace{Scheme: "urn", Prefix: "urn:bob:x", Publication: stele.Publication{
+			Zone: zone, Layout: stele.LayoutNames, Separator: ":", Parts: 1}})
+		want(t, err, stele.Forbidden, zone)
+	}
+	if cells, err := f.ZoneKeys(as("bob"), bobs); err == nil {
+		t.Errorf("another's keys: %v", cells)
+	}
+	for _, tt := range []struct{ who, prefix, zone string }{
+		{"bob", "urn:bob", "none.example."}, // not below one.example.
+		{"ann", "urn:ann", "below.one.example."},
+		{"ann", "urn:one", "one.example."}, // as it was
+	} {
+		if err := set(tt.who, tt.prefix, published(tt.zone)); err != nil {
+			t.Errorf("%s can't publish %s in %s: %v", tt.who, tt.prefix, tt.zone, err)
+		}
+	}
+	// An administrator may; checks of the zones tell of a clash.
+	must(f.SetNamespace(f.admin, bobs, 0, func(ns *stele.Namespace) error {
+		published("old.example.")(ns)
+		return nil
+	}))(t)
+	if err := set("bob", "urn:bob", func(ns *stele.Namespace) { ns.Title = "Bob's" }); err != nil {
+		t.Errorf("what was given can't be kept: %v", err)
+	}
+}
+
+// Who may not raise a quota can't get around it with namespaces below.
+func TestQuotaBelow(t *testing.T) {
+	f := newFixture(t)
+	must(f.SetNamespace(f.admin, f.key("ark:"), 0, func(ns *stele.Namespace) error {
+		ns.Quota = 1 // of names in no namespace
+		return nil
+	}))(t)
+	f.space("ark:12345", owner("top"))
+	f.space("ark:12345/x5", owner("ann"), func(ns *stele.Namespace) { ns.Quota = 1 })
+	f.space("ark:12345/x5/given", func(ns *stele.Namespace) { ns.Quota = 1 })
+	f.space("ark:12345/x6", owner("ann"))
+	add := func(who, prefix string) error {
+		_, err := f.AddNamespace(as(who), &stele.Namespace{Scheme: "ark", Prefix: f.key(prefix).Prefix})
+		return err
+	}
+	quota := func(who, prefix string, n uint64) error {
+		_, err := f.SetNamespace(as(who), f.key(prefix), 0, func(ns *stele.Namespace) error {
+			ns.Quota = n
+			return nil
+		})
+		return err
+	}
+	want(t, add("ann", "ark:12345/x5/more"), stele.Forbidden, "quota", "ark:12345/x5")
+	want(t, add("ann", "ark:12345/x5/given/more"), stele.Forbidden, "quota")
+	want(t, quota("ann", "ark:12345/x5/given", 0), stele.Forbidden, "quota")
+	want(t, quota("ann", "ark:12345/x5", 0), stele.Forbidden, "quota")
+	for name, err := range map[string]error{
+		"below another one":         add("ann", "ark:12345/x6/more"),
+		"by the owner above":        add("top", "ark:12345/x5/top"),
+		"a quota below another one": quota("ann", "ark:12345/x6/more", 7),
+		"a quota by who is above":   quota("top", "ark:12345/x5/given", 2),
+	} {
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// All else is theirs to change.
+	must(f.SetNamespace(as("ann"), f.key("ark:12345/x5/given"), 0, func(ns *stele.Namespace) error {
+		ns.Title, ns.Owner = "Given", "heir"
+		return nil
+	}))(t)
+}

@@ -1,0 +1,90 @@
+package registrar
+
+import (
+	"context"
+
+	"github.com/stele-id/stele"
+)
+
+// tsigCells is what the names of cells with the keys of secondaries begin with; the
+// key's name follows. What is in them is the business of the name server.
+const tsigCells = "tsig "
+
+// maxTSIG bounds the keys of secondaries, those that were retired too.
+const maxTSIG = 10_000
+
+// TSIGKeys returns the cells with the keys that name servers show each other, secrets
+// and all. Only an administrator may: a key is good for every zone that names it.
+func (r *Registrar) TSIGKeys(ctx context.Context) (list []stele.Cell, err error) {
+	const op = "show TSIG keys"
+	if err := administrate(ctx, op, stele.ID{}); err != nil {
+		return nil, err
+	}
+	for c, err := range r.store.Cells(ctx, tsigCells, "") {
+		if err != nil {
+			return nil, tell(op, err)
+		}
+		list = append(list, c)
+	}
+	return list, nil
+}
+
+// SetTSIGKey changes the cell of a key, whose name is an absolute domain name in lower
+// case: change is called with what is there, nil if nothing is, and returns what is to
+// be; and again if somebody else was faster. Only an administrator may.
+func (r *Registrar) SetTSIGKey(ctx context.Context, name string, change func(value []byte) ([]byte, error)) error {
+	const op = "set TSIG key"
+	if err := administrate(ctx, op, stele.ID{}); err != nil {
+		return err
+	}
+	if !isKeyName(name) {
+		return refuse(op, stele.ID{}, stele.Invalid, "%.100q is no name for a key; write one such as secondary1.example.org.", name)
+	}
+	for attempt := 1; ; attempt++ {
+		before, err := r.store.Cell(ctx, tsigCells+name)
+		if err != nil {
+			return tell(op, err)
+		}
+		after, err := change(before)
+		if err != nil {
+			return tell(op, err)
+		}
+		if before == nil {
+			if err := r.roomForTSIG(ctx, op); err != nil {
+				return err
+			}
+		}
+		err = r.apply(ctx, op, &stele.Commit{Cells: []stele.CellChange{{Name: tsigCells + name, Before: before, After: after}}})
+		if err == nil {
+			r.o.OnNamespaces() // the name server has to learn of it
+			return nil
+		}
+		if stele.KindOf(err) != stele.Conflict || attempt == maxAttempts {
+			return err
+		}
+	}
+}
+
+// isKeyName reports whether a text is an absolute domain name as the settings of zones
+// can have it.
+func isKeyName(name string) bool {
+	if len(name) < 2 || len(name) > 254 || name[len(name)-1] != '.' {
+		return false
+	}
+	for i := range len(name) {
+		c := name[i]
+		if !('a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '-' || c == '_' || c == '.' && i > 0 && name[i-1] != '.') {
+			return false
+		}
+	}
+	return true
+}
+
+// roomForTSIG makes sure that there may be another key.
+func (r *Registrar) roomForTSIG(ctx context.Context, op string) error {
+	list, err := r.TSIGKeys(ctx)
+	if err == nil && len(list) >= maxTSIG {
+		err = refuse(op, stele.ID{}, stele.Exhausted, "there have been %d keys, and may be no more", len(list))
+	}
+	return err
+}

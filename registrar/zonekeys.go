@@ -1,0 +1,127 @@
+package registrar
+
+import (
+	"context"
+	"strings"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
+)
+
+// zoneKeyCells is what the names of cells with the keys of zones begin with; the
+// zone's name and what each is called follow. What is in them is the business of the
+// name server.
+const zoneKeyCells = "zonekey "
+
+// maxZoneKeys bounds the keys of a zone, those that were removed too.
+const maxZoneKeys = 1000
+
+// ZoneKeys returns the cells with the keys of a namespace's zone, private parts and
+// all, to its owners and to administrators. Conflict if it is published in no zone.
+func (r *Registrar) ZoneKeys(ctx context.Context, key stele.NamespaceKey) ([]stele.Cell, error) {
+	const op = "show zone keys"
+	s, err := r.view(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ns, err := s.zoneOwner(ctx, op, key)
+	if err != nil {
+		return nil, err
+	}
+	return r.zoneKeys(ctx, op, ns.Publication.Zone)
+}
+
+// SetZoneKeys changes the keys of a namespace's zone: change is called with their cells
+// and returns what becomes of them, and again if somebody else was faster. All of it is
+// committed together with a new version of the namespace, since another zone is served
+// from then on. Its owners may, and administrators. Conflict if the namespace is
+// published in no zone.
+func (r *Registrar) SetZoneKeys(ctx context.Context, key stele.NamespaceKey, change func(cells []stele.Cell) ([]stele.CellChange, error)) error {
+	const op = "set zone keys"
+	if err := r.lock(ctx); err != nil {
+		return err
+	}
+	defer r.unlock()
+	for attempt := 1; ; attempt++ {
+		s, err := r.latest(ctx)
+		if err != nil {
+			return err
+		}
+		c, err := r.zoneKeyCommit(ctx, op, s, key, change)
+		if c == nil || err != nil {
+			return err
+		}
+		changed, err := s.with(c.Namespaces[0])
+		if err != nil {
+			return err
+		}
+		err = r.apply(ctx, op, c)
+		if err == nil {
+			r.replace(s, changed)
+			return nil
+		}
+		r.replace(s, nil)
+		if stele.KindOf(err) != stele.Conflict || attempt == maxAttempts {
+			return err
+		}
+	}
+}
+
+// zoneKeyCommit returns the commit that changes keys; nil if nothing changes.
+func (r *Registrar) zoneKeyCommit(ctx context.Context, op string, s *spaces, key stele.NamespaceKey, change func([]stele.Cell) ([]stele.CellChange, error)) (*stele.Commit, error) {
+	before, err := s.zoneOwner(ctx, op, key)
+	if err != nil {
+		return nil, err
+	}
+	zone := before.Publication.Zone
+	cells, err := r.zoneKeys(ctx, op, zone)
+	if err != nil {
+		return nil, err
+	}
+	changes, err := change(cells)
+	if err != nil || len(changes) == 0 {
+		return nil, tell(op, err)
+	}
+	for _, c := range changes {
+		id, ok := strings.CutPrefix(c.Name, zoneKeyCells+zone+" ")
+		if !ok || id == "" || strings.Contains(id, " ") {
+			return nil, refuse(op, stele.ID{}, stele.Invalid, "%.100q is no cell for a key of %s", c.Name, zone)
+		}
+	}
+	if len(cells)+len(changes) > maxZoneKeys {
+		return nil, refuse(op, stele.ID{}, stele.Exhausted, "%s has had %d keys, and may have no more", zone, len(cells))
+	}
+	next := cloneNamespace(before)
+	r.stampNamespace(ctx, before, next)
+	return &stele.Commit{Namespaces: []*stele.Namespace{next}, Cells: changes}, nil
+}
+
+// zoneOwner returns a namespace that is published in a zone, if whoever acts may see to
+// its keys.
+func (s *spaces) zoneOwner(ctx context.Context, op string, key stele.NamespaceKey) (*stele.Namespace, error) {
+	who := auth.From(ctx)
+	if !who.IsKnown() {
+		return nil, refuse(op, stele.ID{}, stele.Unauthenticated, sayWho)
+	}
+	sp := s.listable(ctx, s.byKey[key])
+	switch {
+	case sp == nil:
+		return nil, refuse(op, stele.ID{}, stele.NotFound, "there is no namespace %s; add it first", key)
+	case !auth.MayManage(who, s.chain(sp)...):
+		return nil, forbidSettings(op, who, sp.Namespace)
+	case sp.Publication.Zone == "":
+		return nil, refuse(op, stele.ID{}, stele.Conflict, "%s is published in no zone; 'stele zone add' does that", key)
+	}
+	return sp.Namespace, nil
+}
+
+// zoneKeys reads the cells of a zone.
+func (r *Registrar) zoneKeys(ctx context.Context, op, zone string) (list []stele.Cell, err error) {
+	for c, err := range r.store.Cells(ctx, zoneKeyCells+zone+" ", "") {
+		if err != nil {
+			return nil, tell(op, err)
+		}
+		list = append(list, c)
+	}
+	return list, nil
+}

@@ -1,0 +1,247 @@
+package dnsd
+
+import (
+	"context"
+	"runtime"
+	"sync"
+
+	"github.com/miekg/dns"
+
+	"github.com/stele-id/stele"
+)
+
+// parcelSize is how many names are packed together by one processor.
+const parcelSize = 128
+
+// parcel is names of a zone that are packed together, and the messages that were made
+// of them.
+type parcel struct {
+	spots   []*spot
+	records []registeredName
+	links   []proof
+
+	done     chan struct{} // closed when the rest is there
+	messages [][]byte
+	names    []linkName
+	err      error
+}
+
+// registeredName is an identifier with its record, before it is known what stands at
+// its owner name.
+type registeredName struct {
+	id     stele.ID
+	record *stele.Record
+}
+
+// linkName is a name of a signed zone, for its chain.
+type linkName struct {
+	name  string
+	types []uint16
+}
+
+// sending is a zone that is sent: one goroutine reads it, some make messages of it, and
+// one writes those in order. What is under way between them is bounded.
+type sending struct {
+	zone  *zone
+	out   *outgoing
+	links *chain // of names sent so far, if the zone is signed
+
+	open  chan *parcel // to be packed
+	order chan *parcel // to be written
+	next  *parcel      // that is filled
+}
+
+// sendWhole sends a zone as it is now: its SOA record, all others, and the SOA record
+// again (RFC 5936, section 2.2). Whatever is committed meanwhile is not in it.
+func (z *Zones) sendWhole(ctx context.Context, out *outgoing, name string) error {
+	one, _, err := z.asOfNow(ctx, name)
+	if err != nil {
+		return err
+	}
+	s := &sending{zone: one, out: out}
+	if one.seals != nil {
+		s.links = newChain()
+	}
+	if err := s.run(ctx, s.read); err != nil {
+		return err
+	}
+	if s.links != nil {
+		if err := s.run(ctx, s.readLinks); err != nil {
+			return err
+		}
+	}
+	soa, _ := one.apex()
+	return out.records([]dns.RR{soa})
+}
+
+// run sends what read passes on.
+func (s *sending) run(ctx context.Context, read func(ctx context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	workers := runtime.GOMAXPROCS(0)
+	s.open, s.order, s.next = make(chan *parcel, 2*workers), make(chan *parcel, 4*workers), newParcel()
+	var all sync.WaitGroup
+	defer all.Wait()
+	for range workers {
+		all.Go(func() { s.pack(ctx) })
+	}
+	all.Go(func() {
+		defer close(s.order)
+		defer close(s.open)
+		err := read(ctx)
+		if err == nil {
+			err = s.pass(ctx, parcelSize)
+		}
+		if err != nil {
+			cancel(err)
+		}
+	})
+	if err := s.write(ctx); err != nil {
+		cancel(err)
+	}
+	return context.Cause(ctx)
+}
+
+func newParcel() *parcel { return &parcel{done: make(chan struct{})} }
+
+// read reads the zone.
+func (s *sending) read(ctx context.Context) error {
+	z := s.zone
+	err := z.everyFixedName(ctx, func(p *spot) error {
+		s.next.spots = append(s.next.spots, p)
+		return s.pass(ctx, len(s.next.spots))
+	})
+	if err != nil {
+		return err
+	}
+	if err := s.pass(ctx, parcelSize); err != nil || z.cut == nil {
+		return err
+	}
+	return z.published(ctx, nil, func(id stele.ID, r *stele.Record) error {
+		s.next.records = append(s.next.records, registeredName{id, r})
+		return s.pass(ctx, len(s.next.records))
+	})
+}
+
+// readLinks reads the chain of all names that were sent.
+func (s *sending) readLinks(ctx context.Context) error {
+	return s.links.each(func(p *proof) error {
+		s.next.links = append(s.next.links, *p)
+		return s.pass(ctx, len(s.next.links))
+	})
+}
+
+// pass passes the parcel on if it has so many names.
+func (s *sending) pass(ctx context.Context, n int) error {
+	if n < parcelSize {
+		return nil
+	}
+	p := s.next
+	s.next = newParcel()
+	select {
+	case s.open <- p:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	select {
+	case s.order <- p:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// pack packs parcels until there are no more.
+func (s *sending) pack(ctx context.Context) {
+	env := s.out.env.another()
+	for p := range s.open {
+		if p.err = context.Cause(ctx); p.err == nil {
+			p.err = s.packOne(ctx, env, p)
+		}
+		env.close()
+		p.messages = env.take()
+		close(p.done)
+	}
+}
+
+func (s *sending) packOne(ctx context.Context, env *envelopes, p *parcel) error {
+	for _, one := range p.spots {
+		if err := s.packSpot(env, p, one); err != nil {
+			return err
+		}
+	}
+	z := s.zone
+	for _, r := range p.records {
+		owner, list, err := z.whole(ctx, r.id, r.record)
+		if err != nil {
+			return err
+		}
+		if len(list) == 0 || z.fixed[owner] != nil {
+			continue
+		}
+		out := z.compiler().compile(list)
+		if err := s.packSpot(env, p, &spot{name: owner, records: out.records(owner)}); err != nil {
+			return err
+		}
+	}
+	soa, _ := z.apex()
+	for i := range p.links {
+		if err := s.packSet(env, []dns.RR{z.seals.nsec3(&p.links[i], denialTTL(soa))}, true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// packSpot packs what stands at a name.
+func (s *sending) packSpot(env *envelopes, p *parcel, one *spot) error {
+	if s.links != nil && !one.glue {
+		p.names = append(p.names, linkName{one.name, linkTypes(typesAt(one.records))})
+	}
+	for _, set := range setsOf(one.records) {
+		mine := !one.glue && (!one.cut || set[0].Header().Rrtype == dns.TypeDS)
+		if err := s.packSet(env, set, mine); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// packSet packs a set, with its signatures if the zone is signed and it is to be.
+func (s *sending) packSet(env *envelopes, set []dns.RR, mine bool) error {
+	set = evenTTL(set)
+	if s.links != nil && mine {
+		signatures, err := s.zone.seals.sign(set)
+		if err != nil {
+			return err
+		}
+		set = append(set[:len(set):len(set)], signatures...)
+	}
+	for _, rr := range set {
+		if err := env.add(rr); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// write writes parcels in order.
+func (s *sending) write(ctx context.Context) error {
+	for p := range s.order {
+		select {
+		case <-p.done:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		if p.err != nil {
+			return p.err
+		}
+		for _, n := range p.names {
+			s.links.set(n.name, s.zone.name, n.types)
+		}
+		if err := s.out.write(p.messages); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,68 @@
+package dnsd
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/miekg/dns"
+)
+
+// BenchmarkSigned answers with signatures that were made before, beside the same
+// answers without; and what one costs that has to be made.
+func BenchmarkSigned(b *testing.B) {
+	for _, bench := range []struct {
+		what, name string
+		do, cold   bool
+		algorithm  uint8
+	}{
+		{"naptr-unsigned", "a.001.ab1.paradisec.example.", false, false, AlgorithmECDSA},
+		{"naptr", "a.001.ab1.paradisec.example.", true, false, AlgorithmECDSA},
+		{"denial-unsigned", "b.001.ab1.paradisec.example.", false, false, AlgorithmECDSA},
+		{"denial", "b.001.ab1.paradisec.example.", true, false, AlgorithmECDSA},
+		{"naptr-cold-unsigned", "a.001.ab1.paradisec.example.", false, true, AlgorithmECDSA},
+		{"naptr-cold-ecdsa", "a.001.ab1.paradisec.example.", true, true, AlgorithmECDSA},
+		{"naptr-cold-ed25519", "a.001.ab1.paradisec.example.", true, true, AlgorithmEd25519},
+	} {
+		b.Run(bench.what, func(b *testing.B) {
+			d := newDesk(b, Options{Signatures: 1 << 30})
+			d.sign("paradisec.example.", signOnline, newRing(b, "paradisec.example.", bench.algorithm, false, d.clock.Now()))
+			m := question(bench.name, dns.TypeNAPTR)
+			m.SetEdns0(1232, bench.do)
+			msg, err := m.Pack()
+			if err != nil {
+				b.Fatal(err)
+			}
+			now, dst := d.clock.Now(), make([]byte, 0, maxUDP)
+			b.ReportAllocs()
+			for b.Loop() {
+				if bench.cold {
+					d.s.cache.drop(d.w.hash)
+				}
+				if len(d.w.respond(dst, msg, someone, now)) < 100 {
+					b.Fatal("no answer")
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkChain puts names into a chain that has a million.
+func BenchmarkChain(b *testing.B) {
+	c := newChain()
+	types := []uint16{dns.TypeNAPTR, dns.TypeRRSIG, dns.TypeURI}
+	for i := range 1_000_000 {
+		c.set(fmt.Sprintf("n%d.z.", i), "z.", types)
+	}
+	b.Run("add", func(b *testing.B) {
+		for i := 0; b.Loop(); i++ {
+			c.set(fmt.Sprintf("m%d.z.", i), "z.", types)
+		}
+	})
+	b.Run("deny", func(b *testing.B) {
+		for i := 0; b.Loop(); i++ {
+			if _, ok := c.cover(fmt.Sprintf("x%d.z.", i)); !ok {
+				b.Fatal("it exists")
+			}
+		}
+	})
+}

@@ -1,0 +1,157 @@
+package dnsd
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"runtime"
+	"sync"
+
+	"github.com/miekg/dns"
+
+	"github.com/stele-id/stele"
+)
+
+// signedBatch is how many sets of records are signed at once.
+const signedBatch = 256
+
+// signedSets calls do with everything that a zone in the mode transfer is made of, set
+// by set with the signatures of each, in an order that is the same whenever the
+// registry is: the SOA record first, then name by name, then the chain. The same
+// registry gives the same bytes on every server. It waits until all names are read.
+func (z *zone) signedSets(ctx context.Context, told func(n int), do func(set []dns.RR) error) error {
+	s := z.seals
+	if s == nil || s.links == nil {
+		return &stele.Error{Op: "sign", Kind: stele.Conflict, Err: fmt.Errorf(
+			"%s is not signed for others; 'stele zone sign %s --mode transfer' makes it so", z.name, z.name)}
+	}
+	if err := s.links.await(ctx); err != nil {
+		return err
+	}
+	batch := &signedSets{signer: s, do: do}
+	err := z.everyName(ctx, told, func(p *spot) error {
+		return batch.addSpot(p)
+	})
+	if err != nil {
+		return err
+	}
+	soa, _ := z.apex()
+	err = s.links.each(func(p *proof) error {
+		return batch.add([]dns.RR{s.nsec3(p, denialTTL(soa))}, true)
+	})
+	if err != nil {
+		return err
+	}
+	return batch.flush()
+}
+
+// signedSets are sets of records that are signed together, by all processors.
+type signedSets struct {
+	signer *signer
+	do     func(set []dns.RR) error
+	sets   [][]dns.RR
+	signed []bool // whether each is to be
+}
+
+// addSpot adds all sets at a name. At a cut the records are another zone's, but for the
+// digests of its keys; what stands below it is unsigned (RFC 4035, section 2.2).
+func (b *signedSets) addSpot(p *spot) error {
+	sets := setsOf(p.records)
+	for _, set := range sets {
+		mine := !p.glue && (!p.cut || set[0].Header().Rrtype == dns.TypeDS)
+		if err := b.add(set, mine); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// setsOf divides the records of a name by type, in the order in which types come.
+func setsOf(records []dns.RR) (sets [][]dns.RR) {
+	at := make(map[uint16]int)
+	for _, rr := range records {
+		t := rr.Header().Rrtype
+		i, ok := at[t]
+		if !ok {
+			i = len(sets)
+			at[t] = i
+			sets = append(sets, nil)
+		}
+		sets[i] = append(sets[i], rr)
+	}
+	return sets
+}
+
+func (b *signedSets) add(set []dns.RR, signed bool) error {
+	b.sets, b.signed = append(b.sets, evenTTL(set)), append(b.signed, signed)
+	if len(b.sets) < signedBatch {
+		return nil
+	}
+	return b.flush()
+}
+
+// flush signs what there is and passes it on.
+func (b *signedSets) flush() error {
+	signatures, errs := make([][]dns.RR, len(b.sets)), make([]error, len(b.sets))
+	var all sync.WaitGroup
+	workers := runtime.GOMAXPROCS(0)
+	for w := range workers {
+		all.Go(func() {
+			for i := w; i < len(b.sets); i += workers {
+				if b.signed[i] {
+					signatures[i], errs[i] = b.signer.sign(b.sets[i])
+				}
+			}
+		})
+	}
+	all.Wait()
+	for i, set := range b.sets {
+		if errs[i] != nil {
+			return errs[i]
+		}
+		if err := b.do(append(set[:len(set):len(set)], signatures[i]...)); err != nil {
+			return err
+		}
+	}
+	b.sets, b.signed = b.sets[:0], b.signed[:0]
+	return nil
+}
+
+// each calls do with all links of a chain as it is now, in order.
+func (c *chain) each(do func(*proof) error) error {
+	c.mu.RLock()
+	list := make([]link, 0, c.count)
+	for _, page := range c.pages {
+		list = append(list, page...)
+	}
+	kinds := c.kinds
+	c.mu.RUnlock()
+	for i := range list {
+		p := proof{hash: list[i].hash, next: list[(i+1)%len(list)].hash, types: kinds[list[i].kind]}
+		if err := do(&p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ExportSigned is Export for a zone that is signed in the mode transfer, with all
+// signatures and the chain of names.
+func (z *Zones) ExportSigned(ctx context.Context, w io.Writer, name string, told func(n int)) error {
+	one, err := z.zoneNamed(ctx, name)
+	if err != nil {
+		return err
+	}
+	f := &zoneFile{w: w, zone: one}
+	f.printf("; %s: %s, signed\n$ORIGIN %s\n$TTL %d\n", one.name, one.purpose(), one.name, one.zones.ttl)
+	err = one.signedSets(ctx, told, func(set []dns.RR) error {
+		for _, rr := range set {
+			f.write(rr)
+		}
+		return f.err
+	})
+	if err != nil {
+		return err
+	}
+	return f.err
+}

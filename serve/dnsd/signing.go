@@ -1,0 +1,183 @@
+package dnsd
+
+import (
+	"crypto"
+	"encoding/base64"
+	"fmt"
+	"hash/fnv"
+	"time"
+
+	"github.com/miekg/dns"
+
+	"github.com/stele-id/stele"
+)
+
+// signing is how a zone is signed.
+type signing uint8
+
+const (
+	unsigned signing = iota
+	// signOnline makes signatures when they are asked for, and says of what is not
+	// there no more than that (RFC 9824), so nobody can list the names of a zone.
+	signOnline
+	// signTransfer makes signatures that depend on nothing but what is signed, and a
+	// chain of all names (NSEC3, RFC 5155), so the zone can be handed to others.
+	signTransfer
+)
+
+// signingOf is how the zone of a namespace is to be signed.
+func signingOf(ns *stele.Namespace) signing {
+	switch ns.Publication.Signing {
+	case stele.SigningOnline:
+		return signOnline
+	case stele.SigningTransfer:
+		return signTransfer
+	}
+	return unsigned
+}
+
+// Times of signatures that are made when they are asked for. They begin in the past,
+// for clients whose clock is behind, and are made anew when a third of their life is
+// left.
+const (
+	signatureEarly = time.Hour
+	signatureLife  = 7 * 24 * time.Hour
+	signatureFresh = signatureLife * 2 / 3
+)
+
+// signer signs for a zone. It is not changed after it was made: other keys make
+// another signer.
+type signer struct {
+	zone  string
+	mode  signing
+	since time.Time // of signatures in the mode transfer
+	now   func() time.Time
+
+	forKeys []signingKey // that sign the zone's keys
+	forZone []signingKey // that sign all else
+	records []dns.RR     // that stand at the apex because of it
+	parent  []dns.RR     // DS records, for the zone above
+	links   *chain       // in the mode transfer
+}
+
+// signingKey is a key that signs.
+type signingKey struct {
+	tag       uint16
+	algorithm uint8
+	signer    crypto.Signer
+}
+
+// newSigner makes a signer of the keys of a zone. ttl is that of the records about
+// keys.
+func newSigner(mode signing, ring *KeyRing, ttl uint32, now func() time.Time) (*signer, error) {
+	s := &signer{zone: ring.Zone, mode: mode, since: ring.Signed, now: now}
+	for _, k := range ring.inZone() {
+		record := k.dnskey(ring.Zone, ttl)
+		s.records = append(s.records, record)
+		private, err := k.signer()
+		if err != nil {
+			return nil, err
+		}
+		key := signingKey{record.KeyTag(), k.Algorithm, private}
+		if k.Role.signsKeys() {
+			s.forKeys = append(s.forKeys, key)
+		}
+		if k.Role.signsZone() && k.State() == KeyActive {
+			s.forZone = append(s.forZone, key)
+		}
+	}
+	if len(s.forKeys) == 0 || len(s.forZone) == 0 {
+		return nil, keyError(stele.Conflict, "the zone %s has no keys that sign, so it is served without signatures; make them with 'stele zone sign %s'", ring.Zone, ring.Zone)
+	}
+	s.tellParent(ring, ttl)
+	if mode == signTransfer {
+		s.records = append(s.records, &dns.NSEC3PARAM{Hdr: header(s.zone, dns.TypeNSEC3PARAM, 0), Hash: dns.SHA1})
+	}
+	return s, nil
+}
+
+// tellParent makes what the zone above should know of the keys: in the zone itself as
+// CDS and CDNSKEY (RFC 7344), and as it stands there.
+func (s *signer) tellParent(ring *KeyRing, ttl uint32) {
+	for _, k := range ring.wanted() {
+		key := k.dnskey(ring.Zone, ttl)
+		ds := upper(key.ToDS(dns.SHA256))
+		s.records = append(s.records, ds.ToCDS(), key.ToCDNSKEY())
+		s.parent = append(s.parent, ds)
+	}
+}
+
+// at returns what stands at a name because the zone is signed.
+func (s *signer) at(name string) []dns.RR {
+	if name == s.zone {
+		return s.records
+	}
+	return nil
+}
+
+// keysFor returns the keys that sign records of a type. CDS and CDNSKEY need the ones
+// that the parent points at (RFC 7344, section 4.1).
+func (s *signer) keysFor(rtype uint16) []signingKey {
+	switch rtype {
+	case dns.TypeDNSKEY, dns.TypeCDS, dns.TypeCDNSKEY:
+		return s.forKeys
+	}
+	return s.forZone
+}
+
+// times returns when a signature begins and ends. Ends are spread, so that not all
+// signatures have to be made anew at once.
+func (s *signer) times(name string, rtype uint16) (from, to time.Time) {
+	h := fnv.New32a()
+	_, _ = fmt.Fprintf(h, "%s %d", name, rtype) // never fails
+	spread := time.Duration(h.Sum32()%(12*3600)) * time.Second
+	if s.mode == signTransfer {
+		return s.since.Add(-signatureEarly), s.since.Add(signatureDays - spread)
+	}
+	now := s.now()
+	return now.Add(-signatureEarly), now.Add(signatureLife - spread)
+}
+
+// begin makes signatures of a set of records with nothing signed yet.
+func (s *signer) begin(set []dns.RR) []*dns.RRSIG {
+	h := set[0].Header()
+	from, to := s.times(h.Name, h.Rrtype)
+	var list []*dns.RRSIG
+	for _, key := range s.keysFor(h.Rrtype) {
+		list = append(list, &dns.RRSIG{
+			Hdr: header(h.Name, dns.TypeRRSIG, h.Ttl), TypeCovered: h.Rrtype, Algorithm: key.algorithm,
+			Labels: uint8(dns.CountLabel(h.Name)), OrigTtl: h.Ttl,
+			Expiration: uint32(to.Unix()), Inception: uint32(from.Unix()),
+			KeyTag: key.tag, SignerName: s.zone,
+		})
+	}
+	return list
+}
+
+// sign returns the signatures of a set of records: one name, one type, one TTL.
+func (s *signer) sign(set []dns.RR) ([]dns.RR, error) {
+	var list []dns.RR
+	keys := s.keysFor(set[0].Header().Rrtype)
+	for i, sig := range s.begin(set) {
+		if err := sig.Sign(keys[i].signer, set); err != nil {
+			return nil, fmt.Errorf("the %s records of %q can't be signed: %w", dns.TypeToString[sig.TypeCovered], sig.Hdr.Name, err)
+		}
+		list = append(list, sig)
+	}
+	return list, nil
+}
+
+// signatureSize is the size of a signature of either algorithm.
+const signatureSize = 64
+
+// blank returns what stands in the place of the signatures of an SOA record: they have
+// the size of the real ones. Those are put in their place whenever the answer is sent,
+// like the serial.
+func (s *signer) blank(soa *dns.SOA) []dns.RR {
+	var list []dns.RR
+	for _, sig := range s.begin([]dns.RR{soa}) {
+		sig.Signature = base64.StdEncoding.EncodeToString(make([]byte, signatureSize))
+		list = append(list, sig)
+	}
+	return list
+}

@@ -1,0 +1,257 @@
+package dnsd
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/miekg/dns"
+	"pgregory.net/rapid"
+)
+
+func TestChainedAnswers(t *testing.T) {
+	d := newDesk(t, Options{})
+	ring := newRing(t, "paradisec.example.", AlgorithmECDSA, true, d.clock.Now())
+	d.sign("paradisec.example.", signTransfer, ring)
+	for _, test := range []struct {
+		name  string
+		qtype uint16
+		want  string
+		match string // names whose links are there
+		cover string // names that the links deny
+	}{
+		{"A.001.ab1.paradisec.example.", dns.TypeNAPTR, "NOERROR aa answer:NAPTR answer:NAPTR answer:NAPTR", "", ""},
+		{"paradisec.example.", dns.TypeNSEC3PARAM, "NOERROR aa answer:NSEC3PARAM", "", ""},
+		{"a.001.ab1.paradisec.example.", dns.TypeA, "NOERROR aa authority:SOA authority:NSEC3", "a.001.ab1", ""},
+		{"001.ab1.paradisec.example.", dns.TypeA, "NOERROR aa authority:SOA authority:NSEC3", "001.ab1", ""},
+		{"ab1.paradisec.example.", dns.TypeANY, "NOERROR aa authority:SOA authority:NSEC3", "ab1", ""},
+		{"b.c.001.ab1.paradisec.example.", dns.TypeA, "NXDOMAIN aa authority:SOA", "001.ab1", "c.001.ab1 *.001.ab1"},
+		{"x.paradisec.example.", dns.TypeA, "NXDOMAIN aa authority:SOA", "", "x *"},
+		{"inner.paradisec.example.", dns.TypeDS, "NOERROR aa authority:SOA authority:NSEC3", "inner", ""},
+	} {
+		for range 2 {
+			r := d.secure(ring, test.name, test.qtype, someone)
+			got := briefSigned(r)
+			if test.cover != "" {
+				got = strings.ReplaceAll(got, " authority:NSEC3", "") // one link may serve twice
+			}
+			if got != test.want {
+				t.Errorf("%s %s: %s, want %s", test.name, dns.TypeToString[test.qtype], got, test.want)
+			}
+			for _, name := range strings.Fields(test.match) {
+				if !hasNSEC3(r, func(n *dns.NSEC3) bool { return n.Match(name + ".paradisec.example.") }) {
+					t.Errorf("%s: no link of %s in\n%v", test.name, name, r)
+				}
+			}
+			for _, name := range strings.Fields(test.cover) {
+				if !hasNSEC3(r, func(n *dns.NSEC3) bool { return n.Cover(name + ".paradisec.example.") }) {
+					t.Errorf("%s: nothing denies %s in\n%v", test.name, name, r)
+				}
+			}
+		}
+	}
+}
+
+func hasNSEC3(m *dns.Msg, good func(*dns.NSEC3) bool) bool {
+	return slices.ContainsFunc(m.Ns, func(rr dns.RR) bool {
+		n, ok := rr.(*dns.NSEC3)
+		return ok && good(n)
+	})
+}
+
+// A denial depends on names beside its own: one that comes between takes its place.
+func TestChainedAnswersAreDropped(t *testing.T) {
+	d := newDesk(t, Options{})
+	ring := newRing(t, "paradisec.example.", AlgorithmEd25519, false, d.clock.Now())
+	d.sign("paradisec.example.", signTransfer, ring)
+	const name = "x.paradisec.example."
+	before := d.secure(ring, name, dns.TypeA, someone)
+	if misses := d.s.Stats().Misses; misses != 1 {
+		t.Fatalf("%d answers were made", misses)
+	}
+	d.secure(ring, name, dns.TypeA, someone)
+	links := d.from.zones["paradisec.example."].seals.links
+	for i := range 20 {
+		other := strings.Repeat("n", i+1) + ".paradisec.example."
+		links.set(other, "paradisec.example.", []uint16{dns.TypeA})
+		d.from.change(t, other, other+" 60 A 192.0.2.7")
+		r := d.secure(ring, name, dns.TypeA, someone)
+		if hasNSEC3(r, func(n *dns.NSEC3) bool { return n.Cover(other) && !n.Match(other) }) {
+			t.Fatalf("%s exists, and is denied still:\n%v\nbefore\n%v", other, r, before)
+		}
+	}
+}
+
+// Signatures of a zone that is handed on depend on nothing but what is signed.
+func TestSteadySignatures(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	for _, algorithm := range []uint8{AlgorithmECDSA, AlgorithmEd25519} {
+		ring := newRing(t, "paradisec.example.", algorithm, false, now)
+		rr, err := dns.NewRR("a.paradisec.example. 60 TXT x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var texts []string
+		for i := range 3 {
+			s, err := newSigner(signTransfer, ring, 3600, func() time.Time { return now.Add(time.Duration(i) * time.Hour) })
+			if err != nil {
+				t.Fatal(err)
+			}
+			list, err := s.sign([]dns.RR{rr})
+			if err != nil {
+				t.Fatal(err)
+			}
+			texts = append(texts, list[0].String())
+		}
+		if texts[0] != texts[1] || texts[0] != texts[2] {
+			t.Errorf("three signatures: %q", texts)
+		}
+	}
+}
+
+// TestChain holds a chain against a list of all names, however they came and went.
+func TestChain(t *testing.T) {
+	const zone = "z.example."
+	label := rapid.SampledFrom([]string{"a", "b", "c", "d", "e"})
+	rapid.Check(t, func(t *rapid.T) {
+		c := newChain()
+		there := map[string][]uint16{zone: {dns.TypeSOA}}
+		c.set(zone, zone, there[zone])
+		for range rapid.IntRange(1, 60).Draw(t, "changes") {
+			name := strings.Join(rapid.SliceOfN(label, 1, 3).Draw(t, "labels"), ".") + "." + zone
+			if rapid.Bool().Draw(t, "there") {
+				there[name] = []uint16{rapid.SampledFrom([]uint16{dns.TypeA, dns.TypeTXT}).Draw(t, "type")}
+			} else {
+				delete(there, name)
+			}
+			c.set(name, zone, there[name])
+		}
+		want := wantedChain(there, zone)
+		var got []string
+		for _, page := range c.pages {
+			for i := range page {
+				got = append(got, hashLabel(&page[i].hash)+" "+typesText(c.kinds[page[i].kind]))
+			}
+		}
+		if !slices.Equal(got, want) || c.count != len(want) {
+			t.Fatalf("%d links\n%v\nwant\n%v", c.count, got, want)
+		}
+	})
+}
+
+// wantedChain is the chain of names, and of those above them.
+func wantedChain(there map[string][]uint16, zone string) (list []string) {
+	all := make(map[string]string)
+	for name, types := range there {
+		all[name] = typesText(types)
+		for above := name; above != zone; {
+			_, above, _ = strings.Cut(above, ".")
+			all[above] = typesText(there[above])
+		}
+	}
+	for name, text := range all {
+		h := hashName(name)
+		list = append(list, hashLabel(&h)+" "+text)
+	}
+	slices.Sort(list)
+	return list
+}
+
+func typesText(types []uint16) string {
+	var b strings.Builder
+	for _, t := range types {
+		b.WriteString(dns.TypeToString[t])
+	}
+	return b.String()
+}
+
+// Pages are split and joined with the order kept.
+func TestLongChain(t *testing.T) {
+	c := newChain()
+	const n = 5000
+	name := func(i int) string {
+		return strings.Repeat("x", i%50+1) + strings.Repeat("y", i/50+1)[:min(i/50+1, 60)] + "."
+	}
+	hashes := make(map[nameHash]bool)
+	for i := range n {
+		c.set(name(i)+"z.", "z.", []uint16{dns.TypeA})
+		hashes[hashName(name(i)+"z.")] = true
+	}
+	hashes[hashName("z.")] = true
+	var last *nameHash
+	count := 0
+	for _, page := range c.pages {
+		for i := range page {
+			if last != nil && bytes.Compare(last[:], page[i].hash[:]) >= 0 {
+				t.Fatal("out of order")
+			}
+			last = &page[i].hash
+			count++
+		}
+	}
+	if count != len(hashes) || count != c.count || len(c.pages) < 2 {
+		t.Errorf("%d links in %d pages, want %d", count, len(c.pages), len(hashes))
+	}
+	for i := range n {
+		c.set(name(i)+"z.", "z.", nil)
+	}
+	if c.count != 0 || len(c.pages) != 0 {
+		t.Errorf("%d links are left", c.count)
+	}
+}
+
+// TestSuccessor holds that nothing is between a name and the one that follows it.
+func TestSuccessor(t *testing.T) {
+	const zone = "z."
+	rapid.Check(t, func(t *rapid.T) {
+		var wire []byte
+		for range rapid.IntRange(0, 6).Draw(t, "labels") {
+			size := rapid.SampledFrom([]int{1, 2, 30, 61, 62, 63}).Draw(t, "size")
+			label := rapid.SliceOfN(rapid.SampledFrom([]byte{0, 'a', 'z', '@', '[', 0xfe, 0xff}), size, size).Draw(t, "label")
+			if len(wire)+len(label)+1+3 <= maxName {
+				wire = append(append(wire, byte(len(label))), label...)
+			}
+		}
+		wire = append(wire, 1, 'z', 0)
+		name, _, err := dns.UnpackDomainName(wire, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		next, err := successor(name, zone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		order := compareNames(t, name, next)
+		if order >= 0 && next != zone {
+			t.Fatalf("%s is followed by %s", name, next)
+		}
+		if len(wire)+2 <= maxName && next != `\000.`+name {
+			t.Fatalf("%s is followed by %s", name, next)
+		}
+	})
+}
+
+// compareNames compares two names in canonical order (RFC 4034, section 6.1).
+func compareNames(t *rapid.T, a, b string) int {
+	x, y := labelsOf(t, a), labelsOf(t, b)
+	for i := 1; i <= min(len(x), len(y)); i++ {
+		if c := bytes.Compare(x[len(x)-i], y[len(y)-i]); c != 0 {
+			return c
+		}
+	}
+	return cmp.Compare(len(x), len(y))
+}
+
+func labelsOf(t *rapid.T, name string) (list [][]byte) {
+	wire, ok := packName(nil, name)
+	if !ok {
+		t.Fatalf("%q is no name", name)
+	}
+	for ; wire[0] != 0; wire = wire[1+wire[0]:] {
+		list = append(list, wire[1:1+wire[0]])
+	}
+	return list
+}

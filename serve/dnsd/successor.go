@@ -1,0 +1,59 @@
+package dnsd
+
+import "github.com/miekg/dns"
+
+// successor returns the name that follows another one immediately in the order of
+// names (RFC 4034, section 6.1; RFC 4471, section 3.1.2), within a zone. The name is in
+// lower case.
+func successor(name, zone string) (string, error) {
+	var buf [maxName + 2]byte
+	n, err := dns.PackDomainName(name, buf[:maxName], 0, nil, false)
+	if err != nil {
+		return "", err
+	}
+	var zoneBuf [maxName]byte
+	apex, err := dns.PackDomainName(zone, zoneBuf[:], 0, nil, false)
+	if err != nil {
+		return "", err
+	}
+	wire := nextName(buf[:n], apex)
+	next, _, err := dns.UnpackDomainName(wire, 0)
+	return next, err
+}
+
+// nextName is successor on names in wire form. apex is the size of the zone's name, at
+// which the order begins again.
+func nextName(wire []byte, apex int) []byte {
+	if len(wire)+2 <= maxName {
+		return append([]byte{1, 0}, wire...)
+	}
+	for len(wire) > apex {
+		label, rest := append([]byte(nil), wire[1:1+int(wire[0])]...), wire[1+int(wire[0]):]
+		if len(label) < maxLabel && len(wire)+1 <= maxName {
+			label = append(label, 0)
+		} else if label = nextLabel(label); label == nil {
+			wire = rest // nothing is behind it but what is behind the name above
+			continue
+		}
+		next := append([]byte{byte(len(label))}, label...)
+		return append(next, rest...)
+	}
+	return wire
+}
+
+// nextLabel returns the least label behind one that can't be made longer, which is
+// changed; nil if there is none. Capitals are no letters of their own.
+func nextLabel(label []byte) []byte {
+	for len(label) > 0 {
+		last := &label[len(label)-1]
+		if *last != 0xff {
+			*last++
+			if *last == 'A' {
+				*last = 'Z' + 1
+			}
+			return label
+		}
+		label = label[:len(label)-1]
+	}
+	return nil
+}

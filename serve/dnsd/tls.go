@@ -1,0 +1,82 @@
+package dnsd
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/netip"
+	"time"
+
+	"github.com/stele-id/stele"
+)
+
+// ListenTLS opens an address, such as ":853", for DNS over TLS (RFC 7858), and answers
+// there as [Server.Listen] does. The configuration has the certificates. Connections
+// count with those for TCP, and have the same limits.
+func (s *Server) ListenTLS(ctx context.Context, addr string, config *tls.Config) error {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", addr)
+	if err != nil {
+		return &stele.Error{Op: "serve DNS over TLS", Kind: stele.Unavailable, Err: err}
+	}
+	if !s.startTLS(l, forDNS(config)) {
+		_ = l.Close()
+		return &stele.Error{Op: "serve DNS over TLS", Kind: stele.Unavailable, Err: errors.New("the name server was shut down")}
+	}
+	context.AfterFunc(ctx, s.stop)
+	return nil
+}
+
+// forDNS returns a configuration for connections on which there is nothing but the DNS
+// (RFC 7858, section 7), without what is older than RFC 8310, section 9, allows.
+func forDNS(config *tls.Config) *tls.Config {
+	c := config.Clone()
+	c.NextProtos = []string{"dot"}
+	c.MinVersion = max(c.MinVersion, tls.VersionTLS12)
+	return c
+}
+
+func (s *Server) startTLS(l net.Listener, config *tls.Config) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	if a, ok := l.Addr().(*net.TCPAddr); ok {
+		s.tlsAddrs = append(s.tlsAddrs, a.AddrPort())
+	}
+	s.stops = append(s.stops, func() { _ = l.Close() })
+	s.running.Go(func() {
+		s.accept(l, s.tls, func(c net.Conn, from netip.Addr) { s.serveTLS(c, from, config) })
+	})
+	return true
+}
+
+// AddrTLS is the first address that is open for TLS, with its port; the zero AddrPort
+// if there is none.
+func (s *Server) AddrTLS() netip.AddrPort {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.tlsAddrs) == 0 {
+		return netip.AddrPort{}
+	}
+	return s.tlsAddrs[0]
+}
+
+// serveTLS answers what comes over a connection, once it is agreed how it is encrypted.
+// That may take as long as a message.
+func (s *Server) serveTLS(c net.Conn, from netip.Addr, config *tls.Config) {
+	secure := tls.Server(c, config)
+	if err := c.SetDeadline(s.o.Now().Add(s.o.TCP.Message)); err != nil || s.clients.stopping() {
+		return
+	}
+	if secure.HandshakeContext(s.base) != nil {
+		return // somebody who wants something else, or tries doors
+	}
+	if err := c.SetDeadline(time.Time{}); err != nil {
+		return
+	}
+	s.serveTCP(secure, peer{addr: from, tcp: true, private: true}, s.tls)
+	_ = secure.Close() // the client may be gone, which is its own business
+}

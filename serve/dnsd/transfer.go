@@ -1,0 +1,335 @@
+package dnsd
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/miekg/dns"
+
+	"github.com/stele-id/stele"
+)
+
+// TransferLimits bound what secondaries may use up. Zero fields stand for the numbers
+// beside them.
+type TransferLimits struct {
+	AtOnce  int           // transfers; 10
+	Total   time.Duration // how long one may last; an hour
+	Message time.Duration // how long the taking of a message may take; 30 s
+}
+
+func (l *TransferLimits) fillIn() {
+	l.AtOnce = orElse(l.AtOnce, 10)
+	l.Total = orElse(l.Total, time.Hour)
+	l.Message = orElse(l.Message, 30*time.Second)
+}
+
+// transferTally counts transfers.
+type transferTally struct {
+	whole       atomic.Uint64
+	differences atomic.Uint64
+	refused     atomic.Uint64
+	failed      atomic.Uint64
+}
+
+// isTransfer reports whether the message that was read asks for a zone.
+func (q *query) isTransfer() bool {
+	return q.asks && q.class == dns.ClassINET && (q.qtype == dns.TypeAXFR || q.qtype == dns.TypeIXFR)
+}
+
+// tsigKey returns a key that others may show.
+func (s *Server) tsigKey(ctx context.Context, name string) (*TSIGKey, error) {
+	if s.o.Zones == nil {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.o.LookupTimeout)
+	defer cancel()
+	return s.o.Zones.tsigKey(ctx, name)
+}
+
+// errRefused says that somebody may not have a zone.
+var errRefused = errors.New("the zone is not for this client")
+
+// zoneFor returns the zone that was asked for, if the client may have it.
+func (w *worker) zoneFor(ctx context.Context, from peer, who *sealer) (*zone, error) {
+	if w.s.o.Zones == nil {
+		return nil, errRefused
+	}
+	name, _, err := dns.UnpackDomainName(w.q.name, 0)
+	if err != nil {
+		return nil, errRefused
+	}
+	set, err := w.s.o.Zones.current(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if z := set.zones[strings.ToLower(name)]; z != nil && z.isSecondary(from, who.keyName()) {
+		return z, nil
+	}
+	return nil, errRefused
+}
+
+// transfer sends a zone, or what has changed in it, over a connection. It returns an
+// error if the connection is of no use any more.
+func (t *stream) transfer(w *worker, msg []byte, from peer, now time.Time) error {
+	w.greet(from, now)
+	who, code := w.verify(msg, now)
+	if code != dns.RcodeSuccess {
+		return t.decline(w, msg, who, code)
+	}
+	ctx, cancel := context.WithTimeout(w.ctx, t.s.o.Transfers.Total)
+	defer cancel()
+	z, err := w.zoneFor(ctx, from, who)
+	if err != nil {
+		return t.declineFor(w, msg, who, err)
+	}
+	select {
+	case t.s.slots <- struct{}{}:
+		defer func() { <-t.s.slots }()
+	default:
+		t.s.transfers.refused.Add(1)
+		return t.decline(w, msg, who, dns.RcodeServerFailure)
+	}
+	if err := t.flush(); err != nil {
+		return err
+	}
+	out := &outgoing{t: t, who: who, env: newEnvelopes(w.q.id, flagQR|flagAA|w.q.flags&flagRD, w.q.question)}
+	err = w.send(ctx, out, z, msg)
+	if err != nil && out.sent == 0 {
+		return t.declineFor(w, msg, who, err)
+	}
+	if err != nil {
+		t.s.transfers.failed.Add(1)
+		t.s.o.Log.Warn("a transfer was broken off", "zone", z.name, "to", from.addr, "err", err)
+	}
+	return err
+}
+
+// send sends what was asked for.
+func (w *worker) send(ctx context.Context, out *outgoing, z *zone, msg []byte) error {
+	if w.q.qtype == dns.TypeIXFR {
+		serial, ok := serialIn(msg)
+		if !ok {
+			return errMalformed
+		}
+		list, err := z.increment(ctx, serial)
+		if err != nil {
+			return err
+		}
+		if list != nil {
+			w.s.transfers.differences.Add(1)
+			return out.records(list)
+		}
+	}
+	w.s.transfers.whole.Add(1)
+	return w.s.o.Zones.sendWhole(ctx, out, z.name)
+}
+
+var errMalformed = errors.New("the request is malformed")
+
+// declineFor answers that there is nothing, and why.
+func (t *stream) declineFor(w *worker, msg []byte, who *sealer, err error) error {
+	switch {
+	case errors.Is(err, errRefused), errors.Is(err, errNoZone):
+		return t.decline(w, msg, who, dns.RcodeRefused)
+	case errors.Is(err, errMalformed):
+		return t.decline(w, msg, who, dns.RcodeFormatError)
+	}
+	t.s.transfers.failed.Add(1)
+	t.s.failures.log(t.s.o.Log, t.s.o.Now(), "err", err)
+	return t.decline(w, msg, who, dns.RcodeServerFailure)
+}
+
+// decline answers with a response code alone.
+func (t *stream) decline(w *worker, msg []byte, who *sealer, code int) error {
+	if code == dns.RcodeRefused || code == dns.RcodeNotAuth {
+		t.s.transfers.refused.Add(1)
+	}
+	answer := append(append([]byte(nil), msg[:headerSize]...), w.q.question...)
+	answer = who.seal(w.finish(answer, &packed{rcode: uint8(code)}), t.s.o.Now())
+	t.out = append(binary.BigEndian.AppendUint16(t.out, uint16(len(answer))), answer...)
+	return nil
+}
+
+// outgoing is a transfer under way.
+type outgoing struct {
+	t    *stream
+	who  *sealer
+	env  *envelopes
+	sent int // messages
+	buf  []byte
+}
+
+// write writes messages.
+func (o *outgoing) write(list [][]byte) error {
+	for _, msg := range list {
+		now := o.t.s.o.Now()
+		msg = o.who.seal(msg, now)
+		if len(msg) > maxMessage {
+			return fmt.Errorf("a message of %d bytes can't be sent", len(msg))
+		}
+		o.buf = append(binary.BigEndian.AppendUint16(o.buf[:0], uint16(len(msg))), msg...)
+		if err := o.t.c.SetWriteDeadline(now.Add(o.t.s.o.Transfers.Message)); err != nil {
+			return err
+		}
+		if _, err := o.t.c.Write(o.buf); err != nil {
+			return err
+		}
+		o.sent++
+	}
+	return nil
+}
+
+// records sends records.
+func (o *outgoing) records(list []dns.RR) error {
+	for _, rr := range list {
+		if err := o.env.add(rr); err != nil {
+			return err
+		}
+		if err := o.write(o.env.take()); err != nil {
+			return err
+		}
+	}
+	o.env.close()
+	return o.write(o.env.take())
+}
+
+// serialIn returns the serial that a client has, from the SOA record of its question
+// (RFC 1995, section 3).
+func serialIn(msg []byte) (uint32, bool) {
+	var m dns.Msg
+	if m.Unpack(msg) != nil || len(m.Ns) != 1 || len(m.Question) != 1 {
+		return 0, false
+	}
+	soa, ok := m.Ns[0].(*dns.SOA)
+	if !ok || !strings.EqualFold(soa.Hdr.Name, m.Question[0].Name) {
+		return 0, false
+	}
+	return soa.Serial, true
+}
+
+// increment returns the answer to who has a zone with a serial: its SOA record alone if
+// that is the present one, or what has changed since (RFC 1995, section 4), all changes
+// in one. It returns nil if the whole zone has to be sent.
+func (z *zone) increment(ctx context.Context, serial uint32) ([]dns.RR, error) {
+	steady, last, err := z.zones.asOfNow(ctx, z.name)
+	if err != nil {
+		return nil, err
+	}
+	soa, _ := steady.apex()
+	if int32(soa.Serial-serial) <= 0 && serial-soa.Serial != 1<<31 {
+		return []dns.RR{soa}, nil
+	}
+	from, ok := changeOf(serial, last)
+	if !ok {
+		return nil, nil
+	}
+	if steady.seals != nil {
+		// The chain of names is as of now. So is all else then, and nothing may be
+		// committed while it is read.
+		steady = z
+	}
+	d, err := steady.since(ctx, from)
+	if d == nil || err != nil {
+		return nil, err
+	}
+	large, err := z.isLarge(ctx, d)
+	if large || err != nil {
+		return nil, err
+	}
+	return z.incrementOf(d, soa)
+}
+
+// smallDifference is up to how many sets a difference is told whatever the size of the
+// zone.
+const smallDifference = 500
+
+// isLarge reports whether a difference is more than half of the zone.
+func (z *zone) isLarge(ctx context.Context, d *difference) (bool, error) {
+	n := len(d.added) + len(d.removed)
+	if n <= smallDifference {
+		return false, nil
+	}
+	count, err := z.zones.store.Count(ctx, z.ns.Key())
+	return uint64(n) > 2*count, err // a name has some sets, and a change is two of them
+}
+
+// incrementOf is a difference as it is sent.
+func (z *zone) incrementOf(d *difference, soa *dns.SOA) ([]dns.RR, error) {
+	before, after := *soa, *soa
+	before.Serial, after.Serial = serialOf(d.from), serialOf(d.to)
+	list := []dns.RR{&after}
+	for _, half := range []struct {
+		soa  *dns.SOA
+		sets [][]dns.RR
+	}{{&before, d.removed}, {&after, d.added}} {
+		list = append(list, half.soa)
+		if z.seals != nil && z.seals.mode == signTransfer {
+			signatures, err := z.seals.sign([]dns.RR{half.soa})
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, signatures...)
+		}
+		for _, set := range half.sets {
+			list = append(list, set...)
+		}
+	}
+	return append(list, &after), nil
+}
+
+// difference answers a question for what has changed that came over UDP: with that if
+// it fits, or with the SOA record, which tells the client to come by TCP (RFC 1995,
+// section 2).
+func (w *worker) difference(dst, msg []byte, from peer, who *sealer, limit int, now time.Time) ([]byte, packed) {
+	if w.missed = !w.patient; w.missed {
+		return dst, packed{}
+	}
+	ctx, cancel := context.WithTimeout(w.ctx, w.s.o.LookupTimeout)
+	defer cancel()
+	z, err := w.zoneFor(ctx, from, who)
+	if errors.Is(err, errRefused) {
+		w.s.transfers.refused.Add(1)
+		return dst, packed{rcode: dns.RcodeRefused}
+	}
+	serial, ok := serialIn(msg)
+	if !ok {
+		return dst, packed{rcode: dns.RcodeFormatError}
+	}
+	var list []dns.RR
+	if err == nil {
+		list, err = z.increment(ctx, serial)
+	}
+	if err != nil && stele.KindOf(err) != stele.Unavailable {
+		w.s.failures.log(w.s.o.Log, now, "err", err)
+		return dst, packed{rcode: dns.RcodeServerFailure}
+	}
+	if body, n := packDifference(w.q.question, list, limit); n > 0 {
+		w.s.transfers.differences.Add(1)
+		return append(dst, body...), packed{aa: true, answers: n}
+	}
+	if z == nil {
+		return dst, packed{rcode: dns.RcodeServerFailure}
+	}
+	soa, _ := z.apex()
+	body, n := packDifference(w.q.question, []dns.RR{soa}, limit)
+	return append(dst, body...), packed{aa: true, answers: n}
+}
+
+// packDifference packs records behind a question, if they fit.
+func packDifference(question []byte, list []dns.RR, limit int) (body []byte, n uint16) {
+	e := newEnvelopes(0, 0, question)
+	for _, rr := range list {
+		if e.add(rr) != nil || len(e.full) > 0 || len(e.msg)-len(e.head) > limit {
+			return nil, 0
+		}
+	}
+	if e.count == 0 {
+		return nil, 0
+	}
+	return e.msg[len(e.head):], uint16(e.count)
+}

@@ -1,0 +1,530 @@
+package dnsd
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+	"maps"
+	mathrand "math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/miekg/dns"
+
+	"github.com/stele-id/stele"
+)
+
+// serve answers for the zones of the press on real sockets.
+func (p *press) serve(o Options) *Server {
+	p.t.Helper()
+	o.Zones, o.Now = p.zones, time.Now
+	p.zones.now = time.Now
+	s := New(o)
+	if err := s.Listen(p.t.Context(), "127.0.0.1:0"); err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := s.Shutdown(ctx); err != nil {
+			p.t.Error(err)
+		}
+	})
+	return s
+}
+
+// secondaries says who may have the zone of a namespace.
+func (p *press) secondaries(prefix string, list ...stele.Secondary) {
+	p.t.Helper()
+	p.namespace(prefix, func(ns *stele.Namespace) { ns.Publication.Secondaries = list })
+}
+
+// tsigKey makes a key.
+func (p *press) tsigKey(name, algorithm string) *TSIGKey {
+	p.t.Helper()
+	keys := &TSIGKeys{Store: p.registrar, Now: time.Now, Random: rand.Reader}
+	k, err := keys.Add(p.ctx, name, algorithm)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return k
+}
+
+// take takes a zone as a secondary does: all of it, or from a serial on what changed.
+// It returns the records in the order in which they came, and the number of messages.
+func take(s *Server, zone string, serial uint32, k *TSIGKey) ([]dns.RR, int, error) {
+	m := new(dns.Msg).SetAxfr(zone)
+	if serial > 0 {
+		m.SetIxfr(zone, serial, "ns.", "mail.")
+	}
+	t := &dns.Transfer{DialTimeout: waitForIt, ReadTimeout: waitForIt}
+	if k != nil {
+		m.SetTsig(k.Name, k.Algorithm+".", 300, time.Now().Unix())
+		t.TsigSecret = map[string]string{k.Name: base64.StdEncoding.EncodeToString(k.Secret)}
+	}
+	in, err := t.In(m, s.Addr().String())
+	if err != nil {
+		return nil, 0, err
+	}
+	var list []dns.RR
+	n := 0
+	for e := range in {
+		if e.Error != nil {
+			err = e.Error
+			continue
+		}
+		n++
+		list = append(list, e.RR...)
+	}
+	return list, n, err
+}
+
+// lines are records as a set of lines, without SOA records and their signatures.
+func lines(t testing.TB, list []dns.RR) map[string]bool {
+	t.Helper()
+	set := make(map[string]bool)
+	for _, rr := range list {
+		if sig, ok := rr.(*dns.RRSIG); rr.Header().Rrtype == dns.TypeSOA || ok && sig.TypeCovered == dns.TypeSOA {
+			continue
+		}
+		if set[rr.String()] {
+			t.Errorf("%s came twice", rr)
+		}
+		set[rr.String()] = true
+	}
+	return set
+}
+
+// ends makes sure that a transfer begins and ends with the same SOA record, and returns
+// its serial.
+func ends(t testing.TB, list []dns.RR) uint32 {
+	t.Helper()
+	if len(list) < 2 {
+		t.Fatalf("%d records", len(list))
+	}
+	first, ok := list[0].(*dns.SOA)
+	if last := list[len(list)-1]; !ok || last.String() != first.String() {
+		t.Fatalf("it begins with %v and ends with %v", list[0], last)
+	}
+	return first.Serial
+}
+
+// everybody is whoever is on this machine.
+var everybody = stele.Secondary{Network: "127.0.0.0/8"}
+
+// TestTransfer takes zones of all kinds: what comes is what the zone has.
+func TestTransfer(t *testing.T) {
+	p := newPress(t)
+	p.paradisec()
+	p.publish("urn:inner", "inner.paradisec.example.", ":", 1)
+	p.publish("ark:12345", "ark.example.", "/", 1) // where case counts
+	for _, prefix := range []string{"urn:", "urn:paradisec", "urn:inner", "ark:12345"} {
+		p.secondaries(prefix, everybody)
+	}
+	for i := range 300 {
+		p.register(fmt.Sprintf("urn:paradisec:c%d:%d:n%d.x", i%3, i%7, i), "N2L https://example.org/"+strings.Repeat("x", i*3))
+		p.register(fmt.Sprintf("ark:/12345/%s%d", []string{"a", "A"}[i%2], i/2), fmt.Sprintf("N2L https://example.org/%d", i))
+	}
+	s := p.serve(Options{})
+	for _, zone := range []string{"paradisec.example.", "inner.paradisec.example.", "urn.example.", "ark.example."} {
+		list, n, err := take(s, zone, 0, nil)
+		if err != nil {
+			t.Fatalf("%s: %v", zone, err)
+		}
+		ends(t, list)
+		if diff := cmp.Diff(p.zoneLines(zone), lines(t, list)); diff != "" {
+			t.Errorf("%s (-zone +taken):\n%s", zone, diff)
+		}
+		if zone == "paradisec.example." && n < 3 {
+			t.Errorf("%d records came in %d messages", len(list), n)
+		}
+	}
+	if st := s.Stats(); st.Whole != 4 || st.Declined != 0 {
+		t.Errorf("%+v", st)
+	}
+}
+
+// A zone that is signed for others comes with its signatures, and one that is signed
+// when asked comes without.
+func TestTransferSigned(t *testing.T) {
+	p := newPress(t)
+	p.paradisec()
+	p.secondaries("urn:paradisec", everybody)
+	for i := range 300 {
+		p.register(fmt.Sprintf("urn:paradisec:c%d:%d:n%d.x", i%3, i%7, i), "N2L https://example.org/")
+	}
+	const zone = "paradisec.example."
+	p.signed(signTransfer, zone)
+	s := p.serve(Options{})
+	list, _, err := take(s, zone, 0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ends(t, list)
+	if diff := cmp.Diff(p.zoneLines(zone), lines(t, list)); diff != "" {
+		t.Errorf("(-zone +taken):\n%s", diff)
+	}
+	p.signed(signOnline, zone)
+	p.zones.InvalidateNamespaces()
+	if list, _, err = take(s, zone, 0, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, rr := range list {
+		switch rr.Header().Rrtype {
+		case dns.TypeRRSIG, dns.TypeDNSKEY, dns.TypeNSEC, dns.TypeNSEC3, dns.TypeNSEC3PARAM, dns.TypeCDS, dns.TypeCDNSKEY:
+			t.Errorf("%s went out", rr)
+		}
+	}
+}
+
+// TestIncrements keeps a copy of a zone up to date with what is told to have changed, in
+// one step for many changes.
+func TestIncrements(t *testing.T) {
+	for _, mode := range []signing{unsigned, signOnline, signTransfer} {
+		t.Run(fmt.Sprint(mode), func(t *testing.T) {
+			p := newPress(t)
+			p.publish("urn:paradisec", "z.example.", ":", 2)
+			p.secondaries("urn:paradisec", everybody)
+			if mode != unsigned {
+				p.signed(mode, "z.example.")
+			}
+			s := p.serve(Options{})
+			whole, _, err := take(s, "z.example.", 0, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			serial, copied := ends(t, whole), lines(t, whole)
+			chance := mathrand.New(mathrand.NewPCG(3, 4))
+			for round := range 30 {
+				for range chance.IntN(4) {
+					p.anyChange(chance, "urn:paradisec")
+				}
+				list, _, err := take(s, "z.example.", serial, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				before := serial
+				serial = apply(t, copied, list, serial)
+				whole, _, err := take(s, "z.example.", 0, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if now := ends(t, whole); now != serial {
+					t.Fatalf("round %d: serial %d, and the zone has %d", round, serial, now)
+				}
+				if diff := cmp.Diff(lines(t, whole), copied); diff != "" {
+					t.Fatalf("round %d, from %d to %d (-zone +copy):\n%s", round, before, serial, diff)
+				}
+			}
+			if st := s.Stats(); st.Differences != 30 {
+				t.Errorf("%+v", st)
+			}
+		})
+	}
+}
+
+// apply changes a copy of a zone as it is told, and returns its serial then.
+func apply(t *testing.T, copied map[string]bool, list []dns.RR, serial uint32) uint32 {
+	t.Helper()
+	if len(list) == 1 {
+		soa, ok := list[0].(*dns.SOA)
+		if !ok || soa.Serial != serial {
+			t.Fatalf("got %v for serial %d", list, serial)
+		}
+		return serial
+	}
+	now := ends(t, list)
+	part := 0 // of the SOA records behind the first: 1 is removed, 2 is added
+	for _, rr := range list[1 : len(list)-1] {
+		if soa, ok := rr.(*dns.SOA); ok {
+			if part++; part == 1 && soa.Serial != serial || part == 2 && soa.Serial != now {
+				t.Fatalf("part %d is of serial %d", part, soa.Serial)
+			}
+			continue
+		}
+		if sig, ok := rr.(*dns.RRSIG); ok && sig.TypeCovered == dns.TypeSOA {
+			continue
+		}
+		line := rr.String()
+		if copied[line] == (part == 2) {
+			t.Fatalf("part %d has %s", part, line)
+		}
+		if part == 1 {
+			delete(copied, line)
+		} else {
+			copied[line] = true
+		}
+	}
+	if part != 2 {
+		t.Fatalf("%d parts", part)
+	}
+	return now
+}
+
+// TestTransferStandsStill takes a zone while it changes: each time it is what the zone
+// was at one moment, that of its serial.
+func TestTransferStandsStill(t *testing.T) {
+	for _, mode := range []signing{unsigned, signTransfer} {
+		p := newPress(t)
+		p.publish("urn:example", "z.example.", ":", 2) // where case counts
+		p.secondaries("urn:example", everybody)
+		for i := range 50 {
+			p.register(fmt.Sprintf("urn:example:q:%d", i), "N2L https://example.org/")
+		}
+		if mode != unsigned {
+			p.signed(mode, "z.example.")
+		}
+		s := p.serve(Options{})
+		was := map[uint32]map[string]bool{}
+		var mu sync.Mutex
+		note := func() {
+			n, err := p.store.LastChange(p.ctx)
+			if err != nil {
+				t.Error(err)
+			}
+			now := p.zoneLines("z.example.")
+			mu.Lock()
+			was[uint32(n)] = now
+			mu.Unlock()
+		}
+		note()
+		var all sync.WaitGroup
+		all.Go(func() {
+			chance := mathrand.New(mathrand.NewPCG(5, 6))
+			for range 60 {
+				p.anyChange(chance, "urn:example")
+				note()
+			}
+		})
+		taken := map[uint32]map[string]bool{}
+		for range 40 {
+			list, _, err := take(s, "z.example.", 0, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			taken[ends(t, list)] = lines(t, list)
+		}
+		all.Wait()
+		for serial, got := range taken {
+			if diff := cmp.Diff(was[serial], got); diff != "" {
+				t.Errorf("serial %d (-then +taken):\n%s", serial, diff)
+			}
+		}
+		if len(taken) < 3 {
+			t.Errorf("only the serials %v were taken", slices.Sorted(maps.Keys(taken)))
+		}
+	}
+}
+
+// Who may have a zone.
+func TestTransferAccess(t *testing.T) {
+	p := newPress(t)
+	p.paradisec()
+	one, two := p.tsigKey("one.example.org", TSIGSHA256), p.tsigKey("two.example.org", TSIGSHA512)
+	three := p.tsigKey("three.example.org", TSIGSHA384)
+	s := p.serve(Options{})
+	const zone = "paradisec.example."
+	for i, test := range []struct {
+		who  stele.Secondary
+		key  *TSIGKey
+		good bool
+	}{
+		{stele.Secondary{Network: "192.0.2.0/24"}, nil, false},
+		{stele.Secondary{Network: "127.0.0.1"}, nil, true},
+		{stele.Secondary{Network: "127.0.0.1"}, one, true},
+		{stele.Secondary{Network: "127.0.0.0/8", Key: one.Name}, nil, false},
+		{stele.Secondary{Network: "127.0.0.0/8", Key: one.Name}, two, false},
+		{stele.Secondary{Network: "127.0.0.0/8", Key: one.Name}, one, true},
+		{stele.Secondary{Network: "192.0.2.0/24", Key: one.Name}, one, false},
+		{stele.Secondary{Key: two.Name}, two, true},
+		{stele.Secondary{Key: three.Name}, three, true},
+		{stele.Secondary{Key: two.Name}, one, false},
+		{stele.Secondary{Network: "::/0"}, nil, false},
+	} {
+		p.secondaries("urn:paradisec", test.who)
+		for _, serial := range []uint32{0, 1} {
+			list, _, err := take(s, zone, serial, test.key)
+			if good := err == nil && len(list) > 2; good != test.good {
+				t.Errorf("%d: %+v, %v: %d records, %v", i, test.who, test.key, len(list), err)
+			}
+			if !test.good && (err == nil || !strings.Contains(err.Error(), "5")) { // REFUSED
+				t.Errorf("%d: %v", i, err)
+			}
+		}
+	}
+	if list, _, err := take(s, "nothing.example.", 0, nil); err == nil {
+		t.Errorf("got %v", list)
+	}
+	p.secondaries("urn:paradisec", stele.Secondary{Key: one.Name})
+	keys := &TSIGKeys{Store: p.registrar, Now: time.Now, Random: rand.Reader}
+	if k, err := keys.Retire(p.ctx, "ONE.example.org"); err != nil || k.Secret != nil || k.Retired.IsZero() {
+		t.Errorf("%+v, %v", k, err)
+	}
+	if list, _, err := take(s, zone, 0, one); err == nil {
+		t.Errorf("with a key that was retired: %v", list)
+	}
+}
+
+// Serials from which nobody can tell what has changed get the whole zone, and newer ones
+// nothing.
+func TestUnknownSerials(t *testing.T) {
+	p := newPress(t)
+	p.paradisec()
+	p.secondaries("urn:paradisec", everybody)
+	s := p.serve(Options{})
+	p.register("urn:paradisec:AB1:001:B", "https://example.org/")
+	last, err := p.store.LastChange(p.ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := uint32(last)
+	for _, test := range []struct {
+		serial uint32
+		want   string
+	}{
+		{1, "whole"}, {now - 2, "whole"}, // the settings have changed since
+		{now - 1, "difference"}, {now, "nothing"}, {now + 1, "nothing"}, {now + 1<<30, "nothing"},
+		{now - 1<<30, "whole"}, {now + 1<<31, "whole"}, {now + 1<<31 + 5, "whole"},
+	} {
+		list, _, err := take(s, "paradisec.example.", test.serial, nil)
+		if err != nil {
+			t.Fatalf("%d: %v", test.serial, err)
+		}
+		got := "whole"
+		switch {
+		case len(list) == 1:
+			got = "nothing"
+		case list[1].Header().Rrtype == dns.TypeSOA:
+			got = "difference"
+		}
+		if got != test.want {
+			t.Errorf("%d, now %d: %s, want %s", test.serial, now, got, test.want)
+		}
+	}
+	// Another namespace is published: everything may have changed.
+	p.publish("urn:other", "other.example.", ":", 1)
+	if list, _, err := take(s, "paradisec.example.", now, nil); err != nil || len(list) < 3 || list[1].Header().Rrtype == dns.TypeSOA {
+		t.Errorf("after a change of settings: %v, %v", list, err)
+	}
+}
+
+func TestChangeOf(t *testing.T) {
+	for _, test := range []struct {
+		serial uint32
+		last   uint64
+		want   uint64
+		ok     bool
+	}{
+		{5, 7, 5, true}, {7, 7, 7, true}, {8, 7, 0, false}, {1, 7, 1, true}, {0, 7, 0, false},
+		{5, 1<<32 + 7, 1<<32 + 5, true}, {1<<32 - 5, 1<<32 + 7, 1<<32 - 5, true},
+		{1 << 31, 1<<32 + 7, 0, false}, {1<<31 + 8, 1<<32 + 7, 1<<31 + 8, true},
+	} {
+		if got, ok := changeOf(test.serial, test.last); got != test.want || ok != test.ok {
+			t.Errorf("serial %d at %d: %d, %v", test.serial, test.last, got, ok)
+		}
+	}
+}
+
+// Over UDP what has changed comes if it fits, and otherwise the SOA record.
+func TestIncrementOverUDP(t *testing.T) {
+	p := newPress(t)
+	p.paradisec()
+	k := p.tsigKey("one.example.org", TSIGSHA256)
+	p.secondaries("urn:paradisec", stele.Secondary{Key: k.Name})
+	s := p.serve(Options{})
+	last, err := p.store.LastChange(p.ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(zone string, qtype uint16) *dns.Msg {
+		m := new(dns.Msg).SetIxfr(zone, uint32(last), "ns.", "mail.")
+		m.Question[0].Qtype = qtype
+		m.SetEdns0(4096, false)
+		m.SetTsig(k.Name, k.Algorithm+".", 300, time.Now().Unix())
+		c := dns.Client{Timeout: waitForIt, TsigSecret: map[string]string{k.Name: base64.StdEncoding.EncodeToString(k.Secret)}}
+		r, _, err := c.Exchange(m, s.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	const soa, naptr = " answer:SOA", " answer:NAPTR"
+	p.register("urn:paradisec:AB1:001:B", "https://example.org/")
+	if got := brief(ask("paradisec.example.", dns.TypeIXFR)); got != "NOERROR aa"+soa+soa+soa+naptr+naptr+" answer:URI"+soa+" additional:OPT additional:TSIG" {
+		t.Error(got)
+	}
+	p.register("urn:paradisec:AB1:001:C", "https://example.org/"+strings.Repeat("x", 1500))
+	if got := brief(ask("paradisec.example.", dns.TypeIXFR)); got != "NOERROR aa"+soa+" additional:OPT additional:TSIG" {
+		t.Error(got)
+	}
+	for _, zone := range []string{"urn.example.", "a.paradisec.example.", "x.example."} {
+		if got := brief(ask(zone, dns.TypeIXFR)); got != "REFUSED additional:OPT additional:TSIG" {
+			t.Error(zone, got)
+		}
+	}
+	if got := brief(ask("paradisec.example.", dns.TypeAXFR)); got != "REFUSED additional:OPT additional:TSIG" {
+		t.Error(got)
+	}
+	if got := brief(ask("paradisec.example.", dns.TypeSOA)); got != "NOERROR aa"+soa+" additional:OPT additional:TSIG" {
+		t.Error(got)
+	}
+}
+
+// There are no more transfers at once than may be, and those that may not be are told.
+func TestTransfersAtOnce(t *testing.T) {
+	p := newPress(t)
+	p.paradisec()
+	p.secondaries("urn:paradisec", everybody)
+	s := p.serve(Options{Transfers: TransferLimits{AtOnce: 1}})
+	s.slots <- struct{}{}                                                                                      // somebody else's
+	if _, _, err := take(s, "paradisec.example.", 0, nil); err == nil || !strings.Contains(err.Error(), "2") { // SERVFAIL
+		t.Errorf("got %v", err)
+	}
+	<-s.slots
+	if _, _, err := take(s, "paradisec.example.", 0, nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// The messages of a transfer do not grow with what is in them.
+func TestEnvelopes(t *testing.T) {
+	question := []byte("\x01z\x07example\x00\x00\xfc\x00\x01")
+	e := newEnvelopes(7, flagQR, question)
+	var want []string
+	for i := range 2000 {
+		rr, err := dns.NewRR(fmt.Sprintf("n%d.z.example. 60 TXT %s", i/3, strings.Repeat("x", i%200)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, rr.String())
+		if err := e.add(rr); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e.close()
+	var got []string
+	for _, wire := range e.take() {
+		var m dns.Msg
+		if err := m.Unpack(wire); err != nil || m.Id != 7 || m.Question[0].Name != "z.example." || len(wire) > envelopeSize+1024 {
+			t.Fatalf("%d bytes: %v", len(wire), err)
+		}
+		for _, rr := range m.Answer {
+			got = append(got, rr.String())
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if other, err := dns.NewRR("y. 60 TXT x"); err != nil || e.add(other) == nil {
+		t.Error("a record of another zone was packed")
+	}
+	if bytes.Contains(e.head, []byte{0xC0}) {
+		t.Error("the head was changed")
+	}
+}

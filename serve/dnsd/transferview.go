@@ -1,0 +1,251 @@
+package dnsd
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"net/netip"
+	"slices"
+	"sync"
+
+	"github.com/stele-id/stele"
+)
+
+// maxMeanwhile is how many records may change while a zone is sent. Their names are
+// kept in memory.
+const maxMeanwhile = 1_000_000
+
+// pinned is a store as it was at a change, as far as zones are read from it: records of
+// which there are newer versions are given in the one of that time. It reads first, and
+// looks after that what has changed since: so it knows of all that it can have read.
+type pinned struct {
+	stele.Store
+	at uint64
+
+	mu   sync.Mutex
+	seen uint64              // up to which change was is known
+	was  map[stele.ID]uint64 // versions of the records that have changed; 0: there was none
+}
+
+// pin returns a store as it is now.
+func pin(ctx context.Context, store stele.Store) (*pinned, error) {
+	at, err := store.LastChange(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &pinned{Store: store, at: at, seen: at, was: make(map[stele.ID]uint64)}, nil
+}
+
+// LastChange returns the number of the change.
+func (p *pinned) LastChange(context.Context) (uint64, error) { return p.at, nil }
+
+// Changes yields what was committed after a change, up to the last there is.
+func (p *pinned) Changes(ctx context.Context, after uint64) iter.Seq2[stele.Change, error] {
+	return func(yield func(stele.Change, error) bool) {
+		for c, err := range p.Store.Changes(ctx, after) {
+			if err == nil && c.Seq > p.at || !yield(c, err) {
+				return
+			}
+		}
+	}
+}
+
+// catchUp notes what has changed.
+func (p *pinned) catchUp(ctx context.Context) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	last, err := p.Store.LastChange(ctx)
+	if err != nil || last <= p.seen {
+		return err
+	}
+	for c, err := range p.Store.Changes(ctx, p.seen) {
+		if err != nil {
+			return err
+		}
+		p.seen = c.Seq
+		if _, ok := p.was[c.ID]; c.ID.IsValid() && !ok {
+			p.was[c.ID] = c.Version - 1
+		}
+		if len(p.was) > maxMeanwhile {
+			return &stele.Error{Op: "transfer", Kind: stele.Unavailable, Err: fmt.Errorf("more than %d records changed meanwhile; try again", maxMeanwhile)}
+		}
+	}
+	return nil
+}
+
+// asItWas returns a record that was read before the last catchUp as it was; nil if it
+// was not there.
+func (p *pinned) asItWas(ctx context.Context, r *stele.Record) (*stele.Record, error) {
+	p.mu.Lock()
+	n, changed := p.was[r.ID]
+	p.mu.Unlock()
+	if !changed {
+		return r, nil
+	}
+	return versionOf(ctx, p.Store, r.ID, n)
+}
+
+// Record returns the record that had a name.
+func (p *pinned) Record(ctx context.Context, name stele.ID) (*stele.Record, error) {
+	r, err := p.Store.Record(ctx, name)
+	if err == nil {
+		err = p.catchUp(ctx)
+	}
+	if err == nil {
+		r, err = p.asItWas(ctx, r)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if r == nil || !slices.Contains(r.Names(), name) {
+		return nil, &stele.Error{Op: "transfer", ID: name, Kind: stele.NotFound, Err: fmt.Errorf("it was not registered at change %d", p.at)}
+	}
+	return r, nil
+}
+
+// Scan yields the records there were.
+func (p *pinned) Scan(ctx context.Context, scheme, prefix, after string) iter.Seq2[*stele.Record, error] {
+	return func(yield func(*stele.Record, error) bool) {
+		begun := false
+		for r, err := range p.Store.Scan(ctx, scheme, prefix, after) {
+			if err == nil && !begun { // all that it yields is as of now
+				begun, err = true, p.catchUp(ctx)
+			}
+			if err == nil {
+				r, err = p.asItWas(ctx, r)
+			}
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if r != nil && !yield(r, nil) {
+				return
+			}
+		}
+	}
+}
+
+// versionOf returns a version of a record; nil for 0.
+func versionOf(ctx context.Context, store stele.Store, id stele.ID, n uint64) (*stele.Record, error) {
+	if n == 0 {
+		return nil, nil
+	}
+	for r, err := range store.History(ctx, id) {
+		if err != nil {
+			return nil, err
+		}
+		if r.Version == n {
+			return r, nil
+		}
+	}
+	return nil, &stele.Error{Op: "compare", ID: id, Kind: stele.Internal, Err: fmt.Errorf("its version %d is not there", n)}
+}
+
+// asOfNow returns a zone that stays as it is now, whatever is committed while it is
+// read, with the serial of now. In the mode online it is without signatures. The number
+// is that of the last change it has.
+func (z *Zones) asOfNow(ctx context.Context, name string) (*zone, uint64, error) {
+	for range 10 {
+		live, err := z.current(ctx)
+		if err != nil {
+			return nil, 0, err
+		}
+		store, err := pin(ctx, z.store)
+		if err != nil {
+			return nil, 0, err
+		}
+		same, err := live.isCurrent(ctx, z.store)
+		if err != nil {
+			return nil, 0, err
+		}
+		if !same {
+			z.renew(live) // whoever committed is about to say so
+			continue
+		}
+		one := live.over(z, store).zones[name]
+		if one == nil {
+			return nil, 0, errNoZone
+		}
+		one.handOn()
+		return one, store.at, nil
+	}
+	return nil, 0, &stele.Error{Op: "transfer", Kind: stele.Unavailable, Err: fmt.Errorf("the settings of %s change too fast; try again", name)}
+}
+
+var errNoZone = &stele.Error{Op: "transfer", Kind: stele.NotFound, Err: fmt.Errorf("the zone is no longer published")}
+
+// renew has the namespaces read again, if they were not meanwhile.
+func (z *Zones) renew(old *zoneSet) {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	if z.kept.Load() == old {
+		z.forgotten++
+		z.kept.Store(nil)
+	}
+}
+
+// isCurrent reports whether no namespace has changed since the set was made. Keys are
+// changed together with their namespace.
+func (s *zoneSet) isCurrent(ctx context.Context, store stele.Store) (bool, error) {
+	n := 0
+	for ns, err := range store.Namespaces(ctx) {
+		if err != nil {
+			return false, err
+		}
+		if known := s.byKey[ns.Key()]; known == nil || known.Version != ns.Version {
+			return false, nil
+		}
+		n++
+	}
+	return n == len(s.byKey), nil
+}
+
+// over returns the same zones over a store as it was at some time.
+func (s *zoneSet) over(z *Zones, store *pinned) *zoneSet {
+	then := &Zones{store: store, schemes: z.schemes, log: z.log, ttl: z.ttl, now: z.now, signing: z.signing}
+	then.serial.Store(serialOf(store.at))
+	set := *s
+	set.zones = make(map[string]*zone, len(s.zones))
+	for name, one := range s.zones {
+		moved := *one
+		moved.zones, moved.set = then, &set
+		set.zones[name] = &moved
+	}
+	return &set
+}
+
+// handOn makes the zone what others get of it.
+func (z *zone) handOn() {
+	switch {
+	case z.seals == nil:
+	case z.seals.mode == signTransfer:
+		seals := *z.seals
+		seals.links = nil // they are as of now
+		z.seals = &seals
+	default:
+		z.seals = nil
+	}
+}
+
+// serialOf is the serial of zones at a change.
+func serialOf(change uint64) uint32 { return max(1, uint32(change)) }
+
+// changeOf returns the change at which zones had a serial, which is not newer than that
+// of the last change (RFC 1982, section 3.2); ok is false if there was none.
+func changeOf(serial uint32, last uint64) (change uint64, ok bool) {
+	behind := uint64(serialOf(last) - serial)
+	if behind >= 1<<31 || behind >= last {
+		return 0, false
+	}
+	return last - behind, true
+}
+
+// inNetwork reports whether an address is the one of a text, or in its network.
+func inNetwork(text string, addr netip.Addr) bool {
+	addr = addr.Unmap().WithZone("")
+	if one, err := netip.ParseAddr(text); err == nil {
+		return one == addr
+	}
+	network, err := netip.ParsePrefix(text)
+	return err == nil && network.Contains(addr)
+}

@@ -1,0 +1,250 @@
+package dnsd
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"crypto/rand"
+
+	"github.com/miekg/dns"
+
+	"github.com/stele-id/stele"
+)
+
+// authorityFor serves a root and a zone inside it, both signed, to validators of
+// others. TTLs are short, so that they ask again.
+func authorityFor(t *testing.T, outer, inner signing) (*press, netip.AddrPort) {
+	t.Helper()
+	p := newPress(t)
+	p.zones.ttl = 1
+	p.namespace("urn:", func(ns *stele.Namespace) {
+		ns.Publication = stele.Publication{Zone: "urn.example.", Layout: stele.LayoutRoot, Servers: []stele.NameServer{{Name: "ns1.urn.example.", Addresses: []string{"127.0.0.1"}}}}
+	})
+	p.publish("urn:child", "child.urn.example.", ":", 2)
+	p.publish("urn:plain", "plain.urn.example.", ":", 2)
+	for i := range 20 {
+		p.register(fmt.Sprintf("urn:child:c%d:n%d", i%4, i), "N2L https://example.org/")
+	}
+	p.register("urn:plain:c:n", "N2L https://example.org/")
+	p.signed(inner, "urn.example.", "child.urn.example.")
+	modes := map[string]signing{"urn.example.": outer, "child.urn.example.": inner}
+	p.zones.signing = func(ns *stele.Namespace) signing { return modes[ns.Publication.Zone] }
+	p.zones.InvalidateNamespaces()
+	s := New(Options{Zones: p.zones, Now: time.Now, CacheBytes: 1 << 20})
+	t.Cleanup(func() { _ = s.Shutdown(context.Background()) })
+	if err := s.Listen(p.ctx, "127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	return p, s.Addr()
+}
+
+// unbound runs a validating resolver that trusts the keys of the outer zone.
+func unbound(t *testing.T, p *press, at netip.AddrPort) string {
+	t.Helper()
+	folder, err := os.MkdirTemp("", "ub")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(folder) })
+	port := freePort(t)
+	anchor := p.ring("urn.example.").DS(3600, false)[0]
+	conf := fmt.Sprintf(`server:
+  interface: 127.0.0.1
+  port: %d
+  do-ip6: no
+  num-threads: 1
+  username: ""
+  chroot: ""
+  directory: "%s"
+  use-syslog: no
+  module-config: "validator iterator"
+  do-not-query-localhost: no
+  use-caps-for-id: yes
+  harden-algo-downgrade: yes
+  val-log-level: 2
+  cache-max-negative-ttl: 1
+  trust-anchor: "%s %s"
+remote-control:
+  control-enable: no
+stub-zone:
+  name: "urn.example."
+  stub-addr: 127.0.0.1@%d
+`, port, folder, anchor.Owner, anchor.Text, at.Port())
+	if err := os.WriteFile(filepath.Join(folder, "conf"), []byte(conf), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	// Some systems (AppArmor) forbid the program that is installed to read files here.
+	program, err := os.ReadFile("/usr/sbin/unbound")
+	if err == nil {
+		err = os.WriteFile(filepath.Join(folder, "unbound"), program, 0o700)
+	}
+	if err != nil {
+		t.Fatalf("%v; 'make needs' installs it", err)
+	}
+	cmd := exec.Command(filepath.Join(folder, "unbound"), "-d", "-p", "-c", filepath.Join(folder, "conf"))
+	var said strings.Builder
+	cmd.Stderr = &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		if t.Failed() {
+			t.Log(said.String())
+		}
+	})
+	address := fmt.Sprintf("127.0.0.1:%d", port)
+	for range 200 {
+		if r, err := validated(address, "urn.example.", dns.TypeSOA); err == nil && r.Rcode == dns.RcodeSuccess {
+			return address
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Fatal("unbound does not answer")
+	return ""
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// validated asks a resolver, with AD set: so it tells whether it has validated.
+func validated(address, name string, qtype uint16) (*dns.Msg, error) {
+	m := new(dns.Msg).SetQuestion(name, qtype)
+	m.AuthenticatedData = true
+	client := &dns.Client{Timeout: 5 * time.Second}
+	r, _, err := client.Exchange(m, address)
+	return r, err
+}
+
+// probe is a question to validators and what they should say.
+type probe struct {
+	name  string
+	qtype uint16
+	count int // of answers
+	delv  string
+}
+
+func probes() []probe {
+	return []probe{
+		{"n1.c1.child.urn.example.", dns.TypeNAPTR, 2, "fully validated"},
+		{"n1.c1.child.urn.example.", dns.TypeURI, 1, "fully validated"},
+		{"child.urn.example.", dns.TypeSOA, 1, "fully validated"},
+		{"child.urn.example.", dns.TypeDNSKEY, -1, "fully validated"},
+		{"child.urn.example.", dns.TypeDS, -1, "fully validated"},
+		{"child.urn.example.", dns.TypeCDS, -1, "fully validated"},
+		{"ns1.child.urn.example.", dns.TypeA, 1, "fully validated"},
+		{"n1.c1.child.urn.example.", dns.TypeA, 0, "negative response, fully validated"},
+		{"c1.child.urn.example.", dns.TypeA, 0, "negative response, fully validated"},
+		{"none.c1.child.urn.example.", dns.TypeA, 0, "negative response, fully validated"},
+		{"x.y.z.child.urn.example.", dns.TypeA, 0, "negative response, fully validated"},
+		{"urn.example.", dns.TypeNS, 1, "fully validated"},
+		{"plain.urn.example.", dns.TypeDS, 0, "negative response, fully validated"},
+	}
+}
+
+// TestValidators has unbound and delv validate both kinds of zones, from the keys of
+// the zone above.
+func TestValidators(t *testing.T) {
+	for _, modes := range [][2]signing{{signOnline, signTransfer}, {signTransfer, signOnline}} {
+		t.Run(fmt.Sprint(modes), func(t *testing.T) {
+			p, at := authorityFor(t, modes[0], modes[1])
+			resolver := unbound(t, p, at)
+			anchors := filepath.Join(t.TempDir(), "anchors")
+			ds := strings.Fields(p.ring("urn.example.").DS(3600, false)[0].Text)
+			if err := os.WriteFile(anchors, fmt.Appendf(nil, "trust-anchors { \"urn.example.\" static-ds %s %s %s \"%s\"; };\n", ds[3], ds[4], ds[5], ds[6]), 0o666); err != nil {
+				t.Fatal(err)
+			}
+			for _, q := range probes() {
+				r, err := validated(resolver, q.name, q.qtype)
+				if err != nil || !r.AuthenticatedData || r.Rcode == dns.RcodeServerFailure || q.count >= 0 && len(r.Answer) != q.count {
+					t.Errorf("unbound: %v %v", r, err)
+				}
+				out, err := exec.Command("delv", "-a", anchors, "+root=urn.example.", "@127.0.0.1", "-p", fmt.Sprint(at.Port()), q.name, dns.TypeToString[q.qtype]).CombinedOutput()
+				if err != nil || !strings.Contains(string(out), "; "+q.delv) {
+					t.Errorf("delv %s %s: %v\n%s", q.name, dns.TypeToString[q.qtype], err, out)
+				}
+			}
+			// What is not signed is found to be so.
+			r, err := validated(resolver, "n.c.plain.urn.example.", dns.TypeNAPTR)
+			if err != nil || r.AuthenticatedData || len(r.Answer) == 0 {
+				t.Errorf("a zone that is not signed: %v %v", r, err)
+			}
+		})
+	}
+}
+
+// TestRollWhileQueriesRun rolls the key of a zone while unbound asks for names that it
+// does not have in its cache, and for some that it has: all is validated always.
+func TestRollWhileQueriesRun(t *testing.T) {
+	for _, mode := range []signing{signOnline, signTransfer} {
+		t.Run(fmt.Sprint(mode), func(t *testing.T) {
+			p, at := authorityFor(t, signOnline, mode)
+			resolver := unbound(t, p, at)
+			var all sync.WaitGroup
+			stop, begun := make(chan struct{}), make(chan struct{})
+			asked := 0
+			all.Go(func() {
+				for i := 0; ; i++ {
+					select {
+					case <-stop:
+						return
+					default:
+					}
+					q := probes()[i%len(probes())]
+					if strings.HasPrefix(q.name, "none.") {
+						q.name = fmt.Sprintf("none%d.c1.child.urn.example.", i)
+					}
+					r, err := validated(resolver, q.name, q.qtype)
+					if err != nil || !r.AuthenticatedData || r.Rcode == dns.RcodeServerFailure {
+						t.Errorf("%v %v", r, err)
+					}
+					if asked++; asked == len(probes()) {
+						close(begun) // all of the zone is in caches now
+					}
+					time.Sleep(5 * time.Millisecond)
+				}
+			})
+			times := KeyTimes{Keys: time.Second, Zone: time.Second, Parent: time.Second, Spread: 500 * time.Millisecond}
+			const zone = "child.urn.example."
+			<-begun
+			p.keys(zone, func(r *KeyRing) error {
+				_, err := r.Roll(RoleCSK, time.Now(), rand.Reader)
+				return err
+			})
+			for range 2 {
+				step, err := p.ring(zone).Step(RoleCSK, times)
+				if err != nil || step == nil {
+					t.Fatal(step, err)
+				}
+				time.Sleep(time.Until(step.From) + time.Second) // times are in whole seconds
+				p.keys(zone, func(r *KeyRing) error {
+					_, err := r.Next(RoleCSK, times, time.Now(), true, false)
+					return err
+				})
+			}
+			time.Sleep(2 * time.Second)
+			close(stop)
+			all.Wait()
+			if keys := p.ring(zone).inZone(); len(keys) != 1 || asked < 20 {
+				t.Errorf("%d keys are left; %d questions", len(keys), asked)
+			}
+		})
+	}
+}

@@ -1,0 +1,265 @@
+package dnsd
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/miekg/dns"
+
+	"github.com/stele-id/stele"
+)
+
+// signer signs for the zone; nil if it is not signed.
+func (z *zone) signer() *signer { return z.seals }
+
+// signs reports whether any zone is signed.
+func (z *Zones) signs() bool { return z.signed.Load() }
+
+// inner returns what the zone has of a zone inside it: its name servers and, if it is
+// signed, the digests of its keys.
+func (z *zone) inner(name string) node {
+	one := z.set.zones[name]
+	if one == nil {
+		return node{}
+	}
+	_, records := one.apex()
+	if one.seals != nil {
+		records = append(records, one.seals.parent...)
+	}
+	return node{exists: true, records: records}
+}
+
+// cuts returns the zones that are right inside this one, in order.
+func (z *zone) cuts() (list []*zone) {
+	for _, name := range z.set.order {
+		if one := z.set.zones[name]; one != z && z.contains(name) && z.set.outer(one) == z && len(one.ns.Publication.Servers) > 0 {
+			list = append(list, one)
+		}
+	}
+	return list
+}
+
+// addSigners makes the signers of the zones that are to be signed. A zone without keys
+// is served as it is.
+func (s *zoneSet) addSigners(ctx context.Context, z *Zones) error {
+	for _, name := range s.order {
+		one := s.zones[name]
+		mode := z.signing(one.ns)
+		if mode == unsigned {
+			continue
+		}
+		ring, err := z.readKeys(ctx, name)
+		if err != nil && stele.KindOf(err) != stele.Internal {
+			return err
+		}
+		if err == nil {
+			one.seals, err = newSigner(mode, ring, z.ttl, z.now)
+		}
+		if err != nil {
+			one.trouble = bareText(err)
+			z.log.Error("a zone is served without signatures, and those who expect them refuse it", "zone", name, "err", err)
+		}
+	}
+	z.signed.Store(slices.ContainsFunc(s.order, func(name string) bool { return s.zones[name].seals != nil }))
+	return nil
+}
+
+// bareText is an error without what was tried.
+func bareText(err error) string {
+	if e, ok := err.(*stele.Error); ok {
+		return e.Err.Error()
+	}
+	return err.Error()
+}
+
+// readKeys reads the keys of a zone.
+func (z *Zones) readKeys(ctx context.Context, name string) (*KeyRing, error) {
+	var cells []stele.Cell
+	for c, err := range z.store.Cells(ctx, zoneKeyCells+name+" ", "") {
+		if err != nil {
+			return nil, err
+		}
+		cells = append(cells, c)
+	}
+	return ReadKeyRing(name, cells)
+}
+
+// addChains gives the zones that need them their chains of names: those there are, if
+// they would be the same, or new ones. It returns all, and the zones of those that have
+// to be filled.
+func (z *Zones) addChains(set *zoneSet) (chains map[string]keptChain, empty []*zone) {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	chains = make(map[string]keptChain)
+	for _, name := range set.order {
+		one := set.zones[name]
+		if one.seals == nil || one.seals.mode != signTransfer {
+			continue
+		}
+		shape := one.chainShape()
+		kept, ok := z.chains[name]
+		if !ok || kept.shape != shape {
+			kept = keptChain{shape, newChain()}
+			empty = append(empty, one)
+		}
+		one.seals.links = kept.links
+		chains[name] = kept
+	}
+	return chains, empty
+}
+
+// keptChain is a chain, and what it was made for.
+type keptChain struct {
+	shape string
+	links *chain
+}
+
+// chainShape is all that a chain depends on beside the records of the registry.
+func (z *zone) chainShape() string {
+	var b strings.Builder
+	p := &z.ns.Publication
+	fmt.Fprintf(&b, "%s\n%q %v\n", z.set.shape, p.Resolver, z.seals.records != nil)
+	for _, name := range append([]string{z.name}, z.names()...) {
+		fmt.Fprintln(&b, name, typesAt(z.fixed[name]))
+	}
+	for _, one := range z.cuts() {
+		fmt.Fprintln(&b, one.name, typesAt(z.inner(one.name).records))
+	}
+	return b.String()
+}
+
+// updateChains notes what stands at the names of a record now. If that can't be told
+// the chain is of no use any more, and made anew.
+func (z *Zones) updateChains(set *zoneSet, r *stele.Record) {
+	for _, id := range r.Names() {
+		one := set.zoneOf(id)
+		if one == nil || one.seals == nil || one.seals.links == nil {
+			continue
+		}
+		name := one.name
+		if one.cut != nil {
+			var reason string
+			if name, reason = one.cut.owner(id.String()); reason != "" || set.find(name) != one {
+				continue
+			}
+		}
+		if err := one.updateChain(z.life, name); err != nil {
+			z.log.Error("a name could not be looked up, so the chain of a zone is made anew", "zone", one.name, "err", err)
+			z.mu.Lock()
+			delete(z.chains, one.name)
+			z.forgotten++
+			z.kept.Store(nil)
+			z.mu.Unlock()
+		}
+	}
+}
+
+// updateChain looks up what stands at a name, and notes it.
+func (z *zone) updateChain(ctx context.Context, name string) error {
+	c := z.seals.links
+	c.changes.Lock()
+	defer c.changes.Unlock()
+	n, err := z.lookup(ctx, name)
+	if err != nil {
+		return err
+	}
+	n.records = append(n.records[:len(n.records):len(n.records)], z.seals.at(name)...)
+	c.touch(name)
+	c.set(name, z.name, linkTypes(n.types(name == z.name)))
+	return nil
+}
+
+// fillChain puts all names of a zone into its chain.
+func (z *zone) fillChain(ctx context.Context, most int) error {
+	c, n := z.seals.links, 0
+	told := func(k int) { n += k }
+	err := z.everyName(ctx, told, func(p *spot) error {
+		if most > 0 && n > most {
+			return errEnough
+		}
+		if p.glue {
+			return nil
+		}
+		c.changes.Lock()
+		defer c.changes.Unlock()
+		if !c.touched(p.name) {
+			c.set(p.name, z.name, linkTypes(typesAt(p.records)))
+		}
+		return nil
+	})
+	if err == nil {
+		c.setReady()
+	}
+	return err
+}
+
+// spot is a name of a zone with all records there.
+type spot struct {
+	name    string
+	records []dns.RR
+	cut     bool // another zone begins there: only its DS records are this one's
+	glue    bool // it is in another zone
+}
+
+// everyName calls do with all names of the zone that have records, in an order that is
+// the same whenever the registry is: the apex, what does not depend on records, cuts,
+// and what is registered.
+func (z *zone) everyName(ctx context.Context, told func(n int), do func(*spot) error) error {
+	if err := z.everyFixedName(ctx, do); err != nil || z.cut == nil {
+		return err
+	}
+	return z.published(ctx, told, func(id stele.ID, r *stele.Record) error {
+		owner, list, err := z.whole(ctx, id, r)
+		if err != nil || len(list) == 0 || z.fixed[owner] != nil {
+			return err
+		}
+		out := z.compiler().compile(list)
+		return do(&spot{name: owner, records: out.records(owner)})
+	})
+}
+
+// everyFixedName is everyName but for what is registered.
+func (z *zone) everyFixedName(ctx context.Context, do func(*spot) error) error {
+	for _, name := range append([]string{z.name}, z.names()...) {
+		if z.set.find(name) != z {
+			continue
+		}
+		n, err := z.lookup(ctx, name)
+		if err != nil {
+			return err
+		}
+		records := n.records
+		if name == z.name {
+			soa, ns := z.apex()
+			records = append(append([]dns.RR{soa}, ns...), records...)
+			if z.seals != nil {
+				records = append(records, z.seals.records...)
+			}
+		}
+		if err := do(&spot{name: name, records: records}); err != nil {
+			return err
+		}
+	}
+	return z.everyCut(do)
+}
+
+// everyCut is everyName for the zones inside this one.
+func (z *zone) everyCut(do func(*spot) error) error {
+	for _, one := range z.cuts() {
+		if err := do(&spot{name: one.name, records: z.inner(one.name).records, cut: true}); err != nil {
+			return err
+		}
+		for _, s := range one.ns.Publication.Servers {
+			records := addressRecords(s, z.zones.ttl)
+			if !one.contains(s.Name) || len(records) == 0 {
+				continue
+			}
+			if err := do(&spot{name: s.Name, records: records, glue: true}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
