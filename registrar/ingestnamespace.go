@@ -25,7 +25,7 @@ func (r *Registrar) IngestNamespace(ctx context.Context, ns *stele.Namespace, o 
 	case err != nil && !errors.Is(err, stele.NotFound):
 		return err
 	case o.DryRun:
-		return nil
+		return r.rehearseNamespace(ctx, op, ns)
 	}
 	if ns.Minter.Kind == stele.MinterNOID && (have == nil || have.Minter != ns.Minter) {
 		if err := r.ShutTemplate(ctx, ns.Key(), ns.Minter.Template, ns.Minter.Seed); err != nil {
@@ -42,6 +42,27 @@ func (r *Registrar) IngestNamespace(ctx context.Context, ns *stele.Namespace, o 
 		next.Version, next.Created, next.Modified, next.By = kept.Version, kept.Created, kept.Modified, kept.By
 		return nil
 	})
+	return err
+}
+
+// rehearseNamespace finds out whether a namespace could be written so.
+func (r *Registrar) rehearseNamespace(ctx context.Context, op string, ns *stele.Namespace) error {
+	s, err := r.view(ctx)
+	if err != nil {
+		return err
+	}
+	var before *stele.Namespace
+	if sp := s.listable(ctx, s.byKey[ns.Key()]); sp != nil {
+		before = sp.Namespace
+	}
+	next := cloneNamespace(ns)
+	r.stampNamespace(ctx, before, next)
+	if next.Minter.Kind == stele.MinterNOID && (before == nil || before.Minter != next.Minter) {
+		if err := administrate(ctx, op, stele.ID{}); err != nil {
+			return err
+		}
+	}
+	_, _, err = r.admitNamespace(ctx, op, s, before, next)
 	return err
 }
 

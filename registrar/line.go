@@ -32,19 +32,29 @@ func isNamespaceLine(text []byte) bool {
 }
 
 func parseNamespaceLine(schemes *stele.Schemes, text []byte) (*stele.Namespace, error) {
-	var doc struct {
-		Namespace json.RawMessage `json:"namespace"`
-	}
 	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.DisallowUnknownFields()
-	err := dec.Decode(&doc)
-	if _, end := dec.Token(); err == nil && end != io.EOF {
-		err = errors.New("something follows the namespace; write a line for each")
+	var inside json.RawMessage
+	for range 2 { // the brace and the name, which are known to be there
+		if _, err := dec.Token(); err != nil {
+			return nil, badLine(err)
+		}
 	}
-	if err != nil {
-		return nil, &stele.Error{Op: "read namespace", Kind: stele.Invalid, Err: err}
+	if err := dec.Decode(&inside); err != nil {
+		return nil, badLine(err)
 	}
-	return schemes.DecodeNamespace(doc.Namespace)
+	if end, err := dec.Token(); err != nil {
+		return nil, badLine(err)
+	} else if end != json.Delim('}') {
+		return nil, badLine(errors.New("a line with a namespace has nothing beside it; write a line for each"))
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return nil, badLine(errors.New("something follows the namespace; write a line for each"))
+	}
+	return schemes.DecodeNamespace(inside)
+}
+
+func badLine(err error) error {
+	return &stele.Error{Op: "read namespace", Kind: stele.Invalid, Err: err}
 }
 
 // AppendNamespaceLine appends the line of a namespace, with its end.

@@ -123,6 +123,9 @@ func TestIngestNamespace(t *testing.T) {
 	if line != `{"namespace":{"scheme":"ark","prefix":"ark:12345/p","title":"Q"}}`+"\n" {
 		t.Errorf("got %s", line)
 	}
+	// A dry run finds who may not, too.
+	want(t, f.IngestNamespace(as("zoe"), read(`{"namespace":{"scheme":"ark","prefix":"ark:12345/z"}}`), ImportOptions{DryRun: true}), stele.Forbidden)
+	want(t, f.IngestNamespace(as("ann"), counted, ImportOptions{DryRun: true}), stele.Forbidden, "administrator")
 	// Names of a template may have been given where it comes from.
 	want(t, f.IngestNamespace(as("ann"), counted, ImportOptions{}), stele.Forbidden, "administrator")
 	if err := f.IngestNamespace(f.admin, counted, ImportOptions{}); err != nil {
@@ -141,6 +144,8 @@ func TestParseLine(t *testing.T) {
 	for _, bad := range []string{
 		``, `nonsense`, `[]`, `{}`, `{"namespace":{}}`, `{"namespace":1}`, `{"namespace":{"scheme":"ark","prefix":"ark:1"}} {}`,
 		`{"namespace":{"scheme":"ark","prefix":"ark:1"},"id":"ark:12345/1"}`, `{"namespace":{"scheme":"ark","prefix":"ark:1","x":1}}`, `{"namespace"`,
+		`{"namespace":{"scheme":"ark","prefix":"ark:1"},"namespace":{"scheme":"ark","prefix":"ark:2"}}`,
+		`{"namespace":{"scheme":"ark","prefix":"ark:1"},"NAMESPACE":{"scheme":"ark","prefix":"ark:2"}}`,
 	} {
 		_, err := ParseLine(f.schemes, []byte(bad))
 		want(t, err, stele.Invalid)

@@ -151,7 +151,7 @@ func TestACME(t *testing.T) {
 			validHTTP, validTLS, seconds := httpPort, tlsPort, 3600
 			if challenge == "http-01" {
 				validTLS = freePort(t) // where nobody answers
-				seconds = 300 // so short that it is to be renewed at once
+				seconds = 300          // so short that it is to be renewed at once
 			} else {
 				validHTTP = freePort(t)
 			}

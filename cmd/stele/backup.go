@@ -86,7 +86,7 @@ func folderSize(folder string) (size int64, err error) {
 
 // copyFolder copies the files of a folder to a new one, and makes sure that they stay.
 func copyFolder(ctx context.Context, from, to string) error {
-	if err := os.Mkdir(to, 0o777); err != nil {
+	if err := os.Mkdir(to, 0o700); err != nil {
 		return err
 	}
 	entries, err := os.ReadDir(from)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/stele-id/stele"
@@ -81,23 +82,15 @@ func (s *server) removeLeft() {
 	}
 	for _, e := range entries {
 		for _, mark := range []string{sendingMark, stagingMark} {
-			if rest, ok := cutFolder(e.Name(), filepath.Base(data)+mark); ok && e.IsDir() {
-				if _, err := time.Parse(folderMark, rest); err != nil {
-					continue
-				}
-				if err := os.RemoveAll(filepath.Join(filepath.Dir(data), e.Name())); err != nil {
-					s.log.Warn("what is left of a backup can't be removed", "folder", e.Name(), "error", err.Error())
-				}
+			rest, ok := strings.CutPrefix(e.Name(), filepath.Base(data)+mark)
+			if _, err := time.Parse(folderMark, rest); !ok || err != nil || !e.IsDir() {
+				continue
+			}
+			if err := os.RemoveAll(filepath.Join(filepath.Dir(data), e.Name())); err != nil {
+				s.log.Warn("what is left of a backup can't be removed", "folder", e.Name(), "error", err.Error())
 			}
 		}
 	}
-}
-
-func cutFolder(name, prefix string) (rest string, ok bool) {
-	if len(name) > len(prefix) && name[:len(prefix)] == prefix {
-		return name[len(prefix):], true
-	}
-	return "", false
 }
 
 // copyAside makes a backup beside the data folder, on the same disk, so that files are
@@ -129,7 +122,7 @@ func (s *server) stageBackup(_ context.Context, confirm string) (api.Staging, er
 		return nil, refuse("restore", stele.Conflict, "the registry here is not called %.100q; give the name of its folder, without the folders it is in", confirm)
 	}
 	b := &staging{server: s, data: data, folder: data + stagingMark + s.now().UTC().Format(folderMark)}
-	if err := os.Mkdir(b.folder, 0o777); err != nil {
+	if err := os.Mkdir(b.folder, 0o700); err != nil {
 		return nil, refuse("restore", stele.Unavailable, "a backup can't be unpacked here: %w", err)
 	}
 	if b.root, err = os.OpenRoot(b.folder); err != nil {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -73,7 +72,7 @@ func (g *gate) shut(ctx context.Context, patience time.Duration) (open func(), e
 			return nil, refuse("restore", stele.Unavailable, "requests under way did not end in %s; try again", patience)
 		case <-ctx.Done():
 			open()
-			return nil, errors.Join(ctx.Err())
+			return nil, refuse("restore", stele.Unavailable, "nobody waits for it any more: %w", ctx.Err())
 		}
 	}
 	return open, nil

@@ -35,6 +35,10 @@ func (s *server) beginShift(r *registry) error {
 	f.work.Go(func() { s.keepUsesOften(ctx, r) })
 	f.work.Go(func() { s.forgetRequests(ctx, r.registrar) })
 	f.work.Go(func() { s.keepSigned(ctx, r) })
+	f.work.Go(func() { s.learnRedirects(ctx, r.resolver) })
+	if f.dns != nil {
+		f.work.Go(func() { f.dns.NotifySecondaries(ctx) })
+	}
 	s.shift.Store(f)
 	return nil
 }

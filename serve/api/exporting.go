@@ -65,6 +65,9 @@ func (h *Handler) exportRecords(c *call) error {
 		if err != nil {
 			return x.ended(err)
 		}
+		if c.r.Method == http.MethodHead {
+			break // they may, and nobody reads the rest
+		}
 		if err := x.record(rec); err != nil {
 			return x.ended(err)
 		}
@@ -83,6 +86,9 @@ func behind(first *stele.Record, ok bool, next func() (*stele.Record, error, boo
 	}
 }
 
+// exportPace is after how many lines an export pauses, if it has to.
+const exportPace = 1000
+
 // exporting is an export under way.
 type exporting struct {
 	c       *call
@@ -92,13 +98,17 @@ type exporting struct {
 	count   int
 }
 
-// write writes a line. The caller's rate is that of records which are read.
+// write writes a line. Now and then it finds out whether whoever asks still may, and is
+// not too fast.
 func (x *exporting) write(line []byte) error {
 	if x.out == nil {
 		x.out = x.c.stream(linesType)
 	}
-	if x.count++; x.count%1000 == 0 {
+	if x.count++; x.count%exportPace == 0 {
 		if err := x.c.ctx.Err(); err != nil {
+			return err
+		}
+		if err := x.c.pace(exportPace); err != nil {
 			return err
 		}
 	}

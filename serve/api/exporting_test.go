@@ -1,8 +1,13 @@
 package api
 
 import (
+	"context"
+	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
 )
 
 func TestExport(t *testing.T) {
@@ -45,5 +50,42 @@ func TestExport(t *testing.T) {
 	}
 	if got := other.ask(theAdmin, "GET", at+"?prefix=ark:12345/e", "").body; got != mine {
 		t.Errorf("got %s, want %s", got, mine)
+	}
+}
+
+// revoking is a directory in which a token that was good a few times is revoked.
+type revoking struct {
+	Directory
+	left int
+}
+
+func (d *revoking) Authenticate(ctx context.Context, credential string) (auth.Principal, error) {
+	if d.left--; d.left < 0 {
+		return auth.Principal{}, &stele.Error{Op: "authenticate", Kind: stele.Unauthenticated}
+	}
+	return d.Directory.Authenticate(ctx, credential)
+}
+
+// TestExportEndsWithTheRight: an export goes on only as long as whoever asked for it may
+// have it.
+func TestExportEndsWithTheRight(t *testing.T) {
+	var directory revoking
+	s := newSite(t, func(o *Options) {
+		directory.Directory = o.Directory
+		o.Directory = &directory
+	})
+	var lines []string
+	for i := range 2*exportPace + 10 {
+		lines = append(lines, fmt.Sprintf(`{"id":"ark:12345/m%05d","url":"https://example.org/"}`, i))
+	}
+	s.add(lines...)
+	directory.left = 1000
+	if all := s.ask(theReader, "GET", Root+"/export?prefix=ark:12345/m", "").want(t, 200).body; strings.Count(all, "\n") != len(lines) {
+		t.Fatalf("%d lines of %d", strings.Count(all, "\n"), len(lines))
+	}
+	directory.left = 2 // for the request, and after the first lines
+	cut := s.ask(theReader, "GET", Root+"/export?prefix=ark:12345/m", "").body
+	if n := strings.Count(cut, "\n"); n >= len(lines) {
+		t.Errorf("the export went on, for %d lines", n)
 	}
 }

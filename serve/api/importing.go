@@ -62,7 +62,7 @@ func (h *Handler) importOperations() []operation {
 		query: []parameter{
 			importName,
 			{name: "from", kind: numberKind, usual: "0", about: "how many lines of this import were sent before; with 0 it starts over"},
-			{name: "bookmark", min: 1, max: 4096, about: "kept under the name instead of the number of lines, for clients that count otherwise; it is committed with the first chunk"},
+			{name: "bookmark", min: 1, max: 4096, about: "kept under the name instead of the number of lines, for clients that count otherwise; it is committed when all that was sent is imported"},
 			updateParameter,
 			{name: "keep", kind: flagKind, usual: "false", about: "believe when records were created and changed, and by whom; for administrators"},
 			{name: "dry-run", kind: flagKind, usual: "false", about: "find out what would be refused, and write nothing. What an earlier chunk would have written is not seen"},
@@ -211,7 +211,7 @@ func (im *importing) finish(cut error) error {
 		return err
 	}
 	im.mark.Done = cut == nil
-	if im.o.Name != "" && !im.o.DryRun {
+	if im.o.Name != "" && !im.o.DryRun && (im.bookmark == "" || im.mark.Done) {
 		if err := im.ingest(nil); err != nil {
 			return err
 		}
@@ -265,15 +265,19 @@ func (im *importing) commit() error {
 
 // ingest writes records, with the bookmark of what came before them: all that it says
 // is certain, and a crash in between costs nothing but looking at records again that
-// are there already.
+// are there already. What the client's own bookmark says is certain at the end only.
 func (im *importing) ingest(rows []row) (err error) {
 	o := im.o
-	if o.Name != "" {
-		if o.Bookmark = []byte(im.bookmark); im.bookmark == "" {
-			if o.Bookmark, err = json.Marshal(im.mark); err != nil {
-				return err
-			}
+	switch {
+	case o.Name == "":
+	case im.bookmark == "":
+		if o.Bookmark, err = json.Marshal(im.mark); err != nil {
+			return err
 		}
+	case im.mark.Done:
+		o.Bookmark = []byte(im.bookmark)
+	default:
+		o.Name = ""
 	}
 	return ingestRows(im.c, rows, o)
 }

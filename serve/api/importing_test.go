@@ -191,6 +191,43 @@ func TestImportStreams(t *testing.T) {
 	}
 }
 
+// TestOwnBookmarkComesLast: what a client marks itself is certain only when all that it
+// sent is imported.
+func TestOwnBookmarkComesLast(t *testing.T) {
+	s := newSite(t)
+	in, out := io.Pipe()
+	r, err := http.NewRequest("POST", s.serve()+Root+"/import?name=own&bookmark=all", in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", linesType)
+	r.Header.Set("Authorization", "Bearer "+s.tokens[theEditor])
+	go fmt.Fprintln(out, `{"id":"ark:12345/first","url":"https://example.org/1"}`)
+	a, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(a.Body)
+	lines.Scan() // the first line is imported
+	_ = out.CloseWithError(io.ErrUnexpectedEOF)
+	for lines.Scan() {
+		continue
+	}
+	a.Body.Close()
+	bookmark := func() string {
+		var mark importDocument
+		s.ask(theEditor, "GET", Root+"/import/own", "").want(t, 200).read(t, &mark)
+		return mark.Bookmark
+	}
+	if got := bookmark(); got != "" {
+		t.Errorf("the bookmark is %q, and what follows the first line would be left out", got)
+	}
+	s.imports(theEditor, "?name=own&bookmark=all", `{"id":"ark:12345/first","url":"https://example.org/1"}`, 200)
+	if got := bookmark(); got != "all" {
+		t.Errorf("the bookmark is %q", got)
+	}
+}
+
 // TestImportMany: an import of several chunks, sent in pieces of any size, has all lines
 // with their numbers.
 func TestImportMany(t *testing.T) {

@@ -244,8 +244,8 @@ func (f *fence) Rename(oldname, newname string) error {
 	return f.change(newname, func() error { return f.FS.Rename(oldname, newname) })
 }
 
-func (f *fence) MkdirAll(name string, perm os.FileMode) error {
-	return f.change(name, func() error { return f.FS.MkdirAll(name, perm) })
+func (f *fence) MkdirAll(name string, _ os.FileMode) error {
+	return f.change(name, func() error { return f.FS.MkdirAll(name, private) })
 }
 
 // Remove tells the truth: Pebble does not mind a file that can't be removed. But

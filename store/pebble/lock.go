@@ -64,6 +64,10 @@ func writeFile(fs vfs.FS, name, text string) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
+// private is the mode of folders. What proves who somebody is, and the keys of zones,
+// are for nobody else on the machine.
+const private = 0o700
+
 // makeFolder makes a folder with all above it, durably.
 func makeFolder(fs vfs.FS, folder string) error {
 	var above []string // folders in which one is made
@@ -80,7 +84,7 @@ func makeFolder(fs vfs.FS, folder string) error {
 	if len(above) == 0 {
 		return nil
 	}
-	if err := fs.MkdirAll(folder, 0o755); err != nil {
+	if err := fs.MkdirAll(folder, private); err != nil {
 		return err
 	}
 	for _, name := range above {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -142,5 +143,26 @@ func TestMachineCrash(t *testing.T) {
 	}
 	if total == 0 {
 		t.Error("nothing was ever acknowledged; the test is blunt")
+	}
+}
+
+// Nobody else on the machine looks into a registry, or into its backup: what proves who
+// somebody is, and the keys of zones, are in there.
+func TestPrivate(t *testing.T) {
+	above := t.TempDir()
+	folder, backup := filepath.Join(above, "registry"), filepath.Join(above, "backup")
+	s := openOn(t, vfs.Default, folder)
+	defer mustClose(t, s)
+	if err := s.Backup(t.Context(), backup); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{folder, backup} {
+		info, err := os.Stat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if mode := info.Mode().Perm(); mode&0o077 != 0 {
+			t.Errorf("%s has the mode %o", filepath.Base(name), mode)
+		}
 	}
 }

@@ -193,7 +193,7 @@ func (s *Store) begin() (*opening, error) {
 	if err := s.fs.RemoveAll(s.tables()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, refuse("open", stele.ID{}, stele.Unavailable, "tables of an ingest that was cut off can't be removed from %q: %w", s.tables(), err)
 	}
-	if err := s.fs.MkdirAll(s.tables(), 0o755); err != nil {
+	if err := s.fs.MkdirAll(s.tables(), private); err != nil {
 		return nil, refuse("open", stele.ID{}, stele.Unavailable, "%w", err)
 	}
 	return s.open(false)
