@@ -6,7 +6,8 @@
 // The DNS ends with a location, or with a resolver that knows more. Where that one
 // speaks THTTP (RFC 2169) it is asked too, and otherwise the [Result] says which
 // server to ask. A [Trace] tells every step: questions and answers, rules, servers,
-// requests.
+// requests. Name servers are asked in clear, or by TLS or HTTPS and then never in clear;
+// answers are taken as they come, or must prove themselves ([DNSSEC], and package dnssec).
 //
 // [Registry] is another matter: a registry behind a server, for whoever may read and
 // write there. It has the methods of a registrar.

@@ -155,7 +155,13 @@ func resolvesPrivately(t *testing.T, p *pair, at doors) {
 // privateUnbound is a resolver that is asked by TLS and HTTPS.
 func privateUnbound(authority *nameServer, p *pair, at doors) stockServer {
 	s := unboundFor(authority)
-	s.config = strings.Replace(s.config, "server:\n", `server:
+	s.config = privately(s.config, p, at)
+	return s
+}
+
+// privately adds to a configuration of unbound that it is asked by TLS and HTTPS.
+func privately(config string, p *pair, at doors) string {
+	return strings.Replace(config, "server:\n", `server:
   interface: 127.0.0.1@`+strconv.Itoa(at.tls)+`
   interface: 127.0.0.1@`+strconv.Itoa(at.https)+`
   tls-port: `+strconv.Itoa(at.tls)+`
@@ -164,7 +170,6 @@ func privateUnbound(authority *nameServer, p *pair, at doors) stockServer {
   tls-service-pem: "`+p.cert+`"
   tls-service-key: "`+p.key+`"
 `, 1)
-	return s
 }
 
 // privateBIND is an authoritative server that is asked by TLS and HTTPS.

@@ -43,12 +43,14 @@ var notRemote = map[string]string{
 	"remotetls":      "it starts servers itself",
 	"resolve":        "resolve looks into the folder itself; over HTTP it has a protocol of its own",
 	"resolvedns":     "the same",
+	"resolvednssec":  "the same",
 	"resolveprivate": "the same",
 	"serve":          "it starts servers itself",
 	"stdin":          "it asks no registry",
 	"usage":          "it asks no registry",
 	"verify":         "it damages files; remotebackup verifies with a server",
 	"zonekeys":       "keys of zones do not leave the registry",
+	"zonetsig":       "nor do those of secondaries",
 }
 
 // TestScriptsRemote holds the sessions of testdata again, each data folder behind a

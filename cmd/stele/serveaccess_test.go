@@ -39,6 +39,7 @@ func TestFirstAdministrator(t *testing.T) {
 	runStele(t, "ns", "add", "ark:12345", "--data", folder)
 	runStele(t, "register", "ark:12345/x", "--to", "https://example.org/x", "--reserve", "--data", folder)
 	p := startServe(t, "--data", folder, "--http", "127.0.0.1:0", "--log-file", log, "--log-level", "debug", "--log-requests")
+	p.waitFor(t, "stele token create") // it may come later than what is printed elsewhere
 	printed := p.stderr.String()
 	found := credentialText.FindAllString(printed, -1)
 	if len(found) != 1 || !strings.Contains(printed, "stele token create admin --data "+folder) {
@@ -64,10 +65,10 @@ func TestFirstAdministrator(t *testing.T) {
 
 	// Never again; but another one can be made while the server is stopped.
 	again := startServe(t, "--data", folder, "--http", "127.0.0.1:0")
+	again.end(t, syscall.SIGTERM)
 	if printed := again.stderr.String(); credentialText.MatchString(printed) || strings.Contains(printed, "administrator") {
 		t.Errorf("it prints again: %s", printed)
 	}
-	again.end(t, syscall.SIGTERM)
 	other := credentialText.FindString(runStele(t, "token", "create", "admin", "--data", folder))
 	third := startServe(t, "--data", folder, "--http", "127.0.0.1:0")
 	for _, token := range []string{credential, other} {

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/serve/dnsd"
 )
 
@@ -22,6 +23,10 @@ func (s *server) startDNS(r *registry, address string) error {
 	r.published = dnsd.NewZones(dnsd.ZonesOptions{
 		Store: r.store, Schemes: r.schemes, Log: s.log, DefaultTTL: uint32(s.TTL.Seconds()), Now: s.now,
 	})
+	err := r.registrar.NoteCompiler(auth.With(context.Background(), auth.Local()), r.published.Compiler())
+	if err != nil { // a registry that can't be written for now is served all the same
+		s.log.Error("secondaries may keep what an older program made of the zones; start the server again when the registry can be written", "error", err.Error())
+	}
 	rate := dnsd.DefaultRateLimit()
 	if rate.Same = s.DNSRate; rate.Same == 0 {
 		rate = dnsd.RateLimit{}
@@ -29,7 +34,7 @@ func (s *server) startDNS(r *registry, address string) error {
 	before := s.dns
 	s.dns = dnsd.New(dnsd.Options{Zones: r.published, Now: s.now, Log: s.log, CacheBytes: int(s.DNSCache), Rate: rate})
 	// It ends by Shutdown, and not with the context of those who started it.
-	err := s.dns.Listen(context.Background(), address)
+	err = s.dns.Listen(context.Background(), address)
 	if errors.Is(err, syscall.EADDRINUSE) && s.demo && s.origin["dns"] == "default" {
 		err = s.dns.Listen(context.Background(), demoAnyPort) // nobody asked for that one
 	}
@@ -126,6 +131,15 @@ func (m *metrics) addDNS(server func() *dnsd.Server) {
 	add("hits", "Questions answered with what was packed before.", func(s *dnsd.Stats) uint64 { return s.Hits })
 	add("misses", "Questions for which the registry was asked.", func(s *dnsd.Stats) uint64 { return s.Misses })
 	add("busy", "Answers shortened since too much was to be signed.", func(s *dnsd.Stats) uint64 { return s.Busy })
+	add("wrong_signatures", "Messages with a wrong signature (TSIG).", func(s *dnsd.Stats) uint64 { return s.Signatures })
+	add("transfers", "Transfers of whole zones to secondaries.", func(s *dnsd.Stats) uint64 { return s.Whole })
+	add("differences", "Transfers of what has changed to secondaries.", func(s *dnsd.Stats) uint64 { return s.Differences })
+	add("transfers_refused", "Transfers that were refused.", func(s *dnsd.Stats) uint64 { return s.Declined })
+	add("transfers_failed", "Transfers that failed.", func(s *dnsd.Stats) uint64 { return s.Broken })
+	add("notices", "Notices of changes that were sent to secondaries.", func(s *dnsd.Stats) uint64 { return s.Notices })
+	add("notices_confirmed", "Notices that a secondary confirmed.", func(s *dnsd.Stats) uint64 { return s.Confirmed })
+	add("notices_refused", "Notices that a secondary refused.", func(s *dnsd.Stats) uint64 { return s.Unwanted })
+	add("notices_given_up", "Notices that no secondary confirmed.", func(s *dnsd.Stats) uint64 { return s.GivenUp })
 	add("connections", "TCP connections accepted.", func(s *dnsd.Stats) uint64 { return s.Connections })
 	add("refused", "TCP connections closed at once, since there were too many.", func(s *dnsd.Stats) uint64 { return s.Refused })
 	m.registry.MustRegister(n)

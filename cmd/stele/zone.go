@@ -21,7 +21,7 @@ func (p *program) zoneCommand() *cobra.Command {
 		Long: `A namespace is published in a zone of the DNS. There each name has an owner name of
 its own, with rules (NAPTR records) that lead to where the thing is: clients find it
 with the DNS alone. The server answers for the zones; a zone also leaves as a file for
-BIND, Knot, NSD or PowerDNS.
+BIND, Knot, NSD or PowerDNS, or they take it as secondaries.
 
 The names of a scheme begin at a root: urn:paradisec:... at paradisec.urn.arpa. Who
 runs a root of its own, for tests or inside an organisation, adds a root zone.`,
@@ -31,7 +31,8 @@ runs a root of its own, for tests or inside an organisation, adds a root zone.`,
   stele zone check
   stele zone export paradisec.example -o paradisec.zone`,
 	}, p.zoneAddCommand(), p.zoneLsCommand(), p.zoneShowCommand(), p.zoneExportCommand(), p.zoneCheckCommand(),
-		p.zoneSignCommand(), p.zoneKeysCommand(), p.zoneRollCommand(), p.zoneDSCommand(), p.zoneWithdrawCommand())
+		p.zoneSignCommand(), p.zoneKeysCommand(), p.zoneRollCommand(), p.zoneDSCommand(),
+		p.zoneSecondaryCommand(), p.zoneTSIGCommand(), p.zoneWithdrawCommand())
 }
 
 // withZones is reading for verbs that look at zones.
@@ -79,6 +80,8 @@ type zoneDocument struct {
 	Namespace string           `json:"namespace"`
 	Layout    stele.Layout     `json:"layout"`
 	Records   []recordDocument `json:"records,omitempty"`
+
+	Secondaries []secondaryDocument `json:"secondaries,omitempty"`
 }
 
 // recordDocument is a record of the DNS as programs see it.
@@ -88,7 +91,7 @@ type recordDocument struct {
 }
 
 func newZoneDocument(z dnsd.Listed, list []dnsd.Entry) zoneDocument {
-	return zoneDocument{z.Zone, z.Namespace.String(), z.Layout, recordDocuments(list)}
+	return zoneDocument{Zone: z.Zone, Namespace: z.Namespace.String(), Layout: z.Layout, Records: recordDocuments(list)}
 }
 
 func recordDocuments(list []dnsd.Entry) (docs []recordDocument) {

@@ -64,13 +64,18 @@ func (p *program) showZones(ctx context.Context, zones *dnsd.Zones) error {
 
 func (p *program) showZone(z *dnsd.Shown) error {
 	if p.json {
-		return p.printLine(newZoneDocument(z.Listed, z.Records))
+		d := newZoneDocument(z.Listed, z.Records)
+		d.Secondaries = secondaryDocuments(z.Secondaries)
+		return p.printLine(d)
 	}
 	out := bufio.NewWriter(p.stdout)
 	fmt.Fprintf(out, "%s\n", z.Zone)
 	var b strings.Builder
 	row(&b, "namespace", printable(z.Namespace.String()))
 	row(&b, "layout", string(z.Layout))
+	for _, s := range z.Secondaries {
+		row(&b, "secondary", secondaryText(s))
+	}
 	out.WriteString(b.String())
 	writeEntries(out, z.Records)
 	return out.Flush()

@@ -166,11 +166,16 @@ func (s *sending) pack(ctx context.Context) {
 
 func (s *sending) packOne(ctx context.Context, env *envelopes, p *parcel) error {
 	for _, one := range p.spots {
-		if err := s.packSpot(env, p, one); err != nil {
+		own := *one
+		own.records = make([]dns.RR, len(one.records))
+		for i, rr := range one.records {
+			own.records[i] = dns.Copy(rr) // others have it too, and to pack it changes it
+		}
+		if err := s.packSpot(env, p, &own); err != nil {
 			return err
 		}
 	}
-	z := s.zone
+	z, compiler := s.zone, s.zone.compiler()
 	for _, r := range p.records {
 		owner, list, err := z.whole(ctx, r.id, r.record)
 		if err != nil {
@@ -179,14 +184,27 @@ func (s *sending) packOne(ctx context.Context, env *envelopes, p *parcel) error 
 		if len(list) == 0 || z.fixed[owner] != nil {
 			continue
 		}
-		out := z.compiler().compile(list)
-		if err := s.packSpot(env, p, &spot{name: owner, records: out.records(owner)}); err != nil {
+		out := compiler.compile(list)
+		if err := s.packNamed(env, p, owner, out.records(owner)); err != nil {
 			return err
 		}
 	}
 	soa, _ := z.apex()
 	for i := range p.links {
 		if err := s.packSet(env, []dns.RR{z.seals.nsec3(&p.links[i], denialTTL(soa))}, true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// packNamed packs what was compiled for a name. Its records have one TTL.
+func (s *sending) packNamed(env *envelopes, p *parcel, owner string, records []dns.RR) error {
+	if s.links != nil {
+		return s.packSpot(env, p, &spot{name: owner, records: records})
+	}
+	for _, rr := range records {
+		if err := env.add(rr); err != nil {
 			return err
 		}
 	}

@@ -46,7 +46,7 @@ func (c *changedZones) add(set *zoneSet, names []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if names == nil || set == nil {
-		c.all = true; println("ALL", names == nil, set == nil)
+		c.all = true
 	} else {
 		for _, name := range names {
 			if z := set.find(name); z != nil && !c.all {

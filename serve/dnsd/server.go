@@ -1,6 +1,7 @@
 // Package dnsd publishes the registry in the DNS: it compiles namespaces and records
 // into zones, as rules for DDDS and EDDDS clients, and answers for them on UDP and TCP,
-// over TLS and HTTPS, or writes them down for stock name servers.
+// over TLS and HTTPS, hands them to secondaries, or writes them down for stock name
+// servers.
 //
 // [Zones] are the registry as zones, signed if they are to be; [Keys] look after the
 // keys of those. [Server] is the authoritative name server. It reads questions by hand,

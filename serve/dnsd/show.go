@@ -45,7 +45,8 @@ func entries(records []dns.RR) (list []Entry) {
 // Shown is what a zone has beside its records' names.
 type Shown struct {
 	Listed
-	Records []Entry
+	Secondaries []stele.Secondary
+	Records     []Entry
 }
 
 // Show returns what a zone has that does not depend on single records.
@@ -66,7 +67,7 @@ func (z *Zones) Show(ctx context.Context, name string) (*Shown, error) {
 	for _, name := range one.names() {
 		list = append(list, one.fixed[name]...)
 	}
-	return &Shown{Listed{one.name, one.ns.Key(), one.ns.Publication.Layout}, entries(list)}, nil
+	return &Shown{Listed{one.name, one.ns.Key(), one.ns.Publication.Layout}, one.ns.Publication.Secondaries, entries(list)}, nil
 }
 
 // Place is where an identifier stands in the DNS.

@@ -90,16 +90,15 @@ func TestTLS(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := receive(t, c)
-		wire, err := r.Pack()
-		if err != nil || r.Id != q.Id || r.Truncated {
-			t.Fatalf("%v, %v", r, err)
+		if r.Id != q.Id || r.Truncated {
+			t.Fatalf("%v", r)
 		}
 		padded := slices.Equal(optionsOf(r), []uint16{dns.EDNS0TCPKEEPALIVE, dns.EDNS0PADDING})
 		if q.IsEdns0() != nil != padded {
 			t.Errorf("%d: options %v", i, optionsOf(r))
 		}
 		if r.Compress = true; padded {
-			if wire, err = r.Pack(); err != nil || len(wire)%padTo != 0 {
+			if wire, err := r.Pack(); err != nil || len(wire)%padTo != 0 {
 				t.Errorf("%d: %d bytes, %v", i, len(wire), err)
 			}
 		}

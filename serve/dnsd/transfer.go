@@ -187,7 +187,7 @@ func (o *outgoing) write(list [][]byte) error {
 // records sends records.
 func (o *outgoing) records(list []dns.RR) error {
 	for _, rr := range list {
-		if err := o.env.add(rr); err != nil {
+		if err := o.env.addShared(rr); err != nil {
 			return err
 		}
 		if err := o.write(o.env.take()); err != nil {
@@ -324,7 +324,7 @@ func (w *worker) difference(dst, msg []byte, from peer, who *sealer, limit int, 
 func packDifference(question []byte, list []dns.RR, limit int) (body []byte, n uint16) {
 	e := newEnvelopes(0, 0, question)
 	for _, rr := range list {
-		if e.add(rr) != nil || len(e.full) > 0 || len(e.msg)-len(e.head) > limit {
+		if e.addShared(rr) != nil || len(e.full) > 0 || len(e.msg)-len(e.head) > limit {
 			return nil, 0
 		}
 	}

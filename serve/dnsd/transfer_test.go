@@ -528,3 +528,58 @@ func TestEnvelopes(t *testing.T) {
 		t.Error("the head was changed")
 	}
 }
+
+// A zone is taken over TLS, too (RFC 9103).
+func TestTransferOverTLS(t *testing.T) {
+	p := newPress(t)
+	p.paradisec()
+	p.secondaries("urn:paradisec", everybody)
+	s := p.serve(Options{})
+	server, client := testTLS(t)
+	if err := s.ListenTLS(t.Context(), "127.0.0.1:0", server); err != nil {
+		t.Fatal(err)
+	}
+	in, err := (&dns.Transfer{Conn: &dns.Conn{Conn: dialTLS(t, s, client)}}).In(new(dns.Msg).SetAxfr("paradisec.example."), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []dns.RR
+	for e := range in {
+		if e.Error != nil {
+			t.Fatal(e.Error)
+		}
+		list = append(list, e.RR...)
+	}
+	ends(t, list)
+	if diff := cmp.Diff(p.zoneLines("paradisec.example."), lines(t, list)); diff != "" {
+		t.Errorf("(-zone +taken):\n%s", diff)
+	}
+}
+
+// Aliases of records whose own names are somewhere else are in the zone, each once.
+func TestTransferAliases(t *testing.T) {
+	p := newPress(t)
+	p.paradisec()
+	p.secondaries("urn:paradisec", everybody)
+	for i, id := range []string{"urn:aaa:1", "urn:paradisec:AB1:001:Q", "urn:paradisecx:1", "urn:zzz:1", "ark:/12345/x1"} {
+		r := &stele.Record{ID: p.id(id), Aliases: []stele.ID{p.id(fmt.Sprintf("urn:paradisec:AB1:001:alias%d", i))}, Targets: []stele.Target{target("https://example.org/")}}
+		if _, err := p.registrar.Register(p.ctx, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list, _, err := take(p.serve(Options{}), "paradisec.example.", 0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := make(map[string]int)
+	for _, rr := range list {
+		if rr.Header().Rrtype == dns.TypeURI {
+			seen[rr.Header().Name]++
+		}
+	}
+	for i := range 5 {
+		if name := fmt.Sprintf("alias%d.001.ab1.paradisec.example.", i); seen[name] != 1 {
+			t.Errorf("%s is there %d times", name, seen[name])
+		}
+	}
+}

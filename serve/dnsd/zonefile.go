@@ -158,6 +158,7 @@ func (f *zoneFile) records(ctx context.Context) {
 // published calls do with all identifiers of the zone that are public, in order, and
 // then with all aliases in order.
 func (z *zone) published(ctx context.Context, told func(n int), do func(stele.ID, *stele.Record) error) error {
+	var aliases aliasList
 	for r, err := range z.zones.store.Scan(ctx, z.ns.Scheme, z.ns.Prefix, "") {
 		if err != nil {
 			return err
@@ -165,17 +166,20 @@ func (z *zone) published(ctx context.Context, told func(n int), do func(stele.ID
 		if told != nil {
 			told(1)
 		}
+		if err := aliases.add(z, r); err != nil {
+			return err
+		}
 		if isVisible(r) && z.set.zoneOf(r.ID) == z {
 			if err := do(r.ID, r); err != nil {
 				return err
 			}
 		}
 	}
-	list, err := z.aliases(ctx, told)
-	if err != nil {
+	if err := z.addAliases(ctx, &aliases, told); err != nil {
 		return err
 	}
-	for _, id := range list {
+	slices.SortFunc(aliases, stele.ID.Compare)
+	for _, id := range aliases {
 		r, err := z.zones.store.Record(ctx, id)
 		if err != nil {
 			return err
@@ -190,28 +194,47 @@ func (z *zone) published(ctx context.Context, told func(n int), do func(stele.ID
 	return nil
 }
 
-// aliases returns all aliases that are published in the zone, in order.
-func (z *zone) aliases(ctx context.Context, told func(n int)) (list []stele.ID, err error) {
+// aliasList is aliases that are published in a zone.
+type aliasList []stele.ID
+
+// add adds the aliases of a record that are.
+func (l *aliasList) add(z *zone, r *stele.Record) error {
+	for _, id := range r.Aliases {
+		if isVisible(r) && z.set.zoneOf(id) == z {
+			*l = append(*l, id)
+		}
+	}
+	if len(*l) > maxExported {
+		return &stele.Error{Op: "export", Kind: stele.Exhausted, Err: fmt.Errorf("more than %d aliases are published in %s", maxExported, z.name)}
+	}
+	return nil
+}
+
+// addAliases adds those of the records whose identifiers do not begin as the zone's do.
+func (z *zone) addAliases(ctx context.Context, list *aliasList, told func(n int)) error {
 	for scheme := range z.zones.schemes.All() {
-		for r, err := range z.zones.store.Scan(ctx, scheme.Name(), "", "") {
-			if err != nil {
-				return nil, err
-			}
-			if told != nil {
-				told(1)
-			}
-			for _, id := range r.Aliases {
-				if isVisible(r) && z.set.zoneOf(id) == z {
-					list = append(list, id)
+		after, more := "", true
+		for more {
+			more = false
+			for r, err := range z.zones.store.Scan(ctx, scheme.Name(), "", after) {
+				if err != nil {
+					return err
 				}
-			}
-			if len(list) > maxExported {
-				return nil, &stele.Error{Op: "export", Kind: stele.Exhausted, Err: fmt.Errorf("more than %d aliases are published in %s", maxExported, z.name)}
+				if scheme.Name() == z.ns.Scheme && strings.HasPrefix(r.ID.String(), z.ns.Prefix) {
+					// They were read before, and stand together. No name has the byte 0xff.
+					after, more = z.ns.Prefix+"\xff", z.ns.Prefix != ""
+					break
+				}
+				if told != nil {
+					told(1)
+				}
+				if err := list.add(z, r); err != nil {
+					return err
+				}
 			}
 		}
 	}
-	slices.SortFunc(list, stele.ID.Compare)
-	return list, nil
+	return nil
 }
 
 // identifier writes what stands at the owner name of an identifier. Where several

@@ -2,6 +2,7 @@ package dnsd
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -83,6 +84,14 @@ func (z *Zones) Close() {
 	z.end()
 	z.work.Wait()
 }
+
+// compilerVersion grows with every change of the program that makes something else of
+// the same registry.
+const compilerVersion = 1
+
+// Compiler says what the zones are made by: another text makes something else of the
+// same registry, so that copies of zones must be made anew.
+func (z *Zones) Compiler() string { return fmt.Sprintf("%d ttl=%d", compilerVersion, z.ttl) }
 
 // Changed grows with everything that may change an answer, before those who asked for
 // it are told.

@@ -140,3 +140,30 @@ func TestValidate(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestDNSOverHTTPS: what comes to /dns-query is for the name server, if there is one, by
+// whatever method; below it there is nothing.
+func TestDNSOverHTTPS(t *testing.T) {
+	dns := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = w.Write([]byte(r.Method + " " + r.RequestURI))
+	})
+	for _, tt := range []struct {
+		handler http.Handler
+		method  string
+		target  string
+		status  int
+		body    string
+	}{
+		{dns, http.MethodGet, "/dns-query?dns=AAAA", http.StatusOK, "GET /dns-query?dns=AAAA"},
+		{dns, http.MethodPost, "/dns-query", http.StatusOK, "POST /dns-query"},
+		{dns, http.MethodGet, "/dns-query/x", http.StatusNotFound, ""},
+		{dns, http.MethodPost, "/dns-query/x", http.StatusMethodNotAllowed, ""},
+		{nil, http.MethodGet, "/dns-query?dns=AAAA", http.StatusNotFound, ""},
+		{nil, http.MethodPost, "/dns-query", http.StatusMethodNotAllowed, ""},
+	} {
+		s := newSite(t, func(o *Options) { o.DNS = tt.handler })
+		if a := s.ask(tt.method, tt.target); a.StatusCode != tt.status || tt.body != "" && a.body != tt.body {
+			t.Errorf("%s %s: %d %s", tt.method, tt.target, a.StatusCode, a.body)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -30,6 +31,7 @@ type site struct {
 	store    stele.Store
 	registry *registrar.Registrar
 	handler  *Handler
+	learned  *Handler // answers from what it knows of the registry, as far as it can
 	admin    context.Context
 	clock    atomic.Int64 // nanoseconds since siteBegins
 }
@@ -54,7 +56,17 @@ func newSite(t testing.TB, change ...func(*Options)) *site {
 	s.store = store
 	t.Cleanup(func() { store.Close() })
 	reads := resolver.New(store, s.schemes, resolver.Options{Now: s.now, CacheBytes: 1 << 20, DefaultTTL: 3600, Hosts: []string{"id.example.org"}})
-	s.registry = registrar.New(store, s.schemes, registrar.Options{Now: s.now, OnCommit: reads.Invalidate, OnNamespaces: reads.InvalidateNamespaces})
+	learned := resolver.New(store, s.schemes, resolver.Options{Now: s.now, CacheBytes: 1 << 20, LeadBytes: 1 << 20, DefaultTTL: 3600, Hosts: []string{"id.example.org"}})
+	t.Cleanup(learned.Close)
+	s.registry = registrar.New(store, s.schemes, registrar.Options{Now: s.now,
+		OnCommit: func(records ...*stele.Record) {
+			reads.Invalidate(records...)
+			learned.Invalidate(records...)
+		},
+		OnNamespaces: func() {
+			reads.InvalidateNamespaces()
+			learned.InvalidateNamespaces()
+		}})
 	o := Options{Resolver: reads, Registry: s.registry, Schemes: s.schemes, Pages: pages, Now: s.now, Base: "https://id.example.org", Host: "id.example.org"}
 	for _, c := range change {
 		c(&o)
@@ -63,6 +75,8 @@ func newSite(t testing.TB, change ...func(*Options)) *site {
 		t.Fatal(err)
 	}
 	s.handler = New(o)
+	o.Resolver, o.Observe, o.Log = learned, nil, nil
+	s.learned = New(o)
 	return s
 }
 
@@ -154,7 +168,23 @@ func (s *site) send(r *http.Request) answer {
 	}
 	a.body = string(body)
 	checkAnswer(s.t, r, a)
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		s.checkLearned(r, a)
+	}
 	return a
+}
+
+// checkLearned checks that what is known of a name where it leads makes no difference:
+// the first time it may have to be learned.
+func (s *site) checkLearned(r *http.Request, a answer) {
+	s.t.Helper()
+	for range 2 {
+		w := httptest.NewRecorder()
+		s.learned.ServeHTTP(w, r)
+		if b := w.Result(); b.StatusCode != a.StatusCode || !reflect.DeepEqual(b.Header, a.Header) || w.Body.String() != a.body {
+			s.t.Errorf("%s %q: %d %v\n%s\nwhere it was learned: %d %v\n%s", r.Method, r.RequestURI, a.StatusCode, a.Header, a.body, b.StatusCode, b.Header, w.Body)
+		}
+	}
 }
 
 // checkAnswer checks what holds for every answer.

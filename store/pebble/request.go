@@ -3,6 +3,7 @@ package pebble
 import (
 	"bytes"
 	"context"
+	"slices"
 	"sync/atomic"
 
 	"github.com/stele-id/stele"
@@ -108,6 +109,9 @@ func (q *request) encodeNamed(c *stele.Commit, keys *onceKeys) error {
 		}
 		q.records = append(q.records, n)
 		q.size += 2*len(n.value) + 100*(len(n.aliases)+len(n.places))
+	}
+	if len(q.records) > fewWrites { // in order they are looked up and written faster
+		slices.SortFunc(q.records, func(a, b entry) int { return bytes.Compare(a.key, b.key) })
 	}
 	for _, n := range c.Namespaces {
 		e, err := newSpaceEntry(n)

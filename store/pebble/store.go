@@ -68,7 +68,7 @@ type Options struct {
 // What Options are if they do not say.
 const (
 	DefaultReserve   = 256 << 20
-	DefaultCacheSize = 256 << 20
+	DefaultCacheSize = 128 << 20
 	DefaultRetry     = 250 * time.Millisecond
 )
 

@@ -88,7 +88,7 @@ func (t *tx) change(e *feedEntry) {
 func (t *tx) accept() {
 	g := t.g
 	if len(t.writes) > fewWrites {
-		slices.SortStableFunc(t.writes, func(a, b keyValue) int { return bytes.Compare(a.key, b.key) })
+		t.sortWrites()
 	}
 	for _, w := range t.writes {
 		if w.value == nil {
@@ -116,6 +116,23 @@ func (t *tx) accept() {
 	}
 	maps.Copy(g.pending, t.pending)
 	g.taken = append(g.taken, t.taken...)
+}
+
+// sortWrites puts the keys in order; none comes twice. Those of a family that follow
+// the names of the records are in order already.
+func (t *tx) sortWrites() {
+	var families [256][]keyValue
+	for _, w := range t.writes {
+		families[w.key[0]] = append(families[w.key[0]], w)
+	}
+	t.writes = t.writes[:0]
+	order := func(a, b keyValue) int { return bytes.Compare(a.key, b.key) }
+	for _, list := range families {
+		if !slices.IsSortedFunc(list, order) {
+			slices.SortFunc(list, order)
+		}
+		t.writes = append(t.writes, list...)
+	}
 }
 
 // putMinter checks and sets the state of a minter.

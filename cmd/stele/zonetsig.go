@@ -1,0 +1,188 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/serve/dnsd"
+)
+
+func (p *program) zoneTSIGCommand() *cobra.Command {
+	return family(&cobra.Command{
+		Use:   "tsig",
+		Short: "Keys that name servers show each other (TSIG)",
+		Long: `Name servers sign what they tell each other with a secret that both have (TSIG, RFC
+8945). A key has a name, which both must spell alike. 'stele zone secondary add' says
+which secondaries must show which key.`,
+		Example: `  stele zone tsig add secondary1.example.org
+  stele zone tsig ls
+  stele zone tsig retire secondary1.example.org`,
+	}, p.zoneTSIGAddCommand(), p.zoneTSIGLsCommand(), p.zoneTSIGRetireCommand())
+}
+
+// withTSIG calls do with the keys of secondaries.
+func (p *program) withTSIG(cmd *cobra.Command, do func(ctx context.Context, keys *dnsd.TSIGKeys) error) error {
+	far, err := p.isRemote(cmd)
+	if err != nil {
+		return err
+	}
+	if far {
+		return refuse("zone tsig", stele.Forbidden, "secrets of name servers do not leave the registry; run this where its folder is, with --data")
+	}
+	if err := p.hasFolder(); err != nil {
+		return err
+	}
+	return p.inRegistry(cmd, func(ctx context.Context, r *registry) error {
+		return do(ctx, &dnsd.TSIGKeys{Store: r.registrar, Now: p.now, Random: rand.Reader})
+	})
+}
+
+func (p *program) zoneTSIGAddCommand() *cobra.Command {
+	var algorithm string
+	cmd := &cobra.Command{
+		Use:   "add NAME",
+		Short: "Make a key, and print it once",
+		Long: `Add makes a key and prints it, as the secondary's configuration has it: for BIND, for
+Knot and for NSD. It can't be had again: who loses it makes another.
+
+The name is that of a domain, and is never given to another key; one such as
+secondary1.paradisec.example, or with a year in it, leaves room for the next.`,
+		Example: `  stele zone tsig add secondary1.example.org
+  stele zone tsig add secondary1.example.org --algorithm hmac-sha512 --json`,
+		Args: oneArgument("the name of the key"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.withTSIG(cmd, func(ctx context.Context, keys *dnsd.TSIGKeys) error {
+				k, err := keys.Add(ctx, args[0], algorithm)
+				if err != nil {
+					return err
+				}
+				return p.printSecret(k)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&algorithm, "algorithm", dnsd.TSIGSHA256, "hmac-sha256, hmac-sha384 or hmac-sha512")
+	choices(cmd, "algorithm", dnsd.TSIGAlgorithms()...)
+	return neverFiles(cmd)
+}
+
+// tsigDocument is a key as programs see it.
+type tsigDocument struct {
+	Name      string    `json:"name"`
+	Algorithm string    `json:"algorithm"`
+	Secret    []byte    `json:"secret,omitempty"`
+	Created   time.Time `json:"created"`
+	Retired   time.Time `json:"retired,omitzero"`
+}
+
+// tsigSnippets are how the configurations of secondaries write a key.
+const tsigSnippets = `# BIND
+key "{name}" {
+	algorithm {algorithm};
+	secret "{secret}";
+};
+
+# Knot
+key:
+  - id: {name}
+    algorithm: {algorithm}
+    secret: {secret}
+
+# NSD
+key:
+  name: "{name}"
+  algorithm: {algorithm}
+  secret: "{secret}"
+`
+
+// printSecret prints a new key, the only time that its secret is shown.
+func (p *program) printSecret(k *dnsd.TSIGKey) error {
+	if p.json {
+		return p.printLine(tsigDocument(*k))
+	}
+	_, err := strings.NewReplacer("{name}", k.Name, "{algorithm}", k.Algorithm,
+		"{secret}", base64.StdEncoding.EncodeToString(k.Secret)).WriteString(p.stdout, tsigSnippets)
+	if err == nil {
+		fmt.Fprintln(p.stderr, "stele: it is not shown again, so keep it as a password")
+	}
+	return err
+}
+
+func (p *program) zoneTSIGLsCommand() *cobra.Command {
+	return neverFiles(&cobra.Command{
+		Use:     "ls",
+		Short:   "List keys",
+		Long:    "Ls lists all keys in order: their names, algorithms, and since when they are or are no longer in use. Secrets are not shown.",
+		Example: "  stele zone tsig ls\n  stele zone tsig ls --json",
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return p.withTSIG(cmd, func(ctx context.Context, keys *dnsd.TSIGKeys) error {
+				list, err := keys.List(ctx)
+				if err != nil {
+					return err
+				}
+				for i := range list {
+					if err := p.printTSIG(&list[i]); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		},
+	})
+}
+
+func (p *program) printTSIG(k *dnsd.TSIGKey) error {
+	if p.json {
+		return p.printLine(tsigDocument(*k))
+	}
+	state, at := "active", k.Created
+	if !k.Retired.IsZero() {
+		state, at = "retired", k.Retired
+	}
+	_, err := fmt.Fprintf(p.stdout, "%-30s %-12s %-8s %s\n", printable(k.Name), k.Algorithm, state, at.Format(time.RFC3339))
+	return err
+}
+
+func (p *program) zoneTSIGRetireCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "retire NAME",
+		Short: "Make a key good for nothing",
+		Long: `Retire makes a key good for nothing and erases its secret. Secondaries that show it get
+nothing any more: give them another one first, with 'stele zone secondary add'.`,
+		Example: "  stele zone tsig retire secondary1.example.org",
+		Args:    oneArgument("the name of the key"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.withTSIG(cmd, func(ctx context.Context, keys *dnsd.TSIGKeys) error {
+				k, err := keys.Retire(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				return p.printTSIG(k)
+			})
+		},
+		ValidArgsFunction: p.completeTSIG,
+	}
+	return neverFiles(cmd)
+}
+
+// completeTSIG lets shells complete the names of keys that are in use.
+func (p *program) completeTSIG(cmd *cobra.Command, _ []string, _ string) (names []string, _ cobra.ShellCompDirective) {
+	// Without a registry that can be asked, nothing is offered.
+	_ = p.withTSIG(cmd, func(ctx context.Context, keys *dnsd.TSIGKeys) error {
+		list, err := keys.List(ctx)
+		for _, k := range list {
+			if k.Retired.IsZero() {
+				names = append(names, k.Name)
+			}
+		}
+		return err
+	})
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
