@@ -125,10 +125,14 @@ func (quiet) Fatalf(format string, args ...any) {
 
 // ourSettings are those of store/pebble that matter for reading.
 func ourSettings() *pebbledb.Options {
-	o := &pebbledb.Options{FormatMajorVersion: pebbledb.FormatTableFormatV6}
+	const tableSize = 64 << 20
+	o := &pebbledb.Options{FormatMajorVersion: pebbledb.FormatTableFormatV6, LBaseMaxBytes: 2 << 30}
+	for i := range o.TargetFileSizes[1:] {
+		o.TargetFileSizes[i+1] = tableSize
+	}
 	for i := range o.Levels {
 		o.Levels[i].BlockSize = 4 << 10
-		o.Levels[i].IndexBlockSize = 64 << 10
+		o.Levels[i].IndexBlockSize = tableSize
 		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 		o.Levels[i].Compression = func() *sstable.CompressionProfile { return block.FastestCompression }
 	}

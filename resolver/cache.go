@@ -34,6 +34,9 @@ const maxParents = 16
 // first, and the answer is not kept. It makes no difference whether the answer is
 // a record or that there is none.
 //
+// What a redirect needs of a record is kept beside the records, of as many names as
+// there is room for, and by the same rules; see leads.
+//
 // Once the cache is full, a name is kept only when it is asked for again: most of
 // the names in a long tail, or in a flood of made-up ones, never are, and it would
 // cost more to keep them and throw them out than to read them.
@@ -42,17 +45,27 @@ type cache struct {
 	kept   *otter.Cache[stele.ID, *entry] // nil if nothing is to be kept
 	now    func() time.Time               // may be nil
 	age    time.Duration                  // 0: without limit
+	leads  *leads                         // where names lead; nil if none are to be kept
 	seed   maphash.Seed
-	shards [512]shard
+	shards [numShards]shard
 
 	full  atomic.Bool     // something had to be thrown out
 	asked []atomic.Uint32 // marks of names that were asked for
 }
 
+const numShards = 512
+
 // shard guards the names whose hash leads to it.
 type shard struct {
 	sync.Mutex
 	forgotten uint64 // how often one of its names was
+}
+
+// state returns what stands on tickets at present.
+func (s *shard) state() uint64 {
+	s.Lock()
+	defer s.Unlock()
+	return s.forgotten
 }
 
 // ticket is the state of a name's shard when it was taken.
@@ -70,6 +83,9 @@ type entry struct {
 
 func newCache(store stele.Store, o Options) *cache {
 	c := &cache{store: store, now: o.Now, age: o.CacheAge, seed: maphash.MakeSeed()}
+	if o.LeadBytes > 0 && o.CacheAge == 0 { // leads do not grow old
+		c.leads = newLeads(o.LeadBytes)
+	}
 	if o.CacheBytes == 0 {
 		return c
 	}
@@ -86,6 +102,15 @@ func newCache(store stele.Store, o Options) *cache {
 		},
 	})
 	return c
+}
+
+// lead returns the record that has the name without its description, if that is kept;
+// nil otherwise.
+func (c *cache) lead(name stele.ID) *stele.Record {
+	if c.leads == nil {
+		return nil
+	}
+	return c.leads.find(name, c.hash(name))
 }
 
 // get returns the record that has the name, nil if there is none.
@@ -183,18 +208,23 @@ func (c *cache) find(name stele.ID) *entry {
 
 // take returns a ticket, for what is about to be read from the store.
 func (c *cache) take(name stele.ID) ticket {
-	if c.kept == nil {
+	if c.kept == nil && c.leads == nil {
 		return ticket{}
 	}
-	hash, s := c.shard(name)
-	s.Lock()
-	defer s.Unlock()
-	return ticket{hash, s, s.forgotten}
+	t := c.ticket(name)
+	t.forgotten = t.shard.state()
+	return t
 }
 
 // keep keeps what was read after the ticket was taken, if the ticket holds.
 func (c *cache) keep(t ticket, name stele.ID, record *stele.Record) {
-	if t.shard == nil || !name.IsValid() || c.full.Load() && !c.again(t.hash) {
+	if t.shard == nil || !name.IsValid() {
+		return
+	}
+	if record != nil {
+		c.keepLead(t, name, record)
+	}
+	if c.kept == nil || c.full.Load() && !c.again(t.hash) {
 		return
 	}
 	age := c.age
@@ -216,22 +246,46 @@ func (c *cache) keep(t ticket, name stele.ID, record *stele.Record) {
 	}
 }
 
-// forget removes what is kept under a name, and makes its tickets worthless.
-func (c *cache) forget(name stele.ID) {
-	if c.kept == nil {
-		return
+// keepLead keeps where a name leads, if the ticket holds. It reports whether there was
+// room, or no need of it.
+func (c *cache) keepLead(t ticket, name stele.ID, record *stele.Record) bool {
+	if c.leads == nil {
+		return true
 	}
-	_, s := c.shard(name)
-	s.Lock()
-	defer s.Unlock()
-	s.forgotten++
-	c.kept.Invalidate(name)
+	var room [maxLead]byte
+	lead, ok := c.leads.words.appendLead(room[:0], name, record)
+	if !ok {
+		return true
+	}
+	t.shard.Lock()
+	defer t.shard.Unlock()
+	return t.shard.forgotten != t.forgotten || c.leads.put(name, t.hash, lead)
 }
 
-func (c *cache) shard(name stele.ID) (hash uint64, s *shard) {
-	hash = maphash.Comparable(c.seed, name)
-	return hash, &c.shards[hash%uint64(len(c.shards))]
+// forget removes what is kept under a name, and makes its tickets worthless.
+func (c *cache) forget(name stele.ID) {
+	if c.kept == nil && c.leads == nil {
+		return
+	}
+	t := c.ticket(name)
+	t.shard.Lock()
+	defer t.shard.Unlock()
+	t.shard.forgotten++
+	if c.kept != nil {
+		c.kept.Invalidate(name)
+	}
+	if c.leads != nil {
+		c.leads.remove(name, t.hash)
+	}
 }
+
+// ticket returns a name's ticket, on which nothing stands yet.
+func (c *cache) ticket(name stele.ID) ticket {
+	hash := c.hash(name)
+	return ticket{hash: hash, shard: &c.shards[hash%numShards]}
+}
+
+func (c *cache) hash(name stele.ID) uint64 { return maphash.String(c.seed, name.String()) }
 
 // again marks a name as asked for, and reports whether it was before and no other
 // name has taken its place since.

@@ -350,10 +350,12 @@ func TestSlowReader(t *testing.T) {
 // that is too small for them.
 func TestNeverStale(t *testing.T) {
 	const things, versions, readers = 4, 400, 4
-	for _, size := range []uint64{4 << 10, 1 << 20} {
-		t.Run(fmt.Sprint(size), func(t *testing.T) {
+	for _, o := range []Options{{CacheBytes: 4 << 10}, {CacheBytes: 1 << 20}, {LeadBytes: 4 << 10}, {CacheBytes: 1 << 20, LeadBytes: 1 << 20}} {
+		t.Run(fmt.Sprint(o.CacheBytes, "+", o.LeadBytes), func(t *testing.T) {
 			store := mem.New(clock)
-			r := &registry{New(store, newSchemes(t), Options{Now: clock, CacheBytes: size}), t, store}
+			o.Now = clock
+			r := &registry{New(store, newSchemes(t), o), t, store}
+			defer r.Close()
 			var acknowledged [things]atomic.Uint64
 			var names [things][]stele.ID
 			for i := range things {
@@ -381,7 +383,7 @@ func TestNeverStale(t *testing.T) {
 			}
 			for n := range readers {
 				all.Go(func() {
-					random := rand.New(rand.NewPCG(uint64(n), size))
+					random := rand.New(rand.NewPCG(uint64(n), o.CacheBytes))
 					for last := false; !last; {
 						select {
 						case <-done:
@@ -395,7 +397,7 @@ func TestNeverStale(t *testing.T) {
 								least = 0 // not an alias yet
 							}
 						}
-						res, err := r.Resolve(t.Context(), Request{ID: names[i][j]})
+						res, err := r.Resolve(t.Context(), Request{ID: names[i][j], Brief: random.IntN(2) == 0})
 						var version uint64
 						if err == nil {
 							version = res.Record.Version
@@ -408,6 +410,18 @@ func TestNeverStale(t *testing.T) {
 					}
 				})
 			}
+			all.Go(func() {
+				for {
+					select {
+					case <-done:
+						return
+					default:
+					}
+					if err := r.Load(t.Context()); err != nil {
+						t.Error(err)
+					}
+				}
+			})
 			writers.Wait()
 			close(done)
 			all.Wait()

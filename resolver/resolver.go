@@ -29,6 +29,11 @@ type Options struct {
 	// is 0. Namespaces are always kept, all of them.
 	CacheBytes uint64
 
+	// LeadBytes is how much memory may be taken to keep of names where they lead, in a
+	// form of their own that is much smaller than records; see [Resolver.Load]. None
+	// are kept if it is 0, or if there is a CacheAge.
+	LeadBytes uint64
+
 	// CacheAge is how long records and namespaces are kept, for stores that other
 	// processes write to; 0 is without limit.
 	CacheAge time.Duration
@@ -82,6 +87,14 @@ func (r *Resolver) Invalidate(records ...*stele.Record) {
 	}
 }
 
+// Close gives back memory that was taken for leads. Whoever asks afterwards is
+// answered all the same.
+func (r *Resolver) Close() {
+	if r.records.leads != nil {
+		r.records.leads.close()
+	}
+}
+
 // InvalidateNamespaces forgets what is kept of namespaces. It is called like
 // Invalidate, after a commit that changed one.
 func (r *Resolver) InvalidateNamespaces() { r.namespaces.forget() }
@@ -103,6 +116,10 @@ type Request struct {
 
 	Who   auth.Principal // who asks; the zero Principal is the public
 	Trace bool           // tell how the answer was found
+
+	// Brief says that only where to go is wanted, for the name itself and without a
+	// query. The answer's record may lack all but names, version and targets of N2L.
+	Brief bool
 }
 
 // Kind says what a Resolution is.
@@ -146,6 +163,9 @@ type Resolution struct {
 	// Private says that not everybody may know the answer: a record on the way to it
 	// is restricted. Caches that others use must not keep it.
 	Private bool
+
+	// Brief says that the record lacks its description.
+	Brief bool
 
 	// Targets are those of the service, the best first. Their URL, TTL and Status
 	// are what holds for this request.

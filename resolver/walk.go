@@ -18,6 +18,7 @@ type walk struct {
 	q     Request
 	trace []Step
 	whole *stele.Record // of which the name would be a part, if it passed that on
+	brief bool          // the record lacks its description
 }
 
 // maxDepth is how many beginnings of a name are looked for, the shortest ones.
@@ -30,7 +31,7 @@ func (w *walk) step(name, format string, args ...any) {
 }
 
 func (w *walk) answer(ctx context.Context) (Resolution, error) {
-	record, err := w.records.get(ctx, w.q.ID)
+	record, err := w.record(ctx)
 	if err != nil {
 		return Resolution{}, err
 	}
@@ -63,6 +64,17 @@ func (w *walk) answer(ctx context.Context) (Resolution, error) {
 		w.step("namespace", "%s; it does not delegate", describe(ns))
 	}
 	return Resolution{}, w.unknown(ctx, ns)
+}
+
+// record returns the record that has the name, nil if there is none.
+func (w *walk) record(ctx context.Context) (*stele.Record, error) {
+	if w.q.Brief && w.q.Service == stele.N2L && w.q.Query == "" {
+		if record := w.records.lead(w.q.ID); record != nil {
+			w.brief = true
+			return record, nil
+		}
+	}
+	return w.records.get(ctx, w.q.ID)
 }
 
 // longest returns the record of the longest beginning of the name that passes on
@@ -116,7 +128,7 @@ func (w *walk) fromRecord(ctx context.Context, record *stele.Record, matched str
 	if err != nil {
 		return Resolution{}, err
 	}
-	res := Resolution{Matched: matched, Record: record, Namespace: ns, TTL: w.ttl, Private: !isOpen(record)}
+	res := Resolution{Matched: matched, Record: record, Namespace: ns, TTL: w.ttl, Private: !isOpen(record), Brief: w.brief}
 	if ns != nil {
 		res.TTL = cmp.Or(ns.TTL, w.ttl)
 	}

@@ -131,6 +131,7 @@ func (p *program) closeRegistry(r *registry) error {
 	if r.published != nil {
 		r.published.Close()
 	}
+	r.resolver.Close()
 	if err := r.store.Close(); err != nil {
 		return fmt.Errorf("closing %s: %w", p.data, err)
 	}

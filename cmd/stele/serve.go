@@ -93,7 +93,7 @@ func (p *program) serve(cmd *cobra.Command, o serveOptions) error {
 	}
 	defer file.close()
 	s := &server{program: p, configuration: c, serveOptions: o, schemes: schemes, logFile: file, log: newLog(file, &c.serveConfig)}
-	waitToCollect(c.Cache)
+	defer waitToCollect(c.Cache)()
 	s.hangups = make(chan os.Signal, 1)
 	signal.Notify(s.hangups, syscall.SIGHUP)
 	defer signal.Stop(s.hangups)
@@ -177,6 +177,7 @@ func (s *server) run(running, patient context.Context) (err error) {
 func (s *server) resolverOptions() resolver.Options {
 	o := resolver.Options{
 		CacheBytes:    uint64(s.Cache),
+		LeadBytes:     uint64(s.RedirectCache),
 		DefaultTTL:    uint32(s.TTL / time.Second),
 		DefaultStatus: s.Status,
 	}

@@ -1,27 +1,43 @@
 package main
 
 import (
+	"context"
 	"os"
+	"runtime"
 	"runtime/debug"
+
+	"github.com/stele-id/stele/resolver"
 )
 
 // garbage is how much memory what is not used any more may take, about, before it is
-// collected. Each time all records that are kept must be looked at: with Go's own
-// setting, under which garbage may take as much as they do, a sixth of the time went
-// there.
-const garbage = 256 << 20
+// collected. Each time all that is in use must be looked at, and all that was kept in
+// the processor's cache is pushed out of it.
+const garbage = 192 << 20
 
-// waitToCollect tells Go to collect garbage less often where few records are kept,
-// unless the environment says when to.
-func waitToCollect(cache int64) {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(collectAt(cache))
+// weight is how much more seems to be in use than is. A server that has just begun has
+// hardly anything in use, and with Go's way of counting it would be allowed hardly any
+// garbage. Memory that nobody writes to is not taken from the system.
+const weight = 64 << 20
+
+// waitToCollect tells Go to collect garbage less often, unless the environment says
+// when to, until done is called.
+func waitToCollect(cache int64) (done func()) {
+	if os.Getenv("GOGC") != "" {
+		return func() {}
 	}
+	debug.SetGCPercent(collectAt(cache))
+	unused := make([]byte, weight)
+	return func() { runtime.KeepAlive(unused) }
 }
 
 // collectAt returns by how many hundredths memory may grow, if records take as much as
 // cache says. Go's own 100 is the least.
-func collectAt(cache int64) int {
-	const others = 16 << 20 // what is in use beside records
-	return int(min(400, max(100, 100*garbage/(cache+others))))
+func collectAt(cache int64) int { return int(max(100, 100*garbage/(cache+weight))) }
+
+// learnRedirects reads where all names lead, once. Requests are answered meanwhile, and
+// if it fails: it is about time only.
+func (s *server) learnRedirects(ctx context.Context, r *resolver.Resolver) {
+	if err := r.Load(ctx); err != nil && ctx.Err() == nil {
+		s.log.Warn("not all names are kept in memory; redirects take longer", "error", err.Error())
+	}
 }

@@ -71,8 +71,10 @@ var settings = []setting{
 		what: "how long others may keep an answer where neither target nor namespace says"},
 	{name: "status", kind: statusKind, usual: "302", example: "303", choices: []string{"301", "302", "303", "307", "308"},
 		what: "HTTP status of redirects where neither target nor namespace says"},
-	{name: "cache", kind: sizeKind, usual: "64MB", example: "512MB",
+	{name: "cache", kind: sizeKind, usual: "16MB", example: "512MB",
 		what: "how much memory records may take that are kept there, about; 0: none"},
+	{name: "redirect-cache", kind: sizeKind, usual: "512MB", example: "2GiB",
+		what: "how much memory may be taken, as it is needed, to know of names where they lead without reading the registry; a name takes about 45 bytes; 0: none"},
 	{name: "dns-cache", kind: sizeKind, usual: "256MB", example: "1GiB",
 		what: "how much memory packed answers of the DNS may take, if dns is on"},
 	{name: "dns-rate", kind: countKind, usual: "20", example: "200",
@@ -139,6 +141,7 @@ type serveConfig struct {
 	TTL            time.Duration     `koanf:"ttl"`
 	Status         int               `koanf:"status"`
 	Cache          int64             `koanf:"cache"`
+	RedirectCache  int64             `koanf:"redirect-cache"`
 	DNSCache       int64             `koanf:"dns-cache"`
 	DNSRate        int               `koanf:"dns-rate"`
 	APIRate        int               `koanf:"api-rate"`

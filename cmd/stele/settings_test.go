@@ -108,7 +108,7 @@ func TestPrecedence(t *testing.T) {
 		t.Fatal(c.problems)
 	}
 	got := c.serveConfig
-	if got.HTTP != ":1" || got.TTL != 2*time.Second || got.Grace != 3*time.Second || got.Status != 302 || got.Cache != 64e6 {
+	if got.HTTP != ":1" || got.TTL != 2*time.Second || got.Grace != 3*time.Second || got.Status != 302 || got.Cache != 16e6 {
 		t.Errorf("got %+v", got)
 	}
 	want := map[string]string{"ark": "https://a.example/{id}", "hdl": "https://b.example/{id}", "urn": "https://c.example/{id}"}

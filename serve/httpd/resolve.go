@@ -75,7 +75,12 @@ func (h *Handler) identifier(w http.ResponseWriter, r *http.Request, t target) {
 		}
 	}
 	q.Languages = h.languages.of(r.Header, "Accept-Language")
+	q.Brief = mayBeBrief(r, t, &q)
 	res, err := h.find(r, t.path, q)
+	if res.Brief && (res.Kind != resolver.Redirect || len(q.Accept) > 0 && !mayFit(res.Fit)) {
+		q.Brief = false // what is to be told takes the whole record
+		res, err = h.find(r, t.path, q)
+	}
 	switch {
 	case a.explain:
 		h.explain(w, r, t, &q, &res, err)
@@ -85,6 +90,14 @@ func (h *Handler) identifier(w http.ResponseWriter, r *http.Request, t target) {
 		note(w, "", res.ID.Scheme())
 		h.found(w, r, t, &a, &q, &res)
 	}
+}
+
+// mayBeBrief reports whether a request is likely to be answered by a redirect, as most
+// are: it comes from a browser, or from a program that takes anything, and asks for
+// nothing but where the name leads.
+func mayBeBrief(r *http.Request, t target, q *resolver.Request) bool {
+	_, dated := r.Header["Accept-Datetime"]
+	return !t.asked && !dated && (len(q.Accept) == 0 || wantsPage(q.Accept))
 }
 
 // found answers with what was found.

@@ -27,6 +27,15 @@ const (
 	blockSize    = 4 << 10
 )
 
+// To look up a name is to look into one table of each level. So there is one level, the
+// last, until it has so many bytes: tables that come are merged with those that they
+// overlap there. And tables are large, with an index in one piece each: they are
+// fewer then, and what is looked at in them is more often in the processor's cache.
+const (
+	lastLevel = 2 << 30
+	tableSize = 64 << 20
+)
+
 // compression is fast rather than good: records take more of the disk, by something
 // like two fifths, and less time. docs/decisions/0006 has figures.
 var compression = block.FastestCompression
@@ -45,7 +54,7 @@ func (s *Store) newOptions(f *fence) *pebbledb.Options {
 		L0StopWritesThreshold:       1 << 20,
 		L0CompactionThreshold:       2 * s.unmerged(),
 		L0CompactionFileThreshold:   1500,
-		LBaseMaxBytes:               256 << 20,
+		LBaseMaxBytes:               lastLevel,
 		MaxManifestFileSize:         16 << 20,
 		CompactionConcurrencyRange:  func() (lower, upper int) { return 1, 2 },
 
@@ -61,9 +70,12 @@ func (s *Store) newOptions(f *fence) *pebbledb.Options {
 	o.Experimental.L0CompactionConcurrency = 10
 	for i := range o.Levels {
 		o.Levels[i].BlockSize = blockSize
-		o.Levels[i].IndexBlockSize = 64 << 10
+		o.Levels[i].IndexBlockSize = tableSize
 		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 		o.Levels[i].Compression = func() *sstable.CompressionProfile { return compression }
+	}
+	for i := range o.TargetFileSizes[1:] { // behind that of tables that were not merged yet
+		o.TargetFileSizes[i+1] = tableSize
 	}
 	o.EnsureDefaults()
 	return o

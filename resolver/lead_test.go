@@ -1,0 +1,145 @@
+package resolver
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/stele-id/stele"
+)
+
+func newID(t interface{ Fatal(...any) }, scheme, text string) stele.ID {
+	id, err := stele.NewID(scheme, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// drawID draws a name. Some begin alike, and some are odd.
+func drawID(t *rapid.T, label string) stele.ID {
+	scheme := rapid.SampledFrom([]string{"ark", "urn", "hdl", "purl"}).Draw(t, label+" scheme")
+	begin := rapid.SampledFrom([]string{"ark:12345/", "urn:example:", "urn:", "https://purl.org/", ""}).Draw(t, label+" begin")
+	return newID(t, scheme, begin+rapid.StringMatching(`[a-z0-9:/é%-]{1,20}`).Draw(t, label))
+}
+
+func drawTarget(t *rapid.T) stele.Target {
+	number := rapid.Uint32Range(0, 3)
+	return stele.Target{
+		Service:    rapid.SampledFrom([]stele.Service{stele.N2L, stele.N2L, stele.N2C, stele.N2P}).Draw(t, "service"),
+		URL:        rapid.SampledFrom([]string{"https://example.org/a/b/", "https://example.org", "ftp://", ""}).Draw(t, "url") + rapid.StringN(0, 30, 60).Draw(t, "path"),
+		Type:       rapid.SampledFrom([]string{"", "text/html", "text/" + strings.Repeat("x", 200)}).Draw(t, "type"),
+		Language:   rapid.SampledFrom([]string{"", "pt-BR"}).Draw(t, "language"),
+		Order:      rapid.SampledFrom([]uint16{100, 0, 65535}).Draw(t, "order"),
+		Preference: rapid.SampledFrom([]uint16{10, 0, 65535}).Draw(t, "preference"),
+		TTL:        number.Draw(t, "ttl") * 1_000_000_000,
+		Status:     rapid.SampledFrom([]int{0, 301, 410}).Draw(t, "status"),
+		Partial:    rapid.Bool().Draw(t, "partial"),
+	}
+}
+
+// A lead tells all that a redirect needs, and has no more bytes than it may.
+func TestLead(t *testing.T) {
+	for _, many := range []bool{false, true} {
+		t.Run(fmt.Sprintf("many words %v", many), func(t *testing.T) {
+			var w words
+			if many {
+				for i := range maxWords {
+					w.number(word{"", fmt.Sprintf("https://%d.example.org/", i)})
+				}
+			}
+			rapid.Check(t, func(t *rapid.T) {
+				r := &stele.Record{
+					ID: drawID(t, "id"), Aliases: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) stele.ID { return drawID(t, "alias") }), 0, 3).Draw(t, "aliases"),
+					State: stele.Active, Version: rapid.Uint64Min(1).Draw(t, "version"),
+					Targets:  rapid.SliceOfN(rapid.Custom(drawTarget), 0, 4).Draw(t, "targets"),
+					Metadata: stele.Metadata{stele.Who: "Ada"}, Persistence: stele.Persistence{Level: stele.Permanent}, Created: noon, Modified: noon, By: "user:ada",
+				}
+				name := rapid.SampledFrom(append(r.Aliases, r.ID)).Draw(t, "name")
+				want := &stele.Record{ID: r.ID, State: stele.Active, Version: r.Version}
+				if len(r.Aliases) > 0 {
+					want.Aliases = r.Aliases
+				}
+				for _, target := range r.Targets {
+					if target.Service == stele.N2L {
+						want.Targets = append(want.Targets, target)
+					}
+				}
+				lead, ok := w.appendLead([]byte("before"), name, r)
+				if len(want.Targets) == 0 && ok || ok && len(lead) > len("before")+maxLead {
+					t.Fatalf("%d bytes", len(lead))
+				}
+				if !ok {
+					if len(want.Targets) > 0 && len(lead) <= len("before")+maxLead {
+						t.Fatal("it has no lead")
+					}
+					return
+				}
+				d := w.reader(append(lead[len("before"):], "behind"...))
+				if other := drawID(t, "other"); other != name && d.isNamed(other) {
+					t.Fatalf("it is taken for that of %s", other)
+				}
+				if d = w.reader(lead[len("before"):]); !d.isNamed(name) {
+					t.Fatal("it has another name")
+				}
+				if diff := cmp.Diff(want, d.record(name), cmp.AllowUnexported(stele.ID{})); diff != "" {
+					t.Fatal(diff)
+				}
+				if len(d.rest) > 0 {
+					t.Fatalf("%q is left", d.rest)
+				}
+			})
+			if n := len(*w.list.Load()); n > maxWords+8 {
+				t.Errorf("%d words", n)
+			}
+		})
+	}
+}
+
+// What not everybody may know, or what takes more than a redirect, has no lead.
+func TestNoLead(t *testing.T) {
+	usual := func() *stele.Record {
+		return &stele.Record{ID: newID(t, "ark", "ark:12345/x1"), State: stele.Active, Version: 1, Targets: []stele.Target{page("https://example.org/1")}}
+	}
+	for what, change := range map[string]func(r *stele.Record){
+		"reserved":    func(r *stele.Record) { r.State = stele.Reserved },
+		"withdrawn":   func(r *stele.Record) { r.State = stele.Withdrawn },
+		"private":     func(r *stele.Record) { r.Readers = []string{"user:ada"} },
+		"redacted":    func(r *stele.Record) { r.Redacted = true },
+		"with values": func(r *stele.Record) { r.Values = []stele.HandleValue{{Index: 1, Type: "URL"}} },
+		"no target":   func(r *stele.Record) { r.Targets[0].Service = stele.N2C },
+		"long":        func(r *stele.Record) { r.Targets[0].URL += strings.Repeat("x", maxLead) },
+	} {
+		var w words
+		r := usual()
+		if _, ok := w.appendLead(nil, r.ID, r); !ok {
+			t.Fatal("the usual record has none")
+		}
+		change(r)
+		if lead, ok := w.appendLead(nil, r.ID, r); ok {
+			t.Errorf("%s: %q", what, lead)
+		}
+	}
+}
+
+func TestWordLengths(t *testing.T) {
+	for text, want := range map[string]string{
+		"ark:12345/x1": "ark:12345/", "20.500.12345/x/y": "20.500.12345/", "urn:paradisec:AB1:001": "urn:paradisec:",
+		"urn:x": "urn:", "x": "", "": "", strings.Repeat("x", 200) + "/": "",
+	} {
+		if got := text[:nameWord(text)]; got != want {
+			t.Errorf("%s: %q", text, got)
+		}
+	}
+	for text, want := range map[string]string{
+		"https://example.org/items/1/view": "https://example.org/items/", "https://example.org/1": "https://example.org/", "https://example.org": "https://",
+		"": "", "x": "", "https://example.org/" + strings.Repeat("x", 200) + "/": "",
+	} {
+		if got := text[:urlWord(text)]; got != want {
+			t.Errorf("%s: %q", text, got)
+		}
+	}
+}
