@@ -43,7 +43,7 @@ NEEDS_BENCH := $(or $(firstword $(wildcard /usr/lib/postgresql/*/bin/initdb)),/u
 # How many records the registry has that `make bench` fills.
 RECORDS ?= 1000000
 
-.PHONY: help build demo test lint bench fuzz soak cover clean needs
+.PHONY: help build demo test lint bench pgo fuzz soak cover clean needs
 
 help: ## lists the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -51,7 +51,7 @@ help: ## lists the targets
 # The version is given, so git need not be asked again (-buildvcs): it refuses in
 # folders of other owners, as on some build machines.
 build: ## builds bin/stele
-	go build -trimpath -buildvcs=false -ldflags '-X main.version=$(VERSION)' -o bin/stele ./cmd/stele
+	go build -trimpath -buildvcs=false -pgo=cmd/stele/serve.pgo -ldflags '-X main.version=$(VERSION)' -o bin/stele ./cmd/stele
 
 # On a terminal the server stays until Ctrl-C, so that you can try what it prints.
 # Elsewhere it tries all of that itself, shows the answers, and ends.
@@ -80,6 +80,14 @@ lint: needs ## gofmt, go vet and staticcheck
 bench: needs ## measures, and prints ratios against peers
 	@test/install-packages.sh $(NEEDS_BENCH)
 	go run ./bench -records $(RECORDS)
+
+# What the server spends its time with tells the compiler where to take pains (see
+# `go help build`). A profile is good for a long time: make it anew when the way of a
+# request through the program has changed much. It is in no file default.pgo, since all
+# tests that build the program would build everything twice.
+pgo: needs ## measures what the server does, for later builds
+	@test/install-packages.sh $(NEEDS_BENCH)
+	go run ./bench -profile cmd/stele/serve.pgo http
 
 # `go test -list` prints a package's targets, then a line "ok PACKAGE".
 fuzz: ## works on each fuzz target for FUZZTIME (30s)

@@ -61,6 +61,9 @@ func (r *registryBench) redirects(ctx context.Context, w *tabwriter.Writer) (err
 	if err := errors.Join(os.WriteFile(l.script, []byte(loadScript), 0o644), writeNames(l.names, r.records)); err != nil {
 		return err
 	}
+	if r.profile != "" {
+		return r.takeProfile(ctx, cores[0], &l)
+	}
 	ours, began, err := r.startStele(ctx, cores[0])
 	if err != nil {
 		return err
@@ -236,13 +239,13 @@ func locate(ctx context.Context, url string) (string, error) {
 
 // startStele starts our server on a core, and returns how long it took from there to
 // its first redirect.
-func (r *registryBench) startStele(ctx context.Context, core int) (*server, time.Duration, error) {
+func (r *registryBench) startStele(ctx context.Context, core int, flags ...string) (*server, time.Duration, error) {
 	address, err := freeAddress()
 	if err != nil {
 		return nil, 0, err
 	}
 	begin := time.Now()
-	s, err := startServer(ctx, core, address, r.stele, "serve", "--data", r.filled, "--http", address, "--log-level", "warn")
+	s, err := startServer(ctx, core, address, r.stele, append([]string{"serve", "--data", r.filled, "--http", address, "--log-level", "warn"}, flags...)...)
 	if err != nil {
 		return nil, 0, err
 	}

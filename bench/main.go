@@ -66,6 +66,7 @@ func run(ctx context.Context, args []string) (err error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.IntVar(&r.records, "records", million, "how many records the registry has for import, lookup and http;\nwhere it is given, how many names for dns and resolve too, a million at most")
 	flags.StringVar(&r.folder, "folder", os.TempDir(), "where registries are made, and removed")
+	flags.StringVar(&r.profile, "profile", "", "for http: `file` to which a profile of the server is written, for the compiler; nothing is compared then")
 	flags.Usage = func() {
 		fmt.Fprintf(flags.Output(), "bench [flags] [figure...]; figures are %s\n", strings.Join(names(figures), ", "))
 		flags.PrintDefaults()

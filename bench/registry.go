@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"text/tabwriter"
 	"time"
@@ -19,6 +20,7 @@ import (
 type registryBench struct {
 	records int
 	folder  string
+	profile string // file for a profile of the server, instead of figures; "" if none is wanted
 
 	work   string // folder of all that is made; "" if there is none yet
 	stele  string // the program
@@ -48,7 +50,17 @@ func (r *registryBench) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	r.stele = filepath.Join(r.work, "stele")
-	return command(ctx, "go", "build", "-buildvcs=false", "-o", r.stele, "github.com/stele-id/stele/cmd/stele")
+	const program = "github.com/stele-id/stele/cmd/stele"
+	folder, err := exec.CommandContext(ctx, "go", "list", "-f", "{{.Dir}}", program).Output()
+	if err != nil {
+		return fmt.Errorf("go list: %w", err)
+	}
+	// As `make build` does. Where there is no profile yet, one may be about to be made.
+	pgo := "-pgo=" + filepath.Join(string(bytes.TrimSpace(folder)), "serve.pgo")
+	if _, err := os.Stat(strings.TrimPrefix(pgo, "-pgo=")); err != nil {
+		pgo = "-pgo=off"
+	}
+	return command(ctx, "go", "build", "-trimpath", "-buildvcs=false", pgo, "-o", r.stele, program)
 }
 
 // command runs a program. What it prints is told if it fails.

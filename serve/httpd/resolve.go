@@ -77,18 +77,28 @@ func (h *Handler) identifier(w http.ResponseWriter, r *http.Request, t target) {
 	q.Languages = h.languages.of(r.Header, "Accept-Language")
 	q.Brief = mayBeBrief(r, t, &q)
 	res, err := h.find(r, t.path, q)
-	if res.Brief && (res.Kind != resolver.Redirect || len(q.Accept) > 0 && !mayFit(res.Fit)) {
-		q.Brief = false // what is to be told takes the whole record
+	if res.Brief && res.Kind == resolver.Redirect && (len(q.Accept) == 0 || mayFit(res.Fit)) {
+		note(w, "", res.ID.Scheme())
+		h.land(w, r, &res)
+		return
+	}
+	if res.Brief { // what is to be told takes the whole record
+		q.Brief = false
 		res, err = h.find(r, t.path, q)
 	}
+	h.answer(w, r, t, &a, &q, res, err)
+}
+
+// answer answers for what was found, or for why nothing was.
+func (h *Handler) answer(w http.ResponseWriter, r *http.Request, t target, a *ask, q *resolver.Request, res resolver.Resolution, err error) {
 	switch {
 	case a.explain:
-		h.explain(w, r, t, &q, &res, err)
+		h.explain(w, r, t, q, &res, err)
 	case err != nil:
 		h.unknown(w, r, t, err)
 	default:
 		note(w, "", res.ID.Scheme())
-		h.found(w, r, t, &a, &q, &res)
+		h.found(w, r, t, a, q, &res)
 	}
 }
 
