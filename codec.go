@@ -39,7 +39,13 @@ func (r *Record) AppendBinary(b []byte) ([]byte, error) {
 	b = appendTime(b, r.Created)
 	b = appendTime(b, r.Modified)
 	b = appendText(b, r.By)
-	return appendBool(b, r.Redacted), nil
+	b = appendBool(b, r.Redacted)
+	// What came later stands behind, so that those without it have the bytes that
+	// they had before.
+	if len(r.Signatures) > 0 {
+		b = appendList(b, r.Signatures, appendSignature)
+	}
+	return b, nil
 }
 
 // MarshalBinary returns the record in binary form.
@@ -68,6 +74,9 @@ func (r *Record) UnmarshalBinary(data []byte) error {
 		Modified:    d.time(),
 		By:          d.text(),
 		Redacted:    d.bool(),
+	}
+	if d.err == nil && len(d.rest) > 0 {
+		d.signatures(r)
 	}
 	if d.err == nil && !r.ID.IsValid() {
 		d.fail(errOdd)
@@ -103,23 +112,32 @@ func (n *Namespace) AppendBinary(b []byte) ([]byte, error) {
 	b = appendTime(b, n.Created)
 	b = appendTime(b, n.Modified)
 	b = appendText(b, n.By)
-	// What came later stands behind, so that those without it have the bytes that
-	// they had before.
+	return n.appendLater(b), nil
+}
+
+// appendLater appends what came later. It stands behind, one after the other and no
+// further than there is something, so that those without it have the bytes that they
+// had before.
+func (n *Namespace) appendLater(b []byte) []byte {
 	p := &n.Publication
-	if p.IsZero() && len(n.Grants) == 0 {
-		return b, nil
+	keys := len(n.Keys) > 0
+	secured := keys || p.isSecured()
+	granted := secured || len(n.Grants) > 0
+	if granted || !p.IsZero() {
+		b = appendPublication(b, p)
 	}
-	b = appendPublication(b, p)
-	if len(n.Grants) == 0 && !p.isSecured() {
-		return b, nil
+	if granted {
+		b = appendList(b, n.Grants, func(b []byte, g Grant) []byte {
+			return appendText(appendText(b, g.To), string(g.Role))
+		})
 	}
-	b = appendList(b, n.Grants, func(b []byte, g Grant) []byte {
-		return appendText(appendText(b, g.To), string(g.Role))
-	})
-	if !p.isSecured() {
-		return b, nil
+	if secured {
+		b = appendSecurity(b, p)
 	}
-	return appendSecurity(b, p), nil
+	if keys {
+		b = appendList(b, n.Keys, appendSigningKey)
+	}
+	return b
 }
 
 // MarshalBinary returns the namespace in binary form.
@@ -176,6 +194,10 @@ func (d *decoder) later(n *Namespace) {
 	if len(d.rest) > 0 {
 		d.security(&n.Publication)
 		odd = !n.Publication.isSecured()
+	}
+	if len(d.rest) > 0 {
+		n.Keys = list(d, d.signingKey)
+		odd = len(n.Keys) == 0
 	}
 	if d.err == nil && odd {
 		d.fail(errOdd) // nothing is written of it then

@@ -247,6 +247,12 @@ func FuzzRecordBinary(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(b)
+	signed := rich()
+	signed.Signatures = []Signature{someSignature()}
+	if b, err = signed.MarshalBinary(); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b)
 	f.Add([]byte{})
 	f.Add([]byte{recordForm})
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -269,6 +275,12 @@ func FuzzNamespaceBinary(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(granted)
+	signing := richNamespace()
+	signing.Keys = []SigningKey{someSigningKey()}
+	if b, err = signing.MarshalBinary(); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b)
 	f.Add([]byte{})
 	f.Add([]byte{namespaceForm})
 	f.Fuzz(func(t *testing.T, data []byte) {

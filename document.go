@@ -10,7 +10,7 @@ import (
 // The fields of each object of a document, as they are told to people who write
 // another one.
 const (
-	recordFields      = "id spelling aliases state tombstone url targets metadata persistence values readers version created modified by redacted"
+	recordFields      = "id spelling aliases state tombstone url targets metadata persistence values readers signatures version created modified by redacted"
 	tombstoneFields   = "reason at replacement"
 	targetFields      = "service url type language order preference ttl status partial"
 	persistenceFields = "level until statement"
@@ -120,6 +120,8 @@ func (d *document) record(r *Record, targets []Target) {
 			d.array(MaxValues, func(int) { r.Values = append(r.Values, d.value()) })
 		case "readers":
 			r.Readers = d.texts(MaxReaders)
+		case "signatures":
+			d.array(MaxSignatures, func(int) { r.Signatures = append(r.Signatures, d.signature()) })
 		case "redacted":
 			r.Redacted = d.bool()
 		default:

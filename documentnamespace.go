@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	namespaceFields = "scheme prefix owner title minter ttl status persistence hosts protocols delegate checked quota publication grants version created modified by"
+	namespaceFields = "scheme prefix owner title minter ttl status persistence hosts protocols delegate checked quota publication grants keys version created modified by"
 	minterFields    = "kind host port ip ipPort allowPrivate granularity template seed"
 )
 
@@ -75,6 +75,8 @@ func (d *document) namespace(n *Namespace) {
 			d.publication(&n.Publication)
 		case "grants":
 			d.array(MaxGrants, func(int) { n.Grants = append(n.Grants, d.grant()) })
+		case "keys":
+			d.array(MaxKeys, func(int) { n.Keys = append(n.Keys, d.signingKey()) })
 		default:
 			return d.kept(name, &n.Version, &n.Created, &n.Modified, &n.By)
 		}
@@ -146,6 +148,7 @@ func (n *Namespace) AppendJSON(b []byte) []byte {
 	w.number("quota", n.Quota, 0)
 	w.publication(&n.Publication)
 	w.grants(n.Grants)
+	w.signingKeys(n.Keys)
 	w.number("version", n.Version, 0)
 	w.time("created", n.Created)
 	w.time("modified", n.Modified)

@@ -71,7 +71,13 @@ var anyRecord = rapid.Custom(func(t *rapid.T) *Record {
 				})).Draw(t, "references"),
 			}
 		})).Draw(t, "values"),
-		Readers:  few(bytesText).Draw(t, "readers"),
+		Readers: few(bytesText).Draw(t, "readers"),
+		Signatures: few(rapid.Custom(func(t *rapid.T) (s Signature) {
+			copy(s.SHA256[:], rapid.SliceOfN(rapid.Byte(), 0, 32).Draw(t, "sha256"))
+			s.Size, s.Type, s.Date = rapid.Uint64().Draw(t, "size"), bytesText.Draw(t, "type"), anyTime.Draw(t, "date")
+			s.Key, s.JWS = bytesText.Draw(t, "key"), bytesText.Draw(t, "jws")
+			return s
+		})).Draw(t, "signatures"),
 		Version:  rapid.Uint64().Draw(t, "version"),
 		Created:  anyTime.Draw(t, "created"),
 		Modified: anyTime.Draw(t, "modified"),
@@ -114,6 +120,17 @@ var anyNamespace = rapid.Custom(func(t *rapid.T) *Namespace {
 		Grants: few(rapid.Custom(func(t *rapid.T) Grant {
 			return Grant{To: bytesText.Draw(t, "to"), Role: Role(bytesText.Draw(t, "role"))}
 		})).Draw(t, "grants"),
+		Keys: few(rapid.Custom(func(t *rapid.T) SigningKey {
+			return SigningKey{
+				ID:        bytesText.Draw(t, "id"),
+				Algorithm: bytesText.Draw(t, "algorithm"),
+				Public:    rapid.SliceOfN(rapid.Byte(), 0, 20).Draw(t, "public"),
+				Created:   anyTime.Draw(t, "made"),
+				Expires:   anyTime.Draw(t, "expires"),
+				Revoked:   anyTime.Draw(t, "revoked"),
+				Note:      bytesText.Draw(t, "note"),
+			}
+		})).Draw(t, "keys"),
 		Version:  rapid.Uint64().Draw(t, "version"),
 		Created:  anyTime.Draw(t, "created"),
 		Modified: anyTime.Draw(t, "modified"),
@@ -220,6 +237,41 @@ var goodValue = rapid.Custom(func(t *rapid.T) HandleValue {
 	}
 })
 
+// goodSecond is a time that is signed or published.
+var goodSecond = rapid.Custom(func(t *rapid.T) time.Time {
+	return time.Unix(rapid.Int64Range(0, 253_402_300_799).Draw(t, "seconds"), 0).UTC()
+})
+
+var goodThumbprint = rapid.StringMatching(`[A-Za-z0-9_-]{43}`)
+
+// goodSignature has the form of one. Nobody made it.
+var goodSignature = rapid.Custom(func(t *rapid.T) (s Signature) {
+	s.SHA256[rapid.IntRange(0, 31).Draw(t, "at")] = rapid.ByteRange(1, 255).Draw(t, "byte")
+	s.Size = rapid.Uint64Range(0, MaxSignedSize).Draw(t, "size")
+	s.Type = rapid.SampledFrom([]string{"", "text/html", `text/plain; charset=utf-8; x="a;\"b\""`}).Draw(t, "type")
+	s.Date, s.Key = goodSecond.Draw(t, "date"), goodThumbprint.Draw(t, "key")
+	s.JWS = rapid.StringMatching(`[A-Za-z0-9_-]{1,9}\.\.[A-Za-z0-9_-]{1,9}`).Draw(t, "jws")
+	return s
+})
+
+// goodKey has the form of one.
+var goodKey = rapid.Custom(func(t *rapid.T) SigningKey {
+	k := SigningKey{
+		ID:        goodThumbprint.Draw(t, "id"),
+		Algorithm: rapid.SampledFrom([]string{KeyED25519, KeyECDSA, KeyRSA}).Draw(t, "algorithm"),
+		Public:    rapid.SliceOfN(rapid.Byte(), 1, 20).Draw(t, "public"),
+		Created:   time.Unix(rapid.Int64Range(0, 1<<32).Draw(t, "made"), 0).UTC(),
+		Note:      rapid.SampledFrom([]string{"", "in the safe"}).Draw(t, "note"),
+	}
+	if rapid.Bool().Draw(t, "ends") {
+		k.Expires = k.Created.Add(time.Hour)
+	}
+	if rapid.Bool().Draw(t, "is revoked") {
+		k.Revoked = goodSecond.Draw(t, "revoked")
+	}
+	return k
+})
+
 var goodRecord = rapid.Custom(func(t *rapid.T) *Record {
 	names := rapid.SliceOfNDistinct(goodID, 1, 5, rapid.ID[ID]).Draw(t, "names")
 	r := &Record{
@@ -231,6 +283,7 @@ var goodRecord = rapid.Custom(func(t *rapid.T) *Record {
 		Persistence: goodPersistence.Draw(t, "persistence"),
 		Values:      rapid.SliceOfNDistinct(goodValue, 0, 3, func(v HandleValue) uint32 { return v.Index }).Draw(t, "values"),
 		Readers:     rapid.SliceOfNDistinct(rapid.Map(goodName, func(s string) string { return "group:" + s }), 0, 3, rapid.ID[string]).Draw(t, "readers"),
+		Signatures:  rapid.SliceOfNDistinct(goodSignature, 0, 3, func(s Signature) string { return s.JWS }).Draw(t, "signatures"),
 		Version:     rapid.Uint64().Draw(t, "version"),
 		Created:     goodTime.Draw(t, "created"),
 		Modified:    goodTime.Draw(t, "modified"),
@@ -278,6 +331,7 @@ var goodNamespace = rapid.Custom(func(t *rapid.T) *Namespace {
 				Role: rapid.SampledFrom([]Role{RoleReader, RoleEditor, RoleOwner}).Draw(t, "role"),
 			}
 		}), 0, 3, func(g Grant) string { return g.To }).Draw(t, "grants"),
+		Keys:     rapid.SliceOfNDistinct(goodKey, 0, 3, func(k SigningKey) string { return k.ID }).Draw(t, "keys"),
 		Version:  rapid.Uint64().Draw(t, "version"),
 		Created:  goodTime.Draw(t, "created"),
 		Modified: goodTime.Draw(t, "modified"),

@@ -147,6 +147,7 @@ func (r *Record) AppendJSON(b []byte) []byte {
 	w.persistence(r.Persistence)
 	w.values(r.Values)
 	w.texts("readers", r.Readers)
+	w.signatures(r.Signatures)
 	w.number("version", r.Version, 0)
 	w.time("created", r.Created)
 	w.time("modified", r.Modified)

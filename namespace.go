@@ -21,7 +21,8 @@ type Namespace struct {
 	Checked     bool     // names end in a NOID check character
 	Quota       uint64   // how many records there may be; 0: no limit
 	Publication Publication
-	Grants      []Grant // who else may do something there, beside the owner
+	Grants      []Grant      // who else may do something there, beside the owner
+	Keys        []SigningKey // by which records of it, and of all below it, are signed
 
 	Version  uint64
 	Created  time.Time

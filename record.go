@@ -19,6 +19,7 @@ type Record struct {
 	Persistence Persistence
 	Values      []HandleValue
 	Readers     []string // principals and groups who may see it; none: everybody
+	Signatures  []Signature
 
 	// What the system keeps.
 	Version  uint64 // 1 for the first; grows by 1 with each change

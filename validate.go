@@ -52,6 +52,7 @@ func (r *Record) check(f *faults, metadata int) {
 	r.Persistence.check(f)
 	r.checkValues(f)
 	r.checkReaders(f)
+	checkSignatures(f, r.Signatures)
 	checkTime(f, "created", r.Created)
 	checkTime(f, "modified", r.Modified)
 	checkName(f, "by", r.By)
@@ -362,6 +363,10 @@ func (r *Record) checkSize(f *faults, metadata int) {
 	}
 	for _, reader := range r.Readers {
 		size += number + len(reader)
+	}
+	for i := range r.Signatures {
+		s := &r.Signatures[i]
+		size += len(s.SHA256) + 6*number + len(s.Type) + len(s.Key) + len(s.JWS)
 	}
 	if size <= MaxRecord || !r.ID.IsValid() {
 		return

@@ -48,6 +48,7 @@ func (n *Namespace) check(f *faults) {
 	}
 	n.checkPublication(f)
 	n.checkGrants(f)
+	n.checkKeys(f)
 	checkTime(f, "created", n.Created)
 	checkTime(f, "modified", n.Modified)
 	checkName(f, "by", n.By)

@@ -27,6 +27,7 @@ type answer struct {
 	missing missing
 	err     error // that there is nothing, of Kind NotFound
 	verdict dnssec.Verdict
+	zone    string // that says that there is nothing; "" if it is not known
 
 	path      []string // names that are aliases, in the order in which they were followed
 	aliases   int      // how many they are
@@ -44,7 +45,7 @@ const (
 
 // take adds what was found behind an alias.
 func (a *answer) take(part *answer) {
-	a.owner, a.records, a.missing = part.owner, part.records, part.missing
+	a.owner, a.records, a.missing, a.zone = part.owner, part.records, part.missing, part.zone
 	a.ttl = min(a.ttl, part.ttl)
 	a.aliases += part.aliases
 	a.verdict = a.verdict.Weaker(part.verdict)
@@ -193,6 +194,7 @@ func (a *answer) negative(reply *dns.Msg) error {
 		a.ttl = 0
 		return nil
 	}
+	a.zone = dns.CanonicalName(soa.Hdr.Name)
 	a.ttl = min(a.ttl, ttlOf([]dns.RR{soa}), soa.Minttl, maxNegativeTTL)
 	return nil
 }

@@ -9,10 +9,14 @@
 // requests. Name servers are asked in clear, or by TLS or HTTPS and then never in clear;
 // answers are taken as they come, or must prove themselves ([DNSSEC], and package dnssec).
 //
+// [DNS.Keys] and [JWKS] find the keys with which what names stand for is signed, and tell
+// who vouches for them; [Signatures] finds the signatures. A [Verifier] puts them together.
+//
 // [Registry] is another matter: a registry behind a server, for whoever may read and
 // write there. It has the methods of a registrar.
 //
-// The package never fetches what a name leads to, and follows no redirects. Whoever
+// The package never fetches what a name leads to (package fetch does, into a file), and
+// follows no redirects but to signatures and keys. Whoever
 // answers may be malicious: sizes, times and numbers of steps are bounded, and
 // answers that do not fit their question are passed over. There is no state beside
 // what a value of these types holds, no clock, and no chance but what is passed in and

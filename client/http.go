@@ -3,6 +3,8 @@ package client
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"net/http"
 	"time"
@@ -15,6 +17,9 @@ import (
 type HTTPOptions struct {
 	Schemes *stele.Schemes // that read names; see package scheme/all
 	Server  string         // URL of a resolver that speaks THTTP: https://id.example.org
+
+	// RootCAs are who the resolver's certificate comes from; the system's if nil.
+	RootCAs *x509.CertPool
 
 	// Transport sends requests; one of its own if nil.
 	Transport http.RoundTripper
@@ -44,6 +49,7 @@ func NewHTTP(o HTTPOptions) (*HTTP, error) {
 		h.own = newTransport()
 		h.own.Proxy = http.ProxyFromEnvironment
 		h.own.IdleConnTimeout = 30 * time.Second
+		h.own.TLSClientConfig = &tls.Config{RootCAs: o.RootCAs, MinVersion: tls.VersionTLS12}
 		h.o.Transport = h.own
 	}
 	return h, nil
@@ -103,7 +109,7 @@ func (h *HTTP) ask(ctx context.Context, t *tracer, id stele.ID, q *Request) (Res
 func (h *HTTP) get(ctx context.Context, t *tracer, where string, q *Request) (*reply, error) {
 	told := &Exchange{URL: where}
 	t.add(Step{HTTP: told})
-	a, err := fetch(ctx, h.o.Transport, where, q, h.o.Timeout)
+	a, err := roundTrip(ctx, h.o.Transport, where, q, h.o.Timeout)
 	a.tell(told, err)
 	return a, err
 }

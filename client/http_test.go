@@ -179,7 +179,7 @@ func TestAcceptHeader(t *testing.T) {
 		{Request{Accept: []ddds.Preference{{Range: "text/html\r\nX: y", Q: 1000}}}, ""},
 		{Request{Service: stele.N2S, Accept: []ddds.Preference{{Range: "RSA", Q: 1000}}}, "*/*"},
 	} {
-		if got := acceptHeader(&tt.q); got != tt.want {
+		if got := tt.q.AcceptHeader(); got != tt.want {
 			t.Errorf("%+v: %q, want %q", tt.q, got, tt.want)
 		}
 	}

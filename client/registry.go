@@ -14,6 +14,7 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/stele-id/stele"
@@ -61,6 +62,8 @@ var (
 // in kind and text: what a program does with a registry in a folder it does with this
 // one. Who acts is who has the token, whatever the context says.
 //
+// What one call has written the next one sees, whichever of several servers answers.
+//
 // A call that meets a failure of the network, or a server that is busy, is tried again
 // where that can't do anything twice. It is used by many goroutines at once.
 type Registry struct {
@@ -69,6 +72,8 @@ type Registry struct {
 	site  string // of the server: https://id.example.org
 	token string
 	own   *http.Transport // nil if one was given
+
+	version atomic.Uint64 // the latest state that an answer told of; 0: none did
 }
 
 // NewRegistry makes a registry behind a server, https://id.example.org, for whoever

@@ -133,11 +133,16 @@ func (r *Registry) send(ctx context.Context, q *ask, stream io.Reader) (*http.Re
 	if r.token != "" {
 		req.Header.Set("Authorization", "Bearer "+r.token)
 	}
+	if v := r.version.Load(); v > 0 {
+		req.Header.Set(stele.VersionHeader, strconv.FormatUint(v, 10))
+	}
 	resp, err := r.o.Transport.RoundTrip(req) // follows no redirect, so that nobody else gets the token
 	if err != nil {
 		return nil, &failure{err: err, unsent: isUnsent(err)}
 	}
+	r.noteVersion(resp.Header)
 	if resp.StatusCode >= 200 && resp.StatusCode < 300 {
+		resp.Body = &ending{resp.Body, func() { r.noteVersion(resp.Trailer) }}
 		return resp, nil
 	}
 	defer resp.Body.Close()

@@ -131,6 +131,7 @@ func (r *Registry) SetNamespace(ctx context.Context, key stele.NamespaceKey, ifV
 		}
 		next := *before
 		next.Hosts, next.Protocols, next.Grants = slices.Clone(before.Hosts), slices.Clone(before.Protocols), slices.Clone(before.Grants)
+		next.Keys = slices.Clone(before.Keys)
 		if err := change(&next); err != nil {
 			return nil, tell(op, err)
 		}

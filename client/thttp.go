@@ -155,7 +155,7 @@ func (s *session) get(ctx context.Context, where string, addr netip.AddrPort) (*
 		return dialer.DialContext(ctx, "tcp", addr.String())
 	}
 	transport.DisableKeepAlives = true
-	a, err := fetch(ctx, transport, where, s.query, s.dns.o.HTTPTimeout)
+	a, err := roundTrip(ctx, transport, where, s.query, s.dns.o.HTTPTimeout)
 	a.tell(told, err)
 	return a, err
 }
@@ -169,8 +169,8 @@ func newTransport() *http.Transport {
 	}
 }
 
-// fetch sends a request and reads the answer. It follows no redirects.
-func fetch(ctx context.Context, transport http.RoundTripper, where string, q *Request, timeout time.Duration) (*reply, error) {
+// roundTrip sends a request and reads the answer. It follows no redirects.
+func roundTrip(ctx context.Context, transport http.RoundTripper, where string, q *Request, timeout time.Duration) (*reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, where, nil)
@@ -178,7 +178,7 @@ func fetch(ctx context.Context, transport http.RoundTripper, where string, q *Re
 		return nil, errors.New("the name can't be asked for over HTTP")
 	}
 	req.Header.Set("User-Agent", userAgent)
-	req.Header.Set("Accept", acceptHeader(q))
+	req.Header.Set("Accept", q.AcceptHeader())
 	resp, err := transport.RoundTrip(req)
 	if err != nil {
 		return nil, timely(ctx, withoutURL(err))
@@ -205,9 +205,9 @@ func withoutURL(err error) error {
 	return err
 }
 
-// acceptHeader writes the media types that are wanted. Those of signatures are
-// algorithms, which HTTP does not know.
-func acceptHeader(q *Request) string {
+// AcceptHeader writes the media types that are wanted as HTTP has them. Those of
+// signatures are algorithms, which HTTP does not know.
+func (q *Request) AcceptHeader() string {
 	if len(q.Accept) == 0 || q.Service == stele.N2S {
 		return "*/*"
 	}

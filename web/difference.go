@@ -39,6 +39,9 @@ func Difference(before, after *stele.Record) []string {
 	if !slices.EqualFunc(before.Values, after.Values, sameValue) {
 		d.say("handle values changed")
 	}
+	if !slices.Equal(before.Signatures, after.Signatures) {
+		d.signatures(before.Signatures, after.Signatures)
+	}
 	if !slices.Equal(before.Readers, after.Readers) {
 		d.say("visibility changed")
 	}
@@ -118,6 +121,18 @@ func locations(targets []stele.Target) map[string]bool {
 		set[targets[i].URL] = true
 	}
 	return set
+}
+
+func (d *difference) signatures(before, after []stele.Signature) {
+	said := len(*d)
+	for _, s := range after {
+		if !slices.Contains(before, s) {
+			d.say("signed on %s", s.Date.UTC().Format("2006-01-02"))
+		}
+	}
+	if len(*d) == said {
+		d.say("signatures removed")
+	}
 }
 
 func (d *difference) metadata(before, after stele.Metadata) {

@@ -42,6 +42,8 @@ func TestDifference(t *testing.T) {
 		{"reason", func(r *stele.Record) { r.Tombstone = &stele.Tombstone{At: time.Unix(1, 0)} }, func(r *stele.Record) { r.Tombstone = &stele.Tombstone{Reason: "x"} }, []string{"reason for the withdrawal changed"}},
 		{"alias", nil, func(r *stele.Record) { r.Aliases = []stele.ID{alias} }, []string{"also named urn:example:1"}},
 		{"spelling", nil, func(r *stele.Record) { r.Spelling = "x" }, []string{"spelling changed"}},
+		{"signature", nil, func(r *stele.Record) { r.Signatures = []stele.Signature{{Date: then}} }, []string{"signed on 2024-05-17"}},
+		{"no signature", func(r *stele.Record) { r.Signatures = []stele.Signature{{Date: then}} }, func(r *stele.Record) { r.Signatures = nil }, []string{"signatures removed"}},
 		{"promise", nil, func(r *stele.Record) { r.Persistence.Level = stele.Stable }, []string{"promise changed"}},
 		{"values", nil, func(r *stele.Record) { r.Values[0].Data = []byte("y") }, []string{"handle values changed"}},
 		{"readers", nil, func(r *stele.Record) { r.Readers = []string{"user:ann"} }, []string{"visibility changed"}},

@@ -70,6 +70,10 @@ func views(t reporter, say func(string) string) map[string]any {
 		Namespace:   named("Archive of Rivers (ark:12345)", ""),
 		Persistence: stele.Persistence{Level: stele.Stable, Until: say("2040-01-01"), Statement: say("Corrections only.")},
 		Promised:    say("the namespace ark:12345"),
+		Signatures: []Signature{
+			{Date: then, Key: say("kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k"), Algorithm: say("ED25519"), SHA256: []byte(say("0123456789abcdef0123456789abcdef")), Size: 5, Type: say("text/html")},
+			{Date: then, Key: say("key"), SHA256: []byte{1}},
+		},
 		History: []Change{
 			{2, then.Add(time.Hour), "", []string{say("now leads to https://example.org/rivers.html"), say("what changed")}, say("/.info/ark:12345/x5rivers?version=2")},
 			{1, then, say("ann"), []string{say("registered")}, ""},

@@ -75,11 +75,22 @@ type Info struct {
 	Namespace   Name // title and prefix; may be empty
 	Persistence stele.Persistence
 	Promised    string // who promises, if not the record itself: "the namespace ark:12345"
+	Signatures  []Signature
 	History     []Change
 
 	Citation string
 	Formats  []Format
 	QR       QR
+}
+
+// Signature says that a key of the namespace signed some bytes.
+type Signature struct {
+	Date      time.Time
+	Key       string // its thumbprint
+	Algorithm string // "ED25519"; empty if it is not known
+	SHA256    []byte
+	Size      uint64
+	Type      string // media type; may be empty
 }
 
 // Tombstone says why a record was withdrawn.

@@ -33,6 +33,7 @@ type resolveFlags struct {
 	timeout       time.Duration
 	trace         bool
 	compare       bool
+	dnsFirst      bool // rather than the registry at hand, where nothing says which
 }
 
 func (p *program) resolveCommand() *cobra.Command {
@@ -90,19 +91,25 @@ if the ways do not agree.`,
 }
 
 func (f *resolveFlags) add(cmd *cobra.Command) {
-	f.cmd = cmd
 	flags := cmd.Flags()
 	flags.StringVar(&f.service, "service", string(stele.N2L), "what is wanted: N2L (the thing), N2C (its metadata), N2S (its signature) or N2P (its persistence)")
 	flags.StringVar(&f.accept, "accept", "", "media `types`, such as 'audio/mpeg, audio/*;q=0.5'; for N2S algorithms, such as ED25519")
+	flags.BoolVar(&f.trace, "trace", false, "tell every step")
+	flags.BoolVar(&f.compare, "compare", false, "try all ways, and tell whether they agree")
+	choices(cmd, "service", stele.N2L, stele.N2C, stele.N2S, stele.N2P)
+	f.addWays(cmd)
+}
+
+// addWays adds the flags that say how to resolve. That for media types must be there.
+func (f *resolveFlags) addWays(cmd *cobra.Command) {
+	f.cmd = cmd
+	flags := cmd.Flags()
 	flags.StringSliceVar(&f.protocols, "protocol", nil, "`protocols` of the location that are preferred, such as https,ftp")
 	flags.StringSliceVar(&f.onlyProtocols, "only-protocol", nil, "`protocols` of the location; no other will do")
 	flags.StringSliceVar(&f.via, "via", nil, "`ways` to try, in this order: dns, http, local")
 	f.dns.add(cmd)
 	flags.StringVar(&f.server, "server", os.Getenv("STELE_SERVER"), "`URL` of a resolver to ask over HTTP (environment: STELE_SERVER)")
-	flags.DurationVar(&f.timeout, "timeout", 15*time.Second, "for how long to try, all in all")
-	flags.BoolVar(&f.trace, "trace", false, "tell every step")
-	flags.BoolVar(&f.compare, "compare", false, "try all ways, and tell whether they agree")
-	choices(cmd, "service", stele.N2L, stele.N2C, stele.N2S, stele.N2P)
+	flags.DurationVar(&f.timeout, "timeout", 15*time.Second, "for how long to try to resolve, all in all")
 	choices(cmd, "via", client.ViaDNS, client.ViaHTTP, client.ViaLocal)
 	choices(cmd, "protocol", "https", "http", "ftp", "rtsp")
 	choices(cmd, "only-protocol", "https", "http", "ftp", "rtsp")
@@ -242,17 +249,19 @@ func (p *program) chosenVia(f *resolveFlags, id stele.ID) ([]client.Via, error) 
 		return list, nil
 	}
 	changed := f.cmd.Flags().Changed
-	_, err := os.Stat(p.data)
-	registered, found := err == nil, inDNS(id)
+	registered, found := p.hasFolder() == nil, inDNS(id)
 	add := func(yes bool, via client.Via) {
 		if yes {
 			list = append(list, via)
 		}
 	}
-	add(f.dns.isGiven(f.cmd), client.ViaDNS)
+	// A server that the environment names for all verbs says nothing of the way.
+	unsaid := !changed("server") && !changed("data") && !changed("store")
+	add(f.dns.isGiven(f.cmd) || f.dnsFirst && found && unsaid && f.server != "", client.ViaDNS)
 	add(f.server != "", client.ViaHTTP)
-	add(changed("data"), client.ViaLocal)
+	add(changed("data") || changed("store"), client.ViaLocal)
 	if enough := len(list) >= 2; len(list) == 0 || f.compare && !enough {
+		add(f.dnsFirst && found, client.ViaDNS)
 		add(registered && !slices.Contains(list, client.ViaLocal), client.ViaLocal)
 		add((found || len(list) == 0) && !slices.Contains(list, client.ViaDNS), client.ViaDNS)
 	}

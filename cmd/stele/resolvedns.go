@@ -20,7 +20,12 @@ type dnsFlags struct {
 	compat  []string
 	dnssec  string
 	anchors string
+
+	unproven bool // --dnssec=off is a word for answers that need not prove themselves
 }
+
+// dnssecOff is that word.
+const dnssecOff client.DNSSEC = "off"
 
 func (f *dnsFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
@@ -31,7 +36,11 @@ func (f *dnsFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.dnssec, "dnssec", "", "have answers of the DNS prove themselves: `how` is validate (check signatures; alone it is that) or trust-ad (take the word of name servers that are asked by tls:// or https://)")
 	flags.Lookup("dnssec").NoOptDefVal = string(client.Validate)
 	flags.StringVar(&f.anchors, "anchors", "", "`file` with the keys to trust, as DNSKEY or DS records; with --dnssec (default: those of the public DNS's root)")
-	choices(cmd, "dnssec", client.Validate, client.TrustAD)
+	if f.unproven {
+		choices(cmd, "dnssec", client.Validate, client.TrustAD, dnssecOff)
+	} else {
+		choices(cmd, "dnssec", client.Validate, client.TrustAD)
+	}
 	choices(cmd, "dns", "tls://", "https://", "127.0.0.1:")
 	// It fails only for a flag that the command does not have.
 	_ = cmd.RegisterFlagCompletionFunc("anchors", completeNames)

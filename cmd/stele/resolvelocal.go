@@ -91,6 +91,9 @@ func localResult(found *resolver.Resolution, service stele.Service) (client.Resu
 		}
 		return refuse(stele.Gone, "its owner says that it is gone")
 	default:
+		if service == stele.N2S && found.Record != nil && len(found.Record.Signatures) > 0 {
+			return refuse(stele.NotFound, "its signatures are in the registry itself, and have no address of their own; 'stele show' prints them, and 'stele get --verify' checks them")
+		}
 		return refuse(stele.NotFound, "it is registered, but there is nothing for %s (%s); 'stele show' prints what is known of it", service, serviceNames[service])
 	}
 	t := stele.Target{URL: found.URL}

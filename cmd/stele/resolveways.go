@@ -31,16 +31,20 @@ func (p *program) ways(f *resolveFlags, schemes *stele.Schemes, id stele.ID) (li
 	if f.compare && len(chosen) < 2 {
 		return nil, misuse(f.cmd, "to compare takes two ways; name them with --via, a resolver with --server, a registry with --data")
 	}
+	timeout := f.timeout
+	if len(chosen) > 1 {
+		timeout /= 2 // for a way that nobody answers, so that another is tried
+	}
 	for _, via := range chosen {
 		w := namedWay{via: via, close: func() {}}
 		switch via {
 		case client.ViaDNS:
 			var way *client.DNS
-			if way, err = p.dnsWay(f.cmd, &f.dns, schemes, f.timeout); err == nil {
+			if way, err = p.dnsWay(f.cmd, &f.dns, schemes, timeout); err == nil {
 				w.way, w.close = way, way.Close
 			}
 		case client.ViaHTTP:
-			w.way, w.close, err = httpWay(f, schemes)
+			w.way, w.close, err = p.httpWay(f, schemes)
 		case client.ViaLocal:
 			w.way = &localWay{program: p, schemes: schemes}
 		}
@@ -54,11 +58,15 @@ func (p *program) ways(f *resolveFlags, schemes *stele.Schemes, id stele.ID) (li
 }
 
 // httpWay makes the way over HTTP.
-func httpWay(f *resolveFlags, schemes *stele.Schemes) (client.Way, func(), error) {
+func (p *program) httpWay(f *resolveFlags, schemes *stele.Schemes) (client.Way, func(), error) {
 	if f.server == "" {
 		return nil, nil, misuse(f.cmd, "which resolver? Name it with --server URL")
 	}
-	way, err := client.NewHTTP(client.HTTPOptions{Schemes: schemes, Server: f.server, Timeout: f.timeout})
+	roots, err := p.remote.roots()
+	if err != nil {
+		return nil, nil, err
+	}
+	way, err := client.NewHTTP(client.HTTPOptions{Schemes: schemes, Server: f.server, Timeout: f.timeout, RootCAs: roots})
 	if err != nil {
 		return nil, nil, misuse(f.cmd, "--server: %w", errors.Unwrap(err))
 	}

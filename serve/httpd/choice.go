@@ -44,6 +44,10 @@ func (o offer) better(than offer) bool {
 // choose answers for an active record: with what the client likes best of its
 // targets, and of the descriptions that there are.
 func (h *Handler) choose(w http.ResponseWriter, r *http.Request, t target, q *resolver.Request, res *resolver.Resolution) {
+	if q.Service == stele.N2S && isSigned(res) {
+		h.signatures(w, r, res)
+		return
+	}
 	best, err := h.decide(r, t.query, q, res)
 	if err != nil {
 		h.fail(w, r, err)
@@ -60,6 +64,10 @@ func (h *Handler) take(w http.ResponseWriter, r *http.Request, q *resolver.Reque
 	case byCopy:
 		h.copyOf(w, r, q, res)
 	case byFormat:
+		if q.Service == stele.N2P && best.format.Type == jsonType {
+			h.promise(w, r, res)
+			return
+		}
 		h.describe(w, r, res, best.format)
 	case byPage:
 		h.infoPage(w, r, res)

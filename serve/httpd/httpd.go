@@ -78,6 +78,10 @@ type Options struct {
 	// nothing here could answer for go there.
 	Global map[string]string
 
+	// Await returns when answers are from a state of the registry that has a change:
+	// Unavailable if that takes too long. If it is nil nobody waits.
+	Await func(ctx context.Context, version uint64) error
+
 	// Random returns a number from 0 to n-1 and may be called by many goroutines at
 	// once. It chooses between locations of a handle; nil: always the first.
 	Random func(n int) int
@@ -173,7 +177,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 	note(w, cmp.Or(at.kind, "identifier"), "")
 	if !at.anonymous {
 		var known bool
-		if w, r, known = h.identify(w, r); !known {
+		if w, r, known = h.identify(w, r); !known || !h.await(w, r) {
 			return
 		}
 	}
@@ -201,7 +205,7 @@ func (h *Handler) mayAsk(w http.ResponseWriter, r *http.Request) bool {
 		head["Allow"], head["Access-Control-Allow-Methods"], head["Access-Control-Allow-Origin"] = methods, methods, anybody
 		head.Set("Access-Control-Max-Age", "86400")
 		if asked := r.Header.Get("Access-Control-Request-Headers"); asked != "" {
-			head.Set("Access-Control-Allow-Headers", "Accept, Accept-Language, Accept-Datetime, If-None-Match")
+			head.Set("Access-Control-Allow-Headers", "Accept, Accept-Language, Accept-Datetime, If-None-Match, Stele-Version")
 		}
 		w.WriteHeader(http.StatusNoContent)
 	default:

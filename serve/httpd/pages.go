@@ -147,6 +147,7 @@ func (h *Handler) infoView(r *http.Request, res *resolver.Resolution, subject *d
 		}
 		addValues(v, record.Values)
 	}
+	v.Signatures = pageSignatures(record)
 	if ns := res.Namespace; ns != nil {
 		v.Namespace = web.Name{Text: ns.Key().String()}
 		if ns.Title != "" {

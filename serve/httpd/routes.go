@@ -27,7 +27,7 @@ func (h *Handler) routes() map[string]route {
 		".info":       {kind: "info", serve: h.info},
 		".timemap":    {kind: "timemap", serve: h.timemap},
 		".memento":    {kind: "memento", serve: h.memento},
-		".well-known": {kind: "other", serve: h.nothing, anonymous: true},
+		".well-known": {kind: "other", serve: h.wellKnown, anonymous: true},
 		"api":         {kind: "api", serve: h.api, writes: true, anonymous: true},
 		"uri-res":     {kind: "thttp", serve: h.thttp},
 		"dns-query":   {kind: "dns", serve: h.dns, writes: true, anonymous: true},
@@ -58,7 +58,7 @@ func (h *Handler) api(w http.ResponseWriter, r *http.Request, t target) {
 	switch which, _, _ := strings.Cut(rest, "/"); {
 	case which == "handles":
 		note(w, "handles", "")
-		if w, r, ok := h.identify(w, r); ok {
+		if w, r, ok := h.identify(w, r); ok && h.await(w, r) {
 			h.handles(w, r, t)
 		}
 		return

@@ -297,7 +297,12 @@ func isURI(text string) bool {
 // signature answers N2S.
 func (c *thttpCall) signature() {
 	q := c.request(stele.N2S)
-	if res, ok := c.find(&q); ok {
+	res, ok := c.find(&q)
+	switch {
+	case !ok:
+	case isSigned(&res):
+		c.h.signatures(c.w, c.r, &res)
+	default:
 		c.h.land(c.w, c.r, &res)
 	}
 }

@@ -1,0 +1,280 @@
+package fetch
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/stele-id/stele"
+)
+
+// What stands beside a file while it is not whole.
+const (
+	partSuffix = ".part"      // what is there of it
+	noteSuffix = ".part.json" // what that is
+	maxNote    = 16 << 10
+)
+
+// Part is a file that is not whole yet. It stands beside where the whole is to be, under
+// a name of its own, with a note that says what it is part of. It is used by one
+// goroutine, and one process has it at a time.
+type Part struct {
+	path string // of the whole
+	file *os.File
+	made bool // just now, by us
+	size int64
+	sum  hash.Hash // of all that is there
+	note note
+}
+
+// note says what a part is part of.
+type note struct {
+	Location string `json:"location"` // that was asked for
+	Mark     mark   `json:"mark"`
+}
+
+// OpenPart opens the part of a file, or begins one. A part that others have made, or
+// something else of that name, is left alone unless it is forced. Symbolic links are
+// never followed.
+func OpenPart(path string, force bool) (*Part, error) {
+	p := &Part{path: path, sum: sha256.New()}
+	err := p.open(force)
+	if err == nil {
+		err = p.read(force)
+	}
+	if err != nil {
+		if p.made {
+			_ = os.Remove(path + partSuffix)
+		}
+		if p.file != nil {
+			_ = p.file.Close()
+		}
+		return nil, err
+	}
+	return p, nil
+}
+
+// open opens the file and makes sure that it is what stands under that name, and ours.
+func (p *Part) open(force bool) (err error) {
+	name := p.path + partSuffix
+	p.file, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+	p.made = err == nil
+	if errors.Is(err, fs.ErrExist) {
+		if p.file, err = openPlain(name, os.O_RDWR); errors.Is(err, errNoFile) && force {
+			if err = os.Remove(name); err == nil {
+				p.file, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+			}
+		}
+	}
+	if err != nil {
+		return fail(kindOfFile(err), "%w", err)
+	}
+	if err := lock(p.file); err != nil {
+		return fail(stele.Conflict, "somebody else is getting %.200q at this moment; wait for it", p.path)
+	}
+	// Whoever had it before may have put it in its place meanwhile.
+	if now, err := os.Lstat(name); err != nil || !isSame(p.file, now) {
+		return fail(stele.Conflict, "somebody else was getting %.200q until now; look whether it is there", p.path)
+	}
+	return nil
+}
+
+var errNoFile = errors.New("this is no ordinary file; move it away, or overwrite it with --force")
+
+// openPlain opens an ordinary file, and nothing that a link leads to.
+func openPlain(name string, flag int) (*os.File, error) {
+	info, err := os.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: errNoFile}
+	}
+	file, err := os.OpenFile(name, flag, 0)
+	if err != nil {
+		return nil, err
+	}
+	if !isSame(file, info) {
+		_ = file.Close()
+		return nil, &fs.PathError{Op: "open", Path: name, Err: errNoFile}
+	}
+	return file, nil
+}
+
+func isSame(file *os.File, info fs.FileInfo) bool {
+	now, err := file.Stat()
+	return err == nil && os.SameFile(now, info)
+}
+
+// kindOfFile says what it means that a file can't be had.
+func kindOfFile(err error) stele.Kind {
+	if errors.Is(err, errNoFile) || errors.Is(err, fs.ErrExist) {
+		return stele.Conflict
+	}
+	return stele.Invalid
+}
+
+// read reads what is there, and the note. Who has no note is not ours.
+func (p *Part) read(force bool) error {
+	size, err := p.file.Seek(0, io.SeekEnd)
+	if err != nil {
+		return fail(stele.Invalid, "%w", err)
+	}
+	known, err := p.readNote()
+	if err != nil && (size > 0 || !errors.Is(err, fs.ErrNotExist)) {
+		if !force {
+			return fail(stele.Conflict, "%.200q is there and was not made by this program, or is damaged; move it and %.200q away, or overwrite them with --force", p.path+partSuffix, p.path+noteSuffix)
+		}
+		return p.begin(note{})
+	}
+	if size == 0 || err != nil {
+		return nil
+	}
+	p.note = known
+	if _, err = p.file.Seek(0, io.SeekStart); err == nil {
+		p.size, err = io.Copy(p.sum, p.file)
+	}
+	if err != nil {
+		return fail(stele.Invalid, "%w", err)
+	}
+	return nil
+}
+
+func (p *Part) readNote() (n note, err error) {
+	file, err := openPlain(p.path+noteSuffix, os.O_RDONLY)
+	if err != nil {
+		return n, err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxNote))
+	if err != nil {
+		return n, err
+	}
+	return n, json.Unmarshal(text, &n)
+}
+
+// begin throws away what is there. The order matters: after a crash an empty part is one
+// to begin with, whatever the note says.
+func (p *Part) begin(n note) error {
+	err := p.file.Truncate(0)
+	if err == nil {
+		_, err = p.file.Seek(0, io.SeekStart)
+	}
+	if err == nil {
+		p.size, p.note = 0, n
+		p.sum.Reset()
+		err = p.writeNote()
+	}
+	if err != nil {
+		return fail(stele.Invalid, "%w", err)
+	}
+	return nil
+}
+
+func (p *Part) writeNote() error {
+	text, err := json.Marshal(p.note)
+	if err != nil {
+		return err
+	}
+	name := p.path + noteSuffix
+	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(text)
+	return errors.Join(err, file.Close())
+}
+
+// resumable returns from where to go on with a location, and by which mark; 0 if that
+// can't be done.
+func (p *Part) resumable(location string) (int64, *mark) {
+	if p.note.Location != location || !p.note.Mark.isStrong() || p.size == 0 {
+		return 0, &mark{Size: -1}
+	}
+	return p.size, &p.note.Mark
+}
+
+// Write adds bytes at the end.
+func (p *Part) Write(b []byte) (int, error) {
+	n, err := p.file.Write(b)
+	p.size += int64(n)
+	_, _ = p.sum.Write(b[:n]) // it does not fail
+	return n, err
+}
+
+// Size returns how many bytes are there.
+func (p *Part) Size() int64 { return p.size }
+
+// SHA256 returns the digest of what is there.
+func (p *Part) SHA256() (sum [sha256.Size]byte) {
+	p.sum.Sum(sum[:0])
+	return sum
+}
+
+// Copy writes what is there to somebody else.
+func (p *Part) Copy(w io.Writer) error {
+	if _, err := p.file.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	_, err := io.Copy(w, p.file)
+	return err
+}
+
+// Place puts the whole where it is to be, once it is on the disk. What is there already
+// is an error, unless it may be overwritten.
+func (p *Part) Place(overwrite bool) error {
+	err := p.file.Sync()
+	if err == nil {
+		err = p.rename(overwrite)
+	}
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return fail(stele.Conflict, "%.200q is there already; overwrite it with --force", p.path)
+	case err != nil:
+		return fail(stele.Invalid, "%w", err)
+	}
+	_ = os.Remove(p.path + noteSuffix) // left behind, it does no harm
+	return p.file.Close()
+}
+
+// rename gives the part its name. A link does not take the place of anything, as a new
+// name would; where there are none, what is there is looked for before.
+func (p *Part) rename(overwrite bool) error {
+	if !overwrite {
+		err := os.Link(p.path+partSuffix, p.path)
+		if err == nil {
+			return os.Remove(p.path + partSuffix)
+		}
+		if _, found := os.Lstat(p.path); found == nil || errors.Is(err, fs.ErrExist) {
+			return fs.ErrExist
+		}
+	}
+	return os.Rename(p.path+partSuffix, p.path)
+}
+
+// Close leaves the part to be gone on with; one in which there is nothing is removed.
+func (p *Part) Close() error {
+	if p.size == 0 {
+		return p.Remove()
+	}
+	return p.file.Close()
+}
+
+// Remove throws the part away.
+func (p *Part) Remove() error {
+	return errors.Join(os.Remove(p.path+partSuffix), ignoreMissing(os.Remove(p.path+noteSuffix)), p.file.Close())
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}

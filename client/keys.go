@@ -1,0 +1,216 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/miekg/dns"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/client/dnssec"
+	"github.com/stele-id/stele/client/fetch"
+	"github.com/stele-id/stele/ddds"
+	"github.com/stele-id/stele/proof"
+)
+
+// Voucher says who vouches for keys.
+type Voucher string
+
+const (
+	ByDNSSEC   Voucher = "dnssec"   // signatures lead from a trust anchor to the name's rules, and to the keys in their zone
+	ByHTTPS    Voucher = "https"    // a server said so that proved its name, and no more than that
+	ByRegistry Voucher = "registry" // the registry itself is at hand
+	ByNobody   Voucher = "nobody"   // anybody on the way could have said so
+)
+
+// Keys are the keys with which what the names of a namespace stand for is signed.
+type Keys struct {
+	List []stele.SigningKey
+	From string // where they are: _n2s.paradisec.example, or a URL
+	By   Voucher
+	Note string // why nobody vouches for them, or what else people should know
+}
+
+// Keys finds the keys of a name's namespace in the DNS: they are TXT records at _n2s of
+// the zone in which the rules for the name end. Only what the whole way there proves is
+// proven: all rules from the root down, the zone's end and the keys. Errors are of Kind
+// NotFound if there are none, Unavailable if nobody could say, and Conflict if an answer
+// does not prove itself.
+func (d *DNS) Keys(ctx context.Context, name string) (Keys, error) {
+	x, err := d.o.Schemes.Explain(name)
+	if err != nil {
+		return Keys{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, d.o.Timeout)
+	defer cancel()
+	q := Request{Name: name, Service: stele.N2S}
+	s := &session{dns: d, query: &q, id: x.ID, parts: x.Parts, name: x.ID.String()}
+	keys, err := s.keys(ctx)
+	if err != nil {
+		return Keys{}, &stele.Error{Op: "find the keys of", ID: x.ID, Kind: stele.KindOf(err), Err: reasonOf(err)}
+	}
+	return keys, nil
+}
+
+func (s *session) keys(ctx context.Context) (Keys, error) {
+	zone, err := s.zone(ctx)
+	if err != nil {
+		return Keys{}, err
+	}
+	if zone == "." {
+		return Keys{}, notFound("its rules end in the root zone, which has no keys")
+	}
+	name := proof.Label + "." + zone
+	a, err := s.lookup(ctx, nil, name, dns.TypeTXT)
+	if err != nil {
+		return Keys{}, err
+	}
+	keys := Keys{From: strings.TrimSuffix(name, "."), List: s.readKeys(a.records)}
+	if len(keys.List) == 0 {
+		return Keys{}, notFound("%s has no keys", keys.From)
+	}
+	switch status, why := s.trust.sum(); status {
+	case dnssec.Secure:
+		keys.By = ByDNSSEC
+		if s.dns.o.DNSSEC == TrustAD {
+			keys.Note = "as the name server says"
+		}
+	case dnssec.Insecure:
+		keys.By, keys.Note = ByNobody, why
+	default:
+		keys.By, keys.Note = ByNobody, "answers of the DNS were not made to prove themselves"
+	}
+	return keys, nil
+}
+
+// zone returns the zone in which the rules for the name end.
+func (s *session) zone(ctx context.Context) (string, error) {
+	app, ok := applications()[s.id.Scheme()]
+	if !ok {
+		return "", notFound("%s names are not found over the DNS", s.id.Scheme())
+	}
+	key, err := s.rulesKey(app)
+	if err != nil {
+		return "", err
+	}
+	w := &ddds.Walker{Database: s}
+	_, err = w.Walk(ctx, ddds.Request{Name: s.name, Start: key, Service: stele.N2S})
+	if err != nil && (stele.KindOf(err) != stele.NotFound || errors.Is(err, ddds.ErrNoSuchName)) {
+		return "", err
+	}
+	a, err := s.lookup(ctx, nil, s.last, dns.TypeSOA)
+	switch {
+	case err == nil:
+		return a.owner, nil
+	case a == nil || a.zone == "":
+		return "", err
+	}
+	return a.zone, nil
+}
+
+// rulesKey returns where the rules for the name begin. A scheme below another has that
+// one's.
+func (s *session) rulesKey(app application) (string, error) {
+	r := s.dns.roots[s.id.Scheme()]
+	if app.under == "" || r.single {
+		return s.firstKey(app)
+	}
+	first, err := ddds.URNKey(r.name)
+	if err != nil {
+		return "", err
+	}
+	return first(s.name)
+}
+
+// readKeys returns the keys in TXT records that sign for the name; others stand there too:
+// those of a namespace below the zone's sign for its own names only.
+func (s *session) readKeys(records []dns.RR) (list []stele.SigningKey) {
+	for _, r := range records[:min(len(records), maxKeyRecords)] {
+		txt, ok := r.(*dns.TXT)
+		if !ok {
+			continue
+		}
+		var b strings.Builder
+		for _, text := range txt.Txt {
+			plain, err := ddds.Unescape(text)
+			if err != nil {
+				plain = text
+			}
+			b.WriteString(plain)
+		}
+		if k, prefix, err := proof.ParseScopedTXT(b.String()); err == nil && s.isIn(prefix) {
+			list = append(list, k)
+		}
+	}
+	return list
+}
+
+// maxKeyRecords is how many TXT records are read for keys.
+const maxKeyRecords = 2 * proof.MaxKeys
+
+// isIn reports whether the name is in a namespace; "" is that of the zone.
+func (s *session) isIn(prefix string) bool {
+	if prefix == "" {
+		return true
+	}
+	for parent := range s.dns.o.Schemes.Parents(s.id) {
+		if parent.String() == prefix {
+			return true
+		}
+	}
+	return false
+}
+
+const (
+	jwksPath    = "/.well-known/stele/jwks/"
+	maxDocument = 256 << 10 // of keys, and of signatures
+	maxPrefixes = 16        // that a server is asked for
+)
+
+// JWKS finds the keys of a name's namespace at a resolver, which is given by a URL of it.
+// It is asked for the namespaces that the name can be in, the smallest first. Errors are
+// as those of [DNS.Keys].
+func JWKS(ctx context.Context, f *fetch.Fetcher, schemes *stele.Schemes, resolver string, id stele.ID) (Keys, error) {
+	base, err := parseBase(resolver)
+	if err != nil {
+		return Keys{}, &stele.Error{Op: "find the keys of", ID: id, Kind: stele.NotFound, Err: fmt.Errorf("%.200q is no resolver: %w", resolver, err)}
+	}
+	base.path = ""
+	asked := 0
+	for prefix := range schemes.Parents(id) {
+		if asked++; asked > maxPrefixes {
+			break
+		}
+		where := base.url(jwksPath + escapeName(prefix.String()))
+		keys, err := readJWKS(ctx, f, where)
+		if err == nil && len(keys.List) > 0 {
+			return keys, nil
+		}
+		if err != nil && stele.KindOf(err) != stele.NotFound {
+			return Keys{}, &stele.Error{Op: "find the keys of", ID: id, Kind: stele.KindOf(err), Err: reasonOf(err)}
+		}
+	}
+	return Keys{}, &stele.Error{Op: "find the keys of", ID: id, Kind: stele.NotFound, Err: fmt.Errorf("%s has none for it", base.hostport())}
+}
+
+func readJWKS(ctx context.Context, f *fetch.Fetcher, where string) (Keys, error) {
+	text, info, err := f.Read(ctx, fetch.Request{Location: where, Accept: "application/jwk-set+json, application/json;q=0.9"}, maxDocument)
+	if err != nil {
+		return Keys{}, err
+	}
+	list, err := proof.ParseJWKS(text)
+	if err != nil {
+		return Keys{}, &stele.Error{Op: "read keys", Kind: stele.Conflict, Err: fmt.Errorf("%.200q: %w", info.URL, reasonOf(err))}
+	}
+	keys := Keys{List: list, From: where, By: ByHTTPS}
+	if u, err := url.Parse(where); err == nil {
+		keys.From = u.Host
+	}
+	if info.InClear {
+		keys.By, keys.Note = ByNobody, "they came over HTTP, in clear"
+	}
+	return keys, nil
+}

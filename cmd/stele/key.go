@@ -1,0 +1,279 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/proof"
+)
+
+func (p *program) keyCommand() *cobra.Command {
+	return family(&cobra.Command{
+		Use:   "key",
+		Short: "Keys by which a namespace signs what its names stand for",
+		Long: `Whoever has a key of a namespace signs what its names stand for (see 'stele sign'), and
+whoever gets it can check that it is what was signed ('stele get --verify').
+
+The private key is in a file that you keep; the registry never sees it. The public key
+is in the registry, is published in the namespace's zone (TXT records at _n2s) and over
+HTTP (/.well-known/stele/jwks/), and signs for the namespace and for all below it.
+
+No key is ever removed. One that is retired signs no more, and what it signed stays
+good. One that is revoked, since somebody else may have it, proves nothing any more.`,
+		Example: `  stele key new urn:paradisec -o paradisec.key
+  stele key list urn:paradisec
+  stele key retire urn:paradisec kPrK_qmx
+  stele key revoke urn:paradisec kPrK_qmx`,
+	}, p.keyNewCommand(), p.keyAddCommand(), p.keyListCommand(), p.keyRetireCommand(), p.keyRevokeCommand())
+}
+
+// keyFlags are what is said of a new key.
+type keyFlags struct {
+	note    string
+	expires string
+}
+
+func (f *keyFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.note, "note", "", "what people should know of it, such as who has it")
+	cmd.Flags().StringVar(&f.expires, "expires", "", "when it signs no more: a `date`, or a time")
+}
+
+// describe fills in what the flags say.
+func (f *keyFlags) describe(k *stele.SigningKey) error {
+	k.Note = f.note
+	if f.expires == "" {
+		return nil
+	}
+	at, err := parseMoment(f.expires)
+	if err != nil {
+		return refuse("key", stele.Invalid, "--expires: %w", err)
+	}
+	k.Expires = at.UTC().Truncate(time.Second)
+	return nil
+}
+
+// addKey adds a key to a namespace.
+func (l *ledger) addKey(ctx context.Context, key stele.NamespaceKey, k stele.SigningKey) (*stele.Namespace, error) {
+	return l.SetNamespace(ctx, key, 0, func(ns *stele.Namespace) error {
+		if slices.ContainsFunc(ns.Keys, func(have stele.SigningKey) bool { return have.ID == k.ID }) {
+			return refuse("key", stele.Conflict, "%s has the key %s already", key, k.ID)
+		}
+		if len(ns.Keys) >= stele.MaxKeys {
+			return refuse("key", stele.Conflict, "%s has %d keys, and can't have more; keys are never removed, so sign with one of them, or of a namespace above or below", key, len(ns.Keys))
+		}
+		ns.Keys = append(ns.Keys, k)
+		return nil
+	})
+}
+
+func (p *program) keyAddCommand() *cobra.Command {
+	var f keyFlags
+	cmd := &cobra.Command{
+		Use:   "add PREFIX FILE",
+		Short: "Add a public key that was made elsewhere",
+		Long: `Add adds the public key in FILE, in PEM, to a namespace, and prints its name. It is
+Ed25519, ECDSA on P-256, or RSA with 2048 to 4096 bits. The private key stays where it
+is; give its public part, which OpenSSL makes with
+
+  openssl pkey -in private.pem -pubout -out public.pem
+
+With - for FILE the key is read from standard input. 'stele key new' makes both.`,
+		Example: `  stele key add urn:paradisec public.pem --note 'in the safe'
+  openssl pkey -in private.pem -pubout | stele key add urn:paradisec -`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return misuse(cmd, "give the prefix of a namespace and the file with the public key, as in: urn:paradisec public.pem")
+			}
+			return nil
+		},
+		ValidArgsFunction: p.completeKeys(1, cobra.ShellCompDirectiveDefault),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			text, err := p.readSmall(args[1])
+			if err != nil {
+				return err
+			}
+			k, err := proof.ParsePublic(text, p.now())
+			if err != nil {
+				return err
+			}
+			if err := f.describe(&k); err != nil {
+				return err
+			}
+			return p.reading(cmd, func(ctx context.Context, l *ledger) error {
+				key, err := l.parsePrefix(args[0])
+				if err != nil {
+					return err
+				}
+				ns, err := l.addKey(ctx, key, k)
+				if err != nil {
+					return err
+				}
+				return p.printKey(ns, k.ID)
+			})
+		},
+	}
+	f.add(cmd)
+	return neverFiles(cmd)
+}
+
+// maxKeyFile is the size of the largest file that can be a key.
+const maxKeyFile = 64 << 10
+
+// readSmall reads a file that is no larger than a key, or standard input.
+func (p *program) readSmall(name string) ([]byte, error) {
+	var from io.Reader = p.stdin
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer file.Close()
+		from = file
+	}
+	text, err := io.ReadAll(io.LimitReader(from, maxKeyFile+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > maxKeyFile {
+		return nil, refuse("key", stele.Invalid, "%.200q is too large to be a key", name)
+	}
+	return text, nil
+}
+
+// printKey prints a key of a namespace: its name, or all of it for a program.
+func (p *program) printKey(ns *stele.Namespace, id string) error {
+	i := slices.IndexFunc(ns.Keys, func(k stele.SigningKey) bool { return k.ID == id })
+	if i < 0 {
+		return refuse("key", stele.Internal, "%s has not taken the key %s", ns.Key(), id)
+	}
+	if p.json {
+		return p.printLine(newSigningKeyDocument(ns, &ns.Keys[i], p.now()))
+	}
+	return p.say("%s\n", id)
+}
+
+// signingKeyDocument is a key as programs see it.
+type signingKeyDocument struct {
+	Namespace string    `json:"namespace"`
+	ID        string    `json:"id"`
+	Algorithm string    `json:"algorithm"`
+	State     string    `json:"state"`
+	Public    []byte    `json:"public"`
+	Created   time.Time `json:"created"`
+	Expires   time.Time `json:"expires,omitzero"`
+	Revoked   time.Time `json:"revoked,omitzero"`
+	Note      string    `json:"note,omitempty"`
+}
+
+func newSigningKeyDocument(ns *stele.Namespace, k *stele.SigningKey, now time.Time) signingKeyDocument {
+	state, _ := keyState(k, now)
+	return signingKeyDocument{ns.Key().String(), k.ID, k.Algorithm, state, k.Public, k.Created, k.Expires, k.Revoked, k.Note}
+}
+
+// keyState says in a word what a key is good for, and since when.
+func keyState(k *stele.SigningKey, now time.Time) (state string, since time.Time) {
+	switch {
+	case !k.Revoked.IsZero() && !now.Before(k.Revoked):
+		return "revoked", k.Revoked
+	case !k.Expires.IsZero() && !now.Before(k.Expires):
+		return "retired", k.Expires
+	case k.Created.After(now.Add(proof.Skew)):
+		return "waiting", k.Created
+	}
+	return "signs", k.Created
+}
+
+func (p *program) keyListCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "list [PREFIX]",
+		Aliases: []string{"ls"},
+		Short:   "List the keys of a namespace, or of all",
+		Long: `List prints the keys of a namespace, or of all that you may see: the key's name, which
+is its thumbprint (RFC 7638), its algorithm, and its state since when.
+
+	signs     it may sign
+	waiting   it may sign only later
+	retired   it signs no more; what it signed before stays good
+	revoked   nothing that it signed is good`,
+		Example: "  stele key list urn:paradisec\n  stele key list --json",
+		Args:    atMostOne("the prefix of a namespace"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.reading(cmd, func(ctx context.Context, l *ledger) error {
+				list, err := l.withKeys(ctx, args)
+				if err != nil {
+					return err
+				}
+				return p.printSigningKeys(list)
+			})
+		},
+	}
+	return neverFiles(cmd)
+}
+
+// withKeys returns the namespace that is meant, or all that have keys.
+func (l *ledger) withKeys(ctx context.Context, args []string) (list []*stele.Namespace, err error) {
+	if len(args) > 0 {
+		key, err := l.parsePrefix(args[0])
+		if err != nil {
+			return nil, err
+		}
+		ns, err := l.Namespace(ctx, key)
+		return []*stele.Namespace{ns}, err
+	}
+	for ns, err := range l.Namespaces(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if len(ns.Keys) > 0 {
+			list = append(list, ns)
+		}
+	}
+	return list, nil
+}
+
+func (p *program) printSigningKeys(list []*stele.Namespace) error {
+	out := bufio.NewWriter(p.stdout)
+	n := 0
+	for _, ns := range list {
+		for i := range ns.Keys {
+			k := &ns.Keys[i]
+			if n++; p.json {
+				if err := p.printLine(newSigningKeyDocument(ns, k, p.now())); err != nil {
+					return err
+				}
+				continue
+			}
+			fmt.Fprintf(out, "%s  %s%s\n", keyLine(k, p.now()), printable(ns.Key().String()), noteOf(k))
+		}
+	}
+	if n == 0 {
+		fmt.Fprintln(p.stderr, "stele: there are no keys; 'stele key new' makes one")
+	}
+	return out.Flush()
+}
+
+// keyLine tells a key in a line.
+func keyLine(k *stele.SigningKey, now time.Time) string {
+	state, since := keyState(k, now)
+	line := fmt.Sprintf("%s  %-7s  %-7s  %s", k.ID, strings.ToLower(k.Algorithm), state, moment(since))
+	if state == "signs" && !k.Expires.IsZero() {
+		line += ", until " + moment(k.Expires)
+	}
+	return line
+}
+
+func noteOf(k *stele.SigningKey) string {
+	if k.Note == "" {
+		return ""
+	}
+	return "  (" + printable(k.Note) + ")"
+}

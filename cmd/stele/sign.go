@@ -1,0 +1,201 @@
+package main
+
+import (
+	"context"
+	"crypto"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/proof"
+)
+
+// statementFlags are what sign is told.
+type statementFlags struct {
+	key       string
+	media     string
+	date      string
+	replace   bool
+	ifVersion uint64
+}
+
+func (p *program) signCommand() *cobra.Command {
+	var f statementFlags
+	cmd := &cobra.Command{
+		Use:   "sign ID FILE --key FILE",
+		Short: "Sign what an identifier stands for",
+		Long: `Sign reads FILE, which is what the identifier stands for, and registers its size and
+SHA-256, signed with a private key of the identifier's namespace or of one above it
+('stele key new' makes one). FILE and the private key stay here: only the signature goes
+to the registry. With - for FILE it reads standard input.
+
+Who gets the identifier's bytes from anywhere can check then that they are what was
+signed ('stele get --verify'). A signature is for one identifier, and says nothing of
+where the bytes are: when targets change, it stays.
+
+A record has up to 16 signatures: of several files, such as the same text in two media
+types, or of several keys. --replace takes the place of all that are of the same media
+type; what was signed before stays in the history.`,
+		Example: `  stele sign urn:paradisec:ab1:001:a song.wav --key paradisec.key --type audio/wav
+  curl -s https://example.org/report.pdf | stele sign ark:12345/x5report - --key ark.key --type application/pdf --replace`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return misuse(cmd, "give the identifier and the file with what it stands for, as in: ark:12345/x5report report.pdf")
+			}
+			if f.key == "" {
+				return misuse(cmd, "say with which private key, with --key FILE")
+			}
+			if f.key == "-" && args[1] == "-" {
+				return misuse(cmd, "standard input can't be both the key and what is signed; put one into a file")
+			}
+			return nil
+		},
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) == 1 {
+				return nil, cobra.ShellCompDirectiveDefault
+			}
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return p.sign(cmd, &f, args[0], args[1]) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.key, "key", "", "the private key: a `file` in PEM")
+	flags.StringVar(&f.media, "type", "", "media `type` of what is signed, such as audio/wav")
+	flags.StringVar(&f.date, "date", "", "when it is signed: a `time`, if not now")
+	flags.BoolVar(&f.replace, "replace", false, "take the place of all signatures of the same media type")
+	ifVersionFlag(cmd, &f.ifVersion)
+	// It fails only for a flag that the command does not have.
+	_ = cmd.MarkFlagFilename("key")
+	return neverFiles(cmd)
+}
+
+// sign reads all before the registry is opened: a large file takes long, and others
+// would wait for it.
+func (p *program) sign(cmd *cobra.Command, f *statementFlags, name, file string) error {
+	schemes, err := p.schemes(cmd)
+	if err != nil {
+		return err
+	}
+	id, err := schemes.Parse(name)
+	if err != nil {
+		return err
+	}
+	key, err := p.privateKey(f.key)
+	if err != nil {
+		return err
+	}
+	s := stele.Signature{Type: f.media, Date: p.now()}
+	if f.date != "" {
+		if s.Date, err = parseMoment(f.date); err != nil {
+			return misuse(cmd, "--date: %w", err)
+		}
+	}
+	s.Date = s.Date.UTC().Truncate(time.Second)
+	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := p.digest(ctx, file, &s); err != nil {
+		return err
+	}
+	return p.reading(cmd, func(ctx context.Context, l *ledger) error {
+		return p.keepSignature(ctx, l, f, id, key, s)
+	})
+}
+
+// keepSignature signs, and registers the signature. It is the record's own identifier
+// that is signed, also if it was named by an alias.
+func (p *program) keepSignature(ctx context.Context, l *ledger, f *statementFlags, id stele.ID, key crypto.Signer, s stele.Signature) error {
+	var made stele.Signature
+	rec, err := l.Update(ctx, id, f.ifVersion, func(rec *stele.Record) error {
+		var err error
+		if made, err = proof.Sign(key, rec.ID, s); err != nil {
+			return err
+		}
+		if at := slices.IndexFunc(rec.Signatures, func(have stele.Signature) bool {
+			return have.Key == made.Key && have.SHA256 == s.SHA256 && have.Size == s.Size && have.Type == s.Type
+		}); at >= 0 && !f.replace {
+			made = rec.Signatures[at]
+			fmt.Fprintf(p.stderr, "stele: this key signed the same on %s already; --replace signs it anew\n", moment(made.Date))
+			return nil
+		}
+		if f.replace {
+			rec.Signatures = slices.DeleteFunc(rec.Signatures, func(have stele.Signature) bool { return have.Type == s.Type })
+		}
+		if len(rec.Signatures) >= stele.MaxSignatures {
+			return refuse("sign", stele.Conflict, "it has %d signatures, and can't have more; --replace takes the place of those of the same media type", len(rec.Signatures))
+		}
+		rec.Signatures = append(rec.Signatures, made)
+		return nil
+	})
+	if err != nil {
+		return l.Meant(ctx, id, err)
+	}
+	if p.json {
+		return p.printName(p.stdout, rec)
+	}
+	return p.say("%s signed on %s by %s: %d bytes, SHA-256 %x\n", printable(rec.ID.String()), moment(made.Date), made.Key, made.Size, made.SHA256)
+}
+
+// privateKey reads a private key, and tells if others could read it too.
+func (p *program) privateKey(name string) (crypto.Signer, error) {
+	text, err := p.readSmall(name)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := os.Stat(name); name != "-" && err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0 {
+		fmt.Fprintf(p.stderr, "stele: others on this machine can read the private key; close it to them: chmod 600 %s\n", printable(name))
+	}
+	return proof.ParsePrivate(text)
+}
+
+// digest reads what is signed, and notes size and digest.
+func (p *program) digest(ctx context.Context, name string, s *stele.Signature) error {
+	var from io.Reader = p.stdin
+	total := int64(0)
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		info, err := file.Stat()
+		if err != nil {
+			return err
+		}
+		if info.IsDir() {
+			return refuse("sign", stele.Invalid, "%s is a folder; sign a file, such as an archive of it", printable(name))
+		}
+		from, total = file, info.Size()
+	}
+	sum := sha256.New()
+	var done int64
+	g := p.newProgress("digest", "bytes", total, func() int64 { return done })
+	defer g.end()
+	buf := make([]byte, 1<<20)
+	for {
+		if ctx.Err() != nil {
+			return refuse("sign", stele.Unavailable, "it was interrupted; nothing was signed")
+		}
+		n, err := from.Read(buf)
+		sum.Write(buf[:n]) // never fails
+		done += int64(n)
+		g.add(n)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+	}
+	s.Size = uint64(done)
+	sum.Sum(s.SHA256[:0])
+	return nil
+}

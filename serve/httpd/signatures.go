@@ -1,0 +1,133 @@
+package httpd
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/proof"
+	"github.com/stele-id/stele/registrar"
+	"github.com/stele-id/stele/resolver"
+	"github.com/stele-id/stele/web"
+)
+
+const (
+	jsonType = "application/json"
+	jwksType = "application/jwk-set+json" // RFC 7517, section 8.5.2
+)
+
+// keysKept is for how long keys may be kept: one may be revoked.
+var keysKept = []string{"max-age=300"}
+
+// isSigned reports whether an answer is for a record that has signatures. What is asked
+// for must be the record itself: they are of no part of it.
+func isSigned(res *resolver.Resolution) bool {
+	return res.Kind == resolver.Description && res.Record != nil && len(res.Record.Signatures) > 0 && res.Matched == res.ID.String()
+}
+
+// signatures answers N2S with what keys of the namespace signed.
+func (h *Handler) signatures(w http.ResponseWriter, r *http.Request, res *resolver.Resolution) {
+	head := w.Header()
+	forScripts(head)
+	h.about(head, res)
+	head.Set("Link", "<"+h.base(r)+jwksPath+url.PathEscape(res.Record.ID.String())+`>; rel="jwks"`)
+	h.writeTagged(w, r, jsonType, proof.Document(res.Record.ID, res.Record.Signatures))
+}
+
+// jwksPath is where keys are; a namespace or a name in it follows.
+const jwksPath = "/.well-known/stele/jwks/"
+
+// wellKnown answers for what has its place by RFC 8615: the keys of namespaces.
+func (h *Handler) wellKnown(w http.ResponseWriter, r *http.Request, t target) {
+	_, rest := t.segment()
+	name, ok := strings.CutPrefix("/.well-known/"+rest, jwksPath)
+	if !ok || name == "" {
+		h.nothing(w, r, t)
+		return
+	}
+	h.jwks(w, r, name)
+}
+
+// jwks answers with the keys that may have signed a name: those of its namespace and of
+// all above it. They are for everybody, and tell nothing of what is registered: where
+// there are none it is as if there were no namespace.
+func (h *Handler) jwks(w http.ResponseWriter, r *http.Request, name string) {
+	keys, err := h.keysOf(r, name)
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	if len(keys) == 0 {
+		h.fail(w, r, &refusal{http.StatusNotFound, "There are no keys of a namespace of this name; write its prefix or a name in it, as in " + jwksPath + "urn:example."})
+		return
+	}
+	body, err := proof.JWKS(keys[:min(len(keys), proof.MaxKeys)])
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	head := w.Header()
+	forScripts(head)
+	head["Cache-Control"] = keysKept
+	h.writeTagged(w, r, jwksType, body)
+}
+
+// keysOf returns the keys for a name, or a prefix of names, as it stands in a URL.
+func (h *Handler) keysOf(r *http.Request, text string) ([]stele.SigningKey, error) {
+	readings := []string{text}
+	if decoded, err := url.PathUnescape(text); err == nil && decoded != text {
+		readings = append(readings, decoded)
+	}
+	for _, text := range readings {
+		id, err := h.o.Schemes.Parse(text)
+		if err != nil {
+			if id, err = registrar.BelowPrefix(h.o.Schemes, text); err != nil {
+				continue
+			}
+		}
+		if keys, err := h.o.Resolver.SigningKeys(r.Context(), id); err != nil || len(keys) > 0 {
+			return keys, err
+		}
+	}
+	return nil, nil
+}
+
+// promise answers N2P in JSON: what is promised, and by whom.
+func (h *Handler) promise(w http.ResponseWriter, r *http.Request, res *resolver.Resolution) {
+	said := struct {
+		ID        string      `json:"id"`
+		Level     stele.Level `json:"level,omitempty"`
+		Until     string      `json:"until,omitempty"`
+		Statement string      `json:"statement,omitempty"`
+		Words     string      `json:"words"` // what the level means
+		By        string      `json:"by,omitempty"`
+	}{ID: res.Record.ID.String()}
+	p := res.Record.Persistence
+	if said.By = "record"; p == (stele.Persistence{}) {
+		said.By = ""
+		if ns := res.Namespace; ns != nil && ns.Persistence != p {
+			p, said.By = ns.Persistence, "namespace "+ns.Key().String()
+		}
+	}
+	said.Level, said.Until, said.Statement, said.Words = p.Level, p.Until, p.Statement, web.Promise(p)
+	body, err := json.Marshal(said)
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	head := w.Header()
+	forScripts(head)
+	h.about(head, res)
+	h.writeTagged(w, r, jsonType, append(body, '\n'))
+}
+
+// pageSignatures are signatures as pages show them.
+func pageSignatures(record *stele.Record) (list []web.Signature) {
+	for i := range record.Signatures {
+		s := &record.Signatures[i]
+		list = append(list, web.Signature{Date: s.Date, Key: s.Key, Algorithm: proof.Algorithm(*s), SHA256: s.SHA256[:], Size: s.Size, Type: s.Type})
+	}
+	return list
+}
