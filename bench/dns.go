@@ -35,6 +35,7 @@ const (
 type dnsBench struct {
 	*registryBench
 	names int
+	label string // of what it makes, if others make the same
 
 	published string // folder of a registry with published names; "" if there is none yet
 	zone      string // file with their zone; "" if there is none yet
@@ -201,6 +202,7 @@ func askRules(ctx context.Context, at, owner string) (rules []string, err error)
 type dnsLoad struct {
 	core      int
 	questions string
+	more      []string // arguments of dnsperf
 }
 
 // dnsAnswers is what the load saw, and what it cost the server.
@@ -226,8 +228,9 @@ var (
 func (l *dnsLoad) run(ctx context.Context, s *nameServer, times int, atMost time.Duration) (a dnsAnswers, err error) {
 	host, port, _ := strings.Cut(s.at, ":")
 	before := usedBy(s.pid())
-	out, err := pinned(ctx, l.core, "dnsperf", "-s", host, "-p", port, "-d", l.questions, "-n", strconv.Itoa(times),
-		"-l", strconv.Itoa(int(atMost.Seconds())), "-e", "-q", strconv.Itoa(outstanding), "-T", "1", "-c", "4", "-t", "5").Output()
+	args := append([]string{"-s", host, "-p", port, "-d", l.questions, "-n", strconv.Itoa(times),
+		"-l", strconv.Itoa(int(atMost.Seconds())), "-e", "-q", strconv.Itoa(outstanding), "-T", "1", "-c", "4", "-t", "5"}, l.more...)
+	out, err := pinned(ctx, l.core, "dnsperf", args...).Output()
 	a.cpu = usedBy(s.pid()) - before
 	if err != nil {
 		return a, fmt.Errorf("dnsperf: %w: %s", err, bytes.TrimSpace(out))

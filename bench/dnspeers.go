@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -150,8 +151,13 @@ func lastLine(out []byte) string {
 
 // startPeer starts a name server with the zone from the file.
 func (d *dnsBench) startPeer(ctx context.Context, p dnsPeer, core int) (*contender, error) {
+	return d.startPeerOn(ctx, p, strconv.Itoa(core))
+}
+
+// startPeerOn is the same for some cores, in the form of taskset's list.
+func (d *dnsBench) startPeerOn(ctx context.Context, p dnsPeer, cores string) (*contender, error) {
 	progress("%s loads the zone", p.name)
-	folder := filepath.Join(d.work, strings.ToLower(p.name))
+	folder := filepath.Join(d.work, strings.ToLower(p.name)+d.label)
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return nil, err
 	}
@@ -174,7 +180,7 @@ func (d *dnsBench) startPeer(ctx context.Context, p dnsPeer, core int) (*contend
 	for _, arg := range p.args {
 		args = append(args, fill(arg))
 	}
-	s, began, err := startNameServer(ctx, core, p.name+p.version(ctx, program), at, program, args...)
+	s, began, err := startNameServer(ctx, cores, p.name+p.version(ctx, program), at, program, args...)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 )
 
@@ -45,13 +46,9 @@ func (d *dnsBench) publish(ctx context.Context) error {
 		return err
 	}
 	progress("import of %d names", d.names)
-	var b bytes.Buffer
-	for i := range d.names {
-		fmt.Fprintf(&b, `{"id":%q,"targets":[{"url":%q,"type":"text/html"},{"url":%q,"type":"audio/wav","preference":20}]}`+"\n",
-			publishedName(i), publishedAt(i), publishedAt(i)+".wav")
-	}
-	data, records, questions := filepath.Join(d.work, "published"), filepath.Join(d.work, "published.jsonl"), filepath.Join(d.work, "questions")
-	if err := errors.Join(os.WriteFile(records, b.Bytes(), 0o644), writeQuestions(questions, d.names)); err != nil {
+	data, questions := filepath.Join(d.work, "published"+d.label), filepath.Join(d.work, "questions"+d.label)
+	records := data + ".jsonl"
+	if err := errors.Join(writePublished(records, 0, d.names), writeQuestions(questions, d.names)); err != nil {
 		return err
 	}
 	for _, args := range [][]string{
@@ -67,13 +64,23 @@ func (d *dnsBench) publish(ctx context.Context) error {
 	return os.Remove(records)
 }
 
+// writePublished writes the names from one to another to a file for import.
+func writePublished(path string, from, to int) error {
+	var b bytes.Buffer
+	for i := from; i < to; i++ {
+		fmt.Fprintf(&b, `{"id":%q,"targets":[{"url":%q,"type":"text/html"},{"url":%q,"type":"audio/wav","preference":20}]}`+"\n",
+			publishedName(i), publishedAt(i), publishedAt(i)+".wav")
+	}
+	return os.WriteFile(path, b.Bytes(), 0o644)
+}
+
 // export writes the zone to a file, for the servers of others.
 func (d *dnsBench) export(ctx context.Context) error {
 	if err := d.publish(ctx); err != nil || d.zone != "" {
 		return err
 	}
 	progress("export of the zone")
-	file := filepath.Join(d.work, "zone")
+	file := filepath.Join(d.work, "zone"+d.label)
 	if err := command(ctx, d.stele, "zone", "export", "--data", d.published, benchZone, "-o", file); err != nil {
 		return err
 	}
@@ -84,12 +91,17 @@ func (d *dnsBench) export(ctx context.Context) error {
 // startOurs starts our server on a core, and returns how long it took from there to its
 // first answer. Nothing limits how much it answers, as nothing limits the others.
 func (d *dnsBench) startOurs(ctx context.Context, core int) (*nameServer, time.Duration, error) {
+	return d.startOursOn(ctx, strconv.Itoa(core))
+}
+
+// startOursOn is the same for some cores, in the form of taskset's list.
+func (d *dnsBench) startOursOn(ctx context.Context, cores string) (*nameServer, time.Duration, error) {
 	at, err := freeAddress()
 	if err != nil {
 		return nil, 0, err
 	}
-	return startNameServer(ctx, core, "stele", at, d.stele, "serve", "--data", d.published,
-		"--dns", at, "--dns-rate", "0", "--http", "127.0.0.1:0", "--log-level", "warn")
+	return startNameServer(ctx, cores, "stele", at, d.stele, "serve", "--data", d.published,
+		"--dns", at, "--dns-rate", "0", "--dns-signatures", "0", "--http", "127.0.0.1:0", "--log-level", "warn")
 }
 
 // nameServer is a server that answers questions of the DNS.
@@ -99,11 +111,11 @@ type nameServer struct {
 	at      string
 }
 
-// startNameServer starts a name server on a core, and returns how long it took from
+// startNameServer starts a name server on some cores, and returns how long it took from
 // there to its first answer.
-func startNameServer(ctx context.Context, core int, version, at, program string, args ...string) (*nameServer, time.Duration, error) {
+func startNameServer(ctx context.Context, cores, version, at, program string, args ...string) (*nameServer, time.Duration, error) {
 	begin := time.Now()
-	s, err := startServer(ctx, core, at, program, args...)
+	s, err := startServerOn(ctx, cores, at, program, args...)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -24,6 +24,7 @@ type signedTree struct {
 	folder string
 	zones  []zoneFile                       // that BIND serves
 	root   string                           // DNSKEY record of the root
+	mu     sync.Mutex                       // for routes, once it serves
 	routes []route                          // the first that fits counts
 	change func(q dns.Question, m *dns.Msg) // nil: nobody does
 	addr   string
@@ -130,7 +131,10 @@ func (s *signedTree) ServeDNS(w dns.ResponseWriter, q *dns.Msg) {
 	}
 	name, kind := dns.CanonicalName(q.Question[0].Name), q.Question[0].Qtype
 	var at *nameServer
-	for _, r := range s.routes {
+	s.mu.Lock()
+	routes := slices.Clone(s.routes)
+	s.mu.Unlock()
+	for _, r := range routes {
 		if dns.IsSubDomain(r.zone, name) && (kind != dns.TypeDS || r.zone != name || name == ".") {
 			at = r.server
 			break

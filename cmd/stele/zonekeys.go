@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,37 +15,48 @@ import (
 	"github.com/stele-id/stele/serve/dnsd"
 )
 
-// withKeys calls do with the keys of zones and the name of the zone that is meant, by
-// its name or the prefix of its namespace.
-func (p *program) withKeys(cmd *cobra.Command, text string, do func(ctx context.Context, l *ledger, keys *dnsd.Keys, zone string) error) error {
+// withKeys calls do with the keys of the zone that is meant, by its name or the prefix of
+// its namespace, and with the zone's name.
+func (p *program) withKeys(cmd *cobra.Command, text string, do func(ctx context.Context, keys keyKeeper, zone string) error) error {
 	far, err := p.isRemote(cmd)
 	if err != nil {
 		return err
 	}
 	if far {
-		return refuse("zone keys", stele.Forbidden, "keys of zones do not leave the registry; run this where its folder is, with --data")
+		return p.atServer(cmd, func(ctx context.Context, l *ledger) error {
+			return p.withKeysOf(ctx, l, text, do)
+		})
 	}
 	if err := p.hasFolder(); err != nil {
 		return err
 	}
 	return p.inRegistry(cmd, func(ctx context.Context, r *registry) error {
-		l := &ledger{keeper: &folder{r.registrar, r}, schemes: r.schemes, place: p.data, chunk: chunkRows}
-		zones := l.zones(p.now)
-		defer zones.Close()
-		zone, err := l.zoneName(ctx, zones, text)
-		if err != nil {
-			return err
-		}
-		return do(ctx, l, &dnsd.Keys{Store: r.registrar, Zones: zones, Now: p.now, Random: rand.Reader}, zone)
+		return p.withKeysOf(ctx, &ledger{keeper: &folder{r.registrar, r}, schemes: r.schemes, place: p.data, chunk: chunkRows}, text, do)
 	})
 }
 
-// zoneName returns the name of the zone that a name or a prefix stands for.
-func (l *ledger) zoneName(ctx context.Context, zones *dnsd.Zones, text string) (string, error) {
+func (p *program) withKeysOf(ctx context.Context, l *ledger, text string, do func(ctx context.Context, keys keyKeeper, zone string) error) error {
+	zones := l.zones(p.now)
+	defer zones.Close()
 	key, err := l.zoneOwner(ctx, zones, text)
 	if err != nil {
-		return "", err
+		return err
 	}
+	zone, err := zoneOf(ctx, zones, key)
+	if err != nil {
+		return err
+	}
+	switch k := l.keeper.(type) {
+	case *distant:
+		return do(ctx, &farKeys{k.Registry, key}, zone)
+	case *folder:
+		return do(ctx, &nearKeys{dnsd.Keys{Store: k.Registrar, Zones: zones, Now: p.now, Random: rand.Reader}, key, zone, l.SetNamespace}, zone)
+	}
+	return refuse("zone keys", stele.Internal, "nobody knows where the keys of %s are", zone)
+}
+
+// zoneOf returns the name of a namespace's zone.
+func zoneOf(ctx context.Context, zones *dnsd.Zones, key stele.NamespaceKey) (string, error) {
 	list, err := zones.List(ctx)
 	if err != nil {
 		return "", err
@@ -65,9 +77,11 @@ func (p *program) zoneKeysCommand() *cobra.Command {
 namespace: the key tag, what the key signs, its algorithm, and the state that it is in
 since when. A csk signs everything; a ksk signs the keys, and a zsk the zone.
 
+	prepared    of another algorithm: it signs, and is not in the zone yet
 	published   it is in the zone, so that everybody learns it
 	active      it signs
 	retired     it signs no more, and is in the zone for those who have its signatures
+	leaving     of another algorithm: it signs, and is in the zone no more
 	removed     it is gone, and its private part is erased
 
 If a roll is under way it says what comes next, and from when.`,
@@ -75,8 +89,8 @@ If a roll is under way it says what comes next, and from when.`,
 		Args:              oneArgument("the zone"),
 		ValidArgsFunction: p.completeZones,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.withKeys(cmd, args[0], func(ctx context.Context, _ *ledger, keys *dnsd.Keys, zone string) error {
-				status, err := keys.Status(ctx, zone, 0)
+			return p.withKeys(cmd, args[0], func(ctx context.Context, keys keyKeeper, _ string) error {
+				status, err := keys.status(ctx, 0)
 				if err != nil {
 					return err
 				}
@@ -94,15 +108,17 @@ type keyDocument struct {
 	Algorithm string        `json:"algorithm"`
 	Public    string        `json:"public"`
 	State     dnsd.KeyState `json:"state"`
-	Published time.Time     `json:"published"`
+	Prepared  time.Time     `json:"prepared,omitzero"`
+	Published time.Time     `json:"published,omitzero"`
 	Active    time.Time     `json:"active,omitzero"`
 	Retired   time.Time     `json:"retired,omitzero"`
+	Leaving   time.Time     `json:"leaving,omitzero"`
 	Removed   time.Time     `json:"removed,omitzero"`
 }
 
 // stepDocument is a step of a roll as programs see it.
 type stepDocument struct {
-	Role   dnsd.KeyRole  `json:"role"`
+	Role   dnsd.KeyRole  `json:"role,omitempty"` // without it, all
 	Tag    string        `json:"tag"`
 	State  dnsd.KeyState `json:"state"`
 	From   time.Time     `json:"from"`
@@ -115,13 +131,15 @@ type keysDocument struct {
 	Keys  []keyDocument    `json:"keys"`
 	Steps []stepDocument   `json:"next,omitempty"`
 	DS    []recordDocument `json:"ds,omitempty"`
+
+	Unsigned time.Time `json:"unsigned,omitzero"` // from when it may go without signatures
 }
 
 func newKeysDocument(s *dnsd.KeyStatus) keysDocument {
-	d := keysDocument{Zone: s.Zone, Keys: []keyDocument{}, DS: recordDocuments(s.DS)}
+	d := keysDocument{Zone: s.Zone, Keys: []keyDocument{}, DS: recordDocuments(s.DS), Unsigned: s.Unsigned}
 	for i := range s.Keys {
 		k := &s.Keys[i]
-		d.Keys = append(d.Keys, keyDocument{k.ID, k.Role, dnsd.KeyAlgorithmName(k.Algorithm), k.Public, k.State(), k.Published, k.Active, k.Retired, k.Removed})
+		d.Keys = append(d.Keys, keyDocument{k.ID, k.Role, dnsd.KeyAlgorithmName(k.Algorithm), k.Public, k.State(), k.Prepared, k.Published, k.Active, k.Retired, k.Leaving, k.Removed})
 	}
 	for _, step := range s.Steps {
 		d.Steps = append(d.Steps, stepDocument{step.Role, step.Key, step.To, step.From, step.Parent})
@@ -137,7 +155,7 @@ func (p *program) printKeys(s *dnsd.KeyStatus) error {
 	out := bufio.NewWriter(p.stdout)
 	for i := range s.Keys {
 		k := &s.Keys[i]
-		fmt.Fprintf(out, "%s %s %-16s %-10s %s\n", k.ID, k.Role, dnsd.KeyAlgorithmName(k.Algorithm), k.State(), since(k).Format(time.RFC3339))
+		fmt.Fprintf(out, "%s %s %-16s %-10s %s\n", k.ID, k.Role, dnsd.KeyAlgorithmName(k.Algorithm), k.State(), k.Since().Format(time.RFC3339))
 	}
 	if err := out.Flush(); err != nil {
 		return err
@@ -155,22 +173,13 @@ func (p *program) printKeys(s *dnsd.KeyStatus) error {
 		if step.Parent {
 			more = ", once its DS record is at the parent (--ds-published)"
 		}
-		fmt.Fprintf(p.stderr, "stele: next, %s: %s%s; say so with 'stele zone roll %s %s --next'\n", when, step, more, s.Zone, step.Role)
+		fmt.Fprintf(p.stderr, "stele: next, %s: %s%s; say so with 'stele zone roll %s --next'\n", when, step, more, strings.TrimSpace(s.Zone+" "+string(step.Role)))
+	}
+	if !s.Unsigned.IsZero() && slices.ContainsFunc(s.Keys, func(k dnsd.ZoneKey) bool { return k.State() != dnsd.KeyRemoved }) {
+		fmt.Fprintf(p.stderr, "stele: have the DS records of %s removed at its parent; from %s on it can go without signatures: say so with 'stele zone sign %s --mode off --ds-removed'\n",
+			s.Zone, s.Unsigned.Format(time.RFC3339), s.Zone)
 	}
 	return nil
-}
-
-// since is when a key came into its state.
-func since(k *dnsd.ZoneKey) time.Time {
-	switch k.State() {
-	case dnsd.KeyRemoved:
-		return k.Removed
-	case dnsd.KeyRetired:
-		return k.Retired
-	case dnsd.KeyActive:
-		return k.Active
-	}
-	return k.Published
 }
 
 func (p *program) zoneDSCommand() *cobra.Command {
@@ -188,8 +197,8 @@ the zone above is one of this registry, it has them already.`,
 		Args:              oneArgument("the zone"),
 		ValidArgsFunction: p.completeZones,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.withKeys(cmd, args[0], func(ctx context.Context, _ *ledger, keys *dnsd.Keys, zone string) error {
-				status, err := keys.Status(ctx, zone, 0)
+			return p.withKeys(cmd, args[0], func(ctx context.Context, keys keyKeeper, zone string) error {
+				status, err := keys.status(ctx, 0)
 				if err != nil {
 					return err
 				}

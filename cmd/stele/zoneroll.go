@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/client"
 	"github.com/stele-id/stele/serve/dnsd"
 )
 
@@ -16,6 +16,8 @@ type rollFlags struct {
 	atParent bool
 	force    bool
 	parent   time.Duration
+
+	algorithm string
 }
 
 func (p *program) zoneRollCommand() *cobra.Command {
@@ -35,11 +37,17 @@ prints it); say that it has with --ds-published. It is not asked for where the p
 is a zone of this registry. --parent-ttl is how long others keep the parent's DS
 records.
 
+With --algorithm all keys change to another algorithm. That takes two steps more: the
+new keys sign for a while before they are published, and the old ones go on signing for
+a while when they are published no more, for those who want signatures of every
+algorithm that there is a key of (RFC 6781, section 4.1.4).
+
 --force does a step at once. Those who know the old keys may refuse the zone then, for
 as long as they keep them: it is for a key that has become known to others.`,
 		Example: `  stele zone roll paradisec.example
   stele zone roll paradisec.example --next --ds-published
-  stele zone roll paradisec.example zsk --next`,
+  stele zone roll paradisec.example zsk --next
+  stele zone roll paradisec.example --algorithm ed25519`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 2 {
 				return misuse(cmd, "give the zone and the kind of key")
@@ -50,12 +58,18 @@ as long as they keep them: it is for a key that has become known to others.`,
 			if !f.next && (f.atParent || f.force || cmd.Flags().Changed("parent-ttl")) {
 				return misuse(cmd, "these flags are about --next")
 			}
-			return p.withKeys(cmd, args[0], func(ctx context.Context, _ *ledger, keys *dnsd.Keys, zone string) error {
-				role, err := rollRole(ctx, keys, zone, args[1:])
-				if err != nil {
-					return err
-				}
-				status, err := f.roll(ctx, keys, zone, role)
+			if f.next && f.algorithm != "" {
+				return misuse(cmd, "--algorithm begins a change, and --next goes on with it; give one of them")
+			}
+			change := client.ZoneKeysChange{Do: "roll", Algorithm: f.algorithm}
+			if f.next {
+				change = client.ZoneKeysChange{Do: "next", DSPublished: f.atParent, Force: f.force, ParentTTL: uint32(f.parent / time.Second)}
+			}
+			if len(args) == 2 {
+				change.Role = args[1]
+			}
+			return p.withKeys(cmd, args[0], func(ctx context.Context, keys keyKeeper, _ string) error {
+				status, err := keys.change(ctx, change)
 				if err != nil {
 					return err
 				}
@@ -74,29 +88,7 @@ as long as they keep them: it is for a key that has become known to others.`,
 	flags.BoolVar(&f.atParent, "ds-published", false, "the parent has the DS record of the new key")
 	flags.DurationVar(&f.parent, "parent-ttl", 24*time.Hour, "`time` for which others keep the parent's DS records")
 	flags.BoolVar(&f.force, "force", false, "do the step at once, whoever knows the old keys")
+	flags.StringVar(&f.algorithm, "algorithm", "", "change all keys to it: ecdsap256sha256 or ed25519")
+	choices(cmd, "algorithm", "ecdsap256sha256", "ed25519")
 	return neverFiles(cmd)
-}
-
-// rollRole returns which key is rolled.
-func rollRole(ctx context.Context, keys *dnsd.Keys, zone string, args []string) (dnsd.KeyRole, error) {
-	if len(args) == 1 {
-		return dnsd.KeyRole(args[0]), nil
-	}
-	status, err := keys.Status(ctx, zone, 0)
-	if err != nil {
-		return "", err
-	}
-	for i := range status.Keys {
-		if k := &status.Keys[i]; k.Role != dnsd.RoleCSK && k.State() != dnsd.KeyRemoved {
-			return "", refuse("zone roll", stele.Invalid, "%s has two kinds of keys; say which one, ksk or zsk", zone)
-		}
-	}
-	return dnsd.RoleCSK, nil
-}
-
-func (f *rollFlags) roll(ctx context.Context, keys *dnsd.Keys, zone string, role dnsd.KeyRole) (*dnsd.KeyStatus, error) {
-	if f.next {
-		return keys.Next(ctx, zone, role, f.parent, f.atParent, f.force)
-	}
-	return keys.Roll(ctx, zone, role)
 }

@@ -2,12 +2,11 @@ package main
 
 import (
 	"context"
-	"errors"
 
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
-	"github.com/stele-id/stele/serve/dnsd"
+	"github.com/stele-id/stele/client"
 )
 
 // signFlags are what zone sign is told.
@@ -16,7 +15,12 @@ type signFlags struct {
 	algorithm string
 	split     bool
 	refresh   bool
+	removed   bool
+	force     bool
 }
+
+// signingOff is the mode of a zone that goes without signatures.
+const signingOff = "off"
 
 func (p *program) zoneSignCommand() *cobra.Command {
 	var f signFlags
@@ -34,18 +38,34 @@ signatures; who takes the trouble can list its names.
 
 One key signs everything, unless --split makes two: one for the keys, which the domain
 above points at, and one for the zone. --refresh makes all signatures of a zone in the
-mode transfer anew, which a server does by itself each week.`,
+mode transfer anew, which a server does by itself each week.
+
+With --mode off a zone goes without signatures, in two steps: whoever has its DS records
+still would refuse it otherwise. The first takes them back; have them removed at the
+parent then. The second, with --ds-removed, ends the signing, and is refused as long as
+others may have them.`,
 		Example: `  stele zone sign paradisec.example --mode online
   stele zone sign paradisec.example --mode transfer --algorithm ed25519
-  stele zone sign paradisec.example --refresh`,
+  stele zone sign paradisec.example --refresh
+  stele zone sign paradisec.example --mode off --ds-removed`,
 		Args:              oneArgument("the zone"),
 		ValidArgsFunction: p.completeZones,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if (f.mode == "") == !f.refresh {
 				return misuse(cmd, "say how, with --mode online or --mode transfer; or give --refresh")
 			}
-			return p.withKeys(cmd, args[0], func(ctx context.Context, l *ledger, keys *dnsd.Keys, zone string) error {
-				status, err := f.sign(ctx, l, keys, zone)
+			if f.mode != signingOff && (f.removed || f.force) {
+				return misuse(cmd, "--ds-removed and --force are about --mode off")
+			}
+			change := client.ZoneKeysChange{Do: "sign", Mode: f.mode, Algorithm: f.algorithm, Split: f.split}
+			switch {
+			case f.refresh:
+				change = client.ZoneKeysChange{Do: "refresh"}
+			case f.mode == signingOff:
+				change = client.ZoneKeysChange{Do: "unsign", DSPublished: f.removed, Force: f.force}
+			}
+			return p.withKeys(cmd, args[0], func(ctx context.Context, keys keyKeeper, _ string) error {
+				status, err := keys.change(ctx, change)
 				if err != nil {
 					return err
 				}
@@ -54,42 +74,13 @@ mode transfer anew, which a server does by itself each week.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.mode, "mode", "", "online (nobody can list its names) or transfer (signatures go out to secondaries)")
+	flags.StringVar(&f.mode, "mode", "", "online (nobody can list its names), transfer (signatures go out to secondaries) or off")
 	flags.StringVar(&f.algorithm, "algorithm", "", "of its first keys: ecdsap256sha256 or ed25519 (default ecdsap256sha256)")
 	flags.BoolVar(&f.split, "split", false, "make two first keys: one signs the keys, one the zone")
 	flags.BoolVar(&f.refresh, "refresh", false, "make all signatures anew, of a zone in the mode transfer")
-	choices(cmd, "mode", stele.SigningOnline, stele.SigningTransfer)
+	flags.BoolVar(&f.removed, "ds-removed", false, "the parent has no DS records of the zone any more")
+	flags.BoolVar(&f.force, "force", false, "end the signing at once, whoever has DS records of the zone")
+	choices(cmd, "mode", stele.SigningOnline, stele.SigningTransfer, signingOff)
 	choices(cmd, "algorithm", "ecdsap256sha256", "ed25519")
 	return neverFiles(cmd)
-}
-
-// sign makes keys first: a zone that is to be signed and has none would be refused by
-// those who expect signatures.
-func (f *signFlags) sign(ctx context.Context, l *ledger, keys *dnsd.Keys, zone string) (*dnsd.KeyStatus, error) {
-	if f.refresh {
-		return keys.Refresh(ctx, zone)
-	}
-	algorithm, err := dnsd.ParseKeyAlgorithm(f.algorithm)
-	if err != nil {
-		return nil, err
-	}
-	if f.mode == "" || !stele.Signing(f.mode).IsValid() {
-		return nil, refuse("zone sign", stele.Invalid, "%.40q is no mode; there are online and transfer", f.mode)
-	}
-	status, err := keys.Begin(ctx, zone, algorithm, f.split)
-	if err != nil {
-		return nil, err
-	}
-	key, err := l.zoneOwner(ctx, keys.Zones, zone)
-	if err != nil {
-		return nil, err
-	}
-	_, err = l.SetNamespace(ctx, key, 0, func(ns *stele.Namespace) error {
-		if ns.Publication.Zone == "" {
-			return errors.New("it is published in no zone any more")
-		}
-		ns.Publication.Signing = stele.Signing(f.mode)
-		return nil
-	})
-	return status, err
 }

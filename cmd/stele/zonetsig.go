@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/client"
 	"github.com/stele-id/stele/serve/dnsd"
 )
 
@@ -27,14 +27,21 @@ which secondaries must show which key.`,
 	}, p.zoneTSIGAddCommand(), p.zoneTSIGLsCommand(), p.zoneTSIGRetireCommand())
 }
 
+// secondaryKeys look after the keys of secondaries, in a folder or behind a server.
+type secondaryKeys interface {
+	List(ctx context.Context) ([]dnsd.TSIGKey, error)
+	Add(ctx context.Context, name, algorithm string) (*dnsd.TSIGKey, error)
+	Retire(ctx context.Context, name string) (*dnsd.TSIGKey, error)
+}
+
 // withTSIG calls do with the keys of secondaries.
-func (p *program) withTSIG(cmd *cobra.Command, do func(ctx context.Context, keys *dnsd.TSIGKeys) error) error {
+func (p *program) withTSIG(cmd *cobra.Command, do func(ctx context.Context, keys secondaryKeys) error) error {
 	far, err := p.isRemote(cmd)
 	if err != nil {
 		return err
 	}
 	if far {
-		return refuse("zone tsig", stele.Forbidden, "secrets of name servers do not leave the registry; run this where its folder is, with --data")
+		return p.withServer(cmd, func(ctx context.Context, r *client.Registry) error { return do(ctx, farTSIG{r}) })
 	}
 	if err := p.hasFolder(); err != nil {
 		return err
@@ -42,6 +49,32 @@ func (p *program) withTSIG(cmd *cobra.Command, do func(ctx context.Context, keys
 	return p.inRegistry(cmd, func(ctx context.Context, r *registry) error {
 		return do(ctx, &dnsd.TSIGKeys{Store: r.registrar, Now: p.now, Random: rand.Reader})
 	})
+}
+
+// farTSIG is the keys of secondaries of a server's registry.
+type farTSIG struct{ r *client.Registry }
+
+// List returns all keys, without their secrets.
+func (t farTSIG) List(ctx context.Context) (list []dnsd.TSIGKey, err error) {
+	for k, err := range t.r.SecondaryKeys(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, dnsd.TSIGKey(k))
+	}
+	return list, nil
+}
+
+// Add makes a key.
+func (t farTSIG) Add(ctx context.Context, name, algorithm string) (*dnsd.TSIGKey, error) {
+	k, err := t.r.AddSecondaryKey(ctx, name, algorithm)
+	return (*dnsd.TSIGKey)(&k), err
+}
+
+// Retire makes a key good for nothing.
+func (t farTSIG) Retire(ctx context.Context, name string) (*dnsd.TSIGKey, error) {
+	k, err := t.r.RetireSecondaryKey(ctx, name)
+	return (*dnsd.TSIGKey)(&k), err
 }
 
 func (p *program) zoneTSIGAddCommand() *cobra.Command {
@@ -58,7 +91,7 @@ secondary1.paradisec.example, or with a year in it, leaves room for the next.`,
   stele zone tsig add secondary1.example.org --algorithm hmac-sha512 --json`,
 		Args: oneArgument("the name of the key"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.withTSIG(cmd, func(ctx context.Context, keys *dnsd.TSIGKeys) error {
+			return p.withTSIG(cmd, func(ctx context.Context, keys secondaryKeys) error {
 				k, err := keys.Add(ctx, args[0], algorithm)
 				if err != nil {
 					return err
@@ -122,7 +155,7 @@ func (p *program) zoneTSIGLsCommand() *cobra.Command {
 		Example: "  stele zone tsig ls\n  stele zone tsig ls --json",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return p.withTSIG(cmd, func(ctx context.Context, keys *dnsd.TSIGKeys) error {
+			return p.withTSIG(cmd, func(ctx context.Context, keys secondaryKeys) error {
 				list, err := keys.List(ctx)
 				if err != nil {
 					return err
@@ -159,7 +192,7 @@ nothing any more: give them another one first, with 'stele zone secondary add'.`
 		Example: "  stele zone tsig retire secondary1.example.org",
 		Args:    oneArgument("the name of the key"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.withTSIG(cmd, func(ctx context.Context, keys *dnsd.TSIGKeys) error {
+			return p.withTSIG(cmd, func(ctx context.Context, keys secondaryKeys) error {
 				k, err := keys.Retire(ctx, args[0])
 				if err != nil {
 					return err
@@ -175,7 +208,7 @@ nothing any more: give them another one first, with 'stele zone secondary add'.`
 // completeTSIG lets shells complete the names of keys that are in use.
 func (p *program) completeTSIG(cmd *cobra.Command, _ []string, _ string) (names []string, _ cobra.ShellCompDirective) {
 	// Without a registry that can be asked, nothing is offered.
-	_ = p.withTSIG(cmd, func(ctx context.Context, keys *dnsd.TSIGKeys) error {
+	_ = p.withTSIG(cmd, func(ctx context.Context, keys secondaryKeys) error {
 		list, err := keys.List(ctx)
 		for _, k := range list {
 			if k.Retired.IsZero() {

@@ -16,6 +16,9 @@ const lingering = time.Second
 func (c *call) write(status int, media string, body []byte) {
 	c.began = true
 	c.prepare(media)
+	if status < http.StatusBadRequest {
+		c.tellVersion()
+	}
 	c.w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	c.w.WriteHeader(status)
 	if c.r.Method != http.MethodHead {
@@ -63,6 +66,7 @@ func (c *call) reply(status int, v any) error {
 func (c *call) replyEmpty(status int) {
 	c.began = true
 	c.prepare("")
+	c.tellVersion()
 	c.w.WriteHeader(status)
 }
 
@@ -89,6 +93,7 @@ func (c *call) stream(media string) *stream {
 	_ = c.out.rc.EnableFullDuplex()
 	c.began = true
 	c.prepare(media)
+	c.promiseVersion()
 	c.w.WriteHeader(http.StatusOK)
 	return c.out
 }

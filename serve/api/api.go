@@ -68,6 +68,13 @@ type Options struct {
 	// take to send a document; 30 s, and as long as that, if 0.
 	Patience, Reading time.Duration
 
+	// Version returns the number of a change that is no earlier than what was written
+	// here, and Await returns when answers are from a state that has a change:
+	// Unavailable if that takes too long. Where they are nil nothing is told, and nobody
+	// waits.
+	Version func(ctx context.Context) (uint64, error)
+	Await   func(ctx context.Context, version uint64) error
+
 	// Upkeep is what only who runs the server can do or knows.
 	Upkeep Upkeep
 }
@@ -137,6 +144,9 @@ func (c *call) answer() error {
 	if err := c.readHead(); err != nil {
 		return err
 	}
+	if err := c.await(); err != nil {
+		return err
+	}
 	if err := c.checkBody(); err != nil {
 		return err
 	}
@@ -150,6 +160,7 @@ func (c *call) answer() error {
 	if err := c.op.serve(c); err != nil || c.out == nil {
 		return err
 	}
+	c.tellVersion()
 	return c.out.flush()
 }
 

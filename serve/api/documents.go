@@ -24,6 +24,7 @@ type recordDocument struct {
 	Persistence *persistenceDocument `json:"persistence,omitempty" doc:"What its owner promises."`
 	Values      []valueDocument      `json:"values,omitempty" maxItems:"1000" doc:"Typed values of the Handle System."`
 	Readers     []string             `json:"readers,omitempty" maxItems:"1000" maxLength:"255" pattern:"^(user|group):" doc:"Who may see it, as in user:ann or group:staff; without any, everybody."`
+	Signatures  []signatureDocument  `json:"signatures,omitempty" maxItems:"16" doc:"What keys of its namespace signed: which bytes the name stands for."`
 	Version     uint64               `json:"version,omitempty" readOnly:"true" doc:"1 for the first, and one more with each change."`
 	Created     time.Time            `json:"created,omitzero" readOnly:"true"`
 	Modified    time.Time            `json:"modified,omitzero" readOnly:"true"`
@@ -85,6 +86,27 @@ type referenceDocument struct {
 	Index  uint32 `json:"index,omitempty" maximum:"4294967295"`
 }
 
+// signatureDocument is a statement that a key of the namespace signed.
+type signatureDocument struct {
+	SHA256 string    `json:"sha256" pattern:"^[0-9a-fA-F]{64}$" doc:"Of the bytes that the name stands for."`
+	Size   uint64    `json:"size,omitempty" maximum:"9007199254740991" doc:"How many bytes there are."`
+	Type   string    `json:"type,omitempty" maxLength:"255" doc:"Their media type." example:"text/html"`
+	Date   time.Time `json:"date" doc:"When it was signed; a whole second."`
+	Key    string    `json:"key" pattern:"^[A-Za-z0-9_-]{43}$" doc:"Thumbprint of the key (RFC 7638)."`
+	JWS    string    `json:"jws" maxLength:"1024" doc:"A detached JWS (RFC 7515, appendix F) over all of this and the identifier."`
+}
+
+// signingKeyDocument is a public key of a namespace.
+type signingKeyDocument struct {
+	ID        string    `json:"id" pattern:"^[A-Za-z0-9_-]{43}$" doc:"Its thumbprint (RFC 7638)."`
+	Algorithm string    `json:"algorithm" enum:"ED25519,ECDSA,RSA"`
+	Public    []byte    `json:"public" maxLength:"1368" doc:"SubjectPublicKeyInfo, DER."`
+	Created   time.Time `json:"created" doc:"From when on it signs; a whole second."`
+	Expires   time.Time `json:"expires,omitzero" doc:"It signs nothing from then on; what it signed before stays good."`
+	Revoked   time.Time `json:"revoked,omitzero" doc:"From then on nothing that it signed is believed."`
+	Note      string    `json:"note,omitempty" maxLength:"255" doc:"For people."`
+}
+
 // namespaceDocument is a namespace as it is shown.
 type namespaceDocument struct {
 	Scheme      string               `json:"scheme" example:"ark"`
@@ -102,6 +124,7 @@ type namespaceDocument struct {
 	Quota       uint64               `json:"quota,omitempty" doc:"How many records there may be; without it there is no limit."`
 	Publication *publicationDocument `json:"publication,omitempty" doc:"How it is published in the DNS."`
 	Grants      []grantDocument      `json:"grants,omitempty" maxItems:"1000" doc:"Who has which role there, and in all below it."`
+	Keys        []signingKeyDocument `json:"keys,omitempty" maxItems:"16" doc:"Public keys by which its records, and those of all below it, are signed. None is ever removed."`
 	Version     uint64               `json:"version,omitempty" readOnly:"true"`
 	Created     time.Time            `json:"created,omitzero" readOnly:"true"`
 	Modified    time.Time            `json:"modified,omitzero" readOnly:"true"`

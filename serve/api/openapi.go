@@ -129,6 +129,7 @@ func (d *description) operation(op *operation) *huma.Operation {
 	for i := range op.headers {
 		o.Parameters = append(o.Parameters, op.headers[i].describe("header"))
 	}
+	o.Parameters = append(o.Parameters, versionParameter.describe("header"))
 	if b := op.body; b != nil {
 		o.RequestBody = &huma.RequestBody{Required: !b.optional, Description: b.about, Content: make(map[string]*huma.MediaType)}
 		for _, media := range b.media {
@@ -157,6 +158,11 @@ func (d *description) addAnswer(o *huma.Operation, a *answer) {
 		head := a.headers[i].describe("header")
 		head.Name, head.In = "", ""
 		r.Headers[a.headers[i].name] = head
+	}
+	if o.Method != http.MethodGet {
+		head := versionAnswer.describe("header")
+		head.Name, head.In = "", ""
+		r.Headers[versionAnswer.name] = head
 	}
 	if media := a.mediaType(); media != "" {
 		r.Content[media] = d.media(media, a.value, a.lines, a.example)

@@ -66,6 +66,7 @@ func (h *Handler) operations() []operation {
 		h.stateOperations(),
 		h.listOperations(),
 		h.namespaceOperations(),
+		h.zoneKeyOperations(),
 		h.batchOperations(),
 		h.importOperations(),
 		h.exportOperations(),

@@ -208,7 +208,7 @@ func otherID(c *call, got, want stele.ID) error {
 func replace(next, by *stele.Record) {
 	next.Spelling, next.Aliases, next.State, next.Tombstone = by.Spelling, by.Aliases, by.State, by.Tombstone
 	next.Targets, next.Metadata, next.Persistence = by.Targets, by.Metadata, by.Persistence
-	next.Values, next.Readers = by.Values, by.Readers
+	next.Values, next.Readers, next.Signatures = by.Values, by.Readers, by.Signatures
 }
 
 // patchRecord changes some of what a record says.

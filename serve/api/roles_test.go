@@ -34,6 +34,11 @@ var samples = map[string]sample{
 	"patchNamespace":  {target: "/namespaces/ark:12345/x5", body: `{"title":"New"}`},
 	"getMinter":       {target: "/minters/ark:12345/x5"},
 	"skip":            {target: "/skip/ark:12345/x5", body: `{"ahead":10}`},
+	"getZoneKeys":     {target: "/zonekeys/ark:12345"},
+	"changeZoneKeys":  {target: "/zonekeys/ark:12345", body: `{"do":"sign","mode":"online"}`},
+	"listTSIGKeys":    {target: "/tsig"},
+	"addTSIGKey":      {target: "/tsig", body: `{"name":"ns2.example.net"}`},
+	"retireTSIGKey":   {target: "/tsig/ns2.example.net."},
 	"putRecords":      {target: "/records", body: `[{"id":"ark:12345/b1","url":"https://example.org/1"}]`},
 	"importRecords":   {target: "/import", body: `{"id":"ark:12345/b1","url":"https://example.org/1"}` + "\n", head: []string{"Content-Type", linesType}},
 	"getImport":       {target: "/import/nightly"},
@@ -61,11 +66,11 @@ var samples = map[string]sample{
 var judgesEach = []string{"putRecords", "importRecords"}
 
 // notThere are operations on what is not there for those without a role.
-var notThere = []string{"getNamespace", "patchNamespace", "getMinter"}
+var notThere = []string{"getNamespace", "patchNamespace", "getMinter", "getZoneKeys", "changeZoneKeys"}
 
 // unkept are operations that need what only a whole server has: they answer that there is
 // no such thing.
-var unkept = []string{"backup", "restore"}
+var unkept = []string{"backup", "restore", "getZoneKeys", "changeZoneKeys", "listTSIGKeys", "addTSIGKey", "retireTSIGKey"}
 
 // sampleOf returns the request of an operation for somebody.
 func sampleOf(t *testing.T, s *site, op *operation, who string) sample {
@@ -75,6 +80,8 @@ func sampleOf(t *testing.T, s *site, op *operation, who string) sample {
 		t.Fatalf("the operation %s has no sample in this test: add one, and see that its rights are right", op.name)
 	}
 	switch op.name {
+	case "getZoneKeys", "changeZoneKeys":
+		s.ask(theAdmin, "PATCH", Root+"/namespaces/ark:12345", `{"publication":{"zone":"ark.example.","layout":"names","separator":"/","parts":1}}`, "Content-Type", patchType).want(t, http.StatusOK)
 	case "getUser":
 		x.target = "/users/" + cmp.Or(who, theNobody)
 	case "revokeToken":

@@ -286,7 +286,9 @@ func TestSchemasMirror(t *testing.T) {
 		{"Persistence", record, `{"persistence":{"x":1}}`, "persistence.x"},
 		{"Value", record, `{"values":[{"x":1}]}`, "values[0].x"},
 		{"Reference", record, `{"values":[{"references":[{"x":1}]}]}`, "values[0].references[0].x"},
+		{"Signature", record, `{"signatures":[{"x":1}]}`, "signatures[0].x"},
 		{"NamespaceInput", namespace, `{"x":1}`, "x"},
+		{"SigningKey", namespace, `{"keys":[{"x":1}]}`, "keys[0].x"},
 		{"Minting", namespace, `{"minter":{"x":1}}`, "minter.x"},
 		{"Publication", namespace, `{"publication":{"x":1}}`, "publication.x"},
 		{"Server", namespace, `{"publication":{"servers":[{"x":1}]}}`, "publication.servers[0].x"},
@@ -378,6 +380,12 @@ func drawRecord(t *rapid.T, schemes *stele.Schemes) *stele.Record {
 			v.References = []stele.HandleReference{{Handle: "10.5072/" + word.Draw(t, "handle"), Index: rapid.Uint32().Draw(t, "index")}}
 		}
 		r.Values = append(r.Values, v)
+	}
+	for i := range rapid.IntRange(0, 2).Draw(t, "signatures") {
+		s := stele.Signature{Size: rapid.Uint64Range(0, stele.MaxSignedSize).Draw(t, "size"), Type: rapid.SampledFrom([]string{"", "text/html"}).Draw(t, "stype"),
+			Date: at.Truncate(time.Second), Key: strings.Repeat("k", 43), JWS: fmt.Sprint("eyJ9..", i)}
+		s.SHA256[i] = rapid.ByteRange(1, 255).Draw(t, "digest")
+		r.Signatures = append(r.Signatures, s)
 	}
 	if maybe("restricted") {
 		r.Readers = []string{"user:" + word.Draw(t, "user"), "group:" + word.Draw(t, "group")}

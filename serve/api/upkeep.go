@@ -28,6 +28,9 @@ type Upkeep struct {
 	// Zones says for which zones the server answers the DNS.
 	Zones func(ctx context.Context) ([]string, error)
 
+	// Keys look after the keys of zones, and of secondaries.
+	Keys KeyKeeper
+
 	// Ending is closed when the server is about to end, or the registry to be replaced:
 	// streams end then.
 	Ending <-chan struct{}

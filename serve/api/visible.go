@@ -37,7 +37,7 @@ func public(rec *stele.Record) *stele.Record {
 	}
 	if p.Redacted {
 		p.Spelling, p.Aliases, p.Metadata, p.Persistence = "", nil, nil, stele.Persistence{}
-		p.Targets, p.Values = nil, nil
+		p.Targets, p.Values, p.Signatures = nil, nil, nil
 	}
 	return &p
 }

@@ -54,11 +54,11 @@ type sending struct {
 // sendWhole sends a zone as it is now: its SOA record, all others, and the SOA record
 // again (RFC 5936, section 2.2). Whatever is committed meanwhile is not in it.
 func (z *Zones) sendWhole(ctx context.Context, out *outgoing, name string) error {
-	one, _, err := z.asOfNow(ctx, name)
+	one, err := z.asOfNow(ctx, name)
 	if err != nil {
 		return err
 	}
-	s := &sending{zone: one, out: out}
+	s := &sending{zone: one.zone, out: out}
 	if one.seals != nil {
 		s.links = newChain()
 	}
@@ -153,10 +153,11 @@ func (s *sending) pass(ctx context.Context, n int) error {
 
 // pack packs parcels until there are no more.
 func (s *sending) pack(ctx context.Context) {
-	env := s.out.env.another()
+	env, compiler := s.out.env.another(), s.zone.compiler()
+	compiler.heads = make(map[headOf]ruleHead)
 	for p := range s.open {
 		if p.err = context.Cause(ctx); p.err == nil {
-			p.err = s.packOne(ctx, env, p)
+			p.err = s.packOne(ctx, env, compiler, p)
 		}
 		env.close()
 		p.messages = env.take()
@@ -164,7 +165,7 @@ func (s *sending) pack(ctx context.Context) {
 	}
 }
 
-func (s *sending) packOne(ctx context.Context, env *envelopes, p *parcel) error {
+func (s *sending) packOne(ctx context.Context, env *envelopes, compiler *compiler, p *parcel) error {
 	for _, one := range p.spots {
 		own := *one
 		own.records = make([]dns.RR, len(one.records))
@@ -175,7 +176,7 @@ func (s *sending) packOne(ctx context.Context, env *envelopes, p *parcel) error 
 			return err
 		}
 	}
-	z, compiler := s.zone, s.zone.compiler()
+	z := s.zone
 	for _, r := range p.records {
 		owner, list, err := z.whole(ctx, r.id, r.record)
 		if err != nil {
@@ -185,7 +186,7 @@ func (s *sending) packOne(ctx context.Context, env *envelopes, p *parcel) error 
 			continue
 		}
 		out := compiler.compile(list)
-		if err := s.packNamed(env, p, owner, out.records(owner)); err != nil {
+		if err := s.packNamed(env, p, owner, &out); err != nil {
 			return err
 		}
 	}
@@ -199,16 +200,11 @@ func (s *sending) packOne(ctx context.Context, env *envelopes, p *parcel) error 
 }
 
 // packNamed packs what was compiled for a name. Its records have one TTL.
-func (s *sending) packNamed(env *envelopes, p *parcel, owner string, records []dns.RR) error {
+func (s *sending) packNamed(env *envelopes, p *parcel, owner string, out *compiled) error {
 	if s.links != nil {
-		return s.packSpot(env, p, &spot{name: owner, records: records})
+		return s.packSpot(env, p, &spot{name: owner, records: out.records(owner)})
 	}
-	for _, rr := range records {
-		if err := env.add(rr); err != nil {
-			return err
-		}
-	}
-	return nil
+	return env.addCompiled(owner, out)
 }
 
 // packSpot packs what stands at a name.

@@ -40,6 +40,7 @@ type chain struct {
 	number map[string]uint16 // of a kind
 	count  int
 	ready  chan struct{}         // closed when all names are in it
+	born   uint64                // the change before which all are read, and told of from then on
 	news   map[nameHash]struct{} // names that changed before it was
 
 	// changes waits for nobody but those who look up and note what stands at a name:

@@ -44,6 +44,7 @@ type compiler struct {
 	ttl      uint32               // where nobody says
 	tells    func(id string) bool // whether rules must tell case variants of it apart
 	full     bool                 // rules match their identifier only, since others share the name
+	heads    map[headOf]ruleHead  // that were made before; nil: they are not kept
 }
 
 // compiled is what stands at an owner name.
@@ -127,12 +128,16 @@ func (c *compiler) addTargets(out *compiled, n *named, shared bool) {
 	slices.SortStableFunc(targets, func(a, b stele.Target) int {
 		return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.Preference, b.Preference))
 	})
+	// What the owner signed here comes before what is said to be signed elsewhere.
+	signed := len(n.record.Signatures) > 0
+	promised := false
 	var locations, others []uri
 	for i := range targets {
 		t := &targets[i]
-		if t.Status == 404 || t.Status == 410 {
+		if t.Status == 404 || t.Status == 410 || signed && t.Service == stele.N2S {
 			continue // it is not to be had there at present
 		}
+		promised = promised || t.Service == stele.N2P
 		if t.TTL > 0 {
 			out.ttl = min(out.ttl, t.TTL)
 		}
@@ -150,6 +155,12 @@ func (c *compiler) addTargets(out *compiled, n *named, shared bool) {
 		case short:
 			others = append(others, uri{65535, t.URL})
 		}
+	}
+	if signed {
+		c.addSignatures(out, n)
+	}
+	if !promised {
+		c.addPromise(out, n)
 	}
 	if shared || c.full {
 		return // who asks for URI records could not tell whose they are
@@ -187,16 +198,22 @@ func (c *compiler) addRule(out *compiled, n *named, t *stele.Target) (short bool
 // does not fit.
 func (c *compiler) rule(id, url string, t *stele.Target, tells bool) (f ddds.Fields, ok bool) {
 	protocol, _, _ := strings.Cut(url, ":")
-	flag, err := ddds.Resolved(strings.ToLower(protocol))
-	if err != nil {
+	head := c.head(protocol, t)
+	if head.flags == "" {
 		return f, false
 	}
-	f = ddds.Fields{Order: t.Order, Preference: t.Preference, Flags: string(flag), Service: offers(flag, t), Replacement: "."}
-	ere, fold := identifierPattern(id, tells)
-	if f.Regexp, ok = expression(ere, url, fold); !ok && !tells && !c.full {
-		f.Regexp, ok = expression(".*", url, false)
-	}
+	f = ddds.Fields{Order: t.Order, Preference: t.Preference, Flags: head.flags, Service: head.service, Replacement: "."}
+	f.Regexp, ok = c.express(id, url, tells)
 	return f, ok
+}
+
+// express makes the expression of such a rule.
+func (c *compiler) express(id, url string, tells bool) (field string, ok bool) {
+	ere, fold := identifierPattern(id, tells)
+	if field, ok = expression(ere, url, fold); !ok && !tells && !c.full {
+		field, ok = expression(".*", url, false)
+	}
+	return field, ok
 }
 
 // expression writes what [ddds.NewExpression] would, of parts that are known to be
@@ -325,8 +342,8 @@ const libraryURI = 1024
 // to it in the form of unknown types (RFC 3597), which is the same on the wire.
 func newURI(owner string, ttl uint32, u uri) dns.RR {
 	h := header(owner, dns.TypeURI, ttl)
-	if len(u.target) <= libraryURI {
-		return &dns.URI{Hdr: h, Priority: u.priority, Weight: 1, Target: ddds.Escape(u.target)}
+	if text := ddds.Escape(u.target); len(text) <= libraryURI {
+		return &dns.URI{Hdr: h, Priority: u.priority, Weight: uriWeight, Target: text}
 	}
 	data := append([]byte{byte(u.priority >> 8), byte(u.priority), 0, 1}, u.target...)
 	return &dns.RFC3597{Hdr: h, Rdata: hex.EncodeToString(data)}

@@ -2,11 +2,11 @@ package dnsd
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/miekg/dns"
 
@@ -21,203 +21,278 @@ const maxDifference = 20_000
 // are gone, with their signatures, and those that are new. A set that changed is in
 // both. The SOA records are not among them.
 type difference struct {
-	from, to      uint64
-	removed       [][]dns.RR
-	added         [][]dns.RR
+	from, to uint64
+	removed  []*changedSet
+	added    []*changedSet
+
 	before, after map[string][]uint16 // types at the names that changed
 }
 
+// changedSet is a set that is gone, or new.
+type changedSet struct {
+	records []dns.RR
+	mine    bool // it is signed, if the zone is
+}
+
 // since returns what has changed since the change with a number; nil if that can't be
-// told: the zone's settings or keys have changed, so everything may have, or too many
-// records have. It takes as long as there are changes, however large the zone is.
+// told: the form of the zone or its keys have changed, so everything may have, or too
+// many records have, or nobody knows how it was. It takes as long as there are changes,
+// however large the zone is.
 //
 // Signatures are not kept, and those that are gone are made again: they depend on the
 // keys and on the time of signing only, and with those the whole zone changes.
-func (z *zone) since(ctx context.Context, from uint64) (*difference, error) {
-	for range 5 {
-		d, err := z.tryDifference(ctx, from)
-		if errors.Is(err, errBehind) {
-			continue
-		}
-		if d == nil || err != nil {
-			return nil, err
-		}
-		// Nothing may have changed meanwhile: the chain would have it, and the records not.
-		last, err := z.zones.store.LastChange(ctx)
-		if err != nil {
-			return nil, err
-		}
-		switch {
-		case last == d.to:
-			return d, nil
-		case last < from:
-			return nil, nil // nobody knows what that was
-		}
-	}
-	return nil, &stele.Error{Op: "compare", Kind: stele.Unavailable, Err: fmt.Errorf("%s changes too fast; try again", z.name)}
-}
-
-func (z *zone) tryDifference(ctx context.Context, from uint64) (*difference, error) {
+func (z *stillZone) since(ctx context.Context, from uint64) (*difference, error) {
 	d := &difference{from: from, before: make(map[string][]uint16), after: make(map[string][]uint16)}
-	changed, err := z.changedSince(ctx, d)
-	if changed == nil || err != nil {
+	changed, was, err := z.changedSince(ctx, d)
+	if was == nil || err != nil {
 		return nil, err
 	}
 	owners, err := z.ownersOf(ctx, changed)
 	if err != nil {
 		return nil, err
 	}
+	for name := range z.differing(was) {
+		if _, ok := owners[name]; !ok {
+			owners[name] = nil // of what is registered there nothing has changed
+		}
+	}
 	for _, owner := range slices.Sorted(maps.Keys(owners)) {
-		if err := z.compare(ctx, d, owner, owners[owner], changed); err != nil {
+		if err := z.compare(ctx, d, was, owner, owners[owner], changed); err != nil {
 			return nil, err
 		}
 	}
-	if z.seals != nil && z.seals.links != nil {
-		return d, z.compareChain(d)
+	if z.links != nil {
+		if err := z.compareChain(ctx, d); err != nil {
+			return nil, err
+		}
 	}
-	return d, nil
+	return d, d.sign(z.seals)
 }
 
-// versions are those of a record before and after some changes; 0 if there was none.
-type versions struct{ before, after uint64 }
+// changedRecord is a record before and after some changes.
+type changedRecord struct {
+	version uint64        // before; 0 if there was none
+	was, is *stele.Record // nil if it was not there, or not read yet
+}
 
-// changedSince returns the records that have changed, and notes up to when; nil if the
-// difference can't be told.
-func (z *zone) changedSince(ctx context.Context, d *difference) (map[stele.ID]versions, error) {
+// changedSince returns the records that have changed, notes up to when, and returns what
+// the zone was beside them; nil if the difference can't be told.
+func (z *stillZone) changedSince(ctx context.Context, d *difference) (map[stele.ID]*changedRecord, *standing, error) {
 	d.to = d.from
-	changed := make(map[stele.ID]versions)
-	for c, err := range z.zones.store.Changes(ctx, d.from) {
+	changed := make(map[stele.ID]*changedRecord)
+	was := z.standing
+	for c, err := range z.store.Changes(ctx, d.from) {
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		// In the layout rules there is no more than one name anyway.
-		if d.to++; c.Seq != d.to || !c.ID.IsValid() || len(changed) > maxDifference || z.ns.Publication.Layout == stele.LayoutRules {
-			return nil, nil
+		if d.to++; c.Seq != d.to || len(changed) > maxDifference || z.ns.Publication.Layout == stele.LayoutRules {
+			return nil, nil, nil
 		}
-		v, ok := changed[c.ID]
-		if !ok {
-			v.before = c.Version - 1
+		switch {
+		case c.ID.IsValid() && changed[c.ID] == nil:
+			changed[c.ID] = &changedRecord{version: c.Version - 1}
+		case !c.ID.IsValid() && was == z.standing:
+			if was = z.live.eras.at(z.name, d.from, c.Seq); was == nil || was.form != z.standing.form {
+				return nil, nil, nil
+			}
 		}
-		v.after = c.Version
-		changed[c.ID] = v
 	}
-	return changed, nil
+	if d.to != z.store.at {
+		return nil, nil, nil // the serial is of a change that is not there
+	}
+	return changed, was, nil
+}
+
+// differing yields the names at which there is something else than there was, whatever
+// is registered.
+func (z *stillZone) differing(was *standing) map[string]bool {
+	names := make(map[string]bool)
+	if was == z.standing || was.text == z.standing.text {
+		return names
+	}
+	for name, p := range z.standing.spots {
+		if q := was.spots[name]; q == nil || q.cut != p.cut || q.glue != p.glue || !sameSet(p.records, q.records) {
+			names[name] = true
+		}
+	}
+	for name := range was.spots {
+		if z.standing.spots[name] == nil {
+			names[name] = true
+		}
+	}
+	return names
 }
 
 // ownersOf returns the owner names at which records are, with the names of those
-// records there.
-func (z *zone) ownersOf(ctx context.Context, changed map[stele.ID]versions) (map[string][]stele.ID, error) {
-	owners := make(map[string][]stele.ID)
+// records there. It reads the records, as they are and were.
+func (z *stillZone) ownersOf(ctx context.Context, changed map[stele.ID]*changedRecord) (map[string][]namedChange, error) {
+	owners := make(map[string][]namedChange)
 	if z.cut == nil {
 		return owners, nil // nothing of records is in it; see changedSince
 	}
-	for id, v := range changed {
-		r, err := z.version(ctx, id, v.after)
-		if err != nil {
+	for id, c := range changed {
+		var err error
+		if c.is, err = z.store.Record(ctx, id); err != nil {
 			return nil, err
 		}
-		for _, name := range r.Names() {
-			if z.set.zoneOf(name) != z {
+		read := false
+		for _, name := range c.is.Names() {
+			owner, ok := z.ownerOf(name)
+			if !ok {
 				continue
 			}
-			if owner, reason := z.cut.owner(name.String()); reason == "" && z.set.find(owner) == z {
-				owners[owner] = append(owners[owner], name)
+			if !read {
+				if c.was, err = versionOf(ctx, z.store.Store, id, c.version); err != nil {
+					return nil, err
+				}
 			}
+			read = true
+			owners[owner] = append(owners[owner], namedChange{name, c})
 		}
 	}
 	return owners, nil
 }
 
-// version returns a version of a record; nil for 0.
-func (z *zone) version(ctx context.Context, id stele.ID, n uint64) (*stele.Record, error) {
-	return versionOf(ctx, z.zones.store, id, n)
+// namedChange is a name of a record that changed.
+type namedChange struct {
+	name stele.ID
+	*changedRecord
+}
+
+// ownerOf returns the owner name of an identifier; ok is false if it has none in the
+// zone.
+func (z *zone) ownerOf(id stele.ID) (owner string, ok bool) {
+	if z.set.zoneOf(id) != z {
+		return "", false
+	}
+	owner, reason := z.cut.owner(id.String())
+	return owner, reason == "" && z.set.find(owner) == z
 }
 
 // compare notes what has changed at an owner name. names are those there whose records
 // have changed.
-func (z *zone) compare(ctx context.Context, d *difference, owner string, names []stele.ID, changed map[stele.ID]versions) error {
-	others, err := z.at(ctx, owner) // which shared the name all the time, if any
+func (z *stillZone) compare(ctx context.Context, d *difference, then *standing, owner string, names []namedChange, changed map[stele.ID]*changedRecord) error {
+	before, after, err := z.besides(ctx, owner, len(names) == 0, changed)
 	if err != nil {
 		return err
 	}
-	var before, after []named
-	for _, n := range others {
-		if _, ok := changed[n.record.ID]; !ok {
+	for _, n := range names {
+		before, after = z.appendVersion(before, n.name, n.was), z.appendVersion(after, n.name, n.is)
+	}
+	x, y := z.spotOf(then, owner, before), z.spotOf(z.standing, owner, after)
+	d.compareSets(x, y)
+	if x.glue || y.glue {
+		return nil
+	}
+	var more []uint16
+	if owner == z.name {
+		more = []uint16{dns.TypeSOA}
+	}
+	d.before[owner], d.after[owner] = typesAt(x.records, more...), typesAt(y.records, slices.Clone(more)...)
+	return nil
+}
+
+// besides returns the identifiers that shared an owner name all the time, twice. Only
+// where case counts there are such, or if no record at the name has changed. What is
+// hidden by another zone is not there.
+func (z *stillZone) besides(ctx context.Context, owner string, alone bool, changed map[stele.ID]*changedRecord) (before, after []named, err error) {
+	if z.cut == nil || z.cut.casing != caseCounts && !alone || z.set.find(owner) != z.zone {
+		return nil, nil, nil
+	}
+	list, err := z.at(ctx, owner)
+	for _, n := range list {
+		if changed[n.record.ID] == nil {
 			before, after = append(before, n), append(after, n)
 		}
 	}
-	for _, name := range names {
-		current, err := z.zones.store.Record(ctx, name)
-		if err != nil {
-			return err
-		}
-		v := changed[current.ID]
-		if before, err = z.appendVersion(ctx, before, name, current.ID, v.before); err != nil {
-			return err
-		}
-		if after, err = z.appendVersion(ctx, after, name, current.ID, v.after); err != nil {
-			return err
-		}
-	}
-	return d.compareSets(z, owner, z.recordsOf(owner, before), z.recordsOf(owner, after))
+	return before, after, err
 }
 
 // appendVersion appends a version of a record under a name, if it had the name and was
 // public.
-func (z *zone) appendVersion(ctx context.Context, list []named, name, id stele.ID, version uint64) ([]named, error) {
-	r, err := z.version(ctx, id, version)
-	if r == nil || err != nil || !isVisible(r) || !slices.Contains(r.Names(), name) {
-		return list, err
+func (z *stillZone) appendVersion(list []named, name stele.ID, r *stele.Record) []named {
+	if r == nil || !isVisible(r) || !slices.Contains(r.Names(), name) {
+		return list
 	}
-	return append(list, named{name, r, z.set.namespaceOf(name)}), nil
+	return append(list, named{name, r, z.set.namespaceOf(name)})
 }
 
-// recordsOf returns what stands at an owner name with some identifiers.
-func (z *zone) recordsOf(owner string, list []named) []dns.RR {
-	records := z.fixed[owner]
+// spotOf returns what stands at an owner name with some identifiers.
+func (z *stillZone) spotOf(s *standing, owner string, list []named) *spot {
+	p := spot{name: owner}
+	if fixed := s.spots[owner]; fixed != nil {
+		p = *fixed
+	}
 	if len(list) == 0 {
-		return records
+		return &p
 	}
 	slices.SortFunc(list, func(a, b named) int { return strings.Compare(a.id.String(), b.id.String()) })
 	out := z.compiler().compile(list)
-	return append(records[:len(records):len(records)], out.records(owner)...)
+	p.records = append(p.records[:len(p.records):len(p.records)], out.records(owner)...)
+	return &p
 }
 
-// compareSets notes which sets at an owner name are not the same.
-func (d *difference) compareSets(z *zone, owner string, before, after []dns.RR) error {
-	x, y := setsOf(before), setsOf(after)
+// compareSets notes which sets at a name are not the same.
+func (d *difference) compareSets(before, after *spot) {
+	x, y := before.sets(), after.sets()
 	for _, set := range x {
-		if !slices.ContainsFunc(y, func(other []dns.RR) bool { return sameSet(set, other) }) {
-			if err := d.add(z, &d.removed, set); err != nil {
-				return err
-			}
+		if !slices.ContainsFunc(y, set.equals) {
+			d.removed = append(d.removed, set)
 		}
 	}
 	for _, set := range y {
-		if !slices.ContainsFunc(x, func(other []dns.RR) bool { return sameSet(set, other) }) {
-			if err := d.add(z, &d.added, set); err != nil {
-				return err
-			}
+		if !slices.ContainsFunc(x, set.equals) {
+			d.added = append(d.added, set)
 		}
 	}
-	if a, b := typesAt(before), typesAt(after); !slices.Equal(a, b) {
-		d.before[owner], d.after[owner] = a, b
+}
+
+// sets divides what stands at a name by type.
+func (p *spot) sets() (list []*changedSet) {
+	for _, set := range setsOf(p.records) {
+		mine := !p.glue && (!p.cut || set[0].Header().Rrtype == dns.TypeDS)
+		list = append(list, &changedSet{evenTTL(set), mine})
+	}
+	return list
+}
+
+func (s *changedSet) equals(other *changedSet) bool {
+	return s.mine == other.mine && sameSet(s.records, other.records)
+}
+
+// sign adds the signatures of all sets, on all processors.
+func (d *difference) sign(s *signer) error {
+	if s == nil {
+		return nil
+	}
+	all := slices.Concat(d.removed, d.added)
+	workers := runtime.GOMAXPROCS(0)
+	failed := make([]error, workers)
+	var group sync.WaitGroup
+	for w := range workers {
+		group.Go(func() {
+			for i := w; i < len(all) && failed[w] == nil; i += workers {
+				failed[w] = all[i].sign(s)
+			}
+		})
+	}
+	group.Wait()
+	for _, err := range failed {
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// add adds a set, with its signatures if the zone's go out.
-func (d *difference) add(z *zone, to *[][]dns.RR, set []dns.RR) error {
-	set = evenTTL(set)
-	if z.seals != nil && z.seals.links != nil {
-		signatures, err := z.seals.sign(set)
-		if err != nil {
-			return err
-		}
-		set = append(set[:len(set):len(set)], signatures...)
+func (s *changedSet) sign(by *signer) error {
+	if !s.mine {
+		return nil
 	}
-	*to = append(*to, set)
-	return nil
+	signatures, err := by.sign(s.records)
+	s.records = append(s.records[:len(s.records):len(s.records)], signatures...)
+	return err
 }
 
 // sameSet reports whether two sets have the same records.

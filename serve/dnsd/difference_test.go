@@ -109,7 +109,7 @@ func (p *press) anyChange(chance *rand.Rand, prefix string) {
 
 func (p *press) checkDifference(round int, from uint64, lines map[string]bool) {
 	p.t.Helper()
-	one, err := p.zones.zoneNamed(p.ctx, "z.example.")
+	one, err := p.zones.asOfNow(p.ctx, "z.example.")
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func (p *press) checkDifference(round int, from uint64, lines map[string]bool) {
 		p.t.Fatalf("round %d: %v, %v", round, d, err)
 	}
 	for _, set := range d.removed {
-		for _, rr := range set {
+		for _, rr := range set.records {
 			if !lines[rr.String()] {
 				p.t.Errorf("round %d: this was not there: %v", round, rr)
 			}
@@ -126,7 +126,7 @@ func (p *press) checkDifference(round int, from uint64, lines map[string]bool) {
 		}
 	}
 	for _, set := range d.added {
-		for _, rr := range set {
+		for _, rr := range set.records {
 			if lines[rr.String()] {
 				p.t.Errorf("round %d: this was there: %v", round, rr)
 			}
@@ -163,7 +163,7 @@ func TestNoDifference(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.keys("z.example.", func(r *KeyRing) error { r.Signed = r.Signed.Add(1e9); return nil })
-	one, err := p.zones.zoneNamed(p.ctx, "z.example.")
+	one, err := p.zones.asOfNow(p.ctx, "z.example.")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,16 +2,16 @@ package dnsd
 
 import (
 	"bytes"
-	"errors"
+	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/miekg/dns"
-)
 
-// errBehind says that the chain of a zone does not know yet of what is committed.
-var errBehind = errors.New("the chain is behind")
+	"github.com/stele-id/stele"
+)
 
 // formerly is what a link of a chain was before some changes.
 type formerly struct {
@@ -29,63 +29,160 @@ type formerChain struct {
 // compareChain notes which links have changed: those of the names that came, went or
 // have other types now, those of the empty names above them, and those in front of what
 // came or went.
-func (z *zone) compareChain(d *difference) error {
-	c := z.seals.links
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	if err := c.check(z.name); err != nil {
+//
+// The chain goes on with the registry meanwhile. So the one before and the one after are
+// both made of it as it is when it is read, and of what is known of the names that have
+// changed until then.
+func (z *stillZone) compareChain(ctx context.Context, d *difference) error {
+	if err := z.links.await(ctx); err != nil {
 		return err
 	}
-	f, err := z.former(d)
+	before, after := maps.Clone(d.before), maps.Clone(d.after)
+	if err := z.addEarlier(ctx, d.from, before, after); err != nil {
+		return err
+	}
+	if err := z.addLater(ctx, before, after); err != nil { // most of it, while nobody waits
+		return err
+	}
+	links, err := z.changedLinks(ctx, before, after)
 	if err != nil {
 		return err
 	}
-	touched := make(map[nameHash]bool)
-	for h := range f.was {
-		touched[h] = true
-		if len(c.pages) > 0 {
-			touched[c.follow(&h, true).hash] = true
+	soa, _ := z.apex()
+	ttl := denialTTL(soa)
+	for _, l := range links {
+		if l.was != nil {
+			d.removed = append(d.removed, &changedSet{[]dns.RR{z.seals.nsec3(l.was, ttl)}, true})
 		}
-		if before, ok := f.neighbour(h, true); ok {
-			touched[before] = true
+		if l.is != nil {
+			d.added = append(d.added, &changedSet{[]dns.RR{z.seals.nsec3(l.is, ttl)}, true})
 		}
 	}
-	soa, _ := z.apex()
-	for _, h := range slices.SortedFunc(maps.Keys(touched), compareHashes) {
-		if err := z.compareLink(d, f, h, denialTTL(soa)); err != nil {
+	return nil
+}
+
+// addEarlier adds the types at the names that had changed before, but of which the chain
+// may not know yet.
+func (z *stillZone) addEarlier(ctx context.Context, from uint64, before, after map[string][]uint16) error {
+	complete, err := z.live.completeUpTo(ctx, z.links)
+	if err != nil || complete >= from {
+		return err
+	}
+	for c, err := range z.store.Changes(ctx, complete) {
+		switch {
+		case err != nil:
+			return err
+		case c.Seq > from:
+			return nil
+		case c.Seq-complete > maxDifference:
+			return &stele.Error{Op: "compare", Kind: stele.Unavailable, Err: fmt.Errorf("what has changed in %s is still being taken in; try again", z.name)}
+		case c.ID.IsValid():
+			if err := z.addTypes(ctx, c.ID, before, after); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// addLater adds the types at the names that have changed since the zone was: the chain
+// may know of that.
+func (z *stillZone) addLater(ctx context.Context, before, after map[string][]uint16) error {
+	if err := z.store.catchUp(ctx); err != nil {
+		return err
+	}
+	for _, id := range z.store.meanwhile(z.later) {
+		z.later++
+		if err := z.addTypes(ctx, id, before, after); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// addTypes adds the types at the names of a record that has not changed in between: they
+// were the same before and after.
+func (z *stillZone) addTypes(ctx context.Context, id stele.ID, before, after map[string][]uint16) error {
+	if z.cut == nil {
+		return nil // nothing of records is in it
+	}
+	r, err := z.store.Store.Record(ctx, id)
+	if err != nil {
+		return err
+	}
+	for _, name := range r.Names() {
+		owner, ok := z.ownerOf(name)
+		if _, known := after[owner]; !ok || known {
+			continue
+		}
+		list, err := z.at(ctx, owner)
+		if err != nil {
+			return err
+		}
+		types := typesAt(z.spotOf(z.standing, owner, list).records)
+		before[owner], after[owner] = types, types
+	}
+	return nil
+}
+
+// changedLink is a link that was another one, or not there, or is no more.
+type changedLink struct{ was, is *proof }
+
+// changedLinks returns the links that differ between two states of the zone, of which
+// the types at all names are known that are not as in the chain.
+func (z *stillZone) changedLinks(ctx context.Context, before, after map[string][]uint16) (list []changedLink, err error) {
+	c := z.links
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	// What is in the chain was committed before this moment.
+	if err := z.addLater(ctx, before, after); err != nil {
+		return nil, err
+	}
+	was, is := c.former(z.name, before), c.former(z.name, after)
+	touched := make(map[nameHash]bool)
+	for _, one := range []*formerChain{was, is} {
+		for h := range one.was {
+			touched[h] = true
+			for _, f := range []*formerChain{was, is} {
+				if front, ok := f.neighbour(h, true); ok {
+					touched[front] = true
+				}
+			}
+		}
+	}
+	for _, h := range slices.SortedFunc(maps.Keys(touched), compareHashes) {
+		l := changedLink{was.proof(h), is.proof(h)}
+		if l.was == nil || l.is == nil || l.was.next != l.is.next || !slices.Equal(l.was.types, l.is.types) {
+			list = append(list, l)
+		}
+	}
+	return list, nil
+}
+
 func compareHashes(a, b nameHash) int { return bytes.Compare(a[:], b[:]) }
 
-// former returns the chain as it was before a difference.
-func (z *zone) former(d *difference) (*formerChain, error) {
-	c := z.seals.links
+// former returns the chain of a zone as it was when there were these types at some
+// names, and at the others what there is. The caller holds the lock.
+func (c *chain) former(zone string, then map[string][]uint16) *formerChain {
 	f := &formerChain{now: c, was: make(map[nameHash]formerly)}
 	fewer := make(map[string]int64) // names that were below a name, and are not counted now
-	for owner, types := range d.after {
-		if !slices.Equal(c.typesOf(owner), linkTypes(types)) {
-			return nil, errBehind
-		}
+	for owner, types := range then {
 		came := 0
-		if len(types) > 0 {
+		if l, _ := c.linkOf(owner); l.kind != 0 {
 			came++
 		}
-		if len(d.before[owner]) > 0 {
+		if len(types) > 0 {
 			came--
 		}
 		fewer[owner] += 0
-		for above := owner; above != z.name && came != 0; {
+		for above := owner; above != zone && came != 0; {
 			_, above, _ = strings.Cut(above, ".")
 			fewer[above] += int64(came)
 		}
 	}
 	for name, n := range fewer {
 		l, exists := c.linkOf(name)
-		types, ok := d.before[name]
+		types, ok := then[name]
 		if types = linkTypes(types); !ok {
 			types = c.kinds[l.kind]
 		}
@@ -100,7 +197,7 @@ func (z *zone) former(d *difference) (*formerChain, error) {
 		}
 	}
 	slices.SortFunc(f.gone, compareHashes)
-	return f, nil
+	return f
 }
 
 // linkOf returns the link of a name; one with nothing if it does not exist. The caller
@@ -114,10 +211,24 @@ func (c *chain) linkOf(name string) (l link, exists bool) {
 	return c.pages[page][i], true
 }
 
-// typesOf returns the types of a link. The caller holds the lock.
-func (c *chain) typesOf(name string) []uint16 {
-	l, _ := c.linkOf(name)
-	return c.kinds[l.kind]
+// proof returns the link of a hash; nil if there was none.
+func (f *formerChain) proof(h nameHash) *proof {
+	was, differs := f.was[h]
+	if !differs {
+		page, i, exists := f.now.place(&h)
+		if !exists {
+			return nil
+		}
+		was = formerly{true, f.now.kinds[f.now.pages[page][i].kind]}
+	}
+	if !was.exists {
+		return nil
+	}
+	next, ok := f.neighbour(h, false)
+	if !ok {
+		next = h
+	}
+	return &proof{h, next, was.types}
 }
 
 // neighbour returns the link that followed a hash, or was in front of it.
@@ -175,42 +286,4 @@ func flipped(h nameHash) nameHash {
 		h[i] = ^h[i]
 	}
 	return h
-}
-
-// compareLink notes the link of a hash as it was and as it is, if they differ.
-func (z *zone) compareLink(d *difference, f *formerChain, h nameHash, ttl uint32) error {
-	var before, after []dns.RR
-	page, i, exists := f.now.place(&h)
-	if exists {
-		p := f.now.proof(page, i)
-		after = []dns.RR{z.seals.nsec3(&p, ttl)}
-	}
-	was, differs := f.was[h]
-	if !differs && exists {
-		was = formerly{true, f.now.kinds[f.now.pages[page][i].kind]}
-	}
-	if was.exists {
-		next, ok := f.neighbour(h, false)
-		if !ok {
-			next = h
-		}
-		before = []dns.RR{z.seals.nsec3(&proof{h, next, was.types}, ttl)}
-	}
-	return d.compareLinkSets(z, before, after)
-}
-
-// compareLinkSets notes two sets of which either may be empty.
-func (d *difference) compareLinkSets(z *zone, before, after []dns.RR) error {
-	if len(before) > 0 && len(after) > 0 && sameSet(before, after) {
-		return nil
-	}
-	if len(before) > 0 {
-		if err := d.add(z, &d.removed, before); err != nil {
-			return err
-		}
-	}
-	if len(after) > 0 {
-		return d.add(z, &d.added, after)
-	}
-	return nil
 }

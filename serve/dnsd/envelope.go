@@ -24,6 +24,7 @@ type envelopes struct {
 	head    []byte // header and question; the name of the zone is in it
 	apex    int    // size of the zone's name on the wire
 	scratch []byte
+	rest    []byte // of a record that is made
 
 	full  [][]byte // messages that are done
 	msg   []byte   // the one that is filled
@@ -57,19 +58,24 @@ func (e *envelopes) add(rr dns.RR) error {
 		return fmt.Errorf("the %s record of %q can't be packed: %w", dns.TypeToString[rr.Header().Rrtype], rr.Header().Name, err)
 	}
 	split := skipName(e.scratch, 0)
-	if split < e.apex {
-		return fmt.Errorf("%q is not in the zone", rr.Header().Name)
+	return e.put(rr.Header().Name, e.scratch[:split], e.scratch[split:end])
+}
+
+// put adds a record: its owner, and all that follows that.
+func (e *envelopes) put(name string, owner, rest []byte) error {
+	if len(owner) < e.apex {
+		return fmt.Errorf("%q is not in the zone", name)
 	}
-	if len(e.msg) > 0 && (len(e.msg) > envelopeSize || len(e.msg)+end > maxEnvelope) {
+	if len(e.msg) > 0 && (len(e.msg) > envelopeSize || len(e.msg)+len(owner)+len(rest) > maxEnvelope) {
 		e.close()
 	}
 	if len(e.msg) == 0 {
 		e.msg = append(make([]byte, 0, envelopeSize+envelopeSize/4), e.head...)
 		e.owner = nil
 	}
-	e.addOwner(e.scratch[:split])
-	if e.msg = append(e.msg, e.scratch[split:end]...); len(e.msg) > maxMessage {
-		return fmt.Errorf("the records of %q are too long for a message", rr.Header().Name)
+	e.addOwner(owner)
+	if e.msg = append(e.msg, rest...); len(e.msg) > maxMessage {
+		return fmt.Errorf("the records of %q are too long for a message", name)
 	}
 	e.count++
 	return nil

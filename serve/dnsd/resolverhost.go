@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/ddds"
 )
 
 // host is where a resolver answers over HTTP. The zero host is none.
@@ -39,6 +40,16 @@ func (h host) url() string {
 		return "https://" + name
 	}
 	return "http://" + name + ":" + strconv.Itoa(int(h.port))
+}
+
+// flag says by which protocol it is asked.
+func (h host) flag() ddds.Flag {
+	protocol, _, _ := strings.Cut(h.url(), ":")
+	flag, err := ddds.Resolved(protocol)
+	if err != nil {
+		return ddds.FlagNone
+	}
+	return flag
 }
 
 // service is where the resolver gives a service for an identifier (THTTP, RFC 2169).

@@ -18,7 +18,11 @@ const maxCollection = 100
 // one of that prefix included, with the number of such ones above each. Those of
 // other schemes count if their names begin so: LSIDs are URNs.
 func (s *zoneSet) below(prefix string) (list []scope) {
-	for _, key := range slices.SortedFunc(maps.Keys(s.byKey), compareKeys) {
+	from, _ := slices.BinarySearchFunc(s.keys, stele.NamespaceKey{Prefix: prefix}, compareKeys)
+	for _, key := range s.keys[from:] {
+		if !strings.HasPrefix(key.Prefix, prefix) {
+			break
+		}
 		ns := s.byKey[key]
 		if !leads(ns) || key.Prefix == "" || !isUnder(key.Prefix, prefix, s.joints[prefix]) {
 			continue

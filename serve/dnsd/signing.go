@@ -73,16 +73,20 @@ func newSigner(mode signing, ring *KeyRing, ttl uint32, now func() time.Time) (*
 	s := &signer{zone: ring.Zone, mode: mode, since: ring.Signed, now: now}
 	for _, k := range ring.inZone() {
 		record := k.dnskey(ring.Zone, ttl)
-		s.records = append(s.records, record)
 		private, err := k.signer()
 		if err != nil {
 			return nil, err
 		}
 		key := signingKey{record.KeyTag(), k.Algorithm, private}
-		if k.Role.signsKeys() {
+		if k.isShown() {
+			s.records = append(s.records, record)
+		}
+		if k.isShown() && k.Role.signsKeys() {
 			s.forKeys = append(s.forKeys, key)
 		}
-		if k.Role.signsZone() && k.State() == KeyActive {
+		// There must be signatures of every algorithm that there is a key of (RFC 4035,
+		// section 2.2).
+		if k.Role.signsZone() && (k.State() == KeyActive || ring.isChanging()) {
 			s.forZone = append(s.forZone, key)
 		}
 	}
@@ -99,6 +103,11 @@ func newSigner(mode signing, ring *KeyRing, ttl uint32, now func() time.Time) (*
 // tellParent makes what the zone above should know of the keys: in the zone itself as
 // CDS and CDNSKEY (RFC 7344), and as it stands there.
 func (s *signer) tellParent(ring *KeyRing, ttl uint32) {
+	if !ring.Unsigning.IsZero() { // RFC 8078, section 4
+		s.records = append(s.records,
+			&dns.CDS{DS: dns.DS{Hdr: header(s.zone, dns.TypeCDS, ttl), Digest: "00"}},
+			&dns.CDNSKEY{DNSKEY: dns.DNSKEY{Hdr: header(s.zone, dns.TypeCDNSKEY, ttl), Protocol: 3, PublicKey: "AA=="}})
+	}
 	for _, k := range ring.wanted() {
 		key := k.dnskey(ring.Zone, ttl)
 		ds := upper(key.ToDS(dns.SHA256))

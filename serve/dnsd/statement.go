@@ -30,14 +30,20 @@ func describe(n *named) (texts []string) {
 		}
 		return texts
 	}
-	promise := r.Persistence
-	if promise == (stele.Persistence{}) && n.ns != nil {
-		promise = n.ns.Persistence
-	}
+	promise := n.promise()
 	add("persistence", string(promise.Level))
 	add("until", promise.Until)
 	add("statement", shorten(promise.Statement))
 	return texts
+}
+
+// promise returns what is promised of an identifier: by its record, or by its namespace
+// for all that do not say.
+func (n *named) promise() stele.Persistence {
+	if n.record.Persistence == (stele.Persistence{}) && n.ns != nil {
+		return n.ns.Persistence
+	}
+	return n.record.Persistence
 }
 
 // shorten cuts a long text between two characters.

@@ -216,24 +216,19 @@ func serialIn(msg []byte) (uint32, bool) {
 // that is the present one, or what has changed since (RFC 1995, section 4), all changes
 // in one. It returns nil if the whole zone has to be sent.
 func (z *zone) increment(ctx context.Context, serial uint32) ([]dns.RR, error) {
-	steady, last, err := z.zones.asOfNow(ctx, z.name)
+	still, err := z.zones.asOfNow(ctx, z.name)
 	if err != nil {
 		return nil, err
 	}
-	soa, _ := steady.apex()
+	soa, _ := still.apex()
 	if int32(soa.Serial-serial) <= 0 && serial-soa.Serial != 1<<31 {
 		return []dns.RR{soa}, nil
 	}
-	from, ok := changeOf(serial, last)
+	from, ok := changeOf(serial, still.store.at)
 	if !ok {
 		return nil, nil
 	}
-	if steady.seals != nil {
-		// The chain of names is as of now. So is all else then, and nothing may be
-		// committed while it is read.
-		steady = z
-	}
-	d, err := steady.since(ctx, from)
+	d, err := still.since(ctx, from)
 	if d == nil || err != nil {
 		return nil, err
 	}
@@ -241,7 +236,7 @@ func (z *zone) increment(ctx context.Context, serial uint32) ([]dns.RR, error) {
 	if large || err != nil {
 		return nil, err
 	}
-	return z.incrementOf(d, soa)
+	return still.incrementOf(d, soa)
 }
 
 // smallDifference is up to how many sets a difference is told whatever the size of the
@@ -259,16 +254,16 @@ func (z *zone) isLarge(ctx context.Context, d *difference) (bool, error) {
 }
 
 // incrementOf is a difference as it is sent.
-func (z *zone) incrementOf(d *difference, soa *dns.SOA) ([]dns.RR, error) {
+func (z *stillZone) incrementOf(d *difference, soa *dns.SOA) ([]dns.RR, error) {
 	before, after := *soa, *soa
 	before.Serial, after.Serial = serialOf(d.from), serialOf(d.to)
 	list := []dns.RR{&after}
 	for _, half := range []struct {
 		soa  *dns.SOA
-		sets [][]dns.RR
+		sets []*changedSet
 	}{{&before, d.removed}, {&after, d.added}} {
 		list = append(list, half.soa)
-		if z.seals != nil && z.seals.mode == signTransfer {
+		if z.seals != nil {
 			signatures, err := z.seals.sign([]dns.RR{half.soa})
 			if err != nil {
 				return nil, err
@@ -276,7 +271,7 @@ func (z *zone) incrementOf(d *difference, soa *dns.SOA) ([]dns.RR, error) {
 			list = append(list, signatures...)
 		}
 		for _, set := range half.sets {
-			list = append(list, set...)
+			list = append(list, set.records...)
 		}
 	}
 	return append(list, &after), nil

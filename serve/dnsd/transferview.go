@@ -22,9 +22,10 @@ type pinned struct {
 	stele.Store
 	at uint64
 
-	mu   sync.Mutex
-	seen uint64              // up to which change was is known
-	was  map[stele.ID]uint64 // versions of the records that have changed; 0: there was none
+	mu    sync.Mutex
+	seen  uint64              // up to which change was is known
+	was   map[stele.ID]uint64 // versions of the records that have changed; 0: there was none
+	order []stele.ID          // in which they have
 }
 
 // pin returns a store as it is now.
@@ -65,12 +66,20 @@ func (p *pinned) catchUp(ctx context.Context) error {
 		p.seen = c.Seq
 		if _, ok := p.was[c.ID]; c.ID.IsValid() && !ok {
 			p.was[c.ID] = c.Version - 1
+			p.order = append(p.order, c.ID)
 		}
 		if len(p.was) > maxMeanwhile {
 			return &stele.Error{Op: "transfer", Kind: stele.Unavailable, Err: fmt.Errorf("more than %d records changed meanwhile; try again", maxMeanwhile)}
 		}
 	}
 	return nil
+}
+
+// meanwhile returns the records that are known to have changed, but for the first n.
+func (p *pinned) meanwhile(n int) []stele.ID {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.order[n:])
 }
 
 // asItWas returns a record that was read before the last catchUp as it was; nil if it
@@ -141,35 +150,78 @@ func versionOf(ctx context.Context, store stele.Store, id stele.ID, n uint64) (*
 	return nil, &stele.Error{Op: "compare", ID: id, Kind: stele.Internal, Err: fmt.Errorf("its version %d is not there", n)}
 }
 
-// asOfNow returns a zone that stays as it is now, whatever is committed while it is
-// read, with the serial of now. In the mode online it is without signatures. The number
-// is that of the last change it has.
-func (z *Zones) asOfNow(ctx context.Context, name string) (*zone, uint64, error) {
+// stillZone is a zone that stays as it was at a change, whatever is committed while it is
+// read, with the serial of that time.
+type stillZone struct {
+	*zone
+	store    *pinned
+	standing *standing
+	live     *Zones // that it is of
+	links    *chain // in the mode transfer; it goes on with the registry
+	later    int    // how many records that have changed meanwhile were looked at
+}
+
+// asOfNow returns a zone that stays as it is now. In the mode online it is without
+// signatures.
+func (z *Zones) asOfNow(ctx context.Context, name string) (*stillZone, error) {
 	for range 10 {
-		live, err := z.current(ctx)
+		set, err := z.current(ctx)
 		if err != nil {
-			return nil, 0, err
+			return nil, err
 		}
-		store, err := pin(ctx, z.store)
+		store, then, err := z.freeze(ctx, set)
 		if err != nil {
-			return nil, 0, err
+			return nil, err
 		}
-		same, err := live.isCurrent(ctx, z.store)
-		if err != nil {
-			return nil, 0, err
-		}
-		if !same {
-			z.renew(live) // whoever committed is about to say so
+		if then == nil {
+			z.renew(set) // whoever committed is about to say so
 			continue
 		}
-		one := live.over(z, store).zones[name]
+		one := then.zones[name]
 		if one == nil {
-			return nil, 0, errNoZone
+			return nil, errNoZone
 		}
-		one.handOn()
-		return one, store.at, nil
+		still := &stillZone{zone: one, store: store, live: z, links: one.handOn()}
+		still.standing = z.eras.note(one, set, store.at)
+		return still, nil
 	}
-	return nil, 0, &stele.Error{Op: "transfer", Kind: stele.Unavailable, Err: fmt.Errorf("the settings of %s change too fast; try again", name)}
+	return nil, &stele.Error{Op: "transfer", Kind: stele.Unavailable, Err: fmt.Errorf("the settings of %s change too fast; try again", name)}
+}
+
+// freeze returns a set over the store as it is now; nil if it is none of now.
+func (z *Zones) freeze(ctx context.Context, set *zoneSet) (*pinned, *zoneSet, error) {
+	store, err := pin(ctx, z.store)
+	if err != nil {
+		return nil, nil, err
+	}
+	same, err := set.isCurrent(ctx, z.store)
+	if !same || err != nil {
+		return nil, nil, err
+	}
+	return store, set.over(z, store), nil
+}
+
+// noteEras notes what the zones are that go out to others, if nothing is known of them
+// yet: those who have them of another server, or from before, can be told what changes
+// from now on.
+func (z *Zones) noteEras(ctx context.Context, set *zoneSet) error {
+	z.eras.forgetOthers(set)
+	unknown := slices.DeleteFunc(slices.Clone(set.order), func(name string) bool {
+		return len(set.zones[name].ns.Publication.Secondaries) == 0 || z.eras.knows(name)
+	})
+	if len(unknown) == 0 {
+		return nil
+	}
+	store, then, err := z.freeze(ctx, set)
+	if then == nil || err != nil {
+		return err
+	}
+	for _, name := range unknown {
+		one := then.zones[name]
+		one.handOn()
+		z.eras.note(one, set, store.at)
+	}
+	return nil
 }
 
 var errNoZone = &stele.Error{Op: "transfer", Kind: stele.NotFound, Err: fmt.Errorf("the zone is no longer published")}
@@ -214,17 +266,19 @@ func (s *zoneSet) over(z *Zones, store *pinned) *zoneSet {
 	return &set
 }
 
-// handOn makes the zone what others get of it.
-func (z *zone) handOn() {
+// handOn makes the zone what others get of it, and returns its chain of names, if it has
+// one: that is as of now.
+func (z *zone) handOn() (links *chain) {
 	switch {
 	case z.seals == nil:
 	case z.seals.mode == signTransfer:
 		seals := *z.seals
-		seals.links = nil // they are as of now
+		links, seals.links = seals.links, nil
 		z.seals = &seals
 	default:
 		z.seals = nil
 	}
+	return links
 }
 
 // serialOf is the serial of zones at a change.

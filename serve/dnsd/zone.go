@@ -30,6 +30,7 @@ type zone struct {
 	set   *zoneSet
 	cut   *cut // in the names layout
 	ttl   uint32
+	alone bool // no other namespace is below its own
 
 	fixed   map[string][]dns.RR // what does not depend on records, by name
 	empty   map[string]bool     // names above those, that have nothing themselves
@@ -72,6 +73,14 @@ func (z *zone) lookup(ctx context.Context, name string) (node, error) {
 	}
 	exists, err := z.below(ctx, name)
 	return node{exists: exists}, err
+}
+
+// namespaceOf returns the namespace of an identifier that is published in the zone.
+func (z *zone) namespaceOf(id stele.ID) *stele.Namespace {
+	if z.alone {
+		return z.ns
+	}
+	return z.set.namespaceOf(id)
 }
 
 // registered returns the identifiers at a name.
@@ -149,6 +158,7 @@ func (z *zone) build(rules keyRules) {
 		}
 		z.add(&dns.SRV{Hdr: header(httpService+z.name, dns.TypeSRV, z.zones.ttl), Target: h.name, Port: h.port})
 	}
+	z.addSigningKeys()
 }
 
 // add adds a record that does not depend on others, and the names above it.

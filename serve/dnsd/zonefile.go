@@ -262,7 +262,7 @@ func (z *zone) whole(ctx context.Context, id stele.ID, r *stele.Record) (owner s
 		return owner, nil, nil
 	}
 	if !z.cut.tells(id.String()) {
-		return owner, []named{{id, r, z.set.namespaceOf(id)}}, nil
+		return owner, []named{{id, r, z.namespaceOf(id)}}, nil
 	}
 	if list, err = z.at(ctx, owner); err != nil || len(list) > 0 && firstOf(list) != id {
 		return owner, nil, err

@@ -40,9 +40,11 @@ func (r KeyRole) signsZone() bool { return r != RoleKSK }
 type KeyState string
 
 const (
+	KeyPrepared  KeyState = "prepared"  // of another algorithm: it signs, and is not in the zone yet
 	KeyPublished KeyState = "published" // in the zone, so that everybody learns it
 	KeyActive    KeyState = "active"    // it signs, and the parent should point at it
 	KeyRetired   KeyState = "retired"   // in the zone for those who have its signatures still
+	KeyLeaving   KeyState = "leaving"   // of another algorithm: it signs, and is in the zone no more
 	KeyRemoved   KeyState = "removed"   // gone, and its private part is erased
 )
 
@@ -55,10 +57,34 @@ type ZoneKey struct {
 	Public    string  `json:"public"`            // as in the DNSKEY record
 	Private   []byte  `json:"private,omitempty"` // PKCS#8
 
-	Published time.Time `json:"published"`
+	Prepared  time.Time `json:"prepared,omitzero"`
+	Published time.Time `json:"published,omitzero"`
 	Active    time.Time `json:"active,omitzero"`
 	Retired   time.Time `json:"retired,omitzero"`
+	Leaving   time.Time `json:"leaving,omitzero"`
 	Removed   time.Time `json:"removed,omitzero"`
+}
+
+// Since is when the key came into its state.
+func (k *ZoneKey) Since() time.Time {
+	return map[KeyState]time.Time{
+		KeyPrepared: k.Prepared, KeyPublished: k.Published, KeyActive: k.Active,
+		KeyRetired: k.Retired, KeyLeaving: k.Leaving, KeyRemoved: k.Removed,
+	}[k.State()]
+}
+
+// made is when the key was made.
+func (k *ZoneKey) made() time.Time {
+	if !k.Prepared.IsZero() {
+		return k.Prepared
+	}
+	return k.Published
+}
+
+// isShown reports whether the key is among those of the zone.
+func (k *ZoneKey) isShown() bool {
+	s := k.State()
+	return s == KeyPublished || s == KeyActive || s == KeyRetired
 }
 
 // State is the state that the key is in.
@@ -66,12 +92,16 @@ func (k *ZoneKey) State() KeyState {
 	switch {
 	case !k.Removed.IsZero():
 		return KeyRemoved
+	case !k.Leaving.IsZero():
+		return KeyLeaving
 	case !k.Retired.IsZero():
 		return KeyRetired
 	case !k.Active.IsZero():
 		return KeyActive
+	case !k.Published.IsZero():
+		return KeyPublished
 	}
-	return KeyPublished
+	return KeyPrepared
 }
 
 // Algorithms of zone keys (RFC 8624 recommends both), by the names that IANA gives
@@ -179,6 +209,10 @@ const zoneKeyCells = "zonekey "
 // signedID stands in the place of a key's ID, in the cell that has the time of the
 // signatures of a zone.
 const signedID = "signed"
+
+// unsigningID is the same for the time since which a zone is about to go without
+// signatures.
+const unsigningID = "unsigning"
 
 // readZoneKey reads the key of a cell.
 func readZoneKey(id string, value []byte) (*ZoneKey, error) {

@@ -155,7 +155,7 @@ func TestDigests(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		k := &ZoneKey{ID: test.tag, Role: RoleCSK, Algorithm: algorithm, Public: test.key}
+		k := &ZoneKey{ID: test.tag, Role: RoleCSK, Algorithm: algorithm, Public: test.key, Published: time.Unix(1, 0)}
 		r := &KeyRing{Zone: test.owner, Keys: []*ZoneKey{k}}
 		list := r.DS(3600, true)
 		if want := test.tag + " " + dns.Type(algorithm).String(); len(list) != 2 || !strings.Contains(list[0].Text, test.tag) || !strings.HasSuffix(list[0].Text, test.digest) {

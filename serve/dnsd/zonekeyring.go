@@ -23,6 +23,10 @@ type KeyRing struct {
 	// good. All of them are made anew when it moves on.
 	Signed time.Time
 
+	// Unsigning is since when the parent should have no DS records any more, so that
+	// the zone can go without signatures; the zero time if it is to be signed.
+	Unsigning time.Time
+
 	held map[string][]byte // cells as they were read, by ID
 }
 
@@ -35,6 +39,12 @@ func ReadKeyRing(zone string, cells []stele.Cell) (*KeyRing, error) {
 			continue
 		}
 		r.held[id] = c.Value
+		if id == unsigningID {
+			if err := json.Unmarshal(c.Value, &r.Unsigning); err != nil {
+				return nil, keyError(stele.Internal, "since when %s has been about to go without signatures can't be read; restore it from a backup", zone)
+			}
+			continue
+		}
 		if id == signedID {
 			if err := json.Unmarshal(c.Value, &r.Signed); err != nil {
 				return nil, keyError(stele.Internal, "the time of the signatures of %s can't be read; set it anew with 'stele zone sign %s --refresh'", zone, zone)
@@ -47,7 +57,7 @@ func ReadKeyRing(zone string, cells []stele.Cell) (*KeyRing, error) {
 		}
 		r.Keys = append(r.Keys, k)
 	}
-	slices.SortStableFunc(r.Keys, func(a, b *ZoneKey) int { return a.Published.Compare(b.Published) })
+	slices.SortStableFunc(r.Keys, func(a, b *ZoneKey) int { return a.made().Compare(b.made()) })
 	return r, nil
 }
 
@@ -73,6 +83,11 @@ func (r *KeyRing) Changes() (list []stele.CellChange, err error) {
 			return nil, err
 		}
 	}
+	if !r.Unsigning.IsZero() || r.held[unsigningID] != nil {
+		if err := add(unsigningID, r.Unsigning); err != nil {
+			return nil, err
+		}
+	}
 	return list, nil
 }
 
@@ -80,6 +95,7 @@ func (r *KeyRing) Changes() (list []stele.CellChange, err error) {
 // nobody expects signatures yet. A ring that has keys already is left as it is.
 func (r *KeyRing) Begin(algorithm uint8, split bool, now time.Time, random io.Reader) error {
 	r.refresh(now)
+	r.Unsigning = time.Time{}
 	if len(r.inZone()) > 0 {
 		return nil
 	}
@@ -113,7 +129,7 @@ func (r *KeyRing) add(role KeyRole, algorithm uint8, now time.Time, random io.Re
 	return nil, keyError(stele.Exhausted, "no key with a tag of its own could be made for %s; try again", r.Zone)
 }
 
-// inZone returns the keys that the zone has.
+// inZone returns the keys that the zone has, or has signatures of.
 func (r *KeyRing) inZone() (list []*ZoneKey) {
 	for _, k := range r.Keys {
 		if k.State() != KeyRemoved {
@@ -128,7 +144,7 @@ func (r *KeyRing) inZone() (list []*ZoneKey) {
 // 4.1.2, "Double-DS").
 func (r *KeyRing) wanted() (list []*ZoneKey) {
 	for _, k := range r.inZone() {
-		if k.Role.signsKeys() && k.State() != KeyRetired {
+		if s := k.State(); k.Role.signsKeys() && (s == KeyPublished || s == KeyActive) && r.Unsigning.IsZero() {
 			list = append(list, k)
 		}
 	}

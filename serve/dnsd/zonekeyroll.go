@@ -28,6 +28,9 @@ type KeyTimes struct {
 // of the old one any more it is removed. What the parent points at may be either of
 // them or both, from the first step on to the last.
 func (r *KeyRing) Roll(role KeyRole, now time.Time, random io.Reader) (*ZoneKey, error) {
+	if r.isChanging() {
+		return nil, r.changing()
+	}
 	roll, err := r.roll(role)
 	if err != nil {
 		return nil, err
@@ -102,6 +105,9 @@ type RollStep struct {
 
 // String says what the step is.
 func (s *RollStep) String() string {
+	if s.Role == "" {
+		return changeSteps[s.To]
+	}
 	if s.To == KeyActive {
 		return fmt.Sprintf("the new %s %s becomes active", s.Role, s.Key)
 	}
@@ -110,6 +116,9 @@ func (s *RollStep) String() string {
 
 // Step returns the next step of a roll; nil if none is under way.
 func (r *KeyRing) Step(role KeyRole, t KeyTimes) (*RollStep, error) {
+	if r.isChanging() {
+		return r.changeStep(t), nil
+	}
 	w, err := r.roll(role)
 	if err != nil {
 		return nil, err
@@ -134,6 +143,9 @@ func (r *KeyRing) Step(role KeyRole, t KeyTimes) (*RollStep, error) {
 // still know what was before, unless force is set. atParent says that the parent has
 // the DS record of the new key.
 func (r *KeyRing) Next(role KeyRole, t KeyTimes, now time.Time, atParent, force bool) (*RollStep, error) {
+	if r.isChanging() && role != "" {
+		return nil, r.changing()
+	}
 	step, err := r.Step(role, t)
 	if err != nil {
 		return nil, err
@@ -145,6 +157,10 @@ func (r *KeyRing) Next(role KeyRole, t KeyTimes, now time.Time, atParent, force 
 		return nil, keyError(stele.Conflict, "%s from %s on: until then others may not know of the last step; wait", step, step.From.Format(time.RFC3339))
 	case step.Parent && !atParent && !force:
 		return nil, keyError(stele.Conflict, "%s when its DS record is at the parent; put it there ('stele zone ds %s' prints it), and then give --ds-published", step, r.Zone)
+	}
+	if step.Role == "" {
+		r.change(step, now)
+		return step, nil
 	}
 	w, err := r.roll(role)
 	if err != nil {

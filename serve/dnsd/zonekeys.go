@@ -31,6 +31,10 @@ type KeyStatus struct {
 	Steps  []RollStep // of rolls that are under way
 	DS     []Entry    // that the parent should have
 	Signed time.Time  // from when the signatures of a zone in the mode transfer are
+
+	// Unsigned is from when a zone that is about to go without signatures may; the zero
+	// time if it is to be signed.
+	Unsigned time.Time
 }
 
 // Begin makes the first keys of a zone, if it has none.
@@ -46,6 +50,27 @@ func (k *Keys) Roll(ctx context.Context, zone string, role KeyRole) (*KeyStatus,
 		_, err := r.Roll(role, k.Now(), k.Random)
 		return err
 	})
+}
+
+// ChangeAlgorithm begins to put keys of another algorithm in the place of all keys.
+func (k *Keys) ChangeAlgorithm(ctx context.Context, zone string, algorithm uint8) (*KeyStatus, error) {
+	return k.change(ctx, zone, 0, func(r *KeyRing, _ *zoneTimes) error {
+		return r.ChangeAlgorithm(algorithm, k.Now(), k.Random)
+	})
+}
+
+// Unsign has a zone go without signatures. First it takes the DS records back, and when
+// nobody has them any more it returns done: whoever calls it says so in the settings of the
+// zone then. atParent says that the parent has none. Conflict if others may still have
+// them, unless force is set.
+func (k *Keys) Unsign(ctx context.Context, zone string, parent time.Duration, atParent, force bool) (status *KeyStatus, done bool, err error) {
+	status, err = k.change(ctx, zone, parent, func(r *KeyRing, t *zoneTimes) error {
+		if done = force || !r.Unsigning.IsZero() && (atParent || t.parentIsOurs); done {
+			return r.mayUnsign(t, k.Now(), force)
+		}
+		return r.unsign(k.Now())
+	})
+	return status, done, err
 }
 
 // Next does the next step of a roll. parent is the TTL of the DS records at the parent;
@@ -131,12 +156,18 @@ func (k *Keys) change(ctx context.Context, zone string, parent time.Duration, ch
 // status tells how the keys are.
 func (r *KeyRing) status(t *zoneTimes) (*KeyStatus, error) {
 	s := &KeyStatus{Zone: r.Zone, DS: r.DS(uint32(t.Keys/time.Second), true), Signed: r.Signed}
+	if !r.Unsigning.IsZero() {
+		s.Unsigned = r.Unsigning.Add(max(t.Parent, t.Keys) + t.Spread)
+	}
 	for _, k := range r.Keys {
 		public := *k
 		public.Private = nil
 		s.Keys = append(s.Keys, public)
 	}
-	for _, role := range r.Roles() {
+	for i, role := range r.Roles() {
+		if r.isChanging() && i > 0 {
+			break // it is the same for all
+		}
 		step, err := r.Step(role, t.KeyTimes)
 		if err != nil {
 			return nil, err

@@ -46,6 +46,7 @@ type Zones struct {
 	signed  atomic.Bool // some zone is
 	serial  atomic.Uint32
 	stale   atomic.Bool // the serial is not known
+	asking  atomic.Bool // somebody asks for it
 
 	loading chan struct{} // holds one value while somebody reads the namespaces
 
@@ -56,6 +57,8 @@ type Zones struct {
 	last      *zoneSet                // what was kept before, for its index
 	chains    map[string]keptChain    // of zones in the mode transfer
 	ring      atomic.Pointer[keyring] // nil: to be read
+	eras      eras
+	applied   applied
 
 	life context.Context // of work beside answers
 	end  context.CancelFunc
@@ -65,6 +68,7 @@ type Zones struct {
 // NewZones makes the zones of a registry. They are closed with Close.
 func NewZones(o ZonesOptions) *Zones {
 	z := &Zones{store: o.Store, schemes: o.Schemes, log: o.Log, ttl: o.DefaultTTL, now: o.Now, signing: signingOf, loading: make(chan struct{}, 1)}
+	z.eras.zones = make(map[string]*zoneEras)
 	if o.Keyless {
 		z.signing = func(*stele.Namespace) signing { return unsigned }
 	}
@@ -87,7 +91,7 @@ func (z *Zones) Close() {
 
 // compilerVersion grows with every change of the program that makes something else of
 // the same registry.
-const compilerVersion = 1
+const compilerVersion = 2
 
 // Compiler says what the zones are made by: another text makes something else of the
 // same registry, so that copies of zones must be made anew.
@@ -112,6 +116,7 @@ func (z *Zones) Invalidate(records ...*stele.Record) {
 			names = known.appendNames(names, r)
 		}
 	}
+	z.noteApplied(records)
 	z.refreshSerial()
 	z.changed.Add(1)
 	switch {
@@ -164,13 +169,13 @@ func (z *Zones) tell(names []string) {
 // serialTimeout is how long a commit waits to learn its serial.
 const serialTimeout = 2 * time.Second
 
-// refreshSerial sets the serial to the number of the last change. Where the store
-// does not answer it grows by one, and is asked for with the next answer.
+// refreshSerial sets the serial to the number of the last change. Where the store does
+// not answer it is asked for with the next answer. It is never guessed: others who serve
+// the same registry have the same serial for the same state.
 func (z *Zones) refreshSerial() {
 	ctx, cancel := context.WithTimeout(z.life, serialTimeout)
 	defer cancel()
 	if err := z.readSerial(ctx); err != nil {
-		z.serial.Add(1)
 		z.stale.Store(true)
 	}
 }
@@ -205,7 +210,7 @@ func (z *Zones) find(ctx context.Context, name string) (*zone, error) {
 // current returns the zones as they are now, and makes sure that the serial is known.
 func (z *Zones) current(ctx context.Context) (*zoneSet, error) {
 	if z.stale.Load() {
-		if err := z.readSerial(ctx); err != nil {
+		if err := z.renewSerial(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -238,7 +243,10 @@ func (z *Zones) load(ctx context.Context) (*zoneSet, error) {
 	if reused {
 		set.index = last.index
 	}
-	chains, empty := z.addChains(set)
+	chains, empty, err := z.addChains(ctx, set)
+	if err != nil {
+		return nil, err
+	}
 	// It is kept before it is filled, so that it is told of what is committed meanwhile.
 	z.mu.Lock()
 	keep := z.forgotten == forgotten
@@ -257,6 +265,9 @@ func (z *Zones) load(ctx context.Context) (*zoneSet, error) {
 		if err == nil {
 			err = z.fillChain(ctx, one)
 		}
+	}
+	if err == nil {
+		err = z.noteEras(ctx, set)
 	}
 	if err != nil {
 		z.mu.Lock()
@@ -284,6 +295,8 @@ func (z *Zones) read(ctx context.Context) (*zoneSet, error) {
 // zoneSet is the zones at one time.
 type zoneSet struct {
 	schemes *stele.Schemes
+	list    []*stele.Namespace   // in order of their keys
+	keys    []stele.NamespaceKey // by prefix
 	byKey   map[stele.NamespaceKey]*stele.Namespace
 	joints  map[string]string // of the namespaces that say where their names go on, by prefix
 	zones   map[string]*zone
@@ -296,18 +309,20 @@ type zoneSet struct {
 // newZoneSet makes the zones of namespaces, which come in order of their keys.
 func newZoneSet(z *Zones, list []*stele.Namespace) *zoneSet {
 	set := &zoneSet{
-		schemes: z.schemes, byKey: make(map[stele.NamespaceKey]*stele.Namespace), joints: make(map[string]string),
+		schemes: z.schemes, list: list, byKey: make(map[stele.NamespaceKey]*stele.Namespace), joints: make(map[string]string),
 		zones: make(map[string]*zone), index: newNameIndex(),
 	}
 	var shape strings.Builder
 	for _, ns := range list {
 		set.byKey[ns.Key()] = ns
+		set.keys = append(set.keys, ns.Key())
 		if p := &ns.Publication; leads(ns) {
 			set.joints[ns.Prefix] = newCut(z.schemes, ns).joint
 			shape.WriteString(strings.Join([]string{ns.Scheme, ns.Prefix, p.Zone, string(p.Layout), p.Separator, string(rune('0' + p.Parts)), "\n"}, "\t"))
 		}
 	}
 	set.shape = shape.String()
+	slices.SortFunc(set.keys, compareKeys)
 	for _, ns := range list {
 		set.addZone(z, ns)
 	}
@@ -331,7 +346,7 @@ func (s *zoneSet) addZone(z *Zones, ns *stele.Namespace) {
 		s.clashes = append(s.clashes, ns.Key().String()+" is published in "+p.Zone+", which is the zone of "+other.ns.Key().String()+"; give it another one")
 		return
 	}
-	one := &zone{name: p.Zone, ns: ns, zones: z, set: s, ttl: z.ttl}
+	one := &zone{name: p.Zone, ns: ns, zones: z, set: s, ttl: z.ttl, alone: len(s.under(ns)) == 1}
 	if ns.TTL > 0 {
 		one.ttl = ns.TTL
 	}

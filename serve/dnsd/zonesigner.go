@@ -89,25 +89,55 @@ func (z *Zones) readKeys(ctx context.Context, name string) (*KeyRing, error) {
 // addChains gives the zones that need them their chains of names: those there are, if
 // they would be the same, or new ones. It returns all, and the zones of those that have
 // to be filled.
-func (z *Zones) addChains(set *zoneSet) (chains map[string]keptChain, empty []*zone) {
+func (z *Zones) addChains(ctx context.Context, set *zoneSet) (chains map[string]keptChain, empty []*zone, err error) {
+	var last uint64
+	if slices.ContainsFunc(set.order, func(name string) bool { return set.zones[name].hasChain() }) {
+		if last, err = z.applied.begin(ctx, z.store); err != nil {
+			return nil, nil, err
+		}
+	}
 	z.mu.Lock()
 	defer z.mu.Unlock()
 	chains = make(map[string]keptChain)
 	for _, name := range set.order {
 		one := set.zones[name]
-		if one.seals == nil || one.seals.mode != signTransfer {
+		if !one.hasChain() {
 			continue
 		}
 		shape := one.chainShape()
 		kept, ok := z.chains[name]
 		if !ok || kept.shape != shape {
 			kept = keptChain{shape, newChain()}
+			kept.links.born = last
 			empty = append(empty, one)
 		}
 		one.seals.links = kept.links
 		chains[name] = kept
 	}
-	return chains, empty
+	return chains, empty, nil
+}
+
+// hasChain reports whether the zone has a chain of its names.
+func (z *zone) hasChain() bool { return z.seals != nil && z.seals.mode == signTransfer }
+
+// noteApplied notes that chains know of records, if there are chains.
+func (z *Zones) noteApplied(records []*stele.Record) {
+	look := false
+	for _, r := range records {
+		look = z.applied.note(r) || look
+	}
+	if !look {
+		return
+	}
+	ctx, cancel := context.WithTimeout(z.life, serialTimeout)
+	defer cancel()
+	_, _ = z.applied.look(ctx, z.store) // whoever needs it looks again
+}
+
+// completeUpTo returns up to which change a chain of names has everything.
+func (z *Zones) completeUpTo(ctx context.Context, c *chain) (uint64, error) {
+	n, err := z.applied.look(ctx, z.store)
+	return max(n, c.born), err
 }
 
 // keptChain is a chain, and what it was made for.
@@ -120,7 +150,7 @@ type keptChain struct {
 func (z *zone) chainShape() string {
 	var b strings.Builder
 	p := &z.ns.Publication
-	fmt.Fprintf(&b, "%s\n%q %v\n", z.set.shape, p.Resolver, z.seals.records != nil)
+	fmt.Fprintf(&b, "%s\n%q %v\n", z.form(), p.Resolver, z.seals.records != nil)
 	for _, name := range append([]string{z.name}, z.names()...) {
 		fmt.Fprintln(&b, name, typesAt(z.fixed[name]))
 	}

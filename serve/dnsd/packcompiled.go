@@ -1,0 +1,140 @@
+package dnsd
+
+import (
+	"encoding/binary"
+	"strings"
+
+	"github.com/miekg/dns"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/ddds"
+)
+
+// headOf is what the flags and services of a rule depend on.
+type headOf struct {
+	protocol string
+	service  stele.Service
+	media    string
+}
+
+// ruleHead is the flags and services of a rule; without flags there can be none.
+type ruleHead struct{ flags, service string }
+
+// head makes flags and services of a rule that leads to a URL of a protocol. A whole zone
+// has few of them.
+func (c *compiler) head(protocol string, t *stele.Target) (h ruleHead) {
+	key := headOf{protocol, t.Service, t.Type}
+	if h, ok := c.heads[key]; ok {
+		return h
+	}
+	if flag, err := ddds.Resolved(strings.ToLower(protocol)); err == nil {
+		h = ruleHead{string(flag), offers(flag, t)}
+	}
+	if c.heads != nil && len(c.heads) < maxHeads {
+		c.heads[key] = h
+	}
+	return h
+}
+
+const (
+	maxHeads  = 1000
+	uriWeight = 1 // of all URI records
+)
+
+// addCompiled adds what was compiled for a name, as the DNS library would pack its
+// records: a whole zone is so made in half the time.
+func (e *envelopes) addCompiled(name string, out *compiled) error {
+	var owner [maxName + 1]byte
+	end, err := dns.PackDomainName(name, owner[:], 0, nil, false)
+	if err != nil || !out.isPlain() {
+		return e.addAll(out.records(name))
+	}
+	for i := range out.rules {
+		f := &out.rules[i]
+		rest := beginRecord(e.rest[:0], dns.TypeNAPTR, out.ttl)
+		rest = binary.BigEndian.AppendUint16(rest, f.Order)
+		rest = binary.BigEndian.AppendUint16(rest, f.Preference)
+		rest = appendText(appendText(appendText(rest, f.Flags), f.Service), f.Regexp)
+		if rest, err = e.appendName(rest, f.Replacement); err != nil {
+			return err
+		}
+		if err := e.putRecord(name, owner[:end], rest); err != nil {
+			return err
+		}
+	}
+	for _, u := range out.uris {
+		rest := beginRecord(e.rest[:0], dns.TypeURI, out.ttl)
+		rest = binary.BigEndian.AppendUint16(rest, u.priority)
+		rest = append(binary.BigEndian.AppendUint16(rest, uriWeight), u.target...)
+		if err := e.putRecord(name, owner[:end], rest); err != nil {
+			return err
+		}
+	}
+	for _, texts := range out.texts {
+		rest := beginRecord(e.rest[:0], dns.TypeTXT, out.ttl)
+		for _, text := range texts {
+			rest = appendText(rest, text)
+		}
+		if err := e.putRecord(name, owner[:end], rest); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addAll adds records that nobody else has.
+func (e *envelopes) addAll(list []dns.RR) error {
+	for _, rr := range list {
+		if err := e.add(rr); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isPlain reports whether all texts fit where they stand.
+func (out *compiled) isPlain() bool {
+	for i := range out.rules {
+		f := &out.rules[i]
+		if len(f.Flags) > maxString || len(f.Service) > maxString || len(f.Regexp) > maxString {
+			return false
+		}
+	}
+	for _, texts := range out.texts {
+		for _, text := range texts {
+			if len(text) > maxString {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// recordHead is the size of what stands between the owner of a record and its data: type,
+// class, TTL, and the size of the data.
+const recordHead = 10
+
+func beginRecord(to []byte, kind uint16, ttl uint32) []byte {
+	to = binary.BigEndian.AppendUint16(to, kind)
+	to = binary.BigEndian.AppendUint16(to, dns.ClassINET)
+	to = binary.BigEndian.AppendUint32(to, ttl)
+	return append(to, 0, 0)
+}
+
+// putRecord adds a record whose data is there.
+func (e *envelopes) putRecord(name string, owner, rest []byte) error {
+	e.rest = rest
+	binary.BigEndian.PutUint16(rest[recordHead-2:], uint16(len(rest)-recordHead))
+	return e.put(name, owner, rest)
+}
+
+func appendText(to []byte, text string) []byte { return append(append(to, byte(len(text))), text...) }
+
+// appendName appends a name as it stands in data: whole.
+func (e *envelopes) appendName(to []byte, name string) ([]byte, error) {
+	if name == "." {
+		return append(to, 0), nil
+	}
+	end, err := dns.PackDomainName(name, e.scratch, 0, nil, false)
+	return append(to, e.scratch[:end]...), err
+}

@@ -1,0 +1,45 @@
+package dnsd
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/stele-id/stele/ddds"
+)
+
+// What is compiled is packed byte for byte as the DNS library does it.
+func TestPackCompiled(t *testing.T) {
+	long := strings.Repeat("x", maxString)
+	for _, out := range []compiled{
+		{},
+		{ttl: 60, rules: []ddds.Fields{
+			{Order: 100, Preference: 10, Flags: "RES:https", Service: "N2L:text/html", Regexp: `!^urn:a"b\\c$!https://example.org/\é;(x)!i`, Replacement: "."},
+			{Order: 200, Preference: 65535, Flags: "s", Service: "thttp+N2L", Replacement: "_http._tcp.z.example."},
+			{Regexp: long, Replacement: "."},
+		}},
+		{ttl: 1 << 31, uris: []uri{{10, "https://example.org/"}, {65535, `ftp://x/"\` + strings.Repeat("y", libraryURI-10)}, {20, strings.Repeat("z", libraryURI)}}},
+		{ttl: 5, uris: []uri{{20, strings.Repeat("z", libraryURI+1)}}},
+		{ttl: 5, texts: [][]string{{"persistence=permanent", "", long, "a;\"\\\x00\xff"}, {"b"}}},
+	} {
+		question := []byte("\x01z\x07example\x00\x00\xfc\x00\x01")
+		got, want := newEnvelopes(1, 0, question), newEnvelopes(1, 0, question)
+		for _, name := range []string{"a.z.example.", "a.z.example.", `b\.c.z.example.`, strings.Repeat("l.", 100) + "z.example."} {
+			if err := got.addCompiled(name, &out); err != nil {
+				t.Fatal(err)
+			}
+			if err := want.addAll(out.records(name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got.close()
+		want.close()
+		if a, b := bytes.Join(got.take(), nil), bytes.Join(want.take(), nil); !bytes.Equal(a, b) {
+			t.Errorf("%+v:\n%q, want\n%q", out, a, b)
+		}
+	}
+	e := newEnvelopes(1, 0, []byte("\x01z\x07example\x00\x00\xfc\x00\x01"))
+	if err := e.addCompiled("y.", &compiled{uris: []uri{{1, "x:"}}}); err == nil {
+		t.Error("a name of another zone was packed")
+	}
+}

@@ -1,0 +1,268 @@
+package dnsd
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/rand"
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/miekg/dns"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/ddds"
+	n2s "github.com/stele-id/stele/proof"
+)
+
+// pressTime is what the clock of a press shows.
+var pressTime = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// signer adds a key to a namespace.
+func (p *press) signer(prefix, algorithm string) (crypto.Signer, stele.SigningKey) {
+	p.t.Helper()
+	key, err := n2s.Generate(algorithm, rand.Reader)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	k, err := n2s.PublicKey(key, pressTime)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.namespace(prefix, func(ns *stele.Namespace) { ns.Keys = append(ns.Keys, k) })
+	return key, k
+}
+
+// sign adds signatures of a record.
+func (p *press) sign(name string, keys ...crypto.Signer) {
+	p.t.Helper()
+	_, err := p.registrar.Update(p.ctx, p.id(name), 0, func(r *stele.Record) error {
+		for _, key := range keys {
+			s, err := n2s.Sign(key, r.ID, stele.Signature{SHA256: sha256.Sum256(nil), Date: pressTime})
+			if err != nil {
+				return err
+			}
+			r.Signatures = append(r.Signatures, s)
+		}
+		return nil
+	})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// keysAt returns the keys at a name by their IDs, each with what it is confined to.
+func (p *press) keysAt(name string) map[string]string {
+	p.t.Helper()
+	n, _ := p.lookup(name)
+	found := make(map[string]string)
+	for _, rr := range n.records {
+		txt, ok := rr.(*dns.TXT)
+		if !ok {
+			continue
+		}
+		text := ""
+		for _, part := range txt.Txt {
+			plain, err := ddds.Unescape(part)
+			if err != nil || len(plain) > 255 {
+				p.t.Fatalf("%d bytes, %v", len(plain), err)
+			}
+			text += plain
+		}
+		k, prefix, err := n2s.ParseScopedTXT(text)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		found[k.ID] = prefix
+	}
+	return found
+}
+
+func TestSignaturesArePublished(t *testing.T) {
+	p := newPress(t)
+	p.publish("urn:paradisec", "paradisec.example.", ":", 3)
+	ed, _ := p.signer("urn:paradisec", stele.KeyED25519)
+	ec, _ := p.signer("urn:paradisec", stele.KeyECDSA)
+	const name, owner = "urn:paradisec:a:b:c", "c.b.a.paradisec.example."
+	p.register(name, "N2L http://example.org/", "N2S http://example.org/old.sig")
+	location := `100 10 "RES:http" "N2L" "!^urn:paradisec:a:b:c$!http://example.org/!i" .`
+	wantRules(t, p.rulesAt(owner), location, `100 10 "RES:http" "N2S" "!^urn:paradisec:a:b:c$!http://example.org/old.sig!i" .`, further)
+	p.sign(name, ed)
+	wantRules(t, p.rulesAt(owner), location, `100 10 "RES:http" "N2S:ED25519" "!^urn:paradisec:a:b:c$!http://id.example.org/uri-res/N2S?urn:paradisec:a:b:c!i" .`, further)
+	p.sign(name, ec)
+	wantRules(t, p.rulesAt(owner), location, `100 10 "RES:http" "N2S:ED25519+N2S:ECDSA" "!^urn:paradisec:a:b:c$!http://id.example.org/uri-res/N2S?urn:paradisec:a:b:c!i" .`, further)
+
+	p.namespace("urn:paradisec", func(ns *stele.Namespace) { ns.Publication.Resolver = "id.example.org:443" })
+	if rules := p.rulesAt(owner); !slices.ContainsFunc(rules, func(r string) bool {
+		return strings.Contains(r, `"RES:https" "N2S:ED25519+N2S:ECDSA"`) && strings.Contains(r, "https://id.example.org/uri-res/N2S?")
+	}) {
+		t.Errorf("over TLS: %q", rules)
+	}
+	p.namespace("urn:paradisec", func(ns *stele.Namespace) { ns.Publication.Resolver = "" })
+	if rules := p.rulesAt(owner); slices.ContainsFunc(rules, func(r string) bool { return strings.Contains(r, "N2S") }) {
+		t.Errorf("without a resolver: %q", rules)
+	}
+	if _, err := p.registrar.Withdraw(p.ctx, p.id(name), 0, "gone", stele.ID{}); err != nil {
+		t.Fatal(err)
+	}
+	if rules := p.rulesAt(owner); slices.ContainsFunc(rules, func(r string) bool { return strings.Contains(r, "N2S") }) {
+		t.Errorf("withdrawn: %q", rules)
+	}
+}
+
+// What is promised is told by the resolver, unless its owner has a page about it.
+func TestPromisesArePublished(t *testing.T) {
+	p := newPress(t)
+	p.publish("urn:paradisec", "paradisec.example.", ":", 3)
+	p.register("urn:paradisec:a:b:c", "N2L http://example.org/")
+	p.register("urn:paradisec:a:b:d", "N2L http://example.org/", "N2P http://example.org/promise")
+	leads := func(name, to string) bool {
+		return slices.ContainsFunc(p.rulesAt(name), func(r string) bool { return strings.Contains(r, `"N2P" "!^urn:`) && strings.Contains(r, to) })
+	}
+	const own = "!http://id.example.org/uri-res/N2P?urn:paradisec:a:b:"
+	if leads("c.b.a.paradisec.example.", own) {
+		t.Error("nothing is promised, and a rule leads to it")
+	}
+	p.namespace("urn:paradisec", func(ns *stele.Namespace) { ns.Persistence.Level = stele.Permanent })
+	if !leads("c.b.a.paradisec.example.", own+"c!") {
+		t.Errorf("%q", p.rulesAt("c.b.a.paradisec.example."))
+	}
+	if leads("d.b.a.paradisec.example.", own) || !leads("d.b.a.paradisec.example.", "!http://example.org/promise!") {
+		t.Errorf("%q", p.rulesAt("d.b.a.paradisec.example."))
+	}
+}
+
+func TestKeysArePublished(t *testing.T) {
+	p := newPress(t)
+	p.publish("urn:paradisec", "paradisec.example.", ":", 3)
+	p.publish("urn:paradisec:own", "own.example.", ":", 2)
+	_, rsa := p.signer("urn:paradisec", stele.KeyRSA)
+	_, root := p.signer("urn:", stele.KeyED25519)
+	_, part := p.signer("urn:paradisec:part", stele.KeyECDSA)
+	_, own := p.signer("urn:paradisec:own", stele.KeyED25519)
+	p.signer("urn:paradiseclike", stele.KeyED25519)
+	p.signer("ark:12345", stele.KeyED25519)
+	want := map[string]string{rsa.ID: "", root.ID: "", part.ID: "urn:paradisec:part"}
+	if diff := cmp.Diff(want, p.keysAt("_n2s.paradisec.example.")); diff != "" {
+		t.Error(diff)
+	}
+	want = map[string]string{own.ID: "", rsa.ID: "", root.ID: ""}
+	if diff := cmp.Diff(want, p.keysAt("_n2s.own.example.")); diff != "" {
+		t.Error(diff)
+	}
+	if found := p.keysAt("_n2s.paradisec.paradisec.example."); len(found) > 0 {
+		t.Errorf("elsewhere: %v", found)
+	}
+	p.namespace("urn:", func(ns *stele.Namespace) { ns.Keys = append(ns.Keys, rsa) })
+	if n, _ := p.lookup("_n2s.paradisec.example."); len(n.records) != 3 {
+		t.Errorf("a key of two namespaces: %v", n.records)
+	}
+	// As many as there can be fit an answer, and the rest is told of.
+	for i := range 4 {
+		for range stele.MaxKeys {
+			p.signer(fmt.Sprintf("urn:paradisec:part%d", i), stele.KeyED25519)
+		}
+	}
+	n, _ := p.lookup("_n2s.paradisec.example.")
+	m := &dns.Msg{Answer: n.records}
+	if len(n.records) != n2s.MaxKeys || m.Len() > 60_000 {
+		t.Errorf("%d keys, %d bytes", len(n.records), m.Len())
+	}
+	one, err := p.zones.zoneNamed(p.ctx, "paradisec.example.")
+	if err != nil || !slices.ContainsFunc(one.notes, func(s string) bool { return strings.Contains(s, "19 signing keys can't be published") }) {
+		t.Errorf("%q, %v", one.notes, err)
+	}
+}
+
+// A new key, its end and a signature reach secondaries as differences, in zones of all
+// kinds, and the copy is as the zone.
+func TestKeysAreTransferred(t *testing.T) {
+	const zone = "z.example."
+	for _, mode := range []signing{unsigned, signOnline, signTransfer} {
+		p := newPress(t)
+		p.publish("urn:paradisec", zone, ":", 2)
+		p.secondaries("urn:paradisec", everybody)
+		if mode != unsigned {
+			p.signed(mode, zone)
+		}
+		p.register("urn:paradisec:a:b", "N2L https://example.org/")
+		s := p.serve(Options{})
+		whole, _, err := take(s, zone, 0, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		serial, copied := ends(t, whole), lines(t, whole)
+		var key crypto.Signer
+		for _, test := range []struct {
+			what   string
+			change func()
+			shows  string
+		}{
+			{"a key", func() { key, _ = p.signer("urn:paradisec", stele.KeyED25519) }, "v=N2S1"},
+			{"a signature", func() { p.sign("urn:paradisec:a:b", key) }, "N2S:ED25519"},
+			{"its end", func() {
+				p.namespace("urn:paradisec", func(ns *stele.Namespace) { ns.Keys[0].Expires = pressTime.Add(time.Hour) })
+			}, "na=2026-03-01T13:00:00Z"},
+			{"its revocation", func() {
+				p.namespace("urn:paradisec", func(ns *stele.Namespace) { ns.Keys[0].Revoked = pressTime })
+			}, "r=2026-03-01T12:00:00Z"},
+		} {
+			test.change()
+			list, _, err := take(s, zone, serial, nil)
+			if err != nil {
+				t.Fatalf("%v, %s: %v", mode, test.what, err)
+			}
+			if len(list) < 3 || list[1].Header().Rrtype != dns.TypeSOA {
+				t.Fatalf("%v, %s: no difference, but %v", mode, test.what, list)
+			}
+			serial = apply(t, copied, list, serial)
+			now, _, err := take(s, zone, 0, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(lines(t, now), copied); diff != "" || ends(t, now) != serial {
+				t.Fatalf("%v, %s (-zone +copy):\n%s", mode, test.what, diff)
+			}
+			shown, covered := false, mode != signTransfer
+			for line := range copied {
+				shown = shown || strings.Contains(line, test.shows)
+				covered = covered || strings.HasPrefix(line, "_n2s."+zone) && strings.Contains(line, "RRSIG\tTXT")
+			}
+			if !shown || !covered {
+				t.Errorf("%v, %s: shown is %v, signed is %v", mode, test.what, shown, covered)
+			}
+		}
+	}
+}
+
+// Zone files have keys and rules too, and BIND reads them.
+func TestKeysAreExported(t *testing.T) {
+	p := newPress(t)
+	p.publish("urn:paradisec", "paradisec.example.", ":", 3)
+	key, k := p.signer("urn:paradisec", stele.KeyRSA)
+	p.register("urn:paradisec:a:b:c", "N2L http://example.org/")
+	p.sign("urn:paradisec:a:b:c", key)
+	var b bytes.Buffer
+	if err := p.zones.Export(p.ctx, &b, "paradisec.example.", nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{"\n_n2s 3600 IN TXT \"v=N2S1; k=rsa; id=" + k.ID, `"N2S:RSA"`} {
+		if !strings.Contains(b.String(), part) {
+			t.Errorf("%s\nlacks %s", b.String(), part)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "zone")
+	if err := os.WriteFile(file, b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("named-checkzone", "paradisec.example.", file).CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s\n%s", err, out, b.String())
+	}
+}
