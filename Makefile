@@ -31,7 +31,7 @@ NEEDS := gcc:build-essential curl:curl named-checkzone:bind9-utils kzonecheck:kn
 	named:bind9 knotd:knot unbound:unbound dig:bind9-dnsutils kdig:knot-dnsutils pdns_server:pdns-server \
 	delv:bind9-dnsutils dnssec-verify:bind9-utils ldns-verify-zone:ldnsutils \
 	$(or $(firstword $(wildcard /usr/lib/*/pdns/libbindbackend.so)),/usr/lib/pdns/libbindbackend.so):pdns-backend-bind \
-	systemd-analyze:systemd nginx:nginx logrotate:logrotate
+	systemd-analyze:systemd nginx:nginx logrotate:logrotate vsftpd:vsftpd openssl:openssl
 
 # What `make bench` compares with. The server's programs stand in a folder of its
 # version, and what PowerDNS loads in one of the machine's kind. CoreDNS is no package; it

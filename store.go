@@ -2,6 +2,8 @@ package stele
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"iter"
 	"time"
 )
@@ -94,12 +96,23 @@ type Store interface {
 	// used up; Invalid if it is no first version.
 	Ingest(ctx context.Context, records []*Record, count NamespaceCounter, state *MinterState) ([]error, error)
 
+	// Seal ends all writes: Apply and Ingest are refused from then on, with a Conflict
+	// that is ErrSealed and has the reason in its text. It returns once that is durable and no
+	// write is under way any more, so that what is read afterwards stays as it is. An
+	// empty reason takes the seal away, another one takes the place of the former.
+	// Invalid if the reason has more than MaxSeal bytes.
+	Seal(ctx context.Context, reason string) error
+
+	// Sealed returns the reason of the seal; "" if there is none.
+	Sealed(ctx context.Context) (string, error)
+
 	// Ready returns nil if the store can write, and otherwise an error that says
-	// why not and what will happen.
+	// why not and what will happen. That of a sealed store is the Conflict that a
+	// commit would be refused with.
 	Ready(ctx context.Context) error
 
 	// Backup writes a copy of the store's present state, consistent in itself, to
-	// a new folder. Writes go on meanwhile.
+	// a new folder. Writes go on meanwhile. That of a sealed store is sealed.
 	Backup(ctx context.Context, folder string) error
 
 	// Verify checks every invariant of what is kept and calls report for each that
@@ -110,8 +123,9 @@ type Store interface {
 	Close() error
 }
 
-// Commit is what Apply commits. It is not changed after it was handed over. The
-// order of its entries in the change feed is up to the store.
+// Commit is what Apply commits. It is not changed after it was handed over. Its
+// changes are numbered without others in between, in the order of Records and then
+// in that of Namespaces; those of an ingest in the order of its records.
 type Commit struct {
 	// Records are new versions of records. A version n is committed only if the
 	// store has n-1 as the current one (for 1: if none of the names is taken). The
@@ -131,6 +145,13 @@ type Commit struct {
 
 	// Cells are new values of cells, each of another one, under the same condition.
 	Cells []CellChange
+
+	// Replay is nil, but for whoever copies another store. It has the changes of this
+	// commit then, in their order, as the feed of the other store has them: the feed
+	// gets their numbers and times, and records count as is said there, without limit;
+	// Counter is not asked. Conflict if the first number is not the next one. Invalid
+	// if they are not the changes that the commit makes, or leave a number out.
+	Replay []Change
 }
 
 // NamespaceCounter says for which namespace the record with this identifier
@@ -167,13 +188,49 @@ const (
 	MaxCell     = 1 << 20
 )
 
+// MaxSeal is how many bytes the reason of a seal may have.
+const MaxSeal = 1000
+
+// ErrSealed is in the chain of the errors with which a sealed store refuses writes:
+// unlike other conflicts it does not help to read again and to try again.
+var ErrSealed = errors.New("the registry is sealed and takes no more writes")
+
 // Change is an entry of the change feed.
 type Change struct {
 	Seq       uint64
 	ID        ID           // of the record that changed; zero if a namespace did
 	Namespace NamespaceKey // that changed; zero if a record did
 	Version   uint64
-	At        time.Time
+	Counted   NamespaceKey // for which a new record counts; zero if it counts for none
+	At        time.Time    // kept to the microsecond at least
+}
+
+// CheckReplay returns an error of kind Invalid unless the changes in Replay, if there
+// are some, are those that the commit makes.
+func (c *Commit) CheckReplay() error {
+	if c.Replay == nil {
+		return nil
+	}
+	wrong := func(i int) error {
+		return &Error{Op: "commit", Kind: Invalid, Err: fmt.Errorf("change %d to be replayed is not the one that the commit makes; leave none out, and keep their order", i)}
+	}
+	if len(c.Replay) != len(c.Records)+len(c.Namespaces) {
+		return wrong(len(c.Replay))
+	}
+	for i, have := range c.Replay {
+		made := Change{Seq: c.Replay[0].Seq + uint64(i), Counted: have.Counted, At: have.At}
+		if i < len(c.Records) {
+			if r := c.Records[i]; r != nil {
+				made.ID, made.Version = r.ID, r.Version
+			}
+		} else if n := c.Namespaces[i-len(c.Records)]; n != nil {
+			made.Namespace, made.Version = n.Key(), n.Version
+		}
+		if have != made || have.Seq == 0 || have.Counted != (NamespaceKey{}) && (have.Version != 1 || !have.ID.IsValid()) {
+			return wrong(i)
+		}
+	}
+	return nil
 }
 
 // Location is a URL, or a host, by which records are looked up in reverse.

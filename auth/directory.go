@@ -21,10 +21,16 @@ type Directory struct {
 	// that other processes write to. It is not changed after the first use.
 	Age time.Duration
 
+	// Grace is how much older it may become while the store can't be read, so that those
+	// who are known stay so: whoever is cut off from the store can't learn of a token
+	// that was revoked. It is not changed after the first use.
+	Grace time.Duration
+
 	store stele.Store
 	now   func() time.Time
 
 	roll    atomic.Pointer[roll]
+	tried   atomic.Int64  // when reading failed last, Unix nanoseconds
 	epoch   atomic.Uint64 // grows with each Forget
 	reading chan struct{} // holds one value while somebody reads
 
@@ -142,10 +148,19 @@ func (d *Directory) current(ctx context.Context, now time.Time) (*roll, error) {
 		return r, nil
 	}
 	epoch := d.epoch.Load() // before reading: what is forgotten meanwhile is read again
-	r, err := d.read(ctx)
-	if err != nil {
+	old := d.roll.Load()
+	reading, cancel := d.patience(ctx, old, now)
+	defer cancel()
+	r, err := d.read(reading)
+	switch {
+	case err == nil:
+	case d.lasts(old, now) && stele.KindOf(err) == stele.Unavailable && ctx.Err() == nil:
+		d.tried.Store(now.UnixNano())
+		return old, nil
+	default:
 		return nil, err
 	}
+	d.tried.Store(0)
 	r.epoch, r.at = epoch, now
 	d.roll.Store(r)
 	return r, nil
@@ -155,7 +170,27 @@ func (d *Directory) holds(r *roll, now time.Time) bool {
 	if r == nil || r.epoch != d.epoch.Load() {
 		return false
 	}
-	return d.Age <= 0 || now.Sub(r.at).Abs() < d.Age
+	if d.Age <= 0 || now.Sub(r.at).Abs() < d.Age {
+		return true
+	}
+	tried := now.Sub(time.Unix(0, d.tried.Load()))
+	return tried.Abs() < tryAgain*d.Age && d.lasts(r, now)
+}
+
+// tryAgain is how many times Age pass before a store is asked again that did not answer.
+const tryAgain = 5
+
+// lasts reports whether a roll is good enough as long as the store can't be read.
+func (d *Directory) lasts(r *roll, now time.Time) bool {
+	return r != nil && r.epoch == d.epoch.Load() && now.Sub(r.at).Abs() < d.Age+d.Grace && d.Grace > 0
+}
+
+// patience bounds how long it is waited for the store by those who can do without.
+func (d *Directory) patience(ctx context.Context, old *roll, now time.Time) (context.Context, context.CancelFunc) {
+	if !d.lasts(old, now) {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, d.Age)
 }
 
 // read reads all users and tokens. One that can't be read does not keep the others

@@ -407,3 +407,59 @@ func BenchmarkAuthenticate(b *testing.B) {
 		}
 	}
 }
+
+// failing is a store that does not answer while it is away.
+type failing struct {
+	stele.Store
+	away atomic.Bool
+	asks atomic.Int64
+}
+
+func (f *failing) Cells(ctx context.Context, prefix, after string) iter.Seq2[stele.Cell, error] {
+	f.asks.Add(1)
+	if f.away.Load() {
+		return func(yield func(stele.Cell, error) bool) {
+			yield(stele.Cell{}, &stele.Error{Op: "read", Kind: stele.Unavailable, Err: errors.New("away")})
+		}
+	}
+	return f.Store.Cells(ctx, prefix, after)
+}
+
+// Who is known stays known while the store is away, for a while and no longer, and the
+// store is not asked by everybody.
+func TestGrace(t *testing.T) {
+	o := newOffice(t)
+	store := &failing{Store: o.store}
+	o.Directory = NewDirectory(store, o.time)
+	o.Age, o.Grace = time.Second, time.Minute
+	o.user(User{Name: "ann"})
+	credential, made := o.issue("ann")
+	o.accepted(credential)
+	store.away.Store(true)
+	o.pass(time.Second)
+	asks := store.asks.Load()
+	for range 100 {
+		o.accepted(credential)
+	}
+	if n := store.asks.Load() - asks; n != 1 {
+		t.Errorf("the store was asked %d times", n)
+	}
+	o.pass(59*time.Second - 1)
+	o.accepted(credential)
+	o.pass(2 * time.Second)
+	if _, err := o.Authenticate(t.Context(), credential); stele.KindOf(err) != stele.Unavailable {
+		t.Errorf("after the grace: %v", err)
+	}
+	store.away.Store(false)
+	o.accepted(credential)
+	made.Revoked = o.time()
+	o.put(made.Cell())
+	o.pass(time.Second)
+	o.refused(credential, "revoked")
+	// What this process has written itself is never answered from before.
+	store.away.Store(true)
+	o.Forget()
+	if _, err := o.Authenticate(t.Context(), credential); stele.KindOf(err) != stele.Unavailable {
+		t.Errorf("after Forget: %v", err)
+	}
+}

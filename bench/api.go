@@ -57,6 +57,12 @@ func (r *registryBench) startAPI(ctx context.Context, core int, data string) (*a
 	if err != nil {
 		return nil, fmt.Errorf("stele token create: %w", err)
 	}
+	return r.serveAPI(ctx, core, string(bytes.TrimSpace(token)), "--data", data)
+}
+
+// serveAPI starts our server with flags that say what it serves, for somebody who has a
+// token.
+func (r *registryBench) serveAPI(ctx context.Context, core int, token string, flags ...string) (*apiServer, error) {
 	address, err := freeAddress()
 	if err != nil {
 		return nil, err
@@ -67,11 +73,11 @@ func (r *registryBench) startAPI(ctx context.Context, core int, data string) (*a
 			return nil, err
 		}
 	}
-	s, err := startServerOn(ctx, cores, address, r.stele, "serve", "--data", data, "--http", address, "--api-rate", "0", "--log-level", "warn")
+	s, err := startServerOn(ctx, cores, address, r.stele, append([]string{"serve", "--http", address, "--api-rate", "0", "--log-level", "warn"}, flags...)...)
 	if err != nil {
 		return nil, err
 	}
-	a := &apiServer{s, strings.TrimSpace(string(token))}
+	a := &apiServer{s, token}
 	if err := s.awaitAnswer(ctx, func() error { return a.ask(ctx, http.MethodGet, "/api/v1/me", nil) }); err != nil {
 		return nil, errors.Join(err, s.stop())
 	}
@@ -264,15 +270,21 @@ func (r *registryBench) puts(ctx context.Context, w *tabwriter.Writer) (err erro
 
 // putWrites returns what must be written for a record like those that are put.
 func putWrites() ([]write, error) {
-	id, err := stele.NewID("ark", "ark:12345/x1r100000")
+	rec, err := putRecord()
 	if err != nil {
 		return nil, err
 	}
-	return keysOf(&stele.Record{
+	return keysOf(rec)
+}
+
+// putRecord returns a record like those that are put.
+func putRecord() (*stele.Record, error) {
+	id, err := stele.NewID("ark", "ark:12345/x1r100000")
+	return &stele.Record{
 		ID: id, State: stele.Active, Version: 1, Created: time.Now(), Modified: time.Now(), By: "bench",
 		Targets:  []stele.Target{{Service: stele.N2L, URL: "https://archive.example.org/items/100000/view", Order: stele.DefaultOrder, Preference: stele.DefaultPreference}},
 		Metadata: stele.Metadata{stele.Who: "Almeida, Castro", stele.What: "On the rivers and bridges of Amazonia, volume 100000", stele.When: "1987"},
-	})
+	}, err
 }
 
 // tokens tells what it costs to find out who asks: records are read with a token, and

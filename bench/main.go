@@ -61,12 +61,15 @@ func run(ctx context.Context, args []string) (err error) {
 	figures := []figure{
 		{"label", label}, {"parse", parse}, {"distributor", distributor},
 		{"import", r.imports}, {"lookup", r.lookUps}, {"register", r.registers}, {"mint", r.mints},
-		{"http", r.redirects}, {"api", r.overHTTP}, {"dns", d.answers}, {"resolve", d.resolves},
+		{"http", r.redirects}, {"api", r.overHTTP}, {"shared", r.shared}, {"dns", d.answers}, {"resolve", d.resolves},
+		{"signed", d.signedAnswers}, {"transfer", d.transfers},
 	}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
-	flags.IntVar(&r.records, "records", million, "how many records the registry has for import, lookup and http;\nwhere it is given, how many names for dns and resolve too, a million at most")
+	flags.IntVar(&r.records, "records", million, "how many records the registry has for import, lookup, http and shared;\nwhere it is given, how many names for dns, resolve, signed and transfer too, a million at most")
 	flags.StringVar(&r.folder, "folder", os.TempDir(), "where registries are made, and removed")
 	flags.StringVar(&r.profile, "profile", "", "for http: `file` to which a profile of the server is written, for the compiler; nothing is compared then")
+	bare := flags.String("bare", "", "answer at this `address` from a database, and do nothing else: a peer that shared starts")
+	database := flags.String("database", "", "`URL` of the database for -bare")
 	flags.Usage = func() {
 		fmt.Fprintf(flags.Output(), "bench [flags] [figure...]; figures are %s\n", strings.Join(names(figures), ", "))
 		flags.PrintDefaults()
@@ -75,6 +78,9 @@ func run(ctx context.Context, args []string) (err error) {
 		return nil
 	} else if err != nil {
 		return err
+	}
+	if *bare != "" {
+		return serveBare(ctx, *bare, *database)
 	}
 	flags.Visit(func(f *flag.Flag) {
 		if f.Name == "records" {

@@ -63,6 +63,29 @@ func startPostgres(ctx context.Context, folder string, n int) (*postgres, error)
 	return p, err
 }
 
+// startStandby starts a standby that must have a commit before it is acknowledged.
+func (p *postgres) startStandby(ctx context.Context) (_ *postgres, err error) {
+	b := &postgres{bin: p.bin, version: p.version, folder: p.folder + "-standby", as: p.as}
+	if err := os.Mkdir(b.folder, 0o700); err != nil {
+		return nil, err
+	}
+	if p.as != nil {
+		if err := os.Chown(b.folder, int(p.as.Uid), int(p.as.Gid)); err != nil {
+			return nil, err
+		}
+	}
+	progress("starting a standby")
+	data := filepath.Join(b.folder, "data")
+	if err := b.run(ctx, "pg_basebackup", "--host="+p.folder, "--username=bench", "--pgdata="+data, "--write-recovery-conf", "--checkpoint=fast"); err != nil {
+		return nil, err
+	}
+	settings := fmt.Sprintf("-c listen_addresses= -c unix_socket_directories='%s'", b.folder)
+	if err := b.run(ctx, "pg_ctl", "start", "-w", "-D", data, "-l", filepath.Join(b.folder, "log"), "-o", settings); err != nil {
+		return nil, err
+	}
+	return b, p.sql(ctx, "ALTER SYSTEM SET synchronous_standby_names = '*'", "SELECT pg_reload_conf()")
+}
+
 // majorVersion returns the number in /usr/lib/postgresql/15/bin/initdb.
 func majorVersion(path string) int {
 	n, _ := strconv.Atoi(filepath.Base(filepath.Dir(filepath.Dir(path))))
@@ -118,7 +141,12 @@ func (p *postgres) stop() error {
 
 // sql runs statements, one after the other.
 func (p *postgres) sql(ctx context.Context, statements ...string) error {
-	args := []string{"--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", "--host=" + p.folder, "--username=bench", "--dbname=postgres"}
+	return p.sqlIn(ctx, "postgres", statements...)
+}
+
+// sqlIn runs them in a database.
+func (p *postgres) sqlIn(ctx context.Context, database string, statements ...string) error {
+	args := []string{"--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", "--host=" + p.folder, "--username=bench", "--dbname=" + database}
 	for _, s := range statements {
 		args = append(args, "--command="+s)
 	}

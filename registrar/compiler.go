@@ -43,7 +43,7 @@ func (r *Registrar) NoteCompiler(ctx context.Context, name string) error {
 		if len(c.Namespaces) > 0 {
 			r.replace(s, nil)
 		}
-		if err == nil || stele.KindOf(err) != stele.Conflict || attempt == maxAttempts {
+		if err == nil || !r.again(ctx, err, attempt) {
 			return err
 		}
 	}

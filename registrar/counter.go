@@ -2,6 +2,7 @@ package registrar
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/stele-id/stele"
@@ -127,11 +128,16 @@ func (c *counter) skip(d draw) { c.count = max(c.count, d.number+1) }
 
 func (c *counter) maker() maker { return c.names }
 
-// seriesMaker makes the names of numbers. It does not change.
+// seriesMaker makes the names of numbers. It does not change, but for what is known of
+// them.
 type seriesMaker struct {
 	series *series
 	others []given
+	free   atomic.Pointer[span] // numbers whose names were not registered when they were reserved
 }
+
+// span is numbers, from one to one before another.
+type span struct{ from, to uint64 }
 
 // label returns the name of a number, and an empty label if it was given before.
 func (m *seriesMaker) label(d draw) (Label, error) {

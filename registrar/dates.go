@@ -10,8 +10,8 @@ import (
 	"github.com/stele-id/stele/mint"
 )
 
-// ahead is how far into the future dates are reserved at a time, where the
-// granularity is less than a second.
+// ahead is how far into the future dates are reserved at a time if nobody says
+// otherwise, where the granularity is less than a second.
 //
 // A date may leave once it is durable that it was taken. To write that for each
 // date would make r = 1 microsecond as slow as the disk. So the store is told that
@@ -36,6 +36,7 @@ type dates struct {
 	r        mint.Granularity
 	exact    bool // PILIN: no date is shortened
 	interval time.Duration
+	ahead    time.Duration
 
 	loaded bool
 	before [][]byte         // what the store has for each prefix
@@ -72,6 +73,7 @@ func newDates(r *Registrar, ns *stele.Namespace, earlier *dates) (*dates, error)
 		r:        g,
 		exact:    ns.Minter.Kind == stele.MinterPILIN,
 		interval: interval(g),
+		ahead:    r.o.Ahead,
 	}
 	if earlier != nil {
 		d.last = earlier.last
@@ -180,7 +182,7 @@ func (s *dates) reserve(issued mint.Date, after mint.Distributor, now mint.Date)
 	p := &s.pending
 	p.last, p.fence, p.after = after, issued, nil
 	if s.interval < time.Second {
-		fence, err := later(now, ahead)
+		fence, err := later(now, s.ahead)
 		if err != nil {
 			return nil, refuse("mint", stele.ID{}, stele.Exhausted, "the clock is at the end of the dates: %w", err)
 		}

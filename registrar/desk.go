@@ -141,13 +141,13 @@ func (d *desk) newSource(chain []*stele.Namespace, earlier *work) (source, error
 // errEarly says that the next name has its time still to come.
 var errEarly = errors.New("it is not time yet")
 
-// take takes a name, and waits for its time, or else says errEarly. The caller has
-// the turn.
+// take takes a name, and waits for its time, or else says errEarly. If a commit is to
+// be made before it leaves, that is returned. The caller has the turn.
 //
 // If all is well the last date is not after now, and the wait is the distance to
 // the next date on the grid. What is more than that is a clock that stepped back:
 // for that one waits a while and no longer.
-func (d *desk) take(ctx context.Context, arrived time.Time, patient bool) (source, draw, []stele.MinterState, error) {
+func (d *desk) take(ctx context.Context, arrived time.Time, patient bool) (source, draw, *stele.Commit, error) {
 	waited, reloaded := time.Duration(0), false
 	for {
 		s, err := d.view(ctx)
@@ -166,9 +166,13 @@ func (d *desk) take(ctx context.Context, arrived time.Time, patient bool) (sourc
 		if err != nil {
 			return nil, draw{}, nil, err
 		}
-		x, reserve, wait, err := src.next(arrived)
+		x, minters, wait, err := src.next(arrived)
 		if err != nil || wait == 0 {
 			d.told = false
+			var reserve *stele.Commit
+			if minters != nil {
+				reserve = &stele.Commit{Minters: minters, Cells: []stele.CellChange{s.unchanged()}}
+			}
 			return src, x, reserve, err
 		}
 		if !patient {

@@ -207,6 +207,7 @@ func (in *intake) ready(ctx context.Context, i int) error {
 				rec.Aliases = append(rec.Aliases, alias)
 			}
 		}
+		rec.Signatures = withSignatures(rec.Signatures, before.Signatures)
 		in.stamp(ctx, before, rec)
 	}
 	if t := rec.Tombstone; t != nil && t.At.IsZero() {
@@ -215,7 +216,7 @@ func (in *intake) ready(ctx context.Context, i int) error {
 			t.At = before.Tombstone.At
 		}
 	}
-	if err := in.admit(ctx, "import", in.spaces, before, rec); err != nil {
+	if err := in.admitKept(ctx, "import", in.spaces, before, rec, in.o.Keep); err != nil {
 		return err
 	}
 	if before != nil && sameRecord(before, rec) {

@@ -39,6 +39,7 @@ func (r *Registrar) IngestNamespace(ctx context.Context, ns *stele.Namespace, o 
 	_, err = r.SetNamespace(ctx, ns.Key(), 0, func(next *stele.Namespace) error {
 		kept := *next
 		*next = *ns
+		next.Keys = withKeys(ns.Keys, kept.Keys)
 		next.Version, next.Created, next.Modified, next.By = kept.Version, kept.Created, kept.Modified, kept.By
 		return nil
 	})
@@ -56,6 +57,9 @@ func (r *Registrar) rehearseNamespace(ctx context.Context, op string, ns *stele.
 		before = sp.Namespace
 	}
 	next := cloneNamespace(ns)
+	if before != nil {
+		next.Keys = withKeys(next.Keys, before.Keys)
+	}
 	r.stampNamespace(ctx, before, next)
 	if next.Minter.Kind == stele.MinterNOID && (before == nil || before.Minter != next.Minter) {
 		if err := administrate(ctx, op, stele.ID{}); err != nil {

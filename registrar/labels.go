@@ -56,9 +56,12 @@ func (d *desk) keep(ctx context.Context, made maker, draws []draw, labels []Labe
 		}
 	}
 	fresh := labels[before:]
-	free, err := d.allFree(ctx, fresh)
-	if free || err != nil {
-		return labels, err
+	free, err := d.allFree(ctx, made, draws, fresh)
+	switch {
+	case err != nil: // nobody knows whether they may be used
+		return labels[:before], err
+	case free:
+		return labels, nil
 	}
 	kept := fresh[:0]
 	for _, label := range fresh {
@@ -76,7 +79,22 @@ func (d *desk) keep(ctx context.Context, made maker, draws []draw, labels []Labe
 // allFree reports whether no name of the labels is registered. It asks once for all
 // of them, which a store answers several times as fast as one after the other. The
 // names of one form come together, in order, so that its reading goes forward.
-func (d *desk) allFree(ctx context.Context, labels []Label) (bool, error) {
+// Where the store is away it is enough that none was when they were reserved.
+func (d *desk) allFree(ctx context.Context, made maker, draws []draw, labels []Label) (bool, error) {
+	if !foreseen(made, draws) {
+		return d.areFree(ctx, labels)
+	}
+	brief, cancel := context.WithTimeout(ctx, askBriefly)
+	defer cancel()
+	free, err := d.areFree(brief, labels)
+	if stele.KindOf(err) == stele.Unavailable && err != nil && ctx.Err() == nil {
+		d.o.Log.Warn("names are given out without the store, which is away", "namespace", d.key.String(), "names", len(labels))
+		return true, nil
+	}
+	return free, err
+}
+
+func (d *desk) areFree(ctx context.Context, labels []Label) (bool, error) {
 	if len(labels) == 0 {
 		return true, nil
 	}

@@ -29,7 +29,8 @@ func (l Label) names(yield func(stele.ID) bool) {
 }
 
 // Mint makes n new names in a namespace. Callers are served in order of arrival.
-// No name is ever given twice, and none that is registered. If an error ends it
+// No name is ever given twice, and none that is registered (or, of a store that is away,
+// was when it was reserved; see [Options.Shared]). If an error ends it
 // early, the names made before come with the error; they are given, whether the
 // caller uses them or not.
 //
@@ -164,16 +165,19 @@ func (r *Registrar) draw(ctx context.Context, pool []stele.NamespaceKey, arrived
 			return d, made, nil
 		}
 		if reserve != nil {
-			err := r.apply(ctx, "mint", &stele.Commit{Minters: reserve})
+			err := r.apply(ctx, "mint", reserve)
 			if err != nil {
 				src.forget()
-				// Another process took names here, or a claim changed hands.
-				if conflicts++; stele.KindOf(err) == stele.Conflict && conflicts < maxAttempts {
-					continue
+				// Another process took names here, or changed a namespace.
+				if conflicts++; !r.again(ctx, err, conflicts) {
+					return d, made, err
 				}
-				return d, made, err
+				if err := r.catchUp(ctx); err != nil {
+					return d, made, err
+				}
+				continue
 			}
-			src.settle()
+			d.settle(ctx, src)
 		}
 		made = src.maker()
 		*draws = append(*draws, x)

@@ -26,9 +26,9 @@ func (r *Registrar) MintAndRegister(ctx context.Context, record *stele.Record, p
 	if err := r.rehearse(ctx, op, pool, first); err != nil {
 		return nil, err
 	}
-	arrived := r.o.Now()
+	arrived, conflicts := r.o.Now(), 0
 	for attempt := 1; ; attempt++ {
-		done, err := r.mintInto(ctx, op, pool, arrived, attempt > 1, first)
+		done, err := r.mintInto(ctx, op, pool, arrived, attempt > 1, &conflicts, first)
 		if done != nil || err != nil && !r.another(ctx, pool, err, attempt) {
 			return done, err
 		}
@@ -61,7 +61,7 @@ func (r *Registrar) rehearse(ctx context.Context, op string, pool []stele.Namesp
 
 // mintInto takes one name for a record and commits both. It returns nil if the
 // name can't be used, and another one should be tried.
-func (r *Registrar) mintInto(ctx context.Context, op string, pool []stele.NamespaceKey, arrived time.Time, back bool, first *stele.Record) (*stele.Record, error) {
+func (r *Registrar) mintInto(ctx context.Context, op string, pool []stele.NamespaceKey, arrived time.Time, back bool, conflicts *int, first *stele.Record) (*stele.Record, error) {
 	d, p, err := r.enter(pool, back)
 	if err != nil {
 		return nil, err
@@ -92,12 +92,14 @@ func (r *Registrar) mintInto(ctx context.Context, op string, pool []stele.Namesp
 		}
 		return nil, err
 	}
-	c.Minters = reserve
+	if reserve != nil {
+		c.Minters, c.Cells = reserve.Minters, reserve.Cells
+	}
 	err = r.apply(ctx, op, c)
 	switch {
 	case err == nil:
 		if reserve != nil {
-			src.settle()
+			d.settle(ctx, src)
 		}
 		return next, nil
 	case reserve != nil:
@@ -106,7 +108,7 @@ func (r *Registrar) mintInto(ctx context.Context, op string, pool []stele.Namesp
 	if stele.KindOf(err) != stele.Conflict {
 		return nil, err
 	}
-	return nil, d.conflict(ctx, err, reserve != nil, src, x, next, first)
+	return nil, d.conflict(ctx, err, conflicts, reserve != nil, src, x, next, first)
 }
 
 // fill makes the label of a draw, and of it and the record the commit. The record
@@ -134,7 +136,7 @@ func (d *desk) fill(ctx context.Context, op string, made maker, x draw, first *s
 
 // conflict finds out why a commit met another one. It returns nil if it is worth
 // trying again.
-func (d *desk) conflict(ctx context.Context, err error, reserved bool, src source, x draw, next, first *stele.Record) error {
+func (d *desk) conflict(ctx context.Context, err error, conflicts *int, reserved bool, src source, x draw, next, first *stele.Record) error {
 	label := Label{ID: next.ID, Aliases: next.Aliases[:len(next.Aliases)-len(first.Aliases)]}
 	taken, terr := d.taken(ctx, label)
 	switch {
@@ -145,13 +147,16 @@ func (d *desk) conflict(ctx context.Context, err error, reserved bool, src sourc
 			src.skip(x)
 		}
 		return nil
-	case reserved: // another process took names here, unless it is an alias
+	case reserved: // another process took names here or changed a namespace, unless it is an alias
 		for _, alias := range first.Aliases {
 			if _, rerr := d.store.Record(ctx, alias); rerr == nil {
 				return err
 			}
 		}
-		return nil
+		if *conflicts++; !d.again(ctx, err, *conflicts) {
+			return err
+		}
+		return d.catchUp(ctx)
 	}
 	return err
 }

@@ -88,15 +88,17 @@ func (r *Registrar) writeNamespace(ctx context.Context, op string, key stele.Nam
 		if before != nil && sameNamespace(before, next) {
 			return cloneNamespace(before), nil
 		}
-		err = r.apply(ctx, op, &stele.Commit{Namespaces: []*stele.Namespace{next}, Minters: minters})
+		epoch := s.changed()
+		err = r.apply(ctx, op, &stele.Commit{Namespaces: []*stele.Namespace{next}, Minters: minters, Cells: []stele.CellChange{epoch}})
 		if err == nil {
+			changed.epoch = epoch.After
 			r.replace(s, changed)
 			return cloneNamespace(next), nil
 		}
 		// A minter went on meanwhile, or another process changed something: all is
 		// read again, and looked at again if that helps.
 		r.replace(s, nil)
-		if stele.KindOf(err) != stele.Conflict || attempt == maxAttempts {
+		if !r.again(ctx, err, attempt) {
 			return nil, err
 		}
 	}
@@ -129,6 +131,7 @@ func sameNamespace(a, b *stele.Namespace) bool {
 func cloneNamespace(ns *stele.Namespace) *stele.Namespace {
 	c := *ns
 	c.Hosts, c.Protocols, c.Grants = slices.Clone(ns.Hosts), slices.Clone(ns.Protocols), slices.Clone(ns.Grants)
+	c.Keys = slices.Clone(ns.Keys)
 	return &c
 }
 

@@ -105,8 +105,21 @@ func readRequestHead(line string) (digest [32]byte, at time.Time, err error) {
 type requests struct {
 	mu   sync.Mutex
 	open map[string]chan struct{} // by cell: closed when whoever answers it is done
-	kept map[string]int           // by principal: how many are remembered, about
+	kept map[string]keptCount     // by principal: how many are remembered, about
 }
+
+// keptCount is how many requests are remembered, as far as this process knows: others
+// remember some, and forget some, meanwhile.
+type keptCount struct {
+	n  int
+	at time.Time // when they were counted
+}
+
+// A count is good for an hour; one that would refuse somebody, for a minute.
+const (
+	countLife  = time.Hour
+	countAgain = time.Minute
+)
 
 // enter makes the caller the only one who answers a request; done ends that.
 func (q *requests) enter(ctx context.Context, cell string) (done func(), err error) {
@@ -141,37 +154,50 @@ func (q *requests) add(principal string, n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if have, ok := q.kept[principal]; ok {
-		q.kept[principal] = max(0, have+n)
+		q.kept[principal] = keptCount{max(0, have.n+n), have.at}
 	}
 }
 
 // mayAsk makes sure that whoever acts has not too many requests that are remembered.
-// They are counted once; what other processes add to that is not seen.
+// They are counted now and then; what other processes add meanwhile is not seen.
 func (r *Registrar) mayAsk(ctx context.Context) error {
-	who := auth.From(ctx).Name
+	who, now := auth.From(ctx).Name, r.o.Now()
 	r.requests.mu.Lock()
 	have, counted := r.requests.kept[who]
 	r.requests.mu.Unlock()
-	if !counted {
-		have = 0
-		for _, err := range r.store.Cells(ctx, requestName(who, ""), "") {
-			if err != nil {
-				return tell("mint", err)
-			}
-			have++
-		}
-		r.requests.mu.Lock()
-		if r.requests.kept == nil {
-			r.requests.kept = make(map[string]int)
-		}
-		r.requests.kept[who] = have
-		r.requests.mu.Unlock()
+	life := countLife
+	if have.n >= maxRequests {
+		life = countAgain
 	}
-	if have >= maxRequests {
+	if !counted || now.Sub(have.at).Abs() >= life {
+		var err error
+		if have, err = r.countRequests(ctx, who, now); err != nil {
+			return err
+		}
+	}
+	if have.n >= maxRequests {
 		return refuse("mint", stele.ID{}, stele.Exhausted,
-			"%q has used %d keys for requests that may come again; try again when some are a day old, or ask for more names at a time", who, have)
+			"%q has used %d keys for requests that may come again; try again when some are a day old, or ask for more names at a time", who, have.n)
 	}
 	return nil
+}
+
+// countRequests counts the requests of a principal that are remembered.
+func (r *Registrar) countRequests(ctx context.Context, who string, now time.Time) (keptCount, error) {
+	have := keptCount{at: now}
+	for _, err := range r.store.Cells(ctx, requestName(who, ""), "") {
+		if err != nil {
+			return have, tell("mint", err)
+		}
+		have.n++
+	}
+	r.requests.mu.Lock()
+	defer r.requests.mu.Unlock()
+	if r.requests.kept == nil {
+		r.requests.kept = make(map[string]keptCount)
+	}
+	r.requests.kept[who] = have
+	return have, nil
 }
 
 // ForgetRequests forgets what was answered to requests before that time, most of them

@@ -51,6 +51,13 @@ func ParsePrefix(schemes *stele.Schemes, text string) (stele.NamespaceKey, error
 	return key, err
 }
 
+// BelowPrefix returns a name right below a prefix, which may be in any spelling. It need
+// not be registered.
+func BelowPrefix(schemes *stele.Schemes, text string) (stele.ID, error) {
+	_, below, err := parsePrefix(schemes, text)
+	return below, err
+}
+
 // parsePrefix reads a prefix, and returns an identifier right below it too.
 func parsePrefix(schemes *stele.Schemes, text string) (key stele.NamespaceKey, below stele.ID, err error) {
 	if err := stele.CheckText("", text); err != nil {

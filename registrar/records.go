@@ -117,7 +117,7 @@ func (r *Registrar) Reinstate(ctx context.Context, name stele.ID, ifVersion uint
 }
 
 // Redact follows a legal order: it removes what the record says (targets,
-// metadata, handle values, persistence statement, the owner's spelling) and
+// metadata, handle values, persistence statement, signatures, the owner's spelling) and
 // withdraws it for the reason given. Only an administrator may, and only an
 // administrator may change the record after that. Its names stay, and nobody else
 // gets them.
@@ -231,12 +231,12 @@ func sameRecord(a, b *stele.Record) bool {
 // blank removes what a record says.
 func blank(rec *stele.Record) {
 	rec.Spelling, rec.Targets, rec.Metadata, rec.Values = "", nil, nil, nil
-	rec.Persistence.Statement = ""
+	rec.Persistence.Statement, rec.Signatures = "", nil
 }
 
 func isBlank(rec *stele.Record) bool {
 	return rec.Spelling == "" && len(rec.Targets) == 0 && len(rec.Metadata) == 0 && len(rec.Values) == 0 &&
-		rec.Persistence.Statement == ""
+		rec.Persistence.Statement == "" && len(rec.Signatures) == 0
 }
 
 // find returns the record that has this name, with its namespaces, if whoever acts may
@@ -262,6 +262,7 @@ func clone(rec *stele.Record) *stele.Record {
 	c.Targets = slices.Clone(rec.Targets)
 	c.Metadata = maps.Clone(rec.Metadata)
 	c.Readers = slices.Clone(rec.Readers)
+	c.Signatures = slices.Clone(rec.Signatures)
 	c.Values = slices.Clone(rec.Values)
 	for i := range c.Values {
 		v := &c.Values[i]

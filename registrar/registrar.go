@@ -49,6 +49,17 @@ type Options struct {
 	// that was issued; 5 s if 0. The wait for one's turn is no part of it.
 	Wait time.Duration
 
+	// Ahead is how far into the future dates are reserved in one commit, where the
+	// granularity is less than a second; 50 ms if 0. A crash skips so much at most, and
+	// of several processes that take dates of one prefix each waits so long for the
+	// others.
+	Ahead time.Duration
+
+	// Shared says that other processes write to the store, and that it may be away while
+	// this one goes on. Names of templates are looked up when they are reserved then, so
+	// that those which are can be given out without the store.
+	Shared bool
+
 	// RoomSize is how many callers may wait for names of one namespace; 10,000 if
 	// 0.
 	RoomSize int
@@ -95,6 +106,9 @@ func New(store stele.Store, schemes *stele.Schemes, o Options) *Registrar {
 	}
 	if o.Wait <= 0 {
 		o.Wait = 5 * time.Second
+	}
+	if o.Ahead <= 0 {
+		o.Ahead = ahead
 	}
 	if o.RoomSize <= 0 {
 		o.RoomSize = 10_000

@@ -35,6 +35,12 @@ func checkZone(scheme stele.Scheme, text string) string {
 // follows before, which is nil for a new one. First come rights, then everything
 // that is wrong, at once.
 func (r *Registrar) admit(ctx context.Context, op string, s *spaces, before, next *stele.Record) error {
+	return r.admitKept(ctx, op, s, before, next, false)
+}
+
+// admitKept is admit. What another registry kept (see [ImportOptions]) may have
+// signatures of keys that sign no more.
+func (r *Registrar) admitKept(ctx context.Context, op string, s *spaces, before, next *stele.Record, kept bool) error {
 	if err := mayWrite(ctx, op, s, before, next); err != nil {
 		return err
 	}
@@ -45,6 +51,7 @@ func (r *Registrar) admit(ctx context.Context, op string, s *spaces, before, nex
 	j := judge{r, s, problems}
 	j.names(before, next)
 	j.targets(s.of(next.ID), next)
+	j.signatures(before, next, kept)
 	if len(j.problems) > 0 {
 		return &stele.Error{Op: op, ID: next.ID, Kind: stele.Invalid, Err: j.problems}
 	}

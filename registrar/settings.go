@@ -28,6 +28,9 @@ func (r *Registrar) admitNamespace(ctx context.Context, op string, s *spaces, be
 	if err := r.mayPublish(ctx, op, s, before, next); err != nil {
 		return nil, nil, err
 	}
+	if err := r.keysStay(op, before, next); err != nil {
+		return nil, nil, err
+	}
 	if holder, ok := s.claims[next.Key()]; ok && holder != next.Key() {
 		return nil, nil, refuse(op, stele.ID{}, stele.Conflict,
 			"%s belongs to the namespace %s by the settings of its minter, and to one only", next.Key(), holder)
@@ -107,6 +110,7 @@ func (r *Registrar) judgeNamespace(op string, ns *stele.Namespace) error {
 	}
 	if len(problems) == 0 {
 		r.judgeMinter(ns, add)
+		judgeKeys(ns, add)
 	}
 	if len(problems) > 0 {
 		return &stele.Error{Op: op, Kind: stele.Invalid, Err: problems}

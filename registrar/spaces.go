@@ -23,6 +23,7 @@ type spaces struct {
 	checked, delegated bool
 	divided            map[string]bool // by scheme: it has more
 
+	epoch    []byte        // what epochCell had before they were read; nil: nothing
 	replaced chan struct{} // closed when another takes this one's place
 }
 
@@ -69,6 +70,10 @@ func (r *Registrar) latest(ctx context.Context) (*spaces, error) {
 		divided:  make(map[string]bool),
 		replaced: make(chan struct{}),
 	}
+	var err error
+	if s.epoch, err = r.store.Cell(ctx, epochCell); err != nil {
+		return nil, tell("read namespaces", err)
+	}
 	for scheme := range r.schemes.All() {
 		root := &stele.Namespace{Scheme: scheme.Name()}
 		s.byKey[root.Key()] = &space{Namespace: root}
@@ -108,7 +113,7 @@ func (r *Registrar) Reload(ctx context.Context) error {
 
 // with returns spaces in which ns is what it is now.
 func (s *spaces) with(ns *stele.Namespace) (*spaces, error) {
-	next := &spaces{s.schemes, maps.Clone(s.byKey), maps.Clone(s.claims), s.checked, s.delegated, maps.Clone(s.divided), make(chan struct{})}
+	next := &spaces{s.schemes, maps.Clone(s.byKey), maps.Clone(s.claims), s.checked, s.delegated, maps.Clone(s.divided), s.epoch, make(chan struct{})}
 	maps.DeleteFunc(next.claims, func(_, holder stele.NamespaceKey) bool { return holder == ns.Key() })
 	return next, next.put(ns)
 }

@@ -39,7 +39,7 @@ func (r *Registrar) CreateToken(ctx context.Context, user, label string, expires
 			t.Hash = nil
 			return made.Reveal(), t, nil
 		}
-		if stele.KindOf(err) != stele.Conflict || attempt == maxAttempts {
+		if !r.again(ctx, err, attempt) {
 			return "", auth.Token{}, err
 		}
 	}
@@ -191,7 +191,7 @@ func (r *Registrar) RevokeToken(ctx context.Context, id string) (auth.Token, err
 		if err == nil {
 			return r.withUse(ctx, t)
 		}
-		if stele.KindOf(err) != stele.Conflict || attempt == maxAttempts {
+		if !r.again(ctx, err, attempt) {
 			return auth.Token{}, err
 		}
 	}

@@ -59,7 +59,7 @@ func (r *Registrar) SetTSIGKey(ctx context.Context, name string, change func(val
 			r.o.OnNamespaces() // the name server has to learn of it
 			return nil
 		}
-		if stele.KindOf(err) != stele.Conflict || attempt == maxAttempts {
+		if !r.again(ctx, err, attempt) {
 			return err
 		}
 	}

@@ -65,7 +65,7 @@ func (r *Registrar) SetUser(ctx context.Context, name string, change func(*auth.
 		if err == nil {
 			return next, nil
 		}
-		if stele.KindOf(err) != stele.Conflict || attempt == maxAttempts {
+		if !r.again(ctx, err, attempt) {
 			return auth.User{}, err
 		}
 	}

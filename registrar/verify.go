@@ -197,6 +197,7 @@ func (v *audit) record(rec *stele.Record) {
 		v.problem("The record %s is not valid: %v.", rec.ID, j.problems)
 		return
 	}
+	v.signatures(rec)
 	if rec.Redacted && !isBlank(rec) {
 		v.problem("The record %s is redacted, and has content.", rec.ID)
 	}

@@ -61,7 +61,7 @@ func (r *Registrar) SetZoneKeys(ctx context.Context, key stele.NamespaceKey, cha
 			return nil
 		}
 		r.replace(s, nil)
-		if stele.KindOf(err) != stele.Conflict || attempt == maxAttempts {
+		if !r.again(ctx, err, attempt) {
 			return err
 		}
 	}

@@ -16,7 +16,8 @@ import (
 )
 
 // unknownAge is how long it is remembered that nobody has a name. Writes of this
-// process end it at once; it is short for the sake of other processes' writes.
+// process end it at once, and those of others when they are heard of; it is short so
+// that a flood of made-up names is soon forgotten.
 const unknownAge = 10 * time.Second
 
 // maxParents is how many beginnings of a name are kept after one look-up.
@@ -46,10 +47,12 @@ type cache struct {
 	now    func() time.Time               // may be nil
 	age    time.Duration                  // 0: without limit
 	leads  *leads                         // where names lead; nil if none are to be kept
+	lags   func() (time.Time, bool)       // see Options.Lagging; may be nil
 	seed   maphash.Seed
 	shards [numShards]shard
 
 	full  atomic.Bool     // something had to be thrown out
+	era   atomic.Uint64   // grows when somebody has registered new names; see forgetUnknown
 	asked []atomic.Uint32 // marks of names that were asked for
 }
 
@@ -73,16 +76,19 @@ type ticket struct {
 	hash      uint64 // of the name
 	shard     *shard
 	forgotten uint64
+	era       uint64
+	lag       int64 // see cache.lag
 }
 
 // entry is an answer of the store.
 type entry struct {
 	record *stele.Record // nil: nobody has the name
+	era    uint64        // of a name that nobody has: it holds as long as the cache's is the same
 	until  time.Time     // zero: without limit
 }
 
 func newCache(store stele.Store, o Options) *cache {
-	c := &cache{store: store, now: o.Now, age: o.CacheAge, seed: maphash.MakeSeed()}
+	c := &cache{store: store, now: o.Now, age: o.CacheAge, lags: o.Lagging, seed: maphash.MakeSeed()}
 	if o.LeadBytes > 0 && o.CacheAge == 0 { // leads do not grow old
 		c.leads = newLeads(o.LeadBytes)
 	}
@@ -200,7 +206,7 @@ func (c *cache) find(name stele.ID) *entry {
 		return nil
 	}
 	e, ok := c.kept.GetIfPresent(name)
-	if !ok || !e.until.IsZero() && !c.now().Before(e.until) {
+	if !ok || !e.until.IsZero() && !c.now().Before(e.until) || e.record == nil && e.era != c.era.Load() {
 		return nil
 	}
 	return e
@@ -212,7 +218,7 @@ func (c *cache) take(name stele.ID) ticket {
 		return ticket{}
 	}
 	t := c.ticket(name)
-	t.forgotten = t.shard.state()
+	t.lag, t.era, t.forgotten = c.lag(), c.era.Load(), t.shard.state()
 	return t
 }
 
@@ -224,14 +230,14 @@ func (c *cache) keep(t ticket, name stele.ID, record *stele.Record) {
 	if record != nil {
 		c.keepLead(t, name, record)
 	}
-	if c.kept == nil || c.full.Load() && !c.again(t.hash) {
+	if c.kept == nil || !c.mayKeep(t) || c.full.Load() && !c.again(t.hash) {
 		return
 	}
 	age := c.age
 	if record == nil && (age == 0 || age > unknownAge) {
 		age = unknownAge
 	}
-	e := &entry{record: record}
+	e := &entry{record: record, era: t.era}
 	if age > 0 {
 		if c.now == nil {
 			return // it would never grow old
@@ -249,7 +255,7 @@ func (c *cache) keep(t ticket, name stele.ID, record *stele.Record) {
 // keepLead keeps where a name leads, if the ticket holds. It reports whether there was
 // room, or no need of it.
 func (c *cache) keepLead(t ticket, name stele.ID, record *stele.Record) bool {
-	if c.leads == nil {
+	if c.leads == nil || !c.mayKeep(t) {
 		return true
 	}
 	var room [maxLead]byte
@@ -276,6 +282,47 @@ func (c *cache) forget(name stele.ID) {
 	}
 	if c.leads != nil {
 		c.leads.remove(name, t.hash)
+	}
+}
+
+// lag tells one time in which the store is behind from another, and from none: what is
+// read between two moments with the same lag, which is not -1, is not from a copy.
+func (c *cache) lag() int64 {
+	if c.lags == nil {
+		return 0
+	}
+	since, yes := c.lags()
+	switch {
+	case yes:
+		return -1
+	case since.IsZero():
+		return 0
+	}
+	return since.UnixNano()
+}
+
+// mayKeep reports whether what was read with a ticket is as new as can be.
+func (c *cache) mayKeep(t ticket) bool { return t.lag >= 0 && t.lag == c.lag() }
+
+// forgetUnknown forgets which names nobody has. Names of a new record can be kept in no
+// other way, so that it need not be known which they are.
+func (c *cache) forgetUnknown() { c.era.Add(1) }
+
+// forgetAll forgets everything, and makes all tickets worthless.
+func (c *cache) forgetAll() {
+	c.forgetUnknown()
+	for i := range c.shards {
+		s := &c.shards[i]
+		s.Lock()
+		s.forgotten++
+		s.Unlock()
+	}
+	// Nobody keeps any more what was read before.
+	if c.kept != nil {
+		c.kept.InvalidateAll()
+	}
+	if c.leads != nil {
+		c.leads.removeAll()
 	}
 }
 
@@ -346,6 +393,10 @@ func weigh(name stele.ID, e *entry) uint32 {
 	}
 	for _, who := range r.Readers {
 		n += text + len(who)
+	}
+	for i := range r.Signatures {
+		s := &r.Signatures[i]
+		n += 7*text + len(s.Type) + len(s.Key) + len(s.JWS)
 	}
 	return uint32(min(n, 1<<31))
 }

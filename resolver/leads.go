@@ -145,6 +145,17 @@ func (l *leads) remove(name stele.ID, hash uint64) {
 	}
 }
 
+// removeAll removes all leads.
+func (l *leads) removeAll() {
+	for i := range l.parts {
+		p := &l.parts[i]
+		p.mu.Lock()
+		clear(p.slots)
+		p.used, p.lost = 0, 0
+		p.mu.Unlock()
+	}
+}
+
 func (p *part) free(slot []byte) {
 	p.lost += p.room(placeOf(binary.LittleEndian.Uint32(slot)))
 	clear(slot)

@@ -37,7 +37,7 @@ func (c *cache) load(ctx context.Context, scheme, after string) (last string, mo
 	for i := range c.shards {
 		forgotten[i] = c.shards[i].state()
 	}
-	count, refused := 0, 0
+	lag, count, refused := c.lag(), 0, 0
 	for record, err := range c.store.Scan(ctx, scheme, "", after) {
 		if err != nil {
 			return after, false, err
@@ -45,7 +45,7 @@ func (c *cache) load(ctx context.Context, scheme, after string) (last string, mo
 		after = record.ID.String()
 		for name := range names(record) {
 			t := c.ticket(name)
-			t.forgotten = forgotten[t.hash%numShards]
+			t.lag, t.forgotten = lag, forgotten[t.hash%numShards]
 			if !c.keepLead(t, name, record) {
 				refused++
 			}

@@ -38,6 +38,11 @@ type Options struct {
 	// processes write to; 0 is without limit.
 	CacheAge time.Duration
 
+	// Lagging says that what is read from the store at present may be older than what
+	// was read before, since it comes from a copy, and when that began; once it is over,
+	// when it began last. What is read then is not kept. May be nil.
+	Lagging func() (since time.Time, yes bool)
+
 	// Hosts are those, with their port if it is not the usual one, whose links lead
 	// to this resolver. A target that is such a link to a name is followed inside.
 	Hosts []string
@@ -85,6 +90,17 @@ func (r *Resolver) Invalidate(records ...*stele.Record) {
 			r.records.forget(alias)
 		}
 	}
+}
+
+// InvalidateUnknown forgets which names nobody has: somebody has registered some. It is
+// for the writes of other processes, of which it is not known yet what they wrote; of a
+// record that is new it is all that has to be forgotten.
+func (r *Resolver) InvalidateUnknown() { r.records.forgetUnknown() }
+
+// InvalidateAll forgets everything: nobody knows what other processes wrote.
+func (r *Resolver) InvalidateAll() {
+	r.records.forgetAll()
+	r.namespaces.forget()
 }
 
 // Close gives back memory that was taken for leads. Whoever asks afterwards is

@@ -158,6 +158,13 @@ func (w *walk) passesOn(record *stele.Record, rest string) bool {
 
 // choose ranks the record's targets and makes the first one the answer.
 func (w *walk) choose(res Resolution, rest string) (Resolution, error) {
+	if w.q.Service == stele.N2S && rest == "" && len(res.Record.Signatures) > 0 {
+		if w.q.Trace {
+			w.step("choice", "the record itself has %d of the signatures that are asked for", len(res.Record.Signatures))
+		}
+		res.Kind, res.Status = Description, http.StatusOK
+		return res, nil
+	}
 	var few [4]candidate // enough for most records
 	always := w.passesOn(res.Record, rest)
 	ranked := rank(few[:0], res.Record.Targets, &w.q, rest != "" && !always, w.random)

@@ -36,6 +36,7 @@ var rooms = []room{
 
 	{folder: "mint", may: ".", pure: true},
 	{folder: "ddds", may: ".", pure: true},
+	{folder: "proof", may: "."}, // it computes too, but crypto/x509 knows sockets
 	{folder: "auth", may: ".", tests: "store/mem"},
 	{folder: "wire/hdl", pure: true}, // bytes only: it does not know the vocabulary
 
@@ -45,26 +46,27 @@ var rooms = []room{
 	{folder: "scheme/*", may: ". mint ddds scheme/internal", pure: true},
 
 	{folder: "store/storetest", may: "."},
+	{folder: "store/postgres/postgrestest"},
 	{folder: "store/*", may: "."},
 
-	{folder: "resolver", may: ". auth ddds mint", tests: "store/mem scheme/all"},
-	{folder: "registrar", may: ". auth ddds mint", tests: "store/mem scheme/all"},
+	{folder: "resolver", may: ". auth ddds mint proof", tests: "store/mem scheme/all"},
+	{folder: "registrar", may: ". auth ddds mint proof", tests: "store/mem scheme/all"},
 
 	// A server is handed a store and the schemes; it never picks them.
-	{folder: "serve/httpd", may: ". auth ddds mint resolver registrar wire/hdl web", tests: "store/mem scheme/all"},
-	{folder: "serve/api", may: ". auth ddds mint resolver registrar wire/hdl web", tests: "store/mem scheme/all"},
-	{folder: "serve/*", may: ". auth ddds mint resolver registrar wire/hdl", tests: "store/mem scheme/all"},
-	{folder: "web", may: ". auth ddds mint resolver registrar", tests: "store/mem scheme/all"},
-	{folder: "client", may: ". auth ddds mint resolver registrar wire/hdl", tests: "store/mem scheme/all serve/*"},
+	{folder: "serve/httpd", may: ". auth ddds mint proof resolver registrar wire/hdl web", tests: "store/mem scheme/all"},
+	{folder: "serve/api", may: ". auth ddds mint proof resolver registrar wire/hdl web", tests: "store/mem scheme/all"},
+	{folder: "serve/*", may: ". auth ddds mint proof resolver registrar wire/hdl", tests: "store/mem scheme/all"},
+	{folder: "web", may: ". auth ddds mint proof resolver registrar", tests: "store/mem scheme/all"},
+	{folder: "client", may: ". auth ddds mint proof resolver registrar wire/hdl", tests: "store/mem scheme/all serve/*"},
 
-	{folder: "cmd/stele", may: ". auth ddds mint resolver registrar wire/hdl serve/* web client scheme/* store/*"},
+	{folder: "cmd/stele", may: ". auth ddds mint proof resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 
-	{folder: "bench", may: ". auth ddds mint resolver registrar wire/hdl serve/* web client scheme/* store/*"},
-	{folder: "test", may: ". auth ddds mint resolver registrar wire/hdl serve/* web client scheme/* store/*"},
+	{folder: "bench", may: ". auth ddds mint proof resolver registrar wire/hdl serve/* web client scheme/* store/*"},
+	{folder: "test", may: ". auth ddds mint proof resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 }
 
 // suites are tests that several packages share: tests alone import them.
-var suites = []string{"scheme/schemetest", "store/storetest"}
+var suites = []string{"scheme/schemetest", "store/storetest", "store/postgres/postgrestest"}
 
 // guest is somebody else's module and where in the house it lives. Every module
 // that we import has a line; docs/decisions says why it is there.
@@ -79,6 +81,7 @@ const anyTest = "tests"
 var guests = []guest{
 	{"github.com/miekg/dns", "serve/dnsd client test bench"},
 	{"github.com/jackc/pgx/v5", "store/postgres test bench"},
+	{"github.com/go-jose/go-jose/v4", "proof"},
 	{"github.com/cockroachdb/pebble/v2", "store/pebble bench"}, // there it is the peer
 	{"github.com/spf13/cobra", "cmd/stele"},
 	{"github.com/spf13/pflag", "cmd/stele"},

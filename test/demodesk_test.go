@@ -122,8 +122,30 @@ func speaks(command string) bool {
 	return slices.ContainsFunc([]string{shownDemo, shownDNS, shownDig}, func(at string) bool { return strings.Contains(command, at) })
 }
 
-// runShown runs the commands of a block; those that speak to the demo find one.
+// runShown runs the commands of a block; those that speak to the demo find one, and so do
+// those that speak to a database.
 func (d *desk) runShown(ctx context.Context, commands []string) ([]result, error) {
+	if d.database == nil && slices.ContainsFunc(commands, needsDatabase) {
+		if err := d.startDatabase(); err != nil {
+			return nil, err
+		}
+	}
+	if d.database == nil {
+		return d.runDemo(ctx, commands)
+	}
+	own := make([]string, len(commands))
+	for i, c := range commands {
+		own[i] = strings.ReplaceAll(c, shownDatabase, ownDatabase)
+	}
+	results, err := d.runDemo(ctx, own)
+	for i := range results {
+		results[i].out = strings.ReplaceAll(results[i].out, ownDatabase, shownDatabase)
+	}
+	return results, err
+}
+
+// runDemo runs commands of which some may speak to the demo.
+func (d *desk) runDemo(ctx context.Context, commands []string) ([]result, error) {
 	if d.demo == nil && slices.ContainsFunc(commands, speaks) {
 		var err error
 		if d.demo, err = d.startDemo(d.life); err != nil {

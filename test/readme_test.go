@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stele-id/stele/store/postgres/postgrestest"
 )
 
 var update = flag.Bool("update", false, "write what commands print into the console blocks of the documents")
@@ -66,6 +68,8 @@ type desk struct {
 	timeout time.Duration   // for one block
 	life    context.Context // of what blocks leave running
 	demo    *demo           // nil if no block spoke to it yet
+
+	database *postgrestest.Server // the same
 }
 
 func newDesk(t *testing.T) *desk {
@@ -103,7 +107,7 @@ func newDesk(t *testing.T) *desk {
 	}
 	d := &desk{sh: shell{dir, env}, timeout: 2 * time.Minute, life: t.Context()}
 	t.Cleanup(func() {
-		if err := d.endDemo(); err != nil {
+		if err := errors.Join(d.endDemo(), d.endDatabase()); err != nil {
 			t.Error(err)
 		}
 	})

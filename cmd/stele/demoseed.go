@@ -40,6 +40,7 @@ const (
 
 // forDemo makes the configuration one for the demo, where nobody said otherwise.
 func (c *configuration) forDemo() {
+	c.Store = "" // a database that the environment names for every day is not meant
 	if c.origin["http"] == "default" {
 		c.HTTP = demoAddress
 	}

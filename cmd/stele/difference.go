@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/stele-id/stele"
 )
@@ -143,6 +144,7 @@ func (d *difference) rest(before, rec *stele.Record) {
 	if !sameValues(before.Values, rec.Values) {
 		d.addf("handle values changed")
 	}
+	d.signatures(before.Signatures, rec.Signatures)
 	if before.Spelling != rec.Spelling {
 		d.addf("spelling changed")
 	}
@@ -151,6 +153,19 @@ func (d *difference) rest(before, rec *stele.Record) {
 			d.addf("opened to everybody")
 		} else {
 			d.addf("readers changed")
+		}
+	}
+}
+
+func (d *difference) signatures(before, now []stele.Signature) {
+	for _, s := range now {
+		if !slices.Contains(before, s) {
+			d.addf("signed by %s on %s", s.Key, s.Date.UTC().Format(time.DateOnly))
+		}
+	}
+	for _, s := range before {
+		if !slices.Contains(now, s) {
+			d.addf("signature of %s by %s removed", s.Date.UTC().Format(time.DateOnly), s.Key)
 		}
 	}
 }

@@ -47,6 +47,7 @@ type findings struct {
 	namespaces []*stele.Namespace
 	users      map[string]auth.User
 	tokens     []auth.Token
+	sealed     bool // nothing is written
 }
 
 // newPatient reads the configuration. What is wrong there is for an examination to
@@ -61,8 +62,8 @@ func (p *program) newPatient(cmd *cobra.Command, o doctorOptions) (*patient, err
 		return nil, err
 	}
 	x := &patient{program: p, doctorOptions: o, cmd: cmd, away: far, config: loadConfiguration(o.config, os.Environ(), nil)}
-	if !cmd.Flags().Changed("data") {
-		p.data = x.config.Data
+	if !cmd.Flags().Changed("data") && !cmd.Flags().Changed("store") {
+		p.data, p.store = x.config.Data, x.config.Store
 	}
 	if p.data == "" { // the configuration is broken
 		p.data = defaultData
@@ -116,6 +117,9 @@ func (x *patient) get(ctx context.Context, link string) (*http.Response, time.Du
 
 // holder returns the process that has the folder open; 0 if nobody has.
 func (x *patient) holder() (pid int, since string) {
+	if x.store != "" {
+		return 0, ""
+	}
 	text, err := os.ReadFile(filepath.Join(x.data, "HOLDER"))
 	if err != nil {
 		return 0, ""

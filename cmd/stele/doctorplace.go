@@ -59,6 +59,10 @@ func examineFolder(_ context.Context, x *patient) {
 	if x.away {
 		return
 	}
+	if x.store != "" {
+		x.ok("there is none; the registry is in the database %s, whose disk, rights and backups its own tools look after", x.place())
+		return
+	}
 	info, err := os.Stat(x.data)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -89,7 +93,7 @@ func examineFolder(_ context.Context, x *patient) {
 // examineDisk tells how much room there is. The store reads only when the reserve is
 // reached; it needs as much as the registry has, for a while, when it packs all of it.
 func examineDisk(_ context.Context, x *patient) {
-	if x.away {
+	if x.away || x.store != "" {
 		return
 	}
 	free, total, err := diskRoom(x.data)

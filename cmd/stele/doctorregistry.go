@@ -31,7 +31,7 @@ func examineRegistry(ctx context.Context, x *patient) {
 	case x.away || pid != 0:
 		x.warn("", "the registry can't be looked into before the server answers")
 	default:
-		x.lookIntoFolder()
+		x.lookIntoStore()
 	}
 }
 
@@ -64,20 +64,34 @@ func (x *patient) lookThroughServer(ctx context.Context) {
 	x.judgeStatus(found.status)
 }
 
-// lookIntoFolder opens the folder, if what is written there belongs to the same user as
-// the rest.
-func (x *patient) lookIntoFolder() {
+// mayOpen reports whether the registry can be opened without harm: what is written into a
+// folder must belong to the same user as the rest.
+func (x *patient) mayOpen() bool {
+	if x.store != "" {
+		return true
+	}
 	info, err := os.Stat(x.data)
 	if err != nil {
-		return // that was told
+		return false // that was told
 	}
 	if uid, known := ownerOf(info); known && uid != os.Geteuid() {
 		x.warn("run this as the user of the server: sudo -u stele stele doctor", "the folder belongs to another user, who could not open it any more after this one has")
+		return false
+	}
+	return true
+}
+
+// lookIntoStore opens the folder or the database.
+func (x *patient) lookIntoStore() {
+	if !x.mayOpen() {
 		return
 	}
 	var found findings
-	err = x.inRegistry(x.cmd, func(ctx context.Context, r *registry) error {
-		if err := r.store.Ready(ctx); err != nil {
+	err := x.inRegistry(x.cmd, func(ctx context.Context, r *registry) error {
+		if err := r.store.Ready(ctx); errors.Is(err, stele.ErrSealed) {
+			x.warn("ask where it moved to; 'stele store status' has more", "%v", bare(err))
+			found.sealed = true
+		} else if err != nil {
 			return err
 		}
 		last, err := r.store.LastChange(ctx)
@@ -96,11 +110,21 @@ func (x *patient) lookIntoFolder() {
 		return found.read(ctx, r.registrar)
 	})
 	if err != nil {
-		x.problem("docs/bad-day.md tells how to restore a backup", "the registry can't be opened: %v", err)
+		do := "docs/bad-day.md tells how to restore a backup"
+		if x.store != "" {
+			do = "docs/postgres.md tells what the message means"
+		}
+		x.problem(do, "the registry can't be opened: %v", err)
 		return
 	}
 	x.registry = &found
-	x.ok("it can be opened and written; no server has it")
+	switch {
+	case found.sealed:
+	case x.store != "":
+		x.ok("it can be opened and written")
+	default:
+		x.ok("it can be opened and written; no server has it")
+	}
 }
 
 // lister is a registry as far as it is looked into, here or behind a server.
@@ -217,7 +241,7 @@ func examineTokens(_ context.Context, x *patient) {
 	}
 	switch {
 	case !admin:
-		x.warn("stop the server, and make one: stele token create USER --data "+x.data, "no administrator has a token that is good, so nobody can administrate over the network")
+		x.warn("stop the server, and make one: stele token create USER "+x.place().flag(), "no administrator has a token that is good, so nobody can administrate over the network")
 	case !told:
 		x.ok("%d in use, of which none ends within 30 days", good)
 	}

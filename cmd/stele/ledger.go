@@ -2,10 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"strings"
 	"time"
 
@@ -25,8 +22,8 @@ type ledger struct {
 }
 
 // writing calls do with the registry, and with a context that an interrupt ends: that
-// of a server if one is named, or else that of the data folder, which is made if there
-// is none.
+// of a server if one is named, or else that of the database or of the data folder,
+// which is made if there is none.
 func (p *program) writing(cmd *cobra.Command, do func(ctx context.Context, l *ledger) error) error {
 	far, err := p.isRemote(cmd)
 	if err != nil {
@@ -36,7 +33,7 @@ func (p *program) writing(cmd *cobra.Command, do func(ctx context.Context, l *le
 		return p.atServer(cmd, do)
 	}
 	return p.inRegistry(cmd, func(ctx context.Context, r *registry) error {
-		return do(ctx, &ledger{keeper: &folder{r.registrar, r}, schemes: r.schemes, now: p.now, place: p.data, chunk: chunkRows})
+		return do(ctx, &ledger{keeper: &folder{r.registrar, r}, schemes: r.schemes, now: p.now, place: p.place().String(), chunk: chunkRows})
 	})
 }
 
@@ -56,13 +53,7 @@ func (p *program) reading(cmd *cobra.Command, do func(ctx context.Context, l *le
 }
 
 // hasFolder makes sure that there is a registry at hand.
-func (p *program) hasFolder() error {
-	if _, err := os.Stat(p.data); errors.Is(err, fs.ErrNotExist) {
-		return &stele.Error{Op: "open", Kind: stele.NotFound, Err: fmt.Errorf(
-			"there is no registry in %.200q; name its folder with --data, or register something first", p.data)}
-	}
-	return nil
-}
+func (p *program) hasFolder() error { return p.place().exists() }
 
 // parse reads an identifier that stands on the command line.
 func (l *ledger) parse(text string) (stele.ID, error) { return l.schemes.Parse(text) }

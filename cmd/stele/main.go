@@ -27,12 +27,14 @@ type program struct {
 	stderr io.Writer
 	now    func() time.Time
 
-	brief bool // the registry is closed when the verb is done
-	block int  // how many names of a template are reserved at a time; 0: as a server does
+	brief     bool // the registry is closed when the verb is done
+	restoring bool // the registry is what a restore has just made, and marked as that
+	block     int  // how many names of a template are reserved at a time; 0: as a server does
 
 	// What flags of all verbs set.
 	json   bool // --json
 	remote remoteFlags
 	data   string     // --data
+	store  string     // --store; "" for the folder
 	config all.Config // --purl-host, --checked
 }

@@ -36,6 +36,9 @@ func (l *ledger) namespaceCard(ctx context.Context, ns *stele.Namespace) (string
 	for i, g := range ns.Grants {
 		rows(&b, first(i, "roles"), fmt.Sprintf("%s  %s", g.Role, g.To))
 	}
+	for i := range ns.Keys {
+		rows(&b, first(i, "keys"), keyLine(&ns.Keys[i], l.now()))
+	}
 	records := strconv.FormatUint(count, 10)
 	if ns.Quota > 0 {
 		records += fmt.Sprintf(" of at most %d", ns.Quota)

@@ -37,6 +37,10 @@ func writeRecord(b *strings.Builder, rec *stele.Record) {
 	for i, v := range rec.Values {
 		rows(b, first(i, "value"), handleValue(&v))
 	}
+	for i, s := range rec.Signatures {
+		rows(b, first(i, "signed"), signedLine(&s))
+		rows(b, "", fmt.Sprintf("SHA-256 %x", s.SHA256))
+	}
 	rows(b, "readers", strings.Join(rec.Readers, "  "))
 	writeKept(b, rec.Version, rec.Created, rec.Modified, rec.By)
 }
@@ -143,6 +147,15 @@ func promise(p stele.Persistence) string {
 		return "until " + p.Until
 	}
 	return string(p.Level) + ", until " + p.Until
+}
+
+// signedLine tells a signature: when, what, and by which key.
+func signedLine(s *stele.Signature) string {
+	line := fmt.Sprintf("%s  %d bytes", moment(s.Date), s.Size)
+	if s.Type != "" {
+		line += " of " + s.Type
+	}
+	return line + ", by " + s.Key
 }
 
 // handleValue tells a handle value: index, type, and data that can be read.

@@ -19,7 +19,6 @@ import (
 	"github.com/stele-id/stele/scheme/all"
 	"github.com/stele-id/stele/scheme/purl"
 	"github.com/stele-id/stele/serve/dnsd"
-	"github.com/stele-id/stele/store/pebble"
 )
 
 // defaultData is the folder of the registry if nobody says otherwise.
@@ -34,6 +33,7 @@ func (p *program) registryFlags(root *cobra.Command) {
 	}
 	flags := root.PersistentFlags()
 	flags.StringVar(&p.data, "data", data, "folder of the registry (environment: STELE_DATA)")
+	p.storeFlag(root)
 	p.remote.add(root)
 	flags.StringSliceVar(&p.config.PURLHosts, "purl-host", environmentList("purl-host", purl.DefaultHosts()), "hosts whose http names are PURLs (environment: STELE_PURL_HOST)")
 	flags.StringSliceVar(&p.config.CheckedShoulders, "checked", environmentList("checked", nil), "shoulders of ARKs whose names end in a check character, such as 12345/x5 (environment: STELE_CHECKED)")
@@ -59,8 +59,8 @@ func (p *program) schemes(cmd *cobra.Command) (*stele.Schemes, error) {
 	return schemes, nil
 }
 
-// registry is what verbs work on: the store in the data folder, and those who
-// write to it and read from it.
+// registry is what verbs work on: the store in the data folder or in a database, and
+// those who write to it and read from it.
 type registry struct {
 	schemes   *stele.Schemes
 	store     stele.Store
@@ -68,6 +68,7 @@ type registry struct {
 	resolver  *resolver.Resolver
 	directory *auth.Directory // of users and tokens
 	published *dnsd.Zones     // that are answered for; nil if none are
+	follower  *follower       // of what other processes write; nil if none do
 }
 
 // committed tells those who keep something in memory what was written, before the
@@ -106,15 +107,32 @@ func (p *program) inRegistry(cmd *cobra.Command, do func(ctx context.Context, r 
 	return do(auth.With(ctx, auth.Local()), r)
 }
 
-// openRegistry opens the registry in the data folder. The options' clock and chance
-// are set here.
+// openRegistry opens the registry in the data folder, or in the database that is named
+// instead. The options' clock and chance are set here.
 func (p *program) openRegistry(ctx context.Context, schemes *stele.Schemes, log *slog.Logger, o resolver.Options) (*registry, error) {
-	store, err := pebble.Open(ctx, p.data, pebble.Options{Now: p.now, Log: log, Brief: p.brief})
+	store, err := p.place().open(ctx, p, log, p.brief)
 	if err != nil {
 		return nil, err
 	}
-	o.Now, o.Random = p.now, rand.IntN
-	r := &registry{schemes: schemes, store: store, resolver: resolver.New(store, schemes, o), directory: auth.NewDirectory(store, p.now)}
+	if !p.restoring {
+		if err := refuseUnfinished(ctx, store, p.place()); err != nil {
+			return nil, errors.Join(err, store.Close())
+		}
+	}
+	r := p.newRegistry(store, schemes, log, o)
+	if p.place().url != "" && !p.brief {
+		if err := r.share(ctx, p.now, log); err != nil {
+			return nil, errors.Join(err, p.closeRegistry(r))
+		}
+	}
+	return r, nil
+}
+
+// newRegistry puts those who write to a store and read from it over one.
+func (p *program) newRegistry(store stele.Store, schemes *stele.Schemes, log *slog.Logger, o resolver.Options) *registry {
+	r := &registry{schemes: schemes, store: store, directory: auth.NewDirectory(store, p.now)}
+	o.Now, o.Random, o.Lagging = p.now, rand.IntN, r.lagging
+	r.resolver = resolver.New(store, schemes, o)
 	r.registrar = registrar.New(store, schemes, registrar.Options{
 		Now:          p.now,
 		Log:          log,
@@ -122,8 +140,9 @@ func (p *program) openRegistry(ctx context.Context, schemes *stele.Schemes, log 
 		OnNamespaces: r.namespaceCommitted,
 		OnAccess:     r.directory.Forget,
 		BlockSize:    p.block,
+		Shared:       p.place().url != "" && !p.brief,
 	})
-	return r, nil
+	return r
 }
 
 // closeRegistry closes the registry.
@@ -133,7 +152,7 @@ func (p *program) closeRegistry(r *registry) error {
 	}
 	r.resolver.Close()
 	if err := r.store.Close(); err != nil {
-		return fmt.Errorf("closing %s: %w", p.data, err)
+		return fmt.Errorf("closing %s: %w", p.place(), err)
 	}
 	return nil
 }

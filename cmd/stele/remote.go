@@ -45,22 +45,24 @@ func onFolder(cmd *cobra.Command) *cobra.Command {
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if flag := cmd.InheritedFlags().Lookup("server"); flag != nil && flag.Changed {
-			return misuse(cmd, "'%s' works where it runs, and not on a --server; name a folder with --data", cmd.CommandPath())
+			return misuse(cmd, "'%s' works where it runs, and not on a --server; name a folder with --data, or a database with --store", cmd.CommandPath())
 		}
 		return run(cmd, args)
 	}
 	return cmd
 }
 
-// isRemote reports whether a server keeps the registry. A folder that is named on the
-// command line wins over a server that the environment names.
+// isRemote reports whether a server keeps the registry. A folder or a database that is
+// named on the command line wins over a server that the environment names.
 func (p *program) isRemote(cmd *cobra.Command) (bool, error) {
 	flags := cmd.Flags()
 	switch {
 	case p.remote.server == "":
 		return false, nil
-	case !flags.Changed("data"):
+	case !flags.Changed("data") && !flags.Changed("store"):
 		return true, nil
+	case flags.Changed("server") && flags.Changed("store"):
+		return false, misuse(cmd, "--server and --store each name a registry; keep one")
 	case flags.Changed("server"):
 		return false, misuse(cmd, "--server and --data each name a registry; keep one")
 	}

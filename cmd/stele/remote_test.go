@@ -18,12 +18,14 @@ import (
 
 // Sessions with a server have the real one:
 //
-//	server FOLDER FLAGS   starts 'stele serve', and puts its address, and the token of
+//	server PLACE FLAGS    starts 'stele serve', and puts its address, and the token of
 //	                      its first administrator, where the program looks for them
 //	stop                  ends it
+//	site                  starts a publisher's site; see siteCommand
+//	port NAME             finds a free port
 //
 // ca.pem, cert.pem and key.pem are for servers that speak TLS.
-var serverCommands = map[string]func(ts *testscript.TestScript, neg bool, args []string){"server": serverCommand, "stop": stopCommand}
+var serverCommands = map[string]func(ts *testscript.TestScript, neg bool, args []string){"server": serverCommand, "stop": stopCommand, "site": siteCommand, "port": portCommand}
 
 // setUpServers gives a session what servers need.
 func setUpServers(t *testing.T, ca *authority, env *testscript.Env) error {
@@ -53,9 +55,13 @@ const lastServerKey = "last server" // among a session's values
 // serverCommand starts a server.
 func serverCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
-		ts.Fatalf("usage: server FOLDER [FLAGS]")
+		ts.Fatalf("usage: server PLACE [FLAGS]")
 	}
-	cmd := exec.Command("stele", append([]string{"serve", "--json", "--http", "127.0.0.1:0", "--data", args[0]}, args[1:]...)...)
+	place := "--data"
+	if isDatabase(args[0]) {
+		place = "--store"
+	}
+	cmd := exec.Command("stele", append([]string{"serve", "--json", "--http", "127.0.0.1:0", place, args[0]}, args[1:]...)...)
 	cmd.Dir = ts.MkAbs(".")
 	cmd.Env = []string{"GORACE=atexit_sleep_ms=0", "HOME=" + cmd.Dir, "PATH=" + os.Getenv("PATH")}
 	stderr := &lockedBuffer{}

@@ -40,11 +40,17 @@ more than could have been given since the backup.
 Users and tokens stay as they are now, with those that only the backup has: a token
 that was revoked since then does not come back to life.
 
+With --store the backup, which must be one of a database, goes into a database that is
+empty but for what 'stele store migrate' made there. The one that it replaces, if there
+is one, stays as it is: see that no server uses it any more, and that no names are lost
+that it gave since the backup, as above.
+
 With --server the backup goes there, and the server does the same while it goes on.
 So that nobody replaces the wrong registry, --confirm must name the folder of the
 registry on the server.`,
 		Example: `  stele restore /backups/stele-2031-05-02
   stele --data /srv/stele restore /srv/stele-backup && stele --data /srv/stele ns skip ark:12345/x5 +10000
+  stele restore /backups/stele-2031-05-02 --store postgres://stele@db/stele2
   stele restore /backups/stele-2031-05-02 --server https://id.example.org --confirm stele-data`,
 		Args:              oneArgument("the folder of the backup"),
 		ValidArgsFunction: completeFolders,
@@ -59,6 +65,8 @@ registry on the server.`,
 				report, err = p.restoreAtServer(cmd, args[0], confirm)
 			case confirm != "":
 				err = misuse(cmd, "--confirm names the registry of a --server; a folder is named by --data")
+			case p.store != "":
+				report, err = p.restoreDatabase(cmd, args[0])
 			default:
 				report, err = p.restore(cmd, args[0])
 			}
@@ -128,6 +136,9 @@ func looksLikeStore(folder string) error {
 	}
 	if _, err := os.Stat(folder); err != nil {
 		return fileError(err)
+	}
+	if _, err := os.Stat(filepath.Join(folder, "manifest.json")); err == nil {
+		return refuse("restore", stele.Invalid, "%s is a backup of a database; restore it into an empty one with --store, and 'stele store copy' moves it to a folder", folder)
 	}
 	return refuse("restore", stele.Invalid, "%s is no backup of a registry: it has no manifest", folder)
 }

@@ -72,8 +72,8 @@ func (p *program) rootCommand() *cobra.Command {
 		Long: `Stele mints persistent identifiers, keeps what they stand for, and resolves
 them: IBI, URN, ARK, handles and DOIs, PURL and LSID.
 
-The registry is in a folder (--data), or behind a server (--server, with a token in
-STELE_TOKEN); verbs do the same with both.
+The registry is in a folder (--data), in a PostgreSQL database (--store), or behind a
+server (--server, with a token in STELE_TOKEN); verbs do the same with all of them.
 
 Exit codes: 0 ok, 1 failed, 2 wrong usage, 3 not found, 4 gone, 5 try again.`,
 		Example:       "  stele explain 8JMKD3MGP8W/34PGRBS\n  stele explain --json urn:isbn:9783161484100",
@@ -105,12 +105,16 @@ Exit codes: 0 ok, 1 failed, 2 wrong usage, 3 not found, 4 gone, 5 try again.`,
 	root.AddCommand(p.userCommand())
 	root.AddCommand(p.tokenCommand())
 	root.AddCommand(p.zoneCommand())
+	root.AddCommand(p.keyCommand())
+	root.AddCommand(p.signCommand())
 	root.AddCommand(p.resolveCommand())
+	root.AddCommand(p.getCommand())
 	root.AddCommand(p.importCommand())
 	root.AddCommand(p.exportCommand())
 	root.AddCommand(p.backupCommand())
 	root.AddCommand(p.restoreCommand())
 	root.AddCommand(p.verifyCommand())
+	root.AddCommand(p.storeCommand())
 	root.AddCommand(onFolder(p.serveCommand()))
 	root.AddCommand(p.configCommand())
 	root.AddCommand(p.doctorCommand())

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -22,11 +23,18 @@ func scriptParams(t *testing.T) testscript.Params {
 	return testscript.Params{
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
-		Cmds:                serverCommands,
+		Cmds:                scriptCommands(t),
 		Setup: func(env *testscript.Env) error {
 			// Under the race detector each run of the program sleeps a second at its end.
 			env.Setenv("GORACE", "atexit_sleep_ms=0")
 			return setUpServers(t, ca, env)
 		},
 	}
+}
+
+// scriptCommands are the commands of sessions beside those of testscript.
+func scriptCommands(t *testing.T) map[string]func(ts *testscript.TestScript, neg bool, args []string) {
+	commands := maps.Clone(serverCommands)
+	commands["database"] = databaseCommand(t)
+	return commands
 }

@@ -36,6 +36,8 @@ var notRemote = map[string]string{
 	"config":         "it asks no registry",
 	"doctor":         "it says how the folder and the server are, which differ",
 	"explain":        "it asks no registry",
+	"get":            "get looks where resolve does",
+	"getverify":      "the same; and it starts servers itself",
 	"invalid":        "it asks no registry",
 	"remotebackup":   "it starts servers itself",
 	"remoterate":     "it starts servers itself",
@@ -47,10 +49,10 @@ var notRemote = map[string]string{
 	"resolveprivate": "the same",
 	"serve":          "it starts servers itself",
 	"stdin":          "it asks no registry",
+	"store":          "it moves folders",
+	"storepostgres":  "it is about databases",
 	"usage":          "it asks no registry",
 	"verify":         "it damages files; remotebackup verifies with a server",
-	"zonekeys":       "keys of zones do not leave the registry",
-	"zonetsig":       "nor do those of secondaries",
 }
 
 // TestScriptsRemote holds the sessions of testdata again, each data folder behind a
@@ -95,7 +97,7 @@ func remotely(params *testscript.Params) {
 }
 
 // remoteVerbs are those that ask the server instead of the folder.
-var remoteVerbs = strings.Fields("register update withdraw reinstate redact show history ls mint ns zone user token import export backup verify")
+var remoteVerbs = strings.Fields("register update withdraw reinstate redact show history ls mint ns zone key sign user token import export backup verify")
 
 // scripted is the program as sessions run it. Where the test says so, what it would do
 // with a folder it does with the server that has the folder.
@@ -222,6 +224,7 @@ func startScriptServer(data string) (*scriptServer, error) {
 	}
 	server := httptest.NewServer(api.New(api.Options{
 		Registrar: r.registrar, Store: r.store, Resolver: r.resolver, Schemes: schemes, Directory: scriptDirectory{r.directory}, Now: time.Now,
+		Upkeep: api.Upkeep{Keys: &keyDesk{r, time.Now}},
 	}))
 	return &scriptServer{URL: server.URL, Token: scriptToken, close: func() {
 		server.Close()

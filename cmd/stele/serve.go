@@ -35,6 +35,9 @@ func (p *program) serveCommand() *cobra.Command {
 spelling, is sent to what it stands for. It prints the addresses at which it answers
 when it is ready to, and logs on standard error.
 
+With --store the registry is in a PostgreSQL database, which 'stele store migrate' has
+made ready, and several servers may answer from it.
+
 With --https it speaks TLS and HTTP/2 too. The certificate comes from files, which are
 read again when they change, or by ACME from a CA such as Let's Encrypt.
 
@@ -48,6 +51,7 @@ at once. On SIGHUP it opens its log file anew and looks for newer certificates.
 With --demo it fills a temporary registry with names of all kinds, and prints what
 to try. Nothing of that needs a network.`,
 		Example: `  stele serve
+  stele serve --store postgres://stele@db1,db2,db3/stele?target_session_attrs=read-write
   stele serve --data /var/lib/stele --http :80 --base https://id.example.org --metrics 127.0.0.1:9180
   stele serve --http :80 --https :443 --acme-domain id.example.org --redirect-https
   stele serve --config /etc/stele/stele.toml --log-format json
@@ -64,7 +68,7 @@ to try. Nothing of that needs a network.`,
 	flags.StringVar(&o.config, "config", os.Getenv(configVariable), "configuration `file` in TOML (environment: STELE_CONFIG)")
 	flags.BoolVar(&o.demo, "demo", false, "serve a small registry of examples, and print what to try")
 	flags.BoolVar(&o.once, "once", false, "with --demo: try everything, print commands and answers, and end")
-	settingFlags(cmd, "data", "purl-host", "checked")
+	settingFlags(cmd, "data", "store", "purl-host", "checked")
 	// These are completed as files.
 	_ = cmd.RegisterFlagCompletionFunc("config", cobra.FixedCompletions([]string{"toml"}, cobra.ShellCompDirectiveFilterFileExt))
 	return neverFiles(cmd)
@@ -80,9 +84,12 @@ func (p *program) serve(cmd *cobra.Command, o serveOptions) error {
 		return err
 	}
 	if o.demo {
+		if c.origin["store"] == "flag" {
+			return misuse(cmd, "the demo has a folder of its own; leave --store out")
+		}
 		c.forDemo()
 	}
-	p.data, p.config.PURLHosts, p.config.CheckedShoulders = c.Data, c.PURLHosts, c.Checked
+	p.data, p.store, p.config.PURLHosts, p.config.CheckedShoulders = c.Data, c.Store, c.PURLHosts, c.Checked
 	schemes, err := p.schemes(cmd)
 	if err != nil {
 		return err
@@ -152,6 +159,7 @@ func (s *server) run(running, patient context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, s.closeLast(r)) }()
 	s.removeLeft()
+	s.warnSealed(running, r)
 	if s.demo {
 		if err := seedDemo(auth.With(running, auth.Local()), r, s.site.url(), s.http.local()); err != nil {
 			return err
@@ -195,12 +203,29 @@ func (s *server) resolverOptions() resolver.Options {
 	return o
 }
 
-// ready says whether the server can do all that it should.
+// ready says whether the server can do all that it should. One that shares its registry
+// with others is ready as long as it can read: if nobody can write at present, the others
+// can't either.
 func (s *server) ready(ctx context.Context) error {
 	if s.ending.Load() {
 		return &stele.Error{Op: "serve", Kind: stele.Unavailable, Err: errors.New("the server is about to end; ask another one")}
 	}
-	return s.shift.Load().registry.store.Ready(ctx)
+	r := s.shift.Load().registry
+	if r.follower != nil {
+		return r.follower.ready()
+	}
+	err := r.store.Ready(ctx)
+	if errors.Is(err, stele.ErrSealed) {
+		return nil // it is meant to be read only, and to be read
+	}
+	return err
+}
+
+// warnSealed says that nothing will be written.
+func (s *server) warnSealed(ctx context.Context, r *registry) {
+	if reason, err := r.store.Sealed(ctx); err == nil && reason != "" {
+		s.log.Warn("the registry is sealed: names are resolved, and nothing is written", "registry", s.place().String(), "reason", reason)
+	}
 }
 
 // listen opens the sockets, or takes those that systemd opened.

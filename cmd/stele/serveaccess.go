@@ -77,15 +77,15 @@ func (s *server) showCredential(credential string) {
       %[2]s
 
   Keep it as you keep a password. If it is lost, stop the server and make
-  another: stele token create %[1]s --data %[3]s
+  another: stele token create %[1]s %[3]s
   ------------------------------------------------------------------------
 
-`, firstUser, credential, printable(s.data))
+`, firstUser, credential, printable(s.place().flag()))
 }
 
 // keepUses writes when tokens were used last. If it can't, nothing is lost but that.
 func (s *server) keepUses(ctx context.Context, r *registry) {
-	if err := r.directory.Flush(ctx); err != nil && ctx.Err() == nil {
+	if err := r.directory.Flush(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, stele.ErrSealed) {
 		s.log.Warn("when tokens were used last can't be written", "error", err.Error())
 	}
 }

@@ -89,6 +89,7 @@ func loadConfiguration(file string, environ []string, flags *pflag.FlagSet) *con
 	if err := k.Unmarshal("", &c.serveConfig); err != nil {
 		c.problems = append(c.problems, configProblem{Problem: err.Error()})
 	}
+	c.choosePlace()
 	c.checkTogether()
 	slices.SortStableFunc(c.problems, func(a, b configProblem) int {
 		return cmp.Or(cmp.Compare(b.File, a.File), cmp.Compare(a.Line, b.Line))

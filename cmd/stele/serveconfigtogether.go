@@ -24,6 +24,25 @@ func (c *configuration) checkTogether() {
 	c.checkTLS()
 }
 
+// choosePlace decides between a folder and a database: the source that wins over the
+// other decides, and if one names both it is the database.
+func (c *configuration) choosePlace() {
+	rank := func(name string) int {
+		switch c.origin[name] {
+		case "default":
+			return 0
+		case "environment":
+			return 2
+		case "flag":
+			return 3
+		}
+		return 1 // the file
+	}
+	if c.Store != "" && rank("data") > rank("store") {
+		c.Store, c.values["store"] = "", ""
+	}
+}
+
 // wrong notes a problem of a setting.
 func (c *configuration) wrong(name, format string, args ...any) {
 	q := c.places[name]

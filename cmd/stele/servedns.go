@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"math"
 	"syscall"
 	"time"
 
@@ -31,8 +32,12 @@ func (s *server) startDNS(r *registry, address string) error {
 	if rate.Same = s.DNSRate; rate.Same == 0 {
 		rate = dnsd.RateLimit{}
 	}
+	signatures := s.DNSSignatures
+	if signatures == 0 {
+		signatures = math.MaxInt32
+	}
 	before := s.dns
-	s.dns = dnsd.New(dnsd.Options{Zones: r.published, Now: s.now, Log: s.log, CacheBytes: int(s.DNSCache), Rate: rate})
+	s.dns = dnsd.New(dnsd.Options{Zones: r.published, Now: s.now, Log: s.log, CacheBytes: int(s.DNSCache), Rate: rate, Signatures: signatures})
 	// It ends by Shutdown, and not with the context of those who started it.
 	err = s.dns.Listen(context.Background(), address)
 	if errors.Is(err, syscall.EADDRINUSE) && s.demo && s.origin["dns"] == "default" {

@@ -117,6 +117,10 @@ func plain(s *setting, value any) string {
 		if s.kind.word == sizeKind.word {
 			return shortSize(v)
 		}
+	case string:
+		if s.kind.word == storeKind.word && v != "" {
+			return redactURL(v)
+		}
 	}
 	return fmt.Sprint(value)
 }

@@ -5,8 +5,6 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
-
-	"github.com/stele-id/stele/resolver"
 )
 
 // garbage is how much memory what is not used any more may take, about, before it is
@@ -34,10 +32,20 @@ func waitToCollect(cache int64) (done func()) {
 // cache says. Go's own 100 is the least.
 func collectAt(cache int64) int { return int(max(100, 100*garbage/(cache+weight))) }
 
-// learnRedirects reads where all names lead, once. Requests are answered meanwhile, and
-// if it fails: it is about time only.
-func (s *server) learnRedirects(ctx context.Context, r *resolver.Resolver) {
-	if err := r.Load(ctx); err != nil && ctx.Err() == nil {
-		s.log.Warn("not all names are kept in memory; redirects take longer", "error", err.Error())
+// learnRedirects reads where all names lead, once, and again when everything was
+// forgotten. Requests are answered meanwhile, and if it fails: it is about time only.
+func (s *server) learnRedirects(ctx context.Context, r *registry) {
+	for {
+		if err := r.resolver.Load(ctx); err != nil && ctx.Err() == nil {
+			s.log.Warn("not all names are kept in memory; redirects take longer", "error", err.Error())
+		}
+		if r.follower == nil {
+			return
+		}
+		select {
+		case <-r.follower.forgotten:
+		case <-ctx.Done():
+			return
+		}
 	}
 }

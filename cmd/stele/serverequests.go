@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"time"
 
+	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/registrar"
 )
 
@@ -23,7 +25,7 @@ func (s *server) forgetRequests(ctx context.Context, r *registrar.Registrar) {
 	for {
 		for {
 			n, err := r.ForgetRequests(ctx, s.now().Add(-requestLife), requestsAtOnce)
-			if err != nil && ctx.Err() == nil {
+			if err != nil && ctx.Err() == nil && !errors.Is(err, stele.ErrSealed) {
 				s.log.Warn("old requests can't be forgotten", "error", err.Error())
 			}
 			if n < requestsAtOnce {

@@ -31,10 +31,13 @@ func (s *server) upkeep(f *shift) api.Upkeep {
 	r := f.registry
 	up := api.Upkeep{
 		Version: version,
-		Disk:    func() (free, total uint64, err error) { return diskRoom(s.data) },
 		Ending:  f.ending,
 		Backup:  func(ctx context.Context) (fs.FS, uint64, func() error, error) { return s.copyAside(ctx, r) },
 		Stage:   s.stageBackup,
+		Keys:    &keyDesk{r, s.now},
+	}
+	if s.store == "" { // the disk of a database is elsewhere
+		up.Disk = func() (free, total uint64, err error) { return diskRoom(s.data) }
 	}
 	if s.certificates != nil {
 		up.Certificates = func() (list []api.Certificate) {
@@ -73,7 +76,7 @@ func (s *server) dataFolder() (string, error) {
 // removeLeft removes what a server that was killed left beside the data folder.
 func (s *server) removeLeft() {
 	data, err := s.dataFolder()
-	if err != nil {
+	if err != nil || s.store != "" {
 		return
 	}
 	entries, err := os.ReadDir(filepath.Dir(data))
@@ -93,14 +96,22 @@ func (s *server) removeLeft() {
 	}
 }
 
-// copyAside makes a backup beside the data folder, on the same disk, so that files are
-// shared.
-func (s *server) copyAside(ctx context.Context, r *registry) (fs.FS, uint64, func() error, error) {
+// asideFolder returns a new folder for a backup that is sent: beside the data folder, on
+// the same disk, so that files are shared; that of a database among the temporary ones.
+func (s *server) asideFolder() (string, error) {
 	data, err := s.dataFolder()
+	if s.store != "" {
+		data = filepath.Join(os.TempDir(), "stele")
+	}
+	return data + sendingMark + s.now().UTC().Format(folderMark), err
+}
+
+// copyAside makes a backup in a folder of its own.
+func (s *server) copyAside(ctx context.Context, r *registry) (fs.FS, uint64, func() error, error) {
+	folder, err := s.asideFolder()
 	if err != nil {
 		return nil, 0, nil, err
 	}
-	folder := data + sendingMark + s.now().UTC().Format(folderMark)
 	// What is in the copy was there before it began.
 	changes, err := r.store.LastChange(ctx)
 	if err != nil {
@@ -114,6 +125,9 @@ func (s *server) copyAside(ctx context.Context, r *registry) (fs.FS, uint64, fun
 
 // stageBackup makes a folder for a backup that is to take the place of the registry.
 func (s *server) stageBackup(_ context.Context, confirm string) (api.Staging, error) {
+	if s.store != "" {
+		return nil, refuse("restore", stele.Invalid, "the registry is in a database, which no server replaces while it runs; restore into an empty one with 'stele restore DIR --store URL', and start the servers with that")
+	}
 	data, err := s.dataFolder()
 	if err != nil {
 		return nil, err

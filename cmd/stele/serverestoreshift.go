@@ -35,7 +35,10 @@ func (s *server) beginShift(r *registry) error {
 	f.work.Go(func() { s.keepUsesOften(ctx, r) })
 	f.work.Go(func() { s.forgetRequests(ctx, r.registrar) })
 	f.work.Go(func() { s.keepSigned(ctx, r) })
-	f.work.Go(func() { s.learnRedirects(ctx, r.resolver) })
+	f.work.Go(func() { s.learnRedirects(ctx, r) })
+	if r.follower != nil {
+		f.work.Go(func() { r.follower.run(ctx, s.Follow) })
+	}
 	if f.dns != nil {
 		f.work.Go(func() { f.dns.NotifySecondaries(ctx) })
 	}

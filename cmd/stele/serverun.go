@@ -103,7 +103,7 @@ func (s *server) answers(f *shift) (http.Handler, error) {
 	o := httpd.Options{
 		Resolver: r.resolver, Registry: r.registrar, Schemes: s.schemes, Pages: pages, Now: s.now, Log: s.log,
 		Base: s.Base, Host: s.Host, Global: s.Global, Ready: s.ready, Random: rand.IntN,
-		Identify: r.identify, API: s.api(f, pages),
+		Identify: r.identify, Await: r.await, API: s.api(f, pages),
 	}
 	if s.Reverse {
 		o.Pointing = r.store.Pointing
@@ -197,7 +197,7 @@ func (s *server) announce() error {
 	if s.DNSTLS != "" {
 		addresses["dns-tls"] = s.dns.AddrTLS().String()
 	}
-	s.log.Info("ready", "version", version, "data", s.data, "http", addresses["http"], "https", addresses["https"], "dns", addresses["dns"], "dns-tls", addresses["dns-tls"], "metrics", addresses["metrics"])
+	s.log.Info("ready", "version", version, "data", s.place().String(), "http", addresses["http"], "https", addresses["https"], "dns", addresses["dns"], "dns-tls", addresses["dns-tls"], "metrics", addresses["metrics"])
 	s.tell("READY=1")
 	if s.json {
 		return s.printObject(addresses)

@@ -41,6 +41,7 @@ const (
 
 var (
 	folderKind     = kind{"folder", textForm, readFolder}
+	storeKind      = kind{"database", textForm, orNothing(readStore)}
 	addressKind    = kind{"address", textForm, readAddress}
 	offAddressKind = kind{"address", textForm, orNothing(readAddress)}
 	fileKind       = kind{"file", textForm, orNothing(readFile)}

@@ -23,6 +23,10 @@ type setting struct {
 var settings = []setting{
 	{name: "data", kind: folderKind, usual: defaultData, example: "/var/lib/stele",
 		what: "folder of the registry"},
+	{name: "store", kind: storeKind, example: "postgres://stele@db1:5432,db2:5432/stele?target_session_attrs=read-write",
+		what: "PostgreSQL database of the registry, instead of a folder; several servers may have the same; empty: the folder"},
+	{name: "follow", kind: followKind, usual: "250ms", example: "100ms",
+		what: "how often a server with a store looks for what others have written there, so that its answers are not older; a folder has one server only"},
 	{name: "http", kind: addressKind, usual: ":8080", example: "127.0.0.1:8080",
 		what: "address on which the public is answered; port 0 takes a free one"},
 	{name: "https", kind: offAddressKind, example: ":443",
@@ -79,6 +83,8 @@ var settings = []setting{
 		what: "how much memory packed answers of the DNS may take, if dns is on"},
 	{name: "dns-rate", kind: countKind, usual: "20", example: "200",
 		what: "how often in a second the same answer, or the same kind of error, is sent to one network over UDP; 0: without limit"},
+	{name: "dns-signatures", kind: countKind, usual: "2000", example: "500",
+		what: "how many answers of zones in the mode online are signed in a second, which protects the processors from made-up names; 0: without limit"},
 	{name: "api-rate", kind: countKind, usual: "50", example: "500",
 		what: "how many requests in a second one user may send to the API, and one address without a token or with a wrong one; 100 records of a batch count as one, unless an administrator sends them; 0: without limit"},
 	{name: "api-burst", kind: positiveKind, usual: "200", example: "2000",
@@ -116,6 +122,8 @@ var settings = []setting{
 // serveConfig is what the settings come to.
 type serveConfig struct {
 	Data           string            `koanf:"data"`
+	Store          string            `koanf:"store"`
+	Follow         time.Duration     `koanf:"follow"`
 	HTTP           string            `koanf:"http"`
 	HTTPS          string            `koanf:"https"`
 	TLSCert        string            `koanf:"tls-cert"`
@@ -144,6 +152,7 @@ type serveConfig struct {
 	RedirectCache  int64             `koanf:"redirect-cache"`
 	DNSCache       int64             `koanf:"dns-cache"`
 	DNSRate        int               `koanf:"dns-rate"`
+	DNSSignatures  int               `koanf:"dns-signatures"`
 	APIRate        int               `koanf:"api-rate"`
 	APIBurst       int               `koanf:"api-burst"`
 	Grace          time.Duration     `koanf:"grace"`

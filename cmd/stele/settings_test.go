@@ -145,6 +145,7 @@ func TestSettingRefusals(t *testing.T) {
 		{"max-connections", []any{"", "-1", "1e3", "99999999999", int64(-1)}},
 		{"max-header", []any{"0", "1KiB", "2MB", "x"}},
 		{"idle-timeout", []any{"0s", "0", "-1s"}},
+		{"follow", []any{"0s", "1ms", "11s", "-1s"}},
 		{"log-level", []any{"", "INFO", "chatty"}},
 	} {
 		for _, bad := range tt.bad {

@@ -15,7 +15,7 @@ import (
 )
 
 // backupFile is the one file of a backup: saved changes in their order, one that
-// has minters and cells only, and the SHA-256 of it all.
+// has minters, cells and seal only, and the SHA-256 of it all.
 const backupFile = "registry.mem"
 
 // saved is an entry of a backup.
@@ -28,6 +28,7 @@ type saved struct {
 	IsLast  bool
 	Minters map[string][]byte
 	Cells   map[string][]byte
+	Seal    string
 }
 
 // Backup implements [stele.Store]. The folder must not be there yet.
@@ -58,11 +59,11 @@ func (st *state) save(ctx context.Context, name string) (err error) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := enc.Encode(saved{Body: e.body, IsNamespace: e.isNamespace(), At: e.At, Counted: e.counted}); err != nil {
+		if err := enc.Encode(saved{Body: e.body, IsNamespace: e.isNamespace(), At: e.At, Counted: e.Counted}); err != nil {
 			return refuse("backup", stele.ID{}, stele.Unavailable, "%w", err)
 		}
 	}
-	last := saved{IsLast: true, Minters: make(map[string][]byte), Cells: make(map[string][]byte)}
+	last := saved{IsLast: true, Minters: make(map[string][]byte), Cells: make(map[string][]byte), Seal: st.seal}
 	for name, kept := range st.minters.from("") {
 		last.Minters[name] = kept
 	}
@@ -105,6 +106,7 @@ func Open(folder string, now func() time.Time) (*Store, error) {
 			for name, kept := range e.Cells {
 				st.cells = st.cells.with(name, append([]byte{}, kept...))
 			}
+			st.seal = e.Seal
 			return newStore(now, st), nil
 		}
 		if err := st.replay(e.Body, e.IsNamespace, e.At, e.Counted); err != nil {

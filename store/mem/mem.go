@@ -10,6 +10,7 @@ package mem
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -39,18 +40,11 @@ func newStore(now func() time.Time, st *state) *Store {
 // Apply implements [stele.Store].
 func (s *Store) Apply(ctx context.Context, c *stele.Commit) error {
 	return s.write(ctx, "commit", func(st *state, at time.Time) error {
-		if err := checkOnce(c); err != nil {
+		if err := errors.Join(checkOnce(c), c.CheckReplay()); err != nil {
 			return err
 		}
-		for _, r := range c.Records {
-			if err := st.putRecord(r, at, c.Counter); err != nil {
-				return err
-			}
-		}
-		for _, n := range c.Namespaces {
-			if err := st.putNamespace(n, at); err != nil {
-				return err
-			}
+		if err := st.putNamed(c, at); err != nil {
+			return err
 		}
 		for _, m := range c.Minters {
 			if err := st.putMinter(m); err != nil {
@@ -64,6 +58,36 @@ func (s *Store) Apply(ctx context.Context, c *stele.Commit) error {
 		}
 		return ctx.Err()
 	})
+}
+
+// putNamed adds the records and namespaces of a commit.
+func (st *state) putNamed(c *stele.Commit, at time.Time) error {
+	if have := uint64(len(st.journal)); len(c.Replay) > 0 && c.Replay[0].Seq != have+1 {
+		return refuse("commit", stele.ID{}, stele.Conflict, "change %d was to be replayed, but the store has %d changes; go on from there", c.Replay[0].Seq, have)
+	}
+	count := c.Counter
+	for i, r := range c.Records {
+		if c.Replay != nil {
+			at, count = c.Replay[i].At.Round(0).UTC(), countsFor(c.Replay[i].Counted)
+		}
+		if err := st.putRecord(r, at, count); err != nil {
+			return err
+		}
+	}
+	for i, n := range c.Namespaces {
+		if c.Replay != nil {
+			at = c.Replay[len(c.Records)+i].At.Round(0).UTC()
+		}
+		if err := st.putNamespace(n, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// countsFor counts every record for one namespace, without limit.
+func countsFor(key stele.NamespaceKey) stele.NamespaceCounter {
+	return func(stele.ID) (stele.NamespaceKey, uint64) { return key, 0 }
 }
 
 // Ingest implements [stele.Store]. A record beyond its namespace's quota is
@@ -108,6 +132,9 @@ func (s *Store) write(ctx context.Context, op string, change func(st *state, at 
 	if err != nil {
 		return err
 	}
+	if err := st.checkSeal(op); err != nil && op != opSeal {
+		return err
+	}
 	next := *st
 	if err := change(&next, s.now().Round(0).UTC()); err != nil {
 		return err
@@ -128,10 +155,14 @@ func (s *Store) view(ctx context.Context, op string) (*state, error) {
 	return st, nil
 }
 
-// Ready implements [stele.Store]. A store in memory can write until it is closed.
+// Ready implements [stele.Store]. A store in memory can write until it is closed, or
+// sealed.
 func (s *Store) Ready(ctx context.Context) error {
-	_, err := s.view(ctx, "ready")
-	return err
+	st, err := s.view(ctx, "ready")
+	if err != nil {
+		return err
+	}
+	return st.checkSeal("ready")
 }
 
 // Close implements [stele.Store].

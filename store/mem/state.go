@@ -20,6 +20,8 @@ type state struct {
 	minters    tree[[]byte]   // by name; no state is nil
 	cells      tree[[]byte]   // by name; no value is nil
 
+	seal string // why nothing more is written; "" if it is
+
 	// journal has all changes in order: the feed, and enough to make all of the
 	// above again but for minters and cells. States share its array: an entry is
 	// written before any state that reaches so far is seen.
@@ -34,12 +36,10 @@ type version struct {
 	before *version
 }
 
-// entry is a change, what it made, and the namespace for which a new record
-// counts; zero for none.
+// entry is a change, and what it made.
 type entry struct {
 	stele.Change
-	body    []byte
-	counted stele.NamespaceKey
+	body []byte
 }
 
 // nameKey orders names by scheme, then by the bytes of their texts: no scheme's
@@ -157,7 +157,7 @@ func (st *state) putRecord(r *stele.Record, at time.Time, count stele.NamespaceC
 	for _, key := range pointers(r) {
 		next.pointing = next.pointing.with(key, r.ID)
 	}
-	next.log(entry{stele.Change{ID: r.ID, Version: r.Version, At: at}, body, counted})
+	next.log(entry{stele.Change{ID: r.ID, Version: r.Version, Counted: counted, At: at}, body})
 	*st = next
 	return nil
 }

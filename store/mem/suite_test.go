@@ -131,6 +131,16 @@ func TestSuiteFindsFaults(t *testing.T) {
 			"cells": "changes in the feed", "changes": "LastChange is 6"}},
 		{"cells do not last", func(t testing.TB, folder string) stele.Store { return withoutCells(t, open(t, folder)) }, map[string]string{
 			"durable": "lost something", "backup": "not what the store was"}},
+		{"changes are sorted", by(func(s stele.Store) stele.Store { return sorting{s} }), map[string]string{
+			"order of changes": "from 1 on", "model": "stands where", "replay": "not the one that the commit makes"}},
+		{"replays are commits like others", by(func(s stele.Store) stele.Store { return present{s} }), map[string]string{
+			"replay": "want [invalid conflict]"}},
+		{"replays have the wrong time", by(func(s stele.Store) stele.Store { return punctual{s} }), map[string]string{
+			"replay": "was replayed with the time"}},
+		{"the seal is for records only", by(func(s stele.Store) stele.Store { return &leaky{Store: s} }), map[string]string{
+			"seal": "a minter when the store is sealed: no error", "seal under load": "began after Seal had returned"}},
+		{"the seal waits for nobody", by(func(s stele.Store) stele.Store { return &hasty{Store: s} }), map[string]string{
+			"seal under load": "something was written after Seal had returned"}},
 		{"ingest without state", by(func(s stele.Store) stele.Store { return stateless{s} }), map[string]string{
 			"ingest with a minter": "MinterState("}},
 		{"short names only", by(func(s stele.Store) stele.Store { return short{s} }), map[string]string{

@@ -24,7 +24,7 @@ func (s *Store) Verify(ctx context.Context, report func(problem string)) error {
 		if e.Seq != uint64(i)+1 {
 			report(fmt.Sprintf("the change at place %d has the number %d", i+1, e.Seq))
 		}
-		if err := again.replay(e.body, e.isNamespace(), e.At, e.counted); err != nil {
+		if err := again.replay(e.body, e.isNamespace(), e.At, e.Counted); err != nil {
 			report(fmt.Sprintf("change %d can't have been made: %v", e.Seq, err))
 			continue
 		}
@@ -65,7 +65,7 @@ func (st *state) replay(body []byte, isNamespace bool, at time.Time, counted ste
 	if err := r.UnmarshalBinary(body); err != nil {
 		return err
 	}
-	return st.putRecord(r, at, func(stele.ID) (stele.NamespaceKey, uint64) { return counted, 0 })
+	return st.putRecord(r, at, countsFor(counted))
 }
 
 func (e entry) isNamespace() bool { return !e.ID.IsValid() }

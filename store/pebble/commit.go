@@ -21,7 +21,7 @@ const (
 // closed and empty.
 func (s *Store) commit() {
 	g := &group{store: s, pending: make(map[string][]byte)}
-	var held *request // an ingest that ended a group
+	var held *request // one that ended a group
 	for {
 		q := held
 		if held = nil; q == nil {
@@ -30,9 +30,9 @@ func (s *Store) commit() {
 				return
 			}
 		}
-		if q.ingest != nil {
+		if q.isAlone() {
 			if q.state.CompareAndSwap(requestWaits, requestTaken) {
-				v, err := s.finishIngest(q.ingest)
+				v, err := s.finishAlone(q)
 				if v != nil {
 					s.publish(v)
 				}
@@ -44,6 +44,15 @@ func (s *Store) commit() {
 			g.commit()
 		}
 	}
+}
+
+// finishAlone commits what is in no group. It returns the new state, nil if nothing
+// changed.
+func (s *Store) finishAlone(q *request) (*view, error) {
+	if q.seal != nil {
+		return s.finishSeal(*q.seal)
+	}
+	return s.finishIngest(q.ingest)
 }
 
 // group is what is committed with one sync of the disk.
@@ -68,12 +77,12 @@ type group struct {
 }
 
 // collect takes requests from the queue: the first, and what is there without
-// waiting. It returns an ingest that it came upon.
-func (g *group) collect(q *request) (ingest *request) {
+// waiting. It returns one that it came upon which is in no group.
+func (g *group) collect(q *request) (alone *request) {
 	g.requests = g.requests[:0]
 	size, yielded := 0, false
 	for {
-		if q.ingest != nil {
+		if q.isAlone() {
 			return q
 		}
 		if q.state.CompareAndSwap(requestWaits, requestTaken) {
@@ -202,12 +211,21 @@ func (g *group) flush() (*view, error) {
 
 // add adds a commit to the group: all of it or, with an error, nothing.
 func (g *group) add(q *request) error {
+	if err := g.opening.sealed("commit"); err != nil {
+		return err
+	}
+	if len(q.replay) > 0 && q.replay[0].Seq != g.seq+1 {
+		return refuse("commit", stele.ID{}, stele.Conflict, "change %d was to be replayed, but the store has %d changes; go on from there", q.replay[0].Seq, g.seq)
+	}
 	t := &g.tx
 	t.reset(g)
 	for i := range q.records {
 		if err := t.putRecord(&q.records[i]); err != nil {
 			return err
 		}
+	}
+	if len(q.records) > fewWrites {
+		t.sortChanges(q.records)
 	}
 	for i := range q.spaces {
 		if err := t.putSpace(&q.spaces[i]); err != nil {
@@ -224,7 +242,7 @@ func (g *group) add(q *request) error {
 			return err
 		}
 	}
-	t.accept()
+	t.accept(q.replay)
 	return nil
 }
 

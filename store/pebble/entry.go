@@ -18,6 +18,7 @@ const maxRecord = 64 << 20
 type entry struct {
 	id      stele.ID
 	version uint64
+	turn    int    // its place among the records of its commit
 	key     []byte // of its name
 	value   []byte // what is kept under it
 	aliases [][]byte

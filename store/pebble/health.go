@@ -18,7 +18,11 @@ func (s *Store) Ready(ctx context.Context) error {
 	if s.isClosing() {
 		return closed("ready")
 	}
-	return s.writable("ready", 0)
+	reason, err := s.Sealed(ctx)
+	if err != nil {
+		return err
+	}
+	return errors.Join(sealedFor("ready", reason), s.writable("ready", 0))
 }
 
 // writable returns why the store can't write so many bytes more, or nil.

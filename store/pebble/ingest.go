@@ -377,7 +377,7 @@ func (s *Store) finishIngest(in *ingest) (v *view, err error) {
 			v, err = nil, unknownIngest(err)
 		}
 	}()
-	if err := s.writable("ingest", in.size); err != nil {
+	if err := errors.Join(h.sealed("ingest"), s.writable("ingest", in.size)); err != nil {
 		return nil, err
 	}
 	if !s.isStill(in, h) {

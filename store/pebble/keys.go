@@ -19,6 +19,7 @@ import (
 //	family     key                              value
 //	------     ---                              -----
 //	meta       01 "schema"                      uvarint: the version of this table
+//	           01 "seal"                        why nothing more is written; not there if it is
 //	change     02 seq                           changes up to this one; see appendChunk
 //	count      03 scheme 00 prefix              uvarint: records of the namespace
 //	minter     04 name                          state, as the minter gave it
@@ -75,7 +76,10 @@ const maxLocation = 1024
 // name, or a namespace's prefix. Names have stele.MaxText.
 const maxKey = 1 << 16
 
-var metaSchema = []byte("\x01schema")
+var (
+	metaSchema = []byte("\x01schema")
+	metaSeal   = []byte("\x01seal")
+)
 
 func appendSchemed(b []byte, family byte, scheme, text string) []byte {
 	b = append(append(b, family), scheme...)
@@ -222,12 +226,8 @@ const (
 // maxChunk is how many changes a chunk has at most.
 const maxChunk = 256
 
-// feedEntry is an entry of the change feed, with the namespace for which its record
-// counts; zero for none.
-type feedEntry struct {
-	stele.Change
-	counted stele.NamespaceKey
-}
+// feedEntry is an entry of the change feed, to be written or read.
+type feedEntry struct{ stele.Change }
 
 // appendChunk appends the value of n changes that were made at a time, given their
 // entries with the length before each.
@@ -247,11 +247,11 @@ func appendChange(b []byte, e *feedEntry) []byte {
 	case !e.ID.IsValid():
 		scheme, text = e.Namespace.Scheme, e.Namespace.Prefix
 		mark = changeOfNamespace
-	case e.counted == stele.NamespaceKey{}:
-	case e.counted.Scheme == scheme && strings.HasPrefix(text, e.counted.Prefix):
-		mark, prefix = changeOfCounted, len(e.counted.Prefix)
+	case e.Counted == stele.NamespaceKey{}:
+	case e.Counted.Scheme == scheme && strings.HasPrefix(text, e.Counted.Prefix):
+		mark, prefix = changeOfCounted, len(e.Counted.Prefix)
 	default:
-		mark, counted = changeOfCountedByName, e.counted.Scheme+"\x00"+e.counted.Prefix
+		mark, counted = changeOfCountedByName, e.Counted.Scheme+"\x00"+e.Counted.Prefix
 		prefix = len(counted)
 	}
 	size := 1 + uvarintLen(e.Version) + len(scheme) + 1 + len(text)
@@ -323,7 +323,7 @@ func (e *feedEntry) parse(b []byte) (err error) {
 		if prefix > uint64(len(rest)) {
 			return errChange
 		}
-		e.counted.Scheme, e.counted.Prefix, err = cutSchemed(rest[:prefix])
+		e.Counted.Scheme, e.Counted.Prefix, err = cutSchemed(rest[:prefix])
 		rest = rest[prefix:]
 	}
 	if err != nil {
@@ -343,7 +343,7 @@ func (e *feedEntry) parse(b []byte) (err error) {
 		if prefix > uint64(len(e.ID.String())) {
 			return errChange
 		}
-		e.counted = stele.NamespaceKey{Scheme: e.ID.Scheme(), Prefix: e.ID.String()[:prefix]}
+		e.Counted = stele.NamespaceKey{Scheme: e.ID.Scheme(), Prefix: e.ID.String()[:prefix]}
 	}
 	return nil
 }

@@ -65,7 +65,7 @@ func TestChunk(t *testing.T) {
 		var want []feedEntry
 		var entries []byte
 		for i := range n {
-			e := feedEntry{Change: stele.Change{Seq: last - uint64(n-1-i), Version: rapid.Uint64().Draw(t, "version"), At: at}}
+			e := feedEntry{stele.Change{Seq: last - uint64(n-1-i), Version: rapid.Uint64().Draw(t, "version"), At: at}}
 			text := rapid.StringMatching(`[a-z/]{1,9}`).Draw(t, "text")
 			if rapid.Bool().Draw(t, "namespace") {
 				e.Namespace = stele.NamespaceKey{Scheme: "ark", Prefix: text}
@@ -75,7 +75,7 @@ func TestChunk(t *testing.T) {
 					t.Fatal(err)
 				}
 				e.ID = id
-				e.counted = rapid.SampledFrom([]stele.NamespaceKey{
+				e.Counted = rapid.SampledFrom([]stele.NamespaceKey{
 					{}, {Scheme: "ark"}, {Scheme: "ark", Prefix: text[:len(text)/2]}, {Scheme: "ark", Prefix: text}, {Scheme: "hdl", Prefix: "1\x00/"},
 				}).Draw(t, "counted")
 			}
@@ -97,7 +97,7 @@ func TestChunk(t *testing.T) {
 
 // FuzzChunk: any bytes give changes or an error.
 func FuzzChunk(f *testing.F) {
-	entry := appendChange(nil, &feedEntry{Change: stele.Change{Namespace: stele.NamespaceKey{Scheme: "ark"}, Version: 1}})
+	entry := appendChange(nil, &feedEntry{stele.Change{Namespace: stele.NamespaceKey{Scheme: "ark"}, Version: 1}})
 	f.Add(appendChangeKey(nil, 1), appendChunk(nil, time.Unix(1, 2), 1, entry))
 	f.Add([]byte{}, []byte{})
 	f.Fuzz(func(t *testing.T, key, value []byte) {

@@ -157,5 +157,5 @@ func (t *tx) move(before, now [][]byte) {
 
 // change is what the change feed says of the entry.
 func (n *entry) change() *feedEntry {
-	return &feedEntry{Change: stele.Change{ID: n.id, Version: n.version}, counted: n.counted}
+	return &feedEntry{stele.Change{ID: n.id, Version: n.version, Counted: n.counted}}
 }

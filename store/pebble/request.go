@@ -9,18 +9,23 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// request is a commit, or an ingest, on its way to the committer.
+// request is a commit, an ingest, or a seal on its way to the committer.
 type request struct {
 	state  atomic.Int32
 	done   chan error
 	size   int
 	ingest *ingest // instead of all below
+	seal   *string // the same
 
-	records []entry
+	records []entry // in the order of their keys if they are many
 	spaces  []spaceEntry
 	minters []minterEntry
 	cells   []cellEntry
+	replay  []stele.Change // as in a commit
 }
+
+// isAlone reports whether the request is committed in no group.
+func (q *request) isAlone() bool { return q.ingest != nil || q.seal != nil }
 
 // What became of a request.
 const (
@@ -57,7 +62,10 @@ func (s *Store) Apply(ctx context.Context, c *stele.Commit) error {
 // newRequest encodes a commit, and refuses what can't be right whatever the store
 // has.
 func newRequest(c *stele.Commit) (*request, error) {
-	q := &request{done: make(chan error, 1)}
+	if err := c.CheckReplay(); err != nil {
+		return nil, err
+	}
+	q := &request{done: make(chan error, 1), replay: c.Replay}
 	keys := &onceKeys{n: len(c.Records) + len(c.Namespaces) + len(c.Minters) + len(c.Cells)}
 	if err := q.encodeNamed(c, keys); err != nil {
 		return nil, err
@@ -99,11 +107,16 @@ func (q *request) encodeNamed(c *stele.Commit, keys *onceKeys) error {
 		e.arena = new(arena)
 	}
 	q.records = make([]entry, 0, len(c.Records))
-	for _, r := range c.Records {
-		n, err := e.encode(r, c.Counter)
+	for i, r := range c.Records {
+		count := c.Counter
+		if c.Replay != nil {
+			count = func(stele.ID) (stele.NamespaceKey, uint64) { return c.Replay[i].Counted, 0 }
+		}
+		n, err := e.encode(r, count)
 		if err != nil {
 			return err
 		}
+		n.turn = i
 		if !keys.add(n.key) {
 			return refuse("commit", r.ID, stele.Invalid, "the record is in the commit twice; commit one version after the other")
 		}

@@ -199,6 +199,9 @@ func (s *Store) begin() (*opening, error) {
 	return s.open(false)
 }
 
+// SchemaVersion returns the version of what is kept, as keys.go has it.
+func (s *Store) SchemaVersion() uint64 { return schemaVersion }
+
 // tables is the folder where tables are built that will be ingested.
 func (s *Store) tables() string { return s.fs.PathJoin(s.folder, "ingest") }
 

@@ -84,8 +84,28 @@ func (t *tx) change(e *feedEntry) {
 	t.changes = append(t.changes, len(t.feed))
 }
 
-// accept makes the commit a part of the group.
-func (t *tx) accept() {
+// sortChanges puts the changes of the records, which are all there are, in the order
+// that the records had in the commit.
+func (t *tx) sortChanges(records []entry) {
+	ends := make([]int, len(records)) // by turn: the place in t.changes
+	for i := range records {
+		ends[records[i].turn] = i
+	}
+	feed, changes := make([]byte, 0, len(t.feed)), make([]int, 0, len(t.changes))
+	for _, i := range ends {
+		begin := 0
+		if i > 0 {
+			begin = t.changes[i-1]
+		}
+		feed = append(feed, t.feed[begin:t.changes[i]]...)
+		changes = append(changes, len(feed))
+	}
+	t.feed, t.changes = feed, changes
+}
+
+// accept makes the commit a part of the group. Its changes have the times of those that
+// are replayed, if there are some.
+func (t *tx) accept(replay []stele.Change) {
 	g := t.g
 	if len(t.writes) > fewWrites {
 		t.sortWrites()
@@ -100,14 +120,22 @@ func (t *tx) accept() {
 			g.store.recent.add(w.key)
 		}
 	}
-	begin := 0
-	for _, end := range t.changes {
+	begin, now := 0, g.at
+	for i, end := range t.changes {
+		if replay != nil && !replay[i].At.Equal(g.at) {
+			g.writeChunk() // all of a chunk have one time
+			g.at = replay[i].At
+		}
 		g.seq++
 		g.changes++
 		g.feed = append(g.feed, t.feed[begin:end]...)
 		if begin = end; g.changes == maxChunk {
 			g.writeChunk()
 		}
+	}
+	if !g.at.Equal(now) {
+		g.writeChunk()
+		g.at = now
 	}
 	for _, key := range t.late {
 		if _, ok := g.pending[string(key)]; !ok {
@@ -166,7 +194,7 @@ func (t *tx) putSpace(n *spaceEntry) error {
 		return refuse("commit", stele.ID{}, stele.Conflict, "version %d of namespace %.100q was to be committed, but the store has version %d; read it again", n.version, n.name, have)
 	}
 	t.set(n.key, n.value)
-	t.change(&feedEntry{Change: stele.Change{Namespace: n.name, Version: n.version}})
+	t.change(&feedEntry{stele.Change{Namespace: n.name, Version: n.version}})
 	return nil
 }
 

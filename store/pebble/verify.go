@@ -276,8 +276,8 @@ func (c *checker) feed() error {
 			}
 			seq = e.Seq
 			c.have(&c.versions, versionItem(e.key(), e.Version))
-			if e.counted != (stele.NamespaceKey{}) && e.Version == 1 {
-				c.counts[e.counted]++
+			if e.Counted != (stele.NamespaceKey{}) && e.Version == 1 {
+				c.counts[e.Counted]++
 			}
 		}
 	})
@@ -320,7 +320,7 @@ func (c *checker) rest() error {
 	}
 	for _, gap := range [][2]byte{{0, familyMeta}, {familyMeta, familyChange}, {familyCell + 1, familyName}, {familyHost + 1, 0xff}} {
 		err := c.walk([]byte{gap[0]}, []byte{gap[1]}, func(key, _ []byte) {
-			if !bytes.Equal(key, metaSchema) {
+			if !bytes.Equal(key, metaSchema) && !bytes.Equal(key, metaSeal) {
 				c.problem("%s is none that the store writes.", describeKey(key))
 			}
 		})

@@ -73,7 +73,7 @@ func (m *small) spoilers(t testing.TB) []spoiler {
 		return e.locate(r)[0]
 	}
 	a, b, space := m.a1.ID, m.b.ID, m.space.Key()
-	twice := appendChange(nil, &feedEntry{Change: stele.Change{ID: a, Version: 1}})
+	twice := appendChange(nil, &feedEntry{stele.Change{ID: a, Version: 1}})
 	return []spoiler{
 		{"nothing", func(*pebbledb.Batch) {}, ""},
 		{"an alias is missing", cut(nameKey(ark(t, "alias"))), `the alias "ark:12345/alias" of "ark:12345/a" does not lead to it`},

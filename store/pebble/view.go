@@ -27,7 +27,9 @@ type opening struct {
 	mu    sync.Mutex
 	snaps map[*pebbledb.Snapshot]bool // of views that are not forgotten
 
-	seq uint64 // the last change; the committer's, once the opening is installed
+	// The committer's, once the opening is installed.
+	seq  uint64 // the last change
+	seal string // why nothing more is written; "" if it is
 }
 
 // close closes Pebble when no read is under way.

@@ -52,6 +52,8 @@ func (s *session) calls() []call {
 			_, err := s.Ingest(ctx, []*stele.Record{first(s.ark("c"))}, nil, nil)
 			return err
 		}},
+		{"Seal", func(ctx context.Context) error { return s.Seal(ctx, "") }}, // there is none
+		{"Sealed", func(ctx context.Context) error { _, err := s.Sealed(ctx); return err }},
 		{"Ready", s.Ready},
 		{"Backup", func(ctx context.Context) error { return s.Backup(ctx, filepath.Join(s.test.TempDir(), "backup")) }},
 		{"Verify", func(ctx context.Context) error { return s.Verify(ctx, func(string) {}) }},

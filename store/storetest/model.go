@@ -133,11 +133,12 @@ func (m *model) apply(c *stele.Commit) (changes []stele.Change) {
 		for _, name := range r.Names() {
 			m.owners[name] = r.ID
 		}
+		var counted stele.NamespaceKey
 		if r.Version == 1 && c.Counter != nil {
-			key, _ := c.Counter(r.ID)
-			m.counts[key]++
+			counted, _ = c.Counter(r.ID)
+			m.counts[counted]++
 		}
-		changes = append(changes, stele.Change{ID: r.ID, Version: r.Version})
+		changes = append(changes, stele.Change{ID: r.ID, Version: r.Version, Counted: counted})
 	}
 	for _, n := range c.Namespaces {
 		m.spaces[n.Key()] = n

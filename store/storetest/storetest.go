@@ -54,6 +54,8 @@ func Checks(h Harness) []Check {
 		{"all or nothing", checkAtomic},
 		{"invalid commits", checkInvalid},
 		{"changes", checkChanges},
+		{"order of changes", checkChangeOrder},
+		{"replay", checkReplay},
 		{"namespaces", checkNamespaces},
 		{"minters", checkMinters},
 		{"cells", checkCells},
@@ -74,6 +76,9 @@ func Checks(h Harness) []Check {
 		{"changes under load", checkChangesLoad},
 		{"reads see what is acknowledged", checkFresh},
 		{"linearizable", checkLinearizable},
+
+		{"seal", checkSeal},
+		{"seal under load", checkSealLoad},
 
 		{"ended contexts", checkEnded},
 		{"contexts that end", checkEnding},

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/resolver"
+	"github.com/stele-id/stele/scheme/all"
+	"github.com/stele-id/stele/store/postgres"
+	"github.com/stele-id/stele/store/postgres/postgrestest"
+)
+
+// TestUnfinishedRestore is a restore that ended between the loading of the backup and
+// the minters' being told: whoever opened that registry could give names again that were
+// given after the backup.
+func TestUnfinishedRestore(t *testing.T) {
+	server := postgrestest.Start(t, postgrestest.Options{NoSync: true})
+	saved, o := filepath.Join(t.TempDir(), "saved"), postgres.Options{Now: time.Now}
+	if err := newDatabaseStore(t, server.Database(t)).Backup(t.Context(), saved); err != nil {
+		t.Fatal(err)
+	}
+	url := server.Database(t)
+	if err := postgres.Migrate(t.Context(), url, o, func(string) {}); err != nil {
+		t.Fatal(err)
+	}
+	mark, err := json.Marshal(copyMark{From: saved, Backup: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := postgres.Restore(t.Context(), url, saved, o, stele.Cell{Name: markCell, Value: mark}); err != nil {
+		t.Fatal(err)
+	}
+	p := &program{stderr: io.Discard, now: time.Now, store: url}
+	schemes, err := all.New(all.Config{Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := p.openRegistry(t.Context(), schemes, slog.New(slog.DiscardHandler), resolver.Options{})
+	if err == nil {
+		err = p.closeRegistry(r)
+		t.Fatalf("a registry whose restore was not finished was opened, and closed: %v", err)
+	}
+	if stele.KindOf(err) != stele.Conflict || !strings.Contains(err.Error(), "was not finished") || strings.Contains(err.Error(), "password") {
+		t.Errorf("opening it: %v", err)
+	}
+}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stele-id/stele"
+)
+
+func (p *program) storeCopyCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "copy FROM TO",
+		Short: "Move a registry to another place",
+		Long: `Copy moves a registry from a folder to a PostgreSQL database, or back, or between two of
+a kind: every version of every record at its number in the list of changes, namespaces,
+minters, users, tokens and keys. TO is an empty folder or none, or a database that
+'stele store migrate' has made ready.
+
+First FROM is sealed, for ever: from then on it is read and not written, since names
+that both places give would be given twice. A server may go on answering from it. If TO
+is the wrong place after all, 'stele store unseal' takes the seal away.
+
+Copy can be interrupted, and goes on where it was when it is run again. Until it has
+compared both places with each other, and has found no difference, nobody can use TO.`,
+		Example: `  stele store copy /var/lib/stele postgres://stele@db.example.org/stele
+  stele store copy postgres://stele@db.example.org/stele /srv/stele
+  stele store copy /var/lib/stele /mnt/larger/stele`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return misuse(cmd, "%d arguments where two belong: the place of the registry and the place to which it moves", len(args))
+			}
+			return nil
+		},
+		ValidArgsFunction: completeFolders,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			from, to, err := copyPlaces(cmd, args)
+			if err != nil {
+				return err
+			}
+			return p.interruptible(cmd, func(ctx context.Context) error { return p.copyStore(ctx, from, to) })
+		},
+	}
+}
+
+// copyPlaces reads the arguments.
+func copyPlaces(cmd *cobra.Command, args []string) (from, to place, err error) {
+	for _, name := range []string{"data", "store"} {
+		if cmd.Flags().Changed(name) {
+			return from, to, misuse(cmd, "the places are named by FROM and TO; leave --%s out", name)
+		}
+	}
+	if from, err = parsePlace(args[0]); err != nil {
+		return from, to, misuse(cmd, "FROM: %w", err)
+	}
+	if to, err = parsePlace(args[1]); err != nil {
+		return from, to, misuse(cmd, "TO: %w", err)
+	}
+	if from.url == "" {
+		if err := from.isStore(); err != nil {
+			return from, to, err
+		}
+	}
+	if same, err := from.isSame(to); err != nil || same {
+		return from, to, errors.Join(err, misuse(cmd, "FROM and TO are the same place"))
+	}
+	return from, to, nil
+}
+
+// isStore makes sure that there is a registry in a folder: opening would make one.
+func (l place) isStore() error {
+	if err := looksLikeStore(l.folder); err != nil {
+		return refuse("copy", stele.NotFound, "there is no registry in %.200q", l.folder)
+	}
+	return nil
+}
+
+// copied is what copy prints in the end.
+type copied struct {
+	From    string `json:"from"`
+	To      string `json:"to"`
+	Seal    string `json:"seal"` // of From
+	Resumed uint64 `json:"resumed,omitempty"`
+	tallies
+}
+
+// copyStore is the verb.
+func (p *program) copyStore(ctx context.Context, from, to place) (err error) {
+	source, err := from.open(ctx, p, p.logger(), from.url == "")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, source.Close()) }()
+	target, err := to.open(ctx, p, p.logger(), to.url == "")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, target.Close()) }()
+	c := &copier{from: source, to: target, fromPlace: from, toPlace: to, now: p.now, most: copyChanges, follow: p.newProgress}
+	done, err := c.run(ctx)
+	if ctx.Err() != nil {
+		return refuse("copy", stele.Unavailable, "interrupted; run the same command again, and it goes on where it was")
+	}
+	if err != nil {
+		return err
+	}
+	return p.printCopied(done)
+}
+
+// printCopied says what was copied.
+func (p *program) printCopied(c copied) error {
+	if p.json {
+		return p.printObject(c)
+	}
+	_, err := fmt.Fprintf(p.stdout, "%s has all that %s has: %s changes, %s records, %s namespaces, %s minters, %s cells\n%s is sealed: %s\n",
+		printable(c.To), printable(c.From), grouped(int64(c.Changes)), grouped(int64(c.Records)), grouped(int64(c.Namespaces)), grouped(int64(c.Minters)), grouped(int64(c.Cells)),
+		printable(c.From), printable(c.Seal))
+	return err
+}

@@ -1,0 +1,279 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/store/mem"
+)
+
+// TestStoreCopy copies between all kinds of stores.
+func TestStoreCopy(t *testing.T) {
+	stores := copyStores(t)
+	for _, pair := range [][2]string{{"memory", "folder"}, {"folder", "folder"}, {"folder", "PostgreSQL"}, {"PostgreSQL", "folder"}, {"PostgreSQL", "PostgreSQL"}} {
+		t.Run(pair[0]+" to "+pair[1], func(t *testing.T) {
+			from, to := stores[pair[0]](t), stores[pair[1]](t)
+			filled(t, from, 1)
+			before := imageOf(t, from)
+			done, err := newCopier(from, to).run(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantSame(t, from, to)
+			if got := imageOf(t, from); got != before {
+				t.Error("copying has changed what was copied")
+			}
+			if last, _ := from.LastChange(t.Context()); done.Changes != last || done.Records == 0 || done.Namespaces == 0 || done.Minters == 0 || done.Cells == 0 {
+				t.Errorf("copied %+v, of %d changes", done, last)
+			}
+			reason, err := from.Sealed(t.Context())
+			if err != nil || !strings.Contains(reason, "/to") {
+				t.Errorf("the source is sealed with %q, %v", reason, err)
+			}
+			if reason, err := to.Sealed(t.Context()); err != nil || reason != "" {
+				t.Errorf("the copy is sealed: %q, %v", reason, err)
+			}
+			if err := refuseUnfinished(t.Context(), to, place{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// faulty fails at the commit with a number: before it is made, or after it.
+type faulty struct {
+	stele.Store
+	at    int64
+	after bool
+	n     atomic.Int64
+}
+
+var errFaulty = errors.New("the wire was cut")
+
+func (f *faulty) Apply(ctx context.Context, c *stele.Commit) error {
+	n := f.n.Add(1)
+	if n == f.at && f.after {
+		if err := f.Store.Apply(ctx, c); err != nil {
+			return err
+		}
+	}
+	if n >= f.at {
+		return errFaulty
+	}
+	return f.Store.Apply(ctx, c)
+}
+
+func (f *faulty) Seal(ctx context.Context, reason string) error {
+	n := f.n.Add(1)
+	if n == f.at && f.after {
+		if err := f.Store.Seal(ctx, reason); err != nil {
+			return err
+		}
+	}
+	if n >= f.at {
+		return errFaulty
+	}
+	return f.Store.Seal(ctx, reason)
+}
+
+// TestStoreCopyResumes cuts a copy off at every write there is, before it has an effect
+// and after it, and goes on.
+func TestStoreCopyResumes(t *testing.T) {
+	for _, after := range []bool{false, true} {
+		for _, side := range []string{"from", "to"} {
+			for at := int64(1); ; at++ {
+				from, to := stele.Store(mem.New(time.Now)), stele.Store(mem.New(time.Now))
+				filled(t, from, uint64(at))
+				broken := &faulty{at: at, after: after}
+				c := newCopier(from, to)
+				if side == "to" {
+					broken.Store, c.to = to, broken
+				} else {
+					broken.Store, c.from = from, broken
+				}
+				_, err := c.run(t.Context())
+				if err == nil {
+					if broken.n.Load() >= at || at < 2 {
+						t.Fatalf("after %d writes, cut off at %d, the copy is said to be done", broken.n.Load(), at)
+					}
+					break // it was cut off everywhere
+				}
+				if !errors.Is(err, errFaulty) {
+					t.Fatalf("cut off at %d: %v", at, err)
+				}
+				if gone := side == "to" && after && isFinished(t, to); !gone {
+					if _, err := newCopier(from, to).run(t.Context()); err != nil {
+						t.Fatalf("%s, cut off at %d (after: %t), does not go on: %v", side, at, after, err)
+					}
+				}
+				wantSame(t, from, to)
+			}
+		}
+	}
+}
+
+// isFinished reports whether a store is a copy that was finished: only the answer to the
+// last write of all was lost.
+func isFinished(t *testing.T, s stele.Store) bool {
+	t.Helper()
+	mark, err := readCopyMark(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last, err := s.LastChange(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mark == nil && last > 0
+}
+
+// TestStoreCopyRaces copies while others write: what they were told is kept is in the
+// copy, and nobody is told so afterwards.
+func TestStoreCopyRaces(t *testing.T) {
+	stores := copyStores(t)
+	for _, pair := range [][2]string{{"memory", "memory"}, {"folder", "folder"}, {"PostgreSQL", "folder"}} {
+		t.Run(pair[0], func(t *testing.T) {
+			from, to := stores[pair[0]](t), stores[pair[1]](t)
+			filled(t, from, 2)
+			var mu sync.Mutex
+			var acknowledged []stele.ID
+			busy := make(chan struct{})
+			goOn := sync.OnceFunc(func() { close(busy) })
+			var writers sync.WaitGroup
+			for i := range 8 {
+				writers.Go(func() {
+					defer goOn()
+					for j := 0; ; j++ {
+						id, err := stele.NewID("ark", fmt.Sprintf("ark:99999/%d-%d", i, j))
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						err = from.Apply(t.Context(), &stele.Commit{Records: []*stele.Record{{ID: id, State: stele.Active, Version: 1}}})
+						if errors.Is(err, stele.ErrSealed) {
+							return
+						} else if err != nil {
+							t.Error(err)
+							return
+						}
+						mu.Lock()
+						if acknowledged = append(acknowledged, id); len(acknowledged) > 100 {
+							goOn()
+						}
+						mu.Unlock()
+					}
+				})
+			}
+			<-busy
+			_, err := newCopier(from, to).run(t.Context())
+			writers.Wait()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, id := range acknowledged {
+				if _, err := to.Record(t.Context(), id); err != nil {
+					t.Fatalf("%s was acknowledged: %v", id, err)
+				}
+			}
+			wantSame(t, from, to)
+		})
+	}
+}
+
+// TestStoreCopyRefuses is about places that can't be copied, or copied to.
+func TestStoreCopyRefuses(t *testing.T) {
+	something := &stele.Commit{Cells: []stele.CellChange{{Name: "x", After: []byte{1}}}}
+	for _, test := range []struct {
+		name    string
+		prepare func(from, to stele.Store) error
+		want    string
+	}{
+		{"a copy with a registry", func(_, to stele.Store) error { filled(t, to, 3); return nil }, "has a registry already"},
+		{"a copy with a cell", func(_, to stele.Store) error { return to.Apply(t.Context(), something) }, "has a registry already"},
+		{"a copy with a minter", func(_, to stele.Store) error {
+			return to.Apply(t.Context(), &stele.Commit{Minters: []stele.MinterState{{Name: "m", After: []byte{1}}}})
+		}, "has a registry already"},
+		{"a sealed copy", func(_, to stele.Store) error { return to.Seal(t.Context(), "moved") }, "sealed itself"},
+		{"a source that is unfinished", func(from, _ stele.Store) error { return setCopyMark(t.Context(), from, &copyMark{From: "another"}) }, "from is a copy of another that is not finished"},
+		{"a source that moves elsewhere", func(from, _ stele.Store) error { return from.Seal(t.Context(), "it moved to Rome") }, "sealed for another reason (it moved to Rome)"},
+		{"a copy of another registry", func(_, to stele.Store) error {
+			other := mem.New(time.Now)
+			filled(t, other, 4)
+			c := newCopier(other, &faulty{Store: to, at: 5})
+			if _, err := c.run(t.Context()); !errors.Is(err, errFaulty) {
+				return fmt.Errorf("not cut off: %w", err)
+			}
+			return nil
+		}, "not of this registry"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			from, to := mem.New(time.Now), mem.New(time.Now)
+			filled(t, from, 5)
+			if err := test.prepare(from, to); err != nil {
+				t.Fatal(err)
+			}
+			before, copied := imageOf(t, from), imageOf(t, to)
+			_, err := newCopier(from, to).run(t.Context())
+			if stele.KindOf(err) != stele.Conflict || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("%v, want %q", err, test.want)
+			}
+			if imageOf(t, from) != before || imageOf(t, to) != copied {
+				t.Error("something was written")
+			}
+		})
+	}
+}
+
+// TestStoreCopyUnsealed: who takes the seal away in the middle and goes on is not left
+// behind.
+func TestStoreCopyUnsealed(t *testing.T) {
+	from, to := mem.New(time.Now), mem.New(time.Now)
+	filled(t, from, 6)
+	if _, err := newCopier(from, &faulty{Store: to, at: 6}).run(t.Context()); !errors.Is(err, errFaulty) {
+		t.Fatal(err)
+	}
+	if err := from.Seal(t.Context(), ""); err != nil {
+		t.Fatal(err)
+	}
+	id, err := stele.NewID("ark", "ark:99999/late")
+	if err != nil {
+		t.Fatal(err)
+	}
+	late := &stele.Commit{Records: []*stele.Record{{ID: id, State: stele.Active, Version: 1}}, Cells: []stele.CellChange{{Name: "late", After: []byte{1}}}}
+	if err := from.Apply(t.Context(), late); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := newCopier(from, to).run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wantSame(t, from, to)
+
+	// And who does so while it runs is told.
+	other := mem.New(time.Now)
+	if err := from.Seal(t.Context(), ""); err != nil {
+		t.Fatal(err)
+	}
+	_, err = newCopier(&unsealing{Store: from}, other).run(t.Context())
+	if stele.KindOf(err) != stele.Conflict || !strings.Contains(err.Error(), "taken away the seal") {
+		t.Errorf("the seal was taken away meanwhile: %v", err)
+	}
+	if mark, err := readCopyMark(t.Context(), other); err != nil || mark == nil {
+		t.Errorf("the copy can be used: %v, %v", mark, err)
+	}
+}
+
+// unsealing loses its seal when its minters are read.
+type unsealing struct{ stele.Store }
+
+func (u *unsealing) MinterStates(ctx context.Context) iter.Seq2[stele.MinterState, error] {
+	_ = u.Store.Seal(ctx, "") // what the test is about shows whether it did
+	return u.Store.MinterStates(ctx)
+}

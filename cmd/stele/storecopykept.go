@@ -1,0 +1,118 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"iter"
+
+	"github.com/stele-id/stele"
+)
+
+// keptAtOnce is how many minters or cells are committed at once.
+const keptAtOnce = 500
+
+// errEnough ends pairs early.
+var errEnough = errors.New("enough")
+
+// pairs goes through two lists that are in order, and calls visit with what both have at
+// a place: one of both may be nil.
+func pairs[T any](a, b iter.Seq2[T, error], order func(a, b T) int, visit func(a, b *T) error) error {
+	nextA, stopA := iter.Pull2(a)
+	defer stopA()
+	nextB, stopB := iter.Pull2(b)
+	defer stopB()
+	x, errA, okA := nextA()
+	y, errB, okB := nextB()
+	for okA || okB {
+		switch {
+		case okA && errA != nil:
+			return errA
+		case okB && errB != nil:
+			return errB
+		}
+		left, right := x, y
+		var l, r *T
+		if okA && (!okB || order(left, right) <= 0) {
+			l = &left
+		}
+		if okB && (!okA || order(left, right) >= 0) {
+			r = &right
+		}
+		if err := visit(l, r); err != nil {
+			return err
+		}
+		if l != nil {
+			x, errA, okA = nextA()
+		}
+		if r != nil {
+			y, errB, okB = nextB()
+		}
+	}
+	return nil
+}
+
+func byMinter(a, b stele.MinterState) int { return cmp.Compare(a.Name, b.Name) }
+func byCell(a, b stele.Cell) int          { return cmp.Compare(a.Name, b.Name) }
+
+// copyMinters makes the states of minters what they are.
+func (c *copier) copyMinters(ctx context.Context) error {
+	next := new(stele.Commit)
+	flush := func() error {
+		commit := next
+		next = new(stele.Commit)
+		return c.to.Apply(ctx, commit)
+	}
+	err := pairs(c.from.MinterStates(ctx), c.to.MinterStates(ctx), byMinter, func(have, copied *stele.MinterState) error {
+		if have == nil {
+			return refuse("copy", stele.Conflict, "the unfinished copy %s has a minter %.100q, and %s has not; copy into an empty place", c.toPlace, copied.Name, c.fromPlace)
+		}
+		m := stele.MinterState{Name: have.Name, After: have.After}
+		if copied != nil {
+			m.Before = copied.After
+		}
+		if copied == nil || !bytes.Equal(m.Before, m.After) {
+			next.Minters = append(next.Minters, m)
+		}
+		if len(next.Minters) < keptAtOnce {
+			return nil
+		}
+		return flush()
+	})
+	if err != nil || len(next.Minters) == 0 {
+		return err
+	}
+	return flush()
+}
+
+// copyCells makes the cells what they are, but for the mark.
+func (c *copier) copyCells(ctx context.Context) error {
+	next, size := new(stele.Commit), 0
+	flush := func() error {
+		commit := next
+		next, size = new(stele.Commit), 0
+		return c.to.Apply(ctx, commit)
+	}
+	err := pairs(c.from.Cells(ctx, "", ""), c.to.Cells(ctx, "", ""), byCell, func(have, copied *stele.Cell) error {
+		var change stele.CellChange
+		if copied != nil {
+			change.Name, change.Before = copied.Name, copied.Value
+		}
+		if have != nil {
+			change.Name, change.After = have.Name, have.Value
+		}
+		if change.Name == markCell || have != nil && copied != nil && bytes.Equal(have.Value, copied.Value) {
+			return nil
+		}
+		next.Cells = append(next.Cells, change)
+		if size += len(change.After); len(next.Cells) < keptAtOnce && size < copyBytes {
+			return nil
+		}
+		return flush()
+	})
+	if err != nil || len(next.Cells) == 0 {
+		return err
+	}
+	return flush()
+}

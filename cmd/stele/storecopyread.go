@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/stele-id/stele"
+)
+
+// copyReaders is how many look records up at once: those of a database are on their way
+// for most of the time.
+const copyReaders = 4
+
+// portion is some changes on their way to the copy.
+type portion struct {
+	commits []*stele.Commit
+	changes uint64
+	err     error
+}
+
+// read reads the changes that follow one, and what they made.
+func (c *copier) read(ctx context.Context, after uint64) (p portion) {
+	var changes []stele.Change
+	for change, err := range c.from.Changes(ctx, after) {
+		if err != nil {
+			return portion{err: err}
+		}
+		if changes = append(changes, change); len(changes) == c.most {
+			break
+		}
+	}
+	if len(changes) == 0 {
+		return portion{err: refuse("copy", stele.Internal, "change %d is missing in %s; 'stele verify' tells more", after+1, c.fromPlace)}
+	}
+	p.changes = uint64(len(changes))
+	records, err := c.versions(ctx, changes)
+	if err != nil {
+		return portion{err: err}
+	}
+	p.commits, p.err = c.commits(ctx, changes, records)
+	return p
+}
+
+// versions reads the versions of records that the changes made; nil where it was a
+// namespace's.
+func (c *copier) versions(ctx context.Context, changes []stele.Change) ([]*stele.Record, error) {
+	places := make(map[stele.ID][]int)
+	for i, change := range changes {
+		if change.ID.IsValid() {
+			places[change.ID] = append(places[change.ID], i)
+		}
+	}
+	records := make([]*stele.Record, len(changes))
+	ids := make(chan stele.ID)
+	errs := make([]error, copyReaders)
+	var readers sync.WaitGroup
+	for i := range errs {
+		readers.Go(func() {
+			for id := range ids {
+				if errs[i] == nil {
+					errs[i] = c.versionsOf(ctx, id, changes, places[id], records)
+				}
+			}
+		})
+	}
+	for id := range places {
+		ids <- id
+	}
+	close(ids)
+	readers.Wait()
+	return records, errors.Join(errs...)
+}
+
+// versionsOf reads the versions of one record, at places in the list of changes.
+func (c *copier) versionsOf(ctx context.Context, id stele.ID, changes []stele.Change, places []int, records []*stele.Record) error {
+	missing := len(places)
+	take := func(rec *stele.Record) {
+		for _, i := range places {
+			if records[i] == nil && changes[i].Version == rec.Version {
+				records[i] = rec
+				missing--
+			}
+		}
+	}
+	now, err := c.from.Record(ctx, id)
+	if err != nil {
+		return err
+	}
+	if take(now); missing == 0 {
+		return nil
+	}
+	for rec, err := range c.from.History(ctx, id) {
+		if err != nil {
+			return err
+		}
+		if take(rec); missing == 0 {
+			return nil
+		}
+	}
+	return refuse("copy", stele.Internal, "a version of %s that is in the list of changes is missing in %s; 'stele verify' tells more", id, c.fromPlace)
+}
+
+// commits makes commits of the changes. In one of them records come before namespaces, and
+// nothing comes twice.
+func (c *copier) commits(ctx context.Context, changes []stele.Change, records []*stele.Record) (list []*stele.Commit, err error) {
+	var commit *stele.Commit
+	var seen map[stele.ID]bool
+	var spaces map[stele.NamespaceKey]bool
+	size := 0
+	for i, change := range changes {
+		rec := records[i]
+		if commit == nil || size > copyBytes || rec != nil && (len(spaces) > 0 || seen[change.ID]) || rec == nil && spaces[change.Namespace] {
+			commit, size = new(stele.Commit), 0
+			seen, spaces = make(map[stele.ID]bool), make(map[stele.NamespaceKey]bool)
+			list = append(list, commit)
+		}
+		commit.Replay = append(commit.Replay, change)
+		if rec != nil {
+			body, err := rec.MarshalBinary()
+			if err != nil {
+				return nil, err
+			}
+			size += len(body)
+			seen[change.ID] = true
+			commit.Records = append(commit.Records, rec)
+			continue
+		}
+		ns, err := c.from.Namespace(ctx, change.Namespace)
+		if err != nil {
+			return nil, err
+		}
+		// Stores keep the newest version of a namespace only. Those before it are steps on
+		// the way to it, which nobody can read any more.
+		step := *ns
+		step.Version = change.Version
+		spaces[change.Namespace] = true
+		commit.Namespaces = append(commit.Namespaces, &step)
+	}
+	return list, nil
+}

@@ -1,0 +1,180 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/store/mem"
+	"github.com/stele-id/stele/store/pebble"
+)
+
+// filled makes a store in which something of everything has happened, some of it often.
+func filled(t *testing.T, s stele.Store, seed uint64) {
+	t.Helper()
+	rnd := rand.New(rand.NewPCG(seed, 1))
+	records := map[stele.ID]*stele.Record{}
+	spaces := map[stele.NamespaceKey]*stele.Namespace{}
+	for i := range 120 {
+		c := &stele.Commit{Counter: func(id stele.ID) (stele.NamespaceKey, uint64) {
+			if len(id.String())%3 == 0 {
+				return stele.NamespaceKey{}, 0
+			}
+			return stele.NamespaceKey{Scheme: "ark", Prefix: id.String()[:11]}, 1000
+		}}
+		chosen := map[stele.ID]bool{}
+		for range rnd.IntN(4) {
+			scheme := []string{"ark", "hdl"}[rnd.IntN(2)]
+			id, err := stele.NewID(scheme, fmt.Sprintf("%s:12345/%d", scheme, rnd.IntN(40)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if chosen[id] {
+				continue
+			}
+			chosen[id] = true
+			next := &stele.Record{ID: id, State: stele.Active, Version: 1}
+			if before := records[id]; before != nil {
+				*next = *before
+				next.Version++
+			}
+			next.Targets = []stele.Target{{Service: stele.N2L, URL: fmt.Sprint("https://example.org/", i)}}
+			if rnd.IntN(3) == 0 {
+				alias, err := stele.NewID("urn", fmt.Sprintf("urn:x1:%d-%d", i, len(chosen)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				next.Aliases = append(slices.Clone(next.Aliases), alias)
+			}
+			records[id] = next
+			c.Records = append(c.Records, next)
+		}
+		if rnd.IntN(3) == 0 {
+			n := &stele.Namespace{Scheme: "ark", Prefix: fmt.Sprint("ark:12345/", rnd.IntN(4)), Title: fmt.Sprint(i), Version: 1}
+			if before := spaces[n.Key()]; before != nil {
+				n.Version = before.Version + 1
+			}
+			spaces[n.Key()] = n
+			c.Namespaces = append(c.Namespaces, n)
+		}
+		for _, kind := range []string{"m", "c"} {
+			name := fmt.Sprint(kind, rnd.IntN(9))
+			value := []byte(fmt.Sprint(i))[:rnd.IntN(2)]
+			if kind == "m" {
+				before, err := s.MinterState(t.Context(), name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				c.Minters = append(c.Minters, stele.MinterState{Name: name, Before: before, After: value})
+				continue
+			}
+			before, err := s.Cell(t.Context(), name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if before != nil && rnd.IntN(3) == 0 {
+				value = nil
+			}
+			c.Cells = append(c.Cells, stele.CellChange{Name: name, Before: before, After: value})
+		}
+		if err := s.Apply(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// imageOf is all that a store has, in lines.
+func imageOf(t *testing.T, s stele.Store) string {
+	t.Helper()
+	var lines []string
+	add := func(err error, format string, args ...any) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines = append(lines, fmt.Sprintf(format, args...))
+	}
+	ids := map[stele.ID]bool{}
+	spaces := map[stele.NamespaceKey]bool{}
+	for c, err := range s.Changes(t.Context(), 0) {
+		add(err, "%d %q %q %d %q %s", c.Seq, c.ID, c.Namespace, c.Version, c.Counted, c.At.UTC().Truncate(time.Microsecond))
+		if c.ID.IsValid() {
+			ids[c.ID] = true
+		}
+		spaces[c.Counted], spaces[c.Namespace] = true, true
+	}
+	for _, id := range slices.SortedFunc(maps.Keys(ids), stele.ID.Compare) {
+		for r, err := range s.History(t.Context(), id) {
+			add(err, "version %+v", *r)
+		}
+		r, err := s.Record(t.Context(), id)
+		add(err, "now %+v", *r)
+		for _, alias := range r.Aliases {
+			r, err := s.Record(t.Context(), alias)
+			add(err, "%s is %s", alias, r.ID)
+		}
+	}
+	for n, err := range s.Namespaces(t.Context()) {
+		add(err, "namespace %+v", *n)
+		spaces[n.Key()] = true
+	}
+	for _, key := range slices.SortedFunc(maps.Keys(spaces), func(a, b stele.NamespaceKey) int {
+		return strings.Compare(a.Scheme+a.Prefix, b.Scheme+b.Prefix)
+	}) {
+		n, err := s.Count(t.Context(), key)
+		add(err, "count %q %d", key, n)
+	}
+	for m, err := range s.MinterStates(t.Context()) {
+		add(err, "minter %q %q", m.Name, m.After)
+	}
+	for c, err := range s.Cells(t.Context(), "", "") {
+		add(err, "cell %q %q", c.Name, c.Value)
+	}
+	return strings.Join(lines, "\n")
+}
+
+func wantSame(t *testing.T, from, to stele.Store) {
+	t.Helper()
+	want, got := strings.Split(imageOf(t, from), "\n"), strings.Split(imageOf(t, to), "\n")
+	for i := range max(len(want), len(got)) {
+		if i >= len(want) || i >= len(got) || want[i] != got[i] {
+			t.Fatalf("line %d of the copy is\n%s\nwant\n%s", i, got[min(i, len(got)-1)], want[min(i, len(want)-1)])
+		}
+	}
+	if err := to.Verify(t.Context(), func(problem string) { t.Error(problem) }); err != nil {
+		t.Error(err)
+	}
+}
+
+// newCopier makes a copier of small steps.
+func newCopier(from, to stele.Store) *copier {
+	p := &program{stderr: new(strings.Builder), now: time.Now}
+	return &copier{from: from, to: to, fromPlace: place{folder: "from"}, toPlace: place{folder: "to"}, now: time.Now, most: 7, follow: p.newProgress}
+}
+
+// copyStores are the stores between which tests copy.
+func copyStores(t *testing.T) map[string]func(t *testing.T) stele.Store {
+	server := lazyPostgres(t)
+	inFolder := func(t *testing.T) stele.Store {
+		s, err := pebble.Open(t.Context(), filepath.Join(t.TempDir(), "store"), pebble.Options{Now: time.Now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		return s
+	}
+	return map[string]func(t *testing.T) stele.Store{
+		"memory":     func(*testing.T) stele.Store { return mem.New(time.Now) },
+		"folder":     inFolder,
+		"PostgreSQL": func(t *testing.T) stele.Store { return newDatabaseStore(t, server().Database(t)) },
+	}
+}

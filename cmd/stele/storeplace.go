@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/store/pebble"
+	"github.com/stele-id/stele/store/postgres"
+)
+
+// place is where a registry is kept: the URL of a database, or else a folder.
+type place struct {
+	url    string
+	folder string
+}
+
+// String names the place for people: without passwords.
+func (l place) String() string {
+	if l.url != "" {
+		return redactURL(l.url)
+	}
+	return l.folder
+}
+
+// kind is the word for what keeps the registry there.
+func (l place) kind() string {
+	if l.url != "" {
+		return "PostgreSQL"
+	}
+	return "folder"
+}
+
+// flag is the part of a command line that names the place.
+func (l place) flag() string {
+	if l.url != "" {
+		return "--store " + l.String()
+	}
+	return "--data " + l.String()
+}
+
+// place returns where the registry is that the flags name.
+func (p *program) place() place {
+	if p.store != "" {
+		return place{url: p.store}
+	}
+	return place{folder: p.data}
+}
+
+// storeFlag adds the flag that names a database.
+func (p *program) storeFlag(root *cobra.Command) {
+	root.PersistentFlags().StringVar(&p.store, "store", os.Getenv("STELE_STORE"), "`URL` of the PostgreSQL database of the registry, instead of a folder; its password is better in PGPASSWORD, or in ~/.pgpass (environment: STELE_STORE)")
+	// It fails only for a flag that the command does not have.
+	_ = root.RegisterFlagCompletionFunc("store", cobra.NoFileCompletions)
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return p.settlePlace(cmd) }
+}
+
+// settlePlace decides between a folder and a database. What is named on the command line
+// wins over what the environment names.
+func (p *program) settlePlace(cmd *cobra.Command) error {
+	flags := cmd.Flags()
+	if !flags.Changed("store") {
+		if flags.Changed("data") {
+			p.store = ""
+		}
+		return nil
+	}
+	if flags.Changed("data") {
+		return misuse(cmd, "--store and --data each name a registry; keep one")
+	}
+	if _, err := readStore(nil, p.store); err != nil {
+		return misuse(cmd, "--store: %w", err)
+	}
+	return nil
+}
+
+// isDatabase reports whether a text is the URL of a database, or is meant to be.
+func isDatabase(text string) bool { return strings.Contains(text, "://") }
+
+// parsePlace reads a place as it stands on a command line.
+func parsePlace(text string) (place, error) {
+	if !isDatabase(text) {
+		if text == "" {
+			return place{}, errors.New("a folder or the URL of a database belongs here")
+		}
+		return place{folder: text}, nil
+	}
+	_, err := readStore(nil, text)
+	return place{url: text}, err
+}
+
+// readStore reads the setting. It never repeats the text, which may have a password.
+func readStore(_ *setting, text string) (any, error) {
+	scheme, _, _ := strings.Cut(text, "://")
+	if scheme != "postgres" && scheme != "postgresql" {
+		return nil, errors.New("the URL of a database belongs here, such as postgres://stele@db.example.org/stele")
+	}
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		return nil, errors.New("this is no URL; write postgres://USER@HOST:PORT/DATABASE, with several HOST:PORT and commas between them if there are more, and with % and two digits for each of @ / : ? # % in a password")
+	case strings.Trim(u.Path, "/") == "":
+		return nil, errors.New("the URL names no database; write postgres://USER@HOST:PORT/DATABASE")
+	}
+	return text, nil
+}
+
+// hidden stands where a secret was.
+const hidden = "xxxxx"
+
+// redactURL returns the URL of a database without the secrets in it. What is no good URL
+// may have them anywhere, and is not shown.
+func redactURL(text string) string {
+	u, err := url.Parse(text)
+	if err != nil || strings.Contains(u.Host+u.Path+u.RawQuery+u.Fragment, "@") {
+		return "postgres://" + hidden
+	}
+	query, err := url.ParseQuery(u.RawQuery)
+	if err != nil || !isDatabase(text) {
+		return "postgres://" + hidden
+	}
+	if _, has := u.User.Password(); has {
+		u.User = url.UserPassword(u.User.Username(), hidden)
+	}
+	for _, secret := range []string{"password", "sslpassword"} {
+		if query.Has(secret) {
+			query.Set(secret, hidden)
+			u.RawQuery = query.Encode()
+		}
+	}
+	return u.String()
+}
+
+// open opens the store at a place.
+func (l place) open(ctx context.Context, p *program, log *slog.Logger, brief bool) (stele.Store, error) {
+	if l.url == "" {
+		return pebble.Open(ctx, l.folder, pebble.Options{Now: p.now, Log: log, Brief: brief})
+	}
+	if _, err := readStore(nil, l.url); err != nil {
+		return nil, refuse("open", stele.Invalid, "STELE_STORE: %w", err)
+	}
+	return postgres.Open(ctx, l.url, postgres.Options{Now: p.now, Log: log, Brief: brief})
+}
+
+// exists makes sure that there is a registry at the place. Of a database that is told
+// when it is opened.
+func (l place) exists() error {
+	if l.url != "" {
+		return nil
+	}
+	if _, err := os.Stat(l.folder); errors.Is(err, fs.ErrNotExist) {
+		return refuse("open", stele.NotFound, "there is no registry in %.200q; name its folder with --data, or register something first", l.folder)
+	}
+	return nil
+}
+
+// isSame reports whether two places are one, as far as that can be told from here.
+func (l place) isSame(other place) (bool, error) {
+	if l.url != "" || other.url != "" {
+		return l.url == other.url, nil
+	}
+	if filepath.Clean(l.folder) == filepath.Clean(other.folder) {
+		return true, nil
+	}
+	return sameFolder(l.folder, other.folder)
+}

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stele-id/stele"
+)
+
+func (p *program) storeStatusCommand() *cobra.Command {
+	count := false
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Say where the registry is kept, and how that is",
+		Long: `Status prints what keeps the registry, how many changes it has, whether it is sealed or
+an unfinished copy, and of a database whether its primary answers.`,
+		Example: "  stele store status\n  stele store status --store postgres://stele@db1,db2/stele --count --json",
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return p.inStore(cmd, func(ctx context.Context, s stele.Store) error {
+				status, err := p.readStatus(ctx, s, count)
+				if err != nil {
+					return err
+				}
+				return p.printStatus(status)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&count, "count", false, "count the records too, which takes a while")
+	return neverFiles(cmd)
+}
+
+// storeStatus is what status prints.
+type storeStatus struct {
+	Kind       string     `json:"kind"`
+	Place      string     `json:"place"`
+	Schema     uint64     `json:"schema"`
+	Changes    uint64     `json:"changes"`
+	LastChange *time.Time `json:"lastChange,omitempty"`
+	Namespaces uint64     `json:"namespaces"`
+	Records    *uint64    `json:"records,omitempty"`
+	Sealed     string     `json:"sealed,omitempty"`
+	CopyOf     string     `json:"unfinishedCopyOf,omitempty"`
+	Lagging    *time.Time `json:"laggingSince,omitempty"`
+}
+
+// readStatus asks the store.
+func (p *program) readStatus(ctx context.Context, s stele.Store, count bool) (status storeStatus, err error) {
+	status = storeStatus{Kind: p.place().kind(), Place: p.place().String()}
+	if v, ok := s.(interface{ SchemaVersion() uint64 }); ok {
+		status.Schema = v.SchemaVersion()
+	}
+	if l, ok := s.(interface{ Lagging() (time.Time, bool) }); ok {
+		if since, yes := l.Lagging(); yes {
+			status.Lagging = &since
+		}
+	}
+	if status.Changes, err = s.LastChange(ctx); err != nil {
+		return status, err
+	}
+	if status.Sealed, err = s.Sealed(ctx); err != nil {
+		return status, err
+	}
+	mark, err := readCopyMark(ctx, s)
+	if err != nil {
+		return status, err
+	}
+	if mark != nil {
+		status.CopyOf = mark.From
+	}
+	for _, err := range s.Namespaces(ctx) {
+		if err != nil {
+			return status, err
+		}
+		status.Namespaces++
+	}
+	from := status.Changes - min(status.Changes, 1)
+	if count {
+		from, status.Records = 0, new(uint64)
+	}
+	for change, err := range s.Changes(ctx, from) {
+		if err != nil {
+			return status, err
+		}
+		at := change.At.UTC()
+		status.LastChange = &at
+		if count && change.Version == 1 && change.ID.IsValid() {
+			*status.Records++
+		}
+	}
+	return status, nil
+}
+
+// printStatus prints it.
+func (p *program) printStatus(s storeStatus) error {
+	if p.json {
+		return p.printObject(s)
+	}
+	var b strings.Builder
+	rows(&b, "kind", s.Kind)
+	rows(&b, "place", s.Place)
+	rows(&b, "schema", fmt.Sprint(s.Schema))
+	changes := grouped(int64(s.Changes))
+	if s.LastChange != nil {
+		changes += ", the last at " + s.LastChange.Format(time.RFC3339)
+	}
+	rows(&b, "changes", changes)
+	rows(&b, "namespaces", grouped(int64(s.Namespaces)))
+	if s.Records != nil {
+		rows(&b, "records", grouped(int64(*s.Records)))
+	}
+	if s.Sealed != "" {
+		rows(&b, "sealed", s.Sealed)
+	}
+	if s.CopyOf != "" {
+		rows(&b, "unfinished", "this is a copy of "+s.CopyOf+" that is not finished")
+	}
+	if s.Lagging != nil {
+		rows(&b, "primary", "away since "+s.Lagging.UTC().Format(time.RFC3339)+"; a standby is read, which may be behind")
+	}
+	_, err := fmt.Fprint(p.stdout, b.String())
+	return err
+}

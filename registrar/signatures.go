@@ -1,0 +1,129 @@
+package registrar
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"strconv"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/proof"
+)
+
+// signatures judges signatures that are new: each must be true, and of a key of the
+// record's namespace, or of one above it, that may sign now. Those that were there
+// stay, whatever became of their keys: their readers judge them. Kept ones must be true.
+func (j *judge) signatures(before, next *stele.Record, kept bool) {
+	if len(next.Signatures) == 0 || len(j.problems) > 0 {
+		return
+	}
+	keys := keysOf(j.spaces.chainOf(next.ID))
+	for i, s := range next.Signatures {
+		if before != nil && hasSignature(before.Signatures, s) {
+			continue
+		}
+		if err := j.signature(keys, next.ID, s, kept); err != nil {
+			j.add("signatures["+strconv.Itoa(i)+"]", bare(err))
+		}
+	}
+}
+
+func (j *judge) signature(keys []stele.SigningKey, id stele.ID, s stele.Signature, kept bool) error {
+	if kept {
+		_, err := proof.Maker(keys, id, s)
+		return err
+	}
+	key, err := proof.Verify(keys, id, s, j.now())
+	if err != nil {
+		return err
+	}
+	return proof.Usable(key, j.now())
+}
+
+// keysOf returns the keys of namespaces, those of the first one first.
+func keysOf(chain []*stele.Namespace) (keys []stele.SigningKey) {
+	for _, ns := range chain {
+		keys = append(keys, ns.Keys...)
+	}
+	return keys
+}
+
+func hasSignature(list []stele.Signature, s stele.Signature) bool {
+	return slices.ContainsFunc(list, func(other stele.Signature) bool {
+		date := other.Date
+		other.Date = s.Date
+		return date.Equal(s.Date) && other == s
+	})
+}
+
+// withSignatures returns the list with those behind it that it lacks: an import, which
+// may come from where nobody knows of signatures, removes none.
+func withSignatures(list, before []stele.Signature) []stele.Signature {
+	for _, s := range before {
+		if !hasSignature(list, s) {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// withKeys returns the list with those behind it that it lacks.
+func withKeys(list, before []stele.SigningKey) []stele.SigningKey {
+	list = slices.Clone(list)
+	for _, k := range before {
+		if !slices.ContainsFunc(list, func(other stele.SigningKey) bool { return other.ID == k.ID }) {
+			list = append(list, k)
+		}
+	}
+	return list
+}
+
+// judgeKeys makes sure that keys are what they say: public ones above all.
+func judgeKeys(ns *stele.Namespace, add func(string, error)) {
+	for i, k := range ns.Keys {
+		add("keys["+strconv.Itoa(i)+"]", proof.Check(k))
+	}
+}
+
+// keysStay makes sure that no key is gone or another one, and that none comes back
+// which had expired or was revoked: what it signed meanwhile would be believed.
+func (r *Registrar) keysStay(op string, before, next *stele.Namespace) error {
+	if before == nil {
+		return nil
+	}
+	var problems stele.Problems
+	for _, old := range before.Keys {
+		i := slices.IndexFunc(next.Keys, func(k stele.SigningKey) bool { return k.ID == old.ID })
+		if i < 0 {
+			problems = append(problems, stele.Problem{Path: "keys", Err: errors.New(old.ID + " is missing; a key is never removed, but it can be retired or revoked")})
+			continue
+		}
+		k, path := &next.Keys[i], "keys["+strconv.Itoa(i)+"]"
+		if !bytes.Equal(k.Public, old.Public) || !k.Created.Equal(old.Created) {
+			problems = append(problems, stele.Problem{Path: path, Err: errors.New("a key and when it was made never change; add another key")})
+		}
+		if !old.Revoked.IsZero() && !k.Revoked.Equal(old.Revoked) {
+			problems = append(problems, stele.Problem{Path: path + ".revoked", Err: errors.New("a key that is revoked stays so; add another key")})
+		}
+		if ended := !old.Expires.IsZero() && !old.Expires.After(r.now()); ended && (k.Expires.IsZero() || k.Expires.After(old.Expires)) {
+			problems = append(problems, stele.Problem{Path: path + ".expires", Err: errors.New("a key that has expired does not come back; add another key")})
+		}
+	}
+	if len(problems) > 0 {
+		return &stele.Error{Op: op, Kind: stele.Invalid, Err: problems}
+	}
+	return nil
+}
+
+// signatures checks that the record's signatures are of its namespace's keys.
+func (v *audit) signatures(rec *stele.Record) {
+	if len(rec.Signatures) == 0 {
+		return
+	}
+	keys := keysOf(v.spaces.chainOf(rec.ID))
+	for _, s := range rec.Signatures {
+		if _, err := proof.Maker(keys, rec.ID, s); err != nil {
+			v.problem("A signature of the record %s of %s can't be believed: %v.", rec.ID, s.Date.Format("2006-01-02"), bare(err))
+		}
+	}
+}

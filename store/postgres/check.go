@@ -1,0 +1,309 @@
+package postgres
+
+import (
+	"maps"
+
+	"github.com/stele-id/stele"
+)
+
+// state is what is kept, as far as a group of commits is concerned with it: what was read
+// of the database, or what the group sets. In the latter a value may be nil, for none.
+type state struct {
+	names   map[string]*named // by key
+	spaces  map[string]*spaceEntry
+	minters map[string]*swap // their values are in after
+	cells   map[string]*swap
+	counts  map[string]uint64 // by key of the namespace; what the group sets is added to that
+}
+
+func newState() *state {
+	return &state{
+		names: make(map[string]*named), spaces: make(map[string]*spaceEntry),
+		minters: make(map[string]*swap), cells: make(map[string]*swap), counts: make(map[string]uint64),
+	}
+}
+
+func (st *state) clear() {
+	clear(st.names)
+	clear(st.spaces)
+	clear(st.minters)
+	clear(st.cells)
+	clear(st.counts)
+}
+
+// named is what stands under a name.
+type named struct {
+	owner   string // the key of the record
+	full    []byte // of the name
+	version uint64 // of the record, if the name is its identifier
+	body    []byte // of the record; nil if it was not read
+	entry   *entry // if a commit of the group set it
+}
+
+// tx is one commit while its conditions are checked, against the database as it was read
+// and what the commits of the group before it set.
+type tx struct {
+	have  *state // of the database
+	group *state
+	own   *state
+
+	past    []past // versions that are superseded
+	changes []feedRow
+}
+
+// past is a row of the history.
+type past struct {
+	key     string
+	version uint64
+	body    []byte
+}
+
+// feedRow is a row of the change feed before it has a number.
+type feedRow struct {
+	stele.Change
+	name    []byte
+	space   bool
+	counted []byte // name of the namespace; nil for none
+}
+
+func (t *tx) reset() {
+	t.own.clear()
+	t.past, t.changes = t.past[:0], t.changes[:0]
+}
+
+func (t *tx) name(key string) *named {
+	if n, ok := t.own.names[key]; ok {
+		return n
+	}
+	if n, ok := t.group.names[key]; ok {
+		return n
+	}
+	return t.have.names[key]
+}
+
+// accept makes the commit a part of the group.
+func (t *tx) accept() {
+	maps.Copy(t.group.names, t.own.names)
+	maps.Copy(t.group.spaces, t.own.spaces)
+	maps.Copy(t.group.minters, t.own.minters)
+	maps.Copy(t.group.cells, t.own.cells)
+	for key, n := range t.own.counts {
+		t.group.counts[key] += n
+	}
+}
+
+// putRecord checks and sets a version of a record. A first version that is refused has set
+// nothing, so that an ingest can go on without it.
+func (t *tx) putRecord(e *entry) error {
+	have := t.name(e.key)
+	var err error
+	switch {
+	case have == nil && e.version == 1:
+		err = t.putFirst(e)
+	case have == nil:
+		err = late(e, 0)
+	case have.owner != e.key:
+		err = t.taken(e, e.id, have)
+	case e.version != have.version+1:
+		err = late(e, have.version)
+	default:
+		err = t.putNext(e, have)
+	}
+	if err != nil {
+		return err
+	}
+	t.own.names[e.key] = &named{owner: e.key, full: full(e.name), version: e.version, body: e.body, entry: e}
+	row := feedRow{Change: stele.Change{ID: e.id, Version: e.version}, name: e.name}
+	if e.counted != (stele.NamespaceKey{}) {
+		row.counted = spaceName(e.counted)
+	}
+	t.changes = append(t.changes, row)
+	return nil
+}
+
+// putFirst checks and sets all of a new record but the record itself.
+func (t *tx) putFirst(e *entry) error {
+	for _, alias := range e.aliases {
+		if have := t.name(alias.key); have != nil {
+			return t.takenLabel(e, alias, have)
+		}
+	}
+	if err := t.count(e); err != nil {
+		return err
+	}
+	for _, alias := range e.aliases {
+		t.own.names[alias.key] = &named{owner: e.key, full: full(alias.name)}
+	}
+	return nil
+}
+
+// putNext checks and sets all of a further version but the version itself.
+func (t *tx) putNext(e *entry, have *named) error {
+	old, err := have.aliases()
+	if err != nil {
+		return refuse("commit", e.id, stele.Internal, "the record that is kept is damaged (%w); verify the store", err)
+	}
+	ours := make(map[string]bool, len(e.aliases))
+	for _, alias := range e.aliases {
+		ours[alias.key] = false
+	}
+	for _, alias := range old {
+		if _, ok := ours[alias.key]; !ok {
+			return refuse("commit", e.id, stele.Invalid, "the alias %.100q is missing; a name stays with its record for ever", alias.name)
+		}
+		ours[alias.key] = true
+	}
+	for _, alias := range e.aliases {
+		if ours[alias.key] {
+			continue
+		}
+		if taken := t.name(alias.key); taken != nil {
+			return t.takenLabel(e, alias, taken)
+		}
+		t.own.names[alias.key] = &named{owner: e.key, full: full(alias.name)}
+	}
+	t.past = append(t.past, past{e.key, have.version, have.body})
+	return nil
+}
+
+// aliases returns those of a record.
+func (n *named) aliases() ([]label, error) {
+	if n.entry != nil {
+		return n.entry.aliases, nil
+	}
+	var r stele.Record
+	if err := r.UnmarshalBinary(n.body); err != nil {
+		return nil, err
+	}
+	return labels(&r), nil
+}
+
+// places returns those of a record as it is in the database.
+func (n *named) places() ([]string, error) {
+	var r stele.Record
+	if err := r.UnmarshalBinary(n.body); err != nil {
+		return nil, err
+	}
+	return placesOf(&r), nil
+}
+
+func (t *tx) takenLabel(e *entry, alias label, have *named) error {
+	id, err := cutID(alias.name)
+	if err != nil {
+		return err
+	}
+	return t.taken(e, id, have)
+}
+
+// taken makes the error about a name that another record has, or that is no identifier.
+func (t *tx) taken(e *entry, name stele.ID, have *named) error {
+	owner := have.owner
+	if len(owner) > maxKey {
+		owner = owner[:maxKey]
+	}
+	if k, err := cutSpace([]byte(owner)); err == nil {
+		owner = k.Prefix
+	}
+	return refuse("commit", e.id, stele.Conflict, "the name %.100q is taken by %.100q; no name is ever given away", name, owner)
+}
+
+// late makes the error about a version that does not follow the one that there is.
+func late(e *entry, have uint64) error {
+	return refuse("commit", e.id, stele.Conflict, "version %d was to be committed, but the store has version %d; read it again", e.version, have)
+}
+
+// count counts one more record for a namespace, the zero one being none.
+func (t *tx) count(e *entry) error {
+	if e.counted == (stele.NamespaceKey{}) {
+		return nil
+	}
+	under := string(key(spaceName(e.counted)))
+	if n := t.have.counts[under] + t.group.counts[under] + t.own.counts[under]; e.quota > 0 && n >= e.quota {
+		return refuse("commit", e.id, stele.Exhausted, "namespace %.100q has its quota of %d records; ask for a greater one", e.counted, e.quota)
+	}
+	t.own.counts[under]++
+	return nil
+}
+
+// putSpace checks and sets a version of a namespace.
+func (t *tx) putSpace(n *spaceEntry) error {
+	have, ok := t.group.spaces[n.key]
+	if !ok {
+		have = t.have.spaces[n.key]
+	}
+	var version uint64
+	if have != nil {
+		version = have.version
+	}
+	if n.version != version+1 {
+		return refuse("commit", stele.ID{}, stele.Conflict, "version %d of namespace %.100q was to be committed, but the store has version %d; read it again", n.version, n.space, version)
+	}
+	t.own.spaces[n.key] = n
+	t.changes = append(t.changes, feedRow{Change: stele.Change{Namespace: n.space, Version: n.version}, name: n.name, space: true})
+	return nil
+}
+
+// putMinter checks and sets the state of a minter.
+func (t *tx) putMinter(m *swap) error {
+	if !same(value(t.group.minters, t.have.minters, m.key), m.before) {
+		return refuse("commit", stele.ID{}, stele.Conflict, "minter %.100q has another state by now; read it again", m.name)
+	}
+	t.own.minters[m.key] = m
+	return nil
+}
+
+// putCell checks and sets, or removes, a cell. What stays as it is is not written: then
+// the commit only asks for it.
+func (t *tx) putCell(c *swap) error {
+	have := value(t.group.cells, t.have.cells, c.key)
+	if !same(have, c.before) {
+		return refuse("commit", stele.ID{}, stele.Conflict, "cell %.100q has another value by now; read it again", c.name)
+	}
+	if !same(have, c.after) {
+		t.own.cells[c.key] = c
+	}
+	return nil
+}
+
+// value is what a minter or cell has now; nil for nothing.
+func value(set, have map[string]*swap, key string) []byte {
+	if s, ok := set[key]; ok {
+		return s.after
+	}
+	if s, ok := have[key]; ok {
+		return s.after
+	}
+	return nil
+}
+
+// put checks and sets a whole request: all of it or, with an error, nothing.
+func (t *tx) put(q *request) error {
+	for i, e := range q.records {
+		if q.ingest && q.invalid[i] != nil {
+			continue
+		}
+		err := t.putRecord(e)
+		if err != nil && !q.ingest {
+			return err
+		}
+		if err != nil {
+			q.refused[i] = err
+		}
+	}
+	for _, n := range q.spaces {
+		if err := t.putSpace(n); err != nil {
+			return err
+		}
+	}
+	for _, m := range q.minters {
+		if err := t.putMinter(m); err != nil {
+			return err
+		}
+	}
+	for _, c := range q.cells {
+		if err := t.putCell(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}

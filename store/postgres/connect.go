@@ -1,0 +1,157 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/stele-id/stele"
+)
+
+// connectTimeout is how long a host may take to answer, unless the URL says otherwise.
+const connectTimeout = 3 * time.Second
+
+// parse reads the URL of a database. What it complains of has no password in it.
+func parse(url string, o Options) (*pgxpool.Config, error) {
+	if !strings.HasPrefix(url, "postgres://") && !strings.HasPrefix(url, "postgresql://") {
+		return nil, refuse("open", stele.ID{}, stele.Invalid, "a database is named by a URL such as postgres://user@host/database")
+	}
+	c, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, refuse("open", stele.ID{}, stele.Invalid, "the URL of the database can't be read (%w); it is like postgres://user@host1,host2/database", plain(err))
+	}
+	set := c.ConnConfig.RuntimeParams
+	if set["search_path"] == "" {
+		set["search_path"] = defaultSchema
+	}
+	if !isSchema(set["search_path"]) {
+		return nil, refuse("open", stele.ID{}, stele.Invalid, "search_path %.100q is not the name of one schema, in lower-case letters, digits and _; give one", set["search_path"])
+	}
+	if set["application_name"] == "" {
+		set["application_name"] = "stele"
+	}
+	maps.Copy(set, plans)
+	if c.ConnConfig.ConnectTimeout == 0 || c.ConnConfig.ConnectTimeout > o.Wait {
+		c.ConnConfig.ConnectTimeout = min(connectTimeout, o.Wait)
+	}
+	// What takes long is looked at again before long, and never idle for long: it may be
+	// what is left of a server that is gone.
+	c.MaxConnIdleTime = 5 * time.Minute
+	c.ConnConfig.OnNotice = noteDoubt
+	return c, nil
+}
+
+// plans keep the database from reading whole tables. All that is asked for often is found
+// by a key. A plan that was made while a table was empty, and is kept with its prepared
+// statement, would read the table from one end to the other when it is large. Where there is
+// no other way the plan looks dear, which is no reason to compile it.
+var plans = map[string]string{"enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off", "jit": "off"}
+
+func isSchema(name string) bool {
+	return regexp.MustCompile(`^[a-z_][a-z0-9_]{0,62}$`).MatchString(name)
+}
+
+// schemaOf is the schema that a configuration names.
+func schemaOf(c *pgxpool.Config) string { return c.ConnConfig.RuntimeParams["search_path"] }
+
+// primary makes a pool of connections to the server that can be written to.
+func primary(ctx context.Context, c *pgxpool.Config, size int, set map[string]string) (*pgxpool.Pool, error) {
+	p := c.Copy()
+	p.MaxConns = int32(size)
+	p.ConnConfig.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
+	maps.Copy(p.ConnConfig.RuntimeParams, set)
+	return pgxpool.NewWithConfig(ctx, p)
+}
+
+// anyHost makes a pool of connections to whichever server answers. What is asked there is
+// read only.
+func anyHost(ctx context.Context, c *pgxpool.Config, size int) (*pgxpool.Pool, error) {
+	p := c.Copy()
+	p.MaxConns = int32(size)
+	p.ConnConfig.ValidateConnect = nil
+	p.ConnConfig.RuntimeParams["default_transaction_read_only"] = "on"
+	return pgxpool.NewWithConfig(ctx, p)
+}
+
+func milliseconds(d time.Duration) string { return strconv.FormatInt(max(1, d.Milliseconds()), 10) }
+
+// doubtful is where a connection keeps that a commit may not be on the standby.
+const doubtful = "doubtful"
+
+// noteDoubt notices that somebody ended a commit's wait for the synchronous standby. It is
+// reported as committed then, with a warning and no error, although a fail-over may lose
+// it; PostgreSQL's documentation, 27.2.8.
+func noteDoubt(conn *pgconn.PgConn, n *pgconn.Notice) {
+	if strings.HasPrefix(n.Message, "canceling wait for synchronous replication") {
+		conn.CustomData()[doubtful] = true
+	}
+}
+
+// takeDoubt reports whether a commit was in doubt since it was asked last.
+func takeDoubt(conn *pgx.Conn) bool {
+	data := conn.PgConn().CustomData()
+	_, doubt := data[doubtful]
+	delete(data, doubtful)
+	return doubt
+}
+
+// explain makes the error of whoever could not connect in order to open or migrate.
+func explain(op string, err error) error {
+	err = plain(err)
+	code := codeOf(err)
+	switch {
+	case code == codeWrongPassword || code == codeWrongUser:
+		return refuse(op, stele.ID{}, stele.Invalid, "the database does not let this user in (%w); correct user and password in the URL, or the server's pg_hba.conf", err)
+	case code == codeNoDatabase:
+		return refuse(op, stele.ID{}, stele.NotFound, "there is no such database on the server (%w); create it, or correct the URL", err)
+	case code == codeTooMany:
+		return refuse(op, stele.ID{}, stele.Unavailable, "the server has no connection left (%w); raise its max_connections, or use fewer", err)
+	case code == codeNoTable || code == codeNoSchema:
+		return refuse(op, stele.ID{}, stele.NotFound, "the database has no tables of a registry; run \"stele store migrate\"")
+	case code != "":
+		return sick(op, stele.ID{}, err)
+	default:
+		return refuse(op, stele.ID{}, stele.Unavailable, "no PostgreSQL server answers (%w); start it, or correct host and port in the URL", err)
+	}
+}
+
+// checkVersion reads the version of the tables through a connection.
+func checkVersion(ctx context.Context, q interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}) error {
+	var version int64
+	err := q.QueryRow(ctx, `SELECT version FROM registry WHERE id = 1`).Scan(&version)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return refuse("open", stele.ID{}, stele.NotFound, "the tables of the registry are not complete; run \"stele store migrate\"")
+	} else if err != nil {
+		return err
+	}
+	return judgeVersion(version)
+}
+
+func judgeVersion(version int64) error {
+	switch {
+	case version > schemaVersion:
+		return refuse("open", stele.ID{}, stele.Invalid, "a later program made the tables of the registry, in version %d, and this one knows versions up to %d; use that program", version, schemaVersion)
+	case version < schemaVersion:
+		return refuse("open", stele.ID{}, stele.Invalid, "the tables of the registry are of version %d, and this program needs %d; run \"stele store migrate\"", version, schemaVersion)
+	}
+	return nil
+}
+
+// busy makes the error of whoever waited for a connection in vain.
+func busy(op string, n int, wait time.Duration) error {
+	return refuse(op, stele.ID{}, stele.Unavailable, "all %d connections to the database were in use for %v; try again, or open the store with more", n, wait)
+}
+
+// errBusy says that no connection of a pool was free.
+var errBusy = fmt.Errorf("no connection was free")

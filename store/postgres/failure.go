@@ -1,0 +1,133 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/stele-id/stele"
+)
+
+// Codes of errors that say more than that something went wrong (PostgreSQL's
+// documentation, appendix A).
+const (
+	codeSerialization  = "40001"
+	codeDeadlock       = "40P01"
+	codeUnique         = "23505"
+	codeLocked         = "55P03" // a lock was not to be had in time
+	codeReadOnly       = "25006" // the server is a standby by now
+	codeTooMany        = "53300" // connections
+	codeWrongPassword  = "28P01"
+	codeWrongUser      = "28000"
+	codeNoDatabase     = "3D000"
+	codeNoSchema       = "3F000"
+	codeNoTable        = "42P01"
+	codeForbidden      = "42501"
+	codeDuplicateTable = "42P07"
+	codeCanceled       = "57014"
+)
+
+// codeOf returns the code of an error that the server sent; "" if it is none.
+func codeOf(err error) string {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return e.Code
+	}
+	return ""
+}
+
+// errAgain says that what was read has changed before it could be written.
+var errAgain = errors.New("somebody else wrote at the same time")
+
+// errQueue says that a request was not taken from the queue in time.
+var errQueue = errors.New("others are waiting for it too")
+
+// isAgain reports whether the same transaction may succeed when it is tried again at
+// once.
+func isAgain(err error) bool {
+	switch codeOf(err) {
+	case codeSerialization, codeDeadlock, codeUnique, codeLocked:
+		return true
+	}
+	return errors.Is(err, errAgain)
+}
+
+// isAway reports whether the database could not be reached, or ended the connection: it
+// may be back soon, or another server in its place.
+func isAway(err error) bool {
+	code := codeOf(err)
+	if code == "" {
+		_, own := errors.AsType[*stele.Error](err)
+		return err != nil && !own // of the network, or of the connection
+	}
+	return strings.HasPrefix(code, "08") || strings.HasPrefix(code, "57P") || code == codeReadOnly || code == codeTooMany
+}
+
+// away is the error of whoever waited in vain for the database.
+func (s *Store) away(op string, cause error) error {
+	return refuse(op, stele.ID{}, stele.Unavailable, "the database did not do it within %v, and nothing was written (%w); try again", s.o.Wait, plain(cause))
+}
+
+// sick is the error of whoever got an answer from the database that can't be helped by
+// trying again at once.
+func sick(op string, id stele.ID, err error) error {
+	if _, ok := errors.AsType[*stele.Error](err); ok {
+		return err
+	}
+	code := codeOf(err)
+	switch {
+	case code == codeNoTable || code == codeNoSchema:
+		return refuse(op, id, stele.Unavailable, "the database has no tables of a registry (%w); run \"stele store migrate\"", plain(err))
+	case code == codeForbidden:
+		return refuse(op, id, stele.Unavailable, "the database's user may not do that (%w); grant it the rights", plain(err))
+	case strings.HasPrefix(code, "53") || strings.HasPrefix(code, "58") || code == codeCanceled || code == "":
+		return refuse(op, id, stele.Unavailable, "the database can't do it at present (%w); try again later", plain(err))
+	default:
+		return refuse(op, id, stele.Internal, "the database refuses what it is asked for (%w); report this", plain(err))
+	}
+}
+
+// plain makes one line of an error. pgx lists the hosts that it tried on lines of their
+// own, each several times if it tried with TLS and without.
+func plain(err error) error {
+	if err == nil || !strings.Contains(err.Error(), "\n") {
+		return err
+	}
+	var seen []string
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		if line = strings.TrimSpace(line); line != "" && !slices.Contains(seen, line) {
+			seen = append(seen, line)
+		}
+	}
+	return &oneLine{strings.Join(seen, "; "), err}
+}
+
+// oneLine is an error with another text.
+type oneLine struct {
+	text string
+	err  error
+}
+
+func (e *oneLine) Error() string { return e.text }
+func (e *oneLine) Unwrap() error { return e.err }
+
+// refuse makes an error.
+func refuse(op string, id stele.ID, kind stele.Kind, format string, args ...any) error {
+	return &stele.Error{Op: op, ID: id, Kind: kind, Err: fmt.Errorf(format, args...)}
+}
+
+// closed is the error of whoever uses a store after Close.
+func closed(op string) error {
+	return refuse(op, stele.ID{}, stele.Unavailable, "the store is closed; open it again")
+}
+
+// ended returns the error of a context that ended, or else err.
+func ended(ctx context.Context, err error) error {
+	if ctxErr := ctx.Err(); ctxErr != nil {
+		return ctxErr
+	}
+	return err
+}

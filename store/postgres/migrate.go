@@ -1,0 +1,117 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// Migrate makes the tables of a registry in the database that a URL names, or brings those
+// of an earlier program up to date. Each step is one statement, which may be taken again
+// and by several at once: whoever is interrupted starts again. report, which may be nil,
+// is told of each step before it is taken. Invalid if a later program made the tables.
+func Migrate(ctx context.Context, url string, o Options, report func(step string)) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	o, err := o.complete()
+	if err != nil {
+		return err
+	}
+	if report == nil {
+		report = func(string) {}
+	}
+	c, err := parse(url, o)
+	if err != nil {
+		return err
+	}
+	c.ConnConfig.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
+	conn, err := pgx.ConnectConfig(ctx, c.ConnConfig)
+	if err != nil {
+		return ended(ctx, explain("migrate", err))
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	if err := migrate(ctx, conn, schemaOf(c), report); err != nil {
+		if _, own := asOwn(err); own {
+			return err
+		}
+		return ended(ctx, explain("migrate", err))
+	}
+	return nil
+}
+
+const (
+	sqlHasSchema = `SELECT count(*) FROM information_schema.schemata WHERE schema_name = $1`
+	sqlHasTable  = `SELECT count(*) FROM information_schema.tables WHERE table_schema = $1 AND table_name = 'registry'`
+	sqlFirstRow  = `INSERT INTO registry (id, version, last, seal) VALUES (1, $1, 0, '') ON CONFLICT (id) DO NOTHING`
+	sqlUpgrade   = `UPDATE registry SET version = $1 WHERE id = 1 AND version < $1`
+)
+
+func migrate(ctx context.Context, conn *pgx.Conn, schema string, report func(string)) error {
+	if err := checkLater(ctx, conn, schema); err != nil {
+		return err
+	}
+	// Whoever may not make a schema may still use one that was made for him.
+	var n int
+	if err := conn.QueryRow(ctx, sqlHasSchema, schema).Scan(&n); err != nil {
+		return err
+	}
+	if n == 0 {
+		report("schema " + schema)
+		if err := step(ctx, conn, `CREATE SCHEMA IF NOT EXISTS `+pgx.Identifier{schema}.Sanitize()); err != nil {
+			return err
+		}
+	}
+	for _, st := range steps {
+		report("table " + st.name)
+		if err := step(ctx, conn, st.sql); err != nil {
+			return err
+		}
+	}
+	report("version")
+	if err := step(ctx, conn, sqlFirstRow, schemaVersion); err != nil {
+		return err
+	}
+	return step(ctx, conn, sqlUpgrade, schemaVersion)
+}
+
+// checkLater refuses tables that a later program made.
+func checkLater(ctx context.Context, conn *pgx.Conn, schema string) error {
+	var n, version int64
+	if err := conn.QueryRow(ctx, sqlHasTable, schema).Scan(&n); err != nil || n == 0 {
+		return err
+	}
+	err := conn.QueryRow(ctx, `SELECT version FROM registry WHERE id = 1`).Scan(&version)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	if version > schemaVersion {
+		return judgeVersion(version)
+	}
+	return nil
+}
+
+// step runs one statement. Somebody else who takes the same step at the same time makes
+// it fail in one of several ways, IF NOT EXISTS notwithstanding; then it is tried again.
+func step(ctx context.Context, conn *pgx.Conn, sql string, args ...any) error {
+	for pause := (pause{}); ; {
+		_, err := conn.Exec(ctx, sql, args...)
+		busy := []string{codeUnique, codeDuplicateTable, codeSerialization, codeDeadlock, "42P06", "42710", "XX000"}
+		if err == nil || !slices.Contains(busy, codeOf(err)) || pause.tries > 20 {
+			return err
+		}
+		if !pause.sleep(ctx) {
+			return ctx.Err()
+		}
+	}
+}
+
+// sqlIsEmpty asks whether nothing was ever written to a registry.
+const sqlIsEmpty = `SELECT (SELECT last FROM registry WHERE id = 1) = 0
+	AND NOT EXISTS (SELECT 1 FROM names) AND NOT EXISTS (SELECT 1 FROM namespaces)
+	AND NOT EXISTS (SELECT 1 FROM minters) AND NOT EXISTS (SELECT 1 FROM cells)`

@@ -1,0 +1,189 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"math"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/stele-id/stele"
+)
+
+// one asks for a single row. It reports whether there is one.
+func (s *Store) one(ctx context.Context, op string, id stele.ID, sql string, arg any, into ...any) (bool, error) {
+	err := s.ask(ctx, op, id, func(ctx context.Context, conn *pgxpool.Conn) (bool, error) {
+		return false, conn.QueryRow(ctx, sql, arg).Scan(into...)
+	})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// sqlRecord finds a record by any of its names.
+const sqlRecord = `SELECT coalesce(r.body, n.body) FROM names AS n LEFT JOIN names AS r ON r.key = n.record WHERE n.key = $1`
+
+// Record implements [stele.Store].
+func (s *Store) Record(ctx context.Context, name stele.ID) (*stele.Record, error) {
+	var body []byte
+	found, err := s.one(ctx, "get", name, sqlRecord, key(nameOf(name)), &body)
+	if err != nil {
+		return nil, err
+	}
+	if !found {
+		return nil, refuse("get", name, stele.NotFound, "nothing is registered under this name")
+	}
+	return decode(name, body)
+}
+
+// decode reads a record as it is kept.
+func decode(name stele.ID, body []byte) (*stele.Record, error) {
+	if body == nil {
+		return nil, damaged("get", name, errors.New("the name is known and its record is not there"))
+	}
+	r := new(stele.Record)
+	if err := r.UnmarshalBinary(body); err != nil {
+		return nil, damaged("get", name, err)
+	}
+	return r, nil
+}
+
+func damaged(op string, id stele.ID, err error) error {
+	return refuse(op, id, stele.Internal, "what is kept is damaged (%w); verify the store", err)
+}
+
+// sqlFirst is sqlRecord for several names.
+const sqlFirst = `SELECT n.key, coalesce(r.body, n.body) FROM names AS n LEFT JOIN names AS r ON r.key = n.record WHERE n.key = ANY($1)`
+
+// guesses is how many parents of a name are looked up with it.
+const guesses = 32
+
+// First implements [stele.Store]. The candidates after the first are nearly always names
+// that it begins with, cut where something ends. They are looked up with it, so that one
+// statement answers; one that was not guessed takes another, for all candidates so far.
+func (s *Store) First(ctx context.Context, candidates iter.Seq[stele.Prefix]) (*stele.Record, stele.Prefix, error) {
+	var none stele.Prefix
+	if err := ctx.Err(); err != nil {
+		return nil, none, err
+	}
+	var drawn []stele.Prefix
+	var found map[string][]byte // bodies by key of what was asked for; nil for none
+	for p := range candidates {
+		drawn = append(drawn, p)
+		last := len(drawn) - 1 // where to look from
+		if _, known := found[keyOfPrefix(p)]; !known {
+			var err error
+			if found, err = s.lookUp(ctx, drawn); err != nil {
+				return nil, none, err
+			}
+			last = 0 // since then one that was drawn before may have been registered
+		}
+		for _, d := range drawn[last:] {
+			if body := found[keyOfPrefix(d)]; body != nil {
+				r, err := decode(stele.ID{}, body)
+				return r, d, err
+			}
+		}
+	}
+	if len(drawn) == 0 && s.isClosed() {
+		return nil, none, closed("get")
+	}
+	return nil, none, refuse("get", stele.ID{}, stele.NotFound, "neither the name nor a part of it is registered")
+}
+
+func keyOfPrefix(p stele.Prefix) string { return string(key(schemed(p.Scheme(), p.String()))) }
+
+// lookUp looks up candidates, and what the last of them begins with.
+func (s *Store) lookUp(ctx context.Context, drawn []stele.Prefix) (map[string][]byte, error) {
+	found := make(map[string][]byte)
+	for _, p := range drawn {
+		found[keyOfPrefix(p)] = nil
+	}
+	last := drawn[len(drawn)-1]
+	text, more := last.String(), guesses
+	for i := len(text) - 1; i > 0 && more > 0; i-- {
+		if isWord(text[i]) && isWord(text[i-1]) {
+			continue
+		}
+		found[string(key(schemed(last.Scheme(), text[:i])))] = nil
+		more--
+	}
+	keys := make([][]byte, 0, len(found))
+	for k := range found {
+		keys = append(keys, []byte(k))
+	}
+	err := s.ask(ctx, "get", stele.ID{}, func(ctx context.Context, conn *pgxpool.Conn) (bool, error) {
+		rows, err := conn.Query(ctx, sqlFirst, keys)
+		if err != nil {
+			return false, err
+		}
+		var under, body []byte
+		_, err = pgx.ForEachRow(rows, []any{&under, &body}, func() error {
+			found[string(under)], body = body, nil
+			return nil
+		})
+		return false, err
+	})
+	return found, err
+}
+
+// isWord reports whether a byte is one inside which a name is hardly cut.
+func isWord(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c >= 0x80
+}
+
+// LastChange implements [stele.Store].
+func (s *Store) LastChange(ctx context.Context) (uint64, error) {
+	var last int64
+	_, err := s.one(ctx, "changes", stele.ID{}, `SELECT last FROM registry WHERE id = $1`, 1, &last)
+	return uint64(last), err
+}
+
+// Namespace implements [stele.Store].
+func (s *Store) Namespace(ctx context.Context, k stele.NamespaceKey) (*stele.Namespace, error) {
+	var body []byte
+	found, err := s.one(ctx, "get namespace", stele.ID{}, `SELECT body FROM namespaces WHERE key = $1`, key(spaceName(k)), &body)
+	if err != nil {
+		return nil, err
+	}
+	if !found {
+		return nil, refuse("get namespace", stele.ID{}, stele.NotFound, "there is no namespace %.100q; add it first", k)
+	}
+	n := new(stele.Namespace)
+	if err := n.UnmarshalBinary(body); err != nil {
+		return nil, damaged("get namespace", stele.ID{}, err)
+	}
+	return n, nil
+}
+
+// MinterState implements [stele.Store].
+func (s *Store) MinterState(ctx context.Context, name string) (kept []byte, err error) {
+	_, err = s.one(ctx, "get minter", stele.ID{}, `SELECT state FROM minters WHERE key = $1`, key([]byte(name)), &kept)
+	return kept, err
+}
+
+// Cell implements [stele.Store].
+func (s *Store) Cell(ctx context.Context, name string) (kept []byte, err error) {
+	_, err = s.one(ctx, "get cell", stele.ID{}, `SELECT value FROM cells WHERE name = $1`, []byte(name), &kept)
+	return kept, err
+}
+
+// Count implements [stele.Store].
+func (s *Store) Count(ctx context.Context, k stele.NamespaceKey) (uint64, error) {
+	var n int64
+	_, err := s.one(ctx, "count", stele.ID{}, `SELECT n FROM counts WHERE key = $1`, key(spaceName(k)), &n)
+	return uint64(n), err
+}
+
+// Sealed implements [stele.Store].
+func (s *Store) Sealed(ctx context.Context) (string, error) {
+	var reason []byte
+	_, err := s.one(ctx, "seal", stele.ID{}, `SELECT seal FROM registry WHERE id = $1`, 1, &reason)
+	return string(reason), err
+}
+
+// signed makes a bigint of a number. None that is kept is greater than the greatest.
+func signed(n uint64) int64 { return int64(min(n, math.MaxInt64)) }

@@ -1,0 +1,137 @@
+package postgres
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/stele-id/stele"
+)
+
+// Restore loads what Backup wrote to a folder into the database that a URL names, which
+// must have the tables of a registry and nothing in them: all of it or nothing. Conflict
+// if there is something, NotFound if there is no backup, Internal if it is damaged. The
+// cells are added, so that whoever restores can tell others that more is to be done.
+func Restore(ctx context.Context, url string, folder string, o Options, cells ...stele.Cell) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	o, err := o.complete()
+	if err != nil {
+		return err
+	}
+	m, err := readManifest(folder)
+	if err != nil {
+		return err
+	}
+	for _, t := range m.Tables {
+		if err := checkSum(ctx, folder, t); err != nil {
+			return err
+		}
+	}
+	c, err := parse(url, o)
+	if err != nil {
+		return err
+	}
+	c.ConnConfig.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
+	conn, err := pgx.ConnectConfig(ctx, c.ConnConfig)
+	if err != nil {
+		return ended(ctx, explain("restore", err))
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error { return restore(ctx, tx, folder, m, cells) })
+	if _, own := asOwn(err); err == nil || own {
+		return err
+	}
+	return ended(ctx, explain("restore", err))
+}
+
+// checkSum reads a file of a backup for its sum.
+func checkSum(ctx context.Context, folder string, t tableEntry) error {
+	f, err := os.Open(filepath.Join(folder, t.Name))
+	if errors.Is(err, os.ErrNotExist) {
+		return broken(folder, t.Name)
+	} else if err != nil {
+		return refuse("restore", stele.ID{}, stele.Unavailable, "%w", err)
+	}
+	sum := sha256.New()
+	_, err = io.Copy(sum, &contextReader{ctx, f})
+	if err := errors.Join(err, f.Close()); err != nil {
+		return ended(ctx, refuse("restore", stele.ID{}, stele.Unavailable, "%w", err))
+	}
+	if hex.EncodeToString(sum.Sum(nil)) != t.Sum {
+		return broken(folder, t.Name)
+	}
+	return nil
+}
+
+// contextReader ends with its context.
+type contextReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (c *contextReader) Read(b []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.r.Read(b)
+}
+
+// restore loads the tables. It holds the row that every writer needs from the beginning.
+func restore(ctx context.Context, tx pgx.Tx, folder string, m *manifest, cells []stele.Cell) error {
+	var version int64
+	var seal []byte
+	err := tx.QueryRow(ctx, `SELECT version, seal FROM registry WHERE id = 1 FOR UPDATE`).Scan(&version, &seal)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return refuse("restore", stele.ID{}, stele.NotFound, "the tables of the registry are not complete; run \"stele store migrate\"")
+	} else if err != nil {
+		return err
+	}
+	if err := firstOf(judgeVersion(version), sealedError("restore", seal)); err != nil {
+		return err
+	}
+	var empty bool
+	if err := tx.QueryRow(ctx, sqlIsEmpty).Scan(&empty); err != nil {
+		return err
+	}
+	if !empty {
+		return refuse("restore", stele.ID{}, stele.Conflict, "the database has a registry already; restore into an empty one")
+	}
+	for i, t := range backupTables {
+		if err := restoreTable(ctx, tx, folder, t.name, t.columns, m.Tables[i].Rows); err != nil {
+			return err
+		}
+	}
+	for _, c := range cells {
+		if _, err := tx.Exec(ctx, `INSERT INTO cells (name, value) VALUES ($1, $2)`, []byte(c.Name), c.Value); err != nil {
+			return err
+		}
+	}
+	_, err = tx.Exec(ctx, `UPDATE registry SET last = $1, seal = $2 WHERE id = 1`, m.Last, append([]byte{}, m.Seal...))
+	return err
+}
+
+func restoreTable(ctx context.Context, tx pgx.Tx, folder, name, columns string, rows int64) error {
+	f, err := os.Open(filepath.Join(folder, name))
+	if err != nil {
+		return refuse("restore", stele.ID{}, stele.Unavailable, "%w", err)
+	}
+	defer f.Close()
+	tag, err := tx.Conn().PgConn().CopyFrom(ctx, bufio.NewReaderSize(f, 1<<18), `COPY `+name+` (`+columns+`) FROM STDIN BINARY`)
+	if err != nil {
+		return err
+	}
+	if tag.RowsAffected() != rows {
+		return broken(folder, name)
+	}
+	return nil
+}

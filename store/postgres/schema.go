@@ -1,0 +1,155 @@
+package postgres
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+
+	"github.com/stele-id/stele"
+)
+
+// All that the store keeps. The tables live in one schema of the database, stele unless
+// the URL's search_path names another, so that a database can hold several registries.
+//
+//	table       columns                         a row is
+//	-----       -------                         --------
+//	registry    id, version, last, seal         the registry, and the only one (id 1): the version of
+//	                                            this table, the number of the last change, and why it
+//	                                            is sealed (empty: it is not)
+//	names       key, full, record,              a name. An identifier has version and body, the record in
+//	            version, body                   its binary form as it is now; an alias has the key of its
+//	                                            record instead
+//	history     key, version, body              a version of a record before the present one
+//	places      place, record, full             a record by a URL or host at which it has a target now
+//	namespaces  key, full, version, body        a namespace in its binary form
+//	counts      key, n                          how many records count for a namespace
+//	minters     key, full, state                the state of a minter
+//	cells       name, value                     a cell
+//	changes     seq, at, name, space,           an entry of the change feed: which version of which record,
+//	            version, counted                or namespace if space, and the one that a new record counts for
+//	writers     id, done, at                    who writes, and how many transactions of it were committed;
+//	                                            see outcome.go
+//
+// A name is "scheme 00 text", that of a namespace "scheme 00 prefix", a place "u URL" or
+// "h host"; all are bytea, whose order is that of bytes. A scheme has no zero byte, so
+// names of a scheme stand together, in the order of their texts, and a prefix of a text is
+// a prefix of the name.
+//
+// An entry of an index holds 2,700 bytes at most. The key of what is longer than maxKey is
+// therefore its first maxKey bytes and the SHA-256 of the whole, which stands in full; full
+// is null for the others, whose keys say all. Those that begin with the same maxKey bytes
+// are a run: they stand together, in an order of their own, and are sorted when they are
+// read; see list.go.
+//
+// Identifiers and aliases share a table: one look-up finds a name, whichever it is, and two
+// records can't both have it. history has superseded versions only.
+//
+// registry is one row, which every transaction that writes updates as the last but one thing
+// it does: that numbers the changes without gaps, since nobody else has a number until the
+// one before is committed or rolled back, and keeps those out who write after a seal.
+const schemaVersion = 1
+
+// SchemaVersion returns the version of what is kept. A store of another one is not opened.
+func (s *Store) SchemaVersion() uint64 { return schemaVersion }
+
+// defaultSchema is where the tables are if the URL does not say.
+const defaultSchema = "stele"
+
+// steps make the tables, one statement a step, in order. Each may be run again. A later
+// version of the table above appends its steps here.
+var steps = []struct{ name, sql string }{
+	{"registry", `CREATE TABLE IF NOT EXISTS registry (
+		id smallint PRIMARY KEY, version bigint NOT NULL, last bigint NOT NULL, seal bytea NOT NULL)`},
+	{"names", `CREATE TABLE IF NOT EXISTS names (
+		key bytea PRIMARY KEY, "full" bytea, record bytea, version bigint, body bytea)`},
+	{"history", `CREATE TABLE IF NOT EXISTS history (
+		key bytea NOT NULL, version bigint NOT NULL, body bytea NOT NULL, PRIMARY KEY (key, version))`},
+	{"places", `CREATE TABLE IF NOT EXISTS places (
+		place bytea NOT NULL, record bytea NOT NULL, "full" bytea, PRIMARY KEY (place, record))`},
+	{"namespaces", `CREATE TABLE IF NOT EXISTS namespaces (
+		key bytea PRIMARY KEY, "full" bytea, version bigint NOT NULL, body bytea NOT NULL)`},
+	{"counts", `CREATE TABLE IF NOT EXISTS counts (key bytea PRIMARY KEY, n bigint NOT NULL)`},
+	{"minters", `CREATE TABLE IF NOT EXISTS minters (key bytea PRIMARY KEY, "full" bytea, state bytea NOT NULL)`},
+	{"cells", `CREATE TABLE IF NOT EXISTS cells (name bytea PRIMARY KEY, value bytea NOT NULL)`},
+	{"changes", `CREATE TABLE IF NOT EXISTS changes (
+		seq bigint PRIMARY KEY, at timestamptz NOT NULL, name bytea NOT NULL, space boolean NOT NULL,
+		version bigint NOT NULL, counted bytea)`},
+	{"writers", `CREATE TABLE IF NOT EXISTS writers (id bytea PRIMARY KEY, done bigint NOT NULL, at timestamptz NOT NULL)`},
+}
+
+// maxKey is how much of a name stands in its key.
+const maxKey = 1024
+
+// key returns the key of a name, which may be the name itself.
+func key(name []byte) []byte {
+	if len(name) <= maxKey {
+		return name
+	}
+	sum := sha256.Sum256(name)
+	return append(name[:maxKey:maxKey], sum[:]...)
+}
+
+// full is what stands beside the key of a name: nil if the key says all.
+func full(name []byte) []byte {
+	if len(name) <= maxKey {
+		return nil
+	}
+	return name
+}
+
+// schemed is the name of something that a scheme has.
+func schemed(scheme, text string) []byte {
+	b := make([]byte, 0, len(scheme)+1+len(text))
+	return append(append(append(b, scheme...), 0), text...)
+}
+
+func nameOf(id stele.ID) []byte { return schemed(id.Scheme(), id.String()) }
+
+func spaceName(k stele.NamespaceKey) []byte { return schemed(k.Scheme, k.Prefix) }
+
+// placeOf is the place of a location. It is its own key's beginning; see key.
+func placeOf(at stele.Location) []byte {
+	if at.URL != "" {
+		return append([]byte{'u'}, at.URL...)
+	}
+	return append([]byte{'h'}, at.Host...)
+}
+
+var errName = errors.New("a name is not what it can be")
+
+// cutSpace reads the name of a namespace.
+func cutSpace(name []byte) (stele.NamespaceKey, error) {
+	scheme, text, ok := bytes.Cut(name, []byte{0})
+	if !ok {
+		return stele.NamespaceKey{}, errName
+	}
+	return stele.NamespaceKey{Scheme: string(scheme), Prefix: string(text)}, nil
+}
+
+// cutID reads the name of a record.
+func cutID(name []byte) (stele.ID, error) {
+	k, err := cutSpace(name)
+	if err != nil {
+		return stele.ID{}, err
+	}
+	id, err := stele.NewID(k.Scheme, k.Prefix)
+	if err != nil {
+		return stele.ID{}, fmt.Errorf("%w: %v", errName, err)
+	}
+	return id, nil
+}
+
+// upper returns the first name that does not begin with prefix.
+func upper(prefix []byte) []byte {
+	end := bytes.Clone(prefix)
+	for i := len(end) - 1; i >= 0; i-- {
+		if end[i]++; end[i] != 0 {
+			return end[:i+1]
+		}
+	}
+	return nil
+}
+
+// after returns the first name behind name.
+func after(name []byte) []byte { return append(name[:len(name):len(name)], 0) }

@@ -1,0 +1,307 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"hash/maphash"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/stele-id/stele"
+)
+
+// Verify implements [stele.Store]. It looks at one state of the store, and decodes all
+// that is kept:
+//
+//   - each record stands under its identifier, and its history has every version;
+//   - what the records say makes exactly the aliases and places that there are: each is
+//     looked up, and there are no more of them;
+//   - the change feed has each version once, and no number is left out;
+//   - counts are what the feed says;
+//   - minters and cells have names and sizes that they may have.
+//
+// Whether the database's own files are sound is for its own checksums and pg_amcheck.
+func (s *Store) Verify(ctx context.Context, report func(problem string)) error {
+	v, err := s.look(ctx, "verify")
+	if err != nil {
+		return err
+	}
+	defer v.end(ctx)
+	c := &checker{ctx: ctx, v: v, report: report, counts: make(map[string]int64), seed: maphash.MakeSeed()}
+	for _, part := range []func() error{c.registry, c.plan, c.records, c.totals, c.history, c.spaces, c.feed, c.feedVersions, c.tallies, c.kept} {
+		if err := part(); err != nil {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checker is a Verify under way.
+type checker struct {
+	ctx    context.Context
+	v      *view
+	report func(string)
+
+	last            int64            // number of the last change
+	aliases, places int64            // that the records say
+	counts          map[string]int64 // by key of the namespace, as the feed says
+
+	// The sum of all versions that there are, less those in the feed. The order of what
+	// is added does not matter; that it is 0 by chance does not happen.
+	seed    maphash.Seed
+	balance uint64
+}
+
+// version is what a version of something counts for in the balance.
+func (c *checker) version(name []byte, space bool, version uint64) uint64 {
+	var h maphash.Hash
+	h.SetSeed(c.seed)
+	kind := byte(0)
+	if space {
+		kind = 1
+	}
+	_ = h.WriteByte(kind) // it never fails
+	_, _ = h.Write(binary.BigEndian.AppendUint64(nil, version))
+	_, _ = h.Write(name)
+	return h.Sum64()
+}
+
+// exist notes that there are the versions up to one. There are no more of them than
+// changes.
+func (c *checker) exist(name []byte, space bool, last int64) {
+	for v := int64(1); v <= min(last, c.last); v++ {
+		c.balance += c.version(name, space, uint64(v))
+	}
+}
+
+func (c *checker) problem(format string, args ...any) { c.report(fmt.Sprintf(format, args...)) }
+
+// verifyPage is how many rows are looked at at once.
+const verifyPage = 512
+
+// each reads rows of a statement.
+func (c *checker) each(sql string, args []any, into []any, row func()) error {
+	return c.v.query(c.ctx, sql, args, func(rows pgx.Rows) error {
+		_, err := pgx.ForEachRow(rows, into, func() error { row(); return nil })
+		return err
+	})
+}
+
+// long is each for a statement that reads whole tables.
+func (c *checker) long(sql string, into []any, row func()) error {
+	return c.v.stream(c.ctx, sql, func(rows pgx.Rows) error {
+		_, err := pgx.ForEachRow(rows, into, func() error { row(); return nil })
+		return err
+	})
+}
+
+// registry looks at the one row that there must be.
+func (c *checker) registry() error {
+	n := 0
+	err := c.each(`SELECT last FROM registry WHERE id = $1`, []any{1}, []any{&c.last}, func() { n++ })
+	if err == nil && n != 1 {
+		c.problem("the registry has no number of its last change")
+	}
+	return err
+}
+
+// plan takes back what keeps the database from reading whole tables, for this transaction.
+func (c *checker) plan() error {
+	for _, sql := range []string{`SET LOCAL enable_seqscan = on`, `SET LOCAL enable_hashjoin = on`, `SET LOCAL enable_mergejoin = on`} {
+		if err := c.long(sql, nil, func() {}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// record is a row of an identifier.
+type record struct {
+	key, full, body []byte
+	version         int64
+}
+
+const (
+	sqlVerifyRecords = `SELECT key, "full", coalesce(version, 0), coalesce(body, '') FROM names
+		WHERE key > $1 AND record IS NULL ORDER BY key LIMIT $2`
+	sqlVerifyHistory = `SELECT key, count(*), min(version), max(version) FROM history WHERE key = ANY($1) GROUP BY key`
+	sqlMissingNames  = `SELECT u.key FROM unnest($1::bytea[], $2::bytea[]) AS u(key, record)
+		LEFT JOIN names AS n ON n.key = u.key AND n.record = u.record WHERE n.key IS NULL`
+	sqlMissingPlaces = `SELECT u.place, u.record FROM unnest($1::bytea[], $2::bytea[]) AS u(place, record)
+		LEFT JOIN places AS p ON p.place = u.place AND p.record = u.record WHERE p.place IS NULL`
+)
+
+// records looks at all records, and looks up what they say.
+func (c *checker) records() error {
+	for cursor := []byte{}; ; {
+		var list []record
+		var r record
+		err := c.each(sqlVerifyRecords, []any{cursor, verifyPage}, []any{&r.key, &r.full, &r.version, &r.body}, func() {
+			list = append(list, r)
+			r = record{}
+		})
+		if err != nil || len(list) == 0 {
+			return err
+		}
+		if err := c.recordPage(list); err != nil {
+			return err
+		}
+		cursor = list[len(list)-1].key
+	}
+}
+
+func (c *checker) recordPage(list []record) error {
+	var aliases, aliasOf, places, placeOf, keys [][]byte
+	for _, row := range list {
+		keys = append(keys, row.key)
+		r, ok := c.decode("the record", row)
+		if !ok {
+			continue
+		}
+		for _, alias := range labels(r) {
+			aliases, aliasOf = append(aliases, []byte(alias.key)), append(aliasOf, row.key)
+		}
+		for _, place := range placesOf(r) {
+			places, placeOf = append(places, []byte(place)), append(placeOf, row.key)
+		}
+	}
+	c.aliases += int64(len(aliases))
+	c.places += int64(len(places))
+	var a, b []byte
+	if aliases != nil {
+		err := c.each(sqlMissingNames, []any{aliases, aliasOf}, []any{&a}, func() {
+			c.problem("the alias %.200q does not lead to its record", a)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if places != nil {
+		err := c.each(sqlMissingPlaces, []any{places, placeOf}, []any{&a, &b}, func() {
+			c.problem("the record %.200q is not found by its place %.200q", b, a)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return c.versions(list, keys)
+}
+
+// decode looks at a row of names or history by itself.
+func (c *checker) decode(what string, row record) (*stele.Record, bool) {
+	r := new(stele.Record)
+	if err := r.UnmarshalBinary(row.body); err != nil {
+		c.problem("%s %.200q, version %d, is damaged: %v", what, row.key, row.version, err)
+		return nil, false
+	}
+	name := nameOf(r.ID)
+	if !bytes.Equal(key(name), row.key) || r.Version != uint64(row.version) {
+		c.problem("%s %.200q, version %d, has the content of %.200q, version %d", what, row.key, row.version, r.ID, r.Version)
+		return nil, false
+	}
+	return r, true
+}
+
+// versions checks that the history has every version before the present ones.
+func (c *checker) versions(list []record, keys [][]byte) error {
+	have := make(map[string][3]int64)
+	var under []byte
+	var n, first, last int64
+	err := c.each(sqlVerifyHistory, []any{keys}, []any{&under, &n, &first, &last}, func() {
+		have[string(under)] = [3]int64{n, first, last}
+	})
+	if err != nil {
+		return err
+	}
+	for _, row := range list {
+		if !same(full(fullName(row)), row.full) {
+			c.problem("the name %.200q has the long form %.200q, which is not its own", row.key, row.full)
+		}
+		want := [3]int64{row.version - 1, 1, row.version - 1}
+		if row.version == 1 {
+			want = [3]int64{}
+		}
+		if got := have[string(row.key)]; got != want {
+			c.problem("the record %.200q is at version %d, and its history has %d, from %d to %d", row.key, row.version, got[0], got[1], got[2])
+		}
+		c.exist(fullName(row), false, row.version)
+	}
+	return nil
+}
+
+// fullName is the whole name of a row.
+func fullName(row record) []byte {
+	if len(row.key) > maxKey {
+		return row.full
+	}
+	return row.key
+}
+
+// What there is and should not be, if there are more than the records say. Aliases and
+// places are compared with the records in turn; the first are enough.
+const (
+	sqlCountAliases = `SELECT count(*) FROM names WHERE record IS NOT NULL`
+	sqlCountPlaces  = `SELECT count(*) FROM places`
+	sqlAliases      = `SELECT a.key, a.record, r.body FROM names AS a
+		LEFT JOIN names AS r ON r.key = a.record AND r.record IS NULL WHERE a.record IS NOT NULL ORDER BY a.key`
+	sqlPlaces = `SELECT p.place, p.record, r.body FROM places AS p
+		LEFT JOIN names AS r ON r.key = p.record AND r.record IS NULL ORDER BY p.place, p.record`
+	sqlLostHistory = `SELECT h.key, h.version FROM history AS h LEFT JOIN names AS n ON n.key = h.key AND n.record IS NULL
+		WHERE n.key IS NULL OR h.version >= n.version OR h.version < 1`
+)
+
+// totals checks that there are no aliases and places but those that records say.
+func (c *checker) totals() error {
+	var n int64
+	for _, t := range []struct {
+		what, count, list string
+		want              int64
+		has               func(r *stele.Record, key string) bool
+	}{
+		{"alias", sqlCountAliases, sqlAliases, c.aliases, hasAlias},
+		{"place", sqlCountPlaces, sqlPlaces, c.places, hasPlace},
+	} {
+		if err := c.long(t.count, []any{&n}, func() {}); err != nil {
+			return err
+		}
+		if n == t.want {
+			continue
+		}
+		c.problem("the records have %d of what the table has %d of: %s", t.want, n, t.what)
+		var under, owner, body []byte
+		err := c.long(t.list, []any{&under, &owner, &body}, func() {
+			var r stele.Record
+			if r.UnmarshalBinary(body) != nil || !t.has(&r, string(under)) {
+				c.problem("the %s %.200q is kept for %.200q, which does not have it", t.what, under, owner)
+			}
+			body = nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func hasAlias(r *stele.Record, key string) bool {
+	for _, alias := range labels(r) {
+		if alias.key == key {
+			return true
+		}
+	}
+	return false
+}
+
+func hasPlace(r *stele.Record, key string) bool {
+	for _, place := range placesOf(r) {
+		if place == key {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,168 @@
+package postgres
+
+import (
+	"bytes"
+
+	"github.com/stele-id/stele"
+)
+
+const sqlPast = `SELECT key, version, body FROM history WHERE (key, version) > ($1, $2) ORDER BY key, version LIMIT $3`
+
+// history decodes all superseded versions.
+func (c *checker) history() error {
+	var key []byte
+	var version int64
+	if err := c.long(sqlLostHistory, []any{&key, &version}, func() {
+		c.problem("the history has version %d of %.200q, which was never superseded", version, key)
+	}); err != nil {
+		return err
+	}
+	for last := (record{key: []byte{}}); ; {
+		n := 0
+		var row record
+		err := c.each(sqlPast, []any{last.key, last.version, verifyPage}, []any{&row.key, &row.version, &row.body}, func() {
+			n++
+			c.decode("the history of", row)
+			last = record{key: row.key, version: row.version}
+			row = record{}
+		})
+		if err != nil || n == 0 {
+			return err
+		}
+	}
+}
+
+// spaces decodes all namespaces.
+func (c *checker) spaces() error {
+	var under, long, body []byte
+	var version int64
+	return c.long(`SELECT key, "full", version, body FROM namespaces`, []any{&under, &long, &version, &body}, func() {
+		var n stele.Namespace
+		if err := n.UnmarshalBinary(body); err != nil {
+			c.problem("the namespace %.200q is damaged: %v", under, err)
+		} else if name := spaceName(n.Key()); !bytes.Equal(key(name), under) || !same(full(name), long) || n.Version != uint64(version) {
+			c.problem("the namespace %.200q, version %d, has the content of %.200q, version %d", under, version, n.Key(), n.Version)
+		} else {
+			c.exist(name, true, version)
+		}
+		long = nil
+	})
+}
+
+// feed goes through the change feed.
+func (c *checker) feed() error {
+	f := &feed{}
+	next := uint64(1)
+	for {
+		items, more, err := page(c.ctx, c.v.query, f, lastPage)
+		for _, change := range items {
+			if change.Seq != next {
+				c.problem("the change feed has %d where %d should be", change.Seq, next)
+			}
+			next = change.Seq + 1
+			if change.ID.IsValid() {
+				c.balance -= c.version(nameOf(change.ID), false, change.Version)
+			} else {
+				c.balance -= c.version(spaceName(change.Namespace), true, change.Version)
+			}
+			if change.Counted != (stele.NamespaceKey{}) {
+				if !change.ID.IsValid() || change.Version != 1 {
+					c.problem("change %d counts for %.200q, and is not of a new record", change.Seq, change.Counted)
+				}
+				c.counts[string(key(spaceName(change.Counted)))]++
+			}
+		}
+		if _, own := asOwn(err); own && stele.KindOf(err) == stele.Internal {
+			c.problem("the change feed behind %d: %v", f.after, err)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if !more {
+			break
+		}
+	}
+	if next != uint64(c.last)+1 {
+		c.problem("the last change has the number %d, and the registry says %d", next-1, c.last)
+	}
+	return nil
+}
+
+// What is wrong if the sums differ. Each statement reads whole tables.
+const (
+	sqlTwice    = `SELECT name, version FROM changes GROUP BY name, space, version HAVING count(*) > 1`
+	sqlNoRecord = `SELECT c.name, c.version FROM changes AS c
+		LEFT JOIN names AS n ON coalesce(n."full", n.key) = c.name AND n.record IS NULL
+		WHERE NOT c.space AND (n.key IS NULL OR c.version > n.version OR c.version < 1)`
+	sqlNoSpace = `SELECT c.name, c.version FROM changes AS c LEFT JOIN namespaces AS n ON coalesce(n."full", n.key) = c.name
+		WHERE c.space AND (n.key IS NULL OR c.version > n.version OR c.version < 1)`
+	sqlRecordLacks = `SELECT n.key, n.version FROM names AS n
+		LEFT JOIN (SELECT name, count(*) AS k FROM changes WHERE NOT space GROUP BY name) AS c ON c.name = coalesce(n."full", n.key)
+		WHERE n.record IS NULL AND n.version IS DISTINCT FROM c.k`
+	sqlSpaceLacks = `SELECT n.key, n.version FROM namespaces AS n
+		LEFT JOIN (SELECT name, count(*) AS k FROM changes WHERE space GROUP BY name) AS c ON c.name = coalesce(n."full", n.key)
+		WHERE n.version IS DISTINCT FROM c.k`
+)
+
+// feedVersions checks that the feed has each version of the records and namespaces once.
+func (c *checker) feedVersions() error {
+	if c.balance == 0 {
+		return nil
+	}
+	c.problem("the change feed has not each version of each record and namespace once")
+	var name []byte
+	var number int64
+	for _, q := range []struct{ sql, says string }{
+		{sqlTwice, "the change feed has %.200q twice, version %d"},
+		{sqlNoRecord, "the change feed has a version of the record %.200q that is not there, %d"},
+		{sqlNoSpace, "the change feed has a version of the namespace %.200q that is not there, %d"},
+		{sqlRecordLacks, "the change feed has not each version of the record %.200q, up to %d"},
+		{sqlSpaceLacks, "the change feed has not each version of the namespace %.200q, up to %d"},
+	} {
+		if err := c.long(q.sql, []any{&name, &number}, func() { c.problem(q.says, name, number) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tallies compares the counts with the feed.
+func (c *checker) tallies() error {
+	var under []byte
+	var n int64
+	err := c.long(`SELECT key, n FROM counts`, []any{&under, &n}, func() {
+		if want := c.counts[string(under)]; n != want {
+			c.problem("%d records count for the namespace %.200q, and the change feed has %d", n, under, want)
+		}
+		delete(c.counts, string(under))
+	})
+	for under, n := range sorted(c.counts) {
+		c.problem("no record counts for the namespace %.200q, and the change feed has %d", under, n)
+	}
+	return err
+}
+
+// kept looks at minters and cells.
+func (c *checker) kept() error {
+	var under, long []byte
+	var size int64
+	err := c.long(`SELECT key, "full", length(state) FROM minters`, []any{&under, &long, &size}, func() {
+		name := under
+		if long != nil {
+			name = long
+		}
+		if !bytes.Equal(key(name), under) || !same(full(name), long) || len(name) > maxName || size > maxBody {
+			c.problem("the minter %.200q, with a state of %d bytes, is not what a minter can be", name, size)
+		}
+		long = nil
+	})
+	if err != nil {
+		return err
+	}
+	return c.long(`SELECT name, length(value) FROM cells`, []any{&under, &size}, func() {
+		if len(under) == 0 || len(under) > stele.MaxCellName || size > stele.MaxCell {
+			c.problem("the cell %.200q, with a value of %d bytes, is not what a cell can be", under, size)
+		}
+	})
+}
