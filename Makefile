@@ -26,12 +26,15 @@ SOAK ?= 1000
 # are held against the checkers of BIND, Knot and NSD; these servers and PowerDNS answer
 # from them, unbound asks us as resolvers do, and dig and kdig ask all of them. systemd
 # judges our unit, nginx stands in front of us, and logrotate moves our log away. Signed zones
-# are validated by unbound and delv, and their files by the verifiers of BIND and ldns.
+# are validated by unbound and delv, and their files by the verifiers of BIND and ldns. What
+# names stand for is fetched from vsftpd and nginx, OpenSSL judges our signatures, and
+# registries are kept in PostgreSQL, whose programs stand in a folder of its version.
 NEEDS := gcc:build-essential curl:curl named-checkzone:bind9-utils kzonecheck:knot-dnssecutils nsd-checkzone:nsd \
 	named:bind9 knotd:knot unbound:unbound dig:bind9-dnsutils kdig:knot-dnsutils pdns_server:pdns-server \
 	delv:bind9-dnsutils dnssec-verify:bind9-utils ldns-verify-zone:ldnsutils \
 	$(or $(firstword $(wildcard /usr/lib/*/pdns/libbindbackend.so)),/usr/lib/pdns/libbindbackend.so):pdns-backend-bind \
-	systemd-analyze:systemd nginx:nginx logrotate:logrotate vsftpd:vsftpd openssl:openssl
+	systemd-analyze:systemd nginx:nginx logrotate:logrotate vsftpd:vsftpd openssl:openssl \
+	$(or $(firstword $(wildcard /usr/lib/postgresql/*/bin/initdb)),/usr/lib/postgresql/bin/initdb):postgresql
 
 # What `make bench` compares with. The server's programs stand in a folder of its
 # version, and what PowerDNS loads in one of the machine's kind. CoreDNS is no package; it
