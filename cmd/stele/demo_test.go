@@ -61,7 +61,9 @@ func checkDemoQueries(t *testing.T, printed string) {
 		t.Fatalf("%d commands are printed for %d queries", len(commands), len(demoQueries))
 	}
 	for i, command := range commands {
-		out, err := exec.Command("bash", "-c", command).CombinedOutput()
+		shell := exec.Command("bash", "-c", command)
+		shell.Dir = t.TempDir() // one leaves a file
+		out, err := shell.CombinedOutput()
 		want := demoQueries[i].shows
 		if _, after, ok := strings.Cut(want, "{site}"); ok {
 			want = after // the address of the site is not known here
@@ -130,7 +132,7 @@ func TestDemoOnce(t *testing.T) {
 		}
 	}
 	for _, q := range demoQueries {
-		if strings.HasPrefix(q.command, "{stele}") && !strings.Contains(string(out), "\n# "+q.what+"\n$ stele resolve ") {
+		if strings.HasPrefix(q.command, "{stele}") && !strings.Contains(string(out), "\n# "+q.what+"\n$ stele ") {
 			t.Errorf("it does not show %q:\n%s", q.what, out)
 		}
 	}

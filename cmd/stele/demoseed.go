@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/ed25519"
+	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
 	"encoding/json"
@@ -16,6 +18,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/proof"
 	"github.com/stele-id/stele/registrar"
 )
 
@@ -90,7 +93,42 @@ func seedDemo(ctx context.Context, r *registry, site, resolver string) error {
 			return fmt.Errorf("line %d of the demo's registry: %w", i+1, err)
 		}
 	}
-	return nil
+	return seed.sign(ctx, demoSigned, demoTone())
+}
+
+// demoSigned is the name of what is signed in the demo.
+const demoSigned = "urn:paradisec:AB1:001:B"
+
+// sign signs what is at a name's location, as the archive would: with a key of its
+// namespace. All demos have the same, so that they answer the same.
+func (s *seeder) sign(ctx context.Context, name string, body []byte) error {
+	s.now = time.Date(2026, 1, 15, 9, 0, 0, 0, time.UTC)
+	seed := sha256.Sum256([]byte("the key of the demo, which everybody may know"))
+	key := ed25519.NewKeyFromSeed(seed[:])
+	id, err := s.schemes.Parse(name)
+	if err != nil {
+		return err
+	}
+	public, err := proof.PublicKey(key, s.now)
+	if err != nil {
+		return err
+	}
+	_, err = s.registrar.SetNamespace(ctx, stele.NamespaceKey{Scheme: "urn", Prefix: "urn:paradisec"}, 0, func(ns *stele.Namespace) error {
+		ns.Keys = append(ns.Keys, public)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	signed, err := proof.Sign(key, id, stele.Signature{SHA256: sha256.Sum256(body), Size: uint64(len(body)), Type: "audio/wav", Date: s.now})
+	if err != nil {
+		return err
+	}
+	_, err = s.registrar.Update(ctx, id, 0, func(rec *stele.Record) error {
+		rec.Signatures = append(rec.Signatures, signed)
+		return nil
+	})
+	return err
 }
 
 // seeder writes at times long past.

@@ -35,7 +35,7 @@ func (d demoSite) content(r *http.Request) (mediaType string, body []byte) {
 	case ".json":
 		return "application/json", []byte(`{"title":"Songs of the reef, side A","collector":"Bowden, A.","recorded":"1968","format":"open reel tape"}` + "\n")
 	case ".sig":
-		return "application/pgp-signature", []byte("This would be the signature of the recording.\n")
+		return "text/plain; charset=utf-8", []byte("The recording was compared with its tape on 1 March 2012. A. Bowden\n")
 	case ".pdf":
 		return "application/pdf", []byte(demoPDF)
 	}
