@@ -23,14 +23,15 @@ type Directory struct {
 
 	// Grace is how much older it may become while the store can't be read, so that those
 	// who are known stay so: whoever is cut off from the store can't learn of a token
-	// that was revoked. It is not changed after the first use.
+	// that was revoked. A store that is slow is waited for. It is not changed after the
+	// first use.
 	Grace time.Duration
 
 	store stele.Store
 	now   func() time.Time
 
 	roll    atomic.Pointer[roll]
-	tried   atomic.Int64  // when reading failed last, Unix nanoseconds
+	tried   atomic.Int64  // when the store was away last, Unix nanoseconds; 0: it is not
 	epoch   atomic.Uint64 // grows with each Forget
 	reading chan struct{} // holds one value while somebody reads
 
@@ -130,99 +131,6 @@ func Bearer(values []string) (credential string, err error) {
 		return "", refuse(stele.Unauthenticated, "tokens are sent as Authorization: Bearer, and in no other way")
 	}
 	return strings.Trim(credential, " "), nil
-}
-
-// current returns the users and tokens as they are now, as far as this process can
-// know.
-func (d *Directory) current(ctx context.Context, now time.Time) (*roll, error) {
-	if r := d.roll.Load(); d.holds(r, now) {
-		return r, nil
-	}
-	select {
-	case d.reading <- struct{}{}:
-	case <-ctx.Done():
-		return nil, tell(ctx.Err())
-	}
-	defer func() { <-d.reading }()
-	if r := d.roll.Load(); d.holds(r, now) {
-		return r, nil
-	}
-	epoch := d.epoch.Load() // before reading: what is forgotten meanwhile is read again
-	old := d.roll.Load()
-	reading, cancel := d.patience(ctx, old, now)
-	defer cancel()
-	r, err := d.read(reading)
-	switch {
-	case err == nil:
-	case d.lasts(old, now) && stele.KindOf(err) == stele.Unavailable && ctx.Err() == nil:
-		d.tried.Store(now.UnixNano())
-		return old, nil
-	default:
-		return nil, err
-	}
-	d.tried.Store(0)
-	r.epoch, r.at = epoch, now
-	d.roll.Store(r)
-	return r, nil
-}
-
-func (d *Directory) holds(r *roll, now time.Time) bool {
-	if r == nil || r.epoch != d.epoch.Load() {
-		return false
-	}
-	if d.Age <= 0 || now.Sub(r.at).Abs() < d.Age {
-		return true
-	}
-	tried := now.Sub(time.Unix(0, d.tried.Load()))
-	return tried.Abs() < tryAgain*d.Age && d.lasts(r, now)
-}
-
-// tryAgain is how many times Age pass before a store is asked again that did not answer.
-const tryAgain = 5
-
-// lasts reports whether a roll is good enough as long as the store can't be read.
-func (d *Directory) lasts(r *roll, now time.Time) bool {
-	return r != nil && r.epoch == d.epoch.Load() && now.Sub(r.at).Abs() < d.Age+d.Grace && d.Grace > 0
-}
-
-// patience bounds how long it is waited for the store by those who can do without.
-func (d *Directory) patience(ctx context.Context, old *roll, now time.Time) (context.Context, context.CancelFunc) {
-	if !d.lasts(old, now) {
-		return ctx, func() {}
-	}
-	return context.WithTimeout(ctx, d.Age)
-}
-
-// read reads all users and tokens. One that can't be read does not keep the others
-// out: its owner is not known until it is put right.
-func (d *Directory) read(ctx context.Context) (*roll, error) {
-	users := make(map[string]*User)
-	for c, err := range d.store.Cells(ctx, UserCells, "") {
-		if err != nil {
-			return nil, tell(err)
-		}
-		if u, err := ReadUser(c); err == nil {
-			users[u.Name] = &u
-		}
-	}
-	r := &roll{tokens: make(map[string]*entry)}
-	for c, err := range d.store.Cells(ctx, TokenCells, "") {
-		if err != nil {
-			return nil, tell(err)
-		}
-		t, err := ReadToken(c)
-		if err != nil || len(t.Hash) != sha256.Size {
-			continue
-		}
-		e := &entry{hash: [sha256.Size]byte(t.Hash), expires: t.Expires, revoked: t.Revoked, user: t.User}
-		if u := users[t.User]; u != nil {
-			e.known, e.disabled = true, u.Disabled
-			e.principal = Principal{Name: u.Name, Groups: u.Groups, Admin: u.Admin}
-		}
-		r.tokens[t.ID] = e
-	}
-	d.keepUses(r)
-	return r, nil
 }
 
 func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }

@@ -27,7 +27,7 @@ type answer struct {
 	missing missing
 	err     error // that there is nothing, of Kind NotFound
 	verdict dnssec.Verdict
-	zone    string // that says that there is nothing; "" if it is not known
+	zone    string // that says that there is nothing, as well proven as the verdict says; "" if it is not known
 
 	path      []string // names that are aliases, in the order in which they were followed
 	aliases   int      // how many they are

@@ -34,25 +34,95 @@ type Keys struct {
 	Note string // why nobody vouches for them, or what else people should know
 }
 
+// IsKnown reports whether somebody vouches. What is not understood does not.
+func (v Voucher) IsKnown() bool { return v == ByDNSSEC || v == ByHTTPS || v == ByRegistry }
+
 // Keys finds the keys of a name's namespace in the DNS: they are TXT records at _n2s of
 // the zone in which the rules for the name end. Only what the whole way there proves is
 // proven: all rules from the root down, the zone's end and the keys. Errors are of Kind
 // NotFound if there are none, Unavailable if nobody could say, and Conflict if an answer
 // does not prove itself.
 func (d *DNS) Keys(ctx context.Context, name string) (Keys, error) {
-	x, err := d.o.Schemes.Explain(name)
+	s, err := d.signatureSession(name)
 	if err != nil {
 		return Keys{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, d.o.Timeout)
 	defer cancel()
-	q := Request{Name: name, Service: stele.N2S}
-	s := &session{dns: d, query: &q, id: x.ID, parts: x.Parts, name: x.ID.String()}
 	keys, err := s.keys(ctx)
 	if err != nil {
-		return Keys{}, &stele.Error{Op: "find the keys of", ID: x.ID, Kind: stele.KindOf(err), Err: reasonOf(err)}
+		return Keys{}, s.noKeys(err)
 	}
 	return keys, nil
+}
+
+// signatureSession begins to look for what has to do with signatures.
+func (d *DNS) signatureSession(name string) (*session, error) {
+	x, err := d.o.Schemes.Explain(name)
+	if err != nil {
+		return nil, err
+	}
+	q := Request{Name: name, Service: stele.N2S}
+	return &session{dns: d, query: &q, id: x.ID, parts: x.Parts, name: x.ID.String()}, nil
+}
+
+func (s *session) noKeys(err error) error {
+	return &stele.Error{Op: "find the keys of", ID: s.id, Kind: stele.KindOf(err), Err: reasonOf(err)}
+}
+
+// KeyServer finds the resolver that may tell the keys of a name's namespace, since the
+// rules for the name lead to it, prove themselves and have it asked by HTTPS. Where
+// signatures are is no such rule: whoever may set a target chooses that. Errors are as
+// those of [DNS.Keys].
+func (d *DNS) KeyServer(ctx context.Context, name string) (string, error) {
+	s, err := d.signatureSession(name)
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, d.o.Timeout)
+	defer cancel()
+	server, err := s.keyServer(ctx)
+	if err != nil {
+		return "", s.noKeys(err)
+	}
+	return server, nil
+}
+
+func (s *session) keyServer(ctx context.Context) (string, error) {
+	list, err := s.candidates(ctx)
+	if err != nil {
+		return "", err
+	}
+	for i := range list {
+		p, ok, err := s.resolverOf(ctx, &list[i])
+		if err != nil {
+			return "", err
+		}
+		if status, _ := s.trust.sum(); ok && p.secure && status == dnssec.Secure {
+			return p.url(""), nil
+		}
+	}
+	return "", notFound("no rules that prove themselves lead to a resolver by HTTPS")
+}
+
+// resolverOf returns the resolver that a rule names; false if it names none, or does not
+// say that it speaks THTTP.
+func (s *session) resolverOf(ctx context.Context, c *ddds.Candidate) (p place, ok bool, err error) {
+	if c.Flag.IsResolved() || c.Protocol != "thttp" {
+		return place{}, false, nil
+	}
+	switch c.Flag.Output() {
+	case ddds.OutputURI:
+		p, err = parseBase(c.Key)
+		return p, err == nil && !s.isNamed(c.Key), nil
+	case ddds.OutputSRV:
+		places, err := s.srvPlaces(ctx, c.Key, strings.HasPrefix(c.Key, "_https."))
+		if err != nil {
+			return place{}, false, err
+		}
+		return places[0], true, nil
+	}
+	return place{}, false, nil // a host without a port is asked in clear
 }
 
 func (s *session) keys(ctx context.Context) (Keys, error) {
@@ -86,19 +156,11 @@ func (s *session) keys(ctx context.Context) (Keys, error) {
 	return keys, nil
 }
 
-// zone returns the zone in which the rules for the name end.
+// zone returns the zone in which the rules for the name end: where these prove
+// themselves, the one that a signed proof or a signed SOA record says.
 func (s *session) zone(ctx context.Context) (string, error) {
-	app, ok := applications()[s.id.Scheme()]
-	if !ok {
-		return "", notFound("%s names are not found over the DNS", s.id.Scheme())
-	}
-	key, err := s.rulesKey(app)
-	if err != nil {
-		return "", err
-	}
-	w := &ddds.Walker{Database: s}
-	_, err = w.Walk(ctx, ddds.Request{Name: s.name, Start: key, Service: stele.N2S})
-	if err != nil && (stele.KindOf(err) != stele.NotFound || errors.Is(err, ddds.ErrNoSuchName)) {
+	_, err := s.candidates(ctx)
+	if err != nil && (s.last == "" || stele.KindOf(err) != stele.NotFound || errors.Is(err, ddds.ErrNoSuchName)) {
 		return "", err
 	}
 	a, err := s.lookup(ctx, nil, s.last, dns.TypeSOA)
@@ -109,6 +171,21 @@ func (s *session) zone(ctx context.Context) (string, error) {
 		return "", err
 	}
 	return a.zone, nil
+}
+
+// candidates returns where the rules lead.
+func (s *session) candidates(ctx context.Context) ([]ddds.Candidate, error) {
+	app, ok := applications()[s.id.Scheme()]
+	if !ok {
+		return nil, notFound("%s names are not found over the DNS", s.id.Scheme())
+	}
+	key, err := s.rulesKey(app)
+	if err != nil {
+		return nil, err
+	}
+	w := &ddds.Walker{Database: s}
+	found, err := w.Walk(ctx, ddds.Request{Name: s.name, Start: key, Service: stele.N2S})
+	return found.Candidates, err
 }
 
 // rulesKey returns where the rules for the name begin. A scheme below another has that

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -161,6 +162,84 @@ func TestKeysChanged(t *testing.T) {
 	})
 	if _, err := newDNS(t, DNSOptions{}, plain).Keys(t.Context(), paradisec); stele.KindOf(err) != stele.Unavailable {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestKeysZone: a made-up SOA record does not make the keys of the zone above those of a
+// name, whatever is proven beside it.
+func TestKeysZone(t *testing.T) {
+	_, own := newKey(t, stele.KeyED25519)
+	_, above := newKey(t, stele.KeyED25519)
+	forged := parseZone(t, "example. SOA a. b. 1 1 1 1 60\n")[0]
+	for _, denial := range []signtest.Denial{signtest.NSEC, signtest.NSEC3, signtest.Compact} {
+		tree, anchors := keyTree(t, signtest.Options{Denial: denial}, txtOf(own))
+		example := tree[1]
+		example.Add(txtOf(above))
+		example.Sign()
+		for about, change := range map[string]func(m *dns.Msg){
+			"nothing": func(*dns.Msg) {},
+			"before":  func(m *dns.Msg) { m.Ns = append([]dns.RR{forged}, m.Ns...) },
+			"instead": func(m *dns.Msg) {
+				m.Ns = append([]dns.RR{forged}, slices.DeleteFunc(m.Ns, func(r dns.RR) bool { return r.Header().Rrtype == dns.TypeSOA })...)
+			},
+			"none": func(m *dns.Msg) {
+				m.Ns = slices.DeleteFunc(m.Ns, func(r dns.RR) bool { return r.Header().Rrtype == dns.TypeSOA })
+			},
+		} {
+			server := serveTree(t, tree, func(q dns.Question, m *dns.Msg) {
+				if q.Qtype == dns.TypeSOA {
+					change(m)
+				}
+			})
+			d := newDNS(t, DNSOptions{DNSSEC: Validate, Anchors: anchors, Now: signtest.Now}, server)
+			keys, err := d.Keys(t.Context(), paradisec)
+			if err != nil || keys.By != ByDNSSEC || keys.From != "_n2s.paradisec.example" || len(keys.List) != 1 || keys.List[0].ID != own.ID {
+				t.Errorf("%d, %s: %+v, %v", denial, about, keys, err)
+			}
+		}
+	}
+}
+
+// TestKeyServer: the resolver that rules name may tell keys if all of them prove
+// themselves, and no other.
+func TestKeyServer(t *testing.T) {
+	const rules = `
+uris NAPTR 100 10 "u" "thttp+N2S" "!.*!https://id.example!" .
+srvs NAPTR 100 10 "s" "thttp+N2S" "" _https._tcp.urn.example.
+_https._tcp SRV 0 0 8443 id.example.
+led NAPTR 100 10 "s" "thttp+N2S" "" _https._tcp.open.example.
+clear NAPTR 100 10 "s" "thttp+N2S" "" _http._tcp.urn.example.
+_http._tcp SRV 0 0 8080 id.example.
+host NAPTR 100 10 "a" "thttp+N2S" "" id.example.
+target NAPTR 100 10 "RES:https" "N2S:ED25519" "!.*!https://id.example/a.sig!" .
+uri NAPTR 100 10 "u" "https+N2S" "!.*!https://id.example/a.sig!" .
+named NAPTR 100 10 "u" "thttp+N2S" "!.*!https://id.example/\\0!" .
+other NAPTR 100 10 "" "" "" x.open.example.
+`
+	urn := signtest.NewZone(t, "urn.example.", rules, signtest.Options{})
+	open := signtest.NewZone(t, "open.example.", "_https._tcp SRV 0 0 8443 id.example.\nx NAPTR 100 10 \"u\" \"thttp+N2S\" \"!.*!https://id.example!\" .\n", signtest.Options{Unsigned: true})
+	example := signtest.NewZone(t, "example.", "urn NS ns.other.test.\nopen NS ns.other.test.\n"+urn.DS(dns.SHA256), signtest.Options{})
+	root := signtest.NewZone(t, ".", "example. NS ns.other.test.\n"+example.DS(dns.SHA256), signtest.Options{})
+	tree := signtest.Tree{root.Sign(), example.Sign(), urn.Sign(), open.Sign()}
+	anchors, err := dnssec.ParseAnchors(strings.NewReader(root.Anchor()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := serveTree(t, tree, nil)
+	d := newDNS(t, DNSOptions{DNSSEC: Validate, Anchors: anchors, Now: signtest.Now}, server)
+	for name, want := range map[string]string{
+		"uris": "https://id.example", "srvs": "https://id.example:8443",
+		"led": "", "clear": "", "host": "", "target": "", "uri": "", "named": "", "other": "", "none": "",
+	} {
+		got, err := d.KeyServer(t.Context(), "urn:"+name+":x")
+		if got != want || (err == nil) != (want != "") || err != nil && stele.KindOf(err) != stele.NotFound {
+			t.Errorf("%s: %q, %v, want %q", name, got, err, want)
+		}
+	}
+	trusting := newNameServer(t, "")
+	trusting.misbehave(func(w dns.ResponseWriter, q *dns.Msg) bool { _ = w.WriteMsg(tree.Answer(q)); return true })
+	if got, err := newDNS(t, DNSOptions{}, trusting).KeyServer(t.Context(), "urn:uris:x"); err == nil || stele.KindOf(err) != stele.NotFound {
+		t.Errorf("%q, %v", got, err)
 	}
 }
 

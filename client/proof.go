@@ -89,8 +89,14 @@ func (a *answer) prove(ctx context.Context, reply *dnssec.Reply, kind uint16) er
 	}
 	switch {
 	case a.missing != 0:
-		if err := add(reply.Nothing(ctx, a.owner, kind)); err != nil {
+		denial, err := reply.Nothing(ctx, a.owner, kind)
+		if err := add(denial, err); err != nil {
 			return err
+		}
+		// Nothing signs that the SOA record in the answer is the one of the name's zone: it
+		// may be of a zone above, or be made up. The proof is the zone's own.
+		if denial.Status == dnssec.Secure {
+			a.zone = denial.Zone
 		}
 	case !a.elsewhere:
 		if err := add(reply.Records(ctx, a.owner, kind)); err != nil {

@@ -168,13 +168,22 @@ func (v *Verifier) Verify(sum [32]byte, size int64, kind string) (*Proof, error)
 	return p, nil
 }
 
-// String says in a line what was proven, and what was not.
+// IsProven reports whether it is what the namespace's owner signed, as far as somebody
+// vouches for the key. Otherwise it is what the owner of this key signed, who may be
+// anybody.
+func (p *Proof) IsProven() bool { return p.KeyBy.IsKnown() }
+
+// String says in a line what was proven, or that it was not.
 func (p *Proof) String() string {
-	words := []string{fmt.Sprintf("SHA-256 and size match; signed %s by key %s of %s", p.Signed.UTC().Format(time.DateOnly), p.Key, visible(p.KeyFrom))}
+	signed := fmt.Sprintf("signed %s by key %s of %s", p.Signed.UTC().Format(time.DateOnly), p.Key, visible(p.KeyFrom))
 	note := ""
 	if p.KeyNote != "" {
 		note = " (" + visible(p.KeyNote) + ")"
 	}
+	if !p.IsProven() {
+		return strings.Join(append([]string{"not verified: SHA-256 and size match what was signed, but the key is not authenticated" + note, signed}, p.Notes...), "; ")
+	}
+	words := []string{"verified: SHA-256 and size match", signed}
 	switch p.KeyBy {
 	case ByDNSSEC:
 		words = append(words, "key authenticated by DNSSEC"+note)
@@ -182,8 +191,6 @@ func (p *Proof) String() string {
 		words = append(words, "key authenticated by HTTPS only: "+visible(p.KeyFrom)+" says that it is the namespace's")
 	case ByRegistry:
 		words = append(words, "key from the registry at hand")
-	default:
-		words = append(words, "key not authenticated"+note)
 	}
 	return strings.Join(append(words, p.Notes...), "; ")
 }

@@ -142,8 +142,8 @@ func TestVerifierSeveral(t *testing.T) {
 	if err != nil || len(p.Notes) != 2 {
 		t.Fatalf("%+v, %v", p, err)
 	}
-	want := "SHA-256 and size match; signed " + now.Add(-time.Hour).Format(time.DateOnly) + " by key " + oldKey.ID +
-		" of _n2s.example; key not authenticated (why\\x1b); it was signed as text/plain, and its server calls it text/html; other bytes were signed later, on " + now.Format(time.DateOnly)
+	want := "not verified: SHA-256 and size match what was signed, but the key is not authenticated (why\\x1b); signed " + now.Add(-time.Hour).Format(time.DateOnly) + " by key " + oldKey.ID +
+		" of _n2s.example; it was signed as text/plain, and its server calls it text/html; other bytes were signed later, on " + now.Format(time.DateOnly)
 	if p.String() != want {
 		t.Errorf("%s\nwant\n%s", p, want)
 	}
@@ -155,14 +155,19 @@ func TestVerifierSeveral(t *testing.T) {
 	}
 }
 
-// TestProofString: who vouches for a key is never left open.
+// TestProofString: who vouches for a key is never left open, and what nobody vouches for
+// is not called verified.
 func TestProofString(t *testing.T) {
+	const date = "; signed 0001-01-01 by key k of id.example"
+	const nobody = "not verified: SHA-256 and size match what was signed, but the key is not authenticated (as the name server says)" + date
 	for by, want := range map[Voucher]string{
-		ByDNSSEC: "; key authenticated by DNSSEC (as the name server says)", ByHTTPS: "; key authenticated by HTTPS only: id.example says that it is the namespace's",
-		ByRegistry: "; key from the registry at hand", ByNobody: "; key not authenticated (as the name server says)", "": "; key not authenticated (as the name server says)",
+		ByDNSSEC:   "verified: SHA-256 and size match" + date + "; key authenticated by DNSSEC (as the name server says)",
+		ByHTTPS:    "verified: SHA-256 and size match" + date + "; key authenticated by HTTPS only: id.example says that it is the namespace's",
+		ByRegistry: "verified: SHA-256 and size match" + date + "; key from the registry at hand",
+		ByNobody:   nobody, "": nobody, "somebody": nobody,
 	} {
-		p := &Proof{KeyBy: by, KeyFrom: "id.example", KeyNote: "as the name server says"}
-		if !strings.HasSuffix(p.String(), want) {
+		p := &Proof{Key: "k", KeyBy: by, KeyFrom: "id.example", KeyNote: "as the name server says"}
+		if p.String() != want || p.IsProven() != strings.HasPrefix(want, "verified: ") {
 			t.Errorf("%q: %s", by, p)
 		}
 	}

@@ -21,6 +21,7 @@ type desk struct {
 
 	alone atomic.Pointer[alone] // what was found out last
 	told  bool                  // of a clock that is behind, once until it is not
+	lost  atomic.Int64          // when the store said last that it is away, Unix nanoseconds
 }
 
 // alone says that no namespace is below the prefixes of names that are made of

@@ -5,8 +5,12 @@ import (
 	"time"
 )
 
-// askBriefly is how long it is waited for the store by who can do without it.
-const askBriefly = time.Second
+// askBriefly is how long it is waited for a store by who can do without it, and knows that
+// it is away. That is believed for stayAway after the store has said so.
+const (
+	askBriefly = time.Second
+	stayAway   = 30 * time.Second
+)
 
 // settle tells a source that what it asked for is committed. Where the store may be away
 // later, it is looked up now whether the names that were reserved are registered: whoever

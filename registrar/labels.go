@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/stele-id/stele"
 )
@@ -79,19 +80,31 @@ func (d *desk) keep(ctx context.Context, made maker, draws []draw, labels []Labe
 // allFree reports whether no name of the labels is registered. It asks once for all
 // of them, which a store answers several times as fast as one after the other. The
 // names of one form come together, in order, so that its reading goes forward.
-// Where the store is away it is enough that none was when they were reserved.
+// Where the store is away it is enough that none was when they were reserved. It must say
+// so itself first: one that takes long is not away, and knows of names that somebody
+// registered by hand meanwhile.
 func (d *desk) allFree(ctx context.Context, made maker, draws []draw, labels []Label) (bool, error) {
 	if !foreseen(made, draws) {
 		return d.areFree(ctx, labels)
 	}
-	brief, cancel := context.WithTimeout(ctx, askBriefly)
-	defer cancel()
-	free, err := d.areFree(brief, labels)
-	if stele.KindOf(err) == stele.Unavailable && err != nil && ctx.Err() == nil {
-		d.o.Log.Warn("names are given out without the store, which is away", "namespace", d.key.String(), "names", len(labels))
-		return true, nil
+	known := d.o.Now().Sub(time.Unix(0, d.lost.Load())) < stayAway
+	asked, cancel := ctx, context.CancelFunc(func() {})
+	if known {
+		asked, cancel = context.WithTimeout(ctx, askBriefly)
 	}
-	return free, err
+	defer cancel()
+	free, err := d.areFree(asked, labels)
+	if err == nil || stele.KindOf(err) != stele.Unavailable || ctx.Err() != nil {
+		if err == nil {
+			d.lost.Store(0)
+		}
+		return free, err
+	}
+	if asked.Err() == nil {
+		d.lost.Store(d.o.Now().UnixNano()) // it said so itself
+	}
+	d.o.Log.Warn("names are given out without the store, which is away", "namespace", d.key.String(), "names", len(labels))
+	return true, nil
 }
 
 func (d *desk) areFree(ctx context.Context, labels []Label) (bool, error) {

@@ -394,3 +394,37 @@ func TestForeseen(t *testing.T) {
 		t.Errorf("got %v", labels)
 	}
 }
+
+// slow is a store that is well, and takes its time.
+type slow struct {
+	stele.Store
+	takes time.Duration
+}
+
+func (s *slow) First(ctx context.Context, candidates iter.Seq[stele.Prefix]) (*stele.Record, stele.Prefix, error) {
+	select {
+	case <-time.After(s.takes):
+	case <-ctx.Done():
+		return nil, stele.Prefix{}, ctx.Err()
+	}
+	return s.Store.First(ctx, candidates)
+}
+
+// TestSlowStore: a store that takes long is not away: what somebody registered by hand
+// after it was reserved is not given out.
+func TestSlowStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, func(o *Options) { o.BlockSize = 10; o.Shared = true })
+		key := f.space("urn:example", minter(noid(".zd")))
+		store := &slow{Store: f.store}
+		r := New(store, f.schemes, f.options)
+		must(r.Mint(f.admin, key, 1))(t)
+		f.registered("urn:example:3")
+		store.takes = 3 * time.Second
+		for _, name := range texts(must(r.Mint(f.admin, key, 5))(t)) {
+			if name == "urn:example:3" {
+				t.Errorf("a registered name was given")
+			}
+		}
+	})
+}

@@ -92,6 +92,11 @@ func (r *Registrar) keysStay(op string, before, next *stele.Namespace) error {
 		return nil
 	}
 	var problems stele.Problems
+	for i, k := range next.Keys {
+		if k.Revoked.After(r.now().Add(proof.Skew)) {
+			problems = append(problems, stele.Problem{Path: "keys[" + strconv.Itoa(i) + "].revoked", Err: errors.New("it is in the future; a key that somebody else may have is revoked now, and one that is to end is retired")})
+		}
+	}
 	for _, old := range before.Keys {
 		i := slices.IndexFunc(next.Keys, func(k stele.SigningKey) bool { return k.ID == old.ID })
 		if i < 0 {
@@ -102,7 +107,7 @@ func (r *Registrar) keysStay(op string, before, next *stele.Namespace) error {
 		if !bytes.Equal(k.Public, old.Public) || !k.Created.Equal(old.Created) {
 			problems = append(problems, stele.Problem{Path: path, Err: errors.New("a key and when it was made never change; add another key")})
 		}
-		if !old.Revoked.IsZero() && !k.Revoked.Equal(old.Revoked) {
+		if !old.Revoked.IsZero() && (k.Revoked.IsZero() || k.Revoked.After(old.Revoked)) {
 			problems = append(problems, stele.Problem{Path: path + ".revoked", Err: errors.New("a key that is revoked stays so; add another key")})
 		}
 		if ended := !old.Expires.IsZero() && !old.Expires.After(r.now()); ended && (k.Expires.IsZero() || k.Expires.After(old.Expires)) {

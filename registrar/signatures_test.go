@@ -214,10 +214,15 @@ func TestKeysStay(t *testing.T) {
 		change func(keys []stele.SigningKey) []stele.SigningKey
 		want   string
 	}{
-		"removed":          {func(keys []stele.SigningKey) []stele.SigningKey { return keys[1:] }, first.ID + " is missing"},
-		"comes back":       {func(keys []stele.SigningKey) []stele.SigningKey { keys[0].Expires = time.Time{}; return keys }, "does not come back"},
-		"goes on":          {func(keys []stele.SigningKey) []stele.SigningKey { keys[0].Expires = now.Add(time.Hour); return keys }, "does not come back"},
-		"is good again":    {func(keys []stele.SigningKey) []stele.SigningKey { keys[1].Revoked = time.Time{}; return keys }, "stays so"},
+		"removed":       {func(keys []stele.SigningKey) []stele.SigningKey { return keys[1:] }, first.ID + " is missing"},
+		"comes back":    {func(keys []stele.SigningKey) []stele.SigningKey { keys[0].Expires = time.Time{}; return keys }, "does not come back"},
+		"goes on":       {func(keys []stele.SigningKey) []stele.SigningKey { keys[0].Expires = now.Add(time.Hour); return keys }, "does not come back"},
+		"is good again": {func(keys []stele.SigningKey) []stele.SigningKey { keys[1].Revoked = time.Time{}; return keys }, "stays so"},
+		"revoked later": {func(keys []stele.SigningKey) []stele.SigningKey {
+			keys[1].Revoked = keys[1].Revoked.Add(time.Second)
+			return keys
+		}, "stays so"},
+		"some day":         {func(keys []stele.SigningKey) []stele.SigningKey { keys[0].Revoked = now.Add(time.Hour); return keys }, "in the future"},
 		"is older now":     {func(keys []stele.SigningKey) []stele.SigningKey { keys[0].Created = now.Add(-time.Hour); return keys }, "never change"},
 		"has other bytes":  {func(keys []stele.SigningKey) []stele.SigningKey { keys[0].Public = second.Public; return keys }, "thumbprint"},
 		"of another kind":  {func(keys []stele.SigningKey) []stele.SigningKey { keys[0].Algorithm = stele.KeyRSA; return keys }, "is of"},

@@ -8,10 +8,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/miekg/dns"
 )
 
 // signedArchive is one whose things are signed, on a real web server and a real FTP
@@ -154,8 +158,70 @@ func TestGet(t *testing.T) {
 			t.Errorf("%s: something else came, %v", name, err)
 		}
 	}
+	p.keptBack(filepath.Join(folder, "kept"))
 	p.killed(filepath.Join(folder, "slow"))
 	p.changed(folder)
+}
+
+// keptBack: somebody on the way who lets everything through but the keys does not get the
+// program to take them from somebody else. It says that it is worth to try again.
+func (p *signedArchive) keptBack(file string) {
+	t := p.t
+	for about, instead := range map[string]func(q *dns.Msg) *dns.Msg{
+		"SERVFAIL": func(q *dns.Msg) *dns.Msg { return new(dns.Msg).SetRcode(q, dns.RcodeServerFailure) },
+		"REFUSED":  func(q *dns.Msg) *dns.Msg { return new(dns.Msg).SetRcode(q, dns.RcodeRefused) },
+		"circle": func(q *dns.Msg) *dns.Msg {
+			m := new(dns.Msg).SetReply(q)
+			name := q.Question[0].Name
+			m.Answer = []dns.RR{&dns.CNAME{Hdr: dns.RR_Header{Name: name, Rrtype: dns.TypeCNAME, Class: dns.ClassINET, Ttl: 60}, Target: name}}
+			return m
+		},
+	} {
+		at := p.between(instead)
+		for _, more := range [][]string{nil, {"--allow-unauthenticated-key"}, {"--server", "http://localhost:" + strconv.Itoa(p.http)}} {
+			args := p.getting("web", file, more...)
+			args[slices.Index(args, "--dns")+1] = at
+			out, err := runStele(t, args...)
+			if err == nil || !strings.Contains(err.Error(), "exit status 5") || strings.Contains(out, "verified") {
+				t.Errorf("%s %q: %v\n%s", about, more, err, out)
+			}
+			if left, _ := filepath.Glob(file + "*"); left != nil {
+				t.Errorf("%s %q: %q are left", about, more, left)
+			}
+		}
+	}
+}
+
+// between is a name server that passes on what ours says, but for the keys. It returns its
+// address.
+func (p *signedArchive) between(instead func(q *dns.Msg) *dns.Msg) string {
+	t := p.t
+	at := net.JoinHostPort("127.0.0.1", strconv.Itoa(freePort(t)))
+	handler := dns.HandlerFunc(func(w dns.ResponseWriter, q *dns.Msg) {
+		if strings.HasPrefix(strings.ToLower(q.Question[0].Name), "_n2s.") {
+			_ = w.WriteMsg(instead(q))
+			return
+		}
+		c := &dns.Client{Net: w.LocalAddr().Network()}
+		if m, _, err := c.Exchange(q, p.dns); err == nil {
+			_ = w.WriteMsg(m)
+		}
+	})
+	var running sync.WaitGroup
+	t.Cleanup(running.Wait)
+	for _, network := range []string{"udp", "tcp"} {
+		begun := make(chan struct{})
+		one := &dns.Server{Addr: at, Net: network, Handler: handler, NotifyStartedFunc: func() { close(begun) }}
+		failed := make(chan error, 1)
+		running.Go(func() { failed <- one.ListenAndServe() })
+		select {
+		case <-begun:
+		case err := <-failed:
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = one.Shutdown() })
+	}
+	return at
 }
 
 // killed kills the program while it gets something, and has another go on.

@@ -40,12 +40,12 @@ func (r *Reply) proven(z *zone, owner string, kind uint16) (Verdict, error) {
 	if err != nil {
 		return Verdict{}, err
 	}
-	v := Verdict{Status: Secure, TTL: found.ttl, NoName: found.noName}
+	v := Verdict{Status: Secure, TTL: found.ttl, NoName: found.noName, Zone: z.name}
 	switch {
 	case found.heavy:
 		return Verdict{Status: Insecure, Why: found.tooHeavy(z.name)}, nil
 	case found.optOut:
-		v.Status, v.Why = Insecure, z.name+" leaves zones that are not signed out of its proofs, and one may be there"
+		v.Status, v.Zone, v.Why = Insecure, "", z.name+" leaves zones that are not signed out of its proofs, and one may be there"
 	}
 	if r.msg.Rcode == dns.RcodeNameError && !found.noName {
 		e := bogus(owner, kind, NoProof, "the answer is that there is no such name, but it proves that there is one")

@@ -53,12 +53,16 @@ type Verdict struct {
 	// with compact denial says so in the proof, and not in the response code (RFC 9824,
 	// section 3.1).
 	NoName bool
+
+	// Zone is the one that signed a denial: the one that the name is in. "" if the verdict
+	// is about records, or not Secure.
+	Zone string
 }
 
 // Weaker returns the weaker of two verdicts about parts of the same answer.
 func (v Verdict) Weaker(other Verdict) Verdict {
 	if other.Status < v.Status {
-		v.Status, v.Why = other.Status, other.Why
+		v.Status, v.Why, v.Zone = other.Status, other.Why, ""
 	}
 	v.TTL = min(v.TTL, other.TTL)
 	v.NoName = v.NoName || other.NoName

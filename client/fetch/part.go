@@ -17,6 +17,10 @@ const (
 	partSuffix = ".part"      // what is there of it
 	noteSuffix = ".part.json" // what that is
 	maxNote    = 16 << 10
+
+	// ownMode leaves it to the umask who may read, and lets nobody else write: whoever can
+	// write into a part can do so when it was verified.
+	ownMode = 0o644
 )
 
 // Part is a file that is not whole yet. It stands beside where the whole is to be, under
@@ -61,12 +65,11 @@ func OpenPart(path string, force bool) (*Part, error) {
 // open opens the file and makes sure that it is what stands under that name, and ours.
 func (p *Part) open(force bool) (err error) {
 	name := p.path + partSuffix
-	p.file, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
-	p.made = err == nil
+	err = p.create()
 	if errors.Is(err, fs.ErrExist) {
-		if p.file, err = openPlain(name, os.O_RDWR); errors.Is(err, errNoFile) && force {
+		if p.file, err = openOwn(name, os.O_RDWR); isForeign(err) && force {
 			if err = os.Remove(name); err == nil {
-				p.file, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+				err = p.create()
 			}
 		}
 	}
@@ -83,26 +86,60 @@ func (p *Part) open(force bool) (err error) {
 	return nil
 }
 
-var errNoFile = errors.New("this is no ordinary file; move it away, or overwrite it with --force")
+// create makes a new file, and opens nothing that is there.
+func (p *Part) create() (err error) {
+	p.file, err = os.OpenFile(p.path+partSuffix, os.O_RDWR|os.O_CREATE|os.O_EXCL, ownMode)
+	p.made = err == nil
+	return err
+}
 
-// openPlain opens an ordinary file, and nothing that a link leads to.
-func openPlain(name string, flag int) (*os.File, error) {
+var (
+	errNoFile  = errors.New("this is no ordinary file; move it away, or overwrite it with --force")
+	errForeign = errors.New("this is somebody else's file, or others may write to it, or it has another name too; move it away, or put a new one in its place with --force")
+)
+
+// isForeign reports whether something is there that is not ours to write to.
+func isForeign(err error) bool { return errors.Is(err, errNoFile) || errors.Is(err, errForeign) }
+
+// openOwn opens an ordinary file that nobody else can write to, and nothing that a link
+// leads to.
+func openOwn(name string, flag int) (*os.File, error) {
 	info, err := os.Lstat(name)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = checkOwn(info)
 	}
-	if !info.Mode().IsRegular() {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: errNoFile}
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
 	file, err := os.OpenFile(name, flag, 0)
 	if err != nil {
 		return nil, err
 	}
-	if !isSame(file, info) {
+	now, err := file.Stat()
+	switch {
+	case err != nil:
+	case !os.SameFile(now, info):
+		err = errNoFile
+	default:
+		err = checkOwn(now)
+	}
+	if err != nil {
 		_ = file.Close()
-		return nil, &fs.PathError{Op: "open", Path: name, Err: errNoFile}
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
 	return file, nil
+}
+
+// checkOwn refuses what is not ours alone. By another name of it somebody has us write
+// over a file of ours that is elsewhere.
+func checkOwn(info fs.FileInfo) error {
+	switch {
+	case !info.Mode().IsRegular():
+		return errNoFile
+	case !isOwn(info):
+		return errForeign
+	}
+	return nil
 }
 
 func isSame(file *os.File, info fs.FileInfo) bool {
@@ -112,7 +149,7 @@ func isSame(file *os.File, info fs.FileInfo) bool {
 
 // kindOfFile says what it means that a file can't be had.
 func kindOfFile(err error) stele.Kind {
-	if errors.Is(err, errNoFile) || errors.Is(err, fs.ErrExist) {
+	if isForeign(err) || errors.Is(err, fs.ErrExist) {
 		return stele.Conflict
 	}
 	return stele.Invalid
@@ -145,7 +182,7 @@ func (p *Part) read(force bool) error {
 }
 
 func (p *Part) readNote() (n note, err error) {
-	file, err := openPlain(p.path+noteSuffix, os.O_RDONLY)
+	file, err := openOwn(p.path+noteSuffix, os.O_RDONLY)
 	if err != nil {
 		return n, err
 	}
@@ -184,7 +221,7 @@ func (p *Part) writeNote() error {
 	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, ownMode)
 	if err != nil {
 		return err
 	}

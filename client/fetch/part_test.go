@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"crypto/sha256"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -97,7 +98,21 @@ func TestPartOverwrites(t *testing.T) {
 // TestPartOfOthers: files of that name that are not ours are left alone, and links are
 // not followed, forced or not.
 func TestPartOfOthers(t *testing.T) {
-	for about, make := range map[string]func(path, other string) error{
+	part := func(path string, suffix string, change func(name string) error) error {
+		for name, text := range map[string]string{path + partSuffix: "x", path + noteSuffix: "{}"} {
+			if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+				return err
+			}
+		}
+		return change(path + suffix)
+	}
+	writable := func(name string) error { return os.Chmod(name, 0o666) }
+	cases := map[string]func(path, other string) error{
+		"a part that others write to": func(path, _ string) error { return part(path, partSuffix, writable) },
+		"a note that others write to": func(path, _ string) error { return part(path, noteSuffix, writable) },
+		"another name of a file": func(path, other string) error {
+			return part(path, partSuffix, func(name string) error { return errors.Join(os.Remove(name), os.Link(other, name)) })
+		},
 		"a file":              func(path, _ string) error { return os.WriteFile(path+partSuffix, []byte("mine"), 0o600) },
 		"a link":              func(path, other string) error { return os.Symlink(other, path+partSuffix) },
 		"a link to nothing":   func(path, other string) error { return os.Symlink(other+"-none", path+partSuffix) },
@@ -105,7 +120,13 @@ func TestPartOfOthers(t *testing.T) {
 		"a note":              func(path, _ string) error { return os.WriteFile(path+noteSuffix, []byte("mine"), 0o600) },
 		"a link for a note":   func(path, other string) error { return os.Symlink(other, path+noteSuffix) },
 		"a folder for a note": func(path, _ string) error { return os.Mkdir(path+noteSuffix, 0o700) },
-	} {
+	}
+	if os.Geteuid() == 0 { // nobody else can give files away
+		given := func(name string) error { return os.Chown(name, 65534, 65534) }
+		cases["somebody else's part"] = func(path, _ string) error { return part(path, partSuffix, given) }
+		cases["somebody else's note"] = func(path, _ string) error { return part(path, noteSuffix, given) }
+	}
+	for about, make := range cases {
 		t.Run(about, func(t *testing.T) {
 			folder := t.TempDir()
 			path, other := filepath.Join(folder, "whole"), filepath.Join(folder, "precious")
@@ -133,6 +154,9 @@ func TestPartOfOthers(t *testing.T) {
 				}
 				if text, _ := os.ReadFile(path); string(text) != "new" {
 					t.Errorf("%q", text)
+				}
+				if info, err := os.Stat(path); err != nil || checkOwn(info) != nil {
+					t.Errorf("%v, %v", info, err)
 				}
 			}
 			if text, _ := os.ReadFile(other); string(text) != "precious" {

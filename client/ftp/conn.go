@@ -77,7 +77,7 @@ func (c *Conn) Close() { _ = c.conn.Close() }
 // login greets, and says who is there.
 func (c *Conn) login() error {
 	r, err := c.reply()
-	for err == nil && r.Code == 120 { // ready in a while (RFC 959, section 5.4)
+	for n := 0; err == nil && r.Code == 120 && n < maxDelays; n++ { // ready in a while (RFC 959, section 5.4)
 		r, err = c.reply()
 	}
 	if err != nil {

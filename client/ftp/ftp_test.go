@@ -164,7 +164,7 @@ func TestManners(t *testing.T) {
 	}{
 		{about: "no password", says: map[string]string{"USER": "230 come in\r\n"}},
 		{about: "a long greeting", greet: "220-hello\n220-220 is our code\n 220 not yet\n221 nor now\n220 now\n"},
-		{about: "a while", greet: "120 soon\r\n220 now\r\n"},
+		{about: "a while", greet: strings.Repeat("120 soon\r\n", maxDelays) + "220 now\r\n"},
 		{about: "PASV", says: map[string]string{"EPSV": "500 what?\r\n", "PASV": "227 Entering (127,0,0,1,%P1%,%P2%).\r\n"}},
 		{about: "PASV to somebody else", says: map[string]string{"EPSV": "500 what?\r\n", "PASV": "227 192,0,2,1,%P1%,%P2%\r\n"}},
 		{about: "no SIZE", says: map[string]string{"SIZE": "502 no\r\n", "MDTM": "213 tomorrow\r\n"}},
@@ -182,6 +182,7 @@ func TestManners(t *testing.T) {
 		{about: "no FTP", greet: "SSH-2.0-OpenSSH_9.2\r\n", kind: stele.Unavailable, want: errReply.Error()},
 		{about: "a long line", greet: "220 " + strings.Repeat("x", 2*maxLine) + "\r\n", kind: stele.Unavailable, want: "too long"},
 		{about: "an endless greeting", greet: long, kind: stele.Unavailable, want: "has no end"},
+		{about: "a while without end", greet: strings.Repeat("120 soon\r\n", maxDelays+1) + "220 now\r\n", kind: stele.Unavailable, want: "120"},
 		{about: "escapes", greet: "500 \x1b[2J\r\n", kind: stele.Conflict, want: `\x1b`},
 	} {
 		t.Run(tt.about, func(t *testing.T) {

@@ -16,8 +16,9 @@ import (
 
 // Limits on what a server says before it comes to the point.
 const (
-	maxLine  = 2048 // bytes
-	maxLines = 512  // of one reply: greetings are long
+	maxLine   = 2048 // bytes
+	maxLines  = 512  // of one reply: greetings are long
+	maxDelays = 8    // replies that it is ready in a while
 )
 
 // Reply is what a server answers to a command.

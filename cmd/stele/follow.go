@@ -18,9 +18,18 @@ const (
 	followPage    = 1000 // changes that are read at a time
 	followReaders = 8    // records that are read at once
 
+	// markAge is after how long without news it is looked whether the last change is still
+	// the one that it was. Where there are news that costs nothing, and is always done.
+	markAge = 2 * time.Second
+
 	// awaitLongest is how long a request waits for a state that it asks for.
 	awaitLongest = 5 * time.Second
 	awaitAgain   = 20 * time.Millisecond
+
+	// awaitFar is how many changes a request may be ahead of the last one that there is,
+	// and wait. Nobody can have been told of a change that far ahead, unless all that is
+	// left is a copy, and one that will not have it soon.
+	awaitFar = 1000
 
 	// cutOff is after how long without an answer of the database a server is cut off:
 	// others may do better.
@@ -45,20 +54,38 @@ type follower struct {
 	heard     atomic.Int64  // when the store answered last, Unix nanoseconds
 	forgotten chan struct{} // holds one value when everything was forgotten
 
+	mu   sync.Mutex
+	next *round // in which all is told that was committed before; nil if nobody asks for it
+
 	// For who has the turn.
-	mark   stele.Change // the change at position; zero if it is not known
-	lagged time.Time    // the last lag of the store that was dealt with
-	silent bool         // the store did not answer last time
+	mark     stele.Change // the change at position; zero if it is not known
+	compared time.Time    // when it was last seen to be the one that it was
+	lost     uint64       // writes of this process up to this one may be lost, and are forgotten
+	lagged   time.Time    // the last lag of the store that was dealt with
+	silent   bool         // the store did not answer last time
+}
+
+// round is one look for changes, for all who asked before it began.
+type round struct {
+	done chan struct{}
+	err  error
+	left bool // who looked went away meanwhile: it says nothing to others
 }
 
 // newFollower begins to follow. It must be called before anything is read that is kept.
 func newFollower(ctx context.Context, r *registry, now func() time.Time, log *slog.Logger) (*follower, error) {
 	f := &follower{registry: r, now: now, log: log, turn: make(chan struct{}, 1), forgotten: make(chan struct{}, 1)}
-	f.lagged, _ = r.lagging()
+	if since, behind := r.lagging(); !behind { // else it is dealt with when it ends
+		f.lagged = since
+	}
 	last, err := r.store.LastChange(ctx)
 	if err != nil {
 		return nil, err
 	}
+	if f.mark, err = f.changeAt(ctx, last); err != nil {
+		return nil, err
+	}
+	f.compared = now()
 	f.position.Store(last)
 	f.seen.Store(last)
 	f.heard.Store(now().UnixNano())
@@ -80,15 +107,51 @@ func (f *follower) run(ctx context.Context, every time.Duration) {
 	}
 }
 
-// catchUp returns when all is told that was committed before it was called.
+// catchUp returns when all is told that was committed before it was called. All who call
+// it before somebody begins to look are served by that one look, so that nobody waits for
+// more than two of them, however many there are.
 func (f *follower) catchUp(ctx context.Context) error {
+	for ctx.Err() == nil {
+		f.mu.Lock()
+		r, first := f.next, f.next == nil
+		if first {
+			r = &round{done: make(chan struct{})}
+			f.next = r
+		}
+		f.mu.Unlock()
+		if first {
+			return f.hold(ctx, r)
+		}
+		select {
+		case <-r.done:
+			if !r.left {
+				return r.err
+			}
+		case <-ctx.Done():
+		}
+	}
+	return ctx.Err()
+}
+
+// hold holds a round.
+func (f *follower) hold(ctx context.Context, r *round) error {
+	begin := func() {
+		f.mu.Lock()
+		f.next = nil
+		f.mu.Unlock()
+	}
+	defer close(r.done)
 	select {
 	case f.turn <- struct{}{}:
 	case <-ctx.Done():
+		begin()
+		r.left = true
 		return ctx.Err()
 	}
 	defer func() { <-f.turn }()
+	begin()
 	err := f.advance(ctx)
+	r.err, r.left = err, err != nil && ctx.Err() != nil
 	if ctx.Err() == nil && (err != nil) != f.silent {
 		f.silent = err != nil
 		if f.silent {
@@ -100,32 +163,67 @@ func (f *follower) catchUp(ctx context.Context) error {
 	return err
 }
 
+// state is what the store says of itself.
+type state struct {
+	last   uint64    // change
+	own    uint64    // change of this process that was acknowledged, and is not known to be lost
+	since  time.Time // when it lagged last
+	copied bool      // it may be a copy that said so
+}
+
+// look asks the store how far it is. It may be this question that finds the primary
+// away, and is answered by a copy; so it is looked afterwards whether it was.
+func (f *follower) look(ctx context.Context) (s state, err error) {
+	if a, ok := f.registry.store.(applier); ok {
+		if s.own = a.Applied(); s.own <= f.lost {
+			s.own = 0
+		}
+	}
+	since, behind := f.registry.lagging()
+	s.since = since
+	if s.last, err = f.registry.store.LastChange(ctx); err != nil {
+		return s, err
+	}
+	s.copied = behind || f.lagsSince(s)
+	f.heard.Store(f.now().UnixNano())
+	f.seen.Store(s.last)
+	return s, nil
+}
+
+// lagsSince reports whether what was read since then may be from a copy.
+func (f *follower) lagsSince(s state) bool {
+	since, behind := f.registry.lagging()
+	return behind || !since.Equal(s.since)
+}
+
 // advance is catchUp for who has the turn.
 func (f *follower) advance(ctx context.Context) error {
-	since, behind := f.registry.lagging()
-	last, err := f.registry.store.LastChange(ctx)
+	s, err := f.look(ctx)
 	if err != nil {
 		return err
 	}
-	f.heard.Store(f.now().UnixNano())
-	f.seen.Store(last)
-	if !behind && !since.Equal(f.lagged) {
-		if err := f.afterLag(ctx, last, since); err != nil {
+	if !s.copied && !s.since.Equal(f.lagged) {
+		if err := f.afterLag(ctx, s.since); err != nil {
 			return err
 		}
 	}
 	at := f.position.Load()
 	switch {
-	case last < at && behind:
-		return nil // a copy, which has not all of it yet
-	case last < at:
-		f.log.Error("the database has fewer changes than it had: some that were acknowledged are lost", "had", at, "has", last)
-		return f.forgetAll(ctx, last)
-	case last-at > followFar:
-		return f.forgetAll(ctx, last)
+	case s.copied && s.last < at:
+		return nil // it has not all of it yet
+	case !s.copied && s.last < max(at, s.own):
+		f.log.Error("the database has fewer changes than it had: some that were acknowledged are lost", "had", max(at, s.own), "has", s.last)
+		if err := f.forgetAll(ctx, s.last); err != nil {
+			return err
+		}
+		f.lost = max(f.lost, s.own)
+		return nil
+	case s.last-at > followFar, f.mark.Seq != at:
+		return f.forgetAll(ctx, s.last)
 	}
-	for f.position.Load() < last {
-		if err := f.page(ctx, last); err != nil {
+	due := f.now().Sub(f.compared).Abs() >= markAge
+	for ; due || f.position.Load() < s.last; due = false {
+		if err := f.page(ctx, s); err != nil {
 			return err
 		}
 	}
@@ -133,25 +231,9 @@ func (f *follower) advance(ctx context.Context) error {
 }
 
 // afterLag deals with what was read from a copy, since the store could do no better: of
-// records nothing was kept, of namespaces all was. If the changes are not those that they
-// were, everything is forgotten.
-func (f *follower) afterLag(ctx context.Context, last uint64, since time.Time) error {
-	same := true
-	if at := f.mark; at.Seq > 0 && at.Seq <= last {
-		for c, err := range f.registry.store.Changes(ctx, at.Seq-1) {
-			if err != nil {
-				return err
-			}
-			same = c.Seq == at.Seq && c.ID == at.ID && c.Namespace == at.Namespace && c.Version == at.Version && c.At.Equal(at.At)
-			break
-		}
-	}
-	if !same {
-		f.log.Error("the database has other changes than it had: some that were acknowledged are lost", "change", f.mark.Seq)
-		if err := f.forgetAll(ctx, last); err != nil {
-			return err
-		}
-	}
+// records nothing was kept, of namespaces all was. Another server may be the primary
+// now: so it is looked whether the changes are those that they were.
+func (f *follower) afterLag(ctx context.Context, since time.Time) error {
 	if err := f.registry.registrar.Reload(ctx); err != nil {
 		return err
 	}
@@ -159,14 +241,23 @@ func (f *follower) afterLag(ctx context.Context, last uint64, since time.Time) e
 	if f.registry.published != nil {
 		f.registry.published.InvalidateAll()
 	}
+	f.compared = time.Time{}
 	f.lagged = since
 	return nil
 }
 
 // forgetAll forgets everything that is kept. What is read from then on has all changes
-// up to the last.
+// up to the last. The mark is read before: if another server takes the database's place
+// meanwhile, it is not the one there, which is seen.
 func (f *follower) forgetAll(ctx context.Context, last uint64) error {
 	r := f.registry
+	mark, err := f.changeAt(ctx, last)
+	if err != nil {
+		return err
+	}
+	if mark.Seq != last {
+		return shortFeed()
+	}
 	if err := r.registrar.Reload(ctx); err != nil {
 		return err
 	}
@@ -176,112 +267,11 @@ func (f *follower) forgetAll(ctx context.Context, last uint64) error {
 		r.published.InvalidateAll()
 	}
 	f.position.Store(last)
-	f.mark = stele.Change{}
+	f.mark, f.compared = mark, f.now()
 	select {
 	case f.forgotten <- struct{}{}:
 	default:
 	}
 	f.log.Info("everything that was kept in memory is read again", "change", last)
 	return nil
-}
-
-// news is what some changes are about.
-type news struct {
-	end        stele.Change        // the last of them
-	fresh      bool                // there are new records
-	namespaces bool                // namespaces have changed
-	records    map[stele.ID]uint64 // the records that have to be read, with the version that they have at least
-}
-
-// page tells some changes.
-func (f *follower) page(ctx context.Context, last uint64) error {
-	n, err := f.read(ctx)
-	if err != nil {
-		return err
-	}
-	r := f.registry
-	if n.namespaces {
-		if err := r.registrar.Reload(ctx); err != nil {
-			return err
-		}
-		r.namespaceCommitted()
-	}
-	records, whole, err := f.find(ctx, n.records)
-	if err != nil {
-		return err
-	}
-	if !whole { // what the feed has is not there: it was another server's
-		return f.forgetAll(ctx, min(last, n.end.Seq))
-	}
-	if n.fresh {
-		r.resolver.InvalidateUnknown()
-	}
-	if len(records) > 0 {
-		r.committed(records...)
-	}
-	f.mark = n.end
-	f.position.Store(n.end.Seq)
-	return nil
-}
-
-// read reads a page of changes. Of a new record nothing can be kept but that nobody has
-// its names; so it is read only for those who publish it.
-func (f *follower) read(ctx context.Context) (*news, error) {
-	n := &news{records: make(map[stele.ID]uint64)}
-	count := 0
-	for c, err := range f.registry.store.Changes(ctx, f.position.Load()) {
-		if err != nil {
-			return nil, err
-		}
-		n.end = c
-		switch {
-		case !c.ID.IsValid():
-			n.namespaces = true
-		case c.Version == 1 && f.registry.published == nil:
-			n.fresh = true
-		default:
-			n.fresh = n.fresh || c.Version == 1
-			n.records[c.ID] = max(n.records[c.ID], c.Version)
-		}
-		if count++; count == followPage {
-			break
-		}
-	}
-	if count == 0 {
-		return nil, refuse("follow", stele.Unavailable, "the change feed ends before the last change; trying again")
-	}
-	return n, nil
-}
-
-// find reads records, by several at once: all their names have to be known, and the
-// newest version has them all. Whole is false if one is not there, or is older than it
-// was.
-func (f *follower) find(ctx context.Context, wanted map[stele.ID]uint64) (list []*stele.Record, whole bool, err error) {
-	ids := make(chan stele.ID)
-	var mu sync.Mutex
-	whole = true
-	var readers sync.WaitGroup
-	for range min(followReaders, len(wanted)) {
-		readers.Go(func() {
-			for id := range ids {
-				rec, rerr := f.registry.store.Record(ctx, id)
-				mu.Lock()
-				switch {
-				case rerr == nil && rec.Version >= wanted[id]:
-					list = append(list, rec)
-				case rerr == nil || stele.KindOf(rerr) == stele.NotFound:
-					whole = false
-				default:
-					err = rerr
-				}
-				mu.Unlock()
-			}
-		})
-	}
-	for id := range wanted {
-		ids <- id
-	}
-	close(ids)
-	readers.Wait()
-	return list, whole, err
 }

@@ -29,6 +29,11 @@ type sharedStore struct {
 	lagged  atomic.Int64 // when that began last
 	reads   atomic.Int64 // of records
 	ignores atomic.Int64 // so many changes are not seen, from the last one on
+	looks   atomic.Int64 // for the last change
+	feeds   atomic.Int64 // that were read
+	delay   atomic.Int64 // of a look, nanoseconds
+
+	onLook, onFeed func() // what happens meanwhile; may be nil
 }
 
 var errAway = &stele.Error{Op: "read", Kind: stele.Unavailable, Err: errors.New("the network is away")}
@@ -49,11 +54,27 @@ func (s *sharedStore) Record(ctx context.Context, name stele.ID) (*stele.Record,
 }
 
 func (s *sharedStore) LastChange(ctx context.Context) (uint64, error) {
+	s.looks.Add(1)
+	time.Sleep(time.Duration(s.delay.Load()))
+	if s.onLook != nil {
+		s.onLook()
+	}
 	if s.away.Load() {
 		return 0, errAway
 	}
 	last, err := s.Store.LastChange(ctx)
 	return last - min(last, uint64(s.ignores.Load())), err
+}
+
+func (s *sharedStore) Changes(ctx context.Context, after uint64) iter.Seq2[stele.Change, error] {
+	s.feeds.Add(1)
+	feed := s.Store.Changes(ctx, after)
+	return func(yield func(stele.Change, error) bool) {
+		feed(yield)
+		if s.onFeed != nil {
+			s.onFeed()
+		}
+	}
 }
 
 func (s *sharedStore) Cells(ctx context.Context, prefix, after string) iter.Seq2[stele.Cell, error] {

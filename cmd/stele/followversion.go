@@ -52,7 +52,7 @@ func (r *registry) version(ctx context.Context) (uint64, error) {
 }
 
 // await returns when answers are from a state that has all changes up to this one.
-// Unavailable if that takes too long.
+// Unavailable if that takes too long, or would: anybody may ask for any number.
 func (r *registry) await(ctx context.Context, version uint64) error {
 	f := r.follower
 	if f == nil { // nobody else writes, so nothing is worth waiting for
@@ -72,6 +72,8 @@ func (r *registry) await(ctx context.Context, version uint64) error {
 		switch {
 		case err == nil && f.reached(version):
 			return nil
+		case err == nil && f.isFar(version):
+			return late(version, f.position.Load())
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case waiting.Err() != nil:
@@ -90,6 +92,12 @@ func (f *follower) has(version uint64) bool {
 // reached is has for who has just caught up: a copy of the store may have it, too.
 func (f *follower) reached(version uint64) bool {
 	return f.position.Load() >= version && f.seen.Load() >= version
+}
+
+// isFar reports whether a state is so far ahead that it is not worth waiting for.
+func (f *follower) isFar(version uint64) bool {
+	seen := f.seen.Load()
+	return version > seen && version-seen > awaitFar
 }
 
 func late(version, have uint64) error {

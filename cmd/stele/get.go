@@ -16,11 +16,15 @@ type getFlags struct {
 	output  string
 	force   bool
 	verify  bool
+	anyKey  bool // verify by keys that nobody vouches for, too
 	maxSize string
 	most    int64 // bytes: maxSize, read
 	stall   time.Duration
 	maxTime time.Duration
 }
+
+// anyKeyFlag is long: nobody should write it without a thought.
+const anyKeyFlag = "allow-unauthenticated-key"
 
 func (p *program) getCommand() *cobra.Command {
 	var f getFlags
@@ -38,11 +42,13 @@ overwritten with --force only. -o - writes to standard output, once all of it is
 
 With --verify it must be signed (see 'stele sign'), and what comes must be what was
 signed: digest, size and signature are checked, with the keys of the namespace. These are
-TXT records in its zone, or those that the resolver has (JWKS). A line says what was
-proven, and who vouches for the key: DNSSEC, or a server by HTTPS alone, or nobody.
-Answers of the DNS must prove themselves then, from --anchors down; where a name server
-does not pass on signatures, --dnssec=off does without. If anything is wrong no file is
-put in place.
+TXT records in its zone, or else those that a resolver has (JWKS): --server, or the one
+that rules name which prove themselves. A line says what was proven, and who vouches for
+the key: DNSSEC, or a server by HTTPS alone. If nobody does, or anything is wrong, no file
+is put in place. --allow-unauthenticated-key takes any key: the line says then that it was
+not verified, but fits its signature.
+Answers of the DNS must prove themselves with --verify, from --anchors down; where a name
+server does not pass on signatures, --dnssec=off does without.
 
 Nothing is sent that tells who asks, neither passwords that stand in a location.
 Redirects are followed to http, https and ftp. Addresses of this machine and its network
@@ -50,7 +56,8 @@ are reached like others: do not let strangers choose what is got from there.
 
 It exits with 3 if the name is not known, or nothing is where it leads; 4 if it was
 withdrawn; 5 if nobody answered, or it broke off: what is there is kept, try again; 1 if
-it is not what was signed, is too large, or the server is not who it should be.`,
+it is not what was signed, nobody vouches for the key, it is too large, or the server is
+not who it should be.`,
 		Example: `  stele get urn:paradisec:AB1:001:A
   stele get urn:paradisec:AB1:001:A --accept audio/wav -o A.wav --verify
   stele get urn:paradisec:AB1:001:A --dns 127.0.0.1:5353 --root urn.example. --verify --anchors keys.txt
@@ -74,6 +81,7 @@ func (f *getFlags) addGet(cmd *cobra.Command) {
 	flags.StringVarP(&f.output, "output", "o", "", "`file` to write to, or a folder; - is standard output (default: a name made of the identifier)")
 	flags.BoolVar(&f.force, "force", false, "overwrite what is there")
 	flags.BoolVar(&f.verify, "verify", false, "check that it is what was signed, and tell what was proven")
+	flags.BoolVar(&f.anyKey, anyKeyFlag, false, "with --verify: get it too if nobody vouches for the key; it is told that it was not verified")
 	flags.StringVar(&f.maxSize, "max-size", "16GiB", "`size` that it may have, such as 500MB; 0 for any")
 	flags.DurationVar(&f.stall, "stall", 30*time.Second, "for how long nothing may come")
 	flags.DurationVar(&f.maxTime, "max-time", 24*time.Hour, "for how long to fetch, all in all")
@@ -98,6 +106,9 @@ func (f *getFlags) getRequest(name string) (client.Request, error) {
 		return q, misuse(f.cmd, "--max-size: %w", err)
 	}
 	f.most = size.(int64)
+	if f.anyKey && !f.verify {
+		return q, misuse(f.cmd, "--%s says how to --verify; give both, or neither", anyKeyFlag)
+	}
 	if f.stall <= 0 || f.maxTime <= 0 {
 		return q, misuse(f.cmd, "--stall and --max-time must be longer than nothing")
 	}

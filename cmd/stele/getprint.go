@@ -27,7 +27,7 @@ type gotDocument struct {
 	Open     bool          `json:"open,omitempty"`    // nobody said how long it is
 	Via      client.Via    `json:"via"`
 	DNSSEC   dnssec.Status `json:"dnssec,omitempty"` // of the location
-	Verified bool          `json:"verified"`
+	Verified bool          `json:"verified"`         // by a key that somebody vouches for
 	Proof    *client.Proof `json:"proof,omitempty"`
 }
 
@@ -41,7 +41,7 @@ func newGot(location string, info *fetch.Info) gotDocument {
 
 // tell says what was got, and in a line what was proven of it.
 func (g *getting) tell(w io.Writer, d gotDocument) error {
-	d.Verified = d.Proof != nil
+	d.Verified = d.Proof != nil && d.Proof.IsProven()
 	if g.json {
 		if w == g.stdout {
 			return g.printObject(d)
@@ -58,7 +58,7 @@ func (g *getting) tell(w io.Writer, d gotDocument) error {
 	}
 	switch {
 	case d.Proof != nil:
-		line += "\nverified: " + d.Proof.String()
+		line += "\n" + d.Proof.String()
 	case d.Open:
 		line += "; nothing was verified, not even that this is all of it: the server did not say how long it is"
 	default:

@@ -9,7 +9,6 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/client"
-	"github.com/stele-id/stele/client/dnssec"
 	"github.com/stele-id/stele/ddds"
 	"github.com/stele-id/stele/resolver"
 )
@@ -23,7 +22,12 @@ func (g *getting) verifier(ctx context.Context, via client.Via) (*client.Verifie
 	if err != nil {
 		return nil, g.hintProof(err)
 	}
-	return client.NewVerifier(g.id, list, keys, g.now())
+	v, err := client.NewVerifier(g.id, list, keys, g.now())
+	if err == nil && !keys.By.IsKnown() && !g.f.anyKey {
+		err = &stele.Error{Op: "verify", ID: g.id, Kind: stele.Conflict, Err: fmt.Errorf("it is signed, but the key of %s is not authenticated (%s): anybody could have made it, so nothing was fetched; "+
+			"name the keys of signed zones with --anchors, or a resolver that you trust with --server https://HOST, or take any key with --%s", printable(keys.From), printable(keys.Note), anyKeyFlag)}
+	}
+	return v, err
 }
 
 func (g *getting) signed(ctx context.Context, via client.Via) (list []stele.Signature, keys client.Keys, err error) {
@@ -36,34 +40,33 @@ func (g *getting) signed(ctx context.Context, via client.Via) (list []stele.Sign
 	if err == nil && res.Found != client.FoundLocation {
 		err = refuse("verify", stele.NotFound, "%s", res.Note)
 	}
-	at := res.Location
 	if err == nil {
-		list, at, err = g.signatures(ctx, &res)
+		list, err = g.signatures(ctx, &res)
 	}
 	if err != nil {
 		return nil, keys, unsigned(g.id, err)
 	}
-	keys, err = g.keys(ctx, at)
+	keys, err = g.keys(ctx)
 	return list, keys, err
 }
 
 // maxSignatures is at how many places signatures are looked for.
 const maxSignatures = 4
 
-// signatures fetches the signatures, and tells from where. Beside those that can be
-// checked there may be others, for other programs.
-func (g *getting) signatures(ctx context.Context, res *client.Result) (list []stele.Signature, at string, failed error) {
+// signatures fetches the signatures. Beside those that can be checked there may be others,
+// for other programs.
+func (g *getting) signatures(ctx context.Context, res *client.Result) (list []stele.Signature, failed error) {
 	places := append([]string{res.Location}, res.Others...)
 	for _, at := range places[:min(len(places), maxSignatures)] {
 		list, err := client.Signatures(ctx, g.fetcher, g.schemes, at, g.id)
 		if err == nil {
-			return list, at, nil
+			return list, nil
 		}
 		if failed == nil {
 			failed = err
 		}
 	}
-	return nil, "", failed
+	return nil, failed
 }
 
 // unsigned makes of the error that there is no signature one that does not say that
@@ -75,39 +78,62 @@ func unsigned(id stele.ID, err error) error {
 	return &stele.Error{Op: "verify", ID: id, Kind: stele.Conflict, Err: errors.New("it has no signature, so nothing can be proven; without --verify it is fetched all the same")}
 }
 
-// keys finds the keys: in the DNS, and where nobody vouches for these, at the resolver.
-func (g *getting) keys(ctx context.Context, signatures string) (client.Keys, error) {
+// keys finds the keys: in the DNS, and where nobody vouches for these, at a resolver that
+// may speak for the namespace.
+func (g *getting) keys(ctx context.Context) (client.Keys, error) {
 	keys := client.Keys{By: client.ByNobody}
-	var failed error
-	for _, w := range g.ways {
-		way, ok := w.way.(*client.DNS)
-		if !ok || !inDNS(g.id) {
-			continue
-		}
-		if keys, failed = way.Keys(ctx, g.q.Name); errors.Is(failed, dnssec.ErrBogus) {
-			return client.Keys{}, failed
-		}
-		if failed == nil && keys.By == client.ByDNSSEC {
+	var missing error
+	way := g.inDNS()
+	if way != nil {
+		keys, missing = way.Keys(ctx, g.q.Name)
+		if missing == nil && keys.By == client.ByDNSSEC {
 			return keys, nil
 		}
+		// Somebody on the way who keeps the keys of a signed zone back must not gain by it:
+		// they are there, or it is proven that there are none.
+		if missing != nil && stele.KindOf(missing) != stele.NotFound && g.f.dns.dnssec != "" {
+			return keys, missing
+		}
 	}
-	server := g.f.server
-	if server == "" {
-		server = signatures
-	}
-	others, err := client.JWKS(ctx, g.fetcher, g.schemes, server, g.id)
+	others, err := g.serverKeys(ctx, way)
 	switch {
-	case err == nil && (others.By != client.ByNobody || len(keys.List) == 0):
+	case err == nil && (others.By.IsKnown() || len(keys.List) == 0):
 		return others, nil
 	case len(keys.List) > 0:
 		return keys, nil
-	case failed != nil && stele.KindOf(err) == stele.NotFound:
-		err = failed
+	case missing != nil && stele.KindOf(err) == stele.NotFound:
+		err = missing
 	}
 	if stele.KindOf(err) == stele.NotFound {
-		return keys, &stele.Error{Op: "verify", ID: g.id, Kind: stele.Conflict, Err: fmt.Errorf("it is signed, but there is no key to check that with: %w", errors.Unwrap(err))}
+		return keys, &stele.Error{Op: "verify", ID: g.id, Kind: stele.Conflict, Err: fmt.Errorf("it is signed, but there is no key to check that with: %w; if a resolver has it, name that with --server", errors.Unwrap(err))}
 	}
 	return keys, err
+}
+
+// serverKeys asks for the keys the resolver that the user named, or else the one that
+// rules name which prove themselves. Any other one speaks for whoever led here.
+func (g *getting) serverKeys(ctx context.Context, way *client.DNS) (client.Keys, error) {
+	server := g.f.server
+	if server == "" && way == nil {
+		return client.Keys{}, refuse("verify", stele.NotFound, "there is no resolver to ask for it")
+	}
+	if server == "" {
+		var err error
+		if server, err = way.KeyServer(ctx, g.q.Name); err != nil {
+			return client.Keys{}, err
+		}
+	}
+	return client.JWKS(ctx, g.fetcher, g.schemes, server, g.id)
+}
+
+// inDNS returns the way over the DNS, nil if it is none for the name.
+func (g *getting) inDNS() *client.DNS {
+	for _, w := range g.ways {
+		if way, ok := w.way.(*client.DNS); ok && inDNS(g.id) {
+			return way
+		}
+	}
+	return nil
 }
 
 // distant returns the ways but for the registry at hand.

@@ -66,8 +66,8 @@ a hyphen, write -- before the prefix.`,
 		ValidArgsFunction: p.completeKeys(2, cobra.ShellCompDirectiveNoFileComp),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.changeKey(cmd, args, func(k *stele.SigningKey) error {
-				if k.Revoked.IsZero() {
-					k.Revoked = p.now().UTC().Truncate(time.Second)
+				if now := p.now().UTC().Truncate(time.Second); k.Revoked.IsZero() || k.Revoked.After(now) {
+					k.Revoked = now
 				}
 				return nil
 			}, func(ns *stele.Namespace, k *stele.SigningKey) error {

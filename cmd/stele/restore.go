@@ -218,6 +218,13 @@ func (p *program) stage(cmd *cobra.Command, backup, staged string, old legacy) (
 	copied := *p
 	copied.data = staged
 	err = copied.inRegistry(cmd, func(ctx context.Context, r *registry) error {
+		reason, err := r.store.Sealed(ctx)
+		if err == nil {
+			err = refuseSealed(backup, reason)
+		}
+		if err != nil {
+			return err
+		}
 		var problems []string
 		if err := r.verify(ctx, func(problem string) { problems = append(problems, problem) }); err != nil {
 			return err

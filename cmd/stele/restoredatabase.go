@@ -14,6 +14,13 @@ import (
 // nothing that the backup knows of.
 func (p *program) restoreDatabase(cmd *cobra.Command, backup string) (report restored, err error) {
 	report.Data = p.place().String()
+	reason, err := postgres.BackupSeal(backup)
+	if err == nil {
+		err = refuseSealed(backup, reason)
+	}
+	if err != nil {
+		return report, err
+	}
 	mark, err := json.Marshal(copyMark{From: backup, Backup: true, Began: p.now()})
 	if err != nil {
 		return report, err
@@ -48,4 +55,13 @@ func (p *program) restoreDatabase(cmd *cobra.Command, backup string) (report res
 		return err
 	})
 	return report, err
+}
+
+// refuseSealed refuses the backup of a registry that had moved: there would be two that
+// make the same names.
+func refuseSealed(backup, reason string) error {
+	if reason == "" {
+		return nil
+	}
+	return refuse("restore", stele.Conflict, "%s is of a registry that was sealed (%s); restore a backup of that one, or one from before", backup, reason)
 }

@@ -63,7 +63,13 @@ func (b *staging) open(ctx context.Context) (*registry, error) {
 	}
 	ctx = auth.With(ctx, auth.Local())
 	var problems []string
-	err = r.verify(ctx, func(problem string) { problems = append(problems, problem) })
+	reason, err := r.store.Sealed(ctx)
+	if err == nil {
+		err = refuseSealed("the backup", reason)
+	}
+	if err == nil {
+		err = r.verify(ctx, func(problem string) { problems = append(problems, problem) })
+	}
 	switch {
 	case err != nil:
 	case len(problems) > 0:

@@ -277,3 +277,20 @@ func (u *unsealing) MinterStates(ctx context.Context) iter.Seq2[stele.MinterStat
 	_ = u.Store.Seal(ctx, "") // what the test is about shows whether it did
 	return u.Store.MinterStates(ctx)
 }
+
+// TestStoreCopyOfAnother: a registry that is not the one which was half copied is neither
+// copied nor sealed.
+func TestStoreCopyOfAnother(t *testing.T) {
+	from, to, other := mem.New(time.Now), mem.New(time.Now), mem.New(time.Now)
+	filled(t, from, 6)
+	filled(t, other, 7)
+	if _, err := newCopier(from, &faulty{Store: to, at: 6}).run(t.Context()); !errors.Is(err, errFaulty) {
+		t.Fatal(err)
+	}
+	if _, err := newCopier(other, to).run(t.Context()); stele.KindOf(err) != stele.Conflict {
+		t.Errorf("another registry was copied: %v", err)
+	}
+	if reason, err := other.Sealed(t.Context()); reason != "" || err != nil {
+		t.Errorf("it is sealed: %q, %v", reason, err)
+	}
+}

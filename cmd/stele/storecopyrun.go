@@ -63,6 +63,12 @@ func (c *copier) begin(ctx context.Context) (already uint64, err error) {
 	if err != nil {
 		return 0, err
 	}
+	if mark != nil {
+		// Before anything is sealed: this may be another registry.
+		if already, err = c.resume(ctx, mark); err != nil {
+			return 0, err
+		}
+	}
 	if err := c.sealSource(ctx, mark); err != nil {
 		return 0, err
 	}
@@ -72,8 +78,16 @@ func (c *copier) begin(ctx context.Context) (already uint64, err error) {
 	if mark == nil {
 		return 0, setCopyMark(ctx, c.to, &copyMark{From: c.fromPlace.String(), Seal: c.seal, Began: c.now().UTC()})
 	}
-	already, err = c.to.LastChange(ctx)
-	if err != nil {
+	return already, nil
+}
+
+// resume makes sure that an unfinished copy is one of this registry, and returns how many
+// changes it has.
+func (c *copier) resume(ctx context.Context, mark *copyMark) (already uint64, err error) {
+	if mark.Backup {
+		return 0, refuse("copy", stele.Conflict, "%s has what a restore left that was not finished; copy into an empty place", c.toPlace)
+	}
+	if already, err = c.to.LastChange(ctx); err != nil {
 		return 0, err
 	}
 	if err := c.compareFeeds(ctx, already, func(stele.Change) {}); err != nil {

@@ -28,10 +28,10 @@ func TestStoreCopyKilled(t *testing.T) {
 				flag = []string{"--store", to}
 				runStele(t, append([]string{"store", "migrate"}, flag...)...)
 			}
-			runStele(t, "import", manyRecords(t, home, 30_000), "--data", from)
+			runStele(t, "import", manyRecords(t, home, 12_000), "--data", from)
 			runStele(t, "ns", "add", "ark:12345/x5", "--minter", "noid", "--template", ".zd", "--data", from)
 			killed := 0
-			for wait := 30 * time.Millisecond; killed < 12; wait += 50 * time.Millisecond {
+			for wait := 30 * time.Millisecond; killed < 6; wait += 70 * time.Millisecond {
 				if !killLate(t, wait, "store", "copy", from, to) {
 					break
 				}
@@ -45,7 +45,7 @@ func TestStoreCopyKilled(t *testing.T) {
 			if out, err := steleCommand(t, "store", "copy", from, to).CombinedOutput(); err != nil && !strings.Contains(string(out), "has a registry already") {
 				t.Fatalf("%v\n%s", err, out)
 			}
-			if out := runStele(t, append([]string{"verify"}, flag...)...); !strings.Contains(out, "all is well: 30,001 changes") {
+			if out := runStele(t, append([]string{"verify"}, flag...)...); !strings.Contains(out, "all is well: 12,001 changes") {
 				t.Error(out)
 			}
 			compareExports(t, []string{"--data", from}, flag)

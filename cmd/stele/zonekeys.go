@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -122,7 +121,7 @@ type stepDocument struct {
 	Tag    string        `json:"tag"`
 	State  dnsd.KeyState `json:"state"`
 	From   time.Time     `json:"from"`
-	Parent bool          `json:"parent,omitempty"` // the parent must have its DS record then
+	Parent bool          `json:"parent,omitempty"` // the parent must have its DS record then; none, if it leaves
 }
 
 // keysDocument is the keys of a zone as programs see them.
@@ -132,7 +131,7 @@ type keysDocument struct {
 	Steps []stepDocument   `json:"next,omitempty"`
 	DS    []recordDocument `json:"ds,omitempty"`
 
-	Unsigned time.Time `json:"unsigned,omitzero"` // from when it may go without signatures
+	Unsigned time.Time `json:"unsigned,omitzero"` // from when it may go without signatures, once that is known
 }
 
 func newKeysDocument(s *dnsd.KeyStatus) keysDocument {
@@ -173,11 +172,18 @@ func (p *program) printKeys(s *dnsd.KeyStatus) error {
 		if step.Parent {
 			more = ", once its DS record is at the parent (--ds-published)"
 		}
+		if step.Parent && step.To == dnsd.KeyLeaving {
+			more = ", some time after the parent has no DS records of them any more (--ds-removed)"
+		}
 		fmt.Fprintf(p.stderr, "stele: next, %s: %s%s; say so with 'stele zone roll %s --next'\n", when, step, more, strings.TrimSpace(s.Zone+" "+string(step.Role)))
 	}
-	if !s.Unsigned.IsZero() && slices.ContainsFunc(s.Keys, func(k dnsd.ZoneKey) bool { return k.State() != dnsd.KeyRemoved }) {
-		fmt.Fprintf(p.stderr, "stele: have the DS records of %s removed at its parent; from %s on it can go without signatures: say so with 'stele zone sign %s --mode off --ds-removed'\n",
-			s.Zone, s.Unsigned.Format(time.RFC3339), s.Zone)
+	switch {
+	case !s.IsUnsigning():
+	case s.Unsigned.IsZero():
+		fmt.Fprintf(p.stderr, "stele: have the DS records of %s removed at its parent, and when they are say so with 'stele zone sign %s --mode off --ds-removed'\n", s.Zone, s.Zone)
+	default:
+		fmt.Fprintf(p.stderr, "stele: from %s on %s can go without signatures: say so with 'stele zone sign %s --mode off --ds-removed'\n",
+			s.Unsigned.Format(time.RFC3339), s.Zone, s.Zone)
 	}
 	return nil
 }

@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/client"
 	"github.com/stele-id/stele/serve/dnsd"
 )
@@ -14,6 +16,7 @@ import (
 type rollFlags struct {
 	next     bool
 	atParent bool
+	removed  bool
 	force    bool
 	parent   time.Duration
 
@@ -40,14 +43,17 @@ records.
 With --algorithm all keys change to another algorithm. That takes two steps more: the
 new keys sign for a while before they are published, and the old ones go on signing for
 a while when they are published no more, for those who want signatures of every
-algorithm that there is a key of (RFC 6781, section 4.1.4).
+algorithm that there is a key of (RFC 6781, section 4.1.4). Before that the parent must
+have no DS records of the old keys any more: say so with --ds-removed when it is so, and
+again when the step can be done. How long others keep them counts from the first time.
 
 --force does a step at once. Those who know the old keys may refuse the zone then, for
 as long as they keep them: it is for a key that has become known to others.`,
 		Example: `  stele zone roll paradisec.example
   stele zone roll paradisec.example --next --ds-published
   stele zone roll paradisec.example zsk --next
-  stele zone roll paradisec.example --algorithm ed25519`,
+  stele zone roll paradisec.example --algorithm ed25519
+  stele zone roll paradisec.example --next --ds-removed`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 2 {
 				return misuse(cmd, "give the zone and the kind of key")
@@ -55,7 +61,7 @@ as long as they keep them: it is for a key that has become known to others.`,
 			return oneArgument("the zone")(cmd, args[:min(len(args), 1)])
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !f.next && (f.atParent || f.force || cmd.Flags().Changed("parent-ttl")) {
+			if !f.next && (f.atParent || f.removed || f.force || cmd.Flags().Changed("parent-ttl")) {
 				return misuse(cmd, "these flags are about --next")
 			}
 			if f.next && f.algorithm != "" {
@@ -63,12 +69,15 @@ as long as they keep them: it is for a key that has become known to others.`,
 			}
 			change := client.ZoneKeysChange{Do: "roll", Algorithm: f.algorithm}
 			if f.next {
-				change = client.ZoneKeysChange{Do: "next", DSPublished: f.atParent, Force: f.force, ParentTTL: uint32(f.parent / time.Second)}
+				change = client.ZoneKeysChange{Do: "next", DSPublished: f.atParent || f.removed, Force: f.force, ParentTTL: uint32(f.parent / time.Second)}
 			}
 			if len(args) == 2 {
 				change.Role = args[1]
 			}
 			return p.withKeys(cmd, args[0], func(ctx context.Context, keys keyKeeper, _ string) error {
+				if err := f.check(ctx, keys); err != nil {
+					return err
+				}
 				status, err := keys.change(ctx, change)
 				if err != nil {
 					return err
@@ -86,9 +95,30 @@ as long as they keep them: it is for a key that has become known to others.`,
 	flags := cmd.Flags()
 	flags.BoolVar(&f.next, "next", false, "do the next step of the roll that is under way")
 	flags.BoolVar(&f.atParent, "ds-published", false, "the parent has the DS record of the new key")
+	flags.BoolVar(&f.removed, "ds-removed", false, "the parent has no DS records of the keys of the old algorithm any more")
 	flags.DurationVar(&f.parent, "parent-ttl", 24*time.Hour, "`time` for which others keep the parent's DS records")
 	flags.BoolVar(&f.force, "force", false, "do the step at once, whoever knows the old keys")
 	flags.StringVar(&f.algorithm, "algorithm", "", "change all keys to it: ecdsap256sha256 or ed25519")
 	choices(cmd, "algorithm", "ecdsap256sha256", "ed25519")
 	return neverFiles(cmd)
+}
+
+// check makes sure that what is said of the parent is what the next step asks for: who says
+// that it has the new records must not be taken to say that it has no old ones.
+func (f *rollFlags) check(ctx context.Context, keys keyKeeper) error {
+	if !f.atParent && !f.removed {
+		return nil
+	}
+	status, err := keys.status(ctx, f.parent)
+	if err != nil {
+		return err
+	}
+	leave := slices.ContainsFunc(status.Steps, func(s dnsd.RollStep) bool { return s.To == dnsd.KeyLeaving })
+	switch {
+	case leave && f.atParent:
+		return refuse("zone roll", stele.Conflict, "the next step is about the DS records of the old keys; when the parent of %s has none of them any more, give --ds-removed instead of --ds-published", status.Zone)
+	case !leave && f.removed:
+		return refuse("zone roll", stele.Conflict, "no keys of %s are about to leave; --ds-removed is for that step of a change of algorithm, and 'stele zone keys %s' says what comes next", status.Zone, status.Zone)
+	}
+	return nil
 }

@@ -40,10 +40,12 @@ One key signs everything, unless --split makes two: one for the keys, which the 
 above points at, and one for the zone. --refresh makes all signatures of a zone in the
 mode transfer anew, which a server does by itself each week.
 
-With --mode off a zone goes without signatures, in two steps: whoever has its DS records
+With --mode off a zone goes without signatures, in three steps: whoever has its DS records
 still would refuse it otherwise. The first takes them back; have them removed at the
-parent then. The second, with --ds-removed, ends the signing, and is refused as long as
-others may have them.`,
+parent then. The second, with --ds-removed, says that they are: how long others may keep
+them counts from then. The third, with --ds-removed again, ends the signing, and is
+refused before that time. If the parent is a zone of this registry the second is not
+needed.`,
 		Example: `  stele zone sign paradisec.example --mode online
   stele zone sign paradisec.example --mode transfer --algorithm ed25519
   stele zone sign paradisec.example --refresh

@@ -36,7 +36,7 @@ type ZoneKeys struct {
 	Next []ZoneStep   `json:"next,omitempty" doc:"The next steps of rolls that are under way."`
 	DS   []ZoneRecord `json:"ds,omitempty" doc:"The records that the zone above should have."`
 
-	Unsigned time.Time `json:"unsigned,omitzero" doc:"From when a zone that is about to go without signatures may."`
+	Unsigned time.Time `json:"unsigned,omitzero" doc:"From when a zone that is about to go without signatures may. It is known once the zone above is said to have no DS records."`
 }
 
 // ZoneKey is a key of a zone.
@@ -60,7 +60,7 @@ type ZoneStep struct {
 	Tag    string    `json:"tag" doc:"Of the key that it is about."`
 	State  string    `json:"state" doc:"That the key comes into."`
 	From   time.Time `json:"from" doc:"When it may be done."`
-	Parent bool      `json:"parent,omitempty" doc:"The zone above must have the new key's DS record by then."`
+	Parent bool      `json:"parent,omitempty" doc:"The zone above must have the new key's DS record by then; none of the old keys, if the state is leaving."`
 }
 
 // ZoneRecord is a record of the DNS.
@@ -76,7 +76,7 @@ type ZoneKeysChange struct {
 	Algorithm   string `json:"algorithm,omitempty" maxLength:"40" doc:"Of the first keys, for sign; that all keys change to, for roll." example:"ed25519"`
 	Split       bool   `json:"split,omitempty" doc:"Make two first keys, one for the keys and one for the zone; for sign."`
 	Role        string `json:"role,omitempty" enum:"csk,ksk,zsk" doc:"Which key, for roll and next; without it the only kind there is."`
-	DSPublished bool   `json:"dsPublished,omitempty" doc:"The zone above has the DS record of the new key, for next; or none any more, for unsign."`
+	DSPublished bool   `json:"dsPublished,omitempty" doc:"The zone above has the DS record of the new key, for next; none of the old keys, for next if the state is leaving; none at all, for unsign. What is gone there is noted first, and done when it is said again after the time that others keep it."`
 	Force       bool   `json:"force,omitempty" doc:"Do it at once, whoever knows the old keys; for next and unsign."`
 	ParentTTL   uint32 `json:"parentTTL,omitempty" doc:"For how many seconds others keep what the zone above says; a day if 0."`
 }

@@ -17,8 +17,10 @@ type applied struct {
 	mu    sync.Mutex
 	on    bool
 	upTo  uint64
-	done  map[stele.ID]uint64 // versions behind that of which the chains know
-	since int                 // records since it was looked
+	done  map[stele.ID]uint64 // versions of which the chains know
+	older map[stele.ID]uint64 // the same, of changes up to by
+	by    uint64
+	since int // records since it was looked
 }
 
 // begin begins to keep track, if nobody did. Whatever is committed from now on has to be
@@ -33,7 +35,7 @@ func (a *applied) begin(ctx context.Context, store stele.Store) (last uint64, er
 		return 0, err
 	}
 	if !begun {
-		a.upTo, a.done = last, make(map[stele.ID]uint64)
+		a.upTo, a.done, a.older, a.by = last, make(map[stele.ID]uint64), nil, last
 	}
 	return last, nil
 }
@@ -59,20 +61,33 @@ func (a *applied) look(ctx context.Context, store stele.Store) (uint64, error) {
 	if !a.on {
 		return 0, nil
 	}
+	last, err := store.LastChange(ctx)
+	if err != nil {
+		return 0, err
+	}
 	for c, err := range store.Changes(ctx, a.upTo) {
 		if err != nil {
 			return 0, err
 		}
-		if c.ID.IsValid() {
-			known := a.done[c.ID]
-			if known < c.Version {
-				break
-			}
-			if known == c.Version {
-				delete(a.done, c.ID)
-			}
+		if c.ID.IsValid() && max(a.done[c.ID], a.older[c.ID]) < c.Version {
+			break
 		}
 		a.upTo = c.Seq
 	}
+	a.drop(last)
 	return a.upTo, nil
+}
+
+// drop forgets what everything is known of anyway. A record may be noted once more when
+// its change was passed already: who follows the feed tells what was written here too. So
+// it does not matter when a record was met in the feed, but that it was noted before last
+// was read: it is of that change at most. Where the store is a copy that is behind, all is
+// begun anew afterwards; see InvalidateAll.
+func (a *applied) drop(last uint64) {
+	if a.upTo >= a.by {
+		a.older, a.by, a.done = a.done, last, make(map[stele.ID]uint64)
+	}
+	if a.upTo >= a.by {
+		a.older = nil
+	}
 }

@@ -70,6 +70,10 @@ func (z *Zones) sendWhole(ctx context.Context, out *outgoing, name string) error
 			return err
 		}
 	}
+	// With the last record the zone is whole, so it must be as it was all along.
+	if err := one.store.catchUp(ctx); err != nil {
+		return err
+	}
 	soa, _ := one.apex()
 	return out.records([]dns.RR{soa})
 }

@@ -43,6 +43,8 @@ type chain struct {
 	born   uint64                // the change before which all are read, and told of from then on
 	news   map[nameHash]struct{} // names that changed before it was
 
+	watches []*watch // of those who compare it with what it was
+
 	// changes waits for nobody but those who look up and note what stands at a name:
 	// otherwise one could note what another has seen change already.
 	changes sync.Mutex
@@ -135,6 +137,11 @@ func (c *chain) set(name, zone string, types []uint16) {
 	defer c.mu.Unlock()
 	h := hashName(name)
 	l := c.at(&h)
+	for _, w := range c.watches {
+		if _, ok := w.was[name]; !ok {
+			w.was[name] = c.kinds[l.kind]
+		}
+	}
 	before := l.kind != 0
 	l.kind = c.kindOf(types)
 	if after := l.kind != 0; after != before {

@@ -132,13 +132,16 @@ type changedLink struct{ was, is *proof }
 // the types at all names are known that are not as in the chain.
 func (z *stillZone) changedLinks(ctx context.Context, before, after map[string][]uint16) (list []changedLink, err error) {
 	c := z.links
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	// What is in the chain was committed before this moment.
+	// What is in the chain now was committed before this moment. What comes while that
+	// is read is undone: nobody waits for the store with the chain in hand.
+	since := c.watch()
+	defer c.unwatch(since)
 	if err := z.addLater(ctx, before, after); err != nil {
 		return nil, err
 	}
-	was, is := c.former(z.name, before), c.former(z.name, after)
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	was, is := c.former(z.name, since.with(before)), c.former(z.name, since.with(after))
 	touched := make(map[nameHash]bool)
 	for _, one := range []*formerChain{was, is} {
 		for h := range one.was {
@@ -161,8 +164,38 @@ func (z *stillZone) changedLinks(ctx context.Context, before, after map[string][
 
 func compareHashes(a, b nameHash) int { return bytes.Compare(a[:], b[:]) }
 
-// former returns the chain of a zone as it was when there were these types at some
-// names, and at the others what there is. The caller holds the lock.
+// watch is since when the changes of a chain are noted: the types that links had then, at
+// the names that were set since.
+type watch struct{ was map[string][]uint16 }
+
+// watch begins to note what changes.
+func (c *chain) watch() *watch {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	w := &watch{make(map[string][]uint16)}
+	c.watches = append(c.watches, w)
+	return w
+}
+
+// unwatch ends that.
+func (c *chain) unwatch(w *watch) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.watches = slices.DeleteFunc(c.watches, func(other *watch) bool { return other == w })
+}
+
+// with returns the types of links at names with these types, and at those that were set
+// since. The caller holds the lock of the chain.
+func (w *watch) with(then map[string][]uint16) map[string][]uint16 {
+	all := maps.Clone(w.was)
+	for name, types := range then {
+		all[name] = linkTypes(types)
+	}
+	return all
+}
+
+// former returns the chain of a zone as it was when links had these types at some names,
+// and at the others what they have. The caller holds the lock.
 func (c *chain) former(zone string, then map[string][]uint16) *formerChain {
 	f := &formerChain{now: c, was: make(map[nameHash]formerly)}
 	fewer := make(map[string]int64) // names that were below a name, and are not counted now
@@ -183,7 +216,7 @@ func (c *chain) former(zone string, then map[string][]uint16) *formerChain {
 	for name, n := range fewer {
 		l, exists := c.linkOf(name)
 		types, ok := then[name]
-		if types = linkTypes(types); !ok {
+		if !ok {
 			types = c.kinds[l.kind]
 		}
 		was := formerly{len(types) > 0 || int64(l.below)-n > 0, types}

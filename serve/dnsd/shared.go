@@ -19,7 +19,7 @@ func (z *Zones) InvalidateAll() {
 func (a *applied) end() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.on, a.upTo, a.done, a.since = false, 0, nil, 0
+	a.on, a.upTo, a.done, a.older, a.by, a.since = false, 0, nil, nil, 0, 0
 }
 
 // serialWait is how long an answer waits for a serial that may have grown.

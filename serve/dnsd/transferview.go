@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/stele-id/stele"
 )
@@ -20,7 +21,9 @@ const maxMeanwhile = 1_000_000
 // looks after that what has changed since: so it knows of all that it can have read.
 type pinned struct {
 	stele.Store
-	at uint64
+	at  uint64
+	lag time.Time // when the store was behind last, before at was read
+	old bool      // it was then
 
 	mu    sync.Mutex
 	seen  uint64              // up to which change was is known
@@ -30,11 +33,21 @@ type pinned struct {
 
 // pin returns a store as it is now.
 func pin(ctx context.Context, store stele.Store) (*pinned, error) {
+	lag, old := lagOf(store)
 	at, err := store.LastChange(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &pinned{Store: store, at: at, seen: at, was: make(map[stele.ID]uint64)}, nil
+	return &pinned{Store: store, at: at, lag: lag, old: old, seen: at, was: make(map[stele.ID]uint64)}, nil
+}
+
+// lagOf reports whether what is read from a store at present may be older than what was
+// read before, and since when that was so last.
+func lagOf(store stele.Store) (since time.Time, yes bool) {
+	if l, ok := store.(interface{ Lagging() (time.Time, bool) }); ok {
+		return l.Lagging()
+	}
+	return time.Time{}, false
 }
 
 // LastChange returns the number of the change.
@@ -51,13 +64,21 @@ func (p *pinned) Changes(ctx context.Context, after uint64) iter.Seq2[stele.Chan
 	}
 }
 
-// catchUp notes what has changed.
+// catchUp notes what has changed. Unavailable if the store has less than it had, or had
+// for a while: what was read may be older than the serial says then, and no difference
+// from that serial on would ever mend it.
 func (p *pinned) catchUp(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	last, err := p.Store.LastChange(ctx)
-	if err != nil || last <= p.seen {
+	if err != nil {
 		return err
+	}
+	if lag, _ := lagOf(p.Store); last < p.at || !lag.Equal(p.lag) {
+		return &stele.Error{Op: "transfer", Kind: stele.Unavailable, Err: fmt.Errorf("the database may have less than the %d changes that it had; try again", p.at)}
+	}
+	if last <= p.seen {
+		return nil
 	}
 	for c, err := range p.Store.Changes(ctx, p.seen) {
 		if err != nil {
@@ -196,6 +217,9 @@ func (z *Zones) freeze(ctx context.Context, set *zoneSet) (*pinned, *zoneSet, er
 	}
 	same, err := set.isCurrent(ctx, z.store)
 	if !same || err != nil {
+		return nil, nil, err
+	}
+	if err := store.catchUp(ctx); err != nil { // or the namespaces may be older
 		return nil, nil, err
 	}
 	return store, set.over(z, store), nil

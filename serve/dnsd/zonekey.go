@@ -61,6 +61,7 @@ type ZoneKey struct {
 	Published time.Time `json:"published,omitzero"`
 	Active    time.Time `json:"active,omitzero"`
 	Retired   time.Time `json:"retired,omitzero"`
+	Withdrawn time.Time `json:"withdrawn,omitzero"` // of another algorithm: the parent was said to have no DS record of it
 	Leaving   time.Time `json:"leaving,omitzero"`
 	Removed   time.Time `json:"removed,omitzero"`
 }
@@ -213,6 +214,10 @@ const signedID = "signed"
 // unsigningID is the same for the time since which a zone is about to go without
 // signatures.
 const unsigningID = "unsigning"
+
+// withdrawnID is the same for the time since which its parent is said to have no DS
+// records of it.
+const withdrawnID = "withdrawn"
 
 // readZoneKey reads the key of a cell.
 func readZoneKey(id string, value []byte) (*ZoneKey, error) {

@@ -22,9 +22,9 @@ var changeSteps = map[KeyState]string{
 // It goes the way of RFC 6781, section 4.1.4, which those can follow too who want
 // signatures of each algorithm that a key is there for. First the new keys sign, beside
 // the old ones, and when everybody has their signatures the keys are published. When
-// everybody knows those the parent points at them, and no more at the old ones. When
-// nobody knows that it did, the old keys are published no more, and when nobody knows them
-// they sign no more.
+// everybody knows those the parent points at them, and then no more at the old ones. When
+// nobody knows that it did, which counts from when somebody says that it does not, the old
+// keys are published no more, and when nobody knows them they sign no more.
 func (r *KeyRing) ChangeAlgorithm(algorithm uint8, now time.Time, random io.Reader) error {
 	if r.isChanging() {
 		return r.changing()
@@ -98,8 +98,12 @@ func (r *KeyRing) changeStep(t KeyTimes) *RollStep {
 	case KeyPublished:
 		return &RollStep{Key: fresh[0].ID, To: KeyActive, From: fresh[0].Published.Add(t.Keys + t.Spread), Parent: true}
 	}
-	if old[0].State() == KeyRetired {
-		return &RollStep{Key: old[0].ID, To: KeyLeaving, From: old[0].Retired.Add(max(t.Parent, t.Keys) + t.Spread)}
+	if k := old[0]; k.State() == KeyRetired {
+		from := k.Retired
+		if !k.Withdrawn.IsZero() {
+			from = k.Withdrawn.Add(max(t.Parent, t.Keys) + t.Spread)
+		}
+		return &RollStep{Key: k.ID, To: KeyLeaving, From: from, Parent: true}
 	}
 	return &RollStep{Key: old[0].ID, To: KeyRemoved, From: old[0].Leaving.Add(t.Keys + t.Spread)}
 }
@@ -128,6 +132,19 @@ func (r *KeyRing) change(step *RollStep, now time.Time) {
 	}
 }
 
+// withdrawOld notes that the parent has no DS records of the keys of the old algorithm, and
+// reports whether it was not known. With such a record and no key of its algorithm the zone
+// would be refused (RFC 6840, section 5.11).
+func (r *KeyRing) withdrawOld(now time.Time) (news bool) {
+	old, _ := r.sides()
+	for _, k := range old {
+		if k.Withdrawn.IsZero() {
+			k.Withdrawn, news = now.UTC().Truncate(time.Second), true
+		}
+	}
+	return news
+}
+
 // unsign takes the DS records of the zone back.
 func (r *KeyRing) unsign(now time.Time) error {
 	switch {
@@ -139,11 +156,39 @@ func (r *KeyRing) unsign(now time.Time) error {
 	return nil
 }
 
+// withdraw notes that the parent has no DS records of the zone.
+func (r *KeyRing) withdraw(now time.Time) error {
+	if err := r.unsign(now); err != nil {
+		return err
+	}
+	if r.Withdrawn.IsZero() {
+		r.Withdrawn = now.UTC().Truncate(time.Second)
+	}
+	return nil
+}
+
+// unsignFrom returns when nobody has DS records of the zone any more; the zero time if
+// that is not known. A parent of ours has none from the beginning.
+func (r *KeyRing) unsignFrom(t *zoneTimes) time.Time {
+	gone := r.Withdrawn
+	if t.parentIsOurs {
+		gone = r.Unsigning
+	}
+	if gone.IsZero() {
+		return gone
+	}
+	return gone.Add(max(t.Parent, t.Keys) + t.Spread)
+}
+
 // mayUnsign returns an error as long as somebody may have DS records of the zone. Its keys
 // are of no use then: signed again it gets new ones.
 func (r *KeyRing) mayUnsign(t *zoneTimes, now time.Time, force bool) error {
-	from := r.Unsigning.Add(max(t.Parent, t.Keys) + t.Spread)
-	if now.Before(from) && !force {
+	from := r.unsignFrom(t)
+	switch {
+	case force:
+	case from.IsZero():
+		return keyError(stele.Conflict, "%s can go without signatures some time after its parent has no DS records of it; have them removed there, and then give --ds-removed", r.Zone)
+	case now.Before(from):
 		return keyError(stele.Conflict, "%s can go without signatures from %s on: until then others may have its DS records, and refuse it; wait", r.Zone, from.Format(time.RFC3339))
 	}
 	for _, k := range r.inZone() {

@@ -27,6 +27,10 @@ type KeyRing struct {
 	// the zone can go without signatures; the zero time if it is to be signed.
 	Unsigning time.Time
 
+	// Withdrawn is when it was first said that the parent has none; the zero time if it
+	// was not.
+	Withdrawn time.Time
+
 	held map[string][]byte // cells as they were read, by ID
 }
 
@@ -39,8 +43,8 @@ func ReadKeyRing(zone string, cells []stele.Cell) (*KeyRing, error) {
 			continue
 		}
 		r.held[id] = c.Value
-		if id == unsigningID {
-			if err := json.Unmarshal(c.Value, &r.Unsigning); err != nil {
+		if at := map[string]*time.Time{unsigningID: &r.Unsigning, withdrawnID: &r.Withdrawn}[id]; at != nil {
+			if err := json.Unmarshal(c.Value, at); err != nil {
 				return nil, keyError(stele.Internal, "since when %s has been about to go without signatures can't be read; restore it from a backup", zone)
 			}
 			continue
@@ -83,8 +87,14 @@ func (r *KeyRing) Changes() (list []stele.CellChange, err error) {
 			return nil, err
 		}
 	}
-	if !r.Unsigning.IsZero() || r.held[unsigningID] != nil {
-		if err := add(unsigningID, r.Unsigning); err != nil {
+	for _, one := range []struct {
+		id string
+		at time.Time
+	}{{unsigningID, r.Unsigning}, {withdrawnID, r.Withdrawn}} {
+		if one.at.IsZero() && r.held[one.id] == nil {
+			continue
+		}
+		if err := add(one.id, one.at); err != nil {
 			return nil, err
 		}
 	}
@@ -95,7 +105,7 @@ func (r *KeyRing) Changes() (list []stele.CellChange, err error) {
 // nobody expects signatures yet. A ring that has keys already is left as it is.
 func (r *KeyRing) Begin(algorithm uint8, split bool, now time.Time, random io.Reader) error {
 	r.refresh(now)
-	r.Unsigning = time.Time{}
+	r.Unsigning, r.Withdrawn = time.Time{}, time.Time{}
 	if len(r.inZone()) > 0 {
 		return nil
 	}

@@ -100,7 +100,7 @@ type RollStep struct {
 	Key    string // the ID of the key that it is about
 	To     KeyState
 	From   time.Time // when it may be done
-	Parent bool      // the parent must have the DS record of the new key by then
+	Parent bool      // the parent must have the DS record of the new key by then; none of the old ones, if they are to leave
 }
 
 // String says what the step is.
@@ -141,7 +141,8 @@ func (r *KeyRing) Step(role KeyRole, t KeyTimes) (*RollStep, error) {
 
 // Next does the next step of a roll. Conflict if none is under way, or if others may
 // still know what was before, unless force is set. atParent says that the parent has
-// the DS record of the new key.
+// the DS record of the new key, or none of those that are to leave: when that is said
+// first it is noted, and the step can be done some time after that.
 func (r *KeyRing) Next(role KeyRole, t KeyTimes, now time.Time, atParent, force bool) (*RollStep, error) {
 	if r.isChanging() && role != "" {
 		return nil, r.changing()
@@ -155,8 +156,13 @@ func (r *KeyRing) Next(role KeyRole, t KeyTimes, now time.Time, atParent, force 
 		return nil, keyError(stele.Conflict, "no roll of the %s of %s is under way; begin one with 'stele zone roll %s %s'", role, r.Zone, r.Zone, role)
 	case now.Before(step.From) && !force:
 		return nil, keyError(stele.Conflict, "%s from %s on: until then others may not know of the last step; wait", step, step.From.Format(time.RFC3339))
+	case step.Parent && !atParent && !force && step.To == KeyLeaving:
+		return nil, keyError(stele.Conflict, "%s some time after the parent has no DS records of them; have those removed there ('stele zone ds %s' prints the ones that stay), and then give --ds-removed", step, r.Zone)
 	case step.Parent && !atParent && !force:
 		return nil, keyError(stele.Conflict, "%s when its DS record is at the parent; put it there ('stele zone ds %s' prints it), and then give --ds-published", step, r.Zone)
+	}
+	if step.To == KeyLeaving && !force && r.withdrawOld(now) {
+		return r.changeStep(t), nil
 	}
 	if step.Role == "" {
 		r.change(step, now)

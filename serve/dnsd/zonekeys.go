@@ -3,6 +3,7 @@ package dnsd
 import (
 	"context"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/stele-id/stele"
@@ -33,8 +34,15 @@ type KeyStatus struct {
 	Signed time.Time  // from when the signatures of a zone in the mode transfer are
 
 	// Unsigned is from when a zone that is about to go without signatures may; the zero
-	// time if it is to be signed.
+	// time if it is to be signed, or if nobody has said yet that the parent has no DS
+	// records of it.
 	Unsigned time.Time
+}
+
+// IsUnsigning reports whether the zone is about to go without signatures: it has keys, and
+// the parent should point at none.
+func (s *KeyStatus) IsUnsigning() bool {
+	return len(s.DS) == 0 && slices.ContainsFunc(s.Keys, func(k ZoneKey) bool { return k.State() != KeyRemoved })
 }
 
 // Begin makes the first keys of a zone, if it has none.
@@ -59,16 +67,22 @@ func (k *Keys) ChangeAlgorithm(ctx context.Context, zone string, algorithm uint8
 	})
 }
 
-// Unsign has a zone go without signatures. First it takes the DS records back, and when
-// nobody has them any more it returns done: whoever calls it says so in the settings of the
-// zone then. atParent says that the parent has none. Conflict if others may still have
-// them, unless force is set.
+// Unsign has a zone go without signatures. First it takes the DS records back. atParent says
+// that the parent has none: when that is said first it is noted. When it is said again, and
+// nobody has them any more, Unsign returns done: whoever calls it says so in the settings
+// of the zone then. Conflict if others may still have them, unless force is set.
 func (k *Keys) Unsign(ctx context.Context, zone string, parent time.Duration, atParent, force bool) (status *KeyStatus, done bool, err error) {
 	status, err = k.change(ctx, zone, parent, func(r *KeyRing, t *zoneTimes) error {
-		if done = force || !r.Unsigning.IsZero() && (atParent || t.parentIsOurs); done {
-			return r.mayUnsign(t, k.Now(), force)
+		done = false
+		switch {
+		case force:
+		case r.Unsigning.IsZero() || !atParent && !t.parentIsOurs:
+			return r.unsign(k.Now())
+		case r.Withdrawn.IsZero() && !t.parentIsOurs:
+			return r.withdraw(k.Now())
 		}
-		return r.unsign(k.Now())
+		done = true
+		return r.mayUnsign(t, k.Now(), force)
 	})
 	return status, done, err
 }
@@ -77,7 +91,10 @@ func (k *Keys) Unsign(ctx context.Context, zone string, parent time.Duration, at
 // a day if 0. See [KeyRing.Next] for the rest.
 func (k *Keys) Next(ctx context.Context, zone string, role KeyRole, parent time.Duration, atParent, force bool) (*KeyStatus, error) {
 	return k.change(ctx, zone, parent, func(r *KeyRing, t *zoneTimes) error {
-		_, err := r.Next(role, t.KeyTimes, k.Now(), atParent || t.parentIsOurs, force)
+		step, err := r.Next(role, t.KeyTimes, k.Now(), atParent || t.parentIsOurs, force)
+		if err == nil && t.parentIsOurs && r.isChanging() && step.To == KeyActive {
+			r.withdrawOld(k.Now()) // a parent of ours has the right ones at once
+		}
 		return err
 	})
 }
@@ -157,7 +174,7 @@ func (k *Keys) change(ctx context.Context, zone string, parent time.Duration, ch
 func (r *KeyRing) status(t *zoneTimes) (*KeyStatus, error) {
 	s := &KeyStatus{Zone: r.Zone, DS: r.DS(uint32(t.Keys/time.Second), true), Signed: r.Signed}
 	if !r.Unsigning.IsZero() {
-		s.Unsigned = r.Unsigning.Add(max(t.Parent, t.Keys) + t.Spread)
+		s.Unsigned = r.unsignFrom(t)
 	}
 	for _, k := range r.Keys {
 		public := *k

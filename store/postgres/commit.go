@@ -144,14 +144,16 @@ func (g *group) run(ctx context.Context) error {
 	for pause := (pause{}); ; {
 		err := g.try(ctx)
 		if errors.Is(err, errUnknown) {
-			var committed bool
-			if committed, err = g.findOut(err); err == nil && !committed {
-				err = errAgain
+			committed, unknown := g.findOut(err)
+			if unknown != nil || committed {
+				return unknown // never again: it may be there already
 			}
+			err = errAgain
+		}
+		if _, own := asOwn(err); own || err == nil {
+			return err
 		}
 		switch {
-		case err == nil:
-			return nil
 		case isAgain(err) || isAway(err):
 			if patience == nil {
 				var cancel context.CancelFunc

@@ -91,7 +91,8 @@ const doubtful = "doubtful"
 // reported as committed then, with a warning and no error, although a fail-over may lose
 // it; PostgreSQL's documentation, 27.2.8.
 func noteDoubt(conn *pgconn.PgConn, n *pgconn.Notice) {
-	if strings.HasPrefix(n.Message, "canceling wait for synchronous replication") {
+	// The text is in the server's language. This is the function that waits.
+	if n.Routine == "SyncRepWaitForLSN" {
 		conn.CustomData()[doubtful] = true
 	}
 }

@@ -83,7 +83,7 @@ func sick(op string, id stele.ID, err error) error {
 		return refuse(op, id, stele.Unavailable, "the database has no tables of a registry (%w); run \"stele store migrate\"", plain(err))
 	case code == codeForbidden:
 		return refuse(op, id, stele.Unavailable, "the database's user may not do that (%w); grant it the rights", plain(err))
-	case strings.HasPrefix(code, "53") || strings.HasPrefix(code, "58") || code == codeCanceled || code == "":
+	case strings.HasPrefix(code, "53") || strings.HasPrefix(code, "58") || code == codeCanceled || code == "" || isAway(err) || isAgain(err):
 		return refuse(op, id, stele.Unavailable, "the database can't do it at present (%w); try again later", plain(err))
 	default:
 		return refuse(op, id, stele.Internal, "the database refuses what it is asked for (%w); report this", plain(err))

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -35,6 +36,10 @@ func (s *Store) Ingest(ctx context.Context, records []*stele.Record, count stele
 	return q.refused, nil
 }
 
+// longestIngest is how long an ingest may take. A server that hangs would keep the store
+// from being closed.
+const longestIngest = 10 * time.Minute
+
 // ingest commits an ingest as a group of its own, in the caller's goroutine.
 func (s *Store) ingest(ctx context.Context, q *request) error {
 	s.gate.RLock()
@@ -53,7 +58,9 @@ func (s *Store) ingest(ctx context.Context, q *request) error {
 	defer func() { s.ingesting <- w }()
 	g := newGroup(s, w)
 	g.requests = []*request{q}
-	err := g.run(ctx)
+	bounded, cancel := context.WithTimeout(ctx, longestIngest)
+	defer cancel()
+	err := g.run(bounded)
 	if err == nil {
 		return g.answers[0]
 	}

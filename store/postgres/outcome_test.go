@@ -2,7 +2,10 @@ package postgres
 
 import (
 	"bytes"
+	"context"
+	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/url"
@@ -12,6 +15,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/stele-id/stele"
 )
@@ -34,6 +38,8 @@ type proxy struct {
 	armed atomic.Int32
 	cuts  atomic.Int32
 	shut  atomic.Bool // takes no connections
+
+	recovering atomic.Bool // says to whoever connects that it is starting up
 }
 
 // What an armed proxy does with a COMMIT.
@@ -41,6 +47,7 @@ const (
 	disarmed  = iota
 	cutBefore // the server does not get it
 	cutAfter  // the server does, and its answer is lost
+	dieAfter  // the same, and from then on the server recovers
 )
 
 func newProxy(t testing.TB, to string) *proxy {
@@ -66,6 +73,10 @@ func newProxy(t testing.TB, to string) *proxy {
 func (p *proxy) serve(c net.Conn) {
 	defer c.Close()
 	if p.shut.Load() {
+		return
+	}
+	if p.recovering.Load() {
+		sayStarting(c)
 		return
 	}
 	s, err := net.Dial("tcp4", p.to)
@@ -94,11 +105,12 @@ func (p *proxy) serve(c net.Conn) {
 			return
 		}
 		if bytes.Contains(buf[:n], []byte("COMMIT\x00")) {
-			switch p.armed.Swap(disarmed) {
+			switch todo := p.armed.Swap(disarmed); todo {
 			case cutBefore:
 				p.cuts.Add(1)
 				return
-			case cutAfter:
+			case cutAfter, dieAfter:
+				p.recovering.Store(todo == dieAfter)
 				p.cuts.Add(1)
 				silent.Store(true)
 				_, _ = s.Write(buf[:n])
@@ -199,4 +211,108 @@ func TestUnknown(t *testing.T) {
 		}
 	}
 	wantSound(t, s)
+}
+
+// sayStarting answers as a server does that was killed and is recovering: no to TLS, and
+// then 57P03 to the start of a session (PostgreSQL's documentation, 55.7).
+func sayStarting(c net.Conn) {
+	head := make([]byte, 8)
+	for {
+		if _, err := io.ReadFull(c, head); err != nil {
+			return
+		}
+		if _, err := io.CopyN(io.Discard, c, int64(binary.BigEndian.Uint32(head))-8); err != nil {
+			return
+		}
+		const wantsTLS, wantsGSS = 80877103, 80877104
+		if code := binary.BigEndian.Uint32(head[4:]); code != wantsTLS && code != wantsGSS {
+			break
+		}
+		if _, err := c.Write([]byte{'N'}); err != nil {
+			return
+		}
+	}
+	body := []byte("SFATAL\x00VFATAL\x00C57P03\x00Mthe database system is starting up\x00\x00")
+	_, _ = c.Write(append(binary.BigEndian.AppendUint32([]byte{'E'}, uint32(len(body)+4)), body...))
+}
+
+// TestRecovery: a server dies while it commits, and takes longer to recover than anybody
+// waits. What was committed is never tried again, since it would be refused then as taken.
+func TestRecovery(t *testing.T) {
+	const wait = time.Second
+	for _, ingest := range []bool{false, true} {
+		url := migrated(t, server)
+		p := newProxy(t, server.Addr())
+		s := opened(t, p.through(t, url), Options{Wait: wait})
+		if err := s.Apply(t.Context(), commitOf(record1(t, "warm"))); err != nil {
+			t.Fatal(err)
+		}
+		var many []*stele.Record
+		for i := range 300 {
+			many = append(many, record1(t, fmt.Sprintf("many%d", i)))
+		}
+		p.armed.Store(dieAfter)
+		go func() {
+			for p.cuts.Load() == 0 {
+				time.Sleep(time.Millisecond)
+			}
+			time.Sleep(wait + wait/2)
+			p.recovering.Store(false)
+		}()
+		var err error
+		if ingest {
+			_, err = s.Ingest(t.Context(), many, nil, nil)
+		} else {
+			err = s.Apply(t.Context(), commitOf(many[0]))
+		}
+		if stele.KindOf(err) != stele.Unavailable || !errors.Is(err, errUnknown) {
+			t.Errorf("ingest %v: committed, and the answer is %v", ingest, err)
+		}
+		waitFor(t, "the server to recover", func() bool {
+			_, err := s.Record(t.Context(), many[0].ID)
+			return err == nil
+		})
+	}
+}
+
+// TestDoubt: that somebody ended the wait for the standby is noticed in any language.
+func TestDoubt(t *testing.T) {
+	conn, err := pgx.Connect(t.Context(), migrated(t, server))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	noteDoubt(conn.PgConn(), &pgconn.Notice{Severity: "WARNUNG", Message: "Abbruch", Routine: "exec_simple_query"})
+	if takeDoubt(conn) {
+		t.Error("another warning raises doubt")
+	}
+	noteDoubt(conn.PgConn(), &pgconn.Notice{Severity: "WARNUNG", Message: "Warten auf synchrone Replikation wird abgebrochen", Routine: "SyncRepWaitForLSN"})
+	if !takeDoubt(conn) || takeDoubt(conn) {
+		t.Error("it was not noticed, or more than once")
+	}
+}
+
+// TestManyFirsts: among names that do not begin with each other, and are not asked for one
+// by one, it is the first all the same.
+func TestManyFirsts(t *testing.T) {
+	s := opened(t, migrated(t, server), Options{})
+	const n = 1000
+	text := func(i int) string { return record1(t, fmt.Sprintf("z%04d", i)).ID.String() }
+	for _, there := range []int{n, n - 1, 500, 33, 32, 31, 1, 0} {
+		if there < n {
+			if err := s.Apply(t.Context(), commitOf(record1(t, fmt.Sprintf("z%04d", there)))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, found, err := s.First(t.Context(), func(yield func(stele.Prefix) bool) {
+			for i := range n {
+				if !yield(newID(t, "ark", text(i)+"x").Prefix(len(text(i)))) {
+					return
+				}
+			}
+		})
+		if there == n && stele.KindOf(err) != stele.NotFound || there < n && (err != nil || found.String() != text(there)) {
+			t.Errorf("%d is there: %q, %v", there, found, err)
+		}
+	}
 }

@@ -63,35 +63,64 @@ const guesses = 32
 
 // First implements [stele.Store]. The candidates after the first are nearly always names
 // that it begins with, cut where something ends. They are looked up with it, so that one
-// statement answers; one that was not guessed takes another, for all candidates so far.
+// statement answers. Others are gathered, more and more at a time, and asked for together
+// with all that were drawn before: those are of one state then.
 func (s *Store) First(ctx context.Context, candidates iter.Seq[stele.Prefix]) (*stele.Record, stele.Prefix, error) {
 	var none stele.Prefix
 	if err := ctx.Err(); err != nil {
 		return nil, none, err
 	}
-	var drawn []stele.Prefix
-	var found map[string][]byte // bodies by key of what was asked for; nil for none
+	f := firsts{store: s, enough: 1}
 	for p := range candidates {
-		drawn = append(drawn, p)
-		last := len(drawn) - 1 // where to look from
-		if _, known := found[keyOfPrefix(p)]; !known {
-			var err error
-			if found, err = s.lookUp(ctx, drawn); err != nil {
-				return nil, none, err
-			}
-			last = 0 // since then one that was drawn before may have been registered
+		f.drawn = append(f.drawn, p)
+		body, known := f.found[keyOfPrefix(p)]
+		switch {
+		case known && !f.waiting && body != nil:
+			r, err := decode(stele.ID{}, body)
+			return r, p, err
+		case known && !f.waiting:
+			continue
 		}
-		for _, d := range drawn[last:] {
-			if body := found[keyOfPrefix(d)]; body != nil {
-				r, err := decode(stele.ID{}, body)
-				return r, d, err
-			}
+		if f.waiting = len(f.drawn) < f.enough; f.waiting {
+			continue
+		}
+		if r, found, err := f.look(ctx); r != nil || err != nil {
+			return r, found, err
 		}
 	}
-	if len(drawn) == 0 && s.isClosed() {
+	if f.waiting {
+		if r, found, err := f.look(ctx); r != nil || err != nil {
+			return r, found, err
+		}
+	}
+	if len(f.drawn) == 0 && s.isClosed() {
 		return nil, none, closed("get")
 	}
 	return nil, none, refuse("get", stele.ID{}, stele.NotFound, "neither the name nor a part of it is registered")
+}
+
+// firsts is the state of First.
+type firsts struct {
+	store   *Store
+	drawn   []stele.Prefix
+	found   map[string][]byte // bodies by key of what was asked for; nil for none
+	enough  int               // how many are drawn before the database is asked again
+	waiting bool              // some that were drawn were not asked for
+}
+
+// look asks for all that were drawn, and returns the first that there is.
+func (f *firsts) look(ctx context.Context) (r *stele.Record, _ stele.Prefix, err error) {
+	if f.found, err = f.store.lookUp(ctx, f.drawn); err != nil {
+		return nil, stele.Prefix{}, err
+	}
+	f.waiting, f.enough = false, max(guesses, 2*len(f.drawn))
+	for _, p := range f.drawn {
+		if body := f.found[keyOfPrefix(p)]; body != nil {
+			r, err = decode(stele.ID{}, body)
+			return r, p, err
+		}
+	}
+	return nil, stele.Prefix{}, nil
 }
 
 func keyOfPrefix(p stele.Prefix) string { return string(key(schemed(p.Scheme(), p.String()))) }

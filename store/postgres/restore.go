@@ -54,6 +54,16 @@ func Restore(ctx context.Context, url string, folder string, o Options, cells ..
 	return ended(ctx, explain("restore", err))
 }
 
+// BackupSeal returns why the store was sealed that Backup wrote to a folder; "" if it was
+// not.
+func BackupSeal(folder string) (string, error) {
+	m, err := readManifest(folder)
+	if err != nil {
+		return "", err
+	}
+	return string(m.Seal), nil
+}
+
 // checkSum reads a file of a backup for its sum.
 func checkSum(ctx context.Context, folder string, t tableEntry) error {
 	f, err := os.Open(filepath.Join(folder, t.Name))

@@ -1,0 +1,135 @@
+package auth
+
+import (
+	"context"
+	"iter"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stele-id/stele"
+)
+
+// distant is a store that takes its time.
+type distant struct {
+	stele.Store
+	delay atomic.Int64 // of each list, nanoseconds
+	reads atomic.Int64 // of users
+}
+
+func (d *distant) Cells(ctx context.Context, prefix, after string) iter.Seq2[stele.Cell, error] {
+	if prefix == UserCells {
+		d.reads.Add(1)
+	}
+	return func(yield func(stele.Cell, error) bool) {
+		select {
+		case <-time.After(time.Duration(d.delay.Load())):
+		case <-ctx.Done():
+			yield(stele.Cell{}, ctx.Err())
+			return
+		}
+		d.Store.Cells(ctx, prefix, after)(yield)
+	}
+}
+
+// newDistant is an office far from its store, with one user whose token is known there,
+// and what revokes the token elsewhere. Time is that of a bubble.
+func newDistant(t *testing.T) (o *office, store *distant, credential string, revoke func()) {
+	o = newOffice(t)
+	store = &distant{Store: o.store}
+	o.Directory = NewDirectory(store, time.Now)
+	o.Age, o.Grace = time.Second, 5*time.Minute
+	o.user(User{Name: "ann"})
+	credential, made := o.issue("ann", func(t *Token) { t.Expires = time.Time{} })
+	o.accepted(credential)
+	return o, store, credential, func() {
+		made.Revoked = time.Now()
+		o.put(made.Cell())
+	}
+}
+
+const hour = int64(time.Hour)
+
+// A store that is slow is not away: a token that was revoked is refused as soon as that
+// could be read.
+func TestSlowStore(t *testing.T) {
+	for name, wait := range map[string]time.Duration{"busy": time.Second, "idle": 2 * time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				o, store, credential, revoke := newDistant(t)
+				revoke()
+				store.delay.Store(int64(3 * time.Second))
+				time.Sleep(wait)
+				o.refused(credential, "revoked")
+			})
+		})
+	}
+}
+
+// Who goes away does not take with it what others wait for, and those who wait do not
+// read one after the other.
+func TestSlowStoreTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o, store, credential, revoke := newDistant(t)
+		revoke()
+		store.delay.Store(int64(2 * time.Second)) // four seconds in all
+		time.Sleep(time.Second)
+		reads := store.reads.Load()
+		brief, cancel := context.WithTimeout(t.Context(), time.Second/2)
+		defer cancel()
+		if _, err := o.Authenticate(brief, credential); stele.KindOf(err) != stele.Unavailable {
+			t.Errorf("who went away got %v", err)
+		}
+		var all sync.WaitGroup
+		for range 35 {
+			time.Sleep(time.Second / 10)
+			all.Go(func() { o.refused(credential, "revoked") })
+		}
+		all.Wait()
+		if n := store.reads.Load() - reads; n != 2 {
+			t.Errorf("it was read %d times", n)
+		}
+	})
+}
+
+// A store that does not answer at all is away: it is waited for once. What it says when it
+// is back is taken.
+func TestSilentStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o, store, credential, revoke := newDistant(t)
+		store.delay.Store(hour)
+		time.Sleep(time.Second)
+		o.accepted(credential)
+		began := time.Now()
+		for range 60 {
+			o.accepted(credential)
+			time.Sleep(time.Second)
+		}
+		if waited := time.Since(began); waited != time.Minute {
+			t.Errorf("it was waited %s for a store that is away", waited-time.Minute)
+		}
+		store.delay.Store(0)
+		revoke()
+		for range tryAgain + patience {
+			_, _ = o.Authenticate(t.Context(), credential)
+			time.Sleep(time.Second)
+		}
+		o.refused(credential, "revoked")
+	})
+}
+
+// That a store was away once does not excuse who asks long after.
+func TestStoreIsBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o, store, credential, revoke := newDistant(t)
+		store.delay.Store(hour)
+		time.Sleep(time.Second)
+		o.accepted(credential)
+		store.delay.Store(0)
+		revoke()
+		time.Sleep(time.Minute)
+		o.refused(credential, "revoked")
+	})
+}
