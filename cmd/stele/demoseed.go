@@ -97,7 +97,7 @@ func seedDemo(ctx context.Context, r *registry, site, resolver string) error {
 }
 
 // demoSigned is the name of what is signed in the demo.
-const demoSigned = "urn:paradisec:AB1:001:B"
+const demoSigned = "urn:paradisec:AB1:005:A"
 
 // sign signs what is at a name's location, as the archive would: with a key of its
 // namespace. All demos have the same, so that they answer the same.

@@ -33,7 +33,7 @@ var demoSteps = []demoStep{
 	{"Where it pointed in 2015 (Memento)", "HEAD", "/urn:paradisec:AB1:001:A", "Accept-Datetime: Thu, 01 Jan 2015 00:00:00 GMT", 302, "Location: ", ""},
 	{"All its locations (RFC 2169)", "GET", "/uri-res/N2Ls?urn:paradisec:AB1:001:A", "", 200, "{site}/paradisec/AB1/001/A.wav", ""},
 	{"Where its signature is, on paper that no program reads", "HEAD", "/uri-res/N2S?urn:paradisec:AB1:001:A", "", 302, "/A.sig", ""},
-	{"and one for programs: digest, date and the key that signed", "GET", "/uri-res/N2S?urn:paradisec:AB1:001:B", "", 200, `"sha256":"`, ""},
+	{"and one for programs: digest, date and the key that signed", "GET", "/uri-res/N2S?urn:paradisec:AB1:005:A", "", 200, `"sha256":"`, ""},
 	{"Two names of one thing (IBI): its repository name", "HEAD", "/sid.inpe.br/mtc-m21d/2022/07.20.15.45", "", 302, "{site}/inpe/2022/07.20.15.45\r\n", ""},
 	{"and its opaque name", "HEAD", "/8JMKD3MGP3W34T/47AF772", "", 302, "{site}/inpe/2022/07.20.15.45\r\n", ""},
 	{"An ARK, in an old spelling with hyphens", "HEAD", "/ark:/12345/x5-xm4d-d26", "", 303, "{site}/maps/atlas\r\n", ""},

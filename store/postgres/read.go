@@ -58,13 +58,17 @@ func damaged(op string, id stele.ID, err error) error {
 // sqlFirst is sqlRecord for several names.
 const sqlFirst = `SELECT n.key, coalesce(r.body, n.body) FROM names AS n LEFT JOIN names AS r ON r.key = n.record WHERE n.key = ANY($1)`
 
-// guesses is how many parents of a name are looked up with it.
-const guesses = 32
+// guesses is how many parents of a name are looked up with it, and fewDrawn is how many
+// candidates are drawn one by one: no more than are needed, as long as that is cheap.
+const (
+	guesses  = 32
+	fewDrawn = 16
+)
 
 // First implements [stele.Store]. The candidates after the first are nearly always names
 // that it begins with, cut where something ends. They are looked up with it, so that one
-// statement answers. Others are gathered, more and more at a time, and asked for together
-// with all that were drawn before: those are of one state then.
+// statement answers. If there are many others, they are gathered, more and more at a time.
+// They are asked for together with all that were drawn before: those are of one state then.
 func (s *Store) First(ctx context.Context, candidates iter.Seq[stele.Prefix]) (*stele.Record, stele.Prefix, error) {
 	var none stele.Prefix
 	if err := ctx.Err(); err != nil {
@@ -113,7 +117,10 @@ func (f *firsts) look(ctx context.Context) (r *stele.Record, _ stele.Prefix, err
 	if f.found, err = f.store.lookUp(ctx, f.drawn); err != nil {
 		return nil, stele.Prefix{}, err
 	}
-	f.waiting, f.enough = false, max(guesses, 2*len(f.drawn))
+	f.waiting, f.enough = false, len(f.drawn)+1
+	if len(f.drawn) >= fewDrawn {
+		f.enough = 2 * len(f.drawn)
+	}
 	for _, p := range f.drawn {
 		if body := f.found[keyOfPrefix(p)]; body != nil {
 			r, err = decode(stele.ID{}, body)
