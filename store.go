@@ -3,7 +3,6 @@ package stele
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"time"
 )
@@ -123,7 +122,8 @@ type Store interface {
 	Close() error
 }
 
-// Commit is what Apply commits. It is not changed after it was handed over. Its
+// Commit is what Apply commits. It is not changed after it was handed over. What holds
+// for it whatever a store has, Check knows. Its
 // changes are numbered without others in between, in the order of Records and then
 // in that of Namespaces; those of an ingest in the order of its records.
 type Commit struct {
@@ -182,10 +182,12 @@ type CellChange struct {
 	After  []byte // nil: it is removed
 }
 
-// Limits on cells.
+// Limits on what a store keeps, in bytes.
 const (
 	MaxCellName = 1 << 10
 	MaxCell     = 1 << 20
+	MaxKeptName = 1 << 16  // of a minter, or of a namespace with its scheme
+	MaxKept     = 64 << 20 // of a record in its binary form, or the state of a minter
 )
 
 // MaxSeal is how many bytes the reason of a seal may have.
@@ -203,34 +205,6 @@ type Change struct {
 	Version   uint64
 	Counted   NamespaceKey // for which a new record counts; zero if it counts for none
 	At        time.Time    // kept to the microsecond at least
-}
-
-// CheckReplay returns an error of kind Invalid unless the changes in Replay, if there
-// are some, are those that the commit makes.
-func (c *Commit) CheckReplay() error {
-	if c.Replay == nil {
-		return nil
-	}
-	wrong := func(i int) error {
-		return &Error{Op: "commit", Kind: Invalid, Err: fmt.Errorf("change %d to be replayed is not the one that the commit makes; leave none out, and keep their order", i)}
-	}
-	if len(c.Replay) != len(c.Records)+len(c.Namespaces) {
-		return wrong(len(c.Replay))
-	}
-	for i, have := range c.Replay {
-		made := Change{Seq: c.Replay[0].Seq + uint64(i), Counted: have.Counted, At: have.At}
-		if i < len(c.Records) {
-			if r := c.Records[i]; r != nil {
-				made.ID, made.Version = r.ID, r.Version
-			}
-		} else if n := c.Namespaces[i-len(c.Records)]; n != nil {
-			made.Namespace, made.Version = n.Key(), n.Version
-		}
-		if have != made || have.Seq == 0 || have.Counted != (NamespaceKey{}) && (have.Version != 1 || !have.ID.IsValid()) {
-			return wrong(i)
-		}
-	}
-	return nil
 }
 
 // Location is a URL, or a host, by which records are looked up in reverse.

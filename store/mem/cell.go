@@ -34,25 +34,6 @@ func (s *Store) Cells(ctx context.Context, prefix, after string) iter.Seq2[stele
 	})
 }
 
-// checkCells refuses what can be no change of cells, whatever the store has.
-func checkCells(changes []stele.CellChange) error {
-	seen := make(map[string]bool)
-	for _, c := range changes {
-		switch {
-		case c.Name == "":
-			return refuse("commit", stele.ID{}, stele.Invalid, "a cell has no name; give it one")
-		case len(c.Name) > stele.MaxCellName:
-			return refuse("commit", stele.ID{}, stele.Invalid, "cell %.100q has a name of more than %d bytes; shorten it", c.Name, stele.MaxCellName)
-		case len(c.After) > stele.MaxCell:
-			return refuse("commit", stele.ID{}, stele.Invalid, "cell %.100q was to have %d bytes; at most %d are kept", c.Name, len(c.After), stele.MaxCell)
-		case seen[c.Name]:
-			return refuse("commit", stele.ID{}, stele.Invalid, "cell %.100q is in the commit twice; commit its last value", c.Name)
-		}
-		seen[c.Name] = true
-	}
-	return nil
-}
-
 // putCell replaces a cell's value, or removes it.
 func (st *state) putCell(c stele.CellChange) error {
 	have, ok := st.cells.get(c.Name)

@@ -10,7 +10,6 @@ package mem
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -40,7 +39,7 @@ func newStore(now func() time.Time, st *state) *Store {
 // Apply implements [stele.Store].
 func (s *Store) Apply(ctx context.Context, c *stele.Commit) error {
 	return s.write(ctx, "commit", func(st *state, at time.Time) error {
-		if err := errors.Join(checkOnce(c), c.CheckReplay()); err != nil {
+		if err := c.Check(); err != nil {
 			return err
 		}
 		if err := st.putNamed(c, at); err != nil {
@@ -99,13 +98,14 @@ func (s *Store) Ingest(ctx context.Context, records []*stele.Record, count stele
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			if r != nil && r.Version > 1 {
-				errs[i] = refuse("ingest", r.ID, stele.Invalid, "version %d; only new records, of version 1, are ingested", r.Version)
-				continue
+			if errs[i] = r.CheckFirst(); errs[i] == nil {
+				errs[i] = st.putRecord(r, at, count)
 			}
-			errs[i] = st.putRecord(r, at, count)
 		}
 		if minter != nil {
+			if err := minter.Check(); err != nil {
+				return err
+			}
 			return st.putMinter(*minter)
 		}
 		return ctx.Err()

@@ -71,59 +71,8 @@ func pointers(r *stele.Record) (keys []string) {
 	return keys
 }
 
-// checkOnce refuses a commit that has something twice, or cells that can be none.
-func checkOnce(c *stele.Commit) error {
-	records := make(map[stele.ID]bool)
-	for _, r := range c.Records {
-		if r != nil && records[r.ID] {
-			return refuse("commit", r.ID, stele.Invalid, "the record is in the commit twice; commit one version after the other")
-		} else if r != nil {
-			records[r.ID] = true
-		}
-	}
-	spaces := make(map[stele.NamespaceKey]bool)
-	for _, n := range c.Namespaces {
-		if n != nil && spaces[n.Key()] {
-			return refuse("commit", stele.ID{}, stele.Invalid, "namespace %q is in the commit twice; commit one version after the other", n.Key())
-		} else if n != nil {
-			spaces[n.Key()] = true
-		}
-	}
-	minters := make(map[string]bool)
-	for _, m := range c.Minters {
-		if minters[m.Name] {
-			return refuse("commit", stele.ID{}, stele.Invalid, "minter %q is in the commit twice; commit its last state", m.Name)
-		}
-		minters[m.Name] = true
-	}
-	return checkCells(c.Cells)
-}
-
-// checkRecord refuses what can be no version of a record.
-func checkRecord(r *stele.Record) error {
-	switch {
-	case r == nil:
-		return refuse("commit", stele.ID{}, stele.Invalid, "a record is nil; leave it out")
-	case !r.ID.IsValid():
-		return refuse("commit", stele.ID{}, stele.Invalid, "a record has no identifier; give it one")
-	case r.Version == 0:
-		return refuse("commit", r.ID, stele.Invalid, "the version is 0; the first is 1")
-	}
-	seen := make(map[stele.ID]bool)
-	for _, name := range r.Names() {
-		if !name.IsValid() || seen[name] {
-			return refuse("commit", r.ID, stele.Invalid, "the alias %q is empty or is there twice; leave it out", name)
-		}
-		seen[name] = true
-	}
-	return nil
-}
-
 // putRecord adds a version of a record. The counter may be nil.
 func (st *state) putRecord(r *stele.Record, at time.Time, count stele.NamespaceCounter) error {
-	if err := checkRecord(r); err != nil {
-		return err
-	}
 	before, newest, err := st.checkVersion(r)
 	if err != nil {
 		return err
@@ -213,12 +162,6 @@ func (st *state) addCount(id stele.ID, key stele.NamespaceKey, quota uint64) err
 
 // putNamespace adds a version of a namespace.
 func (st *state) putNamespace(n *stele.Namespace, at time.Time) error {
-	switch {
-	case n == nil || n.Scheme == "":
-		return refuse("commit", stele.ID{}, stele.Invalid, "a namespace has no scheme; name one")
-	case n.Version == 0:
-		return refuse("commit", stele.ID{}, stele.Invalid, "namespace %q has the version 0; the first is 1", n.Key())
-	}
 	newest, _ := st.namespaces.get(spaceKey(n.Key()))
 	if err := checkNext("commit namespace "+n.Key().String(), stele.ID{}, n.Version, newest); err != nil {
 		return err
@@ -234,9 +177,6 @@ func (st *state) putNamespace(n *stele.Namespace, at time.Time) error {
 
 // putMinter replaces a minter's state.
 func (st *state) putMinter(m stele.MinterState) error {
-	if m.After == nil {
-		return refuse("commit", stele.ID{}, stele.Invalid, "minter %q has no new state; a state is replaced, never removed", m.Name)
-	}
 	have, ok := st.minters.get(m.Name)
 	if ok != (m.Before != nil) || !bytes.Equal(have, m.Before) {
 		return refuse("commit", stele.ID{}, stele.Conflict, "minter %q has another state by now; read it again", m.Name)

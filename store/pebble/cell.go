@@ -36,17 +36,8 @@ type cellEntry struct {
 	before, after []byte // nil for none
 }
 
-// newCellEntry refuses what can be no change of a cell, whatever the store has.
-func newCellEntry(c *stele.CellChange) (e cellEntry, err error) {
-	switch {
-	case c.Name == "":
-		return e, refuse("commit", stele.ID{}, stele.Invalid, "a cell has no name; give it one")
-	case len(c.Name) > stele.MaxCellName:
-		return e, refuse("commit", stele.ID{}, stele.Invalid, "cell %.100q has a name of more than %d bytes; shorten it", c.Name, stele.MaxCellName)
-	case len(c.After) > stele.MaxCell:
-		return e, refuse("commit", stele.ID{}, stele.Invalid, "cell %.100q was to have %d bytes; at most %d are kept", c.Name, len(c.After), stele.MaxCell)
-	}
-	return cellEntry{key: cellKey(c.Name), name: c.Name, before: bytes.Clone(c.Before), after: bytes.Clone(c.After)}, nil
+func newCellEntry(c *stele.CellChange) cellEntry {
+	return cellEntry{key: cellKey(c.Name), name: c.Name, before: bytes.Clone(c.Before), after: bytes.Clone(c.After)}
 }
 
 // putCell checks and sets, or removes, a cell. What stays as it is is not written: then

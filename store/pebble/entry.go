@@ -9,9 +9,9 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// maxRecord is the size of the largest record, in binary form. Callers have smaller
-// limits of their own; this one keeps a group within what Pebble can write at once.
-const maxRecord = 64 << 20
+// maxCommit is how much is committed at once. Callers have smaller limits of their own;
+// this one keeps a group within what Pebble can write at once.
+const maxCommit = 4 * stele.MaxKept
 
 // entry is a version of a record as it will be kept. It is made by the goroutine of
 // the caller, so that the committer only compares and copies bytes.
@@ -86,19 +86,16 @@ func (e *encoder) keepList(list [][]byte) [][]byte {
 	return e.arena.keepList(list)
 }
 
-// encode makes an entry of a record, or says why it can be none.
+// encode makes an entry of a record that was checked, or says why it can be none.
 func (e *encoder) encode(r *stele.Record, count stele.NamespaceCounter) (n entry, err error) {
-	if err := checkRecord(r); err != nil {
-		return n, err
-	}
 	n.id, n.version = r.ID, r.Version
 	e.buffer = appendNameKey(e.buffer[:0], r.ID)
 	n.key = e.keep(e.buffer)
 	if e.buffer, err = r.AppendBinary(append(e.buffer[:0], isRecord)); err != nil {
 		return n, err
 	}
-	if len(e.buffer) > maxRecord {
-		return n, refuse("commit", r.ID, stele.Invalid, "the record has %d bytes; at most %d are kept", len(e.buffer), maxRecord)
+	if len(e.buffer) > stele.MaxKept {
+		return n, refuse("commit", r.ID, stele.Invalid, "the record has %d bytes; at most %d are kept", len(e.buffer), stele.MaxKept)
 	}
 	n.value = e.keep(e.buffer)
 	e.list = e.list[:0]
@@ -106,78 +103,15 @@ func (e *encoder) encode(r *stele.Record, count stele.NamespaceCounter) (n entry
 		e.buffer = appendNameKey(e.buffer[:0], alias)
 		e.list = append(e.list, e.keep(e.buffer))
 	}
-	if n.aliases = e.keepList(e.list); repeats(n.key, n.aliases) {
-		return n, refuse("commit", r.ID, stele.Invalid, "a name is there twice; leave one out")
-	}
+	n.aliases = e.keepList(e.list)
 	n.places = e.locate(r)
 	if count != nil && r.Version == 1 {
 		n.counted, n.quota = count(r.ID)
-		if err := checkSpace(n.counted); err != nil {
+		if err := n.counted.Check(); err != nil {
 			return n, err
 		}
 	}
 	return n, nil
-}
-
-// repeats reports whether a key is among the others, or one of those is there twice.
-func repeats(key []byte, others [][]byte) bool {
-	if len(others) < 16 {
-		for i, k := range others {
-			if bytes.Equal(k, key) || slices.ContainsFunc(others[:i], func(o []byte) bool { return bytes.Equal(k, o) }) {
-				return true
-			}
-		}
-		return false
-	}
-	seen := map[string]bool{string(key): true}
-	for _, k := range others {
-		if seen[string(k)] {
-			return true
-		}
-		seen[string(k)] = true
-	}
-	return false
-}
-
-// checkRecord refuses what can be no version of a record.
-func checkRecord(r *stele.Record) error {
-	switch {
-	case r == nil:
-		return refuse("commit", stele.ID{}, stele.Invalid, "a record is nil; leave it out")
-	case !r.ID.IsValid():
-		return refuse("commit", stele.ID{}, stele.Invalid, "a record has no identifier; give it one")
-	case r.Version == 0:
-		return refuse("commit", r.ID, stele.Invalid, "the version is 0; the first is 1")
-	}
-	if err := checkName(r.ID, r.ID); err != nil {
-		return err
-	}
-	for _, alias := range r.Aliases {
-		if err := checkName(r.ID, alias); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// checkName refuses a name that could not be read back from its key.
-func checkName(id, name stele.ID) error {
-	if _, err := stele.NewID(name.Scheme(), name.String()); err != nil {
-		return refuse("commit", id, stele.Invalid, "the name %.100q can't be kept: %w", name, err)
-	}
-	return nil
-}
-
-// checkSpace refuses the name of a namespace that can't be kept. The zero one is
-// none.
-func checkSpace(k stele.NamespaceKey) error {
-	switch {
-	case strings.IndexByte(k.Scheme, 0) >= 0:
-		return refuse("commit", stele.ID{}, stele.Invalid, "the scheme %.100q of a namespace has a zero byte; name one that there is", k.Scheme)
-	case len(k.Scheme)+len(k.Prefix) > maxKey:
-		return refuse("commit", stele.ID{}, stele.Invalid, "the namespace %.100q has a name of more than %d bytes; shorten it", k.Prefix, maxKey)
-	}
-	return nil
 }
 
 // place is a URL or host at which a record has a target.

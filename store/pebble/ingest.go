@@ -64,10 +64,10 @@ func (s *Store) Ingest(ctx context.Context, records []*stele.Record, count stele
 	}
 	in := &ingest{ctx: ctx}
 	if state != nil {
-		m, err := newMinterEntry(state)
-		if err != nil {
+		if err := state.Check(); err != nil {
 			return nil, err
 		}
+		m := newMinterEntry(state)
 		in.minter = &m
 	}
 	in.encode(records, count)
@@ -161,11 +161,9 @@ func (in *ingest) encode(records []*stele.Record, count stele.NamespaceCounter) 
 			e := encoder{arena: new(arena)}
 			for i := first; i < end; i++ {
 				r := records[i]
-				if r != nil && r.Version > 1 {
-					in.errs[i] = refuse("ingest", r.ID, stele.Invalid, "version %d; only new records, of version 1, are ingested", r.Version)
-					continue
+				if in.errs[i] = r.CheckFirst(); in.errs[i] == nil {
+					in.entries[i], in.errs[i] = e.encode(r, count)
 				}
-				in.entries[i], in.errs[i] = e.encode(r, count)
 			}
 		})
 	}

@@ -72,10 +72,6 @@ const (
 // maxLocation is how much of a URL or host stands in a key.
 const maxLocation = 1024
 
-// maxKey is the size of the longest text that callers choose for a key: a minter's
-// name, or a namespace's prefix. Names have stele.MaxText.
-const maxKey = 1 << 16
-
 var (
 	metaSchema = []byte("\x01schema")
 	metaSeal   = []byte("\x01seal")

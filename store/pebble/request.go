@@ -62,46 +62,22 @@ func (s *Store) Apply(ctx context.Context, c *stele.Commit) error {
 // newRequest encodes a commit, and refuses what can't be right whatever the store
 // has.
 func newRequest(c *stele.Commit) (*request, error) {
-	if err := c.CheckReplay(); err != nil {
+	if err := c.Check(); err != nil {
 		return nil, err
 	}
 	q := &request{done: make(chan error, 1), replay: c.Replay}
-	keys := &onceKeys{n: len(c.Records) + len(c.Namespaces) + len(c.Minters) + len(c.Cells)}
-	if err := q.encodeNamed(c, keys); err != nil {
+	if err := q.encodeNamed(c); err != nil {
 		return nil, err
 	}
-	if err := q.encodeKept(c, keys); err != nil {
-		return nil, err
-	}
-	if q.size > 4*maxRecord {
-		return nil, refuse("commit", stele.ID{}, stele.Invalid, "the commit has %d bytes; at most %d are committed at once", q.size, 4*maxRecord)
+	q.encodeKept(c)
+	if q.size > maxCommit {
+		return nil, refuse("commit", stele.ID{}, stele.Invalid, "the commit has %d bytes; at most %d are committed at once", q.size, maxCommit)
 	}
 	return q, nil
 }
 
-// onceKeys are keys that must not come twice in a commit.
-type onceKeys struct {
-	n    int // how many there will be
-	seen map[string]bool
-}
-
-// add reports whether the key is new. Most commits have one key, and need no map.
-func (k *onceKeys) add(key []byte) bool {
-	if k.n < 2 {
-		return true
-	}
-	if k.seen == nil {
-		k.seen = make(map[string]bool, k.n)
-	}
-	if k.seen[string(key)] {
-		return false
-	}
-	k.seen[string(key)] = true
-	return true
-}
-
 // encodeNamed encodes the records and namespaces of a commit.
-func (q *request) encodeNamed(c *stele.Commit, keys *onceKeys) error {
+func (q *request) encodeNamed(c *stele.Commit) error {
 	var e encoder
 	if len(c.Records) > fewWrites {
 		e.arena = new(arena)
@@ -117,9 +93,6 @@ func (q *request) encodeNamed(c *stele.Commit, keys *onceKeys) error {
 			return err
 		}
 		n.turn = i
-		if !keys.add(n.key) {
-			return refuse("commit", r.ID, stele.Invalid, "the record is in the commit twice; commit one version after the other")
-		}
 		q.records = append(q.records, n)
 		q.size += 2*len(n.value) + 100*(len(n.aliases)+len(n.places))
 	}
@@ -131,9 +104,6 @@ func (q *request) encodeNamed(c *stele.Commit, keys *onceKeys) error {
 		if err != nil {
 			return err
 		}
-		if !keys.add(e.key) {
-			return refuse("commit", stele.ID{}, stele.Invalid, "namespace %q is in the commit twice; commit one version after the other", e.name)
-		}
 		q.spaces = append(q.spaces, e)
 		q.size += len(e.value)
 	}
@@ -141,55 +111,27 @@ func (q *request) encodeNamed(c *stele.Commit, keys *onceKeys) error {
 }
 
 // encodeKept encodes what a commit keeps beside them: minters and cells.
-func (q *request) encodeKept(c *stele.Commit, keys *onceKeys) error {
+func (q *request) encodeKept(c *stele.Commit) {
 	for i := range c.Minters {
-		e, err := newMinterEntry(&c.Minters[i])
-		if err != nil {
-			return err
-		}
-		if !keys.add(e.key) {
-			return refuse("commit", stele.ID{}, stele.Invalid, "minter %q is in the commit twice; commit its last state", e.name)
-		}
+		e := newMinterEntry(&c.Minters[i])
 		q.minters = append(q.minters, e)
 		q.size += len(e.after)
 	}
 	for i := range c.Cells {
-		e, err := newCellEntry(&c.Cells[i])
-		if err != nil {
-			return err
-		}
-		if !keys.add(e.key) {
-			return refuse("commit", stele.ID{}, stele.Invalid, "cell %.100q is in the commit twice; commit its last value", e.name)
-		}
+		e := newCellEntry(&c.Cells[i])
 		q.cells = append(q.cells, e)
 		q.size += len(e.key) + len(e.after)
 	}
-	return nil
 }
 
 func newSpaceEntry(n *stele.Namespace) (e spaceEntry, err error) {
-	if n == nil || n.Scheme == "" {
-		return e, refuse("commit", stele.ID{}, stele.Invalid, "a namespace has no scheme; name one")
-	}
-	if err := checkSpace(n.Key()); err != nil {
-		return e, err
-	}
-	if n.Version == 0 {
-		return e, refuse("commit", stele.ID{}, stele.Invalid, "namespace %q has the version 0; the first is 1", n.Key())
-	}
 	e = spaceEntry{key: namespaceKey(n.Key()), name: n.Key(), version: n.Version}
 	e.value, err = n.MarshalBinary()
 	return e, err
 }
 
-func newMinterEntry(m *stele.MinterState) (e minterEntry, err error) {
-	if m.After == nil {
-		return e, refuse("commit", stele.ID{}, stele.Invalid, "minter %.100q has no new state; a state is replaced, never removed", m.Name)
-	}
-	if len(m.Name) > maxKey || len(m.After) > maxRecord {
-		return e, refuse("commit", stele.ID{}, stele.Invalid, "minter %.100q has a name of more than %d bytes, or a state of more than %d", m.Name, maxKey, maxRecord)
-	}
-	return minterEntry{key: minterKey(m.Name), name: m.Name, before: bytes.Clone(m.Before), after: bytes.Clone(m.After)}, nil
+func newMinterEntry(m *stele.MinterState) minterEntry {
+	return minterEntry{key: minterKey(m.Name), name: m.Name, before: bytes.Clone(m.Before), after: bytes.Clone(m.After)}
 }
 
 // submit hands a request to the committer and waits for what becomes of it.

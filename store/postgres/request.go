@@ -49,46 +49,22 @@ func (s *Store) Apply(ctx context.Context, c *stele.Commit) error {
 
 // newRequest encodes a commit, and refuses what can't be right whatever the store has.
 func newRequest(c *stele.Commit) (*request, error) {
-	q := &request{done: make(chan error, 1), replay: c.Replay}
-	if err := c.CheckReplay(); err != nil {
+	if err := c.Check(); err != nil {
 		return nil, err
 	}
+	q := &request{done: make(chan error, 1), replay: c.Replay}
 	if err := q.encodeNamed(c); err != nil {
 		return nil, err
 	}
-	if err := q.encodeKept(c); err != nil {
-		return nil, err
-	}
+	q.encodeKept(c)
 	if q.size > maxCommit {
 		return nil, refuse("commit", stele.ID{}, stele.Invalid, "the commit has %d bytes; at most %d are committed at once", q.size, maxCommit)
 	}
 	return q, nil
 }
 
-// once remembers keys that must not come twice in a commit. Most have one, and need no
-// map.
-type once struct {
-	n    int // how many there will be
-	seen map[string]bool
-}
-
-func (o *once) add(key string) bool {
-	if o.n < 2 {
-		return true
-	}
-	if o.seen == nil {
-		o.seen = make(map[string]bool, o.n)
-	}
-	if o.seen[key] {
-		return false
-	}
-	o.seen[key] = true
-	return true
-}
-
 // encodeNamed encodes the records and namespaces of a commit.
 func (q *request) encodeNamed(c *stele.Commit) error {
-	keys := once{n: len(c.Records)}
 	for i, r := range c.Records {
 		count := c.Counter
 		if c.Replay != nil {
@@ -99,20 +75,13 @@ func (q *request) encodeNamed(c *stele.Commit) error {
 		if err != nil {
 			return err
 		}
-		if !keys.add(e.key) {
-			return refuse("commit", r.ID, stele.Invalid, "the record is in the commit twice; commit one version after the other")
-		}
 		q.records = append(q.records, e)
 		q.size += 2*len(e.body) + 100*(len(e.aliases)+len(e.places))
 	}
-	keys = once{n: len(c.Namespaces)}
 	for _, n := range c.Namespaces {
 		e, err := newSpaceEntry(n)
 		if err != nil {
 			return err
-		}
-		if !keys.add(e.key) {
-			return refuse("commit", stele.ID{}, stele.Invalid, "namespace %.100q is in the commit twice; commit one version after the other", n.Key())
 		}
 		q.spaces = append(q.spaces, e)
 		q.size += len(e.body)
@@ -121,43 +90,27 @@ func (q *request) encodeNamed(c *stele.Commit) error {
 }
 
 // encodeKept encodes the minters and cells of a commit.
-func (q *request) encodeKept(c *stele.Commit) error {
-	keys := once{n: len(c.Minters)}
+func (q *request) encodeKept(c *stele.Commit) {
 	for i := range c.Minters {
-		m, err := newMinter(&c.Minters[i])
-		if err != nil {
-			return err
-		}
-		if !keys.add(m.key) {
-			return refuse("commit", stele.ID{}, stele.Invalid, "minter %.100q is in the commit twice; commit its last state", m.name)
-		}
+		m := newMinter(&c.Minters[i])
 		q.minters = append(q.minters, m)
 		q.size += len(m.after)
 	}
-	keys = once{n: len(c.Cells)}
 	for i := range c.Cells {
-		e, err := newCell(&c.Cells[i])
-		if err != nil {
-			return err
-		}
-		if !keys.add(e.key) {
-			return refuse("commit", stele.ID{}, stele.Invalid, "cell %.100q is in the commit twice; commit its last value", e.name)
-		}
+		e := newCell(&c.Cells[i])
 		q.cells = append(q.cells, e)
 		q.size += len(e.after)
 	}
-	return nil
 }
 
 // newIngest encodes the records of an ingest, on all processors.
 func newIngest(records []*stele.Record, count stele.NamespaceCounter, state *stele.MinterState) (*request, error) {
 	q := &request{ingest: true, done: make(chan error, 1), records: make([]*entry, len(records)), invalid: make([]error, len(records))}
 	if state != nil {
-		m, err := newMinter(state)
-		if err != nil {
+		if err := state.Check(); err != nil {
 			return nil, err
 		}
-		q.minters = []*swap{m}
+		q.minters = []*swap{newMinter(state)}
 	}
 	workers := max(1, min(runtime.GOMAXPROCS(0), len(records)/1000))
 	var all sync.WaitGroup
@@ -165,11 +118,9 @@ func newIngest(records []*stele.Record, count stele.NamespaceCounter, state *ste
 		first, end := w*len(records)/workers, (w+1)*len(records)/workers
 		all.Go(func() {
 			for i := first; i < end; i++ {
-				if r := records[i]; r != nil && r.Version > 1 {
-					q.invalid[i] = refuse("ingest", r.ID, stele.Invalid, "version %d; only new records, of version 1, are ingested", r.Version)
-					continue
+				if q.invalid[i] = records[i].CheckFirst(); q.invalid[i] == nil {
+					q.records[i], q.invalid[i] = newEntry(records[i], count)
 				}
-				q.records[i], q.invalid[i] = newEntry(records[i], count)
 			}
 		})
 	}

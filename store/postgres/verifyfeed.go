@@ -152,7 +152,7 @@ func (c *checker) kept() error {
 		if long != nil {
 			name = long
 		}
-		if !bytes.Equal(key(name), under) || !same(full(name), long) || len(name) > maxName || size > maxBody {
+		if !bytes.Equal(key(name), under) || !same(full(name), long) || len(name) > stele.MaxKeptName || size > stele.MaxKept {
 			c.problem("the minter %.200q, with a state of %d bytes, is not what a minter can be", name, size)
 		}
 		long = nil

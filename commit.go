@@ -1,0 +1,201 @@
+package stele
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Check returns an error of kind Invalid if the commit breaks a rule that holds
+// whatever a store has: something can't be kept, or is there twice. Every store asks it
+// first, so that all of them refuse the same.
+func (c *Commit) Check() error {
+	for _, r := range c.Records {
+		if err := r.checkVersion(); err != nil {
+			return err
+		}
+	}
+	for _, n := range c.Namespaces {
+		if err := n.checkVersion(); err != nil {
+			return err
+		}
+	}
+	for i := range c.Minters {
+		if err := c.Minters[i].Check(); err != nil {
+			return err
+		}
+	}
+	for i := range c.Cells {
+		if err := c.Cells[i].check(); err != nil {
+			return err
+		}
+	}
+	if err := c.checkOnce(); err != nil {
+		return err
+	}
+	return c.checkReplay()
+}
+
+// unfit makes an error about what can't be committed.
+func unfit(id ID, format string, args ...any) error {
+	return &Error{Op: "commit", ID: id, Kind: Invalid, Err: fmt.Errorf(format, args...)}
+}
+
+// checkOnce makes sure that a commit has nothing twice.
+func (c *Commit) checkOnce() error {
+	if r := repeated(c.Records, func(r *Record) ID { return r.ID }); r != nil {
+		return unfit((*r).ID, "the record is in the commit twice; commit one version after the other")
+	}
+	if n := repeated(c.Namespaces, (*Namespace).Key); n != nil {
+		return unfit(ID{}, "namespace %.100q is in the commit twice; commit one version after the other", (*n).Key())
+	}
+	if m := repeated(c.Minters, func(m MinterState) string { return m.Name }); m != nil {
+		return unfit(ID{}, "minter %.100q is in the commit twice; commit its last state", m.Name)
+	}
+	if cell := repeated(c.Cells, func(c CellChange) string { return c.Name }); cell != nil {
+		return unfit(ID{}, "cell %.100q is in the commit twice; commit its last value", cell.Name)
+	}
+	return nil
+}
+
+// repeated returns the first in a list whose key another one before it has; nil if there
+// is none. Most lists are short, and need no map.
+func repeated[T any, K comparable](list []T, key func(T) K) *T {
+	const short = 16
+	if len(list) <= short {
+		for i := range list {
+			for j := range i {
+				if key(list[i]) == key(list[j]) {
+					return &list[i]
+				}
+			}
+		}
+		return nil
+	}
+	seen := make(map[K]bool, len(list))
+	for i := range list {
+		k := key(list[i])
+		if seen[k] {
+			return &list[i]
+		}
+		seen[k] = true
+	}
+	return nil
+}
+
+// CheckFirst returns an error of kind Invalid if the record can be no first version,
+// which is what Ingest takes.
+func (r *Record) CheckFirst() error {
+	if r != nil && r.Version > 1 {
+		return &Error{Op: "ingest", ID: r.ID, Kind: Invalid, Err: fmt.Errorf("version %d; only new records, of version 1, are ingested", r.Version)}
+	}
+	return r.checkVersion()
+}
+
+// checkVersion refuses what can be no version of a record.
+func (r *Record) checkVersion() error {
+	switch {
+	case r == nil:
+		return unfit(ID{}, "a record is nil; leave it out")
+	case !r.ID.IsValid():
+		return unfit(ID{}, "a record has no identifier; give it one")
+	case r.Version == 0:
+		return unfit(r.ID, "the version is 0; the first is 1")
+	}
+	if err := checkKeptName(r.ID, r.ID); err != nil {
+		return err
+	}
+	for _, alias := range r.Aliases {
+		if alias == r.ID {
+			return unfit(r.ID, "its own name is among its aliases; leave it out")
+		}
+		if err := checkKeptName(r.ID, alias); err != nil {
+			return err
+		}
+	}
+	if alias := repeated(r.Aliases, func(id ID) ID { return id }); alias != nil {
+		return unfit(r.ID, "the alias %.100q is there twice; leave one out", *alias)
+	}
+	return nil
+}
+
+// checkKeptName refuses a name that could not be read back from where it is kept.
+func checkKeptName(id, name ID) error {
+	if _, err := NewID(name.Scheme(), name.String()); err != nil {
+		return unfit(id, "the name %.100q can't be kept: %w", name, err)
+	}
+	return nil
+}
+
+// checkVersion refuses what can be no version of a namespace.
+func (n *Namespace) checkVersion() error {
+	switch {
+	case n == nil || n.Scheme == "":
+		return unfit(ID{}, "a namespace has no scheme; name one")
+	case n.Version == 0:
+		return unfit(ID{}, "namespace %.100q has the version 0; the first is 1", n.Key())
+	}
+	return n.Key().Check()
+}
+
+// Check returns an error of kind Invalid if no namespace of this name can be kept. The
+// zero key is well: it is none.
+func (k NamespaceKey) Check() error {
+	switch {
+	case strings.IndexByte(k.Scheme, 0) >= 0:
+		return unfit(ID{}, "the scheme %.100q of a namespace has a zero byte; name one that there is", k.Scheme)
+	case len(k.Scheme)+len(k.Prefix) > MaxKeptName:
+		return unfit(ID{}, "the namespace %.100q has a name of more than %d bytes; shorten it", k.Prefix, MaxKeptName)
+	}
+	return nil
+}
+
+// Check returns an error of kind Invalid if this can't become the state of a minter.
+func (m *MinterState) Check() error {
+	switch {
+	case m.After == nil:
+		return unfit(ID{}, "minter %.100q has no new state; a state is replaced, never removed", m.Name)
+	case len(m.Name) > MaxKeptName || len(m.After) > MaxKept:
+		return unfit(ID{}, "minter %.100q has a name of more than %d bytes, or a state of more than %d", m.Name, MaxKeptName, MaxKept)
+	}
+	return nil
+}
+
+func (c *CellChange) check() error {
+	switch {
+	case c.Name == "":
+		return unfit(ID{}, "a cell has no name; give it one")
+	case len(c.Name) > MaxCellName:
+		return unfit(ID{}, "cell %.100q has a name of more than %d bytes; shorten it", c.Name, MaxCellName)
+	case len(c.After) > MaxCell:
+		return unfit(ID{}, "cell %.100q was to have %d bytes; at most %d are kept", c.Name, len(c.After), MaxCell)
+	}
+	return nil
+}
+
+// checkReplay makes sure that the changes in Replay, if there are some, are those that
+// the commit makes.
+func (c *Commit) checkReplay() error {
+	if c.Replay == nil {
+		return nil
+	}
+	wrong := func(i int) error {
+		return unfit(ID{}, "change %d to be replayed is not the one that the commit makes; leave none out, and keep their order", i)
+	}
+	if len(c.Replay) != len(c.Records)+len(c.Namespaces) {
+		return wrong(len(c.Replay))
+	}
+	for i, have := range c.Replay {
+		made := Change{Seq: c.Replay[0].Seq + uint64(i), Counted: have.Counted, At: have.At}
+		if i < len(c.Records) {
+			if r := c.Records[i]; r != nil {
+				made.ID, made.Version = r.ID, r.Version
+			}
+		} else if n := c.Namespaces[i-len(c.Records)]; n != nil {
+			made.Namespace, made.Version = n.Key(), n.Version
+		}
+		if have != made || have.Seq == 0 || have.Counted != (NamespaceKey{}) && (have.Version != 1 || !have.ID.IsValid()) {
+			return wrong(i)
+		}
+	}
+	return nil
+}
