@@ -59,7 +59,9 @@ func (v *walk) judge(rules []Rule, byFit bool, step int) ([]judged, error) {
 }
 
 // sort returns the places of the rules by order, then preference, then as chance
-// will have it (RFC 3403, section 4.1).
+// will have it (RFC 3403, section 4.1). Chance shares the load among rules that can
+// be chosen; those for another service stand behind them, so that it does not shuffle
+// what a reader of the trace sees.
 func (v *walk) sort(rules []Rule) []int {
 	order := make([]int, len(rules))
 	for i := range order {
@@ -72,10 +74,22 @@ func (v *walk) sort(rules []Rule) []int {
 			}
 		}
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Or(cmp.Compare(rules[a].Order, rules[b].Order), cmp.Compare(rules[a].Preference, rules[b].Preference))
+	slices.SortStableFunc(order, func(i, k int) int {
+		a, b := &rules[i], &rules[k]
+		return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.Preference, b.Preference),
+			cmp.Compare(v.misses(a), v.misses(b)))
 	})
 	return order
+}
+
+// misses is 1 if the rule does not offer the service that is asked for, or else 0. A
+// rule that only rewrites the name leads to every service.
+func (v *walk) misses(r *Rule) int {
+	rewrites := !r.Flag.IsTerminal() && len(r.Services.Offers) == 0
+	if v.request.Service == "" || rewrites || r.Services.Has(v.request.Service) {
+		return 0
+	}
+	return 1
 }
 
 // compareFit is the order of choice in the EDDDS (thesis 6.2.2 and A.4): by type,
@@ -152,8 +166,7 @@ func (v *walk) accept(r *Rule, key string, step int) *judged {
 	if c.Protocol = r.Services.Protocol; r.Flag.IsResolved() {
 		c.Protocol = r.Flag.Protocol()
 	}
-	rewrites := !r.Flag.IsTerminal() && len(r.Services.Offers) == 0
-	if q.Service != "" && !rewrites && !r.Services.Has(q.Service) {
+	if v.misses(r) > 0 {
 		v.note(step, r, NotHere, key, "it does not offer %s", brief(string(q.Service)))
 		return nil
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -352,6 +353,31 @@ start. 100 1 "s" "p+N2L" "" a.
 	w.Random = func(int) int { return 1 << 40 } // a generator that lies
 	if res, err := w.Walk(t.Context(), Request{Name: "urn:x:y", Start: "start", Service: "N2L"}); err != nil || res.Key != "a." {
 		t.Errorf("%v, %v", res, err)
+	}
+}
+
+// TestRandomTrace asks that chance has no say in where a rule stands that can't be
+// chosen: whoever reads two traces of one question sees the same.
+func TestRandomTrace(t *testing.T) {
+	database := zone(t, Standard, `
+start. 100 1 "s" "p+N2P" "" a.
+ 100 1 "s" "p+N2L" "" b.
+ 100 2 "s" "p+N2C" "" c.
+`)
+	random := rand.New(rand.NewPCG(1, 2)).IntN
+	for range 20 {
+		w := &Walker{Database: database, Random: random}
+		res, err := w.Walk(t.Context(), Request{Name: "urn:x:y", Start: "start", Service: "N2L", Trace: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var order []string
+		for _, r := range res.Trace.Steps[len(res.Trace.Steps)-1].Rules {
+			order = append(order, r.Output)
+		}
+		if !slices.Equal(order, []string{"b.", "a.", "c."}) {
+			t.Fatalf("the rules stand as %q", order)
+		}
 	}
 }
 
