@@ -247,6 +247,67 @@ func workload(t testing.TB, s *Store, l *ledger) {
 	}
 }
 
+// TestMarkers crashes whenever a file is made or removed that says which manifest is the
+// right one. On a disk that loses any of what was not synced all is there nevertheless.
+func TestMarkers(t *testing.T) {
+	disk := &watched{MemFS: vfs.NewCrashableMem()}
+	s := openOn(t, disk, "db")
+	r := sample(t, "kept", 1)
+	if err := s.Apply(t.Context(), &stele.Commit{Records: []*stele.Record{r}}); err != nil {
+		t.Fatal(err)
+	}
+	mustClose(t, s)
+	var crashed []*vfs.MemFS
+	disk.watch(func() {
+		for seed := range uint64(10) {
+			crashed = append(crashed, disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 50, RNG: rand.New(rand.NewPCG(seed, 0))}))
+		}
+	})
+	mustClose(t, openOn(t, disk, "db")) // with a new manifest
+	disk.watch(nil)
+	if len(crashed) < 20 {
+		t.Fatalf("%d disks: Pebble made or removed no markers", len(crashed))
+	}
+	for _, one := range crashed {
+		s := openOn(t, one, "db")
+		wantAll(t, s, map[stele.ID]uint64{r.ID: 1})
+		mustClose(t, s)
+	}
+}
+
+// watched is a disk that tells when markers were made or removed.
+type watched struct {
+	*vfs.MemFS
+	mu   sync.Mutex
+	told func()
+}
+
+func (w *watched) watch(told func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.told = told
+}
+
+func (w *watched) tell(name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.told != nil && strings.Contains(name, "marker.") {
+		w.told()
+	}
+}
+
+func (w *watched) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	file, err := w.MemFS.Create(name, c)
+	w.tell(name)
+	return file, err
+}
+
+func (w *watched) Remove(name string) error {
+	err := w.MemFS.Remove(name)
+	w.tell(name)
+	return err
+}
+
 // TestFailingDisk lets several goroutines write to a disk that fails at random, and
 // crashes now and then.
 func TestFailingDisk(t *testing.T) {

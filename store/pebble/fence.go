@@ -194,7 +194,24 @@ func (f *fence) create(name string, op func() (vfs.File, error)) (vfs.File, erro
 
 // Create implements [vfs.FS], as all below do.
 func (f *fence) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
-	return f.create(name, func() (vfs.File, error) { return f.FS.Create(name, category) })
+	return f.create(name, func() (vfs.File, error) {
+		if err := f.settle(name); err != nil {
+			return nil, err
+		}
+		return f.FS.Create(name, category)
+	})
+}
+
+// settle makes the names in the folder durable before a marker is made or removed.
+// Pebble makes a manifest and then a marker with its name, removes the marker before
+// that, and syncs the folder once after all of it (versionSet.logAndApply and
+// atomicfs.Marker.Move in version 2.1.7). A file system that does not keep that order
+// can be left by a crash with a marker of a manifest that is not there, or with none.
+func (f *fence) settle(name string) error {
+	if !f.guards(name) || !strings.HasPrefix(f.PathBase(name), "marker.") {
+		return nil
+	}
+	return syncFolder(f.FS, f.folder)
 }
 
 func (f *fence) OpenReadWrite(name string, category vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
@@ -257,6 +274,9 @@ func (f *fence) Remove(name string) error {
 	case f.cause != nil && f.guards(name):
 		return nil
 	case !f.holds || !f.guards(name) || !isTable(name):
+		if err := f.settle(name); err != nil {
+			return err
+		}
 		return f.FS.Remove(name)
 	}
 	f.held.Lock()
