@@ -44,7 +44,8 @@ type linkName struct {
 type sending struct {
 	zone  *zone
 	out   *outgoing
-	links *chain // of names sent so far, if the zone is signed
+	links *chain    // of names sent so far, if the zone is signed
+	spare sync.Pool // of messages that were written
 
 	open  chan *parcel // to be packed
 	order chan *parcel // to be written
@@ -106,7 +107,9 @@ func (s *sending) run(ctx context.Context, read func(ctx context.Context) error)
 	return context.Cause(ctx)
 }
 
-func newParcel() *parcel { return &parcel{done: make(chan struct{})} }
+func newParcel() *parcel {
+	return &parcel{done: make(chan struct{}), records: make([]registeredName, 0, parcelSize)}
+}
 
 // read reads the zone.
 func (s *sending) read(ctx context.Context) error {
@@ -157,46 +160,56 @@ func (s *sending) pass(ctx context.Context, n int) error {
 
 // pack packs parcels until there are no more.
 func (s *sending) pack(ctx context.Context) {
-	env, compiler := s.out.env.another(), s.zone.compiler()
-	compiler.heads = make(map[headOf]ruleHead)
+	w := &packer{sending: s, env: s.out.env.another(), compiler: s.zone.compiler()}
+	w.env.spare = &s.spare
+	w.compiler.heads = make(map[headOf]ruleHead)
 	for p := range s.open {
 		if p.err = context.Cause(ctx); p.err == nil {
-			p.err = s.packOne(ctx, env, compiler, p)
+			p.err = w.packOne(ctx, p)
 		}
-		env.close()
-		p.messages = env.take()
+		w.env.close()
+		p.messages = w.env.take()
 		close(p.done)
 	}
 }
 
-func (s *sending) packOne(ctx context.Context, env *envelopes, compiler *compiler, p *parcel) error {
+// packer makes messages of parcels, all in the same memory.
+type packer struct {
+	*sending
+	env      *envelopes
+	compiler *compiler
+	made     compiled
+	list     [1]named
+}
+
+func (s *packer) packOne(ctx context.Context, p *parcel) error {
 	for _, one := range p.spots {
 		own := *one
 		own.records = make([]dns.RR, len(one.records))
 		for i, rr := range one.records {
 			own.records[i] = dns.Copy(rr) // others have it too, and to pack it changes it
 		}
-		if err := s.packSpot(env, p, &own); err != nil {
+		if err := s.packSpot(p, &own); err != nil {
 			return err
 		}
 	}
 	z := s.zone
 	for _, r := range p.records {
-		owner, list, err := z.whole(ctx, r.id, r.record)
+		owner, list, err := z.whole(ctx, r.id, r.record, s.list[:])
 		if err != nil {
 			return err
 		}
 		if len(list) == 0 || z.fixed[owner] != nil {
 			continue
 		}
-		out := compiler.compile(list)
-		if err := s.packNamed(env, p, owner, &out); err != nil {
+		s.compiler.compileTo(&s.made, list)
+		if err := s.packNamed(p, owner); err != nil {
 			return err
 		}
 	}
 	soa, _ := z.apex()
 	for i := range p.links {
-		if err := s.packSet(env, []dns.RR{z.seals.nsec3(&p.links[i], denialTTL(soa))}, true); err != nil {
+		if err := s.packSet([]dns.RR{z.seals.nsec3(&p.links[i], denialTTL(soa))}, true); err != nil {
 			return err
 		}
 	}
@@ -204,21 +217,21 @@ func (s *sending) packOne(ctx context.Context, env *envelopes, compiler *compile
 }
 
 // packNamed packs what was compiled for a name. Its records have one TTL.
-func (s *sending) packNamed(env *envelopes, p *parcel, owner string, out *compiled) error {
+func (s *packer) packNamed(p *parcel, owner string) error {
 	if s.links != nil {
-		return s.packSpot(env, p, &spot{name: owner, records: out.records(owner)})
+		return s.packSpot(p, &spot{name: owner, records: s.made.records(owner)})
 	}
-	return env.addCompiled(owner, out)
+	return s.env.addCompiled(owner, &s.made)
 }
 
 // packSpot packs what stands at a name.
-func (s *sending) packSpot(env *envelopes, p *parcel, one *spot) error {
+func (s *packer) packSpot(p *parcel, one *spot) error {
 	if s.links != nil && !one.glue {
 		p.names = append(p.names, linkName{one.name, linkTypes(typesAt(one.records))})
 	}
 	for _, set := range setsOf(one.records) {
 		mine := !one.glue && (!one.cut || set[0].Header().Rrtype == dns.TypeDS)
-		if err := s.packSet(env, set, mine); err != nil {
+		if err := s.packSet(set, mine); err != nil {
 			return err
 		}
 	}
@@ -226,7 +239,7 @@ func (s *sending) packSpot(env *envelopes, p *parcel, one *spot) error {
 }
 
 // packSet packs a set, with its signatures if the zone is signed and it is to be.
-func (s *sending) packSet(env *envelopes, set []dns.RR, mine bool) error {
+func (s *packer) packSet(set []dns.RR, mine bool) error {
 	set = evenTTL(set)
 	if s.links != nil && mine {
 		signatures, err := s.zone.seals.sign(set)
@@ -235,12 +248,7 @@ func (s *sending) packSet(env *envelopes, set []dns.RR, mine bool) error {
 		}
 		set = append(set[:len(set):len(set)], signatures...)
 	}
-	for _, rr := range set {
-		if err := env.add(rr); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.env.addAll(set)
 }
 
 // write writes parcels in order.
@@ -259,6 +267,9 @@ func (s *sending) write(ctx context.Context) error {
 		}
 		if err := s.out.write(p.messages); err != nil {
 			return err
+		}
+		for _, msg := range p.messages {
+			s.spare.Put(&msg)
 		}
 	}
 	return nil

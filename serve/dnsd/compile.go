@@ -62,10 +62,16 @@ type uri struct {
 }
 
 // compile makes what stands at the owner name of some identifiers.
-func (c *compiler) compile(list []named) compiled {
-	out := compiled{ttl: math.MaxUint32}
+func (c *compiler) compile(list []named) (out compiled) {
+	c.compileTo(&out, list)
+	return out
+}
+
+// compileTo is compile in the memory of something that was compiled before.
+func (c *compiler) compileTo(out *compiled, list []named) {
+	*out = compiled{rules: out.rules[:0], uris: out.uris[:0], texts: out.texts[:0], notes: out.notes[:0], ttl: math.MaxUint32}
 	for i := range list {
-		c.add(&out, &list[i], len(list) > 1)
+		c.add(out, &list[i], len(list) > 1)
 	}
 	if len(list) > 0 && !c.full {
 		out.rules = append(out.rules, c.further...)
@@ -78,7 +84,6 @@ func (c *compiler) compile(list []named) compiled {
 	if out.ttl == math.MaxUint32 {
 		out.ttl = c.ttl
 	}
-	return out
 }
 
 // once drops what is in a list already: no record stands twice at a name (RFC 2181,
@@ -98,14 +103,30 @@ func (out *compiled) note(format string, args ...any) {
 	out.notes = append(out.notes, fmt.Sprintf(format, args...))
 }
 
+// subject is an identifier with the pattern that its rules have.
+type subject struct {
+	*named
+	text  string // of the identifier
+	ere   string // matches it
+	fold  bool   // in any case
+	tells bool   // its rules must tell case variants apart
+}
+
+func (c *compiler) subject(n *named) subject {
+	s := subject{named: n, text: n.id.String()}
+	s.tells = c.tells(s.text)
+	s.ere, s.fold = identifierPattern(s.text, s.tells)
+	return s
+}
+
 // add adds what is published of an identifier. shared says that others have the
 // same owner name: then nothing is published that can't tell them apart.
 func (c *compiler) add(out *compiled, n *named, shared bool) {
 	out.ttl = min(out.ttl, cmp.Or(n.ttl(), c.ttl))
-	if n.record.State == stele.Withdrawn {
-		c.addTombstone(out, n)
+	if s := c.subject(n); n.record.State == stele.Withdrawn {
+		c.addTombstone(out, &s)
 	} else {
-		c.addTargets(out, n, shared)
+		c.addTargets(out, &s, shared)
 	}
 	if text := describe(n); len(text) > 0 && !c.full {
 		if shared {
@@ -123,15 +144,13 @@ func (n *named) ttl() uint32 {
 }
 
 // addTargets adds a rule for each target, and URI records for locations.
-func (c *compiler) addTargets(out *compiled, n *named, shared bool) {
-	targets := slices.Clone(n.record.Targets)
-	slices.SortStableFunc(targets, func(a, b stele.Target) int {
-		return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.Preference, b.Preference))
-	})
+func (c *compiler) addTargets(out *compiled, s *subject, shared bool) {
+	targets := inOrder(s.record.Targets)
 	// What the owner signed here comes before what is said to be signed elsewhere.
-	signed := len(n.record.Signatures) > 0
+	signed := len(s.record.Signatures) > 0
 	promised := false
-	var locations, others []uri
+	locations := out.uris // they stand behind those of others
+	var others []uri
 	for i := range targets {
 		t := &targets[i]
 		if t.Status == 404 || t.Status == 410 || signed && t.Service == stele.N2S {
@@ -141,11 +160,11 @@ func (c *compiler) addTargets(out *compiled, n *named, shared bool) {
 		if t.TTL > 0 {
 			out.ttl = min(out.ttl, t.TTL)
 		}
-		short := c.addRule(out, n, t)
+		short := c.addRule(out, s, t)
 		switch {
 		case t.Service == stele.N2L:
 			rank := 10
-			if k := len(locations); k > 0 {
+			if k := len(locations); k > len(out.uris) {
 				rank = int(locations[k-1].priority)
 				if before := &targets[i-1]; before.Order != t.Order || before.Preference != t.Preference {
 					rank += 10
@@ -157,25 +176,37 @@ func (c *compiler) addTargets(out *compiled, n *named, shared bool) {
 		}
 	}
 	if signed {
-		c.addSignatures(out, n)
+		c.addSignatures(out, s)
 	}
 	if !promised {
-		c.addPromise(out, n)
+		c.addPromise(out, s)
 	}
 	if shared || c.full {
 		return // who asks for URI records could not tell whose they are
 	}
-	out.uris = append(append(out.uris, locations...), others...)
+	out.uris = append(locations, others...)
 	if c.resolver.isZero() {
-		c.addPlain(out, n, targets)
+		c.addPlain(out, s, targets)
 	}
+}
+
+// inOrder returns targets by order and preference. Most are so as they are.
+func inOrder(targets []stele.Target) []stele.Target {
+	byOrder := func(a, b stele.Target) int {
+		return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.Preference, b.Preference))
+	}
+	if !slices.IsSortedFunc(targets, byOrder) {
+		targets = slices.Clone(targets)
+		slices.SortStableFunc(targets, byOrder)
+	}
+	return targets
 }
 
 // addRule adds the rule of a target. Its result tells that the URL was too long, so
 // that the rule leads to the resolver instead, or is missing.
-func (c *compiler) addRule(out *compiled, n *named, t *stele.Target) (short bool) {
-	id, tells := n.id.String(), c.tells(n.id.String())
-	rule, ok := c.rule(id, t.URL, t, tells)
+func (c *compiler) addRule(out *compiled, s *subject, t *stele.Target) (short bool) {
+	id := s.text
+	rule, ok := c.rule(s, t.URL, t)
 	if ok {
 		out.rules = append(out.rules, rule)
 		return false
@@ -184,7 +215,7 @@ func (c *compiler) addRule(out *compiled, n *named, t *stele.Target) (short bool
 		out.note("%s: the URL of its %s has %d bytes, too many for a rule; give the zone a resolver, which has shorter ones (stele zone add --resolver)", id, t.Service, len(t.URL))
 		return true
 	}
-	if rule, ok = c.rule(id, c.resolver.service(t.Service, id), t, tells); !ok {
+	if rule, ok = c.rule(s, c.resolver.service(t.Service, id), t); !ok {
 		out.note("%s: neither the URL of its %s nor that of the resolver fits a rule; clients find it over HTTP", id, t.Service)
 		return true
 	}
@@ -196,21 +227,20 @@ func (c *compiler) addRule(out *compiled, n *named, t *stele.Target) (short bool
 // rule makes the rule that leads an identifier to a URL: with the identifier in it
 // if that fits, or for all names if nobody else's can come here. ok is false if it
 // does not fit.
-func (c *compiler) rule(id, url string, t *stele.Target, tells bool) (f ddds.Fields, ok bool) {
+func (c *compiler) rule(s *subject, url string, t *stele.Target) (f ddds.Fields, ok bool) {
 	protocol, _, _ := strings.Cut(url, ":")
 	head := c.head(protocol, t)
 	if head.flags == "" {
 		return f, false
 	}
 	f = ddds.Fields{Order: t.Order, Preference: t.Preference, Flags: head.flags, Service: head.service, Replacement: "."}
-	f.Regexp, ok = c.express(id, url, tells)
+	f.Regexp, ok = c.express(s, url)
 	return f, ok
 }
 
 // express makes the expression of such a rule.
-func (c *compiler) express(id, url string, tells bool) (field string, ok bool) {
-	ere, fold := identifierPattern(id, tells)
-	if field, ok = expression(ere, url, fold); !ok && !tells && !c.full {
+func (c *compiler) express(s *subject, url string) (field string, ok bool) {
+	if field, ok = expression(s.ere, url, s.fold); !ok && !s.tells && !c.full {
 		field, ok = expression(".*", url, false)
 	}
 	return field, ok
@@ -258,14 +288,14 @@ func offers(flag ddds.Flag, t *stele.Target) string {
 
 // addTombstone adds the rule of a withdrawn identifier: all that can be had is the
 // page that says why.
-func (c *compiler) addTombstone(out *compiled, n *named) {
-	id := n.id.String()
+func (c *compiler) addTombstone(out *compiled, s *subject) {
+	id := s.text
 	if c.resolver.isZero() {
 		out.note("%s is withdrawn, and no resolver has a page about it; give the zone one (stele zone add --resolver)", id)
 		return
 	}
 	t := &stele.Target{Service: stele.N2P, Order: ruleOrder, Preference: rulePreference}
-	rule, ok := c.rule(id, c.resolver.page(id), t, c.tells(id))
+	rule, ok := c.rule(s, c.resolver.page(id), t)
 	if !ok {
 		out.note("%s is withdrawn, and the address of the page about it does not fit a rule; clients find it over HTTP", id)
 		return
@@ -287,7 +317,7 @@ const httpService = "_http._tcp."
 
 // addPlain adds a rule of RFC 3404 for the best location, where there is no resolver
 // that plain clients could go to.
-func (c *compiler) addPlain(out *compiled, n *named, targets []stele.Target) {
+func (c *compiler) addPlain(out *compiled, s *subject, targets []stele.Target) {
 	for i := range targets {
 		t := &targets[i]
 		protocol := t.Protocol()
@@ -295,7 +325,7 @@ func (c *compiler) addPlain(out *compiled, n *named, targets []stele.Target) {
 			continue
 		}
 		field, ok := expression(".*", t.URL, false)
-		if ok && !c.tells(n.id.String()) {
+		if ok && !s.tells {
 			out.rules = append(out.rules, ddds.Fields{Order: furtherOrder, Preference: rulePreference,
 				Flags: string(ddds.FlagURI), Service: "http+N2L+N2R", Regexp: field, Replacement: "."})
 			return

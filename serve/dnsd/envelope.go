@@ -3,6 +3,7 @@ package dnsd
 import (
 	"encoding/binary"
 	"fmt"
+	"sync"
 
 	"github.com/miekg/dns"
 )
@@ -24,7 +25,9 @@ type envelopes struct {
 	head    []byte // header and question; the name of the zone is in it
 	apex    int    // size of the zone's name on the wire
 	scratch []byte
-	rest    []byte // of a record that is made
+	rest    []byte     // of a record that is made
+	plain   []byte     // the name of its owner
+	spare   *sync.Pool // of messages that nobody needs any more; nil: there are none
 
 	full  [][]byte // messages that are done
 	msg   []byte   // the one that is filled
@@ -70,7 +73,7 @@ func (e *envelopes) put(name string, owner, rest []byte) error {
 		e.close()
 	}
 	if len(e.msg) == 0 {
-		e.msg = append(make([]byte, 0, envelopeSize+envelopeSize/4), e.head...)
+		e.msg = append(e.empty(), e.head...)
 		e.owner = nil
 	}
 	e.addOwner(owner)
@@ -79,6 +82,16 @@ func (e *envelopes) put(name string, owner, rest []byte) error {
 	}
 	e.count++
 	return nil
+}
+
+// empty returns memory for a message.
+func (e *envelopes) empty() []byte {
+	if e.spare != nil {
+		if msg, ok := e.spare.Get().(*[]byte); ok {
+			return (*msg)[:0]
+		}
+	}
+	return make([]byte, 0, envelopeSize+envelopeSize/4)
 }
 
 // addOwner writes the name of a record: that of the one before, if it is the same, or

@@ -1,6 +1,7 @@
 package dnsd
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -44,7 +45,7 @@ type cut struct {
 // newCut works out how the names of a namespace are cut.
 func newCut(schemes *stele.Schemes, ns *stele.Namespace) *cut {
 	p := &ns.Publication
-	c := &cut{scheme: ns.Scheme, prefix: ns.Prefix, sep: p.Separator, parts: max(p.Parts, 1), zone: p.Zone}
+	c := &cut{scheme: ns.Scheme, prefix: ns.Prefix, sep: cmp.Or(p.Separator, ":"), parts: max(p.Parts, 1), zone: p.Zone}
 	c.joint = jointOf(schemes, ns.Key(), c.sep, c.samples())
 	c.casing = c.askCasing(schemes)
 	room := maxNameText - len(strings.TrimSuffix(c.zone, ".")) - 1
@@ -86,9 +87,6 @@ func jointOf(schemes *stele.Schemes, key stele.NamespaceKey, sep string, samples
 		last = key.Prefix[i : i+1]
 	}
 	joints := []string{"", last, sep, ":", "/"}
-	if sep == "" {
-		sep = ":"
-	}
 	for _, joint := range joints {
 		for _, sample := range samples {
 			id, err := schemes.Parse(key.Prefix + joint + sample)
@@ -146,32 +144,53 @@ func hasLetters(s string) bool {
 	return false
 }
 
-// owner returns the owner name of an identifier, or why it has none.
+// owner returns the owner name of an identifier, or why it has none. It is asked of
+// every name of a zone, and takes no memory but for the name.
 func (c *cut) owner(id string) (name, reason string) {
-	rest, ok := strings.CutPrefix(id, c.prefix+c.joint)
+	rest, ok := strings.CutPrefix(id, c.prefix)
+	if ok {
+		rest, ok = strings.CutPrefix(rest, c.joint)
+	}
 	if !ok {
 		return "", fmt.Sprintf("it does not begin with %.80q", c.prefix+c.joint)
 	}
-	parts := strings.Split(rest, c.sep)
-	if len(parts) != c.parts {
-		return "", fmt.Sprintf("it has %s, and names in %s have %d", count(len(parts), "part"), c.zone, c.parts)
+	if n := strings.Count(rest, c.sep) + 1; n != c.parts {
+		return "", fmt.Sprintf("it has %s, and names in %s have %d", count(n, "part"), c.zone, c.parts)
 	}
-	labels := append(parts[:c.parts-1:c.parts-1], strings.Split(parts[c.parts-1], ".")...)
-	if dots := len(labels) - c.parts; dots > c.dots {
+	last := rest[strings.LastIndex(rest, c.sep)+1:] // no separator has two bytes
+	if dots := strings.Count(last, "."); dots > c.dots {
 		return "", fmt.Sprintf("its last part has %s, and there is room for %d", count(dots, "dot"), c.dots)
 	}
-	for _, l := range labels {
-		if reason := c.labelReason(l); reason != "" {
+	for begin, i := 0, 0; i <= len(rest); i++ {
+		if i < len(rest) && rest[i] != c.sep[0] && (rest[i] != '.' || i < len(rest)-len(last)) {
+			continue
+		}
+		if reason := c.labelReason(rest[begin:i]); reason != "" {
 			return "", reason
 		}
+		begin = i + 1
 	}
+	return c.reverse(rest), ""
+}
+
+// reverse makes a name of parts, the last of which stands first, in lower case. All is
+// ASCII.
+func (c *cut) reverse(rest string) string {
 	var b strings.Builder
-	b.WriteString(parts[c.parts-1])
-	for i := c.parts - 2; i >= 0; i-- {
+	b.Grow(len(rest) + 1 + len(c.zone))
+	for end := len(rest); end >= 0; {
+		begin := strings.LastIndex(rest[:end], c.sep) + 1
+		for _, letter := range []byte(rest[begin:end]) {
+			if 'A' <= letter && letter <= 'Z' {
+				letter |= 0x20
+			}
+			b.WriteByte(letter)
+		}
 		b.WriteByte('.')
-		b.WriteString(parts[i])
+		end = begin - 1
 	}
-	return strings.ToLower(b.String()) + "." + c.zone, "" // all is ASCII
+	b.WriteString(c.zone)
+	return b.String()
 }
 
 func count(n int, what string) string {

@@ -44,11 +44,11 @@ const (
 // addCompiled adds what was compiled for a name, as the DNS library would pack its
 // records: a whole zone is so made in half the time.
 func (e *envelopes) addCompiled(name string, out *compiled) error {
-	var owner [maxName + 1]byte
-	end, err := dns.PackDomainName(name, owner[:], 0, nil, false)
-	if err != nil || !out.isPlain() {
+	owner, ok := appendPlainName(e.plain[:0], name)
+	if e.plain = owner; !ok || !out.isPlain() {
 		return e.addAll(out.records(name))
 	}
+	var err error
 	for i := range out.rules {
 		f := &out.rules[i]
 		rest := beginRecord(e.rest[:0], dns.TypeNAPTR, out.ttl)
@@ -58,7 +58,7 @@ func (e *envelopes) addCompiled(name string, out *compiled) error {
 		if rest, err = e.appendName(rest, f.Replacement); err != nil {
 			return err
 		}
-		if err := e.putRecord(name, owner[:end], rest); err != nil {
+		if err := e.putRecord(name, owner, rest); err != nil {
 			return err
 		}
 	}
@@ -66,7 +66,7 @@ func (e *envelopes) addCompiled(name string, out *compiled) error {
 		rest := beginRecord(e.rest[:0], dns.TypeURI, out.ttl)
 		rest = binary.BigEndian.AppendUint16(rest, u.priority)
 		rest = append(binary.BigEndian.AppendUint16(rest, uriWeight), u.target...)
-		if err := e.putRecord(name, owner[:end], rest); err != nil {
+		if err := e.putRecord(name, owner, rest); err != nil {
 			return err
 		}
 	}
@@ -75,7 +75,7 @@ func (e *envelopes) addCompiled(name string, out *compiled) error {
 		for _, text := range texts {
 			rest = appendText(rest, text)
 		}
-		if err := e.putRecord(name, owner[:end], rest); err != nil {
+		if err := e.putRecord(name, owner, rest); err != nil {
 			return err
 		}
 	}
@@ -132,9 +132,28 @@ func appendText(to []byte, text string) []byte { return append(append(to, byte(l
 
 // appendName appends a name as it stands in data: whole.
 func (e *envelopes) appendName(to []byte, name string) ([]byte, error) {
-	if name == "." {
-		return append(to, 0), nil
+	if to, ok := appendPlainName(to, name); ok {
+		return to, nil
 	}
 	end, err := dns.PackDomainName(name, e.scratch, 0, nil, false)
 	return append(to, e.scratch[:end]...), err
+}
+
+// appendPlainName appends an absolute name as it is on the wire; ok is false if it has
+// escapes, or is none.
+func appendPlainName(to []byte, name string) (_ []byte, ok bool) {
+	if name == "." {
+		return append(to, 0), true
+	}
+	begin := len(to)
+	for name != "" {
+		end := strings.IndexByte(name, '.')
+		if end < 1 || end > maxLabel || strings.IndexByte(name[:end], '\\') >= 0 {
+			return to[:begin], false
+		}
+		to = append(append(to, byte(end)), name[:end]...)
+		name = name[end+1:]
+	}
+	to = append(to, 0)
+	return to, len(to)-begin <= maxName
 }

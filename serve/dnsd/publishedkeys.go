@@ -95,28 +95,28 @@ const maxKeySet = 56 << 10
 
 // addSignatures adds the rule that leads to the signatures of a record, which the
 // resolver gives. It says of which algorithms they are.
-func (c *compiler) addSignatures(out *compiled, n *named) {
+func (c *compiler) addSignatures(out *compiled, of *subject) {
 	var offered []ddds.Offer
-	for _, s := range n.record.Signatures {
+	for _, s := range of.record.Signatures {
 		o := ddds.Offer{Service: stele.N2S, Type: n2s.Algorithm(s)}
 		if !slices.Contains(offered, o) {
 			offered = append(offered, o)
 		}
 	}
-	c.addOwn(out, n, ddds.Services{Offers: offered}, stele.N2S)
+	c.addOwn(out, of, ddds.Services{Offers: offered}, stele.N2S)
 }
 
 // addPromise adds the rule that leads to the statement of what is promised, which the
 // resolver gives.
-func (c *compiler) addPromise(out *compiled, n *named) {
-	if n.promise() != (stele.Persistence{}) && !c.resolver.isZero() {
-		c.addOwn(out, n, ddds.Services{Offers: []ddds.Offer{{Service: stele.N2P}}}, stele.N2P)
+func (c *compiler) addPromise(out *compiled, s *subject) {
+	if s.promise() != (stele.Persistence{}) && !c.resolver.isZero() {
+		c.addOwn(out, s, ddds.Services{Offers: []ddds.Offer{{Service: stele.N2P}}}, stele.N2P)
 	}
 }
 
 // addOwn adds the rule for a service that the resolver gives itself.
-func (c *compiler) addOwn(out *compiled, n *named, services ddds.Services, service stele.Service) {
-	id := n.id.String()
+func (c *compiler) addOwn(out *compiled, s *subject, services ddds.Services, service stele.Service) {
+	id := s.text
 	if c.resolver.isZero() {
 		out.note("%s has signatures, and no resolver gives them; give the zone one (stele zone add --resolver)", id)
 		return
@@ -129,7 +129,7 @@ func (c *compiler) addOwn(out *compiled, n *named, services ddds.Services, servi
 	}
 	f := ddds.Fields{Order: ruleOrder, Preference: rulePreference, Flags: string(flag), Service: field, Replacement: "."}
 	var ok bool
-	if f.Regexp, ok = c.express(id, c.resolver.service(service, id), c.tells(id)); !ok {
+	if f.Regexp, ok = c.express(s, c.resolver.service(service, id)); !ok {
 		out.note("%s: the address of its %s does not fit a rule; clients find it over HTTP", id, service)
 		return
 	}

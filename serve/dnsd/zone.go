@@ -32,6 +32,8 @@ type zone struct {
 	ttl   uint32
 	alone bool // no other namespace is below its own
 
+	divided bool // other zones are in it
+
 	fixed   map[string][]dns.RR // what does not depend on records, by name
 	empty   map[string]bool     // names above those, that have nothing themselves
 	further []ddds.Fields       // the rule that leads to the resolver, if there is one
@@ -173,6 +175,9 @@ func (z *zone) add(rr dns.RR) {
 		z.empty[name] = true
 	}
 }
+
+// reaches reports whether a name that it contains is in no zone inside of it.
+func (z *zone) reaches(name string) bool { return !z.divided || z.set.find(name) == z }
 
 // contains reports whether a name is the zone's or below it.
 func (z *zone) contains(name string) bool {

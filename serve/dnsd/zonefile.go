@@ -158,7 +158,7 @@ func (f *zoneFile) records(ctx context.Context) {
 // published calls do with all identifiers of the zone that are public, in order, and
 // then with all aliases in order.
 func (z *zone) published(ctx context.Context, told func(n int), do func(stele.ID, *stele.Record) error) error {
-	var aliases aliasList
+	aliases := aliasList{in: z.membership()}
 	for r, err := range z.zones.store.Scan(ctx, z.ns.Scheme, z.ns.Prefix, "") {
 		if err != nil {
 			return err
@@ -166,10 +166,10 @@ func (z *zone) published(ctx context.Context, told func(n int), do func(stele.ID
 		if told != nil {
 			told(1)
 		}
-		if err := aliases.add(z, r); err != nil {
+		if err := aliases.add(r); err != nil {
 			return err
 		}
-		if isVisible(r) && z.set.zoneOf(r.ID) == z {
+		if isVisible(r) && aliases.in.has(r.ID) {
 			if err := do(r.ID, r); err != nil {
 				return err
 			}
@@ -178,8 +178,8 @@ func (z *zone) published(ctx context.Context, told func(n int), do func(stele.ID
 	if err := z.addAliases(ctx, &aliases, told); err != nil {
 		return err
 	}
-	slices.SortFunc(aliases, stele.ID.Compare)
-	for _, id := range aliases {
+	slices.SortFunc(aliases.ids, stele.ID.Compare)
+	for _, id := range aliases.ids {
 		r, err := z.zones.store.Record(ctx, id)
 		if err != nil {
 			return err
@@ -195,17 +195,20 @@ func (z *zone) published(ctx context.Context, told func(n int), do func(stele.ID
 }
 
 // aliasList is aliases that are published in a zone.
-type aliasList []stele.ID
+type aliasList struct {
+	in  *membership
+	ids []stele.ID
+}
 
 // add adds the aliases of a record that are.
-func (l *aliasList) add(z *zone, r *stele.Record) error {
+func (l *aliasList) add(r *stele.Record) error {
 	for _, id := range r.Aliases {
-		if isVisible(r) && z.set.zoneOf(id) == z {
-			*l = append(*l, id)
+		if isVisible(r) && l.in.has(id) {
+			l.ids = append(l.ids, id)
 		}
 	}
-	if len(*l) > maxExported {
-		return &stele.Error{Op: "export", Kind: stele.Exhausted, Err: fmt.Errorf("more than %d aliases are published in %s", maxExported, z.name)}
+	if len(l.ids) > maxExported {
+		return &stele.Error{Op: "export", Kind: stele.Exhausted, Err: fmt.Errorf("more than %d aliases are published in %s", maxExported, l.in.zone.name)}
 	}
 	return nil
 }
@@ -228,7 +231,7 @@ func (z *zone) addAliases(ctx context.Context, list *aliasList, told func(n int)
 				if told != nil {
 					told(1)
 				}
-				if err := list.add(z, r); err != nil {
+				if err := list.add(r); err != nil {
 					return err
 				}
 			}
@@ -240,7 +243,7 @@ func (z *zone) addAliases(ctx context.Context, list *aliasList, told func(n int)
 // identifier writes what stands at the owner name of an identifier. Where several
 // share it, all of it is written with the first of them.
 func (f *zoneFile) identifier(ctx context.Context, id stele.ID, r *stele.Record) {
-	owner, list, err := f.zone.whole(ctx, id, r)
+	owner, list, err := f.zone.whole(ctx, id, r, nil)
 	if err != nil {
 		f.err = cmp.Or(f.err, err)
 		return
@@ -255,14 +258,15 @@ func (f *zoneFile) identifier(ctx context.Context, id stele.ID, r *stele.Record)
 }
 
 // whole returns all identifiers that share the owner name of one; none if that has no
-// owner name, or if it is another one of them with which they are told.
-func (z *zone) whole(ctx context.Context, id stele.ID, r *stele.Record) (owner string, list []named, err error) {
+// owner name, or if it is another one of them with which they are told. A list of one is
+// in the memory of buf.
+func (z *zone) whole(ctx context.Context, id stele.ID, r *stele.Record, buf []named) (owner string, list []named, err error) {
 	owner, reason := z.cut.owner(id.String())
-	if reason != "" || z.set.find(owner) != z {
+	if reason != "" || !z.reaches(owner) {
 		return owner, nil, nil
 	}
 	if !z.cut.tells(id.String()) {
-		return owner, []named{{id, r, z.namespaceOf(id)}}, nil
+		return owner, append(buf[:0], named{id, r, z.namespaceOf(id)}), nil
 	}
 	if list, err = z.at(ctx, owner); err != nil || len(list) > 0 && firstOf(list) != id {
 		return owner, nil, err

@@ -329,6 +329,9 @@ func newZoneSet(z *Zones, list []*stele.Namespace) *zoneSet {
 	slices.Sort(set.order)
 	for _, name := range set.order {
 		zone := set.zones[name]
+		if outer := set.outer(zone); outer != nil {
+			outer.divided = true
+		}
 		zone.build(set.rulesOf(zone))
 		if zone.ns.Publication.Layout == stele.LayoutRoot {
 			set.addKeys(zone)

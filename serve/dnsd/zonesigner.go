@@ -241,7 +241,7 @@ func (z *zone) everyName(ctx context.Context, told func(n int), do func(*spot) e
 		return err
 	}
 	return z.published(ctx, told, func(id stele.ID, r *stele.Record) error {
-		owner, list, err := z.whole(ctx, id, r)
+		owner, list, err := z.whole(ctx, id, r, nil)
 		if err != nil || len(list) == 0 || z.fixed[owner] != nil {
 			return err
 		}
