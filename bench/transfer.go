@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	transferPairs  = 3
+	transferPairs  = 7
 	transferPoll   = 20 * time.Millisecond
 	transferAtMost = 10 * time.Minute
 	changedNames   = 1000
@@ -107,7 +107,9 @@ func (d *dnsBench) wholeZones(ctx context.Context, w *tabwriter.Writer) (err err
 	var ratios []float64
 	for i := range transferPairs {
 		var one [2]time.Duration
-		for j, s := range []*nameServer{ours, bind.server} {
+		for k := range one {
+			j := (i + k) % 2 // who comes first, changes
+			s := []*nameServer{ours, bind.server}[j]
 			before := usedBy(s.pid())
 			if one[j], err = d.takeWhole(ctx, s, cores); err != nil {
 				return err

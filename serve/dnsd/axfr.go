@@ -47,7 +47,8 @@ type sending struct {
 	links *chain    // of names sent so far, if the zone is signed
 	spare sync.Pool // of messages that were written
 
-	open  chan *parcel // to be packed
+	open  chan *parcel // to be packed, if others do that than who reads
+	own   *packer      // or who packs them
 	order chan *parcel // to be written
 	next  *parcel      // that is filled
 }
@@ -83,12 +84,15 @@ func (z *Zones) sendWhole(ctx context.Context, out *outgoing, name string) error
 func (s *sending) run(ctx context.Context, read func(ctx context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	workers := runtime.GOMAXPROCS(0)
-	s.open, s.order, s.next = make(chan *parcel, 2*workers), make(chan *parcel, 4*workers), newParcel()
+	workers := s.workers()
+	s.open, s.order, s.next = make(chan *parcel, 2*workers), make(chan *parcel, 4*max(1, workers)), newParcel()
 	var all sync.WaitGroup
 	defer all.Wait()
 	for range workers {
-		all.Go(func() { s.pack(ctx) })
+		all.Go(func() { s.newPacker().packAll(ctx) })
+	}
+	if s.own = nil; workers == 0 {
+		s.own = s.newPacker()
 	}
 	all.Go(func() {
 		defer close(s.order)
@@ -105,6 +109,20 @@ func (s *sending) run(ctx context.Context, read func(ctx context.Context) error)
 		cancel(err)
 	}
 	return context.Cause(ctx)
+}
+
+// workers is how many pack beside the one that reads. To sign takes all processors there
+// are. Without, to read and to pack take about as long, and together less than to take
+// the zone in: of two processors a secondary, or other work, has one.
+func (s *sending) workers() int {
+	n := runtime.GOMAXPROCS(0)
+	switch {
+	case s.links != nil:
+		return n
+	case n <= 2:
+		return 0
+	}
+	return n / 2
 }
 
 func newParcel() *parcel {
@@ -145,31 +163,20 @@ func (s *sending) pass(ctx context.Context, n int) error {
 	}
 	p := s.next
 	s.next = newParcel()
-	select {
-	case s.open <- p:
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	if s.own != nil {
+		s.own.pack(ctx, p)
+	} else {
+		select {
+		case s.open <- p:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	}
 	select {
 	case s.order <- p:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	}
-}
-
-// pack packs parcels until there are no more.
-func (s *sending) pack(ctx context.Context) {
-	w := &packer{sending: s, env: s.out.env.another(), compiler: s.zone.compiler()}
-	w.env.spare = &s.spare
-	w.compiler.heads = make(map[headOf]ruleHead)
-	for p := range s.open {
-		if p.err = context.Cause(ctx); p.err == nil {
-			p.err = w.packOne(ctx, p)
-		}
-		w.env.close()
-		p.messages = w.env.take()
-		close(p.done)
 	}
 }
 
@@ -180,6 +187,30 @@ type packer struct {
 	compiler *compiler
 	made     compiled
 	list     [1]named
+}
+
+func (s *sending) newPacker() *packer {
+	w := &packer{sending: s, env: s.out.env.another(), compiler: s.zone.compiler()}
+	w.env.spare = &s.spare
+	w.compiler.heads = make(map[headOf]ruleHead)
+	return w
+}
+
+// packAll packs parcels until there are no more.
+func (s *packer) packAll(ctx context.Context) {
+	for p := range s.open {
+		s.pack(ctx, p)
+	}
+}
+
+// pack packs a parcel.
+func (s *packer) pack(ctx context.Context, p *parcel) {
+	if p.err = context.Cause(ctx); p.err == nil {
+		p.err = s.packOne(ctx, p)
+	}
+	s.env.close()
+	p.messages = s.env.take()
+	close(p.done)
 }
 
 func (s *packer) packOne(ctx context.Context, p *parcel) error {

@@ -11,7 +11,7 @@ import (
 // Sizes of the messages of a transfer. They are filled up to the first; a record that
 // does not fit has one that is larger.
 const (
-	envelopeSize = 32 << 10
+	envelopeSize = 16 << 10
 	maxEnvelope  = maxMessage - 1024 // leaves room for a signature
 )
 

@@ -166,20 +166,23 @@ type outgoing struct {
 
 // write writes messages.
 func (o *outgoing) write(list [][]byte) error {
-	for _, msg := range list {
+	for i, msg := range list {
 		now := o.t.s.o.Now()
 		msg = o.who.seal(msg, now)
 		if len(msg) > maxMessage {
 			return fmt.Errorf("a message of %d bytes can't be sent", len(msg))
 		}
-		o.buf = append(binary.BigEndian.AppendUint16(o.buf[:0], uint16(len(msg))), msg...)
+		o.buf = append(binary.BigEndian.AppendUint16(o.buf, uint16(len(msg))), msg...)
+		if o.sent++; i < len(list)-1 && len(o.buf) < maxMessage {
+			continue // several are written at once
+		}
 		if err := o.t.c.SetWriteDeadline(now.Add(o.t.s.o.Transfers.Message)); err != nil {
 			return err
 		}
 		if _, err := o.t.c.Write(o.buf); err != nil {
 			return err
 		}
-		o.sent++
+		o.buf = o.buf[:0]
 	}
 	return nil
 }

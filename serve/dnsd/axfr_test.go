@@ -1,0 +1,47 @@
+package dnsd
+
+import (
+	"bytes"
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+)
+
+// recorded is a connection that keeps what is written to it.
+type recorded struct {
+	drain
+	bytes.Buffer
+}
+
+func (k *recorded) Write(b []byte) (int, error) { return k.Buffer.Write(b) }
+
+// TestWorkers asks that a zone is sent the same however many processors pack it: by who
+// reads it, or by others, who finish in any order.
+func TestWorkers(t *testing.T) {
+	p := newPress(t)
+	p.publish("urn:paradisec", "z.example.", ":", 3)
+	p.secondaries("urn:paradisec", everybody)
+	for i := range 20 * parcelSize {
+		p.register(fmt.Sprintf("urn:paradisec:c%d:i:n%d", i%10, i), "http://example.org/"+fmt.Sprint(i))
+	}
+	s := New(Options{Zones: p.zones, Now: time.Now})
+	var before []byte
+	for _, n := range []int{1, 2, 4, 8} {
+		old := runtime.GOMAXPROCS(n)
+		k := new(recorded)
+		out := &outgoing{t: &stream{s: s, c: k}, env: newEnvelopes(1, flagQR|flagAA, []byte("\x01z\x07example\x00\x00\xfc\x00\x01"))}
+		err := p.zones.sendWhole(p.ctx, out, "z.example.")
+		runtime.GOMAXPROCS(old)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if before != nil && !bytes.Equal(before, k.Bytes()) {
+			t.Errorf("with %d processors it is another zone: %d bytes, and %d before", n, k.Len(), len(before))
+		}
+		before = k.Bytes()
+	}
+	if len(before) < 20*parcelSize*100 {
+		t.Errorf("only %d bytes", len(before))
+	}
+}
