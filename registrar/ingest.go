@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
@@ -135,19 +136,48 @@ func (in *intake) find(ctx context.Context) error {
 	if !in.o.Update {
 		return nil
 	}
-	for i, rec := range in.records {
-		before, err := in.store.Record(ctx, rec.ID)
-		switch {
-		case errors.Is(err, stele.NotFound):
-		case err != nil:
-			return tell("import", err)
-		case before.ID != rec.ID:
+	return in.lookUp(ctx, func(int) bool { return true }, func(i int, before *stele.Record) {
+		if rec := in.records[i]; before.ID != rec.ID {
 			in.errs[i] = in.aliased(ctx, rec, before)
-		default:
+		} else {
 			in.before[i] = before
 		}
+	})
+}
+
+// lookUps is how many records are looked up at once: a database is asked for each, and
+// what takes time is the way there.
+const lookUps = 8
+
+// lookUp calls found with each record of the chunk that is good and registered, and with
+// what is registered under its identifier, for several at once.
+func (in *intake) lookUp(ctx context.Context, good func(i int) bool, found func(i int, have *stele.Record)) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(lookUps, 1+len(in.records)/lookUps) {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				i := int(next.Add(1) - 1)
+				if i >= len(in.records) {
+					return
+				}
+				if !good(i) {
+					continue
+				}
+				have, err := in.store.Record(ctx, in.records[i].ID)
+				switch {
+				case err == nil:
+					found(i, have)
+				case !errors.Is(err, stele.NotFound):
+					cancel(tell("import", err))
+				}
+			}
+		})
 	}
-	return nil
+	wg.Wait()
+	return tell("import", context.Cause(ctx))
 }
 
 // aliased refuses a record whose identifier is an alias of another one. That is told

@@ -15,22 +15,15 @@ var ErrUnchanged = errors.New("it is registered like this already")
 // recognise finds records among those whose names are taken that are registered
 // just as they are in the chunk.
 func (in *intake) recognise(ctx context.Context) error {
-	for i, rec := range in.records {
-		if in.errs[i] == nil || stele.KindOf(in.errs[i]) != stele.Conflict {
-			continue
-		}
-		have, err := in.store.Record(ctx, rec.ID)
-		switch {
-		case errors.Is(err, stele.NotFound): // an alias is taken
-		case err != nil:
-			return tell("import", err)
+	clashes := func(i int) bool { return in.errs[i] != nil && stele.KindOf(in.errs[i]) == stele.Conflict }
+	return in.lookUp(ctx, clashes, func(i int, have *stele.Record) { // or else an alias is taken
+		switch rec := in.records[i]; {
 		case saysSame(have, rec):
 			rec.Version, in.errs[i] = have.Version, ErrUnchanged
 		case have.ID == rec.ID && !in.o.Update:
 			in.errs[i] = refuse("import", rec.ID, stele.Conflict, "it is registered already, and says something else; only an update changes it")
 		}
-	}
-	return nil
+	})
 }
 
 // saysSame reports whether a registered record says what rec does. What the system

@@ -31,7 +31,8 @@ func (z *Zones) Export(ctx context.Context, w io.Writer, name string, told func(
 		return &stele.Error{Op: "export", Kind: stele.Conflict, Err: fmt.Errorf(
 			"the zone %s has no name servers, and nobody loads such a file; name them with 'stele zone add %s --ns NAME=ADDRESS'", one.name, one.argument())}
 	}
-	f := &zoneFile{w: w, zone: one, told: told}
+	f := &zoneFile{w: w, zone: one, told: told, compiler: one.compiler()}
+	f.compiler.heads = make(map[headOf]ruleHead)
 	f.head()
 	f.fixed(ctx)
 	if one.cut != nil {
@@ -67,6 +68,11 @@ type zoneFile struct {
 	zone *zone
 	told func(n int)
 	err  error
+
+	compiler *compiler // and memory that is used again and again
+	list     [1]named
+	made     compiled
+	text     []byte
 }
 
 func (f *zoneFile) printf(format string, args ...any) {
@@ -243,18 +249,17 @@ func (z *zone) addAliases(ctx context.Context, list *aliasList, told func(n int)
 // identifier writes what stands at the owner name of an identifier. Where several
 // share it, all of it is written with the first of them.
 func (f *zoneFile) identifier(ctx context.Context, id stele.ID, r *stele.Record) {
-	owner, list, err := f.zone.whole(ctx, id, r, nil)
+	owner, list, err := f.zone.whole(ctx, id, r, f.list[:])
 	if err != nil {
 		f.err = cmp.Or(f.err, err)
 		return
 	}
-	if len(list) == 0 {
+	if len(list) == 0 || f.err != nil {
 		return
 	}
-	out := f.zone.compiler().compile(list)
-	for _, rr := range out.records(owner) {
-		f.write(rr)
-	}
+	f.compiler.compileTo(&f.made, list)
+	f.text = f.made.appendText(f.text[:0], f.shortName(owner))
+	_, f.err = f.w.Write(f.text)
 }
 
 // whole returns all identifiers that share the owner name of one; none if that has no
@@ -287,13 +292,18 @@ func firstOf(list []named) stele.ID {
 
 // write writes a record.
 func (f *zoneFile) write(rr dns.RR) {
-	name := rr.Header().Name
+	f.printf("%s %s\n", f.shortName(rr.Header().Name), recordText(rr))
+}
+
+// shortName is how a name is written in the zone.
+func (f *zoneFile) shortName(name string) string {
 	if name == f.zone.name {
-		name = "@"
-	} else {
-		name = strings.TrimSuffix(name, "."+f.zone.name)
+		return "@"
 	}
-	f.printf("%s %s\n", name, recordText(rr))
+	if short, ok := strings.CutSuffix(name, f.zone.name); ok && strings.HasSuffix(short, ".") {
+		return short[:len(short)-1]
+	}
+	return name
 }
 
 // recordText writes a record as a master file has it, without its owner name.

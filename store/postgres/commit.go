@@ -49,6 +49,7 @@ type group struct {
 	writer   *writer
 	requests []*request
 	answers  []error
+	blind    bool // new names are not looked up: the insert fails if one is taken
 
 	have   *state // what the database has
 	set    *state // what the group makes of it
@@ -143,6 +144,10 @@ func (g *group) run(ctx context.Context) error {
 	var patience context.Context // from the first failure
 	for pause := (pause{}); ; {
 		err := g.try(ctx)
+		if g.blind && codeOf(err) == codeUnique {
+			g.blind, g.writer.wary = false, waryIngests
+			continue
+		}
 		if errors.Is(err, errUnknown) {
 			committed, unknown := g.findOut(err)
 			if unknown != nil || committed {

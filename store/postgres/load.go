@@ -124,7 +124,7 @@ func (g *group) queueNames(b *pgx.Batch, w *wanted) {
 			return err
 		})
 	}
-	if keys := keysOf(w.names, false); keys != nil {
+	if keys := keysOf(w.names, false); keys != nil && !g.blind {
 		b.Queue(sqlFindNames, keys).Query(func(rows pgx.Rows) error {
 			_, err := pgx.ForEachRow(rows, []any{&under, &record, &version}, row)
 			return err

@@ -30,6 +30,7 @@ const (
 type writer struct {
 	id   []byte
 	done int64 // how many were committed
+	wary int   // ingests to come that look which names are taken
 }
 
 func newWriter() *writer { return &writer{id: []byte(rand.Text())} }

@@ -227,6 +227,19 @@ func checkIngestMany(s *session) {
 		s.Errorf("%d records point at a host, want %d in order", len(got), many/100)
 	}
 	s.wantTexts("Scan of a prefix", texts(s.scan("ark", "ark:12345/1234", "")), s.decimals("1234"))
+
+	// Once more, and a new one among them.
+	list[500] = first(s.ark("new"))
+	for range 2 {
+		for i, err := range s.ingest(list[:1000], nil, nil) {
+			if i == 500 && err == nil {
+				continue
+			}
+			s.wantKind(fmt.Sprintf("Ingest once more, record %d", i), err, stele.Conflict)
+		}
+	}
+	s.wantIngested(list[500])
+	s.want(list[499].ID, list[499])
 }
 
 // decimals returns the texts of numbered identifiers that begin with the digits.

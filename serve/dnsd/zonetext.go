@@ -1,0 +1,49 @@
+package dnsd
+
+import (
+	"strconv"
+
+	"github.com/stele-id/stele/ddds"
+)
+
+// appendText appends what was compiled for an owner name as a master file has it, the
+// same bytes as those that zoneFile.write makes of its records: a whole zone is so
+// written in a third of the time.
+func (out *compiled) appendText(to []byte, owner string) []byte {
+	for i := range out.rules {
+		r := &out.rules[i]
+		to = appendHead(to, owner, out.ttl, "NAPTR", r.Order, r.Preference)
+		to = append(appendQuoted(to, r.Flags), ' ')
+		to = append(appendQuoted(to, r.Service), ' ')
+		to = append(appendQuoted(to, r.Regexp), ' ')
+		to = append(append(to, r.Replacement...), '\n')
+	}
+	for i := range out.uris {
+		u := &out.uris[i]
+		to = appendHead(to, owner, out.ttl, "URI", u.priority, uriWeight)
+		to = append(appendQuoted(to, u.target), '\n')
+	}
+	for _, texts := range out.texts {
+		to = appendHead(to, owner, out.ttl, "TXT")
+		for _, text := range texts {
+			to = append(appendQuoted(to, text), ' ')
+		}
+		to[len(to)-1] = '\n'
+	}
+	return to
+}
+
+// appendHead appends what a line begins with: the owner, TTL, class, type, and numbers.
+func appendHead(to []byte, owner string, ttl uint32, kind string, numbers ...uint16) []byte {
+	to = append(append(to, owner...), ' ')
+	to = strconv.AppendUint(to, uint64(ttl), 10)
+	to = append(append(append(to, " IN "...), kind...), ' ')
+	for _, n := range numbers {
+		to = append(strconv.AppendUint(to, uint64(n), 10), ' ')
+	}
+	return to
+}
+
+func appendQuoted(to []byte, text string) []byte {
+	return append(append(append(to, '"'), ddds.Escape(text)...), '"')
+}

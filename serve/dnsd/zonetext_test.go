@@ -1,0 +1,42 @@
+package dnsd
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/stele-id/stele/ddds"
+)
+
+// TestZoneText asks that names are written as the DNS library would write their records,
+// whatever bytes are in them.
+func TestZoneText(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.OneOf(rapid.StringMatching(`[ -~]{0,40}`), rapid.Map(rapid.SliceOfN(rapid.Byte(), 0, 30), func(b []byte) string { return string(b) }))
+		number := rapid.Uint16()
+		owner := rapid.SampledFrom([]string{"z.example.", "a.b.z.example.", "z.example.org.", "az.example."}).Draw(t, "owner")
+		out := compiled{ttl: rapid.Uint32().Draw(t, "ttl")}
+		for range rapid.IntRange(0, 3).Draw(t, "rules") {
+			out.rules = append(out.rules, ddds.Fields{
+				Order: number.Draw(t, "order"), Preference: number.Draw(t, "preference"), Flags: text.Draw(t, "flags"),
+				Service: text.Draw(t, "service"), Regexp: text.Draw(t, "expression"), Replacement: "x." + owner,
+			})
+		}
+		for range rapid.IntRange(0, 3).Draw(t, "URIs") {
+			out.uris = append(out.uris, uri{number.Draw(t, "priority"), rapid.OneOf(text, rapid.Just(strings.Repeat(`x"`, libraryURI))).Draw(t, "target")})
+		}
+		for range rapid.IntRange(0, 2).Draw(t, "texts") {
+			out.texts = append(out.texts, rapid.SliceOfN(text, 1, 3).Draw(t, "strings"))
+		}
+		var want bytes.Buffer
+		f := &zoneFile{w: &want, zone: &zone{name: "z.example."}}
+		for _, rr := range out.records(owner) {
+			f.write(rr)
+		}
+		if got := out.appendText(nil, f.shortName(owner)); string(got) != want.String() {
+			t.Fatalf("written is\n%s, want\n%s", got, want.String())
+		}
+	})
+}
