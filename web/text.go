@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html/template"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -29,6 +30,15 @@ var functions = template.FuncMap{
 	"promise": Promise,
 	"either":  either,
 	"heading": heading,
+
+	// What a column says of at least one row. A column that says nothing is left out.
+	"hasTypes": func(list []Target) bool {
+		return slices.ContainsFunc(list, func(t Target) bool { return t.Type != "" })
+	},
+	"hasLanguages": func(list []Target) bool {
+		return slices.ContainsFunc(list, func(t Target) bool { return t.Language != "" })
+	},
+	"hasAuthors": func(list []Change) bool { return slices.ContainsFunc(list, func(c Change) bool { return c.By != "" }) },
 }
 
 // visible replaces what is hidden by its number, and bytes that are not UTF-8 by

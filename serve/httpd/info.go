@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/stele-id/stele"
@@ -69,6 +70,7 @@ func wantsJSON(liked []resolver.Preference) bool {
 // infoForm leads from what somebody typed to the page about it.
 func (h *Handler) infoForm(w http.ResponseWriter, r *http.Request, t target) {
 	typed, _ := field(t.query, "id")
+	typed = strings.TrimSpace(typed) // people copy more than they want
 	if typed == "" || len(typed) > stele.MaxText {
 		send(w, r, h.base(r)+"/", http.StatusSeeOther)
 		return

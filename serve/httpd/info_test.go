@@ -70,7 +70,9 @@ func TestInfoForm(t *testing.T) {
 		"?id=https://doi.org/10.1000/182":                  "10.1000/182",
 		"?id=20.500.12345%2F50%25+off%3F":                  "20.500.12345/50%25%20OFF%3F",
 		"?id=http%3A%2F%2Fid.example.org%2Fnet%2Fa%2F%2Fb": "net/a//b",
-		"?id=%0d%0aSet-Cookie:%20x":                        "%0D%0ASet-Cookie:%20x",
+		"?id=a%0d%0aSet-Cookie:%20x":                       "a%0D%0ASet-Cookie:%20x",
+		"?id=+%0a+ark:/12345/x1%09%c2%a0":                  "ark:12345/x1",
+		"?id=https://else.example/urn:paradisec:AB1:001:A": "urn:paradisec:ab1:001:a",
 		"?id=//evil.example":                               "//evil.example",
 	} {
 		s.leads("/.info"+query, "https://id.example.org/.info/"+location, http.StatusSeeOther)

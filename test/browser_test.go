@@ -1,0 +1,218 @@
+package test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// browser is a Chromium with one page, which is led through a pipe (the DevTools
+// protocol, as JSON that ends in a zero byte).
+type browser struct {
+	t       *testing.T
+	session string // of the page
+	to      io.Writer
+	answers chan message
+	loaded  chan struct{} // has one thing for each page that was loaded
+
+	mu       sync.Mutex
+	last     int
+	problems []string // what the browser complained of
+}
+
+// message is what the browser says: the answer to a command, or that something happened.
+type message struct {
+	ID     int             `json:"id"`
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
+	Result json.RawMessage `json:"result"`
+	Error  *struct {
+		Message string `json:"message"`
+	} `json:"error"`
+}
+
+// startBrowser starts Chromium. It knows no names and asks nobody but servers on this
+// machine.
+func startBrowser(t *testing.T) *browser {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	args := []string{
+		"--headless=new", "--remote-debugging-pipe", "--user-data-dir=" + t.TempDir(), "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
+		"--disable-gpu", "--disable-dev-shm-usage", "--disable-extensions", "--disable-background-networking", "--disable-component-update",
+		"--disable-sync", "--disable-default-apps", "--no-first-run", "--no-proxy-server", "--mute-audio",
+	}
+	if os.Getuid() == 0 {
+		args = append(args, "--no-sandbox") // it refuses to run as root with one
+	}
+	cmd := exec.CommandContext(ctx, "chromium", args...)
+	cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
+	theirIn, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, theirOut, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.ExtraFiles = []*os.File{theirIn, theirOut} // 3 and 4 to it
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // its helpers are to end with it
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = 10 * time.Second
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = errors.Join(theirIn.Close(), theirOut.Close())
+	b := &browser{t: t, to: in, answers: make(chan message, 1), loaded: make(chan struct{}, 100)}
+	var reading sync.WaitGroup
+	reading.Go(func() { b.read(out) })
+	t.Cleanup(func() {
+		cancel()
+		_ = cmd.Wait() // it was killed
+		_ = errors.Join(in.Close(), out.Close())
+		reading.Wait()
+	})
+	var target struct{ TargetID, SessionID string }
+	b.do("Target.createTarget", map[string]any{"url": "about:blank"}, &target)
+	b.do("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &target)
+	b.session = target.SessionID
+	for _, domain := range []string{"Page", "Runtime", "Log"} {
+		b.do(domain+".enable", nil, nil)
+	}
+	return b
+}
+
+// read passes on what the browser says until it ends.
+func (b *browser) read(out io.Reader) {
+	defer close(b.answers)
+	lines := bufio.NewReader(out)
+	for {
+		text, err := lines.ReadBytes(0)
+		if err != nil {
+			return
+		}
+		var r message
+		if err := json.Unmarshal(text[:len(text)-1], &r); err != nil {
+			b.complain("it says %q: %v", text, err)
+			return
+		}
+		switch r.Method {
+		case "":
+			b.answers <- r
+		case "Page.loadEventFired":
+			b.loaded <- struct{}{}
+		case "Runtime.exceptionThrown", "Log.entryAdded":
+			b.complain("%s", r.Params)
+		}
+	}
+}
+
+func (b *browser) complain(format string, args ...any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.problems = append(b.problems, fmt.Sprintf(format, args...))
+}
+
+// complaints returns what there was since it was called last.
+func (b *browser) complaints() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	list := b.problems
+	b.problems = nil
+	return list
+}
+
+// do gives a command and reads its result.
+func (b *browser) do(method string, params, result any) {
+	b.t.Helper()
+	b.last++
+	text, err := json.Marshal(map[string]any{"id": b.last, "method": method, "params": params, "sessionId": b.session})
+	if b.session == "" {
+		text, err = json.Marshal(map[string]any{"id": b.last, "method": method, "params": params})
+	}
+	if err == nil {
+		_, err = b.to.Write(append(text, 0))
+	}
+	if err != nil {
+		b.t.Fatalf("%s: %v", method, err)
+	}
+	select {
+	case r, ok := <-b.answers:
+		switch {
+		case !ok:
+			b.t.Fatalf("%s: the browser has ended: %q", method, b.complaints())
+		case r.Error != nil || r.ID != b.last:
+			b.t.Fatalf("%s: %+v", method, r)
+		case result != nil:
+			if err := json.Unmarshal(r.Result, result); err != nil {
+				b.t.Fatalf("%s: %v", method, err)
+			}
+		}
+	case <-time.After(time.Minute):
+		b.t.Fatalf("%s: no answer within a minute", method)
+	}
+}
+
+// open opens an address and waits until the page is there.
+func (b *browser) open(url string) {
+	b.t.Helper()
+	var r struct{ ErrorText string }
+	b.do("Page.navigate", map[string]any{"url": url}, &r)
+	if r.ErrorText != "" {
+		b.t.Fatalf("%s: %s", url, r.ErrorText)
+	}
+	b.wait()
+}
+
+// wait waits until a page is there.
+func (b *browser) wait() {
+	b.t.Helper()
+	select {
+	case <-b.loaded:
+	case <-time.After(time.Minute):
+		b.t.Fatal("no page within a minute")
+	}
+}
+
+// eval returns what an expression of JavaScript is on the page.
+func (b *browser) eval(expression string, into any) {
+	b.t.Helper()
+	var r struct {
+		Result           struct{ Value json.RawMessage }
+		ExceptionDetails json.RawMessage
+	}
+	b.do("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true}, &r)
+	if r.ExceptionDetails != nil {
+		b.t.Fatalf("%s: %s", expression, r.ExceptionDetails)
+	}
+	if err := json.Unmarshal(r.Result.Value, into); err != nil {
+		b.t.Fatalf("%s: %v", expression, err)
+	}
+}
+
+// press presses a key, which writes a text if it does.
+func (b *browser) press(key, code string, number int, text string) {
+	b.t.Helper()
+	for _, kind := range []string{"keyDown", "keyUp"} {
+		params := map[string]any{"type": kind, "key": key, "code": code, "windowsVirtualKeyCode": number}
+		if kind == "keyDown" && text != "" {
+			params["text"] = text
+		}
+		b.do("Input.dispatchKeyEvent", params, nil)
+	}
+}
+
+// width makes the window so many points wide, in light or dark colours.
+func (b *browser) width(n int, colours string) {
+	b.t.Helper()
+	b.do("Emulation.setDeviceMetricsOverride", map[string]any{"width": n, "height": 900, "deviceScaleFactor": 1, "mobile": n < 600}, nil)
+	b.do("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": colours}}}, nil)
+}
