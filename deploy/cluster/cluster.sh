@@ -147,9 +147,10 @@ processes() {
 		find /proc -maxdepth 2 -path '/proc/[0-9]*/cwd' -lname "$folder/data/db${node#postgres}" 2>/dev/null | cut -d / -f 3 || true
 		return
 		;;
-	db?)
+	db?) # Patroni, and whatever it is just about to make of itself: it starts PostgreSQL by way of a copy
 		processes "patroni${node#db}"
 		processes "postgres${node#db}"
+		grep -lsF -f <(printf '%s\n' "$folder/conf/$node.yml" "$folder/data/$node") /proc/[0-9]*/cmdline 2>/dev/null | cut -d / -f 3 || true
 		return
 		;;
 	m?)
@@ -182,7 +183,11 @@ end() {
 	local list pid
 	list=$(for node in "$@"; do processes "$node"; done)
 	signal KILL "$@"
-	while alive "$@"; do sleep 0.05; done
+	while alive "$@"; do
+		sleep 0.05
+		# What was just being started. (PostgreSQL alone comes back, if its Patroni lives.)
+		[[ "$*" == *postgres* ]] || signal KILL "$@"
+	done
 	for pid in $list; do
 		while [ -e "/proc/$pid" ] && ! grep -qs '^State:.Z' "/proc/$pid/status"; do sleep 0.05; done
 	done
