@@ -63,7 +63,7 @@ func startBrowser(t *testing.T) *browser {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd.ExtraFiles = []*os.File{theirIn, theirOut} // 3 and 4 to it
+	cmd.ExtraFiles = []*os.File{theirIn, theirOut}        // 3 and 4 to it
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // its helpers are to end with it
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 10 * time.Second
