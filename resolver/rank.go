@@ -54,8 +54,16 @@ func (c *candidate) compare(d *candidate) int {
 
 // String says why the candidate stands where it stands.
 func (c *candidate) String() string {
-	return fmt.Sprintf("type %q %s, weight %d; language %q %s, weight %d; order %d, preference %d",
-		c.target.Type, c.media.Fit, c.media.Q, c.target.Language, c.language.Fit, c.language.Q, c.target.Order, c.target.Preference)
+	return fmt.Sprintf("%s; %s; order %d, preference %d",
+		judge("type", c.target.Type, c.media), judge("language", c.target.Language, c.language), c.target.Order, c.target.Preference)
+}
+
+// judge says what a target states, and how well it is liked: q is that of HTTP.
+func judge(what, stated string, g grade) string {
+	if stated == "" {
+		return "no " + what + " stated"
+	}
+	return fmt.Sprintf("%s %q %s, q=%g", what, stated, g.Fit, float64(g.Q)/1000)
 }
 
 // rank appends the targets that give the service to the list, which is empty, the

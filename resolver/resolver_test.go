@@ -386,7 +386,7 @@ func TestTrace(t *testing.T) {
 		{"record", "none has this name"},
 		{"prefix", "ark:12345/x1, as ark:12345/x1, version 1, active"},
 		{"namespace", "ark:12345"},
-		{"choice", `1. https://example.org//a: type "text/html" asked for, weight 1000; language "" asked for, weight 1000; order 1, preference 2`},
+		{"choice", `1. https://example.org//a: type "text/html" asked for, q=1; no language stated; order 1, preference 2`},
 		{"answer", "redirect to https://example.org//a, status 302, for 60 s"},
 	}
 	if diff := cmp.Diff(want, res.Trace); diff != "" {
