@@ -111,7 +111,7 @@ func (d *desk) areFree(ctx context.Context, labels []Label) (bool, error) {
 	if len(labels) == 0 {
 		return true, nil
 	}
-	whole := true
+	whole, began := true, d.beginReading()
 	_, _, err := d.store.First(ctx, func(yield func(stele.Prefix) bool) {
 		for form := range 1 + len(labels[0].Aliases) {
 			for _, label := range labels {
@@ -131,7 +131,9 @@ func (d *desk) areFree(ctx context.Context, labels []Label) (bool, error) {
 	case err == nil || !whole:
 		return false, nil
 	case errors.Is(err, stele.NotFound):
-		return true, nil
+		if err = d.missing("mint", labels[0].ID, began); stele.KindOf(err) == stele.NotFound {
+			return true, nil
+		}
 	}
 	return false, tell("mint", err)
 }
@@ -192,12 +194,16 @@ func (d *desk) isCurrent(s *spaces, made *madeOfDates) bool {
 // taken reports whether a name of the label is registered.
 func (d *desk) taken(ctx context.Context, label Label) (bool, error) {
 	for name := range label.names {
+		began := d.beginReading()
 		_, err := d.store.Record(ctx, name)
-		if err == nil {
+		if errors.Is(err, stele.NotFound) {
+			err = d.missing("mint", name, began)
+		}
+		switch {
+		case err == nil:
 			d.o.Log.Info("a name was registered before it was made; it is skipped", "name", name.String())
 			return true, nil
-		}
-		if !errors.Is(err, stele.NotFound) {
+		case !errors.Is(err, stele.NotFound):
 			return false, tell("mint", err)
 		}
 	}

@@ -242,6 +242,7 @@ func isBlank(rec *stele.Record) bool {
 // find returns the record that has this name, with its namespaces, if whoever acts may
 // see it. To others it is as one that nobody registered, to the last letter.
 func (r *Registrar) find(ctx context.Context, op string, s *spaces, name stele.ID) (*stele.Record, []*stele.Namespace, error) {
+	began := r.beginReading()
 	rec, err := r.store.Record(ctx, name)
 	if err == nil {
 		if chain := s.chainOf(rec.ID); auth.MayRead(auth.From(ctx), rec, chain...) {
@@ -250,7 +251,7 @@ func (r *Registrar) find(ctx context.Context, op string, s *spaces, name stele.I
 		err = stele.NotFound
 	}
 	if errors.Is(err, stele.NotFound) {
-		return nil, nil, refuse(op, name, stele.NotFound, "nothing is registered under this name")
+		return nil, nil, r.missing(op, name, began)
 	}
 	return nil, nil, tell(op, err)
 }

@@ -60,6 +60,11 @@ type Options struct {
 	// that those which are can be given out without the store.
 	Shared bool
 
+	// Lagging says that what is read from the store at present may be older than what was
+	// read before, and since when, or when that was so last. Nobody is told then that
+	// something is not there. It may be nil.
+	Lagging func() (since time.Time, yes bool)
+
 	// RoomSize is how many callers may wait for names of one namespace; 10,000 if
 	// 0.
 	RoomSize int

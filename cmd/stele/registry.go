@@ -141,6 +141,7 @@ func (p *program) newRegistry(store stele.Store, schemes *stele.Schemes, log *sl
 		OnAccess:     r.directory.Forget,
 		BlockSize:    p.block,
 		Shared:       p.place().url != "" && !p.brief,
+		Lagging:      r.lagging,
 	})
 	return r
 }

@@ -27,6 +27,8 @@ type faulty struct {
 	torn  bool // half of what is written reaches the disk
 	avail uint64
 	slow  chan struct{} // while it is open, logs are not synced
+
+	stalled atomic.Int64 // how often somebody waited for that
 }
 
 // stall lets nothing be synced to a log until the returned function is called.
@@ -43,6 +45,7 @@ func (f *faulty) wait(name string) {
 	slow := f.slow
 	f.mu.Unlock()
 	if slow != nil && strings.HasSuffix(name, ".log") {
+		f.stalled.Add(1)
 		<-slow
 	}
 }

@@ -105,9 +105,8 @@ func TestLeave(t *testing.T) {
 	}
 	taken, giveUp := context.WithCancel(t.Context())
 	defer giveUp()
-	begun := disk.ops.Load()
 	first := put(taken, "taken")
-	until(func() bool { return disk.ops.Load() > begun }) // the committer writes
+	until(func() bool { return disk.stalled.Load() > 0 }) // the committer waits for the disk
 	waits, giveUpToo := context.WithCancel(t.Context())
 	second := put(waits, "waits")
 	until(func() bool { return len(s.queue) > 0 })

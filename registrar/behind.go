@@ -1,0 +1,31 @@
+package registrar
+
+import (
+	"time"
+
+	"github.com/stele-id/stele"
+)
+
+// reading is when the store was behind last; see [Options.Lagging].
+type reading struct {
+	since time.Time
+	yes   bool
+}
+
+// beginReading is called before something is looked up that may not be there.
+func (r *Registrar) beginReading() (b reading) {
+	if r.o.Lagging != nil {
+		b.since, b.yes = r.o.Lagging()
+	}
+	return b
+}
+
+// missing says of a name that was looked up in vain that nothing is registered under it;
+// or, if the store may have been behind meanwhile, that nobody knows: whoever registered
+// it was told so, and must not be told now that it is not there.
+func (r *Registrar) missing(op string, name stele.ID, began reading) error {
+	if now := r.beginReading(); began.yes || now.yes || !now.since.Equal(began.since) {
+		return refuse(op, name, stele.Unavailable, "the primary database is away, and what is read in its place may be behind, so nobody knows whether this name is registered; try again")
+	}
+	return refuse(op, name, stele.NotFound, "nothing is registered under this name")
+}
