@@ -179,7 +179,7 @@ func TestImportStreams(t *testing.T) {
 	// Whether the client sees the end of the answer or not, the server commits.
 	_, _ = io.ReadAll(answers)
 	var mark importDocument
-	for range 200 {
+	for range 3000 {
 		s.ask(theEditor, "GET", Root+"/import/slow", "").want(t, 200).read(t, &mark)
 		if mark.Lines == 4 {
 			break

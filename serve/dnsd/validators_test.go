@@ -104,7 +104,7 @@ stub-zone:
 		}
 	})
 	address := fmt.Sprintf("127.0.0.1:%d", port)
-	for range 200 {
+	for range 1200 {
 		if r, err := validated(address, "urn.example.", dns.TypeSOA); err == nil && r.Rcode == dns.RcodeSuccess {
 			return address
 		}
