@@ -61,11 +61,8 @@ func TestServeTLS(t *testing.T) {
 	if response, _ := get(t, p.http+"/readyz"); response.StatusCode != http.StatusOK {
 		t.Errorf("/readyz by http: %s", response.Status)
 	}
-	_, numbers := get(t, p.metrics+"/metrics")
 	for _, want := range []string{`stele_certificate_expiry_timestamp_seconds{name="id.example.org"} `, `stele_http_requests_total{method="GET",route="identifier",scheme="ark",status="3xx"} 2`, "\nstele_http_connections 2\n"} {
-		if !strings.Contains(numbers, want) {
-			t.Errorf("the metrics have no %q:\n%s", want, numbers)
-		}
+		p.waitForMetric(t, want)
 	}
 	checkReload(t, a, p, folder)
 	if code := p.end(t, syscall.SIGTERM); code != 0 {
