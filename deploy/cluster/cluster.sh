@@ -138,6 +138,15 @@ start_nsd() {
 	spawn nsd "$folder/data/nsd/nsd" -d -c "$folder/conf/nsd"
 }
 
+# descendants prints the numbers of a process's children, and of theirs.
+descendants() {
+	local child
+	for child in $(pgrep -P "$1"); do
+		echo "$child"
+		descendants "$child"
+	done
+}
+
 # processes prints the numbers of a node's processes. What a file says is believed only if
 # such a process is one of this folder's.
 processes() {
@@ -147,8 +156,9 @@ processes() {
 		find /proc -maxdepth 2 -path '/proc/[0-9]*/cwd' -lname "$folder/data/db${node#postgres}" 2>/dev/null | cut -d / -f 3 || true
 		return
 		;;
-	db?) # Patroni, and whatever it is just about to make of itself: it starts PostgreSQL by way of a copy
-		processes "patroni${node#db}"
+	db?) # Patroni, and whoever it has sent to start PostgreSQL, also if that is on its way only
+		pid=$(processes "patroni${node#db}")
+		[ -z "$pid" ] || { echo "$pid"; descendants "$pid"; }
 		processes "postgres${node#db}"
 		grep -lsF -f <(printf '%s\n' "$folder/conf/$node.yml" "$folder/data/$node") /proc/[0-9]*/cmdline 2>/dev/null | cut -d / -f 3 || true
 		return
@@ -181,6 +191,7 @@ alive() { [ "$(for node in "$@"; do processes "$node"; done)" ]; }
 # end kills nodes, and returns when they are dead and have let go of their ports.
 end() {
 	local list pid
+	signal STOP "$@" # nobody starts another process from here on
 	list=$(for node in "$@"; do processes "$node"; done)
 	signal KILL "$@"
 	while alive "$@"; do
