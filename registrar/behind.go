@@ -1,6 +1,8 @@
 package registrar
 
 import (
+	"context"
+	"errors"
 	"time"
 
 	"github.com/stele-id/stele"
@@ -18,6 +20,17 @@ func (r *Registrar) beginReading() (b reading) {
 		b.since, b.yes = r.o.Lagging()
 	}
 	return b
+}
+
+// lookUp returns the record that has a name, to decide what is written. NotFound if
+// there is none, and Unavailable if nobody knows.
+func (r *Registrar) lookUp(ctx context.Context, op string, name stele.ID) (*stele.Record, error) {
+	began := r.beginReading()
+	rec, err := r.store.Record(ctx, name)
+	if errors.Is(err, stele.NotFound) {
+		return nil, r.missing(op, name, began)
+	}
+	return rec, tell(op, err)
 }
 
 // missing says of a name that was looked up in vain that nothing is registered under it;

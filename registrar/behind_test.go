@@ -48,6 +48,13 @@ func TestBehind(t *testing.T) {
 		if _, err := f.Get(f.admin, f.id("ark:12345/known")); err != nil {
 			t.Errorf("behind: %q; what is there: %v", behind, err)
 		}
+		// An update must not take it for a new one, and a rehearsal not for a free name.
+		for _, o := range []ImportOptions{{DryRun: true}, {Update: true}} {
+			errs, err := f.Ingest(f.admin, []*stele.Record{f.record("ark:12345/new"+behind, "https://example.org/")}, o)
+			if behind == "" && (err != nil || errs[0] != nil) || behind != "" && stele.KindOf(err) != stele.Unavailable {
+				t.Errorf("behind: %q; an import with %+v: %v, %v", behind, o, errs, err)
+			}
+		}
 		_, err := f.Mint(f.admin, key, 1)
 		if behind == "" && err != nil || behind != "" && stele.KindOf(err) != stele.Unavailable {
 			t.Errorf("behind: %q; a name is made: %v", behind, err)

@@ -136,7 +136,7 @@ func (in *intake) find(ctx context.Context) error {
 	if !in.o.Update {
 		return nil
 	}
-	return in.lookUp(ctx, func(int) bool { return true }, func(i int, before *stele.Record) {
+	return in.lookUpAll(ctx, func(int) bool { return true }, func(i int, before *stele.Record) {
 		if rec := in.records[i]; before.ID != rec.ID {
 			in.errs[i] = in.aliased(ctx, rec, before)
 		} else {
@@ -149,9 +149,9 @@ func (in *intake) find(ctx context.Context) error {
 // what takes time is the way there.
 const lookUps = 8
 
-// lookUp calls found with each record of the chunk that is good and registered, and with
+// lookUpAll calls found with each record of the chunk that is good and registered, and with
 // what is registered under its identifier, for several at once.
-func (in *intake) lookUp(ctx context.Context, good func(i int) bool, found func(i int, have *stele.Record)) error {
+func (in *intake) lookUpAll(ctx context.Context, good func(i int) bool, found func(i int, have *stele.Record)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var next atomic.Int64
@@ -166,12 +166,12 @@ func (in *intake) lookUp(ctx context.Context, good func(i int) bool, found func(
 				if !good(i) {
 					continue
 				}
-				have, err := in.store.Record(ctx, in.records[i].ID)
+				have, err := in.lookUp(ctx, "import", in.records[i].ID)
 				switch {
 				case err == nil:
 					found(i, have)
 				case !errors.Is(err, stele.NotFound):
-					cancel(tell("import", err))
+					cancel(err)
 				}
 			}
 		})
@@ -284,12 +284,12 @@ func (in *intake) rehearse(ctx context.Context) error {
 			continue
 		}
 		for _, name := range rec.Names() {
-			have, err := in.store.Record(ctx, name)
+			have, err := in.lookUp(ctx, "import", name)
 			switch {
 			case err == nil && (in.before[i] == nil || have.ID != rec.ID):
 				in.errs[i] = in.hush(ctx, "import", refuse("import", rec.ID, stele.Conflict, "the name %s is taken by %s", name, have.ID), rec)
 			case err != nil && !errors.Is(err, stele.NotFound):
-				return tell("import", err)
+				return err
 			case seen[name]:
 				in.errs[i] = refuse("import", rec.ID, stele.Conflict, "the name %s is in the import twice", name)
 			}

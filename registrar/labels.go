@@ -194,17 +194,13 @@ func (d *desk) isCurrent(s *spaces, made *madeOfDates) bool {
 // taken reports whether a name of the label is registered.
 func (d *desk) taken(ctx context.Context, label Label) (bool, error) {
 	for name := range label.names {
-		began := d.beginReading()
-		_, err := d.store.Record(ctx, name)
-		if errors.Is(err, stele.NotFound) {
-			err = d.missing("mint", name, began)
-		}
-		switch {
-		case err == nil:
+		_, err := d.lookUp(ctx, "mint", name)
+		if err == nil {
 			d.o.Log.Info("a name was registered before it was made; it is skipped", "name", name.String())
 			return true, nil
-		case !errors.Is(err, stele.NotFound):
-			return false, tell("mint", err)
+		}
+		if !errors.Is(err, stele.NotFound) {
+			return false, err
 		}
 	}
 	return false, nil

@@ -26,10 +26,10 @@ func (r *Registrar) hush(ctx context.Context, op string, err error, records ...*
 	}
 	for _, rec := range records {
 		for _, name := range rec.Names() {
-			switch have, err := r.store.Record(ctx, name); {
+			switch have, err := r.lookUp(ctx, op, name); {
 			case errors.Is(err, stele.NotFound):
 			case err != nil:
-				return tell(op, err)
+				return err // perhaps it is one that must not be named
 			case have.ID != rec.ID && !s.maySee(ctx, have):
 				return takenName(op, rec.ID, name)
 			}

@@ -16,7 +16,7 @@ var ErrUnchanged = errors.New("it is registered like this already")
 // just as they are in the chunk.
 func (in *intake) recognise(ctx context.Context) error {
 	clashes := func(i int) bool { return in.errs[i] != nil && stele.KindOf(in.errs[i]) == stele.Conflict }
-	return in.lookUp(ctx, clashes, func(i int, have *stele.Record) { // or else an alias is taken
+	return in.lookUpAll(ctx, clashes, func(i int, have *stele.Record) { // or else an alias is taken
 		switch rec := in.records[i]; {
 		case saysSame(have, rec):
 			rec.Version, in.errs[i] = have.Version, ErrUnchanged
