@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -24,10 +26,30 @@ type problem struct {
 	Detail    string `json:"detail"`
 	Operation string `json:"operation"`
 	ID        string `json:"identifier"`
-	Problems  []struct {
+	coded
+	Problems []struct {
 		Path   string `json:"path"`
 		Detail string `json:"detail"`
+		coded
 	} `json:"problems"`
+}
+
+// coded is what of a problem does not depend on the language of its text.
+type coded struct {
+	Code       string            `json:"code"`
+	Parameters map[string]string `json:"parameters"`
+}
+
+// message returns the text as an error, with its code if the server gave one.
+func (c coded) message(text string) error {
+	if c.Code == "" {
+		return errors.New(legible(text))
+	}
+	var params []stele.Param
+	for _, name := range slices.Sorted(maps.Keys(c.Parameters)) {
+		params = append(params, stele.Param{Name: name, Value: c.Parameters[name]})
+	}
+	return stele.ReceivedMessage(c.Code, legible(text), params)
 }
 
 // kinds are the kinds of failure by what stands behind # in a problem's type. What is
@@ -99,11 +121,11 @@ func (p *problem) err(schemes *stele.Schemes, status int) error {
 	case len(p.Problems) > 0:
 		var list stele.Problems
 		for _, one := range p.Problems {
-			list = append(list, stele.Problem{Path: legible(one.Path), Err: errors.New(legible(one.Detail))})
+			list = append(list, stele.Problem{Path: legible(one.Path), Err: one.message(one.Detail)})
 		}
 		e.Err = list
 	case p.Detail != "":
-		e.Err = errors.New(legible(p.Detail))
+		e.Err = p.message(p.Detail)
 	case p.Title != "":
 		e.Err = errors.New(legible(p.Title))
 	}

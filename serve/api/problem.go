@@ -70,19 +70,41 @@ func invalidf(format string, args ...any) error {
 // words makes a [stele.Error] of it again: operation, identifier, detail, and the kind
 // that type or else status tells.
 type problemDocument struct {
-	Type      string          `json:"type" doc:"What kind of failure it is. It never changes, and leads to its description." example:"/api/v1#conflict"`
-	Title     string          `json:"title" doc:"The same in words."`
-	Status    int             `json:"status" doc:"The status of the answer." minimum:"400" maximum:"599"`
-	Detail    string          `json:"detail,omitempty" doc:"What is wrong here, and what to do."`
-	Operation string          `json:"operation,omitempty" doc:"What was tried."`
-	ID        string          `json:"identifier,omitempty" doc:"On what, in canonical form."`
-	Problems  []faultDocument `json:"problems,omitempty" doc:"All that is wrong with a document, if that is what is wrong."`
+	Type      string `json:"type" doc:"What kind of failure it is. It never changes, and leads to its description." example:"/api/v1#conflict"`
+	Title     string `json:"title" doc:"The same in words."`
+	Status    int    `json:"status" doc:"The status of the answer." minimum:"400" maximum:"599"`
+	Detail    string `json:"detail,omitempty" doc:"What is wrong here, and what to do."`
+	Operation string `json:"operation,omitempty" doc:"What was tried."`
+	ID        string `json:"identifier,omitempty" doc:"On what, in canonical form."`
+	coded
+	Problems []faultDocument `json:"problems,omitempty" doc:"All that is wrong with a document, if that is what is wrong."`
 }
 
 // faultDocument is one thing that is wrong with a document.
 type faultDocument struct {
 	Path   string `json:"path" doc:"Where, as in targets[2].url; empty for the whole document."`
 	Detail string `json:"detail" doc:"What is wrong there, and what would be right."`
+	coded
+}
+
+// coded is what of a problem does not depend on the language of its text. Older
+// problems have no code yet.
+type coded struct {
+	Code       string            `json:"code,omitempty" doc:"Which problem it is, for programs and for translations. It never changes." example:"target.host-not-allowed"`
+	Parameters map[string]string `json:"parameters,omitempty" doc:"What the text names, by the names that belong to the code."`
+}
+
+// codedOf returns the code and the parameters of an error.
+func codedOf(err error) coded {
+	code, params := stele.CodeOf(err)
+	c := coded{Code: code}
+	if len(params) > 0 {
+		c.Parameters = make(map[string]string, len(params))
+		for _, p := range params {
+			c.Parameters[p.Name] = legible(p.Value)
+		}
+	}
+	return c
 }
 
 // outcomeOf returns how an error looks from outside.
@@ -127,8 +149,10 @@ func problemOf(err error) problemDocument {
 	}
 	if faults, ok := errors.AsType[stele.Problems](err); ok {
 		for _, f := range faults {
-			p.Problems = append(p.Problems, faultDocument{legible(f.Path), legible(f.Err.Error())})
+			p.Problems = append(p.Problems, faultDocument{legible(f.Path), legible(f.Err.Error()), codedOf(f.Err)})
 		}
+	} else {
+		p.coded = codedOf(err)
 	}
 	return p
 }

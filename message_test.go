@@ -1,0 +1,46 @@
+package stele_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stele-id/stele"
+)
+
+func TestMessage(t *testing.T) {
+	for _, c := range []struct {
+		m    *stele.Message
+		want string
+	}{
+		{stele.Messagef("a.b", "plain"), "plain"},
+		{stele.Messagef("a.b", "{x} and {y}", "x", "1", "y", "2"), "1 and 2"},
+		{stele.Messagef("a.b", "{x", "x", "1"), "{x"},
+		{stele.Messagef("a.b", "{} {z} {x}", "x", "{y}", "y", "2"), "{} {z} {y}"},
+		{stele.Messagef("a.b", `"{x}"`, "x", "a\nb\x1b[31m\u202e"), `"a\nb\x1b[31m\u202e"`},
+		{stele.Messagef("a.b", "{x}", "x", strings.Repeat("ä", 300)), strings.Repeat("ä", 200) + "..."},
+		{stele.Messagef("a.b", "{x}", "x"), "{x}"},
+		{stele.ReceivedMessage("a.b", "{x} stays", []stele.Param{{Name: "x", Value: "1"}}), "{x} stays"},
+	} {
+		if got := c.m.Error(); got != c.want {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
+	}
+}
+
+func TestCodeOf(t *testing.T) {
+	m := stele.Messagef("target.host", "not to {host}", "host", "a.example").Because(io.EOF)
+	err := fmt.Errorf("import: %w", &stele.Error{Op: "register", Kind: stele.Invalid, Err: stele.Problems{{Path: "url", Err: m}}})
+	code, params := stele.CodeOf(err)
+	if code != "target.host" || len(params) != 1 || params[0] != (stele.Param{Name: "host", Value: "a.example"}) {
+		t.Errorf("CodeOf = %q, %v", code, params)
+	}
+	if !errors.Is(err, io.EOF) {
+		t.Error("the cause is lost")
+	}
+	if code, params := stele.CodeOf(io.EOF); code != "" || params != nil {
+		t.Errorf("CodeOf(EOF) = %q, %v", code, params)
+	}
+}
