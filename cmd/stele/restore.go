@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"iter"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -157,35 +156,9 @@ func sameFolder(a, b string) (bool, error) {
 	return os.SameFile(x, y), nil
 }
 
-// legacy is what of a registry that is replaced must not be forgotten: how far its
-// minters are, and who may enter.
-type legacy struct {
-	minters []stele.MinterState
-	access  []stele.Cell
-}
-
-// readLegacy reads it.
-func (r *registry) readLegacy(ctx context.Context) (l legacy, err error) {
-	for m, err := range r.store.MinterStates(ctx) {
-		if err != nil {
-			return l, err
-		}
-		l.minters = append(l.minters, m)
-	}
-	for cell, err := range r.store.Cells(ctx, "", "") {
-		if err != nil {
-			return l, err
-		}
-		if registrar.IsAccess(cell) {
-			l.access = append(l.access, cell)
-		}
-	}
-	return l, nil
-}
-
 // holdOld keeps others out of the registry that is replaced, and reads what must not be
 // forgotten of it, if it can be read: that it can't may be why a backup is restored.
-func (p *program) holdOld(cmd *cobra.Command, data string) (left legacy, release func() error, err error) {
+func (p *program) holdOld(cmd *cobra.Command, data string) (left registrar.Legacy, release func() error, err error) {
 	if _, err := os.Stat(data); errors.Is(err, fs.ErrNotExist) {
 		return left, func() error { return nil }, nil
 	}
@@ -193,7 +166,7 @@ func (p *program) holdOld(cmd *cobra.Command, data string) (left legacy, release
 	old.data = data
 	if looksLikeStore(data) == nil {
 		err = old.inRegistry(cmd, func(ctx context.Context, r *registry) (err error) {
-			left, err = r.readLegacy(ctx)
+			left, err = registrar.ReadLegacy(ctx, r.store)
 			return err
 		})
 	}
@@ -211,7 +184,7 @@ func (p *program) logger() *slog.Logger {
 }
 
 // stage makes a verified copy of the backup whose minters repeat nothing.
-func (p *program) stage(cmd *cobra.Command, backup, staged string, old legacy) (report restored, err error) {
+func (p *program) stage(cmd *cobra.Command, backup, staged string, old registrar.Legacy) (report restored, err error) {
 	if err := copyFolder(cmd.Context(), backup, staged); err != nil {
 		return report, refuse("restore", stele.Unavailable, "the backup can't be copied: %w", err)
 	}
@@ -232,13 +205,7 @@ func (p *program) stage(cmd *cobra.Command, backup, staged string, old legacy) (
 		if len(problems) > 0 {
 			return refuse("restore", stele.Internal, "the backup is damaged, and was not restored; %d problems, the first: %s", len(problems), problems[0])
 		}
-		if err := r.registrar.AfterRestore(ctx); err != nil {
-			return err
-		}
-		if err := r.registrar.Overtake(ctx, listed(old.minters)); err != nil {
-			return err
-		}
-		if err := r.registrar.OvertakeAccess(ctx, listed(old.access)); err != nil {
+		if err := r.registrar.Inherit(ctx, old); err != nil {
 			return err
 		}
 		if report.Shut, err = r.shut(ctx); err != nil {
@@ -248,17 +215,6 @@ func (p *program) stage(cmd *cobra.Command, backup, staged string, old legacy) (
 		return err
 	})
 	return report, err
-}
-
-// listed yields the items of a list.
-func listed[T any](list []T) iter.Seq2[T, error] {
-	return func(yield func(T, error) bool) {
-		for _, item := range list {
-			if !yield(item, nil) {
-				return
-			}
-		}
-	}
 }
 
 // shut returns the namespaces whose templates are shut.

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/store/postgres"
 )
 
@@ -35,7 +36,7 @@ func (p *program) restoreDatabase(cmd *cobra.Command, backup string) (report res
 	err = p.inRegistry(cmd, func(ctx context.Context, r *registry) error {
 		// First of all: what the minters gave since the backup must not be given again.
 		// Until that is so the mark keeps everybody else out.
-		if err := r.registrar.AfterRestore(ctx); err != nil {
+		if err := r.registrar.Inherit(ctx, registrar.Legacy{}); err != nil {
 			return err
 		}
 		var problems []string

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/resolver"
 	"github.com/stele-id/stele/serve/api"
 	"github.com/stele-id/stele/store/pebble"
@@ -42,7 +43,7 @@ func (b *staging) Restore(ctx context.Context, step func(string)) (done api.Rest
 	defer open()
 	step("replacing the registry")
 	ctx = auth.With(context.WithoutCancel(ctx), auth.Local())
-	if done, err = staged.overtake(ctx, old.registry); err != nil {
+	if done, err = staged.inherit(ctx, old.registry); err != nil {
 		return done, errors.Join(err, b.beginShift(old.registry))
 	}
 	if err := b.close(staged); err != nil {
@@ -52,8 +53,7 @@ func (b *staging) Restore(ctx context.Context, step func(string)) (done api.Rest
 	return done, err
 }
 
-// open opens what was unpacked, and makes sure that it is whole and that its minters
-// repeat nothing.
+// open opens what was unpacked, and makes sure that it is whole.
 func (b *staging) open(ctx context.Context) (*registry, error) {
 	p := *b.program
 	p.data, p.brief = b.folder, true
@@ -74,8 +74,6 @@ func (b *staging) open(ctx context.Context) (*registry, error) {
 	case err != nil:
 	case len(problems) > 0:
 		err = refuse("restore", stele.Invalid, "the backup is damaged, and was not restored; %d problems, the first: %s", len(problems), problems[0])
-	default:
-		err = r.registrar.AfterRestore(ctx)
 	}
 	if err != nil {
 		return nil, errors.Join(err, r.store.Close())
@@ -100,13 +98,14 @@ func bare(err error) error {
 	return err
 }
 
-// overtake makes sure that nothing that the old registry gave is given again, and
-// that who may enter now may do so then.
-func (r *registry) overtake(ctx context.Context, old *registry) (done api.Restored, err error) {
-	if err := r.registrar.Overtake(ctx, old.store.MinterStates(ctx)); err != nil {
+// inherit makes what was unpacked safe to use in the place of the old registry; see
+// [registrar.Legacy].
+func (r *registry) inherit(ctx context.Context, old *registry) (done api.Restored, err error) {
+	left, err := registrar.ReadLegacy(ctx, old.store)
+	if err != nil {
 		return done, err
 	}
-	if err := r.registrar.OvertakeAccess(ctx, old.store.Cells(ctx, "", "")); err != nil {
+	if err := r.registrar.Inherit(ctx, left); err != nil {
 		return done, err
 	}
 	if done.Shut, err = r.shut(ctx); err != nil {
