@@ -11,6 +11,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Principal is somebody who is known to the registry. The zero Principal is
@@ -19,6 +20,14 @@ type Principal struct {
 	Name   string   // by which namespaces and records know it
 	Groups []string // whose member it is
 	Admin  bool     // may do everything
+
+	// Token is the ID of the token by which it acts, and Expires when that ends, with
+	// those above it; zero: never. Token is "" if it acts without one.
+	Token   string
+	Expires time.Time
+
+	limits limits // of the token
+	rules  bool   // the user is an administrator; what the token may be used for is another question
 }
 
 // IsKnown reports whether p is somebody.

@@ -61,14 +61,12 @@ type roll struct {
 	tokens map[string]*entry
 }
 
-// entry is a token with its owner.
+// entry is a token with who acts by it.
 type entry struct {
-	hash             [sha256.Size]byte
-	expires, revoked time.Time
-	user             string
-	known, disabled  bool // of the user
-	principal        Principal
-	use              *use
+	hash      [sha256.Size]byte
+	refused   error // why it is of no use, whatever the time
+	principal Principal
+	use       *use
 }
 
 const op = "authenticate"
@@ -94,14 +92,12 @@ func (d *Directory) Authenticate(ctx context.Context, credential string) (Princi
 	switch {
 	case !wellFormed:
 		return Principal{}, &stele.Error{Op: op, Kind: stele.Unauthenticated, Err: errNoCredential}
-	case !known, !same, !e.known:
-		return Principal{}, refuse(stele.Unauthenticated, "the token is not known; check it, or ask for a new one")
-	case !e.revoked.IsZero():
-		return Principal{}, refuse(stele.Unauthenticated, "the token was revoked on %s; ask for a new one", day(e.revoked))
-	case !e.expires.IsZero() && !now.Before(e.expires):
-		return Principal{}, refuse(stele.Unauthenticated, "the token expired on %s; ask for a new one", day(e.expires))
-	case e.disabled:
-		return Principal{}, refuse(stele.Unauthenticated, "the user %q is disabled; ask an administrator", e.user)
+	case !known, !same:
+		return Principal{}, errUnknownToken()
+	case e.refused != nil:
+		return Principal{}, e.refused
+	case !e.principal.Expires.IsZero() && !now.Before(e.principal.Expires):
+		return Principal{}, refuse(stele.Unauthenticated, "the token expired on %s; ask for a new one", day(e.principal.Expires))
 	}
 	e.use.touch(now)
 	return e.principal, nil

@@ -135,13 +135,13 @@ func (d *Directory) renew(ctx context.Context) (*roll, error) {
 // read reads all users and tokens. One that can't be read does not keep the others
 // out: its owner is not known until it is put right.
 func (d *Directory) read(ctx context.Context) (*roll, error) {
-	users := make(map[string]*User)
+	tree := NewTree()
 	for c, err := range d.store.Cells(ctx, UserCells, "") {
 		if err != nil {
 			return nil, tell(err)
 		}
 		if u, err := ReadUser(c); err == nil {
-			users[u.Name] = &u
+			tree.AddUser(u)
 		}
 	}
 	r := &roll{tokens: make(map[string]*entry)}
@@ -153,12 +153,11 @@ func (d *Directory) read(ctx context.Context) (*roll, error) {
 		if err != nil || len(t.Hash) != sha256.Size {
 			continue
 		}
-		e := &entry{hash: [sha256.Size]byte(t.Hash), expires: t.Expires, revoked: t.Revoked, user: t.User}
-		if u := users[t.User]; u != nil {
-			e.known, e.disabled = true, u.Disabled
-			e.principal = Principal{Name: u.Name, Groups: u.Groups, Admin: u.Admin}
-		}
-		r.tokens[t.ID] = e
+		r.tokens[t.ID] = &entry{hash: [sha256.Size]byte(t.Hash)}
+		tree.AddToken(t)
+	}
+	for id, e := range r.tokens {
+		e.principal, e.refused = tree.principal(id)
 	}
 	d.keepUses(r)
 	return r, nil

@@ -10,12 +10,17 @@ import (
 // ancestors, the nearest first: a role holds for all that is below where it was
 // given. Who is named as the owner has the role owner, and so has an administrator
 // everywhere. A scheme's root gives roles to nobody, whatever it says: it belongs
-// to no authority.
+// to no authority. What p's token may not be used for is taken off; see [Scope].
 func RoleIn(p Principal, chain ...*stele.Namespace) stele.Role {
+	return p.limits.cut(roleOf(p, chain), chain)
+}
+
+// roleOf is RoleIn for the user, whatever the token may be used for.
+func roleOf(p Principal, chain []*stele.Namespace) stele.Role {
 	switch {
 	case !p.IsKnown():
 		return stele.NoRole
-	case p.Admin:
+	case p.Admin, p.rules:
 		return stele.RoleOwner
 	}
 	best := stele.NoRole
@@ -45,8 +50,13 @@ func MayList(p Principal, chain ...*stele.Namespace) bool {
 	return RoleIn(p, chain...).Includes(stele.RoleReader)
 }
 
-// MayWrite reports whether p may make new names in a namespace, and register and
-// change records there.
+// MayMint reports whether p may make new names in a namespace, and register records under
+// them.
+func MayMint(p Principal, chain ...*stele.Namespace) bool {
+	return p.Has(ScopeMint) && p.limits.contain(chain) && roleOf(p, chain).Includes(stele.RoleEditor)
+}
+
+// MayWrite reports whether p may register and change records in a namespace.
 func MayWrite(p Principal, chain ...*stele.Namespace) bool {
 	return RoleIn(p, chain...).Includes(stele.RoleEditor)
 }
@@ -66,7 +76,7 @@ func MayRead(p Principal, r *stele.Record, chain ...*stele.Namespace) bool {
 	switch {
 	case !reserved && r.IsPublic():
 		return true
-	case !p.IsKnown():
+	case !p.IsKnown(), !p.Has(ScopeRead), !p.limits.contain(chain):
 		return false
 	case !reserved && slices.ContainsFunc(r.Readers, p.is):
 		return true

@@ -33,11 +33,22 @@ type Token struct {
 	Revoked time.Time `json:"revoked,omitzero"`
 	LastUse time.Time `json:"lastUse,omitzero"` // to the minute or so
 	By      string    `json:"by,omitempty"`     // who made it
+
+	// Parent is the ID of the token that made this one. It is "" for a child of the user:
+	// one that was made without a token, or before tokens had parents.
+	Parent string `json:"parent,omitempty"`
+
+	Scopes     []Scope  `json:"scopes,omitempty"`     // what it may be used for; none: all that its user may do
+	Namespaces []string `json:"namespaces,omitempty"` // to which it is limited; none: to no namespace
+
+	// EndedWith is the ID of the token above this one that was revoked or removed, so that
+	// this one is of no use. It is not stored; see [Tree].
+	EndedWith string `json:"endedWith,omitempty"`
 }
 
 // Ended reports whether the token is of no use any more.
 func (t *Token) Ended(now time.Time) bool {
-	return !t.Revoked.IsZero() || !t.Expires.IsZero() && !now.Before(t.Expires)
+	return t.EndedWith != "" || !t.Revoked.IsZero() || !t.Expires.IsZero() && !now.Before(t.Expires)
 }
 
 // Limits on users and tokens.
@@ -105,6 +116,9 @@ func (u *User) Validate() error {
 // [User.Validate] does.
 func (t *Token) Validate() error {
 	var problems stele.Problems
+	t.validateLimits(func(path, format string, args ...any) {
+		problems = append(problems, stele.Problem{Path: path, Err: fmt.Errorf(format, args...)})
+	})
 	if len(t.Label) > MaxLabel {
 		problems = append(problems, stele.Problem{Path: "label", Err: fmt.Errorf("has %d bytes; %d are the most", len(t.Label), MaxLabel)})
 	} else if t.Label != "" {
@@ -138,7 +152,7 @@ func (u *User) Cell() (stele.Cell, error) {
 // Cell returns the token as it is kept. When it was used last is kept elsewhere.
 func (t *Token) Cell() (stele.Cell, error) {
 	kept := *t
-	kept.LastUse = time.Time{}
+	kept.LastUse, kept.EndedWith = time.Time{}, ""
 	value, err := json.Marshal(&kept)
 	return stele.Cell{Name: TokenCells + t.ID, Value: value}, err
 }
@@ -162,6 +176,7 @@ func ReadToken(c stele.Cell) (t Token, err error) {
 	if c.Name != TokenCells+t.ID || !isID(t.ID) {
 		return Token{}, damaged(c, errors.New("it has another ID inside"))
 	}
+	t.EndedWith = ""
 	return t, nil
 }
 

@@ -56,14 +56,16 @@ func newOffice(t testing.TB) *office {
 	if _, err := o.registrar.AddNamespace(o.root, &stele.Namespace{Scheme: "ark", Prefix: "ark:12345", Owner: "ann"}); err != nil {
 		t.Fatal(err)
 	}
-	o.token = o.credential("root")
+	if o.token, _, err = o.registrar.CreateToken(o.root, auth.TokenRequest{User: "root", Label: "test", Never: true}); err != nil {
+		t.Fatal(err)
+	}
 	return o
 }
 
 // credential makes a token.
 func (o *office) credential(user string) string {
 	o.t.Helper()
-	text, _, err := o.registrar.CreateToken(o.root, user, "test", time.Now().Add(time.Hour))
+	text, _, err := o.registrar.CreateToken(o.root, auth.TokenRequest{User: user, Label: "test", Expires: time.Now().Add(time.Hour)})
 	if err != nil {
 		o.t.Fatal(err)
 	}
@@ -121,7 +123,7 @@ type keeper interface {
 	SetUser(ctx context.Context, name string, change func(*auth.User) error) (auth.User, error)
 	User(ctx context.Context, name string) (auth.User, error)
 	Users(ctx context.Context) iter.Seq2[auth.User, error]
-	CreateToken(ctx context.Context, user, label string, expires time.Time) (credential string, t auth.Token, err error)
+	CreateToken(ctx context.Context, want auth.TokenRequest) (credential string, t auth.Token, err error)
 	Tokens(ctx context.Context, user string) iter.Seq2[auth.Token, error]
 	RevokeToken(ctx context.Context, id string) (auth.Token, error)
 }

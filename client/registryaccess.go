@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
@@ -82,18 +81,26 @@ func (r *Registry) Users(ctx context.Context) iter.Seq2[auth.User, error] {
 }
 
 // CreateToken makes a token for a user, and returns its credential, which can't be had
-// again; the zero time is for ever.
-func (r *Registry) CreateToken(ctx context.Context, user, label string, expires time.Time) (credential string, t auth.Token, err error) {
+// again. It is a child of the token with which the registry is asked.
+func (r *Registry) CreateToken(ctx context.Context, want auth.TokenRequest) (credential string, t auth.Token, err error) {
 	const op = "create token"
-	want := auth.Token{Label: label, Expires: expires}
-	if err := want.Validate(); err != nil {
-		return "", t, err
+	t = auth.Token{Label: want.Label, Expires: want.Expires, Scopes: want.Scopes, Namespaces: want.Namespaces}
+	if err := t.Validate(); err != nil {
+		return "", auth.Token{}, err
 	}
-	body := map[string]any{"user": user, "label": label}
-	if expires.IsZero() {
+	t = auth.Token{}
+	body := map[string]any{"user": want.User, "label": want.Label}
+	if want.Never {
 		body["never"] = true
-	} else {
-		body["expires"] = expires.UTC()
+	}
+	if !want.Expires.IsZero() {
+		body["expires"] = want.Expires.UTC()
+	}
+	if len(want.Scopes) > 0 { // which an older server does not know
+		body["scopes"] = want.Scopes
+	}
+	if len(want.Namespaces) > 0 {
+		body["namespaces"] = want.Namespaces
 	}
 	text, err := json.Marshal(body)
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/registrar"
 )
 
@@ -124,7 +125,7 @@ func TestRedirects(t *testing.T) {
 		if stele.KindOf(err) != stele.Invalid || !strings.Contains(err.Error(), `sends on to "`+other.URL+`"`) {
 			t.Error(err)
 		}
-		_, _, err = r.CreateToken(t.Context(), "ann", "", time.Time{})
+		_, _, err = r.CreateToken(t.Context(), auth.TokenRequest{User: "ann", Never: true})
 		if stele.KindOf(err) != stele.Invalid {
 			t.Error(err)
 		}

@@ -147,7 +147,7 @@ func TestNotSentAgain(t *testing.T) {
 			return err
 		}},
 		{"POST", "tokens", func(s *script) error {
-			_, _, err := s.CreateToken(s.ctx, "ann", "", time.Time{})
+			_, _, err := s.CreateToken(s.ctx, auth.TokenRequest{User: "ann", Never: true})
 			return err
 		}},
 		{"POST", "users", func(s *script) error {

@@ -96,8 +96,8 @@ type sight struct {
 
 // lists reports whether the record with this identifier may be listed.
 func (v *sight) lists(id stele.ID) bool {
-	if v.who.Admin {
-		return v.who.IsKnown()
+	if v.who.Administers(auth.ScopeRead) {
+		return true
 	}
 	sp := v.spaces.of(id)
 	if sp == nil {
@@ -125,7 +125,7 @@ func (r *Registrar) Pointing(ctx context.Context, at stele.Location, after stele
 			return
 		}
 		look := &reverse{r, sight{spaces: s, who: auth.From(ctx)}, at, yield}
-		if look.who.Admin {
+		if look.who.Administers(auth.ScopeRead) {
 			look.walk(ctx, after, func(stele.ID) bool { return true })
 			return
 		}
@@ -236,7 +236,7 @@ func (v *reverse) walk(ctx context.Context, after stele.ID, within func(stele.ID
 func (r *Registrar) Changes(ctx context.Context, after uint64) iter.Seq2[stele.Change, error] {
 	const op = "list changes"
 	return func(yield func(stele.Change, error) bool) {
-		if err := administrate(ctx, op, stele.ID{}); err != nil {
+		if err := administrateBy(ctx, op, stele.ID{}, auth.ScopeBackup); err != nil {
 			yield(stele.Change{}, err)
 			return
 		}

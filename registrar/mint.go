@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
 )
 
 // Label is a new name: an identifier, and the aliases that come with it. An IBI
@@ -83,8 +84,8 @@ func (r *Registrar) mayMint(ctx context.Context, pool []stele.NamespaceKey) erro
 		if sp == nil {
 			return refuse("mint", stele.ID{}, stele.NotFound, "there is no namespace %s; add it first", key)
 		}
-		if err := authorise(ctx, "mint", stele.ID{}, s.chain(sp)); err != nil {
-			return err
+		if who, chain := auth.From(ctx), s.chain(sp); !auth.MayMint(who, chain...) {
+			return forbid("mint", stele.ID{}, who, chain[0])
 		}
 		if sp.Minter.Kind == stele.NoMinter {
 			return refuse("mint", stele.ID{}, stele.Invalid, "the namespace %s has no minter; set one", key)

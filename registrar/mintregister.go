@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
 )
 
 // MintAndRegister makes a new name in the namespace of the pool that is free first,
@@ -128,7 +129,7 @@ func (d *desk) fill(ctx context.Context, op string, made maker, x draw, first *s
 	next := clone(first)
 	next.ID = label.ID
 	next.Aliases = append(slices.Clip(label.Aliases), next.Aliases...)
-	if err := d.admit(ctx, op, s, nil, next); err != nil {
+	if err := d.admit(whileMinting(ctx), op, s, nil, next); err != nil {
 		return nil, nil, err
 	}
 	return next, &stele.Commit{Records: []*stele.Record{next}, Counter: s.counter}, nil
@@ -159,4 +160,10 @@ func (d *desk) conflict(ctx context.Context, err error, conflicts *int, reserved
 		return d.catchUp(ctx)
 	}
 	return err
+}
+
+// whileMinting returns a context in which the caller registers a record under a name that
+// was just made for it: a token with the scope mint may be used for that.
+func whileMinting(ctx context.Context) context.Context {
+	return auth.With(ctx, auth.From(ctx).Minting())
 }

@@ -17,7 +17,7 @@ func TestOvertakeAccess(t *testing.T) {
 		must(f.AddUser(f.admin, auth.User{Name: "ann", Admin: true}))(t)
 	}
 	must(backup.AddUser(backup.admin, auth.User{Name: "bob"}))(t)
-	credential, token, err := backup.CreateToken(backup.admin, "ann", "laptop", time.Now().Add(time.Hour))
+	credential, token, err := backup.CreateToken(backup.admin, auth.TokenRequest{User: "ann", Label: "laptop", Expires: time.Now().Add(time.Hour)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func TestOvertakeAccess(t *testing.T) {
 		t.Fatal(err)
 	}
 	must(old.RevokeToken(old.admin, token.ID))(t)
-	later, _, err := old.CreateToken(old.admin, "ann", "desk", time.Now().Add(time.Hour))
+	later, _, err := old.CreateToken(old.admin, auth.TokenRequest{User: "ann", Label: "desk", Expires: time.Now().Add(time.Hour)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ func TestRestoreRevivesNoToken(t *testing.T) {
 	f, backup := newFixture(t), newFixture(t)
 	must(f.AddUser(f.admin, auth.User{Name: "ci"}))(t)
 	later := f.clock().Add(300 * 24 * time.Hour)
-	credential, token, err := f.CreateToken(f.admin, "ci", "leaked", later)
+	credential, token, err := f.CreateToken(f.admin, auth.TokenRequest{User: "ci", Label: "leaked", Expires: later})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func TestRestoreRevivesNoToken(t *testing.T) {
 	}
 	must(f.RevokeToken(f.admin, token.ID))(t)
 	for range auth.MaxTokens {
-		if _, _, err := f.CreateToken(f.admin, "ci", "run", later); err != nil {
+		if _, _, err := f.CreateToken(f.admin, auth.TokenRequest{User: "ci", Label: "run", Expires: later}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -203,11 +203,18 @@ func authorise(ctx context.Context, op string, id stele.ID, chain []*stele.Names
 
 // administrate makes sure that an administrator acts.
 func administrate(ctx context.Context, op string, id stele.ID) error {
+	return administrateBy(ctx, op, id, auth.ScopeAdmin)
+}
+
+// administrateBy makes sure that an administrator acts whose token has a scope.
+func administrateBy(ctx context.Context, op string, id stele.ID, scope auth.Scope) error {
 	who := auth.From(ctx)
 	switch {
 	case !who.IsKnown():
 		return refuse(op, id, stele.Unauthenticated, sayWho)
-	case !who.Admin:
+	case !who.Administers(scope) && who.IsLimited():
+		return refuse(op, id, stele.Forbidden, "this needs an administrator's token with the scope %s, not limited to namespaces; use another token", scope)
+	case !who.Administers(scope):
 		return refuse(op, id, stele.Forbidden, "%q is no administrator; ask one", who.Name)
 	}
 	return nil
@@ -220,6 +227,8 @@ func forbid(op string, id stele.ID, who auth.Principal, ns *stele.Namespace) err
 	case ns.Prefix == "":
 		return refuse(op, id, stele.Forbidden,
 			"%q may not write here: no namespace has this name, so only an administrator can; ask for a namespace", who.Name)
+	case who.IsLimited():
+		return refuse(op, id, stele.Forbidden, "%q may not write in the namespace %s by this token, which is limited; use another one, or ask the namespace's owner or an administrator", who.Name, ns.Key())
 	}
 	return refuse(op, id, stele.Forbidden, "%q may not write in the namespace %s; ask its owner or an administrator", who.Name, ns.Key())
 }

@@ -3,6 +3,7 @@ package registrar
 import (
 	"context"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,17 +12,25 @@ import (
 )
 
 // CreateToken makes a token for a user, and returns its credential, which is kept
-// nowhere and can't be had again. An administrator may for everybody, others for
-// themselves. It lasts until expires, at most a year unless an administrator makes
-// it; the zero time is for ever. Conflict if the user is disabled, Exhausted if
-// they have too many tokens that are of use.
-func (r *Registrar) CreateToken(ctx context.Context, user, label string, expires time.Time) (credential string, t auth.Token, err error) {
+// nowhere and can't be had again. An administrator may for all users, others for
+// themselves. It lasts for a year at most unless an administrator makes it.
+//
+// If the caller acts by a token, the new one is its child: it never outlives its parent,
+// may be used for nothing that its parent may not be used for, and ends when its parent
+// is revoked. Without a token it is a child of its user. Forbidden if more is asked for,
+// Conflict if the user is disabled, Exhausted if the user has too many tokens that are
+// of use, or there are too many levels of tokens above it.
+func (r *Registrar) CreateToken(ctx context.Context, want auth.TokenRequest) (credential string, t auth.Token, err error) {
 	const op = "create token"
-	if err := mayToken(ctx, op, user, expires, r.now()); err != nil {
-		return "", t, err
+	t = auth.Token{User: want.User, Label: want.Label, Created: r.now(), Expires: want.Expires.UTC().Round(0),
+		By: auth.From(ctx).Name, Scopes: want.Scopes, Namespaces: want.Namespaces}
+	if err := mayToken(ctx, op, want, t.Created); err != nil {
+		return "", auth.Token{}, err
 	}
-	t = auth.Token{User: user, Label: label, Created: r.now(), Expires: expires.UTC().Round(0), By: auth.From(ctx).Name}
 	if err := t.Validate(); err != nil {
+		return "", auth.Token{}, err
+	}
+	if err := r.limitToken(ctx, op, &t); err != nil {
 		return "", auth.Token{}, err
 	}
 	for attempt := 1; ; attempt++ {
@@ -30,7 +39,7 @@ func (r *Registrar) CreateToken(ctx context.Context, user, label string, expires
 			return "", auth.Token{}, err
 		}
 		t.ID, t.Hash = made.ID(), made.Hash()
-		c, err := r.tokenCommit(ctx, op, t)
+		c, err := r.tokenCommit(ctx, op, want, &t)
 		if err != nil {
 			return "", auth.Token{}, err
 		}
@@ -45,9 +54,10 @@ func (r *Registrar) CreateToken(ctx context.Context, user, label string, expires
 	}
 }
 
-// tokenCommit returns the commit that adds a token. It holds that the user is as it
-// was read: who is disabled at that moment gets none.
-func (r *Registrar) tokenCommit(ctx context.Context, op string, t auth.Token) (*stele.Commit, error) {
+// tokenCommit returns the commit that adds a token below that of the caller. It holds
+// that the user and the parent are as they were read: a user who is disabled at that
+// moment gets none, nor does a token that is revoked make one.
+func (r *Registrar) tokenCommit(ctx context.Context, op string, want auth.TokenRequest, t *auth.Token) (*stele.Commit, error) {
 	owner, held, err := r.user(ctx, op, t.User)
 	if err != nil {
 		return nil, err
@@ -55,77 +65,194 @@ func (r *Registrar) tokenCommit(ctx context.Context, op string, t auth.Token) (*
 	if owner.Disabled {
 		return nil, refuse(op, stele.ID{}, stele.Conflict, "the user %s is disabled; enable it first", t.User)
 	}
+	all, err := r.readTokens(ctx, op)
+	if err != nil {
+		return nil, err
+	}
+	cells := []stele.CellChange{{Name: held.Name, Before: held.Value, After: held.Value}}
+	parent, err := all.adopt(op, auth.From(ctx).Token, want, t)
+	if err != nil {
+		return nil, err
+	}
+	if parent != nil {
+		cells = append(cells, stele.CellChange{Name: parent.Name, Before: parent.Value, After: parent.Value})
+	}
 	cell, err := t.Cell()
 	if err != nil {
 		return nil, tell(op, err)
 	}
-	cells := []stele.CellChange{
-		{Name: held.Name, Before: held.Value, After: held.Value},
-		{Name: cell.Name, After: cell.Value},
-	}
-	room, err := r.makeRoom(ctx, op, t.User)
+	cells = append(cells, stele.CellChange{Name: cell.Name, After: cell.Value})
+	room, err := all.makeRoom(op, t.User, r.now(), auth.From(ctx).Token)
 	return &stele.Commit{Cells: append(cells, room...)}, err
 }
 
-// mayToken makes sure that whoever acts may make such a token.
-func mayToken(ctx context.Context, op, user string, expires, now time.Time) error {
+// mayToken makes sure that the caller may make such a token, as far as it is no question
+// of its own token.
+func mayToken(ctx context.Context, op string, want auth.TokenRequest, now time.Time) error {
 	if err := identify(ctx, op); err != nil {
 		return err
 	}
 	who := auth.From(ctx)
 	switch {
-	case !expires.IsZero() && !now.Before(expires):
-		return refuse(op, stele.ID{}, stele.Invalid, "the token would have expired on %s; give a time to come", expires.UTC().Format(time.RFC3339))
+	case want.Never && !want.Expires.IsZero():
+		return refuse(op, stele.ID{}, stele.Invalid, "a token that never expires has no time at which it does; leave one of both out")
+	case !want.Expires.IsZero() && !now.Before(want.Expires):
+		return refuse(op, stele.ID{}, stele.Invalid, "the token would have expired on %s; give a time to come", want.Expires.UTC().Format(time.RFC3339))
 	case who.Admin:
 		return nil
-	case who.Name != user:
+	case who.Name != want.User && who.IsLimited():
+		return refuse(op, stele.ID{}, stele.Forbidden, "this token of %q is limited, and may make tokens for %q only; ask an administrator", who.Name, who.Name)
+	case who.Name != want.User:
 		return refuse(op, stele.ID{}, stele.Forbidden, "%q may make tokens for themselves only; ask an administrator", who.Name)
-	case expires.IsZero():
+	case want.Never:
 		return refuse(op, stele.ID{}, stele.Forbidden, "%q may not make a token that never expires; give a time, or ask an administrator", who.Name)
-	case expires.After(now.Add(auth.MaxTokenLife)):
+	case want.Expires.After(now.Add(auth.MaxTokenLife)):
 		return refuse(op, stele.ID{}, stele.Forbidden, "%q may not make a token for more than a year; give a sooner time, or ask an administrator", who.Name)
 	}
 	return nil
 }
 
-// makeRoom makes sure that a user has no more tokens than they may. Of those that are
-// of no use any more, the first one to end goes.
-func (r *Registrar) makeRoom(ctx context.Context, op, user string) ([]stele.CellChange, error) {
-	now, count := r.now(), 0
-	var oldest stele.Cell
-	var ended time.Time
+// limitToken makes sure that a new token may be used for nothing that the caller's may
+// not be used for, and gives it the caller's limits where it has none of its own.
+func (r *Registrar) limitToken(ctx context.Context, op string, t *auth.Token) error {
+	who := auth.From(ctx)
+	for _, s := range t.Scopes {
+		if !who.Has(s) {
+			return refuse(op, stele.ID{}, stele.Forbidden, "the token with which this is asked may not be used for %s, so neither may one that it makes; it has the scopes %s", s, scopeList(who.Scopes()))
+		}
+	}
+	if len(t.Scopes) == 0 {
+		t.Scopes = who.Scopes()
+	}
+	if len(t.Namespaces) == 0 {
+		t.Namespaces = who.Namespaces()
+		return nil
+	}
+	s, err := r.view(ctx)
+	if err != nil {
+		return err
+	}
+	named := make([]string, 0, len(t.Namespaces))
+	for _, text := range t.Namespaces {
+		key, err := r.ParsePrefix(text)
+		if err != nil {
+			return err
+		}
+		sp := s.byKey[key]
+		if sp == nil || !who.Admin && auth.RoleIn(who, s.chain(sp)...) == stele.NoRole && !auth.MayMint(who, s.chain(sp)...) {
+			return refuse(op, stele.ID{}, stele.NotFound, "there is no namespace %s in which %q has a role; a token is limited to namespaces that exist", key, who.Name)
+		}
+		if !slices.Contains(named, key.String()) {
+			named = append(named, key.String())
+		}
+	}
+	t.Namespaces = named
+	return nil
+}
+
+func scopeList(scopes []auth.Scope) string {
+	words := make([]string, 0, len(scopes))
+	for _, s := range scopes {
+		words = append(words, string(s))
+	}
+	return strings.Join(words, ", ")
+}
+
+// tokens are all tokens, and their cells as the store has them.
+type tokens struct {
+	tree  *auth.Tree
+	list  []auth.Token
+	cells map[string]stele.Cell // by ID
+}
+
+// readTokens reads all tokens. One that can't be read is left out; see Verify.
+func (r *Registrar) readTokens(ctx context.Context, op string) (*tokens, error) {
+	all := &tokens{tree: auth.NewTree(), cells: make(map[string]stele.Cell)}
 	for cell, err := range r.store.Cells(ctx, auth.TokenCells, "") {
 		if err != nil {
 			return nil, tell(op, err)
 		}
 		t, err := auth.ReadToken(cell)
-		if err != nil || t.User != user {
+		if err != nil {
+			continue
+		}
+		all.tree.AddToken(t)
+		all.list = append(all.list, t)
+		all.cells[t.ID] = cell
+	}
+	return all, nil
+}
+
+// adopt makes a token a child of the caller's, and says until when it lasts if that was
+// not asked for. It returns the parent's cell; nil if there is none.
+func (all *tokens) adopt(op, parent string, want auth.TokenRequest, t *auth.Token) (*stele.Cell, error) {
+	last := time.Time{}
+	if parent != "" {
+		line, _ := all.tree.Line(parent)
+		var ended string
+		last, ended = all.tree.End(parent)
+		switch {
+		case ended != "" || !last.IsZero() && !t.Created.Before(last):
+			return nil, refuse(op, stele.ID{}, stele.Unauthenticated, "the token with which this is asked is of no use any more; ask for a new one")
+		case len(line) == auth.MaxTokenDepth:
+			return nil, refuse(op, stele.ID{}, stele.Exhausted, "there are %d tokens above the new one, and there may be no more; make it with one of those, %s for example", len(line), line[1].ID)
+		}
+	}
+	t.Parent = parent
+	switch {
+	case !want.Never && want.Expires.IsZero():
+		t.Expires = t.Created.Add(auth.TokenLife)
+		if !last.IsZero() && last.Before(t.Expires) {
+			t.Expires = last
+		}
+	case !last.IsZero() && (want.Never || want.Expires.After(last)):
+		return nil, refuse(op, stele.ID{}, stele.Forbidden, "a token can't outlive the one that makes it: %s expires at %s; give that time or a sooner one, or use a token that lasts longer",
+			parent, last.Format(time.RFC3339))
+	}
+	if parent == "" {
+		return nil, nil
+	}
+	cell := all.cells[parent]
+	return &cell, nil
+}
+
+// makeRoom makes sure that a user has no more tokens than they may. Of those that are of
+// no use any more, the first one to end goes. All that it made are of no use either, and
+// stay so without it.
+func (all *tokens) makeRoom(op, user string, now time.Time, spare string) ([]stele.CellChange, error) {
+	count, oldest := 0, ""
+	var first time.Time
+	for _, t := range all.list {
+		if t.User != user {
 			continue
 		}
 		count++
-		if !t.Ended(now) {
+		expires, ended := all.tree.End(t.ID)
+		if t.ID == spare || ended == "" && (expires.IsZero() || now.Before(expires)) {
 			continue
 		}
 		end := t.Revoked
 		if end.IsZero() {
-			end = t.Expires
+			end = expires
 		}
-		if oldest.Name == "" || end.Before(ended) {
-			oldest, ended = cell, end
+		if oldest == "" || end.Before(first) {
+			oldest, first = t.ID, end
 		}
 	}
 	switch {
 	case count < auth.MaxTokens:
 		return nil, nil
-	case oldest.Name == "":
+	case oldest == "":
 		return nil, refuse(op, stele.ID{}, stele.Exhausted, "%s has %d tokens, and may have no more; revoke some", user, count)
 	}
-	return []stele.CellChange{{Name: oldest.Name, Before: oldest.Value}}, nil
+	cell := all.cells[oldest]
+	return []stele.CellChange{{Name: cell.Name, Before: cell.Value}}, nil
 }
 
 // Tokens yields the tokens of a user, or of all if the name is empty, by ID, with
-// the time of their last use and without what proves them. An administrator may ask
-// for all, others for their own.
+// the time of their last use, the token above them that ended them, and without what
+// proves them. An administrator may ask for all, others for their own. A caller whose
+// token is limited sees that one and those below it, and no more.
 func (r *Registrar) Tokens(ctx context.Context, user string) iter.Seq2[auth.Token, error] {
 	const op = "list tokens"
 	return func(yield func(auth.Token, error) bool) {
@@ -133,8 +260,15 @@ func (r *Registrar) Tokens(ctx context.Context, user string) iter.Seq2[auth.Toke
 			yield(auth.Token{}, err)
 			return
 		}
-		if who := auth.From(ctx); !who.Admin && who.Name != user {
+		who := auth.From(ctx)
+		every := who.Administers(auth.ScopeBackup) // a backup has them all
+		if !every && who.Name != user {
 			yield(auth.Token{}, refuse(op, stele.ID{}, stele.Forbidden, "%q may see their own tokens only; ask an administrator", who.Name))
+			return
+		}
+		all, err := r.readTokens(ctx, op)
+		if err != nil {
+			yield(auth.Token{}, err)
 			return
 		}
 		for cell, err := range r.store.Cells(ctx, auth.TokenCells, "") {
@@ -142,11 +276,11 @@ func (r *Registrar) Tokens(ctx context.Context, user string) iter.Seq2[auth.Toke
 			if err == nil {
 				t, err = auth.ReadToken(cell)
 			}
-			if err == nil && user != "" && t.User != user {
+			if err == nil && (user != "" && t.User != user || !every && who.IsLimited() && !all.tree.IsBelow(t.ID, who.Token)) {
 				continue
 			}
 			if err == nil {
-				t, err = r.withUse(ctx, t)
+				t, err = r.withUse(ctx, all.tree.Mark(t))
 			}
 			if !yield(t, tell(op, err)) || err != nil {
 				return
@@ -166,9 +300,11 @@ func (r *Registrar) withUse(ctx context.Context, t auth.Token) (auth.Token, erro
 	return t, nil
 }
 
-// RevokeToken makes a token useless from now on, and returns it. An administrator
-// may revoke every token, others their own. NotFound if there is none for them. One
-// that is revoked stays as it is.
+// RevokeToken makes a token useless from now on, and with it all tokens below it, and
+// returns it. An administrator may revoke every token, others their own and those that
+// were made with the token by which they act. A caller whose token is limited may revoke
+// that one and those below it. NotFound if there is none for them. One that is revoked
+// stays as it is.
 func (r *Registrar) RevokeToken(ctx context.Context, id string) (auth.Token, error) {
 	const op = "revoke token"
 	if err := identify(ctx, op); err != nil {
@@ -217,8 +353,28 @@ func (r *Registrar) token(ctx context.Context, op, id string) (t auth.Token, hel
 	if t, err = auth.ReadToken(held); err != nil {
 		return t, held, err
 	}
-	if who := auth.From(ctx); !who.Admin && who.Name != t.User {
-		return auth.Token{}, held, none
+	may, err := r.mayRevoke(ctx, op, &t)
+	if err == nil && !may {
+		err = none
+	}
+	if err != nil {
+		return auth.Token{}, held, err
 	}
 	return t, held, nil
+}
+
+// mayRevoke reports whether the caller may revoke a token.
+func (r *Registrar) mayRevoke(ctx context.Context, op string, t *auth.Token) (bool, error) {
+	who := auth.From(ctx)
+	switch {
+	case who.Admin, who.Name == t.User && !who.IsLimited():
+		return true, nil
+	case who.Token == "":
+		return false, nil
+	}
+	all, err := r.readTokens(ctx, op)
+	if err != nil {
+		return false, err
+	}
+	return all.tree.IsBelow(t.ID, who.Token), nil
 }

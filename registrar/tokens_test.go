@@ -14,7 +14,7 @@ import (
 // token makes a token.
 func (f *fixture) token(user string, life time.Duration) (string, auth.Token) {
 	f.t.Helper()
-	credential, t, err := f.CreateToken(f.admin, user, "", f.clock().Add(life))
+	credential, t, err := f.CreateToken(f.admin, auth.TokenRequest{User: user, Expires: f.clock().Add(life)})
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -26,14 +26,14 @@ func TestTokens(t *testing.T) {
 	f.user("ann")
 	f.user("bob", admin)
 	expires := f.clock().Add(time.Hour)
-	credential, made, err := f.CreateToken(as("ann"), "ann", "laptop", expires)
+	credential, made, err := f.CreateToken(as("ann"), auth.TokenRequest{User: "ann", Label: "laptop", Expires: expires})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if made.User != "ann" || made.Label != "laptop" || !made.Expires.Equal(expires) || made.By != "ann" || made.Hash != nil || !strings.Contains(credential, made.ID) {
 		t.Errorf("got %+v", made)
 	}
-	other, byAdmin, err := f.CreateToken(asAdmin("bob"), "ann", "", time.Time{})
+	other, byAdmin, err := f.CreateToken(asAdmin("bob"), auth.TokenRequest{User: "ann", Never: true})
 	if err != nil || byAdmin.By != "bob" || other == credential {
 		t.Errorf("got %+v, %v", byAdmin, err)
 	}
@@ -103,18 +103,18 @@ func TestTokenRights(t *testing.T) {
 		{"of nobody, by an administrator", f.admin, "nobody", "", at(time.Hour), stele.NotFound, "nobody"},
 		{"of a disabled user", f.admin, "off", "", at(time.Hour), stele.Conflict, "disabled"},
 	} {
-		credential, made, err := f.CreateToken(tt.ctx, tt.user, tt.label, tt.expires)
+		credential, made, err := f.CreateToken(tt.ctx, auth.TokenRequest{User: tt.user, Label: tt.label, Expires: tt.expires, Never: tt.expires.IsZero()})
 		if credential != "" || made.ID != "" {
 			t.Errorf("%s: got %s, %+v", tt.name, credential, made)
 		}
 		want(t, err, tt.kind, tt.words)
 	}
 	for _, life := range []time.Duration{auth.TokenLife, auth.MaxTokenLife - time.Minute} {
-		if _, _, err := f.CreateToken(as("ann"), "ann", "", at(life)); err != nil {
+		if _, _, err := f.CreateToken(as("ann"), auth.TokenRequest{User: "ann", Expires: at(life)}); err != nil {
 			t.Error(err)
 		}
 	}
-	if _, _, err := f.CreateToken(f.admin, "ann", "", at(100*auth.TokenLife)); err != nil {
+	if _, _, err := f.CreateToken(f.admin, auth.TokenRequest{User: "ann", Expires: at(100 * auth.TokenLife)}); err != nil {
 		t.Error(err)
 	}
 
@@ -168,7 +168,7 @@ func TestTokenMeetsDisabling(t *testing.T) {
 		must(other.SetUser(f.admin, "ann", func(u *auth.User) error { u.Disabled = true; return nil }))(t)
 	}}
 	f.start()
-	_, _, err := f.CreateToken(f.admin, "ann", "", time.Time{})
+	_, _, err := f.CreateToken(f.admin, auth.TokenRequest{User: "ann", Never: true})
 	want(t, err, stele.Conflict, "disabled")
 	if list := must(each(f.Tokens(f.admin, "")))(t); len(list) != 0 {
 		t.Errorf("got %+v", list)
@@ -191,7 +191,7 @@ func TestTokensAreBounded(t *testing.T) {
 	if err := f.store.Apply(f.admin, c); err != nil {
 		t.Fatal(err)
 	}
-	_, _, err := f.CreateToken(as("ann"), "ann", "", f.clock().Add(time.Hour))
+	_, _, err := f.CreateToken(as("ann"), auth.TokenRequest{User: "ann", Expires: f.clock().Add(time.Hour)})
 	want(t, err, stele.Exhausted, "revoke some")
 	f.token("bob", time.Hour)
 	f.jump(3 * time.Hour)

@@ -278,7 +278,7 @@ func TestOnAccess(t *testing.T) {
 	}
 	f.user("ann")
 	expect(1, "a user")
-	_, token, err := f.CreateToken(f.admin, "ann", "", time.Time{})
+	_, token, err := f.CreateToken(f.admin, auth.TokenRequest{User: "ann", Never: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -232,12 +233,13 @@ func examineTokens(_ context.Context, x *patient) {
 	good, told, admin := 0, false, false
 	for _, t := range x.registry.tokens {
 		u := x.registry.users[t.User]
-		if !t.Revoked.IsZero() || u.Disabled || !t.Expires.IsZero() && !t.Expires.After(x.now()) {
+		if t.Ended(x.now()) || u.Disabled {
 			continue
 		}
 		good++
-		admin = admin || u.Admin
-		told = x.judgeToken(&t, u.Admin) || told
+		whole := u.Admin && (len(t.Scopes) == 0 || slices.Contains(t.Scopes, auth.ScopeAdmin)) && len(t.Namespaces) == 0
+		admin = admin || whole
+		told = x.judgeToken(&t, whole) || told
 	}
 	switch {
 	case !admin:
@@ -253,7 +255,7 @@ func (x *patient) judgeToken(t *auth.Token, admin bool) bool {
 	if t.Label != "" {
 		who += fmt.Sprintf(" (%q)", t.Label)
 	}
-	another := fmt.Sprintf("make another in time: stele token create %s; then stele token revoke %s", t.User, t.ID)
+	another := fmt.Sprintf("make another in time, with a token that lasts longer or where the registry is: stele token create %s; then stele token revoke %s", t.User, t.ID)
 	switch {
 	case !t.Expires.IsZero() && t.Expires.Before(x.now().Add(tokenSoon)):
 		x.warn(another, "%s expires in %d days", who, t.Expires.Sub(x.now())/(24*time.Hour))

@@ -504,7 +504,7 @@ func TestFollowTokens(t *testing.T) {
 		if _, err := a.registrar.AddUser(a.admin, auth.User{Name: "ann"}); err != nil {
 			t.Fatal(err)
 		}
-		credential, token, err := a.registrar.CreateToken(a.admin, "ann", "x", time.Time{})
+		credential, token, err := a.registrar.CreateToken(a.admin, auth.TokenRequest{User: "ann", Label: "x", Never: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -88,7 +88,7 @@ type accessKeeper interface {
 	SetUser(ctx context.Context, name string, change func(*auth.User) error) (auth.User, error)
 	User(ctx context.Context, name string) (auth.User, error)
 	Users(ctx context.Context) iter.Seq2[auth.User, error]
-	CreateToken(ctx context.Context, user, label string, expires time.Time) (credential string, t auth.Token, err error)
+	CreateToken(ctx context.Context, want auth.TokenRequest) (credential string, t auth.Token, err error)
 	Tokens(ctx context.Context, user string) iter.Seq2[auth.Token, error]
 	RevokeToken(ctx context.Context, id string) (auth.Token, error)
 }

@@ -62,7 +62,7 @@ func firstAdministrator(ctx context.Context, r *registry, now time.Time) (creden
 	case err != nil:
 		return "", err
 	}
-	credential, _, err = r.registrar.CreateToken(ctx, firstUser, firstLabel, now.Add(auth.TokenLife))
+	credential, _, err = r.registrar.CreateToken(ctx, auth.TokenRequest{User: firstUser, Label: firstLabel, Expires: now.Add(auth.TokenLife)})
 	return credential, err
 }
 

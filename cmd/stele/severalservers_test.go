@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/client"
 	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/scheme/all"
@@ -453,7 +454,7 @@ func (c *cluster) testDNS(t *testing.T) {
 
 // testRevoke: a token that was revoked on one server is refused by all.
 func (c *cluster) testRevoke(t *testing.T) {
-	credential, token, err := c.servers[0].CreateToken(t.Context(), "root", "short", time.Time{})
+	credential, token, err := c.servers[0].CreateToken(t.Context(), auth.TokenRequest{User: "root", Label: "short", Never: true})
 	if err != nil {
 		t.Fatal(err)
 	}

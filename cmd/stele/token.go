@@ -22,38 +22,62 @@ as Authorization: Bearer TOKEN; this program takes it from STELE_TOKEN.
 It is shown once, when it is made: the registry keeps a hash of it. Whoever has it is
 the user, so give each program a token of its own, and revoke what is not needed.
 
-A user may make, list and revoke their own tokens; an administrator, everybody's.`,
+A user may make, list and revoke their own tokens; an administrator, everybody's.
+
+Tokens form a tree. A token that is made with another one, through --server, is its
+child: it does not outlive its parent, may be used for nothing else, and is revoked with
+it. One that is made on the registry itself is a child of its user.`,
 		Example: `  TOKEN=$(stele token create ann --label laptop)
+  stele token create root --label 'daily backup' --scope backup
   stele token ls ann
   stele token revoke 4k2m9x0q7rbc`,
 	}, p.tokenCreateCommand(), p.tokenLsCommand(), p.tokenRevokeCommand())
 }
 
 func (p *program) tokenCreateCommand() *cobra.Command {
-	var label, expires string
+	var f tokenFlags
 	cmd := &cobra.Command{
-		Use:   "create USER",
-		Short: "Make a token, and print it once",
+		Use:     "create USER",
+		Aliases: []string{"new"},
+		Short:   "Make a token, and print it once",
 		Long: `Create makes a token for a user and prints it alone on standard output; what else there
 is to say goes to standard error. It can't be had again: who loses it makes another.
 
 It lasts for a year, or for as long as --expires says: a number of hours, days, weeks
 or years, such as 90d, or a date, up to the end of which it lasts. Only an
 administrator makes tokens that last for more than a year, or for ever with
---expires never.`,
+--expires never. Through --server it lasts no longer than the token with which it is
+made: without --expires it ends with that one, and a later time is refused.
+
+With --scope it may be used for some kinds of work only, and never for more than the user
+may do:
+
+  read     list and search, see reserved and restricted records
+  mint     make new names, and register records under them
+  write    read, mint, and register and change records
+  admin    everything that the user may do
+  backup   read, back up and verify the whole registry, and 'stele doctor'
+  metrics  read /metrics, where the server asks for a token
+
+With --namespace it may be used in these namespaces only, and all below them; they must
+exist. Backups, users and whatever else concerns the whole registry are out of its reach
+then. Without these flags it may be used for all that the user may do, or the token with
+which it is made.`,
 		Example: `  TOKEN=$(stele token create ann --label laptop)
   stele token create harvester --label 'nightly import' --expires 90d
+  stele token create harvester --scope mint,read --namespace ark:12345/x5
+  stele token create root --label 'daily backup' --scope backup --expires 90d
   stele token create ann --expires 2027-06-30
   stele token create ann --json`,
 		Args:              oneArgument("the user"),
 		ValidArgsFunction: p.completeUsers,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			until, err := parseExpiry(expires, p.now())
+			want, err := f.request(cmd, args[0], p.now())
 			if err != nil {
-				return misuse(cmd, "--expires: %w", err)
+				return err
 			}
 			return p.reading(cmd, func(ctx context.Context, l *ledger) error {
-				credential, t, err := l.CreateToken(ctx, args[0], label, until)
+				credential, t, err := l.CreateToken(ctx, want)
 				if err != nil {
 					return err
 				}
@@ -61,11 +85,66 @@ administrator makes tokens that last for more than a year, or for ever with
 			})
 		},
 	}
-	flags := cmd.Flags()
-	flags.StringVar(&label, "label", "", "what it is for, in a few `words`")
-	flags.StringVar(&expires, "expires", "1y", "how long it lasts (90d, 2y), the last `day`, or never")
-	_ = cmd.RegisterFlagCompletionFunc("expires", cobra.FixedCompletions([]string{"1d", "30d", "90d", "1y", "never"}, cobra.ShellCompDirectiveNoFileComp))
+	f.add(cmd)
+	_ = cmd.RegisterFlagCompletionFunc("namespace", p.completeNamespaces)
 	return neverFiles(cmd)
+}
+
+// tokenFlags say what a new token is like.
+type tokenFlags struct {
+	label, expires     string
+	scopes, namespaces []string
+}
+
+func (f *tokenFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.label, "label", "", "what it is for, in a few `words`")
+	flags.StringVar(&f.expires, "expires", "1y", "how long it lasts (90d, 2y), the last `day`, or never")
+	flags.StringSliceVar(&f.scopes, "scope", nil, "`kinds` of work that it may be used for: read, mint, write, admin, backup, metrics")
+	flags.StringSliceVar(&f.namespaces, "namespace", nil, "`prefixes` of the namespaces that it may be used in, with all below them")
+	_ = cmd.RegisterFlagCompletionFunc("expires", cobra.FixedCompletions([]string{"1d", "30d", "90d", "1y", "never"}, cobra.ShellCompDirectiveNoFileComp))
+	var scopes []string
+	for _, s := range auth.Scopes() {
+		scopes = append(scopes, string(s))
+	}
+	_ = cmd.RegisterFlagCompletionFunc("scope", cobra.FixedCompletions(scopes, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// request returns the token that the flags ask for.
+func (f *tokenFlags) request(cmd *cobra.Command, user string, now time.Time) (auth.TokenRequest, error) {
+	want := auth.TokenRequest{User: user, Label: f.label, Namespaces: f.namespaces}
+	if cmd.Flags().Changed("expires") {
+		until, err := parseExpiry(f.expires, now)
+		if err != nil {
+			return want, misuse(cmd, "--expires: %w", err)
+		}
+		want.Expires, want.Never = until, until.IsZero()
+	}
+	for _, text := range f.scopes {
+		s := auth.Scope(text)
+		if !s.IsValid() {
+			return want, misuse(cmd, "--scope: %.40q is not a scope; choose from read, mint, write, admin, backup and metrics", text)
+		}
+		want.Scopes = append(want.Scopes, s)
+	}
+	return want, nil
+}
+
+// completeNamespaces lets shells complete the prefix of a namespace.
+func (p *program) completeNamespaces(cmd *cobra.Command, _ []string, _ string) (names []string, _ cobra.ShellCompDirective) {
+	// A shell can't show an error.
+	_ = p.reading(cmd, func(ctx context.Context, l *ledger) error {
+		for ns, err := range l.Namespaces(ctx) {
+			if err != nil {
+				return err
+			}
+			if ns.Prefix != "" {
+				names = append(names, ns.Key().String())
+			}
+		}
+		return nil
+	})
+	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
 // printCredential prints a new token: alone where scripts read it, and what to know
@@ -116,9 +195,10 @@ func (p *program) tokenLsCommand() *cobra.Command {
 		Use:   "ls [USER]",
 		Short: "List tokens",
 		Long: `Ls lists the tokens of a user, or of all users; who is no administrator sees their own.
-Each line has the ID, the user, until when it lasts, when it was used last, and its
-label. The secrets are kept nowhere, so they are not shown. The time of the last use
-is written once a minute.`,
+Each line has the ID, the user, until when it lasts, when it was used last, the token
+that made it, what it is limited to, and its label. A token that was ended with one above
+it says with which. The secrets are kept nowhere, so they are not shown. The time of the
+last use is written once a minute.`,
 		Example:           "  stele token ls\n  stele token ls ann\n  stele token ls --json",
 		Args:              atMostOne("the user"),
 		ValidArgsFunction: p.completeUsers,
@@ -171,6 +251,19 @@ func (p *program) printToken(t *auth.Token) error {
 	if !t.LastUse.IsZero() {
 		words[3] = "used " + moment(t.LastUse)
 	}
+	if t.Parent != "" {
+		words = append(words, "made by "+t.Parent)
+	}
+	if len(t.Scopes) > 0 {
+		var scopes []string
+		for _, s := range t.Scopes {
+			scopes = append(scopes, string(s))
+		}
+		words = append(words, "for "+strings.Join(scopes, ","))
+	}
+	if len(t.Namespaces) > 0 {
+		words = append(words, "in "+strings.Join(t.Namespaces, ","))
+	}
 	if t.Label != "" {
 		words = append(words, t.Label)
 	}
@@ -182,6 +275,8 @@ func tokenState(t *auth.Token, now time.Time) string {
 	switch {
 	case !t.Revoked.IsZero():
 		return "revoked " + moment(t.Revoked)
+	case t.EndedWith != "":
+		return "ended with " + t.EndedWith
 	case t.Expires.IsZero():
 		return "never expires"
 	case t.Ended(now):
@@ -194,7 +289,8 @@ func (p *program) tokenRevokeCommand() *cobra.Command {
 	return neverFiles(&cobra.Command{
 		Use:   "revoke ID",
 		Short: "Make a token useless",
-		Long: `Revoke makes a token useless, at once and for ever, and prints its ID. ID is what
+		Long: `Revoke makes a token useless, at once and for ever, with all tokens that it made and that
+they made, and prints its ID. ID is what
 'stele token ls' shows: the 12 characters behind stele_. It exits with 3 if there is
 no such token.`,
 		Example: "  stele token revoke 4k2m9x0q7rbc",

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"net/http"
 	"net/netip"
 
@@ -76,8 +77,14 @@ func (c *call) admit() error {
 		return nil
 	case !c.who.IsKnown():
 		return &stele.Error{Op: c.op.name, Kind: stele.Unauthenticated, Err: errSayWho}
-	case c.op.asks == administrator && !c.who.Admin:
-		return &stele.Error{Op: c.op.name, Kind: stele.Forbidden, Err: errNoAdministrator}
+	case c.op.scope != anyScope && !c.who.Has(c.op.scope):
+		return &stele.Error{Op: c.op.name, Kind: stele.Forbidden, Err: fmt.Errorf("this needs a token with the scope %s; use another token", c.op.scope)}
+	case c.op.asks == administrator && !c.who.Administers(c.op.scope):
+		err := errNoAdministrator
+		if len(c.who.Namespaces()) > 0 {
+			err = errWholeRegistry
+		}
+		return &stele.Error{Op: c.op.name, Kind: stele.Forbidden, Err: err}
 	}
 	return nil
 }

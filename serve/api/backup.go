@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
 )
 
 // A backup travels as a tar of its files, which ends with an entry that says how many
@@ -34,7 +35,7 @@ func (h *Handler) backupOperations() []operation {
 		summary: "Copy the whole registry",
 		about: "A tar of files: the registry as it is at one moment, with its history, its users and tokens, and how far minters are. The server goes on meanwhile. " +
 			"Its last entry is " + completeEntry + "; a tar without it was cut off. What is unpacked is a folder as stele backup makes it.",
-		asks:    administrator,
+		asks: administrator, scope: auth.ScopeBackup,
 		answers: []answer{{status: 200, about: "The backup.", media: tarType}},
 		fails:   []int{404},
 		serve:   h.backup,

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/registrar"
 )
 
@@ -47,7 +48,7 @@ func (h *Handler) batchOperations() []operation {
 		summary: "Register many records at a time",
 		about: "A record that can't be registered does not keep the others from it. A record that is registered already just like that is passed over, so a batch may be sent again when no answer came. " +
 			"They may be in any state: a withdrawn one brings its tombstone.",
-		asks:  editor,
+		asks: editor, scope: auth.ScopeWrite,
 		query: []parameter{updateParameter},
 		body: &body{media: []string{jsonType, linesType}, limit: maxBatch, value: []recordInput{},
 			about:   fmt.Sprintf("A list of up to %d records, or one a line. What the system keeps (version, created, modified, by, redacted) is not believed.", maxRecords),

@@ -34,6 +34,7 @@ type call struct {
 var (
 	errSayWho          = errors.New("say who you are: send your token in the header Authorization: Bearer")
 	errNoAdministrator = errors.New("this is for administrators; ask one")
+	errWholeRegistry   = errors.New("this concerns the whole registry, and the token is limited to namespaces; use another token of an administrator")
 )
 
 // id reads the identifier in the path, in any spelling.

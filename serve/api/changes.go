@@ -3,6 +3,8 @@ package api
 import (
 	"net/http"
 	"time"
+
+	"github.com/stele-id/stele/auth"
 )
 
 // changePage is a part of the list of changes.
@@ -25,7 +27,7 @@ func (h *Handler) changeOperations() []operation {
 		name: "listChanges", method: http.MethodGet, path: "changes", group: "Running the server",
 		summary: "List what was changed, in order",
 		about:   "For who copies the registry elsewhere: it tells of all that there is.",
-		asks:    administrator,
+		asks:    administrator, scope: auth.ScopeBackup,
 		query: []parameter{
 			{name: "after", kind: numberKind, usual: "0", about: "only changes behind the one with this number", example: "0"},
 			limitParameter,

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/registrar"
 )
 
@@ -17,7 +18,7 @@ func (h *Handler) exportOperations() []operation {
 		about: "One a line, by scheme and then in the order of their identifiers, as importRecords reads them: without their version, which counts the changes in one registry. " +
 			"Whoever has the role reader where the prefix belongs may export; without a prefix, or with that of a scheme, an administrator. " +
 			"An answer that ends in the middle of a line, or whose connection breaks, is not whole.",
-		asks: reader,
+		asks: reader, scope: auth.ScopeRead,
 		query: []parameter{
 			prefixParameter,
 			{name: "history", kind: flagKind, usual: "false", about: "all versions of each record, the oldest first; that is for reading, not for import"},

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/registrar"
 )
 
@@ -58,7 +59,7 @@ func (h *Handler) importOperations() []operation {
 		about: "Lines are imported in chunks as they arrive. After each chunk the answer has a line that says how far the import is, and before that one for each line that was refused. " +
 			"What it says is done is durable. An import with a name that was interrupted goes on: ask getImport how many lines are done, and send those behind them, with from. " +
 			"Empty lines and those that begin with # are passed over, but counted. A record that is registered already just like that is passed over too.",
-		asks: editor,
+		asks: editor, scope: auth.ScopeWrite,
 		query: []parameter{
 			importName,
 			{name: "from", kind: numberKind, usual: "0", about: "how many lines of this import were sent before; with 0 it starts over"},
@@ -78,7 +79,7 @@ func (h *Handler) importOperations() []operation {
 		name: "getImport", method: http.MethodGet, path: "import/{name}", group: group,
 		tail:    parameter{name: "name", about: importName.about, example: importName.example},
 		summary: "Show how far an import is",
-		asks:    known,
+		asks:    known, scope: auth.ScopeWrite,
 		answers: []answer{{status: 200, about: "How far it is; with no line done if it never began.", value: importDocument{}}},
 		serve:   h.getImport,
 	}}

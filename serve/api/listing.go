@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
 )
 
 // recordPage is a part of a list of records.
@@ -27,7 +28,7 @@ func (h *Handler) listOperations() []operation {
 		summary: "List and search records",
 		about: "In the order of their identifiers, for whoever has the role reader where the prefix belongs. Without a prefix, or with that of a scheme, it is for administrators, unless it is asked what points somewhere. " +
 			"Records in namespaces below that one may not list are not there.",
-		asks: reader,
+		asks: reader, scope: auth.ScopeRead,
 		query: []parameter{
 			prefixParameter,
 			{name: "pointing", about: "only those with a target at this URL, or on this host", example: "example.org"},
@@ -42,7 +43,7 @@ func (h *Handler) listOperations() []operation {
 		name: "getHistory", method: http.MethodGet, path: "history/{id}", group: "Records", tail: identifier,
 		summary: "Show all versions of a record",
 		about:   "The newest first. Of a version that whoever asks could not have seen, and of those before a redaction, content is left out.",
-		asks:    anyone,
+		asks:    anyone, scope: auth.ScopeRead,
 		query:   []parameter{limitParameter, cursorParameter},
 		answers: []answer{{status: 200, about: "A page of versions.", value: recordPage{}}},
 		fails:   []int{404},

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/registrar"
 )
 
@@ -63,7 +64,7 @@ func (h *Handler) mintOperations() []operation {
 		summary: "Make new names, and register records under them",
 		about: "No name is ever made twice. All names and records of a request are made, or none. " +
 			"Send an Idempotency-Key, and send the request again with it when no answer came: then nothing is made twice.",
-		asks:    editor,
+		asks: editor, scope: auth.ScopeMint,
 		headers: []parameter{idempotencyKey},
 		body: &body{media: []string{jsonType}, limit: maxBody, value: mintInput{},
 			example: `{"namespace":"ark:12345/x5","count":2,"record":{"targets":[{"url":"https://example.org/1"}]}}`},

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
 )
 
 // namespacePage is a part of a list of namespaces.
@@ -46,7 +47,7 @@ func (h *Handler) namespaceOperations() []operation {
 		name: "listNamespaces", method: http.MethodGet, path: "namespaces", group: group,
 		summary: "List the namespaces in which you have a role",
 		about:   "Administrators see all, the roots of the schemes included.",
-		asks:    known,
+		asks:    known, scope: auth.ScopeRead,
 		query:   []parameter{limitParameter, cursorParameter},
 		answers: []answer{{status: 200, about: "A page of the list.", value: namespacePage{}}},
 		serve:   h.listNamespaces,
@@ -54,7 +55,7 @@ func (h *Handler) namespaceOperations() []operation {
 		name: "getNamespace", method: http.MethodGet, path: "namespaces/{prefix}", group: group, tail: prefixInPath,
 		summary: "Show a namespace",
 		about:   "To whoever has no role there, it is not there.",
-		asks:    reader, headers: []parameter{ifMatch, ifNoneMatch},
+		asks:    reader, scope: auth.ScopeRead, headers: []parameter{ifMatch, ifNoneMatch},
 		answers: []answer{ns, {status: 304, about: "It has one of the tags in If-None-Match.", headers: []parameter{entityTag}}},
 		fails:   []int{404, 412},
 		serve:   h.getNamespace,
@@ -62,7 +63,7 @@ func (h *Handler) namespaceOperations() []operation {
 		name: "putNamespace", method: http.MethodPut, path: "namespaces/{prefix}", group: group, tail: prefixInPath,
 		summary: "Make a namespace, or replace its settings",
 		about:   "Conditions are as for putRecord. Making one takes the role owner in the namespace above. Owner and quota of one are set by who is owner above it, and its zone in the DNS is none that is another's.",
-		asks:    owner, headers: []parameter{ifMatch, ifNoneMatch},
+		asks:    owner, scope: auth.ScopeAdmin, headers: []parameter{ifMatch, ifNoneMatch},
 		body: &body{media: []string{jsonType}, limit: maxBody, value: namespaceInput{}, example: `{"title":"Maps","owner":"ann","minter":{"kind":"noid","template":".reeeedk"}}`,
 			about: "The namespace. What the system keeps (version, created, modified, by) is not believed. Scheme and prefix are those of the path."},
 		answers: []answer{ns, {status: 201, about: "The namespace was made.", value: namespaceDocument{}, headers: []parameter{entityTag, location}}},
@@ -72,7 +73,7 @@ func (h *Handler) namespaceOperations() []operation {
 		name: "patchNamespace", method: http.MethodPatch, path: "namespaces/{prefix}", group: group, tail: prefixInPath,
 		summary: "Change some settings of a namespace",
 		about:   "A merge patch (RFC 7396) of the namespace as getNamespace shows it.",
-		asks:    owner, headers: []parameter{ifMatch, ifNoneMatch},
+		asks:    owner, scope: auth.ScopeAdmin, headers: []parameter{ifMatch, ifNoneMatch},
 		body:    &body{media: []string{patchType}, limit: maxBody, value: namespacePatch{}, example: `{"title":"Old maps"}`},
 		answers: []answer{ns},
 		fails:   []int{404, 409, 412},
@@ -80,7 +81,7 @@ func (h *Handler) namespaceOperations() []operation {
 	}, {
 		name: "getMinter", method: http.MethodGet, path: "minters/{prefix}", group: group, tail: prefixInPath,
 		summary: "Show how far the minter of a namespace is",
-		asks:    reader,
+		asks:    reader, scope: auth.ScopeRead,
 		answers: []answer{status},
 		fails:   []int{404},
 		serve: func(c *call) error {
@@ -94,7 +95,7 @@ func (h *Handler) namespaceOperations() []operation {
 		name: "skip", method: http.MethodPost, path: "skip/{prefix}", group: group, tail: prefixInPath,
 		summary: "Set the counter of a template ahead",
 		about:   "A template whose counter came from a backup makes no names until this is done, since names may have been given since: take a number that is ahead of all of them. What is skipped is never made, and the counter never goes back.",
-		asks:    administrator,
+		asks:    administrator, scope: auth.ScopeAdmin,
 		body:    &body{media: []string{jsonType}, limit: maxBody, value: skipDocument{}, example: `{"ahead":10000}`},
 		answers: []answer{status},
 		fails:   []int{404, 409},

@@ -112,7 +112,7 @@ func (d *description) operation(op *operation) *huma.Operation {
 		OperationID: op.name, Method: op.method, Path: "/" + op.path, Tags: []string{op.group},
 		Summary: op.summary, Description: op.about,
 		Responses:  make(map[string]*huma.Response),
-		Extensions: map[string]any{"x-role": op.asks.String()},
+		Extensions: map[string]any{"x-role": op.asks.String(), "x-scope": string(op.scope)},
 		Security:   []map[string][]string{{"bearer": {}}},
 	}
 	if op.asks == anyone {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
 )
 
 // How an operation is added. A file that is named after its subject has a method
@@ -14,7 +15,7 @@ import (
 //		return []operation{{
 //			name: "skip", method: "POST", path: "skip/{prefix}", group: "Namespaces",
 //			summary: "Set the counter of a template ahead",
-//			asks:    administrator,
+//			asks:    administrator, scope: auth.ScopeAdmin,
 //			query:   []parameter{{name: "quiet", kind: flagKind, about: "Answer with nothing"}},
 //			body:    &body{media: []string{jsonType}, limit: maxBody, value: skipDocument{}, example: `{"to":250000}`},
 //			answers: []answer{{status: 200, about: "The counter is there.", value: minterDocument{}}},
@@ -43,8 +44,8 @@ import (
 // What a handler may rely on when it is called:
 //
 //   - who acts is in c.ctx (see package auth) and in c.who. Where asks is more than
-//     anyone it is somebody, and where it is administrator an administrator. Roles in
-//     a namespace are the registrar's to judge, with c.ctx.
+//     anyone it is somebody whose token has the scope, and where it is administrator an
+//     administrator. Roles in a namespace are the registrar's to judge, with c.ctx.
 //   - the query has declared parameters only, each at most once, of the declared kind:
 //     c.text, c.number, c.flag and c.moment read them. c.header is the same for the
 //     declared headers.
@@ -108,6 +109,10 @@ func (r right) role() stele.Role {
 	return stele.NoRole
 }
 
+// anyScope is the scope of an operation for which any token may be used: it is about the
+// token itself, or about what everybody may know.
+const anyScope auth.Scope = "any"
+
 // operation is something that the API does.
 type operation struct {
 	name    string // operationId: a verb and what it is done to, "withdrawRecord"
@@ -117,6 +122,7 @@ type operation struct {
 	summary string // a few words, without a full stop
 	about   string // more; sentences
 	asks    right
+	scope   auth.Scope // that a token must have, unless it has none at all; where asks is anyone, to get more than the public
 	query   []parameter
 	headers []parameter
 	tail    parameter // what stands for {id}; about and example may be empty

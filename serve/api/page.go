@@ -18,7 +18,7 @@ func (h *Handler) pageOperations() []operation {
 		name: "getPage", method: http.MethodGet, path: "", group: group,
 		summary: "Show all operations, for people",
 		about:   "Whoever accepts JSON and no HTML gets what getOpenAPI shows.",
-		asks:    anyone,
+		asks:    anyone, scope: anyScope,
 		answers: []answer{
 			{status: 200, about: "A page in HTML, or the document.", media: htmlType},
 			{status: 200, about: "The document.", media: jsonType},
@@ -28,7 +28,7 @@ func (h *Handler) pageOperations() []operation {
 		name: "getOpenAPI", method: http.MethodGet, path: "openapi.json", group: group,
 		summary: "Show all operations, for programs",
 		about:   "This interface as OpenAPI 3.1 describes it.",
-		asks:    anyone, headers: []parameter{ifNoneMatch},
+		asks:    anyone, scope: anyScope, headers: []parameter{ifNoneMatch},
 		answers: []answer{
 			{status: 200, about: "The document.", media: jsonType, headers: []parameter{entityTag}},
 			{status: 304, about: "It has one of the tags in If-None-Match.", headers: []parameter{entityTag}},

@@ -45,7 +45,7 @@ func (d *description) view(op *operation, base string) web.APIOperation {
 	o := d.byName[op.name]
 	v := web.APIOperation{
 		Name: op.name, Method: op.method, Path: strings.TrimSuffix(Root+"/"+op.path, "/"), Summary: op.summary, About: op.about,
-		Role: op.asks.words(), Example: op.curl(base),
+		Role: op.asks.words() + op.scopeWords(), Example: op.curl(base),
 	}
 	for _, p := range o.Parameters {
 		kind, _ := inWords(p.Schema)
@@ -65,6 +65,14 @@ func (d *description) view(op *operation, base string) web.APIOperation {
 		v.Answers = append(v.Answers, a)
 	}
 	return v
+}
+
+// scopeWords says in a sentence which scope a token needs; nothing where any will do.
+func (o *operation) scopeWords() string {
+	if o.asks == anyone || o.scope == anyScope {
+		return ""
+	}
+	return fmt.Sprintf(" A token that is limited to scopes needs %s.", o.scope)
 }
 
 // words says in a sentence what a right asks for.

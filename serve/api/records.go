@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/resolver"
 )
 
@@ -24,7 +25,7 @@ func (h *Handler) recordOperations() []operation {
 		summary: "Show a record",
 		about: "Everybody sees what is neither reserved nor restricted, without who may see it, who changed it, and handle values that are not for the public; of a withdrawn record, its tombstone. " +
 			"Whoever has a role in its namespace sees all of it. To everybody else it is not there.",
-		asks: anyone,
+		asks: anyone, scope: auth.ScopeRead,
 		query: []parameter{
 			{name: "version", kind: numberKind, min: 1, about: "this version instead of the last one", example: "1"},
 			{name: "at", kind: momentKind, about: "the version that was current then", example: "2030-01-01T00:00:00Z"},
@@ -38,7 +39,7 @@ func (h *Handler) recordOperations() []operation {
 		summary: "Register a record, or replace what one says",
 		about: "With If-None-Match: * it is registered only if there is none; with If-Match it is replaced only if it has that version. Without either it is registered if there is none, and otherwise nothing is done. " +
 			"No name is ever detached from a record, so all its aliases must be among the new ones.",
-		asks: editor, headers: []parameter{ifMatch, ifNoneMatch}, body: input,
+		asks: editor, scope: auth.ScopeWrite, headers: []parameter{ifMatch, ifNoneMatch}, body: input,
 		answers: []answer{record, {status: 201, about: "The record was registered.", value: recordDocument{}, headers: []parameter{entityTag, location}}},
 		fails:   []int{404, 409, 410, 412, 428},
 		serve:   h.putRecord,
@@ -46,7 +47,7 @@ func (h *Handler) recordOperations() []operation {
 		name: "patchRecord", method: http.MethodPatch, path: "records/{id}", group: group, tail: identifier,
 		summary: "Change some of what a record says",
 		about:   "A merge patch (RFC 7396) of the record as getRecord shows it: a field that is null is removed, a list is replaced as a whole.",
-		asks:    editor, headers: []parameter{ifMatch, ifNoneMatch},
+		asks:    editor, scope: auth.ScopeWrite, headers: []parameter{ifMatch, ifNoneMatch},
 		body:    &body{media: []string{patchType}, limit: maxBody, value: recordPatch{}, example: `{"metadata":{"what":"Another thing"}}`},
 		answers: []answer{record},
 		fails:   []int{404, 409, 410, 412},
@@ -55,7 +56,7 @@ func (h *Handler) recordOperations() []operation {
 		name: "deleteRecord", method: http.MethodDelete, path: "records/{id}", group: group, tail: identifier,
 		summary: "Withdraw a record",
 		about:   "Nothing is ever deleted: it answers with a tombstone from now on, and its history stays. See withdrawRecord.",
-		asks:    editor, headers: []parameter{ifMatch, ifNoneMatch},
+		asks:    editor, scope: auth.ScopeWrite, headers: []parameter{ifMatch, ifNoneMatch},
 		query: []parameter{
 			{name: "reason", required: true, min: 1, max: stele.MaxProse, about: "why, for whoever looks for it", example: "Published by mistake"},
 			{name: "replacement", about: "the identifier of what to use instead"},

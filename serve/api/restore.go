@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
 )
 
 // maxFiles is how many files a backup may have: a registry of ten billion records has
@@ -37,7 +38,7 @@ func (h *Handler) restoreOperations() []operation {
 		about: "The backup is unpacked beside the registry and checked; only then it takes its place, in one step. Requests wait for a moment meanwhile. The registry as it was is kept on the server. " +
 			"All that was written after the backup was made is not there any more. No name is given again: minters go on behind where they are, and templates are shut until their counters are set ahead. " +
 			"Users and tokens stay as they are now, with those that only the backup knows.",
-		asks: administrator,
+		asks: administrator, scope: auth.ScopeAdmin,
 		query: []parameter{{name: "confirm", required: true, min: 1, max: 255, example: "stele-data",
 			about: "the name of the registry's folder on the server, without the folders it is in, to make sure that this is the server you mean"}},
 		body: &body{media: []string{tarType}, about: "A backup as the operation backup gives it."},

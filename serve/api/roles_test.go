@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/stele-id/stele/auth"
 )
 
 // sample is a request that an operation grants to whoever has the right that it asks
@@ -130,6 +132,95 @@ func TestRoles(t *testing.T) {
 	}
 }
 
+// TestScopes sends a request to each operation by an administrator's tokens: one for each
+// scope, one that is limited to the namespace of the samples, and one that is limited to
+// another namespace. Each does what its scopes say in its namespaces, and nothing else.
+func TestScopes(t *testing.T) {
+	type limited struct {
+		scopes     []auth.Scope
+		namespaces []string
+	}
+	tokens := map[string]limited{
+		"here":         {nil, []string{"ark:12345"}},
+		"elsewhere":    {nil, []string{"ark:99999"}},
+		"writes here":  {[]auth.Scope{auth.ScopeWrite}, []string{"ark:12345"}},
+		"backups here": {[]auth.Scope{auth.ScopeBackup}, []string{"ark:12345"}},
+		"mints there":  {[]auth.Scope{auth.ScopeMint}, []string{"ark:99999"}},
+	}
+	for _, s := range auth.Scopes() {
+		tokens[string(s)] = limited{[]auth.Scope{s}, nil}
+	}
+	table := newSite(t).handler.table
+	for i := range table {
+		op := &table[i]
+		t.Run(op.name, func(t *testing.T) {
+			t.Parallel()
+			if op.scope != anyScope && !op.scope.IsValid() {
+				t.Fatalf("the table does not say which scope %s needs", op.name)
+			}
+			for name, limits := range tokens {
+				s := newSite(t)
+				credential, made, err := s.registry.CreateToken(s.admin, auth.TokenRequest{User: theAdmin, Scopes: limits.scopes, Namespaces: limits.namespaces})
+				if err != nil {
+					t.Fatal(err)
+				}
+				s.tokens[name] = credential
+				x := sampleOf(t, s, op, theAdmin)
+				if op.name == "revokeToken" {
+					x.target = "/tokens/" + made.ID
+				}
+				a := s.ask(name, op.method, Root+x.target, x.body, x.head...)
+				has := len(limits.scopes) == 0 || op.scope == anyScope || limits.scopes[0].Includes(op.scope)
+				if want := expectedOf(op, limits.namespaces, has); !slices.Contains(want, a.StatusCode) {
+					t.Errorf("by the token %q: %d, want %v: %s", name, a.StatusCode, want, a.body)
+				}
+			}
+		})
+	}
+}
+
+// expectedOf returns which statuses are right for a token of an administrator that is
+// limited to namespaces, and has the scope of the operation or not.
+func expectedOf(op *operation, namespaces []string, has bool) []int {
+	there := slices.Contains(namespaces, "ark:99999")
+	switch {
+	case op.asks == anyone:
+		return []int{http.StatusOK}
+	case !has:
+		return []int{http.StatusForbidden}
+	case op.asks == administrator && namespaces != nil:
+		return []int{http.StatusForbidden}
+	case there && op.asks > known && slices.Contains(judgesEach, op.name):
+		return []int{http.StatusOK, http.StatusForbidden}
+	case there && op.asks > known && slices.Contains(notThere, op.name):
+		return []int{http.StatusNotFound}
+	case there && op.asks > known:
+		return []int{http.StatusForbidden}
+	}
+	return expected(op, theAdmin, administrator)
+}
+
+// A token without the scope read sees no more than the public, wherever records are shown.
+func TestScopeHidesRecords(t *testing.T) {
+	s := newSite(t)
+	for _, user := range []string{theAdmin, theReader} {
+		for _, limits := range []auth.TokenRequest{
+			{Scopes: []auth.Scope{auth.ScopeMetrics}},
+			{Scopes: []auth.Scope{auth.ScopeMint}},
+		} {
+			limits.User = user
+			s.tokens["x"] = s.made(s.admin, limits)
+			for _, name := range []string{"ark:12345/hidden", "ark:12345/secret"} {
+				s.ask("x", "GET", records+name, "").want(t, http.StatusNotFound)
+				s.ask("x", "GET", Root+"/history/"+name, "").want(t, http.StatusNotFound)
+				s.ask(user, "GET", records+name, "").want(t, http.StatusOK)
+			}
+		}
+	}
+	s.tokens["x"] = s.made(s.admin, auth.TokenRequest{User: theAdmin, Namespaces: []string{"ark:99999"}})
+	s.ask("x", "GET", records+"ark:12345/secret", "").want(t, http.StatusNotFound)
+}
+
 // expected returns which statuses are right.
 func expected(op *operation, who string, rank right) []int {
 	switch {
@@ -160,7 +251,7 @@ func wrongTokens() map[string]func(*site) string {
 			return token
 		},
 		"revoked": func(s *site) string {
-			credential, made, err := s.registry.CreateToken(s.admin, theAdmin, "", s.now().Add(time.Hour))
+			credential, made, err := s.registry.CreateToken(s.admin, auth.TokenRequest{User: theAdmin, Expires: s.now().Add(time.Hour)})
 			if err != nil {
 				s.t.Fatal(err)
 			}
@@ -168,6 +259,21 @@ func wrongTokens() map[string]func(*site) string {
 				s.t.Fatal(err)
 			}
 			return credential
+		},
+		"whose parent is revoked": func(s *site) string {
+			s.tokens["parent"] = s.token(theAdmin, s.now().Add(time.Hour))
+			child, grandchild := s.child("parent", `{}`), ""
+			s.tokens["child"] = child.Credential
+			grandchild = s.child("child", `{"user":"`+theOwner+`"}`).Credential
+			s.ask(theAdmin, "DELETE", Root+"/tokens/"+child.Token.Parent, "").want(s.t, 200)
+			return grandchild
+		},
+		"whose maker is disabled": func(s *site) string {
+			s.ask(theAdmin, "POST", Root+"/users", `{"name":"zack","admin":true}`).want(s.t, 201)
+			s.tokens["zack"] = s.token("zack", s.now().Add(time.Hour))
+			made := s.child("zack", `{"user":"`+theOwner+`"}`).Credential
+			s.ask(theAdmin, "PATCH", Root+"/users/zack", `{"disabled":true}`).want(s.t, 200)
+			return made
 		},
 		"of a disabled user": func(s *site) string {
 			s.ask(theAdmin, "PATCH", Root+"/users/"+theOwner, `{"disabled":true}`).want(s.t, 200)

@@ -124,11 +124,24 @@ func (s *site) fill() {
 // token makes a token for a user.
 func (s *site) token(user string, expires time.Time) string {
 	s.t.Helper()
-	credential, _, err := s.registry.CreateToken(s.admin, user, "test", expires)
+	return s.made(s.admin, auth.TokenRequest{User: user, Label: "test", Expires: expires})
+}
+
+// made makes a token as it is asked for.
+func (s *site) made(ctx context.Context, want auth.TokenRequest) string {
+	s.t.Helper()
+	credential, _, err := s.registry.CreateToken(ctx, want)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	return credential
+}
+
+// child makes a token by the token of somebody, through the API.
+func (s *site) child(who, body string) (made madeToken) {
+	s.t.Helper()
+	s.ask(who, "POST", Root+"/tokens", body).want(s.t, http.StatusCreated).read(s.t, &made)
+	return made
 }
 
 func (s *site) id(text string) stele.ID {

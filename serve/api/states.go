@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
 )
 
 // withdrawalDocument says why a record is withdrawn.
@@ -25,7 +26,7 @@ func (h *Handler) stateOperations() []operation {
 		name: "withdrawRecord", method: http.MethodPost, path: "withdraw/{id}", group: group, tail: identifier,
 		summary: "Withdraw a record",
 		about:   "It answers with a tombstone from now on. Of a record that is withdrawn already, reason and replacement are changed. One that is reserved can't be withdrawn.",
-		asks:    editor, headers: []parameter{ifMatch, ifNoneMatch},
+		asks:    editor, scope: auth.ScopeWrite, headers: []parameter{ifMatch, ifNoneMatch},
 		body:    &body{media: []string{jsonType}, limit: maxBody, value: withdrawalDocument{}, example: `{"reason":"Published by mistake"}`},
 		answers: []answer{record},
 		fails:   []int{404, 409, 412},
@@ -39,7 +40,7 @@ func (h *Handler) stateOperations() []operation {
 	}, {
 		name: "reinstateRecord", method: http.MethodPost, path: "reinstate/{id}", group: group, tail: identifier,
 		summary: "Make a withdrawn record active again",
-		asks:    editor, headers: []parameter{ifMatch, ifNoneMatch},
+		asks:    editor, scope: auth.ScopeWrite, headers: []parameter{ifMatch, ifNoneMatch},
 		answers: []answer{record},
 		fails:   []int{404, 409, 412},
 		serve: func(c *call) error {
@@ -51,7 +52,7 @@ func (h *Handler) stateOperations() []operation {
 		name: "redactRecord", method: http.MethodPost, path: "redact/{id}", group: group, tail: identifier,
 		summary: "Remove what a record says, by a legal order",
 		about:   "Targets, metadata and the rest are removed, earlier versions are shown to nobody, and the record is withdrawn. Its names stay.",
-		asks:    administrator, headers: []parameter{ifMatch, ifNoneMatch},
+		asks:    administrator, scope: auth.ScopeAdmin, headers: []parameter{ifMatch, ifNoneMatch},
 		body:    &body{media: []string{jsonType}, limit: maxBody, value: redactionDocument{}, example: `{"reason":"Removed by order of a court"}`},
 		answers: []answer{record},
 		fails:   []int{404, 409, 412},

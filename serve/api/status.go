@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
 )
 
 // expiresSoon is how long before its end a token is told of.
@@ -51,7 +52,7 @@ func (h *Handler) statusOperations() []operation {
 	return []operation{{
 		name: "getStatus", method: http.MethodGet, path: "status", group: "Running the server",
 		summary: "Show how the server is",
-		asks:    administrator,
+		asks:    administrator, scope: auth.ScopeBackup,
 		answers: []answer{{status: 200, about: "How it is.", value: statusDocument{}}},
 		serve:   h.getStatus,
 	}}
@@ -137,7 +138,7 @@ func (h *Handler) statusOfTokens(ctx context.Context, d *statusDocument) error {
 		if err != nil {
 			return err
 		}
-		if !t.Revoked.IsZero() || t.Expires.IsZero() || !t.Expires.After(d.Now) || t.Expires.After(d.Now.Add(expiresSoon)) {
+		if t.Ended(d.Now) || t.Expires.IsZero() || t.Expires.After(d.Now.Add(expiresSoon)) {
 			continue
 		}
 		d.Tokens = append(d.Tokens, expiryDocument{t.ID, t.User, t.Label, t.Expires.UTC()})

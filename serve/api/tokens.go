@@ -18,14 +18,22 @@ type tokenDocument struct {
 	Revoked time.Time `json:"revoked,omitzero"`
 	LastUse time.Time `json:"lastUse,omitzero" doc:"To the minute or so."`
 	By      string    `json:"by,omitempty" doc:"Who made it."`
+
+	Parent     string   `json:"parent,omitempty" doc:"The token that made it. Without it, it is a child of its user." example:"0f3t8h2w9ynd"`
+	Scopes     []string `json:"scopes,omitempty" doc:"What it may be used for; without it, all that its user may do."`
+	Namespaces []string `json:"namespaces,omitempty" doc:"To which it is limited; without it, to none."`
+	EndedWith  string   `json:"endedWith,omitempty" doc:"The token above it that was revoked, so that this one is of no use."`
 }
 
 // newToken is a token that is asked for.
 type newToken struct {
 	User    string     `json:"user,omitempty" maxLength:"64" doc:"Whose it will be; without it, yours."`
 	Label   string     `json:"label,omitempty" maxLength:"200" doc:"What it is for." example:"nightly import"`
-	Expires *time.Time `json:"expires,omitempty" doc:"Until when it lasts, a year at most unless an administrator asks; without it, a year."`
-	Never   bool       `json:"never,omitempty" doc:"It does not expire; for administrators."`
+	Expires *time.Time `json:"expires,omitempty" doc:"Until when it lasts, a year at most unless an administrator asks, and no longer than the token with which it is asked; without it, as long as that, and for a year at most."`
+	Never   bool       `json:"never,omitempty" doc:"It does not expire; for administrators whose own token never does."`
+
+	Scopes     []string `json:"scopes,omitempty" enum:"read,mint,write,admin,backup,metrics" maxItems:"6" doc:"What it may be used for; without it, all that the token may be used for with which it is asked. Write includes read and mint, backup includes read, and admin all."`
+	Namespaces []string `json:"namespaces,omitempty" maxItems:"100" doc:"The namespaces to which it is limited, with all below them; without it, those of the token with which it is asked, or none." example:"[\"ark:12345\"]"`
 }
 
 // madeToken is a token with its credential.
@@ -45,8 +53,8 @@ func (h *Handler) tokenOperations() []operation {
 	return []operation{{
 		name: "listTokens", method: http.MethodGet, path: "tokens", group: group,
 		summary: "List tokens",
-		about:   "Yours; an administrator sees those of all users, or of one.",
-		asks:    known,
+		about:   "Yours; an administrator sees those of all users, or of one. With a token that is limited, that one and those below it.",
+		asks:    known, scope: anyScope,
 		query: []parameter{
 			{name: "user", max: auth.MaxName, about: "whose tokens", example: "ann"},
 			limitParameter, cursorParameter,
@@ -57,8 +65,9 @@ func (h *Handler) tokenOperations() []operation {
 	}, {
 		name: "createToken", method: http.MethodPost, path: "tokens", group: group,
 		summary: "Make a token",
-		about:   "Its credential is in the answer, and nowhere else, ever. An administrator makes tokens for everybody, others for themselves.",
-		asks:    known,
+		about: "Its credential is in the answer, and nowhere else, ever. An administrator makes tokens for everybody, others for themselves. " +
+			"The new token is a child of the one with which it is asked: it does not outlive it, may be used for nothing else, and is revoked with it.",
+		asks: known, scope: anyScope,
 		body:    &body{media: []string{jsonType}, limit: maxBody, value: newToken{}, example: `{"label":"nightly import"}`},
 		answers: []answer{{status: 201, about: "The token was made.", value: madeToken{}, headers: []parameter{location}}},
 		fails:   []int{403, 404, 409},
@@ -67,8 +76,8 @@ func (h *Handler) tokenOperations() []operation {
 		name: "revokeToken", method: http.MethodDelete, path: "tokens/{token}", group: group,
 		tail:    parameter{name: "token", about: "The ID of the token", example: "4k2m9x0q7rbc"},
 		summary: "Revoke a token",
-		about:   "It is of no use from now on. An administrator revokes every token, others their own.",
-		asks:    known,
+		about:   "It is of no use from now on, and so are all tokens that it made, and those that they made. An administrator revokes every token, others their own.",
+		asks:    known, scope: anyScope,
 		answers: []answer{{status: 200, about: "The token as it is now.", value: tokenDocument{}}},
 		fails:   []int{404},
 		serve: func(c *call) error {
@@ -83,7 +92,12 @@ func (h *Handler) tokenOperations() []operation {
 
 // shown returns a token as it is shown.
 func shown(t auth.Token) tokenDocument {
-	return tokenDocument{t.ID, t.User, t.Label, t.Created, t.Expires, t.Revoked, t.LastUse, t.By}
+	d := tokenDocument{ID: t.ID, User: t.User, Label: t.Label, Created: t.Created, Expires: t.Expires, Revoked: t.Revoked, LastUse: t.LastUse, By: t.By,
+		Parent: t.Parent, Namespaces: t.Namespaces, EndedWith: t.EndedWith}
+	for _, s := range t.Scopes {
+		d.Scopes = append(d.Scopes, string(s))
+	}
+	return d
 }
 
 // listTokens lists the tokens of whoever asks, or those that an administrator asks for.
@@ -128,19 +142,20 @@ func (h *Handler) createToken(c *call) error {
 	if want.User == "" {
 		want.User = c.who.Name
 	}
-	expires := h.o.Now().Add(auth.TokenLife)
+	request := auth.TokenRequest{User: want.User, Label: want.Label, Never: want.Never, Namespaces: want.Namespaces}
 	switch {
 	case want.Never && want.Expires != nil:
 		return invalidf("expires and never are both given; keep one")
 	case want.Expires != nil && want.Expires.IsZero(): // what programs send that have no time
 		return amiss(c, "expires", errors.New("the year 1 is past; give a time to come"))
-	case want.Never:
-		expires = time.Time{}
 	case want.Expires != nil:
-		expires = *want.Expires
+		request.Expires = *want.Expires
+	}
+	for _, s := range want.Scopes {
+		request.Scopes = append(request.Scopes, auth.Scope(s))
 	}
 	c.charge(newTokenCost)
-	credential, t, err := h.o.Registrar.CreateToken(c.ctx, want.User, want.Label, expires)
+	credential, t, err := h.o.Registrar.CreateToken(c.ctx, request)
 	if err != nil {
 		return err
 	}

@@ -53,8 +53,13 @@ type userPage struct {
 type selfDocument struct {
 	Name   string         `json:"name"`
 	Groups []string       `json:"groups,omitempty"`
-	Admin  bool           `json:"admin,omitempty" doc:"May do everything, everywhere."`
+	Admin  bool           `json:"admin,omitempty" doc:"May do everything, everywhere, by this token."`
 	Roles  []roleDocument `json:"roles,omitempty" doc:"Roles in namespaces, 1000 at most; those of an administrator are not listed."`
+
+	Token      string    `json:"token,omitempty" doc:"The ID of the token with which this was asked." example:"4k2m9x0q7rbc"`
+	Expires    time.Time `json:"expires,omitzero" doc:"When the token ends, with those above it; without it, never."`
+	Scopes     []string  `json:"scopes,omitempty" doc:"What the token may be used for; without it, all that you may do."`
+	Namespaces []string  `json:"namespaces,omitempty" doc:"To which the token is limited; without it, to none."`
 }
 
 // roleDocument is a role in a namespace.
@@ -71,13 +76,13 @@ func (h *Handler) userOperations() []operation {
 	return []operation{{
 		name: "getMe", method: http.MethodGet, path: "me", group: group,
 		summary: "Show who you are, and which roles you have",
-		asks:    known,
+		asks:    known, scope: anyScope,
 		answers: []answer{{status: 200, about: "Whose the token is.", value: selfDocument{}}},
 		serve:   h.getMe,
 	}, {
 		name: "listUsers", method: http.MethodGet, path: "users", group: group,
 		summary: "List all users",
-		asks:    administrator,
+		asks:    administrator, scope: auth.ScopeAdmin,
 		query:   []parameter{limitParameter, cursorParameter},
 		answers: []answer{{status: 200, about: "A page of the list.", value: userPage{}}},
 		serve:   h.listUsers,
@@ -85,7 +90,7 @@ func (h *Handler) userOperations() []operation {
 		name: "addUser", method: http.MethodPost, path: "users", group: group,
 		summary: "Add a user",
 		about:   "Names of users and groups have 1 to 64 of a-z, 0-9, and . _ @ -, and begin with a letter or a digit.",
-		asks:    administrator,
+		asks:    administrator, scope: auth.ScopeAdmin,
 		body:    &body{media: []string{jsonType}, limit: maxBody, value: newUser{}, example: `{"name":"dora","groups":["staff"]}`},
 		answers: []answer{{status: 201, about: "The user was added.", value: userDocument{}, headers: []parameter{location}}},
 		fails:   []int{409},
@@ -94,7 +99,7 @@ func (h *Handler) userOperations() []operation {
 		name: "getUser", method: http.MethodGet, path: "users/{name}", group: group, tail: userInPath,
 		summary: "Show a user",
 		about:   "Administrators may look at everybody, others at themselves.",
-		asks:    known,
+		asks:    known, scope: anyScope,
 		answers: []answer{user},
 		fails:   []int{404},
 		serve: func(c *call) error {
@@ -108,7 +113,7 @@ func (h *Handler) userOperations() []operation {
 		name: "patchUser", method: http.MethodPatch, path: "users/{name}", group: group, tail: userInPath,
 		summary: "Change a user's groups and rights",
 		about:   "A merge patch (RFC 7396). A user is never deleted, since history has the name, but can be disabled. The last administrator who is not disabled stays one.",
-		asks:    administrator,
+		asks:    administrator, scope: auth.ScopeAdmin,
 		body:    &body{media: []string{patchType}, limit: maxBody, value: userPatch{}, example: `{"groups":["staff","editors"]}`},
 		answers: []answer{user},
 		fails:   []int{404, 409},
@@ -118,7 +123,10 @@ func (h *Handler) userOperations() []operation {
 
 // getMe shows who sent the request.
 func (h *Handler) getMe(c *call) error {
-	me := selfDocument{Name: c.who.Name, Groups: c.who.Groups, Admin: c.who.Admin}
+	me := selfDocument{Name: c.who.Name, Groups: c.who.Groups, Admin: c.who.Admin, Token: c.who.Token, Expires: c.who.Expires, Namespaces: c.who.Namespaces()}
+	for _, s := range c.who.Scopes() {
+		me.Scopes = append(me.Scopes, string(s))
+	}
 	if c.who.Admin {
 		return c.reply(http.StatusOK, me)
 	}

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stele-id/stele/auth"
 )
 
 func TestUsers(t *testing.T) {
@@ -51,9 +53,10 @@ func TestUsers(t *testing.T) {
 
 func TestTokens(t *testing.T) {
 	s := newSite(t)
+	s.tokens[theAdmin] = s.made(s.admin, auth.TokenRequest{User: theAdmin, Never: true})
 	var made madeToken
 	s.ask(theOwner, "POST", Root+"/tokens", `{"label":"nightly import"}`).want(t, 201).read(t, &made)
-	if made.Token.User != theOwner || made.Token.Label != "nightly import" || made.Token.Expires.Before(s.now().Add(364*24*time.Hour)) {
+	if made.Token.User != theOwner || made.Token.Label != "nightly import" || !made.Token.Expires.After(s.now().Add(23*time.Hour)) || made.Token.Parent == "" {
 		t.Errorf("got %+v", made)
 	}
 	s.tokens["new"] = made.Credential
@@ -98,12 +101,19 @@ func TestTokens(t *testing.T) {
 		{theAdmin, `{"user":"ann","never":true}`, 201},
 		{theAdmin, `{"expires":"` + far + `"}`, 201},
 		{theAdmin, `{"user":"nobody-here"}`, 404},
+		{theAdmin, `{"scopes":["backup","metrics"]}`, 201},
+		{theAdmin, `{"scopes":["everything"]}`, 400},
+		{theAdmin, `{"scopes":["metrics"],"namespaces":["ark:12345"]}`, 400},
+		{theOwner, `{"scopes":["write"],"namespaces":["ark:12345/x5"]}`, 201},
+		{theOwner, `{"namespaces":["ark:99999"]}`, 404}, // not theirs, and so not there
+		{theOwner, `{"namespaces":["ark:77777"]}`, 404},
+		{theOwner, `{"namespaces":["\u0000"]}`, 400},
 	} {
 		s.ask(tt.who, "POST", Root+"/tokens", tt.body).want(t, tt.status)
 	}
 	s.ask(theOwner, "GET", Root+"/tokens?user=root", "").want(t, 403)
 	own, everybody := len(s.all(theOwner, "/tokens?limit=1")), len(s.all(theAdmin, "/tokens"))
-	if own != 5 || everybody <= own || len(s.all(theAdmin, "/tokens?user=ann")) != own {
+	if own != 6 || everybody <= own || len(s.all(theAdmin, "/tokens?user=ann")) != own {
 		t.Errorf("%d of one's own, %d of all", own, everybody)
 	}
 }

@@ -3,6 +3,8 @@ package api
 import (
 	"context"
 	"net/http"
+
+	"github.com/stele-id/stele/auth"
 )
 
 // verifiedDocument is a line of what was found. An empty one says that it goes on.
@@ -19,7 +21,7 @@ func (h *Handler) verifyOperations() []operation {
 		summary: "Check that the registry is whole",
 		about: "All that the registry keeps is read, which takes a while, and held against each other: files, records, histories, indexes, counts, the list of changes, prefixes and minters. " +
 			"The answer has a line for each thing that is wrong, one at its end, and an empty object now and then meanwhile.",
-		asks:    administrator,
+		asks: administrator, scope: auth.ScopeBackup,
 		answers: []answer{{status: 200, about: "What is wrong, and at the end whether all was looked at.", value: verifiedDocument{}, media: linesType, lines: true}},
 		serve:   h.verify,
 	}}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
 )
 
 // KeyKeeper looks after the keys of zones and of secondaries. Who may do what is judged by
@@ -109,7 +110,7 @@ func (h *Handler) zoneKeyOperations() []operation {
 		name: "getZoneKeys", method: http.MethodGet, path: "zonekeys/{prefix}", group: group, tail: prefixInPath,
 		summary: "Show the keys of a namespace's zone",
 		about:   "And what is to be done about them. Their private parts are never shown.",
-		asks:    owner,
+		asks:    owner, scope: auth.ScopeAdmin,
 		query:   []parameter{{name: "parentTTL", kind: numberKind, max: maxTTL, about: "For how many seconds others keep what the zone above says", usual: "86400"}},
 		answers: []answer{keys},
 		fails:   []int{404, 409},
@@ -118,7 +119,7 @@ func (h *Handler) zoneKeyOperations() []operation {
 		name: "changeZoneKeys", method: http.MethodPost, path: "zonekeys/{prefix}", group: group, tail: prefixInPath,
 		summary: "Sign a namespace's zone, or roll its keys",
 		about:   "Each step of a roll waits until nobody can know what was before the last one; it is refused before that time.",
-		asks:    owner,
+		asks:    owner, scope: auth.ScopeAdmin,
 		body:    &body{media: []string{jsonType}, limit: maxBody, value: ZoneKeysChange{}, example: `{"do":"sign","mode":"online"}`},
 		answers: []answer{keys},
 		fails:   []int{404, 409},
@@ -126,7 +127,7 @@ func (h *Handler) zoneKeyOperations() []operation {
 	}, {
 		name: "listTSIGKeys", method: http.MethodGet, path: "tsig", group: group,
 		summary: "List the keys that name servers show each other",
-		asks:    administrator,
+		asks:    administrator, scope: auth.ScopeAdmin,
 		query:   []parameter{limitParameter, cursorParameter},
 		answers: []answer{{status: 200, about: "A page of the list.", value: tsigPage{}}},
 		fails:   []int{404},
@@ -135,7 +136,7 @@ func (h *Handler) zoneKeyOperations() []operation {
 		name: "addTSIGKey", method: http.MethodPost, path: "tsig", group: group,
 		summary: "Make a key for name servers",
 		about:   "Its secret is in the answer, and is never told again.",
-		asks:    administrator,
+		asks:    administrator, scope: auth.ScopeAdmin,
 		body:    &body{media: []string{jsonType}, limit: maxBody, value: newTSIGKey{}, example: `{"name":"secondary2.example.org"}`},
 		answers: []answer{{status: 201, about: "The key was made.", value: TSIGKey{}}},
 		fails:   []int{404, 409},
@@ -145,7 +146,7 @@ func (h *Handler) zoneKeyOperations() []operation {
 		tail:    parameter{name: "key", about: "The name of the key", example: "secondary1.example.org."},
 		summary: "Make a key for name servers good for nothing",
 		about:   "Its secret is erased. Its name is never given to another one.",
-		asks:    administrator,
+		asks:    administrator, scope: auth.ScopeAdmin,
 		answers: []answer{{status: 200, about: "The key as it is now.", value: TSIGKey{}}},
 		fails:   []int{404},
 		serve:   h.retireTSIGKey,

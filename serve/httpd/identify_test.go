@@ -39,7 +39,7 @@ func (g *guarded) token(name string, groups ...string) string {
 	if _, err := g.registry.AddUser(g.admin, auth.User{Name: name, Groups: groups}); err != nil {
 		g.t.Fatal(err)
 	}
-	credential, _, err := g.registry.CreateToken(g.admin, name, "", g.now().Add(24*time.Hour))
+	credential, _, err := g.registry.CreateToken(g.admin, auth.TokenRequest{User: name, Expires: g.now().Add(24 * time.Hour)})
 	if err != nil {
 		g.t.Fatal(err)
 	}
