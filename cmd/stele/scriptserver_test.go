@@ -51,6 +51,7 @@ var notRemote = map[string]string{
 	"stdin":          "it asks no registry",
 	"store":          "it moves folders",
 	"storepostgres":  "it is about databases",
+	"tokentree":      "it starts servers itself",
 	"usage":          "it asks no registry",
 	"verify":         "it damages files; remotebackup verifies with a server",
 }
