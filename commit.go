@@ -32,6 +32,9 @@ func (c *Commit) Check() error {
 	if err := c.checkOnce(); err != nil {
 		return err
 	}
+	if err := c.checkAudit(); err != nil {
+		return err
+	}
 	return c.checkReplay()
 }
 

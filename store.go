@@ -93,7 +93,14 @@ type Store interface {
 	// their order: Conflict if one of its names is taken, by a record in the store
 	// or by one before it in the list that is committed; Exhausted if its quota is
 	// used up; Invalid if it is no first version.
-	Ingest(ctx context.Context, records []*Record, count NamespaceCounter, state *MinterState) ([]error, error)
+	//
+	// The entries are models for the audit trail. In the same commit each is appended once
+	// for every namespace for which committed records count, in order of their keys, with that
+	// Namespace and with how many they are as Count. Nothing is appended if no record is
+	// committed. They have no number.
+	Ingest(ctx context.Context, records []*Record, count NamespaceCounter, state *MinterState, entries ...*AuditEntry) ([]error, error)
+
+	AuditStore
 
 	// Seal ends all writes: Apply and Ingest are refused from then on, with a Conflict
 	// that is ErrSealed and has the reason in its text. It returns once that is durable and no
@@ -145,6 +152,15 @@ type Commit struct {
 
 	// Cells are new values of cells, each of another one, under the same condition.
 	Cells []CellChange
+
+	// Audit are the entries that this commit appends to the audit trail, in their order. A
+	// commit may have nothing else. Conflict if one has a number that is not the next one.
+	Audit []*AuditEntry
+
+	// TrimAudit removes the entries of the audit trail with numbers up to this one; 0 removes
+	// none. One of Audit says so in Trimmed. Conflict if there is no entry up to that number
+	// (another caller has removed them), or if there was never one of that number.
+	TrimAudit uint64
 
 	// Replay is nil, but for whoever copies another store. It has the changes of this
 	// commit then, in their order, as the feed of the other store has them: the feed

@@ -135,7 +135,7 @@ func (distantStore) Cells(context.Context, string, string) iter.Seq2[stele.Cell,
 
 func (distantStore) Apply(context.Context, *stele.Commit) error { return untold("commit") }
 
-func (distantStore) Ingest(context.Context, []*stele.Record, stele.NamespaceCounter, *stele.MinterState) ([]error, error) {
+func (distantStore) Ingest(context.Context, []*stele.Record, stele.NamespaceCounter, *stele.MinterState, ...*stele.AuditEntry) ([]error, error) {
 	return nil, untold("import")
 }
 
@@ -146,3 +146,11 @@ func (distantStore) Sealed(context.Context) (string, error) { return "", untold(
 func (distantStore) Backup(context.Context, string) error { return untold("backup") }
 
 func (distantStore) Verify(context.Context, func(string)) error { return untold("verify") }
+
+func (distantStore) Audit(context.Context, uint64) iter.Seq2[*stele.AuditEntry, error] {
+	return untoldAll[*stele.AuditEntry]("read audit trail")
+}
+
+func (distantStore) AuditRange(context.Context) (first, last uint64, err error) {
+	return 0, 0, untold("read audit trail")
+}

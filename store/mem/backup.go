@@ -29,6 +29,14 @@ type saved struct {
 	Minters map[string][]byte
 	Cells   map[string][]byte
 	Seal    string
+	Trimmed uint64 // how many entries of the audit trail were trimmed
+	Audit   []savedAudit
+}
+
+// savedAudit is an entry of the audit trail in a backup.
+type savedAudit struct {
+	At   time.Time
+	Body []byte
 }
 
 // Backup implements [stele.Store]. The folder must not be there yet.
@@ -63,7 +71,10 @@ func (st *state) save(ctx context.Context, name string) (err error) {
 			return refuse("backup", stele.ID{}, stele.Unavailable, "%w", err)
 		}
 	}
-	last := saved{IsLast: true, Minters: make(map[string][]byte), Cells: make(map[string][]byte), Seal: st.seal}
+	last := saved{IsLast: true, Minters: make(map[string][]byte), Cells: make(map[string][]byte), Seal: st.seal, Trimmed: st.trail.before}
+	for _, e := range st.trail.entries {
+		last.Audit = append(last.Audit, savedAudit{e.at, e.body})
+	}
 	for name, kept := range st.minters.from("") {
 		last.Minters[name] = kept
 	}
@@ -106,7 +117,10 @@ func Open(folder string, now func() time.Time) (*Store, error) {
 			for name, kept := range e.Cells {
 				st.cells = st.cells.with(name, append([]byte{}, kept...))
 			}
-			st.seal = e.Seal
+			st.seal, st.trail.before = e.Seal, e.Trimmed
+			for _, kept := range e.Audit {
+				st.trail.entries = append(st.trail.entries, auditEntry{kept.At, kept.Body})
+			}
 			return newStore(now, st), nil
 		}
 		if err := st.replay(e.Body, e.IsNamespace, e.At, e.Counted); err != nil {

@@ -179,8 +179,8 @@ func (b forgiving) Apply(ctx context.Context, c *stele.Commit) error {
 	return nil
 }
 
-func (b forgiving) Ingest(ctx context.Context, records []*stele.Record, count stele.NamespaceCounter, state *stele.MinterState) ([]error, error) {
-	errs, err := b.Store.Ingest(ctx, records, count, state)
+func (b forgiving) Ingest(ctx context.Context, records []*stele.Record, count stele.NamespaceCounter, state *stele.MinterState, models ...*stele.AuditEntry) ([]error, error) {
+	errs, err := b.Store.Ingest(ctx, records, count, state, models...)
 	for i := range errs {
 		if errors.Is(errs[i], b.kind) {
 			errs[i] = nil
@@ -245,15 +245,15 @@ func (b generous) Apply(ctx context.Context, c *stele.Commit) error {
 	return b.Store.Apply(ctx, &d)
 }
 
-func (b generous) Ingest(ctx context.Context, records []*stele.Record, count stele.NamespaceCounter, state *stele.MinterState) ([]error, error) {
-	return b.Store.Ingest(ctx, records, b.more(count), state)
+func (b generous) Ingest(ctx context.Context, records []*stele.Record, count stele.NamespaceCounter, state *stele.MinterState, models ...*stele.AuditEntry) ([]error, error) {
+	return b.Store.Ingest(ctx, records, b.more(count), state, models...)
 }
 
 // stateless ingests without the minter's state.
 type stateless struct{ stele.Store }
 
-func (b stateless) Ingest(ctx context.Context, records []*stele.Record, count stele.NamespaceCounter, _ *stele.MinterState) ([]error, error) {
-	return b.Store.Ingest(ctx, records, count, nil)
+func (b stateless) Ingest(ctx context.Context, records []*stele.Record, count stele.NamespaceCounter, _ *stele.MinterState, models ...*stele.AuditEntry) ([]error, error) {
+	return b.Store.Ingest(ctx, records, count, nil, models...)
 }
 
 // short finds no name that is longer than a database's index likes.

@@ -55,6 +55,9 @@ func (s *Store) Apply(ctx context.Context, c *stele.Commit) error {
 				return err
 			}
 		}
+		if err := st.putAudit(c.Audit, c.TrimAudit, at); err != nil {
+			return err
+		}
 		return ctx.Err()
 	})
 }
@@ -91,9 +94,13 @@ func countsFor(key stele.NamespaceKey) stele.NamespaceCounter {
 
 // Ingest implements [stele.Store]. A record beyond its namespace's quota is
 // refused by itself, as one whose name is taken is.
-func (s *Store) Ingest(ctx context.Context, records []*stele.Record, count stele.NamespaceCounter, minter *stele.MinterState) ([]error, error) {
+func (s *Store) Ingest(ctx context.Context, records []*stele.Record, count stele.NamespaceCounter, minter *stele.MinterState, models ...*stele.AuditEntry) ([]error, error) {
+	if err := stele.CheckModels(models); err != nil {
+		return nil, err
+	}
 	errs := make([]error, len(records))
 	err := s.write(ctx, "ingest", func(st *state, at time.Time) error {
+		counts := make(map[stele.NamespaceKey]uint64)
 		for i, r := range records {
 			if err := ctx.Err(); err != nil {
 				return err
@@ -101,6 +108,12 @@ func (s *Store) Ingest(ctx context.Context, records []*stele.Record, count stele
 			if errs[i] = r.CheckFirst(); errs[i] == nil {
 				errs[i] = st.putRecord(r, at, count)
 			}
+			if errs[i] == nil {
+				counts[st.journal[len(st.journal)-1].Counted]++
+			}
+		}
+		if err := st.putAudit(stele.AuditByNamespace(models, counts), 0, at); err != nil {
+			return err
 		}
 		if minter != nil {
 			if err := minter.Check(); err != nil {

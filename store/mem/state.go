@@ -20,6 +20,8 @@ type state struct {
 	minters    tree[[]byte]   // by name; no state is nil
 	cells      tree[[]byte]   // by name; no value is nil
 
+	trail trail // of audit entries
+
 	seal string // why nothing more is written; "" if it is
 
 	// journal has all changes in order: the feed, and enough to make all of the

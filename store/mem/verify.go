@@ -49,6 +49,7 @@ func (s *Store) Verify(ctx context.Context, report func(problem string)) error {
 			report(fmt.Sprintf("cell %.100q, with a value of %d bytes, is not what a cell can be", name, len(kept)))
 		}
 	}
+	st.verifyAudit(report)
 	return ctx.Err()
 }
 

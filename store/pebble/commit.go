@@ -72,6 +72,7 @@ type group struct {
 	taken   [][]byte          // names that were free before
 	feed    []byte            // entries of the change feed that are in no chunk yet
 	changes int               // how many those are
+	trail   trail             // with the entries of the group
 	fault   error             // the batch is spoilt
 	tx      tx
 }
@@ -176,7 +177,7 @@ func (g *group) start() (err error) {
 	if err := g.store.recent.begin(g.opening); err != nil {
 		return err
 	}
-	g.seq = g.opening.seq
+	g.seq, g.trail = g.opening.seq, g.opening.trail
 	g.at = g.store.now()
 	clear(g.pending)
 	g.late, g.taken, g.fault = g.late[:0], nil, nil
@@ -205,7 +206,7 @@ func (g *group) flush() (*view, error) {
 	if err := g.opening.fence.broken(); err != nil {
 		return nil, err
 	}
-	g.opening.seq = g.seq
+	g.opening.seq, g.opening.trail = g.seq, g.trail
 	return g.opening.newView(g.seq), g.batch.Close()
 }
 
@@ -242,7 +243,11 @@ func (g *group) add(q *request) error {
 			return err
 		}
 	}
+	if err := g.trail.check(&q.audit); err != nil {
+		return err
+	}
 	t.accept(q.replay)
+	g.putAudit(&q.audit)
 	return nil
 }
 

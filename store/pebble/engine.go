@@ -144,6 +144,9 @@ func (s *Store) prepareOpening(h *opening) (err error) {
 	if h.seq, err = lastChange(h.db); err != nil {
 		return h.damage("open", stele.ID{}, err)
 	}
+	if h.trail, err = readTrail(h.db); err != nil {
+		return h.damage("open", stele.ID{}, err)
+	}
 	if h.seal, err = readSeal(h.db); err != nil {
 		return h.damage("open", stele.ID{}, err)
 	}

@@ -29,6 +29,7 @@ type ingest struct {
 	errs    []error // for each entry; nil for what is good
 	refused []error // the same, with what the store refuses
 	minter  *minterEntry
+	models  []*stele.AuditEntry
 	names   []nameEntry // in order of keys, and then of records
 	size    uint64
 	last    uint64 // the last change after it was committed
@@ -58,11 +59,14 @@ type watch struct {
 
 // Ingest implements [stele.Store]. A record beyond its namespace's quota is refused by
 // itself, as one whose name is taken is.
-func (s *Store) Ingest(ctx context.Context, records []*stele.Record, count stele.NamespaceCounter, state *stele.MinterState) ([]error, error) {
+func (s *Store) Ingest(ctx context.Context, records []*stele.Record, count stele.NamespaceCounter, state *stele.MinterState, models ...*stele.AuditEntry) ([]error, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	in := &ingest{ctx: ctx}
+	if err := stele.CheckModels(models); err != nil {
+		return nil, err
+	}
+	in := &ingest{ctx: ctx, models: models}
 	if state != nil {
 		if err := state.Check(); err != nil {
 			return nil, err
@@ -386,7 +390,8 @@ func (s *Store) finishIngest(in *ingest) (v *view, err error) {
 	if err := s.checkMinter(in, h); err != nil {
 		return nil, err
 	}
-	if err := in.build.finish(h.db, h.seq, s.now()); err != nil {
+	trail, err := in.build.finish(h.db, h.seq, h.trail, s.now())
+	if err != nil {
 		return nil, refuse("ingest", stele.ID{}, stele.Unavailable, "tables can't be written, and nothing was ingested: %w", err)
 	}
 	if in.last = h.seq + in.build.accepted; len(in.build.paths) == 0 {
@@ -398,7 +403,7 @@ func (s *Store) finishIngest(in *ingest) (v *view, err error) {
 	}
 	in.build.paths = nil // Pebble has them
 	s.recent.ingested()
-	h.seq = in.last
+	h.seq, h.trail = in.last, trail
 	return h.newView(h.seq), nil
 }
 

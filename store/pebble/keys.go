@@ -25,13 +25,15 @@ import (
 //	minter     04 name                          state, as the minter gave it
 //	namespace  05 scheme 00 prefix              namespace in binary form
 //	cell       06 name                          value, as it was committed
+//	audit      07 number                        varint, uvarint: seconds and nanoseconds of its time, and
+//	                                            the entry of the audit trail in binary form
 //	name       10 scheme 00 text                01 record in binary form (its identifier), or
 //	                                            02 scheme 00 text of the record (an alias)
 //	history    11 scheme 00 [text] ^version     record in binary form, as it was
 //	url        12 [url] scheme 00 text          nothing: the record has a target there
 //	host       13 [host] scheme 00 text         nothing: the record has a target there
 //
-// seq and version are 8 bytes, the greatest first; ^version has all bits turned, so
+// seq, number and version are 8 bytes, the greatest first; ^version has all bits turned, so
 // that the newest version comes first. [x] is x with 00 FF for each zero byte and 00
 // 01 at its end: what follows can't be taken for a part of it, and order stays that
 // of x. A location of more than maxLocation bytes has its first maxLocation, then 00
@@ -52,6 +54,7 @@ const (
 	familyMinter    = 0x04
 	familyNamespace = 0x05
 	familyCell      = 0x06
+	familyAudit     = 0x07
 	familyName      = 0x10
 	familyHistory   = 0x11
 	familyURL       = 0x12
@@ -368,7 +371,7 @@ func describeKey(key []byte) string {
 	}
 	family := map[byte]string{
 		familyMeta: "meta", familyChange: "change", familyCount: "count", familyMinter: "minter",
-		familyNamespace: "namespace", familyCell: "cell", familyName: "name", familyHistory: "history", familyURL: "url", familyHost: "host",
+		familyNamespace: "namespace", familyCell: "cell", familyAudit: "audit", familyName: "name", familyHistory: "history", familyURL: "url", familyHost: "host",
 	}[key[0]]
 	if family == "" {
 		family = "unknown"

@@ -21,6 +21,7 @@ type request struct {
 	spaces  []spaceEntry
 	minters []minterEntry
 	cells   []cellEntry
+	audit   auditPart
 	replay  []stele.Change // as in a commit
 }
 
@@ -70,6 +71,12 @@ func newRequest(c *stele.Commit) (*request, error) {
 		return nil, err
 	}
 	q.encodeKept(c)
+	var size int
+	var err error
+	if q.audit, size, err = newAuditPart(c.Audit, c.TrimAudit); err != nil {
+		return nil, err
+	}
+	q.size += size
 	if q.size > maxCommit {
 		return nil, refuse("commit", stele.ID{}, stele.Invalid, "the commit has %d bytes; at most %d are committed at once", q.size, maxCommit)
 	}

@@ -79,19 +79,23 @@ func inParts(n int, write func(part, from, to int) error) error {
 	return errors.Join(errs...)
 }
 
-// finish writes what depends on what was committed up to now: counts, the minter, and
-// the change feed if its numbers are others.
-func (b *build) finish(db pebbledb.Reader, seq uint64, at time.Time) error {
+// finish writes what depends on what was committed up to now: counts, the minter, the
+// audit entries, and the change feed if its numbers are others. It returns what becomes of
+// the audit trail.
+func (b *build) finish(db pebbledb.Reader, seq uint64, before trail, at time.Time) (after trail, err error) {
 	if b.accepted > 0 && b.feed.seq != seq {
 		if err := b.writeFeed(seq, at); err != nil {
-			return err
+			return before, err
 		}
 	}
 	set, err := b.in.lateKeys(db)
-	if err != nil || len(set) == 0 {
-		return err
+	if err != nil {
+		return before, err
 	}
-	return b.table("late", false, func(add func(key, value []byte) error) error {
+	if after, err = b.in.auditKeys(set, before, at); err != nil || len(set) == 0 {
+		return before, err
+	}
+	return after, b.table("late", false, func(add func(key, value []byte) error) error {
 		for _, key := range sortedKeys(set) {
 			if err := add([]byte(key), set[key]); err != nil {
 				return err

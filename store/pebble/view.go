@@ -28,8 +28,9 @@ type opening struct {
 	snaps map[*pebbledb.Snapshot]bool // of views that are not forgotten
 
 	// The committer's, once the opening is installed.
-	seq  uint64 // the last change
-	seal string // why nothing more is written; "" if it is
+	seq   uint64 // the last change
+	trail trail  // the audit trail
+	seal  string // why nothing more is written; "" if it is
 }
 
 // close closes Pebble when no read is under way.

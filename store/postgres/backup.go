@@ -55,6 +55,7 @@ var backupTables = []struct{ name, columns string }{
 	{"minters", `key, "full", state`},
 	{"cells", `name, value`},
 	{"changes", `seq, at, name, space, version, counted`},
+	{"audit", `number, at, body`},
 }
 
 // Backup implements [stele.Store]. The folder must not be there yet.

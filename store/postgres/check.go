@@ -305,5 +305,8 @@ func (t *tx) put(q *request) error {
 			return err
 		}
 	}
+	if q.ingest {
+		return q.ingestAudit()
+	}
 	return nil
 }

@@ -56,6 +56,8 @@ type group struct {
 	tx     tx
 	past   []past
 	rows   []feedRow
+	audit  []auditRow
+	trim   uint64          // of the audit trail
 	locked map[string]bool // counts that were read, and must be what they were
 	sealed error
 	last   uint64 // number of the last change
@@ -68,19 +70,19 @@ func newGroup(s *Store, w *writer) *group {
 }
 
 // collect takes requests from the queue: the first, and what is there without waiting. A
-// replay is committed by itself, since its numbers are given.
+// replay is committed by itself, since its numbers are given; see isAlone.
 func (g *group) collect(q *request) (held *request) {
 	g.requests = g.requests[:0]
 	size, yielded := 0, false
 	for {
-		if q.replay != nil && len(g.requests) > 0 {
+		if q.isAlone() && len(g.requests) > 0 {
 			return q
 		}
 		if q.state.CompareAndSwap(requestWaits, requestTaken) {
 			g.requests = append(g.requests, q)
 			size += q.size
 		}
-		if q.replay != nil || len(g.requests) >= maxGroup || size >= maxGroupBytes {
+		if q.isAlone() || len(g.requests) >= maxGroup || size >= maxGroupBytes {
 			return nil
 		}
 		select {
@@ -213,6 +215,7 @@ func (g *group) abort(conn *pgxpool.Conn, cause error) error {
 func (g *group) check() {
 	g.set.clear()
 	g.answers, g.past, g.rows = g.answers[:0], g.past[:0], g.rows[:0]
+	g.audit, g.trim = g.audit[:0], 0
 	for _, q := range g.requests {
 		if g.sealed != nil {
 			g.answers = append(g.answers, g.sealed)
@@ -232,6 +235,7 @@ func (g *group) check() {
 				}
 			}
 			g.rows = append(g.rows, t.changes...)
+			g.audit, g.trim = append(g.audit, q.audit...), q.trim
 		}
 		g.answers = append(g.answers, err)
 	}
@@ -240,5 +244,5 @@ func (g *group) check() {
 // isEmpty reports whether there is nothing to be written.
 func (g *group) isEmpty() bool {
 	st := g.set
-	return len(st.names) == 0 && len(st.spaces) == 0 && len(st.minters) == 0 && len(st.cells) == 0
+	return len(st.names) == 0 && len(st.spaces) == 0 && len(st.minters) == 0 && len(st.cells) == 0 && len(g.audit) == 0
 }

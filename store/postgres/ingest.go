@@ -17,14 +17,18 @@ const copyRows = 256
 // Ingest implements [stele.Store]. A record beyond its namespace's quota is refused by
 // itself, as one whose name is taken is. A few records share a transaction with others;
 // many have one of their own.
-func (s *Store) Ingest(ctx context.Context, records []*stele.Record, count stele.NamespaceCounter, state *stele.MinterState) ([]error, error) {
+func (s *Store) Ingest(ctx context.Context, records []*stele.Record, count stele.NamespaceCounter, state *stele.MinterState, models ...*stele.AuditEntry) ([]error, error) {
 	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := stele.CheckModels(models); err != nil {
 		return nil, err
 	}
 	q, err := newIngest(records, count, state)
 	if err != nil {
 		return nil, err
 	}
+	q.models = models
 	if len(records) <= copyRows/4 && q.size < maxGroupBytes/4 {
 		err = s.submit(ctx, q)
 	} else {
@@ -98,6 +102,7 @@ func (g *group) copyRows(ctx context.Context, conn *pgxpool.Conn, n *nameRows) e
 	n.queue(b)
 	g.queueRest(b)
 	g.queueNumber(b)
+	g.queueAudit(b)
 	if err := conn.SendBatch(ctx, &b.Batch).Close(); err != nil {
 		return err
 	}

@@ -114,4 +114,4 @@ func step(ctx context.Context, conn *pgx.Conn, sql string, args ...any) error {
 // sqlIsEmpty asks whether nothing was ever written to a registry.
 const sqlIsEmpty = `SELECT (SELECT last FROM registry WHERE id = 1) = 0
 	AND NOT EXISTS (SELECT 1 FROM names) AND NOT EXISTS (SELECT 1 FROM namespaces)
-	AND NOT EXISTS (SELECT 1 FROM minters) AND NOT EXISTS (SELECT 1 FROM cells)`
+	AND NOT EXISTS (SELECT 1 FROM minters) AND NOT EXISTS (SELECT 1 FROM cells) AND NOT EXISTS (SELECT 1 FROM audit)`

@@ -21,6 +21,9 @@ type request struct {
 	minters []*swap
 	cells   []*swap
 	replay  []stele.Change
+	audit   []auditRow
+	trim    uint64              // of the audit trail; see stele.Commit
+	models  []*stele.AuditEntry // of an ingest
 
 	// An ingest is committed without the records that are refused, each by itself.
 	ingest  bool
@@ -57,6 +60,14 @@ func newRequest(c *stele.Commit) (*request, error) {
 		return nil, err
 	}
 	q.encodeKept(c)
+	var err error
+	if q.audit, err = encodeAudit(c.Audit); err != nil {
+		return nil, err
+	}
+	for i := range q.audit {
+		q.size += len(q.audit[i].body)
+	}
+	q.trim = c.TrimAudit
 	if q.size > maxCommit {
 		return nil, refuse("commit", stele.ID{}, stele.Invalid, "the commit has %d bytes; at most %d are committed at once", q.size, maxCommit)
 	}

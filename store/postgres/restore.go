@@ -126,7 +126,8 @@ func restore(ctx context.Context, tx pgx.Tx, folder string, m *manifest, cells [
 			return err
 		}
 	}
-	_, err = tx.Exec(ctx, `UPDATE registry SET last = $1, seal = $2 WHERE id = 1`, m.Last, append([]byte{}, m.Seal...))
+	_, err = tx.Exec(ctx, `UPDATE registry SET last = $1, seal = $2,
+		audit = (SELECT coalesce(max(number), 0) FROM audit), auditat = (SELECT max(at) FROM audit) WHERE id = 1`, m.Last, append([]byte{}, m.Seal...))
 	return err
 }
 

@@ -14,9 +14,10 @@ import (
 //
 //	table       columns                         a row is
 //	-----       -------                         --------
-//	registry    id, version, last, seal         the registry, and the only one (id 1): the version of
-//	                                            this table, the number of the last change, and why it
-//	                                            is sealed (empty: it is not)
+//	registry    id, version, last, seal,        the registry, and the only one (id 1): the version of
+//	            audit, auditat                  this table, the number of the last change, why it is
+//	                                            sealed (empty: it is not), and number and time of the last
+//	                                            entry of the audit trail
 //	names       key, full, record,              a name. An identifier has version and body, the record in
 //	            version, body                   its binary form as it is now; an alias has the key of its
 //	                                            record instead
@@ -28,6 +29,7 @@ import (
 //	cells       name, value                     a cell
 //	changes     seq, at, name, space,           an entry of the change feed: which version of which record,
 //	            version, counted                or namespace if space, and the one that a new record counts for
+//	audit       number, at, body                an entry of the audit trail in its binary form
 //	writers     id, done, at                    who writes, and how many transactions of it were committed;
 //	                                            see outcome.go
 //
@@ -48,7 +50,7 @@ import (
 // registry is one row, which every transaction that writes updates as the last but one thing
 // it does: that numbers the changes without gaps, since nobody else has a number until the
 // one before is committed or rolled back, and keeps those out who write after a seal.
-const schemaVersion = 1
+const schemaVersion = 2
 
 // SchemaVersion returns the version of what is kept. A store of another one is not opened.
 func (s *Store) SchemaVersion() uint64 { return schemaVersion }
@@ -76,6 +78,10 @@ var steps = []struct{ name, sql string }{
 		seq bigint PRIMARY KEY, at timestamptz NOT NULL, name bytea NOT NULL, space boolean NOT NULL,
 		version bigint NOT NULL, counted bytea)`},
 	{"writers", `CREATE TABLE IF NOT EXISTS writers (id bytea PRIMARY KEY, done bigint NOT NULL, at timestamptz NOT NULL)`},
+
+	{"audit", `CREATE TABLE IF NOT EXISTS audit (number bigint PRIMARY KEY, at timestamptz NOT NULL, body bytea NOT NULL)`},
+	{"registry: last audit entry", `ALTER TABLE registry ADD COLUMN IF NOT EXISTS audit bigint NOT NULL DEFAULT 0`},
+	{"registry: time of the last audit entry", `ALTER TABLE registry ADD COLUMN IF NOT EXISTS auditat timestamptz`},
 }
 
 // maxKey is how much of a name stands in its key.

@@ -73,8 +73,8 @@ func (p *pair) Count(ctx context.Context, key stele.NamespaceKey) (uint64, error
 	return p.any().Count(ctx, key)
 }
 func (p *pair) Apply(ctx context.Context, c *stele.Commit) error { return p.any().Apply(ctx, c) }
-func (p *pair) Ingest(ctx context.Context, records []*stele.Record, count stele.NamespaceCounter, state *stele.MinterState) ([]error, error) {
-	return p.any().Ingest(ctx, records, count, state)
+func (p *pair) Ingest(ctx context.Context, records []*stele.Record, count stele.NamespaceCounter, state *stele.MinterState, models ...*stele.AuditEntry) ([]error, error) {
+	return p.any().Ingest(ctx, records, count, state, models...)
 }
 func (p *pair) Seal(ctx context.Context, reason string) error   { return p.any().Seal(ctx, reason) }
 func (p *pair) Sealed(ctx context.Context) (string, error)      { return p.any().Sealed(ctx) }
@@ -95,7 +95,7 @@ func TestTwo(t *testing.T) {
 	want := []string{
 		"snapshots", "all or nothing", "changes", "quota", "ingest",
 		"one writer wins", "one writer of a cell wins", "quota under load", "changes under load",
-		"reads see what is acknowledged", "linearizable", "seal under load", "order of changes",
+		"reads see what is acknowledged", "linearizable", "seal under load", "order of changes", "audit under load", "audit trimmed",
 	}
 	found := 0
 	for _, c := range storetest.Checks(h) {
@@ -186,4 +186,12 @@ func wantSound(t testing.TB, s *Store) {
 	if err := s.Verify(context.Background(), func(problem string) { t.Errorf("Verify: %s", problem) }); err != nil {
 		t.Errorf("Verify: %v", err)
 	}
+}
+
+func (p *pair) Audit(ctx context.Context, after uint64) iter.Seq2[*stele.AuditEntry, error] {
+	return p.any().Audit(ctx, after)
+}
+
+func (p *pair) AuditRange(ctx context.Context) (first, last uint64, err error) {
+	return p.any().AuditRange(ctx)
 }

@@ -20,7 +20,8 @@ import (
 //     looked up, and there are no more of them;
 //   - the change feed has each version once, and no number is left out;
 //   - counts are what the feed says;
-//   - minters and cells have names and sizes that they may have.
+//   - minters and cells have names and sizes that they may have;
+//   - the audit trail has no gaps, and says what was trimmed.
 //
 // Whether the database's own files are sound is for its own checksums and pg_amcheck.
 func (s *Store) Verify(ctx context.Context, report func(problem string)) error {
@@ -30,7 +31,7 @@ func (s *Store) Verify(ctx context.Context, report func(problem string)) error {
 	}
 	defer v.end(ctx)
 	c := &checker{ctx: ctx, v: v, report: report, counts: make(map[string]int64), seed: maphash.MakeSeed()}
-	for _, part := range []func() error{c.registry, c.plan, c.records, c.totals, c.history, c.spaces, c.feed, c.feedVersions, c.tallies, c.kept} {
+	for _, part := range []func() error{c.registry, c.plan, c.records, c.totals, c.history, c.spaces, c.feed, c.feedVersions, c.tallies, c.kept, c.audit} {
 		if err := part(); err != nil {
 			return err
 		}

@@ -1,0 +1,218 @@
+package stele
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// AuditStore keeps the audit trail: who did what to a registry, when, and with which
+// outcome. Entries are appended by commits, see [Commit], and by ingests. They are never
+// changed. Their numbers begin with 1 and have no gaps. Only a commit that says so (see
+// Commit.TrimAudit) removes entries, the oldest ones, and an entry in the same commit
+// says up to which number.
+type AuditStore interface {
+	// Audit yields the entries with a number greater than after, in order.
+	Audit(ctx context.Context, after uint64) iter.Seq2[*AuditEntry, error]
+
+	// AuditRange returns the numbers of the first and the last entry that the store has;
+	// 0 and 0 if there is none.
+	AuditRange(ctx context.Context) (first, last uint64, err error)
+}
+
+// AuditEntry is an entry of the audit trail.
+type AuditEntry struct {
+	// Number is the place in the trail. In a commit it is 0, and the store gives the entry
+	// the next number. A caller that copies another trail sets the number that the entry has
+	// there: then it must be the next one, or the trail must be empty.
+	Number uint64
+
+	// At is when the entry was committed. The store sets it, unless the caller gives a
+	// number. It is never earlier than that of the entry before, so that entries can be found
+	// by time. Kept to the microsecond.
+	At time.Time
+
+	By      string // name of the user; "" if the caller is not known
+	Token   string // ID of the token that the user showed; "" for none
+	System  string // user of the operating system, for what was done on a folder or a database
+	Via     string // the way in: "api", "command", "server"
+	Address string // from where; only kept if the operator says so
+
+	Operation string       // what was done: "register", "create token"
+	Object    string       // to what: an identifier, or "user:ann", "token:7h2k..."
+	Namespace NamespaceKey // whose owners may read the entry; zero: administrators only
+
+	Outcome AuditOutcome
+	Kind    Kind   // of the error, if the outcome is not AuditDone
+	Count   uint64 // how many times, or how many objects; 0 is the same as 1
+	Trimmed uint64 // the last number that this commit removed from the trail; 0 for all other operations
+	Details string // more; small
+}
+
+// AuditOutcome is how an operation ended.
+type AuditOutcome string
+
+const (
+	AuditDone    AuditOutcome = "done"
+	AuditRefused AuditOutcome = "refused" // the caller may not, or is not known
+	AuditFailed  AuditOutcome = "failed"  // the caller may, and it was not done
+)
+
+// Limits of an entry, in bytes.
+const (
+	MaxAuditName    = 256 // of each name: user, token, address, operation
+	MaxAuditObject  = 1024
+	MaxAuditDetails = 2048
+)
+
+// Bound shortens the texts of an entry to what is kept.
+func (e *AuditEntry) Bound() {
+	for _, text := range e.names() {
+		*text = shorten(*text, MaxAuditName)
+	}
+	e.Object = shorten(e.Object, MaxAuditObject)
+	e.Details = shorten(e.Details, MaxAuditDetails)
+}
+
+func (e *AuditEntry) names() []*string {
+	return []*string{&e.By, &e.Token, &e.System, &e.Via, &e.Address, &e.Operation}
+}
+
+// shorten cuts a text that is too long, between characters, and marks the place.
+func shorten(text string, most int) string {
+	const mark = "..."
+	if len(text) <= most {
+		return text
+	}
+	cut := most - len(mark)
+	for cut > 0 && !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return strings.Clone(text[:cut]) + mark
+}
+
+// Check returns an error of kind Invalid if the entry can't be kept.
+func (e *AuditEntry) Check() error {
+	if e == nil {
+		return unfit(ID{}, "an audit entry is nil; leave it out")
+	}
+	for _, text := range e.names() {
+		if len(*text) > MaxAuditName {
+			return unfit(ID{}, "the audit entry of %.100q has a name of %d bytes; at most %d are kept", e.Operation, len(*text), MaxAuditName)
+		}
+	}
+	switch {
+	case e.Operation == "":
+		return unfit(ID{}, "an audit entry names no operation; name one")
+	case e.Outcome != AuditDone && e.Outcome != AuditRefused && e.Outcome != AuditFailed:
+		return unfit(ID{}, "the audit entry of %.100q has the outcome %.20q, which there is not", e.Operation, e.Outcome)
+	case len(e.Object) > MaxAuditObject || len(e.Details) > MaxAuditDetails:
+		return unfit(ID{}, "the audit entry of %.100q has an object of more than %d bytes, or details of more than %d; shorten them", e.Operation, MaxAuditObject, MaxAuditDetails)
+	case e.Number != 0 && e.At.IsZero():
+		return unfit(ID{}, "the audit entry %d that is copied has no time", e.Number)
+	}
+	return e.Namespace.Check()
+}
+
+// checkAudit makes sure that the audit entries of a commit can be kept, and that what is
+// trimmed is said.
+func (c *Commit) checkAudit() error {
+	said := c.TrimAudit == 0
+	for i, e := range c.Audit {
+		if err := e.Check(); err != nil {
+			return err
+		}
+		if first := c.Audit[0].Number; first == 0 && e.Number != 0 || first != 0 && e.Number != first+uint64(i) {
+			return unfit(ID{}, "audit entry %d of a commit has the number %d; either none has one, or they follow each other", i, e.Number)
+		}
+		if e.Number == 0 && e.Trimmed != 0 && e.Trimmed != c.TrimAudit {
+			return unfit(ID{}, "an audit entry says that entries up to %d were trimmed, and the commit trims up to %d", e.Trimmed, c.TrimAudit)
+		}
+		said = said || e.Trimmed == c.TrimAudit
+	}
+	if !said {
+		return unfit(ID{}, "the commit trims the audit trail up to %d, and no entry says so", c.TrimAudit)
+	}
+	return nil
+}
+
+// auditForm is the version of the binary form of entries.
+const auditForm = 1
+
+// AppendBinary appends the entry in binary form to b, without number and time, which
+// stores keep beside it.
+func (e *AuditEntry) AppendBinary(b []byte) ([]byte, error) {
+	b = append(b, auditForm)
+	for _, text := range e.names() {
+		b = appendText(b, *text)
+	}
+	b = appendText(b, e.Object)
+	b = appendText(appendText(b, e.Namespace.Scheme), e.Namespace.Prefix)
+	b = appendText(b, string(e.Outcome))
+	b = append(b, byte(e.Kind))
+	b = binary.AppendUvarint(b, e.Count)
+	b = binary.AppendUvarint(b, e.Trimmed)
+	return appendText(b, e.Details), nil
+}
+
+// MarshalBinary returns the entry in binary form, without number and time.
+func (e *AuditEntry) MarshalBinary() ([]byte, error) { return e.AppendBinary(nil) }
+
+// UnmarshalBinary reads what MarshalBinary wrote. Any other bytes give an error of Kind
+// Internal. Number and time are left as they are. Nothing of data is kept.
+func (e *AuditEntry) UnmarshalBinary(data []byte) error {
+	d := decoder{rest: string(data)}
+	if form := d.byte(); form != auditForm && d.err == nil {
+		return &Error{Op: "decode", Kind: Internal, Err: fmt.Errorf("an audit entry of form %d, which this program does not know", form)}
+	}
+	for _, text := range e.names() {
+		*text = d.text()
+	}
+	e.Object = d.text()
+	e.Namespace = NamespaceKey{Scheme: d.text(), Prefix: d.text()}
+	e.Outcome = AuditOutcome(d.text())
+	e.Kind = Kind(d.byte())
+	e.Count = d.uvarint()
+	e.Trimmed = d.uvarint()
+	e.Details = d.text()
+	return d.end("audit entry")
+}
+
+// AuditByNamespace returns the entries that an ingest appends: each model once for every
+// namespace, in order of their keys, with how many records count for it. It is for stores.
+func AuditByNamespace(models []*AuditEntry, counts map[NamespaceKey]uint64) (list []*AuditEntry) {
+	keys := slices.SortedFunc(maps.Keys(counts), func(a, b NamespaceKey) int {
+		return cmp.Or(cmp.Compare(a.Scheme, b.Scheme), cmp.Compare(a.Prefix, b.Prefix))
+	})
+	for _, model := range models {
+		for _, key := range keys {
+			if counts[key] == 0 {
+				continue
+			}
+			e := *model
+			e.Namespace, e.Count = key, counts[key]
+			list = append(list, &e)
+		}
+	}
+	return list
+}
+
+// CheckModels returns an error of kind Invalid if these can't be the entries of an ingest.
+func CheckModels(models []*AuditEntry) error {
+	for _, e := range models {
+		if err := e.Check(); err != nil {
+			return err
+		}
+		if e.Number != 0 || e.Trimmed != 0 {
+			return unfit(ID{}, "an audit entry of an ingest has a number or trims; leave both out")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,106 @@
+package mem
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/stele-id/stele"
+)
+
+// trail is the audit trail. States share its array, as they do that of the journal.
+type trail struct {
+	before  uint64 // how many entries were trimmed
+	entries []auditEntry
+}
+
+// auditEntry is an entry in binary form, so that nobody outside has a pointer into what
+// is kept.
+type auditEntry struct {
+	at   time.Time
+	body []byte
+}
+
+// last returns the number of the last entry; 0 if there is none.
+func (t *trail) last() uint64 { return t.before + uint64(len(t.entries)) }
+
+// Audit implements [stele.Store].
+func (s *Store) Audit(ctx context.Context, after uint64) iter.Seq2[*stele.AuditEntry, error] {
+	return read(ctx, s, "read audit trail", func(st *state, yield func(*stele.AuditEntry, error) bool) {
+		from := max(after, st.trail.before) - st.trail.before
+		for i := from; i < uint64(len(st.trail.entries)); i++ {
+			if !yield(st.trail.entry(i)) {
+				return
+			}
+		}
+	})
+}
+
+func (t *trail) entry(i uint64) (*stele.AuditEntry, error) {
+	kept := t.entries[i]
+	e := &stele.AuditEntry{Number: t.before + i + 1, At: kept.at}
+	return e, e.UnmarshalBinary(kept.body)
+}
+
+// AuditRange implements [stele.Store].
+func (s *Store) AuditRange(ctx context.Context) (first, last uint64, err error) {
+	st, err := s.view(ctx, "read audit trail")
+	if err != nil || len(st.trail.entries) == 0 {
+		return 0, 0, err
+	}
+	return st.trail.before + 1, st.trail.last(), nil
+}
+
+// putAudit trims the trail and appends entries.
+func (st *state) putAudit(list []*stele.AuditEntry, trim uint64, at time.Time) error {
+	t := st.trail
+	if trim > 0 {
+		if trim <= t.before || trim > t.last() {
+			return refuse("commit", stele.ID{}, stele.Conflict, "the audit trail was to be trimmed up to entry %d, and has those from %d to %d; read it again", trim, t.before+1, t.last())
+		}
+		t.entries = append([]auditEntry{}, t.entries[trim-t.before:]...)
+		t.before = trim
+	}
+	at = at.Truncate(time.Microsecond)
+	for _, e := range list {
+		if e.Number != 0 {
+			if t.last() == 0 {
+				t.before = e.Number - 1
+			}
+			if e.Number != t.last()+1 {
+				return refuse("commit", stele.ID{}, stele.Conflict, "entry %d was to be added to the audit trail, which has %d; go on from there", e.Number, t.last())
+			}
+			at = e.At.UTC().Round(0)
+		} else if n := len(t.entries); n > 0 && at.Before(t.entries[n-1].at) {
+			at = t.entries[n-1].at
+		}
+		body, err := e.MarshalBinary()
+		if err != nil {
+			return err
+		}
+		t.entries = append(t.entries, auditEntry{at, body})
+	}
+	st.trail = t
+	return nil
+}
+
+// verifyAudit checks that the trail can be read, and that an entry says what was trimmed.
+func (st *state) verifyAudit(report func(problem string)) {
+	said := st.trail.before == 0
+	var at time.Time
+	for i := range st.trail.entries {
+		e, err := st.trail.entry(uint64(i))
+		if err != nil {
+			report("An entry of the audit trail can't be read: " + err.Error())
+			continue
+		}
+		if e.At.Before(at) {
+			report("An entry of the audit trail is earlier than the one before it.")
+		}
+		at = e.At
+		said = said || e.Trimmed >= st.trail.before
+	}
+	if !said {
+		report("The audit trail does not begin with entry 1, and no entry says that those before were trimmed.")
+	}
+}
