@@ -131,6 +131,16 @@ func TestSuiteFindsFaults(t *testing.T) {
 			"cells": "changes in the feed", "changes": "LastChange is 6"}},
 		{"cells do not last", func(t testing.TB, folder string) stele.Store { return withoutCells(t, open(t, folder)) }, map[string]string{
 			"durable": "lost something", "backup": "not what the store was"}},
+		{"refused commits leave audit entries", by(func(s stele.Store) stele.Store { return talkative{s} }), map[string]string{
+			"audit": "the audit trail is not as it should be"}},
+		{"records are written without audit entries", by(func(s stele.Store) stele.Store { return silent{s} }), map[string]string{
+			"audit": "the audit trail is not as it should be", "audit under load": "the trail has 0 entries", "audit of ingests": "an ingest left 0 entries"}},
+		{"the audit trail is not trimmed", by(func(s stele.Store) stele.Store { return untrimmed{s} }), map[string]string{
+			"audit trimmed": "the audit trail is not as it should be"}},
+		{"copied audit entries are numbered anew", by(func(s stele.Store) stele.Store { return renumbering{s} }), map[string]string{
+			"audit copied": "has the number 1, want 41"}},
+		{"backups of the audit trail are old", by(func(s stele.Store) stele.Store { return late{s} }), map[string]string{
+			"audit in backups": "the audit trail is not as it should be"}},
 		{"changes are sorted", by(func(s stele.Store) stele.Store { return sorting{s} }), map[string]string{
 			"order of changes": "from 1 on", "model": "stands where", "replay": "not the one that the commit makes"}},
 		{"replays are commits like others", by(func(s stele.Store) stele.Store { return present{s} }), map[string]string{
