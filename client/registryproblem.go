@@ -27,11 +27,22 @@ type problem struct {
 	Operation string `json:"operation"`
 	ID        string `json:"identifier"`
 	coded
-	Problems []struct {
-		Path   string `json:"path"`
-		Detail string `json:"detail"`
-		coded
-	} `json:"problems"`
+	Problems []fault `json:"problems"`
+}
+
+// fault is one thing that is wrong with a document.
+type fault struct {
+	Path   string `json:"path"`
+	Detail string `json:"detail"`
+	coded
+}
+
+// problemsOf returns faults as a registrar would have returned them.
+func problemsOf(faults []fault) (list stele.Problems) {
+	for _, one := range faults {
+		list = append(list, stele.Problem{Path: legible(one.Path), Err: one.message(one.Detail)})
+	}
+	return list
 }
 
 // coded is what of a problem does not depend on the language of its text.
@@ -119,11 +130,7 @@ func (p *problem) err(schemes *stele.Schemes, status int) error {
 	}
 	switch {
 	case len(p.Problems) > 0:
-		var list stele.Problems
-		for _, one := range p.Problems {
-			list = append(list, stele.Problem{Path: legible(one.Path), Err: one.message(one.Detail)})
-		}
-		e.Err = list
+		e.Err = problemsOf(p.Problems)
 	case p.Detail != "":
 		e.Err = p.message(p.Detail)
 	case p.Title != "":

@@ -2,7 +2,6 @@ package registrar
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -50,7 +49,7 @@ func (r *Registrar) admitKept(ctx context.Context, op string, s *spaces, before,
 	}
 	j := judge{r, s, problems}
 	j.names(before, next)
-	j.targets(s.of(next.ID), next)
+	j.destinations(next)
 	j.signatures(before, next, kept)
 	if len(j.problems) > 0 {
 		return &stele.Error{Op: op, ID: next.ID, Kind: stele.Invalid, Err: j.problems}
@@ -196,48 +195,4 @@ func (j *judge) canonical(path string, id stele.ID) bool {
 		return true
 	}
 	return false
-}
-
-var errHost = errors.New("targets of this namespace don't point there; ask its owner to allow the host")
-
-// targets judges where targets point. A record that is withdrawn sends nobody
-// there.
-func (j *judge) targets(ns *space, next *stele.Record) {
-	if ns == nil || next.State == stele.Withdrawn {
-		return
-	}
-	for i, t := range next.Targets {
-		p := t.Protocol()
-		protocol := allowsProtocol(ns.Namespace, p)
-		if protocol && (len(ns.Hosts) == 0 || allowsHost(ns.Namespace, t.Host())) {
-			continue
-		}
-		path := "targets[" + strconv.Itoa(i) + "].url"
-		if slices.ContainsFunc(j.problems, func(p stele.Problem) bool { return p.Path == path }) {
-			continue
-		}
-		if !protocol {
-			j.addf(path, "the protocol %q is not allowed in %s", p, ns.Key())
-		} else {
-			j.add(path, fmt.Errorf("%q: %w", t.Host(), errHost))
-		}
-	}
-}
-
-func allowsProtocol(ns *stele.Namespace, protocol string) bool {
-	if len(ns.Protocols) == 0 {
-		return protocol == "https" || protocol == "http" || protocol == "ftp"
-	}
-	return slices.Contains(ns.Protocols, protocol)
-}
-
-func allowsHost(ns *stele.Namespace, host string) bool {
-	if len(ns.Hosts) == 0 {
-		return true
-	}
-	host = strings.TrimSuffix(host, ".") // the root's dot
-	return slices.ContainsFunc(ns.Hosts, func(rule string) bool {
-		rule = strings.TrimSuffix(rule, ".")
-		return host == rule || strings.HasPrefix(rule, ".") && strings.HasSuffix(host, rule)
-	})
 }

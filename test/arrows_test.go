@@ -40,6 +40,8 @@ var rooms = []room{
 	{folder: "auth", may: ".", tests: "store/mem"},
 	{folder: "wire/hdl", pure: true}, // bytes only: it does not know the vocabulary
 
+	{folder: "internal/destination", may: ".", pure: true},
+
 	{folder: "scheme/internal", may: ".", pure: true},
 	{folder: "scheme/schemetest", may: "."},
 	{folder: "scheme/all", may: ". scheme/*"},
@@ -50,10 +52,10 @@ var rooms = []room{
 	{folder: "store/*", may: "."},
 
 	{folder: "resolver", may: ". auth ddds mint proof", tests: "store/mem scheme/all"},
-	{folder: "registrar", may: ". auth ddds mint proof", tests: "store/mem scheme/all"},
+	{folder: "registrar", may: ". internal/destination auth ddds mint proof", tests: "store/mem scheme/all"},
 
 	// A server is handed a store and the schemes; it never picks them.
-	{folder: "serve/httpd", may: ". auth ddds mint proof resolver registrar wire/hdl web", tests: "store/mem scheme/all"},
+	{folder: "serve/httpd", may: ". internal/destination auth ddds mint proof resolver registrar wire/hdl web", tests: "store/mem scheme/all"},
 	{folder: "serve/api", may: ". auth ddds mint proof resolver registrar wire/hdl web", tests: "store/mem scheme/all"},
 	{folder: "serve/*", may: ". auth ddds mint proof resolver registrar wire/hdl", tests: "store/mem scheme/all"},
 	{folder: "web", may: ". auth ddds mint proof resolver registrar", tests: "store/mem scheme/all"},

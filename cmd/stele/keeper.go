@@ -58,6 +58,9 @@ type namespaceKeeper interface {
 	MinterStatus(ctx context.Context, key stele.NamespaceKey) (registrar.MinterStatus, error)
 	SkipCounter(ctx context.Context, key stele.NamespaceKey, to uint64) error
 
+	// CheckRules yields the records that rules of a namespace would refuse now.
+	CheckRules(ctx context.Context, key stele.NamespaceKey, progress func(read int)) iter.Seq2[registrar.Breach, error]
+
 	// Count returns how many records count for a namespace.
 	Count(ctx context.Context, key stele.NamespaceKey) (uint64, error)
 }

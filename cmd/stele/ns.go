@@ -26,8 +26,9 @@ of that scheme; every scheme has it.`,
   stele ns set ark:12345/x5 --host-allowed .example.org --protocol https
   stele ns grant ark:12345/x5 user:ann editor
   stele ns show ark:12345/x5
+  stele ns check ark:12345/x5
   stele ns ls ark`,
-	}, p.nsAddCommand(), p.nsShowCommand(), p.nsLsCommand(), p.nsSetCommand(), p.nsGrantCommand(), p.nsUngrantCommand(), p.nsSkipCommand())
+	}, p.nsAddCommand(), p.nsShowCommand(), p.nsLsCommand(), p.nsSetCommand(), p.nsGrantCommand(), p.nsUngrantCommand(), p.nsSkipCommand(), p.nsCheckCommand())
 }
 
 func (p *program) nsAddCommand() *cobra.Command {

@@ -148,9 +148,7 @@ func problemOf(err error) problemDocument {
 		}
 	}
 	if faults, ok := errors.AsType[stele.Problems](err); ok {
-		for _, f := range faults {
-			p.Problems = append(p.Problems, faultDocument{legible(f.Path), legible(f.Err.Error()), codedOf(f.Err)})
-		}
+		p.Problems = faultDocuments(faults)
 	} else {
 		p.coded = codedOf(err)
 	}

@@ -35,6 +35,7 @@ var samples = map[string]sample{
 	"putNamespace":    {target: "/namespaces/ark:12345/q7", body: `{"title":"New"}`, head: []string{"If-None-Match", "*"}},
 	"patchNamespace":  {target: "/namespaces/ark:12345/x5", body: `{"title":"New"}`},
 	"getMinter":       {target: "/minters/ark:12345/x5"},
+	"checkNamespace":  {target: "/check/ark:12345/x5"},
 	"skip":            {target: "/skip/ark:12345/x5", body: `{"ahead":10}`},
 	"getZoneKeys":     {target: "/zonekeys/ark:12345"},
 	"changeZoneKeys":  {target: "/zonekeys/ark:12345", body: `{"do":"sign","mode":"online"}`},
@@ -68,7 +69,7 @@ var samples = map[string]sample{
 var judgesEach = []string{"putRecords", "importRecords"}
 
 // notThere are operations on what is not there for those without a role.
-var notThere = []string{"getNamespace", "patchNamespace", "getMinter", "getZoneKeys", "changeZoneKeys"}
+var notThere = []string{"getNamespace", "patchNamespace", "getMinter", "checkNamespace", "getZoneKeys", "changeZoneKeys"}
 
 // unkept are operations that need what only a whole server has: they answer that there is
 // no such thing.

@@ -7,8 +7,9 @@ import (
 	"fmt"
 	"net/netip"
 	"strconv"
-	"strings"
 	"unicode/utf8"
+
+	"github.com/stele-id/stele/internal/destination"
 )
 
 // handleData is the data of a handle value as JSON: a format and a value, whose
@@ -26,13 +27,13 @@ func readHandleData(kind string, data []byte) handleData {
 	var format string
 	var read func(*fields) any
 	switch {
-	case hasHandleType(kind, "HS_ADMIN"):
+	case destination.HasType(kind, "HS_ADMIN"):
 		format, read = "admin", readAdmin
-	case hasHandleType(kind, "HS_VLIST"):
+	case destination.HasType(kind, "HS_VLIST"):
 		format, read = "vlist", readReferences
-	case hasHandleType(kind, "HS_SITE"), hasHandleType(kind, "HS_NA_DELEGATE"):
+	case destination.HasType(kind, "HS_SITE"), destination.HasType(kind, "HS_NA_DELEGATE"):
 		format, read = "site", readSite
-	case hasHandleType(kind, "HS_PUBKEY"):
+	case destination.HasType(kind, "HS_PUBKEY"):
 		format, read = "key", readKey
 	}
 	if read != nil {
@@ -45,13 +46,6 @@ func readHandleData(kind string, data []byte) handleData {
 		return handleData{"string", string(data)}
 	}
 	return handleData{"base64", base64.StdEncoding.EncodeToString(data)}
-}
-
-// hasHandleType reports whether a value's type is the wanted one, or one below it:
-// URL.OLD is a URL too. Letters count in any case.
-func hasHandleType(kind, want string) bool {
-	return len(kind) >= len(want) && strings.EqualFold(kind[:len(want)], want) &&
-		(len(kind) == len(want) || kind[len(want)] == '.')
 }
 
 // isReadable reports whether data is text: UTF-8, without control characters but

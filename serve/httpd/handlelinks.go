@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/internal/destination"
 	"github.com/stele-id/stele/serve/httpd/describe"
 )
 
@@ -34,7 +35,9 @@ func appendHandleLinks(b []byte, record *stele.Record) []byte {
 	return b
 }
 
-func isLinks(v stele.HandleValue) bool { return hasHandleType(v.Type, typeLinks) || isLocations(v) }
+func isLinks(v stele.HandleValue) bool {
+	return destination.HasType(v.Type, typeLinks) || isLocations(v)
+}
 
 // handleLinks returns the links of a handle's values. One whose address is nowhere
 // that people are sent to is left out.
@@ -44,16 +47,16 @@ func handleLinks(record *stele.Record) (links []describe.Link) {
 		if !isOpen(v) || !isLinks(v) {
 			continue
 		}
-		list, err := parseLocations(v.Data)
+		list, err := destination.ParseLocations(v.Data)
 		if err != nil {
 			continue
 		}
-		for i := range list.list {
-			one := &list.list[i]
-			href, ok := one.href(handle)
-			if rel := one.get("rel"); ok && isRelation(rel) {
-				anchor, _ := safeLocation(one.get("anchor"))
-				links = append(links, describe.Link{URL: href, Rel: rel, Type: one.get("media-type"), Language: one.get("hreflang"), Anchor: anchor})
+		for i := range list.List {
+			one := &list.List[i]
+			href, ok := one.Href(handle)
+			if rel := one.Get("rel"); ok && isRelation(rel) {
+				anchor, _ := destination.Safe(one.Get("anchor"))
+				links = append(links, describe.Link{URL: href, Rel: rel, Type: one.Get("media-type"), Language: one.Get("hreflang"), Anchor: anchor})
 			}
 		}
 		if len(links) >= maxHandleLinks {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/internal/destination"
 	"github.com/stele-id/stele/resolver"
 )
 
@@ -156,7 +157,7 @@ func (h *Handler) followAliases(ctx context.Context, res resolver.Resolution, wa
 // aliasOf returns the handle that values are an alias of. An alias of what is no
 // handle is none; the values tell.
 func (h *Handler) aliasOf(values []stele.HandleValue) (stele.ID, bool) {
-	at := slices.IndexFunc(values, func(v stele.HandleValue) bool { return hasHandleType(v.Type, typeAlias) })
+	at := slices.IndexFunc(values, func(v stele.HandleValue) bool { return destination.HasType(v.Type, destination.TypeAlias) })
 	if at < 0 {
 		return stele.ID{}, false
 	}
@@ -184,32 +185,32 @@ func (h *Handler) valuesTTL(res *resolver.Resolution, values []stele.HandleValue
 	return ttl
 }
 
-func isLocations(v stele.HandleValue) bool { return hasHandleType(v.Type, typeLoc) }
+func isLocations(v stele.HandleValue) bool { return destination.HasType(v.Type, destination.TypeLoc) }
 
 // placeOf chooses where values lead: by the locations of those of type 10320/loc,
 // to which values of type URL are spares; otherwise to the first of type URL, or
 // else of a type below it.
 func placeOf(handle string, values []stele.HandleValue, locatt []string, random func(n int) int) (location string, status int, ok bool) {
-	var all locations
+	var all destination.Locations
 	for _, v := range values {
 		if !isLocations(v) {
 			continue
 		}
-		if l, err := parseLocations(v.Data); err == nil {
-			all.merge(l, handle)
+		if l, err := destination.ParseLocations(v.Data); err == nil {
+			all.Merge(l, handle)
 		}
-		if len(all.list) >= maxLocations {
+		if len(all.List) >= destination.MaxLocations {
 			break
 		}
 	}
 	urls := urlValues(values)
-	if len(all.list) > 0 {
+	if len(all.List) > 0 {
 		for _, u := range urls {
-			all.list = append(all.list, spare(u))
+			all.List = append(all.List, destination.Spare(u))
 		}
-		if one, ok := all.choose(locatt, random); ok {
-			href, safe := one.href(handle)
-			return href, all.redirectStatus(one), safe
+		if one, ok := all.Choose(locatt, random); ok {
+			href, safe := one.Href(handle)
+			return href, all.RedirectStatus(one), safe
 		}
 	}
 	if len(urls) == 0 {
@@ -223,8 +224,8 @@ func placeOf(handle string, values []stele.HandleValue, locatt []string, random 
 func urlValues(values []stele.HandleValue) (urls []string) {
 	for _, below := range [...]bool{false, true} {
 		for _, v := range values {
-			if hasHandleType(v.Type, typeURL) && strings.EqualFold(v.Type, typeURL) != below {
-				if location, ok := safeLocation(strings.TrimSpace(string(v.Data))); ok {
+			if destination.HasType(v.Type, destination.TypeURL) && strings.EqualFold(v.Type, destination.TypeURL) != below {
+				if location, ok := destination.Safe(strings.TrimSpace(string(v.Data))); ok {
 					urls = append(urls, location)
 				}
 			}

@@ -14,14 +14,15 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/internal/destination"
 	"github.com/stele-id/stele/resolver"
 )
 
 // handleScheme is the scheme whose names have handle values, and handleMark what
 // its names bear where nothing else tells that they are handles.
 const (
-	handleScheme = "hdl"
-	handleMark   = "hdl:"
+	handleScheme = destination.HandleScheme
+	handleMark   = destination.HandleMark
 )
 
 // maxParameters is the size in bytes of the longest body with parameters.
@@ -119,21 +120,7 @@ func (h *Handler) missingHandle(r *http.Request, id stele.ID, handle string, err
 
 // parseHandle reads a handle, in any of its spellings or with nothing before it.
 func (h *Handler) parseHandle(text string) (stele.ID, error) {
-	scheme := h.o.Schemes.Lookup(handleScheme)
-	if scheme == nil {
-		return stele.ID{}, stele.Invalidf("", 0, "this server knows no handles")
-	}
-	id, err := scheme.Parse(handleMark + text)
-	if err == nil {
-		return id, nil
-	}
-	if marked, other := scheme.Parse(text); other == nil {
-		return marked, nil
-	}
-	if syntax, ok := errors.AsType[*stele.SyntaxError](err); ok {
-		return stele.ID{}, stele.Invalidf(syntax.Scheme, max(0, syntax.Pos-len(handleMark)), "%s", syntax.Reason)
-	}
-	return stele.ID{}, err
+	return destination.ParseHandle(h.o.Schemes, text)
 }
 
 // whyNoHandle returns the reason in a parser's error.

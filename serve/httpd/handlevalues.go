@@ -7,16 +7,12 @@ import (
 	"strings"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/internal/destination"
 	"github.com/stele-id/stele/resolver"
 )
 
-// Types of handle values that say where the thing is.
-const (
-	typeURL   = "URL"
-	typeAlias = "HS_ALIAS"
-	typeLoc   = "10320/loc"
-	typeLinks = "10320/links"
-)
+// typeLinks is the type of a handle value with links to things about the thing.
+const typeLinks = "10320/links"
 
 // defaultHandleTTL is what handle software takes where nothing is said: a day.
 const defaultHandleTTL = 24 * 60 * 60
@@ -50,7 +46,7 @@ func handleValues(res *resolver.Resolution) []stele.HandleValue {
 		}
 		values = append(values, stele.HandleValue{
 			Index:       index,
-			Type:        typeURL,
+			Type:        destination.TypeURL,
 			Data:        []byte(t.URL),
 			TTL:         cmp.Or(t.TTL, defaultHandleTTL),
 			Timestamp:   unix(record),
@@ -62,7 +58,7 @@ func handleValues(res *resolver.Resolution) []stele.HandleValue {
 
 // isPlace reports whether a value says where the thing is.
 func isPlace(v stele.HandleValue) bool {
-	return hasHandleType(v.Type, typeURL) || hasHandleType(v.Type, typeAlias) || hasHandleType(v.Type, typeLoc)
+	return destination.HasType(v.Type, destination.TypeURL) || destination.HasType(v.Type, destination.TypeAlias) || destination.HasType(v.Type, destination.TypeLoc)
 }
 
 // unix returns when the record was changed last, as handle values have it.
@@ -99,7 +95,7 @@ func (s *selection) of(values []stele.HandleValue) (some []stele.HandleValue) {
 // this type. "URL." asks for URL and all types below it.
 func wantsType(want, kind string) bool {
 	if family, ok := strings.CutSuffix(want, "."); ok && family != "" {
-		return hasHandleType(kind, family)
+		return destination.HasType(kind, family)
 	}
 	return strings.EqualFold(want, kind)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/internal/destination"
 	"github.com/stele-id/stele/resolver"
 	"github.com/stele-id/stele/serve/httpd/describe"
 )
@@ -139,7 +140,7 @@ func (h *Handler) pastOf(r *http.Request, v *stele.Record) past {
 func landing(v *stele.Record) string {
 	for i := range v.Targets {
 		if t := &v.Targets[i]; t.Service == stele.N2L {
-			if safe, ok := safeLocation(t.URL); ok {
+			if safe, ok := destination.Safe(t.URL); ok {
 				return safe
 			}
 		}

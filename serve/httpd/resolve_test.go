@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/internal/destination"
 )
 
 // spellings are the ways in which people ask for the names that newSpelled has
@@ -80,15 +81,15 @@ func newSpelled(t testing.TB, change ...func(*Options)) *site {
 	seen := map[string]bool{}
 	for _, sp := range spellings {
 		if !seen[sp.name] {
-			s.to(sp.name, destination(s.id(sp.name)))
+			s.to(sp.name, spelledTarget(s.id(sp.name)))
 			seen[sp.name] = true
 		}
 	}
 	return s
 }
 
-// destination is where newSpelled leads a name.
-func destination(id stele.ID) string {
+// spelledTarget is where newSpelled leads a name.
+func spelledTarget(id stele.ID) string {
 	return "https://repository.example.org/" + id.Scheme() + "/" + strings.Map(func(r rune) rune {
 		if isAlphanumeric(byte(r)) {
 			return r
@@ -100,7 +101,7 @@ func destination(id stele.ID) string {
 func TestSpellings(t *testing.T) {
 	s := newSpelled(t)
 	for _, sp := range spellings {
-		a := s.leads(sp.target, destination(s.id(sp.name)), http.StatusFound)
+		a := s.leads(sp.target, spelledTarget(s.id(sp.name)), http.StatusFound)
 		if got := a.get("Link"); !strings.Contains(got, `rel="cite-as"`) {
 			t.Errorf("%s: the links are %q", sp.target, got)
 		}
@@ -111,7 +112,7 @@ func TestSpellings(t *testing.T) {
 	// The URL of each name at this resolver leads to the same.
 	for _, sp := range spellings {
 		id := s.id(sp.name)
-		s.leads("/"+strings.TrimPrefix(s.handler.self(&http.Request{Host: "id.example.org"}, id), "https://id.example.org/"), destination(id), http.StatusFound)
+		s.leads("/"+strings.TrimPrefix(s.handler.self(&http.Request{Host: "id.example.org"}, id), "https://id.example.org/"), spelledTarget(id), http.StatusFound)
 	}
 }
 
@@ -122,7 +123,7 @@ func TestOtherHost(t *testing.T) {
 	for _, host := range []string{"127.0.0.1:8080", "localhost", "[::1]:80", ""} {
 		for _, sp := range spellings {
 			if strings.HasPrefix(sp.target, "/") {
-				s.leads(sp.target, destination(s.id(sp.name)), http.StatusFound, "Host", host)
+				s.leads(sp.target, spelledTarget(s.id(sp.name)), http.StatusFound, "Host", host)
 			}
 		}
 	}
@@ -305,7 +306,7 @@ func TestMethods(t *testing.T) {
 func TestLocations(t *testing.T) {
 	for _, location := range []string{"javascript:alert(1)", "data:text/html,x", "JAVASCRIPT://x/%0aalert(1)", "file:///etc/passwd", "", "//evil.example", "/x",
 		"https://", "https:///x", "https://a b/", "https://a\\@evil.example/", "https://a/\r\nSet-Cookie: x", "https://a/\x7f", "vbscript:x", "https://[evil/\x00", "mailto:a@b"} {
-		if safe, ok := safeLocation(location); ok {
+		if safe, ok := destination.Safe(location); ok {
 			t.Errorf("%q is sent as %q", location, safe)
 		}
 	}
@@ -316,7 +317,7 @@ func TestLocations(t *testing.T) {
 		"ftp://u@example.org/%zz[1]":             "ftp://u@example.org/%zz[1]",
 		"https://[2001:db8::1]:80/x?javascript:": "https://[2001:db8::1]:80/x?javascript:",
 	} {
-		if safe, ok := safeLocation(location); !ok || safe != want {
+		if safe, ok := destination.Safe(location); !ok || safe != want {
 			t.Errorf("%q is sent as %q, %t, not as %q", location, safe, ok, want)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/internal/destination"
 	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/resolver"
 	"github.com/stele-id/stele/scheme/all"
@@ -207,7 +208,7 @@ func checkAnswer(t testing.TB, r *http.Request, a answer) {
 		t.Errorf("%s %q: the body is %q", r.Method, r.RequestURI, a.body)
 	}
 	if location := a.get("Location"); location != "" {
-		if _, ok := safeLocation(location); !ok && !strings.HasPrefix(location, "/.") {
+		if _, ok := destination.Safe(location); !ok && !strings.HasPrefix(location, "/.") {
 			t.Errorf("%s %q: leads to %q", r.Method, r.RequestURI, location)
 		}
 	}

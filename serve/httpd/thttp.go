@@ -208,7 +208,7 @@ func plainURI(uri string) string {
 	const hex = "0123456789ABCDEF"
 	b := make([]byte, 0, len(uri))
 	for i := range len(uri) {
-		if c := uri[i]; inURL[c] {
+		if c := uri[i]; plainText[c] || c < 0x80 && strings.IndexByte("%?#[]", c) >= 0 {
 			b = append(b, c)
 		} else {
 			b = append(b, '%', hex[c>>4], hex[c&15])

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/internal/destination"
 )
 
 // fillTHTTP registers the names that the tests of the services ask for.
@@ -249,7 +250,7 @@ func FuzzTHTTP(f *testing.F) {
 		fixture.t = t
 		res, body := fixture.ask("GET", "/uri-res/"+service+"?"+uri)
 		if location := res.Header.Get("Location"); location != "" {
-			if _, ok := safeLocation(location); !ok {
+			if _, ok := destination.Safe(location); !ok {
 				t.Errorf("%s?%q leads to %q", service, uri, location)
 			}
 		}

@@ -1,4 +1,4 @@
-package httpd
+package destination
 
 import (
 	"bytes"
@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"strconv"
 	"strings"
 
@@ -15,26 +14,26 @@ import (
 
 // Limits of a value of type 10320/loc. Beyond them it is no list of locations.
 const (
-	maxLocations     = 1000
+	MaxLocations     = 1000
 	maxLocationDepth = 8
 	maxLocationAtts  = 32
 )
 
-// locations is a value of type 10320/loc, or of 10320/links: places, and how one of
+// Locations is a value of type 10320/loc, or of 10320/links: places, and how one of
 // them is chosen.
 //
 //	<locations choose_by="locatt,country,weighted">
 //	  <location href="https://example.org/1" country="au" weight="1"/>
 //	</locations>
-type locations struct {
+type Locations struct {
 	chooseBy string
 	status   int // of redirects; 0: not said
-	list     []location
+	List     []Location
 }
 
-// location is one place. It is known by its attributes, of which the owner may
+// Location is one place. It is known by its attributes, of which the owner may
 // invent more.
-type location struct {
+type Location struct {
 	atts   []attribute
 	weight int // in thousandths
 	status int
@@ -42,8 +41,8 @@ type location struct {
 
 type attribute struct{ name, value string }
 
-// get returns the value of an attribute; "" if there is none of that name.
-func (l *location) get(name string) string {
+// Get returns the value of an attribute; "" if there is none of that name.
+func (l *Location) Get(name string) string {
 	for _, a := range l.atts {
 		if a.name == name {
 			return a.value
@@ -53,7 +52,7 @@ func (l *location) get(name string) string {
 }
 
 // has reports whether the location has an attribute, with this value if asked.
-func (l *location) has(name, value string, anyValue bool) bool {
+func (l *Location) has(name, value string, anyValue bool) bool {
 	for _, a := range l.atts {
 		if a.name == name {
 			return anyValue || a.value == value
@@ -62,32 +61,32 @@ func (l *location) has(name, value string, anyValue bool) bool {
 	return false
 }
 
-// spare returns a location that is chosen only if all others weigh nothing too.
-func spare(href string) location { return location{atts: []attribute{{"href", href}}} }
+// Spare returns a location that is chosen only if all others weigh nothing too.
+func Spare(href string) Location { return Location{atts: []attribute{{"href", href}}} }
 
-// merge adds the locations of another value to which people may be sent. What is
+// Merge adds the locations of another value to which people may be sent. What is
 // said of all locations holds as the first value says it.
-func (l *locations) merge(other *locations, handle string) {
+func (l *Locations) Merge(other *Locations, handle string) {
 	if l.chooseBy == "" {
 		l.chooseBy = other.chooseBy
 	}
 	if l.status == 0 {
 		l.status = other.status
 	}
-	for _, one := range other.list {
-		if _, ok := one.href(handle); ok {
-			l.list = append(l.list, one)
+	for _, one := range other.List {
+		if _, ok := one.Href(handle); ok {
+			l.List = append(l.List, one)
 		}
 	}
 }
 
-// parseLocations reads the XML of a value. It takes no document type and no
+// ParseLocations reads the XML of a value. It takes no document type and no
 // entities, and nothing that is deep or long.
-func parseLocations(data []byte) (*locations, error) {
+func ParseLocations(data []byte) (*Locations, error) {
 	if len(data) > stele.MaxData {
 		return nil, fmt.Errorf("the list of locations has %d bytes; %d are the most", len(data), stele.MaxData)
 	}
-	var l locations
+	var l Locations
 	d := xml.NewDecoder(bytes.NewReader(data))
 	for depth, roots := 0, 0; ; {
 		token, err := d.Token()
@@ -117,14 +116,14 @@ func parseLocations(data []byte) (*locations, error) {
 
 // add reads an element: the list itself, or one of its locations. Those of other
 // names are left out, with all that is in them.
-func (l *locations) add(e xml.StartElement, depth int) error {
+func (l *Locations) add(e xml.StartElement, depth int) error {
 	switch {
 	case depth > maxLocationDepth:
 		return fmt.Errorf("the list of locations is more than %d elements deep", maxLocationDepth)
 	case len(e.Attr) > maxLocationAtts:
 		return fmt.Errorf("a location has more than %d attributes", maxLocationAtts)
 	}
-	one := location{weight: 1000}
+	one := Location{weight: 1000}
 	for _, a := range e.Attr {
 		one.atts = append(one.atts, attribute{a.Name.Local, a.Value})
 		switch a.Name.Local {
@@ -137,14 +136,14 @@ func (l *locations) add(e xml.StartElement, depth int) error {
 	switch {
 	case depth == 1:
 		l.status = one.status
-		if l.chooseBy = one.get("choose_by"); l.chooseBy == "" {
-			l.chooseBy = one.get("chooseby")
+		if l.chooseBy = one.Get("choose_by"); l.chooseBy == "" {
+			l.chooseBy = one.Get("chooseby")
 		}
 	case depth == 2 && (strings.EqualFold(e.Name.Local, "location") || strings.EqualFold(e.Name.Local, "loc_template")):
-		if len(l.list) == maxLocations {
-			return fmt.Errorf("there are more than %d locations", maxLocations)
+		if len(l.List) == MaxLocations {
+			return fmt.Errorf("there are more than %d locations", MaxLocations)
 		}
-		l.list = append(l.list, one)
+		l.List = append(l.List, one)
 	}
 	return nil
 }
@@ -170,30 +169,30 @@ func parseStatus(text string) int {
 	return 0
 }
 
-// href returns where the location of a handle is, as it may stand in a header;
+// Href returns where the location of a handle is, as it may stand in a header;
 // false if it is nowhere that people may be sent to. A template has places for the
 // handle.
-func (l *location) href(handle string) (string, bool) {
-	href := l.get("href")
+func (l *Location) Href(handle string) (string, bool) {
+	href := l.Get("href")
 	if href == "" {
-		href = strings.ReplaceAll(l.get("href_template"), "{hdl}", strings.ReplaceAll(escape(handle, false), "/", "%2F"))
-		href = strings.ReplaceAll(href, "{hdl:path}", escape(handle, false))
+		href = strings.ReplaceAll(l.Get("href_template"), "{hdl}", strings.ReplaceAll(escape(handle), "/", "%2F"))
+		href = strings.ReplaceAll(href, "{hdl:path}", escape(handle))
 	}
 	href = strings.TrimSpace(href)
 	if len(href) > stele.MaxURL {
 		return "", false
 	}
-	return safeLocation(href)
+	return Safe(href)
 }
 
-// choose returns the location for a request: those that fit its attributes are
+// Choose returns the location for a request: those that fit its attributes are
 // kept, and one of them is drawn by weight. The attributes are as the parameter
 // locatt has them: name:value, or a name alone. The requester's country and
 // address are not known here, and choices by them are left out.
-func (l *locations) choose(wanted []string, random func(n int) int) (*location, bool) {
-	list := make([]*location, len(l.list))
-	for i := range l.list {
-		list[i] = &l.list[i]
+func (l *Locations) Choose(wanted []string, random func(n int) int) (*Location, bool) {
+	list := make([]*Location, len(l.List))
+	for i := range l.List {
+		list[i] = &l.List[i]
 	}
 	chooseBy := l.chooseBy
 	if strings.TrimSpace(chooseBy) == "" {
@@ -214,9 +213,9 @@ func (l *locations) choose(wanted []string, random func(n int) int) (*location, 
 
 // withAttribute returns the locations that have an attribute, or all of them if
 // none has.
-func withAttribute(list []*location, att string) []*location {
+func withAttribute(list []*Location, att string) []*Location {
 	name, value, exact := strings.Cut(att, ":")
-	var some []*location
+	var some []*Location
 	for _, l := range list {
 		if l.has(strings.TrimSpace(name), value, !exact) {
 			some = append(some, l)
@@ -229,7 +228,7 @@ func withAttribute(list []*location, att string) []*location {
 }
 
 // draw draws a location by weight. If all weigh nothing each is as likely.
-func draw(list []*location, random func(n int) int) (*location, bool) {
+func draw(list []*Location, random func(n int) int) (*Location, bool) {
 	if len(list) == 0 {
 		return nil, false
 	}
@@ -252,13 +251,13 @@ func draw(list []*location, random func(n int) int) (*location, bool) {
 	return list[0], true // unreachable, if random keeps to its limit
 }
 
-// redirectStatus returns the status for a location.
-func (l *locations) redirectStatus(one *location) int {
+// RedirectStatus returns the status for a location.
+func (l *Locations) RedirectStatus(one *Location) int {
 	switch {
 	case one.status != 0:
 		return one.status
 	case l.status != 0:
 		return l.status
 	}
-	return http.StatusFound
+	return 302
 }

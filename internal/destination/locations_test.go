@@ -1,4 +1,4 @@
-package httpd
+package destination
 
 import (
 	"fmt"
@@ -18,15 +18,15 @@ const sampleLocations = `<?xml version="1.0" encoding="UTF-8"?>
 </locations>`
 
 func TestParseLocations(t *testing.T) {
-	l, err := parseLocations([]byte(sampleLocations))
+	l, err := ParseLocations([]byte(sampleLocations))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var got []string
-	for i := range l.list {
-		one := &l.list[i]
-		href, ok := one.href("10.1/A b")
-		got = append(got, fmt.Sprintf("%s %s %t %d %d", one.get("id"), href, ok, one.weight, l.redirectStatus(one)))
+	for i := range l.List {
+		one := &l.List[i]
+		href, ok := one.Href("10.1/A b")
+		got = append(got, fmt.Sprintf("%s %s %t %d %d", one.Get("id"), href, ok, one.weight, l.RedirectStatus(one)))
 	}
 	want := []string{
 		"0 https://a.example.org/1 true 0 303",
@@ -39,7 +39,7 @@ func TestParseLocations(t *testing.T) {
 }
 
 func TestParseLocationsRefuses(t *testing.T) {
-	many := strings.Repeat(`<location href="https://x/"/>`, maxLocations+1)
+	many := strings.Repeat(`<location href="https://x/"/>`, MaxLocations+1)
 	for name, text := range map[string]string{
 		"nothing":           "",
 		"text":              "https://example.org/",
@@ -56,7 +56,7 @@ func TestParseLocationsRefuses(t *testing.T) {
 		"too long":          "<l>" + strings.Repeat(" ", stele.MaxData) + "</l>",
 		"control character": "<l a=\"\x01\"/>",
 	} {
-		if l, err := parseLocations([]byte(text)); err == nil {
+		if l, err := ParseLocations([]byte(text)); err == nil {
 			t.Errorf("%s: got %+v", name, l)
 		}
 	}
@@ -73,8 +73,8 @@ func TestParseWeight(t *testing.T) {
 }
 
 func TestChooseLocation(t *testing.T) {
-	list := func(chooseBy string) *locations {
-		l, err := parseLocations([]byte(`<locations choose_by="` + chooseBy + `">
+	list := func(chooseBy string) *Locations {
+		l, err := ParseLocations([]byte(`<locations choose_by="` + chooseBy + `">
 			<location id="a" href="https://a/" weight="1" lang="en" kind="x"/>
 			<location id="b" href="https://b/" weight="2" lang="pt" kind="x"/>
 			<location id="c" href="https://c/" weight="0" lang="en" kind="y"/></locations>`))
@@ -108,22 +108,22 @@ func TestChooseLocation(t *testing.T) {
 		if tt.wanted == "" {
 			wanted = nil
 		}
-		one, ok := list(tt.by).choose(wanted, func(n int) int {
+		one, ok := list(tt.by).Choose(wanted, func(n int) int {
 			if tt.draw < 0 || tt.draw >= n {
 				t.Errorf("%+v: drawn from %d", tt, n)
 				return 0
 			}
 			return tt.draw
 		})
-		if !ok || one.get("id") != tt.want {
+		if !ok || one.Get("id") != tt.want {
 			t.Errorf("%+v: got %v", tt, one)
 		}
 	}
-	if one, ok := new(locations).choose(nil, nil); ok {
+	if one, ok := new(Locations).Choose(nil, nil); ok {
 		t.Errorf("of nothing %v was chosen", one)
 	}
-	nothing := &locations{list: []location{spare("https://a/"), spare("https://b/")}}
-	if one, ok := nothing.choose(nil, func(n int) int { return n - 1 }); !ok || one.get("href") != "https://b/" {
+	nothing := &Locations{List: []Location{Spare("https://a/"), Spare("https://b/")}}
+	if one, ok := nothing.Choose(nil, func(n int) int { return n - 1 }); !ok || one.Get("href") != "https://b/" {
 		t.Errorf("of two without weight: %v", one)
 	}
 }
@@ -136,16 +136,16 @@ func FuzzParseLocations(f *testing.F) {
 	f.Add([]byte(`<!DOCTYPE a><locations/>`), ":", 1)
 	f.Add([]byte(`<a:locations xmlns:a="x"><a:location href="//h" weight="-1"/></a:locations>`), "href", 3)
 	f.Fuzz(func(t *testing.T, data []byte, locatt string, draw int) {
-		l, err := parseLocations(data)
+		l, err := ParseLocations(data)
 		if err != nil {
 			return
 		}
-		if len(l.list) > maxLocations {
-			t.Fatalf("%d locations", len(l.list))
+		if len(l.List) > MaxLocations {
+			t.Fatalf("%d locations", len(l.List))
 		}
-		var safe locations
-		safe.merge(l, "10.1/\r\n<>\"")
-		one, ok := safe.choose([]string{locatt}, func(n int) int {
+		var safe Locations
+		safe.Merge(l, "10.1/\r\n<>\"")
+		one, ok := safe.Choose([]string{locatt}, func(n int) int {
 			if n <= 0 {
 				t.Fatalf("drawn from %d", n)
 			}
@@ -154,7 +154,7 @@ func FuzzParseLocations(f *testing.F) {
 		if !ok {
 			return
 		}
-		href, ok := one.href("10.1/\r\n<>\"")
+		href, ok := one.Href("10.1/\r\n<>\"")
 		if !ok || strings.ContainsFunc(href, func(r rune) bool { return r <= ' ' || r > '~' }) {
 			t.Fatalf("%q was chosen: %t", href, ok)
 		}
