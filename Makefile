@@ -49,7 +49,7 @@ NEEDS_BENCH := $(or $(firstword $(wildcard /usr/lib/postgresql/*/bin/initdb)),/u
 # How many records the registry has that `make bench` fills.
 RECORDS ?= 1000000
 
-.PHONY: help build demo test lint bench pgo fuzz soak cover clean needs
+.PHONY: help build demo test quick lint bench pgo fuzz soak cover clean needs
 
 help: ## lists the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -70,10 +70,20 @@ test: needs lint ## checks everything: lint, and all tests with the race detecto
 	@mkdir -p bin && rm -f bin/test.json
 	@status=0; \
 	CGO_ENABLED=1 $(TOOL) gotestsum --format pkgname --jsonfile bin/test.json -- \
-		-race -shuffle=on -vet=off -timeout 20m ./... || status=$$?; \
+		-race -shuffle=on -vet=off -timeout 30m ./... || status=$$?; \
 	go build -buildvcs=false -o bin/tally ./test/tally; \
 	bin/tally bin/test.json || status=1; \
 	exit $$status
+
+# The daily loop: no race detector, no other servers, no program that is started whole.
+QUICK = $(shell go list ./... | grep -v -E '/(test|bench|cmd/stele|store/postgres|store/postgres/.*)$$')
+quick: ## checks the packages alone, in a few minutes
+	@unformatted=$$(gofmt -l .); \
+	if [ -n "$$unformatted" ]; then \
+		printf 'not formatted; run gofmt -w on:\n%s\n' "$$unformatted" >&2; exit 1; \
+	fi
+	go test -timeout 10m $(QUICK)
+	go test ./test -run '^(TestArrows|TestHouse)'
 
 lint: needs ## gofmt, go vet and staticcheck
 	@unformatted=$$(gofmt -l .); \
