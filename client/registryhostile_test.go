@@ -200,7 +200,7 @@ func TestCutOff(t *testing.T) {
 		if _, err := r.Ingest(t.Context(), []*stele.Record{rec}, registrar.ImportOptions{}); err == nil {
 			t.Errorf("import of %q", body)
 		}
-		if _, err := r.Check(t.Context(), func(string) {}); err == nil {
+		if _, err := r.Check(t.Context(), Inspection{}); err == nil {
 			t.Errorf("verify of %q", body)
 		}
 	}
@@ -402,7 +402,7 @@ func FuzzAnswers(f *testing.F) {
 		check(err)
 		_, err = r.Ingest(ctx, []*stele.Record{{ID: id, State: stele.Active}}, registrar.ImportOptions{})
 		check(err)
-		_, err = r.Check(ctx, func(string) {})
+		_, err = r.Check(ctx, Inspection{})
 		check(err)
 		_, err = unpack(bytes.NewReader(body), t.TempDir())
 		_ = err // of the disk, perhaps

@@ -16,9 +16,28 @@ import (
 // few seconds that it goes on.
 const streamStill = 2 * time.Minute
 
-// Check makes the server check its registry: report is called for everything that is
-// wrong. It returns how many changes the registry has. Only an administrator may.
-func (r *Registry) Check(ctx context.Context, report func(problem string)) (changes uint64, err error) {
+// Inspection says who is told what Check finds. A function that is nil is not called.
+type Inspection struct {
+	Problem  func(text string)  // of what is wrong
+	Note     func(text string)  // of names that would not be accepted today
+	Progress func(done float64) // of the part that is done, from 0 to 1
+}
+
+func (i Inspection) problem(text string) {
+	if i.Problem != nil {
+		i.Problem(text)
+	}
+}
+
+func (i Inspection) note(text string) {
+	if i.Note != nil {
+		i.Note(text)
+	}
+}
+
+// Check makes the server check its registry, and tells what it finds. The server does not
+// say how far it is, so Progress is not called. Check returns how many changes the registry has. Only an administrator may.
+func (r *Registry) Check(ctx context.Context, tell Inspection) (changes uint64, err error) {
 	const op = "verify"
 	s, err := r.open(ctx, &ask{method: http.MethodPost, path: "verify", again: true}, nil, streamStill)
 	if err != nil {
@@ -31,6 +50,7 @@ func (r *Registry) Check(ctx context.Context, report func(problem string)) (chan
 		}
 		var line struct {
 			Problem string `json:"problem"`
+			Note    string `json:"note"`
 			Done    bool   `json:"done"`
 			Changes uint64 `json:"changes"`
 		}
@@ -38,7 +58,10 @@ func (r *Registry) Check(ctx context.Context, report func(problem string)) (chan
 			return 0, unread(err)
 		}
 		if line.Problem != "" {
-			report(legible(line.Problem))
+			tell.problem(legible(line.Problem))
+		}
+		if line.Note != "" {
+			tell.note(legible(line.Note))
 		}
 		if line.Done {
 			return line.Changes, nil

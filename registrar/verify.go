@@ -28,10 +28,35 @@ type NameDater interface {
 // checked: they hold for what is written, not for what is there. Only an
 // administrator may ask.
 func (r *Registrar) Verify(ctx context.Context, report func(problem string)) error {
+	return r.VerifyAll(ctx, Verification{Problem: report})
+}
+
+// Verification says who is told what Verify finds. Only Problem must be given.
+type Verification struct {
+	// Problem is told of each thing that is wrong.
+	Problem func(text string)
+
+	// Note is told of each name that is stored as it was written, and that this program
+	// would not accept today, since its rules or its settings have changed. Nothing is
+	// damaged there.
+	Note func(text string)
+
+	// Record is called for each record that was looked at.
+	Record func()
+}
+
+// VerifyAll is Verify for a caller that is told more.
+func (r *Registrar) VerifyAll(ctx context.Context, o Verification) error {
+	if o.Note == nil {
+		o.Note = func(string) {}
+	}
+	if o.Record == nil {
+		o.Record = func() {}
+	}
 	if err := administrateBy(ctx, "verify", stele.ID{}, auth.ScopeBackup); err != nil {
 		return err
 	}
-	v := &audit{Registrar: r, report: report, last: make(map[stele.NamespaceKey]mint.Date)}
+	v := &audit{Registrar: r, report: o.Problem, note: o.Note, last: make(map[stele.NamespaceKey]mint.Date)}
 	if err := r.Reload(ctx); err != nil {
 		return err
 	}
@@ -54,6 +79,7 @@ func (r *Registrar) Verify(ctx context.Context, report func(problem string)) err
 				return tell("verify", err)
 			}
 			v.record(rec)
+			o.Record()
 		}
 	}
 	return nil
@@ -64,6 +90,7 @@ type audit struct {
 	*Registrar
 	spaces *spaces
 	report func(string)
+	note   func(string)
 	last   map[stele.NamespaceKey]mint.Date // by namespace: how far its dates are taken
 }
 
@@ -189,9 +216,16 @@ func (v *audit) record(rec *stele.Record) {
 		return
 	}
 	j := judge{v.Registrar, v.spaces, problems}
-	j.canonical("id", rec.ID)
-	for i, alias := range rec.Aliases {
-		j.canonical(fmt.Sprintf("aliases[%d]", i), alias)
+	for i, name := range rec.Names() {
+		path := "id"
+		if i > 0 {
+			path = fmt.Sprintf("aliases[%d]", i-1)
+		}
+		if again, err := v.schemes.Parse(name.String()); err != nil || again.Scheme() != name.Scheme() {
+			v.outdated(rec, name, err)
+			continue
+		}
+		j.canonical(path, name)
 	}
 	if len(j.problems) > 0 {
 		v.problem("The record %s is not valid: %v.", rec.ID, j.problems)
@@ -204,6 +238,19 @@ func (v *audit) record(rec *stele.Record) {
 	for _, name := range rec.Names() {
 		v.date(rec, name)
 	}
+}
+
+// outdated tells of a name that this program would read otherwise, or not at all.
+func (v *audit) outdated(rec *stele.Record, name stele.ID, err error) {
+	of := ""
+	if name != rec.ID {
+		of = fmt.Sprintf(", an alias of %s,", rec.ID)
+	}
+	why := "it is read as a name of another scheme"
+	if err != nil {
+		why = bare(err).Error()
+	}
+	v.note(fmt.Sprintf("The name %s%s is kept, and would not be accepted today: %s.", name, of, why))
 }
 
 // date checks that the distributor of a name is not behind its date. A name of a later

@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -19,6 +18,7 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/client"
+	"github.com/stele-id/stele/store/pebble"
 )
 
 // patient is the installation that is looked over, and what is known of it by now.
@@ -120,13 +120,10 @@ func (x *patient) holder() (pid int, since string) {
 	if x.store != "" {
 		return 0, ""
 	}
-	text, err := os.ReadFile(filepath.Join(x.data, "HOLDER"))
-	if err != nil {
-		return 0, ""
-	}
-	rest, ok := strings.CutPrefix(strings.TrimSpace(string(text)), "process ")
+	who, _ := pebble.Holder(x.data)
+	rest, ok := strings.CutPrefix(who, "process ")
 	number, since, _ := strings.Cut(rest, " since ")
-	pid, err = strconv.Atoi(number)
+	pid, err := strconv.Atoi(number)
 	if !ok || err != nil || pid <= 0 || !isRunning(pid) {
 		return 0, ""
 	}

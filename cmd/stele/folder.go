@@ -136,8 +136,8 @@ func (f *folder) Backup(ctx context.Context, to string) (changes uint64, err err
 }
 
 // Check checks what the store keeps, and what the registrar made of it.
-func (f *folder) Check(ctx context.Context, report func(problem string)) (changes uint64, err error) {
-	if err := f.registry.verify(ctx, report); err != nil {
+func (f *folder) Check(ctx context.Context, tell client.Inspection) (changes uint64, err error) {
+	if err := f.registry.inspect(ctx, tell); err != nil {
 		return 0, err
 	}
 	return f.registry.store.LastChange(ctx)

@@ -56,7 +56,7 @@ believes a file that says when a record was created and changed, and by whom. Wi
 			if err != nil {
 				return err
 			}
-			err = p.writing(cmd, func(ctx context.Context, l *ledger) error {
+			err = p.creating(cmd, func(ctx context.Context, l *ledger) error {
 				return p.importRecords(ctx, l, f, o)
 			})
 			return errors.Join(err, f.close())

@@ -105,7 +105,6 @@ type custodian interface {
 	// has. Those that came meanwhile may be in the copy or not.
 	Backup(ctx context.Context, folder string) (changes uint64, err error)
 
-	// Check calls report for everything that is wrong, and returns how many changes
-	// the registry has.
-	Check(ctx context.Context, report func(problem string)) (changes uint64, err error)
+	// Check looks at all that the registry keeps, and returns how many changes it has.
+	Check(ctx context.Context, tell client.Inspection) (changes uint64, err error)
 }

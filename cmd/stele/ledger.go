@@ -21,9 +21,16 @@ type ledger struct {
 	chunk   int    // how many records of an import are committed together
 }
 
+// creating is writing for the verbs with which a registry begins: they make one in the
+// data folder if there is none.
+func (p *program) creating(cmd *cobra.Command, do func(ctx context.Context, l *ledger) error) error {
+	p.create = true
+	return p.writing(cmd, do)
+}
+
 // writing calls do with the registry, and with a context that an interrupt ends: that
-// of a server if one is named, or else that of the database or of the data folder,
-// which is made if there is none.
+// of a server if one is named, or else that of the database or of the data folder.
+// NotFound if there is none.
 func (p *program) writing(cmd *cobra.Command, do func(ctx context.Context, l *ledger) error) error {
 	far, err := p.isRemote(cmd)
 	if err != nil {
@@ -37,18 +44,8 @@ func (p *program) writing(cmd *cobra.Command, do func(ctx context.Context, l *le
 	})
 }
 
-// reading is writing for verbs that only look: they make no new registry where there
-// is none.
+// reading is writing for verbs that only look.
 func (p *program) reading(cmd *cobra.Command, do func(ctx context.Context, l *ledger) error) error {
-	far, err := p.isRemote(cmd)
-	if err != nil {
-		return err
-	}
-	if !far {
-		if err := p.hasFolder(); err != nil {
-			return err
-		}
-	}
 	return p.writing(cmd, do)
 }
 

@@ -15,7 +15,7 @@ import (
 var version = "unversioned"
 
 func main() {
-	p := program{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, now: time.Now, config: all.Config{Now: time.Now}}
+	p := program{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, now: time.Now, machineConfig: "/etc/stele/stele.toml", config: all.Config{Now: time.Now}}
 	os.Exit(p.run(context.Background(), os.Args[1:]))
 }
 
@@ -27,7 +27,12 @@ type program struct {
 	stderr io.Writer
 	now    func() time.Time
 
+	// machineConfig is the configuration file of the server of this machine, where the
+	// documents put it; "" if there is none to look at.
+	machineConfig string
+
 	brief     bool // the registry is closed when the verb is done
+	create    bool // a registry is made where there is none; see creating
 	restoring bool // the registry is what a restore has just made, and marked as that
 	block     int  // how many names of a template are reserved at a time; 0: as a server does
 
@@ -35,6 +40,7 @@ type program struct {
 	json   bool // --json
 	remote remoteFlags
 	data   string     // --data
+	named  bool       // the folder is, by a flag or by the environment
 	store  string     // --store; "" for the folder
 	config all.Config // --purl-host, --checked
 }

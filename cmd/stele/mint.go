@@ -72,7 +72,7 @@ func (f *mintFlags) run(p *program, choose func(ctx context.Context, l *ledger) 
 		return err
 	}
 	p.block = blockFor(f.count)
-	return p.writing(cmd, func(ctx context.Context, l *ledger) error {
+	return p.creating(cmd, func(ctx context.Context, l *ledger) error {
 		pool, err := choose(ctx, l)
 		if err != nil {
 			return err

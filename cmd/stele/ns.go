@@ -47,7 +47,7 @@ IBIps.`,
   stele ns add urn:nbn:de --delegate 'https://nbn-resolving.org/{id}'`,
 		Args: oneArgument("the prefix"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.writing(cmd, func(ctx context.Context, l *ledger) error {
+			return p.creating(cmd, func(ctx context.Context, l *ledger) error {
 				key, err := l.parsePrefix(args[0])
 				if err != nil {
 					return err

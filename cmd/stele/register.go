@@ -45,7 +45,7 @@ history aside; the other flags change it. (PURL's users call it a clone.)`,
 			if !reserve && like == "" && !f.describes() {
 				return misuse(cmd, "there is nothing to register; say where it is with --to URL, what it is with --title, or take the name only with --reserve")
 			}
-			return p.writing(cmd, func(ctx context.Context, l *ledger) error {
+			return p.creating(cmd, func(ctx context.Context, l *ledger) error {
 				model := &stele.Record{}
 				if like != "" {
 					id, err := l.parse(like)

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
-	"os"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/client"
@@ -42,8 +40,8 @@ func (w *localWay) ask(ctx context.Context, q client.Request, steps *[]client.St
 	if err != nil {
 		return res, err
 	}
-	if _, err := os.Stat(w.data); errors.Is(err, fs.ErrNotExist) {
-		return res, &stele.Error{Op: "resolve", ID: id, Kind: stele.NotFound, Err: fmt.Errorf("there is no registry in %.200q; name its folder with --data", w.data)}
+	if err := w.place().exists(); err != nil {
+		return res, err
 	}
 	w.brief = true
 	r, err := w.openRegistry(ctx, w.schemes, slog.New(slog.DiscardHandler), resolver.Options{})

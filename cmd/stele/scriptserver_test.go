@@ -214,7 +214,7 @@ func (s *scriptServers) close() {
 
 // startScriptServer starts a server for a folder.
 func startScriptServer(data string) (*scriptServer, error) {
-	p := program{stderr: io.Discard, now: time.Now, data: data, block: 1}
+	p := program{stderr: io.Discard, now: time.Now, data: data, create: true, block: 1}
 	schemes, err := all.New(all.Config{Now: time.Now, PURLHosts: purl.DefaultHosts()})
 	if err != nil {
 		return nil, err

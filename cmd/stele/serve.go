@@ -89,6 +89,7 @@ func (p *program) serve(cmd *cobra.Command, o serveOptions) error {
 		}
 		c.forDemo()
 	}
+	p.create, p.named = true, c.origin["data"] != "default" || o.demo
 	p.data, p.store, p.config.PURLHosts, p.config.CheckedShoulders = c.Data, c.Store, c.PURLHosts, c.Checked
 	schemes, err := p.schemes(cmd)
 	if err != nil {

@@ -43,6 +43,7 @@ func (s *server) beginShift(r *registry) error {
 		f.work.Go(func() { f.dns.NotifySecondaries(ctx) })
 	}
 	s.shift.Store(f)
+	s.noteAddress(r)
 	return nil
 }
 

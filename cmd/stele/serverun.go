@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/serve/dnsd"
 	"github.com/stele-id/stele/serve/httpd"
+	"github.com/stele-id/stele/store/pebble"
 	"github.com/stele-id/stele/web"
 )
 
@@ -217,6 +219,14 @@ func (s *server) announce() error {
 	}
 	_, err := fmt.Fprint(s.stdout, lines)
 	return err
+}
+
+// noteAddress writes beside the lock of the folder where the server answers, so that a
+// verb which finds the folder in use can say so.
+func (s *server) noteAddress(r *registry) {
+	if f, ok := r.store.(*pebble.Store); ok {
+		f.Serving(cmp.Or(s.Base, s.http.url()))
+	}
 }
 
 // wait returns when running ends, or when a door can't be kept open.

@@ -93,7 +93,9 @@ func (p *program) copyStore(ctx context.Context, from, to place) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, source.Close()) }()
-	target, err := to.open(ctx, p, p.logger(), to.url == "")
+	maker := *p
+	maker.create = true
+	target, err := to.open(ctx, &maker, p.logger(), to.url == "")
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 	"errors"
-	"io/fs"
+	"fmt"
 	"log/slog"
 	"net/url"
 	"os"
@@ -67,6 +67,7 @@ func (p *program) storeFlag(root *cobra.Command) {
 // wins over what the environment names.
 func (p *program) settlePlace(cmd *cobra.Command) error {
 	flags := cmd.Flags()
+	p.named = flags.Changed("data") || os.Getenv("STELE_DATA") != ""
 	if !flags.Changed("store") {
 		if flags.Changed("data") {
 			p.store = ""
@@ -142,12 +143,70 @@ func redactURL(text string) string {
 // open opens the store at a place.
 func (l place) open(ctx context.Context, p *program, log *slog.Logger, brief bool) (stele.Store, error) {
 	if l.url == "" {
-		return pebble.Open(ctx, l.folder, pebble.Options{Now: p.now, Log: log, Brief: brief})
+		return l.openFolder(ctx, p, pebble.Options{Now: p.now, Log: log, Brief: brief, Existing: !p.create})
 	}
 	if _, err := readStore(nil, l.url); err != nil {
 		return nil, refuse("open", stele.Invalid, "STELE_STORE: %w", err)
 	}
 	return postgres.Open(ctx, l.url, postgres.Options{Now: p.now, Log: log, Brief: brief})
+}
+
+// openFolder opens the store in a folder. If it makes a new one it says so on standard
+// error: a person who meant another folder sees it at once.
+func (l place) openFolder(ctx context.Context, p *program, o pebble.Options) (stele.Store, error) {
+	there, err := pebble.Exists(l.folder)
+	if err != nil {
+		return nil, err
+	}
+	if !there && !o.Existing {
+		if err := p.refuseSecond(l.folder); err != nil {
+			return nil, err
+		}
+	}
+	store, err := pebble.Open(ctx, l.folder, o)
+	if errors.Is(err, stele.NotFound) {
+		return nil, p.explainMissing(l.folder, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !there {
+		whole, err := filepath.Abs(l.folder)
+		if err != nil {
+			whole = l.folder
+		}
+		fmt.Fprintf(p.stderr, "stele: made a new registry in %s\n", printable(whole))
+	}
+	return store, nil
+}
+
+// refuseSecond refuses to make a registry in the default folder on a machine whose server
+// keeps its own elsewhere: the administrator most likely means that one.
+func (p *program) refuseSecond(folder string) error {
+	if p.named || p.machineConfig == "" {
+		return nil
+	}
+	if _, err := os.Stat(p.machineConfig); err != nil {
+		return nil // it is not there, or not for this user
+	}
+	c := loadConfiguration(p.machineConfig, nil, nil)
+	at := place{url: c.Store, folder: c.Data}
+	if at.url == "" {
+		if same, err := at.isSame(place{folder: folder}); err != nil || same || at.folder == "" || at.folder == defaultData {
+			return nil
+		}
+	}
+	return refuse("open", stele.Conflict, "there is no registry in %.200q, and a second one is not made: the registry of this machine is %s, as %s says; add %s, or --server with the address of its server (to make a second registry here, add --data %s)",
+		folder, at, p.machineConfig, at.flag(), folder)
+}
+
+// explainMissing adds to the error of a folder without a registry what the folder has
+// instead, if that can be told.
+func (p *program) explainMissing(folder string, err error) error {
+	if postgres.IsBackup(folder) {
+		return refuse("open", stele.NotFound, "there is no registry in %.200q: it is a backup of a database; 'stele verify %s' checks it, and 'stele restore' puts it into an empty database", folder, folder)
+	}
+	return err
 }
 
 // exists makes sure that there is a registry at the place. Of a database that is told
@@ -156,10 +215,11 @@ func (l place) exists() error {
 	if l.url != "" {
 		return nil
 	}
-	if _, err := os.Stat(l.folder); errors.Is(err, fs.ErrNotExist) {
-		return refuse("open", stele.NotFound, "there is no registry in %.200q; name its folder with --data, or register something first", l.folder)
+	there, err := pebble.Exists(l.folder)
+	if err == nil && !there {
+		err = refuse("open", stele.NotFound, "there is no registry in %.200q; %s", l.folder, pebble.HowToFind)
 	}
-	return nil
+	return err
 }
 
 // isSame reports whether two places are one, as far as that can be told from here.

@@ -71,7 +71,7 @@ more than the public.`,
   stele user add root --admin`,
 		Args: oneArgument("the name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.writing(cmd, func(ctx context.Context, l *ledger) error {
+			return p.creating(cmd, func(ctx context.Context, l *ledger) error {
 				u := auth.User{Name: args[0]}
 				f.apply(&u)
 				u, err := l.AddUser(ctx, u)

@@ -2,70 +2,247 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
+	"math"
+	"strings"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/client"
+	"github.com/stele-id/stele/registrar"
+	"github.com/stele-id/stele/store/postgres"
 )
 
 func (p *program) verifyCommand() *cobra.Command {
-	return neverFiles(&cobra.Command{
-		Use:   "verify",
-		Short: "Check that the registry is whole",
+	return &cobra.Command{
+		Use:   "verify [DIR]",
+		Short: "Check that a registry or a backup is whole",
 		Long: `Verify reads all that the registry keeps, and checks that it fits together: every
 file is whole, every record is valid and stands under its names and under no other's,
 its history is complete, indexes and counts match the records, the list of changes
 has no gap, prefixes belong to one namespace, and minters are ahead of every date
 that they issued.
 
-It prints a line for each thing that is wrong, and exits with 1 if there is one.`,
+DIR, or --data, is the folder of a registry, or a backup. The backup of a folder is a
+registry itself, and is checked like one. The backup of a database is a file for each
+table: verify checks that these files are what was written. Whether their rows fit
+together only a database can tell, so restore the backup into an empty database and
+verify that. A database (--store) is checked in all but its own files; PostgreSQL's
+pg_amcheck checks those. The last lines say what was checked and what was not.
+
+Verify prints a line for each thing that is wrong, and exits with 1 if there is one. A
+note is about a name that is kept as it was written, and that would not be accepted
+today: nothing is damaged there. It exits with 3 if there is no registry, and makes
+none.`,
 		Example: `  stele verify
-  stele verify --data /backups/stele-2031-05-02`,
-		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return p.reading(cmd, p.verify)
+  stele verify /backups/stele-2031-05-02
+  stele verify --store postgres://stele@db.example.org/stele
+  stele verify --server https://id.example.org`,
+		Args:              atMostOne("the folder"),
+		ValidArgsFunction: completeFolders,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			flags := cmd.Flags()
+			if len(args) == 1 {
+				for _, other := range []string{"data", "store", "server"} {
+					if flags.Changed(other) {
+						return misuse(cmd, "%.60q and --%s each name what is checked; keep one", args[0], other)
+					}
+				}
+				p.data, p.store, p.remote.server = args[0], "", ""
+			}
+			far, err := p.isRemote(cmd)
+			if err != nil {
+				return err
+			}
+			if at := p.place(); !far && at.url == "" && postgres.IsBackup(at.folder) {
+				return p.interruptible(cmd, func(ctx context.Context) error { return p.verifyBackup(ctx, at.folder) })
+			}
+			return p.reading(cmd, func(ctx context.Context, l *ledger) error { return p.verify(ctx, l, far) })
 		},
-	})
+	}
 }
 
-// verify checks the registry and prints what is wrong.
-func (p *program) verify(ctx context.Context, l *ledger) error {
-	wrong := 0
-	last, err := l.Check(ctx, func(problem string) {
-		wrong++
-		if p.json {
-			if line, err := json.Marshal(map[string]string{"problem": problem}); err == nil {
-				fmt.Fprintf(p.stdout, "%s\n", line)
-			}
-			return
-		}
-		fmt.Fprintln(p.stdout, printable(problem))
-	})
-	switch {
-	case err != nil:
-		return err
-	case wrong > 0:
-		return refuse("verify", stele.Internal, "%s is damaged: %s problems; restore a backup", l.place, grouped(int64(wrong)))
-	case p.json:
-		_, err = fmt.Fprintf(p.stdout, `{"changes":%d}`+"\n", last)
-	default:
-		_, err = fmt.Fprintf(p.stdout, "all is well: %s changes\n", grouped(int64(last)))
+// verdict prints what a check finds, and remembers how much.
+type verdict struct {
+	p            *program
+	wrong, notes int
+	done         atomic.Int64 // in thousandths
+	progress     *progress
+}
+
+// thousandths is the total of a check's progress.
+const thousandths = 1000
+
+func (p *program) newVerdict() *verdict {
+	v := &verdict{p: p}
+	v.progress = p.newProgress("verify", "problems", thousandths, v.done.Load)
+	return v
+}
+
+// inspection returns what the check calls.
+func (v *verdict) inspection() client.Inspection {
+	return client.Inspection{
+		Problem: func(text string) {
+			v.wrong++
+			v.progress.add(1)
+			v.print("problem", text)
+		},
+		Note: func(text string) {
+			v.notes++
+			v.print("note", text)
+		},
+		Progress: func(done float64) {
+			v.done.Store(int64(math.Round(done * thousandths)))
+			v.progress.tick()
+		},
 	}
-	return err
+}
+
+// print prints a line of what was found. An error of standard output is told by the
+// last line.
+func (v *verdict) print(kind, text string) {
+	switch {
+	case v.p.json:
+		_ = v.p.printObject(map[string]string{kind: text})
+	case kind == "note":
+		_ = v.p.say("note: %s\n", printable(text))
+	default:
+		_ = v.p.say("%s\n", printable(text))
+	}
+}
+
+// What a check of each kind of place looks at, and what it can't.
+const (
+	checkedAll       = "files, records, histories, aliases, indexes, counts, the list of changes, namespaces, minters, users and tokens"
+	checkedRows      = "records, histories, aliases, indexes, counts, the list of changes, namespaces, minters, users and tokens"
+	uncheckedFiles   = "the database's own files, which pg_amcheck checks"
+	checkedBackup    = "that every file is there and is what was written, and how many rows it has"
+	uncheckedBackup  = "whether records, indexes and counts fit together; restore the backup into an empty database, and verify that"
+	uncheckedChanges = "what was written after the backup was taken"
+)
+
+// verify checks the registry and prints what is wrong.
+func (p *program) verify(ctx context.Context, l *ledger, far bool) error {
+	v := p.newVerdict()
+	defer v.progress.end()
+	changes, err := l.Check(ctx, v.inspection())
+	if err != nil {
+		return err
+	}
+	v.progress.end()
+	r := verified{Kind: "folder", Place: l.place, Changes: changes, Checked: checkedAll}
+	switch {
+	case far:
+		r.Kind = "server"
+	case p.place().url != "":
+		r.Kind, r.Checked, r.Unchecked = "database", checkedRows, []string{uncheckedFiles}
+	}
+	return v.conclude(r)
+}
+
+// verifyBackup checks the backup of a database.
+func (p *program) verifyBackup(ctx context.Context, folder string) error {
+	v := p.newVerdict()
+	defer v.progress.end()
+	tell := v.inspection()
+	found, err := postgres.VerifyBackup(ctx, folder, tell.Problem, tell.Progress)
+	if err != nil {
+		return err
+	}
+	v.progress.end()
+	r := verified{Kind: "backup of a database", Place: folder, Changes: found.Changes, Rows: found.Rows, Checked: checkedBackup,
+		Unchecked: []string{uncheckedBackup, uncheckedChanges}}
+	if !found.Taken.IsZero() {
+		r.Taken = moment(found.Taken)
+	}
+	return v.conclude(r)
+}
+
+// verified is what was checked.
+type verified struct {
+	Kind      string   `json:"kind"`
+	Place     string   `json:"place"`
+	Changes   uint64   `json:"changes"`
+	Rows      int64    `json:"rows,omitempty"`
+	Taken     string   `json:"taken,omitempty"`
+	Notes     int      `json:"notes,omitempty"`
+	Checked   string   `json:"checked"`
+	Unchecked []string `json:"unchecked,omitempty"`
+}
+
+// conclude prints what was checked, or returns the error of what is damaged.
+func (v *verdict) conclude(r verified) error {
+	if v.wrong > 0 && r.Rows > 0 || v.wrong > 0 && r.Taken != "" {
+		return refuse("verify", stele.Internal, "the backup in %s is damaged: %s problems; use another backup", r.Place, grouped(int64(v.wrong)))
+	}
+	if v.wrong > 0 {
+		return refuse("verify", stele.Internal, "%s is damaged: %s problems; restore a backup", r.Place, grouped(int64(v.wrong)))
+	}
+	r.Notes = v.notes
+	if v.p.json {
+		return v.p.printObject(r)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "all is well: %s changes", grouped(int64(r.Changes)))
+	if r.Rows > 0 {
+		fmt.Fprintf(&b, ", %s rows", grouped(r.Rows))
+	}
+	if r.Taken != "" {
+		fmt.Fprintf(&b, ", a backup of %s", r.Taken)
+	}
+	if r.Notes > 0 {
+		fmt.Fprintf(&b, ", %s notes", grouped(int64(r.Notes)))
+	}
+	fmt.Fprintf(&b, "\nchecked: %s\n", r.Checked)
+	for _, text := range r.Unchecked {
+		fmt.Fprintf(&b, "not checked: %s\n", text)
+	}
+	return v.p.say("%s", b.String())
 }
 
 // verify calls report for everything that is wrong: with what the store keeps, and
 // with what the registrar made of it.
 func (r *registry) verify(ctx context.Context, report func(problem string)) error {
+	return r.inspect(ctx, client.Inspection{Problem: report})
+}
+
+// progressVerifier is a store that says how far its Verify is.
+type progressVerifier interface {
+	VerifyProgress(ctx context.Context, report func(problem string), progress func(done float64)) error
+}
+
+// inspect checks what the store keeps, and then what the registrar made of it. Both are
+// taken for half of the work.
+func (r *registry) inspect(ctx context.Context, tell client.Inspection) error {
 	wrong := 0
-	err := r.store.Verify(ctx, func(problem string) {
+	report := func(problem string) {
 		wrong++
-		report(problem)
-	})
+		tell.Problem(problem)
+	}
+	progress := tell.Progress
+	if progress == nil {
+		progress = func(float64) {}
+	}
+	var err error
+	if s, ok := r.store.(progressVerifier); ok {
+		err = s.VerifyProgress(ctx, report, func(done float64) { progress(done / 2) })
+	} else {
+		err = r.store.Verify(ctx, report)
+	}
 	if err != nil || wrong > 0 { // what can't be read can't be judged
 		return err
 	}
-	return r.registrar.Verify(ctx, report)
+	changes, err := r.store.LastChange(ctx)
+	if err != nil {
+		return err
+	}
+	records := uint64(0)
+	return r.registrar.VerifyAll(ctx, registrar.Verification{Problem: tell.Problem, Note: tell.Note, Record: func() {
+		// There are no more records than changes.
+		if records++; records%1000 == 0 {
+			progress(0.5 + float64(min(records, changes))/float64(changes)/2)
+		}
+	}})
 }

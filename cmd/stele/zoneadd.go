@@ -51,7 +51,7 @@ With --elsewhere, others answer for the namespace: rules lead there.`,
 			if err := f.checkUse(args); err != nil {
 				return err
 			}
-			return p.writing(cmd, func(ctx context.Context, l *ledger) error {
+			return p.creating(cmd, func(ctx context.Context, l *ledger) error {
 				zones := l.zones(p.now)
 				defer zones.Close()
 				return p.zoneAdd(ctx, l, zones, &f, args)

@@ -83,8 +83,12 @@ func DefaultHosts() []string {
 
 // IsReserved reports whether the first part of a path is one that a resolver uses
 // itself, for names of other schemes or for services, so that no PURL begins with
-// it. Letters count in any case.
+// it. Letters count in any case. All parts that begin with a dot are reserved, also those
+// that no resolver uses yet.
 func IsReserved(part string) bool {
+	if strings.HasPrefix(part, ".") {
+		return true
+	}
 	for _, mark := range [...]string{"ark:", "urn:", "hdl:", "doi:"} {
 		if part != "" && part[0]|0x20 == mark[0] && lex.IsMark(part, mark) {
 			return true
@@ -103,8 +107,7 @@ var reserved = [...]string{
 	"uri-res", "api", "authority", // other systems' clients, and our own
 	"dns-query",                    // DNS over HTTPS
 	"healthz", "readyz", "metrics", // who looks after the server
-	".info", ".timemap", ".memento", ".well-known", // about names, and about the server itself
-	".web", "robots.txt", "favicon.ico", // what pages and crawlers ask for
+	"robots.txt", "favicon.ico", // what crawlers and browsers ask for
 }
 
 // Name returns "purl".

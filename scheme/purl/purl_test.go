@@ -43,7 +43,7 @@ var samples = schemetest.Samples{
 		"http://purl.org/net//a/":                   "https://purl.org/net//a/",
 		"http://purl.org//net":                      "https://purl.org//net",
 		"http://purl.org/!$&'()*+,;=:@-._~":         "https://purl.org/!$&'()*+,;=:@-._~",
-		"http://purl.org/.../..a/a../.a":            "https://purl.org/.../..a/a../.a",
+		"http://purl.org/x/.../..a/a../.a":          "https://purl.org/x/.../..a/a../.a",
 		"http://purl.org/dc/terms/?x=1#title":       "https://purl.org/dc/terms/",
 		"http://purl.org/dc?":                       "https://purl.org/dc",
 		"http://purl.org/dc?é#\"":                   "https://purl.org/dc",
@@ -83,8 +83,10 @@ var samples = schemetest.Samples{
 		// The resolver's own.
 		"http://purl.org/hdl/10.1/2": "resolver uses itself", "http://purl.org/doi": "resolver uses itself", "http://purl.org/IBI/a": "resolver uses itself",
 		"http://purl.org/rep/a": "resolver uses itself", "http://purl.org/uri-res/N2L": "resolver uses itself", "http://purl.org/api/v1": "resolver uses itself",
-		"http://purl.org/authority/": "resolver uses itself", "http://purl.org/healthz": "resolver uses itself", "http://purl.org/.well-known/x": "resolver uses itself",
-		"http://purl.org/%61pi/v1": "resolver uses itself", "http://purl.org/.info": "resolver uses itself",
+		"http://purl.org/authority/": "resolver uses itself", "http://purl.org/healthz": "resolver uses itself", "http://purl.org/.well-known/x": "reserved for the resolver",
+		"http://purl.org/.desk": "reserved for the resolver", "http://purl.org/.ezid/a": "reserved for the resolver", "http://purl.org/...": "reserved for the resolver",
+		"http://purl.org/%2Elog/a": "reserved for the resolver",
+		"http://purl.org/%61pi/v1": "resolver uses itself", "http://purl.org/.info": "reserved for the resolver",
 		"http://purl.org/%61rk:12345/x": "resolver uses itself", "http://purl.org/a/%61rk:12345/x": "encoded mark", "http://purl.org/a/u%72n:a1:b": "encoded mark",
 		"http://purl.org/h%64l:1/2": "resolver uses itself",
 		// Size.

@@ -121,7 +121,11 @@ func checkNamed(canonical, path string, tidy bool, pos int) error {
 	if strings.TrimLeft(path, "/") == "" {
 		return stele.Invalidf(name, pos, "the path is empty, so nothing is named; a PURL is such as https://purl.org/dc/terms/title")
 	}
-	if part, _, _ := lex.Cut(path[1:], '/'); IsReserved(part) {
+	part, _, _ := lex.Cut(path[1:], '/')
+	if strings.HasPrefix(part, ".") {
+		return stele.Invalidf(name, pos+1, "a PURL can't begin with %q: a first part that begins with a dot is reserved for the resolver itself; choose another name", shorten(part))
+	}
+	if IsReserved(part) {
 		return stele.Invalidf(name, pos+1, "a PURL can't begin with %q, which a resolver uses itself", shorten(part))
 	}
 	// Seen only now because its letters were encoded.

@@ -5,11 +5,13 @@ import (
 	"net/http"
 
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/registrar"
 )
 
 // verifiedDocument is a line of what was found. An empty one says that it goes on.
 type verifiedDocument struct {
 	Problem string  `json:"problem,omitempty" doc:"Something that is wrong."`
+	Note    string  `json:"note,omitempty" doc:"A name that is kept as it was written, and that would not be accepted today. Nothing is damaged there."`
 	Done    bool    `json:"done,omitempty" doc:"This is the last line: all was looked at."`
 	Wrong   *int    `json:"wrong,omitempty" doc:"How many problems there are."`
 	Changes *uint64 `json:"changes,omitempty" doc:"How many changes the registry has."`
@@ -37,10 +39,11 @@ func (h *Handler) verify(c *call) error {
 	defer stop()
 	out, wrong := c.stream(linesType), 0
 	err := c.attend(out, func(ctx context.Context, tell func(line any)) error {
-		return h.check(ctx, func(problem string) {
+		problem := func(text string) {
 			wrong++
-			tell(verifiedDocument{Problem: legible(problem)})
-		})
+			tell(verifiedDocument{Problem: legible(text)})
+		}
+		return h.check(ctx, problem, func(note string) { tell(verifiedDocument{Note: legible(note)}) })
 	})
 	if err != nil {
 		return err
@@ -56,8 +59,8 @@ func (h *Handler) verify(c *call) error {
 }
 
 // check calls report for all that is wrong: with what the store keeps, and with what
-// the registrar made of it.
-func (h *Handler) check(ctx context.Context, report func(problem string)) error {
+// the registrar made of it; and note for names that would not be accepted today.
+func (h *Handler) check(ctx context.Context, report, note func(text string)) error {
 	wrong := 0
 	err := h.o.Store.Verify(ctx, func(problem string) {
 		wrong++
@@ -66,5 +69,5 @@ func (h *Handler) check(ctx context.Context, report func(problem string)) error 
 	if err != nil || wrong > 0 { // what can't be read can't be judged
 		return err
 	}
-	return h.o.Registrar.Verify(ctx, report)
+	return h.o.Registrar.VerifyAll(ctx, registrar.Verification{Problem: report, Note: note})
 }

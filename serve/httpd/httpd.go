@@ -185,6 +185,8 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 	case !at.writes && !h.mayAsk(w, r):
 	case ok:
 		at.serve(w, r, t)
+	case isDotted(first):
+		h.nothing(w, r, t)
 	default:
 		h.identifier(w, r, t)
 	}

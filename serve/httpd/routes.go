@@ -38,6 +38,12 @@ func (h *Handler) routes() map[string]route {
 	}
 }
 
+// isDotted reports whether a first segment begins with a dot. All of these are reserved
+// for the server, those too that it does not use yet, so none is a name.
+func isDotted(segment string) bool {
+	return strings.HasPrefix(segment, ".") || len(segment) >= 3 && strings.EqualFold(segment[:3], "%2e")
+}
+
 // Segments returns the first segments of paths that the server uses itself, so
 // that no name can begin with them.
 func Segments() []string {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/web"
 )
 
@@ -124,6 +125,26 @@ func TestFault(t *testing.T) {
 	}
 	if !strings.Contains(log.String(), "a secret") {
 		t.Errorf("the log has %q", &log)
+	}
+}
+
+// First segments that begin with a dot are the server's own, those too that it does not
+// use yet: a record that an older program took under such a name is not found there.
+func TestDotSegments(t *testing.T) {
+	s := newSite(t, func(o *Options) { o.Host = "purl.org" })
+	old, err := stele.NewID("purl", "https://purl.org/.desk/a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	record := &stele.Record{ID: old, State: stele.Active, Version: 1, Created: s.now(), Modified: s.now(),
+		Targets: []stele.Target{{Service: stele.N2L, URL: "https://example.org/"}}}
+	if err := s.store.Apply(t.Context(), &stele.Commit{Records: []*stele.Record{record}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/.desk/a", "/%2Edesk/a", "/%2edesk/a", "/.ezid", "/.oai?verb=Identify", "/.log/", "/.docs"} {
+		if a := s.get(path); a.StatusCode != http.StatusNotFound || a.Header.Get("Location") != "" {
+			t.Errorf("%s: %d %s", path, a.StatusCode, a.Header.Get("Location"))
+		}
 	}
 }
 

@@ -174,6 +174,9 @@ func (s *Store) checkSchema(h *opening) error {
 
 // writeSchema writes the version to a store that has nothing yet.
 func (s *Store) writeSchema(h *opening) error {
+	if s.o.Existing {
+		return missing(s.folder)
+	}
 	it, err := h.db.NewIter(nil)
 	if err != nil {
 		return h.damage("open", stele.ID{}, err)

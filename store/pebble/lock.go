@@ -26,12 +26,11 @@ func (s *Store) lock() (unlock func() error, err error) {
 	if _, ok := errors.AsType[*os.PathError](err); ok {
 		return nil, refuse("open", stele.ID{}, stele.Unavailable, "the folder can't be locked: %w", err)
 	} else if err != nil {
-		return nil, refuse("open", stele.ID{}, stele.Unavailable, "the folder %q is in use by %s; stop it, or ask it to do the work (%w)", s.folder, s.holder(), err)
+		return nil, refuse("open", stele.ID{}, stele.Unavailable, "%w", s.inUse(err))
 	}
+	s.since = s.now()
 	holder := s.fs.PathJoin(s.folder, holderFile)
-	if err := writeFile(s.fs, holder, fmt.Sprintf("process %d since %s\n", os.Getpid(), s.now().UTC().Format(time.RFC3339))); err != nil {
-		s.log.Warn("who holds the folder can't be written down", "file", holder, "error", err)
-	}
+	s.writeHolder("")
 	return func() error {
 		if err := s.fs.Remove(holder); err != nil && !errors.Is(err, os.ErrNotExist) {
 			s.log.Warn("the remark about who holds the folder can't be removed", "file", holder, "error", err)
@@ -40,19 +39,57 @@ func (s *Store) lock() (unlock func() error, err error) {
 	}, nil
 }
 
-// holder says who holds the folder, as that process wrote it down.
-func (s *Store) holder() string {
-	f, err := s.fs.Open(s.fs.PathJoin(s.folder, holderFile))
+// writeHolder writes down who holds the folder, and at which URL a server answers for it
+// if one does.
+func (s *Store) writeHolder(url string) {
+	holder := s.fs.PathJoin(s.folder, holderFile)
+	text := fmt.Sprintf("process %d since %s\n", os.Getpid(), s.since.UTC().Format(time.RFC3339))
+	if url != "" {
+		text += serving + url + "\n"
+	}
+	if err := writeFile(s.fs, holder, text); err != nil {
+		s.log.Warn("who holds the folder can't be written down", "file", holder, "error", err)
+	}
+}
+
+// serving begins the second line of the remark.
+const serving = "serving "
+
+// Serving notes the URL at which this process answers for the registry, so that other
+// processes which want to open the folder can name it.
+func (s *Store) Serving(url string) { s.writeHolder(url) }
+
+// Holder says which process holds the folder of a store, as that process wrote it down,
+// and the URL at which it answers, "" if it is not a server. The process may have ended
+// since without removing the remark: only a lock tells that.
+func Holder(folder string) (who, url string) { return holder(vfs.Default, folder) }
+
+func holder(fs vfs.FS, folder string) (who, url string) {
+	const unknown = "another process"
+	f, err := fs.Open(fs.PathJoin(folder, holderFile))
 	if err != nil {
-		return "another process"
+		return unknown, ""
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, 200))
-	who := strings.TrimSpace(string(text))
+	text, err := io.ReadAll(io.LimitReader(f, 500))
+	who, rest, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
+	url, _ = strings.CutPrefix(rest, serving)
 	if err != nil || stele.CheckText("", who) != nil {
-		return "another process"
+		return unknown, ""
 	}
-	return who
+	if stele.CheckText("", url) != nil {
+		url = ""
+	}
+	return who, url
+}
+
+// inUse is the error of a folder that another process has open.
+func (s *Store) inUse(err error) error {
+	who, url := holder(s.fs, s.folder)
+	if url == "" {
+		return fmt.Errorf("the folder %q is in use by %s; stop it, or name its server with --server (%w)", s.folder, who, err)
+	}
+	return fmt.Errorf("the folder %q is in use by %s, a server; add --server %s to let it do the work, with a token in STELE_TOKEN, or stop it (%w)", s.folder, who, url, err)
 }
 
 func writeFile(fs vfs.FS, name, text string) error {

@@ -58,6 +58,10 @@ type Options struct {
 	// again and again. It is done by whoever opens the store for longer.
 	Brief bool
 
+	// Existing says that the store must be there: Open then refuses a folder without
+	// one, with NotFound, and writes nothing to it.
+	Existing bool
+
 	// FS is the file system; the operating system's if nil.
 	FS vfs.FS
 
@@ -84,6 +88,7 @@ type Store struct {
 	o      Options
 	cache  *pebbledb.Cache
 	unlock func() error
+	since  time.Time // the folder is locked
 
 	queue     chan *request // to the committer
 	gate      sync.RWMutex  // held for reading by those who put something there
@@ -109,12 +114,16 @@ type Store struct {
 
 var _ stele.Store = (*Store)(nil)
 
-// Open opens the store in the folder, and makes folder and store if they are not
-// there. Unavailable if another process has it open, whose number and time of opening
+// Open opens the store in the folder. It makes folder and store if they are not there,
+// unless the options say that they must be; Invalid if it would have to make the store
+// among files of something else. Unavailable if another process has it open, whose number and time of opening
 // the error names; Invalid if a later program wrote it; Internal if it is damaged so
 // that it can't be opened.
 func Open(ctx context.Context, folder string, o Options) (*Store, error) {
 	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := checkPlace(folder, o); err != nil {
 		return nil, err
 	}
 	s, err := newStore(folder, o)

@@ -29,12 +29,18 @@ import (
 // takes no look-ups; only if they differ is everything looked up, to name what is
 // wrong.
 func (s *Store) Verify(ctx context.Context, report func(problem string)) error {
+	return s.VerifyProgress(ctx, report, func(float64) {})
+}
+
+// VerifyProgress is Verify for a caller that shows progress: progress is called now and
+// then with the part of the work that is done, from 0 to 1, which is estimated.
+func (s *Store) VerifyProgress(ctx context.Context, report func(problem string), progress func(done float64)) error {
 	v, err := s.look(ctx, "verify")
 	if err != nil {
 		return err
 	}
 	defer v.unpin()
-	c := &checker{ctx: ctx, s: s, v: v, report: report, seed: maphash.MakeSeed()}
+	c := &checker{ctx: ctx, s: s, v: v, report: report, progress: progress, seed: maphash.MakeSeed()}
 	for _, part := range []func() error{c.tables, c.names, c.places, c.spaces, c.feed, c.cells, c.audit, c.rest, c.compare} {
 		if err := part(); err != nil {
 			return err
@@ -50,6 +56,9 @@ type checker struct {
 	v      *view
 	report func(string)
 	seed   maphash.Seed
+
+	progress        func(float64)
+	entries, walked uint64 // that the tables have, and that were looked at
 
 	// Damage keeps parts from being read, so that sums can't agree.
 	damaged bool
@@ -93,10 +102,17 @@ func (c *checker) tables() error {
 	if err != nil {
 		return nil // a table is missing: said above, and named when it is to be read
 	}
-	for _, t := range slices.Concat(levels...) {
+	list := slices.Concat(levels...)
+	var size, done uint64
+	for _, t := range list {
+		size += t.Size
+	}
+	for _, t := range list {
 		if err := c.ctx.Err(); err != nil {
 			return err
 		}
+		c.progress(part(done, size) / 2) // the other half is to look at what they have
+		done += t.Size
 		name := c.s.tablePath(&t)
 		err := c.table(name)
 		if errors.Is(err, os.ErrNotExist) {
@@ -110,6 +126,9 @@ func (c *checker) tables() error {
 	return nil
 }
 
+// part returns which part of a whole is done.
+func part(done, whole uint64) float64 { return float64(min(done, whole)) / float64(max(1, whole)) }
+
 func (c *checker) table(name string) error {
 	f, err := c.s.fs.Open(name)
 	if err != nil {
@@ -122,6 +141,9 @@ func (c *checker) table(name string) error {
 	r, err := sstable.NewReader(c.ctx, readable, c.v.opening.options.MakeReaderOptions())
 	if err != nil {
 		return errors.Join(err, readable.Close())
+	}
+	if all, err := r.ReadPropertiesBlock(c.ctx, nil); err == nil { // it is for the estimate only
+		c.entries += all.NumEntries
 	}
 	return errors.Join(r.ValidateBlockChecksums(), r.Close())
 }
@@ -148,6 +170,10 @@ func (c *checker) walk(from, end []byte, f func(key, value []byte)) error {
 // page returns a part of what is kept, and where the next one begins, nil at the end.
 func (c *checker) page(from, end []byte) (page []keyValue, next []byte, err error) {
 	var a arena
+	defer func() {
+		c.walked += uint64(len(page))
+		c.progress(0.5 + part(c.walked, c.entries)/2)
+	}()
 	last := from
 	next, err = readPage(c.ctx, c.s, c.v, "verify", from, end, 4096, func(key, value []byte) error {
 		last = a.keep(key)

@@ -25,12 +25,18 @@ import (
 //
 // Whether the database's own files are sound is for its own checksums and pg_amcheck.
 func (s *Store) Verify(ctx context.Context, report func(problem string)) error {
+	return s.VerifyProgress(ctx, report, func(float64) {})
+}
+
+// VerifyProgress is Verify for a caller that shows progress: progress is called now and
+// then with the part of the work that is done, from 0 to 1, which is estimated.
+func (s *Store) VerifyProgress(ctx context.Context, report func(problem string), progress func(done float64)) error {
 	v, err := s.look(ctx, "verify")
 	if err != nil {
 		return err
 	}
 	defer v.end(ctx)
-	c := &checker{ctx: ctx, v: v, report: report, counts: make(map[string]int64), seed: maphash.MakeSeed()}
+	c := &checker{ctx: ctx, v: v, report: report, progress: progress, counts: make(map[string]int64), seed: maphash.MakeSeed()}
 	for _, part := range []func() error{c.registry, c.plan, c.records, c.totals, c.history, c.spaces, c.feed, c.feedVersions, c.tallies, c.kept, c.audit} {
 		if err := part(); err != nil {
 			return err
@@ -47,6 +53,9 @@ type checker struct {
 	ctx    context.Context
 	v      *view
 	report func(string)
+
+	progress func(float64)
+	rows     int64 // that were read
 
 	last            int64            // number of the last change
 	aliases, places int64            // that the records say
@@ -88,15 +97,23 @@ const verifyPage = 512
 // each reads rows of a statement.
 func (c *checker) each(sql string, args []any, into []any, row func()) error {
 	return c.v.query(c.ctx, sql, args, func(rows pgx.Rows) error {
-		_, err := pgx.ForEachRow(rows, into, func() error { row(); return nil })
+		_, err := pgx.ForEachRow(rows, into, func() error { c.count(); row(); return nil })
 		return err
 	})
+}
+
+// count counts a row for the progress. There is about a record, a version and an entry of
+// the feed for each change.
+func (c *checker) count() {
+	if c.rows++; c.rows%verifyPage == 0 {
+		c.progress(min(1, float64(c.rows)/float64(3*max(1, c.last))))
+	}
 }
 
 // long is each for a statement that reads whole tables.
 func (c *checker) long(sql string, into []any, row func()) error {
 	return c.v.stream(c.ctx, sql, func(rows pgx.Rows) error {
-		_, err := pgx.ForEachRow(rows, into, func() error { row(); return nil })
+		_, err := pgx.ForEachRow(rows, into, func() error { c.count(); row(); return nil })
 		return err
 	})
 }
