@@ -3,6 +3,7 @@ package client
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/hex"
 	"encoding/json"
@@ -170,7 +171,7 @@ const (
 func (f *failure) pause(q *ask, attempt int) (time.Duration, bool) {
 	grown := min(firstPause<<min(attempt, 10), maxPause)
 	switch {
-	case f.err != nil && isUntrusted(f.err):
+	case f.err != nil && (isUntrusted(f.err) || isPlain(f.err)):
 		return 0, false
 	case f.unsent:
 		return grown, attempt < 4 // about 3 s: it may have been started anew
@@ -194,6 +195,8 @@ func (f *failure) told(ctx context.Context, r *Registry) error {
 	}
 	err := withoutURL(f.err)
 	switch {
+	case isPlain(err):
+		return refuse(stele.Invalid, "%w", r.otherProtocol())
 	case isUntrusted(err):
 		return refuse(stele.Invalid, "%w (%w); name the certificate of its authority", ErrUntrusted, err)
 	case ctx.Err() != nil:
@@ -217,6 +220,23 @@ func shorn(err error) error {
 func isUnsent(err error) bool {
 	op, ok := errors.AsType[*net.OpError](err)
 	return ok && op.Op == "dial"
+}
+
+// isPlain reports whether a server that was asked by https does not speak TLS.
+func isPlain(err error) bool {
+	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
+		return true
+	}
+	return errors.Is(err, http.ErrSchemeMismatch)
+}
+
+// otherProtocol is the error of a server that was asked by https and answers by http, or
+// the other way round.
+func (r *Registry) otherProtocol() error {
+	if rest, ok := strings.CutPrefix(r.site, "https://"); ok {
+		return fmt.Errorf("the server answers by http there, and not by https; write http://%s, or the port of https", rest)
+	}
+	return fmt.Errorf("the server answers by https there, and not by http; write https://%s", strings.TrimPrefix(r.site, "http://"))
 }
 
 // isUntrusted reports whether the server's certificate is not believed.

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -89,6 +90,10 @@ func (r *Registry) refused(resp *http.Response) *failure {
 		return f
 	}
 	f.answered = r.foreign(resp)
+	// The words of Go's server; nginx has "The plain HTTP request was sent to HTTPS port".
+	if resp.StatusCode == http.StatusBadRequest && (bytes.Contains(data, []byte("HTTP request to an HTTPS server")) || bytes.Contains(data, []byte("plain HTTP request was sent to HTTPS port"))) {
+		f.answered = &stele.Error{Op: "ask " + r.site, Kind: stele.Invalid, Err: r.otherProtocol()}
+	}
 	return f
 }
 

@@ -53,7 +53,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 	}
 	// cobra reports an unknown command by text only.
 	if _, ok := errors.AsType[*usageError](err); !ok && strings.HasPrefix(err.Error(), "unknown command") {
-		err = &usageError{errors.New(strings.SplitN(err.Error(), "\n", 2)[0]), root.Name()}
+		err = &usageError{unknownVerb(root, args, err), root.Name()}
 	}
 	fmt.Fprintf(p.stderr, "stele: %s\n", printable(strings.ReplaceAll(err.Error(), "\n", "; ")))
 	if _, ok := errors.AsType[*usageError](err); ok {
@@ -72,11 +72,19 @@ func (p *program) rootCommand() *cobra.Command {
 		Long: `Stele mints persistent identifiers, keeps what they stand for, and resolves
 them: IBI, URN, ARK, handles and DOIs, PURL and LSID.
 
+To see it all at once, run the demo: it serves a small registry of examples, and
+prints what to try.
+
+  stele serve --demo
+
 The registry is in a folder (--data), in a PostgreSQL database (--store), or behind a
 server (--server, with a token in STELE_TOKEN); verbs do the same with all of them.
 
 Exit codes: 0 ok, 1 failed, 2 wrong usage, 3 not found, 4 gone, 5 try again.`,
-		Example:       "  stele explain 8JMKD3MGP8W/34PGRBS\n  stele explain --json urn:isbn:9783161484100",
+		Example: `  stele serve --demo
+  stele explain 8JMKD3MGP8W/34PGRBS
+  stele register ark:12345/x1 --to https://example.org/1
+  stele resolve ark:12345/x1`,
 		Version:       version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -88,36 +96,10 @@ Exit codes: 0 ok, 1 failed, 2 wrong usage, 3 not found, 4 gone, 5 try again.`,
 	root.SetErr(p.stderr)
 	root.PersistentFlags().BoolVar(&p.json, "json", false, "print one JSON object a line")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return &usageError{err, cmd.CommandPath()}
+		return &usageError{explainFlag(cmd, err), cmd.CommandPath()}
 	})
 	p.registryFlags(root)
-	root.AddCommand(p.explainCommand())
-	root.AddCommand(p.mintCommand())
-	root.AddCommand(p.registerCommand())
-	root.AddCommand(p.updateCommand())
-	root.AddCommand(p.withdrawCommand())
-	root.AddCommand(p.reinstateCommand())
-	root.AddCommand(p.redactCommand())
-	root.AddCommand(p.showCommand())
-	root.AddCommand(p.historyCommand())
-	root.AddCommand(p.lsCommand())
-	root.AddCommand(p.nsCommand())
-	root.AddCommand(p.userCommand())
-	root.AddCommand(p.tokenCommand())
-	root.AddCommand(p.zoneCommand())
-	root.AddCommand(p.keyCommand())
-	root.AddCommand(p.signCommand())
-	root.AddCommand(p.resolveCommand())
-	root.AddCommand(p.getCommand())
-	root.AddCommand(p.importCommand())
-	root.AddCommand(p.exportCommand())
-	root.AddCommand(p.backupCommand())
-	root.AddCommand(p.restoreCommand())
-	root.AddCommand(p.verifyCommand())
-	root.AddCommand(p.storeCommand())
-	root.AddCommand(onFolder(p.serveCommand()))
-	root.AddCommand(p.configCommand())
-	root.AddCommand(p.doctorCommand())
+	p.addVerbs(root)
 	strict(root)
 	return root
 }
@@ -125,14 +107,17 @@ Exit codes: 0 ok, 1 failed, 2 wrong usage, 3 not found, 4 gone, 5 try again.`,
 // strict makes wrong usage of cobra's own commands an error: a shell would source
 // the help text of "completion", and a script take it for an answer.
 func strict(root *cobra.Command) {
+	root.SetCompletionCommandGroupID(groupSelf)
 	root.InitDefaultCompletionCmd()
+	root.SetHelpCommandGroupID(groupSelf)
 	root.SetHelpCommand(&cobra.Command{
-		Use:   "help [command]",
-		Short: "Help about any command",
+		Use:     "help [command]",
+		Short:   "Help about any command",
+		GroupID: groupSelf,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			about, rest, err := root.Find(args)
 			if err != nil || len(rest) > 0 {
-				return &usageError{fmt.Errorf("there is no command %q", strings.Join(args, " ")), root.Name()}
+				return &usageError{fmt.Errorf("there is no command %q%s", strings.Join(args, " "), suggestVerb(root, args)), root.Name()}
 			}
 			return about.Help()
 		},

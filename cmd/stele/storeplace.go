@@ -192,7 +192,9 @@ func (p *program) refuseSecond(folder string) error {
 	c := loadConfiguration(p.machineConfig, nil, nil)
 	at := place{url: c.Store, folder: c.Data}
 	if at.url == "" {
-		if same, err := at.isSame(place{folder: folder}); err != nil || same || at.folder == "" || at.folder == defaultData {
+		mine, err1 := filepath.Abs(folder)
+		theirs, err2 := filepath.Abs(at.folder)
+		if err1 != nil || err2 != nil || mine == theirs || at.folder == "" {
 			return nil
 		}
 	}

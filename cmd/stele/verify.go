@@ -115,8 +115,8 @@ func (v *verdict) print(kind, text string) {
 
 // What a check of each kind of place looks at, and what it can't.
 const (
-	checkedAll       = "files, records, histories, aliases, indexes, counts, the list of changes, namespaces, minters, users and tokens"
-	checkedRows      = "records, histories, aliases, indexes, counts, the list of changes, namespaces, minters, users and tokens"
+	checkedAll       = "files, records, histories, aliases, indexes, counts, the change feed, namespaces, minters, users and tokens"
+	checkedRows      = "records, histories, aliases, indexes, counts, the change feed, namespaces, minters, users and tokens"
 	uncheckedFiles   = "the database's own files, which pg_amcheck checks"
 	checkedBackup    = "that every file is there and is what was written, and how many rows it has"
 	uncheckedBackup  = "whether records, indexes and counts fit together; restore the backup into an empty database, and verify that"
