@@ -8,6 +8,7 @@ import (
 	"net/http/pprof"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,6 +16,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/serve/httpd"
 )
 
@@ -114,8 +117,10 @@ func (m *metrics) counted(next func(net.Conn, http.ConnState)) func(net.Conn, ht
 	}
 }
 
-// handler answers who looks after the server: numbers and profiles.
-func (m *metrics) handler() http.Handler {
+// handler answers with metrics and profiles. If identify is not nil it finds out who
+// sends a request: metrics need the scope metrics then, and profiles the scope admin, of
+// an administrator's token.
+func (m *metrics) handler(identify func(*http.Request) (auth.Principal, error)) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry}))
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
@@ -124,7 +129,27 @@ func (m *metrics) handler() http.Handler {
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	mux.HandleFunc("GET /readyz", m.readiness)
-	return mux
+	if identify == nil {
+		return mux
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		scope := auth.ScopeMetrics
+		if strings.HasPrefix(r.URL.Path, "/debug/") {
+			scope = auth.ScopeAdmin
+		}
+		who, err := identify(r)
+		switch {
+		case err != nil && stele.KindOf(err) != stele.Unauthenticated:
+			http.Error(w, "tokens can't be looked up now; try again in a moment", http.StatusServiceUnavailable)
+		case err != nil, !who.IsKnown():
+			w.Header().Set("WWW-Authenticate", `Bearer realm="stele"`)
+			http.Error(w, "this needs the token of an administrator with the scope "+string(scope)+", as Authorization: Bearer TOKEN", http.StatusUnauthorized)
+		case !who.Administers(scope):
+			http.Error(w, "this needs the token of an administrator with the scope "+string(scope)+"; use another token", http.StatusForbidden)
+		default:
+			mux.ServeHTTP(w, r)
+		}
+	})
 }
 
 // readiness says why the server is not ready, which the public is not told.

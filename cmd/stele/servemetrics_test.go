@@ -9,7 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/registrar"
+	"github.com/stele-id/stele/scheme/all"
 	"github.com/stele-id/stele/serve/httpd"
+	"github.com/stele-id/stele/store/mem"
 )
 
 // TestMetrics: answers are counted by few labels, and readiness is told.
@@ -21,7 +25,7 @@ func TestMetrics(t *testing.T) {
 	}
 	ask := func(path string) (int, string) {
 		w := httptest.NewRecorder()
-		m.handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+		m.handler(nil).ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
 		return w.Code, w.Body.String()
 	}
 	_, body := ask("/metrics")
@@ -51,5 +55,60 @@ func BenchmarkObserve(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		m.observe(o)
+	}
+}
+
+// Where metrics need a token, it is one of an administrator with the scope metrics; that
+// one opens nothing else.
+func TestMetricsNeedToken(t *testing.T) {
+	store := mem.New(time.Now)
+	defer store.Close()
+	schemes, err := all.New(all.Config{Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	directory := auth.NewDirectory(store, time.Now)
+	keeper := registrar.New(store, schemes, registrar.Options{Now: time.Now, OnAccess: directory.Forget})
+	local := auth.With(t.Context(), auth.Local())
+	for _, u := range []auth.User{{Name: "root", Admin: true}, {Name: "ann"}} {
+		if _, err := keeper.AddUser(local, u); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m := newMetrics(func(context.Context) error { return nil })
+	handler := m.handler((&registry{directory: directory}).identify)
+	for _, tt := range []struct {
+		user             string
+		scope            auth.Scope
+		metrics, profile int
+	}{
+		{"", "", http.StatusUnauthorized, http.StatusUnauthorized},
+		{"root", "", http.StatusOK, http.StatusOK},
+		{"root", auth.ScopeMetrics, http.StatusOK, http.StatusForbidden},
+		{"root", auth.ScopeBackup, http.StatusForbidden, http.StatusForbidden},
+		{"root", auth.ScopeAdmin, http.StatusOK, http.StatusOK},
+		{"ann", "", http.StatusForbidden, http.StatusForbidden},
+		{"ann", auth.ScopeMetrics, http.StatusForbidden, http.StatusForbidden},
+	} {
+		credential := ""
+		if tt.user != "" {
+			request := auth.TokenRequest{User: tt.user}
+			if tt.scope != "" {
+				request.Scopes = []auth.Scope{tt.scope}
+			}
+			if credential, _, err = keeper.CreateToken(local, request); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for path, want := range map[string]int{"/metrics": tt.metrics, "/readyz": tt.metrics, "/debug/pprof/cmdline": tt.profile} {
+			r, w := httptest.NewRequest(http.MethodGet, path, nil), httptest.NewRecorder()
+			if credential != "" {
+				r.Header.Set("Authorization", "Bearer "+credential)
+			}
+			handler.ServeHTTP(w, r)
+			if w.Code != want || (w.Code == http.StatusUnauthorized) != (w.Header().Get("WWW-Authenticate") != "") {
+				t.Errorf("%q with the scope %q, %s: %d, want %d", tt.user, tt.scope, path, w.Code, want)
+			}
+		}
 	}
 }

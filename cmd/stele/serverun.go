@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/serve/dnsd"
 	"github.com/stele-id/stele/serve/httpd"
 	"github.com/stele-id/stele/store/pebble"
@@ -78,7 +79,7 @@ func (s *server) start(running context.Context, r *registry) error {
 		return err
 	}
 	if s.metrics.listener != nil {
-		server := s.newServer(s.numbers.handler(), nil)
+		server := s.newServer(s.numbers.handler(s.identifyForMetrics()), nil)
 		server.WriteTimeout = 0 // a profile takes as long as it is asked to
 		s.open(&s.metrics, server, server.Serve)
 	}
@@ -93,6 +94,15 @@ func (s *server) start(running context.Context, r *registry) error {
 	}
 	s.openAccess(running, r)
 	return s.announce()
+}
+
+// identifyForMetrics returns what finds out who asks for metrics; nil if everybody may
+// who reaches the address.
+func (s *server) identifyForMetrics() func(*http.Request) (auth.Principal, error) {
+	if !s.MetricsToken {
+		return nil
+	}
+	return func(r *http.Request) (auth.Principal, error) { return s.shift.Load().registry.identify(r) }
 }
 
 // answers makes the handler that answers the public from a registry.

@@ -59,6 +59,8 @@ var settings = []setting{
 		what: "address on which the same zones are answered over TLS (RFC 7858), with the certificate of https; empty: none (over HTTPS they are answered at /dns-query, if dns and https are on)"},
 	{name: "metrics", kind: offAddressKind, example: "127.0.0.1:9180",
 		what: "address of /metrics for Prometheus and of /debug/pprof, which the public should not reach; empty: none"},
+	{name: "metrics-token", kind: boolKind, usual: "false", example: "true",
+		what: "ask for a token there: of an administrator, with the scope metrics for /metrics and the scope admin for profiles"},
 	{name: "base", kind: baseKind, example: "https://id.example.org",
 		what: "the server's public address, for links to itself; empty: as each request names it"},
 	{name: "host", kind: hostKind, example: "purl.example.org",
@@ -140,6 +142,7 @@ type serveConfig struct {
 	DNS            string            `koanf:"dns"`
 	DNSTLS         string            `koanf:"dns-tls"`
 	Metrics        string            `koanf:"metrics"`
+	MetricsToken   bool              `koanf:"metrics-token"`
 	Base           string            `koanf:"base"`
 	Host           string            `koanf:"host"`
 	PURLHosts      []string          `koanf:"purl-host"`
