@@ -110,6 +110,9 @@ func (t Template) String() string {
 // don't end.
 func (t Template) Total() (n uint64, bounded bool) { return t.total, t.order != 'z' }
 
+// IsShuffled reports whether a seed decides in which order the names come.
+func (t Template) IsShuffled() bool { return t.order == 'r' }
+
 // Name returns the n-th name, from 0, without the authority. Its check character
 // is that of authority, a slash and the name, or of the name alone if authority
 // is empty. The seed chooses the order of a quasi-random template and means

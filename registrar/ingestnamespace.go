@@ -33,16 +33,16 @@ func (r *Registrar) IngestNamespace(ctx context.Context, ns *stele.Namespace, o 
 		}
 	}
 	if have == nil {
-		_, err = r.AddNamespace(ctx, ns)
+		_, err = r.addNamespace(ctx, ns, keepSeed)
 		return err
 	}
-	_, err = r.SetNamespace(ctx, ns.Key(), 0, func(next *stele.Namespace) error {
+	_, err = r.setNamespace(ctx, ns.Key(), 0, func(next *stele.Namespace) error {
 		kept := *next
 		*next = *ns
 		next.Keys = withKeys(ns.Keys, kept.Keys)
 		next.Version, next.Created, next.Modified, next.By = kept.Version, kept.Created, kept.Modified, kept.By
 		return nil
-	})
+	}, keepSeed)
 	return err
 }
 

@@ -18,8 +18,13 @@ const maxAttempts = 100
 // AddNamespace makes a namespace. Its prefix is in canonical form; see
 // [Registrar.ParsePrefix]. An administrator may, and an owner of the
 // namespace above it. Conflict if it exists, or if its prefix, or that of a
-// minter's names, belongs to another one.
+// minter's names, belongs to another one. A template that shuffles its names and comes
+// without a seed gets a random one.
 func (r *Registrar) AddNamespace(ctx context.Context, ns *stele.Namespace) (*stele.Namespace, error) {
+	return r.addNamespace(ctx, ns, r.seedTemplate)
+}
+
+func (r *Registrar) addNamespace(ctx context.Context, ns *stele.Namespace, seed func(before, next *stele.Namespace) error) (*stele.Namespace, error) {
 	const op = "add namespace"
 	if ns.Prefix == "" {
 		return nil, refuse(op, stele.ID{}, stele.Conflict, "every scheme has its root namespace already; change that")
@@ -28,15 +33,21 @@ func (r *Registrar) AddNamespace(ctx context.Context, ns *stele.Namespace) (*ste
 		if before != nil {
 			return nil, refuse(op, stele.ID{}, stele.Conflict, "the namespace %s exists; change it, or choose another prefix", ns.Key())
 		}
-		return cloneNamespace(ns), nil
+		next := cloneNamespace(ns)
+		return next, seed(nil, next)
 	})
 }
 
 // SetNamespace changes a namespace: change is called with a copy of it. If
 // ifVersion is not 0 and not the namespace's version, the answer is Conflict. Its
 // owners may change it and say who has which role there, but owner and quota are set
-// by the owners of what is above it. For who has no role in it there is none.
+// by the owners of what is above it. For who has no role in it there is none. Its
+// template keeps its seed if the change leaves it out, and a new one gets a random seed.
 func (r *Registrar) SetNamespace(ctx context.Context, key stele.NamespaceKey, ifVersion uint64, change func(*stele.Namespace) error) (*stele.Namespace, error) {
+	return r.setNamespace(ctx, key, ifVersion, change, r.seedTemplate)
+}
+
+func (r *Registrar) setNamespace(ctx context.Context, key stele.NamespaceKey, ifVersion uint64, change func(*stele.Namespace) error, seed func(before, next *stele.Namespace) error) (*stele.Namespace, error) {
 	const op = "set namespace"
 	return r.writeNamespace(ctx, op, key, func(before *stele.Namespace) (*stele.Namespace, error) {
 		if before == nil {
@@ -52,7 +63,7 @@ func (r *Registrar) SetNamespace(ctx context.Context, key stele.NamespaceKey, if
 		if next.Key() != key {
 			return nil, refuse(op, stele.ID{}, stele.Invalid, "scheme and prefix of a namespace never change; add another")
 		}
-		return next, nil
+		return next, seed(before, next)
 	})
 }
 

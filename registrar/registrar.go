@@ -73,7 +73,7 @@ type Options struct {
 	// if 0. A crash skips so many at most.
 	BlockSize int
 
-	// Rand gives the random bits of UUIDs and tokens, to several goroutines at once;
+	// Rand gives the random bits of UUIDs, tokens and the seeds of templates, to several goroutines at once;
 	// crypto/rand's Reader if nil.
 	Rand io.Reader
 }

@@ -40,7 +40,7 @@ func (f *minterFlags) addNOID(cmd *cobra.Command) {
 	f.owner = cmd
 	flags := cmd.Flags()
 	flags.StringVar(&f.given.Template, "template", "", "NOID `template`: .reedeedk makes names in quasi-random order that end in a check character, .zd counts")
-	flags.Uint64Var(&f.given.Seed, "seed", 0, "another order of the names of a template that begins with r")
+	flags.Uint64Var(&f.given.Seed, "seed", 0, "`number` that decides in which order the names of a template come that begins with r (default: a random one, so that they can't be foretold)")
 }
 
 // apply changes a minter as the flags say. Another kind of minter has no use for the

@@ -153,7 +153,7 @@ type mintingDocument struct {
 	AllowPrivate bool   `json:"allowPrivate,omitempty"`
 	Granularity  string `json:"granularity,omitempty" maxLength:"255" example:"1s"`
 	Template     string `json:"template,omitempty" maxLength:"255" doc:"A NOID template." example:".reedeedk"`
-	Seed         uint64 `json:"seed,omitempty" doc:"Of the order in which names of the template come."`
+	Seed         uint64 `json:"seed,omitempty" doc:"Decides in which order the names of a template come that begins with r. A new template without it gets a random one."`
 }
 
 // publicationDocument says how a namespace is published in the DNS.
