@@ -21,6 +21,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/secret"
 )
 
 // Options are what a Registrar needs to know of the place where it works. All but
@@ -64,6 +65,10 @@ type Options struct {
 	// read before, and since when, or when that was so last. Nobody is told then that
 	// something is not there. It may be nil.
 	Lagging func() (since time.Time, yes bool)
+
+	// Secrets are the keys that encrypt secrets, such as the private keys of zones. Without
+	// them nothing is written that is secret.
+	Secrets *secret.Ring
 
 	// RoomSize is how many callers may wait for names of one namespace; 10,000 if
 	// 0.

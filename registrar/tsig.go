@@ -41,6 +41,10 @@ func (r *Registrar) SetTSIGKey(ctx context.Context, name string, change func(val
 		return refuse(op, stele.ID{}, stele.Invalid, "%.100q is no name for a key; write one such as secondary1.example.org.", name)
 	}
 	for attempt := 1; ; attempt++ {
+		key, err := r.secretKey(ctx, op)
+		if err != nil {
+			return err
+		}
 		before, err := r.store.Cell(ctx, tsigCells+name)
 		if err != nil {
 			return tell(op, err)
@@ -54,7 +58,7 @@ func (r *Registrar) SetTSIGKey(ctx context.Context, name string, change func(val
 				return err
 			}
 		}
-		err = r.apply(ctx, op, &stele.Commit{Cells: []stele.CellChange{{Name: tsigCells + name, Before: before, After: after}}})
+		err = r.apply(ctx, op, underKey(&stele.Commit{Cells: []stele.CellChange{{Name: tsigCells + name, Before: before, After: after}}}, key))
 		if err == nil {
 			r.o.OnNamespaces() // the name server has to learn of it
 			return nil

@@ -73,6 +73,10 @@ func (r *Registrar) zoneKeyCommit(ctx context.Context, op string, s *spaces, key
 	if err != nil {
 		return nil, err
 	}
+	secretKey, err := r.secretKey(ctx, op)
+	if err != nil {
+		return nil, err
+	}
 	zone := before.Publication.Zone
 	cells, err := r.zoneKeys(ctx, op, zone)
 	if err != nil {
@@ -93,7 +97,7 @@ func (r *Registrar) zoneKeyCommit(ctx context.Context, op string, s *spaces, key
 	}
 	next := cloneNamespace(before)
 	r.stampNamespace(ctx, before, next)
-	return &stele.Commit{Namespaces: []*stele.Namespace{next}, Cells: changes}, nil
+	return underKey(&stele.Commit{Namespaces: []*stele.Namespace{next}, Cells: changes}, secretKey), nil
 }
 
 // zoneOwner returns a namespace that is published in a zone, if whoever acts may see to

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/ed25519"
+	"crypto/rand"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
@@ -20,6 +21,7 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/proof"
 	"github.com/stele-id/stele/registrar"
+	"github.com/stele-id/stele/secret"
 )
 
 // demoRegistry is what the demo registers: namespaces and records in JSON, one a
@@ -87,6 +89,7 @@ func seedDemo(ctx context.Context, r *registry, site, resolver string) error {
 		Now:          func() time.Time { return seed.now },
 		OnCommit:     r.committed,
 		OnNamespaces: r.namespaceCommitted,
+		Secrets:      r.secrets,
 	})
 	for i, line := range demoLines(site, resolver) {
 		if err := seed.line(ctx, []byte(line)); err != nil {
@@ -193,4 +196,14 @@ func (p *program) demoFolder(named bool) (remove func(), err error) {
 		return nil, refuse("serve", stele.Conflict, "the demo fills a registry of its own, and %.200q is not empty; name a new folder with --data, or none for a temporary one", p.data)
 	}
 	return func() {}, nil
+}
+
+// demoSecrets gives the demo a secret key in memory, which ends with it.
+func (p *program) demoSecrets() error {
+	k, err := secret.NewKey(rand.Reader)
+	if err != nil {
+		return err
+	}
+	p.secrets = secret.NewRing(secret.Text{Keep: k.Text(), Name: "the memory of the demo"})
+	return nil
 }

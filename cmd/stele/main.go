@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele/scheme/all"
+	"github.com/stele-id/stele/secret"
 )
 
 // version is set when the program is built: -ldflags "-X main.version=...".
@@ -43,4 +44,7 @@ type program struct {
 	named  bool       // the folder is, by a flag or by the environment
 	store  string     // --store; "" for the folder
 	config all.Config // --purl-host, --checked
+
+	secretFile string       // --secret-key-file
+	secrets    *secret.Ring // the keys there, or wherever they come from
 }

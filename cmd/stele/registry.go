@@ -18,6 +18,7 @@ import (
 	"github.com/stele-id/stele/resolver"
 	"github.com/stele-id/stele/scheme/all"
 	"github.com/stele-id/stele/scheme/purl"
+	"github.com/stele-id/stele/secret"
 	"github.com/stele-id/stele/serve/dnsd"
 )
 
@@ -34,6 +35,7 @@ func (p *program) registryFlags(root *cobra.Command) {
 	flags := root.PersistentFlags()
 	flags.StringVar(&p.data, "data", data, "folder of the registry (environment: STELE_DATA)")
 	p.storeFlag(root)
+	p.secretFlag(root)
 	p.remote.add(root)
 	flags.StringSliceVar(&p.config.PURLHosts, "purl-host", environmentList("purl-host", purl.DefaultHosts()), "hosts whose http names are PURLs (environment: STELE_PURL_HOST)")
 	flags.StringSliceVar(&p.config.CheckedShoulders, "checked", environmentList("checked", nil), "shoulders of ARKs whose names end in a check character, such as 12345/x5 (environment: STELE_CHECKED)")
@@ -67,8 +69,9 @@ type registry struct {
 	registrar *registrar.Registrar
 	resolver  *resolver.Resolver
 	directory *auth.Directory // of users and tokens
-	published *dnsd.Zones     // that are answered for; nil if none are
-	follower  *follower       // of what other processes write; nil if none do
+	secrets   *secret.Ring
+	published *dnsd.Zones // that are answered for; nil if none are
+	follower  *follower   // of what other processes write; nil if none do
 }
 
 // committed tells those who keep something in memory what was written, before the
@@ -130,7 +133,7 @@ func (p *program) openRegistry(ctx context.Context, schemes *stele.Schemes, log 
 
 // newRegistry puts those who write to a store and read from it over one.
 func (p *program) newRegistry(store stele.Store, schemes *stele.Schemes, log *slog.Logger, o resolver.Options) *registry {
-	r := &registry{schemes: schemes, store: store, directory: auth.NewDirectory(store, p.now)}
+	r := &registry{schemes: schemes, store: store, secrets: p.secrets, directory: auth.NewDirectory(store, p.now)}
 	o.Now, o.Random, o.Lagging = p.now, rand.IntN, r.lagging
 	r.resolver = resolver.New(store, schemes, o)
 	r.registrar = registrar.New(store, schemes, registrar.Options{
@@ -140,6 +143,7 @@ func (p *program) newRegistry(store stele.Store, schemes *stele.Schemes, log *sl
 		OnNamespaces: r.namespaceCommitted,
 		OnAccess:     r.directory.Forget,
 		BlockSize:    p.block,
+		Secrets:      p.secrets,
 		Shared:       p.place().url != "" && !p.brief,
 		Lagging:      r.lagging,
 	})

@@ -68,7 +68,7 @@ to try. Nothing of that needs a network.`,
 	flags.StringVar(&o.config, "config", os.Getenv(configVariable), "configuration `file` in TOML (environment: STELE_CONFIG)")
 	flags.BoolVar(&o.demo, "demo", false, "serve a small registry of examples, and print what to try")
 	flags.BoolVar(&o.once, "once", false, "with --demo: try everything, print commands and answers, and end")
-	settingFlags(cmd, "data", "store", "purl-host", "checked")
+	settingFlags(cmd, "data", "store", "purl-host", "checked", "secret-key-file")
 	// These are completed as files.
 	_ = cmd.RegisterFlagCompletionFunc("config", cobra.FixedCompletions([]string{"toml"}, cobra.ShellCompDirectiveFilterFileExt))
 	return neverFiles(cmd)
@@ -91,6 +91,8 @@ func (p *program) serve(cmd *cobra.Command, o serveOptions) error {
 	}
 	p.create, p.named = true, c.origin["data"] != "default" || o.demo
 	p.data, p.store, p.config.PURLHosts, p.config.CheckedShoulders = c.Data, c.Store, c.PURLHosts, c.Checked
+	p.secretFile = c.SecretKeyFile
+	p.settleSecrets()
 	schemes, err := p.schemes(cmd)
 	if err != nil {
 		return err
@@ -146,6 +148,9 @@ func (s *server) run(running, patient context.Context) (err error) {
 			return err
 		}
 		defer remove()
+		if err := s.demoSecrets(); err != nil {
+			return err
+		}
 	}
 	if err := s.listen(running); err != nil {
 		return err
@@ -161,6 +166,7 @@ func (s *server) run(running, patient context.Context) (err error) {
 	defer func() { err = errors.Join(err, s.closeLast(r)) }()
 	s.removeLeft()
 	s.warnSealed(running, r)
+	s.readySecrets(running, r, s.log)
 	if s.demo {
 		if err := seedDemo(auth.With(running, auth.Local()), r, s.site.url(), s.http.local()); err != nil {
 			return err

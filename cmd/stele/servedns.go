@@ -23,6 +23,7 @@ func (s *server) startDNS(r *registry, address string) error {
 	}
 	r.published = dnsd.NewZones(dnsd.ZonesOptions{
 		Store: r.store, Schemes: r.schemes, Log: s.log, DefaultTTL: uint32(s.TTL.Seconds()), Now: s.now,
+		Secrets: r.secrets,
 	})
 	err := r.registrar.NoteCompiler(auth.With(context.Background(), auth.Local()), r.published.Compiler())
 	if err != nil { // a registry that can't be written for now is served all the same

@@ -176,6 +176,9 @@ func (s *server) reopen(ctx context.Context) (*registry, error) {
 	defer cancel()
 	for {
 		r, err := s.openRegistry(ctx, s.schemes, s.log, s.resolverOptions())
+		if err == nil {
+			s.readySecrets(ctx, r, s.log)
+		}
 		if err == nil || stele.KindOf(err) != stele.Unavailable || ctx.Err() != nil {
 			return r, err
 		}

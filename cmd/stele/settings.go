@@ -25,6 +25,8 @@ var settings = []setting{
 		what: "folder of the registry"},
 	{name: "store", kind: storeKind, example: "postgres://stele@db1:5432,db2:5432/stele?target_session_attrs=read-write",
 		what: "PostgreSQL database of the registry, instead of a folder; several servers may have the same; empty: the folder"},
+	{name: "secret-key-file", kind: fileKind, example: "/etc/stele/secret.key",
+		what: "file of the keys that encrypt secrets of the registry, such as private keys of zones; empty: the keys in STELE_SECRET_KEY, or the systemd credential stele-secret-key, or the file beside the folder of the registry with .key behind its name, which is made"},
 	{name: "follow", kind: followKind, usual: "250ms", example: "100ms",
 		what: "how often a server with a store looks for what others have written there, so that its answers are not older; a folder has one server only"},
 	{name: "http", kind: addressKind, usual: ":8080", example: "127.0.0.1:8080",
@@ -125,6 +127,7 @@ var settings = []setting{
 type serveConfig struct {
 	Data           string            `koanf:"data"`
 	Store          string            `koanf:"store"`
+	SecretKeyFile  string            `koanf:"secret-key-file"`
 	Follow         time.Duration     `koanf:"follow"`
 	HTTP           string            `koanf:"http"`
 	HTTPS          string            `koanf:"https"`

@@ -60,7 +60,11 @@ func (p *program) storeFlag(root *cobra.Command) {
 	root.PersistentFlags().StringVar(&p.store, "store", os.Getenv("STELE_STORE"), "`URL` of the PostgreSQL database of the registry, instead of a folder; its password is better in PGPASSWORD, or in ~/.pgpass (environment: STELE_STORE)")
 	// It fails only for a flag that the command does not have.
 	_ = root.RegisterFlagCompletionFunc("store", cobra.NoFileCompletions)
-	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return p.settlePlace(cmd) }
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		err := p.settlePlace(cmd)
+		p.settleSecrets()
+		return err
+	}
 }
 
 // settlePlace decides between a folder and a database. What is named on the command line

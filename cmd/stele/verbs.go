@@ -62,6 +62,7 @@ func (p *program) verbGroups() []verbGroup {
 			p.restoreCommand(),
 			p.verifyCommand(),
 			p.storeCommand(),
+			p.secretCommand(),
 		}},
 		{groupSelf, "The program itself", []*cobra.Command{
 			p.versionCommand(),

@@ -46,8 +46,11 @@ func (p *program) withZones(cmd *cobra.Command, do func(ctx context.Context, l *
 
 // zones returns the zones of the registry as it is.
 func (l *ledger) zones(now func() time.Time) *dnsd.Zones {
-	_, near := l.keeper.(*folder)
-	return dnsd.NewZones(dnsd.ZonesOptions{Store: l.Source(), Schemes: l.schemes, Now: now, Keyless: !near})
+	o := dnsd.ZonesOptions{Store: l.Source(), Schemes: l.schemes, Now: now, Keyless: true}
+	if f, near := l.keeper.(*folder); near {
+		o.Keyless, o.Secrets = false, f.registry.secrets
+	}
+	return dnsd.NewZones(o)
 }
 
 func (p *program) zoneLsCommand() *cobra.Command {

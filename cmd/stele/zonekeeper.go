@@ -177,7 +177,7 @@ type keyDesk struct {
 func (d *keyDesk) keysOf(ctx context.Context, key stele.NamespaceKey, do func(*nearKeys) (*dnsd.KeyStatus, error)) (*api.ZoneKeys, error) {
 	zones := d.r.published
 	if zones == nil {
-		zones = dnsd.NewZones(dnsd.ZonesOptions{Store: d.r.store, Schemes: d.r.schemes, Now: d.now})
+		zones = dnsd.NewZones(dnsd.ZonesOptions{Store: d.r.store, Schemes: d.r.schemes, Now: d.now, Secrets: d.r.secrets})
 		defer zones.Close()
 	}
 	zone, err := zoneOf(ctx, zones, key)

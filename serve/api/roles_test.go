@@ -42,6 +42,8 @@ var samples = map[string]sample{
 	"listTSIGKeys":    {target: "/tsig"},
 	"addTSIGKey":      {target: "/tsig", body: `{"name":"ns2.example.net"}`},
 	"retireTSIGKey":   {target: "/tsig/ns2.example.net."},
+	"getSecretKeys":   {target: "/secrets"},
+	"rotateSecrets":   {target: "/secrets", body: `{}`},
 	"putRecords":      {target: "/records", body: `[{"id":"ark:12345/b1","url":"https://example.org/1"}]`},
 	"importRecords":   {target: "/import", body: `{"id":"ark:12345/b1","url":"https://example.org/1"}` + "\n", head: []string{"Content-Type", linesType}},
 	"getImport":       {target: "/import/nightly"},
@@ -73,7 +75,7 @@ var notThere = []string{"getNamespace", "patchNamespace", "getMinter", "checkNam
 
 // unkept are operations that need what only a whole server has: they answer that there is
 // no such thing.
-var unkept = []string{"backup", "restore", "getZoneKeys", "changeZoneKeys", "listTSIGKeys", "addTSIGKey", "retireTSIGKey"}
+var unkept = []string{"backup", "restore", "getZoneKeys", "changeZoneKeys", "listTSIGKeys", "addTSIGKey", "retireTSIGKey", "getSecretKeys", "rotateSecrets"}
 
 // sampleOf returns the request of an operation for somebody.
 func sampleOf(t *testing.T, s *site, op *operation, who string) sample {

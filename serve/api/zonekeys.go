@@ -28,6 +28,12 @@ type KeyKeeper interface {
 
 	// RetireTSIGKey makes a key good for nothing, and erases its secret.
 	RetireTSIGKey(ctx context.Context, name string) (*TSIGKey, error)
+
+	// SecretKeys returns the keys that encrypt secrets of the registry.
+	SecretKeys(ctx context.Context) (*SecretKeys, error)
+
+	// RotateSecrets encrypts all secrets under another key.
+	RotateSecrets(ctx context.Context, want SecretRotation) (*SecretRotated, error)
 }
 
 // ZoneKeys are the keys of a zone. Private parts never leave the server.
@@ -106,7 +112,7 @@ type tsigPage struct {
 func (h *Handler) zoneKeyOperations() []operation {
 	const group = "Zones of the DNS"
 	keys := answer{status: 200, about: "The keys as they are now.", value: ZoneKeys{}}
-	return []operation{{
+	return append(h.secretOperations(), []operation{{
 		name: "getZoneKeys", method: http.MethodGet, path: "zonekeys/{prefix}", group: group, tail: prefixInPath,
 		summary: "Show the keys of a namespace's zone",
 		about:   "And what is to be done about them. Their private parts are never shown.",
@@ -150,7 +156,7 @@ func (h *Handler) zoneKeyOperations() []operation {
 		answers: []answer{{status: 200, about: "The key as it is now.", value: TSIGKey{}}},
 		fails:   []int{404},
 		serve:   h.retireTSIGKey,
-	}}
+	}}...)
 }
 
 // maxTTL is the largest TTL of the DNS (RFC 2181, section 8).

@@ -15,6 +15,7 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/secret"
 )
 
 // signed has zones of the registry signed, with keys of their own.
@@ -49,7 +50,7 @@ func (p *press) keys(zone string, change func(*KeyRing) error) {
 		if err := change(r); err != nil {
 			return nil, err
 		}
-		return r.Changes()
+		return r.Changes(func(place string, v *secret.Value) error { return p.registrar.SealSecret(p.ctx, place, v) })
 	})
 	if err != nil {
 		p.t.Fatal(err)

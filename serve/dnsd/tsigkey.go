@@ -16,16 +16,25 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/secret"
 )
 
 // TSIGKey is a secret that two name servers share, with which they sign what they tell
 // each other (RFC 8945).
 type TSIGKey struct {
-	Name      string    `json:"-"` // a domain name, absolute and in lower case; in the cell's name
-	Algorithm string    `json:"algorithm"`
-	Secret    []byte    `json:"secret,omitempty"`
-	Created   time.Time `json:"created"`
-	Retired   time.Time `json:"retired,omitzero"` // its secret is erased then
+	Name      string // a domain name, absolute and in lower case
+	Algorithm string
+	Secret    []byte
+	Created   time.Time
+	Retired   time.Time // its secret is erased then
+}
+
+// tsigCell is a key as it is stored. Its name is in that of the cell.
+type tsigCell struct {
+	Algorithm string       `json:"algorithm"`
+	Secret    secret.Value `json:"secret,omitzero"`
+	Created   time.Time    `json:"created"`
+	Retired   time.Time    `json:"retired,omitzero"`
 }
 
 // Algorithms of TSIG keys. What RFC 8945, section 6, has beside them is shortened, or
@@ -59,13 +68,13 @@ func tsigError(kind stele.Kind, format string, args ...any) error {
 // tsigCells is what the names of cells with such keys begin with.
 const tsigCells = "tsig "
 
-// readTSIGKey reads the key of a cell.
-func readTSIGKey(c stele.Cell) (*TSIGKey, error) {
-	k := &TSIGKey{Name: strings.TrimPrefix(c.Name, tsigCells)}
-	if err := json.Unmarshal(c.Value, k); err != nil || tsigHash(k.Algorithm) == nil || k.Retired.IsZero() == (len(k.Secret) == 0) {
-		return nil, tsigError(stele.Internal, "the key %.100q can't be read; restore it from a backup, or retire it and make another", k.Name)
+// readTSIGKey reads the key of a cell, without its secret, and the secret.
+func readTSIGKey(c stele.Cell) (*TSIGKey, *tsigCell, error) {
+	name, kept := strings.TrimPrefix(c.Name, tsigCells), new(tsigCell)
+	if err := json.Unmarshal(c.Value, kept); err != nil || tsigHash(kept.Algorithm) == nil || kept.Retired.IsZero() == kept.Secret.IsZero() {
+		return nil, nil, tsigError(stele.Internal, "the key %.100q can't be read; restore it from a backup, or retire it and make another", name)
 	}
-	return k, nil
+	return &TSIGKey{Name: name, Algorithm: kept.Algorithm, Created: kept.Created, Retired: kept.Retired}, kept, nil
 }
 
 // TSIGStore is where keys are written: the registrar. Its obligations are those of the
@@ -73,6 +82,7 @@ func readTSIGKey(c stele.Cell) (*TSIGKey, error) {
 type TSIGStore interface {
 	TSIGKeys(ctx context.Context) ([]stele.Cell, error)
 	SetTSIGKey(ctx context.Context, name string, change func(value []byte) ([]byte, error)) error
+	SealSecret(ctx context.Context, place string, v *secret.Value) error
 }
 
 // TSIGKeys look after the keys of secondaries, for administrators.
@@ -101,7 +111,11 @@ func (t *TSIGKeys) Add(ctx context.Context, name, algorithm string) (*TSIGKey, e
 		if value != nil {
 			return nil, tsigError(stele.Conflict, "there is a key %s already, or was one; choose another name", name)
 		}
-		return json.Marshal(k)
+		kept := tsigCell{Algorithm: k.Algorithm, Secret: secret.NewValue(k.Secret), Created: k.Created}
+		if err := t.Store.SealSecret(ctx, tsigCells+name, &kept.Secret); err != nil {
+			return nil, err
+		}
+		return json.Marshal(kept)
 	})
 	if err != nil {
 		return nil, err
@@ -126,11 +140,10 @@ func (t *TSIGKeys) List(ctx context.Context) ([]TSIGKey, error) {
 	}
 	var list []TSIGKey
 	for _, c := range cells {
-		k, err := readTSIGKey(c)
+		k, _, err := readTSIGKey(c)
 		if err != nil {
 			return nil, err
 		}
-		k.Secret = nil
 		list = append(list, *k)
 	}
 	return list, nil
@@ -148,14 +161,13 @@ func (t *TSIGKeys) Retire(ctx context.Context, name string) (*TSIGKey, error) {
 		if value == nil {
 			return nil, tsigError(stele.NotFound, "there is no key %s; 'stele zone tsig ls' lists them", name)
 		}
-		if k, err = readTSIGKey(stele.Cell{Name: tsigCells + name, Value: value}); err != nil {
+		if k, _, err = readTSIGKey(stele.Cell{Name: tsigCells + name, Value: value}); err != nil {
 			k = &TSIGKey{Name: name, Algorithm: TSIGSHA256} // it can be retired all the same
 		}
 		if k.Retired.IsZero() {
 			k.Retired = t.Now().UTC().Truncate(time.Second)
 		}
-		k.Secret = nil
-		return json.Marshal(k)
+		return json.Marshal(tsigCell{Algorithm: k.Algorithm, Created: k.Created, Retired: k.Retired})
 	})
 	if err != nil {
 		return nil, err
@@ -194,10 +206,15 @@ func (z *Zones) readKeyring(ctx context.Context, now time.Time) (*keyring, error
 		if err != nil {
 			return nil, err
 		}
-		switch k, err := readTSIGKey(c); {
+		k, kept, err := readTSIGKey(c)
+		if err == nil {
+			err = kept.Secret.Open(z.secrets, c.Name)
+		}
+		switch {
 		case err != nil:
-			z.log.Error("a TSIG key is not used", "err", err)
+			z.log.Error("a TSIG key is not used", "key", strings.TrimPrefix(c.Name, tsigCells), "err", err)
 		case k.Retired.IsZero():
+			k.Secret = kept.Secret.Clear()
 			ring.keys[k.Name] = k
 		}
 	}

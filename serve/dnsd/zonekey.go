@@ -16,6 +16,7 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/secret"
 )
 
 // KeyRole is what a key of a zone signs: its own kind and no other.
@@ -55,7 +56,9 @@ type ZoneKey struct {
 	Role      KeyRole `json:"role"`
 	Algorithm uint8   `json:"algorithm"`
 	Public    string  `json:"public"`            // as in the DNSKEY record
-	Private   []byte  `json:"private,omitempty"` // PKCS#8
+
+	// Private is the private key (PKCS#8), which is encrypted where it is stored.
+	Private secret.Value `json:"private,omitzero"`
 
 	Prepared  time.Time `json:"prepared,omitzero"`
 	Published time.Time `json:"published,omitzero"`
@@ -158,10 +161,11 @@ func newZoneKey(role KeyRole, algorithm uint8, now time.Time, random io.Reader) 
 	default:
 		return nil, keyError(stele.Invalid, "no keys are made for the algorithm %d", algorithm)
 	}
-	var err error
-	if k.Private, err = x509.MarshalPKCS8PrivateKey(private); err != nil {
+	encoded, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
 		return nil, keyError(stele.Internal, "no key could be made: %w", err)
 	}
+	k.Private = secret.NewValue(encoded)
 	k.Public = base64.StdEncoding.EncodeToString(public)
 	k.ID = fmt.Sprintf("%05d", k.dnskey(".", 0).KeyTag())
 	return k, nil
@@ -186,7 +190,7 @@ func (s steady) Sign(_ io.Reader, digest []byte, opts crypto.SignerOpts) ([]byte
 
 // signer returns what signs with the key.
 func (k *ZoneKey) signer() (crypto.Signer, error) {
-	private, err := x509.ParsePKCS8PrivateKey(k.Private)
+	private, err := x509.ParsePKCS8PrivateKey(k.Private.Clear())
 	if err != nil {
 		return nil, keyError(stele.Internal, "the key %s can't be read; restore it from a backup, or make another with 'stele zone roll'", k.ID)
 	}

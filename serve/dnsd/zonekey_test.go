@@ -3,6 +3,7 @@ package dnsd
 import (
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -11,12 +12,20 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/secret"
 )
 
 // written returns a ring as it comes back from the cells that it was written to.
 func written(t *testing.T, r *KeyRing) *KeyRing {
 	t.Helper()
-	changes, err := r.Changes()
+	key, err := secret.ParseKey(testSecretKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changes, err := r.Changes(func(place string, v *secret.Value) error {
+		_, err := v.Seal(key, place)
+		return err
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,8 +47,12 @@ func written(t *testing.T, r *KeyRing) *KeyRing {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := back.Changes(); err != nil || len(again) != 0 {
+	sealed := func(place string, _ *secret.Value) error { return fmt.Errorf("%s was written in clear", place) }
+	if again, err := back.Changes(sealed); err != nil || len(again) != 0 {
 		t.Errorf("what was read is not what was written: %v, %v", again, err)
+	}
+	if err := back.open(newSecrets(t)); err != nil {
+		t.Fatal(err)
 	}
 	return back
 }
@@ -91,8 +104,8 @@ func TestRoll(t *testing.T) {
 			}
 			r = written(t, r)
 			i := slices.IndexFunc(r.Keys, func(k *ZoneKey) bool { return k.ID == old.ID })
-			if k := r.Keys[i]; k.State() != KeyRemoved || k.Private != nil {
-				t.Errorf("the old key: %s, with %d bytes of private key", k.State(), len(k.Private))
+			if k := r.Keys[i]; k.State() != KeyRemoved || !k.Private.IsZero() {
+				t.Errorf("the old key: %s, with %v", k.State(), k.Private)
 			}
 			notYet(t, r, test.role, now, true)
 		})

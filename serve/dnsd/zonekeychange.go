@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/secret"
 )
 
 // changeSteps say what the steps of a change of algorithm are.
@@ -127,7 +128,7 @@ func (r *KeyRing) change(step *RollStep, now time.Time) {
 		case KeyLeaving:
 			k.Leaving = at
 		case KeyRemoved:
-			k.Removed, k.Private = at, nil
+			k.Removed, k.Private = at, secret.Value{}
 		}
 	}
 }
@@ -192,7 +193,7 @@ func (r *KeyRing) mayUnsign(t *zoneTimes, now time.Time, force bool) error {
 		return keyError(stele.Conflict, "%s can go without signatures from %s on: until then others may have its DS records, and refuse it; wait", r.Zone, from.Format(time.RFC3339))
 	}
 	for _, k := range r.inZone() {
-		k.Removed, k.Private = now.UTC().Truncate(time.Second), nil
+		k.Removed, k.Private = now.UTC().Truncate(time.Second), secret.Value{}
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/secret"
 )
 
 // KeyRing is the keys of a zone. Its methods change it in memory; Changes says what has
@@ -65,8 +66,9 @@ func ReadKeyRing(zone string, cells []stele.Cell) (*KeyRing, error) {
 	return r, nil
 }
 
-// Changes returns what has changed since the ring was read.
-func (r *KeyRing) Changes() (list []stele.CellChange, err error) {
+// Changes returns what has changed since the ring was read. It calls seal for each private
+// key that is not encrypted, with the name of its cell.
+func (r *KeyRing) Changes(seal func(place string, v *secret.Value) error) (list []stele.CellChange, err error) {
 	add := func(id string, v any) error {
 		value, err := json.Marshal(v)
 		if err != nil {
@@ -78,6 +80,11 @@ func (r *KeyRing) Changes() (list []stele.CellChange, err error) {
 		return nil
 	}
 	for _, k := range r.Keys {
+		if !k.Private.IsZero() && k.Private.Key() == "" {
+			if err := seal(zoneKeyCells+r.Zone+" "+k.ID, &k.Private); err != nil {
+				return nil, err
+			}
+		}
 		if err := add(k.ID, k); err != nil {
 			return nil, err
 		}
@@ -99,6 +106,16 @@ func (r *KeyRing) Changes() (list []stele.CellChange, err error) {
 		}
 	}
 	return list, nil
+}
+
+// open decrypts the private keys.
+func (r *KeyRing) open(secrets *secret.Ring) error {
+	for _, k := range r.Keys {
+		if err := k.Private.Open(secrets, zoneKeyCells+r.Zone+" "+k.ID); err != nil {
+			return keyError(stele.Internal, "the private key %s of %s can't be used: %w", k.ID, r.Zone, err)
+		}
+	}
+	return nil
 }
 
 // Begin makes the first key of a zone, or with split the first two. They sign at once:

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/secret"
 )
 
 // KeyTimes are how long others may know what has changed since, by which steps of a
@@ -174,7 +175,7 @@ func (r *KeyRing) Next(role KeyRole, t KeyTimes, now time.Time, atParent, force 
 	}
 	at := now.UTC().Truncate(time.Second)
 	if step.To == KeyRemoved {
-		w.retired.Removed, w.retired.Private = at, nil
+		w.retired.Removed, w.retired.Private = at, secret.Value{}
 		return step, nil
 	}
 	w.next.Active = at

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/secret"
 )
 
 // KeyStore is where the keys of zones are written: the registrar. Its obligations are
@@ -14,6 +15,7 @@ import (
 type KeyStore interface {
 	ZoneKeys(ctx context.Context, key stele.NamespaceKey) ([]stele.Cell, error)
 	SetZoneKeys(ctx context.Context, key stele.NamespaceKey, change func(cells []stele.Cell) ([]stele.CellChange, error)) error
+	SealSecret(ctx context.Context, place string, v *secret.Value) error
 }
 
 // Keys look after the keys of zones, for people and programs who may. What they return
@@ -165,7 +167,7 @@ func (k *Keys) change(ctx context.Context, zone string, parent time.Duration, ch
 		if status, err = r.status(times); err != nil {
 			return nil, err
 		}
-		return r.Changes()
+		return r.Changes(func(place string, v *secret.Value) error { return k.Store.SealSecret(ctx, place, v) })
 	})
 	return status, err
 }
@@ -178,7 +180,7 @@ func (r *KeyRing) status(t *zoneTimes) (*KeyStatus, error) {
 	}
 	for _, k := range r.Keys {
 		public := *k
-		public.Private = nil
+		public.Private = secret.Value{}
 		s.Keys = append(s.Keys, public)
 	}
 	for i, role := range r.Roles() {

@@ -30,7 +30,7 @@ func TestKeys(t *testing.T) {
 	if again, err := keys.Begin(p.ctx, zone, AlgorithmEd25519, true); err != nil || len(again.Keys) != 1 || again.Keys[0].ID != first.Keys[0].ID {
 		t.Errorf("a second time: %+v, %v", again, err)
 	}
-	if k := first.Keys[0]; k.Private != nil || k.State() != KeyActive || len(first.DS) != 2 || len(first.Steps) != 0 {
+	if k := first.Keys[0]; !k.Private.IsZero() || k.State() != KeyActive || len(first.DS) != 2 || len(first.Steps) != 0 {
 		t.Errorf("%+v", first)
 	}
 	rolled, err := keys.Roll(p.ctx, zone, RoleCSK)

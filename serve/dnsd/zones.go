@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/secret"
 )
 
 // DefaultTTL is for how many seconds answers are kept where nobody says.
@@ -25,6 +26,10 @@ type ZonesOptions struct {
 
 	// Now is the clock, by which signatures are dated. It must be set.
 	Now func() time.Time
+
+	// Secrets are the keys that decrypt the private keys of zones and the keys of
+	// secondaries. Without the right one a zone is served without signatures.
+	Secrets *secret.Ring
 
 	// Keyless says that the store has no keys, since it is the registry of a server as
 	// seen from elsewhere. Zones are without signatures then.
@@ -41,6 +46,7 @@ type Zones struct {
 	ttl     uint32
 	now     func() time.Time
 	signing func(*stele.Namespace) signing
+	secrets *secret.Ring
 
 	changed atomic.Uint64
 	signed  atomic.Bool // some zone is
@@ -67,7 +73,7 @@ type Zones struct {
 
 // NewZones makes the zones of a registry. They are closed with Close.
 func NewZones(o ZonesOptions) *Zones {
-	z := &Zones{store: o.Store, schemes: o.Schemes, log: o.Log, ttl: o.DefaultTTL, now: o.Now, signing: signingOf, loading: make(chan struct{}, 1)}
+	z := &Zones{store: o.Store, schemes: o.Schemes, log: o.Log, ttl: o.DefaultTTL, now: o.Now, signing: signingOf, secrets: o.Secrets, loading: make(chan struct{}, 1)}
 	z.eras.zones = make(map[string]*zoneEras)
 	if o.Keyless {
 		z.signing = func(*stele.Namespace) signing { return unsigned }

@@ -20,6 +20,7 @@ import (
 	"github.com/stele-id/stele/ddds"
 	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/scheme/all"
+	"github.com/stele-id/stele/secret"
 	"github.com/stele-id/stele/store/mem"
 )
 
@@ -33,8 +34,18 @@ type press struct {
 	store     stele.Store
 	registrar *registrar.Registrar
 	zones     *Zones
+	secrets   *secret.Ring
 	mu        sync.Mutex
 	told      [][]string // by onChange; under mu
+}
+
+// testSecretKey encrypts secrets in tests.
+const testSecretKey = "stele-secret-key-1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8"
+
+// newSecrets returns a ring with that key.
+func newSecrets(t testing.TB) *secret.Ring {
+	t.Helper()
+	return secret.NewRing(secret.Text{Keep: testSecretKey, Name: "the test"})
 }
 
 func newPress(t testing.TB) *press {
@@ -45,7 +56,8 @@ func newPress(t testing.TB) *press {
 	}
 	now := func() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
 	p := &press{t: t, ctx: auth.With(t.Context(), auth.Local()), schemes: schemes, store: mem.New(now)}
-	p.zones = NewZones(ZonesOptions{Store: p.store, Schemes: schemes, Now: now})
+	p.secrets = newSecrets(t)
+	p.zones = NewZones(ZonesOptions{Store: p.store, Schemes: schemes, Now: now, Secrets: p.secrets})
 	t.Cleanup(p.zones.Close)
 	p.zones.onChange(func(names []string) {
 		p.mu.Lock()
@@ -53,7 +65,7 @@ func newPress(t testing.TB) *press {
 		p.told = append(p.told, names)
 	})
 	p.registrar = registrar.New(p.store, schemes, registrar.Options{
-		Now: now, OnCommit: p.zones.Invalidate, OnNamespaces: p.zones.InvalidateNamespaces,
+		Now: now, Secrets: p.secrets, OnCommit: p.zones.Invalidate, OnNamespaces: p.zones.InvalidateNamespaces,
 	})
 	return p
 }

@@ -83,7 +83,11 @@ func (z *Zones) readKeys(ctx context.Context, name string) (*KeyRing, error) {
 		}
 		cells = append(cells, c)
 	}
-	return ReadKeyRing(name, cells)
+	ring, err := ReadKeyRing(name, cells)
+	if err == nil {
+		err = ring.open(z.secrets)
+	}
+	return ring, err
 }
 
 // addChains gives the zones that need them their chains of names: those there are, if

@@ -46,7 +46,7 @@ func (s *Store) Backup(ctx context.Context, folder string) error {
 // backupFolder refuses a folder that is there, or in the store's.
 func (s *Store) backupFolder(folder string) (string, error) {
 	clean := filepath.Clean(folder)
-	if s.fs == vfs.Default {
+	if s.fs == vfs.Default || s.fs == (privateFS{vfs.Default}) {
 		absolute, err := filepath.Abs(clean)
 		if err != nil {
 			return "", refuse("backup", stele.ID{}, stele.Invalid, "%w", err)

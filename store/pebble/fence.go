@@ -50,6 +50,7 @@ type fence struct {
 	outside context.Context // under mu: of the backup under way
 	last    string          // under mu: the log or manifest that was opened last
 	holds   bool            // under mu: tables are removed later
+	wiping  bool            // under mu: logs are wiped before they are used again
 	held    sync.Mutex      // for later
 	later   []string        // tables to remove then
 }
@@ -219,7 +220,15 @@ func (f *fence) OpenReadWrite(name string, category vfs.DiskWriteCategory, opts 
 }
 
 func (f *fence) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
-	return f.create(newname, func() (vfs.File, error) { return f.FS.ReuseForWrite(oldname, newname, category) })
+	return f.create(newname, func() (vfs.File, error) {
+		if f.wiping { // create holds mu
+			if err := f.FS.Remove(oldname); err != nil {
+				return nil, err
+			}
+			return f.FS.Create(newname, category)
+		}
+		return f.FS.ReuseForWrite(oldname, newname, category)
+	})
 }
 
 func (f *fence) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {

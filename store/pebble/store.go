@@ -171,7 +171,7 @@ func newStore(folder string, o Options) (*Store, error) {
 	if o.FS == nil {
 		// A lock belongs to the process and to the path as given, so two ways to
 		// write one path must be the same.
-		o.FS = vfs.Default
+		o.FS = privateFS{vfs.Default}
 		absolute, err := filepath.Abs(folder)
 		if err == nil {
 			err = makeFolder(o.FS, absolute)

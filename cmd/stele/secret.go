@@ -1,0 +1,243 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stele-id/stele/client"
+	"github.com/stele-id/stele/secret"
+	"github.com/stele-id/stele/serve/api"
+	"github.com/stele-id/stele/serve/dnsd"
+)
+
+func (p *program) secretCommand() *cobra.Command {
+	return family(&cobra.Command{
+		Use:   "secret",
+		Short: "The key that encrypts secrets of the registry",
+		Long: `The private keys of zones and the keys of secondaries are stored encrypted, under a
+secret key that is kept outside the registry and its backups: in a file (--secret-key-file),
+in the environment variable STELE_SECRET_KEY, in the systemd credential stele-secret-key, or
+beside the data folder, in a file with .key behind its name, which is made when it is needed.
+
+A key is known by its identifier, which is not secret. Keep a copy of the file apart from
+the backups: without it names and records can be restored, and keys of zones can't.`,
+		Example: `  stele secret keygen /etc/stele/secret.key
+  stele secret ls
+  stele secret rotate`,
+	}, onFolder(p.secretKeygenCommand()), p.secretLsCommand(), p.secretRotateCommand())
+}
+
+func (p *program) secretKeygenCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "keygen FILE",
+		Short: "Make a secret key, in a new file or behind those of a file",
+		Long: `Keygen makes a secret key and writes it to a file that only its owner can read, and
+prints the key's identifier. If the file has keys already the new one is added behind them,
+and is used from the next 'stele secret rotate' on: add it on all servers of a registry first.
+No registry is opened.`,
+		Example:           "  stele secret keygen /etc/stele/secret.key",
+		Args:              oneArgument("the file"),
+		ValidArgsFunction: completeNames,
+		RunE: func(_ *cobra.Command, args []string) error {
+			made, err := (&secret.File{Path: args[0], Random: rand.Reader}).Make()
+			if err != nil {
+				return fileError(err)
+			}
+			if p.json {
+				return p.printObject(map[string]string{"key": made.ID(), "file": args[0]})
+			}
+			_, err = fmt.Fprintf(p.stdout, "%s\n", made.ID())
+			return err
+		},
+	}
+}
+
+// secretKeeper looks after the key that encrypts secrets, here or behind a server.
+type secretKeeper interface {
+	SecretKeys(ctx context.Context) (client.SecretKeys, error)
+	RotateSecrets(ctx context.Context, want client.SecretRotation) (client.SecretRotated, error)
+}
+
+// withSecrets calls do with the secrets of the registry.
+func (p *program) withSecrets(cmd *cobra.Command, do func(ctx context.Context, s secretKeeper) error) error {
+	far, err := p.isRemote(cmd)
+	if err != nil {
+		return err
+	}
+	if far {
+		return p.withServer(cmd, func(ctx context.Context, r *client.Registry) error { return do(ctx, r) })
+	}
+	if err := p.hasFolder(); err != nil {
+		return err
+	}
+	return p.inRegistry(cmd, func(ctx context.Context, r *registry) error { return do(ctx, nearSecrets{r}) })
+}
+
+// nearSecrets are the secrets of a registry that is at hand.
+type nearSecrets struct{ r *registry }
+
+// SecretKeys shows which keys encrypt secrets.
+func (s nearSecrets) SecretKeys(ctx context.Context) (out client.SecretKeys, err error) {
+	keys, err := s.r.registrar.SecretKeys(ctx, dnsd.SealCell)
+	for _, k := range keys {
+		if k.ID == "" {
+			out.Clear = k.Secrets
+			continue
+		}
+		out.Keys = append(out.Keys, client.SecretKey(k))
+	}
+	return out, err
+}
+
+// RotateSecrets encrypts all secrets under another key, and has the store forget what was
+// there before.
+func (s nearSecrets) RotateSecrets(ctx context.Context, want client.SecretRotation) (out client.SecretRotated, err error) {
+	done, err := s.r.registrar.RotateSecrets(ctx, want.Key, want.Lost, dnsd.SealCell)
+	if err != nil {
+		return out, err
+	}
+	out = client.SecretRotated{Key: done.Key, Moved: done.Moved + done.Clear, Lost: done.Lost}
+	if out.Moved > 0 {
+		err = s.r.compact(ctx)
+	}
+	return out, err
+}
+
+// SecretKeys shows which keys encrypt secrets.
+func (d *keyDesk) SecretKeys(ctx context.Context) (*api.SecretKeys, error) {
+	keys, err := nearSecrets{d.r}.SecretKeys(ctx)
+	out := &api.SecretKeys{Keys: []api.SecretKey{}, Clear: keys.Clear}
+	for _, k := range keys.Keys {
+		out.Keys = append(out.Keys, api.SecretKey(k))
+	}
+	return out, err
+}
+
+// RotateSecrets encrypts all secrets under another key.
+func (d *keyDesk) RotateSecrets(ctx context.Context, want api.SecretRotation) (*api.SecretRotated, error) {
+	done, err := nearSecrets{d.r}.RotateSecrets(ctx, client.SecretRotation(want))
+	return (*api.SecretRotated)(&done), err
+}
+
+func (p *program) secretLsCommand() *cobra.Command {
+	return neverFiles(&cobra.Command{
+		Use:   "ls",
+		Short: "List secret keys, and how many secrets each encrypts",
+		Long: `Ls lists the secret keys that are at hand or that the registry needs: their
+identifiers, how many secrets each encrypts, and whether it is the current one, which encrypts
+new secrets, or missing. The keys themselves are not shown.`,
+		Example: "  stele secret ls\n  stele secret ls --server https://id.example.org --json",
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return p.withSecrets(cmd, func(ctx context.Context, s secretKeeper) error {
+				keys, err := s.SecretKeys(ctx)
+				if err != nil {
+					return err
+				}
+				return p.printSecretKeys(keys)
+			})
+		},
+	})
+}
+
+func (p *program) printSecretKeys(keys client.SecretKeys) error {
+	if p.json {
+		for _, k := range keys.Keys {
+			if err := p.printObject(k); err != nil {
+				return err
+			}
+		}
+		if keys.Clear > 0 {
+			return p.printObject(map[string]int{"clear": keys.Clear})
+		}
+		return nil
+	}
+	for _, k := range keys.Keys {
+		state := "unused"
+		switch {
+		case !k.Present && (k.Current || k.Secrets > 0):
+			state = "missing"
+		case k.Current:
+			state = "current"
+		case k.Secrets > 0:
+			state = "in use"
+		}
+		if _, err := fmt.Fprintf(p.stdout, "%s  %-7s  %d secrets\n", printable(k.ID), state, k.Secrets); err != nil {
+			return err
+		}
+	}
+	if keys.Clear > 0 {
+		_, err := fmt.Fprintf(p.stdout, "%d secrets are not encrypted; 'stele secret rotate' encrypts them, and 'stele serve' when it starts\n", keys.Clear)
+		return err
+	}
+	return nil
+}
+
+func (p *program) secretRotateCommand() *cobra.Command {
+	var want client.SecretRotation
+	cmd := &cobra.Command{
+		Use:   "rotate",
+		Short: "Encrypt all secrets under another key",
+		Long: `Rotate makes the registry use another secret key: it encrypts all secrets anew, and
+those to come. If it is interrupted, run it again.
+
+Without --key it takes the last key of the file, if that is not in use yet, or else makes one
+and adds it to the file. If several servers share the registry, add a key to the file of each
+with 'stele secret keygen' first; they read the file again when they meet the new key. A key
+that came as a systemd credential takes a restart.
+
+The old key stays in the file, since backups from before need it. Remove its line when they
+are gone. If a key is lost, --lost goes on without it: make the secrets anew that it encrypted,
+with 'stele zone sign --mode off --force' and 'stele zone sign', and 'stele zone tsig add'.`,
+		Example: `  stele secret rotate
+  stele secret keygen /etc/stele/secret.key && stele secret rotate --server https://id.example.org
+  stele secret rotate --lost`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return p.withSecrets(cmd, func(ctx context.Context, s secretKeeper) error {
+				done, err := s.RotateSecrets(ctx, want)
+				if err != nil {
+					return err
+				}
+				return p.printRotated(done)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&want.Key, "key", "", "`identifier` of the key to use")
+	cmd.Flags().BoolVar(&want.Lost, "lost", false, "go on though a key is missing that encrypts secrets")
+	_ = cmd.RegisterFlagCompletionFunc("key", p.completeSecretKeys)
+	return neverFiles(cmd)
+}
+
+// completeSecretKeys lets shells complete the identifiers of keys that are at hand.
+func (p *program) completeSecretKeys(cmd *cobra.Command, _ []string, _ string) (ids []string, _ cobra.ShellCompDirective) {
+	// Without a registry that can be asked, nothing is offered.
+	_ = p.withSecrets(cmd, func(ctx context.Context, s secretKeeper) error {
+		keys, err := s.SecretKeys(ctx)
+		for _, k := range keys.Keys {
+			if k.Present && !k.Current {
+				ids = append(ids, k.ID)
+			}
+		}
+		return err
+	})
+	return ids, cobra.ShellCompDirectiveNoFileComp
+}
+
+func (p *program) printRotated(done client.SecretRotated) error {
+	if p.json {
+		return p.printObject(done)
+	}
+	_, err := fmt.Fprintf(p.stdout, "%d secrets were encrypted under the key %s, which is in use now\n", done.Moved, printable(done.Key))
+	for _, id := range slices.Sorted(maps.Keys(done.Lost)) {
+		if err == nil {
+			_, err = fmt.Fprintf(p.stdout, "%d secrets are still encrypted under the missing key %s; make them anew\n", done.Lost[id], printable(id))
+		}
+	}
+	return err
+}

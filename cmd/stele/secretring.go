@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/registrar"
+	"github.com/stele-id/stele/secret"
+	"github.com/stele-id/stele/serve/dnsd"
+)
+
+// How secret keys are given.
+const (
+	secretVariable   = "STELE_SECRET_KEY"      // the keys themselves
+	credentialFolder = "CREDENTIALS_DIRECTORY" // of systemd, systemd.exec(5)
+	credentialName   = "stele-secret-key"      // of the file there
+	secretSuffix     = ".key"                  // behind the name of the data folder
+)
+
+// secretFlag adds the flag that names the file of secret keys.
+func (p *program) secretFlag(root *cobra.Command) {
+	root.PersistentFlags().StringVar(&p.secretFile, "secret-key-file", os.Getenv(findSetting("secret-key-file").variable()), "`file` of the keys that encrypt secrets of the registry, such as private keys of zones (environment: STELE_SECRET_KEY_FILE)")
+	// It fails only for a flag that the command does not have.
+	_ = root.RegisterFlagCompletionFunc("secret-key-file", completeNames)
+}
+
+// settleSecrets decides where secret keys come from: the file that is named, the
+// environment, systemd, or a file beside the data folder. It is called before the place of
+// the registry changes, so that a copy of a registry is read with the keys of the original.
+func (p *program) settleSecrets() { p.secrets = secret.NewRing(p.secretSource()) }
+
+func (p *program) secretSource() secret.Source {
+	random := rand.Reader
+	if p.place().url != "" {
+		random = nil // the other servers of the database would not have a key that is made here
+	}
+	if p.secretFile != "" {
+		return &secret.File{Path: p.secretFile, Random: random}
+	}
+	if text := os.Getenv(secretVariable); text != "" {
+		return secret.Text{Keep: text, Name: "the environment variable " + secretVariable}
+	}
+	if folder := os.Getenv(credentialFolder); folder != "" {
+		path := filepath.Join(folder, credentialName)
+		if _, err := os.Stat(path); err == nil {
+			return &secret.File{Path: path, Credential: true}
+		}
+	}
+	if p.place().url != "" {
+		return secret.None{Hint: "this process, which was given no secret key (--secret-key-file)"}
+	}
+	return &secret.File{Path: defaultSecretFile(p.data), Optional: true, Random: random, OnMake: p.tellSecretMade}
+}
+
+// defaultSecretFile is where the key is if nobody says otherwise: beside the data folder,
+// so that no copy of the folder has it.
+func defaultSecretFile(data string) string {
+	if absolute, err := filepath.Abs(data); err == nil {
+		data = absolute
+	}
+	return filepath.Clean(data) + secretSuffix
+}
+
+// tellSecretMade says that a key was made, and what to do with it.
+func (p *program) tellSecretMade(k secret.Key, path string) {
+	fmt.Fprintf(p.stderr, "stele: made the secret key %s in %s; it encrypts private keys in the registry, and backups do not have it: keep a copy of the file apart from them\n", k.ID(), printable(path))
+}
+
+// compactor is a store that can rewrite its files, so that values that were replaced are
+// gone from them.
+type compactor interface {
+	Compact(ctx context.Context) error
+}
+
+// compact has the store forget what was replaced, if it can.
+func (r *registry) compact(ctx context.Context) error {
+	if c, ok := r.store.(compactor); ok {
+		return c.Compact(ctx)
+	}
+	return nil
+}
+
+// readySecrets prepares the secrets of the registry when a server begins: it makes the
+// first key if that is allowed, encrypts what an older program wrote in clear, and says
+// which keys are missing. Names are answered whatever it finds.
+func (p *program) readySecrets(ctx context.Context, r *registry, log *slog.Logger) {
+	ctx = auth.With(ctx, auth.Local())
+	err := p.encryptSecrets(ctx, r, log)
+	if errors.Is(err, stele.ErrSealed) {
+		return // it is meant to be read only
+	}
+	if err != nil {
+		log.Error("secrets can't be encrypted; zones are not signed with new keys until they can", "error", err.Error())
+	}
+	keys, err := r.registrar.SecretKeys(ctx, dnsd.SealCell)
+	if err != nil {
+		log.Error("secrets can't be read", "error", err.Error())
+		return
+	}
+	for _, k := range keys {
+		switch {
+		case k.ID == "":
+			log.Warn("private keys in the registry are not encrypted; give the server a secret key (docs/secrets.md)", "secrets", k.Secrets)
+		case !k.Present && (k.Secrets > 0 || k.Current):
+			log.Error("a secret key is missing, so zones whose private keys it encrypts are not signed; put it back from its copy, or make new keys of these zones (docs/secrets.md)", "key", k.ID, "secrets", k.Secrets, "looked in", r.registrar.SecretsAt())
+		}
+	}
+}
+
+// encryptSecrets makes the first key, and encrypts what is in clear.
+func (p *program) encryptSecrets(ctx context.Context, r *registry, log *slog.Logger) error {
+	if p.place().url == "" || p.secretFile != "" {
+		if err := r.registrar.ReadySecrets(ctx); err != nil {
+			return err
+		}
+	}
+	done, err := r.registrar.EncryptSecrets(ctx, dnsd.SealCell)
+	if done.Clear == 0 {
+		if registrar.IsKeyless(err) {
+			return nil // SecretKeys tells what is in clear
+		}
+		return err
+	}
+	log.Warn("private keys that an older version stored in clear are encrypted now; backups from before still have them in clear", "secrets", done.Clear, "key", done.Key)
+	return errors.Join(err, r.compact(ctx))
+}

@@ -1,0 +1,181 @@
+package secret
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Source is where a process gets its keys from.
+type Source interface {
+	// Keys returns all keys. The error is [ErrNoKey] if there is no key and none was
+	// promised.
+	Keys() ([]Key, error)
+
+	// String says where that is, for messages.
+	String() string
+}
+
+// Maker is a source that can get a new key.
+type Maker interface {
+	Source
+
+	// Make adds a new key behind those that there are.
+	Make() (Key, error)
+}
+
+// Text is keys in a text, such as that of an environment variable.
+type Text struct {
+	Keep string // the text
+	Name string // what the text is, for messages
+}
+
+// Keys reads the text.
+func (t Text) Keys() ([]Key, error) {
+	keys, err := ParseKeys(t.Keep)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", t.Name, err)
+	}
+	return keys, nil
+}
+
+func (t Text) String() string { return t.Name }
+
+// None is no source.
+type None struct {
+	Hint string // what to do, for messages
+}
+
+// Keys returns [ErrNoKey].
+func (n None) Keys() ([]Key, error) { return nil, ErrNoKey }
+
+func (n None) String() string { return n.Hint }
+
+// File is a file of keys, which only its owner may read.
+type File struct {
+	Path string
+
+	// Optional says that the file need not be there. Otherwise a missing file is an
+	// error, since the operator named it.
+	Optional bool
+
+	// Credential says that a service manager made the file and grants access to it, so
+	// that its mode is not ours to judge: systemd grants it by an ACL, which shows as
+	// the mode of the group (systemd.exec(5)).
+	Credential bool
+
+	// Random makes keys; nil if keys must not be made.
+	Random io.Reader
+
+	// OnMake is told of a key that was made; it may be nil.
+	OnMake func(k Key, path string)
+}
+
+func (f *File) String() string { return f.Path }
+
+// maxFile bounds the size of a file of keys.
+const maxFile = 64 << 10
+
+// Keys reads the file.
+func (f *File) Keys() ([]Key, error) {
+	text, err := f.read()
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && f.Optional:
+		return nil, ErrNoKey
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("the secret key file %s does not exist; put a copy of it there, or make one with 'stele secret keygen %s'", f.Path, f.Path)
+	case err != nil:
+		return nil, fmt.Errorf("the secret key file can't be read: %w", err)
+	}
+	keys, err := ParseKeys(text)
+	if err != nil {
+		return nil, fmt.Errorf("the secret key file %s: %w", f.Path, err)
+	}
+	return keys, nil
+}
+
+func (f *File) read() (string, error) {
+	path := f.Path
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return "", err
+	}
+	// A group may read it: that is how an orchestrator hands a file to a container.
+	if mode := info.Mode().Perm(); info.Mode().IsRegular() && mode&0o027 != 0 && !f.Credential {
+		return "", fmt.Errorf("other users may read or write %s (mode %04o); run: chmod 600 %s", path, mode, path)
+	}
+	text, err := io.ReadAll(io.LimitReader(file, maxFile+1))
+	if err == nil && len(text) > maxFile {
+		err = fmt.Errorf("%s has more than %d bytes, so it is not a secret key file", path, maxFile)
+	}
+	return string(text), err
+}
+
+// Make makes a key and adds it to the file, or makes the file. A crash leaves the old file
+// or the new one.
+func (f *File) Make() (Key, error) {
+	if f.Random == nil {
+		return Key{}, ErrNoKey
+	}
+	before, err := f.read()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		before = "# Secret keys of a Stele registry: docs/secrets.md. Keep a copy apart from the backups.\n"
+	case err != nil:
+		return Key{}, fmt.Errorf("the secret key file can't be read: %w", err)
+	default:
+		if _, err := ParseKeys(before); err != nil {
+			return Key{}, fmt.Errorf("the secret key file %s: %w", f.Path, err)
+		}
+	}
+	if before != "" && before[len(before)-1] != '\n' {
+		before += "\n"
+	}
+	k, err := NewKey(f.Random)
+	if err != nil {
+		return Key{}, err
+	}
+	if err := writeFile(f.Path, before+k.Text()+"\n"); err != nil {
+		return Key{}, fmt.Errorf("the secret key file can't be written: %w", err)
+	}
+	if f.OnMake != nil {
+		f.OnMake(k, f.Path)
+	}
+	return k, nil
+}
+
+// writeFile replaces a file in one step, and makes sure that it stays.
+func writeFile(path, text string) (err error) {
+	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(file.Name()))
+		}
+	}()
+	if owner, statErr := os.Stat(path); statErr == nil {
+		keepOwner(file, owner)
+	}
+	_, err = file.WriteString(text)
+	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(file.Name(), path); err != nil {
+		return err
+	}
+	folder, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
+}
