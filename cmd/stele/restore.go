@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -87,6 +88,10 @@ type restored struct {
 	Kept    string   `json:"kept,omitempty"` // the registry as it was
 	Changes uint64   `json:"changes"`
 	Shut    []string `json:"shut,omitempty"` // namespaces whose templates are shut
+
+	// MissingKeys are the secret keys that are not at hand, and how many secrets each
+	// encrypts.
+	MissingKeys map[string]int `json:"missingKeys,omitempty"`
 }
 
 // restore puts a backup in the place of the registry.
@@ -211,6 +216,9 @@ func (p *program) stage(cmd *cobra.Command, backup, staged string, old registrar
 		if report.Shut, err = r.shut(ctx); err != nil {
 			return err
 		}
+		if report.MissingKeys, err = r.missingSecretKeys(ctx); err != nil {
+			return err
+		}
 		report.Changes, err = r.store.LastChange(ctx)
 		return err
 	})
@@ -315,6 +323,11 @@ func (p *program) printRestore(r restored) error {
 	_, err := fmt.Fprintf(p.stdout, "%s is restored, with %s changes\n", printable(r.Data), grouped(int64(r.Changes)))
 	if r.Kept != "" && err == nil {
 		_, err = fmt.Fprintf(p.stdout, "what was there is in %s\n", printable(r.Kept))
+	}
+	for _, id := range slices.Sorted(maps.Keys(r.MissingKeys)) {
+		if err == nil {
+			_, err = fmt.Fprintf(p.stdout, "%d secrets of the backup are encrypted under the secret key %s, which is not in %s: put the key there from its copy, or make new keys of zones and secondaries (docs/secrets.md); nothing else is lost\n", r.MissingKeys[id], id, printable(p.secrets.Where()))
+		}
 	}
 	slices.Sort(r.Shut)
 	for _, prefix := range r.Shut {

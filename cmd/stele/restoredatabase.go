@@ -52,6 +52,9 @@ func (p *program) restoreDatabase(cmd *cobra.Command, backup string) (report res
 		if report.Shut, err = r.shut(ctx); err != nil {
 			return err
 		}
+		if report.MissingKeys, err = r.missingSecretKeys(ctx); err != nil {
+			return err
+		}
 		report.Changes, err = r.store.LastChange(ctx)
 		return err
 	})

@@ -47,6 +47,9 @@ var notRemote = map[string]string{
 	"resolvedns":     "the same",
 	"resolvednssec":  "the same",
 	"resolveprivate": "the same",
+	"remotesecret":   "it starts servers itself",
+	"secret":         "it changes the key file between commands; remotesecret asks a server",
+	"secretpostgres": "it is about databases",
 	"serve":          "it starts servers itself",
 	"stdin":          "it asks no registry",
 	"store":          "it moves folders",
@@ -215,6 +218,7 @@ func (s *scriptServers) close() {
 // startScriptServer starts a server for a folder.
 func startScriptServer(data string) (*scriptServer, error) {
 	p := program{stderr: io.Discard, now: time.Now, data: data, create: true, block: 1}
+	p.settleSecrets()
 	schemes, err := all.New(all.Config{Now: time.Now, PURLHosts: purl.DefaultHosts()})
 	if err != nil {
 		return nil, err

@@ -133,3 +133,16 @@ func (p *program) encryptSecrets(ctx context.Context, r *registry, log *slog.Log
 	log.Warn("private keys that an older version stored in clear are encrypted now; backups from before still have them in clear", "secrets", done.Clear, "key", done.Key)
 	return errors.Join(err, r.compact(ctx))
 }
+
+// missingSecretKeys returns the keys that are not at hand, and how many secrets of the
+// registry each encrypts.
+func (r *registry) missingSecretKeys(ctx context.Context) (map[string]int, error) {
+	keys, err := r.registrar.SecretKeys(ctx, dnsd.SealCell)
+	missing := make(map[string]int)
+	for _, k := range keys {
+		if k.ID != "" && !k.Present && k.Secrets > 0 {
+			missing[k.ID] = k.Secrets
+		}
+	}
+	return missing, err
+}

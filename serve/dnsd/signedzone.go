@@ -2,6 +2,7 @@ package dnsd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"runtime"
@@ -21,6 +22,9 @@ const signedBatch = 256
 // registry gives the same bytes on every server. It waits until all names are read.
 func (z *zone) signedSets(ctx context.Context, told func(n int), do func(set []dns.RR) error) error {
 	s := z.seals
+	if s == nil && z.trouble != "" {
+		return &stele.Error{Op: "sign", Kind: stele.Conflict, Err: errors.New(z.trouble)}
+	}
 	if s == nil || s.links == nil {
 		return &stele.Error{Op: "sign", Kind: stele.Conflict, Err: fmt.Errorf(
 			"%s is not signed for others; 'stele zone sign %s --mode transfer' makes it so", z.name, z.name)}

@@ -55,7 +55,7 @@ type ZoneKey struct {
 	ID        string  `json:"-"` // the key tag, in the cell's name
 	Role      KeyRole `json:"role"`
 	Algorithm uint8   `json:"algorithm"`
-	Public    string  `json:"public"`            // as in the DNSKEY record
+	Public    string  `json:"public"` // as in the DNSKEY record
 
 	// Private is the private key (PKCS#8), which is encrypted where it is stored.
 	Private secret.Value `json:"private,omitzero"`
