@@ -20,8 +20,9 @@ var rootPages = []string{"docs/running.md", "docs/bad-day.md"}
 // are asked to, as the user who runs the test.
 var strangers = map[string]string{
 	"systemctl": "", "journalctl": "", "timedatectl": "", "useradd": "", "chown": "",
-	"sudo": `[ "$1 $2" = "-u stele" ] || exit 1
-shift 2
+	"sudo": `case "$1" in
+-u) [ "$2" = stele ] || exit 1; shift 2 ;;
+esac
 exec "$@"`,
 	"install": `for arg; do
 	shift
