@@ -1,6 +1,10 @@
 package api
 
-import "net/http"
+import (
+	"net/http"
+
+	"github.com/stele-id/stele/auth"
+)
 
 // SecretKeys are the keys that encrypt secrets of the registry. The keys themselves are
 // never shown.
@@ -36,7 +40,7 @@ func (h *Handler) secretOperations() []operation {
 		name: "getSecretKeys", method: http.MethodGet, path: "secrets", group: group,
 		summary: "Show which keys encrypt secrets of the registry",
 		about:   "Secrets are private keys of zones and keys of secondaries.",
-		asks:    administrator,
+		asks:    administrator, scope: auth.ScopeAdmin,
 		answers: []answer{{status: 200, about: "The keys.", value: SecretKeys{}}},
 		fails:   []int{404},
 		serve:   h.getSecretKeys,
@@ -44,7 +48,7 @@ func (h *Handler) secretOperations() []operation {
 		name: "rotateSecrets", method: http.MethodPost, path: "secrets", group: group,
 		summary: "Encrypt all secrets under another key",
 		about:   "The other servers of the registry must have that key before.",
-		asks:    administrator,
+		asks:    administrator, scope: auth.ScopeAdmin,
 		body:    &body{media: []string{jsonType}, limit: maxBody, value: SecretRotation{}, example: `{"key":"5f0c1d2e3a4b"}`},
 		answers: []answer{{status: 200, about: "What was done.", value: SecretRotated{}}},
 		fails:   []int{404, 409},
