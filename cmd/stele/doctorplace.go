@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/stele-id/stele/secret"
 	"github.com/stele-id/stele/store/pebble"
 )
 
@@ -26,6 +27,7 @@ func examineConfiguration(_ context.Context, x *patient) {
 	}
 	x.examineFile("", 0o022, x.doctorOptions.config, "others may change it")
 	x.examineFile("", 0o007, x.config.TLSKey, "others may read the private key")
+	x.examineSecretKey()
 	before := x.problems
 	if x.config.TLSCert != "" && x.config.TLSKey != "" {
 		if _, err := readPair(x.config.TLSCert, x.config.TLSKey); err != nil {
@@ -38,6 +40,20 @@ func examineConfiguration(_ context.Context, x *patient) {
 		x.ok("no file is named, so the defaults and the environment hold; --config names one")
 	default:
 		x.ok("nothing is wrong in %s", x.doctorOptions.config)
+	}
+}
+
+// examineSecretKey tells whether the keys that encrypt secrets can be read.
+func (x *patient) examineSecretKey() {
+	p := *x.program
+	p.secretFile = x.config.SecretKeyFile
+	p.settleSecrets()
+	_, err := p.secrets.Keys()
+	switch {
+	case errors.Is(err, secret.ErrNoKey) && x.store != "":
+		x.warn("make one with 'stele secret keygen FILE', and name the file with secret-key-file on each server", "no secret key is given, so no zone can be signed with new keys")
+	case err != nil && !errors.Is(err, secret.ErrNoKey):
+		x.problem("docs/secrets.md tells what to do", "%v", err)
 	}
 }
 

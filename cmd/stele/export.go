@@ -210,7 +210,7 @@ func (f *exportFile) open() (*os.File, error) {
 		f.direct = true
 		return os.OpenFile(f.path, os.O_WRONLY, 0)
 	}
-	return os.OpenFile(f.path+".part", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
+	return os.OpenFile(f.path+".part", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 }
 
 // end makes the file what was asked for, or removes it if there was an error.

@@ -69,7 +69,7 @@ func (j *importRejects) open() (err error) {
 	if j.file != nil {
 		return nil
 	}
-	if j.file, err = os.OpenFile(j.path, os.O_RDWR|os.O_CREATE, 0o666); err != nil {
+	if j.file, err = os.OpenFile(j.path, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
 		return err
 	}
 	info, err := j.file.Stat()

@@ -146,3 +146,15 @@ func (r *registry) missingSecretKeys(ctx context.Context) (map[string]int, error
 	}
 	return missing, err
 }
+
+// warnWide warns of a data folder that other users may read or write.
+func (s *server) warnWide() {
+	if s.place().url != "" {
+		return
+	}
+	info, err := os.Stat(s.data)
+	if err != nil || info.Mode().Perm()&0o077 == 0 {
+		return // whether it is there was told before
+	}
+	s.log.Warn("other users of this machine may reach the folder of the registry, which has restricted records; run: chmod 700 "+s.data, "mode", fmt.Sprintf("%04o", info.Mode().Perm()))
+}

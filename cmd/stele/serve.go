@@ -165,6 +165,7 @@ func (s *server) run(running, patient context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, s.closeLast(r)) }()
 	s.removeLeft()
+	s.warnWide()
 	s.warnSealed(running, r)
 	s.readySecrets(running, r, s.log)
 	if s.demo {

@@ -34,7 +34,7 @@ func (l *logFile) reopen() error {
 		return refuse("log", stele.Invalid, "%q is no file; see log-file in 'stele config list'", l.name)
 	}
 	// Who may read it is in the group of the file; others are not.
-	file, err := os.OpenFile(l.name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o640)
+	file, err := os.OpenFile(l.name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return refuse("log", stele.Unavailable, "the log can't be opened, see log-file in 'stele config list': %v", err)
 	}

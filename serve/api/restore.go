@@ -164,11 +164,11 @@ func checkEntry(head *tar.Header) error {
 // unpackFile writes a file, and makes sure that it stays.
 func unpackFile(ctx context.Context, in io.Reader, folder *os.Root, head *tar.Header) error {
 	if dir := path.Dir(head.Name); dir != "." {
-		if err := folder.MkdirAll(dir, 0o777); err != nil {
+		if err := folder.MkdirAll(dir, 0o700); err != nil {
 			return unfit("%.100q can't be a folder: %w", dir, err)
 		}
 	}
-	file, err := folder.OpenFile(head.Name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	file, err := folder.OpenFile(head.Name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		return unfit("%.100q comes twice", head.Name)
 	} else if err != nil {

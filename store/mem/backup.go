@@ -45,7 +45,7 @@ func (s *Store) Backup(ctx context.Context, folder string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.Mkdir(folder, 0o777); err != nil {
+	if err := os.Mkdir(folder, 0o700); err != nil {
 		return refuse("backup", stele.ID{}, stele.Invalid, "the backup needs a folder that is not there yet: %w", err)
 	}
 	if err := st.save(ctx, filepath.Join(folder, backupFile)); err != nil {
@@ -56,7 +56,7 @@ func (s *Store) Backup(ctx context.Context, folder string) error {
 
 // save writes the state to a new file.
 func (st *state) save(ctx context.Context, name string) (err error) {
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return refuse("backup", stele.ID{}, stele.Unavailable, "%w", err)
 	}
