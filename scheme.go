@@ -53,6 +53,27 @@ type Scheme interface {
 	Parents(id ID) iter.Seq[Prefix]
 }
 
+// HostScheme is a Scheme of names under hosts, which a registry knows and can add to. A
+// host is never taken away: names under it would not be read any more. Hosts may be
+// added while other goroutines read names.
+type HostScheme interface {
+	Scheme
+
+	// Hosts returns the hosts, in canonical form and in order.
+	Hosts() []string
+
+	// AddHosts adds hosts, all or none; those that are known already change nothing.
+	// Invalid if one can't be a host.
+	AddHosts(hosts ...string) error
+
+	// HostOf returns the host of a name, "" if it is not a name of this scheme. The host
+	// need not be known.
+	HostOf(id ID) string
+
+	// HostPrefix returns what all names under a host begin with.
+	HostPrefix(host string) string
+}
+
 // Schemes is the list of schemes that a program knows, in order of precedence:
 // the first that claims a text reads it. It is constructed, never global; a
 // program makes one (package scheme/all) and hands it on.

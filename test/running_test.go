@@ -16,10 +16,10 @@ import (
 var rootPages = []string{"docs/running.md", "docs/bad-day.md"}
 
 // strangers stand for commands of the system that a test can't give: there is no
-// systemd to speak to, and users are not made for a test. install and sudo do what they
+// systemd to speak to and no other machine to copy to, and users are not made for a test. install and sudo do what they
 // are asked to, as the user who runs the test.
 var strangers = map[string]string{
-	"systemctl": "", "journalctl": "", "timedatectl": "", "useradd": "", "chown": "",
+	"systemctl": "", "journalctl": "", "timedatectl": "", "useradd": "", "chown": "", "rsync": "",
 	"sudo": `case "$1" in
 -u) [ "$2" = stele ] || exit 1; shift 2 ;;
 esac

@@ -135,28 +135,39 @@ func (p *program) printObject(v any) error {
 }
 
 func (p *program) configCheckCommand() *cobra.Command {
-	return &cobra.Command{
+	try := false
+	cmd := &cobra.Command{
 		Use:   "check [FILE]",
 		Short: "Tell what is wrong in a configuration",
 		Long: `Check reads a configuration file (or the one that STELE_CONFIG names) and the
 environment as 'stele serve' would, and prints all that is wrong, with the line. It
 opens no registry and no socket.
 
+With --try it also tries what the server will need, as the user who runs it: keys and
+certificates are read, folders are written to, the sockets are opened and closed again,
+and the database is asked. Run it as the user of the server, before the server starts.
+
 It exits with 1 if something is wrong.`,
-		Example: "  stele config check stele.toml\n  STELE_HTTP=:80 stele config check",
+		Example: "  stele config check stele.toml\n  sudo -u stele stele config check --try /etc/stele/stele.toml\n  STELE_HTTP=:80 stele config check",
 		Args:    atMostOne("the file"),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			file := os.Getenv(configVariable)
 			if len(args) == 1 {
 				file = args[0]
 			}
-			return p.checkConfig(file)
+			c := loadConfiguration(file, os.Environ(), nil)
+			if try && len(c.problems) == 0 {
+				p.tryConfig(cmd.Context(), c)
+			}
+			return p.checkConfig(c, file)
 		},
 	}
+	cmd.Flags().BoolVar(&try, "try", false, "try what the server will need: keys, folders, sockets, the database")
+	return cmd
 }
 
-func (p *program) checkConfig(file string) error {
-	c := loadConfiguration(file, os.Environ(), nil)
+// checkConfig prints what is wrong in a configuration.
+func (p *program) checkConfig(c *configuration, file string) error {
 	for _, list := range [][]configProblem{c.problems, c.warnings} {
 		for _, q := range list {
 			if p.json {

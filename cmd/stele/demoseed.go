@@ -40,7 +40,9 @@ const demoHost = "purl.example.org"
 const (
 	demoAddress = "127.0.0.1:8080"
 	demoDNS     = "127.0.0.1:8053"
-	demoAnyPort = "127.0.0.1:0"
+
+	demoSiteAddress = "127.0.0.1:8081"
+	demoAnyPort     = "127.0.0.1:0"
 )
 
 // forDemo makes the configuration one for the demo, where nobody said otherwise.

@@ -61,6 +61,11 @@ type namespaceKeeper interface {
 	// CheckRules yields the records that rules of a namespace would refuse now.
 	CheckRules(ctx context.Context, key stele.NamespaceKey, progress func(read int)) iter.Seq2[registrar.Breach, error]
 
+	// PURLHosts returns the hosts whose http names are PURLs; AddPURLHosts adds some, and
+	// returns all.
+	PURLHosts(ctx context.Context) ([]string, error)
+	AddPURLHosts(ctx context.Context, hosts ...string) ([]string, error)
+
 	// Count returns how many records count for a namespace.
 	Count(ctx context.Context, key stele.NamespaceKey) (uint64, error)
 }

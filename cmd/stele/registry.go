@@ -37,7 +37,7 @@ func (p *program) registryFlags(root *cobra.Command) {
 	p.storeFlag(root)
 	p.secretFlag(root)
 	p.remote.add(root)
-	flags.StringSliceVar(&p.config.PURLHosts, "purl-host", environmentList("purl-host", purl.DefaultHosts()), "hosts whose http names are PURLs (environment: STELE_PURL_HOST)")
+	flags.StringSliceVar(&p.config.PURLHosts, "purl-host", environmentList("purl-host", nil), "hosts whose http names are PURLs, beside those of the registry; see 'stele purl-host' (environment: STELE_PURL_HOST)")
 	flags.StringSliceVar(&p.config.CheckedShoulders, "checked", environmentList("checked", nil), "shoulders of ARKs whose names end in a check character, such as 12345/x5 (environment: STELE_CHECKED)")
 }
 
@@ -54,7 +54,9 @@ func environmentList(name string, usual []string) []string {
 
 // schemes makes the list of schemes that the flags ask for.
 func (p *program) schemes(cmd *cobra.Command) (*stele.Schemes, error) {
-	schemes, err := all.New(p.config)
+	c := p.config
+	c.PURLHosts = append(purl.DefaultHosts(), c.PURLHosts...)
+	schemes, err := all.New(c)
 	if err != nil {
 		return nil, &usageError{err, cmd.CommandPath()}
 	}
@@ -123,6 +125,13 @@ func (p *program) openRegistry(ctx context.Context, schemes *stele.Schemes, log 
 		}
 	}
 	r := p.newRegistry(store, schemes, log, o)
+	tell := p.tellHost
+	if !p.brief {
+		tell = func(host string) { log.Info("a PURL host is kept in the registry from now on", "host", host) }
+	}
+	if err := p.learnHosts(ctx, r, tell); err != nil {
+		return nil, errors.Join(err, p.closeRegistry(r))
+	}
 	if p.place().url != "" && !p.brief {
 		if err := r.share(ctx, p.now, log); err != nil {
 			return nil, errors.Join(err, p.closeRegistry(r))

@@ -89,6 +89,9 @@ func (p *program) withServer(cmd *cobra.Command, do func(ctx context.Context, r 
 	defer r.Close()
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	if err := learnFarHosts(ctx, r); err != nil {
+		return p.remote.hint(err)
+	}
 	return p.remote.hint(do(ctx, r))
 }
 

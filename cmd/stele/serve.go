@@ -93,6 +93,9 @@ func (p *program) serve(cmd *cobra.Command, o serveOptions) error {
 	p.data, p.store, p.config.PURLHosts, p.config.CheckedShoulders = c.Data, c.Store, c.PURLHosts, c.Checked
 	p.secretFile = c.SecretKeyFile
 	p.settleSecrets()
+	if c.Host != "" && !slices.Contains(p.config.PURLHosts, c.Host) {
+		p.config.PURLHosts = append(slices.Clone(p.config.PURLHosts), c.Host)
+	}
 	schemes, err := p.schemes(cmd)
 	if err != nil {
 		return err
@@ -259,7 +262,6 @@ func (s *server) listen(ctx context.Context) error {
 	}{
 		{&s.https, given["https"], s.HTTPS, s.HTTPS != ""},
 		{&s.metrics, given["metrics"], s.Metrics, s.Metrics != "" || given["metrics"] != nil},
-		{&s.site, nil, demoAnyPort, s.demo},
 	} {
 		if !other.wanted {
 			continue
@@ -269,8 +271,25 @@ func (s *server) listen(ctx context.Context) error {
 			return err
 		}
 	}
+	if s.demo {
+		if err := s.listenSite(ctx); err != nil {
+			s.closeListeners()
+			return err
+		}
+	}
 	s.https.tls = true
 	return nil
+}
+
+// listenSite opens the socket of the demo's publisher: at the port that the documents show
+// if the demo itself is at the one that they show, and if it is free.
+func (s *server) listenSite(ctx context.Context) error {
+	if s.http.listener.Addr().String() == demoAddress {
+		if err := s.site.listen(ctx, nil, demoSiteAddress); err == nil {
+			return nil
+		}
+	}
+	return s.site.listen(ctx, nil, demoAnyPort)
 }
 
 // listen opens a socket, unless it is given.

@@ -429,7 +429,6 @@ func TestServeRefusals(t *testing.T) {
 		{[]string{"--http", "192.0.2.1:80"}, exitTryAgain, "listening on 192.0.2.1:80"},
 		{[]string{"--demo", "--data", full}, exitFailed, "is not empty"},
 		{[]string{"--demo", "--http", l.Addr().String()}, exitTryAgain, "another program listens"},
-		{[]string{"--host", "id.example.org"}, exitFailed, "--host: id.example.org is no PURL host"},
 		{[]string{"--config", "none.toml"}, exitFailed, "none.toml: no such file"},
 		{[]string{"--once"}, exitUsage, "--once goes with --demo"},
 		{[]string{"--http", "80"}, exitUsage, "is a port alone"},

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
@@ -12,9 +11,6 @@ import (
 func (c *configuration) checkTogether() {
 	if len(c.problems) > 0 {
 		return
-	}
-	if c.Host != "" && !slices.Contains(c.PURLHosts, c.Host) {
-		c.wrong("host", "%s is no PURL host, so no path is its PURL; add it to purl-host", c.Host)
 	}
 	for name, address := range map[string]string{"https": c.HTTPS, "metrics": c.Metrics} {
 		if address != "" && address == c.HTTP && !strings.HasSuffix(address, ":0") {

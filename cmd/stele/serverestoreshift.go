@@ -37,6 +37,7 @@ func (s *server) beginShift(r *registry) error {
 	f.work.Go(func() { s.keepSigned(ctx, r) })
 	f.work.Go(func() { s.learnRedirects(ctx, r) })
 	if r.follower != nil {
+		f.work.Go(func() { s.learnHostsOften(ctx, r) })
 		f.work.Go(func() { r.follower.run(ctx, s.Follow) })
 	}
 	if f.dns != nil {

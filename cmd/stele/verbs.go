@@ -43,6 +43,7 @@ func (p *program) verbGroups() []verbGroup {
 		}},
 		{groupPolicy, "Namespaces, people and keys", []*cobra.Command{
 			p.nsCommand(),
+			p.purlHostCommand(),
 			p.userCommand(),
 			p.tokenCommand(),
 			p.keyCommand(),

@@ -34,6 +34,8 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/scheme/internal/lex"
@@ -47,27 +49,63 @@ const start = "https://"
 
 // Scheme is the [stele.Scheme] of PURLs.
 type Scheme struct {
-	hosts []host
+	adding sync.Mutex
+	known  atomic.Pointer[[]host] // replaced by AddHosts, and never changed
 }
 
-var _ stele.Scheme = (*Scheme)(nil)
+var _ stele.HostScheme = (*Scheme)(nil)
 
 // New returns the scheme of the PURLs under hosts, each a host name or an IPv4
 // address, perhaps with a port: purl.org, localhost:8080. Without any it claims
 // nothing. [DefaultHosts] are those of the public resolvers.
 func New(hosts ...string) (*Scheme, error) {
 	s := &Scheme{}
-	for _, text := range hosts {
-		h, err := newHost(text)
-		if err != nil {
-			return nil, err
-		}
-		if !slices.Contains(s.hosts, h) {
-			s.hosts = append(s.hosts, h)
-		}
+	s.known.Store(new([]host))
+	if err := s.AddHosts(hosts...); err != nil {
+		return nil, err
 	}
 	return s, nil
 }
+
+// AddHosts implements [stele.HostScheme].
+func (s *Scheme) AddHosts(hosts ...string) error {
+	s.adding.Lock()
+	defer s.adding.Unlock()
+	next := slices.Clone(*s.known.Load())
+	for _, text := range hosts {
+		h, err := newHost(text)
+		if err != nil {
+			return err
+		}
+		if !slices.Contains(next, h) {
+			next = append(next, h)
+		}
+	}
+	s.known.Store(&next)
+	return nil
+}
+
+// Hosts implements [stele.HostScheme].
+func (s *Scheme) Hosts() (hosts []string) {
+	for _, h := range *s.known.Load() {
+		hosts = append(hosts, h.text)
+	}
+	slices.Sort(hosts)
+	return hosts
+}
+
+// HostOf implements [stele.HostScheme].
+func (s *Scheme) HostOf(id stele.ID) string {
+	rest, ok := strings.CutPrefix(id.String(), start)
+	if !ok || id.Scheme() != name {
+		return ""
+	}
+	host, _, _ := strings.Cut(rest, "/")
+	return host
+}
+
+// HostPrefix implements [stele.HostScheme].
+func (s *Scheme) HostPrefix(host string) string { return start + host + "/" }
 
 // DefaultHosts returns the hosts of public resolvers: those of the Internet
 // Archive, which OCLC began in 1995, of the W3C's community group, of the United

@@ -49,7 +49,7 @@ func (s *Scheme) lookup(text string, secure bool) (h host, ok bool) {
 		port = ""
 	}
 	name = strings.TrimSuffix(name, ".")
-	for _, h := range s.hosts {
+	for _, h := range *s.known.Load() {
 		if len(name) == len(h.name) && port == h.port {
 			if _, ok := lex.CutFold(name, h.name); ok {
 				return h, true

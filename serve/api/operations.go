@@ -67,6 +67,7 @@ func (h *Handler) operations() []operation {
 		h.stateOperations(),
 		h.listOperations(),
 		h.namespaceOperations(),
+		h.hostOperations(),
 		h.checkOperations(),
 		h.zoneKeyOperations(),
 		h.batchOperations(),

@@ -34,6 +34,8 @@ var samples = map[string]sample{
 	"getNamespace":    {target: "/namespaces/ark:12345"},
 	"putNamespace":    {target: "/namespaces/ark:12345/q7", body: `{"title":"New"}`, head: []string{"If-None-Match", "*"}},
 	"patchNamespace":  {target: "/namespaces/ark:12345/x5", body: `{"title":"New"}`},
+	"listPURLHosts":   {target: "/purl-hosts"},
+	"addPURLHosts":    {target: "/purl-hosts", body: `{"hosts":["purl.example.org"]}`},
 	"getMinter":       {target: "/minters/ark:12345/x5"},
 	"checkNamespace":  {target: "/check/ark:12345/x5"},
 	"skip":            {target: "/skip/ark:12345/x5", body: `{"ahead":10}`},

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/stele-id/stele/store/postgres"
+)
+
+// tryConfig tries what the server will need, and adds what fails to the problems.
+func (p *program) tryConfig(ctx context.Context, c *configuration) {
+	if c.TLSCert != "" && c.TLSKey != "" {
+		if _, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey); err != nil {
+			name := "tls-cert"
+			if path, ok := errors.AsType[*fs.PathError](err); ok && path.Path == c.TLSKey {
+				name = "tls-key"
+			}
+			c.wrong(name, "the certificate and its key can't be used: %v; let user %d read both files, and see that they belong together", err, os.Getuid())
+		}
+	}
+	if c.ACMERoot != "" {
+		if _, err := os.ReadFile(c.ACMERoot); err != nil {
+			c.wrong("acme-root", "%v; let user %d read it", err, os.Getuid())
+		}
+	}
+	if c.Store == "" {
+		c.tryFolder("data", c.Data)
+	} else {
+		p.tryDatabase(ctx, c)
+	}
+	if c.ACMEStorage != "" && len(c.ACMEDomains) > 0 {
+		c.tryFolder("acme-storage", c.ACMEStorage)
+	}
+	if c.LogFile != "" {
+		c.tryFolder("log-file", filepath.Dir(c.LogFile))
+	}
+	for _, at := range []struct{ name, network, address string }{
+		{"http", "tcp", c.HTTP}, {"https", "tcp", c.HTTPS}, {"metrics", "tcp", c.Metrics},
+		{"dns", "udp", c.DNS}, {"dns", "tcp", c.DNS}, {"dns-tls", "tcp", c.DNSTLS},
+	} {
+		if at.address != "" {
+			c.trySocket(ctx, at.name, at.network, at.address)
+		}
+	}
+}
+
+// tryFolder makes a file in a folder, or in the one above in which it would be made, and
+// removes the file.
+func (c *configuration) tryFolder(name, folder string) {
+	at, err := filepath.Abs(folder)
+	if err != nil {
+		c.wrong(name, "%v", err)
+		return
+	}
+	for {
+		if _, err := os.Stat(at); !errors.Is(err, fs.ErrNotExist) || filepath.Dir(at) == at {
+			break
+		}
+		at = filepath.Dir(at)
+	}
+	file, err := os.CreateTemp(at, ".stele-try-")
+	if err != nil {
+		c.wrong(name, "user %d can't write to %s (%v); give the folder to the user of the server, and run this as that user", os.Getuid(), at, err)
+		return
+	}
+	if err := errors.Join(file.Close(), os.Remove(file.Name())); err != nil {
+		c.wrong(name, "%v", err)
+	}
+}
+
+// trySocket opens a socket and closes it.
+func (c *configuration) trySocket(ctx context.Context, name, network, address string) {
+	var config net.ListenConfig
+	var socket interface{ Close() error }
+	var err error
+	if network == "udp" {
+		socket, err = config.ListenPacket(ctx, network, address)
+	} else {
+		socket, err = config.Listen(ctx, network, address)
+	}
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		c.wrong(name, "a program listens on %s already; if it is the server itself, all is well, or else end it", address)
+	case errors.Is(err, syscall.EACCES):
+		c.wrong(name, "user %d may not listen on %s; choose a port from 1024 on, or give the unit AmbientCapabilities=CAP_NET_BIND_SERVICE as deploy/stele.service does", os.Getuid(), address)
+	case err != nil:
+		c.wrong(name, "listening on %s fails: %v", address, err)
+	default:
+		_ = socket.Close() // nobody has used it
+	}
+}
+
+// tryDatabase connects to the database and reads the version of its tables.
+func (p *program) tryDatabase(ctx context.Context, c *configuration) {
+	store, err := postgres.Open(ctx, c.Store, postgres.Options{Now: p.now, Log: p.logger(), Brief: true})
+	if err != nil {
+		c.wrong("store", "%v", bare(err))
+		return
+	}
+	if err := store.Close(); err != nil {
+		c.wrong("store", "%v", bare(err))
+	}
+}

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/client"
+	"github.com/stele-id/stele/scheme/purl"
+)
+
+func (p *program) purlHostCommand() *cobra.Command {
+	return family(&cobra.Command{
+		Use:   "purl-host",
+		Short: "Hosts whose http names are PURLs",
+		Long: `A PURL has no mark but its host: http://purl.example.org/maps is a PURL if
+purl.example.org is a PURL host of the registry. Some hosts of public resolvers are
+always. Others belong to the registry: they are in its backups and copies, and clients
+learn them from the server. A host is never taken away, since names under it could not
+be read any more.`,
+		Example: "  stele purl-host add purl.example.org\n  stele purl-host ls",
+	}, p.purlHostAddCommand(), p.purlHostLsCommand())
+}
+
+func (p *program) purlHostAddCommand() *cobra.Command {
+	return neverFiles(&cobra.Command{
+		Use:   "add HOST...",
+		Short: "Add hosts whose http names are PURLs",
+		Long: `Add adds hosts to those of the registry, for good, and prints them. A host is a host
+name or an IPv4 address, perhaps with a port.`,
+		Example: "  stele purl-host add purl.example.org\n  stele purl-host add purl.example.org localhost:8080 --server https://id.example.org",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return misuse(cmd, "the host is missing")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.creating(cmd, func(ctx context.Context, l *ledger) error {
+				if _, err := l.AddPURLHosts(ctx, args...); err != nil {
+					return err
+				}
+				return p.printHosts(args)
+			})
+		},
+	})
+}
+
+func (p *program) purlHostLsCommand() *cobra.Command {
+	return neverFiles(&cobra.Command{
+		Use:     "ls",
+		Short:   "List the hosts whose http names are PURLs",
+		Long:    "Ls lists the PURL hosts of the registry, in order, one a line.",
+		Example: "  stele purl-host ls\n  stele purl-host ls --server https://id.example.org --json",
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return p.reading(cmd, func(ctx context.Context, l *ledger) error {
+				hosts, err := l.PURLHosts(ctx)
+				if err != nil {
+					return err
+				}
+				return p.printHosts(hosts)
+			})
+		},
+	})
+}
+
+func (p *program) printHosts(hosts []string) error {
+	for _, host := range hosts {
+		if p.json {
+			if err := p.printObject(map[string]string{"host": host}); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := p.say("%s\n", printable(host)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// PURLHosts returns the hosts whose http names are PURLs.
+func (f *folder) PURLHosts(context.Context) ([]string, error) { return f.Hosts(), nil }
+
+// AddPURLHosts adds some.
+func (f *folder) AddPURLHosts(ctx context.Context, hosts ...string) ([]string, error) {
+	if _, err := f.AddHosts(ctx, hosts...); err != nil {
+		return nil, err
+	}
+	return f.Hosts(), nil
+}
+
+// learnHosts makes the schemes of a registry know its hosts. Those that --purl-host or the
+// configuration names are stored there by the verbs with which a registry begins, and say
+// so: the setting was all there was before hosts belonged to the registry.
+func (p *program) learnHosts(ctx context.Context, r *registry, tell func(host string)) error {
+	if err := r.registrar.LearnHosts(ctx); err != nil {
+		return err
+	}
+	usual := purl.DefaultHosts()
+	asked := slices.DeleteFunc(slices.Clone(p.config.PURLHosts), func(h string) bool { return slices.Contains(usual, strings.ToLower(h)) })
+	if len(asked) == 0 || !p.create {
+		return nil
+	}
+	added, err := r.registrar.AddHosts(auth.With(ctx, auth.Local()), asked...)
+	switch {
+	case errors.Is(err, stele.ErrSealed), errors.Is(err, stele.Unavailable):
+		return nil // it is read only; this process knows them
+	case err != nil:
+		return err
+	}
+	for _, host := range added {
+		tell(host)
+	}
+	return nil
+}
+
+// tellHost says on standard error that a host is kept from now on.
+func (p *program) tellHost(host string) {
+	fmt.Fprintf(p.stderr, "stele: %s is a PURL host of this registry from now on; --purl-host is not needed again\n", printable(host))
+}
+
+// learnFarHosts makes the schemes of a client know the hosts of the server's registry. A
+// server of an earlier version has no list; its names are read as before.
+func learnFarHosts(ctx context.Context, r *client.Registry) error {
+	_, err := r.PURLHosts(ctx)
+	if errors.Is(err, stele.Unavailable) || errors.Is(err, client.ErrUntrusted) || ctx.Err() != nil {
+		return err
+	}
+	return nil
+}
+
+// hostsEvery is how often a server looks for PURL hosts that another server of the same
+// database has added.
+const hostsEvery = 5 * time.Second
+
+// learnHostsOften looks for them until the context ends.
+func (s *server) learnHostsOften(ctx context.Context, r *registry) {
+	ticks := time.NewTicker(hostsEvery)
+	defer ticks.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticks.C:
+			if err := r.registrar.LearnHosts(ctx); err != nil && ctx.Err() == nil {
+				s.log.Debug("the PURL hosts of the registry can't be read", "error", err.Error())
+			}
+		}
+	}
+}
