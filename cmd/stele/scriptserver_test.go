@@ -30,6 +30,8 @@ import (
 
 // notRemote are the sessions of testdata that are not held with servers, and why.
 var notRemote = map[string]string{
+	"purlhost":       "a flag that is stored by who works on the folder; remotepurlhost has a server",
+	"remotepurlhost": "has a server of its own",
 	"backup":         "it damages files of registries between two commands; remotebackup does so with a server",
 	"restoreaccess":  "it restores folders",
 	"completion":     "it asks no registry",
