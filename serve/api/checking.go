@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
 )
 
 // breachDocument is a line of what a check of a namespace found. One that has only
@@ -25,7 +26,7 @@ func (h *Handler) checkOperations() []operation {
 		about: "Rules (hosts, protocols, check characters) are applied when a record is written, so a record can be older than a rule that it breaks. " +
 			"All records are read, because a record of another namespace can have an alias in this one. " +
 			"The answer has a line for each record that breaks a rule, lines that tell how many records were read, and one at its end.",
-		asks:    reader,
+		asks: reader, scope: auth.ScopeRead,
 		answers: []answer{{status: 200, about: "The records, and at the end whether all were read.", value: breachDocument{}, media: linesType, lines: true}},
 		fails:   []int{404},
 		serve:   h.checkNamespace,
