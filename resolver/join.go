@@ -186,8 +186,14 @@ func verify(start, whole string) error {
 
 // isBelow reports whether a path begins with base after both are rid of dot
 // segments, encoded or not. Of slashes in a row one counts: servers differ there,
-// and so none of them sees a path that climbs.
+// and so none of them sees a path that climbs. Nor does one that cuts parameters off
+// segments before it looks for dots (RFC 3986, section 3.3), to which /..;/ climbs.
 func isBelow(full, base string) bool {
+	full, base = encoded.Replace(full), encoded.Replace(base)
+	return isBelowPlain(full, base) && isBelowPlain(withoutParameters(full), withoutParameters(base))
+}
+
+func isBelowPlain(full, base string) bool {
 	below := clean(base)
 	if strings.HasSuffix(base, "/") && below != "/" {
 		below += "/"
@@ -195,8 +201,20 @@ func isBelow(full, base string) bool {
 	return strings.HasPrefix(clean(full)+"/", below)
 }
 
-func clean(p string) string { return path.Clean("/" + encoded.Replace(p)) }
+func clean(p string) string { return path.Clean("/" + p) }
 
-// encoded has what some servers decode before they look for dot segments, and what
-// some of them take for a slash.
-var encoded = strings.NewReplacer("%2e", ".", "%2E", ".", "%2f", "/", "%2F", "/", "%5c", "/", "%5C", "/", `\`, "/")
+// withoutParameters cuts what begins with a semicolon off each segment of a path.
+func withoutParameters(p string) string {
+	if !strings.Contains(p, ";") {
+		return p
+	}
+	segments := strings.Split(p, "/")
+	for i, s := range segments {
+		segments[i], _, _ = strings.Cut(s, ";")
+	}
+	return strings.Join(segments, "/")
+}
+
+// encoded has what some servers decode before they look for dot segments and parameters,
+// and what some of them take for a slash.
+var encoded = strings.NewReplacer("%2e", ".", "%2E", ".", "%2f", "/", "%2F", "/", "%5c", "/", "%5C", "/", `\`, "/", "%3b", ";", "%3B", ";")

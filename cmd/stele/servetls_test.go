@@ -2,14 +2,17 @@ package main
 
 import (
 	"bytes"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -102,6 +105,44 @@ func checkReload(t *testing.T, a *authority, p *process, folder string) {
 }
 
 // TestCertificateFiles: files are looked at in handshakes, at most every ten seconds.
+// TLS 1.2 is spoken with every suite that encrypts and authenticates in one step, and
+// with no other: a client that has only those with CBC is refused.
+func TestTLSWithoutCBC(t *testing.T) {
+	a, folder := newAuthority(t), t.TempDir()
+	cert, key := a.issue(t, folder, time.Hour, 1, "id.example.org")
+	f := &certificateFiles{cert: cert, key: key, now: time.Now, log: slog.New(slog.DiscardHandler)}
+	if err := f.load(); err != nil {
+		t.Fatal(err)
+	}
+	served := f.config()
+	spoken := 0
+	for _, suite := range append(tls.CipherSuites(), tls.InsecureCipherSuites()...) {
+		if !slices.Contains(suite.SupportedVersions, tls.VersionTLS12) {
+			continue
+		}
+		here, there := net.Pipe()
+		server := tls.Server(here, served)
+		client := tls.Client(there, &tls.Config{InsecureSkipVerify: true, ServerName: "id.example.org", MaxVersion: tls.VersionTLS12, CipherSuites: []uint16{suite.ID}})
+		done := make(chan error, 1)
+		go func() {
+			done <- server.Handshake()
+			here.Close()
+		}()
+		err := client.Handshake()
+		there.Close()
+		<-done
+		if err == nil {
+			spoken++
+		}
+		if err == nil && !strings.Contains(suite.Name, "GCM") && !strings.Contains(suite.Name, "CHACHA20") {
+			t.Errorf("it speaks %s", suite.Name)
+		}
+	}
+	if spoken != 3 { // those for the kind of key that the certificate has
+		t.Errorf("it speaks %d suites of TLS 1.2", spoken)
+	}
+}
+
 func TestCertificateFiles(t *testing.T) {
 	a, folder := newAuthority(t), t.TempDir()
 	cert, key := a.issue(t, folder, time.Hour, 1, "id.example.org")
