@@ -42,8 +42,11 @@ func (r *Record) AppendBinary(b []byte) ([]byte, error) {
 	b = appendBool(b, r.Redacted)
 	// What came later stands behind, so that those without it have the bytes that
 	// they had before.
-	if len(r.Signatures) > 0 {
+	if len(r.Signatures) > 0 || r.Import > 0 {
 		b = appendList(b, r.Signatures, appendSignature)
+	}
+	if r.Import > 0 {
+		b = binary.AppendUvarint(b, r.Import)
 	}
 	return b, nil
 }
@@ -76,7 +79,7 @@ func (r *Record) UnmarshalBinary(data []byte) error {
 		Redacted:    d.bool(),
 	}
 	if d.err == nil && len(d.rest) > 0 {
-		d.signatures(r)
+		d.laterRecord(r)
 	}
 	if d.err == nil && !r.ID.IsValid() {
 		d.fail(errOdd)

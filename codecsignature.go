@@ -20,10 +20,16 @@ func (d *decoder) signature() (s Signature) {
 	return s
 }
 
-// signatures reads what came later to records, of which something is there.
-func (d *decoder) signatures(r *Record) {
-	if r.Signatures = list(d, d.signature); d.err == nil && len(r.Signatures) == 0 {
-		d.fail(errOdd) // nothing is written of it then
+// laterRecord reads the fields that were added to records later. At least one is there.
+func (d *decoder) laterRecord(r *Record) {
+	r.Signatures = list(d, d.signature)
+	odd := len(r.Signatures) == 0
+	if len(d.rest) > 0 {
+		r.Import = d.uvarint()
+		odd = r.Import == 0
+	}
+	if d.err == nil && odd {
+		d.fail(errOdd) // an empty last field is not written
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 // The fields of each object of a document, as they are told to people who write
 // another one.
 const (
-	recordFields      = "id spelling aliases state tombstone url targets metadata persistence values readers signatures version created modified by redacted"
+	recordFields      = "id spelling aliases state tombstone url targets metadata persistence values readers signatures version created modified by redacted import"
 	tombstoneFields   = "reason at replacement"
 	targetFields      = "service url type language order preference ttl status partial"
 	persistenceFields = "level until statement"
@@ -124,6 +124,8 @@ func (d *document) record(r *Record, targets []Target) {
 			d.array(MaxSignatures, func(int) { r.Signatures = append(r.Signatures, d.signature()) })
 		case "redacted":
 			r.Redacted = d.bool()
+		case "import":
+			r.Import = d.number(math.MaxUint64)
 		default:
 			return d.kept(name, &r.Version, &r.Created, &r.Modified, &r.By)
 		}

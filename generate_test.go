@@ -83,6 +83,7 @@ var anyRecord = rapid.Custom(func(t *rapid.T) *Record {
 		Modified: anyTime.Draw(t, "modified"),
 		By:       bytesText.Draw(t, "by"),
 		Redacted: rapid.Bool().Draw(t, "redacted"),
+		Import:   rapid.Uint64().Draw(t, "import"),
 	}
 	if rapid.Bool().Draw(t, "withdrawn") {
 		r.Tombstone = &Tombstone{bytesText.Draw(t, "reason"), anyTime.Draw(t, "at"), anyID.Draw(t, "replacement")}
@@ -289,6 +290,7 @@ var goodRecord = rapid.Custom(func(t *rapid.T) *Record {
 		Modified:    goodTime.Draw(t, "modified"),
 		By:          goodName.Draw(t, "by"),
 		Redacted:    rapid.Bool().Draw(t, "redacted"),
+		Import:      rapid.Uint64().Draw(t, "import"),
 	}
 	if loud := r.ID.scheme + ":" + strings.ToUpper(r.ID.text[3:]); loud != r.ID.text && rapid.Bool().Draw(t, "loud") {
 		r.Spelling = loud

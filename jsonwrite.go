@@ -153,6 +153,7 @@ func (r *Record) AppendJSON(b []byte) []byte {
 	w.time("modified", r.Modified)
 	w.text("by", r.By)
 	w.flag("redacted", r.Redacted)
+	w.number("import", r.Import, 0)
 	w.close('}')
 	return w.b
 }

@@ -48,8 +48,12 @@ func (r *Registry) Bookmark(ctx context.Context, name string) ([]byte, error) {
 // unchanged then.
 func (r *Registry) Ingest(ctx context.Context, records []*stele.Record, o registrar.ImportOptions) ([]error, error) {
 	var text []byte
-	for _, rec := range records {
-		text = append(rec.AppendJSON(text), '\n')
+	for i, rec := range records {
+		if o.Lines != nil {
+			text = append(append(text, bytes.TrimSpace(o.Lines[i])...), '\n')
+		} else {
+			text = append(rec.AppendJSON(text), '\n')
+		}
 	}
 	lines, err := r.ingest(ctx, text, o)
 	if err != nil {
@@ -63,6 +67,13 @@ func (r *Registry) Ingest(ctx context.Context, records []*stele.Record, o regist
 		}
 		if errs[i] = line.err(r.o.Schemes); errs[i] == nil || errors.Is(errs[i], registrar.ErrUnchanged) {
 			rec.Version = line.Version
+		}
+		if o.Changed != nil && errs[i] == nil && len(line.Changes) > 0 {
+			fields := make([]registrar.FieldChange, len(line.Changes))
+			for k, c := range line.Changes {
+				fields[k] = registrar.FieldChange(c)
+			}
+			o.Changed(i, fields)
 		}
 	}
 	return errs, nil
@@ -89,6 +100,11 @@ type imported struct {
 	Version uint64   `json:"version"`
 	Problem *problem `json:"problem"`
 	Done    bool     `json:"done"`
+	Changes []struct {
+		Path string `json:"path"`
+		Old  string `json:"old"`
+		New  string `json:"new"`
+	} `json:"changes"`
 }
 
 // err says what became of a line.
@@ -109,8 +125,11 @@ func (r *Registry) ingest(ctx context.Context, text []byte, o registrar.ImportOp
 	q := &ask{
 		method: http.MethodPost, path: "import", media: linesType, body: text, again: true, timeout: importTimeout,
 		query: url.Values{
-			"each": {"true"}, "update": {strconv.FormatBool(o.Update)}, "keep": {strconv.FormatBool(o.Keep)}, "dry-run": {strconv.FormatBool(o.DryRun)},
+			"each": {"true"}, "update": {strconv.FormatBool(o.Update)}, "replace": {strconv.FormatBool(o.Lines == nil)}, "keep": {strconv.FormatBool(o.Keep)}, "dry-run": {strconv.FormatBool(o.DryRun)},
 		},
+	}
+	if o.Import != 0 {
+		q.query.Set("import", strconv.FormatUint(o.Import, 10))
 	}
 	if len(text) == 0 {
 		q.body = []byte("\n") // for the bookmark alone

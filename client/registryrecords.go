@@ -104,7 +104,7 @@ func put(record *stele.Record, condition, tag string) *ask {
 // said returns what people say of a record, without what the system keeps.
 func said(record *stele.Record) []byte {
 	c := *record
-	c.Version, c.By, c.Redacted = 0, "", false
+	c.Version, c.By, c.Redacted, c.Import = 0, "", false, 0
 	c.Created, c.Modified = time.Time{}, time.Time{}
 	return c.AppendJSON(nil)
 }
@@ -224,7 +224,7 @@ func (r *Registry) Redact(ctx context.Context, name stele.ID, ifVersion uint64, 
 }
 
 // revise changes the state of a record.
-func (r *Registry) revise(ctx context.Context, op string, name stele.ID, ifVersion uint64, body map[string]string, again bool) (*stele.Record, error) {
+func (r *Registry) revise(ctx context.Context, op string, name stele.ID, ifVersion uint64, body any, again bool) (*stele.Record, error) {
 	q := &ask{method: http.MethodPost, path: pathOf(op, name.String()), again: again}
 	if body != nil {
 		var err error

@@ -19,6 +19,20 @@ type ImportOptions struct {
 	// says. Without it they are refused.
 	Update bool
 
+	// Lines are the lines that the records were read from, in their order, for an
+	// update: a record that is registered takes over what its line has, as [Patch]
+	// says, and keeps the rest. Without them the chunk's record says everything, and
+	// what it leaves out is removed, except names and signatures.
+	Lines [][]byte
+
+	// Import is the number of the import that the chunk is a part of; see
+	// [Registrar.BeginImport]. 0 for none.
+	Import uint64
+
+	// Changed is called with each record that an update changes, or would change, by
+	// its place in the chunk, and with the fields that change. It may be nil.
+	Changed func(i int, fields []FieldChange)
+
 	// DryRun finds every error that the import would find, and writes nothing. It
 	// does not see what an earlier chunk would have written.
 	DryRun bool
@@ -87,6 +101,11 @@ func (r *Registrar) Ingest(ctx context.Context, records []*stele.Record, o Impor
 	if who := auth.From(ctx); o.Name != "" && !s.mayWriteSomewhere(who) {
 		return nil, refuse(op, stele.ID{}, stele.Forbidden, "%q may write in no namespace, so no bookmark is kept; ask the owner of one, or an administrator, for the role editor", who.Name)
 	}
+	if o.Import != 0 && !o.DryRun {
+		if err := r.mayContinue(ctx, o.Import); err != nil {
+			return nil, err
+		}
+	}
 	if first, again := waves(records, o); again != nil {
 		return r.ingestAgain(ctx, records, first, again, o)
 	}
@@ -95,6 +114,7 @@ func (r *Registrar) Ingest(ctx context.Context, records []*stele.Record, o Impor
 		return nil, err
 	}
 	in.prepare(ctx)
+	defer in.tellChanges()
 	if o.DryRun {
 		err = in.rehearse(ctx)
 	} else {
@@ -216,6 +236,13 @@ func (in *intake) prepare(ctx context.Context) {
 // ready judges one record.
 func (in *intake) ready(ctx context.Context, i int) error {
 	rec, before := in.records[i], in.before[i]
+	if before != nil && in.o.Lines != nil {
+		patched, err := Patch(in.schemes, before, in.o.Lines[i])
+		if err != nil {
+			return err
+		}
+		*rec = *patched
+	}
 	if rec.State == "" {
 		rec.State = stele.Active
 	}
@@ -240,6 +267,7 @@ func (in *intake) ready(ctx context.Context, i int) error {
 		rec.Signatures = withSignatures(rec.Signatures, before.Signatures)
 		in.stamp(ctx, before, rec)
 	}
+	rec.Import = in.o.Import
 	if t := rec.Tombstone; t != nil && t.At.IsZero() {
 		t.At = rec.Modified
 		if before != nil && before.Tombstone != nil {
@@ -254,6 +282,18 @@ func (in *intake) ready(ctx context.Context, i int) error {
 		return ErrUnchanged
 	}
 	return nil
+}
+
+// tellChanges tells what changes in the records that an update changes.
+func (in *intake) tellChanges() {
+	if in.o.Changed == nil {
+		return
+	}
+	for i, rec := range in.records {
+		if in.errs[i] == nil && in.before[i] != nil {
+			in.o.Changed(i, FieldChanges(in.before[i], rec))
+		}
+	}
 }
 
 // first sets what the system keeps of a new record.

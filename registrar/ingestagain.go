@@ -38,6 +38,15 @@ func (r *Registrar) ingestAgain(ctx context.Context, records []*stele.Record, fi
 		if k == 1 {
 			early = o
 		}
+		if o.Lines != nil {
+			early.Lines = make([][]byte, len(wave))
+			for j, i := range wave {
+				early.Lines[j] = o.Lines[i]
+			}
+		}
+		if o.Changed != nil {
+			early.Changed = func(j int, fields []FieldChange) { o.Changed(wave[j], fields) }
+		}
 		part, err := r.Ingest(ctx, list, early)
 		if err != nil {
 			return nil, err

@@ -18,7 +18,7 @@ type Line struct {
 
 // ParseLine reads a line. An error, of Kind Invalid, if it is neither.
 func ParseLine(schemes *stele.Schemes, text []byte) (l Line, err error) {
-	if isNamespaceLine(text) {
+	if IsNamespaceLine(text) {
 		l.Namespace, err = parseNamespaceLine(schemes, text)
 	} else {
 		l.Record, err = schemes.DecodeRecord(text)
@@ -26,7 +26,8 @@ func ParseLine(schemes *stele.Schemes, text []byte) (l Line, err error) {
 	return l, err
 }
 
-func isNamespaceLine(text []byte) bool {
+// IsNamespaceLine reports whether a line is, or should be, that of a namespace.
+func IsNamespaceLine(text []byte) bool {
 	inside, ok := bytes.CutPrefix(bytes.TrimLeft(text, " \t"), []byte{'{'})
 	return ok && bytes.HasPrefix(bytes.TrimLeft(inside, " \t"), []byte(`"namespace"`))
 }

@@ -43,7 +43,7 @@ func (r *Registrar) begin(ctx context.Context, op string, record *stele.Record) 
 	if next.State == stele.Withdrawn {
 		return nil, refuse(op, next.ID, stele.Invalid, "a record begins as active or reserved; withdraw it later")
 	}
-	next.Version, next.Redacted, next.By = 1, false, auth.From(ctx).Name
+	next.Version, next.Redacted, next.By, next.Import = 1, false, auth.From(ctx).Name, 0
 	next.Created = r.now()
 	next.Modified = next.Created
 	return next, nil
@@ -210,7 +210,7 @@ func (r *Registrar) revision(ctx context.Context, op string, s *spaces, before *
 // until it has content again.
 func (r *Registrar) stamp(ctx context.Context, before, next *stele.Record) {
 	next.Version, next.Created = before.Version+1, before.Created
-	next.Modified, next.By = r.now(), auth.From(ctx).Name
+	next.Modified, next.By, next.Import = r.now(), auth.From(ctx).Name, 0
 	if next.Modified.Before(before.Modified) { // the clock stepped back
 		next.Modified = before.Modified
 	}
@@ -222,7 +222,7 @@ func (r *Registrar) stamp(ctx context.Context, before, next *stele.Record) {
 // sameRecord reports whether two versions differ in nothing that people set.
 func sameRecord(a, b *stele.Record) bool {
 	c := *b
-	c.Version, c.Modified, c.By = a.Version, a.Modified, a.By
+	c.Version, c.Modified, c.By, c.Import = a.Version, a.Modified, a.By, a.Import
 	x, errX := a.MarshalBinary()
 	y, errY := c.MarshalBinary()
 	return errX == nil && errY == nil && bytes.Equal(x, y)

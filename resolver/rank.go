@@ -67,8 +67,9 @@ func judge(what, stated string, g grade) string {
 }
 
 // rank appends the targets that give the service to the list, which is empty, the
-// best first. Equals come in an order that random decides. Only partial ones are
-// taken if asked so.
+// best first. Equals come in the order in which the record lists them, except
+// mirrors: those of one type and language change places as random says. Only partial
+// ones are taken if asked so.
 func rank(list []candidate, targets []stele.Target, q *Request, partial bool, random func(int) int) []candidate {
 	for i := range targets {
 		t := &targets[i]
@@ -95,14 +96,51 @@ func rank(list []candidate, targets []stele.Target, q *Request, partial bool, ra
 	if len(list) < 2 {
 		return list
 	}
+	slices.SortStableFunc(list, func(a, b candidate) int { return a.compare(&b) })
 	if random != nil {
-		for i := len(list) - 1; i > 0; i-- {
-			j := random(i + 1)
-			list[i], list[j] = list[j], list[i]
+		for first := 0; first < len(list); {
+			end := first + 1
+			for end < len(list) && list[first].compare(&list[end]) == 0 {
+				end++
+			}
+			shuffleMirrors(list[first:end], random)
+			first = end
 		}
 	}
-	slices.SortStableFunc(list, func(a, b candidate) int { return a.compare(&b) })
 	return list
+}
+
+// shuffleMirrors changes the places of mirrors among candidates that compare equal:
+// each group of one type and language keeps the places that it has as a group. A
+// client that accepts anything is so never sent to another kind of thing by chance.
+func shuffleMirrors(equals []candidate, random func(int) int) {
+	for i := range equals { // Fisher and Yates, within the group of each candidate
+		n := 1
+		for k := i + 1; k < len(equals); k++ {
+			if equals[i].mirrors(&equals[k]) {
+				n++
+			}
+		}
+		if n == 1 {
+			continue
+		}
+		skip := random(n)
+		for k := i; ; k++ {
+			if !equals[i].mirrors(&equals[k]) {
+				continue
+			}
+			if skip == 0 {
+				equals[i], equals[k] = equals[k], equals[i]
+				break
+			}
+			skip--
+		}
+	}
+}
+
+// mirrors reports whether two candidates say that they are the same kind of thing.
+func (c *candidate) mirrors(d *candidate) bool {
+	return c.target.Type == d.target.Type && strings.EqualFold(c.target.Language, d.target.Language)
 }
 
 // hasProtocol reports whether a URL's scheme is the one given.

@@ -148,10 +148,34 @@ func TestProtocols(t *testing.T) {
 	}
 }
 
-// Equals share the load.
+// Targets of different types or languages and equal order stand as the record lists
+// them; only mirrors, of one type and language, change places. A client that accepts
+// anything is not sent to a page today and to a file tomorrow.
+func TestRandomIsForMirrors(t *testing.T) {
+	source := rand.New(rand.NewPCG(1, 2))
+	list := targets("a/b en 1 1", "a/c en 1 1", "a/b de 1 1", "a/b en 1 1", "- - 1 1")
+	for i := range list {
+		list[i].URL = fmt.Sprint(i)
+	}
+	count := make(map[string]int)
+	for range 200 {
+		for _, header := range []string{"", "*/*"} {
+			q := &Request{Service: stele.N2L, Accept: accept(t, header)}
+			count[strings.Join(urls(rank(nil, list, q, false, source.IntN)), " ")]++
+		}
+	}
+	if len(count) != 2 || count["0 1 2 3 4"] < 100 || count["3 1 2 0 4"] < 100 {
+		t.Errorf("the orders are %v; only 0 and 3 are mirrors", count)
+	}
+}
+
+// Mirrors share the load.
 func TestRandom(t *testing.T) {
 	source := rand.New(rand.NewPCG(1, 2))
-	list := targets("a/b - 1 1", "a/c - 1 1", "a/d - 1 1", "a/e - 2 1")
+	list := targets("a/b - 1 1", "a/b - 1 1", "a/b - 1 1", "a/e - 2 1")
+	for i := range list[:3] {
+		list[i].URL = fmt.Sprint(i)
+	}
 	const rounds = 6000
 	count := make(map[string]int)
 	for range rounds {

@@ -55,6 +55,8 @@ var rooms = []room{
 	{folder: "resolver", may: ". auth ddds mint proof", tests: "store/mem scheme/all"},
 	{folder: "registrar", may: ". internal/destination auth ddds mint proof secret", tests: "store/mem scheme/all"},
 
+	{folder: "bulk", may: ".", pure: true, tests: "registrar auth store/mem scheme/all"},
+
 	// A server is handed a store and the schemes; it never picks them.
 	{folder: "serve/httpd", may: ". internal/destination auth ddds mint proof resolver registrar wire/hdl web", tests: "store/mem scheme/all"},
 	{folder: "serve/api", may: ". auth ddds mint proof resolver registrar wire/hdl web", tests: "store/mem scheme/all"},
@@ -62,10 +64,10 @@ var rooms = []room{
 	{folder: "web", may: ". auth ddds mint proof resolver registrar", tests: "store/mem scheme/all"},
 	{folder: "client", may: ". auth ddds mint proof resolver registrar wire/hdl", tests: "store/mem scheme/all serve/*"},
 
-	{folder: "cmd/stele", may: ". auth ddds mint proof secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
+	{folder: "cmd/stele", may: ". bulk auth ddds mint proof secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 
-	{folder: "bench", may: ". auth ddds mint proof secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
-	{folder: "test", may: ". auth ddds mint proof secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
+	{folder: "bench", may: ". bulk auth ddds mint proof secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
+	{folder: "test", may: ". bulk auth ddds mint proof secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 }
 
 // suites are tests that several packages share: tests alone import them.

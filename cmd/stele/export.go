@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -16,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/bulk"
 	"github.com/stele-id/stele/registrar"
 )
 
@@ -43,8 +43,9 @@ The version is left out: it counts the changes in one registry. With --history a
 versions are written, the oldest first; a file like that is for people and programs
 to read, not for import.
 
-CSV has one row a record and no room for all that a record can say; export tells
-how many records had more.`,
+CSV has one row a record, with a column for everything that some record says, and says
+all that jsonl does. A cell that a spreadsheet would take for a formula gets an
+apostrophe in front, which import takes away. The records are read twice for it.`,
 		Example: `  stele export > records.jsonl
   stele export ark:12345/x5 -o x5.jsonl.zst
   stele export --namespaces -o registry.jsonl.gz
@@ -89,10 +90,6 @@ func (p *program) export(ctx context.Context, l *ledger, o exportOptions) error 
 	if err = out.end(err); err != nil {
 		return err
 	}
-	if x.more > 0 {
-		fmt.Fprintf(p.stderr, "stele: %s of %s records say more than a row of CSV can hold; jsonl has it all\n",
-			grouped(int64(x.more)), grouped(x.progress.count.Load()))
-	}
 	return nil
 }
 
@@ -104,7 +101,7 @@ type exporter struct {
 	out      io.Writer
 	progress *progress
 	buf      []byte
-	more     int // records that say more than CSV can hold
+	header   bulk.Header // of CSV
 }
 
 func (x *exporter) run(ctx context.Context) error {
@@ -115,7 +112,7 @@ func (x *exporter) run(ctx context.Context) error {
 	}
 	write := x.record
 	if x.o.format == "csv" {
-		if _, err := fmt.Fprintln(x.out, strings.Join(csvColumns, ",")); err != nil {
+		if err := x.columns(ctx); err != nil {
 			return err
 		}
 		write = x.row
@@ -157,7 +154,7 @@ func (x *exporter) namespaces(ctx context.Context) error {
 }
 
 func (x *exporter) record(rec *stele.Record) error {
-	rec.Version = 0
+	rec.Version, rec.Import = 0, 0
 	return x.line(rec)
 }
 

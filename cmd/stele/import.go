@@ -5,11 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/bulk"
+	"github.com/stele-id/stele/registrar"
 )
 
 // importOptions are the flags of import.
@@ -20,6 +24,12 @@ type importOptions struct {
 	update    bool
 	again     bool
 	fresh     bool
+
+	replace     bool
+	emptyClears bool
+	columns     []string // COLUMN=FIELD
+	encoding    string
+	csv         csvFormat
 }
 
 func (p *program) importCommand() *cobra.Command {
@@ -38,7 +48,18 @@ file can be imported when its lines are mended.
 
 A record that is registered already just like that is passed over. One that is
 registered with something else is rejected, or with --update changed, as a new
-version.
+version. What the file does not mention stays as it is: columns that are not there,
+members that a line of JSON does not have. An empty cell says nothing, unless
+--empty-clears is given; in JSON null removes. With --replace the file says everything,
+and what it leaves out is removed. Look at --update --dry-run first: it shows every
+field that changes.
+
+Columns may have other names: title, author, link and others are understood, and
+--map says what the rest means. Files of Excel are read as they are: in Windows-1252,
+Latin-1 or UTF-16, with semicolons or tabs.
+
+An import has a number, which is printed. 'stele import ls' lists imports, and
+'stele revert --import NUMBER' undoes one.
 
 An import that was interrupted, or killed, goes on where it was when the same
 command is given again. One that is complete has nothing left to do.
@@ -49,9 +70,15 @@ believes a file that says when a record was created and changed, and by whom. Wi
 		Example: `  stele import records.jsonl
   stele import --dry-run records.csv.gz
   zcat old.jsonl.gz | jq -c 'select(.state != "withdrawn")' | stele import -
-  stele import --update --rejects bad.jsonl records.jsonl.zst`,
+  stele import --update --rejects bad.jsonl records.jsonl.zst
+  stele import --update --dry-run titles.csv
+  stele import --map 'Persistent ID=id' --map 'Shelf mark=meta.shelf' catalogue.csv
+  stele import ls`,
 		Args: oneArgument("the file (- for standard input)"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.check(cmd); err != nil {
+				return err
+			}
 			f, err := p.openImport(args[0])
 			if err != nil {
 				return err
@@ -68,12 +95,56 @@ believes a file that says when a record was created and changed, and by whom. Wi
 	flags.BoolVar(&o.dryRun, "dry-run", false, "tell what would happen, and write nothing")
 	flags.BoolVar(&o.update, "update", false, "change records that are registered already")
 	flags.BoolVar(&o.again, "again", false, "start over, even if an earlier import of the file is complete")
+	flags.BoolVar(&o.replace, "replace", false, "with --update: remove what the file leaves out, except names and signatures")
+	flags.BoolVar(&o.emptyClears, "empty-clears", false, "with --update: an empty cell of a CSV file removes what is there")
+	flags.StringArrayVar(&o.columns, "map", nil, "what a column of a CSV file means, as `COLUMN=FIELD`; the field - passes it over, and '*=meta' makes metadata of all that are not known")
+	flags.StringVar(&o.encoding, "encoding", string(bulk.Auto), "how characters stand in a CSV file: auto, utf-8, cp1252, latin-1 or utf-16")
 	flags.BoolVar(&o.fresh, "fresh", false, "do not believe when records were created and changed, and by whom")
+	choices(cmd, "encoding", bulk.Encodings()...)
+	_ = cmd.RegisterFlagCompletionFunc("map", cobra.NoFileCompletions)
+	cmd.AddCommand(p.importListCommand())
 	return cmd
 }
 
+// check reads the flags that say how a CSV file is read.
+func (o *importOptions) check(cmd *cobra.Command) error {
+	switch {
+	case o.replace && !o.update:
+		return misuse(cmd, "--replace is for changing records; give --update too")
+	case o.emptyClears && (!o.update || o.replace):
+		return misuse(cmd, "--empty-clears is for changing records; give --update, without --replace")
+	case !slices.Contains(bulk.Encodings(), bulk.Encoding(o.encoding)):
+		return misuse(cmd, "%.60q is not an encoding that is known; there are auto, utf-8, cp1252, latin-1 and utf-16", o.encoding)
+	}
+	columns, err := bulk.ParseMap(o.columns)
+	if err != nil {
+		return misuse(cmd, "--map: %w", err)
+	}
+	o.csv = csvFormat{
+		columns:  bulk.HeaderOptions{Map: columns, Need: []string{"id", "url"}},
+		rows:     bulk.RowOptions{Merges: o.update && !o.replace, EmptyClears: o.emptyClears},
+		encoding: bulk.Encoding(o.encoding),
+	}
+	if o.update {
+		o.csv.columns.Need = []string{"id"}
+	}
+	return nil
+}
+
 // mode is what of the flags makes an import another one.
-func (o importOptions) mode() string { return fmt.Sprintf("update=%t fresh=%t", o.update, o.fresh) }
+func (o importOptions) mode() string {
+	mode := fmt.Sprintf("update=%t fresh=%t", o.update, o.fresh)
+	if o.replace {
+		mode += " replace"
+	}
+	if o.emptyClears {
+		mode += " empty-clears"
+	}
+	if len(o.columns) > 0 || o.encoding != string(bulk.Auto) {
+		mode += fmt.Sprintf(" %s %q", o.encoding, o.columns)
+	}
+	return mode
+}
 
 // importRecords imports a file.
 func (p *program) importRecords(ctx context.Context, l *ledger, f *importFile, o importOptions) (err error) {
@@ -103,8 +174,12 @@ func (p *program) importRecords(ctx context.Context, l *ledger, f *importFile, o
 	im.stop = stop
 	im.flow = im.parser.flow(flowing, rows, f.readError)
 	begin := p.now()
+	im.noted = im.mark.importCounts
 	err = im.run(ctx)
 	im.progress.end()
+	// What was written is kept with the import, also after an interrupt.
+	err = errors.Join(err, im.note(context.WithoutCancel(ctx)))
+	p.tellEncoding(rows, f)
 	return p.importReport(im, f, p.now().Sub(begin), err)
 }
 
@@ -123,11 +198,13 @@ func mayKeep(ctx context.Context, l *ledger, o importOptions) error {
 // newImporter finds out what the file is, and how far an earlier import of it is.
 func (p *program) newImporter(ctx context.Context, l *ledger, f *importFile, o importOptions) (*importer, *rowReader, error) {
 	rows := newRowReader(f)
-	parser, err := newParser(l.schemes, rows, f.name)
+	parser, err := newParser(l.schemes, rows, f.name, o.csv)
 	if err != nil {
 		return nil, nil, err
 	}
 	im := &importer{ledger: l, o: o, parser: parser, rejects: &importRejects{path: o.rejects, w: p.stderr, header: parser.title}}
+	im.label = filepath.Base(f.name)[:min(len(filepath.Base(f.name)), registrar.MaxLabel)]
+	im.shown = changeReport{out: p.stdout, json: p.json}
 	if o.rejects == "" && f.path != "" {
 		im.rejects.path = f.path + ".rejects"
 	}
@@ -162,6 +239,9 @@ func (p *program) importReport(im *importer, f *importFile, took time.Duration, 
 	case errors.Is(err, errTooMany):
 		err = refuse("import", stele.Invalid, "more than %d lines are rejected, so the rest is not read", im.o.maxErrors)
 	}
+	if err := im.shown.end(); err != nil {
+		return err
+	}
 	if err := p.printCounts(im, took); err != nil {
 		return err
 	}
@@ -184,11 +264,12 @@ func (p *program) printCounts(im *importer, took time.Duration) error {
 	if p.json {
 		line, err := json.Marshal(struct {
 			importCounts
+			Import  uint64  `json:"import,omitempty"`
 			DryRun  bool    `json:"dryRun,omitempty"`
 			Done    bool    `json:"done"`
 			Seconds float64 `json:"seconds"`
 			Rate    int64   `json:"rate"`
-		}{c, im.dry != nil, im.mark.Done, took.Round(time.Millisecond).Seconds(), rate})
+		}{c, im.mark.Import, im.dry != nil, im.mark.Done, took.Round(time.Millisecond).Seconds(), rate})
 		if err != nil {
 			return err
 		}
@@ -206,6 +287,9 @@ func (p *program) printCounts(im *importer, took time.Duration) error {
 	if im.dry != nil {
 		text += "; nothing was written"
 	}
+	if im.mark.Import != 0 {
+		text += fmt.Sprintf("; import %d", im.mark.Import)
+	}
 	_, err := fmt.Fprintln(p.stdout, text)
 	return err
 }
@@ -216,4 +300,16 @@ func (im *importer) rate(took time.Duration) int64 {
 		return 0
 	}
 	return im.progress.rate(took)
+}
+
+// tellEncoding says in which encoding a CSV file was read, if it is not UTF-8.
+func (p *program) tellEncoding(rows *rowReader, f *importFile) {
+	if rows.decoder == nil {
+		return
+	}
+	if found, lines := rows.decoder.Found(); found != bulk.UTF8 {
+		names := map[bulk.Encoding]string{bulk.CP1252: "Windows-1252 (cp1252)", bulk.Latin1: "Latin-1 (ISO 8859-1)", bulk.UTF16: "UTF-16"}
+		fmt.Fprintf(p.stderr, "stele: %s was read as %s; %s lines have characters outside ASCII. If they look wrong, name another encoding with --encoding\n",
+			printable(f.name), names[found], grouped(int64(lines)))
+	}
 }

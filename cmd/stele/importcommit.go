@@ -33,10 +33,11 @@ func (c importCounts) rows() int { return c.New + c.Updated + c.Unchanged + c.Re
 // between costs nothing but looking at records again that are there already.
 type importMark struct {
 	importCounts
-	Offset  int64 `json:"offset"`
-	Line    int   `json:"line"`
-	Rejects int64 `json:"rejects,omitempty"` // bytes of the file of rejected rows
-	Done    bool  `json:"done,omitempty"`
+	Import  uint64 `json:"import,omitempty"` // the number of the import
+	Offset  int64  `json:"offset"`
+	Line    int    `json:"line"`
+	Rejects int64  `json:"rejects,omitempty"` // bytes of the file of rejected rows
+	Done    bool   `json:"done,omitempty"`
 }
 
 func (m *importMark) bytes() ([]byte, error) { return json.Marshal(m) }
@@ -46,6 +47,7 @@ type importer struct {
 	ledger   *ledger
 	o        importOptions
 	key      string // names the bookmark; "" for none
+	label    string // what is imported, for people
 	parser   *importParser
 	flow     *importFlow
 	rejects  *importRejects
@@ -56,6 +58,8 @@ type importer struct {
 	mark   importMark
 	read   atomic.Int64 // how much of the file is done
 	failed int          // rows that were rejected in this run
+	noted  importCounts // what is kept with the import of what became of rows
+	shown  changeReport // what changes, in a dry run
 
 	chunk []*block
 	rows  int
@@ -183,7 +187,7 @@ func (im *importer) settle(next importMark, rejected []importRow) error {
 	if err := im.rejects.add(rejected); err != nil {
 		return err
 	}
-	next.Rejects = im.rejects.size
+	next.Rejects, next.Import = im.rejects.size, im.mark.Import
 	im.mark = next
 	for _, b := range im.chunk {
 		im.read.Store(b.read)
@@ -265,8 +269,37 @@ func (im *importer) ingest(ctx context.Context, rows []*importRow) ([]error, err
 	list := make([]*stele.Record, len(rows))
 	for i, row := range rows {
 		list[i] = row.record
+		if row.patch != nil {
+			o.Lines = append(o.Lines, row.patch)
+		}
 	}
+	if im.dry != nil {
+		o.Changed = func(i int, fields []registrar.FieldChange) { im.shown.add(rows[i], fields) }
+	} else if err := im.number(ctx, len(rows)); err != nil {
+		return nil, err
+	}
+	o.Import = im.mark.Import
 	return im.ledger.Ingest(ctx, list, o)
+}
+
+// number gives the import its number before it writes for the first time.
+func (im *importer) number(ctx context.Context, rows int) (err error) {
+	if im.mark.Import == 0 && rows > 0 {
+		im.mark.Import, err = im.ledger.BeginImport(ctx, im.label)
+	}
+	return err
+}
+
+// note keeps with the import what became of the rows of this run.
+func (im *importer) note(ctx context.Context) error {
+	if im.mark.Import == 0 || im.dry != nil {
+		return nil
+	}
+	c, n := im.mark.importCounts, im.noted
+	im.noted = c
+	return im.ledger.NoteImport(ctx, im.mark.Import, registrar.ImportCounts{
+		Created: c.New - n.New, Updated: c.Updated - n.Updated, Unchanged: c.Unchanged - n.Unchanged, Refused: c.Rejected - n.Rejected,
+	})
 }
 
 // readMark reads the bookmark of an earlier run; a new one if there is none.

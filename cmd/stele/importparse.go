@@ -9,32 +9,35 @@ import (
 	"sync"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/bulk"
 	"github.com/stele-id/stele/registrar"
 )
 
 // importParser turns blocks of rows into what they say. Several goroutines use it.
 type importParser struct {
 	schemes   *stele.Schemes
-	header    csvHeader // nil for JSON
-	title     []byte    // the header as it stands in the file
+	csv       csvFormat
+	header    bulk.Header // nil for JSON
+	title     []byte      // the header as it stands in the file
 	delimiter byte
 }
 
 // newParser finds out in which format the rows are, and leaves the reader at the
 // first of them.
-func newParser(schemes *stele.Schemes, r *rowReader, name string) (*importParser, error) {
-	if err := r.start(name); err != nil {
-		return nil, err
-	}
-	p := &importParser{schemes: schemes}
+func newParser(schemes *stele.Schemes, r *rowReader, name string, csv csvFormat) (*importParser, error) {
+	r.start(csv.encoding)
+	p := &importParser{schemes: schemes, csv: csv}
 	switch text := bytes.TrimLeft(r.buf, " \t"); {
 	case len(text) == 0 || text[0] == '{':
 		return p, nil
 	case text[0] == '[':
 		return nil, refuse("import", stele.Invalid, "%s is one JSON array; write an object a line: jq -c '.[]'", name)
 	}
+	if r.decoder == nil {
+		r.decode(csv.encoding)
+	}
 	var err error
-	p.header, p.title, err = r.readHeader(name)
+	p.header, p.title, err = r.readHeader(name, csv.columns)
 	p.delimiter = r.delimiter
 	return p, err
 }
@@ -46,7 +49,7 @@ func (p *importParser) parse(b *block) {
 	case b.long > 0:
 		b.rows = []importRow{{line: b.line, err: &longRow{b.long, b.text}}}
 	case p.header != nil:
-		p.header.parse(p.schemes, b, p.delimiter)
+		p.parseCSV(b)
 	default:
 		p.parseJSON(b)
 	}
@@ -72,20 +75,31 @@ func (p *importParser) parseJSON(b *block) {
 	b.rows = make([]importRow, 0, bytes.Count(b.text, []byte{'\n'})+1)
 	line := b.line
 	for text := range bytes.Lines(b.text) {
-		row := importRow{line: line, text: trimEnd(text)}
+		row := importRow{line: line, text: bulk.TrimEnd(text)}
 		line++
 		switch {
-		case isSkipped(row.text):
+		case bulk.IsSkipped(row.text):
 			continue
 		case len(row.text) > maxRow:
 			row.err = tooLongRow(row.text)
 		default:
-			var said registrar.Line
-			said, row.err = registrar.ParseLine(p.schemes, row.text)
-			row.record, row.namespace = said.Record, said.Namespace
+			p.parseLine(&row)
 		}
 		b.rows = append(b.rows, row)
 	}
+}
+
+// parseLine reads a line of JSON. A record that may be merged with a registered one is
+// judged when that is done.
+func (p *importParser) parseLine(row *importRow) {
+	if p.csv.rows.Merges && !registrar.IsNamespaceLine(row.text) {
+		row.patch = row.text
+		row.record, row.err = registrar.Patch(p.schemes, nil, row.text)
+		return
+	}
+	var said registrar.Line
+	said, row.err = registrar.ParseLine(p.schemes, row.text)
+	row.record, row.namespace = said.Record, said.Namespace
 }
 
 // inFlight is how much text is read and not committed, in pieces of rowBlock. It

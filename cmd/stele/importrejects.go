@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/bulk"
 )
 
 // importRejects is where rows go that can't be imported. It is itself a file that
@@ -42,7 +43,7 @@ func (j *importRejects) add(rows []importRow) error {
 	}
 	if j.path == "" {
 		for line := range bytes.Lines(b.Bytes()) {
-			if _, err := fmt.Fprintln(j.w, printable(string(trimEnd(line)))); err != nil {
+			if _, err := fmt.Fprintln(j.w, printable(string(bulk.TrimEnd(line)))); err != nil {
 				return err
 			}
 		}

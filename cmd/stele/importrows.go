@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/bulk"
 )
 
 const (
@@ -33,6 +34,7 @@ type importRow struct {
 	line      int
 	text      []byte // as it stands there, without the line's end
 	record    *stele.Record
+	patch     []byte // what is merged with a registered record, as a document; nil if the record says everything
 	namespace *stele.Namespace
 	err       error
 }
@@ -41,9 +43,10 @@ type importRow struct {
 // larger, but never more than maxRow of it.
 type rowReader struct {
 	in        io.Reader
-	whole     bool         // a read may wait for more than there is at the moment
-	read      func() int64 // how much of the file is read
-	delimiter byte         // between cells of CSV; 0 for lines of JSON
+	whole     bool          // a read may wait for more than there is at the moment
+	read      func() int64  // how much of the file is read
+	delimiter byte          // between cells of CSV; 0 for lines of JSON
+	decoder   *bulk.Decoder // nil unless the text may have another encoding than UTF-8
 
 	buf    []byte // what is read and not handed over
 	offset int64  // of it
@@ -120,7 +123,7 @@ func (r *rowReader) firstLine() int {
 // lastRow returns the end of a row that ends with the text.
 func (r *rowReader) lastRow() int {
 	ended := append(bytes.Clone(r.buf), '\n')
-	if r.delimiter == 0 || rowEnd(ended, r.delimiter) == len(ended) {
+	if r.delimiter == 0 || bulk.RowEnd(ended, r.delimiter) == len(ended) {
 		return len(r.buf)
 	}
 	return r.firstLine()
@@ -155,7 +158,7 @@ func (r *rowReader) cut() int {
 	}
 	end := 0
 	for end < len(r.buf) {
-		n := rowEnd(r.buf[end:], r.delimiter)
+		n := bulk.RowEnd(r.buf[end:], r.delimiter)
 		if n == 0 {
 			break
 		}
@@ -186,32 +189,25 @@ func (r *rowReader) skipTo(offset int64, line int) error {
 // done returns how much of the file is behind the reader, as far as it knows.
 func (r *rowReader) done() int64 { return max(0, r.read()-int64(len(r.buf))) }
 
-// isSkipped reports whether a line is passed over: it is empty or a remark. Such is
-// what a file of rejected lines has before each of them.
-func isSkipped(line []byte) bool {
-	line = bytes.TrimSpace(line)
-	return len(line) == 0 || line[0] == '#'
-}
-
 // start finds out what the text is, and stops at its first row: at a header if it is
 // CSV.
-func (r *rowReader) start(name string) error {
+func (r *rowReader) start(e bulk.Encoding) {
 	r.fill()
+	if e == bulk.UTF16 || bytes.HasPrefix(r.buf, []byte("\xff\xfe")) || bytes.HasPrefix(r.buf, []byte("\xfe\xff")) {
+		r.decode(bulk.UTF16)
+	}
 	if bytes.HasPrefix(r.buf, []byte("\xef\xbb\xbf")) {
 		r.offset, r.buf = r.offset+3, r.buf[3:]
-	}
-	if bytes.HasPrefix(r.buf, []byte("\xff\xfe")) || bytes.HasPrefix(r.buf, []byte("\xfe\xff")) {
-		return refuse("import", stele.Invalid, "%s is in UTF-16; convert it to UTF-8: iconv -f UTF-16 -t UTF-8", name)
 	}
 	for {
 		n := bytes.IndexByte(r.buf, '\n')
 		switch {
-		case n >= 0 && isSkipped(r.buf[:n]):
+		case n >= 0 && bulk.IsSkipped(r.buf[:n]):
 			r.advance(n + 1)
-		case n < 0 && r.err == nil && (len(r.buf) == 0 || isSkipped(r.buf)) && len(r.buf) <= maxRow:
+		case n < 0 && r.err == nil && (len(r.buf) == 0 || bulk.IsSkipped(r.buf)) && len(r.buf) <= maxRow:
 			r.fill()
 		default:
-			return nil
+			return
 		}
 	}
 }

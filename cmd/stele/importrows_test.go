@@ -13,6 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/stele-id/stele/bulk"
 )
 
 // readBlocks reads all blocks of a text, however its reads are cut.
@@ -68,14 +70,14 @@ func TestBlocks(t *testing.T) {
 func cells(blocks []*block, delimiter byte) (rows []string) {
 	for _, b := range blocks {
 		for text := b.text; len(text) > 0; {
-			n := rowEnd(text, delimiter)
+			n := bulk.RowEnd(text, delimiter)
 			if delimiter == 0 {
 				n = bytes.IndexByte(text, '\n') + 1
 			}
 			if n == 0 {
 				n = len(text)
 			}
-			rows = append(rows, string(trimEnd(text[:n])))
+			rows = append(rows, string(bulk.TrimEnd(text[:n])))
 			text = text[n:]
 		}
 	}
@@ -99,11 +101,11 @@ func FuzzCSV(f *testing.F) {
 		want, err := peer.ReadAll()
 		if err != nil {
 			for rest := []byte(text); len(rest) > 0; { // it must end all the same
-				n := rowEnd(rest, ',')
+				n := bulk.RowEnd(rest, ',')
 				if n == 0 {
 					break
 				}
-				_, _ = splitRow(trimEnd(rest[:n]), ',', nil)
+				_, _ = bulk.SplitRow(bulk.TrimEnd(rest[:n]), ',', nil)
 				rest = rest[n:]
 			}
 			return
@@ -111,10 +113,10 @@ func FuzzCSV(f *testing.F) {
 		var got [][]string
 		for _, b := range readBlocks(t, strings.NewReader(text), true, ',') {
 			for _, row := range cells([]*block{b}, ',') {
-				if isSkipped([]byte(row)) {
+				if bulk.IsSkipped([]byte(row)) {
 					continue
 				}
-				list, err := splitRow([]byte(row), ',', nil)
+				list, err := bulk.SplitRow([]byte(row), ',', nil)
 				if err != nil {
 					t.Fatalf("%q: %v; encoding/csv reads %q", text, err, want)
 				}
@@ -136,13 +138,13 @@ func TestCells(t *testing.T) {
 			if i > 0 {
 				row = append(row, ',')
 			}
-			row = appendCell(row, cell)
+			row = bulk.AppendCell(row, cell, ',')
 		}
 		row = append(row, '\n')
-		if n := rowEnd(row, ','); n != len(row) && !isSkipped(row) {
+		if n := bulk.RowEnd(row, ','); n != len(row) && !bulk.IsSkipped(row) {
 			t.Fatalf("%q ends at %d, not at %d", row, n, len(row))
 		}
-		if got, err := splitRow(trimEnd(row), ',', nil); err != nil || !slices.Equal(got, want) {
+		if got, err := bulk.SplitRow(bulk.TrimEnd(row), ',', nil); err != nil || !slices.Equal(got, want) {
 			t.Fatalf("%q is read as %q, %v; want %q", row, got, err, want)
 		}
 	})

@@ -46,6 +46,7 @@ type recordKeeper interface {
 	Withdraw(ctx context.Context, name stele.ID, ifVersion uint64, reason string, replacement stele.ID) (*stele.Record, error)
 	Reinstate(ctx context.Context, name stele.ID, ifVersion uint64) (*stele.Record, error)
 	Redact(ctx context.Context, name stele.ID, ifVersion uint64, reason string) (*stele.Record, error)
+	Revert(ctx context.Context, name stele.ID, ifVersion, to uint64) (*stele.Record, error)
 }
 
 // namespaceKeeper keeps namespaces.
@@ -85,6 +86,11 @@ type importKeeper interface {
 	Bookmark(ctx context.Context, name string) ([]byte, error)
 	Ingest(ctx context.Context, records []*stele.Record, o registrar.ImportOptions) ([]error, error)
 	IngestNamespace(ctx context.Context, ns *stele.Namespace, o registrar.ImportOptions) error
+
+	BeginImport(ctx context.Context, label string) (uint64, error)
+	NoteImport(ctx context.Context, number uint64, n registrar.ImportCounts) error
+	Imports(ctx context.Context, after uint64) iter.Seq2[registrar.Import, error]
+	RevertImport(ctx context.Context, number uint64, o registrar.RevertOptions, told func(registrar.RevertStep) error) (registrar.RevertResult, error)
 }
 
 // accessKeeper keeps who may enter.

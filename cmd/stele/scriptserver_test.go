@@ -103,7 +103,7 @@ func remotely(params *testscript.Params) {
 }
 
 // remoteVerbs are those that ask the server instead of the folder.
-var remoteVerbs = strings.Fields("register update withdraw reinstate redact show history ls mint ns zone key sign user token import export backup verify")
+var remoteVerbs = strings.Fields("register update withdraw reinstate redact revert show history ls mint ns zone key sign user token import export backup verify")
 
 // scripted is the program as sessions run it. Where the test says so, what it would do
 // with a folder it does with the server that has the folder.

@@ -32,6 +32,7 @@ func (p *program) verbGroups() []verbGroup {
 			p.registerCommand(),
 			p.updateCommand(),
 			p.withdrawCommand(),
+			p.revertCommand(),
 			p.reinstateCommand(),
 			p.redactCommand(),
 			p.showCommand(),

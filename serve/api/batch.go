@@ -40,7 +40,9 @@ type itemDocument struct {
 	Problem *problemDocument `json:"problem,omitempty" doc:"Why it was refused."`
 }
 
-var updateParameter = parameter{name: "update", kind: flagKind, usual: "false", about: "records that are registered already take over what is sent, as a new version; without it they are refused if they say something else"}
+var updateParameter = parameter{name: "update", kind: flagKind, usual: "false", about: "records that are registered already take over what is sent, as a new version; without it they are refused if they say something else. What is sent is a merge patch (RFC 7396): a member that is not there stays as it is, null removes one, a list is replaced as a whole. url, and target, are merged with the first target of that service"}
+
+var replaceParameter = parameter{name: "replace", kind: flagKind, usual: "false", about: "with update: what is sent says everything, and what it leaves out is removed, except names and signatures"}
 
 func (h *Handler) batchOperations() []operation {
 	return []operation{{
@@ -49,7 +51,7 @@ func (h *Handler) batchOperations() []operation {
 		about: "A record that can't be registered does not keep the others from it. A record that is registered already just like that is passed over, so a batch may be sent again when no answer came. " +
 			"They may be in any state: a withdrawn one brings its tombstone.",
 		asks: editor, scope: auth.ScopeWrite,
-		query: []parameter{updateParameter},
+		query: []parameter{updateParameter, replaceParameter},
 		body: &body{media: []string{jsonType, linesType}, limit: maxBatch, value: []recordInput{},
 			about:   fmt.Sprintf("A list of up to %d records, or one a line. What the system keeps (version, created, modified, by, redacted) is not believed.", maxRecords),
 			example: `[{"id":"ark:12345/x1","url":"https://example.org/1"},{"id":"ark:12345/x2","url":"https://example.org/2"}]`},
@@ -74,9 +76,10 @@ func (h *Handler) putRecords(c *call) error {
 		return refusef(http.StatusRequestEntityTooLarge, "there are %d records; %d are the most at a time: send several batches, or import them", len(texts), maxRecords)
 	}
 	rows := make([]row, len(texts))
-	inParallel(len(rows), func(i int) { rows[i].record, rows[i].err = h.o.Schemes.DecodeRecord(texts[i]) })
+	merges := c.flag("update") && !c.flag("replace")
+	inParallel(len(rows), func(i int) { rows[i].readRecord(h.o.Schemes, texts[i], merges) })
 	c.charge(len(rows))
-	if err := ingestRows(c, rows, registrar.ImportOptions{Update: c.flag("update")}); err != nil {
+	if err := ingestRows(c, rows, registrar.ImportOptions{Update: c.flag("update")}, merges); err != nil {
 		return err
 	}
 	return c.replyJSON(http.StatusOK, batchAnswer(rows))
@@ -87,27 +90,44 @@ type row struct {
 	line      int
 	record    *stele.Record
 	namespace *stele.Namespace
+	text      []byte // as it was sent, if that is merged with what is registered
+	changes   []registrar.FieldChange
 	err       error
+}
+
+// readRecord reads the record of a row. One that may be merged with what is registered
+// is judged when that is done.
+func (r *row) readRecord(schemes *stele.Schemes, text []byte, merges bool) {
+	if merges {
+		r.text = text
+		r.record, r.err = registrar.Patch(schemes, nil, text)
+	} else {
+		r.record, r.err = schemes.DecodeRecord(text)
+	}
 }
 
 // ingestRows hands those records to the registrar that could be read. An error means
 // that it does not know what became of them.
-func ingestRows(c *call, rows []row, o registrar.ImportOptions) error {
+func ingestRows(c *call, rows []row, o registrar.ImportOptions, merges bool) error {
 	records := make([]*stele.Record, 0, len(rows))
+	places := make([]int, 0, len(rows))
 	for i := range rows {
 		if rows[i].err == nil && rows[i].record != nil {
-			records = append(records, rows[i].record)
+			records, places = append(records, rows[i].record), append(places, i)
+			if merges {
+				o.Lines = append(o.Lines, rows[i].text)
+			}
 		}
+	}
+	if o.DryRun {
+		o.Changed = func(k int, fields []registrar.FieldChange) { rows[places[k]].changes = fields }
 	}
 	errs, err := c.h.o.Registrar.Ingest(c.ctx, records, o)
 	if err != nil {
 		return err
 	}
-	for i, k := 0, 0; i < len(rows); i++ {
-		if rows[i].err == nil && rows[i].record != nil {
-			rows[i].err = errs[k]
-			k++
-		}
+	for k, i := range places {
+		rows[i].err = errs[k]
 	}
 	return nil
 }
@@ -165,6 +185,15 @@ func (r *row) appendTo(b []byte, status string) []byte {
 		b = append(append(b, `,"problem":`...), problem...)
 	case r.record != nil:
 		b = strconv.AppendUint(append(b, `,"version":`...), r.record.Version, 10)
+	}
+	for i, f := range r.changes {
+		if b = append(b, ','); i == 0 {
+			b = append(b, `"changes":[`...)
+		}
+		change, _ := json.Marshal(fieldChangeDocument(f)) // it is made of texts
+		if b = append(b, change...); i == len(r.changes)-1 {
+			b = append(b, ']')
+		}
 	}
 	return b
 }

@@ -30,6 +30,7 @@ type recordDocument struct {
 	Modified    time.Time            `json:"modified,omitzero" readOnly:"true"`
 	By          string               `json:"by,omitempty" maxLength:"255" readOnly:"true" doc:"Who made the last change."`
 	Redacted    bool                 `json:"redacted,omitempty" readOnly:"true" doc:"Content was removed by a legal order."`
+	Import      uint64               `json:"import,omitempty" readOnly:"true" doc:"The number of the import, or of the revert of one, that made this version."`
 }
 
 // recordInput is a record as it is sent, and recordPatch a change of one.

@@ -28,6 +28,7 @@ type importDocument struct {
 	Lines int `json:"lines" doc:"How many lines are done: go on behind them." minimum:"0"`
 	countsDocument
 	Namespaces int    `json:"namespaces,omitempty" doc:"Namespaces that were made or changed."`
+	Import     uint64 `json:"import,omitempty" doc:"The number of the import, by which it can be reverted."`
 	Done       bool   `json:"done,omitempty" doc:"All that was sent is imported."`
 	Bookmark   string `json:"bookmark,omitempty" doc:"What the client gave as bookmark; then nothing else is known here."`
 }
@@ -35,18 +36,27 @@ type importDocument struct {
 // importedDocument is a line of the answer to an import: how far it is, or what became
 // of a line, or why it ended.
 type importedDocument struct {
-	Lines      *int             `json:"lines,omitempty" doc:"How many lines are done. In a line like this all counts are those of the whole import."`
-	Created    *int             `json:"created,omitempty"`
-	Updated    *int             `json:"updated,omitempty"`
-	Unchanged  *int             `json:"unchanged,omitempty"`
-	Refused    *int             `json:"refused,omitempty"`
-	Namespaces *int             `json:"namespaces,omitempty"`
-	Done       bool             `json:"done,omitempty" doc:"This is the last line: all that was sent is imported."`
-	Line       int              `json:"line,omitempty" doc:"The number of a line, from 1: the rest says what became of it."`
-	ID         string           `json:"id,omitempty" doc:"The identifier in it, if it could be read."`
-	Status     string           `json:"status,omitempty" enum:"created,updated,unchanged,refused"`
-	Version    uint64           `json:"version,omitempty"`
-	Problem    *problemDocument `json:"problem,omitempty" doc:"Why the line was refused. Without a line: why the import ended before its end."`
+	Lines      *int                  `json:"lines,omitempty" doc:"How many lines are done. In a line like this all counts are those of the whole import."`
+	Created    *int                  `json:"created,omitempty"`
+	Updated    *int                  `json:"updated,omitempty"`
+	Unchanged  *int                  `json:"unchanged,omitempty"`
+	Refused    *int                  `json:"refused,omitempty"`
+	Namespaces *int                  `json:"namespaces,omitempty"`
+	Import     uint64                `json:"import,omitempty" doc:"The number of the import, by which it can be reverted; see revertImport."`
+	Done       bool                  `json:"done,omitempty" doc:"This is the last line: all that was sent is imported."`
+	Line       int                   `json:"line,omitempty" doc:"The number of a line, from 1: the rest says what became of it."`
+	ID         string                `json:"id,omitempty" doc:"The identifier in it, if it could be read."`
+	Status     string                `json:"status,omitempty" enum:"created,updated,unchanged,refused"`
+	Version    uint64                `json:"version,omitempty"`
+	Changes    []fieldChangeDocument `json:"changes,omitempty" doc:"In a dry run: every field that the line would change."`
+	Problem    *problemDocument      `json:"problem,omitempty" doc:"Why the line was refused. Without a line: why the import ended before its end."`
+}
+
+// fieldChangeDocument is a field that a change gives another value.
+type fieldChangeDocument struct {
+	Path string `json:"path" doc:"Where it is in the record." example:"metadata.who"`
+	Old  string `json:"old,omitempty" doc:"What it is; left out if it is not there."`
+	New  string `json:"new,omitempty" doc:"What it would be; left out if it is removed."`
 }
 
 var importName = parameter{name: "name", min: 1, max: 1000, about: "what the import is called, so that it can go on after an interruption; everybody has names of their own", example: "maps-2031"}
@@ -64,7 +74,8 @@ func (h *Handler) importOperations() []operation {
 			importName,
 			{name: "from", kind: numberKind, usual: "0", about: "how many lines of this import were sent before; with 0 it starts over"},
 			{name: "bookmark", min: 1, max: 4096, about: "kept under the name instead of the number of lines, for clients that count otherwise; it is committed when all that was sent is imported"},
-			updateParameter,
+			updateParameter, replaceParameter,
+			{name: "import", kind: numberKind, min: 1, about: "the number of the import that this is a part of, which beginImport gave; without it the import gets one", example: "17"},
 			{name: "keep", kind: flagKind, usual: "false", about: "believe when records were created and changed, and by whom; for administrators"},
 			{name: "dry-run", kind: flagKind, usual: "false", about: "find out what would be refused, and write nothing. What an earlier chunk would have written is not seen"},
 			{name: "each", kind: flagKind, usual: "false", about: "tell what became of each line, not only of those that were refused"},
@@ -119,7 +130,9 @@ type importing struct {
 	o        registrar.ImportOptions
 	each     bool
 	bookmark string // the client's own; "" if lines are counted
+	merges   bool   // lines are merged with what is registered
 	mark     importDocument
+	noted    importDocument // what of mark is kept with the import
 
 	chunk []*block
 	lines int
@@ -129,8 +142,8 @@ type importing struct {
 
 // importRecords imports what is sent, as it arrives.
 func (h *Handler) importRecords(c *call) error {
-	im := &importing{c: c, each: c.flag("each"), bookmark: c.text("bookmark"), o: registrar.ImportOptions{
-		Update: c.flag("update"), Keep: c.flag("keep"), DryRun: c.flag("dry-run"), Name: c.text("name"),
+	im := &importing{c: c, each: c.flag("each"), bookmark: c.text("bookmark"), merges: c.flag("update") && !c.flag("replace"), o: registrar.ImportOptions{
+		Update: c.flag("update"), Keep: c.flag("keep"), DryRun: c.flag("dry-run"), Name: c.text("name"), Import: c.number("import"),
 	}}
 	if err := im.begin(); err != nil {
 		return err
@@ -140,9 +153,12 @@ func (h *Handler) importRecords(c *call) error {
 	c.ctx = context.WithoutCancel(c.ctx)
 	ctx, stop := c.running()
 	defer stop()
-	flow := startFlow(ctx, c, im.mark.Lines)
+	flow := startFlow(ctx, c, im.mark.Lines, im.merges)
 	defer flow.end()
 	err := im.run(ctx, flow)
+	if noted := im.note(); err == nil {
+		err = noted
+	}
 	if err != nil && im.out != nil {
 		// The client has its answer already; so the reason comes as a line of it.
 		problem := problemOf(err)
@@ -172,8 +188,36 @@ func (im *importing) begin() error {
 		return &stele.Error{Op: c.op.name, Kind: stele.Conflict, Err: fmt.Errorf(
 			"%d lines of the import %.100q are done, not %d; send what follows them, with from=%d, or start over with from=0", im.mark.Lines, im.o.Name, from, im.mark.Lines)}
 	}
-	im.mark.Done = false
+	im.mark.Done, im.noted = false, im.mark
+	if im.o.Import == 0 {
+		im.o.Import = im.mark.Import
+	}
 	return nil
+}
+
+// number gives the import its number before it writes for the first time.
+func (im *importing) number(rows []row) (err error) {
+	if im.o.Import != 0 || im.o.DryRun || len(rows) == 0 {
+		return nil
+	}
+	label := im.o.Name
+	if im.o.Import, err = im.c.h.o.Registrar.BeginImport(im.c.ctx, label[:min(len(label), registrar.MaxLabel)]); err == nil {
+		im.mark.Import = im.o.Import
+	} else if errors.Is(err, stele.Forbidden) {
+		return nil // nothing will be written: each line is refused
+	}
+	return err
+}
+
+// note keeps with the import what became of the lines.
+func (im *importing) note() error {
+	if im.o.Import == 0 || im.o.DryRun {
+		return nil
+	}
+	return im.c.h.o.Registrar.NoteImport(im.c.ctx, im.o.Import, registrar.ImportCounts{
+		Created: im.mark.Created - im.noted.Created, Updated: im.mark.Updated - im.noted.Updated,
+		Unchanged: im.mark.Unchanged - im.noted.Unchanged, Refused: im.mark.Refused - im.noted.Refused,
+	})
 }
 
 // run commits what the flow brings.
@@ -238,6 +282,9 @@ func (im *importing) commit() error {
 	for _, b := range im.chunk {
 		rows = append(rows, b.rows...)
 	}
+	if err := im.number(rows); err != nil {
+		return err
+	}
 	begin := 0
 	for i := range rows {
 		ns := rows[i].namespace
@@ -280,7 +327,7 @@ func (im *importing) ingest(rows []row) (err error) {
 	default:
 		o.Name = ""
 	}
-	return ingestRows(im.c, rows, o)
+	return ingestRows(im.c, rows, o, im.merges)
 }
 
 // tell writes what became of rows, and how far the import is.

@@ -47,7 +47,7 @@ type flow struct {
 }
 
 // startFlow begins to read, behind so many lines.
-func startFlow(ctx context.Context, c *call, line int) *flow {
+func startFlow(ctx context.Context, c *call, line int, merges bool) *flow {
 	ctx, cancel := context.WithCancel(ctx)
 	f := &flow{c: c, blocks: make(chan *block, inFlight), cancel: cancel, ended: make(chan struct{})}
 	in := &lineReader{in: &steady{ctx: ctx, c: c, left: c.h.o.Patience}, line: line}
@@ -68,7 +68,7 @@ func startFlow(ctx context.Context, c *call, line int) *flow {
 			case <-ctx.Done():
 				return
 			}
-			go b.parse(c.h.o.Schemes)
+			go b.parse(c.h.o.Schemes, merges)
 		}
 	}()
 	return f
@@ -88,8 +88,9 @@ func (f *flow) end() {
 	}
 }
 
-// parse fills in what the lines say.
-func (b *block) parse(schemes *stele.Schemes) {
+// parse fills in what the lines say. Those that may be merged with what is registered
+// stay in memory.
+func (b *block) parse(schemes *stele.Schemes, merges bool) {
 	defer close(b.parsed)
 	if b.long > 0 {
 		b.rows = []row{{line: b.last, err: &stele.Error{Kind: stele.Invalid, Err: fmt.Errorf("the line has %d bytes; %d are the most", b.long, maxLine)}}}
@@ -104,9 +105,11 @@ func (b *block) parse(schemes *stele.Schemes) {
 			continue
 		}
 		r := row{line: number}
-		var parsed registrar.Line
-		parsed, r.err = registrar.ParseLine(schemes, text)
-		r.record, r.namespace = parsed.Record, parsed.Namespace
+		if parsed, err := registrar.ParseLine(schemes, text); err == nil && !(merges && parsed.Namespace == nil) || registrar.IsNamespaceLine(text) {
+			r.record, r.namespace, r.err = parsed.Record, parsed.Namespace, err
+		} else {
+			r.readRecord(schemes, text, merges)
+		}
 		b.rows = append(b.rows, r)
 	}
 	b.text = nil

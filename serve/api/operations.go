@@ -72,6 +72,7 @@ func (h *Handler) operations() []operation {
 		h.zoneKeyOperations(),
 		h.batchOperations(),
 		h.importOperations(),
+		h.importsOperations(),
 		h.exportOperations(),
 		h.mintOperations(),
 		h.userOperations(),

@@ -49,6 +49,11 @@ var samples = map[string]sample{
 	"putRecords":      {target: "/records", body: `[{"id":"ark:12345/b1","url":"https://example.org/1"}]`},
 	"importRecords":   {target: "/import", body: `{"id":"ark:12345/b1","url":"https://example.org/1"}` + "\n", head: []string{"Content-Type", linesType}},
 	"getImport":       {target: "/import/nightly"},
+	"listImports":     {target: "/imports"},
+	"beginImport":     {target: "/imports", body: `{"label":"maps.csv"}`},
+	"showImport":      {target: "/imports/1"},
+	"revertImport":    {target: "/revert-import/1"},
+	"revertRecord":    {target: "/revert/ark:12345/x1", body: `{"to":1}`},
 	"exportRecords":   {target: "/export?prefix=ark:12345"},
 	"mint":            {target: "/mint", body: `{"namespace":"ark:12345/x5"}`},
 	"getMe":           {target: "/me"},
@@ -89,6 +94,13 @@ func sampleOf(t *testing.T, s *site, op *operation, who string) sample {
 	switch op.name {
 	case "getZoneKeys", "changeZoneKeys":
 		s.ask(theAdmin, "PATCH", Root+"/namespaces/ark:12345", `{"publication":{"zone":"ark.example.","layout":"names","separator":"/","parts":1}}`, "Content-Type", patchType).want(t, http.StatusOK)
+	case "showImport", "revertImport": // one of their own
+		if who != "" && who != "wrong" {
+			if who == theNobody || who == theStranger || who == theReader {
+				who = theEditor // whoever may write nowhere has none; they see nothing of others'
+			}
+			s.ask(who, "POST", Root+"/imports", `{"label":"maps.csv"}`).want(t, http.StatusCreated)
+		}
 	case "getUser":
 		x.target = "/users/" + cmp.Or(who, theNobody)
 	case "revokeToken":
@@ -231,6 +243,10 @@ func expected(op *operation, who string, rank right) []int {
 	switch {
 	case op.asks != anyone && rank == anyone:
 		return []int{http.StatusUnauthorized}
+	case op.name == "beginImport" && rank < editor: // a role anywhere will do
+		return []int{http.StatusCreated, http.StatusForbidden}
+	case (op.name == "showImport" || op.name == "revertImport") && rank < editor:
+		return []int{http.StatusNotFound}
 	case rank < op.asks && slices.Contains(judgesEach, op.name):
 		return []int{http.StatusOK, http.StatusForbidden}
 	case rank < op.asks && rank == known && slices.Contains(notThere, op.name):

@@ -349,7 +349,7 @@ func drawRecord(t *rapid.T, schemes *stele.Schemes) *stele.Record {
 	}
 	at := time.Unix(rapid.Int64Range(0, 4e9).Draw(t, "at"), rapid.Int64Range(0, 999_999_999).Draw(t, "ns")).UTC()
 	r := &stele.Record{ID: parse("ark:12345/" + word.Draw(t, "id")), State: rapid.SampledFrom([]stele.State{stele.Active, stele.Reserved, stele.Withdrawn}).Draw(t, "state"),
-		Version: rapid.Uint64Min(1).Draw(t, "version"), Created: at, Modified: at.Add(time.Second), By: prose.Filter(isText).Draw(t, "by"), Redacted: maybe("redacted")}
+		Version: rapid.Uint64Min(1).Draw(t, "version"), Created: at, Modified: at.Add(time.Second), By: prose.Filter(isText).Draw(t, "by"), Redacted: maybe("redacted"), Import: rapid.Uint64().Draw(t, "import")}
 	if maybe("spelled") {
 		r.Spelling = "ark:/" + strings.TrimPrefix(r.ID.String(), "ark:")
 	}

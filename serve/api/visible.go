@@ -28,7 +28,7 @@ func (h *Handler) visible(c *call, rec *stele.Record) (*stele.Record, error) {
 // removed by a legal order, without content.
 func public(rec *stele.Record) *stele.Record {
 	p := *rec
-	p.Readers, p.By = nil, ""
+	p.Readers, p.By, p.Import = nil, "", 0
 	p.Values = slices.DeleteFunc(slices.Clone(rec.Values), func(v stele.HandleValue) bool {
 		return v.Permissions&stele.PublicRead == 0
 	})

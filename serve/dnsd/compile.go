@@ -145,12 +145,13 @@ func (n *named) ttl() uint32 {
 
 // addTargets adds a rule for each target, and URI records for locations.
 func (c *compiler) addTargets(out *compiled, s *subject, shared bool) {
-	targets := inOrder(s.record.Targets)
+	targets := inOrder(apart(inOrder(s.record.Targets)))
 	// What the owner signed here comes before what is said to be signed elsewhere.
 	signed := len(s.record.Signatures) > 0
 	promised := false
 	locations := out.uris // they stand behind those of others
 	var others []uri
+	var last *stele.Target // the location before
 	for i := range targets {
 		t := &targets[i]
 		if t.Status == 404 || t.Status == 410 || signed && t.Service == stele.N2S {
@@ -164,12 +165,16 @@ func (c *compiler) addTargets(out *compiled, s *subject, shared bool) {
 		switch {
 		case t.Service == stele.N2L:
 			rank := 10
-			if k := len(locations); k > len(out.uris) {
-				rank = int(locations[k-1].priority)
-				if before := &targets[i-1]; before.Order != t.Order || before.Preference != t.Preference {
+			if last != nil {
+				rank = int(locations[len(locations)-1].priority)
+				if last.Order != t.Order || last.Preference != t.Preference {
 					rank += 10
 				}
 			}
+			if slices.ContainsFunc(locations[len(out.uris):], func(u uri) bool { return u.target == t.URL }) {
+				continue // one location of two types
+			}
+			last = t
 			locations = append(locations, uri{uint16(min(rank, 60000)), t.URL})
 		case short:
 			others = append(others, uri{65535, t.URL})

@@ -59,7 +59,7 @@ func TestCompileSizes(t *testing.T) {
 	wantRules(t, p.rulesAt("3.b.a.paradisec.example."),
 		`100 10 "RES:http" "N2L:text/html" "!^urn:paradisec:a:b:3$!http://id.example.org/uri-res/N2L?urn:paradisec:a:b:3!i" .`,
 		`100 10 "RES:http" "N2C" "!^urn:paradisec:a:b:3$!http://id.example.org/uri-res/N2C?urn:paradisec:a:b:3!i" .`,
-		`100 10 "RES:ftp" "N2L" "!^urn:paradisec:a:b:3$!ftp://example.org/short!i" .`, further)
+		`100 11 "RES:ftp" "N2L" "!^urn:paradisec:a:b:3$!ftp://example.org/short!i" .`, further)
 	n, _ := p.lookup("3.b.a.paradisec.example.")
 	var uris []string
 	for _, rr := range n.records {
@@ -70,7 +70,7 @@ func TestCompileSizes(t *testing.T) {
 			}
 		}
 	}
-	wantRules(t, uris, `10 1 "`+url(300)+`"`, `10 1 "ftp://example.org/short"`, `65535 1 "`+url(2000)+`"`)
+	wantRules(t, uris, `10 1 "`+url(300)+`"`, `20 1 "ftp://example.org/short"`, `65535 1 "`+url(2000)+`"`)
 }
 
 // No record stands twice at a name (RFC 2181, section 5): other servers drop it, and
@@ -83,7 +83,7 @@ func TestCompileOnce(t *testing.T) {
 	wantRules(t, p.rulesAt("1.b.a.paradisec.example."),
 		`100 10 "RES:http" "N2S" "!^urn:paradisec:a:b:1$!http://id.example.org/uri-res/N2S?urn:paradisec:a:b:1!i" .`,
 		`100 10 "RES:http" "N2L:text/html" "!^urn:paradisec:a:b:1$!http://example.org/!i" .`,
-		`100 10 "RES:http" "N2L:text/plain" "!^urn:paradisec:a:b:1$!http://example.org/!i" .`, further)
+		`100 11 "RES:http" "N2L:text/plain" "!^urn:paradisec:a:b:1$!http://example.org/!i" .`, further)
 	n, _ := p.lookup("1.b.a.paradisec.example.")
 	var uris []string
 	for _, rr := range n.records {

@@ -80,7 +80,7 @@ func newFacts(s *Subject) *facts {
 // records.
 func public(r *stele.Record) *stele.Record {
 	p := *r
-	p.Readers, p.By = nil, ""
+	p.Readers, p.By, p.Import = nil, "", 0
 	p.Targets, p.Aliases = atMost(p.Targets, stele.MaxTargets), atMost(p.Aliases, stele.MaxAliases)
 	p.Values = slices.DeleteFunc(slices.Clone(atMost(p.Values, stele.MaxValues)), func(v stele.HandleValue) bool {
 		return v.Permissions&stele.PublicRead == 0

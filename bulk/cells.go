@@ -1,0 +1,140 @@
+package bulk
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+)
+
+// IsSkipped reports whether a line is passed over: it is empty or a remark. Such is
+// what a file of rejected lines has before each of them.
+func IsSkipped(line []byte) bool {
+	line = bytes.TrimSpace(line)
+	return len(line) == 0 || line[0] == '#'
+}
+
+// RowEnd returns the end of the first row of a text, behind its line's end; 0 if the
+// text ends before it does. A remark is a row by itself.
+func RowEnd(text []byte, delimiter byte) int {
+	line := bytes.IndexByte(text, '\n')
+	if line < 0 {
+		return 0
+	}
+	if bytes.IndexByte(text[:line], '"') < 0 || IsSkipped(text[:line]) {
+		return line + 1
+	}
+	for i := 0; i < len(text); i++ { // at the beginning of a cell
+		if text[i] == '"' {
+			n := quotedEnd(text[i:])
+			if n == 0 {
+				return 0
+			}
+			i += n
+		}
+		for ; i < len(text) && text[i] != delimiter; i++ {
+			if text[i] == '\n' {
+				return i + 1
+			}
+		}
+	}
+	return 0
+}
+
+// quotedEnd returns the end of a cell in quotation marks, behind the second one; 0 if
+// there is none. In between two of them stand for one.
+func quotedEnd(text []byte) int {
+	for i := 1; ; i += 2 {
+		n := bytes.IndexByte(text[i:], '"')
+		if n < 0 {
+			return 0
+		}
+		if i += n; i+1 >= len(text) || text[i+1] != '"' {
+			return i + 1
+		}
+	}
+}
+
+// SplitRow appends the cells of a row to cells.
+func SplitRow(row []byte, delimiter byte, cells []string) ([]string, error) {
+	for {
+		if len(row) > 0 && row[0] == '"' {
+			n := quotedEnd(row)
+			if n == 0 {
+				return cells, fmt.Errorf("cell %d begins with a quotation mark and has none at its end", len(cells)+1)
+			}
+			if n < len(row) && row[n] != delimiter {
+				return cells, fmt.Errorf("cell %d goes on behind its quotation mark; inside a cell write it twice: \"\"", len(cells)+1)
+			}
+			cells = append(cells, strings.ReplaceAll(string(row[1:n-1]), `""`, `"`))
+			if n == len(row) {
+				return cells, nil
+			}
+			row = row[n+1:]
+			continue
+		}
+		cell, rest, more := bytes.Cut(row, []byte{delimiter})
+		if bytes.IndexByte(cell, '"') >= 0 {
+			return cells, fmt.Errorf("cell %d has a quotation mark inside; write it twice, and one before and behind the cell", len(cells)+1)
+		}
+		cells = append(cells, string(cell))
+		if !more {
+			return cells, nil
+		}
+		row = rest
+	}
+}
+
+// TrimEnd cuts off the end of a line.
+func TrimEnd(line []byte) []byte {
+	line = bytes.TrimSuffix(line, []byte{'\n'})
+	return bytes.TrimSuffix(line, []byte{'\r'})
+}
+
+// AppendCell appends a cell, in quotation marks if it needs them (RFC 4180), and
+// where a row could be taken for a remark.
+func AppendCell(b []byte, cell string, delimiter byte) []byte {
+	if !strings.ContainsAny(cell, "\"\r\n") && strings.IndexByte(cell, delimiter) < 0 && !strings.HasPrefix(cell, "#") && strings.TrimSpace(cell) == cell {
+		return append(b, cell...)
+	}
+	b = append(b, '"')
+	b = append(b, strings.ReplaceAll(cell, `"`, `""`)...)
+	return append(b, '"')
+}
+
+// AppendRow appends cells as a row, without its end.
+func AppendRow(b []byte, cells []string, delimiter byte) []byte {
+	for i, cell := range cells {
+		if i > 0 {
+			b = append(b, delimiter)
+		}
+		b = AppendCell(b, cell, delimiter)
+	}
+	return b
+}
+
+// formula has the characters with which a spreadsheet takes a cell for a formula, and
+// runs it.
+const formula = "=+-@\t\r\n"
+
+// Neutralise returns a cell as it is exported: one that a spreadsheet could take for a
+// formula gets an apostrophe in front, and so does one that [Restore] would take for
+// such a cell.
+func Neutralise(cell string) string {
+	if cell == "" || strings.IndexByte(formula, cell[0]) < 0 && !isNeutral(cell) {
+		return cell
+	}
+	return "'" + cell
+}
+
+// Restore undoes [Neutralise].
+func Restore(cell string) string {
+	if isNeutral(cell) {
+		return cell[1:]
+	}
+	return cell
+}
+
+// isNeutral reports whether a cell has the apostrophe that Neutralise adds.
+func isNeutral(cell string) bool {
+	return len(cell) > 1 && cell[0] == '\'' && (cell[1] == '\'' || strings.IndexByte(formula, cell[1]) >= 0)
+}

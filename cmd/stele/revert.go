@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/registrar"
+)
+
+func (p *program) revertCommand() *cobra.Command {
+	var to, ifVersion, number uint64
+	var o registrar.RevertOptions
+	cmd := &cobra.Command{
+		Use:   "revert ID --to VERSION | --import NUMBER",
+		Short: "Go back to an earlier version, or undo an import",
+		Long: `Revert gives a record the contents that it had in an earlier version, as a new
+version: nothing is deleted, and the names that it got since stay. A version whose
+contents were removed by a legal order does not come back. A signature comes back if
+its key may still sign.
+
+With --import it undoes a whole import. Names that the import made are withdrawn;
+records that it changed get back what they said before it; records that somebody
+changed since are listed and left. A revert that was interrupted goes on when the same
+command is given again. It has a number itself, and can be reverted. Namespaces that
+the import made stay.
+
+'stele history ID' lists the versions of a record, and 'stele import ls' imports.`,
+		Example: `  stele revert ark:12345/x1 --to 2
+  stele revert --import 17 --dry-run
+  stele revert --import 17 --reason 'The file had the wrong shelf marks.'`,
+		Args: atMostOne("the identifier"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			whole := cmd.Flags().Changed("import")
+			switch {
+			case whole == (len(args) == 1):
+				return misuse(cmd, "say what to revert: a record, with --to VERSION, or an import, with --import NUMBER")
+			case whole && (cmd.Flags().Changed("to") || cmd.Flags().Changed("if-version")):
+				return misuse(cmd, "--to and --if-version are for one record, not for an import")
+			case whole && number == 0, !whole && to == 0 && cmd.Flags().Changed("to"):
+				return misuse(cmd, "versions and imports are numbered from 1")
+			case !whole && !cmd.Flags().Changed("to"):
+				return misuse(cmd, "which version is missing; give it with --to, and see 'stele history %s'", printable(args[0]))
+			case !whole && (o.DryRun || o.Reason != ""):
+				return misuse(cmd, "--dry-run and --reason are for the revert of an import")
+			}
+			return p.reading(cmd, func(ctx context.Context, l *ledger) error {
+				if whole {
+					return p.revertImport(ctx, l, number, o)
+				}
+				id, err := l.parse(args[0])
+				if err != nil {
+					return err
+				}
+				rec, err := l.Revert(ctx, id, ifVersion, to)
+				if err != nil {
+					return err
+				}
+				return p.printName(p.stdout, rec)
+			})
+		},
+	}
+	flags := cmd.Flags()
+	flags.Uint64Var(&to, "to", 0, "the `version` whose contents the record gets")
+	flags.Uint64Var(&number, "import", 0, "undo the import with this `number`")
+	flags.BoolVar(&o.DryRun, "dry-run", false, "tell what would be done to which record, and do nothing")
+	flags.StringVar(&o.Reason, "reason", "", "`why`, for the tombstones of names that the import made")
+	ifVersionFlag(cmd, &ifVersion)
+	return neverFiles(cmd)
+}
+
+// shownSteps is how many records a revert prints for people. With --json all are
+// printed.
+const shownSteps = 200
+
+// revertImport undoes an import. For people it prints what was left; in a dry run, all.
+func (p *program) revertImport(ctx context.Context, l *ledger, number uint64, o registrar.RevertOptions) error {
+	bar := p.newProgress("revert", "records", 0, nil)
+	defer bar.end()
+	shown := 0
+	result, err := l.RevertImport(ctx, number, o, func(step registrar.RevertStep) error {
+		bar.add(1)
+		switch {
+		case p.json:
+			return p.printStep(step)
+		case !o.DryRun && step.Status != registrar.RevertLeft:
+			return nil
+		}
+		if shown++; shown > shownSteps {
+			return nil
+		}
+		text := printable(step.ID.String()) + ": " + step.Status
+		if step.To != 0 {
+			text += fmt.Sprintf(" to version %d", step.To)
+		}
+		if step.Why != "" {
+			text += ": " + printable(step.Why)
+		}
+		_, err := fmt.Fprintln(p.stdout, text)
+		return err
+	})
+	bar.end()
+	if err != nil {
+		if ctx.Err() != nil {
+			return refuse("revert import", stele.Unavailable, "interrupted; give the same command again to go on")
+		}
+		return err
+	}
+	return p.printReverted(result, shown, o.DryRun)
+}
+
+// printStep prints what became of a record, as a line of JSON.
+func (p *program) printStep(step registrar.RevertStep) error {
+	text, err := json.Marshal(struct {
+		ID     string `json:"id"`
+		Status string `json:"status"`
+		To     uint64 `json:"to,omitempty"`
+		Why    string `json:"why,omitempty"`
+	}{step.ID.String(), step.Status, step.To, step.Why})
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(p.stdout, "%s\n", text)
+	return err
+}
+
+// printReverted prints what a revert did in all.
+func (p *program) printReverted(r registrar.RevertResult, shown int, dry bool) error {
+	if p.json {
+		text, err := json.Marshal(struct {
+			Import    uint64 `json:"import,omitempty"`
+			Withdrawn int    `json:"withdrawn"`
+			Reverted  int    `json:"reverted"`
+			Left      int    `json:"left"`
+			DryRun    bool   `json:"dryRun,omitempty"`
+		}{r.Number, r.Withdrawn, r.Reverted, r.Left, dry})
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(p.stdout, "%s\n", text)
+		return err
+	}
+	if shown > shownSteps {
+		fmt.Fprintf(p.stdout, "and %s more; --json prints all\n", grouped(int64(shown-shownSteps)))
+	}
+	text := fmt.Sprintf("%s withdrawn, %s reverted, %s left", grouped(int64(r.Withdrawn)), grouped(int64(r.Reverted)), grouped(int64(r.Left)))
+	if dry {
+		text += "; nothing was written"
+	} else {
+		text += fmt.Sprintf("; import %d", r.Number)
+	}
+	_, err := fmt.Fprintln(p.stdout, text)
+	return err
+}

@@ -1,0 +1,212 @@
+package registrar
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/stele-id/stele"
+)
+
+// Patch returns the record as a line of an import changes it. The line is a merge patch
+// (RFC 7396) of the record's document: a member that the line does not have stays, null
+// removes a member, objects are merged member by member, and a list is replaced as a
+// whole. Two members are about one target only:
+//
+//   - "target" is merged with the first target of its service (N2L if it does not say),
+//     or added if there is none. If "targets" is there too it lists the other targets.
+//   - "url" is short for {"target":{"url":...}}.
+//
+// What the system keeps is not the line's to change. Nor is the identifier: the record
+// keeps it and its spelling. A line that gives a withdrawn record another state takes its
+// tombstone away. Without a record the result is what the line alone says.
+//
+// The result is not judged; whoever writes it does that. An error is of Kind Invalid.
+func Patch(schemes *stele.Schemes, before *stele.Record, line []byte) (*stele.Record, error) {
+	if before == nil {
+		if rec, err := schemes.DecodeKept(line); err == nil { // the usual line, read quickly
+			return rec, nil
+		}
+	}
+	patch, err := readObject(line)
+	if err != nil {
+		return nil, badPatch(err)
+	}
+	base := object{}
+	if before != nil {
+		if base, err = readObject(before.AppendJSON(nil)); err != nil {
+			return nil, badPatch(err)
+		}
+		for _, kept := range []string{"id", "version", "created", "modified", "by", "redacted", "import"} {
+			delete(patch, kept)
+		}
+		if state, ok := patch["state"]; ok && string(state) != `"withdrawn"` && patch["tombstone"] == nil {
+			delete(base, "tombstone")
+		}
+	}
+	if err := base.takeTarget(patch); err != nil {
+		return nil, badPatch(err)
+	}
+	if err := base.merge(patch); err != nil {
+		return nil, badPatch(err)
+	}
+	text, err := json.Marshal(base)
+	if err != nil {
+		return nil, badPatch(err)
+	}
+	return schemes.DecodeKept(text)
+}
+
+func badPatch(err error) error {
+	if e, ok := errors.AsType[*stele.Error](err); ok {
+		return e
+	}
+	return &stele.Error{Op: "read record", Kind: stele.Invalid, Err: stele.Problems{{Err: err}}}
+}
+
+// object is an object of JSON whose members are not read yet.
+type object map[string]json.RawMessage
+
+// isNull reports whether a member is missing or null.
+func isNull(text json.RawMessage) bool { return text == nil || string(text) == "null" }
+
+// readObject reads one object and nothing behind it. A name that is there twice is an
+// error.
+func readObject(text []byte) (object, error) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	if token, err := d.Token(); err != nil || token != json.Delim('{') {
+		return nil, errors.New("this is not an object in JSON")
+	}
+	o := object{}
+	for d.More() {
+		token, err := d.Token()
+		if err != nil {
+			return nil, err
+		}
+		name, _ := token.(string)
+		if _, twice := o[name]; twice {
+			return nil, fmt.Errorf("%.60q is given twice; keep one", name)
+		}
+		var member json.RawMessage
+		if err := d.Decode(&member); err != nil {
+			return nil, err
+		}
+		o[name] = member
+	}
+	if _, err := d.Token(); err != nil {
+		return nil, err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, errors.New("something follows the object; write one a line")
+	}
+	return o, nil
+}
+
+// merge applies a patch.
+func (o object) merge(patch object) error {
+	for name, change := range patch {
+		switch {
+		case isNull(change):
+			delete(o, name)
+		case change[0] == '{':
+			inner, err := readObject(change)
+			if err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			merged := object{}
+			if have := o[name]; !isNull(have) && have[0] == '{' {
+				if merged, err = readObject(have); err != nil {
+					return err
+				}
+			}
+			if err := merged.merge(inner); err != nil {
+				return err
+			}
+			if len(merged) == 0 {
+				delete(o, name)
+			} else if o[name], err = json.Marshal(merged); err != nil {
+				return err
+			}
+		default:
+			o[name] = change
+		}
+	}
+	return nil
+}
+
+// takeTarget applies what a patch says of one target, and takes it out of the patch.
+func (o object) takeTarget(patch object) error {
+	one, url := patch["target"], patch["url"]
+	if url != nil && patch["targets"] != nil {
+		return nil // whoever reads the result says that this can't be
+	}
+	switch {
+	case one == nil && url == nil:
+		return nil
+	case one != nil && url != nil:
+		return errors.New("target and url are both given; keep one")
+	case isNull(url) && isNull(one):
+		delete(patch, "target")
+		delete(patch, "url")
+		return nil
+	case one == nil:
+		one = json.RawMessage(`{"url":` + string(url) + `}`)
+	}
+	change, err := readObject(one)
+	if err != nil {
+		return fmt.Errorf("target: %w", err)
+	}
+	var list []object
+	if have := o["targets"]; !isNull(have) {
+		if err := json.Unmarshal(have, &list); err != nil {
+			return err
+		}
+	}
+	first := object{}
+	i := slices.IndexFunc(list, func(t object) bool { return serviceOf(t) == serviceOf(change) })
+	if i >= 0 {
+		first = list[i]
+	}
+	if err := first.merge(change); err != nil {
+		return err
+	}
+	if url, ok := change["url"]; ok && isNull(url) && i >= 0 {
+		list = slices.Delete(list, i, i+1)
+	} else if more, ok := patch["targets"]; ok {
+		if list, i = nil, -1; !isNull(more) {
+			if err := json.Unmarshal(more, &list); err != nil {
+				return errors.New("targets: should be a list of objects")
+			}
+		}
+		list = slices.Insert(list, 0, first)
+	} else if i < 0 {
+		list = append(list, first)
+	}
+	if first.isNoTarget() {
+		list = slices.DeleteFunc(list, object.isNoTarget)
+	}
+	delete(patch, "target")
+	delete(patch, "url")
+	delete(patch, "targets")
+	if o["targets"], err = json.Marshal(list); err != nil {
+		return err
+	}
+	return nil
+}
+
+// isNoTarget reports whether nothing is left of a target but, perhaps, its service: its
+// URL was removed.
+func (o object) isNoTarget() bool {
+	return len(o) == 0 || len(o) == 1 && o["service"] != nil
+}
+
+// serviceOf returns the service of a target as it is written.
+func serviceOf(target object) string {
+	if s := target["service"]; !isNull(s) {
+		return string(s)
+	}
+	return `"` + string(stele.N2L) + `"`
+}
