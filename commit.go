@@ -29,6 +29,9 @@ func (c *Commit) Check() error {
 			return err
 		}
 	}
+	if err := c.checkZones(); err != nil {
+		return err
+	}
 	if err := c.checkOnce(); err != nil {
 		return err
 	}

@@ -57,6 +57,19 @@ type Store interface {
 	// LastChange returns the number of the last change; 0 if there is none.
 	LastChange(ctx context.Context) (uint64, error)
 
+	// ZoneState returns what is kept about a zone, with the changes that touched every
+	// zone. Of a zone about which nothing is kept, Last and Since are the number of the
+	// last change.
+	ZoneState(ctx context.Context, zone string) (ZoneState, error)
+
+	// ZoneStates yields what is kept about zones, by name.
+	ZoneStates(ctx context.Context) iter.Seq2[ZoneState, error]
+
+	// ZoneChanges yields the changes that touched a zone, or every zone, after the change
+	// with number after, in order. Its cost does not grow with the changes of other zones.
+	// What happened before the Since of the zone may be missing.
+	ZoneChanges(ctx context.Context, zone string, after uint64) iter.Seq2[Change, error]
+
 	// Namespace returns a namespace. NotFound if there is none.
 	Namespace(ctx context.Context, key NamespaceKey) (*Namespace, error)
 
@@ -92,13 +105,14 @@ type Store interface {
 	// the second result is an error. The list has an error for each record, in
 	// their order: Conflict if one of its names is taken, by a record in the store
 	// or by one before it in the list that is committed; Exhausted if its quota is
-	// used up; Invalid if it is no first version.
+	// used up; Invalid if it is no first version. touch says which zones they touch, as in
+	// a [Commit].
 	//
 	// The entries are models for the audit trail. In the same commit each is appended once
 	// for every namespace for which committed records count, in order of their keys, with that
 	// Namespace and with how many they are as Count. Nothing is appended if no record is
 	// committed. They have no number.
-	Ingest(ctx context.Context, records []*Record, count NamespaceCounter, state *MinterState, entries ...*AuditEntry) ([]error, error)
+	Ingest(ctx context.Context, records []*Record, count NamespaceCounter, touch *Touch, state *MinterState, entries ...*AuditEntry) ([]error, error)
 
 	AuditStore
 
@@ -145,6 +159,15 @@ type Commit struct {
 
 	// Namespaces are new versions of namespaces, under the same condition.
 	Namespaces []*Namespace
+
+	// Touch says which zones the changes of the commit touch; nil if the caller does not
+	// know, and every zone counts as touched. In a Replay nil says that none is: what is
+	// known about zones is copied as such; see Zones.
+	Touch *Touch
+
+	// Zones are zones that get another base, each of another zone. A commit is refused as a
+	// Conflict if one has another Base by now than Before.
+	Zones []ZoneRaise
 
 	// Minters are new states of minters, each of another one. Each is committed only
 	// if the store has its Before, byte for byte. After is not nil.

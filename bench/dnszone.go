@@ -101,7 +101,7 @@ func (d *dnsBench) startOursOn(ctx context.Context, cores string) (*nameServer, 
 		return nil, 0, err
 	}
 	return startNameServer(ctx, cores, "stele", at, d.stele, "serve", "--data", d.published,
-		"--dns", at, "--dns-rate", "0", "--dns-signatures", "0", "--http", "127.0.0.1:0", "--log-level", "warn")
+		"--dns", at, "--notify-allow", "127.0.0.0/8", "--transfer-allow", "127.0.0.0/8", "--dns-rate", "0", "--dns-signatures", "0", "--http", "127.0.0.1:0", "--log-level", "warn")
 }
 
 // nameServer is a server that answers questions of the DNS.

@@ -32,12 +32,12 @@ func (f *faulty) Apply(ctx context.Context, c *stele.Commit) error {
 	return fault
 }
 
-func (f *faulty) Ingest(ctx context.Context, records []*stele.Record, count stele.NamespaceCounter, state *stele.MinterState, models ...*stele.AuditEntry) ([]error, error) {
+func (f *faulty) Ingest(ctx context.Context, records []*stele.Record, count stele.NamespaceCounter, touch *stele.Touch, state *stele.MinterState, models ...*stele.AuditEntry) ([]error, error) {
 	made, fault := f.fault(&stele.Commit{Records: records})
 	if !made {
 		return nil, fault
 	}
-	errs, err := f.Store.Ingest(ctx, records, count, state, models...)
+	errs, err := f.Store.Ingest(ctx, records, count, touch, state, models...)
 	if err == nil && fault != nil {
 		return nil, fault
 	}

@@ -396,7 +396,7 @@ func (in *intake) add(ctx context.Context, list []int, bookmark *stele.MinterSta
 			return err
 		}
 	}
-	errs, err := in.store.Ingest(ctx, records, in.spaces.counter, bookmark)
+	errs, err := in.store.Ingest(ctx, records, in.spaces.counter, in.spaces.touch(), bookmark)
 	in.Registrar.o.OnCommit(records...)
 	if err != nil {
 		return tell("import", err)

@@ -19,6 +19,20 @@ type Legacy struct {
 
 	// Access are the cells that say who may enter, and what proves it; see [IsAccess].
 	Access []stele.Cell
+
+	// Zones are the states of the zones: which serials were used; see
+	// [Registrar.OvertakeZones].
+	Zones []stele.ZoneState
+
+	// Secondaries are, by zone, the addresses that are told of changes. Whoever restores
+	// asks there which serials they have.
+	Secondaries map[string][]string
+
+	// Serials are, by zone, the serials that secondaries said they have, and SerialFloor is
+	// one that the operator knows to be as high as all of them; nil if it was not given.
+	// Neither is read from the present registry.
+	Serials     map[string][]uint32
+	SerialFloor *uint32
 }
 
 // ReadLegacy reads what must survive of the registry in the store, which is replaced.
@@ -38,7 +52,28 @@ func ReadLegacy(ctx context.Context, present stele.Store) (l Legacy, err error) 
 			l.Access = append(l.Access, cell)
 		}
 	}
-	return l, nil
+	for z, err := range present.ZoneStates(ctx) {
+		if err != nil {
+			return l, err
+		}
+		l.Zones = append(l.Zones, z)
+	}
+	l.Secondaries, err = Secondaries(ctx, present)
+	return l, err
+}
+
+// Secondaries returns the addresses of the secondaries of each zone that a store publishes.
+func Secondaries(ctx context.Context, store stele.Store) (map[string][]string, error) {
+	list := make(map[string][]string)
+	for ns, err := range store.Namespaces(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range ns.Publication.Secondaries {
+			list[ns.Publication.Zone] = append(list[ns.Publication.Zone], s.Notify...)
+		}
+	}
+	return list, nil
 }
 
 // Inherit makes a registry that was just restored from a backup safe to use, before
@@ -53,7 +88,10 @@ func (r *Registrar) Inherit(ctx context.Context, l Legacy) error {
 	if err := r.Overtake(ctx, itemsOf(l.Minters)); err != nil {
 		return err
 	}
-	return r.OvertakeAccess(ctx, itemsOf(l.Access))
+	if err := r.OvertakeAccess(ctx, itemsOf(l.Access)); err != nil {
+		return err
+	}
+	return r.OvertakeZones(ctx, l)
 }
 
 // itemsOf yields the items of a list.

@@ -2,6 +2,8 @@ package registrar
 
 import (
 	"context"
+	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/stele-id/stele"
@@ -9,14 +11,17 @@ import (
 )
 
 // mayPublish makes sure that whoever acts may publish a namespace in its zone. All zones
-// of a server are in one tree, and whoever has a zone has its keys. So nobody takes one
-// that is, or is above or below, the zone of a namespace which is not theirs to manage,
-// nor one of which there are keys already.
+// of a server are in one tree, and whoever has a zone has its keys. So zones are granted:
+// an administrator sets the zone of a namespace, and with that grants what is below it in
+// the DNS to the namespaces below it. An owner may use such a name, if it is not, and is
+// not above or below, the zone of a namespace that is not theirs to manage, and if there
+// are no keys of it from before. Owners may withdraw a zone.
 func (r *Registrar) mayPublish(ctx context.Context, op string, s *spaces, before, next *stele.Namespace) error {
 	who, zone := auth.From(ctx), next.Publication.Zone
 	if zone == "" || who.Admin || before != nil && before.Publication.Zone == zone {
 		return nil
 	}
+	granted := ""
 	theirs := false
 	for _, sp := range s.byKey {
 		other := sp.Publication.Zone
@@ -28,6 +33,13 @@ func (r *Registrar) mayPublish(ctx context.Context, op string, s *spaces, before
 				"%q may not publish %s in %s: %s is the zone of %s; choose another, or ask an administrator", who.Name, next.Key(), zone, other, sp.Key())
 		}
 		theirs = theirs || other == zone
+		if strings.HasSuffix(zone, "."+other) && s.isAbove(sp, next) {
+			granted = other
+		}
+	}
+	if granted == "" {
+		return refuse(op, stele.ID{}, stele.Forbidden,
+			"%q may not publish %s in %s: zones are granted by administrators; ask one to run 'stele zone add %s --zone %s', or choose a name below the zone of a namespace above it", who.Name, next.Key(), zone, next.Key(), zone)
 	}
 	if theirs {
 		return nil
@@ -39,6 +51,56 @@ func (r *Registrar) mayPublish(ctx context.Context, op string, s *spaces, before
 	if len(keys) > 0 {
 		return refuse(op, stele.ID{}, stele.Forbidden,
 			"%q may not publish %s in %s: there are keys of that zone from before; choose another, or ask an administrator", who.Name, next.Key(), zone)
+	}
+	return nil
+}
+
+// isAbove reports whether a namespace is an ancestor of another one, which may be new. The
+// root of a scheme does not count: its zone has keys of all namespaces, and grants none.
+func (s *spaces) isAbove(sp *space, ns *stele.Namespace) bool {
+	if sp.Scheme != ns.Scheme || sp.Prefix == "" || sp.Prefix == ns.Prefix {
+		return false
+	}
+	below := &space{Namespace: ns}
+	if known := s.byKey[ns.Key()]; known != nil {
+		below = known
+	} else if _, id, err := parsePrefix(s.schemes, ns.Prefix); err == nil {
+		for p := range s.schemes.Parents(id) {
+			below.above = append(below.above, p.String())
+		}
+	}
+	return slices.Contains(below.above, sp.Prefix)
+}
+
+// maySend makes sure that the operator allows the addresses of the secondaries that a
+// namespace did not have before.
+func (r *Registrar) maySend(op string, before, next *stele.Namespace) error {
+	var known []stele.Secondary
+	if before != nil {
+		known = before.Publication.Secondaries
+	}
+	for _, s := range next.Publication.Secondaries {
+		if slices.ContainsFunc(known, func(k stele.Secondary) bool {
+			return k.Network == s.Network && k.Key == s.Key && slices.Equal(k.Notify, s.Notify)
+		}) {
+			continue
+		}
+		for _, text := range s.Notify {
+			at, err := netip.ParseAddrPort(text)
+			if err == nil && r.o.Notify != nil && !r.o.Notify.May(at.Addr()) {
+				return refuse(op, stele.ID{}, stele.Forbidden, "this server sends no notices of changes to %s, which is not a public address; its operator can allow it with the setting notify-allow", at.Addr())
+			}
+		}
+		if r.o.Transfer == nil || s.Network == "" {
+			continue
+		}
+		network, err := netip.ParsePrefix(s.Network)
+		if addr, e := netip.ParseAddr(s.Network); e == nil {
+			network, err = netip.PrefixFrom(addr, addr.BitLen()), nil
+		}
+		if err == nil && !r.o.Transfer.MayNetwork(network) {
+			return refuse(op, stele.ID{}, stele.Forbidden, "this server transfers no zones to %s, which is not public; its operator can allow it with the setting transfer-allow", s.Network)
+		}
 	}
 	return nil
 }

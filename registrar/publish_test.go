@@ -30,7 +30,7 @@ func TestPublish(t *testing.T) {
 	if err := set("ann", "urn:old", func(ns *stele.Namespace) { ns.Publication = stele.Publication{} }); err != nil {
 		t.Fatal(err)
 	}
-	for _, zone := range []string{"one.example.", "below.one.example.", "example.", "old.example."} {
+	for _, zone := range []string{"one.example.", "below.one.example.", "example.", "old.example.", "net.", "none.example."} {
 		err := set("bob", "urn:bob", published(zone))
 		want(t, err, stele.Forbidden, zone, "administrator")
 		_, err = f.AddNamespace(as("bob"), &stele.Namespace{Scheme: "urn", Prefix: "urn:bob:x", Publication: stele.Publication{
@@ -40,10 +40,13 @@ func TestPublish(t *testing.T) {
 	if cells, err := f.ZoneKeys(as("bob"), bobs); err == nil {
 		t.Errorf("another's keys: %v", cells)
 	}
+	// Zones are granted by administrators, with what is below them in the DNS for the
+	// namespaces below.
+	want(t, set("ann", "urn:ann", published("below.one.example.")), stele.Forbidden, "granted by administrators")
+	f.space("urn:one:two")
 	for _, tt := range []struct{ who, prefix, zone string }{
-		{"bob", "urn:bob", "none.example."}, // not below one.example.
-		{"ann", "urn:ann", "below.one.example."},
 		{"ann", "urn:one", "one.example."}, // as it was
+		{"ann", "urn:one:two", "below.one.example."},
 	} {
 		if err := set(tt.who, tt.prefix, published(tt.zone)); err != nil {
 			t.Errorf("%s can't publish %s in %s: %v", tt.who, tt.prefix, tt.zone, err)

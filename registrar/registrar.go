@@ -21,6 +21,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/publish"
 	"github.com/stele-id/stele/secret"
 )
 
@@ -69,6 +70,10 @@ type Options struct {
 	// Secrets are the keys that encrypt secrets, such as the private keys of zones. Without
 	// them nothing is written that is secret.
 	Secrets *secret.Ring
+
+	// Notify and Transfer say which addresses the secondaries of zones may have; nil if
+	// it is not decided here. Administrators are bound by them too.
+	Notify, Transfer *publish.Addresses
 
 	// RoomSize is how many callers may wait for names of one namespace; 10,000 if
 	// 0.
@@ -144,6 +149,9 @@ func (r *Registrar) now() time.Time { return r.o.Now().UTC().Round(0) }
 // commit commits. If there is a chance that it did, everybody who keeps copies is
 // told before the caller is. Its error may name records that are hidden; see apply.
 func (r *Registrar) commit(ctx context.Context, op string, c *stele.Commit) error {
+	if err := r.touch(ctx, c); err != nil {
+		return tell(op, err)
+	}
 	err := r.store.Apply(ctx, c)
 	if err == nil || unsure(err) {
 		if len(c.Records) > 0 {

@@ -4,8 +4,10 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"sync/atomic"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/publish"
 )
 
 // spaces is all namespaces at one time. It does not change: another takes its
@@ -22,6 +24,10 @@ type spaces struct {
 	// of names in a scheme that has but its root.
 	checked, delegated bool
 	divided            map[string]bool // by scheme: it has more
+
+	versions  uint64 // sum of the versions of all namespaces
+	zoned     bool   // some are published in a zone
+	published atomic.Pointer[publish.Zones]
 
 	epoch    []byte        // what epochCell had before they were read; nil: nothing
 	replaced chan struct{} // closed when another takes this one's place
@@ -113,7 +119,10 @@ func (r *Registrar) Reload(ctx context.Context) error {
 
 // with returns spaces in which ns is what it is now.
 func (s *spaces) with(ns *stele.Namespace) (*spaces, error) {
-	next := &spaces{s.schemes, maps.Clone(s.byKey), maps.Clone(s.claims), s.checked, s.delegated, maps.Clone(s.divided), s.epoch, make(chan struct{})}
+	next := &spaces{
+		schemes: s.schemes, byKey: maps.Clone(s.byKey), claims: maps.Clone(s.claims), checked: s.checked, delegated: s.delegated,
+		divided: maps.Clone(s.divided), versions: s.versions, zoned: s.zoned, epoch: s.epoch, replaced: make(chan struct{}),
+	}
 	maps.DeleteFunc(next.claims, func(_, holder stele.NamespaceKey) bool { return holder == ns.Key() })
 	return next, next.put(ns)
 }
@@ -121,6 +130,11 @@ func (s *spaces) with(ns *stele.Namespace) (*spaces, error) {
 // put adds a namespace. What it could not find out about it is an error.
 func (s *spaces) put(ns *stele.Namespace) error {
 	sp := &space{Namespace: ns}
+	if before := s.byKey[ns.Key()]; before != nil {
+		s.versions -= before.Version
+	}
+	s.versions += ns.Version
+	s.zoned = s.zoned || ns.Publication.Zone != ""
 	s.byKey[ns.Key()] = sp
 	s.checked = s.checked || ns.Checked
 	s.delegated = s.delegated || ns.Delegate != ""

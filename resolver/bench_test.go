@@ -24,7 +24,7 @@ func benchmarkRegistry(b *testing.B, cacheBytes uint64) (*registry, []stele.ID) 
 			Targets:  []stele.Target{{Service: stele.N2L, URL: fmt.Sprintf("https://example.org/things/%d", i), Type: "text/html", Order: 100, Preference: 10, Partial: true}},
 			Metadata: stele.Metadata{stele.Who: "Lovelace, Ada", stele.What: "Notes on the engine", stele.When: "1843"}}
 	}
-	if _, err := store.Ingest(b.Context(), records, nil, nil); err != nil {
+	if _, err := store.Ingest(b.Context(), records, nil, nil, nil); err != nil {
 		b.Fatal(err)
 	}
 	return r, ids

@@ -212,7 +212,7 @@ func TestLoad(t *testing.T) {
 			}
 			records = append(records, &stele.Record{ID: r.id(fmt.Sprintf(form, i)), Version: 1, State: stele.Active, Targets: []stele.Target{page(fmt.Sprintf("https://example.org/%d", i))}})
 		}
-		if _, err := r.store.Ingest(t.Context(), records, nil, nil); err != nil {
+		if _, err := r.store.Ingest(t.Context(), records, nil, nil, nil); err != nil {
 			t.Fatal(err)
 		}
 		if err := r.Load(t.Context()); err != nil {

@@ -37,6 +37,7 @@ var rooms = []room{
 	{folder: "mint", may: ".", pure: true},
 	{folder: "ddds", may: ".", pure: true},
 	{folder: "proof", may: "."}, // it computes too, but crypto/x509 knows sockets
+	{folder: "publish", may: ".", pure: true},
 	{folder: "auth", may: ".", tests: "store/mem"},
 	{folder: "secret"},               // it encrypts what others store, and does not know what that is
 	{folder: "wire/hdl", pure: true}, // bytes only: it does not know the vocabulary
@@ -53,21 +54,21 @@ var rooms = []room{
 	{folder: "store/*", may: "."},
 
 	{folder: "resolver", may: ". auth ddds mint proof", tests: "store/mem scheme/all"},
-	{folder: "registrar", may: ". internal/destination auth ddds mint proof secret", tests: "store/mem scheme/all"},
+	{folder: "registrar", may: ". internal/destination auth ddds mint proof publish secret", tests: "store/mem scheme/all"},
 
 	{folder: "bulk", may: ".", pure: true, tests: "registrar auth store/mem scheme/all"},
 
 	// A server is handed a store and the schemes; it never picks them.
-	{folder: "serve/httpd", may: ". internal/destination auth ddds mint proof resolver registrar wire/hdl web", tests: "store/mem scheme/all"},
-	{folder: "serve/api", may: ". auth ddds mint proof resolver registrar wire/hdl web", tests: "store/mem scheme/all"},
-	{folder: "serve/*", may: ". auth ddds mint proof secret resolver registrar wire/hdl", tests: "store/mem scheme/all"},
-	{folder: "web", may: ". auth ddds mint proof resolver registrar", tests: "store/mem scheme/all"},
-	{folder: "client", may: ". auth ddds mint proof resolver registrar wire/hdl", tests: "store/mem scheme/all serve/*"},
+	{folder: "serve/httpd", may: ". internal/destination auth ddds mint proof publish resolver registrar wire/hdl web", tests: "store/mem scheme/all"},
+	{folder: "serve/api", may: ". auth ddds mint proof publish resolver registrar wire/hdl web", tests: "store/mem scheme/all"},
+	{folder: "serve/*", may: ". auth ddds mint proof publish secret resolver registrar wire/hdl", tests: "store/mem scheme/all"},
+	{folder: "web", may: ". auth ddds mint proof publish resolver registrar", tests: "store/mem scheme/all"},
+	{folder: "client", may: ". auth ddds mint proof publish resolver registrar wire/hdl", tests: "store/mem scheme/all serve/*"},
 
-	{folder: "cmd/stele", may: ". bulk auth ddds mint proof secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
+	{folder: "cmd/stele", may: ". bulk auth ddds mint proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 
-	{folder: "bench", may: ". bulk auth ddds mint proof secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
-	{folder: "test", may: ". bulk auth ddds mint proof secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
+	{folder: "bench", may: ". bulk auth ddds mint proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
+	{folder: "test", may: ". bulk auth ddds mint proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 }
 
 // suites are tests that several packages share: tests alone import them.

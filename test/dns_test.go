@@ -102,7 +102,7 @@ func checkZone(t *testing.T, z zoneFile) {
 // serve runs our own server on the registry until the test ends.
 func (a *archive) serve(flags ...string) *nameServer {
 	a.t.Helper()
-	cmd := exec.Command(stele(a.t), append([]string{"serve", "--json", "--data", a.data, "--dns-rate", "0",
+	cmd := exec.Command(stele(a.t), append([]string{"serve", "--json", "--data", a.data, "--dns-rate", "0", "--notify-allow", "127.0.0.0/8", "--transfer-allow", "127.0.0.0/8",
 		"--dns", "127.0.0.1:" + strconv.Itoa(freePort(a.t)), "--http", "127.0.0.1:" + strconv.Itoa(a.http)}, flags...)...)
 	cmd.Env = []string{"HOME=" + a.t.TempDir()}
 	read, write, err := os.Pipe()

@@ -85,7 +85,7 @@ func TestDoctorDelegation(t *testing.T) {
 	a.stele("register", "urn:paradisec:AB1:009:A", "--to", archiveSite+"/late")
 	a.stele("zone", "export", archiveZone, "-o", late.file)
 
-	cmd := exec.Command(stele(t), "serve", "--data", a.data, "--http", "127.0.0.1:"+strconv.Itoa(a.http), "--dns", net.JoinHostPort(primaryAddress, strconv.Itoa(port)), "--dns-rate", "0")
+	cmd := exec.Command(stele(t), "serve", "--data", a.data, "--http", "127.0.0.1:"+strconv.Itoa(a.http), "--dns", net.JoinHostPort(primaryAddress, strconv.Itoa(port)), "--dns-rate", "0", "--notify-allow", "127.0.0.0/8", "--transfer-allow", "127.0.0.0/8")
 	cmd.Env = []string{"HOME=" + t.TempDir()}
 	said, ended, err := runBeside(t, cmd)
 	if err != nil {

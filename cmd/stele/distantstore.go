@@ -58,6 +58,22 @@ func (s distantStore) cut(scheme, text string) stele.NamespaceKey {
 // LastChange returns the number of the last change.
 func (s distantStore) LastChange(ctx context.Context) (uint64, error) { return s.r.LastChange(ctx) }
 
+// ZoneStates yields what the server keeps about zones.
+func (s distantStore) ZoneStates(ctx context.Context) iter.Seq2[stele.ZoneState, error] {
+	return s.r.ZoneStates(ctx)
+}
+
+// ZoneState returns what the server keeps about a zone.
+func (s distantStore) ZoneState(ctx context.Context, zone string) (stele.ZoneState, error) {
+	for z, err := range s.r.ZoneStates(ctx) {
+		if err != nil || z.Zone == zone {
+			return z, err
+		}
+	}
+	last, err := s.r.LastChange(ctx)
+	return stele.ZoneState{Zone: zone, Last: last, Since: last, At: last}, err
+}
+
 // Namespace returns a namespace that somebody made or changed.
 func (s distantStore) Namespace(ctx context.Context, key stele.NamespaceKey) (*stele.Namespace, error) {
 	return s.r.Namespace(ctx, key)
@@ -119,6 +135,10 @@ func (distantStore) Changes(context.Context, uint64) iter.Seq2[stele.Change, err
 	return untoldAll[stele.Change]("list changes")
 }
 
+func (distantStore) ZoneChanges(context.Context, string, uint64) iter.Seq2[stele.Change, error] {
+	return untoldAll[stele.Change]("list changes")
+}
+
 func (distantStore) MinterState(context.Context, string) ([]byte, error) {
 	return nil, untold("read minter")
 }
@@ -135,7 +155,7 @@ func (distantStore) Cells(context.Context, string, string) iter.Seq2[stele.Cell,
 
 func (distantStore) Apply(context.Context, *stele.Commit) error { return untold("commit") }
 
-func (distantStore) Ingest(context.Context, []*stele.Record, stele.NamespaceCounter, *stele.MinterState, ...*stele.AuditEntry) ([]error, error) {
+func (distantStore) Ingest(context.Context, []*stele.Record, stele.NamespaceCounter, *stele.Touch, *stele.MinterState, ...*stele.AuditEntry) ([]error, error) {
 	return nil, untold("import")
 }
 

@@ -67,6 +67,10 @@ type namespaceKeeper interface {
 	PURLHosts(ctx context.Context) ([]string, error)
 	AddPURLHosts(ctx context.Context, hosts ...string) ([]string, error)
 
+	// ZoneStates yields what is kept about zones, and RaiseZone gives one a higher serial.
+	ZoneStates(ctx context.Context) iter.Seq2[stele.ZoneState, error]
+	RaiseZone(ctx context.Context, zone string, above *uint32) (stele.ZoneState, error)
+
 	// Count returns how many records count for a namespace.
 	Count(ctx context.Context, key stele.NamespaceKey) (uint64, error)
 }

@@ -153,6 +153,8 @@ func (p *program) newRegistry(store stele.Store, schemes *stele.Schemes, log *sl
 		OnAccess:     r.directory.Forget,
 		BlockSize:    p.block,
 		Secrets:      p.secrets,
+		Notify:       p.notify,
+		Transfer:     p.transfer,
 		Shared:       p.place().url != "" && !p.brief,
 		Lagging:      r.lagging,
 	})

@@ -155,6 +155,9 @@ func (s *server) run(running, patient context.Context) (err error) {
 			return err
 		}
 	}
+	if err := s.allowSecondaries(); err != nil {
+		return err
+	}
 	if err := s.listen(running); err != nil {
 		return err
 	}

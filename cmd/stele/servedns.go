@@ -12,6 +12,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/publish"
 	"github.com/stele-id/stele/serve/dnsd"
 )
 
@@ -38,7 +39,8 @@ func (s *server) startDNS(r *registry, address string) error {
 		signatures = math.MaxInt32
 	}
 	before := s.dns
-	s.dns = dnsd.New(dnsd.Options{Zones: r.published, Now: s.now, Log: s.log, CacheBytes: int(s.DNSCache), Rate: rate, Signatures: signatures})
+	s.dns = dnsd.New(dnsd.Options{Zones: r.published, Now: s.now, Log: s.log, CacheBytes: int(s.DNSCache), Rate: rate, Signatures: signatures,
+		MayNotify: s.notify.May, MayTransfer: s.transfer.May})
 	// It ends by Shutdown, and not with the context of those who started it.
 	err = s.dns.Listen(context.Background(), address)
 	if errors.Is(err, syscall.EADDRINUSE) && s.demo && s.origin["dns"] == "default" {
@@ -55,6 +57,23 @@ func (s *server) startDNS(r *registry, address string) error {
 	case err != nil:
 		return refuse("serve", stele.Unavailable, "listening on %s: %v", address, err)
 	}
+	return nil
+}
+
+// allowSecondaries reads where secondaries may be. Those of a demo are on this machine.
+func (s *server) allowSecondaries() error {
+	if s.demo {
+		s.NotifyAllow, s.TransferAllow = append(s.NotifyAllow, "127.0.0.1", "::1"), append(s.TransferAllow, "127.0.0.1", "::1")
+	}
+	notify, err := publish.ParseAddresses(s.NotifyAllow)
+	if err != nil {
+		return refuse("serve", stele.Invalid, "notify-allow: %v", err)
+	}
+	transfer, err := publish.ParseAddresses(s.TransferAllow)
+	if err != nil {
+		return refuse("serve", stele.Invalid, "transfer-allow: %v", err)
+	}
+	s.notify, s.transfer = &notify, &transfer
 	return nil
 }
 

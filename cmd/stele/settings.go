@@ -59,6 +59,10 @@ var settings = []setting{
 		what: "address, for UDP and TCP, on which the zones of published namespaces are answered; empty: none"},
 	{name: "dns-tls", kind: offAddressKind, example: "192.0.2.1:853",
 		what: "address on which the same zones are answered over TLS (RFC 7858), with the certificate of https; empty: none (over HTTPS they are answered at /dns-query, if dns and https are on)"},
+	{name: "notify-allow", kind: proxiesKind, example: "10.1.0.0/16,127.0.0.1",
+		what: "addresses and networks, beside public ones, to which secondaries may be sent notices of changes (NOTIFY), whatever an owner of a namespace says; empty: public addresses only"},
+	{name: "transfer-allow", kind: proxiesKind, example: "10.1.0.0/16,127.0.0.1",
+		what: "addresses and networks, beside public ones, from which secondaries may take zones, whatever an owner of a namespace says; empty: public addresses only"},
 	{name: "metrics", kind: offAddressKind, example: "127.0.0.1:9180",
 		what: "address of /metrics for Prometheus and of /debug/pprof, which the public should not reach; empty: none"},
 	{name: "metrics-token", kind: boolKind, usual: "false", example: "true",
@@ -144,6 +148,8 @@ type serveConfig struct {
 	ProxyHeader    string            `koanf:"proxy-header"`
 	DNS            string            `koanf:"dns"`
 	DNSTLS         string            `koanf:"dns-tls"`
+	NotifyAllow    []string          `koanf:"notify-allow"`
+	TransferAllow  []string          `koanf:"transfer-allow"`
 	Metrics        string            `koanf:"metrics"`
 	MetricsToken   bool              `koanf:"metrics-token"`
 	Base           string            `koanf:"base"`

@@ -66,7 +66,7 @@ func (c *cluster) start() *clusterServer {
 	}
 	s := &clusterServer{dns: probe.Addr().String()}
 	_ = probe.Close()
-	s.process = startServe(c.t, "--store", c.url, "--http", "127.0.0.1:0", "--dns", s.dns, "--api-rate", "0", "--dns-rate", "0")
+	s.process = startServe(c.t, "--store", c.url, "--http", "127.0.0.1:0", "--dns", s.dns, "--api-rate", "0", "--dns-rate", "0", "--notify-allow", "127.0.0.0/8", "--transfer-allow", "127.0.0.0/8")
 	s.Registry, err = client.NewRegistry(s.http, c.token, client.RegistryOptions{Schemes: c.schemes, Patience: -1})
 	if err != nil {
 		c.t.Fatal(err)

@@ -206,9 +206,18 @@ func (c *copier) compareSpaces(ctx context.Context, t *tallies, counted map[stel
 	return nil
 }
 
-// compareKept compares minters, and cells but for the mark.
+// compareKept compares zones, minters, and cells but for the mark.
 func (c *copier) compareKept(ctx context.Context, t *tallies) error {
-	err := pairs(c.from.MinterStates(ctx), c.to.MinterStates(ctx), byMinter, func(have, copied *stele.MinterState) error {
+	err := pairs(c.from.ZoneStates(ctx), c.to.ZoneStates(ctx), byZone, func(have, copied *stele.ZoneState) error {
+		if have == nil || copied == nil || !sameZone(*have, *copied) {
+			return c.differs("the serial of a zone differs")
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	err = pairs(c.from.MinterStates(ctx), c.to.MinterStates(ctx), byMinter, func(have, copied *stele.MinterState) error {
 		if have == nil || copied == nil || !bytes.Equal(have.After, copied.After) {
 			return c.differs("a minter differs")
 		}

@@ -116,3 +116,35 @@ func (c *copier) copyCells(ctx context.Context) error {
 	}
 	return flush()
 }
+
+func byZone(a, b stele.ZoneState) int { return cmp.Compare(a.Zone, b.Zone) }
+
+// sameZone reports whether two zones have the same serial, for the same reason. Which
+// changes the index has may differ: whoever has the zone from before a copy gets it whole.
+func sameZone(a, b stele.ZoneState) bool {
+	return a.Base == b.Base && a.Last == b.Last && a.Shut == b.Shut
+}
+
+// copyZones gives the zones of the copy the serials that they have.
+func (c *copier) copyZones(ctx context.Context) error {
+	next := new(stele.Commit)
+	err := pairs(c.from.ZoneStates(ctx), c.to.ZoneStates(ctx), byZone, func(have, copied *stele.ZoneState) error {
+		if have == nil {
+			return refuse("copy", stele.Conflict, "the unfinished copy %s has a zone %.100q, and %s has not; copy into an empty place", c.toPlace, copied.Zone, c.fromPlace)
+		}
+		raise := stele.ZoneRaise{Zone: have.Zone, Base: have.Base, Shut: have.Shut, Last: have.Last}
+		if copied != nil {
+			raise.Before = copied.Base
+		}
+		if copied == nil || !sameZone(*have, *copied) {
+			next.Zones = append(next.Zones, raise)
+		}
+		return nil
+	})
+	for err == nil && len(next.Zones) > 0 {
+		n := min(keptAtOnce, len(next.Zones))
+		err = c.to.Apply(ctx, &stele.Commit{Zones: next.Zones[:n]})
+		next.Zones = next.Zones[n:]
+	}
+	return err
+}

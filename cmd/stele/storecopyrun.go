@@ -41,6 +41,9 @@ func (c *copier) run(ctx context.Context) (report copied, err error) {
 	if err := c.replay(ctx, report.Resumed); err != nil {
 		return report, err
 	}
+	if err := c.copyZones(ctx); err != nil {
+		return report, err
+	}
 	if err := c.copyMinters(ctx); err != nil {
 		return report, err
 	}

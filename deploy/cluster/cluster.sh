@@ -123,7 +123,7 @@ start_patroni() { spawn "patroni$1" "${unprivileged[@]}" env -u PYTHONPATH LC_AL
 start_stele() {
 	local metrics=metrics$1
 	spawn "stele$1" env PGPASSFILE="$folder/conf/pgpass" "$stele" serve --json --config "$folder/conf/stele$1.toml" \
-		--metrics "127.0.0.1:${!metrics}" --api-rate 0 --dns-rate 0
+		--metrics "127.0.0.1:${!metrics}" --api-rate 0 --dns-rate 0 --notify-allow 127.0.0.0/8 --transfer-allow 127.0.0.0/8
 }
 
 # Copies of the programs: some systems let those that are installed read their own folders

@@ -69,6 +69,7 @@ func (h *Handler) operations() []operation {
 		h.namespaceOperations(),
 		h.hostOperations(),
 		h.checkOperations(),
+		h.zoneOperations(),
 		h.zoneKeyOperations(),
 		h.batchOperations(),
 		h.importOperations(),

@@ -39,6 +39,8 @@ var samples = map[string]sample{
 	"getMinter":       {target: "/minters/ark:12345/x5"},
 	"checkNamespace":  {target: "/check/ark:12345/x5"},
 	"skip":            {target: "/skip/ark:12345/x5", body: `{"ahead":10}`},
+	"listZones":       {target: "/zones"},
+	"raiseZone":       {target: "/zones/ark.example.", body: `{"above":7}`},
 	"getZoneKeys":     {target: "/zonekeys/ark:12345"},
 	"changeZoneKeys":  {target: "/zonekeys/ark:12345", body: `{"do":"sign","mode":"online"}`},
 	"listTSIGKeys":    {target: "/tsig"},
@@ -92,7 +94,7 @@ func sampleOf(t *testing.T, s *site, op *operation, who string) sample {
 		t.Fatalf("the operation %s has no sample in this test: add one, and see that its rights are right", op.name)
 	}
 	switch op.name {
-	case "getZoneKeys", "changeZoneKeys":
+	case "getZoneKeys", "changeZoneKeys", "listZones", "raiseZone":
 		s.ask(theAdmin, "PATCH", Root+"/namespaces/ark:12345", `{"publication":{"zone":"ark.example.","layout":"names","separator":"/","parts":1}}`, "Content-Type", patchType).want(t, http.StatusOK)
 	case "showImport", "revertImport": // one of their own
 		if who != "" && who != "wrong" {

@@ -227,12 +227,20 @@ func (n *notifier) plan(ctx context.Context) {
 }
 
 func (n *notifier) planZone(z *zone) {
+	if z.serial.isShut() {
+		n.complain("zone", z.name, "err", errShut)
+		return
+	}
 	now := n.s.o.Now()
 	for _, s := range z.ns.Publication.Secondaries {
 		for _, text := range s.Notify {
 			at, err := netip.ParseAddrPort(text)
 			if err != nil {
 				continue // settings are checked before they are written
+			}
+			if may := n.s.o.MayNotify; may != nil && !may(at.Addr().Unmap()) {
+				n.complain("zone", z.name, "to", at, "err", "notify-allow does not name this address")
+				continue
 			}
 			n.planOne(noticeTo{z.name, at}, s.Key, now)
 		}

@@ -98,7 +98,7 @@ func TestNotify(t *testing.T) {
 	var last uint32
 	for i := range 50 { // in less than a second, if the machine is not too slow
 		p.register(fmt.Sprintf("urn:paradisec:AB1:1:n%d", i), "https://example.org/")
-		last = p.zones.serial.Load()
+		last = p.zones.serials.of(zone).now()
 	}
 	for _, n := range []*noticeTaker{signed, plain, unwilling} {
 		for n.next(t, zone) != last {

@@ -34,7 +34,8 @@ type worker struct {
 
 	cookie    [cookieSize]byte // for the client
 	hasCookie bool
-	verified  bool // the client has shown a good cookie
+	extended  uint16 // code of the extended error (RFC 8914) in an answer; 0: none
+	verified  bool   // the client has shown a good cookie
 	tcp       bool
 	private   bool // nobody on the way can read the answer
 	tell      time.Duration
@@ -271,6 +272,9 @@ func (w *worker) optSize() int {
 	if w.tell > 0 {
 		n += 4 + 2
 	}
+	if w.extended > 0 {
+		n += 4 + 2
+	}
 	return n
 }
 
@@ -325,6 +329,11 @@ func (w *worker) appendOPT(dst []byte, rcode uint8, padding int) []byte {
 		dst = binary.BigEndian.AppendUint16(dst, optionKeepalive)
 		dst = binary.BigEndian.AppendUint16(dst, 2)
 		dst = binary.BigEndian.AppendUint16(dst, uint16(min(w.tell/(100*time.Millisecond), 1<<16-1)))
+	}
+	if w.extended > 0 {
+		dst = binary.BigEndian.AppendUint16(dst, dns.EDNS0EDE)
+		dst = binary.BigEndian.AppendUint16(dst, 2)
+		dst = binary.BigEndian.AppendUint16(dst, w.extended)
 	}
 	return appendPadding(dst, padding)
 }

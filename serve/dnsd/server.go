@@ -49,6 +49,11 @@ type Options struct {
 	// who ask for names that are made up.
 	Signatures int
 
+	// MayTransfer and MayNotify say which addresses zones are sent to, and are told of
+	// changes, whatever secondaries namespaces name; nil: all. An owner of a namespace
+	// must not be able to have the server send packets into its own network.
+	MayTransfer, MayNotify func(netip.Addr) bool
+
 	Rate      RateLimit
 	TCP       TCPLimits
 	Transfers TransferLimits

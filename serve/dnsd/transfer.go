@@ -54,6 +54,9 @@ func (s *Server) tsigKey(ctx context.Context, name string) (*TSIGKey, error) {
 // errRefused says that somebody may not have a zone.
 var errRefused = errors.New("the zone is not for this client")
 
+// errShut says that a zone is not transferred to anybody at present.
+var errShut = errors.New("the zone came from a backup, and it is not known which serial its secondaries have, so it is not transferred; ask each secondary for its SOA record, and then run 'stele zone raise ZONE --above SERIAL' with the highest serial")
+
 // zoneFor returns the zone that was asked for, if the client may have it.
 func (w *worker) zoneFor(ctx context.Context, from peer, who *sealer) (*zone, error) {
 	if w.s.o.Zones == nil {
@@ -67,10 +70,18 @@ func (w *worker) zoneFor(ctx context.Context, from peer, who *sealer) (*zone, er
 	if err != nil {
 		return nil, err
 	}
-	if z := set.zones[strings.ToLower(name)]; z != nil && z.isSecondary(from, who.keyName()) {
-		return z, nil
+	z := set.zones[strings.ToLower(name)]
+	switch {
+	case z == nil || !z.isSecondary(from, who.keyName()):
+		return nil, errRefused
+	case w.s.o.MayTransfer != nil && !w.s.o.MayTransfer(from.addr.Unmap()):
+		w.s.o.Log.Warn("a zone was asked for from an address that transfer-allow does not name, and refused", "zone", z.name, "from", from.addr)
+		return nil, errRefused
+	case z.serial.isShut():
+		w.s.o.Log.Error("a zone is not transferred", "zone", z.name, "to", from.addr, "err", errShut)
+		return nil, errShut
 	}
-	return nil, errRefused
+	return z, nil
 }
 
 // transfer sends a zone, or what has changed in it, over a connection. It returns an
@@ -135,6 +146,10 @@ var errMalformed = errors.New("the request is malformed")
 func (t *stream) declineFor(w *worker, msg []byte, who *sealer, err error) error {
 	switch {
 	case errors.Is(err, errRefused), errors.Is(err, errNoZone):
+		return t.decline(w, msg, who, dns.RcodeRefused)
+	case errors.Is(err, errShut):
+		w.extended = dns.ExtendedErrorCodeNotReady
+		defer func() { w.extended = 0 }()
 		return t.decline(w, msg, who, dns.RcodeRefused)
 	case errors.Is(err, errMalformed):
 		return t.decline(w, msg, who, dns.RcodeFormatError)
@@ -227,7 +242,7 @@ func (z *zone) increment(ctx context.Context, serial uint32) ([]dns.RR, error) {
 	if int32(soa.Serial-serial) <= 0 && serial-soa.Serial != 1<<31 {
 		return []dns.RR{soa}, nil
 	}
-	from, ok := changeOf(serial, still.store.at)
+	from, ok := still.store.zone.Change(serial)
 	if !ok {
 		return nil, nil
 	}
@@ -239,7 +254,7 @@ func (z *zone) increment(ctx context.Context, serial uint32) ([]dns.RR, error) {
 	if large || err != nil {
 		return nil, err
 	}
-	return still.incrementOf(d, soa)
+	return still.incrementOf(d, soa, serial)
 }
 
 // smallDifference is up to how many sets a difference is told whatever the size of the
@@ -257,9 +272,9 @@ func (z *zone) isLarge(ctx context.Context, d *difference) (bool, error) {
 }
 
 // incrementOf is a difference as it is sent.
-func (z *stillZone) incrementOf(d *difference, soa *dns.SOA) ([]dns.RR, error) {
+func (z *stillZone) incrementOf(d *difference, soa *dns.SOA, since uint32) ([]dns.RR, error) {
 	before, after := *soa, *soa
-	before.Serial, after.Serial = serialOf(d.from), serialOf(d.to)
+	before.Serial = since
 	list := []dns.RR{&after}
 	for _, half := range []struct {
 		soa  *dns.SOA
@@ -290,7 +305,7 @@ func (w *worker) difference(dst, msg []byte, from peer, who *sealer, limit int, 
 	ctx, cancel := context.WithTimeout(w.ctx, w.s.o.LookupTimeout)
 	defer cancel()
 	z, err := w.zoneFor(ctx, from, who)
-	if errors.Is(err, errRefused) {
+	if errors.Is(err, errRefused) || errors.Is(err, errShut) {
 		w.s.transfers.refused.Add(1)
 		return dst, packed{rcode: dns.RcodeRefused}
 	}

@@ -21,9 +21,10 @@ const maxMeanwhile = 1_000_000
 // looks after that what has changed since: so it knows of all that it can have read.
 type pinned struct {
 	stele.Store
-	at  uint64
-	lag time.Time // when the store was behind last, before at was read
-	old bool      // it was then
+	at   uint64
+	zone stele.ZoneState // of the zone that is read
+	lag  time.Time       // when the store was behind last, before at was read
+	old  bool            // it was then
 
 	mu    sync.Mutex
 	seen  uint64              // up to which change was is known
@@ -31,14 +32,14 @@ type pinned struct {
 	order []stele.ID          // in which they have
 }
 
-// pin returns a store as it is now.
-func pin(ctx context.Context, store stele.Store) (*pinned, error) {
+// pin returns a store as it is now, with the state that a zone has then.
+func pin(ctx context.Context, store stele.Store, zone string) (*pinned, error) {
 	lag, old := lagOf(store)
-	at, err := store.LastChange(ctx)
+	state, err := store.ZoneState(ctx, zone)
 	if err != nil {
 		return nil, err
 	}
-	return &pinned{Store: store, at: at, lag: lag, old: old, seen: at, was: make(map[stele.ID]uint64)}, nil
+	return &pinned{Store: store, at: state.At, zone: state, lag: lag, old: old, seen: state.At, was: make(map[stele.ID]uint64)}, nil
 }
 
 // lagOf reports whether what is read from a store at present may be older than what was
@@ -55,8 +56,18 @@ func (p *pinned) LastChange(context.Context) (uint64, error) { return p.at, nil 
 
 // Changes yields what was committed after a change, up to the last there is.
 func (p *pinned) Changes(ctx context.Context, after uint64) iter.Seq2[stele.Change, error] {
+	return p.upTo(p.Store.Changes(ctx, after))
+}
+
+// ZoneChanges yields the changes of a zone after one, up to the last there is.
+func (p *pinned) ZoneChanges(ctx context.Context, zone string, after uint64) iter.Seq2[stele.Change, error] {
+	return p.upTo(p.Store.ZoneChanges(ctx, zone, after))
+}
+
+// upTo ends with the last change there is.
+func (p *pinned) upTo(changes iter.Seq2[stele.Change, error]) iter.Seq2[stele.Change, error] {
 	return func(yield func(stele.Change, error) bool) {
-		for c, err := range p.Store.Changes(ctx, after) {
+		for c, err := range changes {
 			if err == nil && c.Seq > p.at || !yield(c, err) {
 				return
 			}
@@ -190,7 +201,7 @@ func (z *Zones) asOfNow(ctx context.Context, name string) (*stillZone, error) {
 		if err != nil {
 			return nil, err
 		}
-		store, then, err := z.freeze(ctx, set)
+		store, then, err := z.freeze(ctx, set, name)
 		if err != nil {
 			return nil, err
 		}
@@ -202,6 +213,8 @@ func (z *Zones) asOfNow(ctx context.Context, name string) (*stillZone, error) {
 		if one == nil {
 			return nil, errNoZone
 		}
+		one.serial = new(zoneSerial)
+		one.serial.set(store.zone)
 		still := &stillZone{zone: one, store: store, live: z, links: one.handOn()}
 		still.standing = z.eras.note(one, set, store.at)
 		return still, nil
@@ -210,8 +223,8 @@ func (z *Zones) asOfNow(ctx context.Context, name string) (*stillZone, error) {
 }
 
 // freeze returns a set over the store as it is now; nil if it is none of now.
-func (z *Zones) freeze(ctx context.Context, set *zoneSet) (*pinned, *zoneSet, error) {
-	store, err := pin(ctx, z.store)
+func (z *Zones) freeze(ctx context.Context, set *zoneSet, zone string) (*pinned, *zoneSet, error) {
+	store, err := pin(ctx, z.store, zone)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -236,7 +249,7 @@ func (z *Zones) noteEras(ctx context.Context, set *zoneSet) error {
 	if len(unknown) == 0 {
 		return nil
 	}
-	store, then, err := z.freeze(ctx, set)
+	store, then, err := z.freeze(ctx, set, unknown[0]) // serials are not needed here
 	if then == nil || err != nil {
 		return err
 	}
@@ -279,7 +292,6 @@ func (s *zoneSet) isCurrent(ctx context.Context, store stele.Store) (bool, error
 // over returns the same zones over a store as it was at some time.
 func (s *zoneSet) over(z *Zones, store *pinned) *zoneSet {
 	then := &Zones{store: store, schemes: z.schemes, log: z.log, ttl: z.ttl, now: z.now, signing: z.signing}
-	then.serial.Store(serialOf(store.at))
 	set := *s
 	set.zones = make(map[string]*zone, len(s.zones))
 	for name, one := range s.zones {
@@ -303,19 +315,6 @@ func (z *zone) handOn() (links *chain) {
 		z.seals = nil
 	}
 	return links
-}
-
-// serialOf is the serial of zones at a change.
-func serialOf(change uint64) uint32 { return max(1, uint32(change)) }
-
-// changeOf returns the change at which zones had a serial, which is not newer than that
-// of the last change (RFC 1982, section 3.2); ok is false if there was none.
-func changeOf(serial uint32, last uint64) (change uint64, ok bool) {
-	behind := uint64(serialOf(last) - serial)
-	if behind >= 1<<31 || behind >= last {
-		return 0, false
-	}
-	return last - behind, true
 }
 
 // inNetwork reports whether an address is the one of a text, or in its network.

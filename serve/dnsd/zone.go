@@ -28,6 +28,9 @@ type zone struct {
 	ns    *stele.Namespace
 	zones *Zones
 	set   *zoneSet
+
+	serial *zoneSerial
+
 	cut   *cut // in the names layout
 	ttl   uint32
 	alone bool // no other namespace is below its own
@@ -105,7 +108,7 @@ func (z *zone) compiler() *compiler {
 func (z *zone) apex() (soa *dns.SOA, ns []dns.RR) {
 	soa = &dns.SOA{
 		Hdr: header(z.name, dns.TypeSOA, z.zones.ttl), Ns: z.primary(), Mbox: z.mailbox(),
-		Serial: z.zones.serial.Load(), Refresh: soaRefresh, Retry: soaRetry, Expire: soaExpire, Minttl: soaMinimum,
+		Serial: z.serial.now(), Refresh: soaRefresh, Retry: soaRetry, Expire: soaExpire, Minttl: soaMinimum,
 	}
 	for _, s := range z.ns.Publication.Servers {
 		ns = append(ns, &dns.NS{Hdr: header(z.name, dns.TypeNS, z.zones.ttl), Ns: s.Name})

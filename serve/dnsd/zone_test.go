@@ -104,7 +104,7 @@ func TestIndexBeside(t *testing.T) {
 	for i := range indexAtOnce + 10 {
 		records = append(records, &stele.Record{ID: p.id(fmt.Sprintf("urn:paradisec:c:%d:a.b", i)), Version: 1, State: stele.Active, Targets: []stele.Target{target("http://example.org/")}})
 	}
-	if _, err := p.store.Ingest(p.ctx, records, nil, nil); err != nil {
+	if _, err := p.store.Ingest(p.ctx, records, nil, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	complete := make(chan struct{}, 100)

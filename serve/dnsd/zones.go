@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/publish"
 	"github.com/stele-id/stele/secret"
 )
 
@@ -50,9 +51,9 @@ type Zones struct {
 
 	changed atomic.Uint64
 	signed  atomic.Bool // some zone is
-	serial  atomic.Uint32
-	stale   atomic.Bool // the serial is not known
-	asking  atomic.Bool // somebody asks for it
+	serials zoneSerials
+	stale   atomic.Bool // they may have grown
+	asking  atomic.Bool // somebody asks for them
 
 	loading chan struct{} // holds one value while somebody reads the namespaces
 
@@ -123,7 +124,7 @@ func (z *Zones) Invalidate(records ...*stele.Record) {
 		}
 	}
 	z.noteApplied(records)
-	z.refreshSerial()
+	z.refreshSerials(z.known(set), records)
 	z.changed.Add(1)
 	switch {
 	case set == nil || set != z.kept.Load():
@@ -150,7 +151,7 @@ func (z *Zones) InvalidateNamespaces() {
 	z.kept.Store(nil)
 	z.ring.Store(nil)
 	z.mu.Unlock()
-	z.refreshSerial()
+	z.stale.Store(true)
 	z.changed.Add(1)
 	z.tell(nil)
 }
@@ -172,37 +173,6 @@ func (z *Zones) tell(names []string) {
 	}
 }
 
-// serialTimeout is how long a commit waits to learn its serial.
-const serialTimeout = 2 * time.Second
-
-// refreshSerial sets the serial to the number of the last change. Where the store does
-// not answer it is asked for with the next answer. It is never guessed: others who serve
-// the same registry have the same serial for the same state.
-func (z *Zones) refreshSerial() {
-	ctx, cancel := context.WithTimeout(z.life, serialTimeout)
-	defer cancel()
-	if err := z.readSerial(ctx); err != nil {
-		z.stale.Store(true)
-	}
-}
-
-func (z *Zones) readSerial(ctx context.Context) error {
-	n, err := z.store.LastChange(ctx)
-	if err != nil {
-		return err
-	}
-	z.stale.Store(false)
-	now := max(1, uint32(n))
-	for {
-		// Two commits may be told in another order than they were made in. A serial
-		// compares as RFC 1982 has it.
-		before := z.serial.Load()
-		if before != 0 && int32(now-before) <= 0 || z.serial.CompareAndSwap(before, now) {
-			return nil
-		}
-	}
-}
-
 // find returns the zone in which a name is: the longest that is its suffix; nil if
 // none is. The name is in lower case and absolute.
 func (z *Zones) find(ctx context.Context, name string) (*zone, error) {
@@ -213,13 +183,20 @@ func (z *Zones) find(ctx context.Context, name string) (*zone, error) {
 	return set.find(name), nil
 }
 
-// current returns the zones as they are now, and makes sure that the serial is known.
+// current returns the zones as they are now, and makes sure that their serials are known.
 func (z *Zones) current(ctx context.Context) (*zoneSet, error) {
-	if z.stale.Load() {
-		if err := z.renewSerial(ctx); err != nil {
-			return nil, err
-		}
+	set, err := z.latest(ctx)
+	if err == nil {
+		err = z.renewSerials(ctx, set)
 	}
+	if err != nil {
+		return nil, err
+	}
+	return set, nil
+}
+
+// latest returns the zones as they are now.
+func (z *Zones) latest(ctx context.Context) (*zoneSet, error) {
 	if set := z.kept.Load(); set != nil {
 		return set, nil
 	}
@@ -307,6 +284,9 @@ type zoneSet struct {
 	joints  map[string]string // of the namespaces that say where their names go on, by prefix
 	zones   map[string]*zone
 	order   []string // names of zones
+
+	published *publish.Zones // decides what is in which
+
 	clashes []string // zones that were left out
 	shape   string   // what the index depends on
 	index   *nameIndex
@@ -328,6 +308,7 @@ func newZoneSet(z *Zones, list []*stele.Namespace) *zoneSet {
 		}
 	}
 	set.shape = shape.String()
+	set.published = publish.New(z.schemes, set.byKey)
 	slices.SortFunc(set.keys, compareKeys)
 	for _, ns := range list {
 		set.addZone(z, ns)
@@ -355,7 +336,7 @@ func (s *zoneSet) addZone(z *Zones, ns *stele.Namespace) {
 		s.clashes = append(s.clashes, ns.Key().String()+" is published in "+p.Zone+", which is the zone of "+other.ns.Key().String()+"; give it another one")
 		return
 	}
-	one := &zone{name: p.Zone, ns: ns, zones: z, set: s, ttl: z.ttl, alone: len(s.under(ns)) == 1}
+	one := &zone{name: p.Zone, ns: ns, zones: z, set: s, serial: z.serials.of(p.Zone), ttl: z.ttl, alone: len(s.under(ns)) == 1}
 	if ns.TTL > 0 {
 		one.ttl = ns.TTL
 	}
@@ -384,37 +365,19 @@ func (s *zoneSet) namespaceOf(id stele.ID) *stele.Namespace {
 
 // zoneOf returns the zone in which an identifier is published; nil if there is none.
 func (s *zoneSet) zoneOf(id stele.ID) *zone {
-	ns := s.nearest(id, leads)
-	if ns == nil || ns.Publication.Layout == stele.LayoutRoot {
-		return nil
-	}
-	if z := s.zones[ns.Publication.Zone]; z != nil && z.ns == ns {
-		return z
+	if ns := s.published.Owner(id); ns != nil {
+		return s.zones[ns.Publication.Zone]
 	}
 	return nil
 }
 
 // leads reports whether a namespace says itself where its names go on. Those of one
 // that does not go on as those of the namespace above it.
-func leads(ns *stele.Namespace) bool { return !ns.Publication.IsZero() || ns.Delegate != "" }
+func leads(ns *stele.Namespace) bool { return publish.Leads(ns) }
 
 // nearest returns the longest namespace of a name that is good.
 func (s *zoneSet) nearest(id stele.ID, good func(*stele.Namespace) bool) *stele.Namespace {
-	key := stele.NamespaceKey{Scheme: id.Scheme(), Prefix: id.String()}
-	if ns := s.byKey[key]; ns != nil && good(ns) {
-		return ns
-	}
-	for p := range s.schemes.Parents(id) {
-		key.Prefix = p.String()
-		if ns := s.byKey[key]; ns != nil && good(ns) {
-			return ns
-		}
-	}
-	key.Prefix = ""
-	if ns := s.byKey[key]; ns != nil && good(ns) {
-		return ns
-	}
-	return nil
+	return s.published.Nearest(id, good)
 }
 
 // appendNames appends the names whose answers may have changed with a record: its

@@ -31,6 +31,8 @@ type saved struct {
 	Seal    string
 	Trimmed uint64 // how many entries of the audit trail were trimmed
 	Audit   []savedAudit
+	Zones   []stele.ZoneState
+	Runs    map[string]uint64
 }
 
 // savedAudit is an entry of the audit trail in a backup.
@@ -81,6 +83,13 @@ func (st *state) save(ctx context.Context, name string) (err error) {
 	for name, kept := range st.cells.from("") {
 		last.Cells[name] = kept
 	}
+	for _, z := range st.zones.from("") {
+		last.Zones = append(last.Zones, z)
+	}
+	last.Runs = make(map[string]uint64)
+	for key, first := range st.runs.from("") {
+		last.Runs[key] = first
+	}
 	if err := enc.Encode(last); err != nil {
 		return refuse("backup", stele.ID{}, stele.Unavailable, "%w", err)
 	}
@@ -116,6 +125,12 @@ func Open(folder string, now func() time.Time) (*Store, error) {
 			}
 			for name, kept := range e.Cells {
 				st.cells = st.cells.with(name, append([]byte{}, kept...))
+			}
+			for _, z := range e.Zones {
+				st.zones = st.zones.with(z.Zone, z)
+			}
+			for key, first := range e.Runs {
+				st.runs = st.runs.with(key, first)
 			}
 			st.seal, st.trail.before = e.Seal, e.Trimmed
 			for _, kept := range e.Audit {

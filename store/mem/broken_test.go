@@ -179,8 +179,8 @@ func (b forgiving) Apply(ctx context.Context, c *stele.Commit) error {
 	return nil
 }
 
-func (b forgiving) Ingest(ctx context.Context, records []*stele.Record, count stele.NamespaceCounter, state *stele.MinterState, models ...*stele.AuditEntry) ([]error, error) {
-	errs, err := b.Store.Ingest(ctx, records, count, state, models...)
+func (b forgiving) Ingest(ctx context.Context, records []*stele.Record, count stele.NamespaceCounter, touch *stele.Touch, state *stele.MinterState, models ...*stele.AuditEntry) ([]error, error) {
+	errs, err := b.Store.Ingest(ctx, records, count, touch, state, models...)
 	for i := range errs {
 		if errors.Is(errs[i], b.kind) {
 			errs[i] = nil
@@ -245,15 +245,15 @@ func (b generous) Apply(ctx context.Context, c *stele.Commit) error {
 	return b.Store.Apply(ctx, &d)
 }
 
-func (b generous) Ingest(ctx context.Context, records []*stele.Record, count stele.NamespaceCounter, state *stele.MinterState, models ...*stele.AuditEntry) ([]error, error) {
-	return b.Store.Ingest(ctx, records, b.more(count), state, models...)
+func (b generous) Ingest(ctx context.Context, records []*stele.Record, count stele.NamespaceCounter, touch *stele.Touch, state *stele.MinterState, models ...*stele.AuditEntry) ([]error, error) {
+	return b.Store.Ingest(ctx, records, b.more(count), touch, state, models...)
 }
 
 // stateless ingests without the minter's state.
 type stateless struct{ stele.Store }
 
-func (b stateless) Ingest(ctx context.Context, records []*stele.Record, count stele.NamespaceCounter, _ *stele.MinterState, models ...*stele.AuditEntry) ([]error, error) {
-	return b.Store.Ingest(ctx, records, count, nil, models...)
+func (b stateless) Ingest(ctx context.Context, records []*stele.Record, count stele.NamespaceCounter, touch *stele.Touch, _ *stele.MinterState, models ...*stele.AuditEntry) ([]error, error) {
+	return b.Store.Ingest(ctx, records, count, touch, nil, models...)
 }
 
 // short finds no name that is longer than a database's index likes.
@@ -318,7 +318,7 @@ func (b late) Backup(ctx context.Context, folder string) error {
 			break
 		}
 		if r, err := b.Store.Record(ctx, c.ID); err == nil {
-			if _, err := s.Ingest(ctx, []*stele.Record{r}, nil, nil); err != nil {
+			if _, err := s.Ingest(ctx, []*stele.Record{r}, nil, nil, nil); err != nil {
 				return err
 			}
 		}

@@ -31,8 +31,8 @@ func (b silent) Apply(ctx context.Context, c *stele.Commit) error {
 	return b.Store.Apply(ctx, &d)
 }
 
-func (b silent) Ingest(ctx context.Context, records []*stele.Record, count stele.NamespaceCounter, state *stele.MinterState, _ ...*stele.AuditEntry) ([]error, error) {
-	return b.Store.Ingest(ctx, records, count, state)
+func (b silent) Ingest(ctx context.Context, records []*stele.Record, count stele.NamespaceCounter, touch *stele.Touch, state *stele.MinterState, _ ...*stele.AuditEntry) ([]error, error) {
+	return b.Store.Ingest(ctx, records, count, touch, state)
 }
 
 // untrimmed says that it trims, and does not.

@@ -65,11 +65,11 @@ func (b *leaky) Apply(ctx context.Context, c *stele.Commit) error {
 	return b.Store.Apply(ctx, c)
 }
 
-func (b *leaky) Ingest(ctx context.Context, records []*stele.Record, count stele.NamespaceCounter, state *stele.MinterState, models ...*stele.AuditEntry) ([]error, error) {
+func (b *leaky) Ingest(ctx context.Context, records []*stele.Record, count stele.NamespaceCounter, touch *stele.Touch, state *stele.MinterState, models ...*stele.AuditEntry) ([]error, error) {
 	if reason, _ := b.Sealed(ctx); reason != "" {
 		return nil, refuse("ingest", stele.ID{}, stele.Conflict, "%s", reason)
 	}
-	return b.Store.Ingest(ctx, records, count, state, models...)
+	return b.Store.Ingest(ctx, records, count, touch, state, models...)
 }
 
 // hasty looks for the seal, and writes a while later.

@@ -45,6 +45,11 @@ func (s *Store) Apply(ctx context.Context, c *stele.Commit) error {
 		if err := st.putNamed(c, at); err != nil {
 			return err
 		}
+		for _, z := range c.Zones {
+			if err := st.raise(z); err != nil {
+				return err
+			}
+		}
 		for _, m := range c.Minters {
 			if err := st.putMinter(m); err != nil {
 				return err
@@ -67,6 +72,11 @@ func (st *state) putNamed(c *stele.Commit, at time.Time) error {
 	if have := uint64(len(st.journal)); len(c.Replay) > 0 && c.Replay[0].Seq != have+1 {
 		return refuse("commit", stele.ID{}, stele.Conflict, "change %d was to be replayed, but the store has %d changes; go on from there", c.Replay[0].Seq, have)
 	}
+	if t := c.Touch; t != nil && len(c.Namespaces) > 0 && c.Replay == nil && t.Spaces != st.spaces {
+		return refuse("commit", stele.ID{}, stele.Conflict, "a namespace has changed meanwhile; read the namespaces again")
+	}
+	first := uint64(len(st.journal)) + 1
+	zones := c.Touch.RecordZones(c.Records)
 	count := c.Counter
 	for i, r := range c.Records {
 		if c.Replay != nil {
@@ -84,6 +94,12 @@ func (st *state) putNamed(c *stele.Commit, at time.Time) error {
 			return err
 		}
 	}
+	for _, list := range zones {
+		if err := stele.CheckZoneNames(list); err != nil {
+			return err
+		}
+	}
+	st.touch(first, zones, c.Touch, len(c.Namespaces), c.Replay != nil)
 	return nil
 }
 
@@ -94,18 +110,22 @@ func countsFor(key stele.NamespaceKey) stele.NamespaceCounter {
 
 // Ingest implements [stele.Store]. A record beyond its namespace's quota is
 // refused by itself, as one whose name is taken is.
-func (s *Store) Ingest(ctx context.Context, records []*stele.Record, count stele.NamespaceCounter, minter *stele.MinterState, models ...*stele.AuditEntry) ([]error, error) {
+func (s *Store) Ingest(ctx context.Context, records []*stele.Record, count stele.NamespaceCounter, touch *stele.Touch, minter *stele.MinterState, models ...*stele.AuditEntry) ([]error, error) {
 	if err := stele.CheckModels(models); err != nil {
 		return nil, err
 	}
 	errs := make([]error, len(records))
 	err := s.write(ctx, "ingest", func(st *state, at time.Time) error {
 		counts := make(map[stele.NamespaceKey]uint64)
+		first, zones := uint64(len(st.journal))+1, touch.RecordZones(records)
 		for i, r := range records {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
 			if errs[i] = r.CheckFirst(); errs[i] == nil {
+				errs[i] = stele.CheckZoneNames(zones[i])
+			}
+			if errs[i] == nil {
 				errs[i] = st.putRecord(r, at, count)
 			}
 			if errs[i] == nil {
@@ -115,6 +135,7 @@ func (s *Store) Ingest(ctx context.Context, records []*stele.Record, count stele
 		if err := st.putAudit(stele.AuditByNamespace(models, counts), 0, at); err != nil {
 			return err
 		}
+		st.touch(first, accepted(zones, errs), touch, 0, false)
 		if minter != nil {
 			if err := minter.Check(); err != nil {
 				return err
@@ -127,6 +148,16 @@ func (s *Store) Ingest(ctx context.Context, records []*stele.Record, count stele
 		return nil, err
 	}
 	return errs, nil
+}
+
+// accepted returns the zones of the records that have no error.
+func accepted(zones [][]string, errs []error) (list [][]string) {
+	for i, err := range errs {
+		if err == nil {
+			list = append(list, zones[i])
+		}
+	}
+	return list
 }
 
 // write waits for its turn and lets change work on a copy of the state, which

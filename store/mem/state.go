@@ -20,7 +20,10 @@ type state struct {
 	minters    tree[[]byte]   // by name; no state is nil
 	cells      tree[[]byte]   // by name; no value is nil
 
-	trail trail // of audit entries
+	trail  trail                 // of audit entries
+	zones  tree[stele.ZoneState] // by name, stele.EveryZone among them
+	runs   tree[uint64]          // by runKey: the first change of the run
+	spaces uint64                // sum of the versions of all namespaces
 
 	seal string // why nothing more is written; "" if it is
 
@@ -173,6 +176,7 @@ func (st *state) putNamespace(n *stele.Namespace, at time.Time) error {
 		return err
 	}
 	st.namespaces = st.namespaces.with(spaceKey(n.Key()), &version{n.Version, body, newest})
+	st.spaces++
 	st.log(entry{Change: stele.Change{Namespace: n.Key(), Version: n.Version, At: at}, body: body})
 	return nil
 }

@@ -153,6 +153,14 @@ func TestSuiteFindsFaults(t *testing.T) {
 			"seal under load": "something was written after Seal had returned"}},
 		{"ingest without state", by(func(s stele.Store) stele.Store { return stateless{s} }), map[string]string{
 			"ingest with a minter": "MinterState("}},
+		{"every change touches every zone", by(func(s stele.Store) stele.Store { return coarse{s} }), map[string]string{
+			"zones": "ZoneChanges(", "zones of ingests": "touched a zone, want", "zones under load": "the changes of"}},
+		{"all callers are believed", by(func(s stele.Store) stele.Store { return trusting{s} }), map[string]string{
+			"zones and namespaces": "no error"}},
+		{"zones are never raised", by(func(s stele.Store) stele.Store { return rewinding{s} }), map[string]string{
+			"zones that are raised": "want base"}},
+		{"zones have no index", by(func(s stele.Store) stele.Store { return unindexed{s} }), map[string]string{
+			"zones": "ZoneChanges(", "zones under load": "the changes of"}},
 		{"short names only", by(func(s stele.Store) stele.Store { return short{s} }), map[string]string{
 			"names are bytes": "too long"}},
 		{"small records only", by(func(s stele.Store) stele.Store { return small{s} }), map[string]string{

@@ -50,6 +50,10 @@ func (s *Store) Verify(ctx context.Context, report func(problem string)) error {
 		}
 	}
 	st.verifyAudit(report)
+	if st.spaces != again.spaces {
+		report(fmt.Sprintf("the versions of namespaces are %d, and were counted as %d", again.spaces, st.spaces))
+	}
+	st.verifyZones(report)
 	return ctx.Err()
 }
 

@@ -71,7 +71,7 @@ func fillBench(b testing.TB, s *Store, n, chunk int, random bool) (took, cpu tim
 			records = append(records, benchRecord(b, i, random))
 		}
 		begin, cpuBegin := time.Now(), cpuTime(b)
-		errs, err := s.Ingest(b.Context(), records, countRoot, nil)
+		errs, err := s.Ingest(b.Context(), records, countRoot, nil, nil)
 		took += time.Since(begin)
 		cpu += cpuTime(b) - cpuBegin
 		if err != nil {

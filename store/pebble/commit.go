@@ -20,7 +20,7 @@ const (
 // commit is the committer: the one goroutine that writes. It ends when the queue is
 // closed and empty.
 func (s *Store) commit() {
-	g := &group{store: s, pending: make(map[string][]byte)}
+	g := &group{store: s, pending: make(map[string][]byte), runs: make(stele.ZoneRuns)}
 	var held *request // one that ended a group
 	for {
 		q := held
@@ -60,6 +60,7 @@ type group struct {
 	store    *Store
 	opening  *opening
 	seq      uint64 // the last change, with those of the group
+	spaces   uint64 // sum of the versions of all namespaces, with those of the group
 	at       time.Time
 	requests []*request
 	answers  []error
@@ -73,6 +74,7 @@ type group struct {
 	feed    []byte            // entries of the change feed that are in no chunk yet
 	changes int               // how many those are
 	trail   trail             // with the entries of the group
+	runs    stele.ZoneRuns    // which changes touch which zones
 	fault   error             // the batch is spoilt
 	tx      tx
 }
@@ -177,7 +179,8 @@ func (g *group) start() (err error) {
 	if err := g.store.recent.begin(g.opening); err != nil {
 		return err
 	}
-	g.seq, g.trail = g.opening.seq, g.opening.trail
+	g.seq, g.trail, g.spaces = g.opening.seq, g.opening.trail, g.opening.spaces
+	clear(g.runs)
 	g.at = g.store.now()
 	clear(g.pending)
 	g.late, g.taken, g.fault = g.late[:0], nil, nil
@@ -193,6 +196,7 @@ func (g *group) start() (err error) {
 // flush writes the batch, if there is something in it.
 func (g *group) flush() (*view, error) {
 	g.writeChunk()
+	g.writeRuns()
 	for _, key := range g.late {
 		g.note(g.batch.Set(key, g.pending[string(key)], nil))
 	}
@@ -206,7 +210,7 @@ func (g *group) flush() (*view, error) {
 	if err := g.opening.fence.broken(); err != nil {
 		return nil, err
 	}
-	g.opening.seq, g.opening.trail = g.seq, g.trail
+	g.opening.seq, g.opening.trail, g.opening.spaces = g.seq, g.trail, g.spaces
 	return g.opening.newView(g.seq), g.batch.Close()
 }
 
@@ -217,6 +221,9 @@ func (g *group) add(q *request) error {
 	}
 	if len(q.replay) > 0 && q.replay[0].Seq != g.seq+1 {
 		return refuse("commit", stele.ID{}, stele.Conflict, "change %d was to be replayed, but the store has %d changes; go on from there", q.replay[0].Seq, g.seq)
+	}
+	if err := g.checkSpaces(q); err != nil {
+		return err
 	}
 	t := &g.tx
 	t.reset(g)
@@ -246,8 +253,12 @@ func (g *group) add(q *request) error {
 	if err := g.trail.check(&q.audit); err != nil {
 		return err
 	}
+	if err := t.putZones(q); err != nil {
+		return err
+	}
 	t.accept(q.replay)
 	g.putAudit(&q.audit)
+	g.spaces += uint64(len(q.spaces))
 	return nil
 }
 

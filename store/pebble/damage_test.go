@@ -27,7 +27,7 @@ func numbered(t testing.TB, name string, n int) []*stele.Record {
 
 func mustIngest(t testing.TB, s *Store, records []*stele.Record) {
 	t.Helper()
-	errs, err := s.Ingest(t.Context(), records, nil, nil)
+	errs, err := s.Ingest(t.Context(), records, nil, nil, nil)
 	if err := errors.Join(err, errors.Join(errs...)); err != nil {
 		t.Fatal(err)
 	}

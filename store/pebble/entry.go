@@ -25,6 +25,7 @@ type entry struct {
 	places  [][]byte // its keys by URL and host, in order, each once
 	counted stele.NamespaceKey
 	quota   uint64
+	zones   []string // in an ingest: those that the record touches
 }
 
 // arena is memory for the keys and values of many entries.

@@ -142,7 +142,7 @@ func (w *worker) step(ctx context.Context, rng *rand.Rand) bool {
 		for i := range 20 {
 			records = append(records, sample(w.t, fmt.Sprintf("%s-i%d", name, i), 1))
 		}
-		errs, err := w.s.Ingest(ctx, records, nil, nil)
+		errs, err := w.s.Ingest(ctx, records, nil, nil, nil)
 		if err == nil {
 			err = errors.Join(errs...)
 		}

@@ -30,6 +30,7 @@ type ingest struct {
 	refused []error // the same, with what the store refuses
 	minter  *minterEntry
 	models  []*stele.AuditEntry
+	zones   zoneEntry
 	names   []nameEntry // in order of keys, and then of records
 	size    uint64
 	last    uint64 // the last change after it was committed
@@ -59,7 +60,7 @@ type watch struct {
 
 // Ingest implements [stele.Store]. A record beyond its namespace's quota is refused by
 // itself, as one whose name is taken is.
-func (s *Store) Ingest(ctx context.Context, records []*stele.Record, count stele.NamespaceCounter, state *stele.MinterState, models ...*stele.AuditEntry) ([]error, error) {
+func (s *Store) Ingest(ctx context.Context, records []*stele.Record, count stele.NamespaceCounter, touch *stele.Touch, state *stele.MinterState, models ...*stele.AuditEntry) ([]error, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -74,7 +75,10 @@ func (s *Store) Ingest(ctx context.Context, records []*stele.Record, count stele
 		m := newMinterEntry(state)
 		in.minter = &m
 	}
-	in.encode(records, count)
+	if touch != nil {
+		in.zones = zoneEntry{touch: true, spaces: touch.Spaces}
+	}
+	in.encode(records, count, touch)
 	in.sortNames()
 	if err := s.takeTurn(ctx, s.building, "ingest"); err != nil {
 		return nil, err
@@ -155,7 +159,7 @@ func (s *Store) endWatch(in *ingest) {
 }
 
 // encode makes entries of the records, on all processors.
-func (in *ingest) encode(records []*stele.Record, count stele.NamespaceCounter) {
+func (in *ingest) encode(records []*stele.Record, count stele.NamespaceCounter, touch *stele.Touch) {
 	in.entries, in.errs = make([]entry, len(records)), make([]error, len(records))
 	workers := max(1, min(runtime.GOMAXPROCS(0), len(records)/1000))
 	var wg sync.WaitGroup
@@ -167,6 +171,10 @@ func (in *ingest) encode(records []*stele.Record, count stele.NamespaceCounter) 
 				r := records[i]
 				if in.errs[i] = r.CheckFirst(); in.errs[i] == nil {
 					in.entries[i], in.errs[i] = e.encode(r, count)
+				}
+				if in.errs[i] == nil && touch != nil && touch.Record != nil {
+					in.entries[i].zones = touch.Record(r)
+					in.errs[i] = stele.CheckZoneNames(in.entries[i].zones)
 				}
 			}
 		})
@@ -390,7 +398,7 @@ func (s *Store) finishIngest(in *ingest) (v *view, err error) {
 	if err := s.checkMinter(in, h); err != nil {
 		return nil, err
 	}
-	trail, err := in.build.finish(h.db, h.seq, h.trail, s.now())
+	trail, err := in.build.finish(h, s.now())
 	if err != nil {
 		return nil, refuse("ingest", stele.ID{}, stele.Unavailable, "tables can't be written, and nothing was ingested: %w", err)
 	}

@@ -27,6 +27,8 @@ import (
 //	cell       06 name                          value, as it was committed
 //	audit      07 number                        varint, uvarint: seconds and nanoseconds of its time, and
 //	                                            the entry of the audit trail in binary form
+//	zone       08 01 zone                       base, last, since: uvarints; flags: a byte
+//	           08 02 zone 00 seq                uvarint: changes from this one to seq touched the zone
 //	name       10 scheme 00 text                01 record in binary form (its identifier), or
 //	                                            02 scheme 00 text of the record (an alias)
 //	history    11 scheme 00 [text] ^version     record in binary form, as it was
@@ -47,6 +49,9 @@ import (
 //
 // history has superseded versions only. The current one stands under its name, and
 // nowhere else.
+//
+// A zone has a state, and runs of changes that touched it. Those of the zone with the
+// empty name touched every zone.
 const (
 	familyMeta      = 0x01
 	familyChange    = 0x02
@@ -55,6 +60,7 @@ const (
 	familyNamespace = 0x05
 	familyCell      = 0x06
 	familyAudit     = 0x07
+	familyZone      = 0x08
 	familyName      = 0x10
 	familyHistory   = 0x11
 	familyURL       = 0x12
@@ -63,8 +69,8 @@ const (
 
 // schemaVersion is the version of the table above. The cells came later and left it at 1:
 // a program that does not know them keeps them, backs them up, and has only its Verify
-// complain of them.
-const schemaVersion = 1
+// complain of them, and so did the audit trail. With version 2 zones came.
+const schemaVersion = 2
 
 // What stands under a name.
 const (
@@ -371,7 +377,7 @@ func describeKey(key []byte) string {
 	}
 	family := map[byte]string{
 		familyMeta: "meta", familyChange: "change", familyCount: "count", familyMinter: "minter",
-		familyNamespace: "namespace", familyCell: "cell", familyAudit: "audit", familyName: "name", familyHistory: "history", familyURL: "url", familyHost: "host",
+		familyNamespace: "namespace", familyCell: "cell", familyAudit: "audit", familyZone: "zone", familyName: "name", familyHistory: "history", familyURL: "url", familyHost: "host",
 	}[key[0]]
 	if family == "" {
 		family = "unknown"

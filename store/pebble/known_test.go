@@ -85,7 +85,7 @@ func TestKnown(t *testing.T) {
 	defer func() { mustClose(t, s) }()
 	refused := func(want []bool, records ...*stele.Record) {
 		t.Helper()
-		errs, err := s.Ingest(t.Context(), records, nil, nil)
+		errs, err := s.Ingest(t.Context(), records, nil, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,7 +108,7 @@ func TestKnown(t *testing.T) {
 	if s.known == nil {
 		t.Fatal("the names are not known after two ingests")
 	}
-	if _, err := s.Ingest(cancelled(t), numbered(t, "z", 3), nil, nil); err == nil {
+	if _, err := s.Ingest(cancelled(t), numbered(t, "z", 3), nil, nil, nil); err == nil {
 		t.Error("an ingest whose context has ended is done")
 	}
 	mustApply(t, s, &stele.Commit{Records: []*stele.Record{sample(t, "d", 1)}})

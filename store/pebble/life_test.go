@@ -36,7 +36,7 @@ func TestReadOnly(t *testing.T) {
 		if err := s.Apply(t.Context(), &stele.Commit{Records: []*stele.Record{sample(t, "more", 1)}}); !errors.Is(err, stele.Unavailable) {
 			t.Errorf("a commit while the disk is full: %v", err)
 		}
-		if _, err := s.Ingest(t.Context(), numbered(t, "i", 10), nil, nil); !errors.Is(err, stele.Unavailable) {
+		if _, err := s.Ingest(t.Context(), numbered(t, "i", 10), nil, nil, nil); !errors.Is(err, stele.Unavailable) {
 			t.Errorf("an ingest while the disk is full: %v", err)
 		}
 		if err := s.Backup(t.Context(), "backup"); !errors.Is(err, stele.Unavailable) {
@@ -183,7 +183,7 @@ func TestIngestBeside(t *testing.T) {
 		for i := range chunk {
 			records = append(records, sample(t, fmt.Sprintf("n%06d", from+i), 1))
 		}
-		errs, err := s.Ingest(t.Context(), records, nil, nil)
+		errs, err := s.Ingest(t.Context(), records, nil, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

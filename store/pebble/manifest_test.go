@@ -17,7 +17,7 @@ func TestDamagedManifest(t *testing.T) {
 	disk := vfs.NewMem()
 	s := openOn(t, disk, "store")
 	for _, name := range []string{"a", "b", "c"} {
-		if _, err := s.Ingest(t.Context(), []*stele.Record{sample(t, name, 1)}, nil, nil); err != nil {
+		if _, err := s.Ingest(t.Context(), []*stele.Record{sample(t, name, 1)}, nil, nil, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -33,7 +33,7 @@ func TestReserve(t *testing.T) {
 	if !errors.Is(err, stele.Unavailable) || !strings.Contains(err.Error(), "held in reserve") {
 		t.Errorf("a commit below the reserve: %v", err)
 	}
-	if _, err := s.Ingest(t.Context(), []*stele.Record{sample(t, "b", 1)}, nil, nil); !errors.Is(err, stele.Unavailable) {
+	if _, err := s.Ingest(t.Context(), []*stele.Record{sample(t, "b", 1)}, nil, nil, nil); !errors.Is(err, stele.Unavailable) {
 		t.Errorf("an ingest below the reserve: %v", err)
 	}
 	if err := s.Ready(t.Context()); !errors.Is(err, stele.Unavailable) {
@@ -116,7 +116,7 @@ func TestMachineCrash(t *testing.T) {
 					name := fmt.Sprintf("w%dn%d", n, i)
 					r := sample(t, name, 1, ark(t, name+"alias"))
 					if i%10 == 9 {
-						if errs, err := s.Ingest(t.Context(), []*stele.Record{r}, nil, nil); err == nil && errs[0] == nil {
+						if errs, err := s.Ingest(t.Context(), []*stele.Record{r}, nil, nil, nil); err == nil && errs[0] == nil {
 							done.add(r)
 						}
 					} else if s.Apply(t.Context(), &stele.Commit{Records: []*stele.Record{r}}) == nil {

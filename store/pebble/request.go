@@ -22,6 +22,7 @@ type request struct {
 	minters []minterEntry
 	cells   []cellEntry
 	audit   auditPart
+	zones   zoneEntry
 	replay  []stele.Change // as in a commit
 }
 
@@ -68,6 +69,9 @@ func newRequest(c *stele.Commit) (*request, error) {
 	}
 	q := &request{done: make(chan error, 1), replay: c.Replay}
 	if err := q.encodeNamed(c); err != nil {
+		return nil, err
+	}
+	if err := q.encodeZones(c); err != nil {
 		return nil, err
 	}
 	q.encodeKept(c)

@@ -79,23 +79,39 @@ func inParts(n int, write func(part, from, to int) error) error {
 	return errors.Join(errs...)
 }
 
-// finish writes what depends on what was committed up to now: counts, the minter, the
-// audit entries, and the change feed if its numbers are others. It returns what becomes of
-// the audit trail.
-func (b *build) finish(db pebbledb.Reader, seq uint64, before trail, at time.Time) (after trail, err error) {
-	if b.accepted > 0 && b.feed.seq != seq {
-		if err := b.writeFeed(seq, at); err != nil {
+// finish writes what depends on what was committed up to now: counts, the minter, zones,
+// the audit entries, and the change feed if its numbers are others. It returns what
+// becomes of the audit trail.
+func (b *build) finish(h *opening, at time.Time) (after trail, err error) {
+	before := h.trail
+	if b.accepted > 0 && b.feed.seq != h.seq {
+		if err := b.writeFeed(h.seq, at); err != nil {
 			return before, err
 		}
 	}
-	set, err := b.in.lateKeys(db)
+	set, err := b.in.lateKeys(h.db)
 	if err != nil {
 		return before, err
 	}
-	if after, err = b.in.auditKeys(set, before, at); err != nil || len(set) == 0 {
+	if after, err = b.in.auditKeys(set, before, at); err != nil {
 		return before, err
 	}
-	return after, b.table("late", false, func(add func(key, value []byte) error) error {
+	zones, err := b.in.zoneKeys(h.db, h.seq, h.spaces)
+	if err == nil {
+		err = errors.Join(b.writeSet("late", set), b.writeSet("zones", zones))
+	}
+	if err != nil {
+		return before, err
+	}
+	return after, nil
+}
+
+// writeSet writes a table of keys and values, if there are some.
+func (b *build) writeSet(name string, set map[string][]byte) error {
+	if len(set) == 0 {
+		return nil
+	}
+	return b.table(name, false, func(add func(key, value []byte) error) error {
 		for _, key := range sortedKeys(set) {
 			if err := add([]byte(key), set[key]); err != nil {
 				return err

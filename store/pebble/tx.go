@@ -27,6 +27,7 @@ type tx struct {
 	taken   [][]byte
 	feed    []byte // entries of the change feed
 	changes []int  // where each ends
+	runs    stele.ZoneRuns
 }
 
 type keyValue struct{ key, value []byte }
@@ -37,7 +38,7 @@ const fewWrites = 64
 
 func (t *tx) reset(g *group) {
 	if t.g == nil {
-		t.g, t.pending = g, make(map[string][]byte)
+		t.g, t.pending, t.runs = g, make(map[string][]byte), make(stele.ZoneRuns)
 	}
 	clear(t.pending)
 	t.writes, t.late, t.taken, t.feed, t.changes = t.writes[:0], t.late[:0], t.taken[:0], t.feed[:0], t.changes[:0]
@@ -144,6 +145,7 @@ func (t *tx) accept(replay []stele.Change) {
 	}
 	maps.Copy(g.pending, t.pending)
 	g.taken = append(g.taken, t.taken...)
+	g.acceptZones(t.runs)
 }
 
 // sortWrites puts the keys in order; none comes twice. Those of a family that follow

@@ -21,6 +21,7 @@ import (
 //   - each record stands under its identifier, and its history has every version;
 //   - each cell has a name and a size that a cell may have;
 //   - the audit trail has no gaps, and says what was trimmed;
+//   - the index of each zone ends with the change that its state names;
 //   - the change feed has each version once, and no number is left out;
 //   - what the records say makes exactly the aliases, reverse look-ups and counts that
 //     there are.
@@ -41,7 +42,7 @@ func (s *Store) VerifyProgress(ctx context.Context, report func(problem string),
 	}
 	defer v.unpin()
 	c := &checker{ctx: ctx, s: s, v: v, report: report, progress: progress, seed: maphash.MakeSeed()}
-	for _, part := range []func() error{c.tables, c.names, c.places, c.spaces, c.feed, c.cells, c.audit, c.rest, c.compare} {
+	for _, part := range []func() error{c.tables, c.names, c.places, c.spaces, c.feed, c.cells, c.audit, c.zones, c.rest, c.compare} {
 		if err := part(); err != nil {
 			return err
 		}
@@ -345,7 +346,7 @@ func (c *checker) rest() error {
 			c.problem("the namespace %q has no count, and the change feed has %d records that count for it.", space, n)
 		}
 	}
-	for _, gap := range [][2]byte{{0, familyMeta}, {familyMeta, familyChange}, {familyAudit + 1, familyName}, {familyHost + 1, 0xff}} {
+	for _, gap := range [][2]byte{{0, familyMeta}, {familyMeta, familyChange}, {familyZone + 1, familyName}, {familyHost + 1, 0xff}} {
 		err := c.walk([]byte{gap[0]}, []byte{gap[1]}, func(key, _ []byte) {
 			if !bytes.Equal(key, metaSchema) && !bytes.Equal(key, metaSeal) {
 				c.problem("%s is none that the store writes.", describeKey(key))

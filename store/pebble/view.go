@@ -31,6 +31,8 @@ type opening struct {
 	seq   uint64 // the last change
 	trail trail  // the audit trail
 	seal  string // why nothing more is written; "" if it is
+
+	spaces uint64 // sum of the versions of all namespaces
 }
 
 // close closes Pebble when no read is under way.

@@ -50,9 +50,9 @@ func encodeAudit(list []*stele.AuditEntry) (rows []auditRow, err error) {
 }
 
 // isAlone reports whether the request must not share a transaction with others: its
-// numbers are given, or it trims.
+// numbers are given, or it trims, or it raises zones.
 func (q *request) isAlone() bool {
-	return q.replay != nil || q.trim > 0 || len(q.audit) > 0 && q.audit[0].number != 0
+	return q.replay != nil || q.trim > 0 || len(q.zones.raises) > 0 || len(q.audit) > 0 && q.audit[0].number != 0
 }
 
 // ingestAudit makes the entries of an ingest, once it is known what is refused.

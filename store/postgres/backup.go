@@ -45,8 +45,10 @@ type tableEntry struct {
 
 const backupFormat = "stele postgres backup 1"
 
+type backupTable struct{ name, columns string }
+
 // backupTables are the tables of a backup, in order, with their columns.
-var backupTables = []struct{ name, columns string }{
+var backupTables = []backupTable{
 	{"names", `key, "full", record, version, body`},
 	{"history", `key, version, body`},
 	{"places", `place, record, "full"`},
@@ -56,6 +58,19 @@ var backupTables = []struct{ name, columns string }{
 	{"cells", `name, value`},
 	{"changes", `seq, at, name, space, version, counted`},
 	{"audit", `number, at, body`},
+	{"zones", `zone, base, last, since, shut`},
+	{"zone_runs", `zone, last, first`},
+}
+
+// tablesOf returns the tables that a backup of a version has.
+func tablesOf(version int64) []backupTable {
+	switch {
+	case version < 2: // before the audit trail
+		return backupTables[:len(backupTables)-3]
+	case version < zonesVersion:
+		return backupTables[:len(backupTables)-2]
+	}
+	return backupTables
 }
 
 // Backup implements [stele.Store]. The folder must not be there yet.
@@ -224,13 +239,14 @@ func readManifest(folder string) (*manifest, error) {
 	if !bytes.Equal(sum, data[at:]) || json.Unmarshal(data[:at], m) != nil {
 		return nil, broken(folder, manifestFile)
 	}
-	if m.Format != backupFormat || m.Schema != schemaVersion {
+	if m.Format != backupFormat || m.Schema < 1 || m.Schema > schemaVersion {
 		return nil, refuse("restore", stele.ID{}, stele.Invalid, "the backup in %q is of the format %.100q and has tables of version %d; use the program that made it", folder, m.Format, m.Schema)
 	}
-	if len(m.Tables) != len(backupTables) {
+	tables := tablesOf(m.Schema)
+	if len(m.Tables) != len(tables) {
 		return nil, broken(folder, manifestFile)
 	}
-	for i, t := range backupTables {
+	for i, t := range tables {
 		if m.Tables[i].Name != t.name {
 			return nil, broken(folder, manifestFile)
 		}

@@ -158,7 +158,7 @@ func BenchmarkIngest(b *testing.B) {
 	b.Run("store", func(b *testing.B) {
 		s := opened(b, migrated(b, benchServer(b)), Options{})
 		chunks(b, func(list []*stele.Record) error {
-			_, err := s.Ingest(context.Background(), list, nil, nil)
+			_, err := s.Ingest(context.Background(), list, nil, nil, nil)
 			return err
 		})
 	})
@@ -209,7 +209,7 @@ func BenchmarkRecord(b *testing.B) {
 	for n := range records {
 		list = append(list, benchRecord(b, n))
 	}
-	if _, err := s.Ingest(context.Background(), list, nil, nil); err != nil {
+	if _, err := s.Ingest(context.Background(), list, nil, nil, nil); err != nil {
 		b.Fatal(err)
 	}
 	b.Run("store", func(b *testing.B) {

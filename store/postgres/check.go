@@ -64,6 +64,7 @@ type feedRow struct {
 	name    []byte
 	space   bool
 	counted []byte // name of the namespace; nil for none
+	zones   []string
 }
 
 func (t *tx) reset() {
@@ -113,7 +114,7 @@ func (t *tx) putRecord(e *entry) error {
 		return err
 	}
 	t.own.names[e.key] = &named{owner: e.key, full: full(e.name), version: e.version, body: e.body, entry: e}
-	row := feedRow{Change: stele.Change{ID: e.id, Version: e.version}, name: e.name}
+	row := feedRow{Change: stele.Change{ID: e.id, Version: e.version}, name: e.name, zones: e.zones}
 	if e.counted != (stele.NamespaceKey{}) {
 		row.counted = spaceName(e.counted)
 	}

@@ -61,16 +61,20 @@ type group struct {
 	locked map[string]bool // counts that were read, and must be what they were
 	sealed error
 	last   uint64 // number of the last change
+
+	spaces    uint64 // sum of the versions of all namespaces, as the database has it
+	newSpaces uint64 // what the group adds to it
+	runs      stele.ZoneRuns
 }
 
 func newGroup(s *Store, w *writer) *group {
-	g := &group{store: s, writer: w, have: newState(), set: newState(), locked: make(map[string]bool)}
+	g := &group{store: s, writer: w, have: newState(), set: newState(), locked: make(map[string]bool), runs: make(stele.ZoneRuns)}
 	g.tx = tx{have: g.have, group: g.set, own: newState()}
 	return g
 }
 
 // collect takes requests from the queue: the first, and what is there without waiting. A
-// replay is committed by itself, since its numbers are given; see isAlone.
+// replay is committed by itself, since its numbers are given, and so is what raises zones; see isAlone.
 func (g *group) collect(q *request) (held *request) {
 	g.requests = g.requests[:0]
 	size, yielded := 0, false
@@ -214,6 +218,8 @@ func (g *group) abort(conn *pgxpool.Conn, cause error) error {
 // check decides which requests hold.
 func (g *group) check() {
 	g.set.clear()
+	clear(g.runs)
+	g.newSpaces = 0
 	g.answers, g.past, g.rows = g.answers[:0], g.past[:0], g.rows[:0]
 	g.audit, g.trim = g.audit[:0], 0
 	for _, q := range g.requests {
@@ -224,9 +230,13 @@ func (g *group) check() {
 		t := &g.tx
 		t.reset()
 		q.refused = slices.Clone(q.invalid)
-		err := t.put(q)
+		err := g.checkSpaces(q)
+		if err == nil {
+			err = t.put(q)
+		}
 		if err == nil {
 			t.accept()
+			g.addZones(q, t.changes)
 			g.past = append(g.past, t.past...)
 			for i := range t.changes {
 				row := &t.changes[i]
@@ -244,5 +254,5 @@ func (g *group) check() {
 // isEmpty reports whether there is nothing to be written.
 func (g *group) isEmpty() bool {
 	st := g.set
-	return len(st.names) == 0 && len(st.spaces) == 0 && len(st.minters) == 0 && len(st.cells) == 0 && len(g.audit) == 0
+	return len(g.requests[0].zones.raises) == 0 && len(st.names) == 0 && len(st.spaces) == 0 && len(st.minters) == 0 && len(st.cells) == 0 && len(g.audit) == 0
 }

@@ -120,7 +120,7 @@ func TestStandby(t *testing.T) {
 	for i := range 3 * firstPage {
 		list = append(list, record1(t, fmt.Sprintf("%03d", i)))
 	}
-	if _, err := s.Ingest(t.Context(), list, nil, nil); err != nil {
+	if _, err := s.Ingest(t.Context(), list, nil, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	behind := opened(t, second.URL(database), Options{Brief: true, Wait: time.Second}) // a standby alone can be read

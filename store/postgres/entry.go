@@ -22,6 +22,7 @@ type entry struct {
 	places  []string // keys of its places, in order, each once
 	counted stele.NamespaceKey
 	quota   uint64
+	zones   []string // that it touches
 }
 
 // label is a name and its key.

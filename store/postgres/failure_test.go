@@ -93,7 +93,7 @@ func TestBusy(t *testing.T) {
 	for i := range 3 * firstPage {
 		list = append(list, record1(t, string(rune('a'+i%26))+strings.Repeat("x", i)))
 	}
-	if _, err := s.Ingest(t.Context(), list, nil, nil); err != nil {
+	if _, err := s.Ingest(t.Context(), list, nil, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	for _, err := range s.Scan(t.Context(), "ark", "", "") {

@@ -17,14 +17,14 @@ const copyRows = 256
 // Ingest implements [stele.Store]. A record beyond its namespace's quota is refused by
 // itself, as one whose name is taken is. A few records share a transaction with others;
 // many have one of their own.
-func (s *Store) Ingest(ctx context.Context, records []*stele.Record, count stele.NamespaceCounter, state *stele.MinterState, models ...*stele.AuditEntry) ([]error, error) {
+func (s *Store) Ingest(ctx context.Context, records []*stele.Record, count stele.NamespaceCounter, touch *stele.Touch, state *stele.MinterState, models ...*stele.AuditEntry) ([]error, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	if err := stele.CheckModels(models); err != nil {
 		return nil, err
 	}
-	q, err := newIngest(records, count, state)
+	q, err := newIngest(records, count, touch, state)
 	if err != nil {
 		return nil, err
 	}
@@ -103,6 +103,7 @@ func (g *group) copyRows(ctx context.Context, conn *pgxpool.Conn, n *nameRows) e
 	g.queueRest(b)
 	g.queueNumber(b)
 	g.queueAudit(b)
+	g.queueZones(b)
 	if err := conn.SendBatch(ctx, &b.Batch).Close(); err != nil {
 		return err
 	}

@@ -59,7 +59,7 @@ func TestLongNames(t *testing.T) {
 		spaces.Namespaces = append(spaces.Namespaces, &stele.Namespace{Scheme: "ark", Prefix: text, Version: 1})
 		spaces.Minters = append(spaces.Minters, stele.MinterState{Name: "ark\x00" + text, After: []byte{}})
 	}
-	if _, err := s.Ingest(t.Context(), list, nil, nil); err != nil {
+	if _, err := s.Ingest(t.Context(), list, nil, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Apply(t.Context(), spaces); err != nil {

@@ -17,7 +17,7 @@ import (
 // be locked: if somebody takes it meanwhile the insert fails, and the group begins again.
 const (
 	sqlBegin      = `BEGIN TRANSACTION ISOLATION LEVEL READ COMMITTED`
-	sqlState      = `SELECT version, seal FROM registry WHERE id = 1`
+	sqlState      = `SELECT version, seal, spaces FROM registry WHERE id = 1`
 	sqlLockNames  = `SELECT key, record, version, body FROM names WHERE key = ANY($1) ORDER BY key FOR UPDATE`
 	sqlFindNames  = `SELECT key, record, version FROM names WHERE key = ANY($1)`
 	sqlLockSpaces = `SELECT key, version FROM namespaces WHERE key = ANY($1) ORDER BY key FOR UPDATE`
@@ -91,15 +91,15 @@ func (g *group) load(ctx context.Context, conn *pgxpool.Conn) error {
 	w := g.wanted()
 	b := &pgx.Batch{}
 	b.Queue(sqlBegin)
-	var version int64
+	var version, spaces int64
 	var seal []byte
-	b.Queue(sqlState).QueryRow(func(row pgx.Row) error { return row.Scan(&version, &seal) })
+	b.Queue(sqlState).QueryRow(func(row pgx.Row) error { return row.Scan(&version, &seal, &spaces) })
 	g.queueNames(b, w)
 	g.queueKept(b, w)
 	if err := conn.SendBatch(ctx, b).Close(); err != nil {
 		return err
 	}
-	g.sealed = sealedError("commit", seal)
+	g.sealed, g.spaces = sealedError("commit", seal), uint64(spaces)
 	return judgeVersion(version)
 }
 

@@ -75,7 +75,7 @@ func migrate(ctx context.Context, conn *pgx.Conn, schema string, report func(str
 	if err := step(ctx, conn, sqlFirstRow, schemaVersion); err != nil {
 		return err
 	}
-	return step(ctx, conn, sqlUpgrade, schemaVersion)
+	return upgrade(ctx, conn)
 }
 
 // checkLater refuses tables that a later program made.

@@ -162,7 +162,7 @@ func TestOutcome(t *testing.T) {
 	}
 	for _, how := range []int32{cutAfter, cutBefore} {
 		p.armed.Store(how)
-		errs, err := s.Ingest(t.Context(), many[:len(many)/2], nil, nil)
+		errs, err := s.Ingest(t.Context(), many[:len(many)/2], nil, nil, nil)
 		if err != nil {
 			t.Fatalf("an ingest whose connection was cut (%d): %v", how, err)
 		}
@@ -261,7 +261,7 @@ func TestRecovery(t *testing.T) {
 		}()
 		var err error
 		if ingest {
-			_, err = s.Ingest(t.Context(), many, nil, nil)
+			_, err = s.Ingest(t.Context(), many, nil, nil, nil)
 		} else {
 			err = s.Apply(t.Context(), commitOf(many[0]))
 		}

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -20,6 +21,7 @@ type request struct {
 	spaces  []*spaceEntry
 	minters []*swap
 	cells   []*swap
+	zones   zoneEntry
 	replay  []stele.Change
 	audit   []auditRow
 	trim    uint64              // of the audit trail; see stele.Commit
@@ -57,6 +59,10 @@ func newRequest(c *stele.Commit) (*request, error) {
 	}
 	q := &request{done: make(chan error, 1), replay: c.Replay}
 	if err := q.encodeNamed(c); err != nil {
+		return nil, err
+	}
+	q.zones.raises = slices.Clone(c.Zones)
+	if err := q.encodeZones(c.Touch, c.Records); err != nil {
 		return nil, err
 	}
 	q.encodeKept(c)
@@ -115,7 +121,7 @@ func (q *request) encodeKept(c *stele.Commit) {
 }
 
 // newIngest encodes the records of an ingest, on all processors.
-func newIngest(records []*stele.Record, count stele.NamespaceCounter, state *stele.MinterState) (*request, error) {
+func newIngest(records []*stele.Record, count stele.NamespaceCounter, touch *stele.Touch, state *stele.MinterState) (*request, error) {
 	q := &request{ingest: true, done: make(chan error, 1), records: make([]*entry, len(records)), invalid: make([]error, len(records))}
 	if state != nil {
 		if err := state.Check(); err != nil {
@@ -136,6 +142,9 @@ func newIngest(records []*stele.Record, count stele.NamespaceCounter, state *ste
 		})
 	}
 	all.Wait()
+	if err := q.encodeZones(touch, records); err != nil {
+		return nil, err
+	}
 	for _, e := range q.records {
 		if e != nil {
 			q.size += 2*len(e.body) + 100*(len(e.aliases)+len(e.places))

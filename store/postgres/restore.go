@@ -116,7 +116,7 @@ func restore(ctx context.Context, tx pgx.Tx, folder string, m *manifest, cells [
 	if !empty {
 		return refuse("restore", stele.ID{}, stele.Conflict, "the database has a registry already; restore into an empty one")
 	}
-	for i, t := range backupTables {
+	for i, t := range tablesOf(m.Schema) {
 		if err := restoreTable(ctx, tx, folder, t.name, t.columns, m.Tables[i].Rows); err != nil {
 			return err
 		}
@@ -126,8 +126,11 @@ func restore(ctx context.Context, tx pgx.Tx, folder string, m *manifest, cells [
 			return err
 		}
 	}
-	_, err = tx.Exec(ctx, `UPDATE registry SET last = $1, seal = $2,
+	_, err = tx.Exec(ctx, `UPDATE registry SET last = $1, seal = $2, spaces = (SELECT coalesce(sum(version), 0)::bigint FROM namespaces),
 		audit = (SELECT coalesce(max(number), 0) FROM audit), auditat = (SELECT max(at) FROM audit) WHERE id = 1`, m.Last, append([]byte{}, m.Seal...))
+	if err == nil && m.Schema < zonesVersion {
+		err = addZones(ctx, tx)
+	}
 	return err
 }
 

@@ -15,9 +15,10 @@ import (
 //	table       columns                         a row is
 //	-----       -------                         --------
 //	registry    id, version, last, seal,        the registry, and the only one (id 1): the version of
-//	            audit, auditat                  this table, the number of the last change, why it is
-//	                                            sealed (empty: it is not), and number and time of the last
-//	                                            entry of the audit trail
+//	            audit, auditat, spaces          this table, the number of the last change, why it is
+//	                                            sealed (empty: it is not), number and time of the last
+//	                                            entry of the audit trail, and the sum of the versions of
+//	                                            all namespaces
 //	names       key, full, record,              a name. An identifier has version and body, the record in
 //	            version, body                   its binary form as it is now; an alias has the key of its
 //	                                            record instead
@@ -30,6 +31,8 @@ import (
 //	changes     seq, at, name, space,           an entry of the change feed: which version of which record,
 //	            version, counted                or namespace if space, and the one that a new record counts for
 //	audit       number, at, body                an entry of the audit trail in its binary form
+//	zones       zone, base, last, since, shut   the state of a zone; that of the empty name touched every zone
+//	zone_runs   zone, last, first               changes from first to last touched the zone
 //	writers     id, done, at                    who writes, and how many transactions of it were committed;
 //	                                            see outcome.go
 //
@@ -50,7 +53,10 @@ import (
 // registry is one row, which every transaction that writes updates as the last but one thing
 // it does: that numbers the changes without gaps, since nobody else has a number until the
 // one before is committed or rolled back, and keeps those out who write after a seal.
-const schemaVersion = 2
+const schemaVersion = 3
+
+// zonesVersion is the version with which zones came.
+const zonesVersion = 3
 
 // SchemaVersion returns the version of what is kept. A store of another one is not opened.
 func (s *Store) SchemaVersion() uint64 { return schemaVersion }
@@ -82,6 +88,11 @@ var steps = []struct{ name, sql string }{
 	{"audit", `CREATE TABLE IF NOT EXISTS audit (number bigint PRIMARY KEY, at timestamptz NOT NULL, body bytea NOT NULL)`},
 	{"registry: last audit entry", `ALTER TABLE registry ADD COLUMN IF NOT EXISTS audit bigint NOT NULL DEFAULT 0`},
 	{"registry: time of the last audit entry", `ALTER TABLE registry ADD COLUMN IF NOT EXISTS auditat timestamptz`},
+	{"zones", `CREATE TABLE IF NOT EXISTS zones (
+		zone bytea PRIMARY KEY, base bigint NOT NULL, last bigint NOT NULL, since bigint NOT NULL, shut boolean NOT NULL)`},
+	{"zone_runs", `CREATE TABLE IF NOT EXISTS zone_runs (
+		zone bytea NOT NULL, last bigint NOT NULL, first bigint NOT NULL, PRIMARY KEY (zone, last))`},
+	{"registry, for namespaces", `ALTER TABLE registry ADD COLUMN IF NOT EXISTS spaces bigint NOT NULL DEFAULT 0`},
 }
 
 // maxKey is how much of a name stands in its key.

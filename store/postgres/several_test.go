@@ -73,8 +73,19 @@ func (p *pair) Count(ctx context.Context, key stele.NamespaceKey) (uint64, error
 	return p.any().Count(ctx, key)
 }
 func (p *pair) Apply(ctx context.Context, c *stele.Commit) error { return p.any().Apply(ctx, c) }
-func (p *pair) Ingest(ctx context.Context, records []*stele.Record, count stele.NamespaceCounter, state *stele.MinterState, models ...*stele.AuditEntry) ([]error, error) {
-	return p.any().Ingest(ctx, records, count, state, models...)
+func (p *pair) Ingest(ctx context.Context, records []*stele.Record, count stele.NamespaceCounter, touch *stele.Touch, state *stele.MinterState, models ...*stele.AuditEntry) ([]error, error) {
+	return p.any().Ingest(ctx, records, count, touch, state, models...)
+}
+func (p *pair) ZoneState(ctx context.Context, zone string) (stele.ZoneState, error) {
+	return p.any().ZoneState(ctx, zone)
+}
+
+func (p *pair) ZoneStates(ctx context.Context) iter.Seq2[stele.ZoneState, error] {
+	return p.any().ZoneStates(ctx)
+}
+
+func (p *pair) ZoneChanges(ctx context.Context, zone string, after uint64) iter.Seq2[stele.Change, error] {
+	return p.any().ZoneChanges(ctx, zone, after)
 }
 func (p *pair) Seal(ctx context.Context, reason string) error   { return p.any().Seal(ctx, reason) }
 func (p *pair) Sealed(ctx context.Context) (string, error)      { return p.any().Sealed(ctx) }
@@ -95,7 +106,7 @@ func TestTwo(t *testing.T) {
 	want := []string{
 		"snapshots", "all or nothing", "changes", "quota", "ingest",
 		"one writer wins", "one writer of a cell wins", "quota under load", "changes under load",
-		"reads see what is acknowledged", "linearizable", "seal under load", "order of changes", "audit under load", "audit trimmed",
+		"reads see what is acknowledged", "linearizable", "seal under load", "order of changes", "zones", "zones and namespaces", "zones under load", "audit under load", "audit trimmed",
 	}
 	found := 0
 	for _, c := range storetest.Checks(h) {

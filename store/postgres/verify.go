@@ -37,7 +37,7 @@ func (s *Store) VerifyProgress(ctx context.Context, report func(problem string),
 	}
 	defer v.end(ctx)
 	c := &checker{ctx: ctx, v: v, report: report, progress: progress, counts: make(map[string]int64), seed: maphash.MakeSeed()}
-	for _, part := range []func() error{c.registry, c.plan, c.records, c.totals, c.history, c.spaces, c.feed, c.feedVersions, c.tallies, c.kept, c.audit} {
+	for _, part := range []func() error{c.registry, c.plan, c.records, c.totals, c.history, c.spaces, c.feed, c.feedVersions, c.tallies, c.kept, c.audit, c.zones} {
 		if err := part(); err != nil {
 			return err
 		}

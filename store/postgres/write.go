@@ -42,10 +42,10 @@ const (
 
 	sqlAddCounts = `INSERT INTO counts (key, n) SELECT * FROM unnest($1::bytea[], $2::bigint[])
 		ON CONFLICT (key) DO UPDATE SET n = counts.n + excluded.n RETURNING key, n`
-	sqlNumber = `UPDATE registry SET last = last + $1,
+	sqlNumber = `UPDATE registry SET last = last + $1, spaces = spaces + $5::bigint,
 			audit = CASE WHEN audit = 0 AND $4::bigint IS NOT NULL THEN $4::bigint ELSE audit END + $2::bigint,
 			auditat = CASE WHEN $2::bigint = 0 THEN auditat ELSE greatest(auditat, $3::timestamptz) END
-		WHERE id = 1 RETURNING last, version, seal, audit`
+		WHERE id = 1 RETURNING last, version, seal, audit, spaces`
 	sqlInsertChanges = `INSERT INTO changes (seq, at, name, space, version, counted)
 		SELECT r.last - $1 + u.i, u.at, u.name, u.space, u.version, u.counted
 		FROM registry AS r, unnest($2::bigint[], $3::timestamptz[], $4::bytea[], $5::boolean[], $6::bigint[], $7::bytea[])
@@ -89,6 +89,7 @@ func (g *group) write(ctx context.Context, conn *pgxpool.Conn) error {
 		g.queueChanges(b)
 	}
 	g.queueAudit(b)
+	g.queueZones(b)
 	if err := conn.SendBatch(ctx, &b.Batch).Close(); err != nil {
 		return err
 	}
@@ -261,11 +262,14 @@ func (g *group) queueCounts(b *batch) {
 func (g *group) queueNumber(b *batch) {
 	b.add(1, sqlSign, g.writer.id, g.writer.done+1, g.store.o.Now())
 	entries, at, base := g.auditArgs()
-	b.Queue(sqlNumber, len(g.rows), entries, at, base).QueryRow(func(row pgx.Row) error {
-		var last, version, audit int64
+	b.Queue(sqlNumber, len(g.rows), entries, at, base, signed(g.newSpaces)).QueryRow(func(row pgx.Row) error {
+		var last, version, audit, spaces int64
 		var seal []byte
-		if err := row.Scan(&last, &version, &seal, &audit); err != nil {
+		if err := row.Scan(&last, &version, &seal, &audit, &spaces); err != nil {
 			return err
+		}
+		if uint64(spaces) != g.spaces+g.newSpaces {
+			b.wrong = firstOf(b.wrong, errAgain) // which zones are touched may be wrong
 		}
 		b.wrong = firstOf(b.wrong, g.number(uint64(last), version, seal), g.numberAudit(uint64(audit)))
 		return nil

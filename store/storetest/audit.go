@@ -201,7 +201,7 @@ func checkAuditIngest(s *session) {
 		}
 		list = append(list, list[0]) // refused
 		model := note("import", fmt.Sprint(n))
-		errs, err := s.Ingest(s.ctx, list, count, nil, model)
+		errs, err := s.Ingest(s.ctx, list, count, nil, nil, model)
 		if err != nil || errs[len(list)-1] == nil {
 			s.Fatalf("Ingest: %v, %v", errs[len(list)-1], err)
 		}
@@ -218,16 +218,16 @@ func checkAuditIngest(s *session) {
 				s.Errorf("entry %d of an ingest of %d is %+v; want the namespace %q", i, n, e, key)
 			}
 		}
-		if _, err := s.Ingest(s.ctx, list, count, nil, model); err != nil {
+		if _, err := s.Ingest(s.ctx, list, count, nil, nil, model); err != nil {
 			s.Fatalf("Ingest: %v", err)
 		}
 		s.wantTrailEnd(last)
 	}
-	if _, err := s.Ingest(s.ctx, nil, count, &stele.MinterState{Name: "m", After: []byte("x")}, note("import", "none")); err != nil {
+	if _, err := s.Ingest(s.ctx, nil, count, nil, &stele.MinterState{Name: "m", After: []byte("x")}, note("import", "none")); err != nil {
 		s.Errorf("Ingest: %v", err)
 	}
 	s.wantTrailEnd(6)
-	if _, err := s.Ingest(s.ctx, []*stele.Record{first(s.ark("d"))}, count, nil, &stele.AuditEntry{}); stele.KindOf(orInternal(err)) != stele.Invalid {
+	if _, err := s.Ingest(s.ctx, []*stele.Record{first(s.ark("d"))}, count, nil, nil, &stele.AuditEntry{}); stele.KindOf(orInternal(err)) != stele.Invalid {
 		s.Errorf("Ingest with an entry without operation: %v", err)
 	}
 	s.apply(&stele.Commit{Audit: []*stele.AuditEntry{note("set", "7")}})

@@ -211,7 +211,7 @@ func checkChanges(s *session) {
 	s.apply(cell("c", nil, []byte{1}))                                                  // nor this
 	s.put(next(a, "b"))
 	s.apply(&stele.Commit{Namespaces: []*stele.Namespace{nextSpace(n, "b")}})
-	if errs, err := s.Ingest(s.ctx, []*stele.Record{first(s.ark("i")), a}, nil, nil); err != nil || len(errs) != 2 || errs[0] != nil {
+	if errs, err := s.Ingest(s.ctx, []*stele.Record{first(s.ark("i")), a}, nil, nil, nil); err != nil || len(errs) != 2 || errs[0] != nil {
 		s.Fatalf("Ingest: %v, %v", errs, err)
 	}
 	want := []stele.Change{

@@ -49,7 +49,7 @@ func (s *session) calls() []call {
 		}},
 		{"Apply", func(ctx context.Context) error { return s.Apply(ctx, records(first(s.ark("b")))) }},
 		{"Ingest", func(ctx context.Context) error {
-			_, err := s.Ingest(ctx, []*stele.Record{first(s.ark("c"))}, nil, nil)
+			_, err := s.Ingest(ctx, []*stele.Record{first(s.ark("c"))}, nil, nil, nil)
 			return err
 		}},
 		{"Seal", func(ctx context.Context) error { return s.Seal(ctx, "") }}, // there is none

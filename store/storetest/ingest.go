@@ -10,7 +10,7 @@ import (
 // ingest must succeed as a whole. It returns the error of each record.
 func (s *session) ingest(list []*stele.Record, count stele.NamespaceCounter, state *stele.MinterState) []error {
 	s.Helper()
-	errs, err := s.Ingest(s.ctx, list, count, state)
+	errs, err := s.Ingest(s.ctx, list, count, nil, state)
 	if err != nil {
 		s.Fatalf("Ingest: %v", err)
 	}
@@ -78,7 +78,7 @@ func checkIngest(s *session) {
 
 	// What is no first version is refused, alone or with all the others.
 	for _, r := range []*stele.Record{next(first(s.ark("v2")), "second"), next(list[1], "second"), withVersion(first(s.ark("v0")), 0)} {
-		errs, err := s.Ingest(s.ctx, []*stele.Record{r}, nil, nil)
+		errs, err := s.Ingest(s.ctx, []*stele.Record{r}, nil, nil, nil)
 		if err == nil && len(errs) == 1 {
 			err = errs[0]
 		}
@@ -146,7 +146,7 @@ func checkIngestMinter(s *session) {
 	s.wantMinter("m", []byte("1"))
 	image := s.image()
 	for _, before := range []string{"", "2", "11"} {
-		_, err := s.Ingest(s.ctx, s.numbered("b%d", 3), countFor(stele.NamespaceKey{Scheme: "ark"}, 0), state(before, "no"))
+		_, err := s.Ingest(s.ctx, s.numbered("b%d", 3), countFor(stele.NamespaceKey{Scheme: "ark"}, 0), nil, state(before, "no"))
 		s.wantKind(fmt.Sprintf("Ingest with the minter's state %q where there is 1", before), err, stele.Conflict)
 		s.wantImage("a refused Ingest left something behind", image)
 	}
@@ -166,11 +166,11 @@ func checkIngestQuota(s *session) {
 	key := stele.NamespaceKey{Scheme: "ark"}
 	s.apply(&stele.Commit{Records: []*stele.Record{first(s.ark("old"))}, Counter: countFor(key, 5)})
 	list := append([]*stele.Record{first(s.ark("old"))}, s.numbered("n%d", 7)...)
-	errs, err := s.Ingest(s.ctx, list, countFor(key, 5), nil)
+	errs, err := s.Ingest(s.ctx, list, countFor(key, 5), nil, nil)
 	if err != nil {
 		s.wantKind("Ingest beyond the quota", err, stele.Exhausted)
 		s.wantCount(key, 1)
-		errs, err = s.Ingest(s.ctx, list[:5], countFor(key, 5), nil)
+		errs, err = s.Ingest(s.ctx, list[:5], countFor(key, 5), nil, nil)
 	}
 	if err != nil || len(errs) < 5 {
 		s.Fatalf("Ingest up to the quota: %v, %v", errs, err)

@@ -97,7 +97,7 @@ func checkQuotaLoad(s *session) {
 				s.wantKind("a record that is refused", err, stele.Conflict, stele.Exhausted)
 			}
 			list := []*stele.Record{first(s.ark(fmt.Sprintf("%d-%d i", i, j)))}
-			errs, err := s.Ingest(s.ctx, list, countFor(key, quota), nil)
+			errs, err := s.Ingest(s.ctx, list, countFor(key, quota), nil, nil)
 			if err == nil && len(errs) == 1 && errs[0] == nil {
 				accepted.Add(1)
 			} else if err == nil && len(errs) == 1 {
@@ -140,7 +140,7 @@ func checkChangesLoad(s *session) {
 			default:
 				n = 3
 				var errs []error
-				errs, err = s.Ingest(s.ctx, s.numbered(fmt.Sprintf("i%d-%d-%%d", i, j), 3), nil, nil)
+				errs, err = s.Ingest(s.ctx, s.numbered(fmt.Sprintf("i%d-%d-%%d", i, j), 3), nil, nil, nil)
 				if slices.ContainsFunc(errs, func(err error) bool { return err != nil }) {
 					s.Errorf("Ingest: %v", errs)
 				}

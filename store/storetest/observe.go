@@ -33,7 +33,7 @@ func (s *session) commit(ctx context.Context, turn int, list ...*stele.Record) e
 	if turn%2 == 0 {
 		return s.Apply(ctx, records(list...))
 	}
-	errs, err := s.Ingest(ctx, list, nil, nil)
+	errs, err := s.Ingest(ctx, list, nil, nil, nil)
 	if err == nil && len(errs) != len(list) {
 		s.Errorf("Ingest of %d records returned %d errors", len(list), len(errs))
 	}
@@ -228,6 +228,10 @@ func (s *session) image() (lines []string) {
 	for _, c := range all(s, "Cells", s.Cells(s.ctx, "", "")) {
 		add("cell %q %x", c.Name, c.Value)
 	}
+	for _, z := range all(s, "ZoneStates", s.ZoneStates(s.ctx)) {
+		add("zone %+v, changes %d", z, s.zoneChanges(z.Zone, 0))
+	}
+	add("every zone: %d", s.zoneChanges(stele.EveryZone, 0))
 	for _, key := range slices.SortedFunc(maps.Keys(spaces), compareKeys) {
 		if n, err := s.Count(s.ctx, key); err != nil {
 			s.Errorf("Count(%q): %v", key, err)

@@ -102,7 +102,7 @@ func (s *session) wantSealed(reason string) {
 	} {
 		refused(what, s.Apply(s.ctx, c))
 	}
-	_, err = s.Ingest(s.ctx, s.numbered("ingested%d", 100), nil, nil)
+	_, err = s.Ingest(s.ctx, s.numbered("ingested%d", 100), nil, nil, nil)
 	refused("Ingest", err)
 	refused("Ready", s.Ready(s.ctx))
 	s.wantImage("the store is sealed, and something was written", before)

@@ -1,0 +1,59 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/stele-id/stele"
+)
+
+// zoneState is what a server says about a zone.
+type zoneState struct {
+	Zone  string `json:"zone"`
+	Base  uint32 `json:"base"`
+	Last  uint64 `json:"last"`
+	Since uint64 `json:"since"`
+	Shut  bool   `json:"shut"`
+	At    uint64 `json:"at"`
+}
+
+func (z zoneState) state() stele.ZoneState {
+	return stele.ZoneState{Zone: z.Zone, Base: z.Base, Last: z.Last, Since: z.Since, Shut: z.Shut, At: z.At}
+}
+
+// ZoneStates yields what the server keeps about zones, by name. Only an administrator may
+// ask.
+func (r *Registry) ZoneStates(ctx context.Context) iter.Seq2[stele.ZoneState, error] {
+	return func(yield func(stele.ZoneState, error) bool) {
+		for z, err := range listed[zoneState](ctx, r, "list zones", &ask{method: http.MethodGet, path: "zones", again: true,
+			query: url.Values{"limit": {strconv.Itoa(pageSize)}}}) {
+			if !yield(z.state(), err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// RaiseZone gives a zone a serial above another one, or above its own if that is nil; see
+// registrar.RaiseZone.
+func (r *Registry) RaiseZone(ctx context.Context, zone string, above *uint32) (stele.ZoneState, error) {
+	const op = "raise zone"
+	body, err := json.Marshal(map[string]*uint32{"above": above})
+	if above == nil {
+		body = []byte("{}")
+	}
+	if err != nil {
+		return stele.ZoneState{}, tell(op, err)
+	}
+	a, err := r.call(ctx, &ask{method: http.MethodPost, path: pathOf("zones", zone), media: jsonType, body: body})
+	if err != nil {
+		return stele.ZoneState{}, under(op, stele.ID{}, err)
+	}
+	var z zoneState
+	err = a.decode(&z)
+	return z.state(), err
+}

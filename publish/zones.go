@@ -1,0 +1,196 @@
+// Package publish knows which zones of the DNS a registry has, in which of them a name
+// is published, and which of them a change touches. The registrar asks it when it commits,
+// so that the store can index changes by zone, and the name server when it answers: both
+// decide by the same rules. It compiles no zone; that is serve/dnsd.
+package publish
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/stele-id/stele"
+)
+
+// Zones are the zones of some namespaces. They do not change, and are used by several
+// goroutines at once.
+type Zones struct {
+	schemes *stele.Schemes
+	spaces  map[stele.NamespaceKey]*stele.Namespace
+	owners  map[string]*stele.Namespace // by zone: the namespace that is published there
+	claims  map[string][]*stele.Namespace
+	some    map[string]bool // schemes that have names in some zone
+}
+
+// New returns the zones of namespaces. If several namespaces name the same zone, it is
+// that of the first by scheme and then by prefix.
+func New(schemes *stele.Schemes, spaces map[stele.NamespaceKey]*stele.Namespace) *Zones {
+	z := &Zones{
+		schemes: schemes, spaces: spaces, owners: make(map[string]*stele.Namespace),
+		claims: make(map[string][]*stele.Namespace), some: make(map[string]bool),
+	}
+	for _, ns := range spaces {
+		zone := ns.Publication.Zone
+		if zone == "" {
+			continue
+		}
+		z.claims[zone] = append(z.claims[zone], ns)
+		if have := z.owners[zone]; have == nil || before(ns, have) {
+			z.owners[zone] = ns
+		}
+		if ns.Publication.Layout != stele.LayoutRoot {
+			z.some[ns.Scheme] = true
+		}
+	}
+	return z
+}
+
+func before(a, b *stele.Namespace) bool {
+	return a.Scheme < b.Scheme || a.Scheme == b.Scheme && a.Prefix < b.Prefix
+}
+
+// Leads reports whether a namespace says itself where its names go on. Those of one that
+// does not go on as those of the namespace above it.
+func Leads(ns *stele.Namespace) bool { return !ns.Publication.IsZero() || ns.Delegate != "" }
+
+// Nearest returns the namespace with the longest prefix of a name for which good returns
+// true; nil if there is none.
+func (z *Zones) Nearest(id stele.ID, good func(*stele.Namespace) bool) *stele.Namespace {
+	// One variable, since each that the loop's body captures is allocated.
+	var at struct {
+		key   stele.NamespaceKey
+		found *stele.Namespace
+	}
+	at.key = stele.NamespaceKey{Scheme: id.Scheme(), Prefix: id.String()}
+	if ns := z.spaces[at.key]; ns != nil && good(ns) {
+		return ns
+	}
+	for p := range z.schemes.Parents(id) {
+		at.key.Prefix = p.String()
+		if ns := z.spaces[at.key]; ns != nil && good(ns) {
+			at.found = ns
+			break
+		}
+	}
+	if at.found == nil {
+		at.key.Prefix = ""
+		if ns := z.spaces[at.key]; ns != nil && good(ns) {
+			at.found = ns
+		}
+	}
+	return at.found
+}
+
+// Owner returns the namespace in whose zone a name is published; nil if there is none.
+func (z *Zones) Owner(id stele.ID) *stele.Namespace {
+	if !z.some[id.Scheme()] {
+		return nil
+	}
+	ns := z.Nearest(id, Leads)
+	if ns == nil || ns.Publication.Layout == stele.LayoutRoot || z.owners[ns.Publication.Zone] != ns {
+		return nil
+	}
+	return ns
+}
+
+// OfRecord returns the zones that a version of a record touches: those of all its names.
+// No name is ever detached from a record, so the version before had no others.
+func (z *Zones) OfRecord(r *stele.Record) (list []string) {
+	add := func(id stele.ID) {
+		if ns := z.Owner(id); ns != nil && !slices.Contains(list, ns.Publication.Zone) {
+			list = append(list, ns.Publication.Zone)
+		}
+	}
+	add(r.ID)
+	for _, alias := range r.Aliases {
+		add(alias)
+	}
+	return list
+}
+
+// All returns the names of the zones, in order.
+func (z *Zones) All() []string { return slices.Sorted(maps.Keys(z.owners)) }
+
+// OwnerOf returns the namespace that is published in a zone; nil if there is none.
+func (z *Zones) OwnerOf(zone string) *stele.Namespace { return z.owners[zone] }
+
+// Around returns the zone right above another one; "" if the registry has none.
+func (z *Zones) Around(zone string) string {
+	for rest := zone; rest != ""; {
+		if _, rest, _ = strings.Cut(rest, "."); z.owners[rest] != nil {
+			return rest
+		}
+	}
+	return ""
+}
+
+// Touched returns the zones that a change of namespaces touches, given the zones before
+// and after it, and the namespaces that changed. It may return one whose contents stay
+// the same, and leaves none out whose contents can differ.
+func Touched(old, now *Zones, changed ...stele.NamespaceKey) []string {
+	touched := make(map[string]bool)
+	for _, key := range changed {
+		was, is := old.spaces[key], now.spaces[key]
+		if sameInDNS(was, is) {
+			continue
+		}
+		for _, ns := range []*stele.Namespace{was, is} {
+			if ns == nil {
+				continue
+			}
+			for _, z := range []*Zones{old, now} {
+				z.touch(touched, ns)
+				for _, other := range z.claims[ns.Publication.Zone] { // it may get the zone now, or lose it
+					z.touch(touched, other)
+				}
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(touched))
+}
+
+// touch adds the zones in which something of a namespace can be: its own, that around it,
+// those with rules for its names, and those with its keys.
+func (z *Zones) touch(touched map[string]bool, ns *stele.Namespace) {
+	if zone := ns.Publication.Zone; zone != "" {
+		touched[zone] = true
+		if around := z.Around(zone); around != "" {
+			touched[around] = true
+		}
+	}
+	for zone, owner := range z.owners {
+		switch {
+		case owner.Publication.Layout == stele.LayoutRoot:
+			// A root has keys of all that begin with the name of its scheme.
+			if strings.HasPrefix(ns.Prefix, owner.Scheme+":") {
+				touched[zone] = true
+			}
+		case strings.HasPrefix(ns.Prefix, owner.Prefix),
+			len(ns.Keys) > 0 && ns.Scheme == owner.Scheme && strings.HasPrefix(owner.Prefix, ns.Prefix):
+			touched[zone] = true
+		}
+	}
+}
+
+// sameInDNS reports whether two versions of a namespace differ in nothing that is, or
+// decides what is, in a zone.
+func sameInDNS(a, b *stele.Namespace) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	x, errX := inDNS(a).MarshalBinary()
+	y, errY := inDNS(b).MarshalBinary()
+	return errX == nil && errY == nil && bytes.Equal(x, y)
+}
+
+// inDNS returns a namespace without what is not in the DNS. What is added to namespaces
+// counts, until somebody says here that it does not.
+func inDNS(ns *stele.Namespace) *stele.Namespace {
+	c := *ns
+	c.Owner, c.Title, c.Minter, c.Hosts, c.Protocols, c.Quota, c.Grants, c.Checked, c.Status = "", "", stele.Minter{}, nil, nil, 0, nil, false, 0
+	c.Publication.Secondaries = nil
+	c.Version, c.Created, c.Modified, c.By = 0, time.Time{}, time.Time{}, ""
+	return &c
+}

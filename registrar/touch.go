@@ -1,0 +1,82 @@
+package registrar
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/publish"
+)
+
+// touch adds to a commit which zones it touches. All commits of the registrar with
+// records or namespaces pass here, so that none forgets it.
+func (r *Registrar) touch(ctx context.Context, c *stele.Commit) error {
+	if c.Touch != nil || c.Replay != nil || len(c.Records)+len(c.Namespaces) == 0 {
+		return nil
+	}
+	s, err := r.view(ctx)
+	if err != nil {
+		return err
+	}
+	c.Touch = s.touch()
+	if len(c.Namespaces) > 0 {
+		c.Touch.Namespaces = s.touchedBy(c)
+	}
+	return nil
+}
+
+// touch says which zones records touch.
+func (s *spaces) touch() *stele.Touch {
+	t := &stele.Touch{Spaces: s.versions}
+	if s.zoned {
+		t.Record = s.zones().OfRecord
+	}
+	return t
+}
+
+// zones returns the zones of the namespaces. They are made when they are asked for first.
+func (s *spaces) zones() *publish.Zones {
+	if z := s.published.Load(); z != nil {
+		return z
+	}
+	all := make(map[stele.NamespaceKey]*stele.Namespace, len(s.byKey))
+	for key, sp := range s.byKey {
+		all[key] = sp.Namespace
+	}
+	z := publish.New(s.schemes, all)
+	s.published.Store(z)
+	return z
+}
+
+// touchedBy returns the zones that the namespaces of a commit touch, and those whose keys
+// it changes, which the zones around them have digests of.
+func (s *spaces) touchedBy(c *stele.Commit) []string {
+	after := make(map[stele.NamespaceKey]*stele.Namespace, len(s.byKey)+1)
+	for key, sp := range s.byKey {
+		after[key] = sp.Namespace
+	}
+	var keys []stele.NamespaceKey
+	for _, ns := range c.Namespaces {
+		after[ns.Key()] = ns
+		keys = append(keys, ns.Key())
+	}
+	now := publish.New(s.schemes, after)
+	touched := publish.Touched(s.zones(), now, keys...)
+	for _, cell := range c.Cells {
+		if cell.Name == compilerCell {
+			return now.All() // another program makes something else of the same registry
+		}
+		rest, ok := strings.CutPrefix(cell.Name, zoneKeyCells)
+		if !ok {
+			continue
+		}
+		zone, _, _ := strings.Cut(rest, " ")
+		touched = append(touched, zone)
+		if around := now.Around(zone); around != "" {
+			touched = append(touched, around)
+		}
+	}
+	slices.Sort(touched)
+	return slices.Compact(touched)
+}

@@ -1,0 +1,198 @@
+package registrar
+
+import (
+	"context"
+	"iter"
+	"maps"
+	"slices"
+
+	"github.com/stele-id/stele"
+)
+
+// ZoneStates yields what is kept about zones, by name: those that are published, and
+// those that were. Only an administrator may list them.
+func (r *Registrar) ZoneStates(ctx context.Context) iter.Seq2[stele.ZoneState, error] {
+	return func(yield func(stele.ZoneState, error) bool) {
+		const op = "list zones"
+		if err := administrate(ctx, op, stele.ID{}); err != nil {
+			yield(stele.ZoneState{}, err)
+			return
+		}
+		list, err := r.zoneStates(ctx)
+		if err != nil {
+			yield(stele.ZoneState{}, tell(op, err))
+			return
+		}
+		for _, zone := range slices.Sorted(maps.Keys(list)) {
+			if !yield(list[zone], nil) {
+				return
+			}
+		}
+	}
+}
+
+// zoneStates returns the states of all zones that the store knows, or that are published.
+func (r *Registrar) zoneStates(ctx context.Context) (map[string]stele.ZoneState, error) {
+	list := make(map[string]stele.ZoneState)
+	for z, err := range r.store.ZoneStates(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		list[z.Zone] = z
+	}
+	s, err := r.view(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, sp := range s.byKey {
+		zone := sp.Publication.Zone
+		if _, known := list[zone]; known || zone == "" {
+			continue
+		}
+		if list[zone], err = r.store.ZoneState(ctx, zone); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// RaiseZone gives a zone a serial that is above another one, and above the one that it
+// has, and opens it for transfers if it was shut. If above is nil it is above the one that
+// it has; Conflict if the zone is shut then. All secondaries get the whole zone next. Only
+// an administrator may.
+func (r *Registrar) RaiseZone(ctx context.Context, zone string, above *uint32) (stele.ZoneState, error) {
+	const op = "raise zone"
+	if err := administrate(ctx, op, stele.ID{}); err != nil {
+		return stele.ZoneState{}, err
+	}
+	if err := r.lock(ctx); err != nil {
+		return stele.ZoneState{}, err
+	}
+	defer r.unlock()
+	for attempt := 1; ; attempt++ {
+		s, err := r.latest(ctx)
+		if err != nil {
+			return stele.ZoneState{}, err
+		}
+		list, err := r.zoneStates(ctx)
+		if err != nil {
+			return stele.ZoneState{}, tell(op, err)
+		}
+		z, known := list[zone]
+		switch {
+		case !known:
+			return z, refuse(op, stele.ID{}, stele.NotFound, "there is no zone %.100q here, and never was; 'stele zone ls' lists them", zone)
+		case z.Shut && above == nil:
+			return z, refuse(op, stele.ID{}, stele.Conflict, "it is not known which serial the secondaries of %s have; ask each for its SOA record, and name the highest serial: stele zone raise %s --above SERIAL", zone, zone)
+		}
+		floor := z.Serial()
+		if above != nil && stele.SerialAfter(*above, floor) {
+			floor = *above
+		}
+		c, changed, err := r.raiseCommit(ctx, s, stele.ZoneRaise{Zone: zone, Before: z.Base, Base: z.Above(floor)})
+		if err != nil {
+			return z, err
+		}
+		err = r.apply(ctx, op, c)
+		if err == nil {
+			r.replace(s, changed)
+			r.o.OnNamespaces() // the serials of all zones are read again
+			z, err = r.store.ZoneState(ctx, zone)
+			return z, tell(op, err)
+		}
+		r.replace(s, nil)
+		if !r.again(ctx, err, attempt) {
+			return z, err
+		}
+	}
+}
+
+// raiseCommit returns the commit that raises a zone. The namespace that is published in
+// it gets a new version, otherwise the same: others who serve the registry learn from the
+// change feed that the serial is another one, and the history says who raised it.
+func (r *Registrar) raiseCommit(ctx context.Context, s *spaces, raise stele.ZoneRaise) (*stele.Commit, *spaces, error) {
+	c := &stele.Commit{Zones: []stele.ZoneRaise{raise}}
+	owner := s.zones().OwnerOf(raise.Zone)
+	if owner == nil {
+		return c, nil, nil
+	}
+	next := cloneNamespace(owner)
+	r.stampNamespace(ctx, owner, next)
+	c.Namespaces = []*stele.Namespace{next}
+	changed, err := s.with(next)
+	return c, changed, err
+}
+
+// OvertakeZones gives every zone of a registry that was just restored a serial that no
+// secondary can have for other contents: above that of the registry it replaces, above
+// those that the secondaries said they have, and above a floor that the operator gave. A
+// zone of which none of these is known is shut: it is not transferred until an
+// administrator has raised it. The clock is not asked: a serial is a number of changes.
+func (r *Registrar) OvertakeZones(ctx context.Context, l Legacy) error {
+	const op = "restore"
+	if err := administrate(ctx, op, stele.ID{}); err != nil {
+		return err
+	}
+	states, err := r.zoneStates(ctx)
+	if err != nil {
+		return tell(op, err)
+	}
+	present := make(map[string]stele.ZoneState)
+	for _, z := range l.Zones {
+		present[z.Zone] = z
+		if _, known := states[z.Zone]; !known {
+			if states[z.Zone], err = r.store.ZoneState(ctx, z.Zone); err != nil {
+				return tell(op, err)
+			}
+		}
+	}
+	c := &stele.Commit{}
+	for _, zone := range slices.Sorted(maps.Keys(states)) {
+		z := states[zone]
+		floors := slices.Clone(l.Serials[zone])
+		if was, ok := present[zone]; ok {
+			floors = append(floors, was.Serial())
+		}
+		if l.SerialFloor != nil {
+			floors = append(floors, *l.SerialFloor)
+		}
+		if raise, ok := overtakenBy(z, floors, present[zone].Shut); ok {
+			c.Zones = append(c.Zones, raise)
+		}
+	}
+	if len(c.Zones) == 0 {
+		return nil
+	}
+	if err := r.apply(ctx, op, c); err != nil {
+		return err
+	}
+	r.o.OnNamespaces()
+	return nil
+}
+
+// overtakenBy returns how a zone is raised above some serials; ok is false if it is
+// above them already, and answers nobody with a difference from before. shut says that
+// the zone was shut before it was replaced: only the operator, or a secondary, knows more.
+func overtakenBy(z stele.ZoneState, floors []uint32, shut bool) (raise stele.ZoneRaise, ok bool) {
+	raise = stele.ZoneRaise{Zone: z.Zone, Before: z.Base, Base: z.Base}
+	if len(floors) == 0 || shut && len(floors) == 1 {
+		raise.Shut = true
+		if len(floors) == 0 {
+			return raise, !z.Shut
+		}
+	}
+	floor := floors[0]
+	for _, serial := range floors[1:] {
+		if stele.SerialAfter(serial, floor) {
+			floor = serial
+		}
+	}
+	if stele.SerialAfter(z.Serial(), floor) && z.Since == z.Last && z.Shut == raise.Shut {
+		return raise, false
+	}
+	if stele.SerialAfter(z.Serial(), floor) {
+		floor = z.Serial()
+	}
+	raise.Base = z.Above(floor)
+	return raise, true
+}

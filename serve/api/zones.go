@@ -1,0 +1,94 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/stele-id/stele"
+)
+
+// zoneStateDocument is what is kept about a zone.
+type zoneStateDocument struct {
+	Zone   string `json:"zone" example:"paradisec.example."`
+	Serial uint32 `json:"serial" doc:"The serial of its SOA record."`
+	Base   uint32 `json:"base" doc:"What is added to the number of the last change to make the serial."`
+	Last   uint64 `json:"last" doc:"The last change that touched it."`
+	Since  uint64 `json:"since" doc:"Whoever has it from before this change gets it whole."`
+	Shut   bool   `json:"shut,omitempty" doc:"It is not transferred, since nobody knows which serial the secondaries have; raise it above that."`
+	At     uint64 `json:"at" doc:"The last change of the registry."`
+}
+
+func newZoneStateDocument(z stele.ZoneState) zoneStateDocument {
+	return zoneStateDocument{Zone: z.Zone, Serial: z.Serial(), Base: z.Base, Last: z.Last, Since: z.Since, Shut: z.Shut, At: z.At}
+}
+
+// zoneStatePage is a part of a list of zones.
+type zoneStatePage struct {
+	Items []zoneStateDocument `json:"items"`
+	Next  string              `json:"next,omitempty" doc:"The cursor of the next page; without it this is the last."`
+}
+
+// zoneRaiseDocument says above which serial a zone is raised.
+type zoneRaiseDocument struct {
+	Above *uint32 `json:"above,omitempty" doc:"The highest serial that a secondary has. Without it the zone gets the serial after its own." example:"2031050201"`
+}
+
+func (h *Handler) zoneOperations() []operation {
+	const group = "Zones of the DNS"
+	return []operation{{
+		name: "listZones", method: http.MethodGet, path: "zones", group: group,
+		summary: "List zones and their serials",
+		about:   "Those that are published, and those that were.",
+		asks:    administrator,
+		query:   []parameter{limitParameter, cursorParameter},
+		answers: []answer{{status: 200, about: "A page of the list.", value: zoneStatePage{}}},
+		serve:   h.listZones,
+	}, {
+		name: "raiseZone", method: http.MethodPost, path: "zones/{zone}", group: group,
+		tail:    parameter{name: "zone", about: "The name of the zone", example: "paradisec.example."},
+		summary: "Give a zone a higher serial",
+		about:   "All secondaries take the whole zone next. It opens a zone that a restore has shut for transfers.",
+		asks:    administrator,
+		body:    &body{media: []string{jsonType}, limit: maxBody, value: zoneRaiseDocument{}, example: `{"above":2031050201}`},
+		answers: []answer{{status: 200, about: "The zone as it is now.", value: zoneStateDocument{}}},
+		fails:   []int{404, 409},
+		serve:   h.raiseZone,
+	}}
+}
+
+// listZones lists zones. A cursor is the name of the last one.
+func (h *Handler) listZones(c *call) error {
+	after, err := c.after()
+	if err != nil {
+		return err
+	}
+	page := newPage(c)
+	for z, err := range h.o.Registrar.ZoneStates(c.ctx) {
+		if err != nil {
+			return err
+		}
+		if z.Zone <= after {
+			continue
+		}
+		if page.isFull() {
+			return page.reply()
+		}
+		page.pass(z.Zone)
+		if err := page.addValue(newZoneStateDocument(z)); err != nil {
+			return err
+		}
+	}
+	return page.end()
+}
+
+// raiseZone gives a zone a higher serial.
+func (h *Handler) raiseZone(c *call) error {
+	var want zoneRaiseDocument
+	if err := c.decode(&want); err != nil {
+		return err
+	}
+	z, err := h.o.Registrar.RaiseZone(c.ctx, c.tail, want.Above)
+	if err != nil {
+		return err
+	}
+	return c.reply(http.StatusOK, newZoneStateDocument(z))
+}
