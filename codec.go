@@ -42,11 +42,15 @@ func (r *Record) AppendBinary(b []byte) ([]byte, error) {
 	b = appendBool(b, r.Redacted)
 	// What came later stands behind, so that those without it have the bytes that
 	// they had before.
-	if len(r.Signatures) > 0 || r.Import > 0 {
+	withholds := !r.Withheld.IsZero()
+	if withholds || r.Import > 0 || len(r.Signatures) > 0 {
 		b = appendList(b, r.Signatures, appendSignature)
 	}
-	if r.Import > 0 {
+	if withholds || r.Import > 0 {
 		b = binary.AppendUvarint(b, r.Import)
+	}
+	if withholds {
+		b = appendWithheld(b, &r.Withheld)
 	}
 	return b, nil
 }

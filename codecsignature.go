@@ -28,6 +28,10 @@ func (d *decoder) laterRecord(r *Record) {
 		r.Import = d.uvarint()
 		odd = r.Import == 0
 	}
+	if len(d.rest) > 0 {
+		d.withheld(r)
+		odd = r.Withheld.IsZero()
+	}
 	if d.err == nil && odd {
 		d.fail(errOdd) // an empty last field is not written
 	}

@@ -110,6 +110,9 @@ func (r *Record) checkVersion() error {
 	if err := checkKeptName(r.ID, r.ID); err != nil {
 		return err
 	}
+	if err := r.checkWithheld(); err != nil {
+		return err
+	}
 	for _, alias := range r.Aliases {
 		if alias == r.ID {
 			return unfit(r.ID, "its own name is among its aliases; leave it out")

@@ -10,7 +10,7 @@ import (
 // The fields of each object of a document, as they are told to people who write
 // another one.
 const (
-	recordFields      = "id spelling aliases state tombstone url targets metadata persistence values readers signatures version created modified by redacted import"
+	recordFields      = "id spelling aliases state tombstone url targets metadata persistence values readers signatures version created modified by redacted import withheld"
 	tombstoneFields   = "reason at replacement"
 	targetFields      = "service url type language order preference ttl status partial"
 	persistenceFields = "level until statement"
@@ -126,6 +126,8 @@ func (d *document) record(r *Record, targets []Target) {
 			r.Redacted = d.bool()
 		case "import":
 			r.Import = d.number(math.MaxUint64)
+		case "withheld":
+			r.Withheld = d.withheld()
 		default:
 			return d.kept(name, &r.Version, &r.Created, &r.Modified, &r.By)
 		}

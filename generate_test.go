@@ -84,6 +84,19 @@ var anyRecord = rapid.Custom(func(t *rapid.T) *Record {
 		By:       bytesText.Draw(t, "by"),
 		Redacted: rapid.Bool().Draw(t, "redacted"),
 		Import:   rapid.Uint64().Draw(t, "import"),
+		Withheld: Withheld{
+			Redacted: rapid.Uint64().Draw(t, "upTo"),
+			Erased:   rapid.Uint64().Draw(t, "erased"),
+			Disavowed: few(rapid.Custom(func(t *rapid.T) Disavowal {
+				return Disavowal{
+					First: rapid.Uint64().Draw(t, "first"), Last: rapid.Uint64().Draw(t, "last"),
+					Reason: bytesText.Draw(t, "why"), At: anyTime.Draw(t, "when"), By: bytesText.Draw(t, "who"),
+				}
+			})).Draw(t, "disavowed"),
+		},
+	}
+	if rapid.Bool().Draw(t, "open") {
+		r.Withheld = Withheld{}
 	}
 	if rapid.Bool().Draw(t, "withdrawn") {
 		r.Tombstone = &Tombstone{bytesText.Draw(t, "reason"), anyTime.Draw(t, "at"), anyID.Draw(t, "replacement")}
@@ -291,6 +304,16 @@ var goodRecord = rapid.Custom(func(t *rapid.T) *Record {
 		By:          goodName.Draw(t, "by"),
 		Redacted:    rapid.Bool().Draw(t, "redacted"),
 		Import:      rapid.Uint64().Draw(t, "import"),
+	}
+	if rapid.Bool().Draw(t, "withholds") {
+		r.Withheld.Redacted, r.Withheld.Erased = rapid.Uint64().Draw(t, "upTo"), rapid.Uint64().Draw(t, "erased")
+		r.Withheld.Disavowed = few(rapid.Custom(func(t *rapid.T) Disavowal {
+			first := rapid.Uint64Range(1, 1<<63).Draw(t, "first")
+			return Disavowal{
+				First: first, Last: first + rapid.Uint64Range(0, 9).Draw(t, "more"),
+				Reason: "because " + prose.Draw(t, "why"), At: goodTime.Draw(t, "when"), By: goodName.Draw(t, "who"),
+			}
+		})).Draw(t, "disavowed")
 	}
 	if loud := r.ID.scheme + ":" + strings.ToUpper(r.ID.text[3:]); loud != r.ID.text && rapid.Bool().Draw(t, "loud") {
 		r.Spelling = loud

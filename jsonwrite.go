@@ -154,6 +154,7 @@ func (r *Record) AppendJSON(b []byte) []byte {
 	w.text("by", r.By)
 	w.flag("redacted", r.Redacted)
 	w.number("import", r.Import, 0)
+	w.withheld(&r.Withheld)
 	w.close('}')
 	return w.b
 }

@@ -28,6 +28,7 @@ type Record struct {
 	By       string // the principal of the last change
 	Redacted bool   // content was blanked by a legal order
 	Import   uint64 // number of the import, or of the revert of one, that made this version; 0 for none
+	Withheld Withheld
 }
 
 // IsPublic reports whether everybody may see the record.

@@ -41,6 +41,25 @@ type Store interface {
 	// first. It yields none for an unknown one, or for an alias.
 	History(ctx context.Context, id ID) iter.Seq2[*Record, error]
 
+	// HistoryBefore is History without the versions from the given one on. It does not
+	// read those, so that a long history can be read in parts.
+	HistoryBefore(ctx context.Context, id ID, version uint64) iter.Seq2[*Record, error]
+
+	// Version returns one version of the record with this identifier. Its cost does not
+	// depend on how many versions there are. NotFound if there is no such version, or if
+	// no record has this identifier; an alias is not one.
+	Version(ctx context.Context, id ID, version uint64) (*Record, error)
+
+	// VersionAt returns the version that was current at a time: the present one if its
+	// Modified is not after it, and otherwise the superseded version with the latest
+	// Modified that is not after it, of several the newest. Its cost does not depend on
+	// how many versions there are. NotFound if there is none, as in Version.
+	VersionAt(ctx context.Context, id ID, at time.Time) (*Record, error)
+
+	// Withholding yields the identifiers of the records whose current version withholds
+	// something of earlier ones, in order; see [Withheld].
+	Withholding(ctx context.Context) iter.Seq2[ID, error]
+
 	// Scan yields the records of a scheme whose identifiers begin with prefix and
 	// come after the given text, in order of their texts. Aliases are not scanned.
 	Scan(ctx context.Context, scheme, prefix, after string) iter.Seq2[*Record, error]
@@ -75,6 +94,11 @@ type Store interface {
 
 	// Namespaces yields all namespaces, by scheme and then by prefix.
 	Namespaces(ctx context.Context) iter.Seq2[*Namespace, error]
+
+	// NamespaceHistory yields all versions of a namespace that are kept, the newest
+	// first; none for an unknown one. A registry that an earlier program made has those
+	// since it was upgraded.
+	NamespaceHistory(ctx context.Context, key NamespaceKey) iter.Seq2[*Namespace, error]
 
 	// MinterState returns what the last commit kept for a minter; nil if nothing
 	// was.
@@ -116,6 +140,14 @@ type Store interface {
 
 	AuditStore
 
+	// Purge removes from the store's files what commits have erased: the content of
+	// erased versions, of the version that was current before, and where they led. It
+	// returns once no file of the store holds it. Copies that others keep (backups, a
+	// database's log and its archive) are not the store's. It may take as long as
+	// rewriting the whole store, and writes or reads may have to wait meanwhile.
+	// Iterators under way may end with Unavailable.
+	Purge(ctx context.Context) error
+
 	// Seal ends all writes: Apply and Ingest are refused from then on, with a Conflict
 	// that is ErrSealed and has the reason in its text. It returns once that is durable and no
 	// write is under way any more, so that what is read afterwards stays as it is. An
@@ -150,8 +182,12 @@ type Store interface {
 type Commit struct {
 	// Records are new versions of records. A version n is committed only if the
 	// store has n-1 as the current one (for 1: if none of the names is taken). The
-	// names of the version before must be among those of the new one. The same
-	// record must not occur twice.
+	// names of the version before must be among those of the new one, and what it
+	// withholds must be carried forward (Invalid if not; see [Record.CheckFollows]).
+	// The same record must not occur twice.
+	//
+	// A version whose Withheld.Erased is higher than that of the version before erases:
+	// with the same commit, of all versions up to that one only [Record.Entry] is left.
 	Records []*Record
 
 	// Counter says for which namespace a new record counts; nil for none.

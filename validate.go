@@ -56,6 +56,7 @@ func (r *Record) check(f *faults, metadata int) {
 	checkTime(f, "created", r.Created)
 	checkTime(f, "modified", r.Modified)
 	checkName(f, "by", r.By)
+	r.Withheld.check(f)
 	r.checkSize(f, metadata)
 }
 

@@ -37,7 +37,17 @@ func (r *Registry) readNamespace(text []byte) (*stele.Namespace, error) {
 // Namespaces yields the namespaces in which whoever asks has a role, by scheme and then
 // by prefix; for an administrator all.
 func (r *Registry) Namespaces(ctx context.Context) iter.Seq2[*stele.Namespace, error] {
-	q := &ask{method: http.MethodGet, path: "namespaces", query: url.Values{"limit": {strconv.Itoa(pageSize)}}, again: true}
+	return r.namespaces(ctx, "namespaces")
+}
+
+// NamespaceHistory yields the versions of a namespace that the server keeps, the newest
+// first.
+func (r *Registry) NamespaceHistory(ctx context.Context, key stele.NamespaceKey) iter.Seq2[*stele.Namespace, error] {
+	return r.namespaces(ctx, pathOf("namespacehistory", key.String()))
+}
+
+func (r *Registry) namespaces(ctx context.Context, path string) iter.Seq2[*stele.Namespace, error] {
+	q := &ask{method: http.MethodGet, path: path, query: url.Values{"limit": {strconv.Itoa(pageSize)}}, again: true}
 	return func(yield func(*stele.Namespace, error) bool) {
 		for item, err := range r.items(ctx, q) {
 			var ns *stele.Namespace

@@ -31,6 +31,16 @@ func (r *Registry) At(ctx context.Context, name stele.ID, t time.Time) (*stele.R
 		query: url.Values{"at": {t.UTC().Format(time.RFC3339Nano)}}})
 }
 
+// Version returns one version of a record.
+func (r *Registry) Version(ctx context.Context, name stele.ID, version uint64) (*stele.Record, error) {
+	rec, err := r.record(ctx, &ask{method: http.MethodGet, path: pathOf("records", name.String()), again: true,
+		query: url.Values{"version": {strconv.FormatUint(version, 10)}}})
+	if err != nil {
+		return nil, under("show", name, err)
+	}
+	return rec, nil
+}
+
 // record sends a request that is answered with a record.
 func (r *Registry) record(ctx context.Context, q *ask) (*stele.Record, error) {
 	a, err := r.call(ctx, q)
@@ -104,7 +114,7 @@ func put(record *stele.Record, condition, tag string) *ask {
 // said returns what people say of a record, without what the system keeps.
 func said(record *stele.Record) []byte {
 	c := *record
-	c.Version, c.By, c.Redacted, c.Import = 0, "", false, 0
+	c.Version, c.By, c.Redacted, c.Import, c.Withheld = 0, "", false, 0, stele.Withheld{}
 	c.Created, c.Modified = time.Time{}, time.Time{}
 	return c.AppendJSON(nil)
 }
@@ -216,6 +226,17 @@ func (r *Registry) Withdraw(ctx context.Context, name stele.ID, ifVersion uint64
 // Reinstate makes a withdrawn record active again.
 func (r *Registry) Reinstate(ctx context.Context, name stele.ID, ifVersion uint64) (*stele.Record, error) {
 	return r.revise(ctx, "reinstate", name, ifVersion, nil, false)
+}
+
+// Disavow declares that versions of a record are not to be used.
+func (r *Registry) Disavow(ctx context.Context, name stele.ID, ifVersion, first, last uint64, reason string) (*stele.Record, error) {
+	return r.revise(ctx, "disavow", name, ifVersion, map[string]any{"first": first, "last": last, "reason": reason}, false)
+}
+
+// Purge removes from the files of the server's store what was erased.
+func (r *Registry) Purge(ctx context.Context) error {
+	_, err := r.call(ctx, &ask{method: http.MethodPost, path: "compact", again: true})
+	return under("compact", stele.ID{}, err)
 }
 
 // Redact removes what a record says, by a legal order.

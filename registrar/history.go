@@ -2,7 +2,9 @@ package registrar
 
 import (
 	"context"
+	"errors"
 	"iter"
+	"math"
 	"time"
 
 	"github.com/stele-id/stele"
@@ -25,34 +27,96 @@ func (r *Registrar) get(ctx context.Context, op string, name stele.ID) (*stele.R
 	return r.find(ctx, op, s, name)
 }
 
-// History yields all versions of the record that has this name, the newest first.
-// A version from before a redaction comes without what it said, for everybody, and
-// so does one that whoever acts could not have seen when it was current. NotFound
-// if there is no record for them.
+// History yields all versions of the record that has this name, the newest first, as
+// [Registrar.Version] shows them. NotFound if there is no record for whoever acts.
 func (r *Registrar) History(ctx context.Context, name stele.ID) iter.Seq2[*stele.Record, error] {
+	return r.HistoryBefore(ctx, name, math.MaxUint64)
+}
+
+// HistoryBefore is History without the versions from the given one on. It does not read
+// those.
+func (r *Registrar) HistoryBefore(ctx context.Context, name stele.ID, version uint64) iter.Seq2[*stele.Record, error] {
 	return func(yield func(*stele.Record, error) bool) {
-		rec, chain, err := r.get(ctx, "history", name)
+		now, chain, err := r.get(ctx, "history", name)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		redacted := false
-		for v, err := range r.store.History(ctx, rec.ID) {
+		for v, err := range r.store.HistoryBefore(ctx, now.ID, version) {
 			if err != nil {
 				yield(nil, tell("history", err))
 				return
 			}
-			if redacted {
-				v = withhold(v)
-				v.Redacted = true
-			} else if redacted = v.Redacted; !auth.MayRead(auth.From(ctx), v, chain...) {
-				v = withhold(v)
+			if v.Version > now.Version { // it was made a moment ago
+				now = v
 			}
-			if !yield(v, nil) {
+			if !yield(shown(ctx, now, v, chain), nil) {
 				return
 			}
 		}
 	}
+}
+
+// Version returns one version of the record that has this name. Its cost does not depend
+// on how many versions there are.
+//
+// Each version comes with what the current one withholds. A version that was erased, or
+// that is older than a redaction, comes without its content and marked as redacted, for
+// everybody. A disavowed version comes without its content for those who may not change
+// the record, and so does a version that whoever acts could not have seen when it was
+// current.
+func (r *Registrar) Version(ctx context.Context, name stele.ID, version uint64) (*stele.Record, error) {
+	const op = "show"
+	now, chain, err := r.get(ctx, op, name)
+	if err != nil {
+		return nil, err
+	}
+	v, err := r.store.Version(ctx, now.ID, version)
+	if errors.Is(err, stele.NotFound) {
+		return nil, refuse(op, name, stele.NotFound, "it has no version %d; its versions are 1 to %d", version, now.Version)
+	} else if err != nil {
+		return nil, tell(op, err)
+	}
+	return shown(ctx, now, v, chain), nil
+}
+
+// At returns the version of a record that was current at a time, as [Registrar.Version]
+// shows it and at the same cost. NotFound if the record was not there yet.
+func (r *Registrar) At(ctx context.Context, name stele.ID, t time.Time) (*stele.Record, error) {
+	const op = "show"
+	now, chain, err := r.get(ctx, op, name)
+	if err != nil {
+		return nil, err
+	}
+	v, err := r.store.VersionAt(ctx, now.ID, t)
+	if errors.Is(err, stele.NotFound) {
+		return nil, refuse(op, name, stele.NotFound, "it was not registered yet at %s", t.UTC().Format(time.RFC3339))
+	} else if err != nil {
+		return nil, tell(op, err)
+	}
+	return shown(ctx, now, v, chain), nil
+}
+
+// shown returns a version as far as whoever acts may see it. Now is the current one, or
+// one that was current a moment ago.
+func shown(ctx context.Context, now, v *stele.Record, chain []*stele.Namespace) *stele.Record {
+	if v.Version >= now.Version {
+		if !auth.MayRead(auth.From(ctx), v, chain...) {
+			v = withhold(v)
+		}
+		return v
+	}
+	switch who := auth.From(ctx); {
+	case now.Withheld.Hides(v.Version):
+		v = withhold(v)
+		v.Redacted = true
+	case now.Withheld.Disavowal(v.Version) != nil && !auth.MayWrite(who, chain...):
+		v = withhold(v)
+	case !auth.MayRead(who, v, chain...):
+		v = withhold(v)
+	}
+	v.Withheld = now.Withheld.Clone()
+	return v
 }
 
 // withhold returns an old version without what it said, and without why it was
@@ -64,18 +128,4 @@ func withhold(v *stele.Record) *stele.Record {
 		v.Tombstone = &stele.Tombstone{At: v.Tombstone.At}
 	}
 	return v
-}
-
-// At returns the version of a record that was current at a time, as History shows
-// it. NotFound if the record was not there yet.
-func (r *Registrar) At(ctx context.Context, name stele.ID, t time.Time) (*stele.Record, error) {
-	for v, err := range r.History(ctx, name) {
-		if err != nil {
-			return nil, err
-		}
-		if !v.Modified.After(t) {
-			return v, nil
-		}
-	}
-	return nil, refuse("show", name, stele.NotFound, "it was not registered yet at %s", t.UTC().Format(time.RFC3339))
 }

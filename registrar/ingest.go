@@ -256,7 +256,7 @@ func (in *intake) ready(ctx context.Context, i int) error {
 			return refuse("import", rec.ID, stele.Invalid, "a record that is %s does not become reserved", before.State)
 		}
 		rec.Redacted = false
-		if before.Redacted && !isBlank(rec) {
+		if rec.Withheld = in.withheld(before, rec); before.Redacted && !isBlank(rec) {
 			return refuse("import", rec.ID, stele.Conflict, "its content was removed by a legal order; an import does not bring it back")
 		}
 		for _, alias := range before.Aliases { // no name is detached
@@ -296,10 +296,26 @@ func (in *intake) tellChanges() {
 	}
 }
 
+// withheld returns what an imported version withholds, before what the version before it
+// does is carried forward. Only an import that keeps what the system kept elsewhere is
+// believed, and only about versions that there are.
+func (in *intake) withheld(before, rec *stele.Record) (w stele.Withheld) {
+	if !in.o.Keep {
+		return w
+	}
+	for _, d := range rec.Withheld.Disavowed {
+		if d.Last <= before.Version && !slices.ContainsFunc(before.Withheld.Disavowed, d.Equal) {
+			w.Disavowed = append(w.Disavowed, d)
+		}
+	}
+	return w
+}
+
 // first sets what the system keeps of a new record.
 func (in *intake) first(ctx context.Context, rec *stele.Record) {
 	now := in.now()
 	rec.Version = 1
+	rec.Withheld = stele.Withheld{} // there is no earlier version
 	if !in.o.Keep {
 		rec.Created, rec.Modified, rec.By, rec.Redacted = now, now, auth.From(ctx).Name, false
 		return

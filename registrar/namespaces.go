@@ -168,6 +168,26 @@ func (r *Registrar) Namespace(ctx context.Context, key stele.NamespaceKey) (*ste
 	return nil, refuse("show namespace", stele.ID{}, stele.NotFound, "there is no namespace %s; add it first", key)
 }
 
+// NamespaceHistory yields the versions of a namespace that are kept, the newest first, to
+// whoever has a role in it now. NotFound if there is none for them.
+func (r *Registrar) NamespaceHistory(ctx context.Context, key stele.NamespaceKey) iter.Seq2[*stele.Namespace, error] {
+	return func(yield func(*stele.Namespace, error) bool) {
+		if _, err := r.Namespace(ctx, key); err != nil {
+			yield(nil, err)
+			return
+		}
+		for ns, err := range r.store.NamespaceHistory(ctx, key) {
+			if err != nil {
+				yield(nil, tell("history", err))
+				return
+			}
+			if !yield(ns, nil) {
+				return
+			}
+		}
+	}
+}
+
 // FindNamespace returns the namespace that a name belongs to: the one with the
 // longest prefix, the root of its scheme if there is no other. A name that the
 // settings of a minter lead to, such as an IBIp, belongs to that minter's

@@ -44,6 +44,7 @@ func (r *Registrar) begin(ctx context.Context, op string, record *stele.Record) 
 		return nil, refuse(op, next.ID, stele.Invalid, "a record begins as active or reserved; withdraw it later")
 	}
 	next.Version, next.Redacted, next.By, next.Import = 1, false, auth.From(ctx).Name, 0
+	next.Withheld = stele.Withheld{}
 	next.Created = r.now()
 	next.Modified = next.Created
 	return next, nil
@@ -69,10 +70,11 @@ func (r *Registrar) Update(ctx context.Context, name stele.ID, ifVersion uint64,
 		if before == stele.Withdrawn {
 			return refuse(op, next.ID, stele.Gone, "it is withdrawn; reinstate it first")
 		}
+		kept := next.Withheld.Clone()
 		if err := change(next); err != nil {
 			return err
 		}
-		next.Tombstone, next.Redacted = nil, false
+		next.Tombstone, next.Redacted, next.Withheld = nil, false, kept
 		switch {
 		case next.State == before, next.State == stele.Active:
 			return nil
@@ -112,30 +114,6 @@ func (r *Registrar) Reinstate(ctx context.Context, name stele.ID, ifVersion uint
 			return refuse(op, next.ID, stele.Conflict, "it is %s, not withdrawn", next.State)
 		}
 		next.State, next.Tombstone = stele.Active, nil
-		return nil
-	})
-}
-
-// Redact follows a legal order: it removes what the record says (targets,
-// metadata, handle values, persistence statement, signatures, the owner's spelling) and
-// withdraws it for the reason given. Only an administrator may, and only an
-// administrator may change the record after that. Its names stay, and nobody else
-// gets them.
-//
-// What came before is no longer shown to anybody: [Registrar.History] and
-// [Registrar.At] give earlier versions without their content. But a store deletes
-// nothing, so their bytes are still in its files and in earlier backups. If the
-// order asks for more, export the registry without those versions into a new
-// store.
-func (r *Registrar) Redact(ctx context.Context, name stele.ID, ifVersion uint64, reason string) (*stele.Record, error) {
-	const op = "redact"
-	if err := administrate(ctx, op, name); err != nil {
-		return nil, err
-	}
-	return r.revise(ctx, op, name, ifVersion, func(next *stele.Record) error {
-		blank(next)
-		next.State, next.Redacted = stele.Withdrawn, true
-		next.Tombstone = &stele.Tombstone{Reason: reason, At: r.now()}
 		return nil
 	})
 }
@@ -211,11 +189,15 @@ func (r *Registrar) revision(ctx context.Context, op string, s *spaces, before *
 func (r *Registrar) stamp(ctx context.Context, before, next *stele.Record) {
 	next.Version, next.Created = before.Version+1, before.Created
 	next.Modified, next.By, next.Import = r.now(), auth.From(ctx).Name, 0
+	next.Withheld = next.Withheld.Following(&before.Withheld)
 	if next.Modified.Before(before.Modified) { // the clock stepped back
 		next.Modified = before.Modified
 	}
 	if before.Redacted && isBlank(next) {
 		next.Redacted = true
+	}
+	if next.Redacted {
+		next.Withheld.Redacted = next.Version
 	}
 }
 
@@ -223,6 +205,9 @@ func (r *Registrar) stamp(ctx context.Context, before, next *stele.Record) {
 func sameRecord(a, b *stele.Record) bool {
 	c := *b
 	c.Version, c.Modified, c.By, c.Import = a.Version, a.Modified, a.By, a.Import
+	if c.Redacted && a.Redacted {
+		c.Withheld.Redacted = a.Withheld.Redacted // it grows with the version
+	}
 	x, errX := a.MarshalBinary()
 	y, errY := c.MarshalBinary()
 	return errX == nil && errY == nil && bytes.Equal(x, y)
@@ -264,6 +249,7 @@ func clone(rec *stele.Record) *stele.Record {
 	c.Metadata = maps.Clone(rec.Metadata)
 	c.Readers = slices.Clone(rec.Readers)
 	c.Signatures = slices.Clone(rec.Signatures)
+	c.Withheld = rec.Withheld.Clone()
 	c.Values = slices.Clone(rec.Values)
 	for i := range c.Values {
 		v := &c.Values[i]

@@ -26,10 +26,11 @@ func differences(before, rec *stele.Record) []string {
 	var d difference
 	d.state(before, rec)
 	for _, alias := range rec.Aliases {
-		if !slices.Contains(before.Aliases, alias) {
+		if !before.Redacted && !slices.Contains(before.Aliases, alias) {
 			d.addf("alias %s added", alias)
 		}
 	}
+	d.disavowed(before, rec)
 	if !rec.Redacted && !before.Redacted {
 		d.targets(before.Targets, rec.Targets)
 		d.metadata(before.Metadata, rec.Metadata)
@@ -42,6 +43,18 @@ func differences(before, rec *stele.Record) []string {
 		return []string{"changed"}
 	}
 	return d
+}
+
+// disavowed says that the version itself is disavowed, and which ones it disavows.
+func (d *difference) disavowed(before, rec *stele.Record) {
+	if by := rec.Withheld.Disavowal(rec.Version); by != nil {
+		d.addf("disavowed: %s", shorten(by.Reason))
+	}
+	for _, by := range rec.Withheld.Disavowed {
+		if by.At.After(before.Modified) && !by.At.After(rec.Modified) {
+			d.addf("versions %d to %d disavowed", by.First, by.Last)
+		}
+	}
 }
 
 // difference is a list of changes in words.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"strings"
+	"time"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/client"
@@ -98,6 +99,24 @@ func (s distantStore) History(ctx context.Context, id stele.ID) iter.Seq2[*stele
 	return s.r.History(ctx, id)
 }
 
+// Version returns one version of a record.
+func (s distantStore) Version(ctx context.Context, id stele.ID, version uint64) (*stele.Record, error) {
+	return s.r.Version(ctx, id, version)
+}
+
+// VersionAt returns the version of a record that was current at a time.
+func (s distantStore) VersionAt(ctx context.Context, id stele.ID, at time.Time) (*stele.Record, error) {
+	return s.r.At(ctx, id, at)
+}
+
+// NamespaceHistory yields all versions of a namespace.
+func (s distantStore) NamespaceHistory(ctx context.Context, key stele.NamespaceKey) iter.Seq2[*stele.Namespace, error] {
+	return s.r.NamespaceHistory(ctx, key)
+}
+
+// Purge lets the server compact its store.
+func (s distantStore) Purge(ctx context.Context) error { return s.r.Purge(ctx) }
+
 // Count returns how many records count for a namespace.
 func (s distantStore) Count(ctx context.Context, key stele.NamespaceKey) (uint64, error) {
 	return s.r.Count(ctx, key)
@@ -129,6 +148,14 @@ func (distantStore) First(context.Context, iter.Seq[stele.Prefix]) (*stele.Recor
 
 func (distantStore) Pointing(context.Context, stele.Location, stele.ID) iter.Seq2[stele.ID, error] {
 	return untoldAll[stele.ID]("look up")
+}
+
+func (distantStore) HistoryBefore(context.Context, stele.ID, uint64) iter.Seq2[*stele.Record, error] {
+	return untoldAll[*stele.Record]("history")
+}
+
+func (distantStore) Withholding(context.Context) iter.Seq2[stele.ID, error] {
+	return untoldAll[stele.ID]("list what is withheld")
 }
 
 func (distantStore) Changes(context.Context, uint64) iter.Seq2[stele.Change, error] {

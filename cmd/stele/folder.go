@@ -127,6 +127,9 @@ func (f *folder) Me(ctx context.Context) (auth.Principal, error) { return auth.F
 // Source is what zones are made from.
 func (f *folder) Source() stele.Store { return f.registry.store }
 
+// Purge removes from the store's files what was erased.
+func (f *folder) Purge(ctx context.Context) error { return f.registry.store.Purge(ctx) }
+
 // Backup copies the store.
 func (f *folder) Backup(ctx context.Context, to string) (changes uint64, err error) {
 	if err := f.registry.store.Backup(ctx, to); err != nil {

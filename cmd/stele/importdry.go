@@ -71,7 +71,7 @@ func (h *rehearsal) remember(rec *stele.Record, content uint64) {
 // contentOf returns what people set of a record.
 func contentOf(rec *stele.Record) []byte {
 	c := *rec
-	c.Version, c.By, c.Redacted, c.Import = 0, "", false, 0
+	c.Version, c.By, c.Redacted, c.Import, c.Withheld = 0, "", false, 0, stele.Withheld{}
 	c.Created, c.Modified = time.Time{}, time.Time{}
 	return c.AppendJSON(nil)
 }

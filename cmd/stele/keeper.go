@@ -27,6 +27,7 @@ type keeper interface {
 type recordKeeper interface {
 	Get(ctx context.Context, name stele.ID) (*stele.Record, error)
 	At(ctx context.Context, name stele.ID, t time.Time) (*stele.Record, error)
+	Version(ctx context.Context, name stele.ID, version uint64) (*stele.Record, error)
 	History(ctx context.Context, name stele.ID) iter.Seq2[*stele.Record, error]
 
 	// List yields the records that a listing asks for, in the order of their names.
@@ -47,12 +48,14 @@ type recordKeeper interface {
 	Reinstate(ctx context.Context, name stele.ID, ifVersion uint64) (*stele.Record, error)
 	Redact(ctx context.Context, name stele.ID, ifVersion uint64, reason string) (*stele.Record, error)
 	Revert(ctx context.Context, name stele.ID, ifVersion, to uint64) (*stele.Record, error)
+	Disavow(ctx context.Context, name stele.ID, ifVersion, first, last uint64, reason string) (*stele.Record, error)
 }
 
 // namespaceKeeper keeps namespaces.
 type namespaceKeeper interface {
 	Namespace(ctx context.Context, key stele.NamespaceKey) (*stele.Namespace, error)
 	Namespaces(ctx context.Context) iter.Seq2[*stele.Namespace, error]
+	NamespaceHistory(ctx context.Context, key stele.NamespaceKey) iter.Seq2[*stele.Namespace, error]
 	ParentNamespace(ctx context.Context, key stele.NamespaceKey) (*stele.Namespace, error)
 	AddNamespace(ctx context.Context, ns *stele.Namespace) (*stele.Namespace, error)
 	SetNamespace(ctx context.Context, key stele.NamespaceKey, ifVersion uint64, change func(*stele.Namespace) error) (*stele.Namespace, error)
@@ -119,6 +122,9 @@ type custodian interface {
 	// Backup copies the registry to a new folder, and returns how many changes it
 	// has. Those that came meanwhile may be in the copy or not.
 	Backup(ctx context.Context, folder string) (changes uint64, err error)
+
+	// Purge removes from the store's files what was erased.
+	Purge(ctx context.Context) error
 
 	// Check looks at all that the registry keeps, and returns how many changes it has.
 	Check(ctx context.Context, tell client.Inspection) (changes uint64, err error)

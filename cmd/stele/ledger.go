@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
@@ -80,7 +79,7 @@ func (l *ledger) find(ctx context.Context, text string, at time.Time, version ui
 	case !at.IsZero():
 		rec, err = l.At(ctx, id, at)
 	case version != 0:
-		rec, err = l.version(ctx, id, version)
+		rec, err = l.Version(ctx, id, version)
 	default:
 		rec, err = l.Get(ctx, id)
 	}
@@ -88,20 +87,4 @@ func (l *ledger) find(ctx context.Context, text string, at time.Time, version ui
 		return nil, l.Meant(ctx, id, err)
 	}
 	return rec, nil
-}
-
-// version returns one version of a record.
-func (l *ledger) version(ctx context.Context, id stele.ID, version uint64) (*stele.Record, error) {
-	newest := uint64(0)
-	for rec, err := range l.History(ctx, id) {
-		if err != nil {
-			return nil, err
-		}
-		newest = max(newest, rec.Version)
-		if rec.Version == version {
-			return rec, nil
-		}
-	}
-	return nil, &stele.Error{Op: "show", ID: id, Kind: stele.NotFound, Err: fmt.Errorf(
-		"it has no version %d; its versions are 1 to %d", version, newest)}
 }

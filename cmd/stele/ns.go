@@ -28,7 +28,7 @@ of that scheme; every scheme has it.`,
   stele ns show ark:12345/x5
   stele ns check ark:12345/x5
   stele ns ls ark`,
-	}, p.nsAddCommand(), p.nsShowCommand(), p.nsLsCommand(), p.nsSetCommand(), p.nsGrantCommand(), p.nsUngrantCommand(), p.nsSkipCommand(), p.nsCheckCommand())
+	}, p.nsAddCommand(), p.nsShowCommand(), p.nsLsCommand(), p.nsSetCommand(), p.nsGrantCommand(), p.nsUngrantCommand(), p.nsSkipCommand(), p.nsCheckCommand(), p.nsHistoryCommand())
 }
 
 func (p *program) nsAddCommand() *cobra.Command {

@@ -14,16 +14,17 @@ func (p *program) redactCommand() *cobra.Command {
 		Short: "Remove what a record says, by a legal order",
 		Long: `Redact follows a legal order. It removes what the record says: targets, metadata,
 handle values, the statement of its persistence and your own spelling of its name. It
-withdraws the record for the reason given, which the public reads. Earlier versions
-are shown to nobody any more, but that they were there, when, and by whom.
+withdraws the record for the reason given, which the public reads. Of earlier versions
+only that they were there, when, and by whom is kept.
 
 It does not ask whether you are sure, and nothing takes it back: write down what you
-need before. (To end the use of a name without an order, withdraw it.)
+need before. (To end the use of a name without an order, withdraw it. To stop the use
+of an earlier version, disavow it.)
 
-It can't do two things. The names stay, and are given to nobody else. And the bytes
-of earlier versions are still in the files of the registry, which deletes nothing,
-and in backups that were made before. If the order asks for these too, export the
-registry into a new folder and destroy the old one with its backups.`,
+The names stay, and are given to nobody else. The bytes leave the files of the registry
+with 'stele store compact'. Backups that were made before still have them: destroy
+those, or let them expire. If such a backup is restored in the place of this registry
+the record is redacted again.`,
 		Example: `  stele redact 10.5072/letters-1911 --reason 'Removed by order of the court of Belém.'`,
 		Args:    oneArgument("the identifier"),
 		RunE: func(cmd *cobra.Command, args []string) error {

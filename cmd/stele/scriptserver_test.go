@@ -32,6 +32,7 @@ import (
 var notRemote = map[string]string{
 	"purlhost":       "a flag that is stored by who works on the folder; remotepurlhost has a server",
 	"remotepurlhost": "has a server of its own",
+	"erase":          "it looks into the files of the folder",
 	"backup":         "it damages files of registries between two commands; remotebackup does so with a server",
 	"restoreaccess":  "it restores folders",
 	"completion":     "it asks no registry",
@@ -103,7 +104,7 @@ func remotely(params *testscript.Params) {
 }
 
 // remoteVerbs are those that ask the server instead of the folder.
-var remoteVerbs = strings.Fields("register update withdraw reinstate redact revert show history ls mint ns zone key sign user token import export backup verify")
+var remoteVerbs = strings.Fields("register update withdraw reinstate redact disavow revert show history ls mint ns zone key sign user token import export backup verify")
 
 // scripted is the program as sessions run it. Where the test says so, what it would do
 // with a folder it does with the server that has the folder.

@@ -24,7 +24,7 @@ about what is in it.`,
 		Example: `  stele store migrate --store postgres://stele@db.example.org/stele
   stele store copy /var/lib/stele postgres://stele@db.example.org/stele
   stele store status --store postgres://stele@db.example.org/stele`,
-	}, onFolder(p.storeMigrateCommand()), onFolder(p.storeStatusCommand()), onFolder(p.storeCopyCommand()), onFolder(p.storeUnsealCommand()))
+	}, onFolder(p.storeMigrateCommand()), onFolder(p.storeStatusCommand()), onFolder(p.storeCopyCommand()), onFolder(p.storeUnsealCommand()), p.storeCompactCommand())
 }
 
 // interruptible calls do with a context that an interrupt ends.

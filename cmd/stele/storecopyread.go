@@ -90,13 +90,20 @@ func (c *copier) versionsOf(ctx context.Context, id stele.ID, changes []stele.Ch
 	if take(now); missing == 0 {
 		return nil
 	}
-	for rec, err := range c.from.History(ctx, id) {
-		if err != nil {
+	for _, i := range places {
+		if records[i] != nil {
+			continue
+		}
+		rec, err := c.from.Version(ctx, id, changes[i].Version)
+		if errors.Is(err, stele.NotFound) {
+			break
+		} else if err != nil {
 			return err
 		}
-		if take(rec); missing == 0 {
-			return nil
-		}
+		take(rec)
+	}
+	if missing == 0 {
+		return nil
 	}
 	return refuse("copy", stele.Internal, "a version of %s that is in the list of changes is missing in %s; 'stele verify' tells more", id, c.fromPlace)
 }

@@ -35,6 +35,7 @@ func (p *program) verbGroups() []verbGroup {
 			p.revertCommand(),
 			p.reinstateCommand(),
 			p.redactCommand(),
+			p.disavowCommand(),
 			p.showCommand(),
 			p.historyCommand(),
 			p.lsCommand(),

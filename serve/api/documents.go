@@ -31,6 +31,23 @@ type recordDocument struct {
 	By          string               `json:"by,omitempty" maxLength:"255" readOnly:"true" doc:"Who made the last change."`
 	Redacted    bool                 `json:"redacted,omitempty" readOnly:"true" doc:"Content was removed by a legal order."`
 	Import      uint64               `json:"import,omitempty" readOnly:"true" doc:"The number of the import, or of the revert of one, that made this version."`
+	Withheld    *withheldDocument    `json:"withheld,omitempty" readOnly:"true" doc:"Which earlier versions are not shown."`
+}
+
+// withheldDocument says which earlier versions of a record are not shown.
+type withheldDocument struct {
+	Redacted  uint64              `json:"redacted,omitempty" doc:"The highest version that was redacted; those before it are shown to nobody."`
+	Erased    uint64              `json:"erased,omitempty" doc:"Of the versions up to this one nothing but an entry is kept."`
+	Disavowed []disavowalDocument `json:"disavowed,omitempty" maxItems:"100" doc:"Versions that an owner disavowed."`
+}
+
+// disavowalDocument says that versions are not to be used.
+type disavowalDocument struct {
+	First  uint64    `json:"first" doc:"The first of the versions."`
+	Last   uint64    `json:"last" doc:"The last of the versions."`
+	Reason string    `json:"reason" maxLength:"1000" doc:"Why, for the public."`
+	At     time.Time `json:"at,omitzero"`
+	By     string    `json:"by,omitempty" maxLength:"255" doc:"Who disavowed them; not for the public."`
 }
 
 // recordInput is a record as it is sent, and recordPatch a change of one.

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"math"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/stele-id/stele"
@@ -42,7 +44,7 @@ func (h *Handler) listOperations() []operation {
 	}, {
 		name: "getHistory", method: http.MethodGet, path: "history/{id}", group: "Records", tail: identifier,
 		summary: "Show all versions of a record",
-		about:   "The newest first. Of a version that whoever asks could not have seen, and of those before a redaction, content is left out.",
+		about:   "The newest first. Of a version that whoever asks could not have seen, of those before a redaction, and, for those who may not change the record, of disavowed ones, content is left out.",
 		asks:    anyone, scope: auth.ScopeRead,
 		query:   []parameter{limitParameter, cursorParameter},
 		answers: []answer{{status: 200, about: "A page of versions.", value: recordPage{}}},
@@ -198,15 +200,16 @@ func (h *Handler) getHistory(c *call) error {
 	if err != nil {
 		return err
 	}
+	before := uint64(math.MaxUint64)
+	if after != "" {
+		if before, err = strconv.ParseUint(after, 10, 64); err != nil {
+			return invalidf("%.60q is no cursor of a history; take next of the page before as it is", after)
+		}
+	}
 	page := newPage(c)
-	begun := after == ""
-	for rec, err := range h.o.Registrar.History(c.ctx, id) {
+	for rec, err := range h.o.Registrar.HistoryBefore(c.ctx, id, before) {
 		if err != nil {
 			return h.meant(c, id, err)
-		}
-		if !begun {
-			begun = tagOf(rec.Version) == after
-			continue
 		}
 		if page.isFull() {
 			return page.reply()
@@ -214,7 +217,7 @@ func (h *Handler) getHistory(c *call) error {
 		if rec, err = h.visible(c, rec); err != nil {
 			return err
 		}
-		page.pass(tagOf(rec.Version))
+		page.pass(strconv.FormatUint(rec.Version, 10))
 		page.add(rec.AppendJSON(nil))
 	}
 	return page.end()

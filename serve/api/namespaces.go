@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -79,6 +80,15 @@ func (h *Handler) namespaceOperations() []operation {
 		fails:   []int{404, 409, 412},
 		serve:   h.patchNamespace,
 	}, {
+		name: "getNamespaceHistory", method: http.MethodGet, path: "namespacehistory/{prefix}", group: group, tail: prefixInPath,
+		summary: "Show the versions of a namespace",
+		about:   "The newest first. Those from before the registry kept them are missing.",
+		asks:    reader, scope: auth.ScopeRead,
+		query:   []parameter{limitParameter, cursorParameter},
+		answers: []answer{{status: 200, about: "A page of versions.", value: namespacePage{}}},
+		fails:   []int{404},
+		serve:   h.getNamespaceHistory,
+	}, {
 		name: "getMinter", method: http.MethodGet, path: "minters/{prefix}", group: group, tail: prefixInPath,
 		summary: "Show how far the minter of a namespace is",
 		asks:    reader, scope: auth.ScopeRead,
@@ -123,6 +133,36 @@ func (h *Handler) listNamespaces(c *call) error {
 			return page.reply()
 		}
 		page.pass(ns.Scheme + " " + ns.Prefix)
+		page.add(ns.AppendJSON(nil))
+	}
+	return page.end()
+}
+
+// getNamespaceHistory shows the versions of a namespace. A cursor is the last version.
+func (h *Handler) getNamespaceHistory(c *call) error {
+	key, err := c.prefix()
+	if err != nil {
+		return err
+	}
+	after, err := c.after()
+	if err != nil {
+		return err
+	}
+	page := newPage(c)
+	begun := after == ""
+	for ns, err := range h.o.Registrar.NamespaceHistory(c.ctx, key) {
+		if err != nil {
+			return err
+		}
+		version := strconv.FormatUint(ns.Version, 10)
+		if !begun {
+			begun = version == after
+			continue
+		}
+		if page.isFull() {
+			return page.reply()
+		}
+		page.pass(version)
 		page.add(ns.AppendJSON(nil))
 	}
 	return page.end()

@@ -106,17 +106,7 @@ func (h *Handler) find(c *call, id stele.ID) (*stele.Record, error) {
 	case version == 0:
 		return h.o.Registrar.Get(c.ctx, id)
 	}
-	newest := uint64(0)
-	for rec, err := range h.o.Registrar.History(c.ctx, id) {
-		if err != nil {
-			return nil, err
-		}
-		newest = max(newest, rec.Version)
-		if rec.Version == version {
-			return rec, nil
-		}
-	}
-	return nil, &stele.Error{Op: "show", ID: id, Kind: stele.NotFound, Err: fmt.Errorf("it has no version %d; its versions are 1 to %d", version, newest)}
+	return h.o.Registrar.Version(c.ctx, id, version)
 }
 
 // meant adds to the error of a name that is not found what may have been meant, if its

@@ -80,7 +80,7 @@ var samples = map[string]sample{
 var judgesEach = []string{"putRecords", "importRecords"}
 
 // notThere are operations on what is not there for those without a role.
-var notThere = []string{"getNamespace", "patchNamespace", "getMinter", "checkNamespace", "getZoneKeys", "changeZoneKeys"}
+var notThere = []string{"getNamespace", "getNamespaceHistory", "patchNamespace", "getMinter", "checkNamespace", "getZoneKeys", "changeZoneKeys"}
 
 // unkept are operations that need what only a whole server has: they answer that there is
 // no such thing.
@@ -91,9 +91,14 @@ func sampleOf(t *testing.T, s *site, op *operation, who string) sample {
 	t.Helper()
 	x, ok := samples[op.name]
 	if !ok {
+		x, ok = versionSamples[op.name]
+	}
+	if !ok {
 		t.Fatalf("the operation %s has no sample in this test: add one, and see that its rights are right", op.name)
 	}
 	switch op.name {
+	case "disavowVersions": // of a record that was changed since
+		s.ask(theAdmin, "PATCH", Root+"/records/ark:12345/x1", `{"metadata":{"who":"Eve"}}`, "Content-Type", patchType).want(t, http.StatusOK)
 	case "getZoneKeys", "changeZoneKeys", "listZones", "raiseZone":
 		s.ask(theAdmin, "PATCH", Root+"/namespaces/ark:12345", `{"publication":{"zone":"ark.example.","layout":"names","separator":"/","parts":1}}`, "Content-Type", patchType).want(t, http.StatusOK)
 	case "showImport", "revertImport": // one of their own

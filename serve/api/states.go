@@ -19,6 +19,13 @@ type redactionDocument struct {
 	Reason string `json:"reason" minLength:"1" maxLength:"10000" doc:"Why, for whoever looks for it." example:"Removed by order of a court"`
 }
 
+// disavowDocument says which versions are disavowed.
+type disavowDocument struct {
+	First  uint64 `json:"first" minimum:"1" doc:"The first of the versions." example:"3"`
+	Last   uint64 `json:"last,omitempty" doc:"The last of the versions; first if it is left out." example:"3"`
+	Reason string `json:"reason" minLength:"1" maxLength:"1000" doc:"Why, for whoever asks for one of them." example:"The account of an editor was stolen"`
+}
+
 func (h *Handler) stateOperations() []operation {
 	const group = "Records"
 	record := answer{status: 200, about: "The record as it is now.", value: recordDocument{}, headers: []parameter{entityTag}}
@@ -51,7 +58,7 @@ func (h *Handler) stateOperations() []operation {
 	}, {
 		name: "redactRecord", method: http.MethodPost, path: "redact/{id}", group: group, tail: identifier,
 		summary: "Remove what a record says, by a legal order",
-		about:   "Targets, metadata and the rest are removed, earlier versions are shown to nobody, and the record is withdrawn. Its names stay.",
+		about:   "Targets, metadata and the rest are removed, and the record is withdrawn. Of all earlier versions only that they were there, when and by whom is kept. Its names stay. The bytes leave the files when the store is compacted.",
 		asks:    administrator, scope: auth.ScopeAdmin, headers: []parameter{ifMatch, ifNoneMatch},
 		body:    &body{media: []string{jsonType}, limit: maxBody, value: redactionDocument{}, example: `{"reason":"Removed by order of a court"}`},
 		answers: []answer{record},
@@ -64,6 +71,36 @@ func (h *Handler) stateOperations() []operation {
 			return h.revise(c, func(id stele.ID, version uint64) (*stele.Record, error) {
 				return h.o.Registrar.Redact(c.ctx, id, version, want.Reason)
 			})
+		},
+	}, {
+		name: "disavowVersions", method: http.MethodPost, path: "disavow/{id}", group: group, tail: identifier,
+		summary: "Disavow earlier versions of a record",
+		about:   "A new version says that they are not to be used, and why. Their mementos answer with 410 and the reason, and their content is shown only to those who may change the record. That they were there stays, and nothing takes it back. The current version can't be disavowed: change it first.",
+		asks:    owner, scope: auth.ScopeAdmin, headers: []parameter{ifMatch, ifNoneMatch},
+		body:    &body{media: []string{jsonType}, limit: maxBody, value: disavowDocument{}, example: `{"first":3,"reason":"The account of an editor was stolen"}`},
+		answers: []answer{record},
+		fails:   []int{404, 409, 412},
+		serve: func(c *call) error {
+			var want disavowDocument
+			if err := c.decode(&want); err != nil {
+				return err
+			}
+			return h.revise(c, func(id stele.ID, version uint64) (*stele.Record, error) {
+				return h.o.Registrar.Disavow(c.ctx, id, version, want.First, max(want.First, want.Last), want.Reason)
+			})
+		},
+	}, {
+		name: "compact", method: http.MethodPost, path: "compact", group: "Registry",
+		summary: "Remove what was erased from the files of the store",
+		about:   "After a redaction. It may take as long as writing the whole store anew; long answers that are under way may end early, and writes wait. PostgreSQL locks its tables meanwhile. Backups, and the log and archives of a database, are not touched.",
+		asks:    administrator, scope: auth.ScopeAdmin,
+		answers: []answer{{status: 204, about: "No file of the store holds what was erased."}},
+		serve: func(c *call) error {
+			if err := h.o.Store.Purge(c.ctx); err != nil {
+				return err
+			}
+			c.replyEmpty(http.StatusNoContent)
+			return nil
 		},
 	}}
 }

@@ -32,6 +32,10 @@ func public(rec *stele.Record) *stele.Record {
 	p.Values = slices.DeleteFunc(slices.Clone(rec.Values), func(v stele.HandleValue) bool {
 		return v.Permissions&stele.PublicRead == 0
 	})
+	p.Withheld = rec.Withheld.Clone()
+	for i := range p.Withheld.Disavowed {
+		p.Withheld.Disavowed[i].By = ""
+	}
 	if p.State == stele.Withdrawn {
 		p.Targets, p.Values = nil, nil
 	}

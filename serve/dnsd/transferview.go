@@ -2,6 +2,7 @@ package dnsd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"net/netip"
@@ -171,15 +172,11 @@ func versionOf(ctx context.Context, store stele.Store, id stele.ID, n uint64) (*
 	if n == 0 {
 		return nil, nil
 	}
-	for r, err := range store.History(ctx, id) {
-		if err != nil {
-			return nil, err
-		}
-		if r.Version == n {
-			return r, nil
-		}
+	r, err := store.Version(ctx, id, n)
+	if errors.Is(err, stele.NotFound) {
+		return nil, &stele.Error{Op: "compare", ID: id, Kind: stele.Internal, Err: fmt.Errorf("its version %d is not there", n)}
 	}
-	return nil, &stele.Error{Op: "compare", ID: id, Kind: stele.Internal, Err: fmt.Errorf("its version %d is not there", n)}
+	return r, err
 }
 
 // stillZone is a zone that stays as it was at a change, whatever is committed while it is

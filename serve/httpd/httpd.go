@@ -33,6 +33,10 @@ type Registry interface {
 	// History yields all versions of the record that has this name, the newest
 	// first, as whoever acts may see them. NotFound if there is none for them.
 	History(ctx context.Context, name stele.ID) iter.Seq2[*stele.Record, error]
+	// HistoryBefore is History without the versions from the given one on.
+	HistoryBefore(ctx context.Context, name stele.ID, version uint64) iter.Seq2[*stele.Record, error]
+	// Version returns one version. NotFound if there is none.
+	Version(ctx context.Context, name stele.ID, version uint64) (*stele.Record, error)
 	// At returns the version that was current at a time.
 	At(ctx context.Context, name stele.ID, t time.Time) (*stele.Record, error)
 }

@@ -96,12 +96,13 @@ func (h *Handler) delegated(w http.ResponseWriter, r *http.Request, res *resolve
 
 // past is a version of a record as the public sees it in a list.
 type past struct {
-	Version  uint64      `json:"version"`
-	At       time.Time   `json:"at"`
-	State    stele.State `json:"state"`
-	URL      string      `json:"url,omitempty"`     // of its first target
-	Memento  string      `json:"memento,omitempty"` // where it can be seen
-	Withheld bool        `json:"withheld,omitempty"`
+	Version   uint64      `json:"version"`
+	At        time.Time   `json:"at"`
+	State     stele.State `json:"state"`
+	URL       string      `json:"url,omitempty"`     // of its first target
+	Memento   string      `json:"memento,omitempty"` // where it can be seen
+	Withheld  bool        `json:"withheld,omitempty"`
+	Disavowed string      `json:"disavowed,omitempty"` // why it is not to be used
 }
 
 // history returns the newest versions of a record, without those of which the
@@ -126,6 +127,9 @@ func (h *Handler) history(r *http.Request, record *stele.Record) (list []*stele.
 // pastOf tells of a version what the public may know.
 func (h *Handler) pastOf(r *http.Request, v *stele.Record) past {
 	p := past{Version: v.Version, At: v.Modified.UTC(), State: v.State, Withheld: !h.maySee(r, v)}
+	if d := v.Withheld.Disavowal(v.Version); d != nil && !v.Redacted {
+		p.Disavowed = d.Reason
+	}
 	if !p.Withheld {
 		p.Memento = h.mementoURL(r, v.ID, v.Modified)
 		if v.State == stele.Active {

@@ -3,10 +3,13 @@ package httpd
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -23,8 +26,12 @@ import (
 // digits is how a date stands in the URL of a memento.
 const digits = "20060102150405"
 
-// maxMementos is how many versions are looked at, the newest.
+// maxMementos is how many versions are looked at for a page of a TimeMap.
 const maxMementos = 1000
+
+// maxProbed is how many versions next to one are looked at to find one that whoever asks
+// may see: links between mementos are a convenience, and cost no more than that.
+const maxProbed = 32
 
 // timegate answers a request for a name as it was at a date.
 func (h *Handler) timegate(w http.ResponseWriter, r *http.Request, res *resolver.Resolution) {
@@ -33,45 +40,126 @@ func (h *Handler) timegate(w http.ResponseWriter, r *http.Request, res *resolver
 		h.fail(w, r, &refusal{http.StatusBadRequest, "Accept-Datetime has no date such as Thu, 31 May 2007 20:35:00 GMT."})
 		return
 	}
-	versions, err := h.versions(r, res)
+	best, err := h.versionAt(r, res, at)
+	if err == nil && best == nil {
+		best, err = h.firstVersion(r, res) // for dates before it (section 4.5.3)
+	}
+	var near neighbours
+	if err == nil && best != nil {
+		near, err = h.neighbours(r, res, best)
+	}
 	if err != nil {
 		h.fail(w, r, err)
 		return
 	}
-	if len(versions) == 0 {
+	if best == nil {
 		h.fail(w, r, &refusal{http.StatusNotFound, "There is nothing to show of this name's past."})
 		return
 	}
-	best := len(versions) - 1 // the first, for dates before it (section 4.5.3)
-	for i := range versions {
-		if !versions[i].Modified.Truncate(time.Second).After(at) {
-			best = i
+	head := w.Header()
+	head["Vary"], head["Cache-Control"] = varies, askAgain
+	h.linkMementos(head, r, res, near)
+	send(w, r, h.mementoURL(r, res.ID, best.Modified), http.StatusFound)
+}
+
+// versionAt returns the version that was current at the end of a second, of those that
+// whoever asks may know of; nil if there is none among the next ones.
+func (h *Handler) versionAt(r *http.Request, res *resolver.Resolution, at time.Time) (*stele.Record, error) {
+	v, err := h.o.Registry.At(r.Context(), res.Record.ID, at.Truncate(time.Second).Add(time.Second-1))
+	if errors.Is(err, stele.NotFound) {
+		return nil, nil
+	}
+	if err != nil || h.mayKnow(r, v) {
+		return v, err
+	}
+	return h.versionBefore(r, res, v, func(v *stele.Record) bool { return h.mayKnow(r, v) })
+}
+
+// versionBefore returns the newest version before one that fits, of the next ones; nil if
+// there is none.
+func (h *Handler) versionBefore(r *http.Request, res *resolver.Resolution, than *stele.Record, fits func(*stele.Record) bool) (*stele.Record, error) {
+	looked := 0
+	for v, err := range h.o.Registry.HistoryBefore(r.Context(), res.Record.ID, than.Version) {
+		if err != nil {
+			return nil, err
+		}
+		if fits(v) {
+			return v, nil
+		}
+		if looked++; looked == maxProbed {
 			break
 		}
 	}
-	head := w.Header()
-	head["Vary"], head["Cache-Control"] = varies, askAgain
-	h.linkMementos(head, r, res, versions, best)
-	send(w, r, h.mementoURL(r, res.ID, versions[best].Modified), http.StatusFound)
+	return nil, nil
 }
 
-// versions returns when a record was changed: of the versions that whoever asks may
-// see, the newest first, one a second. What they said is left out, since a thousand
-// large versions are more than one request may take of the memory.
-func (h *Handler) versions(r *http.Request, res *resolver.Resolution) (list []*stele.Record, err error) {
-	looked := 0
-	for v, err := range h.o.Registry.History(r.Context(), res.Record.ID) {
+// versionAfter returns the last version of the second in which the next version after one
+// was made that whoever asks may see; nil if there is none among the next ones.
+func (h *Handler) versionAfter(r *http.Request, res *resolver.Resolution, number uint64, than time.Time) (*stele.Record, error) {
+	for n := number + 1; n <= min(res.Record.Version, number+maxProbed); n++ {
+		v, err := h.o.Registry.Version(r.Context(), res.Record.ID, n)
 		if err != nil {
 			return nil, err
+		}
+		if sameSecond(v.Modified, than) || !h.maySee(r, v) {
+			continue
+		}
+		last, err := h.versionAt(r, res, v.Modified)
+		if err != nil || last == nil || !h.maySee(r, last) {
+			return v, err
+		}
+		return last, nil
+	}
+	return nil, nil
+}
+
+// firstVersion returns the first version that whoever asks may see, of the first ones.
+func (h *Handler) firstVersion(r *http.Request, res *resolver.Resolution) (*stele.Record, error) {
+	return h.versionAfter(r, res, 0, time.Time{})
+}
+
+// neighbours are the versions that the links of a memento lead to; any may be nil.
+type neighbours struct{ first, last, prev, next, own *stele.Record }
+
+// neighbours finds those of a version. They may be the version itself.
+func (h *Handler) neighbours(r *http.Request, res *resolver.Resolution, v *stele.Record) (n neighbours, err error) {
+	n.own = v
+	sees := func(v *stele.Record) bool { return h.maySee(r, v) }
+	if n.first, err = h.firstVersion(r, res); err != nil {
+		return n, err
+	}
+	newest := &stele.Record{Version: math.MaxUint64}
+	if n.last, err = h.versionBefore(r, res, newest, sees); err != nil {
+		return n, err
+	}
+	n.prev, err = h.versionBefore(r, res, v, func(p *stele.Record) bool { return sees(p) && !sameSecond(p.Modified, v.Modified) })
+	if err != nil {
+		return n, err
+	}
+	n.next, err = h.versionAfter(r, res, v.Version, v.Modified)
+	return n, err
+}
+
+// versions returns when a record was changed: of the versions before one that whoever asks
+// may see, the newest first, one a second. What they said is left out, since a thousand
+// large versions are more than one request may take of the memory. More is the version
+// from which on the next page looks; 0 at the end.
+func (h *Handler) versions(r *http.Request, res *resolver.Resolution, before uint64) (list []*stele.Record, more uint64, err error) {
+	looked := 0
+	for v, err := range h.o.Registry.HistoryBefore(r.Context(), res.Record.ID, before) {
+		if err != nil {
+			return nil, 0, err
+		}
+		if looked == maxMementos {
+			return list, more, nil
 		}
 		if n := len(list); h.maySee(r, v) && (n == 0 || !sameSecond(list[n-1].Modified, v.Modified)) {
 			list = append(list, &stele.Record{Version: v.Version, Modified: v.Modified})
 		}
-		if looked++; looked == maxMementos {
-			break
-		}
+		looked++
+		more = v.Version
 	}
-	return list, nil
+	return list, 0, nil
 }
 
 func sameSecond(a, b time.Time) bool { return a.Unix() == b.Unix() }
@@ -91,33 +179,39 @@ func (h *Handler) memento(w http.ResponseWriter, r *http.Request, t target) {
 		return
 	}
 	q := resolver.Request{Query: t.query, Who: auth.From(r.Context()), Accept: h.accepts.of(r.Header, "Accept"), Languages: h.languages.of(r.Header, "Accept-Language")}
-	res, versions, ok := h.past(w, r, text, q)
+	res, ok := h.past(w, r, text, q)
 	if !ok {
 		return
 	}
-	n := slices.IndexFunc(versions, func(v *stele.Record) bool { return v.Modified.Unix() <= at.Unix() })
-	if n < 0 {
-		h.fail(w, r, &refusal{http.StatusNotFound, "The name was not registered yet at that date, or what it was then is not public."})
-		return
-	}
-	h.writeMemento(w, r, &q, &res, versions, n, at)
-}
-
-// writeMemento answers from the version with the given number, whose date is the
-// one asked for or before it.
-func (h *Handler) writeMemento(w http.ResponseWriter, r *http.Request, q *resolver.Request, res *resolver.Resolution, versions []*stele.Record, n int, at time.Time) {
-	head := w.Header()
-	if changed := versions[n].Modified; !sameSecond(changed, at) {
-		head["Vary"], head["Cache-Control"] = varies, askAgain
-		send(w, r, h.mementoURL(r, res.ID, changed), http.StatusFound)
-		return
-	}
-	v, err := h.o.Registry.At(r.Context(), res.Record.ID, versions[n].Modified)
-	if err == nil && !h.maySee(r, v) { // since a moment ago
-		err = &refusal{http.StatusNotFound, "What the name was then is not public."}
+	v, err := h.versionAt(r, &res, at)
+	if err == nil && v == nil {
+		err = &refusal{http.StatusNotFound, "The name was not registered yet at that date, or what it was then is not public."}
 	}
 	if err != nil {
 		h.fail(w, r, err)
+		return
+	}
+	h.writeMemento(w, r, &q, &res, v, at)
+}
+
+// writeMemento answers from the version that was current at a date.
+func (h *Handler) writeMemento(w http.ResponseWriter, r *http.Request, q *resolver.Request, res *resolver.Resolution, v *stele.Record, at time.Time) {
+	head := w.Header()
+	if !sameSecond(v.Modified, at) {
+		head["Vary"], head["Cache-Control"] = varies, askAgain
+		send(w, r, h.mementoURL(r, res.ID, v.Modified), http.StatusFound)
+		return
+	}
+	near, err := h.neighbours(r, res, v)
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	if d := v.Withheld.Disavowal(v.Version); d != nil {
+		near.own = nil
+		head.Set("Memento-Datetime", httpDate(v.Modified))
+		h.linkMementos(head, r, res, near)
+		h.fail(w, r, &refusal{http.StatusGone, "The owner of the name has disavowed what it was then, and nobody should go where it led. The reason given: " + d.Reason})
 		return
 	}
 	q.ID = res.ID
@@ -130,10 +224,10 @@ func (h *Handler) writeMemento(w http.ResponseWriter, r *http.Request, q *resolv
 	head.Set("Memento-Datetime", httpDate(v.Modified))
 	switch then.Kind {
 	case resolver.Tombstone:
-		h.linkMementos(head, r, res, versions, n)
+		h.linkMementos(head, r, res, near)
 		h.tombstone(w, r, q.Accept, &then)
 	case resolver.Gone:
-		h.linkMementos(head, r, res, versions, n)
+		h.linkMementos(head, r, res, near)
 		h.gone(w, r, &then)
 	default:
 		// What a handle's alias stood for then is not known here: it is not followed.
@@ -141,7 +235,7 @@ func (h *Handler) writeMemento(w http.ResponseWriter, r *http.Request, q *resolv
 			h.fail(w, r, err)
 			return
 		}
-		h.writeThen(w, r, q, &then, func() { h.linkMementos(head, r, res, versions, n) })
+		h.writeThen(w, r, q, &then, func() { h.linkMementos(head, r, res, near) })
 	}
 }
 
@@ -179,85 +273,120 @@ func (h *Handler) writeThen(w http.ResponseWriter, r *http.Request, q *resolver.
 
 // linkMementos adds the links between original, TimeGate, TimeMap and mementos
 // (RFC 7089, section 2.2).
-func (h *Handler) linkMementos(head http.Header, r *http.Request, res *resolver.Resolution, versions []*stele.Record, n int) {
+func (h *Handler) linkMementos(head http.Header, r *http.Request, res *resolver.Resolution, near neighbours) {
 	base, path := h.base(r), h.path(r, res.ID)
 	b := appendLink(nil, base, "/", path, "", `>; rel="original timegate"`)
 	b = appendLink(b, base, "/.timemap/", path, "", `>; rel="timemap"; type="application/link-format"`)
-	last := len(versions) - 1
-	for i, v := range versions {
-		if len(base)+len(path) > maxLinked {
-			break
+	seen := make(map[int64]bool)
+	for _, v := range []*stele.Record{near.last, near.next, near.own, near.prev, near.first} {
+		if v == nil || seen[v.Modified.Unix()] || len(base)+len(path) > maxLinked {
+			continue
 		}
-		if i == 0 || i == last || i >= n-1 && i <= n+1 {
-			b = fmt.Appendf(b, `, <%s>; rel="%s"; datetime="%s"`, h.mementoURL(r, res.ID, v.Modified), mementoRel(i, last, n), httpDate(v.Modified))
-		}
+		seen[v.Modified.Unix()] = true
+		b = fmt.Appendf(b, `, <%s>; rel="%s"; datetime="%s"`, h.mementoURL(r, res.ID, v.Modified), near.rel(v), httpDate(v.Modified))
 	}
 	head["Link"] = []string{string(b)}
 }
 
-// mementoRel returns the relation of the version with number i, of which the newest
-// has number 0; n is the one that the links are of, or -1.
-func mementoRel(i, last, n int) string {
+// rel returns the relation of a version.
+func (n *neighbours) rel(v *stele.Record) string {
 	var rel []string
-	if i == last {
-		rel = append(rel, "first")
-	}
-	if i == 0 {
-		rel = append(rel, "last")
-	}
-	switch {
-	case n >= 0 && i == n+1:
-		rel = append(rel, "prev")
-	case n >= 0 && i == n-1:
-		rel = append(rel, "next")
+	for _, of := range []struct {
+		name string
+		v    *stele.Record
+	}{{"first", n.first}, {"last", n.last}, {"prev", n.prev}, {"next", n.next}} {
+		if of.v != nil && sameSecond(of.v.Modified, v.Modified) {
+			rel = append(rel, of.name)
+		}
 	}
 	return strings.Join(append(rel, "memento"), " ")
 }
 
-// past finds a text and the versions of its record, or answers that there are none.
-func (h *Handler) past(w http.ResponseWriter, r *http.Request, text string, q resolver.Request) (res resolver.Resolution, versions []*stele.Record, ok bool) {
+// past finds a text and its record, or answers that there is none.
+func (h *Handler) past(w http.ResponseWriter, r *http.Request, text string, q resolver.Request) (res resolver.Resolution, ok bool) {
 	res, err := h.find(r, text, q)
 	if err == nil && res.Record == nil {
 		err = &stele.Error{Op: "resolve", ID: res.ID, Kind: stele.NotFound, Err: reason("another resolver answers for this name; ask there")}
 	}
 	if err != nil {
 		h.failAbout(w, r, text, err)
-		return res, nil, false
+		return res, false
 	}
 	note(w, "", res.ID.Scheme())
-	if versions, err = h.versions(r, &res); err != nil {
-		h.fail(w, r, err)
-	}
-	return res, versions, err == nil
+	return res, true
 }
 
-// timemap lists what is known of an identifier's past: /.timemap/<id>.
+// timemap lists what is known of an identifier's past: /.timemap/<id>. A long past has
+// several pages, the newest first; each links to the next, /.timemap/<id>?before=<version>
+// (RFC 7089, section 5.1.1).
 func (h *Handler) timemap(w http.ResponseWriter, r *http.Request, t target) {
 	_, text := t.segment()
-	res, versions, ok := h.past(w, r, text, resolver.Request{Who: auth.From(r.Context())})
+	before := uint64(math.MaxUint64)
+	if number, asked := field(t.query, "before"); asked {
+		var err error
+		if before, err = strconv.ParseUint(number, 10, 64); err != nil {
+			h.fail(w, r, &refusal{http.StatusBadRequest, "The parameter before has no number of a version."})
+			return
+		}
+	}
+	res, ok := h.past(w, r, text, resolver.Request{Who: auth.From(r.Context())})
 	if !ok {
 		return
+	}
+	p := timemapPage{self: h.page(r, ".timemap", res.ID)}
+	versions, more, err := h.versions(r, &res, before)
+	if err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	p.versions, p.isFirst, p.isLast = versions, before == math.MaxUint64, more == 0
+	if more > 0 {
+		p.next = fmt.Sprintf("%s?before=%d", p.self, more)
+	}
+	if !p.isFirst {
+		p.self = fmt.Sprintf("%s?before=%d", p.self, before)
 	}
 	head := w.Header()
 	forScripts(head)
 	h.about(head, &res)
 	if _, q, named := resolver.Match("application/json", h.accepts.of(r.Header, "Accept")); named && q > 0 {
-		h.writeTagged(w, r, "application/json", h.timemapJSON(r, &res, versions))
+		h.writeTagged(w, r, "application/json", h.timemapJSON(r, &res, &p))
 		return
 	}
-	h.writeTagged(w, r, "application/link-format", h.timemapLinks(r, &res, versions))
+	h.writeTagged(w, r, "application/link-format", h.timemapLinks(r, &res, &p))
+}
+
+// timemapPage is a part of a TimeMap.
+type timemapPage struct {
+	self, next      string
+	isFirst, isLast bool            // it has the newest version, the oldest
+	versions        []*stele.Record // the newest first
+}
+
+// rel returns the relation of the version at a place.
+func (p *timemapPage) rel(i int) string {
+	rel := ""
+	if p.isLast && i == len(p.versions)-1 {
+		rel = "first "
+	}
+	if p.isFirst && i == 0 {
+		rel += "last "
+	}
+	return rel + "memento"
 }
 
 // timemapLinks writes a TimeMap as RFC 7089, section 5, has it.
-func (h *Handler) timemapLinks(r *http.Request, res *resolver.Resolution, versions []*stele.Record) []byte {
+func (h *Handler) timemapLinks(r *http.Request, res *resolver.Resolution, p *timemapPage) []byte {
 	var b bytes.Buffer
-	last := len(versions) - 1
-	fmt.Fprintf(&b, "<%s>; rel=\"original timegate\",\n<%s>; rel=\"self\"; type=\"application/link-format\"", h.self(r, res.ID), h.page(r, ".timemap", res.ID))
-	if last >= 0 {
-		fmt.Fprintf(&b, `; from="%s"; until="%s"`, httpDate(versions[last].Modified), httpDate(versions[0].Modified))
+	fmt.Fprintf(&b, "<%s>; rel=\"original timegate\",\n<%s>; rel=\"self\"; type=\"application/link-format\"", h.self(r, res.ID), p.self)
+	if n := len(p.versions); n > 0 {
+		fmt.Fprintf(&b, `; from="%s"; until="%s"`, httpDate(p.versions[n-1].Modified), httpDate(p.versions[0].Modified))
 	}
-	for i, v := range slices.Backward(versions) {
-		fmt.Fprintf(&b, ",\n<%s>; rel=\"%s\"; datetime=\"%s\"", h.mementoURL(r, res.ID, v.Modified), mementoRel(i, last, -1), httpDate(v.Modified))
+	if p.next != "" {
+		fmt.Fprintf(&b, ",\n<%s>; rel=\"timemap\"; type=\"application/link-format\"", p.next)
+	}
+	for i, v := range slices.Backward(p.versions) {
+		fmt.Fprintf(&b, ",\n<%s>; rel=\"%s\"; datetime=\"%s\"", h.mementoURL(r, res.ID, v.Modified), p.rel(i), httpDate(v.Modified))
 	}
 	b.WriteByte('\n')
 	return b.Bytes()
@@ -265,7 +394,7 @@ func (h *Handler) timemapLinks(r *http.Request, res *resolver.Resolution, versio
 
 // timemapJSON writes a TimeMap as the Time Travel service of the Los Alamos
 // National Laboratory does, whose form is the one in use.
-func (h *Handler) timemapJSON(r *http.Request, res *resolver.Resolution, versions []*stele.Record) []byte {
+func (h *Handler) timemapJSON(r *http.Request, res *resolver.Resolution, p *timemapPage) []byte {
 	type memento struct {
 		Datetime string `json:"datetime"`
 		URI      string `json:"uri"`
@@ -275,15 +404,16 @@ func (h *Handler) timemapJSON(r *http.Request, res *resolver.Resolution, version
 		TimeGate string `json:"timegate_uri"`
 		TimeMap  struct {
 			Links string `json:"link_format"`
+			Next  string `json:"next,omitempty"` // the page with older mementos
 		} `json:"timemap_uri"`
 		Mementos struct {
 			List []memento `json:"list"`
 		} `json:"mementos"`
 	}
 	all.Original = h.self(r, res.ID)
-	all.TimeGate, all.TimeMap.Links = all.Original, h.page(r, ".timemap", res.ID)
+	all.TimeGate, all.TimeMap.Links, all.TimeMap.Next = all.Original, p.self, p.next
 	all.Mementos.List = []memento{}
-	for _, v := range slices.Backward(versions) {
+	for _, v := range slices.Backward(p.versions) {
 		all.Mementos.List = append(all.Mementos.List, memento{v.Modified.UTC().Format(time.RFC3339), h.mementoURL(r, res.ID, v.Modified)})
 	}
 	text, _ := json.Marshal(all) // of texts alone

@@ -2,6 +2,8 @@ package httpd
 
 import (
 	"encoding/json"
+	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -153,7 +155,7 @@ func TestVersionsAreSmall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	versions, err := s.handler.versions(r, &res)
+	versions, _, err := s.handler.versions(r, &res, math.MaxUint64)
 	if err != nil || len(versions) != 3 {
 		t.Fatal(versions, err)
 	}
@@ -187,4 +189,85 @@ func TestTimeMap(t *testing.T) {
 	}
 	s.fails("/.timemap/ark:12345/unknown", http.StatusNotFound)
 	s.fails("/.timemap/", http.StatusNotFound)
+}
+
+// Where a disavowed version led is not told: its memento answers 410 with the reason, and
+// the lists of versions have the fact without the target.
+func TestDisavowed(t *testing.T) {
+	s := newPast(t)
+	if _, err := s.registry.Disavow(s.admin, s.id("ark:12345/x1"), 0, 2, 2, "The account <b>was stolen</b>."); err != nil {
+		t.Fatal(err)
+	}
+	a := s.get("/.memento/20260102000000/ark:12345/x1")
+	if a.StatusCode != http.StatusGone || a.get("Location") != "" || !strings.Contains(a.body, "was stolen") || strings.Contains(a.body, "day2") {
+		t.Errorf("the memento: %d %q\n%s", a.StatusCode, a.get("Location"), a.body)
+	}
+	if page := s.get("/.memento/20260102000000/ark:12345/x1", "Accept", "text/html"); page.StatusCode != http.StatusGone || strings.Contains(page.body, "<b>was") || !strings.Contains(page.body, "was stolen") {
+		t.Errorf("the page of the memento: %d\n%s", page.StatusCode, page.body)
+	}
+	if link := a.get("Link"); !strings.Contains(link, "/.memento/20260101000000/") || strings.Contains(link, "/.memento/20260102000000/") {
+		t.Errorf("links: %s", link)
+	}
+	s.leads("/ark:12345/x1", "https://id.example.org/.memento/20260102000000/ark:12345/x1", http.StatusFound, "Accept-Datetime", "Fri, 02 Jan 2026 12:00:00 GMT")
+	s.leads("/.memento/20260101000000/ark:12345/x1", "https://example.org/day1", http.StatusFound)
+	s.leads("/.memento/20260103000000/ark:12345/x1", "https://example.org/day3", http.StatusFound)
+	if a := s.get("/.timemap/ark:12345/x1"); strings.Contains(a.body, "20260102000000") || !strings.Contains(a.body, "20260103000000") {
+		t.Errorf("the TimeMap: %s", a.body)
+	}
+	a = s.get("/.info/ark:12345/x1", "Accept", "application/json")
+	if strings.Contains(a.body, "day2") || !strings.Contains(a.body, `"disavowed":"The account`) {
+		t.Errorf("/.info/: %s", a.body)
+	}
+	if a := s.get("/.info/ark:12345/x1", "Accept", "text/html"); strings.Contains(a.body, "day2") {
+		t.Errorf("the page: %s", a.body)
+	}
+}
+
+// A long past is a TimeMap of several pages, which together have every memento once.
+func TestTimeMapPages(t *testing.T) {
+	s := newPast(t)
+	const versions = 2500
+	for i := range versions {
+		s.pass(time.Second)
+		if _, err := s.registry.Update(s.admin, s.id("ark:12345/x1"), 0, func(r *stele.Record) error {
+			r.Targets[0].URL = fmt.Sprint("https://example.org/v", i)
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seen := make(map[string]bool)
+	pages := 0
+	for next := "/.timemap/ark:12345/x1"; next != ""; pages++ {
+		a := s.get(next, "Accept", "application/json")
+		var page struct {
+			TimeMap struct {
+				Next string `json:"next"`
+			} `json:"timemap_uri"`
+			Mementos struct{ List []struct{ URI string } }
+		}
+		if err := json.Unmarshal([]byte(a.body), &page); err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range page.Mementos.List {
+			if seen[m.URI] {
+				t.Errorf("%s is there twice", m.URI)
+			}
+			seen[m.URI] = true
+		}
+		links := s.get(next).body
+		next = strings.TrimPrefix(page.TimeMap.Next, "https://id.example.org")
+		if next != "" && !strings.Contains(links, "<"+page.TimeMap.Next+`>; rel="timemap"`) {
+			t.Errorf("the page does not link to %s", next)
+		}
+		if strings.Contains(links, `rel="first memento"`) != (next == "") || strings.Contains(links, `rel="last memento"`) != (pages == 0) {
+			t.Errorf("page %d: first and last mementos are marked wrongly", pages)
+		}
+	}
+	if pages != 3 || len(seen) != versions+3 {
+		t.Errorf("%d pages have %d mementos, want 3 and %d", pages, len(seen), versions+3)
+	}
+	if a := s.get("/.timemap/ark:12345/x1?before=x"); a.StatusCode != http.StatusBadRequest {
+		t.Errorf("before=x: %d", a.StatusCode)
+	}
 }

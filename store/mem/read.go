@@ -6,6 +6,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/stele-id/stele"
 )
@@ -62,6 +63,83 @@ func (s *Store) History(ctx context.Context, id stele.ID) iter.Seq2[*stele.Recor
 		for ; v != nil && yield(v.record()); v = v.before {
 		}
 	})
+}
+
+// HistoryBefore implements [stele.Store].
+func (s *Store) HistoryBefore(ctx context.Context, id stele.ID, version uint64) iter.Seq2[*stele.Record, error] {
+	return read(ctx, s, "history", func(st *state, yield func(*stele.Record, error) bool) {
+		v, _ := st.records.get(idKey(id))
+		for ; v != nil && (v.number >= version || yield(v.record())); v = v.before {
+		}
+	})
+}
+
+// Version implements [stele.Store]. It goes through the versions: this store is for
+// tests, whose histories are short.
+func (s *Store) Version(ctx context.Context, id stele.ID, version uint64) (*stele.Record, error) {
+	st, err := s.view(ctx, "get version")
+	if err != nil {
+		return nil, err
+	}
+	v, _ := st.records.get(idKey(id))
+	for ; v != nil; v = v.before {
+		if v.number == version {
+			return v.record()
+		}
+	}
+	return nil, refuse("get version", id, stele.NotFound, "it has no version %d", version)
+}
+
+// VersionAt implements [stele.Store].
+func (s *Store) VersionAt(ctx context.Context, id stele.ID, at time.Time) (best *stele.Record, err error) {
+	st, err := s.view(ctx, "get version")
+	if err != nil {
+		return nil, err
+	}
+	newest, _ := st.records.get(idKey(id))
+	for v := newest; v != nil; v = v.before {
+		r, err := v.record()
+		if err != nil {
+			return nil, err
+		}
+		if !r.Modified.After(at) && (best == nil || r.Modified.After(best.Modified)) {
+			if best = r; v == newest {
+				break
+			}
+		}
+	}
+	if best == nil {
+		return nil, refuse("get version", id, stele.NotFound, "it has no version of %s or before", at.UTC().Format(time.RFC3339))
+	}
+	return best, nil
+}
+
+// Withholding implements [stele.Store].
+func (s *Store) Withholding(ctx context.Context) iter.Seq2[stele.ID, error] {
+	return read(ctx, s, "list what is withheld", func(st *state, yield func(stele.ID, error) bool) {
+		for _, v := range st.records.from("") {
+			if r, err := v.record(); err != nil || !r.Withheld.IsZero() {
+				if !yield(r.ID, err) {
+					return
+				}
+			}
+		}
+	})
+}
+
+// NamespaceHistory implements [stele.Store].
+func (s *Store) NamespaceHistory(ctx context.Context, key stele.NamespaceKey) iter.Seq2[*stele.Namespace, error] {
+	return read(ctx, s, "history of a namespace", func(st *state, yield func(*stele.Namespace, error) bool) {
+		v, _ := st.namespaces.get(spaceKey(key))
+		for ; v != nil && yield(v.namespace()); v = v.before {
+		}
+	})
+}
+
+// Purge implements [stele.Store]. There are no files.
+func (s *Store) Purge(ctx context.Context) error {
+	_, err := s.view(ctx, "purge")
+	return err
 }
 
 // Scan implements [stele.Store].

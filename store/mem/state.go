@@ -3,6 +3,7 @@ package mem
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 	"time"
 
 	"github.com/stele-id/stele"
@@ -104,6 +105,11 @@ func (st *state) putRecord(r *stele.Record, at time.Time, count stele.NamespaceC
 	for _, name := range r.Names() {
 		next.names = next.names.with(idKey(name), r.ID)
 	}
+	if r.Withheld.Erased > before.Withheld.Erased {
+		if newest, err = next.erase(newest, r.Withheld.Erased); err != nil {
+			return err
+		}
+	}
 	next.records = next.records.with(idKey(r.ID), &version{r.Version, body, newest})
 	for _, key := range pointers(before) {
 		next.pointing = next.pointing.without(key)
@@ -128,6 +134,9 @@ func (st *state) checkVersion(r *stele.Record) (*stele.Record, *version, error) 
 	if err := before.UnmarshalBinary(newest.body); err != nil {
 		return nil, nil, err
 	}
+	if err := r.CheckFollows(before); err != nil {
+		return nil, nil, err
+	}
 	names := make(map[stele.ID]bool)
 	for _, name := range r.Names() {
 		names[name] = true
@@ -138,6 +147,41 @@ func (st *state) checkVersion(r *stele.Record) (*stele.Record, *version, error) 
 		}
 	}
 	return before, newest, nil
+}
+
+// erase returns the versions of a record, of which those up to a number are entries only.
+// The journal has the entries too: it is copied, since other states share its array.
+func (st *state) erase(newest *version, upTo uint64) (*version, error) {
+	entries := make(map[uint64][]byte)
+	var id stele.ID
+	var copied func(v *version) (*version, error)
+	copied = func(v *version) (*version, error) {
+		if v == nil {
+			return nil, nil
+		}
+		before, err := copied(v.before)
+		if err != nil || v.number > upTo {
+			return &version{v.number, v.body, before}, err
+		}
+		r, err := v.record()
+		if err != nil {
+			return nil, err
+		}
+		id = r.ID
+		entries[v.number], err = r.Entry().MarshalBinary()
+		return &version{v.number, entries[v.number], before}, err
+	}
+	next, err := copied(newest)
+	if err != nil {
+		return nil, err
+	}
+	st.journal = slices.Clone(st.journal)
+	for i := range st.journal {
+		if e := &st.journal[i]; e.ID == id && e.Version <= upTo {
+			e.body = entries[e.Version]
+		}
+	}
+	return next, nil
 }
 
 // checkNext checks that number is the version after newest, which may be nil.

@@ -87,6 +87,14 @@ func TestSuiteFindsFaults(t *testing.T) {
 			"own values": "changes the store"}},
 		{"stale reads", by(func(s stele.Store) stele.Store { return &stale{Store: s} }), map[string]string{
 			"linearizable": "not linearizable", "reads see what is acknowledged": "up to"}},
+		{"the wrong version of a time", by(func(s stele.Store) stele.Store { return imprecise{s} }), map[string]string{
+			"one version": "VersionAt"}},
+		{"what is withheld is forgotten", by(func(s stele.Store) stele.Store { return oblivious{s} }), map[string]string{
+			"withheld versions": "is forgotten"}},
+		{"erased versions are kept", by(func(s stele.Store) stele.Store { return keeping{s, make(map[uint64]*stele.Record)} }), map[string]string{
+			"erased versions": "Version(2)"}},
+		{"namespaces have no history", by(func(s stele.Store) stele.Store { return fleeting{s} }), map[string]string{
+			"history of namespaces": "has 1 versions"}},
 		{"candidates are drawn too early", by(func(s stele.Store) stele.Store { return greedy{s} }), map[string]string{
 			"first": "were drawn"}},
 		{"the cursor is among the scanned", by(func(s stele.Store) stele.Store { return inclusive{s} }), map[string]string{

@@ -52,6 +52,9 @@ func (s *Store) finishAlone(q *request) (*view, error) {
 	if q.seal != nil {
 		return s.finishSeal(*q.seal)
 	}
+	if q.renew != nil {
+		return nil, s.finishRenewal(q.renew)
+	}
 	return s.finishIngest(q.ingest)
 }
 
@@ -80,19 +83,20 @@ type group struct {
 }
 
 // collect takes requests from the queue: the first, and what is there without
-// waiting. It returns one that it came upon which is in no group.
+// waiting. It returns one that it came upon which is in no group. A request that erases
+// is a group by itself: it reads the history, which a group does not see as it writes it.
 func (g *group) collect(q *request) (alone *request) {
 	g.requests = g.requests[:0]
 	size, yielded := 0, false
 	for {
-		if q.isAlone() {
+		if q.isAlone() || q.erases && len(g.requests) > 0 {
 			return q
 		}
 		if q.state.CompareAndSwap(requestWaits, requestTaken) {
 			g.requests = append(g.requests, q)
 			size += q.size
 		}
-		if len(g.requests) >= maxGroup || size >= maxGroupBytes {
+		if q.erases || len(g.requests) >= maxGroup || size >= maxGroupBytes {
 			return nil
 		}
 		select {

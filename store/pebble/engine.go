@@ -158,7 +158,7 @@ func (s *Store) prepareOpening(h *opening) (err error) {
 		return h.damage("open", stele.ID{}, err)
 	}
 	s.checkTables(h)
-	return nil
+	return s.upgradeVersions(h)
 }
 
 // upgrade brings a store that an earlier program wrote up to date, in one step that is

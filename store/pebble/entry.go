@@ -25,7 +25,8 @@ type entry struct {
 	places  [][]byte // its keys by URL and host, in order, each once
 	counted stele.NamespaceKey
 	quota   uint64
-	zones   []string // in an ingest: those that the record touches
+	zones   []string      // in an ingest: those that the record touches
+	record  *stele.Record // only what it withholds is read of it
 }
 
 // arena is memory for the keys and values of many entries.
@@ -89,7 +90,7 @@ func (e *encoder) keepList(list [][]byte) [][]byte {
 
 // encode makes an entry of a record that was checked, or says why it can be none.
 func (e *encoder) encode(r *stele.Record, count stele.NamespaceCounter) (n entry, err error) {
-	n.id, n.version = r.ID, r.Version
+	n.id, n.version, n.record = r.ID, r.Version, r
 	e.buffer = appendNameKey(e.buffer[:0], r.ID)
 	n.key = e.keep(e.buffer)
 	if e.buffer, err = r.AppendBinary(append(e.buffer[:0], isRecord)); err != nil {

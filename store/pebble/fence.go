@@ -88,6 +88,18 @@ func (f *fence) freeze(cause error) {
 	}
 }
 
+// retire is freeze for an opening that is replaced on purpose: nobody is told. It
+// returns false if the fence is frozen already.
+func (f *fence) retire(cause error) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.cause != nil {
+		return false
+	}
+	f.cause = cause
+	return true
+}
+
 // broken returns why the fence is frozen, or nil. What was written before a call
 // that returns nil, and said to be synced, is on the disk.
 func (f *fence) broken() error {

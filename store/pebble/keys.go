@@ -20,6 +20,7 @@ import (
 //	------     ---                              -----
 //	meta       01 "schema"                      uvarint: the version of this table
 //	           01 "seal"                        why nothing more is written; not there if it is
+//	           01 "versions"                    nothing: the marks of versions are complete
 //	change     02 seq                           changes up to this one; see appendChunk
 //	count      03 scheme 00 prefix              uvarint: records of the namespace
 //	minter     04 name                          state, as the minter gave it
@@ -29,6 +30,9 @@ import (
 //	                                            the entry of the audit trail in binary form
 //	zone       08 01 zone                       base, last, since: uvarints; flags: a byte
 //	           08 02 zone 00 seq                uvarint: changes from this one to seq touched the zone
+//	spaces     09 scheme 00 [prefix] ^version   namespace in binary form, as it was
+//	mark       0A 01 scheme 00 [text] ^time ^version   nothing: a version in history has this time
+//	           0A 02 scheme 00 text             nothing: the record withholds earlier versions
 //	name       10 scheme 00 text                01 record in binary form (its identifier), or
 //	                                            02 scheme 00 text of the record (an alias)
 //	history    11 scheme 00 [text] ^version     record in binary form, as it was
@@ -48,23 +52,32 @@ import (
 // Pebble's default comparer makes filters of.
 //
 // history has superseded versions only. The current one stands under its name, and
-// nowhere else.
+// nowhere else. The same holds for spaces, the history of namespaces. ^time is 12 bytes,
+// those of stele.AppendTimeKey with all bits turned.
 //
 // A zone has a state, and runs of changes that touched it. Those of the zone with the
 // empty name touched every zone.
 const (
-	familyMeta      = 0x01
-	familyChange    = 0x02
-	familyCount     = 0x03
-	familyMinter    = 0x04
-	familyNamespace = 0x05
-	familyCell      = 0x06
-	familyAudit     = 0x07
-	familyZone      = 0x08
-	familyName      = 0x10
-	familyHistory   = 0x11
-	familyURL       = 0x12
-	familyHost      = 0x13
+	familyMeta         = 0x01
+	familyChange       = 0x02
+	familyCount        = 0x03
+	familyMinter       = 0x04
+	familyNamespace    = 0x05
+	familyCell         = 0x06
+	familyAudit        = 0x07
+	familyZone         = 0x08
+	familySpaceHistory = 0x09
+	familyMark         = 0x0a
+	familyName         = 0x10
+	familyHistory      = 0x11
+	familyURL          = 0x12
+	familyHost         = 0x13
+)
+
+// The second byte of the family mark.
+const (
+	markTime     = 0x01
+	markWithheld = 0x02
 )
 
 // schemaVersion is the version of the table above. The cells came later and left it at 1:
@@ -82,8 +95,9 @@ const (
 const maxLocation = 1024
 
 var (
-	metaSchema = []byte("\x01schema")
-	metaSeal   = []byte("\x01seal")
+	metaSchema   = []byte("\x01schema")
+	metaSeal     = []byte("\x01seal")
+	metaVersions = []byte("\x01versions")
 )
 
 func appendSchemed(b []byte, family byte, scheme, text string) []byte {
@@ -377,7 +391,7 @@ func describeKey(key []byte) string {
 	}
 	family := map[byte]string{
 		familyMeta: "meta", familyChange: "change", familyCount: "count", familyMinter: "minter",
-		familyNamespace: "namespace", familyCell: "cell", familyAudit: "audit", familyZone: "zone", familyName: "name", familyHistory: "history", familyURL: "url", familyHost: "host",
+		familyNamespace: "namespace", familyCell: "cell", familyAudit: "audit", familyZone: "zone", familySpaceHistory: "namespace history", familyMark: "mark", familyName: "name", familyHistory: "history", familyURL: "url", familyHost: "host",
 	}[key[0]]
 	if family == "" {
 		family = "unknown"

@@ -113,54 +113,6 @@ func (s *Store) First(ctx context.Context, candidates iter.Seq[stele.Prefix]) (r
 	return r, at, err
 }
 
-// History implements [stele.Store].
-func (s *Store) History(ctx context.Context, id stele.ID) iter.Seq2[*stele.Record, error] {
-	return func(yield func(*stele.Record, error) bool) {
-		v, err := s.look(ctx, "history")
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		defer v.unpin()
-		newest, err := s.newest(v, id)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		if newest == nil || !yield(newest, nil) {
-			return
-		}
-		from := appendHistoryPrefix(nil, id)
-		scan(ctx, s, v, "history", from, upper(from), func(key, value []byte) (*stele.Record, bool, error) {
-			r, err := decodeRecord(key, value)
-			return r, true, err
-		}, yield)
-	}
-}
-
-// newest returns the current version of the record with this identifier, nil if
-// there is none.
-func (s *Store) newest(v *view, id stele.ID) (*stele.Record, error) {
-	if !v.begin() {
-		return nil, s.stopped("history")
-	}
-	defer v.end()
-	f, err := newFinder(v.snap)
-	if err != nil {
-		return nil, v.opening.damage("history", id, err)
-	}
-	defer f.close()
-	key := nameKey(id)
-	value, err := f.find(key)
-	if err != nil {
-		return nil, v.opening.damage("history", id, err)
-	}
-	if value == nil || len(value) > 0 && value[0] == isAlias {
-		return nil, nil
-	}
-	return decodeNamed(key, value)
-}
-
 // Scan implements [stele.Store].
 func (s *Store) Scan(ctx context.Context, scheme, prefix, cursor string) iter.Seq2[*stele.Record, error] {
 	from := appendSchemed(nil, familyName, scheme, prefix)

@@ -57,6 +57,9 @@ func (t *tx) putNext(n *entry, body []byte) error {
 	if n.version != old.Version+1 {
 		return late(n, old.Version)
 	}
+	if err := n.record.CheckFollows(&old); err != nil {
+		return err
+	}
 	var e encoder
 	ours := make(map[string]bool, len(n.aliases))
 	for _, key := range n.aliases {
@@ -74,9 +77,18 @@ func (t *tx) putNext(n *entry, body []byte) error {
 			return err
 		}
 	}
-	t.writes = append(t.writes, keyValue{historyKey(n.id, old.Version), body})
+	past, err := n.superseded(&old, body)
+	if err != nil {
+		return err
+	}
+	t.writes = append(t.writes,
+		keyValue{historyKey(n.id, old.Version), past},
+		keyValue{timeKey(n.id, old.Modified, old.Version), []byte{}})
 	t.move(e.locate(&old), n.places)
-	return nil
+	if n.record.Withheld.IsZero() {
+		return nil
+	}
+	return t.withhold(n, &old)
 }
 
 // putAlias checks and sets an alias, unless the record has it already.

@@ -9,14 +9,16 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// request is a commit, an ingest, or a seal on its way to the committer.
+// request is a commit, an ingest, a seal, or a renewal on its way to the committer.
 type request struct {
 	state  atomic.Int32
 	done   chan error
 	size   int
-	ingest *ingest // instead of all below
-	seal   *string // the same
+	ingest *ingest  // instead of all below
+	seal   *string  // the same
+	renew  *renewal // the same
 
+	erases  bool    // a version in it erases earlier ones; see erase.go
 	records []entry // in the order of their keys if they are many
 	spaces  []spaceEntry
 	minters []minterEntry
@@ -27,7 +29,7 @@ type request struct {
 }
 
 // isAlone reports whether the request is committed in no group.
-func (q *request) isAlone() bool { return q.ingest != nil || q.seal != nil }
+func (q *request) isAlone() bool { return q.ingest != nil || q.seal != nil || q.renew != nil }
 
 // What became of a request.
 const (
@@ -104,6 +106,7 @@ func (q *request) encodeNamed(c *stele.Commit) error {
 			return err
 		}
 		n.turn = i
+		q.erases = q.erases || r.Withheld.Erased > 0
 		q.records = append(q.records, n)
 		q.size += 2*len(n.value) + 100*(len(n.aliases)+len(n.places))
 	}

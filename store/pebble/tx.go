@@ -191,9 +191,13 @@ func (t *tx) putSpace(n *spaceEntry) error {
 			return err
 		}
 		have = old.Version
+		value = bytes.Clone(value)
 	}
 	if n.version != have+1 {
 		return refuse("commit", stele.ID{}, stele.Conflict, "version %d of namespace %.100q was to be committed, but the store has version %d; read it again", n.version, n.name, have)
+	}
+	if value != nil {
+		t.writes = append(t.writes, keyValue{spaceHistoryKey(n.name, have), value})
 	}
 	t.set(n.key, n.value)
 	t.change(&feedEntry{stele.Change{Namespace: n.name, Version: n.version}})

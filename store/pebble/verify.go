@@ -19,12 +19,14 @@ import (
 // state of the store, from the first key to the last:
 //
 //   - each record stands under its identifier, and its history has every version;
+//   - of erased versions nothing but an entry is left, and a history of a namespace has
+//     no gaps;
 //   - each cell has a name and a size that a cell may have;
 //   - the audit trail has no gaps, and says what was trimmed;
 //   - the index of each zone ends with the change that its state names;
 //   - the change feed has each version once, and no number is left out;
-//   - what the records say makes exactly the aliases, reverse look-ups and counts that
-//     there are.
+//   - what the records say makes exactly the aliases, reverse look-ups, times of
+//     versions, marks and counts that there are.
 //
 // The last is found out by sums over what must be there and what is there, which
 // takes no look-ups; only if they differ is everything looked up, to name what is
@@ -42,7 +44,7 @@ func (s *Store) VerifyProgress(ctx context.Context, report func(problem string),
 	}
 	defer v.unpin()
 	c := &checker{ctx: ctx, s: s, v: v, report: report, progress: progress, seed: maphash.MakeSeed()}
-	for _, part := range []func() error{c.tables, c.names, c.places, c.spaces, c.feed, c.cells, c.audit, c.zones, c.rest, c.compare} {
+	for _, part := range []func() error{c.tables, c.names, c.places, c.marks, c.spaces, c.spaceHistory, c.feed, c.cells, c.audit, c.zones, c.rest, c.compare} {
 		if err := part(); err != nil {
 			return err
 		}
@@ -64,8 +66,10 @@ type checker struct {
 	// Damage keeps parts from being read, so that sums can't agree.
 	damaged bool
 
-	aliases, pointers, versions balance
-	counts                      map[stele.NamespaceKey]uint64 // by the change feed
+	aliases, pointers, versions, marked balance
+
+	spaceVersions map[stele.NamespaceKey]uint64 // of the namespaces that there are
+	counts        map[stele.NamespaceKey]uint64 // by the change feed
 }
 
 // balance is the sum of what must be there, less what is. The order of what is added
@@ -249,6 +253,9 @@ func (c *checker) record(r *stele.Record) {
 	for version := range r.Version {
 		c.must(&c.versions, versionItem(key, version+1))
 	}
+	if !r.Withheld.IsZero() {
+		c.must(&c.marked, withheldKey(r.ID))
+	}
 }
 
 // versionItem stands for a version of what has the key.
@@ -266,8 +273,19 @@ func (c *checker) places() error {
 	})
 }
 
+// marks adds the times of versions and the marks of records that withhold something.
+func (c *checker) marks() error {
+	return c.walk([]byte{familyMark}, []byte{familyMark + 1}, func(key, value []byte) {
+		c.have(&c.marked, key)
+		if len(value) > 0 {
+			c.problem("%s has a value; it should have none.", describeKey(key))
+		}
+	})
+}
+
 // spaces checks the namespaces, and adds the versions that they had.
 func (c *checker) spaces() error {
+	c.spaceVersions = make(map[stele.NamespaceKey]uint64)
 	return c.walk([]byte{familyNamespace}, []byte{familyNamespace + 1}, func(key, value []byte) {
 		n, err := decodeNamespace(value)
 		if err != nil {
@@ -282,9 +300,35 @@ func (c *checker) spaces() error {
 			c.problem("the namespace %q has the version %d; there were %d changes in all.", n.Key(), n.Version, c.v.seq)
 			return
 		}
+		c.spaceVersions[n.Key()] = n.Version
 		for version := range n.Version {
 			c.must(&c.versions, versionItem(key, version+1))
 		}
+	})
+}
+
+// spaceHistory checks the superseded versions of namespaces: each stands under its own
+// key, and from the first that is kept none is missing.
+func (c *checker) spaceHistory() error {
+	var last stele.NamespaceKey
+	var want uint64
+	return c.walk([]byte{familySpaceHistory}, []byte{familySpaceHistory + 1}, func(key, value []byte) {
+		n, err := decodeNamespace(value)
+		if err != nil {
+			c.problem("%s can't be read: %v.", describeKey(key), err)
+			return
+		}
+		if !bytes.Equal(key, spaceHistoryKey(n.Key(), n.Version)) {
+			c.problem("%s has version %d of the namespace %q.", describeKey(key), n.Version, n.Key())
+			return
+		}
+		if last != n.Key() {
+			last, want = n.Key(), c.spaceVersions[n.Key()]-1
+		}
+		if n.Version != want && !c.damaged {
+			c.problem("the history of the namespace %q has version %d where %d should be.", n.Key(), n.Version, want)
+		}
+		want = n.Version - 1
 	})
 }
 
@@ -346,9 +390,9 @@ func (c *checker) rest() error {
 			c.problem("the namespace %q has no count, and the change feed has %d records that count for it.", space, n)
 		}
 	}
-	for _, gap := range [][2]byte{{0, familyMeta}, {familyMeta, familyChange}, {familyZone + 1, familyName}, {familyHost + 1, 0xff}} {
+	for _, gap := range [][2]byte{{0, familyMeta}, {familyMeta, familyChange}, {familyMark + 1, familyName}, {familyHost + 1, 0xff}} {
 		err := c.walk([]byte{gap[0]}, []byte{gap[1]}, func(key, _ []byte) {
-			if !bytes.Equal(key, metaSchema) && !bytes.Equal(key, metaSeal) {
+			if !bytes.Equal(key, metaSchema) && !bytes.Equal(key, metaSeal) && !bytes.Equal(key, metaVersions) {
 				c.problem("%s is none that the store writes.", describeKey(key))
 			}
 		})
@@ -365,7 +409,7 @@ func (c *checker) compare() error {
 		c.problem("because of the damage it is not known whether indexes, change feed and counts agree with the records.")
 		return nil
 	}
-	if !c.aliases.isEven() || !c.pointers.isEven() || !c.versions.isEven() {
+	if !c.aliases.isEven() || !c.pointers.isEven() || !c.versions.isEven() || !c.marked.isEven() {
 		return c.compareSlowly()
 	}
 	return nil

@@ -6,7 +6,7 @@ import (
 
 // compareSlowly looks up all that sums say does not agree, and names it.
 func (c *checker) compareSlowly() error {
-	for _, part := range []func() error{c.lookUpNames, c.lookUpPlaces, c.lookUpFeed} {
+	for _, part := range []func() error{c.lookUpNames, c.lookUpPlaces, c.lookUpMarks, c.lookUpFeed} {
 		if err := part(); err != nil {
 			return err
 		}
@@ -96,6 +96,55 @@ func (c *checker) lookUpPlaces() error {
 		}
 		c.problem("%s leads to %q, which has no target there.", describeKey(key), r.ID)
 	})
+}
+
+// lookUpMarks looks up the mark of each version and record that needs one, and the other
+// way round.
+func (c *checker) lookUpMarks() error {
+	err := c.walk([]byte{familyHistory}, []byte{familyHistory + 1}, func(key, value []byte) {
+		if r, err := decodeRecord(key, value); err == nil && c.lookUp(timeKey(r.ID, r.Modified, r.Version)) == nil {
+			c.problem("version %d of %q can't be found by its time.", r.Version, r.ID)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	err = c.walk([]byte{familyName}, []byte{familyName + 1}, func(key, value []byte) {
+		if r, err := decodeNamed(key, value); err == nil && !r.Withheld.IsZero() && c.lookUp(withheldKey(r.ID)) == nil {
+			c.problem("the record %q withholds earlier versions, and has no mark that says so.", r.ID)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return c.walk([]byte{familyMark}, []byte{familyMark + 1}, func(key, _ []byte) {
+		if !c.isMarkNeeded(key) {
+			c.problem("%s is of nothing that there is.", describeKey(key))
+		}
+	})
+}
+
+// isMarkNeeded reports whether what a mark says is true.
+func (c *checker) isMarkNeeded(key []byte) bool {
+	if len(key) < 2 {
+		return false
+	}
+	if key[1] == markWithheld {
+		id, err := cutID(key[2:])
+		if err != nil {
+			return false
+		}
+		r, err := decodeNamed(nameKey(id), c.lookUp(nameKey(id)))
+		return err == nil && !r.Withheld.IsZero()
+	}
+	if len(key) < 2+12+8 || key[1] != markTime {
+		return false
+	}
+	// scheme 00 [text] is what the key in history has before its version too.
+	under := append([]byte{familyHistory}, key[2:len(key)-20]...)
+	under = append(under, key[len(key)-8:]...)
+	r, err := decodeRecord(under, c.lookUp(under))
+	return err == nil && bytes.Equal(key, timeKey(r.ID, r.Modified, r.Version))
 }
 
 // lookUpFeed compares versions with the change feed. It keeps all changes in memory,

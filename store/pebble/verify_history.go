@@ -51,6 +51,8 @@ func (h *historyReader) check(r *stele.Record) {
 		}
 		want--
 		if old := h.version(e, r.ID, version); old != nil {
+			h.c.must(&h.c.marked, timeKey(r.ID, old.Modified, version))
+			h.erased(r, old, e.value)
 			h.names(old, newer)
 			newer = old
 		}
@@ -83,6 +85,17 @@ func (h *historyReader) version(e *keyValue, id stele.ID, version uint64) *stele
 		h.c.problem("%s has version %d of %q.", describeKey(e.key), old.Version, old.ID)
 	}
 	return old
+}
+
+// erased checks that nothing but an entry is left of a version that the record says was
+// erased.
+func (h *historyReader) erased(r, old *stele.Record, body []byte) {
+	if old.Version > r.Withheld.Erased {
+		return
+	}
+	if entry, err := old.Entry().MarshalBinary(); err != nil || !bytes.Equal(entry, body) {
+		h.c.problem("version %d of %q was erased, and has content.", old.Version, r.ID)
+	}
 }
 
 // names checks that no name of a version is missing in the next.

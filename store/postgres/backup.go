@@ -60,15 +60,18 @@ var backupTables = []backupTable{
 	{"audit", `number, at, body`},
 	{"zones", `zone, base, last, since, shut`},
 	{"zone_runs", `zone, last, first`},
+	{"spacehistory", `key, version, body`},
 }
 
 // tablesOf returns the tables that a backup of a version has.
 func tablesOf(version int64) []backupTable {
 	switch {
 	case version < 2: // before the audit trail
-		return backupTables[:len(backupTables)-3]
+		return backupTables[:len(backupTables)-4]
 	case version < zonesVersion:
-		return backupTables[:len(backupTables)-2]
+		return backupTables[:len(backupTables)-3]
+	case version < versionsVersion:
+		return backupTables[:len(backupTables)-1]
 	}
 	return backupTables
 }

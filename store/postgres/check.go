@@ -47,15 +47,19 @@ type tx struct {
 	group *state
 	own   *state
 
-	past    []past // versions that are superseded
-	changes []feedRow
+	past       []past  // versions that are superseded
+	pastSpaces []past  // of namespaces
+	withheld   []label // records that withhold something from now on
+	erased     []erasure
+	changes    []feedRow
 }
 
-// past is a row of the history.
+// past is a row of the history, of records or namespaces.
 type past struct {
 	key     string
 	version uint64
 	body    []byte
+	at      []byte // its time, as stele.AppendTimeKey has it; nil for a namespace
 }
 
 // feedRow is a row of the change feed before it has a number.
@@ -69,7 +73,8 @@ type feedRow struct {
 
 func (t *tx) reset() {
 	t.own.clear()
-	t.past, t.changes = t.past[:0], t.changes[:0]
+	t.past, t.pastSpaces, t.changes = t.past[:0], t.pastSpaces[:0], t.changes[:0]
+	t.withheld, t.erased = t.withheld[:0], t.erased[:0]
 }
 
 func (t *tx) name(key string) *named {
@@ -140,10 +145,14 @@ func (t *tx) putFirst(e *entry) error {
 
 // putNext checks and sets all of a further version but the version itself.
 func (t *tx) putNext(e *entry, have *named) error {
-	old, err := have.aliases()
+	before, err := have.record()
 	if err != nil {
 		return refuse("commit", e.id, stele.Internal, "the record that is kept is damaged (%w); verify the store", err)
 	}
+	if err := e.record.CheckFollows(before); err != nil {
+		return err
+	}
+	old := labels(before)
 	ours := make(map[string]bool, len(e.aliases))
 	for _, alias := range e.aliases {
 		ours[alias.key] = false
@@ -163,20 +172,18 @@ func (t *tx) putNext(e *entry, have *named) error {
 		}
 		t.own.names[alias.key] = &named{owner: e.key, full: full(alias.name)}
 	}
-	t.past = append(t.past, past{e.key, have.version, have.body})
+	t.past = append(t.past, past{e.key, have.version, have.body, stele.AppendTimeKey(nil, before.Modified)})
+	t.withhold(e, before)
 	return nil
 }
 
-// aliases returns those of a record.
-func (n *named) aliases() ([]label, error) {
+// record returns the record that stands under its identifier.
+func (n *named) record() (*stele.Record, error) {
 	if n.entry != nil {
-		return n.entry.aliases, nil
+		return n.entry.record, nil
 	}
-	var r stele.Record
-	if err := r.UnmarshalBinary(n.body); err != nil {
-		return nil, err
-	}
-	return labels(&r), nil
+	r := new(stele.Record)
+	return r, r.UnmarshalBinary(n.body)
 }
 
 // places returns those of a record as it is in the database.
@@ -238,6 +245,9 @@ func (t *tx) putSpace(n *spaceEntry) error {
 	}
 	if n.version != version+1 {
 		return refuse("commit", stele.ID{}, stele.Conflict, "version %d of namespace %.100q was to be committed, but the store has version %d; read it again", n.version, n.space, version)
+	}
+	if have != nil {
+		t.pastSpaces = append(t.pastSpaces, past{key: n.key, version: version, body: have.body})
 	}
 	t.own.spaces[n.key] = n
 	t.changes = append(t.changes, feedRow{Change: stele.Change{Namespace: n.space, Version: n.version}, name: n.name, space: true})

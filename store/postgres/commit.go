@@ -51,13 +51,18 @@ type group struct {
 	answers  []error
 	blind    bool // new names are not looked up: the insert fails if one is taken
 
-	have   *state // what the database has
-	set    *state // what the group makes of it
-	tx     tx
-	past   []past
-	rows   []feedRow
-	audit  []auditRow
-	trim   uint64          // of the audit trail
+	have  *state // what the database has
+	set   *state // what the group makes of it
+	tx    tx
+	past  []past
+	rows  []feedRow
+	audit []auditRow
+	trim  uint64 // of the audit trail
+
+	pastSpaces []past
+	withheld   []label
+	erased     []erasure
+
 	locked map[string]bool // counts that were read, and must be what they were
 	sealed error
 	last   uint64 // number of the last change
@@ -222,6 +227,7 @@ func (g *group) check() {
 	g.newSpaces = 0
 	g.answers, g.past, g.rows = g.answers[:0], g.past[:0], g.rows[:0]
 	g.audit, g.trim = g.audit[:0], 0
+	g.pastSpaces, g.withheld, g.erased = g.pastSpaces[:0], g.withheld[:0], g.erased[:0]
 	for _, q := range g.requests {
 		if g.sealed != nil {
 			g.answers = append(g.answers, g.sealed)
@@ -238,6 +244,9 @@ func (g *group) check() {
 			t.accept()
 			g.addZones(q, t.changes)
 			g.past = append(g.past, t.past...)
+			g.pastSpaces = append(g.pastSpaces, t.pastSpaces...)
+			g.withheld = append(g.withheld, t.withheld...)
+			g.erased = append(g.erased, t.erased...)
 			for i := range t.changes {
 				row := &t.changes[i]
 				if row.At = g.store.o.Now(); q.replay != nil {

@@ -22,7 +22,8 @@ type entry struct {
 	places  []string // keys of its places, in order, each once
 	counted stele.NamespaceKey
 	quota   uint64
-	zones   []string // that it touches
+	zones   []string      // that it touches
+	record  *stele.Record // only when it was changed, and what it withholds, is read of it
 }
 
 // label is a name and its key.
@@ -39,7 +40,7 @@ func newLabel(id stele.ID) label {
 // newEntry makes an entry of a record that was checked, or says why it can be none.
 func newEntry(r *stele.Record, count stele.NamespaceCounter) (*entry, error) {
 	own := newLabel(r.ID)
-	e := &entry{id: r.ID, version: r.Version, name: own.name, key: own.key, aliases: labels(r)}
+	e := &entry{id: r.ID, version: r.Version, name: own.name, key: own.key, aliases: labels(r), record: r}
 	var err error
 	if e.body, err = r.MarshalBinary(); err != nil {
 		return nil, err

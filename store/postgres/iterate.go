@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"iter"
-	"math"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -98,41 +97,6 @@ func (s *Store) Cells(ctx context.Context, prefix, cursor string) iter.Seq2[stel
 			}}
 	})
 }
-
-const sqlHistory = `SELECT version, body FROM names WHERE key = $1 AND record IS NULL AND version < $2
-	UNION ALL SELECT version, body FROM history WHERE key = $1 AND version < $2 ORDER BY version DESC LIMIT $3`
-
-// versions is the source of a record's history.
-type versions struct {
-	key    []byte
-	before int64 // the versions that were read already
-	isDone bool
-}
-
-// History implements [stele.Store].
-func (s *Store) History(ctx context.Context, id stele.ID) iter.Seq2[*stele.Record, error] {
-	return list(ctx, s, "history", func() source[*stele.Record] {
-		return &versions{key: key(nameOf(id)), before: math.MaxInt64}
-	})
-}
-
-func (v *versions) next(limit int) (string, []any) {
-	if v.isDone {
-		return "", nil
-	}
-	return sqlHistory, []any{v.key, v.before, limit}
-}
-
-func (v *versions) take(rows pgx.Rows) (*stele.Record, int, bool, error) {
-	var body []byte
-	if err := rows.Scan(&v.before, &body); err != nil {
-		return nil, 0, false, err
-	}
-	r, err := decode(stele.ID{}, body)
-	return r, len(body), err == nil, err
-}
-
-func (v *versions) ended() { v.isDone = true }
 
 const sqlChanges = `SELECT seq, at, name, space, version, counted FROM changes WHERE seq > $1 ORDER BY seq LIMIT $2`
 

@@ -20,7 +20,7 @@ const (
 	sqlState      = `SELECT version, seal, spaces FROM registry WHERE id = 1`
 	sqlLockNames  = `SELECT key, record, version, body FROM names WHERE key = ANY($1) ORDER BY key FOR UPDATE`
 	sqlFindNames  = `SELECT key, record, version FROM names WHERE key = ANY($1)`
-	sqlLockSpaces = `SELECT key, version FROM namespaces WHERE key = ANY($1) ORDER BY key FOR UPDATE`
+	sqlLockSpaces = `SELECT key, version, body FROM namespaces WHERE key = ANY($1) ORDER BY key FOR UPDATE`
 	sqlLockMinter = `SELECT key, state FROM minters WHERE key = ANY($1) ORDER BY key FOR UPDATE`
 	sqlLockCells  = `SELECT name, value FROM cells WHERE name = ANY($1) ORDER BY name FOR UPDATE`
 	sqlLockCounts = `SELECT key, n FROM counts WHERE key = ANY($1) ORDER BY key FOR UPDATE`
@@ -145,7 +145,15 @@ func (g *group) queueKept(b *pgx.Batch, w *wanted) {
 			return err
 		})
 	}
-	each(sqlLockSpaces, w.spaces, &number, func() { g.have.spaces[string(under)] = &spaceEntry{version: uint64(number)} })
+	if keys := keysOf(w.spaces, true); keys != nil {
+		b.Queue(sqlLockSpaces, keys).Query(func(rows pgx.Rows) error {
+			_, err := pgx.ForEachRow(rows, []any{&under, &number, &value}, func() error {
+				g.have.spaces[string(under)], value = &spaceEntry{version: uint64(number), body: value}, nil
+				return nil
+			})
+			return err
+		})
+	}
 	each(sqlLockMinter, w.minters, &value, func() { g.have.minters[string(under)], value = &swap{after: value}, nil })
 	each(sqlLockCells, w.cells, &value, func() { g.have.cells[string(under)], value = &swap{after: value}, nil })
 	each(sqlLockCounts, w.counts, &number, func() { g.have.counts[string(under)] = uint64(number) })

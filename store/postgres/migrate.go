@@ -75,6 +75,10 @@ func migrate(ctx context.Context, conn *pgx.Conn, schema string, report func(str
 	if err := step(ctx, conn, sqlFirstRow, schemaVersion); err != nil {
 		return err
 	}
+	report("times of versions")
+	if err := fillVersions(ctx, conn, true); err != nil {
+		return err
+	}
 	return upgrade(ctx, conn)
 }
 

@@ -126,6 +126,9 @@ func restore(ctx context.Context, tx pgx.Tx, folder string, m *manifest, cells [
 			return err
 		}
 	}
+	if err := fillVersions(ctx, tx.Conn(), m.Schema < versionsVersion); err != nil {
+		return err
+	}
 	_, err = tx.Exec(ctx, `UPDATE registry SET last = $1, seal = $2, spaces = (SELECT coalesce(sum(version), 0)::bigint FROM namespaces),
 		audit = (SELECT coalesce(max(number), 0) FROM audit), auditat = (SELECT max(at) FROM audit) WHERE id = 1`, m.Last, append([]byte{}, m.Seal...))
 	if err == nil && m.Schema < zonesVersion {

@@ -22,7 +22,10 @@ import (
 //	names       key, full, record,              a name. An identifier has version and body, the record in
 //	            version, body                   its binary form as it is now; an alias has the key of its
 //	                                            record instead
-//	history     key, version, body              a version of a record before the present one
+//	history     key, version, body, at          a version of a record before the present one, and its time
+//	                                            as stele.AppendTimeKey has it
+//	withheld    key, full                       a record that withholds something of earlier versions
+//	spacehistory  key, version, body            a version of a namespace before the present one
 //	places      place, record, full             a record by a URL or host at which it has a target now
 //	namespaces  key, full, version, body        a namespace in its binary form
 //	counts      key, n                          how many records count for a namespace
@@ -53,10 +56,13 @@ import (
 // registry is one row, which every transaction that writes updates as the last but one thing
 // it does: that numbers the changes without gaps, since nobody else has a number until the
 // one before is committed or rolled back, and keeps those out who write after a seal.
-const schemaVersion = 3
+const schemaVersion = 4
 
-// zonesVersion is the version with which zones came.
-const zonesVersion = 3
+// The versions with which tables came.
+const (
+	zonesVersion    = 3 // zones and their runs
+	versionsVersion = 4 // times of versions, what is withheld, the history of namespaces
+)
 
 // SchemaVersion returns the version of what is kept. A store of another one is not opened.
 func (s *Store) SchemaVersion() uint64 { return schemaVersion }
@@ -83,6 +89,12 @@ var steps = []struct{ name, sql string }{
 	{"changes", `CREATE TABLE IF NOT EXISTS changes (
 		seq bigint PRIMARY KEY, at timestamptz NOT NULL, name bytea NOT NULL, space boolean NOT NULL,
 		version bigint NOT NULL, counted bytea)`},
+	{"history, times", `ALTER TABLE history ADD COLUMN IF NOT EXISTS at bytea`},
+	{"history, index of times", `CREATE INDEX IF NOT EXISTS history_at ON history (key, at, version)`},
+	{"history, index of missing times", `CREATE INDEX IF NOT EXISTS history_undated ON history (key, version) WHERE at IS NULL`},
+	{"withheld", `CREATE TABLE IF NOT EXISTS withheld (key bytea PRIMARY KEY, "full" bytea)`},
+	{"spacehistory", `CREATE TABLE IF NOT EXISTS spacehistory (
+		key bytea NOT NULL, version bigint NOT NULL, body bytea NOT NULL, PRIMARY KEY (key, version))`},
 	{"writers", `CREATE TABLE IF NOT EXISTS writers (id bytea PRIMARY KEY, done bigint NOT NULL, at timestamptz NOT NULL)`},
 
 	{"audit", `CREATE TABLE IF NOT EXISTS audit (number bigint PRIMARY KEY, at timestamptz NOT NULL, body bytea NOT NULL)`},

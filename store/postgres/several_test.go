@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/store/storetest"
@@ -36,6 +37,28 @@ func (p *pair) First(ctx context.Context, candidates iter.Seq[stele.Prefix]) (*s
 func (p *pair) History(ctx context.Context, id stele.ID) iter.Seq2[*stele.Record, error] {
 	return p.any().History(ctx, id)
 }
+
+func (p *pair) HistoryBefore(ctx context.Context, id stele.ID, version uint64) iter.Seq2[*stele.Record, error] {
+	return p.any().HistoryBefore(ctx, id, version)
+}
+
+func (p *pair) Version(ctx context.Context, id stele.ID, version uint64) (*stele.Record, error) {
+	return p.any().Version(ctx, id, version)
+}
+
+func (p *pair) VersionAt(ctx context.Context, id stele.ID, at time.Time) (*stele.Record, error) {
+	return p.any().VersionAt(ctx, id, at)
+}
+
+func (p *pair) Withholding(ctx context.Context) iter.Seq2[stele.ID, error] {
+	return p.any().Withholding(ctx)
+}
+
+func (p *pair) NamespaceHistory(ctx context.Context, key stele.NamespaceKey) iter.Seq2[*stele.Namespace, error] {
+	return p.any().NamespaceHistory(ctx, key)
+}
+
+func (p *pair) Purge(ctx context.Context) error { return p.any().Purge(ctx) }
 
 func (p *pair) Scan(ctx context.Context, scheme, prefix, after string) iter.Seq2[*stele.Record, error] {
 	return p.any().Scan(ctx, scheme, prefix, after)
@@ -106,7 +129,7 @@ func TestTwo(t *testing.T) {
 	want := []string{
 		"snapshots", "all or nothing", "changes", "quota", "ingest",
 		"one writer wins", "one writer of a cell wins", "quota under load", "changes under load",
-		"reads see what is acknowledged", "linearizable", "seal under load", "order of changes", "zones", "zones and namespaces", "zones under load", "audit under load", "audit trimmed",
+		"reads see what is acknowledged", "linearizable", "seal under load", "order of changes", "zones", "zones and namespaces", "zones under load", "audit under load", "audit trimmed", "erased versions",
 	}
 	found := 0
 	for _, c := range storetest.Checks(h) {

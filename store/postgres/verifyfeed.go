@@ -6,7 +6,7 @@ import (
 	"github.com/stele-id/stele"
 )
 
-const sqlPast = `SELECT key, version, body FROM history WHERE (key, version) > ($1, $2) ORDER BY key, version LIMIT $3`
+const sqlPast = `SELECT key, version, body, at FROM history WHERE (key, version) > ($1, $2) ORDER BY key, version LIMIT $3`
 
 // history decodes all superseded versions.
 func (c *checker) history() error {
@@ -20,9 +20,12 @@ func (c *checker) history() error {
 	for last := (record{key: []byte{}}); ; {
 		n := 0
 		var row record
-		err := c.each(sqlPast, []any{last.key, last.version, verifyPage}, []any{&row.key, &row.version, &row.body}, func() {
+		var at []byte
+		err := c.each(sqlPast, []any{last.key, last.version, verifyPage}, []any{&row.key, &row.version, &row.body, &at}, func() {
 			n++
-			c.decode("the history of", row)
+			if r, ok := c.decode("the history of", row); ok {
+				c.past(row, r, at)
+			}
 			last = record{key: row.key, version: row.version}
 			row = record{}
 		})
@@ -30,6 +33,60 @@ func (c *checker) history() error {
 			return err
 		}
 	}
+}
+
+// past checks a superseded version: that it is found by its time, and that nothing but an
+// entry is left if it was erased.
+func (c *checker) past(row record, r *stele.Record, at []byte) {
+	if !bytes.Equal(at, stele.AppendTimeKey(nil, r.Modified)) {
+		c.problem("version %d of %.200q is not found by its time", row.version, row.key)
+	}
+	if erased, ok := c.withholding[string(row.key)]; ok && r.Version <= erased {
+		if entry, err := r.Entry().MarshalBinary(); err != nil || !bytes.Equal(entry, row.body) {
+			c.problem("version %d of %.200q was erased, and has content", row.version, row.key)
+		}
+	}
+}
+
+// withheld checks that the records that withhold something are listed, and no others.
+func (c *checker) withheld() error {
+	var key []byte
+	listed := make(map[string]bool)
+	err := c.long(`SELECT key FROM withheld`, []any{&key}, func() {
+		listed[string(key)] = true
+		if _, ok := c.withholding[string(key)]; !ok {
+			c.problem("the record %.200q is listed as one that withholds something, and does not", key)
+		}
+	})
+	for key := range sorted(c.withholding) {
+		if err == nil && !listed[key] {
+			c.problem("the record %.200q withholds something, and is not listed", key)
+		}
+	}
+	return err
+}
+
+// spaceHistory decodes the superseded versions of namespaces. From the first that is kept
+// none is missing.
+func (c *checker) spaceHistory() error {
+	var under, body []byte
+	var version, want int64
+	last := ""
+	return c.long(`SELECT key, version, body FROM spacehistory ORDER BY key, version DESC`, []any{&under, &version, &body}, func() {
+		if last != string(under) {
+			last, want = string(under), c.spaceVersions[string(under)]-1
+		}
+		var n stele.Namespace
+		if err := n.UnmarshalBinary(body); err != nil {
+			c.problem("version %d of the namespace %.200q is damaged: %v", version, under, err)
+		} else if !bytes.Equal(key(spaceName(n.Key())), under) || n.Version != uint64(version) {
+			c.problem("version %d of the namespace %.200q has the content of %.200q, version %d", version, under, n.Key(), n.Version)
+		}
+		if version != want {
+			c.problem("the history of the namespace %.200q has version %d where %d should be", under, version, want)
+		}
+		want = version - 1
+	})
 }
 
 // spaces decodes all namespaces.
@@ -44,6 +101,7 @@ func (c *checker) spaces() error {
 			c.problem("the namespace %.200q, version %d, has the content of %.200q, version %d", under, version, n.Key(), n.Version)
 		} else {
 			c.exist(name, true, version)
+			c.spaceVersions[string(under)] = version
 		}
 		long = nil
 	})

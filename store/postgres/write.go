@@ -20,9 +20,10 @@ const (
 	sqlUpdateNames = `UPDATE names AS n SET version = u.version, body = u.body
 		FROM unnest($1::bytea[], $2::bigint[], $3::bigint[], $4::bytea[]) AS u(key, seen, version, body)
 		WHERE n.key = u.key AND n.version = u.seen`
-	sqlInsertHistory = `INSERT INTO history (key, version, body) SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::bytea[])`
-	sqlInsertPlaces  = `INSERT INTO places (place, record, "full") SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::bytea[])`
-	sqlDeletePlaces  = `DELETE FROM places AS p USING unnest($1::bytea[], $2::bytea[]) AS u(place, record)
+	sqlInsertHistory = `INSERT INTO history (key, version, body, at)
+		SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::bytea[], $4::bytea[])`
+	sqlInsertPlaces = `INSERT INTO places (place, record, "full") SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::bytea[])`
+	sqlDeletePlaces = `DELETE FROM places AS p USING unnest($1::bytea[], $2::bytea[]) AS u(place, record)
 		WHERE p.place = u.place AND p.record = u.record`
 
 	sqlInsertSpaces = `INSERT INTO namespaces (key, "full", version, body)
@@ -30,6 +31,8 @@ const (
 	sqlUpdateSpaces = `UPDATE namespaces AS n SET version = u.version, body = u.body
 		FROM unnest($1::bytea[], $2::bigint[], $3::bigint[], $4::bytea[]) AS u(key, seen, version, body)
 		WHERE n.key = u.key AND n.version = u.seen`
+
+	sqlInsertSpaceHistory = `INSERT INTO spacehistory (key, version, body) SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::bytea[])`
 
 	sqlInsertMinters = `INSERT INTO minters (key, "full", state) SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::bytea[])`
 	sqlUpdateMinters = `UPDATE minters AS m SET state = u.state
@@ -74,6 +77,9 @@ func (b *batch) add(n int, sql string, args ...any) {
 
 // write writes the group, in one round trip, or by COPY where it is large.
 func (g *group) write(ctx context.Context, conn *pgxpool.Conn) error {
+	if err := g.readErased(ctx, conn); err != nil {
+		return err
+	}
 	n, err := g.nameRows()
 	if err != nil {
 		return err
@@ -172,7 +178,8 @@ func (n *nameRows) queue(b *batch) {
 		column(n.insert, func(r *nameRow) []byte { return r.record }), column(n.insert, version), column(n.insert, body))
 	b.add(len(n.update), sqlUpdateNames, column(n.update, under), n.seen, column(n.update, version), column(n.update, body))
 	b.add(len(n.past), sqlInsertHistory, column(n.past, func(p *past) []byte { return []byte(p.key) }),
-		column(n.past, func(p *past) int64 { return signed(p.version) }), column(n.past, func(p *past) []byte { return p.body }))
+		column(n.past, func(p *past) int64 { return signed(p.version) }), column(n.past, func(p *past) []byte { return p.body }),
+		column(n.past, func(p *past) []byte { return p.at }))
 	place := func(p *placeRow) []byte { return p.place }
 	record := func(p *placeRow) []byte { return p.record }
 	b.add(len(n.gone), sqlDeletePlaces, column(n.gone, place), column(n.gone, record))
@@ -182,6 +189,7 @@ func (n *nameRows) queue(b *batch) {
 // queueRest adds what is not of records.
 func (g *group) queueRest(b *batch) {
 	g.queueSpaces(b)
+	g.queueWithheld(b)
 	insert, update, _ := g.swaps(g.set.minters, g.have.minters) // none is ever removed
 	b.add(len(insert), sqlInsertMinters, column(insert, keyOf), column(insert, func(s *swap) []byte { return full(s.name) }), column(insert, afterOf))
 	b.add(len(update), sqlUpdateMinters, column(update, keyOf), column(update, beforeOf), column(update, afterOf))
@@ -231,6 +239,8 @@ func (g *group) queueSpaces(b *batch) {
 	body := func(n *spaceEntry) []byte { return n.body }
 	b.add(len(insert), sqlInsertSpaces, column(insert, under), column(insert, func(n *spaceEntry) []byte { return full(n.name) }),
 		column(insert, version), column(insert, body))
+	b.add(len(g.pastSpaces), sqlInsertSpaceHistory, column(g.pastSpaces, func(p *past) []byte { return []byte(p.key) }),
+		column(g.pastSpaces, func(p *past) int64 { return signed(p.version) }), column(g.pastSpaces, func(p *past) []byte { return p.body }))
 	b.add(len(update), sqlUpdateSpaces, column(update, under), seen, column(update, version), column(update, body))
 }
 

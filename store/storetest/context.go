@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/stele-id/stele"
 )
@@ -28,6 +29,16 @@ func (s *session) calls() []call {
 			return err
 		}},
 		{"History", func(ctx context.Context) error { return failure(s.History(ctx, s.ark("a"))) }},
+		{"HistoryBefore", func(ctx context.Context) error { return failure(s.HistoryBefore(ctx, s.ark("a"), 9)) }},
+		{"Version", func(ctx context.Context) error { _, err := s.Version(ctx, s.ark("a"), 1); return err }},
+		{"VersionAt", func(ctx context.Context) error {
+			_, err := s.VersionAt(ctx, s.ark("a"), time.Unix(1<<33, 0))
+			return err
+		}},
+		{"Withholding", func(ctx context.Context) error { return failure(s.Withholding(ctx)) }},
+		{"NamespaceHistory", func(ctx context.Context) error {
+			return failure(s.NamespaceHistory(ctx, stele.NamespaceKey{Scheme: "ark"}))
+		}},
 		{"Scan", func(ctx context.Context) error { return failure(s.Scan(ctx, "ark", "", "")) }},
 		{"Pointing", func(ctx context.Context) error {
 			return failure(s.Pointing(ctx, stele.Location{Host: "example.org"}, stele.ID{}))
@@ -52,6 +63,7 @@ func (s *session) calls() []call {
 			_, err := s.Ingest(ctx, []*stele.Record{first(s.ark("c"))}, nil, nil, nil)
 			return err
 		}},
+		{"Purge", s.Purge},
 		{"Seal", func(ctx context.Context) error { return s.Seal(ctx, "") }}, // there is none
 		{"Sealed", func(ctx context.Context) error { _, err := s.Sealed(ctx); return err }},
 		{"Ready", s.Ready},

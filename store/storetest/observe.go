@@ -214,12 +214,15 @@ func (s *session) image() (lines []string) {
 			}
 		}
 	}
+	add("withholding %q", all(s, "Withholding", s.Withholding(s.ctx)))
 	delete(locations, stele.Location{})
 	for _, l := range slices.SortedFunc(maps.Keys(locations), compareLocations) {
 		add("at %q: %q", l, s.pointing(l, stele.ID{}))
 	}
 	for _, n := range all(s, "Namespaces", s.Namespaces(s.ctx)) {
-		add("namespace %q %+v", n.Key(), *n)
+		for _, v := range all(s, "NamespaceHistory", s.NamespaceHistory(s.ctx, n.Key())) {
+			add("namespace %q %+v", n.Key(), *v)
+		}
 		spaces[n.Key()] = true
 	}
 	for _, m := range all(s, "MinterStates", s.MinterStates(s.ctx)) {

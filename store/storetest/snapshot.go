@@ -51,6 +51,8 @@ func checkSnapshots(s *session) {
 		during(s, "Pointing", func() iter.Seq2[stele.ID, error] { return s.Pointing(s.ctx, l, stele.ID{}) }, disturb)
 	}
 	during(s, "History", func() iter.Seq2[*stele.Record, error] { return s.History(s.ctx, a.ID) }, disturb)
+	during(s, "HistoryBefore", func() iter.Seq2[*stele.Record, error] { return s.HistoryBefore(s.ctx, a.ID, 9) }, disturb)
+	during(s, "NamespaceHistory", func() iter.Seq2[*stele.Namespace, error] { return s.NamespaceHistory(s.ctx, root.Key()) }, disturb)
 	during(s, "Changes", func() iter.Seq2[stele.Change, error] { return s.Changes(s.ctx, 0) }, disturb)
 	during(s, "Namespaces", func() iter.Seq2[*stele.Namespace, error] { return s.Namespaces(s.ctx) }, disturb)
 	during(s, "MinterStates", func() iter.Seq2[stele.MinterState, error] { return s.MinterStates(s.ctx) }, disturb)

@@ -47,6 +47,7 @@ func Checks(h Harness) []Check {
 		{"pointing", checkPointing},
 		{"pointing follows updates", checkPointingUpdates},
 		{"history", checkHistory},
+		{"one version", checkVersion},
 		{"snapshots", checkSnapshots},
 
 		{"versions", checkVersions},
@@ -56,7 +57,10 @@ func Checks(h Harness) []Check {
 		{"changes", checkChanges},
 		{"order of changes", checkChangeOrder},
 		{"replay", checkReplay},
+		{"withheld versions", checkWithheld},
+		{"erased versions", checkErase},
 		{"namespaces", checkNamespaces},
+		{"history of namespaces", checkNamespaceHistory},
 		{"minters", checkMinters},
 		{"cells", checkCells},
 		{"lists of cells", checkCellList},

@@ -184,6 +184,9 @@ func (s *Server) own(name string) error {
 	return os.Chown(name, int(s.cred.Uid), int(s.cred.Gid))
 }
 
+// Data is the folder of the cluster.
+func (s *Server) Data() string { return s.data() }
+
 func (s *Server) data() string { return filepath.Join(s.folder, "data") }
 
 // freePort finds a port that nobody has.

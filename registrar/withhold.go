@@ -1,0 +1,75 @@
+package registrar
+
+import (
+	"context"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
+)
+
+// Redact follows a legal order: it removes what the record says (targets,
+// metadata, handle values, persistence statement, signatures, the owner's spelling) and
+// withdraws it for the reason given. Only an administrator may, and only an
+// administrator may change the record after that. Its names stay, and nobody else
+// gets them.
+//
+// With the same commit the store erases all versions before: only that they were there,
+// when, and by whom they were made is left. The bytes leave the store's files when the
+// store is compacted; see [stele.Store]. Backups that were made before still have them.
+// Redacting a record again erases what an earlier program left of it.
+func (r *Registrar) Redact(ctx context.Context, name stele.ID, ifVersion uint64, reason string) (*stele.Record, error) {
+	const op = "redact"
+	if err := administrate(ctx, op, name); err != nil {
+		return nil, err
+	}
+	return r.revise(ctx, op, name, ifVersion, func(next *stele.Record) error {
+		blank(next)
+		next.State, next.Redacted = stele.Withdrawn, true
+		next.Tombstone = &stele.Tombstone{Reason: reason, At: r.now()}
+		next.Withheld.Erased = next.Version // of the version before; it gets its own number later
+		return nil
+	})
+}
+
+// Disavow declares that versions of a record, from first to last, are not to be used: a
+// new version says so, with a reason that the public reads. From then on the content of
+// those versions is shown only to those who may change the record, and nobody is
+// redirected to their targets. That the versions were there stays, and nothing takes the
+// statement back. Only an owner may. Invalid if the current version is among them: it has
+// to be changed first.
+func (r *Registrar) Disavow(ctx context.Context, name stele.ID, ifVersion, first, last uint64, reason string) (*stele.Record, error) {
+	const op = "disavow"
+	s, err := r.view(ctx)
+	if err != nil {
+		return nil, err
+	}
+	before, chain, err := r.find(ctx, op, s, name)
+	if err != nil {
+		return nil, err
+	}
+	if who := auth.From(ctx); !auth.MayManage(who, chain...) {
+		return nil, forbid(op, before.ID, who, chain[0])
+	}
+	return r.revise(ctx, op, name, ifVersion, func(next *stele.Record) error {
+		switch {
+		case reason == "":
+			return refuse(op, name, stele.Invalid, "the reason is missing; the public reads it in the place of the version")
+		case first == 0 || first > last:
+			return refuse(op, name, stele.Invalid, "versions %d to %d can't be disavowed; the first is at least 1 and not after the last", first, last)
+		case last > next.Version:
+			return refuse(op, name, stele.Invalid, "it has no version %d; its versions are 1 to %d", last, next.Version)
+		case last == next.Version:
+			return refuse(op, name, stele.Invalid, "version %d is the current one; update or withdraw the record first, and disavow the version then", last)
+		case len(next.Withheld.Disavowed) >= stele.MaxDisavowals:
+			return refuse(op, name, stele.Invalid, "it has %d disavowals, and that is the most", stele.MaxDisavowals)
+		}
+		for version := first; version <= last; version++ {
+			if next.Withheld.Disavowal(version) == nil && !next.Withheld.Hides(version) {
+				next.Withheld.Disavowed = append(next.Withheld.Disavowed, stele.Disavowal{
+					First: first, Last: last, Reason: reason, At: r.now(), By: auth.From(ctx).Name})
+				return nil
+			}
+		}
+		return nil // all of them are withheld already
+	})
+}

@@ -1,0 +1,256 @@
+package stele
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Withheld says which earlier versions of a record are not shown, and why. Every version
+// carries it forward from the version before. The current version therefore decides for
+// every earlier one: a reader that fetches one old version fetches the current version
+// with it, and reads no others.
+type Withheld struct {
+	// Redacted is the highest version that was redacted by a legal order; 0 if none was.
+	// Versions before it are shown to nobody.
+	Redacted uint64
+
+	// Erased is the highest version whose content the store has removed; 0 if there is
+	// none. Of the versions up to this one only an entry is left; see [Record.Entry].
+	Erased uint64
+
+	// Disavowed are the versions that an owner declared wrong, in the order in which
+	// that was done. Their content is not shown to the public, and nobody is redirected
+	// to their targets.
+	Disavowed []Disavowal
+}
+
+// Disavowal is the statement of an owner that versions of a record are not to be used:
+// somebody changed the record without the right to do so, or by mistake.
+type Disavowal struct {
+	First, Last uint64 // the versions, both included
+	Reason      string // the public reads it
+	At          time.Time
+	By          string
+}
+
+// Equal reports whether two disavowals say the same.
+func (d *Disavowal) Equal(other Disavowal) bool {
+	return d.First == other.First && d.Last == other.Last && d.Reason == other.Reason && d.At.Equal(other.At) && d.By == other.By
+}
+
+// Limits on disavowals.
+const (
+	MaxDisavowals      = 100
+	MaxDisavowalReason = 1000 // bytes
+)
+
+// IsZero reports whether no version is withheld.
+func (w *Withheld) IsZero() bool {
+	return w.Redacted == 0 && w.Erased == 0 && len(w.Disavowed) == 0
+}
+
+// Hides reports whether nobody sees the content of a version: it was erased, or a later
+// version was redacted.
+func (w *Withheld) Hides(version uint64) bool {
+	return version < w.Redacted || version <= w.Erased
+}
+
+// Disavowal returns the last statement that disavows a version; nil if there is none.
+func (w *Withheld) Disavowal(version uint64) *Disavowal {
+	for i := range slices.Backward(w.Disavowed) {
+		if d := &w.Disavowed[i]; d.First <= version && version <= d.Last {
+			return d
+		}
+	}
+	return nil
+}
+
+// Clone returns a copy that shares nothing with w.
+func (w *Withheld) Clone() Withheld {
+	c := *w
+	c.Disavowed = slices.Clone(w.Disavowed)
+	return c
+}
+
+// Following returns what the next version of a record withholds that adds w to what the
+// version before withheld.
+func (w *Withheld) Following(before *Withheld) Withheld {
+	next := before.Clone()
+	next.Redacted, next.Erased = max(w.Redacted, before.Redacted), max(w.Erased, before.Erased)
+	for _, d := range w.Disavowed {
+		if !slices.ContainsFunc(next.Disavowed, d.Equal) {
+			next.Disavowed = append(next.Disavowed, d)
+		}
+	}
+	// A reason may be a part of what has to be removed.
+	next.Disavowed = slices.DeleteFunc(next.Disavowed, func(d Disavowal) bool { return d.Last <= next.Erased })
+	if len(next.Disavowed) == 0 {
+		next.Disavowed = nil
+	}
+	return next
+}
+
+// Entry returns what is left of an erased version: the identifier, the state, when and
+// by whom it was made. It is marked as redacted. The entry of an entry is the same.
+func (r *Record) Entry() *Record {
+	e := &Record{ID: r.ID, State: r.State, Version: r.Version, Created: r.Created, Modified: r.Modified, By: r.By, Redacted: true}
+	if r.Tombstone != nil {
+		e.Tombstone = &Tombstone{At: r.Tombstone.At}
+	}
+	return e
+}
+
+// CheckFollows returns an error of kind Invalid if the record can't be the version after
+// before because it does not carry forward what is withheld. Every store asks it. A
+// disavowal of versions that are erased may be left out: its reason may be a part of
+// what has to be removed.
+func (r *Record) CheckFollows(before *Record) error {
+	w, old := &r.Withheld, &before.Withheld
+	if old.IsZero() {
+		return nil
+	}
+	if w.Redacted < old.Redacted || w.Erased < old.Erased {
+		return unfit(r.ID, "version %d does not carry forward that earlier versions are redacted or erased; copy what the version before withholds", r.Version)
+	}
+	for i := range old.Disavowed {
+		if d := &old.Disavowed[i]; d.Last > w.Erased && !slices.ContainsFunc(w.Disavowed, d.Equal) {
+			return unfit(r.ID, "version %d does not carry forward that the versions %d to %d are disavowed; copy what the version before withholds", r.Version, d.First, d.Last)
+		}
+	}
+	return nil
+}
+
+// checkWithheld refuses what can't be withheld by a version of this number.
+func (r *Record) checkWithheld() error {
+	w := &r.Withheld
+	if w.IsZero() {
+		return nil
+	}
+	if w.Redacted > r.Version || w.Erased >= r.Version || r.Version == 1 {
+		return unfit(r.ID, "version %d says that version %d is redacted and version %d erased; it can speak of earlier versions only", r.Version, w.Redacted, w.Erased)
+	}
+	for _, d := range w.Disavowed {
+		if d.First == 0 || d.First > d.Last || d.Last >= r.Version {
+			return unfit(r.ID, "version %d disavows the versions %d to %d; it can speak of earlier versions only", r.Version, d.First, d.Last)
+		}
+	}
+	return nil
+}
+
+// check is what [Record.Validate] asks of what is withheld.
+func (w *Withheld) check(p *faults) {
+	if len(w.Disavowed) > MaxDisavowals {
+		p.addf("withheld.disavowed", "has %d entries; %d are the most", len(w.Disavowed), MaxDisavowals)
+	}
+	for i, d := range w.Disavowed {
+		path := fmt.Sprintf("withheld.disavowed[%d]", i)
+		if d.First == 0 || d.First > d.Last {
+			p.addf(path, "names the versions %d to %d; the first is at least 1 and not after the last", d.First, d.Last)
+		}
+		if d.Reason == "" || len(d.Reason) > MaxDisavowalReason {
+			p.addf(path+".reason", "has %d bytes; 1 to %d are needed", len(d.Reason), MaxDisavowalReason)
+		}
+		checkTime(p, path+".at", d.At)
+		checkName(p, path+".by", d.By)
+	}
+}
+
+// AppendTimeKey appends 12 bytes that stand for a time and are ordered as times are, to
+// the nanosecond. Stores use it in the keys by which they find a version by its time.
+func AppendTimeKey(b []byte, t time.Time) []byte {
+	b = binary.BigEndian.AppendUint64(b, uint64(t.Unix())^1<<63)
+	return binary.BigEndian.AppendUint32(b, uint32(t.Nanosecond()))
+}
+
+func appendWithheld(b []byte, w *Withheld) []byte {
+	b = binary.AppendUvarint(b, w.Redacted)
+	b = binary.AppendUvarint(b, w.Erased)
+	return appendList(b, w.Disavowed, func(b []byte, d Disavowal) []byte {
+		b = binary.AppendUvarint(b, d.First)
+		b = binary.AppendUvarint(b, d.Last)
+		return appendText(appendTime(appendText(b, d.Reason), d.At), d.By)
+	})
+}
+
+// withheld reads what appendWithheld wrote.
+func (d *decoder) withheld(r *Record) {
+	r.Withheld = Withheld{Redacted: d.uvarint(), Erased: d.uvarint()}
+	r.Withheld.Disavowed = list(d, func() Disavowal {
+		return Disavowal{First: d.uvarint(), Last: d.uvarint(), Reason: d.text(), At: d.time(), By: d.text()}
+	})
+	if d.err == nil && r.Withheld.IsZero() {
+		d.fail(errOdd) // nothing is written of it then
+	}
+}
+
+// The JSON form.
+const (
+	withheldFields  = "redacted erased disavowed"
+	disavowalFields = "first last reason at by"
+)
+
+func (d *document) withheld() (w Withheld) {
+	d.object(withheldFields, func(name string) bool {
+		switch name {
+		case "redacted":
+			w.Redacted = d.number(1<<64 - 1)
+		case "erased":
+			w.Erased = d.number(1<<64 - 1)
+		case "disavowed":
+			d.array(MaxDisavowals, func(int) { w.Disavowed = append(w.Disavowed, d.disavowal()) })
+		default:
+			return false
+		}
+		return true
+	})
+	return w
+}
+
+func (d *document) disavowal() (v Disavowal) {
+	d.object(disavowalFields, func(name string) bool {
+		switch name {
+		case "first":
+			v.First = d.number(1<<64 - 1)
+		case "last":
+			v.Last = d.number(1<<64 - 1)
+		case "reason":
+			v.Reason = d.text()
+		case "at":
+			v.At = d.time()
+		case "by":
+			v.By = d.text()
+		default:
+			return false
+		}
+		return true
+	})
+	return v
+}
+
+func (w *jsonWriter) withheld(h *Withheld) {
+	if h.IsZero() {
+		return
+	}
+	w.name("withheld")
+	w.open('{')
+	w.number("redacted", h.Redacted, 0)
+	w.number("erased", h.Erased, 0)
+	if len(h.Disavowed) > 0 {
+		w.name("disavowed")
+		w.open('[')
+		for _, d := range h.Disavowed {
+			w.comma()
+			w.open('{')
+			w.number("first", d.First, 0)
+			w.number("last", d.Last, 0)
+			w.text("reason", d.Reason)
+			w.time("at", d.At)
+			w.text("by", d.By)
+			w.close('}')
+		}
+		w.close(']')
+	}
+	w.close('}')
+}
