@@ -412,7 +412,12 @@ func (in *intake) add(ctx context.Context, list []int, bookmark *stele.MinterSta
 			return err
 		}
 	}
-	errs, err := in.store.Ingest(ctx, records, in.spaces.counter, in.spaces.touch(), bookmark)
+	model := entry(ctx, opImport, "")
+	if in.o.Name != "" {
+		model.Object = "import:" + in.o.Name
+	}
+	model.Bound()
+	errs, err := in.store.Ingest(ctx, records, in.spaces.counter, in.spaces.touch(), bookmark, model)
 	in.Registrar.o.OnCommit(records...)
 	if err != nil {
 		return tell("import", err)
@@ -422,6 +427,8 @@ func (in *intake) add(ctx context.Context, list []int, bookmark *stele.MinterSta
 	}
 	return nil
 }
+
+const opImport = "import"
 
 // few is how many new records are committed like any others: to build tables for them
 // takes longer than it saves.

@@ -33,6 +33,8 @@ type Legacy struct {
 	// Neither is read from the present registry.
 	Serials     map[string][]uint32
 	SerialFloor *uint32
+
+	trail *trailSpool // the audit trail; nil if there is none
 }
 
 // ReadLegacy reads what must survive of the registry in the store, which is replaced.
@@ -58,7 +60,10 @@ func ReadLegacy(ctx context.Context, present stele.Store) (l Legacy, err error) 
 		}
 		l.Zones = append(l.Zones, z)
 	}
-	l.Secondaries, err = Secondaries(ctx, present)
+	if l.Secondaries, err = Secondaries(ctx, present); err != nil {
+		return l, err
+	}
+	l.trail, err = spoolTrail(ctx, present)
 	return l, err
 }
 
@@ -82,6 +87,13 @@ func Secondaries(ctx context.Context, store stele.Store) (map[string][]string, e
 // replaces is applied. All restores call it, once; calling it again changes nothing
 // more. Only an administrator may.
 func (r *Registrar) Inherit(ctx context.Context, l Legacy) error {
+	if err := administrate(ctx, "restore", stele.ID{}); err != nil {
+		return err
+	}
+	// First of all: what is written here leaves entries in the trail.
+	if err := r.inheritTrail(ctx, l.trail); err != nil {
+		return err
+	}
 	if err := r.AfterRestore(ctx); err != nil {
 		return err
 	}

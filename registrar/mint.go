@@ -45,6 +45,13 @@ func (r *Registrar) Mint(ctx context.Context, key stele.NamespaceKey, n int) ([]
 // is free first: the spatial distributor of the IBI report. So ten servers with
 // one date a second make ten names a second.
 func (r *Registrar) MintPool(ctx context.Context, pool []stele.NamespaceKey, n int) ([]Label, error) {
+	labels, err := r.mintPool(ctx, pool, n)
+	r.minted(ctx, pool, len(labels))
+	return labels, err
+}
+
+// mintPool is MintPool for a caller that counts the names, or registers them.
+func (r *Registrar) mintPool(ctx context.Context, pool []stele.NamespaceKey, n int) ([]Label, error) {
 	if err := r.mayMint(ctx, pool); err != nil {
 		return nil, err
 	}

@@ -148,12 +148,14 @@ func (m *minting) run(ctx context.Context) (Minted, error) {
 	}
 	var labels []Label
 	for attempt := 1; ; attempt++ {
-		more, err := m.MintPool(ctx, m.pool, m.n-len(labels))
+		more, err := m.mintPool(ctx, m.pool, m.n-len(labels))
 		if err != nil {
 			return Minted{}, err
 		}
 		made := Minted{Labels: append(labels, more...)}
-		err = m.commit(ctx, &made)
+		if err = m.commit(ctx, &made); err == nil && m.first == nil {
+			m.minted(ctx, m.pool, len(made.Labels))
+		}
 		if err == nil || stele.KindOf(err) != stele.Conflict || attempt == maxAttempts {
 			return made, err
 		}

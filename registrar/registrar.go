@@ -103,6 +103,7 @@ type Registrar struct {
 	pools sync.Mutex // held while a pool chooses a desk
 
 	requests requests // that may come again
+	tally    tally    // of what has no audit entry each
 }
 
 // New returns a registrar that writes to the store.
@@ -146,13 +147,18 @@ func New(store stele.Store, schemes *stele.Schemes, o Options) *Registrar {
 // now returns the time as it is kept: in UTC, and without Go's monotonic clock.
 func (r *Registrar) now() time.Time { return r.o.Now().UTC().Round(0) }
 
-// commit commits. If there is a chance that it did, everybody who keeps copies is
+// commit commits, with entries for the audit trail. If there is a chance that it did, everybody who keeps copies is
 // told before the caller is. Its error may name records that are hidden; see apply.
 func (r *Registrar) commit(ctx context.Context, op string, c *stele.Commit) error {
 	if err := r.touch(ctx, c); err != nil {
 		return tell(op, err)
 	}
-	err := r.store.Apply(ctx, c)
+	entries, err := r.entries(ctx, op, c)
+	if err != nil {
+		return err
+	}
+	c.Audit = entries
+	err = r.store.Apply(ctx, c)
 	if err == nil || unsure(err) {
 		if len(c.Records) > 0 {
 			r.o.OnCommit(c.Records...)

@@ -40,6 +40,7 @@ var rooms = []room{
 	{folder: "publish", may: ".", pure: true},
 	{folder: "auth", may: ".", tests: "store/mem"},
 	{folder: "secret"},               // it encrypts what others store, and does not know what that is
+	{folder: "audit", may: "."},      // forms of the audit trail, and where it is sent
 	{folder: "wire/hdl", pure: true}, // bytes only: it does not know the vocabulary
 
 	{folder: "internal/destination", may: ".", pure: true},
@@ -60,15 +61,15 @@ var rooms = []room{
 
 	// A server is handed a store and the schemes; it never picks them.
 	{folder: "serve/httpd", may: ". internal/destination auth ddds mint proof publish resolver registrar wire/hdl web", tests: "store/mem scheme/all"},
-	{folder: "serve/api", may: ". auth ddds mint proof publish resolver registrar wire/hdl web", tests: "store/mem scheme/all"},
+	{folder: "serve/api", may: ". audit auth ddds mint proof publish resolver registrar wire/hdl web", tests: "store/mem scheme/all"},
 	{folder: "serve/*", may: ". auth ddds mint proof publish secret resolver registrar wire/hdl", tests: "store/mem scheme/all"},
 	{folder: "web", may: ". auth ddds mint proof publish resolver registrar", tests: "store/mem scheme/all"},
-	{folder: "client", may: ". auth ddds mint proof publish resolver registrar wire/hdl", tests: "store/mem scheme/all serve/*"},
+	{folder: "client", may: ". audit auth ddds mint proof publish resolver registrar wire/hdl", tests: "store/mem scheme/all serve/*"},
 
-	{folder: "cmd/stele", may: ". bulk auth ddds mint proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
+	{folder: "cmd/stele", may: ". audit bulk auth ddds mint proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 
-	{folder: "bench", may: ". bulk auth ddds mint proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
-	{folder: "test", may: ". bulk auth ddds mint proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
+	{folder: "bench", may: ". audit bulk auth ddds mint proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
+	{folder: "test", may: ". audit bulk auth ddds mint proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 }
 
 // suites are tests that several packages share: tests alone import them.

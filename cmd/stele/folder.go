@@ -132,7 +132,11 @@ func (f *folder) Purge(ctx context.Context) error { return f.registry.store.Purg
 
 // Backup copies the store.
 func (f *folder) Backup(ctx context.Context, to string) (changes uint64, err error) {
-	if err := f.registry.store.Backup(ctx, to); err != nil {
+	if err := f.Witness(ctx, "backup", to, "begin"); err != nil {
+		return 0, err
+	}
+	err = f.registry.store.Backup(ctx, to)
+	if f.NoteEnd(ctx, "backup", to, err); err != nil {
 		return 0, err
 	}
 	return f.registry.store.LastChange(ctx)

@@ -21,6 +21,7 @@ type keeper interface {
 	importKeeper
 	accessKeeper
 	custodian
+	auditKeeper
 }
 
 // recordKeeper keeps records.

@@ -109,7 +109,7 @@ func (p *program) inRegistry(cmd *cobra.Command, do func(ctx context.Context, r 
 		return err
 	}
 	defer func() { err = errors.Join(err, p.closeRegistry(r)) }()
-	return do(auth.With(ctx, auth.Local()), r)
+	return do(byCommand(ctx), r)
 }
 
 // openRegistry opens the registry in the data folder, or in the database that is named
@@ -167,6 +167,9 @@ func (p *program) closeRegistry(r *registry) error {
 		r.published.Close()
 	}
 	r.resolver.Close()
+	if err := r.flushAudit(); err != nil && !errors.Is(err, stele.ErrSealed) {
+		return errors.Join(fmt.Errorf("closing %s: %w", p.place(), err), r.store.Close())
+	}
 	if err := r.store.Close(); err != nil {
 		return fmt.Errorf("closing %s: %w", p.place(), err)
 	}

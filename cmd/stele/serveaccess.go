@@ -18,7 +18,11 @@ const (
 
 // identify says who sends a request.
 func (r *registry) identify(request *http.Request) (auth.Principal, error) {
-	return r.directory.AuthenticateHeader(request.Context(), request.Header["Authorization"])
+	who, err := r.directory.AuthenticateHeader(request.Context(), request.Header["Authorization"])
+	if errors.Is(err, stele.Unauthenticated) {
+		r.registrar.NoteFailure(auth.WithOrigin(request.Context(), auth.Origin{Via: "resolver"}), "authenticate", "", err)
+	}
+	return who, err
 }
 
 // openAccess makes sure that somebody can administrate the registry over the network.

@@ -35,6 +35,12 @@ func (s *server) beginShift(r *registry) error {
 	f.work.Go(func() { s.keepUsesOften(ctx, r) })
 	f.work.Go(func() { s.forgetRequests(ctx, r.registrar) })
 	f.work.Go(func() { s.keepSigned(ctx, r) })
+	f.work.Go(func() { s.keepAudit(ctx, r) })
+	if err := s.exportAudit(ctx, f); err != nil {
+		stop()
+		f.work.Wait()
+		return err
+	}
 	f.work.Go(func() { s.learnRedirects(ctx, r) })
 	if r.follower != nil {
 		f.work.Go(func() { s.learnHostsOften(ctx, r) })

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/audit"
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/serve/dnsd"
 	"github.com/stele-id/stele/serve/httpd"
@@ -43,11 +44,12 @@ type server struct {
 	failed       chan error
 	ending       atomic.Bool
 
-	running context.Context // until the server is to end
-	numbers *metrics
-	gate    gate                  // before the public's requests
-	shift   atomic.Pointer[shift] // who answers them now
-	life    sync.Mutex            // held while one shift takes over from another, or the server ends
+	running   context.Context // until the server is to end
+	numbers   *metrics
+	gate      gate                       // before the public's requests
+	shift     atomic.Pointer[shift]      // who answers them now
+	auditFile atomic.Pointer[audit.File] // to which the audit trail is appended; nil: none
+	life      sync.Mutex                 // held while one shift takes over from another, or the server ends
 }
 
 // door is a listener, and the server behind it.
@@ -264,6 +266,11 @@ func (s *server) reload(ctx context.Context) {
 	s.tell(reloading())
 	if err := s.logFile.reopen(); err != nil {
 		s.log.Error("the old log goes on", "error", err.Error())
+	}
+	if file := s.auditFile.Load(); file != nil {
+		if err := file.Reopen(); err != nil {
+			s.log.Error("the old audit file goes on", "error", err.Error())
+		}
 	}
 	if s.certificates != nil {
 		s.certificates.reload(ctx)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/audit"
 	"github.com/stele-id/stele/scheme/all"
 	"github.com/stele-id/stele/scheme/ark"
 	"github.com/stele-id/stele/scheme/purl"
@@ -44,6 +45,7 @@ var (
 	storeKind      = kind{"database", textForm, orNothing(readStore)}
 	addressKind    = kind{"address", textForm, readAddress}
 	offAddressKind = kind{"address", textForm, orNothing(readAddress)}
+	syslogKind     = kind{"place", textForm, orNothing(readSyslog)}
 	fileKind       = kind{"file", textForm, orNothing(readFile)}
 	offFolderKind  = kind{"folder", textForm, orNothing(readFolder)}
 	domainsKind    = kind{"hosts", listForm, readDomain}
@@ -351,4 +353,12 @@ func readGlobal(_ *setting, text string) (any, error) {
 	}
 	o := httpd.Options{Global: map[string]string{scheme: link}}
 	return link, o.Validate()
+}
+
+// readSyslog reads where a syslog daemon is.
+func readSyslog(_ *setting, text string) (any, error) {
+	if _, _, err := audit.ParseSyslog(text); err != nil {
+		return nil, err
+	}
+	return text, nil
 }

@@ -124,7 +124,13 @@ var settings = []setting{
 	{name: "log-requests", kind: boolKind, usual: "false", example: "true",
 		what: "log each request, without who sent it"},
 	{name: "log-addresses", kind: boolKind, usual: "false", example: "true",
-		what: "log the visitor's address with each request; ask who cares for your visitors' privacy first"},
+		what: "log the visitor's address with each request, and keep it in the audit trail; ask who cares for your visitors' privacy first"},
+	{name: "audit-keep", kind: durationKind, usual: "43800h", example: "17520h",
+		what: "how long entries of the audit trail are kept, five years by default; 0s: for ever. An entry says what was removed"},
+	{name: "audit-file", kind: fileKind, example: "/var/log/stele/audit.jsonl",
+		what: "file to which the audit trail is appended as JSON lines, and which is opened anew on SIGHUP; empty: none"},
+	{name: "audit-syslog", kind: syslogKind, example: "/dev/log",
+		what: "syslog daemon to which the audit trail is sent as RFC 5424 says: the path of its socket, udp://HOST:PORT or tcp://HOST:PORT; empty: none"},
 }
 
 // serveConfig is what the settings come to.
@@ -181,6 +187,9 @@ type serveConfig struct {
 	LogFormat      string            `koanf:"log-format"`
 	LogRequests    bool              `koanf:"log-requests"`
 	LogAddresses   bool              `koanf:"log-addresses"`
+	AuditKeep      time.Duration     `koanf:"audit-keep"`
+	AuditFile      string            `koanf:"audit-file"`
+	AuditSyslog    string            `koanf:"audit-syslog"`
 }
 
 // letsEncrypt is the CA that is asked if nobody says otherwise.

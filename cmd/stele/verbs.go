@@ -48,6 +48,7 @@ func (p *program) verbGroups() []verbGroup {
 			p.purlHostCommand(),
 			p.userCommand(),
 			p.tokenCommand(),
+			p.auditCommand(),
 			p.keyCommand(),
 			p.zoneCommand(),
 		}},

@@ -75,6 +75,9 @@ type Options struct {
 	Version func(ctx context.Context) (uint64, error)
 	Await   func(ctx context.Context, version uint64) error
 
+	// Addresses says that clients' addresses are kept in the audit trail.
+	Addresses bool
+
 	// Upkeep is what only who runs the server can do or knows.
 	Upkeep Upkeep
 }
@@ -116,6 +119,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := &call{h: h, w: w, r: r, ctx: r.Context()}
 	defer c.recover()
 	if err := c.answer(); err != nil {
+		c.noteFailure(err)
 		c.fail(err)
 	}
 }

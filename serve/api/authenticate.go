@@ -15,6 +15,7 @@ import (
 func (c *call) identify() error {
 	if len(c.r.Header["Authorization"]) == 0 {
 		c.bucket = "address " + c.address()
+		c.ctx = auth.WithOrigin(c.ctx, c.origin())
 		return c.h.callers.take(c.bucket, c.h.o.Now())
 	}
 	c.token = true
@@ -38,7 +39,7 @@ func (c *call) recognise() error {
 	if err == nil {
 		c.who, err = c.h.o.Directory.Authenticate(c.ctx, credential)
 	}
-	c.ctx = auth.With(c.ctx, c.who)
+	c.ctx = auth.WithOrigin(auth.With(c.ctx, c.who), c.origin())
 	return err
 }
 

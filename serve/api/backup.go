@@ -57,12 +57,19 @@ func (h *Handler) backup(c *call) (err error) {
 	ctx, stop := c.running()
 	defer stop()
 	still := c.patiently()
+	if err := h.o.Registrar.Witness(ctx, "backup", "", "begin"); err != nil {
+		still()
+		return err
+	}
 	folder, changes, remove, err := h.o.Upkeep.Backup(ctx)
 	still()
 	if err != nil {
 		return err
 	}
 	defer func() {
+		if err == nil {
+			h.o.Registrar.NoteEnd(c.ctx, "backup", "", nil)
+		}
 		if rerr := remove(); rerr != nil {
 			h.o.Log.Error("the copy of a backup could not be removed", "error", legible(rerr.Error()))
 		}

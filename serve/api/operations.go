@@ -80,6 +80,7 @@ func (h *Handler) operations() []operation {
 		h.tokenOperations(),
 		h.statusOperations(),
 		h.changeOperations(),
+		h.auditOperations(),
 		h.verifyOperations(),
 		h.backupOperations(),
 		h.restoreOperations(),

@@ -59,6 +59,9 @@ func (h *Handler) restore(c *call) error {
 		return busy(c, "a backup is being sent, or restored")
 	}
 	defer h.duties.copy.Unlock()
+	if err := h.o.Registrar.Witness(c.ctx, "restore", "", "begin"); err != nil {
+		return err
+	}
 	staging, err := h.o.Upkeep.Stage(c.ctx, c.text("confirm"))
 	if err != nil {
 		return err

@@ -68,6 +68,7 @@ var samples = map[string]sample{
 	"revokeToken":     {}, // one's own; see below
 	"getStatus":       {target: "/status"},
 	"listChanges":     {target: "/changes"},
+	"listAudit":       {target: "/audit?namespace=ark:12345"},
 	"verify":          {target: "/verify"},
 	"backup":          {target: "/backup"},
 	"restore":         {target: "/restore?confirm=stele-data", body: "x", head: []string{"Content-Type", tarType}},

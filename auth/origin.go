@@ -1,0 +1,24 @@
+package auth
+
+import "context"
+
+// Origin says by which way a request came in, for the audit trail. It gives no rights.
+type Origin struct {
+	Via     string    // "api", "command", "server"
+	System  string    // the user of the operating system, for a command on a folder or a database
+	Address string    // the client's address; "" unless the operator wants it to be kept
+	Caller  Principal // who asked, where the server acts on its own behalf to do it; zero: who acts
+}
+
+type originKey struct{}
+
+// WithOrigin returns a context whose requests came in so.
+func WithOrigin(ctx context.Context, o Origin) context.Context {
+	return context.WithValue(ctx, originKey{}, o)
+}
+
+// OriginOf returns how the request of the context came in.
+func OriginOf(ctx context.Context) Origin {
+	o, _ := ctx.Value(originKey{}).(Origin)
+	return o
+}

@@ -1,0 +1,216 @@
+package registrar
+
+import (
+	"context"
+	"iter"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
+)
+
+// AuditQuery says which entries of the audit trail are asked for. The zero value asks for
+// all.
+type AuditQuery struct {
+	After        uint64    // only entries with greater numbers
+	Since, Until time.Time // only entries of that time or later, and of before; zero: any
+	By           string    // only those of this user; for a command on a folder, of the operating system's user
+	Operation    string
+	Outcome      stele.AuditOutcome
+	Namespace    stele.NamespaceKey // only those in this namespace, and in what begins with its prefix
+}
+
+func (q *AuditQuery) matches(e *stele.AuditEntry) bool {
+	switch {
+	case q.By != "" && e.By != q.By && (e.System == "" || e.System != q.By):
+	case q.Operation != "" && e.Operation != q.Operation:
+	case q.Outcome != "" && e.Outcome != q.Outcome:
+	case q.Namespace != (stele.NamespaceKey{}) && (e.Namespace.Scheme != q.Namespace.Scheme || !strings.HasPrefix(e.Namespace.Prefix, q.Namespace.Prefix)):
+	default:
+		return true
+	}
+	return false
+}
+
+// Audit yields the entries of the audit trail that a query asks for, in order. An
+// administrator sees all. Who owns a namespace sees those about that namespace and what is
+// below it, without addresses and names of the operating system. Forbidden for others.
+//
+// Entries that are passed over are yielded as places without an entry, so that a caller
+// can end a page there; see [AuditItem].
+func (r *Registrar) Audit(ctx context.Context, q AuditQuery) iter.Seq2[AuditItem, error] {
+	const op = "read audit trail"
+	return func(yield func(AuditItem, error) bool) {
+		s, err := r.view(ctx)
+		if err == nil {
+			err = s.mayAudit(ctx, op, q.Namespace)
+		}
+		after := q.After
+		if err == nil && !q.Since.IsZero() {
+			var from uint64
+			from, err = r.auditBefore(ctx, q.Since)
+			after = max(after, from)
+		}
+		if err != nil {
+			yield(AuditItem{}, tell(op, err))
+			return
+		}
+		for e, err := range r.store.Audit(ctx, after) {
+			if err != nil {
+				yield(AuditItem{}, tell(op, err))
+				return
+			}
+			if !q.Until.IsZero() && !e.At.Before(q.Until) {
+				return
+			}
+			item := AuditItem{Number: e.Number}
+			if q.matches(e) {
+				item.Entry = s.audible(ctx, e)
+			}
+			if !yield(item, nil) {
+				return
+			}
+		}
+	}
+}
+
+// AuditItem is a place in the audit trail. Entry is nil if the query does not ask for the
+// entry there, or if whoever asks may not see it.
+type AuditItem struct {
+	Number uint64
+	Entry  *stele.AuditEntry
+}
+
+// mayAudit makes sure that whoever acts may read some of the trail.
+func (s *spaces) mayAudit(ctx context.Context, op string, key stele.NamespaceKey) error {
+	who := auth.From(ctx)
+	switch {
+	case !who.IsKnown():
+		return refuse(op, stele.ID{}, stele.Unauthenticated, sayWho)
+	case who.Admin:
+		return nil
+	case key != (stele.NamespaceKey{}):
+		if auth.MayManage(who, s.chainAt(key)...) {
+			return nil
+		}
+		return refuse(op, stele.ID{}, stele.Forbidden, "%q does not own the namespace %s; its owners and administrators read what is in the audit trail about it", who.Name, key)
+	}
+	for _, sp := range s.byKey {
+		if sp.Prefix != "" && auth.MayManage(who, s.chain(sp)...) {
+			return nil
+		}
+	}
+	return refuse(op, stele.ID{}, stele.Forbidden, "%q owns no namespace; administrators read the audit trail, and owners what is in it about their namespaces", who.Name)
+}
+
+// audible returns an entry as whoever acts may see it; nil if they may not.
+func (s *spaces) audible(ctx context.Context, e *stele.AuditEntry) *stele.AuditEntry {
+	who := auth.From(ctx)
+	if who.Admin {
+		return e
+	}
+	if e.Namespace.Prefix == "" || !auth.MayManage(who, s.chainAt(e.Namespace)...) {
+		return nil
+	}
+	e.Address, e.System = "", ""
+	return e
+}
+
+// auditBefore returns the number of the last entry that is earlier than a time; 0 if
+// there is none. Times never go back in the trail, so that they can be searched.
+func (r *Registrar) auditBefore(ctx context.Context, t time.Time) (uint64, error) {
+	first, last, err := r.store.AuditRange(ctx)
+	if err != nil || last == 0 {
+		return 0, err
+	}
+	n := sort.Search(int(last-first+1), func(i int) bool {
+		for e, ierr := range r.store.Audit(ctx, first+uint64(i)-1) {
+			if ierr != nil {
+				err = ierr
+				return true
+			}
+			return !e.At.Before(t)
+		}
+		return true
+	})
+	return first + uint64(n) - 1, err
+}
+
+// Trimming in steps keeps transactions short. The tail of what is old waits until it is
+// worth an entry of its own.
+const (
+	trimStep  = 20_000
+	trimWorth = 1000
+	trimLate  = 24 * time.Hour
+)
+
+// TrimAudit removes entries of before a time from the audit trail, and appends an entry that
+// says which. It is for servers, and does nothing if another one has done it, or if
+// fewer than 1000 entries are no more than a day too old. It returns how many were removed.
+func (r *Registrar) TrimAudit(ctx context.Context, before time.Time) (removed uint64, err error) {
+	const op = "trim audit trail"
+	if err := administrate(ctx, op, stele.ID{}); err != nil {
+		return 0, err
+	}
+	end, err := r.auditBefore(ctx, before)
+	if err != nil {
+		return 0, tell(op, err)
+	}
+	late, err := r.auditBefore(ctx, before.Add(-trimLate))
+	if err != nil {
+		return 0, tell(op, err)
+	}
+	for {
+		first, _, err := r.store.AuditRange(ctx)
+		if err != nil || first == 0 || first > end || end-first+1 < trimWorth && late < first {
+			return removed, tell(op, err)
+		}
+		upTo := min(end, first+trimStep-1)
+		e := entry(ctx, op, "entries:"+strconv.FormatUint(first, 10)+"-"+strconv.FormatUint(upTo, 10))
+		e.Trimmed, e.Count, e.Details = upTo, upTo-first+1, "all before "+before.UTC().Format(time.RFC3339)
+		err = r.store.Apply(ctx, &stele.Commit{TrimAudit: upTo, Audit: []*stele.AuditEntry{e}})
+		if stele.KindOf(orNone(err)) == stele.Conflict {
+			return removed, nil // another server does it
+		}
+		if err != nil {
+			return removed, tell(op, err)
+		}
+		removed += e.Count
+	}
+}
+
+// orNone is for asking for the kind of an error that may be nil.
+func orNone(err error) error {
+	if err == nil {
+		return stele.Internal
+	}
+	return err
+}
+
+const opSent = "note audit export"
+
+// sentCells is what the names of cells begin with that say how far the trail was sent.
+const sentCells = "audit sent "
+
+// AuditSent returns up to which number the trail was sent to a place; 0 if it never was.
+func (r *Registrar) AuditSent(ctx context.Context, place string) (uint64, error) {
+	value, err := r.store.Cell(ctx, sentCells+place)
+	if err != nil {
+		return 0, tell(opSent, err)
+	}
+	n, _ := strconv.ParseUint(string(value), 10, 64) // what can't be read is sent again
+	return n, nil
+}
+
+// NoteAuditSent keeps up to which number the trail was sent to a place.
+func (r *Registrar) NoteAuditSent(ctx context.Context, place string, number uint64) error {
+	name := sentCells + place
+	before, err := r.store.Cell(ctx, name)
+	if err != nil {
+		return tell(opSent, err)
+	}
+	return r.commit(ctx, opSent, &stele.Commit{Cells: []stele.CellChange{{Name: name, Before: before, After: strconv.AppendUint(nil, number, 10)}}})
+}
