@@ -23,8 +23,7 @@ of an earlier version, disavow it.)
 
 The names stay, and are given to nobody else. The bytes leave the files of the registry
 with 'stele store compact'. Backups that were made before still have them: destroy
-those, or let them expire. If such a backup is restored in the place of this registry
-the record is redacted again.`,
+those, or let them expire. If you restore one of them, redact the record again.`,
 		Example: `  stele redact 10.5072/letters-1911 --reason 'Removed by order of the court of Belém.'`,
 		Args:    oneArgument("the identifier"),
 		RunE: func(cmd *cobra.Command, args []string) error {
