@@ -88,6 +88,21 @@ type Store interface {
 	// with number after, in order. Its cost does not grow with the changes of other zones.
 	// What happened before the Since of the zone may be missing.
 	ZoneChanges(ctx context.Context, zone string, after uint64) iter.Seq2[Change, error]
+	// Position returns the number of the last change and the present generation, as
+	// they are at one moment.
+	Position(ctx context.Context) (Position, error)
+
+	// Generations returns the generations of the registry, the oldest first. A new
+	// store has one, with the number 1 and a random identifier. A backup has the same
+	// list as the store that it was made of.
+	Generations(ctx context.Context) (Generations, error)
+
+	// SetGenerations puts another list in the place of the one whose last generation
+	// is present. Only two may do so: a restore, which appends a generation, and a copy
+	// of a store, which takes over the list of the store that is copied. It returns once
+	// that is durable. Conflict if present is not the last generation, or the store is
+	// sealed (ErrSealed); Invalid if the list is not one that a registry can have.
+	SetGenerations(ctx context.Context, present GenerationID, list Generations) error
 
 	// Namespace returns a namespace. NotFound if there is none.
 	Namespace(ctx context.Context, key NamespaceKey) (*Namespace, error)

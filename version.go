@@ -1,28 +1,27 @@
 package stele
 
-import (
-	"fmt"
-	"strconv"
-)
+import "fmt"
 
-// VersionHeader is the header of HTTP that has a version token: the number of a change.
-// An answer to a write has it, and says that all that was written has that number at
-// most. A request that has it is answered only from a state with all changes up to that
-// one, by whichever of several servers.
+// VersionHeader is the header of HTTP that has a version token: a [Position], the number
+// of a change in a generation. An answer to a write has it, and says that all that was
+// written has that number at most. A request that has it is answered only from a state
+// with all changes up to that one, by whichever of several servers. A token from before a
+// restore is refused; see [Generations.Judge].
 const VersionHeader = "Stele-Version"
 
-// ParseVersionHeader reads the values of a request's [VersionHeader]; 0 if there is none.
-// Invalid if it is no number, or there are several.
-func ParseVersionHeader(values []string) (uint64, error) {
+// ParseVersionHeader reads the values of a request's [VersionHeader]; the zero Position if
+// there is none. A number alone, which programs before generations gave, is of the first
+// generation. Invalid if it is something else, or there are several.
+func ParseVersionHeader(values []string) (Position, error) {
 	switch len(values) {
 	case 0:
-		return 0, nil
+		return Position{}, nil
 	case 1:
-		n, err := strconv.ParseUint(values[0], 10, 64)
-		if err == nil && values[0][0] != '+' && len(values[0]) <= 20 {
-			return n, nil
+		p, err := ParsePosition(values[0])
+		if err == nil {
+			return p, nil
 		}
-		return 0, &Error{Op: "read request", Kind: Invalid, Err: fmt.Errorf("%s should be the number that an answer had there, not %.60q; send that, or leave it out", VersionHeader, values[0])}
+		return Position{}, &Error{Op: "read request", Kind: Invalid, Err: fmt.Errorf("%s should be what an answer had there, not %.60q; send that, or leave it out", VersionHeader, values[0])}
 	}
-	return 0, &Error{Op: "read request", Kind: Invalid, Err: fmt.Errorf("%s is given %d times; keep the greatest", VersionHeader, len(values))}
+	return Position{}, &Error{Op: "read request", Kind: Invalid, Err: fmt.Errorf("%s is given %d times; keep the last one that an answer had", VersionHeader, len(values))}
 }

@@ -1,8 +1,12 @@
 package stele
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestParseVersionHeader(t *testing.T) {
+	const g = "0123456789abcdef0123456789abcdef"
 	for _, tt := range []struct {
 		values []string
 		want   uint64
@@ -22,10 +26,20 @@ func TestParseVersionHeader(t *testing.T) {
 		{[]string{"00000000000000000000000017"}, 0, false},
 		{[]string{"17", "17"}, 0, false},
 		{[]string{"17, 18"}, 0, false},
+		{[]string{g + "."}, 0, false},
+		{[]string{"." + g}, 0, false},
+		{[]string{strings.ToUpper(g) + ".17"}, 0, false},
+		{[]string{g[1:] + ".17"}, 0, false},
+		{[]string{strings.Repeat("0", 32) + ".17"}, 0, false},
+		{[]string{g + ".17.18"}, 0, false},
 	} {
 		got, err := ParseVersionHeader(tt.values)
-		if got != tt.want || (err == nil) != tt.ok || err != nil && KindOf(err) != Invalid {
+		if got.Change != tt.want || !got.Generation.IsZero() || (err == nil) != tt.ok || err != nil && KindOf(err) != Invalid {
 			t.Errorf("%q: %d, %v", tt.values, got, err)
 		}
+	}
+	got, err := ParseVersionHeader([]string{g + ".17"})
+	if err != nil || got.Change != 17 || got.Generation.String() != g || got.String() != g+".17" {
+		t.Errorf("%v, %v", got, err)
 	}
 }

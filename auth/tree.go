@@ -111,6 +111,10 @@ func (tr *Tree) principal(id string) (Principal, error) {
 			}
 			return Principal{}, refuse(stele.Unauthenticated, "the token was made by the token %s, which was revoked on %s; ask for a new one", t.ID, day(t.Revoked))
 		}
+		if t.Shut {
+			return Principal{}, &stele.Error{Op: op, Kind: stele.Unauthenticated, Err: stele.Messagef("token.shut",
+				"the registry was restored from a backup that can't know whether the token {id} was revoked since, so it is shut; an administrator opens it with 'stele token open {id}' on the machine of the registry, or makes a new one", "id", t.ID)}
+		}
 		l = l.add(t)
 	}
 	for i, t := range line {

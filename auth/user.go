@@ -31,6 +31,7 @@ type Token struct {
 	Created time.Time `json:"created"`
 	Expires time.Time `json:"expires,omitzero"` // from then on it is of no use; zero: never
 	Revoked time.Time `json:"revoked,omitzero"`
+	Shut    bool      `json:"shut,omitempty"`   // by a restore that could not know whether it was revoked; see registrar.OpenTokens
 	LastUse time.Time `json:"lastUse,omitzero"` // to the minute or so
 	By      string    `json:"by,omitempty"`     // who made it
 

@@ -73,7 +73,8 @@ type Registry struct {
 	token string
 	own   *http.Transport // nil if one was given
 
-	version atomic.Uint64 // the latest state that an answer told of; 0: none did
+	version atomic.Pointer[stele.Position] // the latest state that an answer told of; nil: none did
+	mark    atomic.Pointer[string]         // what entity tags have behind the number of a version; nil: none was seen
 }
 
 // NewRegistry makes a registry behind a server, https://id.example.org, for whoever

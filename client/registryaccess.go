@@ -141,6 +141,15 @@ func (r *Registry) RevokeToken(ctx context.Context, id string) (t auth.Token, er
 	return t, a.decode(&t)
 }
 
+// OpenToken opens a token that a restore shut. Only an administrator may.
+func (r *Registry) OpenToken(ctx context.Context, id string) (t auth.Token, err error) {
+	a, err := r.call(ctx, &ask{method: http.MethodPost, path: pathOf("tokens", id), again: true})
+	if err != nil {
+		return t, under("open token", stele.ID{}, err)
+	}
+	return t, a.decode(&t)
+}
+
 // listed yields the items of a list.
 func listed[T any](ctx context.Context, r *Registry, op string, q *ask) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {

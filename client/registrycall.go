@@ -13,7 +13,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -134,20 +133,25 @@ func (r *Registry) send(ctx context.Context, q *ask, stream io.Reader) (*http.Re
 	if r.token != "" {
 		req.Header.Set("Authorization", "Bearer "+r.token)
 	}
-	if v := r.version.Load(); v > 0 {
-		req.Header.Set(stele.VersionHeader, strconv.FormatUint(v, 10))
+	if v := r.version.Load(); v != nil {
+		req.Header.Set(stele.VersionHeader, v.String())
 	}
 	resp, err := r.o.Transport.RoundTrip(req) // follows no redirect, so that nobody else gets the token
 	if err != nil {
 		return nil, &failure{err: err, unsent: isUnsent(err)}
 	}
 	r.noteVersion(resp.Header)
+	r.noteTag(resp.Header)
 	if resp.StatusCode >= 200 && resp.StatusCode < 300 {
 		resp.Body = &ending{resp.Body, func() { r.noteVersion(resp.Trailer) }}
 		return resp, nil
 	}
 	defer resp.Body.Close()
-	return nil, r.refused(resp)
+	failed := r.refused(resp)
+	if errors.Is(failed.answered, stele.ErrRestored) {
+		r.version.Store(nil) // what is asked next is asked of the registry as it is now
+	}
+	return nil, failed
 }
 
 // failure is why a request was not answered well.
@@ -303,6 +307,3 @@ func isDots(text string, i int) bool {
 	}
 	return strings.Trim(text[from:to], ".") == ""
 }
-
-// tagOf returns the entity tag of a version.
-func tagOf(version uint64) string { return `"v` + strconv.FormatUint(version, 10) + `"` }

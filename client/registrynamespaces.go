@@ -151,7 +151,7 @@ func (r *Registry) SetNamespace(ctx context.Context, key stele.NamespaceKey, ifV
 		if err := valid(op, stele.ID{}, &next); err != nil {
 			return nil, err
 		}
-		a, err := r.call(ctx, putNamespace(&next, "If-Match", tagOf(before.Version)))
+		a, err := r.call(ctx, putNamespace(&next, "If-Match", r.tagOf(before.Version)))
 		if err == nil {
 			return r.readNamespace(a.body)
 		}

@@ -61,7 +61,11 @@ func (c coded) message(text string) error {
 	for _, name := range slices.Sorted(maps.Keys(c.Parameters)) {
 		params = append(params, stele.Param{Name: name, Value: c.Parameters[name]})
 	}
-	return stele.ReceivedMessage(c.Code, legible(text), params)
+	m := stele.ReceivedMessage(c.Code, legible(text), params)
+	if c.Code == "restored" {
+		return m.Because(stele.ErrRestored)
+	}
+	return m
 }
 
 // kinds are the kinds of failure by what stands behind # in a problem's type. What is

@@ -142,7 +142,7 @@ func (r *Registry) Update(ctx context.Context, name stele.ID, ifVersion uint64, 
 		if err != nil {
 			return nil, err
 		}
-		a, err := r.call(ctx, put(next, "If-Match", tagOf(before.Version)))
+		a, err := r.call(ctx, put(next, "If-Match", r.tagOf(before.Version)))
 		switch {
 		case err == nil:
 			return r.readRecord(a.body)
@@ -255,7 +255,10 @@ func (r *Registry) revise(ctx context.Context, op string, name stele.ID, ifVersi
 		q.media = jsonType
 	}
 	if ifVersion != 0 {
-		q.header = http.Header{"If-Match": {tagOf(ifVersion)}}
+		if r.mark.Load() == nil { // the record says it; what is wrong with it is told below
+			_, _ = r.Get(ctx, name)
+		}
+		q.header = http.Header{"If-Match": {r.tagOf(ifVersion)}}
 	}
 	rec, err := r.record(ctx, q)
 	if isPrecondition(err) {

@@ -3,10 +3,8 @@ package client
 import (
 	"context"
 	"encoding/json"
-	"math"
 	"net/http"
 	"net/url"
-	"strconv"
 	"time"
 
 	"github.com/stele-id/stele"
@@ -72,14 +70,30 @@ func (r *Registry) Check(ctx context.Context, tell Inspection) (changes uint64, 
 
 // LastChange returns the number of the last change. Only an administrator may ask.
 func (r *Registry) LastChange(ctx context.Context) (uint64, error) {
-	q := &ask{method: http.MethodGet, path: "changes", again: true,
-		query: url.Values{"after": {strconv.FormatUint(math.MaxInt64, 10)}, "limit": {"1"}}}
+	p, err := r.Position(ctx)
+	return p.Change, err
+}
+
+// Position returns the number of the last change and its generation. Only an
+// administrator may ask.
+func (r *Registry) Position(ctx context.Context) (p stele.Position, err error) {
+	q := &ask{method: http.MethodGet, path: "changes", again: true, query: url.Values{"limit": {"1"}}}
 	a, err := r.call(ctx, q)
 	if err != nil {
-		return 0, under("list changes", stele.ID{}, err)
+		return p, under("list changes", stele.ID{}, err)
 	}
 	var page struct {
-		Last uint64 `json:"last"`
+		Last       uint64 `json:"last"`
+		Generation string `json:"generation"`
 	}
-	return page.Last, a.decode(&page)
+	if err := a.decode(&page); err != nil {
+		return p, err
+	}
+	p.Change = page.Last
+	if page.Generation != "" { // a server of an earlier version has none
+		if p.Generation, err = stele.ParseGenerationID(page.Generation); err != nil {
+			return p, unread(err)
+		}
+	}
+	return p, nil
 }

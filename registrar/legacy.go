@@ -3,6 +3,7 @@ package registrar
 import (
 	"context"
 	"iter"
+	"strings"
 
 	"github.com/stele-id/stele"
 )
@@ -12,8 +13,13 @@ import (
 // of a folder, on a server and into a database: what has to be kept over a restore gets
 // a field here, [ReadLegacy] reads it from the present registry, and [Registrar.Inherit]
 // applies it to the restored one. The zero Legacy is that of a restore without a present
-// registry.
+// registry. docs/bad-day.md has the table of what comes from where.
 type Legacy struct {
+	// Generations are those of the present registry, and Last its last change. There is
+	// no present registry if Generations is empty.
+	Generations stele.Generations
+	Last        uint64
+
 	// Minters are the states of the minters: how far they are.
 	Minters []stele.MinterState
 
@@ -34,34 +40,71 @@ type Legacy struct {
 	Serials     map[string][]uint32
 	SerialFloor *uint32
 
+	// Requests are the cells that remember idempotency keys.
+	Requests []stele.Cell
+
+	// Namespaces are all namespaces: their owners, grants and signing keys survive.
+	Namespaces []*stele.Namespace
+
+	// Redactions are the records that were redacted since the backup, with the reason.
+	Redactions map[stele.ID]string
+
+	// AcceptTokens says that tokens are good although there is no present registry that
+	// could know of those that were revoked. It is the administrator's decision.
+	AcceptTokens bool
+
 	trail *trailSpool // the audit trail; nil if there is none
 }
 
-// ReadLegacy reads what must survive of the registry in the store, which is replaced.
-// The store must not be written to from then on.
-func ReadLegacy(ctx context.Context, present stele.Store) (l Legacy, err error) {
+// IsKnown reports whether there is a present registry that could be read.
+func (l *Legacy) IsKnown() bool { return len(l.Generations) > 0 }
+
+// ReadLegacy reads what must survive of the present registry, which the restored one will
+// replace. The present one must not be written to from then on.
+func ReadLegacy(ctx context.Context, present, restored stele.Store) (l Legacy, err error) {
+	if l.Generations, err = present.Generations(ctx); err != nil {
+		return Legacy{}, err
+	}
+	if l.Last, err = present.LastChange(ctx); err != nil {
+		return Legacy{}, err
+	}
 	for m, err := range present.MinterStates(ctx) {
 		if err != nil {
-			return l, err
+			return Legacy{}, err
 		}
 		l.Minters = append(l.Minters, m)
 	}
 	for cell, err := range present.Cells(ctx, "", "") {
-		if err != nil {
-			return l, err
-		}
-		if IsAccess(cell) {
+		switch {
+		case err != nil:
+			return Legacy{}, err
+		case IsAccess(cell):
 			l.Access = append(l.Access, cell)
+		case strings.HasPrefix(cell.Name, requestMark):
+			l.Requests = append(l.Requests, cell)
 		}
 	}
 	for z, err := range present.ZoneStates(ctx) {
 		if err != nil {
-			return l, err
+			return Legacy{}, err
 		}
 		l.Zones = append(l.Zones, z)
 	}
 	if l.Secondaries, err = Secondaries(ctx, present); err != nil {
-		return l, err
+		return Legacy{}, err
+	}
+	for ns, err := range present.Namespaces(ctx) {
+		if err != nil {
+			return Legacy{}, err
+		}
+		l.Namespaces = append(l.Namespaces, ns)
+	}
+	since, err := l.common(ctx, restored)
+	if err != nil {
+		return Legacy{}, err
+	}
+	if l.Redactions, err = readRedactions(ctx, present, since); err != nil {
+		return Legacy{}, err
 	}
 	l.trail, err = spoolTrail(ctx, present)
 	return l, err
@@ -81,17 +124,84 @@ func Secondaries(ctx context.Context, store stele.Store) (map[string][]string, e
 	return list, nil
 }
 
+// common returns the last change that the present registry and the restored one share: 0
+// if they share none, or it is not known.
+func (l *Legacy) common(ctx context.Context, restored stele.Store) (uint64, error) {
+	backup, err := restored.Generations(ctx)
+	if err != nil {
+		return 0, err
+	}
+	last, err := restored.LastChange(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for i := len(l.Generations) - 1; i >= 0; i-- {
+		for j := range backup {
+			if backup[j].ID == l.Generations[i].ID {
+				return min(until(l.Generations, i, l.Last), until(backup, j, last)), nil
+			}
+		}
+	}
+	return 0, nil
+}
+
+// until returns the last change of the generation at i that a registry has, whose last
+// change is given.
+func until(list stele.Generations, i int, last uint64) uint64 {
+	if i+1 < len(list) && list[i+1].Restored.Generation == list[i].ID {
+		return list[i+1].Restored.Change
+	} else if i+1 < len(list) {
+		return 0 // a generation in between is not known
+	}
+	return last
+}
+
+// readRedactions returns the records that were redacted after a change.
+func readRedactions(ctx context.Context, present stele.Store, since uint64) (map[stele.ID]string, error) {
+	changed := make(map[stele.ID]uint64) // the first version that came after it
+	for c, err := range present.Changes(ctx, since) {
+		if err != nil {
+			return nil, err
+		}
+		if first, ok := changed[c.ID]; c.ID.IsValid() && (!ok || c.Version < first) {
+			changed[c.ID] = c.Version
+		}
+	}
+	found := make(map[stele.ID]string)
+	for id, first := range changed {
+		for rec, err := range present.History(ctx, id) { // the newest comes first
+			if err != nil {
+				return nil, err
+			}
+			if rec.Version < first {
+				break
+			}
+			if rec.Redacted {
+				if found[id] = ""; rec.Tombstone != nil {
+					found[id] = rec.Tombstone.Reason
+				}
+				break
+			}
+		}
+	}
+	return found, nil
+}
+
 // Inherit makes a registry that was just restored from a backup safe to use, before
-// anything else uses it: its minters repeat no name that may have been given since the
-// backup (see [Registrar.AfterRestore]), and what survives of the registry that it
-// replaces is applied. All restores call it, once; calling it again changes nothing
-// more. Only an administrator may.
+// anything else uses it: it is in a new generation, its minters repeat no name that may
+// have been given since the backup (see [Registrar.AfterRestore]), and what survives of
+// the registry that it replaces is applied. If there is none, all tokens are shut until
+// an administrator opens them, unless AcceptTokens is set. All restores call it, once.
+// Only an administrator may.
 func (r *Registrar) Inherit(ctx context.Context, l Legacy) error {
 	if err := administrate(ctx, "restore", stele.ID{}); err != nil {
 		return err
 	}
 	// First of all: what is written here leaves entries in the trail.
 	if err := r.inheritTrail(ctx, l.trail); err != nil {
+		return err
+	}
+	if err := r.beginGeneration(ctx, &l); err != nil {
 		return err
 	}
 	if err := r.AfterRestore(ctx); err != nil {
@@ -101,6 +211,20 @@ func (r *Registrar) Inherit(ctx context.Context, l Legacy) error {
 		return err
 	}
 	if err := r.OvertakeAccess(ctx, itemsOf(l.Access)); err != nil {
+		return err
+	}
+	if !l.IsKnown() && !l.AcceptTokens {
+		if err := r.shutTokens(ctx); err != nil {
+			return err
+		}
+	}
+	if err := r.overtakeRequests(ctx, l.Requests); err != nil {
+		return err
+	}
+	if err := r.overtakeNamespaces(ctx, l.Namespaces); err != nil {
+		return err
+	}
+	if err := r.overtakeRedactions(ctx, l.Redactions); err != nil {
 		return err
 	}
 	return r.OvertakeZones(ctx, l)

@@ -200,7 +200,11 @@ func (m *minting) commit(ctx context.Context, made *Minted) error {
 		}
 	}
 	if m.once != nil {
-		kept := request{m.once.Digest, m.at, made.Labels}.bytes()
+		now, err := m.store.Position(ctx)
+		if err != nil {
+			return tell(m.op, err)
+		}
+		kept := request{m.once.Digest, m.at, made.Labels, now.Generation}.bytes()
 		if len(kept) > stele.MaxCell {
 			return refuse(m.op, stele.ID{}, stele.Invalid, "the names have %d bytes, more than can be kept of a request; ask for fewer at a time", len(kept))
 		}
@@ -263,6 +267,13 @@ func (m *minting) recall(ctx context.Context) (*Minted, error) {
 	}
 	if kept.digest != m.once.Digest {
 		return nil, refuse(m.op, stele.ID{}, stele.Conflict, "%.255q: %w", m.once.Key, ErrReused)
+	}
+	generations, err := m.store.Generations(ctx)
+	if err != nil {
+		return nil, tell(m.op, err)
+	}
+	if err := generations.Judge("the idempotency key", stele.Position{Generation: kept.generation, Change: 1}); err != nil {
+		return nil, tell(m.op, err)
 	}
 	m.at = kept.at
 	found := &Minted{Labels: kept.labels, Replayed: true}

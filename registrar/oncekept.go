@@ -38,19 +38,26 @@ func (o *Once) validate() error {
 // request is what is kept of a request: when it was answered, and with which names. It
 // is text, so that a person can read a damaged store:
 //
-//	once 2031-05-02T10:00:00.25Z 9f86d081...   when, and the digest of what was asked for
+//	once 2031-05-02T10:00:00.25Z 9f86d081... 3f0e1d2c...
+//	                                           when, the digest of what was asked for, and in
+//	                                           which generation; without it, in the first
 //	ibi sid.inpe.br/mtc-m18/2031/05.02.10.00   a name: scheme and text
 //	+ibi 8JMKD3MGP8W/3A2                       an alias of the name before it
 type request struct {
 	digest [32]byte
 	at     time.Time
 	labels []Label
+
+	generation stele.GenerationID // zero: the first one
 }
 
 func (q request) bytes() []byte {
 	b := append([]byte(requestMark), q.at.Format(time.RFC3339Nano)...)
 	b = append(b, ' ')
 	b = hex.AppendEncode(b, q.digest[:])
+	if !q.generation.IsZero() {
+		b = append(b, " "+q.generation.String()...)
+	}
 	for _, label := range q.labels {
 		mark := "\n"
 		for name := range label.names {
@@ -66,7 +73,7 @@ var errRequest = errors.New("what is kept of a request is damaged")
 // readRequest reads what is kept. An error means damage.
 func readRequest(data []byte) (q request, err error) {
 	head, rest, more := strings.Cut(string(data), "\n")
-	if q.digest, q.at, err = readRequestHead(head); err != nil {
+	if q.digest, q.at, q.generation, err = readRequestHead(head); err != nil {
 		return q, err
 	}
 	for line := ""; more; {
@@ -88,17 +95,22 @@ func readRequest(data []byte) (q request, err error) {
 }
 
 // readRequestHead reads the first line of what is kept.
-func readRequestHead(line string) (digest [32]byte, at time.Time, err error) {
+func readRequestHead(line string) (digest [32]byte, at time.Time, generation stele.GenerationID, err error) {
 	fields := strings.Fields(line)
-	if len(fields) == 3 && fields[0]+" " == requestMark && len(fields[2]) == 2*len(digest) {
+	var gerr error
+	if len(fields) == 4 {
+		generation, gerr = stele.ParseGenerationID(fields[3])
+		fields = fields[:3]
+	}
+	if gerr == nil && len(fields) == 3 && fields[0]+" " == requestMark && len(fields[2]) == 2*len(digest) {
 		var derr, terr error
 		at, terr = time.Parse(time.RFC3339Nano, fields[1])
 		_, derr = hex.Decode(digest[:], []byte(fields[2]))
 		if terr == nil && derr == nil {
-			return digest, at, nil
+			return digest, at, generation, nil
 		}
 	}
-	return digest, at, refuse("mint", stele.ID{}, stele.Internal, "%w: %.80q", errRequest, line)
+	return digest, at, generation, refuse("mint", stele.ID{}, stele.Internal, "%w: %.80q", errRequest, line)
 }
 
 // requests is what this process knows of requests that may come again.
@@ -215,7 +227,7 @@ func (r *Registrar) ForgetRequests(ctx context.Context, before time.Time, most i
 			}
 			after = cell.Name
 			head, _, _ := strings.Cut(string(cell.Value[:min(len(cell.Value), 200)]), "\n")
-			switch _, at, err := readRequestHead(head); {
+			switch _, at, _, err := readRequestHead(head); {
 			case err != nil: // it answers nobody, but nobody gets two answers either
 				r.o.Log.Error("a request can't be read", "err", err)
 			case at.Before(before):

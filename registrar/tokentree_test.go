@@ -316,7 +316,7 @@ func TestRestoreRevivesNoChild(t *testing.T) {
 // inherit makes f take over what survives of another registry.
 func (f *fixture) inherit(other *fixture) {
 	f.t.Helper()
-	legacy, err := ReadLegacy(other.admin, other.store)
+	legacy, err := ReadLegacy(other.admin, other.store, f.store)
 	if err == nil {
 		err = f.Inherit(f.admin, legacy)
 	}

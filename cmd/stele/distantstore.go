@@ -75,6 +75,11 @@ func (s distantStore) ZoneState(ctx context.Context, zone string) (stele.ZoneSta
 	return stele.ZoneState{Zone: zone, Last: last, Since: last, At: last}, err
 }
 
+// Position returns the number of the last change and its generation.
+func (s distantStore) Position(ctx context.Context) (stele.Position, error) {
+	return s.r.Position(ctx)
+}
+
 // Namespace returns a namespace that somebody made or changed.
 func (s distantStore) Namespace(ctx context.Context, key stele.NamespaceKey) (*stele.Namespace, error) {
 	return s.r.Namespace(ctx, key)
@@ -184,6 +189,14 @@ func (distantStore) Apply(context.Context, *stele.Commit) error { return untold(
 
 func (distantStore) Ingest(context.Context, []*stele.Record, stele.NamespaceCounter, *stele.Touch, *stele.MinterState, ...*stele.AuditEntry) ([]error, error) {
 	return nil, untold("import")
+}
+
+func (distantStore) Generations(context.Context) (stele.Generations, error) {
+	return nil, untold("read generations")
+}
+
+func (distantStore) SetGenerations(context.Context, stele.GenerationID, stele.Generations) error {
+	return untold("set generations")
 }
 
 func (distantStore) Seal(context.Context, string) error { return untold("seal") }

@@ -165,7 +165,8 @@ func (f *follower) hold(ctx context.Context, r *round) error {
 
 // state is what the store says of itself.
 type state struct {
-	last   uint64    // change
+	last   uint64 // change
+	in     stele.GenerationID
 	own    uint64    // change of this process that was acknowledged, and is not known to be lost
 	since  time.Time // when it lagged last
 	copied bool      // it may be a copy that said so
@@ -181,9 +182,11 @@ func (f *follower) look(ctx context.Context) (s state, err error) {
 	}
 	since, behind := f.registry.lagging()
 	s.since = since
-	if s.last, err = f.registry.store.LastChange(ctx); err != nil {
+	at, err := f.registry.store.Position(ctx)
+	if err != nil {
 		return s, err
 	}
+	s.last, s.in = at.Change, at.Generation
 	s.copied = behind || f.lagsSince(s)
 	f.heard.Store(f.now().UnixNano())
 	f.seen.Store(s.last)
@@ -209,6 +212,12 @@ func (f *follower) advance(ctx context.Context) error {
 	}
 	at := f.position.Load()
 	switch {
+	case !s.copied && s.in != f.registry.knownGenerations().Last().ID:
+		f.log.Warn("the registry was restored from a backup", "generation", s.in.String(), "change", s.last)
+		if err := f.registry.readGenerations(ctx); err != nil {
+			return err
+		}
+		return f.forgetAll(ctx, s.last)
 	case s.copied && s.last < at:
 		return nil // it has not all of it yet
 	case !s.copied && s.last < max(at, s.own):

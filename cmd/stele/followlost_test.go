@@ -229,7 +229,7 @@ func TestAwaitTogether(t *testing.T) {
 				var all sync.WaitGroup
 				for range 100 {
 					all.Go(func() {
-						if err := b.await(t.Context(), 1+tt.ahead); stele.KindOf(err) != stele.Unavailable {
+						if err := b.await(t.Context(), stele.Position{Change: 1 + tt.ahead}); stele.KindOf(err) != stele.Unavailable {
 							t.Errorf("got %v", err)
 						}
 					})

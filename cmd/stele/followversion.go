@@ -36,25 +36,39 @@ const (
 // before anything is read.
 func (r *registry) share(ctx context.Context, now func() time.Time, log *slog.Logger) (err error) {
 	r.directory.Age, r.directory.Grace = accessAge, accessGrace
+	if err := r.readGenerations(ctx); err != nil {
+		return err
+	}
 	r.follower, err = newFollower(ctx, r, now, log)
 	return err
 }
 
 // version returns the number of a state that has all that this process has written: the
 // token with which whoever wrote it sees it everywhere.
-func (r *registry) version(ctx context.Context) (uint64, error) {
+func (r *registry) version(ctx context.Context) (stele.Position, error) {
 	if f := r.follower; f != nil {
 		if a, ok := r.store.(applier); ok {
-			return max(a.Applied(), f.position.Load()), nil
+			return stele.Position{Generation: r.knownGenerations().Last().ID, Change: max(a.Applied(), f.position.Load())}, nil
 		}
 	}
-	return r.store.LastChange(ctx)
+	return r.store.Position(ctx)
 }
 
-// await returns when answers are from a state that has all changes up to this one.
-// Unavailable if that takes too long, or would: anybody may ask for any number.
-func (r *registry) await(ctx context.Context, version uint64) error {
+// await returns when answers are from a state that has all changes up to this one. A
+// Conflict that is stele.ErrRestored if it is of another generation; Unavailable if it
+// takes too long, or would: anybody may ask for any number.
+func (r *registry) await(ctx context.Context, token stele.Position) error {
 	f := r.follower
+	const what = "the version token"
+	if err := r.knownGenerations().Judge(what, token); err != nil {
+		if f == nil || f.catchUp(ctx) != nil { // it may have begun since
+			return err
+		}
+		if err := r.knownGenerations().Judge(what, token); err != nil {
+			return err
+		}
+	}
+	version := token.Change
 	if f == nil { // nobody else writes, so nothing is worth waiting for
 		last, err := r.store.LastChange(ctx)
 		if err == nil && last < version {

@@ -113,6 +113,7 @@ type accessKeeper interface {
 	CreateToken(ctx context.Context, want auth.TokenRequest) (credential string, t auth.Token, err error)
 	Tokens(ctx context.Context, user string) iter.Seq2[auth.Token, error]
 	RevokeToken(ctx context.Context, id string) (auth.Token, error)
+	OpenToken(ctx context.Context, id string) (auth.Token, error)
 }
 
 // custodian looks after the registry as a whole.

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -74,6 +75,25 @@ type registry struct {
 	secrets   *secret.Ring
 	published *dnsd.Zones // that are answered for; nil if none are
 	follower  *follower   // of what other processes write; nil if none do
+
+	generations atomic.Pointer[stele.Generations] // as they were when somebody looked; nil if nobody did
+}
+
+// readGenerations notes the generations of the registry.
+func (r *registry) readGenerations(ctx context.Context) error {
+	list, err := r.store.Generations(ctx)
+	if err == nil {
+		r.generations.Store(&list)
+	}
+	return err
+}
+
+// knownGenerations returns the generations of the registry as they were noted.
+func (r *registry) knownGenerations() stele.Generations {
+	if list := r.generations.Load(); list != nil {
+		return *list
+	}
+	return nil
 }
 
 // committed tells those who keep something in memory what was written, before the
@@ -130,6 +150,9 @@ func (p *program) openRegistry(ctx context.Context, schemes *stele.Schemes, log 
 		tell = func(host string) { log.Info("a PURL host is kept in the registry from now on", "host", host) }
 	}
 	if err := p.learnHosts(ctx, r, tell); err != nil {
+		return nil, errors.Join(err, p.closeRegistry(r))
+	}
+	if err := r.readGenerations(ctx); err != nil {
 		return nil, errors.Join(err, p.closeRegistry(r))
 	}
 	if p.place().url != "" && !p.brief {

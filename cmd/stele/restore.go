@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -23,7 +24,7 @@ import (
 )
 
 func (p *program) restoreCommand() *cobra.Command {
-	confirm := ""
+	confirm, present := "", ""
 	cmd := &cobra.Command{
 		Use:   "restore DIR",
 		Short: "Put a backup in the place of the registry",
@@ -37,20 +38,28 @@ Where names come from a template nobody knows how many were given, so it stays s
 until an administrator has set its counter ahead: 'stele ns skip PREFIX +N', with N
 more than could have been given since the backup.
 
-Users and tokens stay as they are now, with those that only the backup has: a token
-that was revoked since then does not come back to life.
+What was decided since the backup stays: tokens that were revoked, users who were
+disabled, owners and roles in namespaces, signing keys that were revoked, and records
+that were redacted are as they are in the registry that is replaced. Where there is no
+such registry, as on a new machine, or where it can't be read, the backup can't know of
+them: then all tokens are shut until you make a new one or open them ('stele token
+open'), unless you say --accept-tokens.
+
+The registry begins a new generation: version tokens, cursors and idempotency keys from
+before the restore are refused.
 
 With --store the backup, which must be one of a database, goes into a database that is
-empty but for what 'stele store migrate' made there. The one that it replaces, if there
-is one, stays as it is: see that no server uses it any more, and that no names are lost
-that it gave since the backup, as above.
+empty except for what 'stele store migrate' made there. Name the one that it replaces
+with --present, a URL or a folder: what was decided there since the backup is kept as
+above, and it is sealed, so that no server writes to it any more.
 
 With --server the backup goes there, and the server does the same while it goes on.
 So that nobody replaces the wrong registry, --confirm must name the folder of the
 registry on the server.`,
 		Example: `  stele restore /backups/stele-2031-05-02
   stele --data /srv/stele restore /srv/stele-backup && stele --data /srv/stele ns skip ark:12345/x5 +10000
-  stele restore /backups/stele-2031-05-02 --store postgres://stele@db/stele2
+  stele restore /backups/stele-2031-05-02 --store postgres://stele@db/stele2 --present postgres://stele@db/stele
+  stele restore /backups/stele-2031-05-02 --data /srv/new --accept-tokens
   stele restore /backups/stele-2031-05-02 --server https://id.example.org --confirm stele-data`,
 		Args:              oneArgument("the folder of the backup"),
 		ValidArgsFunction: completeFolders,
@@ -61,12 +70,18 @@ registry on the server.`,
 			}
 			var report restored
 			switch {
+			case far && present != "":
+				err = misuse(cmd, "--present names the registry that a database replaces; a server replaces its own")
+			case far && p.acceptTokens:
+				err = misuse(cmd, "--accept-tokens is for a restore where there is no registry; a server keeps its tokens as they are")
 			case far:
 				report, err = p.restoreAtServer(cmd, args[0], confirm)
 			case confirm != "":
 				err = misuse(cmd, "--confirm names the registry of a --server; a folder is named by --data")
 			case p.store != "":
-				report, err = p.restoreDatabase(cmd, args[0])
+				report, err = p.restoreDatabase(cmd, args[0], present)
+			case present != "":
+				err = misuse(cmd, "--present names the registry that a database replaces; without --store it is that of --data")
 			default:
 				report, err = p.restore(cmd, args[0])
 			}
@@ -77,7 +92,10 @@ registry on the server.`,
 		},
 	}
 	cmd.Flags().StringVar(&confirm, "confirm", "", "`name` of the folder of the server's registry that is replaced")
+	cmd.Flags().StringVar(&present, "present", "", "`place` of the registry that the database replaces: a URL or a folder; with --store")
+	cmd.Flags().BoolVar(&p.acceptTokens, "accept-tokens", false, "leave tokens good where no registry is replaced that knows which were revoked")
 	// It fails only for a flag that the command does not have.
+	_ = cmd.RegisterFlagCompletionFunc("present", completeFolders)
 	_ = cmd.RegisterFlagCompletionFunc("confirm", cobra.NoFileCompletions)
 	return cmd
 }
@@ -92,6 +110,13 @@ type restored struct {
 	// MissingKeys are the secret keys that are not at hand, and how many secrets each
 	// encrypts.
 	MissingKeys map[string]int `json:"missingKeys,omitempty"`
+
+	// Unknown says that there was no registry to replace, or that it could not be read:
+	// what was decided since the backup, whose last change was made at that time, is not
+	// known.
+	Unknown    bool      `json:"unknown,omitempty"`
+	Since      time.Time `json:"since,omitzero"`
+	TokensShut bool      `json:"tokensShut,omitempty"`
 }
 
 // restore puts a backup in the place of the registry.
@@ -112,18 +137,13 @@ func (p *program) restore(cmd *cobra.Command, backup string) (report restored, e
 	if same, err := sameFolder(backup, data); err != nil || same {
 		return report, errors.Join(err, refuse("restore", stele.Invalid, "%s is the registry itself, not a backup of it", backup))
 	}
-	old, release, err := p.holdOld(cmd, data)
-	if err != nil {
-		return report, err
-	}
-	defer func() { err = errors.Join(err, release()) }()
-
 	mark := p.now().UTC().Format("20060102T150405Z")
 	staged := data + ".restored-" + mark
-	report, err = p.stage(cmd, backup, staged, old)
+	report, release, err := p.stage(cmd, backup, staged, data)
 	if err != nil {
 		return report, errors.Join(err, os.RemoveAll(staged))
 	}
+	defer func() { err = errors.Join(err, release()) }()
 	report.Data = data
 	report.Kept, err = replaceFolder(staged, data, data+".before-"+mark)
 	return report, err
@@ -161,37 +181,53 @@ func sameFolder(a, b string) (bool, error) {
 	return os.SameFile(x, y), nil
 }
 
-// holdOld keeps others out of the registry that is replaced, and reads what must not be
-// forgotten of it, if it can be read: that it can't may be why a backup is restored.
-func (p *program) holdOld(cmd *cobra.Command, data string) (left registrar.Legacy, release func() error, err error) {
-	if _, err := os.Stat(data); errors.Is(err, fs.ErrNotExist) {
-		return left, func() error { return nil }, nil
+// openOld opens the registry that is replaced, so that no other process uses it
+// meanwhile. It is nil if there is none, or if it can't be read: that may be why a backup
+// is restored.
+func (p *program) openOld(ctx context.Context, data string) (stele.Store, error) {
+	if _, err := os.Stat(data); errors.Is(err, fs.ErrNotExist) || looksLikeStore(data) != nil {
+		return nil, nil
 	}
-	old := *p
-	old.data = data
-	if looksLikeStore(data) == nil {
-		err = old.inRegistry(cmd, func(ctx context.Context, r *registry) (err error) {
-			left, err = registrar.ReadLegacy(ctx, r.store)
-			return err
-		})
-	}
+	old, err := place{folder: data}.open(ctx, p, p.logger(), true)
 	if err != nil && stele.KindOf(err) == stele.Internal {
-		fmt.Fprintf(p.stderr, "stele: the registry that is replaced is damaged: %s\n", printable(err.Error()))
-	} else if err != nil {
-		return left, nil, err
+		fmt.Fprintf(p.stderr, "stele: the registry that is replaced is damaged, and nothing is known of it: %s\n", printable(err.Error()))
+		return nil, nil
 	}
-	release, err = pebble.Hold(data, pebble.Options{Now: p.now, Log: p.logger()})
-	return left, release, err
+	return old, err
+}
+
+// holdOld closes the registry that is replaced, if it is open, and keeps others out of
+// its folder.
+func (p *program) holdOld(old stele.Store, data string) (release func() error, err error) {
+	if old != nil {
+		if err := old.Close(); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := os.Stat(data); errors.Is(err, fs.ErrNotExist) {
+		return func() error { return nil }, nil
+	}
+	return pebble.Hold(data, pebble.Options{Now: p.now, Log: p.logger()})
 }
 
 func (p *program) logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(p.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 }
 
-// stage makes a verified copy of the backup whose minters repeat nothing.
-func (p *program) stage(cmd *cobra.Command, backup, staged string, old registrar.Legacy) (report restored, err error) {
+// stage makes a verified copy of the backup that is safe to use in the place of the
+// registry in the folder data, which nobody else uses until release.
+func (p *program) stage(cmd *cobra.Command, backup, staged, data string) (report restored, release func() error, err error) {
+	old, err := p.openOld(cmd.Context(), data)
+	if err != nil {
+		return report, nil, err
+	}
+	defer func() {
+		if old != nil && err != nil {
+			err = errors.Join(err, old.Close())
+		}
+	}()
 	if err := copyFolder(cmd.Context(), backup, staged); err != nil {
-		return report, refuse("restore", stele.Unavailable, "the backup can't be copied: %w", err)
+		return report, nil, refuse("restore", stele.Unavailable, "the backup can't be copied: %w", err)
 	}
 	copied := *p
 	copied.data = staged
@@ -210,19 +246,63 @@ func (p *program) stage(cmd *cobra.Command, backup, staged string, old registrar
 		if len(problems) > 0 {
 			return refuse("restore", stele.Internal, "the backup is damaged, and was not restored; %d problems, the first: %s", len(problems), problems[0])
 		}
-		if err := r.registrar.Inherit(ctx, old); err != nil {
-			return err
-		}
-		if report.Shut, err = r.shut(ctx); err != nil {
-			return err
-		}
-		if report.MissingKeys, err = r.missingSecretKeys(ctx); err != nil {
-			return err
-		}
-		report.Changes, err = r.store.LastChange(ctx)
+		report, err = p.inherit(ctx, r, old)
 		return err
 	})
+	if err != nil {
+		return report, nil, err
+	}
+	if release, err = p.holdOld(old, data); err != nil {
+		old = nil // it is closed
+	}
+	return report, release, err
+}
+
+// inherit makes a restored registry safe to use in the place of the present one, which is
+// nil if there is none or it can't be read. All kinds of restores come here.
+func (p *program) inherit(ctx context.Context, r *registry, present stele.Store) (report restored, err error) {
+	var left registrar.Legacy
+	if present != nil {
+		left, err = registrar.ReadLegacy(ctx, present, r.store)
+		if stele.KindOf(err) == stele.Internal && err != nil {
+			fmt.Fprintf(p.stderr, "stele: the registry that is replaced is damaged, and nothing is known of it: %s\n", printable(err.Error()))
+			left = registrar.Legacy{}
+		} else if err != nil {
+			return report, err
+		}
+	}
+	left.AcceptTokens = p.acceptTokens
+	at, err := r.lastTime(ctx)
+	if err != nil {
+		return report, err
+	}
+	if err := r.registrar.Inherit(ctx, left); err != nil {
+		return report, err
+	}
+	if !left.IsKnown() {
+		report.Unknown, report.Since, report.TokensShut = true, at, !p.acceptTokens
+	}
+	if report.Shut, err = r.shut(ctx); err != nil {
+		return report, err
+	}
+	slices.Sort(report.Shut)
+	if report.MissingKeys, err = r.missingSecretKeys(ctx); err != nil {
+		return report, err
+	}
+	report.Changes, err = r.store.LastChange(ctx)
 	return report, err
+}
+
+// lastTime returns when the last change was made; the zero time if there is none.
+func (r *registry) lastTime(ctx context.Context) (at time.Time, err error) {
+	last, err := r.store.LastChange(ctx)
+	if err != nil || last == 0 {
+		return at, err
+	}
+	for change, err := range r.store.Changes(ctx, last-1) {
+		return change.At.UTC(), err
+	}
+	return at, nil
 }
 
 // shut returns the namespaces whose templates are shut.
@@ -329,11 +409,32 @@ func (p *program) printRestore(r restored) error {
 			_, err = fmt.Fprintf(p.stdout, "%d secrets of the backup are encrypted under the secret key %s, which is not in %s: put the key there from its copy, or make new keys of zones and secondaries (docs/secrets.md); nothing else is lost\n", r.MissingKeys[id], id, printable(p.secrets.Where()))
 		}
 	}
+	if r.Unknown && err == nil {
+		err = p.printUnknown(r)
+	}
 	slices.Sort(r.Shut)
 	for _, prefix := range r.Shut {
 		if err == nil {
 			_, err = fmt.Fprintf(p.stdout, "no names are made in %s until its counter is set ahead: stele ns skip %s +N\n", prefix, prefix)
 		}
 	}
+	return err
+}
+
+// printUnknown says what a backup can't know, where there is no present registry.
+func (p *program) printUnknown(r restored) error {
+	since := "the backup"
+	if !r.Since.IsZero() {
+		since += " (its last change is of " + r.Since.Format(time.RFC3339) + ")"
+	}
+	text := "there was no registry here that could be read, so nothing is known of what was decided since " + since + ":\n" +
+		"  tokens that were revoked, users who were disabled, roles that were taken away,\n" +
+		"  signing keys that were revoked, records that were redacted: look through them before others come in\n"
+	if r.TokensShut {
+		text += "all tokens are shut: make a new one (stele token create USER), or open those that are still good (stele token open)\n"
+	} else {
+		text += "tokens are good as the backup has them, as --accept-tokens asks for\n"
+	}
+	_, err := fmt.Fprint(p.stdout, text)
 	return err
 }

@@ -3,18 +3,18 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
-	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/store/postgres"
 )
 
 // restoreDatabase puts a backup of a database into an empty one, whose minters repeat
 // nothing that the backup knows of.
-func (p *program) restoreDatabase(cmd *cobra.Command, backup string) (report restored, err error) {
-	report.Data = p.place().String()
+func (p *program) restoreDatabase(cmd *cobra.Command, backup, present string) (report restored, err error) {
 	reason, err := postgres.BackupSeal(backup)
 	if err == nil {
 		err = refuseSealed(backup, reason)
@@ -26,6 +26,11 @@ func (p *program) restoreDatabase(cmd *cobra.Command, backup string) (report res
 	if err != nil {
 		return report, err
 	}
+	old, end, err := p.openPresent(cmd, present)
+	if err != nil {
+		return report, err
+	}
+	defer func() { err = errors.Join(err, end(err)) }()
 	err = p.interruptible(cmd, func(ctx context.Context) error {
 		return postgres.Restore(ctx, p.store, backup, postgres.Options{Now: p.now, Log: p.logger(), Brief: true}, stele.Cell{Name: markCell, Value: mark})
 	})
@@ -34,11 +39,6 @@ func (p *program) restoreDatabase(cmd *cobra.Command, backup string) (report res
 	}
 	p.restoring = true
 	err = p.inRegistry(cmd, func(ctx context.Context, r *registry) error {
-		// First of all: what the minters gave since the backup must not be given again.
-		// Until that is so the mark keeps everybody else out.
-		if err := r.registrar.Inherit(ctx, registrar.Legacy{}); err != nil {
-			return err
-		}
 		var problems []string
 		if err := r.verify(ctx, func(problem string) { problems = append(problems, problem) }); err != nil {
 			return err
@@ -46,19 +46,54 @@ func (p *program) restoreDatabase(cmd *cobra.Command, backup string) (report res
 		if len(problems) > 0 {
 			return refuse("restore", stele.Internal, "the backup is damaged, and so is what was restored; drop the database, and restore another backup; %d problems, the first: %s", len(problems), problems[0])
 		}
-		if err := removeCopyMark(ctx, r.store); err != nil {
+		// Until what follows is done the mark keeps everybody else out.
+		if report, err = p.inherit(ctx, r, old); err != nil {
 			return err
 		}
-		if report.Shut, err = r.shut(ctx); err != nil {
+		return removeCopyMark(ctx, r.store)
+	})
+	report.Data = p.place().String()
+	return report, err
+}
+
+// openPresent opens the registry that the database replaces, and seals it: what it would
+// still take would be lost, and names that it would still give would be given again. It
+// is nil if none is named. End closes it; after an error it takes the seal away again.
+func (p *program) openPresent(cmd *cobra.Command, present string) (old stele.Store, end func(error) error, err error) {
+	if present == "" {
+		return nil, func(error) error { return nil }, nil
+	}
+	at := place{folder: present}
+	if strings.Contains(present, "://") {
+		at = place{url: present}
+	} else if err := looksLikeStore(present); err != nil {
+		return nil, nil, err
+	}
+	if at == p.place() {
+		return nil, nil, misuse(cmd, "--present and --store name the same database; restore into an empty one")
+	}
+	var had string
+	err = p.interruptible(cmd, func(ctx context.Context) error {
+		if old, err = at.open(ctx, p, p.logger(), true); err != nil {
 			return err
 		}
-		if report.MissingKeys, err = r.missingSecretKeys(ctx); err != nil {
-			return err
+		if had, err = old.Sealed(ctx); err == nil && had == "" {
+			err = old.Seal(ctx, "a backup took its place, in "+p.place().String())
 		}
-		report.Changes, err = r.store.LastChange(ctx)
+		if err != nil {
+			err = errors.Join(err, old.Close())
+		}
 		return err
 	})
-	return report, err
+	if err != nil {
+		return nil, nil, err
+	}
+	return old, func(failed error) (err error) {
+		if failed != nil && had == "" {
+			err = old.Seal(context.WithoutCancel(cmd.Context()), "")
+		}
+		return errors.Join(err, old.Close())
+	}, nil
 }
 
 // refuseSealed refuses the backup of a registry that had moved: there would be two that

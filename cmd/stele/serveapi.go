@@ -14,6 +14,6 @@ func (s *server) api(f *shift, pages *web.Pages) http.Handler {
 	return api.New(api.Options{
 		Registrar: r.registrar, Store: r.store, Resolver: r.resolver, Schemes: s.schemes, Directory: r.directory, Pages: pages,
 		Now: s.now, Log: s.log, Base: s.Base, ClientAddr: httpd.ClientAddr, Rate: s.APIRate, Burst: s.APIBurst,
-		Patience: s.WriteTimeout, Reading: s.ReadTimeout, Version: r.version, Await: r.await, Upkeep: s.upkeep(f), Addresses: s.LogAddresses,
+		Patience: s.WriteTimeout, Reading: s.ReadTimeout, Version: r.version, Await: r.await, Generations: r.knownGenerations, Upkeep: s.upkeep(f), Addresses: s.LogAddresses,
 	})
 }

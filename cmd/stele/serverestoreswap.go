@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
-	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/resolver"
 	"github.com/stele-id/stele/serve/api"
 	"github.com/stele-id/stele/store/pebble"
@@ -43,9 +41,11 @@ func (b *staging) Restore(ctx context.Context, step func(string)) (done api.Rest
 	defer open()
 	step("replacing the registry")
 	ctx = auth.With(context.WithoutCancel(ctx), auth.Local())
-	if done, err = staged.inherit(ctx, old.registry); err != nil {
+	report, err := b.inherit(ctx, staged, old.registry.store)
+	if err != nil {
 		return done, errors.Join(err, b.beginShift(old.registry))
 	}
+	done.Changes, done.Shut = report.Changes, report.Shut
 	if err := b.close(staged); err != nil {
 		return done, errors.Join(err, b.beginShift(old.registry))
 	}
@@ -96,24 +96,6 @@ func bare(err error) error {
 		return e.Err
 	}
 	return err
-}
-
-// inherit makes what was unpacked safe to use in the place of the old registry; see
-// [registrar.Legacy].
-func (r *registry) inherit(ctx context.Context, old *registry) (done api.Restored, err error) {
-	left, err := registrar.ReadLegacy(ctx, old.store)
-	if err != nil {
-		return done, err
-	}
-	if err := r.registrar.Inherit(ctx, left); err != nil {
-		return done, err
-	}
-	if done.Shut, err = r.shut(ctx); err != nil {
-		return done, err
-	}
-	slices.Sort(done.Shut)
-	done.Changes, err = r.store.LastChange(ctx)
-	return done, err
 }
 
 // pauseServer lets all requests but this one end, and others wait, and ends what looks

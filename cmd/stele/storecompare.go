@@ -206,9 +206,20 @@ func (c *copier) compareSpaces(ctx context.Context, t *tallies, counted map[stel
 	return nil
 }
 
-// compareKept compares zones, minters, and cells but for the mark.
+// compareKept compares generations, zones, minters, and cells except for the mark.
 func (c *copier) compareKept(ctx context.Context, t *tallies) error {
-	err := pairs(c.from.ZoneStates(ctx), c.to.ZoneStates(ctx), byZone, func(have, copied *stele.ZoneState) error {
+	from, err := c.from.Generations(ctx)
+	if err != nil {
+		return err
+	}
+	to, err := c.to.Generations(ctx)
+	if err != nil {
+		return err
+	}
+	if !slices.Equal(from, to) {
+		return c.differs("the generations differ")
+	}
+	err = pairs(c.from.ZoneStates(ctx), c.to.ZoneStates(ctx), byZone, func(have, copied *stele.ZoneState) error {
 		if have == nil || copied == nil || !sameZone(*have, *copied) {
 			return c.differs("the serial of a zone differs")
 		}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 
 	"github.com/stele-id/stele"
 )
@@ -84,6 +85,20 @@ func (c *copier) copyMinters(ctx context.Context) error {
 		return err
 	}
 	return flush()
+}
+
+// copyGenerations makes the copy one of the same generation: it has the same changes
+// under the same numbers, so that version tokens and cursors stay good.
+func (c *copier) copyGenerations(ctx context.Context) error {
+	list, err := c.from.Generations(ctx)
+	if err != nil {
+		return err
+	}
+	have, err := c.to.Generations(ctx)
+	if err != nil || slices.Equal(have, list) {
+		return err
+	}
+	return c.to.SetGenerations(ctx, have.Last().ID, list)
 }
 
 // copyCells makes the cells what they are, but for the mark.

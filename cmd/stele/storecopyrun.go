@@ -38,6 +38,9 @@ func (c *copier) run(ctx context.Context) (report copied, err error) {
 		return report, err
 	}
 	report.Seal = c.seal
+	if err := c.copyGenerations(ctx); err != nil {
+		return report, err
+	}
 	if err := c.replay(ctx, report.Resumed); err != nil {
 		return report, err
 	}

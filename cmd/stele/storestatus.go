@@ -46,6 +46,28 @@ type storeStatus struct {
 	Sealed     string     `json:"sealed,omitempty"`
 	CopyOf     string     `json:"unfinishedCopyOf,omitempty"`
 	Lagging    *time.Time `json:"laggingSince,omitempty"`
+
+	Generation generationStatus `json:"generation"`
+}
+
+// generationStatus is what is printed of the present generation.
+type generationStatus struct {
+	ID       string    `json:"id"`
+	Number   uint64    `json:"number"`
+	Began    time.Time `json:"began"`
+	Restored string    `json:"restored,omitempty"` // the last change of the backup
+	Replaced string    `json:"replaced,omitempty"` // the last change of the registry that was there
+}
+
+func newGenerationStatus(g stele.Generation) generationStatus {
+	s := generationStatus{ID: g.ID.String(), Number: g.Number, Began: g.Began.UTC()}
+	if g.Restored != (stele.Position{}) {
+		s.Restored = g.Restored.String()
+	}
+	if g.Replaced != (stele.Position{}) {
+		s.Replaced = g.Replaced.String()
+	}
+	return s
 }
 
 // readStatus asks the store.
@@ -65,6 +87,11 @@ func (p *program) readStatus(ctx context.Context, s stele.Store, count bool) (st
 	if status.Sealed, err = s.Sealed(ctx); err != nil {
 		return status, err
 	}
+	generations, err := s.Generations(ctx)
+	if err != nil {
+		return status, err
+	}
+	status.Generation = newGenerationStatus(generations.Last())
 	mark, err := readCopyMark(ctx, s)
 	if err != nil {
 		return status, err
@@ -109,6 +136,11 @@ func (p *program) printStatus(s storeStatus) error {
 		changes += ", the last at " + s.LastChange.Format(time.RFC3339)
 	}
 	rows(&b, "changes", changes)
+	since := "from " // the beginning of the registry
+	if s.Generation.Restored != "" {
+		since = "restored at "
+	}
+	rows(&b, "generation", fmt.Sprintf("%d, %s%s (%s)", s.Generation.Number, since, s.Generation.Began.Format(time.RFC3339), s.Generation.ID))
 	rows(&b, "namespaces", grouped(int64(s.Namespaces)))
 	if s.Records != nil {
 		rows(&b, "records", grouped(int64(*s.Records)))

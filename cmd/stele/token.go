@@ -30,8 +30,9 @@ it. One that is made on the registry itself is a child of its user.`,
 		Example: `  TOKEN=$(stele token create ann --label laptop)
   stele token create root --label 'daily backup' --scope backup
   stele token ls ann
-  stele token revoke 4k2m9x0q7rbc`,
-	}, p.tokenCreateCommand(), p.tokenLsCommand(), p.tokenRevokeCommand())
+  stele token revoke 4k2m9x0q7rbc
+  stele token open --all`,
+	}, p.tokenCreateCommand(), p.tokenLsCommand(), p.tokenRevokeCommand(), p.tokenOpenCommand())
 }
 
 func (p *program) tokenCreateCommand() *cobra.Command {
@@ -277,6 +278,8 @@ func tokenState(t *auth.Token, now time.Time) string {
 		return "revoked " + moment(t.Revoked)
 	case t.EndedWith != "":
 		return "ended with " + t.EndedWith
+	case t.Shut:
+		return "shut by a restore"
 	case t.Expires.IsZero():
 		return "never expires"
 	case t.Ended(now):

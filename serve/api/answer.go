@@ -72,7 +72,7 @@ func (c *call) replyEmpty(status int) {
 
 // replyRecord answers with a record and its version.
 func (c *call) replyRecord(status int, record *stele.Record) error {
-	c.w.Header().Set("ETag", tagOf(record.Version))
+	c.w.Header().Set("ETag", c.h.tagOf(record.Version))
 	return c.replyJSON(status, record.AppendJSON(nil))
 }
 
@@ -144,6 +144,3 @@ func (s *stream) flush() error {
 func (c *call) abort() {
 	_ = http.NewResponseController(c.w).SetWriteDeadline(time.Unix(1, 0))
 }
-
-// tagOf returns the entity tag of a version.
-func tagOf(version uint64) string { return `"v` + strconv.FormatUint(version, 10) + `"` }

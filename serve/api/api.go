@@ -68,12 +68,16 @@ type Options struct {
 	// take to send a document; 30 s, and as long as that, if 0.
 	Patience, Reading time.Duration
 
-	// Version returns the number of a change that is no earlier than what was written
-	// here, and Await returns when answers are from a state that has a change:
-	// Unavailable if that takes too long. Where they are nil nothing is told, and nobody
-	// waits.
-	Version func(ctx context.Context) (uint64, error)
-	Await   func(ctx context.Context, version uint64) error
+	// Version returns a position that is no earlier than what was written here, and
+	// Await returns when answers are from a state that has a change: Unavailable if that
+	// takes too long, a Conflict that is stele.ErrRestored if it is of another
+	// generation. Where they are nil nothing is told, and nobody waits.
+	Version func(ctx context.Context) (stele.Position, error)
+	Await   func(ctx context.Context, version stele.Position) error
+
+	// Generations returns the generations of the registry, which cursors and entity
+	// tags belong to. Where it is nil they belong to the first one.
+	Generations func() stele.Generations
 
 	// Addresses says that clients' addresses are kept in the audit trail.
 	Addresses bool

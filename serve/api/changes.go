@@ -4,13 +4,17 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
 )
 
 // changePage is a part of the list of changes.
 type changePage struct {
 	Items []changeDocument `json:"items"`
-	Last  uint64           `json:"last" doc:"The number of the last change that there is. Ask again with after, the number of the last item, until they are the same."`
+
+	Generation string `json:"generation,omitempty" doc:"The generation of the registry that the numbers belong to; send it along with after. A restore begins another."`
+
+	Last uint64 `json:"last" doc:"The number of the last change that there is. Ask again with after, the number of the last item, until they are the same."`
 }
 
 // changeDocument is a change: of a record or of a namespace.
@@ -30,6 +34,7 @@ func (h *Handler) changeOperations() []operation {
 		asks:    administrator, scope: auth.ScopeBackup,
 		query: []parameter{
 			{name: "after", kind: numberKind, usual: "0", about: "only changes behind the one with this number", example: "0"},
+			{name: "generation", max: maxToken, about: "the generation that the number belongs to, as the page before had it; without it, the first. If the registry is in another one since, the request is refused with the code restored: read from the beginning"},
 			limitParameter,
 		},
 		answers: []answer{{status: 200, about: "Changes in their order; none if there are no more.", value: changePage{}}},
@@ -37,13 +42,33 @@ func (h *Handler) changeOperations() []operation {
 	}}
 }
 
+// position returns after which change the list begins.
+func (c *call) position() (p stele.Position, err error) {
+	p.Change = c.number("after")
+	if text := c.text("generation"); text != "" {
+		if p.Generation, err = stele.ParseGenerationID(text); err != nil {
+			return p, invalidf("%.60q is no generation; take that of the page before as it is", text)
+		}
+	}
+	return p, nil
+}
+
 // listChanges lists changes.
 func (h *Handler) listChanges(c *call) error {
-	last, err := h.o.Store.LastChange(c.ctx)
+	at, err := c.position()
 	if err != nil {
 		return err
 	}
-	page := changePage{Items: []changeDocument{}, Last: last}
+	now, err := h.o.Store.Position(c.ctx)
+	if err != nil {
+		return err
+	}
+	if list := h.generations(); list != nil {
+		if err := list.Judge("the number of the change", at); err != nil {
+			return err
+		}
+	}
+	page := changePage{Items: []changeDocument{}, Generation: now.Generation.String(), Last: now.Change}
 	limit := int(c.number("limit"))
 	for change, err := range h.o.Registrar.Changes(c.ctx, c.number("after")) {
 		if err != nil {

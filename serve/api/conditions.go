@@ -12,6 +12,8 @@ import (
 // section 13.1).
 type conditions struct {
 	match, noneMatch *tags // nil: nothing is said
+
+	tagOf func(version uint64) string
 }
 
 // tags is a list of entity tags.
@@ -22,6 +24,7 @@ type tags struct {
 
 // conditions reads the headers If-Match and If-None-Match.
 func (c *call) conditions() (on conditions, err error) {
+	on.tagOf = c.h.tagOf
 	if value, ok := c.header(ifMatch.name); ok {
 		if on.match, err = readTags(ifMatch.name, value); err != nil {
 			return on, err
@@ -70,7 +73,7 @@ func (on conditions) isSaid() bool { return on.match != nil || on.noneMatch != n
 // hold returns an error if something that has this version is not what the conditions
 // suppose. Weak tags match for If-None-Match alone (RFC 9110, section 8.8.3.2).
 func (on conditions) hold(op string, id stele.ID, version uint64) error {
-	tag := tagOf(version)
+	tag := on.tagOf(version)
 	if on.match != nil && !on.match.any && !slices.Contains(on.match.strong, tag) {
 		return failed(op, id, "it has version %d, and If-Match names another; look at it again", version)
 	}
@@ -81,7 +84,7 @@ func (on conditions) hold(op string, id stele.ID, version uint64) error {
 }
 
 // isKnown reports whether If-None-Match names this version.
-func (on conditions) isKnown(version uint64) bool { return on.noneMatch.has(tagOf(version)) }
+func (on conditions) isKnown(version uint64) bool { return on.noneMatch.has(on.tagOf(version)) }
 
 // has reports whether a tag is in the list, compared weakly.
 func (t *tags) has(tag string) bool {
@@ -103,7 +106,7 @@ func failed(op string, id stele.ID, format string, args ...any) error {
 }
 
 // unconditional says that conditions are missing.
-func unconditional(op string, id stele.ID, version uint64) error {
+func (on conditions) unconditional(op string, id stele.ID, version uint64) error {
 	return &stele.Error{Op: op, ID: id, Kind: stele.Conflict, Err: refusef(http.StatusPreconditionRequired,
-		`it is there already, with version %d; send If-Match: %s to replace that, or If-None-Match: * to make one only if there is none`, version, tagOf(version))}
+		`it is there already, with version %d; send If-Match: %s to replace that, or If-None-Match: * to make one only if there is none`, version, on.tagOf(version))}
 }

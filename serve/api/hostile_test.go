@@ -153,7 +153,7 @@ func TestWriters(t *testing.T) {
 	for i := range writers {
 		group.Go(func() {
 			// They race for the first few versions.
-			tag := tagOf(uint64(1 + i%5))
+			tag := s.handler.tagOf(uint64(1 + i%5))
 			for range 3 {
 				status, got, err := put(`{"url":"https://example.org/2","metadata":{"who":"`+strconv.Itoa(i)+`"}}`, tag)
 				if err != nil {

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"iter"
@@ -229,11 +228,7 @@ func (c *call) after() (string, error) {
 	if cursor == "" {
 		return c.text("after"), nil
 	}
-	text, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
-	if err != nil || len(text) == 0 || len(text) > stele.MaxText || legible(string(text)) != string(text) {
-		return "", invalidf("%.60q is no cursor; take next of the page before as it is", cursor)
-	}
-	return string(text), nil
+	return c.h.readCursor(cursor)
 }
 
 // page is a page of a list in the making.
@@ -279,7 +274,7 @@ func (p *page) addValue(v any) error {
 func (p *page) reply() error {
 	b := append([]byte(`{"items":[`), p.items...)
 	b = append(b, `],"next":"`...)
-	b = append(b, base64.RawURLEncoding.EncodeToString([]byte(p.last))...)
+	b = append(b, p.c.h.cursor(p.last)...)
 	return p.c.replyJSON(http.StatusOK, append(b, `"}`...))
 }
 

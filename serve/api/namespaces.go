@@ -179,7 +179,7 @@ func (h *Handler) namespace(c *call) (*stele.Namespace, error) {
 
 // replyNamespace answers with a namespace and its version.
 func (c *call) replyNamespace(status int, ns *stele.Namespace) error {
-	c.w.Header().Set("ETag", tagOf(ns.Version))
+	c.w.Header().Set("ETag", c.h.tagOf(ns.Version))
 	return c.replyJSON(status, ns.AppendJSON(nil))
 }
 
@@ -194,7 +194,7 @@ func (h *Handler) getNamespace(c *call) error {
 		return err
 	}
 	if on.isKnown(ns.Version) {
-		c.w.Header().Set("ETag", tagOf(ns.Version))
+		c.w.Header().Set("ETag", c.h.tagOf(ns.Version))
 		c.replyEmpty(http.StatusNotModified)
 		return nil
 	}
@@ -219,7 +219,7 @@ func (h *Handler) putNamespace(c *call) error {
 		return err
 	}
 	if err == nil && !on.isSaid() {
-		return unconditional(c.op.name, stele.ID{}, have.Version)
+		return on.unconditional(c.op.name, stele.ID{}, have.Version)
 	}
 	ns, readErr := c.namespaceIn(key)
 	if readErr != nil {
@@ -251,7 +251,7 @@ func (h *Handler) addNamespace(c *call, ns *stele.Namespace, on conditions) erro
 		if have, _ := h.namespace(c); have != nil && stele.KindOf(err) == stele.Conflict {
 			// Somebody was faster.
 			if !on.isSaid() {
-				return unconditional(c.op.name, stele.ID{}, have.Version)
+				return on.unconditional(c.op.name, stele.ID{}, have.Version)
 			}
 			return failed(c.op.name, stele.ID{}, "it was made meanwhile, with version %d", have.Version)
 		}

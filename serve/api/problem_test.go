@@ -39,7 +39,7 @@ func TestProblems(t *testing.T) {
 		{errors.New("nobody classified it"), 500, "internal", "something went wrong here"},
 		{fmt.Errorf("further: %w", context.Canceled), 503, "unavailable", "further: context canceled"},
 		{failed("op", id, "it has version %d", 3), 412, "precondition-failed", "it has version 3"},
-		{unconditional("op", id, 3), 428, "precondition-required", "with version 3"},
+		{conditions{tagOf: (&Handler{}).tagOf}.unconditional("op", id, 3), 428, "precondition-required", "with version 3"},
 		{refusef(http.StatusRequestTimeout, "too slow"), 408, "too-slow", "too slow"},
 		{refusef(http.StatusRequestEntityTooLarge, "too large"), 413, "too-large", "too large"},
 		{refusef(http.StatusRequestURITooLong, "too long"), 414, "address-too-long", "too long"},

@@ -82,7 +82,7 @@ func (h *Handler) getRecord(c *call) error {
 		return h.meant(c, id, err)
 	}
 	if on.isKnown(rec.Version) {
-		c.w.Header().Set("ETag", tagOf(rec.Version))
+		c.w.Header().Set("ETag", c.h.tagOf(rec.Version))
 		c.replyEmpty(http.StatusNotModified)
 		return nil
 	}
@@ -140,7 +140,7 @@ func (h *Handler) putRecord(c *call) error {
 		return h.register(c, id, on)
 	}
 	if !on.isSaid() {
-		return unconditional(c.op.name, id, have.Version)
+		return on.unconditional(c.op.name, id, have.Version)
 	}
 	rec, err := c.record(have.ID)
 	if err != nil {
@@ -179,7 +179,7 @@ func (h *Handler) register(c *call, id stele.ID, on conditions) error {
 		if have, _ := h.o.Registrar.Get(c.ctx, id); have != nil && stele.KindOf(err) == stele.Conflict {
 			// Somebody was faster.
 			if !on.isSaid() {
-				return unconditional(c.op.name, id, have.Version)
+				return on.unconditional(c.op.name, id, have.Version)
 			}
 			return failed(c.op.name, id, "it was registered meanwhile, with version %d", have.Version)
 		}

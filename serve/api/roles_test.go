@@ -66,6 +66,7 @@ var samples = map[string]sample{
 	"listTokens":      {target: "/tokens"},
 	"createToken":     {target: "/tokens", body: `{"label":"another"}`},
 	"revokeToken":     {}, // one's own; see below
+	"openToken":       {}, // the same
 	"getStatus":       {target: "/status"},
 	"listChanges":     {target: "/changes"},
 	"listAudit":       {target: "/audit?namespace=ark:12345"},
@@ -111,7 +112,7 @@ func sampleOf(t *testing.T, s *site, op *operation, who string) sample {
 		}
 	case "getUser":
 		x.target = "/users/" + cmp.Or(who, theNobody)
-	case "revokeToken":
+	case "revokeToken", "openToken":
 		id := "000000000000"
 		if who != "" {
 			for token, err := range s.registry.Tokens(s.admin, who) {

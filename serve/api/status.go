@@ -19,6 +19,7 @@ type statusDocument struct {
 	Ready        bool                  `json:"ready" doc:"The registry can be written."`
 	Why          string                `json:"why,omitempty" doc:"Why it can't, and what will happen."`
 	Changes      uint64                `json:"changes" doc:"How many changes the registry has."`
+	Generation   generationDocument    `json:"generation" doc:"The generation of the registry. A restore begins another."`
 	LastChange   *time.Time            `json:"lastChange,omitempty" doc:"When the last one was made."`
 	Namespaces   int                   `json:"namespaces" doc:"How many namespaces there are."`
 	Zones        []string              `json:"zones,omitempty" doc:"Zones that the server answers the DNS for."`
@@ -26,6 +27,26 @@ type statusDocument struct {
 	Disk         *diskDocument         `json:"disk,omitempty" doc:"The disk of the registry."`
 	Certificates []certificateDocument `json:"certificates,omitempty" doc:"Certificates that the server shows."`
 	Tokens       []expiryDocument      `json:"tokens,omitempty" doc:"Tokens that are good now, and expire within 30 days; at most 1000."`
+}
+
+// generationDocument is a generation of the registry.
+type generationDocument struct {
+	ID       string    `json:"id" doc:"Its identifier, which version tokens begin with."`
+	Number   uint64    `json:"number" doc:"1 for the first; greater for each that follows." minimum:"1"`
+	Began    time.Time `json:"began" doc:"When it began."`
+	Restored string    `json:"restored,omitempty" doc:"The generation and the last change of the backup that it began with."`
+	Replaced string    `json:"replaced,omitempty" doc:"The generation and the last change of the registry whose place it took."`
+}
+
+func newGenerationDocument(g stele.Generation) generationDocument {
+	d := generationDocument{ID: g.ID.String(), Number: g.Number, Began: g.Began.UTC()}
+	if g.Restored != (stele.Position{}) {
+		d.Restored = g.Restored.String()
+	}
+	if g.Replaced != (stele.Position{}) {
+		d.Replaced = g.Replaced.String()
+	}
+	return d
 }
 
 // diskDocument is the room on a disk.
@@ -95,6 +116,11 @@ func (h *Handler) statusOfZones(ctx context.Context, d *statusDocument) (err err
 
 // statusOfChanges tells how many changes there are, and when the last one was.
 func (h *Handler) statusOfChanges(ctx context.Context, d *statusDocument) (err error) {
+	generations, err := h.o.Store.Generations(ctx)
+	if err != nil {
+		return err
+	}
+	d.Generation = newGenerationDocument(generations.Last())
 	if d.Changes, err = h.o.Store.LastChange(ctx); err != nil || d.Changes == 0 {
 		return err
 	}

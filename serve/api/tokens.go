@@ -23,6 +23,7 @@ type tokenDocument struct {
 	Scopes     []string `json:"scopes,omitempty" doc:"What it may be used for; without it, all that its user may do."`
 	Namespaces []string `json:"namespaces,omitempty" doc:"To which it is limited; without it, to none."`
 	EndedWith  string   `json:"endedWith,omitempty" doc:"The token above it that was revoked, so that this one is of no use."`
+	Shut       bool     `json:"shut,omitempty" doc:"A restore shut it: it is of no use until an administrator opens it."`
 }
 
 // newToken is a token that is asked for.
@@ -87,13 +88,28 @@ func (h *Handler) tokenOperations() []operation {
 			}
 			return c.reply(http.StatusOK, shown(t))
 		},
+	}, {
+		name: "openToken", method: http.MethodPost, path: "tokens/{token}", group: group,
+		tail:    parameter{name: "token", about: "The ID of the token", example: "4k2m9x0q7rbc"},
+		summary: "Open a token that a restore shut",
+		about:   "A restore where there is no registry that knows which tokens were revoked since the backup shuts all of them. One that is not shut stays as it is.",
+		asks:    administrator, scope: auth.ScopeAdmin,
+		answers: []answer{{status: 200, about: "The token as it is now.", value: tokenDocument{}}},
+		fails:   []int{404},
+		serve: func(c *call) error {
+			t, err := h.o.Registrar.OpenToken(c.ctx, c.tail)
+			if err != nil {
+				return err
+			}
+			return c.reply(http.StatusOK, shown(t))
+		},
 	}}
 }
 
 // shown returns a token as it is shown.
 func shown(t auth.Token) tokenDocument {
 	d := tokenDocument{ID: t.ID, User: t.User, Label: t.Label, Created: t.Created, Expires: t.Expires, Revoked: t.Revoked, LastUse: t.LastUse, By: t.By,
-		Parent: t.Parent, Namespaces: t.Namespaces, EndedWith: t.EndedWith}
+		Parent: t.Parent, Namespaces: t.Namespaces, EndedWith: t.EndedWith, Shut: t.Shut}
 	for _, s := range t.Scopes {
 		d.Scopes = append(d.Scopes, string(s))
 	}

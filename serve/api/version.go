@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"net/http"
-	"strconv"
 
 	"github.com/stele-id/stele"
 )
@@ -11,14 +10,20 @@ import (
 // versionParameter is the version token, which every operation takes, and versionAnswer
 // what the answer to every write has.
 var (
-	versionParameter = parameter{name: stele.VersionHeader, kind: numberKind, about: "answer only from a state that has this change: the number that a write was answered with, by any server of the registry", example: "1042"}
-	versionAnswer    = parameter{name: stele.VersionHeader, kind: numberKind, about: "A change that is no earlier than what was written; send it along to see that on every server at once", example: "1042"}
+	versionParameter = parameter{name: stele.VersionHeader, max: maxToken, about: "answer only from a state that has this change: the token that a write was answered with, by any server of the registry; one from before a restore is refused, with the code restored", example: exampleToken}
+	versionAnswer    = parameter{name: stele.VersionHeader, about: "A generation of the registry, and a change in it that is no earlier than what was written; send it along to see that on every server at once", example: exampleToken}
+)
+
+// exampleToken is a version token, and maxToken how long one is at most.
+const (
+	exampleToken = "3f0e1d2c4b5a69788796a5b4c3d2e1f0.1042"
+	maxToken     = 64
 )
 
 // await makes sure that the answer is from a state that the request asks for.
 func (c *call) await() error {
 	version, err := stele.ParseVersionHeader(c.r.Header[stele.VersionHeader])
-	if err != nil || version == 0 || c.h.o.Await == nil {
+	if err != nil || version == (stele.Position{}) || c.h.o.Await == nil {
 		return err
 	}
 	return c.h.o.Await(c.ctx, version)
@@ -32,7 +37,7 @@ func (c *call) tellVersion() {
 	}
 	// What was done for the request may have ended its context.
 	if n, err := c.h.o.Version(context.WithoutCancel(c.ctx)); err == nil {
-		c.w.Header()[stele.VersionHeader] = []string{strconv.FormatUint(n, 10)}
+		c.w.Header()[stele.VersionHeader] = []string{n.String()}
 	}
 }
 

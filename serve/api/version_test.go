@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -20,8 +19,9 @@ func TestVersionToken(t *testing.T) {
 	var s *site
 	waited := uint64(0)
 	s = newSite(t, func(o *Options) {
-		o.Version = func(ctx context.Context) (uint64, error) { return s.store.LastChange(ctx) }
-		o.Await = func(ctx context.Context, version uint64) error {
+		o.Version = func(ctx context.Context) (stele.Position, error) { return s.store.Position(ctx) }
+		o.Await = func(ctx context.Context, token stele.Position) error {
+			version := token.Change
 			waited = version
 			if last, err := s.store.LastChange(ctx); err != nil || last < version {
 				return &stele.Error{Op: "await", Kind: stele.Unavailable, Err: errors.Join(err, errors.New("not yet"))}
@@ -56,11 +56,11 @@ func TestVersionToken(t *testing.T) {
 		return response, string(text)
 	}
 	last := func() string {
-		n, err := s.store.LastChange(t.Context())
+		p, err := s.store.Position(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		return strconv.FormatUint(n, 10)
+		return p.String()
 	}
 	for _, tt := range []struct{ method, path, media, body string }{
 		{"PUT", "/records/ark:12345/v1", jsonType, `{"id":"ark:12345/v1","url":"https://example.org/v1"}`},

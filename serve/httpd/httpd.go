@@ -84,7 +84,7 @@ type Options struct {
 
 	// Await returns when answers are from a state of the registry that has a change:
 	// Unavailable if that takes too long. If it is nil nobody waits.
-	Await func(ctx context.Context, version uint64) error
+	Await func(ctx context.Context, version stele.Position) error
 
 	// Random returns a number from 0 to n-1 and may be called by many goroutines at
 	// once. It chooses between locations of a handle; nil: always the first.

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/stele-id/stele"
 )
@@ -15,8 +16,12 @@ import (
 func TestVersionToken(t *testing.T) {
 	waited := uint64(0)
 	s := newSite(t, func(o *Options) {
-		o.Await = func(_ context.Context, version uint64) error {
+		o.Await = func(_ context.Context, token stele.Position) error {
+			version := token.Change
 			waited = version
+			if token.Generation[0] == 1 {
+				return stele.FirstGeneration(time.Now()).Judge("the version token", token)
+			}
 			if version > 10 {
 				return &stele.Error{Op: "await", Kind: stele.Unavailable, Err: errors.New("not yet")}
 			}
@@ -47,6 +52,9 @@ func TestVersionToken(t *testing.T) {
 		}
 		if got := ask(path, "11"); got.StatusCode != http.StatusServiceUnavailable || got.Header.Get("Retry-After") == "" {
 			t.Errorf("%s: %s, %v", path, got.Status, got.Header)
+		}
+		if got := ask(path, "0123456789abcdef0123456789abcdef.1"); got.StatusCode != http.StatusConflict {
+			t.Errorf("%s: a token of another generation: %s", path, got.Status)
 		}
 		if got := ask(path, "1x"); got.StatusCode != http.StatusBadRequest {
 			t.Errorf("%s: %s", path, got.Status)

@@ -33,6 +33,8 @@ type saved struct {
 	Audit   []savedAudit
 	Zones   []stele.ZoneState
 	Runs    map[string]uint64
+
+	Generations []byte // as text; none in a backup from before there were any
 }
 
 // savedAudit is an entry of the audit trail in a backup.
@@ -90,6 +92,9 @@ func (st *state) save(ctx context.Context, name string) (err error) {
 	for key, first := range st.runs.from("") {
 		last.Runs[key] = first
 	}
+	if last.Generations, err = st.generations.MarshalText(); err != nil {
+		return err
+	}
 	if err := enc.Encode(last); err != nil {
 		return refuse("backup", stele.ID{}, stele.Unavailable, "%w", err)
 	}
@@ -135,6 +140,11 @@ func Open(folder string, now func() time.Time) (*Store, error) {
 			st.seal, st.trail.before = e.Seal, e.Trimmed
 			for _, kept := range e.Audit {
 				st.trail.entries = append(st.trail.entries, auditEntry{kept.At, kept.Body})
+			}
+			if e.Generations == nil {
+				st.generations = stele.FirstGeneration(now())
+			} else if err := st.generations.UnmarshalText(e.Generations); err != nil {
+				return nil, err
 			}
 			return newStore(now, st), nil
 		}

@@ -28,7 +28,9 @@ var _ stele.Store = (*Store)(nil)
 
 // New returns an empty store. The clock gives the time of entries in the change
 // feed.
-func New(now func() time.Time) *Store { return newStore(now, &state{}) }
+func New(now func() time.Time) *Store {
+	return newStore(now, &state{generations: stele.FirstGeneration(now())})
+}
 
 func newStore(now func() time.Time, st *state) *Store {
 	s := &Store{now: now, turn: make(chan struct{}, 1)}

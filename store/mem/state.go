@@ -28,6 +28,8 @@ type state struct {
 
 	seal string // why nothing more is written; "" if it is
 
+	generations stele.Generations // never changed, only replaced
+
 	// journal has all changes in order: the feed, and enough to make all of the
 	// above again but for minters and cells. States share its array: an entry is
 	// written before any state that reaches so far is seen.

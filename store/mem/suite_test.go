@@ -159,6 +159,12 @@ func TestSuiteFindsFaults(t *testing.T) {
 			"seal": "a minter when the store is sealed: no error", "seal under load": "began after Seal had returned"}},
 		{"the seal waits for nobody", by(func(s stele.Store) stele.Store { return &hasty{Store: s} }), map[string]string{
 			"seal under load": "something was written after Seal had returned"}},
+		{"generations are replaced by whoever comes", by(func(s stele.Store) stele.Store { return usurping{s} }), map[string]string{
+			"generations": "by who knows another one: no error"}},
+		{"a backup begins a generation", by(newborn), map[string]string{
+			"generations": "Generations ="}},
+		{"positions without a generation", by(func(s stele.Store) stele.Store { return absent{s} }), map[string]string{
+			"generations": "Position ="}},
 		{"ingest without state", by(func(s stele.Store) stele.Store { return stateless{s} }), map[string]string{
 			"ingest with a minter": "MinterState("}},
 		{"every change touches every zone", by(func(s stele.Store) stele.Store { return coarse{s} }), map[string]string{

@@ -54,6 +54,9 @@ func (s *Store) Verify(ctx context.Context, report func(problem string)) error {
 		report(fmt.Sprintf("the versions of namespaces are %d, and were counted as %d", again.spaces, st.spaces))
 	}
 	st.verifyZones(report)
+	if err := st.generations.Check(); err != nil {
+		report(fmt.Sprintf("the list of generations is not one that can be: %v", err))
+	}
 	return ctx.Err()
 }
 

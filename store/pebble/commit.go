@@ -55,6 +55,9 @@ func (s *Store) finishAlone(q *request) (*view, error) {
 	if q.renew != nil {
 		return nil, s.finishRenewal(q.renew)
 	}
+	if q.generations != nil {
+		return s.finishGenerations(q.generations)
+	}
 	return s.finishIngest(q.ingest)
 }
 

@@ -198,7 +198,7 @@ func TestForeignFolder(t *testing.T) {
 	fs := vfs.NewMem()
 	s := openOn(t, fs, "db")
 	db := s.current.Load().db
-	if err := errors.Join(db.Delete(metaSchema, nil), db.Set([]byte("key"), []byte("value"), nil)); err != nil {
+	if err := errors.Join(db.Delete(metaReadable, nil), db.Set([]byte("key"), []byte("value"), nil)); err != nil {
 		t.Fatal(err)
 	}
 	mustClose(t, s)

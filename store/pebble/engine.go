@@ -1,7 +1,6 @@
 package pebble
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -138,15 +137,11 @@ func (s *Store) openError(f *fence, err error) error {
 // prepareOpening checks that this program can use what Pebble has opened, and gives a
 // new store its version.
 func (s *Store) prepareOpening(h *opening) (err error) {
-	version, err := s.checkSchema(h)
-	if err != nil {
+	if err := s.checkSchema(h); err != nil {
 		return err
 	}
 	if h.seq, err = lastChange(h.db); err != nil {
 		return h.damage("open", stele.ID{}, err)
-	}
-	if err := s.upgrade(h, version); err != nil {
-		return err
 	}
 	if h.spaces, err = countSpaces(h.db, nil); err != nil {
 		return h.damage("open", stele.ID{}, err)
@@ -157,68 +152,11 @@ func (s *Store) prepareOpening(h *opening) (err error) {
 	if h.seal, err = readSeal(h.db); err != nil {
 		return h.damage("open", stele.ID{}, err)
 	}
+	if h.generation, err = readGeneration(h.db); err != nil {
+		return h.damage("open", stele.ID{}, err)
+	}
 	s.checkTables(h)
 	return s.upgradeVersions(h)
-}
-
-// upgrade brings a store that an earlier program wrote up to date, in one step that is
-// taken wholly or not at all.
-func (s *Store) upgrade(h *opening, version uint64) error {
-	if version == schemaVersion {
-		return nil
-	}
-	b := h.db.NewBatch()
-	defer b.Close()
-	if err := addZoneStates(h.db, b, h.seq); err != nil {
-		return h.damage("open", stele.ID{}, err)
-	}
-	err := b.Set(metaSchema, binary.AppendUvarint(nil, schemaVersion), nil)
-	if err := errors.Join(err, b.Commit(pebbledb.Sync), h.fence.broken()); err != nil {
-		return refuse("open", stele.ID{}, stele.Unavailable, "the store can't be written: %w", err)
-	}
-	return nil
-}
-
-// checkSchema returns the version of the store, which a new one gets.
-func (s *Store) checkSchema(h *opening) (version uint64, err error) {
-	value, closer, err := h.db.Get(metaSchema)
-	if errors.Is(err, pebbledb.ErrNotFound) {
-		return schemaVersion, s.writeSchema(h)
-	} else if err != nil {
-		return 0, h.damage("open", stele.ID{}, err)
-	}
-	version, err = parseUvarint(value)
-	_ = closer.Close() // it has no error to return
-	switch {
-	case err != nil || version == 0:
-		return 0, refuse("open", stele.ID{}, stele.Internal, "the store in %q does not say which version it has; restore a backup", s.folder)
-	case version > schemaVersion:
-		return 0, refuse("open", stele.ID{}, stele.Invalid, "the store in %q has version %d, and this program knows versions up to %d; use the program that wrote it, or a later one", s.folder, version, schemaVersion)
-	}
-	return version, nil
-}
-
-// writeSchema writes the version to a store that has nothing yet.
-func (s *Store) writeSchema(h *opening) error {
-	if s.o.Existing {
-		return missing(s.folder)
-	}
-	it, err := h.db.NewIter(nil)
-	if err != nil {
-		return h.damage("open", stele.ID{}, err)
-	}
-	empty := !it.First()
-	if err := it.Close(); err != nil {
-		return h.damage("open", stele.ID{}, err)
-	}
-	if !empty {
-		return refuse("open", stele.ID{}, stele.Invalid, "the folder %q has a database that is no registry; use another folder", s.folder)
-	}
-	err = h.db.Set(metaSchema, binary.AppendUvarint(nil, schemaVersion), pebbledb.Sync)
-	if err := errors.Join(err, h.fence.broken()); err != nil {
-		return refuse("open", stele.ID{}, stele.Unavailable, "the store can't be written: %w", err)
-	}
-	return nil
 }
 
 // checkTables looks whether all tables are there and have their size. It tells the

@@ -18,7 +18,11 @@ import (
 //
 //	family     key                              value
 //	------     ---                              -----
-//	meta       01 "schema"                      uvarint: the version of this table
+//	meta       01 "schema"                      uvarint: the oldest version of this table whose programs may
+//	                                            use the store ("readable from")
+//	           01 "written"                     uvarint: the version of this table that the store has
+//	                                            ("written by"); that of "schema" if it is not there
+//	           01 "generations"                 the list of generations, as text
 //	           01 "seal"                        why nothing more is written; not there if it is
 //	           01 "versions"                    nothing: the marks of versions are complete
 //	change     02 seq                           changes up to this one; see appendChunk
@@ -80,10 +84,19 @@ const (
 	markWithheld = 0x02
 )
 
-// schemaVersion is the version of the table above. The cells came later and left it at 1:
-// a program that does not know them keeps them, backs them up, and has only its Verify
-// complain of them, and so did the audit trail. With version 2 zones came.
-const schemaVersion = 2
+// schemaVersion is the version of the table above, and readableFrom the oldest version
+// whose programs may use a store of this one, to read and to write: raise it where what
+// an older program does not write would be missed. Versions, and what they brought:
+//
+//	1  (the cells came later and left it at 1)
+//	2  generations. Readable from 2: an older program would restore a backup without a
+//	   new generation.
+//	3  zones, marks of versions, the history of namespaces. Readable from 3: an older
+//	   program would not write them.
+const (
+	schemaVersion = 3
+	readableFrom  = 3
+)
 
 // What stands under a name.
 const (
@@ -95,10 +108,15 @@ const (
 const maxLocation = 1024
 
 var (
-	metaSchema   = []byte("\x01schema")
-	metaSeal     = []byte("\x01seal")
-	metaVersions = []byte("\x01versions")
+	metaReadable    = []byte("\x01schema")
+	metaWritten     = []byte("\x01written")
+	metaSeal        = []byte("\x01seal")
+	metaGenerations = []byte("\x01generations")
+	metaVersions    = []byte("\x01versions")
 )
+
+// metaKeys are all keys of their family.
+var metaKeys = [][]byte{metaReadable, metaWritten, metaSeal, metaGenerations, metaVersions}
 
 func appendSchemed(b []byte, family byte, scheme, text string) []byte {
 	b = append(append(b, family), scheme...)

@@ -1,7 +1,6 @@
 package pebble
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -12,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	pebbledb "github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/stele-id/stele"
@@ -72,26 +70,6 @@ func TestHeld(t *testing.T) {
 		t.Fatalf("after the first was closed: %v", err)
 	}
 	mustClose(t, s)
-}
-
-// A store of a later version is left alone.
-func TestLaterVersion(t *testing.T) {
-	folder := t.TempDir()
-	s, err := Open(t.Context(), folder, Options{Now: time.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
-	later := binary.AppendUvarint(nil, schemaVersion+1)
-	if err := s.current.Load().db.Set(metaSchema, later, pebbledb.Sync); err != nil {
-		t.Fatal(err)
-	}
-	mustClose(t, s)
-	if s, err := Open(t.Context(), folder, Options{Now: time.Now}); err == nil {
-		mustClose(t, s)
-		t.Error("a store of a later version was opened")
-	} else if !errors.Is(err, stele.Invalid) || !strings.Contains(err.Error(), "use the program that wrote it") {
-		t.Error(err)
-	}
 }
 
 // After a crash of the machine, which loses all that was not synced, everything that

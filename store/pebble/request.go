@@ -9,7 +9,8 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// request is a commit, an ingest, a seal, or a renewal on its way to the committer.
+// request is a commit, an ingest, a seal, a renewal, or a list of generations on its way to
+// the committer.
 type request struct {
 	state  atomic.Int32
 	done   chan error
@@ -17,6 +18,8 @@ type request struct {
 	ingest *ingest  // instead of all below
 	seal   *string  // the same
 	renew  *renewal // the same
+
+	generations *generationChange // the same
 
 	erases  bool    // a version in it erases earlier ones; see erase.go
 	records []entry // in the order of their keys if they are many
@@ -29,7 +32,9 @@ type request struct {
 }
 
 // isAlone reports whether the request is committed in no group.
-func (q *request) isAlone() bool { return q.ingest != nil || q.seal != nil || q.renew != nil }
+func (q *request) isAlone() bool {
+	return q.ingest != nil || q.seal != nil || q.renew != nil || q.generations != nil
+}
 
 // What became of a request.
 const (

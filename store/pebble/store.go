@@ -67,6 +67,8 @@ type Options struct {
 
 	memTable uint64 // how much is kept in memory before it is written to a table
 	recent   int    // how many names make a generation of recent ones
+
+	schema numbers // of the program; ours if zero
 }
 
 // What Options are if they do not say.
@@ -116,8 +118,9 @@ var _ stele.Store = (*Store)(nil)
 
 // Open opens the store in the folder. It makes folder and store if they are not there,
 // unless the options say that they must be; Invalid if it would have to make the store
-// among files of something else. Unavailable if another process has it open, whose number and time of opening
-// the error names; Invalid if a later program wrote it; Internal if it is damaged so
+// among files of something else. It brings a store that an earlier program wrote up to
+// date. Unavailable if another process has it open, whose number and time of opening the
+// error names; Invalid if only later programs may use it; Internal if it is damaged so
 // that it can't be opened.
 func Open(ctx context.Context, folder string, o Options) (*Store, error) {
 	if err := ctx.Err(); err != nil {
@@ -167,6 +170,9 @@ func newStore(folder string, o Options) (*Store, error) {
 	if o.recent == 0 {
 		o.recent = recentNames
 	}
+	if o.schema == (numbers{}) {
+		o.schema = ours
+	}
 	folder = filepath.Clean(folder)
 	if o.FS == nil {
 		// A lock belongs to the process and to the path as given, so two ways to
@@ -207,9 +213,6 @@ func (s *Store) begin() (*opening, error) {
 	}
 	return s.open(false)
 }
-
-// SchemaVersion returns the version of what is kept, as keys.go has it.
-func (s *Store) SchemaVersion() uint64 { return schemaVersion }
 
 // tables is the folder where tables are built that will be ingested.
 func (s *Store) tables() string { return s.fs.PathJoin(s.folder, "ingest") }

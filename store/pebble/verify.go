@@ -390,9 +390,15 @@ func (c *checker) rest() error {
 			c.problem("the namespace %q has no count, and the change feed has %d records that count for it.", space, n)
 		}
 	}
+	if list, err := readGenerations(c.v.snap); err != nil {
+		c.problem("the generations can't be read: %v.", err)
+	} else if list.Last().ID != c.v.generation {
+		c.problem("the present generation is %s, and the list of generations ends with %s.", c.v.generation, list.Last().ID)
+	}
 	for _, gap := range [][2]byte{{0, familyMeta}, {familyMeta, familyChange}, {familyMark + 1, familyName}, {familyHost + 1, 0xff}} {
 		err := c.walk([]byte{gap[0]}, []byte{gap[1]}, func(key, _ []byte) {
-			if !bytes.Equal(key, metaSchema) && !bytes.Equal(key, metaSeal) && !bytes.Equal(key, metaVersions) {
+			known := slices.ContainsFunc(metaKeys, func(k []byte) bool { return bytes.Equal(k, key) })
+			if !known && !c.v.opening.later {
 				c.problem("%s is none that the store writes.", describeKey(key))
 			}
 		})

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 
 	pebbledb "github.com/cockroachdb/pebble/v2"
+
+	"github.com/stele-id/stele"
 )
 
 // opening is one opening of Pebble. A store has one at a time, but for the moment in
@@ -32,7 +34,10 @@ type opening struct {
 	trail trail  // the audit trail
 	seal  string // why nothing more is written; "" if it is
 
-	spaces uint64 // sum of the versions of all namespaces
+	spaces     uint64             // sum of the versions of all namespaces
+	generation stele.GenerationID // the present one
+
+	later bool // the store has a later version than this program knows
 }
 
 // close closes Pebble when no read is under way.
@@ -75,12 +80,14 @@ type view struct {
 	snap    *pebbledb.Snapshot
 	seq     uint64 // the last change
 	pins    atomic.Int64
+
+	generation stele.GenerationID
 }
 
 // newView makes a view of Pebble's present state. Only the committer may do so, or
 // whoever has an opening for itself: what is written meanwhile is not durable.
 func (h *opening) newView(seq uint64) *view {
-	v := &view{opening: h, snap: h.db.NewSnapshot(), seq: seq}
+	v := &view{opening: h, snap: h.db.NewSnapshot(), seq: seq, generation: h.generation}
 	v.pins.Store(1)
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -392,6 +392,23 @@ func addZoneStates(db *pebbledb.DB, b *pebbledb.Batch, seq uint64) error {
 	return errors.Join(err, fault)
 }
 
+// firstZones gives the zones of a store from before zones had a state one.
+func (s *Store) firstZones(h *opening) error {
+	seq, err := lastChange(h.db)
+	if err != nil {
+		return h.damage("open", stele.ID{}, err)
+	}
+	b := h.db.NewBatch()
+	defer b.Close()
+	if err := addZoneStates(h.db, b, seq); err != nil {
+		return h.damage("open", stele.ID{}, err)
+	}
+	if err := errors.Join(b.Commit(pebbledb.Sync), h.fence.broken()); err != nil {
+		return refuse("open", stele.ID{}, stele.Unavailable, "the store can't be written: %w", err)
+	}
+	return nil
+}
+
 // zones checks that states and runs of zones agree with each other.
 func (c *checker) zones() error {
 	states, ends := make(map[string]stele.ZoneState), make(map[string]uint64)

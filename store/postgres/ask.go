@@ -70,7 +70,7 @@ func (s *Store) lose(cause error) {
 func (s *Store) watch() {
 	for pause := (pause{tries: 1}); pause.sleep(s.closing); {
 		ctx, cancel := context.WithTimeout(s.closing, s.o.Wait)
-		err := checkVersion(ctx, s.reads)
+		err := checkVersion(ctx, s.o, s.reads)
 		cancel()
 		if _, own := asOwn(err); err != nil && !own {
 			continue

@@ -29,11 +29,14 @@ const manifestFile = "manifest.json"
 // manifest says what a backup has.
 type manifest struct {
 	Format string       `json:"format"`
-	Schema int64        `json:"schema"` // the version of the tables
+	Schema int64        `json:"schema"` // the oldest version of the tables whose programs can restore it
 	Last   int64        `json:"last"`
 	Seal   []byte       `json:"seal"`
 	Taken  time.Time    `json:"taken"`
 	Tables []tableEntry `json:"tables"`
+
+	Written     int64  `json:"written,omitempty"` // the version of the tables; that of schema if it is missing
+	Generations string `json:"generations,omitempty"`
 }
 
 // tableEntry is a file of a backup.
@@ -45,35 +48,26 @@ type tableEntry struct {
 
 const backupFormat = "stele postgres backup 1"
 
-type backupTable struct{ name, columns string }
+// backupTable is a table of a backup.
+type backupTable struct {
+	name, columns string
+	since         int64 // the version of the tables that brought it
+}
 
 // backupTables are the tables of a backup, in order, with their columns.
 var backupTables = []backupTable{
-	{"names", `key, "full", record, version, body`},
-	{"history", `key, version, body`},
-	{"places", `place, record, "full"`},
-	{"namespaces", `key, "full", version, body`},
-	{"counts", `key, n`},
-	{"minters", `key, "full", state`},
-	{"cells", `name, value`},
-	{"changes", `seq, at, name, space, version, counted`},
-	{"audit", `number, at, body`},
-	{"zones", `zone, base, last, since, shut`},
-	{"zone_runs", `zone, last, first`},
-	{"spacehistory", `key, version, body`},
-}
-
-// tablesOf returns the tables that a backup of a version has.
-func tablesOf(version int64) []backupTable {
-	switch {
-	case version < 2: // before the audit trail
-		return backupTables[:len(backupTables)-4]
-	case version < zonesVersion:
-		return backupTables[:len(backupTables)-3]
-	case version < versionsVersion:
-		return backupTables[:len(backupTables)-1]
-	}
-	return backupTables
+	{"names", `key, "full", record, version, body`, 1},
+	{"history", `key, version, body`, 1},
+	{"places", `place, record, "full"`, 1},
+	{"namespaces", `key, "full", version, body`, 1},
+	{"counts", `key, n`, 1},
+	{"minters", `key, "full", state`, 1},
+	{"cells", `name, value`, 1},
+	{"changes", `seq, at, name, space, version, counted`, 1},
+	{"audit", `number, at, body`, 2},
+	{"zones", `zone, base, last, since, shut`, 3},
+	{"zone_runs", `zone, last, first`, 3},
+	{"spacehistory", `key, version, body`, 3},
 }
 
 // Backup implements [stele.Store]. The folder must not be there yet.
@@ -94,13 +88,18 @@ func (s *Store) Backup(ctx context.Context, folder string) error {
 
 func (v *view) backup(ctx context.Context, folder string) error {
 	m := manifest{Format: backupFormat, Taken: v.s.o.Now().UTC()}
-	err := v.query(ctx, `SELECT version, last, seal FROM registry WHERE id = $1`, []any{1}, func(rows pgx.Rows) error {
-		_, err := pgx.ForEachRow(rows, []any{&m.Schema, &m.Last, &m.Seal}, func() error { return nil })
+	var generations []byte
+	err := v.query(ctx, `SELECT version, written, last, seal, generations FROM registry WHERE id = $1`, []any{1}, func(rows pgx.Rows) error {
+		_, err := pgx.ForEachRow(rows, []any{&m.Schema, &m.Written, &m.Last, &m.Seal, &generations}, func() error { return nil })
 		return err
 	})
 	if err != nil {
 		return err
 	}
+	m.Generations = string(generations)
+	// What a later program keeps beside the tables of this one is not in the backup.
+	m.Written = min(m.Written, v.s.o.schema.written)
+	m.Schema = min(m.Schema, m.Written)
 	for _, t := range backupTables {
 		e := tableEntry{Name: t.name}
 		err := writeFile(filepath.Join(folder, t.name), func(w io.Writer) error {
@@ -242,19 +241,35 @@ func readManifest(folder string) (*manifest, error) {
 	if !bytes.Equal(sum, data[at:]) || json.Unmarshal(data[:at], m) != nil {
 		return nil, broken(folder, manifestFile)
 	}
-	if m.Format != backupFormat || m.Schema < 1 || m.Schema > schemaVersion {
-		return nil, refuse("restore", stele.ID{}, stele.Invalid, "the backup in %q is of the format %.100q and has tables of version %d; use the program that made it", folder, m.Format, m.Schema)
+	if m.Written == 0 {
+		m.Written = m.Schema
 	}
-	tables := tablesOf(m.Schema)
-	if len(m.Tables) != len(tables) {
+	if m.Format != backupFormat || m.Schema < 1 || m.Schema > schemaVersion {
+		return nil, refuse("restore", stele.ID{}, stele.Invalid, "the backup in %q is of the format %.100q and has tables of version %d; use the program that made it, or a later one", folder, m.Format, m.Schema)
+	}
+	if len(m.Tables) < len(m.tables()) || len(m.Tables) > len(m.tables()) && m.Written <= schemaVersion {
 		return nil, broken(folder, manifestFile)
 	}
-	for i, t := range tables {
+	if m.Generations != "" && new(stele.Generations).UnmarshalText([]byte(m.Generations)) != nil {
+		return nil, broken(folder, manifestFile)
+	}
+	for i, t := range m.tables() {
 		if m.Tables[i].Name != t.name {
 			return nil, broken(folder, manifestFile)
 		}
 	}
 	return m, nil
+}
+
+// tables are the tables of the backup that this program knows. Those of a later one
+// follow them.
+func (m *manifest) tables() (list []backupTable) {
+	for _, t := range backupTables {
+		if t.since <= m.Written {
+			list = append(list, t)
+		}
+	}
+	return list
 }
 
 func broken(folder, file string) error {

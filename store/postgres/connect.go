@@ -126,7 +126,7 @@ func explain(op string, err error) error {
 }
 
 // checkVersion reads the version of the tables through a connection.
-func checkVersion(ctx context.Context, q interface {
+func checkVersion(ctx context.Context, o Options, q interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }) error {
 	var version int64
@@ -136,15 +136,31 @@ func checkVersion(ctx context.Context, q interface {
 	} else if err != nil {
 		return err
 	}
-	return judgeVersion(version)
+	if err := o.judgeReadable(version); err != nil {
+		return err
+	}
+	var written *int64
+	err = q.QueryRow(ctx, `SELECT written FROM registry WHERE id = 1`).Scan(&written)
+	if codeOf(err) == codeNoColumn || err == nil && written == nil {
+		written, err = &version, nil // as programs of version 1 made it
+	} else if err != nil {
+		return err
+	}
+	return o.judgeWritten(*written)
 }
 
-func judgeVersion(version int64) error {
-	switch {
-	case version > schemaVersion:
-		return refuse("open", stele.ID{}, stele.Invalid, "a later program made the tables of the registry, in version %d, and this one knows versions up to %d; use that program", version, schemaVersion)
-	case version < schemaVersion:
-		return refuse("open", stele.ID{}, stele.Invalid, "the tables of the registry are of version %d, and this program needs %d; run \"stele store migrate\"", version, schemaVersion)
+// judgeReadable refuses tables that only later programs may use.
+func (o Options) judgeReadable(readable int64) error {
+	if readable > o.schema.written {
+		return refuse("open", stele.ID{}, stele.Invalid, "a later program made the tables of the registry, for programs of version %d and later, and this one has version %d; use a later program", readable, o.schema.written)
+	}
+	return nil
+}
+
+// judgeWritten refuses tables that an earlier program made.
+func (o Options) judgeWritten(written int64) error {
+	if written < o.schema.written {
+		return refuse("open", stele.ID{}, stele.Invalid, "the tables of the registry are of version %d, and this program needs %d; run \"stele store migrate\"", written, o.schema.written)
 	}
 	return nil
 }

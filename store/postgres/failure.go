@@ -20,6 +20,7 @@ const (
 	codeUnique         = "23505"
 	codeSyntax         = "42601"
 	codeUnsupported    = "0A000"
+	codeNoColumn       = "42703"
 	codeLocked         = "55P03" // a lock was not to be had in time
 	codeReadOnly       = "25006" // the server is a standby by now
 	codeTooMany        = "53300" // connections

@@ -26,7 +26,10 @@ func TestRefusedOpen(t *testing.T) {
 	newer := migrated(t, server)
 	exec(t, newer, `UPDATE registry SET version = version + 1`)
 	older := migrated(t, server)
-	exec(t, older, `UPDATE registry SET version = 0`)
+	exec(t, older, `UPDATE registry SET version = 1, written = 1`)
+	oldest := migrated(t, server)
+	exec(t, oldest, `ALTER TABLE registry DROP COLUMN written`)
+	exec(t, oldest, `UPDATE registry SET version = 1`)
 	partial := migrated(t, server)
 	exec(t, partial, `DELETE FROM registry`)
 	for name, c := range map[string]struct {
@@ -38,8 +41,9 @@ func TestRefusedOpen(t *testing.T) {
 		"no such database":   {strings.Replace(good, "/test", "/nowhere", 1), stele.NotFound, "create it"},
 		"no tables":          {server.Database(t), stele.NotFound, "stele store migrate"},
 		"no row":             {partial, stele.NotFound, "stele store migrate"},
-		"a later program":    {newer, stele.Invalid, "use that program"},
+		"a later program":    {newer, stele.Invalid, "use a later program"},
 		"an earlier program": {older, stele.Invalid, "stele store migrate"},
+		"the first program":  {oldest, stele.Invalid, "stele store migrate"},
 		"no server":          {strings.Replace(good, server.Addr(), closedPort, 1), stele.Unavailable, "start it"},
 		"no URL":             {"mysql://localhost/x", stele.Invalid, "postgres://"},
 		"a broken URL":       {"postgres://u:top%zzsecret@h/x", stele.Invalid, "can't be read"},

@@ -100,7 +100,7 @@ func (g *group) load(ctx context.Context, conn *pgxpool.Conn) error {
 		return err
 	}
 	g.sealed, g.spaces = sealedError("commit", seal), uint64(spaces)
-	return judgeVersion(version)
+	return g.store.o.judgeReadable(version)
 }
 
 func (g *group) queueNames(b *pgx.Batch, w *wanted) {

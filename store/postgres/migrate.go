@@ -7,6 +7,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/stele-id/stele"
 )
 
 // Migrate makes the tables of a registry in the database that a URL names, or brings those
@@ -34,7 +36,7 @@ func Migrate(ctx context.Context, url string, o Options, report func(step string
 		return ended(ctx, explain("migrate", err))
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	if err := migrate(ctx, conn, schemaOf(c), report); err != nil {
+	if err := migrate(ctx, conn, schemaOf(c), o, report); err != nil {
 		if _, own := asOwn(err); own {
 			return err
 		}
@@ -46,12 +48,15 @@ func Migrate(ctx context.Context, url string, o Options, report func(step string
 const (
 	sqlHasSchema = `SELECT count(*) FROM information_schema.schemata WHERE schema_name = $1`
 	sqlHasTable  = `SELECT count(*) FROM information_schema.tables WHERE table_schema = $1 AND table_name = 'registry'`
-	sqlFirstRow  = `INSERT INTO registry (id, version, last, seal) VALUES (1, $1, 0, '') ON CONFLICT (id) DO NOTHING`
-	sqlUpgrade   = `UPDATE registry SET version = $1 WHERE id = 1 AND version < $1`
+	sqlFirstRow  = `INSERT INTO registry (id, version, written, last, seal) VALUES (1, $1, $2, 0, '') ON CONFLICT (id) DO NOTHING`
+	sqlWritten   = `UPDATE registry SET written = $1 WHERE id = 1 AND (written IS NULL OR written < $1)`
+	sqlReadable  = `UPDATE registry SET version = $1 WHERE id = 1 AND version < $1`
+
+	sqlFirstGeneration = `UPDATE registry SET generations = $1 WHERE id = 1 AND generations IS NULL`
 )
 
-func migrate(ctx context.Context, conn *pgx.Conn, schema string, report func(string)) error {
-	if err := checkLater(ctx, conn, schema); err != nil {
+func migrate(ctx context.Context, conn *pgx.Conn, schema string, o Options, report func(string)) error {
+	if err := checkLater(ctx, conn, schema, o); err != nil {
 		return err
 	}
 	// Whoever may not make a schema may still use one that was made for him.
@@ -72,18 +77,40 @@ func migrate(ctx context.Context, conn *pgx.Conn, schema string, report func(str
 		}
 	}
 	report("version")
-	if err := step(ctx, conn, sqlFirstRow, schemaVersion); err != nil {
+	if err := step(ctx, conn, sqlFirstRow, o.schema.readable, o.schema.written); err != nil {
 		return err
 	}
 	report("times of versions")
 	if err := fillVersions(ctx, conn, true); err != nil {
 		return err
 	}
-	return upgrade(ctx, conn)
+	report("states of zones")
+	if err := upgradeZones(ctx, conn); err != nil {
+		return err
+	}
+	if err := upgrade(ctx, conn, o); err != nil {
+		return err
+	}
+	// Last of all: until then a program of this version does not open the tables, and
+	// one of an earlier version that may use them does not miss anything.
+	if err := step(ctx, conn, sqlReadable, o.schema.readable); err != nil {
+		return err
+	}
+	return step(ctx, conn, sqlWritten, o.schema.written)
+}
+
+// upgrade brings what is in the tables up to date. It may be done again, and by several
+// at once. A restore does it, too: the backup may be of an earlier version.
+func upgrade(ctx context.Context, conn *pgx.Conn, o Options) error {
+	first, err := stele.FirstGeneration(o.Now()).MarshalText()
+	if err != nil {
+		return err
+	}
+	return step(ctx, conn, sqlFirstGeneration, first)
 }
 
 // checkLater refuses tables that a later program made.
-func checkLater(ctx context.Context, conn *pgx.Conn, schema string) error {
+func checkLater(ctx context.Context, conn *pgx.Conn, schema string, o Options) error {
 	var n, version int64
 	if err := conn.QueryRow(ctx, sqlHasTable, schema).Scan(&n); err != nil || n == 0 {
 		return err
@@ -94,10 +121,7 @@ func checkLater(ctx context.Context, conn *pgx.Conn, schema string) error {
 	} else if err != nil {
 		return err
 	}
-	if version > schemaVersion {
-		return judgeVersion(version)
-	}
-	return nil
+	return o.judgeReadable(version)
 }
 
 // step runs one statement. Somebody else who takes the same step at the same time makes

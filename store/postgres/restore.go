@@ -47,7 +47,7 @@ func Restore(ctx context.Context, url string, folder string, o Options, cells ..
 		return ended(ctx, explain("restore", err))
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error { return restore(ctx, tx, folder, m, cells) })
+	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error { return restore(ctx, tx, folder, o, m, cells) })
 	if _, own := asOwn(err); err == nil || own {
 		return err
 	}
@@ -97,16 +97,18 @@ func (c *contextReader) Read(b []byte) (int, error) {
 }
 
 // restore loads the tables. It holds the row that every writer needs from the beginning.
-func restore(ctx context.Context, tx pgx.Tx, folder string, m *manifest, cells []stele.Cell) error {
-	var version int64
+func restore(ctx context.Context, tx pgx.Tx, folder string, o Options, m *manifest, cells []stele.Cell) error {
 	var seal []byte
-	err := tx.QueryRow(ctx, `SELECT version, seal FROM registry WHERE id = 1 FOR UPDATE`).Scan(&version, &seal)
+	if err := checkVersion(ctx, o, tx); err != nil {
+		return err
+	}
+	err := tx.QueryRow(ctx, `SELECT seal FROM registry WHERE id = 1 FOR UPDATE`).Scan(&seal)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return refuse("restore", stele.ID{}, stele.NotFound, "the tables of the registry are not complete; run \"stele store migrate\"")
 	} else if err != nil {
 		return err
 	}
-	if err := firstOf(judgeVersion(version), sealedError("restore", seal)); err != nil {
+	if err := sealedError("restore", seal); err != nil {
 		return err
 	}
 	var empty bool
@@ -116,7 +118,7 @@ func restore(ctx context.Context, tx pgx.Tx, folder string, m *manifest, cells [
 	if !empty {
 		return refuse("restore", stele.ID{}, stele.Conflict, "the database has a registry already; restore into an empty one")
 	}
-	for i, t := range tablesOf(m.Schema) {
+	for i, t := range m.tables() {
 		if err := restoreTable(ctx, tx, folder, t.name, t.columns, m.Tables[i].Rows); err != nil {
 			return err
 		}
@@ -126,15 +128,25 @@ func restore(ctx context.Context, tx pgx.Tx, folder string, m *manifest, cells [
 			return err
 		}
 	}
-	if err := fillVersions(ctx, tx.Conn(), m.Schema < versionsVersion); err != nil {
+	if err := fillVersions(ctx, tx.Conn(), m.Written < laterVersion); err != nil {
 		return err
 	}
-	_, err = tx.Exec(ctx, `UPDATE registry SET last = $1, seal = $2, spaces = (SELECT coalesce(sum(version), 0)::bigint FROM namespaces),
-		audit = (SELECT coalesce(max(number), 0) FROM audit), auditat = (SELECT max(at) FROM audit) WHERE id = 1`, m.Last, append([]byte{}, m.Seal...))
-	if err == nil && m.Schema < zonesVersion {
-		err = addZones(ctx, tx)
+	var generations []byte // NULL if the backup is from before there were any; see upgrade
+	if m.Generations != "" {
+		generations = []byte(m.Generations)
 	}
-	return err
+	_, err = tx.Exec(ctx, `UPDATE registry SET last = $1, seal = $2, generations = $3, spaces = (SELECT coalesce(sum(version), 0)::bigint FROM namespaces),
+		audit = (SELECT coalesce(max(number), 0) FROM audit), auditat = (SELECT max(at) FROM audit) WHERE id = 1`,
+		m.Last, append([]byte{}, m.Seal...), generations)
+	if err != nil {
+		return err
+	}
+	if m.Written < laterVersion {
+		if err := addZones(ctx, tx); err != nil {
+			return err
+		}
+	}
+	return upgrade(ctx, tx.Conn(), o)
 }
 
 func restoreTable(ctx context.Context, tx pgx.Tx, folder, name, columns string, rows int64) error {

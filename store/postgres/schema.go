@@ -14,11 +14,12 @@ import (
 //
 //	table       columns                         a row is
 //	-----       -------                         --------
-//	registry    id, version, last, seal,        the registry, and the only one (id 1): the version of
-//	            audit, auditat, spaces          this table, the number of the last change, why it is
-//	                                            sealed (empty: it is not), number and time of the last
-//	                                            entry of the audit trail, and the sum of the versions of
-//	                                            all namespaces
+//	registry    id, version, written, last,     the registry, and the only one (id 1): the oldest version of
+//	            seal, generations, audit,       this table whose programs may use it ("readable from"), the
+//	            auditat, spaces                 version that it has ("written by"), the number of the last
+//	                                            change, why it is sealed (empty: it is not), the list of
+//	                                            generations as text, number and time of the last entry of the
+//	                                            audit trail, and the sum of the versions of all namespaces
 //	names       key, full, record,              a name. An identifier has version and body, the record in
 //	            version, body                   its binary form as it is now; an alias has the key of its
 //	                                            record instead
@@ -56,15 +57,34 @@ import (
 // registry is one row, which every transaction that writes updates as the last but one thing
 // it does: that numbers the changes without gaps, since nobody else has a number until the
 // one before is committed or rolled back, and keeps those out who write after a seal.
-const schemaVersion = 4
-
-// The versions with which tables came.
+//
+// schemaVersion is the version of the tables, and readableFrom the oldest version whose
+// programs may use tables of this one, to read and to write: raise it where what an older
+// program does not write would be missed. Where it is lower, servers of both versions
+// may use one database while they are upgraded. Versions, and what they brought:
+//
+//	1
+//	2  the audit trail
+//	3  generations, and two numbers; zones; times of versions, what is withheld, the
+//	   history of namespaces. Readable from 3: an older program would restore a backup
+//	   without a new generation, and would not write the others.
 const (
-	zonesVersion    = 3 // zones and their runs
-	versionsVersion = 4 // times of versions, what is withheld, the history of namespaces
+	schemaVersion = 3
+	readableFrom  = 3
+
+	laterVersion = 3 // that brought the tables after audit
 )
 
-// SchemaVersion returns the version of what is kept. A store of another one is not opened.
+// numbers are the two numbers of a schema: of a program, or of a database.
+type numbers struct {
+	written  int64
+	readable int64
+}
+
+// ours are the numbers of this program.
+var ours = numbers{written: schemaVersion, readable: readableFrom}
+
+// SchemaVersion returns the version of what is kept.
 func (s *Store) SchemaVersion() uint64 { return schemaVersion }
 
 // defaultSchema is where the tables are if the URL does not say.
@@ -105,6 +125,8 @@ var steps = []struct{ name, sql string }{
 	{"zone_runs", `CREATE TABLE IF NOT EXISTS zone_runs (
 		zone bytea NOT NULL, last bigint NOT NULL, first bigint NOT NULL, PRIMARY KEY (zone, last))`},
 	{"registry, for namespaces", `ALTER TABLE registry ADD COLUMN IF NOT EXISTS spaces bigint NOT NULL DEFAULT 0`},
+	{"registry (written)", `ALTER TABLE registry ADD COLUMN IF NOT EXISTS written bigint`},
+	{"registry (generations)", `ALTER TABLE registry ADD COLUMN IF NOT EXISTS generations bytea`},
 }
 
 // maxKey is how much of a name stands in its key.

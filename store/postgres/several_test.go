@@ -71,7 +71,16 @@ func (p *pair) Pointing(ctx context.Context, at stele.Location, after stele.ID) 
 func (p *pair) Changes(ctx context.Context, after uint64) iter.Seq2[stele.Change, error] {
 	return p.any().Changes(ctx, after)
 }
-func (p *pair) LastChange(ctx context.Context) (uint64, error) { return p.any().LastChange(ctx) }
+func (p *pair) LastChange(ctx context.Context) (uint64, error)       { return p.any().LastChange(ctx) }
+func (p *pair) Position(ctx context.Context) (stele.Position, error) { return p.any().Position(ctx) }
+func (p *pair) Generations(ctx context.Context) (stele.Generations, error) {
+	return p.any().Generations(ctx)
+}
+
+func (p *pair) SetGenerations(ctx context.Context, present stele.GenerationID, list stele.Generations) error {
+	return p.any().SetGenerations(ctx, present, list)
+}
+
 func (p *pair) Namespace(ctx context.Context, key stele.NamespaceKey) (*stele.Namespace, error) {
 	return p.any().Namespace(ctx, key)
 }
@@ -129,7 +138,7 @@ func TestTwo(t *testing.T) {
 	want := []string{
 		"snapshots", "all or nothing", "changes", "quota", "ingest",
 		"one writer wins", "one writer of a cell wins", "quota under load", "changes under load",
-		"reads see what is acknowledged", "linearizable", "seal under load", "order of changes", "zones", "zones and namespaces", "zones under load", "audit under load", "audit trimmed", "erased versions",
+		"reads see what is acknowledged", "linearizable", "seal under load", "order of changes", "zones", "zones and namespaces", "zones under load", "audit under load", "audit trimmed", "erased versions", "generations",
 	}
 	found := 0
 	for _, c := range storetest.Checks(h) {

@@ -59,6 +59,8 @@ type Options struct {
 	// Brief says that the store is opened for a moment: it has few connections, and does
 	// not wait for a server that is not there when it is opened.
 	Brief bool
+
+	schema numbers // of the program; ours if zero
 }
 
 // What Options are if they do not say.
@@ -141,6 +143,9 @@ func (o Options) complete() (Options, error) {
 	if o.Now == nil {
 		return o, refuse("open", stele.ID{}, stele.Invalid, "a store needs a clock; give one")
 	}
+	if o.schema == (numbers{}) {
+		o.schema = ours
+	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -197,11 +202,11 @@ func (s *Store) greet(ctx context.Context) error {
 	whole, cancel := context.WithTimeout(ctx, s.o.Wait)
 	defer cancel()
 	for pause := (pause{}); ; {
-		first := checkVersion(whole, s.reads)
+		first := checkVersion(whole, s.o, s.reads)
 		if first == nil || !isAway(first) || codeOf(first) == codeTooMany {
 			return greeting(ctx, first)
 		}
-		if err := checkVersion(whole, s.others); err == nil {
+		if err := checkVersion(whole, s.o, s.others); err == nil {
 			s.lose(first)
 			return nil
 		} else if !isAway(err) {

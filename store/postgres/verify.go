@@ -128,7 +128,15 @@ func (c *checker) registry() error {
 	if err == nil && n != 1 {
 		c.problem("the registry has no number of its last change")
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	var text []byte
+	return c.each(`SELECT generations FROM registry WHERE id = $1`, []any{1}, []any{&text}, func() {
+		if err := new(stele.Generations).UnmarshalText(text); err != nil {
+			c.problem("the generations can't be read: %v", err)
+		}
+	})
 }
 
 // plan takes back what keeps the database from reading whole tables, for this transaction.

@@ -300,7 +300,7 @@ func (g *group) number(last uint64, version int64, seal []byte) error {
 	if len(seal) > 0 {
 		return errAgain // it is refused when it is read again
 	}
-	if err := judgeVersion(version); err != nil {
+	if err := g.store.o.judgeReadable(version); err != nil {
 		return err
 	}
 	if q := g.requests[0]; q.replay != nil && len(g.rows) > 0 {

@@ -240,21 +240,16 @@ func addZones(ctx context.Context, tx pgx.Tx) error {
 	return err
 }
 
-// upgrade brings what is in the tables up to date, and says so, in one transaction.
-func upgrade(ctx context.Context, conn *pgx.Conn) error {
+// upgradeZones gives the zones of an earlier program their states, in one transaction.
+func upgradeZones(ctx context.Context, conn *pgx.Conn) error {
 	for pause := (pause{}); ; {
 		err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 			var version int64
-			if err := tx.QueryRow(ctx, `SELECT version FROM registry WHERE id = 1 FOR UPDATE`).Scan(&version); err != nil || version >= schemaVersion {
+			err := tx.QueryRow(ctx, `SELECT coalesce(written, version) FROM registry WHERE id = 1 FOR UPDATE`).Scan(&version)
+			if err != nil || version >= laterVersion {
 				return err
 			}
-			if version < zonesVersion {
-				if err := addZones(ctx, tx); err != nil {
-					return err
-				}
-			}
-			_, err := tx.Exec(ctx, sqlUpgrade, schemaVersion)
-			return err
+			return addZones(ctx, tx)
 		})
 		if err == nil || !isAgain(err) || pause.tries > 20 {
 			return err

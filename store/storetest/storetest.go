@@ -94,6 +94,7 @@ func Checks(h Harness) []Check {
 
 		{"seal", checkSeal},
 		{"seal under load", checkSealLoad},
+		{"generations", checkGenerations},
 
 		{"ended contexts", checkEnded},
 		{"contexts that end", checkEnding},

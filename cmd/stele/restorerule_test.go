@@ -1,0 +1,305 @@
+package main
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/proof"
+	"github.com/stele-id/stele/registrar"
+	"github.com/stele-id/stele/resolver"
+	"github.com/stele-id/stele/scheme/all"
+	"github.com/stele-id/stele/store/postgres"
+	"github.com/stele-id/stele/store/postgres/postgrestest"
+)
+
+// story is what happens to a registry before and after its backup, for the table of what
+// a restore keeps. Each row of the table in docs/bad-day.md has a check here.
+type story struct {
+	t       *testing.T
+	schemes *stele.Schemes
+	admin   context.Context
+
+	credential, revoked string // of root, and of ann, which is revoked
+	disabled            string // of bob, who is disabled
+	names               map[stele.ID]bool
+	before              stele.Position
+}
+
+func newStory(t *testing.T) *story {
+	schemes, err := all.New(all.Config{Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &story{t: t, schemes: schemes, admin: auth.With(t.Context(), auth.Local()), names: make(map[stele.ID]bool)}
+}
+
+// in opens the registry at a place for a while.
+func (s *story) in(at place, do func(r *registry)) {
+	s.t.Helper()
+	p := &program{stderr: io.Discard, now: time.Now, store: at.url, data: at.folder, brief: true, create: true}
+	r, err := p.openRegistry(s.t.Context(), s.schemes, slog.New(slog.DiscardHandler), resolver.Options{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	do(r)
+	if err := p.closeRegistry(r); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *story) ok(err error) {
+	s.t.Helper()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+var storyKey = stele.NamespaceKey{Scheme: "ark", Prefix: "ark:12345/x5"}
+
+// begin is what the backup knows.
+func (s *story) begin(r *registry) {
+	s.t.Helper()
+	for _, name := range []string{"root", "ann", "bob"} {
+		_, err := r.registrar.AddUser(s.admin, auth.User{Name: name, Admin: name != "ann"})
+		s.ok(err)
+		credential, _, err := r.registrar.CreateToken(s.admin, auth.TokenRequest{User: name})
+		s.ok(err)
+		switch name {
+		case "root":
+			s.credential = credential
+		case "ann":
+			s.revoked = credential
+		case "bob":
+			s.disabled = credential
+		}
+	}
+	key, err := proof.PublicKey(ed25519.NewKeyFromSeed(make([]byte, 32)).Public(), time.Now())
+	s.ok(err)
+	_, err = r.registrar.AddNamespace(s.admin, &stele.Namespace{
+		Scheme: storyKey.Scheme, Prefix: storyKey.Prefix, Owner: "ann", Keys: []stele.SigningKey{key},
+		Grants: []stele.Grant{{To: "user:bob", Role: stele.RoleEditor}},
+		Minter: stele.Minter{Kind: stele.MinterNOID, Template: ".sdddd"},
+	})
+	s.ok(err)
+	_, err = r.registrar.Register(s.admin, s.record("ark:12345/court"))
+	s.ok(err)
+	s.mint(r, "first")
+}
+
+func (s *story) record(name string) *stele.Record {
+	s.t.Helper()
+	id, err := s.schemes.Parse(name)
+	s.ok(err)
+	return &stele.Record{ID: id, Targets: []stele.Target{{Service: stele.N2L, URL: "https://example.org/" + name, Order: 100, Preference: 10}}}
+}
+
+func (s *story) mint(r *registry, key string) {
+	s.t.Helper()
+	made, err := r.registrar.MintOnce(s.admin, &registrar.Once{Key: key}, []stele.NamespaceKey{storyKey}, 3, nil)
+	s.ok(err)
+	for _, label := range made.Labels {
+		if s.names[label.ID] {
+			s.t.Errorf("%s was given twice", label.ID)
+		}
+		s.names[label.ID] = true
+	}
+}
+
+// goOn is what was decided since.
+func (s *story) goOn(r *registry) {
+	s.t.Helper()
+	c, err := auth.ParseCredential(s.revoked)
+	s.ok(err)
+	_, err = r.registrar.RevokeToken(s.admin, c.ID())
+	s.ok(err)
+	_, err = r.registrar.SetUser(s.admin, "bob", func(u *auth.User) error { u.Disabled = true; return nil })
+	s.ok(err)
+	_, err = r.registrar.SetNamespace(s.admin, storyKey, 0, func(ns *stele.Namespace) error {
+		ns.Owner, ns.Grants, ns.Keys[0].Revoked = "root", nil, time.Now().UTC().Truncate(time.Second)
+		return nil
+	})
+	s.ok(err)
+	id := s.record("ark:12345/court").ID
+	_, err = r.registrar.Redact(s.admin, id, 0, "Removed by order of a court")
+	s.ok(err)
+	s.mint(r, "since")
+	s.before, err = r.store.Position(s.admin)
+	s.ok(err)
+}
+
+// check makes sure that all of it survived.
+func (s *story) check(r *registry) {
+	s.t.Helper()
+	if _, err := r.directory.Authenticate(s.admin, s.credential); err != nil {
+		s.t.Errorf("a good token: %v", err)
+	}
+	if _, err := r.directory.Authenticate(s.admin, s.revoked); stele.KindOf(err) != stele.Unauthenticated {
+		s.t.Errorf("a token that was revoked came back: %v", err)
+	}
+	if _, err := r.directory.Authenticate(s.admin, s.disabled); stele.KindOf(err) == stele.NotFound || err == nil {
+		s.t.Errorf("a user who was disabled came back: %v", err)
+	}
+	ns, err := r.registrar.Namespace(s.admin, storyKey)
+	s.ok(err)
+	if len(ns.Grants) != 0 || ns.Owner != "root" {
+		s.t.Errorf("roles that were taken away came back: %q, %+v", ns.Owner, ns.Grants)
+	}
+	if len(ns.Keys) != 1 || ns.Keys[0].Revoked.IsZero() {
+		s.t.Errorf("a signing key that was revoked came back: %+v", ns.Keys)
+	}
+	rec, err := r.registrar.Get(s.admin, s.record("ark:12345/court").ID)
+	s.ok(err)
+	if !rec.Redacted || len(rec.Targets) != 0 || rec.Tombstone == nil {
+		s.t.Errorf("a record that was redacted came back: %+v", rec)
+	}
+	list, err := r.store.Generations(s.admin)
+	s.ok(err)
+	last := list.Last()
+	if len(list) != 2 || last.Number != 2 || last.Replaced != s.before || last.Restored.Generation != s.before.Generation || last.Restored.Change >= s.before.Change {
+		s.t.Errorf("the generations are %+v; the registry was at %v", list, s.before)
+	}
+	if err := list.Judge("the version token", s.before); !errors.Is(err, stele.ErrRestored) {
+		s.t.Errorf("a version token from before: %v", err)
+	}
+	for _, key := range []string{"first", "since"} {
+		if _, err := r.registrar.MintOnce(s.admin, &registrar.Once{Key: key}, []stele.NamespaceKey{storyKey}, 3, nil); !errors.Is(err, stele.ErrRestored) {
+			s.t.Errorf("the idempotency key %q from before: %v", key, err)
+		}
+	}
+	status, err := r.registrar.MinterStatus(s.admin, storyKey)
+	s.ok(err)
+	if !status.Shut || status.Given < 6 {
+		s.t.Errorf("the minter is at %+v; 6 names were given", status)
+	}
+	s.ok(r.registrar.SkipCounter(s.admin, storyKey, status.Given))
+	s.mint(r, "again")
+	if err := r.verify(s.admin, func(problem string) { s.t.Error(problem) }); err != nil {
+		s.t.Error(err)
+	}
+}
+
+// checkUnknown makes sure that nothing is taken for known where there was no registry.
+func (s *story) checkUnknown(r *registry, said string, accepted bool) {
+	s.t.Helper()
+	_, err := r.directory.Authenticate(s.admin, s.credential)
+	for _, part := range []string{"tokens that were revoked", "users who were disabled", "roles that were taken away", "signing keys that were revoked", "records that were redacted"} {
+		if !strings.Contains(said, part) {
+			s.t.Errorf("%q is not said: %s", part, said)
+		}
+	}
+	if accepted {
+		if err != nil || strings.Contains(said, "are shut") {
+			s.t.Errorf("a token, though they are accepted: %v; %s", err, said)
+		}
+		return
+	}
+	if code, _ := stele.CodeOf(err); stele.KindOf(err) != stele.Unauthenticated || code != "token.shut" || !strings.Contains(said, "all tokens are shut") {
+		s.t.Errorf("a token where nobody knows whether it was revoked: %v; %s", err, said)
+	}
+	c, err := auth.ParseCredential(s.credential)
+	s.ok(err)
+	for range 2 {
+		_, err = r.registrar.OpenToken(s.admin, c.ID())
+		s.ok(err)
+	}
+	if _, err := r.directory.Authenticate(s.admin, s.credential); err != nil {
+		s.t.Errorf("a token that was opened: %v", err)
+	}
+	if _, err := r.directory.Authenticate(s.admin, s.revoked); err == nil {
+		s.t.Error("a token that was not opened is good")
+	}
+	fresh, _, err := r.registrar.CreateToken(s.admin, auth.TokenRequest{User: "root"})
+	s.ok(err)
+	if _, err := r.directory.Authenticate(s.admin, fresh); err != nil {
+		s.t.Errorf("a new token: %v", err)
+	}
+}
+
+// write makes the registry at a place, with a backup of its first half.
+func (s *story) write(at place) (backup string) {
+	s.t.Helper()
+	backup = filepath.Join(s.t.TempDir(), "backup")
+	s.in(at, s.begin)
+	s.in(at, func(r *registry) { s.ok(r.store.Backup(s.admin, backup)) })
+	s.in(at, s.goOn)
+	return backup
+}
+
+// TestRestoreRuleFolder: what was decided since the backup survives a restore of a folder.
+func TestRestoreRuleFolder(t *testing.T) {
+	s := newStory(t)
+	data := filepath.Join(t.TempDir(), "registry")
+	backup := s.write(place{folder: data})
+	if said := runStele(t, "restore", backup, "--data", data); strings.Contains(said, "nothing is known") {
+		t.Errorf("it says %s", said)
+	}
+	s.in(place{folder: data}, s.check)
+	for name, accept := range map[string]bool{"new": false, "accepted": true} {
+		fresh := filepath.Join(t.TempDir(), name)
+		args := []string{"restore", backup, "--data", fresh}
+		if accept {
+			args = append(args, "--accept-tokens")
+		}
+		said := runStele(t, args...)
+		s.in(place{folder: fresh}, func(r *registry) { s.checkUnknown(r, said, accept) })
+	}
+}
+
+// TestRestoreRuleServer: the same while a server goes on.
+func TestRestoreRuleServer(t *testing.T) {
+	s := newStory(t)
+	data := filepath.Join(t.TempDir(), "registry")
+	backup := s.write(place{folder: data})
+	p := startServe(t, "--data", data, "--http", "127.0.0.1:0", "--api-rate", "0")
+	token := filepath.Join(t.TempDir(), "token")
+	s.ok(os.WriteFile(token, []byte(s.credential), 0o600))
+	runStele(t, "restore", backup, "--server", p.http, "--confirm", "registry", "--token-file", token)
+	if code := p.end(t, syscall.SIGTERM); code != 0 {
+		t.Errorf("exit %d\n%s", code, p.stderr)
+	}
+	s.in(place{folder: data}, s.check)
+}
+
+// TestRestoreRuleDatabase: the same into another database, where the one that it replaces
+// is named, and is sealed; and where it is not.
+func TestRestoreRuleDatabase(t *testing.T) {
+	server := postgrestest.Start(t, postgrestest.Options{NoSync: true})
+	database := func() place {
+		url := server.Database(t)
+		if err := postgres.Migrate(t.Context(), url, postgres.Options{Now: time.Now}, nil); err != nil {
+			t.Fatal(err)
+		}
+		return place{url: url}
+	}
+	s, present, next := newStory(t), database(), database()
+	backup := s.write(present)
+	if said := runStele(t, "restore", backup, "--store", next.url, "--present", present.url); strings.Contains(said, "nothing is known") {
+		t.Errorf("it says %s", said)
+	}
+	s.in(next, s.check)
+	s.in(present, func(r *registry) {
+		if err := r.store.Ready(s.admin); !errors.Is(err, stele.ErrSealed) {
+			t.Errorf("the database that was replaced takes writes: %v", err)
+		}
+	})
+	for _, accept := range []bool{false, true} {
+		fresh := database()
+		args := []string{"restore", backup, "--store", fresh.url}
+		if accept {
+			args = append(args, "--accept-tokens")
+		}
+		said := runStele(t, args...)
+		s.in(fresh, func(r *registry) { s.checkUnknown(r, said, accept) })
+	}
+}

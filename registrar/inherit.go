@@ -1,0 +1,171 @@
+package registrar
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
+)
+
+// beginGeneration begins the generation of the restored registry.
+func (r *Registrar) beginGeneration(ctx context.Context, l *Legacy) error {
+	const op = "restore"
+	if err := administrate(ctx, op, stele.ID{}); err != nil {
+		return err
+	}
+	backup, err := r.store.Generations(ctx)
+	if err != nil {
+		return tell(op, err)
+	}
+	last, err := r.store.LastChange(ctx)
+	if err != nil {
+		return tell(op, err)
+	}
+	next := backup.Next(r.o.Now(), last, l.Generations, l.Last)
+	if err := r.store.SetGenerations(ctx, backup.Last().ID, next); err != nil {
+		return tell(op, err)
+	}
+	return nil
+}
+
+// overtakeRequests takes over the idempotency keys that were used since the backup. They
+// are of another generation, so that a request that comes again is told of the restore,
+// and makes no names a second time.
+func (r *Registrar) overtakeRequests(ctx context.Context, cells []stele.Cell) error {
+	taken := cellWriter{r: r, op: "restore"}
+	for _, cell := range cells {
+		have, err := r.store.Cell(ctx, cell.Name)
+		if err != nil {
+			return tell(taken.op, err)
+		}
+		if have == nil {
+			if err := taken.put(ctx, stele.CellChange{Name: cell.Name, After: cell.Value}); err != nil {
+				return err
+			}
+		}
+	}
+	return taken.flush(ctx)
+}
+
+// overtakeNamespaces takes over who may do what in the namespaces that both registries
+// have, and the signing keys with their ends: a role that was taken away since the backup
+// stays away, and a key that was revoked signs nothing. All else is as in the backup.
+func (r *Registrar) overtakeNamespaces(ctx context.Context, present []*stele.Namespace) error {
+	const op = "restore"
+	if len(present) == 0 {
+		return nil
+	}
+	if err := r.Reload(ctx); err != nil {
+		return err
+	}
+	for _, now := range present {
+		before, err := r.store.Namespace(ctx, now.Key())
+		if stele.KindOf(err) == stele.NotFound && err != nil {
+			continue // it was added since
+		} else if err != nil {
+			return tell(op, err)
+		}
+		next := cloneNamespace(before)
+		next.Owner, next.Grants, next.Keys = now.Owner, slices.Clone(now.Grants), laterKeys(now.Keys, before.Keys)
+		r.stampNamespace(ctx, before, next)
+		if sameNamespace(before, next) {
+			continue
+		}
+		epoch, err := r.store.Cell(ctx, epochCell)
+		if err != nil {
+			return tell(op, err)
+		}
+		changed := (&spaces{epoch: epoch}).changed()
+		if err := r.apply(ctx, op, &stele.Commit{Namespaces: []*stele.Namespace{next}, Cells: []stele.CellChange{changed}}); err != nil {
+			return err
+		}
+	}
+	return r.Reload(ctx)
+}
+
+// laterKeys returns the keys of the present, with those that only the backup has.
+func laterKeys(present, backup []stele.SigningKey) []stele.SigningKey {
+	keys := slices.Clone(present)
+	for _, k := range backup {
+		if !slices.ContainsFunc(present, func(p stele.SigningKey) bool { return p.ID == k.ID }) {
+			keys = append(keys, k)
+		}
+	}
+	return keys
+}
+
+// overtakeRedactions redacts what was redacted since the backup.
+func (r *Registrar) overtakeRedactions(ctx context.Context, redactions map[stele.ID]string) error {
+	for _, id := range slices.SortedFunc(maps.Keys(redactions), stele.ID.Compare) {
+		rec, err := r.store.Record(ctx, id)
+		switch {
+		case stele.KindOf(err) == stele.NotFound && err != nil:
+			continue // it was registered since the backup
+		case err != nil:
+			return tell("restore", err)
+		case rec.ID != id || rec.Redacted:
+			continue
+		}
+		if _, err := r.Redact(ctx, id, 0, cmp.Or(redactions[id], "redacted before the registry was restored from a backup")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shutTokens shuts all tokens: the backup can't know which of them were revoked.
+func (r *Registrar) shutTokens(ctx context.Context) error {
+	const op = "restore"
+	w := cellWriter{r: r, op: op}
+	all, err := r.readTokens(ctx, op)
+	if err != nil {
+		return err
+	}
+	for _, t := range all.list {
+		have := all.cells[t.ID]
+		t.Shut = true
+		next, err := t.Cell()
+		if err != nil {
+			return tell(op, err)
+		}
+		if err := w.put(ctx, stele.CellChange{Name: have.Name, Before: have.Value, After: next.Value}); err != nil {
+			return err
+		}
+	}
+	return w.flush(ctx)
+}
+
+// OpenToken opens a token that a restore without a present registry shut, and returns it
+// without what proves it. Only an administrator may, who knows that it was not revoked
+// since the backup. One that is not shut stays as it is. NotFound if there is none.
+func (r *Registrar) OpenToken(ctx context.Context, id string) (t auth.Token, err error) {
+	const op = "open token"
+	if err := administrate(ctx, op, stele.ID{}); err != nil {
+		return t, err
+	}
+	cell := stele.Cell{Name: auth.TokenCells + id}
+	if cell.Value, err = r.store.Cell(ctx, cell.Name); err != nil {
+		return t, tell(op, err)
+	}
+	if cell.Value == nil {
+		return t, refuse(op, stele.ID{}, stele.NotFound, "there is no token %.40q; list the tokens", id)
+	}
+	if t, err = auth.ReadToken(cell); err != nil {
+		return auth.Token{}, err
+	}
+	if t.Shut {
+		t.Shut = false
+		next, err := t.Cell()
+		if err != nil {
+			return t, tell(op, err)
+		}
+		if err := r.apply(ctx, op, &stele.Commit{Cells: []stele.CellChange{{Name: cell.Name, Before: cell.Value, After: next.Value}}}); err != nil {
+			return t, err
+		}
+	}
+	t.Hash = nil
+	return t, nil
+}
