@@ -148,6 +148,7 @@ func (d *desk) check(ctx context.Context, p *page, update bool) (complaints []st
 			bodies[i], found = d.console(ctx, p, f)
 		case "sh":
 			found = d.script(ctx, p, f)
+		case "root": // TestRootCommands runs these
 		case "bash", "shell", "zsh", "shellsession", "terminal":
 			found = []string{p.at(f.first-1, "tag the block sh or console, not %s", f.tag)}
 		default:
@@ -216,7 +217,7 @@ func (d *desk) console(ctx context.Context, p *page, f fence) (body, complaints 
 }
 
 // readerHome is where pages show the reader to sit.
-const readerHome = "/home/ana"
+const readerHome = "/srv/ana"
 
 // athome writes the folder of the desk, which is another each time, as pages show it.
 func (d *desk) athome(lines []string) []string {
