@@ -128,7 +128,12 @@ func (f *folder) Me(ctx context.Context) (auth.Principal, error) { return auth.F
 func (f *folder) Source() stele.Store { return f.registry.store }
 
 // Purge removes from the store's files what was erased.
-func (f *folder) Purge(ctx context.Context) error { return f.registry.store.Purge(ctx) }
+func (f *folder) Purge(ctx context.Context) error {
+	if err := f.registry.registrar.Witness(ctx, "compact", "", ""); err != nil {
+		return err
+	}
+	return f.registry.store.Purge(ctx)
+}
 
 // Backup copies the store.
 func (f *folder) Backup(ctx context.Context, to string) (changes uint64, err error) {

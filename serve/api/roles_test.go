@@ -99,7 +99,7 @@ func sampleOf(t *testing.T, s *site, op *operation, who string) sample {
 		t.Fatalf("the operation %s has no sample in this test: add one, and see that its rights are right", op.name)
 	}
 	switch op.name {
-	case "disavowVersions": // of a record that was changed since
+	case "disavowVersions", "revertRecord": // of a record that was changed since
 		s.ask(theAdmin, "PATCH", Root+"/records/ark:12345/x1", `{"metadata":{"who":"Eve"}}`, "Content-Type", patchType).want(t, http.StatusOK)
 	case "getZoneKeys", "changeZoneKeys", "listZones", "raiseZone":
 		s.ask(theAdmin, "PATCH", Root+"/namespaces/ark:12345", `{"publication":{"zone":"ark.example.","layout":"names","separator":"/","parts":1}}`, "Content-Type", patchType).want(t, http.StatusOK)

@@ -96,6 +96,9 @@ func (h *Handler) stateOperations() []operation {
 		asks:    administrator, scope: auth.ScopeAdmin,
 		answers: []answer{{status: 204, about: "No file of the store holds what was erased."}},
 		serve: func(c *call) error {
+			if err := h.o.Registrar.Witness(c.ctx, "compact", "", ""); err != nil {
+				return err
+			}
 			if err := h.o.Store.Purge(c.ctx); err != nil {
 				return err
 			}

@@ -113,8 +113,20 @@ func TestVerify(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := read(theAdmin, 200)
-	if n := len(got); n < 2 || got[0].Problem == "" || !got[n-1].Done || *got[n-1].Wrong != n-1 {
-		t.Errorf("got %+v", got)
+	if n := len(got); n != 2 || got[0].Note == "" || !got[1].Done || *got[1].Wrong != 0 {
+		t.Errorf("a name that would not be accepted today: got %+v", got)
+	}
+	// A record that breaks a rule that holds for every record.
+	bad, err = stele.NewID("ark", "ark:12345/x9")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.store.Apply(s.admin, &stele.Commit{Records: []*stele.Record{{ID: bad, State: "unheard of", Version: 1}}}); err != nil {
+		t.Fatal(err)
+	}
+	got = read(theAdmin, 200)
+	if n := len(got); n != 3 || got[0].Problem+got[1].Problem == "" || !got[2].Done || *got[2].Wrong != 1 {
+		t.Errorf("a record that is not valid: got %+v", got)
 	}
 	s.handler.duties.verify.Lock()
 	s.ask(theAdmin, "POST", Root+"/verify", "").want(t, 429)

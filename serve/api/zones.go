@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
 )
 
 // zoneStateDocument is what is kept about a zone.
@@ -38,7 +39,7 @@ func (h *Handler) zoneOperations() []operation {
 		name: "listZones", method: http.MethodGet, path: "zones", group: group,
 		summary: "List zones and their serials",
 		about:   "Those that are published, and those that were.",
-		asks:    administrator,
+		asks:    administrator, scope: auth.ScopeAdmin,
 		query:   []parameter{limitParameter, cursorParameter},
 		answers: []answer{{status: 200, about: "A page of the list.", value: zoneStatePage{}}},
 		serve:   h.listZones,
@@ -47,7 +48,7 @@ func (h *Handler) zoneOperations() []operation {
 		tail:    parameter{name: "zone", about: "The name of the zone", example: "paradisec.example."},
 		summary: "Give a zone a higher serial",
 		about:   "All secondaries take the whole zone next. It opens a zone that a restore has shut for transfers.",
-		asks:    administrator,
+		asks:    administrator, scope: auth.ScopeAdmin,
 		body:    &body{media: []string{jsonType}, limit: maxBody, value: zoneRaiseDocument{}, example: `{"above":2031050201}`},
 		answers: []answer{{status: 200, about: "The zone as it is now.", value: zoneStateDocument{}}},
 		fails:   []int{404, 409},
