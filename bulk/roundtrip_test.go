@@ -115,7 +115,7 @@ func export(t *rapid.T, r *registrar.Registrar, ctx context.Context) (list []*st
 		if err != nil {
 			t.Fatal(err)
 		}
-		rec.Version, rec.Import = 0, 0
+		rec.Version, rec.Import, rec.Withheld = 0, 0, stele.Withheld{}
 		list, lines = append(list, rec), append(rec.AppendJSON(lines), '\n')
 	}
 	return list, lines

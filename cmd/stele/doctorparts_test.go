@@ -197,7 +197,7 @@ func TestDoctorTokens(t *testing.T) {
 	}{
 		{"fine", used(auth.Token{ID: "t1", User: "ann", Expires: day(31)}), ""},
 		{"for ever", used(auth.Token{ID: "t1", User: "ann"}), ""},
-		{"expires", used(auth.Token{ID: "t1", User: "ann", Label: "nightly", Expires: day(12)}), `token t1 of ann ("nightly") expires in 12 days; make another in time: stele token create ann; then stele token revoke t1`},
+		{"expires", used(auth.Token{ID: "t1", User: "ann", Label: "nightly", Expires: day(12)}), `token t1 of ann ("nightly") expires in 12 days; make another in time, with a token that lasts longer or where the registry is: stele token create ann; then stele token revoke t1`},
 		{"expired", used(auth.Token{ID: "t1", User: "ann", Expires: day(-1)}), ""},
 		{"revoked", used(auth.Token{ID: "t1", User: "ann", Expires: day(1), Revoked: day(-1)}), ""},
 		{"of nobody", used(auth.Token{ID: "t1", User: "gone", Expires: day(1)}), ""},

@@ -154,7 +154,7 @@ func (x *exporter) namespaces(ctx context.Context) error {
 }
 
 func (x *exporter) record(rec *stele.Record) error {
-	rec.Version, rec.Import = 0, 0
+	rec.Version, rec.Import, rec.Withheld = 0, 0, stele.Withheld{}
 	return x.line(rec)
 }
 

@@ -49,7 +49,7 @@ func TestServeLogFile(t *testing.T) {
 	get(t, p.http+"/ark:12345/x1?second") // still to the file that was moved
 	p.hangUp(t, name, "msg=reloaded")
 	info, err := os.Stat(name)
-	if err != nil || info.Mode() != 0o640 {
+	if err != nil || info.Mode() != 0o600 {
 		t.Errorf("the new log is %v, %v", info.Mode(), err)
 	}
 	get(t, p.http+"/ark:12345/x1?third")

@@ -33,7 +33,8 @@ func (l *logFile) reopen() error {
 	if info, err := os.Stat(l.name); err == nil && !info.Mode().IsRegular() {
 		return refuse("log", stele.Invalid, "%q is no file; see log-file in 'stele config list'", l.name)
 	}
-	// Who may read it is in the group of the file; others are not.
+	// Lines can name restricted records. An operator who lets a group read the log makes
+	// the file before, as logrotate does with "create".
 	file, err := os.OpenFile(l.name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return refuse("log", stele.Unavailable, "the log can't be opened, see log-file in 'stele config list': %v", err)

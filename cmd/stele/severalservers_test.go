@@ -454,7 +454,7 @@ func (c *cluster) testDNS(t *testing.T) {
 
 // testRevoke: a token that was revoked on one server is refused by all.
 func (c *cluster) testRevoke(t *testing.T) {
-	credential, token, err := c.servers[0].CreateToken(t.Context(), auth.TokenRequest{User: "root", Label: "short", Never: true})
+	credential, token, err := c.servers[0].CreateToken(t.Context(), auth.TokenRequest{User: "root", Label: "short"})
 	if err != nil {
 		t.Fatal(err)
 	}

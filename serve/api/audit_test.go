@@ -36,6 +36,35 @@ func (s *site) lastAudit() uint64 {
 	return last
 }
 
+// shutToken shuts a token of a user, as a restore does, and returns its ID.
+func (s *site) shutToken(user string) (id string) {
+	s.t.Helper()
+	for t, err := range s.registry.Tokens(s.admin, user) {
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		id = t.ID
+	}
+	cell := stele.Cell{Name: auth.TokenCells + id}
+	var err error
+	if cell.Value, err = s.store.Cell(s.admin, cell.Name); err != nil {
+		s.t.Fatal(err)
+	}
+	token, err := auth.ReadToken(cell)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	token.Shut = true
+	next, err := token.Cell()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if err := s.store.Apply(s.admin, &stele.Commit{Cells: []stele.CellChange{{Name: cell.Name, Before: cell.Value, After: next.Value}}}); err != nil {
+		s.t.Fatal(err)
+	}
+	return id
+}
+
 // writesNothing are operations that are no GET and change nothing.
 var writesNothing = []string{"verify", "checkNamespace"}
 
@@ -51,6 +80,9 @@ func TestEveryWriteIsAudited(t *testing.T) {
 		t.Run(op.name, func(t *testing.T) {
 			s := newSite(t)
 			x := sampleOf(t, s, op, theAdmin)
+			if op.name == "openToken" {
+				x.target = "/tokens/" + s.shutToken(theNobody)
+			}
 			before := s.lastAudit()
 			if a := s.ask(theAdmin, op.method, Root+x.target, x.body, x.head...); a.StatusCode >= 300 {
 				t.Fatalf("%d %s", a.StatusCode, a.body)

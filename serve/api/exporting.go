@@ -154,7 +154,7 @@ func (x *exporting) namespaces(key stele.NamespaceKey) error {
 // record writes a record, or all its versions.
 func (x *exporting) record(rec *stele.Record) error {
 	if !x.history {
-		rec.Version, rec.Import = 0, 0
+		rec.Version, rec.Import, rec.Withheld = 0, 0, stele.Withheld{}
 		x.buf = append(rec.AppendJSON(x.buf[:0]), '\n')
 		return x.write(x.buf)
 	}

@@ -52,9 +52,6 @@ func (h *Handler) readCursor(cursor string) (string, error) {
 	return text, nil
 }
 
-// versionText names a version in the cursor of a history.
-func versionText(version uint64) string { return `"v` + strconv.FormatUint(version, 10) + `"` }
-
 // tagOf returns the entity tag of a version. After a restore the same number of a version
 // may come again with other contents, so from then on the tag names the generation, too.
 func (h *Handler) tagOf(version uint64) string {

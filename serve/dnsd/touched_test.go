@@ -38,8 +38,7 @@ func (p *press) contents() (zones map[string]string, serials map[string]uint32) 
 // touchModel is a random registry of a few namespaces, zones and records.
 type touchModel struct {
 	*press
-	records []string
-	ever    map[string]uint32 // the highest serial of each zone, whether it is there or not
+	ever map[string]uint32 // the highest serial of each zone, whether it is there or not
 }
 
 var (

@@ -42,7 +42,7 @@ func TestCellGroup(t *testing.T) {
 		}
 		return []byte(text)
 	}
-	g := &group{store: s, pending: make(map[string][]byte)}
+	g := &group{store: s, pending: make(map[string][]byte), runs: make(stele.ZoneRuns)}
 	for i, step := range steps {
 		q, err := newRequest(&stele.Commit{
 			Cells:   []stele.CellChange{{Name: step.name, Before: value(step.before), After: value(step.after)}},

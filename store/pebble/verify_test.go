@@ -112,7 +112,7 @@ func (m *small) spoilers(t testing.TB) []spoiler {
 		{"a cell's name is too long", put(cellKey(strings.Repeat("n", stele.MaxCellName+1)), nil), "with a name of 1025 bytes and a value of 0, is not what a cell can be"},
 		{"a cell is too large", put(cellKey("c"), make([]byte, stele.MaxCell+1)), `the cell key "c", with a name of 1 bytes and a value of 1048577`},
 		{"the longest and largest cell", put(cellKey(strings.Repeat("n", stele.MaxCellName)), make([]byte, stele.MaxCell)), ""},
-		{"a key behind the audit trail", put([]byte{familyZone + 1, 1}, nil), "is none that the store writes"},
+		{"a key behind the marks of versions", put([]byte{familyMark + 1, 1}, nil), "is none that the store writes"},
 		{"an audit key of another length", put([]byte{familyAudit, 1}, nil), "can't be read"},
 		{"a key of nobody", put([]byte{0x20, 1}, nil), "is none that the store writes"},
 	}
