@@ -66,6 +66,16 @@ func (a *archive) stele(args ...string) string {
 	return out
 }
 
+// lineOfJSON returns the line that a verb prints with --json, without what it says beside.
+func lineOfJSON(out string) []byte {
+	for line := range strings.Lines(out) {
+		if strings.HasPrefix(line, "{") {
+			return []byte(line)
+		}
+	}
+	return []byte(out)
+}
+
 // runStele runs the program and returns what it prints on both streams.
 func runStele(t *testing.T, args ...string) (string, error) {
 	t.Helper()

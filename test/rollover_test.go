@@ -45,7 +45,7 @@ func newRollover(t *testing.T, sign ...string) *rollover {
 	r.archive.stele(append([]string{"zone", "sign", archiveZone}, sign...)...)
 	r.archive.stele("user", "add", "ann", "--admin")
 	var token struct{ Credential string }
-	if err := json.Unmarshal([]byte(r.archive.stele("token", "create", "ann", "--json")), &token); err != nil {
+	if err := json.Unmarshal(lineOfJSON(r.archive.stele("token", "create", "ann", "--json")), &token); err != nil {
 		t.Fatal(err)
 	}
 	r.token = token.Credential

@@ -39,7 +39,7 @@ func newPrimary(t *testing.T, prepare func(a *archive)) *primary {
 		Name   string
 		Secret []byte
 	}
-	if err := json.Unmarshal([]byte(p.stele("zone", "tsig", "add", "secondaries.example.org", "--json")), &made); err != nil {
+	if err := json.Unmarshal(lineOfJSON(p.stele("zone", "tsig", "add", "secondaries.example.org", "--json")), &made); err != nil {
 		t.Fatal(err)
 	}
 	p.key, p.secret = made.Name, base64.StdEncoding.EncodeToString(made.Secret)
@@ -48,7 +48,7 @@ func newPrimary(t *testing.T, prepare func(a *archive)) *primary {
 	}
 	p.stele("user", "add", "ann", "--admin")
 	var token struct{ Credential string }
-	if err := json.Unmarshal([]byte(p.stele("token", "create", "ann", "--json")), &token); err != nil {
+	if err := json.Unmarshal(lineOfJSON(p.stele("token", "create", "ann", "--json")), &token); err != nil {
 		t.Fatal(err)
 	}
 	metrics := "127.0.0.1:" + strconv.Itoa(freePort(t))

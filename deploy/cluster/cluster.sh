@@ -123,7 +123,7 @@ start_patroni() { spawn "patroni$1" "${unprivileged[@]}" env -u PYTHONPATH LC_AL
 start_stele() {
 	local metrics=metrics$1
 	spawn "stele$1" env PGPASSFILE="$folder/conf/pgpass" "$stele" serve --json --config "$folder/conf/stele$1.toml" \
-		--metrics "127.0.0.1:${!metrics}" --api-rate 0 --dns-rate 0 --notify-allow 127.0.0.0/8 --transfer-allow 127.0.0.0/8
+		--secret-key-file "$folder/conf/secret.key" --metrics "127.0.0.1:${!metrics}" --api-rate 0 --dns-rate 0 --notify-allow 127.0.0.0/8 --transfer-allow 127.0.0.0/8
 }
 
 # Copies of the programs: some systems let those that are installed read their own folders
@@ -238,7 +238,7 @@ sql() { # PORT DATABASE SQL
 	PGPASSWORD=$superpass "$bin/psql" -qXAt -v ON_ERROR_STOP=1 -h 127.0.0.1 -p "$1" -U postgres -d "$2" -c "$3"
 }
 
-on_store() { PGPASSFILE="$folder/conf/pgpass" "$stele" --store "$store" "$@"; }
+on_store() { PGPASSFILE="$folder/conf/pgpass" "$stele" --store "$store" --secret-key-file "$folder/conf/secret.key" "$@"; }
 
 # populate makes the database, and in it what secondaries and clients need.
 populate() {
@@ -249,6 +249,8 @@ populate() {
 	# Who asks a standby that has not heard of it is told that there is no such database.
 	for pg in "$pg1" "$pg2" "$pg3"; do await 30 "the database on every server" sql "$pg" stele "SELECT 1"; done
 	[ "$stele" != none ] || return 0
+	# All servers of a registry have the same key for what it keeps secret.
+	[ -e "$folder/conf/secret.key" ] || "$stele" secret keygen "$folder/conf/secret.key"
 	on_store store migrate
 	[ ! -e "$folder/token" ] || return 0
 	on_store ns add urn:example
