@@ -40,7 +40,8 @@ type program struct {
 	notify    *publish.Addresses // where secondaries may be told of changes; nil: everywhere
 	transfer  *publish.Addresses // where they may come from
 
-	acceptTokens bool // where a restore finds no registry that knows which were revoked
+	acceptTokens bool    // where a restore finds no registry that knows which were revoked
+	serialFloor  *uint32 // that restored zones must be above; nil if it was not given
 
 	// What flags of all verbs set.
 	json   bool // --json

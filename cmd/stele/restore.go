@@ -24,7 +24,7 @@ import (
 )
 
 func (p *program) restoreCommand() *cobra.Command {
-	confirm, present := "", ""
+	confirm, present, floor := "", "", uint32(0)
 	cmd := &cobra.Command{
 		Use:   "restore DIR",
 		Short: "Put a backup in the place of the registry",
@@ -45,6 +45,10 @@ such registry, as on a new machine, or where it can't be read, the backup can't 
 them: then all tokens are shut until you make a new one or open them ('stele token
 open'), unless you say --accept-tokens.
 
+Zones of the DNS get serials above those that they had in the registry that is replaced,
+and above --serial-floor, so that every secondary takes the whole zone. If neither is
+known a zone is not transferred until 'stele zone raise' has given it a serial.
+
 The registry begins a new generation: version tokens, cursors and idempotency keys from
 before the restore are refused.
 
@@ -60,6 +64,7 @@ registry on the server.`,
   stele --data /srv/stele restore /srv/stele-backup && stele --data /srv/stele ns skip ark:12345/x5 +10000
   stele restore /backups/stele-2031-05-02 --store postgres://stele@db/stele2 --present postgres://stele@db/stele
   stele restore /backups/stele-2031-05-02 --data /srv/new --accept-tokens
+  stele restore /backups/stele-2031-05-02 --data /srv/new --serial-floor 20310502
   stele restore /backups/stele-2031-05-02 --server https://id.example.org --confirm stele-data`,
 		Args:              oneArgument("the folder of the backup"),
 		ValidArgsFunction: completeFolders,
@@ -68,10 +73,15 @@ registry on the server.`,
 			if err != nil {
 				return err
 			}
+			if cmd.Flags().Changed("serial-floor") {
+				p.serialFloor = &floor
+			}
 			var report restored
 			switch {
 			case far && present != "":
 				err = misuse(cmd, "--present names the registry that a database replaces; a server replaces its own")
+			case far && p.serialFloor != nil:
+				err = misuse(cmd, "--serial-floor is for a restore where there is no registry; a server knows the serials of its zones, and 'stele zone raise' raises one")
 			case far && p.acceptTokens:
 				err = misuse(cmd, "--accept-tokens is for a restore where there is no registry; a server keeps its tokens as they are")
 			case far:
@@ -93,6 +103,7 @@ registry on the server.`,
 	}
 	cmd.Flags().StringVar(&confirm, "confirm", "", "`name` of the folder of the server's registry that is replaced")
 	cmd.Flags().StringVar(&present, "present", "", "`place` of the registry that the database replaces: a URL or a folder; with --store")
+	cmd.Flags().Uint32Var(&floor, "serial-floor", 0, "`serial` that no secondary is above: restored zones get higher ones")
 	cmd.Flags().BoolVar(&p.acceptTokens, "accept-tokens", false, "leave tokens good where no registry is replaced that knows which were revoked")
 	// It fails only for a flag that the command does not have.
 	_ = cmd.RegisterFlagCompletionFunc("present", completeFolders)
@@ -271,7 +282,7 @@ func (p *program) inherit(ctx context.Context, r *registry, present stele.Store)
 			return report, err
 		}
 	}
-	left.AcceptTokens = p.acceptTokens
+	left.AcceptTokens, left.SerialFloor = p.acceptTokens, p.serialFloor
 	at, err := r.lastTime(ctx)
 	if err != nil {
 		return report, err

@@ -36,6 +36,7 @@ var notRemote = map[string]string{
 	"audit":          "it shows the user of the operating system; TestAuditRemote reads through a server",
 	"backup":         "it damages files of registries between two commands; remotebackup does so with a server",
 	"restoreaccess":  "it restores folders",
+	"restoreserial":  "it restores folders",
 	"completion":     "it asks no registry",
 	"config":         "it asks no registry",
 	"doctor":         "it says how the folder and the server are, which differ",
