@@ -120,8 +120,10 @@ func (z *Zones) readSerials(ctx context.Context, set *zoneSet) error {
 	return nil
 }
 
-// serialWait is how long an answer waits for serials that may have grown.
-const serialWait = time.Second
+// serialWait is how long an answer waits for serials that may have grown. It is a small
+// part of the time that a client gives a query: while a database fails over, what is left
+// is needed to read the answer itself from another server.
+const serialWait = 250 * time.Millisecond
 
 // renewSerials asks for the serials if they may have grown. As long as the store does not
 // answer, the zones have those that they had, and so do their answers: they are of that
