@@ -211,6 +211,9 @@ func TestRevert(t *testing.T) {
 	if rec := must(f.Revert(ann, id, 0, 4))(t); rec.State != stele.Active || rec.Tombstone != nil {
 		t.Errorf("reverted: %s", rec.AppendJSON(nil))
 	}
+	must(f.Disavow(ann, id, 0, 1, 1, "It led to a copy."))(t)
+	_, err = f.Revert(ann, id, 0, 1)
+	want(t, err, stele.Conflict, "disavowed", "It led to a copy.")
 	must(f.Redact(f.admin, id, 0, "court"))(t)
 	_, err = f.Revert(f.admin, id, 0, 1)
 	want(t, err, stele.Conflict, "legal order")

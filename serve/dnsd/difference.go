@@ -51,7 +51,7 @@ func (z *stillZone) since(ctx context.Context, from uint64) (*difference, error)
 		return nil, err
 	}
 	owners, err := z.ownersOf(ctx, changed)
-	if err != nil {
+	if owners == nil || err != nil {
 		return nil, err
 	}
 	for name := range z.differing(was) {
@@ -131,7 +131,8 @@ func (z *stillZone) differing(was *standing) map[string]bool {
 }
 
 // ownersOf returns the owner names at which records are, with the names of those
-// records there. It reads the records, as they are and were.
+// records there. It reads the records, as they are and were; nil if one was erased since,
+// so that what stood in the zone is not known.
 func (z *stillZone) ownersOf(ctx context.Context, changed map[stele.ID]*changedRecord) (map[string][]namedChange, error) {
 	owners := make(map[string][]namedChange)
 	if z.cut == nil {
@@ -149,6 +150,9 @@ func (z *stillZone) ownersOf(ctx context.Context, changed map[stele.ID]*changedR
 				continue
 			}
 			if !read {
+				if c.version > 0 && c.is.Withheld.Erased >= c.version {
+					return nil, nil
+				}
 				if c.was, err = versionOf(ctx, z.store.Store, id, c.version); err != nil {
 					return nil, err
 				}

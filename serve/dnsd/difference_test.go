@@ -107,6 +107,36 @@ func (p *press) anyChange(chance *rand.Rand, prefix string) {
 	}
 }
 
+// TestDifferenceOverErased: of a version that was erased it is not known what it put into
+// the zone, so that a secondary which has that gets the whole zone.
+func TestDifferenceOverErased(t *testing.T) {
+	p := newPress(t)
+	p.publish("urn:paradisec", "z.example.", ":", 2)
+	id := p.register("urn:paradisec:a:b", "N2L http://example.org/1").ID
+	from, err := p.store.LastChange(p.ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.registrar.Redact(p.ctx, id, 0, "A court ordered it."); err != nil {
+		t.Fatal(err)
+	}
+	now, err := p.store.LastChange(p.ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.register("urn:paradisec:a:c", "N2L http://example.org/2")
+	one, err := p.zones.asOfNow(p.ctx, "z.example.")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d, err := one.since(p.ctx, from); d != nil || err != nil {
+		t.Errorf("from before the redaction: %v, %v", d, err)
+	}
+	if d, err := one.since(p.ctx, now); d == nil || err != nil {
+		t.Errorf("from after the redaction: %v, %v", d, err)
+	}
+}
+
 func (p *press) checkDifference(round int, from uint64, lines map[string]bool) {
 	p.t.Helper()
 	one, err := p.zones.asOfNow(p.ctx, "z.example.")
