@@ -175,8 +175,8 @@ func parseStatus(text string) int {
 func (l *Location) Href(handle string) (string, bool) {
 	href := l.Get("href")
 	if href == "" {
-		href = strings.ReplaceAll(l.Get("href_template"), "{hdl}", strings.ReplaceAll(escape(handle), "/", "%2F"))
-		href = strings.ReplaceAll(href, "{hdl:path}", escape(handle))
+		href = strings.ReplaceAll(l.Get("href_template"), "{hdl}", strings.ReplaceAll(Escape(handle), "/", "%2F"))
+		href = strings.ReplaceAll(href, "{hdl:path}", Escape(handle))
 	}
 	href = strings.TrimSpace(href)
 	if len(href) > stele.MaxURL {

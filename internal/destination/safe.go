@@ -11,7 +11,7 @@ func Safe(location string) (string, bool) {
 		return "", false
 	}
 	end := authorityEnd(rest)
-	if !isHost(rest[strings.IndexByte(rest[:end], '@')+1 : end]) {
+	if !IsHost(rest[strings.IndexByte(rest[:end], '@')+1 : end]) {
 		return "", false
 	}
 	start := len(location) - len(rest)
@@ -70,7 +70,9 @@ func authorityEnd(rest string) int {
 	return len(rest)
 }
 
-func isHost(host string) bool {
+// IsHost reports whether a text can be a host, perhaps with a port. Whether it is one is
+// not asked.
+func IsHost(host string) bool {
 	for i := range len(host) {
 		if c := host[i]; !isAlphanumeric(c) && strings.IndexByte("-._:[]", c) < 0 {
 			return false
@@ -88,8 +90,14 @@ var plainText = func() (set [256]bool) {
 	return set
 }()
 
-// escape returns a text as it may stand in a URL's path.
-func escape(text string) string {
+// InPath reports whether a character stands for itself in a URL's path.
+func InPath(c byte) bool { return plainText[c] }
+
+// InURL reports whether a character stands for itself somewhere in a URL.
+func InURL(c byte) bool { return inURL[c] }
+
+// Escape returns a text as it may stand in a URL's path.
+func Escape(text string) string {
 	const hex = "0123456789ABCDEF"
 	b := make([]byte, 0, len(text)+16)
 	for i := range len(text) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/internal/destination"
 )
 
 // base returns the server's public address, without a slash at its end. It is ""
@@ -14,7 +15,7 @@ func (h *Handler) base(r *http.Request) string {
 	switch {
 	case h.o.Base != "":
 		return h.o.Base
-	case !isHost(r.Host):
+	case !destination.IsHost(r.Host):
 		return ""
 	case r.TLS != nil:
 		return "https://" + r.Host
@@ -142,39 +143,19 @@ func isTemplate(template string) bool {
 		return false
 	}
 	u, err := url.Parse(before)
-	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && isHost(u.Host) && u.User == nil && u.Path != ""
+	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && destination.IsHost(u.Host) && u.User == nil && u.Path != ""
 }
 
 // isBase reports whether a text is a server's address without a path.
 func isBase(text string) bool {
 	u, err := url.Parse(text)
-	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && isHost(u.Host) && text == u.Scheme+"://"+u.Host
+	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && destination.IsHost(u.Host) && text == u.Scheme+"://"+u.Host
 }
-
-// isHost reports whether a text can be a host, perhaps with a port. Whether it is
-// one is not asked.
-func isHost(host string) bool {
-	for i := range len(host) {
-		if c := host[i]; !isAlphanumeric(c) && strings.IndexByte("-._:[]", c) < 0 {
-			return false
-		}
-	}
-	return host != "" && len(host) <= 260
-}
-
-// plainText has the characters that stand for themselves in a URL's path (RFC
-// 3986, section 3.3).
-var plainText = func() (set [256]bool) {
-	for c := range set {
-		set[c] = isAlphanumeric(byte(c)) || c < 0x80 && strings.IndexByte("-._~!$&'()*+,;=:@/", byte(c)) >= 0
-	}
-	return set
-}()
 
 // isPlain reports whether a text can stand in a URL's path as it is.
 func isPlain(text string) bool {
 	for i := range len(text) {
-		if !plainText[text[i]] {
+		if !destination.InPath(text[i]) {
 			return false
 		}
 	}
@@ -188,7 +169,7 @@ func escape(text string, already bool) string {
 	b := make([]byte, 0, len(text)+16)
 	for i := range len(text) {
 		c := text[i]
-		if plainText[c] || already && c == '%' && i+2 < len(text) && isHex(text[i+1]) && isHex(text[i+2]) {
+		if destination.InPath(c) || already && c == '%' && i+2 < len(text) && isHex(text[i+1]) && isHex(text[i+2]) {
 			b = append(b, c)
 		} else {
 			b = append(b, '%', hex[c>>4], hex[c&15])
@@ -202,7 +183,7 @@ func escapeQuery(query string) string {
 	const hex = "0123456789ABCDEF"
 	b := make([]byte, 0, len(query)+16)
 	for i := range len(query) {
-		if c := query[i]; plainText[c] || c == '?' || c == '%' {
+		if c := query[i]; destination.InPath(c) || c == '?' || c == '%' {
 			b = append(b, c)
 		} else {
 			b = append(b, '%', hex[c>>4], hex[c&15])

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stele-id/stele/internal/destination"
 )
 
 // newProxies are those of the tests: two networks and an address.
@@ -182,7 +184,7 @@ func FuzzProxies(f *testing.F) {
 			if !ok && from.client.IsValid() && !from.unclear {
 				t.Errorf("%q gives %+v", tt.value, from)
 			}
-			if ok && (from.unclear || from.host != "" && !isHost(from.host) || !slices.Contains([]string{"", "http", "https"}, from.proto) || from.client.Zone() != "" || from.client.Is4In6()) {
+			if ok && (from.unclear || from.host != "" && !destination.IsHost(from.host) || !slices.Contains([]string{"", "http", "https"}, from.proto) || from.client.Zone() != "" || from.client.Is4In6()) {
 				t.Errorf("%q gives %+v", tt.value, from)
 			}
 			for _, fields := range [][]string{{tt.value, tt.alone}, {tt.value + tt.more}} {

@@ -3,6 +3,8 @@ package httpd
 import (
 	"net/netip"
 	"strings"
+
+	"github.com/stele-id/stele/internal/destination"
 )
 
 // readForwarded reads the fields of Forwarded (RFC 7239, section 4). The last hop is
@@ -69,7 +71,7 @@ func (h *hop) set(name, value string) (ok bool) {
 		return ok
 	case "host":
 		h.host = value
-		return isHost(value)
+		return destination.IsHost(value)
 	}
 	return true
 }

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/stele-id/stele/internal/destination"
 )
 
 // Security is how a server sees to it that it is asked by https.
@@ -77,7 +79,7 @@ func (s Security) base(r *http.Request) string {
 	if strings.HasPrefix(s.Base, "https://") {
 		return s.Base
 	}
-	if !isHost(r.Host) {
+	if !destination.IsHost(r.Host) {
 		return ""
 	}
 	host, _, err := net.SplitHostPort(r.Host)

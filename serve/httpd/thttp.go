@@ -11,6 +11,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/internal/destination"
 	"github.com/stele-id/stele/resolver"
 )
 
@@ -208,7 +209,7 @@ func plainURI(uri string) string {
 	const hex = "0123456789ABCDEF"
 	b := make([]byte, 0, len(uri))
 	for i := range len(uri) {
-		if c := uri[i]; plainText[c] || c < 0x80 && strings.IndexByte("%?#[]", c) >= 0 {
+		if c := uri[i]; destination.InURL(c) {
 			b = append(b, c)
 		} else {
 			b = append(b, '%', hex[c>>4], hex[c&15])
