@@ -42,6 +42,9 @@ type Decoder struct {
 	lines  int  // with bytes that were not UTF-8
 	inLine bool // the present line is counted
 	c1     bool // bytes that Latin-1 has no characters for
+
+	marked  bool // UTF-16 had a byte order mark
+	damaged bool // UTF-16 had bytes that stand for no character
 }
 
 // NewDecoder returns a decoder of a text.
@@ -84,8 +87,8 @@ func (d *Decoder) fill() {
 		d.raw = append(d.raw, make([]byte, ahead)...)
 		n, err := d.in.Read(d.raw[have:])
 		d.raw, d.err = d.raw[:have+n], err
-		if n > 0 && d.mode != Auto {
-			return // nothing has to be found out
+		if n > 0 && d.mode != Auto && (d.started || len(d.raw) >= 2) {
+			return // nothing has to be found out, or there is enough for a byte order mark
 		}
 	}
 }
@@ -99,9 +102,9 @@ func (d *Decoder) begin() {
 	switch {
 	case d.mode != Auto && d.mode != UTF16:
 	case bytes.HasPrefix(d.raw, []byte("\xff\xfe")):
-		d.mode, d.order, d.raw = UTF16, binary.LittleEndian, d.raw[2:]
+		d.mode, d.order, d.raw, d.marked = UTF16, binary.LittleEndian, d.raw[2:], true
 	case bytes.HasPrefix(d.raw, []byte("\xfe\xff")):
-		d.mode, d.order, d.raw = UTF16, binary.BigEndian, d.raw[2:]
+		d.mode, d.order, d.raw, d.marked = UTF16, binary.BigEndian, d.raw[2:], true
 	case d.mode == UTF16:
 		d.order = binary.LittleEndian // what Windows writes
 	}
@@ -200,12 +203,12 @@ func (d *Decoder) decode16() int {
 				if both := utf16.DecodeRune(r, rune(d.order.Uint16(d.raw[n+2:]))); both != utf8.RuneError {
 					r, size = both, 4
 				} else {
-					r = utf8.RuneError
+					r, d.damaged = utf8.RuneError, true
 				}
 			case d.err == nil:
 				return n
 			default:
-				r = utf8.RuneError
+				r, d.damaged = utf8.RuneError, true
 			}
 		}
 		if r == '\n' {
@@ -219,7 +222,7 @@ func (d *Decoder) decode16() int {
 	}
 	if n == 0 && d.err != nil && len(d.raw) > 0 { // half a character at the end
 		d.out = utf8.AppendRune(d.out, utf8.RuneError)
-		n = len(d.raw)
+		n, d.damaged = len(d.raw), true
 	}
 	return n
 }

@@ -68,6 +68,10 @@ type HeaderOptions struct {
 
 	// Need are the fields that the header must have.
 	Need []string
+
+	// ID is the column that has the identifiers, whatever its name says. It need not be
+	// there.
+	ID string
 }
 
 // ParseMap reads what maps columns to fields: texts such as Autor=who.
@@ -129,7 +133,9 @@ func NewHeader(cells []string, o HeaderOptions) (Header, error) {
 	var unknown []string
 	for i, cell := range cells {
 		field, ok := o.Map[plain(cell)]
-		if delete(unused, plain(cell)); !ok {
+		if delete(unused, plain(cell)); !ok && o.ID != "" && plain(cell) == plain(o.ID) {
+			field, ok = "id", true
+		} else if !ok {
 			if field, ok = fieldOf(cell); strings.TrimSpace(cell) == "" {
 				field, ok = Ignored, true // a spreadsheet's empty column
 			}

@@ -1,9 +1,11 @@
 package registrar
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/mint"
 )
 
 // Completer is a [stele.Scheme] that knows what its prefixes are.
@@ -134,4 +136,27 @@ func NameBelow(schemes *stele.Schemes, key stele.NamespaceKey) (stele.ID, error)
 	}
 	_, below, err := parsePrefix(schemes, key.Prefix)
 	return below, err
+}
+
+// Placeholder returns a name below a namespace that stands for one that a minter will
+// make, so that a record can be judged before it has a name. It is another one for each
+// n, if the scheme's grammar allows it, and ends in a check character where the
+// namespace asks for one.
+func Placeholder(schemes *stele.Schemes, ns *stele.Namespace, n int) (stele.ID, error) {
+	below, err := NameBelow(schemes, ns.Key())
+	if err != nil {
+		return below, err
+	}
+	const odd = "zzzzzzzz" // what no minter makes, in characters that check characters allow
+	id, err := schemes.Parse(below.String() + odd + strconv.Itoa(n) + odd)
+	if err != nil {
+		id = below
+	}
+	if ns.Checked {
+		zone := checkZone(schemes.Lookup(id.Scheme()), id.String())
+		if checked, err := schemes.Parse(id.String() + string(mint.CheckChar(zone))); err == nil {
+			return checked, nil
+		}
+	}
+	return id, nil
 }

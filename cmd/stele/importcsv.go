@@ -30,6 +30,7 @@ func (r *rowReader) decode(e bulk.Encoding) {
 	}
 	r.decoder = bulk.NewDecoder(io.MultiReader(bytes.NewReader(r.buf), in), e)
 	r.in, r.buf, r.err = r.decoder, nil, nil
+	r.before, r.passed = r.passed, nil
 	r.fill()
 }
 
@@ -50,6 +51,9 @@ func (r *rowReader) readHeader(name string, o bulk.HeaderOptions) (h bulk.Header
 	for {
 		if r.delimiter = forced; forced == 0 {
 			r.delimiter = bulk.Delimiter(r.buf)
+		}
+		if r.delimiter == 0 && r.lone {
+			r.delimiter = ','
 		}
 		if r.delimiter != 0 {
 			end = bulk.RowEnd(r.buf, r.delimiter)

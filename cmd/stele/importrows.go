@@ -47,11 +47,16 @@ type rowReader struct {
 	read      func() int64  // how much of the file is read
 	delimiter byte          // between cells of CSV; 0 for lines of JSON
 	decoder   *bulk.Decoder // nil unless the text may have another encoding than UTF-8
+	lone      bool          // a header may have one column, and then nothing to separate cells
+	keeps     bool          // what is passed over before the first row is kept in passed
 
 	buf    []byte // what is read and not handed over
 	offset int64  // of it
 	line   int    // at its beginning
 	err    error  // from in; io.EOF at its end
+	marked bool   // the text began with a byte order mark in UTF-8
+	passed []byte // see keeps
+	before []byte // what was passed over before the text was decoded
 }
 
 func newRowReader(f *importFile) *rowReader {
@@ -76,6 +81,9 @@ func (r *rowReader) fill() {
 
 // advance passes over the first n bytes.
 func (r *rowReader) advance(n int) {
+	if r.keeps {
+		r.passed = append(r.passed, r.buf[:n]...)
+	}
 	r.line += bytes.Count(r.buf[:n], []byte{'\n'})
 	r.offset += int64(n)
 	r.buf = r.buf[n:]
@@ -197,7 +205,7 @@ func (r *rowReader) start(e bulk.Encoding) {
 		r.decode(bulk.UTF16)
 	}
 	if bytes.HasPrefix(r.buf, []byte("\xef\xbb\xbf")) {
-		r.offset, r.buf = r.offset+3, r.buf[3:]
+		r.offset, r.buf, r.marked = r.offset+3, r.buf[3:], true
 	}
 	for {
 		n := bytes.IndexByte(r.buf, '\n')

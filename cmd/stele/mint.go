@@ -22,10 +22,18 @@ them, one a line. How they are made is kept with their namespace, which is made 
 is not there: next time, its prefix is enough.
 
 With --to, --title or --reserve each new name is registered at once, and printed when
-its record is durable.`,
+its record is durable.
+
+With --from FILE.csv each row of a spreadsheet gets a name. What the row says is
+registered, with columns as 'stele import' understands them, and the names are written
+into the file, in a column id that is added if it is not there. Everything else in the
+file stays as it is. Rows that have a name are left alone, so the same command can be
+given again: after an interruption, or when rows that were rejected are mended.
+docs/minting.md tells more.`,
 		Example: `  stele mint ibi --host mtc-m18.sid.inpe.br --ip 150.163.34.243
   stele mint ark --naan 12345 --shoulder x5 --template .reedeedk -n 100
-  stele mint pilin --prefix 102.100.272 --to https://example.org/1`,
+  stele mint pilin --prefix 102.100.272 --to https://example.org/1
+  stele mint ark --naan 12345 --shoulder x5 --from catalogue.csv --map 'Shelf mark=meta.shelf'`,
 	}, p.mintIBICommand(), p.mintPILINCommand(), p.mintARKCommand(),
 		p.mintTemplateCommand(hdlTemplates), p.mintTemplateCommand(urnTemplates), p.mintTemplateCommand(lsidTemplates),
 		p.mintUUIDCommand())
@@ -37,6 +45,7 @@ type mintFlags struct {
 	reserve bool
 	record  recordFlags
 	minter  minterFlags
+	sheet   sheetFlags
 }
 
 func (f *mintFlags) add(cmd *cobra.Command) {
@@ -44,11 +53,15 @@ func (f *mintFlags) add(cmd *cobra.Command) {
 	cmd.Flags().IntVarP(&f.count, "count", "n", 1, "how many")
 	cmd.Flags().BoolVar(&f.reserve, "reserve", false, "register the new names, and show nothing to the public yet")
 	f.record.add(cmd)
+	f.sheet.add(cmd)
 }
 
 // check finds what is wrong with the flags themselves.
 func (f *mintFlags) check() error {
 	cmd := f.record.cmd
+	if err := f.sheet.check(cmd); err != nil || f.sheet.from != "" {
+		return err
+	}
 	switch {
 	case f.count < 1:
 		return misuse(cmd, "%d is no number of names; make one or more", f.count)
@@ -70,6 +83,9 @@ func (f *mintFlags) run(p *program, choose func(ctx context.Context, l *ledger) 
 	cmd := f.record.cmd
 	if err := f.check(); err != nil {
 		return err
+	}
+	if f.sheet.from != "" {
+		return f.mintFrom(p, choose)
 	}
 	p.block = blockFor(f.count)
 	return p.creating(cmd, func(ctx context.Context, l *ledger) error {

@@ -118,7 +118,8 @@ func (p *program) mintARKCommand() *cobra.Command {
 template: a dot, the order (r quasi-random, s in order, z in order and without end), a
 mask of e (one of 29 characters) and d (a digit), and k for a check character.`,
 		Example: `  stele mint ark --naan 12345 --shoulder x5 --template .reedeedk
-  stele mint ark --naan 12345 --shoulder x5 -n 1000`,
+  stele mint ark --naan 12345 --shoulder x5 -n 1000
+  stele mint ark --naan 12345 --shoulder x5 --from catalogue.csv --dry-run`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if naan == "" {

@@ -16,6 +16,9 @@ func (f *minterFlags) namespace(ctx context.Context, l *ledger, want *stele.Name
 	key := want.Key()
 	have, err := l.Namespace(ctx, key)
 	if errors.Is(err, stele.NotFound) {
+		if f.looks {
+			return []stele.NamespaceKey{key}, want.Validate()
+		}
 		_, err = l.AddNamespace(ctx, want)
 		return []stele.NamespaceKey{key}, err
 	}
@@ -30,7 +33,7 @@ func (f *minterFlags) namespace(ctx context.Context, l *ledger, want *stele.Name
 		return nil, &stele.Error{Op: "mint", Kind: stele.Conflict, Err: fmt.Errorf(
 			"the namespace %s %s, and --%s says otherwise; leave it out, or change the namespace with 'stele ns set'", key, set, odd)}
 	}
-	if f.owner.Flags().Changed("granularity") && !sameGranularity(have.Minter.Granularity, want.Minter.Granularity) {
+	if !f.looks && f.owner.Flags().Changed("granularity") && !sameGranularity(have.Minter.Granularity, want.Minter.Granularity) {
 		_, err = l.SetNamespace(ctx, key, 0, func(ns *stele.Namespace) error {
 			ns.Minter.Granularity = want.Minter.Granularity
 			return nil

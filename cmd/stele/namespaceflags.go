@@ -20,6 +20,7 @@ const (
 type minterFlags struct {
 	owner *cobra.Command
 	given stele.Minter
+	looks bool // nothing is written: a namespace that is not there is not made
 }
 
 // addIBI gives a command the flags of an IBI server.

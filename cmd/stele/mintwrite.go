@@ -1,0 +1,124 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/bulk"
+)
+
+// mayWrite makes sure that no file is lost when the sheet is written to another one.
+func (s *sheet) mayWrite(j *mintJournal) error {
+	if s.output == s.path || s.o.dryRun {
+		return nil
+	}
+	if _, err := os.Lstat(s.output); errors.Is(err, os.ErrNotExist) || j.began() && j.head.Output == s.output {
+		return nil // if there is one, an earlier run has written it
+	} else if err != nil {
+		return fileError(err)
+	}
+	return refuse("mint", stele.Conflict, "%s exists already; name another file with --output, or move that one away", s.o.output)
+}
+
+// otherRow is the error of a row that is not the one that got a name.
+func (s *sheet) otherRow(line int, id, journal string) error {
+	return refuse("mint", stele.Conflict, "line %d of %s is not the row that got the name %s, by %s: the file was changed since. Put it back as it was, and give the command again to go on; or put the names into it yourself, and move %s away",
+		line, s.o.from, id, journal, journal)
+}
+
+// write writes the sheet with the names of the journal: beside its place at first, and
+// then into its place in one step. If that fails, what is there stays as it is.
+func (s *sheet) write(j *mintJournal) error {
+	part := s.output + ".part"
+	out, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return s.unwritten(err, j)
+	}
+	err = errors.Join(s.copyTo(out, j), out.Chmod(s.info.Mode().Perm()))
+	sameOwner(out, s.info)
+	if err = errors.Join(err, out.Sync(), out.Close()); err == nil {
+		err = s.stillSame(j)
+	}
+	if err != nil {
+		return errors.Join(s.unwritten(err, j), os.Remove(part))
+	}
+	if err := errors.Join(os.Rename(part, s.output), syncFolder(filepath.Dir(s.output))); err != nil {
+		return s.unwritten(err, j)
+	}
+	return nil
+}
+
+// stillSame makes sure that nobody wrote into the file meanwhile.
+func (s *sheet) stillSame(j *mintJournal) error {
+	changed, err := s.changed()
+	if err == nil && changed {
+		err = refuse("mint", stele.Conflict, "%s was changed while its rows got names, so it is left as it is; the names are in %s. Give the command again to go on", s.o.from, j.path)
+	}
+	return err
+}
+
+func (s *sheet) unwritten(err error, j *mintJournal) error {
+	if _, ok := errors.AsType[*stele.Error](err); ok {
+		return err
+	}
+	return refuse("mint", stele.Unavailable, "the names can't be written into %s: %w. They are kept in %s; give the command again to go on", s.output, err, j.path)
+}
+
+// copyTo writes the sheet with the names of the journal.
+func (s *sheet) copyTo(file io.Writer, j *mintJournal) error {
+	r, err := s.read(nil)
+	if err != nil {
+		return err
+	}
+	defer r.close()
+	out := bufio.NewWriterSize(file, rowBlock)
+	head, err := r.head()
+	if err != nil {
+		return err
+	}
+	mark := r.rows.decoder.Mark()
+	if mark == nil && r.rows.marked {
+		mark = []byte("\xef\xbb\xbf")
+	}
+	_, _ = out.Write(mark) // an error comes again
+	_, _ = out.Write(r.rows.before)
+	if err := s.encode(out, r.rows.decoder.Encoder(), head); err != nil {
+		return err
+	}
+	for {
+		row, err := r.next()
+		if err == io.EOF {
+			return out.Flush()
+		}
+		if err != nil {
+			return err
+		}
+		name := ""
+		if entry, ok := j.entries[row.line]; ok && row.name == "" {
+			if row.digest() != entry.Row {
+				return s.otherRow(row.line, entry.ID, j.path)
+			}
+			name = bulk.Neutralise(entry.ID)
+		}
+		text, err := r.named(&row, name)
+		if err == nil {
+			err = s.encode(out, r.rows.decoder.Encoder(), text)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// encode writes a text in the encoding of the sheet.
+func (s *sheet) encode(out io.Writer, e bulk.Encoder, text []byte) error {
+	coded, err := e.Append(nil, text)
+	if err == nil {
+		_, err = out.Write(coded)
+	}
+	return err
+}
