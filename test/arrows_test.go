@@ -44,6 +44,7 @@ var rooms = []room{
 	{folder: "wire/hdl", pure: true}, // bytes only: it does not know the vocabulary
 
 	{folder: "internal/destination", may: ".", pure: true},
+	{folder: "internal/limit", may: ".", pure: true},
 
 	{folder: "scheme/internal", may: ".", pure: true},
 	{folder: "scheme/schemetest", may: "."},
@@ -60,13 +61,13 @@ var rooms = []room{
 	{folder: "bulk", may: ".", pure: true, tests: "registrar auth store/mem scheme/all"},
 
 	// A server is handed a store and the schemes; it never picks them.
-	{folder: "serve/httpd", may: ". internal/destination auth ddds mint proof publish resolver registrar wire/hdl web", tests: "store/mem scheme/all"},
-	{folder: "serve/api", may: ". audit auth ddds mint proof publish resolver registrar wire/hdl web", tests: "store/mem scheme/all"},
+	{folder: "serve/httpd", may: ". internal/destination internal/limit auth ddds mint proof publish resolver registrar wire/hdl web", tests: "store/mem scheme/all"},
+	{folder: "serve/api", may: ". internal/limit audit auth ddds mint proof publish resolver registrar wire/hdl web", tests: "store/mem scheme/all"},
 	{folder: "serve/*", may: ". auth ddds mint proof publish secret resolver registrar wire/hdl", tests: "store/mem scheme/all"},
 	{folder: "web", may: ". auth ddds mint proof publish resolver registrar", tests: "store/mem scheme/all"},
 	{folder: "client", may: ". audit auth ddds mint proof publish resolver registrar wire/hdl", tests: "store/mem scheme/all serve/*"},
 
-	{folder: "cmd/stele", may: ". audit bulk auth ddds mint proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
+	{folder: "cmd/stele", may: ". internal/limit audit bulk auth ddds mint proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 
 	{folder: "bench", may: ". audit bulk auth ddds mint proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 	{folder: "test", may: ". audit bulk auth ddds mint proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},

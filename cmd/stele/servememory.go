@@ -5,6 +5,8 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	runtimemetrics "runtime/metrics"
+	"sync/atomic"
 )
 
 // garbage is how much memory what is not used any more may take, about, before it is
@@ -18,19 +20,56 @@ const garbage = 192 << 20
 const weight = 64 << 20
 
 // waitToCollect tells Go to collect garbage less often, unless the environment says
-// when to, until done is called.
+// when to, until done is called. What may be left uncollected depends on how much is in
+// use: a share that is right for a small heap would be gigabytes of garbage when many
+// large answers are in memory. So it is set anew whenever garbage was collected.
 func waitToCollect(cache int64) (done func()) {
 	if os.Getenv("GOGC") != "" {
 		return func() {}
 	}
-	debug.SetGCPercent(collectAt(cache))
+	c := &collecting{at: collectAt(cache + weight)}
+	debug.SetGCPercent(c.at)
+	c.await()
 	unused := make([]byte, weight)
-	return func() { runtime.KeepAlive(unused) }
+	return func() {
+		c.done.Store(true)
+		runtime.KeepAlive(unused)
+	}
 }
 
-// collectAt returns by how many hundredths memory may grow, if records take as much as
-// cache says. Go's own 100 is the least.
-func collectAt(cache int64) int { return int(max(100, 100*garbage/(cache+weight))) }
+// collectAt returns by how many hundredths memory may grow, if so many bytes are in use.
+// Go's own 100 is the least.
+func collectAt(live int64) int { return int(max(100, 100*garbage/max(live, 1))) }
+
+// collecting sets how much garbage there may be.
+type collecting struct {
+	at   int // the present share, in hundredths
+	done atomic.Bool
+}
+
+// await calls adjust after the next collection: then something that nothing refers to is
+// cleaned up.
+func (c *collecting) await() {
+	mark := new([16]byte)
+	runtime.AddCleanup(mark, func(c *collecting) { c.adjust() }, c)
+}
+
+// adjust sets the share for what is in use now.
+func (c *collecting) adjust() {
+	if c.done.Load() {
+		return
+	}
+	sample := []runtimemetrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	runtimemetrics.Read(sample)
+	if sample[0].Value.Kind() == runtimemetrics.KindUint64 {
+		live := int64(min(sample[0].Value.Uint64(), 1<<50))
+		if at := collectAt(live); at > c.at+c.at/4 || at < c.at-c.at/4 {
+			c.at = at
+			debug.SetGCPercent(at)
+		}
+	}
+	c.await()
+}
 
 // learnRedirects reads where all names lead, once, and again when everything was
 // forgotten. Requests are answered meanwhile, and if it fails: it is about time only.

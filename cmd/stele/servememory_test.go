@@ -13,7 +13,7 @@ func TestCollectAt(t *testing.T) {
 		{512 << 20, 100},
 		{1 << 50, 100},
 	} {
-		if got := collectAt(tt.cache); got != tt.want {
+		if got := collectAt(tt.cache + weight); got != tt.want {
 			t.Errorf("with %d bytes of records: %d, and not %d", tt.cache, got, tt.want)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/internal/limit"
 	"github.com/stele-id/stele/serve/httpd"
 )
 
@@ -85,6 +86,13 @@ func newMetrics(ready func(context.Context) error) *metrics {
 	m.registry.MustRegister(m.requests, m.bytes, m.seconds, m.open, isReady, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
+}
+
+// addHeld tells of answers that clients have not read.
+func (m *metrics) addHeld(held *limit.Held) {
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "stele_http_held_bytes", Help: "Bytes of large answers that clients have not read yet.",
+	}, func() float64 { return float64(held.Bytes()) }))
 }
 
 // observe counts an answer.

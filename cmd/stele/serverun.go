@@ -17,6 +17,7 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/audit"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/internal/limit"
 	"github.com/stele-id/stele/serve/dnsd"
 	"github.com/stele-id/stele/serve/httpd"
 	"github.com/stele-id/stele/store/pebble"
@@ -47,6 +48,9 @@ type server struct {
 	running   context.Context // until the server is to end
 	numbers   *metrics
 	gate      gate                       // before the public's requests
+	costs     *limit.Rate                // of clients of the resolver
+	held      *limit.Held                // answers that clients have not read
+	turns     *limit.Turns               // to make large answers
 	shift     atomic.Pointer[shift]      // who answers them now
 	auditFile atomic.Pointer[audit.File] // to which the audit trail is appended; nil: none
 	life      sync.Mutex                 // held while one shift takes over from another, or the server ends
@@ -66,7 +70,11 @@ func (s *server) start(running context.Context, r *registry) error {
 		return err
 	}
 	s.running = running
+	s.costs = limit.NewRate(s.CostRate, s.CostBurst)
+	s.held = limit.NewHeld(s.MaxInFlight, s.MaxInFlightOne)
+	s.turns = limit.NewTurns(answersAtOnce, answersWaiting, s.HeaderTimeout)
 	s.numbers = newMetrics(s.ready)
+	s.numbers.addHeld(s.held)
 	if s.dns != nil {
 		s.numbers.addDNS(func() *dnsd.Server { return s.shift.Load().dns })
 	}
@@ -98,6 +106,10 @@ func (s *server) start(running context.Context, r *registry) error {
 	return s.announce()
 }
 
+// How many large answers are made at the same time, and how many wait for that. One takes
+// a few tens of megabytes at most while it is made.
+const answersAtOnce, answersWaiting = 8, 500
+
 // identifyForMetrics returns what finds out who asks for metrics; nil if everybody may
 // who reaches the address.
 func (s *server) identifyForMetrics() func(*http.Request) (auth.Principal, error) {
@@ -118,6 +130,7 @@ func (s *server) answers(f *shift) (http.Handler, error) {
 		Resolver: r.resolver, Registry: r.registrar, Schemes: s.schemes, Pages: pages, Now: s.now, Log: s.log,
 		Base: s.Base, Host: s.Host, Global: s.Global, Ready: s.ready, Random: rand.IntN,
 		Identify: r.identify, Await: r.await, API: s.api(f, pages),
+		Costs: s.costs, Held: s.held, Turns: s.turns,
 	}
 	if s.Reverse {
 		o.Pointing = r.store.Pointing

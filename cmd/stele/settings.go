@@ -97,6 +97,14 @@ var settings = []setting{
 		what: "how many requests in a second one user may send to the API, and one address without a token or with a wrong one; 100 records of a batch count as one, unless an administrator sends them; 0: without limit"},
 	{name: "api-burst", kind: positiveKind, usual: "200", example: "2000",
 		what: "how many of them may come at once after a pause"},
+	{name: "cost-rate", kind: countKind, usual: "100", example: "1000",
+		what: "how much work in a second one address may ask of the resolver beside redirects, which cost nothing: a description of a record costs 1, an .info page or a memento 2, each version in a list of them 0.02; 0: without limit"},
+	{name: "cost-burst", kind: positiveKind, usual: "1000", example: "5000",
+		what: "how much of it may be asked for at once after a pause"},
+	{name: "max-in-flight", kind: sizeKind, usual: "128MB", example: "512MB",
+		what: "how much memory answers may take that clients have not read yet; beyond that, large ones are refused with status 503; 0: without limit"},
+	{name: "max-in-flight-per-client", kind: sizeKind, usual: "32MB", example: "64MB",
+		what: "how much of it one address may take (of IPv6, a network of 64 bits); beyond that, large answers to it are refused with status 429; 0: all"},
 	{name: "grace", kind: durationKind, usual: "30s", example: "1m",
 		what: "how long requests under way may take when the server is told to end"},
 	{name: "drain", kind: durationKind, usual: "0s", example: "5s",
@@ -173,6 +181,10 @@ type serveConfig struct {
 	DNSSignatures  int               `koanf:"dns-signatures"`
 	APIRate        int               `koanf:"api-rate"`
 	APIBurst       int               `koanf:"api-burst"`
+	CostRate       int               `koanf:"cost-rate"`
+	CostBurst      int               `koanf:"cost-burst"`
+	MaxInFlight    int64             `koanf:"max-in-flight"`
+	MaxInFlightOne int64             `koanf:"max-in-flight-per-client"`
 	Grace          time.Duration     `koanf:"grace"`
 	Drain          time.Duration     `koanf:"drain"`
 	MaxConnections int               `koanf:"max-connections"`

@@ -12,8 +12,19 @@ import (
 // lingering is how long the server waits at its end for what a client still sends.
 const lingering = time.Second
 
-// write writes an answer in one piece.
+// write writes an answer in one piece. An answer that would have the server hold too much
+// for clients that do not read is replaced by a refusal, unless it tells of something
+// that was done.
 func (c *call) write(status int, media string, body []byte) {
+	c.endTurn()
+	if c.r.Method != http.MethodHead {
+		release, err := c.hold(int64(len(body)))
+		if err != nil {
+			c.fail(err)
+			return
+		}
+		defer release()
+	}
 	c.began = true
 	c.prepare(media)
 	if status < http.StatusBadRequest {
@@ -24,6 +35,21 @@ func (c *call) write(status int, media string, body []byte) {
 	if c.r.Method != http.MethodHead {
 		// The client who does not get it is gone.
 		_, _ = c.w.Write(body)
+	}
+}
+
+// hold counts an answer of n bytes until the client has read it.
+func (c *call) hold(n int64) (release func(), err error) {
+	if !c.isRead() {
+		return c.h.o.Held.Add(c.address(), n), nil
+	}
+	return c.h.o.Held.Take(c.address(), n)
+}
+
+// endTurn lets others make their answers: this one is made.
+func (c *call) endTurn() {
+	if c.made != nil {
+		c.made()
 	}
 }
 
@@ -87,6 +113,7 @@ type stream struct {
 // [stream.flush] is called, when there is enough of it, and when the operation has
 // ended. Sending gives the client more time.
 func (c *call) stream(media string) *stream {
+	c.endTurn()
 	c.out = &stream{c: c, rc: http.NewResponseController(c.w)}
 	// HTTP/1 stops reading when an answer begins, unless it is told to go on; later
 	// versions need not be told.

@@ -22,6 +22,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/internal/limit"
 	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/resolver"
 	"github.com/stele-id/stele/web"
@@ -64,6 +65,11 @@ type Options struct {
 	// Rate is 0 nothing is counted.
 	Rate, Burst int
 
+	// Held counts the bytes of answers that clients have not read yet, and Turns the
+	// large answers that are being made; nil: without limit.
+	Held  *limit.Held
+	Turns *limit.Turns
+
 	// Patience is how long a stream may stand still, and Reading how long a client may
 	// take to send a document; 30 s, and as long as that, if 0.
 	Patience, Reading time.Duration
@@ -91,9 +97,9 @@ type Handler struct {
 	o        Options
 	table    []operation
 	places   map[string]place
-	callers  *limiter // by principal, or by address for the public
-	failures *limiter // by address: credentials that nobody has
-	streams  crowd    // by principal: bodies without end
+	callers  *limit.Rate // by principal, or by address for the public
+	failures *limit.Rate // by address: credentials that nobody has
+	streams  crowd       // by principal: bodies without end
 	duties   duties
 
 	described func() *description      // made when somebody asks for it
@@ -109,8 +115,8 @@ func New(o Options) *Handler {
 	o.Reading = cmp.Or(o.Reading, o.Patience)
 	h := &Handler{
 		o:        o,
-		callers:  newLimiter(o.Rate, o.Burst),
-		failures: newLimiter(o.Rate, o.Burst),
+		callers:  limit.NewRate(o.Rate, o.Burst),
+		failures: limit.NewRate(o.Rate, o.Burst),
 	}
 	h.table = h.operations()
 	h.places = routes(h.table)
@@ -163,6 +169,14 @@ func (c *call) answer() error {
 		if err != nil {
 			return err
 		}
+		defer leave()
+	}
+	if c.op.gathers {
+		leave, err := c.h.o.Turns.Enter(c.ctx)
+		if err != nil {
+			return err
+		}
+		c.made = leave
 		defer leave()
 	}
 	if err := c.op.serve(c); err != nil || c.out == nil {

@@ -42,6 +42,7 @@ func (h *Handler) auditOperations() []operation {
 		},
 		answers: []answer{{status: 200, about: "A part of the trail.", value: auditPage{}}},
 		fails:   []int{403},
+		gathers: true,
 		serve:   h.listAudit,
 	}}
 }

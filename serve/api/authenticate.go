@@ -7,6 +7,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/internal/limit"
 )
 
 // identify finds out who sent the request, and whether they may send one now. Whoever
@@ -16,7 +17,7 @@ func (c *call) identify() error {
 	if len(c.r.Header["Authorization"]) == 0 {
 		c.bucket = "address " + c.address()
 		c.ctx = auth.WithOrigin(c.ctx, c.origin())
-		return c.h.callers.take(c.bucket, c.h.o.Now())
+		return c.h.callers.Take(c.bucket, 1, c.h.o.Now())
 	}
 	c.token = true
 	if err := c.recognise(); err != nil {
@@ -26,7 +27,7 @@ func (c *call) identify() error {
 		return err
 	}
 	c.bucket = "principal " + c.who.Name
-	return c.h.callers.take(c.bucket, c.h.o.Now())
+	return c.h.callers.Take(c.bucket, 1, c.h.o.Now())
 }
 
 // recognise finds out who has the credential now: since the last time the token may have
@@ -50,7 +51,7 @@ func (c *call) countFailure(err error) error {
 	if outcomeOf(err).status >= http.StatusInternalServerError {
 		return nil
 	}
-	return c.h.failures.take(c.address(), c.h.o.Now())
+	return c.h.failures.Take(c.address(), 1, c.h.o.Now())
 }
 
 // address returns from where the request came, as it is counted: a network of 64 bits
@@ -62,13 +63,7 @@ func (c *call) address() string {
 	} else if from, err := netip.ParseAddrPort(c.r.RemoteAddr); err == nil {
 		a = from.Addr()
 	}
-	a = a.Unmap().WithZone("")
-	if a.Is6() {
-		if network, err := a.Prefix(64); err == nil {
-			a = network.Addr()
-		}
-	}
-	return a.String()
+	return limit.Client(a)
 }
 
 // admit makes sure that whoever acts may use the operation at all.

@@ -27,6 +27,7 @@ type call struct {
 	heads   map[string]string
 	media   string // of the body; "" if there is none
 	began   bool   // the answer has begun
+	made    func() // ends the turn of an operation that gathers; nil if it has none
 	out     *stream
 	drained bool // all of the body was read
 }
@@ -54,7 +55,7 @@ func (c *call) charge(records int) {
 	if c.who.Admin {
 		return
 	}
-	c.h.callers.spend(c.bucket, float64(records)/recordsAToken, c.h.o.Now())
+	c.h.callers.Spend(c.bucket, float64(records)/recordsAToken, c.h.o.Now())
 }
 
 // pace is charge for a stream: it waits until the caller may go on. All streams of
@@ -68,8 +69,8 @@ func (c *call) pace(records int) error {
 		return nil
 	}
 	bucket, now := "streams of "+c.bucket, c.h.o.Now()
-	c.h.callers.spend(bucket, float64(records)/recordsAToken, now)
-	wait := c.h.callers.debt(bucket, now)
+	c.h.callers.Spend(bucket, float64(records)/recordsAToken, now)
+	wait := c.h.callers.Debt(bucket, now)
 	if wait == 0 {
 		return nil
 	}

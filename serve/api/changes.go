@@ -38,6 +38,7 @@ func (h *Handler) changeOperations() []operation {
 			limitParameter,
 		},
 		answers: []answer{{status: 200, about: "Changes in their order; none if there are no more.", value: changePage{}}},
+		gathers: true,
 		serve:   h.listChanges,
 	}}
 }

@@ -38,6 +38,15 @@ func (h *Handler) exportRecords(c *call) error {
 			return amiss(c, "prefix", err)
 		}
 	}
+	held := int64(exportHeld)
+	if c.flag("history") {
+		held = historyHeld
+	}
+	release, err := c.hold(held)
+	if err != nil {
+		return err
+	}
+	defer release()
 	_, stop := c.running()
 	defer stop()
 	records := h.o.Registrar.Scan(c.ctx, key, "")
@@ -86,6 +95,14 @@ func behind(first *stele.Record, ok bool, next func() (*stele.Record, error, boo
 		}
 	}
 }
+
+// What an export holds in memory while the client does not read, about: a page of the
+// store, a line, and of a history so many versions.
+const (
+	exportHeld    = 2 << 20
+	historyHeld   = 8 << 20
+	versionsAhead = 4
+)
 
 // exportPace is after how many lines an export pauses, if it has to.
 const exportPace = 1000
@@ -158,14 +175,29 @@ func (x *exporting) record(rec *stele.Record) error {
 		x.buf = append(rec.AppendJSON(x.buf[:0]), '\n')
 		return x.write(x.buf)
 	}
-	var all []*stele.Record
-	for v, err := range x.c.h.o.Registrar.History(x.c.ctx, rec.ID) {
+	// The registry has the newest version first, and an export the oldest. A record may
+	// have thousands, so only some are in memory at a time.
+	for done := uint64(0); done < rec.Version; done += versionsAhead {
+		if err := x.versions(rec.ID, done, min(done+versionsAhead, rec.Version)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// versions writes the versions of a record after one and up to another.
+func (x *exporting) versions(id stele.ID, after, upTo uint64) error {
+	var some []*stele.Record
+	for v, err := range x.c.h.o.Registrar.HistoryBefore(x.c.ctx, id, upTo+1) {
 		if err != nil {
 			return err
 		}
-		all = append(all, v)
+		if v.Version <= after {
+			break
+		}
+		some = append(some, v)
 	}
-	for _, v := range slices.Backward(all) {
+	for _, v := range slices.Backward(some) {
 		x.buf = append(v.AppendJSON(x.buf[:0]), '\n')
 		if err := x.write(x.buf); err != nil {
 			return err

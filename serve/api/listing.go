@@ -39,6 +39,7 @@ func (h *Handler) listOperations() []operation {
 			cursorParameter,
 		},
 		answers: []answer{{status: 200, about: "A page of the list.", value: recordPage{}}},
+		gathers: true,
 		serve:   h.listRecords,
 	}, {
 		name: "getHistory", method: http.MethodGet, path: "history/{id}", group: "Records", tail: identifier,
@@ -48,6 +49,7 @@ func (h *Handler) listOperations() []operation {
 		query:   []parameter{limitParameter, cursorParameter},
 		answers: []answer{{status: 200, about: "A page of versions.", value: recordPage{}}},
 		fails:   []int{404},
+		gathers: true,
 		serve:   h.getHistory,
 	}}
 }
@@ -71,7 +73,7 @@ func (h *Handler) listRecords(c *call) error {
 		}
 		page.pass(rec.ID.String())
 		if want.has(rec) {
-			page.add(rec.AppendJSON(nil))
+			page.addRecord(rec)
 		}
 	}
 	return page.end()
@@ -217,7 +219,7 @@ func (h *Handler) getHistory(c *call) error {
 			return err
 		}
 		page.pass(strconv.FormatUint(rec.Version, 10))
-		page.add(rec.AppendJSON(nil))
+		page.addRecord(rec)
 	}
 	return page.end()
 }
@@ -234,18 +236,20 @@ func (c *call) after() (string, error) {
 // page is a page of a list in the making.
 type page struct {
 	c       *call
-	items   []byte
+	body    []byte // of the answer, as far as it is made
 	count   uint64
 	limit   uint64
 	scanned int
 	last    string // the last that was looked at
 }
 
-func newPage(c *call) *page { return &page{c: c, limit: c.number("limit")} }
+func newPage(c *call) *page {
+	return &page{c: c, limit: c.number("limit"), body: []byte(`{"items":[`)}
+}
 
 // isFull reports whether another page begins now.
 func (p *page) isFull() bool {
-	return p.count >= p.limit || p.scanned >= maxScanned || len(p.items) >= maxPage
+	return p.count >= p.limit || p.scanned >= maxScanned || len(p.body) >= maxPage
 }
 
 // pass notes what is looked at, from where the next page goes on.
@@ -254,9 +258,18 @@ func (p *page) pass(name string) { p.last, p.scanned = name, p.scanned+1 }
 // add adds an item in JSON.
 func (p *page) add(item []byte) {
 	if p.count > 0 {
-		p.items = append(p.items, ',')
+		p.body = append(p.body, ',')
 	}
-	p.items = append(p.items, item...)
+	p.body = append(p.body, item...)
+	p.count++
+}
+
+// addRecord adds a record.
+func (p *page) addRecord(rec *stele.Record) {
+	if p.count > 0 {
+		p.body = append(p.body, ',')
+	}
+	p.body = rec.AppendJSON(p.body)
 	p.count++
 }
 
@@ -272,14 +285,12 @@ func (p *page) addValue(v any) error {
 
 // reply answers with a page that another one follows.
 func (p *page) reply() error {
-	b := append([]byte(`{"items":[`), p.items...)
-	b = append(b, `],"next":"`...)
+	b := append(p.body, `],"next":"`...)
 	b = append(b, p.c.h.cursor(p.last)...)
 	return p.c.replyJSON(http.StatusOK, append(b, `"}`...))
 }
 
 // end answers with the last page.
 func (p *page) end() error {
-	b := append([]byte(`{"items":[`), p.items...)
-	return p.c.replyJSON(http.StatusOK, append(b, `]}`...))
+	return p.c.replyJSON(http.StatusOK, append(p.body, `]}`...))
 }

@@ -163,12 +163,12 @@ func TestPageBounds(t *testing.T) {
 	for n := range 1000 {
 		if p.isFull() {
 			if n < 8 || n > 9 {
-				t.Errorf("a page has %d items of a megabyte", n)
+				t.Errorf("a page has %d items of an eighth of a megabyte", n)
 			}
 			break
 		}
 		p.pass("x")
-		p.add(make([]byte, 1<<20))
+		p.add(make([]byte, 1<<17))
 	}
 	p = &page{limit: 1000}
 	for n := 0; !p.isFull(); n++ {

@@ -51,6 +51,7 @@ func (h *Handler) namespaceOperations() []operation {
 		asks:    known, scope: auth.ScopeRead,
 		query:   []parameter{limitParameter, cursorParameter},
 		answers: []answer{{status: 200, about: "A page of the list.", value: namespacePage{}}},
+		gathers: true,
 		serve:   h.listNamespaces,
 	}, {
 		name: "getNamespace", method: http.MethodGet, path: "namespaces/{prefix}", group: group, tail: prefixInPath,

@@ -133,6 +133,7 @@ type operation struct {
 	tail    parameter // what stands for {id}; about and example may be empty
 	body    *body     // nil: none is taken
 	answers []answer  // if all goes well
+	gathers bool      // a large answer is made in memory, for which the operation waits for its turn
 	fails   []int     // statuses of problems, beside those that every operation has
 	serve   func(c *call) error
 }
@@ -200,7 +201,7 @@ const (
 	maxBatch   = 8 << 20 // bytes of a body that is many
 	maxLine    = 1 << 20 // bytes of a line of a stream
 	maxTarget  = 8 << 10 // bytes of the request target
-	maxPage    = 8 << 20 // bytes of a list's items, about; then another page begins
+	maxPage    = 1 << 20 // bytes of a list's items, about; then another page begins
 	usualLimit = 100     // items on a page
 	maxLimit   = 1000
 )

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/internal/limit"
 )
 
 // outcome is what a kind of failure looks like from outside.
@@ -119,6 +120,9 @@ func outcomeOf(err error) outcome {
 			}
 		}
 	}
+	if limited, ok := errors.AsType[*limit.Refusal](err); ok {
+		return outcomes[limited.Kind]
+	}
 	if _, ok := errors.AsType[*stele.Error](err); !ok && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
 		return outcomes[stele.Unavailable]
 	}
@@ -173,6 +177,9 @@ func retryAfter(status int, err error) time.Duration {
 	if refused, ok := errors.AsType[*refusal](err); ok && refused.after > 0 {
 		return refused.after
 	}
+	if limited, ok := errors.AsType[*limit.Refusal](err); ok {
+		return limited.After
+	}
 	switch status {
 	case http.StatusServiceUnavailable:
 		return soon
@@ -185,14 +192,15 @@ func retryAfter(status int, err error) time.Duration {
 // fail answers with an error, or ends an answer that has begun.
 func (c *call) fail(err error) {
 	p := problemOf(err)
-	if p.Status >= http.StatusInternalServerError && c.r.Context().Err() == nil { // else it is the client who left
+	_, limited := errors.AsType[*limit.Refusal](err)
+	if p.Status >= http.StatusInternalServerError && !limited && c.r.Context().Err() == nil { // else it is the client who left
 		c.h.o.Log.ErrorContext(c.ctx, "a request failed", "operation", c.operation(), "status", p.Status, "error", legible(err.Error()))
 	}
 	if c.began {
 		c.abort()
 		return
 	}
-	if p.Status == http.StatusServiceUnavailable && !c.who.IsKnown() { // disks and folders are not for the public
+	if p.Status == http.StatusServiceUnavailable && !limited && !c.who.IsKnown() { // disks and folders are not for the public
 		p.Detail = "the registry can't answer at present; try again in a few seconds"
 	}
 	head := c.w.Header()

@@ -6,78 +6,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
-	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/stele-id/stele/internal/limit"
 )
-
-func TestLimiter(t *testing.T) {
-	now := time.Date(2031, 5, 2, 10, 0, 0, 0, time.UTC)
-	l := newLimiter(10, 20)
-	take := func(who string, n int) (granted int, after time.Duration) {
-		for range n {
-			err := l.take(who, now)
-			if err == nil {
-				granted++
-				continue
-			}
-			refused := err.(*refusal)
-			if refused.status != http.StatusTooManyRequests || refused.after <= 0 {
-				t.Fatalf("got %+v", refused)
-			}
-			after = refused.after
-		}
-		return granted, after
-	}
-	if n, after := take("ann", 30); n != 20 || after != 100*time.Millisecond {
-		t.Errorf("a burst of %d, and then after %s", n, after)
-	}
-	if n, _ := take("bob", 1); n != 1 {
-		t.Error("one takes what is another's")
-	}
-	now = now.Add(time.Second)
-	if n, _ := take("ann", 30); n != 10 {
-		t.Errorf("%d after a second", n)
-	}
-	now = now.Add(-time.Hour) // a clock that steps back gives nothing
-	if n, _ := take("ann", 30); n != 0 {
-		t.Errorf("%d after no time", n)
-	}
-	now = now.Add(10 * time.Hour)
-	if n, _ := take("ann", 30); n != 20 {
-		t.Errorf("%d after a long time", n)
-	}
-	l.spend("ann", 100, now) // which it has not
-	if wait := l.debt("ann", now); wait != 10*time.Second {
-		t.Errorf("a debt of %s", wait)
-	}
-	now = now.Add(10 * time.Second)
-	if n, _ := take("ann", 30); n != 0 || l.debt("ann", now) != 0 {
-		t.Errorf("%d when the debt is paid", n)
-	}
-	if err := newLimiter(0, 0).take("ann", now); err != nil {
-		t.Errorf("without a rate: %v", err)
-	}
-}
-
-// TestLimiterForgets holds that memory is bounded, whoever comes.
-func TestLimiterForgets(t *testing.T) {
-	now := time.Date(2031, 5, 2, 10, 0, 0, 0, time.UTC)
-	l := newLimiter(1, 1)
-	for i := range 3 * maxBuckets {
-		if err := l.take(strconv.Itoa(i), now); err != nil {
-			t.Fatal(err)
-		}
-		_ = l.take("regular", now) // is not forgotten
-	}
-	if len(l.buckets) != maxBuckets || l.recent.Len() != maxBuckets {
-		t.Errorf("%d and %d are remembered", len(l.buckets), l.recent.Len())
-	}
-	if err := l.take("regular", now); err == nil {
-		t.Error("who comes all the time was forgotten")
-	}
-}
 
 func TestRates(t *testing.T) {
 	s := newSite(t, func(o *Options) { o.Rate, o.Burst = 10, 20 })
@@ -169,7 +103,7 @@ func TestClientAddress(t *testing.T) {
 // TestPace holds that a stream waits for what it takes too much.
 func TestPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := &Handler{o: Options{Now: time.Now, Patience: time.Second}, callers: newLimiter(10, 10)}
+		h := &Handler{o: Options{Now: time.Now, Patience: time.Second}, callers: limit.NewRate(10, 10)}
 		c := &call{h: h, w: httptest.NewRecorder(), ctx: t.Context(), op: &operation{}, bucket: "ann"}
 		begin := time.Now()
 		for range 10 {
@@ -180,7 +114,7 @@ func TestPace(t *testing.T) {
 		if took := time.Since(begin); took != 9*time.Second {
 			t.Errorf("10,000 records took %s", took)
 		}
-		if err := h.callers.take(c.bucket, time.Now()); err != nil {
+		if err := h.callers.Take(c.bucket, 1, time.Now()); err != nil {
 			t.Errorf("a stream takes what other requests need: %v", err)
 		}
 	})

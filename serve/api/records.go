@@ -33,6 +33,7 @@ func (h *Handler) recordOperations() []operation {
 		headers: []parameter{ifMatch, ifNoneMatch},
 		answers: []answer{record, {status: 304, about: "It has one of the tags in If-None-Match.", headers: []parameter{entityTag}}},
 		fails:   []int{404, 412},
+		gathers: true,
 		serve:   h.getRecord,
 	}, {
 		name: "putRecord", method: http.MethodPut, path: "records/{id}", group: group, tail: identifier,

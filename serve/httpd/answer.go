@@ -31,8 +31,17 @@ var (
 	onlyOwn       = []string{web.Policy}
 )
 
-// write writes an answer that has a body.
+// write writes an answer that has a body. If the server holds too much for clients that
+// do not read, it answers with a refusal instead.
 func (h *Handler) write(w http.ResponseWriter, r *http.Request, status int, mediaType string, body []byte) {
+	if r.Method != http.MethodHead {
+		release, err := h.hold(r, len(body))
+		if err != nil {
+			h.refuse(w, r, err)
+			return
+		}
+		defer release()
+	}
 	head := w.Header()
 	head.Set("Content-Type", mediaType)
 	head.Set("Content-Length", strconv.Itoa(len(body)))
@@ -76,6 +85,11 @@ func matches(list, tag string) bool {
 // describe answers with a description of the record. Of one that was withdrawn the
 // status is 410 all the same.
 func (h *Handler) describe(w http.ResponseWriter, r *http.Request, res *resolver.Resolution, f describe.Format) {
+	w, done, ok := h.charge(w, r, costDescription)
+	if !ok {
+		return
+	}
+	defer done()
 	subject := h.subject(r, res)
 	body, err := f.Append(nil, subject)
 	if err != nil {

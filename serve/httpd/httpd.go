@@ -23,6 +23,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/internal/limit"
 	"github.com/stele-id/stele/resolver"
 	"github.com/stele-id/stele/web"
 )
@@ -85,6 +86,13 @@ type Options struct {
 	// Await returns when answers are from a state of the registry that has a change:
 	// Unavailable if that takes too long. If it is nil nobody waits.
 	Await func(ctx context.Context, version stele.Position) error
+
+	// Costs is the budget of each client for answers that cost more than a redirect, Held
+	// counts the bytes of answers that clients have not read yet, and Turns the large
+	// answers that are being made; nil: without limit.
+	Costs *limit.Rate
+	Held  *limit.Held
+	Turns *limit.Turns
 
 	// Random returns a number from 0 to n-1 and may be called by many goroutines at
 	// once. It chooses between locations of a handle; nil: always the first.
@@ -187,6 +195,11 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case !at.writes && !h.mayAsk(w, r):
+	case at.cost > 0:
+		if w, done, ok := h.charge(w, r, at.cost); ok {
+			defer done()
+			at.serve(w, r, t)
+		}
 	case ok:
 		at.serve(w, r, t)
 	case isDotted(first):

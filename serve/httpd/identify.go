@@ -1,11 +1,13 @@
 package httpd
 
 import (
+	"errors"
 	"io"
 	"net/http"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/internal/limit"
 )
 
 // identify finds out who asks, if the request says so: the context of the request
@@ -19,7 +21,16 @@ func (h *Handler) identify(w http.ResponseWriter, r *http.Request) (http.Respons
 	own := &personal{ResponseWriter: w}
 	who, err := h.o.Identify(r)
 	if err != nil {
-		h.fail(own, r, err)
+		if h.o.Costs != nil && errors.Is(err, stele.Unauthenticated) { // credentials are not guessed at full speed
+			if limited := h.o.Costs.Take("address "+limit.Client(ClientAddr(r)), costDescription, h.o.Now()); limited != nil {
+				err = limited
+			}
+		}
+		if _, limited := errors.AsType[*limit.Refusal](err); limited {
+			h.refuse(own, r, err)
+		} else {
+			h.fail(own, r, err)
+		}
 		return own, r, false
 	}
 	return own, r.WithContext(auth.With(r.Context(), who)), true

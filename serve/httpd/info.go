@@ -105,23 +105,37 @@ type past struct {
 	Disavowed string      `json:"disavowed,omitempty"` // why it is not to be used
 }
 
-// history returns the newest versions of a record, without those of which the
-// public should know nothing. More says that there are older ones.
-func (h *Handler) history(r *http.Request, record *stele.Record) (list []*stele.Record, more bool, err error) {
+// history calls f with the newest versions of a record, the newest first, without those
+// of which the public should know nothing. Before is the version before each, nil if
+// there is none or the list ends there. No more than two versions are in memory: fifty
+// large ones are more than one request may take of it. More says that there are older
+// ones.
+func (h *Handler) history(r *http.Request, record *stele.Record, f func(v, before *stele.Record)) (more bool, err error) {
+	var last *stele.Record
+	count := 0
+	defer func() { h.spend(r, float64(count)*costVersion) }()
 	for v, err := range h.o.Registry.History(r.Context(), record.ID) {
-		switch {
-		case errors.Is(err, stele.NotFound):
-			return list, false, nil // of somebody who may resolve it and no more
-		case err != nil:
-			return nil, false, err
-		case v.State == stele.Reserved && !h.maySee(r, v):
-			continue
-		case len(list) == maxHistory:
-			return list, true, nil
+		if errors.Is(err, stele.NotFound) {
+			break // of somebody who may resolve it and no more
 		}
-		list = append(list, v)
+		if err != nil {
+			return false, err
+		}
+		if v.State == stele.Reserved && !h.maySee(r, v) {
+			continue
+		}
+		if last != nil {
+			f(last, v)
+		}
+		if last = v; count == maxHistory {
+			return true, nil
+		}
+		count++
 	}
-	return list, false, nil
+	if last != nil {
+		f(last, nil)
+	}
+	return false, nil
 }
 
 // pastOf tells of a version what the public may know.
@@ -167,16 +181,12 @@ func (h *Handler) infoJSON(w http.ResponseWriter, r *http.Request, res *resolver
 	}{Asked: res.ID.String(), Matched: res.Matched, URL: subject.Self, Citation: describe.Citation(subject), Formats: map[string]string{}}
 	f, _ := describe.Named("json")
 	var err error
-	var versions []*stele.Record
 	if all.Record, err = f.Append(nil, subject); err == nil {
-		versions, all.More, err = h.history(r, res.Record)
+		all.More, err = h.history(r, res.Record, func(v, _ *stele.Record) { all.History = append(all.History, h.pastOf(r, v)) })
 	}
 	if err != nil {
 		h.fail(w, r, err)
 		return
-	}
-	for _, v := range versions {
-		all.History = append(all.History, h.pastOf(r, v))
 	}
 	for _, f := range h.formats {
 		all.Formats[f.Name] = subject.At(f.Format)

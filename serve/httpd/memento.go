@@ -35,6 +35,11 @@ const maxProbed = 32
 
 // timegate answers a request for a name as it was at a date.
 func (h *Handler) timegate(w http.ResponseWriter, r *http.Request, res *resolver.Resolution) {
+	w, done, ok := h.charge(w, r, costMemento)
+	if !ok {
+		return
+	}
+	defer done()
 	at, err := http.ParseTime(r.Header.Get("Accept-Datetime"))
 	if err != nil {
 		h.fail(w, r, &refusal{http.StatusBadRequest, "Accept-Datetime has no date such as Thu, 31 May 2007 20:35:00 GMT."})
@@ -146,6 +151,7 @@ func (h *Handler) neighbours(r *http.Request, res *resolver.Resolution, v *stele
 // from which on the next page looks; 0 at the end.
 func (h *Handler) versions(r *http.Request, res *resolver.Resolution, before uint64) (list []*stele.Record, more uint64, err error) {
 	looked := 0
+	defer func() { h.spend(r, float64(looked)*costVersion) }()
 	for v, err := range h.o.Registry.HistoryBefore(r.Context(), res.Record.ID, before) {
 		if err != nil {
 			return nil, 0, err

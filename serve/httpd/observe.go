@@ -27,6 +27,9 @@ type watched struct {
 
 // note tells whoever watches what was asked for. What is empty stays as it was.
 func note(w http.ResponseWriter, route, scheme string) {
+	if paid, ok := w.(*charged); ok {
+		w = paid.ResponseWriter
+	}
 	if own, ok := w.(*personal); ok {
 		w = own.ResponseWriter
 	}

@@ -99,15 +99,18 @@ func (h *Handler) explainPage(w io.Writer, r *http.Request, x *explanation) erro
 
 // infoPage answers with the page about a record.
 func (h *Handler) infoPage(w http.ResponseWriter, r *http.Request, res *resolver.Resolution) {
-	subject := h.subject(r, res)
-	versions, _, err := h.history(r, res.Record)
-	if err != nil {
-		h.fail(w, r, err)
+	w, done, ok := h.charge(w, r, costInfo)
+	if !ok {
 		return
 	}
+	defer done()
+	subject := h.subject(r, res)
 	v := h.infoView(r, res, &subject)
-	for i, version := range versions {
-		v.History = append(v.History, h.change(r, versions, i, version))
+	if _, err := h.history(r, res.Record, func(version, before *stele.Record) {
+		v.History = append(v.History, h.change(r, version, before))
+	}); err != nil {
+		h.fail(w, r, err)
+		return
 	}
 	var b bytes.Buffer
 	if err := h.o.Pages.Info(&b, v); err != nil {
@@ -162,15 +165,15 @@ func (h *Handler) infoView(r *http.Request, res *resolver.Resolution, subject *d
 	return v
 }
 
-// change is a line of the history: the version with number i of those that are
-// listed, the newest first.
-func (h *Handler) change(r *http.Request, versions []*stele.Record, i int, v *stele.Record) web.Change {
+// change is a line of the history: a version, and the one before it, nil if that is not
+// known.
+func (h *Handler) change(r *http.Request, v, before *stele.Record) web.Change {
 	c := web.Change{Version: v.Version, At: v.Modified, URL: h.pastOf(r, v).Memento}
 	switch {
 	case !h.maySee(r, v):
 		c.What = []string{"not shown"}
-	case i+1 < len(versions) && h.maySee(r, versions[i+1]):
-		c.What = web.Difference(versions[i+1], v)
+	case before != nil && h.maySee(r, before):
+		c.What = web.Difference(before, v)
 	case v.Version == 1:
 		c.What = web.Difference(nil, v)
 	}

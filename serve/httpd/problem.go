@@ -7,10 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/internal/limit"
 	"github.com/stele-id/stele/resolver"
 )
 
@@ -31,6 +34,9 @@ var statuses = [...]int{
 func statusOf(err error) int {
 	if refused, ok := errors.AsType[*refusal](err); ok {
 		return refused.status
+	}
+	if limited, ok := errors.AsType[*limit.Refusal](err); ok {
+		return statuses[limited.Kind]
 	}
 	switch {
 	case errors.Is(err, resolver.ErrLoop):
@@ -57,6 +63,7 @@ type problem struct {
 	Title    string   `json:"title"`
 	Status   int      `json:"status"`
 	Detail   string   `json:"detail,omitempty"`
+	Code     string   `json:"code,omitempty"`       // which problem it is, for programs; older ones have none
 	Asked    string   `json:"asked,omitempty"`      // what was looked for, as it was written
 	ID       string   `json:"identifier,omitempty"` // in canonical form
 	Scheme   string   `json:"scheme,omitempty"`
@@ -96,6 +103,37 @@ func (h *Handler) failAbout(w http.ResponseWriter, r *http.Request, asked string
 		note(w, "", p.Scheme)
 	}
 	h.writeProblem(w, r, &p)
+}
+
+// refuse answers that a limit is reached. The answer is small, whatever the client likes,
+// and takes the place of one for which the head was made already.
+func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	limited, ok := errors.AsType[*limit.Refusal](err)
+	if !ok { // the client is gone
+		h.fail(w, r, err)
+		return
+	}
+	p := problem{Status: statusOf(err), Detail: limited.Error()}
+	p.Title = http.StatusText(p.Status)
+	p.Code, _ = stele.CodeOf(err)
+	head := w.Header()
+	for name := range head {
+		if name != "Strict-Transport-Security" && name != "Connection" {
+			delete(head, name)
+		}
+	}
+	head["Cache-Control"], head["Vary"], head["Access-Control-Allow-Origin"] = notKept, varies, anybody
+	head.Set("Retry-After", strconv.FormatInt(int64((limited.After+time.Second-1)/time.Second), 10))
+	var b bytes.Buffer
+	form := textType
+	if h.problemForm(r) == problemType {
+		form = problemType
+		text, _ := json.Marshal(&p) // of texts and numbers
+		b.Write(append(text, '\n'))
+	} else {
+		p.appendText(&b)
+	}
+	h.write(w, r, p.Status, form, b.Bytes())
 }
 
 // hide keeps from the public what went wrong inside; it goes to the log.
@@ -219,7 +257,7 @@ func (h *Handler) problemForm(r *http.Request) string {
 func (p *problem) appendText(b *bytes.Buffer) {
 	fmt.Fprintf(b, "%d %s\n", p.Status, p.Title)
 	for _, line := range [...]struct{ name, value string }{
-		{"asked", p.Asked}, {"identifier", p.ID}, {"detail", p.Detail}, {"reason", p.Reason}, {"withdrawn", p.Withdrawn}, {"replacement", p.Replacement},
+		{"asked", p.Asked}, {"identifier", p.ID}, {"detail", p.Detail}, {"code", p.Code}, {"reason", p.Reason}, {"withdrawn", p.Withdrawn}, {"replacement", p.Replacement},
 		{"did you mean", strings.Join(p.Nearest, " or ")}, {"available", strings.Join(p.Accepted, ", ")},
 	} {
 		if line.value != "" {

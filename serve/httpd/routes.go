@@ -15,6 +15,7 @@ type route struct {
 	serve     func(w http.ResponseWriter, r *http.Request, t target)
 	writes    bool // it takes other methods than GET and HEAD, and says itself which
 	anonymous bool // it answers everybody alike, or asks itself who it is
+	cost      float64
 }
 
 // routes returns the first segments that are not identifiers. No PURL can begin
@@ -24,9 +25,9 @@ func (h *Handler) routes() map[string]route {
 	return map[string]route{
 		assets:        {kind: "asset", serve: h.asset, anonymous: true},
 		"":            {kind: "home", serve: h.home},
-		".info":       {kind: "info", serve: h.info},
-		".timemap":    {kind: "timemap", serve: h.timemap},
-		".memento":    {kind: "memento", serve: h.memento},
+		".info":       {kind: "info", serve: h.info, cost: costInfo},
+		".timemap":    {kind: "timemap", serve: h.timemap, cost: costDescription},
+		".memento":    {kind: "memento", serve: h.memento, cost: costMemento},
 		".well-known": {kind: "other", serve: h.wellKnown, anonymous: true},
 		"api":         {kind: "api", serve: h.api, writes: true, anonymous: true},
 		"uri-res":     {kind: "thttp", serve: h.thttp},

@@ -29,6 +29,11 @@ func isSigned(res *resolver.Resolution) bool {
 
 // signatures answers N2S with what keys of the namespace signed.
 func (h *Handler) signatures(w http.ResponseWriter, r *http.Request, res *resolver.Resolution) {
+	w, done, ok := h.charge(w, r, costDescription)
+	if !ok {
+		return
+	}
+	defer done()
 	head := w.Header()
 	forScripts(head)
 	h.about(head, res)
@@ -54,6 +59,11 @@ func (h *Handler) wellKnown(w http.ResponseWriter, r *http.Request, t target) {
 // all above it. They are for everybody, and tell nothing of what is registered: where
 // there are none it is as if there were no namespace.
 func (h *Handler) jwks(w http.ResponseWriter, r *http.Request, name string) {
+	w, done, ok := h.charge(w, r, costDescription)
+	if !ok {
+		return
+	}
+	defer done()
 	keys, err := h.keysOf(r, name)
 	if err != nil {
 		h.fail(w, r, err)
@@ -96,6 +106,11 @@ func (h *Handler) keysOf(r *http.Request, text string) ([]stele.SigningKey, erro
 
 // promise answers N2P in JSON: what is promised, and by whom.
 func (h *Handler) promise(w http.ResponseWriter, r *http.Request, res *resolver.Resolution) {
+	w, done, ok := h.charge(w, r, costDescription)
+	if !ok {
+		return
+	}
+	defer done()
 	said := struct {
 		ID        string      `json:"id"`
 		Level     stele.Level `json:"level,omitempty"`

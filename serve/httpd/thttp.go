@@ -36,6 +36,14 @@ func (h *Handler) thttp(w http.ResponseWriter, r *http.Request, t target) {
 		h.fail(w, r, &refusal{http.StatusNotFound, fmt.Sprintf("%.20q is no service here; there are %s, as in /uri-res/N2L?urn:isbn:9780140449136.", service, thttpServices)})
 	case t.query == "":
 		h.fail(w, r, &refusal{http.StatusBadRequest, "There is no name; write it behind the question mark, as in /uri-res/N2L?urn:isbn:9780140449136."})
+	case strings.HasPrefix(strings.ToUpper(service), "L2"):
+		w, done, ok := h.charge(w, r, costReverse)
+		if !ok {
+			return
+		}
+		defer done()
+		c.w = w
+		c.service(strings.TrimSuffix(service, "/"))()
 	default:
 		answer()
 	}
