@@ -19,6 +19,9 @@ type connections struct {
 	open     []*connection // in no order
 	byClient map[netip.Prefix]int
 
+	streams     atomic.Int64 // requests of HTTP/2 that are being answered
+	mostStreams int64        // no bound if 0
+
 	clock atomic.Uint64 // counts what happens, so that ages can be compared
 }
 
@@ -178,6 +181,13 @@ func (c *connections) awaiting(next http.Handler) http.Handler {
 		switch {
 		case n == nil:
 		case r.ProtoMajor >= 2:
+			// A connection of HTTP/1 has one request at a time, and one of HTTP/2 a
+			// hundred. All together they have no more than if each came alone.
+			defer c.streams.Add(-1)
+			if c.streams.Add(1) > c.mostStreams && c.mostStreams > 0 {
+				tooMany(w)
+				return
+			}
 			awaits := r.ContentLength != 0
 			n.begin(awaits)
 			body := &streamBody{ReadCloser: r.Body, n: n, awaits: awaits}
@@ -191,6 +201,15 @@ func (c *connections) awaiting(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// tooMany answers that too many requests are being answered.
+func tooMany(w http.ResponseWriter) {
+	head := w.Header()
+	head["Content-Type"], head["Retry-After"], head["Cache-Control"], head["X-Content-Type-Options"] = plainTextType, soon, notKept, noSniff
+	w.WriteHeader(http.StatusServiceUnavailable)
+	// The client who does not get it is gone.
+	_, _ = io.WriteString(w, "503 Service Unavailable\ndetail: too many requests are being answered; ask again in a few seconds\ncode: limit.requests\n")
 }
 
 // awaited is a body. Once it is there the request is being answered.

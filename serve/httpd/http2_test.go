@@ -219,3 +219,33 @@ func TestHTTP2Streams(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// All requests of HTTP/2 together are no more than connections may be.
+func TestHTTP2Requests(t *testing.T) {
+	const most = 3
+	entered, release := make(chan struct{}, 2*most), make(chan struct{})
+	_, addr, client := serveTLS(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		entered <- struct{}{}
+		<-release
+	}), ServerOptions{Connections: most, Streams: most})
+	first, second := client(), client()
+	var wg sync.WaitGroup
+	for range most {
+		wg.Go(func() {
+			if res, err := fetch(first, "GET", "https://"+addr+"/", nil); err != nil || res.StatusCode != http.StatusOK {
+				t.Errorf("%v, %v", res, err)
+			}
+		})
+	}
+	for range most {
+		<-entered
+	}
+	if res, err := fetch(second, "GET", "https://"+addr+"/", nil); err != nil || res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Retry-After") == "" {
+		t.Errorf("beyond the limit: %v, %v", res, err)
+	}
+	close(release)
+	wg.Wait()
+	if res, err := fetch(second, "GET", "https://"+addr+"/", nil); err != nil || res.StatusCode != http.StatusOK {
+		t.Errorf("when they are answered: %v, %v", res, err)
+	}
+}

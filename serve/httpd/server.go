@@ -43,6 +43,7 @@ func NewServer(h http.Handler, o ServerOptions) *Server {
 	}
 	c := newConnections(cmp.Or(o.Connections, 10_000), o.PerClient)
 	c.exempt = o.Proxies.Trust
+	c.mostStreams = int64(max(c.most, cmp.Or(o.Streams, 100)))
 	return &Server{connections: c, Server: &http.Server{
 		Handler:           c.awaiting(h),
 		ReadHeaderTimeout: cmp.Or(o.HeaderTimeout, 5*time.Second),
