@@ -35,12 +35,22 @@ func newPrimary(t *testing.T, prepare func(a *archive)) *primary {
 	if prepare != nil {
 		prepare(p.archive)
 	}
+	p.makeKeys()
+	metrics := "127.0.0.1:" + strconv.Itoa(freePort(t))
+	p.metrics = "http://" + metrics + "/metrics"
+	p.nameServer = p.serve("--metrics", metrics)
+	return p
+}
+
+// makeKeys makes a key for secondaries, and a token of an administrator.
+func (p *primary) makeKeys() {
+	p.t.Helper()
 	var made struct {
 		Name   string
 		Secret []byte
 	}
 	if err := json.Unmarshal(lineOfJSON(p.stele("zone", "tsig", "add", "secondaries.example.org", "--json")), &made); err != nil {
-		t.Fatal(err)
+		p.t.Fatal(err)
 	}
 	p.key, p.secret = made.Name, base64.StdEncoding.EncodeToString(made.Secret)
 	for _, zone := range []string{archiveZone, archiveRoot} {
@@ -49,12 +59,9 @@ func newPrimary(t *testing.T, prepare func(a *archive)) *primary {
 	p.stele("user", "add", "ann", "--admin")
 	var token struct{ Credential string }
 	if err := json.Unmarshal(lineOfJSON(p.stele("token", "create", "ann", "--json")), &token); err != nil {
-		t.Fatal(err)
+		p.t.Fatal(err)
 	}
-	metrics := "127.0.0.1:" + strconv.Itoa(freePort(t))
-	p.token, p.metrics = token.Credential, "http://"+metrics+"/metrics"
-	p.nameServer = p.serve("--metrics", metrics)
-	return p
+	p.token = token.Credential
 }
 
 // fill puts the key and the address of the primary into a configuration.
