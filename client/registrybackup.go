@@ -145,6 +145,8 @@ type Restored struct {
 	Kept    string   `json:"kept"` // folder on the server of the registry as it was; "" if there was none
 	Changes uint64   `json:"changes"`
 	Shut    []string `json:"shut"` // namespaces whose templates make no names until they are skipped ahead
+
+	Zones []CheckedZone `json:"zones"` // those with secondaries, and those that are shut
 }
 
 // Restore puts a backup, which is in a folder on this machine, in the place of the

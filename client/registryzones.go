@@ -38,6 +38,49 @@ func (r *Registry) ZoneStates(ctx context.Context) iter.Seq2[stele.ZoneState, er
 	}
 }
 
+// CheckedZone is a zone, and what its secondaries said.
+type CheckedZone struct {
+	Zone        string
+	Serial      uint32
+	Shut        bool
+	Secondaries []stele.SecondaryAnswer
+}
+
+// UnmarshalJSON reads a zone as the API shows it.
+func (z *CheckedZone) UnmarshalJSON(text []byte) error {
+	var d struct {
+		Zone        string
+		Serial      uint32
+		Shut        bool
+		Secondaries []struct {
+			At     string
+			State  stele.SecondaryState
+			Serial uint32
+			Why    string
+		}
+	}
+	if err := json.Unmarshal(text, &d); err != nil {
+		return err
+	}
+	*z = CheckedZone{Zone: d.Zone, Serial: d.Serial, Shut: d.Shut}
+	for _, s := range d.Secondaries {
+		z.Secondaries = append(z.Secondaries, stele.SecondaryAnswer{Zone: d.Zone, At: s.At, State: s.State, Serial: s.Serial, Why: s.Why})
+	}
+	return nil
+}
+
+// CheckSecondaries has the server ask the secondaries of a zone for the serials of their
+// copies. Only an administrator may.
+func (r *Registry) CheckSecondaries(ctx context.Context, zone string) (CheckedZone, error) {
+	var z CheckedZone
+	a, err := r.call(ctx, &ask{method: http.MethodGet, path: pathOf("secondaries", zone), again: true})
+	if err != nil {
+		return z, under("check secondaries", stele.ID{}, err)
+	}
+	err = a.decode(&z)
+	return z, err
+}
+
 // RaiseZone gives a zone a serial above another one, or above its own if that is nil; see
 // registrar.RaiseZone.
 func (r *Registry) RaiseZone(ctx context.Context, zone string, above *uint32) (stele.ZoneState, error) {

@@ -143,3 +143,31 @@ func (r *Registrar) addHosts(ctx context.Context, op string, scheme stele.HostSc
 		}
 	}
 }
+
+// addHosts notes the hosts in a cell of the registry that is replaced.
+func (l *Legacy) addHosts(cell stele.Cell) error {
+	scheme, hosts := strings.TrimPrefix(cell.Name, hostCells), []string(nil)
+	if err := json.Unmarshal(cell.Value, &hosts); err != nil {
+		return refuse("restore", stele.ID{}, stele.Internal, "the hosts of %s names of the registry that is replaced can't be read: %w", scheme, err)
+	}
+	if l.Hosts == nil {
+		l.Hosts = make(map[string][]string)
+	}
+	l.Hosts[scheme] = hosts
+	return nil
+}
+
+// overtakeHosts adds the hosts of the registry that is replaced to those of the restored
+// one. None is ever taken away.
+func (r *Registrar) overtakeHosts(ctx context.Context, hosts map[string][]string) error {
+	for scheme := range r.schemes.All() {
+		hosted, ok := scheme.(stele.HostScheme)
+		if !ok || len(hosts[scheme.Name()]) == 0 {
+			continue
+		}
+		if _, err := r.addHosts(ctx, "restore", hosted, hosts[scheme.Name()]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,8 +1,10 @@
 package registrar
 
 import (
+	"cmp"
 	"context"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/stele-id/stele"
@@ -30,15 +32,16 @@ type Legacy struct {
 	// [Registrar.OvertakeZones].
 	Zones []stele.ZoneState
 
-	// Secondaries are, by zone, the addresses that are told of changes. Whoever restores
-	// asks there which serials they have.
-	Secondaries map[string][]string
-
-	// Serials are, by zone, the serials that secondaries said they have, and SerialFloor is
-	// one that the operator knows to be as high as all of them; nil if it was not given.
-	// Neither is read from the present registry.
-	Serials     map[string][]uint32
+	// Answers are what the secondaries of zones said when they were asked for the serials
+	// of their copies: one for each that [Secondaries] returns. SerialFloor is a serial that
+	// the operator knows to be as high as all of them; nil if it was not given. Neither is
+	// read from the present registry.
+	Answers     []stele.SecondaryAnswer
 	SerialFloor *uint32
+
+	// Hosts are, by scheme, the hosts whose names the registry reads. Those that were added
+	// since the backup stay: what others wrote down under them still means the same.
+	Hosts map[string][]string
 
 	// Requests are the cells that remember idempotency keys.
 	Requests []stele.Cell
@@ -82,6 +85,10 @@ func ReadLegacy(ctx context.Context, present, restored stele.Store) (l Legacy, e
 			l.Access = append(l.Access, cell)
 		case strings.HasPrefix(cell.Name, requestMark):
 			l.Requests = append(l.Requests, cell)
+		case strings.HasPrefix(cell.Name, hostCells):
+			if err := l.addHosts(cell); err != nil {
+				return Legacy{}, err
+			}
 		}
 	}
 	for z, err := range present.ZoneStates(ctx) {
@@ -89,9 +96,6 @@ func ReadLegacy(ctx context.Context, present, restored stele.Store) (l Legacy, e
 			return Legacy{}, err
 		}
 		l.Zones = append(l.Zones, z)
-	}
-	if l.Secondaries, err = Secondaries(ctx, present); err != nil {
-		return Legacy{}, err
 	}
 	for ns, err := range present.Namespaces(ctx) {
 		if err != nil {
@@ -110,18 +114,33 @@ func ReadLegacy(ctx context.Context, present, restored stele.Store) (l Legacy, e
 	return l, err
 }
 
-// Secondaries returns the addresses of the secondaries of each zone that a store publishes.
-func Secondaries(ctx context.Context, store stele.Store) (map[string][]string, error) {
-	list := make(map[string][]string)
-	for ns, err := range store.Namespaces(ctx) {
-		if err != nil {
-			return nil, err
-		}
-		for _, s := range ns.Publication.Secondaries {
-			list[ns.Publication.Zone] = append(list[ns.Publication.Zone], s.Notify...)
+// Secondaries returns the secondaries of the zones that stores publish, by zone and address,
+// each once. The caller asks those for their serials that are not in a state already: one
+// without an address can't be asked.
+func Secondaries(ctx context.Context, stores ...stele.Store) ([]stele.SecondaryAnswer, error) {
+	var list []stele.SecondaryAnswer
+	add := func(zone, at string, state stele.SecondaryState, why string) {
+		list = append(list, stele.SecondaryAnswer{Zone: zone, At: at, State: state, Why: why})
+	}
+	for _, store := range stores {
+		for ns, err := range store.Namespaces(ctx) {
+			if err != nil {
+				return nil, err
+			}
+			for _, s := range ns.Publication.Secondaries {
+				for _, at := range s.Notify {
+					add(ns.Publication.Zone, at, "", "")
+				}
+				if len(s.Notify) == 0 {
+					add(ns.Publication.Zone, cmp.Or(s.Network, s.Key), stele.SecondaryUnasked, "its settings name no address at which it is told of changes (--notify)")
+				}
+			}
 		}
 	}
-	return list, nil
+	slices.SortFunc(list, func(a, b stele.SecondaryAnswer) int {
+		return cmp.Or(cmp.Compare(a.Zone, b.Zone), cmp.Compare(a.At, b.At), cmp.Compare(a.State, b.State))
+	})
+	return slices.CompactFunc(list, func(a, b stele.SecondaryAnswer) bool { return a.Zone == b.Zone && a.At == b.At }), nil
 }
 
 // common returns the last change that the present registry and the restored one share: 0
@@ -217,6 +236,9 @@ func (r *Registrar) Inherit(ctx context.Context, l Legacy) error {
 		if err := r.shutTokens(ctx); err != nil {
 			return err
 		}
+	}
+	if err := r.overtakeHosts(ctx, l.Hosts); err != nil {
+		return err
 	}
 	if err := r.overtakeRequests(ctx, l.Requests); err != nil {
 		return err

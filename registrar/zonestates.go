@@ -125,9 +125,11 @@ func (r *Registrar) raiseCommit(ctx context.Context, s *spaces, raise stele.Zone
 
 // OvertakeZones gives every zone of a registry that was just restored a serial that no
 // secondary can have for other contents: above that of the registry it replaces, above
-// those that the secondaries said they have, and above a floor that the operator gave. A
-// zone of which none of these is known is shut: it is not transferred until an
-// administrator has raised it. The clock is not asked: a serial is a number of changes.
+// those that the secondaries said they have, and above a floor that the operator gave. The
+// zone is open for transfers if one of these is known: the serial of the registry that is
+// replaced, the floor, or the serial of every secondary. Otherwise it is shut until an
+// administrator has raised it: a secondary that did not answer may have a serial above the
+// new one. The clock is not asked: a serial is a number of changes.
 func (r *Registrar) OvertakeZones(ctx context.Context, l Legacy) error {
 	const op = "restore"
 	if err := administrate(ctx, op, stele.ID{}); err != nil {
@@ -137,26 +139,22 @@ func (r *Registrar) OvertakeZones(ctx context.Context, l Legacy) error {
 	if err != nil {
 		return tell(op, err)
 	}
-	present := make(map[string]stele.ZoneState)
+	present := make(map[string]*stele.ZoneState)
 	for _, z := range l.Zones {
-		present[z.Zone] = z
+		present[z.Zone] = &z
 		if _, known := states[z.Zone]; !known {
 			if states[z.Zone], err = r.store.ZoneState(ctx, z.Zone); err != nil {
 				return tell(op, err)
 			}
 		}
 	}
+	answers := make(map[string][]stele.SecondaryAnswer)
+	for _, a := range l.Answers {
+		answers[a.Zone] = append(answers[a.Zone], a)
+	}
 	c := &stele.Commit{}
 	for _, zone := range slices.Sorted(maps.Keys(states)) {
-		z := states[zone]
-		floors := slices.Clone(l.Serials[zone])
-		if was, ok := present[zone]; ok {
-			floors = append(floors, was.Serial())
-		}
-		if l.SerialFloor != nil {
-			floors = append(floors, *l.SerialFloor)
-		}
-		if raise, ok := overtakenBy(z, floors, present[zone].Shut); ok {
+		if raise, ok := overtakenBy(states[zone], present[zone], l.SerialFloor, answers[zone]); ok {
 			c.Zones = append(c.Zones, raise)
 		}
 	}
@@ -170,29 +168,43 @@ func (r *Registrar) OvertakeZones(ctx context.Context, l Legacy) error {
 	return nil
 }
 
-// overtakenBy returns how a zone is raised above some serials; ok is false if it is
-// above them already, and answers nobody with a difference from before. shut says that
-// the zone was shut before it was replaced: only the operator, or a secondary, knows more.
-func overtakenBy(z stele.ZoneState, floors []uint32, shut bool) (raise stele.ZoneRaise, ok bool) {
+// overtakenBy returns how a restored zone is raised above the serial of the present one,
+// above a floor, each of which may be nil, and above those of its secondaries. ok is false
+// if it stays as it is.
+//
+// The answer of a secondary counts if its serial is near to those that are known otherwise
+// (see [stele.SerialNear]). One that is not would make the zone go round: the other
+// secondaries would take the new serial for an old one.
+func overtakenBy(z stele.ZoneState, present *stele.ZoneState, floor *uint32, answers []stele.SecondaryAnswer) (raise stele.ZoneRaise, ok bool) {
 	raise = stele.ZoneRaise{Zone: z.Zone, Before: z.Base, Base: z.Base}
-	if len(floors) == 0 || shut && len(floors) == 1 {
-		raise.Shut = true
-		if len(floors) == 0 {
-			return raise, !z.Shut
+	highest, open := z.Serial(), false
+	if present != nil {
+		// A present zone that was shut says nothing about the secondaries.
+		if highest, open = present.Serial(), !present.Shut; stele.SerialAfter(z.Serial(), highest) {
+			highest = z.Serial()
 		}
 	}
-	floor := floors[0]
-	for _, serial := range floors[1:] {
-		if stele.SerialAfter(serial, floor) {
-			floor = serial
+	if floor != nil {
+		if open = true; stele.SerialAfter(*floor, highest) {
+			highest = *floor
 		}
 	}
-	if stele.SerialAfter(z.Serial(), floor) && z.Since == z.Last && z.Shut == raise.Shut {
-		return raise, false
+	known, near := highest, 0
+	for _, a := range answers {
+		if a.HasSerial() && stele.SerialNear(a.Serial, known) {
+			if near++; stele.SerialAfter(a.Serial, highest) {
+				highest = a.Serial
+			}
+		}
 	}
-	if stele.SerialAfter(z.Serial(), floor) {
-		floor = z.Serial()
+	raise.Shut = !open && (near == 0 || near < len(answers))
+	if present == nil && floor == nil && near == 0 {
+		return raise, !z.Shut
 	}
-	raise.Base = z.Above(floor)
+	// Not even a serial that does not count is used for other contents.
+	for slices.ContainsFunc(answers, func(a stele.SecondaryAnswer) bool { return a.HasSerial() && a.Serial == highest+1 }) {
+		highest++
+	}
+	raise.Base = z.Above(highest)
 	return raise, true
 }

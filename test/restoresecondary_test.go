@@ -196,23 +196,54 @@ func TestRestoreSecondary(t *testing.T) {
 	// The same numbers of changes come again with other contents.
 	r.put("urn:paradisec:NEW:3:A", 0, "https://example.org/new/3")
 	after := r.follows(restored, "after a change in the restored registry")
+	if out := r.remote("zone", "check", archiveZone); !strings.Contains(out, "the secondary "+r.bind.addr+" has serial "+strconv.FormatUint(uint64(after), 10)+", as the zone") {
+		t.Errorf("zone check prints %s", out)
+	}
+	r.stop()
+	after = r.askedMachine(t, backup, saved, after)
 	r.stop()
 	r.newMachine(t, backup, saved, after)
 }
 
-// newMachine restores the backup where there is no registry, and nothing says which serial
-// the secondaries have: the zone is shut until an administrator raises it.
-func (r *restorable) newMachine(t *testing.T, backup string, saved []string, late uint32) {
-	data := filepath.Join(t.TempDir(), "new")
+// restoreTo restores the backup where there is no registry, and returns the folder and what
+// the program says.
+func (r *restorable) restoreTo(t *testing.T, backup string, flags ...string) (data, said string) {
+	t.Helper()
+	data = filepath.Join(t.TempDir(), "new")
 	// A backup has no secret key: the TSIG key of the secondary needs the file of the key.
 	key, err := os.ReadFile(r.data + ".key")
 	if err != nil {
 		t.Fatal(err)
 	}
 	writeFile(t, data+".key", string(key), 0o600)
-	out, err := runStele(t, "restore", backup, "--data", data, "--accept-tokens")
+	said, err = runStele(t, append([]string{"restore", backup, "--data", data, "--accept-tokens"}, flags...)...)
 	if err != nil {
-		t.Fatal(err, out)
+		t.Fatal(err, said)
+	}
+	return data, said
+}
+
+// askedMachine restores the backup where there is no registry, and asks BIND for its serial:
+// the zone is open, and BIND takes it.
+func (r *restorable) askedMachine(t *testing.T, backup string, saved []string, late uint32) uint32 {
+	data, said := r.restoreTo(t, backup, "--notify-allow", "127.0.0.0/8")
+	if !strings.Contains(said, archiveZone+" the secondary "+r.bind.addr+" has serial "+strconv.FormatUint(uint64(late), 10)) {
+		t.Errorf("the restore says %s", said)
+	}
+	r.start(data)
+	serial := r.follows(late, "after a restore that asked BIND")
+	if got := withoutSOA(r.bind.content(t, archiveZone)); !slices.Equal(got, saved) {
+		t.Errorf("BIND has\n%s\nand the backup\n%s", strings.Join(got, "\n"), strings.Join(saved, "\n"))
+	}
+	return serial
+}
+
+// newMachine restores the backup where there is no registry, and nothing says which serial
+// the secondaries have: the zone is shut until an administrator raises it.
+func (r *restorable) newMachine(t *testing.T, backup string, saved []string, late uint32) {
+	data, said := r.restoreTo(t, backup)
+	if !strings.Contains(said, archiveZone+" is shut: ") || !strings.Contains(said, "was not asked") {
+		t.Errorf("the restore says %s", said)
 	}
 	r.start(data)
 	before := r.bind.content(t, archiveZone)

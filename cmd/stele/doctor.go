@@ -87,6 +87,7 @@ var examinations = []examination{
 	{"clock", examineClock},
 	{"certificate", examineCertificate},
 	{"redirect", examineRedirect},
+	{"zones", examineZones},
 	{"delegation", examineDelegations},
 	{"tokens", examineTokens},
 	{"backup", examineBackup},

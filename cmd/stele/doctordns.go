@@ -11,6 +11,29 @@ import (
 	"github.com/stele-id/stele/client"
 )
 
+// examineZones tells of zones that are not transferred since a restore.
+func examineZones(_ context.Context, x *patient) {
+	if x.registry == nil {
+		return
+	}
+	published := make(map[string]bool)
+	for _, ns := range x.registry.namespaces {
+		if ns.Publication.Zone != "" {
+			published[ns.Publication.Zone] = true
+		}
+	}
+	open := len(published)
+	for _, z := range x.registry.zones {
+		if z.Shut && published[z.Zone] {
+			open--
+			x.problem("ask each secondary for its SOA record, and name the highest serial: stele zone raise "+z.Zone+" --above SERIAL", "%s came from a backup and is shut: its secondaries get no transfers, since it is not known which serials they have", z.Zone)
+		}
+	}
+	if open > 0 {
+		x.ok("%d of %d zones are open for transfers to their secondaries", open, len(published))
+	}
+}
+
 // examineDelegations asks the DNS for each published zone, as the world does: whether
 // the zone above leads to its servers, and whether these answer, all alike.
 func examineDelegations(ctx context.Context, x *patient) {

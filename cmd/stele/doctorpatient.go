@@ -47,6 +47,7 @@ type findings struct {
 	namespaces []*stele.Namespace
 	users      map[string]auth.User
 	tokens     []auth.Token
+	zones      []stele.ZoneState
 	sealed     bool // nothing is written
 }
 

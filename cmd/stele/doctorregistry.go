@@ -133,6 +133,7 @@ type lister interface {
 	Namespaces(ctx context.Context) iter.Seq2[*stele.Namespace, error]
 	Users(ctx context.Context) iter.Seq2[auth.User, error]
 	Tokens(ctx context.Context, user string) iter.Seq2[auth.Token, error]
+	ZoneStates(ctx context.Context) iter.Seq2[stele.ZoneState, error]
 }
 
 // read reads what is looked at in examinations that follow.
@@ -155,6 +156,12 @@ func (f *findings) read(ctx context.Context, from lister) error {
 			return err
 		}
 		f.tokens = append(f.tokens, t)
+	}
+	for z, err := range from.ZoneStates(ctx) {
+		if err != nil {
+			return err
+		}
+		f.zones = append(f.zones, z)
 	}
 	return nil
 }

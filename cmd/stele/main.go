@@ -42,6 +42,7 @@ type program struct {
 
 	acceptTokens bool    // where a restore finds no registry that knows which were revoked
 	serialFloor  *uint32 // that restored zones must be above; nil if it was not given
+	askAllow     string  // --notify-allow of verbs that ask secondaries
 
 	// What flags of all verbs set.
 	json   bool // --json

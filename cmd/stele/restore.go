@@ -46,8 +46,11 @@ them: then all tokens are shut until you make a new one or open them ('stele tok
 open'), unless you say --accept-tokens.
 
 Zones of the DNS get serials above those that they had in the registry that is replaced,
-and above --serial-floor, so that every secondary takes the whole zone. If neither is
-known a zone is not transferred until 'stele zone raise' has given it a serial.
+above those that their secondaries have, which are asked, and above --serial-floor, so
+that every secondary takes the whole zone. Secondaries are asked at public addresses, and
+at those of --notify-allow. If the serial of the registry that is replaced is not known,
+no floor is given, and a secondary does not say which serial it has, a zone is not
+transferred until 'stele zone raise' has given it a serial.
 
 The registry begins a new generation: version tokens, cursors and idempotency keys from
 before the restore are refused.
@@ -82,6 +85,8 @@ registry on the server.`,
 				err = misuse(cmd, "--present names the registry that a database replaces; a server replaces its own")
 			case far && p.serialFloor != nil:
 				err = misuse(cmd, "--serial-floor is for a restore where there is no registry; a server knows the serials of its zones, and 'stele zone raise' raises one")
+			case far && cmd.Flags().Changed("notify-allow"):
+				err = misuse(cmd, "--notify-allow is for a restore of a folder or a database; a server has the setting notify-allow")
 			case far && p.acceptTokens:
 				err = misuse(cmd, "--accept-tokens is for a restore where there is no registry; a server keeps its tokens as they are")
 			case far:
@@ -104,6 +109,7 @@ registry on the server.`,
 	cmd.Flags().StringVar(&confirm, "confirm", "", "`name` of the folder of the server's registry that is replaced")
 	cmd.Flags().StringVar(&present, "present", "", "`place` of the registry that the database replaces: a URL or a folder; with --store")
 	cmd.Flags().Uint32Var(&floor, "serial-floor", 0, "`serial` that no secondary is above: restored zones get higher ones")
+	p.allowFlag(cmd)
 	cmd.Flags().BoolVar(&p.acceptTokens, "accept-tokens", false, "leave tokens good where no registry is replaced that knows which were revoked")
 	// It fails only for a flag that the command does not have.
 	_ = cmd.RegisterFlagCompletionFunc("present", completeFolders)
@@ -128,6 +134,8 @@ type restored struct {
 	Unknown    bool      `json:"unknown,omitempty"`
 	Since      time.Time `json:"since,omitzero"`
 	TokensShut bool      `json:"tokensShut,omitempty"`
+
+	Zones []restoredZone `json:"zones,omitempty"`
 }
 
 // restore puts a backup in the place of the registry.
@@ -257,7 +265,11 @@ func (p *program) stage(cmd *cobra.Command, backup, staged, data string) (report
 		if len(problems) > 0 {
 			return refuse("restore", stele.Internal, "the backup is damaged, and was not restored; %d problems, the first: %s", len(problems), problems[0])
 		}
-		report, err = p.inherit(ctx, r, old)
+		answers, err := p.secondariesOf(ctx, r.store, old)
+		if err != nil {
+			return err
+		}
+		report, err = p.inherit(ctx, r, old, answers)
 		return err
 	})
 	if err != nil {
@@ -270,8 +282,9 @@ func (p *program) stage(cmd *cobra.Command, backup, staged, data string) (report
 }
 
 // inherit makes a restored registry safe to use in the place of the present one, which is
-// nil if there is none or it can't be read. All kinds of restores come here.
-func (p *program) inherit(ctx context.Context, r *registry, present stele.Store) (report restored, err error) {
+// nil if there is none or it can't be read. Answers are those of the secondaries of both.
+// All kinds of restores come here.
+func (p *program) inherit(ctx context.Context, r *registry, present stele.Store, answers []stele.SecondaryAnswer) (report restored, err error) {
 	var left registrar.Legacy
 	if present != nil {
 		left, err = registrar.ReadLegacy(ctx, present, r.store)
@@ -282,7 +295,7 @@ func (p *program) inherit(ctx context.Context, r *registry, present stele.Store)
 			return report, err
 		}
 	}
-	left.AcceptTokens, left.SerialFloor = p.acceptTokens, p.serialFloor
+	left.AcceptTokens, left.SerialFloor, left.Answers = p.acceptTokens, p.serialFloor, answers
 	at, err := r.lastTime(ctx)
 	if err != nil {
 		return report, err
@@ -297,6 +310,9 @@ func (p *program) inherit(ctx context.Context, r *registry, present stele.Store)
 		return report, err
 	}
 	slices.Sort(report.Shut)
+	if report.Zones, err = r.restoredZones(ctx, answers); err != nil {
+		return report, err
+	}
 	if report.MissingKeys, err = r.missingSecretKeys(ctx); err != nil {
 		return report, err
 	}
@@ -429,7 +445,10 @@ func (p *program) printRestore(r restored) error {
 			_, err = fmt.Fprintf(p.stdout, "no names are made in %s until its counter is set ahead: stele ns skip %s +N\n", prefix, prefix)
 		}
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return p.printRestoredZones(r.Zones)
 }
 
 // printUnknown says what a backup can't know, where there is no present registry.

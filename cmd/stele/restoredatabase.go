@@ -47,7 +47,11 @@ func (p *program) restoreDatabase(cmd *cobra.Command, backup, present string) (r
 			return refuse("restore", stele.Internal, "the backup is damaged, and so is what was restored; drop the database, and restore another backup; %d problems, the first: %s", len(problems), problems[0])
 		}
 		// Until what follows is done the mark keeps everybody else out.
-		if report, err = p.inherit(ctx, r, old); err != nil {
+		answers, err := p.secondariesOf(ctx, r.store, old)
+		if err != nil {
+			return err
+		}
+		if report, err = p.inherit(ctx, r, old, answers); err != nil {
 			return err
 		}
 		return removeCopyMark(ctx, r.store)

@@ -30,6 +30,9 @@ func (p *program) restoreAtServer(cmd *cobra.Command, backup, confirm string) (r
 			progress.add(1)
 		})
 		report = restored{Data: r.String(), Kept: done.Kept, Changes: done.Changes, Shut: done.Shut}
+		for _, z := range done.Zones {
+			report.Zones = append(report.Zones, newRestoredZone(z.Zone, z.Serial, z.Shut, z.Secondaries))
+		}
 		return err
 	})
 	return report, err

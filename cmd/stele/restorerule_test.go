@@ -34,14 +34,24 @@ type story struct {
 	disabled            string // of bob, who is disabled
 	names               map[stele.ID]bool
 	before              stele.Position
+
+	secondary *fakeSecondary // of the zone of storyZone, which holds a serial above all others
 }
+
+const (
+	storyZone       = "names.example.org."
+	secondarySerial = 5000
+)
 
 func newStory(t *testing.T) *story {
 	schemes, err := all.New(all.Config{Now: time.Now})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &story{t: t, schemes: schemes, admin: auth.With(t.Context(), auth.Local()), names: make(map[stele.ID]bool)}
+	return &story{
+		t: t, schemes: schemes, admin: auth.With(t.Context(), auth.Local()), names: make(map[stele.ID]bool),
+		secondary: newFakeSecondary(t, secondarySerial),
+	}
 }
 
 // in opens the registry at a place for a while.
@@ -92,6 +102,11 @@ func (s *story) begin(r *registry) {
 		Minter: stele.Minter{Kind: stele.MinterNOID, Template: ".sdddd"},
 	})
 	s.ok(err)
+	_, err = r.registrar.AddNamespace(s.admin, &stele.Namespace{Scheme: "urn", Prefix: "urn:example", Publication: stele.Publication{
+		Zone: storyZone, Layout: stele.LayoutNames, Parts: 1, Separator: ":", Servers: []stele.NameServer{{Name: "ns1.example.net."}},
+		Secondaries: []stele.Secondary{{Network: "127.0.0.0/8", Notify: []string{s.secondary.at}}},
+	}})
+	s.ok(err)
 	_, err = r.registrar.Register(s.admin, s.record("ark:12345/court"))
 	s.ok(err)
 	s.mint(r, "first")
@@ -134,6 +149,8 @@ func (s *story) goOn(r *registry) {
 	_, err = r.registrar.Redact(s.admin, id, 0, "Removed by order of a court")
 	s.ok(err)
 	s.mint(r, "since")
+	_, err = r.registrar.AddHosts(s.admin, "purl.since.example")
+	s.ok(err)
 	s.before, err = r.store.Position(s.admin)
 	s.ok(err)
 }
@@ -177,6 +194,12 @@ func (s *story) check(r *registry) {
 			s.t.Errorf("the idempotency key %q from before: %v", key, err)
 		}
 	}
+	hosts, err := r.store.Cell(s.admin, "hosts purl")
+	s.ok(err)
+	if !strings.Contains(string(hosts), `"purl.since.example"`) {
+		s.t.Errorf("a PURL host that was added since the backup is lost: %s", hosts)
+	}
+	s.checkZone(r)
 	status, err := r.registrar.MinterStatus(s.admin, storyKey)
 	s.ok(err)
 	if !status.Shut || status.Given < 6 {
@@ -189,11 +212,22 @@ func (s *story) check(r *registry) {
 	}
 }
 
+// checkZone makes sure that the zone is above what its secondary has, and open.
+func (s *story) checkZone(r *registry) {
+	s.t.Helper()
+	z, err := r.store.ZoneState(s.admin, storyZone)
+	s.ok(err)
+	if z.Serial() != secondarySerial+1 || z.Shut {
+		s.t.Errorf("the secondary has serial %d, and the zone %d; shut: %v", secondarySerial, z.Serial(), z.Shut)
+	}
+}
+
 // checkUnknown makes sure that nothing is taken for known where there was no registry.
 func (s *story) checkUnknown(r *registry, said string, accepted bool) {
 	s.t.Helper()
+	s.checkZone(r)
 	_, err := r.directory.Authenticate(s.admin, s.credential)
-	for _, part := range []string{"tokens that were revoked", "users who were disabled", "roles that were taken away", "signing keys that were revoked", "records that were redacted"} {
+	for _, part := range []string{storyZone + " the secondary " + s.secondary.at + " has serial 5000, and takes the whole zone", storyZone + " has serial 5001 now", "tokens that were revoked", "users who were disabled", "roles that were taken away", "signing keys that were revoked", "records that were redacted"} {
 		if !strings.Contains(said, part) {
 			s.t.Errorf("%q is not said: %s", part, said)
 		}
@@ -241,13 +275,13 @@ func TestRestoreRuleFolder(t *testing.T) {
 	s := newStory(t)
 	data := filepath.Join(t.TempDir(), "registry")
 	backup := s.write(place{folder: data})
-	if said := runStele(t, "restore", backup, "--data", data); strings.Contains(said, "nothing is known") {
+	if said := runStele(t, "restore", backup, "--data", data, "--notify-allow", "127.0.0.1"); strings.Contains(said, "nothing is known") {
 		t.Errorf("it says %s", said)
 	}
 	s.in(place{folder: data}, s.check)
 	for name, accept := range map[string]bool{"new": false, "accepted": true} {
 		fresh := filepath.Join(t.TempDir(), name)
-		args := []string{"restore", backup, "--data", fresh}
+		args := []string{"restore", backup, "--data", fresh, "--notify-allow", "127.0.0.1"}
 		if accept {
 			args = append(args, "--accept-tokens")
 		}
@@ -261,10 +295,13 @@ func TestRestoreRuleServer(t *testing.T) {
 	s := newStory(t)
 	data := filepath.Join(t.TempDir(), "registry")
 	backup := s.write(place{folder: data})
-	p := startServe(t, "--data", data, "--http", "127.0.0.1:0", "--api-rate", "0")
+	p := startServe(t, "--data", data, "--http", "127.0.0.1:0", "--api-rate", "0", "--notify-allow", "127.0.0.1")
 	token := filepath.Join(t.TempDir(), "token")
 	s.ok(os.WriteFile(token, []byte(s.credential), 0o600))
-	runStele(t, "restore", backup, "--server", p.http, "--confirm", "registry", "--token-file", token)
+	said := runStele(t, "restore", backup, "--server", p.http, "--confirm", "registry", "--token-file", token)
+	if !strings.Contains(said, storyZone+" the secondary "+s.secondary.at+" has serial 5000, and takes the whole zone\n"+storyZone+" has serial 5001 now\n") {
+		t.Errorf("it says %s", said)
+	}
 	if code := p.end(t, syscall.SIGTERM); code != 0 {
 		t.Errorf("exit %d\n%s", code, p.stderr)
 	}
@@ -284,7 +321,7 @@ func TestRestoreRuleDatabase(t *testing.T) {
 	}
 	s, present, next := newStory(t), database(), database()
 	backup := s.write(present)
-	if said := runStele(t, "restore", backup, "--store", next.url, "--present", present.url); strings.Contains(said, "nothing is known") {
+	if said := runStele(t, "restore", backup, "--store", next.url, "--present", present.url, "--notify-allow", "127.0.0.1"); strings.Contains(said, "nothing is known") {
 		t.Errorf("it says %s", said)
 	}
 	s.in(next, s.check)
@@ -295,7 +332,7 @@ func TestRestoreRuleDatabase(t *testing.T) {
 	})
 	for _, accept := range []bool{false, true} {
 		fresh := database()
-		args := []string{"restore", backup, "--store", fresh.url}
+		args := []string{"restore", backup, "--store", fresh.url, "--notify-allow", "127.0.0.1"}
 		if accept {
 			args = append(args, "--accept-tokens")
 		}

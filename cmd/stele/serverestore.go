@@ -35,6 +35,9 @@ func (s *server) upkeep(f *shift) api.Upkeep {
 		Backup:  func(ctx context.Context) (fs.FS, uint64, func() error, error) { return s.copyAside(ctx, r) },
 		Stage:   s.stageBackup,
 		Keys:    &keyDesk{r, s.now},
+		Secondaries: func(ctx context.Context, zone string) ([]stele.SecondaryAnswer, error) {
+			return s.secondariesOfZone(ctx, r.store, zone)
+		},
 	}
 	if s.store == "" { // the disk of a database is elsewhere
 		up.Disk = func() (free, total uint64, err error) { return diskRoom(s.data) }

@@ -33,6 +33,11 @@ func (b *staging) Restore(ctx context.Context, step func(string)) (done api.Rest
 		return done, err
 	}
 	defer func() { err = errors.Join(err, b.close(staged)) }()
+	step("asking the secondaries of zones for their serials")
+	answers, err := b.secondariesOf(ctx, staged.store, b.shift.Load().registry.store)
+	if err != nil {
+		return done, err
+	}
 	step("waiting for requests under way")
 	old, open, err := b.pauseServer(ctx)
 	if err != nil {
@@ -41,11 +46,11 @@ func (b *staging) Restore(ctx context.Context, step func(string)) (done api.Rest
 	defer open()
 	step("replacing the registry")
 	ctx = auth.With(context.WithoutCancel(ctx), auth.Local())
-	report, err := b.inherit(ctx, staged, old.registry.store)
+	report, err := b.inherit(ctx, staged, old.registry.store, answers)
 	if err != nil {
 		return done, errors.Join(err, b.beginShift(old.registry))
 	}
-	done.Changes, done.Shut = report.Changes, report.Shut
+	done.Changes, done.Shut, done.Zones = report.Changes, report.Shut, restoredAPI(report.Zones)
 	if err := b.close(staged); err != nil {
 		return done, errors.Join(err, b.beginShift(old.registry))
 	}

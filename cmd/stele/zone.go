@@ -57,7 +57,7 @@ func (p *program) zoneLsCommand() *cobra.Command {
 	return neverFiles(&cobra.Command{
 		Use:     "ls",
 		Short:   "List zones",
-		Long:    "Ls lists all zones in order: their names, what they publish, and their layout.",
+		Long:    "Ls lists all zones in order: their names, what they publish, and their layout. A zone that is not transferred after a restore is marked as shut.",
 		Example: "  stele zone ls\n  stele zone ls --json",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -82,6 +82,8 @@ type zoneDocument struct {
 	Zone      string           `json:"zone"`
 	Namespace string           `json:"namespace"`
 	Layout    stele.Layout     `json:"layout"`
+	Serial    uint32           `json:"serial"`
+	Shut      bool             `json:"shut,omitempty"`
 	Records   []recordDocument `json:"records,omitempty"`
 
 	Secondaries []secondaryDocument `json:"secondaries,omitempty"`
@@ -94,7 +96,7 @@ type recordDocument struct {
 }
 
 func newZoneDocument(z dnsd.Listed, list []dnsd.Entry) zoneDocument {
-	return zoneDocument{Zone: z.Zone, Namespace: z.Namespace.String(), Layout: z.Layout, Records: recordDocuments(list)}
+	return zoneDocument{Zone: z.Zone, Namespace: z.Namespace.String(), Layout: z.Layout, Serial: z.Serial, Shut: z.Shut, Records: recordDocuments(list)}
 }
 
 func recordDocuments(list []dnsd.Entry) (docs []recordDocument) {
@@ -108,7 +110,11 @@ func (p *program) printZone(z dnsd.Listed) error {
 	if p.json {
 		return p.printLine(newZoneDocument(z, nil))
 	}
-	_, err := fmt.Fprintf(p.stdout, "%-30s %-30s %s\n", z.Zone, printable(z.Namespace.String()), z.Layout)
+	line := fmt.Sprintf("%-30s %-30s %s", z.Zone, printable(z.Namespace.String()), z.Layout)
+	if z.Shut {
+		line += "  shut: it is not transferred; 'stele zone check' says what to do"
+	}
+	_, err := fmt.Fprintln(p.stdout, line)
 	return err
 }
 

@@ -12,6 +12,7 @@ import (
 )
 
 func (p *program) zoneCheckCommand() *cobra.Command {
+	local := false
 	cmd := &cobra.Command{
 		Use:   "check [ZONE]",
 		Short: "Tell what is wrong with a zone",
@@ -19,8 +20,19 @@ func (p *program) zoneCheckCommand() *cobra.Command {
 better: names that do not fit the DNS, and why; URLs that are too long for a rule;
 answers that do not fit one packet; missing name servers and addresses.
 
-It exits with 1 if there is something that is not found because of it.`,
-		Example:           "  stele zone check\n  stele zone check paradisec.example --json",
+It also asks each secondary that is told of changes for the serial of its copy, and
+compares it with that of the zone. A secondary that is ahead, as one can be after a
+restore, keeps other contents and takes no changes: 'stele zone raise' mends that. One
+that is behind takes the zone when it asks next. Secondaries are asked at public
+addresses, and at those of --notify-allow; through a server, by the server. With --local
+none is asked.
+
+It exits with 1 if there is something that is not found because of it, if a zone is shut
+since a restore, or if a secondary has another zone than this one or does not answer.`,
+		Example: `  stele zone check
+  stele zone check paradisec.example --json
+  stele zone check paradisec.example --notify-allow 10.1.0.0/16
+  stele zone check --local`,
 		Args:              atMostOne("the zone"),
 		ValidArgsFunction: p.completeZones,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -28,11 +40,13 @@ It exits with 1 if there is something that is not found because of it.`,
 			if len(args) == 1 {
 				name = args[0]
 			}
-			return p.withZones(cmd, func(ctx context.Context, _ *ledger, zones *dnsd.Zones) error {
-				return p.checkZones(ctx, zones, name)
+			return p.withZones(cmd, func(ctx context.Context, l *ledger, zones *dnsd.Zones) error {
+				return p.checkZones(ctx, l, zones, name, local)
 			})
 		},
 	}
+	cmd.Flags().BoolVar(&local, "local", false, "ask no secondary")
+	p.allowFlag(cmd)
 	return neverFiles(cmd)
 }
 
@@ -44,7 +58,8 @@ type problemDocument struct {
 	Text    string `json:"problem"`
 }
 
-func (p *program) checkZones(ctx context.Context, zones *dnsd.Zones, name string) error {
+// checkZones checks zones, and compares them with their secondaries.
+func (p *program) checkZones(ctx context.Context, l *ledger, zones *dnsd.Zones, name string, local bool) error {
 	out := bufio.NewWriter(p.stdout)
 	defer out.Flush()
 	serious, all := 0, 0
@@ -69,8 +84,14 @@ func (p *program) checkZones(ctx context.Context, zones *dnsd.Zones, name string
 	if err := out.Flush(); err != nil {
 		return err
 	}
-	if serious > 0 {
+	wrong, err := p.checkTransfers(ctx, l, zones, name, local)
+	switch {
+	case err != nil:
+		return err
+	case serious > 0:
 		return refuse("check", stele.Conflict, "%d of %d problems keep something from being found", serious, all)
+	case wrong > 0:
+		return refuse("check", stele.Conflict, "%d problems keep secondaries from having a zone as it is", wrong)
 	}
 	return nil
 }

@@ -73,6 +73,9 @@ func (p *program) showZone(z *dnsd.Shown) error {
 	var b strings.Builder
 	row(&b, "namespace", printable(z.Namespace.String()))
 	row(&b, "layout", string(z.Layout))
+	if z.Shut {
+		row(&b, "shut", shutWords(z.Zone))
+	}
 	for _, s := range z.Secondaries {
 		row(&b, "secondary", secondaryText(s))
 	}

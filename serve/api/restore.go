@@ -28,6 +28,7 @@ type restoredDocument struct {
 	Changes *uint64          `json:"changes,omitempty" doc:"How many changes the registry has now."`
 	Kept    string           `json:"kept,omitempty" doc:"The folder on the server in which the registry is that was replaced."`
 	Shut    []string         `json:"shut,omitempty" doc:"Namespaces that make no names until their counters are set ahead; see skip."`
+	Zones   []checkedZone    `json:"zones,omitempty" doc:"Zones that have secondaries or are shut, with the serials that they have now."`
 	Problem *problemDocument `json:"problem,omitempty" doc:"Why nothing was replaced."`
 }
 
@@ -82,6 +83,9 @@ func (h *Handler) restore(c *call) error {
 		return err
 	})
 	last := restoredDocument{Done: true, Changes: &done.Changes, Kept: done.Kept, Shut: done.Shut}
+	for _, z := range done.Zones {
+		last.Zones = append(last.Zones, newCheckedZone(z.Zone, z.Serial, z.Shut, z.Secondaries))
+	}
 	if err != nil {
 		// The client has its answer already; so the reason comes as a line of it.
 		problem := problemOf(err)

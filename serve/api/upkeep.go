@@ -28,6 +28,9 @@ type Upkeep struct {
 	// Zones says for which zones the server answers the DNS.
 	Zones func(ctx context.Context) ([]string, error)
 
+	// Secondaries asks the secondaries of a zone for the serials of their copies.
+	Secondaries func(ctx context.Context, zone string) ([]stele.SecondaryAnswer, error)
+
 	// Keys look after the keys of zones, and of secondaries.
 	Keys KeyKeeper
 
@@ -72,6 +75,16 @@ type Restored struct {
 	Kept    string   // the folder of the registry as it was; "" if there was none
 	Changes uint64   // that the registry has now
 	Shut    []string // namespaces whose templates make no names until they are skipped ahead
+
+	Zones []RestoredZone // those with secondaries, and those that are shut
+}
+
+// RestoredZone is what a restore made of a zone.
+type RestoredZone struct {
+	Zone        string
+	Serial      uint32
+	Shut        bool
+	Secondaries []stele.SecondaryAnswer // compared with the serial
 }
 
 var errEnding = errors.New("the server is about to end, or to take up another registry; go on in a moment")

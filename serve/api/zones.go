@@ -1,6 +1,8 @@
 package api
 
 import (
+	"errors"
+	"fmt"
 	"net/http"
 
 	"github.com/stele-id/stele"
@@ -28,6 +30,35 @@ type zoneStatePage struct {
 	Next  string              `json:"next,omitempty" doc:"The cursor of the next page; without it this is the last."`
 }
 
+// checkedZone is a zone compared with its secondaries.
+type checkedZone struct {
+	Zone        string             `json:"zone" example:"paradisec.example."`
+	Serial      uint32             `json:"serial" doc:"The serial of its SOA record."`
+	Shut        bool               `json:"shut,omitempty" doc:"It is not transferred, since it is not known which serial the secondaries have; raise it above that."`
+	Secondaries []checkedSecondary `json:"secondaries" doc:"What each of its secondaries said."`
+}
+
+// checkedSecondary is what a secondary said.
+type checkedSecondary struct {
+	At     string  `json:"at" doc:"Its address, with a port; the network or the key of one without an address." example:"192.0.2.53:53"`
+	State  string  `json:"state" enum:"same,behind,ahead,far,refuses,lame,silent,unasked" doc:"Its copy compared with the zone: it has the same serial, a lower one, a higher one (then it takes no changes), or one that is too far away to be compared; it refuses to answer, does not have the zone, or does not answer; or it was not asked."`
+	Serial *uint32 `json:"serial,omitempty" doc:"The serial of its copy."`
+	Why    string  `json:"why,omitempty" doc:"Why there is no serial."`
+}
+
+func newCheckedZone(zone string, serial uint32, shut bool, answers []stele.SecondaryAnswer) checkedZone {
+	z := checkedZone{Zone: zone, Serial: serial, Shut: shut, Secondaries: []checkedSecondary{}}
+	for _, a := range answers {
+		a = a.Against(serial)
+		one := checkedSecondary{At: a.At, State: string(a.State), Why: legible(a.Why)}
+		if a.HasSerial() {
+			one.Serial = &a.Serial
+		}
+		z.Secondaries = append(z.Secondaries, one)
+	}
+	return z
+}
+
 // zoneRaiseDocument says above which serial a zone is raised.
 type zoneRaiseDocument struct {
 	Above *uint32 `json:"above,omitempty" doc:"The highest serial that a secondary has. Without it the zone gets the serial after its own." example:"2031050201"`
@@ -43,6 +74,15 @@ func (h *Handler) zoneOperations() []operation {
 		query:   []parameter{limitParameter, cursorParameter},
 		answers: []answer{{status: 200, about: "A page of the list.", value: zoneStatePage{}}},
 		serve:   h.listZones,
+	}, {
+		name: "checkSecondaries", method: http.MethodGet, path: "secondaries/{zone}", group: group,
+		tail:    parameter{name: "zone", about: "The name of the zone", example: "paradisec.example."},
+		summary: "Compare a zone with its secondaries",
+		about:   "The server asks each secondary that is told of changes for the serial of its copy. It asks public addresses, and those that its setting notify-allow names, and does not wait for long.",
+		asks:    administrator, scope: auth.ScopeAdmin,
+		answers: []answer{{status: 200, about: "The zone and its secondaries.", value: checkedZone{}}},
+		fails:   []int{404},
+		serve:   h.checkSecondaries,
 	}, {
 		name: "raiseZone", method: http.MethodPost, path: "zones/{zone}", group: group,
 		tail:    parameter{name: "zone", about: "The name of the zone", example: "paradisec.example."},
@@ -79,6 +119,27 @@ func (h *Handler) listZones(c *call) error {
 		}
 	}
 	return page.end()
+}
+
+// checkSecondaries compares a zone with its secondaries.
+func (h *Handler) checkSecondaries(c *call) error {
+	if h.o.Upkeep.Secondaries == nil {
+		return &stele.Error{Op: c.op.name, Kind: stele.NotFound, Err: errors.New("this server asks no secondaries")}
+	}
+	for z, err := range h.o.Registrar.ZoneStates(c.ctx) {
+		if err != nil {
+			return err
+		}
+		if z.Zone != c.tail {
+			continue
+		}
+		answers, err := h.o.Upkeep.Secondaries(c.ctx, z.Zone)
+		if err != nil {
+			return err
+		}
+		return c.reply(http.StatusOK, newCheckedZone(z.Zone, z.Serial(), z.Shut, answers))
+	}
+	return &stele.Error{Op: c.op.name, Kind: stele.NotFound, Err: fmt.Errorf("there is no zone %.100q here; 'stele zone ls' lists them", c.tail)}
 }
 
 // raiseZone gives a zone a higher serial.

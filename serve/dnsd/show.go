@@ -14,6 +14,12 @@ type Listed struct {
 	Zone      string
 	Namespace stele.NamespaceKey
 	Layout    stele.Layout
+	Serial    uint32
+	Shut      bool // it is not transferred; see [stele.ZoneState]
+}
+
+func (z *zone) listed() Listed {
+	return Listed{z.name, z.ns.Key(), z.ns.Publication.Layout, z.serial.now(), z.serial.isShut()}
 }
 
 // List returns all zones, in order of their names.
@@ -23,8 +29,7 @@ func (z *Zones) List(ctx context.Context) (list []Listed, err error) {
 		return nil, err
 	}
 	for _, name := range set.order {
-		one := set.zones[name]
-		list = append(list, Listed{name, one.ns.Key(), one.ns.Publication.Layout})
+		list = append(list, set.zones[name].listed())
 	}
 	return list, nil
 }
@@ -67,7 +72,7 @@ func (z *Zones) Show(ctx context.Context, name string) (*Shown, error) {
 	for _, name := range one.names() {
 		list = append(list, one.fixed[name]...)
 	}
-	return &Shown{Listed{one.name, one.ns.Key(), one.ns.Publication.Layout}, one.ns.Publication.Secondaries, entries(list)}, nil
+	return &Shown{one.listed(), one.ns.Publication.Secondaries, entries(list)}, nil
 }
 
 // Place is where an identifier stands in the DNS.

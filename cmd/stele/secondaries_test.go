@@ -1,0 +1,214 @@
+package main
+
+import (
+	"encoding/json"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/miekg/dns"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/publish"
+)
+
+// fakeSecondary is a name server that says what it is told to when it is asked for an SOA
+// record.
+type fakeSecondary struct {
+	at     string
+	serial atomic.Uint32
+	rcode  atomic.Int32
+}
+
+func newFakeSecondary(t *testing.T, serial uint32) *fakeSecondary {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fakeSecondary{at: listener.Addr().String()}
+	f.serial.Store(serial)
+	server := &dns.Server{Listener: listener, Handler: dns.HandlerFunc(f.answer)}
+	ended := make(chan error, 1)
+	go func() { ended <- server.ActivateAndServe() }()
+	t.Cleanup(func() {
+		_ = listener.Close()
+		<-ended
+	})
+	return f
+}
+
+func (f *fakeSecondary) answer(w dns.ResponseWriter, q *dns.Msg) {
+	m := new(dns.Msg).SetRcode(q, int(f.rcode.Load()))
+	m.Authoritative = true
+	if m.Rcode == dns.RcodeSuccess {
+		m.Answer = []dns.RR{&dns.SOA{Hdr: dns.RR_Header{Name: q.Question[0].Name, Rrtype: dns.TypeSOA, Class: dns.ClassINET, Ttl: 60},
+			Ns: "ns1.example.net.", Mbox: "hostmaster.example.net.", Serial: f.serial.Load()}}
+	}
+	_ = w.WriteMsg(m) // who does not get it asks no more
+}
+
+// Secondaries are asked where a server may notify them, and several at once.
+func TestAskSecondaries(t *testing.T) {
+	good, far, refusing, lame := newFakeSecondary(t, 7), newFakeSecondary(t, 9), newFakeSecondary(t, 0), newFakeSecondary(t, 0)
+	refusing.rcode.Store(dns.RcodeRefused)
+	lame.rcode.Store(dns.RcodeServerFailure)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	silent := listener.Addr().String()
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	may := publish.Addresses{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}
+	var list []stele.SecondaryAnswer
+	for _, at := range []string{good.at, far.at, refusing.at, lame.at, silent, "127.0.0.2:53", "here"} {
+		list = append(list, stele.SecondaryAnswer{Zone: storyZone, At: at})
+	}
+	list = append(list, stele.SecondaryAnswer{Zone: storyZone, At: "192.0.2.0/24", State: stele.SecondaryUnasked, Why: "no address"})
+	askSecondaries(t.Context(), may, list)
+	want := []stele.SecondaryState{"answers", "answers", "refuses", "lame", "silent", "unasked", "unasked", "unasked"}
+	for i, a := range list {
+		if a.State != want[i] || a.HasSerial() != (i < 2) || (a.Why == "") != (i < 2) {
+			t.Errorf("%s: %+v, want %s", a.At, a, want[i])
+		}
+	}
+	if list[0].Serial != 7 || list[1].Serial != 9 {
+		t.Errorf("serials %d and %d", list[0].Serial, list[1].Serial)
+	}
+}
+
+// checkedLines runs 'zone check --json', and returns what it prints about secondaries and
+// shut zones.
+func checkedLines(t *testing.T, code int, args ...string) (list []transferProblem) {
+	t.Helper()
+	got, out, errs := runProgram(t, append([]string{"zone", "check", "--json"}, args...)...)
+	if got != code {
+		t.Fatalf("exit code %d, want %d\n%s%s", got, code, out, errs)
+	}
+	for line := range strings.Lines(out) {
+		var p transferProblem
+		if err := json.Unmarshal([]byte(line), &p); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		if p.State != "" {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// 'zone check' compares a zone with its secondaries, in a folder and through a server.
+func TestZoneCheckSecondaries(t *testing.T) {
+	s := newStory(t)
+	data := filepath.Join(t.TempDir(), "registry")
+	backup := s.write(place{folder: data})
+	token := filepath.Join(t.TempDir(), "token")
+	s.ok(os.WriteFile(token, []byte(s.credential), 0o600))
+	var serial uint32
+	s.in(place{folder: data}, func(r *registry) {
+		z, err := r.store.ZoneState(s.admin, storyZone)
+		s.ok(err)
+		serial = z.Serial()
+	})
+	for _, far := range []bool{false, true} {
+		where := []string{"--data", data, "--notify-allow", "127.0.0.1"}
+		end := func() {}
+		if far {
+			p := startServe(t, "--data", data, "--http", "127.0.0.1:0", "--notify-allow", "127.0.0.1")
+			where = []string{"--server", p.http, "--token-file", token}
+			end = func() { p.end(t, syscall.SIGTERM) }
+		}
+		for _, test := range []struct {
+			serial uint32
+			rcode  int32
+			want   stele.SecondaryState
+			code   int
+			text   string
+		}{
+			{serial, 0, stele.SecondarySame, 0, ""},
+			{serial - 1, 0, stele.SecondaryBehind, 0, "takes the zone when it asks next"},
+			{serial + 3, 0, stele.SecondaryAhead, 1, "stele zone raise " + storyZone + " --above"},
+			{serial + 1<<31, 0, stele.SecondaryFar, 1, "too far"},
+			{0, dns.RcodeRefused, stele.SecondaryRefuses, 1, "REFUSED"},
+			{0, dns.RcodeServerFailure, stele.SecondaryLame, 1, "SERVFAIL"},
+		} {
+			s.secondary.serial.Store(test.serial)
+			s.secondary.rcode.Store(test.rcode)
+			list := checkedLines(t, test.code, where...)
+			if len(list) != 1 || list[0].State != test.want || list[0].Secondary != s.secondary.at || list[0].ZoneAt != serial || !strings.Contains(list[0].Text, test.text) || list[0].Serious != (test.code == 1) {
+				t.Errorf("far %v: %+v, want %s", far, list, test.want)
+			}
+			if test.rcode == 0 && (list[0].Serial == nil || *list[0].Serial != test.serial) {
+				t.Errorf("far %v: the secondary has %d: %+v", far, test.serial, list)
+			}
+		}
+		if list := checkedLines(t, 0, append(where, "--local")...); len(list) != 0 {
+			t.Errorf("with --local: %+v", list)
+		}
+		end()
+	}
+	s.secondary.rcode.Store(0)
+	s.secondary.serial.Store(serial)
+	if _, out, _ := runProgram(t, "zone", "check", "--data", data, "--notify-allow", "127.0.0.1"); !strings.Contains(out, "ok       "+storyZone+": the secondary "+s.secondary.at+" has serial") {
+		t.Errorf("it prints %s", out)
+	}
+	// At an address that is not allowed it is not asked.
+	if list := checkedLines(t, 0, "--data", data); len(list) != 1 || list[0].State != stele.SecondaryUnasked || !strings.Contains(list[0].Text, "notify-allow") {
+		t.Errorf("a private address: %+v", list)
+	}
+	testShutZone(t, s, backup)
+}
+
+// testShutZone restores where nothing says which serial the secondary has: the restore,
+// zone check, zone ls, zone show and the doctor say that the zone is shut, and what to do.
+func testShutZone(t *testing.T, s *story, backup string) {
+	t.Helper()
+	raise := "stele zone raise " + storyZone + " --above SERIAL"
+	for _, secondary := range []struct {
+		serial uint32
+		allow  string
+	}{{7, ""}, {1<<31 + 3, "127.0.0.1"}} {
+		s.secondary.serial.Store(secondary.serial)
+		fresh := filepath.Join(t.TempDir(), "fresh")
+		said := runStele(t, "restore", backup, "--data", fresh, "--notify-allow", secondary.allow)
+		if !strings.Contains(said, storyZone+" is shut: ") || !strings.Contains(said, raise) || !strings.Contains(said, "the secondary "+s.secondary.at) {
+			t.Errorf("the restore says %s", said)
+		}
+		if list := checkedLines(t, 1, "--data", fresh, "--local"); len(list) != 1 || list[0].State != zoneIsShut || !strings.Contains(list[0].Text, raise) {
+			t.Errorf("zone check says %+v", list)
+		}
+		for _, verb := range [][]string{{"zone", "ls"}, {"zone", "show", storyZone}, {"doctor", "--dns", "127.0.0.1:1"}} {
+			_, out, _ := runProgram(t, append(verb, "--data", fresh)...)
+			_, lines, _ := runProgram(t, append(verb, "--json", "--data", fresh)...)
+			if !strings.Contains(out, "shut: ") || !strings.Contains(lines, "shut") {
+				t.Errorf("%q says %s%s", verb, out, lines)
+			}
+			if verb[1] != "ls" && !strings.Contains(out, raise) {
+				t.Errorf("%q does not say what to do: %s", verb, out)
+			}
+		}
+		runStele(t, "zone", "raise", storyZone, "--above", "4000", "--data", fresh)
+		if list := checkedLines(t, 0, "--data", fresh, "--local"); len(list) != 0 {
+			t.Errorf("after the zone was raised: %+v", list)
+		}
+	}
+}
+
+// runProgram runs the program, whatever it exits with.
+func runProgram(t *testing.T, args ...string) (code int, out, errs string) {
+	t.Helper()
+	cmd := steleCommand(t, args...)
+	var stdout, stderr strings.Builder
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()
+}
