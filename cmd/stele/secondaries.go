@@ -148,7 +148,7 @@ func newSecondaryCheck(a stele.SecondaryAnswer) secondaryCheck {
 	return c
 }
 
-// String says what a secondary has, in words, of a zone whose serial is given.
+// secondaryWords says what a secondary has, in words, of a zone whose serial is given.
 func secondaryWords(a stele.SecondaryAnswer, serial uint32) string {
 	at := "the secondary " + a.At
 	switch a.State {
@@ -172,5 +172,5 @@ func secondaryWords(a stele.SecondaryAnswer, serial uint32) string {
 
 // shutWords says what to do about a zone that is not transferred.
 func shutWords(zone string) string {
-	return "it came from a backup and is shut: its secondaries get no transfers, since it is not known which serials they have; ask each for its SOA record, and name the highest serial: stele zone raise " + zone + " --above SERIAL"
+	return "its secondaries get no transfers, since it came from a backup and it is not known which serials they have; ask each for its SOA record, and name the highest serial: stele zone raise " + zone + " --above SERIAL"
 }

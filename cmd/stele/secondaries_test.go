@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bytes"
+	"encoding/binary"
 	"encoding/json"
+	"io"
 	"net"
 	"net/netip"
 	"os"
@@ -11,14 +14,18 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/miekg/dns"
-
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/publish"
 )
 
-// fakeSecondary is a name server that says what it is told to when it is asked for an SOA
-// record.
+// Response codes of the DNS.
+const (
+	rcodeServerFailure = 2
+	rcodeRefused       = 5
+)
+
+// fakeSecondary is a name server, over TCP, that says what it is told to when it is asked
+// for an SOA record.
 type fakeSecondary struct {
 	at     string
 	serial atomic.Uint32
@@ -33,9 +40,18 @@ func newFakeSecondary(t *testing.T, serial uint32) *fakeSecondary {
 	}
 	f := &fakeSecondary{at: listener.Addr().String()}
 	f.serial.Store(serial)
-	server := &dns.Server{Listener: listener, Handler: dns.HandlerFunc(f.answer)}
-	ended := make(chan error, 1)
-	go func() { ended <- server.ActivateAndServe() }()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			c, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			f.answer(c)
+			_ = c.Close()
+		}
+	}()
 	t.Cleanup(func() {
 		_ = listener.Close()
 		<-ended
@@ -43,21 +59,32 @@ func newFakeSecondary(t *testing.T, serial uint32) *fakeSecondary {
 	return f
 }
 
-func (f *fakeSecondary) answer(w dns.ResponseWriter, q *dns.Msg) {
-	m := new(dns.Msg).SetRcode(q, int(f.rcode.Load()))
-	m.Authoritative = true
-	if m.Rcode == dns.RcodeSuccess {
-		m.Answer = []dns.RR{&dns.SOA{Hdr: dns.RR_Header{Name: q.Question[0].Name, Rrtype: dns.TypeSOA, Class: dns.ClassINET, Ttl: 60},
-			Ns: "ns1.example.net.", Mbox: "hostmaster.example.net.", Serial: f.serial.Load()}}
+// answer answers one question. A client that gives up gets nothing.
+func (f *fakeSecondary) answer(c net.Conn) {
+	var size [2]byte
+	if _, err := io.ReadFull(c, size[:]); err != nil {
+		return
 	}
-	_ = w.WriteMsg(m) // who does not get it asks no more
+	q := make([]byte, binary.BigEndian.Uint16(size[:]))
+	if _, err := io.ReadFull(c, q); err != nil || len(q) < 12 {
+		return
+	}
+	end := 12 + bytes.IndexByte(q[12:], 0) + 5 // of the question: a name, its type and class
+	m := append([]byte{q[0], q[1], 0x84, byte(f.rcode.Load()), 0, 1, 0, 0, 0, 0, 0, 0}, q[12:end]...)
+	if f.rcode.Load() == 0 {
+		m[7] = 1
+		// The name of the question, SOA, IN, a TTL; the root twice, the serial and four times.
+		m = append(m, 0xC0, 12, 0, 6, 0, 1, 0, 0, 0, 60, 0, 22, 0, 0)
+		m = append(binary.BigEndian.AppendUint32(m, f.serial.Load()), make([]byte, 16)...)
+	}
+	_, _ = c.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(m))), m...))
 }
 
 // Secondaries are asked where a server may notify them, and several at once.
 func TestAskSecondaries(t *testing.T) {
 	good, far, refusing, lame := newFakeSecondary(t, 7), newFakeSecondary(t, 9), newFakeSecondary(t, 0), newFakeSecondary(t, 0)
-	refusing.rcode.Store(dns.RcodeRefused)
-	lame.rcode.Store(dns.RcodeServerFailure)
+	refusing.rcode.Store(rcodeRefused)
+	lame.rcode.Store(rcodeServerFailure)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -136,8 +163,8 @@ func TestZoneCheckSecondaries(t *testing.T) {
 			{serial - 1, 0, stele.SecondaryBehind, 0, "takes the zone when it asks next"},
 			{serial + 3, 0, stele.SecondaryAhead, 1, "stele zone raise " + storyZone + " --above"},
 			{serial + 1<<31, 0, stele.SecondaryFar, 1, "too far"},
-			{0, dns.RcodeRefused, stele.SecondaryRefuses, 1, "REFUSED"},
-			{0, dns.RcodeServerFailure, stele.SecondaryLame, 1, "SERVFAIL"},
+			{0, rcodeRefused, stele.SecondaryRefuses, 1, "REFUSED"},
+			{0, rcodeServerFailure, stele.SecondaryLame, 1, "SERVFAIL"},
 		} {
 			s.secondary.serial.Store(test.serial)
 			s.secondary.rcode.Store(test.rcode)
@@ -187,7 +214,7 @@ func testShutZone(t *testing.T, s *story, backup string) {
 		for _, verb := range [][]string{{"zone", "ls"}, {"zone", "show", storyZone}, {"doctor", "--dns", "127.0.0.1:1"}} {
 			_, out, _ := runProgram(t, append(verb, "--data", fresh)...)
 			_, lines, _ := runProgram(t, append(verb, "--json", "--data", fresh)...)
-			if !strings.Contains(out, "shut: ") || !strings.Contains(lines, "shut") {
+			if !strings.Contains(out, "shut") || !strings.Contains(lines, "shut") {
 				t.Errorf("%q says %s%s", verb, out, lines)
 			}
 			if verb[1] != "ls" && !strings.Contains(out, raise) {

@@ -36,7 +36,7 @@ func (p *program) checkTransfers(ctx context.Context, l *ledger, zones *dnsd.Zon
 		}
 		if z.Shut {
 			wrong++
-			if err := p.printTransfer(transferProblem{Zone: z.Zone, State: zoneIsShut, ZoneAt: z.Serial, Serious: true, Text: shutWords(z.Zone)}); err != nil {
+			if err := p.printTransfer(transferProblem{Zone: z.Zone, State: zoneIsShut, ZoneAt: z.Serial, Serious: true, Text: "it is shut: " + shutWords(z.Zone)}); err != nil {
 				return wrong, err
 			}
 		}

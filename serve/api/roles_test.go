@@ -21,60 +21,61 @@ type sample struct {
 // samples has a request for each operation. They are about ark:12345, in which the
 // roles of a site are.
 var samples = map[string]sample{
-	"getRecord":       {target: "/records/ark:12345/x1"},
-	"putRecord":       {target: "/records/ark:12345/new", body: `{"url":"https://example.org/new"}`, head: []string{"If-None-Match", "*"}},
-	"patchRecord":     {target: "/records/ark:12345/x1", body: `{"metadata":{"who":"Ann"}}`},
-	"deleteRecord":    {target: "/records/ark:12345/x1?reason=Wrong"},
-	"withdrawRecord":  {target: "/withdraw/ark:12345/x1", body: `{"reason":"Wrong"}`},
-	"reinstateRecord": {target: "/reinstate/ark:12345/gone"},
-	"redactRecord":    {target: "/redact/ark:12345/x1", body: `{"reason":"Court"}`},
-	"listRecords":     {target: "/records?prefix=ark:12345"},
-	"getHistory":      {target: "/history/ark:12345/x1"},
-	"listNamespaces":  {target: "/namespaces"},
-	"getNamespace":    {target: "/namespaces/ark:12345"},
-	"putNamespace":    {target: "/namespaces/ark:12345/q7", body: `{"title":"New"}`, head: []string{"If-None-Match", "*"}},
-	"patchNamespace":  {target: "/namespaces/ark:12345/x5", body: `{"title":"New"}`},
-	"listPURLHosts":   {target: "/purl-hosts"},
-	"addPURLHosts":    {target: "/purl-hosts", body: `{"hosts":["purl.example.org"]}`},
-	"getMinter":       {target: "/minters/ark:12345/x5"},
-	"checkNamespace":  {target: "/check/ark:12345/x5"},
-	"skip":            {target: "/skip/ark:12345/x5", body: `{"ahead":10}`},
-	"listZones":       {target: "/zones"},
-	"raiseZone":       {target: "/zones/ark.example.", body: `{"above":7}`},
-	"getZoneKeys":     {target: "/zonekeys/ark:12345"},
-	"changeZoneKeys":  {target: "/zonekeys/ark:12345", body: `{"do":"sign","mode":"online"}`},
-	"listTSIGKeys":    {target: "/tsig"},
-	"addTSIGKey":      {target: "/tsig", body: `{"name":"ns2.example.net"}`},
-	"retireTSIGKey":   {target: "/tsig/ns2.example.net."},
-	"getSecretKeys":   {target: "/secrets"},
-	"rotateSecrets":   {target: "/secrets", body: `{}`},
-	"putRecords":      {target: "/records", body: `[{"id":"ark:12345/b1","url":"https://example.org/1"}]`},
-	"importRecords":   {target: "/import", body: `{"id":"ark:12345/b1","url":"https://example.org/1"}` + "\n", head: []string{"Content-Type", linesType}},
-	"getImport":       {target: "/import/nightly"},
-	"listImports":     {target: "/imports"},
-	"beginImport":     {target: "/imports", body: `{"label":"maps.csv"}`},
-	"showImport":      {target: "/imports/1"},
-	"revertImport":    {target: "/revert-import/1"},
-	"revertRecord":    {target: "/revert/ark:12345/x1", body: `{"to":1}`},
-	"exportRecords":   {target: "/export?prefix=ark:12345"},
-	"mint":            {target: "/mint", body: `{"namespace":"ark:12345/x5"}`},
-	"getMe":           {target: "/me"},
-	"listUsers":       {target: "/users"},
-	"addUser":         {target: "/users", body: `{"name":"zoe"}`},
-	"getUser":         {}, // oneself; see below
-	"patchUser":       {target: "/users/nemo", body: `{"groups":["staff"]}`},
-	"listTokens":      {target: "/tokens"},
-	"createToken":     {target: "/tokens", body: `{"label":"another"}`},
-	"revokeToken":     {}, // one's own; see below
-	"openToken":       {}, // the same
-	"getStatus":       {target: "/status"},
-	"listChanges":     {target: "/changes"},
-	"listAudit":       {target: "/audit?namespace=ark:12345"},
-	"verify":          {target: "/verify"},
-	"backup":          {target: "/backup"},
-	"restore":         {target: "/restore?confirm=stele-data", body: "x", head: []string{"Content-Type", tarType}},
-	"getPage":         {},
-	"getOpenAPI":      {target: "/openapi.json"},
+	"getRecord":        {target: "/records/ark:12345/x1"},
+	"putRecord":        {target: "/records/ark:12345/new", body: `{"url":"https://example.org/new"}`, head: []string{"If-None-Match", "*"}},
+	"patchRecord":      {target: "/records/ark:12345/x1", body: `{"metadata":{"who":"Ann"}}`},
+	"deleteRecord":     {target: "/records/ark:12345/x1?reason=Wrong"},
+	"withdrawRecord":   {target: "/withdraw/ark:12345/x1", body: `{"reason":"Wrong"}`},
+	"reinstateRecord":  {target: "/reinstate/ark:12345/gone"},
+	"redactRecord":     {target: "/redact/ark:12345/x1", body: `{"reason":"Court"}`},
+	"listRecords":      {target: "/records?prefix=ark:12345"},
+	"getHistory":       {target: "/history/ark:12345/x1"},
+	"listNamespaces":   {target: "/namespaces"},
+	"getNamespace":     {target: "/namespaces/ark:12345"},
+	"putNamespace":     {target: "/namespaces/ark:12345/q7", body: `{"title":"New"}`, head: []string{"If-None-Match", "*"}},
+	"patchNamespace":   {target: "/namespaces/ark:12345/x5", body: `{"title":"New"}`},
+	"listPURLHosts":    {target: "/purl-hosts"},
+	"addPURLHosts":     {target: "/purl-hosts", body: `{"hosts":["purl.example.org"]}`},
+	"getMinter":        {target: "/minters/ark:12345/x5"},
+	"checkNamespace":   {target: "/check/ark:12345/x5"},
+	"skip":             {target: "/skip/ark:12345/x5", body: `{"ahead":10}`},
+	"listZones":        {target: "/zones"},
+	"checkSecondaries": {target: "/secondaries/ark.example."},
+	"raiseZone":        {target: "/zones/ark.example.", body: `{"above":7}`},
+	"getZoneKeys":      {target: "/zonekeys/ark:12345"},
+	"changeZoneKeys":   {target: "/zonekeys/ark:12345", body: `{"do":"sign","mode":"online"}`},
+	"listTSIGKeys":     {target: "/tsig"},
+	"addTSIGKey":       {target: "/tsig", body: `{"name":"ns2.example.net"}`},
+	"retireTSIGKey":    {target: "/tsig/ns2.example.net."},
+	"getSecretKeys":    {target: "/secrets"},
+	"rotateSecrets":    {target: "/secrets", body: `{}`},
+	"putRecords":       {target: "/records", body: `[{"id":"ark:12345/b1","url":"https://example.org/1"}]`},
+	"importRecords":    {target: "/import", body: `{"id":"ark:12345/b1","url":"https://example.org/1"}` + "\n", head: []string{"Content-Type", linesType}},
+	"getImport":        {target: "/import/nightly"},
+	"listImports":      {target: "/imports"},
+	"beginImport":      {target: "/imports", body: `{"label":"maps.csv"}`},
+	"showImport":       {target: "/imports/1"},
+	"revertImport":     {target: "/revert-import/1"},
+	"revertRecord":     {target: "/revert/ark:12345/x1", body: `{"to":1}`},
+	"exportRecords":    {target: "/export?prefix=ark:12345"},
+	"mint":             {target: "/mint", body: `{"namespace":"ark:12345/x5"}`},
+	"getMe":            {target: "/me"},
+	"listUsers":        {target: "/users"},
+	"addUser":          {target: "/users", body: `{"name":"zoe"}`},
+	"getUser":          {}, // oneself; see below
+	"patchUser":        {target: "/users/nemo", body: `{"groups":["staff"]}`},
+	"listTokens":       {target: "/tokens"},
+	"createToken":      {target: "/tokens", body: `{"label":"another"}`},
+	"revokeToken":      {}, // one's own; see below
+	"openToken":        {}, // the same
+	"getStatus":        {target: "/status"},
+	"listChanges":      {target: "/changes"},
+	"listAudit":        {target: "/audit?namespace=ark:12345"},
+	"verify":           {target: "/verify"},
+	"backup":           {target: "/backup"},
+	"restore":          {target: "/restore?confirm=stele-data", body: "x", head: []string{"Content-Type", tarType}},
+	"getPage":          {},
+	"getOpenAPI":       {target: "/openapi.json"},
 }
 
 // judgesEach are operations that judge each thing in the body by itself: whoever may
@@ -86,7 +87,7 @@ var notThere = []string{"getNamespace", "getNamespaceHistory", "patchNamespace",
 
 // unkept are operations that need what only a whole server has: they answer that there is
 // no such thing.
-var unkept = []string{"backup", "restore", "getZoneKeys", "changeZoneKeys", "listTSIGKeys", "addTSIGKey", "retireTSIGKey", "getSecretKeys", "rotateSecrets"}
+var unkept = []string{"backup", "restore", "getZoneKeys", "changeZoneKeys", "listTSIGKeys", "addTSIGKey", "retireTSIGKey", "checkSecondaries", "getSecretKeys", "rotateSecrets"}
 
 // sampleOf returns the request of an operation for somebody.
 func sampleOf(t *testing.T, s *site, op *operation, who string) sample {
@@ -101,7 +102,7 @@ func sampleOf(t *testing.T, s *site, op *operation, who string) sample {
 	switch op.name {
 	case "disavowVersions", "revertRecord": // of a record that was changed since
 		s.ask(theAdmin, "PATCH", Root+"/records/ark:12345/x1", `{"metadata":{"who":"Eve"}}`, "Content-Type", patchType).want(t, http.StatusOK)
-	case "getZoneKeys", "changeZoneKeys", "listZones", "raiseZone":
+	case "getZoneKeys", "changeZoneKeys", "listZones", "raiseZone", "checkSecondaries":
 		s.ask(theAdmin, "PATCH", Root+"/namespaces/ark:12345", `{"publication":{"zone":"ark.example.","layout":"names","separator":"/","parts":1}}`, "Content-Type", patchType).want(t, http.StatusOK)
 	case "showImport", "revertImport": // one of their own
 		if who != "" && who != "wrong" {

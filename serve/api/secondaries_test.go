@@ -1,0 +1,33 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/stele-id/stele"
+)
+
+// The API compares a zone with its secondaries.
+func TestCheckSecondaries(t *testing.T) {
+	s := newSite(t, func(o *Options) {
+		o.Upkeep.Secondaries = func(_ context.Context, zone string) ([]stele.SecondaryAnswer, error) {
+			return []stele.SecondaryAnswer{
+				{Zone: zone, At: "192.0.2.53:53", State: stele.SecondaryAnswers, Serial: 1 << 20},
+				{Zone: zone, At: "192.0.2.54:53", State: stele.SecondarySilent, Why: "it does not answer"},
+			}, nil
+		}
+	})
+	s.ask(theAdmin, "PATCH", Root+"/namespaces/ark:12345", `{"publication":{"zone":"ark.example.","layout":"names","separator":"/","parts":1}}`, "Content-Type", patchType).want(t, 200)
+	var got checkedZone
+	s.ask(theAdmin, "GET", Root+"/secondaries/ark.example.", "").want(t, 200).read(t, &got)
+	text, err := json.Marshal(got.Secondaries)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := `[{"at":"192.0.2.53:53","state":"ahead","serial":1048576},{"at":"192.0.2.54:53","state":"silent","why":"it does not answer"}]`; string(text) != want || got.Zone != "ark.example." || got.Serial == 0 || got.Shut {
+		t.Errorf("%+v: %s, want %s", got, text, want)
+	}
+	s.ask(theAdmin, "GET", Root+"/secondaries/other.example.", "").want(t, 404)
+	s.ask(theOwner, "GET", Root+"/secondaries/ark.example.", "").want(t, 403)
+}
