@@ -25,7 +25,8 @@ SOAK ?= 1000
 # the Debian package that brings it. The race detector needs a C compiler. Zone files
 # are held against the checkers of BIND, Knot and NSD; these servers and PowerDNS answer
 # from them, unbound asks us as resolvers do, and dig and kdig ask all of them. systemd
-# judges our unit, nginx stands in front of us, and logrotate moves our log away. Signed zones
+# judges our unit, nginx stands in front of us, logrotate moves our log away, and rsyslog takes
+# the audit trail. Signed zones
 # are validated by unbound and delv, and their files by the verifiers of BIND and ldns. What
 # names stand for is fetched from vsftpd and nginx, OpenSSL judges our signatures, and
 # registries are kept in PostgreSQL, whose programs stand in a folder of its version; three of
@@ -35,7 +36,7 @@ NEEDS := gcc:build-essential curl:curl named-checkzone:bind9-utils kzonecheck:kn
 	named:bind9 knotd:knot unbound:unbound dig:bind9-dnsutils kdig:knot-dnsutils pdns_server:pdns-server \
 	delv:bind9-dnsutils dnssec-verify:bind9-utils ldns-verify-zone:ldnsutils \
 	$(or $(firstword $(wildcard /usr/lib/*/pdns/libbindbackend.so)),/usr/lib/pdns/libbindbackend.so):pdns-backend-bind \
-	systemd-analyze:systemd nginx:nginx logrotate:logrotate vsftpd:vsftpd openssl:openssl \
+	systemd-analyze:systemd nginx:nginx logrotate:logrotate vsftpd:vsftpd openssl:openssl rsyslogd:rsyslog \
 	etcd:etcd-server patroni:patroni ip:iproute2 psql:postgresql-client chromium:chromium \
 	$(or $(firstword $(wildcard /usr/lib/postgresql/*/bin/initdb)),/usr/lib/postgresql/bin/initdb):postgresql
 

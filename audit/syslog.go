@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -23,6 +25,11 @@ type Syslog struct {
 
 	mu   sync.Mutex
 	conn net.Conn
+
+	// last is what was sent last over a stream. If the stream breaks, the daemon may not
+	// have read it, so it is sent again over the next one.
+	last []*stele.AuditEntry
+	gone chan struct{} // closed when the daemon has closed the stream; nil if there is none
 }
 
 // ParseSyslog reads where entries are sent: the path of a local socket, /dev/log, or
@@ -81,18 +88,37 @@ const sendTimeout = 5 * time.Second
 func (s *Syslog) Send(ctx context.Context, list []*stele.AuditEntry) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	select {
+	case <-s.gone:
+		_ = s.conn.Close() // it is closed at the other end
+		s.conn, s.gone = nil, nil
+	default:
+	}
+	if s.conn == nil {
+		list = append(slices.Clip(s.last), list...)
+	}
 	for _, e := range list {
 		if err := s.send(ctx, s.Message(e)); err != nil {
 			return err
 		}
 	}
+	if s.last = nil; s.isStream() {
+		s.last = slices.Clone(list[max(0, len(list)-resent):])
+	}
 	return nil
 }
+
+// resent is how many entries are sent again, at most, after a stream broke.
+const resent = 200
 
 func (s *Syslog) send(ctx context.Context, message []byte) (err error) {
 	if s.conn == nil {
 		if s.conn, err = s.dial(ctx); err != nil {
 			return err
+		}
+		if s.isStream() {
+			s.gone = make(chan struct{})
+			go watch(s.conn, s.gone)
 		}
 	}
 	if s.isStream() { // octet counting: RFC 6587, section 3.4.1
@@ -107,9 +133,16 @@ func (s *Syslog) send(ctx context.Context, message []byte) (err error) {
 	}
 	if _, err = s.conn.Write(message); err != nil {
 		_ = s.conn.Close()
-		s.conn = nil
+		s.conn, s.gone = nil, nil
 	}
 	return err
+}
+
+// watch closes gone when a stream ends. A syslog daemon sends nothing, so what is read is
+// the end. It is over when the stream is closed here, too.
+func watch(conn net.Conn, gone chan<- struct{}) {
+	_, _ = io.Copy(io.Discard, conn)
+	close(gone)
 }
 
 func (s *Syslog) isStream() bool {
@@ -139,6 +172,6 @@ func (s *Syslog) Close() error {
 		return nil
 	}
 	conn := s.conn
-	s.conn = nil
+	s.conn, s.gone = nil, nil
 	return conn.Close()
 }

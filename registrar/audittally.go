@@ -49,6 +49,10 @@ func (t *tally) add(e *stele.AuditEntry, n uint64, now time.Time) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.count(k, n)
+}
+
+func (t *tally) count(k tallied, n uint64) {
 	if t.counts == nil {
 		t.counts = make(map[tallied]uint64)
 	}
@@ -69,11 +73,13 @@ func (t *tally) mayNote(user string, now time.Time) bool {
 	return t.noted[user] <= maxNoted
 }
 
-// take removes and returns what was counted in minutes that are over, or all of it.
-func (t *tally) take(now time.Time, all bool) (list []*stele.AuditEntry) {
+// take removes and returns what was counted in minutes that are over, or all of it, as
+// entries and as what back takes.
+func (t *tally) take(now time.Time, all bool) (list []*stele.AuditEntry, counts map[tallied]uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	minutes := make(map[*stele.AuditEntry]time.Time)
+	counts = make(map[tallied]uint64)
 	for k, n := range t.counts {
 		if !all && !k.minute.Before(now.Truncate(time.Minute)) {
 			continue
@@ -86,20 +92,29 @@ func (t *tally) take(now time.Time, all bool) (list []*stele.AuditEntry) {
 		if k.details != "" {
 			e.Details += "; " + k.details
 		}
-		minutes[e] = k.minute
+		minutes[e], counts[k] = k.minute, n
 		list = append(list, e)
 		delete(t.counts, k)
 	}
 	slices.SortFunc(list, func(a, b *stele.AuditEntry) int {
 		return cmp.Or(minutes[a].Compare(minutes[b]), cmp.Compare(a.Operation, b.Operation), cmp.Compare(a.By, b.By), cmp.Compare(a.Kind, b.Kind))
 	})
-	return list
+	return list, counts
+}
+
+// back counts again what could not be written, in the minutes in which it happened.
+func (t *tally) back(counts map[tallied]uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for k, n := range counts {
+		t.count(k, n)
+	}
 }
 
 // FlushAudit writes what was counted in minutes that are over; with all, of the present
 // minute too. If it can't be written it is counted on.
 func (r *Registrar) FlushAudit(ctx context.Context, all bool) error {
-	list := r.tally.take(r.now(), all)
+	list, counts := r.tally.take(r.now(), all)
 	if len(list) == 0 {
 		return nil
 	}
@@ -111,9 +126,7 @@ func (r *Registrar) FlushAudit(ctx context.Context, all bool) error {
 		return tell("write audit trail", err) // a sealed store takes none, and never will
 	}
 	if err != nil {
-		for _, e := range list {
-			r.tally.add(e, e.Count, r.now())
-		}
+		r.tally.back(counts)
 	}
 	return tell("write audit trail", err)
 }

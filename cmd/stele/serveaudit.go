@@ -63,7 +63,7 @@ type auditExport struct {
 	sink auditSink
 	sent uint64 // the last entry that the sink has
 
-	// keep keeps how far the sink is; nil if it knows that itself.
+	// keep keeps how far the sink is.
 	keep func(ctx context.Context, number uint64) error
 	kept uint64
 	when time.Time
@@ -71,33 +71,38 @@ type auditExport struct {
 
 // exportAudit begins to send the trail to where the settings say.
 func (s *server) exportAudit(ctx context.Context, f *shift) error {
-	r := f.registry
+	host, _ := os.Hostname() // "-" stands for one that is not known
 	if s.AuditFile != "" {
 		file, last, err := audit.OpenFile(s.AuditFile)
 		if err != nil {
 			return err
 		}
 		s.auditFile.Store(file)
-		f.work.Go(func() { (&auditExport{s: s, r: r, name: s.AuditFile, sink: file, sent: last}).run(ctx) })
+		f.work.Go(func() { s.exportTo(ctx, f.registry, s.AuditFile, host+" file "+s.AuditFile, file, last) })
 	}
 	if s.AuditSyslog == "" {
 		return nil
 	}
-	host, _ := os.Hostname() // "-" stands for one that is not known
 	sink, err := audit.NewSyslog(s.AuditSyslog, host, strconv.Itoa(os.Getpid()))
 	if err != nil {
 		return err
 	}
-	place := host + " " + s.AuditSyslog
-	f.work.Go(func() {
-		sent, err := r.registrar.AuditSent(ctx, place)
-		if err != nil && ctx.Err() == nil {
-			s.log.Error("it is not known which audit entries were sent to syslog; all are sent again", "error", err.Error())
-		}
-		(&auditExport{s: s, r: r, name: s.AuditSyslog, sink: sink, sent: sent, kept: sent,
-			keep: func(ctx context.Context, n uint64) error { return r.registrar.NoteAuditSent(ctx, place, n) }}).run(ctx)
-	})
+	f.work.Go(func() { s.exportTo(ctx, f.registry, s.AuditSyslog, host+" "+s.AuditSyslog, sink, 0) })
 	return nil
+}
+
+// exportTo sends the trail to a sink, from where the sink is: last is the number of the
+// last entry that it has, or 0 if it does not know. Then what the registry keeps about the
+// place counts; a file, for example, is empty after logrotate.
+func (s *server) exportTo(ctx context.Context, r *registry, name, place string, sink auditSink, last uint64) {
+	if last == 0 {
+		var err error
+		if last, err = r.registrar.AuditSent(ctx, place); err != nil && ctx.Err() == nil {
+			s.log.Error("it is not known which audit entries were sent; all are sent again", "to", name, "error", err.Error())
+		}
+	}
+	(&auditExport{s: s, r: r, name: name, sink: sink, sent: last, kept: last,
+		keep: func(ctx context.Context, n uint64) error { return r.registrar.NoteAuditSent(ctx, place, n) }}).run(ctx)
 }
 
 // run sends entries as they come, until the context ends.
@@ -181,7 +186,7 @@ func (x *auditExport) send(ctx context.Context) error {
 // keepSent keeps how far the sink is, now and then, and at the end.
 func (x *auditExport) keepSent(ctx context.Context, end bool) {
 	now := x.s.now()
-	if x.keep == nil || x.sent == x.kept || !end && now.Sub(x.when).Abs() < sentOften {
+	if x.sent == x.kept || !end && now.Sub(x.when).Abs() < sentOften {
 		return
 	}
 	ctx, cancel := context.WithTimeout(auth.With(ctx, auth.Local()), flushPatience)
