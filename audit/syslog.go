@@ -94,16 +94,18 @@ func (s *Syslog) Send(ctx context.Context, list []*stele.AuditEntry) error {
 		s.conn, s.gone = nil, nil
 	default:
 	}
+	before := s.last
 	if s.conn == nil {
-		list = append(slices.Clip(s.last), list...)
+		list, before = append(slices.Clip(before), list...), nil
 	}
 	for _, e := range list {
 		if err := s.send(ctx, s.Message(e)); err != nil {
-			return err
+			return err // the caller sends its entries again
 		}
 	}
-	if s.last = nil; s.isStream() {
-		s.last = slices.Clone(list[max(0, len(list)-resent):])
+	if s.isStream() {
+		both := slices.Concat(before, list)
+		s.last = both[max(0, len(both)-resent):]
 	}
 	return nil
 }
