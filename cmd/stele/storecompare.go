@@ -21,6 +21,7 @@ type tallies struct {
 	Namespaces uint64 `json:"namespaces"`
 	Minters    uint64 `json:"minters"`
 	Cells      uint64 `json:"cells"`
+	Audit      uint64 `json:"audit"` // entries of the audit trail
 }
 
 // differs is the error of two stores that are not the same.
@@ -58,6 +59,9 @@ func (c *copier) compare(ctx context.Context) (t tallies, err error) {
 		return t, err
 	}
 	if err := c.compareKept(ctx, &t); err != nil {
+		return t, err
+	}
+	if err := c.compareTrail(ctx, &t); err != nil {
 		return t, err
 	}
 	var wrong error
@@ -167,6 +171,25 @@ func (c *copier) sameHistory(ctx context.Context, id stele.ID) (bool, error) {
 	return equal, err
 }
 
+// sameSpaceHistory compares all versions of a namespace. The copy has an entry also for one
+// that was not kept; see unkept.
+func (c *copier) sameSpaceHistory(ctx context.Context, key stele.NamespaceKey) (bool, error) {
+	equal := true
+	back := func(a, b *stele.Namespace) int { return cmp.Compare(b.Version, a.Version) }
+	err := pairs(c.from.NamespaceHistory(ctx, key), c.to.NamespaceHistory(ctx, key), back, func(have, copied **stele.Namespace) (err error) {
+		switch {
+		case have == nil:
+			equal = equal && (*copied).Title == unkeptTitle
+		case copied == nil:
+			equal = false
+		case equal:
+			equal, err = same(*have, *copied)
+		}
+		return err
+	})
+	return equal, err
+}
+
 // compareSpaces compares namespaces, and how many records count for each.
 func (c *copier) compareSpaces(ctx context.Context, t *tallies, counted map[stele.NamespaceKey]bool) error {
 	name := func(a, b *stele.Namespace) int {
@@ -177,6 +200,9 @@ func (c *copier) compareSpaces(ctx context.Context, t *tallies, counted map[stel
 			return c.differs("one of both lacks a namespace")
 		}
 		equal, err := same(*have, *copied)
+		if err == nil && equal {
+			equal, err = c.sameSpaceHistory(ctx, (*have).Key())
+		}
 		if err != nil {
 			return err
 		}

@@ -78,6 +78,37 @@ func (s spoilt) Namespaces(ctx context.Context) iter.Seq2[*stele.Namespace, erro
 	})
 }
 
+func (s spoilt) NamespaceHistory(ctx context.Context, key stele.NamespaceKey) iter.Seq2[*stele.Namespace, error] {
+	return altered(s.Store.NamespaceHistory(ctx, key), func(i int, n *stele.Namespace) (*stele.Namespace, bool) {
+		switch {
+		case i != 2 || key.Prefix != "ark:12345/1":
+		case s.what == "namespace version":
+			n.Title = "another"
+		case s.what == "namespace actor":
+			n.By = "another"
+		case s.what == "missing namespace version":
+			return n, false
+		}
+		return n, true
+	})
+}
+
+// Audit is without the entry that the copy got when it was finished.
+func (s spoilt) Audit(ctx context.Context, after uint64) iter.Seq2[*stele.AuditEntry, error] {
+	return altered(s.Store.Audit(ctx, after), func(i int, e *stele.AuditEntry) (*stele.AuditEntry, bool) {
+		switch {
+		case i != 9:
+		case s.what == "audit entry":
+			e.By = "another"
+		case s.what == "audit time":
+			e.At = e.At.Add(time.Millisecond)
+		case s.what == "missing audit entry":
+			return e, false
+		}
+		return e, e.Operation != "copy store"
+	})
+}
+
 func (s spoilt) Count(ctx context.Context, key stele.NamespaceKey) (uint64, error) {
 	n, err := s.Store.Count(ctx, key)
 	if s.what == "count" {
@@ -130,6 +161,13 @@ func TestStoreCompare(t *testing.T) {
 		"cell":              "a cell differs",
 		"missing cell":      "a cell differs",
 		"index":             "the index is broken",
+
+		"namespace version":         "namespace ark:12345/1 differs",
+		"namespace actor":           "namespace ark:12345/1 differs",
+		"missing namespace version": "namespace ark:12345/1 differs",
+		"audit entry":               "of the audit trail differs",
+		"audit time":                "of the audit trail differs",
+		"missing audit entry":       "lacks an entry of the audit trail",
 	} {
 		t.Run(what, func(t *testing.T) {
 			from, to := mem.New(time.Now), mem.New(time.Now)

@@ -15,8 +15,8 @@ func (p *program) storeCopyCommand() *cobra.Command {
 		Use:   "copy FROM TO",
 		Short: "Move a registry to another place",
 		Long: `Copy moves a registry from a folder to a PostgreSQL database, or back, or between two of
-a kind: every version of every record at its number in the list of changes, namespaces,
-minters, users, tokens and keys. TO is an empty folder or none, or a database that
+a kind: every version of every record and namespace at its number in the list of changes,
+minters, users, tokens, keys, and the audit trail, which gets an entry about the copy. TO is an empty folder or none, or a database that
 'stele store migrate' has made ready.
 
 First FROM is sealed, for ever: from then on it is read and not written, since names
@@ -100,6 +100,7 @@ func (p *program) copyStore(ctx context.Context, from, to place) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, target.Close()) }()
+	ctx = byCommand(ctx)
 	c := &copier{from: source, to: target, fromPlace: from, toPlace: to, now: p.now, most: copyChanges, follow: p.newProgress}
 	done, err := c.run(ctx)
 	if ctx.Err() != nil {
@@ -116,8 +117,8 @@ func (p *program) printCopied(c copied) error {
 	if p.json {
 		return p.printObject(c)
 	}
-	_, err := fmt.Fprintf(p.stdout, "%s has all that %s has: %s changes, %s records, %s namespaces, %s minters, %s cells\n%s is sealed: %s\n",
-		printable(c.To), printable(c.From), grouped(int64(c.Changes)), grouped(int64(c.Records)), grouped(int64(c.Namespaces)), grouped(int64(c.Minters)), grouped(int64(c.Cells)),
+	_, err := fmt.Fprintf(p.stdout, "%s has all that %s has: %s changes, %s records, %s namespaces, %s minters, %s cells, %s entries of the audit trail\n%s is sealed: %s\n",
+		printable(c.To), printable(c.From), grouped(int64(c.Changes)), grouped(int64(c.Records)), grouped(int64(c.Namespaces)), grouped(int64(c.Minters)), grouped(int64(c.Cells)), grouped(int64(c.Audit)),
 		printable(c.From), printable(c.Seal))
 	return err
 }

@@ -31,9 +31,10 @@ func TestStoreCopy(t *testing.T) {
 			if got := imageOf(t, from); got != before {
 				t.Error("copying has changed what was copied")
 			}
-			if last, _ := from.LastChange(t.Context()); done.Changes != last || done.Records == 0 || done.Namespaces == 0 || done.Minters == 0 || done.Cells == 0 {
+			if last, _ := from.LastChange(t.Context()); done.Changes != last || done.Records == 0 || done.Namespaces == 0 || done.Minters == 0 || done.Cells == 0 || done.Audit == 0 {
 				t.Errorf("copied %+v, of %d changes", done, last)
 			}
+			wantCopyEntry(t, to)
 			reason, err := from.Sealed(t.Context())
 			if err != nil || !strings.Contains(reason, "/to") {
 				t.Errorf("the source is sealed with %q, %v", reason, err)
@@ -45,6 +46,75 @@ func TestStoreCopy(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// wantCopyEntry makes sure that the audit trail of a copy ends with an entry that says so.
+func wantCopyEntry(t *testing.T, to stele.Store) {
+	t.Helper()
+	var last *stele.AuditEntry
+	for e, err := range to.Audit(t.Context(), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		last = e
+	}
+	if last == nil || last.Operation != "copy store" || last.Object != "store:to" || last.Details != "from from" {
+		t.Errorf("the last entry is %+v", last)
+	}
+}
+
+// forgetful is a registry that an earlier program wrote: of namespaces it has the newest
+// versions only.
+type forgetful struct {
+	stele.Store
+	from uint64 // the first version that is kept, unless a newer one is the first
+}
+
+func (f forgetful) NamespaceHistory(ctx context.Context, key stele.NamespaceKey) iter.Seq2[*stele.Namespace, error] {
+	return altered(f.Store.NamespaceHistory(ctx, key), func(i int, n *stele.Namespace) (*stele.Namespace, bool) {
+		return n, i == 0 || n.Version >= f.from
+	})
+}
+
+// TestStoreCopyUnkept: a copy does not make up what versions of namespaces said that were
+// not kept.
+func TestStoreCopyUnkept(t *testing.T) {
+	from, to := mem.New(time.Now), mem.New(time.Now)
+	filled(t, from, 8)
+	if _, err := newCopier(forgetful{from, 4}, to).run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	made := make(map[string]time.Time)
+	for c, err := range from.Changes(t.Context(), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		made[fmt.Sprint(c.Namespace, c.Version)] = c.At
+	}
+	some := 0
+	for ns, err := range to.Namespaces(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for v, err := range to.NamespaceHistory(t.Context(), ns.Key()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := v.Version < 4 && v.Version < ns.Version
+			if want != (v.Title == unkeptTitle) || want && (v.By != "" || !v.Modified.Equal(made[fmt.Sprint(v.Key(), v.Version)])) {
+				t.Errorf("version %d of %s is %+v", v.Version, v.Key(), v)
+			}
+			if want {
+				some++
+			}
+		}
+	}
+	if some == 0 {
+		t.Error("all versions were kept")
+	}
+	if err := to.Verify(t.Context(), func(problem string) { t.Error(problem) }); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -267,6 +337,43 @@ func TestStoreCopyUnsealed(t *testing.T) {
 	}
 	if mark, err := readCopyMark(t.Context(), other); err != nil || mark == nil {
 		t.Errorf("the copy can be used: %v, %v", mark, err)
+	}
+}
+
+// TestStoreCopyTrimmed: what is trimmed from the audit trail while a copy waits to go on is
+// trimmed in the copy.
+func TestStoreCopyTrimmed(t *testing.T) {
+	from := mem.New(time.Now)
+	filled(t, from, 9)
+	whole := &faulty{Store: mem.New(time.Now), at: 1 << 40}
+	if _, err := newCopier(from, whole).run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	to := mem.New(time.Now)
+	if _, err := newCopier(from, &faulty{Store: to, at: whole.n.Load()}).run(t.Context()); !errors.Is(err, errFaulty) {
+		t.Fatal(err)
+	}
+	first, last, err := from.AuditRange(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, copied, err := to.AuditRange(t.Context()); copied != last || err != nil {
+		t.Fatalf("%d of %d entries were copied: %v", copied, last, err)
+	}
+	if err := from.Seal(t.Context(), ""); err != nil {
+		t.Fatal(err)
+	}
+	trim := first + 20
+	entries := []*stele.AuditEntry{{By: "root", Operation: "trim audit", Outcome: stele.AuditDone, Trimmed: trim}, {By: "root", Operation: "another", Outcome: stele.AuditDone}}
+	if err := from.Apply(t.Context(), &stele.Commit{Audit: entries, TrimAudit: trim}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := newCopier(from, to).run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wantSame(t, from, to)
+	if first, _, err := to.AuditRange(t.Context()); first != trim+1 || err != nil {
+		t.Errorf("the trail of the copy begins with %d, %v; want %d", first, err, trim+1)
 	}
 }
 

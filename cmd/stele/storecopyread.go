@@ -114,6 +114,7 @@ func (c *copier) commits(ctx context.Context, changes []stele.Change, records []
 	var commit *stele.Commit
 	var seen map[stele.ID]bool
 	var spaces map[stele.NamespaceKey]bool
+	kept := make(map[stele.NamespaceKey]map[uint64]*stele.Namespace)
 	size := 0
 	for i, change := range changes {
 		rec := records[i]
@@ -133,16 +134,38 @@ func (c *copier) commits(ctx context.Context, changes []stele.Change, records []
 			commit.Records = append(commit.Records, rec)
 			continue
 		}
-		ns, err := c.from.Namespace(ctx, change.Namespace)
+		if kept[change.Namespace] == nil {
+			if kept[change.Namespace], err = spaceVersions(ctx, c.from, change.Namespace); err != nil {
+				return nil, err
+			}
+		}
+		step := kept[change.Namespace][change.Version]
+		if step == nil {
+			step = unkept(change)
+		}
+		spaces[change.Namespace] = true
+		commit.Namespaces = append(commit.Namespaces, step)
+	}
+	return list, nil
+}
+
+// spaceVersions returns the versions of a namespace that a store keeps, by number.
+func spaceVersions(ctx context.Context, from stele.Store, key stele.NamespaceKey) (map[uint64]*stele.Namespace, error) {
+	kept := make(map[uint64]*stele.Namespace)
+	for ns, err := range from.NamespaceHistory(ctx, key) {
 		if err != nil {
 			return nil, err
 		}
-		// Stores keep the newest version of a namespace only. Those before it are steps on
-		// the way to it, which nobody can read any more.
-		step := *ns
-		step.Version = change.Version
-		spaces[change.Namespace] = true
-		commit.Namespaces = append(commit.Namespaces, &step)
+		kept[ns.Version] = ns
 	}
-	return list, nil
+	return kept, nil
+}
+
+// unkeptTitle is the title of versions of namespaces that were not kept.
+const unkeptTitle = "(this version was not kept)"
+
+// unkept stands in a copy for a version of a namespace that the registry does not have: an
+// earlier program, which kept the newest one only, wrote it. When it was made is known.
+func unkept(change stele.Change) *stele.Namespace {
+	return &stele.Namespace{Scheme: change.Namespace.Scheme, Prefix: change.Namespace.Prefix, Version: change.Version, Title: unkeptTitle, Modified: change.At}
 }

@@ -53,10 +53,13 @@ func (c *copier) run(ctx context.Context) (report copied, err error) {
 	if err := c.copyCells(ctx); err != nil {
 		return report, err
 	}
+	if err := c.copyTrail(ctx); err != nil {
+		return report, err
+	}
 	if report.tallies, err = c.compare(ctx); err != nil {
 		return report, err
 	}
-	return report, removeCopyMark(ctx, c.to)
+	return report, c.finish(ctx)
 }
 
 // begin seals the one store and marks the other, if both may be. It returns how many
@@ -119,7 +122,11 @@ func (c *copier) look(ctx context.Context) (*copyMark, error) {
 	if err != nil {
 		return nil, err
 	}
-	more := last > 0
+	_, trail, err := c.to.AuditRange(ctx)
+	if err != nil {
+		return nil, err
+	}
+	more := last > 0 || trail > 0
 	for _, err := range c.to.MinterStates(ctx) {
 		if err != nil {
 			return nil, err

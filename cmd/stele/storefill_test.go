@@ -56,7 +56,8 @@ func filled(t *testing.T, s stele.Store, seed uint64) {
 			c.Records = append(c.Records, next)
 		}
 		if rnd.IntN(3) == 0 {
-			n := &stele.Namespace{Scheme: "ark", Prefix: fmt.Sprint("ark:12345/", rnd.IntN(4)), Title: fmt.Sprint(i), Version: 1}
+			n := &stele.Namespace{Scheme: "ark", Prefix: fmt.Sprint("ark:12345/", rnd.IntN(4)), Title: fmt.Sprint(i), Version: 1,
+				By: fmt.Sprint("user", i), Modified: time.Date(2031, 1, 1, 0, i, 0, 0, time.UTC)}
 			if before := spaces[n.Key()]; before != nil {
 				n.Version = before.Version + 1
 			}
@@ -82,6 +83,16 @@ func filled(t *testing.T, s stele.Store, seed uint64) {
 				value = nil
 			}
 			c.Cells = append(c.Cells, stele.CellChange{Name: name, Before: before, After: value})
+		}
+		for range rnd.IntN(3) {
+			c.Audit = append(c.Audit, &stele.AuditEntry{By: "ann", Operation: "register", Object: fmt.Sprint(i), Outcome: stele.AuditDone})
+		}
+		if i == 60 { // the oldest entries are gone
+			_, last, err := s.AuditRange(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.Audit, c.TrimAudit = []*stele.AuditEntry{{By: "root", Operation: "trim audit", Outcome: stele.AuditDone, Trimmed: last / 2}}, last/2
 		}
 		if err := s.Apply(t.Context(), c); err != nil {
 			t.Fatal(err)
@@ -121,6 +132,9 @@ func imageOf(t *testing.T, s stele.Store) string {
 	}
 	for n, err := range s.Namespaces(t.Context()) {
 		add(err, "namespace %+v", *n)
+		for n, err := range s.NamespaceHistory(t.Context(), n.Key()) {
+			add(err, "version %+v", *n)
+		}
 		spaces[n.Key()] = true
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(spaces), func(a, b stele.NamespaceKey) int {
@@ -134,6 +148,12 @@ func imageOf(t *testing.T, s stele.Store) string {
 	}
 	for c, err := range s.Cells(t.Context(), "", "") {
 		add(err, "cell %q %q", c.Name, c.Value)
+	}
+	for e, err := range s.Audit(t.Context(), 0) {
+		if err != nil || e.Operation != "copy store" { // which only the copy has
+			e.At = e.At.UTC().Truncate(time.Microsecond)
+			add(err, "audit %+v", *e)
+		}
 	}
 	return strings.Join(lines, "\n")
 }

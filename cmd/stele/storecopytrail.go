@@ -1,0 +1,80 @@
+package main
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
+)
+
+// copyTrail copies the audit trail, from where the copy has it, with numbers and times.
+func (c *copier) copyTrail(ctx context.Context) error {
+	first, last, err := c.to.AuditRange(ctx)
+	if err != nil {
+		return err
+	}
+	var block []*stele.AuditEntry
+	flush := func(trim uint64) error {
+		if len(block) == 0 {
+			return nil
+		}
+		commit := &stele.Commit{Audit: block, TrimAudit: trim}
+		block = nil
+		return c.to.Apply(ctx, commit)
+	}
+	for e, err := range c.from.Audit(ctx, last) {
+		if err != nil {
+			return err
+		}
+		if first == 0 {
+			first = e.Number
+		}
+		// What was trimmed since the copy was begun is trimmed in the copy too.
+		trim := uint64(0)
+		if e.Trimmed >= first {
+			if err := flush(0); err != nil {
+				return err
+			}
+			trim, first = e.Trimmed, e.Trimmed+1
+		}
+		if block = append(block, e); trim > 0 || len(block) == min(keptAtOnce, c.most) {
+			if err := flush(trim); err != nil {
+				return err
+			}
+		}
+	}
+	return flush(0)
+}
+
+// compareTrail compares the audit trails, entry by entry.
+func (c *copier) compareTrail(ctx context.Context, t *tallies) error {
+	number := func(a, b *stele.AuditEntry) int { return cmp.Compare(a.Number, b.Number) }
+	return pairs(c.from.Audit(ctx, 0), c.to.Audit(ctx, 0), number, func(have, copied **stele.AuditEntry) error {
+		if have == nil || copied == nil {
+			return c.differs("one of both lacks an entry of the audit trail")
+		}
+		equal, err := same(*have, *copied)
+		if err != nil {
+			return err
+		}
+		if !equal || (*have).At.UnixMicro() != (*copied).At.UnixMicro() {
+			return c.differs("entry %d of the audit trail differs", (*have).Number)
+		}
+		t.Audit++
+		return nil
+	})
+}
+
+// finish makes the copy a registry, and says so in its audit trail.
+func (c *copier) finish(ctx context.Context) error {
+	value, err := c.to.Cell(ctx, markCell)
+	if err != nil {
+		return err
+	}
+	who, from := auth.From(ctx), auth.OriginOf(ctx)
+	e := &stele.AuditEntry{By: who.Name, System: from.System, Via: from.Via, Operation: "copy store", Outcome: stele.AuditDone,
+		Object: "store:" + c.toPlace.String(), Details: "from " + c.fromPlace.String()}
+	e.Bound()
+	return c.to.Apply(ctx, &stele.Commit{Cells: []stele.CellChange{{Name: markCell, Before: value}}, Audit: []*stele.AuditEntry{e}})
+}
