@@ -63,6 +63,7 @@ type follower struct {
 	lost     uint64       // writes of this process up to this one may be lost, and are forgotten
 	lagged   time.Time    // the last lag of the store that was dealt with
 	silent   bool         // the store did not answer last time
+	restored bool         // another registry took its place, and not all is forgotten yet
 }
 
 // round is one look for changes, for all who asked before it began.
@@ -212,12 +213,8 @@ func (f *follower) advance(ctx context.Context) error {
 	}
 	at := f.position.Load()
 	switch {
-	case !s.copied && s.in != f.registry.knownGenerations().Last().ID:
-		f.log.Warn("the registry was restored from a backup", "generation", s.in.String(), "change", s.last)
-		if err := f.registry.readGenerations(ctx); err != nil {
-			return err
-		}
-		return f.forgetAll(ctx, s.last)
+	case !s.copied && (f.restored || s.in != f.registry.knownGenerations().Last().ID):
+		return f.afterRestore(ctx, s)
 	case s.copied && s.last < at:
 		return nil // it has not all of it yet
 	case !s.copied && s.last < max(at, s.own):
@@ -252,6 +249,31 @@ func (f *follower) afterLag(ctx context.Context, since time.Time) error {
 	}
 	f.compared = time.Time{}
 	f.lagged = since
+	return nil
+}
+
+// afterRestore deals with a registry that took the place of the one that was followed. It
+// is not done before everything is forgotten, even if the store ceases to answer meanwhile.
+func (f *follower) afterRestore(ctx context.Context, s state) error {
+	f.log.Warn("the registry was restored from a backup", "generation", s.in.String(), "change", s.last)
+	f.restored = true
+	if f.registry.published != nil {
+		f.registry.published.Replace()
+	}
+	if err := f.forgetAll(ctx, s.last); err != nil {
+		return err
+	}
+	// Not before: no answer from memory has a version token of the new generation.
+	if err := f.registry.readGenerations(ctx); err != nil {
+		return err
+	}
+	// What this process wrote was written elsewhere, with other numbers.
+	f.lost = max(f.lost, s.own)
+	if r, ok := f.registry.store.(rewinder); ok {
+		r.Rewind(s.last)
+		f.lost = 0
+	}
+	f.restored = false
 	return nil
 }
 

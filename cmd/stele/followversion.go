@@ -14,6 +14,8 @@ import (
 type (
 	applier interface{ Applied() uint64 }
 	lagger  interface{ Lagging() (time.Time, bool) }
+
+	rewinder interface{ Rewind(last uint64) }
 )
 
 // lagging reports whether what is read from the store may be older than what was read

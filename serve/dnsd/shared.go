@@ -3,11 +3,20 @@ package dnsd
 // InvalidateAll says that nobody knows what other processes have committed: everything
 // is read again. See Invalidate.
 func (z *Zones) InvalidateAll() {
+	z.eras.forgetAll()
 	z.mu.Lock()
 	z.last, z.chains = nil, nil
 	z.mu.Unlock()
 	z.applied.end()
 	z.InvalidateNamespaces()
+}
+
+// Replace says that a registry which was restored from a backup took the place of this one:
+// everything is read again, and serials are those that it says, although its changes have
+// lower numbers. See InvalidateAll.
+func (z *Zones) Replace() {
+	z.lives.Add(1)
+	z.InvalidateAll()
 }
 
 // end ends keeping track: there are no chains any more of which something is known.

@@ -163,6 +163,13 @@ func (e *eras) at(name string, change, next uint64) *standing {
 	return nil
 }
 
+// forgetAll forgets all zones: the changes that their eras began with may be others now.
+func (e *eras) forgetAll() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	clear(e.zones)
+}
+
 // forgetOthers forgets zones that are no more.
 func (e *eras) forgetOthers(set *zoneSet) {
 	e.mu.Lock()

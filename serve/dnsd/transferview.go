@@ -211,7 +211,7 @@ func (z *Zones) asOfNow(ctx context.Context, name string) (*stillZone, error) {
 			return nil, errNoZone
 		}
 		one.serial = new(zoneSerial)
-		one.serial.set(store.zone)
+		one.serial.set(store.zone, 0)
 		still := &stillZone{zone: one, store: store, live: z, links: one.handOn()}
 		still.standing = z.eras.note(one, set, store.at)
 		return still, nil

@@ -64,6 +64,7 @@ type Zones struct {
 	last      *zoneSet                // what was kept before, for its index
 	chains    map[string]keptChain    // of zones in the mode transfer
 	ring      atomic.Pointer[keyring] // nil: to be read
+	lives     atomic.Uint64           // how many registries took the place of one another
 	eras      eras
 	applied   applied
 

@@ -12,7 +12,14 @@ import (
 
 // zoneSerial is the serial of a zone as far as it is known here.
 type zoneSerial struct {
-	state atomic.Pointer[stele.ZoneState]
+	state atomic.Pointer[readState]
+}
+
+// readState is the state of a zone, and in which life of the registry it was read: another
+// one begins when a registry that was restored takes its place.
+type readState struct {
+	stele.ZoneState
+	life uint64
 }
 
 // now returns the serial; 0 if it is not known yet.
@@ -29,12 +36,15 @@ func (s *zoneSerial) isShut() bool {
 	return st != nil && st.Shut
 }
 
-// set takes over what was read, unless something newer is known: two commits may be told
-// in another order than they were made in. A serial compares as RFC 1982 has it.
-func (s *zoneSerial) set(now stele.ZoneState) {
+// set takes over what was read in a life of the registry, unless something newer is known:
+// two commits may be told in another order than they were made in. A serial compares as
+// RFC 1982 has it. In another life the numbers of changes begin elsewhere.
+func (s *zoneSerial) set(now stele.ZoneState, life uint64) {
 	for {
 		before := s.state.Load()
-		if before != nil && (before.At > now.At || stele.SerialAfter(before.Serial(), now.Serial())) || s.state.CompareAndSwap(before, &now) {
+		newer := before != nil && (before.life > life ||
+			before.life == life && (before.At > now.At || stele.SerialAfter(before.Serial(), now.Serial())))
+		if newer || s.state.CompareAndSwap(before, &readState{now, life}) {
 			return
 		}
 	}
@@ -71,6 +81,7 @@ const serialTimeout = 2 * time.Second
 func (z *Zones) refreshSerials(set *zoneSet, records []*stele.Record) {
 	ctx, cancel := context.WithTimeout(z.life, serialTimeout)
 	defer cancel()
+	life := z.lives.Load()
 	if set == nil {
 		z.stale.Store(true)
 		return
@@ -89,7 +100,7 @@ func (z *Zones) refreshSerials(set *zoneSet, records []*stele.Record) {
 			z.stale.Store(true)
 			return
 		}
-		z.serials.of(zone).set(st)
+		z.serials.of(zone).set(st, life)
 	}
 }
 
@@ -97,6 +108,7 @@ func (z *Zones) refreshSerials(set *zoneSet, records []*stele.Record) {
 func (z *Zones) readSerials(ctx context.Context, set *zoneSet) error {
 	// What is invalidated while they are read is read again.
 	z.stale.Store(false)
+	life := z.lives.Load()
 	kept := make(map[string]bool)
 	for st, err := range z.store.ZoneStates(ctx) {
 		if err != nil {
@@ -104,7 +116,7 @@ func (z *Zones) readSerials(ctx context.Context, set *zoneSet) error {
 			return err
 		}
 		kept[st.Zone] = true
-		z.serials.of(st.Zone).set(st)
+		z.serials.of(st.Zone).set(st, life)
 	}
 	for _, zone := range set.order {
 		if kept[zone] {
@@ -115,7 +127,7 @@ func (z *Zones) readSerials(ctx context.Context, set *zoneSet) error {
 			z.stale.Store(true)
 			return err
 		}
-		z.serials.of(zone).set(st)
+		z.serials.of(zone).set(st, life)
 	}
 	return nil
 }

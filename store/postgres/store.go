@@ -232,6 +232,14 @@ func greeting(ctx context.Context, err error) error {
 // there is none. A commit is in it before Apply or Ingest returns.
 func (s *Store) Applied() uint64 { return s.applied.Load() }
 
+// Rewind says that another registry, which was restored from a backup, took the place of
+// the one that this process wrote to: what [Store.Applied] returns is no more than its last
+// change.
+func (s *Store) Rewind(last uint64) {
+	for have := s.applied.Load(); have > last && !s.applied.CompareAndSwap(have, last); have = s.applied.Load() {
+	}
+}
+
 // apply notes that this process committed up to a change.
 func (s *Store) apply(last uint64) {
 	for have := s.applied.Load(); have < last && !s.applied.CompareAndSwap(have, last); have = s.applied.Load() {
