@@ -68,7 +68,9 @@ func (s *Server) Serve(l net.Listener) error { return s.Server.Serve(s.connectio
 // ServeTLS is Serve with TLS, and HTTP/2 there. TLSConfig has the certificates. One
 // server may serve both; it is set before the first call then.
 func (s *Server) ServeTLS(l net.Listener) error {
-	return s.Server.ServeTLS(s.connections.listen(l), "", "")
+	// net/http sets up HTTP/2 before it accepts.
+	l = &prepared{Listener: s.connections.listen(l), call: func() { watchHeads(s.Server) }}
+	return s.Server.ServeTLS(l, "", "")
 }
 
 // serverLog passes on what net/http says of the server itself. What it says of
