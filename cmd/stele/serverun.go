@@ -10,6 +10,8 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -128,7 +130,7 @@ func (s *server) answers(f *shift) (http.Handler, error) {
 	r := f.registry
 	o := httpd.Options{
 		Resolver: r.resolver, Registry: r.registrar, Schemes: s.schemes, Pages: pages, Now: s.now, Log: s.log,
-		Base: s.Base, Host: s.Host, Global: s.Global, Ready: s.ready, Random: rand.IntN,
+		Base: s.Base, OwnName: s.isOwnName, Host: s.Host, Global: s.Global, Ready: s.ready, Random: rand.IntN,
 		Identify: r.identify, Await: r.await, API: s.api(f, pages),
 		Costs: s.costs, Held: s.held, Turns: s.turns,
 	}
@@ -169,7 +171,7 @@ func (s *server) openPublic(handler http.Handler, numbers *metrics) error {
 
 // front puts in front of the handler what happens to all requests.
 func (s *server) front(next http.Handler) http.Handler {
-	secure := httpd.Security{Redirect: s.RedirectHTTPS, Base: s.Base, Remember: s.HSTS}
+	secure := httpd.Security{Redirect: s.RedirectHTTPS, Base: s.Base, OwnName: s.isOwnName, Remember: s.HSTS}
 	if s.https.listener != nil {
 		secure.Port = s.https.port()
 	}
@@ -188,6 +190,18 @@ func (s *server) front(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// isOwnName reports whether a name is one of this server's: that of the setting host, or
+// one that it has certificates for.
+func (s *server) isOwnName(name string) bool {
+	if strings.EqualFold(name, s.Host) {
+		return s.Host != ""
+	}
+	if s.certificates == nil {
+		return false
+	}
+	return slices.ContainsFunc(s.certificates.names(), func(own string) bool { return strings.EqualFold(own, name) })
 }
 
 // newServer makes a server with the limits of the configuration.

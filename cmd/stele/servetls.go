@@ -32,6 +32,8 @@ type certificates interface {
 	reload(ctx context.Context)
 	// expiries returns when the certificates end, by name.
 	expiries() map[string]time.Time
+	// names returns the names that there are certificates for.
+	names() []string
 	close()
 }
 
@@ -180,6 +182,12 @@ func (f *certificateFiles) expiries() map[string]time.Time {
 		name = slices.Min(names)
 	}
 	return map[string]time.Time{name: f.current.Leaf.NotAfter}
+}
+
+func (f *certificateFiles) names() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.current.Leaf.DNSNames
 }
 
 // expiryNumbers tells Prometheus when certificates end.

@@ -126,6 +126,8 @@ func (a *acme) expiries() map[string]time.Time {
 	return ends
 }
 
+func (a *acme) names() []string { return a.domains }
+
 func (a *acme) close() { a.cache.Stop() }
 
 // host returns the address of a door without its port; "" for all addresses.

@@ -68,7 +68,7 @@ var settings = []setting{
 	{name: "metrics-token", kind: boolKind, usual: "false", example: "true",
 		what: "ask for a token there: of an administrator, with the scope metrics for /metrics and the scope admin for profiles"},
 	{name: "base", kind: baseKind, example: "https://id.example.org",
-		what: "the server's public address, for links to itself; empty: as each request names it"},
+		what: "the server's public address, for links to itself; empty: as a request names it, if that is a name of its certificate, the setting host, or the address of the listener, and otherwise links are relative"},
 	{name: "host", kind: hostKind, example: "purl.example.org",
 		what: "host as whose PURLs paths are read if a request came under no PURL host; it becomes a PURL host of the registry"},
 	{name: "purl-host", kind: purlHostsKind, usual: strings.Join(purl.DefaultHosts(), ","), example: "purl.example.org,purl.org",

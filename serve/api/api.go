@@ -53,8 +53,10 @@ type Options struct {
 	Now func() time.Time
 
 	// Base is the server's public address, https://id.example.org, for examples and
-	// links. Without it they are made of the request's Host.
-	Base string
+	// links. Without it they are made of the request's Host, if OwnHost reports that it
+	// is the server's; nil: it never is.
+	Base    string
+	OwnHost func(*http.Request) bool
 
 	// ClientAddr says from which address a request came, where a proxy is trusted to
 	// tell; nil: that of the connection.

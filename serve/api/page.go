@@ -99,18 +99,16 @@ func (h *Handler) getPage(c *call) error {
 	return nil
 }
 
-// base returns the address of this server for examples. They are for a shell, so what
-// a client says is taken only if it is a plain host.
+// base returns the address of this server for examples. What a client says is taken only
+// if it is the server's.
 func (c *call) base() string {
-	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-:[]"
-	host := c.r.Host
 	switch {
 	case c.h.o.Base != "":
 		return c.h.o.Base
-	case host == "" || strings.Trim(host, plain) != "":
+	case c.h.o.OwnHost == nil || !c.h.o.OwnHost(c.r):
 		return "https://id.example.org"
 	case c.r.TLS != nil:
-		return "https://" + host
+		return "https://" + c.r.Host
 	}
-	return "http://" + host
+	return "http://" + c.r.Host
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -69,16 +70,20 @@ func TestPage(t *testing.T) {
 
 // TestPageHost holds that examples for a shell take no host that is none.
 func TestPageHost(t *testing.T) {
-	s := newSite(t, func(o *Options) { o.Base = "" })
+	s := newSite(t, func(o *Options) {
+		o.Base = ""
+		o.OwnHost = func(r *http.Request) bool { return r.Host == "id.example.net:8080" || r.Host == "[2001:db8::1]" }
+	})
 	for host, want := range map[string]string{
 		"id.example.net:8080": "&#39;http://id.example.net:8080/api/v1/me&#39;",
+		"evil.example":        "&#39;https://id.example.org/api/v1/me&#39;",
 		"[2001:db8::1]":       "&#39;http://[2001:db8::1]/api/v1/me&#39;",
 		"x';rm -rf ~;'":       "&#39;https://id.example.org/api/v1/me&#39;",
 		"":                    "&#39;https://id.example.org/api/v1/me&#39;",
 	} {
 		r := s.request("GET", Root)
 		r.Host = host
-		if a := s.send(r).want(t, 200); !strings.Contains(a.body, want) || strings.Contains(a.body, "rm -rf") {
+		if a := s.send(r).want(t, 200); !strings.Contains(a.body, want) || strings.Contains(a.body, "rm -rf") || strings.Contains(a.body, "evil") {
 			t.Errorf("%q: no %s on the page", host, want)
 		}
 	}

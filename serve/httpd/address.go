@@ -9,13 +9,14 @@ import (
 	"github.com/stele-id/stele/internal/destination"
 )
 
-// base returns the server's public address, without a slash at its end. It is ""
-// where a request without a usable Host leaves it open; links are relative then.
+// base returns the server's public address, without a slash at its end. It is "" where
+// that is not set and the Host of the request is not known to be the server's; links are
+// relative then.
 func (h *Handler) base(r *http.Request) string {
 	switch {
 	case h.o.Base != "":
 		return h.o.Base
-	case !destination.IsHost(r.Host):
+	case !IsOwnHost(r, h.o.OwnName):
 		return ""
 	case r.TLS != nil:
 		return "https://" + r.Host

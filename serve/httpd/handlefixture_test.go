@@ -43,7 +43,7 @@ func newHandleFixture(t testing.TB, change func(*Options)) *handleFixture {
 	}
 	f := &handleFixture{t: t, store: mem.New(clock), schemes: schemes}
 	t.Cleanup(func() { f.store.Close() })
-	o := Options{
+	o := Options{OwnName: named("id.example.org", "example.com"),
 		Resolver: resolver.New(f.store, schemes, resolver.Options{Now: clock, DefaultTTL: 3600}),
 		Registry: registrar.New(f.store, schemes, registrar.Options{Now: clock}),
 		Schemes:  schemes,

@@ -54,8 +54,12 @@ type Options struct {
 
 	// Base is the server's public address, https://id.example.org, without a slash
 	// at its end, for links to itself. Without it they are made of the request's
-	// Host.
+	// Host if that is the server's, see [IsOwnHost], and are relative otherwise.
 	Base string
+
+	// OwnName reports whether a name, in lower case and without a port, is one of the
+	// server's; nil: it has none.
+	OwnName func(name string) bool
 
 	// Host is the host, a PURL resolver's perhaps, as whose names paths are read if
 	// the request's own Host gives no name.

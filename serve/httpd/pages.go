@@ -160,8 +160,10 @@ func (h *Handler) infoView(r *http.Request, res *resolver.Resolution, subject *d
 			v.Persistence, v.Promised = ns.Persistence, "the namespace "+ns.Key().String()
 		}
 	}
-	// A page without a QR code is as good.
-	v.QR, _ = web.NewQR(subject.Self)
+	if subject.Base != "" {
+		// A page without a QR code is as good.
+		v.QR, _ = web.NewQR(subject.Self)
+	}
 	return v
 }
 

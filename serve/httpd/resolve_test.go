@@ -2,6 +2,7 @@ package httpd
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -127,7 +128,9 @@ func TestOtherHost(t *testing.T) {
 			}
 		}
 	}
-	a := s.get("/net/a//b", "Host", "127.0.0.1:8080")
+	r := reached(httptest.NewRequest(http.MethodGet, "http://127.0.0.1:8080/net/a//b", nil), "127.0.0.1:8080")
+	r.RequestURI = "/net/a//b"
+	a := s.send(r)
 	if want := `<http://127.0.0.1:8080/net/a//b>; rel="cite-as"`; !strings.Contains(a.get("Link"), want) {
 		t.Errorf("the links are %q, not %q", a.get("Link"), want)
 	}

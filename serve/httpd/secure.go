@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/stele-id/stele/internal/destination"
 )
 
 // Security is how a server sees to it that it is asked by https.
@@ -17,9 +15,11 @@ type Security struct {
 	Redirect bool
 
 	// Base is the public address, https://id.example.org. If it is none of https, the
-	// host is the one that was asked for, and Port its port (0: 443).
-	Base string
-	Port int
+	// host is the one that was asked for, if it is the server's (see [IsOwnHost]), and
+	// Port its port (0: 443).
+	Base    string
+	Port    int
+	OwnName func(name string) bool
 
 	// Remember is for how long a browser should come by https of itself (RFC 6797); 0:
 	// it is not told to.
@@ -79,7 +79,7 @@ func (s Security) base(r *http.Request) string {
 	if strings.HasPrefix(s.Base, "https://") {
 		return s.Base
 	}
-	if !destination.IsHost(r.Host) {
+	if !IsOwnHost(r, s.OwnName) {
 		return ""
 	}
 	host, _, err := net.SplitHostPort(r.Host)

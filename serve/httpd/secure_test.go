@@ -12,7 +12,7 @@ import (
 func TestSecurity(t *testing.T) {
 	inner := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "inner") })
 	public := Security{Redirect: true, Base: "https://id.example.org", Port: 8443, Remember: time.Hour}
-	open := Security{Redirect: true, Port: 8443}
+	open := Security{Redirect: true, Port: 8443, OwnName: named("a.example")}
 	for _, tt := range []struct {
 		name           string
 		s              Security
@@ -33,16 +33,17 @@ func TestSecurity(t *testing.T) {
 		{"a token", public, "GET", "/api/v1/me", []string{"Authorization: Bearer x"}, 403, ""},
 		{"a body", public, "GET", "/x", []string{"Content-Length: 1"}, 403, ""},
 		{"as it was asked for", open, "GET", "/x", []string{"Host: a.example:8080"}, 308, "https://a.example:8443/x"},
-		{"an address", open, "GET", "/x", []string{"Host: [2001:db8::1]:80"}, 308, "https://[2001:db8::1]:8443/x"},
+		{"an address", open, "GET", "/x", []string{"Host: [2001:db8::1]:8080"}, 308, "https://[2001:db8::1]:8443/x"},
 		{"an address, at the usual port", Security{Redirect: true, Port: 443}, "GET", "/x", []string{"Host: [2001:db8::1]"}, 308, "https://[2001:db8::1]/x"},
-		{"at the usual port", Security{Redirect: true}, "GET", "/x", []string{"Host: a.example"}, 308, "https://a.example/x"},
-		{"a base in clear", Security{Redirect: true, Base: "http://id.example.org"}, "GET", "/x", []string{"Host: a.example"}, 308, "https://a.example/x"},
+		{"at the usual port", Security{Redirect: true, OwnName: named("a.example")}, "GET", "/x", []string{"Host: a.example"}, 308, "https://a.example/x"},
+		{"a base in clear", Security{Redirect: true, Base: "http://id.example.org", OwnName: named("a.example")}, "GET", "/x", []string{"Host: a.example"}, 308, "https://a.example/x"},
 		{"no host", open, "GET", "/x", []string{"Host: "}, 403, ""},
+		{"another server's host", open, "GET", "/x", []string{"Host: evil.example"}, 403, ""},
 		{"an evil host", open, "GET", "/x", []string{"Host: a.example/@b"}, 403, ""},
 		{"no redirect", Security{Remember: time.Hour}, "GET", "/x", nil, 200, ""},
 		{"nothing asked for", Security{}, "GET", "/x", nil, 200, ""},
 	} {
-		r := httptest.NewRequest(tt.method, "/", nil)
+		r := reached(httptest.NewRequest(tt.method, "/", nil), "[2001:db8::1]:8080")
 		r.RequestURI = tt.target
 		for _, line := range tt.lines {
 			switch name, value, _ := strings.Cut(line, ": "); name {
@@ -79,8 +80,9 @@ func TestRemember(t *testing.T) {
 
 // Behind a proxy that speaks TLS, links are those of the client.
 func TestSecureBehindProxy(t *testing.T) {
-	s := newSpelled(t, func(o *Options) { o.Base = "" })
-	h := newProxies(t, EitherHeader).Before(Security{Redirect: true}.Before(s.handler))
+	own := named("id.example.org")
+	s := newSpelled(t, func(o *Options) { o.Base, o.OwnName = "", own })
+	h := newProxies(t, EitherHeader).Before(Security{Redirect: true, OwnName: own}.Before(s.handler))
 	ask := func(proto string) *httptest.ResponseRecorder {
 		r := httptest.NewRequest("GET", "/.info/ark:12345/x1", nil)
 		r.RemoteAddr, r.Host = "10.0.0.1:1", "127.0.0.1:8080"
