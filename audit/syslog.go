@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/outbound"
 )
 
 // Syslog sends entries to a syslog daemon in the form of RFC 5424, with the facility 13
@@ -156,7 +157,8 @@ func (s *Syslog) isStream() bool {
 }
 
 func (s *Syslog) dial(ctx context.Context) (net.Conn, error) {
-	d := net.Dialer{Timeout: sendTimeout}
+	// The operator names the daemon, which is mostly in a private network.
+	d := outbound.Dialer{Rule: outbound.Rule{Any: true}, Timeout: sendTimeout}
 	conn, err := d.DialContext(ctx, s.network, s.address)
 	if err != nil && s.network == "unixgram" {
 		if stream, serr := d.DialContext(ctx, "unix", s.address); serr == nil {

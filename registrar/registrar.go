@@ -21,7 +21,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
-	"github.com/stele-id/stele/publish"
+	"github.com/stele-id/stele/outbound"
 	"github.com/stele-id/stele/secret"
 )
 
@@ -73,7 +73,7 @@ type Options struct {
 
 	// Notify and Transfer say which addresses the secondaries of zones may have; nil if
 	// it is not decided here. Administrators are bound by them too.
-	Notify, Transfer *publish.Addresses
+	Notify, Transfer *outbound.Rule
 
 	// RoomSize is how many callers may wait for names of one namespace; 10,000 if
 	// 0.

@@ -63,6 +63,19 @@ func checkInit(s *source) (complaints []string) {
 
 func checkClock(s *source) []string { return s.uses("time", "Now", "Since", "Until") }
 
+// checkDialing finds ways to open a connection that have no rule about addresses.
+func checkDialing(s *source) (complaints []string) {
+	complaints = append(complaints, s.uses("net", "Dial", "DialTimeout", "DialTCP", "DialUDP", "DialIP", "DialUnix", "Dialer", "ListenUDP", "ListenPacket")...)
+	complaints = append(complaints, s.uses("crypto/tls", "Dial", "DialWithDialer", "Dialer")...)
+	complaints = append(complaints, s.uses("net/http", "DefaultClient", "DefaultTransport", "Client", "Transport", "Get", "Head", "Post", "PostForm")...)
+	for _, spec := range s.ast.Imports {
+		if spec.Path.Value == `"net/smtp"` {
+			complaints = append(complaints, s.at(spec, "net/smtp opens connections itself"))
+		}
+	}
+	return complaints
+}
+
 func checkPackageName(s *source) []string {
 	empty := []string{"util", "utils", "common", "helper", "helpers", "types", "models", "misc"}
 	for _, name := range []string{strings.TrimSuffix(s.ast.Name.Name, "_test"), path.Base(path.Dir(s.path))} {

@@ -60,6 +60,29 @@ var rules = []rule{
 		},
 	},
 	{
+		name: "package outbound alone opens connections for the server: it has the rule against private addresses",
+		where: func(s *source) bool {
+			return isProduct(s) && !isUnder(s.path, "cmd", "bench", "outbound", "client") // client works for the person who runs it
+		},
+		check: checkDialing,
+		good: map[string]string{
+			"serve/dnsd/a.go":  "package dnsd\nimport \"net\"\nvar l net.ListenConfig\nvar e = net.ErrClosed",
+			"serve/httpd/a.go": "package httpd\nimport \"net/http\"\nvar s http.Server\n// http.Get is not called.",
+			"client/a.go":      "package client\nimport \"net\"\nvar d net.Dialer",
+			"outbound/a.go":    "package outbound\nimport \"net\"\nvar d net.Dialer",
+			"a_test.go":        "package a\nimport \"net\"\nvar d net.Dialer",
+		},
+		bad: map[string]string{
+			"audit/a.go":      "package audit\nimport \"net\"\nvar d net.Dialer",
+			"serve/dnsd/a.go": "package dnsd\nimport \"net\"\nvar c, _ = net.ListenUDP(\"udp\", nil)",
+			"links/a.go":      "package links\nimport \"net/http\"\nvar c = http.DefaultClient",
+			"b.go":            "package b\nimport web \"net/http\"\nvar c web.Client",
+			"c.go":            "package c\nimport \"net/smtp\"",
+			"d.go":            "package d\nimport \"crypto/tls\"\nvar c, _ = tls.Dial(\"tcp\", \"\", nil)",
+			"e.go":            "package e\nimport \"net\"\nvar c, _ = net.DialTimeout(\"tcp\", \"\", 0)",
+		},
+	},
+	{
 		name:  "a package is named for what it does",
 		where: isGo,
 		check: checkPackageName,

@@ -14,7 +14,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/client"
-	"github.com/stele-id/stele/publish"
+	"github.com/stele-id/stele/outbound"
 	"github.com/stele-id/stele/registrar"
 )
 
@@ -34,12 +34,12 @@ func (p *program) allowFlag(cmd *cobra.Command) {
 }
 
 // mayAsk returns where secondaries may be asked: where a server may notify them.
-func (p *program) mayAsk() (publish.Addresses, error) {
+func (p *program) mayAsk() (outbound.Rule, error) {
 	if p.notify != nil {
 		return *p.notify, nil
 	}
 	list := strings.FieldsFunc(p.askAllow, func(r rune) bool { return r == ',' || r == ' ' })
-	allowed, err := publish.ParseAddresses(list)
+	allowed, err := outbound.ParseRule(list)
 	if err != nil {
 		return allowed, refuse("ask secondaries", stele.Invalid, "notify-allow: %w", err)
 	}
@@ -89,7 +89,7 @@ func (p *program) secondariesOfZone(ctx context.Context, store stele.Store, zone
 }
 
 // askSecondaries asks those of a list that are in no state yet, several at once.
-func askSecondaries(ctx context.Context, may publish.Addresses, list []stele.SecondaryAnswer) {
+func askSecondaries(ctx context.Context, may outbound.Rule, list []stele.SecondaryAnswer) {
 	ctx, cancel := context.WithTimeout(ctx, secondariesTimeout)
 	defer cancel()
 	next := make(chan *stele.SecondaryAnswer)
@@ -118,7 +118,7 @@ func askSecondaries(ctx context.Context, may publish.Addresses, list []stele.Sec
 }
 
 // askSecondary asks one secondary, if it may be asked and there is time.
-func askSecondary(ctx context.Context, may publish.Addresses, one *stele.SecondaryAnswer) {
+func askSecondary(ctx context.Context, may outbound.Rule, one *stele.SecondaryAnswer) {
 	at, err := netip.ParseAddrPort(one.At)
 	switch {
 	case err != nil:

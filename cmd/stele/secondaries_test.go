@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"github.com/stele-id/stele"
-	"github.com/stele-id/stele/publish"
+	"github.com/stele-id/stele/outbound"
 )
 
 // Response codes of the DNS.
@@ -93,7 +93,7 @@ func TestAskSecondaries(t *testing.T) {
 	if err := listener.Close(); err != nil {
 		t.Fatal(err)
 	}
-	may := publish.Addresses{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}
+	may := outbound.Rule{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}
 	var list []stele.SecondaryAnswer
 	for _, at := range []string{good.at, far.at, refusing.at, lame.at, silent, "127.0.0.2:53", "here"} {
 		list = append(list, stele.SecondaryAnswer{Zone: storyZone, At: at})

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
-	"github.com/stele-id/stele/publish"
+	"github.com/stele-id/stele/outbound"
 	"github.com/stele-id/stele/serve/dnsd"
 )
 
@@ -40,7 +40,7 @@ func (s *server) startDNS(r *registry, address string) error {
 	}
 	before := s.dns
 	s.dns = dnsd.New(dnsd.Options{Zones: r.published, Now: s.now, Log: s.log, CacheBytes: int(s.DNSCache), Rate: rate, Signatures: signatures,
-		MayNotify: s.notify.May, MayTransfer: s.transfer.May})
+		Notify: s.notify, Transfer: s.transfer})
 	// It ends by Shutdown, and not with the context of those who started it.
 	err = s.dns.Listen(context.Background(), address)
 	if errors.Is(err, syscall.EADDRINUSE) && s.demo && s.origin["dns"] == "default" {
@@ -65,11 +65,11 @@ func (s *server) allowSecondaries() error {
 	if s.demo {
 		s.NotifyAllow, s.TransferAllow = append(s.NotifyAllow, "127.0.0.1", "::1"), append(s.TransferAllow, "127.0.0.1", "::1")
 	}
-	notify, err := publish.ParseAddresses(s.NotifyAllow)
+	notify, err := outbound.ParseRule(s.NotifyAllow)
 	if err != nil {
 		return refuse("serve", stele.Invalid, "notify-allow: %v", err)
 	}
-	transfer, err := publish.ParseAddresses(s.TransferAllow)
+	transfer, err := outbound.ParseRule(s.TransferAllow)
 	if err != nil {
 		return refuse("serve", stele.Invalid, "transfer-allow: %v", err)
 	}

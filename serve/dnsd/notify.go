@@ -12,6 +12,7 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/outbound"
 )
 
 // Times and bounds of notices. Who has not confirmed one gets it again after 2, 4, 8, 16
@@ -105,10 +106,11 @@ type reply struct {
 type notifier struct {
 	s       *Server
 	zones   *Zones
+	rule    outbound.Rule
 	changed *changedZones
 	notices map[noticeTo]*notice
 	awaited map[replyTo]*notice
-	sockets map[bool]*net.UDPConn // by whether it is for IPv4
+	sockets map[bool]*outbound.Packets // by whether it is for IPv4
 	replies chan reply
 	trouble complaint
 }
@@ -155,7 +157,11 @@ func (s *Server) newNotifier() *notifier {
 	n := &notifier{
 		s: s, zones: z, notices: make(map[noticeTo]*notice), awaited: make(map[replyTo]*notice),
 		changed: &changedZones{all: true, names: make(map[string]struct{}), wake: make(chan struct{}, 1)},
-		sockets: make(map[bool]*net.UDPConn), replies: make(chan reply, repliesKept),
+		sockets: make(map[bool]*outbound.Packets), replies: make(chan reply, repliesKept),
+	}
+	n.rule = outbound.Rule{Any: true}
+	if s.o.Notify != nil {
+		n.rule = *s.o.Notify
 	}
 	n.trouble.text = "a secondary could not be told of a change"
 	z.onChange(func(names []string) { n.changed.add(z.kept.Load(), names) })
@@ -174,7 +180,7 @@ func (n *notifier) open(ctx context.Context, readers *sync.WaitGroup) {
 		if own.IsValid() && !own.IsUnspecified() && own.Is4() == v4 {
 			from = own
 		}
-		c, err := net.ListenUDP(network, net.UDPAddrFromAddrPort(netip.AddrPortFrom(from, 0)))
+		c, err := outbound.ListenPackets(n.rule, network, netip.AddrPortFrom(from, 0))
 		if err != nil {
 			continue // this machine has no such addresses; who is told there learns it
 		}
@@ -185,10 +191,10 @@ func (n *notifier) open(ctx context.Context, readers *sync.WaitGroup) {
 
 // read passes on what comes to a socket. What nobody has time for is dropped: it is
 // asked for again.
-func (n *notifier) read(ctx context.Context, c *net.UDPConn) {
+func (n *notifier) read(ctx context.Context, c *outbound.Packets) {
 	buf := make([]byte, noticeReply)
 	for {
-		size, from, err := c.ReadFromUDPAddrPort(buf)
+		size, from, err := c.Receive(buf)
 		if ctx.Err() != nil {
 			return
 		}
@@ -238,7 +244,7 @@ func (n *notifier) planZone(z *zone) {
 			if err != nil {
 				continue // settings are checked before they are written
 			}
-			if may := n.s.o.MayNotify; may != nil && !may(at.Addr().Unmap()) {
+			if !n.rule.May(at.Addr()) {
 				n.complain("zone", z.name, "to", at, "err", "notify-allow does not name this address")
 				continue
 			}
@@ -315,8 +321,7 @@ func (n *notifier) write(msg []byte, to netip.AddrPort) error {
 	if c == nil {
 		return &net.AddrError{Err: "this machine has no address of that kind", Addr: to.String()}
 	}
-	_, err := c.WriteToUDPAddrPort(msg, to)
-	return err
+	return c.Send(msg, to)
 }
 
 // pack makes the message of a notice, with the present SOA record (RFC 1996, section

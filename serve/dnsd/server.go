@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/outbound"
 )
 
 // Options are what a Server needs to know of the place where it works. Zones and Now
@@ -49,10 +50,10 @@ type Options struct {
 	// who ask for names that are made up.
 	Signatures int
 
-	// MayTransfer and MayNotify say which addresses zones are sent to, and are told of
+	// Transfer and Notify say which addresses zones are sent to, and are told of
 	// changes, whatever secondaries namespaces name; nil: all. An owner of a namespace
 	// must not be able to have the server send packets into its own network.
-	MayTransfer, MayNotify func(netip.Addr) bool
+	Transfer, Notify *outbound.Rule
 
 	Rate      RateLimit
 	TCP       TCPLimits

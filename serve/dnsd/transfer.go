@@ -74,7 +74,7 @@ func (w *worker) zoneFor(ctx context.Context, from peer, who *sealer) (*zone, er
 	switch {
 	case z == nil || !z.isSecondary(from, who.keyName()):
 		return nil, errRefused
-	case w.s.o.MayTransfer != nil && !w.s.o.MayTransfer(from.addr.Unmap()):
+	case w.s.o.Transfer != nil && !w.s.o.Transfer.May(from.addr):
 		w.s.o.Log.Warn("a zone was asked for from an address that transfer-allow does not name, and refused", "zone", z.name, "from", from.addr)
 		return nil, errRefused
 	case z.serial.isShut():
