@@ -2,6 +2,7 @@ package stele
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -194,15 +195,17 @@ func (c *Commit) checkReplay() error {
 		return wrong(len(c.Replay))
 	}
 	for i, have := range c.Replay {
-		made := Change{Seq: c.Replay[0].Seq + uint64(i), Counted: have.Counted, At: have.At}
+		made := Change{Seq: c.Replay[0].Seq + uint64(i), Counted: have.Counted, CountedAliases: have.CountedAliases, At: have.At}
+		aliases := 0
 		if i < len(c.Records) {
 			if r := c.Records[i]; r != nil {
-				made.ID, made.Version = r.ID, r.Version
+				made.ID, made.Version, aliases = r.ID, r.Version, len(r.Aliases)
 			}
 		} else if n := c.Namespaces[i-len(c.Records)]; n != nil {
 			made.Namespace, made.Version = n.Key(), n.Version
 		}
-		if have != made || have.Seq == 0 || have.Counted != (NamespaceKey{}) && (have.Version != 1 || !have.ID.IsValid()) {
+		if !have.Equal(made) || have.Seq == 0 || have.Counted != (NamespaceKey{}) && (have.Version != 1 || !have.ID.IsValid()) ||
+			len(have.CountedAliases) > aliases || slices.Contains(have.CountedAliases, NamespaceKey{}) {
 			return wrong(i)
 		}
 	}

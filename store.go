@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"time"
 )
 
@@ -205,7 +206,8 @@ type Commit struct {
 	// with the same commit, of all versions up to that one only [Record.Entry] is left.
 	Records []*Record
 
-	// Counter says for which namespace a new record counts; nil for none.
+	// Counter says for which namespace each new name counts: the identifier of a new
+	// record, and every alias that a version adds. Nil: they count for none.
 	Counter NamespaceCounter
 
 	// Namespaces are new versions of namespaces, under the same condition.
@@ -238,16 +240,16 @@ type Commit struct {
 
 	// Replay is nil, but for whoever copies another store. It has the changes of this
 	// commit then, in their order, as the feed of the other store has them: the feed
-	// gets their numbers and times, and records count as is said there, without limit;
+	// gets their numbers and times, and names count as is said there, without limit;
 	// Counter is not asked. Conflict if the first number is not the next one. Invalid
 	// if they are not the changes that the commit makes, or leave a number out.
 	Replay []Change
 }
 
-// NamespaceCounter says for which namespace the record with this identifier
-// counts, and how many it may have there; no limit if 0. With the zero key it
+// NamespaceCounter says for which namespace a name counts, be it an identifier or an
+// alias, and how many names may count there; no limit if 0. With the zero key the name
 // counts nowhere.
-type NamespaceCounter func(id ID) (key NamespaceKey, quota uint64)
+type NamespaceCounter func(name ID) (key NamespaceKey, quota uint64)
 
 // MinterState is the state of one minter.
 type MinterState struct {
@@ -293,8 +295,18 @@ type Change struct {
 	ID        ID           // of the record that changed; zero if a namespace did
 	Namespace NamespaceKey // that changed; zero if a record did
 	Version   uint64
-	Counted   NamespaceKey // for which a new record counts; zero if it counts for none
+	Counted   NamespaceKey // for which the identifier of a new record counts; zero if it counts for none
 	At        time.Time    // kept to the microsecond at least
+
+	// CountedAliases has the namespaces for which the aliases count that this version
+	// added, in the order of the record's aliases, without those that count for none.
+	CountedAliases []NamespaceKey
+}
+
+// Equal reports whether two changes are the same.
+func (c Change) Equal(other Change) bool {
+	return c.Seq == other.Seq && c.ID == other.ID && c.Namespace == other.Namespace && c.Version == other.Version &&
+		c.Counted == other.Counted && c.At.Equal(other.At) && slices.Equal(c.CountedAliases, other.CountedAliases)
 }
 
 // Location is a URL, or a host, by which records are looked up in reverse.

@@ -166,11 +166,11 @@ func (r *Registry) SetNamespace(ctx context.Context, key stele.NamespaceKey, ifV
 
 // minter is how far the minter of a namespace is, as the server tells it.
 type minter struct {
-	Last    time.Time `json:"last"`
-	Given   uint64    `json:"given"`
-	Total   uint64    `json:"total"`
-	Shut    bool      `json:"shut"`
-	Records uint64    `json:"records"`
+	Last  time.Time `json:"last"`
+	Given uint64    `json:"given"`
+	Total uint64    `json:"total"`
+	Shut  bool      `json:"shut"`
+	Names uint64    `json:"names"`
 }
 
 func (r *Registry) minter(ctx context.Context, key stele.NamespaceKey) (m minter, err error) {
@@ -190,7 +190,7 @@ func (r *Registry) MinterStatus(ctx context.Context, key stele.NamespaceKey) (re
 // Count returns how many records count for a namespace.
 func (r *Registry) Count(ctx context.Context, key stele.NamespaceKey) (uint64, error) {
 	m, err := r.minter(ctx, key)
-	return m.Records, err
+	return m.Names, err
 }
 
 // SkipCounter sets the counter of a namespace's template ahead.

@@ -450,7 +450,7 @@ func (in *intake) change(ctx context.Context, list []int, bookmark *stele.Minter
 	if len(list) == 0 {
 		return nil
 	}
-	c := &stele.Commit{}
+	c := &stele.Commit{Counter: in.spaces.counter}
 	for _, i := range list {
 		c.Records = append(c.Records, in.records[i])
 	}
@@ -462,7 +462,7 @@ func (in *intake) change(ctx context.Context, list []int, bookmark *stele.Minter
 		return err
 	}
 	for _, i := range list {
-		err := in.apply(ctx, "import", &stele.Commit{Records: []*stele.Record{in.records[i]}})
+		err := in.apply(ctx, "import", &stele.Commit{Records: []*stele.Record{in.records[i]}, Counter: in.spaces.counter})
 		if err != nil && unsure(err) {
 			return err
 		}

@@ -62,6 +62,41 @@ func TestPublish(t *testing.T) {
 	}
 }
 
+// Aliases count for the quota of the namespace that they are in, however they are added.
+func TestQuotaOfAliases(t *testing.T) {
+	f := newFixture(t)
+	f.space("ark:12345", owner("ann"))
+	f.space("ark:12345/x5", owner("ann"), func(ns *stele.Namespace) { ns.Quota = 3 })
+	add := func(record, alias string) error {
+		_, err := f.AddAlias(as("ann"), f.id(record), 0, f.id(alias))
+		return err
+	}
+	f.registered("ark:12345/elsewhere")
+	f.registered("ark:12345/x5/a")
+	for record, alias := range map[string]string{"ark:12345/x5/a": "ark:12345/x5/1", "ark:12345/elsewhere": "ark:12345/x5/2"} {
+		if err := add(record, alias); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want(t, add("ark:12345/x5/a", "ark:12345/x5/3"), stele.Exhausted, "quota", "3 names")
+	want(t, add("ark:12345/elsewhere", "ark:12345/x5/3"), stele.Exhausted)
+	if err := add("ark:12345/x5/a", "ark:12345/other"); err != nil {
+		t.Errorf("an alias in a namespace without a quota: %v", err)
+	}
+	imported := f.record("ark:12345/elsewhere", "https://example.org/1")
+	imported.Aliases = []stele.ID{f.id("ark:12345/x5/2"), f.id("ark:12345/x5/3")}
+	errs := must(f.Ingest(as("ann"), []*stele.Record{imported}, ImportOptions{Update: true}))(t)
+	want(t, errs[0], stele.Exhausted)
+	_, err := f.Update(as("ann"), f.id("ark:12345/x5/a"), 0, func(r *stele.Record) error {
+		r.Aliases = append(r.Aliases, f.id("ark:12345/x5/3"))
+		return nil
+	})
+	want(t, err, stele.Exhausted)
+	if n := must(f.store.Count(t.Context(), f.key("ark:12345/x5")))(t); n != 3 {
+		t.Errorf("%d names count, want 3", n)
+	}
+}
+
 // Who may not raise a quota can't get around it with namespaces below.
 func TestQuotaBelow(t *testing.T) {
 	f := newFixture(t)

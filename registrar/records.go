@@ -50,7 +50,7 @@ func (r *Registrar) begin(ctx context.Context, op string, record *stele.Record) 
 	return next, nil
 }
 
-// counter says for which namespace a new record counts.
+// counter says for which namespace a new name counts, an identifier or an alias.
 func (s *spaces) counter(id stele.ID) (stele.NamespaceKey, uint64) {
 	if sp := s.of(id); sp != nil {
 		return sp.Key(), sp.Quota
@@ -150,7 +150,7 @@ func (r *Registrar) revise(ctx context.Context, op string, name stele.ID, ifVers
 		if err != nil || next == nil {
 			return before, err
 		}
-		err = r.apply(ctx, op, &stele.Commit{Records: []*stele.Record{next}})
+		err = r.apply(ctx, op, &stele.Commit{Records: []*stele.Record{next}, Counter: s.counter})
 		if err == nil {
 			return clone(next), nil
 		}

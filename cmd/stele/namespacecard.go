@@ -39,11 +39,11 @@ func (l *ledger) namespaceCard(ctx context.Context, ns *stele.Namespace) (string
 	for i := range ns.Keys {
 		rows(&b, first(i, "keys"), keyLine(&ns.Keys[i], l.now()))
 	}
-	records := strconv.FormatUint(count, 10)
+	names := strconv.FormatUint(count, 10)
 	if ns.Quota > 0 {
-		records += fmt.Sprintf(" of at most %d", ns.Quota)
+		names += fmt.Sprintf(" of at most %d", ns.Quota)
 	}
-	rows(&b, "records", records)
+	rows(&b, "names", names)
 	rows(&b, "new names", mints(&ns.Minter))
 	rows(&b, "", made)
 	if ns.Checked {

@@ -107,7 +107,7 @@ func (f *namespaceFlags) add(cmd *cobra.Command) {
 	flags.StringArrayVar(&f.given.Protocols, "protocol", nil, "protocol of targets' URLs; may be repeated (default: http, https and ftp)")
 	flags.StringVar(&f.given.Delegate, "delegate", "", "`URL` of another resolver that answers instead, with {id} or {rest} where the name belongs")
 	flags.BoolVar(&f.given.Checked, "check", false, "names end in a NOID check character: mistyped ones are refused")
-	flags.Uint64Var(&f.given.Quota, "quota", 0, "how many records there may be (0: no limit)")
+	flags.Uint64Var(&f.given.Quota, "quota", 0, "how many names there may be, aliases included (0: no limit)")
 	choices(cmd, "minter", stele.MinterIBI, stele.MinterNOID, stele.MinterPILIN, stele.MinterUUID)
 	choices(cmd, "protocol", "https", "http", "ftp", "ftps", "sftp", "rsync", "rtsp")
 	choices(cmd, "status", "301", "302", "303", "307", "308")

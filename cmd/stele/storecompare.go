@@ -40,6 +40,9 @@ func (c *copier) compare(ctx context.Context) (t tallies, err error) {
 	err = c.compareFeeds(ctx, c.last, func(change stele.Change) {
 		schemes[change.ID.Scheme()] = true
 		counted[change.Counted] = true
+		for _, space := range change.CountedAliases {
+			counted[space] = true
+		}
 	})
 	if err != nil {
 		return t, err
@@ -118,7 +121,7 @@ func sameChange(a, b stele.Change) bool {
 		return false
 	}
 	a.At, b.At = time.Time{}, time.Time{}
-	return a == b
+	return a.Equal(b)
 }
 
 // same reports whether two things have one binary form.

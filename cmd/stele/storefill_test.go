@@ -113,7 +113,7 @@ func imageOf(t *testing.T, s stele.Store) string {
 	ids := map[stele.ID]bool{}
 	spaces := map[stele.NamespaceKey]bool{}
 	for c, err := range s.Changes(t.Context(), 0) {
-		add(err, "%d %q %q %d %q %s", c.Seq, c.ID, c.Namespace, c.Version, c.Counted, c.At.UTC().Truncate(time.Microsecond))
+		add(err, "%d %q %q %d %q %q %s", c.Seq, c.ID, c.Namespace, c.Version, c.Counted, c.CountedAliases, c.At.UTC().Truncate(time.Microsecond))
 		if c.ID.IsValid() {
 			ids[c.ID] = true
 		}

@@ -27,8 +27,8 @@ type minterDocument struct {
 	Given     uint64     `json:"given,omitempty" doc:"How many names of the template are given."`
 	Total     uint64     `json:"total,omitempty" doc:"How many the template has; without it there is no end."`
 	Shut      bool       `json:"shut,omitempty" doc:"No names are made until the counter is set ahead: a restore shut it."`
-	Records   uint64     `json:"records" doc:"How many records count for the namespace."`
-	Quota     uint64     `json:"quota,omitempty" doc:"How many there may be; without it there is no limit."`
+	Names     uint64     `json:"names" doc:"How many names count for the namespace: identifiers of records, and aliases."`
+	Quota     uint64     `json:"quota,omitempty" doc:"How many names there may be; without it there is no limit."`
 }
 
 // skipDocument says how far a counter is set.
@@ -343,7 +343,7 @@ func (h *Handler) replyMinter(c *call, ns *stele.Namespace) error {
 	}
 	d := minterDocument{
 		Namespace: ns.Key().String(), Kind: string(ns.Minter.Kind), Given: status.Given, Total: status.Total,
-		Shut: status.Shut, Records: count, Quota: ns.Quota,
+		Shut: status.Shut, Names: count, Quota: ns.Quota,
 	}
 	if !status.Last.IsZero() {
 		last := status.Last.UTC()

@@ -61,7 +61,7 @@ func TestMinters(t *testing.T) {
 	s := newSite(t)
 	var m minterDocument
 	s.ask(theReader, "GET", Root+"/minters/ark:12345", "").want(t, 200).read(t, &m)
-	if m.Records != 5 || m.Kind != "" {
+	if m.Names != 5 || m.Kind != "" {
 		t.Errorf("got %+v", m)
 	}
 	s.ask(theReader, "GET", Root+"/minters/ark:12345/x5", "").want(t, 200).read(t, &m)

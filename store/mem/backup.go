@@ -24,6 +24,7 @@ type saved struct {
 	IsNamespace bool
 	At          time.Time
 	Counted     stele.NamespaceKey
+	Aliases     []stele.NamespaceKey // for which new aliases count
 
 	IsLast  bool
 	Minters map[string][]byte
@@ -71,7 +72,7 @@ func (st *state) save(ctx context.Context, name string) (err error) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := enc.Encode(saved{Body: e.body, IsNamespace: e.isNamespace(), At: e.At, Counted: e.Counted}); err != nil {
+		if err := enc.Encode(saved{Body: e.body, IsNamespace: e.isNamespace(), At: e.At, Counted: e.Counted, Aliases: e.CountedAliases}); err != nil {
 			return refuse("backup", stele.ID{}, stele.Unavailable, "%w", err)
 		}
 	}
@@ -148,7 +149,7 @@ func Open(folder string, now func() time.Time) (*Store, error) {
 			}
 			return newStore(now, st), nil
 		}
-		if err := st.replay(e.Body, e.IsNamespace, e.At, e.Counted); err != nil {
+		if err := st.replay(e.Body, e.IsNamespace, stele.Change{At: e.At, Counted: e.Counted, CountedAliases: e.Aliases}); err != nil {
 			return nil, refuse("open", stele.ID{}, stele.Internal, "the backup in %q is damaged: %w", folder, err)
 		}
 	}

@@ -249,6 +249,31 @@ func (b generous) Ingest(ctx context.Context, records []*stele.Record, count ste
 	return b.Store.Ingest(ctx, records, b.more(count), touch, state, models...)
 }
 
+// partial counts identifiers only.
+type partial struct{ stele.Store }
+
+func (b partial) identifiers(records []*stele.Record, count stele.NamespaceCounter) stele.NamespaceCounter {
+	if count == nil {
+		return nil
+	}
+	return func(name stele.ID) (stele.NamespaceKey, uint64) {
+		if slices.ContainsFunc(records, func(r *stele.Record) bool { return slices.Contains(r.Aliases, name) }) {
+			return stele.NamespaceKey{}, 0
+		}
+		return count(name)
+	}
+}
+
+func (b partial) Apply(ctx context.Context, c *stele.Commit) error {
+	d := *c
+	d.Counter = b.identifiers(c.Records, c.Counter)
+	return b.Store.Apply(ctx, &d)
+}
+
+func (b partial) Ingest(ctx context.Context, records []*stele.Record, count stele.NamespaceCounter, touch *stele.Touch, state *stele.MinterState, models ...*stele.AuditEntry) ([]error, error) {
+	return b.Store.Ingest(ctx, records, b.identifiers(records, count), touch, state, models...)
+}
+
 // stateless ingests without the minter's state.
 type stateless struct{ stele.Store }
 

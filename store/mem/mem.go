@@ -79,10 +79,10 @@ func (st *state) putNamed(c *stele.Commit, at time.Time) error {
 	}
 	first := uint64(len(st.journal)) + 1
 	zones := c.Touch.RecordZones(c.Records)
-	count := c.Counter
+	count := countBy(c.Counter)
 	for i, r := range c.Records {
 		if c.Replay != nil {
-			at, count = c.Replay[i].At.Round(0).UTC(), countsFor(c.Replay[i].Counted)
+			at, count = c.Replay[i].At.Round(0).UTC(), countAs(c.Replay[i])
 		}
 		if err := st.putRecord(r, at, count); err != nil {
 			return err
@@ -105,11 +105,6 @@ func (st *state) putNamed(c *stele.Commit, at time.Time) error {
 	return nil
 }
 
-// countsFor counts every record for one namespace, without limit.
-func countsFor(key stele.NamespaceKey) stele.NamespaceCounter {
-	return func(stele.ID) (stele.NamespaceKey, uint64) { return key, 0 }
-}
-
 // Ingest implements [stele.Store]. A record beyond its namespace's quota is
 // refused by itself, as one whose name is taken is.
 func (s *Store) Ingest(ctx context.Context, records []*stele.Record, count stele.NamespaceCounter, touch *stele.Touch, minter *stele.MinterState, models ...*stele.AuditEntry) ([]error, error) {
@@ -128,7 +123,7 @@ func (s *Store) Ingest(ctx context.Context, records []*stele.Record, count stele
 				errs[i] = stele.CheckZoneNames(zones[i])
 			}
 			if errs[i] == nil {
-				errs[i] = st.putRecord(r, at, count)
+				errs[i] = st.putRecord(r, at, countBy(count))
 			}
 			if errs[i] == nil {
 				counts[st.journal[len(st.journal)-1].Counted]++

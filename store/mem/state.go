@@ -79,8 +79,9 @@ func pointers(r *stele.Record) (keys []string) {
 	return keys
 }
 
-// putRecord adds a version of a record. The counter may be nil.
-func (st *state) putRecord(r *stele.Record, at time.Time, count stele.NamespaceCounter) error {
+// putRecord adds a version of a record. It counts what count says, for the identifier if the
+// record is new and for the aliases that are.
+func (st *state) putRecord(r *stele.Record, at time.Time, count counting) error {
 	before, newest, err := st.checkVersion(r)
 	if err != nil {
 		return err
@@ -96,13 +97,9 @@ func (st *state) putRecord(r *stele.Record, at time.Time, count stele.NamespaceC
 	}
 
 	next := *st
-	var counted stele.NamespaceKey
-	if newest == nil && count != nil {
-		var quota uint64
-		counted, quota = count(r.ID)
-		if err := next.addCount(r.ID, counted, quota); err != nil {
-			return err
-		}
+	change := stele.Change{ID: r.ID, Version: r.Version, At: at}
+	if err := count(&next, &change, r, before); err != nil {
+		return err
 	}
 	for _, name := range r.Names() {
 		next.names = next.names.with(idKey(name), r.ID)
@@ -119,7 +116,7 @@ func (st *state) putRecord(r *stele.Record, at time.Time, count stele.NamespaceC
 	for _, key := range pointers(r) {
 		next.pointing = next.pointing.with(key, r.ID)
 	}
-	next.log(entry{stele.Change{ID: r.ID, Version: r.Version, Counted: counted, At: at}, body})
+	next.log(entry{change, body})
 	*st = next
 	return nil
 }
@@ -198,14 +195,56 @@ func checkNext(op string, id stele.ID, number uint64, newest *version) error {
 	return nil
 }
 
-// addCount counts one more record for a namespace, the zero one being none.
+// counting counts the names that a version of a record adds to those of the version before,
+// and says so in the change.
+type counting func(st *state, change *stele.Change, r, before *stele.Record) error
+
+// countBy counts by a counter, which may be nil.
+func countBy(counter stele.NamespaceCounter) counting {
+	return func(st *state, change *stele.Change, r, before *stele.Record) error {
+		if counter == nil {
+			return nil
+		}
+		for i, name := range r.Names() {
+			if name == before.ID || slices.Contains(before.Aliases, name) {
+				continue
+			}
+			key, quota := counter(name)
+			if err := st.addCount(r.ID, key, quota); err != nil {
+				return err
+			}
+			switch {
+			case i == 0:
+				change.Counted = key
+			case key != stele.NamespaceKey{}:
+				change.CountedAliases = append(change.CountedAliases, key)
+			}
+		}
+		return nil
+	}
+}
+
+// countAs counts as another change did, without limit.
+func countAs(made stele.Change) counting {
+	return func(st *state, change *stele.Change, r, _ *stele.Record) error {
+		change.Counted, change.CountedAliases = made.Counted, made.CountedAliases
+		for _, key := range append([]stele.NamespaceKey{made.Counted}, made.CountedAliases...) {
+			if err := st.addCount(r.ID, key, 0); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// addCount counts one more name for a namespace, the zero one being none.
 func (st *state) addCount(id stele.ID, key stele.NamespaceKey, quota uint64) error {
 	if key == (stele.NamespaceKey{}) {
 		return nil
 	}
 	n, _ := st.counts.get(spaceKey(key))
 	if quota > 0 && n >= quota {
-		return refuse("commit", id, stele.Exhausted, "namespace %q has its quota of %d records; ask for a greater one", key, quota)
+		return refuse("commit", id, stele.Exhausted, "namespace %q has its quota of %d names; ask for a greater one", key, quota)
 	}
 	st.counts = st.counts.with(spaceKey(key), n+1)
 	return nil

@@ -121,6 +121,8 @@ func TestSuiteFindsFaults(t *testing.T) {
 			"minters": "MinterState("}},
 		{"one beyond the quota", by(func(s stele.Store) stele.Store { return generous{s} }), map[string]string{
 			"quota": "no error", "quota of ingests": "Count(", "quota under load": "the quota is 50"}},
+		{"aliases do not count", by(func(s stele.Store) stele.Store { return partial{s} }), map[string]string{
+			"quota": "Count(", "quota of aliases": "no error", "ingest": "Count("}},
 		{"cells are replaced by whoever comes", by(func(s stele.Store) stele.Store { return &reckless{Store: s} }), map[string]string{
 			"cells": "no error", "one writer of a cell wins": "64 writers replaced", "model": "no error", "all or nothing": "no error"}},
 		{"empty and missing cells are one", by(func(s stele.Store) stele.Store { return vague{s} }), map[string]string{

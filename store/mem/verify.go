@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/stele-id/stele"
 )
@@ -24,7 +23,7 @@ func (s *Store) Verify(ctx context.Context, report func(problem string)) error {
 		if e.Seq != uint64(i)+1 {
 			report(fmt.Sprintf("the change at place %d has the number %d", i+1, e.Seq))
 		}
-		if err := again.replay(e.body, e.isNamespace(), e.At, e.Counted); err != nil {
+		if err := again.replay(e.body, e.isNamespace(), e.Change); err != nil {
 			report(fmt.Sprintf("change %d can't have been made: %v", e.Seq, err))
 			continue
 		}
@@ -61,19 +60,19 @@ func (s *Store) Verify(ctx context.Context, report func(problem string)) error {
 }
 
 // replay makes a change of the journal, or of a backup, again.
-func (st *state) replay(body []byte, isNamespace bool, at time.Time, counted stele.NamespaceKey) error {
+func (st *state) replay(body []byte, isNamespace bool, made stele.Change) error {
 	if isNamespace {
 		n := new(stele.Namespace)
 		if err := n.UnmarshalBinary(body); err != nil {
 			return err
 		}
-		return st.putNamespace(n, at)
+		return st.putNamespace(n, made.At)
 	}
 	r := new(stele.Record)
 	if err := r.UnmarshalBinary(body); err != nil {
 		return err
 	}
-	return st.putRecord(r, at, countsFor(counted))
+	return st.putRecord(r, made.At, countAs(made))
 }
 
 func (e entry) isNamespace() bool { return !e.ID.IsValid() }

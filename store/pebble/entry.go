@@ -25,8 +25,20 @@ type entry struct {
 	places  [][]byte // its keys by URL and host, in order, each once
 	counted stele.NamespaceKey
 	quota   uint64
-	zones   []string      // in an ingest: those that the record touches
-	record  *stele.Record // only what it withholds is read of it
+	// aliasCounts says for each of aliases how it counts; nil if none counts.
+	aliasCounts []nameCount
+	// countedAliases are the namespaces for which new aliases count. Those of a replay are
+	// given; otherwise the committer finds out which aliases are new.
+	countedAliases []stele.NamespaceKey
+	replayed       bool
+	zones          []string      // in an ingest: those that the record touches
+	record         *stele.Record // only what it withholds is read of it
+}
+
+// nameCount says for which namespace a name counts, and how many may.
+type nameCount struct {
+	space stele.NamespaceKey
+	quota uint64
 }
 
 // arena is memory for the keys and values of many entries.
@@ -107,13 +119,40 @@ func (e *encoder) encode(r *stele.Record, count stele.NamespaceCounter) (n entry
 	}
 	n.aliases = e.keepList(e.list)
 	n.places = e.locate(r)
-	if count != nil && r.Version == 1 {
+	return n, n.setCounts(r, count)
+}
+
+// setCounts asks the counter, which may be nil, about the names of a record.
+func (n *entry) setCounts(r *stele.Record, count stele.NamespaceCounter) error {
+	if count == nil {
+		return nil
+	}
+	if r.Version == 1 {
 		n.counted, n.quota = count(r.ID)
 		if err := n.counted.Check(); err != nil {
-			return n, err
+			return err
 		}
 	}
-	return n, nil
+	for _, alias := range r.Aliases {
+		space, quota := count(alias)
+		if err := space.Check(); err != nil {
+			return err
+		}
+		n.aliasCounts = append(n.aliasCounts, nameCount{space, quota})
+	}
+	return nil
+}
+
+// countAs counts as another change did, without limit.
+func (n *entry) countAs(made *stele.Change) error {
+	n.counted, n.quota, n.aliasCounts = made.Counted, 0, nil
+	n.countedAliases, n.replayed = made.CountedAliases, true
+	for _, space := range append([]stele.NamespaceKey{made.Counted}, made.CountedAliases...) {
+		if err := space.Check(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // place is a URL or host at which a record has a target.

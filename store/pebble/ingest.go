@@ -322,27 +322,69 @@ func (in *ingest) accept(db pebbledb.Reader) error {
 				continue
 			}
 		}
-		if n.counted != (stele.NamespaceKey{}) {
-			c, ok := in.counts[n.counted]
-			if !ok {
-				have, err := readCount(db, n.counted)
-				if err != nil {
-					return err
-				}
-				had[n.counted] = have
-			}
-			if n.quota > 0 && had[n.counted]+c.more >= n.quota {
-				in.counts[n.counted] = c
-				in.refused[i] = exhausted(n.id, n.counted, n.quota)
-				continue
-			}
-			in.counts[n.counted] = tally{c.more + 1, max(c.quota, n.quota)}
+		full, err := in.count(db, n, had)
+		if err != nil {
+			return err
+		}
+		if full != nil {
+			in.refused[i] = exhausted(n.id, full.space, full.quota)
+			continue
 		}
 		for _, key := range shared[int32(i)] {
 			given[string(key)] = int32(i)
 		}
 	}
 	return nil
+}
+
+// count counts all names of a new record, or none of them: it returns the first that is
+// beyond its namespace's quota. had keeps what the store counts for a namespace.
+func (in *ingest) count(db pebbledb.Reader, n *entry, had map[stele.NamespaceKey]uint64) (full *nameCount, err error) {
+	if n.counted != (stele.NamespaceKey{}) {
+		if full, err = in.countOne(db, nameCount{n.counted, n.quota}, had); full != nil || err != nil {
+			return full, err
+		}
+	}
+	n.countedAliases = nil // this may be another attempt
+	for _, c := range n.aliasCounts {
+		if c.space == (stele.NamespaceKey{}) {
+			continue
+		}
+		if full, err = in.countOne(db, c, had); full != nil || err != nil {
+			in.uncount(n)
+			return full, err
+		}
+		n.countedAliases = append(n.countedAliases, c.space)
+	}
+	return nil, nil
+}
+
+// countOne counts one more name, or returns it if the quota is used up.
+func (in *ingest) countOne(db pebbledb.Reader, n nameCount, had map[stele.NamespaceKey]uint64) (*nameCount, error) {
+	c, ok := in.counts[n.space]
+	if !ok {
+		have, err := readCount(db, n.space)
+		if err != nil {
+			return nil, err
+		}
+		had[n.space] = have
+	}
+	if n.quota > 0 && had[n.space]+c.more >= n.quota {
+		in.counts[n.space] = c
+		return &n, nil
+	}
+	in.counts[n.space] = tally{c.more + 1, max(c.quota, n.quota)}
+	return nil, nil
+}
+
+// uncount takes back what was counted for a record.
+func (in *ingest) uncount(n *entry) {
+	for _, space := range append(n.countedAliases, n.counted) {
+		if c := in.counts[space]; c.more > 0 {
+			in.counts[space] = tally{c.more - 1, c.quota}
+		}
+	}
+	n.countedAliases = nil
 }
 
 func (in *ingest) takenBefore(n *entry, names [][]byte, given map[string]int32) error {

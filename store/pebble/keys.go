@@ -26,7 +26,7 @@ import (
 //	           01 "seal"                        why nothing more is written; not there if it is
 //	           01 "versions"                    nothing: the marks of versions are complete
 //	change     02 seq                           changes up to this one; see appendChunk
-//	count      03 scheme 00 prefix              uvarint: records of the namespace
+//	count      03 scheme 00 prefix              uvarint: names of the namespace
 //	minter     04 name                          state, as the minter gave it
 //	namespace  05 scheme 00 prefix              namespace in binary form
 //	cell       06 name                          value, as it was committed
@@ -252,12 +252,14 @@ func after(key []byte) []byte { return append(key[:len(key):len(key)], 0) }
 //
 // with the namespace for which a new record counts behind its mark. It is almost
 // always one of the record's own scheme, whose prefix is where the record's identifier
-// begins, so that its length says all.
+// begins, so that its length says all. In front of the mark the namespaces may stand for
+// which aliases count that the version added.
 const (
 	changeOfRecord        = 0x00 // the record counts for none, or is not new
 	changeOfCounted       = 0x01 // uvarint: how much of the text is the prefix
 	changeOfCountedByName = 0x02 // uvarint and as many bytes: scheme 00 prefix
 	changeOfNamespace     = 0x03
+	changeWithAliases     = 0x04 // uvarint and as many namespaces, each uvarint and as many bytes; a mark follows
 )
 
 // maxChunk is how many changes a chunk has at most.
@@ -295,12 +297,48 @@ func appendChange(b []byte, e *feedEntry) []byte {
 	if prefix >= 0 {
 		size += uvarintLen(uint64(prefix)) + len(counted)
 	}
-	b = append(binary.AppendUvarint(b, uint64(size)), mark)
+	if len(e.CountedAliases) > 0 {
+		list := appendSpaces([]byte{changeWithAliases}, e.CountedAliases)
+		b = append(binary.AppendUvarint(b, uint64(size+len(list))), list...)
+	} else {
+		b = binary.AppendUvarint(b, uint64(size))
+	}
+	b = append(b, mark)
 	if prefix >= 0 {
 		b = append(binary.AppendUvarint(b, uint64(prefix)), counted...)
 	}
 	b = binary.AppendUvarint(b, e.Version)
 	return append(append(append(b, scheme...), 0), text...)
+}
+
+// appendSpaces appends the number of some namespaces and each with its length before it.
+func appendSpaces(b []byte, list []stele.NamespaceKey) []byte {
+	b = binary.AppendUvarint(b, uint64(len(list)))
+	for _, space := range list {
+		b = binary.AppendUvarint(b, uint64(len(space.Scheme)+1+len(space.Prefix)))
+		b = append(append(append(b, space.Scheme...), 0), space.Prefix...)
+	}
+	return b
+}
+
+// cutSpaces reads what appendSpaces wrote, and returns what follows.
+func cutSpaces(b []byte) (list []stele.NamespaceKey, rest []byte, err error) {
+	n, b, err := cutUvarint(b)
+	if err != nil || n == 0 || n > uint64(len(b)) {
+		return nil, nil, errChange
+	}
+	for range n {
+		size, tail, err := cutUvarint(b)
+		if err != nil || size > uint64(len(tail)) {
+			return nil, nil, errChange
+		}
+		scheme, prefix, err := cutSchemed(tail[:size])
+		if err != nil {
+			return nil, nil, errChange
+		}
+		list, b = append(list, stele.NamespaceKey{Scheme: scheme, Prefix: prefix}), tail[size:]
+	}
+	return list, b, nil
 }
 
 func uvarintLen(v uint64) int { return (bits.Len64(v|1) + 6) / 7 }
@@ -346,6 +384,11 @@ func parseChunk(key, value []byte) ([]feedEntry, error) {
 func (e *feedEntry) parse(b []byte) (err error) {
 	if len(b) == 0 {
 		return errChange
+	}
+	if b[0] == changeWithAliases {
+		if e.CountedAliases, b, err = cutSpaces(b[1:]); err != nil || len(b) == 0 || b[0] == changeOfNamespace {
+			return errChange
+		}
 	}
 	mark, rest := b[0], b[1:]
 	prefix := uint64(0)

@@ -78,13 +78,16 @@ func TestChunk(t *testing.T) {
 				e.Counted = rapid.SampledFrom([]stele.NamespaceKey{
 					{}, {Scheme: "ark"}, {Scheme: "ark", Prefix: text[:len(text)/2]}, {Scheme: "ark", Prefix: text}, {Scheme: "hdl", Prefix: "1\x00/"},
 				}).Draw(t, "counted")
+				e.CountedAliases = rapid.SampledFrom([][]stele.NamespaceKey{
+					nil, {{Scheme: "ark", Prefix: text}}, {{Scheme: "hdl", Prefix: "1\x00/"}, {Scheme: "ark"}},
+				}).Draw(t, "aliases")
 			}
 			entries = appendChange(entries, &e)
 			want = append(want, e)
 		}
 		key, value := appendChangeKey(nil, last), appendChunk(nil, at, n, entries)
 		got, err := parseChunk(key, value)
-		if err != nil || !slices.Equal(got, want) {
+		if err != nil || !slices.EqualFunc(got, want, func(a, b feedEntry) bool { return a.Equal(b.Change) }) {
 			t.Fatalf("got %v, %v; want %v", got, err, want)
 		}
 		for cut := range value {
@@ -98,6 +101,12 @@ func TestChunk(t *testing.T) {
 // FuzzChunk: any bytes give changes or an error.
 func FuzzChunk(f *testing.F) {
 	entry := appendChange(nil, &feedEntry{stele.Change{Namespace: stele.NamespaceKey{Scheme: "ark"}, Version: 1}})
+	f.Add(appendChangeKey(nil, 1), appendChunk(nil, time.Unix(1, 2), 1, entry))
+	id, err := stele.NewID("ark", "ark:12345/a")
+	if err != nil {
+		f.Fatal(err)
+	}
+	entry = appendChange(nil, &feedEntry{stele.Change{ID: id, Version: 2, CountedAliases: []stele.NamespaceKey{{Scheme: "hdl", Prefix: "1"}, {Scheme: "ark"}}}})
 	f.Add(appendChangeKey(nil, 1), appendChunk(nil, time.Unix(1, 2), 1, entry))
 	f.Add([]byte{}, []byte{})
 	f.Fuzz(func(t *testing.T, key, value []byte) {

@@ -33,10 +33,8 @@ func (t *tx) putRecord(n *entry) error {
 // putFirst checks and sets all of a new record but the record itself.
 func (t *tx) putFirst(n *entry) error {
 	t.taken = append(t.taken, n.key)
-	for _, key := range n.aliases {
-		if err := t.putAlias(n, key, nil); err != nil {
-			return err
-		}
+	if err := t.putAliases(n, nil); err != nil {
+		return err
 	}
 	if err := t.count(n.id, n.counted, n.quota); err != nil {
 		return err
@@ -72,10 +70,8 @@ func (t *tx) putNext(n *entry, body []byte) error {
 		}
 		ours[string(key)] = true
 	}
-	for _, key := range n.aliases {
-		if err := t.putAlias(n, key, ours); err != nil {
-			return err
-		}
+	if err := t.putAliases(n, ours); err != nil {
+		return err
 	}
 	past, err := n.superseded(&old, body)
 	if err != nil {
@@ -91,11 +87,41 @@ func (t *tx) putNext(n *entry, body []byte) error {
 	return t.withhold(n, &old)
 }
 
-// putAlias checks and sets an alias, unless the record has it already.
-func (t *tx) putAlias(n *entry, key []byte, ours map[string]bool) error {
-	if ours[string(key)] {
-		return nil
+// putAliases checks, sets and counts the aliases that the record does not have already.
+func (t *tx) putAliases(n *entry, ours map[string]bool) error {
+	if !n.replayed {
+		n.countedAliases = nil // this may be another attempt
 	}
+	for i, key := range n.aliases {
+		if ours[string(key)] {
+			continue
+		}
+		if err := t.putAlias(n, key); err != nil {
+			return err
+		}
+		if n.aliasCounts == nil {
+			continue
+		}
+		c := n.aliasCounts[i]
+		if err := t.count(n.id, c.space, c.quota); err != nil {
+			return err
+		}
+		if c.space != (stele.NamespaceKey{}) {
+			n.countedAliases = append(n.countedAliases, c.space)
+		}
+	}
+	if n.replayed {
+		for _, space := range n.countedAliases {
+			if err := t.count(n.id, space, 0); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// putAlias checks and sets a new alias.
+func (t *tx) putAlias(n *entry, key []byte) error {
 	value, err := t.find(n.id, key)
 	if err != nil {
 		return err
@@ -169,5 +195,5 @@ func (t *tx) move(before, now [][]byte) {
 
 // change is what the change feed says of the entry.
 func (n *entry) change() *feedEntry {
-	return &feedEntry{stele.Change{ID: n.id, Version: n.version, Counted: n.counted}}
+	return &feedEntry{stele.Change{ID: n.id, Version: n.version, Counted: n.counted, CountedAliases: n.countedAliases}}
 }

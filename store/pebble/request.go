@@ -102,13 +102,14 @@ func (q *request) encodeNamed(c *stele.Commit) error {
 	}
 	q.records = make([]entry, 0, len(c.Records))
 	for i, r := range c.Records {
-		count := c.Counter
-		if c.Replay != nil {
-			count = func(stele.ID) (stele.NamespaceKey, uint64) { return c.Replay[i].Counted, 0 }
-		}
-		n, err := e.encode(r, count)
+		n, err := e.encode(r, c.Counter)
 		if err != nil {
 			return err
+		}
+		if c.Replay != nil {
+			if err := n.countAs(&c.Replay[i]); err != nil {
+				return err
+			}
 		}
 		n.turn = i
 		q.erases = q.erases || r.Withheld.Erased > 0

@@ -204,7 +204,7 @@ func (t *tx) putSpace(n *spaceEntry) error {
 	return nil
 }
 
-// count counts one more record for a namespace, the zero one being none.
+// count counts one more name for a namespace, the zero one being none.
 func (t *tx) count(id stele.ID, key stele.NamespaceKey, quota uint64) error {
 	if key == (stele.NamespaceKey{}) {
 		return nil
@@ -226,7 +226,7 @@ func (t *tx) count(id stele.ID, key stele.NamespaceKey, quota uint64) error {
 }
 
 func exhausted(id stele.ID, key stele.NamespaceKey, quota uint64) error {
-	return refuse("commit", id, stele.Exhausted, "namespace %.100q has its quota of %d records; ask for a greater one", key, quota)
+	return refuse("commit", id, stele.Exhausted, "namespace %.100q has its quota of %d names; ask for a greater one", key, quota)
 }
 
 // parseCount reads a count; nothing is 0.

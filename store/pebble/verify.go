@@ -351,6 +351,9 @@ func (c *checker) feed() error {
 			if e.Counted != (stele.NamespaceKey{}) && e.Version == 1 {
 				c.counts[e.Counted]++
 			}
+			for _, space := range e.CountedAliases {
+				c.counts[space]++
+			}
 		}
 	})
 	if err == nil && seq != c.v.seq && !c.damaged {
@@ -378,7 +381,7 @@ func (c *checker) rest() error {
 		}
 		space := stele.NamespaceKey{Scheme: scheme, Prefix: prefix}
 		if want := c.counts[space]; n != want && !c.damaged {
-			c.problem("the namespace %q counts %d records, and the change feed has %d that count for it.", space, n, want)
+			c.problem("the namespace %q counts %d names, and the change feed has %d that count for it.", space, n, want)
 		}
 		delete(c.counts, space)
 	})
@@ -387,7 +390,7 @@ func (c *checker) rest() error {
 	}
 	for space, n := range c.counts {
 		if !c.damaged {
-			c.problem("the namespace %q has no count, and the change feed has %d records that count for it.", space, n)
+			c.problem("the namespace %q has no count, and the change feed has %d names that count for it.", space, n)
 		}
 	}
 	if list, err := readGenerations(c.v.snap); err != nil {

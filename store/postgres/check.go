@@ -67,7 +67,7 @@ type feedRow struct {
 	stele.Change
 	name    []byte
 	space   bool
-	counted []byte // name of the namespace; nil for none
+	counted []byte // see countedValue
 	zones   []string
 }
 
@@ -120,9 +120,7 @@ func (t *tx) putRecord(e *entry) error {
 	}
 	t.own.names[e.key] = &named{owner: e.key, full: full(e.name), version: e.version, body: e.body, entry: e}
 	row := feedRow{Change: stele.Change{ID: e.id, Version: e.version}, name: e.name, zones: e.zones}
-	if e.counted != (stele.NamespaceKey{}) {
-		row.counted = spaceName(e.counted)
-	}
+	row.counted = countedValue(e.counted, e.countedAliases)
 	t.changes = append(t.changes, row)
 	return nil
 }
@@ -134,7 +132,7 @@ func (t *tx) putFirst(e *entry) error {
 			return t.takenLabel(e, alias, have)
 		}
 	}
-	if err := t.count(e); err != nil {
+	if err := t.count(e, nil); err != nil {
 		return err
 	}
 	for _, alias := range e.aliases {
@@ -171,6 +169,9 @@ func (t *tx) putNext(e *entry, have *named) error {
 			return t.takenLabel(e, alias, taken)
 		}
 		t.own.names[alias.key] = &named{owner: e.key, full: full(alias.name)}
+	}
+	if err := t.count(e, ours); err != nil {
+		return err
 	}
 	t.past = append(t.past, past{e.key, have.version, have.body, stele.AppendTimeKey(nil, before.Modified)})
 	t.withhold(e, before)
@@ -220,16 +221,38 @@ func late(e *entry, have uint64) error {
 	return refuse("commit", e.id, stele.Conflict, "version %d was to be committed, but the store has version %d; read it again", e.version, have)
 }
 
-// count counts one more record for a namespace, the zero one being none.
-func (t *tx) count(e *entry) error {
-	if e.counted == (stele.NamespaceKey{}) {
-		return nil
+// count counts the names that a version adds, or none of them if one is beyond the quota of
+// its namespace. The aliases that are true in ours are those of the version before.
+func (t *tx) count(e *entry, ours map[string]bool) error {
+	counts := make([]nameCount, 0, 1+len(e.aliases))
+	if e.counted != (stele.NamespaceKey{}) {
+		counts = append(counts, nameCount{e.counted, e.quota})
 	}
-	under := string(key(spaceName(e.counted)))
-	if n := t.have.counts[under] + t.group.counts[under] + t.own.counts[under]; e.quota > 0 && n >= e.quota {
-		return refuse("commit", e.id, stele.Exhausted, "namespace %.100q has its quota of %d records; ask for a greater one", e.counted, e.quota)
+	own := len(counts)
+	if e.replayed {
+		for _, space := range e.countedAliases {
+			counts = append(counts, nameCount{space: space})
+		}
 	}
-	t.own.counts[under]++
+	for i, c := range e.aliasCounts {
+		if !ours[e.aliases[i].key] && c.space != (stele.NamespaceKey{}) {
+			counts = append(counts, c)
+		}
+	}
+	for i, c := range counts {
+		under := string(key(spaceName(c.space)))
+		if n := t.have.counts[under] + t.group.counts[under] + t.own.counts[under]; c.quota > 0 && n >= c.quota {
+			for _, c := range counts[:i] {
+				t.own.counts[string(key(spaceName(c.space)))]--
+			}
+			return refuse("commit", e.id, stele.Exhausted, "namespace %.100q has its quota of %d names; ask for a greater one", c.space, c.quota)
+		}
+		t.own.counts[under]++
+	}
+	e.countedAliases = nil
+	for _, c := range counts[own:] {
+		e.countedAliases = append(e.countedAliases, c.space)
+	}
 	return nil
 }
 

@@ -133,7 +133,7 @@ func (f *feed) take(rows pgx.Rows) (c stele.Change, size int, ok bool, err error
 		c.ID, err = cutID(name)
 	}
 	if err == nil && counted != nil {
-		c.Counted, err = cutSpace(counted)
+		c.Counted, c.CountedAliases, err = cutCounted(counted)
 	}
 	if err != nil {
 		return c, 0, false, damaged("changes", stele.ID{}, err)

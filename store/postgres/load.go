@@ -70,6 +70,11 @@ func (w *wanted) addRecord(e *entry) {
 	if e.quota > 0 {
 		w.counts[string(key(spaceName(e.counted)))] = true
 	}
+	for _, c := range e.aliasCounts {
+		if c.quota > 0 {
+			w.counts[string(key(spaceName(c.space)))] = true
+		}
+	}
 }
 
 // keysOf returns the keys that have the value, in order.

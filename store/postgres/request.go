@@ -83,14 +83,14 @@ func newRequest(c *stele.Commit) (*request, error) {
 // encodeNamed encodes the records and namespaces of a commit.
 func (q *request) encodeNamed(c *stele.Commit) error {
 	for i, r := range c.Records {
-		count := c.Counter
-		if c.Replay != nil {
-			counted := c.Replay[i].Counted
-			count = func(stele.ID) (stele.NamespaceKey, uint64) { return counted, 0 }
-		}
-		e, err := newEntry(r, count)
+		e, err := newEntry(r, c.Counter)
 		if err != nil {
 			return err
+		}
+		if c.Replay != nil {
+			if err := e.countAs(&c.Replay[i]); err != nil {
+				return err
+			}
 		}
 		q.records = append(q.records, e)
 		q.size += 2*len(e.body) + 100*(len(e.aliases)+len(e.places))

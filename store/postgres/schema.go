@@ -3,6 +3,7 @@ package postgres
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 
@@ -29,11 +30,11 @@ import (
 //	spacehistory  key, version, body            a version of a namespace before the present one
 //	places      place, record, full             a record by a URL or host at which it has a target now
 //	namespaces  key, full, version, body        a namespace in its binary form
-//	counts      key, n                          how many records count for a namespace
+//	counts      key, n                          how many names count for a namespace
 //	minters     key, full, state                the state of a minter
 //	cells       name, value                     a cell
 //	changes     seq, at, name, space,           an entry of the change feed: which version of which record,
-//	            version, counted                or namespace if space, and the one that a new record counts for
+//	            version, counted                or namespace if space, and what its new names count for; see countedValue
 //	audit       number, at, body                an entry of the audit trail in its binary form
 //	zones       zone, base, last, since, shut   the state of a zone; that of the empty name touched every zone
 //	zone_runs   zone, last, first               changes from first to last touched the zone
@@ -176,6 +177,56 @@ func cutSpace(name []byte) (stele.NamespaceKey, error) {
 		return stele.NamespaceKey{}, errName
 	}
 	return stele.NamespaceKey{Scheme: string(scheme), Prefix: string(text)}, nil
+}
+
+// countedValue is what the column counted has of a change: null if no new name counts, the
+// name of the namespace if only the identifier does, and otherwise a zero byte, with which no
+// name begins, and the names of all namespaces, the identifier's first (empty if it does not
+// count), each with its length as a uvarint before it.
+func countedValue(own stele.NamespaceKey, aliases []stele.NamespaceKey) []byte {
+	var name []byte
+	if own != (stele.NamespaceKey{}) {
+		name = spaceName(own)
+	}
+	if len(aliases) == 0 {
+		return name
+	}
+	b := append(binary.AppendUvarint([]byte{0}, uint64(len(name))), name...)
+	for _, space := range aliases {
+		name := spaceName(space)
+		b = append(binary.AppendUvarint(b, uint64(len(name))), name...)
+	}
+	return b
+}
+
+// cutCounted reads a value that countedValue made.
+func cutCounted(b []byte) (own stele.NamespaceKey, aliases []stele.NamespaceKey, err error) {
+	if len(b) == 0 || b[0] != 0 {
+		own, err = cutSpace(b)
+		return own, nil, err
+	}
+	b = b[1:]
+	for first := true; first || len(b) > 0; first = false {
+		size, n := binary.Uvarint(b)
+		if n <= 0 || size > uint64(len(b)-n) {
+			return own, nil, errName
+		}
+		name := b[n : n+int(size)]
+		b = b[n+int(size):]
+		if first && len(name) == 0 {
+			continue
+		}
+		space, err := cutSpace(name)
+		if err != nil || space == (stele.NamespaceKey{}) {
+			return own, nil, errName
+		}
+		if first {
+			own = space
+		} else {
+			aliases = append(aliases, space)
+		}
+	}
+	return own, aliases, nil
 }
 
 // cutID reads the name of a record.

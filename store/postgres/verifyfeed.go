@@ -129,6 +129,9 @@ func (c *checker) feed() error {
 				}
 				c.counts[string(key(spaceName(change.Counted)))]++
 			}
+			for _, space := range change.CountedAliases {
+				c.counts[string(key(spaceName(space)))]++
+			}
 		}
 		if _, own := asOwn(err); own && stele.KindOf(err) == stele.Internal {
 			c.problem("the change feed behind %d: %v", f.after, err)
@@ -191,7 +194,7 @@ func (c *checker) tallies() error {
 	var n int64
 	err := c.long(`SELECT key, n FROM counts`, []any{&under, &n}, func() {
 		if want := c.counts[string(under)]; n != want {
-			c.problem("%d records count for the namespace %.200q, and the change feed has %d", n, under, want)
+			c.problem("%d names count for the namespace %.200q, and the change feed has %d", n, under, want)
 		}
 		delete(c.counts, string(under))
 	})

@@ -128,7 +128,7 @@ func checkAtomic(s *session) {
 		"a cell is there twice":       func(c *stele.Commit) { c.Cells[2].Name = "kept" },
 		"a cell has no name":          func(c *stele.Commit) { c.Cells[2].Name = "" },
 		"a record drops its alias":    func(c *stele.Commit) { c.Records[1].Aliases = nil },
-		"the quota is used up":        func(c *stele.Commit) { c.Counter = countFor(kept.Key(), 1) },
+		"the quota is used up":        func(c *stele.Commit) { c.Counter = countFor(kept.Key(), 2) },
 		"a record is there twice":     func(c *stele.Commit) { c.Records[2] = next(old, "again") },
 		"a new record is there twice": func(c *stele.Commit) { c.Records[2] = c.Records[0] },
 	} {
@@ -152,7 +152,7 @@ func checkAtomic(s *session) {
 			s.want(name, r)
 		}
 	}
-	s.wantCount(kept.Key(), 2)
+	s.wantCount(kept.Key(), 3)
 	s.wantCell("new", []byte{1})
 	s.wantCell("kept", []byte{2})
 	s.wantCell("removed", nil)
@@ -166,7 +166,7 @@ func checkAtomic(s *session) {
 func (s *session) goodCommit(old *stele.Record, kept *stele.Namespace) *stele.Commit {
 	return &stele.Commit{
 		Records:    []*stele.Record{first(s.ark("new"), s.ark("new alias")), next(old, "updated"), first(s.ark("third"))},
-		Counter:    countFor(kept.Key(), 2),
+		Counter:    countFor(kept.Key(), 3),
 		Namespaces: []*stele.Namespace{space("hdl", "10.1000/"), nextSpace(kept, "updated")},
 		Minters: []stele.MinterState{
 			{Name: "new", After: []byte{1}},

@@ -60,7 +60,7 @@ func checkIngest(s *session) {
 	s.want(old.ID, old)
 	s.want(hdl, old)
 	s.wantNone(s.ark("e"), s.ark("f"))
-	s.wantCount(key, uint64(len(good)))
+	s.wantCount(key, uint64(len(good))+4) // with the aliases of 0, 10 and 12
 	s.wantFeed(before, list, good)
 	s.wantTexts("Scan after Ingest", texts(s.scan("ark", "", "")),
 		[]string{"ark:12345/a", "ark:12345/b", "ark:12345/c", "ark:12345/m", "ark:12345/old", "ark:12345/z"})
@@ -189,6 +189,62 @@ func checkIngestQuota(s *session) {
 	s.wantCount(key, 7)
 }
 
+// checkAliasQuota: an alias counts for the namespace that it is in, when it is new, with a
+// new record or an old one, in a commit and in an ingest; and a record that is refused
+// because of one of its names counts for none.
+func checkAliasQuota(s *session) {
+	ark, hdl := stele.NamespaceKey{Scheme: "ark"}, stele.NamespaceKey{Scheme: "hdl", Prefix: "10.1000/"}
+	alias := func(text string) stele.ID { return s.id("hdl", "10.1000/"+text) }
+	quota := func(limit uint64) stele.NamespaceCounter {
+		return func(name stele.ID) (stele.NamespaceKey, uint64) {
+			if name.Scheme() == "hdl" {
+				return hdl, limit
+			}
+			return ark, 0
+		}
+	}
+	commit := func(limit uint64, list ...*stele.Record) *stele.Commit {
+		return &stele.Commit{Records: list, Counter: quota(limit)}
+	}
+	want := func(arks, handles uint64) {
+		s.Helper()
+		s.wantCount(ark, arks)
+		s.wantCount(hdl, handles)
+	}
+	a := first(s.ark("a"), alias("1"), alias("2"))
+	s.refuse("a new record with an alias too many", commit(1, a), stele.Exhausted)
+	want(0, 0)
+	s.apply(commit(3, a))
+	want(1, 2)
+	a2 := next(a, "second")
+	s.apply(commit(3, a2))
+	want(1, 2) // the aliases are not new
+	s.refuse("a version with an alias too many", commit(3, next(a2, "third", alias("3"), alias("4"))), stele.Exhausted)
+	a3 := next(a2, "third", alias("3"), s.ark("a3"))
+	s.apply(commit(3, a3))
+	want(2, 3)
+	changes := s.changes(s.lastChange() - 1)
+	if len(changes) != 1 || !slices.Equal(changes[0].CountedAliases, []stele.NamespaceKey{hdl, ark}) || changes[0].Counted != (stele.NamespaceKey{}) {
+		s.Errorf("the change that added two aliases is %+v", changes)
+	}
+
+	list := []*stele.Record{first(s.ark("b"), alias("5")), first(s.ark("c"), s.ark("c1"), alias("6"), alias("7")), first(s.ark("d"))}
+	for i, err := range s.ingest(list, quota(5), nil) {
+		if i == 1 {
+			s.wantKind("Ingest of a record with an alias too many", err, stele.Exhausted)
+		} else if err != nil {
+			s.Errorf("Ingest, record %d: %v", i, err)
+		}
+	}
+	s.wantNone(list[1].ID)
+	s.wantNone(alias("6"))
+	want(4, 4)
+	s.ingest(list[1:2], quota(6), nil)
+	want(6, 6)
+	s.apply(&stele.Commit{Records: []*stele.Record{next(a3, "fourth", alias("8"))}}) // counts for none
+	want(6, 6)
+}
+
 // many is how many records a large ingest has.
 const many = 20_000
 
@@ -205,7 +261,7 @@ func checkIngestMany(s *session) {
 	}
 	list[many-1] = first(s.ark("late"), s.id("hdl", "10.1000/5000")) // an alias of 5000
 	var good []int
-	for i, err := range s.ingest(list, countFor(key, many), nil) {
+	for i, err := range s.ingest(list, countFor(key, 2*many), nil) {
 		switch {
 		case i == 7777 || i == many-1:
 			s.wantKind(fmt.Sprintf("Ingest, record %d", i), err, stele.Conflict)
@@ -215,7 +271,7 @@ func checkIngestMany(s *session) {
 			good = append(good, i)
 		}
 	}
-	s.wantCount(key, many-2)
+	s.wantCount(key, many-2+many/5)
 	s.wantFeed(1, list, good)
 	for i := 0; i < many-1; i += 997 {
 		s.wantIngested(list[i])

@@ -234,7 +234,7 @@ func checkFresh(s *session) {
 			}
 			s.want(id, r)
 			s.want(alias, r)
-			s.wantCount(key, uint64(j)+1)
+			s.wantCount(key, 2*(uint64(j)+1)) // with the alias
 			s.wantMinter(fmt.Sprint("m", i), after)
 			s.wantCell(fmt.Sprint("c", i), after)
 			s.wantLast(fmt.Sprintf("ark:12345/%d/", i), stele.Location{URL: url}, id, j+1)

@@ -66,8 +66,11 @@ func (m *model) faults(c *stele.Commit) (kinds []stele.Kind) {
 			}
 			wanted[name] = true
 		}
-		if r.Version == 1 && c.Counter != nil {
-			key, quota := c.Counter(r.ID)
+		for _, name := range m.newNames(r) {
+			if c.Counter == nil {
+				break
+			}
+			key, quota := c.Counter(name)
 			if fresh[key]++; quota > 0 && m.counts[key]+fresh[key] > quota {
 				kinds = append(kinds, stele.Exhausted)
 			}
@@ -88,6 +91,11 @@ func (m *model) faults(c *stele.Commit) (kinds []stele.Kind) {
 		}
 	}
 	return append(kinds, m.cellFaults(c.Cells)...)
+}
+
+// newNames returns the names that a version of a record adds.
+func (m *model) newNames(r *stele.Record) []stele.ID {
+	return slices.DeleteFunc(r.Names(), func(name stele.ID) bool { return m.owners[name] == r.ID })
 }
 
 // cellFaults are those of the cells of a commit.
@@ -129,16 +137,24 @@ func (m *model) log(changes []stele.Change) { m.changes = append(m.changes, chan
 // apply makes a commit that has no faults, and returns its changes.
 func (m *model) apply(c *stele.Commit) (changes []stele.Change) {
 	for _, r := range c.Records {
+		change := stele.Change{ID: r.ID, Version: r.Version}
+		for _, name := range m.newNames(r) {
+			if c.Counter == nil {
+				break
+			}
+			key, _ := c.Counter(name)
+			m.counts[key]++
+			if name == r.ID {
+				change.Counted = key
+			} else if key != (stele.NamespaceKey{}) {
+				change.CountedAliases = append(change.CountedAliases, key)
+			}
+		}
 		m.versions[r.ID] = append(m.versions[r.ID], r)
 		for _, name := range r.Names() {
 			m.owners[name] = r.ID
 		}
-		var counted stele.NamespaceKey
-		if r.Version == 1 && c.Counter != nil {
-			counted, _ = c.Counter(r.ID)
-			m.counts[counted]++
-		}
-		changes = append(changes, stele.Change{ID: r.ID, Version: r.Version, Counted: counted})
+		changes = append(changes, change)
 	}
 	for _, n := range c.Namespaces {
 		m.spaces[n.Key()] = n

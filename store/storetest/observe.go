@@ -199,7 +199,7 @@ func (s *session) image() (lines []string) {
 	schemes := make(map[string]bool)
 	spaces := make(map[stele.NamespaceKey]bool)
 	for _, c := range s.changes(0) {
-		add("change %d %q %q %d %q %s", c.Seq, c.ID, c.Namespace, c.Version, c.Counted, c.At.UTC().Format(time.RFC3339Nano))
+		add("change %d %q %q %d %q %q %s", c.Seq, c.ID, c.Namespace, c.Version, c.Counted, c.CountedAliases, c.At.UTC().Format(time.RFC3339Nano))
 		schemes[c.ID.Scheme()] = true
 		spaces[c.Namespace] = true
 		spaces[stele.NamespaceKey{Scheme: c.ID.Scheme()}] = true

@@ -267,7 +267,7 @@ func (r *run) compareFeed() {
 			r.Fatalf("the feed lacks the last of %v", want)
 		}
 		for i, c := range feed[:len(want)] {
-			if want[i] != (stele.Change{ID: c.ID, Namespace: c.Namespace, Version: c.Version, Counted: c.Counted}) {
+			if !want[i].Equal(stele.Change{ID: c.ID, Namespace: c.Namespace, Version: c.Version, Counted: c.Counted, CountedAliases: c.CountedAliases}) {
 				r.Fatalf("the change %+v stands where %+v should, of the commit with %v", c, want[i], want)
 			}
 		}

@@ -87,7 +87,7 @@ func checkReplay(s *session) {
 		Cells:   []stele.CellChange{{Name: "place", After: []byte("3")}},
 		Replay: []stele.Change{
 			{Seq: 1, ID: b.ID, Version: 1, Counted: key, At: at(0)},
-			{Seq: 2, ID: a.ID, Version: 1, Counted: other, At: at(time.Microsecond)},
+			{Seq: 2, ID: a.ID, Version: 1, Counted: other, CountedAliases: []stele.NamespaceKey{key}, At: at(time.Microsecond)},
 			{Seq: 3, Namespace: root.Key(), Version: 1, At: at(-time.Hour)},
 		},
 	}
@@ -95,12 +95,12 @@ func checkReplay(s *session) {
 	s.apply(one)
 	s.refuse("a replay again", one, stele.Conflict)
 
-	a2, c := next(a, "second"), first(s.ark("c"))
+	a2, c := next(a, "second", s.ark("alias 2"), s.ark("alias 3")), first(s.ark("c"))
 	two := &stele.Commit{
 		Records: []*stele.Record{a2, c},
 		Cells:   []stele.CellChange{{Name: "place", Before: []byte("3"), After: []byte("5")}},
 		Replay: []stele.Change{
-			{Seq: 4, ID: a2.ID, Version: 2, At: at(time.Hour)},
+			{Seq: 4, ID: a2.ID, Version: 2, CountedAliases: []stele.NamespaceKey{other}, At: at(time.Hour)},
 			{Seq: 5, ID: c.ID, Version: 1, At: at(time.Hour)},
 		},
 	}
@@ -108,8 +108,8 @@ func checkReplay(s *session) {
 	s.apply(two)
 	s.put(first(s.ark("d"))) // the clock is the store's again
 	s.wantReplayed(append(one.Replay, two.Replay...))
-	s.wantCount(key, 1)
-	s.wantCount(other, 1)
+	s.wantCount(key, 2)
+	s.wantCount(other, 2)
 	s.wantCount(stele.NamespaceKey{Scheme: "urn"}, 0)
 
 	// Many at once, whose names are not in order.
@@ -121,7 +121,7 @@ func checkReplay(s *session) {
 	s.apply(many)
 	all := s.changes(0)
 	s.wantReplayed(slices.Concat(one.Replay, two.Replay, all[5:6], many.Replay))
-	s.wantCount(key, 701)
+	s.wantCount(key, 702)
 	if now := all[5].At; now.Equal(at(time.Hour)) || now.IsZero() {
 		s.Errorf("a commit after those that were replayed has the time %s", now)
 	}
@@ -143,6 +143,17 @@ func (s *session) refuseReplays(good *stele.Commit) {
 		"a number in between":         func(l []stele.Change) []stele.Change { l[1].Seq++; return l },
 		"a version that counts already": func(l []stele.Change) []stele.Change {
 			l[len(l)-1].Version, l[len(l)-1].Counted = 2, stele.NamespaceKey{Scheme: "ark"}
+			return l
+		},
+		"more aliases than there are": func(l []stele.Change) []stele.Change {
+			l[0].CountedAliases = make([]stele.NamespaceKey, 4)
+			for i := range l[0].CountedAliases {
+				l[0].CountedAliases[i].Scheme = "ark"
+			}
+			return l
+		},
+		"an alias that counts for none": func(l []stele.Change) []stele.Change {
+			l[1].CountedAliases = []stele.NamespaceKey{{}}
 			return l
 		},
 	} {
@@ -171,7 +182,7 @@ func (s *session) wantReplayed(want []stele.Change) {
 		if !g.At.Equal(w.At) {
 			s.Errorf("change %d was replayed with the time %s, and has %s", w.Seq, w.At, g.At)
 		}
-		if g.At, w.At = (time.Time{}), (time.Time{}); g != w {
+		if g.At, w.At = (time.Time{}), (time.Time{}); !g.Equal(w) {
 			s.Fatalf("change %d is %+v, want %+v", w.Seq, g, w)
 		}
 	}

@@ -121,7 +121,7 @@ func (s *session) wantMinter(name string, want []byte) {
 	}
 }
 
-// checkQuota: new records count, up to the limit and no further; nothing else does.
+// checkQuota: new names count, up to the limit and no further; nothing else does.
 func checkQuota(s *session) {
 	key, other := stele.NamespaceKey{Scheme: "ark", Prefix: "ark:12345/"}, stele.NamespaceKey{Scheme: "ark"}
 	put := func(quota uint64, list ...*stele.Record) *stele.Commit {
@@ -131,34 +131,34 @@ func checkQuota(s *session) {
 	s.wantCount(key, 0)
 	s.put(first(s.ark("uncounted")))
 	s.wantCount(key, 0)
-	s.refuse("two where one may be", put(1, a, b), stele.Exhausted)
+	s.refuse("two where one may be", put(2, a, b), stele.Exhausted)
 	s.wantCount(key, 0)
 	s.apply(put(2, a))
-	s.wantCount(key, 1) // aliases do not count
-	s.refuse("a conflict", put(2, a), stele.Conflict)
-	s.wantCount(key, 1)
-	s.apply(put(2, b))
+	s.wantCount(key, 2) // with its alias
+	s.refuse("a conflict", put(9, a), stele.Conflict)
 	s.wantCount(key, 2)
-	s.refuse("one too many", put(2, first(s.ark("c"))), stele.Exhausted)
-	s.refuse("far too many already", put(1, first(s.ark("c"))), stele.Exhausted)
-	s.apply(put(2, next(a, "x"), next(b, "x"))) // new versions are no new records
-	s.wantCount(key, 2)
-	s.apply(put(3, next(next(a, "x"), "y"), first(s.ark("c"))))
+	s.apply(put(3, b))
 	s.wantCount(key, 3)
-	s.apply(put(0, first(s.ark("d")))) // no limit
+	s.refuse("one too many", put(3, first(s.ark("c"))), stele.Exhausted)
+	s.refuse("far too many already", put(1, first(s.ark("c"))), stele.Exhausted)
+	s.apply(put(3, next(a, "x"), next(b, "x"))) // new versions have no new names
+	s.wantCount(key, 3)
+	s.apply(put(4, next(next(a, "x"), "y"), first(s.ark("c"))))
 	s.wantCount(key, 4)
+	s.apply(put(0, first(s.ark("d")))) // no limit
+	s.wantCount(key, 5)
 
 	// Each record has its own namespace, and its own limit.
 	s.apply(&stele.Commit{
 		Records: []*stele.Record{first(s.ark("e")), first(s.ark("f")), first(s.ark("g"))},
 		Counter: func(id stele.ID) (stele.NamespaceKey, uint64) {
 			if id == s.ark("g") {
-				return key, 5
+				return key, 6
 			}
 			return other, 2
 		},
 	})
-	s.wantCount(key, 5)
+	s.wantCount(key, 6)
 	s.wantCount(other, 2)
 	s.wantCount(stele.NamespaceKey{Scheme: "hdl"}, 0)
 	s.wantCount(stele.NamespaceKey{Scheme: "ark", Prefix: "ark:12345"}, 0)

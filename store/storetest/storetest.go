@@ -78,6 +78,7 @@ func Checks(h Harness) []Check {
 		{"zones under load", checkZonesLoad},
 		{"quota", checkQuota},
 		{"quota of ingests", checkIngestQuota},
+		{"quota of aliases", checkAliasQuota},
 		{"ingest", checkIngest},
 		{"ingest with a minter", checkIngestMinter},
 		{"ingest of many", checkIngestMany},
