@@ -128,7 +128,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 		"version changed":   {func(st *state) { v, _ := st.records.get(idKey(id(t, "a"))); v.before.body = nil }, "record"},
 		"reverse lost":      {func(st *state) { st.pointing = tree[stele.ID]{} }, "reverse look-up"},
 		"namespace lost":    {func(st *state) { st.namespaces = tree[*version]{} }, "namespace"},
-		"count wrong":       {func(st *state) { st.counts = st.counts.with("x\x00", 2) }, "count"},
+		"count wrong":       {func(st *state) { st.counts = st.counts.with("x\x00", 3) }, "count"},
 		"minter lost":       {func(st *state) { st.minters = st.minters.with("m", nil) }, `minter "m"`},
 		"cell lost":         {func(st *state) { st.cells = st.cells.with("c", nil) }, `cell "c"`},
 		"cell of no name":   {func(st *state) { st.cells = st.cells.with("", []byte{1}) }, `cell ""`},
