@@ -82,7 +82,7 @@ func (h *Handler) userOperations() []operation {
 	}, {
 		name: "listUsers", method: http.MethodGet, path: "users", group: group,
 		summary: "List all users",
-		asks:    administrator, scope: auth.ScopeAdmin,
+		asks:    administrator, scope: auth.ScopeBackup,
 		query:   []parameter{limitParameter, cursorParameter},
 		answers: []answer{{status: 200, about: "A page of the list.", value: userPage{}}},
 		serve:   h.listUsers,
