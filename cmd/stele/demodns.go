@@ -56,7 +56,7 @@ type demoPlace struct {
 }
 
 func (s *server) demoPlace() demoPlace {
-	at := demoPlace{here: s.http.url(), site: s.site.url(), token: s.credential}
+	at := demoPlace{here: s.http.url(), site: "http://" + s.site.local(), token: s.credential}
 	if s.dns == nil {
 		return at
 	}
