@@ -31,13 +31,15 @@ SOAK ?= 1000
 # names stand for is fetched from vsftpd and nginx, OpenSSL judges our signatures, and
 # registries are kept in PostgreSQL, whose programs stand in a folder of its version; three of
 # them make a cluster with Patroni and etcd, from which a network namespace cuts one of us off.
-# Chromium shows our pages.
+# Chromium shows our pages. The pages for administrators are followed on an empty machine, a
+# container of systemd's made by mmdebstrap.
 NEEDS := gcc:build-essential curl:curl named-checkzone:bind9-utils kzonecheck:knot-dnssecutils nsd-checkzone:nsd \
 	named:bind9 knotd:knot unbound:unbound dig:bind9-dnsutils kdig:knot-dnsutils pdns_server:pdns-server \
 	delv:bind9-dnsutils dnssec-verify:bind9-utils ldns-verify-zone:ldnsutils \
 	$(or $(firstword $(wildcard /usr/lib/*/pdns/libbindbackend.so)),/usr/lib/pdns/libbindbackend.so):pdns-backend-bind \
 	systemd-analyze:systemd nginx:nginx logrotate:logrotate vsftpd:vsftpd openssl:openssl rsyslogd:rsyslog \
 	etcd:etcd-server patroni:patroni ip:iproute2 psql:postgresql-client chromium:chromium \
+	mmdebstrap:mmdebstrap systemd-nspawn:systemd-container nsenter:util-linux \
 	$(or $(firstword $(wildcard /usr/lib/postgresql/*/bin/initdb)),/usr/lib/postgresql/bin/initdb):postgresql
 
 # What `make bench` compares with. The server's programs stand in a folder of its
@@ -67,7 +69,7 @@ demo: build ## serves a small registry of examples, and shows what to try
 
 # The totals come last, whatever happens. A skipped test is a defect: the tally
 # fails on it as on a failed one.
-test: needs lint ## checks everything: lint, and all tests with the race detector
+test: needs bin/debian.tar lint ## checks everything: lint, and all tests with the race detector
 	@mkdir -p bin && rm -f bin/test.json
 	@status=0; \
 	CGO_ENABLED=1 $(TOOL) gotestsum --format pkgname --jsonfile bin/test.json -- \
@@ -130,3 +132,11 @@ clean: ## removes bin/
 needs:
 	@command -v go >/dev/null || { echo 'there is no go command; install Go 1.26 or later from https://go.dev/dl/' >&2; exit 1; }
 	@test/install-packages.sh $(NEEDS)
+
+# An empty Debian with what the pages tell an administrator to have; see test/machine_test.go.
+MACHINE := systemd-sysv,dbus,sudo,rsync,openssh-server,openssh-client,ca-certificates,openssl,curl,postgresql,bind9-dnsutils,bind9-utils,knot-dnssecutils
+bin/debian.tar:
+	@mkdir -p bin
+	@echo 'making an empty Debian for the tests' >&2
+	@as_root=$$([ "$$(id -u)" = 0 ] || echo sudo); \
+	$$as_root mmdebstrap --quiet --format=tar --variant=minbase --include=$(MACHINE) bookworm $@.part && $$as_root mv $@.part $@

@@ -125,6 +125,13 @@ func speaks(command string) bool {
 // runShown runs the commands of a block; those that speak to the demo find one, and so do
 // those that speak to a database.
 func (d *desk) runShown(ctx context.Context, commands []string) ([]result, error) {
+	if d.literal {
+		results, err := d.sh.run(ctx, commands...)
+		for i := range results {
+			results[i].out = strings.NewReplacer("127.0.0.1:8080", shownDemo, "\r\n", "\n").Replace(results[i].out)
+		}
+		return results, err
+	}
 	if d.database == nil && slices.ContainsFunc(commands, needsDatabase) {
 		if err := d.startDatabase(); err != nil {
 			return nil, err

@@ -19,7 +19,7 @@ func testDesk(t *testing.T) *desk {
 		"#!/bin/sh\nif [ \"$1\" = fail ]; then echo failed >&2; exit 1; fi\n"+
 			"if [ \"$1\" = hang ]; then sleep 600; fi\nif [ \"$1\" = mute ]; then exit 3; fi\n"+
 			"[ $# -gt 0 ] || cat\nprintf '%s\\n' \"$@\"\n", 0o700)
-	return &desk{sh: shell{dir, []string{"PATH=" + filepath.Join(dir, "bin") + ":" + os.Getenv("PATH")}}, timeout: 20 * time.Second, life: t.Context()}
+	return &desk{sh: shell{dir: dir, env: []string{"PATH=" + filepath.Join(dir, "bin") + ":" + os.Getenv("PATH")}}, timeout: 20 * time.Second, life: t.Context()}
 }
 
 func TestDesk(t *testing.T) {

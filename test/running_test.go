@@ -4,40 +4,62 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 )
 
-// rootPages are the pages with blocks tagged root, whose commands are an
-// administrator's, in the order in which they are tried: the bad day comes after the
-// first.
-var rootPages = []string{"docs/running.md", "docs/bad-day.md"}
+// machinePages are the pages that are followed on an empty machine, in this order: readers
+// try things before the machine has a registry of its own, and an administrator reads the bad
+// day after the first.
+var machinePages = []string{"README.md", "docs/dns.md", "docs/postgres.md", "docs/running.md", "docs/bad-day.md"}
 
-// strangers stand for commands of the system that a test can't give: there is no
-// systemd to speak to and no other machine to copy to, and users are not made for a test. install and sudo do what they
-// are asked to, as the user who runs the test.
-var strangers = map[string]string{
-	"systemctl": "", "journalctl": "", "timedatectl": "", "useradd": "", "chown": "", "rsync": "",
-	"sudo": `case "$1" in
--u) [ "$2" = stele ] || exit 1; shift 2 ;;
-esac
-exec "$@"`,
-	"install": `for arg; do
-	shift
-	case $arg in -o | -g) skip=1; continue ;; esac
-	[ -n "$skip" ] || set -- "$@" "$arg"
-	skip=
-done
-exec /usr/bin/install "$@"`,
+// preparations are what the pages ask for in words, or what another machine would have:
+// commands that are run before the shown one that begins with the key.
+var preparations = map[string][]string{
+	// "From files" of the section about TLS: a CA can't reach this machine.
+	"systemctl daemon-reload": {
+		"install -d -m 755 /etc/stele/tls",
+		"openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 30 -subj /CN=id.example.org " +
+			"-addext subjectAltName=DNS:id.example.org -keyout /etc/stele/tls/privkey.pem -out /etc/stele/tls/fullchain.pem",
+		"chown stele:stele /etc/stele/tls/privkey.pem",
+		"cp /etc/stele/tls/fullchain.pem /usr/local/share/ca-certificates/id.crt",
+		"update-ca-certificates",
+		"sed -i -e '/^acme-/d' -e 's/^#tls-/tls-/' /etc/stele/stele.toml",
+	},
+	// The other machine is this one, under another name.
+	"rsync -a /var/backups/stele/ ": {
+		"ssh-keygen -q -t ed25519 -N '' -f ~/.ssh/id_ed25519",
+		"cp ~/.ssh/id_ed25519.pub ~/.ssh/authorized_keys",
+		"systemctl start ssh",
+		"ssh-keyscan -t ed25519 backup.example.org > ~/.ssh/known_hosts",
+		"mkdir -p /srv/backups",
+	},
+	// The page shows a backup of some day, and a file with an administrator's token.
+	"sudo -u stele stele restore /var/backups/stele/2026-05-02T000000 ": {
+		"cp -a \"$(ls -d /var/backups/stele/20* | tail -n 1)\" /var/backups/stele/2026-05-02T000000",
+		"printf '%s\\n' \"$STELE_TOKEN\" > admin.token",
+		"chown stele admin.token && chmod 400 admin.token",
+	},
+	// "stop the old server", in the list above the commands.
+	"sudo -u stele stele backup /var/backups/stele/last ": {"systemctl stop stele"},
 }
 
-// TestRootCommands runs the commands that the pages show for root, with folders of
-// the test in place of the system's.
-func TestRootCommands(t *testing.T) {
+// instead has shown commands that are run otherwise, or not at all ("").
+var instead = map[string]string{
+	"journalctl -u stele -f": "timeout 3 journalctl -u stele -f; [ $? -eq 124 ]", // it goes on until it is interrupted
+	// A container has the clock of its host.
+	"timedatectl set-ntp true":    "",
+	"timedatectl timesync-status": "",
+}
+
+// TestMachine follows the pages literally, as root on an empty machine: every command of
+// their blocks, in order. Console blocks print what the pages show.
+func TestMachine(t *testing.T) {
 	for name := range repositoryFiles(t) {
-		if filepath.Ext(name) != ".md" || slices.Contains(rootPages, name) {
+		if filepath.Ext(name) != ".md" || slices.Contains(machinePages, name) {
 			continue
 		}
 		text, err := os.ReadFile(filepath.Join(root, name))
@@ -45,64 +67,128 @@ func TestRootCommands(t *testing.T) {
 			t.Fatal(err)
 		}
 		if strings.Contains(string(text), "```root") {
-			t.Errorf("%s has commands for root; name it among rootPages", name)
+			t.Errorf("%s has commands for root; name it among machinePages", name)
 		}
 	}
-	machine := t.TempDir()
-	for _, folder := range []string{"usr/local/bin", "usr/sbin", "etc/systemd/system", "var/lib", "var/log/stele", "bin"} {
-		if err := os.MkdirAll(filepath.Join(machine, folder), 0o755); err != nil {
-			t.Fatal(err)
+	m := newMachine(t, readerHome)
+	m.must(t,
+		"cp -a "+readerHome+" /srv/clone",
+		"echo '127.0.0.1 id.example.org backup.example.org db.example.org' >> /etc/hosts",
+		// The database has an administrator of its own, who made the user.
+		"sed -i 's/^host .*127.*/host all all 127.0.0.1\\/32 trust/' /etc/postgresql/*/main/pg_hba.conf",
+		"systemctl restart postgresql",
+		"sudo -u postgres createuser --createdb stele",
+		// `make demo`, on a terminal.
+		"(setsid bin/stele serve --demo < /dev/null > /tmp/demo.log 2>&1 &)",
+	)
+	demo := await(t, "the demo", func() (string, bool) {
+		results, err := m.sh.run(t.Context(), "cat /tmp/demo.log")
+		if err != nil || len(results) == 0 {
+			return "", false
 		}
-	}
-	for name, script := range strangers {
-		writeFile(t, filepath.Join(machine, "bin", name), "#!/bin/sh\nskip=\n"+script+"\n", 0o755)
-	}
-	d := newDesk(t)
-	d.sh.env = append(d.sh.env, "PATH="+filepath.Join(machine, "bin")+":"+filepath.Join(machine, "usr/local/bin")+":"+os.Getenv("PATH"))
-	place := strings.NewReplacer(" /usr/local/", " "+machine+"/usr/local/", " /etc/", " "+machine+"/etc/", " /var/", " "+machine+"/var/")
-	for _, name := range rootPages {
-		text, err := os.ReadFile(filepath.Join(root, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := parsePage(name, string(text))
-		if err != nil {
-			t.Fatal(err)
-		}
-		tried := 0
-		for _, f := range p.fences {
-			if f.tag != "root" {
-				continue
+		token := shownToken.FindString(results[0].out)
+		return token, token != ""
+	})
+	for _, name := range machinePages {
+		t.Run(name, func(t *testing.T) {
+			text, err := os.ReadFile(filepath.Join(root, name))
+			if err != nil {
+				t.Fatal(err)
 			}
-			for i, line := range f.body {
-				tried++
-				if complaint := d.tryRoot(t.Context(), place.Replace(line)); complaint != "" {
-					t.Error(p.at(f.first+i, "%q: %s", line, complaint))
+			p, err := parsePage(name, string(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(string(text), "```root") {
+				m.export("STELE_TOKEN", demo)
+			}
+			m.must(t, "cd / && rm -rf "+readerHome+" && cp -a /srv/clone "+readerHome)
+			d := &desk{sh: m.sh, timeout: 2 * time.Minute, life: t.Context(), literal: true}
+			for _, f := range p.fences {
+				d.sh = m.sh
+				var complaints []string
+				switch f.tag {
+				case "console":
+					_, complaints = d.console(t.Context(), p, f)
+				case "sh":
+					complaints = d.script(t.Context(), p, f)
+				case "root":
+					for i, line := range f.body {
+						if complaint := m.tryRoot(t, line); complaint != "" {
+							complaints = append(complaints, p.at(f.first+i, "%q: %s", line, complaint))
+						}
+					}
+				}
+				for _, c := range complaints {
+					t.Error(c)
 				}
 			}
-		}
-		if tried < 5 {
-			t.Errorf("%s has %d commands for root", name, tried)
+		})
+	}
+	if !t.Failed() {
+		if out := m.must(t, "systemctl is-failed --quiet 'stele*' && systemctl --failed || true"); strings.Contains(out, "stele") {
+			t.Errorf("units have failed:\n%s", out)
 		}
 	}
 }
 
-// tryRoot runs a command, and returns what is wrong with it. What goes to a server is
-// only asked whether it could.
-func (d *desk) tryRoot(ctx context.Context, command string) string {
-	if strings.Contains(command, " --server ") {
-		command += " --help"
+// shownToken is a token, as programs show it.
+var shownToken = regexp.MustCompile(`stele_[A-Za-z0-9]+_[A-Za-z0-9_-]+`)
+
+// tryRoot runs a command as root, and returns what is wrong with it.
+func (m *debian) tryRoot(t *testing.T, line string) string {
+	t.Helper()
+	command := line
+	for prefix, commands := range preparations {
+		if strings.HasPrefix(line, prefix) {
+			m.must(t, commands...)
+		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	if other, ok := instead[line]; ok {
+		if other == "" {
+			return ""
+		}
+		command = other
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	results, err := d.sh.run(ctx, command)
-	switch {
-	case err != nil:
+	results, err := m.sh.run(ctx, command)
+	if err != nil {
 		return err.Error()
-	case strings.Contains(command, "stele doctor") && results[0].code == 1 && strings.Contains(results[0].out, "ok       configuration: "):
-		return "" // there is no server, so there is a problem
-	case results[0].code != 0:
-		return results[0].out
+	}
+	out := results[0].out
+	if strings.Contains(line, " stele token create admin ") {
+		m.export("STELE_TOKEN", shownToken.FindString(out))
+	}
+	if strings.Contains(line, " stele doctor ") {
+		return m.judgeDoctor(out)
+	}
+	if results[0].code != 0 {
+		return out + m.journal(t)
 	}
 	return ""
+}
+
+// journal returns the last words of the server.
+func (m *debian) journal(t *testing.T) string {
+	results, err := m.sh.run(t.Context(), "journalctl --no-pager -n 20 -u stele -u stele-backup")
+	if err != nil || len(results) == 0 {
+		return ""
+	}
+	return "\nthe journal:\n" + results[0].out
+}
+
+// judgeDoctor returns the problems that the doctor has found and should not have. The zone
+// above has no delegation, and the name servers that the pages show do not exist.
+func (m *debian) judgeDoctor(out string) string {
+	if !strings.Contains(out, "ok       configuration: ") {
+		return out
+	}
+	var wrong []string
+	for line := range strings.Lines(out) {
+		if strings.HasPrefix(line, "problem ") && !strings.HasPrefix(line, "problem  delegation: ") {
+			wrong = append(wrong, line)
+		}
+	}
+	return strings.Join(wrong, "")
 }

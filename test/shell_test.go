@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -18,8 +19,9 @@ import (
 
 // shell runs commands as a reader would type them: in bash, one after the other.
 type shell struct {
-	dir string   // where it starts
-	env []string // its whole environment
+	dir   string   // where it starts
+	env   []string // its whole environment
+	enter []string // a command that runs bash somewhere else, with dir as a folder there; nil: here
 }
 
 // result is what a command printed, on both streams, and how it ended.
@@ -59,8 +61,16 @@ func (sh shell) run(ctx context.Context, commands ...string) ([]result, error) {
 // bash runs a script. When the context ends it kills all that the script
 // started.
 func (sh shell) bash(ctx context.Context, script string) (string, error) {
-	cmd := exec.CommandContext(ctx, "bash", "--noprofile", "--norc", "-c", script)
-	cmd.Dir, cmd.Env = sh.dir, sh.env
+	words := []string{"bash", "--noprofile", "--norc", "-c", script}
+	if sh.enter != nil {
+		words[len(words)-1] = "cd " + quote(sh.dir) + " || exit\n" + script
+		words = append(slices.Clone(sh.enter), words...)
+	}
+	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
+	cmd.Env = sh.env
+	if sh.enter == nil {
+		cmd.Dir = sh.dir
+	}
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -88,7 +98,7 @@ func (r result) lines() []string {
 }
 
 func TestShell(t *testing.T) {
-	sh := shell{t.TempDir(), []string{"PATH=" + os.Getenv("PATH"), "GREETING=hello"}}
+	sh := shell{dir: t.TempDir(), env: []string{"PATH=" + os.Getenv("PATH"), "GREETING=hello"}}
 	got, err := sh.run(t.Context(),
 		"echo $GREETING; echo \"it's\" >&2", "x=1; false", "echo $? $x", "printf 'no newline'",
 		"if then", "mkdir a; cd a", "basename $PWD; echo; echo", "cat <<EOF\nline\nEOF", "(exit 7)", "sleep 600 &")
@@ -112,7 +122,7 @@ func TestShell(t *testing.T) {
 }
 
 func TestShellEnds(t *testing.T) {
-	sh := shell{t.TempDir(), os.Environ()}
+	sh := shell{dir: t.TempDir(), env: os.Environ()}
 	if got, err := sh.run(t.Context(), "echo a", "exit 3", "echo b"); err == nil || len(got) != 1 {
 		t.Errorf("exit: %+v, %v", got, err)
 	}
