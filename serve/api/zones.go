@@ -70,7 +70,7 @@ func (h *Handler) zoneOperations() []operation {
 		name: "listZones", method: http.MethodGet, path: "zones", group: group,
 		summary: "List zones and their serials",
 		about:   "Those that are published, and those that were.",
-		asks:    administrator, scope: auth.ScopeAdmin,
+		asks:    administrator, scope: auth.ScopeBackup,
 		query:   []parameter{limitParameter, cursorParameter},
 		answers: []answer{{status: 200, about: "A page of the list.", value: zoneStatePage{}}},
 		serve:   h.listZones,
