@@ -99,6 +99,7 @@ lint: needs ## gofmt, go vet and staticcheck
 bench: needs ## measures, and prints ratios against peers
 	@test/install-packages.sh $(NEEDS_BENCH)
 	go run ./bench -records $(RECORDS)
+	go test ./store/pebble -run '^$$' -bench OldVersion
 
 # What the server spends its time with tells the compiler where to take pains (see
 # `go help build`). A profile is good for a long time: make it anew when the way of a

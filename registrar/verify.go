@@ -235,6 +235,9 @@ func (v *audit) record(rec *stele.Record) {
 	if rec.Redacted && !isBlank(rec) {
 		v.problem("The record %s is redacted, and has content.", rec.ID)
 	}
+	if w := rec.Withheld; w.Redacted > 1 && w.Erased < w.Redacted-1 {
+		v.note(fmt.Sprintf("The record %s was redacted by an earlier program, which hid its old versions and kept their content: 'stele redact %[1]s --reason TEXT' erases it.", rec.ID))
+	}
 	for _, name := range rec.Names() {
 		v.date(rec, name)
 	}

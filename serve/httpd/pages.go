@@ -171,7 +171,10 @@ func (h *Handler) infoView(r *http.Request, res *resolver.Resolution, subject *d
 // known.
 func (h *Handler) change(r *http.Request, v, before *stele.Record) web.Change {
 	c := web.Change{Version: v.Version, At: v.Modified, URL: h.pastOf(r, v).Memento}
+	disavowal := v.Withheld.Disavowal(v.Version)
 	switch {
+	case disavowal != nil && !v.Redacted:
+		c.What = []string{"disavowed by the owner: " + disavowal.Reason}
 	case !h.maySee(r, v):
 		c.What = []string{"not shown"}
 	case before != nil && h.maySee(r, before):
