@@ -126,7 +126,7 @@ const (
 // tryDemo takes all steps, and shows commands and answers. It fails if an answer is
 // not the one that the step should show.
 func (s *server) tryDemo(ctx context.Context) error {
-	here, site, w := s.http.url(), "http://" + s.site.local(), s.stdout
+	here, site, w := s.http.url(), "http://"+s.site.local(), s.stdout
 	client := &http.Client{
 		Timeout:       10 * time.Second,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

@@ -175,7 +175,7 @@ func (s *server) run(running, patient context.Context) (err error) {
 	s.warnSealed(running, r)
 	s.readySecrets(running, r, s.log)
 	if s.demo {
-		if err := seedDemo(auth.With(running, auth.Local()), r, "http://" + s.site.local(), s.http.local()); err != nil {
+		if err := seedDemo(auth.With(running, auth.Local()), r, "http://"+s.site.local(), s.http.local()); err != nil {
 			return err
 		}
 	}

@@ -28,8 +28,8 @@ type entry struct {
 	// given; otherwise the committer finds out which aliases are new.
 	countedAliases []stele.NamespaceKey
 	replayed       bool
-	zones   []string      // that it touches
-	record  *stele.Record // only when it was changed, and what it withholds, is read of it
+	zones          []string      // that it touches
+	record         *stele.Record // only when it was changed, and what it withholds, is read of it
 }
 
 // nameCount says for which namespace a name counts, and how many may.
