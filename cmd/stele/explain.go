@@ -29,8 +29,10 @@ should know. For a text that is no identifier it tells what is wrong, where, and
 if a check digit shows a slip of the hand, what may have been meant.
 
 Without arguments it reads standard input, an identifier a line; empty lines and
-lines that begin with # are passed over. It looks at the text alone and asks
-nobody.
+lines that begin with # are passed over. It looks at the text alone, with one
+exception: whether a URL is a PURL depends on its host, so for a URL that is no
+identifier otherwise it asks the registry of --data or --store, or the server of
+--server, which hosts have PURLs ('stele purl-host').
 
 It exits with 1 if a text is no identifier.`,
 		Example: `  stele explain 8JMKD3MGP8W/34PGRBS
@@ -43,18 +45,33 @@ It exits with 1 if a text is no identifier.`,
 			if err != nil {
 				return err
 			}
-			return p.explain(schemes, args)
+			server, err := p.serverOf(cmd)
+			if err != nil {
+				return err
+			}
+			asked := false
+			return p.explain(schemes, args, func(text string) bool {
+				if asked {
+					return false
+				}
+				asked = p.learnFor(cmd, schemes, server, text)
+				return asked
+			})
 		},
 	}
 }
 
-// explain explains the arguments, or the lines of standard input.
-func (p *program) explain(schemes *stele.Schemes, args []string) error {
+// explain explains the arguments, or the lines of standard input. learn is called with a
+// text that can't be read, and reports whether it is worth reading again.
+func (p *program) explain(schemes *stele.Schemes, args []string, learn func(text string) bool) error {
 	out := bufio.NewWriter(p.stdout)
 	defer out.Flush()
 	total, invalid := 0, 0
 	one := func(text string, size int) error {
 		c := explainText(schemes, text, size)
+		if c.Error != "" && learn(text) {
+			c = explainText(schemes, text, size)
+		}
 		if total > 0 && !p.json {
 			fmt.Fprintln(out)
 		}

@@ -35,7 +35,7 @@ func (p *program) get(f *getFlags, q client.Request) error {
 	if g.schemes, err = p.schemes(f.cmd); err != nil {
 		return err
 	}
-	if g.id, err = g.schemes.Parse(q.Name); err != nil {
+	if g.id, err = p.parseName(f.cmd, g.schemes, f.server, q.Name); err != nil {
 		return err
 	}
 	roots, err := p.remote.roots()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/client"
+	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/scheme/purl"
 )
 
@@ -136,6 +138,55 @@ func learnFarHosts(ctx context.Context, r *client.Registry) error {
 		return err
 	}
 	return nil
+}
+
+// parseName reads an identifier. One that can't be read may be a PURL under a host of the
+// registry: then the hosts are learnt, from the server if one is named, or else from the
+// registry at hand, and it is read again.
+func (p *program) parseName(cmd *cobra.Command, schemes *stele.Schemes, server, name string) (stele.ID, error) {
+	id, err := schemes.Parse(name)
+	if err == nil || !p.learnFor(cmd, schemes, server, name) {
+		return id, err
+	}
+	return schemes.Parse(name)
+}
+
+// learnFor makes schemes know the PURL hosts of a registry, if a text may be a PURL. It
+// reports whether it did: where there is no registry, or it can't be asked, the text is
+// read as before.
+func (p *program) learnFor(cmd *cobra.Command, schemes *stele.Schemes, server, name string) bool {
+	if !strings.Contains(name, "://") {
+		return false // it has no host
+	}
+	if server != "" {
+		at := p.remote
+		at.server = server
+		r, err := at.open(cmd, schemes)
+		if err != nil {
+			return false
+		}
+		defer r.Close()
+		_, err = r.PURLHosts(cmd.Context())
+		return err == nil
+	}
+	if p.place().exists() != nil {
+		return false
+	}
+	store, err := p.place().open(cmd.Context(), p, slog.New(slog.DiscardHandler), true)
+	if err != nil {
+		return false
+	}
+	err = registrar.New(store, schemes, registrar.Options{Now: p.now}).LearnHosts(cmd.Context())
+	return errors.Join(err, store.Close()) == nil
+}
+
+// serverOf returns the server whose registry a verb works on; "" if it is at hand.
+func (p *program) serverOf(cmd *cobra.Command) (string, error) {
+	far, err := p.isRemote(cmd)
+	if err != nil || !far {
+		return "", err
+	}
+	return p.remote.server, nil
 }
 
 // hostsEvery is how often a server looks for PURL hosts that another server of the same

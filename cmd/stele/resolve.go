@@ -167,7 +167,7 @@ func (p *program) resolve(f *resolveFlags, q client.Request) error {
 	if err != nil {
 		return err
 	}
-	id, err := schemes.Parse(q.Name)
+	id, err := p.parseName(f.cmd, schemes, f.server, q.Name)
 	if err != nil {
 		return err
 	}

@@ -85,7 +85,11 @@ func (p *program) sign(cmd *cobra.Command, f *statementFlags, name, file string)
 	if err != nil {
 		return err
 	}
-	id, err := schemes.Parse(name)
+	server, err := p.serverOf(cmd)
+	if err != nil {
+		return err
+	}
+	id, err := p.parseName(cmd, schemes, server, name)
 	if err != nil {
 		return err
 	}
