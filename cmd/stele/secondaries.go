@@ -128,7 +128,7 @@ func askSecondary(ctx context.Context, may outbound.Rule, one *stele.SecondaryAn
 	case ctx.Err() != nil:
 		one.State, one.Why = stele.SecondaryUnasked, "there was no time left to ask it"
 	default:
-		*one = client.AskSerial(ctx, one.Zone, at, 0)
+		*one = client.AskSerial(ctx, (&outbound.Dialer{Rule: may}).DialContext, one.Zone, at, 0)
 	}
 }
 
