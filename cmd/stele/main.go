@@ -35,6 +35,7 @@ type program struct {
 
 	brief     bool           // the registry is closed when the verb is done
 	create    bool           // a registry is made where there is none; see creating
+	rehearse  bool           // the verb has --dry-run: no registry is made
 	restoring bool           // the registry is what a restore has just made, and marked as that
 	block     int            // how many names of a template are reserved at a time; 0: as a server does
 	notify    *outbound.Rule // where secondaries may be told of changes; nil: everywhere

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/store/mem"
 	"github.com/stele-id/stele/store/pebble"
 	"github.com/stele-id/stele/store/postgres"
 )
@@ -61,6 +62,9 @@ func (p *program) storeFlag(root *cobra.Command) {
 	// It fails only for a flag that the command does not have.
 	_ = root.RegisterFlagCompletionFunc("store", cobra.NoFileCompletions)
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		if dry := cmd.Flags().Lookup("dry-run"); dry != nil {
+			p.rehearse = dry.Value.String() == "true"
+		}
 		err := p.settlePlace(cmd)
 		p.settleSecrets()
 		return err
@@ -165,6 +169,10 @@ func (l place) openFolder(ctx context.Context, p *program, o pebble.Options) (st
 	if !there && !o.Existing {
 		if err := p.refuseSecond(l.folder); err != nil {
 			return nil, err
+		}
+		if p.rehearse {
+			fmt.Fprintf(p.stderr, "stele: there is no registry in %s yet; the dry run takes an empty one\n", printable(l.folder))
+			return mem.New(p.now), nil
 		}
 	}
 	store, err := pebble.Open(ctx, l.folder, o)
