@@ -59,7 +59,7 @@ const serialWindow = 1 << 30
 
 // SerialNear reports whether two serials are less than 2^30 apart. No zone changes that
 // often between two looks at it: a serial which is not near to that of the zone is
-// somebody's mistake, or a lie.
+// a mistake, or a lie.
 func SerialNear(a, b uint32) bool {
 	distance := int64(int32(a - b))
 	return -serialWindow < distance && distance < serialWindow

@@ -145,7 +145,7 @@ type Store interface {
 	// the second result is an error. The list has an error for each record, in
 	// their order: Conflict if one of its names is taken, by a record in the store
 	// or by one before it in the list that is committed; Exhausted if its quota is
-	// used up; Invalid if it is no first version. touch says which zones they touch, as in
+	// used up; Invalid if it is not a first version. touch says which zones they touch, as in
 	// a [Commit].
 	//
 	// The entries are models for the audit trail. In the same commit each is appended once

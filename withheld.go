@@ -13,7 +13,7 @@ import (
 // with it, and reads no others.
 type Withheld struct {
 	// Redacted is the highest version that was redacted by a legal order; 0 if none was.
-	// Versions before it are shown to nobody.
+	// Versions before it are never shown.
 	Redacted uint64
 
 	// Erased is the highest version whose content the store has removed; 0 if there is
@@ -21,13 +21,13 @@ type Withheld struct {
 	Erased uint64
 
 	// Disavowed are the versions that an owner declared wrong, in the order in which
-	// that was done. Their content is not shown to the public, and nobody is redirected
+	// that was done. Their content is not shown to the public, and no client is redirected
 	// to their targets.
 	Disavowed []Disavowal
 }
 
 // Disavowal is the statement of an owner that versions of a record are not to be used:
-// somebody changed the record without the right to do so, or by mistake.
+// an intruder changed the record, or an editor made a mistake.
 type Disavowal struct {
 	First, Last uint64 // the versions, both included
 	Reason      string // the public reads it
@@ -51,7 +51,7 @@ func (w *Withheld) IsZero() bool {
 	return w.Redacted == 0 && w.Erased == 0 && len(w.Disavowed) == 0
 }
 
-// Hides reports whether nobody sees the content of a version: it was erased, or a later
+// Hides reports whether the content is hidden from all of a version: it was erased, or a later
 // version was redacted.
 func (w *Withheld) Hides(version uint64) bool {
 	return version < w.Redacted || version <= w.Erased

@@ -6,7 +6,7 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// TokenRequest is a token that somebody asks for.
+// TokenRequest is a token that a caller asks for.
 type TokenRequest struct {
 	User  string // whose it will be
 	Label string

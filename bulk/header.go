@@ -32,7 +32,7 @@ const meta = "meta."
 // Ignored is the field of a column that is passed over.
 const Ignored = "-"
 
-// Others is what stands for all columns of a header that nobody knows, and OtherMeta is
+// Others is what stands for all columns of a header that Stele does not know, and OtherMeta is
 // the field that makes metadata of each.
 const (
 	Others    = "*"
@@ -63,7 +63,7 @@ type Header []string
 type HeaderOptions struct {
 	// Map has fields by the columns that have them, as they stand in the file, whatever
 	// their case. It wins over what the names of columns say. Others stands for columns
-	// that nobody knows.
+	// that Stele does not know.
 	Map map[string]string
 
 	// Need are the fields that the header must have.

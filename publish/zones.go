@@ -186,7 +186,7 @@ func sameInDNS(a, b *stele.Namespace) bool {
 }
 
 // inDNS returns a namespace without what is not in the DNS. What is added to namespaces
-// counts, until somebody says here that it does not.
+// counts, until this function says that it does not.
 func inDNS(ns *stele.Namespace) *stele.Namespace {
 	c := *ns
 	c.Owner, c.Title, c.Minter, c.Hosts, c.Protocols, c.Quota, c.Grants, c.Checked, c.Status = "", "", stele.Minter{}, nil, nil, 0, nil, false, 0

@@ -33,7 +33,7 @@ func unaudited(op string) bool {
 
 const opMint = "mint"
 
-// entry returns an entry about what whoever acts in the context did.
+// entry returns an entry about what the caller in the context did.
 func entry(ctx context.Context, op, object string) *stele.AuditEntry {
 	who, from := auth.From(ctx), auth.OriginOf(ctx)
 	if from.Caller.IsKnown() {
@@ -217,7 +217,7 @@ func (r *Registrar) NoteEnd(ctx context.Context, op, object string, cause error)
 // NoteFailure appends an entry about a request that was refused, or that failed, for the
 // reason given. Refusals of callers that are not known, and all that one user causes beyond
 // maxNoted in a minute, are counted and written later; see [Registrar.FlushAudit]. So
-// nobody fills a disk with them. Errors are logged: the request is refused all the same.
+// a client can't fill a disk with them. Errors are logged: the request is refused all the same.
 func (r *Registrar) NoteFailure(ctx context.Context, op, object string, cause error) {
 	e := entry(ctx, op, object)
 	e.Outcome, e.Kind = stele.AuditFailed, stele.KindOf(cause)

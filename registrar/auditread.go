@@ -78,13 +78,13 @@ func (r *Registrar) Audit(ctx context.Context, q AuditQuery) iter.Seq2[AuditItem
 }
 
 // AuditItem is a place in the audit trail. Entry is nil if the query does not ask for the
-// entry there, or if whoever asks may not see it.
+// entry there, or if the caller may not see it.
 type AuditItem struct {
 	Number uint64
 	Entry  *stele.AuditEntry
 }
 
-// mayAudit makes sure that whoever acts may read some of the trail.
+// mayAudit makes sure that the caller may read some of the trail.
 func (s *spaces) mayAudit(ctx context.Context, op string, key stele.NamespaceKey) error {
 	who := auth.From(ctx)
 	switch {
@@ -106,7 +106,7 @@ func (s *spaces) mayAudit(ctx context.Context, op string, key stele.NamespaceKey
 	return refuse(op, stele.ID{}, stele.Forbidden, "%q owns no namespace; administrators read the audit trail, and owners what is in it about their namespaces", who.Name)
 }
 
-// audible returns an entry as whoever acts may see it; nil if they may not.
+// audible returns an entry as the caller may see it; nil if the caller may not.
 func (s *spaces) audible(ctx context.Context, e *stele.AuditEntry) *stele.AuditEntry {
 	who := auth.From(ctx)
 	if who.Admin {
@@ -149,7 +149,7 @@ const (
 
 // TrimAudit removes entries of before a time from the audit trail, and appends an entry that
 // says which. It is for servers, and does nothing if another one has done it, or if
-// fewer than 1000 entries are no more than a day too old. It returns how many were removed.
+// fewer than 1000 entries are at most a day too old. It returns how many were removed.
 func (r *Registrar) TrimAudit(ctx context.Context, before time.Time) (removed uint64, err error) {
 	const op = "trim audit trail"
 	if err := administrate(ctx, op, stele.ID{}); err != nil {

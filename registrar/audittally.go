@@ -131,7 +131,7 @@ func (r *Registrar) FlushAudit(ctx context.Context, all bool) error {
 	return tell("write audit trail", err)
 }
 
-// minted counts names that were given to whoever acts.
+// minted counts names that were given to the caller.
 func (r *Registrar) minted(ctx context.Context, pool []stele.NamespaceKey, n int) {
 	if n == 0 || len(pool) == 0 || !auth.From(ctx).IsKnown() {
 		return

@@ -51,7 +51,7 @@ func (j *judge) destinationsIn(ns *space, next *stele.Record) {
 }
 
 // judgeDestination returns what is wrong with a destination in a namespace; nil if
-// nothing is. A text that is not fit for a redirect leads nobody anywhere here; it is
+// nothing is. A text that is not fit for a redirect does not lead anywhere here; it is
 // refused only where the namespace says where names may lead, because another client
 // could read it in another way.
 func (j *judge) judgeDestination(ns *space, d destination.Destination) *stele.Message {

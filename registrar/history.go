@@ -63,7 +63,7 @@ func (r *Registrar) HistoryBefore(ctx context.Context, name stele.ID, version ui
 // Each version comes with what the current one withholds. A version that was erased, or
 // that is older than a redaction, comes without its content and marked as redacted, for
 // everybody. A disavowed version comes without its content for those who may not change
-// the record, and so does a version that whoever acts could not have seen when it was
+// the record, and so does a version that the caller could not have seen when it was
 // current.
 func (r *Registrar) Version(ctx context.Context, name stele.ID, version uint64) (*stele.Record, error) {
 	const op = "show"
@@ -97,7 +97,7 @@ func (r *Registrar) At(ctx context.Context, name stele.ID, t time.Time) (*stele.
 	return shown(ctx, now, v, chain), nil
 }
 
-// shown returns a version as far as whoever acts may see it. Now is the current one, or
+// shown returns a version as far as the caller may see it. Now is the current one, or
 // one that was current a moment ago.
 func shown(ctx context.Context, now, v *stele.Record, chain []*stele.Namespace) *stele.Record {
 	if v.Version >= now.Version {

@@ -16,7 +16,7 @@ const hostCells = "hosts "
 
 // LearnHosts makes the schemes know the hosts that the registry keeps. A registry of an
 // earlier program keeps none: there, the hosts are those of the records, and of the
-// namespaces, that it has. Whoever opens a registry calls it before reading names.
+// namespaces, that it has. A program that opens a registry calls it before it reads names.
 func (r *Registrar) LearnHosts(ctx context.Context) error {
 	for scheme := range r.schemes.All() {
 		hosted, ok := scheme.(stele.HostScheme)

@@ -18,7 +18,7 @@ import (
 // trailSpool is the audit trail of a registry that is replaced. It may be long, and the
 // registry is closed before it is needed, so that it waits in a file without a name.
 type trailSpool struct {
-	file        *os.File // closed when nobody has it any more
+	file        *os.File // closed when it is not used any more
 	first, last uint64
 }
 

@@ -24,7 +24,7 @@ import (
 // keeps it and its spelling. A line that gives a withdrawn record another state takes its
 // tombstone away. Without a record the result is what the line alone says.
 //
-// The result is not judged; whoever writes it does that. An error is of Kind Invalid.
+// The result is not judged; the write does that. An error is of Kind Invalid.
 func Patch(schemes *stele.Schemes, before *stele.Record, line []byte) (*stele.Record, error) {
 	if before == nil {
 		if rec, err := schemes.DecodeKept(line); err == nil { // the usual line, read quickly
@@ -141,7 +141,7 @@ func (o object) merge(patch object) error {
 func (o object) takeTarget(patch object) error {
 	one, url := patch["target"], patch["url"]
 	if url != nil && patch["targets"] != nil {
-		return nil // whoever reads the result says that this can't be
+		return nil // reading the result says that this can't be
 	}
 	switch {
 	case one == nil && url == nil:

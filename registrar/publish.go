@@ -11,7 +11,7 @@ import (
 )
 
 // mayPublish makes sure that whoever acts may publish a namespace in its zone. All zones
-// of a server are in one tree, and whoever has a zone has its keys. So zones are granted:
+// of a server are in one tree, and the owner of a zone has its keys. So zones are granted:
 // an administrator sets the zone of a namespace, and with that grants what is below it in
 // the DNS to the namespaces below it. An owner may use such a name, if it is not, and is
 // not above or below, the zone of a namespace that is not theirs to manage, and if there

@@ -42,7 +42,7 @@ type RevertResult struct {
 const revertPage = 1000
 
 // RevertImport undoes an import. Names that the import made are withdrawn, records that
-// it changed get their former contents as a new version, and those that somebody edited
+// it changed get their former contents as a new version, and those that an editor changed
 // since are left and told. Nothing is deleted. It calls told for each record, once that
 // is durable.
 //

@@ -10,7 +10,7 @@ import (
 // Redact follows a legal order: it removes what the record says (targets,
 // metadata, handle values, persistence statement, signatures, the owner's spelling) and
 // withdraws it for the reason given. Only an administrator may, and only an
-// administrator may change the record after that. Its names stay, and nobody else
+// administrator may change the record after that. Its names stay, and no other record
 // gets them.
 //
 // With the same commit the store erases all versions before: only that they were there,
@@ -33,7 +33,7 @@ func (r *Registrar) Redact(ctx context.Context, name stele.ID, ifVersion uint64,
 
 // Disavow declares that versions of a record, from first to last, are not to be used: a
 // new version says so, with a reason that the public reads. From then on the content of
-// those versions is shown only to those who may change the record, and nobody is
+// those versions is shown only to those who may change the record, and no client is
 // redirected to their targets. That the versions were there stays, and nothing takes the
 // statement back. Only an owner may. Invalid if the current version is among them: it has
 // to be changed first.

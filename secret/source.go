@@ -44,7 +44,7 @@ func (t Text) Keys() ([]Key, error) {
 
 func (t Text) String() string { return t.Name }
 
-// None is no source.
+// None is the source that has no key.
 type None struct {
 	Hint string // what to do, for messages
 }

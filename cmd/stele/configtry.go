@@ -92,7 +92,7 @@ func (c *configuration) trySocket(ctx context.Context, name, network, address st
 	case err != nil:
 		c.wrong(name, "listening on %s fails: %v", address, err)
 	default:
-		_ = socket.Close() // nobody has used it
+		_ = socket.Close() // no client has used it
 	}
 }
 

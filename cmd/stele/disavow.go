@@ -15,7 +15,7 @@ func (p *program) disavowCommand() *cobra.Command {
 		Use:   "disavow ID --version N[-M] --reason TEXT",
 		Short: "Declare that earlier versions of a record are not to be used",
 		Long: `Disavow declares that earlier versions of a record are wrong: an account was stolen and
-led a name to another place, or somebody made a mistake that must not be followed. A
+led a name to another place, or an editor made a mistake that must not be followed. A
 new version of the record says so, with the reason, which the public reads.
 
 From then on the server answers with 410 Gone and the reason where the versions could

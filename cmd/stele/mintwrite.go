@@ -52,7 +52,7 @@ func (s *sheet) write(j *mintJournal) error {
 	return nil
 }
 
-// stillSame makes sure that nobody wrote into the file meanwhile.
+// stillSame makes sure that no other program wrote into the file meanwhile.
 func (s *sheet) stillSame(j *mintJournal) error {
 	changed, err := s.changed()
 	if err == nil && changed {

@@ -21,7 +21,7 @@ It does not ask whether you are sure, and nothing takes it back: write down what
 need before. (To end the use of a name without an order, withdraw it. To stop the use
 of an earlier version, disavow it.)
 
-The names stay, and are given to nobody else. The bytes leave the files of the registry
+The names stay, and are never given to another record. The bytes leave the files of the registry
 with 'stele store compact'. Backups that were made before still have them: destroy
 those, or let them expire. If you restore one of them, redact the record again.`,
 		Example: `  stele redact 10.5072/letters-1911 --reason 'Removed by order of the court of Belém.'`,

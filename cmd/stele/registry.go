@@ -76,7 +76,7 @@ type registry struct {
 	published *dnsd.Zones // that are answered for; nil if none are
 	follower  *follower   // of what other processes write; nil if none do
 
-	generations atomic.Pointer[stele.Generations] // as they were when somebody looked; nil if nobody did
+	generations atomic.Pointer[stele.Generations] // as they were at the last look; nil before the first
 }
 
 // readGenerations notes the generations of the registry.

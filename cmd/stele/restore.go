@@ -234,7 +234,7 @@ func (p *program) logger() *slog.Logger {
 }
 
 // stage makes a verified copy of the backup that is safe to use in the place of the
-// registry in the folder data, which nobody else uses until release.
+// registry in the folder data, which no other process uses until release.
 func (p *program) stage(cmd *cobra.Command, backup, staged, data string) (report restored, release func() error, err error) {
 	old, err := p.openOld(cmd.Context(), data)
 	if err != nil {

@@ -23,7 +23,7 @@ contents were removed by a legal order does not come back. A signature comes bac
 its key may still sign.
 
 With --import it undoes a whole import. Names that the import made are withdrawn;
-records that it changed get back what they said before it; records that somebody
+records that it changed get back what they said before it; records that an editor
 changed since are listed and left. A revert that was interrupted goes on when the same
 command is given again. It has a number itself, and can be reverted. Namespaces that
 the import made stay.

@@ -61,7 +61,7 @@ func (p *program) secretSource() secret.Source {
 	return &secret.File{Path: defaultSecretFile(p.data), Optional: true, Random: random, OnMake: p.tellSecretMade}
 }
 
-// defaultSecretFile is where the key is if nobody says otherwise: beside the data folder,
+// defaultSecretFile is where the key is by default: beside the data folder,
 // so that no copy of the folder has it.
 func defaultSecretFile(data string) string {
 	if absolute, err := filepath.Abs(data); err == nil {

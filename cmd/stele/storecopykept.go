@@ -135,7 +135,7 @@ func (c *copier) copyCells(ctx context.Context) error {
 func byZone(a, b stele.ZoneState) int { return cmp.Compare(a.Zone, b.Zone) }
 
 // sameZone reports whether two zones have the same serial, for the same reason. Which
-// changes the index has may differ: whoever has the zone from before a copy gets it whole.
+// changes the index has may differ: a secondary that has the zone from before a copy gets it whole.
 func sameZone(a, b stele.ZoneState) bool {
 	return a.Base == b.Base && a.Last == b.Last && a.Shut == b.Shut
 }

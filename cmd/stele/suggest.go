@@ -27,7 +27,7 @@ var verbsMeant = map[string][]string{
 	"settings": {"config"}, "dns": {"zone"},
 }
 
-// unknownVerb is the error of a word that is no verb, with those that may be meant.
+// unknownVerb is the error of a word that is not a verb, with those that may be meant.
 func unknownVerb(root *cobra.Command, args []string, err error) error {
 	text := strings.SplitN(err.Error(), "\n", 2)[0]
 	words := slices.DeleteFunc(slices.Clone(args), func(word string) bool {
@@ -36,7 +36,7 @@ func unknownVerb(root *cobra.Command, args []string, err error) error {
 	return errors.New(text + suggestVerb(root, words))
 }
 
-// suggestVerb names the verbs that may be meant by the first of some words; "" if nobody
+// suggestVerb names the verbs that may be meant by the first of some words; "" if no
 // can tell.
 func suggestVerb(root *cobra.Command, words []string) string {
 	if len(words) == 0 {

@@ -15,7 +15,7 @@ func (p *program) tokenOpenCommand() *cobra.Command {
 		Short: "Open tokens that a restore shut",
 		Long: `Open makes tokens good again that a restore shut, and prints their IDs. A restore shuts
 all tokens where there was no registry that knows which were revoked since the backup:
-list them with 'stele token ls', revoke those that nobody should have any more, and open
+list them with 'stele token ls', revoke those that should not be used any more, and open
 the others, one by one or with --all. A token that is not shut stays as it is. Only an
 administrator may.`,
 		Example: "  stele token open 4k2m9x0q7rbc\n  stele token open --all",

@@ -18,7 +18,7 @@ func (p *program) zoneRaiseCommand() *cobra.Command {
 		Long: `Raise gives a zone a serial above its present one, and above the one of --above. All
 secondaries take the whole zone next.
 
-After a restore without the registry that was replaced, nobody knows which serial the
+After a restore without the registry that was replaced, Stele does not know which serial the
 secondaries have. Such a zone is shut: it is not transferred, since a secondary with a
 higher serial would keep what it has. Ask each secondary for its SOA record, and raise
 the zone above the highest serial: that opens it.`,

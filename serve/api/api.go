@@ -79,7 +79,7 @@ type Options struct {
 	// Version returns a position that is no earlier than what was written here, and
 	// Await returns when answers are from a state that has a change: Unavailable if that
 	// takes too long, a Conflict that is stele.ErrRestored if it is of another
-	// generation. Where they are nil nothing is told, and nobody waits.
+	// generation. Where they are nil nothing is told, and no request waits.
 	Version func(ctx context.Context) (stele.Position, error)
 	Await   func(ctx context.Context, version stele.Position) error
 
@@ -100,7 +100,7 @@ type Handler struct {
 	table    []operation
 	places   map[string]place
 	callers  *limit.Rate // by principal, or by address for the public
-	failures *limit.Rate // by address: credentials that nobody has
+	failures *limit.Rate // by address: unknown credentials
 	streams  crowd       // by principal: bodies without end
 	duties   duties
 

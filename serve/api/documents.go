@@ -36,7 +36,7 @@ type recordDocument struct {
 
 // withheldDocument says which earlier versions of a record are not shown.
 type withheldDocument struct {
-	Redacted  uint64              `json:"redacted,omitempty" doc:"The highest version that was redacted; those before it are shown to nobody."`
+	Redacted  uint64              `json:"redacted,omitempty" doc:"The highest version that was redacted; those before it are never shown."`
 	Erased    uint64              `json:"erased,omitempty" doc:"Of the versions up to this one nothing but an entry is kept."`
 	Disavowed []disavowalDocument `json:"disavowed,omitempty" maxItems:"100" doc:"Versions that an owner disavowed."`
 }

@@ -40,7 +40,7 @@ func (h *Handler) readCursor(cursor string) (string, error) {
 	}
 	text := string(b)
 	if err != nil || text == "" || len(text) > stele.MaxText || legible(text) != text {
-		return "", invalidf("%.60q is no cursor; take next of the page before as it is", cursor)
+		return "", invalidf("%.60q is not a cursor; use next of the page before as it is", cursor)
 	}
 	if list := h.generations(); list != nil {
 		// The change plays no part: of a cursor without a generation it is some change of

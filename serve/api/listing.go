@@ -44,7 +44,7 @@ func (h *Handler) listOperations() []operation {
 	}, {
 		name: "getHistory", method: http.MethodGet, path: "history/{id}", group: "Records", tail: identifier,
 		summary: "Show all versions of a record",
-		about:   "The newest first. Of a version that whoever asks could not have seen, of those before a redaction, and, for those who may not change the record, of disavowed ones, content is left out.",
+		about:   "The newest first. Content is left out of versions that the caller could not have seen, of those before a redaction, and, for callers who may not change the record, of disavowed ones.",
 		asks:    anyone, scope: auth.ScopeRead,
 		query:   []parameter{limitParameter, cursorParameter},
 		answers: []answer{{status: 200, about: "A page of versions.", value: recordPage{}}},
@@ -204,7 +204,7 @@ func (h *Handler) getHistory(c *call) error {
 	before := uint64(math.MaxUint64)
 	if after != "" {
 		if before, err = strconv.ParseUint(after, 10, 64); err != nil {
-			return invalidf("%.60q is no cursor of a history; take next of the page before as it is", after)
+			return invalidf("%.60q is not a cursor of a history; use next of the page before as it is", after)
 		}
 	}
 	page := newPage(c)

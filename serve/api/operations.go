@@ -44,7 +44,7 @@ import (
 // What a handler may rely on when it is called:
 //
 //   - who acts is in c.ctx (see package auth) and in c.who. Where asks is more than
-//     anyone it is somebody whose token has the scope, and where it is administrator an
+//     anyone it is a caller whose token has the scope, and where it is administrator an
 //     administrator. Roles in a namespace are the registrar's to judge, with c.ctx.
 //   - the query has declared parameters only, each at most once, of the declared kind:
 //     c.text, c.number, c.flag and c.moment read them. c.header is the same for the

@@ -23,7 +23,7 @@ type redactionDocument struct {
 type disavowDocument struct {
 	First  uint64 `json:"first" minimum:"1" doc:"The first of the versions." example:"3"`
 	Last   uint64 `json:"last,omitempty" doc:"The last of the versions; first if it is left out." example:"3"`
-	Reason string `json:"reason" minLength:"1" maxLength:"1000" doc:"Why, for whoever asks for one of them." example:"The account of an editor was stolen"`
+	Reason string `json:"reason" minLength:"1" maxLength:"1000" doc:"Why, for clients that ask for one of them." example:"The account of an editor was stolen"`
 }
 
 func (h *Handler) stateOperations() []operation {

@@ -15,8 +15,8 @@ type zoneStateDocument struct {
 	Serial uint32 `json:"serial" doc:"The serial of its SOA record."`
 	Base   uint32 `json:"base" doc:"What is added to the number of the last change to make the serial."`
 	Last   uint64 `json:"last" doc:"The last change that touched it."`
-	Since  uint64 `json:"since" doc:"Whoever has it from before this change gets it whole."`
-	Shut   bool   `json:"shut,omitempty" doc:"It is not transferred, since nobody knows which serial the secondaries have; raise it above that."`
+	Since  uint64 `json:"since" doc:"A secondary that has it from before this change gets it whole."`
+	Shut   bool   `json:"shut,omitempty" doc:"It is not transferred, since it is unknown which serial the secondaries have; raise it above that."`
 	At     uint64 `json:"at" doc:"The last change of the registry."`
 }
 

@@ -53,7 +53,7 @@ type Zones struct {
 	signed  atomic.Bool // some zone is
 	serials zoneSerials
 	stale   atomic.Bool // they may have grown
-	asking  atomic.Bool // somebody asks for them
+	asking  atomic.Bool // a caller asks for them
 
 	loading chan struct{} // holds one value while somebody reads the namespaces
 

@@ -76,14 +76,14 @@ func (w *personal) WriteString(s string) (int, error) {
 // Unwrap is for [http.ResponseController].
 func (w *personal) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// maySee reports whether whoever asks may see what a version of a record said. Where a
-// disavowed version led is shown to nobody here: those who may change the record read it
+// maySee reports whether the client may see what a version of a record said. Where a
+// disavowed version led is never shown here: those who may change the record read it
 // through the API.
 func (h *Handler) maySee(r *http.Request, v *stele.Record) bool {
 	return h.mayKnow(r, v) && v.Withheld.Disavowal(v.Version) == nil
 }
 
-// mayKnow reports whether whoever asks may see what a version of a record said, if it is
+// mayKnow reports whether the client may see what a version of a record said, if it is
 // not disavowed.
 func (h *Handler) mayKnow(r *http.Request, v *stele.Record) bool {
 	sees, err := h.o.Resolver.MaySee(r.Context(), auth.From(r.Context()), v)

@@ -116,7 +116,7 @@ func (h *Handler) history(r *http.Request, record *stele.Record, f func(v, befor
 	defer func() { h.spend(r, float64(count)*costVersion) }()
 	for v, err := range h.o.Registry.History(r.Context(), record.ID) {
 		if errors.Is(err, stele.NotFound) {
-			break // of somebody who may resolve it and no more
+			break // of a client that may resolve it and no more
 		}
 		if err != nil {
 			return false, err

@@ -29,7 +29,7 @@ const digits = "20060102150405"
 // maxMementos is how many versions are looked at for a page of a TimeMap.
 const maxMementos = 1000
 
-// maxProbed is how many versions next to one are looked at to find one that whoever asks
+// maxProbed is how many versions next to one are looked at to find one that the client
 // may see: links between mementos are a convenience, and cost no more than that.
 const maxProbed = 32
 
@@ -118,7 +118,7 @@ func (h *Handler) versionAfter(r *http.Request, res *resolver.Resolution, number
 	return nil, nil
 }
 
-// firstVersion returns the first version that whoever asks may see, of the first ones.
+// firstVersion returns the first version that the client may see, of the first ones.
 func (h *Handler) firstVersion(r *http.Request, res *resolver.Resolution) (*stele.Record, error) {
 	return h.versionAfter(r, res, 0, time.Time{})
 }
@@ -145,7 +145,7 @@ func (h *Handler) neighbours(r *http.Request, res *resolver.Resolution, v *stele
 	return n, err
 }
 
-// versions returns when a record was changed: of the versions before one that whoever asks
+// versions returns when a record was changed: of the versions before one that the client
 // may see, the newest first, one a second. What they said is left out, since a thousand
 // large versions are more than one request may take of the memory. More is the version
 // from which on the next page looks; 0 at the end.
@@ -217,7 +217,7 @@ func (h *Handler) writeMemento(w http.ResponseWriter, r *http.Request, q *resolv
 		near.own = nil
 		head.Set("Memento-Datetime", httpDate(v.Modified))
 		h.linkMementos(head, r, res, near)
-		h.fail(w, r, &refusal{http.StatusGone, "The owner of the name has disavowed what it was then, and nobody should go where it led. The reason given: " + d.Reason})
+		h.fail(w, r, &refusal{http.StatusGone, "The owner of the name has disavowed this version: it must not be followed. The reason given: " + d.Reason})
 		return
 	}
 	q.ID = res.ID

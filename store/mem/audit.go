@@ -14,7 +14,7 @@ type trail struct {
 	entries []auditEntry
 }
 
-// auditEntry is an entry in binary form, so that nobody outside has a pointer into what
+// auditEntry is an entry in binary form, so that no caller has a pointer into what
 // is kept.
 type auditEntry struct {
 	at   time.Time

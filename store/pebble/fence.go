@@ -88,7 +88,7 @@ func (f *fence) freeze(cause error) {
 	}
 }
 
-// retire is freeze for an opening that is replaced on purpose: nobody is told. It
+// retire is freeze for an opening that is replaced on purpose: it is not reported. It
 // returns false if the fence is frozen already.
 func (f *fence) retire(cause error) bool {
 	f.mu.Lock()

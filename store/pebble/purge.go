@@ -22,7 +22,7 @@ import (
 //   - In logs that are kept to be used again, and in manifests, which name the first and
 //     the last key of each table: for an index, a URL or host. So the opening is replaced
 //     once more, which begins a manifest and removes all logs, and manifests that Pebble
-//     keeps for whoever looks for a fault are removed.
+//     keeps for the diagnosis of faults are removed.
 //
 // Reads begin again by themselves when the opening is replaced; iterators that have
 // yielded something end with Unavailable.
@@ -87,7 +87,7 @@ func (s *Store) renew(ctx context.Context, touch bool) error {
 	}
 }
 
-// finishRenewal is the committer's part: nobody writes meanwhile. To the old opening it
+// finishRenewal is the committer's part: nothing is written meanwhile. To the old opening it
 // is a crash, from which the new one recovers; see fence.
 func (s *Store) finishRenewal(r *renewal) error {
 	old := s.current.Load()

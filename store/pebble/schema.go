@@ -97,7 +97,7 @@ func (s *Store) beginSchema(h *opening) error {
 		return h.damage("open", stele.ID{}, err)
 	}
 	if !empty {
-		return refuse("open", stele.ID{}, stele.Invalid, "the folder %q has a database that is no registry; use another folder", s.folder)
+		return refuse("open", stele.ID{}, stele.Invalid, "the folder %q has a database that is not a registry; use another folder", s.folder)
 	}
 	values := s.o.schema.values()
 	if values[string(metaGenerations)], err = stele.FirstGeneration(s.now()).MarshalText(); err != nil {

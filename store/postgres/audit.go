@@ -14,7 +14,7 @@ import (
 )
 
 // Statements of the audit trail. The row of the registry has the number and the time of its
-// last entry: whoever appends holds that row, so that numbers have no gaps and times never
+// last entry: the transaction that appends holds that row, so that numbers have no gaps and times never
 // go back, whatever the clocks of several servers say.
 const (
 	sqlInsertAudit = `INSERT INTO audit (number, at, body)

@@ -41,7 +41,7 @@ func (t *tx) withhold(e *entry, old *stele.Record) {
 }
 
 // readErased reads the versions that the group erases and makes entries of them: of those
-// in the database, which nobody else changes while the name of the record is locked, and
+// in the database, which no other transaction changes while the name of the record is locked, and
 // of those that the group itself is about to write.
 func (g *group) readErased(ctx context.Context, conn *pgxpool.Conn) error {
 	for i := range g.erased {

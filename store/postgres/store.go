@@ -233,7 +233,7 @@ func greeting(ctx context.Context, err error) error {
 func (s *Store) Applied() uint64 { return s.applied.Load() }
 
 // Rewind says that another registry, which was restored from a backup, took the place of
-// the one that this process wrote to: what [Store.Applied] returns is no more than its last
+// the one that this process wrote to: what [Store.Applied] returns is at most its last
 // change.
 func (s *Store) Rewind(last uint64) {
 	for have := s.applied.Load(); have > last && !s.applied.CompareAndSwap(have, last); have = s.applied.Load() {

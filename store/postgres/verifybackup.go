@@ -34,7 +34,7 @@ func IsBackup(folder string) bool {
 	}
 	defer f.Close()
 	head := make([]byte, 256)
-	n, _ := io.ReadFull(f, head) // a short file is no manifest
+	n, _ := io.ReadFull(f, head) // a short file is not a manifest
 	return strings.Contains(string(head[:n]), `"stele postgres backup `)
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 // What is written about zones comes after the numbers of the changes are taken: the row
-// of the registry is locked then, so that nobody else writes about zones at the same time
+// of the registry is locked then, so that no other transaction writes about zones at the same time
 // and no other lock is waited for.
 const (
 	sqlInsertRuns = `INSERT INTO zone_runs (zone, last, first)
