@@ -26,7 +26,7 @@ func filled(t *testing.T, s stele.Store, seed uint64) {
 			if len(id.String())%3 == 0 {
 				return stele.NamespaceKey{}, 0
 			}
-			return stele.NamespaceKey{Scheme: "ark", Prefix: id.String()[:11]}, 1000
+			return stele.NamespaceKey{Scheme: "ark", Prefix: id.String()[:min(11, len(id.String()))]}, 1000
 		}}
 		chosen := map[stele.ID]bool{}
 		for range rnd.IntN(4) {
