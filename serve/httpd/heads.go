@@ -5,7 +5,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"sync"
 	"time"
 )
 
@@ -26,9 +25,12 @@ const (
 // preface is what a client of HTTP/2 sends first (RFC 9113, section 3.4).
 const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
-// watchHeads makes a server watch its connections of HTTP/2. net/http has set up HTTP/2
-// already, and no connection is served yet.
+// watchHeads makes a server watch its connections of HTTP/2, before it serves the first
+// connection: from then on net/http reads TLSNextProto.
 func watchHeads(s *http.Server) {
+	// net/http sets up HTTP/2 when it begins to serve. It ends at once: there is no
+	// connection, or no certificate.
+	_ = s.ServeTLS(unready{}, "", "")
 	serve := s.TLSNextProto[decrypted]
 	if s.TLSNextProto[overTLS] == nil || serve == nil {
 		return // a test would tell
@@ -133,15 +135,9 @@ func (c *heads) stop() {
 	}
 }
 
-// prepared is a listener that calls a function before its first connection.
-type prepared struct {
-	net.Listener
-	once sync.Once
-	call func()
-}
+// unready is a listener without connections.
+type unready struct{ net.Listener }
 
-// Accept implements [net.Listener].
-func (p *prepared) Accept() (net.Conn, error) {
-	p.once.Do(p.call)
-	return p.Listener.Accept()
-}
+func (unready) Accept() (net.Conn, error) { return nil, net.ErrClosed }
+func (unready) Close() error              { return nil }
+func (unready) Addr() net.Addr            { return &net.TCPAddr{} }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 )
 
@@ -34,6 +35,7 @@ type ServerOptions struct {
 type Server struct {
 	*http.Server
 	connections *connections
+	prepare     sync.Once
 }
 
 // NewServer makes a server for a handler.
@@ -63,15 +65,19 @@ const slop = 4 << 10
 
 // Serve answers the connections of a listener until [http.Server.Shutdown]. It
 // always returns an error.
-func (s *Server) Serve(l net.Listener) error { return s.Server.Serve(s.connections.listen(l)) }
+func (s *Server) Serve(l net.Listener) error {
+	s.prepare.Do(s.watchHeads)
+	return s.Server.Serve(s.connections.listen(l))
+}
 
 // ServeTLS is Serve with TLS, and HTTP/2 there. TLSConfig has the certificates. One
 // server may serve both; it is set before the first call then.
 func (s *Server) ServeTLS(l net.Listener) error {
-	// net/http sets up HTTP/2 before it accepts.
-	l = &prepared{Listener: s.connections.listen(l), call: func() { watchHeads(s.Server) }}
-	return s.Server.ServeTLS(l, "", "")
+	s.prepare.Do(s.watchHeads)
+	return s.Server.ServeTLS(s.connections.listen(l), "", "")
 }
+
+func (s *Server) watchHeads() { watchHeads(s.Server) }
 
 // serverLog passes on what net/http says of the server itself. What it says of
 // single connections has the addresses of visitors in it, and is left out.
