@@ -9,6 +9,8 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"runtime"
 	"strconv"
@@ -149,7 +151,15 @@ func TestSlowReaders(t *testing.T) {
 	fillLarge(t, data)
 	runStele(t, "user", "add", "admin", "--admin", "--data", data)
 	credential := credentialText.FindString(runStele(t, "token", "create", "admin", "--data", data))
-	p := startServe(t, "--data", data, "--http", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--write-timeout", "10m", "--api-rate", "0", "--cost-rate", "0")
+	// The race detector takes several times the memory, so this is the program as it is
+	// installed.
+	program := filepath.Join(t.TempDir(), "stele")
+	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	cmd := steleCommand(t, "serve", "--json", "--data", data, "--http", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--write-timeout", "10m", "--api-rate", "0", "--cost-rate", "0")
+	cmd.Path = program
+	p := startCommand(t, cmd)
 	server := strings.TrimPrefix(p.http, "http://")
 	const own = "Authorization: Bearer "
 	requests := []string{
