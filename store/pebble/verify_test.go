@@ -102,7 +102,7 @@ func (m *small) spoilers(t testing.TB) []spoiler {
 		{"the feed ends early", cut(appendChangeKey(nil, 5)), "the change feed ends with number 4"},
 		{"the feed can't be read", put(appendChangeKey(nil, 3), []byte{1}), "can't be read"},
 		{"the feed says it twice", put(appendChangeKey(nil, 3), appendChunk(nil, time.Unix(1, 0), 1, twice)), "are the same version 1"},
-		{"a count is wrong", put(countKey(space), binary.AppendUvarint(nil, 7)), "counts 7 records, and the change feed has 2"},
+		{"a count is wrong", put(countKey(space), binary.AppendUvarint(nil, 7)), "counts 7 names, and the change feed has 4"},
 		{"a count is missing", cut(countKey(space)), "has no count"},
 		{"a count can't be read", put(countKey(space), []byte{0x80}), "can't be read"},
 		{"a namespace is missing", cut(namespaceKey(space)), "is of a version that is not there"},
