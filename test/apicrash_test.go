@@ -176,6 +176,9 @@ func (c *apiCrash) round(t *testing.T, round int, random *rand.Rand) {
 		t.Fatalf("the server ended by itself: %v\n%s", err, s.stderr)
 	}
 	c.checkTold(t)
+	if round%5 == 4 {
+		c.checkWhole(t)
+	}
 }
 
 // killEarly kills a server while it begins, perhaps while it recovers from the kill
@@ -345,6 +348,14 @@ func (c *apiCrash) checkTold(t *testing.T) {
 		}
 	}
 	c.told, c.ids = nil, nil
+}
+
+// checkWhole verifies the registry. That reads all of it, so it is not done after every
+// round.
+func (c *apiCrash) checkWhole(t *testing.T) {
+	t.Helper()
+	r := c.ledger.open(t)
+	defer r.close(t)
 	c.verify(t, r)
 }
 

@@ -46,7 +46,7 @@ func startBrowser(t *testing.T) *browser {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	args := []string{
-		"--headless=new", "--remote-debugging-pipe", "--user-data-dir=" + t.TempDir(), "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
+		"--headless=new", "--remote-debugging-pipe", "--user-data-dir=" + t.TempDir(), "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1 , EXCLUDE localhost",
 		"--disable-gpu", "--disable-dev-shm-usage", "--disable-extensions", "--disable-background-networking", "--disable-component-update",
 		"--disable-sync", "--disable-default-apps", "--no-first-run", "--no-proxy-server", "--mute-audio",
 	}
