@@ -91,6 +91,12 @@ func (r *Registrar) recordEntries(ctx context.Context, op string, records []*ste
 	if err != nil {
 		return nil, err
 	}
+	if len(records) == 1 { // as most commits have
+		e := entry(ctx, op, records[0].ID.String())
+		e.Namespace, _ = s.counter(records[0].ID)
+		e.Count = 1
+		return []*stele.AuditEntry{e}, nil
+	}
 	byKey := make(map[stele.NamespaceKey]*stele.AuditEntry)
 	for _, rec := range records {
 		key, _ := s.counter(rec.ID)
