@@ -208,6 +208,11 @@ func (c *Commit) checkReplay() error {
 			len(have.CountedAliases) > aliases || slices.Contains(have.CountedAliases, NamespaceKey{}) {
 			return wrong(i)
 		}
+		for _, key := range append([]NamespaceKey{have.Counted}, have.CountedAliases...) {
+			if err := key.Check(); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

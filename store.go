@@ -251,6 +251,36 @@ type Commit struct {
 // counts nowhere.
 type NamespaceCounter func(name ID) (key NamespaceKey, quota uint64)
 
+// NameCount says for which namespace a name counts, and how many names may count there.
+type NameCount struct {
+	Namespace NamespaceKey // the zero key: the name counts nowhere
+	Quota     uint64       // 0: no limit
+}
+
+// Count asks the counter about the names of a version of a record: the identifier, if the
+// version is the first, and each alias, in their order. Which aliases are new only a store
+// knows. A nil counter says that no name counts. The error is Invalid if a namespace can't
+// be kept.
+func (count NamespaceCounter) Count(r *Record) (own NameCount, aliases []NameCount, err error) {
+	if count == nil {
+		return own, nil, nil
+	}
+	if r.Version == 1 {
+		own.Namespace, own.Quota = count(r.ID)
+		if err := own.Namespace.Check(); err != nil {
+			return own, nil, err
+		}
+	}
+	for _, alias := range r.Aliases {
+		key, quota := count(alias)
+		if err := key.Check(); err != nil {
+			return own, nil, err
+		}
+		aliases = append(aliases, NameCount{key, quota})
+	}
+	return own, aliases, nil
+}
+
 // MinterState is the state of one minter.
 type MinterState struct {
 	Name   string // "ibi sid.inpe.br/mtc-m18"

@@ -174,7 +174,7 @@ func (in *ingest) auditKeys(set map[string][]byte, t trail, at time.Time) (trail
 	counts := make(map[stele.NamespaceKey]uint64)
 	for i := range in.entries {
 		if in.refused[i] == nil {
-			counts[in.entries[i].counted]++
+			counts[in.entries[i].counted.Namespace]++
 		}
 	}
 	a, _, err := newAuditPart(stele.AuditByNamespace(in.models, counts), 0)

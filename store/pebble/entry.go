@@ -22,23 +22,16 @@ type entry struct {
 	key     []byte // of its name
 	value   []byte // what is kept under it
 	aliases [][]byte
-	places  [][]byte // its keys by URL and host, in order, each once
-	counted stele.NamespaceKey
-	quota   uint64
+	places  [][]byte        // its keys by URL and host, in order, each once
+	counted stele.NameCount // how its identifier counts, if it is new
 	// aliasCounts says for each of aliases how it counts; nil if none counts.
-	aliasCounts []nameCount
+	aliasCounts []stele.NameCount
 	// countedAliases are the namespaces for which new aliases count. Those of a replay are
 	// given; otherwise the committer finds out which aliases are new.
 	countedAliases []stele.NamespaceKey
 	replayed       bool
 	zones          []string      // in an ingest: those that the record touches
 	record         *stele.Record // only what it withholds is read of it
-}
-
-// nameCount says for which namespace a name counts, and how many may.
-type nameCount struct {
-	space stele.NamespaceKey
-	quota uint64
 }
 
 // arena is memory for the keys and values of many entries.
@@ -119,40 +112,14 @@ func (e *encoder) encode(r *stele.Record, count stele.NamespaceCounter) (n entry
 	}
 	n.aliases = e.keepList(e.list)
 	n.places = e.locate(r)
-	return n, n.setCounts(r, count)
-}
-
-// setCounts asks the counter, which may be nil, about the names of a record.
-func (n *entry) setCounts(r *stele.Record, count stele.NamespaceCounter) error {
-	if count == nil {
-		return nil
-	}
-	if r.Version == 1 {
-		n.counted, n.quota = count(r.ID)
-		if err := n.counted.Check(); err != nil {
-			return err
-		}
-	}
-	for _, alias := range r.Aliases {
-		space, quota := count(alias)
-		if err := space.Check(); err != nil {
-			return err
-		}
-		n.aliasCounts = append(n.aliasCounts, nameCount{space, quota})
-	}
-	return nil
+	n.counted, n.aliasCounts, err = count.Count(r)
+	return n, err
 }
 
 // countAs counts as another change did, without limit.
-func (n *entry) countAs(made *stele.Change) error {
-	n.counted, n.quota, n.aliasCounts = made.Counted, 0, nil
+func (n *entry) countAs(made *stele.Change) {
+	n.counted, n.aliasCounts = stele.NameCount{Namespace: made.Counted}, nil
 	n.countedAliases, n.replayed = made.CountedAliases, true
-	for _, space := range append([]stele.NamespaceKey{made.Counted}, made.CountedAliases...) {
-		if err := space.Check(); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // place is a URL or host at which a record has a target.

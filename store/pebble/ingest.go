@@ -327,7 +327,7 @@ func (in *ingest) accept(db pebbledb.Reader) error {
 			return err
 		}
 		if full != nil {
-			in.refused[i] = exhausted(n.id, full.space, full.quota)
+			in.refused[i] = exhausted(n.id, *full)
 			continue
 		}
 		for _, key := range shared[int32(i)] {
@@ -339,47 +339,47 @@ func (in *ingest) accept(db pebbledb.Reader) error {
 
 // count counts all names of a new record, or none of them: it returns the first that is
 // beyond its namespace's quota. had keeps what the store counts for a namespace.
-func (in *ingest) count(db pebbledb.Reader, n *entry, had map[stele.NamespaceKey]uint64) (full *nameCount, err error) {
-	if n.counted != (stele.NamespaceKey{}) {
-		if full, err = in.countOne(db, nameCount{n.counted, n.quota}, had); full != nil || err != nil {
+func (in *ingest) count(db pebbledb.Reader, n *entry, had map[stele.NamespaceKey]uint64) (full *stele.NameCount, err error) {
+	if n.counted.Namespace != (stele.NamespaceKey{}) {
+		if full, err = in.countOne(db, n.counted, had); full != nil || err != nil {
 			return full, err
 		}
 	}
 	n.countedAliases = nil // this may be another attempt
 	for _, c := range n.aliasCounts {
-		if c.space == (stele.NamespaceKey{}) {
+		if c.Namespace == (stele.NamespaceKey{}) {
 			continue
 		}
 		if full, err = in.countOne(db, c, had); full != nil || err != nil {
 			in.uncount(n)
 			return full, err
 		}
-		n.countedAliases = append(n.countedAliases, c.space)
+		n.countedAliases = append(n.countedAliases, c.Namespace)
 	}
 	return nil, nil
 }
 
 // countOne counts one more name, or returns it if the quota is used up.
-func (in *ingest) countOne(db pebbledb.Reader, n nameCount, had map[stele.NamespaceKey]uint64) (*nameCount, error) {
-	c, ok := in.counts[n.space]
+func (in *ingest) countOne(db pebbledb.Reader, n stele.NameCount, had map[stele.NamespaceKey]uint64) (*stele.NameCount, error) {
+	c, ok := in.counts[n.Namespace]
 	if !ok {
-		have, err := readCount(db, n.space)
+		have, err := readCount(db, n.Namespace)
 		if err != nil {
 			return nil, err
 		}
-		had[n.space] = have
+		had[n.Namespace] = have
 	}
-	if n.quota > 0 && had[n.space]+c.more >= n.quota {
-		in.counts[n.space] = c
+	if n.Quota > 0 && had[n.Namespace]+c.more >= n.Quota {
+		in.counts[n.Namespace] = c
 		return &n, nil
 	}
-	in.counts[n.space] = tally{c.more + 1, max(c.quota, n.quota)}
+	in.counts[n.Namespace] = tally{c.more + 1, max(c.quota, n.Quota)}
 	return nil, nil
 }
 
 // uncount takes back what was counted for a record.
 func (in *ingest) uncount(n *entry) {
-	for _, space := range append(n.countedAliases, n.counted) {
+	for _, space := range append(n.countedAliases, n.counted.Namespace) {
 		if c := in.counts[space]; c.more > 0 {
 			in.counts[space] = tally{c.more - 1, c.quota}
 		}

@@ -36,7 +36,7 @@ func (t *tx) putFirst(n *entry) error {
 	if err := t.putAliases(n, nil); err != nil {
 		return err
 	}
-	if err := t.count(n.id, n.counted, n.quota); err != nil {
+	if err := t.count(n.id, n.counted); err != nil {
 		return err
 	}
 	for _, key := range n.places {
@@ -103,16 +103,16 @@ func (t *tx) putAliases(n *entry, ours map[string]bool) error {
 			continue
 		}
 		c := n.aliasCounts[i]
-		if err := t.count(n.id, c.space, c.quota); err != nil {
+		if err := t.count(n.id, c); err != nil {
 			return err
 		}
-		if c.space != (stele.NamespaceKey{}) {
-			n.countedAliases = append(n.countedAliases, c.space)
+		if c.Namespace != (stele.NamespaceKey{}) {
+			n.countedAliases = append(n.countedAliases, c.Namespace)
 		}
 	}
 	if n.replayed {
 		for _, space := range n.countedAliases {
-			if err := t.count(n.id, space, 0); err != nil {
+			if err := t.count(n.id, stele.NameCount{Namespace: space}); err != nil {
 				return err
 			}
 		}
@@ -195,5 +195,5 @@ func (t *tx) move(before, now [][]byte) {
 
 // change is what the change feed says of the entry.
 func (n *entry) change() *feedEntry {
-	return &feedEntry{stele.Change{ID: n.id, Version: n.version, Counted: n.counted, CountedAliases: n.countedAliases}}
+	return &feedEntry{stele.Change{ID: n.id, Version: n.version, Counted: n.counted.Namespace, CountedAliases: n.countedAliases}}
 }

@@ -204,12 +204,12 @@ func (t *tx) putSpace(n *spaceEntry) error {
 	return nil
 }
 
-// count counts one more name for a namespace, the zero one being none.
-func (t *tx) count(id stele.ID, key stele.NamespaceKey, quota uint64) error {
-	if key == (stele.NamespaceKey{}) {
+// count counts one more name.
+func (t *tx) count(id stele.ID, c stele.NameCount) error {
+	if c.Namespace == (stele.NamespaceKey{}) {
 		return nil
 	}
-	under := countKey(key)
+	under := countKey(c.Namespace)
 	value, err := t.find(id, under)
 	if err != nil {
 		return err
@@ -218,15 +218,15 @@ func (t *tx) count(id stele.ID, key stele.NamespaceKey, quota uint64) error {
 	if err != nil {
 		return &readFault{id, err}
 	}
-	if quota > 0 && n >= quota {
-		return exhausted(id, key, quota)
+	if c.Quota > 0 && n >= c.Quota {
+		return exhausted(id, c)
 	}
 	t.setLate(under, binary.AppendUvarint(nil, n+1))
 	return nil
 }
 
-func exhausted(id stele.ID, key stele.NamespaceKey, quota uint64) error {
-	return refuse("commit", id, stele.Exhausted, "namespace %.100q has its quota of %d names; ask for a greater one", key, quota)
+func exhausted(id stele.ID, c stele.NameCount) error {
+	return refuse("commit", id, stele.Exhausted, "namespace %.100q has its quota of %d names; ask for a greater one", c.Namespace, c.Quota)
 }
 
 // parseCount reads a count; nothing is 0.

@@ -60,7 +60,7 @@ func (q *request) ingestAudit() error {
 	counts := make(map[stele.NamespaceKey]uint64)
 	for i, e := range q.records {
 		if e != nil && q.refused[i] == nil {
-			counts[e.counted]++
+			counts[e.counted.Namespace]++
 		}
 	}
 	var err error

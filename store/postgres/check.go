@@ -120,7 +120,7 @@ func (t *tx) putRecord(e *entry) error {
 	}
 	t.own.names[e.key] = &named{owner: e.key, full: full(e.name), version: e.version, body: e.body, entry: e}
 	row := feedRow{Change: stele.Change{ID: e.id, Version: e.version}, name: e.name, zones: e.zones}
-	row.counted = countedValue(e.counted, e.countedAliases)
+	row.counted = countedValue(e.counted.Namespace, e.countedAliases)
 	t.changes = append(t.changes, row)
 	return nil
 }
@@ -224,34 +224,34 @@ func late(e *entry, have uint64) error {
 // count counts the names that a version adds, or none of them if one is beyond the quota of
 // its namespace. The aliases that are true in ours are those of the version before.
 func (t *tx) count(e *entry, ours map[string]bool) error {
-	counts := make([]nameCount, 0, 1+len(e.aliases))
-	if e.counted != (stele.NamespaceKey{}) {
-		counts = append(counts, nameCount{e.counted, e.quota})
+	counts := make([]stele.NameCount, 0, 1+len(e.aliases))
+	if e.counted.Namespace != (stele.NamespaceKey{}) {
+		counts = append(counts, e.counted)
 	}
 	own := len(counts)
 	if e.replayed {
 		for _, space := range e.countedAliases {
-			counts = append(counts, nameCount{space: space})
+			counts = append(counts, stele.NameCount{Namespace: space})
 		}
 	}
 	for i, c := range e.aliasCounts {
-		if !ours[e.aliases[i].key] && c.space != (stele.NamespaceKey{}) {
+		if !ours[e.aliases[i].key] && c.Namespace != (stele.NamespaceKey{}) {
 			counts = append(counts, c)
 		}
 	}
 	for i, c := range counts {
-		under := string(key(spaceName(c.space)))
-		if n := t.have.counts[under] + t.group.counts[under] + t.own.counts[under]; c.quota > 0 && n >= c.quota {
+		under := string(key(spaceName(c.Namespace)))
+		if n := t.have.counts[under] + t.group.counts[under] + t.own.counts[under]; c.Quota > 0 && n >= c.Quota {
 			for _, c := range counts[:i] {
-				t.own.counts[string(key(spaceName(c.space)))]--
+				t.own.counts[string(key(spaceName(c.Namespace)))]--
 			}
-			return refuse("commit", e.id, stele.Exhausted, "namespace %.100q has its quota of %d names; ask for a greater one", c.space, c.quota)
+			return refuse("commit", e.id, stele.Exhausted, "namespace %.100q has its quota of %d names; ask for a greater one", c.Namespace, c.Quota)
 		}
 		t.own.counts[under]++
 	}
 	e.countedAliases = nil
 	for _, c := range counts[own:] {
-		e.countedAliases = append(e.countedAliases, c.space)
+		e.countedAliases = append(e.countedAliases, c.Namespace)
 	}
 	return nil
 }

@@ -19,23 +19,16 @@ type entry struct {
 	key     string
 	body    []byte
 	aliases []label
-	places  []string // keys of its places, in order, each once
-	counted stele.NamespaceKey
-	quota   uint64
+	places  []string        // keys of its places, in order, each once
+	counted stele.NameCount // how its identifier counts, if it is new
 	// aliasCounts says for each of aliases how it counts; nil if none counts.
-	aliasCounts []nameCount
+	aliasCounts []stele.NameCount
 	// countedAliases are the namespaces for which new aliases count. Those of a replay are
 	// given; otherwise the committer finds out which aliases are new.
 	countedAliases []stele.NamespaceKey
 	replayed       bool
 	zones          []string      // that it touches
 	record         *stele.Record // only when it was changed, and what it withholds, is read of it
-}
-
-// nameCount says for which namespace a name counts, and how many may.
-type nameCount struct {
-	space stele.NamespaceKey
-	quota uint64
 }
 
 // label is a name and its key.
@@ -61,43 +54,16 @@ func newEntry(r *stele.Record, count stele.NamespaceCounter) (*entry, error) {
 		return nil, refuse("commit", r.ID, stele.Invalid, "the record has %d bytes; at most %d are kept", len(e.body), stele.MaxKept)
 	}
 	e.places = placesOf(r)
-	if err := e.setCounts(r, count); err != nil {
+	if e.counted, e.aliasCounts, err = count.Count(r); err != nil {
 		return nil, err
 	}
 	return e, nil
 }
 
-// setCounts asks the counter, which may be nil, about the names of a record.
-func (e *entry) setCounts(r *stele.Record, count stele.NamespaceCounter) error {
-	if count == nil {
-		return nil
-	}
-	if r.Version == 1 {
-		e.counted, e.quota = count(r.ID)
-		if err := e.counted.Check(); err != nil {
-			return err
-		}
-	}
-	for _, alias := range r.Aliases {
-		space, quota := count(alias)
-		if err := space.Check(); err != nil {
-			return err
-		}
-		e.aliasCounts = append(e.aliasCounts, nameCount{space, quota})
-	}
-	return nil
-}
-
 // countAs counts as another change did, without limit.
-func (e *entry) countAs(made *stele.Change) error {
-	e.counted, e.quota, e.aliasCounts = made.Counted, 0, nil
+func (e *entry) countAs(made *stele.Change) {
+	e.counted, e.aliasCounts = stele.NameCount{Namespace: made.Counted}, nil
 	e.countedAliases, e.replayed = made.CountedAliases, true
-	for _, space := range append([]stele.NamespaceKey{made.Counted}, made.CountedAliases...) {
-		if err := space.Check(); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // labels returns the aliases of a record.

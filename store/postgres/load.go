@@ -67,12 +67,12 @@ func (w *wanted) addRecord(e *entry) {
 		}
 	}
 	// Without a quota it does not matter how many there are.
-	if e.quota > 0 {
-		w.counts[string(key(spaceName(e.counted)))] = true
+	if e.counted.Quota > 0 {
+		w.counts[string(key(spaceName(e.counted.Namespace)))] = true
 	}
 	for _, c := range e.aliasCounts {
-		if c.quota > 0 {
-			w.counts[string(key(spaceName(c.space)))] = true
+		if c.Quota > 0 {
+			w.counts[string(key(spaceName(c.Namespace)))] = true
 		}
 	}
 }

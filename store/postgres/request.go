@@ -88,9 +88,7 @@ func (q *request) encodeNamed(c *stele.Commit) error {
 			return err
 		}
 		if c.Replay != nil {
-			if err := e.countAs(&c.Replay[i]); err != nil {
-				return err
-			}
+			e.countAs(&c.Replay[i])
 		}
 		q.records = append(q.records, e)
 		q.size += 2*len(e.body) + 100*(len(e.aliases)+len(e.places))
