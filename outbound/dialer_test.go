@@ -129,7 +129,7 @@ func answer(question []byte, asked *atomic.Int64) []byte {
 	return append(binary.BigEndian.AppendUint16(nil, uint16(len(b))), b...)
 }
 
-// A name that was public when somebody looked, and is loopback when the server connects,
+// A name that was public at the first look, and is loopback when the server connects,
 // does not go round the rule.
 func TestRebinding(t *testing.T) {
 	addr, accepted := listener(t)

@@ -17,7 +17,7 @@ import (
 // unaudited is the list of those that have none.
 
 // unaudited reports whether the commits of an operation leave no entry. These are not what
-// somebody did to the registry, but how it works:
+// a user did to the registry, but how it works:
 //
 //   - mint: a commit reserves names, for everybody who asks. Names that are given are
 //     counted by user, namespace and minute; see tally.

@@ -10,12 +10,12 @@ import (
 	"github.com/stele-id/stele/auth"
 )
 
-// mayPublish makes sure that whoever acts may publish a namespace in its zone. All zones
+// mayPublish makes sure that the caller may publish a namespace in its zone. All zones
 // of a server are in one tree, and the owner of a zone has its keys. So zones are granted:
 // an administrator sets the zone of a namespace, and with that grants what is below it in
 // the DNS to the namespaces below it. An owner may use such a name, if it is not, and is
-// not above or below, the zone of a namespace that is not theirs to manage, and if there
-// are no keys of it from before. Owners may withdraw a zone.
+// not above or below, the zone of a namespace that is not theirs to manage, and if the
+// registry has no keys of it from before. Owners may withdraw a zone.
 func (r *Registrar) mayPublish(ctx context.Context, op string, s *spaces, before, next *stele.Namespace) error {
 	who, zone := auth.From(ctx), next.Publication.Zone
 	if zone == "" || who.Admin || before != nil && before.Publication.Zone == zone {

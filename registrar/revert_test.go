@@ -104,7 +104,7 @@ func TestRevertImport(t *testing.T) {
 	f.imported(f.admin, ImportOptions{}, `{"id":"ark:12345/x1","url":"https://example.org/1","metadata":{"who":"Ann"}}`, `{"id":"ark:12345/x2","url":"https://example.org/2"}`)
 	mine := must(f.BeginImport(f.admin, "mine"))(t)
 	other := must(f.BeginImport(f.admin, "other"))(t)
-	for i := range 3 { // two imports and somebody else, in turn
+	for i := range 3 { // two imports and another editor, in turn
 		f.imported(f.admin, ImportOptions{Import: mine}, fmt.Sprintf(`{"id":"ark:12345/m%d","url":"https://example.org/m"}`, i), `{"id":"ark:12345/x1","metadata":{"what":"`+strings.Repeat("x", i+1)+`"}}`)
 		f.imported(f.admin, ImportOptions{Import: other}, fmt.Sprintf(`{"id":"ark:12345/o%d","url":"https://example.org/o"}`, i))
 		f.registered(fmt.Sprintf("ark:12345/s%d", i))

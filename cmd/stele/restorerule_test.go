@@ -239,7 +239,7 @@ func (s *story) checkUnknown(r *registry, said string, accepted bool) {
 		return
 	}
 	if code, _ := stele.CodeOf(err); stele.KindOf(err) != stele.Unauthenticated || code != "token.shut" || !strings.Contains(said, "all tokens are shut") {
-		s.t.Errorf("a token where nobody knows whether it was revoked: %v; %s", err, said)
+		s.t.Errorf("a token of which it is unknown whether it was revoked: %v; %s", err, said)
 	}
 	c, err := auth.ParseCredential(s.credential)
 	s.ok(err)

@@ -61,7 +61,7 @@ func TestRate(t *testing.T) {
 	}
 }
 
-// TestRateForgets holds that memory is bounded, whoever comes.
+// TestRateForgets holds that memory is bounded, however many clients come.
 func TestRateForgets(t *testing.T) {
 	now := time.Date(2031, 5, 2, 10, 0, 0, 0, time.UTC)
 	l := NewRate(1, 1)

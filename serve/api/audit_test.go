@@ -65,7 +65,7 @@ func (s *site) shutToken(user string) (id string) {
 	return id
 }
 
-// writesNothing are operations that are no GET and change nothing.
+// writesNothing are operations that are not a GET and change nothing.
 var writesNothing = []string{"verify", "checkNamespace"}
 
 // TestEveryWriteIsAudited sends a request to each operation that changes something, and
@@ -175,7 +175,7 @@ func TestAuditAddresses(t *testing.T) {
 }
 
 // TestAuditReaders: an administrator sees all, an owner what concerns their namespaces,
-// and nobody else anything.
+// and other users nothing.
 func TestAuditReaders(t *testing.T) {
 	s := newSite(t)
 	s.ask(theEditor, "PUT", records+"ark:12345/new", `{"url":"https://example.org/"}`, "If-None-Match", "*").want(t, http.StatusCreated)

@@ -107,7 +107,7 @@ func sampleOf(t *testing.T, s *site, op *operation, who string) sample {
 	case "showImport", "revertImport": // one of their own
 		if who != "" && who != "wrong" {
 			if who == theNobody || who == theStranger || who == theReader {
-				who = theEditor // whoever may write nowhere has none; they see nothing of others'
+				who = theEditor // a user who may write nowhere has none; they see nothing of others'
 			}
 			s.ask(who, "POST", Root+"/imports", `{"label":"maps.csv"}`).want(t, http.StatusCreated)
 		}

@@ -131,7 +131,7 @@ func TestHeldAnswers(t *testing.T) {
 }
 
 // Large answers wait for their turn, which ends before they are written: a client that
-// does not read holds nobody up.
+// does not read does not hold up others.
 func TestTurnsOfAnswers(t *testing.T) {
 	s := newPast(t)
 	turns := limit.NewTurns(1, 0, time.Minute)

@@ -220,7 +220,7 @@ func TestHTTP2Streams(t *testing.T) {
 	wg.Wait()
 }
 
-// All requests of HTTP/2 together are no more than connections may be.
+// All requests of HTTP/2 together are at most as many as connections may be.
 func TestHTTP2Requests(t *testing.T) {
 	const most = 3
 	entered, release := make(chan struct{}, 2*most), make(chan struct{})

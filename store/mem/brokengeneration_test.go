@@ -9,7 +9,7 @@ import (
 
 // These stores are broken in how they keep generations.
 
-// usurping replaces the list of generations for whoever comes.
+// usurping replaces the list of generations for every caller.
 type usurping struct{ stele.Store }
 
 func (b usurping) SetGenerations(ctx context.Context, _ stele.GenerationID, list stele.Generations) error {

@@ -161,7 +161,7 @@ func TestSuiteFindsFaults(t *testing.T) {
 			"seal": "a minter when the store is sealed: no error", "seal under load": "began after Seal had returned"}},
 		{"the seal waits for nobody", by(func(s stele.Store) stele.Store { return &hasty{Store: s} }), map[string]string{
 			"seal under load": "something was written after Seal had returned"}},
-		{"generations are replaced by whoever comes", by(func(s stele.Store) stele.Store { return usurping{s} }), map[string]string{
+		{"generations are replaced by every caller", by(func(s stele.Store) stele.Store { return usurping{s} }), map[string]string{
 			"generations": "by who knows another one: no error"}},
 		{"a backup begins a generation", by(newborn), map[string]string{
 			"generations": "Generations ="}},

@@ -87,7 +87,7 @@ func checkZones(s *session) {
 	s.apply(&stele.Commit{Cells: []stele.CellChange{{Name: "c", After: []byte("c")}}})
 	s.wantZone("a.", 0, 8, 3, 1, 3, 5, 7, 8)
 	s.wantZone("b.", 0, 6, 3, 3, 6)
-	s.put(a("9@a.")) // nobody says which zones
+	s.put(a("9@a.")) // without a Touch
 	s.wantZone("a.", 0, 9, 3, 1, 3, 5, 7, 8, 9)
 	s.wantZone("b.", 0, 9, 3, 3, 6, 9)
 	s.apply(&stele.Commit{Records: []*stele.Record{a("10@b.")}, Touch: touching(0)})
@@ -157,7 +157,7 @@ func checkZoneRaises(s *session) {
 func checkZoneSpaces(s *session) {
 	root, other := space("ark", ""), space("ark", "ark:12345")
 	a := func(text string) *stele.Record { return first(s.ark(text)) }
-	s.refuse("namespaces of which nobody knows", &stele.Commit{Namespaces: []*stele.Namespace{root}, Touch: touching(1, "a.")}, stele.Conflict)
+	s.refuse("namespaces that are not known", &stele.Commit{Namespaces: []*stele.Namespace{root}, Touch: touching(1, "a.")}, stele.Conflict)
 	s.apply(&stele.Commit{Namespaces: []*stele.Namespace{root, other}, Records: []*stele.Record{a("1@b.")}, Touch: touching(0, "a.")})
 	s.wantZone("a.", 0, 3, 3, 2, 3)
 	s.wantZone("b.", 0, 1, 1, 1)
@@ -225,7 +225,7 @@ func checkZoneIngest(s *session) {
 	}
 }
 
-// checkZonesLoad: whoever writes at the same time, each zone has the changes of its own
+// checkZonesLoad: with several writers at the same time, each zone has the changes of its own
 // records, and its state is not behind what is acknowledged.
 func checkZonesLoad(s *session) {
 	const each = 30
