@@ -12,6 +12,10 @@ import (
 // lingering is how long the server waits at its end for what a client still sends.
 const lingering = time.Second
 
+// refusing is how long a client may take to read why it was refused, however long the
+// server has waited for it before.
+const refusing = 30 * time.Second
+
 // write writes an answer in one piece. An answer that would have the server hold too much
 // for clients that do not read is replaced by a refusal, unless it tells of something
 // that was done.

@@ -101,7 +101,9 @@ func (c *call) hurry() {
 	if c.r.ProtoMajor < 2 {
 		c.w.Header()["Connection"] = closing
 	}
-	_ = http.NewResponseController(c.w).SetReadDeadline(c.h.o.Now().Add(lingering))
+	now, rc := c.h.o.Now(), http.NewResponseController(c.w)
+	_ = rc.SetReadDeadline(now.Add(lingering))
+	_ = rc.SetWriteDeadline(now.Add(refusing))
 }
 
 // record reads a record in the body: strictly, and with the identifier in the path if

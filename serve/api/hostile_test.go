@@ -124,6 +124,29 @@ func TestEndlessBodies(t *testing.T) {
 	}
 }
 
+// TestRefusedLate: a client whose body was waited for in vain is told so even if the server
+// comes to it long after all time that the request was granted.
+func TestRefusedLate(t *testing.T) {
+	s := newSite(t, func(o *Options) { o.Patience = time.Nanosecond })
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.serve(), "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "PUT "+Root+"/records/ark:12345/e1 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+s.tokens[theEditor]+
+		"\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	if answer.StatusCode != http.StatusRequestTimeout {
+		t.Errorf("got %s, want 408", answer.Status)
+	}
+}
+
 // TestWriters has 1,000 writers change one record at once, each on the condition that
 // it has the version which they saw. Exactly one wins each version.
 func TestWriters(t *testing.T) {
