@@ -277,7 +277,7 @@ func (d *document) persistence() (p Persistence) {
 }
 
 func (d *document) value() HandleValue {
-	v := HandleValue{Permissions: DefaultPermissions}
+	v, timed := HandleValue{Permissions: DefaultPermissions}, false
 	d.object(valueFields, func(name string) bool {
 		switch name {
 		case "index":
@@ -287,7 +287,7 @@ func (d *document) value() HandleValue {
 		case "data":
 			v.Data = d.bytes()
 		case "ttl":
-			v.TTL = uint32(d.number(math.MaxUint32))
+			v.TTL, timed = uint32(d.number(math.MaxUint32)), true
 		case "ttlAbsolute":
 			v.TTLAbsolute = d.bool()
 		case "timestamp":
@@ -301,6 +301,9 @@ func (d *document) value() HandleValue {
 		}
 		return true
 	})
+	if !timed && !v.TTLAbsolute {
+		v.TTL = DefaultHandleTTL
+	}
 	return v
 }
 

@@ -51,7 +51,9 @@ func TestDecodeRecord(t *testing.T) {
 		`{"id":"ab:x","targets":[{"service":"N2C","url":"ftp://h/","type":"text/xml","language":"pt-BR","order":0,"preference":1,"ttl":60,"status":303,"partial":true}]}`: {
 			ID: id, State: Active, Targets: []Target{{N2C, "ftp://h/", "text/xml", "pt-BR", 0, 1, 60, 303, true}}},
 		`{"id":"ab:x","values":[{"index":1,"type":"URL","data":"AAH/"},{"index":2,"type":"x","permissions":[]}]}`: {
-			ID: id, State: Active, Values: []HandleValue{{Index: 1, Type: "URL", Data: []byte{0, 1, 255}, Permissions: DefaultPermissions}, {Index: 2, Type: "x"}}},
+			ID: id, State: Active, Values: []HandleValue{{Index: 1, Type: "URL", Data: []byte{0, 1, 255}, TTL: 86400, Permissions: DefaultPermissions}, {Index: 2, Type: "x", TTL: 86400}}},
+		`{"id":"ab:x","values":[{"index":1,"type":"URL","ttl":0},{"index":2,"type":"x","ttlAbsolute":true}]}`: {
+			ID: id, State: Active, Values: []HandleValue{{Index: 1, Type: "URL", Permissions: DefaultPermissions}, {Index: 2, Type: "x", TTLAbsolute: true, Permissions: DefaultPermissions}}},
 		`{"id":"ab:x","values":[{"index":1,"type":"U","ttl":5,"ttlAbsolute":true,"timestamp":"2024-05-17T10:00:00Z","permissions":["public-write","admin-read"],"references":[{"handle":"0.NA/1","index":300}]}]}`: {
 			ID: id, State: Active, Values: []HandleValue{{Index: 1, Type: "U", TTL: 5, TTLAbsolute: true, Timestamp: 1715940000, Permissions: PublicWrite | AdminRead, References: []HandleReference{{"0.NA/1", 300}}}}},
 	} {
@@ -252,7 +254,7 @@ func TestAppendJSON(t *testing.T) {
 		`"persistence":{"level":"stable","until":"2040-01-01","statement":"as long as we are"},` +
 		`"values":[{"index":1,"type":"URL","data":"AAH/","ttl":86400,"ttlAbsolute":true,"timestamp":"2106-02-07T06:28:15Z",` +
 		`"permissions":["public-read","admin-read"],"references":[{"handle":"0.NA/10.1000","index":300}]},` +
-		`{"index":4294967295,"type":"EMAIL","permissions":[]}],"readers":["user:ana","group:staff"],"version":18446744073709551615,` +
+		`{"index":4294967295,"type":"EMAIL","ttl":0,"permissions":[]}],"readers":["user:ana","group:staff"],"version":18446744073709551615,` +
 		`"created":"1969-12-31T23:59:59Z","modified":"2024-05-17T10:00:00.123456789Z","by":"user:ana","redacted":true}`
 	if got := string(rich().AppendJSON([]byte("["))); got != "["+want {
 		t.Errorf("%s\nwant\n%s", got, want)

@@ -2,6 +2,7 @@ package stele
 
 import (
 	"encoding/base64"
+	"math"
 	"strconv"
 	"time"
 	"unicode/utf8"
@@ -259,7 +260,7 @@ func (w *jsonWriter) value(v *HandleValue) {
 		w.b = base64.StdEncoding.AppendEncode(w.b, v.Data)
 		w.b = append(w.b, '"')
 	}
-	w.number("ttl", uint64(v.TTL), 0)
+	w.number("ttl", uint64(v.TTL), math.MaxUint64) // always: older readers take a missing one for 0
 	w.flag("ttlAbsolute", v.TTLAbsolute)
 	if v.Timestamp != 0 {
 		w.name("timestamp")

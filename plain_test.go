@@ -57,7 +57,7 @@ type plainValue struct {
 	Index       uint32    `json:"index"`
 	Type        string    `json:"type"`
 	Data        []byte    `json:"data"`
-	TTL         uint32    `json:"ttl"`
+	TTL         *uint32   `json:"ttl"`
 	TTLAbsolute bool      `json:"ttlAbsolute"`
 	Timestamp   string    `json:"timestamp"`
 	Permissions *[]string `json:"permissions"`
@@ -130,7 +130,13 @@ func (p plainTarget) target() Target {
 }
 
 func (p plainValue) value() HandleValue {
-	v := HandleValue{Index: p.Index, Type: p.Type, Data: p.Data, TTL: p.TTL, TTLAbsolute: p.TTLAbsolute, Permissions: 0b1110}
+	v := HandleValue{Index: p.Index, Type: p.Type, Data: p.Data, TTLAbsolute: p.TTLAbsolute, Permissions: 0b1110}
+	switch {
+	case p.TTL != nil:
+		v.TTL = *p.TTL
+	case !p.TTLAbsolute:
+		v.TTL = 86400
+	}
 	if p.Timestamp != "" {
 		v.Timestamp = uint32(plainTime(p.Timestamp).Unix())
 	}

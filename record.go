@@ -136,12 +136,16 @@ type HandleValue struct {
 	Index       uint32
 	Type        string
 	Data        []byte
-	TTL         uint32
+	TTL         uint32 // seconds; 0: nobody keeps it
 	TTLAbsolute bool   // TTL is a date, not a duration
 	Timestamp   uint32 // Unix seconds
 	Permissions Permission
 	References  []HandleReference
 }
+
+// DefaultHandleTTL is the TTL of a handle value for which none is given, in seconds: a day,
+// as handle servers take it.
+const DefaultHandleTTL = 24 * 60 * 60
 
 // HandleReference points at a value of another handle.
 type HandleReference struct {

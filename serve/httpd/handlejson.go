@@ -2,7 +2,9 @@ package httpd
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -10,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/internal/limit"
 )
 
 // handleCode is a response code of the Handle System (RFC 3652, 2.2.2.3).
@@ -45,6 +48,49 @@ func handleStatus(code handleCode) int {
 	return http.StatusInternalServerError
 }
 
+// handleCodeOf is the one table from kinds of failure to response codes.
+func handleCodeOf(err error) handleCode {
+	if _, ok := errors.AsType[*refusal](err); ok {
+		return handleProtocol
+	}
+	if _, ok := errors.AsType[*limit.Refusal](err); ok || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return handleBusy
+	}
+	switch stele.KindOf(err) {
+	case stele.Invalid, stele.Conflict:
+		return handleProtocol
+	case stele.NotFound, stele.Gone:
+		return handleUnknown
+	case stele.Unauthenticated, stele.Forbidden:
+		return handleNeedsKnowing
+	case stele.Unavailable, stele.Exhausted:
+		return handleBusy
+	}
+	return handleError
+}
+
+// isHandleREST reports whether a request is for the Handle System's REST interface: all that
+// is below /api/ but our own.
+func isHandleREST(t target) bool {
+	first, rest := t.segment()
+	which, _, _ := strings.Cut(rest, "/")
+	return first == "api" && which != "v1"
+}
+
+// failHandle answers with an error as the REST interface tells it, so that a handle client
+// can read what is wrong wherever that was found. The status is that of the error.
+func (h *Handler) failHandle(w http.ResponseWriter, r *http.Request, err error) {
+	refused := handleRefusal{Code: handleCodeOf(err), status: statusOf(err)}
+	p := problem{Status: refused.status}
+	if _, limited := errors.AsType[*limit.Refusal](err); !limited && p.Status >= http.StatusInternalServerError {
+		h.hide(w, r, &p, err)
+	} else if p.Detail = legible(err.Error()); !limited {
+		h.tell(r, &p, err)
+	}
+	refused.Message = p.Detail
+	h.writeHandle(w, r, readParameters(readTarget(r).query), refused)
+}
+
 // handleAnswer is what the REST interface says. The order of keys is the reference
 // server's, and is not the same in all answers.
 type handleAnswer struct {
@@ -76,9 +122,10 @@ type handleValueJSON struct {
 	References  []referenceData `json:"references,omitempty"`
 }
 
-// newHandleAnswer makes the answer for values, which may be none.
+// newHandleAnswer makes the answer for values, which may be none, sorted by their indexes.
 func newHandleAnswer(handle string, values []stele.HandleValue) any {
 	shown := make([]handleValueJSON, len(values))
+	values = byIndex(values)
 	for i := range values {
 		shown[i] = newHandleValue(&values[i])
 	}

@@ -29,6 +29,7 @@ func (h *Handler) showValues(w http.ResponseWriter, r *http.Request, res *resolv
 	default:
 		var b bytes.Buffer
 		fmt.Fprintf(&b, "Handle Values for: %s\nIndex\tType\tTimestamp\tData\n", legible(handle))
+		values = byIndex(values)
 		for i := range values {
 			v := newHandleValue(&values[i])
 			fmt.Fprintf(&b, "%d\t%s\t%s\t%s\n", v.Index, legible(v.Type), v.Timestamp, v.Data.line())
@@ -40,7 +41,7 @@ func (h *Handler) showValues(w http.ResponseWriter, r *http.Request, res *resolv
 // addValues adds the values of a handle that everybody may read to the page about
 // it: each is a line of what is known, and addresses are where it leads as well.
 func addValues(v *web.Info, values []stele.HandleValue) {
-	open := openValues(values)
+	open := byIndex(openValues(values))
 	rows := make([]web.Row, len(open))
 	for i := range open {
 		shown := newHandleValue(&open[i])

@@ -14,9 +14,6 @@ import (
 // typeLinks is the type of a handle value with links to things about the thing.
 const typeLinks = "10320/links"
 
-// defaultHandleTTL is what handle software takes where nothing is said: a day.
-const defaultHandleTTL = 24 * 60 * 60
-
 // defaultPermissions are those of almost all values, and are not shown.
 const defaultPermissions = stele.AdminRead | stele.AdminWrite | stele.PublicRead
 
@@ -48,7 +45,7 @@ func handleValues(res *resolver.Resolution) []stele.HandleValue {
 			Index:       index,
 			Type:        destination.TypeURL,
 			Data:        []byte(t.URL),
-			TTL:         cmp.Or(t.TTL, defaultHandleTTL),
+			TTL:         cmp.Or(t.TTL, stele.DefaultHandleTTL),
 			Timestamp:   unix(record),
 			Permissions: defaultPermissions,
 		})
@@ -98,6 +95,12 @@ func wantsType(want, kind string) bool {
 		return destination.HasType(kind, family)
 	}
 	return strings.EqualFold(want, kind)
+}
+
+// byIndex returns the values in the order of their indexes, in which the REST interface
+// and the pages show them. Where a handle leads is chosen in the order of the record.
+func byIndex(values []stele.HandleValue) []stele.HandleValue {
+	return slices.SortedStableFunc(slices.Values(values), func(a, b stele.HandleValue) int { return cmp.Compare(a.Index, b.Index) })
 }
 
 // openValues returns those of the values that everybody may read.

@@ -248,5 +248,9 @@ func (h *Handler) recover(w http.ResponseWriter, r *http.Request) {
 	h.o.Log.ErrorContext(r.Context(), "a request made the server fail; please report it", "fault", fmt.Sprint(fault), "stack", string(debug.Stack()))
 	w.Header()["Cache-Control"] = notKept
 	// All answers are written in one piece, so that none has begun.
+	if isHandleREST(readTarget(r)) {
+		h.writeHandle(w, r, nil, handleRefusal{Code: handleError, Message: "Something went wrong here. It was noted."})
+		return
+	}
 	http.Error(w, "Something went wrong here. It was noted.", http.StatusInternalServerError)
 }

@@ -19,21 +19,44 @@ func (h *Handler) identify(w http.ResponseWriter, r *http.Request) (http.Respons
 		return w, r, true
 	}
 	own := &personal{ResponseWriter: w}
-	who, err := h.o.Identify(r)
+	who, err := h.authenticate(r)
 	if err != nil {
-		if h.o.Costs != nil && errors.Is(err, stele.Unauthenticated) { // credentials are not guessed at full speed
-			if limited := h.o.Costs.Take("address "+limit.Client(ClientAddr(r)), costDescription, h.o.Now()); limited != nil {
-				err = limited
-			}
-		}
-		if _, limited := errors.AsType[*limit.Refusal](err); limited {
-			h.refuse(own, r, err)
-		} else {
-			h.fail(own, r, err)
-		}
+		h.refuse(own, r, err)
 		return own, r, false
 	}
 	return own, r.WithContext(auth.With(r.Context(), who)), true
+}
+
+// identifyReader is identify for an interface whose clients send the credentials of another
+// system with every request, as handle clients do: credentials that prove nothing make the
+// request one of the public, and never fail it. Tokens are not guessed at full speed here
+// either.
+func (h *Handler) identifyReader(w http.ResponseWriter, r *http.Request) (http.ResponseWriter, *http.Request, bool) {
+	if _, err := auth.Bearer(r.Header["Authorization"]); h.o.Identify == nil || err != nil {
+		return w, r, true // nothing that could be a token
+	}
+	who, err := h.authenticate(r)
+	switch {
+	case errors.Is(err, stele.Unauthenticated), errors.Is(err, stele.Forbidden):
+		return w, r, true
+	case err != nil:
+		h.refuse(w, r, err)
+		return w, r, false
+	}
+	return &personal{ResponseWriter: w}, r.WithContext(auth.With(r.Context(), who)), true
+}
+
+// authenticate returns who sends a request that has an Authorization header. What proves
+// nothing is charged to the client's address, so that credentials are not guessed at full
+// speed.
+func (h *Handler) authenticate(r *http.Request) (auth.Principal, error) {
+	who, err := h.o.Identify(r)
+	if h.o.Costs != nil && errors.Is(err, stele.Unauthenticated) {
+		if limited := h.o.Costs.Take("address "+limit.Client(ClientAddr(r)), costDescription, h.o.Now()); limited != nil {
+			return who, limited
+		}
+	}
+	return who, err
 }
 
 // personal is a ResponseWriter for an answer to who showed a token. What the others

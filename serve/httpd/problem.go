@@ -93,6 +93,10 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 
 // failAbout is fail for a request that asks for an identifier, as it was written.
 func (h *Handler) failAbout(w http.ResponseWriter, r *http.Request, asked string, err error) {
+	if isHandleREST(readTarget(r)) {
+		h.failHandle(w, r, err)
+		return
+	}
 	p := problem{Status: statusOf(err), Asked: legible(asked)}
 	p.Title = http.StatusText(p.Status)
 	switch {
@@ -105,11 +109,12 @@ func (h *Handler) failAbout(w http.ResponseWriter, r *http.Request, asked string
 	h.writeProblem(w, r, &p)
 }
 
-// refuse answers that a limit is reached. The answer is small, whatever the client likes,
-// and takes the place of one for which the head was made already.
+// refuse answers that a limit is reached; with any other error it is fail. The answer is
+// small, whatever the client likes, and takes the place of one for which the head was made
+// already.
 func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	limited, ok := errors.AsType[*limit.Refusal](err)
-	if !ok { // the client is gone
+	if !ok { // the client is gone, or no limit is meant
 		h.fail(w, r, err)
 		return
 	}
@@ -124,6 +129,10 @@ func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	head["Cache-Control"], head["Vary"], head["Access-Control-Allow-Origin"] = notKept, varies, anybody
 	head.Set("Retry-After", strconv.FormatInt(int64((limited.After+time.Second-1)/time.Second), 10))
+	if isHandleREST(readTarget(r)) {
+		h.failHandle(w, r, err)
+		return
+	}
 	var b bytes.Buffer
 	form := textType
 	if h.problemForm(r) == problemType {

@@ -65,7 +65,7 @@ func (h *Handler) api(w http.ResponseWriter, r *http.Request, t target) {
 	switch which, _, _ := strings.Cut(rest, "/"); {
 	case which == "handles":
 		note(w, "handles", "")
-		if w, r, ok := h.identify(w, r); ok && h.await(w, r) {
+		if w, r, ok := h.identifyReader(w, r); ok && h.await(w, r) {
 			h.handles(w, r, t)
 		}
 		return
@@ -74,7 +74,7 @@ func (h *Handler) api(w http.ResponseWriter, r *http.Request, t target) {
 		return
 	}
 	if h.mayAsk(w, r) {
-		h.nothing(w, r, t)
+		h.fail(w, r, &refusal{http.StatusNotFound, "Unknown HTTP API endpoint " + r.Method + " /" + legible(brief(t.path))})
 	}
 }
 
