@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/miekg/dns"
@@ -18,7 +17,7 @@ type application struct {
 	root     string // usual parent of the first keys
 	under    string // scheme whose root is this one's too; "" for none
 	part     string // of the name, by which it begins: see stele.Parts
-	asGiven  bool   // rules are applied to the name as it was written, if it is one of these
+	isURN    bool   // names are URNs
 	attempts []attempt
 }
 
@@ -30,7 +29,7 @@ type attempt func(s *session, ctx context.Context, app application) (Result, err
 func applications() map[string]application {
 	return map[string]application{
 		// RFC 3404, section 4.2.
-		"urn": {root: ddds.URNRoot, part: "nid", asGiven: true, attempts: []attempt{(*session).byRules}},
+		"urn": {root: ddds.URNRoot, part: "nid", isURN: true, attempts: []attempt{(*session).byRules}},
 		// ARK's draft, "Looking up NMAs via DNS". Rules of the DDDS may stand there too.
 		"ark": {root: "ark.arpa.", part: "naan", attempts: []attempt{(*session).byRules, (*session).byHost}},
 		// OMG's LSID specification, section 13.3; and LSIDs are URNs.
@@ -45,45 +44,27 @@ func (s *session) byRules(ctx context.Context, app application) (Result, error) 
 		return Result{}, err
 	}
 	names := []string{s.id.String()}
-	if written := s.query.Name; app.asGiven && written != names[0] && isURN(written) && !s.hasComponents() {
-		// The name as it was written is what rules are for. If it differs by more than
-		// case, the canonical form is what others may have published.
-		if strings.EqualFold(written, names[0]) {
-			names[0] = written
-		} else {
-			names = append([]string{written}, names...)
-		}
+	if aus, err := ddds.URNString(s.query.Name); app.isURN && err == nil && aus != names[0] {
+		// Rules are applied to what is canonical by the rules for all URNs. A publisher
+		// may have written rules for what is canonical by those of the namespace.
+		names = append([]string{aus}, names...)
 	}
 	var failed error
-	for _, name := range names {
+	for i, name := range names {
 		s.name = name
 		res, err := s.walk(ctx, key)
 		if err == nil {
 			return res, nil
 		}
 		failed = worse(failed, err)
-		if stele.KindOf(err) != stele.NotFound || errors.Is(err, ddds.ErrNoSuchName) && !isBroken(err) && s.last == key {
-			break
+		switch {
+		case stele.KindOf(err) != stele.NotFound, errors.Is(err, ddds.ErrNoSuchName) && !isBroken(err) && s.last == key:
+			return Result{}, failed
+		case i+1 < len(names) && strings.EqualFold(name, names[i+1]) && !errors.Is(err, ddds.ErrNoRule):
+			return Result{}, failed // keys have no case: the other name ends there too
 		}
 	}
 	return Result{}, failed
-}
-
-// hasComponents reports whether something follows the name that is no part of it (RFC
-// 8141, section 2.3).
-func (s *session) hasComponents() bool {
-	return slices.ContainsFunc([]string{"r", "q", "f"}, func(part string) bool { return s.parts.Get(part) != nil })
-}
-
-// isURN reports whether a text is a URN as it stands, and not, say, a URL with one in
-// it.
-func isURN(text string) bool {
-	first, err := ddds.URNKey("")
-	if err != nil {
-		return false
-	}
-	_, err = first(text)
-	return err == nil
 }
 
 // firstKey returns where the rules for the name begin.

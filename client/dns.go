@@ -166,7 +166,7 @@ func (d *DNS) Resolve(ctx context.Context, q Request) (Result, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, d.o.Timeout)
 	defer cancel()
-	s := &session{dns: d, query: &q, id: x.ID, parts: x.Parts, tracer: newTracer(q.Trace)}
+	s := &session{dns: d, query: &q, id: x.ID, parts: x.Parts, Components: ComponentsOf(x.Parts), tracer: newTracer(q.Trace)}
 	res, err := s.resolve(ctx)
 	status, why := s.trust.sum()
 	if err != nil {
@@ -174,6 +174,7 @@ func (d *DNS) Resolve(ctx context.Context, q Request) (Result, error) {
 		res = Result{Trace: s.tracer.trace(&q, nil, err)}
 	} else {
 		res.ID, res.Via, res.Service, res.DNSSEC, res.Insecure = x.ID, ViaDNS, q.Service, status, why
+		s.Place(&res)
 		res.Trace = s.tracer.trace(&q, &res, nil)
 	}
 	if res.Trace != nil {
@@ -184,10 +185,11 @@ func (d *DNS) Resolve(ctx context.Context, q Request) (Result, error) {
 
 // session is the resolution of one name.
 type session struct {
-	dns    *DNS
-	query  *Request
-	id     stele.ID
-	parts  stele.Parts
+	dns   *DNS
+	query *Request
+	id    stele.ID
+	parts stele.Parts
+	Components
 	tracer *tracer
 	trust  trust
 

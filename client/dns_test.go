@@ -63,7 +63,7 @@ func TestParadisec(t *testing.T) {
 		{Request{Service: stele.N2C}, "https://data.example/ab1/001/a.json", "application/ld+json"},
 		{Request{Service: stele.N2S}, "https://data.example/ab1/001/a.sig", "ED25519"},
 		{Request{Service: stele.N2P}, "https://data.example/promise", ""},
-		{Request{Name: "urn:paradisec:ab1:001:a?+r?=q#f"}, "https://data.example/ab1/001/a.html", "text/html"},
+		{Request{Name: "urn:paradisec:ab1:001:a?+r?=q#f"}, "https://data.example/ab1/001/a.html?q#f", "text/html"},
 		{Request{Name: "https://id.example.org/urn:paradisec:ab1:001:a"}, "https://data.example/ab1/001/a.html", "text/html"},
 	} {
 		if tt.q.Name == "" {

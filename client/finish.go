@@ -72,12 +72,13 @@ func (s *session) complete(res Result, list []ddds.Candidate) Result {
 	res.TTL = min(res.TTL, c.TTL)
 	for i := 1; i < len(list) && len(res.Others) < maxOthers; i++ {
 		other := &list[i]
-		if !other.Flag.IsResolved() && other.Flag != ddds.FlagURI || other.Key == res.Location {
+		there := s.toTarget(other.Key, s.name)
+		if !other.Flag.IsResolved() && other.Flag != ddds.FlagURI || there == res.Location {
 			continue
 		}
-		res.Others = append(res.Others, other.Key)
+		res.Others = append(res.Others, there)
 		if other.Flag.IsResolved() == c.Flag.IsResolved() && other.Fit == c.Fit && other.Order == c.Order && other.Preference == c.Preference {
-			res.Equals = append(res.Equals, other.Key)
+			res.Equals = append(res.Equals, there)
 		}
 	}
 	return res
@@ -85,7 +86,7 @@ func (s *session) complete(res Result, list []ddds.Candidate) Result {
 
 func (s *session) finishOne(ctx context.Context, c *ddds.Candidate) (Result, error) {
 	if c.Flag.IsResolved() {
-		return location(c.Key, maxTTL), nil
+		return location(s.toTarget(c.Key, s.name), maxTTL), nil
 	}
 	switch c.Flag.Output() {
 	case ddds.OutputURI:
@@ -130,13 +131,13 @@ func (s *session) finishURI(ctx context.Context, c *ddds.Candidate) (Result, err
 	p, err := parseBase(c.Key)
 	switch {
 	case c.Flag == ddds.FlagURI && (!speaks || unsure), c.Flag == ddds.FlagDisURL && named:
-		return location(c.Key, maxTTL), nil
+		return location(s.toTarget(c.Key, s.name), maxTTL), nil
 	case err != nil:
 		return Result{Found: FoundServer, Location: c.Key, Protocol: protocolOf(c.Key), TTL: maxTTL, Note: toAsk(protocolOf(c.Key))}, nil
 	}
 	q := request{service: true, unsure: unsure}
 	if named {
-		q = request{whole: c.Key}
+		q = request{whole: s.toTarget(c.Key, s.name)}
 	}
 	res, err := s.askPlaces(ctx, []place{p}, q)
 	if err != nil && unsure && stele.KindOf(err) != stele.Gone {

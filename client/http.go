@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/ddds"
 )
 
 // HTTPOptions are what the way over HTTP needs to know. Schemes and Server must be
@@ -68,26 +69,33 @@ func (h *HTTP) Resolve(ctx context.Context, q Request) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	id, err := h.o.Schemes.Parse(q.Name)
+	x, err := h.o.Schemes.Explain(q.Name)
 	if err != nil {
 		return Result{}, err
 	}
 	t := newTracer(q.Trace)
-	res, err := h.ask(ctx, t, id, &q)
+	c := ComponentsOf(x.Parts)
+	res, err := h.ask(ctx, t, c.forResolver(nameOf(x.ID, q.Name)), &q)
 	if err != nil {
-		err = aboutName(id, err)
+		err = aboutName(x.ID, err)
 		return Result{Trace: t.trace(&q, nil, err)}, err
 	}
-	res.ID, res.Via, res.Service = id, ViaHTTP, q.Service
+	res.ID, res.Via, res.Service = x.ID, ViaHTTP, q.Service
+	c.Place(&res)
 	res.Trace = t.trace(&q, &res, nil)
 	return res, nil
 }
 
-func (h *HTTP) ask(ctx context.Context, t *tracer, id stele.ID, q *Request) (Result, error) {
-	name := id.String()
-	if isURN(q.Name) {
-		name = q.Name
+// nameOf returns a name as resolvers are asked for it: a URN as it was written, but for
+// what tells no URNs apart.
+func nameOf(id stele.ID, written string) string {
+	if name, err := ddds.URNString(written); err == nil {
+		return name
 	}
+	return id.String()
+}
+
+func (h *HTTP) ask(ctx context.Context, t *tracer, name string, q *Request) (Result, error) {
 	where := h.base.url(servicePath(q.asks(), name))
 	a, err := h.get(ctx, t, where, q)
 	if err == nil {

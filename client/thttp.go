@@ -41,7 +41,7 @@ func (q *request) at(p place, s *session) string {
 	case q.whole != "":
 		return q.whole
 	case q.service:
-		return p.url(servicePath(s.query.asks(), s.name))
+		return p.url(servicePath(s.query.asks(), s.forResolver(s.name)))
 	}
 	return p.url(q.path)
 }

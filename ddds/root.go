@@ -36,6 +36,32 @@ func URNKey(root string) (FirstKey, error) {
 	}, nil
 }
 
+// URNString returns the application unique string of a URN, to which rules are applied.
+// It is canonical (RFC 3404, section 4.1): scheme and namespace in lower case, digits of
+// percent-encodings in upper case, and without components, since none of these tells
+// URNs apart (RFC 8141, section 3.1). The rest stays as it is, though case may not count
+// there: that depends on the namespace.
+func URNString(urn string) (string, error) {
+	nid, err := namespaceOf(urn)
+	if err != nil {
+		return "", err
+	}
+	nss := urn[len("urn:")+len(nid)+1:]
+	if i := strings.IndexAny(nss, "?#"); i >= 0 {
+		nss = nss[:i]
+	}
+	b := make([]byte, 0, len(urn))
+	b = append(b, "urn:"+strings.ToLower(nid)+":"...)
+	for i := range len(nss) {
+		c := nss[i]
+		if 'a' <= c && c <= 'f' && (i > 0 && nss[i-1] == '%' || i > 1 && nss[i-2] == '%') {
+			c -= 'a' - 'A'
+		}
+		b = append(b, c)
+	}
+	return string(b), nil
+}
+
 // namespaceOf returns the namespace identifier of a URN (RFC 8141, section 2): 2 to
 // 32 letters, digits and hyphens, with no hyphen at its ends.
 func namespaceOf(urn string) (string, error) {

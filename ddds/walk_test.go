@@ -414,3 +414,29 @@ func TestTogether(t *testing.T) {
 	}
 	group.Wait()
 }
+
+// TestURNString: what tells no URNs apart is written in one way (RFC 8141, 3.1; the
+// examples of 3.2).
+func TestURNString(t *testing.T) {
+	for text, want := range map[string]string{
+		"urn:example:a123,z456":                   "urn:example:a123,z456",
+		"URN:example:a123,z456":                   "urn:example:a123,z456",
+		"urn:EXAMPLE:a123,z456":                   "urn:example:a123,z456",
+		"urn:example:a123,z456?+abc":              "urn:example:a123,z456",
+		"urn:example:a123,z456?=xyz":              "urn:example:a123,z456",
+		"urn:example:a123,z456#789":               "urn:example:a123,z456",
+		"urn:example:a123%2Cz456":                 "urn:example:a123%2Cz456",
+		"URN:EXAMPLE:a123%2cz456":                 "urn:example:a123%2Cz456",
+		"urn:example:A123,z456":                   "urn:example:A123,z456",
+		"urn:example:%aabb%Bccc%ddee?+x?=%ab#%cd": "urn:example:%AAbb%BCcc%DDee",
+	} {
+		if got, err := URNString(text); err != nil || got != want {
+			t.Errorf("URNString(%q) = %q, %v; want %q", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "urn:", "urn:x", "urn:example:", "https://example.org/urn:example:x"} {
+		if got, err := URNString(text); err == nil {
+			t.Errorf("URNString(%q) = %q", text, got)
+		}
+	}
+}

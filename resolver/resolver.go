@@ -121,6 +121,10 @@ type Request struct {
 	Given string // ID as it was written, for the trace; may be empty
 	Query string // what stood behind a question mark; passed on with partial targets
 
+	// Component says that Query is a URN's q-component: targets that are not partial
+	// get it too (RFC 8141, section 2.3.2).
+	Component bool
+
 	Service   stele.Service // N2L if empty
 	Accept    []Preference  // media types, see ParseAccept; none: any
 	Languages []Preference  // see ParseAcceptLanguage; none: any

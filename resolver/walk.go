@@ -167,13 +167,14 @@ func (w *walk) choose(res Resolution, rest string) (Resolution, error) {
 	}
 	var few [4]candidate // enough for most records
 	always := w.passesOn(res.Record, rest)
+	copied := w.q.Component && w.q.Query != ""
 	ranked := rank(few[:0], res.Record.Targets, &w.q, rest != "" && !always, w.random)
 	literal := rest != "" && w.isLiteral()
 	var refused error
 	for i := range ranked {
 		c := &ranked[i]
 		t := w.fill(c.target, res.Namespace)
-		if (t.Partial || always) && !isGone(t.Status) {
+		if (t.Partial || always || copied) && !isGone(t.Status) {
 			var err error
 			if t.URL, err = join(t.URL, rest, w.q.Query, literal); err != nil {
 				if refused == nil {
@@ -224,8 +225,11 @@ func (w *walk) fill(t stele.Target, ns *stele.Namespace) stele.Target {
 
 // delegate answers with the resolver that the namespace names.
 func (w *walk) delegate(ns *stele.Namespace) (Resolution, error) {
-	text := w.q.ID.String()
-	url, err := expand(ns.Delegate, text, text[len(ns.Prefix):], w.q.Query, w.isLiteral())
+	text, query := w.q.ID.String(), w.q.Query
+	if w.q.Component && query != "" {
+		query = "=" + query // it is a component of the name there too
+	}
+	url, err := expand(ns.Delegate, text, text[len(ns.Prefix):], query, w.isLiteral())
 	if err != nil {
 		// A name can't be wrong where the template is right, but for dot segments.
 		return Resolution{}, &stele.Error{Op: "resolve", ID: w.q.ID, Kind: stele.Invalid, Err: fmt.Errorf(

@@ -36,7 +36,7 @@ func (w *localWay) Resolve(ctx context.Context, q client.Request) (res client.Re
 }
 
 func (w *localWay) ask(ctx context.Context, q client.Request, steps *[]client.Step) (res client.Result, err error) {
-	id, err := w.schemes.Parse(q.Name)
+	x, err := w.schemes.Explain(q.Name)
 	if err != nil {
 		return res, err
 	}
@@ -49,20 +49,24 @@ func (w *localWay) ask(ctx context.Context, q client.Request, steps *[]client.St
 		return res, err
 	}
 	defer func() { err = errors.Join(err, w.closeRegistry(r)) }()
-	found, err := r.resolver.Resolve(ctx, localRequest(id, q))
+	c := client.ComponentsOf(x.Parts)
+	found, err := r.resolver.Resolve(ctx, localRequest(x.ID, q, c))
 	for _, s := range found.Trace {
 		*steps = append(*steps, client.Step{Note: fmt.Sprintf("in %s, %s: %s", w.data, s.Name, s.Result)})
 	}
 	if err != nil {
 		return res, err
 	}
-	return localResult(&found, q.Service)
+	if res, err = localResult(&found, q.Service); err == nil {
+		c.Place(&res)
+	}
+	return res, err
 }
 
 // localRequest is what is asked of the resolver. Signatures have no media types here.
-func localRequest(id stele.ID, q client.Request) resolver.Request {
+func localRequest(id stele.ID, q client.Request, c client.Components) resolver.Request {
 	request := resolver.Request{
-		ID: id, Given: q.Name, Service: q.Service, Protocols: q.Protocols, OnlyProtocols: q.OnlyProtocols, Trace: q.Trace,
+		ID: id, Given: q.Name, Query: c.Q, Component: true, Service: q.Service, Protocols: q.Protocols, OnlyProtocols: q.OnlyProtocols, Trace: q.Trace,
 	}
 	if q.Service != stele.N2S {
 		request.Accept = q.Accept

@@ -17,6 +17,7 @@ type ask struct {
 	service    stele.Service // "" if the query names none
 	media      string        // the media type that the query names
 	query      string        // what is passed on with the name
+	component  bool          // query is a q-component, which all targets get
 }
 
 // isOwn reports whether the query is one of those that this server answers
@@ -34,7 +35,7 @@ func (a *ask) isOwn() bool {
 //	?noredirect  the record, not what it names; further fields are passed on
 //	?+s=N2C      a service (RFC 8141's r-component)
 //	?+t=text/csv a media type, as if Accept named it alone; both: ?+s=N2C&t=text/csv
-//	?=a=b        is passed on (RFC 8141's q-component); behind ?+: ?+s=N2L?=a=b
+//	?=a=b        is passed on to every target (RFC 8141's q-component); behind ?+: ?+s=N2L?=a=b
 //
 // No form sends a query that begins with + or =, so these are read for all schemes.
 // Any other query is passed on as it is, where the target allows that something is
@@ -50,11 +51,11 @@ func readAsk(t target) (a ask, err error) {
 	}
 	switch t.query[0] {
 	case '=':
-		a.query = t.query[1:]
+		a.query, a.component = t.query[1:], true
 		return a, nil
 	case '+':
 		r, q, _ := strings.Cut(t.query[1:], "?=")
-		a.query = q
+		a.query, a.component = q, true
 		return a, a.readResolution(r)
 	}
 	a.query = t.query

@@ -63,7 +63,7 @@ func (h *Handler) identifier(w http.ResponseWriter, r *http.Request, t target) {
 		h.fail(w, r, err)
 		return
 	}
-	q := resolver.Request{Query: a.query, Service: a.service, Who: auth.From(r.Context()), Trace: a.explain}
+	q := resolver.Request{Query: a.query, Component: a.component, Service: a.service, Who: auth.From(r.Context()), Trace: a.explain}
 	if a.explain {
 		q.Given = t.path
 	}
@@ -189,7 +189,7 @@ func (h *Handler) isLoop(r *http.Request, res *resolver.Resolution) bool {
 func (h *Handler) passOn(w http.ResponseWriter, r *http.Request, t target, a *ask, q *resolver.Request, res *resolver.Resolution) {
 	if a.isOwn() || a.query != t.query {
 		whole := *q
-		whole.ID, whole.Query = res.ID, t.query
+		whole.ID, whole.Query, whole.Component = res.ID, t.query, false
 		if other, err := h.o.Resolver.Resolve(r.Context(), whole); err == nil && other.Kind == resolver.Delegation {
 			*res = other
 		}

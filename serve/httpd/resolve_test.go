@@ -17,8 +17,6 @@ var spellings = []struct{ name, target string }{
 	{"urn:paradisec:ab1:001:a", "/URN:PARADISEC:ab1:001:a"},
 	{"urn:paradisec:ab1:001:a", "/urn%3Aparadisec%3AAB1%3A001%3AA"},
 	{"urn:paradisec:ab1:001:a", "/urn:paradisec:AB1:001:A?+s=N2L"},
-	{"urn:paradisec:ab1:001:a", "/urn:paradisec:AB1:001:A?=page=2"},
-	{"urn:paradisec:ab1:001:a", "/urn:paradisec:AB1:001:A?+s=N2L?=page=2"},
 	{"urn:paradisec:ab1:001:a", "/urn:paradisec:AB1:001:A?unasked=1"},
 	{"urn:paradisec:ab1:001:a", "http://id.example.org/urn:paradisec:AB1:001:A"},
 	{"urn:paradisec:ab1:001:a", "/x/urn:paradisec:AB1:001:A"},

@@ -100,6 +100,8 @@ func (c *thttpCall) request(service stele.Service) resolver.Request {
 // or another resolver knows.
 func (c *thttpCall) find(q *resolver.Request) (res resolver.Resolution, ok bool) {
 	var err error
+	var t target
+	var a ask
 	for _, text := range c.readings() {
 		id, bad := c.h.o.Schemes.Parse(text)
 		if bad != nil {
@@ -110,6 +112,9 @@ func (c *thttpCall) find(q *resolver.Request) (res resolver.Resolution, ok bool)
 		}
 		note(c.w, "", id.Scheme())
 		q.ID, q.Given = id, text
+		if t, a, err = c.components(text, q); err != nil {
+			break
+		}
 		if res, err = c.h.o.Resolver.Resolve(c.r.Context(), *q); !errors.Is(err, stele.NotFound) {
 			break
 		}
@@ -124,12 +129,46 @@ func (c *thttpCall) find(q *resolver.Request) (res resolver.Resolution, ok bool)
 	case res.Kind == resolver.Gone:
 		c.h.gone(c.w, c.r, &res)
 	case res.Kind == resolver.Delegation:
-		c.h.passOn(c.w, c.r, target{}, &ask{}, q, &res)
+		c.h.passOn(c.w, c.r, t, &a, q, &res)
 	default:
 		c.h.about(c.w.Header(), &res)
 		return res, true
 	}
 	return res, false
+}
+
+// components reads the components of a URN (RFC 8141, section 2.3) into the request:
+// the r-component may name a media type, and targets get the q-component. The service
+// is the one in the path, whatever the r-component says. t and a are what the request
+// for the name's own URL would be, for another resolver that gets all of it.
+func (c *thttpCall) components(text string, q *resolver.Request) (t target, a ask, err error) {
+	if !strings.Contains(text, "?") {
+		return t, a, nil
+	}
+	x, err := c.h.o.Schemes.Explain(text)
+	if err != nil {
+		return t, a, err
+	}
+	for _, part := range []struct{ name, mark string }{{"r", "+"}, {"q", "="}} {
+		value, _ := x.Parts.Get(part.name).(string)
+		if value == "" {
+			continue
+		}
+		if t.query != "" {
+			t.query += "?"
+		}
+		t.query += part.mark + value
+	}
+	if a, err = readAsk(t); err != nil {
+		return t, a, err
+	}
+	q.Query, q.Component = a.query, a.component
+	if a.media != "" {
+		if q.Accept, err = resolver.ParseAccept(a.media); err != nil {
+			err = &refusal{http.StatusBadRequest, "Behind ?+t= stands a media type, such as text/csv."}
+		}
+	}
+	return t, a, err
 }
 
 // readings returns the texts that the query may mean, the likeliest first.

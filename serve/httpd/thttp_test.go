@@ -34,6 +34,7 @@ func (f *handleFixture) fillTHTTP() {
 		Metadata:    stele.Metadata{"who": "Ana", "what": "A book without a place"},
 		Persistence: stele.Persistence{Level: stele.Permanent, Until: "2040-01-01", Statement: "It stays."},
 	})
+	f.commit(&stele.Commit{Namespaces: []*stele.Namespace{{Scheme: "urn", Prefix: "urn:other", Version: 1, Delegate: "https://other.example.net/{id}"}}})
 	gone := at("https://example.org/gone", 100)
 	gone.Status = http.StatusGone
 	f.to("urn:isbn:9781861972712", gone)
@@ -64,6 +65,17 @@ func TestTHTTP(t *testing.T) {
 		{"/uri-res/N2L?20.500.99999/ALIAS", "302 https://example.org/t"},
 		{"/uri-res/N2L?20.500.88888/x", "302 https://hdl.example.net/20.500.88888/X"},
 		{"/uri-res/N2L?20.500.99999/PART/a", "302 https://example.org/p//A"},
+
+		// RFC 8141, 2.3: targets get the q-component, the resolver the r-component.
+		{"/uri-res/N2L?" + urn + "?=op=map", "302 " + first + "&op=map"},
+		{"/uri-res/N2L?urn%3Aparadisec%3AAB1%3A001%3AA%3F%3Dop=map", "302 " + first + "&op=map"},
+		{"/uri-res/N2L?" + urn + "?+cc=uk?=op=map", "302 " + first + "&op=map"},
+		{"/uri-res/N2C?" + urn + "?=a", "302 https://catalog.example.org/AB1.xml?a"},
+		{"/uri-res/N2Ls?" + urn + "?=a", list(urn+"?=a", first+"&a", mirror+"?a")},
+		{"/uri-res/N2L?" + urn + "%23part", "302 " + first},
+		{"/uri-res/N2L?urn:other:x?+cc=uk?=op=map", "302 https://other.example.net/urn:other:x?+cc=uk?=op=map"},
+		{"/" + urn + "?=op=map", "302 " + first + "&op=map"},
+		{"/" + urn + "?op=map", "302 " + first}, // no component, and no partial target
 
 		{"/uri-res/N2Ls?" + urn, list(urn, first, mirror)},
 		{"/uri-res/N2Rs?" + urn, list(urn, first, mirror)},
