@@ -118,8 +118,9 @@ fuzz: ## works on each fuzz target for FUZZTIME (30s)
 		go test -vet=off -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) "$$package" </dev/null; \
 	done
 
-soak: ## kills a busy process SOAK times (1000), and looks what is left
+soak: ## kills a busy process SOAK times (1000), and looks what is left; starts 20 large zones
 	STELE_CRASH_ROUNDS=$(SOAK) go test ./test -run '^TestCrash$$' -count=1 -v -timeout 24h
+	STELE_ZONE_NAMES=20000 go test ./serve/dnsd -run '^TestManyZonesStart$$' -count=1 -v -timeout 1h
 
 cover: ## runs the tests with coverage: total, and bin/cover.html by line
 	@mkdir -p bin

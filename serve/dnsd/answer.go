@@ -125,6 +125,9 @@ func finish(ctx context.Context, z authority, a *asked, n *node, soa *dns.SOA, n
 			return nil, err
 		}
 	}
+	if len(r.answer) == 0 && n.unsure != nil {
+		return nil, n.unsure
+	}
 	if len(r.answer) == 0 {
 		if !n.exists && a.name != soa.Hdr.Name {
 			r.rcode = dns.RcodeNameError

@@ -39,9 +39,9 @@ type chain struct {
 	kinds  [][]uint16
 	number map[string]uint16 // of a kind
 	count  int
-	ready  chan struct{}         // closed when all names are in it
-	born   uint64                // the change before which all are read, and told of from then on
-	news   map[nameHash]struct{} // names that changed before it was
+	ready  chan struct{}       // closed when all names are in it
+	born   uint64              // the change before which all are read, and told of from then on
+	late   map[string]struct{} // names to look up when all are read; under changes
 
 	watches []*watch // of those who compare it with what it was
 
@@ -60,7 +60,7 @@ type link struct {
 const pageLinks = 512
 
 func newChain() *chain {
-	c := &chain{number: make(map[string]uint16), news: make(map[nameHash]struct{}), ready: make(chan struct{})}
+	c := &chain{number: make(map[string]uint16), late: make(map[string]struct{}), ready: make(chan struct{})}
 	c.kindOf(nil)
 	return c
 }
@@ -162,52 +162,18 @@ func (c *chain) set(name, zone string, types []uint16) {
 	c.trim(&h)
 }
 
-// setReady says that all names are in the chain.
-func (c *chain) setReady() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.isReady() {
-		close(c.ready)
-	}
-	c.news = nil
-}
-
 // isReady reports whether all names are in the chain.
-func (c *chain) isReady() bool {
-	select {
-	case <-c.ready:
-		return true
-	default:
-		return false
-	}
-}
+func (c *chain) isReady() bool { return isClosed(c.ready) }
 
 // await waits until all names are in the chain.
-func (c *chain) await(ctx context.Context) error {
-	select {
-	case <-c.ready:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
+func (c *chain) await(ctx context.Context) error { return await(ctx, c.ready) }
 
-// touch says that a name has changed: what was read of it before counts no more. The
-// caller holds changes.
-func (c *chain) touch(name string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.isReady() {
-		c.news[hashName(name)] = struct{}{}
-	}
-}
-
-// touched reports whether a name has changed since the reading began.
-func (c *chain) touched(name string) bool {
+// has reports whether a name has records.
+func (c *chain) has(name string) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	_, ok := c.news[hashName(name)]
-	return ok
+	l, _ := c.linkOf(name)
+	return l.kind != 0
 }
 
 // proof is a link, with what an NSEC3 record says of it.

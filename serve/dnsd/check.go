@@ -61,6 +61,9 @@ func (c *checker) tell(id stele.ID, serious bool, format string, args ...any) {
 }
 
 func (c *checker) check(ctx context.Context) error {
+	if err := c.zone.index.await(ctx); err != nil {
+		return err
+	}
 	c.checkZone()
 	switch c.zone.ns.Publication.Layout {
 	case stele.LayoutNames:

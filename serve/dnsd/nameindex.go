@@ -2,57 +2,87 @@ package dnsd
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"hash/maphash"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/stele-id/stele"
 )
 
-// Bounds of the index.
-const (
-	maxIndex    = 4 << 20 // entries: some 200 MB at worst
-	indexAtOnce = 5000    // records that are read before the first answer; more are read beside it
-	indexAgain  = 10 * time.Second
-)
+// maxIndex is how many entries the index of a zone has: some 200 MB at worst.
+const maxIndex = 4 << 20
 
-// nameIndex knows what can't be looked up in a store in time: which names have
+// nameIndex knows what can't be looked up in a store in time: which names of a zone have
 // something below them only because of aliases or of dots in the last part of a
-// name, and the aliases in namespaces where case counts. It is read from the whole
-// registry once, and told of every change after that. It forgets nothing: a name
+// name, and the aliases in namespaces where case counts. The reader fills it from the
+// whole registry once, and every commit is added after that. It forgets nothing: a name
 // under which everything has become invisible since is answered as an empty one.
 //
 // It takes 8 bytes or so for a name, and stops at 4 million; then all names that are
 // not known otherwise count as empty ones.
 type nameIndex struct {
-	seed maphash.Seed
+	shape string // what it was made for; see indexShape
+	seed  maphash.Seed
+	ready chan struct{} // closed when all of the registry is in it
 
 	mu      sync.RWMutex
 	above   map[uint64]struct{}   // hashes of names with something below them
 	aliases map[uint64][]stele.ID // by hashes of owner names
-	ready   bool
 	full    bool
 }
 
-func newNameIndex() *nameIndex {
-	return &nameIndex{seed: maphash.MakeSeed(), above: make(map[uint64]struct{}), aliases: make(map[uint64][]stele.ID)}
+// newNameIndex makes the index of a zone. A zone without owner names of identifiers
+// needs nothing in it.
+func newNameIndex(z *zone) *nameIndex {
+	x := &nameIndex{shape: z.indexShape(), seed: maphash.MakeSeed(), ready: make(chan struct{}), above: make(map[uint64]struct{}), aliases: make(map[uint64][]stele.ID)}
+	if z.cut == nil {
+		close(x.ready)
+	}
+	return x
+}
+
+// indexShape is all that the index of a zone depends on beside the records of the
+// registry: how names are cut, and which of them are in the zone.
+func (z *zone) indexShape() string {
+	var b strings.Builder
+	fmt.Fprintln(&b, z.name, z.ns.Scheme, z.ns.Prefix)
+	if z.cut == nil {
+		return b.String()
+	}
+	for _, ns := range z.set.under(z.ns) {
+		p := &ns.Publication
+		fmt.Fprintf(&b, "%q %t %q %s %q %d\n", ns.Prefix, leads(ns), p.Zone, p.Layout, p.Separator, p.Parts)
+	}
+	return b.String()
 }
 
 func (x *nameIndex) hash(name string) uint64 { return maphash.String(x.seed, name) }
 
 // isReady reports whether all of the registry is in the index.
-func (x *nameIndex) isReady() bool {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return x.ready
+func (x *nameIndex) isReady() bool { return isClosed(x.ready) }
+
+// await waits until all of the registry is in the index.
+func (x *nameIndex) await(ctx context.Context) error { return await(ctx, x.ready) }
+
+// isClosed reports whether a channel on which nothing is sent is closed.
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }
 
-func (x *nameIndex) setReady() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.ready = true
+// await waits until a channel is closed. Unavailable if ctx ends first.
+func await(ctx context.Context, c <-chan struct{}) error {
+	select {
+	case <-c:
+		return nil
+	case <-ctx.Done():
+		return &stele.Error{Op: "look up", Kind: stele.Unavailable, Err: fmt.Errorf("the names of the registry are being read; try again in a minute: %w", ctx.Err())}
+	}
 }
 
 // isAbove reports whether a name has something below it.
@@ -72,19 +102,19 @@ func (x *nameIndex) aliasesAt(name string) []stele.ID {
 	return x.aliases[h]
 }
 
-// add takes up what is to be known of a record.
-func (x *nameIndex) add(set *zoneSet, r *stele.Record) {
+// addToIndexes adds what is to be known of a record to the indexes of its zones.
+func (s *zoneSet) addToIndexes(r *stele.Record) {
 	if !isVisible(r) {
 		return
 	}
 	for i, id := range r.Names() {
-		z := set.zoneOf(id)
+		z := s.zoneOf(id)
 		if z == nil || z.cut == nil {
 			continue
 		}
 		owner, reason := z.cut.owner(id.String())
 		if reason == "" {
-			x.addName(z, owner, id, i > 0)
+			z.index.addName(z, owner, id, i > 0)
 		}
 	}
 }
@@ -125,78 +155,4 @@ func (x *nameIndex) addAlias(owner string, id stele.ID) {
 	}
 	// A new list: the old one may be in use.
 	x.aliases[h] = append(list[:len(list):len(list)], id)
-}
-
-// errEnough says that more records are left.
-var errEnough = errors.New("enough")
-
-// read takes up all records, or so many at most if that is not 0: then errEnough may
-// be the answer.
-func (x *nameIndex) read(ctx context.Context, z *Zones, set *zoneSet, most int) error {
-	n := 0
-	for scheme := range z.schemes.All() {
-		for r, err := range z.store.Scan(ctx, scheme.Name(), "", "") {
-			if err != nil {
-				return err
-			}
-			if n++; most > 0 && n > most {
-				return errEnough
-			}
-			x.add(set, r)
-		}
-	}
-	x.setReady()
-	return nil
-}
-
-// fill reads the index of a set: at once if the registry is small, otherwise while
-// answers are given already.
-func (z *Zones) fill(ctx context.Context, set *zoneSet) error {
-	err := set.index.read(ctx, z, set, indexAtOnce)
-	if err == nil {
-		z.complete()
-	}
-	if err != errEnough {
-		return err
-	}
-	z.beside(func(ctx context.Context) error { return set.index.read(ctx, z, set, 0) })
-	return nil
-}
-
-// fillChain is fill for the chain of a zone.
-func (z *Zones) fillChain(ctx context.Context, one *zone) error {
-	err := one.fillChain(ctx, indexAtOnce)
-	if err != errEnough {
-		return err
-	}
-	z.beside(func(ctx context.Context) error { return one.fillChain(ctx, 0) })
-	return nil
-}
-
-// beside reads names while answers are given, until it has read them all.
-func (z *Zones) beside(read func(ctx context.Context) error) {
-	z.work.Go(func() {
-		for {
-			err := read(z.life)
-			if err == nil {
-				z.complete()
-				return
-			}
-			if z.life.Err() == nil {
-				z.log.Warn("names could not be read; trying again", "error", err)
-			}
-			select {
-			case <-z.life.Done():
-				return
-			case <-time.After(indexAgain):
-			}
-		}
-	})
-}
-
-// complete says that the index is complete: who was told before that a name is empty
-// may have been told wrongly.
-func (z *Zones) complete() {
-	z.changed.Add(1)
-	z.tell(nil)
 }

@@ -18,6 +18,9 @@ const (
 	maxBelow    = 100 // records that are looked at to know whether one below a name is public
 )
 
+// errReading says that nobody can tell yet whether an alias has a name.
+var errReading = errors.New("the aliases of the registry are being read; try again in a minute")
+
 // isVisible reports whether the public may know of a record.
 func isVisible(r *stele.Record) bool { return r.State != stele.Reserved && r.IsPublic() }
 
@@ -60,7 +63,7 @@ func (z *zone) get(ctx context.Context, list []named, id stele.ID) ([]named, err
 // store is asked for those that are identifiers of records; aliases are in the
 // index, since stores do not list them.
 func (z *zone) variants(ctx context.Context, name, rest string) (list []named, err error) {
-	for _, id := range z.set.index.aliasesAt(name) {
+	for _, id := range z.index.aliasesAt(name) {
 		if list, err = z.get(ctx, list, id); err != nil {
 			return nil, err
 		}
@@ -74,9 +77,8 @@ func (z *zone) variants(ctx context.Context, name, rest string) (list []named, e
 	if err != nil {
 		return nil, err
 	}
-	if len(list) == 0 && !z.set.index.isReady() {
-		return nil, &stele.Error{Op: "look up", Kind: stele.Unavailable, Err: fmt.Errorf(
-			"%s: the aliases of the registry are being read; try again in a minute", name)}
+	if len(list) == 0 && !z.index.isReady() {
+		return nil, &stele.Error{Op: "look up", Kind: stele.Unavailable, Err: fmt.Errorf("%s: %w", name, errReading)}
 	}
 	slices.SortFunc(list, func(a, b named) int { return cmp.Compare(a.id.String(), b.id.String()) })
 	return list[:min(len(list), maxVariants)], nil
@@ -179,7 +181,7 @@ func (z *zone) below(ctx context.Context, name string) (bool, error) {
 	if !ok {
 		return false, nil
 	}
-	index := z.set.index
+	index := z.index
 	if index.isAbove(name) || !index.isReady() {
 		return true, nil
 	}

@@ -100,6 +100,9 @@ func (z *Zones) Where(ctx context.Context, id stele.ID) (*Place, error) {
 	} else if p.Owner, p.Reason = one.cut.owner(id.String()); p.Reason != "" {
 		return p, nil
 	}
+	if err := one.index.await(ctx); err != nil {
+		return nil, err
+	}
 	n, err := one.lookup(ctx, p.Owner)
 	if err != nil {
 		return nil, err

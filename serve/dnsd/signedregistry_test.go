@@ -178,14 +178,19 @@ func (p *press) chainOf(zone string) int {
 		p.t.Fatal(err)
 	}
 	kept := one.seals.links
-	one.seals.links = newChain()
-	defer func() { one.seals.links = kept }()
-	if err := one.fillChain(p.ctx, 0); err != nil {
+	anew := newChain()
+	err = one.everyName(p.ctx, nil, func(s *spot) error {
+		if !s.glue {
+			anew.set(s.name, one.name, linkTypes(typesAt(s.records)))
+		}
+		return nil
+	})
+	if err != nil {
 		p.t.Fatal(err)
 	}
 	var a, b []proof
 	_ = kept.each(func(q *proof) error { a = append(a, *q); return nil })
-	_ = one.seals.links.each(func(q *proof) error { b = append(b, *q); return nil })
+	_ = anew.each(func(q *proof) error { b = append(b, *q); return nil })
 	if fmt.Sprint(a) != fmt.Sprint(b) {
 		p.t.Errorf("the chain has %d links, and read anew %d", len(a), len(b))
 	}

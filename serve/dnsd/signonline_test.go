@@ -44,7 +44,7 @@ func (d *desk) sign(zone string, mode signing, ring *KeyRing) {
 				s.links.set(name, zone, linkTypes(typesAt(one.ns)))
 			}
 		}
-		s.links.setReady()
+		close(s.links.ready)
 	}
 	d.from.changes++
 	d.from.mu.Unlock()

@@ -79,7 +79,7 @@ func BenchmarkIncrement(b *testing.B) {
 				for i := range 1000 {
 					p.register(fmt.Sprintf("urn:paradisec:new:i:n%d", i), "http://example.org/")
 				}
-				for !z.set.index.isReady() {
+				for !z.index.isReady() {
 					time.Sleep(time.Millisecond)
 				}
 				// Records in memory are work for the collector, and those on disk are not.

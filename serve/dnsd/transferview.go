@@ -210,6 +210,9 @@ func (z *Zones) asOfNow(ctx context.Context, name string) (*stillZone, error) {
 		if one == nil {
 			return nil, errNoZone
 		}
+		if err := one.index.await(ctx); err != nil { // or aliases would not be in it
+			return nil, err
+		}
 		one.serial = new(zoneSerial)
 		one.serial.set(store.zone, 0)
 		still := &stillZone{zone: one, store: store, live: z, links: one.handOn()}

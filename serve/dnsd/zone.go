@@ -2,6 +2,7 @@ package dnsd
 
 import (
 	"context"
+	"errors"
 	"net"
 	"slices"
 	"strings"
@@ -30,6 +31,7 @@ type zone struct {
 	set   *zoneSet
 
 	serial *zoneSerial
+	index  *nameIndex
 
 	cut   *cut // in the names layout
 	ttl   uint32
@@ -50,12 +52,16 @@ type zone struct {
 type node struct {
 	exists  bool     // it has records, or there are names below it
 	records []dns.RR // all of them, of every type but SOA
+	unsure  error    // why there may be more of them; nil if there are not
 }
 
 // lookup returns what stands at a name of the zone, which is in lower case.
 func (z *zone) lookup(ctx context.Context, name string) (node, error) {
 	records := z.fixed[name]
 	list, err := z.registered(ctx, name)
+	if errors.Is(err, errReading) && len(records) > 0 {
+		return node{true, records, err}, nil // the addresses of name servers are needed at once
+	}
 	if err != nil {
 		return node{}, err
 	}
@@ -71,7 +77,7 @@ func (z *zone) lookup(ctx context.Context, name string) (node, error) {
 		records = append(records[:len(records):len(records)], out.records(name)...)
 	}
 	if len(list) > 0 || len(records) > 0 || name == z.name || z.empty[name] {
-		return node{true, records}, nil
+		return node{exists: true, records: records}, nil
 	}
 	if z.cut == nil {
 		return node{}, nil

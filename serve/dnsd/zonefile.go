@@ -31,6 +31,9 @@ func (z *Zones) Export(ctx context.Context, w io.Writer, name string, told func(
 		return &stele.Error{Op: "export", Kind: stele.Conflict, Err: fmt.Errorf(
 			"the zone %s has no name servers, and nobody loads such a file; name them with 'stele zone add %s --ns NAME=ADDRESS'", one.name, one.argument())}
 	}
+	if err := one.index.await(ctx); err != nil {
+		return err
+	}
 	f := &zoneFile{w: w, zone: one, told: told, compiler: one.compiler()}
 	f.compiler.heads = make(map[headOf]ruleHead)
 	f.head()

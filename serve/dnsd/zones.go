@@ -2,6 +2,7 @@ package dnsd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -46,6 +47,7 @@ type Zones struct {
 	log     *slog.Logger
 	ttl     uint32
 	now     func() time.Time
+	again   time.Duration // readAgain
 	signing func(*stele.Namespace) signing
 	secrets *secret.Ring
 
@@ -55,9 +57,9 @@ type Zones struct {
 	stale   atomic.Bool // they may have grown
 	asking  atomic.Bool // a caller asks for them
 
-	loading chan struct{} // holds one value while somebody reads the namespaces
-
 	mu        sync.Mutex
+	loading   *loading // nil: the namespaces are not being read
+	reading   bool     // the reader works
 	forgotten uint64
 	listeners []func(names []string)
 	kept      atomic.Pointer[zoneSet] // nil: to be read
@@ -75,7 +77,7 @@ type Zones struct {
 
 // NewZones makes the zones of a registry. They are closed with Close.
 func NewZones(o ZonesOptions) *Zones {
-	z := &Zones{store: o.Store, schemes: o.Schemes, log: o.Log, ttl: o.DefaultTTL, now: o.Now, signing: signingOf, secrets: o.Secrets, loading: make(chan struct{}, 1)}
+	z := &Zones{store: o.Store, schemes: o.Schemes, log: o.Log, ttl: o.DefaultTTL, now: o.Now, again: readAgain, signing: signingOf, secrets: o.Secrets}
 	z.eras.zones = make(map[string]*zoneEras)
 	if o.Keyless {
 		z.signing = func(*stele.Namespace) signing { return unsigned }
@@ -93,7 +95,9 @@ func NewZones(o ZonesOptions) *Zones {
 
 // Close ends what works beside answers, before the store is closed.
 func (z *Zones) Close() {
+	z.mu.Lock() // nothing is begun after that
 	z.end()
+	z.mu.Unlock()
 	z.work.Wait()
 }
 
@@ -119,7 +123,7 @@ func (z *Zones) Invalidate(records ...*stele.Record) {
 	// one goes on with what the last one knew.
 	if known := z.known(set); known != nil {
 		for _, r := range records {
-			known.index.add(known, r)
+			known.addToIndexes(r)
 			z.updateChains(known, r)
 			names = known.appendNames(names, r)
 		}
@@ -196,71 +200,132 @@ func (z *Zones) current(ctx context.Context) (*zoneSet, error) {
 	return set, nil
 }
 
-// latest returns the zones as they are now.
+// latest returns the zones as they are now. One caller reads them for all: it is not broken
+// off when the question ends for which it was begun.
 func (z *Zones) latest(ctx context.Context) (*zoneSet, error) {
-	if set := z.kept.Load(); set != nil {
+	if set := z.kept.Load(); set != nil && isClosed(set.settled) {
 		return set, nil
 	}
-	select {
-	case z.loading <- struct{}{}:
-		defer func() { <-z.loading }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	one := z.take(ctx)
+	if err := await(ctx, one.done); err != nil {
+		return nil, err
 	}
-	if set := z.kept.Load(); set != nil {
-		return set, nil
-	}
-	return z.load(ctx)
+	return one.set, one.err
 }
 
-// load reads all namespaces. What was read before somebody said that it changed is
-// used and not kept.
-func (z *Zones) load(ctx context.Context) (*zoneSet, error) {
+// loading is the zones while they are read.
+type loading struct {
+	done chan struct{} // closed when the rest is there
+	set  *zoneSet
+	err  error
+}
+
+// take returns the loading that is under way, or begins one.
+func (z *Zones) take(ctx context.Context) *loading {
 	z.mu.Lock()
-	forgotten, last := z.forgotten, z.last
+	defer z.mu.Unlock()
+	if z.loading != nil {
+		return z.loading
+	}
+	one := &loading{done: make(chan struct{})}
+	if z.life.Err() != nil {
+		one.err = &stele.Error{Op: "look up", Kind: stele.Unavailable, Err: errors.New("the name server is shutting down")}
+		close(one.done)
+		return one
+	}
+	z.loading = one
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(z.life, cancel)
+	z.work.Go(func() {
+		defer cancel()
+		defer stop()
+		one.set, one.err = z.load(ctx)
+		z.mu.Lock()
+		z.loading = nil
+		z.mu.Unlock()
+		close(one.done)
+	})
+	return one
+}
+
+// loadTries is how often namespaces are read that change while they are.
+const loadTries = 5
+
+// load reads all namespaces, until they stay as they are while they are read. If they
+// never do, what was read last is used and not kept.
+func (z *Zones) load(ctx context.Context) (set *zoneSet, err error) {
+	for range loadTries {
+		var kept bool
+		if set, kept, err = z.loadOnce(ctx); kept || err != nil {
+			return set, err
+		}
+	}
+	return set, nil
+}
+
+// loadOnce reads all namespaces, and reports whether they are kept.
+func (z *Zones) loadOnce(ctx context.Context) (_ *zoneSet, kept bool, err error) {
+	if set := z.kept.Load(); set != nil {
+		return set, true, await(ctx, set.settled)
+	}
+	z.mu.Lock()
+	forgotten := z.forgotten
 	z.mu.Unlock()
 	set, err := z.read(ctx)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	reused := last != nil && last.shape == set.shape
-	if reused {
-		set.index = last.index
-	}
-	chains, empty, err := z.addChains(ctx, set)
-	if err != nil {
-		return nil, err
-	}
-	// It is kept before it is filled, so that it is told of what is committed meanwhile.
-	z.mu.Lock()
-	keep := z.forgotten == forgotten
-	if keep {
-		z.kept.Store(set)
-		z.last, z.chains = set, chains
-	}
-	z.mu.Unlock()
-	if !keep {
-		return set, nil
-	}
-	if !reused {
-		err = z.fill(ctx, set)
-	}
-	for _, one := range empty {
-		if err == nil {
-			err = z.fillChain(ctx, one)
+	if slices.ContainsFunc(set.order, func(zone string) bool { return set.zones[zone].serial.state.Load() == nil }) {
+		if err := z.readSerials(ctx, set); err != nil {
+			return nil, false, err
 		}
 	}
-	if err == nil {
-		err = z.noteEras(ctx, set)
+	// It is kept before its names are read, so that it is told of what is committed meanwhile.
+	if kept, err = z.keep(ctx, set, forgotten); err != nil || !kept {
+		return set, false, err
 	}
-	if err != nil {
-		z.mu.Lock()
-		z.last, z.chains = nil, nil
-		z.kept.CompareAndSwap(set, nil)
-		z.mu.Unlock()
-		return nil, err
+	z.startReader(set)
+	if err := z.noteEras(ctx, set); err != nil {
+		// Secondaries get the whole zone then, instead of what has changed.
+		z.log.Warn("what the zones are at present could not be noted", "err", err)
 	}
-	return set, nil
+	return set, true, await(ctx, set.settled)
+}
+
+// keep gives zones the indexes and chains that are known already, and keeps them, unless
+// some namespace changed since.
+func (z *Zones) keep(ctx context.Context, set *zoneSet, forgotten uint64) (bool, error) {
+	var last uint64
+	if slices.ContainsFunc(set.order, func(name string) bool { return set.zones[name].hasChain() }) {
+		var err error
+		if last, err = z.applied.begin(ctx, z.store); err != nil {
+			return false, err
+		}
+	}
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	set.reuse(z.last)
+	chains := z.addChains(set, last)
+	if z.forgotten != forgotten {
+		close(set.settled)
+		return false, nil
+	}
+	z.kept.Store(set)
+	z.last, z.chains = set, chains
+	return true, nil
+}
+
+// reuse gives the zones the indexes of those that they were before, if they would be the
+// same.
+func (s *zoneSet) reuse(before *zoneSet) {
+	if before == nil {
+		return
+	}
+	for name, one := range s.zones {
+		if was := before.zones[name]; was != nil && was.index.shape == one.index.shape {
+			one.index = was.index
+		}
+	}
 }
 
 // read makes the zones of the namespaces as they are.
@@ -288,27 +353,23 @@ type zoneSet struct {
 
 	published *publish.Zones // decides what is in which
 
-	clashes []string // zones that were left out
-	shape   string   // what the index depends on
-	index   *nameIndex
+	clashes []string      // zones that were left out
+	settled chan struct{} // closed when it can answer: a small registry is read by then
 }
 
 // newZoneSet makes the zones of namespaces, which come in order of their keys.
 func newZoneSet(z *Zones, list []*stele.Namespace) *zoneSet {
 	set := &zoneSet{
 		schemes: z.schemes, list: list, byKey: make(map[stele.NamespaceKey]*stele.Namespace), joints: make(map[string]string),
-		zones: make(map[string]*zone), index: newNameIndex(),
+		zones: make(map[string]*zone), settled: make(chan struct{}),
 	}
-	var shape strings.Builder
 	for _, ns := range list {
 		set.byKey[ns.Key()] = ns
 		set.keys = append(set.keys, ns.Key())
-		if p := &ns.Publication; leads(ns) {
+		if leads(ns) {
 			set.joints[ns.Prefix] = newCut(z.schemes, ns).joint
-			shape.WriteString(strings.Join([]string{ns.Scheme, ns.Prefix, p.Zone, string(p.Layout), p.Separator, string(rune('0' + p.Parts)), "\n"}, "\t"))
 		}
 	}
-	set.shape = shape.String()
 	set.published = publish.New(z.schemes, set.byKey)
 	slices.SortFunc(set.keys, compareKeys)
 	for _, ns := range list {
@@ -344,6 +405,7 @@ func (s *zoneSet) addZone(z *Zones, ns *stele.Namespace) {
 	if p.Layout == stele.LayoutNames {
 		one.cut = newCut(z.schemes, ns)
 	}
+	one.index = newNameIndex(one)
 	s.zones[p.Zone] = one
 	s.order = append(s.order, p.Zone)
 }

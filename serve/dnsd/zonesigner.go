@@ -91,18 +91,10 @@ func (z *Zones) readKeys(ctx context.Context, name string) (*KeyRing, error) {
 }
 
 // addChains gives the zones that need them their chains of names: those there are, if
-// they would be the same, or new ones. It returns all, and the zones of those that have
-// to be filled.
-func (z *Zones) addChains(ctx context.Context, set *zoneSet) (chains map[string]keptChain, empty []*zone, err error) {
-	var last uint64
-	if slices.ContainsFunc(set.order, func(name string) bool { return set.zones[name].hasChain() }) {
-		if last, err = z.applied.begin(ctx, z.store); err != nil {
-			return nil, nil, err
-		}
-	}
-	z.mu.Lock()
-	defer z.mu.Unlock()
-	chains = make(map[string]keptChain)
+// they would be the same, or new ones, which are to have what was committed up to a
+// change. It returns all. The caller holds the lock.
+func (z *Zones) addChains(set *zoneSet, last uint64) map[string]keptChain {
+	chains := make(map[string]keptChain)
 	for _, name := range set.order {
 		one := set.zones[name]
 		if !one.hasChain() {
@@ -113,12 +105,11 @@ func (z *Zones) addChains(ctx context.Context, set *zoneSet) (chains map[string]
 		if !ok || kept.shape != shape {
 			kept = keptChain{shape, newChain()}
 			kept.links.born = last
-			empty = append(empty, one)
 		}
 		one.seals.links = kept.links
 		chains[name] = kept
 	}
-	return chains, empty, nil
+	return chains
 }
 
 // hasChain reports whether the zone has a chain of its names.
@@ -190,43 +181,33 @@ func (z *Zones) updateChains(set *zoneSet, r *stele.Record) {
 	}
 }
 
-// updateChain looks up what stands at a name, and notes it.
+// updateChain looks up what stands at a name, and notes it. While the names of the zone
+// are being read, it notes the name: what stands there can't be told before all aliases
+// are known.
 func (z *zone) updateChain(ctx context.Context, name string) error {
 	c := z.seals.links
 	c.changes.Lock()
 	defer c.changes.Unlock()
+	if !c.isReady() {
+		c.late[name] = struct{}{}
+		return nil
+	}
+	return z.noteTypes(ctx, name)
+}
+
+// noteTypes looks up what stands at a name, and puts its types into the chain. The caller
+// holds changes of the chain.
+func (z *zone) noteTypes(ctx context.Context, name string) error {
 	n, err := z.lookup(ctx, name)
+	if err == nil {
+		err = n.unsure
+	}
 	if err != nil {
 		return err
 	}
 	n.records = append(n.records[:len(n.records):len(n.records)], z.seals.at(name)...)
-	c.touch(name)
-	c.set(name, z.name, linkTypes(n.types(name == z.name)))
+	z.seals.links.set(name, z.name, linkTypes(n.types(name == z.name)))
 	return nil
-}
-
-// fillChain puts all names of a zone into its chain.
-func (z *zone) fillChain(ctx context.Context, most int) error {
-	c, n := z.seals.links, 0
-	told := func(k int) { n += k }
-	err := z.everyName(ctx, told, func(p *spot) error {
-		if most > 0 && n > most {
-			return errEnough
-		}
-		if p.glue {
-			return nil
-		}
-		c.changes.Lock()
-		defer c.changes.Unlock()
-		if !c.touched(p.name) {
-			c.set(p.name, z.name, linkTypes(typesAt(p.records)))
-		}
-		return nil
-	})
-	if err == nil {
-		c.setReady()
-	}
-	return err
 }
 
 // spot is a name of a zone with all records there.
@@ -261,6 +242,9 @@ func (z *zone) everyFixedName(ctx context.Context, do func(*spot) error) error {
 			continue
 		}
 		n, err := z.lookup(ctx, name)
+		if err == nil {
+			err = n.unsure
+		}
 		if err != nil {
 			return err
 		}

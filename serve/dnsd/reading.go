@@ -1,0 +1,280 @@
+package dnsd
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/stele-id/stele"
+)
+
+// Numbers of the reader.
+const (
+	indexAtOnce = 5000             // records that are read before the first answer; more are read beside it
+	readAgain   = 10 * time.Second // after which a reading goes on that the store broke off
+	lookWanted  = 1024             // records between two looks whether zones are still wanted
+)
+
+// startReader has the names of a set read that is kept: by the reader that works already,
+// or by a new one. Questions never begin a reading, never end one, and never make it begin
+// anew.
+func (z *Zones) startReader(set *zoneSet) {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	if z.reading || z.life.Err() != nil {
+		close(set.settled) // it has its turn, and answers need not wait for it
+		return
+	}
+	z.reading = true
+	z.work.Go(func() { z.readNames(set) })
+}
+
+// readNames reads the registry for all zones that need it, in one pass for all of them, and
+// again for those that were added or changed meanwhile, until there are no more.
+func (z *Zones) readNames(first *zoneSet) {
+	settled := first.settled
+	for {
+		p := z.nextPass(settled)
+		if p == nil {
+			return
+		}
+		for !p.step(z.life) {
+			select {
+			case <-z.life.Done():
+			case <-time.After(z.again):
+			}
+			if z.life.Err() != nil {
+				break
+			}
+		}
+		p.settle()
+		settled = nil
+	}
+}
+
+// nextPass returns the pass over the registry that is due; nil if none is, and then the
+// reader ends.
+func (z *Zones) nextPass(settled chan struct{}) *pass {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	p := &pass{zones: z, set: z.last, settled: settled}
+	if z.life.Err() == nil && z.last != nil {
+		p.add(z.last)
+	}
+	if len(p.list) > 0 {
+		return p
+	}
+	z.reading = false
+	if settled != nil {
+		close(settled)
+	}
+	return nil
+}
+
+// pass is a reading of the whole registry, for the indexes and chains of all zones that
+// need it. After an error of the store it goes on where it was.
+type pass struct {
+	zones   *Zones
+	set     *zoneSet // of which the zones are; it tells which names are in them
+	list    []*zone  // that are filled
+	by      map[string]*zone
+	settled chan struct{} // closed when enough is read to answer; nil: it was before
+
+	scheme int    // how many schemes are read
+	after  string // what is read of the next one
+	read   int    // records
+	ended  int    // zones that are done, of those whose names are read
+}
+
+// add adds the zones of a set that are to be read.
+func (p *pass) add(set *zoneSet) {
+	p.by = make(map[string]*zone)
+	for _, name := range set.order {
+		one := set.zones[name]
+		if !one.index.isReady() || one.links() != nil && !one.links().isReady() {
+			p.list = append(p.list, one)
+			p.by[name] = one
+		}
+	}
+	// Those that have no names of identifiers need not wait for the others.
+	slices.SortStableFunc(p.list, func(a, b *zone) int { return boolOrder(a.cut != nil) - boolOrder(b.cut != nil) })
+}
+
+func boolOrder(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// links is the chain of the zone's names; nil if it has none.
+func (z *zone) links() *chain {
+	if z.seals == nil {
+		return nil
+	}
+	return z.seals.links
+}
+
+// settle says that questions need not wait any longer.
+func (p *pass) settle() {
+	if p.settled != nil {
+		close(p.settled)
+		p.settled = nil
+	}
+}
+
+// step goes on until all is read, or the store fails: then it returns false.
+func (p *pass) step(ctx context.Context) (done bool) {
+	err := p.finish(ctx, func(z *zone) bool { return z.cut == nil })
+	if err == nil {
+		err = p.readAll(ctx)
+	}
+	if err == nil {
+		err = p.finish(ctx, func(*zone) bool { return true })
+	}
+	if err == nil {
+		return true
+	}
+	if ctx.Err() == nil {
+		p.zones.log.Warn("the names of zones could not be read; the server goes on with it in a moment", "err", err)
+	}
+	p.settle()
+	return false
+}
+
+// readAll reads all records behind those that are read.
+func (p *pass) readAll(ctx context.Context) error {
+	n := 0
+	for scheme := range p.zones.schemes.All() {
+		if n++; n <= p.scheme || p.ended == len(p.list) {
+			continue
+		}
+		for r, err := range p.zones.store.Scan(ctx, scheme.Name(), "", p.after) {
+			if err != nil {
+				return err
+			}
+			if p.read++; p.read > indexAtOnce {
+				p.settle()
+			}
+			if p.read%lookWanted == 0 && !p.isWanted() {
+				p.ended = len(p.list)
+				return nil
+			}
+			p.take(r)
+			p.after = r.ID.String()
+		}
+		p.scheme, p.after = n, ""
+	}
+	return nil
+}
+
+// isWanted reports whether one of the zones is still as it is read. The reader begins anew
+// if none is.
+func (p *pass) isWanted() bool {
+	z := p.zones
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	return z.last != nil && slices.ContainsFunc(p.list, func(one *zone) bool {
+		now := z.last.zones[one.name]
+		return now != nil && (now.index == one.index && !one.index.isReady() || one.links() != nil && now.links() == one.links() && !one.links().isReady())
+	})
+}
+
+// take notes a record in the index and the chain of each of its zones.
+func (p *pass) take(r *stele.Record) {
+	if !isVisible(r) {
+		return
+	}
+	for i, id := range r.Names() {
+		one := p.set.zoneOf(id)
+		if one == nil || one.cut == nil || p.by[one.name] == nil {
+			continue
+		}
+		owner, reason := one.cut.owner(id.String())
+		if reason != "" {
+			continue
+		}
+		one.index.addName(one, owner, id, i > 0)
+		if c := one.links(); c != nil && !c.isReady() && one.reaches(owner) && one.fixed[owner] == nil {
+			one.link(owner, named{id, r, one.namespaceOf(id)})
+		}
+	}
+}
+
+// link puts an owner name into the chain. One that several identifiers share is looked up
+// when all aliases are known, and so is one that a commit has changed meanwhile.
+func (z *zone) link(owner string, one named) {
+	c := z.seals.links
+	out := z.compiler().compile([]named{one})
+	c.changes.Lock()
+	defer c.changes.Unlock()
+	if c.has(owner) {
+		c.late[owner] = struct{}{}
+		return
+	}
+	c.set(owner, z.name, linkTypes(typesAt(out.records(owner))))
+}
+
+// finish completes the zones that are good: their indexes, and after that their chains,
+// since to look a name up the index is needed.
+func (p *pass) finish(ctx context.Context, good func(*zone) bool) error {
+	before := p.ended
+	for p.ended < len(p.list) && good(p.list[p.ended]) {
+		one := p.list[p.ended]
+		if !one.index.isReady() {
+			close(one.index.ready)
+		}
+		if c := one.links(); c != nil && !c.isReady() {
+			if err := one.finishChain(ctx); err != nil {
+				return err
+			}
+		}
+		p.ended++
+	}
+	if p.ended > before {
+		p.zones.complete()
+	}
+	return nil
+}
+
+// finishChain adds the names that do not depend on records and looks up those that are
+// late, and says that the chain has all names.
+func (z *zone) finishChain(ctx context.Context) error {
+	c := z.seals.links
+	err := z.everyFixedName(ctx, func(p *spot) error {
+		if !p.glue {
+			c.changes.Lock()
+			defer c.changes.Unlock()
+			c.set(p.name, z.name, linkTypes(typesAt(p.records)))
+		}
+		return nil
+	})
+	for done := false; err == nil && !done; {
+		done, err = z.linkLate(ctx)
+	}
+	return err
+}
+
+// linkLate looks up one of the names that are late; without any it says that the chain is
+// complete.
+func (z *zone) linkLate(ctx context.Context) (done bool, err error) {
+	c := z.seals.links
+	c.changes.Lock()
+	defer c.changes.Unlock()
+	for name := range c.late {
+		if err := z.noteTypes(ctx, name); err != nil {
+			return false, err
+		}
+		delete(c.late, name)
+		return false, nil
+	}
+	close(c.ready)
+	return true, nil
+}
+
+// complete says that names are read: who was told before that a name is empty may have
+// been told wrongly.
+func (z *Zones) complete() {
+	z.changed.Add(1)
+	z.tell(nil)
+}
