@@ -38,7 +38,7 @@ func newPrimary(t *testing.T, prepare func(a *archive)) *primary {
 	p.makeKeys()
 	metrics := "127.0.0.1:" + strconv.Itoa(freePort(t))
 	p.metrics = "http://" + metrics + "/metrics"
-	p.nameServer = p.serve("--metrics", metrics)
+	p.nameServer = p.serve("--metrics", metrics, "--dns-identity", "ns1.example.org")
 	return p
 }
 
@@ -314,6 +314,30 @@ func TestTransferRefused(t *testing.T) {
 		if err != nil || !strings.Contains(string(out), want) {
 			t.Errorf("%v, want %s\n%s", err, want, out)
 		}
+	}
+	// What BIND's tools ask for beside it they understand.
+	for _, test := range []struct {
+		args []string
+		want []string
+	}{
+		{[]string{"-y", key + p.secret, "+expire", "+nsid", archiveZone, "SOA"}, []string{"status: NOERROR", "NSID: 6e 73 31", "; EXPIRE: 1209600 ("}},
+		{[]string{"-y", key + p.secret, "+expire", "+nsid", archiveZone, "AXFR"}, []string{"XFR size:"}},
+		{[]string{"CH", "TXT", "id.server"}, []string{"\"ns1.example.org\""}},
+		{[]string{"CH", "TXT", "version.bind"}, []string{"status: REFUSED", "EDE: 21"}},
+		{[]string{"elsewhere.example", "SOA"}, []string{"status: REFUSED", "EDE: 20 (Not Authoritative)"}},
+		{[]string{"+tcp", "-y", key + p.secret, "elsewhere.example", "SOA"}, []string{"status: REFUSED"}},
+	} {
+		out, err := exec.CommandContext(t.Context(), "dig", append([]string{"+norec", "@127.0.0.1", "-p", strconv.Itoa(p.port)}, test.args...)...).CombinedOutput()
+		for _, want := range test.want {
+			if err != nil || !strings.Contains(string(out), want) || strings.Contains(string(out), "WARNING") || strings.Contains(string(out), "TSIG could not be validated") {
+				t.Errorf("dig %s: %v, want %s\n%s", test.args, err, want, out)
+			}
+		}
+	}
+	update := exec.CommandContext(t.Context(), "nsupdate", "-y", key+p.secret)
+	update.Stdin = strings.NewReader("server 127.0.0.1 " + strconv.Itoa(p.port) + "\nzone " + archiveZone + "\nupdate add x." + archiveZone + " 60 A 192.0.2.1\nsend\n")
+	if out, err = update.CombinedOutput(); err == nil || strings.TrimSpace(string(out)) != "update failed: REFUSED" {
+		t.Errorf("a signed update: %v\n%s", err, out)
 	}
 	host, _, err := net.SplitHostPort(p.addr)
 	if err != nil {

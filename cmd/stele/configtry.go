@@ -40,13 +40,21 @@ func (p *program) tryConfig(ctx context.Context, c *configuration) {
 	if c.LogFile != "" {
 		c.tryFolder("log-file", filepath.Dir(c.LogFile))
 	}
-	for _, at := range []struct{ name, network, address string }{
-		{"http", "tcp", c.HTTP}, {"https", "tcp", c.HTTPS}, {"metrics", "tcp", c.Metrics},
+	for _, at := range []struct {
+		name, network string
+		addresses     []string
+	}{
+		{"http", "tcp", []string{c.HTTP}}, {"https", "tcp", []string{c.HTTPS}}, {"metrics", "tcp", []string{c.Metrics}},
 		{"dns", "udp", c.DNS}, {"dns", "tcp", c.DNS}, {"dns-tls", "tcp", c.DNSTLS},
 	} {
-		if at.address != "" {
-			c.trySocket(ctx, at.name, at.network, at.address)
+		for _, address := range at.addresses {
+			if address != "" {
+				c.trySocket(ctx, at.name, at.network, address)
+			}
 		}
+	}
+	for _, address := range c.NotifySource {
+		c.trySocket(ctx, "notify-source", "udp", net.JoinHostPort(address, "0"))
 	}
 }
 

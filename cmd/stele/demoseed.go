@@ -52,7 +52,7 @@ func (c *configuration) forDemo() {
 		c.HTTP = demoAddress
 	}
 	if c.origin["dns"] == "default" {
-		c.DNS = demoDNS
+		c.DNS = []string{demoDNS}
 	}
 	if c.origin["metrics"] == "default" {
 		c.Metrics = demoAnyPort

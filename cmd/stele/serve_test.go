@@ -47,6 +47,7 @@ type process struct {
 	http    string // its addresses
 	https   string
 	metrics string
+	dns     string
 	stderr  *lockedBuffer
 	rest    chan string // of what it prints, once it has ended
 	ended   bool
@@ -98,11 +99,11 @@ func startCommand(t *testing.T, cmd *exec.Cmd) *process {
 	if err != nil {
 		t.Fatalf("the server says nothing: %v\n%s", err, p.stderr)
 	}
-	var at struct{ HTTP, HTTPS, Metrics string }
+	var at struct{ HTTP, HTTPS, Metrics, DNS string }
 	if err := json.Unmarshal([]byte(first), &at); err != nil {
 		t.Fatalf("%q: %v", first, err)
 	}
-	p.http, p.https, p.metrics = at.HTTP, at.HTTPS, at.Metrics
+	p.http, p.https, p.metrics, p.dns = at.HTTP, at.HTTPS, at.Metrics, at.DNS
 	go func() {
 		text, _ := io.ReadAll(lines)
 		p.rest <- string(text)

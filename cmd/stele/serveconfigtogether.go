@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -56,7 +57,7 @@ func (c *configuration) checkTLS() {
 		c.wrong("tls-key", "the key is of no use without its certificate; set tls-cert")
 	case files && acme:
 		c.wrong("acme-domain", "the certificate comes from tls-cert, or from a CA; set one of the two")
-	case files && c.HTTPS == "" && c.DNSTLS == "":
+	case files && c.HTTPS == "" && len(c.DNSTLS) == 0:
 		c.wrong("tls-cert", "there is nothing that it is for; set https")
 	case acme && c.HTTPS == "":
 		c.wrong("acme-domain", "there is nothing that the certificate is for; set https")
@@ -64,13 +65,27 @@ func (c *configuration) checkTLS() {
 		c.wrong("https", "there is no certificate for it; set tls-cert and tls-key, or acme-domain")
 	}
 	switch {
-	case c.DNSTLS == "":
-	case c.DNS == "":
+	case len(c.DNSTLS) == 0:
+	case len(c.DNS) == 0:
 		c.wrong("dns-tls", "no zones are answered that could be answered over TLS too; set dns")
 	case !files && !acme:
 		c.wrong("dns-tls", "there is no certificate for it; set tls-cert and tls-key, or https and acme-domain")
-	case !strings.HasSuffix(c.DNSTLS, ":0") && (c.DNSTLS == c.DNS || c.DNSTLS == c.HTTP || c.DNSTLS == c.HTTPS || c.DNSTLS == c.Metrics):
-		c.wrong("dns-tls", "%s is used for something else already; choose another port", c.DNSTLS)
+	default:
+		taken := append([]string{c.HTTP, c.HTTPS, c.Metrics}, c.DNS...)
+		for _, address := range c.DNSTLS {
+			if !strings.HasSuffix(address, ":0") && slices.Contains(taken, address) {
+				c.wrong("dns-tls", "%s is used for something else already; choose another port", address)
+			}
+			taken = append(taken, address)
+		}
+	}
+	for i, address := range c.DNS {
+		if !strings.HasSuffix(address, ":0") && slices.Contains(c.DNS[:i], address) {
+			c.wrong("dns", "%s is named twice; name it once", address)
+		}
+	}
+	if len(c.NotifySource) > 2 || len(c.NotifySource) == 2 && isIPv4(c.NotifySource[0]) == isIPv4(c.NotifySource[1]) {
+		c.wrong("notify-source", "notices are sent from one address of each kind; name one for IPv4 and one for IPv6 at most")
 	}
 	if c.RedirectHTTPS && c.HTTPS == "" && !strings.HasPrefix(c.Base, "https://") {
 		c.wrong("redirect-https", "there is no https to send anybody to; set https, or in base the address of the proxy that speaks it")
@@ -103,3 +118,6 @@ func isWithin(path, folder string) bool {
 	between, err := filepath.Rel(folder, path)
 	return err == nil && filepath.IsLocal(between)
 }
+
+// isIPv4 reports of an address which kind it is of.
+func isIPv4(text string) bool { return !strings.Contains(text, ":") }

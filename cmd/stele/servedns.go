@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"math"
+	"net/netip"
 	"syscall"
 	"time"
 
@@ -16,10 +17,10 @@ import (
 	"github.com/stele-id/stele/serve/dnsd"
 )
 
-// startDNS begins to answer for the zones of published namespaces at an address, if it
-// should.
-func (s *server) startDNS(r *registry, address string) error {
-	if s.DNS == "" {
+// startDNS begins to answer for the zones of published namespaces, if it should: at the
+// addresses of the settings, or at those of the name server before, if there was one.
+func (s *server) startDNS(r *registry) error {
+	if len(s.DNS) == 0 {
 		return nil
 	}
 	r.published = dnsd.NewZones(dnsd.ZonesOptions{
@@ -38,26 +39,54 @@ func (s *server) startDNS(r *registry, address string) error {
 	if signatures == 0 {
 		signatures = math.MaxInt32
 	}
-	before := s.dns
+	at, atTLS := s.DNS, s.DNSTLS
+	if s.dns != nil {
+		at, atTLS = texts(s.dns.Addrs()), texts(s.dns.AddrsTLS())
+	}
+	var sources []netip.Addr
+	for _, text := range s.NotifySource {
+		sources = append(sources, netip.MustParseAddr(text)) // the setting was read as one
+	}
 	s.dns = dnsd.New(dnsd.Options{Zones: r.published, Now: s.now, Log: s.log, CacheBytes: int(s.DNSCache), Rate: rate, Signatures: signatures,
-		Notify: s.notify, Transfer: s.transfer})
-	// It ends by Shutdown, and not with the context of those who started it.
-	err = s.dns.Listen(context.Background(), address)
-	if errors.Is(err, syscall.EADDRINUSE) && s.demo && s.origin["dns"] == "default" {
-		err = s.dns.Listen(context.Background(), demoAnyPort) // nobody asked for that one
+		Notify: s.notify, Transfer: s.transfer, Identity: s.DNSIdentity, NotifyFrom: sources})
+	for _, address := range at {
+		// It ends by Shutdown, and not with the context of those who started it.
+		err := s.dns.Listen(context.Background(), address)
+		if errors.Is(err, syscall.EADDRINUSE) && s.demo && s.origin["dns"] == "default" {
+			err = s.dns.Listen(context.Background(), demoAnyPort) // nobody asked for that one
+		}
+		if err != nil {
+			return s.notListening(address, err)
+		}
 	}
-	if err == nil {
-		address, err = s.listenDNSTLS(before)
+	for _, address := range atTLS {
+		if err := s.dns.ListenTLS(context.Background(), address, s.certificates.config()); err != nil {
+			return s.notListening(address, err)
+		}
 	}
+	return nil
+}
+
+// texts are addresses as they are written.
+func texts(list []netip.AddrPort) (written []string) {
+	for _, at := range list {
+		written = append(written, at.String())
+	}
+	return written
+}
+
+// notListening says why the name server can't answer at an address, and ends it.
+func (s *server) notListening(address string, err error) error {
+	ended, cancel := context.WithCancel(context.Background())
+	cancel() // nobody has asked yet whose answer should be waited for
+	_ = s.dns.Shutdown(ended)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return refuse("serve", stele.Unavailable, "another program answers the DNS on %s; end it, or choose another address", address)
 	case errors.Is(err, syscall.EACCES):
 		return refuse("serve", stele.Forbidden, "only an administrator may listen on %s; choose a port from 1024 on, or grant the capability CAP_NET_BIND_SERVICE", address)
-	case err != nil:
-		return refuse("serve", stele.Unavailable, "listening on %s: %v", address, err)
 	}
-	return nil
+	return refuse("serve", stele.Unavailable, "listening on %s: %v", address, err)
 }
 
 // allowSecondaries reads where secondaries may be. Those of a demo are on this machine.
@@ -75,19 +104,6 @@ func (s *server) allowSecondaries() error {
 	}
 	s.notify, s.transfer = &notify, &transfer
 	return nil
-}
-
-// listenDNSTLS begins to answer over TLS too, if it should, and returns at which address:
-// the one at which the name server before did, if there was one.
-func (s *server) listenDNSTLS(before *dnsd.Server) (address string, err error) {
-	if s.DNSTLS == "" {
-		return "", nil
-	}
-	address = s.DNSTLS
-	if before != nil {
-		address = before.AddrTLS().String()
-	}
-	return address, s.dns.ListenTLS(context.Background(), address, s.certificates.config())
 }
 
 // endDNS ends the name server. If patience ends first the questions under way are

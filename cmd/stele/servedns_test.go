@@ -2,6 +2,7 @@ package main
 
 import (
 	"net"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -17,9 +18,15 @@ func TestServeDNSTwice(t *testing.T) {
 	if err := probe.Close(); err != nil {
 		t.Fatal(err)
 	}
-	p := startServe(t, "--data", newRegistry(t), "--http", "127.0.0.1:0", "--dns", address)
-	for range 8 {
-		conn, err := net.DialTimeout("tcp", address, 10*time.Second)
+	// It answers at a second address, too.
+	p := startServe(t, "--data", newRegistry(t), "--http", "127.0.0.1:0", "--dns", address+",127.0.0.2:0", "--notify-source", "127.0.0.3")
+	_, second, _ := strings.Cut(p.dns, ",")
+	for i := range 8 {
+		at := address
+		if i%2 == 1 {
+			at = second
+		}
+		conn, err := net.DialTimeout("tcp", at, 10*time.Second)
 		if err != nil {
 			t.Fatal(err)
 		}

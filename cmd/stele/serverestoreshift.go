@@ -89,7 +89,7 @@ func (s *server) leaveDNS(ctx context.Context) error {
 func (s *server) takeUp(r *registry) error {
 	var err error
 	if s.dns != nil {
-		err = s.startDNS(r, s.dns.Addr().String())
+		err = s.startDNS(r)
 	}
 	return errors.Join(err, s.beginShift(r))
 }

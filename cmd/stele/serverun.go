@@ -68,7 +68,7 @@ type door struct {
 
 // start makes the handlers, begins to answer and says where.
 func (s *server) start(running context.Context, r *registry) error {
-	if err := s.startDNS(r, s.DNS); err != nil {
+	if err := s.startDNS(r); err != nil {
 		return err
 	}
 	s.running = running
@@ -232,11 +232,13 @@ func (s *server) announce() error {
 	if s.metrics.listener != nil {
 		addresses["metrics"] = s.metrics.url()
 	}
+	var dns, dnsTLS []string
 	if s.dns != nil {
-		addresses["dns"] = s.dns.Addr().String()
+		dns, dnsTLS = texts(s.dns.Addrs()), texts(s.dns.AddrsTLS())
+		addresses["dns"] = strings.Join(dns, ",")
 	}
-	if s.DNSTLS != "" {
-		addresses["dns-tls"] = s.dns.AddrTLS().String()
+	if len(dnsTLS) > 0 {
+		addresses["dns-tls"] = strings.Join(dnsTLS, ",")
 	}
 	s.log.Info("ready", "version", version, "data", s.place().String(), "http", addresses["http"], "https", addresses["https"], "dns", addresses["dns"], "dns-tls", addresses["dns-tls"], "metrics", addresses["metrics"])
 	s.tell("READY=1")
@@ -247,11 +249,11 @@ func (s *server) announce() error {
 	if addresses["https"] != "" {
 		lines += "serving " + addresses["https"] + "\n"
 	}
-	if addresses["dns"] != "" {
-		lines += "dns " + addresses["dns"] + "\n"
+	for _, address := range dns {
+		lines += "dns " + address + "\n"
 	}
-	if addresses["dns-tls"] != "" {
-		lines += "dns-tls " + addresses["dns-tls"] + "\n"
+	for _, address := range dnsTLS {
+		lines += "dns-tls " + address + "\n"
 	}
 	if addresses["metrics"] != "" {
 		lines += "metrics " + addresses["metrics"] + "/metrics\n"

@@ -41,7 +41,7 @@ type certificates interface {
 // there is neither an https door nor one for DNS over TLS.
 func (s *server) openCertificates() (certificates, error) {
 	switch {
-	case s.https.listener == nil && s.DNSTLS == "":
+	case s.https.listener == nil && len(s.DNSTLS) == 0:
 		return nil, nil
 	case len(s.ACMEDomains) > 0:
 		return newACME(&s.serveConfig, &s.http, &s.https, s.log)

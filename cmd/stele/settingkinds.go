@@ -16,6 +16,7 @@ import (
 	"github.com/stele-id/stele/scheme/all"
 	"github.com/stele-id/stele/scheme/ark"
 	"github.com/stele-id/stele/scheme/purl"
+	"github.com/stele-id/stele/serve/dnsd"
 	"github.com/stele-id/stele/serve/httpd"
 )
 
@@ -45,6 +46,9 @@ var (
 	storeKind      = kind{"database", textForm, orNothing(readStore)}
 	addressKind    = kind{"address", textForm, readAddress}
 	offAddressKind = kind{"address", textForm, orNothing(readAddress)}
+	addressesKind  = kind{"addresses", listForm, readAddress}
+	sourcesKind    = kind{"addresses", listForm, readSource}
+	identityKind   = kind{"name", textForm, orNothing(readIdentity)}
 	syslogKind     = kind{"place", textForm, orNothing(readSyslog)}
 	fileKind       = kind{"file", textForm, orNothing(readFile)}
 	offFolderKind  = kind{"folder", textForm, orNothing(readFolder)}
@@ -302,6 +306,19 @@ func readAddress(s *setting, text string) (any, error) {
 		return nil, fmt.Errorf("%.100q is neither the name of a host nor an IP address", host)
 	}
 	return text, nil
+}
+
+// readSource reads an address of this machine, without a port.
+func readSource(s *setting, text string) (any, error) {
+	addr, err := netip.ParseAddr(text)
+	if err != nil || addr.IsUnspecified() || addr.IsMulticast() {
+		return nil, fmt.Errorf("%.100q is no address of a machine; write an IP address without a port, such as %s", text, s.example)
+	}
+	return addr.Unmap().String(), nil
+}
+
+func readIdentity(_ *setting, text string) (any, error) {
+	return text, dnsd.CheckIdentity(text)
 }
 
 // isHost reports whether a text can be the name of a host.

@@ -55,10 +55,14 @@ var settings = []setting{
 		what: "addresses and networks of proxies whose word is taken on the client's address, scheme and host; empty: nobody's"},
 	{name: "proxy-header", kind: choiceKind, usual: "either", example: "x-forwarded", choices: []string{"either", "forwarded", "x-forwarded"},
 		what: "where these proxies tell it: in Forwarded (RFC 7239), in X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host, or in whichever is there alone"},
-	{name: "dns", kind: offAddressKind, example: "192.0.2.1:53",
-		what: "address, for UDP and TCP, on which the zones of published namespaces are answered; empty: none"},
-	{name: "dns-tls", kind: offAddressKind, example: "192.0.2.1:853",
-		what: "address on which the same zones are answered over TLS (RFC 7858), with the certificate of https; empty: none (over HTTPS they are answered at /dns-query, if dns and https are on)"},
+	{name: "dns", kind: addressesKind, example: "192.0.2.1:53,[2001:db8::1]:53",
+		what: "addresses, for UDP and TCP, on which the zones of published namespaces are answered; empty: none"},
+	{name: "dns-tls", kind: addressesKind, example: "192.0.2.1:853",
+		what: "addresses on which the same zones are answered over TLS (RFC 7858), with the certificate of https; empty: none (over HTTPS they are answered at /dns-query, if dns and https are on)"},
+	{name: "dns-identity", kind: identityKind, example: "ns1.example.org",
+		what: "name by which this name server can be told from others of the same zones, for who asks for it (NSID, RFC 5001; id.server, RFC 4892); empty: it is not told"},
+	{name: "notify-source", kind: sourcesKind, example: "192.0.2.1,2001:db8::1",
+		what: "address of this machine, one for IPv4 and one for IPv6, from which secondaries are sent notices of changes (NOTIFY); empty: the first of dns of that kind, or what the system chooses if dns names all addresses"},
 	{name: "notify-allow", kind: proxiesKind, example: "10.1.0.0/16,127.0.0.1",
 		what: "addresses and networks, beside public ones, to which secondaries may be sent notices of changes (NOTIFY), whatever an owner of a namespace says; empty: public addresses only"},
 	{name: "transfer-allow", kind: proxiesKind, example: "10.1.0.0/16,127.0.0.1",
@@ -160,8 +164,10 @@ type serveConfig struct {
 	HSTS           time.Duration     `koanf:"hsts"`
 	TrustedProxies []string          `koanf:"trusted-proxies"`
 	ProxyHeader    string            `koanf:"proxy-header"`
-	DNS            string            `koanf:"dns"`
-	DNSTLS         string            `koanf:"dns-tls"`
+	DNS            []string          `koanf:"dns"`
+	DNSTLS         []string          `koanf:"dns-tls"`
+	DNSIdentity    string            `koanf:"dns-identity"`
+	NotifySource   []string          `koanf:"notify-source"`
 	NotifyAllow    []string          `koanf:"notify-allow"`
 	TransferAllow  []string          `koanf:"transfer-allow"`
 	Metrics        string            `koanf:"metrics"`

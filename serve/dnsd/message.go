@@ -52,6 +52,8 @@ type query struct {
 	cookie    []byte // content of the option (RFC 7873); nil if there is none
 	keepalive bool   // the option was sent (RFC 7828)
 	padded    bool   // the option was sent (RFC 7830)
+	nsid      bool   // the client asks which server this is (RFC 5001)
+	expire    bool   // it asks for how long a secondary may keep the zone (RFC 7314)
 	tsig      int    // where the signature of the message begins; 0 if it has none
 }
 
@@ -75,7 +77,10 @@ func (q *query) read(msg []byte) int {
 		off = q.readQuestion(msg)
 	}
 	if code := judgeOpcode(q.opcode); code != dns.RcodeSuccess {
-		return code // what follows may have another form
+		// What follows may have another form; its signature is of interest. Whoever signs an
+		// update believes only a refusal that is signed too (RFC 8945, section 5.3).
+		q.tsig = lastRecord(msg)
+		return code
 	}
 	if questions > 1 || off == 0 {
 		return dns.RcodeFormatError
@@ -225,6 +230,8 @@ const (
 
 // Options of EDNS.
 const (
+	optionNSID      = 3  // RFC 5001
+	optionExpire    = 9  // RFC 7314
 	optionCookie    = 10 // RFC 7873
 	optionKeepalive = 11 // RFC 7828
 	optionPadding   = 12 // RFC 7830
@@ -257,6 +264,10 @@ func (q *query) readOPT(r record) int {
 			q.cookie = content
 		case code == optionKeepalive:
 			q.keepalive = true
+		case code == optionNSID:
+			q.nsid = true
+		case code == optionExpire:
+			q.expire = true
 		case code == optionPadding:
 			q.padded = true
 		}

@@ -168,16 +168,29 @@ func (s *Server) newNotifier() *notifier {
 	return n
 }
 
-// open opens a socket for each kind of address, at the address of the server if it has
-// one of its own: secondaries look where a notice comes from (RFC 1996, section 3.10).
+// source is the address of a kind from which notices are sent: secondaries look where a
+// notice comes from (RFC 1996, section 3.10). It is invalid if the system has to choose.
+func (n *notifier) source(v4 bool) netip.Addr {
+	own := n.s.o.NotifyFrom
+	for _, at := range n.s.Addrs() {
+		own = append(own[:len(own):len(own)], at.Addr())
+	}
+	for _, addr := range own {
+		if addr = addr.Unmap(); addr.Is4() == v4 && !addr.IsUnspecified() {
+			return addr
+		}
+	}
+	return netip.Addr{}
+}
+
+// open opens a socket for each kind of address.
 func (n *notifier) open(ctx context.Context, readers *sync.WaitGroup) {
-	own := n.s.Addr().Addr().Unmap()
 	for _, v4 := range []bool{true, false} {
 		network, from := "udp6", netip.IPv6Unspecified()
 		if v4 {
 			network, from = "udp4", netip.IPv4Unspecified()
 		}
-		if own.IsValid() && !own.IsUnspecified() && own.Is4() == v4 {
+		if own := n.source(v4); own.IsValid() {
 			from = own
 		}
 		c, err := outbound.ListenPackets(n.rule, network, netip.AddrPortFrom(from, 0))

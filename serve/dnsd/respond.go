@@ -35,6 +35,7 @@ type worker struct {
 	cookie    [cookieSize]byte // for the client
 	hasCookie bool
 	extended  uint16 // code of the extended error (RFC 8914) in an answer; 0: none
+	expires   bool   // the answer says for how long a secondary may keep the zone
 	verified  bool   // the client has shown a good cookie
 	tcp       bool
 	private   bool // nobody on the way can read the answer
@@ -65,8 +66,14 @@ func (w *worker) respond(dst, msg []byte, from peer, now time.Time) (answer []by
 	}
 	w.greet(from, now)
 	var who *sealer
-	if code == dns.RcodeSuccess && w.q.tsig > 0 {
-		who, code = w.verify(msg, now)
+	if w.q.tsig > 0 && code != dns.RcodeFormatError {
+		var judged int
+		if who, judged = w.verify(msg, now); judged != dns.RcodeSuccess {
+			code = judged
+		}
+	}
+	if code == dns.RcodeRefused || code == dns.RcodeNotImplemented {
+		w.extended = dns.ExtendedErrorCodeNotSupported
 	}
 	dst = append(append(dst[:0], msg[:headerSize]...), w.q.question...)
 	p := packed{rcode: uint8(code)}
@@ -88,6 +95,7 @@ func (w *worker) respond(dst, msg []byte, from peer, now time.Time) (answer []by
 			return nil
 		case slip:
 			w.tally.slipped.Add(1)
+			w.extended = 0
 			dst, p = dst[:headerSize+len(w.q.question)], w.slipped()
 		}
 	}
@@ -115,6 +123,8 @@ func (w *worker) stamp(p *packed, now time.Time) bool {
 func (w *worker) greet(from peer, now time.Time) {
 	w.hasCookie, w.verified, w.tell, w.tcp = w.q.cookie != nil, false, 0, from.tcp
 	w.private = from.private
+	w.extended = 0
+	w.expires = w.q.expire && w.q.asks && (w.q.qtype == dns.TypeSOA || w.q.isTransfer())
 	if w.hasCookie {
 		_, w.verified = w.s.jar.answer(w.cookie[:0], w.q.cookie, from.addr, now)
 		if w.verified {
@@ -135,30 +145,36 @@ func (w *worker) limit(from peer) int {
 }
 
 // judgeQuestion says which questions are answered at all. Transfers are refused where
-// they have no place (see transfer), and so is whatever is not of the Internet:
-// version.bind is nobody's business.
-func judgeQuestion(q *query) int {
+// they have no place (see transfer), and so is whatever is not of the Internet, but for
+// the name of the server (see identify). It returns an extended error (RFC 8914) for what
+// is refused.
+func judgeQuestion(q *query) (code int, extended uint16) {
 	if q.class != dns.ClassINET {
-		return dns.RcodeRefused
+		return dns.RcodeRefused, dns.ExtendedErrorCodeNotSupported
 	}
 	switch q.qtype {
 	case dns.TypeAXFR, dns.TypeIXFR:
-		return dns.RcodeRefused
+		return dns.RcodeRefused, dns.ExtendedErrorCodeProhibited
 	case dns.TypeMAILA, dns.TypeMAILB:
-		return dns.RcodeNotImplemented
+		return dns.RcodeNotImplemented, dns.ExtendedErrorCodeNotSupported
 	case dns.TypeOPT, dns.TypeTSIG, dns.TypeTKEY, dns.TypeNXNAME:
-		return dns.RcodeFormatError // they are no data
+		return dns.RcodeFormatError, 0 // they are no data
 	}
-	return dns.RcodeSuccess
+	return dns.RcodeSuccess, 0
 }
 
 // find appends the answer to the question, of limit bytes at most.
 func (w *worker) find(dst []byte, limit int, now time.Time) ([]byte, packed) {
-	if code := judgeQuestion(&w.q); code != dns.RcodeSuccess {
+	w.name = lower(w.name[:0], w.q.name)
+	if dst, p, ok := w.identify(dst, limit); ok {
+		return dst, p
+	}
+	code, extended := judgeQuestion(&w.q)
+	if code != dns.RcodeSuccess {
+		w.extended = extended
 		return dst, packed{rcode: uint8(code)}
 	}
 	c := w.s.cache
-	w.name = lower(w.name[:0], w.q.name)
 	w.hash = c.hash(w.name)
 	dst, p, ok := w.remembered(dst, limit, now)
 	if ok {
@@ -214,6 +230,7 @@ func (w *worker) make(now time.Time) (packed, error) {
 		return packed{}, err
 	}
 	if r.apex == "" {
+		w.extended = dns.ExtendedErrorCodeNotAuthoritative
 		return packed{rcode: uint8(r.rcode)}, nil
 	}
 	p, err := r.pack(name, w.q.qtype, w.s.serials.numberOf(r.apex), w.scratch)
@@ -258,7 +275,7 @@ func (w *worker) slipped() packed {
 }
 
 // maxOPT is the size of the longest OPT record that is sent.
-const maxOPT = 11 + 4 + cookieSize + 4 + 2
+const maxOPT = 11 + 4 + cookieSize + 4 + 2 + 4 + 2 + 4 + maxIdentity + 4 + 4
 
 // optSize is the size of the OPT record of the answer.
 func (w *worker) optSize() int {
@@ -274,6 +291,12 @@ func (w *worker) optSize() int {
 	}
 	if w.extended > 0 {
 		n += 4 + 2
+	}
+	if w.tellsName() {
+		n += 4 + len(w.s.o.Identity)
+	}
+	if w.expires {
+		n += 4 + 4
 	}
 	return n
 }
@@ -293,6 +316,7 @@ func (w *worker) finish(dst []byte, p *packed) []byte {
 	}
 	w.tally.rcodes[min(p.rcode, maxRcode)].Add(1)
 	additional := p.additional
+	w.expires = w.expires && p.aa && p.answers > 0 // it says so of a zone that is ours
 	if w.q.edns {
 		additional++
 		dst = w.appendOPT(dst, p.rcode, w.paddingSize(len(dst)+w.optSize()))
@@ -334,6 +358,16 @@ func (w *worker) appendOPT(dst []byte, rcode uint8, padding int) []byte {
 		dst = binary.BigEndian.AppendUint16(dst, dns.EDNS0EDE)
 		dst = binary.BigEndian.AppendUint16(dst, 2)
 		dst = binary.BigEndian.AppendUint16(dst, w.extended)
+	}
+	if w.tellsName() {
+		dst = binary.BigEndian.AppendUint16(dst, optionNSID)
+		dst = binary.BigEndian.AppendUint16(dst, uint16(len(w.s.o.Identity)))
+		dst = append(dst, w.s.o.Identity...)
+	}
+	if w.expires {
+		dst = binary.BigEndian.AppendUint16(dst, optionExpire)
+		dst = binary.BigEndian.AppendUint16(dst, 4)
+		dst = binary.BigEndian.AppendUint32(dst, soaExpire) // RFC 7314, section 4: a primary's is that of the SOA record
 	}
 	return appendPadding(dst, padding)
 }

@@ -17,6 +17,7 @@ import (
 	"net"
 	"net/netip"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -40,6 +41,11 @@ type Options struct {
 	// registry is on this machine.
 	Lookups int
 
+	// Identity is the name by which this server can be told from others that answer for
+	// the same zones, for who asks (NSID, RFC 5001; id.server, RFC 4892); see
+	// [CheckIdentity]. It is not told if it is empty.
+	Identity string
+
 	// CookieSecrets are the keys of server cookies (RFC 9018). The first makes them, all
 	// are believed. Servers that share an address must have the same. Without any the
 	// server makes its own and changes it daily.
@@ -54,6 +60,11 @@ type Options struct {
 	// changes, whatever secondaries namespaces name; nil: all. An owner of a namespace
 	// must not be able to have the server send packets into its own network.
 	Transfer, Notify *outbound.Rule
+
+	// NotifyFrom are the addresses from which secondaries are told of changes, one for
+	// IPv4 and one for IPv6 at most. Where there is none it is the first of that kind at
+	// which the server listens.
+	NotifyFrom []netip.Addr
 
 	Rate      RateLimit
 	TCP       TCPLimits
@@ -261,13 +272,21 @@ func (s *Server) start(l *listener) bool {
 
 // Addr is the first address that is open, with its port; the zero AddrPort if there is
 // none.
-func (s *Server) Addr() netip.AddrPort {
+func (s *Server) Addr() netip.AddrPort { return firstAddr(s.Addrs()) }
+
+// Addrs are the addresses that are open, with their ports, in the order in which they
+// were opened.
+func (s *Server) Addrs() []netip.AddrPort {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.addrs) == 0 {
+	return slices.Clone(s.addrs)
+}
+
+func firstAddr(list []netip.AddrPort) netip.AddrPort {
+	if len(list) == 0 {
 		return netip.AddrPort{}
 	}
-	return s.addrs[0]
+	return list[0]
 }
 
 // stop makes everything that runs end once it has answered what it has read.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/stele-id/stele"
@@ -55,13 +56,14 @@ func (s *Server) startTLS(l net.Listener, config *tls.Config) bool {
 
 // AddrTLS is the first address that is open for TLS, with its port; the zero AddrPort
 // if there is none.
-func (s *Server) AddrTLS() netip.AddrPort {
+func (s *Server) AddrTLS() netip.AddrPort { return firstAddr(s.AddrsTLS()) }
+
+// AddrsTLS are the addresses that are open for TLS, with their ports, in the order in
+// which they were opened.
+func (s *Server) AddrsTLS() []netip.AddrPort {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.tlsAddrs) == 0 {
-		return netip.AddrPort{}
-	}
-	return s.tlsAddrs[0]
+	return slices.Clone(s.tlsAddrs)
 }
 
 // serveTLS answers what comes over a connection, once it is agreed how it is encrypted.

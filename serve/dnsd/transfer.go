@@ -108,7 +108,7 @@ func (t *stream) transfer(w *worker, msg []byte, from peer, now time.Time) error
 	if err := t.flush(); err != nil {
 		return err
 	}
-	out := &outgoing{t: t, who: who, env: newEnvelopes(w.q.id, flagQR|flagAA|w.q.flags&flagRD, w.q.question)}
+	out := &outgoing{t: t, who: who, opt: w.transferOPT(), env: newEnvelopes(w.q.id, flagQR|flagAA|w.q.flags&flagRD, w.q.question)}
 	err = w.send(ctx, out, z, msg)
 	if err != nil && out.sent == 0 {
 		return t.declineFor(w, msg, who, err)
@@ -118,6 +118,16 @@ func (t *stream) transfer(w *worker, msg []byte, from peer, now time.Time) error
 		t.s.o.Log.Warn("a transfer was broken off", "zone", z.name, "to", from.addr, "err", err)
 	}
 	return err
+}
+
+// transferOPT is the OPT record of a transfer: who shows EDNS gets it back (RFC 6891,
+// section 6.1.1), with the time after which the zone expires, if it asks for it (RFC 7314,
+// section 3).
+func (w *worker) transferOPT() []byte {
+	if !w.q.edns {
+		return nil
+	}
+	return w.appendOPT(nil, dns.RcodeSuccess, 0)
 }
 
 // send sends what was asked for.
@@ -146,10 +156,10 @@ var errMalformed = errors.New("the request is malformed")
 func (t *stream) declineFor(w *worker, msg []byte, who *sealer, err error) error {
 	switch {
 	case errors.Is(err, errRefused), errors.Is(err, errNoZone):
+		w.extended = dns.ExtendedErrorCodeProhibited
 		return t.decline(w, msg, who, dns.RcodeRefused)
 	case errors.Is(err, errShut):
 		w.extended = dns.ExtendedErrorCodeNotReady
-		defer func() { w.extended = 0 }()
 		return t.decline(w, msg, who, dns.RcodeRefused)
 	case errors.Is(err, errMalformed):
 		return t.decline(w, msg, who, dns.RcodeFormatError)
@@ -174,6 +184,7 @@ func (t *stream) decline(w *worker, msg []byte, who *sealer, code int) error {
 type outgoing struct {
 	t    *stream
 	who  *sealer
+	opt  []byte // the server's side of EDNS, for the first message; nil: there is none
 	env  *envelopes
 	sent int // messages
 	buf  []byte
@@ -183,6 +194,10 @@ type outgoing struct {
 func (o *outgoing) write(list [][]byte) error {
 	for i, msg := range list {
 		now := o.t.s.o.Now()
+		if o.sent == 0 && o.opt != nil && len(msg)+len(o.opt) <= maxMessage {
+			msg = append(msg, o.opt...)
+			binary.BigEndian.PutUint16(msg[10:], binary.BigEndian.Uint16(msg[10:])+1)
+		}
 		msg = o.who.seal(msg, now)
 		if len(msg) > maxMessage {
 			return fmt.Errorf("a message of %d bytes can't be sent", len(msg))
@@ -307,6 +322,10 @@ func (w *worker) difference(dst, msg []byte, from peer, who *sealer, limit int, 
 	z, err := w.zoneFor(ctx, from, who)
 	if errors.Is(err, errRefused) || errors.Is(err, errShut) {
 		w.s.transfers.refused.Add(1)
+		w.extended = dns.ExtendedErrorCodeProhibited
+		if errors.Is(err, errShut) {
+			w.extended = dns.ExtendedErrorCodeNotReady
+		}
 		return dst, packed{rcode: dns.RcodeRefused}
 	}
 	serial, ok := serialIn(msg)
