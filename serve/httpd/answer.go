@@ -1,8 +1,6 @@
 package httpd
 
 import (
-	"crypto/sha256"
-	"encoding/base64"
 	"net/http"
 	"strconv"
 	"strings"
@@ -22,7 +20,8 @@ var (
 	exposed       = []string{"ETag, Link, Memento-Datetime"}
 	closing       = []string{"close"}
 	soon          = []string{"5"}
-	varies        = []string{"Accept, Accept-Language, Accept-Datetime, Authorization"}
+	varies        = []string{"Accept, Accept-Language, Authorization"}
+	gateVaries    = []string{"Accept, Accept-Language, Accept-Datetime, Authorization"} // of a TimeGate
 	plainTextType = []string{textType}
 	notKept       = []string{"no-store"}
 	askAgain      = []string{"no-cache"}
@@ -31,9 +30,25 @@ var (
 	onlyOwn       = []string{web.Policy}
 )
 
-// write writes an answer that has a body. If the server holds too much for clients that
-// do not read, it answers with a refusal instead.
+// write writes an answer that has a body. One with status 200 has an entity tag, and is 304
+// or 412 instead if the conditions of the request say so. If the server holds too much for
+// clients that do not read, it answers with a refusal instead.
 func (h *Handler) write(w http.ResponseWriter, r *http.Request, status int, mediaType string, body []byte) {
+	head := w.Header()
+	if status == http.StatusOK {
+		head["Etag"] = []string{entityTag(mediaType, body)}
+		switch judge(r, head) {
+		case http.StatusNotModified:
+			w.WriteHeader(http.StatusNotModified)
+			return
+		case http.StatusPreconditionFailed:
+			for _, name := range [...]string{"Etag", "Last-Modified", "Cache-Control"} {
+				delete(head, name)
+			}
+			h.fail(w, r, &refusal{http.StatusPreconditionFailed, "What is here now is not what the condition of the request names; ask without If-Match and If-Unmodified-Since."})
+			return
+		}
+	}
 	if r.Method != http.MethodHead {
 		release, err := h.hold(r, len(body))
 		if err != nil {
@@ -42,7 +57,6 @@ func (h *Handler) write(w http.ResponseWriter, r *http.Request, status int, medi
 		}
 		defer release()
 	}
-	head := w.Header()
 	head.Set("Content-Type", mediaType)
 	head.Set("Content-Length", strconv.Itoa(len(body)))
 	head["X-Content-Type-Options"] = noSniff
@@ -54,32 +68,6 @@ func (h *Handler) write(w http.ResponseWriter, r *http.Request, status int, medi
 		// The client who does not get it is gone.
 		_, _ = w.Write(body)
 	}
-}
-
-// writeTagged writes an answer with status 200, or 304 if the client has the same
-// already (RFC 9110, section 13.1.2).
-func (h *Handler) writeTagged(w http.ResponseWriter, r *http.Request, mediaType string, body []byte) {
-	sum := sha256.Sum256(body)
-	tag := `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
-	w.Header().Set("ETag", tag)
-	for _, known := range r.Header["If-None-Match"] {
-		if matches(known, tag) {
-			w.WriteHeader(http.StatusNotModified)
-			return
-		}
-	}
-	h.write(w, r, http.StatusOK, mediaType, body)
-}
-
-// matches reports whether a tag is in a list, compared weakly.
-func matches(list, tag string) bool {
-	for item := range strings.SplitSeq(list, ",") {
-		item = strings.TrimSpace(item)
-		if item == "*" || strings.TrimPrefix(item, "W/") == tag {
-			return true
-		}
-	}
-	return false
 }
 
 // describe answers with a description of the record. Of one that was withdrawn the
@@ -104,7 +92,7 @@ func (h *Handler) describe(w http.ResponseWriter, r *http.Request, res *resolver
 		return
 	}
 	h.signpost(head, r, res)
-	h.writeTagged(w, r, f.Served, body)
+	h.write(w, r, http.StatusOK, f.Served, body)
 }
 
 // forScripts lets the scripts of other sites read an answer: it is for everybody.
@@ -129,10 +117,19 @@ func (h *Handler) subject(r *http.Request, res *resolver.Resolution) describe.Su
 // about says in the head for how long an answer holds, since when, and on what it
 // depends.
 func (h *Handler) about(head http.Header, res *resolver.Resolution) {
-	head["Vary"] = varies
+	vary(head)
 	h.keep(head, res)
-	if res.Record != nil && !res.Record.Modified.IsZero() {
-		head.Set("Last-Modified", httpDate(res.Record.Modified))
+	if at := h.lastModified(res); !at.IsZero() {
+		head.Set("Last-Modified", httpDate(at))
+	}
+}
+
+// vary says on which headers of requests an answer depends. That of a TimeGate, which says
+// so itself, depends on Accept-Datetime too; of all others that must not be said (RFC 7089,
+// sections 4.1.1 and 4.5.7).
+func vary(head http.Header) {
+	if head["Vary"] == nil {
+		head["Vary"] = varies
 	}
 }
 

@@ -45,11 +45,13 @@ func (o offer) better(than offer) bool {
 // targets, and of the descriptions that there are.
 func (h *Handler) choose(w http.ResponseWriter, r *http.Request, t target, q *resolver.Request, res *resolver.Resolution) {
 	if q.Service == stele.N2S && isSigned(res) {
+		h.linkGate(w.Header(), r, res)
 		h.signatures(w, r, res)
 		return
 	}
 	best, err := h.decide(r, t.query, q, res)
 	if err != nil {
+		h.linkGate(w.Header(), r, res)
 		h.fail(w, r, err)
 		return
 	}
@@ -65,6 +67,7 @@ func (h *Handler) take(w http.ResponseWriter, r *http.Request, q *resolver.Reque
 		h.copyOf(w, r, q, res)
 	case byFormat:
 		if q.Service == stele.N2P && best.format.Type == jsonType {
+			h.linkGate(w.Header(), r, res)
 			h.promise(w, r, res)
 			return
 		}
@@ -218,6 +221,7 @@ func (h *Handler) show(w http.ResponseWriter, r *http.Request, liked []resolver.
 		h.describeAs(w, r, res, "application/json")
 		return
 	case wantsPage(liked):
+		forScripts(w.Header())
 		h.infoPage(w, r, res)
 		return
 	}
@@ -231,6 +235,7 @@ func (h *Handler) show(w http.ResponseWriter, r *http.Request, liked []resolver.
 func (h *Handler) nothingFits(w http.ResponseWriter, r *http.Request, res *resolver.Resolution) {
 	p := problem{Status: http.StatusNotAcceptable, Title: http.StatusText(http.StatusNotAcceptable), ID: res.ID.String(), Scheme: res.ID.Scheme()}
 	p.Detail = "There is nothing of the types that the request accepts."
+	h.linkGate(w.Header(), r, res)
 	for i := range res.Record.Targets {
 		if t := &res.Record.Targets[i]; t.Type != "" && (t.Service == stele.N2L || t.Service == stele.N2C) && !slices.Contains(p.Accepted, t.Type) {
 			p.Accepted = append(p.Accepted, t.Type)

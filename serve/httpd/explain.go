@@ -73,7 +73,8 @@ func (h *Handler) explain(w http.ResponseWriter, r *http.Request, t target, q *r
 		}
 	}
 	head := w.Header()
-	head["Vary"], head["Cache-Control"], head["Access-Control-Allow-Origin"] = varies, notKept, anybody
+	vary(head)
+	head["Cache-Control"], head["Access-Control-Allow-Origin"] = notKept, anybody
 	h.writeExplanation(w, r, &x)
 }
 

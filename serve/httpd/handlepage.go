@@ -17,6 +17,7 @@ import (
 // tabs between index, type, timestamp and data.
 func (h *Handler) showValues(w http.ResponseWriter, r *http.Request, res *resolver.Resolution, values []stele.HandleValue) {
 	handle := bareHandle(res.ID)
+	forScripts(w.Header())
 	switch h.problemForm(r) {
 	case htmlType:
 		shown := *res.Record // with the values that were asked for

@@ -33,6 +33,7 @@ func (h *Handler) handleProxy(w http.ResponseWriter, r *http.Request, id stele.I
 	if err != nil || res.Record == nil || res.Kind == resolver.Tombstone || res.Kind == resolver.Gone {
 		return false
 	}
+	h.linkGate(w.Header(), r, &res)
 	wanted, _ := readSelection(q) // the proxy takes no notice of indexes that are none
 	end, values, err := h.followAliases(r.Context(), res, wanted, q.Has("ignore_aliases"))
 	if err != nil {

@@ -44,6 +44,7 @@ func (h *Handler) handles(w http.ResponseWriter, r *http.Request, t target) {
 		}
 	case http.MethodOptions:
 		w.Header().Set("Allow", "GET, HEAD, POST, PUT, DELETE, TRACE, OPTIONS")
+		w.Header()["Access-Control-Allow-Origin"] = anybody
 		w.Header().Set("Content-Length", "0")
 		return
 	case http.MethodPut, http.MethodDelete:
@@ -88,6 +89,7 @@ func (h *Handler) readHandle(head http.Header, r *http.Request, text string, q u
 	case res.Kind == resolver.Delegation:
 		return handleRefusal{Code: handleElsewhere, Message: "That prefix doesn't live here; ask " + res.URL, Handle: handle}
 	case res.Kind == resolver.Tombstone:
+		h.linkMementos(head, r, &res, neighbours{})
 		return handleRefusal{Code: handleUnknown, Message: epitaph(&res.Tombstone), Handle: handle, status: http.StatusGone}
 	}
 	values := wanted.of(handleValues(&res))

@@ -228,7 +228,7 @@ func (h *Handler) mayAsk(w http.ResponseWriter, r *http.Request) bool {
 		head["Allow"], head["Access-Control-Allow-Methods"], head["Access-Control-Allow-Origin"] = methods, methods, anybody
 		head.Set("Access-Control-Max-Age", "86400")
 		if asked := r.Header.Get("Access-Control-Request-Headers"); asked != "" {
-			head.Set("Access-Control-Allow-Headers", "Accept, Accept-Language, Accept-Datetime, If-None-Match, Stele-Version")
+			head.Set("Access-Control-Allow-Headers", "Accept, Accept-Language, Accept-Datetime, If-Match, If-Modified-Since, If-None-Match, If-Unmodified-Since, Stele-Version")
 		}
 		w.WriteHeader(http.StatusNoContent)
 	default:

@@ -70,7 +70,8 @@ func (w *personal) WriteHeader(status int) {
 	if !w.begun {
 		w.begun = true
 		head := w.Header()
-		head["Cache-Control"], head["Vary"] = privately, varies
+		vary(head)
+		head["Cache-Control"] = privately
 		if status == http.StatusUnauthorized {
 			head["Www-Authenticate"] = bearer
 		}

@@ -89,7 +89,7 @@ func (h *Handler) infoForm(w http.ResponseWriter, r *http.Request, t target) {
 // delegated answers for a name of which another resolver knows more.
 func (h *Handler) delegated(w http.ResponseWriter, r *http.Request, res *resolver.Resolution) {
 	head := w.Header()
-	head["Vary"] = varies
+	vary(head)
 	h.keep(head, res)
 	h.redirect(w, r, res.URL, http.StatusSeeOther)
 }
@@ -200,5 +200,5 @@ func (h *Handler) infoJSON(w http.ResponseWriter, r *http.Request, res *resolver
 	forScripts(head)
 	h.about(head, res)
 	h.signpostAll(head, subject)
-	h.writeTagged(w, r, "application/json", append(body, '\n'))
+	h.write(w, r, http.StatusOK, "application/json", append(body, '\n'))
 }

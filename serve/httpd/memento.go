@@ -40,8 +40,9 @@ func (h *Handler) timegate(w http.ResponseWriter, r *http.Request, res *resolver
 		return
 	}
 	defer done()
-	at, err := http.ParseTime(r.Header.Get("Accept-Datetime"))
-	if err != nil {
+	h.linkGate(w.Header(), r, res)
+	at, ok := parseDatetime(r.Header["Accept-Datetime"])
+	if !ok {
 		h.fail(w, r, &refusal{http.StatusBadRequest, "Accept-Datetime has no date such as Thu, 31 May 2007 20:35:00 GMT."})
 		return
 	}
@@ -62,9 +63,21 @@ func (h *Handler) timegate(w http.ResponseWriter, r *http.Request, res *resolver
 		return
 	}
 	head := w.Header()
-	head["Vary"], head["Cache-Control"] = varies, askAgain
+	head["Cache-Control"] = askAgain
 	h.linkMementos(head, r, res, near)
 	send(w, r, h.mementoURL(r, res.ID, best.Modified), http.StatusFound)
+}
+
+// parseDatetime reads the values of Accept-Datetime: one date as RFC 7089, section 2.1.1, has
+// it, and in no other of the forms that HTTP knows. Whether the day of the week is right is
+// not judged.
+func parseDatetime(values []string) (time.Time, bool) {
+	if len(values) != 1 || len(values[0]) != len(http.TimeFormat) {
+		return time.Time{}, false
+	}
+	at, err := time.Parse(http.TimeFormat, values[0])
+	// The parser takes names in any case, which are exact here.
+	return at, err == nil && at.Format(http.TimeFormat)[3:] == values[0][3:] && strings.Contains("Mon Tue Wed Thu Fri Sat Sun", values[0][:3])
 }
 
 // versionAt returns the version that was current at the end of a second, of those that
@@ -147,25 +160,28 @@ func (h *Handler) neighbours(r *http.Request, res *resolver.Resolution, v *stele
 
 // versions returns when a record was changed: of the versions before one that the client
 // may see, the newest first, one a second. What they said is left out, since a thousand
-// large versions are more than one request may take of the memory. More is the version
-// from which on the next page looks; 0 at the end.
-func (h *Handler) versions(r *http.Request, res *resolver.Resolution, before uint64) (list []*stele.Record, more uint64, err error) {
+// large versions are more than one request may take of the memory. More is where the next
+// page begins, and nil at the end: a page ends where a second does, so that no two pages
+// have the same memento.
+func (h *Handler) versions(r *http.Request, res *resolver.Resolution, before uint64) (list []*stele.Record, more *stele.Record, err error) {
 	looked := 0
 	defer func() { h.spend(r, float64(looked)*costVersion) }()
+	var last *stele.Record
 	for v, err := range h.o.Registry.HistoryBefore(r.Context(), res.Record.ID, before) {
 		if err != nil {
-			return nil, 0, err
+			return nil, nil, err
 		}
-		if looked == maxMementos {
-			return list, more, nil
+		own := &stele.Record{Version: v.Version, Modified: v.Modified}
+		if looked >= maxMementos && !sameSecond(last.Modified, v.Modified) || looked == 2*maxMementos {
+			return list, own, nil
 		}
 		if n := len(list); h.maySee(r, v) && (n == 0 || !sameSecond(list[n-1].Modified, v.Modified)) {
-			list = append(list, &stele.Record{Version: v.Version, Modified: v.Modified})
+			list = append(list, own)
 		}
 		looked++
-		more = v.Version
+		last = own
 	}
-	return list, 0, nil
+	return list, nil, nil
 }
 
 func sameSecond(a, b time.Time) bool { return a.Unix() == b.Unix() }
@@ -203,8 +219,10 @@ func (h *Handler) memento(w http.ResponseWriter, r *http.Request, t target) {
 // writeMemento answers from the version that was current at a date.
 func (h *Handler) writeMemento(w http.ResponseWriter, r *http.Request, q *resolver.Request, res *resolver.Resolution, v *stele.Record, at time.Time) {
 	head := w.Header()
-	if !sameSecond(v.Modified, at) {
-		head["Vary"], head["Cache-Control"] = varies, askAgain
+	if !sameSecond(v.Modified, at) { // an intermediate resource (RFC 7089, section 4.5.7)
+		vary(head)
+		head["Cache-Control"] = askAgain
+		h.linkMementos(head, r, res, neighbours{})
 		send(w, r, h.mementoURL(r, res.ID, v.Modified), http.StatusFound)
 		return
 	}
@@ -220,8 +238,13 @@ func (h *Handler) writeMemento(w http.ResponseWriter, r *http.Request, q *resolv
 		h.fail(w, r, &refusal{http.StatusGone, "The owner of the name has disavowed this version: it must not be followed. The reason given: " + d.Reason})
 		return
 	}
+	h.linkMementos(head, r, res, near)
 	q.ID = res.ID
 	then, err := h.o.Resolver.ResolveVersion(r.Context(), v, res.Matched, *q)
+	if err == nil && then.Kind != resolver.Tombstone && then.Kind != resolver.Gone {
+		// What a handle's alias stood for then is not known here: it is not followed.
+		err = h.leadByValues(r, &then, url.Values{"ignore_aliases": {""}})
+	}
 	if err != nil {
 		h.fail(w, r, err)
 		return
@@ -230,26 +253,19 @@ func (h *Handler) writeMemento(w http.ResponseWriter, r *http.Request, q *resolv
 	head.Set("Memento-Datetime", httpDate(v.Modified))
 	switch then.Kind {
 	case resolver.Tombstone:
-		h.linkMementos(head, r, res, near)
 		h.tombstone(w, r, q.Accept, &then)
 	case resolver.Gone:
-		h.linkMementos(head, r, res, near)
 		h.gone(w, r, &then)
 	default:
-		// What a handle's alias stood for then is not known here: it is not followed.
-		if err := h.leadByValues(r, &then, url.Values{"ignore_aliases": {""}}); err != nil {
-			h.fail(w, r, err)
-			return
-		}
-		h.writeThen(w, r, q, &then, func() { h.linkMementos(head, r, res, near) })
+		h.writeThen(w, r, q, &then)
 	}
 }
 
 // writeThen answers from an old version of an active record: where it led, or what
-// it was. The links of a memento take the place of others.
-func (h *Handler) writeThen(w http.ResponseWriter, r *http.Request, q *resolver.Request, then *resolver.Resolution, links func()) {
+// it was.
+func (h *Handler) writeThen(w http.ResponseWriter, r *http.Request, q *resolver.Request, then *resolver.Resolution) {
 	head := w.Header()
-	head["Vary"] = varies
+	vary(head)
 	h.keep(head, then)
 	best := offer{way: byTarget}
 	if then.Kind != resolver.Redirect || len(q.Accept) > 0 && !wantsPage(q.Accept) {
@@ -257,7 +273,6 @@ func (h *Handler) writeThen(w http.ResponseWriter, r *http.Request, q *resolver.
 	}
 	switch best.way {
 	case byTarget:
-		links()
 		h.redirect(w, r, then.URL, then.Status)
 	case noWay:
 		h.nothingFits(w, r, then)
@@ -271,9 +286,8 @@ func (h *Handler) writeThen(w http.ResponseWriter, r *http.Request, q *resolver.
 			h.fail(w, r, err)
 			return
 		}
-		links()
 		forScripts(head)
-		h.writeTagged(w, r, f.Served, body)
+		h.write(w, r, http.StatusOK, f.Served, body)
 	}
 }
 
@@ -281,8 +295,7 @@ func (h *Handler) writeThen(w http.ResponseWriter, r *http.Request, q *resolver.
 // (RFC 7089, section 2.2).
 func (h *Handler) linkMementos(head http.Header, r *http.Request, res *resolver.Resolution, near neighbours) {
 	base, path := h.base(r), h.path(r, res.ID)
-	b := appendLink(nil, base, "/", path, "", `>; rel="original timegate"`)
-	b = appendLink(b, base, "/.timemap/", path, "", `>; rel="timemap"; type="application/link-format"`)
+	b := appendTimeLinks(nil, base, path)
 	seen := make(map[int64]bool)
 	for _, v := range []*stele.Record{near.last, near.next, near.own, near.prev, near.first} {
 		if v == nil || seen[v.Modified.Unix()] || len(base)+len(path) > maxLinked {
@@ -323,8 +336,8 @@ func (h *Handler) past(w http.ResponseWriter, r *http.Request, text string, q re
 }
 
 // timemap lists what is known of an identifier's past: /.timemap/<id>. A long past has
-// several pages, the newest first; each links to the next, /.timemap/<id>?before=<version>
-// (RFC 7089, section 5.1.1).
+// several pages, the newest first; each links to the next, /.timemap/<id>?before=<version>,
+// and to the first, so that all are found from any (RFC 7089, section 5.1.1).
 func (h *Handler) timemap(w http.ResponseWriter, r *http.Request, t target) {
 	_, text := t.segment()
 	before := uint64(math.MaxUint64)
@@ -339,34 +352,41 @@ func (h *Handler) timemap(w http.ResponseWriter, r *http.Request, t target) {
 	if !ok {
 		return
 	}
-	p := timemapPage{self: h.page(r, ".timemap", res.ID)}
 	versions, more, err := h.versions(r, &res, before)
 	if err != nil {
 		h.fail(w, r, err)
 		return
 	}
-	p.versions, p.isFirst, p.isLast = versions, before == math.MaxUint64, more == 0
-	if more > 0 {
-		p.next = fmt.Sprintf("%s?before=%d", p.self, more)
+	whole := h.page(r, ".timemap", res.ID)
+	p := timemapPage{self: whole, versions: versions, isFirst: before == math.MaxUint64, isLast: more == nil}
+	if more != nil {
+		p.next, p.until = fmt.Sprintf("%s?before=%d", whole, more.Version+1), more.Modified
+		if p.first, err = h.firstVersion(r, &res); err != nil {
+			h.fail(w, r, err)
+			return
+		}
 	}
 	if !p.isFirst {
-		p.self = fmt.Sprintf("%s?before=%d", p.self, before)
+		p.self, p.whole = fmt.Sprintf("%s?before=%d", whole, before), whole
 	}
 	head := w.Header()
 	forScripts(head)
 	h.about(head, &res)
 	if _, q, named := resolver.Match("application/json", h.accepts.of(r.Header, "Accept")); named && q > 0 {
-		h.writeTagged(w, r, "application/json", h.timemapJSON(r, &res, &p))
+		h.write(w, r, http.StatusOK, "application/json", h.timemapJSON(r, &res, &p))
 		return
 	}
-	h.writeTagged(w, r, "application/link-format", h.timemapLinks(r, &res, &p))
+	h.write(w, r, http.StatusOK, "application/link-format", h.timemapLinks(r, &res, &p))
 }
 
 // timemapPage is a part of a TimeMap.
 type timemapPage struct {
 	self, next      string
+	whole           string          // the page with the newest mementos, from which all others are reached; "" on itself
 	isFirst, isLast bool            // it has the newest version, the oldest
 	versions        []*stele.Record // the newest first
+	until           time.Time       // no memento of the next pages is newer
+	first           *stele.Record   // the oldest version, if there are next pages; may be nil
 }
 
 // rel returns the relation of the version at a place.
@@ -388,8 +408,15 @@ func (h *Handler) timemapLinks(r *http.Request, res *resolver.Resolution, p *tim
 	if n := len(p.versions); n > 0 {
 		fmt.Fprintf(&b, `; from="%s"; until="%s"`, httpDate(p.versions[n-1].Modified), httpDate(p.versions[0].Modified))
 	}
+	if p.whole != "" {
+		fmt.Fprintf(&b, ",\n<%s>; rel=\"timemap\"; type=\"application/link-format\"", p.whole)
+	}
 	if p.next != "" {
 		fmt.Fprintf(&b, ",\n<%s>; rel=\"timemap\"; type=\"application/link-format\"", p.next)
+		if p.first != nil {
+			fmt.Fprintf(&b, `; from="%s"`, httpDate(p.first.Modified))
+		}
+		fmt.Fprintf(&b, `; until="%s"`, httpDate(p.until))
 	}
 	for i, v := range slices.Backward(p.versions) {
 		fmt.Fprintf(&b, ",\n<%s>; rel=\"%s\"; datetime=\"%s\"", h.mementoURL(r, res.ID, v.Modified), p.rel(i), httpDate(v.Modified))

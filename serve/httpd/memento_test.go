@@ -6,6 +6,7 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -224,51 +225,101 @@ func TestDisavowed(t *testing.T) {
 	}
 }
 
-// A long past is a TimeMap of several pages, which together have every memento once.
+// A long past is a TimeMap of several pages. From any of them all are found by links, and
+// together they have every memento once, also where many versions are of one second. What a
+// page says of the time that another covers is true.
 func TestTimeMapPages(t *testing.T) {
 	s := newPast(t)
 	const versions = 2500
+	times := map[string]bool{"20260101000000": true, "20260102000000": true, "20260103000000": true}
 	for i := range versions {
-		s.pass(time.Second)
+		if i%4 != 0 { // versions in one second are one memento, and pages end between them
+			s.pass(time.Second / 3)
+		} else {
+			s.pass(time.Second)
+		}
 		if _, err := s.registry.Update(s.admin, s.id("ark:12345/x1"), 0, func(r *stele.Record) error {
 			r.Targets[0].URL = fmt.Sprint("https://example.org/v", i)
 			return nil
 		}); err != nil {
 			t.Fatal(err)
 		}
+		times[s.now().UTC().Format(digits)] = true
+	}
+	const first = "https://id.example.org/.timemap/ark:12345/x1"
+	pages := map[string]answer{}
+	from := map[string][2]string{} // what other pages say that a page covers
+	for queue := []string{first}; len(queue) > 0; queue = queue[1:] {
+		url := queue[0]
+		if _, ok := pages[url]; ok {
+			continue
+		}
+		a := s.get(strings.TrimPrefix(url, "https://id.example.org"))
+		if a.StatusCode != http.StatusOK || len(a.body) > 2*maxMementos*200 {
+			t.Fatalf("%s: %d, %d bytes", url, a.StatusCode, len(a.body))
+		}
+		pages[url] = a
+		for _, l := range linked(a.body, "timemap") {
+			queue = append(queue, l.url)
+			if l.attributes["until"] != "" {
+				from[l.url] = [2]string{l.attributes["from"], l.attributes["until"]}
+			}
+		}
 	}
 	seen := make(map[string]bool)
-	pages := 0
-	for next := "/.timemap/ark:12345/x1"; next != ""; pages++ {
-		a := s.get(next, "Accept", "application/json")
-		var page struct {
-			TimeMap struct {
-				Next string `json:"next"`
-			} `json:"timemap_uri"`
-			Mementos struct{ List []struct{ URI string } }
+	for url, a := range pages {
+		self := linked(a.body, "self")
+		if len(self) != 1 || self[0].url != url || len(linked(a.body, "original")) != 1 || len(linked(a.body, "timegate")) != 1 {
+			t.Errorf("%s: %.300s", url, a.body)
 		}
-		if err := json.Unmarshal([]byte(a.body), &page); err != nil {
-			t.Fatal(err)
+		if url != first && (len(linked(a.body, "timemap")) == 0 || linked(a.body, "timemap")[0].url != first) {
+			t.Errorf("%s does not lead to the first page", url)
 		}
-		for _, m := range page.Mementos.List {
-			if seen[m.URI] {
-				t.Errorf("%s is there twice", m.URI)
+		for _, m := range linked(a.body, "memento") {
+			if seen[m.url] {
+				t.Errorf("%s is there twice", m.url)
 			}
-			seen[m.URI] = true
+			seen[m.url] = true
+			at, err := http.ParseTime(m.attributes["datetime"])
+			if err != nil || !strings.Contains(m.url, "/"+at.Format(digits)+"/") || !times[at.Format(digits)] {
+				t.Errorf("%s has the date %s", m.url, m.attributes["datetime"])
+			}
+			for _, span := range [][2]string{{self[0].attributes["from"], self[0].attributes["until"]}, from[url]} {
+				begin, _ := http.ParseTime(span[0])
+				if end, err := http.ParseTime(span[1]); err == nil && (at.Before(begin) || at.After(end)) {
+					t.Errorf("%s: %s is not within %v", url, m.url, span)
+				}
+			}
 		}
-		links := s.get(next).body
-		next = strings.TrimPrefix(page.TimeMap.Next, "https://id.example.org")
-		if next != "" && !strings.Contains(links, "<"+page.TimeMap.Next+`>; rel="timemap"`) {
-			t.Errorf("the page does not link to %s", next)
+		if first := strings.Contains(a.body, `rel="first memento"`); first != (url == oldestPage(pages)) {
+			t.Errorf("%s: the first memento is marked: %v", url, first)
 		}
-		if strings.Contains(links, `rel="first memento"`) != (next == "") || strings.Contains(links, `rel="last memento"`) != (pages == 0) {
-			t.Errorf("page %d: first and last mementos are marked wrongly", pages)
+		if last := strings.Contains(a.body, `rel="last memento"`); last != (url == first) {
+			t.Errorf("%s: the last memento is marked: %v", url, last)
 		}
 	}
-	if pages != 3 || len(seen) != versions+3 {
-		t.Errorf("%d pages have %d mementos, want 3 and %d", pages, len(seen), versions+3)
+	if len(pages) != 3 || len(seen) != len(times) || len(from) != 2 {
+		t.Errorf("%d pages have %d mementos, want 3 and %d", len(pages), len(seen), len(times))
 	}
 	if a := s.get("/.timemap/ark:12345/x1?before=x"); a.StatusCode != http.StatusBadRequest {
 		t.Errorf("before=x: %d", a.StatusCode)
 	}
+	var page struct {
+		TimeMap struct {
+			Next string `json:"next"`
+		} `json:"timemap_uri"`
+	}
+	if a := s.get("/.timemap/ark:12345/x1", "Accept", "application/json"); json.Unmarshal([]byte(a.body), &page) != nil || pages[page.TimeMap.Next].Response == nil {
+		t.Errorf("the next page in JSON is %q", page.TimeMap.Next)
+	}
+}
+
+// oldestPage returns the page of a TimeMap from which no other leads on.
+func oldestPage(pages map[string]answer) string {
+	for url, a := range pages {
+		if !strings.Contains(a.body, "?before=") || !slices.ContainsFunc(linked(a.body, "timemap"), func(l timeLink) bool { return strings.Contains(l.url, "?before=") }) {
+			return url
+		}
+	}
+	return ""
 }

@@ -30,7 +30,7 @@ func (h *Handler) homePage(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header()["Cache-Control"] = oneMinute
-	h.writeTagged(w, r, htmlType, b.Bytes())
+	h.write(w, r, http.StatusOK, htmlType, b.Bytes())
 }
 
 // problemPage writes the page of a problem: of an identifier that was withdrawn, of
@@ -119,8 +119,9 @@ func (h *Handler) infoPage(w http.ResponseWriter, r *http.Request, res *resolver
 	}
 	head := w.Header()
 	h.about(head, res)
+	h.linkGate(head, r, res)
 	h.signpostAll(head, subject)
-	h.writeTagged(w, r, htmlType, b.Bytes())
+	h.write(w, r, http.StatusOK, htmlType, b.Bytes())
 }
 
 // infoView is the page about a record, but for its history.

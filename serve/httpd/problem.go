@@ -123,11 +123,12 @@ func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	p.Code, _ = stele.CodeOf(err)
 	head := w.Header()
 	for name := range head {
-		if name != "Strict-Transport-Security" && name != "Connection" {
+		if name != "Strict-Transport-Security" && name != "Connection" && name != "Vary" {
 			delete(head, name)
 		}
 	}
-	head["Cache-Control"], head["Vary"], head["Access-Control-Allow-Origin"] = notKept, varies, anybody
+	vary(head)
+	head["Cache-Control"], head["Access-Control-Allow-Origin"] = notKept, anybody
 	head.Set("Retry-After", strconv.FormatInt(int64((limited.After+time.Second-1)/time.Second), 10))
 	if isHandleREST(readTarget(r)) {
 		h.failHandle(w, r, err)
@@ -216,7 +217,7 @@ const (
 // writeProblem writes a problem in the form that the client likes.
 func (h *Handler) writeProblem(w http.ResponseWriter, r *http.Request, p *problem) {
 	head := w.Header()
-	head["Vary"] = varies
+	vary(head)
 	if head["Cache-Control"] == nil {
 		head["Cache-Control"] = notKept
 	}

@@ -79,6 +79,7 @@ func (h *Handler) identifier(w http.ResponseWriter, r *http.Request, t target) {
 	res, err := h.find(r, t.path, q)
 	if res.Brief && res.Kind == resolver.Redirect && (len(q.Accept) == 0 || mayFit(res.Fit)) {
 		note(w, "", res.ID.Scheme())
+		w.Header()["Vary"] = gateVaries
 		h.land(w, r, &res)
 		return
 	}
@@ -112,9 +113,16 @@ func mayBeBrief(r *http.Request, t target, q *resolver.Request) bool {
 
 // found answers with what was found.
 func (h *Handler) found(w http.ResponseWriter, r *http.Request, t target, a *ask, q *resolver.Request, res *resolver.Resolution) {
-	if _, ok := r.Header["Accept-Datetime"]; ok && res.Record != nil {
-		h.timegate(w, r, res)
-		return
+	if res.Record != nil {
+		// The URL of a record is its TimeGate, whatever is answered there.
+		w.Header()["Vary"] = gateVaries
+		if res.Kind != resolver.Redirect { // whose links are made with the others
+			h.linkGate(w.Header(), r, res)
+		}
+		if _, ok := r.Header["Accept-Datetime"]; ok {
+			h.timegate(w, r, res)
+			return
+		}
 	}
 	switch res.Kind {
 	case resolver.Delegation:
@@ -145,11 +153,12 @@ func (h *Handler) found(w http.ResponseWriter, r *http.Request, t target, a *ask
 // land redirects to the target that was chosen.
 func (h *Handler) land(w http.ResponseWriter, r *http.Request, res *resolver.Resolution) {
 	if h.isLoop(r, res) {
+		h.linkGate(w.Header(), r, res)
 		h.fail(w, r, &stele.Error{Op: "resolve", ID: res.ID, Kind: stele.Conflict, Err: resolver.ErrLoop})
 		return
 	}
 	head := w.Header()
-	head["Vary"] = varies
+	vary(head)
 	h.keep(head, res)
 	h.signpost(head, r, res)
 	h.redirect(w, r, res.URL, res.Status)
@@ -199,7 +208,7 @@ func (h *Handler) passOn(w http.ResponseWriter, r *http.Request, t target, a *as
 		return
 	}
 	head := w.Header()
-	head["Vary"] = varies
+	vary(head)
 	h.keep(head, res)
 	h.redirect(w, r, res.URL, res.Status)
 }
@@ -219,7 +228,8 @@ func (h *Handler) unknown(w http.ResponseWriter, r *http.Request, t target, err 
 			if ns, fault := h.o.Resolver.Namespace(r.Context(), id); fault != nil || ns != nil && ns.Prefix != "" {
 				continue
 			}
-			w.Header()["Vary"], w.Header()["Cache-Control"] = varies, oneHour
+			vary(w.Header())
+			w.Header()["Cache-Control"] = oneHour
 			h.redirect(w, r, location, http.StatusFound)
 			return
 		}

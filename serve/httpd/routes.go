@@ -144,7 +144,7 @@ func (h *Handler) asset(w http.ResponseWriter, r *http.Request, t target) {
 		return
 	}
 	w.Header().Set("Cache-Control", "max-age=31536000, immutable") // another content has another name
-	h.writeTagged(w, r, mediaType, content)
+	h.write(w, r, http.StatusOK, mediaType, content)
 }
 
 // favicon answers programs that ask for an icon before they have seen a page, which

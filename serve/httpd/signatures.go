@@ -37,8 +37,12 @@ func (h *Handler) signatures(w http.ResponseWriter, r *http.Request, res *resolv
 	head := w.Header()
 	forScripts(head)
 	h.about(head, res)
-	head.Set("Link", "<"+h.base(r)+jwksPath+url.PathEscape(res.Record.ID.String())+`>; rel="jwks"`)
-	h.writeTagged(w, r, jsonType, proof.Document(res.Record.ID, res.Record.Signatures))
+	links := "<" + h.base(r) + jwksPath + url.PathEscape(res.Record.ID.String()) + `>; rel="jwks"`
+	if gate := head["Link"]; len(gate) > 0 {
+		links += ", " + gate[0]
+	}
+	head["Link"] = []string{links}
+	h.write(w, r, http.StatusOK, jsonType, proof.Document(res.Record.ID, res.Record.Signatures))
 }
 
 // jwksPath is where keys are; a namespace or a name in it follows.
@@ -81,7 +85,7 @@ func (h *Handler) jwks(w http.ResponseWriter, r *http.Request, name string) {
 	head := w.Header()
 	forScripts(head)
 	head["Cache-Control"] = keysKept
-	h.writeTagged(w, r, jwksType, body)
+	h.write(w, r, http.StatusOK, jwksType, body)
 }
 
 // keysOf returns the keys for a name, or a prefix of names, as it stands in a URL.
@@ -135,7 +139,7 @@ func (h *Handler) promise(w http.ResponseWriter, r *http.Request, res *resolver.
 	head := w.Header()
 	forScripts(head)
 	h.about(head, res)
-	h.writeTagged(w, r, jsonType, append(body, '\n'))
+	h.write(w, r, http.StatusOK, jsonType, append(body, '\n'))
 }
 
 // pageSignatures are signatures as pages show them.

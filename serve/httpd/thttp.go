@@ -247,7 +247,7 @@ func (c *thttpCall) list(uris []string) {
 		}
 	}
 	c.w.Header()["Access-Control-Allow-Origin"] = anybody
-	c.h.writeTagged(c.w, c.r, uriListType, b.Bytes())
+	c.h.write(c.w, c.r, http.StatusOK, uriListType, b.Bytes())
 }
 
 // plainURI returns a URI with all that can't stand in one percent-encoded, ends of
