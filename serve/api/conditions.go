@@ -71,14 +71,23 @@ func readTags(header, value string) (*tags, error) {
 func (on conditions) isSaid() bool { return on.match != nil || on.noneMatch != nil }
 
 // hold returns an error if something that has this version is not what the conditions
-// suppose. Weak tags match for If-None-Match alone (RFC 9110, section 8.8.3.2).
+// suppose.
 func (on conditions) hold(op string, id stele.ID, version uint64) error {
-	tag := on.tagOf(version)
-	if on.match != nil && !on.match.any && !slices.Contains(on.match.strong, tag) {
-		return failed(op, id, "it has version %d, and If-Match names another; look at it again", version)
+	if err := on.holdMatch(op, id, version); err != nil {
+		return err
 	}
 	if on.isKnown(version) {
 		return failed(op, id, "it has version %d, and If-None-Match says that it should not; look at it again", version)
+	}
+	return nil
+}
+
+// holdMatch is hold for If-Match alone, which counts first: a read that fails it is 412, though
+// If-None-Match would make it 304 (RFC 9110, section 13.2.2). Weak tags match for
+// If-None-Match alone (section 8.8.3.2).
+func (on conditions) holdMatch(op string, id stele.ID, version uint64) error {
+	if on.match != nil && !on.match.any && !slices.Contains(on.match.strong, on.tagOf(version)) {
+		return failed(op, id, "it has version %d, and If-Match names another; look at it again", version)
 	}
 	return nil
 }

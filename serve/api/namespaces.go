@@ -194,13 +194,13 @@ func (h *Handler) getNamespace(c *call) error {
 	if err != nil {
 		return err
 	}
+	if err := on.holdMatch(c.op.name, stele.ID{}, ns.Version); err != nil {
+		return err
+	}
 	if on.isKnown(ns.Version) {
 		c.w.Header().Set("ETag", c.h.tagOf(ns.Version))
 		c.replyEmpty(http.StatusNotModified)
 		return nil
-	}
-	if err := on.hold(c.op.name, stele.ID{}, ns.Version); err != nil {
-		return err
 	}
 	return c.replyNamespace(http.StatusOK, ns)
 }

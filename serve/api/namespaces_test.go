@@ -29,6 +29,8 @@ func TestNamespaces(t *testing.T) {
 	}
 	s.ask(theNobody, "GET", at, "").want(t, 200)
 	s.ask(theNobody, "GET", at, "", "If-None-Match", `"v3"`).want(t, 304)
+	s.ask(theNobody, "GET", at, "", "If-Match", `"v3"`, "If-None-Match", `"v3"`).want(t, 304)
+	s.ask(theNobody, "GET", at, "", "If-Match", `"v2"`, "If-None-Match", `"v3"`).want(t, 412) // If-Match counts first
 	s.ask(theNobody, "PATCH", at, `{"title":"Mine"}`).want(t, 403)
 	s.ask(theNobody, "GET", Root+"/namespaces/ark:12345", "").want(t, 404)
 	s.ask(theNobody, "PATCH", Root+"/namespaces/ark:12345", `{"title":"Mine"}`).want(t, 404)

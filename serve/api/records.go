@@ -82,13 +82,13 @@ func (h *Handler) getRecord(c *call) error {
 	if err != nil {
 		return h.meant(c, id, err)
 	}
+	if err := on.holdMatch(c.op.name, id, rec.Version); err != nil {
+		return err
+	}
 	if on.isKnown(rec.Version) {
 		c.w.Header().Set("ETag", c.h.tagOf(rec.Version))
 		c.replyEmpty(http.StatusNotModified)
 		return nil
-	}
-	if err := on.hold(c.op.name, id, rec.Version); err != nil {
-		return err
 	}
 	if rec, err = h.visible(c, rec); err != nil {
 		return err
