@@ -150,8 +150,15 @@ func readDNS(server string, i int) (err error) {
 	question := new(dns.Msg).SetQuestion(seedLabel(i)+"."+clusterZone, dns.TypeNAPTR).SetEdns0(1232, false)
 	for range 3 {
 		var answer *dns.Msg
+		var took time.Duration
 		client := &dns.Client{Timeout: 3 * time.Second}
-		if answer, _, err = client.Exchange(question, server); err != nil {
+		if answer, took, err = client.Exchange(question, server); err != nil {
+			continue
+		}
+		// Of a machine that has too much to do the name server says so after two seconds,
+		// for resolvers to ask again. At once it must not.
+		if answer.Rcode == dns.RcodeServerFailure && took > time.Second {
+			err = fmt.Errorf("after %v: %v", took, answer)
 			continue
 		}
 		if answer.Rcode != dns.RcodeSuccess || !strings.Contains(answer.String(), seedURL(i)) {

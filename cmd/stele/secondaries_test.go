@@ -198,6 +198,7 @@ func TestZoneCheckSecondaries(t *testing.T) {
 func testShutZone(t *testing.T, s *story, backup string) {
 	t.Helper()
 	raise := "stele zone raise " + storyZone + " --above SERIAL"
+	nobody := writeConfig(t, `http = "127.0.0.1:1"`) // where none of the machine's servers answers
 	for _, secondary := range []struct {
 		serial uint32
 		allow  string
@@ -211,7 +212,7 @@ func testShutZone(t *testing.T, s *story, backup string) {
 		if list := checkedLines(t, 1, "--data", fresh, "--local"); len(list) != 1 || list[0].State != zoneIsShut || !strings.Contains(list[0].Text, raise) {
 			t.Errorf("zone check says %+v", list)
 		}
-		for _, verb := range [][]string{{"zone", "ls"}, {"zone", "show", storyZone}, {"doctor", "--dns", "127.0.0.1:1"}} {
+		for _, verb := range [][]string{{"zone", "ls"}, {"zone", "show", storyZone}, {"doctor", "--dns", "127.0.0.1:1", "--config", nobody}} {
 			_, out, _ := runProgram(t, append(verb, "--data", fresh)...)
 			_, lines, _ := runProgram(t, append(verb, "--json", "--data", fresh)...)
 			if !strings.Contains(out, "shut") || !strings.Contains(lines, "shut") {
