@@ -95,6 +95,10 @@ var settings = []setting{
 		what: "how much memory packed answers of the DNS may take, if dns is on"},
 	{name: "dns-rate", kind: countKind, usual: "20", example: "200",
 		what: "how often in a second the same answer, or the same kind of error, is sent to one network over UDP; 0: without limit"},
+	{name: "dns-connections", kind: positiveKind, usual: "1000", example: "10000",
+		what: "how many connections of the DNS may be open at once, over TCP and TLS; beyond that, a new one takes the place of another, of the client with most connections the one that has asked nothing for the longest time"},
+	{name: "dns-per-client", kind: positiveKind, usual: "100", example: "20",
+		what: "how many of them one address may have (of IPv6, a network of 64 bits)"},
 	{name: "dns-signatures", kind: countKind, usual: "2000", example: "500",
 		what: "how many answers of zones in the mode online are signed in a second, which protects the processors from made-up names; 0: without limit"},
 	{name: "api-rate", kind: countKind, usual: "50", example: "500",
@@ -184,6 +188,8 @@ type serveConfig struct {
 	RedirectCache  int64             `koanf:"redirect-cache"`
 	DNSCache       int64             `koanf:"dns-cache"`
 	DNSRate        int               `koanf:"dns-rate"`
+	DNSConnections int               `koanf:"dns-connections"`
+	DNSPerClient   int               `koanf:"dns-per-client"`
 	DNSSignatures  int               `koanf:"dns-signatures"`
 	APIRate        int               `koanf:"api-rate"`
 	APIBurst       int               `koanf:"api-burst"`

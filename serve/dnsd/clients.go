@@ -8,19 +8,42 @@ import (
 	"time"
 )
 
-// clients are the connections there are, and whose.
+// clients are the connections there are, and whose. When all places are taken, a newcomer
+// gets the place of another connection, so that a few clients can't keep all others out
+// (RFC 7766, section 6.2.3): of the client with most connections, and there of the one that
+// has asked nothing for the longest time.
 type clients struct {
-	o TCPLimits
+	o   TCPLimits
+	now func() time.Time
 
-	mu    sync.Mutex
-	conns map[net.Conn]struct{}
-	by    map[netip.Prefix]int
-	count atomic.Int64
-	done  atomic.Bool // no more are admitted, and those there are end
+	mu     sync.Mutex
+	houses map[netip.Prefix]*house
+	ranks  []map[*house]struct{} // by number of connections
+	most   int                   // the highest rank that has a house, or higher
+	count  atomic.Int64
+	done   atomic.Bool // no more are admitted, and those there are end
+
+	replaced atomic.Uint64 // connections that made room
 }
 
-func newClients(o TCPLimits) *clients {
-	return &clients{o: o, conns: make(map[net.Conn]struct{}), by: make(map[netip.Prefix]int)}
+// house is the connections of one client.
+type house struct {
+	who    netip.Prefix
+	places map[*place]struct{}
+}
+
+// place is a connection that was admitted.
+type place struct {
+	conn  net.Conn
+	from  netip.Addr
+	house *house
+	since time.Time
+	asked atomic.Int64 // when it asked last, in nanoseconds
+	busy  atomic.Bool  // an answer is being made or sent
+}
+
+func newClients(o TCPLimits, now func() time.Time) *clients {
+	return &clients{o: o, now: now, houses: make(map[netip.Prefix]*house), ranks: make([]map[*house]struct{}, o.Connections+1)}
 }
 
 // household is the addresses that count as one client.
@@ -36,30 +59,113 @@ func household(a netip.Addr) netip.Prefix {
 	return p
 }
 
-// admit takes a connection in, unless there are too many.
-func (c *clients) admit(conn net.Conn, from netip.Addr) bool {
+// admit takes a connection in; nil if there are too many, and none that can make room.
+func (c *clients) admit(conn net.Conn, from netip.Addr) *place {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	who := household(from)
-	if c.done.Load() || len(c.conns) >= c.o.Connections || c.by[who] >= c.o.PerClient {
+	h := c.houses[who]
+	if h == nil {
+		h = &house{who: who, places: make(map[*place]struct{})}
+	}
+	if c.done.Load() || len(h.places) >= c.o.PerClient || int(c.count.Load()) >= c.o.Connections && !c.makeRoom(h) {
+		return nil
+	}
+	p := &place{conn: conn, from: from, house: h, since: c.now()}
+	p.asked.Store(p.since.UnixNano())
+	c.houses[who] = h
+	c.rank(h, func() { h.places[p] = struct{}{} })
+	return p
+}
+
+// rank changes the connections of a client, and its rank with them.
+func (c *clients) rank(h *house, change func()) {
+	before := len(h.places)
+	delete(c.ranks[before], h)
+	change()
+	n := len(h.places)
+	c.count.Add(int64(n - before))
+	if n == 0 {
+		delete(c.houses, h.who)
+		return
+	}
+	if c.ranks[n] == nil {
+		c.ranks[n] = make(map[*house]struct{})
+	}
+	c.ranks[n][h] = struct{}{}
+	c.most = max(c.most, n)
+}
+
+// maxLooked is how many connections are looked at to find one that makes room: a flood of
+// new connections must not cost more than that. Maps yield them in a random order.
+const maxLooked = 128
+
+// makeRoom closes a connection for one of a client, and reports whether there was one. A
+// connection that is at work is closed only if its client has more of them than the
+// newcomer would have, or if it lasts for long already.
+func (c *clients) makeRoom(guest *house) bool {
+	for c.most > 0 && len(c.ranks[c.most]) == 0 {
+		c.most--
+	}
+	from := c.ranks[c.most]
+	if n := len(guest.places); n > 0 && n >= c.most {
+		from = map[*house]struct{}{guest: {}}
+	}
+	now := c.now()
+	var found *place
+	looked := 0
+	for h := range from {
+		for p := range h.places {
+			free := !p.busy.Load() || len(h.places) > len(guest.places)+1 || now.Sub(p.since) > c.o.Message
+			if free && (found == nil || p.before(found)) {
+				found = p
+			}
+			if looked++; looked == maxLooked {
+				break
+			}
+		}
+		if looked == maxLooked {
+			break
+		}
+	}
+	if found == nil {
 		return false
 	}
-	c.conns[conn] = struct{}{}
-	c.by[who]++
-	c.count.Store(int64(len(c.conns)))
+	found.conn.Close()
+	c.remove(found)
+	c.replaced.Add(1)
 	return true
 }
 
+// before reports whether a connection makes room rather than another one: what waits for a
+// question before what is at work, and then what has asked nothing for longer.
+func (p *place) before(q *place) bool {
+	if a, b := p.busy.Load(), q.busy.Load(); a != b {
+		return b
+	}
+	return p.asked.Load() < q.asked.Load()
+}
+
+// asks notes that a question came, and that it is answered now.
+func (p *place) asks(now time.Time) {
+	p.asked.Store(now.UnixNano())
+	p.busy.Store(true)
+}
+
+// rests notes that the connection waits for the next question.
+func (p *place) rests() { p.busy.Store(false) }
+
 // leave forgets a connection.
-func (c *clients) leave(conn net.Conn, from netip.Addr) {
+func (c *clients) leave(p *place) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.conns, conn)
-	who := household(from)
-	if c.by[who]--; c.by[who] <= 0 {
-		delete(c.by, who)
+	c.remove(p)
+}
+
+func (c *clients) remove(p *place) {
+	if _, ok := p.house.places[p]; ok { // otherwise it has made room
+		c.rank(p.house, func() { delete(p.house.places, p) })
 	}
-	c.count.Store(int64(len(c.conns)))
 }
 
 // idle is how long a connection may wait for its next question: less when places get
@@ -76,18 +182,18 @@ func (c *clients) stopping() bool { return c.done.Load() }
 // stop makes connections end once they have answered what they have read.
 func (c *clients) stop() {
 	c.done.Store(true)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for conn := range c.conns {
-		conn.SetReadDeadline(time.Unix(1, 0))
-	}
+	c.each(func(conn net.Conn) { conn.SetReadDeadline(time.Unix(1, 0)) })
 }
 
 // cut breaks all connections off.
-func (c *clients) cut() {
+func (c *clients) cut() { c.each(func(conn net.Conn) { conn.Close() }) }
+
+func (c *clients) each(do func(net.Conn)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for conn := range c.conns {
-		conn.Close()
+	for _, h := range c.houses {
+		for p := range h.places {
+			do(p.conn)
+		}
 	}
 }

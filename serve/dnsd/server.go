@@ -74,7 +74,7 @@ type Options struct {
 // TCPLimits bound what connections may use up. Zero fields stand for the numbers
 // beside them.
 type TCPLimits struct {
-	Connections int           // at once; 1000
+	Connections int           // at once; 1000. Beyond that, one makes room for a new one: see clients
 	PerClient   int           // of them from one address, or one /64 network; 100
 	Idle        time.Duration // how long one may wait for its next question; 10 s
 	Message     time.Duration // how long the rest of a message, or the taking of an answer, may take; 5 s
@@ -152,7 +152,7 @@ func newServer(o Options, from source) *Server {
 		budget:  newBudget(o.Signatures, now),
 		jar:     newJar(o.CookieSecrets, now),
 		limiter: newLimiter(o.Rate, now),
-		clients: newClients(o.TCP),
+		clients: newClients(o.TCP, o.Now),
 		slots:   make(chan struct{}, o.Transfers.AtOnce),
 	}
 	s.faults.text = "a message made the server fail; please report it"
@@ -256,7 +256,7 @@ func (s *Server) start(l *listener) bool {
 	}
 	s.stops = append(s.stops, func() { l.tcp.Close() })
 	s.running.Go(func() {
-		s.accept(l.tcp, s.tcp, func(c net.Conn, from netip.Addr) { s.serveTCP(c, peer{addr: from, tcp: true}, s.tcp) })
+		s.accept(l.tcp, s.tcp, func(c net.Conn, at *place) { s.serveTCP(c, at, peer{addr: at.from, tcp: true}, s.tcp) })
 	})
 	for _, c := range l.udp {
 		t := new(tally)

@@ -254,18 +254,32 @@ func TestConnectionLimits(t *testing.T) {
 	}
 }
 
+// closing is a connection that only notes that it was closed.
+type closing struct {
+	net.Conn
+	closed bool
+}
+
+func (c *closing) Close() error                    { c.closed = true; return nil }
+func (c *closing) SetReadDeadline(time.Time) error { return nil }
+
 func TestClients(t *testing.T) {
-	c := newClients(TCPLimits{Connections: 4, PerClient: 2, Idle: time.Minute})
-	var conns []net.Conn
+	now := time.Unix(1_700_000_000, 0)
+	c := newClients(TCPLimits{Connections: 4, PerClient: 2, Idle: time.Minute, Message: 5 * time.Second}, func() time.Time { return now })
+	var places []*place
 	admit := func(from string) bool {
-		conn, _ := net.Pipe()
-		conns = append(conns, conn)
-		return c.admit(conn, netip.MustParseAddr(from))
+		now = now.Add(time.Millisecond)
+		p := c.admit(new(closing), netip.MustParseAddr(from))
+		places = append(places, p)
+		if p != nil {
+			p.asks(now)
+		}
+		return p != nil
 	}
 	for _, step := range []struct {
 		from string
 		want bool
-	}{{"2001:db8::1", true}, {"2001:db8::2", true}, {"2001:db8::3", false}, {"2001:db8:0:1::1", true}, {"192.0.2.1", true}, {"192.0.2.2", false}} {
+	}{{"2001:db8::1", true}, {"2001:db8::2", true}, {"2001:db8::3", false}, {"2001:db8:0:1::1", true}, {"192.0.2.1", true}} {
 		if got := admit(step.from); got != step.want {
 			t.Errorf("%s: %v", step.from, got)
 		}
@@ -273,14 +287,111 @@ func TestClients(t *testing.T) {
 	if c.idle() != time.Second {
 		t.Errorf("may be idle for %v though it is full", c.idle())
 	}
-	c.leave(conns[0], netip.MustParseAddr("2001:db8::1"))
-	c.leave(conns[3], netip.MustParseAddr("2001:db8:0:1::1"))
+	c.leave(places[0])
+	c.leave(places[3])
 	if !admit("2001:db8::9") || c.idle() != time.Minute {
 		t.Error("no place after one has left")
 	}
 	c.stop()
 	if admit("192.0.2.7") {
 		t.Error("admitted after the end")
+	}
+}
+
+// TestFairPlaces has twelve clients take all places, and others come after them.
+func TestFairPlaces(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	c := newClients(TCPLimits{Connections: 60, PerClient: 5, Idle: time.Minute, Message: 5 * time.Second}, func() time.Time { return now })
+	admit := func(from string) *place {
+		now = now.Add(time.Millisecond)
+		p := c.admit(new(closing), netip.MustParseAddr(from))
+		if p != nil {
+			p.asks(now)
+		}
+		return p
+	}
+	var greedy [12][]*place
+	for i := range 12 {
+		for range 5 {
+			greedy[i] = append(greedy[i], admit(fmt.Sprintf("192.0.2.%d", i+1)))
+		}
+	}
+	greedy[3][2].rests()
+	// The one that waits is closed first of its client's, and after that the oldest.
+	var others []*place
+	for i := range 40 {
+		p := admit(fmt.Sprintf("198.51.100.%d", i+1))
+		if p == nil {
+			t.Fatalf("client %d of others is not admitted", i)
+		}
+		others = append(others, p)
+	}
+	left := func(list []*place) (n int) {
+		for _, p := range list {
+			if !p.conn.(*closing).closed {
+				n++
+			}
+		}
+		return n
+	}
+	for i, list := range greedy {
+		if n := left(list); n < 1 || n > 2 {
+			t.Errorf("the client %d has %d connections left", i, n)
+		}
+	}
+	if !greedy[3][2].conn.(*closing).closed || !greedy[0][0].conn.(*closing).closed || greedy[0][4].conn.(*closing).closed {
+		t.Error("the wrong ones were closed")
+	}
+	if n := left(others); n != 40 || c.count.Load() != 60 || c.replaced.Load() != 40 {
+		t.Errorf("%d of the others, %d of all, %d replaced", n, c.count.Load(), c.replaced.Load())
+	}
+	// A client that has its share takes the place of its own.
+	for range 6 {
+		admit("203.0.113.1")
+	}
+	if n := left(others); n != 40 {
+		t.Errorf("%d of the others are left", n)
+	}
+	// With one connection each, what is at work is left alone, and what waits is not.
+	one := newClients(TCPLimits{Connections: 2, PerClient: 5, Message: 5 * time.Second}, func() time.Time { return now })
+	first, second := one.admit(new(closing), netip.MustParseAddr("192.0.2.1")), one.admit(new(closing), netip.MustParseAddr("192.0.2.2"))
+	first.asks(now)
+	second.asks(now)
+	if one.admit(new(closing), netip.MustParseAddr("192.0.2.3")) != nil {
+		t.Error("a connection that is at work was closed")
+	}
+	second.rests()
+	if one.admit(new(closing), netip.MustParseAddr("192.0.2.3")) == nil || first.conn.(*closing).closed {
+		t.Error("one that waits did not make room")
+	}
+}
+
+// TestStarvedServer has twelve addresses take all places of a server, and another one ask.
+func TestStarvedServer(t *testing.T) {
+	s, _ := listen(t, "127.0.0.1:0", Options{TCP: TCPLimits{Connections: 24, PerClient: 2, Idle: time.Minute}})
+	ask := framed(t, question("paradisec.example.", dns.TypeSOA))
+	dialFrom := func(addr string) net.Conn {
+		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(addr)}}
+		c, err := d.Dial("tcp", s.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		c.SetDeadline(time.Now().Add(waitForIt))
+		c.Write(ask)
+		receive(t, c)
+		return c
+	}
+	for i := range 24 {
+		dialFrom(fmt.Sprintf("127.0.1.%d", i/2+1))
+	}
+	for i := range 5 {
+		c := dialFrom(fmt.Sprintf("127.0.2.%d", i+1))
+		c.Write(ask)
+		receive(t, c)
+	}
+	if st := s.Stats(); st.Refused != 0 || st.Replaced != 5 {
+		t.Errorf("%d refused, %d replaced", st.Refused, st.Replaced)
 	}
 }
 

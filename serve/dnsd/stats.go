@@ -32,6 +32,7 @@ type Stats struct {
 	Unwanted    uint64            // notices that a secondary refused
 	GivenUp     uint64            // notices that nobody confirmed
 	Refused     uint64            // TCP connections closed at once, since there were too many
+	Replaced    uint64            // TCP connections closed to make room for those of other clients
 }
 
 // tally is the counts of one goroutine or more. Each socket has its own, so that they
@@ -85,6 +86,7 @@ func (s *Server) Stats() Stats {
 		st.Refused += t.refused.Load()
 		st.Signatures += t.badSignatures.Load()
 	}
+	st.Replaced = s.clients.replaced.Load()
 	st.Whole, st.Differences = s.transfers.whole.Load(), s.transfers.differences.Load()
 	st.Declined, st.Broken = s.transfers.refused.Load(), s.transfers.failed.Load()
 	st.Notices, st.Confirmed = s.notices.sent.Load(), s.notices.confirmed.Load()

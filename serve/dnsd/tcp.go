@@ -15,7 +15,7 @@ import (
 
 // accept takes connections until the listener is closed, and has them served. The tally
 // counts them.
-func (s *Server) accept(l net.Listener, t *tally, serve func(c net.Conn, from netip.Addr)) {
+func (s *Server) accept(l net.Listener, t *tally, serve func(c net.Conn, at *place)) {
 	for {
 		c, err := l.Accept()
 		if errors.Is(err, net.ErrClosed) || err != nil && s.stopped() {
@@ -27,16 +27,17 @@ func (s *Server) accept(l net.Listener, t *tally, serve func(c net.Conn, from ne
 			continue
 		}
 		from := addrOf(c.RemoteAddr())
-		if !s.clients.admit(c, from) {
+		at := s.clients.admit(c, from)
+		if at == nil {
 			t.refused.Add(1)
 			c.Close()
 			continue
 		}
 		t.connections.Add(1)
 		s.running.Go(func() {
-			defer s.clients.leave(c, from)
+			defer s.clients.leave(at)
 			defer c.Close()
-			serve(c, from)
+			serve(c, at)
 		})
 	}
 }
@@ -77,15 +78,17 @@ type stream struct {
 
 // serveTCP answers what comes over a connection, until it ends, is idle for too long,
 // or is no DNS.
-func (s *Server) serveTCP(c net.Conn, from peer, count *tally) {
+func (s *Server) serveTCP(c net.Conn, at *place, from peer, count *tally) {
 	t := &stream{s: s, c: c, r: bufio.NewReaderSize(c, tcpRead), end: s.o.Now().Add(s.o.TCP.Total)}
 	w := s.newWorker(s.base, count)
 	var msg, answer []byte
 	for {
 		var err error
+		at.rests()
 		if msg, err = t.read(msg); err != nil {
 			break
 		}
+		at.asks(s.o.Now())
 		from.idle = s.clients.idle()
 		if w.q.read(msg) == dns.RcodeSuccess && w.q.isTransfer() {
 			if t.transfer(w, msg, from, s.o.Now()) != nil {

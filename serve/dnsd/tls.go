@@ -49,7 +49,7 @@ func (s *Server) startTLS(l net.Listener, config *tls.Config) bool {
 	}
 	s.stops = append(s.stops, func() { _ = l.Close() })
 	s.running.Go(func() {
-		s.accept(l, s.tls, func(c net.Conn, from netip.Addr) { s.serveTLS(c, from, config) })
+		s.accept(l, s.tls, func(c net.Conn, at *place) { s.serveTLS(c, at, config) })
 	})
 	return true
 }
@@ -68,7 +68,7 @@ func (s *Server) AddrsTLS() []netip.AddrPort {
 
 // serveTLS answers what comes over a connection, once it is agreed how it is encrypted.
 // That may take as long as a message.
-func (s *Server) serveTLS(c net.Conn, from netip.Addr, config *tls.Config) {
+func (s *Server) serveTLS(c net.Conn, at *place, config *tls.Config) {
 	secure := tls.Server(c, config)
 	if err := c.SetDeadline(s.o.Now().Add(s.o.TCP.Message)); err != nil || s.clients.stopping() {
 		return
@@ -79,6 +79,6 @@ func (s *Server) serveTLS(c net.Conn, from netip.Addr, config *tls.Config) {
 	if err := c.SetDeadline(time.Time{}); err != nil {
 		return
 	}
-	s.serveTCP(secure, peer{addr: from, tcp: true, private: true}, s.tls)
+	s.serveTCP(secure, at, peer{addr: at.from, tcp: true, private: true}, s.tls)
 	_ = secure.Close() // the client may be gone, which is its own business
 }
