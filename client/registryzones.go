@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"iter"
 	"net/http"
 	"net/url"
@@ -79,6 +80,31 @@ func (r *Registry) CheckSecondaries(ctx context.Context, zone string) (CheckedZo
 	}
 	err = a.decode(&z)
 	return z, err
+}
+
+// ZoneFile says what is written of a zone.
+type ZoneFile struct {
+	Signed bool   // with signatures
+	Parent bool   // the records that others must have instead
+	Root   string // under which the keys of the scheme stand, for Parent; "" for the usual one
+}
+
+// WriteZone has the server write the zone of a namespace as a master file.
+func (r *Registry) WriteZone(ctx context.Context, w io.Writer, key stele.NamespaceKey, want ZoneFile) error {
+	const op = "export zone"
+	query := url.Values{"signed": {strconv.FormatBool(want.Signed)}, "parent": {strconv.FormatBool(want.Parent)}}
+	if want.Root != "" {
+		query.Set("root", want.Root)
+	}
+	s, err := r.open(ctx, &ask{method: http.MethodGet, path: pathOf("zonefiles", key.String()), query: query, again: true}, nil, streamStill)
+	if err != nil {
+		return under(op, stele.ID{}, err)
+	}
+	defer s.Close()
+	if _, err := io.Copy(w, s); err != nil {
+		return tell(op, err)
+	}
+	return nil
 }
 
 // RaiseZone gives a zone a serial above another one, or above its own if that is nil; see

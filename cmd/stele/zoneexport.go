@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/client"
 	"github.com/stele-id/stele/serve/dnsd"
 )
 
@@ -15,16 +18,17 @@ func (p *program) zoneExportCommand() *cobra.Command {
 		Use:   "export ZONE",
 		Short: "Write a zone to a file",
 		Long: `Export writes a whole zone as a master file, which BIND, Knot, NSD and PowerDNS load.
-The same registry gives the same file; its serial is the number of the last change. A
-file that is named .gz or .zst is compressed. It appears when it is complete.
+The same registry gives the same file; it has the zone at one moment, whatever is written
+meanwhile. A file that is named .gz or .zst is compressed. It appears when it is complete.
+With --server the server writes it, for users with the role reader in the namespace.
 
 With --parent it prints what others must have, so that the zone is found: its name
-servers, for the administrator of the domain above it, and its rules, for that of the
-root of the scheme, such as urn.arpa.
+servers and the DS records of its keys, for the administrator of the domain above it, and
+its rules, for that of the root of the scheme, such as urn.arpa.
 
 With --signed the file has all signatures and the chain of names of a zone that is
 signed for others, so that servers without its keys can serve it. The signatures are
-good for a month.`,
+good for a month. Without --signed the file of a signed zone has none, and export says so.`,
 		Example: `  stele zone export paradisec.example -o paradisec.zone
   stele zone export paradisec.example --signed -o paradisec.signed
   stele zone export paradisec.example --parent
@@ -38,22 +42,9 @@ good for a month.`,
 			if root != "" && !parent {
 				return misuse(cmd, "--root says for whom the records of --parent are; give that too")
 			}
-			return p.withZones(cmd, func(ctx context.Context, _ *ledger, zones *dnsd.Zones) error {
-				out, err := p.newExportFile(file)
-				if err != nil {
-					return err
-				}
-				if parent {
-					return out.end(zones.ExportParent(ctx, out.w, args[0], root))
-				}
-				progress := p.newProgress("export", "records", 0, nil)
-				export := zones.Export
-				if signed {
-					export = zones.ExportSigned
-				}
-				err = export(ctx, out.w, args[0], progress.add)
-				progress.end()
-				return out.end(err)
+			want := client.ZoneFile{Signed: signed, Parent: parent, Root: root}
+			return p.withZones(cmd, func(ctx context.Context, l *ledger, zones *dnsd.Zones) error {
+				return p.exportZone(ctx, l, zones, args[0], file, want)
 			})
 		},
 	}
@@ -64,4 +55,48 @@ good for a month.`,
 	flags.StringVar(&root, "root", "", "`zone` under which the keys of the scheme stand (default: that of this registry, or the scheme's, such as urn.arpa.)")
 	_ = cmd.RegisterFlagCompletionFunc("root", cobra.NoFileCompletions) // it has that flag
 	return cmd
+}
+
+// exportZone writes a zone to a file. The zone of a server's registry the server writes: it
+// has the keys, and all names at hand.
+func (p *program) exportZone(ctx context.Context, l *ledger, zones *dnsd.Zones, zone, file string, want client.ZoneFile) error {
+	ns, err := l.publishedIn(ctx, zone)
+	if err != nil {
+		return err
+	}
+	out, err := p.newExportFile(file)
+	if err != nil {
+		return err
+	}
+	if far, ok := l.keeper.(*distant); ok {
+		err = far.WriteZone(ctx, out.w, ns.Key(), want)
+	} else {
+		progress := p.newProgress("export", "records", 0, nil)
+		err = writeZone(ctx, zones, out.w, ns.Publication.Zone, want, progress.add)
+		progress.end()
+	}
+	if err := out.end(err); err != nil {
+		return err
+	}
+	if how := ns.Publication.Signing; how != stele.NotSigned && !want.Signed && !want.Parent {
+		advice := "add --signed"
+		if how == stele.SigningOnline {
+			advice = fmt.Sprintf("'stele zone sign %s --mode transfer' signs it for others, and then add --signed", ns.Publication.Zone)
+		}
+		fmt.Fprintf(p.stderr, "stele: %s is signed, and this file has no signatures: validating resolvers refuse what is served from it; %s\n", ns.Publication.Zone, advice)
+	}
+	return nil
+}
+
+// publishedIn returns the namespace that is published in a zone.
+func (l *ledger) publishedIn(ctx context.Context, zone string) (*stele.Namespace, error) {
+	for ns, err := range l.Namespaces(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if ns.Publication.Zone == absolute(zone) {
+			return ns, nil
+		}
+	}
+	return nil, refuse("find zone", stele.NotFound, "there is no zone %.80q here; 'stele zone ls' lists them", zone)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"io"
 	"time"
 
 	"github.com/stele-id/stele"
@@ -216,6 +217,31 @@ func (d *keyDesk) ZoneKeys(ctx context.Context, key stele.NamespaceKey, parent t
 // ChangeZoneKeys changes keys.
 func (d *keyDesk) ChangeZoneKeys(ctx context.Context, key stele.NamespaceKey, c api.ZoneKeysChange) (*api.ZoneKeys, error) {
 	return d.keysOf(ctx, key, func(k *nearKeys) (*dnsd.KeyStatus, error) { return k.change(ctx, client.ZoneKeysChange(c)) })
+}
+
+// WriteZone writes a zone as a file.
+func (d *keyDesk) WriteZone(ctx context.Context, w io.Writer, key stele.NamespaceKey, want api.ZoneFile) error {
+	zones := d.r.published
+	if zones == nil {
+		zones = dnsd.NewZones(dnsd.ZonesOptions{Store: d.r.store, Schemes: d.r.schemes, Now: d.now, Secrets: d.r.secrets})
+		defer zones.Close()
+	}
+	zone, err := zoneOf(ctx, zones, key)
+	if err != nil {
+		return err
+	}
+	return writeZone(ctx, zones, w, zone, client.ZoneFile(want), nil)
+}
+
+// writeZone writes a zone as a file.
+func writeZone(ctx context.Context, zones *dnsd.Zones, w io.Writer, zone string, want client.ZoneFile, told func(n int)) error {
+	switch {
+	case want.Parent:
+		return zones.ExportParent(ctx, w, zone, want.Root)
+	case want.Signed:
+		return zones.ExportSigned(ctx, w, zone, told)
+	}
+	return zones.Export(ctx, w, zone, told)
 }
 
 // secondaryKeys are the keys of secondaries.

@@ -71,6 +71,7 @@ func (h *Handler) operations() []operation {
 		h.checkOperations(),
 		h.zoneOperations(),
 		h.zoneKeyOperations(),
+		h.zoneFileOperations(),
 		h.batchOperations(),
 		h.importOperations(),
 		h.importsOperations(),

@@ -43,6 +43,7 @@ var samples = map[string]sample{
 	"checkSecondaries": {target: "/secondaries/ark.example."},
 	"raiseZone":        {target: "/zones/ark.example.", body: `{"above":7}`},
 	"getZoneKeys":      {target: "/zonekeys/ark:12345"},
+	"exportZone":       {target: "/zonefiles/ark:12345"},
 	"changeZoneKeys":   {target: "/zonekeys/ark:12345", body: `{"do":"sign","mode":"online"}`},
 	"listTSIGKeys":     {target: "/tsig"},
 	"addTSIGKey":       {target: "/tsig", body: `{"name":"ns2.example.net"}`},
@@ -87,7 +88,7 @@ var notThere = []string{"getNamespace", "getNamespaceHistory", "patchNamespace",
 
 // unkept are operations that need what only a whole server has: they answer that there is
 // no such thing.
-var unkept = []string{"backup", "restore", "getZoneKeys", "changeZoneKeys", "listTSIGKeys", "addTSIGKey", "retireTSIGKey", "checkSecondaries", "getSecretKeys", "rotateSecrets"}
+var unkept = []string{"backup", "restore", "exportZone", "getZoneKeys", "changeZoneKeys", "listTSIGKeys", "addTSIGKey", "retireTSIGKey", "checkSecondaries", "getSecretKeys", "rotateSecrets"}
 
 // sampleOf returns the request of an operation for somebody.
 func sampleOf(t *testing.T, s *site, op *operation, who string) sample {

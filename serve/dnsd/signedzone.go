@@ -19,28 +19,28 @@ const signedBatch = 256
 // signedSets calls do with everything that a zone in the mode transfer is made of, set
 // by set with the signatures of each, in an order that is the same whenever the
 // registry is: the SOA record first, then name by name, then the chain. The same
-// registry gives the same bytes on every server. It waits until all names are read.
+// registry gives the same bytes on every server.
 func (z *zone) signedSets(ctx context.Context, told func(n int), do func(set []dns.RR) error) error {
 	s := z.seals
 	if s == nil && z.trouble != "" {
 		return &stele.Error{Op: "sign", Kind: stele.Conflict, Err: errors.New(z.trouble)}
 	}
-	if s == nil || s.links == nil {
+	if s == nil || s.mode != signTransfer {
 		return &stele.Error{Op: "sign", Kind: stele.Conflict, Err: fmt.Errorf(
 			"%s is not signed for others; 'stele zone sign %s --mode transfer' makes it so", z.name, z.name)}
 	}
-	if err := s.links.await(ctx); err != nil {
-		return err
-	}
-	batch := &signedSets{signer: s, do: do}
+	batch, links := &signedSets{signer: s, do: do}, newChain()
 	err := z.everyName(ctx, told, func(p *spot) error {
+		if !p.glue {
+			links.set(p.name, z.name, linkTypes(typesAt(p.records)))
+		}
 		return batch.addSpot(p)
 	})
 	if err != nil {
 		return err
 	}
 	soa, _ := z.apex()
-	err = s.links.each(func(p *proof) error {
+	err = links.each(func(p *proof) error {
 		return batch.add([]dns.RR{s.nsec3(p, denialTTL(soa))}, true)
 	})
 	if err != nil {
@@ -146,6 +146,14 @@ func (z *Zones) ExportSigned(ctx context.Context, w io.Writer, name string, told
 	if err != nil {
 		return err
 	}
+	still, err := z.asOfNow(ctx, one.name)
+	if err != nil {
+		return err
+	}
+	if one.seals == nil || one.seals.mode != signTransfer {
+		return one.signedSets(ctx, nil, nil) // which says why not
+	}
+	one = still.zone
 	f := &zoneFile{w: w, zone: one}
 	f.printf("; %s: %s, signed\n$ORIGIN %s\n$TTL %d\n", one.name, one.purpose(), one.name, one.zones.ttl)
 	err = one.signedSets(ctx, told, func(set []dns.RR) error {
@@ -157,5 +165,5 @@ func (z *Zones) ExportSigned(ctx context.Context, w io.Writer, name string, told
 	if err != nil {
 		return err
 	}
-	return f.err
+	return still.store.catchUp(ctx)
 }

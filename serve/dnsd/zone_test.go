@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"slices"
 	"strings"
@@ -363,6 +364,59 @@ func TestWhere(t *testing.T) {
 		}
 		if got := fmt.Sprintf("%s %s %d", place.Owner, place.Reason, len(place.Records)); got != want {
 			t.Errorf("%s: %s, want %s", id, got, want)
+		}
+	}
+}
+
+// writingWriter commits something before the first byte is written.
+type writingWriter struct {
+	bytes.Buffer
+	commit func()
+}
+
+func (w *writingWriter) Write(b []byte) (int, error) {
+	if commit := w.commit; commit != nil {
+		w.commit = nil
+		commit()
+	}
+	return w.Buffer.Write(b)
+}
+
+// A file has the zone at the moment of its serial, whatever is committed while it is written.
+func TestExportWhileWriting(t *testing.T) {
+	p := newPress(t)
+	p.paradisec()
+	r := &stele.Record{ID: p.id("ark:12345/x1"), Aliases: []stele.ID{p.id("urn:paradisec:x:y:z")}, Targets: []stele.Target{target("http://example.org/before")}}
+	if _, err := p.registrar.Register(p.ctx, r); err != nil {
+		t.Fatal(err)
+	}
+	p.signed(signTransfer, "paradisec.example.")
+	n := 0
+	for name, export := range map[string]func(context.Context, io.Writer, string, func(int)) error{"unsigned": p.zones.Export, "signed": p.zones.ExportSigned} {
+		var before bytes.Buffer
+		if err := export(p.ctx, &before, "paradisec.example.", nil); err != nil {
+			t.Fatal(err)
+		}
+		during := &writingWriter{commit: func() {
+			n++
+			p.register(fmt.Sprintf("urn:paradisec:zz:new:n%d", n), "N2L http://example.org/new")
+			_, err := p.registrar.Update(p.ctx, r.ID, 0, func(r *stele.Record) error {
+				r.Targets = []stele.Target{target(fmt.Sprintf("N2C http://example.org/after%d", n))}
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		}}
+		if err := export(p.ctx, during, "paradisec.example.", nil); err != nil {
+			t.Fatal(err)
+		}
+		if before.String() != during.String() {
+			t.Errorf("%s: the file is not that of its serial:\n%s\nbefore\n%s", name, during.String(), before.String())
+		}
+		var after bytes.Buffer
+		if err := export(p.ctx, &after, "paradisec.example.", nil); err != nil || !strings.Contains(after.String(), "example.org/new") {
+			t.Errorf("%s: what was committed is not in the next file: %v", name, err)
 		}
 	}
 }

@@ -31,17 +31,21 @@ func (z *Zones) Export(ctx context.Context, w io.Writer, name string, told func(
 		return &stele.Error{Op: "export", Kind: stele.Conflict, Err: fmt.Errorf(
 			"the zone %s has no name servers, and nobody loads such a file; name them with 'stele zone add %s --ns NAME=ADDRESS'", one.name, one.argument())}
 	}
-	if err := one.index.await(ctx); err != nil {
+	still, err := z.asOfNow(ctx, one.name) // what is committed meanwhile is not in it
+	if err != nil {
 		return err
 	}
-	f := &zoneFile{w: w, zone: one, told: told, compiler: one.compiler()}
+	f := &zoneFile{w: w, zone: still.zone, told: told, compiler: still.compiler()}
 	f.compiler.heads = make(map[headOf]ruleHead)
-	f.head()
+	f.head(one.seals)
 	f.fixed(ctx)
-	if one.cut != nil {
+	if still.cut != nil {
 		f.records(ctx)
 	}
-	return f.err
+	if f.err != nil {
+		return f.err
+	}
+	return still.store.catchUp(ctx)
 }
 
 // zoneNamed returns a zone by its name, in any case and with or without its last dot.
@@ -84,11 +88,16 @@ func (f *zoneFile) printf(format string, args ...any) {
 	}
 }
 
-// head writes what a zone begins with.
-func (f *zoneFile) head() {
+// head writes what a zone begins with. A file of a zone that is signed says that it has no
+// signatures.
+func (f *zoneFile) head(by *signer) {
 	z := f.zone
 	soa, ns := z.apex()
-	f.printf("; %s: %s\n$ORIGIN %s\n$TTL %d\n", z.name, z.purpose(), z.name, z.zones.ttl)
+	f.printf("; %s: %s\n", z.name, z.purpose())
+	if by != nil {
+		f.printf("; The zone is signed, and this file has no signatures: validating resolvers refuse what is served from it.\n")
+	}
+	f.printf("$ORIGIN %s\n$TTL %d\n", z.name, z.zones.ttl)
 	f.write(soa)
 	for _, rr := range ns {
 		f.write(rr)
