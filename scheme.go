@@ -46,11 +46,17 @@ type Scheme interface {
 	// id must be one of this scheme's.
 	Spellings(id ID) []Spelling
 
-	// Parents yields where id's text may be cut: the names of the namespaces and
-	// registered ancestors that id can belong to. Each is a proper prefix of id's
-	// text, and each is shorter than the one before. The id must be one of this
-	// scheme's.
+	// Parents yields what contains id by the structure of its text: id without its
+	// last part, and so on. Each is a proper prefix of id's text, and each is shorter
+	// than the one before. The id must be one of this scheme's.
 	Parents(id ID) iter.Seq[Prefix]
+
+	// Cuts reports whether the first n bytes of id's text can be the prefix of a
+	// namespace that id belongs to, or a name that contains id. Every parent is one.
+	// Where names may be cut at any character, as in ARKs and PURLs, others are too. No
+	// prefix is empty, or the whole text. It takes no memory. The id must be one of this
+	// scheme's.
+	Cuts(id ID, n int) bool
 }
 
 // HostScheme is a Scheme of names under hosts, which a registry knows and can add to. A
@@ -157,6 +163,21 @@ func (s *Schemes) Parents(id ID) iter.Seq[Prefix] {
 		return scheme.Parents(id)
 	}
 	return func(func(Prefix) bool) {}
+}
+
+// Cuts reports whether the first n bytes of id's text are a prefix that id can belong
+// to; see [Scheme].
+func (s *Schemes) Cuts(id ID, n int) bool {
+	if n <= 0 || n >= len(id.String()) {
+		return false
+	}
+	scheme := s.Lookup(id.Scheme())
+	return scheme != nil && scheme.Cuts(id, n)
+}
+
+// IsWithin reports whether id is what a prefix names, or belongs to it.
+func (s *Schemes) IsWithin(id ID, prefix string) bool {
+	return strings.HasPrefix(id.String(), prefix) && (len(prefix) == len(id.String()) || s.Cuts(id, len(prefix)))
 }
 
 // Reader returns a value that unmarshals text into id by way of Parse, for flags

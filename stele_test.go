@@ -43,6 +43,8 @@ func (s toy) Parents(id ID) iter.Seq[Prefix] {
 	return func(yield func(Prefix) bool) { yield(id.Prefix(len(s) + 1)) }
 }
 
+func (s toy) Cuts(_ ID, n int) bool { return n == len(s)+1 }
+
 func toys(t *testing.T, names ...string) *Schemes {
 	t.Helper()
 	var list []Scheme

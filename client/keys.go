@@ -233,12 +233,7 @@ func (s *session) isIn(prefix string) bool {
 	if prefix == "" {
 		return true
 	}
-	for parent := range s.dns.o.Schemes.Parents(s.id) {
-		if parent.String() == prefix {
-			return true
-		}
-	}
-	return false
+	return s.dns.o.Schemes.IsWithin(s.id, prefix)
 }
 
 const (
@@ -248,20 +243,23 @@ const (
 )
 
 // JWKS finds the keys of a name's namespace at a resolver, which is given by a URL of it.
-// It is asked for the namespaces that the name can be in, the smallest first. Errors are
-// as those of [DNS.Keys].
+// It is asked for the name itself, which it knows the namespaces of, and then for those
+// that the name can be in, the smallest first. Errors are as those of [DNS.Keys].
 func JWKS(ctx context.Context, f *fetch.Fetcher, schemes *stele.Schemes, resolver string, id stele.ID) (Keys, error) {
 	base, err := parseBase(resolver)
 	if err != nil {
 		return Keys{}, &stele.Error{Op: "find the keys of", ID: id, Kind: stele.NotFound, Err: fmt.Errorf("%.200q is no resolver: %w", resolver, err)}
 	}
 	base.path = ""
-	asked := 0
+	prefixes := []string{id.String()}
 	for prefix := range schemes.Parents(id) {
-		if asked++; asked > maxPrefixes {
+		if len(prefixes) == maxPrefixes {
 			break
 		}
-		where := base.url(jwksPath + escapeName(prefix.String()))
+		prefixes = append(prefixes, prefix.String())
+	}
+	for _, prefix := range prefixes {
+		where := base.url(jwksPath + escapeName(prefix))
 		keys, err := readJWKS(ctx, f, where)
 		if err == nil && len(keys.List) > 0 {
 			return keys, nil

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/namespaces"
 	"github.com/stele-id/stele/registrar"
 )
 
@@ -64,23 +65,16 @@ func (r *Registry) namespaces(ctx context.Context, path string) iter.Seq2[*stele
 // ParentNamespace returns the namespace above one. NotFound if there is none for
 // whoever asks.
 func (r *Registry) ParentNamespace(ctx context.Context, key stele.NamespaceKey) (*stele.Namespace, error) {
-	if key.Prefix != "" {
-		below, err := registrar.NameBelow(r.o.Schemes, key)
+	tree := namespaces.New(r.o.Schemes)
+	for ns, err := range r.Namespaces(ctx) {
 		if err != nil {
 			return nil, err
 		}
-		for p := range r.o.Schemes.Parents(below) {
-			if len(p.String()) >= len(key.Prefix) {
-				continue
-			}
-			ns, err := r.Namespace(ctx, stele.NamespaceKey{Scheme: key.Scheme, Prefix: p.String()})
-			if !errors.Is(err, stele.NotFound) {
-				return ns, err
-			}
-		}
-		ns, err := r.Namespace(ctx, stele.NamespaceKey{Scheme: key.Scheme})
-		if !errors.Is(err, stele.NotFound) {
-			return ns, err
+		tree.Add(ns)
+	}
+	if n := tree.Get(key); n != nil {
+		if chain := tree.Chain(n); len(chain) > 1 {
+			return chain[1], nil
 		}
 	}
 	return nil, refuse("show namespace", stele.ID{}, stele.NotFound, "no namespace is above %s", key)

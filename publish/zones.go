@@ -12,26 +12,27 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/namespaces"
 )
 
 // Zones are the zones of some namespaces. They do not change, and are used by several
 // goroutines at once.
 type Zones struct {
-	schemes *stele.Schemes
-	spaces  map[stele.NamespaceKey]*stele.Namespace
-	owners  map[string]*stele.Namespace // by zone: the namespace that is published there
-	claims  map[string][]*stele.Namespace
-	some    map[string]bool // schemes that have names in some zone
+	tree   *namespaces.Tree
+	owners map[string]*stele.Namespace // by zone: the namespace that is published there
+	claims map[string][]*stele.Namespace
+	some   map[string]bool // schemes that have names in some zone
 }
 
 // New returns the zones of namespaces. If several namespaces name the same zone, it is
 // that of the first by scheme and then by prefix.
-func New(schemes *stele.Schemes, spaces map[stele.NamespaceKey]*stele.Namespace) *Zones {
+func New(tree *namespaces.Tree) *Zones {
 	z := &Zones{
-		schemes: schemes, spaces: spaces, owners: make(map[string]*stele.Namespace),
+		tree: tree, owners: make(map[string]*stele.Namespace),
 		claims: make(map[string][]*stele.Namespace), some: make(map[string]bool),
 	}
-	for _, ns := range spaces {
+	for _, n := range tree.All() {
+		ns := n.Namespace
 		zone := ns.Publication.Zone
 		if zone == "" {
 			continue
@@ -55,40 +56,16 @@ func before(a, b *stele.Namespace) bool {
 // does not go on as those of the namespace above it.
 func Leads(ns *stele.Namespace) bool { return !ns.Publication.IsZero() || ns.Delegate != "" }
 
-// Nearest returns the namespace with the longest prefix of a name for which good returns
-// true; nil if there is none.
-func (z *Zones) Nearest(id stele.ID, good func(*stele.Namespace) bool) *stele.Namespace {
-	// One variable, since each that the loop's body captures is allocated.
-	var at struct {
-		key   stele.NamespaceKey
-		found *stele.Namespace
-	}
-	at.key = stele.NamespaceKey{Scheme: id.Scheme(), Prefix: id.String()}
-	if ns := z.spaces[at.key]; ns != nil && good(ns) {
-		return ns
-	}
-	for p := range z.schemes.Parents(id) {
-		at.key.Prefix = p.String()
-		if ns := z.spaces[at.key]; ns != nil && good(ns) {
-			at.found = ns
-			break
-		}
-	}
-	if at.found == nil {
-		at.key.Prefix = ""
-		if ns := z.spaces[at.key]; ns != nil && good(ns) {
-			at.found = ns
-		}
-	}
-	return at.found
-}
+// Leader returns the namespace that says where a name goes on: the nearest of those with
+// whose prefix it begins which Leads. Nil if there is none.
+func (z *Zones) Leader(id stele.ID) *stele.Namespace { return z.tree.Around(id, Leads) }
 
 // Owner returns the namespace in whose zone a name is published; nil if there is none.
 func (z *Zones) Owner(id stele.ID) *stele.Namespace {
 	if !z.some[id.Scheme()] {
 		return nil
 	}
-	ns := z.Nearest(id, Leads)
+	ns := z.Leader(id)
 	if ns == nil || ns.Publication.Layout == stele.LayoutRoot || z.owners[ns.Publication.Zone] != ns {
 		return nil
 	}
@@ -132,7 +109,7 @@ func (z *Zones) Around(zone string) string {
 func Touched(old, now *Zones, changed ...stele.NamespaceKey) []string {
 	touched := make(map[string]bool)
 	for _, key := range changed {
-		was, is := old.spaces[key], now.spaces[key]
+		was, is := old.get(key), now.get(key)
 		if sameInDNS(was, is) {
 			continue
 		}
@@ -149,6 +126,13 @@ func Touched(old, now *Zones, changed ...stele.NamespaceKey) []string {
 		}
 	}
 	return slices.Sorted(maps.Keys(touched))
+}
+
+func (z *Zones) get(key stele.NamespaceKey) *stele.Namespace {
+	if n := z.tree.Get(key); n != nil {
+		return n.Namespace
+	}
+	return nil
 }
 
 // touch adds the zones in which something of a namespace can be: its own, that around it,
@@ -189,7 +173,10 @@ func sameInDNS(a, b *stele.Namespace) bool {
 // counts, until this function says that it does not.
 func inDNS(ns *stele.Namespace) *stele.Namespace {
 	c := *ns
-	c.Owner, c.Title, c.Minter, c.Hosts, c.Protocols, c.Quota, c.Grants, c.Checked, c.Status = "", "", stele.Minter{}, nil, nil, 0, nil, false, 0
+	c.Owner, c.Title, c.Hosts, c.Protocols, c.Quota, c.Grants, c.Checked, c.Status = "", "", nil, nil, 0, nil, false, 0
+	if c.Minter.Kind != stele.MinterIBI { // whose settings give the namespace names under other prefixes
+		c.Minter = stele.Minter{}
+	}
 	c.Publication.Secondaries = nil
 	c.Version, c.Created, c.Modified, c.By = 0, time.Time{}, time.Time{}, ""
 	return &c

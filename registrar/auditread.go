@@ -98,8 +98,8 @@ func (s *spaces) mayAudit(ctx context.Context, op string, key stele.NamespaceKey
 		}
 		return refuse(op, stele.ID{}, stele.Forbidden, "%q does not own the namespace %s; its owners and administrators read what is in the audit trail about it", who.Name, key)
 	}
-	for _, sp := range s.byKey {
-		if sp.Prefix != "" && auth.MayManage(who, s.chain(sp)...) {
+	for _, sp := range s.All() {
+		if sp.Prefix != "" && auth.MayManage(who, s.Chain(sp)...) {
 			return nil
 		}
 	}

@@ -7,20 +7,10 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/mint"
+	"github.com/stele-id/stele/namespaces"
 )
 
-// DateNamer is a [stele.Scheme] that makes names of dates: IBI, and handles by
-// PILIN's rule.
-type DateNamer interface {
-	// DateNames tells which names the namespace's minter makes. Of each date
-	// there is one name below each prefix, in the order of the prefixes; the first
-	// is the identifier, the others are aliases. Each prefix is a parent of its
-	// names. Different dates give different names. An error, of Kind Invalid, if
-	// the settings can make no names.
-	DateNames(ns *stele.Namespace) (prefixes []string, at func(d mint.Date) ([]stele.ID, error), err error)
-}
-
-// madeOfDates is what a DateNamer tells.
+// madeOfDates is what a [namespaces.DateNamer] tells.
 type madeOfDates struct {
 	prefixes []string
 	at       func(d mint.Date) ([]stele.ID, error)
@@ -29,15 +19,8 @@ type madeOfDates struct {
 // dateNames returns how the namespace's names are made of dates, nil if they are
 // not.
 func dateNames(schemes *stele.Schemes, ns *stele.Namespace) (*madeOfDates, error) {
-	if ns.Minter.Kind != stele.MinterIBI && ns.Minter.Kind != stele.MinterPILIN {
-		return nil, nil
-	}
-	namer, ok := schemes.Lookup(ns.Scheme).(DateNamer)
-	if !ok {
-		return nil, refuse("mint", stele.ID{}, stele.Invalid, "the scheme %s makes no names of dates", ns.Scheme)
-	}
-	prefixes, at, err := namer.DateNames(ns)
-	if err != nil {
+	prefixes, at, err := namespaces.DateNames(schemes, ns)
+	if err != nil || at == nil {
 		return nil, err
 	}
 	return &madeOfDates{prefixes, at}, nil
@@ -95,11 +78,11 @@ func (r *Registrar) claim(ctx context.Context, op string, s *spaces, before, nex
 // mayClaim makes sure that a prefix is nobody else's, and that whoever acts has the
 // role owner there, as for a namespace. Below the namespace itself they may.
 func (r *Registrar) mayClaim(ctx context.Context, op string, s *spaces, ns *stele.Namespace, key stele.NamespaceKey) error {
-	if other := s.at(key); other != nil && other.Key() != ns.Key() {
+	if other := s.At(key); other != nil && other.Key() != ns.Key() {
 		return refuse(op, stele.ID{}, stele.Conflict,
 			"%s belongs to the namespace %s, and to one only; use another host, address or port", key, other.Key())
 	}
-	_, below, err := parsePrefix(r.schemes, key.Prefix)
+	_, below, err := namespaces.ReadPrefix(r.schemes, key.Prefix)
 	if err != nil {
 		return err
 	}

@@ -99,13 +99,13 @@ func (r *Registrar) desk(key stele.NamespaceKey) *desk {
 // open returns the source of names by the namespace's present settings. The caller
 // has the turn.
 func (d *desk) open(ctx context.Context, s *spaces) (source, error) {
-	sp := s.byKey[d.key]
+	sp := s.Get(d.key)
 	if sp == nil {
 		return nil, refuse("mint", stele.ID{}, stele.NotFound, "there is no namespace %s; add it first", d.key)
 	}
 	w := d.work.Load()
 	if w == nil || w.settings != sp.Minter {
-		made, err := d.newSource(s.chain(sp), w)
+		made, err := d.newSource(s.Chain(sp), w)
 		if err != nil {
 			return nil, err
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/internal/destination"
+	"github.com/stele-id/stele/namespaces"
 )
 
 // destinations judges every place that a record can lead to, by the rules of the
@@ -17,9 +18,9 @@ func (j *judge) destinations(next *stele.Record) {
 	if next.State == stele.Withdrawn {
 		return
 	}
-	judged := make([]*space, 0, 1)
+	judged := make([]*namespaces.Node, 0, 1)
 	judgeBy := func(id stele.ID) {
-		if ns := j.spaces.of(id); ns != nil && !slices.Contains(judged, ns) {
+		if ns := j.spaces.Of(id); ns != nil && !slices.Contains(judged, ns) {
 			judged = append(judged, ns)
 		}
 	}
@@ -34,7 +35,7 @@ func (j *judge) destinations(next *stele.Record) {
 
 // destinationsIn judges by the rules of one namespace. Most records have a target or
 // two and nothing else, so those take the short way.
-func (j *judge) destinationsIn(ns *space, next *stele.Record) {
+func (j *judge) destinationsIn(ns *namespaces.Node, next *stele.Record) {
 	if len(next.Values) == 0 && !slices.ContainsFunc(next.Targets, func(t stele.Target) bool {
 		return !allowsProtocol(ns.Namespace, t.Protocol()) || len(ns.Hosts) > 0 && !allowsHost(ns.Namespace, t.Host())
 	}) {
@@ -54,7 +55,7 @@ func (j *judge) destinationsIn(ns *space, next *stele.Record) {
 // nothing is. A text that is not fit for a redirect does not lead anywhere here; it is
 // refused only where the namespace says where names may lead, because another client
 // could read it in another way.
-func (j *judge) judgeDestination(ns *space, d destination.Destination) *stele.Message {
+func (j *judge) judgeDestination(ns *namespaces.Node, d destination.Destination) *stele.Message {
 	restricted := len(ns.Hosts) > 0 || len(ns.Protocols) > 0
 	switch {
 	case d.Handle != "":
@@ -83,12 +84,12 @@ func (j *judge) judgeDestination(ns *space, d destination.Destination) *stele.Me
 
 // judgeHandle judges another handle to which a value of type HS_ALIAS leads: its
 // namespace must allow no more than this one does. What is not a handle leads nowhere.
-func (j *judge) judgeHandle(ns *space, handle string) *stele.Message {
+func (j *judge) judgeHandle(ns *namespaces.Node, handle string) *stele.Message {
 	id, err := destination.ParseHandle(j.schemes, handle)
 	if err != nil {
 		return nil
 	}
-	other := j.spaces.of(id)
+	other := j.spaces.Of(id)
 	if other != nil && (other == ns || isWithinRules(other.Namespace, ns.Namespace)) {
 		return nil
 	}

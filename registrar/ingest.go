@@ -132,7 +132,7 @@ func (r *Registrar) Ingest(ctx context.Context, records []*stele.Record, o Impor
 // mayWriteSomewhere reports whether there is a namespace in which somebody may write.
 // Bookmarks stay for ever, so those who have nothing to import leave none.
 func (s *spaces) mayWriteSomewhere(who auth.Principal) bool {
-	for _, sp := range s.byKey {
+	for _, sp := range s.All() {
 		if auth.MayWrite(who, sp.Namespace) {
 			return true
 		}

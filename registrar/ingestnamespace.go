@@ -53,7 +53,7 @@ func (r *Registrar) rehearseNamespace(ctx context.Context, op string, ns *stele.
 		return err
 	}
 	var before *stele.Namespace
-	if sp := s.listable(ctx, s.byKey[ns.Key()]); sp != nil {
+	if sp := s.listable(ctx, s.Get(ns.Key())); sp != nil {
 		before = sp.Namespace
 	}
 	next := cloneNamespace(ns)

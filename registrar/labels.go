@@ -153,7 +153,7 @@ func (d *desk) owns(ctx context.Context, made maker, label Label) (bool, error) 
 		return true, nil
 	}
 	for name := range label.names {
-		sp := s.of(name)
+		sp := s.Of(name)
 		if sp != nil && sp.Key() == d.key {
 			continue
 		}
@@ -173,7 +173,7 @@ func (d *desk) isAlone(s *spaces, made *madeOfDates) bool {
 	}
 	for _, prefix := range made.prefixes {
 		key := stele.NamespaceKey{Scheme: d.key.Scheme, Prefix: prefix}
-		if sp := s.at(key); sp == nil || sp.Key() != d.key || !s.isLeaf(key) {
+		if sp := s.At(key); sp == nil || sp.Key() != d.key || !s.IsLeaf(key) {
 			return false
 		}
 	}
@@ -183,7 +183,7 @@ func (d *desk) isAlone(s *spaces, made *madeOfDates) bool {
 
 // isCurrent reports whether names are still made so.
 func (d *desk) isCurrent(s *spaces, made *madeOfDates) bool {
-	w, sp := d.work.Load(), s.byKey[d.key]
+	w, sp := d.work.Load(), s.Get(d.key)
 	if w == nil || sp == nil || w.settings != sp.Minter {
 		return false
 	}

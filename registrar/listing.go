@@ -9,6 +9,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/namespaces"
 )
 
 // RoleIn returns the role that whoever acts has in the namespace that a prefix
@@ -24,15 +25,15 @@ func (r *Registrar) RoleIn(ctx context.Context, key stele.NamespaceKey) (stele.R
 // chainAt returns the namespaces of a prefix, which need not be that of a namespace,
 // as chain does. A text that is no prefix belongs to the root.
 func (s *spaces) chainAt(key stele.NamespaceKey) []*stele.Namespace {
-	if sp := s.at(key); sp != nil {
-		return s.chain(sp)
+	if sp := s.At(key); sp != nil {
+		return s.Chain(sp)
 	}
 	if id, err := stele.NewID(key.Scheme, key.Prefix); err == nil {
 		if again, err := s.schemes.Parse(key.Prefix); err == nil && again == id {
 			return s.chainOf(id) // a whole name is the beginning of itself
 		}
 	}
-	if parsed, below, err := parsePrefix(s.schemes, key.Prefix); err == nil && parsed == key {
+	if parsed, below, err := namespaces.ReadPrefix(s.schemes, key.Prefix); err == nil && parsed == key {
 		return s.chainOf(below)
 	}
 	return []*stele.Namespace{{Scheme: key.Scheme}}
@@ -90,7 +91,7 @@ func mayList(ctx context.Context, op string, s *spaces, key stele.NamespaceKey) 
 type sight struct {
 	spaces *spaces
 	who    auth.Principal
-	last   *space
+	last   *namespaces.Node
 	may    bool
 }
 
@@ -99,12 +100,12 @@ func (v *sight) lists(id stele.ID) bool {
 	if v.who.Administers(auth.ScopeRead) {
 		return true
 	}
-	sp := v.spaces.of(id)
+	sp := v.spaces.Of(id)
 	if sp == nil {
 		return false
 	}
 	if sp != v.last {
-		v.last, v.may = sp, auth.MayList(v.who, v.spaces.chain(sp)...)
+		v.last, v.may = sp, auth.MayList(v.who, v.spaces.Chain(sp)...)
 	}
 	return v.may
 }
@@ -141,13 +142,13 @@ func (r *Registrar) Pointing(ctx context.Context, at stele.Location, after stele
 // begins with another.
 func (s *spaces) listed(who auth.Principal) []stele.NamespaceKey {
 	var keys []stele.NamespaceKey
-	for key, sp := range s.byKey {
-		if auth.MayList(who, s.chain(sp)...) {
+	for key, sp := range s.All() {
+		if auth.MayList(who, s.Chain(sp)...) {
 			keys = append(keys, key)
 		}
 	}
-	for key, holder := range s.claims {
-		if sp := s.byKey[holder]; sp != nil && auth.MayList(who, s.chain(sp)...) {
+	for key, sp := range s.Claims() {
+		if auth.MayList(who, s.Chain(sp)...) {
 			keys = append(keys, key)
 		}
 	}

@@ -87,11 +87,11 @@ func (r *Registrar) mayMint(ctx context.Context, pool []stele.NamespaceKey) erro
 		return refuse("mint", stele.ID{}, stele.Invalid, "there is no namespace to make names in; give one")
 	}
 	for _, key := range pool {
-		sp := s.byKey[key]
+		sp := s.Get(key)
 		if sp == nil {
 			return refuse("mint", stele.ID{}, stele.NotFound, "there is no namespace %s; add it first", key)
 		}
-		if who, chain := auth.From(ctx), s.chain(sp); !auth.MayMint(who, chain...) {
+		if who, chain := auth.From(ctx), s.Chain(sp); !auth.MayMint(who, chain...) {
 			return forbid("mint", stele.ID{}, who, chain[0])
 		}
 		if sp.Minter.Kind == stele.NoMinter {

@@ -45,8 +45,8 @@ func (r *Registrar) rehearse(ctx context.Context, op string, pool []stele.Namesp
 	}
 	next := *first
 	for _, key := range pool {
-		sp := s.byKey[key]
-		next.ID = sp.below
+		sp := s.Get(key)
+		next.ID = sp.Below()
 		problems, err := problemsOf(next.Validate())
 		if err != nil {
 			return tell(op, err)

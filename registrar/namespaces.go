@@ -5,11 +5,11 @@ import (
 	"cmp"
 	"context"
 	"iter"
-	"maps"
 	"slices"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/namespaces"
 )
 
 // maxAttempts is how often a write is tried again when others were faster.
@@ -84,7 +84,7 @@ func (r *Registrar) writeNamespace(ctx context.Context, op string, key stele.Nam
 			return nil, err
 		}
 		var before *stele.Namespace
-		if sp := s.listable(ctx, s.byKey[key]); sp != nil {
+		if sp := s.listable(ctx, s.Get(key)); sp != nil {
 			before = sp.Namespace
 		}
 		next, err := edit(before)
@@ -148,8 +148,8 @@ func cloneNamespace(ns *stele.Namespace) *stele.Namespace {
 
 // listable returns a namespace if whoever acts may list it. To others its settings
 // are as if there were none.
-func (s *spaces) listable(ctx context.Context, sp *space) *space {
-	if sp == nil || !auth.MayList(auth.From(ctx), s.chain(sp)...) {
+func (s *spaces) listable(ctx context.Context, sp *namespaces.Node) *namespaces.Node {
+	if sp == nil || !auth.MayList(auth.From(ctx), s.Chain(sp)...) {
 		return nil
 	}
 	return sp
@@ -162,7 +162,7 @@ func (r *Registrar) Namespace(ctx context.Context, key stele.NamespaceKey) (*ste
 	if err != nil {
 		return nil, err
 	}
-	if sp := s.listable(ctx, s.byKey[key]); sp != nil {
+	if sp := s.listable(ctx, s.Get(key)); sp != nil {
 		return cloneNamespace(sp.Namespace), nil
 	}
 	return nil, refuse("show namespace", stele.ID{}, stele.NotFound, "there is no namespace %s; add it first", key)
@@ -197,7 +197,7 @@ func (r *Registrar) FindNamespace(ctx context.Context, id stele.ID) (*stele.Name
 	if err != nil {
 		return nil, err
 	}
-	sp := s.of(id)
+	sp := s.Of(id)
 	if sp == nil {
 		return nil, refuse("find namespace", id, stele.Invalid, "the scheme %q is not known here", id.Scheme())
 	}
@@ -214,8 +214,8 @@ func (r *Registrar) ParentNamespace(ctx context.Context, key stele.NamespaceKey)
 	if err != nil {
 		return nil, err
 	}
-	if sp := s.byKey[key]; sp != nil {
-		if chain := s.chain(sp); len(chain) > 1 && auth.MayList(auth.From(ctx), chain[1:]...) {
+	if sp := s.Get(key); sp != nil {
+		if chain := s.Chain(sp); len(chain) > 1 && auth.MayList(auth.From(ctx), chain[1:]...) {
 			return cloneNamespace(chain[1]), nil
 		}
 	}
@@ -231,9 +231,13 @@ func (r *Registrar) Namespaces(ctx context.Context) iter.Seq2[*stele.Namespace, 
 			yield(nil, err)
 			return
 		}
-		keys := slices.SortedFunc(maps.Keys(s.byKey), compareKeys)
+		var keys []stele.NamespaceKey
+		for key := range s.All() {
+			keys = append(keys, key)
+		}
+		slices.SortFunc(keys, compareKeys)
 		for _, key := range keys {
-			sp := s.listable(ctx, s.byKey[key])
+			sp := s.listable(ctx, s.Get(key))
 			if sp != nil && !yield(cloneNamespace(sp.Namespace), nil) {
 				return
 			}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/namespaces"
 )
 
 func TestParsePrefix(t *testing.T) {
@@ -90,7 +91,7 @@ func TestPrefixesAreParents(t *testing.T) {
 	} {
 		id := f.id(text)
 		for p := range f.schemes.Parents(id) {
-			key, below, err := parsePrefix(f.schemes, p.String())
+			key, below, err := namespaces.ReadPrefix(f.schemes, p.String())
 			if err != nil || key.Prefix != p.String() || key.Scheme != id.Scheme() {
 				t.Errorf("%s of %s: %+v, %v", p, id, key, err)
 				continue

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/namespaces"
 )
 
 // mayPublish makes sure that the caller may publish a namespace in its zone. All zones
@@ -23,12 +24,12 @@ func (r *Registrar) mayPublish(ctx context.Context, op string, s *spaces, before
 	}
 	granted := ""
 	theirs := false
-	for _, sp := range s.byKey {
+	for _, sp := range s.All() {
 		other := sp.Publication.Zone
 		if other == "" || !overlap(zone, other) {
 			continue
 		}
-		if !auth.MayManage(who, s.chain(sp)...) {
+		if !auth.MayManage(who, s.Chain(sp)...) {
 			return refuse(op, stele.ID{}, stele.Forbidden,
 				"%q may not publish %s in %s: %s is the zone of %s; choose another, or ask an administrator", who.Name, next.Key(), zone, other, sp.Key())
 		}
@@ -57,19 +58,12 @@ func (r *Registrar) mayPublish(ctx context.Context, op string, s *spaces, before
 
 // isAbove reports whether a namespace is an ancestor of another one, which may be new. The
 // root of a scheme does not count: its zone has keys of all namespaces, and grants none.
-func (s *spaces) isAbove(sp *space, ns *stele.Namespace) bool {
+func (s *spaces) isAbove(sp *namespaces.Node, ns *stele.Namespace) bool {
 	if sp.Scheme != ns.Scheme || sp.Prefix == "" || sp.Prefix == ns.Prefix {
 		return false
 	}
-	below := &space{Namespace: ns}
-	if known := s.byKey[ns.Key()]; known != nil {
-		below = known
-	} else if _, id, err := parsePrefix(s.schemes, ns.Prefix); err == nil {
-		for p := range s.schemes.Parents(id) {
-			below.above = append(below.above, p.String())
-		}
-	}
-	return slices.Contains(below.above, sp.Prefix)
+	_, below, err := namespaces.ReadPrefix(s.schemes, ns.Prefix)
+	return err == nil && s.schemes.IsWithin(below, sp.Prefix)
 }
 
 // maySend makes sure that the operator allows the addresses of the secondaries that a

@@ -52,7 +52,7 @@ func (r *Registrar) begin(ctx context.Context, op string, record *stele.Record) 
 
 // counter says for which namespace a new name counts, an identifier or an alias.
 func (s *spaces) counter(id stele.ID) (stele.NamespaceKey, uint64) {
-	if sp := s.of(id); sp != nil {
+	if sp := s.Of(id); sp != nil {
 		return sp.Key(), sp.Quota
 	}
 	return stele.NamespaceKey{Scheme: id.Scheme()}, 0

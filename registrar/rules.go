@@ -90,7 +90,7 @@ func elsewhere(op string, s *spaces, before, next *stele.Record) error {
 		return nil
 	}
 	check := func(id stele.ID) error {
-		if ns := s.of(id); ns != nil && ns.Delegate != "" {
+		if ns := s.Of(id); ns != nil && ns.Delegate != "" {
 			return refuse(op, id, stele.Conflict, "names in %s are kept by another resolver, %q; register it there", ns.Key(), ns.Delegate)
 		}
 		return nil
@@ -163,7 +163,7 @@ func (j *judge) name(path string, id stele.ID) {
 	if !id.IsValid() || !j.canonical(path, id) || !j.spaces.checked {
 		return
 	}
-	ns := j.spaces.of(id)
+	ns := j.spaces.Of(id)
 	if ns == nil || !ns.Checked || ns.Prefix == id.String() {
 		return
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/mint"
+	"github.com/stele-id/stele/namespaces"
 )
 
 // series is the names of a NOID template behind a prefix, by their numbers.
@@ -35,7 +36,7 @@ func seriesOf(schemes *stele.Schemes, ns *stele.Namespace, template string, seed
 		return nil, err
 	}
 	s := &series{schemes: schemes, scheme: schemes.Lookup(ns.Scheme), plain: plain, check: check, seed: seed}
-	for _, link := range links {
+	for _, link := range namespaces.Joints(schemes, ns.Key()) {
 		s.prefix = ns.Prefix + link
 		if text, err := s.text(0); err == nil && joins(schemes, ns, text) {
 			return s, nil
@@ -44,13 +45,10 @@ func seriesOf(schemes *stele.Schemes, ns *stele.Namespace, template string, seed
 	return nil, stele.Invalidf("", 0, "no name of the template %s can stand right below %s", template, ns.Key())
 }
 
-// links are what may stand between the prefix of a namespace and a name.
-var links = [...]string{"", ":", "/"}
-
 // joint returns what stands between the namespace's prefix and a name such as
 // this: ":" behind urn:example, "/" behind ark:12345, nothing behind 102.100.272/.
 func joint(schemes *stele.Schemes, ns *stele.Namespace, name string) (string, error) {
-	for _, link := range links {
+	for _, link := range namespaces.Joints(schemes, ns.Key()) {
 		if joins(schemes, ns, ns.Prefix+link+name) {
 			return link, nil
 		}
@@ -58,18 +56,13 @@ func joint(schemes *stele.Schemes, ns *stele.Namespace, name string) (string, er
 	return "", stele.Invalidf("", 0, "%q can't stand right below %s", name, ns.Key())
 }
 
-// joins reports whether a text is a name whose parent is the namespace.
+// joins reports whether a text is a name that the namespace can have.
 func joins(schemes *stele.Schemes, ns *stele.Namespace, text string) bool {
 	id, err := schemes.Parse(text)
 	if err != nil || id.Scheme() != ns.Scheme || len(id.String()) != len(text) {
 		return false
 	}
-	for p := range schemes.Parents(id) {
-		if p.String() == ns.Prefix {
-			return true
-		}
-	}
-	return false
+	return schemes.IsWithin(id, ns.Prefix)
 }
 
 // text returns the text of a name: that of the identifier, but perhaps for the

@@ -8,6 +8,7 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/mint"
+	"github.com/stele-id/stele/namespaces"
 )
 
 // admitNamespace decides whether a version of a namespace may be written. It
@@ -21,7 +22,7 @@ func (r *Registrar) admitNamespace(ctx context.Context, op string, s *spaces, be
 	if err != nil {
 		return nil, nil, err
 	}
-	chain := changed.chain(changed.byKey[next.Key()])
+	chain := changed.Chain(changed.Get(next.Key()))
 	if err := mayWriteNamespace(ctx, op, chain, before, next); err != nil {
 		return nil, nil, err
 	}
@@ -34,9 +35,9 @@ func (r *Registrar) admitNamespace(ctx context.Context, op string, s *spaces, be
 	if err := r.keysStay(op, before, next); err != nil {
 		return nil, nil, err
 	}
-	if holder, ok := s.claims[next.Key()]; ok && holder != next.Key() {
+	if holder := s.Claimed(next.Key()); holder != nil {
 		return nil, nil, refuse(op, stele.ID{}, stele.Conflict,
-			"%s belongs to the namespace %s by the settings of its minter, and to one only", next.Key(), holder)
+			"%s belongs to the namespace %s by the settings of its minter, and to one only", next.Key(), holder.Key())
 	}
 	minters, err := r.claim(ctx, op, s, before, next)
 	if err != nil {
@@ -126,7 +127,7 @@ func (r *Registrar) judgePrefix(ns *stele.Namespace) error {
 	if ns.Prefix == "" {
 		return nil
 	}
-	key, _, err := parsePrefix(r.schemes, ns.Prefix)
+	key, _, err := namespaces.ReadPrefix(r.schemes, ns.Prefix)
 	switch {
 	case err != nil:
 		return err
@@ -162,16 +163,8 @@ func (r *Registrar) judgeMinter(ns *stele.Namespace, add func(string, error)) {
 
 // isWithin reports whether prefix is that of a namespace or below it.
 func (r *Registrar) isWithin(prefix, namespace string) bool {
-	_, below, err := parsePrefix(r.schemes, prefix)
-	if err != nil {
-		return false
-	}
-	for p := range r.schemes.Parents(below) {
-		if p.String() == namespace {
-			return true
-		}
-	}
-	return false
+	_, below, err := namespaces.ReadPrefix(r.schemes, prefix)
+	return err == nil && r.schemes.IsWithin(below, namespace)
 }
 
 // granularity returns that of the namespace's dates: a millisecond for PILIN, a

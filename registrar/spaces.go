@@ -2,28 +2,20 @@ package registrar
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"sync/atomic"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/namespaces"
 	"github.com/stele-id/stele/publish"
 )
 
 // spaces is all namespaces at one time. It does not change: another takes its
 // place.
 type spaces struct {
+	*namespaces.Tree
 	schemes *stele.Schemes
-	byKey   map[stele.NamespaceKey]*space
 
-	// claims are prefixes that a minter's settings give to a namespace, such as
-	// that of the IBIps of its IP address.
-	claims map[stele.NamespaceKey]stele.NamespaceKey
-
-	// What no namespace asks for need not be looked into, and neither need the parents
-	// of names in a scheme that has but its root.
-	checked, delegated bool
-	divided            map[string]bool // by scheme: it has more
+	checked, delegated bool // what no namespace asks for need not be looked into
 
 	versions  uint64 // sum of the versions of all namespaces
 	zoned     bool   // some are published in a zone
@@ -31,13 +23,6 @@ type spaces struct {
 
 	epoch    []byte        // what epochCell had before they were read; nil: nothing
 	replaced chan struct{} // closed when another takes this one's place
-}
-
-// space is a namespace and where its ancestors would be.
-type space struct {
-	*stele.Namespace
-	below stele.ID // a name right below its prefix; zero for a root
-	above []string // proper parents of its prefix, the longest first
 }
 
 // view returns the namespaces as this process knows them.
@@ -69,26 +54,20 @@ func (r *Registrar) latest(ctx context.Context) (*spaces, error) {
 	if s := r.spaces.Load(); s != nil {
 		return s, nil
 	}
-	s := &spaces{
-		schemes:  r.schemes,
-		byKey:    make(map[stele.NamespaceKey]*space),
-		claims:   make(map[stele.NamespaceKey]stele.NamespaceKey),
-		divided:  make(map[string]bool),
-		replaced: make(chan struct{}),
-	}
+	s := &spaces{Tree: namespaces.New(r.schemes), schemes: r.schemes, replaced: make(chan struct{})}
 	var err error
 	if s.epoch, err = r.store.Cell(ctx, epochCell); err != nil {
 		return nil, tell("read namespaces", err)
 	}
 	for scheme := range r.schemes.All() {
-		root := &stele.Namespace{Scheme: scheme.Name()}
-		s.byKey[root.Key()] = &space{Namespace: root}
+		s.Add(&stele.Namespace{Scheme: scheme.Name()})
 	}
 	for ns, err := range r.store.Namespaces(ctx) {
 		if err != nil {
 			return nil, tell("read namespaces", err)
 		}
-		if err := s.put(ns); err != nil {
+		s.note(ns)
+		for _, err := range s.Add(ns) {
 			r.o.Log.Error("a namespace in the store is not one that this program would make", "namespace", ns.Key().String(), "err", err)
 		}
 	}
@@ -119,126 +98,31 @@ func (r *Registrar) Reload(ctx context.Context) error {
 
 // with returns spaces in which ns is what it is now.
 func (s *spaces) with(ns *stele.Namespace) (*spaces, error) {
+	tree, err := s.Tree.With(ns)
 	next := &spaces{
-		schemes: s.schemes, byKey: maps.Clone(s.byKey), claims: maps.Clone(s.claims), checked: s.checked, delegated: s.delegated,
-		divided: maps.Clone(s.divided), versions: s.versions, zoned: s.zoned, epoch: s.epoch, replaced: make(chan struct{}),
+		Tree: tree, schemes: s.schemes, checked: s.checked, delegated: s.delegated,
+		versions: s.versions, zoned: s.zoned, epoch: s.epoch, replaced: make(chan struct{}),
 	}
-	maps.DeleteFunc(next.claims, func(_, holder stele.NamespaceKey) bool { return holder == ns.Key() })
-	return next, next.put(ns)
+	if before := s.Get(ns.Key()); before != nil {
+		next.versions -= before.Version
+	}
+	next.note(ns)
+	return next, err
 }
 
-// put adds a namespace. What it could not find out about it is an error.
-func (s *spaces) put(ns *stele.Namespace) error {
-	sp := &space{Namespace: ns}
-	if before := s.byKey[ns.Key()]; before != nil {
-		s.versions -= before.Version
-	}
+// note keeps what some namespace asks for.
+func (s *spaces) note(ns *stele.Namespace) {
 	s.versions += ns.Version
 	s.zoned = s.zoned || ns.Publication.Zone != ""
-	s.byKey[ns.Key()] = sp
 	s.checked = s.checked || ns.Checked
 	s.delegated = s.delegated || ns.Delegate != ""
-	if ns.Prefix == "" {
-		return nil
-	}
-	s.divided[ns.Scheme] = true
-	_, below, err := parsePrefix(s.schemes, ns.Prefix)
-	if err != nil {
-		return err
-	}
-	sp.below = below
-	for p := range s.schemes.Parents(below) {
-		if len(p.String()) < len(ns.Prefix) {
-			sp.above = append(sp.above, p.String())
-		}
-	}
-	made, err := dateNames(s.schemes, ns)
-	if err != nil || made == nil {
-		return err
-	}
-	for _, prefix := range made.prefixes {
-		s.claims[stele.NamespaceKey{Scheme: ns.Scheme, Prefix: prefix}] = ns.Key()
-	}
-	return nil
 }
 
-// at returns the namespace that a prefix belongs to by itself: it is its own, or
-// its minter's settings claim it. Nil if there is none.
-func (s *spaces) at(key stele.NamespaceKey) *space {
-	if sp := s.byKey[key]; sp != nil {
-		return sp
-	}
-	if holder, ok := s.claims[key]; ok {
-		return s.byKey[holder]
-	}
-	return nil
-}
-
-// of returns the namespace of a name: the longest whose prefix is the name itself
-// or one of its parents. Parents decide and not bytes, so that urn:par does not
-// rule over urn:paradisec. Nil if the scheme is unknown.
-func (s *spaces) of(id stele.ID) *space {
-	if !s.divided[id.Scheme()] {
-		return s.byKey[stele.NamespaceKey{Scheme: id.Scheme()}]
-	}
-	return s.nearest(id)
-}
-
-func (s *spaces) nearest(id stele.ID) *space {
-	// One variable, since each that the loop's body captures is allocated.
-	var at struct {
-		key   stele.NamespaceKey
-		found *space
-	}
-	at.key = stele.NamespaceKey{Scheme: id.Scheme(), Prefix: id.String()}
-	if at.found = s.at(at.key); at.found != nil {
-		return at.found
-	}
-	for p := range s.schemes.Parents(id) {
-		at.key.Prefix = p.String()
-		if at.found = s.at(at.key); at.found != nil {
-			break
-		}
-	}
-	if at.found == nil {
-		at.key.Prefix = ""
-		at.found = s.byKey[at.key]
-	}
-	return at.found
-}
-
-// isLeaf reports whether no namespace is below a prefix: names there belong to it.
-func (s *spaces) isLeaf(key stele.NamespaceKey) bool {
-	for _, sp := range s.byKey {
-		if sp.Scheme == key.Scheme && slices.Contains(sp.above, key.Prefix) {
-			return false
-		}
-	}
-	return true
-}
-
-// chain returns a namespace with its ancestors, the nearest first and the root
-// last.
-func (s *spaces) chain(sp *space) []*stele.Namespace {
-	chain := []*stele.Namespace{sp.Namespace}
-	key := sp.Key()
-	for _, key.Prefix = range sp.above {
-		if up := s.at(key); up != nil {
-			chain = append(chain, up.Namespace)
-		}
-	}
-	key.Prefix = ""
-	if root := s.byKey[key]; root != nil && root != sp {
-		chain = append(chain, root.Namespace)
-	}
-	return chain
-}
-
-// chainOf returns the namespaces of a name, as chain does. A scheme that is not
-// known has only its root.
+// chainOf returns the namespaces of a name, the nearest first and the root last. A scheme
+// that is not known has only its root.
 func (s *spaces) chainOf(id stele.ID) []*stele.Namespace {
-	if sp := s.of(id); sp != nil {
-		return s.chain(sp)
+	if chain := s.ChainOf(id); chain != nil {
+		return chain
 	}
 	return []*stele.Namespace{{Scheme: id.Scheme()}}
 }

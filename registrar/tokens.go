@@ -138,8 +138,8 @@ func (r *Registrar) limitToken(ctx context.Context, op string, t *auth.Token) er
 		if err != nil {
 			return err
 		}
-		sp := s.byKey[key]
-		if sp == nil || !who.Admin && auth.RoleIn(who, s.chain(sp)...) == stele.NoRole && !auth.MayMint(who, s.chain(sp)...) {
+		sp := s.Get(key)
+		if sp == nil || !who.Admin && auth.RoleIn(who, s.Chain(sp)...) == stele.NoRole && !auth.MayMint(who, s.Chain(sp)...) {
 			return refuse(op, stele.ID{}, stele.NotFound, "there is no namespace %s in which %q has a role; a token is limited to namespaces that exist", key, who.Name)
 		}
 		if !slices.Contains(named, key.String()) {

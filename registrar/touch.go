@@ -40,11 +40,7 @@ func (s *spaces) zones() *publish.Zones {
 	if z := s.published.Load(); z != nil {
 		return z
 	}
-	all := make(map[stele.NamespaceKey]*stele.Namespace, len(s.byKey))
-	for key, sp := range s.byKey {
-		all[key] = sp.Namespace
-	}
-	z := publish.New(s.schemes, all)
+	z := publish.New(s.Tree)
 	s.published.Store(z)
 	return z
 }
@@ -52,16 +48,13 @@ func (s *spaces) zones() *publish.Zones {
 // touchedBy returns the zones that the namespaces of a commit touch, and those whose keys
 // it changes, which the zones around them have digests of.
 func (s *spaces) touchedBy(c *stele.Commit) []string {
-	after := make(map[stele.NamespaceKey]*stele.Namespace, len(s.byKey)+1)
-	for key, sp := range s.byKey {
-		after[key] = sp.Namespace
-	}
+	after := s.Tree
 	var keys []stele.NamespaceKey
 	for _, ns := range c.Namespaces {
-		after[ns.Key()] = ns
+		after, _ = after.With(ns) // it was judged before
 		keys = append(keys, ns.Key())
 	}
-	now := publish.New(s.schemes, after)
+	now := publish.New(after)
 	touched := publish.Touched(s.zones(), now, keys...)
 	for _, cell := range c.Cells {
 		if cell.Name == compilerCell {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,7 +13,7 @@ import (
 	"github.com/stele-id/stele/mint"
 )
 
-// NameDater is a [DateNamer] that knows the way back.
+// NameDater is a [namespaces.DateNamer] that knows the way back.
 type NameDater interface {
 	// NameDate returns the date of which a name was made; ok is false if it was made
 	// of none.
@@ -115,7 +116,7 @@ func (v *audit) minters(ctx context.Context) error {
 		key := stele.NamespaceKey{Scheme: scheme, Prefix: prefix}
 		if d := state.date; d != nil && d.holder != "" {
 			holder := stele.NamespaceKey{Scheme: scheme, Prefix: d.holder}
-			if v.spaces.claims[key] != holder {
+			if n := v.spaces.Get(holder); n == nil || !slices.Contains(n.Claims(), prefix) {
 				v.problem("The dates of %s belong to the namespace %s, whose minter makes no names there.", key, holder)
 			}
 			if have, ok := v.last[holder]; d.issued && (!ok || have.Compare(d.last) < 0) {
@@ -260,7 +261,7 @@ func (v *audit) outdated(rec *stele.Record, name stele.ID, err error) {
 // time than its record was not issued but made by hand; the distributor will pass over
 // it.
 func (v *audit) date(rec *stele.Record, name stele.ID) {
-	sp := v.spaces.of(name)
+	sp := v.spaces.Of(name)
 	if sp == nil || sp.Minter.Kind != stele.MinterIBI && sp.Minter.Kind != stele.MinterPILIN {
 		return
 	}

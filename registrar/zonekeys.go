@@ -107,11 +107,11 @@ func (s *spaces) zoneOwner(ctx context.Context, op string, key stele.NamespaceKe
 	if !who.IsKnown() {
 		return nil, refuse(op, stele.ID{}, stele.Unauthenticated, sayWho)
 	}
-	sp := s.listable(ctx, s.byKey[key])
+	sp := s.listable(ctx, s.Get(key))
 	switch {
 	case sp == nil:
 		return nil, refuse(op, stele.ID{}, stele.NotFound, "there is no namespace %s; add it first", key)
-	case !auth.MayManage(who, s.chain(sp)...):
+	case !auth.MayManage(who, s.Chain(sp)...):
 		return nil, forbidSettings(op, who, sp.Namespace)
 	case sp.Publication.Zone == "":
 		return nil, refuse(op, stele.ID{}, stele.Conflict, "%s is published in no zone; 'stele zone add' does that", key)

@@ -45,7 +45,7 @@ func (r *Registrar) zoneStates(ctx context.Context) (map[string]stele.ZoneState,
 	if err != nil {
 		return nil, err
 	}
-	for _, sp := range s.byKey {
+	for _, sp := range s.All() {
 		zone := sp.Publication.Zone
 		if _, known := list[zone]; known || zone == "" {
 			continue

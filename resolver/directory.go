@@ -7,12 +7,14 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/namespaces"
 )
 
 // directory keeps all namespaces in memory. They are few beside records, and
 // every answer needs one.
 type directory struct {
 	store   stele.Store
+	schemes *stele.Schemes
 	now     func() time.Time
 	age     time.Duration
 	loading chan struct{} // holds one value while somebody reads the store
@@ -26,12 +28,12 @@ type directory struct {
 
 // snapshot is all namespaces at one time.
 type snapshot struct {
-	byKey map[stele.NamespaceKey]*stele.Namespace
+	*namespaces.Tree
 	until time.Time // zero: without limit
 }
 
-func newDirectory(store stele.Store, o Options) *directory {
-	d := &directory{store: store, now: o.Now, age: o.CacheAge, loading: make(chan struct{}, 1)}
+func newDirectory(store stele.Store, schemes *stele.Schemes, o Options) *directory {
+	d := &directory{store: store, schemes: schemes, now: o.Now, age: o.CacheAge, loading: make(chan struct{}, 1)}
 	if d.now == nil {
 		d.age = 0
 	}
@@ -46,58 +48,26 @@ func (d *directory) forget() {
 	d.kept.Store(nil)
 }
 
-// of returns the namespace that id belongs to, nil if there is none: the longest
-// that is id's text or one of its parents, or the root of its scheme. Parents
-// decide, and not bytes, so that urn:par does not rule over urn:paradisec.
-func (d *directory) of(ctx context.Context, schemes *stele.Schemes, id stele.ID) (*stele.Namespace, error) {
+// of returns the namespace that id belongs to, nil if there is none.
+func (d *directory) of(ctx context.Context, id stele.ID) (*stele.Namespace, error) {
 	s, err := d.all(ctx)
-	if err != nil || len(s.byKey) == 0 {
+	if err != nil {
 		return nil, err
 	}
-	// In one variable, since the iterator makes whatever its loop uses escape.
-	var look struct {
-		key   stele.NamespaceKey
-		byKey map[stele.NamespaceKey]*stele.Namespace
-		found *stele.Namespace
+	if n := s.Of(id); n != nil {
+		return n.Namespace, nil
 	}
-	look.byKey = s.byKey
-	look.key = stele.NamespaceKey{Scheme: id.Scheme(), Prefix: id.String()}
-	if look.found = s.byKey[look.key]; look.found != nil {
-		return look.found, nil
-	}
-	schemes.Parents(id)(func(p stele.Prefix) bool {
-		look.key.Prefix = p.String()
-		look.found = look.byKey[look.key]
-		return look.found == nil
-	})
-	if look.found == nil {
-		look.key.Prefix = ""
-		look.found = s.byKey[look.key]
-	}
-	return look.found, nil
+	return nil, nil
 }
 
 // chain returns the namespaces that id belongs to, the nearest first and the root of
 // its scheme last, as far as there are any.
-func (d *directory) chain(ctx context.Context, schemes *stele.Schemes, id stele.ID) (chain []*stele.Namespace, err error) {
+func (d *directory) chain(ctx context.Context, id stele.ID) ([]*stele.Namespace, error) {
 	s, err := d.all(ctx)
-	if err != nil || len(s.byKey) == 0 {
+	if err != nil {
 		return nil, err
 	}
-	key := stele.NamespaceKey{Scheme: id.Scheme(), Prefix: id.String()}
-	add := func() {
-		if ns := s.byKey[key]; ns != nil {
-			chain = append(chain, ns)
-		}
-	}
-	add()
-	for p := range schemes.Parents(id) {
-		key.Prefix = p.String()
-		add()
-	}
-	key.Prefix = ""
-	add()
-	return chain, nil
+	return s.ChainOf(id), nil
 }
 
 // all returns what is kept, or reads it.
@@ -139,7 +109,7 @@ func (d *directory) find() *snapshot {
 }
 
 func (d *directory) read(ctx context.Context) (*snapshot, error) {
-	s := &snapshot{byKey: make(map[stele.NamespaceKey]*stele.Namespace)}
+	s := &snapshot{Tree: namespaces.New(d.schemes)}
 	if d.age > 0 {
 		s.until = d.now().Add(d.age)
 	}
@@ -147,7 +117,7 @@ func (d *directory) read(ctx context.Context) (*snapshot, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.byKey[ns.Key()] = ns
+		s.Add(ns) // the registrar tells of one that it would not accept
 	}
 	return s, nil
 }

@@ -71,7 +71,7 @@ func New(store stele.Store, schemes *stele.Schemes, o Options) *Resolver {
 	return &Resolver{
 		schemes:    schemes,
 		records:    newCache(store, o),
-		namespaces: newDirectory(store, o),
+		namespaces: newDirectory(store, schemes, o),
 		random:     o.Random,
 		hosts:      hosts,
 		ttl:        o.DefaultTTL,

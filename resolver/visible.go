@@ -19,7 +19,7 @@ func (r *Resolver) MaySee(ctx context.Context, who auth.Principal, record *stele
 	case !who.IsKnown():
 		return false, nil
 	}
-	chain, err := r.namespaces.chain(ctx, r.schemes, record.ID)
+	chain, err := r.namespaces.chain(ctx, record.ID)
 	return err == nil && auth.MayRead(who, record, chain...), err
 }
 

@@ -53,7 +53,7 @@ func (w *walk) answer(ctx context.Context) (Resolution, error) {
 	if record != nil {
 		return w.fromRecord(ctx, record, matched)
 	}
-	ns, err := w.namespaces.of(ctx, w.schemes, w.q.ID)
+	ns, err := w.namespaces.of(ctx, w.q.ID)
 	if err != nil {
 		return Resolution{}, err
 	}
@@ -124,7 +124,7 @@ func (w *walk) fromRecord(ctx context.Context, record *stele.Record, matched str
 		}
 		w.step(what, "%s, as %s, version %d, %s", matched, record.ID, record.Version, record.State)
 	}
-	ns, err := w.namespaces.of(ctx, w.schemes, record.ID)
+	ns, err := w.namespaces.of(ctx, record.ID)
 	if err != nil {
 		return Resolution{}, err
 	}

@@ -37,7 +37,8 @@ var rooms = []room{
 	{folder: "mint", may: ".", pure: true},
 	{folder: "ddds", may: ".", pure: true},
 	{folder: "proof", may: "."}, // it computes too, but crypto/x509 knows sockets
-	{folder: "publish", may: ".", pure: true},
+	{folder: "namespaces", may: ". mint", pure: true, tests: "scheme/all"},
+	{folder: "publish", may: ". namespaces", pure: true},
 	{folder: "auth", may: ".", tests: "store/mem"},
 	{folder: "secret"},                   // it encrypts what others store, and does not know what that is
 	{folder: "outbound", may: "."},       // the way out of the server, with the rule where to
@@ -56,22 +57,22 @@ var rooms = []room{
 	{folder: "store/postgres/postgrestest"},
 	{folder: "store/*", may: "."},
 
-	{folder: "resolver", may: ". auth ddds mint proof", tests: "store/mem scheme/all"},
-	{folder: "registrar", may: ". internal/destination auth ddds mint outbound proof publish secret", tests: "store/mem scheme/all"},
+	{folder: "resolver", may: ". auth ddds mint namespaces proof", tests: "store/mem scheme/all"},
+	{folder: "registrar", may: ". internal/destination auth ddds mint namespaces outbound proof publish secret", tests: "store/mem scheme/all"},
 
 	{folder: "bulk", may: ".", pure: true, tests: "registrar auth store/mem scheme/all"},
 
 	// A server is handed a store and the schemes; it never picks them.
-	{folder: "serve/httpd", may: ". internal/destination internal/limit auth ddds mint proof publish resolver registrar wire/hdl web", tests: "store/mem scheme/all"},
+	{folder: "serve/httpd", may: ". internal/destination internal/limit auth ddds mint namespaces proof publish resolver registrar wire/hdl web", tests: "store/mem scheme/all"},
 	{folder: "serve/api", may: ". internal/limit audit auth ddds mint proof publish resolver registrar wire/hdl web", tests: "store/mem scheme/all"},
-	{folder: "serve/*", may: ". auth ddds mint outbound proof publish secret resolver registrar wire/hdl", tests: "store/mem scheme/all"},
+	{folder: "serve/*", may: ". auth ddds mint namespaces outbound proof publish secret resolver registrar wire/hdl", tests: "store/mem scheme/all"},
 	{folder: "web", may: ". auth ddds mint proof publish resolver registrar", tests: "store/mem scheme/all"},
-	{folder: "client", may: ". audit auth ddds mint proof publish resolver registrar wire/hdl", tests: "store/mem scheme/all serve/*"},
+	{folder: "client", may: ". audit auth ddds mint namespaces proof publish resolver registrar wire/hdl", tests: "store/mem scheme/all serve/*"},
 
-	{folder: "cmd/stele", may: ". internal/limit audit outbound bulk auth ddds mint proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
+	{folder: "cmd/stele", may: ". internal/limit audit outbound bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 
-	{folder: "bench", may: ". audit bulk auth ddds mint proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
-	{folder: "test", may: ". audit bulk auth ddds mint proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
+	{folder: "bench", may: ". audit bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
+	{folder: "test", may: ". audit bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 }
 
 // suites are tests that several packages share: tests alone import them.

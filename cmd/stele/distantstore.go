@@ -8,7 +8,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/client"
-	"github.com/stele-id/stele/registrar"
+	"github.com/stele-id/stele/namespaces"
 )
 
 // distantStore is the registry behind a server as zones read it: records and
@@ -48,7 +48,7 @@ func (s distantStore) Scan(ctx context.Context, scheme, prefix, after string) it
 // cut returns the longest beginning of a text at which names can be cut.
 func (s distantStore) cut(scheme, text string) stele.NamespaceKey {
 	for end := len(text); end > 0; end-- {
-		key, err := registrar.ParsePrefix(s.r.Schemes(), text[:end])
+		key, err := namespaces.ParsePrefix(s.r.Schemes(), text[:end])
 		if err == nil && key.Scheme == scheme && key.Prefix == text[:end] {
 			return key
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
-	"github.com/stele-id/stele/registrar"
+	"github.com/stele-id/stele/namespaces"
 )
 
 // ledger is the registry as verbs see it, whoever keeps it.
@@ -57,11 +57,11 @@ func (l *ledger) parse(text string) (stele.ID, error) { return l.schemes.Parse(t
 // parsePrefix reads the prefix of a namespace. That of handles may come without its
 // slash.
 func (l *ledger) parsePrefix(text string) (stele.NamespaceKey, error) {
-	key, err := registrar.ParsePrefix(l.schemes, text)
+	key, err := namespaces.ParsePrefix(l.schemes, text)
 	if err == nil || strings.HasSuffix(text, "/") {
 		return key, err
 	}
-	if with, slashErr := registrar.ParsePrefix(l.schemes, text+"/"); slashErr == nil {
+	if with, slashErr := namespaces.ParsePrefix(l.schemes, text+"/"); slashErr == nil {
 		return with, nil
 	}
 	return key, err

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
-	"github.com/stele-id/stele/registrar"
+	"github.com/stele-id/stele/namespaces"
 )
 
 func (p *program) mintIBICommand() *cobra.Command {
@@ -65,7 +65,7 @@ func (l *ledger) placeIBI(ns *stele.Namespace) error {
 	if err := ns.Validate(); err != nil {
 		return err
 	}
-	namer, ok := l.schemes.Lookup(ns.Scheme).(registrar.DateNamer)
+	namer, ok := l.schemes.Lookup(ns.Scheme).(namespaces.DateNamer)
 	if !ok {
 		return fmt.Errorf("the scheme %s makes no names of dates", ns.Scheme)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/client"
+	"github.com/stele-id/stele/namespaces"
 	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/scheme/all"
 	"github.com/stele-id/stele/store/postgres/postgrestest"
@@ -104,7 +105,7 @@ func eventually(t *testing.T, what string, is func() bool) time.Duration {
 // namespace adds a namespace through the first server, and waits until all know it.
 func (c *cluster) namespace(prefix string, minter stele.Minter, publication stele.Publication) stele.NamespaceKey {
 	c.t.Helper()
-	key, err := registrar.ParsePrefix(c.schemes, prefix)
+	key, err := namespaces.ParsePrefix(c.schemes, prefix)
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -67,7 +67,7 @@ func (s *Scheme) Spellings(id stele.ID) []stele.Spelling {
 
 // Parents yields what contains id by the draft's sections 2.5.1 and 2.5.2: id
 // without its last qualifiers, one by one, down to the base name; then its
-// shoulders, then the NAAN.
+// shoulders that are known or follow the first-digit convention, then the NAAN.
 func (s *Scheme) Parents(id stele.ID) iter.Seq[stele.Prefix] {
 	return func(yield func(stele.Prefix) bool) {
 		text := id.String()
@@ -94,6 +94,20 @@ func (s *Scheme) Parents(id stele.ID) iter.Seq[stele.Prefix] {
 		}
 		yield(id.Prefix(naan))
 	}
+}
+
+// Cuts reports whether id may be cut after n bytes: after the NAAN, and after any
+// character of the rest. A shoulder need not end in a digit (section 2.4.1 recommends
+// it), and the one who assigns names alone knows where it ends. No prefix ends in a
+// separator, which does not count at the end of an ARK (section 3.2, step 8), or within a
+// percent-encoding.
+func (s *Scheme) Cuts(id stele.ID, n int) bool {
+	text := id.String()
+	naan := strings.IndexByte(text, '/')
+	if naan < 0 || n < naan || n >= len(text) {
+		return false
+	}
+	return n == naan || n > naan+1 && !isStructural(text[n-1]) && !lex.InTriplet(text, n)
 }
 
 // shoulderBefore returns where the longest shoulder of a text ends that ends

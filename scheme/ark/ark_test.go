@@ -143,6 +143,13 @@ var samples = schemetest.Samples{
 		"ark:13960/t3610x12d":     {"ark:13960/t3", "ark:13960/t", "ark:13960"},
 		"ark:b5488/B0c1/d":        {"ark:b5488/B0c1", "ark:b5488/B0", "ark:b5488"},
 	},
+	Cuts: map[string][]string{
+		"ark:13030/qt5a/b.c": {
+			"ark:13030/qt5a/b", "ark:13030/qt5a", "ark:13030/qt5", "ark:13030/qt", "ark:13030/q", "ark:13030",
+		},
+		"ark:12345/a%2Fb": {"ark:12345/a%2F", "ark:12345/a", "ark:12345"},
+		"ark:12345/x":     {"ark:12345"},
+	},
 	Warnings: map[string]string{
 		"ark:12345/x-1":                    "",
 		"ark:/12345/x1/":                   "",

@@ -89,6 +89,14 @@ func (s *Scheme) Parents(id stele.ID) iter.Seq[stele.Prefix] {
 	}
 }
 
+// Cuts reports whether id may be cut after n bytes: after its prefix and the slash behind
+// that, and before each slash of its local name.
+func (s *Scheme) Cuts(id stele.ID, n int) bool {
+	text := id.String()
+	authority := strings.IndexByte(text, '/') + 1
+	return n > 0 && n < len(text) && (n == authority || n > authority && text[n] == '/')
+}
+
 // Spellings returns the spellings in common use: a URL of the proxy, the marks
 // and the URI of RFC 4452. Those longer than [stele.MaxText] are left out.
 func (s *Scheme) Spellings(id stele.ID) []stele.Spelling {

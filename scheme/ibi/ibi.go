@@ -234,6 +234,12 @@ func (*Scheme) Parents(id stele.ID) iter.Seq[stele.Prefix] {
 	}
 }
 
+// Cuts reports whether id may be cut after n bytes, where Parents cuts it.
+func (*Scheme) Cuts(id stele.ID, n int) bool {
+	text := id.String()
+	return n > 0 && n < len(text) && text[n] == '/'
+}
+
 // Spellings returns the label as resolvers of the IBI network take it.
 func (*Scheme) Spellings(id stele.ID) []stele.Spelling {
 	if !id.IsValid() {

@@ -185,3 +185,9 @@ func (Scheme) Parents(id stele.ID) iter.Seq[stele.Prefix] {
 		}
 	}
 }
+
+// Cuts reports whether id may be cut after n bytes, where Parents cuts it.
+func (Scheme) Cuts(id stele.ID, n int) bool {
+	text := id.String()
+	return n > len(mark) && n < len(text) && text[n] == ':'
+}

@@ -221,3 +221,25 @@ func (s *Scheme) Parents(id stele.ID) iter.Seq[stele.Prefix] {
 		}
 	}
 }
+
+// Cuts reports whether id may be cut after n bytes: after the slash behind the host, and
+// after any character of the path, since the prefix of a family of names may end inside a
+// part (https://purl.obolibrary.org/obo/HP_). It is not cut within a percent-encoding.
+func (s *Scheme) Cuts(id stele.ID, n int) bool {
+	text := id.String()
+	if !strings.HasPrefix(text, start) || n <= len(start) || n >= len(text) {
+		return false
+	}
+	host := strings.IndexByte(text[len(start):], '/')
+	return host >= 0 && n > len(start)+host && !lex.InTriplet(text, n)
+}
+
+// Joint returns what stands between a prefix and a name that a minter makes below it. A
+// prefix may end inside a part of the path, but one that ends in a letter or digit is
+// nearly always a whole part, such as https://purl.org/docs.
+func (s *Scheme) Joint(prefix string) string {
+	if prefix != "" && lex.IsAlnum(prefix[len(prefix)-1]) {
+		return "/"
+	}
+	return ""
+}

@@ -114,6 +114,13 @@ var samples = schemetest.Samples{
 			"https://localhost:8080/a%2Fb/", "https://localhost:8080/a%2Fb", "https://localhost:8080/",
 		},
 	},
+	Cuts: map[string][]string{
+		"http://purl.org/obo/HP_1": {
+			"https://purl.org/obo/HP_", "https://purl.org/obo/HP", "https://purl.org/obo/H", "https://purl.org/obo/",
+			"https://purl.org/obo", "https://purl.org/ob", "https://purl.org/o", "https://purl.org/",
+		},
+		"http://localhost:8080/a%2Fb": {"https://localhost:8080/a%2F", "https://localhost:8080/a", "https://localhost:8080/"},
+	},
 	Positions: map[string]string{
 		"https://purl.org":               "",
 		"https://purl.org/":              "/",

@@ -29,6 +29,9 @@ type Samples struct {
 	Foreign []string
 	// Parents maps texts to their parents, longest first.
 	Parents map[string][]string
+	// Cuts maps texts to all prefixes at which they may be cut, longest first. A scheme
+	// without such samples cuts names where their parents end, and nowhere else.
+	Cuts map[string][]string
 	// Warnings maps texts to a part of their warnings joined by newlines, a line
 	// for each warning in its order; "" if there must be none.
 	Warnings map[string]string
@@ -56,6 +59,7 @@ func (s Samples) texts() (all []string) {
 		all = slices.AppendSeq(all, maps.Keys(m))
 	}
 	all = slices.AppendSeq(all, maps.Keys(s.Parents))
+	all = slices.AppendSeq(all, maps.Keys(s.Cuts))
 	all = slices.AppendSeq(all, maps.Keys(s.Allocations))
 	all = append(all, Hostile...)
 	slices.Sort(all)
@@ -170,7 +174,31 @@ func (s Samples) checkParents(t TB, scheme stele.Scheme) {
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("parents of %q:\n got %q\nwant %q", in, got, want)
 		}
+		if s.Cuts == nil && !reflect.DeepEqual(cuts(scheme, id), want) {
+			t.Errorf("cuts of %q:\n got %q\nwant its parents, %q", in, cuts(scheme, id), want)
+		}
 	}
+	for in, want := range s.Cuts {
+		id, err := scheme.Parse(in)
+		if err != nil {
+			t.Errorf("Parse(%q): %v", in, err)
+			continue
+		}
+		if got := cuts(scheme, id); !reflect.DeepEqual(got, want) {
+			t.Errorf("cuts of %q:\n got %q\nwant %q", in, got, want)
+		}
+		Check(t, scheme, in)
+	}
+}
+
+// cuts returns the prefixes at which a name may be cut, longest first.
+func cuts(scheme stele.Scheme, id stele.ID) (list []string) {
+	for n := len(id.String()) - 1; n > 0; n-- {
+		if scheme.Cuts(id, n) {
+			list = append(list, id.String()[:n])
+		}
+	}
+	return list
 }
 
 func (s Samples) checkWarnings(t TB, scheme stele.Scheme) {
@@ -223,5 +251,10 @@ func checkZero(t TB, scheme stele.Scheme) {
 	}
 	for p := range scheme.Parents(stele.ID{}) {
 		t.Errorf("the zero ID has the parent %q", p)
+	}
+	for _, n := range []int{-1, 0, 1} {
+		if scheme.Cuts(stele.ID{}, n) {
+			t.Errorf("the zero ID may be cut after %d bytes", n)
+		}
 	}
 }

@@ -58,6 +58,9 @@ func TestSampleFaultsAreFound(t *testing.T) {
 		{"parents", "none", "parents of", Samples{Parents: map[string][]string{"x:a": {"x:"}}}, func(h *honest) {
 			h.parents = func(stele.ID) iter.Seq[stele.Prefix] { return func(func(stele.Prefix) bool) {} }
 		}},
+		{"parents", "more cuts", "want its parents", Samples{Parents: map[string][]string{"x:ab": {"x:"}}}, anywhere},
+		{"parents", "fewer cuts", "cuts of", Samples{Cuts: map[string][]string{"x:ab": {"x:a", "x:"}}}, func(*honest) {}},
+		{"parents", "cuts of what is not claimed", "no mark", Samples{Cuts: map[string][]string{"x:ab": {"x:"}}}, deaf},
 		{"parents", "not claimed", "no mark", Samples{Parents: map[string][]string{"x:a": {"x:"}}}, deaf},
 
 		{"warnings", "one without need", "warnings", Samples{Warnings: map[string]string{"x:a": ""}}, warns("Beware.")},
@@ -114,11 +117,12 @@ func TestSamplesAreSeeds(t *testing.T) {
 		Invalid:     map[string]string{"x:d": ""},
 		Foreign:     []string{"x:e"},
 		Parents:     map[string][]string{"x:f": nil},
+		Cuts:        map[string][]string{"x:j": nil},
 		Warnings:    map[string]string{"x:g": ""},
 		Positions:   map[string]string{"x:h": ""},
 		Allocations: map[string]int{"x:i": 0},
 	}.texts()
-	for _, want := range append([]string{"x:A", "x:a", "x:b", "x:c", "x:d", "x:e", "x:f", "x:g", "x:h", "x:i"}, Hostile...) {
+	for _, want := range append([]string{"x:A", "x:a", "x:b", "x:c", "x:d", "x:e", "x:f", "x:g", "x:h", "x:i", "x:j"}, Hostile...) {
 		if !slices.Contains(got, want) {
 			t.Errorf("%.20q is no seed", want)
 		}
@@ -148,4 +152,9 @@ func TestBenchmarkFaultsAreFound(t *testing.T) {
 			t.Errorf("%s, but the benchmark did not fail", c.fault)
 		}
 	}
+}
+
+// anywhere makes a scheme cut names after every byte.
+func anywhere(h *honest) {
+	h.cuts = func(id stele.ID, n int) bool { return n > 1 && n < len(id.String()) }
 }

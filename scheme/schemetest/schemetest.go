@@ -183,6 +183,14 @@ func checkParents(t TB, scheme stele.Scheme, id stele.ID) {
 			return
 		}
 		shorter = len(p.String())
+		if !scheme.Cuts(id, shorter) {
+			t.Errorf("%q: parent %q is no cut", id, p)
+		}
+	}
+	for _, n := range []int{-1, 0, len(id.String()), len(id.String()) + 1} {
+		if scheme.Cuts(id, n) {
+			t.Errorf("%q: it may be cut after %d bytes, which leaves nothing, or nothing out", id, n)
+		}
 	}
 	for range scheme.Parents(id) {
 		break // an iterator must end when it is told to

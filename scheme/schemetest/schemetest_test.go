@@ -16,6 +16,7 @@ type honest struct {
 	explain   func(text string) (stele.Explanation, error)
 	spellings func(id stele.ID) []stele.Spelling
 	parents   func(id stele.ID) iter.Seq[stele.Prefix]
+	cuts      func(id stele.ID, n int) bool
 }
 
 func newHonest() *honest {
@@ -54,6 +55,7 @@ func newHonest() *honest {
 			}
 		}
 	}
+	h.cuts = func(id stele.ID, n int) bool { return n == 2 && len(id.String()) > n }
 	return h
 }
 
@@ -62,6 +64,7 @@ func (h *honest) Parse(text string) (stele.ID, error)            { return h.pars
 func (h *honest) Explain(text string) (stele.Explanation, error) { return h.explain(text) }
 func (h *honest) Spellings(id stele.ID) []stele.Spelling         { return h.spellings(id) }
 func (h *honest) Parents(id stele.ID) iter.Seq[stele.Prefix]     { return h.parents(id) }
+func (h *honest) Cuts(id stele.ID, n int) bool                   { return h.cuts(id, n) }
 
 // recorder keeps what a check complains of.
 type recorder struct{ complaints []string }
@@ -129,6 +132,12 @@ func TestFaultsAreFound(t *testing.T) {
 		}},
 		{"ID beside an error", "x:", "both an ID", func(h *honest) {
 			h.parse = func(string) (stele.ID, error) { return id("x:a"), stele.Invalidf("x", 0, "no") }
+		}},
+		{"parent is no cut", "x:a", "is no cut", func(h *honest) {
+			h.cuts = func(stele.ID, int) bool { return false }
+		}},
+		{"nothing is cut off", "x:a", "nothing out", func(h *honest) {
+			h.cuts = func(stele.ID, int) bool { return true }
 		}},
 		{"parent is no prefix", "x:a", "is no prefix", func(h *honest) {
 			h.parents = func(stele.ID) iter.Seq[stele.Prefix] {

@@ -150,17 +150,39 @@ func (s *Scheme) Parents(id stele.ID) iter.Seq[stele.Prefix] {
 		if !ok {
 			return
 		}
-		start, extra := len(text)-len(nss), -1
-		if ns := s.namespace(nid); ns.cut != nil {
-			extra = start + ns.cut(nss)
-		}
+		start, extra := len(text)-len(nss), s.extraCut(nid, nss)
 		for i := len(text) - 1; i > start; i-- {
-			if (isSeparator(text[i]) || i == extra) && !isSeparator(text[i-1]) && !yield(id.Prefix(i)) {
+			if isCut(text, i, start+extra) && !yield(id.Prefix(i)) {
 				return
 			}
 		}
 		yield(id.Prefix(start - 1))
 	}
+}
+
+// Cuts reports whether id may be cut after n bytes, where Parents cuts it.
+func (s *Scheme) Cuts(id stele.ID, n int) bool {
+	text := id.String()
+	nid, nss, ok := cutID(text)
+	if !ok || n >= len(text) {
+		return false
+	}
+	start := len(text) - len(nss)
+	return n == start-1 || n > start && isCut(text, n, start+s.extraCut(nid, nss))
+}
+
+// extraCut returns the place of its own at which a namespace cuts an NSS, or -1.
+func (s *Scheme) extraCut(nid, nss string) int {
+	if ns := s.namespace(nid); ns.cut != nil {
+		return ns.cut(nss)
+	}
+	return -1
+}
+
+// isCut reports whether a text may be cut at i, inside its NSS; extra is the place at which
+// the namespace cuts it beside.
+func isCut(text string, i, extra int) bool {
+	return (isSeparator(text[i]) || i == extra) && !isSeparator(text[i-1])
 }
 
 func isSeparator(c byte) bool { return c == ':' || c == '/' }

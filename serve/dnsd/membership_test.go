@@ -29,7 +29,7 @@ func TestMembership(t *testing.T) {
 				}
 				for _, name := range set.order {
 					z := set.zones[name]
-					got, want := z.membership().has(id), set.zoneOf(id) == z
+					got, want := z.has(id), set.zoneOf(id) == z
 					if got != want {
 						t.Errorf("%s is in %s: %v, and its zone is: %v", id, name, got, want)
 					}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/ddds"
+	"github.com/stele-id/stele/namespaces"
 )
 
 // Limits of the names layout.
@@ -86,17 +87,18 @@ func jointOf(schemes *stele.Schemes, key stele.NamespaceKey, sep string, samples
 	if i := strings.LastIndexAny(key.Prefix, ":/"); i >= 0 {
 		last = key.Prefix[i : i+1]
 	}
-	joints := []string{"", last, sep, ":", "/"}
+	joints := namespaces.Joints(schemes, key)
+	if len(joints) > 1 {
+		joints = []string{"", last, sep, ":", "/"}
+	}
 	for _, joint := range joints {
 		for _, sample := range samples {
 			id, err := schemes.Parse(key.Prefix + joint + sample)
 			if err != nil || id.Scheme() != key.Scheme {
 				continue
 			}
-			for p := range schemes.Parents(id) {
-				if p.String() == key.Prefix {
-					return joint
-				}
+			if schemes.Cuts(id, len(key.Prefix)) && strings.HasPrefix(id.String(), key.Prefix) {
+				return joint
 			}
 		}
 	}

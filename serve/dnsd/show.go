@@ -127,7 +127,7 @@ func (z *Zones) Where(ctx context.Context, id stele.ID) (*Place, error) {
 
 // whyNot says why an identifier is in no zone here.
 func (s *zoneSet) whyNot(id stele.ID) string {
-	ns := s.nearest(id, leads)
+	ns := s.published.Leader(id)
 	switch {
 	case ns == nil:
 		return "its namespace is not published; 'stele zone add' does that"

@@ -176,7 +176,7 @@ func (f *zoneFile) records(ctx context.Context) {
 // published calls do with all identifiers of the zone that are public, in order, and
 // then with all aliases in order.
 func (z *zone) published(ctx context.Context, told func(n int), do func(stele.ID, *stele.Record) error) error {
-	aliases := aliasList{in: z.membership()}
+	aliases := aliasList{in: z}
 	for r, err := range z.zones.store.Scan(ctx, z.ns.Scheme, z.ns.Prefix, "") {
 		if err != nil {
 			return err
@@ -214,7 +214,7 @@ func (z *zone) published(ctx context.Context, told func(n int), do func(stele.ID
 
 // aliasList is aliases that are published in a zone.
 type aliasList struct {
-	in  *membership
+	in  *zone
 	ids []stele.ID
 }
 
@@ -226,7 +226,7 @@ func (l *aliasList) add(r *stele.Record) error {
 		}
 	}
 	if len(l.ids) > maxExported {
-		return &stele.Error{Op: "export", Kind: stele.Exhausted, Err: fmt.Errorf("more than %d aliases are published in %s", maxExported, l.in.zone.name)}
+		return &stele.Error{Op: "export", Kind: stele.Exhausted, Err: fmt.Errorf("more than %d aliases are published in %s", maxExported, l.in.name)}
 	}
 	return nil
 }

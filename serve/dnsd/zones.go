@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/namespaces"
 	"github.com/stele-id/stele/publish"
 	"github.com/stele-id/stele/secret"
 )
@@ -351,6 +352,7 @@ type zoneSet struct {
 	zones   map[string]*zone
 	order   []string // names of zones
 
+	tree      *namespaces.Tree
 	published *publish.Zones // decides what is in which
 
 	clashes []string      // zones that were left out
@@ -370,7 +372,9 @@ func newZoneSet(z *Zones, list []*stele.Namespace) *zoneSet {
 			set.joints[ns.Prefix] = newCut(z.schemes, ns).joint
 		}
 	}
-	set.published = publish.New(z.schemes, set.byKey)
+	set.tree = namespaces.New(z.schemes)
+	set.tree.Add(list...) // the registrar tells of those that it would not accept
+	set.published = publish.New(set.tree)
 	slices.SortFunc(set.keys, compareKeys)
 	for _, ns := range list {
 		set.addZone(z, ns)
@@ -398,7 +402,7 @@ func (s *zoneSet) addZone(z *Zones, ns *stele.Namespace) {
 		s.clashes = append(s.clashes, ns.Key().String()+" is published in "+p.Zone+", which is the zone of "+other.ns.Key().String()+"; give it another one")
 		return
 	}
-	one := &zone{name: p.Zone, ns: ns, zones: z, set: s, serial: z.serials.of(p.Zone), ttl: z.ttl, alone: len(s.under(ns)) == 1}
+	one := &zone{name: p.Zone, ns: ns, zones: z, set: s, serial: z.serials.of(p.Zone), ttl: z.ttl, alone: s.isAlone(ns)}
 	if ns.TTL > 0 {
 		one.ttl = ns.TTL
 	}
@@ -408,6 +412,20 @@ func (s *zoneSet) addZone(z *Zones, ns *stele.Namespace) {
 	one.index = newNameIndex(one)
 	s.zones[p.Zone] = one
 	s.order = append(s.order, p.Zone)
+}
+
+// isAlone reports whether all names that begin with the prefix of a namespace are its own:
+// no other one is below it, and no minter of another one claims some.
+func (s *zoneSet) isAlone(ns *stele.Namespace) bool {
+	if len(s.under(ns)) != 1 {
+		return false
+	}
+	for key, holder := range s.tree.Claims() {
+		if key.Scheme == ns.Scheme && holder.Namespace != ns && strings.HasPrefix(key.Prefix, ns.Prefix) {
+			return false
+		}
+	}
+	return true
 }
 
 // find returns the zone in which a name is.
@@ -423,7 +441,10 @@ func (s *zoneSet) find(name string) *zone {
 
 // namespaceOf returns the namespace that a name belongs to; nil if there is none.
 func (s *zoneSet) namespaceOf(id stele.ID) *stele.Namespace {
-	return s.nearest(id, func(*stele.Namespace) bool { return true })
+	if n := s.tree.Of(id); n != nil {
+		return n.Namespace
+	}
+	return nil
 }
 
 // zoneOf returns the zone in which an identifier is published; nil if there is none.
@@ -437,11 +458,6 @@ func (s *zoneSet) zoneOf(id stele.ID) *zone {
 // leads reports whether a namespace says itself where its names go on. Those of one
 // that does not go on as those of the namespace above it.
 func leads(ns *stele.Namespace) bool { return publish.Leads(ns) }
-
-// nearest returns the longest namespace of a name that is good.
-func (s *zoneSet) nearest(id stele.ID, good func(*stele.Namespace) bool) *stele.Namespace {
-	return s.published.Nearest(id, good)
-}
 
 // appendNames appends the names whose answers may have changed with a record: its
 // owner names and, since they may have been nothing before, those above them.

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/namespaces"
 	"github.com/stele-id/stele/proof"
-	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/resolver"
 	"github.com/stele-id/stele/web"
 )
@@ -97,7 +97,7 @@ func (h *Handler) keysOf(r *http.Request, text string) ([]stele.SigningKey, erro
 	for _, text := range readings {
 		id, err := h.o.Schemes.Parse(text)
 		if err != nil {
-			if id, err = registrar.BelowPrefix(h.o.Schemes, text); err != nil {
+			if _, id, err = namespaces.ReadPrefix(h.o.Schemes, text); err != nil {
 				continue
 			}
 		}

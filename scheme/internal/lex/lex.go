@@ -118,6 +118,12 @@ func Unescape(s string) (decoded string, bad int) {
 	return string(b), -1
 }
 
+// InTriplet reports whether a cut after n bytes of a text falls into a percent-encoding,
+// of which there are no broken ones in the text.
+func InTriplet(text string, n int) bool {
+	return n > 0 && text[n-1] == '%' || n > 1 && text[n-2] == '%'
+}
+
 // HexValue returns the value of a hexadecimal digit.
 func HexValue(c byte) byte {
 	if IsDigit(c) {

@@ -1,11 +1,10 @@
-package registrar
+package namespaces
 
 import (
-	"strconv"
+	"errors"
 	"strings"
 
 	"github.com/stele-id/stele"
-	"github.com/stele-id/stele/mint"
 )
 
 // Completer is a [stele.Scheme] that knows what its prefixes are.
@@ -16,13 +15,30 @@ type Completer interface {
 	Complete(prefix string) (stele.ID, error)
 }
 
+// Joiner is a [stele.Scheme] whose names may follow a prefix with and without a separator.
+type Joiner interface {
+	// Joint returns what stands between the prefix of a namespace and a name that its
+	// minter makes: a separator, or nothing.
+	Joint(prefix string) string
+}
+
+// Joints returns what may stand between the prefix of a namespace and the names that its
+// minter makes, the most likely first: ":" after urn:example, "/" after ark:12345, nothing
+// after 102.100.272/.
+func Joints(schemes *stele.Schemes, key stele.NamespaceKey) []string {
+	if j, ok := schemes.Lookup(key.Scheme).(Joiner); ok {
+		return []string{j.Joint(key.Prefix)}
+	}
+	return []string{"", ":", "/"}
+}
+
 // simple is how many completions are of no scheme in particular.
 const simple = 4
 
 // completions are texts that make an identifier of a prefix in at least one
 // scheme. They keep their length in canonical form. For a scheme that is no
 // Completer, a text is a prefix exactly if one of them makes an identifier of it
-// which may be cut there. The digits at the end are for schemes with check digits:
+// which may be cut there ([stele.Scheme.Cuts]). The digits at the end are for schemes with check digits:
 // one of ten is right.
 var completions = func() []string {
 	list := []string{
@@ -40,28 +56,18 @@ var completions = func() []string {
 
 // ParsePrefix reads the prefix of a namespace in any spelling. A scheme's name and
 // a colon is its root.
-func (r *Registrar) ParsePrefix(text string) (stele.NamespaceKey, error) {
-	return ParsePrefix(r.schemes, text)
-}
-
-// ParsePrefix is [Registrar.ParsePrefix] for who has no registrar at hand.
 func ParsePrefix(schemes *stele.Schemes, text string) (stele.NamespaceKey, error) {
 	if name, ok := strings.CutSuffix(text, ":"); ok && schemes.Lookup(name) != nil {
 		return stele.NamespaceKey{Scheme: name}, nil
 	}
-	key, _, err := parsePrefix(schemes, text)
+	key, _, err := ReadPrefix(schemes, text)
 	return key, err
 }
 
-// BelowPrefix returns a name right below a prefix, which may be in any spelling. It need
-// not be registered.
-func BelowPrefix(schemes *stele.Schemes, text string) (stele.ID, error) {
-	_, below, err := parsePrefix(schemes, text)
-	return below, err
-}
-
-// parsePrefix reads a prefix, and returns an identifier right below it too.
-func parsePrefix(schemes *stele.Schemes, text string) (key stele.NamespaceKey, below stele.ID, err error) {
+// ReadPrefix reads a prefix in any spelling, and returns an identifier right below it
+// too, which need not be registered. The roots of schemes are not read. An error, of Kind
+// Invalid, if no name begins so, or if names can't be cut there.
+func ReadPrefix(schemes *stele.Schemes, text string) (key stele.NamespaceKey, below stele.ID, err error) {
 	if err := stele.CheckText("", text); err != nil {
 		return key, below, err
 	}
@@ -90,6 +96,12 @@ func completePrefix(schemes *stele.Schemes, text string) (key stele.NamespaceKey
 	if p, id, ok := complete(schemes, text); ok {
 		return stele.NamespaceKey{Scheme: p.Scheme(), Prefix: p.String()}, id, nil
 	}
+	// The scheme that claims the text, if there is one, knows why no name begins so.
+	if _, err := schemes.Parse(text + completions[0]); err != nil {
+		if e, ok := errors.AsType[*stele.SyntaxError](err); ok && e.Scheme != "" && e.Pos < len(text) {
+			return key, below, stele.Invalidf(e.Scheme, e.Pos, "%.60q is no prefix of names: %s", text, e.Reason)
+		}
+	}
 	for _, near := range [...]string{strings.TrimRight(text, "/"), strings.TrimSuffix(text, ":"), text + "/"} {
 		// A word and a colon may be a scheme that nobody knows.
 		if p, _, ok := complete(schemes, near); ok && (near+":" != text || strings.Contains(near, ":")) {
@@ -112,10 +124,8 @@ func complete(schemes *stele.Schemes, text string) (stele.Prefix, stele.ID, bool
 			continue
 		}
 		cut := len(id.String()) - len(end)
-		for p := range schemes.Parents(id) {
-			if len(p.String()) == cut && spells(schemes, p.String()+end, id) {
-				return p, id, true
-			}
+		if schemes.Cuts(id, cut) && spells(schemes, id.String()[:cut]+end, id) {
+			return id.Prefix(cut), id, true
 		}
 	}
 	return stele.Prefix{}, stele.ID{}, false
@@ -126,37 +136,4 @@ func complete(schemes *stele.Schemes, text string) (stele.Prefix, stele.ID, bool
 func spells(schemes *stele.Schemes, text string, id stele.ID) bool {
 	again, err := schemes.Parse(text)
 	return err == nil && again == id
-}
-
-// NameBelow returns some name right below a namespace's prefix: it stands for the name
-// of a record that has none yet. Invalid for a scheme's root.
-func NameBelow(schemes *stele.Schemes, key stele.NamespaceKey) (stele.ID, error) {
-	if key.Prefix == "" {
-		return stele.ID{}, refuse("mint", stele.ID{}, stele.Invalid, "the root of a scheme has no minter; name a namespace in it")
-	}
-	_, below, err := parsePrefix(schemes, key.Prefix)
-	return below, err
-}
-
-// Placeholder returns a name below a namespace that stands for one that a minter will
-// make, so that a record can be judged before it has a name. It is another one for each
-// n, if the scheme's grammar allows it, and ends in a check character where the
-// namespace asks for one.
-func Placeholder(schemes *stele.Schemes, ns *stele.Namespace, n int) (stele.ID, error) {
-	below, err := NameBelow(schemes, ns.Key())
-	if err != nil {
-		return below, err
-	}
-	const odd = "zzzzzzzz" // what no minter makes, in characters that check characters allow
-	id, err := schemes.Parse(below.String() + odd + strconv.Itoa(n) + odd)
-	if err != nil {
-		id = below
-	}
-	if ns.Checked {
-		zone := checkZone(schemes.Lookup(id.Scheme()), id.String())
-		if checked, err := schemes.Parse(id.String() + string(mint.CheckChar(zone))); err == nil {
-			return checked, nil
-		}
-	}
-	return id, nil
 }
