@@ -67,8 +67,16 @@ const (
 	N2P Service = "N2P" // the statement of its persistence
 )
 
-// IsValid reports whether s is a service.
-func (s Service) IsValid() bool { return s == N2L || s == N2C || s == N2S || s == N2P }
+// IsValid reports whether a target can have the service: one of the above, or another
+// name of the same shape, N2 and a capital letter. A new service needs no more than such
+// a name and rules that offer it (thesis, 6.3.2). N2N and N2R are not for targets:
+// resolvers answer them from the record (RFC 2483).
+func (s Service) IsValid() bool {
+	if s == N2L || s == N2C || s == N2S || s == N2P {
+		return true
+	}
+	return len(s) == 3 && s[:2] == "N2" && 'A' <= s[2] && s[2] <= 'Z' && s[2] != 'N' && s[2] != 'R'
+}
 
 // Target is where something about the thing is.
 type Target struct {

@@ -81,7 +81,7 @@ func (t *Target) check(f *faults, i int) {
 		f.addf(within(item("targets", i), field), "%s", reason)
 	}
 	if !t.Service.IsValid() {
-		tell("service", fmt.Sprintf("%s is no service; use N2L (the thing), N2C (its metadata), N2S (its signature) or N2P (its persistence)", brief(string(t.Service))))
+		tell("service", fmt.Sprintf("%s is no service; use N2L (the thing), N2C (its metadata), N2S (its signature), N2P (its persistence), or N2 and another letter than N and R for a service of your own", brief(string(t.Service))))
 	}
 	if reason := checkURL(t.URL); reason != "" {
 		tell("url", reason)

@@ -140,7 +140,7 @@ func (s *session) byAuthority(ctx context.Context, app application) (Result, err
 	if err != nil {
 		return Result{}, err
 	}
-	res, err := s.askPlaces(ctx, places, request{service: true, unsure: true})
+	res, err := s.askPlaces(ctx, places, request{service: s.query.asks(), unsure: true})
 	if err == nil || stele.KindOf(err) == stele.Gone {
 		return res, err
 	}

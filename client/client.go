@@ -27,13 +27,17 @@ type Way interface {
 type Request struct {
 	Name string // an identifier, in any spelling
 
-	Service stele.Service     // N2L if empty
+	Service stele.Service     // N2L if empty; any that rules can offer, see [ddds.ParseService]
 	Accept  []ddds.Preference // media types, or algorithms for N2S; none: any
 
 	// Protocols of the location in order of preference, such as https. Others are good
 	// enough too, unless OnlyProtocols is set.
 	Protocols     []string
 	OnlyProtocols bool
+
+	// Flags are those of the rule at which a walk in the DNS may end, see
+	// [ddds.ParseWantedFlag]; none: any.
+	Flags []ddds.Flag
 
 	Trace bool // tell every step
 }
@@ -90,10 +94,11 @@ const maxOthers = 32
 
 // check fills in what is usual, and refuses what can't be right.
 func (q Request) check() (Request, error) {
-	q.Service = cmp.Or(q.Service, stele.N2L)
-	if !q.Service.IsValid() {
-		return q, &stele.Error{Op: "resolve", Kind: stele.Invalid, Err: errors.New("this is no service; use N2L, N2C, N2S or N2P")}
+	service, err := ddds.ParseService(string(cmp.Or(q.Service, stele.N2L)))
+	if err != nil {
+		return q, err
 	}
+	q.Service = service
 	protocols := make([]string, len(q.Protocols))
 	for i, p := range q.Protocols {
 		protocols[i] = strings.ToLower(p)
@@ -189,6 +194,16 @@ func (q *Request) asks() string {
 	return string(q.Service)
 }
 
+// wantsNames reports whether names are asked for, and no locations.
+func (q *Request) wantsNames() bool {
+	return strings.HasPrefix(string(q.Service), "N2N") || strings.HasPrefix(string(q.Service), "L2N")
+}
+
+// isResource reports whether a service gives the resource itself, in the words of a rule.
+func isResource(service string) bool {
+	return strings.HasPrefix(service, "N2R") || strings.HasPrefix(service, "I2R")
+}
+
 // allows reports whether a location may have its protocol.
 func (q *Request) allows(location string) bool {
 	return !q.OnlyProtocols || slices.Contains(q.Protocols, protocolOf(location))
@@ -220,6 +235,19 @@ func checkLocation(text string) (string, error) {
 	u, err := url.Parse(safe)
 	if err != nil || u.Scheme == "" || u.Host == "" {
 		return "", errors.New("the location is no absolute URL with a host")
+	}
+	return safe, nil
+}
+
+// checkName returns a name as it may be shown, or says why it is none: it must be an
+// absolute URI.
+func checkName(text string) (string, error) {
+	safe, err := encodeURI(text)
+	if err != nil {
+		return "", err
+	}
+	if u, err := url.Parse(safe); err != nil || u.Scheme == "" {
+		return "", errors.New("the name is not a URI")
 	}
 	return safe, nil
 }

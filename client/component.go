@@ -98,4 +98,6 @@ func withFragment(location, fragment string) string {
 
 // isOfResource reports whether a service gives the resource, or where it is, and not what
 // is known of it.
-func isOfResource(service stele.Service) bool { return service == stele.N2L }
+func isOfResource(service stele.Service) bool {
+	return strings.HasPrefix(string(service), "N2L") || isResource(string(service))
+}

@@ -13,13 +13,23 @@ import (
 	"github.com/stele-id/stele/ddds"
 )
 
-// walk follows the rules from a key, and goes on where they lead.
+// walk follows the rules from a key, and goes on where they lead. If rules expire
+// meanwhile it begins again, once (RFC 3402, section 3.3, note 2).
 func (s *session) walk(ctx context.Context, key string) (Result, error) {
+	res, err := s.walkOnce(ctx, key)
+	if err != nil && errors.Is(err, errStale) && ctx.Err() == nil {
+		s.tracer.note("%v", errStale)
+		res, err = s.walkOnce(ctx, key)
+	}
+	return res, err
+}
+
+func (s *session) walkOnce(ctx context.Context, key string) (Result, error) {
 	s.last, s.visits = "", nil
-	w := &ddds.Walker{Database: s, Random: s.dns.o.Random}
+	w := &ddds.Walker{Database: s, Random: s.dns.o.Random, Now: s.dns.o.Now}
 	found, err := w.Walk(ctx, ddds.Request{
 		Name: s.name, Start: key, Service: s.query.Service, Accept: s.query.Accept,
-		Protocols: s.query.Protocols, OnlyProtocols: s.query.OnlyProtocols, Trace: s.tracer != nil,
+		Protocols: s.query.Protocols, OnlyProtocols: s.query.OnlyProtocols, Flags: s.query.Flags, Trace: s.tracer != nil,
 	})
 	s.tell(found.Trace)
 	if err != nil {

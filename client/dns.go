@@ -139,6 +139,14 @@ func (d *DNS) Close() {
 	}
 }
 
+// now is the time by the clock; without one it stands still.
+func (d *DNS) now() time.Time {
+	if d.o.Now == nil {
+		return time.Time{}
+	}
+	return d.o.Now()
+}
+
 // Knows reports whether names of a scheme can be found over the DNS.
 func Knows(scheme string) bool {
 	_, ok := applications()[scheme]

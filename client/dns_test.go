@@ -178,7 +178,8 @@ only.urn.example. TXT "no rules"
 		{"urn:only:x", "", stele.NotFound, ddds.ErrNoData, "no rules"},
 		{"urn:paradisec:ab1:001:gone", "", stele.Gone, nil, "withdrawn on 2024-05-17T10:00:00Z: the tape is lost; nobody has a copy; use urn:paradisec:ab1:001:a"},
 		{"urn:paradisec:ab1:001:shared", "", stele.NotFound, ddds.ErrNoRule, ""},
-		{"urn:paradisec:ab1:001:a", "N2X", stele.Invalid, nil, "no service"},
+		{"urn:paradisec:ab1:001:a", "X2", stele.Invalid, nil, "not a service"},
+		{"urn:paradisec:ab1:001:a", "N2X", stele.NotFound, ddds.ErrNoRule, "offers N2X"}, // a service to come
 		{"urn:loop:x", "", stele.Exhausted, ddds.ErrLoop, ""},
 		{"urn:dots:x", "", stele.NotFound, ddds.ErrNoRule, ""},
 		{"urn:huge:x", "", stele.NotFound, ddds.ErrNoRule, ""},

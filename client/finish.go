@@ -1,12 +1,14 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/netip"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/miekg/dns"
 
@@ -19,7 +21,11 @@ import (
 // what is told if nothing else is found.
 func (s *session) finish(ctx context.Context, list []ddds.Candidate) (Result, error) {
 	var failed error
+	begun := s.dns.now()
 	for i := range list {
+		if i > 0 && s.dns.now().Sub(begun) > time.Duration(list[i].TTL)*time.Second {
+			return Result{}, errStale
+		}
 		res, err := s.finishOne(ctx, &list[i])
 		if err == nil && res.Found == FoundLocation {
 			return s.complete(res, list[i:]), nil
@@ -45,6 +51,9 @@ func (s *session) finish(ctx context.Context, list []ddds.Candidate) (Result, er
 	}
 	return Result{}, failed
 }
+
+// errStale says that rules expired while others were tried (RFC 3403, section 3).
+var errStale error = &stele.Error{Op: "resolve", Kind: stele.Unavailable, Err: errors.New("the rules expired before a resolver answered; try again")}
 
 // broken says that a candidate leads nowhere, which says nothing of the name.
 type broken struct{ err error }
@@ -95,6 +104,8 @@ func (s *session) finishOne(ctx context.Context, c *ddds.Candidate) (Result, err
 		return s.finishSRV(ctx, c)
 	case ddds.OutputHost:
 		return s.finishHost(ctx, c)
+	case ddds.OutputKey:
+		return Result{Found: FoundServer, Location: c.Key, TTL: maxTTL, Note: "this is a resolver in the DNS; rules for the name stand there"}, nil
 	}
 	return Result{Found: FoundServer, Location: c.Key, Protocol: c.Protocol, TTL: maxTTL,
 		Note: fmt.Sprintf("only who knows the protocol %s can make something of this", visible(c.Protocol))}, nil
@@ -135,7 +146,7 @@ func (s *session) finishURI(ctx context.Context, c *ddds.Candidate) (Result, err
 	case err != nil:
 		return Result{Found: FoundServer, Location: c.Key, Protocol: protocolOf(c.Key), TTL: maxTTL, Note: toAsk(protocolOf(c.Key))}, nil
 	}
-	q := request{service: true, unsure: unsure}
+	q := request{service: s.asks(c), unsure: unsure}
 	if named {
 		q = request{whole: s.toTarget(c.Key, s.name)}
 	}
@@ -144,6 +155,12 @@ func (s *session) finishURI(ctx context.Context, c *ddds.Candidate) (Result, err
 		return Result{Found: FoundServer, Location: c.Key, Protocol: protocolOf(c.Key), TTL: maxTTL, Note: askedInVain(err)}, nil
 	}
 	return res, err
+}
+
+// asks returns the service that the resolver of a rule is asked for: in the rule's own
+// words, if it has any.
+func (s *session) asks(c *ddds.Candidate) string {
+	return cmp.Or(string(c.Ask), s.query.asks())
 }
 
 // isNamed reports whether the name stands in a URL.
@@ -191,7 +208,7 @@ func (s *session) finishHost(ctx context.Context, c *ddds.Candidate) (Result, er
 func (s *session) finishPlaces(ctx context.Context, c *ddds.Candidate, places []place, speaks, unsure bool) (Result, error) {
 	note := toAsk(c.Protocol)
 	if speaks {
-		res, err := s.askPlaces(ctx, places, request{service: true, unsure: unsure})
+		res, err := s.askPlaces(ctx, places, request{service: s.asks(c), unsure: unsure})
 		if err == nil || !unsure || stele.KindOf(err) == stele.Gone {
 			return res, err
 		}

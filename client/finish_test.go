@@ -86,7 +86,7 @@ func TestFinish(t *testing.T) {
 	good := newWebServer(t, resolverAnswers)
 	plain := newWebServer(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<p>Welcome") })
 	zone := strings.NewReplacer("GOOD", good.port(), "PLAIN", plain.port(), "CLOSED", closedPort(t)).Replace(`
-srv.urn.example. 600 NAPTR 100 10 "s" "thttp+N2L+N2C" "" _http._tcp.good.example.
+srv.urn.example. 600 NAPTR 100 10 "s" "thttp+N2L+N2Ls+N2C" "" _http._tcp.good.example.
 _http._tcp.good.example. 300 SRV 20 0 GOOD good.example.
 _http._tcp.good.example. 300 SRV 10 0 CLOSED good.example.
 _http._tcp.good.example. 300 SRV 10 0 CLOSED nowhere.example.

@@ -107,7 +107,7 @@ func (h *HTTP) ask(ctx context.Context, t *tracer, name string, q *Request) (Res
 	if err != nil {
 		return Result{}, &stele.Error{Op: "resolve", Kind: stele.Unavailable, Err: errors.New(h.base.hostport() + ": " + err.Error() + "; try again")}
 	}
-	res, err := a.result(q, where, false)
+	res, err := a.result(q, where, isResource(q.asks()))
 	if err == nil && a.ttl == maxTTL && a.header.Get("Cache-Control") == "" {
 		res.TTL = 0 // nobody said
 	}

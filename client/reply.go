@@ -138,7 +138,11 @@ func (a *reply) failure() error {
 
 // fromList chooses from a list of locations, the best of which comes first.
 func (a *reply) fromList(q *Request) (Result, error) {
-	list, err := parseURIList(a.body)
+	check := checkLocation
+	if q.wantsNames() {
+		check = checkName
+	}
+	list, err := parseURIList(a.body, check)
 	if err != nil {
 		return Result{}, a.odd(err.Error())
 	}
@@ -177,13 +181,13 @@ const maxList = 256
 
 // parseURIList reads a list of URIs (RFC 2483, section 5): one a line, comments begin
 // with #. What is no location is passed over; a list without any is an error.
-func parseURIList(body []byte) (list []string, err error) {
+func parseURIList(body []byte, check func(string) (string, error)) (list []string, err error) {
 	for line := range strings.Lines(string(body)) {
 		line = strings.TrimRight(line, "\r\n")
 		if line == "" || line[0] == '#' {
 			continue
 		}
-		if safe, err := checkLocation(line); err == nil && !slices.Contains(list, safe) {
+		if safe, err := check(line); err == nil && !slices.Contains(list, safe) {
 			list = append(list, safe)
 		}
 		if len(list) == maxList {

@@ -28,7 +28,7 @@ const (
 
 // request is what a resolver that rules lead to is asked for.
 type request struct {
-	service bool   // a service of RFC 2169
+	service string // of RFC 2169 or RFC 2483, as it is named to the server
 	whole   string // or a whole URL
 	path    string // or a path, which is the thing itself
 	any     bool   // an answer that is no redirect is the thing itself
@@ -40,8 +40,8 @@ func (q *request) at(p place, s *session) string {
 	switch {
 	case q.whole != "":
 		return q.whole
-	case q.service:
-		return p.url(servicePath(s.query.asks(), s.forResolver(s.name)))
+	case q.service != "":
+		return p.url(servicePath(q.service, s.forResolver(s.name)))
 	}
 	return p.url(q.path)
 }
@@ -112,7 +112,7 @@ func (s *session) askPlace(ctx context.Context, p place, q request) (Result, err
 		if err == nil {
 			a.ttl = min(a.ttl, ttl, p.lasts())
 			s.inClear(where)
-			return a.result(s.query, where, q.any)
+			return a.result(s.query, where, q.any || isResource(q.service))
 		}
 		failed = &stele.Error{Op: "resolve", Kind: stele.Unavailable, Err: fmt.Errorf("%s at %s: %w; try again", p.host, addr, err)}
 		if ctx.Err() != nil {

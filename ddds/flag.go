@@ -65,6 +65,18 @@ func ParseFlag(text string) (Flag, error) {
 	return Flag(resolvedPrefix + value), nil
 }
 
+// ParseWantedFlag reads a flag as users ask for it: whole, as [ParseFlag] reads it, or in
+// part, DIS: or RES:, for all that begin so (thesis, 6.2.2).
+func ParseWantedFlag(text string) (Flag, error) {
+	switch upper := strings.ToUpper(strings.TrimSuffix(text, ":")); upper {
+	case "":
+		return "", stele.Invalidf("flags", 0, "there is no flag; name one, such as DIS:SRV or RES:http")
+	case "DIS", "RES":
+		return Flag(upper + ":"), nil
+	}
+	return ParseFlag(text)
+}
+
 // isServiceName reports whether s has the shape of a service name in lower case
 // (RFC 6335, section 5.1): letters, digits and single hyphens inside, with a letter.
 func isServiceName(s string) bool {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/stele-id/stele"
 )
@@ -15,6 +16,11 @@ type judged struct {
 	grade     Grade
 	protocol  int // place among the protocols asked for, or behind them
 	place     int // in the trace
+}
+
+// leaves reports whether a rule leads out of the DNS to a resolver.
+func (j *judged) leaves() bool {
+	return j.candidate.Flag.IsTerminal() && !j.candidate.Flag.IsResolved()
 }
 
 // resolves reports whether any of the rules says where the resource is.
@@ -41,7 +47,7 @@ func (v *walk) judge(rules []Rule, byFit bool, step int) ([]judged, error) {
 			v.note(step, r, Closed, "", "a rule of order %d matched", closed)
 			continue
 		}
-		j, matched, err := v.judgeRule(r, step)
+		j, matched, err := v.judgeRule(r, byFit, step)
 		if err != nil {
 			return nil, err
 		}
@@ -76,32 +82,73 @@ func (v *walk) sort(rules []Rule) []int {
 	}
 	slices.SortStableFunc(order, func(i, k int) int {
 		a, b := &rules[i], &rules[k]
-		return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.Preference, b.Preference),
-			cmp.Compare(v.misses(a), v.misses(b)))
+		x, y := v.serves(a), v.serves(b)
+		return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(x&likely, y&likely),
+			cmp.Compare(a.Preference, b.Preference), cmp.Compare(x, y))
 	})
 	return order
 }
 
-// misses is 1 if the rule does not offer the service that is asked for, or else 0. A
-// rule that only rewrites the name leads to every service.
-func (v *walk) misses(r *Rule) int {
-	rewrites := !r.Flag.IsTerminal() && len(r.Services.Offers) == 0
-	if v.request.Service == "" || rewrites || r.Services.Has(v.request.Service) {
-		return 0
+// serving says whether a rule offers the service that is asked for.
+type serving uint8
+
+const (
+	surely serving = 0
+	likely serving = 1 // it offers what will do as well, or does not say what it offers
+	never  serving = 2
+)
+
+// serves tells whether the rule offers the service that is asked for. A rule that only
+// rewrites the name leads to every service. Of RFC 3404's terminal rules, one that names
+// a protocol alone, or nothing, says nothing of services (section 4.4 there); with the
+// EDDDS's flags the service must be there (thesis, 6.2.2).
+func (v *walk) serves(r *Rule) serving {
+	service := v.request.Service
+	if service == "" || r.Services.Has(service) {
+		return surely
 	}
-	return 1
+	if len(r.Services.Offers) == 0 {
+		switch {
+		case !r.Flag.IsTerminal():
+			return surely
+		case !r.Flag.isExtended():
+			return likely
+		}
+		return never
+	}
+	if slices.ContainsFunc(instead(service), r.Services.Has) {
+		return likely
+	}
+	return never
+}
+
+// token returns how the resolver that a rule leads to is asked for the service, in the
+// rule's own words. Where protocols are preferred, a list of locations says more.
+func (v *walk) token(r *Rule) stele.Service {
+	service := v.request.Service
+	list := append([]stele.Service{service}, instead(service)...)
+	if service == stele.N2L && len(v.request.Protocols) > 0 {
+		list = append([]stele.Service{"N2Ls"}, list...)
+	}
+	for _, one := range list {
+		if o, ok := r.Services.find(one); ok {
+			return cmp.Or(o.Token, o.Service)
+		}
+	}
+	return ""
 }
 
 // compareFit is the order of choice in the EDDDS (thesis 6.2.2 and A.4): by type,
 // then by protocol if the user prefers some; sorted stably, by order and preference
-// behind that. Rules that lead elsewhere stand behind those that resolve here.
+// behind that. Rules that rewrite the name compete, since they lead on inside the DNS;
+// those that lead out of it stand behind.
 func compareFit(a, b judged) int {
-	if x, y := a.candidate.Flag.IsResolved(), b.candidate.Flag.IsResolved(); x != y {
-		if x {
+	if x, y := a.leaves(), b.leaves(); x != y {
+		if y {
 			return -1
 		}
 		return 1
-	} else if !x {
+	} else if x {
 		return 0
 	}
 	return cmp.Or(a.grade.Compare(b.grade), cmp.Compare(a.protocol, b.protocol))
@@ -109,7 +156,7 @@ func compareFit(a, b judged) int {
 
 // judgeRule applies one rule. The judgement is nil if the rule can't be used;
 // matched tells whether it closes its order nevertheless.
-func (v *walk) judgeRule(r *Rule, step int) (j *judged, matched bool, err error) {
+func (v *walk) judgeRule(r *Rule, byFit bool, step int) (j *judged, matched bool, err error) {
 	if err := r.Err(); err != nil {
 		verdict := Unusable
 		if _, ok := errors.AsType[unknownFlag](err); ok {
@@ -141,7 +188,7 @@ func (v *walk) judgeRule(r *Rule, step int) (j *judged, matched bool, err error)
 		v.note(step, r, NoOutput, output, "%v", err)
 		return nil, true, nil
 	}
-	return v.accept(r, key, step), true, nil
+	return v.accept(r, key, byFit, step), true, nil
 }
 
 // apply makes of the name what the rule says. A rule without an expression matches
@@ -160,13 +207,19 @@ func (v *walk) apply(r *Rule) (output string, matched bool, err error) {
 }
 
 // accept asks whether the rule offers what is wanted, and how well.
-func (v *walk) accept(r *Rule, key string, step int) *judged {
+func (v *walk) accept(r *Rule, key string, byFit bool, step int) *judged {
 	q := v.request
 	c := Candidate{Key: key, Flag: r.Flag, Service: q.Service, Order: r.Order, Preference: r.Preference}
 	if c.Protocol = r.Services.Protocol; r.Flag.IsResolved() {
 		c.Protocol = r.Flag.Protocol()
+	} else {
+		c.Ask = v.token(r)
 	}
-	if v.misses(r) > 0 {
+	if !v.hasFlag(r.Flag) {
+		v.note(step, r, NotFlag, key, "its flag is not among those asked for")
+		return nil
+	}
+	if v.serves(r) == never {
 		v.note(step, r, NotHere, key, "it does not offer %s", brief(string(q.Service)))
 		return nil
 	}
@@ -184,12 +237,37 @@ func (v *walk) accept(r *Rule, key string, step int) *judged {
 	c.Type, g = bestOffer(r.Services.Offers, q)
 	c.Fit = g.Fit
 	j := &judged{candidate: c, grade: g, protocol: protocol}
-	if r.Flag.IsResolved() && len(q.Accept) > 0 {
+	if (r.Flag.IsResolved() || byFit && !j.leaves()) && len(q.Accept) > 0 {
 		j.place = v.note(step, r, Spare, key, "its type is %s", g.Fit)
 	} else {
 		j.place = v.note(step, r, Spare, key, "")
 	}
 	return j
+}
+
+// hasFlag reports whether the user takes a rule with this flag (thesis 6.2.2, discovery,
+// step 4). A rule that rewrites the name is taken in any case; DIS:NAPTR too, if the user
+// wants the resource that is found behind it.
+func (v *walk) hasFlag(flag Flag) bool {
+	if len(v.request.Flags) == 0 || flag == FlagNone {
+		return true
+	}
+	for _, want := range v.request.Flags {
+		switch {
+		case want == flag,
+			strings.HasSuffix(string(want), ":") && strings.HasPrefix(string(flag), string(want)),
+			flag == FlagDisNAPTR && strings.HasPrefix(string(want), resolvedPrefix):
+			return true
+		}
+	}
+	return false
+}
+
+// isEnd reports whether the walk ends at a rule that was chosen: it is terminal, or it
+// leads to a resolver in the DNS and that is what the user wants.
+func (v *walk) isEnd(flag Flag) bool {
+	return flag.IsTerminal() || flag == FlagDisNAPTR && len(v.request.Flags) > 0 &&
+		!slices.ContainsFunc(v.request.Flags, func(want Flag) bool { return strings.HasPrefix(string(want), resolvedPrefix) })
 }
 
 // bestOffer returns the type, among those that the rule offers the service in,

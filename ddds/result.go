@@ -13,6 +13,7 @@ type Candidate struct {
 	Flag     Flag          `json:"flag"`
 	Service  stele.Service `json:"service,omitempty"`  // as asked for; "" if none was
 	Type     string        `json:"type,omitempty"`     // media type or algorithm; "" if the rule names none
+	Ask      stele.Service `json:"ask,omitempty"`      // by which the resolver is asked, in the rule's own words: I2L; "" if the rule offers nothing by name
 	Protocol string        `json:"protocol,omitempty"` // of the URL (RES:), or to speak with the resolver; may be empty
 	Fit      Fit           `json:"fit"`                // of the type to what was asked for
 	TTL      uint32        `json:"ttl"`                // seconds; the least along the way
@@ -29,7 +30,7 @@ func (c Candidate) String() string {
 		words = append(words, c.Protocol)
 	}
 	if c.Service != "" {
-		words = append(words, Offer{c.Service, c.Type}.String())
+		words = append(words, Offer{Service: c.Service, Type: c.Type}.String())
 	}
 	return strings.Join(append(words, visible(c.Key)), " ")
 }

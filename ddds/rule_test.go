@@ -52,7 +52,11 @@ func TestParseServices(t *testing.T) {
 	offers := func(texts ...string) (list []Offer) {
 		for _, s := range texts {
 			name, detail, _ := strings.Cut(s, ":")
-			list = append(list, Offer{stele.Service(name), detail})
+			o := Offer{Service: stele.Service(name), Type: detail}
+			if name[0] == 'I' {
+				o.Service, o.Token = stele.Service("N"+name[1:]), o.Service
+			}
+			list = append(list, o)
 		}
 		return list
 	}
@@ -63,8 +67,8 @@ func TestParseServices(t *testing.T) {
 	}{
 		{"s", "", Services{}},
 		{"s", "thttp+N2L+N2C+N2R", Services{"thttp", offers("N2L", "N2C", "N2R")}},
-		{"s", "foolink+I2L+I2C", Services{"foolink", offers("N2L", "N2C")}},
-		{"a", "Z3950+i2ls+n2rs", Services{"z3950", offers("N2Ls", "N2Rs")}},
+		{"s", "foolink+I2L+I2C", Services{"foolink", offers("I2L", "I2C")}},
+		{"a", "Z3950+i2ls+n2rs", Services{"z3950", offers("I2Ls", "N2Rs")}},
 		{"s", "ftp+L2R", Services{"ftp", offers("L2R")}},
 		{"u", "sip+E2U", Services{"sip", offers("E2U")}},
 		{"u", "E2U+sip", Services{"e2u", offers("SIP")}},
@@ -85,7 +89,7 @@ func TestParseServices(t *testing.T) {
 		{"DIS:A", "N2X:a/b", Services{"", offers("N2X:a/b")}}, // a service to come
 
 		{"", "N2L+N2P+N2C+N2S", Services{"", offers("N2L", "N2P", "N2C", "N2S")}},
-		{"", "thttp+I2L", Services{"thttp", offers("N2L")}},
+		{"", "thttp+I2L", Services{"thttp", offers("I2L")}},
 		{"", "N2L+thttp", Services{"thttp", offers("N2L")}},
 		{"", "N2L:audio/wav+N2C", Services{"", offers("N2L:audio/wav", "N2C")}},
 		{"", "L2R", Services{"", offers("L2R")}},
@@ -149,17 +153,17 @@ func TestServicesNotWritten(t *testing.T) {
 		flag Flag
 		s    Services
 	}{
-		{"s", Services{"thttp", []Offer{{"N2L", "text/html"}}}},
-		{"RES:http", Services{"thttp", []Offer{{"N2L", ""}}}},
-		{"RES:http", Services{"", []Offer{{"N2L", "text/plain; charset=utf-8"}}}},
-		{"RES:http", Services{"", []Offer{{"N2L", "Text/HTML"}}}},
-		{"RES:http", Services{"", []Offer{{"n2l", ""}}}},
-		{"RES:http", Services{"", []Offer{{"N2L", "a/b+N2C"}}}},
+		{"s", Services{"thttp", []Offer{{Service: "N2L", Type: "text/html"}}}},
+		{"RES:http", Services{"thttp", []Offer{{Service: "N2L", Type: ""}}}},
+		{"RES:http", Services{"", []Offer{{Service: "N2L", Type: "text/plain; charset=utf-8"}}}},
+		{"RES:http", Services{"", []Offer{{Service: "N2L", Type: "Text/HTML"}}}},
+		{"RES:http", Services{"", []Offer{{Service: "n2l", Type: ""}}}},
+		{"RES:http", Services{"", []Offer{{Service: "N2L", Type: "a/b+N2C"}}}},
 		{"s", Services{"THTTP", nil}},
-		{"s", Services{"", []Offer{{"I2L", ""}}}},
+		{"s", Services{"", []Offer{{Service: "I2L", Type: ""}}}},
 		{"", Services{"N2L", nil}},
 		{"", Services{"a+b", nil}},
-		{"RES:http", Services{"", []Offer{{"N2L", strings.Repeat("a", 127) + "/" + strings.Repeat("b", 127)}}}},
+		{"RES:http", Services{"", []Offer{{Service: "N2L", Type: strings.Repeat("a", 127) + "/" + strings.Repeat("b", 127)}}}},
 	} {
 		if text, err := tt.s.Field(tt.flag); stele.KindOf(err) != stele.Invalid {
 			t.Errorf("%+v beside %q is written as %q, %v", tt.s, tt.flag, text, err)
@@ -201,7 +205,7 @@ func TestRuleFields(t *testing.T) {
 		}
 		return e
 	}
-	n2l := Services{Offers: []Offer{{stele.N2L, "audio/wav"}}}
+	n2l := Services{Offers: []Offer{{Service: stele.N2L, Type: "audio/wav"}}}
 	for _, tt := range []struct {
 		rule Rule
 		want string // "" for an error
@@ -210,9 +214,9 @@ func TestRuleFields(t *testing.T) {
 			`100 10 "RES:http" "N2L:audio/wav" "!^urn:paradisec:ab1:001:a$!http://store.example/a.wav!i" .`},
 		{Rule{Order: 100, Preference: 10, Expression: expression(`!^urn:x:([-a-z]+)$!\1.x.example.!i`)},
 			`100 10 "" "" "!^urn:x:([-a-z]+)$!\\1.x.example.!i" .`},
-		{Rule{Order: 200, Flag: "s", Services: Services{"thttp", []Offer{{"N2L", ""}, {"N2R", ""}}}, Replacement: "_http._tcp.Resolver.example"},
+		{Rule{Order: 200, Flag: "s", Services: Services{"thttp", []Offer{{Service: "N2L", Type: ""}, {Service: "N2R", Type: ""}}}, Replacement: "_http._tcp.Resolver.example"},
 			`200 0 "s" "thttp+N2L+N2R" "" _http._tcp.resolver.example.`},
-		{Rule{Flag: "DIS:NAPTR", Services: Services{Offers: []Offer{{"N2L", ""}}}, Replacement: "a.example."}, `0 0 "DIS:NAPTR" "N2L" "" a.example.`},
+		{Rule{Flag: "DIS:NAPTR", Services: Services{Offers: []Offer{{Service: "N2L", Type: ""}}}, Replacement: "a.example."}, `0 0 "DIS:NAPTR" "N2L" "" a.example.`},
 
 		{Rule{}, ""},
 		{Rule{Expression: expression("!a!b!"), Replacement: "a.example"}, ""},
@@ -258,7 +262,7 @@ func drawServices(t *rapid.T, flag Flag) (s Services) {
 		switch {
 		case !flag.isExtended() && flag != FlagNone, o.Service == stele.N2P:
 		case rapid.Bool().Draw(t, "signature"):
-			o = Offer{stele.N2S, rapid.StringMatching(`([A-Z0-9]{1,8})?`).Draw(t, "algorithm")}
+			o = Offer{Service: stele.N2S, Type: rapid.StringMatching(`([A-Z0-9]{1,8})?`).Draw(t, "algorithm")}
 		default:
 			o.Type = rapid.OneOf(rapid.Just(""), media).Draw(t, "type")
 		}

@@ -1,6 +1,7 @@
 package ddds
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/stele-id/stele"
@@ -14,14 +15,19 @@ type Offer struct {
 	// Type is a media type, or its first half: audio/wav, audio. For N2S it is an
 	// algorithm: RSA. It may be empty.
 	Type string
+
+	// Token is how the rule writes the service, if that is not Service: I2L. A resolver
+	// is asked by it.
+	Token stele.Service
 }
 
-// String writes the offer as the EDDDS does: N2L:audio/wav.
+// String writes the offer as rules do: N2L:audio/wav.
 func (o Offer) String() string {
+	name := string(cmp.Or(o.Token, o.Service))
 	if o.Type == "" {
-		return string(o.Service)
+		return name
 	}
-	return string(o.Service) + ":" + o.Type
+	return name + ":" + o.Type
 }
 
 // Services is what a service field says. How it is written depends on the flag
@@ -39,6 +45,42 @@ func (s Services) Has(service stele.Service) bool {
 		}
 	}
 	return false
+}
+
+// find returns the offer of a service.
+func (s Services) find(service stele.Service) (Offer, bool) {
+	for _, o := range s.Offers {
+		if o.Service == service {
+			return o, true
+		}
+	}
+	return Offer{}, false
+}
+
+// instead returns the services that will do where one is not offered: a list of
+// locations has one, and the resource itself is where it is to be had.
+func instead(service stele.Service) []stele.Service {
+	switch service {
+	case stele.N2L:
+		return []stele.Service{"N2Ls", "N2R"}
+	case "N2Ls":
+		return []stele.Service{stele.N2L}
+	case "N2N":
+		return []stele.Service{"N2Ns"}
+	case "N2Ns":
+		return []stele.Service{"N2N"}
+	}
+	return nil
+}
+
+// ParseService reads a service as users name it: N2L, n2l, or I2L, which is the same.
+// There are more than have a meaning today: a new one takes no more than a name of this
+// shape, and rules (thesis, 6.3.2).
+func ParseService(text string) (stele.Service, error) {
+	if !isServiceToken(text) {
+		return "", stele.Invalidf("service", 0, "%s is not a service; write it as in N2L, I2L or N2Ls", brief(text))
+	}
+	return canonicalService(text), nil
 }
 
 // maxToken is the size of the longest protocol and service (RFC 3404, 4.4).
@@ -79,7 +121,7 @@ func parsePlain(text string) (s Services, err error) {
 		case i == 0:
 			s.Protocol = strings.ToLower(token)
 		default:
-			s.Offers = append(s.Offers, Offer{Service: canonicalService(token)})
+			s.Offers = append(s.Offers, newOffer(token))
 		}
 		pos += len(token) + 1
 	}
@@ -150,7 +192,7 @@ func parseOffer(token string, pos int) (Offer, error) {
 	if !isServiceToken(name) {
 		return Offer{}, stele.Invalidf("service", pos, "%s is no service; use N2L, N2C, N2S or N2P", brief(name))
 	}
-	o := Offer{Service: canonicalService(name)}
+	o := newOffer(name)
 	if !typed {
 		return o, nil
 	}
@@ -192,6 +234,15 @@ func isServiceToken(s string) bool {
 		return false
 	}
 	return strings.IndexByte("NILnil", s[0]) >= 0 && s[1] == '2' && isLetter(s[2])
+}
+
+// newOffer makes the offer of a token.
+func newOffer(token string) Offer {
+	o := Offer{Service: canonicalService(token)}
+	if token[0]|0x20 == 'i' && isServiceToken(token) {
+		o.Token = "I" + o.Service[1:]
+	}
+	return o
 }
 
 // canonicalService returns a service in its one form. An I stands for a URI and an

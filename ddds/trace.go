@@ -47,6 +47,7 @@ const (
 	NoMatch  Verdict = "no match"       // its expression does not match the name
 	NotHere  Verdict = "wrong service"  // it matches, and does not offer what was asked for
 	NotThus  Verdict = "wrong protocol" // it offers it by a protocol that was not asked for
+	NotFlag  Verdict = "wrong flag"     // it matches, and its flag was not asked for
 	NoOutput Verdict = "bad output"     // it matches, and gives nothing that could be used
 	Closed   Verdict = "closed"         // a rule of a lower order matched
 	Ignored  Verdict = "ignored"        // its flag is unknown

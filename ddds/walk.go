@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/stele-id/stele"
 )
@@ -23,6 +24,9 @@ const (
 type Walker struct {
 	Database Database
 	First    FirstKey // the First Well Known Rule
+
+	// Now is the clock by which rules expire. Without one they do not, while a walk lasts.
+	Now func() time.Time
 
 	// Random returns a number from 0 to n-1. It shares the load among rules of equal
 	// order and preference; without it they stay in the order they came in.
@@ -46,6 +50,11 @@ type Request struct {
 	Protocols     []string
 	OnlyProtocols bool
 
+	// Flags are those that a rule may have at which the walk ends, see [ParseWantedFlag];
+	// none: any. With DIS: flags the walk ends when a resolver is discovered, even if
+	// that is in the DNS (DIS:NAPTR).
+	Flags []Flag
+
 	Trace bool // tell every step
 }
 
@@ -53,8 +62,13 @@ type Request struct {
 //
 // Of the rules at a key those of the lowest order that match count (RFC 3402,
 // section 3.3), the first by preference that offers the service. If any rule there
-// has a RES: flag, all that match and offer the service count, the best fit first.
-// Where a rewritten key does not answer, the next rule of the same order is tried.
+// has a RES: flag, or a resolver in the DNS was discovered before, all that match and
+// offer the service count, the best fit first.
+//
+// That a rewritten key does not exist, or has no rule that fits, is reported and ends the
+// walk (RFC 3403, section 8). Where nobody answers for it, the next rule of the same order
+// is tried, as long as no rule on the way to it has expired; if one has, the walk begins
+// again, once (RFC 3402, section 3.3; RFC 3403, section 3).
 //
 // Errors are of Kind NotFound, if the database says so or no rule fits
 // ([ErrNoRule]); Unavailable, if the database does not know or the context is
@@ -67,6 +81,10 @@ func (w *Walker) Walk(ctx context.Context, q Request) (Result, error) {
 		v.trace = &Trace{Name: q.Name, Service: q.Service, Accept: q.Accept, Protocols: q.Protocols, Steps: []Step{}}
 	}
 	res, err := v.begin()
+	if errors.Is(err, errExpired) {
+		v.renewed = true
+		res, err = v.begin()
+	}
 	if err != nil {
 		res = Result{}
 	}
@@ -89,6 +107,7 @@ type walk struct {
 	path    []string // keys from the first to the present one
 	lookups int
 	work    int
+	renewed bool   // rules expired, and the walk began again
 	trace   *Trace // nil: not wanted
 }
 
@@ -111,16 +130,34 @@ func (v *walk) begin() (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	return v.visit(key, Discovery)
+	return v.visit(key, Discovery, time.Time{})
 }
 
-// visit looks at the rules at a key and goes on from there.
-func (v *walk) visit(key string, phase Phase) (Result, error) {
+// errExpired says that a rule on the way has expired.
+var errExpired = errors.New("a rule expired before the walk ended")
+
+// expiry returns when the first of the rules on the way expires; the zero time if there
+// is no clock.
+func (v *walk) expiry(before time.Time, ttl uint32) time.Time {
+	if v.walker.Now == nil {
+		return time.Time{}
+	}
+	at := v.walker.Now().Add(time.Duration(ttl) * time.Second)
+	if !before.IsZero() && before.Before(at) {
+		return before
+	}
+	return at
+}
+
+// visit looks at the rules at a key and goes on from there. expires is when the first of
+// the rules that led there does.
+func (v *walk) visit(key string, phase Phase, expires time.Time) (Result, error) {
 	set, step, err := v.lookUp(key, phase)
 	if err != nil {
 		return Result{}, err
 	}
-	byFit := resolves(set.Rules)
+	expires = v.expiry(expires, set.TTL)
+	byFit := phase == Resolution || resolves(set.Rules)
 	if byFit {
 		phase = Resolution // however it was reached
 	}
@@ -137,7 +174,7 @@ func (v *walk) visit(key string, phase Phase) (Result, error) {
 	}
 	v.path = append(v.path, key)
 	defer func() { v.path = v.path[:len(v.path)-1] }()
-	return v.follow(list, set.TTL, phase, step)
+	return v.follow(list, set.TTL, phase, expires, step)
 }
 
 // lookUp asks the database for the rules at a key. step is the place in the trace.
@@ -178,20 +215,26 @@ func (v *walk) lookUp(key string, phase Phase) (set RuleSet, step int, err error
 // follow ends the walk at the first rule if it is terminal, or else goes on with
 // its key. Where that does not answer it goes on with the next; that something does
 // not exist is an answer.
-func (v *walk) follow(list []judged, ttl uint32, phase Phase, step int) (Result, error) {
+func (v *walk) follow(list []judged, ttl uint32, phase Phase, expires time.Time, step int) (Result, error) {
 	var unanswered error
 	for i := range list {
 		j := &list[i]
-		if j.candidate.Flag.IsTerminal() {
+		if unanswered != nil && !expires.IsZero() && v.walker.Now().After(expires) {
+			if v.renewed {
+				return Result{}, unanswered
+			}
+			return Result{}, v.fail(stele.Unavailable, "%w; try again", errExpired)
+		}
+		if v.isEnd(j.candidate.Flag) {
 			v.mark(step, j, Chosen)
-			return finish(list[i:], ttl), nil
+			return v.finish(list[i:], ttl), nil
 		}
 		next := phase
 		if j.candidate.Flag == FlagDisNAPTR {
 			next = Resolution
 		}
 		v.mark(step, j, Chosen)
-		res, err := v.visit(j.candidate.Key, next)
+		res, err := v.visit(j.candidate.Key, next, expires)
 		if err == nil {
 			for k := range res.Candidates {
 				res.Candidates[k].TTL = min(res.Candidates[k].TTL, ttl)
@@ -199,7 +242,7 @@ func (v *walk) follow(list []judged, ttl uint32, phase Phase, step int) (Result,
 			res.Candidate = res.Candidates[0]
 			return res, nil
 		}
-		if stele.KindOf(err) != stele.Unavailable || v.ctx.Err() != nil {
+		if stele.KindOf(err) != stele.Unavailable || errors.Is(err, errExpired) || v.ctx.Err() != nil {
 			return Result{}, err
 		}
 		v.mark(step, j, Failed)
@@ -209,9 +252,9 @@ func (v *walk) follow(list []judged, ttl uint32, phase Phase, step int) (Result,
 }
 
 // finish makes the result of the terminal rules in a list.
-func finish(list []judged, ttl uint32) (res Result) {
+func (v *walk) finish(list []judged, ttl uint32) (res Result) {
 	for i := range list {
-		if c := list[i].candidate; c.Flag.IsTerminal() {
+		if c := list[i].candidate; v.isEnd(c.Flag) {
 			c.TTL = ttl
 			res.Candidates = append(res.Candidates, c)
 		}
@@ -224,6 +267,9 @@ func finish(list []judged, ttl uint32) (res Result) {
 func (v *walk) wanted() string {
 	if v.request.Service == "" {
 		return "anything that can be used"
+	}
+	if len(v.request.Flags) > 0 {
+		return fmt.Sprintf("%s with a flag of %s", Escape(string(v.request.Service)), brief(fmt.Sprint(v.request.Flags)))
 	}
 	if v.request.OnlyProtocols {
 		return fmt.Sprintf("%s by %s", v.request.Service, brief(fmt.Sprint(v.request.Protocols)))

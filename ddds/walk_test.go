@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stele-id/stele"
@@ -164,10 +165,19 @@ func TestOrder(t *testing.T) {
 			100 1 "u" "p+N2L" "!.*!a/b!" .
 			100 2 "u" "p+N2L" "!.*!http://example.org/a b!" .
 			100 3 "u" "p+N2L" "!.*!http://example.org/ab!" .`, "http://example.org/ab"},
-		{"a terminal rule must offer the service", `
-			100 1 "s" "p" "" a.
-			100 2 "s" "" "" b.
+		{"a terminal rule of the EDDDS must offer the service", `
 			100 3 "DIS:A" "" "" c.`, "no rule fits"},
+		{"RFC 3404, 4.4: no services, and a protocol alone, are legal", `
+			100 1 "s" "p" "" a.
+			100 2 "s" "" "" b.`, "a. b."},
+		{"what offers the service comes first in its order", `
+			100 1 "s" "p" "" a.
+			100 2 "s" "p+N2L" "" b.
+			200 1 "s" "p+N2L" "" c.`, "b. a."},
+		{"a list, or the resource, will do", `
+			100 1 "s" "p+I2R" "" a.
+			100 2 "s" "p+I2Ls" "" b.
+			100 3 "s" "p+I2C" "" c.`, "a. b."},
 		{"a rewriting rule need not say", `
 			100 1 "" "" "" end.`, "end-srv."},
 		{"nor if it names a protocol only", `
@@ -437,6 +447,127 @@ func TestURNString(t *testing.T) {
 	for _, text := range []string{"", "urn:", "urn:x", "urn:example:", "https://example.org/urn:example:x"} {
 		if got, err := URNString(text); err == nil {
 			t.Errorf("URNString(%q) = %q", text, got)
+		}
+	}
+}
+
+// TestFlags: users may state flags, whole or in part (thesis, 6.2.2).
+func TestFlags(t *testing.T) {
+	w := &Walker{First: func(string) (string, error) { return "start.", nil }, Database: zone(t, Standard, `
+start. 100 10 "" "" "" next.
+next. 100 10 "DIS:NAPTR" "N2L" "" rules.
+ 100 20 "DIS:SRV" "N2L" "" _http._tcp.example.
+ 100 30 "s" "thttp+I2L" "" _http._tcp.plain.
+ 200 30 "u" "http+I2L" "!.*!http://plain.example/!" .
+rules. 100 10 "RES:http" "N2L" "!.*!http://example.org/!" .
+ 100 20 "RES:ftp" "N2L" "!.*!ftp://example.org/!" .
+`)}
+	for _, tt := range []struct{ flags, want string }{
+		{"", "http://example.org/ ftp://example.org/"},
+		{"RES:FTP", "ftp://example.org/"},
+		{"res", "http://example.org/ ftp://example.org/"},
+		{"DIS:", "rules. _http._tcp.example."},
+		{"DIS:NAPTR", "rules."},
+		{"DIS:SRV", "_http._tcp.example."},
+		{"s", "_http._tcp.plain."},
+		{"DIS:SRV s", "_http._tcp.example. _http._tcp.plain."},
+		{"u", ""}, // a lower order matched
+	} {
+		q := Request{Name: "urn:x:y", Service: "N2L", Trace: true}
+		for _, text := range strings.Fields(tt.flags) {
+			f, err := ParseWantedFlag(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			q.Flags = append(q.Flags, f)
+		}
+		res, err := w.Walk(t.Context(), q)
+		var keys []string
+		for _, c := range res.Candidates {
+			keys = append(keys, c.Key)
+		}
+		if got := strings.Join(keys, " "); got != tt.want || tt.want == "" && !errors.Is(err, ErrNoRule) {
+			t.Errorf("%q: %q, %v; want %q\n%s", tt.flags, got, err, tt.want, res.Trace)
+		}
+	}
+	for _, text := range []string{"", ":", "x", "DIS:X", "RES:a b"} {
+		if f, err := ParseWantedFlag(text); err == nil {
+			t.Errorf("%q is the flag %q", text, f)
+		}
+	}
+}
+
+// TestFitOfRewriting: after discovery all rules that match compete by their types, those
+// that rewrite the name too (thesis, 6.2.2 and A.4), whatever their order.
+func TestFitOfRewriting(t *testing.T) {
+	w := &Walker{First: func(string) (string, error) { return "start.", nil }, Database: zone(t, Standard, `
+start. 100 10 "DIS:NAPTR" "N2L" "" rules.
+rules. 100 10 "" "N2L:text/html" "" pages.
+ 200 10 "" "N2L:audio/wav" "" sounds.
+ 300 10 "RES:http" "N2L:audio/mpeg" "!.*!http://example.org/mpeg!" .
+ 50 10 "s" "thttp+N2L" "" _http._tcp.example.
+pages. 100 10 "RES:http" "N2L:text/html" "!.*!http://example.org/html!" .
+sounds. 100 10 "" "N2L:audio/wav" "" more.
+ 100 10 "" "N2L:audio/ogg" "" ogg.
+more. 100 10 "RES:http" "N2L:audio/wav" "!.*!http://example.org/wav!" .
+ogg. 100 10 "RES:http" "N2L:audio/ogg" "!.*!http://example.org/ogg!" .
+`)}
+	for media, want := range map[string]string{
+		"":           "http://example.org/html",
+		"text/html":  "http://example.org/html",
+		"audio/wav":  "http://example.org/wav",
+		"audio/mpeg": "http://example.org/mpeg",
+		"audio/ogg":  "http://example.org/ogg", // behind the first that is similar
+	} {
+		q := Request{Name: "urn:x:y", Service: "N2L", Trace: true}
+		if media != "" {
+			q.Accept = []Preference{{media, 1000}}
+		}
+		if res, err := w.Walk(t.Context(), q); err != nil || res.Key != want {
+			t.Errorf("%q: %v, %v; want %s\n%s", media, res, err, want, res.Trace)
+		}
+	}
+}
+
+// slowDatabase tells names that nobody answers for, and how late it is afterwards.
+type slowDatabase struct {
+	Map
+	now   time.Time
+	asked []string
+}
+
+func (d *slowDatabase) NAPTR(ctx context.Context, name string) (RuleSet, error) {
+	d.asked = append(d.asked, name)
+	if name == "silent." {
+		d.now = d.now.Add(30 * time.Second)
+		return RuleSet{}, TryAgain(name, errors.New("no answer"))
+	}
+	return d.Map.NAPTR(ctx, name)
+}
+
+// TestExpiry: a walk falls back to other rules only while those on the way are good, and
+// begins again if one has expired (RFC 3402, 3.3, note 2; RFC 3403, 3).
+func TestExpiry(t *testing.T) {
+	for _, tt := range []struct {
+		ttl   uint32
+		asked string
+		ok    bool
+	}{
+		{60, "start. silent. next.", true},
+		{10, "start. silent. start. silent.", false}, // it did not get better
+	} {
+		d := &slowDatabase{now: time.Unix(1_700_000_000, 0), Map: zone(t, Standard, `
+start. 100 10 "" "" "" silent.
+ 100 20 "" "" "" next.
+next. 100 10 "s" "thttp+N2L" "" a.
+`)}
+		set := d.Map["start."]
+		set.TTL = tt.ttl
+		d.Map["start."] = set
+		w := &Walker{Database: d, First: func(string) (string, error) { return "start.", nil }, Now: func() time.Time { return d.now }}
+		_, err := w.Walk(t.Context(), Request{Name: "urn:x:y", Service: "N2L"})
+		if got := strings.Join(d.asked, " "); got != tt.asked || (err == nil) != tt.ok || err != nil && stele.KindOf(err) != stele.Unavailable {
+			t.Errorf("%d s: %s, %v; want %s", tt.ttl, got, err, tt.asked)
 		}
 	}
 }

@@ -268,7 +268,9 @@ func TestServices(t *testing.T) {
 		{"ark:12345/x1", stele.N2P, "description"},
 		{"ark:12345/x2", stele.N2C, "description"},
 		{"ark:12345/x2", stele.N2S, "not found"},
-		{"ark:12345/x2", "N2X", "invalid"},
+		{"ark:12345/x2", "X2", "invalid"},
+		{"ark:12345/x2", "N2R", "invalid"},
+		{"ark:12345/x2", "N2X", "not found"},
 		{"ark:12345/x3/a", stele.N2C, "https://example.org/3//a"},
 		{"ark:12345/x3/a", stele.N2L, "not found"},
 		{"ark:12345/x4/a", stele.N2L, "tombstone"}, // whatever it passed on, it is gone

@@ -202,7 +202,7 @@ func (w *walk) choose(res Resolution, rest string) (Resolution, error) {
 		return res, nil
 	case refused != nil:
 		return Resolution{}, &stele.Error{Op: "resolve", ID: w.q.ID, Kind: stele.Invalid, Err: refused}
-	case w.q.Service == stele.N2S, w.q.OnlyProtocols && hasService(res.Record, w.q.Service):
+	case w.q.Service != stele.N2L && w.q.Service != stele.N2C && w.q.Service != stele.N2P, w.q.OnlyProtocols && hasService(res.Record, w.q.Service):
 		return Resolution{}, &stele.Error{Op: "resolve", ID: w.q.ID, Kind: stele.NotFound, Err: fmt.Errorf(
 			"it is registered, but has no target for %s%s", w.q.Service, w.restriction())}
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,7 @@ type resolveFlags struct {
 	service       string
 	accept        string
 	protocols     []string
+	flags         []string
 	onlyProtocols []string
 	via           []string
 	dns           dnsFlags
@@ -63,6 +65,10 @@ With --dnssec all answers of the DNS must prove themselves: signatures are check
 the trust anchors down. An answer that fails is an error, which names the broken link;
 where nobody signs, that is told on standard error.
 
+Services that other systems know are asked for as well: N2Ls (all locations), N2R, N2Ns
+(all names) and so on; I2L is N2L. Of lists all lines are printed. A rule in the DNS may
+have flags; --flag names those at which to end, and others are passed over.
+
 With --trace every step is told: questions to name servers, rules, servers, requests.
 With --compare all ways are tried, and it is told whether they agree.
 
@@ -92,11 +98,13 @@ if the ways do not agree.`,
 
 func (f *resolveFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.service, "service", string(stele.N2L), "what is wanted: N2L (the thing), N2C (its metadata), N2S (its signature) or N2P (its persistence)")
+	flags.StringVar(&f.service, "service", string(stele.N2L), "what is wanted: N2L (the thing), N2C (its metadata), N2S (its signature), N2P (its persistence), or another service of RFC 2483 or of the publisher, such as N2Ls or N2Ns")
 	flags.StringVar(&f.accept, "accept", "", "media `types`, such as 'audio/mpeg, audio/*;q=0.5'; for N2S algorithms, such as ED25519")
+	flags.StringSliceVar(&f.flags, "flag", nil, "`flags` of the rule in the DNS at which to end, such as RES:http, DIS:SRV or s; DIS and RES stand for all that begin so")
 	flags.BoolVar(&f.trace, "trace", false, "tell every step")
 	flags.BoolVar(&f.compare, "compare", false, "try all ways, and tell whether they agree")
 	choices(cmd, "service", stele.N2L, stele.N2C, stele.N2S, stele.N2P)
+	choices(cmd, "flag", ddds.FlagSRV, ddds.FlagURI, ddds.FlagDisSRV, ddds.FlagDisURL, ddds.FlagDisNAPTR, "RES:https", "RES:http")
 	f.addWays(cmd)
 }
 
@@ -118,9 +126,17 @@ func (f *resolveFlags) addWays(cmd *cobra.Command) {
 
 // request makes the request of the flags.
 func (f *resolveFlags) request(name string) (client.Request, error) {
-	q := client.Request{Name: name, Service: stele.Service(strings.ToUpper(f.service)), Protocols: f.protocols, Trace: f.trace}
-	if !q.Service.IsValid() {
-		return q, misuse(f.cmd, "%.60q is no service; there are N2L, N2C, N2S and N2P", f.service)
+	q := client.Request{Name: name, Protocols: f.protocols, Trace: f.trace}
+	var err error
+	if q.Service, err = ddds.ParseService(f.service); err != nil {
+		return q, misuse(f.cmd, "--service: %.60q is not a service; there are N2L, N2C, N2S, N2P and others of that shape", f.service)
+	}
+	for _, text := range f.flags {
+		flag, err := ddds.ParseWantedFlag(text)
+		if err != nil {
+			return q, misuse(f.cmd, "--flag: %w", err)
+		}
+		q.Flags = append(q.Flags, flag)
 	}
 	if len(f.onlyProtocols) > 0 {
 		if len(f.protocols) > 0 {
@@ -131,7 +147,6 @@ func (f *resolveFlags) request(name string) (client.Request, error) {
 	if f.timeout <= 0 {
 		return q, misuse(f.cmd, "the --timeout must be longer than nothing")
 	}
-	var err error
 	if q.Accept, err = parseAccept(f.accept, q.Service); err != nil {
 		return q, misuse(f.cmd, "--accept: %w", err)
 	}
@@ -204,6 +219,12 @@ func (p *program) printResolution(q *client.Request, res *client.Result, err err
 		_, told = fmt.Fprint(p.stdout, res.Trace)
 	case err == nil:
 		_, told = fmt.Fprintln(p.stdout, printable(res.Location))
+		if strings.HasSuffix(string(q.Service), "s") { // a list was asked for
+			for _, other := range res.Others {
+				_, err := fmt.Fprintln(p.stdout, printable(other))
+				told = cmp.Or(told, err)
+			}
+		}
 	}
 	if err == nil && res.Note != "" && !p.json && !q.Trace {
 		fmt.Fprintf(p.stderr, "stele: %s\n", printable(res.Note))

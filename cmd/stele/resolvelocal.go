@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/client"
@@ -57,16 +58,51 @@ func (w *localWay) ask(ctx context.Context, q client.Request, steps *[]client.St
 	if err != nil {
 		return res, err
 	}
+	if names := string(q.Service); names == "N2N" || names == "N2Ns" {
+		return w.names(&found, q.Service)
+	}
 	if res, err = localResult(&found, q.Service); err == nil {
 		c.Place(&res)
 	}
 	return res, err
 }
 
+// names answers N2N, with a URN, and N2Ns, with all names.
+func (w *localWay) names(found *resolver.Resolution, service stele.Service) (res client.Result, err error) {
+	var list []string
+	if found.Record != nil && found.Kind != resolver.Tombstone {
+		for _, id := range found.Record.Names() {
+			if name := id.String(); service == "N2Ns" || strings.HasPrefix(name, "urn:") {
+				list = append(list, name)
+			}
+		}
+	}
+	if len(list) == 0 {
+		return res, &stele.Error{Op: "resolve", ID: found.ID, Kind: stele.NotFound, Err: fmt.Errorf("there is nothing for %s", service)}
+	}
+	res = client.Result{ID: found.ID, Found: client.FoundLocation, Location: list[0], Service: service, TTL: found.TTL, Via: client.ViaLocal}
+	if service == "N2Ns" {
+		res.Others = list[1:]
+	}
+	return res, nil
+}
+
+// localService is the service that targets have for one that is asked for: a list, or the
+// thing itself, are where the thing is.
+func localService(service stele.Service) stele.Service {
+	switch service {
+	case "N2Ls", "N2R", "N2Rs", "N2N", "N2Ns":
+		return stele.N2L
+	case "N2Cs":
+		return stele.N2C
+	}
+	return service
+}
+
 // localRequest is what is asked of the resolver. Signatures have no media types here.
 func localRequest(id stele.ID, q client.Request, c client.Components) resolver.Request {
 	request := resolver.Request{
-		ID: id, Given: q.Name, Query: c.Q, Component: true, Service: q.Service, Protocols: q.Protocols, OnlyProtocols: q.OnlyProtocols, Trace: q.Trace,
+		ID: id, Given: q.Name, Query: c.Q, Component: true, Service: localService(q.Service), Protocols: q.Protocols, OnlyProtocols: q.OnlyProtocols, Trace: q.Trace,
 	}
 	if q.Service != stele.N2S {
 		request.Accept = q.Accept

@@ -68,7 +68,7 @@ type tombstoneDocument struct {
 
 // targetDocument is where something about the thing is.
 type targetDocument struct {
-	Service    string `json:"service,omitempty" enum:"N2L,N2C,N2S,N2P" default:"N2L" doc:"What is there: the thing (N2L), its metadata (N2C), its signature (N2S), the statement of its persistence (N2P)."`
+	Service    string `json:"service,omitempty" pattern:"^N2[A-MO-QS-Z]$" default:"N2L" doc:"What is there: the thing (N2L), its metadata (N2C), its signature (N2S), the statement of its persistence (N2P), or something else by a service of your own."`
 	URL        string `json:"url" maxLength:"2000" example:"https://example.org/1"`
 	Type       string `json:"type,omitempty" maxLength:"255" doc:"The media type." example:"text/html"`
 	Language   string `json:"language,omitempty" maxLength:"255" doc:"As in BCP 47." example:"pt-BR"`

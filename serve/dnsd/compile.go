@@ -24,9 +24,26 @@ const (
 	furtherOrder   = 200
 )
 
-// resolverServices are what a resolver gives over THTTP.
+// resolverServices are what a Stele resolver gives over THTTP: what RFC 2483 has, by its
+// names and by the older ones of RFC 2169, and the EDDDS's services (thesis, figures 7.10
+// to 7.12).
 func resolverServices() ddds.Services {
-	return ddds.Services{Protocol: "thttp", Offers: []ddds.Offer{{Service: stele.N2L}, {Service: stele.N2C}, {Service: "N2R"}}}
+	s := thttpServices("L", "Ls", "R", "Rs", "C", "Cs", "N", "Ns")
+	s.Offers = append(s.Offers, ddds.Offer{Service: stele.N2S}, ddds.Offer{Service: stele.N2P})
+	return s
+}
+
+// thttpServices are services of RFC 2483, by both names. The older ones come first: all
+// resolvers know them.
+func thttpServices(results ...string) ddds.Services {
+	s := ddds.Services{Protocol: "thttp"}
+	for _, r := range results {
+		s.Offers = append(s.Offers, ddds.Offer{Service: stele.Service("N2" + r)})
+	}
+	for _, r := range results {
+		s.Offers = append(s.Offers, ddds.Offer{Service: stele.Service("N2" + r), Token: stele.Service("I2" + r)})
+	}
+	return s
 }
 
 // named is an identifier with the record that has it, as identifier or alias, and
@@ -280,7 +297,7 @@ func expression(ere, literal string, fold bool) (field string, ok bool) {
 // offers is the service field of a target. The EDDDS has no place for parameters
 // of media types, nor for the media type of a signature.
 func offers(flag ddds.Flag, t *stele.Target) string {
-	if t.Type == "" || t.Service != stele.N2L && t.Service != stele.N2C {
+	if t.Type == "" || t.Service == stele.N2S || t.Service == stele.N2P {
 		return string(t.Service)
 	}
 	kind, _, _ := strings.Cut(t.Type, ";")
@@ -332,7 +349,7 @@ func (c *compiler) addPlain(out *compiled, s *subject, targets []stele.Target) {
 		field, ok := expression(".*", t.URL, false)
 		if ok && !s.tells {
 			out.rules = append(out.rules, ddds.Fields{Order: furtherOrder, Preference: rulePreference,
-				Flags: string(ddds.FlagURI), Service: "http+N2L+N2R", Regexp: field, Replacement: "."})
+				Flags: string(ddds.FlagURI), Service: "http+N2L+N2R+I2L+I2R", Regexp: field, Replacement: "."})
 			return
 		}
 	}

@@ -42,7 +42,7 @@ func wantRules(t *testing.T, got []string, want ...string) {
 	}
 }
 
-const further = `200 10 "s" "thttp+N2L+N2C+N2R" "" _http._tcp.paradisec.example.`
+const further = `200 10 "s" "thttp+N2L+N2Ls+N2R+N2Rs+N2C+N2Cs+N2N+N2Ns+I2L+I2Ls+I2R+I2Rs+I2C+I2Cs+I2N+I2Ns+N2S+N2P" "" _http._tcp.paradisec.example.`
 
 func TestCompileSizes(t *testing.T) {
 	p := newPress(t)
@@ -248,7 +248,7 @@ func TestPlainClients(t *testing.T) {
 	p.namespace("urn:paradisec", func(ns *stele.Namespace) { ns.Publication.Resolver = "" })
 	wantRules(t, p.rulesAt("c.b.a.paradisec.example."),
 		`100 10 "RES:http" "N2L" "!^urn:paradisec:a:b:c$!http://example.org/c!i" .`,
-		`200 10 "u" "http+N2L+N2R" "!.*!http://example.org/c!" .`)
+		`200 10 "u" "http+N2L+N2R+I2L+I2R" "!.*!http://example.org/c!" .`)
 	if got := p.walk("@paradisec.example.", "urn:paradisec:a:b:c", stele.N2L); got != "RES:http http://example.org/c" {
 		t.Error(got)
 	}

@@ -100,7 +100,7 @@ func (s *scope) elsewhere(k *keyRules) {
 		case d.Kind == stele.DiscoverNAPTR:
 			s.lead(k, ddds.FlagNone, ddds.Services{}, plainPreference, d.At)
 		case d.Kind == stele.DiscoverSRV && strings.HasPrefix(d.At, httpService):
-			s.lead(k, ddds.FlagSRV, resolverServices(), plainPreference, d.At)
+			s.lead(k, ddds.FlagSRV, thttpServices("L", "C", "R"), plainPreference, d.At)
 		}
 	}
 }
@@ -114,6 +114,7 @@ func (s *scope) delegate(k *keyRules) {
 	r := ddds.Rule{Order: s.order, Preference: rulePreference, Flag: ddds.FlagDisURL, Services: ddds.Services{Offers: []ddds.Offer{{Service: stele.N2L}}}}
 	s.express(k, r, ere, to, s.fold)
 	r.Preference, r.Flag = plainPreference, ddds.FlagURI
-	r.Services = ddds.Services{Protocol: "http", Offers: []ddds.Offer{{Service: stele.N2L}, {Service: "N2R"}}}
+	r.Services = thttpServices("L", "R")
+	r.Services.Protocol = "http"
 	s.express(k, r, ere, to, s.fold)
 }

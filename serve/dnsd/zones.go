@@ -104,7 +104,7 @@ func (z *Zones) Close() {
 
 // compilerVersion grows with every change of the program that makes something else of
 // the same registry.
-const compilerVersion = 2
+const compilerVersion = 3
 
 // Compiler says what the zones are made by: another text makes something else of the
 // same registry, so that copies of zones must be made anew.

@@ -87,8 +87,8 @@ func (a *ask) readResolution(r string) error {
 		}
 		switch name {
 		case "s":
-			if a.service = stele.Service(strings.ToUpper(value)); !a.service.IsValid() {
-				return &refusal{http.StatusBadRequest, fmt.Sprintf("%.20q is no service; behind ?+s= there can be N2L, N2C, N2S or N2P.", value)}
+			if a.service = newService(value); !a.service.IsValid() {
+				return &refusal{http.StatusBadRequest, fmt.Sprintf("%.20q is no service; behind ?+s= there can be N2L, N2C, N2S, N2P, or a service of the owner's.", value)}
 			}
 		case "t":
 			a.media = value

@@ -144,7 +144,8 @@ func TestComponents(t *testing.T) {
 	s.leads("/ark:12345/rich?+s=N2C&t=application/xml", "https://example.org/rich.xml", http.StatusMovedPermanently)
 	s.leads("/ark:12345/rich?+s=N2P", "https://example.org/promise", http.StatusFound)
 	s.fails("/ark:12345/rich?+s=N2S", http.StatusNotFound)
-	s.fails("/ark:12345/rich?+s=N2X", http.StatusBadRequest, "N2C")
+	s.fails("/ark:12345/rich?+s=X2", http.StatusBadRequest, "N2C")
+	s.fails("/ark:12345/rich?+s=N2X", http.StatusNotFound, "no target for N2X")
 	s.fails("/ark:12345/rich?+t=%zz", http.StatusBadRequest)
 	s.fails("/ark:12345/rich?+t=//", http.StatusBadRequest)
 	for target, served := range map[string]string{

@@ -17,7 +17,17 @@ import (
 
 // thttpServices are the services of RFC 2169 and RFC 2483, and of the EDDDS, that
 // are asked for at /uri-res/.
-const thttpServices = "N2L, N2Ls, N2R, N2Rs, N2C, N2Cs, N2Ns, N2S, N2P, L2Ns, L2Ls and L2C"
+const thttpServices = "N2L, N2Ls, N2R, N2Rs, N2C, N2Cs, N2N, N2Ns (I2L and so on are the same), N2S, N2P, I=I, L2Ns, L2Ls and L2C"
+
+// newService reads the name of a service. Case does not count (RFC 2483, section 2.1), and
+// I2L is what RFC 2169 calls N2L: a URN is a URI.
+func newService(name string) stele.Service {
+	name = strings.ToUpper(name)
+	if strings.HasPrefix(name, "I2") {
+		name = "N" + name[1:]
+	}
+	return stele.Service(name)
+}
 
 const (
 	uriListType = "text/uri-list"
@@ -36,7 +46,7 @@ func (h *Handler) thttp(w http.ResponseWriter, r *http.Request, t target) {
 		h.fail(w, r, &refusal{http.StatusNotFound, fmt.Sprintf("%.20q is no service here; there are %s, as in /uri-res/N2L?urn:isbn:9780140449136.", service, thttpServices)})
 	case t.query == "":
 		h.fail(w, r, &refusal{http.StatusBadRequest, "There is no name; write it behind the question mark, as in /uri-res/N2L?urn:isbn:9780140449136."})
-	case strings.HasPrefix(strings.ToUpper(service), "L2"):
+	case strings.HasPrefix(string(newService(service)), "L2"):
 		w, done, ok := h.charge(w, r, costReverse)
 		if !ok {
 			return
@@ -59,7 +69,7 @@ type thttpCall struct {
 
 // service returns who answers for a service; nil if nobody does.
 func (c *thttpCall) service(name string) func() {
-	switch strings.ToUpper(name) {
+	switch service := newService(name); service {
 	case "N2L", "N2R":
 		return c.location
 	case "N2LS", "N2RS":
@@ -72,6 +82,10 @@ func (c *thttpCall) service(name string) func() {
 		return c.descriptions
 	case "N2NS":
 		return c.names
+	case "N2N":
+		return c.urn
+	case "I=I":
+		return c.equal
 	case "N2S":
 		return c.signature
 	case "L2NS":
@@ -80,6 +94,10 @@ func (c *thttpCall) service(name string) func() {
 		return c.locationsAt
 	case "L2C":
 		return c.descriptionAt
+	default:
+		if service.IsValid() {
+			return func() { c.other(service) }
+		}
 	}
 	return nil
 }
@@ -302,6 +320,62 @@ func (c *thttpCall) names() {
 		c.list([]string{c.uriOf(res.ID)})
 	default:
 		c.list(c.namesOf(res.Record))
+	}
+}
+
+// urn answers I2N: one URN of the thing, and it may be the one that was asked for. Other
+// names are no answer (RFC 2483, section 4.7).
+func (c *thttpCall) urn() {
+	q := c.request(stele.N2L)
+	res, ok := c.find(&q)
+	if !ok {
+		return
+	}
+	list := []string{c.uriOf(res.ID)}
+	if res.Matched == res.ID.String() {
+		list = c.namesOf(res.Record)
+	}
+	list = slices.DeleteFunc(list, func(name string) bool { return !strings.HasPrefix(name, "urn:") })
+	if len(list) == 0 {
+		c.without(&res, "URN")
+		return
+	}
+	c.list(list[:1])
+}
+
+// equal answers I=I: whether two URIs name one thing (RFC 2483, section 4.9). They are
+// separated by a blank, since that is what no URI has.
+func (c *thttpCall) equal() {
+	both := strings.Fields(strings.ReplaceAll(c.uri, "%20", " "))
+	if len(both) != 2 {
+		c.h.fail(c.w, c.r, &refusal{http.StatusBadRequest, "Behind the question mark stand two names with %20 between them, as in /uri-res/I=I?urn:isbn:0140449132%20urn:isbn:9780140449136."})
+		return
+	}
+	var ids [2]stele.ID
+	for i := range both {
+		one := thttpCall{h: c.h, w: c.w, r: c.r, uri: both[i]}
+		q := one.request(stele.N2L)
+		res, ok := one.find(&q)
+		if !ok {
+			return
+		}
+		if ids[i] = res.ID; res.Matched == res.ID.String() { // all of the thing, and not a part
+			ids[i] = res.Record.ID
+		}
+	}
+	word := "FALSE"
+	if ids[0] == ids[1] {
+		word = "TRUE"
+	}
+	c.w.Header()["Access-Control-Allow-Origin"] = anybody
+	c.h.write(c.w, c.r, http.StatusOK, "text/plain; charset=utf-8", []byte(word+"\r\n"))
+}
+
+// other answers for a service that an owner has defined: where its target is.
+func (c *thttpCall) other(service stele.Service) {
+	q := c.request(service)
+	if res, ok := c.find(&q); ok {
+		c.h.land(c.w, c.r, &res)
 	}
 }
 

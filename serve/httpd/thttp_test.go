@@ -26,7 +26,7 @@ func (f *handleFixture) fillTHTTP() {
 	second.Status = http.StatusSeeOther
 	f.put("urn:paradisec:AB1:001:A", stele.Record{
 		Aliases:     []stele.ID{f.id("20.500.99999/AB1")},
-		Targets:     []stele.Target{second, at("https://catalog.example.org/AB1?x=1&y=2", 100), target(stele.N2C, "https://catalog.example.org/AB1.xml", "application/xml"), target(stele.N2S, "https://catalog.example.org/AB1.sig", ""), target(stele.N2P, "https://catalog.example.org/policy", "")},
+		Targets:     []stele.Target{second, at("https://catalog.example.org/AB1?x=1&y=2", 100), target(stele.N2C, "https://catalog.example.org/AB1.xml", "application/xml"), target(stele.N2S, "https://catalog.example.org/AB1.sig", ""), target(stele.N2P, "https://catalog.example.org/policy", ""), target("N2X", "https://catalog.example.org/new", "")},
 		Metadata:    stele.Metadata{"who": "Lima, Ana", "what": "Songs", "when": "1998"},
 		Persistence: stele.Persistence{Level: stele.Permanent},
 	})
@@ -65,6 +65,21 @@ func TestTHTTP(t *testing.T) {
 		{"/uri-res/N2L?20.500.99999/ALIAS", "302 https://example.org/t"},
 		{"/uri-res/N2L?20.500.88888/x", "302 https://hdl.example.net/20.500.88888/X"},
 		{"/uri-res/N2L?20.500.99999/PART/a", "302 https://example.org/p//A"},
+
+		// RFC 2483: I2x is N2x, in any case.
+		{"/uri-res/I2L?" + urn, "302 " + first},
+		{"/uri-res/i2r?" + urn, "302 " + first},
+		{"/uri-res/I2Ls?" + urn, list(urn, first, mirror)},
+		{"/uri-res/I2RS?" + urn, list(urn, first, mirror)},
+		{"/uri-res/I2C?" + urn, "302 https://catalog.example.org/AB1.xml"},
+		{"/uri-res/I2Cs?" + urn, list(urn, "https://catalog.example.org/AB1.xml", "http://example.com/uri-res/N2C?urn:paradisec:ab1:001:a")},
+		{"/uri-res/I2Ns?" + urn, list(urn, "urn:paradisec:ab1:001:a", "hdl:20.500.99999/AB1")},
+		{"/uri-res/I2N?20.500.99999/AB1", list("20.500.99999/AB1", "urn:paradisec:ab1:001:a")},
+		{"/uri-res/N2N?" + urn, list(urn, "urn:paradisec:ab1:001:a")},
+		{"/uri-res/I=I?" + urn + "%2020.500.99999/AB1", "200 TRUE\r\n"},
+		{"/uri-res/i=i?" + urn + "%20URN:Paradisec:ab1:001:a", "200 TRUE\r\n"},
+		{"/uri-res/I=I?" + urn + "%2020.500.99999/ABC-1", "200 FALSE\r\n"},
+		{"/uri-res/N2X?" + urn, "302 https://catalog.example.org/new"}, // a service of the owner's (thesis, 6.3.2)
 
 		// RFC 8141, 2.3: targets get the q-component, the resolver the r-component.
 		{"/uri-res/N2L?" + urn + "?=op=map", "302 " + first + "&op=map"},
@@ -138,7 +153,11 @@ func TestTHTTPFails(t *testing.T) {
 		status int
 		in     string // the body
 	}{
-		{"/uri-res/N2X?urn:isbn:9780140449136", 404, "N2L, N2Ls"},
+		{"/uri-res/N2X?urn:isbn:9780140449136", 404, "has no target for N2X"},
+		{"/uri-res/X2L?urn:isbn:9780140449136", 404, "N2L, N2Ls"},
+		{"/uri-res/I=I?urn:isbn:9780140449136", 400, "two names"},
+		{"/uri-res/I=I?urn:isbn:9780140449136%20urn:isbn:9780141036144", 404, "no such name"},
+		{"/uri-res/I2N?20.500.99999/ABC-1", 404, "has no URN"},
 		{"/uri-res?urn:isbn:9780140449136", 404, "N2L, N2Ls"},
 		{"/uri-res/N2L/more?urn:isbn:9780140449136", 404, "N2L, N2Ls"},
 		{"/uri-res/N2L", 400, "There is no name"},
