@@ -23,8 +23,9 @@ const (
 // preferences. Errors are of Kind Invalid; a server may then go on as if there
 // was no header.
 //
-// Beside what the RFC has, a lone * and a weight without its zero (.2) are read:
-// old Java programs send them.
+// Beside what the RFC has, a lone * and a weight without its zero (.2) are read: old Java
+// programs send them. So are blanks around the equals sign of a parameter, as in
+// text/x-bibliography; style = apa, which clients of DOIs send.
 func ParseAccept(header string) ([]Preference, error) {
 	return parseList(header, (*scanner).mediaRange)
 }
@@ -165,9 +166,11 @@ func (s *scanner) parameters(p *Preference) error {
 		if name != "q" && !isMedia {
 			return stele.Invalidf("", at, "a language has a weight and nothing else, such as ;q=0.5")
 		}
+		s.space()
 		if !s.skip('=') {
 			return stele.Invalidf("", s.pos, "a parameter has a value, as in ;q=0.5; an equals sign is missing")
 		}
+		s.space()
 		if name != "q" {
 			value, err := s.value()
 			if err != nil {

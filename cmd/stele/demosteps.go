@@ -50,7 +50,7 @@ var demoSteps = []demoStep{
 	{"and one that is gone", "HEAD", "/demo/gone", "", 410, "410 Gone", ""},
 	{"An LSID", "HEAD", "/urn:lsid:example.org:specimens:4711", "", 302, "{site}/specimens/4711\r\n", ""},
 	{"A book, by its ISBN in either length", "HEAD", "/urn:isbn:0-306-40615-2", "", 302, "{site}/books/9780306406157\r\n", ""},
-	{"A tombstone: why, since when, what to use instead", "GET", "/doi:10.5072/rivers-draft", "Accept: text/plain", 410, "10.5072/RIVERS", ""},
+	{"A tombstone: why, since when, what to use instead", "GET", "/doi:10.5072/rivers-draft", "Accept: text/plain", 410, "10.5072/rivers", ""},
 	{"Names that another resolver answers for", "HEAD", "/urn:nbn:de:gbv:089-3321752945", "", 302, "https://nbn-resolving.org/urn:nbn:de:gbv:089-3321752945\r\n", ""},
 	{"A name that is reserved: the public sees nothing", "HEAD", "/urn:paradisec:AB1:003:A", "", 404, "404 Not Found", ""},
 	{"as of one that only some may see", "HEAD", "/urn:paradisec:AB1:001:C", "", 404, "404 Not Found", ""},

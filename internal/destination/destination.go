@@ -7,6 +7,7 @@ package destination
 import (
 	"errors"
 	"iter"
+	"net/url"
 	"strconv"
 	"strings"
 
@@ -26,6 +27,27 @@ const (
 	HandleScheme = "hdl"
 	HandleMark   = "hdl:"
 )
+
+// Shown returns the identifier of a record as people see it. Of a handle, so of a DOI, that is
+// in the letters of its owner's spelling, in which it was registered: case does not count
+// there, and the canonical form is in capitals. Programs compare canonical forms.
+func Shown(r *stele.Record) string {
+	canonical := r.ID.String()
+	if r.ID.Scheme() != HandleScheme || r.Spelling == "" || r.Redacted {
+		return canonical
+	}
+	bare := strings.TrimPrefix(canonical, HandleMark)
+	decoded, err := url.PathUnescape(r.Spelling)
+	if err != nil {
+		decoded = r.Spelling
+	}
+	for _, text := range [...]string{r.Spelling, decoded} {
+		if at := len(text) - len(bare); at >= 0 && strings.EqualFold(text[at:], bare) {
+			return strings.TrimSuffix(canonical, bare) + text[at:]
+		}
+	}
+	return canonical
+}
 
 // ParseHandle reads a handle, in any of its spellings or with nothing before it.
 func ParseHandle(schemes *stele.Schemes, text string) (stele.ID, error) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/internal/destination"
 	"github.com/stele-id/stele/resolver"
 	"github.com/stele-id/stele/serve/httpd/describe"
 	"github.com/stele-id/stele/web"
@@ -102,12 +103,19 @@ func forScripts(head http.Header) {
 
 // subject is what a description is made of.
 func (h *Handler) subject(r *http.Request, res *resolver.Resolution) describe.Subject {
-	s := describe.Subject{Record: res.Record, Namespace: res.Namespace, Base: h.base(r), Self: h.self(r, res.Record.ID)}
+	record := res.Record
+	s := describe.Subject{Record: record, Namespace: res.Namespace, Base: h.base(r), Self: h.self(r, record.ID), Shown: destination.Shown(record)}
 	s.Locate = func(id stele.ID) string { return h.self(r, id) }
-	for _, id := range res.Record.Names() {
+	if canonical := record.ID.String(); s.Shown != canonical && strings.HasSuffix(s.Self, "/"+canonical) && isPlain(s.Shown) {
+		s.Cited = strings.TrimSuffix(s.Self, canonical) + s.Shown
+	}
+	for _, id := range record.Names() {
 		for _, spelling := range h.o.Schemes.Spellings(id) {
 			if spelling.Name == "DOI" && s.DOI == "" {
 				_, s.DOI, _ = strings.Cut(spelling.Text, ":")
+				if id == record.ID && strings.EqualFold(s.DOI, s.Shown) {
+					s.DOI = s.Shown
+				}
 			}
 		}
 	}

@@ -116,6 +116,9 @@ func (h *Handler) best(q *resolver.Request, res *resolver.Resolution) (best offe
 		}
 	}
 	for _, f := range h.formatsFor(q.Service) {
+		if f.Name == "citation" && h.considerStyles(q.Accept, consider) {
+			continue
+		}
 		for _, media := range f.types {
 			consider(offer{way: byFormat, format: f.Format}, media)
 		}
@@ -125,6 +128,22 @@ func (h *Handler) best(q *resolver.Request, res *resolver.Resolution) (best offe
 		best.way = byTarget
 	}
 	return best
+}
+
+// considerStyles considers citations in the styles that a client names. It returns false if
+// the client names no type of citations: then the usual style is as good as any. One that
+// names only styles that there are not gets none.
+func (h *Handler) considerStyles(liked []resolver.Preference, consider func(o offer, media string)) (named bool) {
+	for _, p := range liked {
+		if f, ok := describe.Find(p.Range); !ok || f.Name != "citation" {
+			continue
+		}
+		named = true
+		if styled, ok := describe.Styled(p.Range); ok {
+			consider(offer{way: byFormat, format: styled}, p.Range)
+		}
+	}
+	return named
 }
 
 // firstType returns the media type of the target that the resolver chose; "" if it
@@ -233,7 +252,7 @@ func (h *Handler) show(w http.ResponseWriter, r *http.Request, liked []resolver.
 
 // nothingFits answers that the client takes nothing of what there is, and lists it.
 func (h *Handler) nothingFits(w http.ResponseWriter, r *http.Request, res *resolver.Resolution) {
-	p := problem{Status: http.StatusNotAcceptable, Title: http.StatusText(http.StatusNotAcceptable), ID: res.ID.String(), Scheme: res.ID.Scheme()}
+	p := problem{Status: http.StatusNotAcceptable, Title: http.StatusText(http.StatusNotAcceptable), ID: shownIn(res), Scheme: res.ID.Scheme()}
 	p.Detail = "There is nothing of the types that the request accepts."
 	h.linkGate(w.Header(), r, res)
 	for i := range res.Record.Targets {
@@ -242,7 +261,11 @@ func (h *Handler) nothingFits(w http.ResponseWriter, r *http.Request, res *resol
 		}
 	}
 	for _, f := range h.formats {
-		if !slices.Contains(p.Accepted, f.Type) {
+		if f.Name == "citation" {
+			for _, style := range describe.Styles() {
+				p.Accepted = append(p.Accepted, f.Type+"; style="+string(style))
+			}
+		} else if !slices.Contains(p.Accepted, f.Type) {
 			p.Accepted = append(p.Accepted, f.Type)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 // interface does to those who ask for JSON, and otherwise as lines of text with
 // tabs between index, type, timestamp and data.
 func (h *Handler) showValues(w http.ResponseWriter, r *http.Request, res *resolver.Resolution, values []stele.HandleValue) {
-	handle := bareHandle(res.ID)
+	handle := strings.TrimPrefix(shownIn(res), handleMark)
 	forScripts(w.Header())
 	switch h.problemForm(r) {
 	case htmlType:

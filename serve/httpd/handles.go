@@ -90,7 +90,7 @@ func (h *Handler) readHandle(head http.Header, r *http.Request, text string, q u
 		return handleRefusal{Code: handleElsewhere, Message: "That prefix doesn't live here; ask " + res.URL, Handle: handle}
 	case res.Kind == resolver.Tombstone:
 		h.linkMementos(head, r, &res, neighbours{})
-		return handleRefusal{Code: handleUnknown, Message: epitaph(&res.Tombstone), Handle: handle, status: http.StatusGone}
+		return handleRefusal{Code: handleUnknown, Message: epitaph(&res.Tombstone, h.shown(r, res.Tombstone.Replacement)), Handle: handle, status: http.StatusGone}
 	}
 	values := wanted.of(handleValues(&res))
 	open := openValues(values)
@@ -154,8 +154,9 @@ func spelledHandle(id stele.ID, text string) string {
 	return handle
 }
 
-// epitaph says in a line what became of a withdrawn record.
-func epitaph(t *stele.Tombstone) string {
+// epitaph says in a line what became of a withdrawn record. The replacement is given as
+// people see it.
+func epitaph(t *stele.Tombstone, replacement string) string {
 	said := "This handle was withdrawn"
 	if !t.At.IsZero() {
 		said += " on " + t.At.UTC().Format(time.DateOnly)
@@ -164,7 +165,7 @@ func epitaph(t *stele.Tombstone) string {
 		said += ": " + strings.Join(strings.Fields(t.Reason), " ")
 	}
 	if t.Replacement.IsValid() {
-		said += "; use " + t.Replacement.String() + " instead"
+		said += "; use " + replacement + " instead"
 	}
 	return said
 }

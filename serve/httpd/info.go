@@ -46,6 +46,12 @@ func (h *Handler) info(w http.ResponseWriter, r *http.Request, t target) {
 			h.fail(w, r, &refusal{http.StatusBadRequest, "There is no such format; take one of those that the page lists."})
 			return
 		}
+		if style, styled := field(t.query, "style"); styled {
+			if f, ok = f.In(style); !ok {
+				h.fail(w, r, &refusal{http.StatusBadRequest, "There is no such style of citations; take apa, ieee, datacite, bibtex or ris, with format=citation."})
+				return
+			}
+		}
 		h.describe(w, r, &res, f)
 	case wantsPage(liked):
 		h.infoPage(w, r, &res)

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/resolver"
@@ -65,7 +66,7 @@ func (h *Handler) problemPage(w io.Writer, r *http.Request, p *problem) error {
 func (h *Handler) gonePage(w io.Writer, r *http.Request, p *problem) error {
 	record := p.res.Record
 	subject := h.subject(r, p.res)
-	v := web.Gone{ID: record.ID.String(), Spelling: record.Spelling, Tombstone: h.stone(r, record, p.res.Tombstone),
+	v := web.Gone{ID: subject.Shown, Spelling: record.Spelling, Tombstone: h.stone(r, record, p.res.Tombstone),
 		Citation: describe.Citation(subject), Info: h.page(r, ".info", record.ID), Formats: h.pageFormats(&subject)}
 	if !record.Redacted {
 		v.Title, v.Metadata = record.Metadata[stele.What], metadataRows(record)
@@ -77,7 +78,7 @@ func (h *Handler) gonePage(w io.Writer, r *http.Request, p *problem) error {
 func (h *Handler) stone(r *http.Request, record *stele.Record, t stele.Tombstone) web.Tombstone {
 	stone := web.Tombstone{Reason: t.Reason, At: t.At, Redacted: record.Redacted}
 	if t.Replacement.IsValid() {
-		stone.Replacement = web.Name{Text: t.Replacement.String(), URL: h.self(r, t.Replacement)}
+		stone.Replacement = web.Name{Text: h.shown(r, t.Replacement), URL: h.self(r, t.Replacement)}
 	}
 	return stone
 }
@@ -134,10 +135,16 @@ func (h *Handler) infoView(r *http.Request, res *resolver.Resolution, subject *d
 	}
 	if told, err := h.o.Schemes.Explain(v.ID); err == nil {
 		v.Form, v.Spellings, v.Warnings = told.Form, told.Spellings, told.Warnings
+		for i := range v.Spellings { // in the owner's letters too
+			if start, ok := strings.CutSuffix(v.Spellings[i].Text, v.ID); ok {
+				v.Spellings[i].Text = start + subject.Shown
+			}
+		}
 		for _, p := range told.Parts {
 			v.Parts = append(v.Parts, web.Row{Name: p.Name, Value: fmt.Sprint(p.Value), Note: p.Note})
 		}
 	}
+	v.ID = subject.Shown
 	for _, alias := range record.Aliases {
 		v.Aliases = append(v.Aliases, web.Name{Text: alias.String(), URL: h.self(r, alias)})
 	}

@@ -4,6 +4,9 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/internal/destination"
 	"github.com/stele-id/stele/resolver"
 )
 
@@ -20,14 +23,14 @@ func (h *Handler) tombstone(w http.ResponseWriter, r *http.Request, liked []reso
 			return
 		}
 	}
-	p := problem{Status: http.StatusGone, Title: http.StatusText(http.StatusGone), ID: res.ID.String(), Scheme: res.ID.Scheme()}
+	p := problem{Status: http.StatusGone, Title: http.StatusText(http.StatusGone), ID: shownIn(res), Scheme: res.ID.Scheme()}
 	p.Detail = "What this identifier named was withdrawn."
 	p.Reason = legible(res.Tombstone.Reason)
 	if !res.Tombstone.At.IsZero() {
 		p.Withdrawn = res.Tombstone.At.UTC().Format(time.RFC3339)
 	}
 	if id := res.Tombstone.Replacement; id.IsValid() {
-		p.Replacement = id.String()
+		p.Replacement = h.shown(r, id)
 		p.ReplacementURL = h.self(r, id)
 	}
 	p.res = res
@@ -38,11 +41,33 @@ func (h *Handler) tombstone(w http.ResponseWriter, r *http.Request, liked []reso
 // gone answers for a target of which its owner says that it is not there: 404, for
 // now, or 410.
 func (h *Handler) gone(w http.ResponseWriter, r *http.Request, res *resolver.Resolution) {
-	p := problem{Status: res.Status, Title: http.StatusText(res.Status), ID: res.ID.String(), Scheme: res.ID.Scheme()}
+	p := problem{Status: res.Status, Title: http.StatusText(res.Status), ID: shownIn(res), Scheme: res.ID.Scheme()}
 	p.Detail = "The owner of this identifier says that what it names can't be had at present."
 	if res.Status == http.StatusGone {
 		p.Detail = "The owner of this identifier says that what it named is gone."
 	}
 	h.about(w.Header(), res)
 	h.writeProblem(w, r, &p)
+}
+
+// shownIn returns the identifier of an answer as people see it: in the owner's spelling where
+// it is the record's own.
+func shownIn(res *resolver.Resolution) string {
+	if res.Record != nil && res.Record.ID == res.ID {
+		return destination.Shown(res.Record)
+	}
+	return res.ID.String()
+}
+
+// shown returns another identifier as people see it. Of one whose record the client may not
+// see, or that can't be read now, it is the canonical form.
+func (h *Handler) shown(r *http.Request, id stele.ID) string {
+	if id.Scheme() != handleScheme {
+		return id.String()
+	}
+	res, err := h.o.Resolver.Resolve(r.Context(), resolver.Request{ID: id, Who: auth.From(r.Context())})
+	if err != nil || res.Record == nil || res.Record.ID != id {
+		return id.String()
+	}
+	return destination.Shown(res.Record)
 }

@@ -19,7 +19,7 @@ func appendBibTeX(b []byte, f *facts) ([]byte, error) {
 	e.b = append(e.b, '@')
 	e.b = append(e.b, kind...)
 	e.b = append(e.b, '{')
-	e.b = append(e.b, entryKey(f.names[0].text)...)
+	e.b = append(e.b, entryKey(f.shown())...)
 	e.field("author", bibNames(f.creators))
 	if f.title != "" {
 		e.field("title", "{"+tex(f.title)+"}") // the braces keep its capitals
@@ -35,7 +35,7 @@ func appendBibTeX(b []byte, f *facts) ([]byte, error) {
 	e.field("keywords", tex(strings.Join(f.subjects, ", ")))
 	e.field("abstract", tex(f.description))
 	e.field("doi", tex(f.doi()))
-	e.field("url", f.self) // raw: \url reads it so
+	e.field("url", f.cited()) // raw: \url reads it so
 	if f.tombstone != nil {
 		e.field("note", tex(f.tombstone.note()))
 	}

@@ -1,63 +1,78 @@
 package describe
 
 import (
-	"cmp"
-	"fmt"
+	"slices"
 	"strings"
-	"time"
 )
 
-// manyNames is how many creators a citation names; of more, only the first.
-const manyNames = 7
+// Style is a way to write a citation.
+type Style string
 
-// Citation returns the record as people cite it, on one line, about as APA has it:
-// who (when). what. publisher. URL.
+// The styles of citations. APA and IEEE are as the Citation Style Language's files of these
+// names have them, for what a record can say.
+const (
+	APA      Style = "apa"
+	IEEE     Style = "ieee"
+	DataCite Style = "datacite"
+	BibTeX   Style = "bibtex"
+	RIS      Style = "ris"
+)
+
+// Styles lists the styles of citations, the usual one first.
+func Styles() []Style { return []Style{APA, IEEE, DataCite, BibTeX, RIS} }
+
+// Citation returns the record as people cite it, on one line, as APA has it: who (when).
+// what. where. URL.
 func Citation(s Subject) string {
 	if s.Record == nil || !s.Record.ID.IsValid() {
 		return ""
 	}
-	return newFacts(&s).citation()
+	return newFacts(&s).apa()
 }
 
-func appendCitation(b []byte, f *facts) ([]byte, error) {
-	return append(append(b, f.citation()...), '\n'), nil
+// Styled returns the format of a citation that a media range asks for, such as
+// text/x-bibliography;style=apa;locale=en-US. It returns false if it asks for something else,
+// or for a style that there is not. All citations are in the words of en-US, whatever the
+// locale.
+func Styled(mediaRange string) (Format, bool) {
+	name, rest, _ := strings.Cut(mediaRange, ";")
+	f, ok := Find(name)
+	if !ok || f.Name != "citation" {
+		return Format{}, false
+	}
+	f.Served = strings.ToLower(strings.TrimSpace(name)) + "; charset=utf-8"
+	for parameter := range strings.SplitSeq(rest, ";") {
+		key, value, _ := strings.Cut(parameter, "=")
+		if strings.EqualFold(strings.TrimSpace(key), "style") {
+			if f, ok = f.In(strings.Trim(value, ` "`)); !ok {
+				return Format{}, false
+			}
+		}
+	}
+	return f, true
 }
 
-// citation puts the parts in order. Where nobody is known to have made it the
-// title stands first; where there is no title, the identifier is one.
-func (f *facts) citation() string {
-	when := cmp.Or(f.date.words(), f.when, "n.d.")
-	title := cmp.Or(f.title, f.names[0].text)
-	var b strings.Builder
-	if len(f.creators) > 0 {
-		b.WriteString(citedNames(f.creators) + " (" + when + "). ")
-		b.WriteString(sentence(title))
-	} else if f.record.Redacted {
-		b.WriteString(sentence(title))
-	} else {
-		b.WriteString(title + " (" + when + "). ")
-	}
-	if f.publisher != "" {
-		b.WriteString(sentence(f.publisher))
-	}
-	if f.tombstone != nil {
-		b.WriteString("[" + strings.TrimSuffix(f.tombstone.summary(), ".") + "]. ")
-	}
-	b.WriteString(f.self)
-	return flat(b.String())
+// In returns the format of citations in a style; false if f is of no citation, or there is no
+// such style.
+func (f Format) In(style string) (Format, bool) {
+	f.style = Style(strings.ToLower(style))
+	return f, f.Name == "citation" && slices.Contains(Styles(), f.style)
 }
 
-// words returns the date as APA writes it: 2024, May 17.
-func (d date) words() string {
-	switch {
-	case d.day > 0:
-		return fmt.Sprintf("%d, %s %d", d.year, time.Month(d.month), d.day)
-	case d.month > 0:
-		return fmt.Sprintf("%d, %s", d.year, time.Month(d.month))
-	case d.year > 0:
-		return fmt.Sprint(d.year)
+func appendCitation(b []byte, f *facts, style Style) ([]byte, error) {
+	switch style {
+	case BibTeX:
+		return appendBibTeX(b, f)
+	case RIS:
+		return appendRIS(b, f)
+	case IEEE:
+		b = append(b, f.ieee()...)
+	case DataCite:
+		b = append(b, f.dataciteCitation()...)
+	default:
+		b = append(b, f.apa()...)
 	}
-	return ""
+	return append(b, '\n'), nil
 }
 
 // flat returns s on one line, whatever its parts were.
@@ -69,25 +84,6 @@ func sentence(s string) string {
 		return s + " "
 	}
 	return s + ". "
-}
-
-func citedNames(agents []agent) string {
-	n := len(agents)
-	if n > manyNames {
-		return agents[0].name + ", et al."
-	}
-	var b strings.Builder
-	for i := range agents {
-		switch {
-		case i == 0:
-		case i == n-1:
-			b.WriteString(", & ")
-		default:
-			b.WriteString(", ")
-		}
-		b.WriteString(agents[i].name)
-	}
-	return b.String()
 }
 
 // summary says that the record was withdrawn, and when.

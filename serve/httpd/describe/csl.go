@@ -42,11 +42,11 @@ type cslDate struct {
 
 func appendCSL(b []byte, f *facts) ([]byte, error) {
 	item := cslItem{
-		ID: f.names[0].text, Type: f.kind.csl, Title: f.title,
+		ID: f.shown(), Type: f.kind.csl, Title: f.title,
 		Author: cslNames(f.creators), Contributor: cslNames(f.helpers), Issued: f.issued(),
 		ContainerTitle: f.journal, Volume: f.volume, Issue: f.issue, Page: f.pages,
 		Publisher: f.publisher, Version: f.version, Language: f.language, Abstract: f.description,
-		Keyword: strings.Join(f.subjects, ", "), DOI: f.doi(), URL: f.self,
+		Keyword: strings.Join(f.subjects, ", "), DOI: f.doi(), URL: f.cited(),
 	}
 	if f.tombstone != nil {
 		item.Status, item.Note = "withdrawn", f.tombstone.note()

@@ -1,6 +1,6 @@
 // Package describe writes a record in the formats that programs ask a resolver
-// for: its own JSON, schema.org as JSON-LD and as Turtle, a linkset, ANVL as ARKs
-// have it, CSL-JSON, BibTeX and a citation in plain text. It also makes the links
+// for: its own JSON, schema.org as JSON-LD, Turtle and RDF/XML, a linkset, ANVL as ARKs
+// have it, CSL-JSON, DataCite's JSON and XML, BibTeX, RIS and a citation in plain text. It also makes the links
 // of FAIR Signposting, for a linkset or a Link header.
 //
 // It computes: no request, no store, no clock. It never decides who may see a
@@ -40,7 +40,8 @@
 //	subject      keywords, with semicolons between them
 //	version      of the thing
 //	journal, volume, issue, pages
-//	             where an article appeared
+//	             where an article appeared. What has a journal and no type is an
+//	             article
 //
 // The kernel codes of ERC, such as (:unkn), are passed on in ANVL and mean nothing
 // in the others. Further fields are in the JSON and in ANVL.
@@ -68,6 +69,10 @@ type Subject struct {
 	Locate func(stele.ID) string
 
 	DOI string // the DOI among the record's names, such as 10.1000/182; may be empty
+
+	// Shown is the identifier in the letters of its owner's spelling, where case does not
+	// count, and Cited its URL in the same; empty: the identifier as it is, and Self.
+	Shown, Cited string
 }
 
 // locate returns the URL of an identifier at this resolver.
@@ -97,23 +102,28 @@ type Format struct {
 	Title  string // for people: "JSON-LD (schema.org)"
 
 	aliases []string // other media types that ask for it
+	style   Style    // of a citation
 }
 
 // Formats lists what a record can be described in, the best first.
 func Formats() []Format { return slices.Clone(formats) }
 
 var formats = []Format{
-	{"jsonld", "application/ld+json", "application/ld+json", "JSON-LD (schema.org)", []string{"application/vnd.schemaorg.ld+json"}},
-	{"json", "application/json", "application/json", "JSON (the record)", nil},
-	{"turtle", "text/turtle", "text/turtle; charset=utf-8", "Turtle (RDF)", []string{"application/turtle", "application/x-turtle"}},
+	{Name: "jsonld", Type: "application/ld+json", Served: "application/ld+json", Title: "JSON-LD (schema.org)", aliases: []string{"application/vnd.schemaorg.ld+json"}},
+	{Name: "json", Type: "application/json", Served: "application/json", Title: "JSON (the record)"},
+	{Name: "turtle", Type: "text/turtle", Served: "text/turtle; charset=utf-8", Title: "Turtle (RDF)", aliases: []string{"application/turtle", "application/x-turtle"}},
+	{Name: "rdfxml", Type: "application/rdf+xml", Served: "application/rdf+xml; charset=utf-8", Title: "RDF/XML"},
 	linkset,
-	{"csl", "application/vnd.citationstyles.csl+json", "application/vnd.citationstyles.csl+json", "CSL-JSON (citation data)", []string{"application/citeproc+json"}},
-	{"bibtex", "application/x-bibtex", "application/x-bibtex; charset=utf-8", "BibTeX", []string{"text/x-bibtex"}},
-	{"anvl", "text/plain", "text/plain; charset=utf-8", "ANVL (ERC, as ARK's ?info)", nil},
-	{"citation", "text/x-bibliography", "text/x-bibliography; charset=utf-8", "Citation (plain text)", nil},
+	{Name: "csl", Type: "application/vnd.citationstyles.csl+json", Served: "application/vnd.citationstyles.csl+json", Title: "CSL-JSON (citation data)", aliases: []string{"application/citeproc+json"}},
+	{Name: "datacite", Type: "application/vnd.datacite.datacite+json", Served: "application/vnd.datacite.datacite+json", Title: "DataCite JSON", aliases: []string{"application/x-datacite+json"}},
+	{Name: "datacitexml", Type: "application/vnd.datacite.datacite+xml", Served: "application/vnd.datacite.datacite+xml; charset=utf-8", Title: "DataCite XML", aliases: []string{"application/x-datacite+xml"}},
+	{Name: "bibtex", Type: "application/x-bibtex", Served: "application/x-bibtex; charset=utf-8", Title: "BibTeX", aliases: []string{"text/x-bibtex"}},
+	{Name: "ris", Type: "application/x-research-info-systems", Served: "application/x-research-info-systems; charset=utf-8", Title: "RIS"},
+	{Name: "anvl", Type: "text/plain", Served: "text/plain; charset=utf-8", Title: "ANVL (ERC, as ARK's ?info)"},
+	{Name: "citation", Type: "text/x-bibliography", Served: "text/x-bibliography; charset=utf-8", Title: "Citation (plain text)", aliases: []string{"text/bibliography"}},
 }
 
-var linkset = Format{"linkset", "application/linkset+json", "application/linkset+json", "Linkset (FAIR Signposting)", nil}
+var linkset = Format{Name: "linkset", Type: "application/linkset+json", Served: "application/linkset+json", Title: "Linkset (FAIR Signposting)"}
 
 // append appends the description of f in the format, which is one of formats.
 func (f Format) append(dst []byte, facts *facts) ([]byte, error) {
@@ -131,7 +141,15 @@ func (f Format) append(dst []byte, facts *facts) ([]byte, error) {
 	case "anvl":
 		return appendANVL(dst, facts)
 	case "citation":
-		return appendCitation(dst, facts)
+		return appendCitation(dst, facts, f.style)
+	case "rdfxml":
+		return appendRDFXML(dst, facts)
+	case "datacite":
+		return appendDataCiteJSON(dst, facts)
+	case "datacitexml":
+		return appendDataCiteXML(dst, facts)
+	case "ris":
+		return appendRIS(dst, facts)
 	}
 	return appendJSON(dst, facts)
 }

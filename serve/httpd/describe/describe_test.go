@@ -95,7 +95,13 @@ func TestFind(t *testing.T) {
 		{"application/x-bibtex", "bibtex"},
 		{"text/x-bibtex", "bibtex"},
 		{"text/x-bibliography", "citation"},
-		{"application/rdf+xml", ""},
+		{"text/bibliography", "citation"},
+		{"text/x-bibliography; style = apa; locale = en-US", "citation"},
+		{"application/rdf+xml", "rdfxml"},
+		{"application/x-research-info-systems", "ris"},
+		{"application/vnd.datacite.datacite+json", "datacite"},
+		{"application/vnd.datacite.datacite+xml", "datacitexml"},
+		{"application/xml", ""},
 		{"application/*", ""},
 		{"text/html", ""},
 		{"", ""},
@@ -228,7 +234,9 @@ func TestAnyText(t *testing.T) {
 			if !utf8.Valid(got) || len(got) == 0 || got[len(got)-1] != '\n' {
 				t.Fatalf("%s: %q", f.Name, got)
 			}
-			control := func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r == 0x7f && f.Name != "json" }
+			control := func(r rune) bool {
+				return r < ' ' && r != '\n' && r != '\t' && (r != '\r' || f.Name != "ris") || r == 0x7f && f.Name != "json"
+			}
 			if strings.ContainsFunc(string(got), control) {
 				t.Fatalf("%s has control characters: %q", f.Name, got)
 			}

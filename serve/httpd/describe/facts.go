@@ -54,6 +54,9 @@ type tombstone struct {
 func newFacts(s *Subject) *facts {
 	f := &facts{subject: s, record: public(s.Record), self: encode(s.Self)}
 	f.names = []name{{f.record.ID.Scheme(), f.record.ID.String(), f.self}}
+	if s.Shown != "" && !f.record.Redacted {
+		f.names[0].text = s.Shown
+	}
 	for _, alias := range f.record.Aliases {
 		f.names = append(f.names, name{alias.Scheme(), alias.String(), s.locate(alias)})
 	}
@@ -75,6 +78,10 @@ func newFacts(s *Subject) *facts {
 	}
 	return f
 }
+
+// shown returns the record's identifier as people see it: in the spelling of its owner, if the
+// record has one.
+func (f *facts) shown() string { return f.names[0].text }
 
 // public returns the record as everybody may see it, within the limits of valid
 // records.
@@ -144,7 +151,10 @@ func (f *facts) readMetadata(m stele.Metadata) {
 	f.rights = clean(m["rights"])
 	f.subjects = list(m["subject"])
 	f.version = line(m["version"])
-	f.journal = line(m["journal"])
+	if f.journal = line(m["journal"]); f.journal != "" && f.kind.word == "" {
+		f.kind = parseKind("article")
+		f.kind.word = ""
+	}
 	f.volume = line(m["volume"])
 	f.issue = line(m["issue"])
 	f.pages = line(m["pages"])
@@ -218,12 +228,15 @@ type kind struct {
 	schema string // a class of schema.org
 	csl    string
 	bibtex string
+	ris    string
+
+	datacite string // a resourceTypeGeneral
 }
 
 // parseKind reads the words of Dublin Core's types and others in common use. What
 // it does not know is a creative work.
 func parseKind(word string) kind {
-	k := kind{word: word, schema: "CreativeWork", csl: "document", bibtex: "misc"}
+	k := kind{word: word, schema: "CreativeWork", csl: "document", bibtex: "misc", ris: "GEN", datacite: "Other"}
 	if word == "" {
 		return k
 	}
@@ -234,26 +247,26 @@ func parseKind(word string) kind {
 		}
 		return r
 	}, word))
-	for _, known := range [...]struct{ words, schema, csl, bibtex string }{
-		{" dataset data ", "Dataset", "dataset", "misc"},
-		{" collection ", "Collection", "collection", "misc"},
-		{" article journalarticle scholarlyarticle paper ", "ScholarlyArticle", "article-journal", "article"},
-		{" book monograph ", "Book", "book", "book"},
-		{" chapter bookchapter ", "Chapter", "chapter", "misc"},
-		{" thesis dissertation ", "Thesis", "thesis", "phdthesis"},
-		{" report technicalreport ", "Report", "report", "techreport"},
-		{" image stillimage photograph ", "ImageObject", "graphic", "misc"},
-		{" sound audio soundrecording ", "AudioObject", "song", "misc"},
-		{" movingimage video film ", "VideoObject", "motion_picture", "misc"},
-		{" software ", "SoftwareApplication", "software", "misc"},
-		{" webpage website ", "WebPage", "webpage", "misc"},
-		{" map ", "Map", "map", "misc"},
-		{" manuscript ", "Manuscript", "manuscript", "misc"},
-		{" presentation slides ", "PresentationDigitalDocument", "speech", "misc"},
-		{" event ", "Event", "event", "misc"},
+	for _, known := range [...]struct{ words, schema, csl, bibtex, ris, datacite string }{
+		{" dataset data ", "Dataset", "dataset", "misc", "DATA", "Dataset"},
+		{" collection ", "Collection", "collection", "misc", "GEN", "Collection"},
+		{" article journalarticle scholarlyarticle paper ", "ScholarlyArticle", "article-journal", "article", "JOUR", "JournalArticle"},
+		{" book monograph ", "Book", "book", "book", "BOOK", "Book"},
+		{" chapter bookchapter ", "Chapter", "chapter", "misc", "CHAP", "BookChapter"},
+		{" thesis dissertation ", "Thesis", "thesis", "phdthesis", "THES", "Dissertation"},
+		{" report technicalreport ", "Report", "report", "techreport", "RPRT", "Report"},
+		{" image stillimage photograph ", "ImageObject", "graphic", "misc", "FIGURE", "Image"},
+		{" sound audio soundrecording ", "AudioObject", "song", "misc", "SOUND", "Sound"},
+		{" movingimage video film ", "VideoObject", "motion_picture", "misc", "VIDEO", "Audiovisual"},
+		{" software ", "SoftwareApplication", "software", "misc", "COMP", "Software"},
+		{" webpage website ", "WebPage", "webpage", "misc", "ELEC", "InteractiveResource"},
+		{" map ", "Map", "map", "misc", "MAP", "Image"},
+		{" manuscript ", "Manuscript", "manuscript", "misc", "MANSCPT", "Text"},
+		{" presentation slides ", "PresentationDigitalDocument", "speech", "misc", "SLIDE", "Other"},
+		{" event ", "Event", "event", "misc", "GEN", "Event"},
 	} {
 		if strings.Contains(known.words, " "+folded+" ") {
-			k.schema, k.csl, k.bibtex = known.schema, known.csl, known.bibtex
+			k.schema, k.csl, k.bibtex, k.ris, k.datacite = known.schema, known.csl, known.bibtex, known.ris, known.datacite
 		}
 	}
 	return k

@@ -258,18 +258,16 @@ func parameter(s string) (value, rest string, ok bool) {
 	return "", s, false
 }
 
+// What no table of citations has: records of which little is known, and bad text.
 func TestCitation(t *testing.T) {
 	for _, tt := range []struct {
 		metadata stele.Metadata
 		want     string
 	}{
-		{nil, "ark:12345/x1 (n.d.)."},
-		{stele.Metadata{"who": "Lima, A.", "what": "Rivers", "when": "2024"}, "Lima, A. (2024). Rivers."},
-		{stele.Metadata{"who": "Lima, A.; Ortiz, R.", "what": "Why?", "when": "2024-05"}, "Lima, A., & Ortiz, R. (2024, May). Why?"},
-		{stele.Metadata{"who": "A; B; C; D; E; F; G; H", "what": "Many."}, "A, et al. (n.d.). Many."},
-		{stele.Metadata{"what": "Alone", "when": "circa 1900", "publisher": "Press"}, "Alone (circa 1900). Press."},
-		{stele.Metadata{"who": "(:unkn) Anonymous", "what": "(:unav)"}, "Anonymous (n.d.). ark:12345/x1."},
-		{stele.Metadata{"who": "\u202eevil\r\nX: y", "what": "a\nb"}, "\ufffdevil X: y (n.d.). a b."},
+		{nil, "ark:12345/x1. (n.d.)."},
+		{stele.Metadata{"what": "Alone", "when": "circa 1900", "publisher": "Press"}, "Alone. (circa 1900). Press."},
+		{stele.Metadata{"who": "(:unkn) Anonymous", "what": "(:unav)"}, "Anonymous. (n.d.)."},
+		{stele.Metadata{"who": "\u202eevil\r\nX: y", "what": "a\nb"}, "\ufffdevil X: y. (n.d.). a b."},
 	} {
 		s := subject(&stele.Record{ID: id(t, "ark", "ark:12345/x1"), State: stele.Active, Metadata: tt.metadata})
 		if got, want := Citation(s), tt.want+" https://resolver.example/ark:12345/x1"; got != want {

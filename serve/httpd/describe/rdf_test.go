@@ -2,6 +2,7 @@ package describe
 
 import (
 	"encoding/json"
+	"encoding/xml"
 	"fmt"
 	"slices"
 	"strconv"
@@ -223,7 +224,69 @@ func (g triples) value(key string, v any) string {
 	return strconv.Quote(v.(string))
 }
 
-// TestSameTriples reads Turtle and JSON-LD back: they are well formed, whatever is
+// xmlElement is an element of a document.
+type xmlElement struct {
+	XMLName    xml.Name
+	Attributes []xml.Attr   `xml:",any,attr"`
+	Text       string       `xml:",chardata"`
+	Elements   []xmlElement `xml:",any"`
+}
+
+func (e *xmlElement) attribute(name string) (string, bool) {
+	for _, a := range e.Attributes {
+		if a.Name.Space+a.Name.Local == rdfSpace+name {
+			return a.Value, true
+		}
+	}
+	return "", false
+}
+
+const rdfSpace = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+
+// readRDFXML reads node elements and property elements, by turns (RDF 1.1 XML Syntax, section
+// 7.2).
+func readRDFXML(text []byte) (triples, error) {
+	var document xmlElement
+	if err := xml.Unmarshal(text, &document); err != nil {
+		return nil, err
+	}
+	if document.XMLName.Space+document.XMLName.Local != rdfSpace+"RDF" {
+		return nil, fmt.Errorf("the root is %v", document.XMLName)
+	}
+	g := make(triples)
+	for i := range document.Elements {
+		g.node(&document.Elements[i])
+	}
+	return g, nil
+}
+
+// node reads a node element, and returns it as an object.
+func (g triples) node(e *xmlElement) string {
+	var all []string
+	if class := e.XMLName.Space + e.XMLName.Local; class != rdfSpace+"Description" {
+		all = append(all, rdfSpace+"type <"+class+">")
+	}
+	for i := range e.Elements {
+		p := &e.Elements[i]
+		object := strconv.Quote(p.Text)
+		if resource, ok := p.attribute("resource"); ok {
+			object = "<" + resource + ">"
+		} else if datatype, ok := p.attribute("datatype"); ok {
+			object += "^^" + datatype
+		} else if len(p.Elements) == 1 {
+			object = g.node(&p.Elements[0])
+		}
+		all = append(all, p.XMLName.Space+p.XMLName.Local+" "+object)
+	}
+	about, ok := e.attribute("about")
+	if !ok {
+		return blank(all)
+	}
+	g.add("<"+about+">", all)
+	return "<" + about + ">"
+}
+
+// TestSameTriples reads Turtle, JSON-LD and RDF/XML back: they are well formed, whatever is
 // in the record, and say the same.
 func TestSameTriples(t *testing.T) {
 	check := func(t interface {
@@ -245,6 +308,15 @@ func TestSameTriples(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatalf("JSON-LD and Turtle differ (-want +got):\n%s", diff)
+		}
+		rdfxml, _ := Named("rdfxml")
+		text = mustAppend(t, rdfxml, s)
+		asXML, err := readRDFXML(text)
+		if err != nil {
+			t.Fatalf("%v in:\n%s", err, text)
+		}
+		if diff := cmp.Diff(want, asXML); diff != "" {
+			t.Fatalf("JSON-LD and RDF/XML differ (-want +got):\n%s", diff)
 		}
 		return got
 	}
