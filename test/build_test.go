@@ -63,7 +63,7 @@ var buildStele = sync.OnceValues(func() (string, error) {
 // runIn runs a command in a folder and returns what it prints on standard
 // output. An error holds what it prints on standard error.
 func runIn(dir, name string, args ...string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Minute) // a busy machine compiles everything
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir

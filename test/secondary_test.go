@@ -348,3 +348,22 @@ func TestTransferRefused(t *testing.T) {
 		t.Errorf("from a serial that nobody knows: %v\n%s", err, out)
 	}
 }
+
+// A zone is for one address, and asked for by a proxy, which kdig plays: what counts is
+// for whom it asks.
+func TestTransferProxied(t *testing.T) {
+	a := newArchive(t)
+	a.stele("zone", "secondary", "add", archiveZone, "--network", "198.51.100.7")
+	s := a.serve("--transfer-allow", "198.51.100.0/24", "--dns-proxies", "127.0.0.1")
+	for client, given := range map[string]bool{"198.51.100.7": true, "198.51.100.8": false} {
+		for _, way := range []string{"AXFR", "IXFR=1"} {
+			out, err := exec.CommandContext(t.Context(), "kdig", "@127.0.0.1", "-p", strconv.Itoa(s.port), "+timeout=20", "+retry=0", "+proxy="+client+"#4000-127.0.0.1#53", archiveZone, way).CombinedOutput()
+			if got := strings.Contains(string(out), "\tSOA\t"); got != given || given && err != nil {
+				t.Errorf("%s for %s: %v\n%s", way, client, err, out)
+			}
+		}
+	}
+	if out, _ := exec.CommandContext(t.Context(), "kdig", "@127.0.0.1", "-p", strconv.Itoa(s.port), "+timeout=1", "+retry=0", archiveZone, "SOA").CombinedOutput(); strings.Contains(string(out), "\tSOA\t") {
+		t.Errorf("a proxy that names nobody is answered:\n%s", out)
+	}
+}

@@ -29,11 +29,11 @@ func TestMintFromKilled(t *testing.T) {
 				where = serverFlags(t, filepath.Join(home, "data"))
 			}
 			runStele(t, append([]string{"ns", "add", "ark:12345/x5", "--minter", "noid", "--template", ".reedeedk"}, where...)...)
-			const rows = 10_000
+			const rows = 2_000
 			file, want := manyRows(t, home, rows)
 			command := append([]string{"mint", "ark", "--naan", "12345", "--shoulder", "x5", "--from", file}, where...)
 			killed := 0
-			for _, size := range []int64{1, 4_000, 100_000, 300_000, 500_000} {
+			for _, size := range []int64{1, 4_000, 20_000, 60_000, 100_000} {
 				at := func() bool { return sizeOf(file+".names") >= size }
 				if killWhen(t, at, command...) {
 					killed++

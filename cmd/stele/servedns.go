@@ -15,6 +15,7 @@ import (
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/outbound"
 	"github.com/stele-id/stele/serve/dnsd"
+	"github.com/stele-id/stele/serve/httpd"
 )
 
 // startDNS begins to answer for the zones of published namespaces, if it should: at the
@@ -47,8 +48,16 @@ func (s *server) startDNS(r *registry) error {
 	for _, text := range s.NotifySource {
 		sources = append(sources, netip.MustParseAddr(text)) // the setting was read as one
 	}
+	var proxies []netip.Prefix
+	for _, text := range s.DNSProxies {
+		network, err := httpd.ParseProxy(text)
+		if err != nil {
+			return refuse("serve", stele.Invalid, "dns-proxies: %v", err)
+		}
+		proxies = append(proxies, network)
+	}
 	s.dns = dnsd.New(dnsd.Options{Zones: r.published, Now: s.now, Log: s.log, CacheBytes: int(s.DNSCache), Rate: rate, Signatures: signatures,
-		Notify: s.notify, Transfer: s.transfer, Identity: s.DNSIdentity, NotifyFrom: sources,
+		Notify: s.notify, Transfer: s.transfer, Identity: s.DNSIdentity, NotifyFrom: sources, Proxies: proxies,
 		TCP: dnsd.TCPLimits{Connections: s.DNSConnections, PerClient: s.DNSPerClient}})
 	for _, address := range at {
 		// It ends by Shutdown, and not with the context of those who started it.

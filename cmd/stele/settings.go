@@ -61,6 +61,8 @@ var settings = []setting{
 		what: "addresses on which the same zones are answered over TLS (RFC 7858), with the certificate of https; empty: none (over HTTPS they are answered at /dns-query, if dns and https are on)"},
 	{name: "dns-identity", kind: identityKind, example: "ns1.example.org",
 		what: "name by which this name server can be told from others of the same zones, for who asks for it (NSID, RFC 5001; id.server, RFC 4892); empty: it is not told"},
+	{name: "dns-proxies", kind: proxiesKind, example: "127.0.0.1,10.0.0.0/8",
+		what: "addresses and networks of proxies of the DNS, such as dnsdist, that tell the client's address in version 2 of the PROXY protocol, which they must then do; empty: nobody's word is taken"},
 	{name: "notify-source", kind: sourcesKind, example: "192.0.2.1,2001:db8::1",
 		what: "address of this machine, one for IPv4 and one for IPv6, from which secondaries are sent notices of changes (NOTIFY); empty: the first of dns of that kind, or what the system chooses if dns names all addresses"},
 	{name: "notify-allow", kind: proxiesKind, example: "10.1.0.0/16,127.0.0.1",
@@ -171,6 +173,7 @@ type serveConfig struct {
 	DNS            []string          `koanf:"dns"`
 	DNSTLS         []string          `koanf:"dns-tls"`
 	DNSIdentity    string            `koanf:"dns-identity"`
+	DNSProxies     []string          `koanf:"dns-proxies"`
 	NotifySource   []string          `koanf:"notify-source"`
 	NotifyAllow    []string          `koanf:"notify-allow"`
 	TransferAllow  []string          `koanf:"transfer-allow"`

@@ -34,7 +34,8 @@ func (s *Server) newQueue(c *net.UDPConn, n int, t *tally) *queue {
 		q.running.Go(func() {
 			out := make([]byte, 0, maxUDP+maxOPT)
 			for one := range q.questions {
-				if answer := w.respond(out, one.msg, peer{addr: one.from.Addr().Unmap().WithZone("")}, s.o.Now()); answer != nil {
+				msg, client := s.sender(one.msg, one.from.Addr().Unmap().WithZone(""))
+				if answer := w.respond(out, msg, peer{addr: client}, s.o.Now()); answer != nil {
 					_, _, _ = c.WriteMsgUDPAddrPort(answer, one.control, one.from) // who misses it asks again
 				}
 				q.free.Put(one)

@@ -46,6 +46,10 @@ type Options struct {
 	// [CheckIdentity]. It is not told if it is empty.
 	Identity string
 
+	// Proxies are the networks from which every datagram and every connection begins with
+	// the address of the client (PROXY protocol, version 2). Nobody else is believed.
+	Proxies []netip.Prefix
+
 	// CookieSecrets are the keys of server cookies (RFC 9018). The first makes them, all
 	// are believed. Servers that share an address must have the same. Without any the
 	// server makes its own and changes it daily.
@@ -115,7 +119,7 @@ type Server struct {
 	jar     *jar
 	limiter *limiter
 
-	faults, failures, sockets complaint
+	faults, failures, sockets, unproxied complaint
 
 	tcp     *tally // of all connections in clear
 	tls     *tally // of all that are not
@@ -157,6 +161,7 @@ func newServer(o Options, from source) *Server {
 	}
 	s.faults.text = "a message made the server fail; please report it"
 	s.failures.text = "the registry could not be asked for an answer; clients are told to try again"
+	s.unproxied.text = "a proxy does not tell whom it asks for; what it sends is not answered"
 	s.sockets.text = "a socket of the name server fails; it is tried again"
 	s.base, s.quit = context.WithCancel(context.Background())
 	s.tcp, s.tls, s.https = s.newTally(), s.newTally(), s.newTally()

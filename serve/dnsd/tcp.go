@@ -26,20 +26,44 @@ func (s *Server) accept(l net.Listener, t *tally, serve func(c net.Conn, at *pla
 			s.pause()
 			continue
 		}
-		from := addrOf(c.RemoteAddr())
-		at := s.clients.admit(c, from)
-		if at == nil {
-			t.refused.Add(1)
-			c.Close()
-			continue
+		if from := addrOf(c.RemoteAddr()); s.isProxy(from) {
+			s.running.Go(func() { s.acceptProxied(c, from, t, serve) })
+		} else {
+			s.welcome(c, from, t, serve)
 		}
-		t.connections.Add(1)
-		s.running.Go(func() {
-			defer s.clients.leave(at)
-			defer c.Close()
-			serve(c, at)
-		})
 	}
+}
+
+// welcome has a connection served, if there is a place for it.
+func (s *Server) welcome(c net.Conn, from netip.Addr, t *tally, serve func(c net.Conn, at *place)) {
+	at := s.clients.admit(c, from)
+	if at == nil {
+		t.refused.Add(1)
+		c.Close()
+		return
+	}
+	t.connections.Add(1)
+	s.running.Go(func() {
+		defer s.clients.leave(at)
+		defer c.Close()
+		serve(c, at)
+	})
+}
+
+// acceptProxied reads whom a proxy speaks for, and takes the connection as that client's.
+// How many connections a proxy may open at once is between it and us: it is trusted.
+func (s *Server) acceptProxied(c net.Conn, proxy netip.Addr, t *tally, serve func(c net.Conn, at *place)) {
+	from, err := netip.Addr{}, c.SetReadDeadline(s.o.Now().Add(s.o.TCP.Message))
+	if err == nil {
+		from, err = readProxied(c, proxy)
+	}
+	if err != nil {
+		t.refused.Add(1)
+		s.unproxied.log(s.o.Log, s.o.Now(), "from", proxy, "err", err)
+		c.Close()
+		return
+	}
+	s.welcome(c, from, t, serve)
 }
 
 // pause waits a moment before something that failed is tried again.

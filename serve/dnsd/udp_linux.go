@@ -107,7 +107,8 @@ func (s *Server) answerBatch(b *batch, n int, w *worker, later *queue) {
 			w.tally.dropped.Add(1)
 			continue
 		}
-		if answer := w.respond(b.room(), msg, peer{addr: from.Addr()}, now); answer != nil {
+		asked, client := s.sender(msg, from.Addr())
+		if answer := w.respond(b.room(), asked, peer{addr: client}, now); answer != nil {
 			b.answer(i, answer)
 		} else if w.missed && !later.take(msg, from, b.origin(i)) {
 			w.tally.dropped.Add(1)

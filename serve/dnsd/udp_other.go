@@ -46,7 +46,8 @@ func (s *Server) serveUDP(c *net.UDPConn, w *worker) {
 			w.tally.dropped.Add(1)
 			continue
 		}
-		if answer := w.respond(out, in[:n], peer{addr: from.Addr().Unmap().WithZone("")}, s.o.Now()); answer != nil {
+		msg, client := s.sender(in[:n], from.Addr().Unmap().WithZone(""))
+		if answer := w.respond(out, msg, peer{addr: client}, s.o.Now()); answer != nil {
 			_, _ = c.WriteToUDPAddrPort(answer, from) // who can't be reached asks again
 		} else if w.missed && !later.take(in[:n], from, nil) {
 			w.tally.dropped.Add(1)
