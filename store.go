@@ -33,9 +33,16 @@ type Store interface {
 	// alias. NotFound if there is none.
 	Record(ctx context.Context, name ID) (*Record, error)
 
+	// Longest returns the record that has the longest registered prefix of a name, as an
+	// identifier or an alias, and that prefix. It is shorter than the name, and one at
+	// which cuts says that the name may be cut ([Scheme.Cuts]). NotFound if there is
+	// none. It asks its engine a few times, however long the name is and however many
+	// prefixes it has: [LongestPrefix] says how.
+	Longest(ctx context.Context, name ID, cuts func(n int) bool) (*Record, Prefix, error)
+
 	// First returns the record that the first of the candidates names, as an
-	// identifier or an alias, and that candidate: the longest registered prefix,
-	// for a name and its parents. NotFound if none is registered.
+	// identifier or an alias, and that candidate: it finds out with one call whether some
+	// of several names is taken. NotFound if none is registered.
 	First(ctx context.Context, candidates iter.Seq[Prefix]) (*Record, Prefix, error)
 
 	// History yields all versions of the record with this identifier, the newest

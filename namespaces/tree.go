@@ -205,7 +205,7 @@ func (t *Tree) Of(id stele.ID) *Node {
 	if i := last(list, text); i >= 0 {
 		// Every prefix of the text that is in the list is one of this place too: what
 		// is between two texts in order begins with all that both begin with.
-		for common := commonLen(list[i].prefix, text); i >= 0; i = list[i].up {
+		for common := stele.CommonPrefix(list[i].prefix, text); i >= 0; i = list[i].up {
 			if n := len(list[i].prefix); n <= common && (n == len(text) || t.schemes.Cuts(id, n)) {
 				return list[i].node
 			}
@@ -214,24 +214,13 @@ func (t *Tree) Of(id stele.ID) *Node {
 	return t.byKey[stele.NamespaceKey{Scheme: id.Scheme()}]
 }
 
-// commonLen returns how many bytes two texts begin with in common.
-func commonLen(a, b string) int {
-	n := min(len(a), len(b))
-	for i := range n {
-		if a[i] != b[i] {
-			return i
-		}
-	}
-	return n
-}
-
 // Around returns the nearest of the namespaces with whose prefix a name begins for which
 // good returns true; nil if there is none. The prefixes decide, and not what minters
 // claim: that is how names are found in the DNS, whose rules see their texts alone.
 func (t *Tree) Around(id stele.ID, good func(*stele.Namespace) bool) *stele.Namespace {
 	list, text := t.list(id.Scheme()), id.String()
 	if i := last(list, text); i >= 0 {
-		for common := commonLen(list[i].prefix, text); i >= 0; i = list[i].up {
+		for common := stele.CommonPrefix(list[i].prefix, text); i >= 0; i = list[i].up {
 			p := &list[i]
 			if n := len(p.prefix); n <= common && p.prefix == p.node.Prefix && (n == len(text) || t.schemes.Cuts(id, n)) && good(p.node.Namespace) {
 				return p.node.Namespace

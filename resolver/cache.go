@@ -2,7 +2,6 @@ package resolver
 
 import (
 	"context"
-	"fmt"
 	"hash/maphash"
 	"slices"
 	"strings"
@@ -19,9 +18,6 @@ import (
 // process end it at once, and those of others when they are heard of; it is short so
 // that a flood of made-up names is soon forgotten.
 const unknownAge = 10 * time.Second
-
-// maxParents is how many beginnings of a name are kept after one look-up.
-const maxParents = 16
 
 // cache reads records from the store and keeps them, each under the name by which
 // it was asked for.
@@ -51,9 +47,11 @@ type cache struct {
 	seed   maphash.Seed
 	shards [numShards]shard
 
-	full  atomic.Bool     // something had to be thrown out
-	era   atomic.Uint64   // grows when somebody has registered new names; see forgetUnknown
-	asked []atomic.Uint32 // marks of names that were asked for
+	full atomic.Bool   // something had to be thrown out
+	era  atomic.Uint64 // grows when somebody has registered new names; see forgetUnknown
+
+	writes atomic.Uint64   // grows when a record of this process was committed, and after that what is kept is forgotten
+	asked  []atomic.Uint32 // marks of names that were asked for
 }
 
 const numShards = 512
@@ -85,6 +83,9 @@ type entry struct {
 	record *stele.Record // nil: nobody has the name
 	era    uint64        // of a name that nobody has: it holds as long as the cache's is the same
 	until  time.Time     // zero: without limit
+
+	cut   int    // of a name that nobody has: length of the longest prefix of it that is registered; 0: none
+	cutAt uint64 // one more than the cache's writes when that was found out; 0: it was not
 }
 
 func newCache(store stele.Store, o Options) *cache {
@@ -149,46 +150,42 @@ func (c *cache) read(ctx context.Context, name stele.ID) (*stele.Record, error) 
 	return record, err
 }
 
-// first returns the record of the first of the candidates that names one, and
-// which that is; nil if none does.
-func (c *cache) first(ctx context.Context, candidates []stele.Prefix) (*stele.Record, int, error) {
-	from := 0
-	for ; from < len(candidates); from++ {
-		e := c.find(nameOf(candidates[from]))
-		if e == nil {
-			break
+// longest returns the record of the longest prefix of a name that is registered, and that
+// prefix; nil if none is. What is kept of a name that nobody has says which prefix it is,
+// until somebody registers a name.
+func (c *cache) longest(ctx context.Context, schemes *stele.Schemes, name stele.ID) (*stele.Record, stele.Prefix, error) {
+	if cut, ok := c.cutOf(name); ok {
+		if cut == 0 {
+			return nil, stele.Prefix{}, nil
 		}
-		if e.record != nil {
-			return e.record, from, nil
-		}
-	}
-	if candidates = candidates[from:]; len(candidates) == 0 {
-		return nil, 0, nil
-	}
-	var buf [maxParents]ticket
-	tickets := buf[:min(len(candidates), maxParents)]
-	for i := range tickets {
-		tickets[i] = c.take(nameOf(candidates[i]))
-	}
-	record, prefix, err := c.store.First(ctx, slices.Values(candidates))
-	n := len(candidates)
-	switch {
-	case isNotFound(err):
-		record = nil
-	case err != nil:
-		return nil, 0, err
-	default:
-		if n = slices.Index(candidates, prefix); n < 0 {
-			return nil, 0, &stele.Error{Op: "resolve", Kind: stele.Internal, Err: fmt.Errorf("the store found %q, which it was not asked for", prefix)}
+		at := name.Prefix(cut)
+		// A copy of the store that is behind may not have it yet.
+		if record, err := c.get(ctx, nameOf(at)); record != nil || err != nil {
+			return record, at, err
 		}
 	}
-	for i, t := range tickets[:min(n, len(tickets))] {
-		c.keep(t, nameOf(candidates[i]), nil)
+	t, writes := c.take(name), c.writes.Load()
+	record, at, err := c.store.Longest(ctx, name, func(n int) bool { return schemes.Cuts(name, n) })
+	if isNotFound(err) {
+		record, at, err = nil, stele.Prefix{}, nil
 	}
-	if n < len(tickets) {
-		c.keep(tickets[n], nameOf(prefix), record)
+	if err != nil {
+		return nil, stele.Prefix{}, err
 	}
-	return record, from + n, nil
+	if e := c.find(name); e != nil && e.record == nil {
+		c.keepEntry(t, name, &entry{era: t.era, cut: len(at.String()), cutAt: writes + 1})
+	}
+	return record, at, nil
+}
+
+// cutOf returns the length of the longest registered prefix of a name, 0 if there is none,
+// if that is known.
+func (c *cache) cutOf(name stele.ID) (cut int, ok bool) {
+	e := c.find(name)
+	if e == nil || e.record != nil || e.cutAt != c.writes.Load()+1 {
+		return 0, false
+	}
+	return e.cut, true
 }
 
 // nameOf returns the name that a prefix is, the zero ID if it can be none.
@@ -230,14 +227,18 @@ func (c *cache) keep(t ticket, name stele.ID, record *stele.Record) {
 	if record != nil {
 		c.keepLead(t, name, record)
 	}
-	if c.kept == nil || !c.mayKeep(t) || c.full.Load() && !c.again(t.hash) {
+	c.keepEntry(t, name, &entry{record: record, era: t.era})
+}
+
+// keepEntry is keep without where the name leads. It says how long the entry is good.
+func (c *cache) keepEntry(t ticket, name stele.ID, e *entry) {
+	if t.shard == nil || c.kept == nil || !c.mayKeep(t) || c.full.Load() && !c.again(t.hash) {
 		return
 	}
-	age := c.age
+	record, age := e.record, c.age
 	if record == nil && (age == 0 || age > unknownAge) {
 		age = unknownAge
 	}
-	e := &entry{record: record, era: t.era}
 	if age > 0 {
 		if c.now == nil {
 			return // it would never grow old
@@ -273,6 +274,7 @@ func (c *cache) forget(name stele.ID) {
 	if c.kept == nil && c.leads == nil {
 		return
 	}
+	c.writes.Add(1)
 	t := c.ticket(name)
 	t.shard.Lock()
 	defer t.shard.Unlock()

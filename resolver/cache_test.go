@@ -19,7 +19,7 @@ import (
 // counting is a store that counts what it is asked.
 type counting struct {
 	stele.Store
-	records, firsts, namespaces atomic.Uint64
+	records, longest, namespaces atomic.Uint64
 }
 
 func (c *counting) Record(ctx context.Context, name stele.ID) (*stele.Record, error) {
@@ -27,9 +27,9 @@ func (c *counting) Record(ctx context.Context, name stele.ID) (*stele.Record, er
 	return c.Store.Record(ctx, name)
 }
 
-func (c *counting) First(ctx context.Context, candidates iter.Seq[stele.Prefix]) (*stele.Record, stele.Prefix, error) {
-	c.firsts.Add(1)
-	return c.Store.First(ctx, candidates)
+func (c *counting) Longest(ctx context.Context, name stele.ID, cuts func(n int) bool) (*stele.Record, stele.Prefix, error) {
+	c.longest.Add(1)
+	return c.Store.Longest(ctx, name, cuts)
 }
 
 func (c *counting) Namespaces(ctx context.Context) iter.Seq2[*stele.Namespace, error] {
@@ -37,7 +37,7 @@ func (c *counting) Namespaces(ctx context.Context) iter.Seq2[*stele.Namespace, e
 	return c.Store.Namespaces(ctx)
 }
 
-func (c *counting) sum() uint64 { return c.records.Load() + c.firsts.Load() + c.namespaces.Load() }
+func (c *counting) sum() uint64 { return c.records.Load() + c.longest.Load() + c.namespaces.Load() }
 
 // newCounted makes a registry over a store that counts.
 func newCounted(t *testing.T, o Options) (*registry, *counting) {
@@ -55,14 +55,14 @@ func TestCacheHits(t *testing.T) {
 	}{
 		{"ark:12345/x1", 2, "https://example.org/1"}, // with the namespaces
 		{"20.500.12345/one", 1, "https://example.org/1"},
-		{"ark:12345/x1/a", 1, "https://example.org/1/a"}, // x1 is known
+		{"ark:12345/x1/a", 2, "https://example.org/1/a"}, // the name, and its longest prefix
 		{"ark:12345/x1/b/c", 2, "https://example.org/1/b/c"},
-		{"ark:12345/x1/b/d", 1, "https://example.org/1/b/d"}, // and x1/b is known to be none
+		{"ark:12345/x1/b/d", 2, "https://example.org/1/b/d"},
 		{"ark:12345/x2", 2, "not found"},
-		{"ark:12345/y2", 1, "not found"},  // the NAAN is known to be none
-		{"ark:12345/y3b", 2, "not found"}, // the shoulder is not
+		{"ark:12345/y2", 2, "not found"},
+		{"ark:12345/y3b", 2, "not found"},
 		{"20.500.12345/two", 2, "not found"},
-		{"20.500.12345/three", 1, "not found"},
+		{"20.500.12345/three", 2, "not found"},
 	} {
 		for _, reads := range []uint64{tt.reads, 0, 0} {
 			before := store.sum()
@@ -241,9 +241,9 @@ func (s *slow) Record(ctx context.Context, name stele.ID) (*stele.Record, error)
 	return s.Store.Record(ctx, name)
 }
 
-func (s *slow) First(ctx context.Context, candidates iter.Seq[stele.Prefix]) (*stele.Record, stele.Prefix, error) {
+func (s *slow) Longest(ctx context.Context, name stele.ID, cuts func(n int) bool) (*stele.Record, stele.Prefix, error) {
 	defer s.wait()
-	return s.Store.First(ctx, candidates)
+	return s.Store.Longest(ctx, name, cuts)
 }
 
 func (s *slow) Namespaces(ctx context.Context) iter.Seq2[*stele.Namespace, error] {

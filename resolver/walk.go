@@ -21,9 +21,6 @@ type walk struct {
 	brief bool          // the record lacks its description
 }
 
-// maxDepth is how many beginnings of a name are looked for, the shortest ones.
-const maxDepth = 128
-
 // step adds a line to the trace. Callers ask first whether it is wanted, since
 // the arguments alone cost time.
 func (w *walk) step(name, format string, args ...any) {
@@ -81,18 +78,16 @@ func (w *walk) record(ctx context.Context) (*stele.Record, error) {
 // what follows it, and that beginning; nil if there is none. A withdrawn record
 // that did so is found as well: what was below it is gone with it.
 func (w *walk) longest(ctx context.Context) (*stele.Record, string, error) {
-	parents := slices.Collect(w.schemes.Parents(w.q.ID))
-	// Longest first; nobody registers what has more, and somebody may ask for it.
-	parents = parents[max(0, len(parents)-maxDepth):]
-	for len(parents) > 0 {
-		record, n, err := w.records.first(ctx, parents)
+	for name := w.q.ID; ; {
+		record, at, err := w.records.longest(ctx, w.schemes, name)
 		if err != nil {
 			return nil, "", err
 		}
 		if record == nil {
 			break
 		}
-		always := w.passesOn(record, w.q.ID.String()[len(parents[n].String()):])
+		rest := w.q.ID.String()[len(at.String()):]
+		always := w.passesOn(record, rest)
 		visible, err := w.MaySee(ctx, w.q.Who, record)
 		if err != nil {
 			return nil, "", err
@@ -100,12 +95,13 @@ func (w *walk) longest(ctx context.Context) (*stele.Record, string, error) {
 		if visible && slices.ContainsFunc(record.Targets, func(t stele.Target) bool {
 			return (t.Partial || always) && (t.Service == w.q.Service || record.State == stele.Withdrawn)
 		}) {
-			return record, parents[n].String(), nil
+			return record, at.String(), nil
 		}
-		if visible && w.whole == nil {
+		// Of x12 the whole is not x1.
+		if visible && w.whole == nil && !isAlphanumeric(rest[0]) {
 			w.whole = record
 		}
-		parents = parents[n+1:]
+		name = nameOf(at)
 	}
 	if w.q.Trace {
 		w.step("prefix", "no beginning of the name passes on what follows it")
@@ -149,11 +145,11 @@ func (w *walk) fromRecord(ctx context.Context, record *stele.Record, matched str
 // the query, although none says so: ARK's suffix passthrough. What follows must be a
 // part of the thing, and not the end of a longer name.
 func (w *walk) passesOn(record *stele.Record, rest string) bool {
-	if rest == "" && w.q.Query == "" || rest != "" && isAlphanumeric(rest[0]) {
+	if rest == "" && w.q.Query == "" {
 		return false
 	}
-	s, ok := w.schemes.Lookup(w.q.ID.Scheme()).(interface{ PassesOn() bool })
-	return ok && s.PassesOn() && !slices.ContainsFunc(record.Targets, func(t stele.Target) bool { return t.Partial })
+	s, ok := w.schemes.Lookup(w.q.ID.Scheme()).(interface{ PassesOn(rest string) bool })
+	return ok && s.PassesOn(rest) && !slices.ContainsFunc(record.Targets, func(t stele.Target) bool { return t.Partial })
 }
 
 // choose ranks the record's targets and makes the first one the answer.

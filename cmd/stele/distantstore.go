@@ -151,6 +151,10 @@ func (distantStore) First(context.Context, iter.Seq[stele.Prefix]) (*stele.Recor
 	return nil, stele.Prefix{}, untold("look up")
 }
 
+func (distantStore) Longest(context.Context, stele.ID, func(int) bool) (*stele.Record, stele.Prefix, error) {
+	return nil, stele.Prefix{}, untold("look up")
+}
+
 func (distantStore) Pointing(context.Context, stele.Location, stele.ID) iter.Seq2[stele.ID, error] {
 	return untoldAll[stele.ID]("look up")
 }

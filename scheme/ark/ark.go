@@ -144,6 +144,8 @@ func shoulder(name string) int {
 // isStructural reports whether c separates the parts of an ARK.
 func isStructural(c byte) bool { return c == '/' || c == '.' }
 
-// PassesOn reports that every ARK passes on what follows it, and a query, to its
-// target, whether that says so or not: suffix passthrough, as ARK resolvers do it.
-func (*Scheme) PassesOn() bool { return true }
+// PassesOn reports whether every ARK passes on what follows it, and a query, to its
+// target, whether that says so or not: suffix passthrough, as ARK resolvers do it. What
+// follows must be a qualifier (section 2.5), or nothing: the rest of a longer name is not
+// a part of the thing, unless the target says so.
+func (*Scheme) PassesOn(rest string) bool { return rest == "" || isStructural(rest[0]) }

@@ -85,6 +85,13 @@ func (b greedy) First(ctx context.Context, candidates iter.Seq[stele.Prefix]) (*
 	return b.Store.First(ctx, slices.Values(slices.Collect(candidates)))
 }
 
+// cutting cuts names anywhere, whatever it is told.
+type cutting struct{ stele.Store }
+
+func (b cutting) Longest(ctx context.Context, name stele.ID, _ func(n int) bool) (*stele.Record, stele.Prefix, error) {
+	return b.Store.Longest(ctx, name, func(int) bool { return true })
+}
+
 // inclusive scans from the cursor, not after it.
 type inclusive struct{ stele.Store }
 

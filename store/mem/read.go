@@ -38,6 +38,35 @@ func (v *version) record() (*stele.Record, error) {
 	return r, r.UnmarshalBinary(v.body)
 }
 
+// Longest implements [stele.Store].
+func (s *Store) Longest(ctx context.Context, name stele.ID, cuts func(n int) bool) (*stele.Record, stele.Prefix, error) {
+	st, err := s.view(ctx, "get")
+	if err != nil {
+		return nil, stele.Prefix{}, err
+	}
+	key, text := idKey(name), name.String()
+	head := len(key) - len(text)
+	n, err := stele.LongestPrefix(text, cuts, func(n int) (length, common int, ok bool, err error) {
+		if err := ctx.Err(); err != nil {
+			return 0, 0, false, err
+		}
+		found, ok := st.names.floor(key[:head+n])
+		if common = stele.CommonPrefix(found, key[:head+n]); !ok || common < head {
+			return 0, 0, false, nil
+		}
+		return len(found) - head, common - head, true, nil
+	})
+	switch {
+	case err != nil:
+		return nil, stele.Prefix{}, err
+	case n == 0:
+		return nil, stele.Prefix{}, refuse("get", name, stele.NotFound, "no part of the name is registered")
+	}
+	id, _ := st.names.get(key[:head+n])
+	r, err := st.record(id)
+	return r, name.Prefix(n), err
+}
+
 // First implements [stele.Store].
 func (s *Store) First(ctx context.Context, candidates iter.Seq[stele.Prefix]) (*stele.Record, stele.Prefix, error) {
 	st, err := s.view(ctx, "get")

@@ -95,6 +95,8 @@ func TestSuiteFindsFaults(t *testing.T) {
 			"erased versions": "Version(2)"}},
 		{"namespaces have no history", by(func(s stele.Store) stele.Store { return fleeting{s} }), map[string]string{
 			"history of namespaces": "has 1 versions"}},
+		{"names are cut anywhere", by(func(s stele.Store) stele.Store { return cutting{s} }), map[string]string{
+			"longest": "Longest of"}},
 		{"candidates are drawn too early", by(func(s stele.Store) stele.Store { return greedy{s} }), map[string]string{
 			"first": "were drawn"}},
 		{"the cursor is among the scanned", by(func(s stele.Store) stele.Store { return inclusive{s} }), map[string]string{

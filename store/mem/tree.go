@@ -35,6 +35,19 @@ func (t tree[V]) get(key string) (v V, ok bool) {
 	return v, false
 }
 
+// floor returns the last key that is not after the given one.
+func (t tree[V]) floor(key string) (found string, ok bool) {
+	for n := t.root; n != nil; {
+		if n.key > key {
+			n = n.left
+			continue
+		}
+		found, ok = n.key, true
+		n = n.right
+	}
+	return found, ok
+}
+
 // with returns the tree in which key has the value v.
 func (t tree[V]) with(key string, v V) tree[V] { return tree[V]{t.root.with(key, v)} }
 

@@ -30,6 +30,10 @@ func (p *pair) Record(ctx context.Context, name stele.ID) (*stele.Record, error)
 	return p.any().Record(ctx, name)
 }
 
+func (p *pair) Longest(ctx context.Context, name stele.ID, cuts func(n int) bool) (*stele.Record, stele.Prefix, error) {
+	return p.any().Longest(ctx, name, cuts)
+}
+
 func (p *pair) First(ctx context.Context, candidates iter.Seq[stele.Prefix]) (*stele.Record, stele.Prefix, error) {
 	return p.any().First(ctx, candidates)
 }

@@ -28,6 +28,10 @@ func (s *session) calls() []call {
 			_, _, err := s.First(ctx, slices.Values([]stele.Prefix{s.prefix("ark", "ark:12345/a")}))
 			return err
 		}},
+		{"Longest", func(ctx context.Context) error {
+			_, _, err := s.Longest(ctx, s.ark("a/b"), anywhere)
+			return err
+		}},
 		{"History", func(ctx context.Context) error { return failure(s.History(ctx, s.ark("a"))) }},
 		{"HistoryBefore", func(ctx context.Context) error { return failure(s.HistoryBefore(ctx, s.ark("a"), 9)) }},
 		{"Version", func(ctx context.Context) error { _, err := s.Version(ctx, s.ark("a"), 1); return err }},

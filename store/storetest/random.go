@@ -214,6 +214,7 @@ func (r *run) compare(*rapid.T) {
 		r.wantPointing(l, after, m.pointing(l, after)...)
 	}
 	r.compareFirst()
+	r.compareLongest()
 	r.compareFeed()
 	r.compareSettings()
 	r.compareCells()
@@ -247,6 +248,25 @@ func (r *run) compareFirst() {
 		r.Errorf("First(%q): %v", candidates, err)
 	} else {
 		r.same("First", got, want)
+	}
+}
+
+func (r *run) compareLongest() {
+	name := r.name()
+	longer := r.id(name.Scheme(), name.String()+rapid.SampledFrom([]string{"x", "/", "0", "~", "\u00e9"}).Draw(r.t, "rest"))
+	var want *stele.Record
+	for n := len(longer.String()) - 1; n > 0 && want == nil; n-- {
+		if id, err := stele.NewID(longer.Scheme(), longer.String()[:n]); err == nil {
+			want = r.model.current(id)
+		}
+	}
+	got, _, err := r.Longest(r.ctx, longer, anywhere)
+	if want == nil {
+		r.wantKind("Longest", err, stele.NotFound)
+	} else if err != nil {
+		r.Errorf("Longest(%q): %v", longer, err)
+	} else {
+		r.same("Longest", got, want)
 	}
 }
 

@@ -43,6 +43,7 @@ func Checks(h Harness) []Check {
 		{"get", checkGet},
 		{"own values", checkOwnValues},
 		{"first", checkFirst},
+		{"longest", checkLongest},
 		{"scan", checkScan},
 		{"pointing", checkPointing},
 		{"pointing follows updates", checkPointingUpdates},
