@@ -34,6 +34,9 @@ func isProtocol(name string) bool {
 	return false
 }
 
+// IsTargetProtocol reports whether the URL of a target may have a protocol, in lower case.
+func IsTargetProtocol(name string) bool { return isProtocol(name) }
+
 // Protocol returns the protocol of the target's URL in lower case: "https"; "" if
 // it has none.
 func (t Target) Protocol() string {

@@ -22,6 +22,7 @@ type Delegation struct {
 	Parent  string       // the zone above; "" if it was not found
 	Names   []string     // of the name servers that the parent names, in order; none if it knows nothing of the zone
 	Servers []ZoneServer // that were asked for the zone: the parent's, and those that should be
+	Trust   ZoneTrust    // of its keys, if the parent was found
 }
 
 // ZoneServer is a name server of a zone, at one of its addresses.
@@ -99,6 +100,9 @@ func (d *Delegations) Check(ctx context.Context, zone string, should []stele.Nam
 			found.Servers = append(found.Servers, d.zoneServer(ctx, found.Zone, name, addr))
 		}
 	}
+	if err == nil && len(found.Names) > 0 {
+		found.Trust = d.trust(ctx, found)
+	}
 	return found, err
 }
 
@@ -110,7 +114,7 @@ func (d *Delegations) ask(ctx context.Context, found *Delegation, addresses map[
 		return err
 	}
 	found.Parent = parent
-	reply, err := d.parentSays(ctx, parent, found.Zone)
+	reply, err := d.parentSays(ctx, parent, found.Zone, dns.TypeNS)
 	if err != nil {
 		return err
 	}
@@ -146,8 +150,8 @@ func (d *Delegations) parent(ctx context.Context, zone string) (string, error) {
 	return "", &stele.Error{Op: "find the zone above", Kind: stele.NotFound, Err: fmt.Errorf("nobody knows a zone above %s", zone)}
 }
 
-// parentSays asks the parent's servers for the zone's, until one answers.
-func (d *Delegations) parentSays(ctx context.Context, parent, zone string) (*dns.Msg, error) {
+// parentSays asks the parent's servers for records of the zone, until one answers.
+func (d *Delegations) parentSays(ctx context.Context, parent, zone string, kind uint16) (*dns.Msg, error) {
 	reply, err := d.resolve(ctx, parent, dns.TypeNS)
 	if err != nil {
 		return nil, err
@@ -164,7 +168,7 @@ func (d *Delegations) parentSays(ctx context.Context, parent, zone string) (*dns
 			list = d.addresses(ctx, name)
 		}
 		for _, addr := range list[:min(len(list), maxZoneAddresses)] {
-			answer, err := d.exchange(ctx, d.at(addr), "udp", zone, dns.TypeNS, false)
+			answer, err := d.exchange(ctx, d.at(addr), "udp", zone, kind, false)
 			if err == nil && (answer.Rcode == dns.RcodeSuccess || answer.Rcode == dns.RcodeNameError) {
 				return answer, nil
 			}

@@ -27,7 +27,12 @@ func (s *session) finish(ctx context.Context, list []ddds.Candidate) (Result, er
 			return Result{}, errStale
 		}
 		res, err := s.finishOne(ctx, &list[i])
+		if err == nil && res.Found == FoundLocation && !s.query.allows(res.Location) {
+			// A rule may say RES:http and lead to file: or javascript:. The URL decides.
+			err = asBroken(notFound("the protocol of %s is not among those that were asked for", brief(res.Location)))
+		}
 		if err == nil && res.Found == FoundLocation {
+			res.Note = cmp.Or(res.Note, unsafeNote(res.Location))
 			return s.complete(res, list[i:]), nil
 		}
 		if err == nil {
@@ -82,7 +87,7 @@ func (s *session) complete(res Result, list []ddds.Candidate) Result {
 	for i := 1; i < len(list) && len(res.Others) < maxOthers; i++ {
 		other := &list[i]
 		there := s.toTarget(other.Key, s.name)
-		if !other.Flag.IsResolved() && other.Flag != ddds.FlagURI || there == res.Location {
+		if !other.Flag.IsResolved() && other.Flag != ddds.FlagURI || there == res.Location || !s.query.allows(there) {
 			continue
 		}
 		res.Others = append(res.Others, there)
@@ -113,6 +118,16 @@ func (s *session) finishOne(ctx context.Context, c *ddds.Candidate) (Result, err
 
 func location(url string, ttl uint32) Result {
 	return Result{Found: FoundLocation, Location: url, Protocol: protocolOf(url), TTL: ttl}
+}
+
+// unsafeNote warns of a location that is not on a server: a program that opens it may run
+// it, or read a file of this machine. Rules of the DNS can lead anywhere.
+func unsafeNote(location string) string {
+	protocol := protocolOf(location)
+	if stele.IsTargetProtocol(protocol) {
+		return ""
+	}
+	return fmt.Sprintf("the location has the protocol %s, which no client fetches from a server; do not open it unless you know what it is", brief(protocol))
 }
 
 // isTHTTP reports whether a resolver is asked over HTTP (RFC 2169). It is unsure where

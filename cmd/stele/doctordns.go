@@ -22,6 +22,11 @@ func examineZones(_ context.Context, x *patient) {
 			published[ns.Publication.Zone] = true
 		}
 	}
+	for _, ns := range x.registry.namespaces {
+		if hasUnsignedCopies(ns) {
+			x.problem(unsignedCopiesAdvice(ns.Publication.Zone), "%s is signed in the mode online and has secondaries: their copies have no signatures, so validating resolvers refuse what they answer", ns.Publication.Zone)
+		}
+	}
 	open := len(published)
 	for _, z := range x.registry.zones {
 		if z.Shut && published[z.Zone] {
@@ -47,31 +52,13 @@ func examineDelegations(ctx context.Context, x *patient) {
 		}
 		if ask == nil {
 			var err error
-			if ask, err = x.delegations(); err != nil {
+			if ask, err = newDelegations(x.dns); err != nil {
 				x.problem("name one with --dns", "%v", err)
 				return
 			}
 		}
 		x.examineZone(ctx, ask, &ns.Publication)
 	}
-}
-
-// delegations makes who asks the DNS.
-func (x *patient) delegations() (*client.Delegations, error) {
-	d := &client.Delegations{}
-	for _, text := range x.dns {
-		server, err := client.ParseAddress(text)
-		if err != nil {
-			return nil, err
-		}
-		d.Servers, d.Port = append(d.Servers, server), server.Port()
-	}
-	if len(d.Servers) > 0 {
-		return d, nil
-	}
-	var err error
-	d.Servers, err = client.SystemAddresses()
-	return d, err
 }
 
 // examineZone looks at one zone.
@@ -98,6 +85,29 @@ func (x *patient) examineZone(ctx context.Context, ask *client.Delegations, p *s
 	}
 	if x.judgeServers(found) && x.problems == before && err == nil && slices.Equal(found.Names, should) {
 		x.ok("%s leads to %s, and its %d servers agree (serial %d)", found.Parent, p.Zone, len(found.Servers), found.Servers[0].Serial)
+	}
+	if err == nil && len(found.Names) > 0 {
+		x.judgeTrust(found)
+	}
+}
+
+// judgeTrust tells whether the DS records of the zone above are those of the zone's keys.
+func (x *patient) judgeTrust(found *client.Delegation) {
+	t, zone := &found.Trust, found.Zone
+	give := "have the administrator of " + found.Parent + " publish what 'stele zone ds " + zone + "' prints, and no other DS records of the zone"
+	switch {
+	case t.Err != nil:
+		x.warn("look again later", "whether %s vouches for the keys of %s is not known: %v", found.Parent, zone, t.Err)
+	case len(t.DS) == 0 && t.Keys:
+		x.warn(give, "%s is signed, and %s has no DS records of it, so nobody checks the signatures", zone, found.Parent)
+	case len(t.DS) > 0 && !t.Keys:
+		x.problem("have the administrator of "+found.Parent+" remove them, or sign the zone: stele zone sign", "%s has DS records of %s, which is not signed, so validating resolvers refuse it", found.Parent, zone)
+	case len(t.DS) > 0 && !t.Fits:
+		x.problem(give, "%s has DS records of %s that are of none of its keys, so validating resolvers refuse it", found.Parent, zone)
+	case len(t.DS) > 0 && !t.IsWanted():
+		x.warn(give, "%s has other DS records of %s than the zone wants", found.Parent, zone)
+	case len(t.DS) > 0:
+		x.ok("%s has the DS records of %s", found.Parent, zone)
 	}
 }
 

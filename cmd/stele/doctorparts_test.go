@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/client"
 	"github.com/stele-id/stele/store/pebble"
@@ -219,6 +220,19 @@ func TestDoctorTokens(t *testing.T) {
 	examineTokens(t.Context(), x)
 	if got := found(); !has(got, "", gradeWarning, "no administrator has a token") {
 		t.Errorf("without any: %s", show(got))
+	}
+}
+
+// TestDoctorCopies tells of secondaries that get a signed zone without signatures.
+func TestDoctorCopies(t *testing.T) {
+	for how, told := range map[stele.Signing]bool{stele.SigningOnline: true, stele.SigningTransfer: false, stele.NotSigned: false} {
+		x, found := newTestPatient(t, nil)
+		x.registry = &findings{namespaces: []*stele.Namespace{{Scheme: "urn", Prefix: "urn:a", Publication: stele.Publication{
+			Zone: "a.example.", Signing: how, Secondaries: []stele.Secondary{{Network: "192.0.2.1"}}}}}}
+		examineZones(t.Context(), x)
+		if got := found(); has(got, "", gradeProblem, "their copies have no signatures") != told {
+			t.Errorf("%q: %s", how, show(got))
+		}
 	}
 }
 

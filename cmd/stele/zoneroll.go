@@ -19,6 +19,7 @@ type rollFlags struct {
 	removed  bool
 	force    bool
 	parent   time.Duration
+	ask      parentFlags
 
 	algorithm string
 }
@@ -38,7 +39,8 @@ refused before that time, which 'stele zone keys' tells. For a csk or ksk the pa
 the zone must have the new key's DS record before it becomes active ('stele zone ds'
 prints it); say that it has with --ds-published. It is not asked for where the parent
 is a zone of this registry. --parent-ttl is how long others keep the parent's DS
-records.
+records. What is said of the parent is checked: this program asks the parent's name
+servers, which it finds by the machine's own name servers, or by those of --dns.
 
 With --algorithm all keys change to another algorithm. That takes two steps more: the
 new keys sign for a while before they are published, and the old ones go on signing for
@@ -75,7 +77,7 @@ as long as they keep them: it is for a key that has become known to others.`,
 				change.Role = args[1]
 			}
 			return p.withKeys(cmd, args[0], func(ctx context.Context, keys keyKeeper, _ string) error {
-				if err := f.check(ctx, keys); err != nil {
+				if err := f.check(ctx, keys, p.now()); err != nil {
 					return err
 				}
 				status, err := keys.change(ctx, change)
@@ -97,6 +99,7 @@ as long as they keep them: it is for a key that has become known to others.`,
 	flags.BoolVar(&f.atParent, "ds-published", false, "the parent has the DS record of the new key")
 	flags.BoolVar(&f.removed, "ds-removed", false, "the parent has no DS records of the keys of the old algorithm any more")
 	flags.DurationVar(&f.parent, "parent-ttl", 24*time.Hour, "`time` for which others keep the parent's DS records")
+	f.ask.add(cmd)
 	flags.BoolVar(&f.force, "force", false, "do the step at once, whoever knows the old keys")
 	flags.StringVar(&f.algorithm, "algorithm", "", "change all keys to it: ecdsap256sha256 or ed25519")
 	choices(cmd, "algorithm", "ecdsap256sha256", "ed25519")
@@ -105,7 +108,7 @@ as long as they keep them: it is for a key that has become known to others.`,
 
 // check makes sure that what is said of the parent is what the next step asks for: who says
 // that it has the new records must not be taken to say that it has no old ones.
-func (f *rollFlags) check(ctx context.Context, keys keyKeeper) error {
+func (f *rollFlags) check(ctx context.Context, keys keyKeeper, now time.Time) error {
 	if !f.atParent && !f.removed {
 		return nil
 	}
@@ -120,5 +123,12 @@ func (f *rollFlags) check(ctx context.Context, keys keyKeeper) error {
 	case !leave && f.removed:
 		return refuse("zone roll", stele.Conflict, "no keys of %s are about to leave; --ds-removed is for that step of a change of algorithm, and 'stele zone keys %s' says what comes next", status.Zone, status.Zone)
 	}
-	return nil
+	i := slices.IndexFunc(status.Steps, func(s dnsd.RollStep) bool { return s.Parent && !now.Before(s.From) })
+	if i < 0 || f.force {
+		return nil // it is refused anyway, or nobody is asked
+	}
+	if leave {
+		return f.ask.noOthers(ctx, status)
+	}
+	return f.ask.has(ctx, status, status.Steps[i].Key)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/client"
+	"github.com/stele-id/stele/serve/dnsd"
 )
 
 // signFlags are what zone sign is told.
@@ -17,6 +18,7 @@ type signFlags struct {
 	refresh   bool
 	removed   bool
 	force     bool
+	ask       parentFlags
 }
 
 // signingOff is the mode of a zone that goes without signatures.
@@ -67,6 +69,15 @@ needed.`,
 				change = client.ZoneKeysChange{Do: "unsign", DSPublished: f.removed, Force: f.force}
 			}
 			return p.withKeys(cmd, args[0], func(ctx context.Context, keys keyKeeper, _ string) error {
+				if f.removed && !f.force {
+					status, err := keys.status(ctx, 0)
+					if err == nil {
+						err = f.ask.noOthers(ctx, &dnsd.KeyStatus{Zone: status.Zone})
+					}
+					if err != nil {
+						return err
+					}
+				}
 				status, err := keys.change(ctx, change)
 				if err != nil {
 					return err
@@ -81,6 +92,7 @@ needed.`,
 	flags.BoolVar(&f.split, "split", false, "make two first keys: one signs the keys, one the zone")
 	flags.BoolVar(&f.refresh, "refresh", false, "make all signatures anew, of a zone in the mode transfer")
 	flags.BoolVar(&f.removed, "ds-removed", false, "the parent has no DS records of the zone any more")
+	f.ask.add(cmd)
 	flags.BoolVar(&f.force, "force", false, "end the signing at once, whoever has DS records of the zone")
 	choices(cmd, "mode", stele.SigningOnline, stele.SigningTransfer, signingOff)
 	choices(cmd, "algorithm", "ecdsap256sha256", "ed25519")

@@ -88,6 +88,9 @@ func (c *checker) checkZone() {
 	for _, note := range c.zone.notes {
 		c.tell(stele.ID{}, true, "%s", note)
 	}
+	if p := &c.zone.ns.Publication; p.Signing == stele.SigningOnline && len(p.Secondaries) > 0 {
+		c.tell(stele.ID{}, true, "it is signed in the mode online, and its secondaries get it without signatures, so validating resolvers refuse what they answer; 'stele zone sign %s --mode transfer' sends signatures along, or let the secondaries sign and end the signing here with --mode off", c.zone.name)
+	}
 	if c.zone.trouble != "" {
 		c.tell(stele.ID{}, true, "%s", c.zone.trouble)
 	}
