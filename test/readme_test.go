@@ -175,6 +175,9 @@ func (d *desk) check(ctx context.Context, p *page, update bool) (complaints []st
 	return complaints
 }
 
+// dnsAddress is where a command is told to answer the DNS.
+var dnsAddress = regexp.MustCompile(` --dns \S+`)
+
 // recursive matches commands that would run the tests from within the tests, or
 // that run for long.
 var recursive = regexp.MustCompile(`\b(make\s+(test|lint|bench|fuzz|soak|cover)|go\s+test)\b`)
@@ -291,11 +294,8 @@ func (d desk) judgeLine(ctx context.Context, line string) (run []string, err err
 			err = errors.New("a failure would go unseen; write one command a line")
 		case serves.MatchString(bare):
 			// It is told to end, as by Ctrl-C, and must end well.
-			free := " --http 127.0.0.1:0"
-			if strings.Contains(command, " --dns ") {
-				free += " --dns 127.0.0.1:0"
-			}
-			run = append(run, "timeout --preserve-status -s TERM 2 "+command+free)
+			command = dnsAddress.ReplaceAllString(command, " --dns 127.0.0.1:0") // a second one would be one more
+			run = append(run, "timeout --preserve-status -s TERM 2 "+command+" --http 127.0.0.1:0")
 		case callsStele.MatchString(bare):
 			run = append(run, command)
 		case words[0] == "make":
