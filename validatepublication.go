@@ -200,6 +200,9 @@ func resolverReason(text string) string {
 			return brief(text) + " has no port behind its colon; write one such as id.example.org:8080"
 		}
 	}
+	if _, err := netip.ParseAddr(host); err == nil {
+		return brief(text) + " is an address, and SRV records name hosts (RFC 2782); write a name such as id.example.org"
+	}
 	if domainReason(host+".") != "" {
 		return brief(text) + " is no host; write one such as id.example.org, in lower case and without a path"
 	}

@@ -218,6 +218,10 @@ func (s *session) srvPlaces(ctx context.Context, name string, secure bool) ([]pl
 	for _, r := range list {
 		told.List = append(told.List, Server{Host: r.Target, Port: r.Port, Priority: r.Priority, Weight: r.Weight})
 		host := strings.TrimSuffix(dns.CanonicalName(r.Target), ".")
+		if _, err := netip.ParseAddr(host); err == nil {
+			s.tracer.note("%s is an address, and no name of a host (RFC 2782)", host)
+			continue
+		}
 		if isHostName(host) && r.Port != 0 {
 			places = append(places, newPlace(host, r.Port, secure, a.ttl))
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/namespaces"
+	"github.com/stele-id/stele/publish"
 )
 
 // mayPublish makes sure that the caller may publish a namespace in its zone. All zones
@@ -102,4 +103,18 @@ func (r *Registrar) maySend(op string, before, next *stele.Namespace) error {
 // overlap reports whether two domains are the same, or one is below the other.
 func overlap(a, b string) bool {
 	return a == b || strings.HasSuffix(a, "."+b) || strings.HasSuffix(b, "."+a)
+}
+
+// hasKey refuses to publish a namespace whose names no client can begin to look for in the
+// DNS. One that is published so already, from before this was refused, may be changed.
+func hasKey(op string, before, next *stele.Namespace) error {
+	p := &next.Publication
+	if p.IsZero() || p.Layout == stele.LayoutRoot || before != nil && !before.Publication.IsZero() {
+		return nil
+	}
+	if _, _, ok := publish.Key(next.Prefix); ok {
+		return nil
+	}
+	return refuse(op, stele.ID{}, stele.Invalid,
+		"%s can't be published in the DNS: clients begin at a key that is made of the name, as of urn:paradisec or ark:12345, and there is none for these; they are found over HTTP", next.Key())
 }

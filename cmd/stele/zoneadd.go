@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/client"
 	"github.com/stele-id/stele/serve/dnsd"
 )
 
@@ -109,6 +110,8 @@ func (p *program) zoneAdd(ctx context.Context, l *ledger, zones *dnsd.Zones, f *
 		}
 	} else if l.schemes.Lookup(f.scheme) == nil {
 		return misuse(f.cmd, "%.60q is no scheme; there are %s", f.scheme, strings.Join(schemeNames(l.schemes), ", "))
+	} else if !client.Knows(f.scheme) {
+		return misuse(f.cmd, "%s names have no keys in the DNS, so a root of them would lead nowhere; they are found over HTTP", f.scheme)
 	}
 	change := func(ns *stele.Namespace) error { return f.apply(ctx, zones, ns) }
 	ns, err := l.Namespace(ctx, key)

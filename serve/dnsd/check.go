@@ -8,6 +8,7 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/publish"
 )
 
 // Problem is something that is wrong with what is published, or could be better.
@@ -85,6 +86,11 @@ func (c *checker) check(ctx context.Context) error {
 func (c *checker) checkZone() {
 	c.checkServers()
 	c.checkResolver()
+	if p := &c.zone.ns.Publication; p.Layout != stele.LayoutRoot {
+		if _, _, ok := publish.Key(c.zone.ns.Prefix); !ok {
+			c.tell(stele.ID{}, true, "no client finds it: names under %s have no key in the DNS; they are found over HTTP, and the zone can be taken away", c.zone.ns.Prefix)
+		}
+	}
 	for _, note := range c.zone.notes {
 		c.tell(stele.ID{}, true, "%s", note)
 	}

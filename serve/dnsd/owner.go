@@ -9,6 +9,7 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/ddds"
 	"github.com/stele-id/stele/namespaces"
+	"github.com/stele-id/stele/publish"
 )
 
 // Limits of the names layout.
@@ -322,19 +323,8 @@ func prefixPattern(prefix string, c casing) (ere string, fold bool) {
 	return anyBytes(n) + ddds.Quote(prefix[n:]), false
 }
 
-// headLen returns the size of what is written in any case wherever names have a
-// head: the scheme and the first thing behind it, urn:example or ark:12345. It is
-// 0 for names without.
-func headLen(text string) int {
-	scheme := strings.IndexByte(text, ':')
-	if scheme < 0 {
-		return 0
-	}
-	if n := strings.IndexAny(text[scheme+1:], ":/"); n >= 0 {
-		return scheme + 1 + n
-	}
-	return len(text)
-}
+// headLen returns the size of the head of a name, see [publish.Head].
+func headLen(text string) int { return publish.Head(text) }
 
 func anyBytes(n int) string {
 	if n == 0 {

@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/ddds"
+	"github.com/stele-id/stele/publish"
 )
 
 // ExportParent writes the records that others must have, so that a zone is found: its
@@ -45,26 +47,68 @@ func orRoot(name string) string {
 	return name
 }
 
-// parentRules writes the rules at the key of the zone's namespace.
+// registryTTL is the TTL of records that IANA is asked to publish: such records are not to
+// change, and live long (RFC 3405, section 4).
+const registryTTL = 365 * 24 * 60 * 60
+
+// parentRules writes the rules at the key of the zone's namespace. A record there leads to
+// the apex of the zone, where the rules themselves are: they can change without the
+// administrator of the root (RFC 3405, section 4).
 func (z *zone) parentRules(b *strings.Builder, root string) error {
-	head := z.ns.Prefix[:headLen(z.ns.Prefix)]
-	scheme, label, ok := strings.Cut(head, ":")
+	scheme, label, ok := publish.Key(z.ns.Prefix)
 	if !ok {
-		return nil // no key is defined for names without a scheme before them
+		fmt.Fprintf(b, "; (clients find %s over HTTP only: there is no key for such names)\n", z.ns.Prefix)
+		return nil
 	}
 	root, err := z.rootName(scheme, root)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(b, "; for the administrator of %s\n", root)
-	var k keyRules
-	for _, sc := range z.set.below(head) {
-		z.set.lead(&k, sc)
+	ttl, registry := z.ttl, strings.HasSuffix(root, ".arpa.")
+	if registry {
+		ttl = registryTTL
 	}
-	for _, f := range k.list {
-		fmt.Fprintf(b, "%s %s\n", strings.ToLower(label)+"."+root, recordText(naptr("", z.ttl, f)))
+	fmt.Fprintf(b, "; for the administrator of %s\n", root)
+	if registry {
+		z.template(b, label, root)
+	}
+	for _, f := range z.set.delegation(z.ns.Prefix[:headLen(z.ns.Prefix)]).list {
+		record := recordText(naptr("", ttl, f))
+		if registry {
+			_, data, _ := strings.Cut(record, " IN ")
+			fmt.Fprintf(b, "; Record: %s IN %s\n", label, data)
+		}
+		fmt.Fprintf(b, "%s.%s %s\n", label, root, record)
 	}
 	return nil
+}
+
+// template writes what a request to the registry needs beside the records (RFC 3405,
+// section 6).
+func (z *zone) template(b *strings.Builder, label, root string) {
+	mailbox := z.ns.Publication.Mailbox
+	if mailbox == "" {
+		mailbox = "hostmaster@" + strings.TrimSuffix(z.name, ".")
+	}
+	fmt.Fprintf(b, "; To: register@%s\n; From: %s\n; Key: %s\n", strings.ToUpper(strings.TrimSuffix(root, ".")), mailbox, label)
+	fmt.Fprintf(b, "; Authority: (who registered %s, and the document that says so)\n", label)
+}
+
+// delegation returns the rules that lead from a key to the zones of its names. A
+// namespace that all of them belong to has rules for those below it in its own zone.
+func (s *zoneSet) delegation(head string) (k keyRules) {
+	list := s.below(head)
+	if i := slices.IndexFunc(list, func(sc scope) bool { return sc.whole }); i >= 0 {
+		list = list[i : i+1]
+	}
+	for _, sc := range list {
+		if zone := sc.ns.Publication.Zone; s.zones[zone] != nil && s.zones[zone].ns == sc.ns {
+			sc.lead(&k, ddds.FlagNone, ddds.Services{}, rulePreference, zone)
+			continue
+		}
+		s.lead(&k, sc)
+	}
+	return k
 }
 
 // rootName returns the root under which the keys of a scheme stand.

@@ -346,6 +346,17 @@ func TestParent(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden(t, "parent.zone", b.String())
+
+	// A part of a namespace, whose own is not published, gets its part of the key only.
+	p.publish("urn:nbn:de:gbv", "gbv.example.", "-", 2)
+	b.Reset()
+	if err := p.zones.ExportParent(p.ctx, &b, "gbv.example", "urn.example."); err != nil {
+		t.Fatal(err)
+	}
+	const want = `nbn.urn.example. 3600 IN NAPTR 99 10 "" "" "!^urn:nbn:de:gbv[:/].*$!gbv.example.!i" .`
+	if !strings.Contains(b.String(), want) || strings.Contains(b.String(), "register@") {
+		t.Errorf("no %s in\n%s", want, b.String())
+	}
 }
 
 func TestWhere(t *testing.T) {
