@@ -129,7 +129,7 @@ func (h *Handler) found(w http.ResponseWriter, r *http.Request, t target, a *ask
 		h.passOn(w, r, t, a, q, res)
 	case resolver.Tombstone:
 		if a.info {
-			h.describeAs(w, r, res, "text/plain")
+			h.inflect(w, r, res)
 			return
 		}
 		h.tombstone(w, r, q.Accept, res)
@@ -141,7 +141,7 @@ func (h *Handler) found(w http.ResponseWriter, r *http.Request, t target, a *ask
 		}
 		switch {
 		case a.info:
-			h.describeAs(w, r, res, "text/plain")
+			h.inflect(w, r, res)
 		case a.noredirect:
 			h.show(w, r, q.Accept, res)
 		default:

@@ -48,9 +48,14 @@ func (h *Handler) signatures(w http.ResponseWriter, r *http.Request, res *resolv
 // jwksPath is where keys are; a namespace or a name in it follows.
 const jwksPath = "/.well-known/stele/jwks/"
 
-// wellKnown answers for what has its place by RFC 8615: the keys of namespaces.
+// wellKnown answers for what has its place by RFC 8615: the keys of namespaces, and where
+// ARKs are resolved.
 func (h *Handler) wellKnown(w http.ResponseWriter, r *http.Request, t target) {
 	_, rest := t.segment()
+	if rest == "ark" {
+		h.arkRoot(w, r)
+		return
+	}
 	name, ok := strings.CutPrefix("/.well-known/"+rest, jwksPath)
 	if !ok || name == "" {
 		h.nothing(w, r, t)
