@@ -93,6 +93,11 @@ type Info struct {
 	Resumed int64 // bytes of it that an earlier attempt had brought
 	InClear bool  // somebody on the way could have changed it
 	Open    bool  // the server did not say where its end is: it may be cut off
+
+	// Encoding is how the server has packed it, such as gzip, though it was asked not to;
+	// "" if it has not. The file is as it was sent: a digest is of that, and an attempt
+	// that broke off goes on in it.
+	Encoding string
 }
 
 // Fetches reports whether a location can be fetched from.
@@ -137,6 +142,7 @@ type offer struct {
 	size    int64 // of the whole; -1 if nobody says
 	mark    mark
 	kind    string
+	packing string
 	url     string
 	inClear bool
 	open    bool
@@ -156,7 +162,7 @@ func (o *offer) close() {
 
 // info is what the offer says.
 func (o *offer) info() Info {
-	return Info{URL: o.url, Type: o.kind, Size: o.size, InClear: o.inClear, Open: o.open}
+	return Info{URL: o.url, Type: o.kind, Encoding: o.packing, Size: o.size, InClear: o.inClear, Open: o.open}
 }
 
 // ask asks for what is at a location from a byte on, if it still has its mark. It follows

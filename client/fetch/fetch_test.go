@@ -416,7 +416,8 @@ func TestUntrusted(t *testing.T) {
 	}
 }
 
-// TestPacked: what is sent packed though nobody asked for it is kept as it is sent.
+// TestPacked: what is sent packed though nobody asked for it is kept as it is sent, and
+// told of.
 func TestPacked(t *testing.T) {
 	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if got := r.Header.Get("Accept-Encoding"); got != "identity" {
@@ -426,8 +427,13 @@ func TestPacked(t *testing.T) {
 		_, _ = w.Write([]byte("\x1f\x8bhello"))
 	})
 	p := newPart(t)
-	if _, err := newFetcher(t, Options{}).File(t.Context(), Request{Location: url}, p); err != nil || content(t, p) != "\x1f\x8bhello" {
-		t.Errorf("%q, %v", content(t, p), err)
+	if info, err := newFetcher(t, Options{}).File(t.Context(), Request{Location: url}, p); err != nil || content(t, p) != "\x1f\x8bhello" || info.Encoding != "gzip" {
+		t.Errorf("%q, %+v, %v", content(t, p), info, err)
+	}
+	for text, want := range map[string]string{"": "", "identity": "", "GZIP": "gzip", "deflate , br": "deflate, br", "identity, gzip,": "gzip", strings.Repeat("x", 200): strings.Repeat("x", 100)} {
+		if got := encoding(http.Header{"Content-Encoding": {text}}); got != want {
+			t.Errorf("%q is read as %q", text, got)
+		}
 	}
 }
 

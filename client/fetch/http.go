@@ -80,7 +80,7 @@ func (m *mark) condition() string {
 // readHead reads what an answer says before its body comes. An offer from below zero is
 // one of which all is there already.
 func readHead(resp *http.Response, u *url.URL, from int64, m *mark) (*offer, *url.URL, error) {
-	o := &offer{size: resp.ContentLength, mark: markOf(resp), kind: mediaType(resp.Header)}
+	o := &offer{size: resp.ContentLength, mark: markOf(resp), kind: mediaType(resp.Header), packing: encoding(resp.Header)}
 	o.mark.Size = o.size
 	switch resp.StatusCode {
 	case http.StatusOK:
@@ -195,6 +195,19 @@ func mediaType(h http.Header) string {
 		return ""
 	}
 	return kind
+}
+
+// encoding returns how an answer is packed, as RFC 9110, section 8.4, names it; "" if it is
+// not.
+func encoding(h http.Header) string {
+	var list []string
+	for one := range strings.SplitSeq(strings.Join(h.Values("Content-Encoding"), ","), ",") {
+		if one = strings.ToLower(strings.TrimSpace(one)); one != "" && one != "identity" {
+			list = append(list, one)
+		}
+	}
+	text := strings.Join(list, ", ")
+	return text[:min(len(text), 100)]
 }
 
 // statusError is the error that a status says.

@@ -20,6 +20,7 @@ type gotDocument struct {
 	Location string        `json:"location"`
 	URL      string        `json:"url,omitempty"` // where redirects from there led
 	Type     string        `json:"type,omitempty"`
+	Encoding string        `json:"encoding,omitempty"` // how the server has packed it, and it still is
 	Size     int64         `json:"size"`
 	SHA256   string        `json:"sha256,omitempty"`
 	Resumed  int64         `json:"resumed,omitempty"` // bytes that were there already
@@ -32,7 +33,7 @@ type gotDocument struct {
 }
 
 func newGot(location string, info *fetch.Info) gotDocument {
-	d := gotDocument{Location: location, Type: info.Type, Size: info.Size, Resumed: info.Resumed, InClear: info.InClear, Open: info.Open}
+	d := gotDocument{Location: location, Type: info.Type, Encoding: info.Encoding, Size: info.Size, Resumed: info.Resumed, InClear: info.InClear, Open: info.Open}
 	if info.URL != location {
 		d.URL = info.URL
 	}
@@ -41,6 +42,9 @@ func newGot(location string, info *fetch.Info) gotDocument {
 
 // tell says what was got, and in a line what was proven of it.
 func (g *getting) tell(w io.Writer, d gotDocument) error {
+	if d.Encoding != "" {
+		fmt.Fprintf(g.stderr, "stele: the server has packed it (Content-Encoding: %s), though it was asked not to; it is kept as it was sent, so unpack it before you use it\n", printable(d.Encoding))
+	}
 	d.Verified = d.Proof != nil && d.Proof.IsProven()
 	if g.json {
 		if w == g.stdout {

@@ -22,6 +22,7 @@ import (
 //	/NAME        the file
 //	/cut/NAME    the same, but a connection breaks in the middle of a whole file
 //	/gate/NAME   the same, and what is left is forbidden while there is no file "open"
+//	/packed/NAME the same, and it is said that it is packed
 //	/to?URL      a redirect
 //	/endless     what it says
 func siteCommand(ts *testscript.TestScript, neg bool, args []string) {
@@ -67,6 +68,10 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	_, closed := os.Stat(filepath.Join(s.folder, "open"))
 	w.Header().Set("ETag", fmt.Sprintf(`"%x"`, sha256.Sum256(body)))
+	if way == "/packed/" {
+		w.Header().Set("Content-Encoding", "gzip")
+		way = "/"
+	}
 	switch {
 	case way != "/" && r.Header.Get("Range") == "":
 		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
