@@ -26,9 +26,9 @@ SOAK ?= 1000
 # are held against the checkers of BIND, Knot and NSD; these servers and PowerDNS answer
 # from them, unbound asks us as resolvers do, and dig and kdig ask all of them. systemd
 # judges our unit, nginx stands in front of us, logrotate moves our log away, and rsyslog takes
-# the audit trail. Signed zones
-# are validated by unbound and delv, and their files by the verifiers of BIND and ldns. What
-# names stand for is fetched from vsftpd and nginx, OpenSSL judges our signatures, and
+# the audit trail. fstrm_capture collects what it is told of questions, and BIND reads that.
+# Signed zones are validated by unbound and delv, and their files by the verifiers of BIND and
+# ldns. What names stand for is fetched from vsftpd and nginx, OpenSSL judges our signatures, and
 # registries are kept in PostgreSQL, whose programs stand in a folder of its version; three of
 # them make a cluster with Patroni and etcd, from which a network namespace cuts one of us off.
 # Chromium shows our pages. The pages for administrators are followed on an empty machine, a
@@ -39,7 +39,7 @@ NEEDS := gcc:build-essential curl:curl named-checkzone:bind9-utils kzonecheck:kn
 	$(or $(firstword $(wildcard /usr/lib/*/pdns/libbindbackend.so)),/usr/lib/pdns/libbindbackend.so):pdns-backend-bind \
 	systemd-analyze:systemd nginx:nginx logrotate:logrotate vsftpd:vsftpd openssl:openssl rsyslogd:rsyslog \
 	etcd:etcd-server patroni:patroni ip:iproute2 psql:postgresql-client chromium:chromium \
-	mmdebstrap:mmdebstrap systemd-nspawn:systemd-container nsenter:util-linux \
+	fstrm_capture:fstrm-bin dnstap-read:bind9-dnsutils mmdebstrap:mmdebstrap systemd-nspawn:systemd-container nsenter:util-linux \
 	$(or $(firstword $(wildcard /usr/lib/postgresql/*/bin/initdb)),/usr/lib/postgresql/bin/initdb):postgresql
 
 # What `make bench` compares with. The server's programs stand in a folder of its

@@ -57,7 +57,7 @@ func (s *server) startDNS(r *registry) error {
 		proxies = append(proxies, network)
 	}
 	s.dns = dnsd.New(dnsd.Options{Zones: r.published, Now: s.now, Log: s.log, CacheBytes: int(s.DNSCache), Rate: rate, Signatures: signatures,
-		Notify: s.notify, Transfer: s.transfer, Identity: s.DNSIdentity, NotifyFrom: sources, Proxies: proxies,
+		Notify: s.notify, Transfer: s.transfer, Identity: s.DNSIdentity, NotifyFrom: sources, Proxies: proxies, Tapped: s.DNSTap,
 		TCP: dnsd.TCPLimits{Connections: s.DNSConnections, PerClient: s.DNSPerClient}})
 	for _, address := range at {
 		// It ends by Shutdown, and not with the context of those who started it.
@@ -193,6 +193,7 @@ func (m *metrics) addDNS(server func() *dnsd.Server) {
 	add("notices_given_up", "Notices that no secondary confirmed.", func(s *dnsd.Stats) uint64 { return s.GivenUp })
 	add("connections", "TCP connections accepted.", func(s *dnsd.Stats) uint64 { return s.Connections })
 	add("refused", "TCP connections closed at once, since there were too many.", func(s *dnsd.Stats) uint64 { return s.Refused })
+	add("tap_dropped", "Questions of which the collector of dnstap could not be told in time.", func(s *dnsd.Stats) uint64 { return s.Untold })
 	add("replaced", "TCP connections closed to make room for those of other clients.", func(s *dnsd.Stats) uint64 { return s.Replaced })
 	m.registry.MustRegister(n)
 }

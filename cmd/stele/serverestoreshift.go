@@ -48,6 +48,7 @@ func (s *server) beginShift(r *registry) error {
 	}
 	if f.dns != nil {
 		f.work.Go(func() { f.dns.NotifySecondaries(ctx) })
+		f.work.Go(func() { f.dns.Tap(ctx) })
 	}
 	s.shift.Store(f)
 	s.noteAddress(r)

@@ -63,6 +63,8 @@ var settings = []setting{
 		what: "name by which this name server can be told from others of the same zones, for who asks for it (NSID, RFC 5001; id.server, RFC 4892); empty: it is not told"},
 	{name: "dns-proxies", kind: proxiesKind, example: "127.0.0.1,10.0.0.0/8",
 		what: "addresses and networks of proxies of the DNS, such as dnsdist, that tell the client's address in version 2 of the PROXY protocol, which they must then do; empty: nobody's word is taken"},
+	{name: "dns-tap", kind: fileKind, example: "/run/dnstap.sock",
+		what: "Unix socket of a collector, such as fstrm_capture, that is told of all questions of the DNS, with the addresses of who asks, and of the answers, as dnstap; empty: nobody is told"},
 	{name: "notify-source", kind: sourcesKind, example: "192.0.2.1,2001:db8::1",
 		what: "address of this machine, one for IPv4 and one for IPv6, from which secondaries are sent notices of changes (NOTIFY); empty: the first of dns of that kind, or what the system chooses if dns names all addresses"},
 	{name: "notify-allow", kind: proxiesKind, example: "10.1.0.0/16,127.0.0.1",
@@ -174,6 +176,7 @@ type serveConfig struct {
 	DNSTLS         []string          `koanf:"dns-tls"`
 	DNSIdentity    string            `koanf:"dns-identity"`
 	DNSProxies     []string          `koanf:"dns-proxies"`
+	DNSTap         string            `koanf:"dns-tap"`
 	NotifySource   []string          `koanf:"notify-source"`
 	NotifyAllow    []string          `koanf:"notify-allow"`
 	TransferAllow  []string          `koanf:"transfer-allow"`

@@ -102,7 +102,9 @@ func (w *worker) respond(dst, msg []byte, from peer, now time.Time) (answer []by
 	if p.serial != 0 && !w.stamp(&p, now) {
 		dst, p = dst[:headerSize+len(w.q.question)], packed{rcode: dns.RcodeServerFailure}
 	}
-	return who.seal(w.finish(dst, &p), now)
+	answer = who.seal(w.finish(dst, &p), now)
+	w.note(from, msg, answer, now)
+	return answer
 }
 
 // stamp puts the present serial into the SOA record of an answer, and if it is signed

@@ -50,6 +50,10 @@ type Options struct {
 	// the address of the client (PROXY protocol, version 2). Nobody else is believed.
 	Proxies []netip.Prefix
 
+	// Tapped is the socket of a collector that is told of questions and answers, as dnstap
+	// has it; see [Server.Tap]. Nobody is told if it is empty.
+	Tapped string
+
 	// CookieSecrets are the keys of server cookies (RFC 9018). The first makes them, all
 	// are believed. Servers that share an address must have the same. Without any the
 	// server makes its own and changes it daily.
@@ -119,7 +123,9 @@ type Server struct {
 	jar     *jar
 	limiter *limiter
 
-	faults, failures, sockets, unproxied complaint
+	faults, failures, sockets, unproxied, untapped complaint
+
+	tap *tap // nil: nobody is told of questions
 
 	tcp     *tally // of all connections in clear
 	tls     *tally // of all that are not
@@ -161,6 +167,8 @@ func newServer(o Options, from source) *Server {
 	}
 	s.faults.text = "a message made the server fail; please report it"
 	s.failures.text = "the registry could not be asked for an answer; clients are told to try again"
+	s.tap = newTap(o.Tapped)
+	s.untapped.text = "the collector of dnstap can't be told of questions; it is tried again"
 	s.unproxied.text = "a proxy does not tell whom it asks for; what it sends is not answered"
 	s.sockets.text = "a socket of the name server fails; it is tried again"
 	s.base, s.quit = context.WithCancel(context.Background())

@@ -32,6 +32,7 @@ type Stats struct {
 	Unwanted    uint64            // notices that a secondary refused
 	GivenUp     uint64            // notices that nobody confirmed
 	Refused     uint64            // TCP connections closed at once, since there were too many
+	Untold      uint64            // exchanges that the collector of dnstap did not take in time
 	Replaced    uint64            // TCP connections closed to make room for those of other clients
 }
 
@@ -85,6 +86,9 @@ func (s *Server) Stats() Stats {
 		st.Connections += t.connections.Load()
 		st.Refused += t.refused.Load()
 		st.Signatures += t.badSignatures.Load()
+	}
+	if s.tap != nil {
+		st.Untold = s.tap.lost.Load()
 	}
 	st.Replaced = s.clients.replaced.Load()
 	st.Whole, st.Differences = s.transfers.whole.Load(), s.transfers.differences.Load()

@@ -88,6 +88,7 @@ func (w *worker) zoneFor(ctx context.Context, from peer, who *sealer) (*zone, er
 // error if the connection is of no use any more.
 func (t *stream) transfer(w *worker, msg []byte, from peer, now time.Time) error {
 	w.greet(from, now)
+	w.note(from, msg, nil, now) // what is sent is too long to be told of
 	who, code := w.verify(msg, now)
 	if code != dns.RcodeSuccess {
 		return t.decline(w, msg, who, code)

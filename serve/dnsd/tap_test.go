@@ -1,0 +1,62 @@
+package dnsd
+
+import (
+	"context"
+	"encoding/binary"
+	"io"
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/miekg/dns"
+)
+
+// Whoever collects can't make anybody wait: what is too much is not told of.
+func TestTapAway(t *testing.T) {
+	d := newDesk(t, Options{Tapped: filepath.Join(t.TempDir(), "nobody")})
+	const more = 10
+	for range tapQueue + more {
+		if got := brief(d.ask(question("paradisec.example.", dns.TypeSOA), caller)); got != "NOERROR aa answer:SOA" {
+			t.Fatal(got)
+		}
+	}
+	if n := d.s.Stats().Untold; n != more {
+		t.Errorf("of %d questions nobody was told, want %d", n, more)
+	}
+}
+
+// What says that it collects and does not is left alone, and tried again later; it is told
+// of in the log, but not each time.
+func TestTapNotCollecting(t *testing.T) {
+	for about, answer := range map[string][]byte{
+		"something else":  []byte("HTTP/1.1 400 Bad Request\r\n\r\n"),
+		"another content": append(binary.BigEndian.AppendUint32(make([]byte, 4), 4), 0, 0, 0, tapStop),
+		"too much":        binary.BigEndian.AppendUint32(make([]byte, 4), 1<<30),
+		"nothing":         nil,
+	} {
+		path := filepath.Join(t.TempDir(), "tap")
+		l, err := net.Listen("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = c.Write(answer)
+			_ = c.(*net.UnixConn).CloseWrite()
+			_, _ = io.Copy(io.Discard, c)
+			c.Close()
+		}()
+		if err := newTap(path).run(t.Context(), time.Now); err == nil || strings.Contains(err.Error(), "timeout") {
+			t.Errorf("%s: %v", about, err)
+		}
+		l.Close()
+	}
+	if (&Server{}).Tap(context.Background()); newTap("") != nil {
+		t.Error("there is a tap that leads nowhere")
+	}
+}
