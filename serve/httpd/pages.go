@@ -2,6 +2,7 @@ package httpd
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -129,7 +130,7 @@ func (h *Handler) infoPage(w http.ResponseWriter, r *http.Request, res *resolver
 func (h *Handler) infoView(r *http.Request, res *resolver.Resolution, subject *describe.Subject) *web.Info {
 	record := res.Record
 	v := &web.Info{
-		ID: record.ID.String(), Spelling: record.Spelling, Title: record.Metadata[stele.What], URL: subject.Self, Scheme: record.ID.Scheme(),
+		ID: record.ID.String(), Spelling: record.Spelling, Title: record.Metadata[stele.What], URL: cmp.Or(subject.Cited, subject.Self), Scheme: record.ID.Scheme(),
 		State: record.State, Metadata: metadataRows(record), Persistence: record.Persistence,
 		Citation: describe.Citation(*subject), Formats: h.pageFormats(subject),
 	}
@@ -144,7 +145,6 @@ func (h *Handler) infoView(r *http.Request, res *resolver.Resolution, subject *d
 			v.Parts = append(v.Parts, web.Row{Name: p.Name, Value: fmt.Sprint(p.Value), Note: p.Note})
 		}
 	}
-	v.ID = subject.Shown
 	for _, alias := range record.Aliases {
 		v.Aliases = append(v.Aliases, web.Name{Text: alias.String(), URL: h.self(r, alias)})
 	}
