@@ -18,6 +18,29 @@ var onlyBegun = []unix.SockFilter{
 	{Code: unix.BPF_RET | unix.BPF_K, K: 0xffff},
 }
 
+// backlog returns how many connections wait to be accepted at a listener; 0 if nobody
+// knows. The system tells it where other sockets have what is not confirmed (tcp(7)).
+func backlog(l net.Listener) int {
+	tcp, ok := l.(*net.TCPListener)
+	if !ok {
+		return 0
+	}
+	raw, err := tcp.SyscallConn()
+	if err != nil {
+		return 0
+	}
+	n := 0
+	err = raw.Control(func(fd uintptr) {
+		if info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO); err == nil {
+			n = int(info.Unacked)
+		}
+	})
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
 // refuseNew lets no new connection begin at a listener. Those that have begun are
 // there to be accepted when their handshake is done. Closing a listener right away would
 // reset connections that nobody has accepted yet, and whose requests may be here

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // crowd is many clients that ask a server without a pause, until it takes no more
@@ -75,7 +76,7 @@ func (c *crowd) ask(conn net.Conn, answers *bufio.Reader, suffix string, keep bo
 // sent gets a complete answer. A request whose second half comes after the signal
 // gets one too.
 func TestServeEndsUnderLoad(t *testing.T) {
-	p := startServe(t, "--data", newRegistry(t), "--http", "127.0.0.1:0")
+	p := startServe(t, "--data", newRegistry(t), "--http", "127.0.0.1:0", "--header-timeout", "5m", "--grace", "10m")
 	const clients = 60
 	c := &crowd{address: strings.TrimPrefix(p.http, "http://"), lost: make(chan error, 2*clients+1)}
 
@@ -87,6 +88,8 @@ func TestServeEndsUnderLoad(t *testing.T) {
 	if _, err := io.WriteString(slow, "GET /ark:12345/x1/slow HTTP/1.1\r\nHost: id.exam"); err != nil {
 		t.Fatal(err)
 	}
+
+	old := time.After(7 * time.Second) // net/http itself would close it after five
 
 	var wg sync.WaitGroup
 	for client := range clients {
@@ -102,6 +105,7 @@ func TestServeEndsUnderLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.waitFor(t, "msg=ending")
+	<-old
 	if _, err := io.WriteString(slow, "ple.org\r\n\r\n"); err != nil {
 		t.Error(err)
 	}

@@ -62,8 +62,9 @@ type server struct {
 type door struct {
 	listener net.Listener
 	server   *http.Server
-	shared   bool // another process has the socket too, and keeps it
-	tls      bool // it speaks TLS
+	front    *httpd.Server // the same, for the public; nil for others
+	shared   bool          // another process has the socket too, and keeps it
+	tls      bool          // it speaks TLS
 }
 
 // start makes the handlers, begins to answer and says where.
@@ -214,7 +215,7 @@ func (s *server) newServer(handler http.Handler, proxies *httpd.Proxies) *httpd.
 
 // open begins to answer at a door.
 func (s *server) open(d *door, server *httpd.Server, serve func(net.Listener) error) {
-	d.server = server.Server
+	d.server, d.front = server.Server, server
 	go func() {
 		if err := serve(d.listener); !errors.Is(err, http.ErrServerClosed) {
 			s.failed <- err
@@ -337,6 +338,7 @@ func (s *server) end(patient context.Context) error {
 	pause(patient, lastCall)
 	ctx, cancel := context.WithTimeout(patient, s.Grace)
 	defer cancel()
+	s.awaitHeads(ctx)
 	err := s.http.server.Shutdown(ctx)
 	if err != nil {
 		_ = s.http.server.Close() // the error is known
@@ -354,6 +356,34 @@ func (s *server) end(patient context.Context) error {
 	}
 	s.log.Info("ended")
 	return err
+}
+
+// awaitHeads waits until every connection that has begun is accepted and has sent a whole
+// request, or had the time for it: what comes later than its header-timeout is not waited
+// for. On a busy machine connections stand in the system's queue for long.
+func (s *server) awaitHeads(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, s.HeaderTimeout)
+	defer cancel()
+	often := time.NewTicker(lastCall / 30)
+	defer often.Stop()
+	for ctx.Err() == nil {
+		waiting := 0
+		for _, d := range []*door{&s.http, &s.https} {
+			if d.listener != nil && !d.shared {
+				waiting += backlog(d.listener)
+			}
+			if d.front != nil {
+				waiting += d.front.Fresh()
+			}
+		}
+		if waiting == 0 {
+			return
+		}
+		select {
+		case <-ctx.Done():
+		case <-often.C:
+		}
+	}
 }
 
 // pause waits, unless the context ends.

@@ -19,6 +19,8 @@ type connections struct {
 	open     []*connection // in no order
 	byClient map[netip.Prefix]int
 
+	fresh atomic.Int64 // connections that have sent no whole head yet
+
 	streams     atomic.Int64 // requests of HTTP/2 that are being answered
 	mostStreams int64        // no bound if 0
 
@@ -32,6 +34,7 @@ type connection struct {
 	client netip.Prefix
 	place  int           // in open
 	since  atomic.Uint64 // when it began to wait for a request; 0 while one is answered
+	fresh  atomic.Bool   // no whole head has come yet
 	once   sync.Once
 
 	mu       sync.Mutex
@@ -88,6 +91,8 @@ func (c *connections) admit(raw net.Conn) *connection {
 	c.open = append(c.open, n)
 	c.byClient[n.client]++
 	c.mu.Unlock()
+	n.fresh.Store(true)
+	c.fresh.Add(1)
 	if old != nil {
 		_ = old.Close() // it waited for a request, and has waited long
 	}
@@ -109,6 +114,13 @@ func (c *connections) idlest() (idlest *connection) {
 		}
 	}
 	return idlest
+}
+
+// seasoned notes that a connection has sent a head, or never will.
+func (n *connection) seasoned() {
+	if n.fresh.CompareAndSwap(true, false) {
+		n.all.fresh.Add(-1)
+	}
 }
 
 // remove takes a connection out of the books. It may be called twice.
@@ -133,6 +145,7 @@ func (n *connection) Close() error {
 		n.all.mu.Lock()
 		n.all.remove(n)
 		n.all.mu.Unlock()
+		n.seasoned()
 	})
 	return n.Conn.Close()
 }
@@ -147,6 +160,7 @@ func (c *connections) changed(conn net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateActive:
 		n.since.Store(0)
+		n.seasoned()
 	case http.StateIdle:
 		n.since.Store(c.clock.Add(1))
 	}

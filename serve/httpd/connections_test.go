@@ -9,7 +9,9 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -135,4 +137,51 @@ func TestBoundedTLS(t *testing.T) {
 	if err := <-done; !errors.Is(err, http.ErrServerClosed) {
 		t.Error(err)
 	}
+}
+
+// TestFresh: a connection is fresh until it has sent a whole head, or is gone.
+func TestFresh(t *testing.T) {
+	s := NewServer(http.NotFoundHandler(), ServerOptions{})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = s.Serve(l) }()
+	defer s.Close()
+	await := func(want int) {
+		t.Helper()
+		for deadline := time.Now().Add(time.Minute); s.Fresh() != want; time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("%d connections are fresh, want %d", s.Fresh(), want)
+			}
+		}
+	}
+	var list []net.Conn
+	for range 3 {
+		conn, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		list = append(list, conn)
+	}
+	await(3)
+	for _, half := range []string{"GET / HTTP/1.1\r\nHo", "st: x\r\n\r\n"} {
+		if _, err := io.WriteString(list[0], half); err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasPrefix(half, "GET") && s.Fresh() != 3 {
+			t.Errorf("half a head: %d are fresh", s.Fresh())
+		}
+	}
+	await(2)
+	list[1].Close()
+	await(1)
+	if _, err := io.WriteString(list[0], "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(list[2], "nonsense\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	await(0)
 }

@@ -77,6 +77,11 @@ func (s *Server) ServeTLS(l net.Listener) error {
 	return s.Server.ServeTLS(s.connections.listen(l), "", "")
 }
 
+// Fresh returns how many connections have sent no whole request yet. [http.Server.Shutdown]
+// closes those of them that are older than five seconds, whatever they are about to send;
+// whoever shuts a server down waits for them first.
+func (s *Server) Fresh() int { return int(s.connections.fresh.Load()) }
+
 func (s *Server) watchHeads() { watchHeads(s.Server) }
 
 // serverLog passes on what net/http says of the server itself. What it says of
