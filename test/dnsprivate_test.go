@@ -10,6 +10,7 @@ import (
 	"math/big"
 	"net"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -89,6 +90,9 @@ func TestPrivateDNS(t *testing.T) {
 	})
 }
 
+// received is what kdig says of the length of an answer.
+var received = regexp.MustCompile(`;; Received (\d+) B`)
+
 // kdigPrivately asks with kdig, which checks the certificate, and pads.
 func kdigPrivately(t *testing.T, p *pair, at doors, want []reply) {
 	tls := []string{"@127.0.0.1", "-p", strconv.Itoa(at.tls), "+tls-ca=" + p.cert, "+tls-hostname=localhost", "+generic", "+timeout=10", "+padding"}
@@ -101,10 +105,16 @@ func kdigPrivately(t *testing.T, p *pair, at doors, want []reply) {
 		t.Fatal(err)
 	}
 	out := string(text)
-	for _, want := range []string{"TLS session (TLS1.3)", ";; PADDING:", ";; Received 936 B"} {
+	for _, want := range []string{"TLS session (TLS1.3)", ";; PADDING:"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
+	}
+	// RFC 8467, section 4.1: answers have a multiple of this length.
+	if got := received.FindStringSubmatch(out); got == nil {
+		t.Errorf("nothing was received:\n%s", out)
+	} else if n, err := strconv.Atoi(got[1]); err != nil || n == 0 || n%468 != 0 {
+		t.Errorf("an answer of %s bytes is not padded:\n%s", got[1], out)
 	}
 }
 

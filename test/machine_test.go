@@ -50,11 +50,13 @@ func newMachine(t *testing.T, home string) *debian {
 		}
 		writeFile(t, filepath.Join(folder, home, name), string(text), info.Mode().Perm())
 	}
-	program, err := os.ReadFile(stele(t))
-	if err != nil {
+	program := filepath.Join(folder, home, "bin/stele")
+	if err := os.MkdirAll(filepath.Dir(program), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	writeFile(t, filepath.Join(folder, home, "bin/stele"), string(program), 0o755)
+	if err := copyExecutable(stele(t), program); err != nil {
+		t.Fatal(err)
+	}
 
 	m := &debian{console: filepath.Join(place, "console")}
 	m.start(t, folder)

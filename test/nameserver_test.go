@@ -198,12 +198,22 @@ func serverProgram(name string) string {
 // copyProgram copies a server's program into a folder: some systems (AppArmor) forbid
 // the one that is installed to read anything but its own folders.
 func copyProgram(folder, name string) (string, error) {
-	text, err := os.ReadFile(serverProgram(name))
-	if err != nil {
+	path := filepath.Join(folder, name)
+	if err := copyExecutable(serverProgram(name), path); err != nil {
 		return "", fmt.Errorf("%w; 'make needs' installs it", err)
 	}
-	path := filepath.Join(folder, name)
-	return path, os.WriteFile(path, text, 0o700)
+	return path, nil
+}
+
+// copyExecutable copies a program. Another program does it: what another test starts in
+// this moment would hold a file that we write open, and a file that somebody may write to
+// can't be run ("text file busy").
+func copyExecutable(from, to string) error {
+	out, err := exec.Command("cp", from, to).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%w: %s", err, out)
+	}
+	return nil
 }
 
 // runBeside starts a program that ends with the test, with all its children. It

@@ -90,11 +90,13 @@ func newDesk(t *testing.T) *desk {
 		}
 		writeFile(t, filepath.Join(dir, name), string(text), info.Mode().Perm())
 	}
-	program, err := os.ReadFile(stele(t))
-	if err != nil {
+	program := filepath.Join(dir, "bin/stele")
+	if err := os.MkdirAll(filepath.Dir(program), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	writeFile(t, filepath.Join(dir, "bin/stele"), string(program), 0o755)
+	if err := copyExecutable(stele(t), program); err != nil {
+		t.Fatal(err)
+	}
 
 	env := []string{
 		"PATH=" + filepath.Join(dir, "bin") + ":" + os.Getenv("PATH"),
