@@ -90,9 +90,9 @@ func (c *connections) admit(raw net.Conn) *connection {
 	n.place = len(c.open)
 	c.open = append(c.open, n)
 	c.byClient[n.client]++
-	c.mu.Unlock()
-	n.fresh.Store(true)
+	n.fresh.Store(true) // before another goroutine can close it to make room
 	c.fresh.Add(1)
+	c.mu.Unlock()
 	if old != nil {
 		_ = old.Close() // it waited for a request, and has waited long
 	}
