@@ -144,7 +144,7 @@ type HandleValue struct {
 	Index       uint32
 	Type        string
 	Data        []byte
-	TTL         uint32 // seconds; 0: nobody keeps it
+	TTL         uint32 // seconds; 0: it is not cached
 	TTLAbsolute bool   // TTL is a date, not a duration
 	Timestamp   uint32 // Unix seconds
 	Permissions Permission

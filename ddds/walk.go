@@ -66,7 +66,7 @@ type Request struct {
 // offer the service count, the best fit first.
 //
 // That a rewritten key does not exist, or has no rule that fits, is reported and ends the
-// walk (RFC 3403, section 8). Where nobody answers for it, the next rule of the same order
+// walk (RFC 3403, section 8). Where no server answers for it, the next rule of the same order
 // is tried, as long as no rule on the way to it has expired; if one has, the walk begins
 // again, once (RFC 3402, section 3.3; RFC 3403, section 3).
 //

@@ -529,7 +529,7 @@ ogg. 100 10 "RES:http" "N2L:audio/ogg" "!.*!http://example.org/ogg!" .
 	}
 }
 
-// slowDatabase tells names that nobody answers for, and how late it is afterwards.
+// slowDatabase tells names for which no server answers, and how late it is afterwards.
 type slowDatabase struct {
 	Map
 	now   time.Time

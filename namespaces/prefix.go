@@ -99,7 +99,7 @@ func completePrefix(schemes *stele.Schemes, text string) (key stele.NamespaceKey
 	// The scheme that claims the text, if there is one, knows why no name begins so.
 	if _, err := schemes.Parse(text + completions[0]); err != nil {
 		if e, ok := errors.AsType[*stele.SyntaxError](err); ok && e.Scheme != "" && e.Pos < len(text) {
-			return key, below, stele.Invalidf(e.Scheme, e.Pos, "%.60q is no prefix of names: %s", text, e.Reason)
+			return key, below, stele.Invalidf(e.Scheme, e.Pos, "%.60q can't begin names: %s", text, e.Reason)
 		}
 	}
 	for _, near := range [...]string{strings.TrimRight(text, "/"), strings.TrimSuffix(text, ":"), text + "/"} {

@@ -48,7 +48,7 @@ type cache struct {
 	shards [numShards]shard
 
 	full atomic.Bool   // something had to be thrown out
-	era  atomic.Uint64 // grows when somebody has registered new names; see forgetUnknown
+	era  atomic.Uint64 // grows when new names are registered; see forgetUnknown
 
 	writes atomic.Uint64   // grows when a record of this process was committed, and after that what is kept is forgotten
 	asked  []atomic.Uint32 // marks of names that were asked for
@@ -84,7 +84,7 @@ type entry struct {
 	era    uint64        // of a name that nobody has: it holds as long as the cache's is the same
 	until  time.Time     // zero: without limit
 
-	cut   int    // of a name that nobody has: length of the longest prefix of it that is registered; 0: none
+	cut   int    // of a name that is not registered: length of the longest prefix of it that is registered; 0: none
 	cutAt uint64 // one more than the cache's writes when that was found out; 0: it was not
 }
 
@@ -151,8 +151,8 @@ func (c *cache) read(ctx context.Context, name stele.ID) (*stele.Record, error) 
 }
 
 // longest returns the record of the longest prefix of a name that is registered, and that
-// prefix; nil if none is. What is kept of a name that nobody has says which prefix it is,
-// until somebody registers a name.
+// prefix; nil if none is. What is kept of a name that is not registered says which prefix it
+// is, until a name is registered.
 func (c *cache) longest(ctx context.Context, schemes *stele.Schemes, name stele.ID) (*stele.Record, stele.Prefix, error) {
 	if cut, ok := c.cutOf(name); ok {
 		if cut == 0 {

@@ -426,7 +426,7 @@ func TestStoreFails(t *testing.T) {
 	}
 }
 
-// A name of many levels is no way to make the registry work, and what is registered far
+// A name of many levels does not make the registry work, and what is registered far
 // below the shortest of its beginnings is found all the same.
 func TestDeepNames(t *testing.T) {
 	withAndWithout(t, func(t *testing.T, r *registry) {

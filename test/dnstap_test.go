@@ -27,7 +27,7 @@ func TestDNSTap(t *testing.T) {
 			t.Fatalf("%v\n%s", err, out)
 		}
 	}
-	dig(archiveZone, "SOA") // nobody is there to be told of it, and it is answered
+	dig(archiveZone, "SOA") // no collector is there, and it is answered
 	capture := exec.Command("fstrm_capture", "-t", "protobuf:dnstap.Dnstap", "-u", socket, "-w", file)
 	said := new(strings.Builder)
 	capture.Stdout, capture.Stderr = said, said

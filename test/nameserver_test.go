@@ -206,7 +206,7 @@ func copyProgram(folder, name string) (string, error) {
 }
 
 // copyExecutable copies a program. Another program does it: what another test starts in
-// this moment would hold a file that we write open, and a file that somebody may write to
+// this moment would hold a file that we write open, and a file that is open for writing
 // can't be run ("text file busy").
 func copyExecutable(from, to string) error {
 	out, err := exec.Command("cp", from, to).CombinedOutput()

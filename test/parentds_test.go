@@ -31,7 +31,7 @@ func TestParentDS(t *testing.T) {
 	for _, test := range []struct{ at, want string }{
 		{right, "example. has the DS records of paradisec.example."},
 		{parent(digest.ReplaceAllString(ds, strings.Repeat("AB", 32))), "example. has DS records of paradisec.example. that are of none of its keys, so validating resolvers refuse it"},
-		{none, "paradisec.example. is signed, and example. has no DS records of it, so nobody checks the signatures"},
+		{none, "paradisec.example. is signed, and example. has no DS records of it, so resolvers do not check the signatures"},
 	} {
 		out, _ := runStele(t, "doctor", "--config", config, "--data", a.data, "--dns", test.at) // there may be other things that are wrong
 		if !strings.Contains(out, test.want) {

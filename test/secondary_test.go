@@ -364,6 +364,6 @@ func TestTransferProxied(t *testing.T) {
 		}
 	}
 	if out, _ := exec.CommandContext(t.Context(), "kdig", "@127.0.0.1", "-p", strconv.Itoa(s.port), "+timeout=1", "+retry=0", archiveZone, "SOA").CombinedOutput(); strings.Contains(string(out), "\tSOA\t") {
-		t.Errorf("a proxy that names nobody is answered:\n%s", out)
+		t.Errorf("a proxy that names no client is answered:\n%s", out)
 	}
 }

@@ -416,7 +416,7 @@ func TestUntrusted(t *testing.T) {
 	}
 }
 
-// TestPacked: what is sent packed though nobody asked for it is kept as it is sent, and
+// TestPacked: what is sent packed, against the request, is kept as it is sent, and
 // told of.
 func TestPacked(t *testing.T) {
 	url := serve(t, func(w http.ResponseWriter, r *http.Request) {

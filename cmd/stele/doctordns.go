@@ -99,7 +99,7 @@ func (x *patient) judgeTrust(found *client.Delegation) {
 	case t.Err != nil:
 		x.warn("look again later", "whether %s vouches for the keys of %s is not known: %v", found.Parent, zone, t.Err)
 	case len(t.DS) == 0 && t.Keys:
-		x.warn(give, "%s is signed, and %s has no DS records of it, so nobody checks the signatures", zone, found.Parent)
+		x.warn(give, "%s is signed, and %s has no DS records of it, so resolvers do not check the signatures", zone, found.Parent)
 	case len(t.DS) > 0 && !t.Keys:
 		x.problem("have the administrator of "+found.Parent+" remove them, or sign the zone: stele zone sign", "%s has DS records of %s, which is not signed, so validating resolvers refuse it", found.Parent, zone)
 	case len(t.DS) > 0 && !t.Fits:

@@ -18,8 +18,8 @@ var onlyBegun = []unix.SockFilter{
 	{Code: unix.BPF_RET | unix.BPF_K, K: 0xffff},
 }
 
-// backlog returns how many connections wait to be accepted at a listener; 0 if nobody
-// knows. The system tells it where other sockets have what is not confirmed (tcp(7)).
+// backlog returns how many connections wait to be accepted at a listener; 0 if that
+// is not known. The system tells it where other sockets have what is not confirmed (tcp(7)).
 func backlog(l net.Listener) int {
 	tcp, ok := l.(*net.TCPListener)
 	if !ok {

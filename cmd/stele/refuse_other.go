@@ -8,5 +8,5 @@ import "net"
 // nobody has accepted when the listener closes are reset.
 func refuseNew(net.Listener) error { return nil }
 
-// backlog returns how many connections wait to be accepted, which nobody knows here.
+// backlog returns how many connections wait to be accepted, which this system does not tell.
 func backlog(net.Listener) int { return 0 }

@@ -88,7 +88,7 @@ func texts(list []netip.AddrPort) (written []string) {
 // notListening says why the name server can't answer at an address, and ends it.
 func (s *server) notListening(address string, err error) error {
 	ended, cancel := context.WithCancel(context.Background())
-	cancel() // nobody has asked yet whose answer should be waited for
+	cancel() // no question has come yet whose answer should be waited for
 	_ = s.dns.Shutdown(ended)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):

@@ -312,7 +312,7 @@ func readAddress(s *setting, text string) (any, error) {
 func readSource(s *setting, text string) (any, error) {
 	addr, err := netip.ParseAddr(text)
 	if err != nil || addr.IsUnspecified() || addr.IsMulticast() {
-		return nil, fmt.Errorf("%.100q is no address of a machine; write an IP address without a port, such as %s", text, s.example)
+		return nil, fmt.Errorf("%.100q is not the address of a machine; write an IP address without a port, such as %s", text, s.example)
 	}
 	return addr.Unmap().String(), nil
 }

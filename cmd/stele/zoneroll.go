@@ -125,7 +125,7 @@ func (f *rollFlags) check(ctx context.Context, keys keyKeeper, now time.Time) er
 	}
 	i := slices.IndexFunc(status.Steps, func(s dnsd.RollStep) bool { return s.Parent && !now.Before(s.From) })
 	if i < 0 || f.force {
-		return nil // it is refused anyway, or nobody is asked
+		return nil // it is refused anyway, or no server is asked
 	}
 	if leave {
 		return f.ask.noOthers(ctx, status)

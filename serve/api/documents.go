@@ -91,7 +91,7 @@ type valueDocument struct {
 	Index       uint32              `json:"index" minimum:"1" maximum:"4294967295"`
 	Type        string              `json:"type" minLength:"1" maxLength:"255" example:"URL"`
 	Data        []byte              `json:"data,omitempty" maxLength:"87384"`
-	TTL         uint32              `json:"ttl,omitempty" maximum:"4294967295" doc:"In seconds; without it 86400, a day. With 0 nobody keeps the value."`
+	TTL         uint32              `json:"ttl,omitempty" maximum:"4294967295" doc:"In seconds; without it 86400, a day. With 0 the value is not cached."`
 	TTLAbsolute bool                `json:"ttlAbsolute,omitempty" doc:"The TTL is a date, in seconds since 1970."`
 	Timestamp   time.Time           `json:"timestamp,omitzero" doc:"A whole second until 2106."`
 	Permissions []string            `json:"permissions,omitempty" maxItems:"4" enum:"public-write,public-read,admin-write,admin-read" doc:"Without any: public-read, admin-write and admin-read."`

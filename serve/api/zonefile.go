@@ -31,7 +31,7 @@ func (h *Handler) zoneFileOperations() []operation {
 	return []operation{{
 		name: "exportZone", method: http.MethodGet, path: "zonefiles/{prefix}", group: "Zones of the DNS", tail: prefixInPath,
 		summary: "Write a namespace's zone as a master file",
-		about: "The zone at one moment, whatever is written meanwhile, as other name servers load it. It lists the public names, so whoever asks needs the role reader there. " +
+		about: "The zone at one moment, whatever is written meanwhile, as other name servers load it. It lists the public names, so the caller needs the role reader there. " +
 			"An answer whose connection breaks is not whole.",
 		asks: reader, scope: auth.ScopeRead,
 		query: []parameter{

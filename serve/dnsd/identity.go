@@ -32,7 +32,7 @@ func (w *worker) tellsName() bool { return w.q.nsid && w.s.o.Identity != "" }
 var identityNames = [][]byte{[]byte("\x02id\x06server\x00"), []byte("\x08hostname\x04bind\x00")}
 
 // identify answers who the server is, if that is asked and may be told. What program it is
-// (version.bind, version.server) is told to nobody.
+// (version.bind, version.server) is not told.
 func (w *worker) identify(dst []byte, limit int) ([]byte, packed, bool) {
 	name := w.s.o.Identity
 	if name == "" || w.q.class != dns.ClassCHAOS || w.q.qtype != dns.TypeTXT && w.q.qtype != dns.TypeANY {

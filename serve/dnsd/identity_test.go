@@ -85,7 +85,7 @@ func TestExpire(t *testing.T) {
 	}
 }
 
-// Who is refused something is told why (RFC 8914), and nobody else is.
+// Refusals say why (RFC 8914), and other answers have no such reason.
 func TestRefusalReasons(t *testing.T) {
 	d := newDesk(t, Options{})
 	chaos := asking("version.bind.", dns.TypeTXT)
@@ -116,8 +116,8 @@ func TestRefusalReasons(t *testing.T) {
 	}
 }
 
-// Whoever signs an update or a notice is refused in a message that is signed too (RFC
-// 8945, section 5.3), or believes that somebody else said it.
+// A signed update or notice is refused in a signed message (RFC 8945, section 5.3): the
+// client does not believe another one.
 func TestSignedRefusal(t *testing.T) {
 	p := newPress(t)
 	p.paradisec()

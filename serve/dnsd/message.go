@@ -77,8 +77,8 @@ func (q *query) read(msg []byte) int {
 		off = q.readQuestion(msg)
 	}
 	if code := judgeOpcode(q.opcode); code != dns.RcodeSuccess {
-		// What follows may have another form; its signature is of interest. Whoever signs an
-		// update believes only a refusal that is signed too (RFC 8945, section 5.3).
+		// What follows may have another form; its signature is of interest: a client
+		// that signs an update believes only a signed refusal (RFC 8945, section 5.3).
 		q.tsig = lastRecord(msg)
 		return code
 	}

@@ -18,7 +18,7 @@ const (
 	maxBelow    = 100 // records that are looked at to know whether one below a name is public
 )
 
-// errReading says that nobody can tell yet whether an alias has a name.
+// errReading says that it is not known yet whether an alias has a name.
 var errReading = errors.New("the aliases of the registry are being read; try again in a minute")
 
 // isVisible reports whether the public may know of a record.

@@ -38,7 +38,7 @@ func TestProxyHeaders(t *testing.T) {
 		"IPv6":                   {proxyHeader(proxyFor, 0x22, addresses6), "2001:db8::7"},
 		"for itself":             {proxyHeader(proxyLocal, 0, nil), "127.0.0.1"},
 		"for itself, with more":  {proxyHeader(proxyLocal, 0x12, addresses4), "127.0.0.1"},
-		"for nobody it knows":    {proxyHeader(proxyFor, 0, nil), "127.0.0.1"},
+		"for an unknown client":  {proxyHeader(proxyFor, 0, nil), "127.0.0.1"},
 		"too short":              {proxyHeader(proxyFor, 0x12, addresses4[:11]), ""},
 		"IPv6, too short":        {proxyHeader(proxyFor, 0x22, addresses6[:35]), ""},
 		"over a Unix socket":     {proxyHeader(proxyFor, 0x31, make([]byte, 216)), ""},

@@ -47,11 +47,11 @@ type Options struct {
 	Identity string
 
 	// Proxies are the networks from which every datagram and every connection begins with
-	// the address of the client (PROXY protocol, version 2). Nobody else is believed.
+	// the address of the client (PROXY protocol, version 2). No other client is believed.
 	Proxies []netip.Prefix
 
 	// Tapped is the socket of a collector that is told of questions and answers, as dnstap
-	// has it; see [Server.Tap]. Nobody is told if it is empty.
+	// has it; see [Server.Tap]. There is no collector if it is empty.
 	Tapped string
 
 	// CookieSecrets are the keys of server cookies (RFC 9018). The first makes them, all
@@ -125,7 +125,7 @@ type Server struct {
 
 	faults, failures, sockets, unproxied, untapped complaint
 
-	tap *tap // nil: nobody is told of questions
+	tap *tap // nil: there is no collector
 
 	tcp     *tally // of all connections in clear
 	tls     *tally // of all that are not

@@ -247,7 +247,7 @@ func (c *collector) answered() (uint32, error) {
 	}
 	n := binary.BigEndian.Uint32(head[4:])
 	if binary.BigEndian.Uint32(head[:]) != 0 || n < 4 || n > maxControl {
-		return 0, errors.New("this is no collector of dnstap")
+		return 0, errors.New("what listens there does not speak dnstap")
 	}
 	body := make([]byte, n)
 	if _, err := io.ReadFull(c.conn, body); err != nil {

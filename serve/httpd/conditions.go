@@ -49,7 +49,7 @@ func judge(r *http.Request, head http.Header) int {
 	return http.StatusOK
 }
 
-// conditionDate returns the date in a header. One that is no date, or that is given several
+// conditionDate returns the date in a header. One that can't be read, or that is given several
 // times, is ignored (RFC 9110, sections 13.1.3 and 13.1.4).
 func conditionDate(head http.Header, name string) (time.Time, bool) {
 	values := head[name]

@@ -52,7 +52,7 @@ func TestHandlesCredentials(t *testing.T) {
 	}
 }
 
-// Tokens can't be guessed at full speed here either; what is no token of ours costs nothing.
+// Tokens can't be guessed at full speed here either; what can't be a token of ours costs nothing.
 func TestHandlesGuessed(t *testing.T) {
 	g := newGuarded(t)
 	g.space("20.500.99999/")

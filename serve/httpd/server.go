@@ -79,7 +79,7 @@ func (s *Server) ServeTLS(l net.Listener) error {
 
 // Fresh returns how many connections have sent no whole request yet. [http.Server.Shutdown]
 // closes those of them that are older than five seconds, whatever they are about to send;
-// whoever shuts a server down waits for them first.
+// the caller of Shutdown waits for them first.
 func (s *Server) Fresh() int { return int(s.connections.fresh.Load()) }
 
 func (s *Server) watchHeads() { watchHeads(s.Server) }
