@@ -26,8 +26,8 @@ import (
 )
 
 // mostMemory is how much memory the server of TestSlowReaders may ever take: what it
-// keeps of records and of unread answers (128 MB), what it needs to make 16 large answers
-// at once, and as much again that is not collected yet. Without limits it takes several
+// keeps of records and of unread answers (128 MB), what it needs to make eight large answers
+// at once, and half as much again that is not collected yet. Without limits it takes several
 // gigabytes.
 const mostMemory = 1 << 30
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"math"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -27,24 +28,44 @@ func waitToCollect(cache int64) (done func()) {
 	if os.Getenv("GOGC") != "" {
 		return func() {}
 	}
-	c := &collecting{at: collectAt(cache + weight)}
+	c := &collecting{at: collectAt(cache + weight), limited: os.Getenv("GOMEMLIMIT") == ""}
 	debug.SetGCPercent(c.at)
+	c.limit(cache + weight)
 	c.await()
 	unused := make([]byte, weight)
 	return func() {
 		c.done.Store(true)
+		if c.limited {
+			debug.SetMemoryLimit(math.MaxInt64)
+		}
 		runtime.KeepAlive(unused)
 	}
 }
 
 // collectAt returns by how many hundredths memory may grow, if so many bytes are in use.
-// Go's own 100 is the least.
-func collectAt(live int64) int { return int(max(100, 100*garbage/max(live, 1))) }
+// Half is the least, not Go's own 100: what is in use while many large answers are made
+// is several hundred megabytes, and a server should not take as much again for garbage.
+func collectAt(live int64) int { return int(max(50, 100*garbage/max(live, 1))) }
 
 // collecting sets how much garbage there may be.
 type collecting struct {
-	at   int // the present share, in hundredths
-	done atomic.Bool
+	at      int  // the present share, in hundredths
+	limited bool // the environment sets no limit of its own
+	done    atomic.Bool
+}
+
+// apart is what the process takes beside the heap and its garbage: stacks, what the
+// collector itself keeps, and gaps between what is in use.
+const apart = 128 << 20
+
+// limit has the collector begin early if what is in use grows fast. The share that is set
+// was right for what was in use before, and on a busy machine adjust comes late: a
+// heap that has become five times as large meanwhile would be allowed to grow by five times as
+// much garbage. A share that was set in time stays below this limit.
+func (c *collecting) limit(live int64) {
+	if c.limited {
+		debug.SetMemoryLimit(2*live + garbage + apart)
+	}
 }
 
 // await calls adjust after the next collection: then something that nothing refers to is
@@ -63,6 +84,7 @@ func (c *collecting) adjust() {
 	runtimemetrics.Read(sample)
 	if sample[0].Value.Kind() == runtimemetrics.KindUint64 {
 		live := int64(min(sample[0].Value.Uint64(), 1<<50))
+		c.limit(live)
 		if at := collectAt(live); at > c.at+c.at/4 || at < c.at-c.at/4 {
 			c.at = at
 			debug.SetGCPercent(at)
