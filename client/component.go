@@ -37,14 +37,18 @@ func (c *Components) forResolver(name string) string {
 
 // toTarget copies the q-component to a location that no resolver made, but a rule
 // (section 2.3.2). Where the location has a query, the component follows it after an &.
-// A location that ends with the name is a resolver's, which gets all that resolvers get.
+// A location that ends with the name is a resolver's, which gets all that resolvers get,
+// behind an r-component that the rule has for it.
 func (c *Components) toTarget(location, name string) string {
 	if c.Q == "" && c.R == "" {
 		return location
 	}
 	head, fragment, marked := strings.Cut(location, "#")
-	if endsWith(head, name) {
-		head = c.forResolver(head)
+	base, own, _ := strings.Cut(head, "?+")
+	if endsWith(base, name) {
+		all := *c
+		all.R = strings.Trim(own+"&"+c.R, "&")
+		head = all.forResolver(base)
 	} else if c.Q != "" {
 		head = joinQuery(head, c.Q)
 	}

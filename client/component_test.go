@@ -52,6 +52,7 @@ res.urn.example. NAPTR 100 20 "RES:https" "N2L" "!.*!https://store.example/b#par
 res.urn.example. NAPTR 100 10 "RES:https" "N2C" "!.*!https://store.example/c!" .
 uri.urn.example. NAPTR 100 10 "u" "http+N2L" "!.*!https://store.example/!" .
 own.urn.example. NAPTR 100 10 "RES:http" "N2L" "!.*!http://id.example/uri-res/N2L?urn:own:x!" .
+typed.urn.example. NAPTR 100 10 "RES:http" "N2L:text/csv" "!.*!http://id.example/urn:typed:x?+t=text/csv!" .
 other.urn.example. NAPTR 100 10 "DIS:URL" "N2L" "!^(.*)$!https://other.example/\\1!" .
 `, "PORT", web.port())))
 	for _, tt := range []struct {
@@ -66,6 +67,8 @@ other.urn.example. NAPTR 100 10 "DIS:URL" "N2L" "!^(.*)$!https://other.example/\
 		{"urn:res:x?=op=map#here", "N2C", "https://store.example/c?op=map", nil}, // no part of the resource
 		{"urn:uri:x?=op=map#here", "", "https://store.example/?op=map#here", nil},
 		{"urn:own:x?+cc=uk?=op=map", "", "http://id.example/uri-res/N2L?urn:own:x?+cc=uk?=op=map", nil},
+		{"urn:typed:x?=op=map", "", "http://id.example/urn:typed:x?+t=text/csv?=op=map", nil},
+		{"urn:typed:x?+cc=uk", "", "http://id.example/urn:typed:x?+t=text/csv&cc=uk", nil},
 		{"urn:other:x?+cc=uk?=op=map#here", "", "https://other.example/urn:other:x?+cc=uk?=op=map#here", nil},
 	} {
 		res, err := d.Resolve(t.Context(), Request{Name: tt.name, Service: tt.service, Trace: true})

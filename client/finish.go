@@ -32,7 +32,9 @@ func (s *session) finish(ctx context.Context, list []ddds.Candidate) (Result, er
 			err = asBroken(notFound("the protocol of %s is not among those that were asked for", brief(res.Location)))
 		}
 		if err == nil && res.Found == FoundLocation {
-			res.Note = cmp.Or(res.Note, unsafeNote(res.Location))
+			if !s.query.wantsNames() {
+				res.Note = cmp.Or(res.Note, unsafeNote(res.Location))
+			}
 			return s.complete(res, list[i:]), nil
 		}
 		if err == nil {

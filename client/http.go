@@ -81,6 +81,9 @@ func (h *HTTP) Resolve(ctx context.Context, q Request) (Result, error) {
 		return Result{Trace: t.trace(&q, nil, err)}, err
 	}
 	res.ID, res.Via, res.Service = x.ID, ViaHTTP, q.Service
+	if !q.wantsNames() {
+		res.Note = cmp.Or(res.Note, unsafeNote(res.Location))
+	}
 	c.Place(&res)
 	res.Trace = t.trace(&q, &res, nil)
 	return res, nil

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -38,6 +39,14 @@ uri.urn.example. NAPTR 100 10 "u" "http+N2L" "!.*!file:///etc/passwd!" .
 		if err != nil || strings.Contains(res.Note, "do not open it") != unsafe {
 			t.Errorf("%s leads to %q, note %q: %v", name, res.Location, res.Note, err)
 		}
+	}
+	// A resolver can lead anywhere too.
+	web := newWebServer(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Location", "gopher://store.example/a")
+		w.WriteHeader(http.StatusFound)
+	})
+	if res, err := newHTTP(t, web.URL).Resolve(t.Context(), Request{Name: "urn:mixed:x"}); err != nil || !strings.Contains(res.Note, "do not open it") {
+		t.Errorf("over HTTP it leads to %q, note %q: %v", res.Location, res.Note, err)
 	}
 	if res, err := d.Resolve(t.Context(), Request{Name: "urn:mixed:x"}); err != nil || !slices.Contains(res.Others, "http://store.example/a") {
 		t.Errorf("%q: %v", res.Others, err)

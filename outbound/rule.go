@@ -5,8 +5,8 @@
 // which addresses it may have: by default those of the public Internet, so that no user can
 // have the server reach what only the server should. The address is judged at the moment of
 // connecting, after names were resolved, so that a name that leads elsewhere the second time
-// does not go round the rule. Package client, which works for the person who runs it, does
-// not use it.
+// does not go round the rule. Package client, which works for the person who runs it, opens
+// its own connections; 'stele get' asks the Rule where nobody vouches for a location.
 package outbound
 
 import (

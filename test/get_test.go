@@ -140,7 +140,7 @@ func (p *signedArchive) startAt(at string, cmd *exec.Cmd) {
 // getting is the command line by which a reader gets something, who has nothing but the
 // name and the keys of the zones.
 func (p *signedArchive) getting(name, file string, more ...string) []string {
-	return append([]string{"get", "urn:paradisec:AB1:001:" + name, "--dns", p.dns, "--root", archiveRoot, "--anchors", p.anchors, "--verify", "-o", file}, more...)
+	return append([]string{"get", "urn:paradisec:AB1:001:" + name, "--dns", p.dns, "--root", archiveRoot, "--anchors", p.anchors, "--verify", "--private-addresses", "allow", "-o", file}, more...)
 }
 
 // TestGet: what is signed in signed zones comes whole and proven, over HTTP and over FTP;

@@ -7,7 +7,7 @@
 // times, numbers of attempts and steps are bounded, and what ends too early is an error.
 //
 // The package does not choose names of files, nor judge what it brings: it tells its
-// digest. Addresses are not judged either; those of this machine and its network are
-// reached like others. There is no clock but the one passed in, by which certificates are
+// digest. The caller says which addresses may be reached; if it does not, those of this
+// machine and its network are reached like others. There is no clock but the one passed in, by which certificates are
 // judged.
 package fetch

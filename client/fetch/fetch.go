@@ -9,8 +9,10 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/stele-id/stele"
@@ -28,6 +30,8 @@ var (
 	ErrUntrusted = errors.New("nobody whom this machine trusts says who the server is")
 	// ErrSize says that something has another size than it must have.
 	ErrSize = errors.New("it has another size")
+	// ErrAddress says that a server has an address that may not be reached.
+	ErrAddress = errors.New("it is an address of this machine or of a private network")
 )
 
 // Options are how servers are asked. All may be left as it is.
@@ -38,6 +42,12 @@ type Options struct {
 	// Dial opens connections; a [net.Dialer] does if nil.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
+	// May says which addresses may be reached; all if nil. Each address that a name has is
+	// judged when the socket is about to connect to it, those of redirects too. A proxy of
+	// the environment is the user's own choice and not judged; what it connects to is
+	// judged if the location has an address instead of a name. With Dial it is not asked.
+	May func(netip.Addr) bool
+
 	Idle  time.Duration // for how long nothing may come; 30 s if 0
 	Tries int           // how often it is tried without getting further; 4 if 0
 	Pause time.Duration // before the second attempt, and twice that before the next; 1 s if 0
@@ -47,6 +57,7 @@ type Options struct {
 type Fetcher struct {
 	o         Options
 	transport *http.Transport
+	proxies   sync.Map // addresses of the environment's proxies, with their port
 }
 
 // New makes a Fetcher. It asks nobody yet.
@@ -54,11 +65,13 @@ func New(o Options) *Fetcher {
 	o.Idle = cmp.Or(o.Idle, 30*time.Second)
 	o.Tries = cmp.Or(o.Tries, 4)
 	o.Pause = cmp.Or(o.Pause, time.Second)
+	f := &Fetcher{}
 	if o.Dial == nil {
-		o.Dial = new(net.Dialer).DialContext
+		o.Dial = f.dial
 	}
-	return &Fetcher{o: o, transport: &http.Transport{
-		Proxy:                  http.ProxyFromEnvironment,
+	f.o = o
+	f.transport = &http.Transport{
+		Proxy:                  f.proxy,
 		DialContext:            o.Dial,
 		TLSClientConfig:        &tls.Config{RootCAs: o.RootCAs, Time: o.Now, MinVersion: tls.VersionTLS12},
 		TLSHandshakeTimeout:    o.Idle,
@@ -66,7 +79,8 @@ func New(o Options) *Fetcher {
 		DisableCompression:     true, // a digest is of what is there, and not of how it is sent
 		ForceAttemptHTTP2:      true,
 		IdleConnTimeout:        o.Idle,
-	}}
+	}
+	return f
 }
 
 // Close closes connections that nobody uses.
@@ -205,6 +219,9 @@ func fail(kind stele.Kind, format string, args ...any) error {
 
 // about adds to an error where it happened. Its kind stays.
 func about(u *url.URL, err error) error {
+	if e, ok := errors.AsType[addressError](err); ok {
+		return fail(stele.Forbidden, "%s: %w", u.Host, e)
+	}
 	if e, ok := err.(*stele.Error); ok && e.Err != nil {
 		return fail(e.Kind, "%s: %w", u.Host, e.Err)
 	}

@@ -16,7 +16,8 @@ type getFlags struct {
 	output  string
 	force   bool
 	verify  bool
-	anyKey  bool // verify by keys that nobody vouches for, too
+	anyKey  bool   // verify by keys that nobody vouches for, too
+	private string // whether addresses of private networks are reached; "": not if the DNS led there
 	maxSize string
 	most    int64 // bytes: maxSize, read
 	stall   time.Duration
@@ -51,8 +52,12 @@ Answers of the DNS must prove themselves with --verify, from --anchors down; whe
 server does not pass on signatures, --dnssec=off does without.
 
 Nothing is sent that tells who asks, neither passwords that stand in a location.
-Redirects are followed to http, https and ftp. Addresses of this machine and its network
-are reached like others: do not let strangers choose what is got from there.
+Redirects are followed to http, https and ftp. Anybody can publish rules in the DNS, so a
+name that was resolved there is not fetched from this machine or a private network:
+--private-addresses allow does so, for names of your own. What a resolver named with
+--server or the registry here says is fetched from anywhere; --private-addresses refuse
+does without. Behind a proxy (HTTPS_PROXY), names are looked up by the proxy, which has
+to judge them.
 
 It exits with 3 if the name is not known, or nothing is where it leads; 4 if it was
 withdrawn; 5 if nobody answered, or it broke off: what is there is kept, try again; 1 if
@@ -61,6 +66,7 @@ not who it should be.`,
 		Example: `  stele get urn:paradisec:AB1:001:A
   stele get urn:paradisec:AB1:001:A --accept audio/wav -o A.wav --verify
   stele get urn:paradisec:AB1:001:A --dns 127.0.0.1:5353 --root urn.example. --verify --anchors keys.txt
+  stele get urn:archive:report --private-addresses allow
   stele get ark:12345/x54xz321 --server https://id.example.org --max-size 100GB --json
   stele get doi:10.5072/rivers --via http --server https://id.example.org -o - | less`,
 		Args: oneArgument("the identifier"),
@@ -83,6 +89,7 @@ func (f *getFlags) addGet(cmd *cobra.Command) {
 	flags.BoolVar(&f.verify, "verify", false, "check that it is what was signed, and tell what was proven")
 	flags.BoolVar(&f.anyKey, anyKeyFlag, false, "with --verify: get it too if nobody vouches for the key; it is told that it was not verified")
 	flags.StringVar(&f.maxSize, "max-size", "16GiB", "`size` that it may have, such as 500MB; 0 for any")
+	flags.StringVar(&f.private, "private-addresses", "", "whether to fetch from this machine and private networks: `allow` or refuse (default: refuse if the name was resolved in the DNS)")
 	flags.DurationVar(&f.stall, "stall", 30*time.Second, "for how long nothing may come")
 	flags.DurationVar(&f.maxTime, "max-time", 24*time.Hour, "for how long to fetch, all in all")
 	flags.StringVar(&f.accept, "accept", "", "media `types`, such as 'audio/mpeg, audio/*;q=0.5' (default with --verify: those that were signed)")
@@ -90,6 +97,7 @@ func (f *getFlags) addGet(cmd *cobra.Command) {
 	f.addWays(cmd)
 	flags.Lookup("dnssec").Usage = "have answers of the DNS prove themselves: `how` is validate (check signatures; alone, and with --verify or --anchors, it is that), trust-ad (take the word of name servers that are asked by tls:// or https://) or off"
 	flags.Lookup("anchors").Usage = "`file` with the keys to trust, as DNSKEY or DS records (default: those of the public DNS's root)"
+	choices(cmd, "private-addresses", privateAllow, privateRefuse)
 	choices(cmd, "max-size", "100MB", "16GiB", "100GB", "0")
 	// It fails only for a flag that the command does not have.
 	_ = cmd.RegisterFlagCompletionFunc("output", completeNames)
@@ -108,6 +116,13 @@ func (f *getFlags) getRequest(name string) (client.Request, error) {
 	f.most = size.(int64)
 	if f.anyKey && !f.verify {
 		return q, misuse(f.cmd, "--%s says how to --verify; give both, or neither", anyKeyFlag)
+	}
+	switch f.private {
+	case "", privateRefuse:
+		f.dns.permit = permitPublic
+	case privateAllow:
+	default:
+		return q, misuse(f.cmd, "--private-addresses: %.40q is neither %s nor %s", f.private, privateAllow, privateRefuse)
 	}
 	if f.stall <= 0 || f.maxTime <= 0 {
 		return q, misuse(f.cmd, "--stall and --max-time must be longer than nothing")

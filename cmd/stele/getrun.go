@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"github.com/stele-id/stele/client"
 	"github.com/stele-id/stele/client/dnssec"
 	"github.com/stele-id/stele/client/fetch"
+	"github.com/stele-id/stele/outbound"
 )
 
 // getting is one run of get.
@@ -25,7 +27,30 @@ type getting struct {
 	id      stele.ID
 	schemes *stele.Schemes
 	ways    ways
-	fetcher *fetch.Fetcher
+
+	anywhere, public *fetch.Fetcher // the second reaches the public Internet only
+}
+
+// Values of --private-addresses.
+const privateAllow, privateRefuse = "allow", "refuse"
+
+// isPublic reports whether an address is of the public Internet.
+func isPublic(at netip.Addr) bool { return outbound.Rule{}.May(at) }
+
+// permitPublic lets resolvers that rules in the DNS name be asked at public addresses.
+func permitPublic(at netip.AddrPort) error {
+	if isPublic(at.Addr()) {
+		return nil
+	}
+	return fmt.Errorf("%w; --private-addresses allow reaches it all the same", fetch.ErrAddress)
+}
+
+// fetcher returns who fetches what was found a way.
+func (g *getting) fetcher(via client.Via) *fetch.Fetcher {
+	if g.f.private == privateRefuse || g.f.private == "" && via == client.ViaDNS {
+		return g.public
+	}
+	return g.anywhere
 }
 
 // get is the verb.
@@ -46,8 +71,12 @@ func (p *program) get(f *getFlags, q client.Request) error {
 		return err
 	}
 	defer g.ways.close()
-	g.fetcher = fetch.New(fetch.Options{RootCAs: roots, Now: p.now, Idle: f.stall})
-	defer g.fetcher.Close()
+	o := fetch.Options{RootCAs: roots, Now: p.now, Idle: f.stall}
+	g.anywhere = fetch.New(o)
+	defer g.anywhere.Close()
+	o.May = isPublic
+	g.public = fetch.New(o)
+	defer g.public.Close()
 	ctx, stop := signal.NotifyContext(f.cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	return g.hint(g.run(ctx))
@@ -57,6 +86,9 @@ func (p *program) get(f *getFlags, q client.Request) error {
 func (g *getting) hint(err error) error {
 	if errors.Is(err, fetch.ErrUntrusted) && g.remote.authority == "" {
 		return fmt.Errorf("%w; name the certificate of its authority with --ca FILE", err)
+	}
+	if errors.Is(err, fetch.ErrAddress) && stele.KindOf(err) == stele.Forbidden {
+		return fmt.Errorf("%w; if the name is of your own network, fetch it with --private-addresses allow", err)
 	}
 	return err
 }
@@ -174,7 +206,7 @@ func (g *getting) save(ctx context.Context, res *client.Result, v *client.Verifi
 			_ = part.Close() // it is left to be gone on with
 		}
 	}()
-	got, err := g.fetch(ctx, v, part, locations)
+	got, err := g.fetch(ctx, g.fetcher(res.Via), v, part, locations)
 	if err != nil {
 		return err
 	}
@@ -200,7 +232,7 @@ func (g *getting) save(ctx context.Context, res *client.Result, v *client.Verifi
 }
 
 // fetch tries the locations in turn. What one of them can't give another may.
-func (g *getting) fetch(ctx context.Context, v *client.Verifier, part *fetch.Part, locations []string) (got gotDocument, err error) {
+func (g *getting) fetch(ctx context.Context, from *fetch.Fetcher, v *client.Verifier, part *fetch.Part, locations []string) (got gotDocument, err error) {
 	ctx, cancel := context.WithTimeout(ctx, g.f.maxTime)
 	defer cancel()
 	bar := &bar{program: g.program}
@@ -215,7 +247,7 @@ func (g *getting) fetch(ctx context.Context, v *client.Verifier, part *fetch.Par
 			q.Sizes = v.Sizes()
 		}
 		var info fetch.Info
-		if info, err = g.fetcher.File(ctx, q, part); err == nil {
+		if info, err = from.File(ctx, q, part); err == nil {
 			return newGot(location, &info), nil
 		}
 		if v != nil && errors.Is(err, fetch.ErrSize) {

@@ -58,7 +58,7 @@ const maxSignatures = 4
 func (g *getting) signatures(ctx context.Context, res *client.Result) (list []stele.Signature, failed error) {
 	places := append([]string{res.Location}, res.Others...)
 	for _, at := range places[:min(len(places), maxSignatures)] {
-		list, err := client.Signatures(ctx, g.fetcher, g.schemes, at, g.id)
+		list, err := client.Signatures(ctx, g.fetcher(res.Via), g.schemes, at, g.id)
 		if err == nil {
 			return list, nil
 		}
@@ -113,7 +113,7 @@ func (g *getting) keys(ctx context.Context) (client.Keys, error) {
 // serverKeys asks for the keys the resolver that the user named, or else the one that
 // rules name which prove themselves. Any other one speaks for whoever led here.
 func (g *getting) serverKeys(ctx context.Context, way *client.DNS) (client.Keys, error) {
-	server := g.f.server
+	server, fetcher := g.f.server, g.anywhere // whom the user names may be anywhere
 	if server == "" && way == nil {
 		return client.Keys{}, refuse("verify", stele.NotFound, "there is no resolver to ask for it")
 	}
@@ -122,8 +122,9 @@ func (g *getting) serverKeys(ctx context.Context, way *client.DNS) (client.Keys,
 		if server, err = way.KeyServer(ctx, g.q.Name); err != nil {
 			return client.Keys{}, err
 		}
+		fetcher = g.fetcher(client.ViaDNS)
 	}
-	return client.JWKS(ctx, g.fetcher, g.schemes, server, g.id)
+	return client.JWKS(ctx, fetcher, g.schemes, server, g.id)
 }
 
 // inDNS returns the way over the DNS, nil if it is none for the name.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"math/rand/v2"
+	"net/netip"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,6 +21,8 @@ type dnsFlags struct {
 	compat  []string
 	dnssec  string
 	anchors string
+
+	permit func(netip.AddrPort) error // of resolvers that rules name; nil: any address
 
 	unproven bool // --dnssec=off is a word for answers that need not prove themselves
 }
@@ -64,7 +67,7 @@ func (p *program) dnsWay(cmd *cobra.Command, f *dnsFlags, schemes *stele.Schemes
 	}
 	o := client.DNSOptions{
 		Schemes: schemes, Now: p.now, Random: rand.IntN, ThesisZones: f.compat, Timeout: timeout, RootCAs: roots,
-		Roots: map[string]string{"urn": f.root, "ark": f.root}, DNSSEC: client.DNSSEC(f.dnssec),
+		Roots: map[string]string{"urn": f.root, "ark": f.root}, DNSSEC: client.DNSSEC(f.dnssec), Permit: f.permit,
 	}
 	if o.Anchors, err = f.readAnchors(cmd); err != nil {
 		return nil, err

@@ -237,7 +237,13 @@ func (c *compiler) addRule(out *compiled, s *subject, t *stele.Target) (short bo
 		out.note("%s: the URL of its %s has %d bytes, too many for a rule; give the zone a resolver, which has shorter ones (stele zone add --resolver)", id, t.Service, len(t.URL))
 		return true
 	}
-	if rule, ok = c.rule(s, c.resolver.service(t.Service, id), t); !ok {
+	if t.Type != "" && t.Service != stele.N2S && t.Service != stele.N2P {
+		rule, ok = c.rule(s, c.resolver.typed(t.Service, id, t.Type), t)
+	}
+	if !ok {
+		rule, ok = c.rule(s, c.resolver.service(t.Service, id), t)
+	}
+	if !ok {
 		out.note("%s: neither the URL of its %s nor that of the resolver fits a rule; clients find it over HTTP", id, t.Service)
 		return true
 	}

@@ -57,9 +57,15 @@ func TestCompileSizes(t *testing.T) {
 
 	p.register("urn:paradisec:a:b:3", "N2L text/html "+url(300), "N2C "+url(2000), "N2L ftp://example.org/short")
 	wantRules(t, p.rulesAt("3.b.a.paradisec.example."),
-		`100 10 "RES:http" "N2L:text/html" "!^urn:paradisec:a:b:3$!http://id.example.org/uri-res/N2L?urn:paradisec:a:b:3!i" .`,
+		`100 10 "RES:http" "N2L:text/html" "!^urn:paradisec:a:b:3$!http://id.example.org/urn:paradisec:a:b:3?+t=text/html!i" .`,
 		`100 10 "RES:http" "N2C" "!^urn:paradisec:a:b:3$!http://id.example.org/uri-res/N2C?urn:paradisec:a:b:3!i" .`,
 		`100 11 "RES:ftp" "N2L" "!^urn:paradisec:a:b:3$!ftp://example.org/short!i" .`, further)
+	p.register("urn:paradisec:a:b:4", "N2L text/html "+url(300), "N2L image/svg+xml "+url(301), "N2C text/xml "+url(302), "N2L x/"+strings.Repeat("y", 120)+" "+url(303))
+	wantRules(t, p.rulesAt("4.b.a.paradisec.example."),
+		`100 10 "RES:http" "N2L:text/html" "!^urn:paradisec:a:b:4$!http://id.example.org/urn:paradisec:a:b:4?+t=text/html!i" .`,
+		`100 10 "RES:http" "N2C:text/xml" "!^urn:paradisec:a:b:4$!http://id.example.org/urn:paradisec:a:b:4?+s=N2C&t=text/xml!i" .`,
+		`100 11 "RES:http" "N2L:image/svg+xml" "!^urn:paradisec:a:b:4$!http://id.example.org/urn:paradisec:a:b:4?+t=image/svg+xml!i" .`,
+		`100 12 "RES:http" "N2L:x/`+strings.Repeat("y", 120)+`" "!^urn:paradisec:a:b:4$!http://id.example.org/urn:paradisec:a:b:4?+t=x/`+strings.Repeat("y", 120)+`!i" .`, further)
 	n, _ := p.lookup("3.b.a.paradisec.example.")
 	var uris []string
 	for _, rr := range n.records {

@@ -57,6 +57,17 @@ func (h host) service(s stele.Service, id string) string {
 	return h.url() + "/uri-res/" + string(s) + "?" + escapeURL(id)
 }
 
+// typed is where the resolver gives a service for an identifier as one media type: the
+// r-component says which (RFC 8141, section 2.3.1), since a location is all that clients
+// of a rule get.
+func (h host) typed(s stele.Service, id, media string) string {
+	of := ""
+	if s != stele.N2L {
+		of = "s=" + string(s) + "&"
+	}
+	return h.page(id) + "?+" + of + "t=" + strings.ReplaceAll(escapeURL(media), "&", "%26")
+}
+
 // page is the resolver's page about an identifier.
 func (h host) page(id string) string { return h.url() + "/" + escapeURL(id) }
 
