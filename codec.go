@@ -127,7 +127,7 @@ func (n *Namespace) AppendBinary(b []byte) ([]byte, error) {
 // had before.
 func (n *Namespace) appendLater(b []byte) []byte {
 	p := &n.Publication
-	keys := len(n.Keys) > 0
+	keys := n.Passthrough || len(n.Keys) > 0
 	secured := keys || p.isSecured()
 	granted := secured || len(n.Grants) > 0
 	if granted || !p.IsZero() {
@@ -143,6 +143,9 @@ func (n *Namespace) appendLater(b []byte) []byte {
 	}
 	if keys {
 		b = appendList(b, n.Keys, appendSigningKey)
+	}
+	if n.Passthrough {
+		b = appendBool(b, true)
 	}
 	return b
 }
@@ -205,6 +208,10 @@ func (d *decoder) later(n *Namespace) {
 	if len(d.rest) > 0 {
 		n.Keys = list(d, d.signingKey)
 		odd = len(n.Keys) == 0
+	}
+	if len(d.rest) > 0 {
+		n.Passthrough = d.bool()
+		odd = !n.Passthrough
 	}
 	if d.err == nil && odd {
 		d.fail(errOdd) // nothing is written of it then

@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	namespaceFields = "scheme prefix owner title minter ttl status persistence hosts protocols delegate checked quota publication grants keys version created modified by"
+	namespaceFields = "scheme prefix owner title minter ttl status persistence hosts protocols delegate checked passthrough quota publication grants keys version created modified by"
 	minterFields    = "kind host port ip ipPort allowPrivate granularity template seed"
 )
 
@@ -69,6 +69,8 @@ func (d *document) namespace(n *Namespace) {
 			n.Delegate = d.text()
 		case "checked":
 			n.Checked = d.bool()
+		case "passthrough":
+			n.Passthrough = d.bool()
 		case "quota":
 			n.Quota = d.number(math.MaxUint64)
 		case "publication":
@@ -145,6 +147,7 @@ func (n *Namespace) AppendJSON(b []byte) []byte {
 	w.texts("protocols", n.Protocols)
 	w.text("delegate", n.Delegate)
 	w.flag("checked", n.Checked)
+	w.flag("passthrough", n.Passthrough)
 	w.number("quota", n.Quota, 0)
 	w.publication(&n.Publication)
 	w.grants(n.Grants)

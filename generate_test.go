@@ -129,6 +129,7 @@ var anyNamespace = rapid.Custom(func(t *rapid.T) *Namespace {
 		Protocols:   few(bytesText).Draw(t, "protocols"),
 		Delegate:    bytesText.Draw(t, "delegate"),
 		Checked:     rapid.Bool().Draw(t, "checked"),
+		Passthrough: rapid.Bool().Draw(t, "passthrough"),
 		Quota:       rapid.Uint64().Draw(t, "quota"),
 		Publication: anyPublication.Draw(t, "publication"),
 		Grants: few(rapid.Custom(func(t *rapid.T) Grant {
@@ -350,6 +351,7 @@ var goodNamespace = rapid.Custom(func(t *rapid.T) *Namespace {
 		Protocols:   rapid.SliceOfNDistinct(rapid.SampledFrom(strings.Fields(protocols)), 0, 4, rapid.ID[string]).Draw(t, "protocols"),
 		Delegate:    rapid.SampledFrom([]string{"", "https://resolver.example.org/{id}", "http://example.org/a?b={rest}&c={id}"}).Draw(t, "delegate"),
 		Quota:       rapid.Uint64().Draw(t, "quota"),
+		Passthrough: rapid.Bool().Draw(t, "passthrough"),
 		Grants: rapid.SliceOfNDistinct(rapid.Custom(func(t *rapid.T) Grant {
 			return Grant{
 				To:   rapid.SampledFrom([]string{"user:", "group:"}).Draw(t, "kind") + "n" + goodName.Draw(t, "to"),

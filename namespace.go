@@ -19,6 +19,7 @@ type Namespace struct {
 	Protocols   []string // of targets' URLs; none: http, https and ftp
 	Delegate    string   // a URL with {id} or {rest} in it, of the resolver that answers instead
 	Checked     bool     // names end in a NOID check character
+	Passthrough bool     // what follows a registered name is appended to its targets, from any character on at which names may be cut
 	Quota       uint64   // how many names there may be, identifiers and aliases; 0: no limit
 	Publication Publication
 	Grants      []Grant      // who else may do something there, beside the owner

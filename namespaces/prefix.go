@@ -90,6 +90,26 @@ func ReadPrefix(schemes *stele.Schemes, text string) (key stele.NamespaceKey, be
 	return completePrefix(schemes, text)
 }
 
+// IsFollowed reports whether other names can begin with a name and be cut after it, so that
+// something can follow it. Nothing follows an ISBN, or an LSID with its revision.
+func IsFollowed(schemes *stele.Schemes, id stele.ID) bool {
+	key, _, err := ReadPrefix(schemes, id.String())
+	return err == nil && key == stele.NamespaceKey{Scheme: id.Scheme(), Prefix: id.String()}
+}
+
+// HasFollowed reports whether something can follow names of the namespace with that key.
+func HasFollowed(schemes *stele.Schemes, key stele.NamespaceKey) bool {
+	if key.Prefix == "" {
+		return true // names of every kind are below the root of a scheme
+	}
+	// Only names below it can be followed, or only the name that its prefix is.
+	if id, err := schemes.Parse(key.Prefix); err == nil && id.String() == key.Prefix && IsFollowed(schemes, id) {
+		return true
+	}
+	_, below, err := ReadPrefix(schemes, key.Prefix)
+	return err == nil && IsFollowed(schemes, below)
+}
+
 // completePrefix reads a prefix by completing it. Where it fails it looks whether
 // a separator too many or too few is all that is wrong.
 func completePrefix(schemes *stele.Schemes, text string) (key stele.NamespaceKey, below stele.ID, err error) {

@@ -52,6 +52,7 @@ func (r *Registrar) CheckRules(ctx context.Context, key stele.NamespaceKey, prog
 				}
 				j := judge{r, s, nil}
 				j.presentNames(rec)
+				j.partial(nil, rec)
 				j.destinations(rec)
 				if len(j.problems) > 0 && !yield(Breach{rec.ID, rec.Version, j.problems}, nil) {
 					return

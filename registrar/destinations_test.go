@@ -172,3 +172,78 @@ func TestCheckRules(t *testing.T) {
 	}
 	t.Error("anybody may check a namespace")
 }
+
+// A target is partial only where something can follow a name of the record; what was
+// written before this rule may be changed.
+func TestPartialNeedsNamesThatCanBeFollowed(t *testing.T) {
+	f := newFixture(t)
+	at := func(name string, aliases ...string) *stele.Record {
+		rec := &stele.Record{ID: f.id(name), Targets: []stele.Target{
+			{Service: stele.N2C, URL: "https://example.org/about", Order: 100, Preference: 10},
+			{Service: stele.N2L, URL: "https://example.org/", Order: 100, Preference: 10, Partial: true},
+		}}
+		for _, alias := range aliases {
+			rec.Aliases = append(rec.Aliases, f.id(alias))
+		}
+		return rec
+	}
+	for _, name := range []string{
+		"urn:isbn:9780306406157", "urn:lsid:ubio.org:namebank:11815:2", "urn:uuid:6e8bc430-9c3a-11d9-9669-0800200c9a66",
+		"8JMKD3MGP8W/34PGRBS", "sid.inpe.br/mtc-m18/2009/02.16.17.46",
+	} {
+		_, err := f.Register(f.admin, at(name))
+		judged(t, err, "targets[1].partial", "target.nothing-follows")
+	}
+	for _, rec := range []*stele.Record{
+		at("urn:lsid:ubio.org:namebank:11815"), at("urn:example:a"), at("10.5072/a"), at("ark:12345/x1"), at("https://purl.org/obo/HP_"),
+		at("ark:99999/fk4"), at("ark:13030/tf5p30086k"), at("urn:isbn:9780131103627", "ark:12345/isbn"),
+	} {
+		if _, err := f.Register(f.admin, rec); err != nil {
+			t.Errorf("%s: %v", rec.ID, err)
+		}
+	}
+
+	old := at("urn:isbn:9780306406157")
+	old.State, old.Version, old.Created, old.Modified = stele.Active, 1, f.now(), f.now()
+	if err := f.store.Apply(t.Context(), &stele.Commit{Records: []*stele.Record{old}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Update(f.admin, old.ID, 0, func(rec *stele.Record) error { rec.Metadata = stele.Metadata{"what": "x"}; return nil }); err != nil {
+		t.Error(err)
+	}
+	found := 0
+	for breach, err := range f.CheckRules(f.admin, stele.NamespaceKey{Scheme: "urn"}, nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		found++
+		judged(t, &stele.Error{Kind: stele.Invalid, Err: breach.Problems}, "targets[1].partial", "target.nothing-follows")
+	}
+	if found != 1 {
+		t.Errorf("%d records break a rule", found)
+	}
+
+	// No name is used up for one that is refused.
+	f.space("urn:uuid", minter(stele.Minter{Kind: stele.MinterUUID}))
+	rec := at("urn:isbn:9780306406157")
+	rec.ID = stele.ID{}
+	_, err := f.MintAndRegister(f.admin, rec, stele.NamespaceKey{Scheme: "urn", Prefix: "urn:uuid"})
+	judged(t, err, "targets[1].partial", "target.nothing-follows")
+}
+
+// A namespace asks for passthrough only where something can follow its names.
+func TestPassthroughNeedsNamesThatCanBeFollowed(t *testing.T) {
+	f := newFixture(t)
+	for prefix, good := range map[string]bool{
+		"ark:12345/x5": true, "https://purl.org/obo/HP_": true, "102.100.272/": true, "urn:example": true, "urn:lsid:ubio.org:namebank": true,
+		"urn:lsid:ubio.org:namebank:11815": true, "urn:isbn": false, "urn:uuid": false, "urn:nbn:de:101": true, "sid.inpe.br/mtc-m18": false, "8JMKD3MGP8W": false,
+	} {
+		key := must(f.ParsePrefix(prefix))(t)
+		_, err := f.AddNamespace(f.admin, &stele.Namespace{Scheme: key.Scheme, Prefix: key.Prefix, Passthrough: true})
+		if good && err != nil {
+			t.Errorf("%s: %v", prefix, err)
+		} else if !good {
+			judged(t, err, "passthrough", "namespace.nothing-follows")
+		}
+	}
+}

@@ -52,6 +52,7 @@ func (r *Registrar) rehearse(ctx context.Context, op string, pool []stele.Namesp
 			return tell(op, err)
 		}
 		j := judge{r, s, problems}
+		j.partial(nil, &next)
 		j.destinationsIn(sp, &next)
 		if len(j.problems) > 0 {
 			return &stele.Error{Op: op, Kind: stele.Invalid, Err: j.problems}

@@ -10,6 +10,7 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/mint"
+	"github.com/stele-id/stele/namespaces"
 )
 
 // Zoner is a [stele.Scheme] whose check characters are not those of the whole
@@ -49,6 +50,7 @@ func (r *Registrar) admitKept(ctx context.Context, op string, s *spaces, before,
 	}
 	j := judge{r, s, problems}
 	j.names(before, next)
+	j.partial(before, next)
 	j.destinations(next)
 	j.signatures(before, next, kept)
 	if len(j.problems) > 0 {
@@ -155,6 +157,20 @@ func (j *judge) names(before, next *stele.Record) {
 		if slices.Contains(next.Aliases, t.Replacement) {
 			j.addf("tombstone.replacement", "is another name of the record itself; name another record, or leave it out")
 		}
+	}
+}
+
+// partial judges targets that are marked as partial, where none was before: something
+// must be able to follow a name of the record.
+func (j *judge) partial(before, next *stele.Record) {
+	isPartial := func(t stele.Target) bool { return t.Partial }
+	i := slices.IndexFunc(next.Targets, isPartial)
+	if i < 0 || !next.ID.IsValid() || before != nil && slices.ContainsFunc(before.Targets, isPartial) {
+		return
+	}
+	if !slices.ContainsFunc(next.Names(), func(id stele.ID) bool { return namespaces.IsFollowed(j.schemes, id) }) {
+		j.add("targets["+strconv.Itoa(i)+"].partial", stele.Messagef("target.nothing-follows",
+			"nothing can follow {name} in a name, so there is nothing to append to the URL; leave partial out", "name", next.ID.String()))
 	}
 }
 

@@ -115,6 +115,10 @@ func (r *Registrar) judgeNamespace(op string, ns *stele.Namespace) error {
 	if _, err := granularity(ns); err != nil {
 		add("minter.granularity", err)
 	}
+	if len(problems) == 0 && ns.Passthrough && !namespaces.HasFollowed(r.schemes, ns.Key()) {
+		add("passthrough", stele.Messagef("namespace.nothing-follows",
+			"nothing can follow the names of {namespace}, so there is nothing to pass on; leave it out", "namespace", ns.Key().String()))
+	}
 	if len(problems) == 0 {
 		r.judgeMinter(ns, add)
 		judgeKeys(ns, add)

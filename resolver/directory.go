@@ -60,6 +60,16 @@ func (d *directory) of(ctx context.Context, id stele.ID) (*stele.Namespace, erro
 	return nil, nil
 }
 
+// passesOn reports whether two names are in one namespace, and that asks for passthrough.
+func (d *directory) passesOn(ctx context.Context, a, b stele.ID) (bool, error) {
+	s, err := d.all(ctx)
+	if err != nil {
+		return false, err
+	}
+	n := s.Of(a)
+	return n != nil && n.Passthrough && (a == b || s.Of(b) == n), nil
+}
+
 // chain returns the namespaces that id belongs to, the nearest first and the root of
 // its scheme last, as far as there are any.
 func (d *directory) chain(ctx context.Context, id stele.ID) ([]*stele.Namespace, error) {

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/store/mem"
 )
 
@@ -83,4 +84,57 @@ func TestLongestIsKept(t *testing.T) {
 	if asked := store.longest.Load() - before; asked != 0 || before == 0 {
 		t.Errorf("the store was searched %d times, and then %d", before, asked)
 	}
+}
+
+// A namespace can ask that what follows a registered name is passed on from any character
+// on. It holds for names of this namespace only, and not for those of one below it.
+func TestPassthroughOfNamespace(t *testing.T) {
+	withAndWithout(t, func(t *testing.T, r *registry) {
+		r.to("ark:12345/x1", page("https://example.org/1"))
+		r.to("ark:12345/x1b2", page("https://example.org/b2"))
+		r.to("ark:12345/y1", partial("https://example.org/part/"), page("https://example.org/whole"))
+		r.to("http://purl.org/obo/HP", page("https://hpo.example/"))
+		r.to("urn:example:par", page("https://par.example/"))
+		r.to("ark:99999/fk4", page("https://other.example/"))
+		r.put(stele.Record{ID: r.id("ark:12345/w1"), State: stele.Withdrawn, Tombstone: &stele.Tombstone{Reason: "gone"}, Targets: []stele.Target{page("https://example.org/w")}})
+		version := uint64(0)
+		ask := func(passthrough bool) {
+			t.Helper()
+			for _, ns := range []stele.Namespace{
+				{Scheme: "ark", Prefix: "ark:12345"}, {Scheme: "purl", Prefix: "https://purl.org/obo/"}, {Scheme: "urn", Prefix: "urn:example"},
+			} {
+				ns.Passthrough, ns.Version = passthrough, version
+				r.namespace(ns)
+			}
+			version++
+		}
+		r.namespace(stele.Namespace{Scheme: "ark", Prefix: "ark:12345/x1c"})
+		r.namespace(stele.Namespace{Scheme: "ark", Prefix: "ark:99999/fk4z", Passthrough: true})
+		for _, passthrough := range []bool{false, true, false} {
+			ask(passthrough)
+			for name, want := range map[string][2]string{
+				"ark:12345/x12":              {"not found", "https://example.org/12"},
+				"ark:12345/x1_2/3?a=b":       {"not found", "https://example.org/1_2/3?a=b"},
+				"ark:12345/x1/2":             {"https://example.org/1/2", "https://example.org/1/2"},
+				"ark:12345/x1b2c":            {"not found", "https://example.org/b2c"},
+				"ark:12345/x1c3":             {"not found", "not found"}, // of another namespace
+				"ark:12345/y12":              {"https://example.org/part/2", "https://example.org/part/2"},
+				"ark:12345/w12":              {"not found", "tombstone"},
+				"ark:99999/fk4z1":            {"not found", "not found"}, // the registered name is of another one
+				"http://purl.org/obo/HP_1":   {"not found", "https://hpo.example/_1"},
+				"http://purl.org/obo/HP/1":   {"not found", "https://hpo.example//1"},
+				"http://purl.org/obo/HP?a=b": {"https://hpo.example/", "https://hpo.example/?a=b"},
+				"urn:example:par:1":          {"not found", "https://par.example/:1"},
+				"urn:example:paradisec":      {"not found", "not found"}, // a URN is not cut there
+			} {
+				i := 0
+				if passthrough {
+					i = 1
+				}
+				if got := r.location(name); got != want[i] {
+					t.Errorf("passthrough %v: %s: %s, want %s", passthrough, name, got, want[i])
+				}
+			}
+		}
+	})
 }

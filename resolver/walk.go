@@ -87,7 +87,10 @@ func (w *walk) longest(ctx context.Context) (*stele.Record, string, error) {
 			break
 		}
 		rest := w.q.ID.String()[len(at.String()):]
-		always := w.passesOn(record, rest)
+		always, err := w.passesOn(ctx, record, nameOf(at))
+		if err != nil {
+			return nil, "", err
+		}
 		visible, err := w.MaySee(ctx, w.q.Who, record)
 		if err != nil {
 			return nil, "", err
@@ -138,22 +141,36 @@ func (w *walk) fromRecord(ctx context.Context, record *stele.Record, matched str
 		}
 		return res, nil
 	}
-	return w.choose(res, rest)
+	return w.choose(ctx, res)
 }
 
-// passesOn reports whether all targets of a record get what follows its name, and
-// the query, although none says so: ARK's suffix passthrough. What follows must be a
-// part of the thing, and not the end of a longer name.
-func (w *walk) passesOn(record *stele.Record, rest string) bool {
-	if rest == "" && w.q.Query == "" {
-		return false
+// passesOn reports whether all targets of a record get what follows its name at, and the
+// query, although none says so. Of an ARK they get a part of the thing, and not the end of
+// a longer name: ARK's suffix passthrough. A namespace can ask that they get all that
+// follows; then both names must be in it, so that no other namespace is answered for.
+func (w *walk) passesOn(ctx context.Context, record *stele.Record, at stele.ID) (bool, error) {
+	rest := w.q.ID.String()[len(at.String()):]
+	if rest == "" && w.q.Query == "" || slices.ContainsFunc(record.Targets, func(t stele.Target) bool { return t.Partial }) {
+		return false, nil
 	}
-	s, ok := w.schemes.Lookup(w.q.ID.Scheme()).(interface{ PassesOn(rest string) bool })
-	return ok && s.PassesOn(rest) && !slices.ContainsFunc(record.Targets, func(t stele.Target) bool { return t.Partial })
+	if s, ok := w.schemes.Lookup(w.q.ID.Scheme()).(interface{ PassesOn(rest string) bool }); ok && s.PassesOn(rest) {
+		return true, nil
+	}
+	return w.namespaces.passesOn(ctx, w.q.ID, at)
+}
+
+// matched returns the name of a record that is the name that was asked for, or its
+// beginning.
+func (w *walk) matched(text string) stele.ID {
+	if len(text) == len(w.q.ID.String()) {
+		return w.q.ID
+	}
+	return nameOf(w.q.ID.Prefix(len(text)))
 }
 
 // choose ranks the record's targets and makes the first one the answer.
-func (w *walk) choose(res Resolution, rest string) (Resolution, error) {
+func (w *walk) choose(ctx context.Context, res Resolution) (Resolution, error) {
+	rest := w.q.ID.String()[len(res.Matched):]
 	if w.q.Service == stele.N2S && rest == "" && len(res.Record.Signatures) > 0 {
 		if w.q.Trace {
 			w.step("choice", "the record itself has %d of the signatures that are asked for", len(res.Record.Signatures))
@@ -162,7 +179,10 @@ func (w *walk) choose(res Resolution, rest string) (Resolution, error) {
 		return res, nil
 	}
 	var few [4]candidate // enough for most records
-	always := w.passesOn(res.Record, rest)
+	always, err := w.passesOn(ctx, res.Record, w.matched(res.Matched))
+	if err != nil {
+		return Resolution{}, err
+	}
 	copied := w.q.Component && w.q.Query != ""
 	ranked := rank(few[:0], res.Record.Targets, &w.q, rest != "" && !always, w.random)
 	literal := rest != "" && w.isLiteral()

@@ -49,6 +49,9 @@ func (l *ledger) namespaceCard(ctx context.Context, ns *stele.Namespace) (string
 	if ns.Checked {
 		rows(&b, "check", "names end in a check character")
 	}
+	if ns.Passthrough {
+		rows(&b, "passthrough", "what follows a registered name is appended to its targets")
+	}
 	if ns.TTL > 0 {
 		rows(&b, "TTL", fmt.Sprintf("%d s", ns.TTL))
 	}

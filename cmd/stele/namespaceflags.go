@@ -107,6 +107,7 @@ func (f *namespaceFlags) add(cmd *cobra.Command) {
 	flags.StringArrayVar(&f.given.Protocols, "protocol", nil, "protocol of targets' URLs; may be repeated (default: http, https and ftp)")
 	flags.StringVar(&f.given.Delegate, "delegate", "", "`URL` of another resolver that answers instead, with {id} or {rest} where the name belongs")
 	flags.BoolVar(&f.given.Checked, "check", false, "names end in a NOID check character: mistyped ones are refused")
+	flags.BoolVar(&f.given.Passthrough, "passthrough", false, "append what follows a registered name to the URLs of its targets, as if all of them were partial: in ARKs and PURLs x12 leads to the target of x1, with a 2 behind it")
 	flags.Uint64Var(&f.given.Quota, "quota", 0, "how many names there may be, aliases included (0: no limit)")
 	choices(cmd, "minter", stele.MinterIBI, stele.MinterNOID, stele.MinterPILIN, stele.MinterUUID)
 	choices(cmd, "protocol", "https", "http", "ftp", "ftps", "sftp", "rsync", "rtsp")
@@ -124,6 +125,7 @@ func (f *namespaceFlags) apply(ns *stele.Namespace) {
 		"protocol":     func() { ns.Protocols = withoutEmpty(f.given.Protocols) },
 		"delegate":     func() { ns.Delegate = f.given.Delegate },
 		"check":        func() { ns.Checked = f.given.Checked },
+		"passthrough":  func() { ns.Passthrough = f.given.Passthrough },
 		"quota":        func() { ns.Quota = f.given.Quota },
 	} {
 		if f.cmd.Flags().Changed(flag) {

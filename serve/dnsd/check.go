@@ -152,6 +152,9 @@ func (c *checker) checkResolver() {
 	if c.zone.ns.Delegate != "" {
 		c.tell(stele.ID{}, false, "names that are not registered are answered by another resolver, over HTTP only: in the DNS they do not exist")
 	}
+	if c.zone.ns.Passthrough {
+		c.tell(stele.ID{}, false, "names that follow a registered one lead to its targets over HTTP only: in the DNS they do not exist")
+	}
 }
 
 // checkNames looks at all identifiers.
