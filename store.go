@@ -346,6 +346,13 @@ func (c Change) Equal(other Change) bool {
 		c.Counted == other.Counted && c.At.Equal(other.At) && slices.Equal(c.CountedAliases, other.CountedAliases)
 }
 
+// EqualStored reports whether two stores have the same change. Stores keep times to the
+// microsecond.
+func (c Change) EqualStored(other Change) bool {
+	c.At, other.At = c.At.Truncate(time.Microsecond), other.At.Truncate(time.Microsecond)
+	return c.Equal(other)
+}
+
 // Location is a URL, or a host, by which records are looked up in reverse.
 type Location struct {
 	URL  string // exactly as in the target

@@ -55,6 +55,7 @@ var rooms = []room{
 
 	{folder: "store/storetest", may: "."},
 	{folder: "store/postgres/postgrestest"},
+	{folder: "store/copy", may: ".", tests: "store/mem store/pebble store/postgres"},
 	{folder: "store/*", may: "."},
 
 	{folder: "resolver", may: ". auth ddds mint namespaces proof", tests: "store/mem scheme/all"},

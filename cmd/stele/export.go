@@ -86,7 +86,7 @@ func (p *program) export(ctx context.Context, l *ledger, o exportOptions) error 
 	}
 	x := &exporter{ledger: l, o: o, keys: keys, out: out.w, progress: p.newProgress("export", "records", 0, nil)}
 	err = x.run(ctx)
-	x.progress.end()
+	x.progress.End()
 	if err = out.end(err); err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func (x *exporter) run(ctx context.Context) error {
 			if err := write(rec); err != nil {
 				return err
 			}
-			x.progress.add(1)
+			x.progress.Add(1)
 		}
 	}
 	return nil

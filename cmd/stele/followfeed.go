@@ -89,7 +89,7 @@ func (f *follower) read(ctx context.Context) (*news, error) {
 		case err != nil:
 			return nil, err
 		case !marked:
-			if n.other = !sameChange(c, f.mark); n.other {
+			if n.other = !c.EqualStored(f.mark); n.other {
 				return n, nil
 			}
 			marked = true

@@ -91,13 +91,13 @@ func (b *bar) move(done, total int64) {
 		b.total, before = total, done
 		b.progress = b.newProgress("get", "bytes", max(total, 0), b.done.Load)
 	}
-	b.progress.add(int(done - before))
+	b.progress.Add(int(done - before))
 }
 
 // end takes the bar away. It may be called twice.
 func (b *bar) end() {
 	if b.progress != nil {
-		b.progress.end()
+		b.progress.End()
 		b.progress = nil
 	}
 }

@@ -169,14 +169,14 @@ func (p *program) importRecords(ctx context.Context, l *ledger, f *importFile, o
 	}
 	im.read.Store(rows.done())
 	im.progress = p.newProgress("import", "lines", f.size, im.read.Load)
-	defer im.progress.end()
+	defer im.progress.End()
 	flowing, stop := context.WithCancel(ctx)
 	im.stop = stop
 	im.flow = im.parser.flow(flowing, rows, f.readError)
 	begin := p.now()
 	im.noted = im.mark.importCounts
 	err = im.run(ctx)
-	im.progress.end()
+	im.progress.End()
 	// What was written is kept with the import, also after an interrupt.
 	err = errors.Join(err, im.note(context.WithoutCancel(ctx)))
 	p.tellEncoding(rows, f)

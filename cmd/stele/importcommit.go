@@ -193,7 +193,7 @@ func (im *importer) settle(next importMark, rejected []importRow) error {
 		im.read.Store(b.read)
 		im.flow.release(b)
 	}
-	im.progress.add(im.rows)
+	im.progress.Add(im.rows)
 	im.chunk, im.rows, im.bytes = nil, 0, 0
 	if excess > 0 {
 		return errTooMany

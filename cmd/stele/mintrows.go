@@ -89,7 +89,7 @@ func (n *rowNamer) run(ctx context.Context) error {
 		return err
 	}
 	err := n.nameAll(ctx)
-	n.progress.end()
+	n.progress.End()
 	if err != nil && ctx.Err() != nil {
 		err = ctx.Err()
 	}
@@ -266,7 +266,7 @@ func (n *rowNamer) nameFresh(ctx context.Context) error {
 	}
 	if n.sheet.o.dryRun {
 		n.counts.Named += len(rows)
-		n.progress.add(len(rows))
+		n.progress.Add(len(rows))
 		return nil
 	}
 	if err := n.begin(ctx); err != nil {
@@ -395,7 +395,7 @@ func (n *rowNamer) register(ctx context.Context, rows []namedRow) error {
 		void = append(void, journalEntry{Line: rows[i].line, Void: true})
 		rejected = append(rejected, i)
 	}
-	n.progress.add(len(rows))
+	n.progress.Add(len(rows))
 	if len(void) == 0 {
 		return nil
 	}

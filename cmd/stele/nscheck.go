@@ -56,10 +56,10 @@ type problemLine struct {
 // checkRules prints the records that break a rule of a namespace.
 func (p *program) checkRules(ctx context.Context, l *ledger, key stele.NamespaceKey) error {
 	bar := p.newProgress("check", "records", 0, nil)
-	defer bar.end()
+	defer bar.End()
 	found, read := 0, 0
 	for b, err := range l.CheckRules(ctx, key, func(n int) {
-		bar.add(n - read)
+		bar.Add(n - read)
 		read = n
 	}) {
 		if err != nil {

@@ -59,8 +59,8 @@ func (g *progress) draw(w io.Writer) {
 		mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return " " + g.state() })))
 }
 
-// add says that some more units are done.
-func (g *progress) add(n int) {
+// Add says that some more units are done.
+func (g *progress) Add(n int) {
 	g.count.Add(int64(n))
 	g.tick()
 }
@@ -97,8 +97,8 @@ func (g *progress) rate(elapsed time.Duration) int64 {
 	return int64(float64(g.count.Load()) / elapsed.Seconds())
 }
 
-// end stops telling, and takes the bar away. It may be called twice.
-func (g *progress) end() {
+// End stops telling, and takes the bar away. It may be called twice.
+func (g *progress) End() {
 	if g.bars != nil {
 		g.bar.Abort(true)
 		g.bars.Wait()

@@ -15,10 +15,10 @@ func TestProgress(t *testing.T) {
 	for range 12 {
 		now = now.Add(time.Second)
 		done += 50
-		g.add(2000)
+		g.Add(2000)
 	}
-	g.end()
-	g.end()
+	g.End()
+	g.End()
 	want := "import: 25%, 10,000 lines, 2,000 a second, 15s left\nimport: 50%, 20,000 lines, 2,000 a second, 10s left\n"
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
@@ -26,7 +26,7 @@ func TestProgress(t *testing.T) {
 	out.Reset()
 	g = p.newProgress("export", "records", 0, nil)
 	now = now.Add(6 * time.Second)
-	g.add(3)
+	g.Add(3)
 	if want := "export: 3 records, 0 a second\n"; out.String() != want {
 		t.Errorf("got %q, want %q", out.String(), want)
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/stele-id/stele/scheme/purl"
 	"github.com/stele-id/stele/secret"
 	"github.com/stele-id/stele/serve/dnsd"
+	storecopy "github.com/stele-id/stele/store/copy"
 )
 
 // defaultData is the folder of the registry if nobody says otherwise.
@@ -140,7 +141,7 @@ func (p *program) openRegistry(ctx context.Context, schemes *stele.Schemes, log 
 		return nil, err
 	}
 	if !p.restoring {
-		if err := refuseUnfinished(ctx, store, p.place()); err != nil {
+		if err := storecopy.RefuseUnfinished(ctx, store, p.place().forCopy()); err != nil {
 			return nil, errors.Join(err, store.Close())
 		}
 	}

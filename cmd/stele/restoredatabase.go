@@ -2,13 +2,13 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
+	storecopy "github.com/stele-id/stele/store/copy"
 	"github.com/stele-id/stele/store/postgres"
 )
 
@@ -22,7 +22,7 @@ func (p *program) restoreDatabase(cmd *cobra.Command, backup, present string) (r
 	if err != nil {
 		return report, err
 	}
-	mark, err := json.Marshal(copyMark{From: backup, Backup: true, Began: p.now()})
+	mark, err := (&storecopy.Mark{From: backup, Backup: true, Began: p.now()}).Cell()
 	if err != nil {
 		return report, err
 	}
@@ -32,7 +32,7 @@ func (p *program) restoreDatabase(cmd *cobra.Command, backup, present string) (r
 	}
 	defer func() { err = errors.Join(err, end(err)) }()
 	err = p.interruptible(cmd, func(ctx context.Context) error {
-		return postgres.Restore(ctx, p.store, backup, postgres.Options{Now: p.now, Log: p.logger(), Brief: true}, stele.Cell{Name: markCell, Value: mark})
+		return postgres.Restore(ctx, p.store, backup, postgres.Options{Now: p.now, Log: p.logger(), Brief: true}, mark)
 	})
 	if err != nil {
 		return report, err
@@ -54,7 +54,7 @@ func (p *program) restoreDatabase(cmd *cobra.Command, backup, present string) (r
 		if report, err = p.inherit(ctx, r, old, answers); err != nil {
 			return err
 		}
-		return removeCopyMark(ctx, r.store)
+		return storecopy.RemoveMark(ctx, r.store)
 	})
 	report.Data = p.place().String()
 	return report, err

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"io"
 	"log/slog"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/resolver"
 	"github.com/stele-id/stele/scheme/all"
+	storecopy "github.com/stele-id/stele/store/copy"
 	"github.com/stele-id/stele/store/postgres"
 	"github.com/stele-id/stele/store/postgres/postgrestest"
 )
@@ -29,11 +29,11 @@ func TestUnfinishedRestore(t *testing.T) {
 	if err := postgres.Migrate(t.Context(), url, o, func(string) {}); err != nil {
 		t.Fatal(err)
 	}
-	mark, err := json.Marshal(copyMark{From: saved, Backup: true})
+	mark, err := (&storecopy.Mark{From: saved, Backup: true}).Cell()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := postgres.Restore(t.Context(), url, saved, o, stele.Cell{Name: markCell, Value: mark}); err != nil {
+	if err := postgres.Restore(t.Context(), url, saved, o, mark); err != nil {
 		t.Fatal(err)
 	}
 	p := &program{stderr: io.Discard, now: time.Now, store: url}

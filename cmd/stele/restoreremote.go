@@ -24,10 +24,10 @@ func (p *program) restoreAtServer(cmd *cobra.Command, backup, confirm string) (r
 	err = p.withServer(cmd, func(ctx context.Context, r *client.Registry) error {
 		var sent atomic.Int64
 		progress := p.newProgress("restore", "pieces", size, sent.Load)
-		defer progress.end()
+		defer progress.End()
 		done, err := r.Restore(ctx, backup, confirm, func(n int64) {
 			sent.Add(n)
-			progress.add(1)
+			progress.Add(1)
 		})
 		report = restored{Data: r.String(), Kept: done.Kept, Changes: done.Changes, Shut: done.Shut}
 		for _, z := range done.Zones {

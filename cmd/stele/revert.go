@@ -79,10 +79,10 @@ const shownSteps = 200
 // revertImport undoes an import. For people it prints what was left; in a dry run, all.
 func (p *program) revertImport(ctx context.Context, l *ledger, number uint64, o registrar.RevertOptions) error {
 	bar := p.newProgress("revert", "records", 0, nil)
-	defer bar.end()
+	defer bar.End()
 	shown := 0
 	result, err := l.RevertImport(ctx, number, o, func(step registrar.RevertStep) error {
-		bar.add(1)
+		bar.Add(1)
 		switch {
 		case p.json:
 			return p.printStep(step)
@@ -102,7 +102,7 @@ func (p *program) revertImport(ctx context.Context, l *ledger, number uint64, o 
 		_, err := fmt.Fprintln(p.stdout, text)
 		return err
 	})
-	bar.end()
+	bar.End()
 	if err != nil {
 		if ctx.Err() != nil {
 			return refuse("revert import", stele.Unavailable, "interrupted; give the same command again to go on")

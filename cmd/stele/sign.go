@@ -182,7 +182,7 @@ func (p *program) digest(ctx context.Context, name string, s *stele.Signature) e
 	sum := sha256.New()
 	var done int64
 	g := p.newProgress("digest", "bytes", total, func() int64 { return done })
-	defer g.end()
+	defer g.End()
 	buf := make([]byte, 1<<20)
 	for {
 		if ctx.Err() != nil {
@@ -191,7 +191,7 @@ func (p *program) digest(ctx context.Context, name string, s *stele.Signature) e
 		n, err := from.Read(buf)
 		sum.Write(buf[:n]) // never fails
 		done += int64(n)
-		g.add(n)
+		g.Add(n)
 		if errors.Is(err, io.EOF) {
 			break
 		}

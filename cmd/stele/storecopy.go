@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
+	storecopy "github.com/stele-id/stele/store/copy"
 )
 
 func (p *program) storeCopyCommand() *cobra.Command {
@@ -77,15 +80,6 @@ func (l place) isStore() error {
 	return nil
 }
 
-// copied is what copy prints in the end.
-type copied struct {
-	From    string `json:"from"`
-	To      string `json:"to"`
-	Seal    string `json:"seal"` // of From
-	Resumed uint64 `json:"resumed,omitempty"`
-	tallies
-}
-
 // copyStore is the verb.
 func (p *program) copyStore(ctx context.Context, from, to place) (err error) {
 	source, err := from.open(ctx, p, p.logger(), from.url == "")
@@ -101,8 +95,10 @@ func (p *program) copyStore(ctx context.Context, from, to place) (err error) {
 	}
 	defer func() { err = errors.Join(err, target.Close()) }()
 	ctx = byCommand(ctx)
-	c := &copier{from: source, to: target, fromPlace: from, toPlace: to, now: p.now, most: copyChanges, follow: p.newProgress}
-	done, err := c.run(ctx)
+	who, by := auth.From(ctx), auth.OriginOf(ctx)
+	c := &storecopy.Copier{From: source, To: target, FromPlace: from.forCopy(), ToPlace: to.forCopy(), Now: p.now, Progress: p.copyProgress,
+		Entry: stele.AuditEntry{By: who.Name, System: by.System, Via: by.Via}}
+	done, err := c.Run(ctx)
 	if ctx.Err() != nil {
 		return refuse("copy", stele.Unavailable, "interrupted; run the same command again, and it goes on where it was")
 	}
@@ -112,8 +108,24 @@ func (p *program) copyStore(ctx context.Context, from, to place) (err error) {
 	return p.printCopied(done)
 }
 
+// copyProgress shows how far a copy is.
+func (p *program) copyProgress(phase, unit string, total int64, done func() int64) storecopy.Progress {
+	return p.newProgress(phase, unit, total, done)
+}
+
+// forCopy names the place to whom copies.
+func (l place) forCopy() storecopy.Place {
+	at := storecopy.Place{Name: l.String(), Absolute: l.String(), Flag: l.flag()}
+	if l.url == "" {
+		if full, err := filepath.Abs(l.folder); err == nil {
+			at.Absolute = full
+		}
+	}
+	return at
+}
+
 // printCopied says what was copied.
-func (p *program) printCopied(c copied) error {
+func (p *program) printCopied(c storecopy.Report) error {
 	if p.json {
 		return p.printObject(c)
 	}

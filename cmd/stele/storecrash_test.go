@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele/store/pebble"
+	"github.com/stele-id/stele/store/storetest"
 )
 
 // TestStoreCopyKilled kills the program again and again while it copies, a little later
@@ -142,5 +143,5 @@ func wantSameFolders(t *testing.T, from, to string) {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	wantSame(t, a, b)
+	storetest.WantSame(t, a, b)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
+	storecopy "github.com/stele-id/stele/store/copy"
 )
 
 func (p *program) storeStatusCommand() *cobra.Command {
@@ -92,7 +93,7 @@ func (p *program) readStatus(ctx context.Context, s stele.Store, count bool) (st
 		return status, err
 	}
 	status.Generation = newGenerationStatus(generations.Last())
-	mark, err := readCopyMark(ctx, s)
+	mark, err := storecopy.ReadMark(ctx, s)
 	if err != nil {
 		return status, err
 	}

@@ -86,7 +86,7 @@ func (v *verdict) inspection() client.Inspection {
 	return client.Inspection{
 		Problem: func(text string) {
 			v.wrong++
-			v.progress.add(1)
+			v.progress.Add(1)
 			v.print("problem", text)
 		},
 		Note: func(text string) {
@@ -126,12 +126,12 @@ const (
 // verify checks the registry and prints what is wrong.
 func (p *program) verify(ctx context.Context, l *ledger, far bool) error {
 	v := p.newVerdict()
-	defer v.progress.end()
+	defer v.progress.End()
 	changes, err := l.Check(ctx, v.inspection())
 	if err != nil {
 		return err
 	}
-	v.progress.end()
+	v.progress.End()
 	r := verified{Kind: "folder", Place: l.place, Changes: changes, Checked: checkedAll}
 	switch {
 	case far:
@@ -145,13 +145,13 @@ func (p *program) verify(ctx context.Context, l *ledger, far bool) error {
 // verifyBackup checks the backup of a database.
 func (p *program) verifyBackup(ctx context.Context, folder string) error {
 	v := p.newVerdict()
-	defer v.progress.end()
+	defer v.progress.End()
 	tell := v.inspection()
 	found, err := postgres.VerifyBackup(ctx, folder, tell.Problem, tell.Progress)
 	if err != nil {
 		return err
 	}
-	v.progress.end()
+	v.progress.End()
 	r := verified{Kind: "backup of a database", Place: folder, Changes: found.Changes, Rows: found.Rows, Checked: checkedBackup,
 		Unchecked: []string{uncheckedBackup, uncheckedChanges}}
 	if !found.Taken.IsZero() {

@@ -73,8 +73,8 @@ func (p *program) checkZones(ctx context.Context, l *ledger, zones *dnsd.Zones, 
 		if failed == nil {
 			failed = p.writeProblem(out, &problem)
 		}
-	}, progress.add)
-	progress.end()
+	}, progress.Add)
+	progress.End()
 	switch {
 	case err != nil:
 		return err

@@ -72,8 +72,8 @@ func (p *program) exportZone(ctx context.Context, l *ledger, zones *dnsd.Zones, 
 		err = far.WriteZone(ctx, out.w, ns.Key(), want)
 	} else {
 		progress := p.newProgress("export", "records", 0, nil)
-		err = writeZone(ctx, zones, out.w, ns.Publication.Zone, want, progress.add)
-		progress.end()
+		err = writeZone(ctx, zones, out.w, ns.Publication.Zone, want, progress.Add)
+		progress.End()
 	}
 	if err := out.end(err); err != nil {
 		return err

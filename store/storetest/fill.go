@@ -1,22 +1,19 @@
-package main
+package storetest
 
 import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stele-id/stele"
-	"github.com/stele-id/stele/store/mem"
-	"github.com/stele-id/stele/store/pebble"
 )
 
-// filled makes a store in which something of everything has happened, some of it often.
-func filled(t *testing.T, s stele.Store, seed uint64) {
+// Fill makes a store in which something of everything has happened, some of it often.
+func Fill(t testing.TB, s stele.Store, seed uint64) {
 	t.Helper()
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	records := map[stele.ID]*stele.Record{}
@@ -100,8 +97,8 @@ func filled(t *testing.T, s stele.Store, seed uint64) {
 	}
 }
 
-// imageOf is all that a store has, in lines.
-func imageOf(t *testing.T, s stele.Store) string {
+// Image is all that a store has, in lines, but for the entry about a copy.
+func Image(t testing.TB, s stele.Store) string {
 	t.Helper()
 	var lines []string
 	add := func(err error, format string, args ...any) {
@@ -158,9 +155,10 @@ func imageOf(t *testing.T, s stele.Store) string {
 	return strings.Join(lines, "\n")
 }
 
-func wantSame(t *testing.T, from, to stele.Store) {
+// WantSame makes sure that two stores have the same.
+func WantSame(t testing.TB, from, to stele.Store) {
 	t.Helper()
-	want, got := strings.Split(imageOf(t, from), "\n"), strings.Split(imageOf(t, to), "\n")
+	want, got := strings.Split(Image(t, from), "\n"), strings.Split(Image(t, to), "\n")
 	for i := range max(len(want), len(got)) {
 		if i >= len(want) || i >= len(got) || want[i] != got[i] {
 			t.Fatalf("line %d of the copy is\n%s\nwant\n%s", i, got[min(i, len(got)-1)], want[min(i, len(want)-1)])
@@ -168,33 +166,5 @@ func wantSame(t *testing.T, from, to stele.Store) {
 	}
 	if err := to.Verify(t.Context(), func(problem string) { t.Error(problem) }); err != nil {
 		t.Error(err)
-	}
-}
-
-// newCopier makes a copier of small steps.
-func newCopier(from, to stele.Store) *copier {
-	p := &program{stderr: new(strings.Builder), now: time.Now}
-	return &copier{from: from, to: to, fromPlace: place{folder: "from"}, toPlace: place{folder: "to"}, now: time.Now, most: 7, follow: p.newProgress}
-}
-
-// copyStores are the stores between which tests copy.
-func copyStores(t *testing.T) map[string]func(t *testing.T) stele.Store {
-	server := lazyPostgres(t)
-	inFolder := func(t *testing.T) stele.Store {
-		s, err := pebble.Open(t.Context(), filepath.Join(t.TempDir(), "store"), pebble.Options{Now: time.Now})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := s.Close(); err != nil {
-				t.Error(err)
-			}
-		})
-		return s
-	}
-	return map[string]func(t *testing.T) stele.Store{
-		"memory":     func(*testing.T) stele.Store { return mem.New(time.Now) },
-		"folder":     inFolder,
-		"PostgreSQL": func(t *testing.T) stele.Store { return newDatabaseStore(t, server().Database(t)) },
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package copy
 
 import (
 	"context"
@@ -8,9 +8,9 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// copyReaders is how many look records up at once: those of a database are on their way
+// readers is how many look records up at once: those of a database are on their way
 // for most of the time.
-const copyReaders = 4
+const readers = 4
 
 // portion is some changes on their way to the copy.
 type portion struct {
@@ -20,18 +20,18 @@ type portion struct {
 }
 
 // read reads the changes that follow one, and what they made.
-func (c *copier) read(ctx context.Context, after uint64) (p portion) {
+func (c *Copier) read(ctx context.Context, after uint64) (p portion) {
 	var changes []stele.Change
-	for change, err := range c.from.Changes(ctx, after) {
+	for change, err := range c.From.Changes(ctx, after) {
 		if err != nil {
 			return portion{err: err}
 		}
-		if changes = append(changes, change); len(changes) == c.most {
+		if changes = append(changes, change); len(changes) == c.AtOnce {
 			break
 		}
 	}
 	if len(changes) == 0 {
-		return portion{err: refuse("copy", stele.Internal, "change %d is missing in %s; 'stele verify' tells more", after+1, c.fromPlace)}
+		return portion{err: fail(stele.Internal, "change %d is missing in %s; 'stele verify' tells more", after+1, c.FromPlace)}
 	}
 	p.changes = uint64(len(changes))
 	records, err := c.versions(ctx, changes)
@@ -44,7 +44,7 @@ func (c *copier) read(ctx context.Context, after uint64) (p portion) {
 
 // versions reads the versions of records that the changes made; nil where it was a
 // namespace's.
-func (c *copier) versions(ctx context.Context, changes []stele.Change) ([]*stele.Record, error) {
+func (c *Copier) versions(ctx context.Context, changes []stele.Change) ([]*stele.Record, error) {
 	places := make(map[stele.ID][]int)
 	for i, change := range changes {
 		if change.ID.IsValid() {
@@ -53,7 +53,7 @@ func (c *copier) versions(ctx context.Context, changes []stele.Change) ([]*stele
 	}
 	records := make([]*stele.Record, len(changes))
 	ids := make(chan stele.ID)
-	errs := make([]error, copyReaders)
+	errs := make([]error, readers)
 	var readers sync.WaitGroup
 	for i := range errs {
 		readers.Go(func() {
@@ -73,7 +73,7 @@ func (c *copier) versions(ctx context.Context, changes []stele.Change) ([]*stele
 }
 
 // versionsOf reads the versions of one record, at places in the list of changes.
-func (c *copier) versionsOf(ctx context.Context, id stele.ID, changes []stele.Change, places []int, records []*stele.Record) error {
+func (c *Copier) versionsOf(ctx context.Context, id stele.ID, changes []stele.Change, places []int, records []*stele.Record) error {
 	missing := len(places)
 	take := func(rec *stele.Record) {
 		for _, i := range places {
@@ -83,7 +83,7 @@ func (c *copier) versionsOf(ctx context.Context, id stele.ID, changes []stele.Ch
 			}
 		}
 	}
-	now, err := c.from.Record(ctx, id)
+	now, err := c.From.Record(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (c *copier) versionsOf(ctx context.Context, id stele.ID, changes []stele.Ch
 		if records[i] != nil {
 			continue
 		}
-		rec, err := c.from.Version(ctx, id, changes[i].Version)
+		rec, err := c.From.Version(ctx, id, changes[i].Version)
 		if errors.Is(err, stele.NotFound) {
 			break
 		} else if err != nil {
@@ -105,12 +105,12 @@ func (c *copier) versionsOf(ctx context.Context, id stele.ID, changes []stele.Ch
 	if missing == 0 {
 		return nil
 	}
-	return refuse("copy", stele.Internal, "a version of %s that is in the list of changes is missing in %s; 'stele verify' tells more", id, c.fromPlace)
+	return fail(stele.Internal, "a version of %s that is in the list of changes is missing in %s; 'stele verify' tells more", id, c.FromPlace)
 }
 
 // commits makes commits of the changes. In one of them records come before namespaces, and
 // nothing comes twice.
-func (c *copier) commits(ctx context.Context, changes []stele.Change, records []*stele.Record) (list []*stele.Commit, err error) {
+func (c *Copier) commits(ctx context.Context, changes []stele.Change, records []*stele.Record) (list []*stele.Commit, err error) {
 	var commit *stele.Commit
 	var seen map[stele.ID]bool
 	var spaces map[stele.NamespaceKey]bool
@@ -118,7 +118,7 @@ func (c *copier) commits(ctx context.Context, changes []stele.Change, records []
 	size := 0
 	for i, change := range changes {
 		rec := records[i]
-		if commit == nil || size > copyBytes || rec != nil && (len(spaces) > 0 || seen[change.ID]) || rec == nil && spaces[change.Namespace] {
+		if commit == nil || size > commitBytes || rec != nil && (len(spaces) > 0 || seen[change.ID]) || rec == nil && spaces[change.Namespace] {
 			commit, size = new(stele.Commit), 0
 			seen, spaces = make(map[stele.ID]bool), make(map[stele.NamespaceKey]bool)
 			list = append(list, commit)
@@ -135,7 +135,7 @@ func (c *copier) commits(ctx context.Context, changes []stele.Change, records []
 			continue
 		}
 		if kept[change.Namespace] == nil {
-			if kept[change.Namespace], err = spaceVersions(ctx, c.from, change.Namespace); err != nil {
+			if kept[change.Namespace], err = spaceVersions(ctx, c.From, change.Namespace); err != nil {
 				return nil, err
 			}
 		}

@@ -1,4 +1,4 @@
-package main
+package copy
 
 import (
 	"context"
@@ -13,22 +13,23 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/store/mem"
+	"github.com/stele-id/stele/store/storetest"
 )
 
-// TestStoreCopy copies between all kinds of stores.
-func TestStoreCopy(t *testing.T) {
+// TestCopy copies between all kinds of stores.
+func TestCopy(t *testing.T) {
 	stores := copyStores(t)
 	for _, pair := range [][2]string{{"memory", "folder"}, {"folder", "folder"}, {"folder", "PostgreSQL"}, {"PostgreSQL", "folder"}, {"PostgreSQL", "PostgreSQL"}} {
 		t.Run(pair[0]+" to "+pair[1], func(t *testing.T) {
 			from, to := stores[pair[0]](t), stores[pair[1]](t)
-			filled(t, from, 1)
-			before := imageOf(t, from)
-			done, err := newCopier(from, to).run(t.Context())
+			storetest.Fill(t, from, 1)
+			before := storetest.Image(t, from)
+			done, err := newCopier(from, to).Run(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
-			wantSame(t, from, to)
-			if got := imageOf(t, from); got != before {
+			storetest.WantSame(t, from, to)
+			if got := storetest.Image(t, from); got != before {
 				t.Error("copying has changed what was copied")
 			}
 			if last, _ := from.LastChange(t.Context()); done.Changes != last || done.Records == 0 || done.Namespaces == 0 || done.Minters == 0 || done.Cells == 0 || done.Audit == 0 {
@@ -42,7 +43,7 @@ func TestStoreCopy(t *testing.T) {
 			if reason, err := to.Sealed(t.Context()); err != nil || reason != "" {
 				t.Errorf("the copy is sealed: %q, %v", reason, err)
 			}
-			if err := refuseUnfinished(t.Context(), to, place{}); err != nil {
+			if err := RefuseUnfinished(t.Context(), to, Place{}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -77,12 +78,12 @@ func (f forgetful) NamespaceHistory(ctx context.Context, key stele.NamespaceKey)
 	})
 }
 
-// TestStoreCopyUnkept: a copy does not make up what versions of namespaces said that were
+// TestCopyUnkept: a copy does not make up what versions of namespaces said that were
 // not kept.
-func TestStoreCopyUnkept(t *testing.T) {
+func TestCopyUnkept(t *testing.T) {
 	from, to := mem.New(time.Now), mem.New(time.Now)
-	filled(t, from, 8)
-	if _, err := newCopier(forgetful{from, 4}, to).run(t.Context()); err != nil {
+	storetest.Fill(t, from, 8)
+	if _, err := newCopier(forgetful{from, 4}, to).Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	made := make(map[string]time.Time)
@@ -154,22 +155,22 @@ func (f *faulty) Seal(ctx context.Context, reason string) error {
 	return f.Store.Seal(ctx, reason)
 }
 
-// TestStoreCopyResumes cuts a copy off at every write there is, before it has an effect
+// TestCopyResumes cuts a copy off at every write there is, before it has an effect
 // and after it, and goes on.
-func TestStoreCopyResumes(t *testing.T) {
+func TestCopyResumes(t *testing.T) {
 	for _, after := range []bool{false, true} {
 		for _, side := range []string{"from", "to"} {
 			for at := int64(1); ; at++ {
 				from, to := stele.Store(mem.New(time.Now)), stele.Store(mem.New(time.Now))
-				filled(t, from, uint64(at))
+				storetest.Fill(t, from, uint64(at))
 				broken := &faulty{at: at, after: after}
 				c := newCopier(from, to)
 				if side == "to" {
-					broken.Store, c.to = to, broken
+					broken.Store, c.To = to, broken
 				} else {
-					broken.Store, c.from = from, broken
+					broken.Store, c.From = from, broken
 				}
-				_, err := c.run(t.Context())
+				_, err := c.Run(t.Context())
 				if err == nil {
 					if broken.n.Load() >= at || at < 2 {
 						t.Fatalf("after %d writes, cut off at %d, the copy is said to be done", broken.n.Load(), at)
@@ -180,11 +181,11 @@ func TestStoreCopyResumes(t *testing.T) {
 					t.Fatalf("cut off at %d: %v", at, err)
 				}
 				if gone := side == "to" && after && isFinished(t, to); !gone {
-					if _, err := newCopier(from, to).run(t.Context()); err != nil {
+					if _, err := newCopier(from, to).Run(t.Context()); err != nil {
 						t.Fatalf("%s, cut off at %d (after: %t), does not go on: %v", side, at, after, err)
 					}
 				}
-				wantSame(t, from, to)
+				storetest.WantSame(t, from, to)
 			}
 		}
 	}
@@ -194,7 +195,7 @@ func TestStoreCopyResumes(t *testing.T) {
 // last write of all was lost.
 func isFinished(t *testing.T, s stele.Store) bool {
 	t.Helper()
-	mark, err := readCopyMark(t.Context(), s)
+	mark, err := ReadMark(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,14 +206,14 @@ func isFinished(t *testing.T, s stele.Store) bool {
 	return mark == nil && last > 0
 }
 
-// TestStoreCopyRaces copies while others write: what they were told is kept is in the
+// TestCopyRaces copies while others write: what they were told is kept is in the
 // copy, and nobody is told so afterwards.
-func TestStoreCopyRaces(t *testing.T) {
+func TestCopyRaces(t *testing.T) {
 	stores := copyStores(t)
 	for _, pair := range [][2]string{{"memory", "memory"}, {"folder", "folder"}, {"PostgreSQL", "folder"}} {
 		t.Run(pair[0], func(t *testing.T) {
 			from, to := stores[pair[0]](t), stores[pair[1]](t)
-			filled(t, from, 2)
+			storetest.Fill(t, from, 2)
 			var mu sync.Mutex
 			var acknowledged []stele.ID
 			busy := make(chan struct{})
@@ -243,7 +244,7 @@ func TestStoreCopyRaces(t *testing.T) {
 				})
 			}
 			<-busy
-			_, err := newCopier(from, to).run(t.Context())
+			_, err := newCopier(from, to).Run(t.Context())
 			writers.Wait()
 			if err != nil {
 				t.Fatal(err)
@@ -253,32 +254,32 @@ func TestStoreCopyRaces(t *testing.T) {
 					t.Fatalf("%s was acknowledged: %v", id, err)
 				}
 			}
-			wantSame(t, from, to)
+			storetest.WantSame(t, from, to)
 		})
 	}
 }
 
-// TestStoreCopyRefuses is about places that can't be copied, or copied to.
-func TestStoreCopyRefuses(t *testing.T) {
+// TestCopyRefuses is about places that can't be copied, or copied to.
+func TestCopyRefuses(t *testing.T) {
 	something := &stele.Commit{Cells: []stele.CellChange{{Name: "x", After: []byte{1}}}}
 	for _, test := range []struct {
 		name    string
 		prepare func(from, to stele.Store) error
 		want    string
 	}{
-		{"a copy with a registry", func(_, to stele.Store) error { filled(t, to, 3); return nil }, "has a registry already"},
+		{"a copy with a registry", func(_, to stele.Store) error { storetest.Fill(t, to, 3); return nil }, "has a registry already"},
 		{"a copy with a cell", func(_, to stele.Store) error { return to.Apply(t.Context(), something) }, "has a registry already"},
 		{"a copy with a minter", func(_, to stele.Store) error {
 			return to.Apply(t.Context(), &stele.Commit{Minters: []stele.MinterState{{Name: "m", After: []byte{1}}}})
 		}, "has a registry already"},
 		{"a sealed copy", func(_, to stele.Store) error { return to.Seal(t.Context(), "moved") }, "sealed itself"},
-		{"a source that is unfinished", func(from, _ stele.Store) error { return setCopyMark(t.Context(), from, &copyMark{From: "another"}) }, "from is a copy of another that is not finished"},
+		{"a source that is unfinished", func(from, _ stele.Store) error { return setMark(t.Context(), from, &Mark{From: "another"}) }, "from is a copy of another that is not finished"},
 		{"a source that moves elsewhere", func(from, _ stele.Store) error { return from.Seal(t.Context(), "it moved to Rome") }, "sealed for another reason (it moved to Rome)"},
 		{"a copy of another registry", func(_, to stele.Store) error {
 			other := mem.New(time.Now)
-			filled(t, other, 4)
+			storetest.Fill(t, other, 4)
 			c := newCopier(other, &faulty{Store: to, at: 5})
-			if _, err := c.run(t.Context()); !errors.Is(err, errFaulty) {
+			if _, err := c.Run(t.Context()); !errors.Is(err, errFaulty) {
 				return fmt.Errorf("not cut off: %w", err)
 			}
 			return nil
@@ -286,28 +287,28 @@ func TestStoreCopyRefuses(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			from, to := mem.New(time.Now), mem.New(time.Now)
-			filled(t, from, 5)
+			storetest.Fill(t, from, 5)
 			if err := test.prepare(from, to); err != nil {
 				t.Fatal(err)
 			}
-			before, copied := imageOf(t, from), imageOf(t, to)
-			_, err := newCopier(from, to).run(t.Context())
+			before, copied := storetest.Image(t, from), storetest.Image(t, to)
+			_, err := newCopier(from, to).Run(t.Context())
 			if stele.KindOf(err) != stele.Conflict || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("%v, want %q", err, test.want)
 			}
-			if imageOf(t, from) != before || imageOf(t, to) != copied {
+			if storetest.Image(t, from) != before || storetest.Image(t, to) != copied {
 				t.Error("something was written")
 			}
 		})
 	}
 }
 
-// TestStoreCopyUnsealed: who takes the seal away in the middle and goes on is not left
+// TestCopyUnsealed: who takes the seal away in the middle and goes on is not left
 // behind.
-func TestStoreCopyUnsealed(t *testing.T) {
+func TestCopyUnsealed(t *testing.T) {
 	from, to := mem.New(time.Now), mem.New(time.Now)
-	filled(t, from, 6)
-	if _, err := newCopier(from, &faulty{Store: to, at: 6}).run(t.Context()); !errors.Is(err, errFaulty) {
+	storetest.Fill(t, from, 6)
+	if _, err := newCopier(from, &faulty{Store: to, at: 6}).Run(t.Context()); !errors.Is(err, errFaulty) {
 		t.Fatal(err)
 	}
 	if err := from.Seal(t.Context(), ""); err != nil {
@@ -321,36 +322,36 @@ func TestStoreCopyUnsealed(t *testing.T) {
 	if err := from.Apply(t.Context(), late); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := newCopier(from, to).run(t.Context()); err != nil {
+	if _, err := newCopier(from, to).Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	wantSame(t, from, to)
+	storetest.WantSame(t, from, to)
 
 	// And who does so while it runs is told.
 	other := mem.New(time.Now)
 	if err := from.Seal(t.Context(), ""); err != nil {
 		t.Fatal(err)
 	}
-	_, err = newCopier(&unsealing{Store: from}, other).run(t.Context())
+	_, err = newCopier(&unsealing{Store: from}, other).Run(t.Context())
 	if stele.KindOf(err) != stele.Conflict || !strings.Contains(err.Error(), "taken away the seal") {
 		t.Errorf("the seal was taken away meanwhile: %v", err)
 	}
-	if mark, err := readCopyMark(t.Context(), other); err != nil || mark == nil {
+	if mark, err := ReadMark(t.Context(), other); err != nil || mark == nil {
 		t.Errorf("the copy can be used: %v, %v", mark, err)
 	}
 }
 
-// TestStoreCopyTrimmed: what is trimmed from the audit trail while a copy waits to go on is
+// TestCopyTrimmed: what is trimmed from the audit trail while a copy waits to go on is
 // trimmed in the copy.
-func TestStoreCopyTrimmed(t *testing.T) {
+func TestCopyTrimmed(t *testing.T) {
 	from := mem.New(time.Now)
-	filled(t, from, 9)
+	storetest.Fill(t, from, 9)
 	whole := &faulty{Store: mem.New(time.Now), at: 1 << 40}
-	if _, err := newCopier(from, whole).run(t.Context()); err != nil {
+	if _, err := newCopier(from, whole).Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	to := mem.New(time.Now)
-	if _, err := newCopier(from, &faulty{Store: to, at: whole.n.Load()}).run(t.Context()); !errors.Is(err, errFaulty) {
+	if _, err := newCopier(from, &faulty{Store: to, at: whole.n.Load()}).Run(t.Context()); !errors.Is(err, errFaulty) {
 		t.Fatal(err)
 	}
 	first, last, err := from.AuditRange(t.Context())
@@ -368,10 +369,10 @@ func TestStoreCopyTrimmed(t *testing.T) {
 	if err := from.Apply(t.Context(), &stele.Commit{Audit: entries, TrimAudit: trim}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := newCopier(from, to).run(t.Context()); err != nil {
+	if _, err := newCopier(from, to).Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	wantSame(t, from, to)
+	storetest.WantSame(t, from, to)
 	if first, _, err := to.AuditRange(t.Context()); first != trim+1 || err != nil {
 		t.Errorf("the trail of the copy begins with %d, %v; want %d", first, err, trim+1)
 	}
@@ -385,16 +386,16 @@ func (u *unsealing) MinterStates(ctx context.Context) iter.Seq2[stele.MinterStat
 	return u.Store.MinterStates(ctx)
 }
 
-// TestStoreCopyOfAnother: a registry that is not the one which was half copied is neither
+// TestCopyOfAnother: a registry that is not the one which was half copied is neither
 // copied nor sealed.
-func TestStoreCopyOfAnother(t *testing.T) {
+func TestCopyOfAnother(t *testing.T) {
 	from, to, other := mem.New(time.Now), mem.New(time.Now), mem.New(time.Now)
-	filled(t, from, 6)
-	filled(t, other, 7)
-	if _, err := newCopier(from, &faulty{Store: to, at: 6}).run(t.Context()); !errors.Is(err, errFaulty) {
+	storetest.Fill(t, from, 6)
+	storetest.Fill(t, other, 7)
+	if _, err := newCopier(from, &faulty{Store: to, at: 6}).Run(t.Context()); !errors.Is(err, errFaulty) {
 		t.Fatal(err)
 	}
-	if _, err := newCopier(other, to).run(t.Context()); stele.KindOf(err) != stele.Conflict {
+	if _, err := newCopier(other, to).Run(t.Context()); stele.KindOf(err) != stele.Conflict {
 		t.Errorf("another registry was copied: %v", err)
 	}
 	if reason, err := other.Sealed(t.Context()); reason != "" || err != nil {

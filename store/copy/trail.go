@@ -1,16 +1,15 @@
-package main
+package copy
 
 import (
 	"cmp"
 	"context"
 
 	"github.com/stele-id/stele"
-	"github.com/stele-id/stele/auth"
 )
 
 // copyTrail copies the audit trail, from where the copy has it, with numbers and times.
-func (c *copier) copyTrail(ctx context.Context) error {
-	first, last, err := c.to.AuditRange(ctx)
+func (c *Copier) copyTrail(ctx context.Context) error {
+	first, last, err := c.To.AuditRange(ctx)
 	if err != nil {
 		return err
 	}
@@ -21,9 +20,9 @@ func (c *copier) copyTrail(ctx context.Context) error {
 		}
 		commit := &stele.Commit{Audit: block, TrimAudit: trim}
 		block = nil
-		return c.to.Apply(ctx, commit)
+		return c.To.Apply(ctx, commit)
 	}
-	for e, err := range c.from.Audit(ctx, last) {
+	for e, err := range c.From.Audit(ctx, last) {
 		if err != nil {
 			return err
 		}
@@ -38,7 +37,7 @@ func (c *copier) copyTrail(ctx context.Context) error {
 			}
 			trim, first = e.Trimmed, e.Trimmed+1
 		}
-		if block = append(block, e); trim > 0 || len(block) == min(keptAtOnce, c.most) {
+		if block = append(block, e); trim > 0 || len(block) == min(keptAtOnce, c.AtOnce) {
 			if err := flush(trim); err != nil {
 				return err
 			}
@@ -48,9 +47,9 @@ func (c *copier) copyTrail(ctx context.Context) error {
 }
 
 // compareTrail compares the audit trails, entry by entry.
-func (c *copier) compareTrail(ctx context.Context, t *tallies) error {
+func (c *Copier) compareTrail(ctx context.Context, t *Tallies) error {
 	number := func(a, b *stele.AuditEntry) int { return cmp.Compare(a.Number, b.Number) }
-	return pairs(c.from.Audit(ctx, 0), c.to.Audit(ctx, 0), number, func(have, copied **stele.AuditEntry) error {
+	return pairs(c.From.Audit(ctx, 0), c.To.Audit(ctx, 0), number, func(have, copied **stele.AuditEntry) error {
 		if have == nil || copied == nil {
 			return c.differs("one of both lacks an entry of the audit trail")
 		}
@@ -67,14 +66,13 @@ func (c *copier) compareTrail(ctx context.Context, t *tallies) error {
 }
 
 // finish makes the copy a registry, and says so in its audit trail.
-func (c *copier) finish(ctx context.Context) error {
-	value, err := c.to.Cell(ctx, markCell)
+func (c *Copier) finish(ctx context.Context) error {
+	value, err := c.To.Cell(ctx, MarkCell)
 	if err != nil {
 		return err
 	}
-	who, from := auth.From(ctx), auth.OriginOf(ctx)
-	e := &stele.AuditEntry{By: who.Name, System: from.System, Via: from.Via, Operation: "copy store", Outcome: stele.AuditDone,
-		Object: "store:" + c.toPlace.String(), Details: "from " + c.fromPlace.String()}
+	e := c.Entry
+	e.Operation, e.Outcome, e.Object, e.Details = "copy store", stele.AuditDone, "store:"+c.ToPlace.String(), "from "+c.FromPlace.String()
 	e.Bound()
-	return c.to.Apply(ctx, &stele.Commit{Cells: []stele.CellChange{{Name: markCell, Before: value}}, Audit: []*stele.AuditEntry{e}})
+	return c.To.Apply(ctx, &stele.Commit{Cells: []stele.CellChange{{Name: MarkCell, Before: value}}, Audit: []*stele.AuditEntry{&e}})
 }

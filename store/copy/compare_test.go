@@ -1,4 +1,4 @@
-package main
+package copy
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/store/mem"
+	"github.com/stele-id/stele/store/storetest"
 )
 
 // spoilt is a copy of which something is read otherwise.
@@ -142,8 +143,8 @@ func (s spoilt) Verify(ctx context.Context, report func(string)) error {
 	return s.Store.Verify(ctx, report)
 }
 
-// TestStoreCompare: whatever of a copy is not what it should be is found.
-func TestStoreCompare(t *testing.T) {
+// TestCompare: whatever of a copy is not what it should be is found.
+func TestCompare(t *testing.T) {
 	for what, want := range map[string]string{
 		"":                  "",
 		"record":            " differs",
@@ -171,8 +172,8 @@ func TestStoreCompare(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			from, to := mem.New(time.Now), mem.New(time.Now)
-			filled(t, from, 7)
-			if _, err := newCopier(from, to).run(t.Context()); err != nil {
+			storetest.Fill(t, from, 7)
+			if _, err := newCopier(from, to).Run(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			c := newCopier(from, spoilt{to, what})

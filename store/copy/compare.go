@@ -1,4 +1,4 @@
-package main
+package copy
 
 import (
 	"bytes"
@@ -9,13 +9,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/stele-id/stele"
 )
 
-// tallies is how much two stores have that are the same.
-type tallies struct {
+// Tallies counts what two stores have in common.
+type Tallies struct {
 	Changes    uint64 `json:"changes"`
 	Records    uint64 `json:"records"`
 	Namespaces uint64 `json:"namespaces"`
@@ -25,13 +24,13 @@ type tallies struct {
 }
 
 // differs is the error of two stores that are not the same.
-func (c *copier) differs(format string, args ...any) error {
-	return refuse("copy", stele.Internal, "%s is not what %s is: %s; nobody can use it, so copy into an empty place, and tell whoever makes this program", c.toPlace, c.fromPlace, fmt.Sprintf(format, args...))
+func (c *Copier) differs(format string, args ...any) error {
+	return fail(stele.Internal, "%s is not what %s is: %s; nobody can use it, so copy into an empty place, and tell whoever makes this program", c.ToPlace, c.FromPlace, fmt.Sprintf(format, args...))
 }
 
 // compare reads both stores from the beginning to the end, and returns the first
 // difference as an error.
-func (c *copier) compare(ctx context.Context) (t tallies, err error) {
+func (c *Copier) compare(ctx context.Context) (t Tallies, err error) {
 	if err := c.stillSealed(ctx); err != nil {
 		return t, err
 	}
@@ -51,8 +50,8 @@ func (c *copier) compare(ctx context.Context) (t tallies, err error) {
 	delete(schemes, "") // of namespaces
 	delete(counted, stele.NamespaceKey{})
 	c.done.Store(0)
-	bar := c.follow("compare", "records", int64(c.last), c.done.Load)
-	defer bar.end()
+	bar := c.follow("compare", "records", int64(c.last))
+	defer bar.End()
 	for _, scheme := range slices.Sorted(maps.Keys(schemes)) {
 		if err := c.compareRecords(ctx, scheme, &t, bar); err != nil {
 			return t, err
@@ -68,7 +67,7 @@ func (c *copier) compare(ctx context.Context) (t tallies, err error) {
 		return t, err
 	}
 	var wrong error
-	err = c.to.Verify(ctx, func(problem string) {
+	err = c.To.Verify(ctx, func(problem string) {
 		if wrong == nil {
 			wrong = c.differs("%s", problem)
 		}
@@ -77,29 +76,29 @@ func (c *copier) compare(ctx context.Context) (t tallies, err error) {
 }
 
 // stillSealed makes sure that nothing has come to the source since it was sealed.
-func (c *copier) stillSealed(ctx context.Context) error {
-	reason, err := c.from.Sealed(ctx)
+func (c *Copier) stillSealed(ctx context.Context) error {
+	reason, err := c.From.Sealed(ctx)
 	if err != nil {
 		return err
 	}
-	last, err := c.from.LastChange(ctx)
+	last, err := c.From.LastChange(ctx)
 	if err != nil {
 		return err
 	}
 	if reason != c.seal || last != c.last {
-		return refuse("copy", stele.Conflict, "somebody has taken away the seal of %s meanwhile; run this again", c.fromPlace)
+		return fail(stele.Conflict, "somebody has taken away the seal of %s meanwhile; run this again", c.FromPlace)
 	}
 	return nil
 }
 
 // compareFeeds compares the list of changes up to a number, and that the copy has no more.
-func (c *copier) compareFeeds(ctx context.Context, last uint64, visit func(stele.Change)) error {
+func (c *Copier) compareFeeds(ctx context.Context, last uint64, visit func(stele.Change)) error {
 	n := uint64(0)
-	err := pairs(c.from.Changes(ctx, 0), c.to.Changes(ctx, 0), func(a, b stele.Change) int { return cmp.Compare(a.Seq, b.Seq) }, func(have, copied *stele.Change) error {
+	err := pairs(c.From.Changes(ctx, 0), c.To.Changes(ctx, 0), func(a, b stele.Change) int { return cmp.Compare(a.Seq, b.Seq) }, func(have, copied *stele.Change) error {
 		if copied == nil && have.Seq > last {
 			return errEnough
 		}
-		if have == nil || copied == nil || !sameChange(*have, *copied) {
+		if have == nil || copied == nil || !have.EqualStored(*copied) {
 			return c.differs("change %d differs", n+1)
 		}
 		n++
@@ -115,15 +114,6 @@ func (c *copier) compareFeeds(ctx context.Context, last uint64, visit func(stele
 	return nil
 }
 
-// sameChange compares changes. Their times are kept to the microsecond.
-func sameChange(a, b stele.Change) bool {
-	if !a.At.Truncate(time.Microsecond).Equal(b.At.Truncate(time.Microsecond)) {
-		return false
-	}
-	a.At, b.At = time.Time{}, time.Time{}
-	return a.Equal(b)
-}
-
 // same reports whether two things have one binary form.
 func same(a, b encoding.BinaryMarshaler) (bool, error) {
 	x, err := a.MarshalBinary()
@@ -135,9 +125,9 @@ func same(a, b encoding.BinaryMarshaler) (bool, error) {
 }
 
 // compareRecords compares the records of a scheme, in all their versions.
-func (c *copier) compareRecords(ctx context.Context, scheme string, t *tallies, bar *progress) error {
+func (c *Copier) compareRecords(ctx context.Context, scheme string, t *Tallies, bar Progress) error {
 	text := func(a, b *stele.Record) int { return cmp.Compare(a.ID.String(), b.ID.String()) }
-	return pairs(c.from.Scan(ctx, scheme, "", ""), c.to.Scan(ctx, scheme, "", ""), text, func(have, copied **stele.Record) error {
+	return pairs(c.From.Scan(ctx, scheme, "", ""), c.To.Scan(ctx, scheme, "", ""), text, func(have, copied **stele.Record) error {
 		if have == nil || copied == nil {
 			return c.differs("one of both lacks a record of the scheme %s", scheme)
 		}
@@ -153,17 +143,17 @@ func (c *copier) compareRecords(ctx context.Context, scheme string, t *tallies, 
 		}
 		t.Records++
 		c.done.Add(int64((*have).Version))
-		bar.add(1)
+		bar.Add(1)
 		return nil
 	})
 }
 
 // sameHistory compares all versions of a record.
-func (c *copier) sameHistory(ctx context.Context, id stele.ID) (bool, error) {
+func (c *Copier) sameHistory(ctx context.Context, id stele.ID) (bool, error) {
 	equal := true
 	// The newest comes first.
 	back := func(a, b *stele.Record) int { return cmp.Compare(b.Version, a.Version) }
-	err := pairs(c.from.History(ctx, id), c.to.History(ctx, id), back, func(have, copied **stele.Record) (err error) {
+	err := pairs(c.From.History(ctx, id), c.To.History(ctx, id), back, func(have, copied **stele.Record) (err error) {
 		if have == nil || copied == nil {
 			equal = false
 		} else if equal {
@@ -176,10 +166,10 @@ func (c *copier) sameHistory(ctx context.Context, id stele.ID) (bool, error) {
 
 // sameSpaceHistory compares all versions of a namespace. The copy has an entry also for one
 // that was not kept; see unkept.
-func (c *copier) sameSpaceHistory(ctx context.Context, key stele.NamespaceKey) (bool, error) {
+func (c *Copier) sameSpaceHistory(ctx context.Context, key stele.NamespaceKey) (bool, error) {
 	equal := true
 	back := func(a, b *stele.Namespace) int { return cmp.Compare(b.Version, a.Version) }
-	err := pairs(c.from.NamespaceHistory(ctx, key), c.to.NamespaceHistory(ctx, key), back, func(have, copied **stele.Namespace) (err error) {
+	err := pairs(c.From.NamespaceHistory(ctx, key), c.To.NamespaceHistory(ctx, key), back, func(have, copied **stele.Namespace) (err error) {
 		switch {
 		case have == nil:
 			equal = equal && (*copied).Title == unkeptTitle
@@ -194,11 +184,11 @@ func (c *copier) sameSpaceHistory(ctx context.Context, key stele.NamespaceKey) (
 }
 
 // compareSpaces compares namespaces, and how many records count for each.
-func (c *copier) compareSpaces(ctx context.Context, t *tallies, counted map[stele.NamespaceKey]bool) error {
+func (c *Copier) compareSpaces(ctx context.Context, t *Tallies, counted map[stele.NamespaceKey]bool) error {
 	name := func(a, b *stele.Namespace) int {
 		return cmp.Or(cmp.Compare(a.Scheme, b.Scheme), cmp.Compare(a.Prefix, b.Prefix))
 	}
-	err := pairs(c.from.Namespaces(ctx), c.to.Namespaces(ctx), name, func(have, copied **stele.Namespace) error {
+	err := pairs(c.From.Namespaces(ctx), c.To.Namespaces(ctx), name, func(have, copied **stele.Namespace) error {
 		if have == nil || copied == nil {
 			return c.differs("one of both lacks a namespace")
 		}
@@ -220,11 +210,11 @@ func (c *copier) compareSpaces(ctx context.Context, t *tallies, counted map[stel
 		return err
 	}
 	for key := range counted {
-		have, err := c.from.Count(ctx, key)
+		have, err := c.From.Count(ctx, key)
 		if err != nil {
 			return err
 		}
-		copied, err := c.to.Count(ctx, key)
+		copied, err := c.To.Count(ctx, key)
 		if err != nil {
 			return err
 		}
@@ -236,19 +226,19 @@ func (c *copier) compareSpaces(ctx context.Context, t *tallies, counted map[stel
 }
 
 // compareKept compares generations, zones, minters, and cells except for the mark.
-func (c *copier) compareKept(ctx context.Context, t *tallies) error {
-	from, err := c.from.Generations(ctx)
+func (c *Copier) compareKept(ctx context.Context, t *Tallies) error {
+	from, err := c.From.Generations(ctx)
 	if err != nil {
 		return err
 	}
-	to, err := c.to.Generations(ctx)
+	to, err := c.To.Generations(ctx)
 	if err != nil {
 		return err
 	}
 	if !slices.Equal(from, to) {
 		return c.differs("the generations differ")
 	}
-	err = pairs(c.from.ZoneStates(ctx), c.to.ZoneStates(ctx), byZone, func(have, copied *stele.ZoneState) error {
+	err = pairs(c.From.ZoneStates(ctx), c.To.ZoneStates(ctx), byZone, func(have, copied *stele.ZoneState) error {
 		if have == nil || copied == nil || !sameZone(*have, *copied) {
 			return c.differs("the serial of a zone differs")
 		}
@@ -257,7 +247,7 @@ func (c *copier) compareKept(ctx context.Context, t *tallies) error {
 	if err != nil {
 		return err
 	}
-	err = pairs(c.from.MinterStates(ctx), c.to.MinterStates(ctx), byMinter, func(have, copied *stele.MinterState) error {
+	err = pairs(c.From.MinterStates(ctx), c.To.MinterStates(ctx), byMinter, func(have, copied *stele.MinterState) error {
 		if have == nil || copied == nil || !bytes.Equal(have.After, copied.After) {
 			return c.differs("a minter differs")
 		}
@@ -267,8 +257,8 @@ func (c *copier) compareKept(ctx context.Context, t *tallies) error {
 	if err != nil {
 		return err
 	}
-	return pairs(c.from.Cells(ctx, "", ""), c.to.Cells(ctx, "", ""), byCell, func(have, copied *stele.Cell) error {
-		if have == nil && copied.Name == markCell {
+	return pairs(c.From.Cells(ctx, "", ""), c.To.Cells(ctx, "", ""), byCell, func(have, copied *stele.Cell) error {
+		if have == nil && copied.Name == MarkCell {
 			return nil
 		}
 		if have == nil || copied == nil || !bytes.Equal(have.Value, copied.Value) {

@@ -1,4 +1,4 @@
-package main
+package copy
 
 import (
 	"bytes"
@@ -58,16 +58,16 @@ func byMinter(a, b stele.MinterState) int { return cmp.Compare(a.Name, b.Name) }
 func byCell(a, b stele.Cell) int          { return cmp.Compare(a.Name, b.Name) }
 
 // copyMinters makes the states of minters what they are.
-func (c *copier) copyMinters(ctx context.Context) error {
+func (c *Copier) copyMinters(ctx context.Context) error {
 	next := new(stele.Commit)
 	flush := func() error {
 		commit := next
 		next = new(stele.Commit)
-		return c.to.Apply(ctx, commit)
+		return c.To.Apply(ctx, commit)
 	}
-	err := pairs(c.from.MinterStates(ctx), c.to.MinterStates(ctx), byMinter, func(have, copied *stele.MinterState) error {
+	err := pairs(c.From.MinterStates(ctx), c.To.MinterStates(ctx), byMinter, func(have, copied *stele.MinterState) error {
 		if have == nil {
-			return refuse("copy", stele.Conflict, "the unfinished copy %s has a minter %.100q, and %s has not; copy into an empty place", c.toPlace, copied.Name, c.fromPlace)
+			return fail(stele.Conflict, "the unfinished copy %s has a minter %.100q, and %s has not; copy into an empty place", c.ToPlace, copied.Name, c.FromPlace)
 		}
 		m := stele.MinterState{Name: have.Name, After: have.After}
 		if copied != nil {
@@ -89,27 +89,27 @@ func (c *copier) copyMinters(ctx context.Context) error {
 
 // copyGenerations makes the copy one of the same generation: it has the same changes
 // under the same numbers, so that version tokens and cursors stay good.
-func (c *copier) copyGenerations(ctx context.Context) error {
-	list, err := c.from.Generations(ctx)
+func (c *Copier) copyGenerations(ctx context.Context) error {
+	list, err := c.From.Generations(ctx)
 	if err != nil {
 		return err
 	}
-	have, err := c.to.Generations(ctx)
+	have, err := c.To.Generations(ctx)
 	if err != nil || slices.Equal(have, list) {
 		return err
 	}
-	return c.to.SetGenerations(ctx, have.Last().ID, list)
+	return c.To.SetGenerations(ctx, have.Last().ID, list)
 }
 
 // copyCells makes the cells what they are, but for the mark.
-func (c *copier) copyCells(ctx context.Context) error {
+func (c *Copier) copyCells(ctx context.Context) error {
 	next, size := new(stele.Commit), 0
 	flush := func() error {
 		commit := next
 		next, size = new(stele.Commit), 0
-		return c.to.Apply(ctx, commit)
+		return c.To.Apply(ctx, commit)
 	}
-	err := pairs(c.from.Cells(ctx, "", ""), c.to.Cells(ctx, "", ""), byCell, func(have, copied *stele.Cell) error {
+	err := pairs(c.From.Cells(ctx, "", ""), c.To.Cells(ctx, "", ""), byCell, func(have, copied *stele.Cell) error {
 		var change stele.CellChange
 		if copied != nil {
 			change.Name, change.Before = copied.Name, copied.Value
@@ -117,11 +117,11 @@ func (c *copier) copyCells(ctx context.Context) error {
 		if have != nil {
 			change.Name, change.After = have.Name, have.Value
 		}
-		if change.Name == markCell || have != nil && copied != nil && bytes.Equal(have.Value, copied.Value) {
+		if change.Name == MarkCell || have != nil && copied != nil && bytes.Equal(have.Value, copied.Value) {
 			return nil
 		}
 		next.Cells = append(next.Cells, change)
-		if size += len(change.After); len(next.Cells) < keptAtOnce && size < copyBytes {
+		if size += len(change.After); len(next.Cells) < keptAtOnce && size < commitBytes {
 			return nil
 		}
 		return flush()
@@ -141,11 +141,11 @@ func sameZone(a, b stele.ZoneState) bool {
 }
 
 // copyZones gives the zones of the copy the serials that they have.
-func (c *copier) copyZones(ctx context.Context) error {
+func (c *Copier) copyZones(ctx context.Context) error {
 	next := new(stele.Commit)
-	err := pairs(c.from.ZoneStates(ctx), c.to.ZoneStates(ctx), byZone, func(have, copied *stele.ZoneState) error {
+	err := pairs(c.From.ZoneStates(ctx), c.To.ZoneStates(ctx), byZone, func(have, copied *stele.ZoneState) error {
 		if have == nil {
-			return refuse("copy", stele.Conflict, "the unfinished copy %s has a zone %.100q, and %s has not; copy into an empty place", c.toPlace, copied.Zone, c.fromPlace)
+			return fail(stele.Conflict, "the unfinished copy %s has a zone %.100q, and %s has not; copy into an empty place", c.ToPlace, copied.Zone, c.FromPlace)
 		}
 		raise := stele.ZoneRaise{Zone: have.Zone, Base: have.Base, Shut: have.Shut, Last: have.Last}
 		if copied != nil {
@@ -158,7 +158,7 @@ func (c *copier) copyZones(ctx context.Context) error {
 	})
 	for err == nil && len(next.Zones) > 0 {
 		n := min(keptAtOnce, len(next.Zones))
-		err = c.to.Apply(ctx, &stele.Commit{Zones: next.Zones[:n]})
+		err = c.To.Apply(ctx, &stele.Commit{Zones: next.Zones[:n]})
 		next.Zones = next.Zones[n:]
 	}
 	return err
