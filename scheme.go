@@ -80,6 +80,17 @@ type HostScheme interface {
 	HostPrefix(host string) string
 }
 
+// PlaceScheme is a Scheme that tells more of a name to a reader who knows which namespaces
+// are registered.
+type PlaceScheme interface {
+	Scheme
+
+	// Place returns what x tells, with what the prefixes of the namespaces that the name
+	// is in add to it, or correct. The longest prefix is the first. It changes nothing
+	// of x itself.
+	Place(x Explanation, prefixes []string) Explanation
+}
+
 // Schemes is the list of schemes that a program knows, in order of precedence:
 // the first that claims a text reads it. It is constructed, never global; a
 // program makes one (package scheme/all) and hands it on.
@@ -140,6 +151,30 @@ func (s *Schemes) Explain(text string) (Explanation, error) {
 		}
 	}
 	return Explanation{}, s.unclaimed(text)
+}
+
+// IsPlaced reports whether the namespaces that a name is in add to what is told of it; see
+// [PlaceScheme].
+func (s *Schemes) IsPlaced(id ID) bool {
+	_, ok := s.Lookup(id.Scheme()).(PlaceScheme)
+	return ok
+}
+
+// Place returns what x tells, with what the namespaces that the name is in add to it, the
+// nearest first; see [PlaceScheme].
+func (s *Schemes) Place(x Explanation, chain []*Namespace) Explanation {
+	scheme, ok := s.Lookup(x.ID.Scheme()).(PlaceScheme)
+	if !ok {
+		return x
+	}
+	var prefixes []string
+	for _, ns := range chain {
+		// A namespace may have names that its minter's settings lead to.
+		if ns.Prefix != "" && s.IsWithin(x.ID, ns.Prefix) {
+			prefixes = append(prefixes, ns.Prefix)
+		}
+	}
+	return scheme.Place(x, prefixes)
 }
 
 // Equivalent reports whether two texts are spellings of one identifier.

@@ -6,6 +6,20 @@ import (
 	"github.com/stele-id/stele"
 )
 
+// Explain tells all that is encoded in a text, as [stele.Schemes.Explain] does, with what
+// the registered namespaces add to it.
+func (r *Resolver) Explain(ctx context.Context, text string) (stele.Explanation, error) {
+	x, err := r.schemes.Explain(text)
+	if err != nil || !r.schemes.IsPlaced(x.ID) {
+		return x, err
+	}
+	chain, err := r.namespaces.chain(ctx, x.ID)
+	if err != nil {
+		return stele.Explanation{}, err
+	}
+	return r.schemes.Place(x, chain), nil
+}
+
 // Namespace returns the namespace that a name belongs to, whether or not the name
 // is registered; nil if there is none, so that nobody here could answer for it.
 func (r *Resolver) Namespace(ctx context.Context, id stele.ID) (*stele.Namespace, error) {

@@ -28,3 +28,27 @@ func TestNamespaceOfClaimedNames(t *testing.T) {
 		}
 	}
 }
+
+// What is told of an ARK has the shoulder that is registered.
+func TestExplain(t *testing.T) {
+	r := newRegistry(t, Options{Now: clock, CacheBytes: 1 << 20})
+	shoulder := func() any {
+		t.Helper()
+		x, err := r.Explain(t.Context(), "ark:/12345/x5-4xz321")
+		if err != nil || x.ID != r.id("ark:12345/x54xz321") {
+			t.Fatal(x, err)
+		}
+		return x.Parts.Get("shoulder")
+	}
+	if got := shoulder(); got != "x5" {
+		t.Errorf("by convention: %v", got)
+	}
+	r.namespace(stele.Namespace{Scheme: "ark", Prefix: "ark:12345/x54"})
+	r.namespace(stele.Namespace{Scheme: "ark", Prefix: "ark:12345"})
+	if got := shoulder(); got != "x54" {
+		t.Errorf("registered: %v", got)
+	}
+	if _, err := r.Explain(t.Context(), "ark:"); stele.KindOf(err) != stele.Invalid {
+		t.Error(err)
+	}
+}

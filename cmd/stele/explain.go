@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -16,6 +18,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/client"
+	"github.com/stele-id/stele/namespaces"
 )
 
 func (p *program) explainCommand() *cobra.Command {
@@ -29,10 +33,12 @@ should know. For a text that is no identifier it tells what is wrong, where, and
 if a check digit shows a slip of the hand, what may have been meant.
 
 Without arguments it reads standard input, an identifier a line; empty lines and
-lines that begin with # are passed over. It looks at the text alone, with one
-exception: whether a URL is a PURL depends on its host, so for a URL that is no
-identifier otherwise it asks the registry of --data or --store, or the server of
---server, which hosts have PURLs ('stele purl-host').
+lines that begin with # are passed over. It looks at the text alone, with two
+exceptions, for which it asks the registry of --data or --store, or the server of
+--server, if it can be asked. Whether a URL is a PURL depends on its host, so for a URL
+that is no identifier otherwise it asks which hosts have PURLs ('stele purl-host'). And
+the shoulder of an ARK is the namespace that is registered ('stele ns'); if there is none,
+it is the one by the first-digit convention.
 
 It exits with 1 if a text is no identifier.`,
 		Example: `  stele explain 8JMKD3MGP8W/34PGRBS
@@ -50,27 +56,63 @@ It exits with 1 if a text is no identifier.`,
 				return err
 			}
 			asked := false
-			return p.explain(schemes, args, func(text string) bool {
+			x := explainer{program: p, schemes: schemes}
+			x.learn = func(text string) bool {
 				if asked {
 					return false
 				}
 				asked = p.learnFor(cmd, schemes, server, text)
 				return asked
-			})
+			}
+			x.registered = sync.OnceValue(func() *namespaces.Tree { return p.registered(cmd, schemes, server) })
+			return x.explain(args)
 		},
 	}
 }
 
-// explain explains the arguments, or the lines of standard input. learn is called with a
-// text that can't be read, and reports whether it is worth reading again.
-func (p *program) explain(schemes *stele.Schemes, args []string, learn func(text string) bool) error {
+// explainer explains texts.
+type explainer struct {
+	*program
+	schemes *stele.Schemes
+
+	// learn is called with a text that can't be read, and reports whether it is worth
+	// reading again.
+	learn func(text string) bool
+
+	// registered returns the namespaces of the registry; none if it can't be asked.
+	registered func() *namespaces.Tree
+}
+
+// registered returns the namespaces of a registry that the caller may see; none if there
+// is no registry, or it can't be asked.
+func (p *program) registered(cmd *cobra.Command, schemes *stele.Schemes, server string) *namespaces.Tree {
+	tree := namespaces.New(schemes)
+	add := func(list iter.Seq2[*stele.Namespace, error]) error {
+		for ns, err := range list {
+			if err != nil {
+				return err
+			}
+			tree.Add(ns) // 'stele verify' tells of one whose settings are wrong
+		}
+		return nil
+	}
+	if !p.consult(cmd, schemes, server,
+		func(r *client.Registry) error { return add(r.Namespaces(cmd.Context())) },
+		func(store stele.Store) error { return add(store.Namespaces(cmd.Context())) }) {
+		return namespaces.New(schemes)
+	}
+	return tree
+}
+
+// explain explains the arguments, or the lines of standard input.
+func (p *explainer) explain(args []string) error {
 	out := bufio.NewWriter(p.stdout)
 	defer out.Flush()
 	total, invalid := 0, 0
 	one := func(text string, size int) error {
-		c := explainText(schemes, text, size)
-		if c.Error != "" && learn(text) {
-			c = explainText(schemes, text, size)
+		c := p.explainText(text, size)
+		if c.Error != "" && p.learn(text) {
+			c = p.explainText(text, size)
 		}
 		if total > 0 && !p.json {
 			fmt.Fprintln(out)
@@ -189,7 +231,7 @@ type card struct {
 
 // explainText makes the card of one text. size is its whole size: a longer text
 // than an identifier can be was cut by its reader.
-func explainText(schemes *stele.Schemes, text string, size int) card {
+func (p *explainer) explainText(text string, size int) card {
 	c := card{Input: text, Warnings: []string{}}
 	if size > stele.MaxText {
 		c.Input = strings.ToValidUTF8(text[:min(len(text), 60)], "") + "..."
@@ -197,7 +239,10 @@ func explainText(schemes *stele.Schemes, text string, size int) card {
 	var x stele.Explanation
 	err := tooLong(size)
 	if err == nil {
-		x, err = schemes.Explain(text)
+		x, err = p.schemes.Explain(text)
+	}
+	if err == nil && p.schemes.IsPlaced(x.ID) {
+		x = p.schemes.Place(x, p.registered().ChainOf(x.ID))
 	}
 	if err != nil {
 		c.Error = err.Error()

@@ -158,6 +158,17 @@ func (p *program) learnFor(cmd *cobra.Command, schemes *stele.Schemes, server, n
 	if !strings.Contains(name, "://") {
 		return false // it has no host
 	}
+	return p.consult(cmd, schemes, server, func(r *client.Registry) error {
+		_, err := r.PURLHosts(cmd.Context())
+		return err
+	}, func(store stele.Store) error {
+		return registrar.New(store, schemes, registrar.Options{Now: p.now}).LearnHosts(cmd.Context())
+	})
+}
+
+// consult asks the registry of a server, or else the one at hand, for a verb that works
+// without one too. It reports whether that was possible.
+func (p *program) consult(cmd *cobra.Command, schemes *stele.Schemes, server string, far func(*client.Registry) error, near func(stele.Store) error) bool {
 	if server != "" {
 		at := p.remote
 		at.server = server
@@ -166,8 +177,7 @@ func (p *program) learnFor(cmd *cobra.Command, schemes *stele.Schemes, server, n
 			return false
 		}
 		defer r.Close()
-		_, err = r.PURLHosts(cmd.Context())
-		return err == nil
+		return far(r) == nil
 	}
 	if p.place().exists() != nil {
 		return false
@@ -176,7 +186,7 @@ func (p *program) learnFor(cmd *cobra.Command, schemes *stele.Schemes, server, n
 	if err != nil {
 		return false
 	}
-	err = registrar.New(store, schemes, registrar.Options{Now: p.now}).LearnHosts(cmd.Context())
+	err = near(store)
 	return errors.Join(err, store.Close()) == nil
 }
 

@@ -24,7 +24,7 @@ type Scheme struct {
 	checked []Checked
 }
 
-var _ stele.Scheme = (*Scheme)(nil)
+var _ stele.PlaceScheme = (*Scheme)(nil)
 
 // Option changes what New makes.
 type Option func(*Scheme)

@@ -1,6 +1,7 @@
 package ark
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/stele-id/stele"
@@ -62,6 +63,35 @@ func (s *Scheme) shoulderPart(r *reading) stele.Part {
 		return stele.Part{Name: "shoulder", Value: rule.Shoulder[r.naan-len(label)+1:], Note: "known: its names end in a check character"}
 	}
 	return stele.Part{Name: "shoulder", Value: base[:shoulder(base)], Note: "by the first-digit convention"}
+}
+
+// Place implements [stele.PlaceScheme]: a registered namespace that ends in the base name
+// is its shoulder. Only the one who assigns names knows where a shoulder ends (section
+// 2.4.1), so it counts more than the first-digit convention.
+func (s *Scheme) Place(x stele.Explanation, prefixes []string) stele.Explanation {
+	text := x.ID.String()
+	naan := strings.IndexByte(text, '/')
+	if naan < 0 {
+		return x
+	}
+	base := len(text)
+	if i := strings.IndexAny(text[naan+1:], "/."); i >= 0 {
+		base = naan + 1 + i
+	}
+	for _, prefix := range prefixes {
+		if len(prefix) <= naan+1 || len(prefix) > base {
+			continue
+		}
+		part := stele.Part{Name: "shoulder", Value: prefix[naan+1:], Note: "registered as a namespace"}
+		x.Parts = slices.Clone(x.Parts)
+		if i := slices.IndexFunc(x.Parts, func(p stele.Part) bool { return p.Name == part.Name }); i >= 0 {
+			x.Parts[i] = part
+		} else {
+			x.Parts = append(x.Parts, part)
+		}
+		return x
+	}
+	return x
 }
 
 // checkPart returns the check character of an ARK, "" if it has none, and what

@@ -3,6 +3,7 @@ package ark_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -221,6 +222,33 @@ func TestDefaultShouldersInPublicUse(t *testing.T) {
 			if id, err := ark.New().Parse(text); err != nil || id.String() != text {
 				t.Errorf("Parse(%q) = %v, %v", text, id, err)
 			}
+		}
+	}
+}
+
+// The shoulder is what is registered, as far as it ends in the base name.
+func TestPlace(t *testing.T) {
+	s := ark.New()
+	for _, tt := range []struct{ text, prefixes, want string }{
+		{"ark:12345/x54xz321/s3", "", "x5"},
+		{"ark:12345/x54xz321/s3", "ark:12345", "x5"},
+		{"ark:12345/x54xz321/s3", "ark:12345/x ark:12345", "x"},
+		{"ark:12345/x54xz321/s3", "ark:12345/x54xz321/s ark:12345/x54 ark:12345/x", "x54"},
+		{"ark:12345/x54xz321/s3", "ark:12345/x54xz321", "x54xz321"},
+		{"ark:13030/qtabcdef", "", "<nil>"},
+		{"ark:13030/qtabcdef", "ark:13030/qt", "qt"},
+	} {
+		x, err := s.Explain(tt.text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := fmt.Sprint(x.Parts)
+		got := s.Place(x, strings.Fields(tt.prefixes))
+		if shoulder := fmt.Sprint(got.Parts.Get("shoulder")); shoulder != tt.want {
+			t.Errorf("%s in %s: %s, want %s", tt.text, tt.prefixes, shoulder, tt.want)
+		}
+		if fmt.Sprint(x.Parts) != before {
+			t.Errorf("%s: what was given is changed", tt.text)
 		}
 	}
 }

@@ -68,7 +68,7 @@ func (h *Handler) explain(w http.ResponseWriter, r *http.Request, t target, q *r
 		note(w, "", id.Scheme())
 		x.ID, x.Scheme = id.String(), id.Scheme()
 		// Its own text can be read; were it not so there is less to tell.
-		if told, err := h.o.Schemes.Explain(x.ID); err == nil {
+		if told, err := h.o.Resolver.Explain(r.Context(), x.ID); err == nil {
 			x.Form, x.Parts, x.Spellings, x.Warnings = told.Form, told.Parts, told.Spellings, told.Warnings
 		}
 	}

@@ -134,7 +134,7 @@ func (h *Handler) infoView(r *http.Request, res *resolver.Resolution, subject *d
 		State: record.State, Metadata: metadataRows(record), Persistence: record.Persistence,
 		Citation: describe.Citation(*subject), Formats: h.pageFormats(subject),
 	}
-	if told, err := h.o.Schemes.Explain(v.ID); err == nil {
+	if told, err := h.o.Resolver.Explain(r.Context(), v.ID); err == nil {
 		v.Form, v.Spellings, v.Warnings = told.Form, told.Spellings, told.Warnings
 		for i := range v.Spellings { // in the owner's letters too
 			if start, ok := strings.CutSuffix(v.Spellings[i].Text, v.ID); ok {
