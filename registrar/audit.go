@@ -54,7 +54,7 @@ func (r *Registrar) entries(ctx context.Context, op string, c *stele.Commit) ([]
 	if unaudited(op) {
 		return nil, nil
 	}
-	list, err := r.recordEntries(ctx, op, c.Records)
+	list, err := r.recordEntries(ctx, op, c)
 	if err != nil {
 		return nil, err
 	}
@@ -83,23 +83,27 @@ func (r *Registrar) entries(ctx context.Context, op string, c *stele.Commit) ([]
 
 // recordEntries returns an entry for each namespace in which there are some of the
 // records, in the order in which they come.
-func (r *Registrar) recordEntries(ctx context.Context, op string, records []*stele.Record) (list []*stele.AuditEntry, err error) {
+func (r *Registrar) recordEntries(ctx context.Context, op string, c *stele.Commit) (list []*stele.AuditEntry, err error) {
+	records, counter := c.Records, c.Counter
 	if len(records) == 0 {
 		return nil, nil
 	}
-	s, err := r.view(ctx)
-	if err != nil {
-		return nil, err
+	if counter == nil { // whoever committed did not look for their namespaces
+		s, err := r.view(ctx)
+		if err != nil {
+			return nil, err
+		}
+		counter = s.counter
 	}
 	if len(records) == 1 { // as most commits have
 		e := entry(ctx, op, records[0].ID.String())
-		e.Namespace, _ = s.counter(records[0].ID)
+		e.Namespace, _ = counter(records[0].ID)
 		e.Count = 1
 		return []*stele.AuditEntry{e}, nil
 	}
 	byKey := make(map[stele.NamespaceKey]*stele.AuditEntry)
 	for _, rec := range records {
-		key, _ := s.counter(rec.ID)
+		key, _ := counter(rec.ID)
 		e := byKey[key]
 		if e == nil {
 			e = entry(ctx, op, rec.ID.String())

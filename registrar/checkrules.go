@@ -50,7 +50,7 @@ func (r *Registrar) CheckRules(ctx context.Context, key stele.NamespaceKey, prog
 				if !r.isIn(s, key, rec) || !auth.MayRead(auth.From(ctx), rec, s.chainOf(rec.ID)...) {
 					continue
 				}
-				j := judge{r, s, nil}
+				j := judge{r, s.lookup(), nil}
 				j.presentNames(rec)
 				j.partial(nil, rec)
 				j.destinations(rec)

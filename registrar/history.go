@@ -24,7 +24,7 @@ func (r *Registrar) get(ctx context.Context, op string, name stele.ID) (*stele.R
 	if err != nil {
 		return nil, nil, err
 	}
-	return r.find(ctx, op, s, name)
+	return r.find(ctx, op, s.lookup(), name)
 }
 
 // History yields all versions of the record that has this name, the newest first, as

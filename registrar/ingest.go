@@ -203,7 +203,7 @@ func (in *intake) lookUpAll(ctx context.Context, good func(i int) bool, found fu
 // aliased refuses a record whose identifier is an alias of another one. That is told
 // only to who may write there.
 func (in *intake) aliased(ctx context.Context, rec, other *stele.Record) error {
-	if err := mayWrite(ctx, "import", in.spaces, nil, rec); err != nil {
+	if err := mayWrite(ctx, "import", in.spaces.lookup(), nil, rec); err != nil {
 		return err
 	}
 	if !in.spaces.maySee(ctx, other) {
@@ -235,7 +235,7 @@ func (in *intake) prepare(ctx context.Context) {
 
 // ready judges one record.
 func (in *intake) ready(ctx context.Context, i int) error {
-	rec, before := in.records[i], in.before[i]
+	rec, before, at := in.records[i], in.before[i], in.spaces.lookup()
 	if before != nil && in.o.Lines != nil {
 		patched, err := Patch(in.schemes, before, in.o.Lines[i])
 		if err != nil {
@@ -249,7 +249,7 @@ func (in *intake) ready(ctx context.Context, i int) error {
 	if before == nil {
 		in.first(ctx, rec)
 	} else {
-		if err := authorise(ctx, "import", rec.ID, in.spaces.chainOf(rec.ID)); err != nil {
+		if err := authorise(ctx, "import", rec.ID, at.chainOf(rec.ID)); err != nil {
 			return err // who may not write is not told what is there
 		}
 		if rec.State == stele.Reserved && before.State != stele.Reserved {
@@ -274,7 +274,7 @@ func (in *intake) ready(ctx context.Context, i int) error {
 			t.At = before.Tombstone.At
 		}
 	}
-	if err := in.admitKept(ctx, "import", in.spaces, before, rec, in.o.Keep); err != nil {
+	if err := in.admitKept(ctx, "import", at, before, rec, in.o.Keep); err != nil {
 		return err
 	}
 	if before != nil && sameRecord(before, rec) {

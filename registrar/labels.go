@@ -48,7 +48,11 @@ func (d *desk) keep(ctx context.Context, made maker, draws []draw, labels []Labe
 		if !label.ID.IsValid() {
 			continue
 		}
-		ok, err := d.owns(ctx, made, label)
+		s, err := d.view(ctx)
+		if err != nil {
+			return labels[:before], err
+		}
+		ok, err := d.owns(s.lookup(), made, label)
 		if err != nil {
 			return labels[:before], err
 		}
@@ -141,15 +145,11 @@ func (d *desk) areFree(ctx context.Context, labels []Label) (bool, error) {
 // owns reports whether all names of the label are the namespace's. The names of a
 // template that fall into a namespace below are left out, and so are those of
 // settings that changed meanwhile; where dates fall out, all would, and that is an
-// error. It must be asked after the name was taken, so that
-// a namespace which is added meanwhile is seen.
-func (d *desk) owns(ctx context.Context, made maker, label Label) (bool, error) {
-	s, err := d.view(ctx)
-	if err != nil {
-		return false, err
-	}
+// error. The namespaces must be those after the name was taken, so that one which is added
+// meanwhile is seen.
+func (d *desk) owns(s *lookup, made maker, label Label) (bool, error) {
 	dated, ok := made.(*madeOfDates)
-	if ok && d.isAlone(s, dated) {
+	if ok && d.isAlone(s.spaces, dated) {
 		return true, nil
 	}
 	for name := range label.names {
@@ -157,7 +157,7 @@ func (d *desk) owns(ctx context.Context, made maker, label Label) (bool, error) 
 		if sp != nil && sp.Key() == d.key {
 			continue
 		}
-		if dated == nil || !d.isCurrent(s, dated) {
+		if dated == nil || !d.isCurrent(s.spaces, dated) {
 			return false, nil
 		}
 		return false, refuse("mint", name, stele.Conflict, "the name falls out of the namespace %s; look at its settings and at the namespaces below it", d.key)

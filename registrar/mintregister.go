@@ -51,7 +51,7 @@ func (r *Registrar) rehearse(ctx context.Context, op string, pool []stele.Namesp
 		if err != nil {
 			return tell(op, err)
 		}
-		j := judge{r, s, problems}
+		j := judge{r, s.lookup(), problems}
 		j.partial(nil, &next)
 		j.destinationsIn(sp, &next)
 		if len(j.problems) > 0 {
@@ -120,20 +120,21 @@ func (d *desk) fill(ctx context.Context, op string, made maker, x draw, first *s
 	if err != nil || !label.ID.IsValid() {
 		return nil, nil, tell("mint", err)
 	}
-	if ok, err := d.owns(ctx, made, label); !ok {
-		return nil, nil, err
-	}
 	s, err := d.view(ctx)
 	if err != nil {
+		return nil, nil, err
+	}
+	at := s.lookup()
+	if ok, err := d.owns(at, made, label); !ok {
 		return nil, nil, err
 	}
 	next := clone(first)
 	next.ID = label.ID
 	next.Aliases = append(slices.Clip(label.Aliases), next.Aliases...)
-	if err := d.admit(whileMinting(ctx), op, s, nil, next); err != nil {
+	if err := d.admit(whileMinting(ctx), op, at, nil, next); err != nil {
 		return nil, nil, err
 	}
-	return next, &stele.Commit{Records: []*stele.Record{next}, Counter: s.counter}, nil
+	return next, &stele.Commit{Records: []*stele.Record{next}, Counter: at.counter}, nil
 }
 
 // conflict finds out why a commit met another one. It returns nil if it is worth

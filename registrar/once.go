@@ -194,7 +194,7 @@ func (m *minting) commit(ctx context.Context, made *Minted) error {
 		}
 		c.Counter, c.Records = s.counter, m.records(made.Labels)
 		for _, rec := range c.Records {
-			if err := m.admit(whileMinting(ctx), m.op, s, nil, rec); err != nil {
+			if err := m.admit(whileMinting(ctx), m.op, s.lookup(), nil, rec); err != nil {
 				return err
 			}
 		}

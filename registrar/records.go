@@ -9,6 +9,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/namespaces"
 )
 
 // Register adds a record, in the state active or reserved (active if it has none).
@@ -24,10 +25,11 @@ func (r *Registrar) Register(ctx context.Context, record *stele.Record) (*stele.
 	if err != nil {
 		return nil, err
 	}
-	if err := r.admit(ctx, op, s, nil, next); err != nil {
+	at := s.lookup()
+	if err := r.admit(ctx, op, at, nil, next); err != nil {
 		return nil, err
 	}
-	err = r.apply(ctx, op, &stele.Commit{Records: []*stele.Record{next}, Counter: s.counter})
+	err = r.apply(ctx, op, &stele.Commit{Records: []*stele.Record{next}, Counter: at.counter})
 	if err != nil {
 		return nil, err
 	}
@@ -52,8 +54,13 @@ func (r *Registrar) begin(ctx context.Context, op string, record *stele.Record) 
 
 // counter says for which namespace a new name counts, an identifier or an alias.
 func (s *spaces) counter(id stele.ID) (stele.NamespaceKey, uint64) {
-	if sp := s.Of(id); sp != nil {
-		return sp.Key(), sp.Quota
+	return counts(id, s.Of(id))
+}
+
+// counts is counter for a name whose namespace was looked up.
+func counts(id stele.ID, n *namespaces.Node) (stele.NamespaceKey, uint64) {
+	if n != nil {
+		return n.Key(), n.Quota
 	}
 	return stele.NamespaceKey{Scheme: id.Scheme()}, 0
 }
@@ -136,7 +143,8 @@ func (r *Registrar) revise(ctx context.Context, op string, name stele.ID, ifVers
 		return nil, err
 	}
 	for {
-		before, chain, err := r.find(ctx, op, s, name)
+		at := s.lookup()
+		before, chain, err := r.find(ctx, op, at, name)
 		if err != nil {
 			return nil, err
 		}
@@ -146,11 +154,11 @@ func (r *Registrar) revise(ctx context.Context, op string, name stele.ID, ifVers
 		if ifVersion != 0 && before.Version != ifVersion {
 			return nil, refuse(op, name, stele.Conflict, "it has version %d, not %d; look at it again", before.Version, ifVersion)
 		}
-		next, err := r.revision(ctx, op, s, before, change)
+		next, err := r.revision(ctx, op, at, before, change)
 		if err != nil || next == nil {
 			return before, err
 		}
-		err = r.apply(ctx, op, &stele.Commit{Records: []*stele.Record{next}, Counter: s.counter})
+		err = r.apply(ctx, op, &stele.Commit{Records: []*stele.Record{next}, Counter: at.counter})
 		if err == nil {
 			return clone(next), nil
 		}
@@ -165,7 +173,7 @@ func (r *Registrar) revise(ctx context.Context, op string, name stele.ID, ifVers
 }
 
 // revision returns the version that follows before, nil if nothing changed.
-func (r *Registrar) revision(ctx context.Context, op string, s *spaces, before *stele.Record, change func(*stele.Record) error) (*stele.Record, error) {
+func (r *Registrar) revision(ctx context.Context, op string, s *lookup, before *stele.Record, change func(*stele.Record) error) (*stele.Record, error) {
 	next := clone(before)
 	next.Redacted = false
 	if err := change(next); err != nil {
@@ -226,7 +234,7 @@ func isBlank(rec *stele.Record) bool {
 
 // find returns the record that has this name, with its namespaces, if whoever acts may
 // see it. To others it is as one that nobody registered, to the last letter.
-func (r *Registrar) find(ctx context.Context, op string, s *spaces, name stele.ID) (*stele.Record, []*stele.Namespace, error) {
+func (r *Registrar) find(ctx context.Context, op string, s *lookup, name stele.ID) (*stele.Record, []*stele.Namespace, error) {
 	began := r.beginReading()
 	rec, err := r.store.Record(ctx, name)
 	if err == nil {

@@ -41,7 +41,7 @@ func (r *Registrar) takeBack(op string, s *spaces, next, old *stele.Record) erro
 	case old.State == stele.Reserved && next.State != stele.Reserved:
 		return refuse(op, next.ID, stele.Conflict, "version %d was reserved, and a record that is %s does not become reserved; withdraw it instead", old.Version, next.State)
 	}
-	j, keys := judge{r, s, nil}, keysOf(s.chainOf(next.ID))
+	j, keys := judge{r, s.lookup(), nil}, keysOf(s.chainOf(next.ID))
 	had := next.Signatures
 	old = clone(old)
 	next.Spelling, next.State, next.Tombstone = old.Spelling, old.State, old.Tombstone

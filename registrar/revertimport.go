@@ -254,7 +254,7 @@ func (v *reverting) undo(ctx context.Context, s *spaces, now *stele.Record) (*st
 		return nil, nil, err
 	}
 	step := &RevertStep{ID: now.ID, Status: RevertWithdrawn}
-	next, err := v.revision(ctx, opRevert, s, now, func(next *stele.Record) error {
+	next, err := v.revision(ctx, opRevert, s.lookup(), now, func(next *stele.Record) error {
 		switch {
 		case old != nil:
 			step.Status, step.To = RevertReverted, old.Version

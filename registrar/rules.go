@@ -34,13 +34,13 @@ func checkZone(scheme stele.Scheme, text string) string {
 // admit decides whether whoever acts may write next, a version of a record that
 // follows before, which is nil for a new one. First come rights, then everything
 // that is wrong, at once.
-func (r *Registrar) admit(ctx context.Context, op string, s *spaces, before, next *stele.Record) error {
+func (r *Registrar) admit(ctx context.Context, op string, s *lookup, before, next *stele.Record) error {
 	return r.admitKept(ctx, op, s, before, next, false)
 }
 
 // admitKept is admit. What another registry kept (see [ImportOptions]) may have
 // signatures of keys that sign no more.
-func (r *Registrar) admitKept(ctx context.Context, op string, s *spaces, before, next *stele.Record, kept bool) error {
+func (r *Registrar) admitKept(ctx context.Context, op string, s *lookup, before, next *stele.Record, kept bool) error {
 	if err := mayWrite(ctx, op, s, before, next); err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (r *Registrar) admitKept(ctx context.Context, op string, s *spaces, before,
 
 // mayWrite asks for rights in the namespace of the record, and in that of each
 // alias that it did not have before.
-func mayWrite(ctx context.Context, op string, s *spaces, before, next *stele.Record) error {
+func mayWrite(ctx context.Context, op string, s *lookup, before, next *stele.Record) error {
 	who := auth.From(ctx)
 	switch {
 	case !who.IsKnown():
@@ -87,7 +87,7 @@ func mayWrite(ctx context.Context, op string, s *spaces, before, next *stele.Rec
 
 // elsewhere refuses new names in a namespace that another resolver answers for:
 // they are registered there. Names that are here already stay and may change.
-func elsewhere(op string, s *spaces, before, next *stele.Record) error {
+func elsewhere(op string, s *lookup, before, next *stele.Record) error {
 	if !s.delegated {
 		return nil
 	}
@@ -116,7 +116,7 @@ func elsewhere(op string, s *spaces, before, next *stele.Record) error {
 // judge collects what is wrong with a record beyond what the record itself shows.
 type judge struct {
 	*Registrar
-	spaces   *spaces
+	spaces   *lookup
 	problems stele.Problems
 }
 

@@ -121,8 +121,13 @@ func (s *spaces) note(ns *stele.Namespace) {
 // chainOf returns the namespaces of a name, the nearest first and the root last. A scheme
 // that is not known has only its root.
 func (s *spaces) chainOf(id stele.ID) []*stele.Namespace {
-	if chain := s.ChainOf(id); chain != nil {
-		return chain
+	return s.chain(id, s.Of(id))
+}
+
+// chain is chainOf for a name whose namespace was looked up.
+func (s *spaces) chain(id stele.ID, n *namespaces.Node) []*stele.Namespace {
+	if n == nil {
+		return []*stele.Namespace{{Scheme: id.Scheme()}}
 	}
-	return []*stele.Namespace{{Scheme: id.Scheme()}}
+	return s.Chain(n)
 }

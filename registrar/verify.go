@@ -216,7 +216,7 @@ func (v *audit) record(rec *stele.Record) {
 		v.problem("The record %s is not valid: %v.", rec.ID, bare(err))
 		return
 	}
-	j := judge{v.Registrar, v.spaces, problems}
+	j := judge{v.Registrar, v.spaces.lookup(), problems}
 	for i, name := range rec.Names() {
 		path := "id"
 		if i > 0 {

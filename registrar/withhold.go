@@ -43,7 +43,7 @@ func (r *Registrar) Disavow(ctx context.Context, name stele.ID, ifVersion, first
 	if err != nil {
 		return nil, err
 	}
-	before, chain, err := r.find(ctx, op, s, name)
+	before, chain, err := r.find(ctx, op, s.lookup(), name)
 	if err != nil {
 		return nil, err
 	}
