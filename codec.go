@@ -127,7 +127,9 @@ func (n *Namespace) AppendBinary(b []byte) ([]byte, error) {
 // had before.
 func (n *Namespace) appendLater(b []byte) []byte {
 	p := &n.Publication
-	keys := n.Passthrough || len(n.Keys) > 0
+	extended := p.isExtended()
+	passing := extended || n.Passthrough
+	keys := passing || len(n.Keys) > 0
 	secured := keys || p.isSecured()
 	granted := secured || len(n.Grants) > 0
 	if granted || !p.IsZero() {
@@ -144,8 +146,11 @@ func (n *Namespace) appendLater(b []byte) []byte {
 	if keys {
 		b = appendList(b, n.Keys, appendSigningKey)
 	}
-	if n.Passthrough {
-		b = appendBool(b, true)
+	if passing {
+		b = appendBool(b, n.Passthrough)
+	}
+	if extended {
+		b = appendExtension(b, p)
 	}
 	return b
 }
@@ -212,6 +217,10 @@ func (d *decoder) later(n *Namespace) {
 	if len(d.rest) > 0 {
 		n.Passthrough = d.bool()
 		odd = !n.Passthrough
+	}
+	if len(d.rest) > 0 {
+		d.extension(&n.Publication)
+		odd = !n.Publication.isExtended()
 	}
 	if d.err == nil && odd {
 		d.fail(errOdd) // nothing is written of it then

@@ -1,6 +1,9 @@
 package stele
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"math"
+)
 
 func appendPublication(b []byte, p *Publication) []byte {
 	b = appendText(b, p.Zone)
@@ -39,6 +42,20 @@ func appendSecurity(b []byte, p *Publication) []byte {
 	b = appendText(b, string(p.Signing))
 	return appendList(b, p.Secondaries, func(b []byte, s Secondary) []byte {
 		return appendList(appendText(appendText(b, s.Network), s.Key), s.Notify, appendText)
+	})
+}
+
+// appendExtension appends what came after that.
+func appendExtension(b []byte, p *Publication) []byte {
+	return appendList(b, p.Records, func(b []byte, r ZoneRecord) []byte {
+		b = binary.AppendUvarint(appendText(b, r.Name), uint64(r.TTL))
+		return appendText(appendText(b, string(r.Type)), r.Data)
+	})
+}
+
+func (d *decoder) extension(p *Publication) {
+	p.Records = list(d, func() ZoneRecord {
+		return ZoneRecord{Name: d.text(), TTL: uint32(d.upTo(math.MaxUint32)), Type: RecordType(d.text()), Data: d.text()}
 	})
 }
 

@@ -1,9 +1,12 @@
 package stele
 
+import "math"
+
 const (
-	publicationFields = "zone layout separator parts servers mailbox resolver signing secondaries elsewhere"
+	publicationFields = "zone layout separator parts servers mailbox resolver signing secondaries records elsewhere"
 	serverFields      = "name addresses"
 	secondaryFields   = "network key notify"
+	zoneRecordFields  = "name ttl type data"
 	discoveryFields   = "kind at"
 )
 
@@ -28,6 +31,8 @@ func (d *document) publication(p *Publication) {
 			p.Signing = Signing(d.text())
 		case "secondaries":
 			d.array(MaxSecondaries, func(int) { p.Secondaries = append(p.Secondaries, d.secondary()) })
+		case "records":
+			d.array(MaxZoneRecords, func(int) { p.Records = append(p.Records, d.zoneRecord()) })
 		case "elsewhere":
 			d.array(MaxDiscoveries, func(int) { p.Elsewhere = append(p.Elsewhere, d.discovery()) })
 		default:
@@ -67,6 +72,25 @@ func (d *document) secondary() (s Secondary) {
 		return true
 	})
 	return s
+}
+
+func (d *document) zoneRecord() (r ZoneRecord) {
+	d.object(zoneRecordFields, func(name string) bool {
+		switch name {
+		case "name":
+			r.Name = d.text()
+		case "ttl":
+			r.TTL = uint32(d.number(math.MaxUint32))
+		case "type":
+			r.Type = RecordType(d.text())
+		case "data":
+			r.Data = d.text()
+		default:
+			return false
+		}
+		return true
+	})
+	return r
 }
 
 func (d *document) discovery() (v Discovery) {
@@ -119,6 +143,21 @@ func (w *jsonWriter) publication(p *Publication) {
 			w.text("network", s.Network)
 			w.text("key", s.Key)
 			w.texts("notify", s.Notify)
+			w.close('}')
+		}
+		w.close(']')
+	}
+	if len(p.Records) > 0 {
+		w.name("records")
+		w.open('[')
+		for i := range p.Records {
+			r := &p.Records[i]
+			w.comma()
+			w.open('{')
+			w.text("name", r.Name)
+			w.number("ttl", uint64(r.TTL), 0)
+			w.text("type", string(r.Type))
+			w.text("data", r.Data)
 			w.close('}')
 		}
 		w.close(']')

@@ -165,6 +165,9 @@ var anyPublication = rapid.Custom(func(t *rapid.T) Publication {
 		Secondaries: few(rapid.Custom(func(t *rapid.T) Secondary {
 			return Secondary{Network: bytesText.Draw(t, "network"), Key: bytesText.Draw(t, "key"), Notify: few(bytesText).Draw(t, "notify")}
 		})).Draw(t, "secondaries"),
+		Records: few(rapid.Custom(func(t *rapid.T) ZoneRecord {
+			return ZoneRecord{Name: bytesText.Draw(t, "name"), TTL: rapid.Uint32().Draw(t, "ttl"), Type: RecordType(bytesText.Draw(t, "type")), Data: bytesText.Draw(t, "data")}
+		})).Draw(t, "records"),
 		Separator: bytesText.Draw(t, "separator"),
 		Parts:     rapid.Int().Draw(t, "parts"),
 		Servers: few(rapid.Custom(func(t *rapid.T) NameServer {

@@ -19,6 +19,10 @@ type Publication struct {
 	Signing     Signing     // of the zone
 	Secondaries []Secondary // to which the zone is transferred
 
+	// Records are the owner's own: they stand in the zone beside what is made of the
+	// registry.
+	Records []ZoneRecord
+
 	// Elsewhere says who answers for the namespace instead, if others do. The
 	// namespace has no zone of its own then.
 	Elsewhere []Discovery
@@ -26,12 +30,44 @@ type Publication struct {
 
 // IsZero reports whether the namespace is not published.
 func (p *Publication) IsZero() bool {
-	return !p.isSecured() && p.Zone == "" && p.Layout == "" && p.Separator == "" && p.Parts == 0 &&
+	return !p.isSecured() && !p.isExtended() && p.Zone == "" && p.Layout == "" && p.Separator == "" && p.Parts == 0 &&
 		len(p.Servers) == 0 && p.Mailbox == "" && p.Resolver == "" && len(p.Elsewhere) == 0
 }
 
 // isSecured reports whether something is said of signing or transfers.
 func (p *Publication) isSecured() bool { return p.Signing != NotSigned || len(p.Secondaries) > 0 }
+
+// isExtended reports whether there are records of the owner.
+func (p *Publication) isExtended() bool { return len(p.Records) > 0 }
+
+// ZoneRecord is a resource record of the owner's own in a zone. All records of a name and
+// type have one TTL (RFC 2181, section 5.2).
+type ZoneRecord struct {
+	Name string // absolute and in lower case: "mail.paradisec.example."
+	TTL  uint32 // in seconds
+	Type RecordType
+	Data string // as a master file has it, with absolute names: "10 mx.example.org."
+}
+
+// RecordType is a type of resource records that owners may have in their zones.
+type RecordType string
+
+const (
+	RecordA     RecordType = "A"
+	RecordAAAA  RecordType = "AAAA"
+	RecordCAA   RecordType = "CAA"
+	RecordCNAME RecordType = "CNAME"
+	RecordMX    RecordType = "MX"
+	RecordSRV   RecordType = "SRV"
+	RecordTXT   RecordType = "TXT"
+)
+
+// RecordTypes returns all types that owners may have in their zones. NS records are not
+// among them: zones inside a zone are published by namespaces. Neither are NAPTR and URI
+// records, which are made of the registry.
+func RecordTypes() []RecordType {
+	return []RecordType{RecordA, RecordAAAA, RecordCAA, RecordCNAME, RecordMX, RecordSRV, RecordTXT}
+}
 
 // Signing is how a zone is signed (DNSSEC). Its keys are no part of it: they are secret.
 type Signing string

@@ -3,6 +3,7 @@ package stele
 import (
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -19,6 +20,11 @@ func published() *Namespace {
 			{Name: "ns.example.org."},
 		},
 		Mailbox: "hostmaster@paradisec.example", Resolver: "id.paradisec.example:8080",
+		Records: []ZoneRecord{
+			{Name: "paradisec.example.", TTL: 3600, Type: RecordMX, Data: "10 mx.example.org."},
+			{Name: "www.paradisec.example.", TTL: 300, Type: RecordA, Data: "192.0.2.80"},
+			{Name: "blog.paradisec.example.", TTL: 300, Type: RecordCNAME, Data: "www.paradisec.example."},
+		},
 	}}
 }
 
@@ -106,6 +112,32 @@ func TestPublicationValidate(t *testing.T) {
 		{"a blank in the mailbox", func(n *Namespace) { n.Publication.Mailbox = "host master@example.org" }, []string{"publication.mailbox"}},
 		{"the resolver", func(n *Namespace) { n.Publication.Resolver = "https://id.example.org" }, []string{"publication.resolver"}},
 		{"the resolver's port", func(n *Namespace) { n.Publication.Resolver = "id.example.org:0" }, []string{"publication.resolver"}},
+		{"a record of another type", func(n *Namespace) { n.Publication.Records[0].Type = "NS" }, []string{"publication.records[0].type"}},
+		{"a record elsewhere", func(n *Namespace) { n.Publication.Records[0].Name = "example." }, []string{"publication.records[0].name"}},
+		{"a wildcard", func(n *Namespace) { n.Publication.Records[0].Name = "*.paradisec.example." }, []string{"publication.records[0].name"}},
+		{"no time to live", func(n *Namespace) { n.Publication.Records[0].TTL = 0 }, []string{"publication.records[0].ttl"}},
+		{"a long time to live", func(n *Namespace) { n.Publication.Records[0].TTL = MaxTTL + 1 }, []string{"publication.records[0].ttl"}},
+		{"two lines", func(n *Namespace) { n.Publication.Records[0].Data = "a\nb" }, []string{"publication.records[0].data"}},
+		{"much data", func(n *Namespace) { n.Publication.Records[0].Data = strings.Repeat("a", MaxZoneRecordData+1) }, []string{"publication.records[0].data"}},
+		{"an alias at the apex", func(n *Namespace) { n.Publication.Records[2].Name = "paradisec.example." }, []string{"publication.records[2].type"}},
+		{"an alias beside data", func(n *Namespace) { n.Publication.Records[2].Name = "www.paradisec.example." }, []string{"publication.records[2].type"}},
+		{"data beside an alias", func(n *Namespace) {
+			n.Publication.Records = append(n.Publication.Records, ZoneRecord{Name: "blog.paradisec.example.", TTL: 300, Type: RecordTXT, Data: "x"})
+		}, []string{"publication.records[3].type"}},
+		{"two TTLs", func(n *Namespace) {
+			n.Publication.Records = append(n.Publication.Records, ZoneRecord{Name: "www.paradisec.example.", TTL: 301, Type: RecordA, Data: "192.0.2.81"})
+		}, []string{"publication.records[3].ttl"}},
+		{"a record twice", func(n *Namespace) {
+			n.Publication.Records = append(n.Publication.Records, n.Publication.Records[1])
+		}, []string{"publication.records[3]"}},
+		{"the address of a name server", func(n *Namespace) { n.Publication.Records[1].Name = "ns1.paradisec.example." }, []string{"publication.records[1].name"}},
+		{"many records", func(n *Namespace) { n.Publication.Records = make([]ZoneRecord, MaxZoneRecords+1) }, []string{"publication.records"}},
+		{"much in records", func(n *Namespace) {
+			n.Publication.Records = nil
+			for i := range 20 {
+				n.Publication.Records = append(n.Publication.Records, ZoneRecord{Name: fmt.Sprint("x", i, ".paradisec.example."), TTL: 300, Type: RecordTXT, Data: strings.Repeat("a", 4000)})
+			}
+		}, []string{"publication.records"}},
 		{"here and elsewhere", func(n *Namespace) { n.Publication.Elsewhere = others().Publication.Elsewhere }, []string{"publication.elsewhere"}},
 		{"elsewhere by nothing known", func(n *Namespace) { *n = *others(); n.Publication.Elsewhere[0].Kind = "MX" }, []string{"publication.elsewhere[0].kind"}},
 		{"elsewhere at a wrong name", func(n *Namespace) { *n = *others(); n.Publication.Elsewhere[1].At = "example" }, []string{"publication.elsewhere[1].at"}},

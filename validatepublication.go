@@ -13,6 +13,10 @@ const (
 	MaxSecondaries = 64 // of a zone
 	MaxDiscoveries = 16 // of a namespace that others answer for
 	maxAddresses   = 8  // of a name server
+
+	MaxZoneRecords    = 500      // of the owner in a zone
+	MaxZoneRecordData = 4096     // bytes of one of them
+	maxZoneRecordText = 48 << 10 // bytes of all of them: each set fits an answer
 )
 
 // checkPublication makes sure that a zone can be made of what is said.
@@ -30,6 +34,7 @@ func (n *Namespace) checkPublication(f *faults) {
 	}
 	n.checkLayout(f)
 	p.checkSecurity(f)
+	p.checkRecords(f)
 	if fits(f, "publication.servers", len(p.Servers), MaxNameServers) {
 		for i := range p.Servers {
 			p.Servers[i].check(f, item("publication.servers", i), p.Zone)

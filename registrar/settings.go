@@ -9,6 +9,7 @@ import (
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/mint"
 	"github.com/stele-id/stele/namespaces"
+	"github.com/stele-id/stele/publish"
 )
 
 // admitNamespace decides whether a version of a namespace may be written. It
@@ -122,6 +123,7 @@ func (r *Registrar) judgeNamespace(op string, ns *stele.Namespace) error {
 	if len(problems) == 0 {
 		r.judgeMinter(ns, add)
 		judgeKeys(ns, add)
+		publish.CheckRecords(&ns.Publication, add)
 	}
 	if len(problems) > 0 {
 		return &stele.Error{Op: op, Kind: stele.Invalid, Err: problems}

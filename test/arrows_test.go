@@ -90,7 +90,7 @@ type guest struct {
 const anyTest = "tests"
 
 var guests = []guest{
-	{"github.com/miekg/dns", "serve/dnsd client test bench"},
+	{"github.com/miekg/dns", "serve/dnsd client publish test bench"},
 	{"github.com/jackc/pgx/v5", "store/postgres test bench"},
 	{"github.com/go-jose/go-jose/v4", "proof"},
 	{"github.com/cockroachdb/pebble/v2", "store/pebble bench"}, // there it is the peer

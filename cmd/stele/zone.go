@@ -32,7 +32,7 @@ runs a root of its own, for tests or inside an organisation, adds a root zone.`,
   stele zone export paradisec.example -o paradisec.zone`,
 	}, p.zoneAddCommand(), p.zoneLsCommand(), p.zoneShowCommand(), p.zoneExportCommand(), p.zoneCheckCommand(),
 		p.zoneSignCommand(), p.zoneKeysCommand(), p.zoneRollCommand(), p.zoneDSCommand(),
-		p.zoneSecondaryCommand(), p.zoneRaiseCommand(), p.zoneTSIGCommand(), p.zoneWithdrawCommand())
+		p.zoneRecordCommand(), p.zoneSecondaryCommand(), p.zoneRaiseCommand(), p.zoneTSIGCommand(), p.zoneWithdrawCommand())
 }
 
 // withZones is reading for verbs that look at zones.

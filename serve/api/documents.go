@@ -187,6 +187,7 @@ type publicationDocument struct {
 	Signing   string           `json:"signing,omitempty" enum:"online,transfer" doc:"How the zone is signed."`
 
 	Secondaries []secondaryDocument `json:"secondaries,omitempty" maxItems:"64" doc:"To whom the zone is transferred."`
+	Records     []ownRecordDocument `json:"records,omitempty" maxItems:"500" doc:"Resource records of the owner's own, beside those that are made of the registry."`
 	Elsewhere   []discoveryDocument `json:"elsewhere,omitempty" doc:"Who answers for it instead."`
 }
 
@@ -195,6 +196,14 @@ type secondaryDocument struct {
 	Network string   `json:"network,omitempty" maxLength:"64" example:"192.0.2.0/24"`
 	Key     string   `json:"key,omitempty" maxLength:"255" doc:"Name of a TSIG key."`
 	Notify  []string `json:"notify,omitempty" maxItems:"8" doc:"Addresses with ports that are told of changes."`
+}
+
+// ownRecordDocument is a resource record of the owner's own.
+type ownRecordDocument struct {
+	Name string `json:"name" maxLength:"255" doc:"At the zone's name or below it; absolute." example:"mail.paradisec.example."`
+	TTL  uint32 `json:"ttl" minimum:"1" maximum:"2592000" doc:"In seconds. All records of a name and type have the same." example:"3600"`
+	Type string `json:"type" enum:"A,AAAA,CAA,CNAME,MX,SRV,TXT"`
+	Data string `json:"data" maxLength:"4096" doc:"As a master file has it, with absolute names." example:"10 mx.example.org."`
 }
 
 // serverDocument is a server of a zone.

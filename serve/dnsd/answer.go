@@ -61,13 +61,12 @@ type result struct {
 	signed  bool      // it has signatures
 	bare    bool      // it could have them, and nobody wants them
 	absent  bool      // the name does not exist, though the code does not say so
-	chained bool      // it depends on a chain of names
+	chained bool      // it depends on a chain of names, or on what an alias stands for
 	until   time.Time // when signatures have to be made anew
 }
 
-// resolve answers a question (RFC 1034, section 4.3.2). The zones have neither
-// wildcards nor aliases, and all zones inside them are ours: what is not there is not
-// anywhere.
+// resolve answers a question (RFC 1034, section 4.3.2). The zones have no wildcards, and
+// all zones inside them are ours: what is not there is not anywhere.
 func resolve(ctx context.Context, from source, a asked) (*result, error) {
 	z, err := from.find(ctx, a.name)
 	if err != nil {
@@ -92,7 +91,7 @@ func resolve(ctx context.Context, from source, a asked) (*result, error) {
 	if s := z.signer(); s != nil {
 		n.records = append(n.records[:len(n.records):len(n.records)], s.at(a.name)...)
 	}
-	return finish(ctx, z, &a, &n, soa, ns)
+	return finish(ctx, from, z, &a, &n, soa, ns)
 }
 
 // resolveAbove answers for DS records, which stand in the zone above (RFC 4035, section
@@ -108,11 +107,11 @@ func resolveAbove(ctx context.Context, from source, a *asked) (*result, error) {
 	}
 	n := above.inner(a.name)
 	soa, ns := above.apex()
-	return finish(ctx, above, a, &n, soa, ns)
+	return finish(ctx, from, above, a, &n, soa, ns)
 }
 
 // finish makes a result of what stands at the name.
-func finish(ctx context.Context, z authority, a *asked, n *node, soa *dns.SOA, ns []dns.RR) (*result, error) {
+func finish(ctx context.Context, from source, z authority, a *asked, n *node, soa *dns.SOA, ns []dns.RR) (*result, error) {
 	s := z.signer()
 	if s != nil && a.signed && a.afford != nil && !a.afford(n.exists) {
 		return nil, errBusy
@@ -128,7 +127,17 @@ func finish(ctx context.Context, z authority, a *asked, n *node, soa *dns.SOA, n
 	if len(r.answer) == 0 && n.unsure != nil {
 		return nil, n.unsure
 	}
-	if len(r.answer) == 0 {
+	denied := len(r.answer) == 0
+	if alias := aliasAt(n); alias != nil && denied {
+		end, at, err := r.follow(ctx, from, a, alias)
+		if err != nil {
+			return nil, err
+		}
+		if denied = at != nil; denied {
+			a, n = end, at // response code and proof are of the last name (RFC 6604, section 3)
+		}
+	}
+	if denied {
 		if !n.exists && a.name != soa.Hdr.Name {
 			r.rcode = dns.RcodeNameError
 		}
@@ -151,6 +160,8 @@ func finish(ctx context.Context, z authority, a *asked, n *node, soa *dns.SOA, n
 func pick(records []dns.RR, name string, qtype uint16, soa *dns.SOA, ns []dns.RR) []dns.RR {
 	atApex := name == soa.Hdr.Name
 	switch {
+	case qtype == dns.TypeANY && aliasAt(&node{records: records}) != nil:
+		qtype = dns.TypeCNAME // where there is one, it is the answer (RFC 8482, section 4.2)
 	case qtype == dns.TypeANY && (atApex || len(records) > 0):
 		return []dns.RR{&dns.HINFO{
 			Hdr: dns.RR_Header{Name: name, Rrtype: dns.TypeHINFO, Class: dns.ClassINET, Ttl: soa.Hdr.Ttl},
@@ -182,7 +193,7 @@ func negative(soa *dns.SOA) *dns.SOA {
 const maxTargets = 8
 
 // addresses returns the addresses of the servers that an answer names, as far as they
-// are in the zone (RFC 1034, section 4.3.2, step 6; RFC 2782).
+// are in the zone (RFC 1034, section 4.3.2, step 6; RFC 1035, section 3.3.9; RFC 2782).
 func addresses(ctx context.Context, z authority, apex string, answer []dns.RR) ([]dns.RR, error) {
 	var targets []string
 	for _, rr := range answer {
@@ -192,6 +203,8 @@ func addresses(ctx context.Context, z authority, apex string, answer []dns.RR) (
 			target = rr.Ns
 		case *dns.SRV:
 			target = rr.Target
+		case *dns.MX:
+			target = rr.Mx
 		default:
 			return nil, nil // an answer has one type
 		}

@@ -26,7 +26,7 @@ type packed struct {
 	signed  bool   // it has signatures, for those who want them
 	bare    bool   // it is for those who don't
 	absent  bool   // the name does not exist, though the code does not say so (RFC 9824)
-	chained bool   // it depends on names beside its own: on a chain of them
+	chained bool   // it depends on names beside its own: on a chain of them, or on what an alias stands for
 	hour    uint16 // until when its signatures are good enough, in hours; see hourOf
 }
 
@@ -143,7 +143,7 @@ func (c *cache) dropAll() {
 // fits into limit bytes: without the additional section if need be, or nothing. The
 // result's body is what was appended.
 func (c *cache) get(dst, name []byte, hash uint64, qtype uint16, limit int) (_ []byte, p packed, ok bool) {
-	return c.find(dst, name, limit, wanted{key: cacheKey(hash, qtype, false), qtype: qtype, epoch: c.epoch(hash)})
+	return c.find(dst, name, limit, wanted{key: cacheKey(hash, qtype, false), qtype: qtype, epoch: c.epoch(hash), chains: c.chains.Load()})
 }
 
 // getSigned is get for those who want signatures. hour is the time.

@@ -46,12 +46,11 @@ type wanted struct {
 // fits reports whether an entry for the name is good still.
 func (w *wanted) fits(e []byte) bool {
 	epoch := binary.LittleEndian.Uint32(e[entryEpoch:])
-	if !w.signed {
-		return epoch == w.epoch
-	}
-	// More time may be left only if the clock was wrong when they were made.
-	if left := int16(binary.LittleEndian.Uint16(e[entryHour:]) - w.hour); left <= 0 || left > int16(signatureFresh/time.Hour)+1 {
-		return false
+	if w.signed {
+		// More time may be left only if the clock was wrong when they were made.
+		if left := int16(binary.LittleEndian.Uint16(e[entryHour:]) - w.hour); left <= 0 || left > int16(signatureFresh/time.Hour)+1 {
+			return false
+		}
 	}
 	if e[entryFlags]&flagChained != 0 {
 		return epoch == w.chains

@@ -147,7 +147,7 @@ func (c *checker) checkResolver() {
 				return
 			}
 		}
-		c.tell(stele.ID{}, true, "its resolver %s is in the zone %s, which has no address of it; use a name outside of it, or that of a name server", h.name, in.name)
+		c.tell(stele.ID{}, true, "its resolver %s is in the zone %s, which has no address of it; use a name outside of it, or that of a name server, or add its address with 'stele zone record add'", h.name, in.name)
 	}
 	if c.zone.ns.Delegate != "" {
 		c.tell(stele.ID{}, false, "names that are not registered are answered by another resolver, over HTTP only: in the DNS they do not exist")
@@ -179,6 +179,7 @@ func (c *checker) checkName(ctx context.Context, id stele.ID, r *stele.Record) e
 		c.tell(id, true, "its owner name %s is in the zone %s", owner, in.name)
 		return nil
 	}
+	c.checkOwn(id, owner)
 	list := []named{{id, r, z.set.namespaceOf(id)}}
 	if z.cut.tells(id.String()) {
 		var err error

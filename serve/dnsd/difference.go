@@ -238,6 +238,9 @@ func (z *stillZone) spotOf(s *standing, owner string, list []named) *spot {
 		return &p
 	}
 	slices.SortFunc(list, func(a, b named) int { return strings.Compare(a.id.String(), b.id.String()) })
+	if p.yields {
+		p.records = giveWay(p.records)
+	}
 	out := z.compiler().compile(list)
 	p.records = append(p.records[:len(p.records):len(p.records)], out.records(owner)...)
 	return &p

@@ -2,6 +2,7 @@ package dnsd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/miekg/dns"
@@ -70,7 +71,11 @@ func (z *Zones) Show(ctx context.Context, name string) (*Shown, error) {
 		list = append(list, one.seals.records...)
 	}
 	for _, name := range one.names() {
-		list = append(list, one.fixed[name]...)
+		records, err := one.fixedAt(ctx, name)
+		if err != nil && !errors.Is(err, errReading) {
+			return nil, err
+		}
+		list = append(list, records...)
 	}
 	return &Shown{one.listed(), one.ns.Publication.Secondaries, entries(list)}, nil
 }

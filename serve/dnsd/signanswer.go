@@ -11,15 +11,15 @@ import (
 var errBusy = errors.New("too much is to be signed at once")
 
 // secure signs a result for a question in the zone with that SOA record. n is what
-// stands at the name.
+// stands at the name; if the question was led on by aliases, at the last one.
 func (s *signer) secure(r *result, a *asked, n *node, soa *dns.SOA) error {
 	r.signed = true
 	r.until = s.now().Add(signatureFresh)
 	var err error
-	if len(r.answer) > 0 {
-		if r.answer, err = s.withSignatures(r.answer); err != nil {
-			return err
-		}
+	if r.answer, err = s.withSignatures(r.answer); err != nil {
+		return err
+	}
+	if len(r.authority) == 0 {
 		r.additional, err = s.withSignatures(r.additional)
 		return err
 	}

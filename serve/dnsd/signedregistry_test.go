@@ -116,6 +116,12 @@ func TestExportSigned(t *testing.T) {
 	if _, again := p.exportSigned(zone); again != text {
 		t.Error("the same registry gives another file")
 	}
+	p.namespace("urn:paradisec", func(ns *stele.Namespace) { ns.Publication.Records = ownRecords(zone) })
+	path, text = p.exportSigned(zone)
+	verifyZone(t, zone, path)
+	if !strings.Contains(text, "\nalias.c1 60 IN CNAME www.paradisec.example.\n") {
+		t.Errorf("no alias in\n%s", text)
+	}
 	r := p.register("urn:paradisec:new:1:a", "N2L https://example.org/new")
 	path, _ = p.exportSigned(zone)
 	verifyZone(t, zone, path)

@@ -36,7 +36,7 @@ func (z *zone) stands() *standing {
 		if z.set.find(name) != z {
 			continue
 		}
-		p := &spot{name: name, records: z.fixed[name]}
+		p := &spot{name: name, records: z.fixed[name], yields: z.yields[name]}
 		if name == z.name {
 			_, ns := z.apex()
 			p.records = slices.Concat(ns, p.records)

@@ -58,6 +58,12 @@ func TestChangesOfSettings(t *testing.T) {
 				p.register("urn:paradisec:c3:new", "N2L https://example.org/")
 			}, false},
 			{"a signing key", func(p *press) { p.signer("urn:paradisec", "ED25519") }, false},
+			{"records of the owner", own(func(ns *stele.Namespace) { ns.Publication.Records = ownRecords(zone) }), false},
+			{"another one", own(func(ns *stele.Namespace) {
+				ns.Publication.Records = append(ownRecords(zone), stele.ZoneRecord{Name: "x.y." + zone, TTL: 9, Type: "AAAA", Data: "2001:db8::9"})
+			}), false},
+			{"a name where an alias of the owner is", func(p *press) { p.register("urn:paradisec:c1:alias", "N2L https://example.org/") }, false},
+			{"the end of that alias", own(func(ns *stele.Namespace) { ns.Publication.Records = ownRecords(zone)[:6] }), false},
 			{"a resolver", own(func(ns *stele.Namespace) { ns.Publication.Resolver = "other.example.org" }), true},
 			{"a TTL", own(func(ns *stele.Namespace) { ns.TTL = 77 }), true},
 			{"a promise", own(func(ns *stele.Namespace) { ns.Persistence.Level = stele.Permanent }), true},

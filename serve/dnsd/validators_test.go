@@ -31,6 +31,7 @@ func authorityFor(t *testing.T, outer, inner signing) (*press, netip.AddrPort) {
 	})
 	p.publish("urn:child", "child.urn.example.", ":", 2)
 	p.publish("urn:plain", "plain.urn.example.", ":", 2)
+	p.namespace("urn:child", func(ns *stele.Namespace) { ns.Publication.Records = ownRecords("child.urn.example.") })
 	for i := range 20 {
 		p.register(fmt.Sprintf("urn:child:c%d:n%d", i%4, i), "N2L https://example.org/")
 	}
@@ -155,6 +156,18 @@ func probes() []probe {
 		{"none.c1.child.urn.example.", dns.TypeA, 0, "negative response, fully validated"},
 		{"x.y.z.child.urn.example.", dns.TypeA, 0, "negative response, fully validated"},
 		{"urn.example.", dns.TypeNS, 1, "fully validated"},
+		{"child.urn.example.", dns.TypeMX, 2, "fully validated"},
+		{"child.urn.example.", dns.TypeCAA, 1, "fully validated"},
+		{"_dmarc.mail.child.urn.example.", dns.TypeTXT, 1, "fully validated"},
+		{"www.child.urn.example.", dns.TypeA, 1, "fully validated"},
+		{"www.child.urn.example.", dns.TypeMX, 0, "negative response, fully validated"},
+		{"mail.child.urn.example.", dns.TypeA, 0, "negative response, fully validated"}, // there is something below it
+		{"x.mail.child.urn.example.", dns.TypeA, 0, "negative response, fully validated"},
+		{"alias.c1.child.urn.example.", dns.TypeCNAME, 1, "fully validated"},
+		{"alias.c1.child.urn.example.", dns.TypeA, 2, "fully validated"},
+		{"alias.c1.child.urn.example.", dns.TypeMX, 1, "fully validated"}, // and nothing where it leads
+		{"second.child.urn.example.", dns.TypeA, 3, "fully validated"},
+		{"lost.child.urn.example.", dns.TypeA, 1, "fully validated"},
 		{"plain.urn.example.", dns.TypeDS, 0, "negative response, fully validated"},
 	}
 }

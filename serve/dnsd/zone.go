@@ -41,6 +41,7 @@ type zone struct {
 
 	fixed   map[string][]dns.RR // what does not depend on records, by name
 	empty   map[string]bool     // names above those, that have nothing themselves
+	yields  map[string]bool     // names with records of the owner that give way to an identifier
 	further []ddds.Fields       // the rule that leads to the resolver, if there is one
 	notes   []string            // what could not be published as the namespace says
 
@@ -59,6 +60,9 @@ type node struct {
 func (z *zone) lookup(ctx context.Context, name string) (node, error) {
 	records := z.fixed[name]
 	list, err := z.registered(ctx, name)
+	if (err != nil || len(list) > 0) && z.yields[name] {
+		records = giveWay(records)
+	}
 	if errors.Is(err, errReading) && len(records) > 0 {
 		return node{true, records, err}, nil // the addresses of name servers are needed at once
 	}
@@ -150,7 +154,7 @@ func (z *zone) mailbox() string {
 
 // build makes what does not depend on records.
 func (z *zone) build(rules keyRules) {
-	z.fixed, z.empty = make(map[string][]dns.RR), make(map[string]bool)
+	z.fixed, z.empty, z.yields = make(map[string][]dns.RR), make(map[string]bool), make(map[string]bool)
 	z.notes = append(z.notes, rules.notes...)
 	for _, f := range rules.list {
 		z.add(naptr(z.name, z.ttl, f))

@@ -128,7 +128,12 @@ func (f *zoneFile) fixed(ctx context.Context) {
 		if z.set.find(name) != z {
 			continue
 		}
-		for _, rr := range z.fixed[name] {
+		records, err := z.fixedAt(ctx, name)
+		if err != nil {
+			f.err = cmp.Or(f.err, err)
+			return
+		}
+		for _, rr := range records {
 			f.write(rr)
 		}
 	}

@@ -389,6 +389,7 @@ func newZoneSet(z *Zones, list []*stele.Namespace) *zoneSet {
 		if zone.ns.Publication.Layout == stele.LayoutRoot {
 			set.addKeys(zone)
 		}
+		zone.addOwn()
 	}
 	return set
 }

@@ -216,6 +216,7 @@ type spot struct {
 	records []dns.RR
 	cut     bool // another zone begins there: only its DS records are this one's
 	glue    bool // it is in another zone
+	yields  bool // some of them are the owner's own, and give way to an identifier
 }
 
 // everyName calls do with all names of the zone that have records, in an order that is

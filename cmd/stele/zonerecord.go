@@ -1,0 +1,238 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/publish"
+	"github.com/stele-id/stele/serve/dnsd"
+)
+
+func (p *program) zoneRecordCommand() *cobra.Command {
+	return family(&cobra.Command{
+		Use:   "record",
+		Short: "Records of the owner's own in a zone",
+		Long: `A zone has the records that Stele makes of the registry. Beside them it has records of
+its owner's own: for mail, certificates, web servers and the like. They are of the types
+A, AAAA, CAA, CNAME, MX, SRV and TXT, at the zone's name or below it, 500 at most. They are
+served, signed, transferred and exported with the zone, and each change is in the history
+of the namespace.
+
+A name that is registered comes first: where an identifier is published, TXT and CNAME
+records of the owner are not served, and 'stele zone check' tells of them.`,
+		Example: `  stele zone record add paradisec.example @ 3600 MX '10 mx.example.org.'
+  stele zone record add paradisec.example @ 3600 TXT 'v=spf1 mx -all'
+  stele zone record add paradisec.example www 300 A 192.0.2.80
+  stele zone record ls paradisec.example
+  stele zone record rm paradisec.example www A`,
+	}, p.zoneRecordAddCommand(), p.zoneRecordLsCommand(), p.zoneRecordRmCommand())
+}
+
+func (p *program) zoneRecordAddCommand() *cobra.Command {
+	return neverFiles(&cobra.Command{
+		Use:   "add ZONE NAME TTL TYPE DATA",
+		Short: "Add a record to a zone",
+		Long: `Add adds a record to a zone, which is named by its name or by the prefix of its
+namespace. NAME is in the zone: @ is the zone's own name, www is www below it, and a name
+with a dot at the end is complete. TTL is in seconds, and holds for all records of that
+name and type. DATA is as in a master file; domain names in it end in a dot. A TXT record
+whose data has no quotation marks is one string. Adding what is there sets its TTL.
+
+A record is refused where it can't stand: a CNAME record beside others or at the zone's
+name, any record at the owner name of an identifier or in a zone inside this one, and
+records that the settings of the zone make.`,
+		Example: `  stele zone record add paradisec.example @ 3600 MX '10 mx.example.org.'
+  stele zone record add paradisec.example @ 3600 CAA '0 issue "ca.example.net"'
+  stele zone record add paradisec.example www 300 CNAME web.example.org.`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) < 5 {
+				return misuse(cmd, "give the zone, the name, the TTL, the type and the data")
+			}
+			return nil
+		},
+		ValidArgsFunction: p.completeRecords,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ttl, err := strconv.ParseUint(args[2], 10, 32)
+			if err != nil {
+				return misuse(cmd, "%.60q is no TTL; give seconds, such as 3600", args[2])
+			}
+			return p.setRecords(cmd, args[0], func(ctx context.Context, zones *dnsd.Zones, zone string, list []stele.ZoneRecord) ([]stele.ZoneRecord, error) {
+				r := stele.ZoneRecord{Name: inZone(args[1], zone), TTL: uint32(ttl), Type: recordType(args[3])}
+				r.Data = recordData(r.Type, strings.Join(args[4:], " "))
+				if rr, err := publish.ParseRecord(r); err == nil {
+					r.Data = publish.RecordData(rr) // what is wrong with it the registrar tells
+					if err := zones.MayAdd(ctx, zone, r); err != nil {
+						return nil, err
+					}
+				}
+				return addRecord(list, r), nil
+			})
+		},
+	})
+}
+
+// recordType reads a type, in any case.
+func recordType(text string) stele.RecordType { return stele.RecordType(strings.ToUpper(text)) }
+
+// recordData returns the data of a record as master files have it. A text without
+// quotation marks is one string, with its blanks.
+func recordData(kind stele.RecordType, text string) string {
+	if kind != stele.RecordTXT || strings.Contains(text, `"`) {
+		return text
+	}
+	return `"` + strings.ReplaceAll(text, `\`, `\\`) + `"`
+}
+
+// inZone returns the name that a user means in a zone.
+func inZone(text, zone string) string {
+	switch {
+	case text == "@":
+		return zone
+	case strings.HasSuffix(text, "."):
+		return strings.ToLower(text)
+	}
+	return strings.ToLower(text) + "." + zone
+}
+
+// addRecord adds a record behind those of its name and type, which get its TTL, or at the
+// end.
+func addRecord(list []stele.ZoneRecord, r stele.ZoneRecord) []stele.ZoneRecord {
+	at := len(list)
+	for i := range list {
+		if list[i].Name == r.Name && list[i].Type == r.Type {
+			list[i].TTL = r.TTL
+			at = i + 1
+		}
+	}
+	if slices.Contains(list, r) {
+		return list
+	}
+	return slices.Insert(list, at, r)
+}
+
+func (p *program) zoneRecordRmCommand() *cobra.Command {
+	return neverFiles(&cobra.Command{
+		Use:   "rm ZONE NAME TYPE [DATA]",
+		Short: "Take a record out of a zone",
+		Long: `Rm takes records of the owner's own out of a zone: that with the data, or without data all
+of the name and type. They stay in the history of the namespace.`,
+		Example: "  stele zone record rm paradisec.example www A\n  stele zone record rm paradisec.example @ MX '10 mx.example.org.'",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) < 3 {
+				return misuse(cmd, "give the zone, the name and the type, and perhaps the data")
+			}
+			return nil
+		},
+		ValidArgsFunction: p.completeRecords,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.setRecords(cmd, args[0], func(_ context.Context, _ *dnsd.Zones, zone string, list []stele.ZoneRecord) ([]stele.ZoneRecord, error) {
+				r := stele.ZoneRecord{Name: inZone(args[1], zone), TTL: 1, Type: recordType(args[2])}
+				if len(args) > 3 {
+					r.Data = recordData(r.Type, strings.Join(args[3:], " "))
+					if rr, err := publish.ParseRecord(r); err == nil {
+						r.Data = publish.RecordData(rr)
+					}
+				}
+				kept := slices.DeleteFunc(slices.Clone(list), func(o stele.ZoneRecord) bool {
+					return o.Name == r.Name && o.Type == r.Type && (len(args) == 3 || o.Data == r.Data)
+				})
+				if len(kept) == len(list) {
+					return nil, refuse("zone record", stele.NotFound, "the owner has no such %s record at %s; 'stele zone record ls %s' lists them", r.Type, r.Name, zone)
+				}
+				return kept, nil
+			})
+		},
+	})
+}
+
+// setRecords changes the owner's records in a zone, and prints how they are then.
+func (p *program) setRecords(cmd *cobra.Command, zone string, change func(context.Context, *dnsd.Zones, string, []stele.ZoneRecord) ([]stele.ZoneRecord, error)) error {
+	return p.withZones(cmd, func(ctx context.Context, l *ledger, zones *dnsd.Zones) error {
+		key, err := l.zoneOwner(ctx, zones, zone)
+		if err != nil {
+			return err
+		}
+		ns, err := l.SetNamespace(ctx, key, 0, func(ns *stele.Namespace) error {
+			if ns.Publication.Zone == "" {
+				return refuse("zone record", stele.Conflict, "%s is published in no zone; 'stele zone add' does that", key)
+			}
+			list, err := change(ctx, zones, ns.Publication.Zone, slices.Clone(ns.Publication.Records))
+			ns.Publication.Records = list
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		return p.printRecords(ns)
+	})
+}
+
+func (p *program) zoneRecordLsCommand() *cobra.Command {
+	return neverFiles(&cobra.Command{
+		Use:               "ls ZONE",
+		Short:             "List the owner's records in a zone",
+		Long:              "Ls lists the records of the owner's own in a zone, as a master file has them. What Stele makes is shown by 'stele zone show'.",
+		Example:           "  stele zone record ls paradisec.example\n  stele zone record ls urn:paradisec --json",
+		Args:              oneArgument("the zone"),
+		ValidArgsFunction: p.completeZones,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.withZones(cmd, func(ctx context.Context, l *ledger, zones *dnsd.Zones) error {
+				key, err := l.zoneOwner(ctx, zones, args[0])
+				if err != nil {
+					return err
+				}
+				ns, err := l.Namespace(ctx, key)
+				if err != nil {
+					return err
+				}
+				return p.printRecords(ns)
+			})
+		},
+	})
+}
+
+// zoneRecordDocument is a record of the owner as programs see it.
+type zoneRecordDocument struct {
+	Name string           `json:"name"`
+	TTL  uint32           `json:"ttl"`
+	Type stele.RecordType `json:"type"`
+	Data string           `json:"data"`
+}
+
+func (p *program) printRecords(ns *stele.Namespace) error {
+	for _, r := range ns.Publication.Records {
+		var err error
+		if p.json {
+			err = p.printLine(zoneRecordDocument(r))
+		} else {
+			_, err = fmt.Fprintf(p.stdout, "%s %d IN %s %s\n", r.Name, r.TTL, r.Type, printable(r.Data))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// completeRecords lets shells complete zones and types.
+func (p *program) completeRecords(cmd *cobra.Command, args []string, begun string) (names []string, _ cobra.ShellCompDirective) {
+	kind := 3
+	if cmd.Name() == "rm" {
+		kind = 2
+	}
+	switch len(args) {
+	case 0:
+		return p.completeZones(cmd, args, begun)
+	case kind:
+		for _, t := range stele.RecordTypes() {
+			names = append(names, string(t))
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}

@@ -1,0 +1,193 @@
+package dnsd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/miekg/dns"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/publish"
+)
+
+// addOwn adds the owner's own records, after all that is made of the registry's settings:
+// that comes first where both want the same. An owner learns of it from 'stele zone check'.
+func (z *zone) addOwn() {
+	made := make(map[string][]uint16, len(z.fixed))
+	for name, records := range z.fixed {
+		made[name] = typesAt(records)
+	}
+	for _, r := range z.ns.Publication.Records {
+		rr, err := publish.ParseRecord(r)
+		if err != nil { // it is judged before it is written
+			z.notes = append(z.notes, fmt.Sprintf("the %s record at %s is not served: %v", r.Type, r.Name, err))
+			continue
+		}
+		if reason := z.ownReason(rr, made[r.Name]); reason != "" {
+			z.notes = append(z.notes, fmt.Sprintf("the %s record at %s is not served: %s; take it away with 'stele zone record rm'", r.Type, r.Name, reason))
+			continue
+		}
+		z.add(rr)
+		if givesWay(rr) {
+			z.yields[r.Name] = true
+		}
+	}
+}
+
+// ownReason says why a record of the owner can't stand at its name, where there are
+// records of some types that Stele makes; "" if it can.
+func (z *zone) ownReason(rr dns.RR, made []uint16) string {
+	h := rr.Header()
+	kind := dns.TypeToString[h.Rrtype]
+	switch in := z.set.find(h.Name); {
+	case !z.contains(h.Name):
+		return "the name is not in the zone"
+	case in != z && in != nil:
+		return "the name is in the zone " + in.name
+	case h.Rrtype == dns.TypeCNAME && (len(made) > 0 || h.Name == z.name):
+		return "a CNAME record stands alone at its name (RFC 2181, section 10.1), and there are others"
+	case slices.Contains(made, h.Rrtype):
+		return "the settings of the zone make the " + kind + " records there"
+	}
+	return ""
+}
+
+// givesWay reports whether a record of the owner can't stand beside what is published of
+// an identifier: a CNAME record stands alone, and TXT records are the identifier's.
+func givesWay(rr dns.RR) bool {
+	t := rr.Header().Rrtype
+	return t == dns.TypeCNAME || t == dns.TypeTXT
+}
+
+// giveWay returns the records of a name but for those of the owner that give way.
+func giveWay(records []dns.RR) []dns.RR {
+	return slices.DeleteFunc(slices.Clone(records), givesWay)
+}
+
+// fixedAt returns what stands at a name beside what is registered there.
+func (z *zone) fixedAt(ctx context.Context, name string) ([]dns.RR, error) {
+	records := z.fixed[name]
+	if !z.yields[name] {
+		return records, nil
+	}
+	list, err := z.registered(ctx, name)
+	if len(list) > 0 {
+		records = giveWay(records)
+	}
+	return records, err
+}
+
+// MayAdd returns an error of Kind Conflict if a record of the owner can't stand in a zone
+// because of what is published in it at present, or will be.
+func (z *Zones) MayAdd(ctx context.Context, zone string, r stele.ZoneRecord) error {
+	one, err := z.zoneNamed(ctx, zone)
+	if err != nil {
+		return err
+	}
+	rr, err := publish.ParseRecord(r)
+	if err != nil {
+		return &stele.Error{Op: "add record", Kind: stele.Invalid, Err: stele.Problem{Path: "data", Err: err}}
+	}
+	conflict := func(format string, args ...any) error {
+		return &stele.Error{Op: "add record", Kind: stele.Conflict, Err: fmt.Errorf("%s can't have this %s record: "+format, append([]any{r.Name, r.Type}, args...)...)}
+	}
+	made := slices.DeleteFunc(slices.Clone(one.fixed[r.Name]), func(rr dns.RR) bool { return one.isOwn(rr) })
+	if reason := one.ownReason(rr, typesAt(made)); reason != "" {
+		return conflict("%s", reason)
+	}
+	list, err := one.registered(ctx, r.Name)
+	if errors.Is(err, errReading) {
+		return nil // if there is one after all, 'zone check' tells of it
+	}
+	if err != nil {
+		return err
+	}
+	if len(list) > 0 {
+		return conflict("it is the owner name of %s, and what stands there is made of its record", list[0].id)
+	}
+	return nil
+}
+
+// isOwn reports whether a record is one of the owner's own.
+func (z *zone) isOwn(rr dns.RR) bool {
+	h := rr.Header()
+	return slices.ContainsFunc(z.ns.Publication.Records, func(r stele.ZoneRecord) bool {
+		return r.Name == h.Name && string(r.Type) == dns.TypeToString[h.Rrtype]
+	})
+}
+
+// checkOwn tells of records of the owner that give way to an identifier.
+func (c *checker) checkOwn(id stele.ID, owner string) {
+	if !c.zone.yields[owner] {
+		return
+	}
+	var kinds []string
+	for _, rr := range c.zone.fixed[owner] {
+		if givesWay(rr) {
+			kinds = append(kinds, dns.TypeToString[rr.Header().Rrtype])
+		}
+	}
+	slices.Sort(kinds)
+	c.tell(id, true, "its owner name %s has %s records of the owner's own, which are not served: an identifier comes first; take them away with 'stele zone record rm %s %s %s'",
+		owner, strings.Join(slices.Compact(kinds), " and "), c.zone.name, owner, kinds[0])
+}
+
+// maxAliases is how many CNAME records one answer follows.
+const maxAliases = 8
+
+// aliasAt returns the CNAME record at a node, if it has one.
+func aliasAt(n *node) *dns.CNAME {
+	for _, rr := range n.records {
+		if alias, ok := rr.(*dns.CNAME); ok {
+			return alias
+		}
+	}
+	return nil
+}
+
+// follow answers with a CNAME record, and goes on with the name that it stands for as long
+// as that is in the same zone (RFC 1034, section 4.3.2, step 3a). It returns what stands at
+// the last name, if there is nothing of the type, or nil if there is, or if the client has
+// to ask elsewhere.
+func (r *result) follow(ctx context.Context, from source, a *asked, alias *dns.CNAME) (*asked, *node, error) {
+	r.chained = true // it changes with names that were not asked for
+	seen := []string{a.name}
+	for range maxAliases {
+		r.answer = append(r.answer, alias)
+		name := alias.Target
+		if slices.Contains(seen, name) || !dns.IsSubDomain(r.apex, name) {
+			return nil, nil, nil
+		}
+		seen = append(seen, name)
+		in, err := from.find(ctx, name)
+		if err != nil || in == nil {
+			return nil, nil, err
+		}
+		soa, ns := in.apex()
+		if soa.Hdr.Name != r.apex {
+			return nil, nil, nil
+		}
+		n, err := in.lookup(ctx, name)
+		if err == nil {
+			err = n.unsure
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		if s := in.signer(); s != nil {
+			n.records = append(n.records[:len(n.records):len(n.records)], s.at(name)...)
+		}
+		found := pick(n.records, name, a.qtype, soa, ns)
+		r.answer = append(r.answer, found...)
+		if len(found) > 0 {
+			return nil, nil, nil
+		}
+		if alias = aliasAt(&n); alias == nil {
+			return &asked{name: name, qtype: a.qtype, signed: a.signed}, &n, nil
+		}
+	}
+	return nil, nil, nil
+}
