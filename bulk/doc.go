@@ -1,5 +1,10 @@
-// Package bulk has what goes between records and the files that people have: rows of CSV
-// in the encodings and with the headers of spreadsheets, and rows that lose nothing when
-// they are exported and imported again. It reads and writes texts only; it opens no file
-// and knows no registry.
+// Package bulk imports and exports many records.
+//
+// A [File] is opened and decompressed, a [Reader] cuts it into blocks of whole rows, a
+// [Parser] reads what rows say (lines of JSON, or CSV in the encodings and with the headers
+// of spreadsheets), and an [Importer] commits them in chunks to a [Destination], with a
+// bookmark by which an interrupted import goes on. [Rejects] is the file of rows that could
+// not be imported. The API reads a request's body with the same Reader and Parser.
+//
+// Rows that are exported lose nothing when they are imported again.
 package bulk

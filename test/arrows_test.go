@@ -47,6 +47,7 @@ var rooms = []room{
 
 	{folder: "internal/destination", may: ".", pure: true},
 	{folder: "internal/limit", may: ".", pure: true},
+	{folder: "internal/terminal", pure: true},
 
 	{folder: "scheme/internal", may: ".", pure: true},
 	{folder: "scheme/schemetest", may: "."},
@@ -61,16 +62,16 @@ var rooms = []room{
 	{folder: "resolver", may: ". auth ddds mint namespaces proof", tests: "store/mem scheme/all"},
 	{folder: "registrar", may: ". internal/destination auth ddds mint namespaces outbound proof publish secret", tests: "store/mem scheme/all"},
 
-	{folder: "bulk", may: ".", pure: true, tests: "registrar auth store/mem scheme/all"},
+	{folder: "bulk", may: ". internal/terminal registrar", tests: "auth store/mem scheme/all"},
 
 	// A server is handed a store and the schemes; it never picks them.
 	{folder: "serve/httpd", may: ". internal/destination internal/limit auth ddds mint namespaces proof publish resolver registrar wire/hdl web", tests: "store/mem scheme/all"},
-	{folder: "serve/api", may: ". internal/limit audit auth ddds mint proof publish resolver registrar wire/hdl web", tests: "store/mem scheme/all"},
+	{folder: "serve/api", may: ". internal/limit audit auth bulk ddds mint proof publish resolver registrar wire/hdl web", tests: "store/mem scheme/all"},
 	{folder: "serve/*", may: ". auth ddds mint namespaces outbound proof publish secret resolver registrar wire/hdl", tests: "store/mem scheme/all"},
 	{folder: "web", may: ". auth ddds mint proof publish resolver registrar", tests: "store/mem scheme/all"},
 	{folder: "client", may: ". audit auth ddds mint namespaces proof publish resolver registrar wire/hdl", tests: "store/mem scheme/all serve/*"},
 
-	{folder: "cmd/stele", may: ". internal/limit audit outbound bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
+	{folder: "cmd/stele", may: ". internal/limit internal/terminal audit outbound bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 
 	{folder: "bench", may: ". audit bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 	{folder: "test", may: ". audit bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
@@ -102,7 +103,7 @@ var guests = []guest{
 	{"github.com/caddyserver/certmagic", "cmd/stele"},
 	{"go.uber.org/zap", "cmd/stele"}, // the log of certmagic, which is led into ours
 	{"github.com/vbauerster/mpb/v8", "cmd/stele"},
-	{"github.com/klauspost/compress", "cmd/stele serve/dnsd"},
+	{"github.com/klauspost/compress", "bulk cmd/stele serve/dnsd"},
 	{"golang.org/x/sys", "cmd/stele serve/dnsd"}, // to swap two folders in one step; sockets
 	{"github.com/maypok86/otter/v2", "resolver client"},
 	{"rsc.io/qr", "web"},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"github.com/stele-id/stele/internal/terminal"
 	"io"
 	"strconv"
 	"strings"
@@ -117,10 +118,5 @@ func row(b *strings.Builder, name, value string) {
 	fmt.Fprintf(b, "%s%-*s%s\n", cardIndent, cardColumn, name, value)
 }
 
-// printable returns s with everything that a terminal would act on, or not show,
-// written as an escape.
-func printable(s string) string {
-	quoted := strconv.Quote(s)
-	quoted = strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
-	return strings.ReplaceAll(quoted, `\\`, `\`)
-}
+// printable is [terminal.Printable].
+func printable(s string) string { return terminal.Printable(s) }

@@ -29,7 +29,7 @@ type importOptions struct {
 	emptyClears bool
 	columns     []string // COLUMN=FIELD
 	encoding    string
-	csv         csvFormat
+	csv         bulk.Format
 }
 
 func (p *program) importCommand() *cobra.Command {
@@ -86,7 +86,7 @@ believes a file that says when a record was created and changed, and by whom. Wi
 			err = p.creating(cmd, func(ctx context.Context, l *ledger) error {
 				return p.importRecords(ctx, l, f, o)
 			})
-			return errors.Join(err, f.close())
+			return errors.Join(err, f.Close())
 		},
 	}
 	flags := cmd.Flags()
@@ -120,13 +120,13 @@ func (o *importOptions) check(cmd *cobra.Command) error {
 	if err != nil {
 		return misuse(cmd, "--map: %w", err)
 	}
-	o.csv = csvFormat{
-		columns:  bulk.HeaderOptions{Map: columns, Need: []string{"id", "url"}},
-		rows:     bulk.RowOptions{Merges: o.update && !o.replace, EmptyClears: o.emptyClears},
-		encoding: bulk.Encoding(o.encoding),
+	o.csv = bulk.Format{
+		Columns:  bulk.HeaderOptions{Map: columns, Need: []string{"id", "url"}},
+		Rows:     bulk.RowOptions{Merges: o.update && !o.replace, EmptyClears: o.emptyClears},
+		Encoding: bulk.Encoding(o.encoding),
 	}
 	if o.update {
-		o.csv.columns.Need = []string{"id"}
+		o.csv.Columns.Need = []string{"id"}
 	}
 	return nil
 }
@@ -146,41 +146,53 @@ func (o importOptions) mode() string {
 	return mode
 }
 
+// importing is a run of the verb.
+type importing struct {
+	*bulk.Importer
+	file     *bulk.File
+	rows     *bulk.Reader
+	parser   *bulk.Parser
+	progress *progress // nil until it runs
+	shown    changeReport
+}
+
+// openImport opens a file, or standard input for "-".
+func (p *program) openImport(path string) (*bulk.File, error) {
+	if path != "-" {
+		return bulk.OpenFile(path)
+	}
+	if isTerminal(p.stdin) {
+		fmt.Fprintln(p.stderr, "Type records, one a line; end with Ctrl-D.")
+	}
+	return bulk.NewFile("standard input", p.stdin)
+}
+
 // importRecords imports a file.
-func (p *program) importRecords(ctx context.Context, l *ledger, f *importFile, o importOptions) (err error) {
+func (p *program) importRecords(ctx context.Context, l *ledger, f *bulk.File, o importOptions) (err error) {
 	if err := mayKeep(ctx, l, o); err != nil {
 		return err
 	}
-	im, rows, err := p.newImporter(ctx, l, f, o)
+	im, err := p.newImporting(ctx, l, f, o)
 	if err != nil {
 		return err
 	}
-	if im.mark.Done {
-		return p.importDone(im, f)
+	if im.Mark.Done {
+		return p.importDone(im)
 	}
 	defer waitForGarbage()()
-	rejects := im.rejects
-	defer func() { err = errors.Join(err, rejects.close()) }()
-	if im.mark.Offset > 0 {
-		fmt.Fprintf(p.stderr, "import: goes on at line %s\n", grouped(int64(im.mark.Line)))
-		if err := rows.skipTo(im.mark.Offset, im.mark.Line); err != nil {
-			return f.readError(err)
-		}
+	if im.Mark.Offset > 0 {
+		fmt.Fprintf(p.stderr, "import: goes on at line %s\n", grouped(int64(im.Mark.Line)))
 	}
-	im.read.Store(rows.done())
-	im.progress = p.newProgress("import", "lines", f.size, im.read.Load)
-	defer im.progress.End()
-	flowing, stop := context.WithCancel(ctx)
-	im.stop = stop
-	im.flow = im.parser.flow(flowing, rows, f.readError)
 	begin := p.now()
-	im.noted = im.mark.importCounts
-	err = im.run(ctx)
-	im.progress.End()
-	// What was written is kept with the import, also after an interrupt.
-	err = errors.Join(err, im.note(context.WithoutCancel(ctx)))
-	p.tellEncoding(rows, f)
-	return p.importReport(im, f, p.now().Sub(begin), err)
+	err = im.Run(ctx, im.parser, im.rows, f.ReadError, func() bulk.Progress {
+		im.progress = p.newProgress("import", "lines", f.Size, im.Read)
+		return im.progress
+	})
+	if im.progress != nil {
+		im.progress.End()
+	}
+	p.tellEncoding(im.rows, f)
+	return p.importReport(im, p.now().Sub(begin), err)
 }
 
 // mayKeep makes sure that whoever imports is believed, before much is sent.
@@ -195,49 +207,46 @@ func mayKeep(ctx context.Context, l *ledger, o importOptions) error {
 	return err
 }
 
-// newImporter finds out what the file is, and how far an earlier import of it is.
-func (p *program) newImporter(ctx context.Context, l *ledger, f *importFile, o importOptions) (*importer, *rowReader, error) {
-	rows := newRowReader(f)
-	parser, err := newParser(l.schemes, rows, f.name, o.csv)
-	if err != nil {
-		return nil, nil, err
+// newImporting finds out what the file is, and how far an earlier import of it is.
+func (p *program) newImporting(ctx context.Context, l *ledger, f *bulk.File, o importOptions) (*importing, error) {
+	im := &importing{file: f, rows: bulk.NewReader(f), shown: changeReport{out: p.stdout, json: p.json}}
+	var err error
+	if im.parser, err = bulk.NewParser(l.schemes, im.rows, f.Name, o.csv); err != nil {
+		return nil, err
 	}
-	im := &importer{ledger: l, o: o, parser: parser, rejects: &importRejects{path: o.rejects, w: p.stderr, header: parser.title}}
-	im.label = filepath.Base(f.name)[:min(len(filepath.Base(f.name)), registrar.MaxLabel)]
-	im.shown = changeReport{out: p.stdout, json: p.json}
-	if o.rejects == "" && f.path != "" {
-		im.rejects.path = f.path + ".rejects"
+	label := filepath.Base(f.Name)
+	im.Importer = &bulk.Importer{
+		To: l, Label: label[:min(len(label), registrar.MaxLabel)], ChunkRows: l.chunk, MaxErrors: o.maxErrors, Update: o.update, Fresh: o.fresh, DryRun: o.dryRun,
+		Rejects: &bulk.Rejects{Path: o.rejects, Out: p.stderr, Header: im.parser.Title}, Changed: im.shown.add,
 	}
-	if o.dryRun {
-		im.dry = newRehearsal()
-		return im, rows, nil
+	if o.rejects == "" && f.Path != "" {
+		im.Rejects.Path = f.Path + ".rejects"
 	}
-	if f.key != "" {
-		im.key = f.key + " " + o.mode()
+	if f.Key != "" && !o.dryRun {
+		im.Key = f.Key + " " + o.mode()
 	}
-	if !o.again {
-		im.mark, err = readMark(ctx, l, im.key)
-		im.rejects.size = im.mark.Rejects
+	if o.again {
+		return im, nil
 	}
-	return im, rows, err
+	return im, im.Resume(ctx)
 }
 
 // importDone says that there is nothing left to do.
-func (p *program) importDone(im *importer, f *importFile) error {
+func (p *program) importDone(im *importing) error {
 	if !p.json {
-		fmt.Fprintf(p.stdout, "%s is imported already, and nothing is left to do; --again starts over\n", printable(f.name))
+		fmt.Fprintf(p.stdout, "%s is imported already, and nothing is left to do; --again starts over\n", printable(im.file.Name))
 	}
-	return p.importReport(im, f, 0, nil)
+	return p.importReport(im, 0, nil)
 }
 
 // importReport prints what became of the lines, and returns the error of the verb.
-func (p *program) importReport(im *importer, f *importFile, took time.Duration, err error) error {
-	c := im.mark.importCounts
+func (p *program) importReport(im *importing, took time.Duration, err error) error {
+	c := im.Mark.Counts
 	switch {
 	case errors.Is(err, context.Canceled):
 		err = refuse("import", stele.Unavailable, "interrupted; give the same command again to go on")
-	case errors.Is(err, errTooMany):
-		err = refuse("import", stele.Invalid, "more than %d lines are rejected, so the rest is not read", im.o.maxErrors)
+	case errors.Is(err, bulk.ErrTooMany):
+		err = refuse("import", stele.Invalid, "more than %d lines are rejected, so the rest is not read", im.MaxErrors)
 	}
 	if err := im.shown.end(); err != nil {
 		return err
@@ -245,31 +254,31 @@ func (p *program) importReport(im *importer, f *importFile, took time.Duration, 
 	if err := p.printCounts(im, took); err != nil {
 		return err
 	}
-	if im.dry != nil && im.dry.full {
-		fmt.Fprintf(p.stderr, "stele: beyond %s names it was not looked for names that come twice\n", grouped(rehearsalNames))
+	if im.Overflowed() {
+		fmt.Fprintf(p.stderr, "stele: beyond %s names it was not looked for names that come twice\n", grouped(bulk.RehearsalNames))
 	}
 	if c.Rejected == 0 {
 		return err
 	}
-	if im.rejects.path != "" {
-		return errors.Join(err, refuse("import", stele.Invalid, "%s of %s lines were rejected; %s has them, and says why", grouped(int64(c.Rejected)), grouped(int64(c.rows())), im.rejects.path))
+	if im.Rejects.Path != "" {
+		return errors.Join(err, refuse("import", stele.Invalid, "%s of %s lines were rejected; %s has them, and says why", grouped(int64(c.Rejected)), grouped(int64(c.Rows())), im.Rejects.Path))
 	}
-	return errors.Join(err, refuse("import", stele.Invalid, "%s of %s lines were rejected", grouped(int64(c.Rejected)), grouped(int64(c.rows()))))
+	return errors.Join(err, refuse("import", stele.Invalid, "%s of %s lines were rejected", grouped(int64(c.Rejected)), grouped(int64(c.Rows()))))
 }
 
 // printCounts prints how many lines were what.
-func (p *program) printCounts(im *importer, took time.Duration) error {
-	c := im.mark.importCounts
+func (p *program) printCounts(im *importing, took time.Duration) error {
+	c := im.Mark.Counts
 	rate := im.rate(took)
 	if p.json {
 		line, err := json.Marshal(struct {
-			importCounts
+			bulk.Counts
 			Import  uint64  `json:"import,omitempty"`
 			DryRun  bool    `json:"dryRun,omitempty"`
 			Done    bool    `json:"done"`
 			Seconds float64 `json:"seconds"`
 			Rate    int64   `json:"rate"`
-		}{c, im.mark.Import, im.dry != nil, im.mark.Done, took.Round(time.Millisecond).Seconds(), rate})
+		}{c, im.Mark.Import, im.DryRun, im.Mark.Done, took.Round(time.Millisecond).Seconds(), rate})
 		if err != nil {
 			return err
 		}
@@ -284,18 +293,18 @@ func (p *program) printCounts(im *importer, took time.Duration) error {
 	if took >= time.Second { // less says nothing
 		text += fmt.Sprintf("; %s a second", grouped(rate))
 	}
-	if im.dry != nil {
+	if im.DryRun {
 		text += "; nothing was written"
 	}
-	if im.mark.Import != 0 {
-		text += fmt.Sprintf("; import %d", im.mark.Import)
+	if im.Mark.Import != 0 {
+		text += fmt.Sprintf("; import %d", im.Mark.Import)
 	}
 	_, err := fmt.Fprintln(p.stdout, text)
 	return err
 }
 
 // rate returns how many lines of this run were done in a second.
-func (im *importer) rate(took time.Duration) int64 {
+func (im *importing) rate(took time.Duration) int64 {
 	if im.progress == nil {
 		return 0
 	}
@@ -303,13 +312,13 @@ func (im *importer) rate(took time.Duration) int64 {
 }
 
 // tellEncoding says in which encoding a CSV file was read, if it is not UTF-8.
-func (p *program) tellEncoding(rows *rowReader, f *importFile) {
-	if rows.decoder == nil {
+func (p *program) tellEncoding(rows *bulk.Reader, f *bulk.File) {
+	if rows.Decoder() == nil {
 		return
 	}
-	if found, lines := rows.decoder.Found(); found != bulk.UTF8 {
+	if found, lines := rows.Decoder().Found(); found != bulk.UTF8 {
 		names := map[bulk.Encoding]string{bulk.CP1252: "Windows-1252 (cp1252)", bulk.Latin1: "Latin-1 (ISO 8859-1)", bulk.UTF16: "UTF-16"}
 		fmt.Fprintf(p.stderr, "stele: %s was read as %s; %s lines have characters outside ASCII. If they look wrong, name another encoding with --encoding\n",
-			printable(f.name), names[found], grouped(int64(lines)))
+			printable(f.Name), names[found], grouped(int64(lines)))
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/stele-id/stele/bulk"
 	"github.com/stele-id/stele/registrar"
 )
 
@@ -31,24 +32,24 @@ type changeLine struct {
 }
 
 // add prints the fields of a record that change.
-func (r *changeReport) add(row *importRow, fields []registrar.FieldChange) {
+func (r *changeReport) add(row *bulk.Row, fields []registrar.FieldChange) {
 	if len(fields) == 0 {
 		return
 	}
 	r.records++
-	id := row.record.ID.String()
+	id := row.Record.ID.String()
 	for i, f := range fields {
 		r.fields++
 		switch {
 		case r.err != nil:
 		case r.json:
 			var text []byte
-			if text, r.err = json.Marshal(changeLine{row.line, id, f.Path, f.Old, f.New}); r.err == nil {
+			if text, r.err = json.Marshal(changeLine{row.Line, id, f.Path, f.Old, f.New}); r.err == nil {
 				_, r.err = fmt.Fprintf(r.out, "%s\n", text)
 			}
 		case r.fields <= shownChanges:
 			if i == 0 {
-				fmt.Fprintf(r.out, "%s (line %d)\n", printable(id), row.line)
+				fmt.Fprintf(r.out, "%s (line %d)\n", printable(id), row.Line)
 			}
 			_, r.err = fmt.Fprintf(r.out, "  %s: %s -> %s\n", printable(f.Path), shownValue(f.Old), shownValue(f.New))
 		}

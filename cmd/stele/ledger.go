@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/bulk"
 	"github.com/stele-id/stele/namespaces"
 )
 
@@ -39,7 +40,7 @@ func (p *program) writing(cmd *cobra.Command, do func(ctx context.Context, l *le
 		return p.atServer(cmd, do)
 	}
 	return p.inRegistry(cmd, func(ctx context.Context, r *registry) error {
-		return do(ctx, &ledger{keeper: &folder{r.registrar, r}, schemes: r.schemes, now: p.now, place: p.place().String(), chunk: chunkRows})
+		return do(ctx, &ledger{keeper: &folder{r.registrar, r}, schemes: r.schemes, now: p.now, place: p.place().String(), chunk: bulk.ChunkRows})
 	})
 }
 

@@ -40,7 +40,7 @@ type rowNamer struct {
 	sheet   *sheet
 	reader  *sheetReader
 	journal *mintJournal
-	rejects *importRejects
+	rejects *bulk.Rejects
 	pool    []stele.NamespaceKey
 	spaces  []*stele.Namespace // of the pool
 	reserve bool
@@ -93,7 +93,7 @@ func (n *rowNamer) run(ctx context.Context) error {
 	if err != nil && ctx.Err() != nil {
 		err = ctx.Err()
 	}
-	err = errors.Join(err, n.rejects.close(), n.note(context.WithoutCancel(ctx)))
+	err = errors.Join(err, n.rejects.Close(), n.note(context.WithoutCancel(ctx)))
 	if err == nil && !n.sheet.o.dryRun && len(n.journal.entries) > 0 {
 		err = n.sheet.write(n.journal)
 	}
@@ -122,17 +122,17 @@ func (n *rowNamer) prepare(ctx context.Context) (err error) {
 	if n.reader, err = n.sheet.read(n.ledger.schemes); err != nil {
 		return err
 	}
-	if n.reserve && slices.Contains(n.reader.parser.header, "state") {
+	if n.reserve && slices.Contains(n.reader.parser.Header, "state") {
 		return errors.Join(refuse("mint", stele.Invalid, "the column state says which rows are reserved; leave --reserve out"), n.reader.close())
 	}
-	n.rejects = &importRejects{path: n.sheet.o.rejects, header: n.reader.parser.title}
-	if n.rejects.path == "" {
-		n.rejects.path = n.sheet.path + ".rejects"
+	n.rejects = &bulk.Rejects{Path: n.sheet.o.rejects, Header: n.reader.parser.Title}
+	if n.rejects.Path == "" {
+		n.rejects.Path = n.sheet.path + ".rejects"
 	}
 	if n.journal.began() && n.journal.old > 0 {
 		fmt.Fprintf(n.p.stderr, "mint: goes on; %s rows have names in %s\n", grouped(int64(n.journal.old)), n.journal.path)
 	}
-	n.progress = n.p.newProgress("mint", "rows", n.reader.file.size, n.reader.file.read.Load)
+	n.progress = n.p.newProgress("mint", "rows", n.reader.file.Size, n.reader.file.Read.Load)
 	return nil
 }
 
@@ -218,11 +218,11 @@ func (n *rowNamer) take(ctx context.Context, row sheetRow) error {
 // reject writes down a row that gets no name.
 func (n *rowNamer) reject(row sheetRow, err error) error {
 	n.counts.Rejected++
-	if err := n.rejects.add([]importRow{{line: row.line, text: row.text, err: err}}); err != nil {
+	if err := n.rejects.Add([]bulk.Row{{Line: row.line, Text: row.text, Err: err}}); err != nil {
 		return err
 	}
 	if most := n.sheet.o.maxErrors; most >= 0 && n.counts.Rejected > most {
-		return errTooMany
+		return bulk.ErrTooMany
 	}
 	return nil
 }
@@ -442,9 +442,9 @@ func (n *rowNamer) report(err error) error {
 	switch {
 	case errors.Is(err, context.Canceled):
 		err = refuse("mint", stele.Unavailable, "interrupted; give the same command again to go on, and leave %s where it is", n.journal.path)
-	case errors.Is(err, errTooMany):
+	case errors.Is(err, bulk.ErrTooMany):
 		err = refuse("mint", stele.Invalid, "more than %d rows are rejected, so the rest is not read, and %s stays as it was; %s has the rejected ones. Names that were made are kept in %s; give the command again to go on",
-			n.sheet.o.maxErrors, printable(n.sheet.output), n.rejects.path, n.journal.path)
+			n.sheet.o.maxErrors, printable(n.sheet.output), n.rejects.Path, n.journal.path)
 	case err != nil:
 		return err
 	}
@@ -453,7 +453,7 @@ func (n *rowNamer) report(err error) error {
 	}
 	if err == nil && n.counts.Rejected > 0 {
 		err = refuse("mint", stele.Invalid, "%s of %s rows have no name; %s has them, and says why. Mend them in the file, and give the command again",
-			grouped(int64(n.counts.Rejected)), grouped(int64(n.counts.Rejected+n.counts.Named+n.counts.Kept)), n.rejects.path)
+			grouped(int64(n.counts.Rejected)), grouped(int64(n.counts.Rejected+n.counts.Named+n.counts.Kept)), n.rejects.Path)
 	}
 	return err
 }
@@ -503,7 +503,7 @@ func (n *rowNamer) columnName() string {
 	if n.reader == nil || n.reader.added {
 		return n.sheet.o.column
 	}
-	cells, err := bulk.SplitRow(n.reader.parser.title, n.reader.parser.delimiter, nil)
+	cells, err := bulk.SplitRow(n.reader.parser.Title, n.reader.parser.Delimiter, nil)
 	if err != nil || n.reader.index >= len(cells) {
 		return n.sheet.o.column
 	}

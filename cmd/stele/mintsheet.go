@@ -133,11 +133,11 @@ func (s *sheet) survey() error {
 			s.nameless++
 		}
 	}
-	if r.rows.decoder.Damaged() {
+	if r.rows.Decoder().Damaged() {
 		return refuse("mint", stele.Invalid, "%s has UTF-16 that stands for no characters, so it could not be written as it was; save it as UTF-8 first", s.path)
 	}
 	s.p.tellEncoding(r.rows, r.file)
-	s.encoding, _ = r.rows.decoder.Found()
+	s.encoding, _ = r.rows.Decoder().Found()
 	return nil
 }
 
@@ -153,12 +153,12 @@ func (s *sheet) changed() (bool, error) {
 // sheetReader reads the rows of a sheet as they stand there.
 type sheetReader struct {
 	sheet  *sheet
-	file   *importFile
-	rows   *rowReader
-	parser *importParser // its header has the column for names
-	index  int           // of that column
-	added  bool          // the file does not have that column
-	block  *block
+	file   *bulk.File
+	rows   *bulk.Reader
+	parser *bulk.Parser // its header has the column for names
+	index  int          // of that column
+	added  bool         // the file does not have that column
+	block  *bulk.Block
 	line   int
 }
 
@@ -187,7 +187,7 @@ func (s *sheet) read(schemes *stele.Schemes) (*sheetReader, error) {
 	if err != nil {
 		return nil, sheetError(err)
 	}
-	r := &sheetReader{sheet: s, file: file, rows: newRowReader(file)}
+	r := &sheetReader{sheet: s, file: file, rows: bulk.NewReader(file)}
 	if err := r.begin(schemes); err != nil {
 		return nil, errors.Join(sheetError(err), r.close())
 	}
@@ -195,74 +195,74 @@ func (s *sheet) read(schemes *stele.Schemes) (*sheetReader, error) {
 }
 
 func (r *sheetReader) begin(schemes *stele.Schemes) error {
-	if _, ok := r.file.text.(*seekingReader); !ok {
-		return refuse("mint", stele.Invalid, "%s is compressed, or not a file; --from needs a CSV file that it can write into", r.file.name)
+	if !r.file.CanSeek() {
+		return refuse("mint", stele.Invalid, "%s is compressed, or not a file; --from needs a CSV file that it can write into", r.file.Name)
 	}
 	columns, err := bulk.ParseMap(r.sheet.o.columns)
 	if err != nil {
 		return err
 	}
-	r.rows.lone, r.rows.keeps = true, true
-	r.parser, err = newParser(schemes, r.rows, r.file.name, csvFormat{
-		columns: bulk.HeaderOptions{Map: columns, ID: r.sheet.o.column}, encoding: r.sheet.encoding,
+	r.rows.Lone, r.rows.Keeps = true, true
+	r.parser, err = bulk.NewParser(schemes, r.rows, r.file.Name, bulk.Format{
+		Columns: bulk.HeaderOptions{Map: columns, ID: r.sheet.o.column}, Encoding: r.sheet.encoding,
 	})
-	r.rows.keeps = false
+	r.rows.Keeps = false
 	switch {
 	case err != nil:
 		return err
-	case r.parser.header == nil:
-		return refuse("mint", stele.Invalid, "%s is empty, or has records in JSON; --from needs a CSV file with a header", r.file.name)
+	case r.parser.Header == nil:
+		return refuse("mint", stele.Invalid, "%s is empty, or has records in JSON; --from needs a CSV file with a header", r.file.Name)
 	}
-	if r.index = slices.Index(r.parser.header, "id"); r.index < 0 {
-		r.index, r.added = len(r.parser.header), true
-		r.parser.header = append(slices.Clone(r.parser.header), "id")
+	if r.index = slices.Index(r.parser.Header, "id"); r.index < 0 {
+		r.index, r.added = len(r.parser.Header), true
+		r.parser.Header = append(slices.Clone(r.parser.Header), "id")
 	}
 	return nil
 }
 
-func (r *sheetReader) close() error { return r.file.close() }
+func (r *sheetReader) close() error { return r.file.Close() }
 
 // head returns what stands before the first row, as it is written: with the column for
 // names.
 func (r *sheetReader) head() ([]byte, error) {
-	text := r.rows.passed
+	text := r.rows.Passed()
 	if !r.added {
 		return text, nil
 	}
-	at := bytes.LastIndex(text, r.parser.title)
-	title, err := bulk.SetCell(r.parser.title, r.parser.delimiter, r.index, r.sheet.o.column, r.quotes())
+	at := bytes.LastIndex(text, r.parser.Title)
+	title, err := bulk.SetCell(r.parser.Title, r.parser.Delimiter, r.index, r.sheet.o.column, r.quotes())
 	if err != nil || at < 0 {
 		return nil, errors.Join(err, errors.New("the header can't be found again"))
 	}
-	return slices.Concat(text[:at], title, text[at+len(r.parser.title):]), nil
+	return slices.Concat(text[:at], title, text[at+len(r.parser.Title):]), nil
 }
 
 // quotes reports whether the file has quotation marks around all cells.
-func (r *sheetReader) quotes() bool { return bulk.IsQuoted(r.parser.title, r.parser.delimiter) }
+func (r *sheetReader) quotes() bool { return bulk.IsQuoted(r.parser.Title, r.parser.Delimiter) }
 
 // next returns the next row; io.EOF after the last one.
 func (r *sheetReader) next() (row sheetRow, err error) {
-	for r.block == nil || len(r.block.text) == 0 {
-		if r.block, err = r.rows.next(); err == io.EOF {
+	for r.block == nil || len(r.block.Text) == 0 {
+		if r.block, err = r.rows.Next(); err == io.EOF {
 			return row, err
 		} else if err != nil {
-			return row, sheetError(r.file.readError(err))
+			return row, sheetError(r.file.ReadError(err))
 		}
-		if r.block.long > 0 {
+		if r.block.Long > 0 {
 			return row, refuse("mint", stele.Invalid, "line %d of %s has %d bytes; %d are the most, so the file could not be written as it was",
-				r.block.line, r.file.name, r.block.long, maxRow)
+				r.block.Line, r.file.Name, r.block.Long, bulk.MaxRow)
 		}
-		r.line = r.block.line
+		r.line = r.block.Line
 	}
-	text := r.block.text
-	n := bulk.RowEnd(text, r.parser.delimiter)
+	text := r.block.Text
+	n := bulk.RowEnd(text, r.parser.Delimiter)
 	if n == 0 {
 		n = len(text)
 	}
 	row.line, row.text = r.line, bulk.TrimEnd(text[:n])
 	row.end = text[len(row.text):n]
 	r.line += bytes.Count(text[:n], []byte{'\n'})
-	r.block.text = text[n:]
+	r.block.Text = text[n:]
 	r.split(&row)
 	return row, nil
 }
@@ -272,7 +272,7 @@ func (r *sheetReader) split(row *sheetRow) {
 	if row.asIs = bulk.IsSkipped(row.text); row.asIs {
 		return
 	}
-	if row.cells, row.err = bulk.SplitRow(row.text, r.parser.delimiter, nil); row.err != nil {
+	if row.cells, row.err = bulk.SplitRow(row.text, r.parser.Delimiter, nil); row.err != nil {
 		return
 	}
 	if row.asIs = bulk.IsEmpty(row.cells); row.asIs {
@@ -281,7 +281,7 @@ func (r *sheetReader) split(row *sheetRow) {
 	if r.added {
 		row.cells = append(row.cells, "")
 	}
-	if have, want := len(row.cells), len(r.parser.header); have != want {
+	if have, want := len(row.cells), len(r.parser.Header); have != want {
 		if r.added {
 			have, want = have-1, want-1
 		}
@@ -297,7 +297,7 @@ func (r *sheetReader) named(row *sheetRow, name string) ([]byte, error) {
 	if row.asIs || row.err != nil || name == "" && !r.added {
 		return slices.Concat(row.text, row.end), nil
 	}
-	text, err := bulk.SetCell(row.text, r.parser.delimiter, r.index, name, r.quotes())
+	text, err := bulk.SetCell(row.text, r.parser.Delimiter, r.index, name, r.quotes())
 	return append(text, row.end...), err
 }
 
@@ -305,7 +305,7 @@ func (r *sheetReader) named(row *sheetRow, name string) ([]byte, error) {
 func (r *sheetReader) record(row *sheetRow, id string) (*stele.Record, error) {
 	cells := slices.Clone(row.cells)
 	cells[r.index] = id
-	rec, _, err := r.parser.readRow(cells)
+	rec, _, err := r.parser.ReadRow(cells)
 	return rec, err
 }
 

@@ -75,18 +75,18 @@ func (s *sheet) copyTo(file io.Writer, j *mintJournal) error {
 		return err
 	}
 	defer r.close()
-	out := bufio.NewWriterSize(file, rowBlock)
+	out := bufio.NewWriterSize(file, 256<<10)
 	head, err := r.head()
 	if err != nil {
 		return err
 	}
-	mark := r.rows.decoder.Mark()
-	if mark == nil && r.rows.marked {
+	mark := r.rows.Decoder().Mark()
+	if mark == nil && r.rows.Marked() {
 		mark = []byte("\xef\xbb\xbf")
 	}
 	_, _ = out.Write(mark) // an error comes again
-	_, _ = out.Write(r.rows.before)
-	if err := s.encode(out, r.rows.decoder.Encoder(), head); err != nil {
+	_, _ = out.Write(r.rows.Before())
+	if err := s.encode(out, r.rows.Decoder().Encoder(), head); err != nil {
 		return err
 	}
 	for {
@@ -106,7 +106,7 @@ func (s *sheet) copyTo(file io.Writer, j *mintJournal) error {
 		}
 		text, err := r.named(&row, name)
 		if err == nil {
-			err = s.encode(out, r.rows.decoder.Encoder(), text)
+			err = s.encode(out, r.rows.Decoder().Encoder(), text)
 		}
 		if err != nil {
 			return err

@@ -62,11 +62,11 @@ func (g *progress) draw(w io.Writer) {
 // Add says that some more units are done.
 func (g *progress) Add(n int) {
 	g.count.Add(int64(n))
-	g.tick()
+	g.Tick()
 }
 
-// tick moves the bar, or writes a line if it is time for one.
-func (g *progress) tick() {
+// Tick moves the bar, or writes a line if it is time for one.
+func (g *progress) Tick() {
 	if g.bars != nil {
 		g.bar.SetCurrent(min(g.bytes(), max(0, g.total-1))) // it would end at the total
 		return

@@ -95,7 +95,7 @@ func (v *verdict) inspection() client.Inspection {
 		},
 		Progress: func(done float64) {
 			v.done.Store(int64(math.Round(done * thousandths)))
-			v.progress.tick()
+			v.progress.Tick()
 		},
 	}
 }

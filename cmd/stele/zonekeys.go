@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/bulk"
 	"github.com/stele-id/stele/serve/dnsd"
 )
 
@@ -30,7 +31,7 @@ func (p *program) withKeys(cmd *cobra.Command, text string, do func(ctx context.
 		return err
 	}
 	return p.inRegistry(cmd, func(ctx context.Context, r *registry) error {
-		return p.withKeysOf(ctx, &ledger{keeper: &folder{r.registrar, r}, schemes: r.schemes, place: p.data, chunk: chunkRows}, text, do)
+		return p.withKeysOf(ctx, &ledger{keeper: &folder{r.registrar, r}, schemes: r.schemes, place: p.data, chunk: bulk.ChunkRows}, text, do)
 	})
 }
 

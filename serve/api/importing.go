@@ -11,6 +11,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/bulk"
 	"github.com/stele-id/stele/registrar"
 )
 
@@ -134,9 +135,10 @@ type importing struct {
 	mark     importDocument
 	noted    importDocument // what of mark is kept with the import
 
-	chunk []*block
+	chunk []*bulk.Block
 	lines int
 	bytes int
+	flow  *flow
 	out   *stream // nil until the answer begins
 }
 
@@ -153,9 +155,9 @@ func (h *Handler) importRecords(c *call) error {
 	c.ctx = context.WithoutCancel(c.ctx)
 	ctx, stop := c.running()
 	defer stop()
-	flow := startFlow(ctx, c, im.mark.Lines, im.merges)
-	defer flow.end()
-	err := im.run(ctx, flow)
+	im.flow = startFlow(ctx, c, im.mark.Lines, im.merges)
+	defer im.flow.end()
+	err := im.run(ctx, im.flow)
 	if noted := im.note(); err == nil {
 		err = noted
 	}
@@ -226,13 +228,13 @@ func (im *importing) run(ctx context.Context, flow *flow) error {
 	defer idle.Stop()
 	for {
 		select {
-		case b, ok := <-flow.blocks:
+		case b, ok := <-flow.Blocks():
 			if !ok {
-				return im.finish(flow.err)
+				return im.finish(flow.Err())
 			}
-			<-b.parsed
+			<-b.Parsed()
 			im.chunk = append(im.chunk, b)
-			im.lines, im.bytes = im.lines+b.last-b.first+1, im.bytes+b.size
+			im.lines, im.bytes = im.lines+b.Next-b.Line, im.bytes+len(b.Text)
 			if im.lines >= chunkLines || im.bytes >= chunkBytes {
 				if err := im.commit(); err != nil {
 					return err
@@ -280,7 +282,7 @@ func (im *importing) commit() error {
 	}
 	var rows []row
 	for _, b := range im.chunk {
-		rows = append(rows, b.rows...)
+		rows = appendRows(rows, b)
 	}
 	if err := im.number(rows); err != nil {
 		return err
@@ -303,7 +305,10 @@ func (im *importing) commit() error {
 	if err := im.ingest(rows[begin:]); err != nil {
 		return err
 	}
-	im.mark.Lines = im.chunk[len(im.chunk)-1].last
+	im.mark.Lines = im.chunk[len(im.chunk)-1].Next - 1
+	for _, b := range im.chunk {
+		im.flow.Release(b)
+	}
 	im.chunk, im.lines, im.bytes = nil, 0, 0
 	if err := im.tell(rows); err != nil {
 		return err

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"testing/iotest"
 	"time"
 )
 
@@ -275,58 +274,6 @@ func TestImportMany(t *testing.T) {
 type pieces struct{ r io.Reader }
 
 func (p pieces) Read(b []byte) (int, error) { return p.r.Read(b[:1+rand.N(len(b))]) }
-
-// TestLineReader: however the bytes come, the lines are the same.
-func TestLineReader(t *testing.T) {
-	long := strings.Repeat("x", maxLine+blockBytes+7)
-	text := "a\n\nb\r\n" + long + "\nc\n" + long
-	for name, r := range map[string]io.Reader{
-		"whole": strings.NewReader(text), "bytes": iotest.OneByteReader(strings.NewReader("a\n\nb\r\nc")), "pieces": pieces{strings.NewReader(text)},
-		"end with data": iotest.DataErrReader(strings.NewReader(text)),
-	} {
-		in, lines, longs, last := &lineReader{in: r}, "", 0, 0
-		for {
-			b, err := in.next()
-			if err == io.EOF {
-				break
-			}
-			if err != nil {
-				t.Fatal(name, err)
-			}
-			if b.first != last+1 {
-				t.Errorf("%s: a block begins with line %d, behind %d", name, b.first, last)
-			}
-			if len(b.text) > maxLine+2*blockBytes {
-				t.Errorf("%s: a block has %d bytes", name, len(b.text))
-			}
-			if last = b.last; b.long > 0 {
-				longs++
-			}
-			for line := range strings.Lines(string(b.text)) {
-				if len(line) > maxLine { // it was read in one go
-					longs++
-					continue
-				}
-				lines += line
-			}
-		}
-		want, count := "a\n\nb\r\nc\n", 2
-		if name == "bytes" {
-			want, count = "a\n\nb\r\nc", 0
-		}
-		if lines != want || longs != count || last != 4+count {
-			t.Errorf("%s: %.40q, %d long, %d lines", name, lines, longs, last)
-		}
-	}
-	// The beginning of a line whose end did not come is none.
-	in := &lineReader{in: io.MultiReader(strings.NewReader("a\nb"), iotest.ErrReader(io.ErrUnexpectedEOF))}
-	if b, err := in.next(); err != nil || string(b.text) != "a\n" {
-		t.Errorf("got %+v, %v", b, err)
-	}
-	if _, err := in.next(); err != io.ErrUnexpectedEOF {
-		t.Errorf("got %v", err)
-	}
-}
 
 // TestSlowImport: who sends next to nothing is not waited for.
 func TestSlowImport(t *testing.T) {

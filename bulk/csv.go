@@ -1,4 +1,4 @@
-package main
+package bulk
 
 import (
 	"bytes"
@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/stele-id/stele"
-	"github.com/stele-id/stele/bulk"
 	"github.com/stele-id/stele/registrar"
 )
 
@@ -15,20 +14,20 @@ import (
 // or by semicolons or tabs if the header has more of those, as spreadsheets in some
 // countries write it.
 
-// csvFormat is how the rows of a CSV file are read.
-type csvFormat struct {
-	columns  bulk.HeaderOptions
-	rows     bulk.RowOptions
-	encoding bulk.Encoding
+// Format is how the rows of a CSV file are read.
+type Format struct {
+	Columns  HeaderOptions
+	Rows     RowOptions
+	Encoding Encoding
 }
 
 // decode makes the reader read a text in whatever encoding as UTF-8, from where it is.
-func (r *rowReader) decode(e bulk.Encoding) {
+func (r *Reader) decode(e Encoding) {
 	in := r.in
 	if r.err != nil && !errors.Is(r.err, io.EOF) {
 		in = failingReader{r.err}
 	}
-	r.decoder = bulk.NewDecoder(io.MultiReader(bytes.NewReader(r.buf), in), e)
+	r.decoder = NewDecoder(io.MultiReader(bytes.NewReader(r.buf), in), e)
 	r.in, r.buf, r.err = r.decoder, nil, nil
 	r.before, r.passed = r.passed, nil
 	r.fill()
@@ -40,25 +39,25 @@ type failingReader struct{ err error }
 func (f failingReader) Read([]byte) (int, error) { return 0, f.err }
 
 // readHeader reads the first row as a header. It returns the row, too.
-func (r *rowReader) readHeader(name string, o bulk.HeaderOptions) (h bulk.Header, title []byte, err error) {
+func (r *Reader) readHeader(name string, o HeaderOptions) (h Header, title []byte, err error) {
 	forced := byte(0)
 	if n := bytes.IndexByte(r.buf, '\n'); n >= 0 {
-		if forced = bulk.Separator(r.buf[:n]); forced != 0 {
+		if forced = Separator(r.buf[:n]); forced != 0 {
 			r.advance(n + 1)
 		}
 	}
 	end := 0
 	for {
 		if r.delimiter = forced; forced == 0 {
-			r.delimiter = bulk.Delimiter(r.buf)
+			r.delimiter = Delimiter(r.buf)
 		}
-		if r.delimiter == 0 && r.lone {
+		if r.delimiter == 0 && r.Lone {
 			r.delimiter = ','
 		}
 		if r.delimiter != 0 {
-			end = bulk.RowEnd(r.buf, r.delimiter)
+			end = RowEnd(r.buf, r.delimiter)
 		}
-		if end > 0 || r.err != nil || len(r.buf) > maxRow {
+		if end > 0 || r.err != nil || len(r.buf) > r.most {
 			break
 		}
 		r.fill()
@@ -66,55 +65,55 @@ func (r *rowReader) readHeader(name string, o bulk.HeaderOptions) (h bulk.Header
 	if end == 0 && errors.Is(r.err, io.EOF) {
 		end = len(r.buf)
 	}
-	title = bulk.TrimEnd(r.buf[:end])
-	cells, err := bulk.SplitRow(title, r.delimiter, nil)
+	title = TrimEnd(r.buf[:end])
+	cells, err := SplitRow(title, r.delimiter, nil)
 	if err == nil && r.delimiter != 0 {
-		if h, err = bulk.NewHeader(cells, o); err == nil {
+		if h, err = NewHeader(cells, o); err == nil {
 			r.advance(end)
 			return h, title, nil
 		}
 	}
-	if err == nil || !bulk.IsHeader(cells) && len(o.Map) == 0 && slices.Contains(o.Need, "id") {
-		return nil, nil, refuse("import", stele.Invalid,
+	if err == nil || !IsHeader(cells) && len(o.Map) == 0 && slices.Contains(o.Need, "id") {
+		return nil, nil, failf(stele.Invalid,
 			"line %d of %s is neither a record in JSON nor the header of a CSV file, which has at least the columns id and url; if it is a header, say which column has the identifier, as in --map COLUMN=id", r.line, name)
 	}
-	return nil, nil, refuse("import", stele.Invalid, "line %d of %s, the header: %w", r.line, name, err)
+	return nil, nil, failf(stele.Invalid, "line %d of %s, the header: %w", r.line, name, err)
 }
 
 // parseCSV reads the rows of a block.
-func (p *importParser) parseCSV(b *block) {
+func (p *Parser) parseCSV(b *Block) {
 	var cells []string
-	line := b.line
-	for text := b.text; len(text) > 0; {
-		n := bulk.RowEnd(text, p.delimiter)
+	line := b.Line
+	for text := b.Text; len(text) > 0; {
+		n := RowEnd(text, p.Delimiter)
 		if n == 0 {
 			n = len(text)
 		}
-		row := importRow{line: line, text: bulk.TrimEnd(text[:n])}
+		row := Row{Line: line, Text: TrimEnd(text[:n])}
 		line += bytes.Count(text[:n], []byte{'\n'})
 		text = text[n:]
-		if bulk.IsSkipped(row.text) {
+		if IsSkipped(row.Text) {
 			continue
 		}
-		if len(row.text) > maxRow {
-			row.err = tooLongRow(row.text)
-		} else if cells, row.err = bulk.SplitRow(row.text, p.delimiter, cells[:0]); row.err == nil {
-			if bulk.IsEmpty(cells) {
+		if len(row.Text) > p.most {
+			row.Err = p.tooLong(len(row.Text), row.Text)
+		} else if cells, row.Err = SplitRow(row.Text, p.Delimiter, cells[:0]); row.Err == nil {
+			if IsEmpty(cells) {
 				continue
 			}
-			row.record, row.patch, row.err = p.readRow(cells)
+			row.Record, row.Patch, row.Err = p.ReadRow(cells)
 		}
-		b.rows = append(b.rows, row)
+		b.Rows = append(b.Rows, row)
 	}
 }
 
-// readRow turns cells into a record, and into what is merged with a registered one.
-func (p *importParser) readRow(cells []string) (*stele.Record, []byte, error) {
-	doc, err := p.header.Document(cells, p.csv.rows)
+// ReadRow turns cells into a record, and into what is merged with a registered one.
+func (p *Parser) ReadRow(cells []string) (*stele.Record, []byte, error) {
+	doc, err := p.Header.Document(cells, p.format.Rows)
 	if err != nil {
 		return nil, nil, err
 	}
-	if p.csv.rows.Merges {
+	if p.format.Rows.Merges {
 		rec, err := registrar.Patch(p.schemes, nil, doc)
 		return rec, doc, err
 	}

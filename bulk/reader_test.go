@@ -1,4 +1,4 @@
-package main
+package bulk
 
 import (
 	"bytes"
@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -13,15 +14,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
-
-	"github.com/stele-id/stele/bulk"
 )
 
 // readBlocks reads all blocks of a text, however its reads are cut.
-func readBlocks(t interface{ Fatal(...any) }, in io.Reader, whole bool, delimiter byte) (blocks []*block) {
-	r := &rowReader{in: in, whole: whole, read: func() int64 { return 0 }, line: 1, delimiter: delimiter}
+func readBlocks(t interface{ Fatal(...any) }, in io.Reader, whole bool, delimiter byte) (blocks []*Block) {
+	r := &Reader{in: in, whole: whole, read: func() int64 { return 0 }, line: 1, most: MaxRow, delimiter: delimiter}
 	for {
-		b, err := r.next()
+		b, err := r.Next()
 		if err == io.EOF {
 			return blocks
 		} else if err != nil {
@@ -48,12 +47,12 @@ func TestBlocks(t *testing.T) {
 			blocks := readBlocks(t, in, false, delimiter)
 			var all []byte
 			for _, b := range blocks {
-				if line := 1 + bytes.Count(all, []byte("\n")); b.line != line {
-					t.Fatalf("%s: %q has line %d, want %d", name, b.text, b.line, line)
+				if line := 1 + bytes.Count(all, []byte("\n")); b.Line != line {
+					t.Fatalf("%s: %q has line %d, want %d", name, b.Text, b.Line, line)
 				}
-				all = append(all, b.text...)
-				if b.end != int64(len(all)) {
-					t.Fatalf("%s: %q ends at %d, want %d", name, b.text, b.end, len(all))
+				all = append(all, b.Text...)
+				if b.End != int64(len(all)) {
+					t.Fatalf("%s: %q ends at %d, want %d", name, b.Text, b.End, len(all))
 				}
 			}
 			if string(all) != text {
@@ -67,17 +66,17 @@ func TestBlocks(t *testing.T) {
 }
 
 // cells splits blocks into rows, and those into cells.
-func cells(blocks []*block, delimiter byte) (rows []string) {
+func cells(blocks []*Block, delimiter byte) (rows []string) {
 	for _, b := range blocks {
-		for text := b.text; len(text) > 0; {
-			n := bulk.RowEnd(text, delimiter)
+		for text := b.Text; len(text) > 0; {
+			n := RowEnd(text, delimiter)
 			if delimiter == 0 {
 				n = bytes.IndexByte(text, '\n') + 1
 			}
 			if n == 0 {
 				n = len(text)
 			}
-			rows = append(rows, string(bulk.TrimEnd(text[:n])))
+			rows = append(rows, string(TrimEnd(text[:n])))
 			text = text[n:]
 		}
 	}
@@ -101,22 +100,22 @@ func FuzzCSV(f *testing.F) {
 		want, err := peer.ReadAll()
 		if err != nil {
 			for rest := []byte(text); len(rest) > 0; { // it must end all the same
-				n := bulk.RowEnd(rest, ',')
+				n := RowEnd(rest, ',')
 				if n == 0 {
 					break
 				}
-				_, _ = bulk.SplitRow(bulk.TrimEnd(rest[:n]), ',', nil)
+				_, _ = SplitRow(TrimEnd(rest[:n]), ',', nil)
 				rest = rest[n:]
 			}
 			return
 		}
 		var got [][]string
 		for _, b := range readBlocks(t, strings.NewReader(text), true, ',') {
-			for _, row := range cells([]*block{b}, ',') {
-				if bulk.IsSkipped([]byte(row)) {
+			for _, row := range cells([]*Block{b}, ',') {
+				if IsSkipped([]byte(row)) {
 					continue
 				}
-				list, err := bulk.SplitRow([]byte(row), ',', nil)
+				list, err := SplitRow([]byte(row), ',', nil)
 				if err != nil {
 					t.Fatalf("%q: %v; encoding/csv reads %q", text, err, want)
 				}
@@ -138,13 +137,13 @@ func TestCells(t *testing.T) {
 			if i > 0 {
 				row = append(row, ',')
 			}
-			row = bulk.AppendCell(row, cell, ',')
+			row = AppendCell(row, cell, ',')
 		}
 		row = append(row, '\n')
-		if n := bulk.RowEnd(row, ','); n != len(row) && !bulk.IsSkipped(row) {
+		if n := RowEnd(row, ','); n != len(row) && !IsSkipped(row) {
 			t.Fatalf("%q ends at %d, not at %d", row, n, len(row))
 		}
-		if got, err := bulk.SplitRow(bulk.TrimEnd(row), ',', nil); err != nil || !slices.Equal(got, want) {
+		if got, err := SplitRow(TrimEnd(row), ',', nil); err != nil || !slices.Equal(got, want) {
 			t.Fatalf("%q is read as %q, %v; want %q", row, got, err, want)
 		}
 	})
@@ -152,18 +151,18 @@ func TestCells(t *testing.T) {
 
 // A row that never ends is passed over, and what is held of it has a limit.
 func TestLongRow(t *testing.T) {
-	const size = 3*maxRow + 5
+	const size = 3*MaxRow + 5
 	text := io.MultiReader(strings.NewReader("a\n"), io.LimitReader(endless('x'), size), strings.NewReader("\nb\n"))
 	blocks := readBlocks(t, text, true, 0)
 	var got []string
 	for _, b := range blocks {
-		if b.long > 0 {
-			got = append(got, fmt.Sprintf("%d: %d bytes", b.line, b.long))
+		if b.Long > 0 {
+			got = append(got, fmt.Sprintf("%d: %d bytes", b.Line, b.Long))
 		} else {
-			got = append(got, fmt.Sprintf("%d: %s", b.line, b.text))
+			got = append(got, fmt.Sprintf("%d: %s", b.Line, b.Text))
 		}
-		if cap(b.text) > maxRow+2*rowBlock {
-			t.Errorf("a block holds %d bytes", cap(b.text))
+		if cap(b.Text) > MaxRow+2*blockBytes {
+			t.Errorf("a block holds %d bytes", cap(b.Text))
 		}
 	}
 	want := []string{"1: a\n", fmt.Sprintf("2: %d bytes", size), "3: b\n"}
@@ -184,12 +183,71 @@ func (c endless) Read(b []byte) (int, error) {
 // What came before an error of the file is read, and then the error is told.
 func TestReadError(t *testing.T) {
 	bad := errors.New("bad disk")
-	r := &rowReader{in: io.MultiReader(strings.NewReader("a\nb"), iotest.ErrReader(bad)), whole: true, read: func() int64 { return 0 }, line: 1}
-	b, err := r.next()
-	if err != nil || string(b.text) != "a\n" {
+	r := &Reader{in: io.MultiReader(strings.NewReader("a\nb"), iotest.ErrReader(bad)), whole: true, read: func() int64 { return 0 }, line: 1, most: MaxRow}
+	b, err := r.Next()
+	if err != nil || string(b.Text) != "a\n" {
 		t.Fatalf("first %v, %v", b, err)
 	}
-	if _, err := r.next(); !errors.Is(err, bad) {
+	if _, err := r.Next(); !errors.Is(err, bad) {
 		t.Errorf("then %v, want %v", err, bad)
+	}
+}
+
+// pieces reads at random sizes.
+type pieces struct{ r io.Reader }
+
+func (p pieces) Read(b []byte) (int, error) { return p.r.Read(b[:1+rand.N(len(b))]) }
+
+// TestLines: however the bytes come, the lines are the same.
+func TestLines(t *testing.T) {
+	const maxLine = 1 << 20
+	long := strings.Repeat("x", maxLine+blockBytes+7)
+	text := "a\n\nb\r\n" + long + "\nc\n" + long
+	for name, r := range map[string]io.Reader{
+		"whole": strings.NewReader(text), "bytes": iotest.OneByteReader(strings.NewReader("a\n\nb\r\nc")), "pieces": pieces{strings.NewReader(text)},
+		"end with data": iotest.DataErrReader(strings.NewReader(text)),
+	} {
+		in, lines, longs, last := NewLines(r, 0, maxLine), "", 0, 0
+		for {
+			b, err := in.Next()
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				t.Fatal(name, err)
+			}
+			if b.Line != last+1 {
+				t.Errorf("%s: a block begins with line %d, after %d", name, b.Line, last)
+			}
+			if len(b.Text) > maxLine+2*blockBytes {
+				t.Errorf("%s: a block has %d bytes", name, len(b.Text))
+			}
+			if last = b.Next - 1; b.Long > 0 {
+				longs++
+				continue
+			}
+			for line := range strings.Lines(string(b.Text)) {
+				if len(line) > maxLine { // it was read in one go
+					longs++
+					continue
+				}
+				lines += line
+			}
+		}
+		want, count := "a\n\nb\r\nc\n", 2
+		if name == "bytes" {
+			want, count = "a\n\nb\r\nc", 0
+		}
+		if lines != want || longs != count || last != 4+count {
+			t.Errorf("%s: %.40q, %d long, %d lines", name, lines, longs, last)
+		}
+	}
+	// The beginning of a line whose end did not come is none.
+	in := NewLines(io.MultiReader(strings.NewReader("a\nb"), iotest.ErrReader(io.ErrUnexpectedEOF)), 0, maxLine)
+	if b, err := in.Next(); err != nil || string(b.Text) != "a\n" {
+		t.Errorf("got %+v, %v", b, err)
+	}
+	if _, err := in.Next(); err != io.ErrUnexpectedEOF {
+		t.Errorf("got %v", err)
 	}
 }

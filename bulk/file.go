@@ -1,4 +1,4 @@
-package main
+package bulk
 
 import (
 	"bytes"
@@ -16,17 +16,17 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// importFile is what is imported: a file or standard input, decompressed if it is
+// File is what is imported: a file or standard input, decompressed if it is
 // compressed.
-type importFile struct {
-	name string // for messages
-	path string // "" for standard input
-	size int64  // of the file, as it lies on the disk; 0 if nobody knows
-	read atomic.Int64
+type File struct {
+	Name string       // for messages
+	Path string       // "" for standard input
+	Size int64        // of the file, as it lies on the disk; 0 if it is not known
+	Read atomic.Int64 // bytes of it
 
-	// key names the file as it is now: path, size, time of its last change, and its
+	// Key names the file as it is now: path, size, time of its last change, and its
 	// first bytes. "" for standard input, which has no identity.
-	key string
+	Key string
 
 	text    io.Reader // decompressed
 	whole   bool      // reads may wait for more: nobody writes meanwhile
@@ -41,38 +41,45 @@ const (
 	maxWindow = 128 << 20
 )
 
-// openImport opens a file, or standard input for "-".
-func (p *program) openImport(path string) (*importFile, error) {
-	f := &importFile{name: "standard input"}
-	var raw io.Reader = p.stdin
-	if path != "-" {
-		file, err := os.Open(path)
-		if err != nil {
-			return nil, fileError(err)
-		}
-		raw = file
-		f.closers = append(f.closers, file.Close)
-		if err := f.identify(file, path); err != nil {
-			return nil, errors.Join(err, f.close())
-		}
-	} else if isTerminal(p.stdin) {
-		fmt.Fprintln(p.stderr, "Type records, one a line; end with Ctrl-D.")
+// OpenFile opens a file.
+func OpenFile(path string) (*File, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fileError(err)
 	}
+	f := &File{closers: []func() error{file.Close}}
+	if err := f.identify(file, path); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f.begin(file)
+}
+
+// NewFile reads from something else, such as standard input.
+func NewFile(name string, in io.Reader) (*File, error) { return (&File{Name: name}).begin(in) }
+
+func (f *File) begin(raw io.Reader) (*File, error) {
 	if err := f.decompress(raw); err != nil {
-		return nil, errors.Join(err, f.close())
+		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
 }
 
+// CanSeek reports whether a part of the file can be read again: it is neither compressed
+// nor a pipe.
+func (f *File) CanSeek() bool {
+	_, ok := f.text.(*seekingReader)
+	return ok
+}
+
 // identify finds out which file it is.
-func (f *importFile) identify(file *os.File, path string) error {
+func (f *File) identify(file *os.File, path string) error {
 	info, err := file.Stat()
 	if err != nil {
 		return fileError(err)
 	}
-	f.name = path
+	f.Name = path
 	if info.IsDir() {
-		return refuse("import", stele.Invalid, "%s is a folder; name a file", path)
+		return failf(stele.Invalid, "%s is a folder; name a file", path)
 	}
 	if !info.Mode().IsRegular() { // a pipe can't be read again
 		return nil
@@ -89,18 +96,18 @@ func (f *importFile) identify(file *os.File, path string) error {
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%s\n%d\n%d\n", full, info.Size(), info.ModTime().UnixNano())
 	sum.Write(head[:n])
-	f.path, f.size, f.whole = full, info.Size(), true
-	f.key = fmt.Sprintf("%s %x", full, sum.Sum(nil)[:16])
+	f.Path, f.Size, f.whole = full, info.Size(), true
+	f.Key = fmt.Sprintf("%s %x", full, sum.Sum(nil)[:16])
 	return nil
 }
 
 // decompress finds out by its first bytes how the file is compressed.
-func (f *importFile) decompress(raw io.Reader) error {
-	in := &countingReader{r: raw, n: &f.read}
+func (f *File) decompress(raw io.Reader) error {
+	in := &countingReader{r: raw, n: &f.Read}
 	head := make([]byte, 4)
 	n, err := io.ReadFull(in, head)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("%s: %w", f.name, err)
+		return fmt.Errorf("%s: %w", f.Name, err)
 	}
 	head = head[:n]
 	all := io.MultiReader(bytes.NewReader(head), in)
@@ -108,13 +115,13 @@ func (f *importFile) decompress(raw io.Reader) error {
 	case bytes.HasPrefix(head, []byte("\x1f\x8b")):
 		z, err := gzip.NewReader(all)
 		if err != nil {
-			return f.readError(err)
+			return f.ReadError(err)
 		}
 		f.text = z
 	case bytes.Equal(head, []byte("\x28\xb5\x2f\xfd")):
 		z, err := zstd.NewReader(all, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
 		if err != nil {
-			return f.readError(err)
+			return f.ReadError(err)
 		}
 		f.text = z
 		f.closers = append(f.closers, func() error { z.Close(); return nil })
@@ -127,20 +134,21 @@ func (f *importFile) decompress(raw io.Reader) error {
 	return nil
 }
 
-// readError says that the file can't be read to its end.
-func (f *importFile) readError(err error) error {
+// ReadError says that the file can't be read to its end.
+func (f *File) ReadError(err error) error {
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return refuse("import", stele.Invalid, "%s is compressed and ends too early; get the rest of it", f.name)
+		return failf(stele.Invalid, "%s is compressed and ends too early; get the rest of it", f.Name)
 	case errors.Is(err, zstd.ErrWindowSizeExceeded), errors.Is(err, zstd.ErrDecoderSizeExceeded):
-		return refuse("import", stele.Invalid, "%s needs too much memory to decompress; compress it again without --long", f.name)
+		return failf(stele.Invalid, "%s needs too much memory to decompress; compress it again without --long", f.Name)
 	case errors.Is(err, os.ErrClosed):
 		return err
 	}
-	return refuse("import", stele.Invalid, "%s can't be read to its end: %w", f.name, err)
+	return failf(stele.Invalid, "%s can't be read to its end: %w", f.Name, err)
 }
 
-func (f *importFile) close() error {
+// Close closes the file.
+func (f *File) Close() error {
 	var errs []error
 	for _, end := range f.closers {
 		errs = append(errs, end())
@@ -178,7 +186,7 @@ func (s *seekingReader) seekTo(offset int64) error {
 	return nil
 }
 
-// fileError is the error about a file that somebody named.
+// fileError is the error about a file that the user named.
 func fileError(err error) error {
 	if errors.Is(err, os.ErrNotExist) {
 		return &stele.Error{Kind: stele.NotFound, Err: err}
@@ -186,7 +194,7 @@ func fileError(err error) error {
 	return &stele.Error{Kind: stele.Invalid, Err: err}
 }
 
-// refuse makes an error of a verb.
-func refuse(op string, kind stele.Kind, format string, args ...any) error {
-	return &stele.Error{Op: op, Kind: kind, Err: fmt.Errorf(format, args...)}
+// failf makes an error of an import.
+func failf(kind stele.Kind, format string, args ...any) error {
+	return &stele.Error{Op: "import", Kind: kind, Err: fmt.Errorf(format, args...)}
 }

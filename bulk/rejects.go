@@ -1,4 +1,4 @@
-package main
+package bulk
 
 import (
 	"bytes"
@@ -9,41 +9,42 @@ import (
 	"strings"
 
 	"github.com/stele-id/stele"
-	"github.com/stele-id/stele/bulk"
+	"github.com/stele-id/stele/internal/terminal"
 )
 
-// importRejects is where rows go that can't be imported. It is itself a file that
+// Rejects is where rows go that can't be imported. It is itself a file that
 // can be imported: a remark says which line it was and what is wrong, and the row
 // follows as it was.
 //
 //	# line 17: url: is not a URL
 //	{"id":"ark:12345/x1","url":"nonsense"}
-type importRejects struct {
-	path   string    // "" if they go to w
-	w      io.Writer // standard error
-	header []byte    // of a CSV file
-	file   *os.File  // nil until there is something to write
-	size   int64     // of the file, up to what is committed
+type Rejects struct {
+	Path   string    // "" if they go to Out
+	Out    io.Writer // standard error
+	Header []byte    // of a CSV file
+
+	file *os.File // nil until there is something to write
+	size int64    // of the file, up to what is committed
 }
 
-// add writes down rows, and makes sure that they stay.
-func (j *importRejects) add(rows []importRow) error {
+// Add writes down rows, and makes sure that they stay.
+func (j *Rejects) Add(rows []Row) error {
 	if len(rows) == 0 {
 		return nil
 	}
 	var b bytes.Buffer
 	for _, row := range rows {
-		fmt.Fprintf(&b, "# line %d: %s\n", row.line, printable(reasonOf(row.err)))
-		if long, ok := errors.AsType[*longRow](row.err); ok {
-			fmt.Fprintf(&b, "# it begins: %s\n", printable(string(long.head)))
+		fmt.Fprintf(&b, "# line %d: %s\n", row.Line, terminal.Printable(reasonOf(row.Err)))
+		if long, ok := errors.AsType[*longRow](row.Err); ok {
+			fmt.Fprintf(&b, "# it begins: %s\n", terminal.Printable(string(long.head)))
 			continue
 		}
-		b.Write(row.text)
+		b.Write(row.Text)
 		b.WriteByte('\n')
 	}
-	if j.path == "" {
+	if j.Path == "" {
 		for line := range bytes.Lines(b.Bytes()) {
-			if _, err := fmt.Fprintln(j.w, printable(string(bulk.TrimEnd(line)))); err != nil {
+			if _, err := fmt.Fprintln(j.Out, terminal.Printable(string(TrimEnd(line)))); err != nil {
 				return err
 			}
 		}
@@ -52,25 +53,25 @@ func (j *importRejects) add(rows []importRow) error {
 	return j.write(b.Bytes())
 }
 
-func (j *importRejects) write(text []byte) error {
+func (j *Rejects) write(text []byte) error {
 	if err := j.open(); err != nil {
-		return refuse("import", stele.Invalid, "what can't be imported can't be written down: %w; name another file with --rejects", err)
+		return failf(stele.Invalid, "what can't be imported can't be written down: %w; name another file with --rejects", err)
 	}
 	n, err := j.file.Write(text)
 	j.size += int64(n)
 	if err = errors.Join(err, j.file.Sync()); err != nil {
-		return refuse("import", stele.Unavailable, "what can't be imported can't be written down: %w", err)
+		return failf(stele.Unavailable, "what can't be imported can't be written down: %w", err)
 	}
 	return nil
 }
 
 // open opens the file. An import that goes on keeps what it wrote up to its bookmark;
 // another one begins anew.
-func (j *importRejects) open() (err error) {
+func (j *Rejects) open() (err error) {
 	if j.file != nil {
 		return nil
 	}
-	if j.file, err = os.OpenFile(j.path, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
+	if j.file, err = os.OpenFile(j.Path, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
 		return err
 	}
 	info, err := j.file.Stat()
@@ -86,15 +87,16 @@ func (j *importRejects) open() (err error) {
 			return err
 		}
 	}
-	if j.size == 0 && j.header != nil {
-		n, err := fmt.Fprintf(j.file, "%s\n", j.header)
+	if j.size == 0 && j.Header != nil {
+		n, err := fmt.Fprintf(j.file, "%s\n", j.Header)
 		j.size += int64(n)
 		return err
 	}
 	return nil
 }
 
-func (j *importRejects) close() error {
+// Close closes the file.
+func (j *Rejects) Close() error {
 	if j.file == nil {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package main
+package bulk
 
 import (
 	"errors"
@@ -9,9 +9,9 @@ import (
 	"github.com/stele-id/stele/registrar"
 )
 
-// rehearsalNames is how many names a rehearsal remembers, to find those that come
+// RehearsalNames is how many names a dry run remembers, to find those that come
 // again. It bounds its memory, to about 400 MB.
-const rehearsalNames = 10_000_000
+const RehearsalNames = 10_000_000
 
 // rehearsal remembers what an import that writes nothing would have written.
 type rehearsal struct {
@@ -27,28 +27,28 @@ func newRehearsal() *rehearsal {
 var errRepeated = errors.New("an earlier line has this name, and says something else")
 
 // repeated judges rows whose names came before, and returns the others.
-func (h *rehearsal) repeated(rows []*importRow, update bool) (others []*importRow) {
+func (h *rehearsal) repeated(rows []*Row, update bool) (others []*Row) {
 	for _, row := range rows {
-		content := maphash.Bytes(h.seed, contentOf(row.record))
-		before, again := h.seen[h.name(row.record.ID)]
+		content := maphash.Bytes(h.seed, contentOf(row.Record))
+		before, again := h.seen[h.name(row.Record.ID)]
 		taken := again
-		for _, alias := range row.record.Aliases {
+		for _, alias := range row.Record.Aliases {
 			if other, ok := h.seen[h.name(alias)]; ok && other != content {
 				taken = true
 			}
 		}
 		switch {
 		case again && before == content:
-			row.err = registrar.ErrUnchanged
+			row.Err = registrar.ErrUnchanged
 		case again && update:
-			row.record.Version = 2 // as it would have
+			row.Record.Version = 2 // as it would have
 		case taken:
-			row.err = errRepeated
+			row.Err = errRepeated
 		default:
 			others = append(others, row)
 		}
-		if row.err == nil {
-			h.remember(row.record, content)
+		if row.Err == nil {
+			h.remember(row.Record, content)
 		}
 	}
 	return others
@@ -59,7 +59,7 @@ func (h *rehearsal) name(id stele.ID) uint64 {
 }
 
 func (h *rehearsal) remember(rec *stele.Record, content uint64) {
-	if len(h.seen) >= rehearsalNames {
+	if len(h.seen) >= RehearsalNames {
 		h.full = true
 		return
 	}

@@ -1,0 +1,191 @@
+package bulk
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"runtime"
+	"sync"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/registrar"
+)
+
+// Parser turns blocks of rows into what they say. Several goroutines use it.
+type Parser struct {
+	Header    Header // nil for JSON
+	Title     []byte // the header as it stands in the file
+	Delimiter byte
+
+	schemes *stele.Schemes
+	format  Format
+	most    int // bytes of a row
+}
+
+// NewParser finds out in which format the rows are, and leaves the reader at the
+// first of them.
+func NewParser(schemes *stele.Schemes, r *Reader, name string, format Format) (*Parser, error) {
+	r.start(format.Encoding)
+	p := &Parser{schemes: schemes, format: format, most: MaxRow}
+	switch text := bytes.TrimLeft(r.buf, " \t"); {
+	case len(text) == 0 || text[0] == '{':
+		return p, nil
+	case text[0] == '[':
+		return nil, failf(stele.Invalid, "%s is one JSON array; write an object a line: jq -c '.[]'", name)
+	}
+	if r.decoder == nil {
+		r.decode(format.Encoding)
+	}
+	var err error
+	p.Header, p.Title, err = r.readHeader(name, format.Columns)
+	p.Delimiter = r.delimiter
+	return p, err
+}
+
+// parse fills in what the rows of a block say.
+func (p *Parser) parse(b *Block) {
+	defer close(b.done)
+	switch {
+	case b.Long > 0:
+		b.Rows = []Row{{Line: b.Line, Err: p.tooLong(b.Long, b.Text)}}
+	case p.Header != nil:
+		p.parseCSV(b)
+	default:
+		p.parseJSON(b)
+	}
+}
+
+// longRow is the error of a row that is too long to be read.
+type longRow struct {
+	size int
+	most int
+	head []byte
+}
+
+func (e *longRow) Error() string {
+	return fmt.Sprintf("the line has %d bytes; %d are the most", e.size, e.most)
+}
+
+// longShown is how much of such a row is told.
+const longShown = 200
+
+func (p *Parser) tooLong(size int, text []byte) error {
+	return &stele.Error{Kind: stele.Invalid, Err: &longRow{size, p.most, text[:min(longShown, len(text))]}}
+}
+
+// parseJSON reads lines of JSON.
+func (p *Parser) parseJSON(b *Block) {
+	b.Rows = make([]Row, 0, bytes.Count(b.Text, []byte{'\n'})+1)
+	line := b.Line
+	for text := range bytes.Lines(b.Text) {
+		row := Row{Line: line, Text: TrimEnd(text)}
+		line++
+		switch {
+		case IsSkipped(row.Text):
+			continue
+		case len(row.Text) > p.most:
+			row.Err = p.tooLong(len(row.Text), row.Text)
+		default:
+			p.parseLine(&row)
+		}
+		b.Rows = append(b.Rows, row)
+	}
+}
+
+// parseLine reads a line of JSON. A record that may be merged with a registered one is
+// judged when that is done.
+func (p *Parser) parseLine(row *Row) {
+	if p.format.Rows.Merges && !registrar.IsNamespaceLine(row.Text) {
+		row.Patch = row.Text
+		row.Record, row.Err = registrar.Patch(p.schemes, nil, row.Text)
+		return
+	}
+	var said registrar.Line
+	said, row.Err = registrar.ParseLine(p.schemes, row.Text)
+	row.Record, row.Namespace = said.Record, said.Namespace
+}
+
+// NewLineParser returns a parser of lines of JSON. With merges, lines are merged with what
+// is registered. A line has maxLine bytes at most.
+func NewLineParser(schemes *stele.Schemes, maxLine int, merges bool) *Parser {
+	return &Parser{schemes: schemes, most: maxLine, format: Format{Rows: RowOptions{Merges: merges}}}
+}
+
+// Flow is an import under way: one goroutine reads, some parse, and whoever
+// takes the blocks commits.
+type Flow struct {
+	blocks chan *Block   // in order; their done is closed when they are parsed
+	room   chan struct{} // a token for each piece in flight
+	err    error         // why reading ended, if not at the end; set before blocks is closed
+}
+
+// Flow starts reading and parsing. It ends when the context does, or when all is
+// read. If reading fails, explain says why. At most so many pieces of text, of 256 KiB, are
+// read and not released: that bounds the memory of an import.
+func (p *Parser) Flow(ctx context.Context, r *Reader, pieces int, explain func(error) error) *Flow {
+	f := &Flow{blocks: make(chan *Block, pieces), room: make(chan struct{}, pieces)}
+	work := make(chan *Block)
+	var parsers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		parsers.Go(func() {
+			for b := range work {
+				p.parse(b)
+			}
+		})
+	}
+	go func() {
+		f.err = f.read(ctx, r, work, explain)
+		close(work)
+		parsers.Wait()
+		close(f.blocks)
+	}()
+	return f
+}
+
+// read hands blocks to the parsers and, in order, to whoever commits.
+func (f *Flow) read(ctx context.Context, r *Reader, work chan<- *Block, explain func(error) error) error {
+	for {
+		b, err := r.Next()
+		if err == io.EOF {
+			return nil
+		} else if err != nil {
+			return explain(err)
+		}
+		for range b.pieces() {
+			select {
+			case f.room <- struct{}{}:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		f.blocks <- b // there is room: it has at least one piece
+		select {
+		case work <- b:
+		case <-ctx.Done():
+			close(b.done)
+			return ctx.Err()
+		}
+	}
+}
+
+// pieces is how much of the room a block takes. Rows that were left out take none.
+func (b *Block) pieces() int { return max(1, (len(b.Text)+blockBytes-1)/blockBytes) }
+
+// Blocks returns the channel of blocks, in order. It is closed at the end; then Err says why
+// reading ended.
+func (f *Flow) Blocks() <-chan *Block { return f.blocks }
+
+// Err returns why reading ended, if not at the end of the text. It may be called when Blocks
+// is closed.
+func (f *Flow) Err() error { return f.err }
+
+// Parsed is closed when the rows of the block are there.
+func (b *Block) Parsed() <-chan struct{} { return b.done }
+
+// Release gives back the room of a block.
+func (f *Flow) Release(b *Block) {
+	for range b.pieces() {
+		<-f.room
+	}
+}
