@@ -91,6 +91,20 @@ type PlaceScheme interface {
 	Place(x Explanation, prefixes []string) Explanation
 }
 
+// URIScheme is a Scheme whose names are URIs, or have a common spelling that is one, but not
+// URNs. Clients look for such names in the DNS by the scheme of the URI (RFC 3404, section
+// 4.2).
+type URIScheme interface {
+	Scheme
+
+	// URI returns a name, or the beginning of names, as a URI in two parts: the schemes
+	// that the URI can have, that of the usual spelling first, and what follows the colon
+	// after any of them. It is canonical and percent-encoded (RFC 3404, section 4.1). The
+	// text must be canonical in this scheme. The beginning of a name gives the beginning of
+	// its URI, unless it ends within a character.
+	URI(text string) (schemes []string, rest string)
+}
+
 // Schemes is the list of schemes that a program knows, in order of precedence:
 // the first that claims a text reads it. It is constructed, never global; a
 // program makes one (package scheme/all) and hands it on.
@@ -213,6 +227,15 @@ func (s *Schemes) Cuts(id ID, n int) bool {
 // IsWithin reports whether id is what a prefix names, or belongs to it.
 func (s *Schemes) IsWithin(id ID, prefix string) bool {
 	return strings.HasPrefix(id.String(), prefix) && (len(prefix) == len(id.String()) || s.Cuts(id, len(prefix)))
+}
+
+// URI returns a canonical name, or the beginning of names, of a scheme as a URI; see
+// [URIScheme]. ok is false if names of the scheme are not found as URIs.
+func (s *Schemes) URI(scheme, text string) (list []string, rest string, ok bool) {
+	if u, is := s.Lookup(scheme).(URIScheme); is {
+		list, rest = u.URI(text)
+	}
+	return list, rest, len(list) > 0
 }
 
 // Reader returns a value that unmarshals text into id by way of Parse, for flags

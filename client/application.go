@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/miekg/dns"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/ddds"
+	"github.com/stele-id/stele/publish"
 )
 
 // application is how the names of a scheme are found in the DNS.
@@ -18,6 +20,7 @@ type application struct {
 	under    string // scheme whose root is this one's too; "" for none
 	part     string // of the name, by which it begins: see stele.Parts
 	isURN    bool   // names are URNs
+	isURI    bool   // names are other URIs: their schemes are the first keys
 	attempts []attempt
 }
 
@@ -34,6 +37,9 @@ func applications() map[string]application {
 		"ark": {root: "ark.arpa.", part: "naan", attempts: []attempt{(*session).byRules, (*session).byHost}},
 		// OMG's LSID specification, section 13.3; and LSIDs are URNs.
 		"lsid": {root: ddds.URNRoot, under: "urn", part: "authority", attempts: []attempt{(*session).byAuthority, (*session).asURN}},
+		// RFC 3404, section 4.2: hdl.uri.arpa and doi.uri.arpa, https.uri.arpa and http.uri.arpa.
+		"hdl":  {root: ddds.URIRoot, under: RootOfURIs, isURI: true, attempts: []attempt{(*session).byURI}},
+		"purl": {root: ddds.URIRoot, under: RootOfURIs, isURI: true, attempts: []attempt{(*session).byURI}},
 	}
 }
 
@@ -62,6 +68,57 @@ func (s *session) byRules(ctx context.Context, app application) (Result, error) 
 			return Result{}, failed
 		case i+1 < len(names) && strings.EqualFold(name, names[i+1]) && !errors.Is(err, ddds.ErrNoRule):
 			return Result{}, failed // keys have no case: the other name ends there too
+		}
+	}
+	return Result{}, failed
+}
+
+// RootOfURIs is what [DNSOptions.Roots] calls the root of URIs that are not URNs.
+const RootOfURIs = publish.URIs
+
+// start is a string that rules are applied to, and the key where they begin.
+type start struct{ name, key string }
+
+// uriStarts returns where the rules for a URI begin: at the scheme that it was written with,
+// and at others that name the same.
+func (s *session) uriStarts() (list []start, err error) {
+	schemes, rest, ok := s.dns.o.Schemes.URI(s.id.Scheme(), s.id.String())
+	if !ok {
+		return nil, invalid("the name is not a URI")
+	}
+	written, _, _ := strings.Cut(strings.ToLower(s.query.Name), ":")
+	if i := slices.Index(schemes, written); i > 0 {
+		schemes = slices.Insert(slices.Delete(schemes, i, i+1), 0, written)
+	}
+	r := s.dns.roots[s.id.Scheme()]
+	for _, scheme := range schemes {
+		key := r.name
+		if !r.single {
+			if key, err = ddds.CanonicalName(scheme + "." + r.name); err != nil {
+				return nil, err
+			}
+		}
+		list = append(list, start{scheme + ":" + rest, key})
+	}
+	return list, nil
+}
+
+// byURI walks the rules for a URI.
+func (s *session) byURI(ctx context.Context, _ application) (Result, error) {
+	list, err := s.uriStarts()
+	if err != nil {
+		return Result{}, err
+	}
+	var failed error
+	for _, from := range list {
+		s.name = from.name
+		res, err := s.walk(ctx, from.key)
+		if err == nil {
+			return res, nil
+		}
+		failed = worse(failed, err)
+		if stele.KindOf(err) != stele.NotFound {
+			break
 		}
 	}
 	return Result{}, failed

@@ -37,8 +37,8 @@ type DNSOptions struct {
 	// Anchors are the keys that are trusted; those of the public DNS if nil.
 	Anchors *dnssec.Anchors
 
-	// Roots are where the rules of a scheme begin: "urn" (urn.arpa if it is not here)
-	// and "ark" (ark.arpa). urn.example. stands for paradisec.urn.example. and the like;
+	// Roots are where the rules of a scheme begin: "urn" (urn.arpa if it is not here),
+	// "ark" (ark.arpa) and [RootOfURIs] (uri.arpa), for handles, DOIs and PURLs. urn.example. stands for paradisec.urn.example. and the like;
 	// @urn.example. is one name with the rules of all namespaces.
 	Roots map[string]string
 

@@ -183,7 +183,8 @@ only.urn.example. TXT "no rules"
 		{"urn:loop:x", "", stele.Exhausted, ddds.ErrLoop, ""},
 		{"urn:dots:x", "", stele.NotFound, ddds.ErrNoRule, ""},
 		{"urn:huge:x", "", stele.NotFound, ddds.ErrNoRule, ""},
-		{"10.1000/182", "", stele.Invalid, nil, "hdl names are not found over the DNS"},
+		{"10.1000/182", "", stele.NotFound, ddds.ErrNoSuchName, "doi.uri.arpa.: no such name"},
+		{"8JMKD3MGP8W/34PGRBS", "", stele.Invalid, nil, "ibi names are not found over the DNS"},
 		{"not a name", "", stele.Invalid, nil, ""},
 	} {
 		res, err := d.Resolve(t.Context(), Request{Name: tt.name, Service: tt.service, Trace: true})

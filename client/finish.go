@@ -180,9 +180,13 @@ func (s *session) asks(c *ddds.Candidate) string {
 	return cmp.Or(string(c.Ask), s.query.asks())
 }
 
-// isNamed reports whether the name stands in a URL.
+// isNamed reports whether the name stands in a URL. Names that are looked for as URIs may
+// stand there without the scheme.
 func (s *session) isNamed(location string) bool {
-	contains := func(text string) bool { return strings.Contains(strings.ToLower(text), strings.ToLower(s.name)) }
+	contains := func(text string) bool {
+		text = strings.ToLower(text)
+		return strings.Contains(text, strings.ToLower(s.name)) || strings.Contains(text, strings.ToLower(s.id.String()))
+	}
 	if contains(location) {
 		return true
 	}

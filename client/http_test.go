@@ -211,8 +211,9 @@ func TestFirst(t *testing.T) {
 		{"urn:x-y:z", "unknown down", stele.Unavailable, 3},
 		{"urn:x-y:z", "down unknown", stele.Unavailable, 3},
 		{"urn:x-y:z", "unknown", stele.NotFound, 1},
-		{"10.1000/182", "dns unknown", stele.NotFound, 2},
-		{"10.1000/182", "dns", stele.Invalid, 0},
+		{"8JMKD3MGP8W/34PGRBS", "dns unknown", stele.NotFound, 2},
+		{"8JMKD3MGP8W/34PGRBS", "dns", stele.Invalid, 0},
+		{"10.1000/182", "dns unknown", stele.NotFound, 6},
 		{"urn:x-y:z", "", stele.Invalid, 0},
 	} {
 		var list []Way

@@ -179,12 +179,27 @@ func (s *session) candidates(ctx context.Context) ([]ddds.Candidate, error) {
 	if !ok {
 		return nil, notFound("%s names are not found over the DNS", s.id.Scheme())
 	}
-	key, err := s.rulesKey(app)
+	var list []start
+	var err error
+	if app.isURI {
+		list, err = s.uriStarts()
+	} else {
+		var key string
+		key, err = s.rulesKey(app)
+		list = []start{{s.name, key}}
+	}
 	if err != nil {
 		return nil, err
 	}
-	w := &ddds.Walker{Database: s}
-	found, err := w.Walk(ctx, ddds.Request{Name: s.name, Start: key, Service: stele.N2S})
+	var found ddds.Result
+	for _, from := range list {
+		s.name = from.name
+		w := &ddds.Walker{Database: s}
+		found, err = w.Walk(ctx, ddds.Request{Name: s.name, Start: from.key, Service: stele.N2S})
+		if err == nil || stele.KindOf(err) != stele.NotFound || s.last != from.key {
+			break // the zone of the name is found, or nobody knows
+		}
+	}
 	return found.Candidates, err
 }
 

@@ -14,6 +14,10 @@ type FirstKey func(aus string) (key string, err error)
 // RFC 3405, section 3).
 const URNRoot = "urn.arpa."
 
+// URIRoot is the parent of the keys of the schemes of all other URIs (RFC 3404, section
+// 4.2; RFC 3405, section 3.1).
+const URIRoot = "uri.arpa."
+
 // URNKey returns the first rule for URNs under a root: urn:NID:... begins at
 // NID.root. An empty root is [URNRoot]. A root with @ before it, as in
 // @urn.example.org, is one key with the rules of all namespaces, which is how the

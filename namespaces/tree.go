@@ -54,6 +54,9 @@ func New(schemes *stele.Schemes) *Tree {
 	return &Tree{schemes: schemes, byKey: make(map[stele.NamespaceKey]*Node)}
 }
 
+// Schemes returns the schemes that read the names.
+func (t *Tree) Schemes() *stele.Schemes { return t.schemes }
+
 // Add adds namespaces. It is for the caller that makes the tree, before the tree is asked
 // anything. Each error is about one namespace, whose settings this program would not
 // accept; that namespace is added all the same, without what could not be found out.

@@ -144,11 +144,16 @@ func (z *Zones) touch(touched map[string]bool, ns *stele.Namespace) {
 			touched[around] = true
 		}
 	}
+	key, _ := KeyOf(z.tree.Schemes(), ns.Key())
 	for zone, owner := range z.owners {
 		switch {
+		case key.Host == zone: // it has rules for all URIs with that host
+			touched[zone] = true
 		case owner.Publication.Layout == stele.LayoutRoot:
-			// A root has keys of all that begin with the name of its scheme.
-			if strings.HasPrefix(ns.Prefix, owner.Scheme+":") {
+			// A root has keys of all that begin with the name of its scheme, that of URIs
+			// of all whose names are URIs.
+			root := RootOf(z.tree.Schemes(), owner.Scheme)
+			if strings.HasPrefix(ns.Prefix, root+":") || root == URIs && RootOf(z.tree.Schemes(), ns.Scheme) == URIs {
 				touched[zone] = true
 			}
 		case strings.HasPrefix(ns.Prefix, owner.Prefix),

@@ -107,14 +107,14 @@ func overlap(a, b string) bool {
 
 // hasKey refuses to publish a namespace whose names no client can begin to look for in the
 // DNS. One that is published so already, from before this was refused, may be changed.
-func hasKey(op string, before, next *stele.Namespace) error {
+func (r *Registrar) hasKey(op string, before, next *stele.Namespace) error {
 	p := &next.Publication
 	if p.IsZero() || p.Layout == stele.LayoutRoot || before != nil && !before.Publication.IsZero() {
 		return nil
 	}
-	if _, _, ok := publish.Key(next.Prefix); ok {
+	if _, ok := publish.KeyOf(r.schemes, next.Key()); ok {
 		return nil
 	}
 	return refuse(op, stele.ID{}, stele.Invalid,
-		"%s can't be published in the DNS: clients begin at a key that is made of the name, as of urn:paradisec or ark:12345, and there is none for these; they are found over HTTP", next.Key())
+		"%s can't be published in the DNS: clients begin at a key that is made of the name, as of urn:paradisec, ark:12345, hdl:20.500.12345/ or https://purl.example.org/, and there is none for these: they are not URIs, or the host in them is an address; they are found over HTTP", next.Key())
 }

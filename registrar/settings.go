@@ -27,7 +27,7 @@ func (r *Registrar) admitNamespace(ctx context.Context, op string, s *spaces, be
 	if err := mayWriteNamespace(ctx, op, chain, before, next); err != nil {
 		return nil, nil, err
 	}
-	if err := hasKey(op, before, next); err != nil {
+	if err := r.hasKey(op, before, next); err != nil {
 		return nil, nil, err
 	}
 	if err := r.mayPublish(ctx, op, s, before, next); err != nil {

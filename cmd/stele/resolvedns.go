@@ -33,7 +33,7 @@ const dnssecOff client.DNSSEC = "off"
 func (f *dnsFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.servers, "dns", nil, "`address` of a name server, such as 127.0.0.1:5353, tls://192.0.2.1#dns.example.org or https://dns.example.org/dns-query; may be repeated (default: the system's)")
-	flags.StringVar(&f.root, "root", "", "`zone` with the keys of all namespaces, such as urn.example., or with @ before it one name with the rules of all (default urn.arpa., of ARKs ark.arpa.)")
+	flags.StringVar(&f.root, "root", "", "`zone` with the keys of all namespaces, such as urn.example., or with @ before it one name with the rules of all (default urn.arpa., of ARKs ark.arpa., of handles, DOIs and PURLs uri.arpa.)")
 	flags.StringSliceVar(&f.compat, "compat", nil, "`zones` whose rules have patterns and URLs in separate fields, as the thesis on the EDDDS prints them; alone: all")
 	flags.Lookup("compat").NoOptDefVal = "."
 	flags.StringVar(&f.dnssec, "dnssec", "", "have answers of the DNS prove themselves: `how` is validate (check signatures; alone it is that) or trust-ad (take the word of name servers that are asked by tls:// or https://)")
@@ -67,7 +67,7 @@ func (p *program) dnsWay(cmd *cobra.Command, f *dnsFlags, schemes *stele.Schemes
 	}
 	o := client.DNSOptions{
 		Schemes: schemes, Now: p.now, Random: rand.IntN, ThesisZones: f.compat, Timeout: timeout, RootCAs: roots,
-		Roots: map[string]string{"urn": f.root, "ark": f.root}, DNSSEC: client.DNSSEC(f.dnssec), Permit: f.permit,
+		Roots: map[string]string{"urn": f.root, "ark": f.root, client.RootOfURIs: f.root}, DNSSEC: client.DNSSEC(f.dnssec), Permit: f.permit,
 	}
 	if o.Anchors, err = f.readAnchors(cmd); err != nil {
 		return nil, err

@@ -42,11 +42,14 @@ all names agree. What does not fit is found over HTTP, at the resolver.
 The layout rules puts all rules of a collection at one name; it takes 100 at most.
 
 With --root, the zone is a root: it leads to all published namespaces of a scheme.
+Handles, DOIs and PURLs share a root, that of either scheme (--scheme hdl or purl).
 With --elsewhere, others answer for the namespace: rules lead there.`,
 		Example: `  stele zone add urn:paradisec --zone paradisec.example. --layout names
   stele zone add urn:paradisec --ns ns1.paradisec.example=192.0.2.1,2001:db8::1 --ns ns2.example.net --resolver id.example.org
   stele zone add urn:example --zone example.org --separator / --parts 2 --mailbox hostmaster@example.org
   stele zone add --root urn.example. --ns ns1.urn.example=192.0.2.1
+  stele zone add 20.500.12345/ --zone handles.example.org --parts 1
+  stele zone add --root uri.example. --scheme hdl --ns ns1.uri.example=192.0.2.1
   stele zone add urn:nbn:de --elsewhere NAPTR=nbn.example.net --elsewhere NAPTR=nbn2.example.net`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.checkUse(args); err != nil {

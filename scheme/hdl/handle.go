@@ -206,7 +206,10 @@ func (r *reading) canonical(text string) string {
 // A slash before "." or ".." is encoded too, or a browser would remove both
 // (encoding the dots does not help: it decodes them first), and so is one before
 // "ark:", or the URL would carry that ARK.
-func escape(start, handle string) string {
+func escape(start, handle string) string { return encode(start, handle, true) }
+
+// encode is escape or, if not for a URL, without what is encoded for browsers and proxies.
+func encode(start, handle string, url bool) string {
 	const hex = "0123456789ABCDEF"
 	var b strings.Builder
 	b.Grow(len(start) + len(handle))
@@ -214,7 +217,8 @@ func escape(start, handle string) string {
 	for i := range len(handle) {
 		c := handle[i]
 		switch {
-		case c == '/' && !isDotSegment(handle[i+1:]) && !lex.IsMark(handle[i+1:], "ark:"), lex.IsAlnum(c), strings.IndexByte("-._~!$&'()*,;=:@", c) >= 0:
+		case c == '/' && (!url || !isDotSegment(handle[i+1:]) && !lex.IsMark(handle[i+1:], "ark:")), c == '+' && !url,
+			lex.IsAlnum(c), strings.IndexByte("-._~!$&'()*,;=:@", c) >= 0:
 			b.WriteByte(c)
 		default:
 			b.WriteByte('%')

@@ -55,7 +55,7 @@ type Scheme struct {
 	now func() time.Time
 }
 
-var _ stele.Scheme = (*Scheme)(nil)
+var _ stele.URIScheme = (*Scheme)(nil)
 
 // New returns the scheme. It asks now for the time, only to tell whether a local
 // name could be a PILIN suffix: none has a date in the future.
@@ -132,4 +132,15 @@ func (s *Scheme) Spellings(id stele.ID) []stele.Spelling {
 	}
 	add("RFC 4452", escape("info:hdl/", handle))
 	return all
+}
+
+// URI implements [stele.URIScheme]: hdl:20.500.12345/A, and of a DOI doi:10.1000/182, which
+// is found as a handle too.
+func (s *Scheme) URI(text string) (schemes []string, rest string) {
+	handle, marked := strings.CutPrefix(text, mark)
+	prefix, _, _ := strings.Cut(handle, "/")
+	if !marked && (isDOI(prefix) || prefix == shortDOI) {
+		return []string{"doi", name}, encode("", handle, false)
+	}
+	return []string{name}, encode("", handle, false)
 }

@@ -53,7 +53,10 @@ type Scheme struct {
 	known  atomic.Pointer[[]host] // replaced by AddHosts, and never changed
 }
 
-var _ stele.HostScheme = (*Scheme)(nil)
+var (
+	_ stele.HostScheme = (*Scheme)(nil)
+	_ stele.URIScheme  = (*Scheme)(nil)
+)
 
 // New returns the scheme of the PURLs under hosts, each a host name or an IPv4
 // address, perhaps with a port: purl.org, localhost:8080. Without any it claims
@@ -194,6 +197,15 @@ func (s *Scheme) Spellings(id stele.ID) []stele.Spelling {
 		return nil
 	}
 	return []stele.Spelling{{Name: "http", Text: "http://" + rest}}
+}
+
+// URI implements [stele.URIScheme]: a PURL is a URI as it is.
+func (s *Scheme) URI(text string) (schemes []string, rest string) {
+	rest, ok := strings.CutPrefix(text, "https:")
+	if !ok {
+		return nil, ""
+	}
+	return []string{"https", "http"}, rest
 }
 
 // Parents yields the domains that id is in, each with its slash and without:

@@ -87,7 +87,7 @@ func (c *checker) checkZone() {
 	c.checkServers()
 	c.checkResolver()
 	if p := &c.zone.ns.Publication; p.Layout != stele.LayoutRoot {
-		if _, _, ok := publish.Key(c.zone.ns.Prefix); !ok {
+		if _, ok := publish.KeyOf(c.zone.set.schemes, c.zone.ns.Key()); !ok {
 			c.tell(stele.ID{}, true, "no client finds it: names under %s have no key in the DNS; they are found over HTTP, and the zone can be taken away", c.zone.ns.Prefix)
 		}
 	}

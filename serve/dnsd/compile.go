@@ -56,6 +56,7 @@ type named struct {
 
 // compiler makes resource records of registered ones.
 type compiler struct {
+	schemes  *stele.Schemes
 	resolver host
 	further  []ddds.Fields        // the rule that leads to the resolver, if it has one
 	ttl      uint32               // where nobody says
@@ -132,7 +133,7 @@ type subject struct {
 func (c *compiler) subject(n *named) subject {
 	s := subject{named: n, text: n.id.String()}
 	s.tells = c.tells(s.text)
-	s.ere, s.fold = identifierPattern(s.text, s.tells)
+	s.ere, s.fold = identifierPattern(c.schemes, n.id.Scheme(), s.text, s.tells)
 	return s
 }
 

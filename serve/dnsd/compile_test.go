@@ -262,10 +262,11 @@ func TestPlainClients(t *testing.T) {
 
 // What is written without package ddds is what it would write.
 func TestExpression(t *testing.T) {
+	schemes := newPress(t).schemes
 	rapid.Check(t, func(t *rapid.T) {
 		id := "urn:example:" + rapid.StringMatching(`[-_A-Za-z0-9.:/%$()*+,;=@!'\\^|?{}\[\]]{1,120}`).Draw(t, "id")
 		url := "http://example.org/" + rapid.StringMatching(`[!-~]{0,200}`).Draw(t, "url")
-		ere, fold := identifierPattern(id, rapid.Bool().Draw(t, "tells"))
+		ere, fold := identifierPattern(schemes, "urn", id, rapid.Bool().Draw(t, "tells"))
 		field, ok := expression(ere, url, fold)
 		e, err := ddds.NewExpression(ere, ddds.QuoteReplacement(url), fold)
 		if ok != (err == nil) || ok && e.String() != field {

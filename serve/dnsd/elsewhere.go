@@ -36,7 +36,7 @@ type scope struct {
 	whole  bool   // all that come to the key
 	ere    string // that matches them, if not all
 	fold   bool
-	prefix string // of the ERE, that matches the prefix alone
+	prefix pattern // that matches the prefix alone
 	joint  string
 }
 
@@ -48,8 +48,9 @@ func newScope(schemes *stele.Schemes, ns *stele.Namespace, depth int) scope {
 	if c.joint == ":" || c.joint == "/" {
 		s.joint = "[:/]" // names are cut at both
 	}
-	s.prefix, s.fold = prefixPattern(ns.Prefix, c.casing)
-	s.ere = "^" + s.prefix + s.joint + ".*$"
+	s.prefix = newPattern(schemes, ns.Scheme, ns.Prefix, c.casing)
+	s.fold = s.prefix.fold
+	s.ere = "^" + s.prefix.ere + s.joint + ".*$"
 	return s
 }
 
@@ -109,8 +110,10 @@ func (s *scope) elsewhere(k *keyRules) {
 // They are made of the name as it was given: rules can't encode it.
 func (s *scope) delegate(k *keyRules) {
 	to := ddds.QuoteReplacement(s.ns.Delegate)
-	to = strings.NewReplacer("{id}", `\1`, "{rest}", `\2`).Replace(to)
-	ere := "^(" + s.prefix + "(" + s.joint + ".*))$" // the rest has the joint, as in package resolver
+	scheme, name := s.prefix.ere[:s.prefix.rest], s.prefix.ere[s.prefix.rest:]
+	id, rest := 1+strings.Count(scheme, "("), 2+s.prefix.groups
+	to = strings.NewReplacer("{id}", fmt.Sprintf(`\%d`, id), "{rest}", fmt.Sprintf(`\%d`, rest)).Replace(to)
+	ere := "^" + scheme + "(" + name + "(" + s.joint + ".*))$" // the rest has the joint, as in package resolver
 	r := ddds.Rule{Order: s.order, Preference: rulePreference, Flag: ddds.FlagDisURL, Services: ddds.Services{Offers: []ddds.Offer{{Service: stele.N2L}}}}
 	s.express(k, r, ere, to, s.fold)
 	r.Preference, r.Flag = plainPreference, ddds.FlagURI

@@ -33,21 +33,22 @@ const (
 // again: urn:paradisec:ab1:001:a is a.001.ab1.paradisec.example. It says no more
 // than the rewriting rule that is made of it.
 type cut struct {
-	scheme string
-	prefix string // of the namespace: urn:paradisec
-	joint  string // what stands behind it, before the first part
-	sep    string // between the parts
-	parts  int
-	zone   string // absolute, in lower case
-	label  int    // bytes of the longest label
-	dots   int    // that the last part may hold
-	casing casing
+	schemes *stele.Schemes
+	scheme  string
+	prefix  string // of the namespace: urn:paradisec
+	joint   string // what stands behind it, before the first part
+	sep     string // between the parts
+	parts   int
+	zone    string // absolute, in lower case
+	label   int    // bytes of the longest label
+	dots    int    // that the last part may hold
+	casing  casing
 }
 
 // newCut works out how the names of a namespace are cut.
 func newCut(schemes *stele.Schemes, ns *stele.Namespace) *cut {
 	p := &ns.Publication
-	c := &cut{scheme: ns.Scheme, prefix: ns.Prefix, sep: cmp.Or(p.Separator, ":"), parts: max(p.Parts, 1), zone: p.Zone}
+	c := &cut{schemes: schemes, scheme: ns.Scheme, prefix: ns.Prefix, sep: cmp.Or(p.Separator, ":"), parts: max(p.Parts, 1), zone: p.Zone}
 	c.joint = jointOf(schemes, ns.Key(), c.sep, c.samples())
 	c.casing = c.askCasing(schemes)
 	room := maxNameText - len(strings.TrimSuffix(c.zone, ".")) - 1
@@ -274,16 +275,16 @@ func (c *cut) parse(schemes *stele.Schemes, rest string) (id stele.ID, ok bool) 
 // rule makes the rewriting rule, from an identifier to its owner name: what
 // matches it is exactly what fits.
 func (c *cut) rule() (*ddds.Expression, error) {
-	if c.parts > maxGroups {
-		return nil, fmt.Errorf("a rule can put %d parts into a name, and these names have %d", maxGroups, c.parts)
+	begin := newPattern(c.schemes, c.scheme, c.prefix, c.casing)
+	if most := maxGroups - begin.groups; c.parts > most {
+		return nil, fmt.Errorf("a rule can put %d parts into a name, and these names have %d", most, c.parts)
 	}
 	if c.label < 1 {
 		return nil, fmt.Errorf("no name of %d parts has room below %s", c.parts, c.zone)
 	}
-	begin, fold := prefixPattern(c.prefix, c.casing)
-	label := c.class(fold) + "{1," + strconv.Itoa(c.label) + "}"
+	label := c.class(begin.fold) + "{1," + strconv.Itoa(c.label) + "}"
 	var ere, to strings.Builder
-	ere.WriteString("^" + begin + ddds.Quote(c.joint))
+	ere.WriteString("^" + begin.ere + ddds.Quote(c.joint))
 	for i := 1; i < c.parts; i++ {
 		ere.WriteString("(" + label + ")" + ddds.Quote(c.sep))
 	}
@@ -293,10 +294,10 @@ func (c *cut) rule() (*ddds.Expression, error) {
 	}
 	ere.WriteString(")$")
 	for i := c.parts; i > 0; i-- {
-		to.WriteString(`\` + strconv.Itoa(i) + ".")
+		to.WriteString(`\` + strconv.Itoa(begin.groups+i) + ".")
 	}
 	to.WriteString(c.zone)
-	return ddds.NewExpression(ere.String(), to.String(), fold)
+	return ddds.NewExpression(ere.String(), to.String(), begin.fold)
 }
 
 // class is the characters of a label. BIND takes a hyphen only if it stands first.
@@ -312,33 +313,5 @@ func (c *cut) class(fold bool) string {
 	return "[" + set + "]"
 }
 
-// prefixPattern makes an ERE that matches a prefix, and tells whether it is to be
-// used with the flag i. The head of a name, such as urn:example, is written in any
-// case; what follows counts as it is, if case does.
-func prefixPattern(prefix string, c casing) (ere string, fold bool) {
-	n := headLen(prefix)
-	if c != caseCounts || !hasLetters(prefix[n:]) {
-		return ddds.Quote(prefix), true
-	}
-	return anyBytes(n) + ddds.Quote(prefix[n:]), false
-}
-
 // headLen returns the size of the head of a name, see [publish.Head].
 func headLen(text string) int { return publish.Head(text) }
-
-func anyBytes(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return ".{" + strconv.Itoa(n) + "}"
-}
-
-// identifierPattern makes an ERE that matches one identifier and no other. Where
-// case counts it tells variants apart behind the head.
-func identifierPattern(id string, tells bool) (ere string, fold bool) {
-	if !tells {
-		return "^" + ddds.Quote(id) + "$", true
-	}
-	n := headLen(id)
-	return "^" + anyBytes(n) + ddds.Quote(id[n:]) + "$", false
-}

@@ -107,11 +107,12 @@ func TestOwnerProperties(t *testing.T) {
 		{"urn", "urn:paradisec", ":", 3}, {"urn", "urn:paradisec", "-", 2}, {"urn", "urn:paradisec", ".", 2},
 		{"urn", "urn:paradisec", "_", 4}, {"urn", "urn:example", ":", 2}, {"urn", "urn:example:Foo", "/", 1},
 		{"urn", "urn:paradisec", "!", 2}, {"urn", "urn:example", "*", 4}, {"hdl", "102.100.272/", "/", 1},
+		{"hdl", "10.5072/", "/", 2}, {"hdl", "hdl:0.NA/", ".", 2}, {"purl", "https://purl.org/net/", "/", 2}, {"purl", "https://purl.org/obo/HP_", ":", 1},
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		test := rapid.SampledFrom(cases).Draw(t, "namespace")
 		zone := rapid.SampledFrom([]string{"paradisec.example.", "x.", strings.Repeat("zone.", 20)}).Draw(t, "zone")
-		schemes, err := all.New(all.Config{})
+		schemes, err := all.New(all.Config{PURLHosts: []string{"purl.org"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -128,14 +129,28 @@ func TestOwnerProperties(t *testing.T) {
 		}
 		text := test.prefix + c.joint + strings.Join(parts, test.sep)
 		name, reason := c.owner(text)
-		got, ok, err := rule.Apply(text)
-		if err != nil || ok != (reason == "") || ok && strings.ToLower(got) != name {
-			t.Fatalf("%q: owner name %q (%s), and the rule gives %q, %v, %v", text, name, reason, got, ok, err)
+		for _, applied := range asApplied(schemes, test.scheme, text) {
+			got, ok, err := rule.Apply(applied)
+			if err != nil || ok != (reason == "") || ok && strings.ToLower(got) != name {
+				t.Fatalf("%q: owner name %q (%s), and the rule %s gives %q, %v, %v for %q", text, name, reason, rule, got, ok, err, applied)
+			}
 		}
 		if reason == "" {
 			checkBack(t, c, schemes, text, name)
 		}
 	})
+}
+
+// asApplied returns a name as clients apply rules to it.
+func asApplied(schemes *stele.Schemes, scheme, text string) (all []string) {
+	list, rest, ok := schemes.URI(scheme, text)
+	if !ok {
+		return []string{text}
+	}
+	for _, s := range list {
+		all = append(all, s+":"+rest)
+	}
+	return all
 }
 
 // checkBack looks whether the way back gives the identifier.

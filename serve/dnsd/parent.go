@@ -55,12 +55,12 @@ const registryTTL = 365 * 24 * 60 * 60
 // the apex of the zone, where the rules themselves are: they can change without the
 // administrator of the root (RFC 3405, section 4).
 func (z *zone) parentRules(b *strings.Builder, root string) error {
-	scheme, label, ok := publish.Key(z.ns.Prefix)
+	key, ok := publish.KeyOf(z.set.schemes, z.ns.Key())
 	if !ok {
 		fmt.Fprintf(b, "; (clients find %s over HTTP only: there is no key for such names)\n", z.ns.Prefix)
 		return nil
 	}
-	root, err := z.rootName(scheme, root)
+	root, err := z.rootName(key.Root, root)
 	if err != nil {
 		return err
 	}
@@ -68,19 +68,64 @@ func (z *zone) parentRules(b *strings.Builder, root string) error {
 	if registry {
 		ttl = registryTTL
 	}
-	fmt.Fprintf(b, "; for the administrator of %s\n", root)
-	if registry {
-		z.template(b, label, root)
-	}
-	for _, f := range z.set.delegation(z.ns.Prefix[:headLen(z.ns.Prefix)]).list {
-		record := recordText(naptr("", ttl, f))
+	fmt.Fprintf(b, "; for the administrator of %s%s\n", root, z.remark(key, registry))
+	for _, label := range key.Labels {
 		if registry {
-			_, data, _ := strings.Cut(record, " IN ")
-			fmt.Fprintf(b, "; Record: %s IN %s\n", label, data)
+			z.template(b, label, root)
 		}
-		fmt.Fprintf(b, "%s.%s %s\n", label, root, record)
+		for _, f := range z.rulesAtKey(key, label) {
+			record := recordText(naptr("", ttl, f))
+			if registry {
+				_, data, _ := strings.Cut(record, " IN ")
+				fmt.Fprintf(b, "; Record: %s IN %s\n", label, data)
+			}
+			fmt.Fprintf(b, "%s.%s %s\n", label, root, record)
+		}
+	}
+	if key.Host != "" {
+		z.hostRules(b, key.Host)
 	}
 	return nil
+}
+
+// remark says what an administrator of a root has to know of the keys of URIs.
+func (z *zone) remark(key publish.Key, registry bool) string {
+	switch {
+	case key.Root != publish.URIs || !registry:
+		return ""
+	case key.Host != "":
+		return ", unless the keys are there: they are the same for all hosts"
+	}
+	return ", which takes schemes of the IETF tree only (RFC 3405, section 3.1.1); clients of another root need --root"
+}
+
+// rulesAtKey returns the rules that the root is to have at a key.
+func (z *zone) rulesAtKey(key publish.Key, label string) []ddds.Fields {
+	switch {
+	case key.Host != "":
+		return []ddds.Fields{hostRule(label, ruleOrder)}
+	case key.Root == publish.URIs:
+		var k keyRules
+		sc := z.set.uriScope(z.ns)
+		sc.lead(&k, ddds.FlagNone, ddds.Services{}, rulePreference, z.name)
+		return k.list
+	}
+	return z.set.delegation(z.ns.Prefix[:headLen(z.ns.Prefix)]).list
+}
+
+// hostRules writes the rules at the name of the host in the URIs, to which the root leads.
+func (z *zone) hostRules(b *strings.Builder, host string) {
+	if z.set.zones[host] != nil {
+		fmt.Fprintf(b, "; (the zone %s of this registry has the rules that keys lead to)\n", host)
+		return
+	}
+	var k keyRules
+	sc := z.set.uriScope(z.ns)
+	sc.lead(&k, ddds.FlagNone, ddds.Services{}, rulePreference, z.name)
+	fmt.Fprintf(b, "; for the administrator of %s\n", host)
+	for _, f := range k.list {
+		fmt.Fprintf(b, "%s %s\n", host, recordText(naptr("", z.ttl, f)))
+	}
 }
 
 // template writes what a request to the registry needs beside the records (RFC 3405,
@@ -111,14 +156,15 @@ func (s *zoneSet) delegation(head string) (k keyRules) {
 	return k
 }
 
-// rootName returns the root under which the keys of a scheme stand.
-func (z *zone) rootName(scheme, given string) (string, error) {
+// rootName returns the root under which keys stand.
+func (z *zone) rootName(root, given string) (string, error) {
 	if given != "" {
 		return ddds.CanonicalName(given)
 	}
-	ns := z.set.byKey[stele.NamespaceKey{Scheme: scheme}]
-	if ns != nil && ns.Publication.Layout == stele.LayoutRoot {
-		return ns.Publication.Zone, nil
+	for _, ns := range z.set.list {
+		if ns.Publication.Layout == stele.LayoutRoot && publish.RootOf(z.set.schemes, ns.Scheme) == root {
+			return ns.Publication.Zone, nil
+		}
 	}
-	return scheme + ".arpa.", nil // urn.arpa (RFC 3405), ark.arpa (ARK's draft)
+	return root + ".arpa.", nil // urn.arpa and uri.arpa (RFC 3405), ark.arpa (ARK's draft)
 }

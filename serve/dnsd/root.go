@@ -9,6 +9,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/ddds"
+	"github.com/stele-id/stele/publish"
 )
 
 // maxCollection is how many rules the rules layout puts at one name.
@@ -66,7 +67,19 @@ func (s *zoneSet) rulesOf(z *zone) (k keyRules) {
 		}
 		s.lead(&k, sc)
 	}
+	for _, key := range s.keys {
+		// Roots lead to the host in a URI, whoever's zone has its name.
+		at, ok := publish.KeyOf(s.schemes, key)
+		if ns := s.byKey[key]; ok && at.Host == z.name && leads(ns) && !s.isBelow(ns, z.ns) {
+			s.lead(&k, s.uriScope(ns))
+		}
+	}
 	return k
+}
+
+// isBelow reports whether a namespace is another one or below it.
+func (s *zoneSet) isBelow(ns, above *stele.Namespace) bool {
+	return ns.Scheme == above.Scheme && isUnder(ns.Prefix, above.Prefix, s.joints[above.Prefix])
 }
 
 // lead adds the rules for the names of one namespace.
@@ -111,6 +124,10 @@ func (s *zoneSet) rewrite(k *keyRules, sc scope) {
 // addKeys adds the keys of a root zone: one for each thing that stands behind the
 // scheme in the prefixes of published namespaces, paradisec in urn:paradisec.
 func (s *zoneSet) addKeys(root *zone) {
+	if publish.RootOf(s.schemes, root.ns.Scheme) == publish.URIs {
+		s.addURIKeys(root)
+		return
+	}
 	heads := make(map[string]bool)
 	begin := root.ns.Scheme + ":"
 	for key, ns := range s.byKey {

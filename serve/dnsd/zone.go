@@ -107,7 +107,7 @@ func (z *zone) registered(ctx context.Context, name string) ([]named, error) {
 }
 
 func (z *zone) compiler() *compiler {
-	c := &compiler{resolver: parseHost(z.ns.Publication.Resolver), further: z.further, ttl: z.ttl}
+	c := &compiler{schemes: z.zones.schemes, resolver: parseHost(z.ns.Publication.Resolver), further: z.further, ttl: z.ttl}
 	if z.cut != nil {
 		c.tells = z.cut.tells
 	}
