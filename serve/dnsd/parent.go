@@ -14,8 +14,8 @@ import (
 
 // ExportParent writes the records that others must have, so that a zone is found: its
 // name servers, for the administrator of the domain above it, and its rules, for that
-// of the root of its scheme. The root is that of this registry if it serves one, or
-// urn.arpa for URNs, if none is given.
+// of the root of its scheme and, of URIs with a host, for that of the host's name. The root
+// is that of this registry if it serves one, or urn.arpa for URNs, if none is given.
 func (z *Zones) ExportParent(ctx context.Context, w io.Writer, name, root string) error {
 	one, err := z.zoneNamed(ctx, name)
 	if err != nil {
@@ -96,7 +96,7 @@ func (z *zone) remark(key publish.Key, registry bool) string {
 	case key.Host != "":
 		return ", unless the keys are there: they are the same for all hosts"
 	}
-	return ", which takes schemes of the IETF tree only (RFC 3405, section 3.1.1); clients of another root need --root"
+	return ", which takes schemes of the IETF tree only (RFC 3405, section 3.1.1); otherwise use a root of your own (stele zone add --root)"
 }
 
 // rulesAtKey returns the rules that the root is to have at a key.

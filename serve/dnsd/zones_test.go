@@ -50,7 +50,7 @@ func newSecrets(t testing.TB) *secret.Ring {
 
 func newPress(t testing.TB) *press {
 	t.Helper()
-	schemes, err := all.New(all.Config{})
+	schemes, err := all.New(all.Config{PURLHosts: []string{"purl.org", "purl.example.org"}})
 	if err != nil {
 		t.Fatal(err)
 	}
