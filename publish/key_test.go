@@ -15,16 +15,16 @@ func TestKeyOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	for prefix, want := range map[string]string{
-		"urn:paradisec":                  "{urn [paradisec] } true",
-		"urn:paradisec:ab1":              "{urn [paradisec] } true",
-		"urn:lsid:example.org:x":         "{urn [lsid] } true",
-		"ark:12345/x5":                   "{ark [12345] } true",
-		"20.500.99999/":                  "{uri [hdl] } true",
-		"hdl:0.NA/":                      "{uri [hdl] } true",
-		"10.5072/":                       "{uri [doi hdl] } true",
-		"https://purl.example.org/net/":  "{uri [https http] purl.example.org.} true",
-		"http://localhost:8080/net/":     "{uri [https http] localhost.} true",
-		"https://192.0.2.1/net/":         "{uri [https http] 192.0.2.1.} false",
+		"urn:paradisec":                 "{urn [paradisec] } true",
+		"urn:paradisec:ab1":             "{urn [paradisec] } true",
+		"urn:lsid:example.org:x":        "{urn [lsid] } true",
+		"ark:12345/x5":                  "{ark [12345] } true",
+		"20.500.99999/":                 "{uri [hdl] } true",
+		"hdl:0.NA/":                     "{uri [hdl] } true",
+		"10.5072/":                      "{uri [doi hdl] } true",
+		"https://purl.example.org/net/": "{uri [https http] purl.example.org.} true",
+		"http://localhost:8080/net/":    "{uri [https http] localhost.} true",
+		"https://192.0.2.1/net/":        "{uri [https http] 192.0.2.1.} false",
 		"sid.inpe.br/mtc-m18@80":        "{ [] } false",
 	} {
 		ns, err := namespaces.ParsePrefix(schemes, prefix)

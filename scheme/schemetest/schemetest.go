@@ -8,7 +8,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"net/url"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -114,6 +116,9 @@ func Check(t TB, scheme stele.Scheme, text string) {
 	checkExplanation(t, text, x)
 	checkParents(t, scheme, id)
 	checkSpellings(t, scheme, id, x)
+	if u, ok := scheme.(stele.URIScheme); ok {
+		checkURI(t, u, id)
+	}
 }
 
 func checkError(t TB, text string, id stele.ID, err error) {
@@ -194,6 +199,29 @@ func checkParents(t TB, scheme stele.Scheme, id stele.ID) {
 	}
 	for range scheme.Parents(id) {
 		break // an iterator must end when it is told to
+	}
+}
+
+// checkURI looks whether a name is a URI in canonical form, and each parent the beginning of
+// one (RFC 3404, section 4.1).
+func checkURI(t TB, scheme stele.URIScheme, id stele.ID) {
+	t.Helper()
+	schemes, rest := scheme.URI(id.String())
+	if len(schemes) == 0 {
+		t.Errorf("%q: no URI", id)
+		return
+	}
+	for _, s := range schemes {
+		u, err := url.Parse(s + ":" + rest)
+		if err != nil || u.Scheme != s || u.Fragment != "" || u.RawQuery != "" || strings.IndexFunc(rest, func(r rune) bool { return r <= ' ' || r > '~' }) >= 0 {
+			t.Errorf("%q: %s:%s is not a URI in canonical form: %v", id, s, rest, err)
+		}
+	}
+	for p := range scheme.Parents(id) {
+		same, begin := scheme.URI(p.String())
+		if !slices.Equal(same, schemes) || !strings.HasPrefix(rest, begin) {
+			t.Errorf("%q: its URI is %q:%q, and that of its parent %q:%q", id, schemes, rest, same, begin)
+		}
 	}
 }
 

@@ -191,3 +191,27 @@ func TestFaultsAreFound(t *testing.T) {
 		}
 	}
 }
+
+// located is the honest scheme with URIs.
+type located struct {
+	*honest
+	uri func(text string) ([]string, string)
+}
+
+func (l located) URI(text string) ([]string, string) { return l.uri(text) }
+
+func TestFaultsOfURIsAreFound(t *testing.T) {
+	for complaint, uri := range map[string]func(string) ([]string, string){
+		"":                              func(text string) ([]string, string) { return []string{"y", "z"}, text[2:] },
+		"no URI":                        func(text string) ([]string, string) { return nil, text },
+		"not a URI in canonical form":   func(text string) ([]string, string) { return []string{"y"}, text[2:] + "?b" },
+		"and that of its parent":        func(text string) ([]string, string) { return []string{"y"}, "a" + text[len(text)-1:] },
+		"y:é is not a URI in canonical": func(text string) ([]string, string) { return []string{"y"}, "é"[:min(len(text)-2, 1)*2] },
+	} {
+		var r recorder
+		Check(&r, located{newHonest(), uri}, "x:a")
+		if got := strings.Join(r.complaints, "\n"); complaint == "" && got != "" || !strings.Contains(got, complaint) {
+			t.Errorf("want %q, got %q", complaint, got)
+		}
+	}
+}
