@@ -128,6 +128,14 @@ func NewSchemes(list ...Scheme) (*Schemes, error) {
 // All yields the schemes in order of precedence.
 func (s *Schemes) All() iter.Seq[Scheme] { return slices.Values(s.list) }
 
+// Names returns the names of the schemes, in the same order.
+func (s *Schemes) Names() (names []string) {
+	for _, scheme := range s.list {
+		names = append(names, scheme.Name())
+	}
+	return names
+}
+
 // Lookup returns the scheme of that name, or nil.
 func (s *Schemes) Lookup(name string) Scheme {
 	for _, scheme := range s.list {

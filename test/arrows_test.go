@@ -47,6 +47,7 @@ var rooms = []room{
 
 	{folder: "internal/destination", may: ".", pure: true},
 	{folder: "internal/limit", may: ".", pure: true},
+	{folder: "internal/spelling", pure: true},
 	{folder: "internal/terminal", pure: true},
 
 	{folder: "scheme/internal", may: ".", pure: true},
@@ -64,6 +65,9 @@ var rooms = []room{
 
 	{folder: "bulk", may: ". internal/terminal registrar", tests: "auth store/mem scheme/all"},
 
+	// It judges values as the servers do that they are for.
+	{folder: "config", may: ". internal/spelling internal/terminal audit scheme/* serve/*"},
+
 	// A server is handed a store and the schemes; it never picks them.
 	{folder: "serve/httpd", may: ". internal/destination internal/limit auth ddds mint namespaces proof publish resolver registrar wire/hdl web", tests: "store/mem scheme/all"},
 	{folder: "serve/api", may: ". internal/limit audit auth bulk ddds mint proof publish resolver registrar wire/hdl web", tests: "store/mem scheme/all"},
@@ -71,7 +75,7 @@ var rooms = []room{
 	{folder: "web", may: ". auth ddds mint proof publish resolver registrar", tests: "store/mem scheme/all"},
 	{folder: "client", may: ". audit auth ddds mint namespaces proof publish resolver registrar wire/hdl", tests: "store/mem scheme/all serve/*"},
 
-	{folder: "cmd/stele", may: ". internal/limit internal/terminal audit outbound bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
+	{folder: "cmd/stele", may: ". internal/limit internal/spelling internal/terminal config audit outbound bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 
 	{folder: "bench", may: ". audit bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 	{folder: "test", may: ". audit bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
@@ -97,8 +101,8 @@ var guests = []guest{
 	{"github.com/cockroachdb/pebble/v2", "store/pebble bench"}, // there it is the peer
 	{"github.com/spf13/cobra", "cmd/stele"},
 	{"github.com/spf13/pflag", "cmd/stele"},
-	{"github.com/knadh/koanf", "cmd/stele"},
-	{"github.com/pelletier/go-toml/v2", "cmd/stele"}, // koanf's own TOML: it tells lines
+	{"github.com/knadh/koanf", "config"},
+	{"github.com/pelletier/go-toml/v2", "config"}, // koanf's own TOML: it tells lines
 	{"github.com/prometheus/client_golang", "cmd/stele"},
 	{"github.com/caddyserver/certmagic", "cmd/stele"},
 	{"go.uber.org/zap", "cmd/stele"}, // the log of certmagic, which is led into ours

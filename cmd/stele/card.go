@@ -2,11 +2,12 @@ package main
 
 import (
 	"fmt"
-	"github.com/stele-id/stele/internal/terminal"
 	"io"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/stele-id/stele/internal/terminal"
 )
 
 const (

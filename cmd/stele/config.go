@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/config"
 )
 
 // configVariable names the configuration file in the environment.
@@ -56,57 +57,57 @@ func (p *program) configListCommand() *cobra.Command {
 // listSettings prints the settings for a person.
 func listSettings(w io.Writer) error {
 	var b strings.Builder
-	for i, s := range settings {
+	for i, s := range config.All() {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		fmt.Fprintf(&b, "%s\n", s.name)
-		row(&b, "what", s.what)
-		row(&b, "is", s.kindInWords())
-		if s.usual != "" {
-			row(&b, "default", s.usual)
+		fmt.Fprintf(&b, "%s\n", s.Name)
+		row(&b, "what", s.What)
+		row(&b, "is", kindInWords(&s))
+		if s.Usual != "" {
+			row(&b, "default", s.Usual)
 		}
-		row(&b, "file", s.inFile(s.example))
-		row(&b, "flag", "--"+s.name+s.flagValue())
-		row(&b, "environment", s.variable())
+		row(&b, "file", s.InFile(s.Example))
+		row(&b, "flag", "--"+s.Name+flagValue(&s))
+		row(&b, "environment", s.Variable())
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
 // flagValue returns what stands behind the flag in an example.
-func (s *setting) flagValue() string {
-	if s.kind.form == boolForm {
+func flagValue(s *config.Setting) string {
+	if s.IsBool() {
 		return ""
 	}
-	return " '" + s.example + "'"
+	return " '" + s.Example + "'"
 }
 
 // kindInWords says what a setting can be told.
-func (s *setting) kindInWords() string {
-	if s.choices != nil {
-		return strings.Join(s.choices, ", ")
+func kindInWords(s *config.Setting) string {
+	if s.Choices != nil {
+		return strings.Join(s.Choices, ", ")
 	}
-	return s.kind.word
+	return s.Word()
 }
 
 // listMarkdown prints the settings as a table for a page.
 func listMarkdown(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString("| setting | is | default | for | example |\n|---|---|---|---|---|\n")
-	for _, s := range settings {
+	for _, s := range config.All() {
 		usual := ""
-		if s.usual != "" {
-			usual = "`" + strings.ReplaceAll(s.usual, ",", "`, `") + "`"
+		if s.Usual != "" {
+			usual = "`" + strings.ReplaceAll(s.Usual, ",", "`, `") + "`"
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | `%s` |\n", s.name, s.kindInWords(), usual, s.what, s.inFile(s.example))
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | `%s` |\n", s.Name, kindInWords(&s), usual, s.What, s.InFile(s.Example))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
 func (p *program) listJSON() error {
-	for _, s := range settings {
+	for _, s := range config.All() {
 		err := p.printObject(struct {
 			Name        string   `json:"name"`
 			Kind        string   `json:"kind"`
@@ -116,7 +117,7 @@ func (p *program) listJSON() error {
 			Choices     []string `json:"choices,omitempty"`
 			Flag        string   `json:"flag"`
 			Environment string   `json:"environment"`
-		}{s.name, s.kind.word, s.usual, s.what, s.example, s.choices, "--" + s.name, s.variable()})
+		}{s.Name, s.Word(), s.Usual, s.What, s.Example, s.Choices, "--" + s.Name, s.Variable()})
 		if err != nil {
 			return err
 		}
@@ -155,8 +156,8 @@ It exits with 1 if something is wrong.`,
 			if len(args) == 1 {
 				file = args[0]
 			}
-			c := loadConfiguration(file, os.Environ(), nil)
-			if try && len(c.problems) == 0 {
+			c := config.Load(file, os.Environ(), nil)
+			if try && len(c.Problems) == 0 {
 				p.tryConfig(cmd.Context(), c)
 			}
 			return p.checkConfig(c, file)
@@ -167,8 +168,8 @@ It exits with 1 if something is wrong.`,
 }
 
 // checkConfig prints what is wrong in a configuration.
-func (p *program) checkConfig(c *configuration, file string) error {
-	for _, list := range [][]configProblem{c.problems, c.warnings} {
+func (p *program) checkConfig(c *config.Config, file string) error {
+	for _, list := range [][]config.Problem{c.Problems, c.Warnings} {
 		for _, q := range list {
 			if p.json {
 				if err := p.printObject(q); err != nil {
@@ -179,10 +180,10 @@ func (p *program) checkConfig(c *configuration, file string) error {
 			fmt.Fprintln(p.stdout, q)
 		}
 	}
-	if err := c.err(); err != nil {
+	if err := configError(c); err != nil {
 		return err
 	}
-	if p.json || len(c.warnings) > 0 {
+	if p.json || len(c.Warnings) > 0 {
 		return nil
 	}
 	if file == "" {
@@ -193,8 +194,8 @@ func (p *program) checkConfig(c *configuration, file string) error {
 }
 
 // err is the error of a configuration whose problems were printed.
-func (c *configuration) err() error {
-	switch n := len(c.problems); n {
+func configError(c *config.Config) error {
+	switch n := len(c.Problems); n {
 	case 0:
 		return nil
 	case 1:
@@ -214,17 +215,17 @@ each line where its value comes from.`,
 		Example: "  stele config show\n  stele config show --config stele.toml",
 		Args:    noArguments,
 		RunE: func(*cobra.Command, []string) error {
-			c := loadConfiguration(file, os.Environ(), nil)
-			for _, q := range c.problems {
+			c := config.Load(file, os.Environ(), nil)
+			for _, q := range c.Problems {
 				fmt.Fprintln(p.stderr, q)
 			}
-			if err := c.err(); err != nil {
+			if err := configError(c); err != nil {
 				return err
 			}
 			if p.json {
-				return p.printObject(c.object())
+				return p.printObject(configObject(c))
 			}
-			return c.write(p.stdout)
+			return printConfig(p.stdout, c)
 		},
 	}
 	cmd.Flags().StringVar(&file, "config", os.Getenv(configVariable), "configuration `file` (environment: STELE_CONFIG)")
@@ -232,27 +233,27 @@ each line where its value comes from.`,
 }
 
 // object returns all values, for a program.
-func (c *configuration) object() map[string]any {
+func configObject(c *config.Config) map[string]any {
 	object := map[string]any{}
-	for _, s := range settings {
-		object[s.name] = c.values[s.name]
-		if s.kind.form == textForm {
-			object[s.name] = plain(&s, c.values[s.name])
+	for _, s := range config.All() {
+		object[s.Name] = c.Value(s.Name)
+		if s.IsText() {
+			object[s.Name] = s.Plain(c.Value(s.Name))
 		}
 	}
 	return object
 }
 
 // write prints all values as a configuration file.
-func (c *configuration) write(w io.Writer) error {
+func printConfig(w io.Writer, c *config.Config) error {
 	var b strings.Builder
-	for _, s := range settings {
-		lines := s.lines(c.values[s.name])
+	for _, s := range config.All() {
+		lines := s.Lines(c.Value(s.Name))
 		if len(lines) == 0 {
-			lines = []string{"# " + s.inFile(s.example)}
+			lines = []string{"# " + s.InFile(s.Example)}
 		}
 		for _, line := range lines {
-			fmt.Fprintf(&b, "%s  # %s\n", line, printable(c.origin[s.name]))
+			fmt.Fprintf(&b, "%s  # %s\n", line, printable(c.Origin(s.Name)))
 		}
 	}
 	_, err := io.WriteString(w, b.String())

@@ -10,35 +10,36 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/stele-id/stele/config"
 	"github.com/stele-id/stele/store/postgres"
 )
 
 // tryConfig tries what the server will need, and adds what fails to the problems.
-func (p *program) tryConfig(ctx context.Context, c *configuration) {
+func (p *program) tryConfig(ctx context.Context, c *config.Config) {
 	if c.TLSCert != "" && c.TLSKey != "" {
 		if _, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey); err != nil {
 			name := "tls-cert"
 			if path, ok := errors.AsType[*fs.PathError](err); ok && path.Path == c.TLSKey {
 				name = "tls-key"
 			}
-			c.wrong(name, "the certificate and its key can't be used: %v; let user %d read both files, and see that they belong together", err, os.Getuid())
+			c.Wrong(name, "the certificate and its key can't be used: %v; let user %d read both files, and see that they belong together", err, os.Getuid())
 		}
 	}
 	if c.ACMERoot != "" {
 		if _, err := os.ReadFile(c.ACMERoot); err != nil {
-			c.wrong("acme-root", "%v; let user %d read it", err, os.Getuid())
+			c.Wrong("acme-root", "%v; let user %d read it", err, os.Getuid())
 		}
 	}
 	if c.Store == "" {
-		c.tryFolder("data", c.Data)
+		tryFolder(c, "data", c.Data)
 	} else {
 		p.tryDatabase(ctx, c)
 	}
 	if c.ACMEStorage != "" && len(c.ACMEDomains) > 0 {
-		c.tryFolder("acme-storage", c.ACMEStorage)
+		tryFolder(c, "acme-storage", c.ACMEStorage)
 	}
 	if c.LogFile != "" {
-		c.tryFolder("log-file", filepath.Dir(c.LogFile))
+		tryFolder(c, "log-file", filepath.Dir(c.LogFile))
 	}
 	for _, at := range []struct {
 		name, network string
@@ -49,21 +50,21 @@ func (p *program) tryConfig(ctx context.Context, c *configuration) {
 	} {
 		for _, address := range at.addresses {
 			if address != "" {
-				c.trySocket(ctx, at.name, at.network, address)
+				trySocket(ctx, c, at.name, at.network, address)
 			}
 		}
 	}
 	for _, address := range c.NotifySource {
-		c.trySocket(ctx, "notify-source", "udp", net.JoinHostPort(address, "0"))
+		trySocket(ctx, c, "notify-source", "udp", net.JoinHostPort(address, "0"))
 	}
 }
 
 // tryFolder makes a file in a folder, or in the one above in which it would be made, and
 // removes the file.
-func (c *configuration) tryFolder(name, folder string) {
+func tryFolder(c *config.Config, name, folder string) {
 	at, err := filepath.Abs(folder)
 	if err != nil {
-		c.wrong(name, "%v", err)
+		c.Wrong(name, "%v", err)
 		return
 	}
 	for {
@@ -74,16 +75,16 @@ func (c *configuration) tryFolder(name, folder string) {
 	}
 	file, err := os.CreateTemp(at, ".stele-try-")
 	if err != nil {
-		c.wrong(name, "user %d can't write to %s (%v); give the folder to the user of the server, and run this as that user", os.Getuid(), at, err)
+		c.Wrong(name, "user %d can't write to %s (%v); give the folder to the user of the server, and run this as that user", os.Getuid(), at, err)
 		return
 	}
 	if err := errors.Join(file.Close(), os.Remove(file.Name())); err != nil {
-		c.wrong(name, "%v", err)
+		c.Wrong(name, "%v", err)
 	}
 }
 
 // trySocket opens a socket and closes it.
-func (c *configuration) trySocket(ctx context.Context, name, network, address string) {
+func trySocket(ctx context.Context, c *config.Config, name, network, address string) {
 	var config net.ListenConfig
 	var socket interface{ Close() error }
 	var err error
@@ -94,24 +95,24 @@ func (c *configuration) trySocket(ctx context.Context, name, network, address st
 	}
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		c.wrong(name, "a program listens on %s already; if it is the server itself, all is well, or else end it", address)
+		c.Wrong(name, "a program listens on %s already; if it is the server itself, all is well, or else end it", address)
 	case errors.Is(err, syscall.EACCES):
-		c.wrong(name, "user %d may not listen on %s; choose a port from 1024 on, or give the unit AmbientCapabilities=CAP_NET_BIND_SERVICE as deploy/stele.service does", os.Getuid(), address)
+		c.Wrong(name, "user %d may not listen on %s; choose a port from 1024 on, or give the unit AmbientCapabilities=CAP_NET_BIND_SERVICE as deploy/stele.service does", os.Getuid(), address)
 	case err != nil:
-		c.wrong(name, "listening on %s fails: %v", address, err)
+		c.Wrong(name, "listening on %s fails: %v", address, err)
 	default:
 		_ = socket.Close() // no client has used it
 	}
 }
 
 // tryDatabase connects to the database and reads the version of its tables.
-func (p *program) tryDatabase(ctx context.Context, c *configuration) {
+func (p *program) tryDatabase(ctx context.Context, c *config.Config) {
 	store, err := postgres.Open(ctx, c.Store, postgres.Options{Now: p.now, Log: p.logger(), Brief: true})
 	if err != nil {
-		c.wrong("store", "%v", bare(err))
+		c.Wrong("store", "%v", bare(err))
 		return
 	}
 	if err := store.Close(); err != nil {
-		c.wrong("store", "%v", bare(err))
+		c.Wrong("store", "%v", bare(err))
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/config"
 	"github.com/stele-id/stele/proof"
 	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/secret"
@@ -45,19 +46,19 @@ const (
 	demoAnyPort     = "127.0.0.1:0"
 )
 
-// forDemo makes the configuration one for the demo, where nobody said otherwise.
-func (c *configuration) forDemo() {
+// forDemo makes the configuration one for the demo, where no source says otherwise.
+func forDemo(c *config.Config) {
 	c.Store = "" // a database that the environment names for every day is not meant
-	if c.origin["http"] == "default" {
+	if c.Origin("http") == config.Default {
 		c.HTTP = demoAddress
 	}
-	if c.origin["dns"] == "default" {
+	if c.Origin("dns") == config.Default {
 		c.DNS = []string{demoDNS}
 	}
-	if c.origin["metrics"] == "default" {
+	if c.Origin("metrics") == config.Default {
 		c.Metrics = demoAnyPort
 	}
-	if c.origin["log-level"] == "default" {
+	if c.Origin("log-level") == config.Default {
 		c.LogLevel = "warn" // the terminal is for what to try
 	}
 	if c.Host == "" {

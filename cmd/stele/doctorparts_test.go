@@ -19,6 +19,7 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/client"
+	"github.com/stele-id/stele/config"
 	"github.com/stele-id/stele/store/pebble"
 )
 
@@ -36,7 +37,7 @@ func newTestPatient(t *testing.T, roots *x509.CertPool) (*patient, func() []find
 	t.Helper()
 	var out bytes.Buffer
 	p := &program{stdout: &out, stderr: &out, json: true, now: time.Now}
-	x := &patient{program: p, config: &configuration{}, web: &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, DisableKeepAlives: true},
+	x := &patient{program: p, config: &config.Config{}, web: &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, DisableKeepAlives: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 	return x, func() (found []finding) {
 		for line := range strings.Lines(out.String()) {

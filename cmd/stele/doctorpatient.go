@@ -18,6 +18,7 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/client"
+	"github.com/stele-id/stele/config"
 	"github.com/stele-id/stele/store/pebble"
 )
 
@@ -26,7 +27,7 @@ type patient struct {
 	*program
 	doctorOptions
 	cmd    *cobra.Command
-	config *configuration
+	config *config.Config
 	away   bool // the server is elsewhere: the folder and this machine say nothing of it
 	web    *http.Client
 
@@ -62,12 +63,12 @@ func (p *program) newPatient(cmd *cobra.Command, o doctorOptions) (*patient, err
 	if err != nil {
 		return nil, err
 	}
-	x := &patient{program: p, doctorOptions: o, cmd: cmd, away: far, config: loadConfiguration(o.config, os.Environ(), nil)}
+	x := &patient{program: p, doctorOptions: o, cmd: cmd, away: far, config: config.Load(o.config, os.Environ(), nil)}
 	if !cmd.Flags().Changed("data") && !cmd.Flags().Changed("store") {
 		p.data, p.store = x.config.Data, x.config.Store
 	}
 	if p.data == "" { // the configuration is broken
-		p.data = defaultData
+		p.data = config.DefaultData
 	}
 	x.web = &http.Client{
 		Transport:     &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, DisableKeepAlives: true},

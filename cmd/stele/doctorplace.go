@@ -19,10 +19,10 @@ func examineConfiguration(_ context.Context, x *patient) {
 	if x.away {
 		return
 	}
-	for _, q := range x.config.problems {
+	for _, q := range x.config.Problems {
 		x.problem("put it right; 'stele config list' has all settings", "%s", q)
 	}
-	for _, q := range x.config.warnings {
+	for _, q := range x.config.Warnings {
 		x.warn("", "%s", q)
 	}
 	x.examineFile("", 0o022, x.doctorOptions.config, "others may change it")
@@ -35,7 +35,7 @@ func examineConfiguration(_ context.Context, x *patient) {
 		}
 	}
 	switch {
-	case len(x.config.problems) > 0 || x.problems > before:
+	case len(x.config.Problems) > 0 || x.problems > before:
 	case x.doctorOptions.config == "":
 		x.ok("no file is named, so the defaults and the environment hold; --config names one")
 	default:

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -127,18 +126,4 @@ func (f *follower) ready() error {
 		return refuse("serve", stele.Unavailable, "the database has not answered for %s; names that are kept in memory are resolved, and no others", silence.Round(time.Second))
 	}
 	return nil
-}
-
-// followKind is how often a server looks for what others write.
-var followKind = kind{"duration", textForm, readFollow}
-
-// Who looks more often does nothing else; who looks less often answers what is long over.
-const followOften, followSeldom = 10 * time.Millisecond, 10 * time.Second
-
-func readFollow(s *setting, text string) (any, error) {
-	d, err := readDuration(s, text)
-	if err == nil && (d.(time.Duration) < followOften || d.(time.Duration) > followSeldom) {
-		return nil, fmt.Errorf("a server looks for changes every %s at most, and every %s at least; write a time between, such as 250ms", followOften, followSeldom)
-	}
-	return d, err
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/client"
+	"github.com/stele-id/stele/config"
 )
 
 // getFlags are what get is told.
@@ -109,11 +110,11 @@ func (f *getFlags) getRequest(name string) (client.Request, error) {
 	if err != nil {
 		return q, err
 	}
-	size, err := readSize(nil, strings.TrimSpace(f.maxSize))
+	size, err := config.ParseSize(strings.TrimSpace(f.maxSize))
 	if err != nil {
 		return q, misuse(f.cmd, "--max-size: %w", err)
 	}
-	f.most = size.(int64)
+	f.most = size
 	if f.anyKey && !f.verify {
 		return q, misuse(f.cmd, "--%s says how to --verify; give both, or neither", anyKeyFlag)
 	}

@@ -151,7 +151,7 @@ order. The root of a scheme is listed if somebody has changed it.`,
 			if err != nil || len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
-			return schemeNames(schemes), cobra.ShellCompDirectiveNoFileComp
+			return schemes.Names(), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			only := ""
@@ -160,7 +160,7 @@ order. The root of a scheme is listed if somebody has changed it.`,
 			}
 			return p.reading(cmd, func(ctx context.Context, l *ledger) error {
 				if only != "" && l.schemes.Lookup(only) == nil {
-					return misuse(cmd, "%.60q is no scheme; there are %s", only, strings.Join(schemeNames(l.schemes), ", "))
+					return misuse(cmd, "%.60q is no scheme; there are %s", only, strings.Join(l.schemes.Names(), ", "))
 				}
 				return p.listNamespaces(ctx, l, only)
 			})
@@ -195,11 +195,4 @@ func (p *program) printPrefix(w io.Writer, ns *stele.Namespace) error {
 	}
 	_, err := w.Write(escapeUnseen(append(text, '\n')))
 	return err
-}
-
-func schemeNames(schemes *stele.Schemes) (names []string) {
-	for scheme := range schemes.All() {
-		names = append(names, scheme.Name())
-	}
-	return names
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/config"
 	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/resolver"
 	"github.com/stele-id/stele/scheme/all"
@@ -24,15 +25,12 @@ import (
 	storecopy "github.com/stele-id/stele/store/copy"
 )
 
-// defaultData is the folder of the registry if nobody says otherwise.
-const defaultData = "stele-data"
-
 // registryFlags are the flags of all verbs that work on a registry, and of those
 // that read identifiers.
 func (p *program) registryFlags(root *cobra.Command) {
 	data := os.Getenv("STELE_DATA")
 	if data == "" {
-		data = defaultData
+		data = config.DefaultData
 	}
 	flags := root.PersistentFlags()
 	flags.StringVar(&p.data, "data", data, "folder of the registry (environment: STELE_DATA)")
@@ -46,12 +44,12 @@ func (p *program) registryFlags(root *cobra.Command) {
 // environmentList returns the list that the environment has for a setting, or else
 // the usual one. What is wrong in it is told where it is used.
 func environmentList(name string, usual []string) []string {
-	s := findSetting(name)
-	text, given := os.LookupEnv(s.variable())
+	s := config.Find(name)
+	text, given := os.LookupEnv(s.Variable())
 	if !given {
 		return usual
 	}
-	return splitList(text)
+	return config.SplitList(text)
 }
 
 // schemes makes the list of schemes that the flags ask for.

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/stele-id/stele/config"
 )
 
 // Sessions with a server have the real one:
@@ -58,7 +60,7 @@ func serverCommand(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: server PLACE [FLAGS]")
 	}
 	place := "--data"
-	if isDatabase(args[0]) {
+	if config.IsDatabase(args[0]) {
 		place = "--store"
 	}
 	cmd := exec.Command("stele", append([]string{"serve", "--json", "--http", "127.0.0.1:0", place, args[0]}, args[1:]...)...)

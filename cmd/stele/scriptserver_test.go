@@ -22,6 +22,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/config"
 	"github.com/stele-id/stele/resolver"
 	"github.com/stele-id/stele/scheme/all"
 	"github.com/stele-id/stele/scheme/purl"
@@ -137,7 +138,7 @@ func scripted() {
 func folderOf(args []string) (verb, data string, rest []string) {
 	data = os.Getenv("STELE_DATA")
 	if data == "" {
-		data = defaultData
+		data = config.DefaultData
 	}
 	for i := 0; i < len(args); i++ {
 		switch {

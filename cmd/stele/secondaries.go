@@ -14,6 +14,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/client"
+	"github.com/stele-id/stele/config"
 	"github.com/stele-id/stele/outbound"
 	"github.com/stele-id/stele/registrar"
 )
@@ -28,9 +29,9 @@ const (
 
 // allowFlag adds the flag that says which secondaries may be asked beside public ones.
 func (p *program) allowFlag(cmd *cobra.Command) {
-	s := findSetting("notify-allow")
-	cmd.Flags().StringVar(&p.askAllow, s.name, os.Getenv(s.variable()), "`addresses` and networks, beside public ones, at which secondaries may be asked, with commas between them (environment: "+s.variable()+")")
-	_ = cmd.RegisterFlagCompletionFunc(s.name, cobra.NoFileCompletions)
+	s := config.Find("notify-allow")
+	cmd.Flags().StringVar(&p.askAllow, s.Name, os.Getenv(s.Variable()), "`addresses` and networks, beside public ones, at which secondaries may be asked, with commas between them (environment: "+s.Variable()+")")
+	_ = cmd.RegisterFlagCompletionFunc(s.Name, cobra.NoFileCompletions)
 }
 
 // mayAsk returns where secondaries may be asked: where a server may notify them.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/config"
 	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/secret"
 	"github.com/stele-id/stele/serve/dnsd"
@@ -28,7 +29,7 @@ const (
 
 // secretFlag adds the flag that names the file of secret keys.
 func (p *program) secretFlag(root *cobra.Command) {
-	root.PersistentFlags().StringVar(&p.secretFile, "secret-key-file", os.Getenv(findSetting("secret-key-file").variable()), "`file` of the keys that encrypt secrets of the registry, such as private keys of zones (environment: STELE_SECRET_KEY_FILE)")
+	root.PersistentFlags().StringVar(&p.secretFile, "secret-key-file", os.Getenv(config.Find("secret-key-file").Variable()), "`file` of the keys that encrypt secrets of the registry, such as private keys of zones (environment: STELE_SECRET_KEY_FILE)")
 	// It fails only for a flag that the command does not have.
 	_ = root.RegisterFlagCompletionFunc("secret-key-file", completeNames)
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/config"
 	"github.com/stele-id/stele/resolver"
 )
 
@@ -76,20 +77,20 @@ to try. Nothing of that needs a network.`,
 
 // serve is the verb.
 func (p *program) serve(cmd *cobra.Command, o serveOptions) error {
-	c := loadConfiguration(o.config, os.Environ(), cmd.Flags())
-	for _, q := range slices.Concat(c.problems, c.warnings) {
+	c := config.Load(o.config, os.Environ(), givenSettings(cmd.Flags()))
+	for _, q := range slices.Concat(c.Problems, c.Warnings) {
 		fmt.Fprintln(p.stderr, q)
 	}
-	if err := c.err(); err != nil {
+	if err := configError(c); err != nil {
 		return err
 	}
 	if o.demo {
-		if c.origin["store"] == "flag" {
+		if c.Origin("store") == config.Flag {
 			return misuse(cmd, "the demo has a folder of its own; leave --store out")
 		}
-		c.forDemo()
+		forDemo(c)
 	}
-	p.create, p.named = true, c.origin["data"] != "default" || o.demo
+	p.create, p.named = true, c.Origin("data") != config.Default || o.demo
 	p.data, p.store, p.config.PURLHosts, p.config.CheckedShoulders = c.Data, c.Store, c.PURLHosts, c.Checked
 	p.secretFile = c.SecretKeyFile
 	p.settleSecrets()
@@ -105,7 +106,7 @@ func (p *program) serve(cmd *cobra.Command, o serveOptions) error {
 		return err
 	}
 	defer file.close()
-	s := &server{program: p, configuration: c, serveOptions: o, schemes: schemes, logFile: file, log: newLog(file, &c.serveConfig)}
+	s := &server{program: p, Config: c, serveOptions: o, schemes: schemes, logFile: file, log: newLog(file, &c.Values)}
 	defer waitToCollect(c.Cache)()
 	s.hangups = make(chan os.Signal, 1)
 	signal.Notify(s.hangups, syscall.SIGHUP)
@@ -146,7 +147,7 @@ func endings(parent context.Context) (running, patient context.Context, stop fun
 func (s *server) run(running, patient context.Context) (err error) {
 	if s.demo {
 		// A folder that the environment names for every day is not meant.
-		remove, err := s.demoFolder(s.origin["data"] == "flag")
+		remove, err := s.demoFolder(s.Origin("data") == "flag")
 		if err != nil {
 			return err
 		}
@@ -250,7 +251,7 @@ func (s *server) listen(ctx context.Context) error {
 	}
 	if err := s.http.listen(ctx, given["http"], s.HTTP); err != nil {
 		// The demo takes another port if nobody asked for this one.
-		if !s.demo || s.origin["http"] != "default" {
+		if !s.demo || s.Origin("http") != config.Default {
 			return err
 		}
 		if err := s.http.listen(ctx, nil, demoAnyPort); err != nil {

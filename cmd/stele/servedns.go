@@ -13,6 +13,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/config"
 	"github.com/stele-id/stele/outbound"
 	"github.com/stele-id/stele/serve/dnsd"
 	"github.com/stele-id/stele/serve/httpd"
@@ -62,7 +63,7 @@ func (s *server) startDNS(r *registry) error {
 	for _, address := range at {
 		// It ends by Shutdown, and not with the context of those who started it.
 		err := s.dns.Listen(context.Background(), address)
-		if errors.Is(err, syscall.EADDRINUSE) && s.demo && s.origin["dns"] == "default" {
+		if errors.Is(err, syscall.EADDRINUSE) && s.demo && s.Origin("dns") == config.Default {
 			err = s.dns.Listen(context.Background(), demoAnyPort) // nobody asked for that one
 		}
 		if err != nil {

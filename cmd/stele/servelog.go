@@ -8,12 +8,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stele-id/stele/config"
 	"github.com/stele-id/stele/serve/httpd"
 )
 
 // newLog makes the log that the configuration asks for. Both forms quote what could
 // break a line or a terminal.
-func newLog(w io.Writer, c *serveConfig) *slog.Logger {
+func newLog(w io.Writer, c *config.Values) *slog.Logger {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
 		level = slog.LevelInfo

@@ -19,6 +19,7 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/audit"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/config"
 	"github.com/stele-id/stele/internal/limit"
 	"github.com/stele-id/stele/serve/dnsd"
 	"github.com/stele-id/stele/serve/httpd"
@@ -29,7 +30,7 @@ import (
 // server is a running server.
 type server struct {
 	*program
-	*configuration
+	*config.Config
 	serveOptions
 	schemes *stele.Schemes
 	log     *slog.Logger

@@ -44,7 +44,7 @@ func (s *server) openCertificates() (certificates, error) {
 	case s.https.listener == nil && len(s.DNSTLS) == 0:
 		return nil, nil
 	case len(s.ACMEDomains) > 0:
-		return newACME(&s.serveConfig, &s.http, &s.https, s.log)
+		return newACME(&s.Values, &s.http, &s.https, s.log)
 	}
 	f := &certificateFiles{cert: s.TLSCert, key: s.TLSKey, now: s.now, log: s.log}
 	if err := f.load(); err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/caddyserver/certmagic"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/config"
 )
 
 // acme are certificates that a CA issues to whoever can show that a name leads to
@@ -36,7 +37,7 @@ const challengePath = "/.well-known/acme-challenge/"
 const tlsChallenge = "acme-tls/1"
 
 // newACME makes certificates of a CA, for doors that are open already.
-func newACME(c *serveConfig, plain, secure *door, log *slog.Logger) (*acme, error) {
+func newACME(c *config.Values, plain, secure *door, log *slog.Logger) (*acme, error) {
 	roots, err := readRoots(c.ACMERoot)
 	if err != nil {
 		return nil, err
@@ -48,7 +49,7 @@ func newACME(c *serveConfig, plain, secure *door, log *slog.Logger) (*acme, erro
 		Logger:           zap,
 	})
 	a.magic = certmagic.New(a.cache, certmagic.Config{
-		Storage:           &certmagic.FileStorage{Path: c.acmeStorage()},
+		Storage:           &certmagic.FileStorage{Path: c.CertificateFolder()},
 		DefaultServerName: c.ACMEDomains[0], // for clients that name none
 		Logger:            zap,
 		OnEvent: func(_ context.Context, event string, data map[string]any) error {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/config"
 	"github.com/stele-id/stele/store/postgres"
 )
 
@@ -73,7 +74,7 @@ An upgrade is explicit: a program that finds older tables says so, and does noth
 
 // migrate makes the database ready and prints what was done.
 func (p *program) migrate(ctx context.Context) error {
-	if _, err := readStore(nil, p.store); err != nil {
+	if err := config.CheckStore(p.store); err != nil {
 		return refuse("migrate", stele.Invalid, "STELE_STORE: %w", err)
 	}
 	steps := []string{}

@@ -5,14 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/config"
 	"github.com/stele-id/stele/store/mem"
 	"github.com/stele-id/stele/store/pebble"
 	"github.com/stele-id/stele/store/postgres"
@@ -27,7 +26,7 @@ type place struct {
 // String names the place for people: without passwords.
 func (l place) String() string {
 	if l.url != "" {
-		return redactURL(l.url)
+		return config.RedactURL(l.url)
 	}
 	return l.folder
 }
@@ -85,67 +84,22 @@ func (p *program) settlePlace(cmd *cobra.Command) error {
 	if flags.Changed("data") {
 		return misuse(cmd, "--store and --data each name a registry; keep one")
 	}
-	if _, err := readStore(nil, p.store); err != nil {
+	if err := config.CheckStore(p.store); err != nil {
 		return misuse(cmd, "--store: %w", err)
 	}
 	return nil
 }
 
-// isDatabase reports whether a text is the URL of a database, or is meant to be.
-func isDatabase(text string) bool { return strings.Contains(text, "://") }
-
 // parsePlace reads a place as it stands on a command line.
 func parsePlace(text string) (place, error) {
-	if !isDatabase(text) {
+	if !config.IsDatabase(text) {
 		if text == "" {
 			return place{}, errors.New("a folder or the URL of a database belongs here")
 		}
 		return place{folder: text}, nil
 	}
-	_, err := readStore(nil, text)
+	err := config.CheckStore(text)
 	return place{url: text}, err
-}
-
-// readStore reads the setting. It never repeats the text, which may have a password.
-func readStore(_ *setting, text string) (any, error) {
-	scheme, _, _ := strings.Cut(text, "://")
-	if scheme != "postgres" && scheme != "postgresql" {
-		return nil, errors.New("the URL of a database belongs here, such as postgres://stele@db.example.org/stele")
-	}
-	u, err := url.Parse(text)
-	switch {
-	case err != nil:
-		return nil, errors.New("this is no URL; write postgres://USER@HOST:PORT/DATABASE, with several HOST:PORT and commas between them if there are more, and with % and two digits for each of @ / : ? # % in a password")
-	case strings.Trim(u.Path, "/") == "":
-		return nil, errors.New("the URL names no database; write postgres://USER@HOST:PORT/DATABASE")
-	}
-	return text, nil
-}
-
-// hidden stands where a secret was.
-const hidden = "xxxxx"
-
-// redactURL returns the URL of a database without the secrets in it. What is no good URL
-// may have them anywhere, and is not shown.
-func redactURL(text string) string {
-	u, err := url.Parse(text)
-	if err != nil || strings.Contains(u.Host+u.Path+u.RawQuery+u.Fragment, "@") {
-		return "postgres://" + hidden
-	}
-	query, err := url.ParseQuery(u.RawQuery)
-	if err != nil || !isDatabase(text) {
-		return "postgres://" + hidden
-	}
-	if _, has := u.User.Password(); has {
-		u.User = url.UserPassword(u.User.Username(), hidden)
-	}
-	for _, secret := range []string{"password", "sslpassword"} {
-		if query.Has(secret) {
-			query.Set(secret, hidden)
-			u.RawQuery = query.Encode()
-		}
-	}
-	return u.String()
 }
 
 // open opens the store at a place.
@@ -153,7 +107,7 @@ func (l place) open(ctx context.Context, p *program, log *slog.Logger, brief boo
 	if l.url == "" {
 		return l.openFolder(ctx, p, pebble.Options{Now: p.now, Log: log, Brief: brief, Existing: !p.create})
 	}
-	if _, err := readStore(nil, l.url); err != nil {
+	if err := config.CheckStore(l.url); err != nil {
 		return nil, refuse("open", stele.Invalid, "STELE_STORE: %w", err)
 	}
 	return postgres.Open(ctx, l.url, postgres.Options{Now: p.now, Log: log, Brief: brief})
@@ -201,7 +155,7 @@ func (p *program) refuseSecond(folder string) error {
 	if _, err := os.Stat(p.machineConfig); err != nil {
 		return nil // it is not there, or not for this user
 	}
-	c := loadConfiguration(p.machineConfig, nil, nil)
+	c := config.Load(p.machineConfig, nil, nil)
 	at := place{url: c.Store, folder: c.Data}
 	if at.url == "" {
 		mine, err1 := filepath.Abs(folder)

@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/stele-id/stele/config"
 )
 
 func TestRedactURL(t *testing.T) {
@@ -24,8 +26,8 @@ func TestRedactURL(t *testing.T) {
 		"postgres://stele:1?2@db/stele":                         "postgres://xxxxx",
 		"host=db password=secret":                               "postgres://xxxxx",
 	} {
-		if got := redactURL(text); got != want {
-			t.Errorf("redactURL(%q) = %q, want %q", text, got, want)
+		if got := config.RedactURL(text); got != want {
+			t.Errorf("config.RedactURL(%q) = %q, want %q", text, got, want)
 		}
 	}
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/stele-id/stele/internal/spelling"
 )
 
 // verbsMeant are words that people try, and the verbs that do what they want.
@@ -77,7 +79,7 @@ func isNear(word, other string) bool {
 	if min(len(word), len(other)) >= 5 {
 		most = 2
 	}
-	return distance(word, other) <= most
+	return spelling.Distance(word, other) <= most
 }
 
 // flagsMeant are flags that people try, and those that do what they want, if a verb has
@@ -138,6 +140,6 @@ func suggestFlag(cmd *cobra.Command, word string) string {
 	}
 	cmd.Flags().VisitAll(look)
 	cmd.InheritedFlags().VisitAll(look)
-	slices.SortStableFunc(near, func(a, b string) int { return cmp.Compare(distance(word, a), distance(word, b)) })
+	slices.SortStableFunc(near, func(a, b string) int { return cmp.Compare(spelling.Distance(word, a), spelling.Distance(word, b)) })
 	return didYouMean("--", near[:min(3, len(near))])
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stele-id/stele/config"
 	"github.com/stele-id/stele/scheme/all"
 	"github.com/stele-id/stele/store/pebble"
 )
@@ -43,10 +44,10 @@ func TestVerbsAreGrouped(t *testing.T) {
 }
 
 // execute runs the program in a world of its own, and returns what it prints.
-func execute(t *testing.T, config string, args ...string) (code int, stdout, stderr string) {
+func execute(t *testing.T, file string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, complaints bytes.Buffer
-	p := &program{stdin: strings.NewReader(""), stdout: &out, stderr: &complaints, now: time.Now, machineConfig: config, config: all.Config{Now: time.Now}}
+	p := &program{stdin: strings.NewReader(""), stdout: &out, stderr: &complaints, now: time.Now, machineConfig: file, config: all.Config{Now: time.Now}}
 	code = p.run(t.Context(), args)
 	return code, out.String(), complaints.String()
 }
@@ -59,23 +60,23 @@ func TestSecondRegistry(t *testing.T) {
 	t.Setenv("STELE_DATA", "")
 	t.Setenv("STELE_STORE", "")
 	t.Setenv("STELE_SERVER", "")
-	config := filepath.Join(here, "stele.toml")
-	if err := os.WriteFile(config, []byte("data = \"/var/lib/stele/registry\"\n"), 0o600); err != nil {
+	file := filepath.Join(here, "stele.toml")
+	if err := os.WriteFile(file, []byte("data = \"/var/lib/stele/registry\"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	add := []string{"ns", "add", "urn:x1"}
-	code, _, complaints := execute(t, config, add...)
+	code, _, complaints := execute(t, file, add...)
 	if code != exitFailed || !strings.Contains(complaints, "a second one is not made: the registry of this machine is /var/lib/stele/registry") ||
 		!strings.Contains(complaints, "add --data /var/lib/stele/registry, or --server") {
 		t.Errorf("%d %s", code, complaints)
 	}
-	if _, err := os.Stat(defaultData); err == nil {
+	if _, err := os.Stat(config.DefaultData); err == nil {
 		t.Error("a second registry was made")
 	}
-	if code, _, complaints := execute(t, config, append(add, "--data", defaultData)...); code != exitOK || !strings.Contains(complaints, "made a new registry in "+filepath.Join(here, defaultData)) {
+	if code, _, complaints := execute(t, file, append(add, "--data", config.DefaultData)...); code != exitOK || !strings.Contains(complaints, "made a new registry in "+filepath.Join(here, config.DefaultData)) {
 		t.Errorf("named by a flag: %d %s", code, complaints)
 	}
-	if code, _, complaints := execute(t, config, "ns", "add", "urn:x2"); code != exitOK || complaints != "" {
+	if code, _, complaints := execute(t, file, "ns", "add", "urn:x2"); code != exitOK || complaints != "" {
 		t.Errorf("one that is there: %d %s", code, complaints)
 	}
 }

@@ -112,7 +112,7 @@ func (p *program) zoneAdd(ctx context.Context, l *ledger, zones *dnsd.Zones, f *
 			return err
 		}
 	} else if l.schemes.Lookup(f.scheme) == nil {
-		return misuse(f.cmd, "%.60q is no scheme; there are %s", f.scheme, strings.Join(schemeNames(l.schemes), ", "))
+		return misuse(f.cmd, "%.60q is no scheme; there are %s", f.scheme, strings.Join(l.schemes.Names(), ", "))
 	} else if !client.Knows(f.scheme) {
 		return misuse(f.cmd, "%s names have no keys in the DNS, so a root of them would lead nowhere; they are found over HTTP", f.scheme)
 	}

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 )
 
 // readFile reads the name of a file. Whether there is one is seen when it is used.
-func readFile(_ *setting, text string) (any, error) {
+func readFile(_ *Setting, text string) (any, error) {
 	if strings.HasSuffix(text, "/") || strings.ContainsRune(text, 0) {
 		return nil, fmt.Errorf("%.100q is no name of a file", text)
 	}
@@ -20,7 +20,7 @@ func readFile(_ *setting, text string) (any, error) {
 
 // readDomain reads a name for which there can be a certificate by ACME's challenges
 // over HTTP and TLS, which know no wildcards (RFC 8555, section 8.3).
-func readDomain(_ *setting, text string) (any, error) {
+func readDomain(_ *Setting, text string) (any, error) {
 	name := strings.ToLower(strings.TrimSpace(text))
 	if strings.HasPrefix(name, "*.") {
 		return nil, fmt.Errorf("%.100q: there is no certificate for all names below another one without a change in the DNS; name those that you need", text)
@@ -31,7 +31,7 @@ func readDomain(_ *setting, text string) (any, error) {
 	return name, nil
 }
 
-func readEmail(_ *setting, text string) (any, error) {
+func readEmail(_ *Setting, text string) (any, error) {
 	address, err := mail.ParseAddress(text)
 	if err != nil || address.Address != text {
 		return nil, fmt.Errorf("%.100q is no address of a mailbox; write it as in hostmaster@example.org", text)
@@ -40,16 +40,16 @@ func readEmail(_ *setting, text string) (any, error) {
 }
 
 // readDirectory reads the URL of a CA.
-func readDirectory(_ *setting, text string) (any, error) {
+func readDirectory(_ *Setting, text string) (any, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || u.Fragment != "" {
-		return nil, fmt.Errorf("%.100q is no directory of a CA; write it as in %s", text, letsEncrypt)
+		return nil, fmt.Errorf("%.100q is no directory of a CA; write it as in %s", text, LetsEncrypt)
 	}
 	return text, nil
 }
 
 // readProxy reads an address or a network.
-func readProxy(_ *setting, text string) (any, error) {
+func readProxy(_ *Setting, text string) (any, error) {
 	text = strings.TrimSpace(text)
 	if _, err := httpd.ParseProxy(text); err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"os"
@@ -7,31 +7,29 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/spf13/cobra"
 )
 
 // TestSettings holds the list of settings against the struct that they fill, and
 // tries their defaults and examples.
 func TestSettings(t *testing.T) {
 	fields := map[string]reflect.Type{}
-	for f := range reflect.TypeFor[serveConfig]().Fields() {
+	for f := range reflect.TypeFor[Values]().Fields() {
 		fields[f.Tag.Get("koanf")] = f.Type
 	}
 	for i := range settings {
 		s := &settings[i]
-		if fields[s.name] == nil {
-			t.Errorf("%s has no field", s.name)
+		if fields[s.Name] == nil {
+			t.Errorf("%s has no field", s.Name)
 		}
-		delete(fields, s.name)
-		if _, err := s.read(s.usual); err != nil {
-			t.Errorf("%s: its default: %v", s.name, err)
+		delete(fields, s.Name)
+		if _, err := s.Read(s.Usual); err != nil {
+			t.Errorf("%s: its default: %v", s.Name, err)
 		}
-		if s.example == "" || s.what == "" || s.kind.word == "" || s.inFile(s.example) == "" {
-			t.Errorf("%s is not documented", s.name)
+		if s.Example == "" || s.What == "" || s.kind.word == "" || s.InFile(s.Example) == "" {
+			t.Errorf("%s is not documented", s.Name)
 		}
-		if strings.HasSuffix(s.what, ".") || strings.Contains(s.what, "|") {
-			t.Errorf("%s: %q", s.name, s.what)
+		if strings.HasSuffix(s.What, ".") || strings.Contains(s.What, "|") {
+			t.Errorf("%s: %q", s.Name, s.What)
 		}
 	}
 	if len(fields) > 0 {
@@ -44,28 +42,23 @@ func TestSettings(t *testing.T) {
 func TestSettingPlaces(t *testing.T) {
 	for i := range settings {
 		s := &settings[i]
-		want, err := s.read(s.example)
+		want, err := s.Read(s.Example)
 		if err != nil {
-			t.Errorf("%s: its example: %v", s.name, err)
+			t.Errorf("%s: its example: %v", s.Name, err)
 			continue
 		}
-		more := needs[s.name]
-		file := writeConfig(t, s.inFile(s.example)+"\n"+more)
-		cmd := &cobra.Command{}
-		settingFlags(cmd)
-		if err := cmd.Flags().Set(s.name, s.example); err != nil {
-			t.Errorf("%s: %v", s.name, err)
-		}
-		for place, c := range map[string]*configuration{
-			file:          loadConfiguration(file, nil, nil),
-			"environment": loadConfiguration(writeConfig(t, more), []string{s.variable() + "=" + s.example}, nil),
-			"flag":        loadConfiguration(writeConfig(t, more), nil, cmd.Flags()),
+		more := needs[s.Name]
+		file := writeConfig(t, s.InFile(s.Example)+"\n"+more)
+		for place, c := range map[string]*Config{
+			file:          Load(file, nil, nil),
+			"environment": Load(writeConfig(t, more), []string{s.Variable() + "=" + s.Example}, nil),
+			"flag":        Load(writeConfig(t, more), nil, map[string]any{s.Name: s.Example}),
 		} {
-			if len(c.problems)+len(c.warnings) > 0 {
-				t.Errorf("%s by %s: %v %v", s.name, place, c.problems, c.warnings)
+			if len(c.Problems)+len(c.Warnings) > 0 {
+				t.Errorf("%s by %s: %v %v", s.Name, place, c.Problems, c.Warnings)
 			}
-			if got := c.values[s.name]; !reflect.DeepEqual(got, want) || c.origin[s.name] != place {
-				t.Errorf("%s by %s: got %v of %s, want %v", s.name, place, got, c.origin[s.name], want)
+			if got := c.values[s.Name]; !reflect.DeepEqual(got, want) || c.origin[s.Name] != place {
+				t.Errorf("%s by %s: got %v of %s, want %v", s.Name, place, got, c.origin[s.Name], want)
 			}
 		}
 	}
@@ -96,18 +89,11 @@ func writeConfig(t *testing.T, text string) string {
 func TestPrecedence(t *testing.T) {
 	file := writeConfig(t, "http = ':1'\nttl = '1s'\ngrace = '1s'\nglobal.ark = 'https://a.example/{id}'\nglobal.hdl = 'https://a.example/{id}'\n")
 	environ := []string{"STELE_TTL=2s", "STELE_GRACE=2s", "STELE_GLOBAL=hdl=https://b.example/{id} urn=https://b.example/{id}", "OTHER=x"}
-	cmd := &cobra.Command{}
-	settingFlags(cmd)
-	for flag, text := range map[string]string{"grace": "3s", "global": "urn=https://c.example/{id}"} {
-		if err := cmd.Flags().Set(flag, text); err != nil {
-			t.Fatal(err)
-		}
+	c := Load(file, environ, map[string]any{"grace": "3s", "global": "urn=https://c.example/{id}"})
+	if c.Problems != nil {
+		t.Fatal(c.Problems)
 	}
-	c := loadConfiguration(file, environ, cmd.Flags())
-	if c.problems != nil {
-		t.Fatal(c.problems)
-	}
-	got := c.serveConfig
+	got := c.Values
 	if got.HTTP != ":1" || got.TTL != 2*time.Second || got.Grace != 3*time.Second || got.Status != 302 || got.Cache != 16e6 {
 		t.Errorf("got %+v", got)
 	}
@@ -149,7 +135,7 @@ func TestSettingRefusals(t *testing.T) {
 		{"log-level", []any{"", "INFO", "chatty"}},
 	} {
 		for _, bad := range tt.bad {
-			if got, err := findSetting(tt.name).read(bad); err == nil {
+			if got, err := Find(tt.name).Read(bad); err == nil {
 				t.Errorf("%s: %#v is read as %#v", tt.name, bad, got)
 			}
 		}
@@ -166,7 +152,7 @@ func TestTogether(t *testing.T) {
 		"acme-domain = ['a.example']":    "acme-domain: there is nothing that the certificate is for",
 		"https = ':443'\ntls-cert = 'a'\ntls-key = 'b'\nacme-domain = ['a.example']": "acme-domain: the certificate comes from tls-cert",
 		"redirect-https = true":                                                           "redirect-https: there is no https to send anybody to",
-		"redirect-https = true\nbase = 'https://a.example'":                               "redirect-https: who comes by https can't be told",
+		"redirect-https = true\nbase = 'https://a.example'":                               "redirect-https: the server can't recognise requests",
 		"https = ':8080'\nacme-domain = ['a.example']":                                    "https: :8080 is the address for the public too",
 		"https = ':443'\nacme-domain = ['a.example']\nacme-storage = 'stele-data/acme'":   "acme-storage: this is inside the folder of the registry",
 		"https = ':443'\nacme-domain = ['a.example']\nacme-storage = 'stele-data-acme'":   "",
@@ -174,9 +160,9 @@ func TestTogether(t *testing.T) {
 		"https = '127.0.0.1:0'\nhttp = '127.0.0.1:0'\ntls-cert = 'a'\ntls-key = 'b'":      "",
 	} {
 		file := writeConfig(t, text)
-		c := loadConfiguration(file, nil, nil)
+		c := Load(file, nil, nil)
 		var got []string
-		for _, q := range c.problems {
+		for _, q := range c.Problems {
 			got = append(got, q.String())
 		}
 		all := strings.Join(got, "\n")
@@ -184,32 +170,9 @@ func TestTogether(t *testing.T) {
 			t.Errorf("%q: %q, want %q", text, all, want)
 		}
 	}
-	c := loadConfiguration(writeConfig(t, "data = '/var/lib/stele/registry/'"), nil, nil)
-	if got := c.acmeStorage(); got != "/var/lib/stele/registry-acme" {
+	c := Load(writeConfig(t, "data = '/var/lib/stele/registry/'"), nil, nil)
+	if got := c.CertificateFolder(); got != "/var/lib/stele/registry-acme" {
 		t.Errorf("certificates are in %s", got)
-	}
-}
-
-// TestConfigurationPage: docs/configuration.md has the list of settings as the
-// program has it, and the example as it is in its file.
-func TestConfigurationPage(t *testing.T) {
-	page, err := os.ReadFile("../../docs/configuration.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	example, err := os.ReadFile("../../docs/examples/stele.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(string(page), "```toml\n"+string(example)+"```\n") {
-		t.Error("docs/configuration.md has another example than docs/examples/stele.toml")
-	}
-	var table strings.Builder
-	if err := listMarkdown(&table); err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(string(page), table.String()) {
-		t.Errorf("docs/configuration.md has not the table that 'stele config list --markdown' prints:\n%s", table.String())
 	}
 }
 
@@ -224,26 +187,12 @@ func TestShortForms(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"0", "1", "64MB", "1GiB", "3KiB", "7kB", "1000001"} {
-		n, err := readSize(nil, text)
+		n, err := ParseSize(text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := shortSize(n.(int64)); got != text {
+		if got := shortSize(n); got != text {
 			t.Errorf("%s is written %s", text, got)
 		}
-	}
-}
-
-func TestNearest(t *testing.T) {
-	words := []string{"http", "host", "log-level", "ttl"}
-	for text, want := range map[string]string{
-		"htpp": "http", "htt": "http", "hosts": "host", "loglevel": "log-level", "log-levle": "log-level", "tt": "ttl", "x": "", "": "", "elephant": "",
-	} {
-		if got := nearest(text, words); got != want {
-			t.Errorf("%q is nearest to %q, want %q", text, got, want)
-		}
-	}
-	if d := distance("kitten", "sitting"); d != 3 {
-		t.Errorf("from kitten to sitting it takes 3 changes, not %d", d)
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"fmt"
@@ -9,13 +9,13 @@ import (
 
 // checkTogether finds what is wrong only because of something else, where nothing
 // else is.
-func (c *configuration) checkTogether() {
-	if len(c.problems) > 0 {
+func (c *Config) checkTogether() {
+	if len(c.Problems) > 0 {
 		return
 	}
 	for name, address := range map[string]string{"https": c.HTTPS, "metrics": c.Metrics} {
 		if address != "" && address == c.HTTP && !strings.HasSuffix(address, ":0") {
-			c.wrong(name, "%s is the address for the public too; choose another port", address)
+			c.Wrong(name, "%s is the address for the public too; choose another port", address)
 		}
 	}
 	c.checkTLS()
@@ -23,14 +23,14 @@ func (c *configuration) checkTogether() {
 
 // choosePlace decides between a folder and a database: the source that wins over the
 // other decides, and if one names both it is the database.
-func (c *configuration) choosePlace() {
+func (c *Config) choosePlace() {
 	rank := func(name string) int {
 		switch c.origin[name] {
-		case "default":
+		case Default:
 			return 0
 		case "environment":
 			return 2
-		case "flag":
+		case Flag:
 			return 3
 		}
 		return 1 // the file
@@ -40,66 +40,66 @@ func (c *configuration) choosePlace() {
 	}
 }
 
-// wrong notes a problem of a setting.
-func (c *configuration) wrong(name, format string, args ...any) {
+// Wrong notes a problem of a setting.
+func (c *Config) Wrong(name, format string, args ...any) {
 	q := c.places[name]
 	q.Problem = fmt.Sprintf(format, args...)
-	c.problems = append(c.problems, q)
+	c.Problems = append(c.Problems, q)
 }
 
 // checkTLS checks the settings of https against each other.
-func (c *configuration) checkTLS() {
+func (c *Config) checkTLS() {
 	files, acme := c.TLSCert != "" || c.TLSKey != "", len(c.ACMEDomains) > 0
 	switch {
 	case c.TLSCert != "" && c.TLSKey == "":
-		c.wrong("tls-cert", "the certificate is of no use without its key; set tls-key")
+		c.Wrong("tls-cert", "the certificate is of no use without its key; set tls-key")
 	case c.TLSKey != "" && c.TLSCert == "":
-		c.wrong("tls-key", "the key is of no use without its certificate; set tls-cert")
+		c.Wrong("tls-key", "the key is of no use without its certificate; set tls-cert")
 	case files && acme:
-		c.wrong("acme-domain", "the certificate comes from tls-cert, or from a CA; set one of the two")
+		c.Wrong("acme-domain", "the certificate comes from tls-cert, or from a CA; set one of the two")
 	case files && c.HTTPS == "" && len(c.DNSTLS) == 0:
-		c.wrong("tls-cert", "there is nothing that it is for; set https")
+		c.Wrong("tls-cert", "there is nothing that it is for; set https")
 	case acme && c.HTTPS == "":
-		c.wrong("acme-domain", "there is nothing that the certificate is for; set https")
+		c.Wrong("acme-domain", "there is nothing that the certificate is for; set https")
 	case c.HTTPS != "" && !files && !acme:
-		c.wrong("https", "there is no certificate for it; set tls-cert and tls-key, or acme-domain")
+		c.Wrong("https", "there is no certificate for it; set tls-cert and tls-key, or acme-domain")
 	}
 	switch {
 	case len(c.DNSTLS) == 0:
 	case len(c.DNS) == 0:
-		c.wrong("dns-tls", "no zones are answered that could be answered over TLS too; set dns")
+		c.Wrong("dns-tls", "no zones are answered that could be answered over TLS too; set dns")
 	case !files && !acme:
-		c.wrong("dns-tls", "there is no certificate for it; set tls-cert and tls-key, or https and acme-domain")
+		c.Wrong("dns-tls", "there is no certificate for it; set tls-cert and tls-key, or https and acme-domain")
 	default:
 		taken := append([]string{c.HTTP, c.HTTPS, c.Metrics}, c.DNS...)
 		for _, address := range c.DNSTLS {
 			if !strings.HasSuffix(address, ":0") && slices.Contains(taken, address) {
-				c.wrong("dns-tls", "%s is used for something else already; choose another port", address)
+				c.Wrong("dns-tls", "%s is used for something else already; choose another port", address)
 			}
 			taken = append(taken, address)
 		}
 	}
 	for i, address := range c.DNS {
 		if !strings.HasSuffix(address, ":0") && slices.Contains(c.DNS[:i], address) {
-			c.wrong("dns", "%s is named twice; name it once", address)
+			c.Wrong("dns", "%s is named twice; name it once", address)
 		}
 	}
 	if len(c.NotifySource) > 2 || len(c.NotifySource) == 2 && isIPv4(c.NotifySource[0]) == isIPv4(c.NotifySource[1]) {
-		c.wrong("notify-source", "notices are sent from one address of each kind; name one for IPv4 and one for IPv6 at most")
+		c.Wrong("notify-source", "notices are sent from one address of each kind; name one for IPv4 and one for IPv6 at most")
 	}
 	if c.RedirectHTTPS && c.HTTPS == "" && !strings.HasPrefix(c.Base, "https://") {
-		c.wrong("redirect-https", "there is no https to send anybody to; set https, or in base the address of the proxy that speaks it")
+		c.Wrong("redirect-https", "there is no https to send anybody to; set https, or in base the address of the proxy that speaks it")
 	}
 	if c.RedirectHTTPS && c.HTTPS == "" && len(c.TrustedProxies) == 0 {
-		c.wrong("redirect-https", "who comes by https can't be told from others, and would be sent to and fro; set https, or in trusted-proxies the proxy that speaks it")
+		c.Wrong("redirect-https", "the server can't recognise requests that came by https, so clients would be redirected in a loop; set https, or in trusted-proxies the proxy that speaks it")
 	}
-	if acme && isWithin(c.acmeStorage(), c.Data) {
-		c.wrong("acme-storage", "this is inside the folder of the registry, where nothing else may be; choose another one")
+	if acme && isWithin(c.CertificateFolder(), c.Data) {
+		c.Wrong("acme-storage", "this is inside the folder of the registry, where nothing else may be; choose another one")
 	}
 }
 
-// acmeStorage returns the folder for what comes from a CA.
-func (c *serveConfig) acmeStorage() string {
+// CertificateFolder returns the folder for what comes from a CA.
+func (c *Values) CertificateFolder() string {
 	if c.ACMEStorage != "" {
 		return c.ACMEStorage
 	}

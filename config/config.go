@@ -1,4 +1,7 @@
-package main
+// Package config reads the settings of a server: from defaults, a file in TOML, the
+// environment and flags, the later of which win over the earlier. All that is wrong is told
+// at once, with the place where it stands.
+package config
 
 import (
 	"bytes"
@@ -16,14 +19,15 @@ import (
 	"github.com/knadh/koanf/providers/rawbytes"
 	"github.com/knadh/koanf/v2"
 	gotoml "github.com/pelletier/go-toml/v2"
-	"github.com/spf13/pflag"
+
+	"github.com/stele-id/stele/internal/terminal"
 )
 
 // maxConfigFile is the size of the largest configuration file that is read.
 const maxConfigFile = 1 << 20
 
-// configProblem is something that is wrong in the configuration.
-type configProblem struct {
+// Problem is something that is wrong in the configuration.
+type Problem struct {
 	File     string `json:"file,omitempty"`
 	Line     int    `json:"line,omitempty"`
 	Variable string `json:"variable,omitempty"` // of the environment
@@ -33,7 +37,7 @@ type configProblem struct {
 }
 
 // String says where it is, and what.
-func (q configProblem) String() string {
+func (q Problem) String() string {
 	var where []string
 	switch {
 	case q.File != "" && q.Line > 0:
@@ -46,30 +50,32 @@ func (q configProblem) String() string {
 	if q.Key != "" && q.Variable == "" {
 		where = append(where, q.Key)
 	}
-	return printable(strings.Join(append(where, q.Problem), ": "))
+	return terminal.Printable(strings.Join(append(where, q.Problem), ": "))
 }
 
 // layer is one source of settings. Later layers win over earlier ones.
 type layer struct {
-	name   string                          // of the source, for people
-	values map[string]any                  // by the name of the setting, not yet read
-	blame  func(name string) configProblem // where a value stands
+	name   string                    // of the source, for people
+	values map[string]any            // by the name of the setting, not yet read
+	blame  func(name string) Problem // where a value stands
 }
 
-// configuration is what all sources together say.
-type configuration struct {
-	serveConfig
-	values   map[string]any           // by the name of the setting
-	origin   map[string]string        // of each value: which source
-	places   map[string]configProblem // of each value: where it stands there
-	problems []configProblem
-	warnings []configProblem
+// Config is what all sources together say.
+type Config struct {
+	Values
+	Problems []Problem
+	Warnings []Problem
+
+	values map[string]any     // by the name of the setting
+	origin map[string]string  // of each value: which source
+	places map[string]Problem // of each value: where it stands there
 }
 
-// loadConfiguration reads all sources: defaults, the file if it is named, the
-// environment, and flags if there are any. What is wrong is among its problems.
-func loadConfiguration(file string, environ []string, flags *pflag.FlagSet) *configuration {
-	c := &configuration{origin: map[string]string{}, places: map[string]configProblem{}}
+// Load reads all sources: defaults, the file if it is named, the
+// environment, and flags that were given: by the name of a setting a text, or the texts of
+// a list. What is wrong is among its problems.
+func Load(file string, environ []string, flags map[string]any) *Config {
+	c := &Config{origin: map[string]string{}, places: map[string]Problem{}}
 	layers := []layer{defaultLayer()}
 	if file != "" {
 		layers = append(layers, c.fileLayer(file))
@@ -82,26 +88,26 @@ func loadConfiguration(file string, environ []string, flags *pflag.FlagSet) *con
 	for _, l := range layers {
 		// A map that was read already can't fail to load.
 		if err := k.Load(confmap.Provider(c.read(l), ""), nil); err != nil {
-			c.problems = append(c.problems, configProblem{Problem: err.Error()})
+			c.Problems = append(c.Problems, Problem{Problem: err.Error()})
 		}
 	}
 	c.values = k.Raw()
-	if err := k.Unmarshal("", &c.serveConfig); err != nil {
-		c.problems = append(c.problems, configProblem{Problem: err.Error()})
+	if err := k.Unmarshal("", &c.Values); err != nil {
+		c.Problems = append(c.Problems, Problem{Problem: err.Error()})
 	}
 	c.choosePlace()
 	c.checkTogether()
-	slices.SortStableFunc(c.problems, func(a, b configProblem) int {
+	slices.SortStableFunc(c.Problems, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(b.File, a.File), cmp.Compare(a.Line, b.Line))
 	})
 	return c
 }
 
 // read reads the values of a layer. Those that are wrong are left out and told.
-func (c *configuration) read(l layer) map[string]any {
+func (c *Config) read(l layer) map[string]any {
 	read := map[string]any{}
 	for _, name := range slices.Sorted(maps.Keys(l.values)) {
-		value, err := findSetting(name).read(l.values[name])
+		value, err := Find(name).Read(l.values[name])
 		for _, err := range each(err) {
 			place := name
 			if entry, ok := errors.AsType[*entryError](err); ok {
@@ -109,7 +115,7 @@ func (c *configuration) read(l layer) map[string]any {
 			}
 			q := l.blame(place)
 			q.Problem = err.Error()
-			c.problems = append(c.problems, q)
+			c.Problems = append(c.Problems, q)
 		}
 		c.origin[name], c.places[name] = l.name, l.blame(name)
 		if err == nil {
@@ -131,52 +137,52 @@ func each(err error) []error {
 }
 
 func defaultLayer() layer {
-	l := layer{name: "default", values: map[string]any{}, blame: func(name string) configProblem {
-		return configProblem{Key: name}
+	l := layer{name: Default, values: map[string]any{}, blame: func(name string) Problem {
+		return Problem{Key: name}
 	}}
 	for _, s := range settings {
-		l.values[s.name] = s.usual
+		l.values[s.Name] = s.Usual
 	}
 	return l
 }
 
+// Default is the name of the source of values that no other source gives.
+const Default = "default"
+
+// Flag is the name of the source of values that flags give.
+const Flag = "flag"
+
+// Origin returns the source of a setting's value: Default, a file's name, "environment" or
+// Flag.
+func (c *Config) Origin(name string) string { return c.origin[name] }
+
+// Value returns the value of a setting, as its field in Values has it.
+func (c *Config) Value(name string) any { return c.values[name] }
+
 // flagLayer returns the settings among the flags that were given.
-func flagLayer(flags *pflag.FlagSet) layer {
-	l := layer{name: "flag", values: map[string]any{}, blame: func(name string) configProblem {
-		return configProblem{Key: "--" + name}
-	}}
-	flags.Visit(func(flag *pflag.Flag) {
-		if findSetting(flag.Name) == nil {
-			return
-		}
-		if list, ok := flag.Value.(pflag.SliceValue); ok {
-			l.values[flag.Name] = list.GetSlice()
-			return
-		}
-		l.values[flag.Name] = flag.Value.String()
-	})
-	return l
+func flagLayer(flags map[string]any) layer {
+	return layer{name: Flag, values: flags, blame: func(name string) Problem { return Problem{Key: "--" + name} }}
 }
 
 // environmentLayer returns the settings in the environment. A variable that is
 // nearly one of ours gets a warning only: others may have given us their own, as
 // Kubernetes does for each service.
-func (c *configuration) environmentLayer(environ []string) layer {
-	l := layer{name: "environment", blame: func(name string) configProblem {
+func (c *Config) environmentLayer(environ []string) layer {
+	l := layer{name: "environment", blame: func(name string) Problem {
 		name, _, _ = strings.Cut(name, ".")
-		return configProblem{Key: name, Variable: findSetting(name).variable()}
+		return Problem{Key: name, Variable: Find(name).Variable()}
 	}}
 	provider := env.Provider("", env.Opt{
 		Prefix:      environmentPrefix,
 		EnvironFunc: func() []string { return environ },
 		TransformFunc: func(variable, value string) (string, any) {
 			name := strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(variable, environmentPrefix), "_", "-"))
-			if s := findSetting(name); s != nil && s.variable() == variable {
+			if s := Find(name); s != nil && s.Variable() == variable {
 				return name, value
 			}
 			if near := nearestSetting(name); near != "" && !slices.Contains(otherVariables, variable) {
-				near = findSetting(near).variable()
-				c.warnings = append(c.warnings, configProblem{Variable: variable, Nearest: near,
+				near = Find(near).Variable()
+				c.Warnings = append(c.Warnings, Problem{Variable: variable, Nearest: near,
 					Problem: "no setting has this name; did you mean " + near + "?"})
 			}
 			return "", nil
@@ -184,7 +190,7 @@ func (c *configuration) environmentLayer(environ []string) layer {
 	})
 	values, err := provider.Read()
 	if err != nil {
-		c.problems = append(c.problems, configProblem{Problem: err.Error()})
+		c.Problems = append(c.Problems, Problem{Problem: err.Error()})
 	}
 	l.values = values
 	return l
@@ -194,7 +200,7 @@ func (c *configuration) environmentLayer(environ []string) layer {
 var otherVariables = []string{"STELE_CONFIG", "STELE_SERVER", "STELE_TOKEN", "STELE_TOKEN_FILE", "STELE_CA"}
 
 // fileLayer returns the settings in a file. Unknown keys are told.
-func (c *configuration) fileLayer(file string) layer {
+func (c *Config) fileLayer(file string) layer {
 	l := layer{name: file, values: map[string]any{}}
 	k := koanf.New(".")
 	text, err := readConfigFile(file)
@@ -202,20 +208,20 @@ func (c *configuration) fileLayer(file string) layer {
 		err = k.Load(rawbytes.Provider(text), toml.Parser())
 	}
 	if err != nil {
-		q := configProblem{File: file, Problem: err.Error()}
+		q := Problem{File: file, Problem: err.Error()}
 		if why, ok := strings.CutPrefix(q.Problem, "toml: "); ok {
 			q.Problem = "this is not TOML, where texts stand in quotation marks and keys only once: " + why
 		}
 		if syntax, ok := errors.AsType[*gotoml.DecodeError](err); ok {
 			q.Line, _ = syntax.Position()
 		}
-		c.problems = append(c.problems, q)
+		c.Problems = append(c.Problems, q)
 		return l
 	}
 	lines := keyLines(text)
-	l.blame = func(name string) configProblem { return configProblem{File: file, Line: lines[name], Key: name} }
+	l.blame = func(name string) Problem { return Problem{File: file, Line: lines[name], Key: name} }
 	for name, value := range k.Raw() {
-		if findSetting(name) != nil {
+		if Find(name) != nil {
 			l.values[name] = value
 			continue
 		}
@@ -224,7 +230,7 @@ func (c *configuration) fileLayer(file string) layer {
 		if q.Nearest = nearestSetting(name); q.Nearest != "" {
 			q.Problem = "no setting has this name; did you mean " + q.Nearest + "?"
 		}
-		c.problems = append(c.problems, q)
+		c.Problems = append(c.Problems, q)
 	}
 	return l
 }

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"errors"
@@ -27,8 +27,24 @@ type kind struct {
 	// text reads a value as it is written on the command line, in the environment,
 	// and for most kinds between the quotation marks of the file. Of a list or a
 	// table it reads one element.
-	text func(s *setting, text string) (any, error)
+	text func(s *Setting, text string) (any, error)
 }
+
+// Word says for people what the setting can be told.
+func (s *Setting) Word() string { return s.kind.word }
+
+// IsBool reports whether the setting is yes or no.
+func (s *Setting) IsBool() bool { return s.kind.form == boolForm }
+
+// Repeats reports whether the setting is a list or a table, whose flag may be repeated.
+func (s *Setting) Repeats() bool { return s.kind.form == listForm || s.kind.form == tableForm }
+
+// IsText reports whether the setting stands in quotation marks in the file.
+func (s *Setting) IsText() bool { return s.kind.form == textForm }
+
+// IsFile and IsFolder report whether the setting names a file, or a folder.
+func (s *Setting) IsFile() bool   { return s.kind.word == fileKind.word }
+func (s *Setting) IsFolder() bool { return s.kind.word == folderKind.word }
 
 // form is how values of a kind stand in the configuration file.
 type form uint8
@@ -72,10 +88,10 @@ var (
 	choiceKind     = kind{"word", textForm, readChoice}
 )
 
-// read reads a value: a text from the command line or the environment, or what TOML
-// has. The result is what the setting's field in serveConfig takes. All that is
+// Read reads a value: a text from the command line or the environment, or what TOML
+// has. The result is what the setting's field in Values takes. All that is
 // wrong is told.
-func (s *setting) read(value any) (any, error) {
+func (s *Setting) Read(value any) (any, error) {
 	switch s.kind.form {
 	case listForm:
 		return s.readList(value)
@@ -90,7 +106,7 @@ func (s *setting) read(value any) (any, error) {
 }
 
 // scalar returns a value that is not a list or a table as it is written.
-func (s *setting) scalar(value any) (string, error) {
+func (s *Setting) scalar(value any) (string, error) {
 	switch v := value.(type) {
 	case string:
 		return strings.TrimSpace(v), nil
@@ -103,28 +119,28 @@ func (s *setting) scalar(value any) (string, error) {
 			return strconv.FormatInt(v, 10), nil
 		}
 	}
-	return "", fmt.Errorf("this is written otherwise, as in %s", s.inFile(s.example))
+	return "", fmt.Errorf("this is written otherwise, as in %s", s.InFile(s.Example))
 }
 
 // readList reads a list: of the file, or a text in which commas or spaces stand
 // between the elements.
-func (s *setting) readList(value any) (any, error) {
+func (s *Setting) readList(value any) (any, error) {
 	var texts []string
 	switch v := value.(type) {
 	case string:
-		texts = splitList(v)
+		texts = SplitList(v)
 	case []string:
 		texts = v
 	case []any:
 		for _, element := range v {
 			text, ok := element.(string)
 			if !ok {
-				return nil, fmt.Errorf("each element is a text in quotation marks; an example is %s", s.inFile(s.example))
+				return nil, fmt.Errorf("each element is a text in quotation marks; an example is %s", s.InFile(s.Example))
 			}
 			texts = append(texts, text)
 		}
 	default:
-		return nil, fmt.Errorf("a list belongs here; an example is %s", s.inFile(s.example))
+		return nil, fmt.Errorf("a list belongs here; an example is %s", s.InFile(s.Example))
 	}
 	list := []string{}
 	var wrong []error
@@ -139,14 +155,14 @@ func (s *setting) readList(value any) (any, error) {
 	return list, errors.Join(wrong...)
 }
 
-// splitList cuts a text into the elements of a list.
-func splitList(text string) []string {
+// SplitList cuts a text into the elements of a list.
+func SplitList(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' })
 }
 
 // readTable reads a table of the file, or a text of pairs name=value with spaces
 // between them.
-func (s *setting) readTable(value any) (any, error) {
+func (s *Setting) readTable(value any) (any, error) {
 	table := map[string]any{}
 	var wrong []error
 	add := func(name, text string) {
@@ -173,7 +189,7 @@ func (s *setting) readTable(value any) (any, error) {
 			add(name, text)
 		}
 	default:
-		return nil, fmt.Errorf("a table belongs here; an example is %s", s.inFile(s.example))
+		return nil, fmt.Errorf("a table belongs here; an example is %s", s.InFile(s.Example))
 	}
 	slices.SortFunc(wrong, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return table, errors.Join(wrong...)
@@ -189,8 +205,8 @@ func (e *entryError) Error() string { return e.err.Error() }
 func (e *entryError) Unwrap() error { return e.err }
 
 // orNothing makes an empty text a value of a kind.
-func orNothing(read func(*setting, string) (any, error)) func(*setting, string) (any, error) {
-	return func(s *setting, text string) (any, error) {
+func orNothing(read func(*Setting, string) (any, error)) func(*Setting, string) (any, error) {
+	return func(s *Setting, text string) (any, error) {
 		if text == "" {
 			return "", nil
 		}
@@ -198,14 +214,14 @@ func orNothing(read func(*setting, string) (any, error)) func(*setting, string) 
 	}
 }
 
-func readFolder(_ *setting, text string) (any, error) {
+func readFolder(_ *Setting, text string) (any, error) {
 	if text == "" {
 		return nil, errors.New("the name of a folder belongs here")
 	}
 	return text, nil
 }
 
-func readBool(_ *setting, text string) (any, error) {
+func readBool(_ *Setting, text string) (any, error) {
 	switch strings.ToLower(text) {
 	case "true", "yes", "on", "1":
 		return true, nil
@@ -215,21 +231,21 @@ func readBool(_ *setting, text string) (any, error) {
 	return nil, fmt.Errorf("%.40q is neither true nor false", text)
 }
 
-func readChoice(s *setting, text string) (any, error) {
-	if slices.Contains(s.choices, text) {
+func readChoice(s *Setting, text string) (any, error) {
+	if slices.Contains(s.Choices, text) {
 		return text, nil
 	}
-	return nil, fmt.Errorf("%.40q is none of %s", text, strings.Join(s.choices, ", "))
+	return nil, fmt.Errorf("%.40q is none of %s", text, strings.Join(s.Choices, ", "))
 }
 
-func readStatus(s *setting, text string) (any, error) {
+func readStatus(s *Setting, text string) (any, error) {
 	if _, err := readChoice(s, text); err != nil {
 		return nil, err
 	}
 	return strconv.Atoi(text)
 }
 
-func readCount(_ *setting, text string) (any, error) {
+func readCount(_ *Setting, text string) (any, error) {
 	n, err := strconv.ParseUint(text, 10, 31)
 	if err != nil {
 		return nil, fmt.Errorf("%.40q is no number from 0 to %d", text, math.MaxInt32)
@@ -237,7 +253,7 @@ func readCount(_ *setting, text string) (any, error) {
 	return int(n), nil
 }
 
-func readPositive(s *setting, text string) (any, error) {
+func readPositive(s *Setting, text string) (any, error) {
 	n, err := readCount(s, text)
 	if err == nil && n.(int) == 0 {
 		return nil, errors.New("at least 1 belongs here")
@@ -248,7 +264,7 @@ func readPositive(s *setting, text string) (any, error) {
 // maxDuration is longer than anything here should take.
 const maxDuration = 10 * 365 * 24 * time.Hour
 
-func readDuration(_ *setting, text string) (any, error) {
+func readDuration(_ *Setting, text string) (any, error) {
 	d, err := time.ParseDuration(text)
 	switch {
 	case err != nil:
@@ -259,7 +275,7 @@ func readDuration(_ *setting, text string) (any, error) {
 	return d, nil
 }
 
-func readTimeout(s *setting, text string) (any, error) {
+func readTimeout(s *Setting, text string) (any, error) {
 	d, err := readDuration(s, text)
 	if err == nil && d.(time.Duration) == 0 {
 		return nil, errors.New("without a limit a slow client could keep a connection for ever; write how long it may take, such as 30s")
@@ -272,18 +288,24 @@ var sizeUnits = map[string]int64{
 	"": 1, "b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30,
 }
 
-func readSize(_ *setting, text string) (any, error) {
+func readSize(_ *Setting, text string) (any, error) {
+	n, err := ParseSize(text)
+	return n, err
+}
+
+// ParseSize reads a size in bytes, with a unit such as MB or GiB, or without.
+func ParseSize(text string) (int64, error) {
 	digits := strings.TrimRight(text, "bBkKmMgGiI ")
 	n, err := strconv.ParseUint(digits, 10, 40)
 	unit, known := sizeUnits[strings.ToLower(strings.TrimSpace(text[len(digits):]))]
 	if err != nil || !known || n > uint64(math.MaxInt64/unit) {
-		return nil, fmt.Errorf("%.40q is no size; write a number with its unit, such as 64MB or 1GiB", text)
+		return 0, fmt.Errorf("%.40q is no size; write a number with its unit, such as 64MB or 1GiB", text)
 	}
 	return int64(n) * unit, nil
 }
 
 // readHead reads how large the head of a request may be.
-func readHead(s *setting, text string) (any, error) {
+func readHead(s *Setting, text string) (any, error) {
 	n, err := readSize(s, text)
 	if err == nil && (n.(int64) < 8<<10 || n.(int64) > 1<<20) {
 		return nil, fmt.Errorf("%.40q is not between 8KiB, which an identifier may need, and 1MiB", text)
@@ -291,13 +313,13 @@ func readHead(s *setting, text string) (any, error) {
 	return n, err
 }
 
-func readAddress(s *setting, text string) (any, error) {
+func readAddress(s *Setting, text string) (any, error) {
 	host, port, err := net.SplitHostPort(text)
 	if err != nil {
 		if _, err := strconv.ParseUint(text, 10, 16); err == nil {
 			return nil, fmt.Errorf("%q is a port alone; write :%s for all addresses of this machine, or 127.0.0.1:%s", text, text, text)
 		}
-		return nil, fmt.Errorf("%.100q is no address; write HOST:PORT, such as %s (an IPv6 address in brackets, [::1]:8080)", text, s.example)
+		return nil, fmt.Errorf("%.100q is no address; write HOST:PORT, such as %s (an IPv6 address in brackets, [::1]:8080)", text, s.Example)
 	}
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
 		return nil, fmt.Errorf("%.40q is no port, which is a number from 0 to 65535", port)
@@ -309,15 +331,15 @@ func readAddress(s *setting, text string) (any, error) {
 }
 
 // readSource reads an address of this machine, without a port.
-func readSource(s *setting, text string) (any, error) {
+func readSource(s *Setting, text string) (any, error) {
 	addr, err := netip.ParseAddr(text)
 	if err != nil || addr.IsUnspecified() || addr.IsMulticast() {
-		return nil, fmt.Errorf("%.100q is not the address of a machine; write an IP address without a port, such as %s", text, s.example)
+		return nil, fmt.Errorf("%.100q is not the address of a machine; write an IP address without a port, such as %s", text, s.Example)
 	}
 	return addr.Unmap().String(), nil
 }
 
-func readIdentity(_ *setting, text string) (any, error) {
+func readIdentity(_ *Setting, text string) (any, error) {
 	return text, dnsd.CheckIdentity(text)
 }
 
@@ -335,12 +357,12 @@ func isHost(text string) bool {
 }
 
 // readBase reads the server's public address.
-func readBase(_ *setting, text string) (any, error) {
+func readBase(_ *Setting, text string) (any, error) {
 	o := httpd.Options{Base: strings.TrimRight(text, "/")}
 	return o.Base, o.Validate()
 }
 
-func readHost(_ *setting, text string) (any, error) {
+func readHost(_ *Setting, text string) (any, error) {
 	text = strings.ToLower(strings.TrimSpace(text))
 	if _, err := purl.New(text); err != nil {
 		return nil, err
@@ -348,7 +370,7 @@ func readHost(_ *setting, text string) (any, error) {
 	return text, nil
 }
 
-func readShoulder(_ *setting, text string) (any, error) {
+func readShoulder(_ *Setting, text string) (any, error) {
 	if _, err := ark.ParseChecked(text); err != nil {
 		if e, ok := errors.AsType[*stele.SyntaxError](err); ok {
 			err = errors.New(e.Reason)
@@ -359,23 +381,38 @@ func readShoulder(_ *setting, text string) (any, error) {
 }
 
 // readGlobal reads a pair scheme=URL, and returns the URL.
-func readGlobal(_ *setting, text string) (any, error) {
+func readGlobal(_ *Setting, text string) (any, error) {
 	scheme, link, _ := strings.Cut(text, "=")
-	schemes, err := all.New(all.Config{Now: time.Now, PURLHosts: purl.DefaultHosts()})
+	schemes, err := all.New(all.Config{Now: func() time.Time { return time.Time{} }, PURLHosts: purl.DefaultHosts()})
 	if err != nil {
 		return nil, err
 	}
 	if schemes.Lookup(scheme) == nil {
-		return nil, fmt.Errorf("%.40q is no scheme; there are %s", scheme, strings.Join(schemeNames(schemes), ", "))
+		return nil, fmt.Errorf("%.40q is no scheme; there are %s", scheme, strings.Join(schemes.Names(), ", "))
 	}
 	o := httpd.Options{Global: map[string]string{scheme: link}}
 	return link, o.Validate()
 }
 
 // readSyslog reads where a syslog daemon is.
-func readSyslog(_ *setting, text string) (any, error) {
+func readSyslog(_ *Setting, text string) (any, error) {
 	if _, _, err := audit.ParseSyslog(text); err != nil {
 		return nil, err
 	}
 	return text, nil
+}
+
+// followKind is how often a server looks for what others write.
+var followKind = kind{"duration", textForm, readFollow}
+
+// A server that looks more often does little else; one that looks less often gives outdated
+// answers.
+const followOften, followSeldom = 10 * time.Millisecond, 10 * time.Second
+
+func readFollow(s *Setting, text string) (any, error) {
+	d, err := readDuration(s, text)
+	if err == nil && (d.(time.Duration) < followOften || d.(time.Duration) > followSeldom) {
+		return nil, fmt.Errorf("a server looks for changes every %s at most, and every %s at least; write a time between, such as 250ms", followOften, followSeldom)
+	}
+	return d, err
 }

@@ -1,0 +1,55 @@
+package config
+
+import (
+	"errors"
+	"net/url"
+	"strings"
+)
+
+// IsDatabase reports whether a text is the URL of a database, or is meant to be.
+func IsDatabase(text string) bool { return strings.Contains(text, "://") }
+
+func readStore(_ *Setting, text string) (any, error) { return text, CheckStore(text) }
+
+// CheckStore refuses what is not the URL of a database. It never repeats the text, which may
+// have a password.
+func CheckStore(text string) error {
+	scheme, _, _ := strings.Cut(text, "://")
+	if scheme != "postgres" && scheme != "postgresql" {
+		return errors.New("the URL of a database belongs here, such as postgres://stele@db.example.org/stele")
+	}
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		return errors.New("this is no URL; write postgres://USER@HOST:PORT/DATABASE, with several HOST:PORT and commas between them if there are more, and with % and two digits for each of @ / : ? # % in a password")
+	case strings.Trim(u.Path, "/") == "":
+		return errors.New("the URL names no database; write postgres://USER@HOST:PORT/DATABASE")
+	}
+	return nil
+}
+
+// hidden stands where a secret was.
+const hidden = "xxxxx"
+
+// RedactURL returns the URL of a database without the secrets in it. What is no good URL
+// may have them anywhere, and is not shown.
+func RedactURL(text string) string {
+	u, err := url.Parse(text)
+	if err != nil || strings.Contains(u.Host+u.Path+u.RawQuery+u.Fragment, "@") {
+		return "postgres://" + hidden
+	}
+	query, err := url.ParseQuery(u.RawQuery)
+	if err != nil || !IsDatabase(text) {
+		return "postgres://" + hidden
+	}
+	if _, has := u.User.Password(); has {
+		u.User = url.UserPassword(u.User.Username(), hidden)
+	}
+	for _, secret := range []string{"password", "sslpassword"} {
+		if query.Has(secret) {
+			query.Set(secret, hidden)
+			u.RawQuery = query.Encode()
+		}
+	}
+	return u.String()
+}
