@@ -152,6 +152,9 @@ func (n *Namespace) appendLater(b []byte) []byte {
 	if extended {
 		b = appendExtension(b, p)
 	}
+	if p.Catalog != "" {
+		b = appendText(b, p.Catalog)
+	}
 	return b
 }
 
@@ -221,6 +224,10 @@ func (d *decoder) later(n *Namespace) {
 	if len(d.rest) > 0 {
 		d.extension(&n.Publication)
 		odd = !n.Publication.isExtended()
+	}
+	if len(d.rest) > 0 {
+		n.Publication.Catalog = d.text()
+		odd = n.Publication.Catalog == ""
 	}
 	if d.err == nil && odd {
 		d.fail(errOdd) // nothing is written of it then

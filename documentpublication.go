@@ -3,7 +3,7 @@ package stele
 import "math"
 
 const (
-	publicationFields = "zone layout separator parts servers mailbox resolver signing secondaries records elsewhere"
+	publicationFields = "zone layout separator parts servers mailbox resolver signing secondaries records catalog elsewhere"
 	serverFields      = "name addresses"
 	secondaryFields   = "network key notify"
 	zoneRecordFields  = "name ttl type data"
@@ -33,6 +33,8 @@ func (d *document) publication(p *Publication) {
 			d.array(MaxSecondaries, func(int) { p.Secondaries = append(p.Secondaries, d.secondary()) })
 		case "records":
 			d.array(MaxZoneRecords, func(int) { p.Records = append(p.Records, d.zoneRecord()) })
+		case "catalog":
+			p.Catalog = d.text()
 		case "elsewhere":
 			d.array(MaxDiscoveries, func(int) { p.Elsewhere = append(p.Elsewhere, d.discovery()) })
 		default:
@@ -162,6 +164,7 @@ func (w *jsonWriter) publication(p *Publication) {
 		}
 		w.close(']')
 	}
+	w.text("catalog", p.Catalog)
 	if len(p.Elsewhere) > 0 {
 		w.name("elsewhere")
 		w.open('[')

@@ -23,6 +23,10 @@ type Publication struct {
 	// registry.
 	Records []ZoneRecord
 
+	// Catalog is the catalog zone (RFC 9432) in which the zone is listed for secondaries,
+	// absolute and in lower case; "" if it is in none.
+	Catalog string
+
 	// Elsewhere says who answers for the namespace instead, if others do. The
 	// namespace has no zone of its own then.
 	Elsewhere []Discovery
@@ -37,8 +41,8 @@ func (p *Publication) IsZero() bool {
 // isSecured reports whether something is said of signing or transfers.
 func (p *Publication) isSecured() bool { return p.Signing != NotSigned || len(p.Secondaries) > 0 }
 
-// isExtended reports whether there are records of the owner.
-func (p *Publication) isExtended() bool { return len(p.Records) > 0 }
+// isExtended reports whether there are records of the owner, or a catalog.
+func (p *Publication) isExtended() bool { return len(p.Records) > 0 || p.Catalog != "" }
 
 // ZoneRecord is a resource record of the owner's own in a zone. All records of a name and
 // type have one TTL (RFC 2181, section 5.2).

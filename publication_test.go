@@ -20,6 +20,7 @@ func published() *Namespace {
 			{Name: "ns.example.org."},
 		},
 		Mailbox: "hostmaster@paradisec.example", Resolver: "id.paradisec.example:8080",
+		Catalog: "catalog.example.net.",
 		Records: []ZoneRecord{
 			{Name: "paradisec.example.", TTL: 3600, Type: RecordMX, Data: "10 mx.example.org."},
 			{Name: "www.paradisec.example.", TTL: 300, Type: RecordA, Data: "192.0.2.80"},
@@ -112,6 +113,8 @@ func TestPublicationValidate(t *testing.T) {
 		{"a blank in the mailbox", func(n *Namespace) { n.Publication.Mailbox = "host master@example.org" }, []string{"publication.mailbox"}},
 		{"the resolver", func(n *Namespace) { n.Publication.Resolver = "https://id.example.org" }, []string{"publication.resolver"}},
 		{"the resolver's port", func(n *Namespace) { n.Publication.Resolver = "id.example.org:0" }, []string{"publication.resolver"}},
+		{"a wrong catalog", func(n *Namespace) { n.Publication.Catalog = "catalog" }, []string{"publication.catalog"}},
+		{"a catalog of itself", func(n *Namespace) { n.Publication.Catalog = n.Publication.Zone }, []string{"publication.catalog"}},
 		{"a record of another type", func(n *Namespace) { n.Publication.Records[0].Type = "NS" }, []string{"publication.records[0].type"}},
 		{"a record elsewhere", func(n *Namespace) { n.Publication.Records[0].Name = "example." }, []string{"publication.records[0].name"}},
 		{"a wildcard", func(n *Namespace) { n.Publication.Records[0].Name = "*.paradisec.example." }, []string{"publication.records[0].name"}},

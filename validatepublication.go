@@ -35,6 +35,7 @@ func (n *Namespace) checkPublication(f *faults) {
 	n.checkLayout(f)
 	p.checkSecurity(f)
 	p.checkRecords(f)
+	p.checkCatalog(f)
 	if fits(f, "publication.servers", len(p.Servers), MaxNameServers) {
 		for i := range p.Servers {
 			p.Servers[i].check(f, item("publication.servers", i), p.Zone)
@@ -51,6 +52,18 @@ func (n *Namespace) checkPublication(f *faults) {
 		if reason := resolverReason(p.Resolver); reason != "" {
 			f.addf("publication.resolver", "%s", reason)
 		}
+	}
+}
+
+// checkCatalog judges the catalog in which the zone is listed.
+func (p *Publication) checkCatalog(f *faults) {
+	if p.Catalog == "" {
+		return
+	}
+	if reason := domainReason(p.Catalog); reason != "" {
+		f.addf("publication.catalog", "%s", reason)
+	} else if p.Catalog == p.Zone {
+		f.addf("publication.catalog", "%s is the zone itself; a catalog is a zone of its own", brief(p.Catalog))
 	}
 }
 

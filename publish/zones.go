@@ -22,6 +22,8 @@ type Zones struct {
 	owners map[string]*stele.Namespace // by zone: the namespace that is published there
 	claims map[string][]*stele.Namespace
 	some   map[string]bool // schemes that have names in some zone
+
+	catalogs map[string][]string // the zones that each lists, in order
 }
 
 // New returns the zones of namespaces. If several namespaces name the same zone, it is
@@ -29,7 +31,7 @@ type Zones struct {
 func New(tree *namespaces.Tree) *Zones {
 	z := &Zones{
 		tree: tree, owners: make(map[string]*stele.Namespace),
-		claims: make(map[string][]*stele.Namespace), some: make(map[string]bool),
+		claims: make(map[string][]*stele.Namespace), some: make(map[string]bool), catalogs: make(map[string][]string),
 	}
 	for _, n := range tree.All() {
 		ns := n.Namespace
@@ -43,6 +45,11 @@ func New(tree *namespaces.Tree) *Zones {
 		}
 		if ns.Publication.Layout != stele.LayoutRoot {
 			z.some[ns.Scheme] = true
+		}
+	}
+	for _, zone := range z.All() {
+		if catalog := z.owners[zone].Publication.Catalog; catalog != "" {
+			z.catalogs[catalog] = append(z.catalogs[catalog], zone)
 		}
 	}
 	return z
@@ -93,6 +100,17 @@ func (z *Zones) All() []string { return slices.Sorted(maps.Keys(z.owners)) }
 // OwnerOf returns the namespace that is published in a zone; nil if there is none.
 func (z *Zones) OwnerOf(zone string) *stele.Namespace { return z.owners[zone] }
 
+// Catalogs returns the names of the catalogs (RFC 9432), in order.
+func (z *Zones) Catalogs() []string { return slices.Sorted(maps.Keys(z.catalogs)) }
+
+// Members returns the zones that a catalog lists, in order; none if there is no such catalog.
+func (z *Zones) Members(catalog string) []string { return z.catalogs[catalog] }
+
+// Overlap reports whether two domains are the same, or one is below the other.
+func Overlap(a, b string) bool {
+	return a == b || strings.HasSuffix(a, "."+b) || strings.HasSuffix(b, "."+a)
+}
+
 // Around returns the zone right above another one; "" if the registry has none.
 func (z *Zones) Around(zone string) string {
 	for rest := zone; rest != ""; {
@@ -122,6 +140,13 @@ func Touched(old, now *Zones, changed ...stele.NamespaceKey) []string {
 				for _, other := range z.claims[ns.Publication.Zone] { // it may get the zone now, or lose it
 					z.touch(touched, other)
 				}
+			}
+		}
+	}
+	for _, z := range []*Zones{old, now} {
+		for catalog := range z.catalogs {
+			if !slices.Equal(old.catalogs[catalog], now.catalogs[catalog]) {
+				touched[catalog] = true
 			}
 		}
 	}
@@ -183,6 +208,7 @@ func inDNS(ns *stele.Namespace) *stele.Namespace {
 		c.Minter = stele.Minter{}
 	}
 	c.Publication.Secondaries = nil
+	c.Publication.Catalog = "" // it is in the catalog; see Touched
 	c.Version, c.Created, c.Modified, c.By = 0, time.Time{}, time.Time{}, ""
 	return &c
 }

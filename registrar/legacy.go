@@ -127,9 +127,15 @@ func Secondaries(ctx context.Context, stores ...stele.Store) ([]stele.SecondaryA
 			if err != nil {
 				return nil, err
 			}
+			zones := []string{ns.Publication.Zone}
+			if catalog := ns.Publication.Catalog; catalog != "" {
+				zones = append(zones, catalog) // they have it too
+			}
 			for _, s := range ns.Publication.Secondaries {
 				for _, at := range s.Notify {
-					add(ns.Publication.Zone, at, "", "")
+					for _, zone := range zones {
+						add(zone, at, "", "")
+					}
 				}
 				if len(s.Notify) == 0 {
 					add(ns.Publication.Zone, cmp.Or(s.Network, s.Key), stele.SecondaryUnasked, "its settings name no address at which it is told of changes (--notify)")

@@ -27,7 +27,7 @@ func (r *Registrar) mayPublish(ctx context.Context, op string, s *spaces, before
 	theirs := false
 	for _, sp := range s.All() {
 		other := sp.Publication.Zone
-		if other == "" || !overlap(zone, other) {
+		if other == "" || !publish.Overlap(zone, other) {
 			continue
 		}
 		if !auth.MayManage(who, s.Chain(sp)...) {
@@ -100,9 +100,29 @@ func (r *Registrar) maySend(op string, before, next *stele.Namespace) error {
 	return nil
 }
 
-// overlap reports whether two domains are the same, or one is below the other.
-func overlap(a, b string) bool {
-	return a == b || strings.HasSuffix(a, "."+b) || strings.HasSuffix(b, "."+a)
+// mayCatalog makes sure that the caller may list the zone of a namespace in its catalog.
+// Secondaries take every zone that a catalog lists, so an administrator decides which. The
+// name of a catalog is no name of a zone, nor above or below one: both could not be served.
+func (r *Registrar) mayCatalog(ctx context.Context, op string, s *spaces, before, next *stele.Namespace) error {
+	p := &next.Publication
+	if before != nil && before.Publication.Catalog == p.Catalog && before.Publication.Zone == p.Zone {
+		return nil
+	}
+	if p.Catalog != "" && !auth.From(ctx).Admin {
+		return refuse(op, stele.ID{}, stele.Forbidden, "secondaries take all zones of the catalog %s, so administrators decide which zones are listed in it; ask one, or leave the catalog out", p.Catalog)
+	}
+	others := s.zones()
+	for _, zone := range append(others.All(), p.Zone) {
+		if p.Catalog != "" && zone != "" && publish.Overlap(p.Catalog, zone) && !(before != nil && zone == before.Publication.Zone && zone != p.Zone) {
+			return refuse(op, stele.ID{}, stele.Conflict, "%s can't be a catalog: it is, or is above or below, the zone %s; choose a name that is in no zone", p.Catalog, zone)
+		}
+	}
+	for _, catalog := range others.Catalogs() {
+		if p.Zone != "" && publish.Overlap(p.Zone, catalog) {
+			return refuse(op, stele.ID{}, stele.Conflict, "%s can't be a zone: it is, or is above or below, the catalog %s, which lists %s; choose another name", p.Zone, catalog, strings.Join(others.Members(catalog), ", "))
+		}
+	}
+	return nil
 }
 
 // hasKey refuses to publish a namespace whose names no client can begin to look for in the

@@ -62,6 +62,39 @@ func TestPublish(t *testing.T) {
 	}
 }
 
+// Secondaries take what a catalog lists, so administrators decide about it, and owners keep
+// their records in the form that is served.
+func TestCatalogAndRecordsAreJudged(t *testing.T) {
+	f := newFixture(t)
+	key := f.space("urn:one", owner("ann"), published("one.example."))
+	set := func(change func(p *stele.Publication)) error {
+		_, err := f.SetNamespace(as("ann"), key, 0, func(ns *stele.Namespace) error {
+			change(&ns.Publication)
+			return nil
+		})
+		return err
+	}
+	want(t, set(func(p *stele.Publication) { p.Catalog = "catalog.example.net." }), stele.Forbidden, "administrators decide")
+	must(f.SetNamespace(f.admin, key, 0, func(ns *stele.Namespace) error { ns.Publication.Catalog = "catalog.example.net."; return nil }))(t)
+	if err := set(func(p *stele.Publication) { p.Mailbox = "ann@example.org" }); err != nil {
+		t.Errorf("a zone in a catalog can't be changed: %v", err)
+	}
+	want(t, set(func(p *stele.Publication) { p.Catalog = "another.example.net." }), stele.Forbidden, "administrators decide")
+	record := func(data string) func(*stele.Publication) {
+		return func(p *stele.Publication) {
+			p.Records = []stele.ZoneRecord{{Name: "a.one.example.", TTL: 60, Type: stele.RecordMX, Data: data}}
+		}
+	}
+	want(t, set(record("10 mx.example.org")), stele.Invalid, "publication.records[0].data", "dot at the end")
+	want(t, set(record("10 MX.example.org.")), stele.Invalid, "write 10 mx.example.org.")
+	if err := set(record("10 mx.example.org.")); err != nil {
+		t.Error(err)
+	}
+	if err := set(func(p *stele.Publication) { p.Catalog = "" }); err != nil {
+		t.Errorf("an owner can't leave a catalog: %v", err)
+	}
+}
+
 // Aliases count for the quota of the namespace that they are in, however they are added.
 func TestQuotaOfAliases(t *testing.T) {
 	f := newFixture(t)

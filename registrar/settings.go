@@ -33,6 +33,9 @@ func (r *Registrar) admitNamespace(ctx context.Context, op string, s *spaces, be
 	if err := r.mayPublish(ctx, op, s, before, next); err != nil {
 		return nil, nil, err
 	}
+	if err := r.mayCatalog(ctx, op, s, before, next); err != nil {
+		return nil, nil, err
+	}
 	if err := r.maySend(op, before, next); err != nil {
 		return nil, nil, err
 	}

@@ -114,6 +114,9 @@ func (r *Registrar) RaiseZone(ctx context.Context, zone string, above *uint32) (
 func (r *Registrar) raiseCommit(ctx context.Context, s *spaces, raise stele.ZoneRaise) (*stele.Commit, *spaces, error) {
 	c := &stele.Commit{Zones: []stele.ZoneRaise{raise}}
 	owner := s.zones().OwnerOf(raise.Zone)
+	if members := s.zones().Members(raise.Zone); owner == nil && len(members) > 0 { // it is a catalog
+		owner = s.zones().OwnerOf(members[0])
+	}
 	if owner == nil {
 		return c, nil, nil
 	}

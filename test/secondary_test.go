@@ -133,16 +133,27 @@ func (p *primary) put(id string, version int, url string) {
 func (p *primary) notified(list []*nameServer) {
 	p.t.Helper()
 	for _, zone := range []string{archiveZone, archiveRoot} {
-		args := []string{"zone", "secondary", "add", zone, "--network", "127.0.0.0/8", "--key", p.key,
-			"--server", "http://127.0.0.1:" + strconv.Itoa(p.http)}
-		for _, s := range list {
-			args = append(args, "--notify", s.addr)
-		}
-		cmd := exec.CommandContext(p.t.Context(), stele(p.t), args...)
-		cmd.Env = []string{"HOME=" + p.t.TempDir(), "PATH=" + os.Getenv("PATH"), "STELE_TOKEN=" + p.token}
-		if out, err := cmd.CombinedOutput(); err != nil {
-			p.t.Fatalf("%v\n%s", err, out)
-		}
+		p.copiedBy(zone, list)
+	}
+}
+
+// copiedBy lets secondaries have a zone, and has them told of changes.
+func (p *primary) copiedBy(zone string, list []*nameServer) {
+	p.t.Helper()
+	args := []string{"zone", "secondary", "add", zone, "--network", "127.0.0.0/8", "--key", p.key}
+	for _, s := range list {
+		args = append(args, "--notify", s.addr)
+	}
+	p.change(args...)
+}
+
+// change runs the program against the server.
+func (p *primary) change(args ...string) {
+	p.t.Helper()
+	cmd := exec.CommandContext(p.t.Context(), stele(p.t), append(args, "--server", "http://127.0.0.1:"+strconv.Itoa(p.http))...)
+	cmd.Env = []string{"HOME=" + p.t.TempDir(), "PATH=" + os.Getenv("PATH"), "STELE_TOKEN=" + p.token}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		p.t.Fatalf("%q: %v\n%s", args, err, out)
 	}
 }
 
@@ -256,6 +267,12 @@ func TestSecondaries(t *testing.T) {
 			p.ask("POST", "withdraw/urn:paradisec:NEW:1:A", 1, `{"reason":"It is lost."}`)
 			p.put("urn:paradisec:AB1:009:A", 5, "https://example.org/again")
 			p.agree(t, list, signed, "after more changes")
+			p.change("zone", "record", "add", archiveZone, "@", "300", "MX", "10 www."+archiveZone)
+			p.change("zone", "record", "add", archiveZone, "www", "300", "A", "192.0.2.80")
+			p.change("zone", "record", "add", archiveZone, "blog", "300", "CNAME", "www."+archiveZone)
+			p.agree(t, list, signed, "after records of the owner")
+			p.change("zone", "record", "rm", archiveZone, "www", "A")
+			p.agree(t, list, signed, "after one of them is gone")
 			if n := p.count("transfers"); n != whole {
 				t.Errorf("%d whole zones were sent for some changes", n-whole)
 			}
@@ -275,7 +292,8 @@ func TestSecondaries(t *testing.T) {
 // agree waits until secondaries have what we have, and compares them with us.
 func (p *primary) agree(t *testing.T, list []*nameServer, signed bool, when string) {
 	t.Helper()
-	questions := []question{{"a.009.ab1." + archiveZone, "NAPTR"}, {"b.009.ab1." + archiveZone, "URI"}, {"a.1.new." + archiveZone, "NAPTR"}}
+	questions := []question{{"a.009.ab1." + archiveZone, "NAPTR"}, {"b.009.ab1." + archiveZone, "URI"}, {"a.1.new." + archiveZone, "NAPTR"},
+		{archiveZone, "MX"}, {"www." + archiveZone, "A"}, {"blog." + archiveZone, "CNAME"}, {"blog." + archiveZone, "A"}, {"blog." + archiveZone, "AAAA"}}
 	for _, q := range archiveQuestions {
 		// The serial of the root grows with ours, but nothing is new in it, so nobody is told.
 		if strings.HasSuffix(q.name, archiveZone) {

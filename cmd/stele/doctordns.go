@@ -21,6 +21,9 @@ func examineZones(_ context.Context, x *patient) {
 		if ns.Publication.Zone != "" {
 			published[ns.Publication.Zone] = true
 		}
+		if ns.Publication.Catalog != "" {
+			published[ns.Publication.Catalog] = true
+		}
 	}
 	for _, ns := range x.registry.namespaces {
 		if hasUnsignedCopies(ns) {

@@ -32,7 +32,7 @@ runs a root of its own, for tests or inside an organisation, adds a root zone.`,
   stele zone export paradisec.example -o paradisec.zone`,
 	}, p.zoneAddCommand(), p.zoneLsCommand(), p.zoneShowCommand(), p.zoneExportCommand(), p.zoneCheckCommand(),
 		p.zoneSignCommand(), p.zoneKeysCommand(), p.zoneRollCommand(), p.zoneDSCommand(),
-		p.zoneRecordCommand(), p.zoneSecondaryCommand(), p.zoneRaiseCommand(), p.zoneTSIGCommand(), p.zoneWithdrawCommand())
+		p.zoneRecordCommand(), p.zoneSecondaryCommand(), p.zoneCatalogCommand(), p.zoneRaiseCommand(), p.zoneTSIGCommand(), p.zoneWithdrawCommand())
 }
 
 // withZones is reading for verbs that look at zones.
@@ -80,7 +80,7 @@ func (p *program) zoneLsCommand() *cobra.Command {
 // zoneDocument is a zone as programs see it.
 type zoneDocument struct {
 	Zone      string           `json:"zone"`
-	Namespace string           `json:"namespace"`
+	Namespace string           `json:"namespace,omitempty"`
 	Layout    stele.Layout     `json:"layout"`
 	Serial    uint32           `json:"serial"`
 	Shut      bool             `json:"shut,omitempty"`
@@ -96,7 +96,11 @@ type recordDocument struct {
 }
 
 func newZoneDocument(z dnsd.Listed, list []dnsd.Entry) zoneDocument {
-	return zoneDocument{Zone: z.Zone, Namespace: z.Namespace.String(), Layout: z.Layout, Serial: z.Serial, Shut: z.Shut, Records: recordDocuments(list)}
+	d := zoneDocument{Zone: z.Zone, Namespace: z.Namespace.String(), Layout: z.Layout, Serial: z.Serial, Shut: z.Shut, Records: recordDocuments(list)}
+	if z.Layout == dnsd.LayoutCatalog {
+		d.Namespace = ""
+	}
+	return d
 }
 
 func recordDocuments(list []dnsd.Entry) (docs []recordDocument) {
@@ -110,12 +114,20 @@ func (p *program) printZone(z dnsd.Listed) error {
 	if p.json {
 		return p.printLine(newZoneDocument(z, nil))
 	}
-	line := fmt.Sprintf("%-30s %-30s %s", z.Zone, printable(z.Namespace.String()), z.Layout)
+	line := fmt.Sprintf("%-30s %-30s %s", z.Zone, namespaceText(z), z.Layout)
 	if z.Shut {
 		line += "  shut: it is not transferred; 'stele zone check' says what to do"
 	}
 	_, err := fmt.Fprintln(p.stdout, line)
 	return err
+}
+
+// namespaceText is the namespace of a zone; a catalog has none.
+func namespaceText(z dnsd.Listed) string {
+	if z.Layout == dnsd.LayoutCatalog {
+		return "-"
+	}
+	return printable(z.Namespace.String())
 }
 
 // printLine prints a value in JSON on one line.
@@ -171,6 +183,9 @@ func (l *ledger) zoneOwner(ctx context.Context, zones *dnsd.Zones, text string) 
 		return stele.NamespaceKey{}, err
 	}
 	for _, z := range list {
+		if z.Zone == absolute(text) && z.Layout == dnsd.LayoutCatalog {
+			return stele.NamespaceKey{}, refuse("find zone", stele.Conflict, "%s is a catalog, which is made of the zones that it lists, with their secondaries; change those, or see 'stele zone catalog --help'", z.Zone)
+		}
 		if z.Zone == absolute(text) {
 			return z.Namespace, nil
 		}

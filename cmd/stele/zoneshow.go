@@ -71,7 +71,7 @@ func (p *program) showZone(z *dnsd.Shown) error {
 	out := bufio.NewWriter(p.stdout)
 	fmt.Fprintf(out, "%s\n", z.Zone)
 	var b strings.Builder
-	row(&b, "namespace", printable(z.Namespace.String()))
+	row(&b, "namespace", namespaceText(z.Listed))
 	row(&b, "layout", string(z.Layout))
 	if z.Shut {
 		row(&b, "shut", shutWords(z.Zone))

@@ -188,6 +188,7 @@ type publicationDocument struct {
 
 	Secondaries []secondaryDocument `json:"secondaries,omitempty" maxItems:"64" doc:"To whom the zone is transferred."`
 	Records     []ownRecordDocument `json:"records,omitempty" maxItems:"500" doc:"Resource records of the owner's own, beside those that are made of the registry."`
+	Catalog     string              `json:"catalog,omitempty" maxLength:"255" doc:"The catalog zone (RFC 9432) in which the zone is listed for secondaries. Administrators set it." example:"catalog.example.net."`
 	Elsewhere   []discoveryDocument `json:"elsewhere,omitempty" doc:"Who answers for it instead."`
 }
 

@@ -65,6 +65,9 @@ func (c *checker) check(ctx context.Context) error {
 	if err := c.zone.index.await(ctx); err != nil {
 		return err
 	}
+	if c.zone.isCatalog() {
+		return nil // it has no servers, and clients never ask for it
+	}
 	c.checkZone()
 	switch c.zone.ns.Publication.Layout {
 	case stele.LayoutNames:
@@ -237,6 +240,8 @@ func (z *Zones) Advise(ctx context.Context, name string) (list []Problem, err er
 		return nil, err
 	}
 	c := &checker{zone: one, report: func(p Problem) { list = append(list, p) }}
-	c.checkZone()
+	if !one.isCatalog() {
+		c.checkZone()
+	}
 	return list, nil
 }

@@ -57,7 +57,7 @@ func (z *zone) stands() *standing {
 func (z *zone) form() string {
 	var b strings.Builder
 	fmt.Fprintln(&b, z.name, z.ns.Scheme, z.primary(), z.mailbox(), z.ttl)
-	if z.ns.Publication.Layout == stele.LayoutRoot {
+	if z.ns.Publication.Layout == stele.LayoutRoot || z.isCatalog() {
 		return b.String() // nothing of records is in it
 	}
 	for _, ns := range z.set.under(z.ns) {

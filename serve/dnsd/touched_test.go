@@ -86,7 +86,7 @@ func (m *touchModel) changeRecord(t *rapid.T) string {
 func (m *touchModel) changeSpace(t *rapid.T) string {
 	text := rapid.SampledFrom(modelSpaces).Draw(t, "namespace")
 	zone := rapid.SampledFrom(modelZones).Draw(t, "zone")
-	what := rapid.IntRange(0, 7).Draw(t, "setting")
+	what := rapid.IntRange(0, 9).Draw(t, "setting")
 	number := rapid.IntRange(1, 3).Draw(t, "number")
 	set := func(ns *stele.Namespace) {
 		p := &ns.Publication
@@ -105,6 +105,14 @@ func (m *touchModel) changeSpace(t *rapid.T) string {
 		case 4:
 			if p.Zone != "" {
 				p.Resolver = fmt.Sprintf("r%d.example.org", number)
+			}
+		case 8:
+			if p.Zone != "" {
+				p.Catalog = []string{"", "one.catalogs.", "two.catalogs."}[number-1]
+			}
+		case 9:
+			if p.Zone != "" {
+				p.Records = []stele.ZoneRecord{{Name: "own." + p.Zone, TTL: uint32(number), Type: "A", Data: "192.0.2.9"}}
 			}
 		case 5:
 			ns.Persistence = stele.Persistence{Level: "permanent", Statement: fmt.Sprint(number)}

@@ -109,6 +109,9 @@ func (z *zone) purpose() string {
 	if z.ns.Publication.Layout == stele.LayoutRoot {
 		return "the root of " + z.ns.Scheme + " names"
 	}
+	if z.isCatalog() {
+		return "a catalog of zones for secondaries (RFC 9432)"
+	}
 	return "names that begin with " + z.ns.Prefix
 }
 

@@ -379,9 +379,16 @@ func newZoneSet(z *Zones, list []*stele.Namespace) *zoneSet {
 	for _, ns := range list {
 		set.addZone(z, ns)
 	}
+	for _, name := range set.published.Catalogs() {
+		set.addCatalog(z, name)
+	}
 	slices.Sort(set.order)
 	for _, name := range set.order {
 		zone := set.zones[name]
+		if zone.isCatalog() {
+			zone.buildCatalog()
+			continue
+		}
 		if outer := set.outer(zone); outer != nil {
 			outer.divided = true
 		}

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/serve/dnsd"
+)
+
+func (p *program) zoneCatalogCommand() *cobra.Command {
+	return family(&cobra.Command{
+		Use:   "catalog",
+		Short: "Catalogs: lists of zones that secondaries take by themselves",
+		Long: `A catalog is a zone that lists other zones (RFC 9432). A secondary that is configured with
+the catalog takes every zone that the catalog lists, and drops one that is listed no longer,
+without a change of its configuration. BIND, Knot, NSD and PowerDNS can do so.
+
+A secondary may have the catalog if it may have one of its zones, and is told of changes in
+the same way ('stele zone secondary'). Administrators decide which zones are listed. The name
+of a catalog need not exist in the DNS, and is neither in a zone here nor above one.`,
+		Example: `  stele zone catalog add catalog.example.net paradisec.example
+  stele zone catalog ls
+  stele zone catalog rm paradisec.example`,
+	}, p.zoneCatalogAddCommand(), p.zoneCatalogLsCommand(), p.zoneCatalogRmCommand())
+}
+
+func (p *program) zoneCatalogAddCommand() *cobra.Command {
+	return neverFiles(&cobra.Command{
+		Use:   "add CATALOG ZONE...",
+		Short: "List zones in a catalog",
+		Long: `Add lists zones in a catalog, which is there as long as it lists one. A zone that is in
+another catalog leaves that one.`,
+		Example: "  stele zone catalog add catalog.example.net paradisec.example names.example.org",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) < 2 {
+				return misuse(cmd, "give the name of the catalog, and the zones that it lists")
+			}
+			return nil
+		},
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+			return p.completeZones(cmd, nil, begun)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.setCatalog(cmd, absolute(args[0]), args[1:])
+		},
+	})
+}
+
+func (p *program) zoneCatalogRmCommand() *cobra.Command {
+	return neverFiles(&cobra.Command{
+		Use:   "rm ZONE...",
+		Short: "List zones in no catalog",
+		Long: `Rm takes zones out of their catalog. Secondaries that have them by the catalog drop them
+then. A catalog that lists no zone any more is no more, and its secondaries keep what they
+have.`,
+		Example: "  stele zone catalog rm paradisec.example",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return misuse(cmd, "the zone is missing")
+			}
+			return nil
+		},
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+			return p.completeZones(cmd, nil, begun)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return p.setCatalog(cmd, "", args) },
+	})
+}
+
+// setCatalog lists zones in a catalog, or in none, and prints the catalogs.
+func (p *program) setCatalog(cmd *cobra.Command, catalog string, names []string) error {
+	return p.withZones(cmd, func(ctx context.Context, l *ledger, zones *dnsd.Zones) error {
+		for _, name := range names {
+			key, err := l.zoneOwner(ctx, zones, name)
+			if err != nil {
+				return err
+			}
+			ns, err := l.SetNamespace(ctx, key, 0, func(ns *stele.Namespace) error {
+				switch {
+				case ns.Publication.Zone == "":
+					return refuse("zone catalog", stele.Conflict, "%s is published in no zone; 'stele zone add' does that", key)
+				case catalog == "" && ns.Publication.Catalog == "":
+					return refuse("zone catalog", stele.NotFound, "%s is listed in no catalog", ns.Publication.Zone)
+				}
+				ns.Publication.Catalog = catalog
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+			if catalog != "" && len(ns.Publication.Secondaries) == 0 {
+				fmt.Fprintf(p.stderr, "stele: %s has no secondaries, so who reads the catalog can't take it; 'stele zone secondary add' lets them\n", ns.Publication.Zone)
+			}
+		}
+		return p.printCatalogs(ctx, l, catalog)
+	})
+}
+
+func (p *program) zoneCatalogLsCommand() *cobra.Command {
+	return neverFiles(&cobra.Command{
+		Use:     "ls [CATALOG]",
+		Short:   "List catalogs and their zones",
+		Long:    "Ls lists the zones of a catalog, or of all catalogs: the catalog, and the zone.",
+		Example: "  stele zone catalog ls\n  stele zone catalog ls catalog.example.net --json",
+		Args:    atMostOne("the catalog"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			only := ""
+			if len(args) > 0 {
+				only = absolute(args[0])
+			}
+			return p.withZones(cmd, func(ctx context.Context, l *ledger, _ *dnsd.Zones) error {
+				return p.printCatalogs(ctx, l, only)
+			})
+		},
+	})
+}
+
+// catalogDocument is a zone in a catalog as programs see it.
+type catalogDocument struct {
+	Catalog string `json:"catalog"`
+	Zone    string `json:"zone"`
+}
+
+// printCatalogs prints the zones of a catalog, or of all.
+func (p *program) printCatalogs(ctx context.Context, l *ledger, only string) error {
+	var list []catalogDocument
+	for ns, err := range l.Namespaces(ctx) {
+		if err != nil {
+			return err
+		}
+		if c := ns.Publication.Catalog; c != "" && (only == "" || c == only) {
+			list = append(list, catalogDocument{c, ns.Publication.Zone})
+		}
+	}
+	slices.SortFunc(list, func(a, b catalogDocument) int {
+		return slices.Compare([]string{a.Catalog, a.Zone}, []string{b.Catalog, b.Zone})
+	})
+	for _, d := range list {
+		var err error
+		if p.json {
+			err = p.printLine(d)
+		} else {
+			_, err = fmt.Fprintf(p.stdout, "%-30s %s\n", d.Catalog, d.Zone)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
