@@ -216,6 +216,31 @@ good.example. A 127.0.0.1`
 	}
 }
 
+// TestSRVAddress: the target of an SRV record is a name (RFC 2782, "Target"). An address is
+// passed over, though a server answers there, and the next server is asked.
+func TestSRVAddress(t *testing.T) {
+	wrong, good := newWebServer(t, resolverAnswers), newWebServer(t, resolverAnswers)
+	d := newDNS(t, DNSOptions{}, newNameServer(t, strings.NewReplacer("WRONG", wrong.port(), "GOOD", good.port()).Replace(`
+xx.urn.example. NAPTR 100 10 "s" "thttp+N2L" "" _http._tcp.some.example.
+_http._tcp.some.example. SRV 10 0 WRONG 127.0.0.1.
+_http._tcp.some.example. SRV 20 0 GOOD good.example.
+only.urn.example. NAPTR 100 10 "s" "thttp+N2L" "" _http._tcp.only.example.
+_http._tcp.only.example. SRV 10 0 WRONG 127.0.0.1.
+good.example. A 127.0.0.1
+`)))
+	res, err := d.Resolve(t.Context(), Request{Name: "urn:xx:y", Trace: true})
+	if err != nil || res.Location != "https://thing.example/urn:xx:y" || len(good.asked()) != 1 || !strings.Contains(res.Trace.String(), "127.0.0.1 is an address") {
+		t.Errorf("%+v, %v\n%s", res, err, res.Trace)
+	}
+	res, err = d.Resolve(t.Context(), Request{Name: "urn:only:y", Trace: true})
+	if stele.KindOf(orInternal(err)) != stele.NotFound {
+		t.Errorf("%+v, %v\n%s", res, err, res.Trace)
+	}
+	if asked := wrong.asked(); len(asked) != 0 {
+		t.Errorf("the address was asked: %q", asked)
+	}
+}
+
 // TestARK finds the host of an authority, and rules where there are some.
 func TestARK(t *testing.T) {
 	nma := newWebServer(t, func(w http.ResponseWriter, r *http.Request) {

@@ -196,7 +196,7 @@ func (p *program) resolve(f *resolveFlags, q client.Request) error {
 	ctx, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
 	if f.compare {
-		return p.compare(ctx, id, q, ways)
+		return p.compare(ctx, schemes, id, q, ways)
 	}
 	var list []client.Way
 	for _, w := range ways {

@@ -41,7 +41,7 @@ type comparison struct {
 
 // compare tries all ways and tells whether they agree. If one of them does not answer,
 // nobody knows.
-func (p *program) compare(ctx context.Context, id stele.ID, q client.Request, list ways) error {
+func (p *program) compare(ctx context.Context, schemes *stele.Schemes, id stele.ID, q client.Request, list ways) error {
 	var outcomes []outcome
 	var unanswered error
 	for _, w := range list {
@@ -53,7 +53,7 @@ func (p *program) compare(ctx context.Context, id stele.ID, q client.Request, li
 	}
 	agree := true
 	for i := range outcomes[1:] {
-		agree = agree && outcomes[0].agrees(&outcomes[i+1])
+		agree = agree && outcomes[0].agrees(schemes, &outcomes[i+1])
 	}
 	if err := p.printComparison(id, outcomes, agree, unanswered != nil); err != nil {
 		return err
@@ -69,12 +69,25 @@ func (p *program) compare(ctx context.Context, id stele.ID, q client.Request, li
 
 // agrees reports whether two ways say the same: one location, or two that are equally
 // good, or that there is none for the same reason.
-func (o *outcome) agrees(other *outcome) bool {
+func (o *outcome) agrees(schemes *stele.Schemes, other *outcome) bool {
 	if o.err != nil || other.err != nil {
 		return o.err != nil && other.err != nil && stele.KindOf(o.err) == stele.KindOf(other.err)
 	}
 	a, b := &o.res, &other.res
-	return a.Found == b.Found && (a.Location == b.Location || slices.Contains(a.Equals, b.Location) || slices.Contains(b.Equals, a.Location))
+	return a.Found == b.Found && (a.Location == b.Location || sameQuestion(schemes, a.Location, b.Location) || slices.Contains(a.Equals, b.Location) || slices.Contains(b.Equals, a.Location))
+}
+
+// sameQuestion reports whether two URLs ask one resolver the same: what follows the question
+// mark is one name, perhaps in two spellings. A rule in the DNS has the canonical one, and the
+// client asks over HTTP in that of the user.
+func sameQuestion(schemes *stele.Schemes, a, b string) bool {
+	here, name, ok := strings.Cut(a, "?")
+	there, other, ok2 := strings.Cut(b, "?")
+	if !ok || !ok2 || here != there {
+		return false
+	}
+	same, err := schemes.Equivalent(name, other)
+	return same && err == nil
 }
 
 func (p *program) printComparison(id stele.ID, outcomes []outcome, agree, unanswered bool) error {

@@ -341,6 +341,18 @@ func furtherRule(zone string, order, preference uint16) (f ddds.Fields, ok bool)
 	return f, err == nil
 }
 
+// openRule is the rule for services that are defined later: a resolver is there, and the
+// rule does not say which services it has (RFC 3404, section 4.4, "the empty string"). It
+// stands at keys, after the further rule of the same order. The owner name of an
+// identifier needs none: there a new service has a rule of its own (thesis, 6.3.2).
+func openRule(zone string, order, preference uint16) (f ddds.Fields, ok bool) {
+	r := ddds.Rule{Order: order, Preference: preference, Flag: ddds.FlagSRV, Services: openServices(), Replacement: httpService + zone}
+	f, err := r.Fields()
+	return f, err == nil
+}
+
+func openServices() ddds.Services { return ddds.Services{Protocol: "thttp"} }
+
 // httpService is where the resolver's host and port are found in a zone.
 const httpService = "_http._tcp."
 

@@ -85,6 +85,7 @@ func allServices() ddds.Services {
 const (
 	plainPreference   = 20
 	furtherPreference = 50
+	openPreference    = 60
 )
 
 // elsewhere adds the rules of a namespace that others answer for. They have one

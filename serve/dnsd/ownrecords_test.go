@@ -53,7 +53,7 @@ func TestOwnRecords(t *testing.T) {
 	}
 	ask("", "MX", "NOERROR aa answer:MX answer:MX additional:A")
 	ask("", "TXT", "NOERROR aa answer:TXT")
-	ask("", "NAPTR", "NOERROR aa answer:NAPTR answer:NAPTR")
+	ask("", "NAPTR", "NOERROR aa answer:NAPTR answer:NAPTR answer:NAPTR")
 	ask("", "A", "NOERROR aa authority:SOA")
 	ask("www.", "A", "NOERROR aa answer:A")
 	ask("x.www.", "A", "NXDOMAIN aa authority:SOA")

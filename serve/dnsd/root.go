@@ -114,9 +114,13 @@ func (s *zoneSet) rewrite(k *keyRules, sc scope) {
 	}
 	if !sc.whole {
 		sc.lead(k, ddds.FlagSRV, resolverServices(), furtherPreference, httpService+p.Zone)
+		sc.lead(k, ddds.FlagSRV, openServices(), openPreference, httpService+p.Zone)
 		return
 	}
 	if f, ok := furtherRule(p.Zone, furtherOrder, rulePreference); ok {
+		k.list = append(k.list, f)
+	}
+	if f, ok := openRule(p.Zone, furtherOrder, openPreference); ok {
 		k.list = append(k.list, f)
 	}
 }
@@ -217,5 +221,8 @@ func (z *zone) collection(ctx context.Context) (out compiled, err error) {
 		out.note("it has more than %d rules, which is too many for the layout rules, and none is published; use the layout names", maxCollection)
 	}
 	out.rules = append(out.rules, z.further...)
+	if f, ok := openRule(z.name, furtherOrder, openPreference); ok && len(z.further) > 0 {
+		out.rules = append(out.rules, f)
+	}
 	return out, nil
 }

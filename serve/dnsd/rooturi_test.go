@@ -44,10 +44,12 @@ func TestRootOfURIs(t *testing.T) {
 	wantRules(t, p.rulesAt("https.uri.example."),
 		`99 10 "" "" "!^https?://purl[.]example[.]org/net/([-_A-Za-z0-9]{1,59}([.][-_A-Za-z0-9]{1,59}){0,3})$!\\1.purls.example.!" .`,
 		`99 50 "s" `+services+` "!^https?://purl[.]example[.]org/net/.*$!_http._tcp.purls.example.!" .`,
+		`99 60 "s" "thttp" "!^https?://purl[.]example[.]org/net/.*$!_http._tcp.purls.example.!" .`,
 		`300 10 "" "" "!^https://([^:/?#]+).*$!\\1!i" .`)
 	wantRules(t, p.rulesAt("doi.uri.example."),
 		`99 10 "" "" "!^(doi|hdl):10[.]5555/([-_a-z0-9]{1,47})/([-_a-z0-9]{1,47}([.][-_a-z0-9]{1,47}){0,3})$!\\3.\\2.dois.example.!i" .`,
 		`99 50 "s" `+services+` "!^(doi|hdl):10[.]5555/.*$!_http._tcp.dois.example.!i" .`,
+		`99 60 "s" "thttp" "!^(doi|hdl):10[.]5555/.*$!_http._tcp.dois.example.!i" .`,
 		`99 10 "DIS:URL" "N2L" "!^(doi|hdl):(10[.]7777/(.*))$!https://other.example/\\2?\\3!i" .`,
 		`99 20 "u" "http+N2L+N2R+I2L+I2R" "!^(doi|hdl):(10[.]7777/(.*))$!https://other.example/\\2?\\3!i" .`)
 	for uri, want := range map[string]string{

@@ -234,7 +234,7 @@ func TestRootOfARK(t *testing.T) {
 	p.publish("ark:99999", "ark99999.example.", "/", 1)
 	wantRules(t, p.rulesAt("12345.ark.example."), `100 10 "h" "ark" "" n2t.example.org.`)
 	rules := p.rulesAt("99999.ark.example.")
-	if len(rules) != 3 || rules[2] != `100 10 "h" "ark" "" id.example.org.` {
+	if len(rules) != 4 || rules[3] != `100 10 "h" "ark" "" id.example.org.` {
 		t.Errorf("%q", rules)
 	}
 }
@@ -263,7 +263,7 @@ func TestRulesLayout(t *testing.T) {
 	for i := range maxCollection {
 		p.register(fmt.Sprintf("urn:example:n%d", i), "http://example.org/n")
 	}
-	wantRules(t, p.rulesAt("rules.example."), strings.Replace(further, "paradisec", "rules", 1))
+	wantRules(t, p.rulesAt("rules.example."), strings.Replace(further, "paradisec", "rules", 1), `200 60 "s" "thttp" "" _http._tcp.rules.example.`)
 	if err := p.zones.Judge(p.ctx, p.current("urn:example")); !errors.Is(err, stele.Conflict) {
 		t.Errorf("%v, want a refusal", err)
 	}
