@@ -42,7 +42,8 @@ func (r *Record) AppendBinary(b []byte) ([]byte, error) {
 	b = appendBool(b, r.Redacted)
 	// What came later stands behind, so that those without it have the bytes that
 	// they had before.
-	withholds := !r.Withheld.IsZero()
+	uncached := slices.ContainsFunc(r.Values, isUncached)
+	withholds := uncached || !r.Withheld.IsZero()
 	if withholds || r.Import > 0 || len(r.Signatures) > 0 {
 		b = appendList(b, r.Signatures, appendSignature)
 	}
@@ -51,6 +52,9 @@ func (r *Record) AppendBinary(b []byte) ([]byte, error) {
 	}
 	if withholds {
 		b = appendWithheld(b, &r.Withheld)
+	}
+	if uncached {
+		b = appendUncached(b, r.Values)
 	}
 	return b, nil
 }
@@ -82,9 +86,11 @@ func (r *Record) UnmarshalBinary(data []byte) error {
 		By:          d.text(),
 		Redacted:    d.bool(),
 	}
+	var uncached []uint64
 	if d.err == nil && len(d.rest) > 0 {
-		d.laterRecord(r)
+		uncached = d.laterRecord(r)
 	}
+	giveTTL(r.Values, uncached)
 	if d.err == nil && !r.ID.IsValid() {
 		d.fail(errOdd)
 	}

@@ -39,7 +39,7 @@ func rich() *Record {
 			Index: 1, Type: "URL", Data: []byte{0, 1, 0xff}, TTL: 86400, TTLAbsolute: true, Timestamp: 4294967295,
 			Permissions: AdminRead | PublicRead,
 			References:  []HandleReference{{"0.NA/10.1000", 300}},
-		}, {Index: 4294967295, Type: "EMAIL", Data: []byte{}}},
+		}, {Index: 4294967295, Type: "EMAIL", Data: []byte{}, TTL: 86400}},
 		Readers:  []string{"user:ana", "group:staff"},
 		Version:  18446744073709551615,
 		Created:  time.Date(1969, 12, 31, 23, 59, 59, 0, time.UTC),
@@ -60,7 +60,7 @@ const richBinary = "" +
 	"00000000050964632e7269676874730343433004776861740544756e6173047768656e04313939320577686572650003" +
 	"77686f0a476f6d65732c20416e6106737461626c650a323034302d30312d3031116173206c6f6e672061732077652061" +
 	"726502010355524c030001ff80a30501ffffffff0f0a010c302e4e412f31302e31303030ac02ffffffff0f05454d4149" +
-	"4c0000000000000208757365723a616e610b67726f75703a7374616666ffffffffffffffffff0101010001c0aab9e40c" +
+	"4c0080a305000000000208757365723a616e610b67726f75703a7374616666ffffffffffffffffff0101010001c0aab9e40c" +
 	"959aef3a08757365723a616e6101"
 
 func richNamespace() *Namespace {
@@ -128,6 +128,47 @@ func TestBinaryForm(t *testing.T) {
 				t.Errorf("another form: %v", err)
 			}
 		})
+	}
+}
+
+// Before a missing TTL was a day, it was stored as 0, as was one that the owner gave. Those
+// are read as a day, and a TTL of 0 that is given since is kept.
+func TestBinaryTTL(t *testing.T) {
+	old, err := hex.DecodeString(strings.Replace(richBinary, "4c0080a305000000", "4c0000000000", 1))
+	if err != nil || len(old) != len(richBinary)/2-2 {
+		t.Fatal(err, len(old))
+	}
+	var r Record
+	if err := r.UnmarshalBinary(old); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(rich(), &r, same); diff != "" {
+		t.Error(diff)
+	}
+	r.Values[1].TTL = 0
+	b, err := r.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Behind signatures, import and what is withheld: one value, and its place.
+	if got, want := hex.EncodeToString(b), hex.EncodeToString(old)+"00"+"00"+"000000"+"0101"; got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+	var back Record
+	if err := back.UnmarshalBinary(b); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(&r, &back, same); diff != "" {
+		t.Error(diff)
+	}
+	for _, end := range []string{"00", "0100", "0102", "020101", "02010a", "01"} { // none, of an absolute TTL, beyond the end, twice, cut off
+		odd, err := hex.DecodeString(hex.EncodeToString(old) + "0000000000" + end)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := back.UnmarshalBinary(odd); KindOf(err) != Internal || err == nil {
+			t.Errorf("%s: %v", end, err)
+		}
 	}
 }
 

@@ -21,7 +21,7 @@ func (d *decoder) signature() (s Signature) {
 }
 
 // laterRecord reads the fields that were added to records later. At least one is there.
-func (d *decoder) laterRecord(r *Record) {
+func (d *decoder) laterRecord(r *Record) (uncached []uint64) {
 	r.Signatures = list(d, d.signature)
 	odd := len(r.Signatures) == 0
 	if len(d.rest) > 0 {
@@ -32,9 +32,14 @@ func (d *decoder) laterRecord(r *Record) {
 		d.withheld(r)
 		odd = r.Withheld.IsZero()
 	}
+	if len(d.rest) > 0 {
+		uncached = d.uncached(r.Values)
+		odd = len(uncached) == 0
+	}
 	if d.err == nil && odd {
 		d.fail(errOdd) // an empty last field is not written
 	}
+	return uncached
 }
 
 func appendSigningKey(b []byte, k SigningKey) []byte {

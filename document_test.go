@@ -254,7 +254,7 @@ func TestAppendJSON(t *testing.T) {
 		`"persistence":{"level":"stable","until":"2040-01-01","statement":"as long as we are"},` +
 		`"values":[{"index":1,"type":"URL","data":"AAH/","ttl":86400,"ttlAbsolute":true,"timestamp":"2106-02-07T06:28:15Z",` +
 		`"permissions":["public-read","admin-read"],"references":[{"handle":"0.NA/10.1000","index":300}]},` +
-		`{"index":4294967295,"type":"EMAIL","ttl":0,"permissions":[]}],"readers":["user:ana","group:staff"],"version":18446744073709551615,` +
+		`{"index":4294967295,"type":"EMAIL","ttl":86400,"permissions":[]}],"readers":["user:ana","group:staff"],"version":18446744073709551615,` +
 		`"created":"1969-12-31T23:59:59Z","modified":"2024-05-17T10:00:00.123456789Z","by":"user:ana","redacted":true}`
 	if got := string(rich().AppendJSON([]byte("["))); got != "["+want {
 		t.Errorf("%s\nwant\n%s", got, want)

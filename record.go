@@ -144,7 +144,7 @@ type HandleValue struct {
 	Index       uint32
 	Type        string
 	Data        []byte
-	TTL         uint32 // seconds; 0: it is not cached
+	TTL         uint32 // seconds; 0: it is not cached. One that is not given is DefaultHandleTTL
 	TTLAbsolute bool   // TTL is a date, not a duration
 	Timestamp   uint32 // Unix seconds
 	Permissions Permission

@@ -144,7 +144,7 @@ func fill(r *Record, size int) {
 		if room > MaxData {
 			room = MaxData / 2
 		}
-		r.Values = append(r.Values, HandleValue{Index: i, Type: "x", Data: make([]byte, room)})
+		r.Values = append(r.Values, HandleValue{Index: i, Type: "x", Data: make([]byte, room), TTL: 1})
 	}
 }
 

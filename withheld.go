@@ -180,9 +180,6 @@ func (d *decoder) withheld(r *Record) {
 	r.Withheld.Disavowed = list(d, func() Disavowal {
 		return Disavowal{First: d.uvarint(), Last: d.uvarint(), Reason: d.text(), At: d.time(), By: d.text()}
 	})
-	if d.err == nil && r.Withheld.IsZero() {
-		d.fail(errOdd) // nothing is written of it then
-	}
 }
 
 // The JSON form.
