@@ -17,6 +17,7 @@ import (
 //	marks    byte: what of the following there is
 //	id       text: the record's identifier, if the name is an alias
 //	aliases  number, texts
+//	spelling text: the identifier in its owner's letters, if they differ in case only
 //	version  number
 //	targets  number, and of each of those for N2L
 //	  marks  byte: what of the following there is, and whether it is partial
@@ -28,9 +29,10 @@ import (
 
 // What a lead has beside what all have.
 const (
-	leadOther   = 1 << iota // the name is an alias
-	leadAliases             // there are aliases
-	leadSingle              // there is one target
+	leadOther    = 1 << iota // the name is an alias
+	leadAliases              // there are aliases
+	leadSingle               // there is one target
+	leadSpelling             // the owner writes the identifier in other letters
 )
 
 // What a target of a lead has beside its URL.
@@ -72,6 +74,13 @@ func (w *words) appendLead(b []byte, name stele.ID, r *stele.Record) (_ []byte, 
 	if len(r.Aliases) > 0 {
 		marks |= leadAliases
 	}
+	letters, ok := ownLetters(r)
+	if !ok {
+		return b, false
+	}
+	if letters != "" {
+		marks |= leadSpelling
+	}
 	start := len(b)
 	b = append(w.appendID(b, name), marks)
 	if marks&leadOther != 0 {
@@ -83,6 +92,9 @@ func (w *words) appendLead(b []byte, name stele.ID, r *stele.Record) (_ []byte, 
 			b = w.appendID(b, alias)
 		}
 	}
+	if marks&leadSpelling != 0 {
+		b = w.appendText(b, "", letters, nameWord(letters))
+	}
 	b = binary.AppendUvarint(b, r.Version)
 	if marks&leadSingle == 0 {
 		b = binary.AppendUvarint(b, uint64(targets))
@@ -93,6 +105,23 @@ func (w *words) appendLead(b []byte, name stele.ID, r *stele.Record) (_ []byte, 
 		}
 	}
 	return b, len(b)-start <= maxLead
+}
+
+// ownLetters returns the end of the owner's spelling that is the identifier in other
+// letters, "" if there is none: answers show it where case does not count. It is not known,
+// and ok is false, where the spelling is percent-encoded.
+func ownLetters(r *stele.Record) (letters string, ok bool) {
+	text := r.ID.String()
+	switch at := len(r.Spelling) - len(text); {
+	case r.Spelling == "":
+		return "", true
+	case at >= 0 && strings.EqualFold(r.Spelling[at:], text):
+		if r.Spelling[at:] == text {
+			return "", true
+		}
+		return r.Spelling[at:], true
+	}
+	return "", !strings.Contains(r.Spelling, "%")
 }
 
 func (w *words) appendTarget(b []byte, t *stele.Target) []byte {
@@ -292,6 +321,9 @@ func (d *leadReader) record(name stele.ID) *stele.Record {
 		for range d.number() {
 			r.Aliases = append(r.Aliases, d.id())
 		}
+	}
+	if marks&leadSpelling != 0 {
+		r.Spelling = d.text()
 	}
 	r.Version = d.number()
 	targets := uint64(1)

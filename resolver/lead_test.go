@@ -58,8 +58,13 @@ func TestLead(t *testing.T) {
 					Targets:  rapid.SliceOfN(rapid.Custom(drawTarget), 0, 4).Draw(t, "targets"),
 					Metadata: stele.Metadata{stele.Who: "Ada"}, Persistence: stele.Persistence{Level: stele.Permanent}, Created: noon, Modified: noon, By: "user:ada",
 				}
+				spellings := []string{"", "another:spelling", "https://doi.org/" + strings.ToUpper(r.ID.String()), "https://n2t.net/" + r.ID.String()}
+				r.Spelling = rapid.SampledFrom(spellings).Draw(t, "spelling")
 				name := rapid.SampledFrom(append(r.Aliases, r.ID)).Draw(t, "name")
 				want := &stele.Record{ID: r.ID, State: stele.Active, Version: r.Version}
+				if r.Spelling == spellings[2] && strings.ToUpper(r.ID.String()) != r.ID.String() {
+					want.Spelling = strings.ToUpper(r.ID.String())
+				}
 				if len(r.Aliases) > 0 {
 					want.Aliases = r.Aliases
 				}

@@ -75,7 +75,7 @@ var rooms = []room{
 	{folder: "web", may: ". auth ddds mint proof publish resolver registrar", tests: "store/mem scheme/all"},
 	{folder: "client", may: ". audit auth ddds mint namespaces proof publish resolver registrar wire/hdl", tests: "store/mem scheme/all serve/*"},
 
-	{folder: "cmd/stele", may: ". internal/limit internal/spelling internal/terminal config audit outbound bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
+	{folder: "cmd/stele", may: ". internal/destination internal/limit internal/spelling internal/terminal config audit outbound bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 
 	{folder: "bench", may: ". audit bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 	{folder: "test", may: ". audit bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},

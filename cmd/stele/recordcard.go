@@ -12,12 +12,16 @@ import (
 	"unicode/utf8"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/internal/destination"
 )
 
 // writeRecord draws the card of a record for a person.
 func writeRecord(b *strings.Builder, rec *stele.Record) {
-	fmt.Fprintln(b, printable(rec.ID.String()))
+	fmt.Fprintln(b, printable(destination.Shown(rec)))
 	rows(b, "scheme", rec.ID.Scheme())
+	if destination.Shown(rec) != rec.ID.String() {
+		rows(b, "canonical", rec.ID.String())
+	}
 	rows(b, "spelling", rec.Spelling)
 	for i, alias := range rec.Aliases {
 		rows(b, first(i, "alias"), alias.String())

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/internal/destination"
 )
 
 func (p *program) registerCommand() *cobra.Command {
@@ -133,10 +134,10 @@ func others(rec *stele.Record) (rest stele.Problems) {
 	return rest
 }
 
-// printName prints a record that was written: for a person its identifier, for a
-// program all of it.
+// printName prints a record that was written: for a person its identifier, in its owner's
+// letters where case does not count, for a program all of it.
 func (p *program) printName(w io.Writer, rec *stele.Record) error {
-	text := []byte(rec.ID.String())
+	text := []byte(destination.Shown(rec))
 	if p.json {
 		text = rec.AppendJSON(nil)
 	}

@@ -55,6 +55,27 @@ func (h *Handler) path(r *http.Request, id stele.ID) string {
 	return escape(text, false)
 }
 
+// shownPath is path for an answer from a record: where the identifier is the record's own it
+// is in its owner's letters, as people see it.
+func (h *Handler) shownPath(r *http.Request, id stele.ID, record *stele.Record) string {
+	if record == nil || record.ID != id {
+		return h.path(r, id)
+	}
+	shown := destination.Shown(record)
+	switch {
+	case shown == id.String():
+	case isPlain(shown):
+		return shown
+	default:
+		for _, literal := range [...]bool{true, false} {
+			if path := escape(shown, literal); h.reads(r, path, id) {
+				return path
+			}
+		}
+	}
+	return h.path(r, id)
+}
+
 // reads reports whether a path of this server, at its public address, is read as
 // the identifier before any other.
 func (h *Handler) reads(r *http.Request, path string, id stele.ID) bool {

@@ -106,8 +106,8 @@ func (h *Handler) subject(r *http.Request, res *resolver.Resolution) describe.Su
 	record := res.Record
 	s := describe.Subject{Record: record, Namespace: res.Namespace, Base: h.base(r), Self: h.self(r, record.ID), Shown: destination.Shown(record)}
 	s.Locate = func(id stele.ID) string { return h.self(r, id) }
-	if canonical := record.ID.String(); s.Shown != canonical && strings.HasSuffix(s.Self, "/"+canonical) && isPlain(s.Shown) {
-		s.Cited = strings.TrimSuffix(s.Self, canonical) + s.Shown
+	if s.Shown != record.ID.String() {
+		s.Cited = s.Base + "/" + h.shownPath(r, record.ID, record)
 	}
 	for _, id := range record.Names() {
 		for _, spelling := range h.o.Schemes.Spellings(id) {

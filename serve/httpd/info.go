@@ -151,7 +151,7 @@ func (h *Handler) pastOf(r *http.Request, v *stele.Record) past {
 		p.Disavowed = d.Reason
 	}
 	if !p.Withheld {
-		p.Memento = h.mementoURL(r, v.ID, v.Modified)
+		p.Memento = h.mementoURL(r, v.ID, v, v.Modified)
 		if v.State == stele.Active {
 			p.URL = landing(v)
 		}

@@ -65,7 +65,7 @@ func (h *Handler) timegate(w http.ResponseWriter, r *http.Request, res *resolver
 	head := w.Header()
 	head["Cache-Control"] = askAgain
 	h.linkMementos(head, r, res, near)
-	send(w, r, h.mementoURL(r, res.ID, best.Modified), http.StatusFound)
+	send(w, r, h.mementoURL(r, res.ID, res.Record, best.Modified), http.StatusFound)
 }
 
 // parseDatetime reads the values of Accept-Datetime: one date as RFC 7089, section 2.1.1, has
@@ -187,8 +187,8 @@ func (h *Handler) versions(r *http.Request, res *resolver.Resolution, before uin
 func sameSecond(a, b time.Time) bool { return a.Unix() == b.Unix() }
 
 // mementoURL returns the URL of a memento.
-func (h *Handler) mementoURL(r *http.Request, id stele.ID, at time.Time) string {
-	return h.base(r) + "/.memento/" + at.UTC().Format(digits) + "/" + h.path(r, id)
+func (h *Handler) mementoURL(r *http.Request, id stele.ID, record *stele.Record, at time.Time) string {
+	return h.base(r) + "/.memento/" + at.UTC().Format(digits) + "/" + h.shownPath(r, id, record)
 }
 
 // memento answers with where an identifier led at a date: /.memento/<date>/<id>.
@@ -223,7 +223,7 @@ func (h *Handler) writeMemento(w http.ResponseWriter, r *http.Request, q *resolv
 		vary(head)
 		head["Cache-Control"] = askAgain
 		h.linkMementos(head, r, res, neighbours{})
-		send(w, r, h.mementoURL(r, res.ID, v.Modified), http.StatusFound)
+		send(w, r, h.mementoURL(r, res.ID, res.Record, v.Modified), http.StatusFound)
 		return
 	}
 	near, err := h.neighbours(r, res, v)
@@ -294,7 +294,7 @@ func (h *Handler) writeThen(w http.ResponseWriter, r *http.Request, q *resolver.
 // linkMementos adds the links between original, TimeGate, TimeMap and mementos
 // (RFC 7089, section 2.2).
 func (h *Handler) linkMementos(head http.Header, r *http.Request, res *resolver.Resolution, near neighbours) {
-	base, path := h.base(r), h.path(r, res.ID)
+	base, path := h.base(r), h.shownPath(r, res.ID, res.Record)
 	b := appendTimeLinks(nil, base, path)
 	seen := make(map[int64]bool)
 	for _, v := range []*stele.Record{near.last, near.next, near.own, near.prev, near.first} {
@@ -302,7 +302,7 @@ func (h *Handler) linkMementos(head http.Header, r *http.Request, res *resolver.
 			continue
 		}
 		seen[v.Modified.Unix()] = true
-		b = fmt.Appendf(b, `, <%s>; rel="%s"; datetime="%s"`, h.mementoURL(r, res.ID, v.Modified), near.rel(v), httpDate(v.Modified))
+		b = fmt.Appendf(b, `, <%s>; rel="%s"; datetime="%s"`, h.mementoURL(r, res.ID, res.Record, v.Modified), near.rel(v), httpDate(v.Modified))
 	}
 	head["Link"] = []string{string(b)}
 }
@@ -357,7 +357,7 @@ func (h *Handler) timemap(w http.ResponseWriter, r *http.Request, t target) {
 		h.fail(w, r, err)
 		return
 	}
-	whole := h.page(r, ".timemap", res.ID)
+	whole := h.base(r) + "/.timemap/" + h.shownPath(r, res.ID, res.Record)
 	p := timemapPage{self: whole, versions: versions, isFirst: before == math.MaxUint64, isLast: more == nil}
 	if more != nil {
 		p.next, p.until = fmt.Sprintf("%s?before=%d", whole, more.Version+1), more.Modified
@@ -404,7 +404,7 @@ func (p *timemapPage) rel(i int) string {
 // timemapLinks writes a TimeMap as RFC 7089, section 5, has it.
 func (h *Handler) timemapLinks(r *http.Request, res *resolver.Resolution, p *timemapPage) []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "<%s>; rel=\"original timegate\",\n<%s>; rel=\"self\"; type=\"application/link-format\"", h.self(r, res.ID), p.self)
+	fmt.Fprintf(&b, "<%s>; rel=\"original timegate\",\n<%s>; rel=\"self\"; type=\"application/link-format\"", h.base(r)+"/"+h.shownPath(r, res.ID, res.Record), p.self)
 	if n := len(p.versions); n > 0 {
 		fmt.Fprintf(&b, `; from="%s"; until="%s"`, httpDate(p.versions[n-1].Modified), httpDate(p.versions[0].Modified))
 	}
@@ -419,7 +419,7 @@ func (h *Handler) timemapLinks(r *http.Request, res *resolver.Resolution, p *tim
 		fmt.Fprintf(&b, `; until="%s"`, httpDate(p.until))
 	}
 	for i, v := range slices.Backward(p.versions) {
-		fmt.Fprintf(&b, ",\n<%s>; rel=\"%s\"; datetime=\"%s\"", h.mementoURL(r, res.ID, v.Modified), p.rel(i), httpDate(v.Modified))
+		fmt.Fprintf(&b, ",\n<%s>; rel=\"%s\"; datetime=\"%s\"", h.mementoURL(r, res.ID, res.Record, v.Modified), p.rel(i), httpDate(v.Modified))
 	}
 	b.WriteByte('\n')
 	return b.Bytes()
@@ -443,11 +443,11 @@ func (h *Handler) timemapJSON(r *http.Request, res *resolver.Resolution, p *time
 			List []memento `json:"list"`
 		} `json:"mementos"`
 	}
-	all.Original = h.self(r, res.ID)
+	all.Original = h.base(r) + "/" + h.shownPath(r, res.ID, res.Record)
 	all.TimeGate, all.TimeMap.Links, all.TimeMap.Next = all.Original, p.self, p.next
 	all.Mementos.List = []memento{}
 	for _, v := range slices.Backward(p.versions) {
-		all.Mementos.List = append(all.Mementos.List, memento{v.Modified.UTC().Format(time.RFC3339), h.mementoURL(r, res.ID, v.Modified)})
+		all.Mementos.List = append(all.Mementos.List, memento{v.Modified.UTC().Format(time.RFC3339), h.mementoURL(r, res.ID, res.Record, v.Modified)})
 	}
 	text, _ := json.Marshal(all) // of texts alone
 	return append(text, '\n')

@@ -16,7 +16,7 @@ const maxLinked = 512
 // links is, which has those for which a header is too small. An answer of a TimeGate has
 // Memento's as well, those that are there already or else its own (RFC 7089, section 4.1).
 func (h *Handler) signpost(head http.Header, r *http.Request, res *resolver.Resolution) {
-	base, path := h.base(r), h.path(r, res.Record.ID)
+	base, path := h.base(r), h.shownPath(r, res.Record.ID, res.Record)
 	var room [1024]byte
 	b := appendLink(room[:0], base, "/", path, "", `>; rel="cite-as"`)
 	b = appendLink(b, base, "/.info/", path, "?format=linkset", `>; rel="linkset"; type="application/linkset+json"`)

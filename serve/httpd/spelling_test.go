@@ -57,6 +57,28 @@ func TestOwnersSpelling(t *testing.T) {
 			t.Errorf("%s as %s: %q in\n%s", tt.path, tt.accept, tt.not, a.body)
 		}
 	}
+	// So are the URLs in Link headers, of mementos and in TimeMaps, whichever way the
+	// record came: the short one to a redirect has no description.
+	for _, tt := range []struct{ path, has, not string }{
+		{"/10.5072/RIVERS-OF-PAR%C3%A1", `<https://id.example.org/10.5072/Rivers-Of-Par%C3%A1>; rel="cite-as"`, "RIVERS"},
+		{"/20.500.99999/ABC-1", `<https://id.example.org/20.500.99999/aBc-1>; rel="cite-as"`, "ABC-1"},
+		{"/20.500.99999/ABC-1", `<https://id.example.org/.info/20.500.99999/aBc-1?format=linkset>; rel="linkset"`, "ABC-1"},
+		{"/20.500.99999/ABC-1", `<https://id.example.org/.timemap/20.500.99999/aBc-1>; rel="timemap"`, "ABC-1"},
+		{"/.info/20.500.99999/ABC-1", `<https://id.example.org/20.500.99999/aBc-1>; rel="cite-as"`, `<https://id.example.org/20.500.99999/ABC-1>; rel="cite-as"`},
+		{"/.timemap/20.500.99999/ABC-1", `<https://id.example.org/20.500.99999/aBc-1>; rel="original timegate"`, "ABC-1"},
+		{"/.timemap/20.500.99999/ABC-1", `/20.500.99999/aBc-1>; rel="first last memento"`, "ABC-1"},
+		{"/.memento/20990101000000/20.500.99999/ABC-1", `<https://id.example.org/20.500.99999/aBc-1>; rel="original timegate"`, "ABC-1"},
+		{"/.info/20.500.99999/ABC-1?format=linkset", `"cite-as":[{"href":"https://id.example.org/20.500.99999/aBc-1"}]`, `"cite-as":[{"href":"https://id.example.org/20.500.99999/ABC-1"}]`},
+		{"/10.5072/Plain", `<https://id.example.org/10.5072/PLAIN>; rel="cite-as"`, "Plain"},
+	} {
+		for range 3 {
+			a := s.get(tt.path)
+			text := a.get("Link") + a.get("Location") + a.body
+			if !strings.Contains(text, tt.has) || strings.Contains(text, tt.not) {
+				t.Errorf("%s: %s", tt.path, text)
+			}
+		}
+	}
 	// A redacted record does not tell the spelling of its owner either.
 	if _, err := s.registry.Redact(s.admin, s.id("20.500.99999/abc-1"), 0, "a court said so"); err != nil {
 		t.Fatal(err)

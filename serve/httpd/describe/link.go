@@ -105,7 +105,7 @@ func Links(s Subject) []Link {
 
 // links returns all links from the identifier, the most telling first.
 func (f *facts) links() []Link {
-	links := []Link{{URL: f.self, Rel: "cite-as"}}
+	links := []Link{{URL: f.cited(), Rel: "cite-as"}}
 	if f.kind.url != "" {
 		links = append(links, Link{URL: f.kind.url, Rel: "type"})
 	} else if !f.record.Redacted {
@@ -149,7 +149,7 @@ func (f *facts) descriptions() (links []Link) {
 // the thing is would say if they knew its name.
 func (f *facts) backlinks() (links []Link) {
 	for _, t := range f.of(stele.N2L) {
-		links = append(links, Link{Anchor: t.URL, URL: f.self, Rel: "cite-as"})
+		links = append(links, Link{Anchor: t.URL, URL: f.cited(), Rel: "cite-as"})
 		if !isPage(t) {
 			links = append(links, Link{Anchor: t.URL, URL: f.self, Rel: "collection"})
 		}
