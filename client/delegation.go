@@ -30,6 +30,7 @@ type ZoneServer struct {
 	Name   string
 	At     netip.AddrPort // the zero one if the name has no address
 	Serial uint32         // of the zone there
+	Late   bool           // it has an older state of the zone than another server had before
 	Err    error          // why it does not answer for the zone as it should
 }
 
@@ -41,12 +42,16 @@ type Delegations struct {
 
 	// Port is where the servers of zones are asked; 53 if 0.
 	Port uint16
+
+	// Again is how long a server has to take over what another one has; 1 s if 0.
+	Again time.Duration
 }
 
 // Limits on what others make us ask.
 const (
 	maxZoneServers   = 32 // of one zone
 	maxZoneAddresses = 8  // of one server
+	maxLateTries     = 2  // questions to a server that has an older state of the zone
 )
 
 // SystemAddresses returns the addresses of this machine's name servers.
@@ -100,10 +105,36 @@ func (d *Delegations) Check(ctx context.Context, zone string, should []stele.Nam
 			found.Servers = append(found.Servers, d.zoneServer(ctx, found.Zone, name, addr))
 		}
 	}
+	d.judgeLate(ctx, found)
 	if err == nil && len(found.Names) > 0 {
 		found.Trust = d.trust(ctx, found)
 	}
 	return found, err
+}
+
+// judgeLate finds the servers that have an older state of the zone. A zone may change
+// while its servers are asked one after the other, and a secondary needs a moment to take it.
+// So a server is late only if it has not, when it is asked again, what another server had
+// before.
+func (d *Delegations) judgeLate(ctx context.Context, found *Delegation) {
+	newest, known := uint32(0), false
+	for _, s := range found.Servers {
+		if s.Err == nil && (!known || stele.SerialAfter(s.Serial, newest)) {
+			newest, known = s.Serial, true
+		}
+	}
+	for i := range found.Servers {
+		s := &found.Servers[i]
+		for try := 0; s.Err == nil && stele.SerialAfter(newest, s.Serial) && try < maxLateTries; try++ {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(cmp.Or(d.Again, time.Second)):
+			}
+			*s = d.zoneServer(ctx, found.Zone, s.Name, s.At.Addr())
+		}
+		s.Late = s.Err == nil && stele.SerialAfter(newest, s.Serial)
+	}
 }
 
 // ask finds the parent and what it says. It adds the servers with the addresses that

@@ -160,6 +160,36 @@ func TestDelegations(t *testing.T) {
 	}
 }
 
+// A zone that changes while its servers are asked does not make one of them late, and one
+// that stays behind is.
+func TestDelegationsChange(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		serial func(asked int) int
+		late   bool
+	}{
+		{"a change with each question", func(asked int) int { return asked }, false},
+		{"a server behind", func(asked int) int { return 100 - min(asked, 3) }, true}, // the first has the newest
+	} {
+		asked := 0
+		at := oneServer(t, func(q *dns.Msg, tcp bool) *dns.Msg {
+			if q.Question[0].Qtype != dns.TypeSOA || q.Question[0].Name != "zone.example." {
+				return records(t, q, "")
+			}
+			if tcp {
+				asked++ // its answer counts
+			}
+			return records(t, q, fmt.Sprintf("zone.example. 60 SOA ns1.zone.example. h.example. %d 1 1 1 1", test.serial(asked)))
+		})
+		d := &Delegations{Servers: []netip.AddrPort{at}, Port: at.Port(), Timeout: time.Second, Again: time.Millisecond}
+		found, _ := d.Check(t.Context(), "zone.example.", []stele.NameServer{
+			{Name: "ns1.zone.example.", Addresses: []string{"127.0.0.1"}}, {Name: "ns2.zone.example.", Addresses: []string{"127.0.0.1"}}})
+		if len(found.Servers) != 2 || found.Servers[0].Late || found.Servers[1].Late != test.late {
+			t.Errorf("%s: %+v", test.name, found.Servers)
+		}
+	}
+}
+
 // A zone with many servers does not make us ask all day, and a name that is none is
 // refused.
 func TestDelegationsLimits(t *testing.T) {

@@ -120,7 +120,7 @@ func (x *patient) judgeServers(found *client.Delegation) bool {
 	alike := true
 	newest := uint32(0)
 	for _, s := range found.Servers {
-		if s.Err == nil && (newest == 0 || int32(s.Serial-newest) > 0) { // serials go round (RFC 1982)
+		if s.Err == nil && (newest == 0 || stele.SerialAfter(s.Serial, newest)) {
 			newest = s.Serial
 		}
 	}
@@ -132,7 +132,7 @@ func (x *patient) judgeServers(found *client.Delegation) bool {
 		switch {
 		case s.Err != nil:
 			x.problem("see that it runs, has the zone, and is reached at port 53 by UDP and TCP (the setting dns, the firewall)", "%s does not answer for %s: %v", at, found.Zone, s.Err)
-		case s.Serial != newest:
+		case s.Late:
 			x.warn("wait a few minutes; if it stays so, see whether this server may transfer the zone", "%s has serial %d of %s, and another server %d", at, s.Serial, found.Zone, newest)
 		default:
 			continue

@@ -34,7 +34,8 @@ namespace. It makes the zone's keys, if it has none, and prints them; then 'stel
 ds' prints what the domain above needs.
 
 With --mode online the server makes signatures when they are asked for, and nobody can
-list the names of the zone. Transfers go out unsigned. With --mode transfer the zone has
+list the names of the zone. Transfers go out unsigned, and the command warns if the zone has
+secondaries. With --mode transfer the zone has
 a chain of its names (NSEC3), and goes out to secondaries and into files with all its
 signatures; who takes the trouble can list its names.
 
@@ -68,7 +69,8 @@ needed.`,
 			case f.mode == signingOff:
 				change = client.ZoneKeysChange{Do: "unsign", DSPublished: f.removed, Force: f.force}
 			}
-			return p.withKeys(cmd, args[0], func(ctx context.Context, keys keyKeeper, _ string) error {
+			signed := ""
+			err := p.withKeys(cmd, args[0], func(ctx context.Context, keys keyKeeper, zone string) error {
 				if f.removed && !f.force {
 					status, err := keys.status(ctx, 0)
 					if err == nil {
@@ -82,7 +84,18 @@ needed.`,
 				if err != nil {
 					return err
 				}
+				signed = zone
 				return p.printKeys(status)
+			})
+			if err != nil || change.Mode == "" {
+				return err
+			}
+			return p.reading(cmd, func(ctx context.Context, l *ledger) error {
+				ns, err := l.publishedIn(ctx, signed)
+				if err == nil {
+					p.warnOfCopies(ns)
+				}
+				return err
 			})
 		},
 	}

@@ -126,20 +126,38 @@ func (h *Handler) checkSecondaries(c *call) error {
 	if h.o.Upkeep.Secondaries == nil {
 		return &stele.Error{Op: c.op.name, Kind: stele.NotFound, Err: errors.New("this server asks no secondaries")}
 	}
-	for z, err := range h.o.Registrar.ZoneStates(c.ctx) {
-		if err != nil {
-			return err
-		}
-		if z.Zone != c.tail {
-			continue
-		}
+	// A zone may change while its secondaries are asked, and one that has taken the change
+	// already would seem to be ahead of it. So they are compared anew.
+	z, err := h.zoneState(c)
+	if err != nil {
+		return err
+	}
+	for try := 1; ; try++ {
 		answers, err := h.o.Upkeep.Secondaries(c.ctx, z.Zone)
 		if err != nil {
 			return err
 		}
-		return c.reply(http.StatusOK, newCheckedZone(z.Zone, z.Serial(), z.Shut, answers))
+		before := z.Serial()
+		if z, err = h.zoneState(c); err != nil {
+			return err
+		}
+		if z.Serial() == before || try == compareTries { // then some may seem to be behind, which does no harm
+			return c.reply(http.StatusOK, newCheckedZone(z.Zone, z.Serial(), z.Shut, answers))
+		}
 	}
-	return &stele.Error{Op: c.op.name, Kind: stele.NotFound, Err: fmt.Errorf("there is no zone %.100q here; 'stele zone ls' lists them", c.tail)}
+}
+
+// compareTries is how often a zone that changes is compared with its secondaries.
+const compareTries = 3
+
+// zoneState returns the state of the zone that a call is about.
+func (h *Handler) zoneState(c *call) (stele.ZoneState, error) {
+	for z, err := range h.o.Registrar.ZoneStates(c.ctx) {
+		if err != nil || z.Zone == c.tail {
+			return z, err
+		}
+	}
+	return stele.ZoneState{}, &stele.Error{Op: c.op.name, Kind: stele.NotFound, Err: fmt.Errorf("there is no zone %.100q here; 'stele zone ls' lists them", c.tail)}
 }
 
 // raiseZone gives a zone a higher serial.
