@@ -63,6 +63,7 @@ var rooms = []room{
 	{folder: "resolver", may: ". auth ddds mint namespaces proof", tests: "store/mem scheme/all"},
 	{folder: "registrar", may: ". internal/destination auth ddds mint namespaces outbound proof publish secret", tests: "store/mem scheme/all"},
 
+	{folder: "registry", may: ". auth outbound registrar resolver secret", tests: "serve/dnsd store/mem scheme/all"},
 	{folder: "bulk", may: ". internal/terminal registrar", tests: "auth store/mem scheme/all"},
 
 	// It judges values as the servers do that they are for.
@@ -75,7 +76,7 @@ var rooms = []room{
 	{folder: "web", may: ". auth ddds mint proof publish resolver registrar", tests: "store/mem scheme/all"},
 	{folder: "client", may: ". audit auth ddds mint namespaces proof publish resolver registrar wire/hdl", tests: "store/mem scheme/all serve/*"},
 
-	{folder: "cmd/stele", may: ". internal/destination internal/limit internal/spelling internal/terminal config audit outbound bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
+	{folder: "cmd/stele", may: ". internal/destination internal/limit internal/spelling internal/terminal config registry audit outbound bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 
 	{folder: "bench", may: ". audit bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 	{folder: "test", may: ". audit bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},

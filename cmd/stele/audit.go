@@ -202,13 +202,3 @@ func byCommand(ctx context.Context) context.Context {
 	}
 	return auth.WithOrigin(auth.With(ctx, auth.Local()), auth.Origin{Via: "command", System: name})
 }
-
-// flushPatience is how long the end of a program waits for the audit trail.
-const flushPatience = 5 * time.Second
-
-// flushAudit writes what was counted for the audit trail, before the store is closed.
-func (r *registry) flushAudit() error {
-	ctx, cancel := context.WithTimeout(context.Background(), flushPatience)
-	defer cancel()
-	return r.registrar.FlushAudit(ctx, true)
-}

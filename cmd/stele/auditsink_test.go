@@ -373,7 +373,7 @@ func TestAuditKeep(t *testing.T) {
 	r, err := before.openRegistry(t.Context(), story.schemes, slog.New(slog.DiscardHandler), resolver.Options{})
 	story.ok(err)
 	for _, name := range []string{"ann", "bob"} {
-		_, err := r.registrar.AddUser(story.admin, auth.User{Name: name, Admin: true})
+		_, err := r.Registrar.AddUser(story.admin, auth.User{Name: name, Admin: true})
 		story.ok(err)
 		old++
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/stele-id/stele/config"
 	"github.com/stele-id/stele/proof"
 	"github.com/stele-id/stele/registrar"
+	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/secret"
 )
 
@@ -86,13 +87,13 @@ func demoLines(site, resolver string) []string {
 }
 
 // seedDemo fills an empty registry.
-func seedDemo(ctx context.Context, r *registry, site, resolver string) error {
-	seed := &seeder{registry: r}
-	seed.registrar = registrar.New(r.store, r.schemes, registrar.Options{
+func seedDemo(ctx context.Context, r *registry.Registry, site, resolver string) error {
+	seed := &seeder{Registry: r}
+	seed.registrar = registrar.New(r.Store, r.Schemes, registrar.Options{
 		Now:          func() time.Time { return seed.now },
-		OnCommit:     r.committed,
-		OnNamespaces: r.namespaceCommitted,
-		Secrets:      r.secrets,
+		OnCommit:     r.Committed,
+		OnNamespaces: r.NamespacesCommitted,
+		Secrets:      r.Secrets,
 	})
 	for i, line := range demoLines(site, resolver) {
 		if err := seed.line(ctx, []byte(line)); err != nil {
@@ -111,7 +112,7 @@ func (s *seeder) sign(ctx context.Context, name string, body []byte) error {
 	s.now = time.Date(2026, 1, 15, 9, 0, 0, 0, time.UTC)
 	seed := sha256.Sum256([]byte("the key of the demo, which everybody may know"))
 	key := ed25519.NewKeyFromSeed(seed[:])
-	id, err := s.schemes.Parse(name)
+	id, err := s.Schemes.Parse(name)
 	if err != nil {
 		return err
 	}
@@ -139,14 +140,14 @@ func (s *seeder) sign(ctx context.Context, name string, body []byte) error {
 
 // seeder writes at times long past.
 type seeder struct {
-	*registry
+	*registry.Registry
 	registrar *registrar.Registrar
 	now       time.Time
 }
 
 func (s *seeder) line(ctx context.Context, line []byte) error {
 	if bytes.HasPrefix(line, []byte(`{"scheme"`)) {
-		ns, err := s.schemes.DecodeNamespace(line)
+		ns, err := s.Schemes.DecodeNamespace(line)
 		if err != nil {
 			return err
 		}
@@ -161,7 +162,7 @@ func (s *seeder) line(ctx context.Context, line []byte) error {
 		_, err = s.registrar.AddNamespace(ctx, ns)
 		return err
 	}
-	rec, err := s.schemes.DecodeRecord(line)
+	rec, err := s.Schemes.DecodeRecord(line)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/client"
+	"github.com/stele-id/stele/registry"
 )
 
 // examineRegistry looks into the registry: through the server, or if none has the
@@ -88,19 +89,19 @@ func (x *patient) lookIntoStore() {
 		return
 	}
 	var found findings
-	err := x.inRegistry(x.cmd, func(ctx context.Context, r *registry) error {
-		if err := r.store.Ready(ctx); errors.Is(err, stele.ErrSealed) {
+	err := x.inRegistry(x.cmd, func(ctx context.Context, r *registry.Registry) error {
+		if err := r.Store.Ready(ctx); errors.Is(err, stele.ErrSealed) {
 			x.warn("ask where it moved to; 'stele store status' has more", "%v", bare(err))
 			found.sealed = true
 		} else if err != nil {
 			return err
 		}
-		last, err := r.store.LastChange(ctx)
+		last, err := r.Store.LastChange(ctx)
 		if err != nil {
 			return err
 		}
 		if last > 0 {
-			for change, err := range r.store.Changes(ctx, last-1) {
+			for change, err := range r.Store.Changes(ctx, last-1) {
 				if err != nil {
 					return err
 				}
@@ -108,7 +109,7 @@ func (x *patient) lookIntoStore() {
 				break
 			}
 		}
-		return found.read(ctx, r.registrar)
+		return found.read(ctx, r.Registrar)
 	})
 	if err != nil {
 		do := "docs/bad-day.md tells how to restore a backup"

@@ -14,13 +14,14 @@ import (
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/client"
 	"github.com/stele-id/stele/registrar"
+	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/resolver"
 )
 
 // folder keeps the registry in the data folder.
 type folder struct {
 	*registrar.Registrar
-	registry *registry
+	registry *registry.Registry
 }
 
 // List yields the records that a listing asks for.
@@ -88,7 +89,7 @@ func (f *folder) pointing(ctx context.Context, q client.Listing) iter.Seq2[*stel
 		var last stele.ID
 		if q.After != "" {
 			var err error
-			if last, err = f.registry.schemes.Parse(q.After); err != nil {
+			if last, err = f.registry.Schemes.Parse(q.After); err != nil {
 				yield(nil, err)
 				return
 			}
@@ -109,7 +110,7 @@ func (f *folder) Meant(ctx context.Context, name stele.ID, err error) error {
 	if !errors.Is(err, stele.NotFound) {
 		return err
 	}
-	_, unknown := f.registry.resolver.Resolve(ctx, resolver.Request{ID: name})
+	_, unknown := f.registry.Resolver.Resolve(ctx, resolver.Request{ID: name})
 	if e, ok := errors.AsType[*resolver.UnknownError](unknown); ok && e.Mistyped {
 		return &stele.Error{Op: "show", ID: name, Kind: stele.NotFound, Err: e}
 	}
@@ -118,21 +119,21 @@ func (f *folder) Meant(ctx context.Context, name stele.ID, err error) error {
 
 // Count returns how many records count for a namespace.
 func (f *folder) Count(ctx context.Context, key stele.NamespaceKey) (uint64, error) {
-	return f.registry.store.Count(ctx, key)
+	return f.registry.Store.Count(ctx, key)
 }
 
 // Me returns who acts.
 func (f *folder) Me(ctx context.Context) (auth.Principal, error) { return auth.From(ctx), nil }
 
 // Source is what zones are made from.
-func (f *folder) Source() stele.Store { return f.registry.store }
+func (f *folder) Source() stele.Store { return f.registry.Store }
 
 // Purge removes from the store's files what was erased.
 func (f *folder) Purge(ctx context.Context) error {
-	if err := f.registry.registrar.Witness(ctx, "compact", "", ""); err != nil {
+	if err := f.registry.Registrar.Witness(ctx, "compact", "", ""); err != nil {
 		return err
 	}
-	return f.registry.store.Purge(ctx)
+	return f.registry.Store.Purge(ctx)
 }
 
 // Backup copies the store.
@@ -140,19 +141,19 @@ func (f *folder) Backup(ctx context.Context, to string) (changes uint64, err err
 	if err := f.Witness(ctx, "backup", to, "begin"); err != nil {
 		return 0, err
 	}
-	err = f.registry.store.Backup(ctx, to)
+	err = f.registry.Store.Backup(ctx, to)
 	if f.NoteEnd(ctx, "backup", to, err); err != nil {
 		return 0, err
 	}
-	return f.registry.store.LastChange(ctx)
+	return f.registry.Store.LastChange(ctx)
 }
 
 // Check checks what the store keeps, and what the registrar made of it.
 func (f *folder) Check(ctx context.Context, tell client.Inspection) (changes uint64, err error) {
-	if err := f.registry.inspect(ctx, tell); err != nil {
+	if err := inspectRegistry(ctx, f.registry, tell); err != nil {
 		return 0, err
 	}
-	return f.registry.store.LastChange(ctx)
+	return f.registry.Store.LastChange(ctx)
 }
 
 // writers is how many records are written at a time: commits that come together share

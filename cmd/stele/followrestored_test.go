@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/registry"
 )
 
 // databaseOf returns the name of a database.
@@ -68,9 +69,9 @@ func TestFollowRestored(t *testing.T) {
 			runStele(t, "register", fmt.Sprintf("urn:zoned:more%d", i), "--to", before, "--store", next)
 		}
 		var position stele.Position
-		newStory(t).in(place{url: next}, func(r *registry) {
+		newStory(t).in(place{url: next}, func(r *registry.Registry) {
 			var err error
-			if position, err = r.store.Position(t.Context()); err != nil {
+			if position, err = r.Store.Position(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		})

@@ -155,7 +155,7 @@ func (g *getting) signedHere(ctx context.Context) (list []stele.Signature, keys 
 		return nil, keys, err
 	}
 	defer func() { err = errors.Join(err, g.closeRegistry(r)) }()
-	record, err := r.store.Record(ctx, g.id)
+	record, err := r.Store.Record(ctx, g.id)
 	if err != nil {
 		return nil, keys, err
 	}
@@ -166,7 +166,7 @@ func (g *getting) signedHere(ctx context.Context) (list []stele.Signature, keys 
 		return nil, keys, &stele.Error{Op: "verify", ID: g.id, Kind: stele.Conflict, Err: fmt.Errorf("the signatures are for %s, another name of the same thing; get it by that name", record.ID)}
 	}
 	keys = client.Keys{From: "the registry in " + g.data, By: client.ByRegistry}
-	keys.List, err = r.resolver.SigningKeys(ctx, g.id)
+	keys.List, err = r.Resolver.SigningKeys(ctx, g.id)
 	return record.Signatures, keys, err
 }
 

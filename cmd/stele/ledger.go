@@ -10,6 +10,7 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/bulk"
 	"github.com/stele-id/stele/namespaces"
+	"github.com/stele-id/stele/registry"
 )
 
 // ledger is the registry as verbs see it, whoever keeps it.
@@ -39,8 +40,8 @@ func (p *program) writing(cmd *cobra.Command, do func(ctx context.Context, l *le
 	if far {
 		return p.atServer(cmd, do)
 	}
-	return p.inRegistry(cmd, func(ctx context.Context, r *registry) error {
-		return do(ctx, &ledger{keeper: &folder{r.registrar, r}, schemes: r.schemes, now: p.now, place: p.place().String(), chunk: bulk.ChunkRows})
+	return p.inRegistry(cmd, func(ctx context.Context, r *registry.Registry) error {
+		return do(ctx, &ledger{keeper: &folder{r.Registrar, r}, schemes: r.Schemes, now: p.now, place: p.place().String(), chunk: bulk.ChunkRows})
 	})
 }
 

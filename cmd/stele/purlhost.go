@@ -15,6 +15,7 @@ import (
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/client"
 	"github.com/stele-id/stele/registrar"
+	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/scheme/purl"
 )
 
@@ -103,8 +104,8 @@ func (f *folder) AddPURLHosts(ctx context.Context, hosts ...string) ([]string, e
 // learnHosts makes the schemes of a registry know its hosts. Those that --purl-host or the
 // configuration names are stored there by the verbs with which a registry begins, and say
 // so: the setting was all there was before hosts belonged to the registry.
-func (p *program) learnHosts(ctx context.Context, r *registry, tell func(host string)) error {
-	if err := r.registrar.LearnHosts(ctx); err != nil {
+func (p *program) learnHosts(ctx context.Context, r *registry.Registry, tell func(host string)) error {
+	if err := r.Registrar.LearnHosts(ctx); err != nil {
 		return err
 	}
 	usual := purl.DefaultHosts()
@@ -112,7 +113,7 @@ func (p *program) learnHosts(ctx context.Context, r *registry, tell func(host st
 	if len(asked) == 0 || !p.create {
 		return nil
 	}
-	added, err := r.registrar.AddHosts(auth.With(ctx, auth.Local()), asked...)
+	added, err := r.Registrar.AddHosts(auth.With(ctx, auth.Local()), asked...)
 	switch {
 	case errors.Is(err, stele.ErrSealed), errors.Is(err, stele.Unavailable):
 		return nil // it is read only; this process knows them
@@ -204,7 +205,7 @@ func (p *program) serverOf(cmd *cobra.Command) (string, error) {
 const hostsEvery = 5 * time.Second
 
 // learnHostsOften looks for them until the context ends.
-func (s *server) learnHostsOften(ctx context.Context, r *registry) {
+func (s *server) learnHostsOften(ctx context.Context, r *registry.Registry) {
 	ticks := time.NewTicker(hostsEvery)
 	defer ticks.Stop()
 	for {
@@ -212,7 +213,7 @@ func (s *server) learnHostsOften(ctx context.Context, r *registry) {
 		case <-ctx.Done():
 			return
 		case <-ticks.C:
-			if err := r.registrar.LearnHosts(ctx); err != nil && ctx.Err() == nil {
+			if err := r.Registrar.LearnHosts(ctx); err != nil && ctx.Err() == nil {
 				s.log.Debug("the PURL hosts of the registry can't be read", "error", err.Error())
 			}
 		}

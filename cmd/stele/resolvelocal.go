@@ -51,7 +51,7 @@ func (w *localWay) ask(ctx context.Context, q client.Request, steps *[]client.St
 	}
 	defer func() { err = errors.Join(err, w.closeRegistry(r)) }()
 	c := client.ComponentsOf(x.Parts)
-	found, err := r.resolver.Resolve(ctx, localRequest(x.ID, q, c))
+	found, err := r.Resolver.Resolve(ctx, localRequest(x.ID, q, c))
 	for _, s := range found.Trace {
 		*steps = append(*steps, client.Step{Note: fmt.Sprintf("in %s, %s: %s", w.data, s.Name, s.Result)})
 	}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/registrar"
+	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/store/pebble"
 )
 
@@ -250,8 +251,8 @@ func (p *program) stage(cmd *cobra.Command, backup, staged, data string) (report
 	}
 	copied := *p
 	copied.data = staged
-	err = copied.inRegistry(cmd, func(ctx context.Context, r *registry) error {
-		reason, err := r.store.Sealed(ctx)
+	err = copied.inRegistry(cmd, func(ctx context.Context, r *registry.Registry) error {
+		reason, err := r.Store.Sealed(ctx)
 		if err == nil {
 			err = refuseSealed(backup, reason)
 		}
@@ -259,13 +260,13 @@ func (p *program) stage(cmd *cobra.Command, backup, staged, data string) (report
 			return err
 		}
 		var problems []string
-		if err := r.verify(ctx, func(problem string) { problems = append(problems, problem) }); err != nil {
+		if err := verifyRegistry(ctx, r, func(problem string) { problems = append(problems, problem) }); err != nil {
 			return err
 		}
 		if len(problems) > 0 {
 			return refuse("restore", stele.Internal, "the backup is damaged, and was not restored; %d problems, the first: %s", len(problems), problems[0])
 		}
-		answers, err := p.secondariesOf(ctx, r.store, old)
+		answers, err := p.secondariesOf(ctx, r.Store, old)
 		if err != nil {
 			return err
 		}
@@ -284,10 +285,10 @@ func (p *program) stage(cmd *cobra.Command, backup, staged, data string) (report
 // inherit makes a restored registry safe to use in the place of the present one, which is
 // nil if there is none or it can't be read. Answers are those of the secondaries of both.
 // All kinds of restores come here.
-func (p *program) inherit(ctx context.Context, r *registry, present stele.Store, answers []stele.SecondaryAnswer) (report restored, err error) {
+func (p *program) inherit(ctx context.Context, r *registry.Registry, present stele.Store, answers []stele.SecondaryAnswer) (report restored, err error) {
 	var left registrar.Legacy
 	if present != nil {
-		left, err = registrar.ReadLegacy(ctx, present, r.store)
+		left, err = registrar.ReadLegacy(ctx, present, r.Store)
 		if stele.KindOf(err) == stele.Internal && err != nil {
 			fmt.Fprintf(p.stderr, "stele: the registry that is replaced is damaged, and nothing is known of it: %s\n", printable(err.Error()))
 			left = registrar.Legacy{}
@@ -296,52 +297,52 @@ func (p *program) inherit(ctx context.Context, r *registry, present stele.Store,
 		}
 	}
 	left.AcceptTokens, left.SerialFloor, left.Answers = p.acceptTokens, p.serialFloor, answers
-	at, err := r.lastTime(ctx)
+	at, err := lastTime(ctx, r)
 	if err != nil {
 		return report, err
 	}
-	if err := r.registrar.Inherit(ctx, left); err != nil {
+	if err := r.Registrar.Inherit(ctx, left); err != nil {
 		return report, err
 	}
 	if !left.IsKnown() {
 		report.Unknown, report.Since, report.TokensShut = true, at, !p.acceptTokens
 	}
-	if report.Shut, err = r.shut(ctx); err != nil {
+	if report.Shut, err = shutZones(ctx, r); err != nil {
 		return report, err
 	}
 	slices.Sort(report.Shut)
-	if report.Zones, err = r.restoredZones(ctx, answers); err != nil {
+	if report.Zones, err = restoredZones(ctx, r, answers); err != nil {
 		return report, err
 	}
-	if report.MissingKeys, err = r.missingSecretKeys(ctx); err != nil {
+	if report.MissingKeys, err = missingSecretKeys(ctx, r); err != nil {
 		return report, err
 	}
-	report.Changes, err = r.store.LastChange(ctx)
+	report.Changes, err = r.Store.LastChange(ctx)
 	return report, err
 }
 
 // lastTime returns when the last change was made; the zero time if there is none.
-func (r *registry) lastTime(ctx context.Context) (at time.Time, err error) {
-	last, err := r.store.LastChange(ctx)
+func lastTime(ctx context.Context, r *registry.Registry) (at time.Time, err error) {
+	last, err := r.Store.LastChange(ctx)
 	if err != nil || last == 0 {
 		return at, err
 	}
-	for change, err := range r.store.Changes(ctx, last-1) {
+	for change, err := range r.Store.Changes(ctx, last-1) {
 		return change.At.UTC(), err
 	}
 	return at, nil
 }
 
-// shut returns the namespaces whose templates are shut.
-func (r *registry) shut(ctx context.Context) (list []string, err error) {
-	for ns, err := range r.registrar.Namespaces(ctx) {
+// shutZones returns the namespaces whose templates are shut.
+func shutZones(ctx context.Context, r *registry.Registry) (list []string, err error) {
+	for ns, err := range r.Registrar.Namespaces(ctx) {
 		if err != nil {
 			return nil, err
 		}
 		if ns.Minter.Kind != stele.MinterNOID {
 			continue
 		}
-		status, err := r.registrar.MinterStatus(ctx, ns.Key())
+		status, err := r.Registrar.MinterStatus(ctx, ns.Key())
 		if err != nil {
 			return nil, err
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/registry"
 	storecopy "github.com/stele-id/stele/store/copy"
 	"github.com/stele-id/stele/store/postgres"
 )
@@ -38,23 +39,23 @@ func (p *program) restoreDatabase(cmd *cobra.Command, backup, present string) (r
 		return report, err
 	}
 	p.restoring = true
-	err = p.inRegistry(cmd, func(ctx context.Context, r *registry) error {
+	err = p.inRegistry(cmd, func(ctx context.Context, r *registry.Registry) error {
 		var problems []string
-		if err := r.verify(ctx, func(problem string) { problems = append(problems, problem) }); err != nil {
+		if err := verifyRegistry(ctx, r, func(problem string) { problems = append(problems, problem) }); err != nil {
 			return err
 		}
 		if len(problems) > 0 {
 			return refuse("restore", stele.Internal, "the backup is damaged, and so is what was restored; drop the database, and restore another backup; %d problems, the first: %s", len(problems), problems[0])
 		}
 		// Until what follows is done the mark keeps everybody else out.
-		answers, err := p.secondariesOf(ctx, r.store, old)
+		answers, err := p.secondariesOf(ctx, r.Store, old)
 		if err != nil {
 			return err
 		}
 		if report, err = p.inherit(ctx, r, old, answers); err != nil {
 			return err
 		}
-		return storecopy.RemoveMark(ctx, r.store)
+		return storecopy.RemoveMark(ctx, r.Store)
 	})
 	report.Data = p.place().String()
 	return report, err

@@ -17,6 +17,7 @@ import (
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/proof"
 	"github.com/stele-id/stele/registrar"
+	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/resolver"
 	"github.com/stele-id/stele/scheme/all"
 	"github.com/stele-id/stele/store/postgres"
@@ -55,7 +56,7 @@ func newStory(t *testing.T) *story {
 }
 
 // in opens the registry at a place for a while.
-func (s *story) in(at place, do func(r *registry)) {
+func (s *story) in(at place, do func(r *registry.Registry)) {
 	s.t.Helper()
 	p := &program{stderr: io.Discard, now: time.Now, store: at.url, data: at.folder, brief: true, create: true}
 	r, err := p.openRegistry(s.t.Context(), s.schemes, slog.New(slog.DiscardHandler), resolver.Options{})
@@ -78,12 +79,12 @@ func (s *story) ok(err error) {
 var storyKey = stele.NamespaceKey{Scheme: "ark", Prefix: "ark:12345/x5"}
 
 // begin is what the backup knows.
-func (s *story) begin(r *registry) {
+func (s *story) begin(r *registry.Registry) {
 	s.t.Helper()
 	for _, name := range []string{"root", "ann", "bob"} {
-		_, err := r.registrar.AddUser(s.admin, auth.User{Name: name, Admin: name != "ann"})
+		_, err := r.Registrar.AddUser(s.admin, auth.User{Name: name, Admin: name != "ann"})
 		s.ok(err)
-		credential, _, err := r.registrar.CreateToken(s.admin, auth.TokenRequest{User: name})
+		credential, _, err := r.Registrar.CreateToken(s.admin, auth.TokenRequest{User: name})
 		s.ok(err)
 		switch name {
 		case "root":
@@ -96,18 +97,18 @@ func (s *story) begin(r *registry) {
 	}
 	key, err := proof.PublicKey(ed25519.NewKeyFromSeed(make([]byte, 32)).Public(), time.Now())
 	s.ok(err)
-	_, err = r.registrar.AddNamespace(s.admin, &stele.Namespace{
+	_, err = r.Registrar.AddNamespace(s.admin, &stele.Namespace{
 		Scheme: storyKey.Scheme, Prefix: storyKey.Prefix, Owner: "ann", Keys: []stele.SigningKey{key},
 		Grants: []stele.Grant{{To: "user:bob", Role: stele.RoleEditor}},
 		Minter: stele.Minter{Kind: stele.MinterNOID, Template: ".sdddd"},
 	})
 	s.ok(err)
-	_, err = r.registrar.AddNamespace(s.admin, &stele.Namespace{Scheme: "urn", Prefix: "urn:example", Publication: stele.Publication{
+	_, err = r.Registrar.AddNamespace(s.admin, &stele.Namespace{Scheme: "urn", Prefix: "urn:example", Publication: stele.Publication{
 		Zone: storyZone, Layout: stele.LayoutNames, Parts: 1, Separator: ":", Servers: []stele.NameServer{{Name: "ns1.example.net."}},
 		Secondaries: []stele.Secondary{{Network: "127.0.0.0/8", Notify: []string{s.secondary.at}}},
 	}})
 	s.ok(err)
-	_, err = r.registrar.Register(s.admin, s.record("ark:12345/court"))
+	_, err = r.Registrar.Register(s.admin, s.record("ark:12345/court"))
 	s.ok(err)
 	s.mint(r, "first")
 }
@@ -119,9 +120,9 @@ func (s *story) record(name string) *stele.Record {
 	return &stele.Record{ID: id, Targets: []stele.Target{{Service: stele.N2L, URL: "https://example.org/" + name, Order: 100, Preference: 10}}}
 }
 
-func (s *story) mint(r *registry, key string) {
+func (s *story) mint(r *registry.Registry, key string) {
 	s.t.Helper()
-	made, err := r.registrar.MintOnce(s.admin, &registrar.Once{Key: key}, []stele.NamespaceKey{storyKey}, 3, nil)
+	made, err := r.Registrar.MintOnce(s.admin, &registrar.Once{Key: key}, []stele.NamespaceKey{storyKey}, 3, nil)
 	s.ok(err)
 	for _, label := range made.Labels {
 		if s.names[label.ID] {
@@ -132,42 +133,42 @@ func (s *story) mint(r *registry, key string) {
 }
 
 // goOn is what was decided since.
-func (s *story) goOn(r *registry) {
+func (s *story) goOn(r *registry.Registry) {
 	s.t.Helper()
 	c, err := auth.ParseCredential(s.revoked)
 	s.ok(err)
-	_, err = r.registrar.RevokeToken(s.admin, c.ID())
+	_, err = r.Registrar.RevokeToken(s.admin, c.ID())
 	s.ok(err)
-	_, err = r.registrar.SetUser(s.admin, "bob", func(u *auth.User) error { u.Disabled = true; return nil })
+	_, err = r.Registrar.SetUser(s.admin, "bob", func(u *auth.User) error { u.Disabled = true; return nil })
 	s.ok(err)
-	_, err = r.registrar.SetNamespace(s.admin, storyKey, 0, func(ns *stele.Namespace) error {
+	_, err = r.Registrar.SetNamespace(s.admin, storyKey, 0, func(ns *stele.Namespace) error {
 		ns.Owner, ns.Grants, ns.Keys[0].Revoked = "root", nil, time.Now().UTC().Truncate(time.Second)
 		return nil
 	})
 	s.ok(err)
 	id := s.record("ark:12345/court").ID
-	_, err = r.registrar.Redact(s.admin, id, 0, "Removed by order of a court")
+	_, err = r.Registrar.Redact(s.admin, id, 0, "Removed by order of a court")
 	s.ok(err)
 	s.mint(r, "since")
-	_, err = r.registrar.AddHosts(s.admin, "purl.since.example")
+	_, err = r.Registrar.AddHosts(s.admin, "purl.since.example")
 	s.ok(err)
-	s.before, err = r.store.Position(s.admin)
+	s.before, err = r.Store.Position(s.admin)
 	s.ok(err)
 }
 
 // check makes sure that all of it survived.
-func (s *story) check(r *registry) {
+func (s *story) check(r *registry.Registry) {
 	s.t.Helper()
-	if _, err := r.directory.Authenticate(s.admin, s.credential); err != nil {
+	if _, err := r.Directory.Authenticate(s.admin, s.credential); err != nil {
 		s.t.Errorf("a good token: %v", err)
 	}
-	if _, err := r.directory.Authenticate(s.admin, s.revoked); stele.KindOf(err) != stele.Unauthenticated {
+	if _, err := r.Directory.Authenticate(s.admin, s.revoked); stele.KindOf(err) != stele.Unauthenticated {
 		s.t.Errorf("a token that was revoked came back: %v", err)
 	}
-	if _, err := r.directory.Authenticate(s.admin, s.disabled); stele.KindOf(err) == stele.NotFound || err == nil {
+	if _, err := r.Directory.Authenticate(s.admin, s.disabled); stele.KindOf(err) == stele.NotFound || err == nil {
 		s.t.Errorf("a user who was disabled came back: %v", err)
 	}
-	ns, err := r.registrar.Namespace(s.admin, storyKey)
+	ns, err := r.Registrar.Namespace(s.admin, storyKey)
 	s.ok(err)
 	if len(ns.Grants) != 0 || ns.Owner != "root" {
 		s.t.Errorf("roles that were taken away came back: %q, %+v", ns.Owner, ns.Grants)
@@ -175,12 +176,12 @@ func (s *story) check(r *registry) {
 	if len(ns.Keys) != 1 || ns.Keys[0].Revoked.IsZero() {
 		s.t.Errorf("a signing key that was revoked came back: %+v", ns.Keys)
 	}
-	rec, err := r.registrar.Get(s.admin, s.record("ark:12345/court").ID)
+	rec, err := r.Registrar.Get(s.admin, s.record("ark:12345/court").ID)
 	s.ok(err)
 	if !rec.Redacted || len(rec.Targets) != 0 || rec.Tombstone == nil {
 		s.t.Errorf("a record that was redacted came back: %+v", rec)
 	}
-	list, err := r.store.Generations(s.admin)
+	list, err := r.Store.Generations(s.admin)
 	s.ok(err)
 	last := list.Last()
 	if len(list) != 2 || last.Number != 2 || last.Replaced != s.before || last.Restored.Generation != s.before.Generation || last.Restored.Change >= s.before.Change {
@@ -190,32 +191,32 @@ func (s *story) check(r *registry) {
 		s.t.Errorf("a version token from before: %v", err)
 	}
 	for _, key := range []string{"first", "since"} {
-		if _, err := r.registrar.MintOnce(s.admin, &registrar.Once{Key: key}, []stele.NamespaceKey{storyKey}, 3, nil); !errors.Is(err, stele.ErrRestored) {
+		if _, err := r.Registrar.MintOnce(s.admin, &registrar.Once{Key: key}, []stele.NamespaceKey{storyKey}, 3, nil); !errors.Is(err, stele.ErrRestored) {
 			s.t.Errorf("the idempotency key %q from before: %v", key, err)
 		}
 	}
-	hosts, err := r.store.Cell(s.admin, "hosts purl")
+	hosts, err := r.Store.Cell(s.admin, "hosts purl")
 	s.ok(err)
 	if !strings.Contains(string(hosts), `"purl.since.example"`) {
 		s.t.Errorf("a PURL host that was added since the backup is lost: %s", hosts)
 	}
 	s.checkZone(r)
-	status, err := r.registrar.MinterStatus(s.admin, storyKey)
+	status, err := r.Registrar.MinterStatus(s.admin, storyKey)
 	s.ok(err)
 	if !status.Shut || status.Given < 6 {
 		s.t.Errorf("the minter is at %+v; 6 names were given", status)
 	}
-	s.ok(r.registrar.SkipCounter(s.admin, storyKey, status.Given))
+	s.ok(r.Registrar.SkipCounter(s.admin, storyKey, status.Given))
 	s.mint(r, "again")
-	if err := r.verify(s.admin, func(problem string) { s.t.Error(problem) }); err != nil {
+	if err := verifyRegistry(s.admin, r, func(problem string) { s.t.Error(problem) }); err != nil {
 		s.t.Error(err)
 	}
 }
 
 // checkZone makes sure that the zone is above what its secondary has, and open.
-func (s *story) checkZone(r *registry) {
+func (s *story) checkZone(r *registry.Registry) {
 	s.t.Helper()
-	z, err := r.store.ZoneState(s.admin, storyZone)
+	z, err := r.Store.ZoneState(s.admin, storyZone)
 	s.ok(err)
 	if z.Serial() != secondarySerial+1 || z.Shut {
 		s.t.Errorf("the secondary has serial %d, and the zone %d; shut: %v", secondarySerial, z.Serial(), z.Shut)
@@ -223,10 +224,10 @@ func (s *story) checkZone(r *registry) {
 }
 
 // checkUnknown makes sure that nothing is taken for known where there was no registry.
-func (s *story) checkUnknown(r *registry, said string, accepted bool) {
+func (s *story) checkUnknown(r *registry.Registry, said string, accepted bool) {
 	s.t.Helper()
 	s.checkZone(r)
-	_, err := r.directory.Authenticate(s.admin, s.credential)
+	_, err := r.Directory.Authenticate(s.admin, s.credential)
 	for _, part := range []string{storyZone + " the secondary " + s.secondary.at + " has serial 5000, and takes the whole zone", storyZone + " has serial 5001 now", "tokens that were revoked", "users who were disabled", "roles that were taken away", "signing keys that were revoked", "records that were redacted"} {
 		if !strings.Contains(said, part) {
 			s.t.Errorf("%q is not said: %s", part, said)
@@ -244,18 +245,18 @@ func (s *story) checkUnknown(r *registry, said string, accepted bool) {
 	c, err := auth.ParseCredential(s.credential)
 	s.ok(err)
 	for range 2 {
-		_, err = r.registrar.OpenToken(s.admin, c.ID())
+		_, err = r.Registrar.OpenToken(s.admin, c.ID())
 		s.ok(err)
 	}
-	if _, err := r.directory.Authenticate(s.admin, s.credential); err != nil {
+	if _, err := r.Directory.Authenticate(s.admin, s.credential); err != nil {
 		s.t.Errorf("a token that was opened: %v", err)
 	}
-	if _, err := r.directory.Authenticate(s.admin, s.revoked); err == nil {
+	if _, err := r.Directory.Authenticate(s.admin, s.revoked); err == nil {
 		s.t.Error("a token that was not opened is good")
 	}
-	fresh, _, err := r.registrar.CreateToken(s.admin, auth.TokenRequest{User: "root"})
+	fresh, _, err := r.Registrar.CreateToken(s.admin, auth.TokenRequest{User: "root"})
 	s.ok(err)
-	if _, err := r.directory.Authenticate(s.admin, fresh); err != nil {
+	if _, err := r.Directory.Authenticate(s.admin, fresh); err != nil {
 		s.t.Errorf("a new token: %v", err)
 	}
 }
@@ -265,7 +266,7 @@ func (s *story) write(at place) (backup string) {
 	s.t.Helper()
 	backup = filepath.Join(s.t.TempDir(), "backup")
 	s.in(at, s.begin)
-	s.in(at, func(r *registry) { s.ok(r.store.Backup(s.admin, backup)) })
+	s.in(at, func(r *registry.Registry) { s.ok(r.Store.Backup(s.admin, backup)) })
 	s.in(at, s.goOn)
 	return backup
 }
@@ -286,7 +287,7 @@ func TestRestoreRuleFolder(t *testing.T) {
 			args = append(args, "--accept-tokens")
 		}
 		said := runStele(t, args...)
-		s.in(place{folder: fresh}, func(r *registry) { s.checkUnknown(r, said, accept) })
+		s.in(place{folder: fresh}, func(r *registry.Registry) { s.checkUnknown(r, said, accept) })
 	}
 }
 
@@ -325,8 +326,8 @@ func TestRestoreRuleDatabase(t *testing.T) {
 		t.Errorf("it says %s", said)
 	}
 	s.in(next, s.check)
-	s.in(present, func(r *registry) {
-		if err := r.store.Ready(s.admin); !errors.Is(err, stele.ErrSealed) {
+	s.in(present, func(r *registry.Registry) {
+		if err := r.Store.Ready(s.admin); !errors.Is(err, stele.ErrSealed) {
 			t.Errorf("the database that was replaced takes writes: %v", err)
 		}
 	})
@@ -337,6 +338,6 @@ func TestRestoreRuleDatabase(t *testing.T) {
 			args = append(args, "--accept-tokens")
 		}
 		said := runStele(t, args...)
-		s.in(fresh, func(r *registry) { s.checkUnknown(r, said, accept) })
+		s.in(fresh, func(r *registry.Registry) { s.checkUnknown(r, said, accept) })
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/serve/api"
 )
 
@@ -29,12 +30,12 @@ func newRestoredZone(zone string, serial uint32, shut bool, answers []stele.Seco
 
 // restoredZones returns the zones of a registry that was restored, as far as there is
 // something to say of them: those with secondaries, and those that are shut.
-func (r *registry) restoredZones(ctx context.Context, answers []stele.SecondaryAnswer) (list []restoredZone, err error) {
+func restoredZones(ctx context.Context, r *registry.Registry, answers []stele.SecondaryAnswer) (list []restoredZone, err error) {
 	said := make(map[string][]stele.SecondaryAnswer)
 	for _, a := range answers {
 		said[a.Zone] = append(said[a.Zone], a)
 	}
-	for z, err := range r.registrar.ZoneStates(ctx) {
+	for z, err := range r.Registrar.ZoneStates(ctx) {
 		if err != nil {
 			return nil, err
 		}

@@ -234,7 +234,7 @@ func startScriptServer(data string) (*scriptServer, error) {
 		return nil, err
 	}
 	server := httptest.NewServer(api.New(api.Options{
-		Registrar: r.registrar, Store: r.store, Resolver: r.resolver, Schemes: schemes, Directory: scriptDirectory{r.directory}, Now: time.Now,
+		Registrar: r.Registrar, Store: r.Store, Resolver: r.Resolver, Schemes: schemes, Directory: scriptDirectory{r.Directory}, Now: time.Now,
 		Upkeep: api.Upkeep{Keys: &keyDesk{r, time.Now}},
 	}))
 	return &scriptServer{URL: server.URL, Token: scriptToken, close: func() {

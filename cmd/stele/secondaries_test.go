@@ -16,6 +16,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/outbound"
+	"github.com/stele-id/stele/registry"
 )
 
 // Response codes of the DNS.
@@ -139,8 +140,8 @@ func TestZoneCheckSecondaries(t *testing.T) {
 	token := filepath.Join(t.TempDir(), "token")
 	s.ok(os.WriteFile(token, []byte(s.credential), 0o600))
 	var serial uint32
-	s.in(place{folder: data}, func(r *registry) {
-		z, err := r.store.ZoneState(s.admin, storyZone)
+	s.in(place{folder: data}, func(r *registry.Registry) {
+		z, err := r.Store.ZoneState(s.admin, storyZone)
 		s.ok(err)
 		serial = z.Serial()
 	})

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele/client"
+	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/secret"
 	"github.com/stele-id/stele/serve/api"
 	"github.com/stele-id/stele/serve/dnsd"
@@ -75,15 +76,15 @@ func (p *program) withSecrets(cmd *cobra.Command, do func(ctx context.Context, s
 	if err := p.hasFolder(); err != nil {
 		return err
 	}
-	return p.inRegistry(cmd, func(ctx context.Context, r *registry) error { return do(ctx, nearSecrets{r}) })
+	return p.inRegistry(cmd, func(ctx context.Context, r *registry.Registry) error { return do(ctx, nearSecrets{r}) })
 }
 
 // nearSecrets are the secrets of a registry that is at hand.
-type nearSecrets struct{ r *registry }
+type nearSecrets struct{ r *registry.Registry }
 
 // SecretKeys shows which keys encrypt secrets.
 func (s nearSecrets) SecretKeys(ctx context.Context) (out client.SecretKeys, err error) {
-	keys, err := s.r.registrar.SecretKeys(ctx, dnsd.SealCell)
+	keys, err := s.r.Registrar.SecretKeys(ctx, dnsd.SealCell)
 	for _, k := range keys {
 		if k.ID == "" {
 			out.Clear = k.Secrets
@@ -97,13 +98,13 @@ func (s nearSecrets) SecretKeys(ctx context.Context) (out client.SecretKeys, err
 // RotateSecrets encrypts all secrets under another key, and has the store forget what was
 // there before.
 func (s nearSecrets) RotateSecrets(ctx context.Context, want client.SecretRotation) (out client.SecretRotated, err error) {
-	done, err := s.r.registrar.RotateSecrets(ctx, want.Key, want.Lost, dnsd.SealCell)
+	done, err := s.r.Registrar.RotateSecrets(ctx, want.Key, want.Lost, dnsd.SealCell)
 	if err != nil {
 		return out, err
 	}
 	out = client.SecretRotated{Key: done.Key, Moved: done.Moved + done.Clear, Lost: done.Lost}
 	if out.Moved > 0 {
-		err = s.r.compact(ctx)
+		err = compactRegistry(ctx, s.r)
 	}
 	return out, err
 }

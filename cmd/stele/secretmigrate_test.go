@@ -20,6 +20,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/resolver"
 	"github.com/stele-id/stele/scheme/all"
 	"github.com/stele-id/stele/serve/dnsd"
@@ -87,7 +88,7 @@ func inFiles(t *testing.T, folder string, secrets [][]byte) (found int) {
 }
 
 // opened returns a program and its registry in a folder, with a log.
-func opened(t *testing.T, data string) (*program, *registry, *bytes.Buffer) {
+func opened(t *testing.T, data string) (*program, *registry.Registry, *bytes.Buffer) {
 	t.Helper()
 	var log bytes.Buffer
 	p := &program{stderr: &log, now: time.Now, data: data}
@@ -129,7 +130,7 @@ func TestOldSecretsAreEncrypted(t *testing.T) {
 	if n := inFiles(t, data, secrets); n > 0 {
 		t.Errorf("%d files have a secret in clear, while the store is open", n)
 	}
-	if err := r.store.Backup(t.Context(), data+"-backup"); err != nil {
+	if err := r.Store.Backup(t.Context(), data+"-backup"); err != nil {
 		t.Fatal(err)
 	}
 	log.Reset()
@@ -150,14 +151,14 @@ func TestOldSecretsAreEncrypted(t *testing.T) {
 
 // checkOldSecrets makes sure that the secrets are there, encrypted under one key that is at
 // hand.
-func checkOldSecrets(t *testing.T, r *registry) {
+func checkOldSecrets(t *testing.T, r *registry.Registry) {
 	t.Helper()
 	ctx := auth.With(context.Background(), auth.Local())
-	keys, err := r.registrar.SecretKeys(ctx, dnsd.SealCell)
+	keys, err := r.Registrar.SecretKeys(ctx, dnsd.SealCell)
 	if err != nil || len(keys) != 1 || !keys[0].Current || !keys[0].Present || keys[0].Secrets != 2 {
 		t.Errorf("%+v, %v", keys, err)
 	}
-	list, err := (&dnsd.TSIGKeys{Store: r.registrar}).List(ctx)
+	list, err := (&dnsd.TSIGKeys{Store: r.Registrar}).List(ctx)
 	if err != nil || len(list) != 1 || list[0].Name != "one.example.org." {
 		t.Errorf("%+v, %v", list, err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/config"
 	"github.com/stele-id/stele/registrar"
+	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/secret"
 	"github.com/stele-id/stele/serve/dnsd"
 )
@@ -82,9 +83,9 @@ type compactor interface {
 	Compact(ctx context.Context) error
 }
 
-// compact has the store forget what was replaced, if it can.
-func (r *registry) compact(ctx context.Context) error {
-	if c, ok := r.store.(compactor); ok {
+// compactRegistry has the store forget what was replaced, if it can.
+func compactRegistry(ctx context.Context, r *registry.Registry) error {
+	if c, ok := r.Store.(compactor); ok {
 		return c.Compact(ctx)
 	}
 	return nil
@@ -93,7 +94,7 @@ func (r *registry) compact(ctx context.Context) error {
 // readySecrets prepares the secrets of the registry when a server begins: it makes the
 // first key if that is allowed, encrypts what an older program wrote in clear, and says
 // which keys are missing. Names are answered whatever it finds.
-func (p *program) readySecrets(ctx context.Context, r *registry, log *slog.Logger) {
+func (p *program) readySecrets(ctx context.Context, r *registry.Registry, log *slog.Logger) {
 	ctx = auth.With(ctx, auth.Local())
 	err := p.encryptSecrets(ctx, r, log)
 	if errors.Is(err, stele.ErrSealed) {
@@ -102,7 +103,7 @@ func (p *program) readySecrets(ctx context.Context, r *registry, log *slog.Logge
 	if err != nil {
 		log.Error("secrets can't be encrypted; zones are not signed with new keys until they can", "error", err.Error())
 	}
-	keys, err := r.registrar.SecretKeys(ctx, dnsd.SealCell)
+	keys, err := r.Registrar.SecretKeys(ctx, dnsd.SealCell)
 	if err != nil {
 		log.Error("secrets can't be read", "error", err.Error())
 		return
@@ -112,19 +113,19 @@ func (p *program) readySecrets(ctx context.Context, r *registry, log *slog.Logge
 		case k.ID == "":
 			log.Warn("private keys in the registry are not encrypted; give the server a secret key (docs/secrets.md)", "secrets", k.Secrets)
 		case !k.Present && (k.Secrets > 0 || k.Current):
-			log.Error("a secret key is missing, so zones whose private keys it encrypts are not signed; put it back from its copy, or make new keys of these zones (docs/secrets.md)", "key", k.ID, "secrets", k.Secrets, "looked in", r.registrar.SecretsAt())
+			log.Error("a secret key is missing, so zones whose private keys it encrypts are not signed; put it back from its copy, or make new keys of these zones (docs/secrets.md)", "key", k.ID, "secrets", k.Secrets, "looked in", r.Registrar.SecretsAt())
 		}
 	}
 }
 
 // encryptSecrets makes the first key, and encrypts what is in clear.
-func (p *program) encryptSecrets(ctx context.Context, r *registry, log *slog.Logger) error {
+func (p *program) encryptSecrets(ctx context.Context, r *registry.Registry, log *slog.Logger) error {
 	if p.place().url == "" || p.secretFile != "" {
-		if err := r.registrar.ReadySecrets(ctx); err != nil {
+		if err := r.Registrar.ReadySecrets(ctx); err != nil {
 			return err
 		}
 	}
-	done, err := r.registrar.EncryptSecrets(ctx, dnsd.SealCell)
+	done, err := r.Registrar.EncryptSecrets(ctx, dnsd.SealCell)
 	if done.Clear == 0 {
 		if registrar.IsKeyless(err) {
 			return nil // SecretKeys tells what is in clear
@@ -132,13 +133,13 @@ func (p *program) encryptSecrets(ctx context.Context, r *registry, log *slog.Log
 		return err
 	}
 	log.Warn("private keys that an older version stored in clear are encrypted now; backups from before still have them in clear", "secrets", done.Clear, "key", done.Key)
-	return errors.Join(err, r.compact(ctx))
+	return errors.Join(err, compactRegistry(ctx, r))
 }
 
 // missingSecretKeys returns the keys that are not at hand, and how many secrets of the
 // registry each encrypts.
-func (r *registry) missingSecretKeys(ctx context.Context) (map[string]int, error) {
-	keys, err := r.registrar.SecretKeys(ctx, dnsd.SealCell)
+func missingSecretKeys(ctx context.Context, r *registry.Registry) (map[string]int, error) {
+	keys, err := r.Registrar.SecretKeys(ctx, dnsd.SealCell)
 	missing := make(map[string]int)
 	for _, k := range keys {
 		if k.ID != "" && !k.Present && k.Secrets > 0 {

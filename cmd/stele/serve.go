@@ -17,6 +17,7 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/config"
+	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/resolver"
 )
 
@@ -226,10 +227,10 @@ func (s *server) ready(ctx context.Context) error {
 		return &stele.Error{Op: "serve", Kind: stele.Unavailable, Err: errors.New("the server is about to end; ask another one")}
 	}
 	r := s.shift.Load().registry
-	if r.follower != nil {
-		return r.follower.ready()
+	if r.Follower != nil {
+		return r.Follower.Ready()
 	}
-	err := r.store.Ready(ctx)
+	err := r.Store.Ready(ctx)
 	if errors.Is(err, stele.ErrSealed) {
 		return nil // it is meant to be read only, and to be read
 	}
@@ -237,8 +238,8 @@ func (s *server) ready(ctx context.Context) error {
 }
 
 // warnSealed says that nothing will be written.
-func (s *server) warnSealed(ctx context.Context, r *registry) {
-	if reason, err := r.store.Sealed(ctx); err == nil && reason != "" {
+func (s *server) warnSealed(ctx context.Context, r *registry.Registry) {
+	if reason, err := r.Store.Sealed(ctx); err == nil && reason != "" {
 		s.log.Warn("the registry is sealed: names are resolved, and nothing is written", "registry", s.place().String(), "reason", reason)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/audit"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/registry"
 )
 
 const (
@@ -22,17 +23,17 @@ const (
 
 // keepAudit writes what was counted for the audit trail, and trims the trail, until the
 // context ends.
-func (s *server) keepAudit(ctx context.Context, r *registry) {
+func (s *server) keepAudit(ctx context.Context, r *registry.Registry) {
 	tick := time.NewTicker(auditTick)
 	defer tick.Stop()
 	var trimmed time.Time
 	for {
-		if err := r.registrar.FlushAudit(ctx, false); err != nil && ctx.Err() == nil && !errors.Is(err, stele.ErrSealed) {
+		if err := r.Registrar.FlushAudit(ctx, false); err != nil && ctx.Err() == nil && !errors.Is(err, stele.ErrSealed) {
 			s.log.Error("the audit trail can't be written; what was counted is kept in memory", "error", err.Error())
 		}
 		if now := s.now(); s.AuditKeep > 0 && now.Sub(trimmed).Abs() >= time.Hour {
 			trimmed = now
-			n, err := r.registrar.TrimAudit(ctx, now.Add(-s.AuditKeep))
+			n, err := r.Registrar.TrimAudit(ctx, now.Add(-s.AuditKeep))
 			switch {
 			case err != nil && ctx.Err() == nil && !errors.Is(err, stele.ErrSealed):
 				s.log.Warn("the audit trail can't be trimmed", "error", err.Error())
@@ -58,7 +59,7 @@ type auditSink interface {
 // store and is sent later, so that nothing piles up in memory.
 type auditExport struct {
 	s    *server
-	r    *registry
+	r    *registry.Registry
 	name string // for messages
 	sink auditSink
 	sent uint64 // the last entry that the sink has
@@ -94,15 +95,15 @@ func (s *server) exportAudit(ctx context.Context, f *shift) error {
 // exportTo sends the trail to a sink, from where the sink is: last is the number of the
 // last entry that it has, or 0 if it does not know. Then what the registry keeps about the
 // place counts; a file, for example, is empty after logrotate.
-func (s *server) exportTo(ctx context.Context, r *registry, name, place string, sink auditSink, last uint64) {
+func (s *server) exportTo(ctx context.Context, r *registry.Registry, name, place string, sink auditSink, last uint64) {
 	if last == 0 {
 		var err error
-		if last, err = r.registrar.AuditSent(ctx, place); err != nil && ctx.Err() == nil {
+		if last, err = r.Registrar.AuditSent(ctx, place); err != nil && ctx.Err() == nil {
 			s.log.Error("it is not known which audit entries were sent; all are sent again", "to", name, "error", err.Error())
 		}
 	}
 	(&auditExport{s: s, r: r, name: name, sink: sink, sent: last, kept: last,
-		keep: func(ctx context.Context, n uint64) error { return r.registrar.NoteAuditSent(ctx, place, n) }}).run(ctx)
+		keep: func(ctx context.Context, n uint64) error { return r.Registrar.NoteAuditSent(ctx, place, n) }}).run(ctx)
 }
 
 // run sends entries as they come, until the context ends.
@@ -135,9 +136,12 @@ func (x *auditExport) run(ctx context.Context) {
 	}
 }
 
+// auditPatience is how long the end of a server waits for those who take the audit trail.
+const auditPatience = 5 * time.Second
+
 // finish sends what is left when the server ends, if the sink takes it at once.
 func (x *auditExport) finish(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, flushPatience)
+	ctx, cancel := context.WithTimeout(ctx, auditPatience)
 	defer cancel()
 	if err := x.send(ctx); err != nil {
 		x.s.log.Warn("audit entries are left to be sent after the next start", "to", x.name, "after", x.sent, "error", err.Error())
@@ -147,7 +151,7 @@ func (x *auditExport) finish(ctx context.Context) {
 
 // send sends all entries that the sink does not have.
 func (x *auditExport) send(ctx context.Context) error {
-	first, last, err := x.r.store.AuditRange(ctx)
+	first, last, err := x.r.Store.AuditRange(ctx)
 	if err != nil || last == x.sent {
 		return err
 	}
@@ -170,7 +174,7 @@ func (x *auditExport) send(ctx context.Context) error {
 		block = block[:0]
 		return nil
 	}
-	for e, err := range x.r.store.Audit(ctx, x.sent) {
+	for e, err := range x.r.Store.Audit(ctx, x.sent) {
 		if err != nil {
 			return err
 		}
@@ -189,7 +193,7 @@ func (x *auditExport) keepSent(ctx context.Context, end bool) {
 	if x.sent == x.kept || !end && now.Sub(x.when).Abs() < sentOften {
 		return
 	}
-	ctx, cancel := context.WithTimeout(auth.With(ctx, auth.Local()), flushPatience)
+	ctx, cancel := context.WithTimeout(auth.With(ctx, auth.Local()), auditPatience)
 	defer cancel()
 	if err := x.keep(ctx, x.sent); err != nil {
 		return // some are sent twice after the next start

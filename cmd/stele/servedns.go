@@ -15,21 +15,30 @@ import (
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/config"
 	"github.com/stele-id/stele/outbound"
+	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/serve/dnsd"
 	"github.com/stele-id/stele/serve/httpd"
 )
 
+// zonesOf returns the zones that the name server answers for from a registry; nil if it
+// answers for none.
+func zonesOf(r *registry.Registry) *dnsd.Zones {
+	zones, _ := r.Published.(*dnsd.Zones)
+	return zones
+}
+
 // startDNS begins to answer for the zones of published namespaces, if it should: at the
 // addresses of the settings, or at those of the name server before, if there was one.
-func (s *server) startDNS(r *registry) error {
+func (s *server) startDNS(r *registry.Registry) error {
 	if len(s.DNS) == 0 {
 		return nil
 	}
-	r.published = dnsd.NewZones(dnsd.ZonesOptions{
-		Store: r.store, Schemes: r.schemes, Log: s.log, DefaultTTL: uint32(s.TTL.Seconds()), Now: s.now,
-		Secrets: r.secrets,
+	zones := dnsd.NewZones(dnsd.ZonesOptions{
+		Store: r.Store, Schemes: r.Schemes, Log: s.log, DefaultTTL: uint32(s.TTL.Seconds()), Now: s.now,
+		Secrets: r.Secrets,
 	})
-	err := r.registrar.NoteCompiler(auth.With(context.Background(), auth.Local()), r.published.Compiler())
+	r.Published = zones
+	err := r.Registrar.NoteCompiler(auth.With(context.Background(), auth.Local()), zones.Compiler())
 	if err != nil { // a registry that can't be written for now is served all the same
 		s.log.Error("secondaries may keep what an older program made of the zones; start the server again when the registry can be written", "error", err.Error())
 	}
@@ -57,7 +66,7 @@ func (s *server) startDNS(r *registry) error {
 		}
 		proxies = append(proxies, network)
 	}
-	s.dns = dnsd.New(dnsd.Options{Zones: r.published, Now: s.now, Log: s.log, CacheBytes: int(s.DNSCache), Rate: rate, Signatures: signatures,
+	s.dns = dnsd.New(dnsd.Options{Zones: zones, Now: s.now, Log: s.log, CacheBytes: int(s.DNSCache), Rate: rate, Signatures: signatures,
 		Notify: s.notify, Transfer: s.transfer, Identity: s.DNSIdentity, NotifyFrom: sources, Proxies: proxies, Tapped: s.DNSTap,
 		TCP: dnsd.TCPLimits{Connections: s.DNSConnections, PerClient: s.DNSPerClient}})
 	for _, address := range at {
@@ -133,11 +142,12 @@ func (s *server) endDNS(ctx context.Context) error {
 
 // keepSigned makes the signatures of zones that are signed for others anew before they
 // end, until the context ends.
-func (s *server) keepSigned(ctx context.Context, r *registry) {
-	if r.published == nil {
+func (s *server) keepSigned(ctx context.Context, r *registry.Registry) {
+	zones := zonesOf(r)
+	if zones == nil {
 		return
 	}
-	keys := &dnsd.Keys{Store: r.registrar, Zones: r.published, Now: s.now, Random: rand.Reader}
+	keys := &dnsd.Keys{Store: r.Registrar, Zones: zones, Now: s.now, Random: rand.Reader}
 	often := time.NewTicker(time.Hour)
 	defer often.Stop()
 	for {

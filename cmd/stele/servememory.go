@@ -8,6 +8,8 @@ import (
 	"runtime/debug"
 	runtimemetrics "runtime/metrics"
 	"sync/atomic"
+
+	"github.com/stele-id/stele/registry"
 )
 
 // garbage is how much memory what is not used any more may take, about, before it is
@@ -95,16 +97,16 @@ func (c *collecting) adjust() {
 
 // learnRedirects reads where all names lead, once, and again when everything was
 // forgotten. Requests are answered meanwhile, and if it fails: it is about time only.
-func (s *server) learnRedirects(ctx context.Context, r *registry) {
+func (s *server) learnRedirects(ctx context.Context, r *registry.Registry) {
 	for {
-		if err := r.resolver.Load(ctx); err != nil && ctx.Err() == nil {
+		if err := r.Resolver.Load(ctx); err != nil && ctx.Err() == nil {
 			s.log.Warn("not all names are kept in memory; redirects take longer", "error", err.Error())
 		}
-		if r.follower == nil {
+		if r.Follower == nil {
 			return
 		}
 		select {
-		case <-r.follower.forgotten:
+		case <-r.Follower.Forgotten():
 		case <-ctx.Done():
 			return
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/registrar"
+	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/scheme/all"
 	"github.com/stele-id/stele/serve/httpd"
 	"github.com/stele-id/stele/store/mem"
@@ -76,7 +77,9 @@ func TestMetricsNeedToken(t *testing.T) {
 		}
 	}
 	m := newMetrics(func(context.Context) error { return nil })
-	handler := m.handler((&registry{directory: directory}).identify)
+	handler := m.handler(func(q *http.Request) (auth.Principal, error) {
+		return identifyRequest(&registry.Registry{Directory: directory}, q)
+	})
 	for _, tt := range []struct {
 		user             string
 		scope            auth.Scope

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/serve/api"
 )
 
@@ -36,7 +37,7 @@ func (s *server) upkeep(f *shift) api.Upkeep {
 		Stage:   s.stageBackup,
 		Keys:    &keyDesk{r, s.now},
 		Secondaries: func(ctx context.Context, zone string) ([]stele.SecondaryAnswer, error) {
-			return s.secondariesOfZone(ctx, r.store, zone)
+			return s.secondariesOfZone(ctx, r.Store, zone)
 		},
 	}
 	if s.store == "" { // the disk of a database is elsewhere
@@ -51,9 +52,9 @@ func (s *server) upkeep(f *shift) api.Upkeep {
 			return list
 		}
 	}
-	if r.published != nil {
+	if zones := zonesOf(r); zones != nil {
 		up.Zones = func(ctx context.Context) (names []string, err error) {
-			list, err := r.published.List(ctx)
+			list, err := zones.List(ctx)
 			for _, zone := range list {
 				names = append(names, zone.Zone)
 			}
@@ -110,17 +111,17 @@ func (s *server) asideFolder() (string, error) {
 }
 
 // copyAside makes a backup in a folder of its own.
-func (s *server) copyAside(ctx context.Context, r *registry) (fs.FS, uint64, func() error, error) {
+func (s *server) copyAside(ctx context.Context, r *registry.Registry) (fs.FS, uint64, func() error, error) {
 	folder, err := s.asideFolder()
 	if err != nil {
 		return nil, 0, nil, err
 	}
 	// What is in the copy was there before it began.
-	changes, err := r.store.LastChange(ctx)
+	changes, err := r.Store.LastChange(ctx)
 	if err != nil {
 		return nil, 0, nil, err
 	}
-	if err := r.store.Backup(ctx, folder); err != nil {
+	if err := r.Store.Backup(ctx, folder); err != nil {
 		return nil, 0, nil, errors.Join(err, os.RemoveAll(folder))
 	}
 	return os.DirFS(folder), changes, func() error { return os.RemoveAll(folder) }, nil

@@ -7,13 +7,14 @@ import (
 	"sync"
 
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/serve/dnsd"
 )
 
 // shift is all that works on one open registry: what answers from it, and what looks
 // after it. When another registry takes its place another shift takes over.
 type shift struct {
-	registry *registry
+	registry *registry.Registry
 	handler  http.Handler  // answers the public
 	dns      *dnsd.Server  // nil if nobody asked for it
 	ending   chan struct{} // closed when it is about to end: streams end then
@@ -24,7 +25,7 @@ type shift struct {
 
 // beginShift makes a registry the one that is answered from, and begins to look after
 // it.
-func (s *server) beginShift(r *registry) error {
+func (s *server) beginShift(r *registry.Registry) error {
 	ctx, stop := context.WithCancel(auth.With(s.running, auth.Local()))
 	f := &shift{registry: r, dns: s.dns, ending: make(chan struct{}), stop: stop}
 	var err error
@@ -33,7 +34,7 @@ func (s *server) beginShift(r *registry) error {
 		return err
 	}
 	f.work.Go(func() { s.keepUsesOften(ctx, r) })
-	f.work.Go(func() { s.forgetRequests(ctx, r.registrar) })
+	f.work.Go(func() { s.forgetRequests(ctx, r.Registrar) })
 	f.work.Go(func() { s.keepSigned(ctx, r) })
 	f.work.Go(func() { s.keepAudit(ctx, r) })
 	if err := s.exportAudit(ctx, f); err != nil {
@@ -42,9 +43,9 @@ func (s *server) beginShift(r *registry) error {
 		return err
 	}
 	f.work.Go(func() { s.learnRedirects(ctx, r) })
-	if r.follower != nil {
+	if r.Follower != nil {
 		f.work.Go(func() { s.learnHostsOften(ctx, r) })
-		f.work.Go(func() { r.follower.run(ctx, s.Follow) })
+		f.work.Go(func() { r.Follower.Run(ctx, s.Follow) })
 	}
 	if f.dns != nil {
 		f.work.Go(func() { f.dns.NotifySecondaries(ctx) })
@@ -67,7 +68,7 @@ func (s *server) endShift(ctx context.Context, f *shift) {
 
 // closeLast closes the registry that is open at the end; that is the first one unless
 // another took its place.
-func (s *server) closeLast(first *registry) error {
+func (s *server) closeLast(first *registry.Registry) error {
 	f := s.shift.Load()
 	if f == nil {
 		return s.closeRegistry(first)
@@ -87,7 +88,7 @@ func (s *server) leaveDNS(ctx context.Context) error {
 }
 
 // takeUp begins a shift after another one, and the name server where it was.
-func (s *server) takeUp(r *registry) error {
+func (s *server) takeUp(r *registry.Registry) error {
 	var err error
 	if s.dns != nil {
 		err = s.startDNS(r)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/resolver"
 	"github.com/stele-id/stele/serve/api"
 	"github.com/stele-id/stele/store/pebble"
@@ -34,7 +35,7 @@ func (b *staging) Restore(ctx context.Context, step func(string)) (done api.Rest
 	}
 	defer func() { err = errors.Join(err, b.close(staged)) }()
 	step("asking the secondaries of zones for their serials")
-	answers, err := b.secondariesOf(ctx, staged.store, b.shift.Load().registry.store)
+	answers, err := b.secondariesOf(ctx, staged.Store, b.shift.Load().registry.Store)
 	if err != nil {
 		return done, err
 	}
@@ -46,7 +47,7 @@ func (b *staging) Restore(ctx context.Context, step func(string)) (done api.Rest
 	defer open()
 	step("replacing the registry")
 	ctx = auth.With(context.WithoutCancel(ctx), auth.Local())
-	report, err := b.inherit(ctx, staged, old.registry.store, answers)
+	report, err := b.inherit(ctx, staged, old.registry.Store, answers)
 	if err != nil {
 		return done, errors.Join(err, b.beginShift(old.registry))
 	}
@@ -59,7 +60,7 @@ func (b *staging) Restore(ctx context.Context, step func(string)) (done api.Rest
 }
 
 // open opens what was unpacked, and makes sure that it is whole.
-func (b *staging) open(ctx context.Context) (*registry, error) {
+func (b *staging) open(ctx context.Context) (*registry.Registry, error) {
 	p := *b.program
 	p.data, p.brief = b.folder, true
 	r, err := p.openRegistry(ctx, b.schemes, b.log, resolver.Options{})
@@ -68,12 +69,12 @@ func (b *staging) open(ctx context.Context) (*registry, error) {
 	}
 	ctx = auth.With(ctx, auth.Local())
 	var problems []string
-	reason, err := r.store.Sealed(ctx)
+	reason, err := r.Store.Sealed(ctx)
 	if err == nil {
 		err = refuseSealed("the backup", reason)
 	}
 	if err == nil {
-		err = r.verify(ctx, func(problem string) { problems = append(problems, problem) })
+		err = verifyRegistry(ctx, r, func(problem string) { problems = append(problems, problem) })
 	}
 	switch {
 	case err != nil:
@@ -81,18 +82,18 @@ func (b *staging) open(ctx context.Context) (*registry, error) {
 		err = refuse("restore", stele.Invalid, "the backup is damaged, and was not restored; %d problems, the first: %s", len(problems), problems[0])
 	}
 	if err != nil {
-		return nil, errors.Join(err, r.store.Close())
+		return nil, errors.Join(err, r.Store.Close())
 	}
 	return r, nil
 }
 
 // close closes what was unpacked, if it is open.
-func (b *staging) close(r *registry) error {
+func (b *staging) close(r *registry.Registry) error {
 	if b.closed {
 		return nil
 	}
 	b.closed = true
-	return r.store.Close()
+	return r.Store.Close()
 }
 
 // bare returns why, without what was tried.
@@ -158,7 +159,7 @@ func (b *staging) replace(ctx context.Context, old *shift) (kept string, err err
 
 // reopen opens the registry in the data folder. Another process may look at it just
 // then, and is waited for.
-func (s *server) reopen(ctx context.Context) (*registry, error) {
+func (s *server) reopen(ctx context.Context) (*registry.Registry, error) {
 	ctx, cancel := context.WithTimeout(ctx, swapPatience)
 	defer cancel()
 	for {

@@ -21,6 +21,7 @@ import (
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/config"
 	"github.com/stele-id/stele/internal/limit"
+	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/serve/dnsd"
 	"github.com/stele-id/stele/serve/httpd"
 	"github.com/stele-id/stele/store/pebble"
@@ -69,7 +70,7 @@ type door struct {
 }
 
 // start makes the handlers, begins to answer and says where.
-func (s *server) start(running context.Context, r *registry) error {
+func (s *server) start(running context.Context, r *registry.Registry) error {
 	if err := s.startDNS(r); err != nil {
 		return err
 	}
@@ -120,7 +121,7 @@ func (s *server) identifyForMetrics() func(*http.Request) (auth.Principal, error
 	if !s.MetricsToken {
 		return nil
 	}
-	return func(r *http.Request) (auth.Principal, error) { return s.shift.Load().registry.identify(r) }
+	return func(r *http.Request) (auth.Principal, error) { return identifyRequest(s.shift.Load().registry, r) }
 }
 
 // answers makes the handler that answers the public from a registry.
@@ -131,13 +132,13 @@ func (s *server) answers(f *shift) (http.Handler, error) {
 	}
 	r := f.registry
 	o := httpd.Options{
-		Resolver: r.resolver, Registry: r.registrar, Schemes: s.schemes, Pages: pages, Now: s.now, Log: s.log,
+		Resolver: r.Resolver, Registry: r.Registrar, Schemes: s.schemes, Pages: pages, Now: s.now, Log: s.log,
 		Base: s.Base, OwnName: s.isOwnName, Host: s.Host, Global: s.Global, Ready: s.ready, Random: rand.IntN,
-		Identify: r.identify, Await: r.await, API: s.api(f, pages),
+		Identify: func(q *http.Request) (auth.Principal, error) { return identifyRequest(r, q) }, Await: r.Await, API: s.api(f, pages),
 		Costs: s.costs, Held: s.held, Turns: s.turns,
 	}
 	if s.Reverse {
-		o.Pointing = r.store.Pointing
+		o.Pointing = r.Store.Pointing
 	}
 	if s.demo {
 		o.Examples = demoExamples()
@@ -266,8 +267,8 @@ func (s *server) announce() error {
 
 // noteAddress writes beside the lock of the folder where the server answers, so that a
 // verb which finds the folder in use can say so.
-func (s *server) noteAddress(r *registry) {
-	if f, ok := r.store.(*pebble.Store); ok {
+func (s *server) noteAddress(r *registry.Registry) {
+	if f, ok := r.Store.(*pebble.Store); ok {
 		f.Serving(cmp.Or(s.Base, s.http.url()))
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/client"
 	"github.com/stele-id/stele/registrar"
+	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/store/postgres"
 )
 
@@ -202,10 +203,10 @@ func (v *verdict) conclude(r verified) error {
 	return v.p.say("%s", b.String())
 }
 
-// verify calls report for everything that is wrong: with what the store keeps, and
+// verifyRegistry calls report for everything that is wrong: with what the store keeps, and
 // with what the registrar made of it.
-func (r *registry) verify(ctx context.Context, report func(problem string)) error {
-	return r.inspect(ctx, client.Inspection{Problem: report})
+func verifyRegistry(ctx context.Context, r *registry.Registry, report func(problem string)) error {
+	return inspectRegistry(ctx, r, client.Inspection{Problem: report})
 }
 
 // progressVerifier is a store that says how far its Verify is.
@@ -213,9 +214,9 @@ type progressVerifier interface {
 	VerifyProgress(ctx context.Context, report func(problem string), progress func(done float64)) error
 }
 
-// inspect checks what the store keeps, and then what the registrar made of it. Both are
+// inspectRegistry checks what the store keeps, and then what the registrar made of it. Both are
 // taken for half of the work.
-func (r *registry) inspect(ctx context.Context, tell client.Inspection) error {
+func inspectRegistry(ctx context.Context, r *registry.Registry, tell client.Inspection) error {
 	wrong := 0
 	report := func(problem string) {
 		wrong++
@@ -226,20 +227,20 @@ func (r *registry) inspect(ctx context.Context, tell client.Inspection) error {
 		progress = func(float64) {}
 	}
 	var err error
-	if s, ok := r.store.(progressVerifier); ok {
+	if s, ok := r.Store.(progressVerifier); ok {
 		err = s.VerifyProgress(ctx, report, func(done float64) { progress(done / 2) })
 	} else {
-		err = r.store.Verify(ctx, report)
+		err = r.Store.Verify(ctx, report)
 	}
 	if err != nil || wrong > 0 { // what can't be read can't be judged
 		return err
 	}
-	changes, err := r.store.LastChange(ctx)
+	changes, err := r.Store.LastChange(ctx)
 	if err != nil {
 		return err
 	}
 	records := uint64(0)
-	return r.registrar.VerifyAll(ctx, registrar.Verification{Problem: tell.Problem, Note: tell.Note, Record: func() {
+	return r.Registrar.VerifyAll(ctx, registrar.Verification{Problem: tell.Problem, Note: tell.Note, Record: func() {
 		// There are no more records than changes.
 		if records++; records%1000 == 0 {
 			progress(0.5 + float64(min(records, changes))/float64(changes)/2)

@@ -48,7 +48,7 @@ func (p *program) withZones(cmd *cobra.Command, do func(ctx context.Context, l *
 func (l *ledger) zones(now func() time.Time) *dnsd.Zones {
 	o := dnsd.ZonesOptions{Store: l.Source(), Schemes: l.schemes, Now: now, Keyless: true}
 	if f, near := l.keeper.(*folder); near {
-		o.Keyless, o.Secrets = false, f.registry.secrets
+		o.Keyless, o.Secrets = false, f.registry.Secrets
 	}
 	return dnsd.NewZones(o)
 }

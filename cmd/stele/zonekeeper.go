@@ -9,6 +9,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/client"
+	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/serve/api"
 	"github.com/stele-id/stele/serve/dnsd"
 )
@@ -170,22 +171,22 @@ func keyStatus(far *client.ZoneKeys, err error) (*dnsd.KeyStatus, error) {
 // keyDesk is the keys of a server's registry, for those who ask over HTTP. Zones are those
 // that it answers for, or nil if it answers for none.
 type keyDesk struct {
-	r   *registry
+	r   *registry.Registry
 	now func() time.Time
 }
 
 // keysOf returns the keys of a namespace's zone.
 func (d *keyDesk) keysOf(ctx context.Context, key stele.NamespaceKey, do func(*nearKeys) (*dnsd.KeyStatus, error)) (*api.ZoneKeys, error) {
-	zones := d.r.published
+	zones := zonesOf(d.r)
 	if zones == nil {
-		zones = dnsd.NewZones(dnsd.ZonesOptions{Store: d.r.store, Schemes: d.r.schemes, Now: d.now, Secrets: d.r.secrets})
+		zones = dnsd.NewZones(dnsd.ZonesOptions{Store: d.r.Store, Schemes: d.r.Schemes, Now: d.now, Secrets: d.r.Secrets})
 		defer zones.Close()
 	}
 	zone, err := zoneOf(ctx, zones, key)
 	if err != nil {
 		return nil, err
 	}
-	status, err := do(&nearKeys{dnsd.Keys{Store: d.r.registrar, Zones: zones, Now: d.now, Random: rand.Reader}, key, zone, d.r.registrar.SetNamespace})
+	status, err := do(&nearKeys{dnsd.Keys{Store: d.r.Registrar, Zones: zones, Now: d.now, Random: rand.Reader}, key, zone, d.r.Registrar.SetNamespace})
 	if err != nil {
 		return nil, err
 	}
@@ -221,9 +222,9 @@ func (d *keyDesk) ChangeZoneKeys(ctx context.Context, key stele.NamespaceKey, c 
 
 // WriteZone writes a zone as a file.
 func (d *keyDesk) WriteZone(ctx context.Context, w io.Writer, key stele.NamespaceKey, want api.ZoneFile) error {
-	zones := d.r.published
+	zones := zonesOf(d.r)
 	if zones == nil {
-		zones = dnsd.NewZones(dnsd.ZonesOptions{Store: d.r.store, Schemes: d.r.schemes, Now: d.now, Secrets: d.r.secrets})
+		zones = dnsd.NewZones(dnsd.ZonesOptions{Store: d.r.Store, Schemes: d.r.Schemes, Now: d.now, Secrets: d.r.Secrets})
 		defer zones.Close()
 	}
 	zone, err := zoneOf(ctx, zones, key)
@@ -246,7 +247,7 @@ func writeZone(ctx context.Context, zones *dnsd.Zones, w io.Writer, zone string,
 
 // secondaryKeys are the keys of secondaries.
 func (d *keyDesk) secondaryKeys() *dnsd.TSIGKeys {
-	return &dnsd.TSIGKeys{Store: d.r.registrar, Now: d.now, Random: rand.Reader}
+	return &dnsd.TSIGKeys{Store: d.r.Registrar, Now: d.now, Random: rand.Reader}
 }
 
 // TSIGKeys lists keys of secondaries.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/bulk"
+	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/serve/dnsd"
 )
 
@@ -30,8 +31,8 @@ func (p *program) withKeys(cmd *cobra.Command, text string, do func(ctx context.
 	if err := p.hasFolder(); err != nil {
 		return err
 	}
-	return p.inRegistry(cmd, func(ctx context.Context, r *registry) error {
-		return p.withKeysOf(ctx, &ledger{keeper: &folder{r.registrar, r}, schemes: r.schemes, place: p.data, chunk: bulk.ChunkRows}, text, do)
+	return p.inRegistry(cmd, func(ctx context.Context, r *registry.Registry) error {
+		return p.withKeysOf(ctx, &ledger{keeper: &folder{r.Registrar, r}, schemes: r.Schemes, place: p.data, chunk: bulk.ChunkRows}, text, do)
 	})
 }
 

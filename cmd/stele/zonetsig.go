@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele/client"
+	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/serve/dnsd"
 )
 
@@ -46,8 +47,8 @@ func (p *program) withTSIG(cmd *cobra.Command, do func(ctx context.Context, keys
 	if err := p.hasFolder(); err != nil {
 		return err
 	}
-	return p.inRegistry(cmd, func(ctx context.Context, r *registry) error {
-		return do(ctx, &dnsd.TSIGKeys{Store: r.registrar, Now: p.now, Random: rand.Reader})
+	return p.inRegistry(cmd, func(ctx context.Context, r *registry.Registry) error {
+		return do(ctx, &dnsd.TSIGKeys{Store: r.Registrar, Now: p.now, Random: rand.Reader})
 	})
 }
 

@@ -1,4 +1,4 @@
-package main
+package registry
 
 import (
 	"context"
@@ -19,8 +19,8 @@ type (
 
 // lagging reports whether what is read from the store may be older than what was read
 // before, and since when; see [resolver.Options].
-func (r *registry) lagging() (since time.Time, yes bool) {
-	if l, ok := r.store.(lagger); ok {
+func (r *Registry) lagging() (since time.Time, yes bool) {
+	if l, ok := r.Store.(lagger); ok {
 		return l.Lagging()
 	}
 	return time.Time{}, false
@@ -33,45 +33,45 @@ const (
 	accessGrace = 5 * time.Minute
 )
 
-// share makes the registry one that other processes write to, too. It must be called
+// Share makes the registry one that other processes write to, too. It must be called
 // before anything is read.
-func (r *registry) share(ctx context.Context, now func() time.Time, log *slog.Logger) (err error) {
-	r.directory.Age, r.directory.Grace = accessAge, accessGrace
-	if err := r.readGenerations(ctx); err != nil {
+func (r *Registry) Share(ctx context.Context, now func() time.Time, log *slog.Logger) (err error) {
+	r.Directory.Age, r.Directory.Grace = accessAge, accessGrace
+	if err := r.ReadGenerations(ctx); err != nil {
 		return err
 	}
-	r.follower, err = newFollower(ctx, r, now, log)
+	r.Follower, err = newFollower(ctx, r, now, log)
 	return err
 }
 
-// version returns the number of a state that has all that this process has written: the
+// Version returns the number of a state that has all that this process has written: the
 // token with which whoever wrote it sees it everywhere.
-func (r *registry) version(ctx context.Context) (stele.Position, error) {
-	if f := r.follower; f != nil {
-		if a, ok := r.store.(applier); ok {
-			return stele.Position{Generation: r.knownGenerations().Last().ID, Change: max(a.Applied(), f.position.Load())}, nil
+func (r *Registry) Version(ctx context.Context) (stele.Position, error) {
+	if f := r.Follower; f != nil {
+		if a, ok := r.Store.(applier); ok {
+			return stele.Position{Generation: r.KnownGenerations().Last().ID, Change: max(a.Applied(), f.position.Load())}, nil
 		}
 	}
-	return r.store.Position(ctx)
+	return r.Store.Position(ctx)
 }
 
-// await returns when answers are from a state that has all changes up to this one. A
+// Await returns when answers are from a state that has all changes up to this one. A
 // Conflict that is stele.ErrRestored if it is of another generation; Unavailable if it
 // takes too long, or would: anybody may ask for any number.
-func (r *registry) await(ctx context.Context, token stele.Position) error {
-	f := r.follower
+func (r *Registry) Await(ctx context.Context, token stele.Position) error {
+	f := r.Follower
 	const what = "the version token"
-	if err := r.knownGenerations().Judge(what, token); err != nil {
+	if err := r.KnownGenerations().Judge(what, token); err != nil {
 		if f == nil || f.catchUp(ctx) != nil { // it may have begun since
 			return err
 		}
-		if err := r.knownGenerations().Judge(what, token); err != nil {
+		if err := r.KnownGenerations().Judge(what, token); err != nil {
 			return err
 		}
 	}
 	version := token.Change
 	if f == nil { // nobody else writes, so nothing is worth waiting for
-		last, err := r.store.LastChange(ctx)
+		last, err := r.Store.LastChange(ctx)
 		if err == nil && last < version {
 			err = late(version, last)
 		}
@@ -94,36 +94,39 @@ func (r *registry) await(ctx context.Context, token stele.Position) error {
 		case waiting.Err() != nil:
 			return errors.Join(late(version, f.position.Load()), err)
 		}
-		pause(waiting, awaitAgain)
+		select {
+		case <-waiting.Done():
+		case <-time.After(awaitAgain):
+		}
 	}
 }
 
 // has reports whether a state is known to be reached without asking anybody.
-func (f *follower) has(version uint64) bool {
+func (f *Follower) has(version uint64) bool {
 	_, behind := f.registry.lagging()
 	return !behind && f.position.Load() >= version
 }
 
 // reached is has for who has just caught up: a copy of the store may have it, too.
-func (f *follower) reached(version uint64) bool {
+func (f *Follower) reached(version uint64) bool {
 	return f.position.Load() >= version && f.seen.Load() >= version
 }
 
 // isFar reports whether a state is so far ahead that it is not worth waiting for.
-func (f *follower) isFar(version uint64) bool {
+func (f *Follower) isFar(version uint64) bool {
 	seen := f.seen.Load()
 	return version > seen && version-seen > awaitFar
 }
 
 func late(version, have uint64) error {
-	return refuse("await", stele.Unavailable, "change %d was asked for, and this server has %d; try again, or leave Stele-Version out", version, have)
+	return failf("await", stele.Unavailable, "change %d was asked for, and this server has %d; try again, or leave Stele-Version out", version, have)
 }
 
-// ready returns an error if the database has not answered for a while, not even a copy
+// Ready returns an error if the database has not answered for a while, not even a copy
 // of it that can only be read.
-func (f *follower) ready() error {
+func (f *Follower) Ready() error {
 	if silence := f.now().Sub(time.Unix(0, f.heard.Load())); silence > cutOff {
-		return refuse("serve", stele.Unavailable, "the database has not answered for %s; names that are kept in memory are resolved, and no others", silence.Round(time.Second))
+		return failf("serve", stele.Unavailable, "the database has not answered for %s; names that are kept in memory are resolved, and no others", silence.Round(time.Second))
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package main
+package registry
 
 import (
 	"context"
@@ -36,15 +36,15 @@ const (
 	cutOff = 10 * time.Second
 )
 
-// follower learns from the change feed what other processes write to the same store, and
+// Follower learns from the change feed what other processes write to the same store, and
 // tells those of this process who keep something in memory. What it says of a change is
 // what a writer here would: so the rules by which nothing old is kept are the same.
 //
 // It begins before anything is kept. It forgets nothing because the store does not
 // answer: what is kept is as good as anything that can be had then. When the store
 // answers again it hears of all that it missed.
-type follower struct {
-	registry *registry
+type Follower struct {
+	registry *Registry
 	now      func() time.Time
 	log      *slog.Logger
 
@@ -66,6 +66,9 @@ type follower struct {
 	restored bool         // another registry took its place, and not all is forgotten yet
 }
 
+// Forgotten has a value when everything that was kept in memory was forgotten.
+func (f *Follower) Forgotten() <-chan struct{} { return f.forgotten }
+
 // round is one look for changes, for all who asked before it began.
 type round struct {
 	done chan struct{}
@@ -74,12 +77,12 @@ type round struct {
 }
 
 // newFollower begins to follow. It must be called before anything is read that is kept.
-func newFollower(ctx context.Context, r *registry, now func() time.Time, log *slog.Logger) (*follower, error) {
-	f := &follower{registry: r, now: now, log: log, turn: make(chan struct{}, 1), forgotten: make(chan struct{}, 1)}
+func newFollower(ctx context.Context, r *Registry, now func() time.Time, log *slog.Logger) (*Follower, error) {
+	f := &Follower{registry: r, now: now, log: log, turn: make(chan struct{}, 1), forgotten: make(chan struct{}, 1)}
 	if since, behind := r.lagging(); !behind { // else it is dealt with when it ends
 		f.lagged = since
 	}
-	last, err := r.store.LastChange(ctx)
+	last, err := r.Store.LastChange(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -93,8 +96,8 @@ func newFollower(ctx context.Context, r *registry, now func() time.Time, log *sl
 	return f, nil
 }
 
-// run looks for changes every so often, until the context ends.
-func (f *follower) run(ctx context.Context, every time.Duration) {
+// Run looks for changes every so often, until the context ends.
+func (f *Follower) Run(ctx context.Context, every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
@@ -111,7 +114,7 @@ func (f *follower) run(ctx context.Context, every time.Duration) {
 // catchUp returns when all is told that was committed before it was called. All who call
 // it before somebody begins to look are served by that one look, so that nobody waits for
 // more than two of them, however many there are.
-func (f *follower) catchUp(ctx context.Context) error {
+func (f *Follower) catchUp(ctx context.Context) error {
 	for ctx.Err() == nil {
 		f.mu.Lock()
 		r, first := f.next, f.next == nil
@@ -135,7 +138,7 @@ func (f *follower) catchUp(ctx context.Context) error {
 }
 
 // hold holds a round.
-func (f *follower) hold(ctx context.Context, r *round) error {
+func (f *Follower) hold(ctx context.Context, r *round) error {
 	begin := func() {
 		f.mu.Lock()
 		f.next = nil
@@ -175,15 +178,15 @@ type state struct {
 
 // look asks the store how far it is. It may be this question that finds the primary
 // away, and is answered by a copy; so it is looked afterwards whether it was.
-func (f *follower) look(ctx context.Context) (s state, err error) {
-	if a, ok := f.registry.store.(applier); ok {
+func (f *Follower) look(ctx context.Context) (s state, err error) {
+	if a, ok := f.registry.Store.(applier); ok {
 		if s.own = a.Applied(); s.own <= f.lost {
 			s.own = 0
 		}
 	}
 	since, behind := f.registry.lagging()
 	s.since = since
-	at, err := f.registry.store.Position(ctx)
+	at, err := f.registry.Store.Position(ctx)
 	if err != nil {
 		return s, err
 	}
@@ -195,13 +198,13 @@ func (f *follower) look(ctx context.Context) (s state, err error) {
 }
 
 // lagsSince reports whether what was read since then may be from a copy.
-func (f *follower) lagsSince(s state) bool {
+func (f *Follower) lagsSince(s state) bool {
 	since, behind := f.registry.lagging()
 	return behind || !since.Equal(s.since)
 }
 
 // advance is catchUp for who has the turn.
-func (f *follower) advance(ctx context.Context) error {
+func (f *Follower) advance(ctx context.Context) error {
 	s, err := f.look(ctx)
 	if err != nil {
 		return err
@@ -213,7 +216,7 @@ func (f *follower) advance(ctx context.Context) error {
 	}
 	at := f.position.Load()
 	switch {
-	case !s.copied && (f.restored || s.in != f.registry.knownGenerations().Last().ID):
+	case !s.copied && (f.restored || s.in != f.registry.KnownGenerations().Last().ID):
 		return f.afterRestore(ctx, s)
 	case s.copied && s.last < at:
 		return nil // it has not all of it yet
@@ -239,13 +242,13 @@ func (f *follower) advance(ctx context.Context) error {
 // afterLag deals with what was read from a copy, since the store could do no better: of
 // records nothing was kept, of namespaces all was. Another server may be the primary
 // now: so it is looked whether the changes are those that they were.
-func (f *follower) afterLag(ctx context.Context, since time.Time) error {
-	if err := f.registry.registrar.Reload(ctx); err != nil {
+func (f *Follower) afterLag(ctx context.Context, since time.Time) error {
+	if err := f.registry.Registrar.Reload(ctx); err != nil {
 		return err
 	}
-	f.registry.namespaceCommitted()
-	if f.registry.published != nil {
-		f.registry.published.InvalidateAll()
+	f.registry.NamespacesCommitted()
+	if f.registry.Published != nil {
+		f.registry.Published.InvalidateAll()
 	}
 	f.compared = time.Time{}
 	f.lagged = since
@@ -254,22 +257,22 @@ func (f *follower) afterLag(ctx context.Context, since time.Time) error {
 
 // afterRestore deals with a registry that took the place of the one that was followed. It
 // is not done before everything is forgotten, even if the store ceases to answer meanwhile.
-func (f *follower) afterRestore(ctx context.Context, s state) error {
+func (f *Follower) afterRestore(ctx context.Context, s state) error {
 	f.log.Warn("the registry was restored from a backup", "generation", s.in.String(), "change", s.last)
 	f.restored = true
-	if f.registry.published != nil {
-		f.registry.published.Replace()
+	if f.registry.Published != nil {
+		f.registry.Published.Replace()
 	}
 	if err := f.forgetAll(ctx, s.last); err != nil {
 		return err
 	}
 	// Not before: no answer from memory has a version token of the new generation.
-	if err := f.registry.readGenerations(ctx); err != nil {
+	if err := f.registry.ReadGenerations(ctx); err != nil {
 		return err
 	}
 	// What this process wrote was written elsewhere, with other numbers.
 	f.lost = max(f.lost, s.own)
-	if r, ok := f.registry.store.(rewinder); ok {
+	if r, ok := f.registry.Store.(rewinder); ok {
 		r.Rewind(s.last)
 		f.lost = 0
 	}
@@ -280,7 +283,7 @@ func (f *follower) afterRestore(ctx context.Context, s state) error {
 // forgetAll forgets everything that is kept. What is read from then on has all changes
 // up to the last. The mark is read before: if another server takes the database's place
 // meanwhile, it is not the one there, which is seen.
-func (f *follower) forgetAll(ctx context.Context, last uint64) error {
+func (f *Follower) forgetAll(ctx context.Context, last uint64) error {
 	r := f.registry
 	mark, err := f.changeAt(ctx, last)
 	if err != nil {
@@ -289,13 +292,13 @@ func (f *follower) forgetAll(ctx context.Context, last uint64) error {
 	if mark.Seq != last {
 		return shortFeed()
 	}
-	if err := r.registrar.Reload(ctx); err != nil {
+	if err := r.Registrar.Reload(ctx); err != nil {
 		return err
 	}
-	r.resolver.InvalidateAll()
-	r.directory.Forget()
-	if r.published != nil {
-		r.published.InvalidateAll()
+	r.Resolver.InvalidateAll()
+	r.Directory.Forget()
+	if r.Published != nil {
+		r.Published.InvalidateAll()
 	}
 	f.position.Store(last)
 	f.mark, f.compared = mark, f.now()

@@ -1,4 +1,4 @@
-package main
+package registry
 
 import (
 	"context"
@@ -18,7 +18,7 @@ type news struct {
 
 // page tells some changes, if there are any, and looks whether those before them are what
 // they were.
-func (f *follower) page(ctx context.Context, s state) error {
+func (f *Follower) page(ctx context.Context, s state) error {
 	n, err := f.read(ctx)
 	switch {
 	case err != nil:
@@ -34,10 +34,10 @@ func (f *follower) page(ctx context.Context, s state) error {
 	}
 	r := f.registry
 	if n.namespaces {
-		if err := r.registrar.Reload(ctx); err != nil {
+		if err := r.Registrar.Reload(ctx); err != nil {
 			return err
 		}
-		r.namespaceCommitted()
+		r.NamespacesCommitted()
 	}
 	records, whole, err := f.find(ctx, n.records)
 	switch {
@@ -49,10 +49,10 @@ func (f *follower) page(ctx context.Context, s state) error {
 		return f.forgetAll(ctx, min(s.last, n.end.Seq))
 	}
 	if n.fresh {
-		r.resolver.InvalidateUnknown()
+		r.Resolver.InvalidateUnknown()
 	}
 	if len(records) > 0 {
-		r.committed(records...)
+		r.Committed(records...)
 	}
 	f.mark, f.compared = n.end, f.now()
 	f.position.Store(n.end.Seq)
@@ -60,19 +60,19 @@ func (f *follower) page(ctx context.Context, s state) error {
 }
 
 func shortFeed() error {
-	return refuse("follow", stele.Unavailable, "the change feed ends before the last change; trying again")
+	return failf("follow", stele.Unavailable, "the change feed ends before the last change; trying again")
 }
 
 func mixedFeed() error {
-	return refuse("follow", stele.Unavailable, "the primary database is away, and a copy has other changes than it had; trying again")
+	return failf("follow", stele.Unavailable, "the primary database is away, and a copy has other changes than it had; trying again")
 }
 
 // changeAt returns the change with a number; zero if there is none.
-func (f *follower) changeAt(ctx context.Context, seq uint64) (stele.Change, error) {
+func (f *Follower) changeAt(ctx context.Context, seq uint64) (stele.Change, error) {
 	if seq == 0 {
 		return stele.Change{}, nil
 	}
-	for c, err := range f.registry.store.Changes(ctx, seq-1) {
+	for c, err := range f.registry.Store.Changes(ctx, seq-1) {
 		return c, err
 	}
 	return stele.Change{}, nil
@@ -81,10 +81,10 @@ func (f *follower) changeAt(ctx context.Context, seq uint64) (stele.Change, erro
 // read reads a page of changes, and before them the one at the mark. Of a new record
 // nothing can be kept but that nobody has its names; so it is read only for those who
 // publish it.
-func (f *follower) read(ctx context.Context) (*news, error) {
+func (f *Follower) read(ctx context.Context) (*news, error) {
 	n := &news{end: f.mark, records: make(map[stele.ID]uint64)}
 	count, marked := 0, f.mark.Seq == 0
-	for c, err := range f.registry.store.Changes(ctx, max(f.mark.Seq, 1)-1) {
+	for c, err := range f.registry.Store.Changes(ctx, max(f.mark.Seq, 1)-1) {
 		switch {
 		case err != nil:
 			return nil, err
@@ -95,7 +95,7 @@ func (f *follower) read(ctx context.Context) (*news, error) {
 			marked = true
 			continue
 		}
-		n.add(c, f.registry.published != nil)
+		n.add(c, f.registry.Published != nil)
 		if count++; count == followPage {
 			break
 		}
@@ -123,7 +123,7 @@ func (n *news) add(c stele.Change, published bool) {
 // find reads records, by several at once: all their names have to be known, and the
 // newest version has them all. Whole is false if one is not there, or is older than it
 // was.
-func (f *follower) find(ctx context.Context, wanted map[stele.ID]uint64) (list []*stele.Record, whole bool, err error) {
+func (f *Follower) find(ctx context.Context, wanted map[stele.ID]uint64) (list []*stele.Record, whole bool, err error) {
 	ids := make(chan stele.ID)
 	var mu sync.Mutex
 	whole = true
@@ -131,7 +131,7 @@ func (f *follower) find(ctx context.Context, wanted map[stele.ID]uint64) (list [
 	for range min(followReaders, len(wanted)) {
 		readers.Go(func() {
 			for id := range ids {
-				rec, rerr := f.registry.store.Record(ctx, id)
+				rec, rerr := f.registry.Store.Record(ctx, id)
 				mu.Lock()
 				switch {
 				case rerr == nil && rec.Version >= wanted[id]:

@@ -1,4 +1,4 @@
-package main
+package registry
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"math/rand/v2"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -96,7 +97,7 @@ func (s *sharedStore) Cells(ctx context.Context, prefix, after string) iter.Seq2
 
 // peer is one of several servers on a store.
 type peer struct {
-	*registry
+	*Registry
 	t     testing.TB
 	store *sharedStore
 	admin context.Context
@@ -113,17 +114,16 @@ func newPeers(t testing.TB, n int, published bool) []*peer {
 	var peers []*peer
 	for range n {
 		store := &sharedStore{Store: common}
-		p := &program{now: time.Now}
 		log := slog.New(slog.DiscardHandler)
-		r := p.newRegistry(store, schemes, log, resolver.Options{CacheBytes: 1 << 20, LeadBytes: 1 << 20})
+		r := New(store, schemes, Options{Now: time.Now, Random: rand.IntN, Log: log, Resolver: resolver.Options{CacheBytes: 1 << 20, LeadBytes: 1 << 20}})
 		if published {
-			r.published = dnsd.NewZones(dnsd.ZonesOptions{Store: store, Schemes: schemes, Now: time.Now})
-			t.Cleanup(r.published.Close)
+			r.Published = dnsd.NewZones(dnsd.ZonesOptions{Store: store, Schemes: schemes, Now: time.Now})
+			t.Cleanup(r.Published.Close)
 		}
-		if err := r.share(t.Context(), time.Now, log); err != nil {
+		if err := r.Share(t.Context(), time.Now, log); err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(r.resolver.Close)
+		t.Cleanup(r.Resolver.Close)
 		peers = append(peers, &peer{r, t, store, auth.With(t.Context(), auth.Local())})
 	}
 	return peers
@@ -131,7 +131,7 @@ func newPeers(t testing.TB, n int, published bool) []*peer {
 
 func (p *peer) id(text string) stele.ID {
 	p.t.Helper()
-	id, err := p.schemes.Parse(text)
+	id, err := p.Schemes.Parse(text)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func (p *peer) id(text string) stele.ID {
 // where asks where a name leads, as redirects do.
 func (p *peer) where(name string) string {
 	p.t.Helper()
-	res, err := p.resolver.Resolve(p.t.Context(), resolver.Request{ID: p.id(name), Brief: true})
+	res, err := p.Resolver.Resolve(p.t.Context(), resolver.Request{ID: p.id(name), Brief: true})
 	if err != nil {
 		return stele.KindOf(err).String()
 	}
@@ -154,14 +154,14 @@ func (p *peer) register(name, url string, aliases ...string) {
 	for _, alias := range aliases {
 		rec.Aliases = append(rec.Aliases, p.id(alias))
 	}
-	if _, err := p.registrar.Register(p.admin, rec); err != nil {
+	if _, err := p.Registrar.Register(p.admin, rec); err != nil {
 		p.t.Fatal(err)
 	}
 }
 
 func (p *peer) update(name, url string) {
 	p.t.Helper()
-	if _, err := p.registrar.Update(p.admin, p.id(name), 0, func(r *stele.Record) error {
+	if _, err := p.Registrar.Update(p.admin, p.id(name), 0, func(r *stele.Record) error {
 		r.Targets[0].URL = url
 		return nil
 	}); err != nil {
@@ -171,20 +171,20 @@ func (p *peer) update(name, url string) {
 
 func (p *peer) namespace(prefix string, change func(*stele.Namespace)) {
 	p.t.Helper()
-	key, err := p.registrar.ParsePrefix(prefix)
+	key, err := p.Registrar.ParsePrefix(prefix)
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	ns := &stele.Namespace{Scheme: key.Scheme, Prefix: key.Prefix}
 	change(ns)
-	if _, err := p.registrar.AddNamespace(p.admin, ns); err != nil {
+	if _, err := p.Registrar.AddNamespace(p.admin, ns); err != nil {
 		p.t.Fatal(err)
 	}
 }
 
 func (p *peer) follow() {
 	p.t.Helper()
-	if err := p.follower.catchUp(p.t.Context()); err != nil {
+	if err := p.Follower.catchUp(p.t.Context()); err != nil {
 		p.t.Fatal(err)
 	}
 }
@@ -204,7 +204,7 @@ func TestFollow(t *testing.T) {
 		"an alias of what is there": {
 			func(p *peer) { p.register("urn:example:1", urlBefore) },
 			func(p *peer) {
-				if _, err := p.registrar.AddAlias(p.admin, p.id("urn:example:1"), 0, p.id("ark:12345/x1")); err != nil {
+				if _, err := p.Registrar.AddAlias(p.admin, p.id("urn:example:1"), 0, p.id("ark:12345/x1")); err != nil {
 					p.t.Fatal(err)
 				}
 			}, "ark:12345/x1", "not found", urlBefore,
@@ -220,7 +220,7 @@ func TestFollow(t *testing.T) {
 		"withdrawn": {
 			func(p *peer) { p.register("urn:example:1", urlBefore) },
 			func(p *peer) {
-				if _, err := p.registrar.Withdraw(p.admin, p.id("urn:example:1"), 0, "why not", stele.ID{}); err != nil {
+				if _, err := p.Registrar.Withdraw(p.admin, p.id("urn:example:1"), 0, "why not", stele.ID{}); err != nil {
 					p.t.Fatal(err)
 				}
 			}, "urn:example:1", urlBefore, "",
@@ -285,7 +285,7 @@ func TestFollowNewWithoutReading(t *testing.T) {
 	if n := b.store.reads.Load(); n != 0 {
 		t.Errorf("%d records were read", n)
 	}
-	if got := b.follower.position.Load(); got != 500 {
+	if got := b.Follower.position.Load(); got != 500 {
 		t.Errorf("at change %d", got)
 	}
 }
@@ -297,7 +297,7 @@ func TestFollowRegistrar(t *testing.T) {
 	a, b := peers[0], peers[1]
 	ann := auth.With(t.Context(), auth.Principal{Name: "ann"})
 	write := func(n int) error {
-		_, err := b.registrar.Register(ann, &stele.Record{ID: b.id(fmt.Sprint("urn:example:", n)), Targets: []stele.Target{{Service: stele.N2L, URL: urlBefore}}})
+		_, err := b.Registrar.Register(ann, &stele.Record{ID: b.id(fmt.Sprint("urn:example:", n)), Targets: []stele.Target{{Service: stele.N2L, URL: urlBefore}}})
 		return err
 	}
 	if err := write(1); stele.KindOf(err) != stele.Forbidden {
@@ -308,8 +308,8 @@ func TestFollowRegistrar(t *testing.T) {
 	if err := write(1); err != nil {
 		t.Fatal(err)
 	}
-	key, _ := a.registrar.ParsePrefix("urn:example")
-	if _, err := a.registrar.SetNamespace(a.admin, key, 0, func(ns *stele.Namespace) error { ns.Owner = "bob"; return nil }); err != nil {
+	key, _ := a.Registrar.ParsePrefix("urn:example")
+	if _, err := a.Registrar.SetNamespace(a.admin, key, 0, func(ns *stele.Namespace) error { ns.Owner = "bob"; return nil }); err != nil {
 		t.Fatal(err)
 	}
 	b.follow()
@@ -328,7 +328,7 @@ func TestFollowSerials(t *testing.T) {
 	})
 	serial := func(p *peer) string {
 		t.Helper()
-		shown, err := p.published.Show(t.Context(), "example.org.")
+		shown, err := p.Published.(*dnsd.Zones).Show(t.Context(), "example.org.")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -336,7 +336,7 @@ func TestFollowSerials(t *testing.T) {
 	}
 	place := func(p *peer) string {
 		t.Helper()
-		at, err := p.published.Where(t.Context(), p.id("urn:example:1"))
+		at, err := p.Published.(*dnsd.Zones).Where(t.Context(), p.id("urn:example:1"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -362,7 +362,7 @@ func TestFollowSerials(t *testing.T) {
 	}
 	was := serial(a)
 	a.store.away.Store(true)
-	a.published.Invalidate() // a commit whose fate is not known
+	a.Published.Invalidate() // a commit whose fate is not known
 	if got := serial(a); got != was {
 		t.Errorf("the serial is %s, and was %s", got, was)
 	}
@@ -385,7 +385,7 @@ func TestFollowAway(t *testing.T) {
 	b.where("urn:example:1")
 	b.store.away.Store(true)
 	a.update("urn:example:1", urlAfter)
-	if err := b.follower.catchUp(t.Context()); stele.KindOf(err) != stele.Unavailable {
+	if err := b.Follower.catchUp(t.Context()); stele.KindOf(err) != stele.Unavailable {
 		t.Fatal(err)
 	}
 	if got := b.where("urn:example:1"); got != urlBefore {
@@ -403,18 +403,18 @@ func TestFollowReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newPeers(t, 1, false)[0]
 		time.Sleep(cutOff)
-		if err := b.follower.ready(); err != nil {
+		if err := b.Follower.Ready(); err != nil {
 			t.Error(err)
 		}
 		b.store.away.Store(true)
-		_ = b.follower.catchUp(t.Context())
+		_ = b.Follower.catchUp(t.Context())
 		time.Sleep(time.Nanosecond)
-		if err := b.follower.ready(); stele.KindOf(err) != stele.Unavailable {
+		if err := b.Follower.Ready(); stele.KindOf(err) != stele.Unavailable {
 			t.Errorf("got %v", err)
 		}
 		b.store.away.Store(false)
 		b.follow()
-		if err := b.follower.ready(); err != nil {
+		if err := b.Follower.Ready(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -431,7 +431,7 @@ func TestFollowLost(t *testing.T) {
 	b.where("urn:example:1")
 	b.store.ignores.Store(1)
 	b.follow()
-	if got := b.follower.position.Load(); got != 1 {
+	if got := b.Follower.position.Load(); got != 1 {
 		t.Errorf("at change %d", got)
 	}
 	reads := b.store.reads.Load()
@@ -443,7 +443,7 @@ func TestFollowLost(t *testing.T) {
 	b.follow()
 	// The feed is another one than before the lag.
 	b.where("urn:example:1")
-	b.follower.mark.Version++
+	b.Follower.mark.Version++
 	b.store.lagged.Store(time.Now().UnixNano())
 	b.follow()
 	reads = b.store.reads.Load()
@@ -467,20 +467,20 @@ func TestAwait(t *testing.T) {
 		a, b := peers[0], peers[1]
 		b.where("urn:example:1")
 		a.register("urn:example:1", urlAfter)
-		version, err := a.version(t.Context())
+		version, err := a.Version(t.Context())
 		if err != nil || version.Change != 1 || version.Generation.IsZero() {
 			t.Fatal(version, err)
 		}
 		next := version
 		next.Change++
-		if err := b.await(t.Context(), version); err != nil {
+		if err := b.Await(t.Context(), version); err != nil {
 			t.Fatal(err)
 		}
 		if got := b.where("urn:example:1"); got != urlAfter {
 			t.Errorf("got %s", got)
 		}
 		began := time.Now()
-		if err := b.await(t.Context(), next); stele.KindOf(err) != stele.Unavailable {
+		if err := b.Await(t.Context(), next); stele.KindOf(err) != stele.Unavailable {
 			t.Errorf("got %v", err)
 		}
 		if waited := time.Since(began); waited < awaitLongest || waited > 2*awaitLongest {
@@ -491,17 +491,17 @@ func TestAwait(t *testing.T) {
 			time.Sleep(time.Second)
 			a.update("urn:example:1", urlBefore)
 		}()
-		if err := b.await(t.Context(), next); err != nil {
+		if err := b.Await(t.Context(), next); err != nil {
 			t.Error(err)
 		}
 		// A copy that has not got so far is not good enough, though the server once had it.
 		b.store.lagged.Store(time.Now().UnixNano())
 		b.store.lag.Store(true)
 		b.store.ignores.Store(1)
-		if err := b.await(t.Context(), next); stele.KindOf(err) != stele.Unavailable {
+		if err := b.Await(t.Context(), next); stele.KindOf(err) != stele.Unavailable {
 			t.Errorf("got %v", err)
 		}
-		if err := b.await(t.Context(), version); err != nil {
+		if err := b.Await(t.Context(), version); err != nil {
 			t.Error(err)
 		}
 	})
@@ -513,15 +513,15 @@ func TestFollowTokens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		peers := newPeers(t, 2, false)
 		a, b := peers[0], peers[1]
-		if _, err := a.registrar.AddUser(a.admin, auth.User{Name: "ann"}); err != nil {
+		if _, err := a.Registrar.AddUser(a.admin, auth.User{Name: "ann"}); err != nil {
 			t.Fatal(err)
 		}
-		credential, token, err := a.registrar.CreateToken(a.admin, auth.TokenRequest{User: "ann", Label: "x", Never: true})
+		credential, token, err := a.Registrar.CreateToken(a.admin, auth.TokenRequest{User: "ann", Label: "x", Never: true})
 		if err != nil {
 			t.Fatal(err)
 		}
 		known := func(p *peer) error {
-			_, err := p.directory.Authenticate(t.Context(), credential)
+			_, err := p.Directory.Authenticate(t.Context(), credential)
 			return err
 		}
 		if err := known(b); err != nil {
@@ -540,7 +540,7 @@ func TestFollowTokens(t *testing.T) {
 		if err := known(b); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := a.registrar.RevokeToken(a.admin, token.ID); err != nil {
+		if _, err := a.Registrar.RevokeToken(a.admin, token.ID); err != nil {
 			t.Fatal(err)
 		}
 		if err := known(a); stele.KindOf(err) != stele.Unauthenticated {

@@ -1,4 +1,4 @@
-package main
+package registry
 
 import (
 	"context"
@@ -57,7 +57,7 @@ func TestFollowPromoted(t *testing.T) {
 // begin has a server follow anew, as if it were started.
 func (p *peer) begin() {
 	p.t.Helper()
-	if err := p.share(p.t.Context(), time.Now, slog.New(slog.DiscardHandler)); err != nil {
+	if err := p.Share(p.t.Context(), time.Now, slog.New(slog.DiscardHandler)); err != nil {
 		p.t.Fatal(err)
 	}
 }
@@ -67,7 +67,7 @@ func (p *peer) forget() {
 	p.t.Helper()
 	last, err := p.store.LastChange(p.t.Context())
 	if err == nil {
-		err = p.follower.forgetAll(p.t.Context(), last)
+		err = p.Follower.forgetAll(p.t.Context(), last)
 	}
 	if err != nil {
 		p.t.Fatal(err)
@@ -110,7 +110,7 @@ func TestFollowCut(t *testing.T) {
 				b.store.ignores.Store(1)
 			}
 			b.follow()
-			if got := b.follower.position.Load(); got != 2 {
+			if got := b.Follower.position.Load(); got != 2 {
 				t.Errorf("at change %d", got)
 			}
 			b.store.onLook = nil
@@ -141,7 +141,7 @@ func TestFollowCutBetween(t *testing.T) {
 		b.store.lag.Store(true)
 		b.store.Store = behind.store.Store
 	}
-	if err := b.follower.catchUp(t.Context()); stele.KindOf(err) != stele.Unavailable {
+	if err := b.Follower.catchUp(t.Context()); stele.KindOf(err) != stele.Unavailable {
 		t.Errorf("got %v", err)
 	}
 	b.store.onFeed = nil
@@ -194,7 +194,7 @@ func TestFollowOwnLost(t *testing.T) {
 	b.register("urn:example:1", urlBefore)
 	b.follow()
 	b.where("urn:example:1")
-	b.registry.store = &writtenStore{b.store, 2}
+	b.Registry.Store = &writtenStore{b.store, 2}
 	for _, forgets := range []bool{true, false} {
 		b.follow()
 		reads := b.store.reads.Load()
@@ -229,7 +229,7 @@ func TestAwaitTogether(t *testing.T) {
 				var all sync.WaitGroup
 				for range 100 {
 					all.Go(func() {
-						if err := b.await(t.Context(), stele.Position{Change: 1 + tt.ahead}); stele.KindOf(err) != stele.Unavailable {
+						if err := b.Await(t.Context(), stele.Position{Change: 1 + tt.ahead}); stele.KindOf(err) != stele.Unavailable {
 							t.Errorf("got %v", err)
 						}
 					})
@@ -257,11 +257,11 @@ func TestAwaitTogether(t *testing.T) {
 func TestCatchUpLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newPeers(t, 1, false)[0]
-		b.follower.turn <- struct{}{} // somebody looks
+		b.Follower.turn <- struct{}{} // somebody looks
 		brief, cancel := context.WithCancel(t.Context())
 		var all sync.WaitGroup
 		all.Go(func() {
-			if err := b.follower.catchUp(brief); !errors.Is(err, context.Canceled) {
+			if err := b.Follower.catchUp(brief); !errors.Is(err, context.Canceled) {
 				t.Errorf("who went away got %v", err)
 			}
 		})
@@ -269,7 +269,7 @@ func TestCatchUpLeft(t *testing.T) {
 		looks := b.store.looks.Load()
 		for range 10 {
 			all.Go(func() {
-				if err := b.follower.catchUp(t.Context()); err != nil {
+				if err := b.Follower.catchUp(t.Context()); err != nil {
 					t.Error(err)
 				}
 			})
@@ -277,7 +277,7 @@ func TestCatchUpLeft(t *testing.T) {
 		synctest.Wait()
 		cancel()
 		synctest.Wait()
-		<-b.follower.turn
+		<-b.Follower.turn
 		all.Wait()
 		if n := b.store.looks.Load() - looks; n != 1 {
 			t.Errorf("they looked %d times", n)

@@ -1,0 +1,138 @@
+// Package registry is one open registry: a store, and over it the registrar that writes, the
+// resolver and the directory of users that read, and those who publish zones.
+//
+// What a process keeps in memory is never older than a write that it has acknowledged: the
+// registrar tells the registry of each commit before the writer is told, and the registry
+// tells everybody who keeps something. Where several processes share a store, a [Follower]
+// does the same for what the others write, and [Registry.Await] waits for a state that a
+// client asks for with a version token.
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/outbound"
+	"github.com/stele-id/stele/registrar"
+	"github.com/stele-id/stele/resolver"
+	"github.com/stele-id/stele/secret"
+)
+
+// Publisher answers for zones from what it keeps of the registry; serve/dnsd has one.
+type Publisher interface {
+	Invalidate(records ...*stele.Record)
+	InvalidateNamespaces()
+	InvalidateAll()
+	Replace() // another registry has taken the place of this one
+	Close()
+}
+
+// Registry is a store, and who writes to it and reads from it.
+type Registry struct {
+	Schemes   *stele.Schemes
+	Store     stele.Store
+	Registrar *registrar.Registrar
+	Resolver  *resolver.Resolver
+	Directory *auth.Directory // of users and tokens
+	Secrets   *secret.Ring
+	Published Publisher // of the zones that are answered for; nil if none are
+	Follower  *Follower // of what other processes write; nil if none do
+
+	generations atomic.Pointer[stele.Generations] // as they were at the last look; nil before the first
+}
+
+// Options are how a registry is opened.
+type Options struct {
+	Now      func() time.Time
+	Random   func(n int) int
+	Log      *slog.Logger
+	Resolver resolver.Options // without Now, Random and Lagging
+	Secrets  *secret.Ring
+
+	BlockSize        int            // of identifiers that a minter reserves; 0: the registrar's own
+	Notify, Transfer *outbound.Rule // see [registrar.Options]
+	Shared           bool           // other processes write to the store, too
+}
+
+// New puts those who write to a store and read from it over one.
+func New(store stele.Store, schemes *stele.Schemes, o Options) *Registry {
+	r := &Registry{Schemes: schemes, Store: store, Secrets: o.Secrets, Directory: auth.NewDirectory(store, o.Now)}
+	o.Resolver.Now, o.Resolver.Random, o.Resolver.Lagging = o.Now, o.Random, r.lagging
+	r.Resolver = resolver.New(store, schemes, o.Resolver)
+	r.Registrar = registrar.New(store, schemes, registrar.Options{
+		Now:          o.Now,
+		Log:          o.Log,
+		OnCommit:     r.Committed,
+		OnNamespaces: r.NamespacesCommitted,
+		OnAccess:     r.Directory.Forget,
+		BlockSize:    o.BlockSize,
+		Secrets:      o.Secrets,
+		Notify:       o.Notify,
+		Transfer:     o.Transfer,
+		Shared:       o.Shared,
+		Lagging:      r.lagging,
+	})
+	return r
+}
+
+// flushPatience is how long Close waits for the audit trail.
+const flushPatience = 5 * time.Second
+
+// Close writes what was counted for the audit trail, and closes the store.
+func (r *Registry) Close() error {
+	if r.Published != nil {
+		r.Published.Close()
+	}
+	r.Resolver.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), flushPatience)
+	defer cancel()
+	err := r.Registrar.FlushAudit(ctx, true)
+	if errors.Is(err, stele.ErrSealed) {
+		err = nil
+	}
+	return errors.Join(err, r.Store.Close())
+}
+
+// ReadGenerations notes the generations of the registry.
+func (r *Registry) ReadGenerations(ctx context.Context) error {
+	list, err := r.Store.Generations(ctx)
+	if err == nil {
+		r.generations.Store(&list)
+	}
+	return err
+}
+
+// KnownGenerations returns the generations of the registry as they were noted.
+func (r *Registry) KnownGenerations() stele.Generations {
+	if list := r.generations.Load(); list != nil {
+		return *list
+	}
+	return nil
+}
+
+// Committed tells those who keep something in memory what was written, before the
+// writer is told.
+func (r *Registry) Committed(records ...*stele.Record) {
+	r.Resolver.Invalidate(records...)
+	if r.Published != nil {
+		r.Published.Invalidate(records...)
+	}
+}
+
+// NamespacesCommitted is the same for namespaces.
+func (r *Registry) NamespacesCommitted() {
+	r.Resolver.InvalidateNamespaces()
+	if r.Published != nil {
+		r.Published.InvalidateNamespaces()
+	}
+}
+
+func failf(op string, kind stele.Kind, format string, args ...any) error {
+	return &stele.Error{Op: op, Kind: kind, Err: fmt.Errorf(format, args...)}
+}
