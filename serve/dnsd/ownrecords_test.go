@@ -140,3 +140,34 @@ func (p *press) problems(zone string) string {
 	}
 	return b.String()
 }
+
+// Records of the owner stand in zones of the other layouts too.
+func TestOwnRecordsOfLayouts(t *testing.T) {
+	p := newPress(t)
+	servers := []stele.NameServer{{Name: "ns1.example.net."}, {Name: "ns2.example.net."}}
+	own := func(zone string) []stele.ZoneRecord {
+		return []stele.ZoneRecord{
+			{Name: zone, TTL: 60, Type: "TXT", Data: `"v=spf1 -all"`},
+			{Name: "a.b." + zone, TTL: 60, Type: "CNAME", Data: "www.example.org."},
+		}
+	}
+	p.namespace("urn:", func(ns *stele.Namespace) {
+		ns.Publication = stele.Publication{Zone: "urn.example.", Layout: stele.LayoutRoot, Servers: servers, Records: own("urn.example.")}
+	})
+	p.namespace("urn:few", func(ns *stele.Namespace) {
+		ns.Publication = stele.Publication{Zone: "few.example.", Layout: stele.LayoutRules, Servers: servers, Resolver: "id.example.org", Records: own("few.example.")}
+	})
+	p.register("urn:few:1", "N2L https://example.org/")
+	p.signed(signTransfer, "urn.example.", "few.example.")
+	for _, zone := range []string{"urn.example.", "few.example."} {
+		path, text := p.exportSigned(zone)
+		verifyZone(t, zone, path)
+		if !strings.Contains(text, "\n@ 60 IN TXT \"v=spf1 -all\"\n") || !strings.Contains(text, "\na.b 60 IN CNAME www.example.org.\n") {
+			t.Errorf("%s:\n%s", zone, text)
+		}
+	}
+	err := p.zones.MayAdd(p.ctx, "urn.example.", stele.ZoneRecord{Name: "few.urn.example.", TTL: 60, Type: "CNAME", Data: "a.example."})
+	if err == nil || !strings.Contains(err.Error(), "stands alone") {
+		t.Errorf("an alias at the key of a namespace: %v", err)
+	}
+}
