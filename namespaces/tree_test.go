@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/mint"
 	"github.com/stele-id/stele/scheme/all"
 )
 
@@ -56,25 +57,76 @@ func chain(tree *Tree, id stele.ID) string {
 	return strings.Join(keys, " ")
 }
 
+// words returns the words of a file, without lines that begin with a number sign.
+func words(t *testing.T, name string) (list []string) {
+	t.Helper()
+	table, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(table)) {
+		if !strings.HasPrefix(line, "#") {
+			list = append(list, strings.Fields(line)...)
+		}
+	}
+	return list
+}
+
+// The shoulders of ARKs that are in use end in a digit, in a letter, or inside a
+// qualifier. Some NAANs have several, and names without one besides.
+func TestShoulders(t *testing.T) {
+	schemes := newSchemes(t)
+	prefixes := []string{"ark:"}
+	odd := 0
+	for _, shoulder := range words(t, "testdata/shoulders.txt") {
+		prefixes = append(prefixes, "ark:"+shoulder)
+		if last := shoulder[len(shoulder)-1]; strings.Contains(shoulder, "/") && (last < '0' || last > '9') {
+			odd++
+		}
+	}
+	if len(prefixes) < 290 || odd < 12 {
+		t.Fatalf("%d prefixes, and %d of them without a digit", len(prefixes), odd)
+	}
+	tree := plant(t, schemes, prefixes...)
+	for _, prefix := range prefixes[1:] {
+		start := prefix
+		if !strings.Contains(prefix, "/") {
+			start += "/"
+		}
+		for _, rest := range []string{"4xz32", "bcdf", "2/g5.v1", "7"} {
+			base, qualifiers, _ := strings.Cut(rest, "/")
+			name := start + base
+			// Where all names of a shoulder have a check character it is right.
+			name += string(mint.CheckChar(strings.TrimPrefix(strings.SplitN(name, ".", 2)[0], "ark:")))
+			if qualifiers != "" {
+				name += "/" + qualifiers
+			}
+			// The prefixes of which the name begins with, the longest first.
+			var want []string
+			for _, p := range prefixes {
+				if strings.HasPrefix(name, p) && (strings.Contains(p, "/") || p == "ark:" || strings.HasPrefix(name, p+"/")) {
+					want = append(want, p)
+				}
+			}
+			slices.SortFunc(want, func(a, b string) int { return len(b) - len(a) })
+			if got := chain(tree, parse(t, schemes, name)); got != strings.Join(want, " ") || want[0] != prefix {
+				t.Errorf("%s: %s, want %s", name, got, want)
+			}
+		}
+	}
+}
+
 // The idspaces of the OBO Foundry end inside a part of the path, and some begin as others
 // do.
 func TestIdspaces(t *testing.T) {
 	schemes := newSchemes(t)
-	table, err := os.ReadFile("testdata/obo.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
 	const obo = "https://purl.obolibrary.org/obo/"
 	prefixes := []string{"purl:", obo}
-	for line := range strings.Lines(string(table)) {
-		if !strings.HasPrefix(line, "#") {
-			for _, idspace := range strings.Fields(line) {
-				prefixes = append(prefixes, obo+idspace+"_")
-			}
-		}
+	for _, idspace := range words(t, "testdata/obo.txt") {
+		prefixes = append(prefixes, obo+idspace+"_")
 	}
 	tree := plant(t, schemes, prefixes...)
-	if len(prefixes) < 100 {
+	if len(prefixes) < 240 {
 		t.Fatalf("%d prefixes", len(prefixes))
 	}
 	for _, prefix := range prefixes[2:] {

@@ -80,3 +80,47 @@ func TestLookUpOfManyNames(t *testing.T) {
 	_, err := f.AddAlias(as("bob"), rec.ID, 0, f.id("urn:example:z:1"))
 	want(t, err, stele.Forbidden)
 }
+
+// A namespace that ends inside a part of names has its own count and quota: its names do
+// not count for the namespace above it.
+func TestQuotasInsideSegments(t *testing.T) {
+	for _, tt := range []struct{ outer, inner string }{
+		{"https://purl.org/obo/", "https://purl.org/obo/HP_"}, {"ark:13030", "ark:13030/qt"}, {"ark:13030/q", "ark:13030/qt"},
+	} {
+		f := newFixture(t)
+		quota := func(n uint64) func(*stele.Namespace) { return func(ns *stele.Namespace) { ns.Quota = n } }
+		outer, inner := f.space(tt.outer, quota(3)), f.space(tt.inner, quota(2))
+		counted := func(wantOuter, wantInner uint64) {
+			t.Helper()
+			if o, i := must(f.store.Count(f.admin, outer))(t), must(f.store.Count(f.admin, inner))(t); o != wantOuter || i != wantInner {
+				t.Errorf("%s has %d names and %s %d, want %d and %d", tt.outer, o, tt.inner, i, wantOuter, wantInner)
+			}
+		}
+		joint := tt.outer
+		if tt.outer == "ark:13030" {
+			joint += "/"
+		}
+		f.registered(tt.inner + "1")
+		rec := f.registered(joint + "z1")
+		counted(1, 1)
+		// An alias counts where its own text belongs.
+		must(f.AddAlias(f.admin, rec.ID, 0, f.id(tt.inner+"2")))(t)
+		counted(1, 2)
+		_, err := f.Register(f.admin, f.record(tt.inner+"3", "https://example.org/"))
+		want(t, err, stele.Exhausted, tt.inner)
+		_, err = f.AddAlias(f.admin, rec.ID, 0, f.id(tt.inner+"4"))
+		want(t, err, stele.Exhausted, tt.inner)
+		errs := must(f.Ingest(f.admin, []*stele.Record{f.record(tt.inner+"5", "https://example.org/"), f.record(joint+"z2", "https://example.org/")}, ImportOptions{}))(t)
+		want(t, errs[0], stele.Exhausted, tt.inner)
+		if errs[1] != nil {
+			t.Error(errs[1])
+		}
+		f.registered(joint + "z3")
+		counted(3, 2)
+		_, err = f.Register(f.admin, f.record(joint+"z4", "https://example.org/"))
+		want(t, err, stele.Exhausted, tt.outer)
+		must(f.SetNamespace(f.admin, inner, 0, func(ns *stele.Namespace) error { ns.Quota = 0; return nil }))(t)
+		f.registered(tt.inner + "6")
+		counted(3, 3)
+	}
+}

@@ -3,6 +3,7 @@ package registrar
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -241,5 +242,48 @@ func TestSettingsChangeUnderCallers(t *testing.T) {
 	wg.Wait()
 	if len(given.twice) > 0 || len(given.given) == 0 {
 		t.Errorf("%d names, twice: %v", len(given.given), given.twice)
+	}
+}
+
+// Every shoulder of ARKs that is in use can mint, those without a digit too. A name begins
+// with the shoulder, and belongs to it.
+func TestMintBelowRealShoulders(t *testing.T) {
+	f := newFixture(t)
+	table, err := os.ReadFile("../namespaces/testdata/shoulders.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var keys []stele.NamespaceKey
+	for line := range strings.Lines(string(table)) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		for _, shoulder := range strings.Fields(line) {
+			template := ".zeek"
+			if strings.Contains(shoulder, ".") {
+				// What is minted there is a qualifier, and the check character of an ARK
+				// ends its name (section 2.4.1).
+				_, err := f.AddNamespace(f.admin, &stele.Namespace{Scheme: "ark", Prefix: "ark:" + shoulder, Minter: noid(template)})
+				want(t, err, stele.Invalid, "a check character can't stand here; use a template without k")
+				template = ".zeee"
+			}
+			keys = append(keys, f.space("ark:"+shoulder, minter(noid(template))))
+		}
+	}
+	if len(keys) < 290 {
+		t.Fatalf("%d shoulders", len(keys))
+	}
+	for _, key := range keys {
+		labels, err := f.Mint(f.admin, key, 2)
+		if err != nil {
+			t.Errorf("%s: %v", key, err)
+			continue
+		}
+		for _, l := range labels {
+			ns := must(f.FindNamespace(f.admin, l.ID))(t)
+			if rest, ok := strings.CutPrefix(l.ID.String(), key.Prefix); !ok || ns.Key() != key || len(strings.TrimPrefix(rest, "/")) != 3 {
+				t.Errorf("%s: %s, of %s", key, l.ID, ns.Key())
+			}
+		}
 	}
 }

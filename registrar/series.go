@@ -38,9 +38,13 @@ func seriesOf(schemes *stele.Schemes, ns *stele.Namespace, template string, seed
 	s := &series{schemes: schemes, scheme: schemes.Lookup(ns.Scheme), plain: plain, check: check, seed: seed}
 	for _, link := range namespaces.Joints(schemes, ns.Key()) {
 		s.prefix = ns.Prefix + link
-		if text, err := s.text(0); err == nil && joins(schemes, ns, text) {
+		var text string
+		if text, err = s.text(0); err == nil && joins(schemes, ns, text) {
 			return s, nil
 		}
+	}
+	if err != nil {
+		return nil, err
 	}
 	return nil, stele.Invalidf("", 0, "no name of the template %s can stand right below %s", template, ns.Key())
 }

@@ -1,0 +1,63 @@
+package dnsd
+
+import (
+	"testing"
+
+	"github.com/stele-id/stele"
+)
+
+// A namespace that ends inside a part of names has a zone of its own. Its names are in that
+// zone and not in the one of the namespace above it, whose rules lead there.
+func TestZonesInsideSegments(t *testing.T) {
+	for _, tt := range []struct {
+		outer, inner string
+		in, out      [2]string // a name and its owner, of the inner zone and of the outer one
+		wrong        string    // the owner that the inner name would have in the outer zone
+	}{
+		{"ark:13030", "ark:13030/qt",
+			[2]string{"ark:13030/qt8n91c81t", "8n91c81t.inner.example."}, [2]string{"ark:13030/q8", "q8.outer.example."}, "qt8n91c81t.outer.example."},
+		{"ark:13030/q", "ark:13030/qt",
+			[2]string{"ark:13030/qt8n91c81t", "8n91c81t.inner.example."}, [2]string{"ark:13030/qs8", "s8.outer.example."}, "t8n91c81t.outer.example."},
+		{"https://purl.example.org/obo/", "https://purl.example.org/obo/HP_",
+			[2]string{"https://purl.example.org/obo/HP_0000001", "0000001.inner.example."}, [2]string{"https://purl.example.org/obo/HPX", "hpx.outer.example."}, "hp_0000001.outer.example."},
+	} {
+		t.Run(tt.inner, func(t *testing.T) {
+			p := newPress(t)
+			p.publish(tt.outer, "outer.example.", "/", 1)
+			p.register(tt.in[0], "https://example.org/in")
+			p.register(tt.out[0], "https://example.org/out")
+			if got := p.rulesAt(tt.wrong); len(got) == 0 {
+				t.Error("the name is not in the zone of the only namespace")
+			}
+			p.namespace(tt.inner, func(*stele.Namespace) {}) // it says nothing of zones
+			if got := p.rulesAt(tt.wrong); len(got) == 0 {
+				t.Error("the name is not in the zone of the namespace above")
+			}
+			p.publish(tt.inner, "inner.example.", "/", 1)
+			if got := p.rulesAt(tt.wrong); len(got) != 0 {
+				t.Errorf("the name is in the outer zone: %q", got)
+			}
+			for _, name := range [][2]string{tt.in, tt.out} {
+				if len(p.rulesAt(name[1])) == 0 {
+					t.Errorf("%s is not at %s", name[0], name[1])
+				}
+			}
+			for name, want := range map[string]string{tt.in[0]: "RES:https https://example.org/in", tt.out[0]: "RES:https https://example.org/out"} {
+				if got := p.walkURI("outer.example.", name); got != want {
+					t.Errorf("%s: %s", name, got)
+				}
+			}
+			// A change touches the zone that the name is in, and no other.
+			outer, inner := p.serialOf("outer.example."), p.serialOf("inner.example.")
+			p.register(tt.in[0]+"2", "https://example.org/in2")
+			if p.serialOf("outer.example.") != outer || !stele.SerialAfter(p.serialOf("inner.example."), inner) {
+				t.Errorf("serials were %d and %d, and are %d and %d", outer, inner, p.serialOf("outer.example."), p.serialOf("inner.example."))
+			}
+			inner = p.serialOf("inner.example.")
+			p.register(tt.out[0]+"2", "https://example.org/out2")
+			if p.serialOf("inner.example.") != inner || !stele.SerialAfter(p.serialOf("outer.example."), outer) {
+				t.Error("a name of the outer zone does not touch that alone")
+			}
+		})
+	}
+}
