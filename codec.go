@@ -158,8 +158,11 @@ func (n *Namespace) appendLater(b []byte) []byte {
 	if extended {
 		b = appendExtension(b, p)
 	}
-	if p.Catalog != "" {
+	if p.Catalog != "" || p.Exact {
 		b = appendText(b, p.Catalog)
+	}
+	if p.Exact {
+		b = appendBool(b, true)
 	}
 	return b
 }
@@ -234,6 +237,10 @@ func (d *decoder) later(n *Namespace) {
 	if len(d.rest) > 0 {
 		n.Publication.Catalog = d.text()
 		odd = n.Publication.Catalog == ""
+	}
+	if len(d.rest) > 0 {
+		n.Publication.Exact = d.bool()
+		odd = !n.Publication.Exact
 	}
 	if d.err == nil && odd {
 		d.fail(errOdd) // nothing is written of it then

@@ -3,7 +3,7 @@ package stele
 import "math"
 
 const (
-	publicationFields = "zone layout separator parts servers mailbox resolver signing secondaries records catalog elsewhere"
+	publicationFields = "zone layout separator parts exact servers mailbox resolver signing secondaries records catalog elsewhere"
 	serverFields      = "name addresses"
 	secondaryFields   = "network key notify"
 	zoneRecordFields  = "name ttl type data"
@@ -21,6 +21,8 @@ func (d *document) publication(p *Publication) {
 			p.Separator = d.text()
 		case "parts":
 			p.Parts = int(d.number(MaxParts))
+		case "exact":
+			p.Exact = d.bool()
 		case "servers":
 			d.array(MaxNameServers, func(int) { p.Servers = append(p.Servers, d.server()) })
 		case "mailbox":
@@ -120,6 +122,7 @@ func (w *jsonWriter) publication(p *Publication) {
 	w.text("layout", string(p.Layout))
 	w.text("separator", p.Separator)
 	w.number("parts", uint64(p.Parts), 0)
+	w.flag("exact", p.Exact)
 	if len(p.Servers) > 0 {
 		w.name("servers")
 		w.open('[')

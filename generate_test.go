@@ -169,6 +169,7 @@ var anyPublication = rapid.Custom(func(t *rapid.T) Publication {
 			return ZoneRecord{Name: bytesText.Draw(t, "name"), TTL: rapid.Uint32().Draw(t, "ttl"), Type: RecordType(bytesText.Draw(t, "type")), Data: bytesText.Draw(t, "data")}
 		})).Draw(t, "records"),
 		Catalog:   bytesText.Draw(t, "catalog"),
+		Exact:     rapid.Bool().Draw(t, "exact"),
 		Separator: bytesText.Draw(t, "separator"),
 		Parts:     rapid.Int().Draw(t, "parts"),
 		Servers: few(rapid.Custom(func(t *rapid.T) NameServer {

@@ -11,6 +11,7 @@ type Publication struct {
 	// what stands between them, and how many there are.
 	Separator string // ":"
 	Parts     int    // 3
+	Exact     bool   // new names with another number of parts are refused
 
 	Servers  []NameServer // of the zone, the primary first
 	Mailbox  string       // of who looks after the zone: hostmaster@example.org
@@ -41,8 +42,8 @@ func (p *Publication) IsZero() bool {
 // isSecured reports whether something is said of signing or transfers.
 func (p *Publication) isSecured() bool { return p.Signing != NotSigned || len(p.Secondaries) > 0 }
 
-// isExtended reports whether there are records of the owner, or a catalog.
-func (p *Publication) isExtended() bool { return len(p.Records) > 0 || p.Catalog != "" }
+// isExtended reports whether there are records of the owner, or a catalog, or names are exact.
+func (p *Publication) isExtended() bool { return len(p.Records) > 0 || p.Catalog != "" || p.Exact }
 
 // ZoneRecord is a resource record of the owner's own in a zone. All records of a name and
 // type have one TTL (RFC 2181, section 5.2).

@@ -102,6 +102,9 @@ func TestPublicationValidate(t *testing.T) {
 		{"parts in rules", func(n *Namespace) { n.Publication.Layout = LayoutRules }, []string{"publication.parts"}},
 		{"no parts", func(n *Namespace) { n.Publication.Parts = 0 }, []string{"publication.parts"}},
 		{"many parts", func(n *Namespace) { n.Publication.Parts = MaxParts + 1 }, []string{"publication.parts"}},
+		{"exact rules", func(n *Namespace) {
+			n.Publication.Layout, n.Publication.Separator, n.Publication.Parts, n.Publication.Exact = LayoutRules, "", 0, true
+		}, []string{"publication.exact"}},
 		{"a letter between parts", func(n *Namespace) { n.Publication.Separator = "a" }, []string{"publication.separator"}},
 		{"two characters between parts", func(n *Namespace) { n.Publication.Separator = "::" }, []string{"publication.separator"}},
 		{"a server without address", func(n *Namespace) { n.Publication.Servers[0].Addresses = nil }, []string{"publication.servers[0].addresses"}},

@@ -126,6 +126,9 @@ func (n *Namespace) checkLayout(f *faults) {
 		if p.Separator != "" || p.Parts != 0 {
 			f.addf("publication.parts", "names are cut into parts in the layout names only; leave separator and parts out")
 		}
+		if p.Exact {
+			f.addf("publication.exact", "names have a number of parts in the layout names only; leave it out")
+		}
 		return
 	}
 	if p.Parts < 1 || p.Parts > MaxParts {

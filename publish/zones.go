@@ -208,6 +208,7 @@ func inDNS(ns *stele.Namespace) *stele.Namespace {
 		c.Minter = stele.Minter{}
 	}
 	c.Publication.Secondaries = nil
+	c.Publication.Exact = false
 	c.Publication.Catalog = "" // it is in the catalog; see Touched
 	c.Version, c.Created, c.Modified, c.By = 0, time.Time{}, time.Time{}, ""
 	return &c

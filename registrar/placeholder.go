@@ -34,9 +34,16 @@ func Placeholder(schemes *stele.Schemes, ns *stele.Namespace, n int) (stele.ID, 
 		return below, err
 	}
 	const odd = "zzzzzzzz" // what no minter makes, in characters that check characters allow
-	id, err := schemes.Parse(below.String() + odd + strconv.Itoa(n) + odd)
+	name := odd + strconv.Itoa(n) + odd
+	id, err := schemes.Parse(below.String() + name)
 	if err != nil {
 		id = below
+	}
+	// Where minters join names to the prefix otherwise, it is one of theirs.
+	if link, err := joint(schemes, ns, name); err == nil {
+		if made, err := schemes.Parse(ns.Prefix + link + name); err == nil {
+			id = made
+		}
 	}
 	if ns.Checked {
 		zone := checkZone(schemes.Lookup(id.Scheme()), id.String())

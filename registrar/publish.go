@@ -138,3 +138,34 @@ func (r *Registrar) hasKey(op string, before, next *stele.Namespace) error {
 	return refuse(op, stele.ID{}, stele.Invalid,
 		"%s can't be published in the DNS: clients begin at a key that is made of the name, as of urn:paradisec, ark:12345, hdl:20.500.12345/ or https://purl.example.org/, and there is none for these: they are not URIs, or the host in them is an address; they are found over HTTP", next.Key())
 }
+
+// minterFits makes sure that the minter of a namespace makes names with as many parts as
+// names have where they are published, if that namespace asks for it: others could not be
+// registered.
+func (r *Registrar) minterFits(op string, s *spaces, next *stele.Namespace) error {
+	if !s.exact || next.Minter.Kind == stele.NoMinter || next.Prefix == "" {
+		return nil
+	}
+	id, err := Placeholder(r.schemes, next, 0)
+	if err != nil {
+		return err
+	}
+	ns := s.Around(id, publish.Leads)
+	if ns == nil || !ns.Publication.Exact {
+		return nil
+	}
+	p := &ns.Publication
+	made := publish.Parts(r.schemes, ns, id)
+	switch next.Minter.Kind {
+	case stele.MinterNOID:
+		text := next.Minter.Template
+		made += strings.Count(text[:max(strings.LastIndexByte(text, '.'), 0)], p.Separator) // a mask has none
+	case stele.MinterUUID:
+		made += strings.Count(uuid{}.String(), p.Separator)
+	}
+	if made == p.Parts {
+		return nil
+	}
+	return refuse(op, stele.ID{}, stele.Invalid, "the minter of %s makes names of %s, and names in %s have %s; give the minter to a namespace below it, or leave exact out",
+		next.Key(), countParts(made), ns.Key(), countParts(p.Parts))
+}

@@ -172,3 +172,71 @@ func TestQuotaBelow(t *testing.T) {
 		return nil
 	}))(t)
 }
+
+// A PARADISEC name has three fields (thesis, 7.2). A namespace whose publication is exact
+// takes no other new names, in namespaces below it either; what is registered stays.
+func TestExactParts(t *testing.T) {
+	f := newFixture(t)
+	f.space("urn:paradisec", owner("ann"))
+	f.space("urn:paradisec:ab1", owner("ann"))
+	f.space("ark:12345", owner("ann"))
+	f.registered("urn:paradisec:old")
+	exact := func(prefix, zone, separator string, parts int) {
+		t.Helper()
+		must(f.SetNamespace(f.admin, f.key(prefix), 0, func(ns *stele.Namespace) error {
+			ns.Publication = stele.Publication{Zone: zone, Layout: stele.LayoutNames, Separator: separator, Parts: parts, Exact: true}
+			return nil
+		}))(t)
+	}
+	exact("urn:paradisec", "paradisec.example.", ":", 3)
+	register := func(id string, aliases ...stele.ID) error {
+		r := f.record(id, "https://example.org/")
+		r.Aliases = aliases
+		_, err := f.Register(as("ann"), r)
+		return err
+	}
+	for id, has := range map[string]string{
+		"urn:paradisec:cd2": "1 part", "urn:paradisec:ab1:001": "2 parts", "urn:paradisec:ab1:001:a:notes": "4 parts",
+	} {
+		err := register(id)
+		judged(t, err, "id", "name.parts")
+		want(t, err, stele.Invalid, "names in urn:paradisec have 3 parts", "this one has "+has)
+	}
+	for _, id := range []string{"urn:paradisec:ab1:001:a", "urn:paradisec:ab1:001:a%20b", "ark:12345/x"} {
+		if err := register(id); err != nil {
+			t.Errorf("%s: %v", id, err)
+		}
+	}
+	judged(t, register("urn:paradisec:ab1:001:b", f.id("urn:paradisec:ab1:b")), "aliases[0]", "name.parts")
+	// What was registered before can be changed.
+	must(f.Update(as("ann"), f.id("urn:paradisec:old"), 0, func(r *stele.Record) error {
+		r.Metadata = stele.Metadata{"what": "Old"}
+		return nil
+	}))(t)
+	// Handles have nothing between the prefix and the name.
+	f.space("20.500.12345/", owner("ann"))
+	exact("20.500.12345/", "handles.example.", "/", 2)
+	if err := register("20.500.12345/a/b"); err != nil {
+		t.Error(err)
+	}
+	judged(t, register("20.500.12345/a"), "id", "name.parts")
+	// Minters make names that can be registered.
+	minter := func(prefix string) error {
+		_, err := f.SetNamespace(f.admin, f.key(prefix), 0, func(ns *stele.Namespace) error {
+			ns.Minter = stele.Minter{Kind: stele.MinterNOID, Template: ".reedd"}
+			return nil
+		})
+		return err
+	}
+	f.space("urn:paradisec:ab1:001", owner("ann"))
+	want(t, minter("urn:paradisec:ab1"), stele.Invalid, "makes names of 2 parts", "have 3 parts")
+	if err := minter("urn:paradisec:ab1:001"); err != nil {
+		t.Error(err)
+	}
+	r := f.record("urn:paradisec:ab1:001:c", "https://example.org/")
+	r.ID = stele.ID{}
+	minted, err := f.MintAndRegister(as("ann"), r, f.key("urn:paradisec:ab1:001"))
+	if err != nil {
+		t.Errorf("%v, %v", minted, err)
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/mint"
 	"github.com/stele-id/stele/namespaces"
+	"github.com/stele-id/stele/publish"
 )
 
 // Zoner is a [stele.Scheme] whose check characters are not those of the whole
@@ -176,7 +177,13 @@ func (j *judge) partial(before, next *stele.Record) {
 
 // name judges a name that is new.
 func (j *judge) name(path string, id stele.ID) {
-	if !id.IsValid() || !j.canonical(path, id) || !j.spaces.checked {
+	if !id.IsValid() || !j.canonical(path, id) {
+		return
+	}
+	if j.spaces.exact {
+		j.parts(path, id)
+	}
+	if !j.spaces.checked {
 		return
 	}
 	ns := j.spaces.Of(id)
@@ -194,6 +201,27 @@ func (j *judge) name(path string, id stele.ID) {
 	last := len(zone) - 1
 	j.addf(path, "names in %s end in a check character, and %q is not that of the rest (%q is): a character is wrong, or two are swapped",
 		ns.Key(), zone[last], mint.CheckChar(zone[:last]))
+}
+
+// parts makes sure that a name has as many parts as names have where it is published, if
+// that namespace asks for it.
+func (j *judge) parts(path string, id stele.ID) {
+	ns := j.spaces.Around(id, publish.Leads)
+	if ns == nil || !ns.Publication.Exact || ns.Prefix == id.String() {
+		return
+	}
+	p := &ns.Publication
+	if n := publish.Parts(j.schemes, ns, id); n != p.Parts {
+		j.add(path, stele.Messagef("name.parts", "names in {namespace} have {want} with {separator} between them, and this one has {parts}",
+			"namespace", ns.Key().String(), "want", countParts(p.Parts), "separator", p.Separator, "parts", countParts(n)))
+	}
+}
+
+func countParts(n int) string {
+	if n == 1 {
+		return "1 part"
+	}
+	return strconv.Itoa(n) + " parts"
 }
 
 // canonical makes sure that an ID is what its own text is read as. Whoever puts

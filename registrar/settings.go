@@ -30,6 +30,9 @@ func (r *Registrar) admitNamespace(ctx context.Context, op string, s *spaces, be
 	if err := r.hasKey(op, before, next); err != nil {
 		return nil, nil, err
 	}
+	if err := r.minterFits(op, changed, next); err != nil {
+		return nil, nil, err
+	}
 	if err := r.mayPublish(ctx, op, s, before, next); err != nil {
 		return nil, nil, err
 	}

@@ -15,7 +15,7 @@ type spaces struct {
 	*namespaces.Tree
 	schemes *stele.Schemes
 
-	checked, delegated bool // what no namespace asks for need not be looked into
+	checked, delegated, exact bool // what no namespace asks for need not be looked into
 
 	versions  uint64 // sum of the versions of all namespaces
 	zoned     bool   // some are published in a zone
@@ -100,7 +100,7 @@ func (r *Registrar) Reload(ctx context.Context) error {
 func (s *spaces) with(ns *stele.Namespace) (*spaces, error) {
 	tree, err := s.Tree.With(ns)
 	next := &spaces{
-		Tree: tree, schemes: s.schemes, checked: s.checked, delegated: s.delegated,
+		Tree: tree, schemes: s.schemes, checked: s.checked, delegated: s.delegated, exact: s.exact,
 		versions: s.versions, zoned: s.zoned, epoch: s.epoch, replaced: make(chan struct{}),
 	}
 	if before := s.Get(ns.Key()); before != nil {
@@ -115,6 +115,7 @@ func (s *spaces) note(ns *stele.Namespace) {
 	s.versions += ns.Version
 	s.zoned = s.zoned || ns.Publication.Zone != ""
 	s.checked = s.checked || ns.Checked
+	s.exact = s.exact || ns.Publication.Exact
 	s.delegated = s.delegated || ns.Delegate != ""
 }
 

@@ -37,7 +37,8 @@ the zone's name, and what should be done next.
 In the layout names each name is cut into parts, which become the labels of its owner
 name from right to left: urn:paradisec:AB1:001:A is a.001.ab1.paradisec.example. The
 last part may have dots in it. Into how many parts is taken from what is registered, if
-all names agree. What does not fit is found over HTTP, at the resolver.
+all names agree. What does not fit is found over HTTP, at the resolver; with --exact, new
+names that have another number of parts are refused.
 
 The layout rules puts all rules of a collection at one name; it takes 100 at most.
 
@@ -75,6 +76,7 @@ func (f *zoneFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.layout, "layout", "", "names (each name has an owner name) or rules (all at one name) (default names)")
 	flags.StringVar(&f.given.Separator, "separator", "", "character between the parts of names (default: that behind the prefix)")
 	flags.IntVar(&f.given.Parts, "parts", 0, "how many parts names have (default: those that are registered)")
+	flags.BoolVar(&f.given.Exact, "exact", false, "refuse new names with another number of parts; those that are registered stay")
 	flags.StringArrayVar(&f.servers, "ns", nil, "name server of the zone, `NAME=ADDRESS[,ADDRESS]`, the primary first; may be repeated. The addresses are needed if it is in the zone")
 	flags.StringVar(&f.given.Mailbox, "mailbox", "", "`mailbox` of who looks after the zone")
 	flags.StringVar(&f.given.Resolver, "resolver", "", "`host`, perhaps with a port, that answers over HTTP for what the DNS can't")
@@ -96,7 +98,7 @@ func (f *zoneFlags) checkUse(args []string) error {
 		return oneArgument("the prefix")(f.cmd, args)
 	case f.root == "" && changed("scheme"):
 		return misuse(f.cmd, "--scheme says of which scheme a --root is")
-	case f.root != "" && (changed("zone") || changed("layout") || changed("separator") || changed("parts") || changed("elsewhere")):
+	case f.root != "" && (changed("zone") || changed("layout") || changed("separator") || changed("parts") || changed("exact") || changed("elsewhere")):
 		return misuse(f.cmd, "a root has --ns, --mailbox and --resolver only")
 	case f.root == "" && !given(f.cmd):
 		return misuse(f.cmd, "say in which zone, with --zone NAME")
@@ -215,7 +217,10 @@ func (f *zoneFlags) applyNames(p *stele.Publication) {
 		p.Layout = stele.LayoutNames
 	}
 	if p.Layout != stele.LayoutNames {
-		p.Separator, p.Parts = "", 0
+		p.Separator, p.Parts, p.Exact = "", 0, false
+	}
+	if changed("exact") {
+		p.Exact = f.given.Exact
 	}
 	if changed("separator") {
 		if p.Separator != f.given.Separator {

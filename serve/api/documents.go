@@ -181,6 +181,7 @@ type publicationDocument struct {
 	Layout    string           `json:"layout,omitempty" enum:"names,rules,root"`
 	Separator string           `json:"separator,omitempty" maxLength:"255"`
 	Parts     int              `json:"parts,omitempty" minimum:"0"`
+	Exact     bool             `json:"exact,omitempty" doc:"New names with another number of parts are refused."`
 	Servers   []serverDocument `json:"servers,omitempty"`
 	Mailbox   string           `json:"mailbox,omitempty" maxLength:"255"`
 	Resolver  string           `json:"resolver,omitempty" maxLength:"260"`
