@@ -125,7 +125,7 @@ func TestDecodeRecordProblems(t *testing.T) {
 		`"id":"ab:x","values":[{"index":1,"type":"a","references":[{"handle":""}]}]`:       `values[0].references[0].handle: at byte 0: there is no text`,
 		`"id":"ab:x","values":[{"index":1,"type":"a","references":[{"handl":"a"}]}]`:       `values[0].references[0].handl: there is no such field; there are handle, index`,
 		`"id":"ab:x","values":[{"index":1,"type":"a"},{"index":1,"type":"b"}]`:             `values[1].index: is the same as values[0].index; remove or change one`,
-		`"id":"ab:x","readers":["ana"]`:                                                    `readers[0]: "ana" is nobody; write user: or group: and a name`,
+		`"id":"ab:x","readers":["ana"]`:                                                    `readers[0]: "ana" is not a user or group; write user: or group: and a name`,
 		`"id":"ab:x","created":"yesterday"`:                                                `created: "yesterday" is no time; write it as in 2024-05-17T10:00:00Z`,
 		`"id":"ab:x","created":"2024-05-17T10:00:00"`:                                      `created: "2024-05-17T10:00:00" is no time`,
 		`"id":"ab:x","created":"0000-01-01T00:00:00Z"`:                                     `created: the year 0 is not between 1 and 9999`,

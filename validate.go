@@ -275,7 +275,7 @@ func checkSomebody(f *faults, path, who string) {
 		name, ok = strings.CutPrefix(who, "group:")
 	}
 	if !ok || strings.TrimSpace(name) == "" {
-		f.addf(path, "%s is nobody; write user: or group: and a name", brief(who))
+		f.addf(path, "%s is not a user or group; write user: or group: and a name", brief(who))
 	}
 	checkName(f, path, who)
 }

@@ -81,7 +81,7 @@ func (p *Publication) checkSecurity(f *faults) {
 
 func (s *Secondary) check(f *faults, path string) {
 	if s.Network == "" && s.Key == "" {
-		f.addf(path, "says nobody; give a network, a key, or both")
+		f.addf(path, "names no secondary; give a network, a key, or both")
 	}
 	if s.Network != "" && !isNetwork(s.Network) {
 		f.addf(path+".network", "%s is neither an address nor a network; write one such as 192.0.2.1 or 2001:db8::/48", brief(s.Network))
@@ -179,7 +179,7 @@ func (s *NameServer) check(f *faults, path, zone string) {
 		}
 	}
 	if len(s.Addresses) == 0 && zone != "" && (s.Name == zone || strings.HasSuffix(s.Name, "."+zone)) {
-		f.addf(path+".addresses", "%s is in the zone itself, so nobody finds it without an address; give one", brief(s.Name))
+		f.addf(path+".addresses", "%s is in the zone itself, so resolvers can't find it without an address; give one", brief(s.Name))
 	}
 }
 

@@ -178,7 +178,7 @@ func (d *Delegations) parent(ctx context.Context, zone string) (string, error) {
 			return name, nil
 		}
 	}
-	return "", &stele.Error{Op: "find the zone above", Kind: stele.NotFound, Err: fmt.Errorf("nobody knows a zone above %s", zone)}
+	return "", &stele.Error{Op: "find the zone above", Kind: stele.NotFound, Err: fmt.Errorf("no name server knows a zone above %s", zone)}
 }
 
 // parentSays asks the parent's servers for records of the zone, until one answers.

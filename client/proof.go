@@ -41,7 +41,7 @@ func (o *DNSOptions) checkDNSSEC() error {
 	case TrustAD:
 		for _, s := range o.Servers {
 			if !s.isPrivate() {
-				return invalid("what %s says of its own checks could be anybody's word: it is asked in clear; name servers with tls:// or https://, or have the client validate", s)
+				return invalid("what %s says of its own checks can be forged on the way: it is asked in clear; name servers with tls:// or https://, or have the client validate", s)
 			}
 		}
 	default:

@@ -54,7 +54,7 @@ type RegistryOptions struct {
 // ErrUntrusted that nobody vouches for a server whom this machine believes.
 var (
 	ErrInTheClear = errors.New("everybody on the way could read the token")
-	ErrUntrusted  = errors.New("nobody whom this machine trusts says who the server is")
+	ErrUntrusted  = errors.New("the server's certificate is signed by no authority that this machine trusts")
 )
 
 // Registry is a registry behind a server that speaks the HTTP API. Its methods have

@@ -108,7 +108,7 @@ func (r *Registry) foreign(resp *http.Response) error {
 	case resp.StatusCode >= 300 && resp.StatusCode < 400:
 		kind, what = stele.Invalid, "sends on to another address"
 		if to, err := resp.Location(); err == nil {
-			what = fmt.Sprintf("sends on to %.200q, and the token is for nobody else; if it is the same registry, name that", to.Scheme+"://"+to.Host)
+			what = fmt.Sprintf("sends on to %.200q, and the token is for this server only; if it is the same registry, name that", to.Scheme+"://"+to.Host)
 		}
 	case kind == stele.NotFound:
 		kind, what = stele.Invalid, "has no API of a registry"

@@ -110,7 +110,7 @@ func (v *Verifier) Types() (list []string) {
 // Changed is the error of something whose size alone shows that it is not what was
 // signed.
 func (v *Verifier) Changed(err error) error {
-	return v.refuse("%w; %s: the target has changed since it was signed, or somebody changed it on the way", reasonOf(err), v.signed())
+	return v.refuse("%w; %s: the target has changed since it was signed, or it was changed on the way", reasonOf(err), v.signed())
 }
 
 // signed says what was signed: "5 bytes were signed on 2026-11-15".
@@ -149,7 +149,7 @@ func (v *Verifier) Verify(sum [32]byte, size int64, kind string) (*Proof, error)
 		if i := slices.IndexFunc(v.bad, fits); i >= 0 {
 			return nil, v.refuse("the signature of these bytes is no good: %w (keys of %s)", v.bad[i].err, v.keys.From)
 		}
-		return nil, v.refuse("%d bytes with the SHA-256 %x came; %s, with another: the target has changed since it was signed, or somebody changed it on the way", size, sum[:8], v.signed())
+		return nil, v.refuse("%d bytes with the SHA-256 %x came; %s, with another: the target has changed since it was signed, or it was changed on the way", size, sum[:8], v.signed())
 	}
 	s := v.good[at]
 	p := &Proof{

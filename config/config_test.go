@@ -151,7 +151,7 @@ func TestTogether(t *testing.T) {
 		"tls-cert = 'a'\ntls-key = 'b'":  "tls-cert: there is nothing that it is for",
 		"acme-domain = ['a.example']":    "acme-domain: there is nothing that the certificate is for",
 		"https = ':443'\ntls-cert = 'a'\ntls-key = 'b'\nacme-domain = ['a.example']": "acme-domain: the certificate comes from tls-cert",
-		"redirect-https = true":                                                           "redirect-https: there is no https to send anybody to",
+		"redirect-https = true":                                                           "redirect-https: there is no https to redirect clients to",
 		"redirect-https = true\nbase = 'https://a.example'":                               "redirect-https: the server can't recognise requests",
 		"https = ':8080'\nacme-domain = ['a.example']":                                    "https: :8080 is the address for the public too",
 		"https = ':443'\nacme-domain = ['a.example']\nacme-storage = 'stele-data/acme'":   "acme-storage: this is inside the folder of the registry",

@@ -88,7 +88,7 @@ func (c *Config) checkTLS() {
 		c.Wrong("notify-source", "notices are sent from one address of each kind; name one for IPv4 and one for IPv6 at most")
 	}
 	if c.RedirectHTTPS && c.HTTPS == "" && !strings.HasPrefix(c.Base, "https://") {
-		c.Wrong("redirect-https", "there is no https to send anybody to; set https, or in base the address of the proxy that speaks it")
+		c.Wrong("redirect-https", "there is no https to redirect clients to; set https, or in base the address of the proxy that speaks it")
 	}
 	if c.RedirectHTTPS && c.HTTPS == "" && len(c.TrustedProxies) == 0 {
 		c.Wrong("redirect-https", "the server can't recognise requests that came by https, so clients would be redirected in a loop; set https, or in trusted-proxies the proxy that speaks it")

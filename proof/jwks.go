@@ -116,7 +116,7 @@ func fromJWK(raw []byte) (k stele.SigningKey, ours bool, err error) {
 		return k, false, errors.New("it is no JWK")
 	}
 	if shape.Private != nil {
-		return k, false, errors.New("it is a private key; whoever published it must revoke it")
+		return k, false, errors.New("it is a private key; its publisher must revoke it")
 	}
 	switch kind := shape.Type + " " + shape.Curve; {
 	case shape.Use != "" && shape.Use != "sig":

@@ -139,7 +139,7 @@ func onlyBlock(text []byte, types ...string) (*pem.Block, error) {
 func ParsePublic(text []byte, created time.Time) (stele.SigningKey, error) {
 	const op = "read the public key"
 	if bytes.Contains(text, []byte("PRIVATE KEY-----")) {
-		return stele.SigningKey{}, invalid(op, errors.New("it is a private key, which nobody else should have; give its public part: openssl pkey -in FILE -pubout"))
+		return stele.SigningKey{}, invalid(op, errors.New("it is a private key, which must not be shared; give its public part: openssl pkey -in FILE -pubout"))
 	}
 	block, err := onlyBlock(text, "PUBLIC KEY")
 	if err != nil {

@@ -38,7 +38,7 @@ func (r *Registrar) lookUp(ctx context.Context, op string, name stele.ID) (*stel
 // it was told so, and must not be told now that it is not there.
 func (r *Registrar) missing(op string, name stele.ID, began reading) error {
 	if now := r.beginReading(); began.yes || now.yes || !now.since.Equal(began.since) {
-		return refuse(op, name, stele.Unavailable, "the primary database is away, and what is read in its place may be behind, so nobody knows whether this name is registered; try again")
+		return refuse(op, name, stele.Unavailable, "the primary database is away, and what is read in its place may be outdated, so it is not known whether this name is registered; try again")
 	}
 	return refuse(op, name, stele.NotFound, "nothing is registered under this name")
 }

@@ -117,7 +117,7 @@ func (r *Registrar) judgeNamespace(op string, ns *stele.Namespace) error {
 		add("minter.kind", errors.New("the root of a scheme has no minter; add a namespace for it"))
 	}
 	if ns.Prefix == "" && len(ns.Grants) > 0 {
-		add("grants", errors.New("the root of a scheme gives roles to nobody; add a namespace, and give them there"))
+		add("grants", errors.New("the root of a scheme gives no roles; add a namespace, and give them there"))
 	}
 	if _, err := granularity(ns); err != nil {
 		add("minter.granularity", err)

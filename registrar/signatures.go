@@ -94,7 +94,7 @@ func (r *Registrar) keysStay(op string, before, next *stele.Namespace) error {
 	var problems stele.Problems
 	for i, k := range next.Keys {
 		if k.Revoked.After(r.now().Add(proof.Skew)) {
-			problems = append(problems, stele.Problem{Path: "keys[" + strconv.Itoa(i) + "].revoked", Err: errors.New("it is in the future; a key that somebody else may have is revoked now, and one that is to end is retired")})
+			problems = append(problems, stele.Problem{Path: "keys[" + strconv.Itoa(i) + "].revoked", Err: errors.New("it is in the future; a key that others may have is revoked now, and one that is to end is retired")})
 		}
 	}
 	for _, old := range before.Keys {

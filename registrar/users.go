@@ -111,7 +111,7 @@ func (r *Registrar) userCommit(ctx context.Context, op string, held stele.Cell, 
 		}
 	}
 	return nil, refuse(op, stele.ID{}, stele.Conflict,
-		"%s is the last administrator, and nobody could administrate any more; make another user one first", next.Name)
+		"%s is the last administrator, and the registry could not be administered any more; make another user one first", next.Name)
 }
 
 func administers(u auth.User) bool { return u.Admin && !u.Disabled }

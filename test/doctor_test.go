@@ -103,7 +103,7 @@ func TestDoctorDelegation(t *testing.T) {
 		text      string
 	}{
 		{"all is well", both, &late, "ok", "example. leads to paradisec.example., and its 2 servers agree"},
-		{"no delegation", nil, &late, "problem", "example. knows nothing of paradisec.example., so nobody finds it; tell who runs the zone above which name servers it has: " + strings.Join(both, " ")},
+		{"no delegation", nil, &late, "problem", "example. knows nothing of paradisec.example., so resolvers can't find it; tell who runs the zone above which name servers it has: " + strings.Join(both, " ")},
 		{"one is missing", both[:1], &late, "warning", "for paradisec.example., example. names the servers ns1.paradisec.example., and the zone itself " + strings.Join(both, " ")},
 		{"another is named", append(both[:1:1], "ns3.example."), &late, "warning", "names the servers ns1.paradisec.example. ns3.example., and"},
 		{"the secondary is down", both, nil, "problem", "ns2.paradisec.example. at 127.0.0.4 does not answer for paradisec.example.: over UDP: "},

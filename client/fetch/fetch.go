@@ -27,7 +27,7 @@ const (
 
 var (
 	// ErrUntrusted says that nobody vouches for a server whom this machine believes.
-	ErrUntrusted = errors.New("nobody whom this machine trusts says who the server is")
+	ErrUntrusted = errors.New("the server's certificate is signed by no authority that this machine trusts")
 	// ErrSize says that something has another size than it must have.
 	ErrSize = errors.New("it has another size")
 	// ErrAddress says that a server has an address that may not be reached.

@@ -275,7 +275,7 @@ func (p *patient) reason(err error) error {
 		return fail(stele.Conflict, "%w: %w", ErrUntrusted, e)
 	}
 	if e, ok := errors.AsType[*net.DNSError](err); ok && e.IsNotFound {
-		return fmt.Errorf("nobody knows the host %.100q", e.Name)
+		return fmt.Errorf("the host %.100q is unknown", e.Name)
 	}
 	if op, ok := errors.AsType[*net.OpError](err); ok {
 		return op.Err

@@ -77,11 +77,11 @@ func (p *Part) open(force bool) (err error) {
 		return fail(kindOfFile(err), "%w", err)
 	}
 	if err := lock(p.file); err != nil {
-		return fail(stele.Conflict, "somebody else is getting %.200q at this moment; wait for it", p.path)
+		return fail(stele.Conflict, "another process is fetching %.200q now; wait for it", p.path)
 	}
 	// Whoever had it before may have put it in its place meanwhile.
 	if now, err := os.Lstat(name); err != nil || !isSame(p.file, now) {
-		return fail(stele.Conflict, "somebody else was getting %.200q until now; look whether it is there", p.path)
+		return fail(stele.Conflict, "another process was fetching %.200q until now; look whether it is there", p.path)
 	}
 	return nil
 }
@@ -95,7 +95,7 @@ func (p *Part) create() (err error) {
 
 var (
 	errNoFile  = errors.New("this is no ordinary file; move it away, or overwrite it with --force")
-	errForeign = errors.New("this is somebody else's file, or others may write to it, or it has another name too; move it away, or put a new one in its place with --force")
+	errForeign = errors.New("this file belongs to another user, or others may write to it, or it has another name too; move it away, or put a new one in its place with --force")
 )
 
 // isForeign reports whether something is there that is not ours to write to.

@@ -35,7 +35,7 @@ var demoQueries = []demoQuery{
 		"{stele} resolve urn:paradisec:AB1:001:A --accept audio/wav --dns {dns} --root urn.example. --trace", "=> {site}/paradisec/AB1/001/A.wav, N2L, audio/wav"},
 	{"A name with one part too many for the DNS: the last step is made over HTTP",
 		"{stele} resolve urn:paradisec:AB1:001:A:notes --dns {dns} --root urn.example. --trace", "=> {site}/paradisec/AB1/001/A-notes"},
-	{"The sound itself, and whether it is what the archive signed. The zones of this demo are not signed, so nobody vouches for the key",
+	{"The sound itself, and whether it is what the archive signed. The zones of this demo are not signed, so the key is not authenticated",
 		"{stele} get urn:paradisec:AB1:005:A --dns {dns} --root urn.example. --private-addresses allow --dnssec=off --verify --allow-unauthenticated-key --accept audio/wav -o " + demoFile, "SHA-256 and size match"},
 	{"Do the DNS and the web say the same?",
 		"{stele} resolve urn:paradisec:AB1:001:A --compare --dns {dns} --root urn.example. --server {here}", "they agree"},

@@ -156,7 +156,7 @@ func TestDoctor(t *testing.T) {
 		t.Errorf("the server ends with %d", code)
 	}
 	found, code = c.doctor(c.args()...)
-	if code != exitFailed || !has(found, "server", gradeProblem, "nobody answers at http://"+c.http) || !has(found, "registry", gradeOK, "no server has it") || !has(found, "folder", gradeOK, "not in use") || !has(found, "tokens", gradeOK, "1 in use") {
+	if code != exitFailed || !has(found, "server", gradeProblem, "no server answers at http://"+c.http) || !has(found, "registry", gradeOK, "no server has it") || !has(found, "folder", gradeOK, "not in use") || !has(found, "tokens", gradeOK, "1 in use") {
 		t.Errorf("without the server it exits with %d\n%s", code, show(found))
 	}
 }
@@ -203,7 +203,7 @@ func TestDoctorSick(t *testing.T) {
 		{"a file for a folder", func() {}, []string{"--data", c.config}, "folder", gradeProblem, "is no folder"},
 		{"many connections", func() { replaceIn(t, c.config, "= 500", "= 2000000000") }, nil, "descriptors", gradeWarning, "set LimitNOFILE="},
 		{"another program", func() { replaceIn(t, c.config, "http = \""+c.http, "http = \""+strangeServer(t)) }, nil, "server", gradeProblem, "another program"},
-		{"nobody", func() { replaceIn(t, c.config, "http = \""+c.http, "http = \""+freeAddress(t)) }, nil, "server", gradeProblem, "nobody answers"},
+		{"no server", func() { replaceIn(t, c.config, "http = \""+c.http, "http = \""+freeAddress(t)) }, nil, "server", gradeProblem, "no server answers"},
 		{"any port", func() { replaceIn(t, c.config, "http = \""+c.http, "http = \"127.0.0.1:0") }, nil, "server", gradeWarning, "name the server with --server"},
 		{"no token", func() { c.write("token", "") }, nil, "registry", gradeProblem, "has no token in it"},
 		{"a wrong token", func() { c.write("token", "stele_"+strings.Repeat("a", 12)+"_"+strings.Repeat("A", 43)) }, nil, "registry", gradeProblem, "it takes the token of an administrator"},

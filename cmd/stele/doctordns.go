@@ -82,7 +82,7 @@ func (x *patient) examineZone(ctx context.Context, ask *client.Delegations, p *s
 	case err != nil:
 		x.warn("name another name server with --dns", "who leads to %s is not known: %v", p.Zone, err)
 	case len(found.Names) == 0:
-		x.problem(fmt.Sprintf(tell, strings.Join(should, " ")), "%s knows nothing of %s, so nobody finds it", found.Parent, p.Zone)
+		x.problem(fmt.Sprintf(tell, strings.Join(should, " ")), "%s knows nothing of %s, so resolvers can't find it", found.Parent, p.Zone)
 	case !slices.Equal(found.Names, should):
 		x.warn(fmt.Sprintf(tell, strings.Join(should, " "))+", or put those of the zone right: stele zone add", "for %s, %s names the servers %s, and the zone itself %s", p.Zone, found.Parent, strings.Join(found.Names, " "), strings.Join(should, " "))
 	}

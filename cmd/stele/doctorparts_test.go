@@ -68,7 +68,7 @@ func TestDoctorCertificates(t *testing.T) {
 		{"very soon", a, 2*day + time.Hour, "localhost", gradeProblem, "localhost expires in 2 days"},
 		{"expired", a, -time.Minute, "localhost", gradeProblem, "localhost expired on "},
 		{"another name", a, 90 * day, "id.example.org", gradeProblem, "is not good: x509: certificate is valid for id.example.org, not localhost"},
-		{"another CA", other, 90 * day, "localhost", gradeProblem, "nobody knows who issued the certificate"},
+		{"another CA", other, 90 * day, "localhost", gradeProblem, "has an unknown issuer"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			cert, key := tt.issuer.issue(t, t.TempDir(), tt.ends, 1, tt.host)

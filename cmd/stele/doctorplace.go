@@ -102,7 +102,7 @@ func examineFolder(_ context.Context, x *patient) {
 	case pid != 0:
 		x.ok("%s, open in process %d since %s", x.data, pid, since)
 	default:
-		x.ok("%s, not in use by anybody", x.data)
+		x.ok("%s, not in use", x.data)
 	}
 }
 
@@ -198,7 +198,7 @@ const (
 func examineBackup(_ context.Context, x *patient) {
 	const do = "stele backup FOLDER makes one; docs/running.md has a timer for it"
 	if x.backup == "" {
-		x.warn("name it with --backup", "nobody has said where backups are, so nobody has looked")
+		x.warn("name it with --backup", "backups were not examined: no folder of backups is named")
 		return
 	}
 	entries, err := os.ReadDir(x.backup)

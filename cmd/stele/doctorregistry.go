@@ -27,7 +27,7 @@ func examineRegistry(ctx context.Context, x *patient) {
 	pid, _ := x.holder()
 	switch {
 	case x.answers && token == "":
-		x.warn("put the token of an administrator into STELE_TOKEN ('stele token create' makes one)", "the server has the registry, and nobody has shown a token; so versions, the last change, zones and tokens were not looked at")
+		x.warn("put the token of an administrator into STELE_TOKEN ('stele token create' makes one)", "the server has the registry open, and no token was given; so versions, the last change, zones and tokens were not examined")
 	case x.answers:
 		x.lookThroughServer(ctx)
 	case x.away || pid != 0:
@@ -203,7 +203,7 @@ func examineClock(_ context.Context, x *patient) {
 	switch {
 	case x.away || !known:
 	case !right:
-		x.warn(set, "nobody keeps the clock of this machine right")
+		x.warn(set, "no service synchronises the clock of this machine")
 	case wrong > clockDrift:
 		x.warn(set, "the clock of this machine may be wrong by %s", wrong.Round(time.Millisecond))
 	default:
@@ -251,7 +251,7 @@ func examineTokens(_ context.Context, x *patient) {
 	}
 	switch {
 	case !admin:
-		x.warn("stop the server, and make one: stele token create USER "+x.place().flag(), "no administrator has a token that is good, so nobody can administrate over the network")
+		x.warn("stop the server, and make one: stele token create USER "+x.place().flag(), "no administrator has a token that is good, so the registry can't be administered over the network")
 	case !told:
 		x.ok("%d in use, of which none ends within 30 days", good)
 	}
@@ -270,7 +270,7 @@ func (x *patient) judgeToken(t *auth.Token, admin bool) bool {
 	case t.Expires.IsZero() && admin:
 		x.warn(another, "%s may do everything, and never expires", who)
 	case t.LastUse.IsZero() && t.Created.Before(x.now().Add(-tokenUnused)):
-		x.warn("revoke it if nobody needs it: stele token revoke "+t.ID, "%s was made %d days ago and never used", who, x.now().Sub(t.Created)/(24*time.Hour))
+		x.warn("revoke it if it is not needed: stele token revoke "+t.ID, "%s was made %d days ago and never used", who, x.now().Sub(t.Created)/(24*time.Hour))
 	default:
 		return false
 	}

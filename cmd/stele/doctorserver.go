@@ -25,13 +25,13 @@ func examineServer(ctx context.Context, x *patient) {
 		local = x.public()
 	}
 	if local == "" {
-		x.warn("name the server with --server", "the port of http is any that is free, so nobody knows where the server is")
+		x.warn("name the server with --server", "the port of http is any free one, so the server can't be found")
 		return
 	}
 	response, took, err := x.get(ctx, local+"/healthz")
 	switch {
 	case err != nil:
-		x.problem(start, "nobody answers at %s: %v", local, err)
+		x.problem(start, "no server answers at %s: %v", local, err)
 		return
 	case response.StatusCode != http.StatusOK || response.Header.Get("Content-Type") == "":
 		x.problem("find out which program it is", "%s/healthz is answered with %s, so it is another program", local, response.Status)
@@ -88,7 +88,7 @@ func examineCertificate(ctx context.Context, x *patient) {
 	base, err := url.Parse(x.public())
 	if err != nil || base.Scheme != "https" {
 		if !x.away && x.config.HTTPS != "" {
-			x.warn("set base to https://HOST", "base is no address of https, so nobody knows by which name the server is asked")
+			x.warn("set base to https://HOST", "base is not an https address, so the server's public name is unknown")
 		}
 		return
 	}
@@ -121,7 +121,7 @@ func (x *patient) judgeCertificate(host string, chain []*x509.Certificate) {
 	case left <= 0:
 		x.problem(x.certificateHelp(), "%s expired on %s", host, leaf.NotAfter.UTC().Format(time.DateOnly))
 	case isUnknown && len(chain) == 1:
-		x.problem("tls-cert should have the certificates between it and the root too, or --ca names the root of a private CA", "nobody knows who issued the certificate of %s: %v", host, unknown)
+		x.problem("tls-cert should have the certificates between it and the root too, or --ca names the root of a private CA", "the certificate of %s has an unknown issuer: %v", host, unknown)
 	case err != nil:
 		x.problem(x.certificateHelp(), "the certificate of %s is not good: %v", host, err)
 	case left < certificateUrges:

@@ -62,7 +62,7 @@ to judge them.
 
 It exits with 3 if the name is not known, or nothing is where it leads; 4 if it was
 withdrawn; 5 if nobody answered, or it broke off: what is there is kept, try again; 1 if
-it is not what was signed, nobody vouches for the key, it is too large, or the server is
+it is not what was signed, the key is not authenticated, it is too large, or the server is
 not who it should be.`,
 		Example: `  stele get urn:paradisec:AB1:001:A
   stele get urn:paradisec:AB1:001:A --accept audio/wav -o A.wav --verify
@@ -88,7 +88,7 @@ func (f *getFlags) addGet(cmd *cobra.Command) {
 	flags.StringVarP(&f.output, "output", "o", "", "`file` to write to, or a folder; - is standard output (default: a name made of the identifier)")
 	flags.BoolVar(&f.force, "force", false, "overwrite what is there")
 	flags.BoolVar(&f.verify, "verify", false, "check that it is what was signed, and tell what was proven")
-	flags.BoolVar(&f.anyKey, anyKeyFlag, false, "with --verify: get it too if nobody vouches for the key; it is told that it was not verified")
+	flags.BoolVar(&f.anyKey, anyKeyFlag, false, "with --verify: fetch it also if the key is not authenticated; the output says that it was not verified")
 	flags.StringVar(&f.maxSize, "max-size", "16GiB", "`size` that it may have, such as 500MB; 0 for any")
 	flags.StringVar(&f.private, "private-addresses", "", "whether to fetch from this machine and private networks: `allow` or refuse (default: refuse if the name was resolved in the DNS)")
 	flags.DurationVar(&f.stall, "stall", 30*time.Second, "for how long nothing may come")

@@ -24,7 +24,7 @@ func (g *getting) verifier(ctx context.Context, via client.Via) (*client.Verifie
 	}
 	v, err := client.NewVerifier(g.id, list, keys, g.now())
 	if err == nil && !keys.By.IsKnown() && !g.f.anyKey {
-		err = &stele.Error{Op: "verify", ID: g.id, Kind: stele.Conflict, Err: fmt.Errorf("it is signed, but the key of %s is not authenticated (%s): anybody could have made it, so nothing was fetched; "+
+		err = &stele.Error{Op: "verify", ID: g.id, Kind: stele.Conflict, Err: fmt.Errorf("it is signed, but the key of %s is not authenticated (%s): it could be forged, so nothing was fetched; "+
 			"name the keys of signed zones with --anchors, or a resolver that you trust with --server https://HOST, or take any key with --%s", printable(keys.From), printable(keys.Note), anyKeyFlag)}
 	}
 	return v, err

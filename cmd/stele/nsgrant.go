@@ -16,7 +16,7 @@ import (
 func (p *program) nsGrantCommand() *cobra.Command {
 	return neverFiles(&cobra.Command{
 		Use:   "grant PREFIX WHO ROLE",
-		Short: "Give somebody a role in a namespace",
+		Short: "Give a user or group a role in a namespace",
 		Long: `Grant gives WHO, user:NAME or group:NAME, a role in a namespace and in all namespaces
 below it. A role that they had there is replaced.
 
@@ -67,7 +67,7 @@ Only administrators have rights in the root of a scheme, such as ark: .`,
 func (p *program) nsUngrantCommand() *cobra.Command {
 	return neverFiles(&cobra.Command{
 		Use:   "ungrant PREFIX WHO",
-		Short: "Take somebody's role in a namespace away",
+		Short: "Remove a user's or group's role in a namespace",
 		Long: `Ungrant takes away the role that WHO, user:NAME or group:NAME, was given in a
 namespace. A role that they have above it stays. It exits with 3 if they have none.`,
 		Example: "  stele ns ungrant ark:12345/x5 user:ann",
@@ -103,7 +103,7 @@ func checkWho(cmd *cobra.Command, who string) error {
 	case !ok && auth.IsName(who):
 		return misuse(cmd, "is %s a user or a group? Write user:%s or group:%s", who, who, who)
 	case kind != "user" && kind != "group" || !auth.IsName(name):
-		return misuse(cmd, "%.80q is nobody; write user: or group: and a name of a-z, 0-9, and . _ @ -", who)
+		return misuse(cmd, "%.80q is not a user or group; write user: or group: and a name of a-z, 0-9, and . _ @ -", who)
 	}
 	return nil
 }

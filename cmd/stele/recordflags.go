@@ -57,7 +57,7 @@ func (f *recordFlags) add(cmd *cobra.Command) {
 	flags.StringArrayVar(&f.meta, "meta", nil, "another field of the metadata, `key=value`; may be repeated")
 	flags.StringArrayVar(&f.aliases, "alias", nil, "another `ID` of the same thing, in any scheme, for ever; may be repeated")
 	f.persistenceFlags.add(cmd)
-	flags.StringArrayVar(&f.readers, "reader", nil, "who may see it, `user:NAME` or group:NAME, and nobody else; may be repeated")
+	flags.StringArrayVar(&f.readers, "reader", nil, "who may see it, `user:NAME` or group:NAME, and no other; may be repeated")
 	choices(cmd, "service", stele.N2L, stele.N2C, stele.N2S, stele.N2P)
 	choices(cmd, "status", "301", "302", "303", "307", "308", "404", "410")
 }

@@ -120,7 +120,7 @@ func (f *remoteFlags) open(cmd *cobra.Command, schemes *stele.Schemes) (*client.
 	r, err := client.NewRegistry(f.server, token, client.RegistryOptions{Schemes: schemes, Roots: roots, PlainHTTP: f.plainHTTP})
 	switch {
 	case errors.Is(err, client.ErrInTheClear):
-		return nil, misuse(cmd, "--server: %w, or give --plain-http if nobody is on the way", errors.Unwrap(err))
+		return nil, misuse(cmd, "--server: %w, or give --plain-http if the network between is trusted", errors.Unwrap(err))
 	case err != nil:
 		return nil, misuse(cmd, "--server: %w", errors.Unwrap(err))
 	}

@@ -72,7 +72,7 @@ func (g *gate) shut(ctx context.Context, patience time.Duration) (open func(), e
 			return nil, refuse("restore", stele.Unavailable, "requests under way did not end in %s; try again", patience)
 		case <-ctx.Done():
 			open()
-			return nil, refuse("restore", stele.Unavailable, "nobody waits for it any more: %w", ctx.Err())
+			return nil, refuse("restore", stele.Unavailable, "the request was cancelled: %w", ctx.Err())
 		}
 	}
 	return open, nil

@@ -53,7 +53,7 @@ func (p *program) withKeysOf(ctx context.Context, l *ledger, text string, do fun
 	case *folder:
 		return do(ctx, &nearKeys{dnsd.Keys{Store: k.Registrar, Zones: zones, Now: p.now, Random: rand.Reader}, key, zone, l.SetNamespace}, zone)
 	}
-	return refuse("zone keys", stele.Internal, "nobody knows where the keys of %s are", zone)
+	return refuse("zone keys", stele.Internal, "the keys of %s can't be found", zone)
 }
 
 // zoneOf returns the name of a namespace's zone.

@@ -100,7 +100,7 @@ as long as they keep them: it is for a key that has become known to others.`,
 	flags.BoolVar(&f.removed, "ds-removed", false, "the parent has no DS records of the keys of the old algorithm any more")
 	flags.DurationVar(&f.parent, "parent-ttl", 24*time.Hour, "`time` for which others keep the parent's DS records")
 	f.ask.add(cmd)
-	flags.BoolVar(&f.force, "force", false, "do the step at once, whoever knows the old keys")
+	flags.BoolVar(&f.force, "force", false, "do the step at once, even if resolvers still have the old keys")
 	flags.StringVar(&f.algorithm, "algorithm", "", "change all keys to it: ecdsap256sha256 or ed25519")
 	choices(cmd, "algorithm", "ecdsap256sha256", "ed25519")
 	return neverFiles(cmd)

@@ -100,13 +100,13 @@ needed.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.mode, "mode", "", "online (nobody can list its names), transfer (signatures go out to secondaries) or off")
+	flags.StringVar(&f.mode, "mode", "", "online (its names can't be listed), transfer (signatures go out to secondaries) or off")
 	flags.StringVar(&f.algorithm, "algorithm", "", "of its first keys: ecdsap256sha256 or ed25519 (default ecdsap256sha256)")
 	flags.BoolVar(&f.split, "split", false, "make two first keys: one signs the keys, one the zone")
 	flags.BoolVar(&f.refresh, "refresh", false, "make all signatures anew, of a zone in the mode transfer")
 	flags.BoolVar(&f.removed, "ds-removed", false, "the parent has no DS records of the zone any more")
 	f.ask.add(cmd)
-	flags.BoolVar(&f.force, "force", false, "end the signing at once, whoever has DS records of the zone")
+	flags.BoolVar(&f.force, "force", false, "end the signing at once, even if resolvers still have DS records of the zone")
 	choices(cmd, "mode", stele.SigningOnline, stele.SigningTransfer, signingOff)
 	choices(cmd, "algorithm", "ecdsap256sha256", "ed25519")
 	return neverFiles(cmd)

@@ -16,7 +16,7 @@ func (h *Handler) exportOperations() []operation {
 		name: "exportRecords", method: http.MethodGet, path: "export", group: "Many records",
 		summary: "Export records",
 		about: "One a line, by scheme and then in the order of their identifiers, as importRecords reads them: without their version, which counts the changes in one registry. " +
-			"Whoever has the role reader where the prefix belongs may export; without a prefix, or with that of a scheme, an administrator. " +
+			"A user with the role reader where the prefix belongs may export; without a prefix, or with that of a scheme, an administrator. " +
 			"An answer that ends in the middle of a line, or whose connection breaks, is not whole.",
 		asks: reader, scope: auth.ScopeRead,
 		query: []parameter{

@@ -27,7 +27,7 @@ func (h *Handler) listOperations() []operation {
 	return []operation{{
 		name: "listRecords", method: http.MethodGet, path: "records", group: "Records",
 		summary: "List and search records",
-		about: "In the order of their identifiers, for whoever has the role reader where the prefix belongs. Without a prefix, or with that of a scheme, it is for administrators, unless it is asked what points somewhere. " +
+		about: "In the order of their identifiers, for users with the role reader where the prefix belongs. Without a prefix, or with that of a scheme, it is for administrators, unless it is asked what points somewhere. " +
 			"Records in namespaces below that one may not list are not there.",
 		asks: reader, scope: auth.ScopeRead,
 		query: []parameter{

@@ -56,7 +56,7 @@ func (h *Handler) namespaceOperations() []operation {
 	}, {
 		name: "getNamespace", method: http.MethodGet, path: "namespaces/{prefix}", group: group, tail: prefixInPath,
 		summary: "Show a namespace",
-		about:   "To whoever has no role there, it is not there.",
+		about:   "To users without a role there, it does not exist.",
 		asks:    reader, scope: auth.ScopeRead, headers: []parameter{ifMatch, ifNoneMatch},
 		answers: []answer{ns, {status: 304, about: "It has one of the tags in If-None-Match.", headers: []parameter{entityTag}}},
 		fails:   []int{404, 412},

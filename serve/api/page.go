@@ -17,7 +17,7 @@ func (h *Handler) pageOperations() []operation {
 	return []operation{{
 		name: "getPage", method: http.MethodGet, path: "", group: group,
 		summary: "Show all operations, for people",
-		about:   "Whoever accepts JSON and no HTML gets what getOpenAPI shows.",
+		about:   "A client that accepts JSON and not HTML gets what getOpenAPI shows.",
 		asks:    anyone, scope: anyScope,
 		answers: []answer{
 			{status: 200, about: "A page in HTML, or the document.", media: htmlType},

@@ -81,11 +81,11 @@ func (r right) words() string {
 	case anyone:
 		return "For everybody."
 	case known:
-		return "For whoever has a token."
+		return "For users with a token."
 	case administrator:
 		return "For administrators."
 	}
-	return fmt.Sprintf("For whoever has the role %s in the namespace, or one that includes it.", r)
+	return fmt.Sprintf("For users with the role %s in the namespace, or one that includes it.", r)
 }
 
 // bodies returns what the page shows of bodies.

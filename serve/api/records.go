@@ -24,7 +24,7 @@ func (h *Handler) recordOperations() []operation {
 		name: "getRecord", method: http.MethodGet, path: "records/{id}", group: group, tail: identifier,
 		summary: "Show a record",
 		about: "Everybody sees what is neither reserved nor restricted, without who may see it, who changed it, and handle values that are not for the public; of a withdrawn record, its tombstone. " +
-			"Whoever has a role in its namespace sees all of it. To everybody else it is not there.",
+			"A user with a role in its namespace sees all of it. To all others it does not exist.",
 		asks: anyone, scope: auth.ScopeRead,
 		query: []parameter{
 			{name: "version", kind: numberKind, min: 1, about: "this version instead of the last one", example: "1"},
@@ -59,7 +59,7 @@ func (h *Handler) recordOperations() []operation {
 		about:   "Nothing is ever deleted: it answers with a tombstone from now on, and its history stays. See withdrawRecord.",
 		asks:    editor, scope: auth.ScopeWrite, headers: []parameter{ifMatch, ifNoneMatch},
 		query: []parameter{
-			{name: "reason", required: true, min: 1, max: stele.MaxProse, about: "why, for whoever looks for it", example: "Published by mistake"},
+			{name: "reason", required: true, min: 1, max: stele.MaxProse, about: "why, for readers who look for it", example: "Published by mistake"},
 			{name: "replacement", about: "the identifier of what to use instead"},
 		},
 		answers: []answer{record},

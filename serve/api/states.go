@@ -10,13 +10,13 @@ import (
 
 // withdrawalDocument says why a record is withdrawn.
 type withdrawalDocument struct {
-	Reason      string `json:"reason" minLength:"1" maxLength:"10000" doc:"Why, for whoever looks for it." example:"Published by mistake"`
+	Reason      string `json:"reason" minLength:"1" maxLength:"10000" doc:"Why, for readers who look for it." example:"Published by mistake"`
 	Replacement string `json:"replacement,omitempty" maxLength:"4096" doc:"The identifier of what to use instead." example:"ark:12345/x2"`
 }
 
 // redactionDocument says why the content of a record is removed.
 type redactionDocument struct {
-	Reason string `json:"reason" minLength:"1" maxLength:"10000" doc:"Why, for whoever looks for it." example:"Removed by order of a court"`
+	Reason string `json:"reason" minLength:"1" maxLength:"10000" doc:"Why, for readers who look for it." example:"Removed by order of a court"`
 }
 
 // disavowDocument says which versions are disavowed.

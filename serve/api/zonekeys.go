@@ -84,7 +84,7 @@ type ZoneKeysChange struct {
 	Split       bool   `json:"split,omitempty" doc:"Make two first keys, one for the keys and one for the zone; for sign."`
 	Role        string `json:"role,omitempty" enum:"csk,ksk,zsk" doc:"Which key, for roll and next; without it the only kind there is."`
 	DSPublished bool   `json:"dsPublished,omitempty" doc:"The zone above has the DS record of the new key, for next; none of the old keys, for next if the state is leaving; none at all, for unsign. What is gone there is noted first, and done when it is said again after the time that others keep it."`
-	Force       bool   `json:"force,omitempty" doc:"Do it at once, whoever knows the old keys; for next and unsign."`
+	Force       bool   `json:"force,omitempty" doc:"Do it at once, even if resolvers still have the old keys; for next and unsign."`
 	ParentTTL   uint32 `json:"parentTTL,omitempty" doc:"For how many seconds others keep what the zone above says; a day if 0."`
 }
 
@@ -124,7 +124,7 @@ func (h *Handler) zoneKeyOperations() []operation {
 	}, {
 		name: "changeZoneKeys", method: http.MethodPost, path: "zonekeys/{prefix}", group: group, tail: prefixInPath,
 		summary: "Sign a namespace's zone, or roll its keys",
-		about:   "Each step of a roll waits until nobody can know what was before the last one; it is refused before that time.",
+		about:   "Each step of a roll waits until no resolver can have what was before the last one; it is refused before that time.",
 		asks:    owner, scope: auth.ScopeAdmin,
 		body:    &body{media: []string{jsonType}, limit: maxBody, value: ZoneKeysChange{}, example: `{"do":"sign","mode":"online"}`},
 		answers: []answer{keys},

@@ -251,5 +251,5 @@ func (c *chain) check(zone string) error {
 		return nil
 	}
 	return &stele.Error{Op: "look up", Kind: stele.Unavailable, Err: fmt.Errorf(
-		"the names of %s are being read, and nobody can tell yet what does not exist; try again in a minute", zone)}
+		"the names of %s are being read, and it is not known yet what does not exist; try again in a minute", zone)}
 }

@@ -115,13 +115,13 @@ func (c *checker) checkServers() {
 	p := &c.zone.ns.Publication
 	switch len(p.Servers) {
 	case 0:
-		c.tell(stele.ID{}, true, "it has no name servers, so nobody else finds it and no file of it loads; name them with 'stele zone add %s --ns NAME=ADDRESS'", c.zone.argument())
+		c.tell(stele.ID{}, true, "it has no name servers, so resolvers can't find it and no file of it loads; name them with 'stele zone add %s --ns NAME=ADDRESS'", c.zone.argument())
 	case 1:
 		c.tell(stele.ID{}, false, "it has one name server; with two it is found while one is down (RFC 2182)")
 	}
 	for _, s := range p.Servers {
 		if c.zone.contains(s.Name) && len(s.Addresses) == 0 {
-			c.tell(stele.ID{}, true, "its name server %s is in the zone itself and has no address, so nobody finds it; give --ns %s=ADDRESS", s.Name, s.Name)
+			c.tell(stele.ID{}, true, "its name server %s is in the zone itself and has no address, so resolvers can't find it; give --ns %s=ADDRESS", s.Name, s.Name)
 		}
 		if inner := c.zone.set.find(s.Name); inner != nil && inner != c.zone {
 			if n := inner.fixed[s.Name]; len(n) == 0 {

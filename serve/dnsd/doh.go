@@ -149,7 +149,7 @@ var errMethod = &wrongRequest{http.StatusMethodNotAllowed, "Ask with GET or POST
 // readRequest returns the message in a request (RFC 8484, section 4.1).
 func readRequest(r *http.Request) ([]byte, *wrongRequest) {
 	if r.TLS == nil {
-		return nil, &wrongRequest{http.StatusForbidden, "Ask by https: here anybody on the way can read what you ask."}
+		return nil, &wrongRequest{http.StatusForbidden, "Ask by https: here your question can be read on the way."}
 	}
 	switch r.Method {
 	case http.MethodGet, http.MethodHead:

@@ -93,7 +93,7 @@ func (z *Zones) Survey(ctx context.Context, key stele.NamespaceKey, sep string) 
 	}
 	switch {
 	case n == 0:
-		return sep, 0, &stele.Error{Op: "publish", Kind: stele.NotFound, Err: errors.New("no name is registered there yet, so nobody knows how names are cut; say into how many parts with --parts")}
+		return sep, 0, &stele.Error{Op: "publish", Kind: stele.NotFound, Err: errors.New("no name is registered there yet, so it is not known how names are cut; say into how many parts with --parts")}
 	case least != most:
 		return sep, 0, refused("names of %s have from %d to %d parts with %q between them; say with --parts how many are to have an owner name", key, least, most, sep)
 	}

@@ -29,7 +29,7 @@ func (z *Zones) Export(ctx context.Context, w io.Writer, name string, told func(
 	}
 	if len(one.ns.Publication.Servers) == 0 {
 		return &stele.Error{Op: "export", Kind: stele.Conflict, Err: fmt.Errorf(
-			"the zone %s has no name servers, and nobody loads such a file; name them with 'stele zone add %s --ns NAME=ADDRESS'", one.name, one.argument())}
+			"the zone %s has no name servers, and no name server loads such a file; name them with 'stele zone add %s --ns NAME=ADDRESS'", one.name, one.argument())}
 	}
 	still, err := z.asOfNow(ctx, one.name) // what is committed meanwhile is not in it
 	if err != nil {

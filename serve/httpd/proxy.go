@@ -59,7 +59,7 @@ func ParseProxy(text string) (netip.Prefix, error) {
 	case network != network.Masked():
 		return netip.Prefix{}, fmt.Errorf("%s has bits behind its length; write %s for the network, or %s for the address", network, network.Masked(), network.Addr())
 	case network.Bits() == 0:
-		return netip.Prefix{}, fmt.Errorf("%s is everybody, and then anybody can say who they are; name the proxies", network)
+		return netip.Prefix{}, fmt.Errorf("%s is every address, and then any client could forge its address; name the proxies", network)
 	}
 	return network, nil
 }

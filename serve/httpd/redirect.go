@@ -38,7 +38,7 @@ func send(w http.ResponseWriter, r *http.Request, safe string, status int) {
 	}
 }
 
-const errLocation = reason("its owner has registered an address to which this server sends nobody; tell them")
+const errLocation = reason("its owner has registered an address to which this server does not redirect; tell them")
 
 // reason is an error that is only its text.
 type reason string

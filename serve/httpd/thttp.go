@@ -430,7 +430,7 @@ func (c *thttpCall) signature() {
 }
 
 // errPointing says that the search by location is off.
-const errPointing = reason("what leads to a location is not told here, since anybody could list what somebody has; whoever runs this server can turn it on")
+const errPointing = reason("what leads to a location is not told here, since the public could list what a publisher has; the administrator of this server can turn it on")
 
 // at returns what is registered for a location: the records that everybody who asks
 // may see and that still lead there.

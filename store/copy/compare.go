@@ -25,7 +25,7 @@ type Tallies struct {
 
 // differs is the error of two stores that are not the same.
 func (c *Copier) differs(format string, args ...any) error {
-	return fail(stele.Internal, "%s is not what %s is: %s; nobody can use it, so copy into an empty place, and tell whoever makes this program", c.ToPlace, c.FromPlace, fmt.Sprintf(format, args...))
+	return fail(stele.Internal, "%s is not what %s is: %s; it can't be opened, so copy into an empty place, and report this fault", c.ToPlace, c.FromPlace, fmt.Sprintf(format, args...))
 }
 
 // compare reads both stores from the beginning to the end, and returns the first
@@ -86,7 +86,7 @@ func (c *Copier) stillSealed(ctx context.Context) error {
 		return err
 	}
 	if reason != c.seal || last != c.last {
-		return fail(stele.Conflict, "somebody has taken away the seal of %s meanwhile; run this again", c.FromPlace)
+		return fail(stele.Conflict, "the seal of %s was removed meanwhile; run this again", c.FromPlace)
 	}
 	return nil
 }

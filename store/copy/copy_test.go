@@ -333,7 +333,7 @@ func TestCopyUnsealed(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = newCopier(&unsealing{Store: from}, other).Run(t.Context())
-	if stele.KindOf(err) != stele.Conflict || !strings.Contains(err.Error(), "taken away the seal") {
+	if stele.KindOf(err) != stele.Conflict || !strings.Contains(err.Error(), "was removed meanwhile") {
 		t.Errorf("the seal was taken away meanwhile: %v", err)
 	}
 	if mark, err := ReadMark(t.Context(), other); err != nil || mark == nil {

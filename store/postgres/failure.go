@@ -43,7 +43,7 @@ func codeOf(err error) string {
 }
 
 // errAgain says that what was read has changed before it could be written.
-var errAgain = errors.New("somebody else wrote at the same time")
+var errAgain = errors.New("another writer wrote at the same time")
 
 // errQueue says that a request was not taken from the queue in time.
 var errQueue = errors.New("others are waiting for it too")
