@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -171,15 +172,15 @@ func TestDelegationsChange(t *testing.T) {
 		{"a change with each question", func(asked int) int { return asked }, false},
 		{"a server behind", func(asked int) int { return 100 - min(asked, 3) }, true}, // the first has the newest
 	} {
-		asked := 0
+		var asked atomic.Int64
 		at := oneServer(t, func(q *dns.Msg, tcp bool) *dns.Msg {
 			if q.Question[0].Qtype != dns.TypeSOA || q.Question[0].Name != "zone.example." {
 				return records(t, q, "")
 			}
 			if tcp {
-				asked++ // its answer counts
+				asked.Add(1) // its answer counts
 			}
-			return records(t, q, fmt.Sprintf("zone.example. 60 SOA ns1.zone.example. h.example. %d 1 1 1 1", test.serial(asked)))
+			return records(t, q, fmt.Sprintf("zone.example. 60 SOA ns1.zone.example. h.example. %d 1 1 1 1", test.serial(int(asked.Load()))))
 		})
 		d := &Delegations{Servers: []netip.AddrPort{at}, Port: at.Port(), Timeout: time.Second, Again: time.Millisecond}
 		found, _ := d.Check(t.Context(), "zone.example.", []stele.NameServer{
