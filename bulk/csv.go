@@ -28,7 +28,7 @@ func (r *Reader) decode(e Encoding) {
 		in = failingReader{r.err}
 	}
 	r.decoder = NewDecoder(io.MultiReader(bytes.NewReader(r.buf), in), e)
-	r.in, r.buf, r.err = r.decoder, nil, nil
+	r.in, r.buf, r.seen, r.err = r.decoder, nil, 0, nil
 	r.before, r.passed = r.passed, nil
 	r.fill()
 }

@@ -53,6 +53,7 @@ type Reader struct {
 	most   int    // bytes of a row
 	room   []byte // what buf is a part of; nil if a block has a part of it
 	buf    []byte // what is read and not handed over
+	seen   int    // so much of buf has no end of a line; a client may send a line byte by byte
 	offset int64  // of it
 	line   int    // at its beginning
 	err    error  // from in; io.EOF at its end
@@ -111,7 +112,7 @@ func (r *Reader) advance(n int) {
 	}
 	r.line += bytes.Count(r.buf[:n], []byte{'\n'})
 	r.offset += int64(n)
-	r.buf = r.buf[n:]
+	r.buf, r.seen = r.buf[n:], 0
 }
 
 // Next returns the next block. What can be read before an error comes first; then
@@ -200,7 +201,12 @@ func (r *Reader) tooLong() (*Block, error) {
 // cut returns the end of the last whole row that is read; 0 if there is none.
 func (r *Reader) cut() int {
 	if r.delimiter == 0 || bytes.IndexByte(r.buf, '"') < 0 {
-		return bytes.LastIndexByte(r.buf, '\n') + 1
+		n := bytes.LastIndexByte(r.buf[r.seen:], '\n')
+		if n < 0 {
+			r.seen = len(r.buf)
+			return 0
+		}
+		return r.seen + n + 1
 	}
 	end := 0
 	for end < len(r.buf) {
@@ -228,7 +234,7 @@ func (r *Reader) SkipTo(offset int64, line int) error {
 		}
 		r.buf = nil
 	}
-	r.offset, r.line = offset, line
+	r.offset, r.line, r.seen = offset, line, 0
 	return nil
 }
 
