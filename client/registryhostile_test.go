@@ -152,7 +152,7 @@ func TestAuthorities(t *testing.T) {
 		switch {
 		case pool == roots && (err != nil || me.Name != "root" || !me.Admin):
 			t.Error(me, err)
-		case pool != roots && (stele.KindOf(err) != stele.Invalid || !strings.Contains(err.Error(), "nobody whom this machine trusts")):
+		case pool != roots && (stele.KindOf(err) != stele.Invalid || !strings.Contains(err.Error(), "no authority that this machine trusts")):
 			t.Error(err)
 		}
 		r.Close()

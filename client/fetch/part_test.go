@@ -52,7 +52,7 @@ func TestPart(t *testing.T) {
 func TestPartAlone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "whole")
 	p := openPart(t, path)
-	if _, err := OpenPart(path, true); err == nil || stele.KindOf(err) != stele.Conflict || !strings.Contains(err.Error(), "at this moment") {
+	if _, err := OpenPart(path, true); err == nil || stele.KindOf(err) != stele.Conflict || !strings.Contains(err.Error(), "is fetching") {
 		t.Errorf("%v", err)
 	}
 	if err := p.Remove(); err != nil {
