@@ -103,7 +103,7 @@ func TestValidateRecord(t *testing.T) {
 		"reference":         {func(r *Record) { r.Values[0].References[0].Handle = "" }, "values[0].references[0].handle: "},
 		"many references":   {func(r *Record) { r.Values[0].References = make([]HandleReference, 1001) }, "values[0].references: has 1001 items"},
 		"many values":       {func(r *Record) { r.Values = make([]HandleValue, MaxValues+1) }, "values: has 1001 items"},
-		"reader":            {func(r *Record) { r.Readers[1] = "staff" }, `readers[1]: "staff" is nobody; write user: or group:`},
+		"reader":            {func(r *Record) { r.Readers[1] = "staff" }, `readers[1]: "staff" is not a user or group; write user: or group:`},
 		"nameless reader":   {func(r *Record) { r.Readers[1] = "group:" }, "readers[1]: "},
 		"odd reader":        {func(r *Record) { r.Readers[1] = "user:\u200b" }, "readers[1]: "},
 		"reader twice":      {func(r *Record) { r.Readers[1] = r.Readers[0] }, "readers[1]: is the same as readers[0]"},

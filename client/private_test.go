@@ -280,7 +280,7 @@ func TestServersOfOneKind(t *testing.T) {
 	}{
 		{DNSOptions{Servers: parsed(t, "tls://192.0.2.1", "192.0.2.2")}, "servers of one kind"},
 		{DNSOptions{Servers: parsed(t, "::1", "https://dns.example.org")}, "servers of one kind"},
-		{DNSOptions{Servers: parsed(t, "192.0.2.2"), DNSSEC: TrustAD}, "anybody's word"},
+		{DNSOptions{Servers: parsed(t, "192.0.2.2"), DNSSEC: TrustAD}, "can be forged"},
 		{DNSOptions{Servers: parsed(t, "192.0.2.2"), DNSSEC: "yes"}, "validate and trust-ad"},
 		{DNSOptions{Servers: parsed(t, "192.0.2.2"), DNSSEC: Validate}, "no clock"},
 	} {
