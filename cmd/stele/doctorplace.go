@@ -198,7 +198,7 @@ const (
 func examineBackup(_ context.Context, x *patient) {
 	const do = "stele backup FOLDER makes one; docs/running.md has a timer for it"
 	if x.backup == "" {
-		x.warn("name it with --backup", "backups were not examined: no folder of backups is named")
+		x.warn("name it with --backup", "backups were not examined: it is not known where they are")
 		return
 	}
 	entries, err := os.ReadDir(x.backup)
