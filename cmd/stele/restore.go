@@ -158,7 +158,7 @@ func (p *program) restore(cmd *cobra.Command, backup string) (report restored, e
 		return report, errors.Join(err, refuse("restore", stele.Invalid, "%s is the registry itself, not a backup of it", backup))
 	}
 	mark := p.now().UTC().Format("20060102T150405Z")
-	staged := data + ".restored-" + mark
+	staged := freeName(data + ".restored-" + mark)
 	report, release, err := p.stage(cmd, backup, staged, data)
 	if err != nil {
 		return report, errors.Join(err, os.RemoveAll(staged))
@@ -356,7 +356,7 @@ func shutZones(ctx context.Context, r *registry.Registry) (list []string, err er
 // replaceFolder puts the folder staged in the place of data, which is kept under
 // another name. At every moment data is one of both, as far as the system can do so.
 func replaceFolder(staged, data, kept string) (string, error) {
-	parent := filepath.Dir(data)
+	parent, kept := filepath.Dir(data), freeName(kept)
 	if _, err := os.Stat(data); errors.Is(err, fs.ErrNotExist) {
 		if err := os.Rename(staged, data); err != nil {
 			return "", err
@@ -383,6 +383,17 @@ func replaceFolder(staged, data, kept string) (string, error) {
 		return staged, err
 	}
 	return kept, syncFolder(parent)
+}
+
+// freeName returns a name that no file has: the one that is given, or with a number after it.
+// A registry that two restores in a second replaced is kept under two names.
+func freeName(path string) string {
+	for name, i := path, 2; ; i++ {
+		if _, err := os.Lstat(name); err != nil { // what else is wrong is told when it is used
+			return name
+		}
+		name = fmt.Sprintf("%s-%d", path, i)
+	}
 }
 
 // copyFile copies a file to a new one, and makes sure that it stays.

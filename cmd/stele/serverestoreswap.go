@@ -138,7 +138,7 @@ func (b *staging) replace(ctx context.Context, old *shift) (kept string, err err
 		b.log.Error("the registry that is replaced was not closed well", "error", err.Error())
 	}
 	mark := b.now().UTC().Format("20060102T150405Z")
-	restored := b.data + ".restored-" + mark
+	restored := freeName(b.data + ".restored-" + mark)
 	release, err := pebble.Hold(b.data, pebble.Options{Now: b.now, Log: b.log})
 	if err == nil {
 		// From here on this may be the old registry, which is never removed.
