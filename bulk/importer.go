@@ -154,7 +154,7 @@ func (im *Importer) run(ctx context.Context) error {
 			}
 		case <-tick.C:
 			im.progress.Tick()
-			if idle { // whoever writes takes their time
+			if idle { // the program that writes is slow
 				if err := im.commit(ctx); err != nil {
 					return err
 				}

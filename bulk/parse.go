@@ -112,8 +112,8 @@ func NewLineParser(schemes *stele.Schemes, maxLine int, merges bool) *Parser {
 	return &Parser{schemes: schemes, most: maxLine, format: Format{Rows: RowOptions{Merges: merges}}}
 }
 
-// Flow is an import under way: one goroutine reads, some parse, and whoever
-// takes the blocks commits.
+// Flow is an import under way: one goroutine reads, some parse, and the
+// caller takes the blocks and commits.
 type Flow struct {
 	blocks chan *Block   // in order; their done is closed when they are parsed
 	room   chan struct{} // a token for each piece in flight
@@ -143,8 +143,9 @@ func (p *Parser) Flow(ctx context.Context, r *Reader, pieces int, explain func(e
 	return f
 }
 
-// read hands blocks to the parsers and, in order, to whoever commits.
+// read hands blocks to the parsers and, in order, to the caller.
 func (f *Flow) read(ctx context.Context, r *Reader, work chan<- *Block, explain func(error) error) error {
+	text := 0 // bytes for which no room is taken yet
 	for {
 		b, err := r.Next()
 		if err == io.EOF {
@@ -152,14 +153,21 @@ func (f *Flow) read(ctx context.Context, r *Reader, work chan<- *Block, explain 
 		} else if err != nil {
 			return explain(err)
 		}
-		for range b.pieces() {
+		// A block that is smaller than a piece takes room with others: a client may send a line
+		// at a time, and must not use up the room with a few hundred bytes.
+		for text += len(b.Text); text >= blockBytes; text -= blockBytes {
 			select {
 			case f.room <- struct{}{}:
+				b.pieces++
 			case <-ctx.Done():
 				return ctx.Err()
 			}
 		}
-		f.blocks <- b // there is room: it has at least one piece
+		select {
+		case f.blocks <- b:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 		select {
 		case work <- b:
 		case <-ctx.Done():
@@ -168,9 +176,6 @@ func (f *Flow) read(ctx context.Context, r *Reader, work chan<- *Block, explain 
 		}
 	}
 }
-
-// pieces is how much of the room a block takes. Rows that were left out take none.
-func (b *Block) pieces() int { return max(1, (len(b.Text)+blockBytes-1)/blockBytes) }
 
 // Blocks returns the channel of blocks, in order. It is closed at the end; then Err says why
 // reading ended.
@@ -185,7 +190,7 @@ func (b *Block) Parsed() <-chan struct{} { return b.done }
 
 // Release gives back the room of a block.
 func (f *Flow) Release(b *Block) {
-	for range b.pieces() {
+	for range b.pieces {
 		<-f.room
 	}
 }

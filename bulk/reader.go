@@ -24,8 +24,9 @@ type Block struct {
 	Read int64 // how much of the file was read for it, compressed as it is
 	Long int   // if not 0: the block is the beginning of one row, of so many bytes
 
-	Rows []Row
-	done chan struct{} // closed by the parser
+	Rows   []Row
+	done   chan struct{} // closed by the parser
+	pieces int           // how much of the flow's room it takes
 }
 
 // Row is a row and what it says: a record, a namespace, or an error.

@@ -2,6 +2,7 @@ package bulk
 
 import (
 	"bytes"
+	"context"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -249,5 +251,50 @@ func TestLines(t *testing.T) {
 	}
 	if _, err := in.Next(); err != io.ErrUnexpectedEOF {
 		t.Errorf("got %v", err)
+	}
+}
+
+// lineByLine reads a line at a time, as from a client that flushes each.
+type lineByLine struct{ left int }
+
+func (l *lineByLine) Read(b []byte) (int, error) {
+	if l.left == 0 {
+		return 0, io.EOF
+	}
+	l.left--
+	return copy(b, "# a line\n"), nil
+}
+
+// TestFlowOfSmallPieces: lines that come one at a time do not use up the room of a flow, so
+// that a chunk of them is committed at once and not after a pause. Large ones do.
+func TestFlowOfSmallPieces(t *testing.T) {
+	const lines = 10_000
+	f := NewLineParser(nil, MaxRow, false).Flow(t.Context(), NewLines(&lineByLine{lines}, 0, MaxRow), 2, func(err error) error { return err })
+	taken, next := 0, 1
+	for b := range f.Blocks() { // none is released before all are taken
+		if <-b.Parsed(); b.Line != next {
+			t.Fatalf("a block begins with line %d, after %d", b.Line, next-1)
+		}
+		next, taken = b.Next, taken+1
+	}
+	if f.Err() != nil || next != lines+1 || taken == 0 {
+		t.Errorf("%d lines came, %v", next-1, f.Err())
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	large := strings.NewReader(strings.Repeat("# "+strings.Repeat("x", blockBytes)+"\n", 100))
+	f = NewLineParser(nil, MaxRow, false).Flow(ctx, NewLines(large, 0, MaxRow), 2, func(err error) error { return err })
+	first := <-f.Blocks()
+	<-f.Blocks()
+	select {
+	case b := <-f.Blocks():
+		t.Errorf("line %d was read though the room for two pieces is taken", b.Line)
+	case <-time.After(20 * time.Millisecond):
+	}
+	f.Release(first)
+	if b := <-f.Blocks(); b.Line != 3 {
+		t.Errorf("line %d came when there was room for line 3", b.Line)
+	}
+	cancel()
+	for range f.Blocks() {
 	}
 }

@@ -97,6 +97,8 @@ func TestPassthroughOfNamespace(t *testing.T) {
 		r.to("urn:example:par", page("https://par.example/"))
 		r.to("ark:99999/fk4", page("https://other.example/"))
 		r.put(stele.Record{ID: r.id("ark:12345/w1"), State: stele.Withdrawn, Tombstone: &stele.Tombstone{Reason: "gone"}, Targets: []stele.Target{page("https://example.org/w")}})
+		r.put(stele.Record{ID: r.id("ark:12345/r1"), State: stele.Reserved, Targets: []stele.Target{page("https://example.org/r")}})
+		r.put(stele.Record{ID: r.id("ark:12345/s1"), Readers: []string{"user:ana"}, Targets: []stele.Target{page("https://example.org/s")}})
 		version := uint64(0)
 		ask := func(passthrough bool) {
 			t.Helper()
@@ -120,6 +122,8 @@ func TestPassthroughOfNamespace(t *testing.T) {
 				"ark:12345/x1c3":             {"not found", "not found"}, // of another namespace
 				"ark:12345/y12":              {"https://example.org/part/2", "https://example.org/part/2"},
 				"ark:12345/w12":              {"not found", "tombstone"},
+				"ark:12345/r12":              {"not found", "not found"}, // what the public may not see
+				"ark:12345/s12":              {"not found", "not found"},
 				"ark:99999/fk4z1":            {"not found", "not found"}, // the registered name is of another one
 				"http://purl.org/obo/HP_1":   {"not found", "https://hpo.example/_1"},
 				"http://purl.org/obo/HP/1":   {"not found", "https://hpo.example//1"},
