@@ -176,6 +176,35 @@ caches, and their copies of the zone, they keep for a while.`,
 	return neverFiles(cmd)
 }
 
+// ofZone calls do with the namespace of a zone.
+func (p *program) ofZone(cmd *cobra.Command, zone string, do func(ns *stele.Namespace) error) error {
+	return p.withZones(cmd, func(ctx context.Context, l *ledger, zones *dnsd.Zones) error {
+		key, err := l.zoneOwner(ctx, zones, zone)
+		if err != nil {
+			return err
+		}
+		ns, err := l.Namespace(ctx, key)
+		if err != nil {
+			return err
+		}
+		return do(ns)
+	})
+}
+
+// setZone changes how the namespace of a zone is published. Op is the verb, for errors.
+func (l *ledger) setZone(ctx context.Context, zones *dnsd.Zones, op, zone string, change func(p *stele.Publication) error) (*stele.Namespace, error) {
+	key, err := l.zoneOwner(ctx, zones, zone)
+	if err != nil {
+		return nil, err
+	}
+	return l.SetNamespace(ctx, key, 0, func(ns *stele.Namespace) error {
+		if ns.Publication.Zone == "" {
+			return refuse(op, stele.Conflict, "%s is published in no zone; 'stele zone add' does that", key)
+		}
+		return change(&ns.Publication)
+	})
+}
+
 // zoneOwner returns the namespace that a zone, or a prefix, names.
 func (l *ledger) zoneOwner(ctx context.Context, zones *dnsd.Zones, text string) (stele.NamespaceKey, error) {
 	list, err := zones.List(ctx)

@@ -55,8 +55,7 @@ func (p *program) zoneCatalogRmCommand() *cobra.Command {
 		Use:   "rm ZONE...",
 		Short: "List zones in no catalog",
 		Long: `Rm takes zones out of their catalog. Secondaries that have them by the catalog drop them
-then. A catalog that lists no zone any more is no more, and its secondaries keep what they
-have.`,
+then. A catalog ends with its last zone; its secondaries keep what they have then.`,
 		Example: "  stele zone catalog rm paradisec.example",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -75,25 +74,18 @@ have.`,
 func (p *program) setCatalog(cmd *cobra.Command, catalog string, names []string) error {
 	return p.withZones(cmd, func(ctx context.Context, l *ledger, zones *dnsd.Zones) error {
 		for _, name := range names {
-			key, err := l.zoneOwner(ctx, zones, name)
-			if err != nil {
-				return err
-			}
-			ns, err := l.SetNamespace(ctx, key, 0, func(ns *stele.Namespace) error {
-				switch {
-				case ns.Publication.Zone == "":
-					return refuse("zone catalog", stele.Conflict, "%s is published in no zone; 'stele zone add' does that", key)
-				case catalog == "" && ns.Publication.Catalog == "":
-					return refuse("zone catalog", stele.NotFound, "%s is listed in no catalog", ns.Publication.Zone)
+			ns, err := l.setZone(ctx, zones, "zone catalog", name, func(p *stele.Publication) error {
+				if catalog == "" && p.Catalog == "" {
+					return refuse("zone catalog", stele.NotFound, "%s is listed in no catalog", p.Zone)
 				}
-				ns.Publication.Catalog = catalog
+				p.Catalog = catalog
 				return nil
 			})
 			if err != nil {
 				return err
 			}
 			if catalog != "" && len(ns.Publication.Secondaries) == 0 {
-				fmt.Fprintf(p.stderr, "stele: %s has no secondaries, so who reads the catalog can't take it; 'stele zone secondary add' lets them\n", ns.Publication.Zone)
+				fmt.Fprintf(p.stderr, "stele: %s has no secondaries, so no name server that reads the catalog can take it; 'stele zone secondary add' lets one\n", ns.Publication.Zone)
 			}
 		}
 		return p.printCatalogs(ctx, l, catalog)

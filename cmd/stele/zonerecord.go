@@ -60,7 +60,7 @@ records that the settings of the zone make.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ttl, err := strconv.ParseUint(args[2], 10, 32)
 			if err != nil {
-				return misuse(cmd, "%.60q is no TTL; give seconds, such as 3600", args[2])
+				return misuse(cmd, "%.60q is not a TTL; give seconds, such as 3600", args[2])
 			}
 			return p.setRecords(cmd, args[0], func(ctx context.Context, zones *dnsd.Zones, zone string, list []stele.ZoneRecord) ([]stele.ZoneRecord, error) {
 				r := stele.ZoneRecord{Name: inZone(args[1], zone), TTL: uint32(ttl), Type: recordType(args[3])}
@@ -100,7 +100,7 @@ func inZone(text, zone string) string {
 	return strings.ToLower(text) + "." + zone
 }
 
-// addRecord adds a record behind those of its name and type, which get its TTL, or at the
+// addRecord adds a record after those of its name and type, which get its TTL, or at the
 // end.
 func addRecord(list []stele.ZoneRecord, r stele.ZoneRecord) []stele.ZoneRecord {
 	at := len(list)
@@ -154,16 +154,8 @@ of the name and type. They stay in the history of the namespace.`,
 // setRecords changes the owner's records in a zone, and prints how they are then.
 func (p *program) setRecords(cmd *cobra.Command, zone string, change func(context.Context, *dnsd.Zones, string, []stele.ZoneRecord) ([]stele.ZoneRecord, error)) error {
 	return p.withZones(cmd, func(ctx context.Context, l *ledger, zones *dnsd.Zones) error {
-		key, err := l.zoneOwner(ctx, zones, zone)
-		if err != nil {
-			return err
-		}
-		ns, err := l.SetNamespace(ctx, key, 0, func(ns *stele.Namespace) error {
-			if ns.Publication.Zone == "" {
-				return refuse("zone record", stele.Conflict, "%s is published in no zone; 'stele zone add' does that", key)
-			}
-			list, err := change(ctx, zones, ns.Publication.Zone, slices.Clone(ns.Publication.Records))
-			ns.Publication.Records = list
+		ns, err := l.setZone(ctx, zones, "zone record", zone, func(p *stele.Publication) (err error) {
+			p.Records, err = change(ctx, zones, p.Zone, slices.Clone(p.Records))
 			return err
 		})
 		if err != nil {
@@ -181,19 +173,7 @@ func (p *program) zoneRecordLsCommand() *cobra.Command {
 		Example:           "  stele zone record ls paradisec.example\n  stele zone record ls urn:paradisec --json",
 		Args:              oneArgument("the zone"),
 		ValidArgsFunction: p.completeZones,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.withZones(cmd, func(ctx context.Context, l *ledger, zones *dnsd.Zones) error {
-				key, err := l.zoneOwner(ctx, zones, args[0])
-				if err != nil {
-					return err
-				}
-				ns, err := l.Namespace(ctx, key)
-				if err != nil {
-					return err
-				}
-				return p.printRecords(ns)
-			})
-		},
+		RunE:              func(cmd *cobra.Command, args []string) error { return p.ofZone(cmd, args[0], p.printRecords) },
 	})
 }
 

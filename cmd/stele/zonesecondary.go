@@ -140,16 +140,8 @@ The copy that it has it keeps, and answers from it for up to two weeks.`,
 // setSecondaries changes the secondaries of a zone, and prints how they are then.
 func (p *program) setSecondaries(cmd *cobra.Command, zone string, change func([]stele.Secondary) ([]stele.Secondary, error)) error {
 	return p.withZones(cmd, func(ctx context.Context, l *ledger, zones *dnsd.Zones) error {
-		key, err := l.zoneOwner(ctx, zones, zone)
-		if err != nil {
-			return err
-		}
-		ns, err := l.SetNamespace(ctx, key, 0, func(ns *stele.Namespace) error {
-			if ns.Publication.Zone == "" {
-				return refuse("zone secondary", stele.Conflict, "%s is published in no zone; 'stele zone add' does that", key)
-			}
-			list, err := change(slices.Clone(ns.Publication.Secondaries))
-			ns.Publication.Secondaries = list
+		ns, err := l.setZone(ctx, zones, "zone secondary", zone, func(p *stele.Publication) (err error) {
+			p.Secondaries, err = change(slices.Clone(p.Secondaries))
 			return err
 		})
 		if err != nil {
@@ -187,19 +179,7 @@ func (p *program) zoneSecondaryLsCommand() *cobra.Command {
 		Example:           "  stele zone secondary ls paradisec.example\n  stele zone secondary ls urn:paradisec --json",
 		Args:              oneArgument("the zone"),
 		ValidArgsFunction: p.completeZones,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.withZones(cmd, func(ctx context.Context, l *ledger, zones *dnsd.Zones) error {
-				key, err := l.zoneOwner(ctx, zones, args[0])
-				if err != nil {
-					return err
-				}
-				ns, err := l.Namespace(ctx, key)
-				if err != nil {
-					return err
-				}
-				return p.printSecondaries(ns)
-			})
-		},
+		RunE:              func(cmd *cobra.Command, args []string) error { return p.ofZone(cmd, args[0], p.printSecondaries) },
 	})
 }
 
