@@ -155,7 +155,7 @@ func (d *document) shortForm(r *Record, url string) {
 func (d *document) ownSpelling(r *Record, given, spelling string) {
 	if spelling != "" && r.ID.IsValid() {
 		if id, err := d.schemes.Parse(spelling); err != nil {
-			d.faults.add("spelling", reason(err))
+			d.faults.add("spelling", syntaxOf(err))
 		} else if id != r.ID {
 			d.faults.addf("spelling", "is a spelling of %s; give one of the record's identifier", brief(id.text))
 		}
@@ -347,7 +347,7 @@ func (d *document) id() (ID, string) {
 	}
 	id, err := d.schemes.Parse(text)
 	if err != nil {
-		d.faults.add(d.where(), reason(err))
+		d.faults.add(d.where(), syntaxOf(err))
 		return ID{}, ""
 	}
 	return id, text

@@ -149,7 +149,7 @@ func ParseSignatures(data []byte) (id string, list []Signature, err error) {
 	}
 	if !d.broken {
 		if err := CheckText("", id); err != nil {
-			d.faults.add("id", reason(err))
+			d.faults.add("id", syntaxOf(err))
 		}
 		checkSignatures(&d.faults, list)
 	}

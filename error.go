@@ -96,6 +96,15 @@ func (e *Error) Is(target error) bool {
 	return ok && k == e.Kind
 }
 
+// Reason returns why something failed: an error without what was tried on what. It is for a
+// text that says that already.
+func Reason(err error) error {
+	if e, ok := errors.AsType[*Error](err); ok && e.Err != nil {
+		return e.Err
+	}
+	return err
+}
+
 // SyntaxError says why a text is no identifier. It stands inside an [Error] of
 // Kind [Invalid].
 type SyntaxError struct {

@@ -69,7 +69,7 @@ func (r *Record) checkNames(f *faults) {
 		if r.Spelling == r.ID.text {
 			f.addf("spelling", "is the identifier itself; leave it out")
 		} else if err := CheckText("", r.Spelling); err != nil {
-			f.add("spelling", reason(err))
+			f.add("spelling", syntaxOf(err))
 		}
 	}
 	if !fits(f, "aliases", len(r.Aliases), MaxAliases) {
@@ -85,8 +85,8 @@ func (r *Record) checkNames(f *faults) {
 	twice(f, "aliases", "", r.Aliases, func(id ID) ID { return id })
 }
 
-// reason returns a parser's error without the words that say that it parsed.
-func reason(err error) error {
+// syntaxOf returns a parser's error without the words that say that it parsed.
+func syntaxOf(err error) error {
 	if e, ok := errors.AsType[*SyntaxError](err); ok {
 		return e
 	}
@@ -253,7 +253,7 @@ func (v *HandleValue) check(f *faults, path string) {
 	}
 	for i, ref := range v.References {
 		if err := CheckText("", ref.Handle); err != nil {
-			f.add(item(path+".references", i)+".handle", reason(err))
+			f.add(item(path+".references", i)+".handle", syntaxOf(err))
 		}
 	}
 }
@@ -298,7 +298,7 @@ func checkName(f *faults, path, text string) {
 	if len(text) > MaxName {
 		f.addf(path, "has %d bytes; %d are the most", len(text), MaxName)
 	} else if err := CheckText("", text); err != nil {
-		f.add(path, reason(err))
+		f.add(path, syntaxOf(err))
 	}
 }
 

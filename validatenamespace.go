@@ -27,7 +27,7 @@ func (n *Namespace) check(f *faults) {
 	}
 	if n.Prefix != "" {
 		if err := CheckText("", n.Prefix); err != nil {
-			f.add("prefix", reason(err))
+			f.add("prefix", syntaxOf(err))
 		}
 	}
 	checkName(f, "owner", n.Owner)

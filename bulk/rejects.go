@@ -106,8 +106,5 @@ func (j *Rejects) Close() error {
 // reasonOf returns what is wrong, without what was tried on what: that stands in the
 // row. It is one line.
 func reasonOf(err error) string {
-	if e, ok := errors.AsType[*stele.Error](err); ok && e.Err != nil {
-		err = e.Err
-	}
-	return strings.ReplaceAll(err.Error(), "\n", "; ")
+	return strings.ReplaceAll(stele.Reason(err).Error(), "\n", "; ")
 }

@@ -37,7 +37,7 @@ func TestPatch(t *testing.T) {
 		after, err := Patch(f.schemes, before, []byte(tt.line))
 		var got string
 		if err != nil {
-			got = bare(err).Error()
+			got = stele.Reason(err).Error()
 		} else {
 			var list []string
 			for _, c := range FieldChanges(before, after) {

@@ -220,7 +220,7 @@ func (v *reverting) change(ctx context.Context, s *spaces, c stele.Change) (*Rev
 		if kind := stele.KindOf(err); kind == stele.Unavailable || kind == stele.Internal {
 			return nil, nil, err
 		}
-		return &RevertStep{ID: c.ID, Status: RevertLeft, Why: bare(err).Error()}, nil, nil
+		return &RevertStep{ID: c.ID, Status: RevertLeft, Why: stele.Reason(err).Error()}, nil, nil
 	}
 	return step, next, nil
 }
@@ -309,7 +309,7 @@ func (v *reverting) commit(ctx context.Context, records []*stele.Record, steps [
 		}
 		for k := range steps {
 			if err != nil && steps[k].ID == rec.ID {
-				steps[k] = RevertStep{ID: rec.ID, Status: RevertLeft, Why: bare(err).Error()}
+				steps[k] = RevertStep{ID: rec.ID, Status: RevertLeft, Why: stele.Reason(err).Error()}
 			}
 		}
 	}

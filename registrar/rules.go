@@ -148,7 +148,7 @@ func (j *judge) names(before, next *stele.Record) {
 	}
 	if next.Spelling != "" && (before == nil || before.Spelling != next.Spelling) {
 		if id, err := j.schemes.Parse(next.Spelling); err != nil {
-			j.add("spelling", bare(err))
+			j.add("spelling", stele.Reason(err))
 		} else if id != next.ID {
 			j.addf("spelling", "is a spelling of %s; give one of the record's identifier", id)
 		}
@@ -230,7 +230,7 @@ func (j *judge) canonical(path string, id stele.ID) bool {
 	again, err := j.schemes.Parse(id.String())
 	switch {
 	case err != nil:
-		j.add(path, bare(err))
+		j.add(path, stele.Reason(err))
 	case again.Scheme() != id.Scheme():
 		j.addf(path, "is a name of the scheme %s, not %s", again.Scheme(), id.Scheme())
 	case again != id:

@@ -105,7 +105,7 @@ func (r *Registrar) judgeNamespace(op string, ns *stele.Namespace) error {
 	add := func(path string, err error) {
 		// What Validate has found is not told twice.
 		if err != nil && !slices.ContainsFunc(problems, func(p stele.Problem) bool { return p.Path == path }) {
-			problems = append(problems, stele.Problem{Path: path, Err: bare(err)})
+			problems = append(problems, stele.Problem{Path: path, Err: stele.Reason(err)})
 		}
 	}
 	if r.schemes.Lookup(ns.Scheme) == nil {
@@ -204,13 +204,4 @@ func problemsOf(err error) (stele.Problems, error) {
 		return nil, err
 	}
 	return slices.Clip(problems), nil
-}
-
-// bare returns the reason in one of our errors, without operation and kind: it
-// will stand in another one.
-func bare(err error) error {
-	if e, ok := errors.AsType[*stele.Error](err); ok && e.Err != nil {
-		return e.Err
-	}
-	return err
 }

@@ -23,7 +23,7 @@ func (j *judge) signatures(before, next *stele.Record, kept bool) {
 			continue
 		}
 		if err := j.signature(keys, next.ID, s, kept); err != nil {
-			j.add("signatures["+strconv.Itoa(i)+"]", bare(err))
+			j.add("signatures["+strconv.Itoa(i)+"]", stele.Reason(err))
 		}
 	}
 }
@@ -128,7 +128,7 @@ func (v *audit) signatures(rec *stele.Record) {
 	keys := keysOf(v.spaces.chainOf(rec.ID))
 	for _, s := range rec.Signatures {
 		if _, err := proof.Maker(keys, rec.ID, s); err != nil {
-			v.problem("A signature of the record %s of %s can't be believed: %v.", rec.ID, s.Date.Format("2006-01-02"), bare(err))
+			v.problem("A signature of the record %s of %s can't be believed: %v.", rec.ID, s.Date.Format("2006-01-02"), stele.Reason(err))
 		}
 	}
 }

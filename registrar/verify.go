@@ -109,7 +109,7 @@ func (v *audit) minters(ctx context.Context) error {
 		}
 		state, err := readState(m.Name, m.After)
 		if err != nil {
-			v.problem("%v.", bare(err))
+			v.problem("%v.", stele.Reason(err))
 			continue
 		}
 		scheme, prefix, _ := strings.Cut(m.Name, " ")
@@ -133,7 +133,7 @@ func (v *audit) templates(key stele.NamespaceKey, state noidState) {
 	for _, e := range state {
 		t, err := mint.ParseTemplate(e.template)
 		if err != nil {
-			v.problem("The template %.80q of %s can't be read: %v.", e.template, key, bare(err))
+			v.problem("The template %.80q of %s can't be read: %v.", e.template, key, stele.Reason(err))
 			continue
 		}
 		if total, bounded := t.Total(); bounded && e.given > total {
@@ -154,7 +154,7 @@ func (v *audit) namespaces(ctx context.Context) error {
 			continue
 		}
 		if err := v.judgeNamespace("verify", ns); err != nil {
-			v.problem("The namespace %s is not valid: %v.", key, bare(err))
+			v.problem("The namespace %s is not valid: %v.", key, stele.Reason(err))
 			continue
 		}
 		made, err := dateNames(v.schemes, ns)
@@ -184,7 +184,7 @@ func (v *audit) access(ctx context.Context) error {
 		}
 		u, err := auth.ReadUser(cell)
 		if err != nil {
-			v.problem("A user can't be read: %v.", bare(err))
+			v.problem("A user can't be read: %v.", stele.Reason(err))
 			continue
 		}
 		if users[u.Name] = true; administers(u) {
@@ -201,7 +201,7 @@ func (v *audit) access(ctx context.Context) error {
 		t, err := auth.ReadToken(cell)
 		switch {
 		case err != nil:
-			v.problem("A token can't be read: %v.", bare(err))
+			v.problem("A token can't be read: %v.", stele.Reason(err))
 		case !users[t.User]:
 			v.problem("The token %s belongs to the user %q, who is not there.", t.ID, t.User)
 		}
@@ -213,7 +213,7 @@ func (v *audit) access(ctx context.Context) error {
 func (v *audit) record(rec *stele.Record) {
 	problems, err := problemsOf(rec.Validate())
 	if err != nil {
-		v.problem("The record %s is not valid: %v.", rec.ID, bare(err))
+		v.problem("The record %s is not valid: %v.", rec.ID, stele.Reason(err))
 		return
 	}
 	j := judge{v.Registrar, v.spaces.lookup(), problems}
@@ -252,7 +252,7 @@ func (v *audit) outdated(rec *stele.Record, name stele.ID, err error) {
 	}
 	why := "it is read as a name of another scheme"
 	if err != nil {
-		why = bare(err).Error()
+		why = stele.Reason(err).Error()
 	}
 	v.note(fmt.Sprintf("The name %s%s is kept, and would not be accepted today: %s.", name, of, why))
 }

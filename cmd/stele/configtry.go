@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/config"
 	"github.com/stele-id/stele/store/postgres"
 )
@@ -109,10 +110,10 @@ func trySocket(ctx context.Context, c *config.Config, name, network, address str
 func (p *program) tryDatabase(ctx context.Context, c *config.Config) {
 	store, err := postgres.Open(ctx, c.Store, postgres.Options{Now: p.now, Log: p.logger(), Brief: true})
 	if err != nil {
-		c.Wrong("store", "%v", bare(err))
+		c.Wrong("store", "%v", stele.Reason(err))
 		return
 	}
 	if err := store.Close(); err != nil {
-		c.Wrong("store", "%v", bare(err))
+		c.Wrong("store", "%v", stele.Reason(err))
 	}
 }

@@ -91,7 +91,7 @@ func (x *patient) lookIntoStore() {
 	var found findings
 	err := x.inRegistry(x.cmd, func(ctx context.Context, r *registry.Registry) error {
 		if err := r.Store.Ready(ctx); errors.Is(err, stele.ErrSealed) {
-			x.warn("ask where it moved to; 'stele store status' has more", "%v", bare(err))
+			x.warn("ask where it moved to; 'stele store status' has more", "%v", stele.Reason(err))
 			found.sealed = true
 		} else if err != nil {
 			return err

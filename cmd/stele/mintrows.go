@@ -181,7 +181,7 @@ func (n *rowNamer) take(ctx context.Context, row sheetRow) error {
 		return n.reject(row, row.err)
 	case written && row.name == entry.ID && row.name != "", row.name != "" && !written:
 		if _, err := n.ledger.parse(row.name); err != nil {
-			return n.reject(row, fmt.Errorf("the column for names has %.60q, which is not an identifier: %w", row.name, bareError(err)))
+			return n.reject(row, fmt.Errorf("the column for names has %.60q, which is not an identifier: %w", row.name, stele.Reason(err)))
 		}
 		n.counts.Kept++
 		return nil
@@ -508,12 +508,4 @@ func (n *rowNamer) columnName() string {
 		return n.sheet.o.column
 	}
 	return cells[n.reader.index]
-}
-
-// bareError returns why, without what was tried on what.
-func bareError(err error) error {
-	if e, ok := errors.AsType[*stele.Error](err); ok && e.Err != nil {
-		return e.Err
-	}
-	return err
 }

@@ -65,7 +65,7 @@ func (b *staging) open(ctx context.Context) (*registry.Registry, error) {
 	p.data, p.brief = b.folder, true
 	r, err := p.openRegistry(ctx, b.schemes, b.log, resolver.Options{})
 	if err != nil {
-		return nil, refuse("restore", stele.Invalid, "this backup can't be opened: %w", bare(err))
+		return nil, refuse("restore", stele.Invalid, "this backup can't be opened: %w", stele.Reason(err))
 	}
 	ctx = auth.With(ctx, auth.Local())
 	var problems []string
@@ -94,14 +94,6 @@ func (b *staging) close(r *registry.Registry) error {
 	}
 	b.closed = true
 	return r.Store.Close()
-}
-
-// bare returns why, without what was tried.
-func bare(err error) error {
-	if e, ok := errors.AsType[*stele.Error](err); ok && e.Err != nil {
-		return e.Err
-	}
-	return err
 }
 
 // pauseServer lets all requests but this one end, and others wait, and ends what looks

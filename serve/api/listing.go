@@ -117,7 +117,7 @@ func (h *Handler) wanted(c *call) (*selection, error) {
 
 // amiss says what is wrong with a parameter.
 func amiss(c *call, name string, err error) error {
-	return &stele.Error{Op: c.op.name, Kind: stele.Invalid, Err: stele.Problems{{Path: name, Err: bare(err)}}}
+	return &stele.Error{Op: c.op.name, Kind: stele.Invalid, Err: stele.Problems{{Path: name, Err: stele.Reason(err)}}}
 }
 
 // scanAll yields the records of all schemes, in order, behind a name.

@@ -122,7 +122,7 @@ func (want *mintPlace) read(h *Handler) (pool []stele.NamespaceKey, n int, err e
 	parse := func(path, text string) {
 		key, err := h.o.Registrar.ParsePrefix(text)
 		if err != nil {
-			add(path, reason(err))
+			add(path, stele.Reason(err))
 		}
 		pool = append(pool, key)
 	}
@@ -148,14 +148,6 @@ func (want *mintPlace) read(h *Handler) (pool []stele.NamespaceKey, n int, err e
 		return nil, 0, &stele.Error{Op: "mint", Kind: stele.Invalid, Err: faults}
 	}
 	return pool, n, nil
-}
-
-// reason returns why, without what was tried on what.
-func reason(err error) error {
-	if e, ok := errors.AsType[*stele.Error](err); ok && e.Err != nil {
-		return e.Err
-	}
-	return err
 }
 
 // nameless reads a record that has no identifier yet; nil if there is none. While it is

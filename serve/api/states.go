@@ -1,7 +1,6 @@
 package api
 
 import (
-	"errors"
 	"net/http"
 
 	"github.com/stele-id/stele"
@@ -162,13 +161,4 @@ func (h *Handler) revise(c *call, change func(id stele.ID, version uint64) (*ste
 			return err // it is another conflict
 		}
 	}
-}
-
-// bare returns the reason in one of our errors, without operation and kind: it will
-// stand in another one.
-func bare(err error) error {
-	if e, ok := errors.AsType[*stele.Error](err); ok && e.Err != nil {
-		return e.Err
-	}
-	return err
 }

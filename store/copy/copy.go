@@ -9,7 +9,6 @@ package copy
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -152,17 +151,9 @@ func (c *Copier) resume(ctx context.Context, mark *Mark) (already uint64, err er
 		return 0, err
 	}
 	if err := c.compareFeeds(ctx, already, func(stele.Change) {}); err != nil {
-		return 0, fail(stele.Conflict, "%s is an unfinished copy, of %s as it seems, and not of this registry (%w); copy into an empty place", c.ToPlace, mark.From, reason(err))
+		return 0, fail(stele.Conflict, "%s is an unfinished copy, of %s as it seems, and not of this registry (%w); copy into an empty place", c.ToPlace, mark.From, stele.Reason(err))
 	}
 	return already, nil
-}
-
-// reason returns an error without what was tried.
-func reason(err error) error {
-	if e, ok := errors.AsType[*stele.Error](err); ok && e.Err != nil {
-		return e.Err
-	}
-	return err
 }
 
 // look makes sure that the copy is empty, or an unfinished one, whose mark it returns.
