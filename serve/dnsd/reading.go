@@ -17,27 +17,26 @@ const (
 
 // startReader has the names of a set read that is kept: by the reader that works already,
 // or by a new one. Questions never begin a reading, never end one, and never make it begin
-// anew.
+// anew. Answers wait for a reading that has just begun, as they do for one of their own; a
+// long one they do not wait for.
 func (z *Zones) startReader(set *zoneSet) {
 	z.mu.Lock()
 	defer z.mu.Unlock()
-	if z.reading || z.life.Err() != nil {
-		close(set.settled) // it has its turn, and answers need not wait for it
+	if z.life.Err() != nil || z.reading && z.readsLong {
+		close(set.settled)
 		return
 	}
-	z.reading = true
-	z.work.Go(func() { z.readNames(set) })
+	z.unsettled = append(z.unsettled, set.settled)
+	if !z.reading {
+		z.reading = true
+		z.work.Go(z.readNames)
+	}
 }
 
 // readNames reads the registry for all zones that need it, in one pass for all of them, and
 // again for those that were added or changed meanwhile, until there are no more.
-func (z *Zones) readNames(first *zoneSet) {
-	settled := first.settled
-	for {
-		p := z.nextPass(settled)
-		if p == nil {
-			return
-		}
+func (z *Zones) readNames() {
+	for p := z.nextPass(); p != nil; p = z.nextPass() {
 		for !p.step(z.life) {
 			select {
 			case <-z.life.Done():
@@ -47,17 +46,17 @@ func (z *Zones) readNames(first *zoneSet) {
 				break
 			}
 		}
-		p.settle()
-		settled = nil
+		closeAll(p.settled)
 	}
 }
 
 // nextPass returns the pass over the registry that is due; nil if none is, and then the
 // reader ends.
-func (z *Zones) nextPass(settled chan struct{}) *pass {
+func (z *Zones) nextPass() *pass {
 	z.mu.Lock()
 	defer z.mu.Unlock()
-	p := &pass{zones: z, set: z.last, settled: settled}
+	p := &pass{zones: z, set: z.last, settled: z.unsettled}
+	z.unsettled, z.readsLong = nil, false
 	if z.life.Err() == nil && z.last != nil {
 		p.add(z.last)
 	}
@@ -65,10 +64,14 @@ func (z *Zones) nextPass(settled chan struct{}) *pass {
 		return p
 	}
 	z.reading = false
-	if settled != nil {
-		close(settled)
-	}
+	closeAll(p.settled)
 	return nil
+}
+
+func closeAll(list []chan struct{}) {
+	for _, c := range list {
+		close(c)
+	}
 }
 
 // pass is a reading of the whole registry, for the indexes and chains of all zones that
@@ -78,7 +81,7 @@ type pass struct {
 	set     *zoneSet // of which the zones are; it tells which names are in them
 	list    []*zone  // that are filled
 	by      map[string]*zone
-	settled chan struct{} // closed when enough is read to answer; nil: it was before
+	settled []chan struct{} // closed when enough is read to answer; empty: they are
 
 	scheme int    // how many schemes are read
 	after  string // what is read of the next one
@@ -115,12 +118,15 @@ func (z *zone) links() *chain {
 	return z.seals.links
 }
 
-// settle says that questions need not wait any longer.
-func (p *pass) settle() {
-	if p.settled != nil {
-		close(p.settled)
-		p.settled = nil
-	}
+// letAnswer says that the pass takes long, so that answers need not wait for it, nor for
+// the one after it.
+func (p *pass) letAnswer() {
+	z := p.zones
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	closeAll(p.settled)
+	closeAll(z.unsettled)
+	p.settled, z.unsettled, z.readsLong = nil, nil, true
 }
 
 // step goes on until all is read, or the store fails: then it returns false.
@@ -138,7 +144,7 @@ func (p *pass) step(ctx context.Context) (done bool) {
 	if ctx.Err() == nil {
 		p.zones.log.Warn("the names of zones could not be read; the server goes on with it in a moment", "err", err)
 	}
-	p.settle()
+	p.letAnswer()
 	return false
 }
 
@@ -153,8 +159,8 @@ func (p *pass) readAll(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if p.read++; p.read > indexAtOnce {
-				p.settle()
+			if p.read++; p.read == indexAtOnce {
+				p.letAnswer()
 			}
 			if p.read%lookWanted == 0 && !p.isWanted() {
 				p.ended = len(p.list)

@@ -252,3 +252,41 @@ func (m *manyZones) commitTo(zones *Zones) {
 	m.zones = append(m.zones, "z20.example.")
 	zones.InvalidateNamespaces()
 }
+
+// A zone that is added when the reader is about to end is answered for when its names are
+// read: in a small registry a client never learns that the server reads.
+func TestZoneAddedDuringReading(t *testing.T) {
+	p := newPress(t)
+	p.publish("https://purl.example.org/obo/", "outer.example.", "/", 1)
+	p.lookup("nothing.outer.example.")
+	for stands := false; !stands; time.Sleep(time.Millisecond) {
+		p.zones.mu.Lock()
+		if stands = !p.zones.reading; stands {
+			p.zones.reading = true // from here on the reader stands between its last record and its end
+		}
+		p.zones.mu.Unlock()
+	}
+	p.publish("https://purl.example.org/obo/HP_", "inner.example.", "/", 1)
+	answer := make(chan error)
+	go func() {
+		z, err := p.zones.find(p.ctx, "nothing.inner.example.")
+		if err == nil {
+			_, err = z.lookup(p.ctx, "nothing.inner.example.")
+		}
+		answer <- err
+	}()
+	for waits := false; !waits; {
+		select {
+		case err := <-answer:
+			t.Fatalf("the server answered before it had read the names: %v", err)
+		case <-time.After(time.Millisecond):
+			p.zones.mu.Lock()
+			waits = len(p.zones.unsettled) > 0
+			p.zones.mu.Unlock()
+		}
+	}
+	p.zones.work.Go(p.zones.readNames)
+	if err := <-answer; err != nil {
+		t.Error(err)
+	}
+}

@@ -59,8 +59,10 @@ type Zones struct {
 	asking  atomic.Bool // a caller asks for them
 
 	mu        sync.Mutex
-	loading   *loading // nil: the namespaces are not being read
-	reading   bool     // the reader works
+	loading   *loading        // nil: the namespaces are not being read
+	reading   bool            // the reader works
+	readsLong bool            // so long that answers do not wait for it
+	unsettled []chan struct{} // of sets whose answers wait for the next pass; see letAnswer
 	forgotten uint64
 	listeners []func(names []string)
 	kept      atomic.Pointer[zoneSet] // nil: to be read
