@@ -173,7 +173,7 @@ func (s *session) byHost(ctx context.Context, _ application) (Result, error) {
 			continue
 		}
 		p.ttl = ttlOf(s.firstSet)
-		s.tracer.note("the record with flag h names the host %s", p.hostport())
+		s.tracer.note("the record with flag h names the host %s", p.HostPort())
 		res, err := s.askPlaces(ctx, []place{p}, request{path: "/" + escapeName(s.name) + suffix, any: true})
 		if err == nil {
 			res.Flag = "h"
@@ -201,7 +201,7 @@ func (s *session) byAuthority(ctx context.Context, app application) (Result, err
 	if err == nil || stele.KindOf(err) == stele.Gone {
 		return res, err
 	}
-	return s.server(ctx, places[0], places[0].url("/authority/"), "lsid", fmt.Sprintf(
+	return s.server(ctx, places[0], places[0].URL("/authority/"), "lsid", fmt.Sprintf(
 		"this is the authority of LSIDs in %s; ask it for getAvailableServices", authority))
 }
 

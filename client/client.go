@@ -174,15 +174,7 @@ func worse(a, b error) error {
 
 // aboutName adds the identifier to an error and keeps its kind.
 func aboutName(id stele.ID, err error) error {
-	return &stele.Error{Op: "resolve", ID: id, Kind: stele.KindOf(err), Err: reasonOf(err)}
-}
-
-// reasonOf returns an error without what was tried.
-func reasonOf(err error) error {
-	if e, ok := err.(*stele.Error); ok && e.Err != nil {
-		return e.Err
-	}
-	return err
+	return &stele.Error{Op: "resolve", ID: id, Kind: stele.KindOf(err), Err: stele.Reason(err)}
 }
 
 // asks returns the service by which locations are asked for over HTTP: a location

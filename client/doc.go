@@ -12,13 +12,11 @@
 // [DNS.Keys] and [JWKS] find the keys with which what names stand for is signed, and tell
 // who vouches for them; [Signatures] finds the signatures. A [Verifier] puts them together.
 //
-// [Registry] is another matter: a registry behind a server, for whoever may read and
-// write there. It has the methods of a registrar.
+// Package remote is another matter: it is the client of the HTTP API of a registry.
 //
 // The package never fetches what a name leads to (package fetch does, into a file), and
-// follows no redirects but to signatures and keys. Whoever
-// answers may be malicious: sizes, times and numbers of steps are bounded, and
-// answers that do not fit their question are passed over. There is no state beside
-// what a value of these types holds, no clock, and no chance but what is passed in and
-// what tells one request of a Registry from another.
+// follows no redirects except to signatures and keys. Servers may be malicious: sizes, times
+// and numbers of steps are bounded, and the package ignores answers that do not match their
+// question. The package has no state beside its values, no clock, and no randomness except
+// what the caller passes in.
 package client

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/miekg/dns"
+
+	"github.com/stele-id/stele/client/internal/endpoint"
 )
 
 // messageType is the media type of DNS messages (RFC 8484, section 6).
@@ -24,7 +26,7 @@ const maxMessage = 1<<16 - 1
 // newSecureTransport makes a transport for DNS over HTTPS, over HTTP/2 where the server
 // speaks it (RFC 8484, section 5.2).
 func newSecureTransport(o *DNSOptions) *http.Transport {
-	t := newTransport()
+	t := endpoint.NewTransport()
 	t.Proxy = http.ProxyFromEnvironment
 	t.TLSClientConfig = &tls.Config{RootCAs: o.RootCAs, Time: o.Now, MinVersion: tls.VersionTLS12}
 	t.ForceAttemptHTTP2 = true
@@ -45,10 +47,10 @@ func (u *upstream) exchangeHTTPS(ctx context.Context, m *dns.Msg) (*dns.Msg, err
 	}
 	req.Header.Set("Content-Type", messageType)
 	req.Header.Set("Accept", messageType)
-	req.Header.Set("User-Agent", userAgent)
+	req.Header.Set("User-Agent", endpoint.UserAgent)
 	resp, err := u.https.RoundTrip(req)
 	if err != nil {
-		return nil, withoutURL(err)
+		return nil, endpoint.WithoutURL(err)
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxMessage+1))

@@ -24,9 +24,9 @@ const (
 
 // Errors of an exchange. Each is a reason to ask again in another way.
 var (
-	errCase      = errors.New("the answer writes the name in another way than the question")
-	errStrays    = errors.New("too many messages that do not answer the question")
-	errNoAnswer  = errors.New("no answer in time")
+	errCase   = errors.New("the answer writes the name in another way than the question")
+	errStrays = errors.New("too many messages that do not answer the question")
+
 	errMalformed = errors.New("what came back can't be read")
 )
 
@@ -136,20 +136,6 @@ func exchangePlain(ctx context.Context, network string, server netip.AddrPort, m
 		return exchangeTCP(conn, packed, m)
 	}
 	return exchangeUDP(conn, packed, m)
-}
-
-// timely says that time was up, if that is why something failed.
-func timely(ctx context.Context, err error) error {
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return errNoAnswer
-	}
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if op, ok := errors.AsType[*net.OpError](err); ok {
-		return op.Err // without addresses, which the trace has
-	}
-	return err
 }
 
 // exchangeUDP passes over what does not answer the question: it may be late, or

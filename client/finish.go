@@ -13,6 +13,7 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/client/internal/endpoint"
 	"github.com/stele-id/stele/ddds"
 )
 
@@ -47,7 +48,7 @@ func (s *session) finish(ctx context.Context, list []ddds.Candidate) (Result, er
 		if kind := stele.KindOf(err); kind == stele.Gone || kind == stele.NotFound && !isBroken(err) || isBogus(err) {
 			return Result{}, err
 		}
-		s.tracer.note("%s leads nowhere: %v", list[i].Key, reasonOf(err))
+		s.tracer.note("%s leads nowhere: %v", list[i].Key, stele.Reason(err))
 		failed = worse(failed, err)
 		if ctx.Err() != nil {
 			break
@@ -75,7 +76,7 @@ func isBroken(err error) bool {
 
 // asBroken marks an error of the way to a resolver.
 func asBroken(err error) error {
-	return &stele.Error{Op: "resolve", Kind: stele.KindOf(err), Err: broken{reasonOf(err)}}
+	return &stele.Error{Op: "resolve", Kind: stele.KindOf(err), Err: broken{stele.Reason(err)}}
 }
 
 // complete adds to a result what the candidate says of it, and what else there is.
@@ -208,7 +209,7 @@ func (s *session) finishSRV(ctx context.Context, c *ddds.Candidate) (Result, err
 // finishHost goes on from a name with addresses, or from an address.
 func (s *session) finishHost(ctx context.Context, c *ddds.Candidate) (Result, error) {
 	host := strings.TrimSuffix(c.Key, ".")
-	if _, err := netip.ParseAddr(host); err != nil && !isHostName(host) {
+	if _, err := netip.ParseAddr(host); err != nil && !endpoint.IsHostName(host) {
 		return Result{}, asBroken(notFound("%s is no name of a host", c.Key))
 	}
 	speaks, unsure := isTHTTP(c.Protocol, "")
@@ -235,9 +236,9 @@ func (s *session) finishPlaces(ctx context.Context, c *ddds.Candidate, places []
 		}
 		note = askedInVain(err)
 	}
-	where := places[0].hostport()
+	where := places[0].HostPort()
 	if c.Flag.Output() == ddds.OutputHost {
-		where = places[0].host // no record says which port
+		where = places[0].Host // no record says which port
 	}
 	return s.server(ctx, places[0], where, c.Protocol, note)
 }
@@ -266,5 +267,5 @@ func toAsk(protocol string) string {
 }
 
 func askedInVain(err error) string {
-	return "this is a resolver; it did not answer by THTTP: " + reasonOf(err).Error()
+	return "this is a resolver; it did not answer by THTTP: " + stele.Reason(err).Error()
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/client/internal/endpoint"
 	"github.com/stele-id/stele/ddds"
 )
 
@@ -47,7 +48,7 @@ func NewHTTP(o HTTPOptions) (*HTTP, error) {
 	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
 	h := &HTTP{o: o, base: base}
 	if o.Transport == nil {
-		h.own = newTransport()
+		h.own = endpoint.NewTransport()
 		h.own.Proxy = http.ProxyFromEnvironment
 		h.own.IdleConnTimeout = 30 * time.Second
 		h.own.TLSClientConfig = &tls.Config{RootCAs: o.RootCAs, MinVersion: tls.VersionTLS12}
@@ -99,7 +100,7 @@ func nameOf(id stele.ID, written string) string {
 }
 
 func (h *HTTP) ask(ctx context.Context, t *tracer, name string, q *Request) (Result, error) {
-	where := h.base.url(servicePath(q.asks(), name))
+	where := h.base.URL(servicePath(q.asks(), name))
 	a, err := h.get(ctx, t, where, q)
 	if err == nil {
 		if _, there, ok := a.upgrade(); ok {
@@ -108,7 +109,7 @@ func (h *HTTP) ask(ctx context.Context, t *tracer, name string, q *Request) (Res
 		}
 	}
 	if err != nil {
-		return Result{}, &stele.Error{Op: "resolve", Kind: stele.Unavailable, Err: errors.New(h.base.hostport() + ": " + err.Error() + "; try again")}
+		return Result{}, &stele.Error{Op: "resolve", Kind: stele.Unavailable, Err: errors.New(h.base.HostPort() + ": " + err.Error() + "; try again")}
 	}
 	res, err := a.result(q, where, isResource(q.asks()))
 	if err == nil && a.ttl == maxTTL && a.header.Get("Cache-Control") == "" {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/client/internal/endpoint"
 	"github.com/stele-id/stele/ddds"
 )
 
@@ -92,7 +93,7 @@ func TestHTTPHostile(t *testing.T) {
 			fmt.Fprint(w, "# nothing\r\n\r\nnonsense\r\n")
 		}, "", stele.Unavailable},
 		{"a head that is too large", func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("X-Large", strings.Repeat("x", 2*maxHead))
+			w.Header().Set("X-Large", strings.Repeat("x", 2*endpoint.MaxHeader))
 			w.WriteHeader(http.StatusFound)
 		}, "", stele.Unavailable},
 		{"it refuses", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }, "", stele.Forbidden},

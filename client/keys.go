@@ -67,7 +67,7 @@ func (d *DNS) signatureSession(name string) (*session, error) {
 }
 
 func (s *session) noKeys(err error) error {
-	return &stele.Error{Op: "find the keys of", ID: s.id, Kind: stele.KindOf(err), Err: reasonOf(err)}
+	return &stele.Error{Op: "find the keys of", ID: s.id, Kind: stele.KindOf(err), Err: stele.Reason(err)}
 }
 
 // KeyServer finds the resolver that may tell the keys of a name's namespace, since the
@@ -98,8 +98,8 @@ func (s *session) keyServer(ctx context.Context) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if status, _ := s.trust.sum(); ok && p.secure && status == dnssec.Secure {
-			return p.url(""), nil
+		if status, _ := s.trust.sum(); ok && p.Secure && status == dnssec.Secure {
+			return p.URL(""), nil
 		}
 	}
 	return "", notFound("no rules that prove themselves lead to a resolver by HTTPS")
@@ -265,7 +265,7 @@ func JWKS(ctx context.Context, f *fetch.Fetcher, schemes *stele.Schemes, resolve
 	if err != nil {
 		return Keys{}, &stele.Error{Op: "find the keys of", ID: id, Kind: stele.NotFound, Err: fmt.Errorf("%.200q is no resolver: %w", resolver, err)}
 	}
-	base.path = ""
+	base.Path = ""
 	prefixes := []string{id.String()}
 	for prefix := range schemes.Parents(id) {
 		if len(prefixes) == maxPrefixes {
@@ -274,16 +274,16 @@ func JWKS(ctx context.Context, f *fetch.Fetcher, schemes *stele.Schemes, resolve
 		prefixes = append(prefixes, prefix.String())
 	}
 	for _, prefix := range prefixes {
-		where := base.url(jwksPath + escapeName(prefix))
+		where := base.URL(jwksPath + escapeName(prefix))
 		keys, err := readJWKS(ctx, f, where)
 		if err == nil && len(keys.List) > 0 {
 			return keys, nil
 		}
 		if err != nil && stele.KindOf(err) != stele.NotFound {
-			return Keys{}, &stele.Error{Op: "find the keys of", ID: id, Kind: stele.KindOf(err), Err: reasonOf(err)}
+			return Keys{}, &stele.Error{Op: "find the keys of", ID: id, Kind: stele.KindOf(err), Err: stele.Reason(err)}
 		}
 	}
-	return Keys{}, &stele.Error{Op: "find the keys of", ID: id, Kind: stele.NotFound, Err: fmt.Errorf("%s has none for it", base.hostport())}
+	return Keys{}, &stele.Error{Op: "find the keys of", ID: id, Kind: stele.NotFound, Err: fmt.Errorf("%s has none for it", base.HostPort())}
 }
 
 func readJWKS(ctx context.Context, f *fetch.Fetcher, where string) (Keys, error) {
@@ -293,7 +293,7 @@ func readJWKS(ctx context.Context, f *fetch.Fetcher, where string) (Keys, error)
 	}
 	list, err := proof.ParseJWKS(text)
 	if err != nil {
-		return Keys{}, &stele.Error{Op: "read keys", Kind: stele.Conflict, Err: fmt.Errorf("%.200q: %w", info.URL, reasonOf(err))}
+		return Keys{}, &stele.Error{Op: "read keys", Kind: stele.Conflict, Err: fmt.Errorf("%.200q: %w", info.URL, stele.Reason(err))}
 	}
 	keys := Keys{List: list, From: where, By: ByHTTPS}
 	if u, err := url.Parse(where); err == nil {

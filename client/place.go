@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net"
 	"net/netip"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,45 +12,25 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/client/internal/endpoint"
 )
 
 const (
-	httpPort  = 80
-	httpsPort = 443
+	httpPort  = endpoint.HTTPPort
+	httpsPort = endpoint.HTTPSPort
 
 	maxAddresses = 8 // of one host
 )
 
 // place is where a resolver may answer.
 type place struct {
-	host   string // a name without the dot at its end, or an address
-	port   uint16
-	secure bool   // it speaks HTTPS
-	path   string // before that of requests, without a slash at its end
+	endpoint.Endpoint
 	ttl    uint32 // of the records that led here
 	family uint16 // type of the addresses that count; 0 for both
 }
 
 func newPlace(host string, port uint16, secure bool, ttl uint32) place {
-	return place{host: strings.TrimSuffix(host, "."), port: port, secure: secure || port == httpsPort, ttl: ttl}
-}
-
-// hostport returns host and port, as people write them.
-func (p place) hostport() string { return net.JoinHostPort(p.host, strconv.Itoa(int(p.port))) }
-
-// url returns the URL of a path there.
-func (p place) url(path string) string {
-	scheme, usual := "http", uint16(httpPort)
-	if p.secure {
-		scheme, usual = "https", httpsPort
-	}
-	host := p.hostport()
-	if p.port == usual {
-		if host = p.host; strings.Contains(host, ":") {
-			host = "[" + host + "]"
-		}
-	}
-	return scheme + "://" + host + p.path + path
+	return place{Endpoint: endpoint.Endpoint{Host: strings.TrimSuffix(host, "."), Port: port, Secure: secure || port == httpsPort}, ttl: ttl}
 }
 
 // parseHostport reads a host, perhaps with a port, that stands in a record.
@@ -62,7 +41,7 @@ func parseHostport(text string) (place, error) {
 	if given {
 		n, err = strconv.ParseUint(port, 10, 16)
 	}
-	if err != nil || n == 0 || !isHostName(host) {
+	if err != nil || n == 0 || !endpoint.IsHostName(host) {
 		return place{}, errors.New("this is no host")
 	}
 	return newPlace(strings.ToLower(host), uint16(n), false, 0), nil
@@ -70,47 +49,8 @@ func parseHostport(text string) (place, error) {
 
 // parseBase reads the URL of a resolver.
 func parseBase(text string) (place, error) {
-	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Opaque != "" || u.User != nil {
-		return place{}, errors.New("this is no http or https URL")
-	}
-	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
-	if _, err := netip.ParseAddr(host); err != nil && !isHostName(host) {
-		return place{}, errors.New("the URL has no host")
-	}
-	p := newPlace(host, httpPort, u.Scheme == "https", 0)
-	if p.secure {
-		p.port = httpsPort
-	}
-	if text := u.Port(); text != "" {
-		n, err := strconv.ParseUint(text, 10, 16)
-		if err != nil || n == 0 {
-			return place{}, errors.New("the URL has no good port")
-		}
-		p.port = uint16(n)
-	}
-	p.path = strings.TrimRight(u.EscapedPath(), "/")
-	return p, nil
-}
-
-// isHostName reports whether a text is a host's name: letters, digits, hyphens, and
-// underscores, which there are.
-func isHostName(text string) bool {
-	if text == "" || len(text) > 253 {
-		return false
-	}
-	for label := range strings.SplitSeq(text, ".") {
-		if label == "" || len(label) > 63 {
-			return false
-		}
-		for i := range len(label) {
-			c := label[i]
-			if (c|0x20 < 'a' || c|0x20 > 'z') && (c < '0' || c > '9') && c != '-' && c != '_' {
-				return false
-			}
-		}
-	}
-	return true
+	e, err := endpoint.Parse(text)
+	return place{Endpoint: e}, err
 }
 
 // host is a host of which the addresses are known.
@@ -129,7 +69,7 @@ type addressed struct {
 // addresses returns the addresses of a place, in the order to try them, and for how
 // long they hold. They are asked for once, though several rules may lead there.
 func (s *session) addresses(ctx context.Context, p place) ([]netip.Addr, uint32, error) {
-	h := host{p.host, p.family}
+	h := host{p.Host, p.family}
 	known, ok := s.hosts[h]
 	if !ok {
 		known.list, known.ttl, known.err = s.findAddresses(ctx, p)
@@ -143,10 +83,10 @@ func (s *session) addresses(ctx context.Context, p place) ([]netip.Addr, uint32,
 
 // findAddresses asks for both kinds of addresses at once.
 func (s *session) findAddresses(ctx context.Context, p place) (list []netip.Addr, ttl uint32, err error) {
-	if addr, err := netip.ParseAddr(p.host); err == nil {
+	if addr, err := netip.ParseAddr(p.Host); err == nil {
 		return []netip.Addr{addr.Unmap()}, maxTTL, nil
 	}
-	if p.host == "localhost" || strings.HasSuffix(p.host, ".localhost") { // RFC 6761, section 6.3
+	if p.Host == "localhost" || strings.HasSuffix(p.Host, ".localhost") { // RFC 6761, section 6.3
 		return []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}, maxTTL, nil
 	}
 	type found struct {
@@ -162,7 +102,7 @@ func (s *session) findAddresses(ctx context.Context, p place) (list []netip.Addr
 	for i, kind := range kinds {
 		results[i] = make(chan found, 1)
 		go func(t *tracer) {
-			a, err := s.lookup(ctx, t, p.host+".", kind)
+			a, err := s.lookup(ctx, t, p.Host+".", kind)
 			results[i] <- found{a, err, t}
 		}(s.tracer.fork())
 	}
@@ -182,7 +122,7 @@ func (s *session) findAddresses(ctx context.Context, p place) (list []netip.Addr
 	case len(list) > 0:
 		return list, ttl, nil
 	case err == nil:
-		err = notFound("%s has no address", p.host)
+		err = notFound("%s has no address", p.Host)
 	}
 	return nil, 0, err
 }
@@ -222,7 +162,7 @@ func (s *session) srvPlaces(ctx context.Context, name string, secure bool) ([]pl
 			s.tracer.note("%s is an address, and no name of a host (RFC 2782)", host)
 			continue
 		}
-		if isHostName(host) && r.Port != 0 {
+		if endpoint.IsHostName(host) && r.Port != 0 {
 			places = append(places, newPlace(host, r.Port, secure, a.ttl))
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/client/internal/endpoint"
 )
 
 // Ports where name servers answer.
@@ -116,7 +117,7 @@ func parseAddrPort(text string) (netip.AddrPort, error) {
 
 // isZone reports whether a text can be what follows the percent sign in an address: a
 // network interface's name, or nothing.
-func isZone(text string) bool { return text == "" || isHostName(text) }
+func isZone(text string) bool { return text == "" || endpoint.IsHostName(text) }
 
 // systemFile is where systems other than Windows keep the addresses of their name
 // servers.

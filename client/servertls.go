@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/stele-id/stele/client/internal/endpoint"
 )
 
 // Pin is the SHA-256 digest of a public key, as certificates have it (its
@@ -127,7 +129,7 @@ func hostAndPort(u *url.URL, usual int) (host, port string, err error) {
 // isHost reports whether a text is the name of a host or its address.
 func isHost(text string) bool {
 	addr, err := netip.ParseAddr(text)
-	return err == nil && addr.Zone() == "" || isHostName(text)
+	return err == nil && addr.Zone() == "" || endpoint.IsHostName(text)
 }
 
 // tls returns how TLS is spoken with the server: strictly, so that it is the right one

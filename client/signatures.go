@@ -22,11 +22,11 @@ func Signatures(ctx context.Context, f *fetch.Fetcher, schemes *stele.Schemes, l
 	}
 	text, info, err := f.Read(ctx, fetch.Request{Location: location, Accept: "application/json"}, maxDocument)
 	if err != nil {
-		return nil, refuse(stele.KindOf(err), "its signature: %w", reasonOf(err))
+		return nil, refuse(stele.KindOf(err), "its signature: %w", stele.Reason(err))
 	}
 	name, list, err := proof.ParseDocument(text)
 	if err != nil {
-		return nil, refuse(stele.Conflict, "what is at %.200q is no signature that this program can check: %w", info.URL, reasonOf(err))
+		return nil, refuse(stele.Conflict, "what is at %.200q is no signature that this program can check: %w", info.URL, stele.Reason(err))
 	}
 	if signed, err := schemes.Parse(name); err != nil || signed != id {
 		return nil, refuse(stele.Conflict, "the signatures at %.200q are for %.200q; if that is another name of the same thing, get it by that name", info.URL, name)
@@ -59,7 +59,7 @@ func NewVerifier(id stele.ID, list []stele.Signature, keys Keys, now time.Time) 
 	for _, s := range list {
 		key, err := proof.Verify(keys.List, id, s, now)
 		if err != nil {
-			v.bad = append(v.bad, statement{s, key, reasonOf(err)})
+			v.bad = append(v.bad, statement{s, key, stele.Reason(err)})
 			continue
 		}
 		v.good = append(v.good, statement{s, key, nil})
@@ -110,7 +110,7 @@ func (v *Verifier) Types() (list []string) {
 // Changed is the error of something whose size alone shows that it is not what was
 // signed.
 func (v *Verifier) Changed(err error) error {
-	return v.refuse("%w; %s: the target has changed since it was signed, or it was changed on the way", reasonOf(err), v.signed())
+	return v.refuse("%w; %s: the target has changed since it was signed, or it was changed on the way", stele.Reason(err), v.signed())
 }
 
 // signed says what was signed: "5 bytes were signed on 2026-11-15".

@@ -8,21 +8,19 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/client/dnssec"
+	"github.com/stele-id/stele/client/internal/endpoint"
 	"github.com/stele-id/stele/ddds"
 )
 
 const (
 	maxBody     = 64 << 10 // of an answer that is a list
-	maxHead     = 32 << 10 // of any answer
 	maxConnects = 8        // to resolvers, for one name
-	userAgent   = "stele-client"
 	uriListType = "text/uri-list"
 )
 
@@ -41,9 +39,9 @@ func (q *request) at(p place, s *session) string {
 	case q.whole != "":
 		return q.whole
 	case q.service != "":
-		return p.url(servicePath(q.service, s.forResolver(s.name)))
+		return p.URL(servicePath(q.service, s.forResolver(s.name)))
 	}
-	return p.url(q.path)
+	return p.URL(q.path)
 }
 
 // servicePath is where a service is asked for (RFC 2169, section 2).
@@ -102,11 +100,11 @@ func (s *session) askPlace(ctx context.Context, p place, q request) (Result, err
 		}
 		s.connects++
 		where := where
-		a, err := s.get(ctx, where, netip.AddrPortFrom(addr, p.port))
+		a, err := s.get(ctx, where, netip.AddrPortFrom(addr, p.Port))
 		if err == nil {
 			if next, there, ok := a.upgrade(); ok {
 				where = there
-				a, err = s.get(ctx, where, netip.AddrPortFrom(addr, next.port))
+				a, err = s.get(ctx, where, netip.AddrPortFrom(addr, next.Port))
 			}
 		}
 		if err == nil {
@@ -114,7 +112,7 @@ func (s *session) askPlace(ctx context.Context, p place, q request) (Result, err
 			s.inClear(where)
 			return a.result(s.query, where, q.any || isResource(q.service))
 		}
-		failed = &stele.Error{Op: "resolve", Kind: stele.Unavailable, Err: fmt.Errorf("%s at %s: %w; try again", p.host, addr, err)}
+		failed = &stele.Error{Op: "resolve", Kind: stele.Unavailable, Err: fmt.Errorf("%s at %s: %w; try again", p.Host, addr, err)}
 		if ctx.Err() != nil {
 			break
 		}
@@ -150,7 +148,7 @@ func (s *session) get(ctx context.Context, where string, addr netip.AddrPort) (*
 		}
 	}
 	var dialer net.Dialer
-	transport := newTransport()
+	transport := endpoint.NewTransport()
 	transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return dialer.DialContext(ctx, "tcp", addr.String())
 	}
@@ -158,15 +156,6 @@ func (s *session) get(ctx context.Context, where string, addr netip.AddrPort) (*
 	a, err := roundTrip(ctx, transport, where, s.query, s.dns.o.HTTPTimeout)
 	a.tell(told, err)
 	return a, err
-}
-
-// newTransport bounds what a server can do.
-func newTransport() *http.Transport {
-	return &http.Transport{
-		MaxResponseHeaderBytes: maxHead,
-		DisableCompression:     true, // a small answer may unpack to a large one
-		TLSHandshakeTimeout:    5 * time.Second,
-	}
 }
 
 // roundTrip sends a request and reads the answer. It follows no redirects.
@@ -177,11 +166,11 @@ func roundTrip(ctx context.Context, transport http.RoundTripper, where string, q
 	if err != nil {
 		return nil, errors.New("the name can't be asked for over HTTP")
 	}
-	req.Header.Set("User-Agent", userAgent)
+	req.Header.Set("User-Agent", endpoint.UserAgent)
 	req.Header.Set("Accept", q.AcceptHeader())
 	resp, err := transport.RoundTrip(req)
 	if err != nil {
-		return nil, timely(ctx, withoutURL(err))
+		return nil, endpoint.Timely(ctx, endpoint.WithoutURL(err))
 	}
 	defer resp.Body.Close()
 	a := &reply{status: resp.StatusCode, url: req.URL, header: resp.Header}
@@ -189,20 +178,13 @@ func roundTrip(ctx context.Context, transport http.RoundTripper, where string, q
 		a.body, err = io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
 		switch {
 		case err != nil:
-			return nil, timely(ctx, err)
+			return nil, endpoint.Timely(ctx, err)
 		case len(a.body) > maxBody:
 			return nil, errors.New("the answer is too long")
 		}
 	}
 	a.ttl = a.maxAge()
 	return a, nil
-}
-
-func withoutURL(err error) error {
-	if e, ok := errors.AsType[*url.Error](err); ok {
-		return e.Err
-	}
-	return err
 }
 
 // AcceptHeader writes the media types that are wanted as HTTP has them. Those of

@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	"github.com/miekg/dns"
+
+	"github.com/stele-id/stele/client/internal/endpoint"
 )
 
 // upstream is a name server, and the connections to it that are kept.
@@ -52,7 +54,7 @@ func (u *upstream) exchange(ctx context.Context, transport string, m *dns.Msg) (
 		reply, err = exchangePlain(ctx, transport, u.server.addr, m)
 	}
 	if err != nil {
-		return nil, asStranger(timely(ctx, err))
+		return nil, asStranger(endpoint.Timely(ctx, err))
 	}
 	return reply, nil
 }

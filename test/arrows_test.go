@@ -74,7 +74,9 @@ var rooms = []room{
 	{folder: "serve/api", may: ". internal/limit audit auth bulk ddds mint proof publish resolver registrar wire/hdl web", tests: "store/mem scheme/all"},
 	{folder: "serve/*", may: ". auth ddds mint namespaces outbound proof publish secret resolver registrar wire/hdl", tests: "store/mem scheme/all"},
 	{folder: "web", may: ". auth ddds mint proof publish resolver registrar", tests: "store/mem scheme/all"},
-	{folder: "client", may: ". audit auth ddds mint namespaces proof publish resolver registrar wire/hdl", tests: "store/mem scheme/all serve/*"},
+	{folder: "client/internal"},
+	{folder: "client/remote", may: ". client/internal audit auth namespaces registrar", tests: "resolver store/mem scheme/all serve/*"},
+	{folder: "client", may: ". client/internal ddds mint proof publish wire/hdl", tests: "store/mem scheme/all serve/*"},
 
 	{folder: "cmd/stele", may: ". internal/destination internal/limit internal/spelling internal/terminal config registry audit outbound bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 

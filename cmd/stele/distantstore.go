@@ -7,13 +7,13 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
-	"github.com/stele-id/stele/client"
+	"github.com/stele-id/stele/client/remote"
 	"github.com/stele-id/stele/namespaces"
 )
 
 // distantStore is the registry behind a server as zones read it: records and
 // namespaces as they are now. What else a store does is the server's own affair.
-type distantStore struct{ r *client.Registry }
+type distantStore struct{ r *remote.Registry }
 
 var _ stele.Store = distantStore{}
 
@@ -26,7 +26,7 @@ func (s distantStore) Record(ctx context.Context, name stele.ID) (*stele.Record,
 // a server lists what is below a place where names can be cut: that is longer, and what
 // does not begin with the prefix is passed over.
 func (s distantStore) Scan(ctx context.Context, scheme, prefix, after string) iter.Seq2[*stele.Record, error] {
-	q := client.Listing{Key: s.cut(scheme, prefix), After: after}
+	q := remote.Listing{Key: s.cut(scheme, prefix), After: after}
 	if q.Key.Prefix != prefix && after < prefix {
 		q.After = prefix[:len(prefix)-1] // all that begin so come behind it
 	}

@@ -18,7 +18,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
-	"github.com/stele-id/stele/client"
+	"github.com/stele-id/stele/client/remote"
 	"github.com/stele-id/stele/config"
 	"github.com/stele-id/stele/store/pebble"
 )
@@ -168,7 +168,7 @@ func TestDoctorClock(t *testing.T) {
 	} {
 		x, found := newTestPatient(t, nil)
 		x.program.now, x.away = func() time.Time { return now }, true
-		x.registry = &findings{last: tt.last, status: &client.Status{Now: tt.server}}
+		x.registry = &findings{last: tt.last, status: &remote.Status{Now: tt.server}}
 		examineClock(t.Context(), x)
 		if got := found(); !has(got, "", tt.grade, tt.text) || len(got) > 2 {
 			t.Errorf("%s: no %q: %s", tt.name, tt.text, show(got))
@@ -240,14 +240,14 @@ func TestDoctorCopies(t *testing.T) {
 // TestDoctorStatus judges what servers say.
 func TestDoctorStatus(t *testing.T) {
 	for _, tt := range []struct {
-		status client.Status
+		status remote.Status
 		grade  grade
 		text   string
 	}{
-		{client.Status{Ready: true, Version: version, Changes: 7}, gradeOK, "has 7 changes"},
-		{client.Status{Why: "the disk is full", Version: version}, gradeProblem, "it can't be written: the disk is full"},
-		{client.Status{Ready: true, Version: "v0"}, gradeWarning, "systemctl restart stele"},
-		{client.Status{Ready: true, Version: version, Shut: []string{"ark:12345/x5"}}, gradeWarning, "no names are made in ark:12345/x5"},
+		{remote.Status{Ready: true, Version: version, Changes: 7}, gradeOK, "has 7 changes"},
+		{remote.Status{Why: "the disk is full", Version: version}, gradeProblem, "it can't be written: the disk is full"},
+		{remote.Status{Ready: true, Version: "v0"}, gradeWarning, "systemctl restart stele"},
+		{remote.Status{Ready: true, Version: version, Shut: []string{"ark:12345/x5"}}, gradeWarning, "no names are made in ark:12345/x5"},
 	} {
 		x, found := newTestPatient(t, nil)
 		x.judgeStatus(&tt.status)

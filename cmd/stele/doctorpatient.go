@@ -17,7 +17,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
-	"github.com/stele-id/stele/client"
+	"github.com/stele-id/stele/client/remote"
 	"github.com/stele-id/stele/config"
 	"github.com/stele-id/stele/store/pebble"
 )
@@ -43,7 +43,7 @@ type patient struct {
 
 // findings is what the registry itself tells.
 type findings struct {
-	status     *client.Status // nil if no server was asked
+	status     *remote.Status // nil if no server was asked
 	last       time.Time      // of the last change; the zero time if there is none
 	namespaces []*stele.Namespace
 	users      map[string]auth.User

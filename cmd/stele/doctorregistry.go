@@ -12,7 +12,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
-	"github.com/stele-id/stele/client"
+	"github.com/stele-id/stele/client/remote"
 	"github.com/stele-id/stele/registry"
 )
 
@@ -46,7 +46,7 @@ func (x *patient) lookThroughServer(ctx context.Context) {
 		}
 	}
 	var found findings
-	err := x.withServer(x.cmd, func(_ context.Context, r *client.Registry) error {
+	err := x.withServer(x.cmd, func(_ context.Context, r *remote.Registry) error {
 		status, err := r.Status(ctx)
 		if err != nil {
 			return err
@@ -168,7 +168,7 @@ func (f *findings) read(ctx context.Context, from lister) error {
 }
 
 // judgeStatus judges what the server says of itself.
-func (x *patient) judgeStatus(s *client.Status) {
+func (x *patient) judgeStatus(s *remote.Status) {
 	before := x.problems
 	if !s.Ready {
 		x.problem("docs/bad-day.md has the steps", "it can't be written: %s", s.Why)

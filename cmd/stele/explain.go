@@ -18,7 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
-	"github.com/stele-id/stele/client"
+	"github.com/stele-id/stele/client/remote"
 	"github.com/stele-id/stele/namespaces"
 )
 
@@ -97,7 +97,7 @@ func (p *program) registered(cmd *cobra.Command, schemes *stele.Schemes, server 
 		return nil
 	}
 	if !p.consult(cmd, schemes, server,
-		func(r *client.Registry) error { return add(r.Namespaces(cmd.Context())) },
+		func(r *remote.Registry) error { return add(r.Namespaces(cmd.Context())) },
 		func(store stele.Store) error { return add(store.Namespaces(cmd.Context())) }) {
 		return namespaces.New(schemes)
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
-	"github.com/stele-id/stele/client"
+	"github.com/stele-id/stele/client/remote"
 	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/resolver"
@@ -25,7 +25,7 @@ type folder struct {
 }
 
 // List yields the records that a listing asks for.
-func (f *folder) List(ctx context.Context, q client.Listing) iter.Seq2[*stele.Record, error] {
+func (f *folder) List(ctx context.Context, q remote.Listing) iter.Seq2[*stele.Record, error] {
 	list := f.Scan(ctx, q.Key, q.After)
 	if q.At != (stele.Location{}) {
 		list = f.pointing(ctx, q)
@@ -84,7 +84,7 @@ func (f *folder) versions(ctx context.Context, id stele.ID) (list []*stele.Recor
 }
 
 // pointing yields the records that have a target at the listing's location.
-func (f *folder) pointing(ctx context.Context, q client.Listing) iter.Seq2[*stele.Record, error] {
+func (f *folder) pointing(ctx context.Context, q remote.Listing) iter.Seq2[*stele.Record, error] {
 	return func(yield func(*stele.Record, error) bool) {
 		var last stele.ID
 		if q.After != "" {
@@ -149,7 +149,7 @@ func (f *folder) Backup(ctx context.Context, to string) (changes uint64, err err
 }
 
 // Check checks what the store keeps, and what the registrar made of it.
-func (f *folder) Check(ctx context.Context, tell client.Inspection) (changes uint64, err error) {
+func (f *folder) Check(ctx context.Context, tell remote.Inspection) (changes uint64, err error) {
 	if err := inspectRegistry(ctx, f.registry, tell); err != nil {
 		return 0, err
 	}

@@ -7,12 +7,12 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
-	"github.com/stele-id/stele/client"
+	"github.com/stele-id/stele/client/remote"
 	"github.com/stele-id/stele/registrar"
 )
 
 // keeper keeps a registry: in a folder at hand (folder), or behind a server
-// (client.Registry). Methods that a registrar has too are the same here, errors and
+// (remote.Registry). Methods that a registrar has too are the same here, errors and
 // all, so that a verb need not know whose registry it works on.
 type keeper interface {
 	recordKeeper
@@ -33,7 +33,7 @@ type recordKeeper interface {
 
 	// List yields the records that a listing asks for, in the order of their names.
 	// It costs more than Export where all are wanted.
-	List(ctx context.Context, q client.Listing) iter.Seq2[*stele.Record, error]
+	List(ctx context.Context, q remote.Listing) iter.Seq2[*stele.Record, error]
 
 	// Export yields the records that begin so, in the order of their names; with
 	// history all versions of each, the oldest first.
@@ -129,5 +129,5 @@ type custodian interface {
 	Purge(ctx context.Context) error
 
 	// Check looks at all that the registry keeps, and returns how many changes it has.
-	Check(ctx context.Context, tell client.Inspection) (changes uint64, err error)
+	Check(ctx context.Context, tell remote.Inspection) (changes uint64, err error)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
-	"github.com/stele-id/stele/client"
+	"github.com/stele-id/stele/client/remote"
 )
 
 // lsFlags say what ls lists.
@@ -71,7 +71,7 @@ func (p *program) ls(ctx context.Context, l *ledger, prefix string, f lsFlags) e
 	if err != nil {
 		return err
 	}
-	list := l.scan(ctx, keys, client.Listing{State: stele.State(f.state), After: f.after, Limit: f.limit})
+	list := l.scan(ctx, keys, remote.Listing{State: stele.State(f.state), After: f.after, Limit: f.limit})
 	if f.pointing != "" {
 		if list, err = l.pointing(ctx, prefix, keys, f); err != nil {
 			return err
@@ -115,7 +115,7 @@ func (l *ledger) beginnings(prefix string) (keys []stele.NamespaceKey, err error
 }
 
 // scan yields the records whose identifiers begin so, and for which the listing asks.
-func (l *ledger) scan(ctx context.Context, keys []stele.NamespaceKey, q client.Listing) iter.Seq2[*stele.Record, error] {
+func (l *ledger) scan(ctx context.Context, keys []stele.NamespaceKey, q remote.Listing) iter.Seq2[*stele.Record, error] {
 	if id, err := l.parse(q.After); err == nil {
 		q.After = id.String() // in canonical form, as names are listed
 	}
@@ -137,7 +137,7 @@ func (l *ledger) scan(ctx context.Context, keys []stele.NamespaceKey, q client.L
 
 // pointing yields the records that begin so and have a target at a URL or on a host.
 func (l *ledger) pointing(ctx context.Context, prefix string, keys []stele.NamespaceKey, f lsFlags) (iter.Seq2[*stele.Record, error], error) {
-	q := client.Listing{At: stele.Location{URL: f.pointing}, State: stele.State(f.state), Limit: f.limit}
+	q := remote.Listing{At: stele.Location{URL: f.pointing}, State: stele.State(f.state), Limit: f.limit}
 	if !strings.Contains(f.pointing, "://") {
 		q.At = stele.Location{Host: strings.ToLower(strings.Trim(f.pointing, "[]"))}
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
-	"github.com/stele-id/stele/client"
+	"github.com/stele-id/stele/client/remote"
 	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/scheme/purl"
@@ -133,9 +133,9 @@ func (p *program) tellHost(host string) {
 
 // learnFarHosts makes the schemes of a client know the hosts of the server's registry. A
 // server of an earlier version has no list; its names are read as before.
-func learnFarHosts(ctx context.Context, r *client.Registry) error {
+func learnFarHosts(ctx context.Context, r *remote.Registry) error {
 	_, err := r.PURLHosts(ctx)
-	if errors.Is(err, stele.Unavailable) || errors.Is(err, client.ErrUntrusted) || ctx.Err() != nil {
+	if errors.Is(err, stele.Unavailable) || errors.Is(err, remote.ErrUntrusted) || ctx.Err() != nil {
 		return err
 	}
 	return nil
@@ -159,7 +159,7 @@ func (p *program) learnFor(cmd *cobra.Command, schemes *stele.Schemes, server, n
 	if !strings.Contains(name, "://") {
 		return false // it has no host
 	}
-	return p.consult(cmd, schemes, server, func(r *client.Registry) error {
+	return p.consult(cmd, schemes, server, func(r *remote.Registry) error {
 		_, err := r.PURLHosts(cmd.Context())
 		return err
 	}, func(store stele.Store) error {
@@ -169,7 +169,7 @@ func (p *program) learnFor(cmd *cobra.Command, schemes *stele.Schemes, server, n
 
 // consult asks the registry of a server, or else the one at hand, for a verb that works
 // without one too. It reports whether that was possible.
-func (p *program) consult(cmd *cobra.Command, schemes *stele.Schemes, server string, far func(*client.Registry) error, near func(stele.Store) error) bool {
+func (p *program) consult(cmd *cobra.Command, schemes *stele.Schemes, server string, far func(*remote.Registry) error, near func(stele.Store) error) bool {
 	if server != "" {
 		at := p.remote
 		at.server = server

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
-	"github.com/stele-id/stele/client"
+	"github.com/stele-id/stele/client/remote"
 )
 
 // remoteFlags say which server keeps the registry, and how it is spoken with.
@@ -71,13 +71,13 @@ func (p *program) isRemote(cmd *cobra.Command) (bool, error) {
 
 // atServer calls do with the registry of the server.
 func (p *program) atServer(cmd *cobra.Command, do func(ctx context.Context, l *ledger) error) error {
-	return p.withServer(cmd, func(ctx context.Context, r *client.Registry) error {
+	return p.withServer(cmd, func(ctx context.Context, r *remote.Registry) error {
 		return do(ctx, &ledger{keeper: &distant{r}, schemes: r.Schemes(), now: p.now, place: r.String(), chunk: distantChunk})
 	})
 }
 
 // withServer is atServer for what only servers do.
-func (p *program) withServer(cmd *cobra.Command, do func(ctx context.Context, r *client.Registry) error) error {
+func (p *program) withServer(cmd *cobra.Command, do func(ctx context.Context, r *remote.Registry) error) error {
 	schemes, err := p.schemes(cmd)
 	if err != nil {
 		return err
@@ -99,7 +99,7 @@ func (p *program) withServer(cmd *cobra.Command, do func(ctx context.Context, r 
 func (f *remoteFlags) hint(err error) error {
 	token, _ := f.token() // it was read before
 	switch {
-	case errors.Is(err, client.ErrUntrusted) && f.authority == "":
+	case errors.Is(err, remote.ErrUntrusted) && f.authority == "":
 		return fmt.Errorf("%w with --ca FILE", err)
 	case errors.Is(err, stele.Unauthenticated) && token == "":
 		return fmt.Errorf("%w; it belongs in STELE_TOKEN, or in a file that --token-file names", err)
@@ -108,7 +108,7 @@ func (f *remoteFlags) hint(err error) error {
 }
 
 // open makes the registry behind the server.
-func (f *remoteFlags) open(cmd *cobra.Command, schemes *stele.Schemes) (*client.Registry, error) {
+func (f *remoteFlags) open(cmd *cobra.Command, schemes *stele.Schemes) (*remote.Registry, error) {
 	token, err := f.token()
 	if err != nil {
 		return nil, err
@@ -117,9 +117,9 @@ func (f *remoteFlags) open(cmd *cobra.Command, schemes *stele.Schemes) (*client.
 	if err != nil {
 		return nil, err
 	}
-	r, err := client.NewRegistry(f.server, token, client.RegistryOptions{Schemes: schemes, Roots: roots, PlainHTTP: f.plainHTTP})
+	r, err := remote.New(f.server, token, remote.Options{Schemes: schemes, Roots: roots, PlainHTTP: f.plainHTTP})
 	switch {
-	case errors.Is(err, client.ErrInTheClear):
+	case errors.Is(err, remote.ErrInTheClear):
 		return nil, misuse(cmd, "--server: %w, or give --plain-http if the network between is trusted", errors.Unwrap(err))
 	case err != nil:
 		return nil, misuse(cmd, "--server: %w", errors.Unwrap(err))
@@ -183,7 +183,7 @@ func readSome(path string, most int64) ([]byte, error) {
 const distantChunk = 10_000
 
 // distant keeps the registry behind a server.
-type distant struct{ *client.Registry }
+type distant struct{ *remote.Registry }
 
 // Source is what zones are made from.
 func (d *distant) Source() stele.Store { return distantStore{d.Registry} }

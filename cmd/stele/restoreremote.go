@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/stele-id/stele/client"
+	"github.com/stele-id/stele/client/remote"
 )
 
 // restoreAtServer puts a backup in the place of a server's registry.
@@ -21,7 +21,7 @@ func (p *program) restoreAtServer(cmd *cobra.Command, backup, confirm string) (r
 	if err != nil {
 		return report, fileError(err)
 	}
-	err = p.withServer(cmd, func(ctx context.Context, r *client.Registry) error {
+	err = p.withServer(cmd, func(ctx context.Context, r *remote.Registry) error {
 		var sent atomic.Int64
 		progress := p.newProgress("restore", "pieces", size, sent.Load)
 		defer progress.End()

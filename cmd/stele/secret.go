@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/stele-id/stele/client"
+	"github.com/stele-id/stele/client/remote"
 	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/secret"
 	"github.com/stele-id/stele/serve/api"
@@ -60,8 +60,8 @@ No registry is opened.`,
 
 // secretKeeper looks after the key that encrypts secrets, here or behind a server.
 type secretKeeper interface {
-	SecretKeys(ctx context.Context) (client.SecretKeys, error)
-	RotateSecrets(ctx context.Context, want client.SecretRotation) (client.SecretRotated, error)
+	SecretKeys(ctx context.Context) (remote.SecretKeys, error)
+	RotateSecrets(ctx context.Context, want remote.SecretRotation) (remote.SecretRotated, error)
 }
 
 // withSecrets calls do with the secrets of the registry.
@@ -71,7 +71,7 @@ func (p *program) withSecrets(cmd *cobra.Command, do func(ctx context.Context, s
 		return err
 	}
 	if far {
-		return p.withServer(cmd, func(ctx context.Context, r *client.Registry) error { return do(ctx, r) })
+		return p.withServer(cmd, func(ctx context.Context, r *remote.Registry) error { return do(ctx, r) })
 	}
 	if err := p.hasFolder(); err != nil {
 		return err
@@ -83,26 +83,26 @@ func (p *program) withSecrets(cmd *cobra.Command, do func(ctx context.Context, s
 type nearSecrets struct{ r *registry.Registry }
 
 // SecretKeys shows which keys encrypt secrets.
-func (s nearSecrets) SecretKeys(ctx context.Context) (out client.SecretKeys, err error) {
+func (s nearSecrets) SecretKeys(ctx context.Context) (out remote.SecretKeys, err error) {
 	keys, err := s.r.Registrar.SecretKeys(ctx, dnsd.SealCell)
 	for _, k := range keys {
 		if k.ID == "" {
 			out.Clear = k.Secrets
 			continue
 		}
-		out.Keys = append(out.Keys, client.SecretKey(k))
+		out.Keys = append(out.Keys, remote.SecretKey(k))
 	}
 	return out, err
 }
 
 // RotateSecrets encrypts all secrets under another key, and has the store forget what was
 // there before.
-func (s nearSecrets) RotateSecrets(ctx context.Context, want client.SecretRotation) (out client.SecretRotated, err error) {
+func (s nearSecrets) RotateSecrets(ctx context.Context, want remote.SecretRotation) (out remote.SecretRotated, err error) {
 	done, err := s.r.Registrar.RotateSecrets(ctx, want.Key, want.Lost, dnsd.SealCell)
 	if err != nil {
 		return out, err
 	}
-	out = client.SecretRotated{Key: done.Key, Moved: done.Moved + done.Clear, Lost: done.Lost}
+	out = remote.SecretRotated{Key: done.Key, Moved: done.Moved + done.Clear, Lost: done.Lost}
 	if out.Moved > 0 {
 		err = compactRegistry(ctx, s.r)
 	}
@@ -121,7 +121,7 @@ func (d *keyDesk) SecretKeys(ctx context.Context) (*api.SecretKeys, error) {
 
 // RotateSecrets encrypts all secrets under another key.
 func (d *keyDesk) RotateSecrets(ctx context.Context, want api.SecretRotation) (*api.SecretRotated, error) {
-	done, err := nearSecrets{d.r}.RotateSecrets(ctx, client.SecretRotation(want))
+	done, err := nearSecrets{d.r}.RotateSecrets(ctx, remote.SecretRotation(want))
 	return (*api.SecretRotated)(&done), err
 }
 
@@ -146,7 +146,7 @@ new secrets, or missing. The keys themselves are not shown.`,
 	})
 }
 
-func (p *program) printSecretKeys(keys client.SecretKeys) error {
+func (p *program) printSecretKeys(keys remote.SecretKeys) error {
 	if p.json {
 		for _, k := range keys.Keys {
 			if err := p.printObject(k); err != nil {
@@ -180,7 +180,7 @@ func (p *program) printSecretKeys(keys client.SecretKeys) error {
 }
 
 func (p *program) secretRotateCommand() *cobra.Command {
-	var want client.SecretRotation
+	var want remote.SecretRotation
 	cmd := &cobra.Command{
 		Use:   "rotate",
 		Short: "Encrypt all secrets under another key",
@@ -230,7 +230,7 @@ func (p *program) completeSecretKeys(cmd *cobra.Command, _ []string, _ string) (
 	return ids, cobra.ShellCompDirectiveNoFileComp
 }
 
-func (p *program) printRotated(done client.SecretRotated) error {
+func (p *program) printRotated(done remote.SecretRotated) error {
 	if p.json {
 		return p.printObject(done)
 	}

@@ -17,7 +17,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
-	"github.com/stele-id/stele/client"
+	"github.com/stele-id/stele/client/remote"
 	"github.com/stele-id/stele/namespaces"
 	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/scheme/all"
@@ -37,7 +37,7 @@ type cluster struct {
 // clusterServer is one of them.
 type clusterServer struct {
 	*process
-	*client.Registry
+	*remote.Registry
 	dns string
 }
 
@@ -68,7 +68,7 @@ func (c *cluster) start() *clusterServer {
 	s := &clusterServer{dns: probe.Addr().String()}
 	_ = probe.Close()
 	s.process = startServe(c.t, "--store", c.url, "--http", "127.0.0.1:0", "--dns", s.dns, "--api-rate", "0", "--dns-rate", "0", "--notify-allow", "127.0.0.0/8", "--transfer-allow", "127.0.0.0/8")
-	s.Registry, err = client.NewRegistry(s.http, c.token, client.RegistryOptions{Schemes: c.schemes, Patience: -1})
+	s.Registry, err = remote.New(s.http, c.token, remote.Options{Schemes: c.schemes, Patience: -1})
 	if err != nil {
 		c.t.Fatal(err)
 	}

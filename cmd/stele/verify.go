@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
-	"github.com/stele-id/stele/client"
+	"github.com/stele-id/stele/client/remote"
 	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/store/postgres"
@@ -83,8 +83,8 @@ func (p *program) newVerdict() *verdict {
 }
 
 // inspection returns what the check calls.
-func (v *verdict) inspection() client.Inspection {
-	return client.Inspection{
+func (v *verdict) inspection() remote.Inspection {
+	return remote.Inspection{
 		Problem: func(text string) {
 			v.wrong++
 			v.progress.Add(1)
@@ -206,7 +206,7 @@ func (v *verdict) conclude(r verified) error {
 // verifyRegistry calls report for everything that is wrong: with what the store keeps, and
 // with what the registrar made of it.
 func verifyRegistry(ctx context.Context, r *registry.Registry, report func(problem string)) error {
-	return inspectRegistry(ctx, r, client.Inspection{Problem: report})
+	return inspectRegistry(ctx, r, remote.Inspection{Problem: report})
 }
 
 // progressVerifier is a store that says how far its Verify is.
@@ -216,7 +216,7 @@ type progressVerifier interface {
 
 // inspectRegistry checks what the store keeps, and then what the registrar made of it. Both are
 // taken for half of the work.
-func inspectRegistry(ctx context.Context, r *registry.Registry, tell client.Inspection) error {
+func inspectRegistry(ctx context.Context, r *registry.Registry, tell remote.Inspection) error {
 	wrong := 0
 	report := func(problem string) {
 		wrong++

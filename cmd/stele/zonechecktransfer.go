@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/stele-id/stele"
-	"github.com/stele-id/stele/client"
+	"github.com/stele-id/stele/client/remote"
 	"github.com/stele-id/stele/serve/dnsd"
 )
 
@@ -68,12 +68,12 @@ func (p *program) checkTransfers(ctx context.Context, l *ledger, zones *dnsd.Zon
 }
 
 // compareZone asks the secondaries of a zone, or has the server ask them.
-func (p *program) compareZone(ctx context.Context, l *ledger, z dnsd.Listed) (client.CheckedZone, error) {
+func (p *program) compareZone(ctx context.Context, l *ledger, z dnsd.Listed) (remote.CheckedZone, error) {
 	if far, ok := l.keeper.(*distant); ok {
 		return far.CheckSecondaries(ctx, z.Zone)
 	}
 	answers, err := p.secondariesOfZone(ctx, l.Source(), z.Zone)
-	return client.CheckedZone{Zone: z.Zone, Serial: z.Serial, Shut: z.Shut, Secondaries: answers}, err
+	return remote.CheckedZone{Zone: z.Zone, Serial: z.Serial, Shut: z.Shut, Secondaries: answers}, err
 }
 
 // newTransferProblem judges what a secondary said. One that is behind may be about to take

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
-	"github.com/stele-id/stele/client"
+	"github.com/stele-id/stele/client/remote"
 	"github.com/stele-id/stele/serve/dnsd"
 )
 
@@ -42,7 +42,7 @@ good for a month. Without --signed the file of a signed zone has none, and expor
 			if root != "" && !parent {
 				return misuse(cmd, "--root says for whom the records of --parent are; give that too")
 			}
-			want := client.ZoneFile{Signed: signed, Parent: parent, Root: root}
+			want := remote.ZoneFile{Signed: signed, Parent: parent, Root: root}
 			return p.withZones(cmd, func(ctx context.Context, l *ledger, zones *dnsd.Zones) error {
 				return p.exportZone(ctx, l, zones, args[0], file, want)
 			})
@@ -59,7 +59,7 @@ good for a month. Without --signed the file of a signed zone has none, and expor
 
 // exportZone writes a zone to a file. The zone of a server's registry the server writes: it
 // has the keys, and all names at hand.
-func (p *program) exportZone(ctx context.Context, l *ledger, zones *dnsd.Zones, zone, file string, want client.ZoneFile) error {
+func (p *program) exportZone(ctx context.Context, l *ledger, zones *dnsd.Zones, zone, file string, want remote.ZoneFile) error {
 	ns, err := l.publishedIn(ctx, zone)
 	if err != nil {
 		return err

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
-	"github.com/stele-id/stele/client"
+	"github.com/stele-id/stele/client/remote"
 	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/serve/api"
 	"github.com/stele-id/stele/serve/dnsd"
@@ -21,7 +21,7 @@ type keyKeeper interface {
 	status(ctx context.Context, parent time.Duration) (*dnsd.KeyStatus, error)
 
 	// change does something with them.
-	change(ctx context.Context, c client.ZoneKeysChange) (*dnsd.KeyStatus, error)
+	change(ctx context.Context, c remote.ZoneKeysChange) (*dnsd.KeyStatus, error)
 }
 
 // nearKeys are the keys of a zone of a registry that is at hand.
@@ -36,7 +36,7 @@ func (k *nearKeys) status(ctx context.Context, parent time.Duration) (*dnsd.KeyS
 	return k.Status(ctx, k.zone, parent)
 }
 
-func (k *nearKeys) change(ctx context.Context, c client.ZoneKeysChange) (*dnsd.KeyStatus, error) {
+func (k *nearKeys) change(ctx context.Context, c remote.ZoneKeysChange) (*dnsd.KeyStatus, error) {
 	parent := time.Duration(c.ParentTTL) * time.Second
 	switch c.Do {
 	case "sign":
@@ -84,7 +84,7 @@ func (k *nearKeys) role(ctx context.Context, role string) (dnsd.KeyRole, error) 
 
 // sign makes keys first: a zone that is to be signed and has none would be refused by
 // those who expect signatures.
-func (k *nearKeys) sign(ctx context.Context, c client.ZoneKeysChange) (*dnsd.KeyStatus, error) {
+func (k *nearKeys) sign(ctx context.Context, c remote.ZoneKeysChange) (*dnsd.KeyStatus, error) {
 	algorithm, err := dnsd.ParseKeyAlgorithm(c.Algorithm)
 	if err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ func (k *nearKeys) setSigning(ctx context.Context, how stele.Signing) error {
 
 // unsign takes back the DS records of the zone, and when nobody has them any more its
 // signatures.
-func (k *nearKeys) unsign(ctx context.Context, c client.ZoneKeysChange, parent time.Duration) (*dnsd.KeyStatus, error) {
+func (k *nearKeys) unsign(ctx context.Context, c remote.ZoneKeysChange, parent time.Duration) (*dnsd.KeyStatus, error) {
 	status, done, err := k.Unsign(ctx, k.zone, parent, c.DSPublished, c.Force)
 	if err != nil || !done {
 		return status, err
@@ -120,7 +120,7 @@ func (k *nearKeys) unsign(ctx context.Context, c client.ZoneKeysChange, parent t
 	return status, k.setSigning(ctx, stele.NotSigned)
 }
 
-func (k *nearKeys) changeAlgorithm(ctx context.Context, c client.ZoneKeysChange) (*dnsd.KeyStatus, error) {
+func (k *nearKeys) changeAlgorithm(ctx context.Context, c remote.ZoneKeysChange) (*dnsd.KeyStatus, error) {
 	algorithm, err := dnsd.ParseKeyAlgorithm(c.Algorithm)
 	if err != nil {
 		return nil, err
@@ -133,7 +133,7 @@ func (k *nearKeys) changeAlgorithm(ctx context.Context, c client.ZoneKeysChange)
 
 // farKeys are the keys of a zone of a server's registry.
 type farKeys struct {
-	r   *client.Registry
+	r   *remote.Registry
 	key stele.NamespaceKey
 }
 
@@ -141,12 +141,12 @@ func (k *farKeys) status(ctx context.Context, parent time.Duration) (*dnsd.KeySt
 	return keyStatus(k.r.ZoneKeys(ctx, k.key, parent))
 }
 
-func (k *farKeys) change(ctx context.Context, c client.ZoneKeysChange) (*dnsd.KeyStatus, error) {
+func (k *farKeys) change(ctx context.Context, c remote.ZoneKeysChange) (*dnsd.KeyStatus, error) {
 	return keyStatus(k.r.ChangeZoneKeys(ctx, k.key, c))
 }
 
 // keyStatus is what a server says of keys.
-func keyStatus(far *client.ZoneKeys, err error) (*dnsd.KeyStatus, error) {
+func keyStatus(far *remote.ZoneKeys, err error) (*dnsd.KeyStatus, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -217,7 +217,7 @@ func (d *keyDesk) ZoneKeys(ctx context.Context, key stele.NamespaceKey, parent t
 
 // ChangeZoneKeys changes keys.
 func (d *keyDesk) ChangeZoneKeys(ctx context.Context, key stele.NamespaceKey, c api.ZoneKeysChange) (*api.ZoneKeys, error) {
-	return d.keysOf(ctx, key, func(k *nearKeys) (*dnsd.KeyStatus, error) { return k.change(ctx, client.ZoneKeysChange(c)) })
+	return d.keysOf(ctx, key, func(k *nearKeys) (*dnsd.KeyStatus, error) { return k.change(ctx, remote.ZoneKeysChange(c)) })
 }
 
 // WriteZone writes a zone as a file.
@@ -231,11 +231,11 @@ func (d *keyDesk) WriteZone(ctx context.Context, w io.Writer, key stele.Namespac
 	if err != nil {
 		return err
 	}
-	return writeZone(ctx, zones, w, zone, client.ZoneFile(want), nil)
+	return writeZone(ctx, zones, w, zone, remote.ZoneFile(want), nil)
 }
 
 // writeZone writes a zone as a file.
-func writeZone(ctx context.Context, zones *dnsd.Zones, w io.Writer, zone string, want client.ZoneFile, told func(n int)) error {
+func writeZone(ctx context.Context, zones *dnsd.Zones, w io.Writer, zone string, want remote.ZoneFile, told func(n int)) error {
 	switch {
 	case want.Parent:
 		return zones.ExportParent(ctx, w, zone, want.Root)

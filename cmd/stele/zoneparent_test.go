@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stele-id/stele/client"
+	"github.com/stele-id/stele/client/remote"
 	"github.com/stele-id/stele/serve/dnsd"
 )
 
@@ -17,7 +17,7 @@ func (k *keysOnce) status(context.Context, time.Duration) (*dnsd.KeyStatus, erro
 	return &k.KeyStatus, nil
 }
 
-func (k *keysOnce) change(context.Context, client.ZoneKeysChange) (*dnsd.KeyStatus, error) {
+func (k *keysOnce) change(context.Context, remote.ZoneKeysChange) (*dnsd.KeyStatus, error) {
 	return &k.KeyStatus, nil
 }
 

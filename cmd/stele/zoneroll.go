@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
-	"github.com/stele-id/stele/client"
+	"github.com/stele-id/stele/client/remote"
 	"github.com/stele-id/stele/serve/dnsd"
 )
 
@@ -69,9 +69,9 @@ as long as they keep them: it is for a key that has become known to others.`,
 			if f.next && f.algorithm != "" {
 				return misuse(cmd, "--algorithm begins a change, and --next goes on with it; give one of them")
 			}
-			change := client.ZoneKeysChange{Do: "roll", Algorithm: f.algorithm}
+			change := remote.ZoneKeysChange{Do: "roll", Algorithm: f.algorithm}
 			if f.next {
-				change = client.ZoneKeysChange{Do: "next", DSPublished: f.atParent || f.removed, Force: f.force, ParentTTL: uint32(f.parent / time.Second)}
+				change = remote.ZoneKeysChange{Do: "next", DSPublished: f.atParent || f.removed, Force: f.force, ParentTTL: uint32(f.parent / time.Second)}
 			}
 			if len(args) == 2 {
 				change.Role = args[1]

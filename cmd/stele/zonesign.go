@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
-	"github.com/stele-id/stele/client"
+	"github.com/stele-id/stele/client/remote"
 	"github.com/stele-id/stele/serve/dnsd"
 )
 
@@ -62,12 +62,12 @@ needed.`,
 			if f.mode != signingOff && (f.removed || f.force) {
 				return misuse(cmd, "--ds-removed and --force are about --mode off")
 			}
-			change := client.ZoneKeysChange{Do: "sign", Mode: f.mode, Algorithm: f.algorithm, Split: f.split}
+			change := remote.ZoneKeysChange{Do: "sign", Mode: f.mode, Algorithm: f.algorithm, Split: f.split}
 			switch {
 			case f.refresh:
-				change = client.ZoneKeysChange{Do: "refresh"}
+				change = remote.ZoneKeysChange{Do: "refresh"}
 			case f.mode == signingOff:
-				change = client.ZoneKeysChange{Do: "unsign", DSPublished: f.removed, Force: f.force}
+				change = remote.ZoneKeysChange{Do: "unsign", DSPublished: f.removed, Force: f.force}
 			}
 			signed := ""
 			err := p.withKeys(cmd, args[0], func(ctx context.Context, keys keyKeeper, zone string) error {

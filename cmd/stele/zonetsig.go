@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/stele-id/stele/client"
+	"github.com/stele-id/stele/client/remote"
 	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/serve/dnsd"
 )
@@ -42,7 +42,7 @@ func (p *program) withTSIG(cmd *cobra.Command, do func(ctx context.Context, keys
 		return err
 	}
 	if far {
-		return p.withServer(cmd, func(ctx context.Context, r *client.Registry) error { return do(ctx, farTSIG{r}) })
+		return p.withServer(cmd, func(ctx context.Context, r *remote.Registry) error { return do(ctx, farTSIG{r}) })
 	}
 	if err := p.hasFolder(); err != nil {
 		return err
@@ -53,7 +53,7 @@ func (p *program) withTSIG(cmd *cobra.Command, do func(ctx context.Context, keys
 }
 
 // farTSIG is the keys of secondaries of a server's registry.
-type farTSIG struct{ r *client.Registry }
+type farTSIG struct{ r *remote.Registry }
 
 // List returns all keys, without their secrets.
 func (t farTSIG) List(ctx context.Context) (list []dnsd.TSIGKey, err error) {

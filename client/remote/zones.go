@@ -1,8 +1,9 @@
-package client
+package remote
 
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"iter"
 	"net/http"
 	"net/url"
@@ -11,6 +12,120 @@ import (
 
 	"github.com/stele-id/stele"
 )
+
+// zoneState is the state of a zone, as the server reports it.
+type zoneState struct {
+	Zone  string `json:"zone"`
+	Base  uint32 `json:"base"`
+	Last  uint64 `json:"last"`
+	Since uint64 `json:"since"`
+	Shut  bool   `json:"shut"`
+	At    uint64 `json:"at"`
+}
+
+func (z zoneState) state() stele.ZoneState {
+	return stele.ZoneState{Zone: z.Zone, Base: z.Base, Last: z.Last, Since: z.Since, Shut: z.Shut, At: z.At}
+}
+
+// ZoneStates yields the states of zones, by name. Only an administrator may ask.
+func (r *Registry) ZoneStates(ctx context.Context) iter.Seq2[stele.ZoneState, error] {
+	return func(yield func(stele.ZoneState, error) bool) {
+		for z, err := range listed[zoneState](ctx, r, "list zones", &ask{method: http.MethodGet, path: "zones", again: true,
+			query: url.Values{"limit": {strconv.Itoa(pageSize)}}}) {
+			if !yield(z.state(), err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// CheckedZone is a zone, and the answers of its secondaries.
+type CheckedZone struct {
+	Zone        string
+	Serial      uint32
+	Shut        bool
+	Secondaries []stele.SecondaryAnswer
+}
+
+// UnmarshalJSON reads a zone as the API shows it.
+func (z *CheckedZone) UnmarshalJSON(text []byte) error {
+	var d struct {
+		Zone        string
+		Serial      uint32
+		Shut        bool
+		Secondaries []struct {
+			At     string
+			State  stele.SecondaryState
+			Serial uint32
+			Why    string
+		}
+	}
+	if err := json.Unmarshal(text, &d); err != nil {
+		return err
+	}
+	*z = CheckedZone{Zone: d.Zone, Serial: d.Serial, Shut: d.Shut}
+	for _, s := range d.Secondaries {
+		z.Secondaries = append(z.Secondaries, stele.SecondaryAnswer{Zone: d.Zone, At: s.At, State: s.State, Serial: s.Serial, Why: s.Why})
+	}
+	return nil
+}
+
+// CheckSecondaries has the server ask the secondaries of a zone for the serials of their
+// copies. Only an administrator may ask.
+func (r *Registry) CheckSecondaries(ctx context.Context, zone string) (CheckedZone, error) {
+	var z CheckedZone
+	a, err := r.call(ctx, &ask{method: http.MethodGet, path: pathOf("secondaries", zone), again: true})
+	if err != nil {
+		return z, under("check secondaries", stele.ID{}, err)
+	}
+	err = a.decode(&z)
+	return z, err
+}
+
+// ZoneFile says what WriteZone writes of a zone.
+type ZoneFile struct {
+	Signed bool   // with signatures
+	Parent bool   // instead the records that the zone above must have
+	Root   string // under which the keys of the scheme stand, for Parent; "" for the usual one
+}
+
+// WriteZone has the server write the zone of a namespace as a master file.
+func (r *Registry) WriteZone(ctx context.Context, w io.Writer, key stele.NamespaceKey, want ZoneFile) error {
+	const op = "export zone"
+	query := url.Values{"signed": {strconv.FormatBool(want.Signed)}, "parent": {strconv.FormatBool(want.Parent)}}
+	if want.Root != "" {
+		query.Set("root", want.Root)
+	}
+	s, err := r.open(ctx, &ask{method: http.MethodGet, path: pathOf("zonefiles", key.String()), query: query, again: true}, nil, streamStill)
+	if err != nil {
+		return under(op, stele.ID{}, err)
+	}
+	defer s.Close()
+	if _, err := io.Copy(w, s); err != nil {
+		return tell(op, err)
+	}
+	return nil
+}
+
+// RaiseZone gives a zone a serial above the given one, or above its own if that is nil; see
+// [registrar.Registrar.RaiseZone].
+func (r *Registry) RaiseZone(ctx context.Context, zone string, above *uint32) (stele.ZoneState, error) {
+	const op = "raise zone"
+	body, err := json.Marshal(map[string]*uint32{"above": above})
+	if above == nil {
+		body = []byte("{}")
+	}
+	if err != nil {
+		return stele.ZoneState{}, tell(op, err)
+	}
+	a, err := r.call(ctx, &ask{method: http.MethodPost, path: pathOf("zones", zone), media: jsonType, body: body})
+	if err != nil {
+		return stele.ZoneState{}, under(op, stele.ID{}, err)
+	}
+	var z zoneState
+	err = a.decode(&z)
+	return z.state(), err
+}
 
 // ZoneKeys are the keys of a zone, without their private parts: those never leave the
 // server.
@@ -54,7 +169,7 @@ type ZoneRecord struct {
 	Record string `json:"record"`
 }
 
-// ZoneKeysChange is what is to be done with the keys of a zone.
+// ZoneKeysChange is a change of the keys of a zone.
 type ZoneKeysChange struct {
 	Do          string `json:"do"` // sign, unsign, refresh, roll or next
 	Mode        string `json:"mode,omitempty"`
@@ -67,7 +182,7 @@ type ZoneKeysChange struct {
 }
 
 // ZoneKeys returns the keys of a namespace's zone, to its owners and to administrators.
-// Parent is for how long others keep what the zone above says; the usual time if 0.
+// Parent is how long resolvers cache the DS records of the zone above; the usual time if 0.
 func (r *Registry) ZoneKeys(ctx context.Context, key stele.NamespaceKey, parent time.Duration) (*ZoneKeys, error) {
 	q := &ask{method: http.MethodGet, path: pathOf("zonekeys", key.String()), again: true}
 	if parent > 0 {
@@ -76,14 +191,14 @@ func (r *Registry) ZoneKeys(ctx context.Context, key stele.NamespaceKey, parent 
 	return r.zoneKeys(ctx, "show zone keys", q)
 }
 
-// ChangeZoneKeys does something with the keys of a namespace's zone.
+// ChangeZoneKeys changes the keys of a namespace's zone.
 func (r *Registry) ChangeZoneKeys(ctx context.Context, key stele.NamespaceKey, change ZoneKeysChange) (*ZoneKeys, error) {
 	const op = "set zone keys"
 	body, err := json.Marshal(change)
 	if err != nil {
 		return nil, tell(op, err)
 	}
-	// It is not sent again: what was done already would be done twice.
+	// It is not retried: a retry could roll a key twice.
 	return r.zoneKeys(ctx, op, &ask{method: http.MethodPost, path: pathOf("zonekeys", key.String()), media: jsonType, body: body})
 }
 
@@ -97,7 +212,7 @@ func (r *Registry) zoneKeys(ctx context.Context, op string, q *ask) (*ZoneKeys, 
 	return k, a.decode(k)
 }
 
-// TSIGKey is a key that name servers show each other.
+// TSIGKey is a key with which name servers authenticate each other (RFC 8945).
 type TSIGKey struct {
 	Name      string    `json:"name"`
 	Algorithm string    `json:"algorithm"`
@@ -113,8 +228,8 @@ func (r *Registry) SecondaryKeys(ctx context.Context) iter.Seq2[TSIGKey, error] 
 		query: url.Values{"limit": {strconv.Itoa(pageSize)}}})
 }
 
-// AddSecondaryKey makes a key of secondaries, and tells its secret, which can't be had
-// again.
+// AddSecondaryKey makes a TSIG key of secondaries, and returns its secret, which the server
+// shows only once.
 func (r *Registry) AddSecondaryKey(ctx context.Context, name, algorithm string) (k TSIGKey, err error) {
 	body, err := json.Marshal(map[string]string{"name": name, "algorithm": algorithm})
 	if err != nil {
@@ -123,7 +238,7 @@ func (r *Registry) AddSecondaryKey(ctx context.Context, name, algorithm string) 
 	return r.secondaryKey(ctx, &ask{method: http.MethodPost, path: "tsig", media: jsonType, body: body})
 }
 
-// RetireSecondaryKey makes a key of secondaries good for nothing.
+// RetireSecondaryKey ends the use of a TSIG key of secondaries.
 func (r *Registry) RetireSecondaryKey(ctx context.Context, name string) (TSIGKey, error) {
 	return r.secondaryKey(ctx, &ask{method: http.MethodDelete, path: pathOf("tsig", name), again: true})
 }

@@ -1,4 +1,4 @@
-package client
+package remote
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ import (
 
 const maxProblem = 1 << 20 // bytes of a problem
 
-// problem is an error as the server tells it (RFC 9457).
+// problem is a problem document of the API (RFC 9457).
 type problem struct {
 	Type      string `json:"type"`
 	Status    int    `json:"status"`
@@ -46,7 +46,7 @@ func problemsOf(faults []fault) (list stele.Problems) {
 	return list
 }
 
-// coded is what of a problem does not depend on the language of its text.
+// coded is the part of a problem that does not depend on the language of its text.
 type coded struct {
 	Code       string            `json:"code"`
 	Parameters map[string]string `json:"parameters"`
@@ -68,8 +68,8 @@ func (c coded) message(text string) error {
 	return m
 }
 
-// kinds are the kinds of failure by what stands behind # in a problem's type. What is
-// not here, a failure of HTTP itself, is told by its status.
+// kinds are the kinds of failure by the fragment of a problem's type. The status decides
+// for types that are not here: failures of HTTP itself.
 var kinds = map[string]stele.Kind{
 	"internal":            stele.Internal,
 	"invalid":             stele.Invalid,
@@ -83,7 +83,7 @@ var kinds = map[string]stele.Kind{
 	"precondition-failed": stele.Conflict,
 }
 
-// refused makes the failure of an answer that is no good one.
+// refused makes the failure of an answer whose status is not a success.
 func (r *Registry) refused(resp *http.Response) *failure {
 	f := &failure{status: resp.StatusCode, after: retryAfter(resp.Header)}
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
@@ -101,7 +101,7 @@ func (r *Registry) refused(resp *http.Response) *failure {
 	return f
 }
 
-// foreign is the error of an answer that no registry gives.
+// foreign returns the error of an answer that does not come from a registry.
 func (r *Registry) foreign(resp *http.Response) error {
 	kind, what := kindOf(resp.StatusCode), "does not answer as a registry does"
 	switch {
@@ -113,7 +113,7 @@ func (r *Registry) foreign(resp *http.Response) error {
 	case kind == stele.NotFound:
 		kind, what = stele.Invalid, "has no API of a registry"
 	case kind == stele.Unavailable:
-		what = "is not there behind its proxy; try again"
+		what = "is not reached by its proxy; try again"
 	}
 	return &stele.Error{Op: "ask " + r.site, Kind: kind, Err: fmt.Errorf("the server %s (status %d)", what, resp.StatusCode)}
 }
@@ -130,7 +130,7 @@ func (p *problem) err(schemes *stele.Schemes, status int) error {
 		e.Op = "" // the API's own name of what was tried
 	}
 	if p.ID != "" {
-		// One that can't be read is told all the same, but not as an identifier.
+		// An identifier that the client can't read becomes a part of the operation.
 		if id, err := schemes.Parse(p.ID); err == nil {
 			e.ID = id
 		} else {
@@ -151,26 +151,26 @@ func (p *problem) err(schemes *stele.Schemes, status int) error {
 	return e
 }
 
-// preconditionError says that something has another version than was supposed.
+// preconditionError says that a record or namespace has another version than the request
+// names.
 type preconditionError struct {
 	error
-	retried bool // an earlier attempt, whose answer got lost, may have made that version
+	retried bool // an earlier attempt, whose answer was lost, may have made that version
 }
 
-// isPrecondition reports whether something has another version than was supposed.
+// isPrecondition reports whether err is a preconditionError.
 func isPrecondition(err error) bool {
 	_, ok := errors.AsType[*preconditionError](err)
 	return ok
 }
 
-// mayBeOwn reports whether it was this program that made the other version.
+// mayBeOwn reports whether this client may have made the other version.
 func mayBeOwn(err error) bool {
 	p, ok := errors.AsType[*preconditionError](err)
 	return ok && p.retried
 }
 
-// under gives an error the name of what was tried where it has none, and of what it
-// was tried on.
+// under sets the operation of an error that has none, and its identifier.
 func under(op string, id stele.ID, err error) error {
 	e, ok := errors.AsType[*stele.Error](err)
 	if !ok || e.Op != "" {
@@ -184,7 +184,7 @@ func under(op string, id stele.ID, err error) error {
 	return &c
 }
 
-// kindOf returns the kind of failure of a status that says no more.
+// kindOf returns the kind of failure of an answer without a problem document.
 func kindOf(status int) stele.Kind {
 	switch status {
 	case http.StatusNotFound:
@@ -208,8 +208,8 @@ func kindOf(status int) stele.Kind {
 	return stele.Invalid
 }
 
-// retryAfter reads when to come again (RFC 9110, section 10.2.3), in seconds; a date
-// would need a clock.
+// retryAfter reads Retry-After (RFC 9110, section 10.2.3), in seconds; a date would need
+// a clock.
 func retryAfter(header http.Header) time.Duration {
 	n, err := strconv.ParseUint(header.Get("Retry-After"), 10, 31)
 	if err != nil {
@@ -218,7 +218,7 @@ func retryAfter(header http.Header) time.Duration {
 	return time.Duration(n) * time.Second
 }
 
-// legible returns a text of the server's without control characters.
+// legible replaces the control characters of a text from the server.
 func legible(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {

@@ -1,4 +1,4 @@
-package client
+package remote
 
 import (
 	"context"
@@ -22,8 +22,8 @@ func (r *Registry) AddUser(ctx context.Context, u auth.User) (auth.User, error) 
 	return r.user(ctx, "add user", &ask{method: http.MethodPost, path: "users"}, body)
 }
 
-// SetUser changes a user. Only what changed is sent, so that nothing else that somebody
-// changes at the same time is undone.
+// SetUser changes a user. It sends only the fields that change, so that it does not undo
+// what another administrator changes at the same time.
 func (r *Registry) SetUser(ctx context.Context, name string, change func(*auth.User) error) (auth.User, error) {
 	const op = "set user"
 	before, err := r.User(ctx, name)
@@ -48,11 +48,11 @@ func (r *Registry) SetUser(ctx context.Context, name string, change func(*auth.U
 	if next.Disabled != before.Disabled {
 		patch["disabled"] = next.Disabled
 	}
-	// To change it so again changes nothing.
+	// It is idempotent: the second time changes nothing.
 	return r.user(ctx, op, &ask{method: http.MethodPatch, path: pathOf("users", name), again: true}, patch)
 }
 
-// User returns a user: to an administrator any, to others themselves.
+// User returns a user. Administrators may ask for any, other users for themselves.
 func (r *Registry) User(ctx context.Context, name string) (auth.User, error) {
 	return r.user(ctx, "show user", &ask{method: http.MethodGet, path: pathOf("users", name), again: true}, nil)
 }
@@ -80,8 +80,8 @@ func (r *Registry) Users(ctx context.Context) iter.Seq2[auth.User, error] {
 		query: url.Values{"limit": {strconv.Itoa(pageSize)}}})
 }
 
-// CreateToken makes a token for a user, and returns its credential, which can't be had
-// again. It is a child of the token with which the registry is asked.
+// CreateToken makes a token for a user, and returns its credential, which the server shows
+// only once. The token is a child of the Registry's own.
 func (r *Registry) CreateToken(ctx context.Context, want auth.TokenRequest) (credential string, t auth.Token, err error) {
 	const op = "create token"
 	t = auth.Token{Label: want.Label, Expires: want.Expires, Scopes: want.Scopes, Namespaces: want.Namespaces}
@@ -106,8 +106,8 @@ func (r *Registry) CreateToken(ctx context.Context, want auth.TokenRequest) (cre
 	if err != nil {
 		return "", t, tell(op, err)
 	}
-	// It is not sent again: an answer that got lost would leave a token behind that
-	// nobody has.
+	// It is not retried: if the answer is lost, the retry makes a second token, and the
+	// first stays valid and unused.
 	a, err := r.call(ctx, &ask{method: http.MethodPost, path: "tokens", media: jsonType, body: text})
 	if err != nil {
 		return "", t, under(op, stele.ID{}, err)
@@ -122,7 +122,7 @@ func (r *Registry) CreateToken(ctx context.Context, want auth.TokenRequest) (cre
 	return made.Credential, made.Token, nil
 }
 
-// Tokens yields the tokens of a user, or of all if that is empty, which only an
+// Tokens yields the tokens of a user, or of all users if that is empty, which only an
 // administrator may ask for.
 func (r *Registry) Tokens(ctx context.Context, user string) iter.Seq2[auth.Token, error] {
 	q := &ask{method: http.MethodGet, path: "tokens", query: url.Values{"limit": {strconv.Itoa(pageSize)}}, again: true}
@@ -132,7 +132,7 @@ func (r *Registry) Tokens(ctx context.Context, user string) iter.Seq2[auth.Token
 	return listed[auth.Token](ctx, r, "list tokens", q)
 }
 
-// RevokeToken ends the use of a token.
+// RevokeToken revokes a token.
 func (r *Registry) RevokeToken(ctx context.Context, id string) (t auth.Token, err error) {
 	a, err := r.call(ctx, &ask{method: http.MethodDelete, path: pathOf("tokens", id), again: true})
 	if err != nil {
@@ -141,7 +141,8 @@ func (r *Registry) RevokeToken(ctx context.Context, id string) (t auth.Token, er
 	return t, a.decode(&t)
 }
 
-// OpenToken opens a token that a restore shut. Only an administrator may.
+// OpenToken makes a token valid again that a restore has suspended. Only an administrator
+// may.
 func (r *Registry) OpenToken(ctx context.Context, id string) (t auth.Token, err error) {
 	a, err := r.call(ctx, &ask{method: http.MethodPost, path: pathOf("tokens", id), again: true})
 	if err != nil {
@@ -167,7 +168,7 @@ func listed[T any](ctx context.Context, r *Registry, op string, q *ask) iter.Seq
 	}
 }
 
-// Me returns who has the token.
+// Me returns the principal of the token.
 func (r *Registry) Me(ctx context.Context) (p auth.Principal, err error) {
 	a, err := r.call(ctx, &ask{method: http.MethodGet, path: "me", again: true})
 	if err != nil {

@@ -1,4 +1,4 @@
-package client
+package remote
 
 import (
 	"archive/tar"
@@ -18,7 +18,7 @@ import (
 )
 
 // A backup travels as a tar of its files. Its last entry says how many there were, so
-// that nobody takes a part of it for all.
+// that the reader recognises a backup that was cut off.
 const (
 	completeEntry = "stele-backup-complete"
 	maxComplete   = 4 << 10
@@ -32,7 +32,8 @@ type complete struct {
 }
 
 // Backup copies the registry to a new folder on this machine, and returns how many
-// changes it has. The folder appears when it is complete. Only an administrator may.
+// changes it has. The folder appears when it is complete. Only an administrator may make
+// a backup.
 func (r *Registry) Backup(ctx context.Context, folder string) (changes uint64, err error) {
 	const op = "backup"
 	if _, err := os.Lstat(folder); err == nil {
@@ -65,7 +66,7 @@ func (r *Registry) Backup(ctx context.Context, folder string) (changes uint64, e
 	return changes, nil
 }
 
-// unpack puts the files of a backup into a folder, and makes sure that they stay.
+// unpack writes the files of a backup to a folder, and syncs them to the disk.
 func unpack(in io.Reader, folder string) (changes uint64, err error) {
 	root, err := os.OpenRoot(folder) // nothing in the tar leads out of it
 	if err != nil {
@@ -82,7 +83,7 @@ func unpack(in io.Reader, folder string) (changes uint64, err error) {
 		case err != nil:
 			return 0, err
 		case head.Typeflag != tar.TypeReg || !filepath.IsLocal(head.Name) || strings.Contains(head.Name, "\\"):
-			return 0, unread(fmt.Errorf("%.100q is no file of a backup", head.Name))
+			return 0, unread(fmt.Errorf("%.100q is not a file of a backup", head.Name))
 		case head.Name == completeEntry:
 			return have.check(files, folder)
 		}
@@ -97,7 +98,7 @@ func unpack(in io.Reader, folder string) (changes uint64, err error) {
 
 var cutOff = unread(errors.New("the backup was cut off"))
 
-// check makes sure that all files are there that the last entry speaks of.
+// check reads the last entry, and fails unless all files are there that it counts.
 func (have *complete) check(in io.Reader, folder string) (changes uint64, err error) {
 	text, err := io.ReadAll(io.LimitReader(in, maxComplete))
 	if err != nil {
@@ -131,7 +132,7 @@ func unpackFile(root *os.Root, name string, in io.Reader) (n int64, err error) {
 	return n, file.Sync()
 }
 
-// syncFolder makes sure that what a folder lists stays.
+// syncFolder syncs the entries of a folder to the disk.
 func syncFolder(folder string) error {
 	dir, err := os.Open(folder)
 	if err != nil {
@@ -140,7 +141,7 @@ func syncFolder(folder string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// Restored is what became of a restore.
+// Restored is the result of a restore.
 type Restored struct {
 	Kept    string   `json:"kept"` // folder on the server of the registry as it was; "" if there was none
 	Changes uint64   `json:"changes"`
@@ -149,10 +150,10 @@ type Restored struct {
 	Zones []CheckedZone `json:"zones"` // those with secondaries, and those that are shut
 }
 
-// Restore puts a backup, which is in a folder on this machine, in the place of the
-// server's registry. Confirm names the folder of that registry on the server, to make
-// sure that it is the one meant. Sent is told how many bytes went off; it may be nil.
-// Only an administrator may.
+// Restore replaces the server's registry with a backup, which is in a folder on this
+// machine. Confirm names the folder of that registry on the server, so that no other
+// registry is replaced by mistake. Restore calls sent with the number of bytes sent since
+// the last call; sent may be nil. Only an administrator may restore.
 func (r *Registry) Restore(ctx context.Context, folder, confirm string, sent func(int64)) (Restored, error) {
 	const op = "restore"
 	pipe, w := io.Pipe()
@@ -196,7 +197,7 @@ func (r *Registry) Restore(ctx context.Context, folder, confirm string, sent fun
 	return Restored{}, refuse(op, stele.ID{}, stele.Unavailable, "the answer was cut off; look whether the backup is restored before you try again")
 }
 
-// pack writes the files of a folder as a backup travels.
+// pack writes the files of a folder as the tar of a backup.
 func pack(w io.Writer, folder string, sent func(int64)) error {
 	root := os.DirFS(folder)
 	out := tar.NewWriter(w)
@@ -206,7 +207,7 @@ func pack(w io.Writer, folder string, sent func(int64)) error {
 		case err != nil || d.IsDir():
 			return err
 		case !d.Type().IsRegular():
-			return fmt.Errorf("%.100q is neither a file nor a folder, so this is no backup", name)
+			return fmt.Errorf("%.100q is neither a file nor a folder, so this is not a backup", name)
 		}
 		n, err := packFile(out, root, name, sent)
 		have.Files++

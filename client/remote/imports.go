@@ -1,7 +1,6 @@
-package client
+package remote
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"crypto/sha256"
@@ -9,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -21,14 +21,14 @@ import (
 // importTimeout is how long a chunk may take: a slow line, a server that is busy.
 const importTimeout = 15 * time.Minute
 
-// importName returns under which name the server knows an import. A file's path is
-// nobody else's business, and may be longer than names are.
+// importName returns the name under which the server keeps the bookmark of an import. It
+// is a hash, because a file's path is private and may be longer than the server allows.
 func importName(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return fmt.Sprintf("client %x", sum[:16])
 }
 
-// Bookmark returns how far the import of that name is; nil if it never began.
+// Bookmark returns how far the import of that name is, or nil if it never began.
 func (r *Registry) Bookmark(ctx context.Context, name string) ([]byte, error) {
 	a, err := r.call(ctx, &ask{method: http.MethodGet, path: pathOf("import", importName(name)), again: true})
 	if err != nil {
@@ -43,9 +43,9 @@ func (r *Registry) Bookmark(ctx context.Context, name string) ([]byte, error) {
 	return []byte(mark.Bookmark), nil
 }
 
-// Ingest imports a chunk of records. The list has an error for each, in their order. A
-// chunk whose answer gets lost is sent again: records that it has written are found
-// unchanged then.
+// Ingest imports a chunk of records, and returns an error or nil for each, in their order.
+// It sends a chunk again if the answer is lost: the server then reports the records that
+// it has written as unchanged.
 func (r *Registry) Ingest(ctx context.Context, records []*stele.Record, o registrar.ImportOptions) ([]error, error) {
 	var text []byte
 	for i, rec := range records {
@@ -107,7 +107,7 @@ type imported struct {
 	} `json:"changes"`
 }
 
-// err says what became of a line.
+// err returns the result of a line.
 func (l *imported) err(schemes *stele.Schemes) error {
 	switch {
 	case l.Status == "unchanged":
@@ -120,7 +120,7 @@ func (l *imported) err(schemes *stele.Schemes) error {
 	return nil
 }
 
-// ingest sends lines, and returns what became of each, by its number from 1.
+// ingest sends lines, and returns the result of each by its number, from 1.
 func (r *Registry) ingest(ctx context.Context, text []byte, o registrar.ImportOptions) (lines map[int]imported, err error) {
 	q := &ask{
 		method: http.MethodPost, path: "import", media: linesType, body: text, again: true, timeout: importTimeout,
@@ -173,28 +173,102 @@ func (r *Registry) readImported(resp *http.Response) (map[int]imported, *failure
 	return lines, nil
 }
 
-// maxLine is how many bytes a line of an answer has.
-const maxLine = 2 * stele.MaxDocument
+// BeginImport registers an import, and returns its number.
+func (r *Registry) BeginImport(ctx context.Context, label string) (uint64, error) {
+	body, err := json.Marshal(map[string]string{"label": label})
+	if err != nil {
+		return 0, tell("import", err)
+	}
+	a, err := r.call(ctx, &ask{method: http.MethodPost, path: "imports", media: jsonType, body: body, again: true})
+	if err != nil {
+		return 0, under("import", stele.ID{}, err)
+	}
+	var made registrar.Import
+	err = a.decode(&made)
+	return made.Number, err
+}
 
-// textLines yields the lines of a stream that have something in them. What it yields
-// holds until the next. A line without its end is none: the stream was cut off.
-func textLines(in io.Reader) func(yield func([]byte, error) bool) {
-	return func(yield func([]byte, error) bool) {
-		lines := bufio.NewScanner(in)
-		lines.Buffer(make([]byte, 64<<10), maxLine)
-		lines.Split(func(data []byte, atEOF bool) (int, []byte, error) {
-			if n := bytes.IndexByte(data, '\n'); n >= 0 {
-				return n + 1, data[:n], nil
+// NoteImport does nothing: the server counts by itself what becomes of the records of an
+// import.
+func (r *Registry) NoteImport(context.Context, uint64, registrar.ImportCounts) error { return nil }
+
+// Imports yields the imports with a number above the given one, the oldest first.
+func (r *Registry) Imports(ctx context.Context, after uint64) iter.Seq2[registrar.Import, error] {
+	return func(yield func(registrar.Import, error) bool) {
+		for {
+			a, err := r.call(ctx, &ask{method: http.MethodGet, path: "imports", again: true,
+				query: url.Values{"after": {strconv.FormatUint(after, 10)}, "limit": {strconv.Itoa(pageSize)}}})
+			var page struct {
+				Items []registrar.Import `json:"items"`
+				Next  uint64             `json:"next"`
 			}
-			return 0, nil, nil
-		})
-		for lines.Scan() {
-			if text := bytes.TrimSpace(lines.Bytes()); len(text) > 0 && !yield(text, nil) {
+			if err == nil {
+				err = a.decode(&page)
+			}
+			if err != nil {
+				yield(registrar.Import{}, under("import", stele.ID{}, err))
 				return
 			}
-		}
-		if err := lines.Err(); err != nil {
-			yield(nil, err)
+			for _, i := range page.Items {
+				if i.Label, i.By = legible(i.Label), legible(i.By); !yield(i, nil) {
+					return
+				}
+			}
+			if page.Next <= after {
+				return
+			}
+			after = page.Next
 		}
 	}
+}
+
+// Revert gives a record the contents of an earlier version.
+func (r *Registry) Revert(ctx context.Context, name stele.ID, ifVersion, to uint64) (*stele.Record, error) {
+	// To revert it again to the same version changes nothing.
+	return r.revise(ctx, "revert", name, ifVersion, map[string]uint64{"to": to}, ifVersion == 0)
+}
+
+// RevertImport undoes an import; see [registrar.Registrar.RevertImport]. It does not send
+// the request again when the answer is cut off: told would get the same steps twice.
+func (r *Registry) RevertImport(ctx context.Context, number uint64, o registrar.RevertOptions, told func(registrar.RevertStep) error) (result registrar.RevertResult, err error) {
+	const op = "revert import"
+	q := &ask{method: http.MethodPost, path: pathOf("revert-import", strconv.FormatUint(number, 10)),
+		query: url.Values{"dry-run": {strconv.FormatBool(o.DryRun)}}}
+	if o.Reason != "" {
+		q.query.Set("reason", o.Reason)
+	}
+	s, err := r.open(ctx, q, nil, streamStill)
+	if err != nil {
+		return result, under(op, stele.ID{}, err)
+	}
+	defer s.Close()
+	for text, err := range textLines(s) {
+		if err != nil {
+			return result, err
+		}
+		var line struct {
+			ID, Status, Why           string
+			To, Number                uint64
+			Done                      bool
+			Withdrawn, Reverted, Left int
+			Problem                   *problem
+		}
+		if err := json.Unmarshal(text, &line); err != nil {
+			return result, unread(err)
+		}
+		switch {
+		case line.Problem != nil:
+			return result, under(op, stele.ID{}, line.Problem.err(r.o.Schemes, line.Problem.Status))
+		case line.Done:
+			return registrar.RevertResult{Number: line.Number, Withdrawn: line.Withdrawn, Reverted: line.Reverted, Left: line.Left}, nil
+		}
+		step := registrar.RevertStep{Status: line.Status, To: line.To, Why: legible(line.Why)}
+		if step.ID, err = r.o.Schemes.Parse(line.ID); err != nil {
+			return result, unread(fmt.Errorf("%.60q is not an identifier", line.ID))
+		}
+		if err := told(step); err != nil {
+			return result, err
+		}
+	}
+	return result, refuse(op, stele.ID{}, stele.Unavailable, "the answer was cut off; give the same command again to go on")
 }

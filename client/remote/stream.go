@@ -1,24 +1,21 @@
-package client
+package remote
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"io"
-	"iter"
-	"net/http"
-	"net/url"
-	"strconv"
 	"time"
 
 	"github.com/stele-id/stele"
 )
 
-// stream is the body of an answer that may be long. It ends with an error when nothing
-// comes for a while.
+// stream is the body of an answer that may be long. It fails when it is idle for too long.
 type stream struct {
 	body    io.ReadCloser
 	watch   *time.Timer
-	still   time.Duration // for which nothing may come
+	still   time.Duration // how long it may be idle
 	cancel  context.CancelCauseFunc
 	ctx     context.Context
 	explain func(error) error
@@ -26,8 +23,9 @@ type stream struct {
 
 var errStill = errors.New("nothing came for too long")
 
-// open sends a request until it is answered well, and returns the body of the answer,
-// which must be closed. Nothing may come for so long at a time.
+// open sends a request until the server answers with success, and returns the body of the
+// answer, which the caller must close. The stream fails when it is idle for longer than
+// still.
 func (r *Registry) open(ctx context.Context, q *ask, in io.Reader, still time.Duration) (*stream, error) {
 	left := r.o.Patience
 	for attempt := 0; ; attempt++ {
@@ -69,7 +67,7 @@ func (r *Registry) openOnce(ctx context.Context, q *ask, in io.Reader, still tim
 	return s, nil
 }
 
-// Read reads what comes. Its error is one of ours.
+// Read reads from the body. Its errors are [stele.Error]s.
 func (s *stream) Read(b []byte) (int, error) {
 	s.watch.Reset(s.still)
 	n, err := s.body.Read(b)
@@ -87,7 +85,8 @@ func (s *stream) Close() error {
 	return err
 }
 
-// steadyReader is what is sent. As long as it goes on, the request does not stand still.
+// steadyReader is the body of a request. While the transport reads it, the stream is not
+// idle.
 type steadyReader struct {
 	in io.Reader
 	s  *stream
@@ -98,25 +97,28 @@ func (r *steadyReader) Read(b []byte) (int, error) {
 	return r.in.Read(b)
 }
 
-// Export yields the records that begin so, in order, without their versions; with
-// history all versions of each, the oldest first. Whoever asks must be reader there.
-func (r *Registry) Export(ctx context.Context, key stele.NamespaceKey, history bool) iter.Seq2[*stele.Record, error] {
-	q := &ask{method: http.MethodGet, path: "export", again: true, query: url.Values{"prefix": {key.String()}, "history": {strconv.FormatBool(history)}}}
-	return func(yield func(*stele.Record, error) bool) {
-		s, err := r.open(ctx, q, nil, r.o.Timeout)
-		if err != nil {
-			yield(nil, under("export", stele.ID{}, err))
-			return
-		}
-		defer s.Close()
-		for text, err := range textLines(s) {
-			var rec *stele.Record
-			if err == nil {
-				rec, err = r.readRecord(text)
+// maxLine is how many bytes a line of an answer may have.
+const maxLine = 2 * stele.MaxDocument
+
+// textLines yields the lines of a stream that are not empty. A line is valid until the
+// next. It leaves out a last line without a line end: the stream was cut off.
+func textLines(in io.Reader) func(yield func([]byte, error) bool) {
+	return func(yield func([]byte, error) bool) {
+		lines := bufio.NewScanner(in)
+		lines.Buffer(make([]byte, 64<<10), maxLine)
+		lines.Split(func(data []byte, atEOF bool) (int, []byte, error) {
+			if n := bytes.IndexByte(data, '\n'); n >= 0 {
+				return n + 1, data[:n], nil
 			}
-			if !yield(rec, err) || err != nil {
+			return 0, nil, nil
+		})
+		for lines.Scan() {
+			if text := bytes.TrimSpace(lines.Bytes()); len(text) > 0 && !yield(text, nil) {
 				return
 			}
+		}
+		if err := lines.Err(); err != nil {
+			yield(nil, err)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package client
+package remote
 
 import (
 	"bytes"
@@ -13,15 +13,17 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/client/internal/endpoint"
 )
 
 const (
-	// maxAnswer is how many bytes an answer has that is one document: a page of a
-	// list has 8 MiB and a record more at most.
+	// maxAnswer is how many bytes an answer may have that is one document: a page of a
+	// list has at most 8 MiB and one record more.
 	maxAnswer = 32 << 20
 
 	jsonType  = "application/json"
@@ -41,8 +43,8 @@ type ask struct {
 
 	timeout time.Duration // if it may take longer than others
 
-	// again says that it may be sent again whatever became of it: the server has
-	// done it then, or does it now, but never both.
+	// again says that the request is idempotent: it may be sent again after any failure,
+	// because the server never does it twice.
 	again bool
 }
 
@@ -71,8 +73,8 @@ func (r *Registry) call(ctx context.Context, q *ask) (*response, error) {
 	return a, err
 }
 
-// exchange sends a request until it is answered well, and calls read with the answer. If
-// read fails, the request may be sent again.
+// exchange sends a request until the server answers with success, and calls read with the
+// answer. If read fails, exchange may send the request again.
 func (r *Registry) exchange(ctx context.Context, q *ask, read func(*http.Response) *failure) error {
 	left, retried := r.o.Patience, false
 	for attempt := 0; ; attempt++ {
@@ -107,8 +109,8 @@ func (r *Registry) once(ctx context.Context, q *ask, read func(*http.Response) *
 	return read(resp)
 }
 
-// send sends a request, whose body is a stream if that is not nil, and returns the
-// answer if it is a good one.
+// send sends a request, whose body is stream unless that is nil, and returns the answer if
+// its status is a success.
 func (r *Registry) send(ctx context.Context, q *ask, stream io.Reader) (*http.Response, *failure) {
 	where := r.base + "/" + q.path
 	if len(q.query) > 0 {
@@ -120,12 +122,12 @@ func (r *Registry) send(ctx context.Context, q *ask, stream io.Reader) (*http.Re
 	}
 	req, err := http.NewRequestWithContext(ctx, q.method, where, body)
 	if err != nil {
-		return nil, &failure{answered: unfit("the request can't be sent: %w", withoutURL(err))}
+		return nil, &failure{answered: unfit("the request can't be sent: %w", endpoint.WithoutURL(err))}
 	}
 	for name, values := range q.header {
 		req.Header[name] = values
 	}
-	req.Header.Set("User-Agent", userAgent)
+	req.Header.Set("User-Agent", endpoint.UserAgent)
 	req.Header.Set("Accept", "application/json, application/x-ndjson, application/x-tar, application/problem+json")
 	if q.media != "" {
 		req.Header.Set("Content-Type", q.media)
@@ -136,7 +138,7 @@ func (r *Registry) send(ctx context.Context, q *ask, stream io.Reader) (*http.Re
 	if v := r.version.Load(); v != nil {
 		req.Header.Set(stele.VersionHeader, v.String())
 	}
-	resp, err := r.o.Transport.RoundTrip(req) // follows no redirect, so that nobody else gets the token
+	resp, err := r.o.Transport.RoundTrip(req) // follows no redirect, so that no other server gets the token
 	if err != nil {
 		return nil, &failure{err: err, unsent: isUnsent(err)}
 	}
@@ -149,20 +151,20 @@ func (r *Registry) send(ctx context.Context, q *ask, stream io.Reader) (*http.Re
 	defer resp.Body.Close()
 	failed := r.refused(resp)
 	if errors.Is(failed.answered, stele.ErrRestored) {
-		r.version.Store(nil) // what is asked next is asked of the registry as it is now
+		r.version.Store(nil) // later requests read the registry as it is now
 	}
 	return nil, failed
 }
 
-// failure is why a request was not answered well.
+// failure is why a request did not succeed.
 type failure struct {
 	err    error // of the network; nil if there was an answer
 	unsent bool  // the server saw nothing of the request
 
 	answered error // of the answer
 	status   int
-	after    time.Duration // when to come again, if the answer said
-	problem  bool          // the answer was in our own words
+	after    time.Duration // Retry-After of the answer; 0 if it has none
+	problem  bool          // the answer was a problem document of the API
 }
 
 // Pauses before another attempt grow, unless the server says how long they are.
@@ -178,7 +180,7 @@ func (f *failure) pause(q *ask, attempt int) (time.Duration, bool) {
 	case f.err != nil && (isUntrusted(f.err) || isPlain(f.err)):
 		return 0, false
 	case f.unsent:
-		return grown, attempt < 4 // about 3 s: it may have been started anew
+		return grown, attempt < 4 // about 3 s: the server may be restarting
 	case f.err != nil:
 		return grown, q.again
 	case f.status == http.StatusTooManyRequests: // nothing was done
@@ -189,7 +191,7 @@ func (f *failure) pause(q *ask, attempt int) (time.Duration, bool) {
 	return 0, false
 }
 
-// told is the error that the caller gets.
+// told returns the error that the caller gets.
 func (f *failure) told(ctx context.Context, r *Registry) error {
 	if f.answered != nil {
 		return f.answered
@@ -197,7 +199,7 @@ func (f *failure) told(ctx context.Context, r *Registry) error {
 	refuse := func(kind stele.Kind, format string, args ...any) error {
 		return &stele.Error{Op: "ask " + r.site, Kind: kind, Err: fmt.Errorf(format, args...)}
 	}
-	err := withoutURL(f.err)
+	err := endpoint.WithoutURL(f.err)
 	switch {
 	case isPlain(err):
 		return refuse(stele.Invalid, "%w", r.otherProtocol())
@@ -206,13 +208,13 @@ func (f *failure) told(ctx context.Context, r *Registry) error {
 	case ctx.Err() != nil:
 		return refuse(stele.Unavailable, "%w", ctx.Err())
 	}
-	return refuse(stele.Unavailable, "%w; try again", timely(ctx, shorn(err)))
+	return refuse(stele.Unavailable, "%w; try again", endpoint.Timely(ctx, shorn(err)))
 }
 
-// shorn returns an error of the network without the addresses in it.
+// shorn replaces errors of the network whose text says little.
 func shorn(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
-		return errNoAnswer
+		return endpoint.ErrNoAnswer
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("the connection ended before the answer did")
@@ -226,7 +228,7 @@ func isUnsent(err error) bool {
 	return ok && op.Op == "dial"
 }
 
-// isPlain reports whether a server that was asked by https does not speak TLS.
+// isPlain reports whether the client asked by https and the server does not speak TLS.
 func isPlain(err error) bool {
 	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
 		return true
@@ -234,8 +236,8 @@ func isPlain(err error) bool {
 	return errors.Is(err, http.ErrSchemeMismatch)
 }
 
-// otherProtocol is the error of a server that was asked by https and answers by http, or
-// the other way round.
+// otherProtocol returns the error of a server that answers by http when the client asked
+// by https, or the other way round.
 func (r *Registry) otherProtocol() error {
 	if rest, ok := strings.CutPrefix(r.site, "https://"); ok {
 		return fmt.Errorf("the server answers by http there, and not by https; write http://%s, or the port of https", rest)
@@ -243,7 +245,7 @@ func (r *Registry) otherProtocol() error {
 	return fmt.Errorf("the server answers by https there, and not by http; write https://%s", strings.TrimPrefix(r.site, "http://"))
 }
 
-// isUntrusted reports whether the server's certificate is not believed.
+// isUntrusted reports whether the server's certificate is not trusted.
 func isUntrusted(err error) bool {
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
 		return true
@@ -259,13 +261,13 @@ func isUntrusted(err error) bool {
 func (r *Registry) key() (string, error) {
 	b := make([]byte, 16)
 	if _, err := io.ReadFull(r.o.Rand, b); err != nil {
-		return "", &stele.Error{Op: "mint", Kind: stele.Unavailable, Err: fmt.Errorf("there is no chance to be had: %w", err)}
+		return "", &stele.Error{Op: "mint", Kind: stele.Unavailable, Err: fmt.Errorf("random bytes for the idempotency key cannot be read: %w", err)}
 	}
 	return hex.EncodeToString(b), nil
 }
 
-// decode reads the document of an answer. Fields that a newer server adds are passed
-// over.
+// decode reads the document of an answer. It ignores unknown fields, which newer servers
+// may add.
 func (a *response) decode(v any) error {
 	if err := json.Unmarshal(a.body, v); err != nil {
 		return unread(err)
@@ -273,14 +275,13 @@ func (a *response) decode(v any) error {
 	return nil
 }
 
-// unread says that an answer is not what was expected.
+// unread returns the error of an answer that the client does not understand.
 func unread(err error) error {
 	return &stele.Error{Op: "read answer", Kind: stele.Internal, Err: fmt.Errorf("the server's answer can't be read: %w; is it a registry of the same version?", err)}
 }
 
-// pathOf returns the path of something: a root and an identifier or a prefix. What a
-// server along the way may clean away is escaped: a second slash, and dots between
-// slashes.
+// pathOf returns a path below the API's root: a collection and an identifier or a prefix.
+// It escapes what a proxy may normalise away: a second slash, and dots between slashes.
 func pathOf(root, text string) string {
 	const plain = "-_~.!$&'()*+,;=:@/"
 	var b strings.Builder
@@ -306,4 +307,60 @@ func isDots(text string, i int) bool {
 		to = i + n
 	}
 	return strings.Trim(text[from:to], ".") == ""
+}
+
+// noteVersion remembers the state that an answer names in its header or its trailer. All
+// later requests ask for that state or a newer one. It ignores what it can't read.
+func (r *Registry) noteVersion(header http.Header) {
+	told, err := stele.ParseVersionHeader(header[stele.VersionHeader])
+	if err != nil {
+		return
+	}
+	if told == (stele.Position{}) {
+		return
+	}
+	for {
+		have := r.version.Load()
+		// A state of another generation replaces the known one: the registry was restored
+		// since.
+		if have != nil && have.Generation == told.Generation && told.Change <= have.Change || r.version.CompareAndSwap(have, &told) {
+			return
+		}
+	}
+}
+
+// noteTag remembers how entity tags name the generation of the registry: the text after
+// the number of the version.
+func (r *Registry) noteTag(header http.Header) {
+	if inside, ok := strings.CutPrefix(header.Get("ETag"), `"v`); ok {
+		inside = strings.TrimSuffix(inside, `"`)
+		number, mark, _ := strings.Cut(inside, ".")
+		if _, err := strconv.ParseUint(number, 10, 64); err == nil {
+			r.mark.Store(&mark)
+		}
+	}
+}
+
+// tagOf returns the entity tag of a version of something.
+func (r *Registry) tagOf(version uint64) string {
+	tag := `"v` + strconv.FormatUint(version, 10)
+	if mark := r.mark.Load(); mark != nil && *mark != "" {
+		tag += "." + *mark
+	}
+	return tag + `"`
+}
+
+// ending is a body that calls ended when all of it was read, because the trailer is
+// complete then.
+type ending struct {
+	io.ReadCloser
+	ended func()
+}
+
+func (b *ending) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err == io.EOF {
+		b.ended()
+	}
+	return n, err
 }

@@ -1,4 +1,4 @@
-package client
+package remote
 
 import (
 	"archive/tar"
@@ -22,8 +22,8 @@ import (
 	"github.com/stele-id/stele/registrar"
 )
 
-// TestNewRegistry refuses what can't be right, and what would give the token away.
-func TestNewRegistry(t *testing.T) {
+// TestNew refuses what can't be right, and what would give the token away.
+func TestNew(t *testing.T) {
 	list := schemes(t)
 	for _, tt := range []struct {
 		server, token string
@@ -40,14 +40,14 @@ func TestNewRegistry(t *testing.T) {
 		{"http://id.example.org", "secret", false, "could read the token"},
 		{"http://127.0.0.1.example.org", "secret", false, "could read the token"},
 		{"http://10.0.0.1:8080", "secret", false, "could read the token"},
-		{"ftp://id.example.org", "", false, "no http or https URL"},
-		{"id.example.org", "", false, "no http or https URL"},
-		{"https://ann:pw@id.example.org", "", false, "no http or https URL"},
+		{"ftp://id.example.org", "", false, "not an http or https URL"},
+		{"id.example.org", "", false, "not an http or https URL"},
+		{"https://ann:pw@id.example.org", "", false, "not an http or https URL"},
 		{"https://id.example.org?x=y", "", false, "a query or a fragment"},
-		{"https://id.example.org", "se\r\ncret", false, "characters that none has"},
-		{"https://id.example.org", strings.Repeat("x", 2000), false, "characters that none has"},
+		{"https://id.example.org", "se\r\ncret", false, "characters that tokens do not have"},
+		{"https://id.example.org", strings.Repeat("x", 2000), false, "characters that tokens do not have"},
 	} {
-		r, err := NewRegistry(tt.server, tt.token, RegistryOptions{Schemes: list, PlainHTTP: tt.plain})
+		r, err := New(tt.server, tt.token, Options{Schemes: list, PlainHTTP: tt.plain})
 		switch {
 		case tt.want == "" && err != nil:
 			t.Errorf("%s: %v", tt.server, err)
@@ -55,7 +55,7 @@ func TestNewRegistry(t *testing.T) {
 			t.Errorf("%s: %v, %v", tt.server, r, err)
 		}
 	}
-	if r, err := NewRegistry("https://id.example.org", "", RegistryOptions{}); err == nil {
+	if r, err := New("https://id.example.org", "", Options{}); err == nil {
 		t.Error(r)
 	}
 }
@@ -89,7 +89,7 @@ func TestStrangeAnswers(t *testing.T) {
 		{200, jsonType, strings.Repeat(" ", maxAnswer+1), "more than", stele.Internal},
 		{404, "text/html", "<h1>404</h1>", "no API of a registry", stele.Invalid},
 		{500, "text/html", "", "does not answer as a registry does", stele.Internal},
-		{502, "text/html", "", "behind its proxy", stele.Unavailable},
+		{502, "text/html", "", "by its proxy", stele.Unavailable},
 		{401, "text/plain", "", "(status 401)", stele.Unauthenticated},
 		{403, problemMedia, "nonsense", "(status 403)", stele.Forbidden},
 		{404, problemMedia, `{"type":"/api/v1#not-found","detail":"nothing\u001b[31m here","operation":"get","identifier":"urn:x1:a"}`, "get urn:x1:a: nothing [31m here", stele.NotFound},
@@ -144,7 +144,7 @@ func TestAuthorities(t *testing.T) {
 	roots := x509.NewCertPool()
 	roots.AddCert(server.Certificate())
 	for _, pool := range []*x509.CertPool{roots, nil, x509.NewCertPool()} {
-		r, err := NewRegistry(server.URL, o.token, RegistryOptions{Schemes: o.schemes, Roots: pool})
+		r, err := New(server.URL, o.token, Options{Schemes: o.schemes, Roots: pool})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -246,9 +246,9 @@ func TestBackups(t *testing.T) {
 		{"another number", tarOf("MANIFEST-000001", "abc", completeEntry, `{"files":2,"bytes":3}`), "cut off"},
 		{"other bytes", tarOf("MANIFEST-000001", "abc", completeEntry, `{"files":1,"bytes":4}`), "cut off"},
 		{"no JSON", tarOf(completeEntry, `x`), "cut off"},
-		{"out of it", tarOf("../evil", "abc", completeEntry, `{"files":1,"bytes":3}`), "is no file of a backup"},
-		{"absolute", tarOf("/tmp/evil", "abc", completeEntry, `{"files":1,"bytes":3}`), "is no file of a backup"},
-		{"link", tarOf("link@", "/etc", completeEntry, `{"files":1,"bytes":0}`), "is no file of a backup"},
+		{"out of it", tarOf("../evil", "abc", completeEntry, `{"files":1,"bytes":3}`), "is not a file of a backup"},
+		{"absolute", tarOf("/tmp/evil", "abc", completeEntry, `{"files":1,"bytes":3}`), "is not a file of a backup"},
+		{"link", tarOf("link@", "/etc", completeEntry, `{"files":1,"bytes":0}`), "is not a file of a backup"},
 		{"twice", tarOf("a", "abc", "a", "abc", completeEntry, `{"files":2,"bytes":6}`), "exist"},
 		{"no tar", strings.Repeat("nonsense", 1000), "invalid tar"},
 	} {
@@ -368,7 +368,7 @@ func FuzzAnswers(f *testing.F) {
 	}
 	key := stele.NamespaceKey{Scheme: "urn", Prefix: "urn:x1"}
 	f.Fuzz(func(t *testing.T, status uint16, media string, body []byte) {
-		r, err := NewRegistry("http://localhost", "secret", RegistryOptions{
+		r, err := New("http://localhost", "secret", Options{
 			Schemes: list, Patience: -1, Transport: oneAnswer{int(status%900) + 100, media, body},
 		})
 		if err != nil {

@@ -1,4 +1,4 @@
-package client
+package remote
 
 import (
 	"bytes"
@@ -16,11 +16,11 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// maxAttempts is how often a change is made again when others were faster.
+// maxAttempts is how often a change is tried when other writers are faster.
 const maxAttempts = 100
 
-// Get returns the record that has this name. NotFound if there is none for whoever
-// asks.
+// Get returns the record that has this name, or NotFound if there is none that the user
+// may see.
 func (r *Registry) Get(ctx context.Context, name stele.ID) (*stele.Record, error) {
 	return r.record(ctx, &ask{method: http.MethodGet, path: pathOf("records", name.String()), again: true})
 }
@@ -50,12 +50,12 @@ func (r *Registry) record(ctx context.Context, q *ask) (*stele.Record, error) {
 	return r.readRecord(a.body)
 }
 
-// readRecord reads a record that the server tells of. It is not judged: an old version
-// may come without what it said.
+// readRecord reads a record from an answer. It does not validate the record: the server
+// leaves out the content of redacted versions.
 func (r *Registry) readRecord(text []byte) (*stele.Record, error) {
 	rec, err := r.o.Schemes.DecodeKept(text)
 	if err != nil {
-		return nil, unread(reasonOf(err))
+		return nil, unread(stele.Reason(err))
 	}
 	return rec, nil
 }
@@ -92,7 +92,7 @@ func (r *Registry) Register(ctx context.Context, record *stele.Record) (*stele.R
 			return have, nil
 		}
 	case errors.Is(err, stele.Invalid):
-		// Who has the name already is asked for first: the rest says nothing then.
+		// A registrar looks for the owner of the name first, and reports nothing else then.
 		if have, getErr := r.Get(ctx, record.ID); getErr == nil && have.ID != record.ID {
 			return nil, refuse(op, record.ID, stele.Conflict, "the name is taken by %s; no name is ever given away", have.ID)
 		}
@@ -111,7 +111,8 @@ func put(record *stele.Record, condition, tag string) *ask {
 	}
 }
 
-// said returns what people say of a record, without what the system keeps.
+// said returns the document of a record as its owner writes it, without the fields that
+// the server sets.
 func said(record *stele.Record) []byte {
 	c := *record
 	c.Version, c.By, c.Redacted, c.Import, c.Withheld = 0, "", false, 0, stele.Withheld{}
@@ -119,8 +120,8 @@ func said(record *stele.Record) []byte {
 	return c.AppendJSON(nil)
 }
 
-// written returns the record if it has this version and says what was to be written.
-// Then an attempt whose answer got lost has done it, and the next one met its own work.
+// written returns the record if it has this version and the content to be written: an
+// earlier attempt, whose answer was lost, wrote it then.
 func (r *Registry) written(ctx context.Context, record *stele.Record, version uint64) *stele.Record {
 	have, err := r.Get(ctx, record.ID)
 	if err != nil || have.ID != record.ID || have.Version != version || !bytes.Equal(said(have), said(record)) {
@@ -129,8 +130,8 @@ func (r *Registry) written(ctx context.Context, record *stele.Record, version ui
 	return have
 }
 
-// Update changes the record that has this name. change may be called several times,
-// each time with the record as it is then.
+// Update changes the record that has this name. It calls change again, with the record as
+// it is then, when another writer was faster.
 func (r *Registry) Update(ctx context.Context, name stele.ID, ifVersion uint64, change func(*stele.Record) error) (*stele.Record, error) {
 	const op = "update"
 	for attempt := 1; ; attempt++ {
@@ -158,8 +159,8 @@ func (r *Registry) Update(ctx context.Context, name stele.ID, ifVersion uint64, 
 	}
 }
 
-// revision returns what change makes of a record. The server judges it; what would keep
-// it from being changed at all is found here, before change is called.
+// revision returns what change makes of a record. It refuses records that cannot be
+// changed at all before it calls change; the server judges the rest.
 func (r *Registry) revision(op string, name stele.ID, before *stele.Record, ifVersion uint64, change func(*stele.Record) error) (*stele.Record, error) {
 	switch {
 	case ifVersion != 0 && before.Version != ifVersion:
@@ -182,7 +183,7 @@ func (r *Registry) revision(op string, name stele.ID, before *stele.Record, ifVe
 	return &next, valid(op, next.ID, &next)
 }
 
-// notThere gives the error of looking for what is to be changed the name of that.
+// notThere sets the operation of the error of reading a record that is to be changed.
 func notThere(op string, err error) error {
 	if e, ok := errors.AsType[*stele.Error](err); ok && e.Kind == stele.NotFound {
 		return &stele.Error{Op: op, ID: e.ID, Kind: e.Kind, Err: e.Err}
@@ -190,8 +191,8 @@ func notThere(op string, err error) error {
 	return err
 }
 
-// valid tells all that is wrong with a record or a namespace, in the words of a
-// registrar: a server would find it when it reads the document, and tell another tale.
+// valid returns all that is wrong with a record or a namespace, in the words of a
+// registrar: the server would refuse the document when it decodes it, with other words.
 func valid(op string, id stele.ID, v interface{ Validate() error }) error {
 	problems, ok := errors.AsType[stele.Problems](v.Validate())
 	if !ok {
@@ -200,12 +201,12 @@ func valid(op string, id stele.ID, v interface{ Validate() error }) error {
 	return &stele.Error{Op: op, ID: id, Kind: stele.Invalid, Err: problems}
 }
 
-// outdated says that a record has another version than its writer has seen.
+// outdated returns the error of a record that has another version than its writer has seen.
 func outdated(op string, name stele.ID, has, supposed uint64) error {
 	return refuse(op, name, stele.Conflict, "it has version %d, not %d; look at it again", has, supposed)
 }
 
-// overtaken is outdated where the server has found out.
+// overtaken returns the error of outdated after the server has refused a version.
 func (r *Registry) overtaken(ctx context.Context, op string, name stele.ID, supposed uint64, err error) error {
 	if now, failed := r.Get(ctx, name); failed == nil && now.Version != supposed {
 		return outdated(op, name, now.Version, supposed)
@@ -219,7 +220,7 @@ func (r *Registry) Withdraw(ctx context.Context, name stele.ID, ifVersion uint64
 	if replacement.IsValid() {
 		body["replacement"] = replacement.String()
 	}
-	// To withdraw it again for the same reason changes nothing.
+	// It is idempotent: to withdraw it again for the same reason changes nothing.
 	return r.revise(ctx, "withdraw", name, ifVersion, body, ifVersion == 0)
 }
 
@@ -255,7 +256,7 @@ func (r *Registry) revise(ctx context.Context, op string, name stele.ID, ifVersi
 		q.media = jsonType
 	}
 	if ifVersion != 0 {
-		if r.mark.Load() == nil { // the record says it; what is wrong with it is told below
+		if r.mark.Load() == nil { // the answer has it; the request below reports errors
 			_, _ = r.Get(ctx, name)
 		}
 		q.header = http.Header{"If-Match": {r.tagOf(ifVersion)}}
@@ -275,7 +276,7 @@ func refuse(op string, id stele.ID, kind stele.Kind, format string, args ...any)
 	return &stele.Error{Op: op, ID: id, Kind: kind, Err: fmt.Errorf(format, args...)}
 }
 
-// tell makes sure that an error is one of ours.
+// tell returns err as a [stele.Error].
 func tell(op string, err error) error {
 	if _, ok := errors.AsType[*stele.Error](err); ok {
 		return err

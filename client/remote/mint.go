@@ -1,4 +1,4 @@
-package client
+package remote
 
 import (
 	"bytes"
@@ -19,8 +19,8 @@ func (r *Registry) Mint(ctx context.Context, key stele.NamespaceKey, n int) ([]r
 }
 
 // MintPool makes n new names, each in the namespace of the pool that is free first. If
-// an error ends it early, the names made before come with the error. The server makes
-// all names of a request or none, so where there are too few fewer are asked for.
+// an error ends it early, it returns the names made before with the error. The server makes
+// all names of a request or none, so MintPool asks for fewer when a namespace is exhausted.
 func (r *Registry) MintPool(ctx context.Context, pool []stele.NamespaceKey, n int) ([]registrar.Label, error) {
 	var labels []registrar.Label
 	size := registrar.MaxMint
@@ -50,16 +50,17 @@ func (r *Registry) MintAndRegister(ctx context.Context, record *stele.Record, po
 	return made[0], nil
 }
 
-// A request that makes records should take about so long: many in one are quick, and
-// few are lost to who does not wait for its answer.
+// shortMint is how long a request that makes records should take: large requests are
+// efficient, and small ones lose few records if the caller stops before the answer.
+// mintGrace is how long a request may go on after the context ends.
 const (
 	shortMint = 50 * time.Millisecond
 	mintGrace = 5 * time.Second
 )
 
 // MintRecords makes n names, registers a record like rec under each, and yields them.
-// A request that is under way when the context ends has some time to be answered, so
-// that what was made is told.
+// When the context ends, MintRecords still waits some seconds for the answer to a request
+// that it has sent, and yields the names in it.
 func (r *Registry) MintRecords(ctx context.Context, rec *stele.Record, pool []stele.NamespaceKey, n int) iter.Seq2[*stele.Record, error] {
 	return func(yield func(*stele.Record, error) bool) {
 		for size := 1; n > 0 && ctx.Err() == nil; {
@@ -94,9 +95,9 @@ func (r *Registry) mintLate(ctx context.Context, pool []stele.NamespaceKey, n in
 	return r.mint(late, pool, n, rec)
 }
 
-// mint makes names, and registers a record under each unless that is nil. Without one,
-// what comes back are names and no more. The request has a key, so that the server
-// makes nothing twice if it is sent again.
+// mint makes names, and registers a record under each unless record is nil; then it
+// returns records with names alone. The request has an idempotency key, so that the
+// server makes nothing twice if mint sends it again.
 func (r *Registry) mint(ctx context.Context, pool []stele.NamespaceKey, n int, record *stele.Record) ([]*stele.Record, error) {
 	op := "mint"
 	if len(pool) == 0 {
@@ -136,7 +137,7 @@ func (r *Registry) mint(ctx context.Context, pool []stele.NamespaceKey, n int, r
 	return r.readMinted(a, n, record != nil)
 }
 
-// readMinted reads what was made.
+// readMinted reads the answer to mint.
 func (r *Registry) readMinted(a *response, n int, registered bool) ([]*stele.Record, error) {
 	var list struct {
 		Items []json.RawMessage `json:"items"`
@@ -167,7 +168,7 @@ func (r *Registry) readMinted(a *response, n int, registered bool) ([]*stele.Rec
 	return made, nil
 }
 
-// nameless returns what people say of a record that has no identifier.
+// nameless returns the document of a record without an identifier, as its owner writes it.
 func nameless(record *stele.Record) json.RawMessage {
 	text := bytes.TrimPrefix(said(record), []byte(`{"id":""`))
 	return append([]byte{'{'}, bytes.TrimPrefix(text, []byte{','})...)

@@ -1,4 +1,4 @@
-package client
+package remote
 
 import (
 	"errors"
@@ -11,7 +11,7 @@ import (
 	"github.com/stele-id/stele/registrar"
 )
 
-// The sessions of TestRegistryIsARegistrar.
+// The sessions of TestIsARegistrar.
 
 func playRecords(s *script) {
 	rec, err := s.Register(s.ctx, s.record(`{"id":"ark:/12345/x1","aliases":["10.5072/One"],"targets":[{"url":"https://example.org/1?a=b&c","type":"text/html","ttl":60},{"service":"N2C","url":"https://example.org/1.xml"}],"metadata":{"what":"Two\nlines, \"é\"","who":"Lima, A."},"persistence":{"level":"stable"},"readers":["user:carl"]}`))

@@ -1,4 +1,4 @@
-package client
+package remote
 
 import (
 	"bytes"
@@ -17,8 +17,8 @@ import (
 	"github.com/stele-id/stele/registrar"
 )
 
-// Namespace returns the namespace of that key. NotFound if there is none for whoever
-// asks.
+// Namespace returns the namespace of that key, or NotFound if there is none that the user
+// may see.
 func (r *Registry) Namespace(ctx context.Context, key stele.NamespaceKey) (*stele.Namespace, error) {
 	a, err := r.call(ctx, &ask{method: http.MethodGet, path: pathOf("namespaces", key.String()), again: true})
 	if err != nil {
@@ -30,13 +30,13 @@ func (r *Registry) Namespace(ctx context.Context, key stele.NamespaceKey) (*stel
 func (r *Registry) readNamespace(text []byte) (*stele.Namespace, error) {
 	ns, err := r.o.Schemes.DecodeNamespace(text)
 	if err != nil {
-		return nil, unread(reasonOf(err))
+		return nil, unread(stele.Reason(err))
 	}
 	return ns, nil
 }
 
-// Namespaces yields the namespaces in which whoever asks has a role, by scheme and then
-// by prefix; for an administrator all.
+// Namespaces yields the namespaces in which the user has a role, by scheme and then by
+// prefix; for an administrator all.
 func (r *Registry) Namespaces(ctx context.Context) iter.Seq2[*stele.Namespace, error] {
 	return r.namespaces(ctx, "namespaces")
 }
@@ -62,8 +62,8 @@ func (r *Registry) namespaces(ctx context.Context, path string) iter.Seq2[*stele
 	}
 }
 
-// ParentNamespace returns the namespace above one. NotFound if there is none for
-// whoever asks.
+// ParentNamespace returns the namespace above one, or NotFound if there is none that the
+// user may see.
 func (r *Registry) ParentNamespace(ctx context.Context, key stele.NamespaceKey) (*stele.Namespace, error) {
 	tree := namespaces.New(r.o.Schemes)
 	for ns, err := range r.Namespaces(ctx) {
@@ -111,7 +111,8 @@ func putNamespace(ns *stele.Namespace, condition, tag string) *ask {
 	}
 }
 
-// settings returns what people say of a namespace, without what the system keeps.
+// settings returns the document of a namespace as its owner writes it, without the fields
+// that the server sets.
 func settings(ns *stele.Namespace) []byte {
 	c := *ns
 	c.Version, c.By = 0, ""
@@ -119,8 +120,8 @@ func settings(ns *stele.Namespace) []byte {
 	return c.AppendJSON(nil)
 }
 
-// SetNamespace changes a namespace. change may be called several times, each time with
-// the namespace as it is then.
+// SetNamespace changes a namespace. It calls change again, with the namespace as it is
+// then, when another writer was faster.
 func (r *Registry) SetNamespace(ctx context.Context, key stele.NamespaceKey, ifVersion uint64, change func(*stele.Namespace) error) (*stele.Namespace, error) {
 	const op = "set namespace"
 	for attempt := 1; ; attempt++ {
@@ -153,12 +154,12 @@ func (r *Registry) SetNamespace(ctx context.Context, key stele.NamespaceKey, ifV
 			return nil, under(op, stele.ID{}, err)
 		}
 		if now, getErr := r.Namespace(ctx, key); mayBeOwn(err) && getErr == nil && now.Version == before.Version+1 && bytes.Equal(settings(now), settings(&next)) {
-			return now, nil // an attempt whose answer got lost has done it
+			return now, nil // an attempt whose answer was lost wrote it
 		}
 	}
 }
 
-// minter is how far the minter of a namespace is, as the server tells it.
+// minter is how far the minter of a namespace is, as the server reports it.
 type minter struct {
 	Last  time.Time `json:"last"`
 	Given uint64    `json:"given"`
@@ -194,7 +195,97 @@ func (r *Registry) SkipCounter(ctx context.Context, key stele.NamespaceKey, to u
 	if err != nil {
 		return tell(op, err)
 	}
-	// To set it where it is changes nothing.
+	// It is idempotent: to set the counter where it is changes nothing.
 	_, err = r.call(ctx, &ask{method: http.MethodPost, path: pathOf("skip", key.String()), media: jsonType, body: body, again: true})
 	return under(op, stele.ID{}, err)
+}
+
+// CheckRules has the server check a namespace, as [registrar.Registrar.CheckRules] does.
+func (r *Registry) CheckRules(ctx context.Context, key stele.NamespaceKey, progress func(read int)) iter.Seq2[registrar.Breach, error] {
+	const op = "check namespace"
+	return func(yield func(registrar.Breach, error) bool) {
+		s, err := r.open(ctx, &ask{method: http.MethodPost, path: pathOf("check", key.String()), again: true}, nil, streamStill)
+		if err != nil {
+			yield(registrar.Breach{}, under(op, stele.ID{}, err))
+			return
+		}
+		defer s.Close()
+		for text, err := range textLines(s) {
+			if err != nil {
+				yield(registrar.Breach{}, err)
+				return
+			}
+			var line struct {
+				ID       string  `json:"id"`
+				Version  uint64  `json:"version"`
+				Problems []fault `json:"problems"`
+				Read     int     `json:"read"`
+				Done     bool    `json:"done"`
+			}
+			if err := json.Unmarshal(text, &line); err != nil {
+				yield(registrar.Breach{}, unread(err))
+				return
+			}
+			if line.Read > 0 && progress != nil {
+				progress(line.Read)
+			}
+			if line.Done {
+				return
+			}
+			if line.ID == "" {
+				continue
+			}
+			id, err := r.o.Schemes.Parse(line.ID)
+			if err != nil {
+				yield(registrar.Breach{}, unread(err))
+				return
+			}
+			if !yield(registrar.Breach{ID: id, Version: line.Version, Problems: problemsOf(line.Problems)}, nil) {
+				return
+			}
+		}
+		yield(registrar.Breach{}, refuse(op, stele.ID{}, stele.Unavailable, "the answer was cut off, so not all records were read; try again"))
+	}
+}
+
+// PURLHosts returns the hosts whose http names are PURLs in the registry.
+func (r *Registry) PURLHosts(ctx context.Context) ([]string, error) {
+	return r.purlHosts(ctx, "list hosts", &ask{method: http.MethodGet, path: "purl-hosts", again: true})
+}
+
+// AddPURLHosts adds hosts whose http names are PURLs, and returns all of them. Only an
+// administrator may add hosts.
+func (r *Registry) AddPURLHosts(ctx context.Context, hosts ...string) ([]string, error) {
+	const op = "add hosts"
+	body, err := json.Marshal(map[string][]string{"hosts": hosts})
+	if err != nil {
+		return nil, tell(op, err)
+	}
+	return r.purlHosts(ctx, op, &ask{method: http.MethodPost, path: "purl-hosts", body: body, media: jsonType, again: true})
+}
+
+func (r *Registry) purlHosts(ctx context.Context, op string, q *ask) ([]string, error) {
+	a, err := r.call(ctx, q)
+	if err != nil {
+		return nil, under(op, stele.ID{}, err)
+	}
+	var list struct {
+		Hosts []string `json:"hosts"`
+	}
+	if err := a.decode(&list); err != nil {
+		return nil, err
+	}
+	return list.Hosts, r.learnHosts(list.Hosts)
+}
+
+// learnHosts makes the client's schemes read names under the hosts.
+func (r *Registry) learnHosts(hosts []string) error {
+	for scheme := range r.o.Schemes.All() {
+		if hosted, ok := scheme.(stele.HostScheme); ok {
+			if err := hosted.AddHosts(hosts...); err != nil {
+				return unread(err)
+			}
+		}
+	}
+	return nil
 }

@@ -1,4 +1,4 @@
-package client
+package remote
 
 import (
 	"net/http"
@@ -10,9 +10,9 @@ import (
 	"github.com/stele-id/stele/registrar"
 )
 
-// TestRegistryVersion: what answers told of a state goes along with every request after
+// TestVersion: what answers told of a state goes along with every request after
 // them, the latest that there was, be it in their heads or in their trailers.
-func TestRegistryVersion(t *testing.T) {
+func TestVersion(t *testing.T) {
 	o := newOffice(t)
 	var sent []string
 	versions := []string{"7", "", "5", "nonsense", "12"}

@@ -1,4 +1,4 @@
-package client
+package remote
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
@@ -19,6 +20,17 @@ import (
 	"github.com/stele-id/stele/serve/api"
 	"github.com/stele-id/stele/store/mem"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func schemes(t testing.TB) *stele.Schemes {
+	t.Helper()
+	list, err := all.New(all.Config{Now: time.Now, PURLHosts: []string{"purl.org"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
 
 // office is a registry in memory and the API over it. Its administrator is root, and
 // ann is owner of ark:12345.
@@ -33,11 +45,7 @@ type office struct {
 
 func newOffice(t testing.TB) *office {
 	t.Helper()
-	list, err := all.New(all.Config{Now: time.Now, PURLHosts: []string{"purl.org"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := &office{t: t, schemes: list, root: auth.With(t.Context(), auth.Principal{Name: "root", Admin: true})}
+	o := &office{t: t, schemes: schemes(t), root: auth.With(t.Context(), auth.Principal{Name: "root", Admin: true})}
 	store := mem.New(time.Now)
 	t.Cleanup(func() { store.Close() })
 	directory := auth.NewDirectory(store, time.Now)
@@ -56,6 +64,7 @@ func newOffice(t testing.TB) *office {
 	if _, err := o.registrar.AddNamespace(o.root, &stele.Namespace{Scheme: "ark", Prefix: "ark:12345", Owner: "ann"}); err != nil {
 		t.Fatal(err)
 	}
+	var err error
 	if o.token, _, err = o.registrar.CreateToken(o.root, auth.TokenRequest{User: "root", Label: "test", Never: true}); err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +96,7 @@ func (o *office) open(token string, through ...func(http.Handler) http.Handler) 
 
 func openRegistry(t testing.TB, schemes *stele.Schemes, url, token string) *Registry {
 	t.Helper()
-	r, err := NewRegistry(url, token, RegistryOptions{Schemes: schemes})
+	r, err := New(url, token, Options{Schemes: schemes})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,9 +206,9 @@ func seeAll[T any](s *script, what string, list iter.Seq2[T, error]) {
 	}
 }
 
-// TestRegistryIsARegistrar holds sessions with a registrar and with a Registry over
+// TestIsARegistrar holds sessions with a registrar and with a Registry over
 // another one, and wants the same: values, kinds of errors and their texts.
-func TestRegistryIsARegistrar(t *testing.T) {
+func TestIsARegistrar(t *testing.T) {
 	for name, play := range map[string]func(s *script){
 		"records": playRecords, "states": playStates, "wrong": playWrong, "namespaces": playNamespaces,
 		"mint": playMint, "import": playImport, "users": playUsers,

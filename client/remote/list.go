@@ -1,4 +1,4 @@
-package client
+package remote
 
 import (
 	"context"
@@ -12,23 +12,22 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// pageSize is how many items a page of a list has: the most that servers give.
+// pageSize is how many items a page of a list has: the maximum of the API.
 const pageSize = 1000
 
-// Listing says which records of a registry are wanted.
+// Listing selects records of a registry.
 type Listing struct {
-	// Key is what their identifiers begin with; the zero key stands for all, and
-	// goes with At only.
+	// Key is what their identifiers begin with. The zero key stands for all, and needs At.
 	Key stele.NamespaceKey
 
-	At    stele.Location // where they have a target; zero: anywhere or nowhere
-	State stele.State    // in which they are; "": any
-	After string         // they come after this identifier, or for a Key after this text
-	Limit uint64         // how many at most; 0: all
+	At    stele.Location // records with a target there; zero: all
+	State stele.State    // records in this state; "": all
+	After string         // records after this identifier, or for a Key after this text
+	Limit uint64         // at most so many; 0: all
 }
 
-// List yields the records that a listing asks for, in order. Whoever asks must be
-// reader there; what they may not see is not among them.
+// List yields the records that a listing selects, in order. The user must be a reader of
+// the namespace; List leaves out records that the user may not see.
 func (r *Registry) List(ctx context.Context, l Listing) iter.Seq2[*stele.Record, error] {
 	limit := uint64(pageSize)
 	if l.Limit > 0 {
@@ -69,8 +68,8 @@ func (r *Registry) List(ctx context.Context, l Listing) iter.Seq2[*stele.Record,
 	}
 }
 
-// textOf returns the beginning of a text up to what no server takes for text. Names may
-// be wanted behind such a one: it comes after all that begin alike.
+// textOf returns the beginning of a text, up to the first character that servers refuse.
+// Callers put such a character at the end of a name to skip all names that begin with it.
 func textOf(text string) string {
 	for i, c := range text {
 		if c < ' ' || c == 0x7f || c == utf8.RuneError {
@@ -80,7 +79,7 @@ func textOf(text string) string {
 	return text
 }
 
-// pages yields the records of a list, page by page, so many at most if that is not 0.
+// pages yields the records of a list, page by page, at most limit unless that is 0.
 func (r *Registry) pages(ctx context.Context, op string, q *ask, limit uint64) iter.Seq2[*stele.Record, error] {
 	return func(yield func(*stele.Record, error) bool) {
 		count := uint64(0)
@@ -128,9 +127,33 @@ func (r *Registry) items(ctx context.Context, q *ask) iter.Seq2[json.RawMessage,
 			cursor = list.Next
 			page.query = url.Values{"cursor": {cursor}}
 			for name, values := range q.query {
-				if name != "after" { // the cursor is behind it
+				if name != "after" { // the cursor replaces it
 					page.query[name] = values
 				}
+			}
+		}
+	}
+}
+
+// Export yields the records whose names begin with key, in order and without their version
+// numbers; with history all versions of each, the oldest first. The user must be a reader of
+// the namespace.
+func (r *Registry) Export(ctx context.Context, key stele.NamespaceKey, history bool) iter.Seq2[*stele.Record, error] {
+	q := &ask{method: http.MethodGet, path: "export", again: true, query: url.Values{"prefix": {key.String()}, "history": {strconv.FormatBool(history)}}}
+	return func(yield func(*stele.Record, error) bool) {
+		s, err := r.open(ctx, q, nil, r.o.Timeout)
+		if err != nil {
+			yield(nil, under("export", stele.ID{}, err))
+			return
+		}
+		defer s.Close()
+		for text, err := range textLines(s) {
+			var rec *stele.Record
+			if err == nil {
+				rec, err = r.readRecord(text)
+			}
+			if !yield(rec, err) || err != nil {
+				return
 			}
 		}
 	}

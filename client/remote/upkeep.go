@@ -1,0 +1,213 @@
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/audit"
+	"github.com/stele-id/stele/registrar"
+)
+
+// streamStill is how long a stream may be idle while the server does long work. The server
+// reports every few seconds that it goes on.
+const streamStill = 2 * time.Minute
+
+// Inspection has the functions that Check calls with what it finds; each may be nil.
+type Inspection struct {
+	Problem  func(text string)  // of what is wrong
+	Note     func(text string)  // of names that would not be accepted today
+	Progress func(done float64) // of the part that is done, from 0 to 1
+}
+
+func (i Inspection) problem(text string) {
+	if i.Problem != nil {
+		i.Problem(text)
+	}
+}
+
+func (i Inspection) note(text string) {
+	if i.Note != nil {
+		i.Note(text)
+	}
+}
+
+// Check has the server check its registry, and reports what it finds. The server does not
+// say how far it is, so Check never calls Progress. It returns how many changes the
+// registry has. Only an administrator may check.
+func (r *Registry) Check(ctx context.Context, tell Inspection) (changes uint64, err error) {
+	const op = "verify"
+	s, err := r.open(ctx, &ask{method: http.MethodPost, path: "verify", again: true}, nil, streamStill)
+	if err != nil {
+		return 0, under(op, stele.ID{}, err)
+	}
+	defer s.Close()
+	for text, err := range textLines(s) {
+		if err != nil {
+			return 0, err
+		}
+		var line struct {
+			Problem string `json:"problem"`
+			Note    string `json:"note"`
+			Done    bool   `json:"done"`
+			Changes uint64 `json:"changes"`
+		}
+		if err := json.Unmarshal(text, &line); err != nil {
+			return 0, unread(err)
+		}
+		if line.Problem != "" {
+			tell.problem(legible(line.Problem))
+		}
+		if line.Note != "" {
+			tell.note(legible(line.Note))
+		}
+		if line.Done {
+			return line.Changes, nil
+		}
+	}
+	return 0, refuse(op, stele.ID{}, stele.Unavailable, "the answer was cut off, so not all was looked at; try again")
+}
+
+// LastChange returns the number of the last change. Only an administrator may ask.
+func (r *Registry) LastChange(ctx context.Context) (uint64, error) {
+	p, err := r.Position(ctx)
+	return p.Change, err
+}
+
+// Position returns the number of the last change and its generation. Only an
+// administrator may ask.
+func (r *Registry) Position(ctx context.Context) (p stele.Position, err error) {
+	q := &ask{method: http.MethodGet, path: "changes", again: true, query: url.Values{"limit": {"1"}}}
+	a, err := r.call(ctx, q)
+	if err != nil {
+		return p, under("list changes", stele.ID{}, err)
+	}
+	var page struct {
+		Last       uint64 `json:"last"`
+		Generation string `json:"generation"`
+	}
+	if err := a.decode(&page); err != nil {
+		return p, err
+	}
+	p.Change = page.Last
+	if page.Generation != "" { // a server of an earlier version has none
+		if p.Generation, err = stele.ParseGenerationID(page.Generation); err != nil {
+			return p, unread(err)
+		}
+	}
+	return p, nil
+}
+
+// Status is the state of a server.
+type Status struct {
+	Version    string    `json:"version"`    // of its program
+	Now        time.Time `json:"now"`        // by its clock
+	Ready      bool      `json:"ready"`      // its registry can be written
+	Why        string    `json:"why"`        // it is not ready
+	Changes    uint64    `json:"changes"`    // that the registry has
+	LastChange time.Time `json:"lastChange"` // the zero time if there is none
+	Shut       []string  `json:"shut"`       // namespaces that make no names until their counters are set ahead
+	Disk       *struct {
+		Free  uint64 `json:"free"`
+		Total uint64 `json:"total"`
+	} `json:"disk"` // nil if it is not known
+}
+
+// Status returns the state of the server. Only an administrator may ask.
+func (r *Registry) Status(ctx context.Context) (s Status, err error) {
+	a, err := r.call(ctx, &ask{method: http.MethodGet, path: "status", again: true})
+	if err != nil {
+		return s, under("ask for the status", stele.ID{}, err)
+	}
+	if err := json.Unmarshal(a.body, &s); err != nil {
+		return s, unread(err)
+	}
+	s.Why = legible(s.Why)
+	return s, nil
+}
+
+// AuditPage returns the entries of a part of the audit trail that a query selects, the
+// number up to which the server has read, and whether that is the end for now.
+func (r *Registry) AuditPage(ctx context.Context, q registrar.AuditQuery) (page []audit.Document, after uint64, last bool, err error) {
+	query := url.Values{"limit": {strconv.Itoa(pageSize)}, "after": {strconv.FormatUint(q.After, 10)}}
+	for name, t := range map[string]time.Time{"since": q.Since, "until": q.Until} {
+		if !t.IsZero() {
+			query.Set(name, t.UTC().Format(time.RFC3339Nano))
+		}
+	}
+	texts := map[string]string{"by": q.By, "operation": q.Operation, "outcome": string(q.Outcome)}
+	if q.Namespace != (stele.NamespaceKey{}) {
+		texts["namespace"] = q.Namespace.String()
+	}
+	for name, text := range texts {
+		if text != "" {
+			query.Set(name, text)
+		}
+	}
+	a, err := r.call(ctx, &ask{method: http.MethodGet, path: "audit", query: query, again: true})
+	if err != nil {
+		return nil, 0, false, under("read audit trail", stele.ID{}, err)
+	}
+	var got struct {
+		Items []audit.Document `json:"items"`
+		After uint64           `json:"after"`
+		Last  bool             `json:"last"`
+	}
+	if err := a.decode(&got); err != nil {
+		return nil, 0, false, err
+	}
+	return got.Items, got.After, got.Last, nil
+}
+
+// SecretKeys are the keys that encrypt secrets of a registry.
+type SecretKeys struct {
+	Keys  []SecretKey `json:"keys"`
+	Clear int         `json:"clear"` // secrets that are not encrypted yet
+}
+
+// SecretKey is a key that encrypts secrets.
+type SecretKey struct {
+	ID      string `json:"id"`
+	Current bool   `json:"current"` // new secrets are encrypted under it
+	Present bool   `json:"present"` // the server has it
+	Secrets int    `json:"secrets"` // that are encrypted under it
+}
+
+// SecretRotation is how secrets are to be encrypted.
+type SecretRotation struct {
+	Key  string `json:"key,omitempty"`  // "": the server chooses or makes one
+	Lost bool   `json:"lost,omitempty"` // leave secrets as they are that can't be decrypted
+}
+
+// SecretRotated is what a rotation did.
+type SecretRotated struct {
+	Key   string         `json:"key"`
+	Moved int            `json:"moved"`
+	Lost  map[string]int `json:"lost,omitempty"`
+}
+
+// SecretKeys shows which keys encrypt secrets of the registry.
+func (r *Registry) SecretKeys(ctx context.Context) (k SecretKeys, err error) {
+	a, err := r.call(ctx, &ask{method: http.MethodGet, path: "secrets", again: true})
+	if err != nil {
+		return k, under("show secret keys", stele.ID{}, err)
+	}
+	return k, a.decode(&k)
+}
+
+// RotateSecrets encrypts all secrets of the registry under another key.
+func (r *Registry) RotateSecrets(ctx context.Context, want SecretRotation) (done SecretRotated, err error) {
+	body, err := json.Marshal(want)
+	if err != nil {
+		return done, tell("rotate secret key", err)
+	}
+	a, err := r.call(ctx, &ask{method: http.MethodPost, path: "secrets", media: jsonType, body: body})
+	if err != nil {
+		return done, under("rotate secret key", stele.ID{}, err)
+	}
+	return done, a.decode(&done)
+}
