@@ -18,6 +18,7 @@ import (
 	"github.com/stele-id/stele/scheme/purl"
 	"github.com/stele-id/stele/serve/dnsd"
 	"github.com/stele-id/stele/serve/httpd"
+	"github.com/stele-id/stele/store/postgres"
 )
 
 // kind is what a setting can be told.
@@ -416,3 +417,5 @@ func readFollow(s *Setting, text string) (any, error) {
 	}
 	return d, err
 }
+
+func readStore(_ *Setting, text string) (any, error) { return text, postgres.CheckURL(text) }

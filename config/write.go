@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/stele-id/stele/store/postgres"
 )
 
 // InFile returns the setting as it stands in the configuration file, for a value as
@@ -58,7 +60,7 @@ func (s *Setting) Plain(value any) string {
 		}
 	case string:
 		if s.kind.word == storeKind.word && v != "" {
-			return RedactURL(v)
+			return postgres.RedactURL(v)
 		}
 	}
 	return fmt.Sprint(value)

@@ -44,6 +44,7 @@ type Registry struct {
 	Published Publisher // of the zones that are answered for; nil if none are
 	Follower  *Follower // of what other processes write; nil if none do
 
+	place       Place                             // the zero Place if it is not known
 	generations atomic.Pointer[stele.Generations] // as they were at the last look; nil before the first
 }
 
@@ -96,8 +97,14 @@ func (r *Registry) Close() error {
 	if errors.Is(err, stele.ErrSealed) {
 		err = nil
 	}
-	return errors.Join(err, r.Store.Close())
+	if err = errors.Join(err, r.Store.Close()); err != nil && r.place != (Place{}) {
+		err = fmt.Errorf("closing %s: %w", r.place, err)
+	}
+	return err
 }
+
+// Place returns where the registry is kept; the zero Place if it was made by [New].
+func (r *Registry) Place() Place { return r.place }
 
 // ReadGenerations notes the generations of the registry.
 func (r *Registry) ReadGenerations(ctx context.Context) error {

@@ -46,6 +46,7 @@ var rooms = []room{
 	{folder: "wire/hdl", pure: true},     // bytes only: it does not know the vocabulary
 
 	{folder: "internal/destination", may: ".", pure: true},
+	{folder: "internal/disk"},
 	{folder: "internal/limit", may: ".", pure: true},
 	{folder: "internal/spelling", pure: true},
 	{folder: "internal/terminal", pure: true},
@@ -63,11 +64,11 @@ var rooms = []room{
 	{folder: "resolver", may: ". auth ddds mint namespaces proof", tests: "store/mem scheme/all"},
 	{folder: "registrar", may: ". internal/destination auth ddds mint namespaces outbound proof publish secret", tests: "store/mem scheme/all"},
 
-	{folder: "registry", may: ". auth outbound registrar resolver secret", tests: "serve/dnsd store/mem scheme/all"},
+	{folder: "registry", may: ". internal/disk auth client outbound registrar resolver secret store/*", tests: "serve/dnsd store/mem scheme/all"},
 	{folder: "bulk", may: ". internal/terminal registrar", tests: "auth store/mem scheme/all"},
 
 	// It judges values as the servers do that they are for.
-	{folder: "config", may: ". internal/spelling internal/terminal audit scheme/* serve/*"},
+	{folder: "config", may: ". internal/spelling internal/terminal audit scheme/* serve/* store/postgres"},
 
 	// A server is handed a store and the schemes; it never picks them.
 	{folder: "serve/httpd", may: ". internal/destination internal/limit auth ddds mint namespaces proof publish resolver registrar wire/hdl web", tests: "store/mem scheme/all"},
@@ -76,9 +77,9 @@ var rooms = []room{
 	{folder: "web", may: ". auth ddds mint proof publish resolver registrar", tests: "store/mem scheme/all"},
 	{folder: "client/internal"},
 	{folder: "client/remote", may: ". client/internal audit auth namespaces registrar", tests: "resolver store/mem scheme/all serve/*"},
-	{folder: "client", may: ". client/internal ddds mint proof publish wire/hdl", tests: "store/mem scheme/all serve/*"},
+	{folder: "client", may: ". client/internal ddds mint outbound proof publish wire/hdl", tests: "store/mem scheme/all serve/*"},
 
-	{folder: "cmd/stele", may: ". internal/destination internal/limit internal/spelling internal/terminal config registry audit outbound bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
+	{folder: "cmd/stele", may: ". internal/destination internal/disk internal/limit internal/spelling internal/terminal config registry audit outbound bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 
 	{folder: "bench", may: ". audit bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 	{folder: "test", may: ". audit bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
@@ -111,7 +112,7 @@ var guests = []guest{
 	{"go.uber.org/zap", "cmd/stele"}, // the log of certmagic, which is led into ours
 	{"github.com/vbauerster/mpb/v8", "cmd/stele"},
 	{"github.com/klauspost/compress", "bulk cmd/stele serve/dnsd"},
-	{"golang.org/x/sys", "cmd/stele serve/dnsd"}, // to swap two folders in one step; sockets
+	{"golang.org/x/sys", "cmd/stele internal/disk serve/dnsd"}, // to swap two folders in one step; sockets
 	{"github.com/maypok86/otter/v2", "resolver client"},
 	{"rsc.io/qr", "web"},
 	{"github.com/danielgtaylor/huma/v2", "serve/api"}, // makes schemas of types; it answers no request

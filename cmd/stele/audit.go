@@ -59,7 +59,7 @@ command goes on with entries as they come, until it is interrupted.`,
 			if err != nil {
 				return err
 			}
-			if f.follow && !far && p.place().url == "" {
+			if f.follow && !far && !p.place().IsDatabase() {
 				return misuse(cmd, "--follow: nothing else writes to a folder while this command has it open; follow the server with --server, or a database with --store")
 			}
 			return p.reading(cmd, func(ctx context.Context, l *ledger) error {

@@ -377,7 +377,7 @@ func TestAuditKeep(t *testing.T) {
 		story.ok(err)
 		old++
 	}
-	story.ok(before.closeRegistry(r))
+	story.ok(r.Close())
 	runStele(t, "register", "ark:12345/x2", "--reserve", "--data", data)
 	p := startServe(t, "--data", data, "--http", "127.0.0.1:0", "--audit-keep", "24h")
 	await(t, "the trimming", func() bool { return strings.Contains(p.stderr.String(), "the audit trail was trimmed") })

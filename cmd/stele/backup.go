@@ -5,12 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
-
-	"github.com/stele-id/stele"
 )
 
 func (p *program) backupCommand() *cobra.Command {
@@ -82,33 +79,4 @@ func folderSize(folder string) (size int64, err error) {
 		return err
 	})
 	return size, err
-}
-
-// copyFolder copies the files of a folder to a new one, and makes sure that they stay.
-func copyFolder(ctx context.Context, from, to string) error {
-	if err := os.Mkdir(to, 0o700); err != nil {
-		return err
-	}
-	entries, err := os.ReadDir(from)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		source, target := filepath.Join(from, e.Name()), filepath.Join(to, e.Name())
-		switch {
-		case e.IsDir():
-			err = copyFolder(ctx, source, target)
-		case e.Type().IsRegular():
-			err = copyFile(ctx, source, target)
-		default:
-			err = refuse("restore", stele.Invalid, "%s is neither a file nor a folder, so this is no backup", source)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return syncFolder(to)
 }

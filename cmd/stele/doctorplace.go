@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/stele-id/stele/internal/disk"
 	"github.com/stele-id/stele/secret"
 	"github.com/stele-id/stele/store/pebble"
 )
@@ -112,7 +113,7 @@ func examineDisk(_ context.Context, x *patient) {
 	if x.away || x.store != "" {
 		return
 	}
-	free, total, err := diskRoom(x.data)
+	free, total, err := disk.Space(x.data)
 	if err != nil {
 		if !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, fs.ErrNotExist) {
 			x.warn("", "how much room there is can't be told: %v", err)

@@ -251,7 +251,7 @@ func examineTokens(_ context.Context, x *patient) {
 	}
 	switch {
 	case !admin:
-		x.warn("stop the server, and make one: stele token create USER "+x.place().flag(), "no administrator has a token that is good, so the registry can't be administered over the network")
+		x.warn("stop the server, and make one: stele token create USER "+x.place().Flag(), "no administrator has a token that is good, so the registry can't be administered over the network")
 	case !told:
 		x.ok("%d in use, of which none ends within 30 days", good)
 	}

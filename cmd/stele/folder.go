@@ -150,7 +150,7 @@ func (f *folder) Backup(ctx context.Context, to string) (changes uint64, err err
 
 // Check checks what the store keeps, and what the registrar made of it.
 func (f *folder) Check(ctx context.Context, tell remote.Inspection) (changes uint64, err error) {
-	if err := inspectRegistry(ctx, f.registry, tell); err != nil {
+	if err := f.registry.Inspect(ctx, registry.Inspection(tell)); err != nil {
 		return 0, err
 	}
 	return f.registry.Store.LastChange(ctx)

@@ -69,7 +69,7 @@ func TestFollowRestored(t *testing.T) {
 			runStele(t, "register", fmt.Sprintf("urn:zoned:more%d", i), "--to", before, "--store", next)
 		}
 		var position stele.Position
-		newStory(t).in(place{url: next}, func(r *registry.Registry) {
+		newStory(t).in(registry.Place{URL: next}, func(r *registry.Registry) {
 			var err error
 			if position, err = r.Store.Position(t.Context()); err != nil {
 				t.Fatal(err)

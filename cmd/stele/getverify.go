@@ -154,7 +154,7 @@ func (g *getting) signedHere(ctx context.Context) (list []stele.Signature, keys 
 	if err != nil {
 		return nil, keys, err
 	}
-	defer func() { err = errors.Join(err, g.closeRegistry(r)) }()
+	defer func() { err = errors.Join(err, r.Close()) }()
 	record, err := r.Store.Record(ctx, g.id)
 	if err != nil {
 		return nil, keys, err

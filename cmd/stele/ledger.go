@@ -51,7 +51,7 @@ func (p *program) reading(cmd *cobra.Command, do func(ctx context.Context, l *le
 }
 
 // hasFolder makes sure that there is a registry at hand.
-func (p *program) hasFolder() error { return p.place().exists() }
+func (p *program) hasFolder() error { return p.place().Exists() }
 
 // parse reads an identifier that stands on the command line.
 func (l *ledger) parse(text string) (stele.ID, error) { return l.schemes.Parse(text) }

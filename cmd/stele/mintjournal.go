@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/internal/disk"
 	"github.com/stele-id/stele/registrar"
 )
 
@@ -81,7 +82,7 @@ func openJournal(path string) (*mintJournal, error) {
 
 // lock makes sure that no other process names the rows of the sheet.
 func (j *mintJournal) lock(file *os.File) error {
-	if lockFile(file) != nil {
+	if disk.Lock(file) != nil {
 		return refuse("mint", stele.Unavailable, "another stele process is using %s; wait for it to end", j.path)
 	}
 	return nil
@@ -149,7 +150,7 @@ func (j *mintJournal) begin(head journalHead) (err error) {
 		if err := j.lock(j.file); err != nil {
 			return err
 		}
-		if err := syncFolder(filepath.Dir(j.path)); err != nil {
+		if err := disk.Sync(filepath.Dir(j.path)); err != nil {
 			return j.failed(err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/bulk"
+	"github.com/stele-id/stele/internal/disk"
 )
 
 // mayWrite makes sure that no file is lost when the sheet is written to another one.
@@ -39,14 +40,14 @@ func (s *sheet) write(j *mintJournal) error {
 		return s.unwritten(err, j)
 	}
 	err = errors.Join(s.copyTo(out, j), out.Chmod(s.info.Mode().Perm()))
-	sameOwner(out, s.info)
+	disk.SameOwner(out, s.info)
 	if err = errors.Join(err, out.Sync(), out.Close()); err == nil {
 		err = s.stillSame(j)
 	}
 	if err != nil {
 		return errors.Join(s.unwritten(err, j), os.Remove(part))
 	}
-	if err := errors.Join(os.Rename(part, s.output), syncFolder(filepath.Dir(s.output))); err != nil {
+	if err := errors.Join(os.Rename(part, s.output), disk.Sync(filepath.Dir(s.output))); err != nil {
 		return s.unwritten(err, j)
 	}
 	return nil

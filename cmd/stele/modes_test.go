@@ -6,27 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 )
-
-// What a restore copies is private, whatever the umask is.
-func TestCopiesArePrivate(t *testing.T) {
-	before := syscall.Umask(0)
-	defer syscall.Umask(before)
-	from, to := t.TempDir(), filepath.Join(t.TempDir(), "copy")
-	if err := os.WriteFile(filepath.Join(from, "a"), []byte("a"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := copyFolder(t.Context(), from, to); err != nil {
-		t.Fatal(err)
-	}
-	for name, want := range map[string]os.FileMode{to: 0o700, filepath.Join(to, "a"): 0o600} {
-		if info, err := os.Stat(name); err != nil || info.Mode().Perm() != want {
-			t.Errorf("%s: %v, %v", name, info.Mode(), err)
-		}
-	}
-}
 
 // A server warns of a data folder that others may reach, and says what to do.
 func TestWideFolderIsToldOf(t *testing.T) {

@@ -5,18 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
-	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/client/remote"
 	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/registry"
-	"github.com/stele-id/stele/scheme/purl"
 )
 
 func (p *program) purlHostCommand() *cobra.Command {
@@ -101,31 +98,6 @@ func (f *folder) AddPURLHosts(ctx context.Context, hosts ...string) ([]string, e
 	return f.Hosts(), nil
 }
 
-// learnHosts makes the schemes of a registry know its hosts. Those that --purl-host or the
-// configuration names are stored there by the verbs with which a registry begins, and say
-// so: the setting was all there was before hosts belonged to the registry.
-func (p *program) learnHosts(ctx context.Context, r *registry.Registry, tell func(host string)) error {
-	if err := r.Registrar.LearnHosts(ctx); err != nil {
-		return err
-	}
-	usual := purl.DefaultHosts()
-	asked := slices.DeleteFunc(slices.Clone(p.config.PURLHosts), func(h string) bool { return slices.Contains(usual, strings.ToLower(h)) })
-	if len(asked) == 0 || !p.create {
-		return nil
-	}
-	added, err := r.Registrar.AddHosts(auth.With(ctx, auth.Local()), asked...)
-	switch {
-	case errors.Is(err, stele.ErrSealed), errors.Is(err, stele.Unavailable):
-		return nil // it is read only; this process knows them
-	case err != nil:
-		return err
-	}
-	for _, host := range added {
-		tell(host)
-	}
-	return nil
-}
-
 // tellHost says on standard error that a host is kept from now on.
 func (p *program) tellHost(host string) {
 	fmt.Fprintf(p.stderr, "stele: %s is a PURL host of this registry from now on; --purl-host is not needed again\n", printable(host))
@@ -180,10 +152,10 @@ func (p *program) consult(cmd *cobra.Command, schemes *stele.Schemes, server str
 		defer r.Close()
 		return far(r) == nil
 	}
-	if p.place().exists() != nil {
+	if p.place().Exists() != nil {
 		return false
 	}
-	store, err := p.place().open(cmd.Context(), p, slog.New(slog.DiscardHandler), true)
+	store, err := p.openStore(cmd.Context(), p.place(), slog.New(slog.DiscardHandler))
 	if err != nil {
 		return false
 	}

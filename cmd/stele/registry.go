@@ -8,6 +8,9 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -18,7 +21,7 @@ import (
 	"github.com/stele-id/stele/resolver"
 	"github.com/stele-id/stele/scheme/all"
 	"github.com/stele-id/stele/scheme/purl"
-	storecopy "github.com/stele-id/stele/store/copy"
+	"github.com/stele-id/stele/store/postgres"
 )
 
 // registryFlags are the flags of all verbs that work on a registry, and of those
@@ -68,57 +71,123 @@ func (p *program) inRegistry(cmd *cobra.Command, do func(ctx context.Context, r 
 	}
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	log := slog.New(slog.NewTextHandler(p.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	p.brief = true
-	r, err := p.openRegistry(ctx, schemes, log, resolver.Options{})
+	r, err := p.openRegistry(ctx, schemes, p.logger(), resolver.Options{})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, p.closeRegistry(r)) }()
+	defer func() { err = errors.Join(err, r.Close()) }()
 	return do(byCommand(ctx), r)
 }
 
 // openRegistry opens the registry in the data folder, or in the database that is named
-// instead. The options' clock and chance are set here.
+// instead.
 func (p *program) openRegistry(ctx context.Context, schemes *stele.Schemes, log *slog.Logger, o resolver.Options) (*registry.Registry, error) {
-	store, err := p.place().open(ctx, p, log, p.brief)
-	if err != nil {
-		return nil, err
+	return registry.Open(ctx, p.place(), schemes, p.openOptions(log, o))
+}
+
+// openOptions are how the flags want a registry opened.
+func (p *program) openOptions(log *slog.Logger, o resolver.Options) registry.OpenOptions {
+	usual := purl.DefaultHosts()
+	open := registry.OpenOptions{
+		Options: registry.Options{Now: p.now, Random: rand.IntN, Log: log, Resolver: o, Secrets: p.secrets, BlockSize: p.block, Notify: p.notify, Transfer: p.transfer},
+		Brief:   p.brief, Create: p.create, DryRun: p.rehearse, MayCreate: p.refuseSecond, OnCreate: p.tellCreated,
+		Hosts:  slices.DeleteFunc(slices.Clone(p.config.PURLHosts), func(h string) bool { return slices.Contains(usual, strings.ToLower(h)) }),
+		OnHost: p.tellHost,
 	}
-	if !p.restoring {
-		if err := storecopy.RefuseUnfinished(ctx, store, p.place().forCopy()); err != nil {
-			return nil, errors.Join(err, store.Close())
-		}
-	}
-	r := registry.New(store, schemes, p.registryOptions(log, o))
-	tell := p.tellHost
 	if !p.brief {
-		tell = func(host string) { log.Info("a PURL host is kept in the registry from now on", "host", host) }
+		open.OnHost = func(host string) { log.Info("a PURL host is kept in the registry from now on", "host", host) }
 	}
-	if err := p.learnHosts(ctx, r, tell); err != nil {
-		return nil, errors.Join(err, p.closeRegistry(r))
+	return open
+}
+
+// openStore opens the store of a registry that exists, for a short time.
+func (p *program) openStore(ctx context.Context, at registry.Place, log *slog.Logger) (stele.Store, error) {
+	o := p.openOptions(log, resolver.Options{})
+	o.Brief = true
+	return at.OpenStore(ctx, o)
+}
+
+// tellCreated says on standard error that a new registry was made: a person who meant
+// another folder sees it at once.
+func (p *program) tellCreated(folder string) {
+	if p.rehearse {
+		fmt.Fprintf(p.stderr, "stele: there is no registry in %s yet; the dry run takes an empty one\n", printable(folder))
+		return
 	}
-	if err := r.ReadGenerations(ctx); err != nil {
-		return nil, errors.Join(err, p.closeRegistry(r))
+	whole, err := filepath.Abs(folder)
+	if err != nil {
+		whole = folder
 	}
-	if p.place().url != "" && !p.brief {
-		if err := r.Share(ctx, p.now, log); err != nil {
-			return nil, errors.Join(err, p.closeRegistry(r))
+	fmt.Fprintf(p.stderr, "stele: made a new registry in %s\n", printable(whole))
+}
+
+// refuseSecond refuses to make a registry in the default folder on a machine whose server
+// keeps its own elsewhere: the administrator most likely means that one.
+func (p *program) refuseSecond(folder string) error {
+	if p.named || p.machineConfig == "" {
+		return nil
+	}
+	if _, err := os.Stat(p.machineConfig); err != nil {
+		return nil // it is not there, or not for this user
+	}
+	c := config.Load(p.machineConfig, nil, nil)
+	at := registry.Place{URL: c.Store, Folder: c.Data}
+	if !at.IsDatabase() {
+		mine, err1 := filepath.Abs(folder)
+		theirs, err2 := filepath.Abs(at.Folder)
+		if err1 != nil || err2 != nil || mine == theirs || at.Folder == "" {
+			return nil
 		}
 	}
-	return r, nil
+	return refuse("open", stele.Conflict, "there is no registry in %.200q, and a second one is not made: the registry of this machine is %s, as %s says; add %s, or --server with the address of its server (to make a second registry here, add --data %s)",
+		folder, at, p.machineConfig, at.Flag(), folder)
 }
 
-// registryOptions are how the flags would have a registry opened.
-func (p *program) registryOptions(log *slog.Logger, o resolver.Options) registry.Options {
-	return registry.Options{Now: p.now, Random: rand.IntN, Log: log, Resolver: o, Secrets: p.secrets, BlockSize: p.block,
-		Notify: p.notify, Transfer: p.transfer, Shared: p.place().url != "" && !p.brief}
+// place returns where the registry is that the flags name.
+func (p *program) place() registry.Place {
+	if p.store != "" {
+		return registry.Place{URL: p.store}
+	}
+	return registry.Place{Folder: p.data}
 }
 
-// closeRegistry closes the registry.
-func (p *program) closeRegistry(r *registry.Registry) error {
-	if err := r.Close(); err != nil {
-		return fmt.Errorf("closing %s: %w", p.place(), err)
+// storeFlag adds the flag that names a database.
+func (p *program) storeFlag(root *cobra.Command) {
+	root.PersistentFlags().StringVar(&p.store, "store", os.Getenv("STELE_STORE"), "`URL` of the PostgreSQL database of the registry, instead of a folder; its password is better in PGPASSWORD, or in ~/.pgpass (environment: STELE_STORE)")
+	// It fails only for a flag that the command does not have.
+	_ = root.RegisterFlagCompletionFunc("store", cobra.NoFileCompletions)
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		if dry := cmd.Flags().Lookup("dry-run"); dry != nil {
+			p.rehearse = dry.Value.String() == "true"
+		}
+		err := p.settlePlace(cmd)
+		p.settleSecrets()
+		return err
+	}
+}
+
+// settlePlace decides between a folder and a database. What is named on the command line
+// wins over what the environment names.
+func (p *program) settlePlace(cmd *cobra.Command) error {
+	flags := cmd.Flags()
+	p.named = flags.Changed("data") || os.Getenv("STELE_DATA") != ""
+	if !flags.Changed("store") {
+		if flags.Changed("data") {
+			p.store = ""
+		}
+		return nil
+	}
+	if flags.Changed("data") {
+		return misuse(cmd, "--store and --data each name a registry; keep one")
+	}
+	if err := postgres.CheckURL(p.store); err != nil {
+		return misuse(cmd, "--store: %w", err)
 	}
 	return nil
+}
+
+// logger returns a log of warnings on standard error.
+func (p *program) logger() *slog.Logger {
+	return slog.New(slog.NewTextHandler(p.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 }

@@ -15,7 +15,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/stele-id/stele/config"
+	"github.com/stele-id/stele/store/postgres"
 )
 
 // Sessions with a server have the real one:
@@ -60,7 +60,7 @@ func serverCommand(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: server PLACE [FLAGS]")
 	}
 	place := "--data"
-	if config.IsDatabase(args[0]) {
+	if postgres.IsURL(args[0]) {
 		place = "--store"
 	}
 	cmd := exec.Command("stele", append([]string{"serve", "--json", "--http", "127.0.0.1:0", place, args[0]}, args[1:]...)...)

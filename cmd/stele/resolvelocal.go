@@ -41,7 +41,7 @@ func (w *localWay) ask(ctx context.Context, q client.Request, steps *[]client.St
 	if err != nil {
 		return res, err
 	}
-	if err := w.place().exists(); err != nil {
+	if err := w.place().Exists(); err != nil {
 		return res, err
 	}
 	w.brief = true
@@ -49,7 +49,7 @@ func (w *localWay) ask(ctx context.Context, q client.Request, steps *[]client.St
 	if err != nil {
 		return res, err
 	}
-	defer func() { err = errors.Join(err, w.closeRegistry(r)) }()
+	defer func() { err = errors.Join(err, r.Close()) }()
 	c := client.ComponentsOf(x.Parts)
 	found, err := r.Resolver.Resolve(ctx, localRequest(x.ID, q, c))
 	for _, s := range found.Trace {

@@ -3,25 +3,19 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"log/slog"
 	"maps"
-	"os"
-	"os/signal"
-	"path/filepath"
 	"slices"
-	"syscall"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
-	"github.com/stele-id/stele/registrar"
+	"github.com/stele-id/stele/client/remote"
 	"github.com/stele-id/stele/registry"
-	"github.com/stele-id/stele/store/pebble"
+	"github.com/stele-id/stele/resolver"
 )
 
 func (p *program) restoreCommand() *cobra.Command {
@@ -94,12 +88,10 @@ registry on the server.`,
 				report, err = p.restoreAtServer(cmd, args[0], confirm)
 			case confirm != "":
 				err = misuse(cmd, "--confirm names the registry of a --server; a folder is named by --data")
-			case p.store != "":
-				report, err = p.restoreDatabase(cmd, args[0], present)
-			case present != "":
+			case p.store == "" && present != "":
 				err = misuse(cmd, "--present names the registry that a database replaces; without --store it is that of --data")
 			default:
-				report, err = p.restore(cmd, args[0])
+				report, err = p.restore(cmd, args[0], present)
 			}
 			if err != nil {
 				return err
@@ -139,294 +131,93 @@ type restored struct {
 	Zones []restoredZone `json:"zones,omitempty"`
 }
 
-// restore puts a backup in the place of the registry.
-func (p *program) restore(cmd *cobra.Command, backup string) (report restored, err error) {
-	if err := looksLikeStore(backup); err != nil {
-		return report, err
-	}
-	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	cmd.SetContext(ctx) // so that nothing is left behind when it is interrupted
-	data, err := filepath.Abs(p.data)
+// restore puts a backup in the place of the registry that the flags name: of the folder, or
+// of the database that is present.
+func (p *program) restore(cmd *cobra.Command, backup, present string) (report restored, err error) {
+	schemes, err := p.schemes(cmd)
 	if err != nil {
 		return report, err
 	}
-	if real, err := filepath.EvalSymlinks(data); err == nil {
-		data = real
+	o := &registry.Restore{
+		Schemes: schemes, Open: p.openOptions(p.logger(), resolver.Options{}), AcceptTokens: p.acceptTokens, SerialFloor: p.serialFloor,
+		Ask: func(ctx context.Context, stores ...stele.Store) ([]stele.SecondaryAnswer, error) {
+			may, err := p.mayAsk()
+			if err != nil {
+				return nil, err
+			}
+			return registry.AskSecondaries(ctx, may, stores...)
+		},
+		OnDamaged: func(err error) {
+			fmt.Fprintf(p.stderr, "stele: the registry that is replaced is damaged, and nothing is known of it: %s\n", printable(err.Error()))
+		},
+		Look: func(ctx context.Context, r *registry.Registry) (err error) {
+			report.MissingKeys, err = missingSecretKeys(ctx, r)
+			return err
+		},
 	}
-	if same, err := sameFolder(backup, data); err != nil || same {
-		return report, errors.Join(err, refuse("restore", stele.Invalid, "%s is the registry itself, not a backup of it", backup))
-	}
-	mark := p.now().UTC().Format("20060102T150405Z")
-	staged := freeName(data + ".restored-" + mark)
-	report, release, err := p.stage(cmd, backup, staged, data)
-	if err != nil {
-		return report, errors.Join(err, os.RemoveAll(staged))
-	}
-	defer func() { err = errors.Join(err, release()) }()
-	report.Data = data
-	report.Kept, err = replaceFolder(staged, data, data+".before-"+mark)
-	return report, err
-}
-
-// looksLikeStore refuses a folder that can't be a backup, and one that is in use.
-func looksLikeStore(folder string) error {
-	found, err := filepath.Glob(filepath.Join(folder, "MANIFEST-*"))
-	if err != nil {
-		return err
-	}
-	if len(found) > 0 {
-		return nil
-	}
-	if _, err := os.Stat(folder); err != nil {
-		return fileError(err)
-	}
-	if _, err := os.Stat(filepath.Join(folder, "manifest.json")); err == nil {
-		return refuse("restore", stele.Invalid, "%s is a backup of a database; restore it into an empty one with --store, and 'stele store copy' moves it to a folder", folder)
-	}
-	return refuse("restore", stele.Invalid, "%s is no backup of a registry: it has no manifest", folder)
-}
-
-func sameFolder(a, b string) (bool, error) {
-	x, err := os.Stat(a)
-	if err != nil {
-		return false, fileError(err)
-	}
-	y, err := os.Stat(b)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	} else if err != nil {
-		return false, fileError(err)
-	}
-	return os.SameFile(x, y), nil
-}
-
-// openOld opens the registry that is replaced, so that no other process uses it
-// meanwhile. It is nil if there is none, or if it can't be read: that may be why a backup
-// is restored.
-func (p *program) openOld(ctx context.Context, data string) (stele.Store, error) {
-	if _, err := os.Stat(data); errors.Is(err, fs.ErrNotExist) || looksLikeStore(data) != nil {
-		return nil, nil
-	}
-	old, err := place{folder: data}.open(ctx, p, p.logger(), true)
-	if err != nil && stele.KindOf(err) == stele.Internal {
-		fmt.Fprintf(p.stderr, "stele: the registry that is replaced is damaged, and nothing is known of it: %s\n", printable(err.Error()))
-		return nil, nil
-	}
-	return old, err
-}
-
-// holdOld closes the registry that is replaced, if it is open, and keeps others out of
-// its folder.
-func (p *program) holdOld(old stele.Store, data string) (release func() error, err error) {
-	if old != nil {
-		if err := old.Close(); err != nil {
-			return nil, err
-		}
-	}
-	if _, err := os.Stat(data); errors.Is(err, fs.ErrNotExist) {
-		return func() error { return nil }, nil
-	}
-	return pebble.Hold(data, pebble.Options{Now: p.now, Log: p.logger()})
-}
-
-func (p *program) logger() *slog.Logger {
-	return slog.New(slog.NewTextHandler(p.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-}
-
-// stage makes a verified copy of the backup that is safe to use in the place of the
-// registry in the folder data, which no other process uses until release.
-func (p *program) stage(cmd *cobra.Command, backup, staged, data string) (report restored, release func() error, err error) {
-	old, err := p.openOld(cmd.Context(), data)
-	if err != nil {
-		return report, nil, err
-	}
-	defer func() {
-		if old != nil && err != nil {
-			err = errors.Join(err, old.Close())
-		}
-	}()
-	if err := copyFolder(cmd.Context(), backup, staged); err != nil {
-		return report, nil, refuse("restore", stele.Unavailable, "the backup can't be copied: %w", err)
-	}
-	copied := *p
-	copied.data = staged
-	err = copied.inRegistry(cmd, func(ctx context.Context, r *registry.Registry) error {
-		reason, err := r.Store.Sealed(ctx)
-		if err == nil {
-			err = refuseSealed(backup, reason)
-		}
-		if err != nil {
+	var done registry.RestoreReport
+	err = p.interruptible(cmd, func(ctx context.Context) (err error) {
+		ctx = byCommand(ctx)
+		if p.place().IsDatabase() {
+			done, err = p.restoreDatabase(ctx, cmd, o, backup, present)
+			report.Data = p.place().String()
 			return err
 		}
-		var problems []string
-		if err := verifyRegistry(ctx, r, func(problem string) { problems = append(problems, problem) }); err != nil {
-			return err
+		if report.Data, err = registry.RealFolder(p.data); err == nil {
+			done, err = o.Folder(ctx, backup, p.data)
 		}
-		if len(problems) > 0 {
-			return refuse("restore", stele.Internal, "the backup is damaged, and was not restored; %d problems, the first: %s", len(problems), problems[0])
-		}
-		answers, err := p.secondariesOf(ctx, r.Store, old)
-		if err != nil {
-			return err
-		}
-		report, err = p.inherit(ctx, r, old, answers)
 		return err
 	})
-	if err != nil {
-		return report, nil, err
+	report.Kept, report.Changes, report.Shut = done.Kept, done.Changes, done.Shut
+	report.Unknown, report.Since, report.TokensShut = done.Unknown, done.Since, done.TokensShut
+	for _, z := range done.Zones {
+		report.Zones = append(report.Zones, newRestoredZone(z.Zone, z.Serial, z.Shut, z.Secondaries))
 	}
-	if release, err = p.holdOld(old, data); err != nil {
-		old = nil // it is closed
-	}
-	return report, release, err
-}
-
-// inherit makes a restored registry safe to use in the place of the present one, which is
-// nil if there is none or it can't be read. Answers are those of the secondaries of both.
-// All kinds of restores come here.
-func (p *program) inherit(ctx context.Context, r *registry.Registry, present stele.Store, answers []stele.SecondaryAnswer) (report restored, err error) {
-	var left registrar.Legacy
-	if present != nil {
-		left, err = registrar.ReadLegacy(ctx, present, r.Store)
-		if stele.KindOf(err) == stele.Internal && err != nil {
-			fmt.Fprintf(p.stderr, "stele: the registry that is replaced is damaged, and nothing is known of it: %s\n", printable(err.Error()))
-			left = registrar.Legacy{}
-		} else if err != nil {
-			return report, err
-		}
-	}
-	left.AcceptTokens, left.SerialFloor, left.Answers = p.acceptTokens, p.serialFloor, answers
-	at, err := lastTime(ctx, r)
-	if err != nil {
-		return report, err
-	}
-	if err := r.Registrar.Inherit(ctx, left); err != nil {
-		return report, err
-	}
-	if !left.IsKnown() {
-		report.Unknown, report.Since, report.TokensShut = true, at, !p.acceptTokens
-	}
-	if report.Shut, err = shutZones(ctx, r); err != nil {
-		return report, err
-	}
-	slices.Sort(report.Shut)
-	if report.Zones, err = restoredZones(ctx, r, answers); err != nil {
-		return report, err
-	}
-	if report.MissingKeys, err = missingSecretKeys(ctx, r); err != nil {
-		return report, err
-	}
-	report.Changes, err = r.Store.LastChange(ctx)
 	return report, err
 }
 
-// lastTime returns when the last change was made; the zero time if there is none.
-func lastTime(ctx context.Context, r *registry.Registry) (at time.Time, err error) {
-	last, err := r.Store.LastChange(ctx)
-	if err != nil || last == 0 {
-		return at, err
+// restoreDatabase puts a backup into an empty database.
+func (p *program) restoreDatabase(ctx context.Context, cmd *cobra.Command, o *registry.Restore, backup, present string) (done registry.RestoreReport, err error) {
+	var old registry.Place
+	switch {
+	case strings.Contains(present, "://"):
+		old.URL = present
+	case present != "":
+		old.Folder = present
 	}
-	for change, err := range r.Store.Changes(ctx, last-1) {
-		return change.At.UTC(), err
+	if old == p.place() {
+		return done, misuse(cmd, "--present and --store name the same database; restore into an empty one")
 	}
-	return at, nil
+	return o.Database(ctx, p.store, backup, old)
 }
 
-// shutZones returns the namespaces whose templates are shut.
-func shutZones(ctx context.Context, r *registry.Registry) (list []string, err error) {
-	for ns, err := range r.Registrar.Namespaces(ctx) {
-		if err != nil {
-			return nil, err
-		}
-		if ns.Minter.Kind != stele.MinterNOID {
-			continue
-		}
-		status, err := r.Registrar.MinterStatus(ctx, ns.Key())
-		if err != nil {
-			return nil, err
-		}
-		if status.Shut {
-			list = append(list, ns.Key().String())
-		}
+// restoreAtServer puts a backup in the place of a server's registry.
+func (p *program) restoreAtServer(cmd *cobra.Command, backup, confirm string) (report restored, err error) {
+	if confirm == "" {
+		return report, misuse(cmd, "say which registry is replaced: give the name of its folder on the server with --confirm")
 	}
-	return list, nil
-}
-
-// replaceFolder puts the folder staged in the place of data, which is kept under
-// another name. At every moment data is one of both, as far as the system can do so.
-func replaceFolder(staged, data, kept string) (string, error) {
-	parent, kept := filepath.Dir(data), freeName(kept)
-	if _, err := os.Stat(data); errors.Is(err, fs.ErrNotExist) {
-		if err := os.Rename(staged, data); err != nil {
-			return "", err
-		}
-		return "", syncFolder(parent)
+	if err := registry.IsFolderBackup(backup); err != nil {
+		return report, err
 	}
-	err := exchange(staged, data)
-	if errors.Is(err, errors.ErrUnsupported) {
-		if err = os.Rename(data, kept); err == nil {
-			if err = os.Rename(staged, data); err == nil {
-				return kept, syncFolder(parent)
-			}
-			err = errors.Join(err, os.Rename(kept, data))
-		}
-	}
+	size, err := folderSize(backup)
 	if err != nil {
-		return "", errors.Join(refuse("restore", stele.Unavailable, "%s can't be replaced: %w; restore to another folder with --data", data, err), os.RemoveAll(staged))
+		return report, fileError(err)
 	}
-	// What was staged is data now, and the other way round.
-	if err := syncFolder(parent); err != nil {
-		return staged, err
-	}
-	if err := os.Rename(staged, kept); err != nil {
-		return staged, err
-	}
-	return kept, syncFolder(parent)
-}
-
-// freeName returns a name that no file has: the one that is given, or with a number after it.
-// A registry that two restores in a second replaced is kept under two names.
-func freeName(path string) string {
-	for name, i := path, 2; ; i++ {
-		if _, err := os.Lstat(name); err != nil { // what else is wrong is told when it is used
-			return name
+	err = p.withServer(cmd, func(ctx context.Context, r *remote.Registry) error {
+		var sent atomic.Int64
+		progress := p.newProgress("restore", "pieces", size, sent.Load)
+		defer progress.End()
+		done, err := r.Restore(ctx, backup, confirm, func(n int64) {
+			sent.Add(n)
+			progress.Add(1)
+		})
+		report = restored{Data: r.String(), Kept: done.Kept, Changes: done.Changes, Shut: done.Shut}
+		for _, z := range done.Zones {
+			report.Zones = append(report.Zones, newRestoredZone(z.Zone, z.Serial, z.Shut, z.Secondaries))
 		}
-		name = fmt.Sprintf("%s-%d", path, i)
-	}
-}
-
-// copyFile copies a file to a new one, and makes sure that it stays.
-func copyFile(ctx context.Context, from, to string) (err error) {
-	in, err := os.Open(from)
-	if err != nil {
 		return err
-	}
-	defer in.Close()
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, out.Close()) }()
-	for {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if _, err := io.CopyN(out, in, 64<<20); err == io.EOF {
-			return out.Sync()
-		} else if err != nil {
-			return err
-		}
-	}
-}
-
-// syncFolder makes sure that what a folder lists stays.
-func syncFolder(folder string) error {
-	dir, err := os.Open(folder)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
+	})
+	return report, err
 }
 
 // printRestore says what was done, and what is left to do.
@@ -479,4 +270,46 @@ func (p *program) printUnknown(r restored) error {
 	}
 	_, err := fmt.Fprint(p.stdout, text)
 	return err
+}
+
+// restoredZone is what a restore made of a zone, and what its secondaries said.
+type restoredZone struct {
+	Zone        string           `json:"zone"`
+	Serial      uint32           `json:"serial"`
+	Shut        bool             `json:"shut,omitempty"`
+	Secondaries []secondaryCheck `json:"secondaries,omitempty"`
+
+	answers []stele.SecondaryAnswer
+}
+
+func newRestoredZone(zone string, serial uint32, shut bool, answers []stele.SecondaryAnswer) restoredZone {
+	z := restoredZone{Zone: zone, Serial: serial, Shut: shut}
+	for _, a := range answers {
+		a = a.Against(serial)
+		z.Secondaries, z.answers = append(z.Secondaries, newSecondaryCheck(a)), append(z.answers, a)
+	}
+	return z
+}
+
+// printRestoredZones says which serials restored zones have, and why some are shut.
+func (p *program) printRestoredZones(list []restoredZone) error {
+	for _, z := range list {
+		for _, a := range z.answers {
+			text := secondaryWords(a, z.Serial)
+			if a.State == stele.SecondaryBehind {
+				text = fmt.Sprintf("the secondary %s has serial %d, and takes the whole zone", a.At, a.Serial)
+			}
+			if _, err := fmt.Fprintf(p.stdout, "%s %s\n", printable(z.Zone), printable(text)); err != nil {
+				return err
+			}
+		}
+		text := fmt.Sprintf("has serial %d now", z.Serial)
+		if z.Shut {
+			text = "is shut: " + shutWords(z.Zone)
+		}
+		if _, err := fmt.Fprintf(p.stdout, "%s %s\n", printable(z.Zone), printable(text)); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -43,7 +43,7 @@ func TestUnfinishedRestore(t *testing.T) {
 	}
 	r, err := p.openRegistry(t.Context(), schemes, slog.New(slog.DiscardHandler), resolver.Options{})
 	if err == nil {
-		err = p.closeRegistry(r)
+		err = r.Close()
 		t.Fatalf("a registry whose restore was not finished was opened, and closed: %v", err)
 	}
 	if stele.KindOf(err) != stele.Conflict || !strings.Contains(err.Error(), "was not finished") || strings.Contains(err.Error(), "password") {

@@ -56,15 +56,15 @@ func newStory(t *testing.T) *story {
 }
 
 // in opens the registry at a place for a while.
-func (s *story) in(at place, do func(r *registry.Registry)) {
+func (s *story) in(at registry.Place, do func(r *registry.Registry)) {
 	s.t.Helper()
-	p := &program{stderr: io.Discard, now: time.Now, store: at.url, data: at.folder, brief: true, create: true}
+	p := &program{stderr: io.Discard, now: time.Now, store: at.URL, data: at.Folder, brief: true, create: true}
 	r, err := p.openRegistry(s.t.Context(), s.schemes, slog.New(slog.DiscardHandler), resolver.Options{})
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	do(r)
-	if err := p.closeRegistry(r); err != nil {
+	if err := r.Close(); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -208,7 +208,7 @@ func (s *story) check(r *registry.Registry) {
 	}
 	s.ok(r.Registrar.SkipCounter(s.admin, storyKey, status.Given))
 	s.mint(r, "again")
-	if err := verifyRegistry(s.admin, r, func(problem string) { s.t.Error(problem) }); err != nil {
+	if err := r.Inspect(s.admin, registry.Inspection{Problem: func(problem string) { s.t.Error(problem) }}); err != nil {
 		s.t.Error(err)
 	}
 }
@@ -262,7 +262,7 @@ func (s *story) checkUnknown(r *registry.Registry, said string, accepted bool) {
 }
 
 // write makes the registry at a place, with a backup of its first half.
-func (s *story) write(at place) (backup string) {
+func (s *story) write(at registry.Place) (backup string) {
 	s.t.Helper()
 	backup = filepath.Join(s.t.TempDir(), "backup")
 	s.in(at, s.begin)
@@ -275,11 +275,11 @@ func (s *story) write(at place) (backup string) {
 func TestRestoreRuleFolder(t *testing.T) {
 	s := newStory(t)
 	data := filepath.Join(t.TempDir(), "registry")
-	backup := s.write(place{folder: data})
+	backup := s.write(registry.Place{Folder: data})
 	if said := runStele(t, "restore", backup, "--data", data, "--notify-allow", "127.0.0.1"); strings.Contains(said, "nothing is known") {
 		t.Errorf("it says %s", said)
 	}
-	s.in(place{folder: data}, s.check)
+	s.in(registry.Place{Folder: data}, s.check)
 	for name, accept := range map[string]bool{"new": false, "accepted": true} {
 		fresh := filepath.Join(t.TempDir(), name)
 		args := []string{"restore", backup, "--data", fresh, "--notify-allow", "127.0.0.1"}
@@ -287,7 +287,7 @@ func TestRestoreRuleFolder(t *testing.T) {
 			args = append(args, "--accept-tokens")
 		}
 		said := runStele(t, args...)
-		s.in(place{folder: fresh}, func(r *registry.Registry) { s.checkUnknown(r, said, accept) })
+		s.in(registry.Place{Folder: fresh}, func(r *registry.Registry) { s.checkUnknown(r, said, accept) })
 	}
 }
 
@@ -295,7 +295,7 @@ func TestRestoreRuleFolder(t *testing.T) {
 func TestRestoreRuleServer(t *testing.T) {
 	s := newStory(t)
 	data := filepath.Join(t.TempDir(), "registry")
-	backup := s.write(place{folder: data})
+	backup := s.write(registry.Place{Folder: data})
 	p := startServe(t, "--data", data, "--http", "127.0.0.1:0", "--api-rate", "0", "--notify-allow", "127.0.0.1")
 	token := filepath.Join(t.TempDir(), "token")
 	s.ok(os.WriteFile(token, []byte(s.credential), 0o600))
@@ -306,23 +306,23 @@ func TestRestoreRuleServer(t *testing.T) {
 	if code := p.end(t, syscall.SIGTERM); code != 0 {
 		t.Errorf("exit %d\n%s", code, p.stderr)
 	}
-	s.in(place{folder: data}, s.check)
+	s.in(registry.Place{Folder: data}, s.check)
 }
 
 // TestRestoreRuleDatabase: the same into another database, where the one that it replaces
 // is named, and is sealed; and where it is not.
 func TestRestoreRuleDatabase(t *testing.T) {
 	server := postgrestest.Start(t, postgrestest.Options{NoSync: true})
-	database := func() place {
+	database := func() registry.Place {
 		url := server.Database(t)
 		if err := postgres.Migrate(t.Context(), url, postgres.Options{Now: time.Now}, nil); err != nil {
 			t.Fatal(err)
 		}
-		return place{url: url}
+		return registry.Place{URL: url}
 	}
 	s, present, next := newStory(t), database(), database()
 	backup := s.write(present)
-	if said := runStele(t, "restore", backup, "--store", next.url, "--present", present.url, "--notify-allow", "127.0.0.1"); strings.Contains(said, "nothing is known") {
+	if said := runStele(t, "restore", backup, "--store", next.URL, "--present", present.URL, "--notify-allow", "127.0.0.1"); strings.Contains(said, "nothing is known") {
 		t.Errorf("it says %s", said)
 	}
 	s.in(next, s.check)
@@ -333,7 +333,7 @@ func TestRestoreRuleDatabase(t *testing.T) {
 	})
 	for _, accept := range []bool{false, true} {
 		fresh := database()
-		args := []string{"restore", backup, "--store", fresh.url, "--notify-allow", "127.0.0.1"}
+		args := []string{"restore", backup, "--store", fresh.URL, "--notify-allow", "127.0.0.1"}
 		if accept {
 			args = append(args, "--accept-tokens")
 		}

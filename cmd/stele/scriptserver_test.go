@@ -239,7 +239,7 @@ func startScriptServer(data string) (*scriptServer, error) {
 	}))
 	return &scriptServer{URL: server.URL, Token: scriptToken, close: func() {
 		server.Close()
-		_ = p.closeRegistry(r) // the folder is removed next
+		_ = r.Close() // the folder is removed next
 	}}, nil
 }
 

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"io"
 	"net"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,7 +14,6 @@ import (
 	"testing"
 
 	"github.com/stele-id/stele"
-	"github.com/stele-id/stele/outbound"
 	"github.com/stele-id/stele/registry"
 )
 
@@ -81,37 +79,6 @@ func (f *fakeSecondary) answer(c net.Conn) {
 	_, _ = c.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(m))), m...))
 }
 
-// Secondaries are asked where a server may notify them, and several at once.
-func TestAskSecondaries(t *testing.T) {
-	good, far, refusing, lame := newFakeSecondary(t, 7), newFakeSecondary(t, 9), newFakeSecondary(t, 0), newFakeSecondary(t, 0)
-	refusing.rcode.Store(rcodeRefused)
-	lame.rcode.Store(rcodeServerFailure)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	silent := listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
-	may := outbound.Rule{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}
-	var list []stele.SecondaryAnswer
-	for _, at := range []string{good.at, far.at, refusing.at, lame.at, silent, "127.0.0.2:53", "here"} {
-		list = append(list, stele.SecondaryAnswer{Zone: storyZone, At: at})
-	}
-	list = append(list, stele.SecondaryAnswer{Zone: storyZone, At: "192.0.2.0/24", State: stele.SecondaryUnasked, Why: "no address"})
-	askSecondaries(t.Context(), may, list)
-	want := []stele.SecondaryState{"answers", "answers", "refuses", "lame", "silent", "unasked", "unasked", "unasked"}
-	for i, a := range list {
-		if a.State != want[i] || a.HasSerial() != (i < 2) || (a.Why == "") != (i < 2) {
-			t.Errorf("%s: %+v, want %s", a.At, a, want[i])
-		}
-	}
-	if list[0].Serial != 7 || list[1].Serial != 9 {
-		t.Errorf("serials %d and %d", list[0].Serial, list[1].Serial)
-	}
-}
-
 // checkedLines runs 'zone check --json', and returns what it prints about secondaries and
 // shut zones.
 func checkedLines(t *testing.T, code int, args ...string) (list []transferProblem) {
@@ -136,11 +103,11 @@ func checkedLines(t *testing.T, code int, args ...string) (list []transferProble
 func TestZoneCheckSecondaries(t *testing.T) {
 	s := newStory(t)
 	data := filepath.Join(t.TempDir(), "registry")
-	backup := s.write(place{folder: data})
+	backup := s.write(registry.Place{Folder: data})
 	token := filepath.Join(t.TempDir(), "token")
 	s.ok(os.WriteFile(token, []byte(s.credential), 0o600))
 	var serial uint32
-	s.in(place{folder: data}, func(r *registry.Registry) {
+	s.in(registry.Place{Folder: data}, func(r *registry.Registry) {
 		z, err := r.Store.ZoneState(s.admin, storyZone)
 		s.ok(err)
 		serial = z.Serial()

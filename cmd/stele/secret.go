@@ -104,7 +104,7 @@ func (s nearSecrets) RotateSecrets(ctx context.Context, want remote.SecretRotati
 	}
 	out = remote.SecretRotated{Key: done.Key, Moved: done.Moved + done.Clear, Lost: done.Lost}
 	if out.Moved > 0 {
-		err = compactRegistry(ctx, s.r)
+		err = s.r.Compact(ctx)
 	}
 	return out, err
 }

@@ -139,7 +139,7 @@ func TestOldSecretsAreEncrypted(t *testing.T) {
 		t.Errorf("the second time: %s", log)
 	}
 	checkOldSecrets(t, r)
-	if err := p.closeRegistry(r); err != nil {
+	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
 	for _, folder := range []string{data, data + "-backup"} {
@@ -181,7 +181,7 @@ func TestMissingSecretKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.closeRegistry(r); err != nil {
+	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Rename(data+".key", data+".key.away"); err != nil {
@@ -197,7 +197,7 @@ func TestMissingSecretKey(t *testing.T) {
 	if _, err := os.Stat(data + ".key"); err == nil {
 		t.Error("another key was made")
 	}
-	if err := p.closeRegistry(r); err != nil {
+	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
 }

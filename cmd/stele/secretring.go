@@ -42,7 +42,7 @@ func (p *program) settleSecrets() { p.secrets = secret.NewRing(p.secretSource())
 
 func (p *program) secretSource() secret.Source {
 	random := rand.Reader
-	if p.place().url != "" {
+	if p.place().IsDatabase() {
 		random = nil // the other servers of the database would not have a key that is made here
 	}
 	if p.secretFile != "" {
@@ -57,7 +57,7 @@ func (p *program) secretSource() secret.Source {
 			return &secret.File{Path: path, Credential: true}
 		}
 	}
-	if p.place().url != "" {
+	if p.place().IsDatabase() {
 		return secret.None{Hint: "this process, which was given no secret key (--secret-key-file)"}
 	}
 	return &secret.File{Path: defaultSecretFile(p.data), Optional: true, Random: random, OnMake: p.tellSecretMade}
@@ -75,20 +75,6 @@ func defaultSecretFile(data string) string {
 // tellSecretMade says that a key was made, and what to do with it.
 func (p *program) tellSecretMade(k secret.Key, path string) {
 	fmt.Fprintf(p.stderr, "stele: made the secret key %s in %s; it encrypts private keys in the registry, and backups do not have it: keep a copy of the file apart from them\n", k.ID(), printable(path))
-}
-
-// compactor is a store that can rewrite its files, so that values that were replaced are
-// gone from them.
-type compactor interface {
-	Compact(ctx context.Context) error
-}
-
-// compactRegistry has the store forget what was replaced, if it can.
-func compactRegistry(ctx context.Context, r *registry.Registry) error {
-	if c, ok := r.Store.(compactor); ok {
-		return c.Compact(ctx)
-	}
-	return nil
 }
 
 // readySecrets prepares the secrets of the registry when a server begins: it makes the
@@ -120,7 +106,7 @@ func (p *program) readySecrets(ctx context.Context, r *registry.Registry, log *s
 
 // encryptSecrets makes the first key, and encrypts what is in clear.
 func (p *program) encryptSecrets(ctx context.Context, r *registry.Registry, log *slog.Logger) error {
-	if p.place().url == "" || p.secretFile != "" {
+	if !p.place().IsDatabase() || p.secretFile != "" {
 		if err := r.Registrar.ReadySecrets(ctx); err != nil {
 			return err
 		}
@@ -133,7 +119,7 @@ func (p *program) encryptSecrets(ctx context.Context, r *registry.Registry, log 
 		return err
 	}
 	log.Warn("private keys that an older version stored in clear are encrypted now; backups from before still have them in clear", "secrets", done.Clear, "key", done.Key)
-	return errors.Join(err, compactRegistry(ctx, r))
+	return errors.Join(err, r.Compact(ctx))
 }
 
 // missingSecretKeys returns the keys that are not at hand, and how many secrets of the
@@ -151,7 +137,7 @@ func missingSecretKeys(ctx context.Context, r *registry.Registry) (map[string]in
 
 // warnWide warns of a data folder that other users may read or write.
 func (s *server) warnWide() {
-	if s.place().url != "" {
+	if s.place().IsDatabase() {
 		return
 	}
 	info, err := os.Stat(s.data)

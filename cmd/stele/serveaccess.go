@@ -85,7 +85,7 @@ func (s *server) showCredential(credential string) {
   another: stele token create %[1]s %[3]s
   ------------------------------------------------------------------------
 
-`, firstUser, credential, printable(s.place().flag()))
+`, firstUser, credential, printable(s.place().Flag()))
 }
 
 // keepUses writes when tokens were used last. If it can't, nothing is lost but that.

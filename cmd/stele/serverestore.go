@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/internal/disk"
 	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/serve/api"
 )
@@ -37,11 +38,11 @@ func (s *server) upkeep(f *shift) api.Upkeep {
 		Stage:   s.stageBackup,
 		Keys:    &keyDesk{r, s.now},
 		Secondaries: func(ctx context.Context, zone string) ([]stele.SecondaryAnswer, error) {
-			return s.secondariesOfZone(ctx, r.Store, zone)
+			return registry.AskZoneSecondaries(ctx, *s.notify, r.Store, zone)
 		},
 	}
 	if s.store == "" { // the disk of a database is elsewhere
-		up.Disk = func() (free, total uint64, err error) { return diskRoom(s.data) }
+		up.Disk = func() (free, total uint64, err error) { return disk.Space(s.data) }
 	}
 	if s.certificates != nil {
 		up.Certificates = func() (list []api.Certificate) {
@@ -64,22 +65,9 @@ func (s *server) upkeep(f *shift) api.Upkeep {
 	return up
 }
 
-// dataFolder returns the folder of the registry as it is on the disk, whatever links
-// lead to it.
-func (s *server) dataFolder() (string, error) {
-	data, err := filepath.Abs(s.data)
-	if err != nil {
-		return "", err
-	}
-	if real, err := filepath.EvalSymlinks(data); err == nil {
-		data = real
-	}
-	return data, nil
-}
-
 // removeLeft removes what a server that was killed left beside the data folder.
 func (s *server) removeLeft() {
-	data, err := s.dataFolder()
+	data, err := registry.RealFolder(s.data)
 	if err != nil || s.store != "" {
 		return
 	}
@@ -103,7 +91,7 @@ func (s *server) removeLeft() {
 // asideFolder returns a new folder for a backup that is sent: beside the data folder, on
 // the same disk, so that files are shared; that of a database among the temporary ones.
 func (s *server) asideFolder() (string, error) {
-	data, err := s.dataFolder()
+	data, err := registry.RealFolder(s.data)
 	if s.store != "" {
 		data = filepath.Join(os.TempDir(), "stele")
 	}
@@ -132,7 +120,7 @@ func (s *server) stageBackup(_ context.Context, confirm string) (api.Staging, er
 	if s.store != "" {
 		return nil, refuse("restore", stele.Invalid, "the registry is in a database, which no server replaces while it runs; restore into an empty one with 'stele restore DIR --store URL', and start the servers with that")
 	}
-	data, err := s.dataFolder()
+	data, err := registry.RealFolder(s.data)
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +155,7 @@ const reserve = 256 << 20
 
 // Room is how many bytes there are for it.
 func (b *staging) Room() uint64 {
-	free, _, err := diskRoom(b.folder)
+	free, _, err := disk.Space(b.folder)
 	if err != nil { // nobody knows: the disk will tell
 		return 1 << 62
 	}

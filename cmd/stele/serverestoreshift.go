@@ -71,10 +71,10 @@ func (s *server) endShift(ctx context.Context, f *shift) {
 func (s *server) closeLast(first *registry.Registry) error {
 	f := s.shift.Load()
 	if f == nil {
-		return s.closeRegistry(first)
+		return first.Close()
 	}
 	s.endShift(auth.With(context.Background(), auth.Local()), f)
-	return s.closeRegistry(f.registry)
+	return f.registry.Close()
 }
 
 // leaveDNS ends the name server, so that its registry can be closed.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/internal/disk"
 	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/resolver"
 	"github.com/stele-id/stele/serve/api"
@@ -23,10 +24,10 @@ const swapPatience = 30 * time.Second
 // asked for it.
 func (b *staging) Restore(ctx context.Context, step func(string)) (done api.Restored, err error) {
 	step("checking the backup")
-	if looksLikeStore(b.folder) != nil {
+	if registry.IsFolderBackup(b.folder) != nil {
 		return done, refuse("restore", stele.Invalid, "this is no backup of a registry: it has no manifest")
 	}
-	if err := syncFolder(b.folder); err != nil {
+	if err := disk.Sync(b.folder); err != nil {
 		return done, refuse("restore", stele.Unavailable, "the backup can't be written here: %w", err)
 	}
 	staged, err := b.open(ctx)
@@ -35,7 +36,7 @@ func (b *staging) Restore(ctx context.Context, step func(string)) (done api.Rest
 	}
 	defer func() { err = errors.Join(err, b.close(staged)) }()
 	step("asking the secondaries of zones for their serials")
-	answers, err := b.secondariesOf(ctx, staged.Store, b.shift.Load().registry.Store)
+	answers, err := registry.AskSecondaries(ctx, *b.notify, staged.Store, b.shift.Load().registry.Store)
 	if err != nil {
 		return done, err
 	}
@@ -47,11 +48,17 @@ func (b *staging) Restore(ctx context.Context, step func(string)) (done api.Rest
 	defer open()
 	step("replacing the registry")
 	ctx = auth.With(context.WithoutCancel(ctx), auth.Local())
-	report, err := b.inherit(ctx, staged, old.registry.Store, answers)
+	restore := &registry.Restore{OnDamaged: func(err error) {
+		b.log.Error("the registry that is replaced is damaged, and nothing is known of it", "error", err.Error())
+	}}
+	report, err := restore.Inherit(ctx, staged, old.registry.Store, answers)
 	if err != nil {
 		return done, errors.Join(err, b.beginShift(old.registry))
 	}
-	done.Changes, done.Shut, done.Zones = report.Changes, report.Shut, restoredAPI(report.Zones)
+	done.Changes, done.Shut = report.Changes, report.Shut
+	for _, z := range report.Zones {
+		done.Zones = append(done.Zones, api.RestoredZone(z))
+	}
 	if err := b.close(staged); err != nil {
 		return done, errors.Join(err, b.beginShift(old.registry))
 	}
@@ -67,20 +74,7 @@ func (b *staging) open(ctx context.Context) (*registry.Registry, error) {
 	if err != nil {
 		return nil, refuse("restore", stele.Invalid, "this backup can't be opened: %w", stele.Reason(err))
 	}
-	ctx = auth.With(ctx, auth.Local())
-	var problems []string
-	reason, err := r.Store.Sealed(ctx)
-	if err == nil {
-		err = refuseSealed("the backup", reason)
-	}
-	if err == nil {
-		err = verifyRegistry(ctx, r, func(problem string) { problems = append(problems, problem) })
-	}
-	switch {
-	case err != nil:
-	case len(problems) > 0:
-		err = refuse("restore", stele.Invalid, "the backup is damaged, and was not restored; %d problems, the first: %s", len(problems), problems[0])
-	}
+	err = r.CheckBackup(auth.With(ctx, auth.Local()))
 	if err != nil {
 		return nil, errors.Join(err, r.Store.Close())
 	}
@@ -126,16 +120,16 @@ func (b *staging) replace(ctx context.Context, old *shift) (kept string, err err
 	if err := b.leaveDNS(ctx); err != nil {
 		b.log.Error("the name server did not end well", "error", err.Error())
 	}
-	if err := b.closeRegistry(old.registry); err != nil {
+	if err := old.registry.Close(); err != nil {
 		b.log.Error("the registry that is replaced was not closed well", "error", err.Error())
 	}
 	mark := b.now().UTC().Format("20060102T150405Z")
-	restored := freeName(b.data + ".restored-" + mark)
+	restored := disk.FreeName(b.data + ".restored-" + mark)
 	release, err := pebble.Hold(b.data, pebble.Options{Now: b.now, Log: b.log})
 	if err == nil {
 		// From here on this may be the old registry, which is never removed.
 		if err = os.Rename(b.folder, restored); err == nil {
-			kept, err = replaceFolder(restored, b.data, b.data+".before-"+mark)
+			kept, err = registry.ReplaceFolder(restored, b.data, mark)
 		}
 		err = errors.Join(err, release())
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
-	"github.com/stele-id/stele/config"
 	"github.com/stele-id/stele/store/postgres"
 )
 
@@ -37,11 +36,11 @@ func (p *program) interruptible(cmd *cobra.Command, do func(ctx context.Context)
 
 // inStore calls do with the store that the flags name, and nothing around it.
 func (p *program) inStore(cmd *cobra.Command, do func(ctx context.Context, s stele.Store) error) error {
-	if err := p.place().exists(); err != nil {
+	if err := p.place().Exists(); err != nil {
 		return err
 	}
 	return p.interruptible(cmd, func(ctx context.Context) (err error) {
-		s, err := p.place().open(ctx, p, p.logger(), true)
+		s, err := p.openStore(ctx, p.place(), p.logger())
 		if err != nil {
 			return err
 		}
@@ -74,7 +73,7 @@ An upgrade is explicit: a program that finds older tables says so, and does noth
 
 // migrate makes the database ready and prints what was done.
 func (p *program) migrate(ctx context.Context) error {
-	if err := config.CheckStore(p.store); err != nil {
+	if err := postgres.CheckURL(p.store); err != nil {
 		return refuse("migrate", stele.Invalid, "STELE_STORE: %w", err)
 	}
 	steps := []string{}

@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/registry"
+	"github.com/stele-id/stele/resolver"
 	storecopy "github.com/stele-id/stele/store/copy"
 )
 
@@ -49,54 +50,45 @@ compared both places with each other, and has found no difference, nobody can us
 }
 
 // copyPlaces reads the arguments.
-func copyPlaces(cmd *cobra.Command, args []string) (from, to place, err error) {
+func copyPlaces(cmd *cobra.Command, args []string) (from, to registry.Place, err error) {
 	for _, name := range []string{"data", "store"} {
 		if cmd.Flags().Changed(name) {
 			return from, to, misuse(cmd, "the places are named by FROM and TO; leave --%s out", name)
 		}
 	}
-	if from, err = parsePlace(args[0]); err != nil {
+	if from, err = registry.ParsePlace(args[0]); err != nil {
 		return from, to, misuse(cmd, "FROM: %w", err)
 	}
-	if to, err = parsePlace(args[1]); err != nil {
+	if to, err = registry.ParsePlace(args[1]); err != nil {
 		return from, to, misuse(cmd, "TO: %w", err)
 	}
-	if from.url == "" {
-		if err := from.isStore(); err != nil {
-			return from, to, err
-		}
+	if !from.IsDatabase() && registry.IsFolderBackup(from.Folder) != nil { // opening would make a registry there
+		return from, to, refuse("copy", stele.NotFound, "there is no registry in %.200q", from.Folder)
 	}
-	if same, err := from.isSame(to); err != nil || same {
+	if same, err := from.IsSame(to); err != nil || same {
 		return from, to, errors.Join(err, misuse(cmd, "FROM and TO are the same place"))
 	}
 	return from, to, nil
 }
 
-// isStore makes sure that there is a registry in a folder: opening would make one.
-func (l place) isStore() error {
-	if err := looksLikeStore(l.folder); err != nil {
-		return refuse("copy", stele.NotFound, "there is no registry in %.200q", l.folder)
-	}
-	return nil
-}
-
 // copyStore is the verb.
-func (p *program) copyStore(ctx context.Context, from, to place) (err error) {
-	source, err := from.open(ctx, p, p.logger(), from.url == "")
+func (p *program) copyStore(ctx context.Context, from, to registry.Place) (err error) {
+	o := p.openOptions(p.logger(), resolver.Options{})
+	o.Brief = !from.IsDatabase()
+	source, err := from.OpenStore(ctx, o)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, source.Close()) }()
-	maker := *p
-	maker.create = true
-	target, err := to.open(ctx, &maker, p.logger(), to.url == "")
+	o.Brief, o.Create = !to.IsDatabase(), true
+	target, err := to.OpenStore(ctx, o)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, target.Close()) }()
 	ctx = byCommand(ctx)
 	who, by := auth.From(ctx), auth.OriginOf(ctx)
-	c := &storecopy.Copier{From: source, To: target, FromPlace: from.forCopy(), ToPlace: to.forCopy(), Now: p.now, Progress: p.copyProgress,
+	c := &storecopy.Copier{From: source, To: target, FromPlace: from.ForCopy(), ToPlace: to.ForCopy(), Now: p.now, Progress: p.copyProgress,
 		Entry: stele.AuditEntry{By: who.Name, System: by.System, Via: by.Via}}
 	done, err := c.Run(ctx)
 	if ctx.Err() != nil {
@@ -111,17 +103,6 @@ func (p *program) copyStore(ctx context.Context, from, to place) (err error) {
 // copyProgress shows how far a copy is.
 func (p *program) copyProgress(phase, unit string, total int64, done func() int64) storecopy.Progress {
 	return p.newProgress(phase, unit, total, done)
-}
-
-// forCopy names the place to whom copies.
-func (l place) forCopy() storecopy.Place {
-	at := storecopy.Place{Name: l.String(), Absolute: l.String(), Flag: l.flag()}
-	if l.url == "" {
-		if full, err := filepath.Abs(l.folder); err == nil {
-			at.Absolute = full
-		}
-	}
-	return at
 }
 
 // printCopied says what was copied.

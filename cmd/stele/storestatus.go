@@ -73,7 +73,7 @@ func newGenerationStatus(g stele.Generation) generationStatus {
 
 // readStatus asks the store.
 func (p *program) readStatus(ctx context.Context, s stele.Store, count bool) (status storeStatus, err error) {
-	status = storeStatus{Kind: p.place().kind(), Place: p.place().String()}
+	status = storeStatus{Kind: p.place().Kind(), Place: p.place().String()}
 	if v, ok := s.(interface{ SchemaVersion() uint64 }); ok {
 		status.Schema = v.SchemaVersion()
 	}

@@ -11,8 +11,6 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/client/remote"
-	"github.com/stele-id/stele/registrar"
-	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/store/postgres"
 )
 
@@ -57,8 +55,8 @@ none.`,
 			if err != nil {
 				return err
 			}
-			if at := p.place(); !far && at.url == "" && postgres.IsBackup(at.folder) {
-				return p.interruptible(cmd, func(ctx context.Context) error { return p.verifyBackup(ctx, at.folder) })
+			if at := p.place(); !far && !at.IsDatabase() && postgres.IsBackup(at.Folder) {
+				return p.interruptible(cmd, func(ctx context.Context) error { return p.verifyBackup(ctx, at.Folder) })
 			}
 			return p.reading(cmd, func(ctx context.Context, l *ledger) error { return p.verify(ctx, l, far) })
 		},
@@ -137,7 +135,7 @@ func (p *program) verify(ctx context.Context, l *ledger, far bool) error {
 	switch {
 	case far:
 		r.Kind = "server"
-	case p.place().url != "":
+	case p.place().IsDatabase():
 		r.Kind, r.Checked, r.Unchecked = "database", checkedRows, []string{uncheckedFiles}
 	}
 	return v.conclude(r)
@@ -201,49 +199,4 @@ func (v *verdict) conclude(r verified) error {
 		fmt.Fprintf(&b, "not checked: %s\n", text)
 	}
 	return v.p.say("%s", b.String())
-}
-
-// verifyRegistry calls report for everything that is wrong: with what the store keeps, and
-// with what the registrar made of it.
-func verifyRegistry(ctx context.Context, r *registry.Registry, report func(problem string)) error {
-	return inspectRegistry(ctx, r, remote.Inspection{Problem: report})
-}
-
-// progressVerifier is a store that says how far its Verify is.
-type progressVerifier interface {
-	VerifyProgress(ctx context.Context, report func(problem string), progress func(done float64)) error
-}
-
-// inspectRegistry checks what the store keeps, and then what the registrar made of it. Both are
-// taken for half of the work.
-func inspectRegistry(ctx context.Context, r *registry.Registry, tell remote.Inspection) error {
-	wrong := 0
-	report := func(problem string) {
-		wrong++
-		tell.Problem(problem)
-	}
-	progress := tell.Progress
-	if progress == nil {
-		progress = func(float64) {}
-	}
-	var err error
-	if s, ok := r.Store.(progressVerifier); ok {
-		err = s.VerifyProgress(ctx, report, func(done float64) { progress(done / 2) })
-	} else {
-		err = r.Store.Verify(ctx, report)
-	}
-	if err != nil || wrong > 0 { // what can't be read can't be judged
-		return err
-	}
-	changes, err := r.Store.LastChange(ctx)
-	if err != nil {
-		return err
-	}
-	records := uint64(0)
-	return r.Registrar.VerifyAll(ctx, registrar.Verification{Problem: tell.Problem, Note: tell.Note, Record: func() {
-		// There are no more records than changes.
-		if records++; records%1000 == 0 {
-			progress(0.5 + float64(min(records, changes))/float64(changes)/2)
-		}
-	}})
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/client/remote"
+	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/serve/dnsd"
 )
 
@@ -72,7 +73,11 @@ func (p *program) compareZone(ctx context.Context, l *ledger, z dnsd.Listed) (re
 	if far, ok := l.keeper.(*distant); ok {
 		return far.CheckSecondaries(ctx, z.Zone)
 	}
-	answers, err := p.secondariesOfZone(ctx, l.Source(), z.Zone)
+	may, err := p.mayAsk()
+	if err != nil {
+		return remote.CheckedZone{}, err
+	}
+	answers, err := registry.AskZoneSecondaries(ctx, may, l.Source(), z.Zone)
 	return remote.CheckedZone{Zone: z.Zone, Serial: z.Serial, Shut: z.Shut, Secondaries: answers}, err
 }
 

@@ -1,4 +1,4 @@
-package config
+package postgres
 
 import (
 	"errors"
@@ -6,14 +6,12 @@ import (
 	"strings"
 )
 
-// IsDatabase reports whether a text is the URL of a database, or is meant to be.
-func IsDatabase(text string) bool { return strings.Contains(text, "://") }
+// IsURL reports whether a text is the URL of a database, or is meant to be.
+func IsURL(text string) bool { return strings.Contains(text, "://") }
 
-func readStore(_ *Setting, text string) (any, error) { return text, CheckStore(text) }
-
-// CheckStore refuses what is not the URL of a database. It never repeats the text, which may
+// CheckURL refuses what is not the URL of a database. It never repeats the text, which may
 // have a password.
-func CheckStore(text string) error {
+func CheckURL(text string) error {
 	scheme, _, _ := strings.Cut(text, "://")
 	if scheme != "postgres" && scheme != "postgresql" {
 		return errors.New("the URL of a database belongs here, such as postgres://stele@db.example.org/stele")
@@ -31,15 +29,15 @@ func CheckStore(text string) error {
 // hidden stands where a secret was.
 const hidden = "xxxxx"
 
-// RedactURL returns the URL of a database without the secrets in it. What is no good URL
-// may have them anywhere, and is not shown.
+// RedactURL returns the URL of a database without the secrets in it. A text that is not a
+// good URL may have them anywhere, so nothing of it is returned.
 func RedactURL(text string) string {
 	u, err := url.Parse(text)
 	if err != nil || strings.Contains(u.Host+u.Path+u.RawQuery+u.Fragment, "@") {
 		return "postgres://" + hidden
 	}
 	query, err := url.ParseQuery(u.RawQuery)
-	if err != nil || !IsDatabase(text) {
+	if err != nil || !IsURL(text) {
 		return "postgres://" + hidden
 	}
 	if _, has := u.User.Password(); has {

@@ -1,0 +1,53 @@
+package registry
+
+import (
+	"context"
+
+	"github.com/stele-id/stele/registrar"
+)
+
+// Inspection is told what an inspection finds.
+type Inspection struct {
+	Problem  func(text string)
+	Note     func(text string)  // of a name that today's rules refuse; nil for nothing
+	Progress func(done float64) // from 0 to 1; nil for nothing
+}
+
+// progressVerifier is a store that reports the progress of its Verify.
+type progressVerifier interface {
+	VerifyProgress(ctx context.Context, report func(problem string), progress func(done float64)) error
+}
+
+// Inspect checks what the store keeps, and then what the registrar made of it. Each counts
+// for half of the progress.
+func (r *Registry) Inspect(ctx context.Context, tell Inspection) error {
+	wrong := 0
+	report := func(problem string) {
+		wrong++
+		tell.Problem(problem)
+	}
+	progress := tell.Progress
+	if progress == nil {
+		progress = func(float64) {}
+	}
+	var err error
+	if s, ok := r.Store.(progressVerifier); ok {
+		err = s.VerifyProgress(ctx, report, func(done float64) { progress(done / 2) })
+	} else {
+		err = r.Store.Verify(ctx, report)
+	}
+	if err != nil || wrong > 0 { // what can't be read can't be judged
+		return err
+	}
+	changes, err := r.Store.LastChange(ctx)
+	if err != nil {
+		return err
+	}
+	records := uint64(0)
+	return r.Registrar.VerifyAll(ctx, registrar.Verification{Problem: tell.Problem, Note: tell.Note, Record: func() {
+		// There are no more records than changes.
+		if records++; records%1000 == 0 {
+			progress(0.5 + float64(min(records, changes))/float64(changes)/2)
+		}
+	}})
+}
