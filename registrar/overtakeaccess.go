@@ -8,11 +8,12 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/publish/zonekey"
 )
 
 // accessMarks begin the names of the cells that say who may enter, and what proves it:
 // users, tokens and when they were used, the keys of zones and of their transfers.
-var accessMarks = []string{auth.UserCells, auth.TokenCells, auth.UsedCells, zoneKeyCells, tsigCells, secretCell}
+var accessMarks = []string{auth.UserCells, auth.TokenCells, auth.UsedCells, zonekey.CellPrefix, zonekey.TSIGCellPrefix, secretCell}
 
 // IsAccess reports whether a cell says who may enter, or proves who somebody is.
 func IsAccess(cell stele.Cell) bool {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/publish/zonekey"
 )
 
 // A token that was revoked, and then made room for another, is not brought back by a
@@ -49,7 +50,7 @@ func TestRestoreKeepsKeys(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{zoneKeyCells + "example. 1", tsigCells + "k.example."} {
+	for _, name := range []string{zonekey.CellPrefix + "example. 1", zonekey.TSIGCellPrefix + "k.example."} {
 		put(backup, name, "before")
 		put(f, name, "after")
 		if err := backup.OvertakeAccess(f.admin, f.store.Cells(f.admin, "", "")); err != nil {

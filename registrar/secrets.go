@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/publish/zonekey"
 	"github.com/stele-id/stele/secret"
 )
 
@@ -15,7 +16,7 @@ import (
 const secretCell = "secret key"
 
 // secretMarks begin the names of the cells that hold secrets.
-var secretMarks = []string{zoneKeyCells, tsigCells}
+var secretMarks = []string{zonekey.CellPrefix, zonekey.TSIGCellPrefix}
 
 // SecretCodec finds the secret in a cell: it calls seal with the secret and with the name
 // of the place that the secret belongs to, and returns the new value of the cell if seal

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/publish/zonekey"
 	"github.com/stele-id/stele/secret"
 )
 
@@ -41,7 +42,7 @@ func (f *fixture) addSecret(t *testing.T, name, text string) error {
 	t.Helper()
 	return f.SetTSIGKey(f.admin, name, func([]byte) ([]byte, error) {
 		v := secret.NewValue([]byte(text))
-		if err := f.SealSecret(f.admin, tsigCells+name, &v); err != nil {
+		if err := f.SealSecret(f.admin, zonekey.TSIGCellPrefix+name, &v); err != nil {
 			return nil, err
 		}
 		return json.Marshal(v)
@@ -51,7 +52,7 @@ func (f *fixture) addSecret(t *testing.T, name, text string) error {
 // readSecrets opens all secrets.
 func (f *fixture) readSecrets(t *testing.T, ring *secret.Ring) (texts []string) {
 	t.Helper()
-	for c, err := range f.store.Cells(f.admin, tsigCells, "") {
+	for c, err := range f.store.Cells(f.admin, zonekey.TSIGCellPrefix, "") {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/publish"
+	"github.com/stele-id/stele/publish/zonekey"
 )
 
 // touch adds to a commit which zones it touches. All commits of the registrar with
@@ -60,7 +61,7 @@ func (s *spaces) touchedBy(c *stele.Commit) []string {
 		if cell.Name == compilerCell {
 			return now.All() // another program makes something else of the same registry
 		}
-		rest, ok := strings.CutPrefix(cell.Name, zoneKeyCells)
+		rest, ok := strings.CutPrefix(cell.Name, zonekey.CellPrefix)
 		if !ok {
 			continue
 		}

@@ -4,11 +4,8 @@ import (
 	"context"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/publish/zonekey"
 )
-
-// tsigCells is what the names of cells with the keys of secondaries begin with; the
-// key's name follows. What is in them is the business of the name server.
-const tsigCells = "tsig "
 
 // maxTSIG bounds the keys of secondaries, those that were retired too.
 const maxTSIG = 10_000
@@ -20,7 +17,7 @@ func (r *Registrar) TSIGKeys(ctx context.Context) (list []stele.Cell, err error)
 	if err := administrate(ctx, op, stele.ID{}); err != nil {
 		return nil, err
 	}
-	for c, err := range r.store.Cells(ctx, tsigCells, "") {
+	for c, err := range r.store.Cells(ctx, zonekey.TSIGCellPrefix, "") {
 		if err != nil {
 			return nil, tell(op, err)
 		}
@@ -45,7 +42,7 @@ func (r *Registrar) SetTSIGKey(ctx context.Context, name string, change func(val
 		if err != nil {
 			return err
 		}
-		before, err := r.store.Cell(ctx, tsigCells+name)
+		before, err := r.store.Cell(ctx, zonekey.TSIGCellPrefix+name)
 		if err != nil {
 			return tell(op, err)
 		}
@@ -58,7 +55,7 @@ func (r *Registrar) SetTSIGKey(ctx context.Context, name string, change func(val
 				return err
 			}
 		}
-		err = r.apply(ctx, op, underKey(&stele.Commit{Cells: []stele.CellChange{{Name: tsigCells + name, Before: before, After: after}}}, key))
+		err = r.apply(ctx, op, underKey(&stele.Commit{Cells: []stele.CellChange{{Name: zonekey.TSIGCellPrefix + name, Before: before, After: after}}}, key))
 		if err == nil {
 			r.o.OnNamespaces() // the name server has to learn of it
 			return nil

@@ -6,12 +6,8 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/publish/zonekey"
 )
-
-// zoneKeyCells is what the names of cells with the keys of zones begin with; the
-// zone's name and what each is called follow. What is in them is the business of the
-// name server.
-const zoneKeyCells = "zonekey "
 
 // maxZoneKeys bounds the keys of a zone, those that were removed too.
 const maxZoneKeys = 1000
@@ -87,7 +83,7 @@ func (r *Registrar) zoneKeyCommit(ctx context.Context, op string, s *spaces, key
 		return nil, tell(op, err)
 	}
 	for _, c := range changes {
-		id, ok := strings.CutPrefix(c.Name, zoneKeyCells+zone+" ")
+		id, ok := strings.CutPrefix(c.Name, zonekey.CellPrefix+zone+" ")
 		if !ok || id == "" || strings.Contains(id, " ") {
 			return nil, refuse(op, stele.ID{}, stele.Invalid, "%.100q is no cell for a key of %s", c.Name, zone)
 		}
@@ -121,7 +117,7 @@ func (s *spaces) zoneOwner(ctx context.Context, op string, key stele.NamespaceKe
 
 // zoneKeys reads the cells of a zone.
 func (r *Registrar) zoneKeys(ctx context.Context, op, zone string) (list []stele.Cell, err error) {
-	for c, err := range r.store.Cells(ctx, zoneKeyCells+zone+" ", "") {
+	for c, err := range r.store.Cells(ctx, zonekey.CellPrefix+zone+" ", "") {
 		if err != nil {
 			return nil, tell(op, err)
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/publish/zonekey"
 )
 
 // zoneState is the state of a zone, as the server reports it.
@@ -127,63 +128,9 @@ func (r *Registry) RaiseZone(ctx context.Context, zone string, above *uint32) (s
 	return z.state(), err
 }
 
-// ZoneKeys are the keys of a zone, without their private parts: those never leave the
-// server.
-type ZoneKeys struct {
-	Zone string       `json:"zone"`
-	Keys []ZoneKey    `json:"keys"`
-	Next []ZoneStep   `json:"next"` // of rolls that are under way
-	DS   []ZoneRecord `json:"ds"`   // that the zone above should have
-
-	// Unsigned is from when a zone that is about to go without signatures may.
-	Unsigned time.Time `json:"unsigned"`
-}
-
-// ZoneKey is a key of a zone.
-type ZoneKey struct {
-	Tag       string    `json:"tag"`
-	Role      string    `json:"role"` // csk, ksk or zsk
-	Algorithm string    `json:"algorithm"`
-	Public    string    `json:"public"`
-	State     string    `json:"state"`
-	Prepared  time.Time `json:"prepared"`
-	Published time.Time `json:"published"`
-	Active    time.Time `json:"active"`
-	Retired   time.Time `json:"retired"`
-	Leaving   time.Time `json:"leaving"`
-	Removed   time.Time `json:"removed"`
-}
-
-// ZoneStep is the next step of a roll.
-type ZoneStep struct {
-	Role   string    `json:"role"` // empty for a change of algorithm, which is of all keys
-	Tag    string    `json:"tag"`
-	State  string    `json:"state"`
-	From   time.Time `json:"from"`
-	Parent bool      `json:"parent"` // the zone above must have its DS record by then
-}
-
-// ZoneRecord is a record of the DNS.
-type ZoneRecord struct {
-	Owner  string `json:"owner"`
-	Record string `json:"record"`
-}
-
-// ZoneKeysChange is a change of the keys of a zone.
-type ZoneKeysChange struct {
-	Do          string `json:"do"` // sign, unsign, refresh, roll or next
-	Mode        string `json:"mode,omitempty"`
-	Algorithm   string `json:"algorithm,omitempty"`
-	Split       bool   `json:"split,omitempty"`
-	Role        string `json:"role,omitempty"`
-	DSPublished bool   `json:"dsPublished,omitempty"`
-	Force       bool   `json:"force,omitempty"`
-	ParentTTL   uint32 `json:"parentTTL,omitempty"`
-}
-
 // ZoneKeys returns the keys of a namespace's zone, to its owners and to administrators.
 // Parent is how long resolvers cache the DS records of the zone above; the usual time if 0.
-func (r *Registry) ZoneKeys(ctx context.Context, key stele.NamespaceKey, parent time.Duration) (*ZoneKeys, error) {
+func (r *Registry) ZoneKeys(ctx context.Context, key stele.NamespaceKey, parent time.Duration) (*zonekey.Status, error) {
 	q := &ask{method: http.MethodGet, path: pathOf("zonekeys", key.String()), again: true}
 	if parent > 0 {
 		q.query = url.Values{"parentTTL": {strconv.FormatInt(int64(parent/time.Second), 10)}}
@@ -192,7 +139,7 @@ func (r *Registry) ZoneKeys(ctx context.Context, key stele.NamespaceKey, parent 
 }
 
 // ChangeZoneKeys changes the keys of a namespace's zone.
-func (r *Registry) ChangeZoneKeys(ctx context.Context, key stele.NamespaceKey, change ZoneKeysChange) (*ZoneKeys, error) {
+func (r *Registry) ChangeZoneKeys(ctx context.Context, key stele.NamespaceKey, change zonekey.Change) (*zonekey.Status, error) {
 	const op = "set zone keys"
 	body, err := json.Marshal(change)
 	if err != nil {
@@ -203,51 +150,43 @@ func (r *Registry) ChangeZoneKeys(ctx context.Context, key stele.NamespaceKey, c
 }
 
 // zoneKeys sends a request that is answered with keys.
-func (r *Registry) zoneKeys(ctx context.Context, op string, q *ask) (*ZoneKeys, error) {
+func (r *Registry) zoneKeys(ctx context.Context, op string, q *ask) (*zonekey.Status, error) {
 	a, err := r.call(ctx, q)
 	if err != nil {
 		return nil, under(op, stele.ID{}, err)
 	}
-	k := new(ZoneKeys)
+	k := new(zonekey.Status)
 	return k, a.decode(k)
-}
-
-// TSIGKey is a key with which name servers authenticate each other (RFC 8945).
-type TSIGKey struct {
-	Name      string    `json:"name"`
-	Algorithm string    `json:"algorithm"`
-	Secret    []byte    `json:"secret"` // when it is made, and never again
-	Created   time.Time `json:"created"`
-	Retired   time.Time `json:"retired"`
 }
 
 // SecondaryKeys yields the keys of secondaries, without their secrets, by name. Only an
 // administrator may ask.
-func (r *Registry) SecondaryKeys(ctx context.Context) iter.Seq2[TSIGKey, error] {
-	return listed[TSIGKey](ctx, r, "show TSIG keys", &ask{method: http.MethodGet, path: "tsig", again: true,
+func (r *Registry) SecondaryKeys(ctx context.Context) iter.Seq2[zonekey.TSIGKey, error] {
+	return listed[zonekey.TSIGKey](ctx, r, "show TSIG keys", &ask{method: http.MethodGet, path: "tsig", again: true,
 		query: url.Values{"limit": {strconv.Itoa(pageSize)}}})
 }
 
 // AddSecondaryKey makes a TSIG key of secondaries, and returns its secret, which the server
 // shows only once.
-func (r *Registry) AddSecondaryKey(ctx context.Context, name, algorithm string) (k TSIGKey, err error) {
+func (r *Registry) AddSecondaryKey(ctx context.Context, name, algorithm string) (*zonekey.TSIGKey, error) {
 	body, err := json.Marshal(map[string]string{"name": name, "algorithm": algorithm})
 	if err != nil {
-		return k, tell("set TSIG key", err)
+		return nil, tell("set TSIG key", err)
 	}
 	return r.secondaryKey(ctx, &ask{method: http.MethodPost, path: "tsig", media: jsonType, body: body})
 }
 
 // RetireSecondaryKey ends the use of a TSIG key of secondaries.
-func (r *Registry) RetireSecondaryKey(ctx context.Context, name string) (TSIGKey, error) {
+func (r *Registry) RetireSecondaryKey(ctx context.Context, name string) (*zonekey.TSIGKey, error) {
 	return r.secondaryKey(ctx, &ask{method: http.MethodDelete, path: pathOf("tsig", name), again: true})
 }
 
 // secondaryKey sends a request that is answered with a key of secondaries.
-func (r *Registry) secondaryKey(ctx context.Context, q *ask) (k TSIGKey, err error) {
+func (r *Registry) secondaryKey(ctx context.Context, q *ask) (*zonekey.TSIGKey, error) {
 	a, err := r.call(ctx, q)
 	if err != nil {
-		return k, under("set TSIG key", stele.ID{}, err)
+		return nil, under("set TSIG key", stele.ID{}, err)
 	}
-	return k, a.decode(&k)
+	k := new(zonekey.TSIGKey)
+	return k, a.decode(k)
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele/client/remote"
+	"github.com/stele-id/stele/publish/zonekey"
 	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/secret"
 	"github.com/stele-id/stele/serve/api"
-	"github.com/stele-id/stele/serve/dnsd"
 )
 
 func (p *program) secretCommand() *cobra.Command {
@@ -84,7 +84,7 @@ type nearSecrets struct{ r *registry.Registry }
 
 // SecretKeys shows which keys encrypt secrets.
 func (s nearSecrets) SecretKeys(ctx context.Context) (out remote.SecretKeys, err error) {
-	keys, err := s.r.Registrar.SecretKeys(ctx, dnsd.SealCell)
+	keys, err := s.r.Registrar.SecretKeys(ctx, zonekey.SealCell)
 	for _, k := range keys {
 		if k.ID == "" {
 			out.Clear = k.Secrets
@@ -98,7 +98,7 @@ func (s nearSecrets) SecretKeys(ctx context.Context) (out remote.SecretKeys, err
 // RotateSecrets encrypts all secrets under another key, and has the store forget what was
 // there before.
 func (s nearSecrets) RotateSecrets(ctx context.Context, want remote.SecretRotation) (out remote.SecretRotated, err error) {
-	done, err := s.r.Registrar.RotateSecrets(ctx, want.Key, want.Lost, dnsd.SealCell)
+	done, err := s.r.Registrar.RotateSecrets(ctx, want.Key, want.Lost, zonekey.SealCell)
 	if err != nil {
 		return out, err
 	}

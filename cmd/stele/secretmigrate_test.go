@@ -20,10 +20,10 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/publish/zonekey"
 	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/resolver"
 	"github.com/stele-id/stele/scheme/all"
-	"github.com/stele-id/stele/serve/dnsd"
 	"github.com/stele-id/stele/store/pebble"
 )
 
@@ -154,11 +154,11 @@ func TestOldSecretsAreEncrypted(t *testing.T) {
 func checkOldSecrets(t *testing.T, r *registry.Registry) {
 	t.Helper()
 	ctx := auth.With(context.Background(), auth.Local())
-	keys, err := r.Registrar.SecretKeys(ctx, dnsd.SealCell)
+	keys, err := r.Registrar.SecretKeys(ctx, zonekey.SealCell)
 	if err != nil || len(keys) != 1 || !keys[0].Current || !keys[0].Present || keys[0].Secrets != 2 {
 		t.Errorf("%+v, %v", keys, err)
 	}
-	list, err := (&dnsd.TSIGKeys{Store: r.Registrar}).List(ctx)
+	list, err := (&zonekey.TSIGManager{Store: r.Registrar}).List(ctx)
 	if err != nil || len(list) != 1 || list[0].Name != "one.example.org." {
 		t.Errorf("%+v, %v", list, err)
 	}

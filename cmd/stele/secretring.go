@@ -14,10 +14,10 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/config"
+	"github.com/stele-id/stele/publish/zonekey"
 	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/secret"
-	"github.com/stele-id/stele/serve/dnsd"
 )
 
 // How secret keys are given.
@@ -89,7 +89,7 @@ func (p *program) readySecrets(ctx context.Context, r *registry.Registry, log *s
 	if err != nil {
 		log.Error("secrets can't be encrypted; zones are not signed with new keys until they can", "error", err.Error())
 	}
-	keys, err := r.Registrar.SecretKeys(ctx, dnsd.SealCell)
+	keys, err := r.Registrar.SecretKeys(ctx, zonekey.SealCell)
 	if err != nil {
 		log.Error("secrets can't be read", "error", err.Error())
 		return
@@ -111,7 +111,7 @@ func (p *program) encryptSecrets(ctx context.Context, r *registry.Registry, log 
 			return err
 		}
 	}
-	done, err := r.Registrar.EncryptSecrets(ctx, dnsd.SealCell)
+	done, err := r.Registrar.EncryptSecrets(ctx, zonekey.SealCell)
 	if done.Clear == 0 {
 		if registrar.IsKeyless(err) {
 			return nil // SecretKeys tells what is in clear
@@ -125,7 +125,7 @@ func (p *program) encryptSecrets(ctx context.Context, r *registry.Registry, log 
 // missingSecretKeys returns the keys that are not at hand, and how many secrets of the
 // registry each encrypts.
 func missingSecretKeys(ctx context.Context, r *registry.Registry) (map[string]int, error) {
-	keys, err := r.Registrar.SecretKeys(ctx, dnsd.SealCell)
+	keys, err := r.Registrar.SecretKeys(ctx, zonekey.SealCell)
 	missing := make(map[string]int)
 	for _, k := range keys {
 		if k.ID != "" && !k.Present && k.Secrets > 0 {

@@ -15,6 +15,7 @@ import (
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/config"
 	"github.com/stele-id/stele/outbound"
+	"github.com/stele-id/stele/publish/zonekey"
 	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/serve/dnsd"
 	"github.com/stele-id/stele/serve/httpd"
@@ -147,7 +148,7 @@ func (s *server) keepSigned(ctx context.Context, r *registry.Registry) {
 	if zones == nil {
 		return
 	}
-	keys := &dnsd.Keys{Store: r.Registrar, Zones: zones, Now: s.now, Random: rand.Reader}
+	keys := &zonekey.Manager{Store: r.Registrar, Zones: zones, Now: s.now, Random: rand.Reader}
 	often := time.NewTicker(time.Hour)
 	defer often.Stop()
 	for {

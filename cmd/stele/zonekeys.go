@@ -12,6 +12,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/bulk"
+	"github.com/stele-id/stele/publish/zonekey"
 	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/serve/dnsd"
 )
@@ -49,9 +50,9 @@ func (p *program) withKeysOf(ctx context.Context, l *ledger, text string, do fun
 	}
 	switch k := l.keeper.(type) {
 	case *distant:
-		return do(ctx, &farKeys{k.Registry, key}, zone)
+		return do(ctx, &remoteKeys{k.Registry, key}, zone)
 	case *folder:
-		return do(ctx, &nearKeys{dnsd.Keys{Store: k.Registrar, Zones: zones, Now: p.now, Random: rand.Reader}, key, zone, l.SetNamespace}, zone)
+		return do(ctx, &localKeys{zonekey.Manager{Store: k.Registrar, Zones: zones, Now: p.now, Random: rand.Reader}, zone}, zone)
 	}
 	return refuse("zone keys", stele.Internal, "the keys of %s can't be found", zone)
 }
@@ -102,61 +103,15 @@ If a roll is under way it says what comes next, and from when.`,
 	return neverFiles(cmd)
 }
 
-// keyDocument is a key of a zone as programs see it.
-type keyDocument struct {
-	Tag       string        `json:"tag"`
-	Role      dnsd.KeyRole  `json:"role"`
-	Algorithm string        `json:"algorithm"`
-	Public    string        `json:"public"`
-	State     dnsd.KeyState `json:"state"`
-	Prepared  time.Time     `json:"prepared,omitzero"`
-	Published time.Time     `json:"published,omitzero"`
-	Active    time.Time     `json:"active,omitzero"`
-	Retired   time.Time     `json:"retired,omitzero"`
-	Leaving   time.Time     `json:"leaving,omitzero"`
-	Removed   time.Time     `json:"removed,omitzero"`
-}
-
-// stepDocument is a step of a roll as programs see it.
-type stepDocument struct {
-	Role   dnsd.KeyRole  `json:"role,omitempty"` // without it, all
-	Tag    string        `json:"tag"`
-	State  dnsd.KeyState `json:"state"`
-	From   time.Time     `json:"from"`
-	Parent bool          `json:"parent,omitempty"` // the parent must have its DS record then; none, if it leaves
-}
-
-// keysDocument is the keys of a zone as programs see them.
-type keysDocument struct {
-	Zone  string           `json:"zone"`
-	Keys  []keyDocument    `json:"keys"`
-	Steps []stepDocument   `json:"next,omitempty"`
-	DS    []recordDocument `json:"ds,omitempty"`
-
-	Unsigned time.Time `json:"unsigned,omitzero"` // from when it may go without signatures, once that is known
-}
-
-func newKeysDocument(s *dnsd.KeyStatus) keysDocument {
-	d := keysDocument{Zone: s.Zone, Keys: []keyDocument{}, DS: recordDocuments(s.DS), Unsigned: s.Unsigned}
-	for i := range s.Keys {
-		k := &s.Keys[i]
-		d.Keys = append(d.Keys, keyDocument{k.ID, k.Role, dnsd.KeyAlgorithmName(k.Algorithm), k.Public, k.State(), k.Prepared, k.Published, k.Active, k.Retired, k.Leaving, k.Removed})
-	}
-	for _, step := range s.Steps {
-		d.Steps = append(d.Steps, stepDocument{step.Role, step.Key, step.To, step.From, step.Parent})
-	}
-	return d
-}
-
 // printKeys prints the keys of a zone, and on stderr what comes next.
-func (p *program) printKeys(s *dnsd.KeyStatus) error {
+func (p *program) printKeys(s *zonekey.Status) error {
 	if p.json {
-		return p.printLine(newKeysDocument(s))
+		return p.printLine(s)
 	}
 	out := bufio.NewWriter(p.stdout)
 	for i := range s.Keys {
 		k := &s.Keys[i]
-		fmt.Fprintf(out, "%s %s %-16s %-10s %s\n", k.ID, k.Role, dnsd.KeyAlgorithmName(k.Algorithm), k.State(), k.Since().Format(time.RFC3339))
+		fmt.Fprintf(out, "%s %s %-16s %-10s %s\n", k.Tag, k.Role, k.Algorithm, k.State, k.Since().Format(time.RFC3339))
 	}
 	if err := out.Flush(); err != nil {
 		return err
@@ -174,7 +129,7 @@ func (p *program) printKeys(s *dnsd.KeyStatus) error {
 		if step.Parent {
 			more = ", once its DS record is at the parent (--ds-published)"
 		}
-		if step.Parent && step.To == dnsd.KeyLeaving {
+		if step.Parent && step.To == zonekey.Leaving {
 			more = ", some time after the parent has no DS records of them any more (--ds-removed)"
 		}
 		fmt.Fprintf(p.stderr, "stele: next, %s: %s%s; say so with 'stele zone roll %s --next'\n", when, step, more, strings.TrimSpace(s.Zone+" "+string(step.Role)))
@@ -220,16 +175,16 @@ the zone above is one of this registry, it has them already.`,
 	return neverFiles(cmd)
 }
 
-func (p *program) printDS(list []dnsd.Entry) error {
+func (p *program) printDS(list []zonekey.DSRecord) error {
 	var b strings.Builder
 	for _, e := range list {
 		if p.json {
-			if err := p.printLine(recordDocument(e)); err != nil {
+			if err := p.printLine(e); err != nil {
 				return err
 			}
 			continue
 		}
-		fmt.Fprintf(&b, "%s %s\n", e.Owner, e.Text)
+		fmt.Fprintf(&b, "%s %s\n", e.Owner, e.Record)
 	}
 	_, err := p.stdout.Write([]byte(b.String()))
 	return err

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/client"
-	"github.com/stele-id/stele/serve/dnsd"
+	"github.com/stele-id/stele/publish/zonekey"
 )
 
 // parentFlags say how the zone above a zone is asked for its DS records.
@@ -43,7 +43,7 @@ func (f *parentFlags) find(ctx context.Context, zone string) (parent string, lis
 }
 
 // has makes sure that the parent has the DS record of a key.
-func (f *parentFlags) has(ctx context.Context, status *dnsd.KeyStatus, tag string) error {
+func (f *parentFlags) has(ctx context.Context, status *zonekey.Status, tag string) error {
 	if f.unchecked {
 		return nil
 	}
@@ -65,7 +65,7 @@ func (f *parentFlags) has(ctx context.Context, status *dnsd.KeyStatus, tag strin
 }
 
 // noOthers makes sure that the parent has no DS records but those that the zone wants.
-func (f *parentFlags) noOthers(ctx context.Context, status *dnsd.KeyStatus) error {
+func (f *parentFlags) noOthers(ctx context.Context, status *zonekey.Status) error {
 	if f.unchecked {
 		return nil
 	}
@@ -82,9 +82,9 @@ func (f *parentFlags) noOthers(ctx context.Context, status *dnsd.KeyStatus) erro
 }
 
 // wantedDS is the data of the DS records that the parent should have.
-func wantedDS(status *dnsd.KeyStatus) (list []string) {
+func wantedDS(status *zonekey.Status) (list []string) {
 	for _, e := range status.DS {
-		if _, data, ok := strings.Cut(e.Text, " IN DS "); ok {
+		if _, data, ok := strings.Cut(e.Record, " IN DS "); ok {
 			list = append(list, strings.ToUpper(data))
 		}
 	}

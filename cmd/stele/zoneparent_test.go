@@ -6,19 +6,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stele-id/stele/client/remote"
-	"github.com/stele-id/stele/serve/dnsd"
+	"github.com/stele-id/stele/publish/zonekey"
 )
 
 // keysOnce are keys in one state.
-type keysOnce struct{ dnsd.KeyStatus }
+type keysOnce struct{ zonekey.Status }
 
-func (k *keysOnce) status(context.Context, time.Duration) (*dnsd.KeyStatus, error) {
-	return &k.KeyStatus, nil
+func (k *keysOnce) status(context.Context, time.Duration) (*zonekey.Status, error) {
+	return &k.Status, nil
 }
 
-func (k *keysOnce) change(context.Context, remote.ZoneKeysChange) (*dnsd.KeyStatus, error) {
-	return &k.KeyStatus, nil
+func (k *keysOnce) change(context.Context, zonekey.Change) (*zonekey.Status, error) {
+	return &k.Status, nil
 }
 
 // TestRollAsksParent says that the parent has the DS record of a new key, when it has and
@@ -27,8 +26,8 @@ func TestRollAsksParent(t *testing.T) {
 	records := []string{"7 13 2 AA00"}
 	ask := parentFlags{lookUp: func(context.Context, string) (string, []string, error) { return "example.", records, nil }}
 	now := time.Unix(1_700_000_000, 0)
-	keys := &keysOnce{dnsd.KeyStatus{Zone: "zone.example.", Steps: []dnsd.RollStep{{Role: dnsd.RoleCSK, Key: "00008", To: dnsd.KeyActive, From: now, Parent: true}},
-		DS: []dnsd.Entry{{Owner: "zone.example.", Text: "3600 IN DS 7 13 2 AA00"}, {Owner: "zone.example.", Text: "3600 IN DS 8 13 2 BB00"}}}}
+	keys := &keysOnce{zonekey.Status{Zone: "zone.example.", Steps: []zonekey.Step{{Role: zonekey.CSK, Key: "00008", To: zonekey.Active, From: now, Parent: true}},
+		DS: []zonekey.DSRecord{{Owner: "zone.example.", Record: "3600 IN DS 7 13 2 AA00"}, {Owner: "zone.example.", Record: "3600 IN DS 8 13 2 BB00"}}}}
 	f := rollFlags{next: true, atParent: true, ask: ask}
 	if err := f.check(t.Context(), keys, now); err == nil || !strings.Contains(err.Error(), `example. does not have the DS record of the key 8 of zone.example., "8 13 2 BB00"`) {
 		t.Errorf("the parent does not have it: %v", err)
@@ -46,7 +45,7 @@ func TestRollAsksParent(t *testing.T) {
 		t.Errorf("the parent has it: %v", err)
 	}
 	// An old key is about to leave: its DS record has to.
-	leaving := &keysOnce{dnsd.KeyStatus{Zone: "zone.example.", Steps: []dnsd.RollStep{{Key: "00007", To: dnsd.KeyLeaving, From: now, Parent: true}}, DS: keys.DS[1:]}}
+	leaving := &keysOnce{zonekey.Status{Zone: "zone.example.", Steps: []zonekey.Step{{Key: "00007", To: zonekey.Leaving, From: now, Parent: true}}, DS: keys.DS[1:]}}
 	gone := rollFlags{next: true, removed: true, ask: f.ask}
 	if err := gone.check(t.Context(), leaving, now); err == nil || !strings.Contains(err.Error(), `still has the DS record "7 13 2 AA00"`) {
 		t.Errorf("the parent has it still: %v", err)

@@ -8,8 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
-	"github.com/stele-id/stele/client/remote"
-	"github.com/stele-id/stele/serve/dnsd"
+	"github.com/stele-id/stele/publish/zonekey"
 )
 
 // rollFlags are what zone roll is told.
@@ -69,12 +68,12 @@ as long as they keep them: it is for a key that has become known to others.`,
 			if f.next && f.algorithm != "" {
 				return misuse(cmd, "--algorithm begins a change, and --next goes on with it; give one of them")
 			}
-			change := remote.ZoneKeysChange{Do: "roll", Algorithm: f.algorithm}
+			change := zonekey.Change{Do: "roll", Algorithm: f.algorithm}
 			if f.next {
-				change = remote.ZoneKeysChange{Do: "next", DSPublished: f.atParent || f.removed, Force: f.force, ParentTTL: uint32(f.parent / time.Second)}
+				change = zonekey.Change{Do: "next", DSPublished: f.atParent || f.removed, Force: f.force, ParentTTL: uint32(f.parent / time.Second)}
 			}
 			if len(args) == 2 {
-				change.Role = args[1]
+				change.Role = zonekey.Role(args[1])
 			}
 			return p.withKeys(cmd, args[0], func(ctx context.Context, keys keyKeeper, _ string) error {
 				if err := f.check(ctx, keys, p.now()); err != nil {
@@ -89,7 +88,7 @@ as long as they keep them: it is for a key that has become known to others.`,
 		},
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
 			if len(args) == 1 {
-				return []string{string(dnsd.RoleCSK), string(dnsd.RoleKSK), string(dnsd.RoleZSK)}, cobra.ShellCompDirectiveNoFileComp
+				return []string{string(zonekey.CSK), string(zonekey.KSK), string(zonekey.ZSK)}, cobra.ShellCompDirectiveNoFileComp
 			}
 			return p.completeZones(cmd, args, text)
 		},
@@ -116,14 +115,14 @@ func (f *rollFlags) check(ctx context.Context, keys keyKeeper, now time.Time) er
 	if err != nil {
 		return err
 	}
-	leave := slices.ContainsFunc(status.Steps, func(s dnsd.RollStep) bool { return s.To == dnsd.KeyLeaving })
+	leave := slices.ContainsFunc(status.Steps, func(s zonekey.Step) bool { return s.To == zonekey.Leaving })
 	switch {
 	case leave && f.atParent:
 		return refuse("zone roll", stele.Conflict, "the next step is about the DS records of the old keys; when the parent of %s has none of them any more, give --ds-removed instead of --ds-published", status.Zone)
 	case !leave && f.removed:
 		return refuse("zone roll", stele.Conflict, "no keys of %s are about to leave; --ds-removed is for that step of a change of algorithm, and 'stele zone keys %s' says what comes next", status.Zone, status.Zone)
 	}
-	i := slices.IndexFunc(status.Steps, func(s dnsd.RollStep) bool { return s.Parent && !now.Before(s.From) })
+	i := slices.IndexFunc(status.Steps, func(s zonekey.Step) bool { return s.Parent && !now.Before(s.From) })
 	if i < 0 || f.force {
 		return nil // it is refused anyway, or no server is asked
 	}

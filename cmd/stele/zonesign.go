@@ -6,8 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
-	"github.com/stele-id/stele/client/remote"
-	"github.com/stele-id/stele/serve/dnsd"
+	"github.com/stele-id/stele/publish/zonekey"
 )
 
 // signFlags are what zone sign is told.
@@ -62,19 +61,19 @@ needed.`,
 			if f.mode != signingOff && (f.removed || f.force) {
 				return misuse(cmd, "--ds-removed and --force are about --mode off")
 			}
-			change := remote.ZoneKeysChange{Do: "sign", Mode: f.mode, Algorithm: f.algorithm, Split: f.split}
+			change := zonekey.Change{Do: "sign", Mode: f.mode, Algorithm: f.algorithm, Split: f.split}
 			switch {
 			case f.refresh:
-				change = remote.ZoneKeysChange{Do: "refresh"}
+				change = zonekey.Change{Do: "refresh"}
 			case f.mode == signingOff:
-				change = remote.ZoneKeysChange{Do: "unsign", DSPublished: f.removed, Force: f.force}
+				change = zonekey.Change{Do: "unsign", DSPublished: f.removed, Force: f.force}
 			}
 			signed := ""
 			err := p.withKeys(cmd, args[0], func(ctx context.Context, keys keyKeeper, zone string) error {
 				if f.removed && !f.force {
 					status, err := keys.status(ctx, 0)
 					if err == nil {
-						err = f.ask.noOthers(ctx, &dnsd.KeyStatus{Zone: status.Zone})
+						err = f.ask.noOthers(ctx, &zonekey.Status{Zone: status.Zone})
 					}
 					if err != nil {
 						return err

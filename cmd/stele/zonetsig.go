@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele/client/remote"
+	"github.com/stele-id/stele/publish/zonekey"
 	"github.com/stele-id/stele/registry"
-	"github.com/stele-id/stele/serve/dnsd"
 )
 
 func (p *program) zoneTSIGCommand() *cobra.Command {
@@ -28,11 +28,11 @@ which secondaries must show which key.`,
 	}, p.zoneTSIGAddCommand(), p.zoneTSIGLsCommand(), p.zoneTSIGRetireCommand())
 }
 
-// secondaryKeys look after the keys of secondaries, in a folder or behind a server.
+// secondaryKeys reads and changes the TSIG keys, in a folder or at a server.
 type secondaryKeys interface {
-	List(ctx context.Context) ([]dnsd.TSIGKey, error)
-	Add(ctx context.Context, name, algorithm string) (*dnsd.TSIGKey, error)
-	Retire(ctx context.Context, name string) (*dnsd.TSIGKey, error)
+	List(ctx context.Context) ([]zonekey.TSIGKey, error)
+	Add(ctx context.Context, name, algorithm string) (*zonekey.TSIGKey, error)
+	Retire(ctx context.Context, name string) (*zonekey.TSIGKey, error)
 }
 
 // withTSIG calls do with the keys of secondaries.
@@ -42,40 +42,38 @@ func (p *program) withTSIG(cmd *cobra.Command, do func(ctx context.Context, keys
 		return err
 	}
 	if far {
-		return p.withServer(cmd, func(ctx context.Context, r *remote.Registry) error { return do(ctx, farTSIG{r}) })
+		return p.withServer(cmd, func(ctx context.Context, r *remote.Registry) error { return do(ctx, remoteTSIG{r}) })
 	}
 	if err := p.hasFolder(); err != nil {
 		return err
 	}
 	return p.inRegistry(cmd, func(ctx context.Context, r *registry.Registry) error {
-		return do(ctx, &dnsd.TSIGKeys{Store: r.Registrar, Now: p.now, Random: rand.Reader})
+		return do(ctx, &zonekey.TSIGManager{Store: r.Registrar, Now: p.now, Random: rand.Reader})
 	})
 }
 
-// farTSIG is the keys of secondaries of a server's registry.
-type farTSIG struct{ r *remote.Registry }
+// remoteTSIG is the TSIG keys of a server's registry.
+type remoteTSIG struct{ r *remote.Registry }
 
 // List returns all keys, without their secrets.
-func (t farTSIG) List(ctx context.Context) (list []dnsd.TSIGKey, err error) {
+func (t remoteTSIG) List(ctx context.Context) (list []zonekey.TSIGKey, err error) {
 	for k, err := range t.r.SecondaryKeys(ctx) {
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, dnsd.TSIGKey(k))
+		list = append(list, k)
 	}
 	return list, nil
 }
 
 // Add makes a key.
-func (t farTSIG) Add(ctx context.Context, name, algorithm string) (*dnsd.TSIGKey, error) {
-	k, err := t.r.AddSecondaryKey(ctx, name, algorithm)
-	return (*dnsd.TSIGKey)(&k), err
+func (t remoteTSIG) Add(ctx context.Context, name, algorithm string) (*zonekey.TSIGKey, error) {
+	return t.r.AddSecondaryKey(ctx, name, algorithm)
 }
 
-// Retire makes a key good for nothing.
-func (t farTSIG) Retire(ctx context.Context, name string) (*dnsd.TSIGKey, error) {
-	k, err := t.r.RetireSecondaryKey(ctx, name)
-	return (*dnsd.TSIGKey)(&k), err
+// Retire ends the use of a key.
+func (t remoteTSIG) Retire(ctx context.Context, name string) (*zonekey.TSIGKey, error) {
+	return t.r.RetireSecondaryKey(ctx, name)
 }
 
 func (p *program) zoneTSIGAddCommand() *cobra.Command {
@@ -101,18 +99,9 @@ secondary1.paradisec.example, or with a year in it, leaves room for the next.`,
 			})
 		},
 	}
-	cmd.Flags().StringVar(&algorithm, "algorithm", dnsd.TSIGSHA256, "hmac-sha256, hmac-sha384 or hmac-sha512")
-	choices(cmd, "algorithm", dnsd.TSIGAlgorithms()...)
+	cmd.Flags().StringVar(&algorithm, "algorithm", zonekey.TSIGSHA256, "hmac-sha256, hmac-sha384 or hmac-sha512")
+	choices(cmd, "algorithm", zonekey.TSIGAlgorithms()...)
 	return neverFiles(cmd)
-}
-
-// tsigDocument is a key as programs see it.
-type tsigDocument struct {
-	Name      string    `json:"name"`
-	Algorithm string    `json:"algorithm"`
-	Secret    []byte    `json:"secret,omitempty"`
-	Created   time.Time `json:"created"`
-	Retired   time.Time `json:"retired,omitzero"`
 }
 
 // tsigSnippets are how the configurations of secondaries write a key.
@@ -136,9 +125,9 @@ key:
 `
 
 // printSecret prints a new key, the only time that its secret is shown.
-func (p *program) printSecret(k *dnsd.TSIGKey) error {
+func (p *program) printSecret(k *zonekey.TSIGKey) error {
 	if p.json {
-		return p.printLine(tsigDocument(*k))
+		return p.printLine(k)
 	}
 	_, err := strings.NewReplacer("{name}", k.Name, "{algorithm}", k.Algorithm,
 		"{secret}", base64.StdEncoding.EncodeToString(k.Secret)).WriteString(p.stdout, tsigSnippets)
@@ -172,9 +161,9 @@ func (p *program) zoneTSIGLsCommand() *cobra.Command {
 	})
 }
 
-func (p *program) printTSIG(k *dnsd.TSIGKey) error {
+func (p *program) printTSIG(k *zonekey.TSIGKey) error {
 	if p.json {
-		return p.printLine(tsigDocument(*k))
+		return p.printLine(k)
 	}
 	state, at := "active", k.Created
 	if !k.Retired.IsZero() {

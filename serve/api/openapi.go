@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/stele-id/stele/publish/zonekey"
 )
 
 // description is the OpenAPI document in the making. Package huma makes schemas of Go
@@ -81,6 +83,19 @@ func (d *description) embed() {
 func schemaName(t reflect.Type, hint string) string {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
+	}
+	// Names within package zonekey don't say what they are of.
+	switch t {
+	case reflect.TypeFor[zonekey.Status]():
+		return "ZoneKeys"
+	case reflect.TypeFor[zonekey.Key]():
+		return "ZoneKey"
+	case reflect.TypeFor[zonekey.Step]():
+		return "ZoneStep"
+	case reflect.TypeFor[zonekey.DSRecord]():
+		return "ZoneRecord"
+	case reflect.TypeFor[zonekey.Change]():
+		return "ZoneKeysChange"
 	}
 	name := strings.TrimSuffix(t.Name(), "Document")
 	if name == "" {

@@ -7,6 +7,8 @@ import (
 
 	"github.com/miekg/dns"
 
+	"github.com/stele-id/stele/publish/zonekey"
+
 	"github.com/stele-id/stele"
 )
 
@@ -15,7 +17,7 @@ import (
 func TestCatalogZone(t *testing.T) {
 	const catalog = "catalog.example.net."
 	p := newPress(t)
-	key := p.tsigKey("one.example.org.", TSIGSHA256)
+	key := p.tsigKey("one.example.org.", zonekey.TSIGSHA256)
 	list := func(prefix, name string) {
 		p.namespace(prefix, func(ns *stele.Namespace) { ns.Publication.Catalog = name })
 	}

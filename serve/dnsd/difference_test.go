@@ -9,6 +9,8 @@ import (
 
 	"github.com/miekg/dns"
 
+	"github.com/stele-id/stele/publish/zonekey"
+
 	"github.com/stele-id/stele"
 )
 
@@ -192,7 +194,7 @@ func TestNoDifference(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.keys("z.example.", func(r *KeyRing) error { r.Signed = r.Signed.Add(1e9); return nil })
+	p.keys("z.example.", func(r *zonekey.Ring) error { r.Signed = r.Signed.Add(1e9); return nil })
 	one, err := p.zones.asOfNow(p.ctx, "z.example.")
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/miekg/dns"
+
+	"github.com/stele-id/stele/publish/zonekey"
 )
 
 // asking is a question with options of EDNS.
@@ -121,7 +123,7 @@ func TestRefusalReasons(t *testing.T) {
 func TestSignedRefusal(t *testing.T) {
 	p := newPress(t)
 	p.paradisec()
-	k := p.tsigKey("one.example.org", TSIGSHA256)
+	k := p.tsigKey("one.example.org", zonekey.TSIGSHA256)
 	s := p.serve(Options{})
 	now, secret := time.Now(), base64.StdEncoding.EncodeToString(k.Secret)
 	update := new(dns.Msg).SetUpdate("paradisec.example.")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/outbound"
+	"github.com/stele-id/stele/publish/zonekey"
 )
 
 // Times and bounds of notices. Who has not confirmed one gets it again after 2, 4, 8, 16
@@ -85,7 +86,7 @@ type notice struct {
 	due     time.Time // when it is to be sent; the zero time if it was confirmed
 	sent    time.Time
 	id      uint16
-	signer  *TSIGKey
+	signer  *zonekey.TSIGKey
 	request []byte // signature of what was sent
 }
 
@@ -422,7 +423,7 @@ func (one *notice) isSigned(msg []byte, now time.Time) bool {
 		return false
 	}
 	t, err := readTSIG(msg, off)
-	return err == nil && one.signer.check(one.request, msg, t, now) == 0
+	return err == nil && checkTSIG(one.signer, one.request, msg, t, now) == 0
 }
 
 // lastRecord returns where the last additional record of a message begins, if that is a

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/miekg/dns"
+
+	"github.com/stele-id/stele/publish/zonekey"
 	"go.uber.org/goleak"
 
 	"github.com/stele-id/stele"
@@ -23,7 +25,7 @@ type noticeTaker struct {
 
 // takeNotices answers notices with a response code. With a key it wants signatures, and
 // signs.
-func takeNotices(t *testing.T, code int, k *TSIGKey) *noticeTaker {
+func takeNotices(t *testing.T, code int, k *zonekey.TSIGKey) *noticeTaker {
 	t.Helper()
 	pc, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
@@ -75,7 +77,7 @@ func TestNotify(t *testing.T) {
 	t.Cleanup(func() { goleak.VerifyNone(t, before) })
 	p := newPress(t)
 	p.paradisec()
-	k := p.tsigKey("one.example.org", TSIGSHA384)
+	k := p.tsigKey("one.example.org", zonekey.TSIGSHA384)
 	signed, plain, unwilling := takeNotices(t, dns.RcodeSuccess, k), takeNotices(t, dns.RcodeSuccess, nil), takeNotices(t, dns.RcodeNotAuth, nil)
 	p.secondaries("urn:paradisec",
 		stele.Secondary{Key: k.Name, Notify: []string{signed.addr}},

@@ -15,6 +15,8 @@ import (
 
 	"github.com/miekg/dns"
 
+	"github.com/stele-id/stele/publish/zonekey"
+
 	"github.com/stele-id/stele"
 )
 
@@ -98,7 +100,7 @@ func newManyZones(t *testing.T) *manyZones {
 	m.press.zones.signing = func(ns *stele.Namespace) signing { return m.modes[ns.Publication.Zone] }
 	for zone, mode := range m.modes {
 		if mode != unsigned {
-			m.keys(zone, func(r *KeyRing) error { return r.Begin(AlgorithmECDSA, false, time.Now(), rand.Reader) })
+			m.keys(zone, func(r *zonekey.Ring) error { return r.Begin(zonekey.ECDSA, false, time.Now(), rand.Reader) })
 		}
 	}
 	return m

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/miekg/dns"
+
+	"github.com/stele-id/stele/publish/zonekey"
 )
 
 // BenchmarkSigned answers with signatures that were made before, beside the same
@@ -15,13 +17,13 @@ func BenchmarkSigned(b *testing.B) {
 		do, cold   bool
 		algorithm  uint8
 	}{
-		{"naptr-unsigned", "a.001.ab1.paradisec.example.", false, false, AlgorithmECDSA},
-		{"naptr", "a.001.ab1.paradisec.example.", true, false, AlgorithmECDSA},
-		{"denial-unsigned", "b.001.ab1.paradisec.example.", false, false, AlgorithmECDSA},
-		{"denial", "b.001.ab1.paradisec.example.", true, false, AlgorithmECDSA},
-		{"naptr-cold-unsigned", "a.001.ab1.paradisec.example.", false, true, AlgorithmECDSA},
-		{"naptr-cold-ecdsa", "a.001.ab1.paradisec.example.", true, true, AlgorithmECDSA},
-		{"naptr-cold-ed25519", "a.001.ab1.paradisec.example.", true, true, AlgorithmEd25519},
+		{"naptr-unsigned", "a.001.ab1.paradisec.example.", false, false, zonekey.ECDSA},
+		{"naptr", "a.001.ab1.paradisec.example.", true, false, zonekey.ECDSA},
+		{"denial-unsigned", "b.001.ab1.paradisec.example.", false, false, zonekey.ECDSA},
+		{"denial", "b.001.ab1.paradisec.example.", true, false, zonekey.ECDSA},
+		{"naptr-cold-unsigned", "a.001.ab1.paradisec.example.", false, true, zonekey.ECDSA},
+		{"naptr-cold-ecdsa", "a.001.ab1.paradisec.example.", true, true, zonekey.ECDSA},
+		{"naptr-cold-ed25519", "a.001.ab1.paradisec.example.", true, true, zonekey.Ed25519},
 	} {
 		b.Run(bench.what, func(b *testing.B) {
 			d := newDesk(b, Options{Signatures: 1 << 30})

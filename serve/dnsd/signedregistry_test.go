@@ -15,6 +15,7 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/publish/zonekey"
 	"github.com/stele-id/stele/secret"
 )
 
@@ -31,19 +32,19 @@ func (p *press) signed(mode signing, zones ...string) {
 		return unsigned
 	}
 	for _, z := range zones {
-		p.keys(z, func(r *KeyRing) error { return r.Begin(AlgorithmECDSA, false, time.Now(), rand.Reader) })
+		p.keys(z, func(r *zonekey.Ring) error { return r.Begin(zonekey.ECDSA, false, time.Now(), rand.Reader) })
 	}
 }
 
 // keys changes the keys of a zone.
-func (p *press) keys(zone string, change func(*KeyRing) error) {
+func (p *press) keys(zone string, change func(*zonekey.Ring) error) {
 	p.t.Helper()
 	one, err := p.zones.zoneNamed(p.ctx, zone)
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	err = p.registrar.SetZoneKeys(p.ctx, one.ns.Key(), func(cells []stele.Cell) ([]stele.CellChange, error) {
-		r, err := ReadKeyRing(zone, cells)
+		r, err := zonekey.ReadRing(zone, cells)
 		if err != nil {
 			return nil, err
 		}
@@ -58,7 +59,7 @@ func (p *press) keys(zone string, change func(*KeyRing) error) {
 }
 
 // ring returns the keys of a zone.
-func (p *press) ring(zone string) *KeyRing {
+func (p *press) ring(zone string) *zonekey.Ring {
 	p.t.Helper()
 	r, err := p.zones.readKeys(p.ctx, zone)
 	if err != nil {
@@ -153,24 +154,24 @@ func TestExportSplit(t *testing.T) {
 	const zone = "paradisec.example."
 	p.signed(signTransfer)
 	p.zones.signing = func(*stele.Namespace) signing { return signTransfer }
-	p.keys(zone, func(r *KeyRing) error { return r.Begin(AlgorithmEd25519, true, time.Now(), rand.Reader) })
-	for _, role := range []KeyRole{RoleZSK, RoleKSK} {
+	p.keys(zone, func(r *zonekey.Ring) error { return r.Begin(zonekey.Ed25519, true, time.Now(), rand.Reader) })
+	for _, role := range []zonekey.Role{zonekey.ZSK, zonekey.KSK} {
 		path, _ := p.exportSigned(zone)
 		verifyZone(t, zone, path, "-x")
-		p.keys(zone, func(r *KeyRing) error {
+		p.keys(zone, func(r *zonekey.Ring) error {
 			_, err := r.Roll(role, time.Now(), rand.Reader)
 			return err
 		})
 		for range 2 {
 			path, _ = p.exportSigned(zone)
 			verifyZone(t, zone, path, "-x")
-			p.keys(zone, func(r *KeyRing) error {
-				_, err := r.Next(role, keyTimes, time.Now(), true, true)
+			p.keys(zone, func(r *zonekey.Ring) error {
+				_, err := r.Next(role, zonekey.Times{}, time.Now(), true, true)
 				return err
 			})
 		}
 	}
-	if keys := p.ring(zone).inZone(); len(keys) != 2 {
+	if keys := p.ring(zone).Current(); len(keys) != 2 {
 		t.Errorf("%d keys", len(keys))
 	}
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/miekg/dns"
 
+	"github.com/stele-id/stele/publish/zonekey"
+
 	"github.com/stele-id/stele"
 )
 
@@ -69,29 +71,29 @@ type signingKey struct {
 
 // newSigner makes a signer of the keys of a zone. ttl is that of the records about
 // keys.
-func newSigner(mode signing, ring *KeyRing, ttl uint32, now func() time.Time) (*signer, error) {
+func newSigner(mode signing, ring *zonekey.Ring, ttl uint32, now func() time.Time) (*signer, error) {
 	s := &signer{zone: ring.Zone, mode: mode, since: ring.Signed, now: now}
-	for _, k := range ring.inZone() {
-		record := k.dnskey(ring.Zone, ttl)
-		private, err := k.signer()
+	for _, k := range ring.Current() {
+		record := k.DNSKEY(ring.Zone, ttl)
+		private, err := k.Signer()
 		if err != nil {
 			return nil, err
 		}
 		key := signingKey{record.KeyTag(), k.Algorithm, private}
-		if k.isShown() {
+		if k.IsInZone() {
 			s.records = append(s.records, record)
 		}
-		if k.isShown() && k.Role.signsKeys() {
+		if k.IsInZone() && k.Role.SignsKeys() {
 			s.forKeys = append(s.forKeys, key)
 		}
 		// There must be signatures of every algorithm that there is a key of (RFC 4035,
 		// section 2.2).
-		if k.Role.signsZone() && (k.State() == KeyActive || ring.isChanging()) {
+		if k.Role.SignsZone() && (k.State() == zonekey.Active || ring.IsChangingAlgorithm()) {
 			s.forZone = append(s.forZone, key)
 		}
 	}
 	if len(s.forKeys) == 0 || len(s.forZone) == 0 {
-		return nil, keyError(stele.Conflict, "the zone %s has no keys that sign, so it is served without signatures; make them with 'stele zone sign %s'", ring.Zone, ring.Zone)
+		return nil, &stele.Error{Op: "zone keys", Kind: stele.Conflict, Err: fmt.Errorf("the zone %s has no keys that sign, so it is served without signatures; make them with 'stele zone sign %s'", ring.Zone, ring.Zone)}
 	}
 	s.tellParent(ring, ttl)
 	if mode == signTransfer {
@@ -102,15 +104,15 @@ func newSigner(mode signing, ring *KeyRing, ttl uint32, now func() time.Time) (*
 
 // tellParent makes what the zone above should know of the keys: in the zone itself as
 // CDS and CDNSKEY (RFC 7344), and as it stands there.
-func (s *signer) tellParent(ring *KeyRing, ttl uint32) {
+func (s *signer) tellParent(ring *zonekey.Ring, ttl uint32) {
 	if !ring.Unsigning.IsZero() { // RFC 8078, section 4
 		s.records = append(s.records,
 			&dns.CDS{DS: dns.DS{Hdr: header(s.zone, dns.TypeCDS, ttl), Digest: "00"}},
 			&dns.CDNSKEY{DNSKEY: dns.DNSKEY{Hdr: header(s.zone, dns.TypeCDNSKEY, ttl), Protocol: 3, PublicKey: "AA=="}})
 	}
-	for _, k := range ring.wanted() {
-		key := k.dnskey(ring.Zone, ttl)
-		ds := upper(key.ToDS(dns.SHA256))
+	for _, k := range ring.Delegated() {
+		key := k.DNSKEY(ring.Zone, ttl)
+		ds := k.DS(ring.Zone, ttl, dns.SHA256)
 		s.records = append(s.records, ds.ToCDS(), key.ToCDNSKEY())
 		s.parent = append(s.parent, ds)
 	}
@@ -141,7 +143,7 @@ func (s *signer) times(name string, rtype uint16) (from, to time.Time) {
 	_, _ = fmt.Fprintf(h, "%s %d", name, rtype) // never fails
 	spread := time.Duration(h.Sum32()%(12*3600)) * time.Second
 	if s.mode == signTransfer {
-		return s.since.Add(-signatureEarly), s.since.Add(signatureDays - spread)
+		return s.since.Add(-signatureEarly), s.since.Add(zonekey.SignatureValidity - spread)
 	}
 	now := s.now()
 	return now.Add(-signatureEarly), now.Add(signatureLife - spread)

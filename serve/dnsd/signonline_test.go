@@ -8,12 +8,14 @@ import (
 	"time"
 
 	"github.com/miekg/dns"
+
+	"github.com/stele-id/stele/publish/zonekey"
 )
 
 // newRing makes the keys of a zone.
-func newRing(t testing.TB, zone string, algorithm uint8, split bool, now time.Time) *KeyRing {
+func newRing(t testing.TB, zone string, algorithm uint8, split bool, now time.Time) *zonekey.Ring {
 	t.Helper()
-	r, err := ReadKeyRing(zone, nil)
+	r, err := zonekey.ReadRing(zone, nil)
 	if err == nil {
 		err = r.Begin(algorithm, split, now, rand.Reader)
 	}
@@ -24,7 +26,7 @@ func newRing(t testing.TB, zone string, algorithm uint8, split bool, now time.Ti
 }
 
 // sign has a zone of the memory signed.
-func (d *desk) sign(zone string, mode signing, ring *KeyRing) {
+func (d *desk) sign(zone string, mode signing, ring *zonekey.Ring) {
 	d.t.Helper()
 	s, err := newSigner(mode, ring, 3600, d.clock.Now)
 	if err != nil {
@@ -54,7 +56,7 @@ func (d *desk) sign(zone string, mode signing, ring *KeyRing) {
 }
 
 // secure asks with DO, and checks all signatures of the answer by the keys of the ring.
-func (d *desk) secure(ring *KeyRing, name string, qtype uint16, from peer) *dns.Msg {
+func (d *desk) secure(ring *zonekey.Ring, name string, qtype uint16, from peer) *dns.Msg {
 	d.t.Helper()
 	m := question(name, qtype)
 	m.SetEdns0(1232, true)
@@ -64,7 +66,7 @@ func (d *desk) secure(ring *KeyRing, name string, qtype uint16, from peer) *dns.
 }
 
 // checkSignatures fails on a set of records in an answer that has no good signature.
-func checkSignatures(t testing.TB, ring *KeyRing, m *dns.Msg, now time.Time) {
+func checkSignatures(t testing.TB, ring *zonekey.Ring, m *dns.Msg, now time.Time) {
 	t.Helper()
 	if m == nil {
 		t.Fatal("no answer")
@@ -90,10 +92,10 @@ func checkSignatures(t testing.TB, ring *KeyRing, m *dns.Msg, now time.Time) {
 }
 
 // verified reports whether one of the signatures is good.
-func verified(ring *KeyRing, set []dns.RR, signatures []*dns.RRSIG, now time.Time) bool {
+func verified(ring *zonekey.Ring, set []dns.RR, signatures []*dns.RRSIG, now time.Time) bool {
 	for _, sig := range signatures {
-		for _, k := range ring.inZone() {
-			key := k.dnskey(ring.Zone, 3600)
+		for _, k := range ring.Current() {
+			key := k.DNSKEY(ring.Zone, 3600)
 			if key.KeyTag() == sig.KeyTag && sig.ValidityPeriod(now) && sig.Verify(key, set) == nil && set[0].Header().Ttl == sig.Hdr.Ttl {
 				return true
 			}
@@ -112,9 +114,9 @@ func briefSigned(m *dns.Msg) string {
 }
 
 func TestOnlineAnswers(t *testing.T) {
-	for _, algorithm := range []uint8{AlgorithmECDSA, AlgorithmEd25519} {
+	for _, algorithm := range []uint8{zonekey.ECDSA, zonekey.Ed25519} {
 		for _, split := range []bool{false, true} {
-			t.Run(fmt.Sprint(KeyAlgorithmName(algorithm), split), func(t *testing.T) { testOnlineAnswers(t, algorithm, split) })
+			t.Run(fmt.Sprint(zonekey.AlgorithmName(algorithm), split), func(t *testing.T) { testOnlineAnswers(t, algorithm, split) })
 		}
 	}
 }
@@ -197,7 +199,7 @@ func nsecTypes(t *testing.T, m *dns.Msg, name string) string {
 // RFC 9824, section 5.1: who says that it may is told the response code.
 func TestCompactAnswersOK(t *testing.T) {
 	d := newDesk(t, Options{})
-	ring := newRing(t, "paradisec.example.", AlgorithmECDSA, false, d.clock.Now())
+	ring := newRing(t, "paradisec.example.", zonekey.ECDSA, false, d.clock.Now())
 	d.sign("paradisec.example.", signOnline, ring)
 	for _, test := range []struct {
 		what   string
@@ -234,7 +236,7 @@ func TestCompactAnswersOK(t *testing.T) {
 // did not ask for.
 func TestOnlineWalk(t *testing.T) {
 	d := newDesk(t, Options{})
-	ring := newRing(t, "paradisec.example.", AlgorithmEd25519, false, d.clock.Now())
+	ring := newRing(t, "paradisec.example.", zonekey.Ed25519, false, d.clock.Now())
 	d.sign("paradisec.example.", signOnline, ring)
 	at := "paradisec.example."
 	for range 100 {
@@ -263,7 +265,7 @@ func TestOnlineWalk(t *testing.T) {
 // serial, and its signature.
 func TestSerialIsSigned(t *testing.T) {
 	d := newDesk(t, Options{})
-	ring := newRing(t, "paradisec.example.", AlgorithmECDSA, false, d.clock.Now())
+	ring := newRing(t, "paradisec.example.", zonekey.ECDSA, false, d.clock.Now())
 	d.sign("paradisec.example.", signOnline, ring)
 	for i := range 5 {
 		for _, name := range []string{"none.paradisec.example.", "ab1.paradisec.example."} {
@@ -294,7 +296,7 @@ func TestSerialIsSigned(t *testing.T) {
 // are made anew when they have to be.
 func TestSignaturesAnew(t *testing.T) {
 	d := newDesk(t, Options{})
-	ring := newRing(t, "paradisec.example.", AlgorithmECDSA, false, d.clock.Now())
+	ring := newRing(t, "paradisec.example.", zonekey.ECDSA, false, d.clock.Now())
 	d.sign("paradisec.example.", signOnline, ring)
 	// What was made by a clock that was wrong is no good.
 	d.clock.add(30 * 24 * time.Hour)
@@ -324,7 +326,7 @@ func TestSignaturesAnew(t *testing.T) {
 // signed, and clients are sent to TCP then. Names that exist are signed all the same.
 func TestSigningIsBounded(t *testing.T) {
 	d := newDesk(t, Options{Signatures: 100})
-	ring := newRing(t, "paradisec.example.", AlgorithmEd25519, false, d.clock.Now())
+	ring := newRing(t, "paradisec.example.", zonekey.Ed25519, false, d.clock.Now())
 	d.sign("paradisec.example.", signOnline, ring)
 	short := 0
 	for i := range 200 {

@@ -9,12 +9,14 @@ import (
 	"time"
 
 	"github.com/miekg/dns"
+
+	"github.com/stele-id/stele/publish/zonekey"
 	"pgregory.net/rapid"
 )
 
 func TestChainedAnswers(t *testing.T) {
 	d := newDesk(t, Options{})
-	ring := newRing(t, "paradisec.example.", AlgorithmECDSA, true, d.clock.Now())
+	ring := newRing(t, "paradisec.example.", zonekey.ECDSA, true, d.clock.Now())
 	d.sign("paradisec.example.", signTransfer, ring)
 	for _, test := range []struct {
 		name  string
@@ -65,7 +67,7 @@ func hasNSEC3(m *dns.Msg, good func(*dns.NSEC3) bool) bool {
 // A denial depends on names beside its own: one that comes between takes its place.
 func TestChainedAnswersAreDropped(t *testing.T) {
 	d := newDesk(t, Options{})
-	ring := newRing(t, "paradisec.example.", AlgorithmEd25519, false, d.clock.Now())
+	ring := newRing(t, "paradisec.example.", zonekey.Ed25519, false, d.clock.Now())
 	d.sign("paradisec.example.", signTransfer, ring)
 	const name = "x.paradisec.example."
 	before := d.secure(ring, name, dns.TypeA, someone)
@@ -88,7 +90,7 @@ func TestChainedAnswersAreDropped(t *testing.T) {
 // Signatures of a zone that is handed on depend on nothing but what is signed.
 func TestSteadySignatures(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
-	for _, algorithm := range []uint8{AlgorithmECDSA, AlgorithmEd25519} {
+	for _, algorithm := range []uint8{zonekey.ECDSA, zonekey.Ed25519} {
 		ring := newRing(t, "paradisec.example.", algorithm, false, now)
 		rr, err := dns.NewRR("a.paradisec.example. 60 TXT x")
 		if err != nil {

@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/miekg/dns"
 
+	"github.com/stele-id/stele/publish/zonekey"
+
 	"github.com/stele-id/stele"
 )
 
@@ -78,11 +80,11 @@ func TestChangesOfSettings(t *testing.T) {
 			}, false},
 			{"a key, published", func(p *press) {
 				if mode != unsigned {
-					p.keys(zone, func(r *KeyRing) error { _, err := r.Roll(RoleCSK, time.Now(), rand.Reader); return err })
+					p.keys(zone, func(r *zonekey.Ring) error { _, err := r.Roll(zonekey.CSK, time.Now(), rand.Reader); return err })
 				}
 			}, mode == signTransfer}, // it signs the keys at once
 			{"signatures", func(p *press) {
-				p.keys(zone, func(r *KeyRing) error { r.Signed = r.Signed.Add(time.Second); return nil })
+				p.keys(zone, func(r *zonekey.Ring) error { r.Signed = r.Signed.Add(time.Second); return nil })
 			}, mode == signTransfer},
 		} {
 			test.change(p)

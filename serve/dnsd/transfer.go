@@ -11,6 +11,8 @@ import (
 
 	"github.com/miekg/dns"
 
+	"github.com/stele-id/stele/publish/zonekey"
+
 	"github.com/stele-id/stele"
 )
 
@@ -42,7 +44,7 @@ func (q *query) isTransfer() bool {
 }
 
 // tsigKey returns a key that others may show.
-func (s *Server) tsigKey(ctx context.Context, name string) (*TSIGKey, error) {
+func (s *Server) tsigKey(ctx context.Context, name string) (*zonekey.TSIGKey, error) {
 	if s.o.Zones == nil {
 		return nil, nil
 	}

@@ -17,6 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/miekg/dns"
 
+	"github.com/stele-id/stele/publish/zonekey"
+
 	"github.com/stele-id/stele"
 )
 
@@ -46,9 +48,9 @@ func (p *press) secondaries(prefix string, list ...stele.Secondary) {
 }
 
 // tsigKey makes a key.
-func (p *press) tsigKey(name, algorithm string) *TSIGKey {
+func (p *press) tsigKey(name, algorithm string) *zonekey.TSIGKey {
 	p.t.Helper()
-	keys := &TSIGKeys{Store: p.registrar, Now: time.Now, Random: rand.Reader}
+	keys := &zonekey.TSIGManager{Store: p.registrar, Now: time.Now, Random: rand.Reader}
 	k, err := keys.Add(p.ctx, name, algorithm)
 	if err != nil {
 		p.t.Fatal(err)
@@ -58,7 +60,7 @@ func (p *press) tsigKey(name, algorithm string) *TSIGKey {
 
 // take takes a zone as a secondary does: all of it, or from a serial on what changed.
 // It returns the records in the order in which they came, and the number of messages.
-func take(s *Server, zone string, serial uint32, k *TSIGKey) ([]dns.RR, int, error) {
+func take(s *Server, zone string, serial uint32, k *zonekey.TSIGKey) ([]dns.RR, int, error) {
 	m := new(dns.Msg).SetAxfr(zone)
 	if serial > 0 {
 		m.SetIxfr(zone, serial, "ns.", "mail.")
@@ -326,13 +328,13 @@ func TestTransferStandsStill(t *testing.T) {
 func TestTransferAccess(t *testing.T) {
 	p := newPress(t)
 	p.paradisec()
-	one, two := p.tsigKey("one.example.org", TSIGSHA256), p.tsigKey("two.example.org", TSIGSHA512)
-	three := p.tsigKey("three.example.org", TSIGSHA384)
+	one, two := p.tsigKey("one.example.org", zonekey.TSIGSHA256), p.tsigKey("two.example.org", zonekey.TSIGSHA512)
+	three := p.tsigKey("three.example.org", zonekey.TSIGSHA384)
 	s := p.serve(Options{})
 	const zone = "paradisec.example."
 	for i, test := range []struct {
 		who  stele.Secondary
-		key  *TSIGKey
+		key  *zonekey.TSIGKey
 		good bool
 	}{
 		{stele.Secondary{Network: "192.0.2.0/24"}, nil, false},
@@ -362,7 +364,7 @@ func TestTransferAccess(t *testing.T) {
 		t.Errorf("got %v", list)
 	}
 	p.secondaries("urn:paradisec", stele.Secondary{Key: one.Name})
-	keys := &TSIGKeys{Store: p.registrar, Now: time.Now, Random: rand.Reader}
+	keys := &zonekey.TSIGManager{Store: p.registrar, Now: time.Now, Random: rand.Reader}
 	if k, err := keys.Retire(p.ctx, "ONE.example.org"); err != nil || k.Secret != nil || k.Retired.IsZero() {
 		t.Errorf("%+v, %v", k, err)
 	}
@@ -413,7 +415,7 @@ func TestUnknownSerials(t *testing.T) {
 func TestIncrementOverUDP(t *testing.T) {
 	p := newPress(t)
 	p.paradisec()
-	k := p.tsigKey("one.example.org", TSIGSHA256)
+	k := p.tsigKey("one.example.org", zonekey.TSIGSHA256)
 	p.secondaries("urn:paradisec", stele.Secondary{Key: k.Name})
 	s := p.serve(Options{})
 	last, err := p.store.LastChange(p.ctx)

@@ -8,6 +8,8 @@ import (
 
 	"github.com/miekg/dns"
 
+	"github.com/stele-id/stele/publish/zonekey"
+
 	"github.com/stele-id/stele"
 )
 
@@ -30,7 +32,7 @@ func (s *sink) SetWriteDeadline(time.Time) error { return nil }
 func FuzzTransfer(f *testing.F) {
 	p := newPress(f)
 	p.paradisec()
-	k := p.tsigKey("one.example.org", TSIGSHA256)
+	k := p.tsigKey("one.example.org", zonekey.TSIGSHA256)
 	p.secondaries("urn:paradisec", stele.Secondary{Key: k.Name})
 	last, err := p.store.LastChange(p.ctx)
 	if err != nil {

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/miekg/dns"
+
+	"github.com/stele-id/stele/publish/zonekey"
 )
 
 // tsigFudge is by how many seconds the clocks of two name servers may differ (RFC 8945,
@@ -86,10 +88,10 @@ func (t *tsig) appendSigned(b []byte, timesOnly bool) []byte {
 	return append(b, t.other...)
 }
 
-// sum makes the signature of a message. before is that of the message before: of the
+// sumTSIG makes the signature of a message. before is that of the message before: of the
 // request, or of the one that this follows.
-func (k *TSIGKey) sum(before, msg []byte, t *tsig, timesOnly bool) []byte {
-	h := hmac.New(tsigHash(k.Algorithm), k.Secret)
+func sumTSIG(k *zonekey.TSIGKey, before, msg []byte, t *tsig, timesOnly bool) []byte {
+	h := hmac.New(k.Hash(), k.Secret)
 	if before != nil {
 		h.Write(binary.BigEndian.AppendUint16(nil, uint16(len(before))))
 		h.Write(before)
@@ -99,13 +101,13 @@ func (k *TSIGKey) sum(before, msg []byte, t *tsig, timesOnly bool) []byte {
 	return h.Sum(nil)
 }
 
-// check says what is wrong with the signature of a message, as a TSIG error; 0 if
+// checkTSIG says what is wrong with the signature of a message, as a TSIG error; 0 if
 // nothing is (RFC 8945, section 5.2). The message is changed while it looks.
-func (k *TSIGKey) check(before, msg []byte, t *tsig, now time.Time) uint16 {
+func checkTSIG(k *zonekey.TSIGKey, before, msg []byte, t *tsig, now time.Time) uint16 {
 	if k == nil || k.Name != t.name || k.Algorithm != t.algorithm {
 		return dns.RcodeBadKey
 	}
-	if size := tsigHash(k.Algorithm)().Size(); len(t.mac) < size {
+	if size := k.Hash()().Size(); len(t.mac) < size {
 		return dns.RcodeBadTrunc
 	}
 	sum := func() []byte {
@@ -116,7 +118,7 @@ func (k *TSIGKey) check(before, msg []byte, t *tsig, now time.Time) uint16 {
 		}()
 		binary.BigEndian.PutUint16(msg, t.id)
 		binary.BigEndian.PutUint16(msg[10:], count-1)
-		return k.sum(before, msg[:t.begin], t, false)
+		return sumTSIG(k, before, msg[:t.begin], t, false)
 	}()
 	if !hmac.Equal(sum, t.mac) {
 		return dns.RcodeBadSig
@@ -130,19 +132,19 @@ func (k *TSIGKey) check(before, msg []byte, t *tsig, now time.Time) uint16 {
 
 // sealer signs what answers a signed message, one message after the other.
 type sealer struct {
-	key    *TSIGKey // nil: what it says is not signed
-	t      tsig     // what is said of the request, or of the answers
-	before []byte   // the signature of the message before; nil if there is none
-	sent   int      // messages so far
+	key    *zonekey.TSIGKey // nil: what it says is not signed
+	t      tsig             // what is said of the request, or of the answers
+	before []byte           // the signature of the message before; nil if there is none
+	sent   int              // messages so far
 }
 
 // newSealer makes a sealer for what begins a conversation.
-func newSealer(k *TSIGKey) *sealer {
+func newSealer(k *zonekey.TSIGKey) *sealer {
 	return &sealer{key: k, t: tsig{name: k.Name, algorithm: k.Algorithm, fudge: tsigFudge}}
 }
 
 // answering makes a sealer for the answers to a message whose signature was judged.
-func answering(k *TSIGKey, t *tsig, code uint16, now time.Time) *sealer {
+func answering(k *zonekey.TSIGKey, t *tsig, code uint16, now time.Time) *sealer {
 	s := &sealer{key: k, t: tsig{name: t.name, algorithm: t.algorithm, fudge: tsigFudge, code: code, signed: t.signed}, before: t.mac}
 	switch code {
 	case dns.RcodeBadKey, dns.RcodeBadSig, dns.RcodeBadTrunc:
@@ -179,7 +181,7 @@ func (s *sealer) seal(msg []byte, now time.Time) []byte {
 		t.signed = uint64(max(0, now.Unix()))
 	}
 	if s.key != nil {
-		t.mac = s.key.sum(s.before, msg, &t, s.sent > 0)
+		t.mac = sumTSIG(s.key, s.before, msg, &t, s.sent > 0)
 	}
 	s.before = t.mac
 	s.sent++
@@ -219,12 +221,12 @@ func (w *worker) verify(msg []byte, now time.Time) (*sealer, int) {
 	// Section 5.2.2.1: no MAC is longer than its hash gives, or shorter than ten bytes or
 	// half of that. The empty one of a name server that knows no such key is none either.
 	if k != nil && k.Algorithm == t.algorithm {
-		size := tsigHash(k.Algorithm)().Size()
+		size := k.Hash()().Size()
 		if len(t.mac) > size || len(t.mac) < max(10, size/2) {
 			return nil, dns.RcodeFormatError
 		}
 	}
-	code := k.check(nil, msg, t, now)
+	code := checkTSIG(k, nil, msg, t, now)
 	if code != 0 {
 		w.tally.badSignatures.Add(1)
 		return answering(k, t, code, now), dns.RcodeNotAuth

@@ -9,6 +9,8 @@ import (
 
 	"github.com/miekg/dns"
 
+	"github.com/stele-id/stele/publish/zonekey"
+
 	"github.com/stele-id/stele"
 )
 
@@ -28,8 +30,8 @@ func signedBy(t testing.TB, m *dns.Msg, name, algorithm string, secret []byte, a
 func TestWrongSignatures(t *testing.T) {
 	p := newPress(t)
 	p.paradisec()
-	k := p.tsigKey("one.example.org", TSIGSHA256)
-	other := p.tsigKey("two.example.org", TSIGSHA256)
+	k := p.tsigKey("one.example.org", zonekey.TSIGSHA256)
+	other := p.tsigKey("two.example.org", zonekey.TSIGSHA256)
 	p.secondaries("urn:paradisec", stele.Secondary{Key: k.Name})
 	s := p.serve(Options{})
 	now := time.Now()
@@ -96,7 +98,7 @@ func TestWrongSignatures(t *testing.T) {
 func TestReplayedTransfer(t *testing.T) {
 	p := newPress(t)
 	p.paradisec()
-	k := p.tsigKey("one.example.org", TSIGSHA256)
+	k := p.tsigKey("one.example.org", zonekey.TSIGSHA256)
 	p.secondaries("urn:paradisec", stele.Secondary{Key: k.Name})
 	s := p.serve(Options{})
 	for _, test := range []struct {
@@ -123,25 +125,25 @@ func TestReplayedTransfer(t *testing.T) {
 
 func TestTSIGKeys(t *testing.T) {
 	p := newPress(t)
-	keys := &TSIGKeys{Store: p.registrar, Now: time.Now, Random: strings.NewReader(strings.Repeat("0123456789", 100))}
-	a, err := keys.Add(p.ctx, "A.example.org", TSIGSHA512)
+	keys := &zonekey.TSIGManager{Store: p.registrar, Now: time.Now, Random: strings.NewReader(strings.Repeat("0123456789", 100))}
+	a, err := keys.Add(p.ctx, "A.example.org", zonekey.TSIGSHA512)
 	if err != nil || a.Name != "a.example.org." || len(a.Secret) != 64 {
 		t.Fatalf("%+v, %v", a, err)
 	}
-	if _, err := keys.Add(p.ctx, "b.example.org.", TSIGSHA256); err != nil {
+	if _, err := keys.Add(p.ctx, "b.example.org.", zonekey.TSIGSHA256); err != nil {
 		t.Fatal(err)
 	}
 	for _, test := range []struct {
 		name, algorithm string
 		want            stele.Kind
 	}{
-		{"a.example.org.", TSIGSHA256, stele.Conflict},
+		{"a.example.org.", zonekey.TSIGSHA256, stele.Conflict},
 		{"c.example.org", "hmac-md5", stele.Invalid},
 		{"c.example.org", "hmac-sha1", stele.Invalid},
-		{"", TSIGSHA256, stele.Invalid},
-		{"c d", TSIGSHA256, stele.Invalid},
-		{"a..b", TSIGSHA256, stele.Invalid},
-		{strings.Repeat("a.", 200), TSIGSHA256, stele.Invalid},
+		{"", zonekey.TSIGSHA256, stele.Invalid},
+		{"c d", zonekey.TSIGSHA256, stele.Invalid},
+		{"a..b", zonekey.TSIGSHA256, stele.Invalid},
+		{strings.Repeat("a.", 200), zonekey.TSIGSHA256, stele.Invalid},
 	} {
 		if _, err := keys.Add(p.ctx, test.name, test.algorithm); !errors.Is(err, test.want) {
 			t.Errorf("%q, %s: %v", test.name, test.algorithm, err)
@@ -153,7 +155,7 @@ func TestTSIGKeys(t *testing.T) {
 	if _, err := keys.Retire(p.ctx, "a.example.org"); err != nil {
 		t.Error(err)
 	}
-	if _, err := keys.Add(p.ctx, "a.example.org", TSIGSHA256); !errors.Is(err, stele.Conflict) {
+	if _, err := keys.Add(p.ctx, "a.example.org", zonekey.TSIGSHA256); !errors.Is(err, stele.Conflict) {
 		t.Error("the name of a retired key was given again:", err)
 	}
 	list, err := keys.List(p.ctx)

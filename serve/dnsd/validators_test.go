@@ -17,6 +17,8 @@ import (
 
 	"github.com/miekg/dns"
 
+	"github.com/stele-id/stele/publish/zonekey"
+
 	"github.com/stele-id/stele"
 )
 
@@ -57,7 +59,7 @@ func unbound(t *testing.T, p *press, at netip.AddrPort) string {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(folder) })
 	port := freePort(t)
-	anchor := p.ring("urn.example.").DS(3600, false)[0]
+	anchor := p.ring("urn.example.").DS(3600)[0]
 	conf := fmt.Sprintf(`server:
   interface: 127.0.0.1
   port: %d
@@ -79,7 +81,7 @@ remote-control:
 stub-zone:
   name: "urn.example."
   stub-addr: 127.0.0.1@%d
-`, port, folder, anchor.Owner, anchor.Text, at.Port())
+`, port, folder, anchor.Owner, anchor.Record, at.Port())
 	if err := os.WriteFile(filepath.Join(folder, "conf"), []byte(conf), 0o666); err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +182,7 @@ func TestValidators(t *testing.T) {
 			p, at := authorityFor(t, modes[0], modes[1])
 			resolver := unbound(t, p, at)
 			anchors := filepath.Join(t.TempDir(), "anchors")
-			ds := strings.Fields(p.ring("urn.example.").DS(3600, false)[0].Text)
+			ds := strings.Fields(p.ring("urn.example.").DS(3600)[0].Record)
 			if err := os.WriteFile(anchors, fmt.Appendf(nil, "trust-anchors { \"urn.example.\" static-ds %s %s %s \"%s\"; };\n", ds[3], ds[4], ds[5], ds[6]), 0o666); err != nil {
 				t.Fatal(err)
 			}
@@ -234,28 +236,28 @@ func TestRollWhileQueriesRun(t *testing.T) {
 					time.Sleep(5 * time.Millisecond)
 				}
 			})
-			times := KeyTimes{Keys: time.Second, Zone: time.Second, Parent: time.Second, Spread: 500 * time.Millisecond}
+			times := zonekey.Times{Keys: time.Second, Zone: time.Second, Parent: time.Second, Spread: 500 * time.Millisecond}
 			const zone = "child.urn.example."
 			<-begun
-			p.keys(zone, func(r *KeyRing) error {
-				_, err := r.Roll(RoleCSK, time.Now(), rand.Reader)
+			p.keys(zone, func(r *zonekey.Ring) error {
+				_, err := r.Roll(zonekey.CSK, time.Now(), rand.Reader)
 				return err
 			})
 			for range 2 {
-				step, err := p.ring(zone).Step(RoleCSK, times)
+				step, err := p.ring(zone).Step(zonekey.CSK, times)
 				if err != nil || step == nil {
 					t.Fatal(step, err)
 				}
 				time.Sleep(time.Until(step.From) + time.Second) // times are in whole seconds
-				p.keys(zone, func(r *KeyRing) error {
-					_, err := r.Next(RoleCSK, times, time.Now(), true, false)
+				p.keys(zone, func(r *zonekey.Ring) error {
+					_, err := r.Next(zonekey.CSK, times, time.Now(), true, false)
 					return err
 				})
 			}
 			time.Sleep(2 * time.Second)
 			close(stop)
 			all.Wait()
-			if keys := p.ring(zone).inZone(); len(keys) != 1 || asked < 20 {
+			if keys := p.ring(zone).Current(); len(keys) != 1 || asked < 20 {
 				t.Errorf("%d keys are left; %d questions", len(keys), asked)
 			}
 		})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/publish/zonekey"
 )
 
 // TestKeys takes a zone through its first key and a roll, as a person would.
@@ -21,19 +22,19 @@ func TestKeys(t *testing.T) {
 		}
 		return unsigned
 	}
-	keys := &Keys{Store: p.registrar, Zones: p.zones, Now: p.zones.now, Random: rand.Reader}
+	keys := &zonekey.Manager{Store: p.registrar, Zones: p.zones, Now: p.zones.now, Random: rand.Reader}
 	const zone = "Paradisec.example"
-	first, err := keys.Begin(p.ctx, zone, AlgorithmECDSA, false)
+	first, err := keys.Begin(p.ctx, zone, zonekey.ECDSA, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := keys.Begin(p.ctx, zone, AlgorithmEd25519, true); err != nil || len(again.Keys) != 1 || again.Keys[0].ID != first.Keys[0].ID {
+	if again, err := keys.Begin(p.ctx, zone, zonekey.Ed25519, true); err != nil || len(again.Keys) != 1 || again.Keys[0].Tag != first.Keys[0].Tag {
 		t.Errorf("a second time: %+v, %v", again, err)
 	}
-	if k := first.Keys[0]; !k.Private.IsZero() || k.State() != KeyActive || len(first.DS) != 2 || len(first.Steps) != 0 {
+	if k := first.Keys[0]; k.State != zonekey.Active || len(first.DS) != 2 || len(first.Steps) != 0 {
 		t.Errorf("%+v", first)
 	}
-	rolled, err := keys.Roll(p.ctx, zone, RoleCSK)
+	rolled, err := keys.Roll(p.ctx, zone, zonekey.CSK)
 	if err != nil || len(rolled.Keys) != 2 || len(rolled.DS) != 4 || len(rolled.Steps) != 1 {
 		t.Fatalf("%+v, %v", rolled, err)
 	}
@@ -41,14 +42,14 @@ func TestKeys(t *testing.T) {
 	if from := rolled.Steps[0].From; from != now.Add(time.Hour+spreadSecondary) || !rolled.Steps[0].Parent {
 		t.Errorf("%+v", rolled.Steps)
 	}
-	if _, err := keys.Next(p.ctx, zone, RoleCSK, 0, true, false); !errors.Is(err, stele.Conflict) {
+	if _, err := keys.Next(p.ctx, zone, zonekey.CSK, 0, true, false); !errors.Is(err, stele.Conflict) {
 		t.Errorf("too soon: %v", err)
 	}
 	now = rolled.Steps[0].From
-	if _, err := keys.Next(p.ctx, zone, RoleCSK, 0, false, false); !errors.Is(err, stele.Conflict) {
+	if _, err := keys.Next(p.ctx, zone, zonekey.CSK, 0, false, false); !errors.Is(err, stele.Conflict) {
 		t.Errorf("before the parent has it: %v", err)
 	}
-	if _, err := keys.Next(p.ctx, zone, RoleCSK, 0, true, false); err != nil {
+	if _, err := keys.Next(p.ctx, zone, zonekey.CSK, 0, true, false); err != nil {
 		t.Fatal(err)
 	}
 	status, err := keys.Status(p.ctx, zone, 48*time.Hour)
@@ -68,15 +69,15 @@ func TestRefreshAll(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	p.zones.now = func() time.Time { return now }
 	p.zones.signing = func(*stele.Namespace) signing { return signTransfer }
-	keys := &Keys{Store: p.registrar, Zones: p.zones, Now: p.zones.now, Random: rand.Reader}
-	if _, err := keys.Begin(p.ctx, "paradisec.example.", AlgorithmEd25519, false); err != nil {
+	keys := &zonekey.Manager{Store: p.registrar, Zones: p.zones, Now: p.zones.now, Random: rand.Reader}
+	if _, err := keys.Begin(p.ctx, "paradisec.example.", zonekey.Ed25519, false); err != nil {
 		t.Fatal(err)
 	}
 	_, first := p.exportSigned("paradisec.example.")
 	for _, test := range []struct {
 		after time.Duration
 		anew  bool
-	}{{time.Hour, false}, {signaturesAnew - 2*time.Hour, false}, {time.Hour, true}, {time.Hour, false}, {-48 * time.Hour, false}} {
+	}{{time.Hour, false}, {7*24*time.Hour - 2*time.Hour, false}, {time.Hour, true}, {time.Hour, false}, {-48 * time.Hour, false}} {
 		now = now.Add(test.after)
 		if err := keys.RefreshAll(p.ctx); err != nil {
 			t.Fatal(err)
@@ -93,5 +94,98 @@ func TestRefreshAll(t *testing.T) {
 	}
 	if _, text := p.exportSigned("paradisec.example."); text != before {
 		t.Error("the time of signatures went back")
+	}
+}
+
+// TestUnsign has a zone go without signatures: the wait counts from when its parent was
+// said to have no DS records, and that is kept.
+func TestUnsign(t *testing.T) {
+	p := newPress(t)
+	p.paradisec()
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	p.zones.now = func() time.Time { return now }
+	p.zones.signing = func(*stele.Namespace) signing { return signOnline }
+	keys := &zonekey.Manager{Store: p.registrar, Zones: p.zones, Now: p.zones.now, Random: rand.Reader}
+	const zone, wait = "paradisec.example.", defaultParentTTL + spreadShared
+	unsign := func(atParent, wantDone bool, from time.Time) {
+		t.Helper()
+		status, done, err := keys.Unsign(p.ctx, zone, 0, atParent, false)
+		if err != nil || done != wantDone || !status.Unsigned.Equal(from) || status.IsUnsigning() == done {
+			t.Fatalf("%+v, %v, %v", status, done, err)
+		}
+	}
+	for range 2 { // it begins anew when the zone is signed again
+		if status, err := keys.Begin(p.ctx, zone, zonekey.ECDSA, false); err != nil || status.IsUnsigning() {
+			t.Fatal(status, err)
+		}
+		unsign(false, false, time.Time{})
+		now = now.Add(72 * time.Hour) // until the parent has removed them
+		unsign(false, false, time.Time{})
+		unsign(true, false, now.Add(wait))
+		from := now.Add(wait)
+		for _, early := range []time.Duration{wait, time.Second} {
+			now = from.Add(-early)
+			if _, _, err := keys.Unsign(p.ctx, zone, 0, true, false); !errors.Is(err, stele.Conflict) {
+				t.Errorf("%v too soon: %v", early, err)
+			}
+		}
+		unsign(false, false, from)
+		now = from
+		unsign(true, true, from)
+	}
+}
+
+// A parent in the same registry has no DS records as soon as they are not wanted, so nobody
+// has to say so.
+func TestOwnParent(t *testing.T) {
+	p := newPress(t)
+	p.paradisec()
+	p.publish("urn:inner", "inner.paradisec.example.", ":", 1)
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	p.zones.now = func() time.Time { return now }
+	p.zones.signing = func(*stele.Namespace) signing { return signOnline }
+	keys := &zonekey.Manager{Store: p.registrar, Zones: p.zones, Now: p.zones.now, Random: rand.Reader}
+	const zone, wait = "inner.paradisec.example.", DefaultTTL*time.Second + spreadShared
+	if _, err := keys.Begin(p.ctx, zone, zonekey.ECDSA, false); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := keys.ChangeAlgorithm(p.ctx, zone, zonekey.Ed25519); err != nil {
+		t.Fatal(err)
+	}
+	for _, to := range []zonekey.State{zonekey.Published, zonekey.Active, zonekey.Leaving, zonekey.Removed} {
+		status, err := keys.Status(p.ctx, zone, 0)
+		if err != nil || len(status.Steps) != 1 || status.Steps[0].To != to || status.Steps[0].Parent || !status.Steps[0].From.Equal(now.Add(wait)) {
+			t.Fatalf("before %s: %+v, %v", to, status, err)
+		}
+		now = status.Steps[0].From
+		if _, err := keys.Next(p.ctx, zone, "", 0, false, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	status, done, err := keys.Unsign(p.ctx, zone, 0, false, false)
+	if err != nil || done || !status.Unsigned.Equal(now.Add(wait)) {
+		t.Fatalf("%+v, %v, %v", status, done, err)
+	}
+	now = status.Unsigned
+	if _, done, err := keys.Unsign(p.ctx, zone, 0, false, false); err != nil || !done {
+		t.Errorf("%v, %v", done, err)
+	}
+}
+
+// A zone without keys that sign is not signed, and neither is one whose keys are damaged.
+func TestSignerNeedsKeys(t *testing.T) {
+	none, err := zonekey.ReadRing("z.example.", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := newSigner(signOnline, none, 60, time.Now); !errors.Is(err, stele.Conflict) {
+		t.Errorf("without keys: %v", err)
+	}
+	damaged, err := zonekey.ReadRing("z.example.", []stele.Cell{{Name: zonekey.CellPrefix + "z.example. 00001", Value: []byte(`{"role":"csk","algorithm":13}`)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := newSigner(signOnline, damaged, 60, time.Now); !errors.Is(err, stele.Internal) {
+		t.Errorf("with a damaged key: %v", err)
 	}
 }

@@ -65,11 +65,11 @@ type Zones struct {
 	unsettled []chan struct{} // of sets whose answers wait for the next pass; see letAnswer
 	forgotten uint64
 	listeners []func(names []string)
-	kept      atomic.Pointer[zoneSet] // nil: to be read
-	last      *zoneSet                // what was kept before, for its index
-	chains    map[string]keptChain    // of zones in the mode transfer
-	ring      atomic.Pointer[keyring] // nil: to be read
-	lives     atomic.Uint64           // how many registries took the place of one another
+	kept      atomic.Pointer[zoneSet]  // nil: to be read
+	last      *zoneSet                 // what was kept before, for its index
+	chains    map[string]keptChain     // of zones in the mode transfer
+	ring      atomic.Pointer[tsigKeys] // nil: to be read
+	lives     atomic.Uint64            // how many registries took the place of one another
 	eras      eras
 	applied   applied
 

@@ -8,6 +8,8 @@ import (
 
 	"github.com/miekg/dns"
 
+	"github.com/stele-id/stele/publish/zonekey"
+
 	"github.com/stele-id/stele"
 )
 
@@ -75,17 +77,17 @@ func bareText(err error) string {
 }
 
 // readKeys reads the keys of a zone.
-func (z *Zones) readKeys(ctx context.Context, name string) (*KeyRing, error) {
+func (z *Zones) readKeys(ctx context.Context, name string) (*zonekey.Ring, error) {
 	var cells []stele.Cell
-	for c, err := range z.store.Cells(ctx, zoneKeyCells+name+" ", "") {
+	for c, err := range z.store.Cells(ctx, zonekey.CellPrefix+name+" ", "") {
 		if err != nil {
 			return nil, err
 		}
 		cells = append(cells, c)
 	}
-	ring, err := ReadKeyRing(name, cells)
+	ring, err := zonekey.ReadRing(name, cells)
 	if err == nil {
-		err = ring.open(z.secrets)
+		err = ring.Open(z.secrets)
 	}
 	return ring, err
 }

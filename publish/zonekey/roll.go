@@ -1,7 +1,6 @@
-package dnsd
+package zonekey
 
 import (
-	"fmt"
 	"io"
 	"slices"
 	"time"
@@ -10,27 +9,31 @@ import (
 	"github.com/stele-id/stele/secret"
 )
 
-// KeyTimes are how long others may know what has changed since, by which steps of a
-// roll have to wait for each other (RFC 7583).
-type KeyTimes struct {
+// Times are for how long caches and secondaries may have what has changed since, so that
+// each step of a roll has to wait (RFC 7583).
+type Times struct {
 	Keys   time.Duration // TTL of the DNSKEY records
 	Zone   time.Duration // the longest TTL of the zone
 	Parent time.Duration // TTL of the DS records at the parent
 	Spread time.Duration // until all servers of the zone have a change
+
+	// LocalParent says that the parent zone is published from the same registry, so that
+	// its DS records follow the keys at once.
+	LocalParent bool
 }
 
 // Roll publishes a new key of a role, of the algorithm of the old one. Conflict if a
 // roll of that role is under way, or if the zone has no such keys.
 //
-// All roles roll in three steps. The new key is published, beside the old one; keys
-// that sign keys both do it from then on. When everybody knows it, it becomes active,
-// and the old one is retired: with keys that sign the zone the new signatures are of
-// the new key (pre-publication, RFC 6781, section 4.1.1.1). When nobody has anything
-// of the old one any more it is removed. What the parent points at may be either of
-// them or both, from the first step on to the last.
-func (r *KeyRing) Roll(role KeyRole, now time.Time, random io.Reader) (*ZoneKey, error) {
-	if r.isChanging() {
-		return nil, r.changing()
+// All roles roll in three steps. First the new key is published beside the old one; if
+// they sign keys, both do so from then on. When all resolvers know the new key it becomes
+// active, and the old one is retired: if they sign the zone, new signatures are of the new
+// key (pre-publication, RFC 6781, section 4.1.1.1). When no cache has anything of the old
+// key any more it is removed. From the first step to the last the parent may have DS
+// records of either key, or of both.
+func (r *Ring) Roll(role Role, now time.Time, random io.Reader) (*PrivateKey, error) {
+	if r.IsChangingAlgorithm() {
+		return nil, r.errChanging()
 	}
 	roll, err := r.roll(role)
 	if err != nil {
@@ -47,18 +50,18 @@ func (r *KeyRing) Roll(role KeyRole, now time.Time, random io.Reader) (*ZoneKey,
 
 // roll is the keys of one role.
 type roll struct {
-	old     *ZoneKey // active
-	next    *ZoneKey // published
-	retired *ZoneKey
+	old     *PrivateKey // active
+	next    *PrivateKey // published
+	retired *PrivateKey
 }
 
 // roll returns the keys of a role.
-func (r *KeyRing) roll(role KeyRole) (w roll, err error) {
+func (r *Ring) roll(role Role) (w roll, err error) {
 	if !role.IsValid() {
 		return w, keyError(stele.Invalid, "%.20q is no kind of key; there are csk, ksk and zsk", string(role))
 	}
-	keys := r.inZone()
-	if !slices.ContainsFunc(keys, func(k *ZoneKey) bool { return k.Role == role }) && len(keys) > 0 {
+	keys := r.Current()
+	if !slices.ContainsFunc(keys, func(k *PrivateKey) bool { return k.Role == role }) && len(keys) > 0 {
 		return w, keyError(stele.Conflict, "%s has no %s; it has %s", r.Zone, role, rolesOf(keys))
 	}
 	for _, k := range keys {
@@ -66,28 +69,28 @@ func (r *KeyRing) roll(role KeyRole) (w roll, err error) {
 			continue
 		}
 		switch k.State() {
-		case KeyActive:
+		case Active:
 			w.old = k
-		case KeyPublished:
+		case Published:
 			w.next = k
-		case KeyRetired:
+		case Retired:
 			w.retired = k
 		}
 	}
 	return w, nil
 }
 
-func rolesOf(keys []*ZoneKey) string {
-	if keys[0].Role == RoleCSK {
+func rolesOf(keys []*PrivateKey) string {
+	if keys[0].Role == CSK {
 		return "one key for everything, csk"
 	}
 	return "two kinds, ksk and zsk"
 }
 
 // Roles returns the roles that the zone's keys have.
-func (r *KeyRing) Roles() []KeyRole {
-	var list []KeyRole
-	for _, k := range r.inZone() {
+func (r *Ring) Roles() []Role {
+	var list []Role
+	for _, k := range r.Current() {
 		if !slices.Contains(list, k.Role) {
 			list = append(list, k.Role)
 		}
@@ -95,30 +98,10 @@ func (r *KeyRing) Roles() []KeyRole {
 	return list
 }
 
-// RollStep is the next step of a roll.
-type RollStep struct {
-	Role   KeyRole
-	Key    string // the ID of the key that it is about
-	To     KeyState
-	From   time.Time // when it may be done
-	Parent bool      // the parent must have the DS record of the new key by then; none of the old ones, if they are to leave
-}
-
-// String says what the step is.
-func (s *RollStep) String() string {
-	if s.Role == "" {
-		return changeSteps[s.To]
-	}
-	if s.To == KeyActive {
-		return fmt.Sprintf("the new %s %s becomes active", s.Role, s.Key)
-	}
-	return fmt.Sprintf("the old %s %s is removed", s.Role, s.Key)
-}
-
 // Step returns the next step of a roll; nil if none is under way.
-func (r *KeyRing) Step(role KeyRole, t KeyTimes) (*RollStep, error) {
-	if r.isChanging() {
-		return r.changeStep(t), nil
+func (r *Ring) Step(role Role, t Times) (*Step, error) {
+	if r.IsChangingAlgorithm() {
+		return r.algorithmStep(t), nil
 	}
 	w, err := r.roll(role)
 	if err != nil {
@@ -126,27 +109,27 @@ func (r *KeyRing) Step(role KeyRole, t KeyTimes) (*RollStep, error) {
 	}
 	switch {
 	case w.next != nil:
-		return &RollStep{role, w.next.ID, KeyActive, w.next.Published.Add(t.Keys + t.Spread), role.signsKeys()}, nil
+		return &Step{Role: role, Key: w.next.ID, To: Active, From: w.next.Published.Add(t.Keys + t.Spread), Parent: role.SignsKeys()}, nil
 	case w.retired != nil:
 		wait := time.Duration(0)
-		if role.signsZone() {
+		if role.SignsZone() {
 			wait = t.Zone
 		}
-		if role.signsKeys() {
+		if role.SignsKeys() {
 			wait = max(wait, t.Parent, t.Keys)
 		}
-		return &RollStep{role, w.retired.ID, KeyRemoved, w.retired.Retired.Add(wait + t.Spread), false}, nil
+		return &Step{Role: role, Key: w.retired.ID, To: Removed, From: w.retired.Retired.Add(wait + t.Spread)}, nil
 	}
 	return nil, nil
 }
 
-// Next does the next step of a roll. Conflict if none is under way, or if others may
-// still know what was before, unless force is set. atParent says that the parent has
-// the DS record of the new key, or none of those that are to leave: when that is said
-// first it is noted, and the step can be done some time after that.
-func (r *KeyRing) Next(role KeyRole, t KeyTimes, now time.Time, atParent, force bool) (*RollStep, error) {
-	if r.isChanging() && role != "" {
-		return nil, r.changing()
+// Next does the next step of a roll. Conflict if none is under way, or if caches may still
+// have what was before, unless force is set. atParent says that the parent has the DS
+// record of the new key, or none of the keys that are to leave: the first time Next notes
+// that, and the step can be done some time later.
+func (r *Ring) Next(role Role, t Times, now time.Time, atParent, force bool) (*Step, error) {
+	if r.IsChangingAlgorithm() && role != "" {
+		return nil, r.errChanging()
 	}
 	step, err := r.Step(role, t)
 	if err != nil {
@@ -157,16 +140,16 @@ func (r *KeyRing) Next(role KeyRole, t KeyTimes, now time.Time, atParent, force 
 		return nil, keyError(stele.Conflict, "no roll of the %s of %s is under way; begin one with 'stele zone roll %s %s'", role, r.Zone, r.Zone, role)
 	case now.Before(step.From) && !force:
 		return nil, keyError(stele.Conflict, "%s from %s on: until then others may not know of the last step; wait", step, step.From.Format(time.RFC3339))
-	case step.Parent && !atParent && !force && step.To == KeyLeaving:
+	case step.Parent && !atParent && !force && step.To == Leaving:
 		return nil, keyError(stele.Conflict, "%s some time after the parent has no DS records of them; have those removed there ('stele zone ds %s' prints the ones that stay), and then give --ds-removed", step, r.Zone)
 	case step.Parent && !atParent && !force:
 		return nil, keyError(stele.Conflict, "%s when its DS record is at the parent; put it there ('stele zone ds %s' prints it), and then give --ds-published", step, r.Zone)
 	}
-	if step.To == KeyLeaving && !force && r.withdrawOld(now) {
-		return r.changeStep(t), nil
+	if step.To == Leaving && !force && r.withdrawOld(now) {
+		return r.algorithmStep(t), nil
 	}
 	if step.Role == "" {
-		r.change(step, now)
+		r.changeAlgorithm(step, now)
 		return step, nil
 	}
 	w, err := r.roll(role)
@@ -174,7 +157,7 @@ func (r *KeyRing) Next(role KeyRole, t KeyTimes, now time.Time, atParent, force 
 		return nil, err
 	}
 	at := now.UTC().Truncate(time.Second)
-	if step.To == KeyRemoved {
+	if step.To == Removed {
 		w.retired.Removed, w.retired.Private = at, secret.Value{}
 		return step, nil
 	}
