@@ -76,7 +76,7 @@ var rooms = []room{
 	{folder: "serve/*", may: ". auth ddds mint namespaces outbound proof publish secret resolver registrar wire/hdl", tests: "store/mem scheme/all"},
 	{folder: "web", may: ". auth ddds mint proof publish resolver registrar", tests: "store/mem scheme/all"},
 	{folder: "client/internal"},
-	{folder: "client/remote", may: ". client/internal audit auth namespaces registrar", tests: "resolver store/mem scheme/all serve/*"},
+	{folder: "client/remote", may: ". client/internal audit auth namespaces publish/zonekey registrar", tests: "resolver store/mem scheme/all serve/*"},
 	{folder: "client", may: ". client/internal ddds mint outbound proof publish wire/hdl", tests: "store/mem scheme/all serve/*"},
 
 	{folder: "cmd/stele", may: ". internal/destination internal/disk internal/limit internal/spelling internal/terminal config registry audit outbound bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
