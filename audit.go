@@ -3,8 +3,6 @@ package stele
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
-	"fmt"
 	"iter"
 	"maps"
 	"slices"
@@ -141,48 +139,6 @@ func (c *Commit) checkAudit() error {
 		return unfit(ID{}, "the commit trims the audit trail up to %d, and no entry says so", c.TrimAudit)
 	}
 	return nil
-}
-
-// auditForm is the version of the binary form of entries.
-const auditForm = 1
-
-// AppendBinary appends the entry in binary form to b, without number and time, which
-// stores keep beside it.
-func (e *AuditEntry) AppendBinary(b []byte) ([]byte, error) {
-	b = append(b, auditForm)
-	for _, text := range e.names() {
-		b = appendText(b, *text)
-	}
-	b = appendText(b, e.Object)
-	b = appendText(appendText(b, e.Namespace.Scheme), e.Namespace.Prefix)
-	b = appendText(b, string(e.Outcome))
-	b = append(b, byte(e.Kind))
-	b = binary.AppendUvarint(b, e.Count)
-	b = binary.AppendUvarint(b, e.Trimmed)
-	return appendText(b, e.Details), nil
-}
-
-// MarshalBinary returns the entry in binary form, without number and time.
-func (e *AuditEntry) MarshalBinary() ([]byte, error) { return e.AppendBinary(nil) }
-
-// UnmarshalBinary reads what MarshalBinary wrote. Any other bytes give an error of Kind
-// Internal. Number and time are left as they are. Nothing of data is kept.
-func (e *AuditEntry) UnmarshalBinary(data []byte) error {
-	d := decoder{rest: string(data)}
-	if form := d.byte(); form != auditForm && d.err == nil {
-		return &Error{Op: "decode", Kind: Internal, Err: fmt.Errorf("an audit entry of form %d, which this program does not know", form)}
-	}
-	for _, text := range e.names() {
-		*text = d.text()
-	}
-	e.Object = d.text()
-	e.Namespace = NamespaceKey{Scheme: d.text(), Prefix: d.text()}
-	e.Outcome = AuditOutcome(d.text())
-	e.Kind = Kind(d.byte())
-	e.Count = d.uvarint()
-	e.Trimmed = d.uvarint()
-	e.Details = d.text()
-	return d.end("audit entry")
 }
 
 // AuditByNamespace returns the entries that an ingest appends: each model once for every

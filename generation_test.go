@@ -1,4 +1,4 @@
-package stele
+package stele_test
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stele-id/stele"
 	"pgregory.net/rapid"
 )
 
@@ -18,8 +19,8 @@ func FuzzParsePosition(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		p, err := ParsePosition(text)
-		if err == nil && p.String() != text || err != nil && (p != Position{} || KindOf(err) != Invalid) {
+		p, err := stele.ParsePosition(text)
+		if err == nil && p.String() != text || err != nil && (p != stele.Position{} || stele.KindOf(err) != stele.Invalid) {
 			t.Errorf("%q is %v, %v", text, p, err)
 		}
 	})
@@ -27,8 +28,8 @@ func FuzzParsePosition(f *testing.F) {
 
 // FuzzGenerations: what a damaged store has is refused, and what is read is written again.
 func FuzzGenerations(f *testing.F) {
-	first := FirstGeneration(time.Unix(1_900_000_000, 0))
-	for _, list := range []Generations{first, first.Next(time.Unix(1_900_000_100, 5000), 7, nil, 0), first.Next(time.Unix(1_900_000_100, 0), 7, first, 9)} {
+	first := stele.FirstGeneration(time.Unix(1_900_000_000, 0))
+	for _, list := range []stele.Generations{first, first.Next(time.Unix(1_900_000_100, 5000), 7, nil, 0), first.Next(time.Unix(1_900_000_100, 0), 7, first, 9)} {
 		text, err := list.MarshalText()
 		if err != nil {
 			f.Fatal(err)
@@ -37,9 +38,9 @@ func FuzzGenerations(f *testing.F) {
 		f.Add(text[:len(text)-1])
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		var list Generations
+		var list stele.Generations
 		if err := list.UnmarshalText(text); err != nil {
-			if KindOf(err) != Internal || list != nil {
+			if stele.KindOf(err) != stele.Internal || list != nil {
 				t.Errorf("%q: %v, %v", text, list, err)
 			}
 			return
@@ -48,7 +49,7 @@ func FuzzGenerations(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%q is read and can't be written: %v", text, err)
 		}
-		var second Generations
+		var second stele.Generations
 		if err := second.UnmarshalText(again); err != nil || !slices.Equal(second, list) {
 			t.Errorf("%q became %q: %v", text, again, err)
 		}
@@ -61,11 +62,11 @@ func TestGenerationsRoundTrip(t *testing.T) {
 		moment := func() time.Time {
 			return time.Unix(rapid.Int64Range(0, 1<<37).Draw(t, "s"), rapid.Int64Range(0, 999_999_999).Draw(t, "ns"))
 		}
-		list := FirstGeneration(moment())
+		list := stele.FirstGeneration(moment())
 		for range rapid.IntRange(0, 5).Draw(t, "restores") {
-			var present Generations
+			var present stele.Generations
 			if rapid.Bool().Draw(t, "present") {
-				present = Generations{{ID: NewGenerationID(), Number: rapid.Uint64Range(1, 1<<40).Draw(t, "number")}}
+				present = stele.Generations{{ID: stele.NewGenerationID(), Number: rapid.Uint64Range(1, 1<<40).Draw(t, "number")}}
 			}
 			list = list.Next(moment(), rapid.Uint64().Draw(t, "change"), present, rapid.Uint64().Draw(t, "last"))
 		}
@@ -73,12 +74,12 @@ func TestGenerationsRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var got Generations
+		var got stele.Generations
 		if err := got.UnmarshalText(text); err != nil || !slices.Equal(got, list) {
 			t.Fatalf("%+v became %+v, %v", list, got, err)
 		}
 		if at := rapid.IntRange(0, len(text)-1).Draw(t, "cut"); !bytes.HasSuffix(text[:at], []byte("\n")) {
-			if err := got.UnmarshalText(text[:at]); KindOf(err) != Internal || err == nil {
+			if err := got.UnmarshalText(text[:at]); stele.KindOf(err) != stele.Internal || err == nil {
 				t.Fatalf("%q: %v", text[:at], err)
 			}
 		}
@@ -87,28 +88,28 @@ func TestGenerationsRoundTrip(t *testing.T) {
 
 // TestJudge: a position is good in its own generation, and a bare one in the first.
 func TestJudge(t *testing.T) {
-	first := FirstGeneration(time.Unix(1_900_000_000, 0))
+	first := stele.FirstGeneration(time.Unix(1_900_000_000, 0))
 	second := first.Next(time.Unix(1_900_000_100, 0), 7, first, 9)
 	for name, tt := range map[string]struct {
-		in Generations
-		p  Position
+		in stele.Generations
+		p  stele.Position
 		ok bool
 	}{
-		"its own":                       {first, Position{first[0].ID, 5}, true},
-		"its own, after a restore":      {second, Position{second[1].ID, 5}, true},
-		"bare":                          {first, Position{Change: 5}, true},
-		"bare, after a restore":         {second, Position{Change: 5}, false},
-		"none, after a restore":         {second, Position{}, true},
-		"of before":                     {second, Position{first[0].ID, 5}, false},
-		"of before, with no change yet": {second, Position{first[0].ID, 0}, false},
-		"of another registry":           {first, Position{NewGenerationID(), 5}, false},
-		"of a generation that was lost": {first, Position{second[1].ID, 5}, false},
+		"its own":                       {first, stele.Position{first[0].ID, 5}, true},
+		"its own, after a restore":      {second, stele.Position{second[1].ID, 5}, true},
+		"bare":                          {first, stele.Position{Change: 5}, true},
+		"bare, after a restore":         {second, stele.Position{Change: 5}, false},
+		"none, after a restore":         {second, stele.Position{}, true},
+		"of before":                     {second, stele.Position{first[0].ID, 5}, false},
+		"of before, with no change yet": {second, stele.Position{first[0].ID, 0}, false},
+		"of another registry":           {first, stele.Position{stele.NewGenerationID(), 5}, false},
+		"of a generation that was lost": {first, stele.Position{second[1].ID, 5}, false},
 	} {
 		err := tt.in.Judge("the version token", tt.p)
-		if (err == nil) != tt.ok || err != nil && (!errors.Is(err, ErrRestored) || KindOf(err) != Conflict) {
+		if (err == nil) != tt.ok || err != nil && (!errors.Is(err, stele.ErrRestored) || stele.KindOf(err) != stele.Conflict) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if code, _ := CodeOf(err); err != nil && code != "restored" {
+		if code, _ := stele.CodeOf(err); err != nil && code != "restored" {
 			t.Errorf("%s: the code is %q", name, code)
 		}
 	}

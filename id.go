@@ -34,6 +34,11 @@ func NewID(scheme, canonical string) (ID, error) {
 	return ID{scheme, canonical}, nil
 }
 
+// StoredID returns the ID that a store kept as the name of a scheme and a canonical text. It
+// checks neither, so that what was stored stays readable when the rules for new names change:
+// only the form in which stores keep IDs uses it (package store/binary).
+func StoredID(scheme, canonical string) ID { return ID{scheme, canonical} }
+
 // Scheme returns the name of id's scheme, "" for the zero ID.
 func (id ID) Scheme() string { return id.scheme }
 

@@ -1,15 +1,17 @@
-package stele
+package stele_test
 
 import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stele-id/stele"
 )
 
 // looks finds the longest prefix of a text among names, and counts how often it looks.
 func looks(names []string, text string, cuts func(int) bool) (n, asked int) {
 	slices.Sort(names)
-	n, _ = LongestPrefix(text, cuts, func(n int) (length, common int, ok bool, err error) {
+	n, _ = stele.LongestPrefix(text, cuts, func(n int) (length, common int, ok bool, err error) {
 		asked++
 		i, found := slices.BinarySearch(names, text[:n])
 		if !found {
@@ -18,14 +20,14 @@ func looks(names []string, text string, cuts func(int) bool) (n, asked int) {
 		if i < 0 {
 			return 0, 0, false, nil
 		}
-		return len(names[i]), CommonPrefix(names[i], text[:n]), true, nil
+		return len(names[i]), stele.CommonPrefix(names[i], text[:n]), true, nil
 	})
 	return n, asked
 }
 
 // A long name, or many prefixes one in the other, cost no more than a few looks.
 func TestLongestPrefixLooksSeldom(t *testing.T) {
-	long := strings.Repeat("a/", MaxText/2)
+	long := strings.Repeat("a/", stele.MaxText/2)
 	anywhere := func(int) bool { return true }
 	var nested, numbered []string
 	for i := 1; i < len(long); i++ {

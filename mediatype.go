@@ -43,9 +43,9 @@ func checkMediaType(text string) string {
 	kind, _, _ := strings.Cut(text, ";")
 	if !isTypeAndSubtype(kind) {
 		if lower := strings.ToLower(kind); lower != kind && isTypeAndSubtype(lower) {
-			return fmt.Sprintf("%s has capitals; write %s", brief(kind), brief(lower))
+			return fmt.Sprintf("%s has capitals; write %s", Quote(kind), Quote(lower))
 		}
-		return fmt.Sprintf("%s is no media type; %s", brief(text), like)
+		return fmt.Sprintf("%s is no media type; %s", Quote(text), like)
 	}
 	var names []string
 	for rest := text[len(kind):]; rest != ""; {
@@ -54,7 +54,7 @@ func checkMediaType(text string) string {
 			ok = ok && name != before
 		}
 		if !ok {
-			return fmt.Sprintf("the parameters of %s are not right at %s; %s", brief(kind), brief(rest), like)
+			return fmt.Sprintf("the parameters of %s are not right at %s; %s", Quote(kind), Quote(rest), like)
 		}
 		names, rest = append(names, name), after
 	}

@@ -1,6 +1,7 @@
 package stele
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -46,64 +47,73 @@ func (p Problems) Unwrap() []error {
 	return errs
 }
 
-// maxProblems is how many problems are told. More help nobody, and a hostile
-// document could have a million.
+// maxProblems bounds how many problems are told: a hostile document could have a million.
 const maxProblems = 100
 
-// faults collects problems. Its zero value is ready, and costs nothing as long as
-// there is no problem.
-type faults struct {
+// Report collects the problems of a document, for those that read or judge one. Its zero value
+// is ready, and costs nothing as long as there is no problem.
+type Report struct {
 	list Problems
 	more int // how many are not in the list
 }
 
-// addf adds a problem. What is below a path that already has one is not added:
-// a field that could not be read is not also missing.
-func (f *faults) addf(path, format string, args ...any) {
-	if f.full() {
-		f.more++
+// Addf adds a problem; see Add.
+func (r *Report) Addf(path, format string, args ...any) {
+	if r.IsFull() {
+		r.more++
 		return
 	}
-	f.add(path, fmt.Errorf(format, args...))
+	r.Add(path, fmt.Errorf(format, args...))
 }
 
-func (f *faults) add(path string, err error) {
-	for _, p := range f.list {
+// Add adds a problem, unless its path or one above it has one already: a field that could not
+// be read is not also missing. Of a parser's error it takes the [SyntaxError] alone.
+func (r *Report) Add(path string, err error) {
+	for _, p := range r.list {
 		if rest, ok := strings.CutPrefix(path, p.Path); ok && (rest == "" || p.Path != "" && (rest[0] == '.' || rest[0] == '[')) {
 			return
 		}
 	}
-	f.append(path, err)
+	if syntax, ok := errors.AsType[*SyntaxError](err); ok {
+		err = syntax
+	}
+	r.Append(path, err)
 }
 
-// append adds a problem whatever there is already.
-func (f *faults) append(path string, err error) {
-	if f.full() {
-		f.more++
+// Append adds a problem even where there is one already.
+func (r *Report) Append(path string, err error) {
+	if r.IsFull() {
+		r.more++
 		return
 	}
-	f.list = append(f.list, Problem{path, err})
+	r.list = append(r.list, Problem{path, err})
 }
 
-// full reports whether further problems are only counted.
-func (f *faults) full() bool { return len(f.list) >= maxProblems }
+// Count counts a problem that is not told, since the report is full.
+func (r *Report) Count() { r.more++ }
 
-// err returns all problems as one error, nil if there is none.
-func (f *faults) err(op string, id ID) error {
-	if len(f.list) == 0 {
+// IsFull reports whether further problems are only counted.
+func (r *Report) IsFull() bool { return len(r.list) >= maxProblems }
+
+// Problems returns what is in the report.
+func (r *Report) Problems() Problems { return r.list }
+
+// Err returns all problems as one error of Kind Invalid, nil if there is none.
+func (r *Report) Err(op string, id ID) error {
+	if len(r.list) == 0 {
 		return nil
 	}
-	list := f.list
-	if f.more > 0 {
-		list = append(list, Problem{"", fmt.Errorf("and %d more problems", f.more)})
+	list := r.list
+	if r.more > 0 {
+		list = append(list, Problem{"", fmt.Errorf("and %d more problems", r.more)})
 	}
 	return &Error{Op: op, ID: id, Kind: Invalid, Err: list}
 }
 
-// within joins a field's name to the path of what it stands in.
-func within(path, name string) string {
+// FieldPath joins a field's name to the path of what it stands in.
+func FieldPath(path, name string) string {
 	if !isPlainName(name) {
-		return path + "[" + brief(name) + "]"
+		return path + "[" + Quote(name) + "]"
 	}
 	if path == "" {
 		return name
@@ -111,8 +121,8 @@ func within(path, name string) string {
 	return path + "." + name
 }
 
-// item returns the path of an item of a list.
-func item(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
+// ItemPath returns the path of an item of a list.
+func ItemPath(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
 
 // isPlainName reports whether a name can stand in a path without quotation marks.
 func isPlainName(name string) bool {
@@ -125,9 +135,9 @@ func isPlainName(name string) bool {
 	return name != "" && len(name) <= 64
 }
 
-// brief quotes the beginning of a text, so that a message stays short and no
+// Quote quotes the beginning of a text, so that a message stays short and no
 // control character of the text reaches a terminal or a log.
-func brief(text string) string {
+func Quote(text string) string {
 	const most = 60
 	runes := 0
 	for i := range text {

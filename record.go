@@ -1,6 +1,9 @@
 package stele
 
-import "time"
+import (
+	"errors"
+	"time"
+)
 
 // Record is one thing that is named, and all that is kept about it. A record is
 // never deleted: it is withdrawn, and what it was stays in its history.
@@ -171,3 +174,16 @@ const (
 	AdminWrite
 	AdminRead
 )
+
+// DefaultPermissions are those of a handle value that does not say: everybody
+// reads it, its administrators read and change it.
+const DefaultPermissions = AdminRead | AdminWrite | PublicRead
+
+// MarshalJSON fails: a record has no JSON form of its own, which would have the names of Go's
+// fields. Package document writes it.
+func (r *Record) MarshalJSON() ([]byte, error) { return nil, errDocument }
+
+// MarshalJSON fails as that of a record does.
+func (n *Namespace) MarshalJSON() ([]byte, error) { return nil, errDocument }
+
+var errDocument = errors.New("records and namespaces are written by package document")

@@ -1,65 +1,22 @@
-package stele
+package stele_test
 
 import (
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/internal/recordtest"
 	"pgregory.net/rapid"
 )
 
-// toy is a scheme of texts "NAME:letters", in which case does not count.
-type toy string
-
-func (s toy) Name() string { return string(s) }
-
-func (s toy) Parse(text string) (ID, error) {
-	rest, ok := strings.CutPrefix(text, string(s)+":")
-	if !ok {
-		return ID{}, ErrForeign
-	}
-	if rest == "" {
-		return ID{}, Invalidf(string(s), len(text), "nothing follows")
-	}
-	return NewID(string(s), strings.ToLower(text))
-}
-
-func (s toy) Explain(text string) (Explanation, error) {
-	id, err := s.Parse(text)
-	return Explanation{ID: id, Form: "toy"}, err
-}
-
-func (s toy) Spellings(id ID) []Spelling {
-	return []Spelling{{"loud", string(s) + ":" + strings.ToUpper(id.String()[len(s)+1:])}}
-}
-
-func (s toy) Parents(id ID) iter.Seq[Prefix] {
-	return func(yield func(Prefix) bool) { yield(id.Prefix(len(s) + 1)) }
-}
-
-func (s toy) Cuts(_ ID, n int) bool { return n == len(s)+1 }
-
-func toys(t *testing.T, names ...string) *Schemes {
-	t.Helper()
-	var list []Scheme
-	for _, name := range names {
-		list = append(list, toy(name))
-	}
-	s, err := NewSchemes(list...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
 func TestID(t *testing.T) {
-	s := toys(t, "ab", "cd")
+	s := recordtest.Toys(t, "ab", "cd")
 	id, err := s.Parse("ab:Name")
 	if err != nil {
 		t.Fatal(err)
@@ -71,11 +28,11 @@ func TestID(t *testing.T) {
 	if err != nil || other != id {
 		t.Errorf("%q is another ID than %q, %v", other, id, err)
 	}
-	m := map[ID]int{id: 1}
+	m := map[stele.ID]int{id: 1}
 	if m[other] != 1 {
 		t.Error("an ID is no key")
 	}
-	if (ID{}).IsValid() || (ID{}).String() != "" || (ID{}).Scheme() != "" {
+	if (stele.ID{}).IsValid() || (stele.ID{}).String() != "" || (stele.ID{}).Scheme() != "" {
 		t.Error("the zero ID must be invalid and empty")
 	}
 }
@@ -83,27 +40,27 @@ func TestID(t *testing.T) {
 func TestNewIDRefuses(t *testing.T) {
 	for _, c := range []struct{ scheme, text string }{
 		{"", "x"}, {"Ab", "x"}, {"a1", "x"}, {"a-b", "x"},
-		{"ab", ""}, {"ab", "\x00"}, {"ab", "a\nb"}, {"ab", "\xff"}, {"ab", "a\u202eb"}, {"ab", strings.Repeat("x", MaxText+1)},
+		{"ab", ""}, {"ab", "\x00"}, {"ab", "a\nb"}, {"ab", "\xff"}, {"ab", "a\u202eb"}, {"ab", strings.Repeat("x", stele.MaxText+1)},
 	} {
-		if id, err := NewID(c.scheme, c.text); err == nil || id.IsValid() || !errors.Is(err, Invalid) {
+		if id, err := stele.NewID(c.scheme, c.text); err == nil || id.IsValid() || !errors.Is(err, stele.Invalid) {
 			t.Errorf("NewID(%q, %.20q) = %v, %v", c.scheme, c.text, id, err)
 		}
 	}
-	if _, err := NewID("ab", strings.Repeat("x", MaxText)); err != nil {
+	if _, err := stele.NewID("ab", strings.Repeat("x", stele.MaxText)); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestIDCompare(t *testing.T) {
-	var ids []ID
+	var ids []stele.ID
 	for _, c := range [][2]string{{"b", "a"}, {"a", "z"}, {"a", "b"}, {"b", "A"}} {
-		id, err := NewID(c[0], c[1])
+		id, err := stele.NewID(c[0], c[1])
 		if err != nil {
 			t.Fatal(err)
 		}
 		ids = append(ids, id)
 	}
-	slices.SortFunc(ids, ID.Compare)
+	slices.SortFunc(ids, stele.ID.Compare)
 	if got := fmt.Sprint(ids); got != "[b z A a]" {
 		t.Error(got)
 	}
@@ -113,35 +70,35 @@ func TestIDCompare(t *testing.T) {
 }
 
 func TestIDMarshalling(t *testing.T) {
-	s := toys(t, "ab")
+	s := recordtest.Toys(t, "ab")
 	id, err := s.Parse("ab:x<y>")
 	if err != nil {
 		t.Fatal(err)
 	}
-	enc, err := json.Marshal(map[ID]ID{id: id})
+	enc, err := json.Marshal(map[stele.ID]stele.ID{id: id})
 	if err != nil || string(enc) != `{"ab:x\u003cy\u003e":"ab:x\u003cy\u003e"}` {
 		t.Errorf("%s, %v", enc, err)
 	}
-	var back ID
+	var back stele.ID
 	if err := json.Unmarshal([]byte(`"AB:X"`), s.Reader(&back)); err == nil {
 		t.Errorf("an unknown scheme is read as %q", back)
 	}
 	if err := json.Unmarshal([]byte(`"ab:X\u003cy>"`), s.Reader(&back)); err != nil || back != id {
 		t.Errorf("%q, %v", back, err)
 	}
-	if err := s.Reader(&back).UnmarshalText(make([]byte, 1<<20)); !errors.Is(err, Invalid) || back != id {
+	if err := s.Reader(&back).UnmarshalText(make([]byte, 1<<20)); !errors.Is(err, stele.Invalid) || back != id {
 		t.Errorf("a megabyte: %v, and the ID is now %q", err, back)
 	}
-	if _, err := json.Marshal(ID{}); err == nil {
+	if _, err := json.Marshal(stele.ID{}); err == nil {
 		t.Error("the zero ID is marshalled")
 	}
-	if _, err := (ID{}).MarshalText(); !errors.Is(err, Invalid) {
+	if _, err := (stele.ID{}).MarshalText(); !errors.Is(err, stele.Invalid) {
 		t.Errorf("the zero ID: %v", err)
 	}
 }
 
 func TestPrefix(t *testing.T) {
-	id, err := NewID("ab", "ab:cde")
+	id, err := stele.NewID("ab", "ab:cde")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +117,7 @@ func TestPrefix(t *testing.T) {
 }
 
 func TestSchemes(t *testing.T) {
-	s := toys(t, "ab", "cd")
+	s := recordtest.Toys(t, "ab", "cd")
 	var names []string
 	for scheme := range s.All() {
 		names = append(names, scheme.Name())
@@ -168,7 +125,7 @@ func TestSchemes(t *testing.T) {
 	if got := strings.Join(names, " "); got != "ab cd" {
 		t.Error(got)
 	}
-	if s.Lookup("cd") != toy("cd") || s.Lookup("ef") != nil {
+	if s.Lookup("cd") != recordtest.Toy("cd") || s.Lookup("ef") != nil {
 		t.Error("Lookup")
 	}
 	for text, want := range map[string]string{
@@ -184,7 +141,7 @@ func TestSchemes(t *testing.T) {
 	} {
 		_, err := s.Parse(text)
 		_, xerr := s.Explain(text)
-		if err == nil || !strings.Contains(err.Error(), want) || !errors.Is(err, Invalid) {
+		if err == nil || !strings.Contains(err.Error(), want) || !errors.Is(err, stele.Invalid) {
 			t.Errorf("Parse(%.20q): %v, want %q", text, err, want)
 		}
 		if xerr == nil || xerr.Error() != err.Error() {
@@ -210,53 +167,53 @@ func TestSchemes(t *testing.T) {
 	if got := s.Spellings(id); len(got) != 1 || got[0].Text != "cd:X" {
 		t.Errorf("spellings %v", got)
 	}
-	if len(slices.Collect(s.Parents(ID{}))) > 0 || len(s.Spellings(ID{})) > 0 {
+	if len(slices.Collect(s.Parents(stele.ID{}))) > 0 || len(s.Spellings(stele.ID{})) > 0 {
 		t.Error("the zero ID has parents or spellings")
 	}
 }
 
 func TestNewSchemesRefuses(t *testing.T) {
-	for _, list := range [][]Scheme{{toy("ab"), toy("ab")}, {toy("")}, {toy("A")}} {
-		if _, err := NewSchemes(list...); err == nil {
+	for _, list := range [][]stele.Scheme{{recordtest.Toy("ab"), recordtest.Toy("ab")}, {recordtest.Toy("")}, {recordtest.Toy("A")}} {
+		if _, err := stele.NewSchemes(list...); err == nil {
 			t.Errorf("%v is a list of schemes", list)
 		}
 	}
 }
 
 func TestError(t *testing.T) {
-	id, err := NewID("ab", "ab:c")
+	id, err := stele.NewID("ab", "ab:c")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for want, e := range map[string]*Error{
-		"get ab:c: not found":  {Op: "get", ID: id, Kind: NotFound},
+	for want, e := range map[string]*stele.Error{
+		"get ab:c: not found":  {Op: "get", ID: id, Kind: stele.NotFound},
 		"ab:c: EOF":            {ID: id, Err: io.EOF},
-		"mint: wait a moment":  {Op: "mint", Kind: Unavailable, Err: errors.New("wait a moment")},
+		"mint: wait a moment":  {Op: "mint", Kind: stele.Unavailable, Err: errors.New("wait a moment")},
 		"internal":             {},
-		"parse: at byte 3: no": Invalidf("", 3, "no").(*Error),
+		"parse: at byte 3: no": stele.Invalidf("", 3, "no").(*stele.Error),
 	} {
 		if e.Error() != want {
 			t.Errorf("%q, want %q", e.Error(), want)
 		}
 		wrapped := fmt.Errorf("outside: %w", e)
-		if KindOf(wrapped) != e.Kind || !errors.Is(wrapped, e.Kind) || errors.Is(wrapped, Gone) {
-			t.Errorf("%v: kind %v", e, KindOf(wrapped))
+		if stele.KindOf(wrapped) != e.Kind || !errors.Is(wrapped, e.Kind) || errors.Is(wrapped, stele.Gone) {
+			t.Errorf("%v: kind %v", e, stele.KindOf(wrapped))
 		}
 	}
-	if !errors.Is(&Error{Err: io.EOF}, io.EOF) {
+	if !errors.Is(&stele.Error{Err: io.EOF}, io.EOF) {
 		t.Error("the reason is lost")
 	}
-	if KindOf(io.EOF) != Internal {
+	if stele.KindOf(io.EOF) != stele.Internal {
 		t.Error("an error of nobody's is internal")
 	}
 	seen := make(map[string]bool)
-	for k := Internal; k <= Unavailable; k++ {
+	for k := stele.Internal; k <= stele.Unavailable; k++ {
 		if seen[k.String()] || k.String() == "" {
 			t.Errorf("kind %d is named %q", k, k)
 		}
 		seen[k.String()] = true
 	}
-	if got := Kind(200).Error(); got != "Kind(200)" {
+	if got := stele.Kind(200).Error(); got != "Kind(200)" {
 		t.Error(got)
 	}
 }
@@ -283,12 +240,12 @@ func TestCheckText(t *testing.T) {
 		"\xed\xa0\x80": "at byte 0: byte 0xED is not UTF-8",
 		"":             "at byte 0: there is no text",
 	} {
-		if err := CheckText("ab", text); err == nil || !strings.Contains(err.Error(), want) {
+		if err := stele.CheckText("ab", text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
-	for _, text := range []string{"a", "12345678", "héllo wörld / ñ", "中文", strings.Repeat("~ ", MaxText/2)} {
-		if err := CheckText("", text); err != nil {
+	for _, text := range []string{"a", "12345678", "héllo wörld / ñ", "中文", strings.Repeat("~ ", stele.MaxText/2)} {
+		if err := stele.CheckText("", text); err != nil {
 			t.Errorf("%.20q: %v", text, err)
 		}
 	}
@@ -306,7 +263,7 @@ func TestPlain(t *testing.T) {
 		if first < 0 {
 			first = len(s)
 		}
-		n := plain(s)
+		n := stele.Plain(s)
 		if n > first || first-n >= 8 || first == len(s) && len(s) >= 8 && n != len(s) {
 			t.Fatalf("%q: %d bytes are plain, want about %d", s, n, first)
 		}
@@ -315,32 +272,32 @@ func TestPlain(t *testing.T) {
 
 func TestLooksLike(t *testing.T) {
 	for odd, want := range map[rune]rune{'а': 'a', 'Ο': 'O', 'ａ': 'a', '０': '0', '\u2011': '-', 'a': 0, 'é': 0, '中': 0, '\uff5f': 0} {
-		if got := LooksLike(odd); got != want {
+		if got := stele.LooksLike(odd); got != want {
 			t.Errorf("%U looks like %q, want %q", odd, got, want)
 		}
 	}
-	for odd, ascii := range lookAlikes {
+	for odd, ascii := range stele.LookAlikes {
 		if odd < utf8.RuneSelf || ascii >= utf8.RuneSelf || ascii < ' ' {
 			t.Errorf("%U looks like %U", odd, ascii)
 		}
 	}
 	for r, want := range map[rune]string{'x': `'x'`, 'é': `'é' (U+00E9)`, 'с': `'с' (U+0441, which looks like 'c')`, '\n': `'\n'`} {
-		if got := Describe(r); got != want {
+		if got := stele.Describe(r); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}
 }
 
 func TestParts(t *testing.T) {
-	p := Parts{{Name: "host", Value: "h"}, {Name: "port", Value: 80, Note: "a note"}, {Name: "dirs", Value: []string{"a", "b"}}}
+	p := stele.Parts{{Name: "host", Value: "h"}, {Name: "port", Value: 80, Note: "a note"}, {Name: "dirs", Value: []string{"a", "b"}}}
 	enc, err := json.Marshal(p)
 	if err != nil || string(enc) != `{"host":"h","port":80,"dirs":["a","b"]}` {
 		t.Errorf("%s, %v", enc, err)
 	}
-	if enc, err := json.Marshal(Parts(nil)); err != nil || string(enc) != `{}` && string(enc) != `null` {
+	if enc, err := json.Marshal(stele.Parts(nil)); err != nil || string(enc) != `{}` && string(enc) != `null` {
 		t.Errorf("%s, %v", enc, err)
 	}
-	if _, err := json.Marshal(Parts{{Name: "f", Value: func() {}}}); err == nil {
+	if _, err := json.Marshal(stele.Parts{{Name: "f", Value: func() {}}}); err == nil {
 		t.Error("a function is marshalled")
 	}
 	if p.Get("port") != 80 || p.Get("none") != nil {
@@ -352,7 +309,7 @@ func BenchmarkCheckText(b *testing.B) {
 	text := "https://resolver.example.org/ark:/12345/x54xz321/s3/f8.05v.tiff"
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
-		if err := CheckText("", text); err != nil {
+		if err := stele.CheckText("", text); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -1,8 +1,10 @@
 package stele
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -22,7 +24,7 @@ const (
 // namespace may allow fewer, never more.
 const (
 	protocols    = "http https ftp ftps sftp rsync rtsp"
-	maxProtocols = 7
+	MaxProtocols = 7
 )
 
 // isProtocol reports whether name, in lower case, is one of protocols.
@@ -79,12 +81,12 @@ func splitAuthority(authority string) (host, port string) {
 }
 
 // check tells what is wrong with a target, whose path is given by list and index.
-func (t *Target) check(f *faults, i int) {
+func (t *Target) check(f *Report, i int) {
 	tell := func(field, reason string) {
-		f.addf(within(item("targets", i), field), "%s", reason)
+		f.Addf(FieldPath(ItemPath("targets", i), field), "%s", reason)
 	}
 	if !t.Service.IsValid() {
-		tell("service", fmt.Sprintf("%s is no service; use N2L (the thing), N2C (its metadata), N2S (its signature), N2P (its persistence), or N2 and another letter than N and R for a service of your own", brief(string(t.Service))))
+		tell("service", fmt.Sprintf("%s is no service; use N2L (the thing), N2C (its metadata), N2S (its signature), N2P (its persistence), or N2 and another letter than N and R for a service of your own", Quote(string(t.Service))))
 	}
 	if reason := checkURL(t.URL); reason != "" {
 		tell("url", reason)
@@ -95,7 +97,7 @@ func (t *Target) check(f *faults, i int) {
 		}
 	}
 	if t.Language != "" && !isLanguage(t.Language) {
-		tell("language", fmt.Sprintf("%s is no language tag; write it as in BCP 47, such as en, pt-BR or zh-Hant", brief(t.Language)))
+		tell("language", fmt.Sprintf("%s is no language tag; write it as in BCP 47, such as en, pt-BR or zh-Hant", Quote(t.Language)))
 	}
 	if t.TTL > MaxTTL {
 		tell("ttl", ttlReason(t.TTL))
@@ -123,6 +125,15 @@ func ttlReason(ttl uint32) string {
 	return fmt.Sprintf("%d seconds are too long; %d (30 days) are the most", ttl, MaxTTL)
 }
 
+// CheckURL returns an error if url can't be the URL of a target: its protocol is not one that
+// is safe to redirect to, it has no host, or it is not a URL.
+func CheckURL(url string) error {
+	if reason := checkURL(url); reason != "" {
+		return errors.New(reason)
+	}
+	return nil
+}
+
 // checkURL says why url must not be a target, or "". A URL is what RFC 3986 calls
 // one, with a protocol that is safe and a host, in ASCII. It is kept as it is.
 func checkURL(url string) string {
@@ -134,10 +145,10 @@ func checkURL(url string) string {
 	}
 	protocol, rest, ok := strings.Cut(url, ":")
 	if !ok || !isProtocol(protocol) && !isProtocol(strings.ToLower(protocol)) {
-		return fmt.Sprintf("%s does not begin with a protocol that is allowed; use one of %s, and ://", brief(url), strings.ReplaceAll(protocols, " ", ", "))
+		return fmt.Sprintf("%s does not begin with a protocol that is allowed; use one of %s, and ://", Quote(url), strings.ReplaceAll(protocols, " ", ", "))
 	}
 	if rest, ok = strings.CutPrefix(rest, "//"); !ok {
-		return fmt.Sprintf("%s is not absolute; write %s:// and the host", brief(url), protocol)
+		return fmt.Sprintf("%s is not absolute; write %s:// and the host", Quote(url), protocol)
 	}
 	auth := authority(rest)
 	if reason := checkAuthority(auth); reason != "" {
@@ -207,9 +218,8 @@ func checkAuthority(auth string) string {
 	}
 	host, port := splitAuthority(auth)
 	if port != "" {
-		n, ok := whole(port[1:])
-		if !ok || n == 0 || n > 65535 || port[1] == '0' {
-			return fmt.Sprintf("%s is no port; write a number from 1 to 65535, or nothing", brief(port))
+		if _, err := strconv.ParseUint(port[1:], 10, 16); err != nil || port[1] == '0' {
+			return fmt.Sprintf("%s is no port; write a number from 1 to 65535, or nothing", Quote(port))
 		}
 	}
 	return checkHost(host)
@@ -225,7 +235,7 @@ func checkHost(host string) string {
 	if host[0] == '[' {
 		addr, err := netip.ParseAddr(strings.TrimSuffix(host[1:], "]"))
 		if err != nil || !addr.Is6() || addr.Zone() != "" || host[len(host)-1] != ']' {
-			return fmt.Sprintf("%s is no IPv6 address in brackets", brief(host))
+			return fmt.Sprintf("%s is no IPv6 address in brackets", Quote(host))
 		}
 		return ""
 	}
@@ -245,7 +255,7 @@ func checkHost(host string) string {
 			continue
 		}
 		if i == label || i-label > 63 || host[label] == '-' {
-			return fmt.Sprintf("%s is no host; between its dots are 1 to 63 characters, the first no hyphen", brief(host))
+			return fmt.Sprintf("%s is no host; between its dots are 1 to 63 characters, the first no hyphen", Quote(host))
 		}
 		if i < len(host) {
 			label = i + 1
@@ -253,7 +263,7 @@ func checkHost(host string) string {
 	}
 	if isDigit(host[label]) && isNumber(host[label:]) {
 		if addr, err := netip.ParseAddr(host); err != nil || !addr.Is4() {
-			return fmt.Sprintf("%s ends in a number and is no IPv4 address such as 192.0.2.1", brief(host))
+			return fmt.Sprintf("%s ends in a number and is no IPv4 address such as 192.0.2.1", Quote(host))
 		}
 	}
 	return ""

@@ -1,10 +1,12 @@
-package stele
+package stele_test
 
 import (
 	"net/url"
 	"strings"
 	"testing"
 
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/internal/recordtest"
 	"pgregory.net/rapid"
 )
 
@@ -103,7 +105,7 @@ var targetURLs = map[string]string{
 
 func TestTargetURL(t *testing.T) {
 	for text, want := range targetURLs {
-		got := checkURL(text)
+		got := stele.CheckURLReason(text)
 		if (got == "") != (want == "") || !strings.Contains(got, want) {
 			t.Errorf("%.60q: %q, want %q", text, got, want)
 		}
@@ -111,12 +113,12 @@ func TestTargetURL(t *testing.T) {
 }
 
 func TestProtocols(t *testing.T) {
-	list := strings.Fields(protocols)
-	if len(list) != maxProtocols {
-		t.Errorf("%d protocols, not %d", len(list), maxProtocols)
+	list := strings.Fields(stele.Protocols)
+	if len(list) != stele.MaxProtocols {
+		t.Errorf("%d protocols, not %d", len(list), stele.MaxProtocols)
 	}
 	for _, p := range list {
-		if !isProtocol(p) || isProtocol(strings.ToUpper(p)) {
+		if !stele.IsProtocol(p) || stele.IsProtocol(strings.ToUpper(p)) {
 			t.Error(p)
 		}
 	}
@@ -135,7 +137,7 @@ func TestTargetHost(t *testing.T) {
 		"example.org":                  {"", ""},
 		"mailto:a@b":                   {"mailto", ""},
 	} {
-		target := Target{URL: text}
+		target := stele.Target{URL: text}
 		if got := [2]string{target.Protocol(), target.Host()}; got != want {
 			t.Errorf("%s: %q, want %q", text, got, want)
 		}
@@ -145,19 +147,19 @@ func TestTargetHost(t *testing.T) {
 // checkAgainstURL makes sure that what we take for a URL net/url does too, and
 // that both see the same host: whoever disagrees about it sends people elsewhere.
 func checkAgainstURL(t interface{ Fatalf(string, ...any) }, text string) {
-	target := Target{URL: text}
+	target := stele.Target{URL: text}
 	host, protocol := target.Host(), target.Protocol()
-	if checkURL(text) != "" {
+	if stele.CheckURLReason(text) != "" {
 		return
 	}
 	u, err := url.Parse(text)
 	if err != nil || !u.IsAbs() || u.User != nil || u.Opaque != "" {
 		t.Fatalf("%q is taken; net/url: %v, %#v", text, err, u)
 	}
-	if want := strings.ToLower(u.Hostname()); host != want || host == "" || protocol != u.Scheme || !isProtocol(protocol) {
+	if want := strings.ToLower(u.Hostname()); host != want || host == "" || protocol != u.Scheme || !stele.IsProtocol(protocol) {
 		t.Fatalf("%q points at %q by %q; net/url: %q by %q", text, host, protocol, want, u.Scheme)
 	}
-	if reason := hostRuleReason(host); reason != "" {
+	if reason := stele.HostRuleReason(host); reason != "" {
 		t.Fatalf("%q: no namespace can allow the host: %s", text, reason)
 	}
 }
@@ -171,8 +173,8 @@ func FuzzTargetURL(f *testing.F) {
 
 func TestTargetURLs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		text := goodURL.Draw(t, "url")
-		if reason := checkURL(text); reason != "" {
+		text := recordtest.GoodURL.Draw(t, "url")
+		if reason := stele.CheckURLReason(text); reason != "" {
 			t.Fatalf("%s: %s", text, reason)
 		}
 		checkAgainstURL(t, text)
@@ -216,7 +218,7 @@ func TestMediaType(t *testing.T) {
 		"text/" + strings.Repeat("a", 128):       "is no media type",
 		"text/a; a=" + strings.Repeat("a", 250):  "has 260 bytes; 255 are the most",
 	} {
-		got := checkMediaType(text)
+		got := stele.CheckMediaType(text)
 		if (got == "") != (want == "") || !strings.Contains(got, want) {
 			t.Errorf("%.60q: %q, want %q", text, got, want)
 		}
@@ -225,12 +227,12 @@ func TestMediaType(t *testing.T) {
 
 func TestLanguage(t *testing.T) {
 	for _, tag := range []string{"en", "pt-BR", "zh-Hant-TW", "de-CH-1996", "es-419", "sl-rozaj-biske", "x-mine", "i-klingon", "EN", "mul", "de-x-a"} {
-		if !isLanguage(tag) {
+		if !stele.IsLanguage(tag) {
 			t.Errorf("%s is a language tag", tag)
 		}
 	}
 	for _, tag := range []string{"", "e", "x", "x-", "a-bc", "en-", "-en", "en--us", "pt_BR", "en us", "419", "1a", "abcdefghi", "en-abcdefghi", "é", "en\n", "en" + strings.Repeat("-a", 200)} {
-		if isLanguage(tag) {
+		if stele.IsLanguage(tag) {
 			t.Errorf("%q is no language tag", tag)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 // Limits of a record. They are generous for people and programs, and small enough
 // that no record makes a server stumble.
 const (
-	MaxRecord     = 1 << 20  // bytes of a record in binary form
+	MaxRecord     = 1 << 20  // bytes of a record in a store; see [Record.StoredSize]
 	MaxDocument   = 4 << 20  // bytes of a document in JSON, where a byte can take six
 	MaxTargets    = 1000     // of a record
 	MaxAliases    = 1000     // of a record
@@ -35,13 +35,14 @@ var errMissing = errors.New("is missing; give an identifier")
 // Error of Kind Invalid. It looks at the record alone: whether the namespace
 // allows it, and whether its names are free, is the registrar's to say.
 func (r *Record) Validate() error {
-	var f faults
-	r.check(&f, r.Metadata.check(&f))
-	return f.err("validate", r.ID)
+	var f Report
+	r.Check(&f)
+	return f.Err("validate", r.ID)
 }
 
-// check judges all but the metadata, which has so many bytes.
-func (r *Record) check(f *faults, metadata int) {
+// Check adds everything that is wrong with the record to a report; see Validate.
+func (r *Record) Check(f *Report) {
+	metadata := r.Metadata.check(f)
 	r.checkNames(f)
 	r.checkState(f)
 	if fits(f, "targets", len(r.Targets), MaxTargets) {
@@ -52,7 +53,7 @@ func (r *Record) check(f *faults, metadata int) {
 	r.Persistence.check(f)
 	r.checkValues(f)
 	r.checkReaders(f)
-	checkSignatures(f, r.Signatures)
+	CheckSignatures(f, r.Signatures)
 	checkTime(f, "created", r.Created)
 	checkTime(f, "modified", r.Modified)
 	checkName(f, "by", r.By)
@@ -61,15 +62,15 @@ func (r *Record) check(f *faults, metadata int) {
 }
 
 // checkNames judges the identifier, its spelling and the aliases.
-func (r *Record) checkNames(f *faults) {
+func (r *Record) checkNames(f *Report) {
 	if !r.ID.IsValid() {
-		f.add("id", errMissing)
+		f.Add("id", errMissing)
 	}
 	if r.Spelling != "" {
 		if r.Spelling == r.ID.text {
-			f.addf("spelling", "is the identifier itself; leave it out")
+			f.Addf("spelling", "is the identifier itself; leave it out")
 		} else if err := CheckText("", r.Spelling); err != nil {
-			f.add("spelling", syntaxOf(err))
+			f.Add("spelling", err)
 		}
 	}
 	if !fits(f, "aliases", len(r.Aliases), MaxAliases) {
@@ -77,33 +78,25 @@ func (r *Record) checkNames(f *faults) {
 	}
 	for i, alias := range r.Aliases {
 		if !alias.IsValid() {
-			f.add(item("aliases", i), errMissing)
+			f.Add(ItemPath("aliases", i), errMissing)
 		} else if alias == r.ID {
-			f.addf(item("aliases", i), "is the record's identifier; remove it")
+			f.Addf(ItemPath("aliases", i), "is the record's identifier; remove it")
 		}
 	}
 	twice(f, "aliases", "", r.Aliases, func(id ID) ID { return id })
 }
 
-// syntaxOf returns a parser's error without the words that say that it parsed.
-func syntaxOf(err error) error {
-	if e, ok := errors.AsType[*SyntaxError](err); ok {
-		return e
-	}
-	return err
-}
-
 // fits reports whether a list is within its limit, and tells if it is not.
-func fits(f *faults, path string, n, limit int) bool {
+func fits(f *Report, path string, n, limit int) bool {
 	if n > limit {
-		f.addf(path, "has %d items; %d are the most", n, limit)
+		f.Addf(path, "has %d items; %d are the most", n, limit)
 	}
 	return n <= limit
 }
 
 // twice tells of items that have the same key, which is the item itself or the
 // field named. The zero key counts for nothing.
-func twice[T any, K comparable](f *faults, path, field string, list []T, key func(T) K) {
+func twice[T any, K comparable](f *Report, path, field string, list []T, key func(T) K) {
 	if len(list) < 2 {
 		return
 	}
@@ -112,7 +105,7 @@ func twice[T any, K comparable](f *faults, path, field string, list []T, key fun
 	for i, v := range list {
 		k := key(v)
 		if first, ok := seen[k]; ok && k != zero {
-			f.addf(item(path, i)+field, "is the same as %s; remove or change one", item(path, first)+field)
+			f.Addf(ItemPath(path, i)+field, "is the same as %s; remove or change one", ItemPath(path, first)+field)
 			continue
 		}
 		seen[k] = i
@@ -120,26 +113,26 @@ func twice[T any, K comparable](f *faults, path, field string, list []T, key fun
 }
 
 // checkState judges state and tombstone, of which each asks for the other.
-func (r *Record) checkState(f *faults) {
+func (r *Record) checkState(f *Report) {
 	if !r.State.IsValid() {
-		f.addf("state", "%s is no state; use reserved, active or withdrawn", brief(string(r.State)))
+		f.Addf("state", "%s is no state; use reserved, active or withdrawn", Quote(string(r.State)))
 	}
 	t := r.Tombstone
 	switch {
 	case t == nil && r.State == Withdrawn:
-		f.addf("tombstone", "is missing; say why the record is withdrawn: {\"reason\":\"...\"}")
+		f.Addf("tombstone", "is missing; say why the record is withdrawn: {\"reason\":\"...\"}")
 	case t == nil:
 		return
 	case r.State == Active || r.State == Reserved:
-		f.addf("tombstone", "a record that is %s has none; remove it, or write the state withdrawn", r.State)
+		f.Addf("tombstone", "a record that is %s has none; remove it, or write the state withdrawn", r.State)
 	case strings.TrimSpace(t.Reason) == "":
-		f.addf("tombstone.reason", "is missing; say why the record is withdrawn")
+		f.Addf("tombstone.reason", "is missing; say why the record is withdrawn")
 	}
 	if t != nil {
 		checkProse(f, "tombstone.reason", t.Reason)
 		checkTime(f, "tombstone.at", t.At)
 		if t.Replacement == r.ID && r.ID.IsValid() {
-			f.addf("tombstone.replacement", "is the record itself; name another, or leave it out")
+			f.Addf("tombstone.replacement", "is the record itself; name another, or leave it out")
 		}
 	}
 }
@@ -147,7 +140,7 @@ func (r *Record) checkState(f *faults) {
 // check judges keys and values, and returns how many bytes they have. Only where
 // there is a fault does it go by the order of keys, so that the same record has
 // the same problems each time.
-func (m Metadata) check(f *faults) (size int) {
+func (m Metadata) check(f *Report) (size int) {
 	good := fits(f, "metadata", len(m), MaxFields)
 	for key, value := range m {
 		size += len(key) + len(value)
@@ -156,10 +149,10 @@ func (m Metadata) check(f *faults) (size int) {
 	if good || len(m) > MaxFields {
 		return size
 	}
-	for _, key := range m.keys() {
-		path := within("metadata", key)
+	for _, key := range m.Keys() {
+		path := FieldPath("metadata", key)
 		if !isKey(key) {
-			f.add(path, keyReason(key))
+			f.Add(path, keyReason(key))
 		}
 		checkProse(f, path, m[key])
 	}
@@ -168,7 +161,7 @@ func (m Metadata) check(f *faults) (size int) {
 
 // keys returns the names of the fields: the four that every description should
 // have, then the others by their bytes.
-func (m Metadata) keys() []string {
+func (m Metadata) Keys() []string {
 	keys := make([]string, 0, len(m))
 	for key := range m {
 		keys = append(keys, key)
@@ -209,105 +202,105 @@ func isKey(key string) bool {
 }
 
 func keyReason(key string) error {
-	return fmt.Errorf("%s is no name of a field; use up to %d of a-z, 0-9, dot, hyphen and underscore, beginning with a letter", brief(key), maxKey)
+	return fmt.Errorf("%s is no name of a field; use up to %d of a-z, 0-9, dot, hyphen and underscore, beginning with a letter", Quote(key), maxKey)
 }
 
-func (p Persistence) check(f *faults) {
+func (p Persistence) check(f *Report) {
 	if !p.Level.IsValid() {
-		f.addf("persistence.level", "%s is no level; use permanent, unchanging, stable, dynamic or not-guaranteed", brief(string(p.Level)))
+		f.Addf("persistence.level", "%s is no level; use permanent, unchanging, stable, dynamic or not-guaranteed", Quote(string(p.Level)))
 	}
 	if p.Until != "" {
 		if _, err := time.Parse(time.DateOnly, p.Until); err != nil {
-			f.addf("persistence.until", "%s is no date; write year, month and day, such as 2040-01-31", brief(p.Until))
+			f.Addf("persistence.until", "%s is no date; write year, month and day, such as 2040-01-31", Quote(p.Until))
 		}
 	}
 	checkProse(f, "persistence.statement", p.Statement)
 }
 
-func (r *Record) checkValues(f *faults) {
+func (r *Record) checkValues(f *Report) {
 	if len(r.Values) == 0 || !fits(f, "values", len(r.Values), MaxValues) {
 		return
 	}
 	for i := range r.Values {
-		r.Values[i].check(f, item("values", i))
+		r.Values[i].check(f, ItemPath("values", i))
 	}
 	twice(f, "values", ".index", r.Values, func(v HandleValue) uint32 { return v.Index })
 }
 
-func (v *HandleValue) check(f *faults, path string) {
+func (v *HandleValue) check(f *Report, path string) {
 	if v.Index == 0 {
-		f.addf(path+".index", "is missing; number values from 1")
+		f.Addf(path+".index", "is missing; number values from 1")
 	}
 	if v.Type == "" {
-		f.addf(path+".type", "is missing; give a type, such as URL or EMAIL")
+		f.Addf(path+".type", "is missing; give a type, such as URL or EMAIL")
 	}
 	checkName(f, path+".type", v.Type)
 	if len(v.Data) > MaxData {
-		f.addf(path+".data", "has %d bytes; %d are the most", len(v.Data), MaxData)
+		f.Addf(path+".data", "has %d bytes; %d are the most", len(v.Data), MaxData)
 	}
 	if v.Permissions&^allPermissions != 0 {
-		f.addf(path+".permissions", "has bits that mean nothing: %#02x", uint8(v.Permissions))
+		f.Addf(path+".permissions", "has bits that mean nothing: %#02x", uint8(v.Permissions))
 	}
 	if !fits(f, path+".references", len(v.References), MaxReferences) {
 		return
 	}
 	for i, ref := range v.References {
 		if err := CheckText("", ref.Handle); err != nil {
-			f.add(item(path+".references", i)+".handle", syntaxOf(err))
+			f.Add(ItemPath(path+".references", i)+".handle", err)
 		}
 	}
 }
 
-func (r *Record) checkReaders(f *faults) {
+func (r *Record) checkReaders(f *Report) {
 	if len(r.Readers) == 0 || !fits(f, "readers", len(r.Readers), MaxReaders) {
 		return
 	}
 	for i, reader := range r.Readers {
-		checkSomebody(f, item("readers", i), reader)
+		checkSomebody(f, ItemPath("readers", i), reader)
 	}
 	twice(f, "readers", "", r.Readers, func(s string) string { return s })
 }
 
 // checkSomebody judges the name of a principal or of a group of them.
-func checkSomebody(f *faults, path, who string) {
+func checkSomebody(f *Report, path, who string) {
 	name, ok := strings.CutPrefix(who, "user:")
 	if !ok {
 		name, ok = strings.CutPrefix(who, "group:")
 	}
 	if !ok || strings.TrimSpace(name) == "" {
-		f.addf(path, "%s is not a user or group; write user: or group: and a name", brief(who))
+		f.Addf(path, "%s is not a user or group; write user: or group: and a name", Quote(who))
 	}
 	checkName(f, path, who)
 }
 
 // checkTime makes sure that the time can be written as RFC 3339 does.
-func checkTime(f *faults, path string, t time.Time) {
+func checkTime(f *Report, path string, t time.Time) {
 	if t.IsZero() {
 		return
 	}
 	if year := t.UTC().Year(); year < 1 || year > 9999 {
-		f.addf(path, "the year %d is not between 1 and 9999", year)
+		f.Addf(path, "the year %d is not between 1 and 9999", year)
 	}
 }
 
 // checkName judges a short text on one line, which may be empty.
-func checkName(f *faults, path, text string) {
+func checkName(f *Report, path, text string) {
 	if text == "" {
 		return
 	}
 	if len(text) > MaxName {
-		f.addf(path, "has %d bytes; %d are the most", len(text), MaxName)
+		f.Addf(path, "has %d bytes; %d are the most", len(text), MaxName)
 	} else if err := CheckText("", text); err != nil {
-		f.add(path, syntaxOf(err))
+		f.Add(path, err)
 	}
 }
 
 // checkProse judges a text that people read: in UTF-8, of lines. Invisible
 // characters are allowed here, unlike in names: several scripts need them. Those
 // that make a text read otherwise than it is written are not.
-func checkProse(f *faults, path, text string) {
+func checkProse(f *Report, path, text string) {
 	if reason := proseReason(text); reason != "" {
-		f.addf(path, "%s", reason)
+		f.Addf(path, "%s", reason)
 	}
 }
 
@@ -339,9 +332,8 @@ func proseReason(text string) string {
 }
 
 // checkSize holds the record, whose metadata has so many bytes, against MaxRecord.
-// Counting what it has at most is quick; only a record that may be too large is
-// encoded for it.
-func (r *Record) checkSize(f *faults, metadata int) {
+// A bound of it is quick to count; only a record that may be too large is counted exactly.
+func (r *Record) checkSize(f *Report, metadata int) {
 	const number = 10 // the most bytes that a number takes, or the size of a text
 	size := 40*number + r.ID.size() + len(r.Spelling) + len(r.By) +
 		len(r.Persistence.Until) + len(r.Persistence.Statement) + 2*number*len(r.Metadata) + metadata
@@ -372,8 +364,8 @@ func (r *Record) checkSize(f *faults, metadata int) {
 	if size <= MaxRecord || !r.ID.IsValid() {
 		return
 	}
-	if b, err := r.AppendBinary(nil); err == nil && len(b) > MaxRecord {
-		f.addf("", "the record has %d bytes; %d are the most", len(b), MaxRecord)
+	if size := r.StoredSize(); size > MaxRecord {
+		f.Addf("", "the record has %d bytes; %d are the most", size, MaxRecord)
 	}
 }
 

@@ -16,34 +16,35 @@ const MaxHosts = 1000
 // names can be cut there, the grammar of templates and granularities) is left to
 // those who know them.
 func (n *Namespace) Validate() error {
-	var f faults
-	n.check(&f)
-	return f.err("validate namespace", ID{})
+	var f Report
+	n.Check(&f)
+	return f.Err("validate namespace", ID{})
 }
 
-func (n *Namespace) check(f *faults) {
+// Check adds everything that is wrong with the namespace to a report; see Validate.
+func (n *Namespace) Check(f *Report) {
 	if !isSchemeName(n.Scheme) {
-		f.addf("scheme", "%s is no name of a scheme; give one, such as ark", brief(n.Scheme))
+		f.Addf("scheme", "%s is no name of a scheme; give one, such as ark", Quote(n.Scheme))
 	}
 	if n.Prefix != "" {
 		if err := CheckText("", n.Prefix); err != nil {
-			f.add("prefix", syntaxOf(err))
+			f.Add("prefix", err)
 		}
 	}
 	checkName(f, "owner", n.Owner)
 	checkProse(f, "title", n.Title)
 	n.checkMinter(f)
 	if n.TTL > MaxTTL {
-		f.addf("ttl", "%s", ttlReason(n.TTL))
+		f.Addf("ttl", "%s", ttlReason(n.TTL))
 	}
 	if !isStatus(n.Status) {
-		f.addf("status", "%s", statusReason(n.Status))
+		f.Addf("status", "%s", statusReason(n.Status))
 	}
 	n.Persistence.check(f)
 	n.checkTargets(f)
 	if n.Delegate != "" {
 		if reason := delegateReason(n.Delegate); reason != "" {
-			f.addf("delegate", "%s", reason)
+			f.Addf("delegate", "%s", reason)
 		}
 	}
 	n.checkPublication(f)
@@ -54,33 +55,33 @@ func (n *Namespace) check(f *faults) {
 	checkName(f, "by", n.By)
 }
 
-func (n *Namespace) checkGrants(f *faults) {
+func (n *Namespace) checkGrants(f *Report) {
 	if !fits(f, "grants", len(n.Grants), MaxGrants) {
 		return
 	}
 	for i, g := range n.Grants {
-		checkSomebody(f, item("grants", i)+".to", g.To)
+		checkSomebody(f, ItemPath("grants", i)+".to", g.To)
 		if !g.Role.IsValid() {
-			f.addf(item("grants", i)+".role", "%s is no role; there are reader, editor and owner", brief(string(g.Role)))
+			f.Addf(ItemPath("grants", i)+".role", "%s is no role; there are reader, editor and owner", Quote(string(g.Role)))
 		}
 	}
 	twice(f, "grants", ".to", n.Grants, func(g Grant) string { return g.To })
 }
 
 // checkTargets judges what is asked of targets: hosts and protocols.
-func (n *Namespace) checkTargets(f *faults) {
+func (n *Namespace) checkTargets(f *Report) {
 	if fits(f, "hosts", len(n.Hosts), MaxHosts) {
 		for i, host := range n.Hosts {
 			if reason := hostRuleReason(host); reason != "" {
-				f.addf(item("hosts", i), "%s", reason)
+				f.Addf(ItemPath("hosts", i), "%s", reason)
 			}
 		}
 		twice(f, "hosts", "", n.Hosts, func(s string) string { return s })
 	}
-	if fits(f, "protocols", len(n.Protocols), maxProtocols) {
+	if fits(f, "protocols", len(n.Protocols), MaxProtocols) {
 		for i, p := range n.Protocols {
 			if !isProtocol(p) {
-				f.addf(item("protocols", i), "%s is no protocol that is allowed; use some of %s, in lower case", brief(p), strings.ReplaceAll(protocols, " ", ", "))
+				f.Addf(ItemPath("protocols", i), "%s is no protocol that is allowed; use some of %s, in lower case", Quote(p), strings.ReplaceAll(protocols, " ", ", "))
 			}
 		}
 		twice(f, "protocols", "", n.Protocols, func(s string) string { return s })
@@ -91,14 +92,14 @@ func (n *Namespace) checkTargets(f *faults) {
 // what [Target.Host] returns, or "".
 func hostRuleReason(rule string) string {
 	if rule != strings.ToLower(rule) {
-		return brief(rule) + " has capitals; write " + brief(strings.ToLower(rule))
+		return Quote(rule) + " has capitals; write " + Quote(strings.ToLower(rule))
 	}
 	if addr, err := netip.ParseAddr(rule); err == nil && addr.Zone() == "" {
 		return ""
 	}
 	domain := strings.TrimPrefix(rule, ".")
 	if reason := checkHost(domain); reason != "" || domain[0] == '[' {
-		return brief(rule) + " is no host; write example.org for a host, .example.org for all below it, or an IP address without brackets"
+		return Quote(rule) + " is no host; write example.org for a host, .example.org for all below it, or an IP address without brackets"
 	}
 	return ""
 }
@@ -116,7 +117,7 @@ func delegateReason(template string) string {
 	}
 	protocol, rest, _ := strings.Cut(template, "://")
 	if p := strings.ToLower(protocol); p != "http" && p != "https" {
-		return brief(template) + " does not begin with http:// or https://, as a resolver's URL does"
+		return Quote(template) + " does not begin with http:// or https://, as a resolver's URL does"
 	}
 	if strings.Contains(authority(rest), "{") {
 		return "the name must not decide the host; put {id} or {rest} behind it, " + like
@@ -126,10 +127,10 @@ func delegateReason(template string) string {
 
 // checkMinter makes sure that the minter has what its kind needs, and nothing that
 // means something to another kind only: somebody would rely on it.
-func (n *Namespace) checkMinter(f *faults) {
+func (n *Namespace) checkMinter(f *Report) {
 	m := &n.Minter
 	if !m.Kind.IsValid() {
-		f.addf("minter.kind", "%s is no kind of minter; use ibi, pilin, noid or uuid, or leave minter out", brief(string(m.Kind)))
+		f.Addf("minter.kind", "%s is no kind of minter; use ibi, pilin, noid or uuid, or leave minter out", Quote(string(m.Kind)))
 		return
 	}
 	if m.Kind == MinterIBI {
@@ -148,51 +149,51 @@ func (n *Namespace) checkMinter(f *faults) {
 		m.refuse(f, m.Template != "", "template")
 		m.refuse(f, m.Seed != 0, "seed")
 		if m.Kind != NoMinter && n.Checked {
-			f.addf("checked", "the minter %s makes names without a check character; use noid, or leave checked out", m.Kind)
+			f.Addf("checked", "the minter %s makes names without a check character; use noid, or leave checked out", m.Kind)
 		}
 	}
 	if m.Kind == MinterPILIN && n.Scheme != "hdl" {
-		f.addf("minter.kind", "pilin makes handles; use it in a namespace of the scheme hdl")
+		f.Addf("minter.kind", "pilin makes handles; use it in a namespace of the scheme hdl")
 	}
 }
 
 // refuse tells of a field that the kind of minter has no use for.
-func (m *Minter) refuse(f *faults, given bool, field string) {
+func (m *Minter) refuse(f *Report, given bool, field string) {
 	if !given {
 		return
 	}
 	if m.Kind == NoMinter {
-		f.addf("minter."+field, "means nothing without a kind of minter; give the kind, or leave it out")
+		f.Addf("minter."+field, "means nothing without a kind of minter; give the kind, or leave it out")
 		return
 	}
-	f.addf("minter."+field, "means nothing to the minter %s; leave it out", m.Kind)
+	f.Addf("minter."+field, "means nothing to the minter %s; leave it out", m.Kind)
 }
 
-func (n *Namespace) checkNOID(f *faults) {
+func (n *Namespace) checkNOID(f *Report) {
 	m := &n.Minter
 	if m.Template == "" {
-		f.addf("minter.template", "is missing; give one, such as .reedeedk")
+		f.Addf("minter.template", "is missing; give one, such as .reedeedk")
 		return
 	}
 	checkName(f, "minter.template", m.Template)
 	if n.Checked && !strings.HasSuffix(m.Template, "k") {
-		f.addf("minter.template", "names of this namespace end in a check character, so the template ends in k")
+		f.Addf("minter.template", "names of this namespace end in a check character, so the template ends in k")
 	}
 }
 
 // checkIBI judges the names of an IBI's server: a host with its port, an IP
 // address with its port, or both.
-func (n *Namespace) checkIBI(f *faults) {
+func (n *Namespace) checkIBI(f *Report) {
 	m := &n.Minter
 	if n.Scheme != "ibi" {
-		f.addf("minter.kind", "ibi makes IBIs; use it in a namespace of the scheme ibi")
+		f.Addf("minter.kind", "ibi makes IBIs; use it in a namespace of the scheme ibi")
 	}
 	if m.Host == "" && m.IP == "" {
-		f.addf("minter.host", "is missing; an IBI is made from a host name, an IP address or both")
+		f.Addf("minter.host", "is missing; an IBI is made from a host name, an IP address or both")
 	}
 	if m.Host != "" {
 		if reason := ibiHostReason(m.Host); reason != "" {
-			f.addf("minter.host", "%s %s", brief(m.Host), reason)
+			f.Addf("minter.host", "%s %s", Quote(m.Host), reason)
 		}
 	}
 	checkPort(f, "minter.port", m.Host != "", m.Port, "host")
@@ -213,33 +214,33 @@ func ibiHostReason(host string) string {
 	case !strings.Contains(host, "."):
 		return "has no dot; an IBI needs a fully qualified domain name"
 	case host != strings.ToLower(host):
-		return "has capitals; write " + brief(strings.ToLower(host))
+		return "has capitals; write " + Quote(strings.ToLower(host))
 	}
 	return ""
 }
 
-func checkPort(f *faults, path string, needed bool, port uint16, of string) {
+func checkPort(f *Report, path string, needed bool, port uint16, of string) {
 	if needed && port == 0 {
-		f.addf(path, "is missing; give the server's port, 1 to 65535")
+		f.Addf(path, "is missing; give the server's port, 1 to 65535")
 	} else if !needed && port != 0 {
-		f.addf(path, "means nothing without %s; give that too, or leave the port out", of)
+		f.Addf(path, "means nothing without %s; give that too, or leave the port out", of)
 	}
 }
 
 // checkIP judges an IBI server's address. The scheme refuses some more that are
 // not unique; here are those that are wrong beyond doubt.
-func (n *Namespace) checkIP(f *faults) {
+func (n *Namespace) checkIP(f *Report) {
 	m := &n.Minter
 	addr, err := netip.ParseAddr(m.IP)
 	if err != nil || addr.Zone() != "" {
-		f.addf("minter.ip", "%s is no IP address", brief(m.IP))
+		f.Addf("minter.ip", "%s is no IP address", Quote(m.IP))
 		return
 	}
 	if text := addr.Unmap().String(); text != m.IP {
-		f.addf("minter.ip", "%s is not the usual way to write the address; write %s", brief(m.IP), text)
+		f.Addf("minter.ip", "%s is not the usual way to write the address; write %s", Quote(m.IP), text)
 	}
 	addr = addr.Unmap()
 	if !m.AllowPrivate && (!addr.IsGlobalUnicast() || addr.IsPrivate()) {
-		f.addf("minter.ip", "others have the address %s too, so names made from it would not be unique; give a public one, or set allowPrivate (--allow-private)", addr)
+		f.Addf("minter.ip", "others have the address %s too, so names made from it would not be unique; give a public one, or set allowPrivate (--allow-private)", addr)
 	}
 }

@@ -12,7 +12,7 @@ const (
 	MaxNameServers = 13 // of a zone
 	MaxSecondaries = 64 // of a zone
 	MaxDiscoveries = 16 // of a namespace that others answer for
-	maxAddresses   = 8  // of a name server
+	MaxAddresses   = 8  // of a name server
 
 	MaxZoneRecords    = 500      // of the owner in a zone
 	MaxZoneRecordData = 4096     // bytes of one of them
@@ -20,7 +20,7 @@ const (
 )
 
 // checkPublication makes sure that a zone can be made of what is said.
-func (n *Namespace) checkPublication(f *faults) {
+func (n *Namespace) checkPublication(f *Report) {
 	p := &n.Publication
 	if p.IsZero() {
 		return
@@ -30,7 +30,7 @@ func (n *Namespace) checkPublication(f *faults) {
 		return
 	}
 	if reason := domainReason(p.Zone); reason != "" {
-		f.addf("publication.zone", "%s", reason)
+		f.Addf("publication.zone", "%s", reason)
 	}
 	n.checkLayout(f)
 	p.checkSecurity(f)
@@ -38,64 +38,64 @@ func (n *Namespace) checkPublication(f *faults) {
 	p.checkCatalog(f)
 	if fits(f, "publication.servers", len(p.Servers), MaxNameServers) {
 		for i := range p.Servers {
-			p.Servers[i].check(f, item("publication.servers", i), p.Zone)
+			p.Servers[i].check(f, ItemPath("publication.servers", i), p.Zone)
 		}
 		twice(f, "publication.servers", ".name", p.Servers, func(s NameServer) string { return s.Name })
 	}
 	if p.Mailbox != "" {
 		local, host, _ := strings.Cut(p.Mailbox, "@")
 		if local == "" || !isPrintable(local) || domainReason(strings.ToLower(host)+".") != "" {
-			f.addf("publication.mailbox", "%s is no mailbox; write one such as hostmaster@example.org", brief(p.Mailbox))
+			f.Addf("publication.mailbox", "%s is no mailbox; write one such as hostmaster@example.org", Quote(p.Mailbox))
 		}
 	}
 	if p.Resolver != "" {
 		if reason := resolverReason(p.Resolver); reason != "" {
-			f.addf("publication.resolver", "%s", reason)
+			f.Addf("publication.resolver", "%s", reason)
 		}
 	}
 }
 
 // checkCatalog judges the catalog in which the zone is listed.
-func (p *Publication) checkCatalog(f *faults) {
+func (p *Publication) checkCatalog(f *Report) {
 	if p.Catalog == "" {
 		return
 	}
 	if reason := domainReason(p.Catalog); reason != "" {
-		f.addf("publication.catalog", "%s", reason)
+		f.Addf("publication.catalog", "%s", reason)
 	} else if p.Catalog == p.Zone {
-		f.addf("publication.catalog", "%s is the zone itself; a catalog is a zone of its own", brief(p.Catalog))
+		f.Addf("publication.catalog", "%s is the zone itself; a catalog is a zone of its own", Quote(p.Catalog))
 	}
 }
 
 // checkSecurity judges how the zone is signed, and to whom it is transferred.
-func (p *Publication) checkSecurity(f *faults) {
+func (p *Publication) checkSecurity(f *Report) {
 	if !p.Signing.IsValid() {
-		f.addf("publication.signing", "%s is no way to sign a zone; use online or transfer, or leave it out", brief(string(p.Signing)))
+		f.Addf("publication.signing", "%s is no way to sign a zone; use online or transfer, or leave it out", Quote(string(p.Signing)))
 	}
 	if fits(f, "publication.secondaries", len(p.Secondaries), MaxSecondaries) {
 		for i := range p.Secondaries {
-			p.Secondaries[i].check(f, item("publication.secondaries", i))
+			p.Secondaries[i].check(f, ItemPath("publication.secondaries", i))
 		}
 	}
 }
 
-func (s *Secondary) check(f *faults, path string) {
+func (s *Secondary) check(f *Report, path string) {
 	if s.Network == "" && s.Key == "" {
-		f.addf(path, "names no secondary; give a network, a key, or both")
+		f.Addf(path, "names no secondary; give a network, a key, or both")
 	}
 	if s.Network != "" && !isNetwork(s.Network) {
-		f.addf(path+".network", "%s is neither an address nor a network; write one such as 192.0.2.1 or 2001:db8::/48", brief(s.Network))
+		f.Addf(path+".network", "%s is neither an address nor a network; write one such as 192.0.2.1 or 2001:db8::/48", Quote(s.Network))
 	}
 	if s.Key != "" {
 		if reason := domainReason(s.Key); reason != "" {
-			f.addf(path+".key", "%s", reason)
+			f.Addf(path+".key", "%s", reason)
 		}
 	}
-	if fits(f, path+".notify", len(s.Notify), maxAddresses) {
+	if fits(f, path+".notify", len(s.Notify), MaxAddresses) {
 		for i, text := range s.Notify {
 			at, err := netip.ParseAddrPort(text)
 			if err != nil || at.Port() == 0 || at.Addr().Zone() != "" || at.Addr().Is4In6() || at.String() != text {
-				f.addf(item(path+".notify", i), "%s is no address with a port; write one such as 192.0.2.1:53 or [2001:db8::1]:53", brief(text))
+				f.Addf(ItemPath(path+".notify", i), "%s is no address with a port; write one such as 192.0.2.1:53 or [2001:db8::1]:53", Quote(text))
 			}
 		}
 		twice(f, path+".notify", "", s.Notify, func(s string) string { return s })
@@ -112,74 +112,74 @@ func isNetwork(text string) bool {
 }
 
 // checkLayout judges the layout and, for names, how they are cut.
-func (n *Namespace) checkLayout(f *faults) {
+func (n *Namespace) checkLayout(f *Report) {
 	p := &n.Publication
 	switch {
 	case !p.Layout.IsValid():
-		f.addf("publication.layout", "%s is no layout; use names, rules or root", brief(string(p.Layout)))
+		f.Addf("publication.layout", "%s is no layout; use names, rules or root", Quote(string(p.Layout)))
 	case p.Layout == LayoutRoot && n.Prefix != "":
-		f.addf("publication.layout", "a root zone is of a whole scheme; publish the namespace %s: for it", n.Scheme)
+		f.Addf("publication.layout", "a root zone is of a whole scheme; publish the namespace %s: for it", n.Scheme)
 	case p.Layout != LayoutRoot && n.Prefix == "":
-		f.addf("publication.layout", "the root of a scheme has the layout root")
+		f.Addf("publication.layout", "the root of a scheme has the layout root")
 	}
 	if p.Layout != LayoutNames {
 		if p.Separator != "" || p.Parts != 0 {
-			f.addf("publication.parts", "names are cut into parts in the layout names only; leave separator and parts out")
+			f.Addf("publication.parts", "names are cut into parts in the layout names only; leave separator and parts out")
 		}
 		if p.Exact {
-			f.addf("publication.exact", "names have a number of parts in the layout names only; leave it out")
+			f.Addf("publication.exact", "names have a number of parts in the layout names only; leave it out")
 		}
 		return
 	}
 	if p.Parts < 1 || p.Parts > MaxParts {
-		f.addf("publication.parts", "a name has from 1 to %d parts", MaxParts)
+		f.Addf("publication.parts", "a name has from 1 to %d parts", MaxParts)
 	}
 	if len(p.Separator) != 1 || !strings.Contains(":/-_.;,@=+~!$*", p.Separator) {
-		f.addf("publication.separator", "%s can't stand between parts; give one character such as : or /", brief(p.Separator))
+		f.Addf("publication.separator", "%s can't stand between parts; give one character such as : or /", Quote(p.Separator))
 	}
 }
 
-func (p *Publication) checkElsewhere(f *faults) {
+func (p *Publication) checkElsewhere(f *Report) {
 	here := *p
 	here.Elsewhere = nil
 	if !here.IsZero() {
-		f.addf("publication.elsewhere", "a namespace that others answer for has no zone here; leave out one of both")
+		f.Addf("publication.elsewhere", "a namespace that others answer for has no zone here; leave out one of both")
 	}
 	if !fits(f, "publication.elsewhere", len(p.Elsewhere), MaxDiscoveries) {
 		return
 	}
 	for i, d := range p.Elsewhere {
-		path := item("publication.elsewhere", i)
+		path := ItemPath("publication.elsewhere", i)
 		switch {
 		case !d.Kind.IsValid():
-			f.addf(path+".kind", "%s is not known; use NAPTR, SRV, A, AAAA or URL", brief(string(d.Kind)))
+			f.Addf(path+".kind", "%s is not known; use NAPTR, SRV, A, AAAA or URL", Quote(string(d.Kind)))
 		case d.Kind == DiscoverURL:
 			if reason := checkURL(d.At); reason != "" {
-				f.addf(path+".at", "%s", reason)
+				f.Addf(path+".at", "%s", reason)
 			}
 		default:
 			if reason := domainReason(d.At); reason != "" {
-				f.addf(path+".at", "%s", reason)
+				f.Addf(path+".at", "%s", reason)
 			}
 		}
 	}
 	twice(f, "publication.elsewhere", "", p.Elsewhere, func(d Discovery) Discovery { return d })
 }
 
-func (s *NameServer) check(f *faults, path, zone string) {
+func (s *NameServer) check(f *Report, path, zone string) {
 	if reason := domainReason(s.Name); reason != "" {
-		f.addf(path+".name", "%s", reason)
+		f.Addf(path+".name", "%s", reason)
 	}
-	if fits(f, path+".addresses", len(s.Addresses), maxAddresses) {
+	if fits(f, path+".addresses", len(s.Addresses), MaxAddresses) {
 		for i, text := range s.Addresses {
 			addr, err := netip.ParseAddr(text)
 			if err != nil || addr.Zone() != "" || addr.String() != text || addr.Is4In6() {
-				f.addf(item(path+".addresses", i), "%s is no IP address; write one such as 192.0.2.1 or 2001:db8::1", brief(text))
+				f.Addf(ItemPath(path+".addresses", i), "%s is no IP address; write one such as 192.0.2.1 or 2001:db8::1", Quote(text))
 			}
 		}
 	}
 	if len(s.Addresses) == 0 && zone != "" && (s.Name == zone || strings.HasSuffix(s.Name, "."+zone)) {
-		f.addf(path+".addresses", "%s is in the zone itself, so resolvers can't find it without an address; give one", brief(s.Name))
+		f.Addf(path+".addresses", "%s is in the zone itself, so resolvers can't find it without an address; give one", Quote(s.Name))
 	}
 }
 
@@ -192,21 +192,21 @@ func domainReason(name string) string {
 	case name == "":
 		return "is missing" + like
 	case !ok:
-		return brief(name) + " does not end in a dot, which says that it is complete; write " + brief(strings.ToLower(name)+".")
+		return Quote(name) + " does not end in a dot, which says that it is complete; write " + Quote(strings.ToLower(name)+".")
 	case name != strings.ToLower(name):
-		return brief(name) + " has capitals; write " + brief(strings.ToLower(name))
+		return Quote(name) + " has capitals; write " + Quote(strings.ToLower(name))
 	case len(name) > 254:
 		return "has more than 253 bytes"
 	}
 	for label := range strings.SplitSeq(host, ".") {
 		if label == "" || len(label) > 63 {
-			return brief(name) + " has a label that is empty or longer than 63 bytes" + like
+			return Quote(name) + " has a label that is empty or longer than 63 bytes" + like
 		}
 		for i := range len(label) {
 			c := label[i]
 			edge := i == 0 || i == len(label)-1
 			if !(isDigit(c) || 'a' <= c && c <= 'z' || c == '_' || c == '-' && !edge) {
-				return brief(name) + " is no domain name" + like
+				return Quote(name) + " is no domain name" + like
 			}
 		}
 	}
@@ -218,14 +218,14 @@ func resolverReason(text string) string {
 	host, port, ok := strings.Cut(text, ":")
 	if ok {
 		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-			return brief(text) + " has no port behind its colon; write one such as id.example.org:8080"
+			return Quote(text) + " has no port behind its colon; write one such as id.example.org:8080"
 		}
 	}
 	if _, err := netip.ParseAddr(host); err == nil {
-		return brief(text) + " is an address, and SRV records name hosts (RFC 2782); write a name such as id.example.org"
+		return Quote(text) + " is an address, and SRV records name hosts (RFC 2782); write a name such as id.example.org"
 	}
 	if domainReason(host+".") != "" {
-		return brief(text) + " is no host; write one such as id.example.org, in lower case and without a path"
+		return Quote(text) + " is no host; write one such as id.example.org, in lower case and without a path"
 	}
 	return ""
 }

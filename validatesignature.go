@@ -15,84 +15,84 @@ const (
 	thumbprint    = 43        // bytes of a SHA-256 in base64url
 )
 
-// checkSignatures judges the form of signatures. Whether they are true is package
+// CheckSignatures judges the form of signatures. Whether they are true is package
 // proof's to say, which has the keys.
-func checkSignatures(f *faults, list []Signature) {
+func CheckSignatures(f *Report, list []Signature) {
 	if len(list) == 0 || !fits(f, "signatures", len(list), MaxSignatures) {
 		return
 	}
 	for i := range list {
-		list[i].check(f, item("signatures", i))
+		list[i].check(f, ItemPath("signatures", i))
 	}
 	twice(f, "signatures", ".jws", list, func(s Signature) string { return s.JWS })
 }
 
-func (s *Signature) check(f *faults, path string) {
+func (s *Signature) check(f *Report, path string) {
 	if s.SHA256 == [32]byte{} {
-		f.addf(path+".sha256", "is missing; give the digest in 64 hexadecimal digits")
+		f.Addf(path+".sha256", "is missing; give the digest in 64 hexadecimal digits")
 	}
 	if s.Size > MaxSignedSize {
-		f.addf(path+".size", "%d bytes are more than can be signed; %d are the most", s.Size, uint64(MaxSignedSize))
+		f.Addf(path+".size", "%d bytes are more than can be signed; %d are the most", s.Size, uint64(MaxSignedSize))
 	}
 	if s.Type != "" {
 		if reason := checkMediaType(s.Type); reason != "" {
-			f.addf(path+".type", "%s", reason)
+			f.Addf(path+".type", "%s", reason)
 		}
 	}
 	if s.Date.IsZero() {
-		f.addf(path+".date", "is missing; say when it was signed")
+		f.Addf(path+".date", "is missing; say when it was signed")
 	}
 	checkSecond(f, path+".date", s.Date)
 	checkThumbprint(f, path+".key", s.Key)
 	header, signature, ok := strings.Cut(s.JWS, "..")
 	if !ok || len(s.JWS) > maxJWS || !isBase64URL(header) || !isBase64URL(signature) {
-		f.addf(path+".jws", "%s is no detached JWS; give header and signature in base64url with two dots between them, %d bytes at most", brief(s.JWS), maxJWS)
+		f.Addf(path+".jws", "%s is no detached JWS; give header and signature in base64url with two dots between them, %d bytes at most", Quote(s.JWS), maxJWS)
 	}
 }
 
 // checkKeys judges the form of keys. Whether one is the key that it says is package
 // proof's to say.
-func (n *Namespace) checkKeys(f *faults) {
+func (n *Namespace) checkKeys(f *Report) {
 	if !fits(f, "keys", len(n.Keys), MaxKeys) {
 		return
 	}
 	for i := range n.Keys {
-		n.Keys[i].check(f, item("keys", i))
+		n.Keys[i].check(f, ItemPath("keys", i))
 	}
 	twice(f, "keys", ".id", n.Keys, func(k SigningKey) string { return k.ID })
 }
 
-func (k *SigningKey) check(f *faults, path string) {
+func (k *SigningKey) check(f *Report, path string) {
 	checkThumbprint(f, path+".id", k.ID)
 	if k.Algorithm != KeyED25519 && k.Algorithm != KeyECDSA && k.Algorithm != KeyRSA {
-		f.addf(path+".algorithm", "%s is no algorithm of a signing key; use %s, %s or %s", brief(k.Algorithm), KeyED25519, KeyECDSA, KeyRSA)
+		f.Addf(path+".algorithm", "%s is no algorithm of a signing key; use %s, %s or %s", Quote(k.Algorithm), KeyED25519, KeyECDSA, KeyRSA)
 	}
 	if len(k.Public) == 0 || len(k.Public) > maxPublic {
-		f.addf(path+".public", "has %d bytes; give the public key (SubjectPublicKeyInfo) in base64, %d bytes at most", len(k.Public), maxPublic)
+		f.Addf(path+".public", "has %d bytes; give the public key (SubjectPublicKeyInfo) in base64, %d bytes at most", len(k.Public), maxPublic)
 	}
 	if k.Created.IsZero() {
-		f.addf(path+".created", "is missing; say from when on the key signs")
+		f.Addf(path+".created", "is missing; say from when on the key signs")
 	}
 	checkSecond(f, path+".created", k.Created)
 	checkSecond(f, path+".expires", k.Expires)
 	checkSecond(f, path+".revoked", k.Revoked)
 	if !k.Expires.IsZero() && k.Expires.Before(k.Created) {
-		f.addf(path+".expires", "is before the key was made; give a later time")
+		f.Addf(path+".expires", "is before the key was made; give a later time")
 	}
 	checkName(f, path+".note", k.Note)
 }
 
 // checkSecond judges a time that is signed or published: a whole second since 1970,
 // so that all forms of it are equal.
-func checkSecond(f *faults, path string, t time.Time) {
+func checkSecond(f *Report, path string, t time.Time) {
 	if !t.IsZero() && (t.Nanosecond() != 0 || t.Unix() < 0 || t.UTC().Year() > 9999) {
-		f.addf(path, "%s is no whole second from 1970 to 9999; leave fractions out", brief(t.UTC().Format(time.RFC3339Nano)))
+		f.Addf(path, "%s is no whole second from 1970 to 9999; leave fractions out", Quote(t.UTC().Format(time.RFC3339Nano)))
 	}
 }
 
-func checkThumbprint(f *faults, path, id string) {
+func checkThumbprint(f *Report, path, id string) {
 	if len(id) != thumbprint || !isBase64URL(id) {
-		f.addf(path, "%s is no thumbprint of a key; give the %d characters that stele key list shows", brief(id), thumbprint)
+		f.Addf(path, "%s is no thumbprint of a key; give the %d characters that stele key list shows", Quote(id), thumbprint)
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 
 // checkRecords judges the owner's own records, as far as the DNS's grammar of their data
 // is not needed: that is package publish's.
-func (p *Publication) checkRecords(f *faults) {
+func (p *Publication) checkRecords(f *Report) {
 	const path = "publication.records"
 	if !fits(f, path, len(p.Records), MaxZoneRecords) {
 		return
@@ -19,46 +19,46 @@ func (p *Publication) checkRecords(f *faults) {
 	ttls, kinds, size := make(map[set]uint32), make(map[string][]RecordType), 0
 	for i := range p.Records {
 		r := &p.Records[i]
-		r.check(f, item(path, i), p)
+		r.check(f, ItemPath(path, i), p)
 		size += len(r.Name) + len(r.Data)
 		if ttl, ok := ttls[set{r.Name, r.Type}]; ok && ttl != r.TTL {
-			f.addf(item(path, i)+".ttl", "%d seconds, and another %s record at %s has %d; all records of a name and type have one TTL (RFC 2181, section 5.2)", r.TTL, r.Type, brief(r.Name), ttl)
+			f.Addf(ItemPath(path, i)+".ttl", "%d seconds, and another %s record at %s has %d; all records of a name and type have one TTL (RFC 2181, section 5.2)", r.TTL, r.Type, Quote(r.Name), ttl)
 		}
 		ttls[set{r.Name, r.Type}] = r.TTL
 		if known := kinds[r.Name]; len(known) > 0 && (r.Type == RecordCNAME || slices.Contains(known, RecordCNAME)) {
-			f.addf(item(path, i)+".type", "a CNAME record stands alone at its name (RFC 2181, section 10.1), and %s has another record", brief(r.Name))
+			f.Addf(ItemPath(path, i)+".type", "a CNAME record stands alone at its name (RFC 2181, section 10.1), and %s has another record", Quote(r.Name))
 		}
 		kinds[r.Name] = append(kinds[r.Name], r.Type)
 	}
 	if size > maxZoneRecordText {
-		f.addf(path, "names and data have %d bytes; %d are the most", size, maxZoneRecordText)
+		f.Addf(path, "names and data have %d bytes; %d are the most", size, maxZoneRecordText)
 	}
 	twice(f, path, "", p.Records, func(r ZoneRecord) ZoneRecord { return r })
 }
 
-func (r *ZoneRecord) check(f *faults, path string, p *Publication) {
+func (r *ZoneRecord) check(f *Report, path string, p *Publication) {
 	reason := domainReason(r.Name)
 	switch {
 	case strings.HasPrefix(r.Name, "*.") || strings.Contains(r.Name, ".*."):
-		f.addf(path+".name", "%s is a wildcard, and a zone has none: a name that is not registered does not exist", brief(r.Name))
+		f.Addf(path+".name", "%s is a wildcard, and a zone has none: a name that is not registered does not exist", Quote(r.Name))
 	case reason != "":
-		f.addf(path+".name", "%s", reason)
+		f.Addf(path+".name", "%s", reason)
 	case domainReason(p.Zone) == "" && r.Name != p.Zone && !strings.HasSuffix(r.Name, "."+p.Zone):
-		f.addf(path+".name", "%s is not in the zone %s", brief(r.Name), brief(p.Zone))
+		f.Addf(path+".name", "%s is not in the zone %s", Quote(r.Name), Quote(p.Zone))
 	}
 	if r.TTL < 1 || r.TTL > MaxTTL {
-		f.addf(path+".ttl", "%d is no time to live; give seconds, from 1 to %d (30 days)", r.TTL, MaxTTL)
+		f.Addf(path+".ttl", "%d is no time to live; give seconds, from 1 to %d (30 days)", r.TTL, MaxTTL)
 	}
 	switch {
 	case !slices.Contains(RecordTypes(), r.Type):
-		f.addf(path+".type", "%s records are not the owner's to write; there are A, AAAA, CAA, CNAME, MX, SRV and TXT", brief(string(r.Type)))
+		f.Addf(path+".type", "%s records are not the owner's to write; there are A, AAAA, CAA, CNAME, MX, SRV and TXT", Quote(string(r.Type)))
 	case r.Type == RecordCNAME && r.Name == p.Zone:
-		f.addf(path+".type", "a CNAME record can't stand at the zone's name, which has SOA and NS records (RFC 1912, section 2.4); write A and AAAA records")
+		f.Addf(path+".type", "a CNAME record can't stand at the zone's name, which has SOA and NS records (RFC 1912, section 2.4); write A and AAAA records")
 	case slices.ContainsFunc(p.Servers, func(s NameServer) bool { return s.Name == r.Name }) &&
 		(r.Type == RecordA || r.Type == RecordAAAA || r.Type == RecordCNAME):
-		f.addf(path+".name", "%s is a name server of the zone, whose addresses are given with it (stele zone add --ns)", brief(r.Name))
+		f.Addf(path+".name", "%s is a name server of the zone, whose addresses are given with it (stele zone add --ns)", Quote(r.Name))
 	}
 	if len(r.Data) > MaxZoneRecordData || strings.IndexFunc(r.Data, func(c rune) bool { return c < ' ' || c > '~' }) >= 0 {
-		f.addf(path+".data", "is one line of ASCII with %d bytes at most, as in a master file; write other bytes as \\DDD", MaxZoneRecordData)
+		f.Addf(path+".data", "is one line of ASCII with %d bytes at most, as in a master file; write other bytes as \\DDD", MaxZoneRecordData)
 	}
 }

@@ -1,8 +1,10 @@
-package stele
+package stele_test
 
 import (
 	"strings"
 	"testing"
+
+	"github.com/stele-id/stele"
 )
 
 func TestParseVersionHeader(t *testing.T) {
@@ -33,12 +35,12 @@ func TestParseVersionHeader(t *testing.T) {
 		{[]string{strings.Repeat("0", 32) + ".17"}, 0, false},
 		{[]string{g + ".17.18"}, 0, false},
 	} {
-		got, err := ParseVersionHeader(tt.values)
-		if got.Change != tt.want || !got.Generation.IsZero() || (err == nil) != tt.ok || err != nil && KindOf(err) != Invalid {
+		got, err := stele.ParseVersionHeader(tt.values)
+		if got.Change != tt.want || !got.Generation.IsZero() || (err == nil) != tt.ok || err != nil && stele.KindOf(err) != stele.Invalid {
 			t.Errorf("%q: %d, %v", tt.values, got, err)
 		}
 	}
-	got, err := ParseVersionHeader([]string{g + ".17"})
+	got, err := stele.ParseVersionHeader([]string{g + ".17"})
 	if err != nil || got.Change != 17 || got.Generation.String() != g || got.String() != g+".17" {
 		t.Errorf("%v, %v", got, err)
 	}

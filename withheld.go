@@ -140,17 +140,17 @@ func (r *Record) checkWithheld() error {
 }
 
 // check is what [Record.Validate] asks of what is withheld.
-func (w *Withheld) check(p *faults) {
+func (w *Withheld) check(p *Report) {
 	if len(w.Disavowed) > MaxDisavowals {
-		p.addf("withheld.disavowed", "has %d entries; %d are the most", len(w.Disavowed), MaxDisavowals)
+		p.Addf("withheld.disavowed", "has %d entries; %d are the most", len(w.Disavowed), MaxDisavowals)
 	}
 	for i, d := range w.Disavowed {
 		path := fmt.Sprintf("withheld.disavowed[%d]", i)
 		if d.First == 0 || d.First > d.Last {
-			p.addf(path, "names the versions %d to %d; the first is at least 1 and not after the last", d.First, d.Last)
+			p.Addf(path, "names the versions %d to %d; the first is at least 1 and not after the last", d.First, d.Last)
 		}
 		if d.Reason == "" || len(d.Reason) > MaxDisavowalReason {
-			p.addf(path+".reason", "has %d bytes; 1 to %d are needed", len(d.Reason), MaxDisavowalReason)
+			p.Addf(path+".reason", "has %d bytes; 1 to %d are needed", len(d.Reason), MaxDisavowalReason)
 		}
 		checkTime(p, path+".at", d.At)
 		checkName(p, path+".by", d.By)
@@ -162,92 +162,4 @@ func (w *Withheld) check(p *faults) {
 func AppendTimeKey(b []byte, t time.Time) []byte {
 	b = binary.BigEndian.AppendUint64(b, uint64(t.Unix())^1<<63)
 	return binary.BigEndian.AppendUint32(b, uint32(t.Nanosecond()))
-}
-
-func appendWithheld(b []byte, w *Withheld) []byte {
-	b = binary.AppendUvarint(b, w.Redacted)
-	b = binary.AppendUvarint(b, w.Erased)
-	return appendList(b, w.Disavowed, func(b []byte, d Disavowal) []byte {
-		b = binary.AppendUvarint(b, d.First)
-		b = binary.AppendUvarint(b, d.Last)
-		return appendText(appendTime(appendText(b, d.Reason), d.At), d.By)
-	})
-}
-
-// withheld reads what appendWithheld wrote.
-func (d *decoder) withheld(r *Record) {
-	r.Withheld = Withheld{Redacted: d.uvarint(), Erased: d.uvarint()}
-	r.Withheld.Disavowed = list(d, func() Disavowal {
-		return Disavowal{First: d.uvarint(), Last: d.uvarint(), Reason: d.text(), At: d.time(), By: d.text()}
-	})
-}
-
-// The JSON form.
-const (
-	withheldFields  = "redacted erased disavowed"
-	disavowalFields = "first last reason at by"
-)
-
-func (d *document) withheld() (w Withheld) {
-	d.object(withheldFields, func(name string) bool {
-		switch name {
-		case "redacted":
-			w.Redacted = d.number(1<<64 - 1)
-		case "erased":
-			w.Erased = d.number(1<<64 - 1)
-		case "disavowed":
-			d.array(MaxDisavowals, func(int) { w.Disavowed = append(w.Disavowed, d.disavowal()) })
-		default:
-			return false
-		}
-		return true
-	})
-	return w
-}
-
-func (d *document) disavowal() (v Disavowal) {
-	d.object(disavowalFields, func(name string) bool {
-		switch name {
-		case "first":
-			v.First = d.number(1<<64 - 1)
-		case "last":
-			v.Last = d.number(1<<64 - 1)
-		case "reason":
-			v.Reason = d.text()
-		case "at":
-			v.At = d.time()
-		case "by":
-			v.By = d.text()
-		default:
-			return false
-		}
-		return true
-	})
-	return v
-}
-
-func (w *jsonWriter) withheld(h *Withheld) {
-	if h.IsZero() {
-		return
-	}
-	w.name("withheld")
-	w.open('{')
-	w.number("redacted", h.Redacted, 0)
-	w.number("erased", h.Erased, 0)
-	if len(h.Disavowed) > 0 {
-		w.name("disavowed")
-		w.open('[')
-		for _, d := range h.Disavowed {
-			w.comma()
-			w.open('{')
-			w.number("first", d.First, 0)
-			w.number("last", d.Last, 0)
-			w.text("reason", d.Reason)
-			w.time("at", d.At)
-			w.text("by", d.By)
-			w.close('}')
-		}
-		w.close(']')
-	}
-	w.close('}')
 }

@@ -1,15 +1,17 @@
-package stele
+package stele_test
 
 import (
 	"bytes"
 	"testing"
 	"time"
 
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/internal/recordtest"
 	"pgregory.net/rapid"
 )
 
 func TestWithheld(t *testing.T) {
-	w := Withheld{Redacted: 5, Erased: 2, Disavowed: []Disavowal{{First: 6, Last: 8, Reason: "first"}, {First: 8, Last: 9, Reason: "second"}}}
+	w := stele.Withheld{Redacted: 5, Erased: 2, Disavowed: []stele.Disavowal{{First: 6, Last: 8, Reason: "first"}, {First: 8, Last: 9, Reason: "second"}}}
 	for version, want := range map[uint64]struct {
 		hides  bool
 		reason string
@@ -26,38 +28,38 @@ func TestWithheld(t *testing.T) {
 
 func TestCheckFollows(t *testing.T) {
 	at := time.Unix(9, 0).UTC()
-	d := Disavowal{First: 2, Last: 3, Reason: "hijacked", At: at, By: "user:ana"}
-	id := ID{"ark", "ark:12345/x5"}
-	before := &Record{ID: id, Version: 7, Withheld: Withheld{Redacted: 2, Erased: 1, Disavowed: []Disavowal{d}}}
+	d := stele.Disavowal{First: 2, Last: 3, Reason: "hijacked", At: at, By: "user:ana"}
+	id := stele.StoredID("ark", "ark:12345/x5")
+	before := &stele.Record{ID: id, Version: 7, Withheld: stele.Withheld{Redacted: 2, Erased: 1, Disavowed: []stele.Disavowal{d}}}
 	for name, c := range map[string]struct {
-		w    Withheld
+		w    stele.Withheld
 		good bool
 	}{
 		"the same":              {before.Withheld, true},
-		"more":                  {Withheld{Redacted: 8, Erased: 1, Disavowed: []Disavowal{d, {First: 7, Last: 7}}}, true},
-		"local time":            {Withheld{Redacted: 2, Erased: 1, Disavowed: []Disavowal{{2, 3, "hijacked", at.In(time.FixedZone("x", 60)), "user:ana"}}}, true},
-		"erased and forgotten":  {Withheld{Redacted: 8, Erased: 7}, true},
-		"nothing":               {Withheld{}, false},
-		"redaction forgotten":   {Withheld{Redacted: 1, Erased: 1, Disavowed: []Disavowal{d}}, false},
-		"erasure forgotten":     {Withheld{Redacted: 2, Disavowed: []Disavowal{d}}, false},
-		"disavowal forgotten":   {Withheld{Redacted: 2, Erased: 2}, false},
-		"disavowal of less":     {Withheld{Redacted: 2, Erased: 1, Disavowed: []Disavowal{{2, 2, "hijacked", at, "user:ana"}}}, false},
-		"disavowal, new reason": {Withheld{Redacted: 2, Erased: 1, Disavowed: []Disavowal{{2, 3, "?", at, "user:ana"}}}, false},
+		"more":                  {stele.Withheld{Redacted: 8, Erased: 1, Disavowed: []stele.Disavowal{d, {First: 7, Last: 7}}}, true},
+		"local time":            {stele.Withheld{Redacted: 2, Erased: 1, Disavowed: []stele.Disavowal{{2, 3, "hijacked", at.In(time.FixedZone("x", 60)), "user:ana"}}}, true},
+		"erased and forgotten":  {stele.Withheld{Redacted: 8, Erased: 7}, true},
+		"nothing":               {stele.Withheld{}, false},
+		"redaction forgotten":   {stele.Withheld{Redacted: 1, Erased: 1, Disavowed: []stele.Disavowal{d}}, false},
+		"erasure forgotten":     {stele.Withheld{Redacted: 2, Disavowed: []stele.Disavowal{d}}, false},
+		"disavowal forgotten":   {stele.Withheld{Redacted: 2, Erased: 2}, false},
+		"disavowal of less":     {stele.Withheld{Redacted: 2, Erased: 1, Disavowed: []stele.Disavowal{{2, 2, "hijacked", at, "user:ana"}}}, false},
+		"disavowal, new reason": {stele.Withheld{Redacted: 2, Erased: 1, Disavowed: []stele.Disavowal{{2, 3, "?", at, "user:ana"}}}, false},
 	} {
-		next := &Record{ID: id, Version: 8, Withheld: c.w}
-		if err := next.CheckFollows(before); (err == nil) != c.good || err != nil && KindOf(err) != Invalid {
+		next := &stele.Record{ID: id, Version: 8, Withheld: c.w}
+		if err := next.CheckFollows(before); (err == nil) != c.good || err != nil && stele.KindOf(err) != stele.Invalid {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for name, w := range map[string]Withheld{
+	for name, w := range map[string]stele.Withheld{
 		"a later redaction":       {Redacted: 9},
 		"its own erasure":         {Erased: 8},
-		"its own disavowal":       {Disavowed: []Disavowal{{First: 8, Last: 8}}},
-		"disavowal of nothing":    {Disavowed: []Disavowal{{First: 0, Last: 1}}},
-		"disavowal the wrong way": {Disavowed: []Disavowal{{First: 3, Last: 2}}},
+		"its own disavowal":       {Disavowed: []stele.Disavowal{{First: 8, Last: 8}}},
+		"disavowal of nothing":    {Disavowed: []stele.Disavowal{{First: 0, Last: 1}}},
+		"disavowal the wrong way": {Disavowed: []stele.Disavowal{{First: 3, Last: 2}}},
 	} {
-		c := Commit{Records: []*Record{{ID: id, Version: 8, Withheld: w}}}
-		if err := c.Check(); KindOf(err) != Invalid {
+		c := stele.Commit{Records: []*stele.Record{{ID: id, Version: 8, Withheld: w}}}
+		if err := c.Check(); stele.KindOf(err) != stele.Invalid {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -65,11 +67,9 @@ func TestCheckFollows(t *testing.T) {
 
 func TestEntry(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		r := anyRecord.Draw(t, "record")
-		once, err1 := r.Entry().MarshalBinary()
-		twice, err2 := r.Entry().Entry().MarshalBinary()
-		if err1 != nil || err2 != nil || !bytes.Equal(once, twice) {
-			t.Fatalf("the entry of an entry differs: %x, %v; %x, %v", once, err1, twice, err2)
+		r := recordtest.AnyRecord.Draw(t, "record")
+		if once, twice := r.Entry(), r.Entry().Entry(); !once.Equal(twice) {
+			t.Fatalf("the entry of an entry differs: %+v; %+v", *once, *twice)
 		}
 		e := r.Entry()
 		if e.Version != r.Version || e.By != r.By || !e.Modified.Equal(r.Modified) || len(e.Targets)+len(e.Metadata)+len(e.Values)+len(e.Aliases)+len(e.Readers) > 0 {
@@ -80,8 +80,8 @@ func TestEntry(t *testing.T) {
 
 func TestTimeKeyOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		a, b := goodTime.Draw(t, "a"), goodTime.Draw(t, "b")
-		if got := bytes.Compare(AppendTimeKey(nil, a), AppendTimeKey(nil, b)); got != a.Compare(b) {
+		a, b := recordtest.GoodTime.Draw(t, "a"), recordtest.GoodTime.Draw(t, "b")
+		if got := bytes.Compare(stele.AppendTimeKey(nil, a), stele.AppendTimeKey(nil, b)); got != a.Compare(b) {
 			t.Fatalf("%v and %v: %d", a, b, got)
 		}
 	})

@@ -18,8 +18,10 @@ import (
 	"github.com/cockroachdb/pebble/v2/sstable/block"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/document"
 	"github.com/stele-id/stele/resolver"
 	"github.com/stele-id/stele/scheme/all"
+	"github.com/stele-id/stele/store/binary"
 	"github.com/stele-id/stele/store/pebble"
 )
 
@@ -156,11 +158,11 @@ func fillBare(ctx context.Context, db *pebbledb.DB, schemes *stele.Schemes, n in
 		batch := db.NewBatch()
 		for _, i := range order[from:min(n, from+group)] {
 			text = appendRecord(text[:0], i)
-			rec, err := schemes.DecodeRecord(text)
+			rec, err := document.DecodeRecord(schemes, text)
 			if err != nil {
 				return err
 			}
-			body, err := rec.MarshalBinary()
+			body, err := binary.MarshalRecord(rec)
 			if err != nil {
 				return err
 			}

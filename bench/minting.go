@@ -17,6 +17,7 @@ import (
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/scheme/all"
+	stored "github.com/stele-id/stele/store/binary"
 	"github.com/stele-id/stele/store/pebble"
 )
 
@@ -146,7 +147,7 @@ type write struct{ key, value []byte }
 // keysOf returns what must be written for a record: it under its name, its name under
 // each alias, and the ways back from its target, its host and the change's number.
 func keysOf(rec *stele.Record) ([]write, error) {
-	body, err := rec.MarshalBinary()
+	body, err := stored.MarshalRecord(rec)
 	if err != nil {
 		return nil, err
 	}

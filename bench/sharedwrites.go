@@ -14,6 +14,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/stele-id/stele/store/binary"
 )
 
 // registrations compares records that are put one by one through a server, each durable
@@ -97,7 +99,7 @@ func newBareRows(ctx context.Context, url string) (*bareRows, error) {
 	if err != nil {
 		return nil, err
 	}
-	body, err := rec.MarshalBinary()
+	body, err := binary.MarshalRecord(rec)
 	return &bareRows{pool: pool, body: body}, err
 }
 

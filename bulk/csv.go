@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/document"
 	"github.com/stele-id/stele/registrar"
 )
 
@@ -117,6 +118,6 @@ func (p *Parser) ReadRow(cells []string) (*stele.Record, []byte, error) {
 		rec, err := registrar.Patch(p.schemes, nil, doc)
 		return rec, doc, err
 	}
-	rec, err := p.schemes.DecodeRecord(doc)
+	rec, err := document.DecodeRecord(p.schemes, doc)
 	return rec, nil, err
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/document"
 )
 
 // Columns finds out which columns some records need. It is told of each of them before
@@ -144,7 +145,7 @@ func targetCells(cells map[string]string, list []stele.Target) {
 // member returns a member of a record's document.
 func member(rec *stele.Record, name string) string {
 	var object map[string]json.RawMessage
-	if json.Unmarshal(rec.AppendJSON(nil), &object) != nil { // it was written just now
+	if json.Unmarshal(document.AppendRecord(nil, rec), &object) != nil { // it was written just now
 		return ""
 	}
 	return string(object[name])

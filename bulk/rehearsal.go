@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/document"
 	"github.com/stele-id/stele/registrar"
 )
 
@@ -73,5 +74,5 @@ func contentOf(rec *stele.Record) []byte {
 	c := *rec
 	c.Version, c.By, c.Redacted, c.Import, c.Withheld = 0, "", false, 0, stele.Withheld{}
 	c.Created, c.Modified = time.Time{}, time.Time{}
-	return c.AppendJSON(nil)
+	return document.AppendRecord(nil, &c)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/bulk"
+	"github.com/stele-id/stele/document"
 	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/scheme/all"
 	"github.com/stele-id/stele/store/mem"
@@ -104,7 +105,7 @@ func fill(t *rapid.T, r *registrar.Registrar, ctx context.Context, list []*stele
 	}
 	for i, err := range errs {
 		if err != nil {
-			t.Fatalf("%s: %v", list[i].AppendJSON(nil), err)
+			t.Fatalf("%s: %v", document.AppendRecord(nil, list[i]), err)
 		}
 	}
 }
@@ -116,7 +117,7 @@ func export(t *rapid.T, r *registrar.Registrar, ctx context.Context) (list []*st
 			t.Fatal(err)
 		}
 		rec.Version, rec.Import, rec.Withheld = 0, 0, stele.Withheld{}
-		list, lines = append(list, rec), append(rec.AppendJSON(lines), '\n')
+		list, lines = append(list, rec), append(document.AppendRecord(lines, rec), '\n')
 	}
 	return list, lines
 }
@@ -202,7 +203,7 @@ func read(t *rapid.T, schemes *stele.Schemes, text []byte) (list []*stele.Record
 		if err != nil {
 			t.Fatal(err)
 		}
-		rec, err := schemes.DecodeRecord(doc)
+		rec, err := document.DecodeRecord(schemes, doc)
 		if err != nil {
 			t.Fatalf("%s: %v", doc, err)
 		}

@@ -34,7 +34,7 @@ func (h Header) Document(cells []string, o RowOptions) ([]byte, error) {
 	if len(cells) != len(h) {
 		return nil, fmt.Errorf("the row has %d cells, and the header has %d", len(cells), len(h))
 	}
-	d := document{root: make(map[string]any)}
+	d := rowObject{root: make(map[string]any)}
 	for i, cell := range cells {
 		if h[i] == Ignored {
 			continue
@@ -55,7 +55,7 @@ func (h Header) Document(cells []string, o RowOptions) ([]byte, error) {
 
 // document is a record's document in the making. A value that is nil is null: it removes
 // what is there.
-type document struct {
+type rowObject struct {
 	root     map[string]any
 	target   map[string]any
 	metadata map[string]any
@@ -71,7 +71,7 @@ func put(m *map[string]any, name string, value any) {
 }
 
 // set says what a cell says. An empty one removes.
-func (d *document) set(field, cell string) (err error) {
+func (d *rowObject) set(field, cell string) (err error) {
 	var value any
 	if cell != "" {
 		if value, err = valueOf(field, cell); err != nil {
@@ -159,7 +159,7 @@ func listOf(cell string) (any, error) {
 }
 
 // finish puts the parts together.
-func (d *document) finish(merges bool) {
+func (d *rowObject) finish(merges bool) {
 	for name, part := range map[string]map[string]any{"metadata": d.metadata, "persistence": d.persists, "tombstone": d.grave} {
 		if !merges {
 			dropNull(part)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/document"
 )
 
 // maxDocument is the size in bytes of the largest document of N2S or JWKS: all
@@ -20,7 +21,7 @@ func Document(id stele.ID, list []stele.Signature) []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = list[i].AppendJSON(b)
+		b = document.AppendSignature(b, &list[i])
 	}
 	return append(b, "]}\n"...)
 }
@@ -31,5 +32,5 @@ func ParseDocument(data []byte) (id string, list []stele.Signature, err error) {
 	if len(data) > maxDocument {
 		return "", nil, invalid("read signatures", fmt.Errorf("the document has %d bytes; %d are the most", len(data), maxDocument))
 	}
-	return stele.ParseSignatures(data)
+	return document.DecodeSignatures(data)
 }

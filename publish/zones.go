@@ -5,7 +5,6 @@
 package publish
 
 import (
-	"bytes"
 	"maps"
 	"slices"
 	"strings"
@@ -194,9 +193,7 @@ func sameInDNS(a, b *stele.Namespace) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
-	x, errX := inDNS(a).MarshalBinary()
-	y, errY := inDNS(b).MarshalBinary()
-	return errX == nil && errY == nil && bytes.Equal(x, y)
+	return inDNS(a).Equal(inDNS(b))
 }
 
 // inDNS returns a namespace without what is not in the DNS. What is added to namespaces

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/document"
 )
 
 // FieldChange is a field that a change of a record gives another value. Values are as
@@ -67,7 +68,7 @@ func fieldsOf(rec *stele.Record) map[string]string {
 	}
 	c := *rec
 	c.Version, c.By, c.Import, c.Modified = 0, "", 0, c.Created
-	d := json.NewDecoder(bytes.NewReader(c.AppendJSON(nil)))
+	d := json.NewDecoder(bytes.NewReader(document.AppendRecord(nil, &c)))
 	d.UseNumber()
 	var tree map[string]any
 	if d.Decode(&tree) != nil { // it was written just now

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/document"
 )
 
 // IngestNamespace imports a namespace from another registry: it is added, or in an
@@ -75,5 +76,5 @@ func (r *Registrar) rehearseNamespace(ctx context.Context, op string, ns *stele.
 func AppendSettings(b []byte, ns *stele.Namespace) []byte {
 	c := *ns
 	c.Version, c.Created, c.Modified, c.By = 0, time.Time{}, time.Time{}, ""
-	return c.AppendJSON(b)
+	return document.AppendNamespace(b, &c)
 }

@@ -2,10 +2,8 @@ package registrar
 
 import (
 	"bufio"
-	"bytes"
 	"context"
-	"encoding/binary"
-	"errors"
+	"encoding/gob"
 	"fmt"
 	"io"
 	"iter"
@@ -41,28 +39,17 @@ func spoolTrail(ctx context.Context, present stele.Store) (_ *trailSpool, err er
 		return nil, err
 	}
 	w := bufio.NewWriter(file)
+	spool := gob.NewEncoder(w)
 	for e, err := range present.Audit(ctx, 0) {
 		if err != nil {
 			return nil, err
 		}
-		if err := writeSpooled(w, e); err != nil {
+		if err := spool.Encode(e); err != nil {
 			return nil, err
 		}
 		last = e.Number
 	}
 	return &trailSpool{file, first, last}, w.Flush()
-}
-
-func writeSpooled(w io.Writer, e *stele.AuditEntry) error {
-	body, err := e.MarshalBinary()
-	if err != nil {
-		return err
-	}
-	head := binary.BigEndian.AppendUint64(nil, e.Number)
-	head = binary.BigEndian.AppendUint64(head, uint64(e.At.UnixMicro()))
-	head = binary.BigEndian.AppendUint32(head, uint32(len(body)))
-	_, err = w.Write(append(head, body...))
-	return err
 }
 
 // entries yields the trail.
@@ -72,9 +59,10 @@ func (t *trailSpool) entries() iter.Seq2[*stele.AuditEntry, error] {
 			yield(nil, err)
 			return
 		}
-		for r := bufio.NewReader(t.file); ; {
-			e, err := readSpooled(r)
-			if errors.Is(err, io.EOF) {
+		for spool := gob.NewDecoder(bufio.NewReader(t.file)); ; {
+			e := new(stele.AuditEntry)
+			err := spool.Decode(e)
+			if err == io.EOF {
 				return
 			}
 			if !yield(e, err) || err != nil {
@@ -82,22 +70,6 @@ func (t *trailSpool) entries() iter.Seq2[*stele.AuditEntry, error] {
 			}
 		}
 	}
-}
-
-func readSpooled(r io.Reader) (*stele.AuditEntry, error) {
-	var head [20]byte
-	if _, err := io.ReadFull(r, head[:]); err != nil {
-		return nil, err
-	}
-	body := make([]byte, min(binary.BigEndian.Uint32(head[16:]), 1<<20))
-	if _, err := io.ReadFull(r, body); err != nil {
-		return nil, errors.Join(err, io.ErrUnexpectedEOF)
-	}
-	e := &stele.AuditEntry{
-		Number: binary.BigEndian.Uint64(head[:8]),
-		At:     time.UnixMicro(int64(binary.BigEndian.Uint64(head[8:16]))).UTC(),
-	}
-	return e, e.UnmarshalBinary(body)
 }
 
 // inheritTrail appends to the trail of a restored registry what the registry that it
@@ -209,14 +181,8 @@ func (r *Registrar) meet(ctx context.Context, t *trailSpool, last uint64) (from 
 			return 0, false, err
 		}
 		if e.Number == number {
-			return number, ours != nil && sameEntry(e, ours), nil
+			return number, ours != nil && e.Equal(ours), nil
 		}
 	}
 	return 0, false, nil
-}
-
-func sameEntry(a, b *stele.AuditEntry) bool {
-	x, errX := a.MarshalBinary()
-	y, errY := b.MarshalBinary()
-	return errX == nil && errY == nil && a.Number == b.Number && a.At.Equal(b.At) && bytes.Equal(x, y)
 }

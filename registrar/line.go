@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/document"
 )
 
 // Line is a line of JSON as an export has it: a record, or a namespace in
@@ -21,7 +22,7 @@ func ParseLine(schemes *stele.Schemes, text []byte) (l Line, err error) {
 	if IsNamespaceLine(text) {
 		l.Namespace, err = parseNamespaceLine(schemes, text)
 	} else {
-		l.Record, err = schemes.DecodeRecord(text)
+		l.Record, err = document.DecodeRecord(schemes, text)
 	}
 	return l, err
 }
@@ -51,7 +52,7 @@ func parseNamespaceLine(schemes *stele.Schemes, text []byte) (*stele.Namespace, 
 	if _, err := dec.Token(); err != io.EOF {
 		return nil, badLine(errors.New("something follows the namespace; write a line for each"))
 	}
-	return schemes.DecodeNamespace(inside)
+	return document.DecodeNamespace(schemes, inside)
 }
 
 func badLine(err error) error {

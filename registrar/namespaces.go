@@ -1,7 +1,6 @@
 package registrar
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"iter"
@@ -134,9 +133,7 @@ func (r *Registrar) stampNamespace(ctx context.Context, before, next *stele.Name
 func sameNamespace(a, b *stele.Namespace) bool {
 	b = cloneNamespace(b)
 	b.Version, b.Created, b.Modified, b.By = a.Version, a.Created, a.Modified, a.By
-	x, errX := a.MarshalBinary()
-	y, errY := b.MarshalBinary()
-	return errX == nil && errY == nil && bytes.Equal(x, y)
+	return a.Equal(b)
 }
 
 func cloneNamespace(ns *stele.Namespace) *stele.Namespace {

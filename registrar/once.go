@@ -8,6 +8,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/document"
 )
 
 // MaxMint is how many names [Registrar.MintOnce] makes at a time.
@@ -121,7 +122,7 @@ func (m *minting) judge(ctx context.Context, record *stele.Record) error {
 		return err
 	}
 	m.at = m.first.Created
-	if size := len(record.AppendJSON(nil)); size*m.n > maxMinted {
+	if size := len(document.AppendRecord(nil, record)); size*m.n > maxMinted {
 		return refuse(m.op, stele.ID{}, stele.Invalid, "%d records of %d bytes are more than %d bytes; ask for fewer at a time", m.n, size, maxMinted)
 	}
 	return nil

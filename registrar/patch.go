@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/document"
 )
 
 // Patch returns the record as a line of an import changes it. The line is a merge patch
@@ -27,7 +28,7 @@ import (
 // The result is not judged; the write does that. An error is of Kind Invalid.
 func Patch(schemes *stele.Schemes, before *stele.Record, line []byte) (*stele.Record, error) {
 	if before == nil {
-		if rec, err := schemes.DecodeKept(line); err == nil { // the usual line, read quickly
+		if rec, err := document.DecodeStored(schemes, line); err == nil { // the usual line, read quickly
 			return rec, nil
 		}
 	}
@@ -37,7 +38,7 @@ func Patch(schemes *stele.Schemes, before *stele.Record, line []byte) (*stele.Re
 	}
 	base := object{}
 	if before != nil {
-		if base, err = readObject(before.AppendJSON(nil)); err != nil {
+		if base, err = readObject(document.AppendRecord(nil, before)); err != nil {
 			return nil, badPatch(err)
 		}
 		for _, kept := range []string{"id", "version", "created", "modified", "by", "redacted", "import"} {
@@ -57,7 +58,7 @@ func Patch(schemes *stele.Schemes, before *stele.Record, line []byte) (*stele.Re
 	if err != nil {
 		return nil, badPatch(err)
 	}
-	return schemes.DecodeKept(text)
+	return document.DecodeStored(schemes, text)
 }
 
 func badPatch(err error) error {

@@ -1,7 +1,6 @@
 package registrar
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"maps"
@@ -216,9 +215,7 @@ func sameRecord(a, b *stele.Record) bool {
 	if c.Redacted && a.Redacted {
 		c.Withheld.Redacted = a.Withheld.Redacted // it grows with the version
 	}
-	x, errX := a.MarshalBinary()
-	y, errY := c.MarshalBinary()
-	return errX == nil && errY == nil && bytes.Equal(x, y)
+	return a.Equal(&c)
 }
 
 // blank removes what a record says.

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/document"
 )
 
 // A line of an update is merged with what is registered.
@@ -53,7 +54,7 @@ func TestPatch(t *testing.T) {
 
 func (f *fixture) read(text string) *stele.Record {
 	f.t.Helper()
-	rec, err := f.schemes.DecodeRecord([]byte(text))
+	rec, err := document.DecodeRecord(f.schemes, []byte(text))
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -128,11 +129,11 @@ func TestRevertImport(t *testing.T) {
 	}
 	x1 := must(f.Get(f.admin, f.id("ark:12345/x1")))(t)
 	if x1.Metadata["who"] != "Ann" || x1.Metadata["what"] != "" || x1.Version != 5 {
-		t.Errorf("after the revert x1 is %s", x1.AppendJSON(nil))
+		t.Errorf("after the revert x1 is %s", document.AppendRecord(nil, x1))
 	}
 	for _, name := range []string{"ark:12345/o0", "ark:12345/o2", "ark:12345/s1"} {
 		if rec := must(f.Get(f.admin, f.id(name)))(t); rec.State != stele.Active || rec.Version != 1 {
-			t.Errorf("the revert touched %s", rec.AppendJSON(nil))
+			t.Errorf("the revert touched %s", document.AppendRecord(nil, rec))
 		}
 	}
 	if again := f.reverted(f.admin, mine, RevertOptions{}); len(again) != 2 {
@@ -179,7 +180,7 @@ func TestRevertGoesOn(t *testing.T) {
 	}
 	for i := range n {
 		if rec := must(f.Get(f.admin, f.id(fmt.Sprintf("ark:12345/x%d", i))))(t); rec.State != stele.Withdrawn || rec.Version != 2 {
-			t.Fatalf("%s", rec.AppendJSON(nil))
+			t.Fatalf("%s", document.AppendRecord(nil, rec))
 		}
 	}
 }
@@ -205,11 +206,11 @@ func TestRevert(t *testing.T) {
 	want(t, err, stele.NotFound, "1 to 3")
 	rec := must(f.Revert(ann, id, 3, 1))(t)
 	if rec.Version != 4 || rec.Metadata["who"] != "Ann" || len(rec.Targets) != 1 || len(rec.Aliases) != 1 || rec.Import != 0 {
-		t.Errorf("reverted: %s", rec.AppendJSON(nil))
+		t.Errorf("reverted: %s", document.AppendRecord(nil, rec))
 	}
 	must(f.Withdraw(ann, id, 0, "gone", stele.ID{}))(t)
 	if rec := must(f.Revert(ann, id, 0, 4))(t); rec.State != stele.Active || rec.Tombstone != nil {
-		t.Errorf("reverted: %s", rec.AppendJSON(nil))
+		t.Errorf("reverted: %s", document.AppendRecord(nil, rec))
 	}
 	must(f.Disavow(ann, id, 0, 1, 1, "It led to a copy."))(t)
 	_, err = f.Revert(ann, id, 0, 1)

@@ -15,6 +15,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/stele-id/stele/document"
 )
 
 // TestAPICrash kills a server while clients write to it over HTTP, again and again.
@@ -147,7 +149,7 @@ func (c *apiCrash) round(t *testing.T, round int, random *rand.Rand) {
 	defer s.client.CloseIdleConnections()
 	if round == 0 {
 		for _, ns := range crashSpaces {
-			if status, text, err := c.ask(s, "PUT", "namespaces/"+ns.Prefix, "", string(ns.AppendJSON(nil))); status != 201 {
+			if status, text, err := c.ask(s, "PUT", "namespaces/"+ns.Prefix, "", string(document.AppendNamespace(nil, &ns))); status != 201 {
 				t.Fatalf("%d %s, %v", status, text, err)
 			}
 		}

@@ -32,11 +32,12 @@ type room struct {
 // rooms says which way imports go (docs/architecture.md). A package in no room
 // is an error, so a new folder needs a line here. "." is package stele.
 var rooms = []room{
-	{folder: ".", pure: true, tests: "scheme/all"},
+	{folder: ".", pure: true, tests: "document internal/recordtest scheme/all"},
+	{folder: "document", may: ".", pure: true, tests: "internal/recordtest scheme/all"},
 
 	{folder: "mint", may: ".", pure: true},
 	{folder: "ddds", may: ".", pure: true},
-	{folder: "proof", may: "."}, // it computes too, but crypto/x509 knows sockets
+	{folder: "proof", may: ". document"}, // it computes too, but crypto/x509 knows sockets
 	{folder: "namespaces", may: ". mint", pure: true, tests: "scheme/all"},
 	{folder: "publish", may: ". namespaces secret", tests: "scheme/all"}, // it computes, but the DNS library knows sockets
 	{folder: "auth", may: ".", tests: "store/mem"},
@@ -48,6 +49,7 @@ var rooms = []room{
 	{folder: "internal/destination", may: ".", pure: true},
 	{folder: "internal/disk"},
 	{folder: "internal/limit", may: ".", pure: true},
+	{folder: "internal/recordtest", may: "."},
 	{folder: "internal/spelling", pure: true},
 	{folder: "internal/terminal", pure: true},
 
@@ -56,37 +58,38 @@ var rooms = []room{
 	{folder: "scheme/all", may: ". scheme/*"},
 	{folder: "scheme/*", may: ". mint ddds scheme/internal", pure: true},
 
-	{folder: "store/storetest", may: "."},
+	{folder: "store/storetest", may: ". store/binary"},
 	{folder: "store/postgres/postgrestest"},
+	{folder: "store/binary", may: ".", pure: true, tests: "document internal/recordtest"},
 	{folder: "store/copy", may: ".", tests: "store/mem store/pebble store/postgres"},
-	{folder: "store/*", may: "."},
+	{folder: "store/*", may: ". store/binary"},
 
 	{folder: "resolver", may: ". auth ddds mint namespaces proof", tests: "store/mem scheme/all"},
-	{folder: "registrar", may: ". internal/destination auth ddds mint namespaces outbound proof publish secret", tests: "store/mem scheme/all"},
+	{folder: "registrar", may: ". document internal/destination auth ddds mint namespaces outbound proof publish secret", tests: "store/mem scheme/all"},
 
 	{folder: "registry", may: ". internal/disk auth client outbound registrar resolver secret store/*", tests: "serve/dnsd store/mem scheme/all"},
-	{folder: "bulk", may: ". internal/terminal registrar", tests: "auth store/mem scheme/all"},
+	{folder: "bulk", may: ". document internal/terminal registrar", tests: "auth store/mem scheme/all"},
 
 	// It judges values as the servers do that they are for.
 	{folder: "config", may: ". internal/spelling internal/terminal audit scheme/* serve/* store/postgres"},
 
 	// A server is handed a store and the schemes; it never picks them.
-	{folder: "serve/httpd", may: ". internal/destination internal/limit auth ddds mint namespaces proof publish resolver registrar wire/hdl web", tests: "store/mem scheme/all"},
-	{folder: "serve/api", may: ". internal/limit audit auth bulk ddds mint proof publish resolver registrar wire/hdl web", tests: "store/mem scheme/all"},
+	{folder: "serve/httpd", may: ". document internal/destination internal/limit auth ddds mint namespaces proof publish resolver registrar wire/hdl web", tests: "store/mem scheme/all"},
+	{folder: "serve/api", may: ". document internal/limit audit auth bulk ddds mint proof publish resolver registrar wire/hdl web", tests: "store/mem scheme/all"},
 	{folder: "serve/*", may: ". auth ddds mint namespaces outbound proof publish secret resolver registrar wire/hdl", tests: "store/mem scheme/all"},
 	{folder: "web", may: ". auth ddds mint proof publish resolver registrar", tests: "store/mem scheme/all"},
 	{folder: "client/internal"},
-	{folder: "client/remote", may: ". client/internal audit auth namespaces publish/zonekey registrar", tests: "resolver store/mem scheme/all serve/*"},
-	{folder: "client", may: ". client/internal ddds mint outbound proof publish wire/hdl", tests: "store/mem scheme/all serve/*"},
+	{folder: "client/remote", may: ". document client/internal audit auth namespaces publish/zonekey registrar", tests: "resolver store/mem scheme/all serve/*"},
+	{folder: "client", may: ". document client/internal ddds mint outbound proof publish wire/hdl", tests: "store/mem scheme/all serve/*"},
 
-	{folder: "cmd/stele", may: ". internal/destination internal/disk internal/limit internal/spelling internal/terminal config registry audit outbound bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
+	{folder: "cmd/stele", may: ". document internal/destination internal/disk internal/limit internal/spelling internal/terminal config registry audit outbound bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 
-	{folder: "bench", may: ". audit bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
-	{folder: "test", may: ". audit bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
+	{folder: "bench", may: ". document audit bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
+	{folder: "test", may: ". document audit bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 }
 
 // suites are tests that several packages share: tests alone import them.
-var suites = []string{"scheme/schemetest", "store/storetest", "store/postgres/postgrestest"}
+var suites = []string{"internal/recordtest", "scheme/schemetest", "store/storetest", "store/postgres/postgrestest"}
 
 // guest is somebody else's module and where in the house it lives. Every module
 // that we import has a line; docs/decisions says why it is there.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/document"
 	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/scheme/all"
 	"github.com/stele-id/stele/store/postgres"
@@ -43,7 +44,7 @@ func newClusterLoad(t *testing.T, c *cluster) *clusterLoad {
 	l := &clusterLoad{t: t, c: c, stopped: make(chan struct{}), made: make(map[string]bool), history: make(map[string]map[uint64]string),
 		ledger: &ledger{names: make(map[string]bool), puts: make(map[string]put)}}
 	for _, ns := range crashSpaces {
-		if a := l.ask(c.servers[0], "PUT", "namespaces/"+ns.Prefix, nil, string(ns.AppendJSON(nil))); a.status != 201 {
+		if a := l.ask(c.servers[0], "PUT", "namespaces/"+ns.Prefix, nil, string(document.AppendNamespace(nil, &ns))); a.status != 201 {
 			t.Fatalf("%+v", a)
 		}
 	}

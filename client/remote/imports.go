@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/document"
 	"github.com/stele-id/stele/registrar"
 )
 
@@ -52,7 +53,7 @@ func (r *Registry) Ingest(ctx context.Context, records []*stele.Record, o regist
 		if o.Lines != nil {
 			text = append(append(text, bytes.TrimSpace(o.Lines[i])...), '\n')
 		} else {
-			text = append(rec.AppendJSON(text), '\n')
+			text = append(document.AppendRecord(text, rec), '\n')
 		}
 	}
 	lines, err := r.ingest(ctx, text, o)

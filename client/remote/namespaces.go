@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/document"
 	"github.com/stele-id/stele/namespaces"
 	"github.com/stele-id/stele/registrar"
 )
@@ -28,7 +29,7 @@ func (r *Registry) Namespace(ctx context.Context, key stele.NamespaceKey) (*stel
 }
 
 func (r *Registry) readNamespace(text []byte) (*stele.Namespace, error) {
-	ns, err := r.o.Schemes.DecodeNamespace(text)
+	ns, err := document.DecodeNamespace(r.o.Schemes, text)
 	if err != nil {
 		return nil, unread(stele.Reason(err))
 	}
@@ -117,7 +118,7 @@ func settings(ns *stele.Namespace) []byte {
 	c := *ns
 	c.Version, c.By = 0, ""
 	c.Created, c.Modified = time.Time{}, time.Time{}
-	return c.AppendJSON(nil)
+	return document.AppendNamespace(nil, &c)
 }
 
 // SetNamespace changes a namespace. It calls change again, with the namespace as it is

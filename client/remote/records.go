@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/document"
 )
 
 // maxAttempts is how often a change is tried when other writers are faster.
@@ -53,7 +54,7 @@ func (r *Registry) record(ctx context.Context, q *ask) (*stele.Record, error) {
 // readRecord reads a record from an answer. It does not validate the record: the server
 // leaves out the content of redacted versions.
 func (r *Registry) readRecord(text []byte) (*stele.Record, error) {
-	rec, err := r.o.Schemes.DecodeKept(text)
+	rec, err := document.DecodeStored(r.o.Schemes, text)
 	if err != nil {
 		return nil, unread(stele.Reason(err))
 	}
@@ -117,7 +118,7 @@ func said(record *stele.Record) []byte {
 	c := *record
 	c.Version, c.By, c.Redacted, c.Import, c.Withheld = 0, "", false, 0, stele.Withheld{}
 	c.Created, c.Modified = time.Time{}, time.Time{}
-	return c.AppendJSON(nil)
+	return document.AppendRecord(nil, &c)
 }
 
 // written returns the record if it has this version and the content to be written: an

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/document"
 	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/resolver"
 	"github.com/stele-id/stele/scheme/all"
@@ -160,7 +161,7 @@ func (s *script) id(text string) stele.ID {
 
 func (s *script) record(text string) *stele.Record {
 	s.t.Helper()
-	rec, err := s.schemes.DecodeKept([]byte(text))
+	rec, err := document.DecodeStored(s.schemes, []byte(text))
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -182,11 +183,11 @@ func (s *script) see(what string, v any, err error) {
 			t := *c.Tombstone
 			t.At, c.Tombstone = time.Time{}, &t
 		}
-		line += string(c.AppendJSON(nil))
+		line += string(document.AppendRecord(nil, &c))
 	case *stele.Namespace:
 		c := *v
 		c.Created, c.Modified = time.Time{}, time.Time{}
-		line += string(c.AppendJSON(nil))
+		line += string(document.AppendNamespace(nil, &c))
 	case auth.User:
 		v.Created, v.Modified = time.Time{}, time.Time{}
 		line += fmt.Sprintf("%+v", v)

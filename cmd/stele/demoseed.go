@@ -20,6 +20,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/config"
+	"github.com/stele-id/stele/document"
 	"github.com/stele-id/stele/proof"
 	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/registry"
@@ -147,7 +148,7 @@ type seeder struct {
 
 func (s *seeder) line(ctx context.Context, line []byte) error {
 	if bytes.HasPrefix(line, []byte(`{"scheme"`)) {
-		ns, err := s.Schemes.DecodeNamespace(line)
+		ns, err := document.DecodeNamespace(s.Schemes, line)
 		if err != nil {
 			return err
 		}
@@ -162,7 +163,7 @@ func (s *seeder) line(ctx context.Context, line []byte) error {
 		_, err = s.registrar.AddNamespace(ctx, ns)
 		return err
 	}
-	rec, err := s.Schemes.DecodeRecord(line)
+	rec, err := document.DecodeRecord(s.Schemes, line)
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/bulk"
+	"github.com/stele-id/stele/document"
 	"github.com/stele-id/stele/registrar"
 )
 
@@ -159,7 +160,7 @@ func (x *exporter) record(rec *stele.Record) error {
 }
 
 func (x *exporter) line(rec *stele.Record) error {
-	x.buf = append(rec.AppendJSON(x.buf[:0]), '\n')
+	x.buf = append(document.AppendRecord(x.buf[:0], rec), '\n')
 	_, err := x.out.Write(x.buf)
 	return err
 }

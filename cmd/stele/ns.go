@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/document"
 )
 
 func (p *program) nsCommand() *cobra.Command {
@@ -191,7 +192,7 @@ func (p *program) listNamespaces(ctx context.Context, l *ledger, scheme string) 
 func (p *program) printPrefix(w io.Writer, ns *stele.Namespace) error {
 	text := []byte(ns.Key().String())
 	if p.json {
-		text = ns.AppendJSON(nil)
+		text = document.AppendNamespace(nil, ns)
 	}
 	_, err := w.Write(escapeUnseen(append(text, '\n')))
 	return err

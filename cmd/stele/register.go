@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/document"
 	"github.com/stele-id/stele/internal/destination"
 )
 
@@ -139,7 +140,7 @@ func others(rec *stele.Record) (rest stele.Problems) {
 func (p *program) printName(w io.Writer, rec *stele.Record) error {
 	text := []byte(destination.Shown(rec))
 	if p.json {
-		text = rec.AppendJSON(nil)
+		text = document.AppendRecord(nil, rec)
 	}
 	_, err := w.Write(escapeUnseen(append(text, '\n')))
 	return err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/document"
 )
 
 // lingering is how long the server waits at its end for what a client still sends.
@@ -103,7 +104,7 @@ func (c *call) replyEmpty(status int) {
 // replyRecord answers with a record and its version.
 func (c *call) replyRecord(status int, record *stele.Record) error {
 	c.w.Header().Set("ETag", c.h.tagOf(record.Version))
-	return c.replyJSON(status, record.AppendJSON(nil))
+	return c.replyJSON(status, document.AppendRecord(nil, record))
 }
 
 // stream is an answer that is written bit by bit.

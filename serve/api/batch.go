@@ -12,6 +12,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/document"
 	"github.com/stele-id/stele/registrar"
 )
 
@@ -102,7 +103,7 @@ func (r *row) readRecord(schemes *stele.Schemes, text []byte, merges bool) {
 		r.text = text
 		r.record, r.err = registrar.Patch(schemes, nil, text)
 	} else {
-		r.record, r.err = schemes.DecodeRecord(text)
+		r.record, r.err = document.DecodeRecord(schemes, text)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/document"
 )
 
 // mayHaveBody reports whether the request has a body, of which something may not have
@@ -113,5 +114,5 @@ func (c *call) record(id stele.ID) (*stele.Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.h.o.Schemes.DecodeRecord(withMember(data, "id", id.String()))
+	return document.DecodeRecord(c.h.o.Schemes, withMember(data, "id", id.String()))
 }

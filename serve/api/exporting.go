@@ -8,6 +8,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/document"
 	"github.com/stele-id/stele/registrar"
 )
 
@@ -172,7 +173,7 @@ func (x *exporting) namespaces(key stele.NamespaceKey) error {
 func (x *exporting) record(rec *stele.Record) error {
 	if !x.history {
 		rec.Version, rec.Import, rec.Withheld = 0, 0, stele.Withheld{}
-		x.buf = append(rec.AppendJSON(x.buf[:0]), '\n')
+		x.buf = append(document.AppendRecord(x.buf[:0], rec), '\n')
 		return x.write(x.buf)
 	}
 	// The registry has the newest version first, and an export the oldest. A record may
@@ -198,7 +199,7 @@ func (x *exporting) versions(id stele.ID, after, upTo uint64) error {
 		some = append(some, v)
 	}
 	for _, v := range slices.Backward(some) {
-		x.buf = append(v.AppendJSON(x.buf[:0]), '\n')
+		x.buf = append(document.AppendRecord(x.buf[:0], v), '\n')
 		if err := x.write(x.buf); err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/document"
 )
 
 // recordPage is a part of a list of records.
@@ -269,7 +270,7 @@ func (p *page) addRecord(rec *stele.Record) {
 	if p.count > 0 {
 		p.body = append(p.body, ',')
 	}
-	p.body = rec.AppendJSON(p.body)
+	p.body = document.AppendRecord(p.body, rec)
 	p.count++
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/document"
 	"github.com/stele-id/stele/registrar"
 )
 
@@ -165,7 +166,7 @@ func (h *Handler) nameless(c *call, data json.RawMessage, key stele.NamespaceKey
 		return nil, &stele.Error{Op: c.op.name, Kind: stele.Invalid, Err: stele.Problems{{Path: "record.id",
 			Err: errors.New("the identifier is what is made here; leave it out, or register the record instead")}}}
 	}
-	rec, err := h.o.Schemes.DecodeRecord(withMember(data, "id", below.String()))
+	rec, err := document.DecodeRecord(h.o.Schemes, withMember(data, "id", below.String()))
 	if err != nil {
 		err = under("record", err)
 		if e, ok := errors.AsType[*stele.Error](err); ok {
@@ -197,7 +198,7 @@ func minted(made registrar.Minted) []byte {
 			b = append(b, ']')
 		}
 		if made.Records != nil {
-			b = made.Records[i].AppendJSON(append(b, `,"record":`...))
+			b = document.AppendRecord(append(b, `,"record":`...), made.Records[i])
 		}
 		b = append(b, '}')
 	}

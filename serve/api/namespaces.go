@@ -11,6 +11,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/document"
 )
 
 // namespacePage is a part of a list of namespaces.
@@ -134,7 +135,7 @@ func (h *Handler) listNamespaces(c *call) error {
 			return page.reply()
 		}
 		page.pass(ns.Scheme + " " + ns.Prefix)
-		page.add(ns.AppendJSON(nil))
+		page.add(document.AppendNamespace(nil, ns))
 	}
 	return page.end()
 }
@@ -164,7 +165,7 @@ func (h *Handler) getNamespaceHistory(c *call) error {
 			return page.reply()
 		}
 		page.pass(version)
-		page.add(ns.AppendJSON(nil))
+		page.add(document.AppendNamespace(nil, ns))
 	}
 	return page.end()
 }
@@ -181,7 +182,7 @@ func (h *Handler) namespace(c *call) (*stele.Namespace, error) {
 // replyNamespace answers with a namespace and its version.
 func (c *call) replyNamespace(status int, ns *stele.Namespace) error {
 	c.w.Header().Set("ETag", c.h.tagOf(ns.Version))
-	return c.replyJSON(status, ns.AppendJSON(nil))
+	return c.replyJSON(status, document.AppendNamespace(nil, ns))
 }
 
 // getNamespace shows a namespace.
@@ -278,7 +279,7 @@ func (c *call) namespaceIn(key stele.NamespaceKey) (*stele.Namespace, error) {
 
 // sameNamespace reads a namespace, which must be the one in the path.
 func (c *call) sameNamespace(key stele.NamespaceKey, data []byte) (*stele.Namespace, error) {
-	ns, err := c.h.o.Schemes.DecodeNamespace(data)
+	ns, err := document.DecodeNamespace(c.h.o.Schemes, data)
 	if err != nil {
 		return nil, err
 	}
@@ -314,11 +315,11 @@ func (h *Handler) patchNamespace(c *call) error {
 		if err := on.hold(c.op.name, stele.ID{}, next.Version); err != nil {
 			return err
 		}
-		document, err := applyPatch(next.AppendJSON(nil), patch)
+		patched, err := applyPatch(document.AppendNamespace(nil, next), patch)
 		if err != nil {
 			return err
 		}
-		changed, err := c.sameNamespace(next.Key(), document)
+		changed, err := c.sameNamespace(next.Key(), patched)
 		if err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/document"
 	"github.com/stele-id/stele/resolver"
 )
 
@@ -221,11 +222,11 @@ func (h *Handler) patchRecord(c *call) error {
 		if err := on.hold(c.op.name, id, next.Version); err != nil {
 			return err
 		}
-		document, err := applyPatch(next.AppendJSON(nil), patch)
+		patched, err := applyPatch(document.AppendRecord(nil, next), patch)
 		if err != nil {
 			return err
 		}
-		rec, err := h.o.Schemes.DecodeRecord(document)
+		rec, err := document.DecodeRecord(h.o.Schemes, patched)
 		if err != nil {
 			return err
 		}

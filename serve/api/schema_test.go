@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/document"
 )
 
 // openAPI is the OpenAPI document as somebody reads it who knows nothing of how it is
@@ -273,8 +274,8 @@ func TestSchemasMirror(t *testing.T) {
 		t.Fatalf("%s: %v", document, err)
 		return nil
 	}
-	record := func(b []byte) error { _, err := s.schemes.DecodeRecord(b); return err }
-	namespace := func(b []byte) error { _, err := s.schemes.DecodeNamespace(b); return err }
+	record := func(b []byte) error { _, err := document.DecodeRecord(s.schemes, b); return err }
+	namespace := func(b []byte) error { _, err := document.DecodeNamespace(s.schemes, b); return err }
 	for _, tt := range []struct {
 		schema         string
 		decode         func([]byte) error
@@ -318,7 +319,7 @@ func TestSchemasHold(t *testing.T) {
 		if err := rec.Validate(); err != nil {
 			t.Fatal(err)
 		}
-		text := rec.AppendJSON(nil)
+		text := document.AppendRecord(nil, rec)
 		tree, err := readTree(text)
 		if err != nil {
 			t.Fatalf("%v: %s", err, text)
@@ -328,8 +329,8 @@ func TestSchemasHold(t *testing.T) {
 				t.Fatalf("%s: %v\n%s", schema, err, text)
 			}
 		}
-		again, err := s.schemes.DecodeRecord(text)
-		if err != nil || !reflect.DeepEqual(again.AppendJSON(nil), text) {
+		again, err := document.DecodeRecord(s.schemes, text)
+		if err != nil || !reflect.DeepEqual(document.AppendRecord(nil, again), text) {
 			t.Fatalf("%v: %s", err, text)
 		}
 	})

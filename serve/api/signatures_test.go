@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/document"
 	"github.com/stele-id/stele/proof"
 )
 
@@ -24,7 +25,7 @@ func TestSignatures(t *testing.T) {
 		t.Fatal(err)
 	}
 	const ns = Root + "/namespaces/ark:12345"
-	ring := strings.TrimPrefix(string((&stele.Namespace{Scheme: "ark", Keys: []stele.SigningKey{k}}).AppendJSON(nil)), `{"scheme":"ark",`)
+	ring := strings.TrimPrefix(string(document.AppendNamespace(nil, &stele.Namespace{Scheme: "ark", Keys: []stele.SigningKey{k}})), `{"scheme":"ark",`)
 	s.ask(theEditor, "PATCH", ns, "{"+ring).want(t, 403)
 	a := s.ask(theOwner, "PATCH", ns, "{"+ring).want(t, 200)
 	if !strings.Contains(a.body, k.ID) {
@@ -43,7 +44,7 @@ func TestSignatures(t *testing.T) {
 	patch := func(list ...stele.Signature) string {
 		var texts []string
 		for _, one := range list {
-			texts = append(texts, string(one.AppendJSON(nil)))
+			texts = append(texts, string(document.AppendSignature(nil, &one)))
 		}
 		return fmt.Sprintf(`{"signatures":[%s]}`, strings.Join(texts, ","))
 	}
@@ -60,7 +61,7 @@ func TestSignatures(t *testing.T) {
 	// Everybody sees signatures, and nobody without a role the namespace's settings.
 	var rec struct{ Signatures []json.RawMessage }
 	s.ask("", "GET", records+"ark:12345/signed", "").want(t, 200).read(t, &rec)
-	if len(rec.Signatures) != 1 || string(rec.Signatures[0]) != string(made.AppendJSON(nil)) {
+	if len(rec.Signatures) != 1 || string(rec.Signatures[0]) != string(document.AppendSignature(nil, &made)) {
 		t.Errorf("%s", rec.Signatures)
 	}
 	s.ask("", "GET", ns, "").want(t, 401)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/document"
 	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/resolver"
 	"github.com/stele-id/stele/scheme/all"
@@ -100,7 +101,7 @@ func (s *site) fill() {
 		`{"scheme":"ark","prefix":"ark:12345/x5","minter":{"kind":"noid","template":".reeeedk"}}`,
 		`{"scheme":"ark","prefix":"ark:99999","owner":"bob"}`,
 	} {
-		n, err := s.schemes.DecodeNamespace([]byte(ns))
+		n, err := document.DecodeNamespace(s.schemes, []byte(ns))
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -157,7 +158,7 @@ func (s *site) id(text string) stele.ID {
 func (s *site) add(records ...string) {
 	s.t.Helper()
 	for _, text := range records {
-		record, err := s.schemes.DecodeRecord([]byte(text))
+		record, err := document.DecodeRecord(s.schemes, []byte(text))
 		if err != nil {
 			s.t.Fatal(err)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/document"
 	"github.com/stele-id/stele/internal/destination"
 	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/resolver"
@@ -110,7 +111,7 @@ func (s *site) space(prefix string, change ...func(*stele.Namespace)) {
 func (s *site) add(records ...string) {
 	s.t.Helper()
 	for _, text := range records {
-		record, err := s.schemes.DecodeRecord([]byte(text))
+		record, err := document.DecodeRecord(s.schemes, []byte(text))
 		if err != nil {
 			s.t.Fatal(err)
 		}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding"
 	"errors"
 	"fmt"
 	"maps"
@@ -114,16 +113,6 @@ func (c *Copier) compareFeeds(ctx context.Context, last uint64, visit func(stele
 	return nil
 }
 
-// same reports whether two things have one binary form.
-func same(a, b encoding.BinaryMarshaler) (bool, error) {
-	x, err := a.MarshalBinary()
-	if err != nil {
-		return false, err
-	}
-	y, err := b.MarshalBinary()
-	return err == nil && bytes.Equal(x, y), err
-}
-
 // compareRecords compares the records of a scheme, in all their versions.
 func (c *Copier) compareRecords(ctx context.Context, scheme string, t *Tallies, bar Progress) error {
 	text := func(a, b *stele.Record) int { return cmp.Compare(a.ID.String(), b.ID.String()) }
@@ -131,12 +120,12 @@ func (c *Copier) compareRecords(ctx context.Context, scheme string, t *Tallies, 
 		if have == nil || copied == nil {
 			return c.differs("one of both lacks a record of the scheme %s", scheme)
 		}
-		equal, err := same(*have, *copied)
-		if err == nil && equal && (*have).Version > 1 {
-			equal, err = c.sameHistory(ctx, (*have).ID)
-		}
-		if err != nil {
-			return err
+		equal := (*have).Equal(*copied)
+		if equal && (*have).Version > 1 {
+			var err error
+			if equal, err = c.sameHistory(ctx, (*have).ID); err != nil {
+				return err
+			}
 		}
 		if !equal {
 			return c.differs("%s differs", (*have).ID)
@@ -153,13 +142,13 @@ func (c *Copier) sameHistory(ctx context.Context, id stele.ID) (bool, error) {
 	equal := true
 	// The newest comes first.
 	back := func(a, b *stele.Record) int { return cmp.Compare(b.Version, a.Version) }
-	err := pairs(c.From.History(ctx, id), c.To.History(ctx, id), back, func(have, copied **stele.Record) (err error) {
+	err := pairs(c.From.History(ctx, id), c.To.History(ctx, id), back, func(have, copied **stele.Record) error {
 		if have == nil || copied == nil {
 			equal = false
 		} else if equal {
-			equal, err = same(*have, *copied)
+			equal = (*have).Equal(*copied)
 		}
-		return err
+		return nil
 	})
 	return equal, err
 }
@@ -169,16 +158,16 @@ func (c *Copier) sameHistory(ctx context.Context, id stele.ID) (bool, error) {
 func (c *Copier) sameSpaceHistory(ctx context.Context, key stele.NamespaceKey) (bool, error) {
 	equal := true
 	back := func(a, b *stele.Namespace) int { return cmp.Compare(b.Version, a.Version) }
-	err := pairs(c.From.NamespaceHistory(ctx, key), c.To.NamespaceHistory(ctx, key), back, func(have, copied **stele.Namespace) (err error) {
+	err := pairs(c.From.NamespaceHistory(ctx, key), c.To.NamespaceHistory(ctx, key), back, func(have, copied **stele.Namespace) error {
 		switch {
 		case have == nil:
 			equal = equal && (*copied).Title == unkeptTitle
 		case copied == nil:
 			equal = false
 		case equal:
-			equal, err = same(*have, *copied)
+			equal = (*have).Equal(*copied)
 		}
-		return err
+		return nil
 	})
 	return equal, err
 }
@@ -192,12 +181,12 @@ func (c *Copier) compareSpaces(ctx context.Context, t *Tallies, counted map[stel
 		if have == nil || copied == nil {
 			return c.differs("one of both lacks a namespace")
 		}
-		equal, err := same(*have, *copied)
-		if err == nil && equal {
-			equal, err = c.sameSpaceHistory(ctx, (*have).Key())
-		}
-		if err != nil {
-			return err
+		equal := (*have).Equal(*copied)
+		if equal {
+			var err error
+			if equal, err = c.sameSpaceHistory(ctx, (*have).Key()); err != nil {
+				return err
+			}
 		}
 		if !equal {
 			return c.differs("the namespace %s differs", (*have).Key())

@@ -125,11 +125,7 @@ func (c *Copier) commits(ctx context.Context, changes []stele.Change, records []
 		}
 		commit.Replay = append(commit.Replay, change)
 		if rec != nil {
-			body, err := rec.MarshalBinary()
-			if err != nil {
-				return nil, err
-			}
-			size += len(body)
+			size += rec.StoredSize()
 			seen[change.ID] = true
 			commit.Records = append(commit.Records, rec)
 			continue

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/store/binary"
 )
 
 // trail is the audit trail. States share its array, as they do that of the journal.
@@ -39,7 +40,7 @@ func (s *Store) Audit(ctx context.Context, after uint64) iter.Seq2[*stele.AuditE
 func (t *trail) entry(i uint64) (*stele.AuditEntry, error) {
 	kept := t.entries[i]
 	e := &stele.AuditEntry{Number: t.before + i + 1, At: kept.at}
-	return e, e.UnmarshalBinary(kept.body)
+	return e, binary.UnmarshalAudit(kept.body, e)
 }
 
 // AuditRange implements [stele.Store].
@@ -74,11 +75,7 @@ func (st *state) putAudit(list []*stele.AuditEntry, trim uint64, at time.Time) e
 		} else if n := len(t.entries); n > 0 && at.Before(t.entries[n-1].at) {
 			at = t.entries[n-1].at
 		}
-		body, err := e.MarshalBinary()
-		if err != nil {
-			return err
-		}
-		t.entries = append(t.entries, auditEntry{at, body})
+		t.entries = append(t.entries, auditEntry{at, binary.MarshalAudit(e)})
 	}
 	st.trail = t
 	return nil

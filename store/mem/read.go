@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/store/binary"
 )
 
 // Record implements [stele.Store].
@@ -35,7 +36,7 @@ func (st *state) record(id stele.ID) (*stele.Record, error) {
 
 func (v *version) record() (*stele.Record, error) {
 	r := new(stele.Record)
-	return r, r.UnmarshalBinary(v.body)
+	return r, binary.UnmarshalRecord(v.body, r)
 }
 
 // Longest implements [stele.Store].
@@ -232,7 +233,7 @@ func (s *Store) Namespace(ctx context.Context, key stele.NamespaceKey) (*stele.N
 
 func (v *version) namespace() (*stele.Namespace, error) {
 	n := new(stele.Namespace)
-	return n, n.UnmarshalBinary(v.body)
+	return n, binary.UnmarshalNamespace(v.body, n)
 }
 
 // Namespaces implements [stele.Store].

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	stored "github.com/stele-id/stele/store/binary"
 )
 
 // state is all that a store keeps at one moment. Whoever holds one only reads it;
@@ -91,7 +92,7 @@ func (st *state) putRecord(r *stele.Record, at time.Time, count counting) error 
 			return refuse("commit", r.ID, stele.Conflict, "the name %q is taken by %q; no name is ever given away", name, owner)
 		}
 	}
-	body, err := r.MarshalBinary()
+	body, err := stored.MarshalRecord(r)
 	if err != nil {
 		return err
 	}
@@ -130,7 +131,7 @@ func (st *state) checkVersion(r *stele.Record) (*stele.Record, *version, error) 
 	if err := checkNext("commit", r.ID, r.Version, newest); err != nil || newest == nil {
 		return before, newest, err
 	}
-	if err := before.UnmarshalBinary(newest.body); err != nil {
+	if err := stored.UnmarshalRecord(newest.body, before); err != nil {
 		return nil, nil, err
 	}
 	if err := r.CheckFollows(before); err != nil {
@@ -167,7 +168,7 @@ func (st *state) erase(newest *version, upTo uint64) (*version, error) {
 			return nil, err
 		}
 		id = r.ID
-		entries[v.number], err = r.Entry().MarshalBinary()
+		entries[v.number], err = stored.MarshalRecord(r.Entry())
 		return &version{v.number, entries[v.number], before}, err
 	}
 	next, err := copied(newest)
@@ -256,10 +257,7 @@ func (st *state) putNamespace(n *stele.Namespace, at time.Time) error {
 	if err := checkNext("commit namespace "+n.Key().String(), stele.ID{}, n.Version, newest); err != nil {
 		return err
 	}
-	body, err := n.MarshalBinary()
-	if err != nil {
-		return err
-	}
+	body := stored.MarshalNamespace(n)
 	st.namespaces = st.namespaces.with(spaceKey(n.Key()), &version{n.Version, body, newest})
 	st.spaces++
 	st.log(entry{Change: stele.Change{Namespace: n.Key(), Version: n.Version, At: at}, body: body})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/store/binary"
 )
 
 // Verify implements [stele.Store]. It makes the whole state again from the
@@ -63,13 +64,13 @@ func (s *Store) Verify(ctx context.Context, report func(problem string)) error {
 func (st *state) replay(body []byte, isNamespace bool, made stele.Change) error {
 	if isNamespace {
 		n := new(stele.Namespace)
-		if err := n.UnmarshalBinary(body); err != nil {
+		if err := binary.UnmarshalNamespace(body, n); err != nil {
 			return err
 		}
 		return st.putNamespace(n, made.At)
 	}
 	r := new(stele.Record)
-	if err := r.UnmarshalBinary(body); err != nil {
+	if err := binary.UnmarshalRecord(body, r); err != nil {
 		return err
 	}
 	return st.putRecord(r, made.At, countAs(made))

@@ -10,6 +10,7 @@ import (
 	pebbledb "github.com/cockroachdb/pebble/v2"
 
 	"github.com/stele-id/stele"
+	stored "github.com/stele-id/stele/store/binary"
 )
 
 // trail is where the audit trail begins and ends.
@@ -45,7 +46,7 @@ func parseAudit(key, value []byte) (*stele.AuditEntry, error) {
 		return nil, errAudit
 	}
 	e := &stele.AuditEntry{Number: binary.BigEndian.Uint64(key[1:]), At: time.Unix(sec, int64(nsec)).UTC()}
-	return e, e.UnmarshalBinary(body)
+	return e, stored.UnmarshalAudit(body, e)
 }
 
 // readTrail finds out where the trail begins and ends.
@@ -115,10 +116,7 @@ type auditEntry struct {
 func newAuditPart(list []*stele.AuditEntry, trim uint64) (a auditPart, size int, err error) {
 	a.trim = trim
 	for _, e := range list {
-		body, err := e.MarshalBinary()
-		if err != nil {
-			return a, 0, err
-		}
+		body := stored.MarshalAudit(e)
 		a.entries = append(a.entries, auditEntry{e.Number, e.At, body})
 		size += len(body)
 	}

@@ -17,6 +17,7 @@ import (
 	pebbledb "github.com/cockroachdb/pebble/v2"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/store/binary"
 )
 
 // benchID makes the n-th identifier: in order, or as if at random.
@@ -205,7 +206,7 @@ func BenchmarkApply(b *testing.B) {
 			db := s.current.Load().db
 			b.ResetTimer()
 			share(b, writers, func(n int) {
-				body, err := benchRecord(b, n, true).MarshalBinary()
+				body, err := binary.MarshalRecord(benchRecord(b, n, true))
 				if err != nil {
 					b.Error(err)
 				}

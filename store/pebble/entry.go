@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/store/binary"
 )
 
 // maxCommit is how much is committed at once. Callers have smaller limits of their own;
@@ -98,7 +99,7 @@ func (e *encoder) encode(r *stele.Record, count stele.NamespaceCounter) (n entry
 	n.id, n.version, n.record = r.ID, r.Version, r
 	e.buffer = appendNameKey(e.buffer[:0], r.ID)
 	n.key = e.keep(e.buffer)
-	if e.buffer, err = r.AppendBinary(append(e.buffer[:0], isRecord)); err != nil {
+	if e.buffer, err = binary.AppendRecord(append(e.buffer[:0], isRecord), r); err != nil {
 		return n, err
 	}
 	if len(e.buffer) > stele.MaxKept {

@@ -4,6 +4,7 @@ import (
 	pebbledb "github.com/cockroachdb/pebble/v2"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/store/binary"
 )
 
 // withhold sets what the withheld versions of a record need: the mark by which the
@@ -26,7 +27,7 @@ func (n *entry) superseded(old *stele.Record, body []byte) ([]byte, error) {
 	if n.record.Withheld.Erased < old.Version {
 		return body, nil
 	}
-	return old.Entry().MarshalBinary()
+	return binary.MarshalRecord(old.Entry())
 }
 
 // eraseHistory puts entries in the place of the superseded versions after one number and
@@ -49,7 +50,7 @@ func (t *tx) eraseHistory(id stele.ID, erased, upTo uint64) error {
 			break
 		}
 		var body []byte
-		if body, err = r.Entry().MarshalBinary(); err != nil {
+		if body, err = binary.MarshalRecord(r.Entry()); err != nil {
 			break
 		}
 		t.writes = append(t.writes, keyValue{append([]byte{}, it.Key()...), body})

@@ -7,6 +7,7 @@ import (
 	pebbledb "github.com/cockroachdb/pebble/v2"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/store/binary"
 )
 
 // fillBytes is how much of what is filled in is written at once.
@@ -90,7 +91,7 @@ func (f *filler) finish() error {
 	}
 	if f.redacted > now.Withheld.Redacted {
 		now.Withheld.Redacted = f.redacted
-		body, err := now.AppendBinary([]byte{isRecord})
+		body, err := binary.AppendRecord([]byte{isRecord}, now)
 		if err != nil {
 			return err
 		}

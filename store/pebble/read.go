@@ -11,6 +11,7 @@ import (
 	pebbledb "github.com/cockroachdb/pebble/v2"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/store/binary"
 )
 
 // Record implements [stele.Store]. Most names that are asked for are there, so it does
@@ -80,7 +81,7 @@ func decodeNamed(key, value []byte) (*stele.Record, error) {
 // decodeRecord decodes a version of a record that stands under a key.
 func decodeRecord(key, body []byte) (*stele.Record, error) {
 	r := new(stele.Record)
-	if err := r.UnmarshalBinary(body); err != nil {
+	if err := binary.UnmarshalRecord(body, r); err != nil {
 		return nil, refuse("get", stele.ID{}, stele.Internal, "%s can't be read: %w", describeKey(key), err)
 	}
 	return r, nil
@@ -197,7 +198,7 @@ func (s *Store) Namespace(ctx context.Context, key stele.NamespaceKey) (n *stele
 
 func decodeNamespace(value []byte) (*stele.Namespace, error) {
 	n := new(stele.Namespace)
-	if err := n.UnmarshalBinary(value); err != nil {
+	if err := binary.UnmarshalNamespace(value, n); err != nil {
 		return nil, err
 	}
 	return n, nil

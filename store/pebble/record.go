@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/store/binary"
 )
 
 // putRecord checks and sets a version of a record.
@@ -49,7 +50,7 @@ func (t *tx) putFirst(n *entry) error {
 // is that of the one before.
 func (t *tx) putNext(n *entry, body []byte) error {
 	var old stele.Record
-	if err := old.UnmarshalBinary(body); err != nil {
+	if err := binary.UnmarshalRecord(body, &old); err != nil {
 		return err
 	}
 	if n.version != old.Version+1 {

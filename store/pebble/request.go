@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/store/binary"
 )
 
 // request is a commit, an ingest, a seal, a renewal, or a list of generations on its way to
@@ -118,10 +119,7 @@ func (q *request) encodeNamed(c *stele.Commit) error {
 		slices.SortFunc(q.records, func(a, b entry) int { return bytes.Compare(a.key, b.key) })
 	}
 	for _, n := range c.Namespaces {
-		e, err := newSpaceEntry(n)
-		if err != nil {
-			return err
-		}
+		e := newSpaceEntry(n)
 		q.spaces = append(q.spaces, e)
 		q.size += len(e.value)
 	}
@@ -142,10 +140,8 @@ func (q *request) encodeKept(c *stele.Commit) {
 	}
 }
 
-func newSpaceEntry(n *stele.Namespace) (e spaceEntry, err error) {
-	e = spaceEntry{key: namespaceKey(n.Key()), name: n.Key(), version: n.Version}
-	e.value, err = n.MarshalBinary()
-	return e, err
+func newSpaceEntry(n *stele.Namespace) spaceEntry {
+	return spaceEntry{key: namespaceKey(n.Key()), name: n.Key(), version: n.Version, value: binary.MarshalNamespace(n)}
 }
 
 func newMinterEntry(m *stele.MinterState) minterEntry {

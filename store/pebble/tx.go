@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/stele-id/stele"
+	stored "github.com/stele-id/stele/store/binary"
 )
 
 // readFault is a failed read of the committer's.
@@ -187,7 +188,7 @@ func (t *tx) putSpace(n *spaceEntry) error {
 	var have uint64
 	if value != nil {
 		var old stele.Namespace
-		if err := old.UnmarshalBinary(value); err != nil {
+		if err := stored.UnmarshalNamespace(value, &old); err != nil {
 			return err
 		}
 		have = old.Version

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 
 	"github.com/stele-id/stele"
+	stored "github.com/stele-id/stele/store/binary"
 )
 
 // historyReader reads superseded versions beside the records, whose order they have.
@@ -93,7 +94,7 @@ func (h *historyReader) erased(r, old *stele.Record, body []byte) {
 	if old.Version > r.Withheld.Erased {
 		return
 	}
-	if entry, err := old.Entry().MarshalBinary(); err != nil || !bytes.Equal(entry, body) {
+	if entry, err := stored.MarshalRecord(old.Entry()); err != nil || !bytes.Equal(entry, body) {
 		h.c.problem("version %d of %q was erased, and has content.", old.Version, r.ID)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/stele-id/stele"
+	stored "github.com/stele-id/stele/store/binary"
 )
 
 // spoiler is a way to spoil a registry, and a part of what Verify says then.
@@ -56,9 +57,9 @@ func cut(key []byte) func(*pebbledb.Batch) {
 	return func(b *pebbledb.Batch) { _ = b.Delete(key, nil) }
 }
 
-func bodyOf(t testing.TB, v interface{ MarshalBinary() ([]byte, error) }) []byte {
+func bodyOf(t testing.TB, r *stele.Record) []byte {
 	t.Helper()
-	data, err := v.MarshalBinary()
+	data, err := stored.MarshalRecord(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +108,7 @@ func (m *small) spoilers(t testing.TB) []spoiler {
 		{"a count can't be read", put(countKey(space), []byte{0x80}), "can't be read"},
 		{"a namespace is missing", cut(namespaceKey(space)), "is of a version that is not there"},
 		{"a namespace can't be read", put(namespaceKey(space), []byte{7}), "can't be read"},
-		{"a namespace is another's", put(namespaceKey(stele.NamespaceKey{Scheme: "urn"}), bodyOf(t, m.space)), "the namespace of another name"},
+		{"a namespace is another's", put(namespaceKey(stele.NamespaceKey{Scheme: "urn"}), stored.MarshalNamespace(m.space)), "the namespace of another name"},
 		{"a cell has no name", put(cellKey(""), []byte("x")), "is not what a cell can be"},
 		{"a cell's name is too long", put(cellKey(strings.Repeat("n", stele.MaxCellName+1)), nil), "with a name of 1025 bytes and a value of 0, is not what a cell can be"},
 		{"a cell is too large", put(cellKey("c"), make([]byte, stele.MaxCell+1)), `the cell key "c", with a name of 1 bytes and a value of 1048577`},

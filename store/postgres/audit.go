@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/store/binary"
 )
 
 // Statements of the audit trail. The row of the registry has the number and the time of its
@@ -41,9 +42,7 @@ func encodeAudit(list []*stele.AuditEntry) (rows []auditRow, err error) {
 			at := e.At.UTC().Truncate(time.Microsecond)
 			row.at = &at
 		}
-		if row.body, err = e.MarshalBinary(); err != nil {
-			return nil, err
-		}
+		row.body = binary.MarshalAudit(e)
 		rows = append(rows, row)
 	}
 	return rows, nil
@@ -142,7 +141,7 @@ func (a *auditSource) take(rows pgx.Rows) (e *stele.AuditEntry, size int, ok boo
 		return nil, 0, false, err
 	}
 	e = &stele.AuditEntry{Number: uint64(number), At: at.UTC()}
-	if err := e.UnmarshalBinary(body); err != nil {
+	if err := binary.UnmarshalAudit(body, e); err != nil {
 		return nil, 0, false, damaged("read audit trail", stele.ID{}, err)
 	}
 	a.after = e.Number
@@ -168,7 +167,7 @@ func (c *checker) audit() error {
 	var body []byte
 	err := c.long(`SELECT number, at, body FROM audit ORDER BY number`, []any{&number, &at, &body}, func() {
 		var e stele.AuditEntry
-		switch err := e.UnmarshalBinary(body); {
+		switch err := binary.UnmarshalAudit(body, &e); {
 		case err != nil:
 			c.problem("entry %d of the audit trail is damaged: %v", number, err)
 		case last != 0 && number != last+1:

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/store/binary"
 	"github.com/stele-id/stele/store/postgres/postgrestest"
 )
 
@@ -226,7 +227,7 @@ func BenchmarkRecord(b *testing.B) {
 			if err != nil {
 				return err
 			}
-			return new(stele.Record).UnmarshalBinary(body)
+			return binary.UnmarshalRecord(body, new(stele.Record))
 		})
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"maps"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/store/binary"
 )
 
 // state is what is kept, as far as a group of commits is concerned with it: what was read
@@ -184,13 +185,13 @@ func (n *named) record() (*stele.Record, error) {
 		return n.entry.record, nil
 	}
 	r := new(stele.Record)
-	return r, r.UnmarshalBinary(n.body)
+	return r, binary.UnmarshalRecord(n.body, r)
 }
 
 // places returns those of a record as it is in the database.
 func (n *named) places() ([]string, error) {
 	var r stele.Record
-	if err := r.UnmarshalBinary(n.body); err != nil {
+	if err := binary.UnmarshalRecord(n.body, &r); err != nil {
 		return nil, err
 	}
 	return placesOf(&r), nil

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/store/binary"
 )
 
 // maxCommit is how much is committed at once. Callers have smaller limits of their own.
@@ -47,7 +48,7 @@ func newEntry(r *stele.Record, count stele.NamespaceCounter) (*entry, error) {
 	own := newLabel(r.ID)
 	e := &entry{id: r.ID, version: r.Version, name: own.name, key: own.key, aliases: labels(r), record: r}
 	var err error
-	if e.body, err = r.MarshalBinary(); err != nil {
+	if e.body, err = binary.MarshalRecord(r); err != nil {
 		return nil, err
 	}
 	if len(e.body) > stele.MaxKept {
@@ -104,12 +105,11 @@ type spaceEntry struct {
 	body    []byte
 }
 
-func newSpaceEntry(n *stele.Namespace) (*spaceEntry, error) {
+func newSpaceEntry(n *stele.Namespace) *spaceEntry {
 	name := spaceName(n.Key())
 	e := &spaceEntry{label: label{name, string(key(name))}, space: n.Key(), version: n.Version}
-	var err error
-	e.body, err = n.MarshalBinary()
-	return e, err
+	e.body = binary.MarshalNamespace(n)
+	return e
 }
 
 // swap is a new value of something that has a name, a minter or a cell, and the value

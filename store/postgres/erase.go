@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/store/binary"
 )
 
 // erasure says that of some versions of a record only entries are to be left.
@@ -77,7 +78,7 @@ func entryOf(body []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.Entry().MarshalBinary()
+	return binary.MarshalRecord(r.Entry())
 }
 
 // queueWithheld adds what is withheld from now on.

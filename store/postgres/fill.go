@@ -6,6 +6,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/store/binary"
 )
 
 const (
@@ -95,7 +96,7 @@ func fillRecord(ctx context.Context, conn *pgx.Conn, u *undated, redacted uint64
 	}
 	if redacted > now.Withheld.Redacted {
 		now.Withheld.Redacted = redacted
-		body, err := now.MarshalBinary()
+		body, err := binary.MarshalRecord(now)
 		if err != nil {
 			return err
 		}

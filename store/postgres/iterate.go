@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/store/binary"
 )
 
 // The statements that list what has a name. $1 and $2 are the first name and the one
@@ -68,7 +69,7 @@ func (s *Store) Namespaces(ctx context.Context) iter.Seq2[*stele.Namespace, erro
 			page: sqlNamespaces, run: sqlNamespacesRun, lo: []byte{},
 			item: func(_, body []byte) (*stele.Namespace, error) {
 				n := new(stele.Namespace)
-				return n, n.UnmarshalBinary(body)
+				return n, binary.UnmarshalNamespace(body, n)
 			}}
 	})
 }

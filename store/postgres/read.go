@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/store/binary"
 )
 
 // one asks for a single row. It reports whether there is one.
@@ -45,7 +46,7 @@ func decode(name stele.ID, body []byte) (*stele.Record, error) {
 		return nil, damaged("get", name, errors.New("the name is known and its record is not there"))
 	}
 	r := new(stele.Record)
-	if err := r.UnmarshalBinary(body); err != nil {
+	if err := binary.UnmarshalRecord(body, r); err != nil {
 		return nil, damaged("get", name, err)
 	}
 	return r, nil
@@ -189,7 +190,7 @@ func (s *Store) Namespace(ctx context.Context, k stele.NamespaceKey) (*stele.Nam
 		return nil, refuse("get namespace", stele.ID{}, stele.NotFound, "there is no namespace %.100q; add it first", k)
 	}
 	n := new(stele.Namespace)
-	if err := n.UnmarshalBinary(body); err != nil {
+	if err := binary.UnmarshalNamespace(body, n); err != nil {
 		return nil, damaged("get namespace", stele.ID{}, err)
 	}
 	return n, nil

@@ -94,10 +94,7 @@ func (q *request) encodeNamed(c *stele.Commit) error {
 		q.size += 2*len(e.body) + 100*(len(e.aliases)+len(e.places))
 	}
 	for _, n := range c.Namespaces {
-		e, err := newSpaceEntry(n)
-		if err != nil {
-			return err
-		}
+		e := newSpaceEntry(n)
 		q.spaces = append(q.spaces, e)
 		q.size += len(e.body)
 	}

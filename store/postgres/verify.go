@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/stele-id/stele"
+	stored "github.com/stele-id/stele/store/binary"
 )
 
 // Verify implements [stele.Store]. It looks at one state of the store, and decodes all
@@ -227,7 +228,7 @@ func (c *checker) recordPage(list []record) error {
 // decode looks at a row of names or history by itself.
 func (c *checker) decode(what string, row record) (*stele.Record, bool) {
 	r := new(stele.Record)
-	if err := r.UnmarshalBinary(row.body); err != nil {
+	if err := stored.UnmarshalRecord(row.body, r); err != nil {
 		c.problem("%s %.200q, version %d, is damaged: %v", what, row.key, row.version, err)
 		return nil, false
 	}
@@ -308,7 +309,7 @@ func (c *checker) totals() error {
 		var under, owner, body []byte
 		err := c.long(t.list, []any{&under, &owner, &body}, func() {
 			var r stele.Record
-			if r.UnmarshalBinary(body) != nil || !t.has(&r, string(under)) {
+			if stored.UnmarshalRecord(body, &r) != nil || !t.has(&r, string(under)) {
 				c.problem("the %s %.200q is kept for %.200q, which does not have it", t.what, under, owner)
 			}
 			body = nil

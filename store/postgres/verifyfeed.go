@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/store/binary"
 )
 
 const sqlPast = `SELECT key, version, body, at FROM history WHERE (key, version) > ($1, $2) ORDER BY key, version LIMIT $3`
@@ -42,7 +43,7 @@ func (c *checker) past(row record, r *stele.Record, at []byte) {
 		c.problem("version %d of %.200q is not found by its time", row.version, row.key)
 	}
 	if erased, ok := c.withholding[string(row.key)]; ok && r.Version <= erased {
-		if entry, err := r.Entry().MarshalBinary(); err != nil || !bytes.Equal(entry, row.body) {
+		if entry, err := binary.MarshalRecord(r.Entry()); err != nil || !bytes.Equal(entry, row.body) {
 			c.problem("version %d of %.200q was erased, and has content", row.version, row.key)
 		}
 	}
@@ -77,7 +78,7 @@ func (c *checker) spaceHistory() error {
 			last, want = string(under), c.spaceVersions[string(under)]-1
 		}
 		var n stele.Namespace
-		if err := n.UnmarshalBinary(body); err != nil {
+		if err := binary.UnmarshalNamespace(body, &n); err != nil {
 			c.problem("version %d of the namespace %.200q is damaged: %v", version, under, err)
 		} else if !bytes.Equal(key(spaceName(n.Key())), under) || n.Version != uint64(version) {
 			c.problem("version %d of the namespace %.200q has the content of %.200q, version %d", version, under, n.Key(), n.Version)
@@ -95,7 +96,7 @@ func (c *checker) spaces() error {
 	var version int64
 	return c.long(`SELECT key, "full", version, body FROM namespaces`, []any{&under, &long, &version, &body}, func() {
 		var n stele.Namespace
-		if err := n.UnmarshalBinary(body); err != nil {
+		if err := binary.UnmarshalNamespace(body, &n); err != nil {
 			c.problem("the namespace %.200q is damaged: %v", under, err)
 		} else if name := spaceName(n.Key()); !bytes.Equal(key(name), under) || !same(full(name), long) || n.Version != uint64(version) {
 			c.problem("the namespace %.200q, version %d, has the content of %.200q, version %d", under, version, n.Key(), n.Version)

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/store/binary"
 )
 
 const (
@@ -57,7 +58,7 @@ func (s *Store) NamespaceHistory(ctx context.Context, k stele.NamespaceKey) iter
 		return &versions[*stele.Namespace]{sql: sqlSpaceHistory, key: key(spaceName(k)), before: math.MaxInt64,
 			decode: func(body []byte) (*stele.Namespace, error) {
 				n := new(stele.Namespace)
-				return n, n.UnmarshalBinary(body)
+				return n, binary.UnmarshalNamespace(body, n)
 			}}
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/store/binary"
 )
 
 // What is written about zones comes after the numbers of the changes are taken: the row
@@ -228,7 +229,7 @@ func addZones(ctx context.Context, tx pgx.Tx) error {
 	var zones [][]byte
 	for _, body := range bodies {
 		var n stele.Namespace
-		if n.UnmarshalBinary(body) != nil || stele.CheckZoneNames([]string{n.Publication.Zone}) != nil {
+		if binary.UnmarshalNamespace(body, &n) != nil || stele.CheckZoneNames([]string{n.Publication.Zone}) != nil {
 			continue // it has no zone, or Verify names it
 		}
 		zones = append(zones, []byte(n.Publication.Zone))

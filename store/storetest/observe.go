@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/store/binary"
 )
 
 // apply makes a commit that must succeed.
@@ -103,7 +104,7 @@ func (s *session) same(what string, got, want *stele.Record) {
 
 func encode(t TB, r *stele.Record) []byte {
 	t.Helper()
-	b, err := r.MarshalBinary()
+	b, err := binary.MarshalRecord(r)
 	if err != nil {
 		t.Fatalf("a record can't be encoded: %v", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/store/binary"
 )
 
 // checkNamespaces: they have versions as records do, and are listed in order.
@@ -59,9 +60,7 @@ func (s *session) wantSpace(want *stele.Namespace) {
 		s.Errorf("Namespace(%q): %v", want.Key(), err)
 		return
 	}
-	g, errG := got.MarshalBinary()
-	w, errW := want.MarshalBinary()
-	if errG != nil || errW != nil || !bytes.Equal(g, w) {
+	if !bytes.Equal(binary.MarshalNamespace(got), binary.MarshalNamespace(want)) {
 		s.Errorf("Namespace(%q) = %+v, want %+v", want.Key(), *got, *want)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/document"
 	"github.com/stele-id/stele/scheme/all"
 )
 
@@ -215,7 +216,7 @@ func TestPublicJSON(t *testing.T) {
 	}
 	for name, s := range samples(t) {
 		s.Record.Aliases = nil // that of the URN has a fragment on purpose
-		r, err := schemes.DecodeRecord(mustAppend(t, format(t, "json"), s))
+		r, err := document.DecodeRecord(schemes, mustAppend(t, format(t, "json"), s))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		} else if r.ID != s.Record.ID || r.State != s.Record.State || r.By != "" || r.Readers != nil || len(r.Values) > 1 {

@@ -1,4 +1,4 @@
-package stele
+package document
 
 import (
 	"encoding/json"
@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/stele-id/stele"
 )
 
 // plainRecord is what encoding/json would read a record into.
@@ -68,18 +70,18 @@ type plainValue struct {
 }
 
 // record makes a record of it, by ways other than the document's own.
-func (p *plainRecord) record(s *Schemes) (*Record, error) {
+func (p *plainRecord) record(s *stele.Schemes) (*stele.Record, error) {
 	id, err := s.Parse(p.ID)
 	if err != nil {
 		return nil, err
 	}
-	r := &Record{
-		ID: id, State: Active, Metadata: p.Metadata, Readers: p.Readers,
+	r := &stele.Record{
+		ID: id, State: stele.Active, Metadata: p.Metadata, Readers: p.Readers,
 		Version: p.Version, Created: plainTime(p.Created), Modified: plainTime(p.Modified), By: p.By, Redacted: p.Redacted,
 	}
-	r.Persistence = Persistence{Level(p.Persistence.Level), p.Persistence.Until, p.Persistence.Statement}
+	r.Persistence = stele.Persistence{Level: stele.Level(p.Persistence.Level), Until: p.Persistence.Until, Statement: p.Persistence.Statement}
 	if p.State != "" {
-		r.State = State(p.State)
+		r.State = stele.State(p.State)
 	}
 	r.Spelling = p.ID
 	if p.Spelling != "" {
@@ -105,7 +107,7 @@ func (p *plainRecord) record(s *Schemes) (*Record, error) {
 		r.Values = append(r.Values, v.value())
 	}
 	if t := p.Tombstone; t != nil {
-		r.Tombstone = &Tombstone{Reason: t.Reason, At: plainTime(t.At)}
+		r.Tombstone = &stele.Tombstone{Reason: t.Reason, At: plainTime(t.At)}
 		if t.Replacement != "" {
 			if r.Tombstone.Replacement, err = s.Parse(t.Replacement); err != nil {
 				return nil, err
@@ -115,10 +117,10 @@ func (p *plainRecord) record(s *Schemes) (*Record, error) {
 	return r, nil
 }
 
-func (p plainTarget) target() Target {
-	t := Target{Service: Service(p.Service), URL: p.URL, Type: p.Type, Language: p.Language, Order: 100, Preference: 10, TTL: p.TTL, Status: p.Status, Partial: p.Partial}
+func (p plainTarget) target() stele.Target {
+	t := stele.Target{Service: stele.Service(p.Service), URL: p.URL, Type: p.Type, Language: p.Language, Order: 100, Preference: 10, TTL: p.TTL, Status: p.Status, Partial: p.Partial}
 	if p.Service == "" {
-		t.Service = N2L
+		t.Service = stele.N2L
 	}
 	if p.Order != nil {
 		t.Order = *p.Order
@@ -129,8 +131,8 @@ func (p plainTarget) target() Target {
 	return t
 }
 
-func (p plainValue) value() HandleValue {
-	v := HandleValue{Index: p.Index, Type: p.Type, Data: p.Data, TTLAbsolute: p.TTLAbsolute, Permissions: 0b1110}
+func (p plainValue) value() stele.HandleValue {
+	v := stele.HandleValue{Index: p.Index, Type: p.Type, Data: p.Data, TTLAbsolute: p.TTLAbsolute, Permissions: 0b1110}
 	switch {
 	case p.TTL != nil:
 		v.TTL = *p.TTL
@@ -147,7 +149,7 @@ func (p plainValue) value() HandleValue {
 		}
 	}
 	for _, ref := range p.References {
-		v.References = append(v.References, HandleReference{ref.Handle, ref.Index})
+		v.References = append(v.References, stele.HandleReference{Handle: ref.Handle, Index: ref.Index})
 	}
 	return v
 }

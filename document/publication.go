@@ -1,6 +1,10 @@
-package stele
+package document
 
-import "math"
+import (
+	"math"
+
+	"github.com/stele-id/stele"
+)
 
 const (
 	publicationFields = "zone layout separator parts exact servers mailbox resolver signing secondaries records catalog elsewhere"
@@ -10,35 +14,35 @@ const (
 	discoveryFields   = "kind at"
 )
 
-func (d *document) publication(p *Publication) {
+func (d *document) publication(p *stele.Publication) {
 	d.object(publicationFields, func(name string) bool {
 		switch name {
 		case "zone":
 			p.Zone = d.text()
 		case "layout":
-			p.Layout = Layout(d.text())
+			p.Layout = stele.Layout(d.text())
 		case "separator":
 			p.Separator = d.text()
 		case "parts":
-			p.Parts = int(d.number(MaxParts))
+			p.Parts = int(d.number(stele.MaxParts))
 		case "exact":
 			p.Exact = d.bool()
 		case "servers":
-			d.array(MaxNameServers, func(int) { p.Servers = append(p.Servers, d.server()) })
+			d.array(stele.MaxNameServers, func(int) { p.Servers = append(p.Servers, d.server()) })
 		case "mailbox":
 			p.Mailbox = d.text()
 		case "resolver":
 			p.Resolver = d.text()
 		case "signing":
-			p.Signing = Signing(d.text())
+			p.Signing = stele.Signing(d.text())
 		case "secondaries":
-			d.array(MaxSecondaries, func(int) { p.Secondaries = append(p.Secondaries, d.secondary()) })
+			d.array(stele.MaxSecondaries, func(int) { p.Secondaries = append(p.Secondaries, d.secondary()) })
 		case "records":
-			d.array(MaxZoneRecords, func(int) { p.Records = append(p.Records, d.zoneRecord()) })
+			d.array(stele.MaxZoneRecords, func(int) { p.Records = append(p.Records, d.zoneRecord()) })
 		case "catalog":
 			p.Catalog = d.text()
 		case "elsewhere":
-			d.array(MaxDiscoveries, func(int) { p.Elsewhere = append(p.Elsewhere, d.discovery()) })
+			d.array(stele.MaxDiscoveries, func(int) { p.Elsewhere = append(p.Elsewhere, d.discovery()) })
 		default:
 			return false
 		}
@@ -46,13 +50,13 @@ func (d *document) publication(p *Publication) {
 	})
 }
 
-func (d *document) server() (s NameServer) {
+func (d *document) server() (s stele.NameServer) {
 	d.object(serverFields, func(name string) bool {
 		switch name {
 		case "name":
 			s.Name = d.text()
 		case "addresses":
-			s.Addresses = d.texts(maxAddresses)
+			s.Addresses = d.texts(stele.MaxAddresses)
 		default:
 			return false
 		}
@@ -61,7 +65,7 @@ func (d *document) server() (s NameServer) {
 	return s
 }
 
-func (d *document) secondary() (s Secondary) {
+func (d *document) secondary() (s stele.Secondary) {
 	d.object(secondaryFields, func(name string) bool {
 		switch name {
 		case "network":
@@ -69,7 +73,7 @@ func (d *document) secondary() (s Secondary) {
 		case "key":
 			s.Key = d.text()
 		case "notify":
-			s.Notify = d.texts(maxAddresses)
+			s.Notify = d.texts(stele.MaxAddresses)
 		default:
 			return false
 		}
@@ -78,7 +82,7 @@ func (d *document) secondary() (s Secondary) {
 	return s
 }
 
-func (d *document) zoneRecord() (r ZoneRecord) {
+func (d *document) zoneRecord() (r stele.ZoneRecord) {
 	d.object(zoneRecordFields, func(name string) bool {
 		switch name {
 		case "name":
@@ -86,7 +90,7 @@ func (d *document) zoneRecord() (r ZoneRecord) {
 		case "ttl":
 			r.TTL = uint32(d.number(math.MaxUint32))
 		case "type":
-			r.Type = RecordType(d.text())
+			r.Type = stele.RecordType(d.text())
 		case "data":
 			r.Data = d.text()
 		default:
@@ -97,11 +101,11 @@ func (d *document) zoneRecord() (r ZoneRecord) {
 	return r
 }
 
-func (d *document) discovery() (v Discovery) {
+func (d *document) discovery() (v stele.Discovery) {
 	d.object(discoveryFields, func(name string) bool {
 		switch name {
 		case "kind":
-			v.Kind = DiscoveryKind(d.text())
+			v.Kind = stele.DiscoveryKind(d.text())
 		case "at":
 			v.At = d.text()
 		default:
@@ -112,7 +116,7 @@ func (d *document) discovery() (v Discovery) {
 	return v
 }
 
-func (w *jsonWriter) publication(p *Publication) {
+func (w *jsonWriter) publication(p *stele.Publication) {
 	if p.IsZero() {
 		return
 	}

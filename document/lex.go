@@ -1,4 +1,4 @@
-package stele
+package document
 
 import (
 	"math/bits"
@@ -56,19 +56,6 @@ func (j *jsonReader) literal(want string) {
 		return
 	}
 	j.pos += len(want)
-}
-
-// whole returns the value of a number without sign, fraction and exponent.
-func whole(number string) (v uint64, ok bool) {
-	for i := range len(number) {
-		over, low := bits.Mul64(v, 10)
-		sum, carry := bits.Add64(low, uint64(number[i]-'0'), 0)
-		if !isDigit(number[i]) || over|carry != 0 {
-			return 0, false
-		}
-		v = sum
-	}
-	return v, number != ""
 }
 
 // quoted reads a string, at whose quotation mark it stands. One without escapes
@@ -214,3 +201,7 @@ func ordinary(s string) (n int) {
 	}
 	return n
 }
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+func isHex(c byte) bool { return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' }

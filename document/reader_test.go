@@ -1,4 +1,4 @@
-package stele
+package document
 
 import (
 	"encoding/json"
@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stele-id/stele/internal/recordtest"
 	"pgregory.net/rapid"
 )
 
@@ -75,10 +76,10 @@ func checkJSON(t *testing.T, text string) {
 	}
 	valid := err == nil && utf8.ValidString(text)
 	if valid == j.broken {
-		t.Fatalf("%q: read as JSON %t (%v), by encoding/json: %v", text, !j.broken, j.faults.list, err)
+		t.Fatalf("%q: read as JSON %t (%v), by encoding/json: %v", text, !j.broken, j.faults.Problems(), err)
 	}
-	if j.broken != (len(j.faults.list) > 0 && strings.Contains(j.faults.list[len(j.faults.list)-1].Error(), "this is no JSON at byte ")) {
-		t.Fatalf("%q: broken %t, but %v", text, j.broken, j.faults.list)
+	if j.broken != (len(j.faults.Problems()) > 0 && strings.Contains(j.faults.Problems()[len(j.faults.Problems())-1].Error(), "this is no JSON at byte ")) {
+		t.Fatalf("%q: broken %t, but %v", text, j.broken, j.faults.Problems())
 	}
 	if valid && !reflect.DeepEqual(got, want) {
 		t.Fatalf("%q: %s", text, cmp.Diff(want, got))
@@ -111,14 +112,14 @@ func FuzzJSON(f *testing.F) {
 	for _, text := range jsonTexts {
 		f.Add(text)
 	}
-	f.Add(typical)
+	f.Add(recordtest.Typical)
 	f.Fuzz(checkJSON)
 }
 
 // What is written is read back, by the reader and by encoding/json.
 func TestJSONString(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := bytesText.Draw(t, "text")
+		s := recordtest.BytesText.Draw(t, "text")
 		var w jsonWriter
 		w.string(s)
 		want := strings.ToValidUTF8(s, "\ufffd")
@@ -132,8 +133,8 @@ func TestJSONString(t *testing.T) {
 		var j jsonReader
 		j.start(string(w.b))
 		ours, ok := j.string()
-		if j.end(); !ok || ours != want || len(j.faults.list) > 0 {
-			t.Fatalf("%q is written as %s: %q, %v", s, w.b, ours, j.faults.list)
+		if j.end(); !ok || ours != want || len(j.faults.Problems()) > 0 {
+			t.Fatalf("%q is written as %s: %q, %v", s, w.b, ours, j.faults.Problems())
 		}
 	})
 }
@@ -180,7 +181,7 @@ func TestJSONPlaces(t *testing.T) {
 		j.start(text)
 		anyValue(&j)
 		j.end()
-		if got := j.faults.list.Error(); got != want {
+		if got := j.faults.Problems().Error(); got != want {
 			t.Errorf("%s:\n%s\nwant\n%s", text, got, want)
 		}
 	}

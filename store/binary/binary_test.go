@@ -1,4 +1,4 @@
-package stele
+package binary
 
 import (
 	"bytes"
@@ -10,44 +10,13 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/document"
+	"github.com/stele-id/stele/internal/recordtest"
 	"pgregory.net/rapid"
 )
-
-// rich has something in every field.
-func rich() *Record {
-	at := time.Date(2024, 5, 17, 10, 0, 0, 123_456_789, time.UTC)
-	return &Record{
-		ID:       ID{"ark", "ark:12345/x54xz321"},
-		Spelling: "https://n2t.net/ark:/12345/x54xz321",
-		Aliases:  []ID{{"hdl", "10.1000/182"}, {"urn", "urn:isbn:9780141036144"}},
-		State:    Withdrawn,
-		Tombstone: &Tombstone{
-			Reason:      "published twice",
-			At:          at,
-			Replacement: ID{"ark", "ark:12345/x5new"},
-		},
-		Targets: []Target{
-			{Service: N2L, URL: "https://example.org/1", Type: "text/html", Language: "pt-BR", Order: 100, Preference: 10, TTL: 3600, Status: 303, Partial: true},
-			{Service: N2C, URL: "ftp://example.org/2", Order: 65535},
-		},
-		Metadata:    Metadata{"who": "Gomes, Ana", "what": "Dunas", "when": "1992", "where": "", "dc.rights": "CC0"},
-		Persistence: Persistence{Stable, "2040-01-01", "as long as we are"},
-		Values: []HandleValue{{
-			Index: 1, Type: "URL", Data: []byte{0, 1, 0xff}, TTL: 86400, TTLAbsolute: true, Timestamp: 4294967295,
-			Permissions: AdminRead | PublicRead,
-			References:  []HandleReference{{"0.NA/10.1000", 300}},
-		}, {Index: 4294967295, Type: "EMAIL", Data: []byte{}, TTL: 86400}},
-		Readers:  []string{"user:ana", "group:staff"},
-		Version:  18446744073709551615,
-		Created:  time.Date(1969, 12, 31, 23, 59, 59, 0, time.UTC),
-		Modified: at,
-		By:       "user:ana",
-		Redacted: true,
-	}
-}
 
 // richBinary is rich's binary form. It is for ever: stores hold it. If this test
 // fails, the form was changed, and needs another first byte.
@@ -63,26 +32,32 @@ const richBinary = "" +
 	"4c0080a305000000000208757365723a616e610b67726f75703a7374616666ffffffffffffffffff0101010001c0aab9e40c" +
 	"959aef3a08757365723a616e6101"
 
-func richNamespace() *Namespace {
-	return &Namespace{
-		Scheme: "ibi", Prefix: "sid.inpe.br/mtc-m18", Owner: "user:ana", Title: "The library",
-		Minter: Minter{
-			Kind: MinterIBI, Host: "mtc-m18.sid.inpe.br", Port: 80, IP: "150.163.2.174", IPPort: 800,
-			AllowPrivate: true, Granularity: "1us", Template: ".zk", Seed: 300,
-		},
-		TTL: 3600, Status: 302, Persistence: Persistence{Permanent, "2040-01-01", "yes"},
-		Hosts: []string{"example.org", ".inpe.br"}, Protocols: []string{"https"},
-		Delegate: "https://example.org/{id}", Checked: true, Quota: 1 << 40, Version: 2,
-		Created: time.Unix(0, 0).UTC(), Modified: time.Unix(1_700_000_000, 1).UTC(), By: "user:root",
-	}
-}
-
 const richNamespaceBinary = "" +
 	"0103696269137369642e696e70652e62722f6d74632d6d313808757365723a616e610b546865206c6962726172790369" +
 	"6269136d74632d6d31382e7369642e696e70652e6272500d3135302e3136332e322e313734a0060103317573032e7a6b" +
 	"ac02901cdc04097065726d616e656e740a323034302d30312d303103796573020b6578616d706c652e6f7267082e696e" +
 	"70652e6272010568747470731868747470733a2f2f6578616d706c652e6f72672f7b69647d0180808080802002010000" +
 	"0180c49fd50c0109757365723a726f6f74"
+
+// record and namespace have the methods of package encoding, so that tests treat them alike.
+type (
+	record    stele.Record
+	namespace stele.Namespace
+)
+
+func (r *record) MarshalBinary() ([]byte, error) { return MarshalRecord((*stele.Record)(r)) }
+
+func (r *record) UnmarshalBinary(data []byte) error {
+	return UnmarshalRecord(data, (*stele.Record)(r))
+}
+
+func (n *namespace) MarshalBinary() ([]byte, error) {
+	return MarshalNamespace((*stele.Namespace)(n)), nil
+}
+
+func (n *namespace) UnmarshalBinary(data []byte) error {
+	return UnmarshalNamespace(data, (*stele.Namespace)(n))
+}
 
 func TestBinaryForm(t *testing.T) {
 	for _, c := range []struct {
@@ -94,8 +69,8 @@ func TestBinaryForm(t *testing.T) {
 			encoding.BinaryMarshaler
 		}
 	}{
-		{"record", rich(), richBinary, new(Record)},
-		{"namespace", richNamespace(), richNamespaceBinary, new(Namespace)},
+		{"record", (*record)(recordtest.Rich()), richBinary, new(record)},
+		{"namespace", (*namespace)(recordtest.RichNamespace()), richNamespaceBinary, new(namespace)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b, err := c.value.MarshalBinary()
@@ -112,19 +87,19 @@ func TestBinaryForm(t *testing.T) {
 			if err := c.back.UnmarshalBinary(pinned); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(c.value, c.back, same); diff != "" {
+			if diff := cmp.Diff(c.value, c.back, recordtest.Same); diff != "" {
 				t.Error(diff)
 			}
 			for n := range pinned {
-				if err := c.back.UnmarshalBinary(pinned[:n]); err == nil || KindOf(err) != Internal {
+				if err := c.back.UnmarshalBinary(pinned[:n]); err == nil || stele.KindOf(err) != stele.Internal {
 					t.Errorf("the first %d of %d bytes: %v", n, len(pinned), err)
 				}
 			}
-			if err := c.back.UnmarshalBinary(append(pinned, 0)); KindOf(err) != Internal {
+			if err := c.back.UnmarshalBinary(append(pinned, 0)); stele.KindOf(err) != stele.Internal {
 				t.Errorf("a byte more: %v", err)
 			}
 			pinned[0]++
-			if err := c.back.UnmarshalBinary(pinned); KindOf(err) != Internal || !strings.Contains(err.Error(), "form 2") {
+			if err := c.back.UnmarshalBinary(pinned); stele.KindOf(err) != stele.Internal || !strings.Contains(err.Error(), "form 2") {
 				t.Errorf("another form: %v", err)
 			}
 		})
@@ -138,15 +113,15 @@ func TestBinaryTTL(t *testing.T) {
 	if err != nil || len(old) != len(richBinary)/2-2 {
 		t.Fatal(err, len(old))
 	}
-	var r Record
-	if err := r.UnmarshalBinary(old); err != nil {
+	var r stele.Record
+	if err := UnmarshalRecord(old, &r); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(rich(), &r, same); diff != "" {
+	if diff := cmp.Diff(recordtest.Rich(), &r, recordtest.Same); diff != "" {
 		t.Error(diff)
 	}
 	r.Values[1].TTL = 0
-	b, err := r.MarshalBinary()
+	b, err := MarshalRecord(&r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,11 +129,11 @@ func TestBinaryTTL(t *testing.T) {
 	if got, want := hex.EncodeToString(b), hex.EncodeToString(old)+"00"+"00"+"000000"+"0101"; got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
-	var back Record
-	if err := back.UnmarshalBinary(b); err != nil {
+	var back stele.Record
+	if err := UnmarshalRecord(b, &back); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(&r, &back, same); diff != "" {
+	if diff := cmp.Diff(&r, &back, recordtest.Same); diff != "" {
 		t.Error(diff)
 	}
 	for _, end := range []string{"00", "0100", "0102", "020101", "02010a", "01"} { // none, of an absolute TTL, beyond the end, twice, cut off
@@ -166,62 +141,62 @@ func TestBinaryTTL(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := back.UnmarshalBinary(odd); KindOf(err) != Internal || err == nil {
+		if err := UnmarshalRecord(odd, &back); stele.KindOf(err) != stele.Internal || err == nil {
 			t.Errorf("%s: %v", end, err)
 		}
 	}
 }
 
 func TestBinaryNeedsID(t *testing.T) {
-	if _, err := new(Record).MarshalBinary(); !errors.Is(err, Invalid) {
+	if _, err := MarshalRecord(new(stele.Record)); !errors.Is(err, stele.Invalid) {
 		t.Errorf("a record without a name: %v", err)
 	}
 }
 
 // A record without a name is damaged: it could not be written again.
 func TestBinaryWithoutID(t *testing.T) {
-	b, err := (&Record{ID: ID{"a", "a"}}).MarshalBinary()
+	b, err := MarshalRecord((&stele.Record{ID: stele.StoredID("a", "a")}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	b = append([]byte{recordForm, 0, 0}, b[5:]...)
-	if err := new(Record).UnmarshalBinary(b); err == nil || KindOf(err) != Internal {
+	if err := UnmarshalRecord(b, new(stele.Record)); err == nil || stele.KindOf(err) != stele.Internal {
 		t.Errorf("%v", err)
 	}
 }
 
 // The decoder keeps nothing of what it was given.
 func TestBinaryIsCopied(t *testing.T) {
-	b, err := rich().MarshalBinary()
+	b, err := MarshalRecord(recordtest.Rich())
 	if err != nil {
 		t.Fatal(err)
 	}
-	var r Record
-	if err := r.UnmarshalBinary(b); err != nil {
+	var r stele.Record
+	if err := UnmarshalRecord(b, &r); err != nil {
 		t.Fatal(err)
 	}
 	clear(b)
-	if diff := cmp.Diff(rich(), &r, same); diff != "" {
+	if diff := cmp.Diff(recordtest.Rich(), &r, recordtest.Same); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestRecordBinary(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		r := anyRecord.Draw(t, "record")
-		b, err := r.AppendBinary([]byte("before"))
+		r := recordtest.AnyRecord.Draw(t, "record")
+		b, err := AppendRecord([]byte("before"), r)
 		if err != nil {
 			t.Fatal(err)
 		}
 		b, ok := bytes.CutPrefix(b, []byte("before"))
-		var back Record
-		if err := back.UnmarshalBinary(b); err != nil || !ok {
+		var back stele.Record
+		if err := UnmarshalRecord(b, &back); err != nil || !ok {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(r, &back, same); diff != "" {
+		if diff := cmp.Diff(r, &back, recordtest.Same); diff != "" {
 			t.Fatal(diff)
 		}
-		if again, err := back.MarshalBinary(); err != nil || !bytes.Equal(again, b) {
+		if again, err := MarshalRecord(&back); err != nil || !bytes.Equal(again, b) {
 			t.Fatalf("%x, %v; before %x", again, err, b)
 		}
 	})
@@ -229,20 +204,17 @@ func TestRecordBinary(t *testing.T) {
 
 func TestNamespaceBinary(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		n := anyNamespace.Draw(t, "namespace")
-		b, err := n.MarshalBinary()
-		if err != nil {
+		n := recordtest.AnyNamespace.Draw(t, "namespace")
+		b := MarshalNamespace(n)
+		var back stele.Namespace
+		if err := UnmarshalNamespace(b, &back); err != nil {
 			t.Fatal(err)
 		}
-		var back Namespace
-		if err := back.UnmarshalBinary(b); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(n, &back, same); diff != "" {
+		if diff := cmp.Diff(n, &back, recordtest.Same); diff != "" {
 			t.Fatal(diff)
 		}
-		if again, err := back.MarshalBinary(); err != nil || !bytes.Equal(again, b) {
-			t.Fatalf("%x, %v; before %x", again, err, b)
+		if again := MarshalNamespace(&back); !bytes.Equal(again, b) {
+			t.Fatalf("%x; before %x", again, b)
 		}
 	})
 }
@@ -250,7 +222,7 @@ func TestNamespaceBinary(t *testing.T) {
 // A damaged length costs no memory that the items behind it do not take.
 func TestBinaryMemory(t *testing.T) {
 	const size = 1 << 20
-	head := appendText(appendID([]byte{recordForm}, ID{"ab", "ab:x"}), "")
+	head := appendText(appendID([]byte{recordForm}, stele.StoredID("ab", "ab:x")), "")
 	for name, before := range map[string][]byte{
 		"aliases": head,
 		"targets": append(appendText(append(bytes.Clone(head), 0), "active"), 0),
@@ -265,8 +237,8 @@ func TestBinaryMemory(t *testing.T) {
 		} {
 			b := binary.AppendUvarint(bytes.Clone(before), size)
 			b = append(b, bytes.Repeat([]byte{c.fill}, size)...)
-			var r Record
-			if grown := allocated(func() { _ = r.UnmarshalBinary(b) }); grown > c.limit {
+			var r stele.Record
+			if grown := allocated(func() { _ = UnmarshalRecord(b, &r) }); grown > c.limit {
 				t.Errorf("%s filled with %#x: %d bytes take %d", name, c.fill, len(b), grown)
 			}
 		}
@@ -283,52 +255,41 @@ func allocated(f func()) uint64 {
 }
 
 func FuzzRecordBinary(f *testing.F) {
-	b, err := rich().MarshalBinary()
+	b, err := MarshalRecord(recordtest.Rich())
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Add(b)
-	signed := rich()
-	signed.Signatures = []Signature{someSignature()}
-	if b, err = signed.MarshalBinary(); err != nil {
+	signed := recordtest.Rich()
+	signed.Signatures = []stele.Signature{recordtest.SomeSignature()}
+	if b, err = MarshalRecord(signed); err != nil {
 		f.Fatal(err)
 	}
 	f.Add(b)
 	f.Add([]byte{})
 	f.Add([]byte{recordForm})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var r, back Record
+		var r, back record
 		checkDamaged(t, data, &r, &back)
 		if !reflect.DeepEqual(r, back) {
-			t.Fatal(cmp.Diff(r, back, same))
+			t.Fatal(cmp.Diff(r, back, recordtest.Same))
 		}
 	})
 }
 
 func FuzzNamespaceBinary(f *testing.F) {
-	b, err := richNamespace().MarshalBinary()
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(b)
-	granted, err := granting(Grant{"user:ana", RoleOwner}, Grant{"group:staff", RoleReader}).MarshalBinary()
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(granted)
-	signing := richNamespace()
-	signing.Keys = []SigningKey{someSigningKey()}
-	if b, err = signing.MarshalBinary(); err != nil {
-		f.Fatal(err)
-	}
-	f.Add(b)
+	f.Add(MarshalNamespace(recordtest.RichNamespace()))
+	f.Add(MarshalNamespace(recordtest.Granting(stele.Grant{To: "user:ana", Role: stele.RoleOwner}, stele.Grant{To: "group:staff", Role: stele.RoleReader})))
+	signing := recordtest.RichNamespace()
+	signing.Keys = []stele.SigningKey{recordtest.SomeSigningKey()}
+	f.Add(MarshalNamespace(signing))
 	f.Add([]byte{})
 	f.Add([]byte{namespaceForm})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var n, back Namespace
+		var n, back namespace
 		checkDamaged(t, data, &n, &back)
 		if !reflect.DeepEqual(n, back) {
-			t.Fatal(cmp.Diff(n, back, same))
+			t.Fatal(cmp.Diff(n, back, recordtest.Same))
 		}
 	})
 }
@@ -340,8 +301,8 @@ func checkDamaged(t *testing.T, data []byte, first, second interface {
 	encoding.BinaryUnmarshaler
 }) {
 	if err := first.UnmarshalBinary(data); err != nil {
-		if KindOf(err) != Internal {
-			t.Fatalf("kind %v: %v", KindOf(err), err)
+		if stele.KindOf(err) != stele.Internal {
+			t.Fatalf("kind %v: %v", stele.KindOf(err), err)
 		}
 		if err := second.UnmarshalBinary(data); err == nil {
 			t.Fatal("damaged once, and not the second time")
@@ -358,15 +319,15 @@ func checkDamaged(t *testing.T, data []byte, first, second interface {
 }
 
 func BenchmarkRecordBinary(b *testing.B) {
-	s, err := NewSchemes(toy("ark"))
+	s, err := stele.NewSchemes(recordtest.Toy("ark"))
 	if err != nil {
 		b.Fatal(err)
 	}
-	r, err := s.DecodeRecord([]byte(typical))
+	r, err := document.DecodeRecord(s, []byte(recordtest.Typical))
 	if err != nil {
 		b.Fatal(err)
 	}
-	data, err := r.MarshalBinary()
+	data, err := MarshalRecord(r)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -375,7 +336,7 @@ func BenchmarkRecordBinary(b *testing.B) {
 		b.ReportAllocs()
 		buf := make([]byte, 0, 2*len(data))
 		for b.Loop() {
-			if _, err := r.AppendBinary(buf); err != nil {
+			if _, err := AppendRecord(buf, r); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -384,7 +345,7 @@ func BenchmarkRecordBinary(b *testing.B) {
 		b.SetBytes(int64(len(data)))
 		b.ReportAllocs()
 		for b.Loop() {
-			if err := new(Record).UnmarshalBinary(data); err != nil {
+			if err := UnmarshalRecord(data, new(stele.Record)); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -1,9 +1,11 @@
-package stele
+package document
 
 import (
 	"fmt"
 	"math"
 	"strings"
+
+	"github.com/stele-id/stele"
 )
 
 const (
@@ -11,38 +13,38 @@ const (
 	minterFields    = "kind host port ip ipPort allowPrivate granularity template seed"
 )
 
-// DecodeNamespace reads a namespace in JSON, as [Namespace.AppendJSON] writes it.
-// It is as strict as [Schemes.DecodeRecord], ends with [Namespace.Validate], and
+// DecodeNamespace reads a namespace in JSON, as [AppendNamespace] writes it.
+// It is as strict as [DecodeRecord], ends with [stele.Namespace.Validate], and
 // refuses schemes that are not in the list. The prefix is taken as it is.
-func (s *Schemes) DecodeNamespace(data []byte) (*Namespace, error) {
+func DecodeNamespace(s *stele.Schemes, data []byte) (*stele.Namespace, error) {
 	d := document{schemes: s}
-	n := new(Namespace)
+	n := new(stele.Namespace)
 	if d.begin(data) {
 		d.namespace(n)
 		d.end()
 	}
 	if !d.broken {
-		if isSchemeName(n.Scheme) && s.Lookup(n.Scheme) == nil {
-			d.faults.add("scheme", s.unknown(n.Scheme))
+		if n.Scheme != "" && s.Lookup(n.Scheme) == nil {
+			d.faults.Add("scheme", unknownScheme(s, n.Scheme))
 		}
-		n.check(&d.faults)
+		n.Check(&d.faults)
 	}
-	if err := d.faults.err("read namespace", ID{}); err != nil {
+	if err := d.faults.Err("read namespace", stele.ID{}); err != nil {
 		return nil, err
 	}
 	return n, nil
 }
 
-// unknown says which schemes there are instead.
-func (s *Schemes) unknown(name string) error {
+// unknownScheme says which schemes there are instead.
+func unknownScheme(s *stele.Schemes, name string) error {
 	var names []string
-	for _, scheme := range s.list {
+	for scheme := range s.All() {
 		names = append(names, scheme.Name())
 	}
-	return fmt.Errorf("%s is no known scheme; use one of %s", brief(name), strings.Join(names, ", "))
+	return fmt.Errorf("%s is no known scheme; use one of %s", stele.Quote(name), strings.Join(names, ", "))
 }
 
-func (d *document) namespace(n *Namespace) {
+func (d *document) namespace(n *stele.Namespace) {
 	d.object(namespaceFields, func(name string) bool {
 		switch name {
 		case "scheme":
@@ -62,9 +64,9 @@ func (d *document) namespace(n *Namespace) {
 		case "persistence":
 			n.Persistence = d.persistence()
 		case "hosts":
-			n.Hosts = d.texts(MaxHosts)
+			n.Hosts = d.texts(stele.MaxHosts)
 		case "protocols":
-			n.Protocols = d.texts(maxProtocols)
+			n.Protocols = d.texts(stele.MaxProtocols)
 		case "delegate":
 			n.Delegate = d.text()
 		case "checked":
@@ -76,9 +78,9 @@ func (d *document) namespace(n *Namespace) {
 		case "publication":
 			d.publication(&n.Publication)
 		case "grants":
-			d.array(MaxGrants, func(int) { n.Grants = append(n.Grants, d.grant()) })
+			d.array(stele.MaxGrants, func(int) { n.Grants = append(n.Grants, d.grant()) })
 		case "keys":
-			d.array(MaxKeys, func(int) { n.Keys = append(n.Keys, d.signingKey()) })
+			d.array(stele.MaxKeys, func(int) { n.Keys = append(n.Keys, d.signingKey()) })
 		default:
 			return d.kept(name, &n.Version, &n.Created, &n.Modified, &n.By)
 		}
@@ -86,13 +88,13 @@ func (d *document) namespace(n *Namespace) {
 	})
 }
 
-func (d *document) grant() (g Grant) {
+func (d *document) grant() (g stele.Grant) {
 	d.object("to role", func(name string) bool {
 		switch name {
 		case "to":
 			g.To = d.text()
 		case "role":
-			g.Role = Role(d.text())
+			g.Role = stele.Role(d.text())
 		default:
 			return false
 		}
@@ -101,11 +103,11 @@ func (d *document) grant() (g Grant) {
 	return g
 }
 
-func (d *document) minter(m *Minter) {
+func (d *document) minter(m *stele.Minter) {
 	d.object(minterFields, func(name string) bool {
 		switch name {
 		case "kind":
-			m.Kind = MinterKind(d.text())
+			m.Kind = stele.MinterKind(d.text())
 		case "host":
 			m.Host = d.text()
 		case "port":
@@ -129,9 +131,9 @@ func (d *document) minter(m *Minter) {
 	})
 }
 
-// AppendJSON appends the namespace in JSON to b, as [Schemes.DecodeNamespace]
-// reads it: one object on one line. The same namespace gives the same bytes.
-func (n *Namespace) AppendJSON(b []byte) []byte {
+// AppendNamespace appends a namespace in JSON to b, as [DecodeNamespace] reads it: one object
+// on one line. The same namespace gives the same bytes.
+func AppendNamespace(b []byte, n *stele.Namespace) []byte {
 	w := jsonWriter{b}
 	w.open('{')
 	w.name("scheme")
@@ -160,10 +162,7 @@ func (n *Namespace) AppendJSON(b []byte) []byte {
 	return w.b
 }
 
-// MarshalJSON returns the namespace in JSON; see [Namespace.AppendJSON].
-func (n *Namespace) MarshalJSON() ([]byte, error) { return n.AppendJSON(nil), nil }
-
-func (w *jsonWriter) grants(list []Grant) {
+func (w *jsonWriter) grants(list []stele.Grant) {
 	if len(list) == 0 {
 		return
 	}
@@ -181,8 +180,8 @@ func (w *jsonWriter) grants(list []Grant) {
 	w.close(']')
 }
 
-func (w *jsonWriter) minter(m *Minter) {
-	if *m == (Minter{}) {
+func (w *jsonWriter) minter(m *stele.Minter) {
+	if *m == (stele.Minter{}) {
 		return
 	}
 	w.name("minter")

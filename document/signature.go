@@ -1,9 +1,11 @@
-package stele
+package document
 
 import (
 	"encoding/base64"
 	"encoding/hex"
 	"math"
+
+	"github.com/stele-id/stele"
 )
 
 const (
@@ -11,7 +13,7 @@ const (
 	signingKeyFields = "id algorithm public created expires revoked note"
 )
 
-func (d *document) signature() (s Signature) {
+func (d *document) signature() (s stele.Signature) {
 	d.object(signatureFields, func(name string) bool {
 		switch name {
 		case "sha256":
@@ -41,13 +43,13 @@ func (d *document) digest() (sum [32]byte) {
 		return sum
 	}
 	if n, err := hex.Decode(sum[:], []byte(text[:min(len(text), 2*len(sum))])); err != nil || n != len(sum) || len(text) != 2*len(sum) {
-		d.faultf("%s is no SHA-256; write 64 hexadecimal digits", brief(text))
+		d.faultf("%s is no SHA-256; write 64 hexadecimal digits", stele.Quote(text))
 		return [32]byte{}
 	}
 	return sum
 }
 
-func (d *document) signingKey() (k SigningKey) {
+func (d *document) signingKey() (k stele.SigningKey) {
 	d.object(signingKeyFields, func(name string) bool {
 		switch name {
 		case "id":
@@ -72,14 +74,14 @@ func (d *document) signingKey() (k SigningKey) {
 	return k
 }
 
-// AppendJSON appends the signature in JSON to b, as a record's document has it.
-func (s *Signature) AppendJSON(b []byte) []byte {
+// AppendSignature appends a signature in JSON to b, as a record's document has it.
+func AppendSignature(b []byte, s *stele.Signature) []byte {
 	w := jsonWriter{b}
 	w.signature(s)
 	return w.b
 }
 
-func (w *jsonWriter) signature(s *Signature) {
+func (w *jsonWriter) signature(s *stele.Signature) {
 	w.open('{')
 	w.name("sha256")
 	w.b = append(w.b, '"')
@@ -93,7 +95,7 @@ func (w *jsonWriter) signature(s *Signature) {
 	w.close('}')
 }
 
-func (w *jsonWriter) signatures(list []Signature) {
+func (w *jsonWriter) signatures(list []stele.Signature) {
 	if len(list) == 0 {
 		return
 	}
@@ -106,7 +108,7 @@ func (w *jsonWriter) signatures(list []Signature) {
 	w.close(']')
 }
 
-func (w *jsonWriter) signingKeys(list []SigningKey) {
+func (w *jsonWriter) signingKeys(list []stele.SigningKey) {
 	if len(list) == 0 {
 		return
 	}
@@ -128,10 +130,10 @@ func (w *jsonWriter) signingKeys(list []SigningKey) {
 	w.close(']')
 }
 
-// ParseSignatures reads what N2S gives: {"id":...,"signatures":[...]}, the
+// DecodeSignatures reads what N2S gives: {"id":...,"signatures":[...]}, the
 // identifier as it is written, and the signatures as a record's document has them.
-// It is as strict as [Schemes.DecodeRecord]. Nobody has verified them yet.
-func ParseSignatures(data []byte) (id string, list []Signature, err error) {
+// It is as strict as [DecodeRecord]. It does not verify the signatures.
+func DecodeSignatures(data []byte) (id string, list []stele.Signature, err error) {
 	var d document
 	if d.begin(data) {
 		d.object("id signatures", func(name string) bool {
@@ -139,7 +141,7 @@ func ParseSignatures(data []byte) (id string, list []Signature, err error) {
 			case "id":
 				id = d.text()
 			case "signatures":
-				d.array(MaxSignatures, func(int) { list = append(list, d.signature()) })
+				d.array(stele.MaxSignatures, func(int) { list = append(list, d.signature()) })
 			default:
 				return false
 			}
@@ -148,12 +150,12 @@ func ParseSignatures(data []byte) (id string, list []Signature, err error) {
 		d.end()
 	}
 	if !d.broken {
-		if err := CheckText("", id); err != nil {
-			d.faults.add("id", syntaxOf(err))
+		if err := stele.CheckText("", id); err != nil {
+			d.faults.Add("id", err)
 		}
-		checkSignatures(&d.faults, list)
+		stele.CheckSignatures(&d.faults, list)
 	}
-	if err := d.faults.err("read signatures", ID{}); err != nil {
+	if err := d.faults.Err("read signatures", stele.ID{}); err != nil {
 		return "", nil, err
 	}
 	return id, list, nil

@@ -1,10 +1,15 @@
-package stele
+// Package document is the JSON form of records and namespaces: what the API and the command
+// line speak, and what imports and exports have on each line. One strict reader reads all of
+// it, and reports every problem of a document at once with its path.
+package document
 
 import (
 	"encoding/base64"
 	"math"
 	"strings"
 	"time"
+
+	"github.com/stele-id/stele"
 )
 
 // The fields of each object of a document, as they are told to people who write
@@ -18,10 +23,6 @@ const (
 	referenceFields   = "handle index"
 )
 
-// DefaultPermissions are those of a handle value that does not say: everybody
-// reads it, its administrators read and change it.
-const DefaultPermissions = AdminRead | AdminWrite | PublicRead
-
 // permissions are the names of a handle value's permissions, by their bits.
 var permissions = [...]string{"public-write", "public-read", "admin-write", "admin-read"}
 
@@ -31,33 +32,36 @@ var strictBase64 = base64.StdEncoding.Strict()
 // document reads the JSON form of a record or a namespace.
 type document struct {
 	jsonReader
-	schemes *Schemes
-	fields  int // bytes of the metadata, which is judged as it is read
+	schemes *stele.Schemes
 }
 
-// DecodeRecord reads a record in JSON: one object, as [Record.AppendJSON] writes
+// DecodeRecord reads a record in JSON: one object, as [AppendRecord] writes
 // it, or with other spellings of its names, and {"id":...,"url":...} for a record
 // with one target. Fields that are left out have their defaults: the state active,
-// the service N2L, [DefaultOrder], [DefaultPreference] and [DefaultPermissions].
+// the service N2L, [stele.DefaultOrder], [stele.DefaultPreference] and [stele.DefaultPermissions].
 //
 // It is strict. Whatever is unknown, given twice, of another type, too large or
-// not [Record.Validate]'s idea of a record is a problem, and all problems are told
-// at once: the error, of Kind Invalid, holds [Problems], each with its path. Only
+// not [stele.Record.Validate]'s idea of a record is a problem, and all problems are told
+// at once: the error, of Kind Invalid, holds [stele.Problems], each with its path. Only
 // a text that is no JSON ends the search.
 //
 // Fields that the system keeps are read too. Whether to believe them is the
 // caller's to decide. Nothing of data is kept: the record's texts share one copy.
-func (s *Schemes) DecodeRecord(data []byte) (*Record, error) { return s.decodeRecord(data, true) }
+func DecodeRecord(s *stele.Schemes, data []byte) (*stele.Record, error) {
+	return decodeRecord(s, data, true)
+}
 
-// DecodeKept reads a record as DecodeRecord does, but does not judge it: it is one
-// that a registry keeps and tells of, such as a version whose content is withheld.
-func (s *Schemes) DecodeKept(data []byte) (*Record, error) { return s.decodeRecord(data, false) }
+// DecodeStored reads a record as DecodeRecord does, and does not validate it: a registry has
+// stored it and shows it, such as a version whose content is withheld.
+func DecodeStored(s *stele.Schemes, data []byte) (*stele.Record, error) {
+	return decodeRecord(s, data, false)
+}
 
-func (s *Schemes) decodeRecord(data []byte, judged bool) (*Record, error) {
+func decodeRecord(s *stele.Schemes, data []byte, judged bool) (*stele.Record, error) {
 	d := document{schemes: s}
 	room := new(struct { // most records have one target: memory for both at once
-		record Record
-		target [1]Target
+		record stele.Record
+		target [1]stele.Target
 	})
 	r := &room.record
 	if d.begin(data) {
@@ -65,9 +69,9 @@ func (s *Schemes) decodeRecord(data []byte, judged bool) (*Record, error) {
 		d.end()
 	}
 	if judged && !d.broken {
-		r.check(&d.faults, d.fields)
+		r.Check(&d.faults)
 	}
-	if err := d.faults.err("read record", r.ID); err != nil {
+	if err := d.faults.Err("read record", r.ID); err != nil {
 		return nil, err
 	}
 	return r, nil
@@ -75,8 +79,8 @@ func (s *Schemes) decodeRecord(data []byte, judged bool) (*Record, error) {
 
 // begin makes data the text that is read, unless it is too large.
 func (d *document) begin(data []byte) bool {
-	if len(data) > MaxDocument {
-		d.faults.addf("", "the document has %d bytes; %d are the most", len(data), MaxDocument)
+	if len(data) > stele.MaxDocument {
+		d.faults.Addf("", "the document has %d bytes; %d are the most", len(data), stele.MaxDocument)
 		d.broken = true
 		return false
 	}
@@ -85,10 +89,10 @@ func (d *document) begin(data []byte) bool {
 }
 
 // record reads a record, whose first target finds room in targets.
-func (d *document) record(r *Record, targets []Target) {
+func (d *document) record(r *stele.Record, targets []stele.Target) {
 	var given, spelling, url string
 	short := false
-	r.State = Active
+	r.State = stele.Active
 	d.object(recordFields, func(name string) bool {
 		switch name {
 		case "id":
@@ -96,19 +100,19 @@ func (d *document) record(r *Record, targets []Target) {
 		case "spelling":
 			spelling = d.text()
 		case "aliases":
-			d.array(MaxAliases, func(int) {
+			d.array(stele.MaxAliases, func(int) {
 				alias, _ := d.id()
 				r.Aliases = append(r.Aliases, alias)
 			})
 		case "state":
-			r.State = State(d.text())
+			r.State = stele.State(d.text())
 		case "tombstone":
 			r.Tombstone = d.tombstone()
 		case "url":
 			url, short = d.text(), true
 		case "targets":
-			d.array(MaxTargets, func(int) {
-				targets = append(targets, Target{Service: N2L, Order: DefaultOrder, Preference: DefaultPreference})
+			d.array(stele.MaxTargets, func(int) {
+				targets = append(targets, stele.Target{Service: stele.N2L, Order: stele.DefaultOrder, Preference: stele.DefaultPreference})
 				d.target(&targets[len(targets)-1])
 				r.Targets = targets
 			})
@@ -117,11 +121,11 @@ func (d *document) record(r *Record, targets []Target) {
 		case "persistence":
 			r.Persistence = d.persistence()
 		case "values":
-			d.array(MaxValues, func(int) { r.Values = append(r.Values, d.value()) })
+			d.array(stele.MaxValues, func(int) { r.Values = append(r.Values, d.value()) })
 		case "readers":
-			r.Readers = d.texts(MaxReaders)
+			r.Readers = d.texts(stele.MaxReaders)
 		case "signatures":
-			d.array(MaxSignatures, func(int) { r.Signatures = append(r.Signatures, d.signature()) })
+			d.array(stele.MaxSignatures, func(int) { r.Signatures = append(r.Signatures, d.signature()) })
 		case "redacted":
 			r.Redacted = d.bool()
 		case "import":
@@ -140,28 +144,28 @@ func (d *document) record(r *Record, targets []Target) {
 }
 
 // shortForm reads url as the one target of the record.
-func (d *document) shortForm(r *Record, url string) {
+func (d *document) shortForm(r *stele.Record, url string) {
 	if r.Targets != nil {
-		d.faults.addf("url", "is short for one target; there are targets too, so move it there")
-	} else if reason := checkURL(url); reason != "" {
-		d.faults.addf("url", "%s", reason)
+		d.faults.Addf("url", "is short for one target; there are targets too, so move it there")
+	} else if err := stele.CheckURL(url); err != nil {
+		d.faults.Add("url", err)
 	} else {
-		r.Targets = []Target{{Service: N2L, URL: url, Order: DefaultOrder, Preference: DefaultPreference}}
+		r.Targets = []stele.Target{{Service: stele.N2L, URL: url, Order: stele.DefaultOrder, Preference: stele.DefaultPreference}}
 	}
 }
 
 // ownSpelling keeps the owner's spelling of the identifier: the one that is named
 // so, or else the text that was given as the identifier.
-func (d *document) ownSpelling(r *Record, given, spelling string) {
+func (d *document) ownSpelling(r *stele.Record, given, spelling string) {
 	if spelling != "" && r.ID.IsValid() {
 		if id, err := d.schemes.Parse(spelling); err != nil {
-			d.faults.add("spelling", syntaxOf(err))
+			d.faults.Add("spelling", err)
 		} else if id != r.ID {
-			d.faults.addf("spelling", "is a spelling of %s; give one of the record's identifier", brief(id.text))
+			d.faults.Addf("spelling", "is a spelling of %s; give one of the record's identifier", stele.Quote(id.String()))
 		}
 		given = spelling
 	}
-	if given != r.ID.text {
+	if given != r.ID.String() {
 		r.Spelling = given
 	}
 }
@@ -184,8 +188,8 @@ func (d *document) kept(name string, version *uint64, created, modified *time.Ti
 	return true
 }
 
-func (d *document) tombstone() *Tombstone {
-	t := new(Tombstone)
+func (d *document) tombstone() *stele.Tombstone {
+	t := new(stele.Tombstone)
 	d.object(tombstoneFields, func(name string) bool {
 		switch name {
 		case "reason":
@@ -202,11 +206,11 @@ func (d *document) tombstone() *Tombstone {
 	return t
 }
 
-func (d *document) target(t *Target) {
+func (d *document) target(t *stele.Target) {
 	d.object(targetFields, func(name string) bool {
 		switch name {
 		case "service":
-			t.Service = Service(d.text())
+			t.Service = stele.Service(d.text())
 		case "url":
 			t.URL = d.text()
 		case "type":
@@ -230,40 +234,33 @@ func (d *document) target(t *Target) {
 	})
 }
 
-// metadata reads an object whose names its owner chose. It judges them and their
-// values at once: going through a map is slow.
-func (d *document) metadata() (m Metadata) {
+// metadata reads an object whose names its owner chose.
+func (d *document) metadata() (m stele.Metadata) {
 	n := 0
 	d.members(func(name string) {
-		if n++; n > MaxFields {
+		if n++; n > stele.MaxFields {
 			d.skip(0)
 			return
 		}
 		if m == nil {
-			m = make(Metadata)
+			m = make(stele.Metadata)
 		}
 		value, size := d.text(), len(m)
 		if m[name] = value; len(m) == size {
 			d.faultf("is given twice; keep one")
 		}
-		if !isKey(name) {
-			d.faults.add(d.where(), keyReason(name))
-		} else if reason := proseReason(value); reason != "" {
-			d.faultf("%s", reason)
-		}
-		d.fields += len(name) + len(value)
 	})
-	if n > MaxFields {
-		d.faultf("has %d fields; %d are the most", n, MaxFields)
+	if n > stele.MaxFields {
+		d.faultf("has %d fields; %d are the most", n, stele.MaxFields)
 	}
 	return m
 }
 
-func (d *document) persistence() (p Persistence) {
+func (d *document) persistence() (p stele.Persistence) {
 	d.object(persistenceFields, func(name string) bool {
 		switch name {
 		case "level":
-			p.Level = Level(d.text())
+			p.Level = stele.Level(d.text())
 		case "until":
 			p.Until = d.text()
 		case "statement":
@@ -276,8 +273,8 @@ func (d *document) persistence() (p Persistence) {
 	return p
 }
 
-func (d *document) value() HandleValue {
-	v, timed := HandleValue{Permissions: DefaultPermissions}, false
+func (d *document) value() stele.HandleValue {
+	v, timed := stele.HandleValue{Permissions: stele.DefaultPermissions}, false
 	d.object(valueFields, func(name string) bool {
 		switch name {
 		case "index":
@@ -295,19 +292,19 @@ func (d *document) value() HandleValue {
 		case "permissions":
 			v.Permissions = d.permissions()
 		case "references":
-			d.array(MaxReferences, func(int) { v.References = append(v.References, d.reference()) })
+			d.array(stele.MaxReferences, func(int) { v.References = append(v.References, d.reference()) })
 		default:
 			return false
 		}
 		return true
 	})
 	if !timed && !v.TTLAbsolute {
-		v.TTL = DefaultHandleTTL
+		v.TTL = stele.DefaultHandleTTL
 	}
 	return v
 }
 
-func (d *document) reference() (r HandleReference) {
+func (d *document) reference() (r stele.HandleReference) {
 	d.object(referenceFields, func(name string) bool {
 		switch name {
 		case "handle":
@@ -322,7 +319,7 @@ func (d *document) reference() (r HandleReference) {
 	return r
 }
 
-func (d *document) permissions() (set Permission) {
+func (d *document) permissions() (set stele.Permission) {
 	d.array(len(permissions), func(int) {
 		name, ok := d.string()
 		if !ok {
@@ -334,21 +331,21 @@ func (d *document) permissions() (set Permission) {
 				return
 			}
 		}
-		d.faultf("%s is no permission; use %s", brief(name), strings.Join(permissions[:], ", "))
+		d.faultf("%s is no permission; use %s", stele.Quote(name), strings.Join(permissions[:], ", "))
 	})
 	return set
 }
 
 // id reads an identifier in any spelling, and returns the spelling too.
-func (d *document) id() (ID, string) {
+func (d *document) id() (stele.ID, string) {
 	text, ok := d.string()
 	if !ok {
-		return ID{}, ""
+		return stele.ID{}, ""
 	}
 	id, err := d.schemes.Parse(text)
 	if err != nil {
-		d.faults.add(d.where(), syntaxOf(err))
-		return ID{}, ""
+		d.faults.Add(d.where(), err)
+		return stele.ID{}, ""
 	}
 	return id, text
 }
@@ -382,7 +379,7 @@ func (d *document) moment() (t time.Time, ok bool) {
 		return t, false
 	}
 	if err := t.UnmarshalText([]byte(text)); err != nil {
-		d.faultf("%s is no time; write it as in 2024-05-17T10:00:00Z", brief(text))
+		d.faultf("%s is no time; write it as in 2024-05-17T10:00:00Z", stele.Quote(text))
 		return time.Time{}, false
 	}
 	return t.UTC(), true

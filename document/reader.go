@@ -1,10 +1,13 @@
-package stele
+package document
 
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/stele-id/stele"
 )
 
 // maxNesting is how deep a value may nest that is read over because nobody knows
@@ -22,7 +25,7 @@ const maxNesting = 32
 type jsonReader struct {
 	text   string
 	pos    int
-	faults faults
+	faults stele.Report
 	broken bool // reading has ended early: the text is no JSON, or nests too deep
 
 	path  [6]step // where reading is, for faults; no deeper than the shape is
@@ -60,9 +63,9 @@ func (j *jsonReader) where() string {
 	path := ""
 	for _, s := range j.path[:min(j.depth, len(j.path))] {
 		if s.index > 0 {
-			path = item(path, s.index-1)
+			path = stele.ItemPath(path, s.index-1)
 		} else {
-			path = within(path, s.name)
+			path = stele.FieldPath(path, s.name)
 		}
 	}
 	return path
@@ -81,10 +84,10 @@ func (j *jsonReader) pop() { j.depth-- }
 func (j *jsonReader) faultf(format string, args ...any) {
 	switch {
 	case j.broken:
-	case j.faults.full():
-		j.faults.more++
+	case j.faults.IsFull():
+		j.faults.Count()
 	default:
-		j.faults.addf(j.where(), format, args...)
+		j.faults.Addf(j.where(), format, args...)
 	}
 }
 
@@ -98,7 +101,7 @@ func (j *jsonReader) stop(why error) {
 	if j.broken {
 		return
 	}
-	j.faults.append(j.where(), why)
+	j.faults.Append(j.where(), why)
 	j.broken = true
 	j.pos = len(j.text)
 }
@@ -110,7 +113,7 @@ func (j *jsonReader) unexpected(want string) {
 		return
 	}
 	r, _ := utf8.DecodeRuneInString(j.text[j.pos:])
-	j.syntaxf("%s should stand here, not %s", want, Describe(r))
+	j.syntaxf("%s should stand here, not %s", want, stele.Describe(r))
 }
 
 // peek passes over space and returns the next byte, 0 at the end.
@@ -289,8 +292,8 @@ func (j *jsonReader) uint(limit uint64) (v uint64, ok bool) {
 		j.wrong("a number")
 		return 0, false
 	}
-	v, ok = whole(j.number())
-	if !ok || v > limit {
+	v, err := strconv.ParseUint(j.number(), 10, 64) // in plain digits: no sign, fraction or exponent
+	if err != nil || v > limit {
 		j.faultf("should be a whole number from 0 to %d, in plain digits", limit)
 		return 0, false
 	}

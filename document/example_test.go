@@ -1,4 +1,4 @@
-package stele_test
+package document_test
 
 import (
 	"errors"
@@ -6,10 +6,11 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/document"
 	"github.com/stele-id/stele/scheme/all"
 )
 
-func ExampleSchemes_DecodeRecord() {
+func ExampleDecodeRecord() {
 	schemes, err := all.New(all.Config{Now: time.Now})
 	if err != nil {
 		fmt.Println(err)
@@ -22,14 +23,14 @@ func ExampleSchemes_DecodeRecord() {
 		  "metadata":{"what":"Dunes","who":"Gomes, Ana"},"persistence":{"level":"permanent","until":"2040-01-01"}}`,
 		`{"id":"ark:12345/x1","url":"javascript:alert(1)","titel":"Dunes"}`,
 	} {
-		r, err := schemes.DecodeRecord([]byte(line))
+		r, err := document.DecodeRecord(schemes, []byte(line))
 		if problems, ok := errors.AsType[stele.Problems](err); ok {
 			for _, p := range problems {
 				fmt.Printf("%.75s...\n", p.Error())
 			}
 			continue
 		}
-		fmt.Printf("%s\n", r.AppendJSON(nil))
+		fmt.Printf("%s\n", document.AppendRecord(nil, r))
 	}
 	// Output:
 	// {"id":"sid.inpe.br/mtc-m21d/2022/07.20.15.45","aliases":["8JMKD3MGP3W34T/47AF772"],"targets":[{"url":"https://example.org/1"}]}

@@ -1,0 +1,216 @@
+package binary
+
+import (
+	"bytes"
+	"encoding/hex"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/internal/recordtest"
+	"pgregory.net/rapid"
+)
+
+// What was stored before there were publications is read, and one that says
+// nothing is damage: it would not be written.
+func TestPublicationBinary(t *testing.T) {
+	old, err := hex.DecodeString(richNamespaceBinary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var n stele.Namespace
+	if err := UnmarshalNamespace(old, &n); err != nil || !n.Publication.IsZero() {
+		t.Errorf("%+v, %v", n.Publication, err)
+	}
+	if err := UnmarshalNamespace(append(old, make([]byte, 8)...), &n); err == nil {
+		t.Error("an empty publication is read")
+	}
+}
+
+// grantsBinary is what grants add to the binary form of richNamespace, which has no
+// publication: an empty one, and the list. It is for ever, as richNamespaceBinary is.
+const grantsBinary = "00000000000000000208757365723a616e61056f776e65720b67726f75703a737461666606726561646572"
+
+func TestGrantsBinary(t *testing.T) {
+	n := recordtest.RichNamespace()
+	n.Grants = []stele.Grant{{To: "user:ana", Role: stele.RoleOwner}, {To: "group:staff", Role: stele.RoleReader}}
+	b := MarshalNamespace(n)
+	if got := hex.EncodeToString(b); got != richNamespaceBinary+grantsBinary {
+		t.Errorf("the binary form has changed:\n%s\nwant\n%s", got, richNamespaceBinary+grantsBinary)
+	}
+	var back stele.Namespace
+	if err := UnmarshalNamespace(b, &back); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(n, &back, recordtest.Same); diff != "" {
+		t.Error(diff)
+	}
+	// What was kept before there were grants, and before there was any publication, is
+	// the beginning of it, and a namespace by itself. No other beginning is.
+	before := len(richNamespaceBinary) / 2
+	for end := range b {
+		err := UnmarshalNamespace(b[:end], new(stele.Namespace))
+		if end != before && stele.KindOf(err) != stele.Internal || end == before && err != nil {
+			t.Errorf("the first %d of %d bytes: %v", end, len(b), err)
+		}
+	}
+	for what, odd := range map[string][]byte{
+		"a byte more":          append(bytes.Clone(b), 0),
+		"a list of no grants":  append(bytes.Clone(b[:before+8]), 0),
+		"more than are there":  append(bytes.Clone(b[:before+8]), 2, 1, 'a', 1, 'b'),
+		"far more than can be": append(bytes.Clone(b[:before+8]), 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f),
+	} {
+		if err := UnmarshalNamespace(odd, new(stele.Namespace)); stele.KindOf(err) != stele.Internal {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// What signatures add to the binary form of rich, and keys to that of richNamespace,
+// is for ever, as those are.
+const (
+	signaturesBinary = "01ab0000000000000000000000000000000000000000000000000000000000000105" +
+		"09746578742f68746d6c0180fbccaf0d002b6b50724b5f716d785657615956413977774246364975" +
+		"6f337656" + "7a7a37547848435477584279677253346b" + "0a65794a392e2e63326c6e"
+	keysBinary = "0000000000000000" + "00" + "0000" + "012b6b50724b5f716d7856576159564139777742463649756f3376567a7a37547848435477584279677253346b" +
+		"0745443235353139" + "023001" + "0180fbccaf0d00" + "00" + "00" + "0b696e207468652073616665"
+)
+
+func TestSignaturesBinary(t *testing.T) {
+	r := recordtest.Rich()
+	r.Signatures = []stele.Signature{recordtest.SomeSignature()}
+	n := recordtest.RichNamespace()
+	n.Keys = []stele.SigningKey{recordtest.SomeSigningKey()}
+	recordBytes, err := MarshalRecord(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	namespaceBytes := MarshalNamespace(n)
+	if got := hex.EncodeToString(recordBytes); got != richBinary+signaturesBinary {
+		t.Errorf("the binary form of records has changed:\n%s\nwant\n%s", strings.TrimPrefix(got, richBinary), signaturesBinary)
+	}
+	if got := hex.EncodeToString(namespaceBytes); got != richNamespaceBinary+keysBinary {
+		t.Errorf("the binary form of namespaces has changed:\n%s\nwant\n%s", strings.TrimPrefix(got, richNamespaceBinary), keysBinary)
+	}
+	var record stele.Record
+	if err := UnmarshalRecord(recordBytes, &record); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(r, &record, recordtest.Same); diff != "" {
+		t.Error(diff)
+	}
+	var namespace stele.Namespace
+	if err := UnmarshalNamespace(namespaceBytes, &namespace); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(n, &namespace, recordtest.Same); diff != "" {
+		t.Error(diff)
+	}
+	// What was kept before there were signatures is the beginning of it, and a record by
+	// itself. No other beginning is.
+	for end := range recordBytes {
+		err := UnmarshalRecord(recordBytes[:end], new(stele.Record))
+		if before := end == len(richBinary)/2; !before && stele.KindOf(err) != stele.Internal || before && err != nil {
+			t.Errorf("the first %d of %d bytes of a record: %v", end, len(recordBytes), err)
+		}
+	}
+	for end := range namespaceBytes {
+		err := UnmarshalNamespace(namespaceBytes[:end], new(stele.Namespace))
+		if before := end == len(richNamespaceBinary)/2; !before && stele.KindOf(err) != stele.Internal || before && err != nil {
+			t.Errorf("the first %d of %d bytes of a namespace: %v", end, len(namespaceBytes), err)
+		}
+	}
+	plain := recordBytes[:len(richBinary)/2]
+	for what, odd := range map[string][]byte{
+		"a byte more":         append(bytes.Clone(recordBytes), 0),
+		"no signatures":       append(bytes.Clone(plain), 0),
+		"more than are there": append(bytes.Clone(plain), 200),
+	} {
+		if err := UnmarshalRecord(odd, new(stele.Record)); stele.KindOf(err) != stele.Internal {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	empty := append(bytes.Clone(namespaceBytes[:len(richNamespaceBinary)/2]), make([]byte, 8+1+2+1)...)
+	if err := UnmarshalNamespace(empty, new(stele.Namespace)); stele.KindOf(err) != stele.Internal {
+		t.Errorf("a list of no keys: %v", err)
+	}
+}
+
+func TestPublicationRoundTrip(t *testing.T) {
+	for _, n := range []*stele.Namespace{recordtest.Published(), recordtest.Others(), {Scheme: "ab", Publication: stele.Publication{Zone: "ab.example.", Layout: stele.LayoutRoot}}} {
+		var back stele.Namespace
+		if err := UnmarshalNamespace(MarshalNamespace(n), &back); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(n, &back, recordtest.Same); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+// A record takes as many bytes as it is said to.
+func TestStoredSize(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := recordtest.AnyRecord.Draw(t, "record")
+		b, err := MarshalRecord(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.StoredSize() != len(b) {
+			t.Fatalf("the size is said to be %d, and is %d", r.StoredSize(), len(b))
+		}
+	})
+}
+
+// Two values are equal if and only if they are stored as the same bytes, whichever single
+// field they differ in.
+func TestEqual(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a, other := recordtest.AnyRecord.Draw(t, "record"), recordtest.AnyRecord.Draw(t, "another")
+		b := *a
+		mix(t, reflect.ValueOf(&b).Elem(), reflect.ValueOf(other).Elem())
+		x, err := MarshalRecord(a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		y, err := MarshalRecord(&b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.Equal(&b) != bytes.Equal(x, y) {
+			t.Fatalf("equal: %v, with the same bytes: %v", a.Equal(&b), bytes.Equal(x, y))
+		}
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		a, other := recordtest.AnyNamespace.Draw(t, "namespace"), recordtest.AnyNamespace.Draw(t, "another")
+		b := *a
+		mix(t, reflect.ValueOf(&b).Elem(), reflect.ValueOf(other).Elem())
+		if same := bytes.Equal(MarshalNamespace(a), MarshalNamespace(&b)); a.Equal(&b) != same {
+			t.Fatalf("equal: %v, with the same bytes: %v", a.Equal(&b), same)
+		}
+	})
+}
+
+// mix gives one field of a value what it is in another one, and shares no memory that it
+// changes.
+func mix(t *rapid.T, into, from reflect.Value) {
+	switch {
+	case into.Kind() == reflect.Struct && into.Type().NumField() > 0 && into.Type().Field(0).IsExported():
+		i := rapid.IntRange(0, into.NumField()-1).Draw(t, "field")
+		mix(t, into.Field(i), from.Field(i))
+	case into.Kind() == reflect.Slice && into.Len() > 0 && from.Len() > 0 && rapid.Bool().Draw(t, "inside"):
+		list := reflect.MakeSlice(into.Type(), into.Len(), into.Len())
+		reflect.Copy(list, into)
+		into.Set(list)
+		mix(t, into.Index(0), from.Index(0))
+	case into.Kind() == reflect.Pointer && !into.IsNil() && !from.IsNil():
+		next := reflect.New(into.Type().Elem())
+		next.Elem().Set(into.Elem())
+		into.Set(next)
+		mix(t, into.Elem(), from.Elem())
+	default:
+		into.Set(from)
+	}
+}

@@ -1,0 +1,250 @@
+package binary
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/stele-id/stele"
+)
+
+// namespaceForm is the version of the form of namespaces.
+const namespaceForm = 1
+
+// AppendNamespace appends a namespace to b.
+func AppendNamespace(b []byte, n *stele.Namespace) []byte {
+	b = append(b, namespaceForm)
+	for _, text := range []string{n.Scheme, n.Prefix, n.Owner, n.Title} {
+		b = appendText(b, text)
+	}
+	m := &n.Minter
+	b = appendText(b, string(m.Kind))
+	b = appendText(b, m.Host)
+	b = binary.AppendUvarint(b, uint64(m.Port))
+	b = appendText(b, m.IP)
+	b = binary.AppendUvarint(b, uint64(m.IPPort))
+	b = appendBool(b, m.AllowPrivate)
+	b = appendText(b, m.Granularity)
+	b = appendText(b, m.Template)
+	b = binary.AppendUvarint(b, m.Seed)
+	b = binary.AppendUvarint(b, uint64(n.TTL))
+	b = binary.AppendVarint(b, int64(n.Status))
+	b = appendPersistence(b, n.Persistence)
+	b = appendList(b, n.Hosts, appendText)
+	b = appendList(b, n.Protocols, appendText)
+	b = appendText(b, n.Delegate)
+	b = appendBool(b, n.Checked)
+	b = binary.AppendUvarint(b, n.Quota)
+	b = binary.AppendUvarint(b, n.Version)
+	b = appendTime(b, n.Created)
+	b = appendTime(b, n.Modified)
+	b = appendText(b, n.By)
+	return appendLater(b, n)
+}
+
+// appendLater appends the fields that were added later, one after the other up to the last
+// that has something in it, so that other namespaces keep the bytes that they had.
+func appendLater(b []byte, n *stele.Namespace) []byte {
+	p := &n.Publication
+	extended := isExtended(p)
+	passing := extended || n.Passthrough
+	keys := passing || len(n.Keys) > 0
+	secured := keys || isSecured(p)
+	granted := secured || len(n.Grants) > 0
+	if granted || !p.IsZero() {
+		b = appendPublication(b, p)
+	}
+	if granted {
+		b = appendList(b, n.Grants, func(b []byte, g stele.Grant) []byte {
+			return appendText(appendText(b, g.To), string(g.Role))
+		})
+	}
+	if secured {
+		b = appendSecurity(b, p)
+	}
+	if keys {
+		b = appendList(b, n.Keys, appendSigningKey)
+	}
+	if passing {
+		b = appendBool(b, n.Passthrough)
+	}
+	if extended {
+		b = appendExtension(b, p)
+	}
+	if p.Catalog != "" || p.Exact {
+		b = appendText(b, p.Catalog)
+	}
+	if p.Exact {
+		b = appendBool(b, true)
+	}
+	return b
+}
+
+// MarshalNamespace returns a namespace's bytes.
+func MarshalNamespace(n *stele.Namespace) []byte { return AppendNamespace(nil, n) }
+
+// UnmarshalNamespace reads a namespace.
+func UnmarshalNamespace(data []byte, n *stele.Namespace) error {
+	d := decoder{rest: string(data)}
+	if form := d.byte(); form != namespaceForm && d.err == nil {
+		return &stele.Error{Op: "decode", Kind: stele.Internal, Err: fmt.Errorf("a namespace of form %d, which this program does not know", form)}
+	}
+	*n = stele.Namespace{
+		Scheme: d.text(),
+		Prefix: d.text(),
+		Owner:  d.text(),
+		Title:  d.text(),
+		Minter: stele.Minter{
+			Kind:         stele.MinterKind(d.text()),
+			Host:         d.text(),
+			Port:         uint16(d.upTo(math.MaxUint16)),
+			IP:           d.text(),
+			IPPort:       uint16(d.upTo(math.MaxUint16)),
+			AllowPrivate: d.bool(),
+			Granularity:  d.text(),
+			Template:     d.text(),
+			Seed:         d.uvarint(),
+		},
+		TTL:         uint32(d.upTo(math.MaxUint32)),
+		Status:      int(d.varint()),
+		Persistence: d.persistence(),
+		Hosts:       list(&d, d.text),
+		Protocols:   list(&d, d.text),
+		Delegate:    d.text(),
+		Checked:     d.bool(),
+		Quota:       d.uvarint(),
+		Version:     d.uvarint(),
+		Created:     d.time(),
+		Modified:    d.time(),
+		By:          d.text(),
+	}
+	if d.err == nil && len(d.rest) > 0 {
+		d.later(n)
+	}
+	return d.end("namespace")
+}
+
+// later reads what came later, of which something is there.
+func (d *decoder) later(n *stele.Namespace) {
+	n.Publication = d.publication()
+	if len(d.rest) > 0 {
+		n.Grants = list(d, func() stele.Grant { return stele.Grant{To: d.text(), Role: stele.Role(d.text())} })
+	}
+	odd := n.Publication.IsZero() && len(n.Grants) == 0
+	if len(d.rest) > 0 {
+		d.security(&n.Publication)
+		odd = !isSecured(&n.Publication)
+	}
+	if len(d.rest) > 0 {
+		n.Keys = list(d, d.signingKey)
+		odd = len(n.Keys) == 0
+	}
+	if len(d.rest) > 0 {
+		n.Passthrough = d.bool()
+		odd = !n.Passthrough
+	}
+	if len(d.rest) > 0 {
+		d.extension(&n.Publication)
+		odd = !isExtended(&n.Publication)
+	}
+	if len(d.rest) > 0 {
+		n.Publication.Catalog = d.text()
+		odd = n.Publication.Catalog == ""
+	}
+	if len(d.rest) > 0 {
+		n.Publication.Exact = d.bool()
+		odd = !n.Publication.Exact
+	}
+	if d.err == nil && odd {
+		d.fail(errOdd) // nothing is written of it then
+	}
+}
+
+// isSecured reports whether a zone is signed or transferred.
+func isSecured(p *stele.Publication) bool {
+	return p.Signing != stele.NotSigned || len(p.Secondaries) > 0
+}
+
+// isExtended reports whether a zone has records of its owner or a catalog, or exact names.
+func isExtended(p *stele.Publication) bool {
+	return len(p.Records) > 0 || p.Catalog != "" || p.Exact
+}
+
+func appendPublication(b []byte, p *stele.Publication) []byte {
+	b = appendText(b, p.Zone)
+	b = appendText(b, string(p.Layout))
+	b = appendText(b, p.Separator)
+	b = binary.AppendVarint(b, int64(p.Parts))
+	b = appendList(b, p.Servers, func(b []byte, s stele.NameServer) []byte {
+		return appendList(appendText(b, s.Name), s.Addresses, appendText)
+	})
+	b = appendText(b, p.Mailbox)
+	b = appendText(b, p.Resolver)
+	return appendList(b, p.Elsewhere, func(b []byte, d stele.Discovery) []byte {
+		return appendText(appendText(b, string(d.Kind)), d.At)
+	})
+}
+
+func (d *decoder) publication() stele.Publication {
+	return stele.Publication{
+		Zone:      d.text(),
+		Layout:    stele.Layout(d.text()),
+		Separator: d.text(),
+		Parts:     int(d.varint()),
+		Servers: list(d, func() stele.NameServer {
+			return stele.NameServer{Name: d.text(), Addresses: list(d, d.text)}
+		}),
+		Mailbox:  d.text(),
+		Resolver: d.text(),
+		Elsewhere: list(d, func() stele.Discovery {
+			return stele.Discovery{Kind: stele.DiscoveryKind(d.text()), At: d.text()}
+		}),
+	}
+}
+
+// appendSecurity appends what came later to a Publication.
+func appendSecurity(b []byte, p *stele.Publication) []byte {
+	b = appendText(b, string(p.Signing))
+	return appendList(b, p.Secondaries, func(b []byte, s stele.Secondary) []byte {
+		return appendList(appendText(appendText(b, s.Network), s.Key), s.Notify, appendText)
+	})
+}
+
+// appendExtension appends what came after that.
+func appendExtension(b []byte, p *stele.Publication) []byte {
+	return appendList(b, p.Records, func(b []byte, r stele.ZoneRecord) []byte {
+		b = binary.AppendUvarint(appendText(b, r.Name), uint64(r.TTL))
+		return appendText(appendText(b, string(r.Type)), r.Data)
+	})
+}
+
+func (d *decoder) extension(p *stele.Publication) {
+	p.Records = list(d, func() stele.ZoneRecord {
+		return stele.ZoneRecord{Name: d.text(), TTL: uint32(d.upTo(math.MaxUint32)), Type: stele.RecordType(d.text()), Data: d.text()}
+	})
+}
+
+func (d *decoder) security(p *stele.Publication) {
+	p.Signing = stele.Signing(d.text())
+	p.Secondaries = list(d, func() stele.Secondary {
+		return stele.Secondary{Network: d.text(), Key: d.text(), Notify: list(d, d.text)}
+	})
+}
+
+func appendSigningKey(b []byte, k stele.SigningKey) []byte {
+	b = appendText(appendText(appendText(b, k.ID), k.Algorithm), string(k.Public))
+	b = appendTime(appendTime(appendTime(b, k.Created), k.Expires), k.Revoked)
+	return appendText(b, k.Note)
+}
+
+func (d *decoder) signingKey() stele.SigningKey {
+	return stele.SigningKey{
+		ID:        d.text(),
+		Algorithm: d.text(),
+		Public:    []byte(d.text()),
+		Created:   d.time(),
+		Expires:   d.time(),
+		Revoked:   d.time(),
+		Note:      d.text(),
+	}
+}
