@@ -25,10 +25,10 @@ type source interface {
 type authority interface {
 	lookup(ctx context.Context, name string) (node, error)
 	apex() (soa *dns.SOA, ns []dns.RR)
-	// signer signs for the zone; nil if it is not signed.
-	signer() *signer
-	// inner returns what the zone has of a zone inside it.
-	inner(name string) node
+	// Signer signs for the zone; nil if it is not signed.
+	Signer() *signer
+	// innerDelegation returns what the zone has of a zone inside it.
+	innerDelegation(name string) node
 }
 
 // published makes Zones a source: a nil *zone is no authority.
@@ -88,8 +88,8 @@ func resolve(ctx context.Context, from source, a asked) (*result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s := z.signer(); s != nil {
-		n.records = append(n.records[:len(n.records):len(n.records)], s.at(a.name)...)
+	if s := z.Signer(); s != nil {
+		n.records = append(n.records[:len(n.records):len(n.records)], s.apexRecords(a.name)...)
 	}
 	return finish(ctx, from, z, &a, &n, soa, ns)
 }
@@ -105,14 +105,14 @@ func resolveAbove(ctx context.Context, from source, a *asked) (*result, error) {
 	if above == nil || err != nil {
 		return nil, err
 	}
-	n := above.inner(a.name)
+	n := above.innerDelegation(a.name)
 	soa, ns := above.apex()
 	return finish(ctx, from, above, a, &n, soa, ns)
 }
 
 // finish makes a result of what stands at the name.
 func finish(ctx context.Context, from source, z authority, a *asked, n *node, soa *dns.SOA, ns []dns.RR) (*result, error) {
-	s := z.signer()
+	s := z.Signer()
 	if s != nil && a.signed && a.afford != nil && !a.afford(n.exists) {
 		return nil, errBusy
 	}

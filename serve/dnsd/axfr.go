@@ -16,7 +16,7 @@ const parcelSize = 128
 // parcel is names of a zone that are packed together, and the messages that were made
 // of them.
 type parcel struct {
-	spots   []*spot
+	owners  []*ownerRecords
 	records []registeredName
 	links   []proof
 
@@ -44,8 +44,8 @@ type linkName struct {
 type sending struct {
 	zone  *zone
 	out   *outgoing
-	links *chain    // of names sent so far, if the zone is signed
-	spare sync.Pool // of messages that were written
+	links *nsec3Chain // of names sent so far, if the zone is signed
+	spare sync.Pool   // of messages that were written
 
 	open  chan *parcel // to be packed, if others do that than who reads
 	own   *packer      // or who packs them
@@ -56,13 +56,13 @@ type sending struct {
 // sendWhole sends a zone as it is now: its SOA record, all others, and the SOA record
 // again (RFC 5936, section 2.2). Whatever is committed meanwhile is not in it.
 func (z *Zones) sendWhole(ctx context.Context, out *outgoing, name string) error {
-	one, err := z.asOfNow(ctx, name)
+	one, err := z.snapshot(ctx, name)
 	if err != nil {
 		return err
 	}
 	s := &sending{zone: one.zone, out: out}
-	if one.seals != nil {
-		s.links = newChain()
+	if one.signer != nil {
+		s.links = newNSEC3Chain()
 	}
 	if err := s.run(ctx, s.read); err != nil {
 		return err
@@ -132,17 +132,17 @@ func newParcel() *parcel {
 // read reads the zone.
 func (s *sending) read(ctx context.Context) error {
 	z := s.zone
-	err := z.everyFixedName(ctx, func(p *spot) error {
-		s.next.spots = append(s.next.spots, p)
-		return s.pass(ctx, len(s.next.spots))
+	err := z.eachStaticOwner(ctx, func(p *ownerRecords) error {
+		s.next.owners = append(s.next.owners, p)
+		return s.pass(ctx, len(s.next.owners))
 	})
 	if err != nil {
 		return err
 	}
-	if err := s.pass(ctx, parcelSize); err != nil || z.cut == nil {
+	if err := s.pass(ctx, parcelSize); err != nil || z.mapping == nil {
 		return err
 	}
-	return z.published(ctx, nil, func(id stele.ID, r *stele.Record) error {
+	return z.eachRegistered(ctx, nil, func(id stele.ID, r *stele.Record) error {
 		s.next.records = append(s.next.records, registeredName{id, r})
 		return s.pass(ctx, len(s.next.records))
 	})
@@ -214,23 +214,23 @@ func (s *packer) pack(ctx context.Context, p *parcel) {
 }
 
 func (s *packer) packOne(ctx context.Context, p *parcel) error {
-	for _, one := range p.spots {
+	for _, one := range p.owners {
 		own := *one
 		own.records = make([]dns.RR, len(one.records))
 		for i, rr := range one.records {
 			own.records[i] = dns.Copy(rr) // others have it too, and to pack it changes it
 		}
-		if err := s.packSpot(p, &own); err != nil {
+		if err := s.packOwner(p, &own); err != nil {
 			return err
 		}
 	}
 	z := s.zone
 	for _, r := range p.records {
-		owner, list, err := z.whole(ctx, r.id, r.record, s.list[:])
+		owner, list, err := z.allAt(ctx, r.id, r.record, s.list[:])
 		if err != nil {
 			return err
 		}
-		if len(list) == 0 || z.fixed[owner] != nil {
+		if len(list) == 0 || z.static[owner] != nil {
 			continue
 		}
 		s.compiler.compileTo(&s.made, list)
@@ -240,7 +240,7 @@ func (s *packer) packOne(ctx context.Context, p *parcel) error {
 	}
 	soa, _ := z.apex()
 	for i := range p.links {
-		if err := s.packSet([]dns.RR{z.seals.nsec3(&p.links[i], denialTTL(soa))}, true); err != nil {
+		if err := s.packSet([]dns.RR{z.signer.nsec3Record(&p.links[i], denialTTL(soa))}, true); err != nil {
 			return err
 		}
 	}
@@ -250,18 +250,18 @@ func (s *packer) packOne(ctx context.Context, p *parcel) error {
 // packNamed packs what was compiled for a name. Its records have one TTL.
 func (s *packer) packNamed(p *parcel, owner string) error {
 	if s.links != nil {
-		return s.packSpot(p, &spot{name: owner, records: s.made.records(owner)})
+		return s.packOwner(p, &ownerRecords{name: owner, records: s.made.records(owner)})
 	}
 	return s.env.addCompiled(owner, &s.made)
 }
 
-// packSpot packs what stands at a name.
-func (s *packer) packSpot(p *parcel, one *spot) error {
+// packOwner packs what stands at a name.
+func (s *packer) packOwner(p *parcel, one *ownerRecords) error {
 	if s.links != nil && !one.glue {
 		p.names = append(p.names, linkName{one.name, linkTypes(typesAt(one.records))})
 	}
 	for _, set := range setsOf(one.records) {
-		mine := !one.glue && (!one.cut || set[0].Header().Rrtype == dns.TypeDS)
+		mine := !one.glue && (!one.delegated || set[0].Header().Rrtype == dns.TypeDS)
 		if err := s.packSet(set, mine); err != nil {
 			return err
 		}
@@ -273,7 +273,7 @@ func (s *packer) packSpot(p *parcel, one *spot) error {
 func (s *packer) packSet(set []dns.RR, mine bool) error {
 	set = evenTTL(set)
 	if s.links != nil && mine {
-		signatures, err := s.zone.seals.sign(set)
+		signatures, err := s.zone.signer.sign(set)
 		if err != nil {
 			return err
 		}

@@ -48,7 +48,7 @@ func (z *zone) isCatalog() bool { return z.ns.Publication.Layout == LayoutCatalo
 // buildCatalog makes the records of a catalog: its version, and a PTR record for each zone
 // that it lists (RFC 9432, sections 4.3.1 and 4.2).
 func (z *zone) buildCatalog() {
-	z.fixed, z.empty = make(map[string][]dns.RR), make(map[string]bool)
+	z.static, z.empty = make(map[string][]dns.RR), make(map[string]bool)
 	z.add(&dns.TXT{Hdr: header("version."+z.name, dns.TypeTXT, z.zones.ttl), Txt: []string{"2"}})
 	for _, member := range z.set.published.Members(z.name) {
 		z.add(&dns.PTR{Hdr: header(memberLabel(member)+".zones."+z.name, dns.TypePTR, z.zones.ttl), Ptr: member})

@@ -106,8 +106,8 @@ func (c *checker) checkZone() {
 	if outer := c.zone.set.outer(c.zone); outer != nil && len(c.zone.ns.Publication.Servers) == 0 {
 		c.tell(stele.ID{}, true, "it is inside the zone %s, whose file can't delegate it; name its servers with --ns", outer.name)
 	}
-	for _, name := range append([]string{c.zone.name}, c.zone.names()...) {
-		c.checkSize(stele.ID{}, name, c.zone.fixed[name])
+	for _, name := range append([]string{c.zone.name}, c.zone.staticNames()...) {
+		c.checkSize(stele.ID{}, name, c.zone.static[name])
 	}
 }
 
@@ -124,7 +124,7 @@ func (c *checker) checkServers() {
 			c.tell(stele.ID{}, true, "its name server %s is in the zone itself and has no address, so resolvers can't find it; give --ns %s=ADDRESS", s.Name, s.Name)
 		}
 		if inner := c.zone.set.find(s.Name); inner != nil && inner != c.zone {
-			if n := inner.fixed[s.Name]; len(n) == 0 {
+			if n := inner.static[s.Name]; len(n) == 0 {
 				c.tell(stele.ID{}, true, "its name server %s is in the zone %s, which has no address of it", s.Name, inner.name)
 			}
 		}
@@ -145,7 +145,7 @@ func (c *checker) checkResolver() {
 	}
 	h := parseHost(p.Resolver)
 	if in := c.zone.set.find(h.name); in != nil {
-		for _, rr := range in.fixed[h.name] {
+		for _, rr := range in.static[h.name] {
 			if t := rr.Header().Rrtype; t == dns.TypeA || t == dns.TypeAAAA {
 				return
 			}
@@ -162,14 +162,14 @@ func (c *checker) checkResolver() {
 
 // checkNames looks at all identifiers.
 func (c *checker) checkNames(ctx context.Context) error {
-	return c.zone.published(ctx, c.told, func(id stele.ID, r *stele.Record) error {
+	return c.zone.eachRegistered(ctx, c.told, func(id stele.ID, r *stele.Record) error {
 		return c.checkName(ctx, id, r)
 	})
 }
 
 func (c *checker) checkName(ctx context.Context, id stele.ID, r *stele.Record) error {
 	z := c.zone
-	owner, reason := z.cut.owner(id.String())
+	owner, reason := z.mapping.owner(id.String())
 	if reason != "" {
 		how := "it is found over HTTP only"
 		if z.ns.Publication.Resolver == "" {
@@ -184,7 +184,7 @@ func (c *checker) checkName(ctx context.Context, id stele.ID, r *stele.Record) e
 	}
 	c.checkOwn(id, owner)
 	list := []named{{id, r, z.set.namespaceOf(id)}}
-	if z.cut.tells(id.String()) {
+	if z.mapping.tells(id.String()) {
 		var err error
 		if list, err = z.at(ctx, owner); err != nil {
 			return err

@@ -21,10 +21,10 @@ func typesAt(records []dns.RR, more ...uint16) []uint16 {
 // denialTTL is how long it may be believed that there is nothing (RFC 9077).
 func denialTTL(soa *dns.SOA) uint32 { return min(soa.Hdr.Ttl, soa.Minttl) }
 
-// nsec says what stands at a name, of which nothing else is told: the next name is the
+// nsecRecord says what stands at a name, of which nothing else is told: the next name is the
 // one that follows it in the order of all names there could be (RFC 9824, sections 3.1
 // and 3.2). For a name that does not exist, types is nil.
-func (s *signer) nsec(name string, types []uint16, exists bool, ttl uint32) (dns.RR, error) {
+func (s *signer) nsecRecord(name string, types []uint16, exists bool, ttl uint32) (dns.RR, error) {
 	next, err := successor(name, s.zone)
 	if err != nil {
 		return nil, err
@@ -38,8 +38,8 @@ func (s *signer) nsec(name string, types []uint16, exists bool, ttl uint32) (dns
 	return &dns.NSEC{Hdr: header(name, dns.TypeNSEC, ttl), NextDomain: next, TypeBitMap: slices.Compact(types)}, nil
 }
 
-// nsec3 makes the record of a link.
-func (s *signer) nsec3(p *proof, ttl uint32) dns.RR {
+// nsec3Record makes the record of a link.
+func (s *signer) nsec3Record(p *proof, ttl uint32) dns.RR {
 	return &dns.NSEC3{
 		Hdr: header(hashLabel(&p.hash)+"."+s.zone, dns.TypeNSEC3, ttl), Hash: dns.SHA1,
 		HashLength: uint8(len(p.next)), NextDomain: strings.ToUpper(hashLabel(&p.next)), TypeBitMap: p.types,
@@ -74,10 +74,10 @@ func (s *signer) denyAll(name string) (list []proof) {
 	nearer := name
 	for off, end := dns.NextLabel(name, 0); !end; off, end = dns.NextLabel(name, off) {
 		above := name[off:]
-		if p, ok := s.links.match(above); ok {
+		if p, ok := s.nsec3.match(above); ok {
 			add(p, ok)
-			add(s.links.cover(nearer))
-			add(s.links.cover("*." + above))
+			add(s.nsec3.cover(nearer))
+			add(s.nsec3.cover("*." + above))
 			break
 		}
 		nearer = above

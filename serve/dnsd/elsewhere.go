@@ -43,7 +43,7 @@ type scope struct {
 // newScope makes the scope of a namespace that is so many published namespaces below
 // that of the key. Those further below come first.
 func newScope(schemes *stele.Schemes, ns *stele.Namespace, depth int) scope {
-	c := newCut(schemes, ns)
+	c := newOwnerMapping(schemes, ns)
 	s := scope{ns: ns, order: uint16(max(1, ruleOrder-depth)), whole: depth == 0, joint: ddds.Quote(c.joint)}
 	if c.joint == ":" || c.joint == "/" {
 		s.joint = "[:/]" // names are cut at both

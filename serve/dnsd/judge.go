@@ -66,7 +66,7 @@ func (s *zoneSet) rulesNotes(ns *stele.Namespace) []string {
 // by the one that stands behind the prefix, into how many parts. NotFound if nothing
 // is registered there; Conflict, with the separator, if names differ.
 func (z *Zones) Survey(ctx context.Context, key stele.NamespaceKey, sep string) (_ string, parts int, err error) {
-	c := newCut(z.schemes, &stele.Namespace{Scheme: key.Scheme, Prefix: key.Prefix,
+	c := newOwnerMapping(z.schemes, &stele.Namespace{Scheme: key.Scheme, Prefix: key.Prefix,
 		Publication: stele.Publication{Separator: sep, Parts: 1}})
 	if sep == "" {
 		if sep = c.joint; sep == "" {

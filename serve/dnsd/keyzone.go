@@ -34,7 +34,7 @@ func (z *Zones) SignedForTransfer(ctx context.Context) ([]string, error) {
 	}
 	var list []string
 	for _, name := range set.order {
-		if set.zones[name].hasChain() {
+		if set.zones[name].hasNSEC3() {
 			list = append(list, name)
 		}
 	}

@@ -23,20 +23,20 @@ type memory struct {
 }
 
 type memoryZone struct {
-	from  *memory
-	soa   *dns.SOA
-	ns    []dns.RR
-	nodes map[string][]dns.RR
-	seals *signer
+	from   *memory
+	soa    *dns.SOA
+	ns     []dns.RR
+	nodes  map[string][]dns.RR
+	signer *signer
 }
 
-func (z *memoryZone) signer() *signer { return z.seals }
+func (z *memoryZone) Signer() *signer { return z.signer }
 
-func (z *memoryZone) inner(name string) node {
+func (z *memoryZone) innerDelegation(name string) node {
 	one := z.from.zones[name]
 	n := node{exists: true, records: one.ns}
-	if one.seals != nil {
-		n.records = append(n.records[:len(n.records):len(n.records)], one.seals.parent...)
+	if one.signer != nil {
+		n.records = append(n.records[:len(n.records):len(n.records)], one.signer.parent...)
 	}
 	return n
 }
@@ -45,7 +45,7 @@ func (m *memory) signs() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, z := range m.zones {
-		if z.seals != nil {
+		if z.signer != nil {
 			return true
 		}
 	}

@@ -36,7 +36,7 @@ type nameIndex struct {
 // needs nothing in it.
 func newNameIndex(z *zone) *nameIndex {
 	x := &nameIndex{shape: z.indexShape(), seed: maphash.MakeSeed(), ready: make(chan struct{}), above: make(map[uint64]struct{}), aliases: make(map[uint64][]stele.ID)}
-	if z.cut == nil {
+	if z.mapping == nil {
 		close(x.ready)
 	}
 	return x
@@ -47,7 +47,7 @@ func newNameIndex(z *zone) *nameIndex {
 func (z *zone) indexShape() string {
 	var b strings.Builder
 	fmt.Fprintln(&b, z.name, z.ns.Scheme, z.ns.Prefix)
-	if z.cut == nil {
+	if z.mapping == nil {
 		return b.String()
 	}
 	for _, ns := range z.set.under(z.ns) {
@@ -109,10 +109,10 @@ func (s *zoneSet) addToIndexes(r *stele.Record) {
 	}
 	for i, id := range r.Names() {
 		z := s.zoneOf(id)
-		if z == nil || z.cut == nil {
+		if z == nil || z.mapping == nil {
 			continue
 		}
-		owner, reason := z.cut.owner(id.String())
+		owner, reason := z.mapping.owner(id.String())
 		if reason == "" {
 			z.index.addName(z, owner, id, i > 0)
 		}
@@ -122,11 +122,11 @@ func (s *zoneSet) addToIndexes(r *stele.Record) {
 // addName takes up an owner name.
 func (x *nameIndex) addName(z *zone, owner string, id stele.ID, alias bool) {
 	labels := strings.Count(owner, ".") - strings.Count(z.name, ".")
-	levels := labels - z.cut.parts // those that dots make
+	levels := labels - z.mapping.parts // those that dots make
 	if alias {
 		levels = labels - 1
 	}
-	keep := alias && z.cut.tells(id.String())
+	keep := alias && z.mapping.tells(id.String())
 	if levels == 0 && !keep {
 		return
 	}

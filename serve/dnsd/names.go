@@ -27,12 +27,12 @@ func isVisible(r *stele.Record) bool { return r.State != stele.Reserved && r.IsP
 // at returns the identifiers whose owner name this is, with their records, as far as
 // the public may know of them.
 func (z *zone) at(ctx context.Context, name string) ([]named, error) {
-	rest, more, ok := z.cut.rest(name)
+	rest, more, ok := z.mapping.rest(name)
 	if !ok || more {
 		return nil, nil
 	}
-	if z.cut.casing != caseCounts || !hasLetters(rest) {
-		id, ok := z.cut.parse(z.zones.schemes, rest)
+	if z.mapping.casing != caseCounts || !hasLetters(rest) {
+		id, ok := z.mapping.parse(z.zones.schemes, rest)
 		if !ok {
 			return nil, nil
 		}
@@ -90,7 +90,7 @@ func (z *zone) variants(ctx context.Context, name, rest string) (list []named, e
 // memory, and no more steps than there are beginnings of names in another case.
 // Exhausted if there are too many.
 func (z *zone) leap(ctx context.Context, rest string, prefix bool, yield func(*stele.Record) bool) error {
-	begin := z.cut.prefix + z.cut.joint
+	begin := z.mapping.prefix + z.mapping.joint
 	from := strings.ToUpper(rest) // the first in order of bytes
 	for range maxSeeks {
 		r, err := z.seek(ctx, begin, from)
@@ -124,7 +124,7 @@ func (z *zone) seek(ctx context.Context, begin, from string) (*stele.Record, err
 	if last == 0 {
 		before = begin + from[:len(from)-1]
 	}
-	for r, err := range z.zones.store.Scan(ctx, z.cut.scheme, begin, before) {
+	for r, err := range z.zones.store.Scan(ctx, z.mapping.scheme, begin, before) {
 		return r, err
 	}
 	return nil, nil
@@ -177,7 +177,7 @@ func caseBit(b byte) byte {
 // below reports whether a public identifier has its owner name below this one. It
 // says so too if it would take too long to know that there is none.
 func (z *zone) below(ctx context.Context, name string) (bool, error) {
-	rest, more, ok := z.cut.rest(name)
+	rest, more, ok := z.mapping.rest(name)
 	if !ok {
 		return false, nil
 	}
@@ -192,7 +192,7 @@ func (z *zone) below(ctx context.Context, name string) (bool, error) {
 	found := false
 	look := func(r *stele.Record) bool {
 		left--
-		_, reason := z.cut.owner(r.ID.String())
+		_, reason := z.mapping.owner(r.ID.String())
 		found = reason == "" && isVisible(r) && z.set.zoneOf(r.ID) == z
 		return !found && left > 0
 	}
@@ -205,11 +205,11 @@ func (z *zone) below(ctx context.Context, name string) (bool, error) {
 
 // scanBelow yields the records whose names begin with a rest in any case.
 func (z *zone) scanBelow(ctx context.Context, rest string, yield func(*stele.Record) bool) error {
-	if z.cut.casing == caseCounts && hasLetters(rest) {
+	if z.mapping.casing == caseCounts && hasLetters(rest) {
 		return z.leap(ctx, rest, true, yield)
 	}
-	begin := z.cut.prefix + z.cut.joint + z.cut.canonical(rest)
-	for r, err := range z.zones.store.Scan(ctx, z.cut.scheme, begin, "") {
+	begin := z.mapping.prefix + z.mapping.joint + z.mapping.canonical(rest)
+	for r, err := range z.zones.store.Scan(ctx, z.mapping.scheme, begin, "") {
 		if err != nil || !yield(r) {
 			return err
 		}

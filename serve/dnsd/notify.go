@@ -371,8 +371,8 @@ func (n *notifier) pack(ctx context.Context, one *notice, now time.Time) ([]byte
 		if one.signer == nil {
 			return nil, &stele.Error{Op: "notify", Kind: stele.NotFound, Err: errNoKey}
 		}
-		s := newSealer(one.signer)
-		msg = s.seal(msg, now)
+		s := newTSIGSigner(one.signer)
+		msg = s.sign(msg, now)
 		one.request = s.before
 	}
 	n.awaited[replyTo{one.at, one.id}] = one

@@ -29,10 +29,10 @@ const (
 	caseUpper         // it does not count; canonical names are in upper case
 )
 
-// cut is how identifiers of a namespace are cut into owner names, and put together
+// ownerMapping is how identifiers of a namespace are cut into owner names, and put together
 // again: urn:paradisec:ab1:001:a is a.001.ab1.paradisec.example. It says no more
 // than the rewriting rule that is made of it.
-type cut struct {
+type ownerMapping struct {
 	schemes *stele.Schemes
 	scheme  string
 	prefix  string // of the namespace: urn:paradisec
@@ -45,10 +45,10 @@ type cut struct {
 	casing  casing
 }
 
-// newCut works out how the names of a namespace are cut.
-func newCut(schemes *stele.Schemes, ns *stele.Namespace) *cut {
+// newOwnerMapping works out how the names of a namespace are cut.
+func newOwnerMapping(schemes *stele.Schemes, ns *stele.Namespace) *ownerMapping {
 	p := &ns.Publication
-	c := &cut{schemes: schemes, scheme: ns.Scheme, prefix: ns.Prefix, sep: cmp.Or(p.Separator, ":"), parts: max(p.Parts, 1), zone: p.Zone}
+	c := &ownerMapping{schemes: schemes, scheme: ns.Scheme, prefix: ns.Prefix, sep: cmp.Or(p.Separator, ":"), parts: max(p.Parts, 1), zone: p.Zone}
 	c.joint = jointOf(schemes, ns.Key(), c.sep, c.samples())
 	c.casing = c.askCasing(schemes)
 	room := maxNameText - len(strings.TrimSuffix(c.zone, ".")) - 1
@@ -67,7 +67,7 @@ func newCut(schemes *stele.Schemes, ns *stele.Namespace) *cut {
 // samples are what may stand behind the prefix of a namespace. At least one is a
 // name in most: letters, UUIDs, and numbers of whose last digits one is right where
 // it is a check digit.
-func (c *cut) samples() []string {
+func (c *ownerMapping) samples() []string {
 	list := []string{
 		strings.Repeat("a"+c.sep, c.parts-1) + "a",
 		"a", "ab1",
@@ -110,7 +110,7 @@ func jointOf(schemes *stele.Schemes, key stele.NamespaceKey, sep string, samples
 // askCasing asks the schemes whether a name in capitals is that in small letters.
 // A namespace of which no sample is a name counts as one where case counts, which
 // is right in any, and slower.
-func (c *cut) askCasing(schemes *stele.Schemes) casing {
+func (c *ownerMapping) askCasing(schemes *stele.Schemes) casing {
 	begin := c.prefix + c.joint
 	for _, sample := range c.samples() {
 		if !hasLetters(sample) {
@@ -135,7 +135,7 @@ func (c *cut) askCasing(schemes *stele.Schemes) casing {
 
 // tells reports whether rules at the owner name of an identifier must tell case
 // variants of it apart.
-func (c *cut) tells(id string) bool {
+func (c *ownerMapping) tells(id string) bool {
 	return c.casing == caseCounts && hasLetters(strings.TrimPrefix(id, c.prefix))
 }
 
@@ -150,7 +150,7 @@ func hasLetters(s string) bool {
 
 // owner returns the owner name of an identifier, or why it has none. It is asked of
 // every name of a zone, and takes no memory but for the name.
-func (c *cut) owner(id string) (name, reason string) {
+func (c *ownerMapping) owner(id string) (name, reason string) {
 	rest, ok := strings.CutPrefix(id, c.prefix)
 	if ok {
 		rest, ok = strings.CutPrefix(rest, c.joint)
@@ -179,7 +179,7 @@ func (c *cut) owner(id string) (name, reason string) {
 
 // reverse makes a name of parts, the last of which stands first, in lower case. All is
 // ASCII.
-func (c *cut) reverse(rest string) string {
+func (c *ownerMapping) reverse(rest string) string {
 	var b strings.Builder
 	b.Grow(len(rest) + 1 + len(c.zone))
 	for end := len(rest); end >= 0; {
@@ -205,7 +205,7 @@ func count(n int, what string) string {
 }
 
 // labelReason says why a text is no label of this zone, or "".
-func (c *cut) labelReason(label string) string {
+func (c *ownerMapping) labelReason(label string) string {
 	switch {
 	case label == "":
 		return "a part, or what stands between two dots, is empty"
@@ -227,7 +227,7 @@ func isLabelByte(b byte) bool {
 // rest is the way back: what stands behind prefix and joint in the identifiers of a
 // name, in lower case. more is set if the name has fewer labels than parts: then
 // rest is their beginning. ok is false if no identifier is there or below.
-func (c *cut) rest(name string) (rest string, more, ok bool) {
+func (c *ownerMapping) rest(name string) (rest string, more, ok bool) {
 	below, ok := strings.CutSuffix(name, "."+c.zone)
 	if !ok || below == "" {
 		return "", false, false
@@ -254,7 +254,7 @@ func (c *cut) rest(name string) (rest string, more, ok bool) {
 
 // canonical writes the rest of a name as canonical names have it, where case does
 // not count.
-func (c *cut) canonical(rest string) string {
+func (c *ownerMapping) canonical(rest string) string {
 	if c.casing == caseUpper {
 		return strings.ToUpper(rest)
 	}
@@ -263,7 +263,7 @@ func (c *cut) canonical(rest string) string {
 
 // parse returns the identifier of a rest in lower case; ok is false if there is
 // none, or if its owner name is another one.
-func (c *cut) parse(schemes *stele.Schemes, rest string) (id stele.ID, ok bool) {
+func (c *ownerMapping) parse(schemes *stele.Schemes, rest string) (id stele.ID, ok bool) {
 	id, err := schemes.Parse(c.prefix + c.joint + c.canonical(rest))
 	if err != nil || id.Scheme() != c.scheme {
 		return stele.ID{}, false
@@ -274,7 +274,7 @@ func (c *cut) parse(schemes *stele.Schemes, rest string) (id stele.ID, ok bool) 
 
 // rule makes the rewriting rule, from an identifier to its owner name: what
 // matches it is exactly what fits.
-func (c *cut) rule() (*ddds.Expression, error) {
+func (c *ownerMapping) rule() (*ddds.Expression, error) {
 	begin := newPattern(c.schemes, c.scheme, c.prefix, c.casing)
 	if most := maxGroups - begin.groups; c.parts > most {
 		return nil, fmt.Errorf("a rule can put %d parts into a name, and these names have %d", most, c.parts)
@@ -302,7 +302,7 @@ func (c *cut) rule() (*ddds.Expression, error) {
 
 // class is the characters of a label. BIND takes a hyphen only if it stands first.
 // The separator is none of them.
-func (c *cut) class(fold bool) string {
+func (c *ownerMapping) class(fold bool) string {
 	set := "-_a-z0-9"
 	if c.sep == "-" || c.sep == "_" {
 		set = strings.Replace(set, c.sep, "", 1)

@@ -10,13 +10,13 @@ import (
 	"github.com/stele-id/stele/scheme/all"
 )
 
-func testCut(t testing.TB, scheme, prefix, zone, sep string, parts int) (*cut, *stele.Schemes) {
+func testCut(t testing.TB, scheme, prefix, zone, sep string, parts int) (*ownerMapping, *stele.Schemes) {
 	t.Helper()
 	schemes, err := all.New(all.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newCut(schemes, &stele.Namespace{Scheme: scheme, Prefix: prefix,
+	return newOwnerMapping(schemes, &stele.Namespace{Scheme: scheme, Prefix: prefix,
 		Publication: stele.Publication{Zone: zone, Layout: stele.LayoutNames, Separator: sep, Parts: parts}}), schemes
 }
 
@@ -116,7 +116,7 @@ func TestOwnerProperties(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := newCut(schemes, &stele.Namespace{Scheme: test.scheme, Prefix: test.prefix,
+		c := newOwnerMapping(schemes, &stele.Namespace{Scheme: test.scheme, Prefix: test.prefix,
 			Publication: stele.Publication{Zone: zone, Layout: stele.LayoutNames, Separator: test.sep, Parts: test.parts}})
 		rule, err := c.rule()
 		if err != nil {
@@ -154,7 +154,7 @@ func asApplied(schemes *stele.Schemes, scheme, text string) (all []string) {
 }
 
 // checkBack looks whether the way back gives the identifier.
-func checkBack(t *rapid.T, c *cut, schemes *stele.Schemes, text, name string) {
+func checkBack(t *rapid.T, c *ownerMapping, schemes *stele.Schemes, text, name string) {
 	rest, more, ok := c.rest(name)
 	if !ok || more || !strings.EqualFold(c.prefix+c.joint+rest, text) {
 		t.Fatalf("%s: back to %q, %v, %v; want %q", name, rest, more, ok, text)

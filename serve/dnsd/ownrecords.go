@@ -16,8 +16,8 @@ import (
 // addOwn adds the owner's own records, after all that is made of the registry's settings:
 // that comes first where both want the same. An owner learns of it from 'stele zone check'.
 func (z *zone) addOwn() {
-	made := make(map[string][]uint16, len(z.fixed))
-	for name, records := range z.fixed {
+	made := make(map[string][]uint16, len(z.static))
+	for name, records := range z.static {
 		made[name] = typesAt(records)
 	}
 	for _, r := range z.ns.Publication.Records {
@@ -69,7 +69,7 @@ func giveWay(records []dns.RR) []dns.RR {
 
 // fixedAt returns what stands at a name beside what is registered there.
 func (z *zone) fixedAt(ctx context.Context, name string) ([]dns.RR, error) {
-	records := z.fixed[name]
+	records := z.static[name]
 	if !z.yields[name] {
 		return records, nil
 	}
@@ -94,7 +94,7 @@ func (z *Zones) MayAdd(ctx context.Context, zone string, r stele.ZoneRecord) err
 	conflict := func(format string, args ...any) error {
 		return &stele.Error{Op: "add record", Kind: stele.Conflict, Err: fmt.Errorf("%s can't have this %s record: "+format, append([]any{r.Name, r.Type}, args...)...)}
 	}
-	made := slices.DeleteFunc(slices.Clone(one.fixed[r.Name]), func(rr dns.RR) bool { return one.isOwn(rr) })
+	made := slices.DeleteFunc(slices.Clone(one.static[r.Name]), func(rr dns.RR) bool { return one.isOwn(rr) })
 	if reason := one.ownReason(rr, typesAt(made)); reason != "" {
 		return conflict("%s", reason)
 	}
@@ -125,7 +125,7 @@ func (c *checker) checkOwn(id stele.ID, owner string) {
 		return
 	}
 	var kinds []string
-	for _, rr := range c.zone.fixed[owner] {
+	for _, rr := range c.zone.static[owner] {
 		if givesWay(rr) {
 			kinds = append(kinds, dns.TypeToString[rr.Header().Rrtype])
 		}
@@ -177,8 +177,8 @@ func (r *result) follow(ctx context.Context, from source, a *asked, alias *dns.C
 		if err != nil {
 			return nil, nil, err
 		}
-		if s := in.signer(); s != nil {
-			n.records = append(n.records[:len(n.records):len(n.records)], s.at(name)...)
+		if s := in.Signer(); s != nil {
+			n.records = append(n.records[:len(n.records):len(n.records)], s.apexRecords(name)...)
 		}
 		found := pick(n.records, name, a.qtype, soa, ns)
 		r.answer = append(r.answer, found...)

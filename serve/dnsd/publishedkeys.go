@@ -27,7 +27,7 @@ func (s *zoneSet) keysOf(z *zone) (list []keysAt) {
 			continue
 		}
 		switch {
-		case ns.Prefix == "" || isUnder(z.ns.Prefix, ns.Prefix, newCut(s.schemes, ns).joint):
+		case ns.Prefix == "" || isUnder(z.ns.Prefix, ns.Prefix, newOwnerMapping(s.schemes, ns).joint):
 			list = append(list, keysAt{ns, false})
 		case isUnder(ns.Prefix, z.ns.Prefix, joint) && s.leader(ns) == z.ns:
 			list = append(list, keysAt{ns, true})

@@ -181,7 +181,7 @@ func TestKeysArePublished(t *testing.T) {
 	}
 }
 
-// A new key, its end and a signature reach secondaries as differences, in zones of all
+// A new key, its end and a signature reach secondaries as deltas, in zones of all
 // kinds, and the copy is as the zone.
 func TestKeysAreTransferred(t *testing.T) {
 	const zone = "z.example."

@@ -94,13 +94,13 @@ func (p *pass) add(set *zoneSet) {
 	p.by = make(map[string]*zone)
 	for _, name := range set.order {
 		one := set.zones[name]
-		if !one.index.isReady() || one.links() != nil && !one.links().isReady() {
+		if !one.index.isReady() || one.nsec3() != nil && !one.nsec3().isReady() {
 			p.list = append(p.list, one)
 			p.by[name] = one
 		}
 	}
 	// Those that have no names of identifiers need not wait for the others.
-	slices.SortStableFunc(p.list, func(a, b *zone) int { return boolOrder(a.cut != nil) - boolOrder(b.cut != nil) })
+	slices.SortStableFunc(p.list, func(a, b *zone) int { return boolOrder(a.mapping != nil) - boolOrder(b.mapping != nil) })
 }
 
 func boolOrder(b bool) int {
@@ -110,12 +110,12 @@ func boolOrder(b bool) int {
 	return 0
 }
 
-// links is the chain of the zone's names; nil if it has none.
-func (z *zone) links() *chain {
-	if z.seals == nil {
+// nsec3 is the chain of the zone's names; nil if it has none.
+func (z *zone) nsec3() *nsec3Chain {
+	if z.signer == nil {
 		return nil
 	}
-	return z.seals.links
+	return z.signer.nsec3
 }
 
 // letAnswer says that the pass takes long, so that answers need not wait for it, nor for
@@ -131,7 +131,7 @@ func (p *pass) letAnswer() {
 
 // step goes on until all is read, or the store fails: then it returns false.
 func (p *pass) step(ctx context.Context) (done bool) {
-	err := p.finish(ctx, func(z *zone) bool { return z.cut == nil })
+	err := p.finish(ctx, func(z *zone) bool { return z.mapping == nil })
 	if err == nil {
 		err = p.readAll(ctx)
 	}
@@ -182,7 +182,7 @@ func (p *pass) isWanted() bool {
 	defer z.mu.Unlock()
 	return z.last != nil && slices.ContainsFunc(p.list, func(one *zone) bool {
 		now := z.last.zones[one.name]
-		return now != nil && (now.index == one.index && !one.index.isReady() || one.links() != nil && now.links() == one.links() && !one.links().isReady())
+		return now != nil && (now.index == one.index && !one.index.isReady() || one.nsec3() != nil && now.nsec3() == one.nsec3() && !one.nsec3().isReady())
 	})
 }
 
@@ -193,15 +193,15 @@ func (p *pass) take(r *stele.Record) {
 	}
 	for i, id := range r.Names() {
 		one := p.set.zoneOf(id)
-		if one == nil || one.cut == nil || p.by[one.name] == nil {
+		if one == nil || one.mapping == nil || p.by[one.name] == nil {
 			continue
 		}
-		owner, reason := one.cut.owner(id.String())
+		owner, reason := one.mapping.owner(id.String())
 		if reason != "" {
 			continue
 		}
 		one.index.addName(one, owner, id, i > 0)
-		if c := one.links(); c != nil && !c.isReady() && one.reaches(owner) && one.fixed[owner] == nil {
+		if c := one.nsec3(); c != nil && !c.isReady() && one.reaches(owner) && one.static[owner] == nil {
 			one.link(owner, named{id, r, one.namespaceOf(id)})
 		}
 	}
@@ -210,7 +210,7 @@ func (p *pass) take(r *stele.Record) {
 // link puts an owner name into the chain. One that several identifiers share is looked up
 // when all aliases are known, and so is one that a commit has changed meanwhile.
 func (z *zone) link(owner string, one named) {
-	c := z.seals.links
+	c := z.signer.nsec3
 	out := z.compiler().compile([]named{one})
 	c.changes.Lock()
 	defer c.changes.Unlock()
@@ -230,8 +230,8 @@ func (p *pass) finish(ctx context.Context, good func(*zone) bool) error {
 		if !one.index.isReady() {
 			close(one.index.ready)
 		}
-		if c := one.links(); c != nil && !c.isReady() {
-			if err := one.finishChain(ctx); err != nil {
+		if c := one.nsec3(); c != nil && !c.isReady() {
+			if err := one.finishNSEC3Chain(ctx); err != nil {
 				return err
 			}
 		}
@@ -243,11 +243,11 @@ func (p *pass) finish(ctx context.Context, good func(*zone) bool) error {
 	return nil
 }
 
-// finishChain adds the names that do not depend on records and looks up those that are
+// finishNSEC3Chain adds the names that do not depend on records and looks up those that are
 // late, and says that the chain has all names.
-func (z *zone) finishChain(ctx context.Context) error {
-	c := z.seals.links
-	err := z.everyFixedName(ctx, func(p *spot) error {
+func (z *zone) finishNSEC3Chain(ctx context.Context) error {
+	c := z.signer.nsec3
+	err := z.eachStaticOwner(ctx, func(p *ownerRecords) error {
 		if !p.glue {
 			c.changes.Lock()
 			defer c.changes.Unlock()
@@ -264,7 +264,7 @@ func (z *zone) finishChain(ctx context.Context) error {
 // linkLate looks up one of the names that are late; without any it says that the chain is
 // complete.
 func (z *zone) linkLate(ctx context.Context) (done bool, err error) {
-	c := z.seals.links
+	c := z.signer.nsec3
 	c.changes.Lock()
 	defer c.changes.Unlock()
 	for name := range c.late {

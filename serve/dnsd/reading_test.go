@@ -197,7 +197,7 @@ func TestManyZonesStart(t *testing.T) {
 		if err := one.index.await(m.ctx); err != nil {
 			t.Fatal(err)
 		}
-		if c := one.links(); c != nil {
+		if c := one.nsec3(); c != nil {
 			if err := c.await(m.ctx); err != nil {
 				t.Fatal(err)
 			}

@@ -41,12 +41,12 @@ type worker struct {
 	private   bool // nobody on the way can read the answer
 	tell      time.Duration
 
-	patient bool // whether it may wait for the registry
-	missed  bool // it would have had to: nothing was answered
+	mayBlock   bool // whether it may wait for the registry
+	wouldBlock bool // it would have had to: nothing was answered
 }
 
 func (s *Server) newWorker(ctx context.Context, t *tally) *worker {
-	return &worker{s: s, ctx: ctx, tally: t, name: make([]byte, 0, maxName), scratch: make([]byte, 4<<10), patient: true}
+	return &worker{s: s, ctx: ctx, tally: t, name: make([]byte, 0, maxName), scratch: make([]byte, 4<<10), mayBlock: true}
 }
 
 // respond answers a message in dst, or with nothing. dst must have room for the
@@ -58,14 +58,14 @@ func (w *worker) respond(dst, msg []byte, from peer, now time.Time) (answer []by
 			answer = nil
 		}
 	}()
-	w.missed = false
+	w.wouldBlock = false
 	code := w.q.read(msg)
 	if code == dropped {
 		w.tally.dropped.Add(1)
 		return nil
 	}
 	w.greet(from, now)
-	var who *sealer
+	var who *tsigSigner
 	if w.q.tsig > 0 && code != dns.RcodeFormatError {
 		var judged int
 		if who, judged = w.verify(msg, now); judged != dns.RcodeSuccess {
@@ -80,12 +80,12 @@ func (w *worker) respond(dst, msg []byte, from peer, now time.Time) (answer []by
 	if code == dns.RcodeSuccess && w.q.asks {
 		limit := w.limit(from) - len(dst) - w.optSize() - who.size()
 		if w.q.isTransfer() && w.q.qtype == dns.TypeIXFR && !from.tcp {
-			dst, p = w.difference(dst, msg, from, who, limit, now)
+			dst, p = w.answerIXFR(dst, msg, from, who, limit, now)
 		} else {
 			dst, p = w.find(dst, limit, now)
 		}
 	}
-	if w.missed {
+	if w.wouldBlock {
 		return nil
 	}
 	if !from.tcp && !w.verified && w.s.limiter != nil {
@@ -102,7 +102,7 @@ func (w *worker) respond(dst, msg []byte, from peer, now time.Time) (answer []by
 	if p.serial != 0 && !w.stamp(&p, now) {
 		dst, p = dst[:headerSize+len(w.q.question)], packed{rcode: dns.RcodeServerFailure}
 	}
-	answer = who.seal(w.finish(dst, &p), now)
+	answer = who.sign(w.finish(dst, &p), now)
 	w.note(from, msg, answer, now)
 	return answer
 }
@@ -111,7 +111,7 @@ func (w *worker) respond(dst, msg []byte, from peer, now time.Time) (answer []by
 // the signatures of that. It reports false if there are none.
 func (w *worker) stamp(p *packed, now time.Time) bool {
 	if p.signed {
-		seal, ok := w.s.serials.sealed(w.ctx, p.zone, now)
+		seal, ok := w.s.serials.soaSignature(w.ctx, p.zone, now)
 		return ok && seal.stamp(p.body[:p.extra], p.serial)
 	}
 	if n, ok := w.s.serials.now(w.ctx, p.zone); ok {
@@ -183,7 +183,7 @@ func (w *worker) find(dst []byte, limit int, now time.Time) ([]byte, packed) {
 		w.tally.hits.Add(1)
 		return dst, p
 	}
-	if w.missed = !w.patient; w.missed {
+	if w.wouldBlock = !w.mayBlock; w.wouldBlock {
 		return dst, packed{}
 	}
 	w.tally.misses.Add(1)

@@ -103,7 +103,7 @@ func (s *zoneSet) lead(k *keyRules, sc scope) {
 // have none.
 func (s *zoneSet) rewrite(k *keyRules, sc scope) {
 	p := &sc.ns.Publication
-	e, err := s.zones[p.Zone].cut.rule()
+	e, err := s.zones[p.Zone].mapping.rule()
 	if err != nil {
 		k.note("%s: the rewriting rule can't be published: %v; give the zone a shorter name, or cut names into fewer parts", sc.ns.Key(), err)
 	} else {
@@ -201,7 +201,7 @@ func (s *zoneSet) addHost(k *keyRules, root *zone, head string) {
 // rule that leads to the resolver stands there alone.
 func (z *zone) collection(ctx context.Context) (out compiled, err error) {
 	c := z.compiler()
-	cut := newCut(z.zones.schemes, z.ns)
+	cut := newOwnerMapping(z.zones.schemes, z.ns)
 	c.tells, c.full = cut.tells, true
 	var list []named
 	for r, err := range z.zones.store.Scan(ctx, z.ns.Scheme, z.ns.Prefix, "") {

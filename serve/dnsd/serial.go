@@ -21,7 +21,7 @@ type serials struct {
 type serial struct {
 	apex string
 	word atomic.Uint64 // count of changes, its lower half; and the serial
-	seal atomic.Pointer[seal]
+	seal atomic.Pointer[soaSignature]
 }
 
 func newSerials(from source) *serials {

@@ -3,9 +3,9 @@ package dnsd
 // InvalidateAll says that nobody knows what other processes have committed: everything
 // is read again. See Invalidate.
 func (z *Zones) InvalidateAll() {
-	z.eras.forgetAll()
+	z.generations.forgetAll()
 	z.mu.Lock()
-	z.last, z.chains = nil, nil
+	z.last, z.nsec3Chains = nil, nil
 	z.mu.Unlock()
 	z.applied.end()
 	z.InvalidateNamespaces()

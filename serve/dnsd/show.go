@@ -67,10 +67,10 @@ func (z *Zones) Show(ctx context.Context, name string) (*Shown, error) {
 		return nil, err
 	}
 	list := append(append([]dns.RR{soa}, ns...), n.records...)
-	if one.seals != nil {
-		list = append(list, one.seals.records...)
+	if one.signer != nil {
+		list = append(list, one.signer.records...)
 	}
-	for _, name := range one.names() {
+	for _, name := range one.staticNames() {
 		records, err := one.fixedAt(ctx, name)
 		if err != nil && !errors.Is(err, errReading) {
 			return nil, err
@@ -100,9 +100,9 @@ func (z *Zones) Where(ctx context.Context, id stele.ID) (*Place, error) {
 		return &Place{Reason: set.whyNot(id)}, nil
 	}
 	p := &Place{Zone: one.name}
-	if one.cut == nil {
+	if one.mapping == nil {
 		p.Owner = one.name
-	} else if p.Owner, p.Reason = one.cut.owner(id.String()); p.Reason != "" {
+	} else if p.Owner, p.Reason = one.mapping.owner(id.String()); p.Reason != "" {
 		return p, nil
 	}
 	if err := one.index.await(ctx); err != nil {
@@ -113,7 +113,7 @@ func (z *Zones) Where(ctx context.Context, id stele.ID) (*Place, error) {
 		return nil, err
 	}
 	p.Records = entries(n.records)
-	if one.cut == nil {
+	if one.mapping == nil {
 		return p, nil
 	}
 	list, err := one.at(ctx, p.Owner)

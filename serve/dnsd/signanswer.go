@@ -23,7 +23,7 @@ func (s *signer) secure(r *result, a *asked, n *node, soa *dns.SOA) error {
 		r.additional, err = s.withSignatures(r.additional)
 		return err
 	}
-	r.authority = append([]dns.RR{negative(soa)}, s.blankNegative(soa)...)
+	r.authority = append([]dns.RR{negative(soa)}, s.placeholderNegative(soa)...)
 	if s.mode == signOnline {
 		return s.denyOnline(r, a.name, n, soa)
 	}
@@ -40,7 +40,7 @@ func (s *signer) withSignatures(records []dns.RR) ([]dns.RR, error) {
 		list = append(list, set...)
 		switch rr := set[0].(type) {
 		case *dns.SOA:
-			list = append(list, s.blank(rr)...)
+			list = append(list, s.placeholderRRSIGs(rr)...)
 			continue
 		case *dns.RRSIG:
 			continue
@@ -83,9 +83,9 @@ func setLen(records []dns.RR) int {
 	return len(records)
 }
 
-// blankNegative is blank for the SOA record of an answer that there is nothing.
-func (s *signer) blankNegative(soa *dns.SOA) []dns.RR {
-	list := s.blank(soa)
+// placeholderNegative is placeholderRRSIGs for the SOA record of a negative answer.
+func (s *signer) placeholderNegative(soa *dns.SOA) []dns.RR {
+	list := s.placeholderRRSIGs(soa)
 	for _, sig := range list {
 		sig.Header().Ttl = denialTTL(soa) // that of the record in this answer
 	}
@@ -99,7 +99,7 @@ func (s *signer) denyOnline(r *result, name string, n *node, soa *dns.SOA) error
 	if r.rcode == dns.RcodeNameError {
 		r.rcode, r.absent = dns.RcodeSuccess, true
 	}
-	rr, err := s.nsec(name, n.types(name == s.zone), n.exists || name == s.zone, denialTTL(soa))
+	rr, err := s.nsecRecord(name, n.types(name == s.zone), n.exists || name == s.zone, denialTTL(soa))
 	if err != nil {
 		return err
 	}
@@ -109,11 +109,11 @@ func (s *signer) denyOnline(r *result, name string, n *node, soa *dns.SOA) error
 // denyChained adds the links of the chain that prove that there is nothing.
 func (s *signer) denyChained(r *result, name string, soa *dns.SOA) error {
 	r.chained = true
-	if err := s.links.check(s.zone); err != nil {
+	if err := s.nsec3.check(s.zone); err != nil {
 		return err
 	}
 	var list []proof
-	if p, ok := s.links.match(name); ok {
+	if p, ok := s.nsec3.match(name); ok {
 		list = append(list, p)
 		r.rcode = dns.RcodeSuccess
 	} else {
@@ -121,7 +121,7 @@ func (s *signer) denyChained(r *result, name string, soa *dns.SOA) error {
 		r.rcode = dns.RcodeNameError
 	}
 	for i := range list {
-		if err := s.addProof(r, s.nsec3(&list[i], denialTTL(soa))); err != nil {
+		if err := s.addProof(r, s.nsec3Record(&list[i], denialTTL(soa))); err != nil {
 			return err
 		}
 	}
@@ -151,7 +151,7 @@ func (n *node) types(atApex bool) []uint16 {
 func (s *signer) pickSecurity(a *asked, n *node, soa *dns.SOA) ([]dns.RR, error) {
 	switch {
 	case a.qtype == dns.TypeNSEC && s.mode == signOnline:
-		rr, err := s.nsec(a.name, n.types(a.name == s.zone), n.exists || a.name == s.zone, denialTTL(soa))
+		rr, err := s.nsecRecord(a.name, n.types(a.name == s.zone), n.exists || a.name == s.zone, denialTTL(soa))
 		return []dns.RR{rr}, err
 	case a.qtype == dns.TypeRRSIG && a.signed && len(n.records) > 0:
 		// Those of one set are enough for who asks for them all (RFC 8482, section 7).

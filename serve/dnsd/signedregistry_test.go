@@ -184,9 +184,9 @@ func (p *press) chainOf(zone string) int {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	kept := one.seals.links
-	anew := newChain()
-	err = one.everyName(p.ctx, nil, func(s *spot) error {
+	kept := one.signer.nsec3
+	anew := newNSEC3Chain()
+	err = one.eachOwner(p.ctx, nil, func(s *ownerRecords) error {
 		if !s.glue {
 			anew.set(s.name, one.name, linkTypes(typesAt(s.records)))
 		}
@@ -299,8 +299,8 @@ func TestNothingOldIsSigned(t *testing.T) {
 	}
 }
 
-// TestChainOfMany reads a chain that takes a while, beside answers and commits.
-func TestChainOfMany(t *testing.T) {
+// TestNSEC3ChainOfMany reads a chain that takes a while, beside answers and commits.
+func TestNSEC3ChainOfMany(t *testing.T) {
 	p := newPress(t)
 	p.paradisec()
 	for i := range indexAtOnce + 500 {
@@ -319,7 +319,7 @@ func TestChainOfMany(t *testing.T) {
 			}
 		}
 	}
-	if err := one.seals.links.await(p.ctx); err != nil {
+	if err := one.signer.nsec3.await(p.ctx); err != nil {
 		t.Fatal(err)
 	}
 	// Those of the zone, its levels, and all names.
@@ -329,7 +329,7 @@ func TestChainOfMany(t *testing.T) {
 	// A change of settings that leaves the names alone keeps it.
 	p.namespace("urn:paradisec", func(ns *stele.Namespace) { ns.Title = "Another" })
 	again, err := p.zones.zoneNamed(p.ctx, "paradisec.example.")
-	if err != nil || again == one || again.seals.links != one.seals.links {
+	if err != nil || again == one || again.signer.nsec3 != one.signer.nsec3 {
 		t.Errorf("the chain was made anew: %v", err)
 	}
 }

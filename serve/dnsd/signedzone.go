@@ -21,7 +21,7 @@ const signedBatch = 256
 // registry is: the SOA record first, then name by name, then the chain. The same
 // registry gives the same bytes on every server.
 func (z *zone) signedSets(ctx context.Context, told func(n int), do func(set []dns.RR) error) error {
-	s := z.seals
+	s := z.signer
 	if s == nil && z.trouble != "" {
 		return &stele.Error{Op: "sign", Kind: stele.Conflict, Err: errors.New(z.trouble)}
 	}
@@ -29,19 +29,19 @@ func (z *zone) signedSets(ctx context.Context, told func(n int), do func(set []d
 		return &stele.Error{Op: "sign", Kind: stele.Conflict, Err: fmt.Errorf(
 			"%s is not signed for others; 'stele zone sign %s --mode transfer' makes it so", z.name, z.name)}
 	}
-	batch, links := &signedSets{signer: s, do: do}, newChain()
-	err := z.everyName(ctx, told, func(p *spot) error {
+	batch, links := &signedSets{signer: s, do: do}, newNSEC3Chain()
+	err := z.eachOwner(ctx, told, func(p *ownerRecords) error {
 		if !p.glue {
 			links.set(p.name, z.name, linkTypes(typesAt(p.records)))
 		}
-		return batch.addSpot(p)
+		return batch.addOwner(p)
 	})
 	if err != nil {
 		return err
 	}
 	soa, _ := z.apex()
 	err = links.each(func(p *proof) error {
-		return batch.add([]dns.RR{s.nsec3(p, denialTTL(soa))}, true)
+		return batch.add([]dns.RR{s.nsec3Record(p, denialTTL(soa))}, true)
 	})
 	if err != nil {
 		return err
@@ -57,12 +57,12 @@ type signedSets struct {
 	signed []bool // whether each is to be
 }
 
-// addSpot adds all sets at a name. At a cut the records are another zone's, but for the
+// addOwner adds all sets at a name. At a cut the records are another zone's, but for the
 // digests of its keys; what stands below it is unsigned (RFC 4035, section 2.2).
-func (b *signedSets) addSpot(p *spot) error {
+func (b *signedSets) addOwner(p *ownerRecords) error {
 	sets := setsOf(p.records)
 	for _, set := range sets {
-		mine := !p.glue && (!p.cut || set[0].Header().Rrtype == dns.TypeDS)
+		mine := !p.glue && (!p.delegated || set[0].Header().Rrtype == dns.TypeDS)
 		if err := b.add(set, mine); err != nil {
 			return err
 		}
@@ -122,7 +122,7 @@ func (b *signedSets) flush() error {
 }
 
 // each calls do with all links of a chain as it is now, in order.
-func (c *chain) each(do func(*proof) error) error {
+func (c *nsec3Chain) each(do func(*proof) error) error {
 	c.mu.RLock()
 	list := make([]link, 0, c.count)
 	for _, page := range c.pages {
@@ -146,11 +146,11 @@ func (z *Zones) ExportSigned(ctx context.Context, w io.Writer, name string, told
 	if err != nil {
 		return err
 	}
-	still, err := z.asOfNow(ctx, one.name)
+	still, err := z.snapshot(ctx, one.name)
 	if err != nil {
 		return err
 	}
-	if one.seals == nil || one.seals.mode != signTransfer {
+	if one.signer == nil || one.signer.mode != signTransfer {
 		return one.signedSets(ctx, nil, nil) // which says why not
 	}
 	one = still.zone

@@ -59,7 +59,7 @@ type signer struct {
 	forZone []signingKey // that sign all else
 	records []dns.RR     // that stand at the apex because of it
 	parent  []dns.RR     // DS records, for the zone above
-	links   *chain       // in the mode transfer
+	nsec3   *nsec3Chain  // in the mode transfer
 }
 
 // signingKey is a key that signs.
@@ -95,16 +95,16 @@ func newSigner(mode signing, ring *zonekey.Ring, ttl uint32, now func() time.Tim
 	if len(s.forKeys) == 0 || len(s.forZone) == 0 {
 		return nil, &stele.Error{Op: "zone keys", Kind: stele.Conflict, Err: fmt.Errorf("the zone %s has no keys that sign, so it is served without signatures; make them with 'stele zone sign %s'", ring.Zone, ring.Zone)}
 	}
-	s.tellParent(ring, ttl)
+	s.addParentRecords(ring, ttl)
 	if mode == signTransfer {
 		s.records = append(s.records, &dns.NSEC3PARAM{Hdr: header(s.zone, dns.TypeNSEC3PARAM, 0), Hash: dns.SHA1})
 	}
 	return s, nil
 }
 
-// tellParent makes what the zone above should know of the keys: in the zone itself as
+// addParentRecords makes what the zone above should know of the keys: in the zone itself as
 // CDS and CDNSKEY (RFC 7344), and as it stands there.
-func (s *signer) tellParent(ring *zonekey.Ring, ttl uint32) {
+func (s *signer) addParentRecords(ring *zonekey.Ring, ttl uint32) {
 	if !ring.Unsigning.IsZero() { // RFC 8078, section 4
 		s.records = append(s.records,
 			&dns.CDS{DS: dns.DS{Hdr: header(s.zone, dns.TypeCDS, ttl), Digest: "00"}},
@@ -118,8 +118,8 @@ func (s *signer) tellParent(ring *zonekey.Ring, ttl uint32) {
 	}
 }
 
-// at returns what stands at a name because the zone is signed.
-func (s *signer) at(name string) []dns.RR {
+// apexRecords returns what stands at a name because the zone is signed.
+func (s *signer) apexRecords(name string) []dns.RR {
 	if name == s.zone {
 		return s.records
 	}
@@ -149,8 +149,8 @@ func (s *signer) times(name string, rtype uint16) (from, to time.Time) {
 	return now.Add(-signatureEarly), now.Add(signatureLife - spread)
 }
 
-// begin makes signatures of a set of records with nothing signed yet.
-func (s *signer) begin(set []dns.RR) []*dns.RRSIG {
+// newRRSIGs makes signatures of a set of records with nothing signed yet.
+func (s *signer) newRRSIGs(set []dns.RR) []*dns.RRSIG {
 	h := set[0].Header()
 	from, to := s.times(h.Name, h.Rrtype)
 	var list []*dns.RRSIG
@@ -169,7 +169,7 @@ func (s *signer) begin(set []dns.RR) []*dns.RRSIG {
 func (s *signer) sign(set []dns.RR) ([]dns.RR, error) {
 	var list []dns.RR
 	keys := s.keysFor(set[0].Header().Rrtype)
-	for i, sig := range s.begin(set) {
+	for i, sig := range s.newRRSIGs(set) {
 		if err := sig.Sign(keys[i].signer, set); err != nil {
 			return nil, fmt.Errorf("the %s records of %q can't be signed: %w", dns.TypeToString[sig.TypeCovered], sig.Hdr.Name, err)
 		}
@@ -181,12 +181,12 @@ func (s *signer) sign(set []dns.RR) ([]dns.RR, error) {
 // signatureSize is the size of a signature of either algorithm.
 const signatureSize = 64
 
-// blank returns what stands in the place of the signatures of an SOA record: they have
+// placeholderRRSIGs returns what stands in the place of the signatures of an SOA record: they have
 // the size of the real ones. Those are put in their place whenever the answer is sent,
 // like the serial.
-func (s *signer) blank(soa *dns.SOA) []dns.RR {
+func (s *signer) placeholderRRSIGs(soa *dns.SOA) []dns.RR {
 	var list []dns.RR
-	for _, sig := range s.begin([]dns.RR{soa}) {
+	for _, sig := range s.newRRSIGs([]dns.RR{soa}) {
 		sig.Signature = base64.StdEncoding.EncodeToString(make([]byte, signatureSize))
 		list = append(list, sig)
 	}

@@ -34,19 +34,19 @@ func (d *desk) sign(zone string, mode signing, ring *zonekey.Ring) {
 	}
 	d.from.mu.Lock()
 	z := d.from.zones[zone]
-	z.seals = s
+	z.signer = s
 	if mode == signTransfer {
-		s.links = newChain()
+		s.nsec3 = newNSEC3Chain()
 		for name, records := range z.nodes {
-			n := node{records: append(records[:len(records):len(records)], s.at(name)...)}
-			s.links.set(name, zone, linkTypes(n.types(name == zone)))
+			n := node{records: append(records[:len(records):len(records)], s.apexRecords(name)...)}
+			s.nsec3.set(name, zone, linkTypes(n.types(name == zone)))
 		}
 		for name, one := range d.from.zones {
 			if name != zone && dns.IsSubDomain(zone, name) {
-				s.links.set(name, zone, linkTypes(typesAt(one.ns)))
+				s.nsec3.set(name, zone, linkTypes(typesAt(one.ns)))
 			}
 		}
-		close(s.links.ready)
+		close(s.nsec3.ready)
 	}
 	d.from.changes++
 	d.from.mu.Unlock()
@@ -278,7 +278,7 @@ func TestSerialIsSigned(t *testing.T) {
 			t.Errorf("%v", r)
 		}
 		d.from.change(t, "www.paradisec.example.", fmt.Sprintf("www.paradisec.example. 600 A 192.0.2.%d", i))
-		d.clock.add(sealEvery)
+		d.clock.add(soaSignInterval)
 	}
 	// A change below the apex may change the apex, but not what is beside it.
 	if misses := d.s.Stats().Misses; misses != 2+5 {

@@ -75,7 +75,7 @@ func TestChainedAnswersAreDropped(t *testing.T) {
 		t.Fatalf("%d answers were made", misses)
 	}
 	d.secure(ring, name, dns.TypeA, someone)
-	links := d.from.zones["paradisec.example."].seals.links
+	links := d.from.zones["paradisec.example."].signer.nsec3
 	for i := range 20 {
 		other := strings.Repeat("n", i+1) + ".paradisec.example."
 		links.set(other, "paradisec.example.", []uint16{dns.TypeA})
@@ -114,12 +114,12 @@ func TestSteadySignatures(t *testing.T) {
 	}
 }
 
-// TestChain holds a chain against a list of all names, however they came and went.
-func TestChain(t *testing.T) {
+// TestNSEC3Chain holds a chain against a list of all names, however they came and went.
+func TestNSEC3Chain(t *testing.T) {
 	const zone = "z.example."
 	label := rapid.SampledFrom([]string{"a", "b", "c", "d", "e"})
 	rapid.Check(t, func(t *rapid.T) {
-		c := newChain()
+		c := newNSEC3Chain()
 		there := map[string][]uint16{zone: {dns.TypeSOA}}
 		c.set(zone, zone, there[zone])
 		for range rapid.IntRange(1, 60).Draw(t, "changes") {
@@ -171,8 +171,8 @@ func typesText(types []uint16) string {
 }
 
 // Pages are split and joined with the order kept.
-func TestLongChain(t *testing.T) {
-	c := newChain()
+func TestLongNSEC3Chain(t *testing.T) {
+	c := newNSEC3Chain()
 	const n = 5000
 	name := func(i int) string {
 		return strings.Repeat("x", i%50+1) + strings.Repeat("y", i/50+1)[:min(i/50+1, 60)] + "."

@@ -91,7 +91,7 @@ func (s *Server) Stats() Stats {
 		st.Untold = s.tap.lost.Load()
 	}
 	st.Replaced = s.clients.replaced.Load()
-	st.Whole, st.Differences = s.transfers.whole.Load(), s.transfers.differences.Load()
+	st.Whole, st.Differences = s.transfers.whole.Load(), s.transfers.deltas.Load()
 	st.Declined, st.Broken = s.transfers.refused.Load(), s.transfers.failed.Load()
 	st.Notices, st.Confirmed = s.notices.sent.Load(), s.notices.confirmed.Load()
 	st.Unwanted, st.GivenUp = s.notices.refused.Load(), s.notices.givenUp.Load()

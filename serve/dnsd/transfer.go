@@ -32,10 +32,10 @@ func (l *TransferLimits) fillIn() {
 
 // transferTally counts transfers.
 type transferTally struct {
-	whole       atomic.Uint64
-	differences atomic.Uint64
-	refused     atomic.Uint64
-	failed      atomic.Uint64
+	whole   atomic.Uint64
+	deltas  atomic.Uint64
+	refused atomic.Uint64
+	failed  atomic.Uint64
 }
 
 // isTransfer reports whether the message that was read asks for a zone.
@@ -60,7 +60,7 @@ var errRefused = errors.New("the zone is not for this client")
 var errShut = errors.New("the zone came from a backup, and it is not known which serial its secondaries have, so it is not transferred; ask each secondary for its SOA record, and then run 'stele zone raise ZONE --above SERIAL' with the highest serial")
 
 // zoneFor returns the zone that was asked for, if the client may have it.
-func (w *worker) zoneFor(ctx context.Context, from peer, who *sealer) (*zone, error) {
+func (w *worker) zoneFor(ctx context.Context, from peer, who *tsigSigner) (*zone, error) {
 	if w.s.o.Zones == nil {
 		return nil, errRefused
 	}
@@ -140,12 +140,12 @@ func (w *worker) send(ctx context.Context, out *outgoing, z *zone, msg []byte) e
 		if !ok {
 			return errMalformed
 		}
-		list, err := z.increment(ctx, serial)
+		list, err := z.ixfr(ctx, serial)
 		if err != nil {
 			return err
 		}
 		if list != nil {
-			w.s.transfers.differences.Add(1)
+			w.s.transfers.deltas.Add(1)
 			return out.records(list)
 		}
 	}
@@ -156,7 +156,7 @@ func (w *worker) send(ctx context.Context, out *outgoing, z *zone, msg []byte) e
 var errMalformed = errors.New("the request is malformed")
 
 // declineFor answers that there is nothing, and why.
-func (t *stream) declineFor(w *worker, msg []byte, who *sealer, err error) error {
+func (t *stream) declineFor(w *worker, msg []byte, who *tsigSigner, err error) error {
 	switch {
 	case errors.Is(err, errRefused), errors.Is(err, errNoZone):
 		w.extended = dns.ExtendedErrorCodeProhibited
@@ -173,12 +173,12 @@ func (t *stream) declineFor(w *worker, msg []byte, who *sealer, err error) error
 }
 
 // decline answers with a response code alone.
-func (t *stream) decline(w *worker, msg []byte, who *sealer, code int) error {
+func (t *stream) decline(w *worker, msg []byte, who *tsigSigner, code int) error {
 	if code == dns.RcodeRefused || code == dns.RcodeNotAuth {
 		t.s.transfers.refused.Add(1)
 	}
 	answer := append(append([]byte(nil), msg[:headerSize]...), w.q.question...)
-	answer = who.seal(w.finish(answer, &packed{rcode: uint8(code)}), t.s.o.Now())
+	answer = who.sign(w.finish(answer, &packed{rcode: uint8(code)}), t.s.o.Now())
 	t.out = append(binary.BigEndian.AppendUint16(t.out, uint16(len(answer))), answer...)
 	return nil
 }
@@ -186,7 +186,7 @@ func (t *stream) decline(w *worker, msg []byte, who *sealer, code int) error {
 // outgoing is a transfer under way.
 type outgoing struct {
 	t    *stream
-	who  *sealer
+	who  *tsigSigner
 	opt  []byte // the server's side of EDNS, for the first message; nil: there is none
 	env  *envelopes
 	sent int // messages
@@ -201,7 +201,7 @@ func (o *outgoing) write(list [][]byte) error {
 			msg = append(msg, o.opt...)
 			binary.BigEndian.PutUint16(msg[10:], binary.BigEndian.Uint16(msg[10:])+1)
 		}
-		msg = o.who.seal(msg, now)
+		msg = o.who.sign(msg, now)
 		if len(msg) > maxMessage {
 			return fmt.Errorf("a message of %d bytes can't be sent", len(msg))
 		}
@@ -248,11 +248,11 @@ func serialIn(msg []byte) (uint32, bool) {
 	return soa.Serial, true
 }
 
-// increment returns the answer to who has a zone with a serial: its SOA record alone if
+// ixfr returns the answer to who has a zone with a serial: its SOA record alone if
 // that is the present one, or what has changed since (RFC 1995, section 4), all changes
 // in one. It returns nil if the whole zone has to be sent.
-func (z *zone) increment(ctx context.Context, serial uint32) ([]dns.RR, error) {
-	still, err := z.zones.asOfNow(ctx, z.name)
+func (z *zone) ixfr(ctx context.Context, serial uint32) ([]dns.RR, error) {
+	still, err := z.zones.snapshot(ctx, z.name)
 	if err != nil {
 		return nil, err
 	}
@@ -264,7 +264,7 @@ func (z *zone) increment(ctx context.Context, serial uint32) ([]dns.RR, error) {
 	if !ok {
 		return nil, nil
 	}
-	d, err := still.since(ctx, from)
+	d, err := still.delta(ctx, from)
 	if d == nil || err != nil {
 		return nil, err
 	}
@@ -272,25 +272,25 @@ func (z *zone) increment(ctx context.Context, serial uint32) ([]dns.RR, error) {
 	if large || err != nil {
 		return nil, err
 	}
-	return still.incrementOf(d, soa, serial)
+	return still.ixfrOf(d, soa, serial)
 }
 
-// smallDifference is up to how many sets a difference is told whatever the size of the
+// smallDelta is up to how many sets a delta is sent whatever the size of the
 // zone.
-const smallDifference = 500
+const smallDelta = 500
 
-// isLarge reports whether a difference is more than half of the zone.
-func (z *zone) isLarge(ctx context.Context, d *difference) (bool, error) {
+// isLarge reports whether a delta is more than half of the zone.
+func (z *zone) isLarge(ctx context.Context, d *delta) (bool, error) {
 	n := len(d.added) + len(d.removed)
-	if n <= smallDifference {
+	if n <= smallDelta {
 		return false, nil
 	}
 	count, err := z.zones.store.Count(ctx, z.ns.Key())
 	return uint64(n) > 2*count, err // a name has some sets, and a change is two of them
 }
 
-// incrementOf is a difference as it is sent.
-func (z *stillZone) incrementOf(d *difference, soa *dns.SOA, since uint32) ([]dns.RR, error) {
+// ixfrOf returns a delta as it is sent (RFC 1995, section 4).
+func (z *zoneSnapshot) ixfrOf(d *delta, soa *dns.SOA, since uint32) ([]dns.RR, error) {
 	before, after := *soa, *soa
 	before.Serial = since
 	list := []dns.RR{&after}
@@ -299,8 +299,8 @@ func (z *stillZone) incrementOf(d *difference, soa *dns.SOA, since uint32) ([]dn
 		sets []*changedSet
 	}{{&before, d.removed}, {&after, d.added}} {
 		list = append(list, half.soa)
-		if z.seals != nil {
-			signatures, err := z.seals.sign([]dns.RR{half.soa})
+		if z.signer != nil {
+			signatures, err := z.signer.sign([]dns.RR{half.soa})
 			if err != nil {
 				return nil, err
 			}
@@ -313,11 +313,11 @@ func (z *stillZone) incrementOf(d *difference, soa *dns.SOA, since uint32) ([]dn
 	return append(list, &after), nil
 }
 
-// difference answers a question for what has changed that came over UDP: with that if
+// answerIXFR answers a question for what has changed that came over UDP: with that if
 // it fits, or with the SOA record, which tells the client to come by TCP (RFC 1995,
 // section 2).
-func (w *worker) difference(dst, msg []byte, from peer, who *sealer, limit int, now time.Time) ([]byte, packed) {
-	if w.missed = !w.patient; w.missed {
+func (w *worker) answerIXFR(dst, msg []byte, from peer, who *tsigSigner, limit int, now time.Time) ([]byte, packed) {
+	if w.wouldBlock = !w.mayBlock; w.wouldBlock {
 		return dst, packed{}
 	}
 	ctx, cancel := context.WithTimeout(w.ctx, w.s.o.LookupTimeout)
@@ -337,26 +337,26 @@ func (w *worker) difference(dst, msg []byte, from peer, who *sealer, limit int, 
 	}
 	var list []dns.RR
 	if err == nil {
-		list, err = z.increment(ctx, serial)
+		list, err = z.ixfr(ctx, serial)
 	}
 	if err != nil && stele.KindOf(err) != stele.Unavailable {
 		w.s.failures.log(w.s.o.Log, now, "err", err)
 		return dst, packed{rcode: dns.RcodeServerFailure}
 	}
-	if body, n := packDifference(w.q.question, list, limit); n > 0 {
-		w.s.transfers.differences.Add(1)
+	if body, n := packDelta(w.q.question, list, limit); n > 0 {
+		w.s.transfers.deltas.Add(1)
 		return append(dst, body...), packed{aa: true, answers: n}
 	}
 	if z == nil {
 		return dst, packed{rcode: dns.RcodeServerFailure}
 	}
 	soa, _ := z.apex()
-	body, n := packDifference(w.q.question, []dns.RR{soa}, limit)
+	body, n := packDelta(w.q.question, []dns.RR{soa}, limit)
 	return append(dst, body...), packed{aa: true, answers: n}
 }
 
-// packDifference packs records behind a question, if they fit.
-func packDifference(question []byte, list []dns.RR, limit int) (body []byte, n uint16) {
+// packDelta packs records behind a question, if they fit.
+func packDelta(question []byte, list []dns.RR, limit int) (body []byte, n uint16) {
 	e := newEnvelopes(0, 0, question)
 	for _, rr := range list {
 		if e.addShared(rr) != nil || len(e.full) > 0 || len(e.msg)-len(e.head) > limit {

@@ -86,7 +86,7 @@ func BenchmarkIncrement(b *testing.B) {
 				defer debug.SetGCPercent(debug.SetGCPercent(-1))
 				began := cpuTime(b)
 				for b.Loop() {
-					list, err := z.increment(p.ctx, uint32(from))
+					list, err := z.ixfr(p.ctx, uint32(from))
 					if err != nil || len(list) < 1000 || list[1].Header().Rrtype != dns.TypeSOA {
 						b.Fatal(len(list), err)
 					}

@@ -61,7 +61,7 @@ func FuzzTransfer(f *testing.F) {
 		now := time.Now()
 		if sign {
 			binary.BigEndian.PutUint16(msg[10:], 0)
-			msg = newSealer(k).seal(append([]byte(nil), msg...), now)
+			msg = newTSIGSigner(k).sign(append([]byte(nil), msg...), now)
 		}
 		w := s.newWorker(t.Context(), s.tcp)
 		c := new(sink)

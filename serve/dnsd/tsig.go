@@ -29,7 +29,7 @@ type tsig struct {
 	other     []byte
 }
 
-var errNoSignature = errors.New("this is no signature (RFC 8945)")
+var errNoSignature = errors.New("this is not a signature (RFC 8945)")
 
 // readTSIG reads the signature that begins at an offset, where a record is.
 func readTSIG(msg []byte, off int) (*tsig, error) {
@@ -130,22 +130,22 @@ func checkTSIG(k *zonekey.TSIGKey, before, msg []byte, t *tsig, now time.Time) u
 	return 0
 }
 
-// sealer signs what answers a signed message, one message after the other.
-type sealer struct {
+// tsigSigner signs what answers a signed message, one message after the other.
+type tsigSigner struct {
 	key    *zonekey.TSIGKey // nil: what it says is not signed
 	t      tsig             // what is said of the request, or of the answers
 	before []byte           // the signature of the message before; nil if there is none
 	sent   int              // messages so far
 }
 
-// newSealer makes a sealer for what begins a conversation.
-func newSealer(k *zonekey.TSIGKey) *sealer {
-	return &sealer{key: k, t: tsig{name: k.Name, algorithm: k.Algorithm, fudge: tsigFudge}}
+// newTSIGSigner makes a signer for a message that answers none.
+func newTSIGSigner(k *zonekey.TSIGKey) *tsigSigner {
+	return &tsigSigner{key: k, t: tsig{name: k.Name, algorithm: k.Algorithm, fudge: tsigFudge}}
 }
 
-// answering makes a sealer for the answers to a message whose signature was judged.
-func answering(k *zonekey.TSIGKey, t *tsig, code uint16, now time.Time) *sealer {
-	s := &sealer{key: k, t: tsig{name: t.name, algorithm: t.algorithm, fudge: tsigFudge, code: code, signed: t.signed}, before: t.mac}
+// newTSIGAnswerSigner makes a signer for the answers to a message whose signature was checked.
+func newTSIGAnswerSigner(k *zonekey.TSIGKey, t *tsig, code uint16, now time.Time) *tsigSigner {
+	s := &tsigSigner{key: k, t: tsig{name: t.name, algorithm: t.algorithm, fudge: tsigFudge, code: code, signed: t.signed}, before: t.mac}
 	switch code {
 	case dns.RcodeBadKey, dns.RcodeBadSig, dns.RcodeBadTrunc:
 		s.key = nil // RFC 8945, section 5.3.2
@@ -156,7 +156,7 @@ func answering(k *zonekey.TSIGKey, t *tsig, code uint16, now time.Time) *sealer 
 }
 
 // keyName is the name of the key that was shown; "" if it was not shown to be had.
-func (s *sealer) keyName() string {
+func (s *tsigSigner) keyName() string {
 	if s == nil || s.key == nil || s.t.code != 0 {
 		return ""
 	}
@@ -164,15 +164,15 @@ func (s *sealer) keyName() string {
 }
 
 // size is how many bytes the signature of a message has at most.
-func (s *sealer) size() int {
+func (s *tsigSigner) size() int {
 	if s == nil {
 		return 0
 	}
 	return len(s.t.name) + 1 + 10 + len(s.t.algorithm) + 2 + 16 + 64 + len(s.t.other)
 }
 
-// seal appends the signature to a message. A nil sealer signs nothing.
-func (s *sealer) seal(msg []byte, now time.Time) []byte {
+// sign appends the signature to a message. A nil signer signs nothing.
+func (s *tsigSigner) sign(msg []byte, now time.Time) []byte {
 	if s == nil {
 		return msg
 	}
@@ -203,9 +203,9 @@ func (s *sealer) seal(msg []byte, now time.Time) []byte {
 	return msg
 }
 
-// verify judges the signature of a request, and returns who signs the answers and the
-// response code that it deserves so far. Without a signature there is nobody.
-func (w *worker) verify(msg []byte, now time.Time) (*sealer, int) {
+// verify judges the signature of a request, and returns the signer of the answers and
+// the response code so far. A request without a signature has no signer.
+func (w *worker) verify(msg []byte, now time.Time) (*tsigSigner, int) {
 	if w.q.tsig == 0 {
 		return nil, dns.RcodeSuccess
 	}
@@ -229,7 +229,7 @@ func (w *worker) verify(msg []byte, now time.Time) (*sealer, int) {
 	code := checkTSIG(k, nil, msg, t, now)
 	if code != 0 {
 		w.tally.badSignatures.Add(1)
-		return answering(k, t, code, now), dns.RcodeNotAuth
+		return newTSIGAnswerSigner(k, t, code, now), dns.RcodeNotAuth
 	}
-	return answering(k, t, 0, now), dns.RcodeSuccess
+	return newTSIGAnswerSigner(k, t, 0, now), dns.RcodeSuccess
 }

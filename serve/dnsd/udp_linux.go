@@ -80,7 +80,7 @@ func (s *Server) serveUDP(c *net.UDPConn, w *worker) {
 	}
 	b, later := newBatch(udpBatch), s.newQueue(c, s.o.Lookups, w.tally)
 	defer later.close()
-	w.patient = later == nil
+	w.mayBlock = later == nil
 	for {
 		n, err := b.receive(raw)
 		switch {
@@ -110,7 +110,7 @@ func (s *Server) answerBatch(b *batch, n int, w *worker, later *queue) {
 		asked, client := s.sender(msg, from.Addr())
 		if answer := w.respond(b.room(), asked, peer{addr: client}, now); answer != nil {
 			b.answer(i, answer)
-		} else if w.missed && !later.take(msg, from, b.origin(i)) {
+		} else if w.wouldBlock && !later.take(msg, from, b.origin(i)) {
 			w.tally.dropped.Add(1)
 		}
 	}

@@ -33,19 +33,19 @@ type zone struct {
 	serial *zoneSerial
 	index  *nameIndex
 
-	cut   *cut // in the names layout
-	ttl   uint32
-	alone bool // no other namespace is below its own
+	mapping *ownerMapping // in the names layout
+	ttl     uint32
+	alone   bool // no other namespace is below its own
 
 	divided bool // other zones are in it
 
-	fixed   map[string][]dns.RR // what does not depend on records, by name
+	static  map[string][]dns.RR // what does not depend on records, by name
 	empty   map[string]bool     // names above those, that have nothing themselves
 	yields  map[string]bool     // names with records of the owner that give way to an identifier
 	further []ddds.Fields       // the rule that leads to the resolver, if there is one
 	notes   []string            // what could not be published as the namespace says
 
-	seals   *signer // nil: it is not signed
+	signer  *signer // nil: it is not signed
 	trouble string  // why it is not, though it should be
 }
 
@@ -58,7 +58,7 @@ type node struct {
 
 // lookup returns what stands at a name of the zone, which is in lower case.
 func (z *zone) lookup(ctx context.Context, name string) (node, error) {
-	records := z.fixed[name]
+	records := z.static[name]
 	list, err := z.registered(ctx, name)
 	if (err != nil || len(list) > 0) && z.yields[name] {
 		records = giveWay(records)
@@ -83,7 +83,7 @@ func (z *zone) lookup(ctx context.Context, name string) (node, error) {
 	if len(list) > 0 || len(records) > 0 || name == z.name || z.empty[name] {
 		return node{exists: true, records: records}, nil
 	}
-	if z.cut == nil {
+	if z.mapping == nil {
 		return node{}, nil
 	}
 	exists, err := z.below(ctx, name)
@@ -100,7 +100,7 @@ func (z *zone) namespaceOf(id stele.ID) *stele.Namespace {
 
 // registered returns the identifiers at a name.
 func (z *zone) registered(ctx context.Context, name string) ([]named, error) {
-	if z.cut == nil {
+	if z.mapping == nil {
 		return nil, nil
 	}
 	return z.at(ctx, name)
@@ -108,8 +108,8 @@ func (z *zone) registered(ctx context.Context, name string) ([]named, error) {
 
 func (z *zone) compiler() *compiler {
 	c := &compiler{schemes: z.zones.schemes, resolver: parseHost(z.ns.Publication.Resolver), further: z.further, ttl: z.ttl}
-	if z.cut != nil {
-		c.tells = z.cut.tells
+	if z.mapping != nil {
+		c.tells = z.mapping.tells
 	}
 	return c
 }
@@ -154,7 +154,7 @@ func (z *zone) mailbox() string {
 
 // build makes what does not depend on records.
 func (z *zone) build(rules keyRules) {
-	z.fixed, z.empty, z.yields = make(map[string][]dns.RR), make(map[string]bool), make(map[string]bool)
+	z.static, z.empty, z.yields = make(map[string][]dns.RR), make(map[string]bool), make(map[string]bool)
 	z.notes = append(z.notes, rules.notes...)
 	for _, f := range rules.list {
 		z.add(naptr(z.name, z.ttl, f))
@@ -179,7 +179,7 @@ func (z *zone) build(rules keyRules) {
 // add adds a record that does not depend on others, and the names above it.
 func (z *zone) add(rr dns.RR) {
 	name := rr.Header().Name
-	z.fixed[name] = append(z.fixed[name], rr)
+	z.static[name] = append(z.static[name], rr)
 	for name != z.name {
 		var ok bool
 		if _, name, ok = strings.Cut(name, "."); !ok {
@@ -212,10 +212,10 @@ func addressRecords(s stele.NameServer, ttl uint32) (list []dns.RR) {
 	return list
 }
 
-// names returns the names of the zone that do not depend on records, in order.
-func (z *zone) names() []string {
+// staticNames returns the names of the zone that do not depend on records, in order.
+func (z *zone) staticNames() []string {
 	var list []string
-	for name := range z.fixed {
+	for name := range z.static {
 		if name != z.name {
 			list = append(list, name)
 		}

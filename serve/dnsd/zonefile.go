@@ -31,15 +31,15 @@ func (z *Zones) Export(ctx context.Context, w io.Writer, name string, told func(
 		return &stele.Error{Op: "export", Kind: stele.Conflict, Err: fmt.Errorf(
 			"the zone %s has no name servers, and no name server loads such a file; name them with 'stele zone add %s --ns NAME=ADDRESS'", one.name, one.argument())}
 	}
-	still, err := z.asOfNow(ctx, one.name) // what is committed meanwhile is not in it
+	still, err := z.snapshot(ctx, one.name) // what is committed meanwhile is not in it
 	if err != nil {
 		return err
 	}
 	f := &zoneFile{w: w, zone: still.zone, told: told, compiler: still.compiler()}
 	f.compiler.heads = make(map[headOf]ruleHead)
-	f.head(one.seals)
+	f.head(one.signer)
 	f.fixed(ctx)
-	if still.cut != nil {
+	if still.mapping != nil {
 		f.records(ctx)
 	}
 	if f.err != nil {
@@ -127,7 +127,7 @@ func (f *zoneFile) fixed(ctx context.Context) {
 	for _, rr := range n.records {
 		f.write(rr)
 	}
-	for _, name := range z.names() {
+	for _, name := range z.staticNames() {
 		if z.set.find(name) != z {
 			continue
 		}
@@ -159,8 +159,8 @@ func (s *zoneSet) outer(inner *zone) *zone {
 // keys, and the addresses that nobody finds otherwise.
 func (z *zone) delegation() []dns.RR {
 	_, list := z.apex()
-	if z.seals != nil {
-		list = append(list, z.seals.parent...)
+	if z.signer != nil {
+		list = append(list, z.signer.parent...)
 	}
 	for _, s := range z.ns.Publication.Servers {
 		if z.contains(s.Name) {
@@ -175,15 +175,15 @@ func (f *zoneFile) records(ctx context.Context) {
 	if f.err != nil {
 		return
 	}
-	f.err = f.zone.published(ctx, f.told, func(id stele.ID, r *stele.Record) error {
+	f.err = f.zone.eachRegistered(ctx, f.told, func(id stele.ID, r *stele.Record) error {
 		f.identifier(ctx, id, r)
 		return f.err
 	})
 }
 
-// published calls do with all identifiers of the zone that are public, in order, and
+// eachRegistered calls do with all identifiers of the zone that are public, in order, and
 // then with all aliases in order.
-func (z *zone) published(ctx context.Context, told func(n int), do func(stele.ID, *stele.Record) error) error {
+func (z *zone) eachRegistered(ctx context.Context, told func(n int), do func(stele.ID, *stele.Record) error) error {
 	aliases := aliasList{in: z}
 	for r, err := range z.zones.store.Scan(ctx, z.ns.Scheme, z.ns.Prefix, "") {
 		if err != nil {
@@ -269,7 +269,7 @@ func (z *zone) addAliases(ctx context.Context, list *aliasList, told func(n int)
 // identifier writes what stands at the owner name of an identifier. Where several
 // share it, all of it is written with the first of them.
 func (f *zoneFile) identifier(ctx context.Context, id stele.ID, r *stele.Record) {
-	owner, list, err := f.zone.whole(ctx, id, r, f.list[:])
+	owner, list, err := f.zone.allAt(ctx, id, r, f.list[:])
 	if err != nil {
 		f.err = cmp.Or(f.err, err)
 		return
@@ -282,15 +282,15 @@ func (f *zoneFile) identifier(ctx context.Context, id stele.ID, r *stele.Record)
 	_, f.err = f.w.Write(f.text)
 }
 
-// whole returns all identifiers that share the owner name of one; none if that has no
+// allAt returns all identifiers that share the owner name of one; none if that has no
 // owner name, or if it is another one of them with which they are told. A list of one is
 // in the memory of buf.
-func (z *zone) whole(ctx context.Context, id stele.ID, r *stele.Record, buf []named) (owner string, list []named, err error) {
-	owner, reason := z.cut.owner(id.String())
+func (z *zone) allAt(ctx context.Context, id stele.ID, r *stele.Record, buf []named) (owner string, list []named, err error) {
+	owner, reason := z.mapping.owner(id.String())
 	if reason != "" || !z.reaches(owner) {
 		return owner, nil, nil
 	}
-	if !z.cut.tells(id.String()) {
+	if !z.mapping.tells(id.String()) {
 		return owner, append(buf[:0], named{id, r, z.namespaceOf(id)}), nil
 	}
 	if list, err = z.at(ctx, owner); err != nil || len(list) > 0 && firstOf(list) != id {

@@ -58,20 +58,20 @@ type Zones struct {
 	stale   atomic.Bool // they may have grown
 	asking  atomic.Bool // a caller asks for them
 
-	mu        sync.Mutex
-	loading   *loading        // nil: the namespaces are not being read
-	reading   bool            // the reader works
-	readsLong bool            // so long that answers do not wait for it
-	unsettled []chan struct{} // of sets whose answers wait for the next pass; see letAnswer
-	forgotten uint64
-	listeners []func(names []string)
-	kept      atomic.Pointer[zoneSet]  // nil: to be read
-	last      *zoneSet                 // what was kept before, for its index
-	chains    map[string]keptChain     // of zones in the mode transfer
-	ring      atomic.Pointer[tsigKeys] // nil: to be read
-	lives     atomic.Uint64            // how many registries took the place of one another
-	eras      eras
-	applied   applied
+	mu          sync.Mutex
+	loading     *loading        // nil: the namespaces are not being read
+	reading     bool            // the reader works
+	readsLong   bool            // so long that answers do not wait for it
+	unsettled   []chan struct{} // of sets whose answers wait for the next pass; see letAnswer
+	forgotten   uint64
+	listeners   []func(names []string)
+	kept        atomic.Pointer[zoneSet]   // nil: to be read
+	last        *zoneSet                  // what was kept before, for its index
+	nsec3Chains map[string]keptNSEC3Chain // of zones in the mode transfer
+	ring        atomic.Pointer[tsigKeys]  // nil: to be read
+	lives       atomic.Uint64             // how many registries took the place of one another
+	generations generations
+	applied     applied
 
 	life context.Context // of work beside answers
 	end  context.CancelFunc
@@ -81,7 +81,7 @@ type Zones struct {
 // NewZones makes the zones of a registry. They are closed with Close.
 func NewZones(o ZonesOptions) *Zones {
 	z := &Zones{store: o.Store, schemes: o.Schemes, log: o.Log, ttl: o.DefaultTTL, now: o.Now, again: readAgain, signing: signingOf, secrets: o.Secrets}
-	z.eras.zones = make(map[string]*zoneEras)
+	z.generations.zones = make(map[string]*zoneGenerations)
 	if o.Keyless {
 		z.signing = func(*stele.Namespace) signing { return unsigned }
 	}
@@ -127,7 +127,7 @@ func (z *Zones) Invalidate(records ...*stele.Record) {
 	if known := z.known(set); known != nil {
 		for _, r := range records {
 			known.addToIndexes(r)
-			z.updateChains(known, r)
+			z.updateNSEC3Chains(known, r)
 			names = known.appendNames(names, r)
 		}
 	}
@@ -288,7 +288,7 @@ func (z *Zones) loadOnce(ctx context.Context) (_ *zoneSet, kept bool, err error)
 		return set, false, err
 	}
 	z.startReader(set)
-	if err := z.noteEras(ctx, set); err != nil {
+	if err := z.noteGenerations(ctx, set); err != nil {
 		// Secondaries get the whole zone then, instead of what has changed.
 		z.log.Warn("what the zones are at present could not be noted", "err", err)
 	}
@@ -299,7 +299,7 @@ func (z *Zones) loadOnce(ctx context.Context) (_ *zoneSet, kept bool, err error)
 // some namespace changed since.
 func (z *Zones) keep(ctx context.Context, set *zoneSet, forgotten uint64) (bool, error) {
 	var last uint64
-	if slices.ContainsFunc(set.order, func(name string) bool { return set.zones[name].hasChain() }) {
+	if slices.ContainsFunc(set.order, func(name string) bool { return set.zones[name].hasNSEC3() }) {
 		var err error
 		if last, err = z.applied.begin(ctx, z.store); err != nil {
 			return false, err
@@ -308,13 +308,13 @@ func (z *Zones) keep(ctx context.Context, set *zoneSet, forgotten uint64) (bool,
 	z.mu.Lock()
 	defer z.mu.Unlock()
 	set.reuse(z.last)
-	chains := z.addChains(set, last)
+	chains := z.addNSEC3Chains(set, last)
 	if z.forgotten != forgotten {
 		close(set.settled)
 		return false, nil
 	}
 	z.kept.Store(set)
-	z.last, z.chains = set, chains
+	z.last, z.nsec3Chains = set, chains
 	return true, nil
 }
 
@@ -371,7 +371,7 @@ func newZoneSet(z *Zones, list []*stele.Namespace) *zoneSet {
 		set.byKey[ns.Key()] = ns
 		set.keys = append(set.keys, ns.Key())
 		if leads(ns) {
-			set.joints[ns.Prefix] = newCut(z.schemes, ns).joint
+			set.joints[ns.Prefix] = newOwnerMapping(z.schemes, ns).joint
 		}
 	}
 	set.tree = namespaces.New(z.schemes)
@@ -417,7 +417,7 @@ func (s *zoneSet) addZone(z *Zones, ns *stele.Namespace) {
 		one.ttl = ns.TTL
 	}
 	if p.Layout == stele.LayoutNames {
-		one.cut = newCut(z.schemes, ns)
+		one.mapping = newOwnerMapping(z.schemes, ns)
 	}
 	one.index = newNameIndex(one)
 	s.zones[p.Zone] = one
@@ -477,11 +477,11 @@ func (s *zoneSet) appendNames(list []string, r *stele.Record) []string {
 		if z == nil {
 			continue
 		}
-		if z.cut == nil {
+		if z.mapping == nil {
 			list = append(list, z.name)
 			continue
 		}
-		name, reason := z.cut.owner(id.String())
+		name, reason := z.mapping.owner(id.String())
 		if reason != "" {
 			continue
 		}

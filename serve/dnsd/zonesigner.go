@@ -13,28 +13,28 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// signer signs for the zone; nil if it is not signed.
-func (z *zone) signer() *signer { return z.seals }
+// Signer signs for the zone; nil if it is not signed.
+func (z *zone) Signer() *signer { return z.signer }
 
 // signs reports whether any zone is signed.
 func (z *Zones) signs() bool { return z.signed.Load() }
 
-// inner returns what the zone has of a zone inside it: its name servers and, if it is
+// innerDelegation returns what the zone has of a zone inside it: its name servers and, if it is
 // signed, the digests of its keys.
-func (z *zone) inner(name string) node {
+func (z *zone) innerDelegation(name string) node {
 	one := z.set.zones[name]
 	if one == nil {
 		return node{}
 	}
 	_, records := one.apex()
-	if one.seals != nil {
-		records = append(records, one.seals.parent...)
+	if one.signer != nil {
+		records = append(records, one.signer.parent...)
 	}
 	return node{exists: true, records: records}
 }
 
-// cuts returns the zones that are right inside this one, in order.
-func (z *zone) cuts() (list []*zone) {
+// delegations returns the zones that are right inside this one, in order.
+func (z *zone) delegations() (list []*zone) {
 	for _, name := range z.set.order {
 		if one := z.set.zones[name]; one != z && z.contains(name) && z.set.outer(one) == z && len(one.ns.Publication.Servers) > 0 {
 			list = append(list, one)
@@ -57,14 +57,14 @@ func (s *zoneSet) addSigners(ctx context.Context, z *Zones) error {
 			return err
 		}
 		if err == nil {
-			one.seals, err = newSigner(mode, ring, z.ttl, z.now)
+			one.signer, err = newSigner(mode, ring, z.ttl, z.now)
 		}
 		if err != nil {
 			one.trouble = bareText(err)
 			z.log.Error("a zone is served without signatures, and those who expect them refuse it", "zone", name, "err", err)
 		}
 	}
-	z.signed.Store(slices.ContainsFunc(s.order, func(name string) bool { return s.zones[name].seals != nil }))
+	z.signed.Store(slices.ContainsFunc(s.order, func(name string) bool { return s.zones[name].signer != nil }))
 	return nil
 }
 
@@ -92,30 +92,30 @@ func (z *Zones) readKeys(ctx context.Context, name string) (*zonekey.Ring, error
 	return ring, err
 }
 
-// addChains gives the zones that need them their chains of names: those there are, if
+// addNSEC3Chains gives the zones that need them their chains of names: those there are, if
 // they would be the same, or new ones, which are to have what was committed up to a
 // change. It returns all. The caller holds the lock.
-func (z *Zones) addChains(set *zoneSet, last uint64) map[string]keptChain {
-	chains := make(map[string]keptChain)
+func (z *Zones) addNSEC3Chains(set *zoneSet, last uint64) map[string]keptNSEC3Chain {
+	chains := make(map[string]keptNSEC3Chain)
 	for _, name := range set.order {
 		one := set.zones[name]
-		if !one.hasChain() {
+		if !one.hasNSEC3() {
 			continue
 		}
-		shape := one.chainShape()
-		kept, ok := z.chains[name]
+		shape := one.nsec3Shape()
+		kept, ok := z.nsec3Chains[name]
 		if !ok || kept.shape != shape {
-			kept = keptChain{shape, newChain()}
-			kept.links.born = last
+			kept = keptNSEC3Chain{shape, newNSEC3Chain()}
+			kept.chain.born = last
 		}
-		one.seals.links = kept.links
+		one.signer.nsec3 = kept.chain
 		chains[name] = kept
 	}
 	return chains
 }
 
-// hasChain reports whether the zone has a chain of its names.
-func (z *zone) hasChain() bool { return z.seals != nil && z.seals.mode == signTransfer }
+// hasNSEC3 reports whether the zone has a chain of its names.
+func (z *zone) hasNSEC3() bool { return z.signer != nil && z.signer.mode == signTransfer }
 
 // noteApplied notes that chains know of records, if there are chains.
 func (z *Zones) noteApplied(records []*stele.Record) {
@@ -132,50 +132,50 @@ func (z *Zones) noteApplied(records []*stele.Record) {
 }
 
 // completeUpTo returns up to which change a chain of names has everything.
-func (z *Zones) completeUpTo(ctx context.Context, c *chain) (uint64, error) {
+func (z *Zones) completeUpTo(ctx context.Context, c *nsec3Chain) (uint64, error) {
 	n, err := z.applied.look(ctx, z.store)
 	return max(n, c.born), err
 }
 
-// keptChain is a chain, and what it was made for.
-type keptChain struct {
+// keptNSEC3Chain is a chain, and what it was made for.
+type keptNSEC3Chain struct {
 	shape string
-	links *chain
+	chain *nsec3Chain
 }
 
-// chainShape is all that a chain depends on beside the records of the registry.
-func (z *zone) chainShape() string {
+// nsec3Shape is all that a chain depends on beside the records of the registry.
+func (z *zone) nsec3Shape() string {
 	var b strings.Builder
 	p := &z.ns.Publication
-	fmt.Fprintf(&b, "%s\n%q %v\n", z.form(), p.Resolver, z.seals.records != nil)
-	for _, name := range append([]string{z.name}, z.names()...) {
-		fmt.Fprintln(&b, name, typesAt(z.fixed[name]))
+	fmt.Fprintf(&b, "%s\n%q %v\n", z.form(), p.Resolver, z.signer.records != nil)
+	for _, name := range append([]string{z.name}, z.staticNames()...) {
+		fmt.Fprintln(&b, name, typesAt(z.static[name]))
 	}
-	for _, one := range z.cuts() {
-		fmt.Fprintln(&b, one.name, typesAt(z.inner(one.name).records))
+	for _, one := range z.delegations() {
+		fmt.Fprintln(&b, one.name, typesAt(z.innerDelegation(one.name).records))
 	}
 	return b.String()
 }
 
-// updateChains notes what stands at the names of a record now. If that can't be told
+// updateNSEC3Chains notes what stands at the names of a record now. If that can't be told
 // the chain is of no use any more, and made anew.
-func (z *Zones) updateChains(set *zoneSet, r *stele.Record) {
+func (z *Zones) updateNSEC3Chains(set *zoneSet, r *stele.Record) {
 	for _, id := range r.Names() {
 		one := set.zoneOf(id)
-		if one == nil || one.seals == nil || one.seals.links == nil {
+		if one == nil || one.signer == nil || one.signer.nsec3 == nil {
 			continue
 		}
 		name := one.name
-		if one.cut != nil {
+		if one.mapping != nil {
 			var reason string
-			if name, reason = one.cut.owner(id.String()); reason != "" || set.find(name) != one {
+			if name, reason = one.mapping.owner(id.String()); reason != "" || set.find(name) != one {
 				continue
 			}
 		}
-		if err := one.updateChain(z.life, name); err != nil {
+		if err := one.updateNSEC3Chain(z.life, name); err != nil {
 			z.log.Error("a name could not be looked up, so the chain of a zone is made anew", "zone", one.name, "err", err)
 			z.mu.Lock()
-			delete(z.chains, one.name)
+			delete(z.nsec3Chains, one.name)
 			z.forgotten++
 			z.kept.Store(nil)
 			z.mu.Unlock()
@@ -183,11 +183,11 @@ func (z *Zones) updateChains(set *zoneSet, r *stele.Record) {
 	}
 }
 
-// updateChain looks up what stands at a name, and notes it. While the names of the zone
+// updateNSEC3Chain looks up what stands at a name, and notes it. While the names of the zone
 // are being read, it notes the name: what stands there can't be told before all aliases
 // are known.
-func (z *zone) updateChain(ctx context.Context, name string) error {
-	c := z.seals.links
+func (z *zone) updateNSEC3Chain(ctx context.Context, name string) error {
+	c := z.signer.nsec3
 	c.changes.Lock()
 	defer c.changes.Unlock()
 	if !c.isReady() {
@@ -207,40 +207,40 @@ func (z *zone) noteTypes(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	n.records = append(n.records[:len(n.records):len(n.records)], z.seals.at(name)...)
-	z.seals.links.set(name, z.name, linkTypes(n.types(name == z.name)))
+	n.records = append(n.records[:len(n.records):len(n.records)], z.signer.apexRecords(name)...)
+	z.signer.nsec3.set(name, z.name, linkTypes(n.types(name == z.name)))
 	return nil
 }
 
-// spot is a name of a zone with all records there.
-type spot struct {
-	name    string
-	records []dns.RR
-	cut     bool // another zone begins there: only its DS records are this one's
-	glue    bool // it is in another zone
-	yields  bool // some of them are the owner's own, and give way to an identifier
+// ownerRecords is a name of a zone with all records there.
+type ownerRecords struct {
+	name      string
+	records   []dns.RR
+	delegated bool // another zone begins there: only its DS records are this one's
+	glue      bool // it is in another zone
+	yields    bool // some of them are the owner's own, and give way to an identifier
 }
 
-// everyName calls do with all names of the zone that have records, in an order that is
+// eachOwner calls do with all names of the zone that have records, in an order that is
 // the same whenever the registry is: the apex, what does not depend on records, cuts,
 // and what is registered.
-func (z *zone) everyName(ctx context.Context, told func(n int), do func(*spot) error) error {
-	if err := z.everyFixedName(ctx, do); err != nil || z.cut == nil {
+func (z *zone) eachOwner(ctx context.Context, told func(n int), do func(*ownerRecords) error) error {
+	if err := z.eachStaticOwner(ctx, do); err != nil || z.mapping == nil {
 		return err
 	}
-	return z.published(ctx, told, func(id stele.ID, r *stele.Record) error {
-		owner, list, err := z.whole(ctx, id, r, nil)
-		if err != nil || len(list) == 0 || z.fixed[owner] != nil {
+	return z.eachRegistered(ctx, told, func(id stele.ID, r *stele.Record) error {
+		owner, list, err := z.allAt(ctx, id, r, nil)
+		if err != nil || len(list) == 0 || z.static[owner] != nil {
 			return err
 		}
 		out := z.compiler().compile(list)
-		return do(&spot{name: owner, records: out.records(owner)})
+		return do(&ownerRecords{name: owner, records: out.records(owner)})
 	})
 }
 
-// everyFixedName is everyName but for what is registered.
-func (z *zone) everyFixedName(ctx context.Context, do func(*spot) error) error {
-	for _, name := range append([]string{z.name}, z.names()...) {
+// eachStaticOwner is eachOwner except for registered identifiers.
+func (z *zone) eachStaticOwner(ctx context.Context, do func(*ownerRecords) error) error {
+	for _, name := range append([]string{z.name}, z.staticNames()...) {
 		if z.set.find(name) != z {
 			continue
 		}
@@ -255,21 +255,21 @@ func (z *zone) everyFixedName(ctx context.Context, do func(*spot) error) error {
 		if name == z.name {
 			soa, ns := z.apex()
 			records = append(append([]dns.RR{soa}, ns...), records...)
-			if z.seals != nil {
-				records = append(records, z.seals.records...)
+			if z.signer != nil {
+				records = append(records, z.signer.records...)
 			}
 		}
-		if err := do(&spot{name: name, records: records}); err != nil {
+		if err := do(&ownerRecords{name: name, records: records}); err != nil {
 			return err
 		}
 	}
-	return z.everyCut(do)
+	return z.eachDelegation(do)
 }
 
-// everyCut is everyName for the zones inside this one.
-func (z *zone) everyCut(do func(*spot) error) error {
-	for _, one := range z.cuts() {
-		if err := do(&spot{name: one.name, records: z.inner(one.name).records, cut: true}); err != nil {
+// eachDelegation is eachOwner for the zones inside this one.
+func (z *zone) eachDelegation(do func(*ownerRecords) error) error {
+	for _, one := range z.delegations() {
+		if err := do(&ownerRecords{name: one.name, records: z.innerDelegation(one.name).records, delegated: true}); err != nil {
 			return err
 		}
 		for _, s := range one.ns.Publication.Servers {
@@ -277,7 +277,7 @@ func (z *zone) everyCut(do func(*spot) error) error {
 			if !one.contains(s.Name) || len(records) == 0 {
 				continue
 			}
-			if err := do(&spot{name: s.Name, records: records, glue: true}); err != nil {
+			if err := do(&ownerRecords{name: s.Name, records: records, glue: true}); err != nil {
 				return err
 			}
 		}

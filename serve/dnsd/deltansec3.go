@@ -19,21 +19,21 @@ type formerly struct {
 	types  []uint16
 }
 
-// formerChain is a chain as it was: as it is now, but for some links.
-type formerChain struct {
-	now  *chain
+// formerNSEC3Chain is a chain as it was: as it is now, but for some links.
+type formerNSEC3Chain struct {
+	now  *nsec3Chain
 	was  map[nameHash]formerly // of the links that were not there, or otherwise
 	gone []nameHash            // those that are no more, in order
 }
 
-// compareChain notes which links have changed: those of the names that came, went or
+// compareNSEC3 notes which links have changed: those of the names that came, went or
 // have other types now, those of the empty names above them, and those in front of what
 // came or went.
 //
 // The chain goes on with the registry meanwhile. So the one before and the one after are
 // both made of it as it is when it is read, and of what is known of the names that have
 // changed until then.
-func (z *stillZone) compareChain(ctx context.Context, d *difference) error {
+func (z *zoneSnapshot) compareNSEC3(ctx context.Context, d *delta) error {
 	if err := z.links.await(ctx); err != nil {
 		return err
 	}
@@ -52,10 +52,10 @@ func (z *stillZone) compareChain(ctx context.Context, d *difference) error {
 	ttl := denialTTL(soa)
 	for _, l := range links {
 		if l.was != nil {
-			d.removed = append(d.removed, &changedSet{[]dns.RR{z.seals.nsec3(l.was, ttl)}, true})
+			d.removed = append(d.removed, &changedSet{[]dns.RR{z.signer.nsec3Record(l.was, ttl)}, true})
 		}
 		if l.is != nil {
-			d.added = append(d.added, &changedSet{[]dns.RR{z.seals.nsec3(l.is, ttl)}, true})
+			d.added = append(d.added, &changedSet{[]dns.RR{z.signer.nsec3Record(l.is, ttl)}, true})
 		}
 	}
 	return nil
@@ -63,7 +63,7 @@ func (z *stillZone) compareChain(ctx context.Context, d *difference) error {
 
 // addEarlier adds the types at the names that had changed before, but of which the chain
 // may not know yet.
-func (z *stillZone) addEarlier(ctx context.Context, from uint64, before, after map[string][]uint16) error {
+func (z *zoneSnapshot) addEarlier(ctx context.Context, from uint64, before, after map[string][]uint16) error {
 	complete, err := z.live.completeUpTo(ctx, z.links)
 	if err != nil || complete >= from {
 		return err
@@ -74,7 +74,7 @@ func (z *stillZone) addEarlier(ctx context.Context, from uint64, before, after m
 			return err
 		case c.Seq > from:
 			return nil
-		case c.Seq-complete > maxDifference:
+		case c.Seq-complete > maxDelta:
 			return &stele.Error{Op: "compare", Kind: stele.Unavailable, Err: fmt.Errorf("what has changed in %s is still being taken in; try again", z.name)}
 		case c.ID.IsValid():
 			if err := z.addTypes(ctx, c.ID, before, after); err != nil {
@@ -87,7 +87,7 @@ func (z *stillZone) addEarlier(ctx context.Context, from uint64, before, after m
 
 // addLater adds the types at the names that have changed since the zone was: the chain
 // may know of that.
-func (z *stillZone) addLater(ctx context.Context, before, after map[string][]uint16) error {
+func (z *zoneSnapshot) addLater(ctx context.Context, before, after map[string][]uint16) error {
 	if err := z.store.catchUp(ctx); err != nil {
 		return err
 	}
@@ -102,8 +102,8 @@ func (z *stillZone) addLater(ctx context.Context, before, after map[string][]uin
 
 // addTypes adds the types at the names of a record that has not changed in between: they
 // were the same before and after.
-func (z *stillZone) addTypes(ctx context.Context, id stele.ID, before, after map[string][]uint16) error {
-	if z.cut == nil {
+func (z *zoneSnapshot) addTypes(ctx context.Context, id stele.ID, before, after map[string][]uint16) error {
+	if z.mapping == nil {
 		return nil // nothing of records is in it
 	}
 	r, err := z.store.Store.Record(ctx, id)
@@ -119,7 +119,7 @@ func (z *stillZone) addTypes(ctx context.Context, id stele.ID, before, after map
 		if err != nil {
 			return err
 		}
-		types := typesAt(z.spotOf(z.standing, owner, list).records)
+		types := typesAt(z.ownerAt(z.static, owner, list).records)
 		before[owner], after[owner] = types, types
 	}
 	return nil
@@ -130,7 +130,7 @@ type changedLink struct{ was, is *proof }
 
 // changedLinks returns the links that differ between two states of the zone, of which
 // the types at all names are known that are not as in the chain.
-func (z *stillZone) changedLinks(ctx context.Context, before, after map[string][]uint16) (list []changedLink, err error) {
+func (z *zoneSnapshot) changedLinks(ctx context.Context, before, after map[string][]uint16) (list []changedLink, err error) {
 	c := z.links
 	// What is in the chain now was committed before this moment. What comes while that
 	// is read is undone: nobody waits for the store with the chain in hand.
@@ -143,10 +143,10 @@ func (z *stillZone) changedLinks(ctx context.Context, before, after map[string][
 	defer c.mu.RUnlock()
 	was, is := c.former(z.name, since.with(before)), c.former(z.name, since.with(after))
 	touched := make(map[nameHash]bool)
-	for _, one := range []*formerChain{was, is} {
+	for _, one := range []*formerNSEC3Chain{was, is} {
 		for h := range one.was {
 			touched[h] = true
-			for _, f := range []*formerChain{was, is} {
+			for _, f := range []*formerNSEC3Chain{was, is} {
 				if front, ok := f.neighbour(h, true); ok {
 					touched[front] = true
 				}
@@ -169,7 +169,7 @@ func compareHashes(a, b nameHash) int { return bytes.Compare(a[:], b[:]) }
 type watch struct{ was map[string][]uint16 }
 
 // watch begins to note what changes.
-func (c *chain) watch() *watch {
+func (c *nsec3Chain) watch() *watch {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	w := &watch{make(map[string][]uint16)}
@@ -178,7 +178,7 @@ func (c *chain) watch() *watch {
 }
 
 // unwatch ends that.
-func (c *chain) unwatch(w *watch) {
+func (c *nsec3Chain) unwatch(w *watch) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.watches = slices.DeleteFunc(c.watches, func(other *watch) bool { return other == w })
@@ -196,8 +196,8 @@ func (w *watch) with(then map[string][]uint16) map[string][]uint16 {
 
 // former returns the chain of a zone as it was when links had these types at some names,
 // and at the others what they have. The caller holds the lock.
-func (c *chain) former(zone string, then map[string][]uint16) *formerChain {
-	f := &formerChain{now: c, was: make(map[nameHash]formerly)}
+func (c *nsec3Chain) former(zone string, then map[string][]uint16) *formerNSEC3Chain {
+	f := &formerNSEC3Chain{now: c, was: make(map[nameHash]formerly)}
 	fewer := make(map[string]int64) // names that were below a name, and are not counted now
 	for owner, types := range then {
 		came := 0
@@ -235,7 +235,7 @@ func (c *chain) former(zone string, then map[string][]uint16) *formerChain {
 
 // linkOf returns the link of a name; one with nothing if it does not exist. The caller
 // holds the lock.
-func (c *chain) linkOf(name string) (l link, exists bool) {
+func (c *nsec3Chain) linkOf(name string) (l link, exists bool) {
 	h := hashName(name)
 	page, i, found := c.place(&h)
 	if !found {
@@ -245,7 +245,7 @@ func (c *chain) linkOf(name string) (l link, exists bool) {
 }
 
 // proof returns the link of a hash; nil if there was none.
-func (f *formerChain) proof(h nameHash) *proof {
+func (f *formerNSEC3Chain) proof(h nameHash) *proof {
 	was, differs := f.was[h]
 	if !differs {
 		page, i, exists := f.now.place(&h)
@@ -265,7 +265,7 @@ func (f *formerChain) proof(h nameHash) *proof {
 }
 
 // neighbour returns the link that followed a hash, or was in front of it.
-func (f *formerChain) neighbour(h nameHash, back bool) (nameHash, bool) {
+func (f *formerNSEC3Chain) neighbour(h nameHash, back bool) (nameHash, bool) {
 	var found nameHash
 	have := false
 	if f.now.count > 0 {
@@ -289,7 +289,7 @@ func (f *formerChain) neighbour(h nameHash, back bool) (nameHash, bool) {
 }
 
 // goneBeside is neighbour among those that are no more.
-func (f *formerChain) goneBeside(h nameHash, back bool) nameHash {
+func (f *formerNSEC3Chain) goneBeside(h nameHash, back bool) nameHash {
 	i, found := slices.BinarySearchFunc(f.gone, h, compareHashes)
 	n := len(f.gone)
 	switch {

@@ -30,10 +30,10 @@ func hashName(name string) nameHash {
 	return sha1.Sum(buf[:n])
 }
 
-// chain is all names of a zone in the order of their hashes, with the types of the
+// nsec3Chain is all names of a zone in the order of their hashes, with the types of the
 // records at each (RFC 5155). It takes 28 bytes a name and some room. It is told of every change
 // before the change is acknowledged.
-type chain struct {
+type nsec3Chain struct {
 	mu     sync.RWMutex
 	pages  [][]link // none is empty; each is in order, and they are
 	kinds  [][]uint16
@@ -59,15 +59,15 @@ type link struct {
 
 const pageLinks = 512
 
-func newChain() *chain {
-	c := &chain{number: make(map[string]uint16), late: make(map[string]struct{}), ready: make(chan struct{})}
+func newNSEC3Chain() *nsec3Chain {
+	c := &nsec3Chain{number: make(map[string]uint16), late: make(map[string]struct{}), ready: make(chan struct{})}
 	c.kindOf(nil)
 	return c
 }
 
 // kindOf returns the number of a list of types. There are few lists. The caller holds
 // the lock, but where nobody else has the chain yet.
-func (c *chain) kindOf(types []uint16) uint16 {
+func (c *nsec3Chain) kindOf(types []uint16) uint16 {
 	var key strings.Builder
 	for _, t := range types {
 		key.WriteByte(byte(t >> 8))
@@ -83,7 +83,7 @@ func (c *chain) kindOf(types []uint16) uint16 {
 }
 
 // place returns the page in which a hash is, or would be, and where.
-func (c *chain) place(h *nameHash) (page, i int, found bool) {
+func (c *nsec3Chain) place(h *nameHash) (page, i int, found bool) {
 	page = sort.Search(len(c.pages), func(i int) bool { return bytes.Compare(c.pages[i][0].hash[:], h[:]) > 0 })
 	page = max(page-1, 0)
 	if page == len(c.pages) {
@@ -94,7 +94,7 @@ func (c *chain) place(h *nameHash) (page, i int, found bool) {
 }
 
 // at returns the link of a hash, and makes it if need be.
-func (c *chain) at(h *nameHash) *link {
+func (c *nsec3Chain) at(h *nameHash) *link {
 	page, i, found := c.place(h)
 	if found {
 		return &c.pages[page][i]
@@ -118,7 +118,7 @@ func (c *chain) at(h *nameHash) *link {
 }
 
 // trim removes a link with nothing at it and nothing below it.
-func (c *chain) trim(h *nameHash) {
+func (c *nsec3Chain) trim(h *nameHash) {
 	page, i, found := c.place(h)
 	if !found || c.pages[page][i].kind != 0 || c.pages[page][i].below != 0 {
 		return
@@ -132,7 +132,7 @@ func (c *chain) trim(h *nameHash) {
 
 // set says which types there are at a name of a zone; none if there is nothing. It
 // keeps count of the names between, which exist as long as something is below them.
-func (c *chain) set(name, zone string, types []uint16) {
+func (c *nsec3Chain) set(name, zone string, types []uint16) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	h := hashName(name)
@@ -163,13 +163,13 @@ func (c *chain) set(name, zone string, types []uint16) {
 }
 
 // isReady reports whether all names are in the chain.
-func (c *chain) isReady() bool { return isClosed(c.ready) }
+func (c *nsec3Chain) isReady() bool { return isClosed(c.ready) }
 
 // await waits until all names are in the chain.
-func (c *chain) await(ctx context.Context) error { return await(ctx, c.ready) }
+func (c *nsec3Chain) await(ctx context.Context) error { return await(ctx, c.ready) }
 
 // has reports whether a name has records.
-func (c *chain) has(name string) bool {
+func (c *nsec3Chain) has(name string) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	l, _ := c.linkOf(name)
@@ -183,7 +183,7 @@ type proof struct {
 }
 
 // match returns the link of a name; ok is false if it does not exist.
-func (c *chain) match(name string) (p proof, ok bool) {
+func (c *nsec3Chain) match(name string) (p proof, ok bool) {
 	h := hashName(name)
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -195,7 +195,7 @@ func (c *chain) match(name string) (p proof, ok bool) {
 }
 
 // cover returns the link behind which a name would be if it existed.
-func (c *chain) cover(name string) (p proof, ok bool) {
+func (c *nsec3Chain) cover(name string) (p proof, ok bool) {
 	h := hashName(name)
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -210,7 +210,7 @@ func (c *chain) cover(name string) (p proof, ok bool) {
 	return c.proof(page, i), true
 }
 
-func (c *chain) proof(page, i int) proof {
+func (c *nsec3Chain) proof(page, i int) proof {
 	l := &c.pages[page][i]
 	p := proof{hash: l.hash, types: c.kinds[l.kind]}
 	switch {
@@ -227,7 +227,7 @@ func (c *chain) proof(page, i int) proof {
 // follow returns the link that follows a hash in the order of hashes, which begins again
 // behind the last; with back, the one in front of it. There must be one. The caller
 // holds the lock.
-func (c *chain) follow(h *nameHash, back bool) *link {
+func (c *nsec3Chain) follow(h *nameHash, back bool) *link {
 	page, i, found := c.place(h)
 	switch {
 	case back:
@@ -246,7 +246,7 @@ func (c *chain) follow(h *nameHash, back bool) *link {
 }
 
 // check returns an error as long as the chain is not complete.
-func (c *chain) check(zone string) error {
+func (c *nsec3Chain) check(zone string) error {
 	if c.isReady() {
 		return nil
 	}

@@ -8,10 +8,10 @@ import (
 	"github.com/miekg/dns"
 )
 
-// seal is the serial of a zone and the signatures of the SOA record with it. Answers
+// soaSignature is the serial of a zone and the signatures of the SOA record with it. Answers
 // that were packed before the last change get both whenever they are sent; so a change
 // costs one signature for each zone that is asked for, however many answers there are.
-type seal struct {
+type soaSignature struct {
 	signer  *signer
 	changes uint32 // of the source when it was made
 	serial  uint32
@@ -19,17 +19,17 @@ type seal struct {
 	data    [][]byte // of the RRSIG records
 }
 
-// sealEvery is how often a seal is made anew at most. In a burst of changes, the serial
+// soaSignInterval bounds how often the SOA record of a zone is signed. In a burst of changes, the serial
 // in signed answers is behind by so much.
-const sealEvery = 50 * time.Millisecond
+const soaSignInterval = 50 * time.Millisecond
 
-// newSeal signs the SOA record of a zone.
-func newSeal(s *signer, soa *dns.SOA, changes uint32, now time.Time) (*seal, error) {
+// newSOASignature signs the SOA record of a zone.
+func newSOASignature(s *signer, soa *dns.SOA, changes uint32, now time.Time) (*soaSignature, error) {
 	signatures, err := s.sign([]dns.RR{soa})
 	if err != nil {
 		return nil, err
 	}
-	made := &seal{signer: s, changes: changes, serial: soa.Serial, made: now}
+	made := &soaSignature{signer: s, changes: changes, serial: soa.Serial, made: now}
 	for _, rr := range signatures {
 		buf := make([]byte, dns.Len(rr)+1)
 		n, err := dns.PackRR(rr, buf, 0, nil, false)
@@ -55,7 +55,7 @@ const (
 
 // stamp puts serial and signatures into an answer, whose serial is at a place. It
 // reports false if they have no place there.
-func (s *seal) stamp(body []byte, serial int) bool {
+func (s *soaSignature) stamp(body []byte, serial int) bool {
 	at := serial + soaTail
 	for _, data := range s.data {
 		at += rrsigFront
@@ -69,8 +69,8 @@ func (s *seal) stamp(body []byte, serial int) bool {
 	return true
 }
 
-// sealed returns the seal of a zone, or ok = false if there is none.
-func (s *serials) sealed(ctx context.Context, number uint16, now time.Time) (_ *seal, ok bool) {
+// soaSignature returns the serial and the signatures of a zone, or ok = false if it has none.
+func (s *serials) soaSignature(ctx context.Context, number uint16, now time.Time) (_ *soaSignature, ok bool) {
 	list := *s.list.Load()
 	if number == 0 || int(number) >= len(list) {
 		return nil, false
@@ -82,21 +82,21 @@ func (s *serials) sealed(ctx context.Context, number uint16, now time.Time) (_ *
 		return have, true
 	}
 	at, err := s.from.find(ctx, z.apex)
-	if err != nil || at == nil || at.signer() == nil {
+	if err != nil || at == nil || at.Signer() == nil {
 		return nil, false
 	}
-	if have.isFresh(now) && have.signer == at.signer() && now.Sub(have.made).Abs() < sealEvery {
+	if have.isFresh(now) && have.signer == at.Signer() && now.Sub(have.made).Abs() < soaSignInterval {
 		return have, true
 	}
 	soa, _ := at.apex()
-	if have.isFresh(now) && have.signer == at.signer() && have.serial == soa.Serial {
+	if have.isFresh(now) && have.signer == at.Signer() && have.serial == soa.Serial {
 		// Another zone has changed.
 		next := *have
 		next.changes = changes
 		z.seal.Store(&next)
 		return &next, true
 	}
-	made, err := newSeal(at.signer(), soa, changes, now)
+	made, err := newSOASignature(at.Signer(), soa, changes, now)
 	if err != nil {
 		return nil, false
 	}
@@ -104,8 +104,8 @@ func (s *serials) sealed(ctx context.Context, number uint16, now time.Time) (_ *
 	return made, true
 }
 
-// isFresh reports whether the signatures of a seal are good for long enough.
-func (s *seal) isFresh(now time.Time) bool {
+// isFresh reports whether the signatures are valid for long enough.
+func (s *soaSignature) isFresh(now time.Time) bool {
 	if s == nil {
 		return false
 	}

@@ -17,10 +17,10 @@ import (
 // kept in memory.
 const maxMeanwhile = 1_000_000
 
-// pinned is a store as it was at a change, as far as zones are read from it: records of
+// snapshotStore is a store as it was at a change, as far as zones are read from it: records of
 // which there are newer versions are given in the one of that time. It reads first, and
 // looks after that what has changed since: so it knows of all that it can have read.
-type pinned struct {
+type snapshotStore struct {
 	stele.Store
 	at   uint64
 	zone stele.ZoneState // of the zone that is read
@@ -33,14 +33,14 @@ type pinned struct {
 	order []stele.ID          // in which they have
 }
 
-// pin returns a store as it is now, with the state that a zone has then.
-func pin(ctx context.Context, store stele.Store, zone string) (*pinned, error) {
+// newSnapshotStore returns a store as it is now, with the state that a zone has then.
+func newSnapshotStore(ctx context.Context, store stele.Store, zone string) (*snapshotStore, error) {
 	lag, old := lagOf(store)
 	state, err := store.ZoneState(ctx, zone)
 	if err != nil {
 		return nil, err
 	}
-	return &pinned{Store: store, at: state.At, zone: state, lag: lag, old: old, seen: state.At, was: make(map[stele.ID]uint64)}, nil
+	return &snapshotStore{Store: store, at: state.At, zone: state, lag: lag, old: old, seen: state.At, was: make(map[stele.ID]uint64)}, nil
 }
 
 // lagOf reports whether what is read from a store at present may be older than what was
@@ -53,20 +53,20 @@ func lagOf(store stele.Store) (since time.Time, yes bool) {
 }
 
 // LastChange returns the number of the change.
-func (p *pinned) LastChange(context.Context) (uint64, error) { return p.at, nil }
+func (p *snapshotStore) LastChange(context.Context) (uint64, error) { return p.at, nil }
 
 // Changes yields what was committed after a change, up to the last there is.
-func (p *pinned) Changes(ctx context.Context, after uint64) iter.Seq2[stele.Change, error] {
+func (p *snapshotStore) Changes(ctx context.Context, after uint64) iter.Seq2[stele.Change, error] {
 	return p.upTo(p.Store.Changes(ctx, after))
 }
 
 // ZoneChanges yields the changes of a zone after one, up to the last there is.
-func (p *pinned) ZoneChanges(ctx context.Context, zone string, after uint64) iter.Seq2[stele.Change, error] {
+func (p *snapshotStore) ZoneChanges(ctx context.Context, zone string, after uint64) iter.Seq2[stele.Change, error] {
 	return p.upTo(p.Store.ZoneChanges(ctx, zone, after))
 }
 
 // upTo ends with the last change there is.
-func (p *pinned) upTo(changes iter.Seq2[stele.Change, error]) iter.Seq2[stele.Change, error] {
+func (p *snapshotStore) upTo(changes iter.Seq2[stele.Change, error]) iter.Seq2[stele.Change, error] {
 	return func(yield func(stele.Change, error) bool) {
 		for c, err := range changes {
 			if err == nil && c.Seq > p.at || !yield(c, err) {
@@ -77,9 +77,9 @@ func (p *pinned) upTo(changes iter.Seq2[stele.Change, error]) iter.Seq2[stele.Ch
 }
 
 // catchUp notes what has changed. Unavailable if the store has less than it had, or had
-// for a while: what was read may be older than the serial says then, and no difference
+// for a while: what was read may be older than the serial says then, and no delta
 // from that serial on would ever mend it.
-func (p *pinned) catchUp(ctx context.Context) error {
+func (p *snapshotStore) catchUp(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	last, err := p.Store.LastChange(ctx)
@@ -109,7 +109,7 @@ func (p *pinned) catchUp(ctx context.Context) error {
 }
 
 // meanwhile returns the records that are known to have changed, but for the first n.
-func (p *pinned) meanwhile(n int) []stele.ID {
+func (p *snapshotStore) meanwhile(n int) []stele.ID {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.order[n:])
@@ -117,7 +117,7 @@ func (p *pinned) meanwhile(n int) []stele.ID {
 
 // asItWas returns a record that was read before the last catchUp as it was; nil if it
 // was not there.
-func (p *pinned) asItWas(ctx context.Context, r *stele.Record) (*stele.Record, error) {
+func (p *snapshotStore) asItWas(ctx context.Context, r *stele.Record) (*stele.Record, error) {
 	p.mu.Lock()
 	n, changed := p.was[r.ID]
 	p.mu.Unlock()
@@ -128,7 +128,7 @@ func (p *pinned) asItWas(ctx context.Context, r *stele.Record) (*stele.Record, e
 }
 
 // Record returns the record that had a name.
-func (p *pinned) Record(ctx context.Context, name stele.ID) (*stele.Record, error) {
+func (p *snapshotStore) Record(ctx context.Context, name stele.ID) (*stele.Record, error) {
 	r, err := p.Store.Record(ctx, name)
 	if err == nil {
 		err = p.catchUp(ctx)
@@ -146,7 +146,7 @@ func (p *pinned) Record(ctx context.Context, name stele.ID) (*stele.Record, erro
 }
 
 // Scan yields the records there were.
-func (p *pinned) Scan(ctx context.Context, scheme, prefix, after string) iter.Seq2[*stele.Record, error] {
+func (p *snapshotStore) Scan(ctx context.Context, scheme, prefix, after string) iter.Seq2[*stele.Record, error] {
 	return func(yield func(*stele.Record, error) bool) {
 		begun := false
 		for r, err := range p.Store.Scan(ctx, scheme, prefix, after) {
@@ -179,26 +179,26 @@ func versionOf(ctx context.Context, store stele.Store, id stele.ID, n uint64) (*
 	return r, err
 }
 
-// stillZone is a zone that stays as it was at a change, whatever is committed while it is
+// zoneSnapshot is a zone that stays as it was at a change, whatever is committed while it is
 // read, with the serial of that time.
-type stillZone struct {
+type zoneSnapshot struct {
 	*zone
-	store    *pinned
-	standing *standing
-	live     *Zones // that it is of
-	links    *chain // in the mode transfer; it goes on with the registry
-	later    int    // how many records that have changed meanwhile were looked at
+	store  *snapshotStore
+	static *staticRecords
+	live   *Zones      // that it is of
+	links  *nsec3Chain // in the mode transfer; it goes on with the registry
+	later  int         // how many records that have changed meanwhile were looked at
 }
 
-// asOfNow returns a zone that stays as it is now. In the mode online it is without
+// snapshot returns a zone that stays as it is now. In the mode online it is without
 // signatures.
-func (z *Zones) asOfNow(ctx context.Context, name string) (*stillZone, error) {
+func (z *Zones) snapshot(ctx context.Context, name string) (*zoneSnapshot, error) {
 	for range 10 {
 		set, err := z.current(ctx)
 		if err != nil {
 			return nil, err
 		}
-		store, then, err := z.freeze(ctx, set, name)
+		store, then, err := z.newSnapshot(ctx, set, name)
 		if err != nil {
 			return nil, err
 		}
@@ -215,16 +215,16 @@ func (z *Zones) asOfNow(ctx context.Context, name string) (*stillZone, error) {
 		}
 		one.serial = new(zoneSerial)
 		one.serial.set(store.zone, 0)
-		still := &stillZone{zone: one, store: store, live: z, links: one.handOn()}
-		still.standing = z.eras.note(one, set, store.at)
+		still := &zoneSnapshot{zone: one, store: store, live: z, links: one.handOnNSEC3()}
+		still.static = z.generations.note(one, set, store.at)
 		return still, nil
 	}
 	return nil, &stele.Error{Op: "transfer", Kind: stele.Unavailable, Err: fmt.Errorf("the settings of %s change too fast; try again", name)}
 }
 
-// freeze returns a set over the store as it is now; nil if it is none of now.
-func (z *Zones) freeze(ctx context.Context, set *zoneSet, zone string) (*pinned, *zoneSet, error) {
-	store, err := pin(ctx, z.store, zone)
+// newSnapshot returns a set over the store as it is now; nil if it is none of now.
+func (z *Zones) newSnapshot(ctx context.Context, set *zoneSet, zone string) (*snapshotStore, *zoneSet, error) {
+	store, err := newSnapshotStore(ctx, z.store, zone)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -238,25 +238,25 @@ func (z *Zones) freeze(ctx context.Context, set *zoneSet, zone string) (*pinned,
 	return store, set.over(z, store), nil
 }
 
-// noteEras notes what the zones are that go out to others, if nothing is known of them
+// noteGenerations notes what the zones are that go out to others, if nothing is known of them
 // yet: those who have them of another server, or from before, can be told what changes
 // from now on.
-func (z *Zones) noteEras(ctx context.Context, set *zoneSet) error {
-	z.eras.forgetOthers(set)
+func (z *Zones) noteGenerations(ctx context.Context, set *zoneSet) error {
+	z.generations.forgetOthers(set)
 	unknown := slices.DeleteFunc(slices.Clone(set.order), func(name string) bool {
-		return len(set.zones[name].ns.Publication.Secondaries) == 0 || z.eras.knows(name)
+		return len(set.zones[name].ns.Publication.Secondaries) == 0 || z.generations.knows(name)
 	})
 	if len(unknown) == 0 {
 		return nil
 	}
-	store, then, err := z.freeze(ctx, set, unknown[0]) // serials are not needed here
+	store, then, err := z.newSnapshot(ctx, set, unknown[0]) // serials are not needed here
 	if then == nil || err != nil {
 		return err
 	}
 	for _, name := range unknown {
 		one := then.zones[name]
-		one.handOn()
-		z.eras.note(one, set, store.at)
+		one.handOnNSEC3()
+		z.generations.note(one, set, store.at)
 	}
 	return nil
 }
@@ -290,7 +290,7 @@ func (s *zoneSet) isCurrent(ctx context.Context, store stele.Store) (bool, error
 }
 
 // over returns the same zones over a store as it was at some time.
-func (s *zoneSet) over(z *Zones, store *pinned) *zoneSet {
+func (s *zoneSet) over(z *Zones, store *snapshotStore) *zoneSet {
 	then := &Zones{store: store, schemes: z.schemes, log: z.log, ttl: z.ttl, now: z.now, signing: z.signing}
 	set := *s
 	set.zones = make(map[string]*zone, len(s.zones))
@@ -302,17 +302,17 @@ func (s *zoneSet) over(z *Zones, store *pinned) *zoneSet {
 	return &set
 }
 
-// handOn makes the zone what others get of it, and returns its chain of names, if it has
+// handOnNSEC3 makes the zone what others get of it, and returns its chain of names, if it has
 // one: that is as of now.
-func (z *zone) handOn() (links *chain) {
+func (z *zone) handOnNSEC3() (links *nsec3Chain) {
 	switch {
-	case z.seals == nil:
-	case z.seals.mode == signTransfer:
-		seals := *z.seals
-		links, seals.links = seals.links, nil
-		z.seals = &seals
+	case z.signer == nil:
+	case z.signer.mode == signTransfer:
+		seals := *z.signer
+		links, seals.nsec3 = seals.nsec3, nil
+		z.signer = &seals
 	default:
-		z.seals = nil
+		z.signer = nil
 	}
 	return links
 }

@@ -170,9 +170,9 @@ func TestTransferFromACopy(t *testing.T) {
 	}
 }
 
-// TestDifferenceOfACopy asks for a difference while only a copy can be read: the chain may
+// TestDeltaOfACopy asks for a delta while only a copy can be read: the chain may
 // know more, so it is of no use, and the zone is sent whole.
-func TestDifferenceOfACopy(t *testing.T) {
+func TestDeltaOfACopy(t *testing.T) {
 	const zone = "z.example."
 	p := newPress(t)
 	p.publish("urn:paradisec", zone, ":", 1)
@@ -202,9 +202,9 @@ func TestDifferenceOfACopy(t *testing.T) {
 	}
 }
 
-// TestDifferenceHoldsNobodyUp registers names each time that the store is read for a
-// difference: nobody waits for the other, and the difference is none the worse.
-func TestDifferenceHoldsNobodyUp(t *testing.T) {
+// TestDeltaDoesNotBlock registers names each time that the store is read for a
+// delta: neither waits for the other, and the delta is complete.
+func TestDeltaDoesNotBlock(t *testing.T) {
 	const zone = "z.example."
 	p := newPress(t)
 	p.publish("urn:example", zone, ":", 2)
@@ -218,7 +218,7 @@ func TestDifferenceHoldsNobodyUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	serial, copied := ends(t, whole), lines(t, whole)
-	links := p.zones.chains[zone].links
+	links := p.zones.nsec3Chains[zone].chain
 	for round := range 5 {
 		p.register(fmt.Sprintf("urn:example:first:%d", round), "N2L https://example.org/")
 		n, busy := 0, false

@@ -10,50 +10,52 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// standing is what a zone has beside what is registered, and by what that is published.
-type standing struct {
-	form  string           // with the same one, the same records are published and signed alike
-	spots map[string]*spot // by name, without the SOA record
-	text  string           // of all of them
+// staticRecords is the records of a zone that do not depend on registered identifiers, and
+// the settings by which those are published.
+type staticRecords struct {
+	form   string                   // with the same one, the same records are published and signed alike
+	owners map[string]*ownerRecords // by name, without the SOA record
+	text   string                   // of all of them
 }
 
-// stands returns what the zone has beside what is registered.
-func (z *zone) stands() *standing {
-	s := &standing{form: z.form(), spots: make(map[string]*spot)}
-	if by := z.seals; by != nil {
+// staticRecords returns the records of the zone that do not depend on registered
+// identifiers.
+func (z *zone) staticRecords() *staticRecords {
+	s := &staticRecords{form: z.form(), owners: make(map[string]*ownerRecords)}
+	if by := z.signer; by != nil {
 		s.form += fmt.Sprintln(by.mode, by.since.Unix(), tags(by.forKeys), tags(by.forZone))
 	}
 	var b strings.Builder
-	note := func(p *spot) error {
-		s.spots[p.name] = p
-		fmt.Fprintln(&b, p.name, p.cut, p.glue)
+	note := func(p *ownerRecords) error {
+		s.owners[p.name] = p
+		fmt.Fprintln(&b, p.name, p.delegated, p.glue)
 		for _, rr := range p.records {
 			fmt.Fprintln(&b, rr)
 		}
 		return nil
 	}
-	for _, name := range append([]string{z.name}, z.names()...) {
+	for _, name := range append([]string{z.name}, z.staticNames()...) {
 		if z.set.find(name) != z {
 			continue
 		}
-		p := &spot{name: name, records: z.fixed[name], yields: z.yields[name]}
+		p := &ownerRecords{name: name, records: z.static[name], yields: z.yields[name]}
 		if name == z.name {
 			_, ns := z.apex()
 			p.records = slices.Concat(ns, p.records)
-			if z.seals != nil {
-				p.records = append(p.records, z.seals.records...)
+			if z.signer != nil {
+				p.records = append(p.records, z.signer.records...)
 			}
 		}
 		_ = note(p) // never fails
 	}
-	_ = z.everyCut(note) // fails only if note does
+	_ = z.eachDelegation(note) // fails only if note does
 	s.text = b.String()
 	return s
 }
 
 // form is all that the publication of records depends on beside themselves: how their
 // names are cut and where, the settings of the namespaces that they can belong to, and the
-// SOA record but for its serial.
+// SOA record except its serial.
 func (z *zone) form() string {
 	var b strings.Builder
 	fmt.Fprintln(&b, z.name, z.ns.Scheme, z.primary(), z.mailbox(), z.ttl)
@@ -91,64 +93,65 @@ func (s *zoneSet) under(above *stele.Namespace) []*stele.Namespace {
 	return s.list[begin:end]
 }
 
-// maxEras is how many eras of a zone are known.
-const maxEras = 16
+// maxGenerations is how many generations of a zone are kept.
+const maxGenerations = 16
 
-// era is from which change to which a zone is known to have had the same standing.
-type era struct {
+// generation is from which change to which a zone is known to have had the same static
+// records.
+type generation struct {
 	from, to uint64
-	*standing
+	*staticRecords
 }
 
-// eras know what zones were beside what is registered: the store has no former
-// settings. Whoever gets a zone gets it in an era, so what has changed for them since can
+// generations know what zones were beside what is registered: the store has no former
+// settings. A secondary gets a zone in one generation, so what has changed for it since can
 // be told if the settings have. It is forgotten with the process.
-type eras struct {
+type generations struct {
 	mu    sync.Mutex
-	zones map[string]*zoneEras
+	zones map[string]*zoneGenerations
 }
 
-type zoneEras struct {
+type zoneGenerations struct {
 	set  *zoneSet // of which the last one is
-	list []era
+	list []generation
 }
 
 // note notes that a zone was of its set at a change, and returns what it had.
-func (e *eras) note(z *zone, set *zoneSet, at uint64) *standing {
+func (e *generations) note(z *zone, set *zoneSet, at uint64) *staticRecords {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	known := e.zones[z.name]
 	if known == nil {
-		known = new(zoneEras)
+		known = new(zoneGenerations)
 		e.zones[z.name] = known
 	}
 	n := len(known.list)
 	if n > 0 && known.set == set {
 		last := &known.list[n-1]
 		last.from, last.to = min(last.from, at), max(last.to, at)
-		return last.standing
+		return last.staticRecords
 	}
-	now := z.stands()
+	now := z.staticRecords()
 	if n > 0 && known.list[n-1].form == now.form && known.list[n-1].text == now.text {
-		now = known.list[n-1].standing // once is enough
+		now = known.list[n-1].staticRecords // once is enough
 	}
-	known.set, known.list = set, append(known.list, era{at, at, now})
-	if len(known.list) > maxEras {
+	known.set, known.list = set, append(known.list, generation{at, at, now})
+	if len(known.list) > maxGenerations {
 		known.list = slices.Delete(known.list, 0, 1)
 	}
 	return now
 }
 
 // knows reports whether something is noted of a zone.
-func (e *eras) knows(name string) bool {
+func (e *generations) knows(name string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.zones[name] != nil
 }
 
-// at returns what a zone had at a change, behind which some namespace changed first with
-// the next; nil if nobody knows.
-func (e *eras) at(name string, change, next uint64) *standing {
+// at returns what a zone had at a change, after which some namespace changed first with
+// the next; nil if that is not known.
+func (e *generations) at(name string, change, next uint64) *staticRecords {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	known := e.zones[name]
@@ -157,21 +160,21 @@ func (e *eras) at(name string, change, next uint64) *standing {
 	}
 	for _, one := range known.list {
 		if one.from <= change && change <= one.to || change < one.from && one.from < next {
-			return one.standing
+			return one.staticRecords
 		}
 	}
 	return nil
 }
 
-// forgetAll forgets all zones: the changes that their eras began with may be others now.
-func (e *eras) forgetAll() {
+// forgetAll forgets all zones: the changes that their generations began with may be others now.
+func (e *generations) forgetAll() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	clear(e.zones)
 }
 
-// forgetOthers forgets zones that are no more.
-func (e *eras) forgetOthers(set *zoneSet) {
+// forgetOthers forgets zones that no longer exist.
+func (e *generations) forgetOthers(set *zoneSet) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for name := range e.zones {

@@ -17,7 +17,7 @@ import (
 )
 
 // TestChangesOfSettings changes settings of all kinds. What leaves the form of the zone
-// alone is told as a difference, and after each the copy is as the zone.
+// alone is sent as a delta, and after each the copy is as the zone.
 func TestChangesOfSettings(t *testing.T) {
 	const zone = "z.example."
 	own := func(change func(*stele.Namespace)) func(*press) {

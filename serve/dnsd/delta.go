@@ -13,14 +13,14 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// maxDifference is how many records may have changed for a difference to be told. Past
+// maxDelta is how many records may have changed for a delta to be made. Past
 // that the whole zone is sooner sent.
-const maxDifference = 20_000
+const maxDelta = 20_000
 
-// difference is what has changed in a zone since a change of the registry: the sets that
+// delta is what has changed in a zone since a change of the registry: the sets that
 // are gone, with their signatures, and those that are new. A set that changed is in
 // both. The SOA records are not among them.
-type difference struct {
+type delta struct {
 	from    uint64
 	removed []*changedSet
 	added   []*changedSet
@@ -34,18 +34,18 @@ type changedSet struct {
 	mine    bool // it is signed, if the zone is
 }
 
-// since returns what has changed since the change with a number; nil if that can't be
+// delta returns what has changed since the change with a number; nil if that can't be
 // told: the form of the zone or its keys have changed, so everything may have, or too
 // many records have, or nobody knows how it was. It takes as long as there are changes,
 // however large the zone is.
 //
 // Signatures are not kept, and those that are gone are made again: they depend on the
 // keys and on the time of signing only, and with those the whole zone changes.
-func (z *stillZone) since(ctx context.Context, from uint64) (*difference, error) {
+func (z *zoneSnapshot) delta(ctx context.Context, from uint64) (*delta, error) {
 	if from > z.store.zone.Last {
 		return nil, nil
 	}
-	d := &difference{from: from, before: make(map[string][]uint16), after: make(map[string][]uint16)}
+	d := &delta{from: from, before: make(map[string][]uint16), after: make(map[string][]uint16)}
 	changed, was, err := z.changedSince(ctx, d)
 	if was == nil || err != nil {
 		return nil, err
@@ -68,14 +68,14 @@ func (z *stillZone) since(ctx context.Context, from uint64) (*difference, error)
 		if z.store.old {
 			return nil, nil // the chain knows of what is not to be read
 		}
-		if err := z.compareChain(ctx, d); err != nil {
+		if err := z.compareNSEC3(ctx, d); err != nil {
 			return nil, err
 		}
 	}
 	if err := z.store.catchUp(ctx); err != nil {
 		return nil, err
 	}
-	return d, d.sign(z.seals)
+	return d, d.sign(z.signer)
 }
 
 // changedRecord is a record before and after some changes.
@@ -85,24 +85,24 @@ type changedRecord struct {
 }
 
 // changedSince returns the records that have changed, and what the zone was beside them;
-// nil if the difference can't be told. It reads the changes of this zone only, however
+// nil if the delta can't be made. It reads the changes of this zone only, however
 // many there were elsewhere.
-func (z *stillZone) changedSince(ctx context.Context, d *difference) (map[stele.ID]*changedRecord, *standing, error) {
+func (z *zoneSnapshot) changedSince(ctx context.Context, d *delta) (map[stele.ID]*changedRecord, *staticRecords, error) {
 	changed := make(map[stele.ID]*changedRecord)
-	was := z.standing
+	was := z.static
 	for c, err := range z.store.ZoneChanges(ctx, z.name, d.from) {
 		if err != nil {
 			return nil, nil, err
 		}
 		// In the layout rules there is no more than one name anyway.
-		if len(changed) > maxDifference || z.ns.Publication.Layout == stele.LayoutRules {
+		if len(changed) > maxDelta || z.ns.Publication.Layout == stele.LayoutRules {
 			return nil, nil, nil
 		}
 		switch {
 		case c.ID.IsValid() && changed[c.ID] == nil:
 			changed[c.ID] = &changedRecord{version: c.Version - 1}
-		case !c.ID.IsValid() && was == z.standing:
-			if was = z.live.eras.at(z.name, d.from, c.Seq); was == nil || was.form != z.standing.form {
+		case !c.ID.IsValid() && was == z.static:
+			if was = z.live.generations.at(z.name, d.from, c.Seq); was == nil || was.form != z.static.form {
 				return nil, nil, nil
 			}
 		}
@@ -112,18 +112,18 @@ func (z *stillZone) changedSince(ctx context.Context, d *difference) (map[stele.
 
 // differing yields the names at which there is something else than there was, whatever
 // is registered.
-func (z *stillZone) differing(was *standing) map[string]bool {
+func (z *zoneSnapshot) differing(was *staticRecords) map[string]bool {
 	names := make(map[string]bool)
-	if was == z.standing || was.text == z.standing.text {
+	if was == z.static || was.text == z.static.text {
 		return names
 	}
-	for name, p := range z.standing.spots {
-		if q := was.spots[name]; q == nil || q.cut != p.cut || q.glue != p.glue || !sameSet(p.records, q.records) {
+	for name, p := range z.static.owners {
+		if q := was.owners[name]; q == nil || q.delegated != p.delegated || q.glue != p.glue || !sameSet(p.records, q.records) {
 			names[name] = true
 		}
 	}
-	for name := range was.spots {
-		if z.standing.spots[name] == nil {
+	for name := range was.owners {
+		if z.static.owners[name] == nil {
 			names[name] = true
 		}
 	}
@@ -133,9 +133,9 @@ func (z *stillZone) differing(was *standing) map[string]bool {
 // ownersOf returns the owner names at which records are, with the names of those
 // records there. It reads the records, as they are and were; nil if one was erased since,
 // so that what stood in the zone is not known.
-func (z *stillZone) ownersOf(ctx context.Context, changed map[stele.ID]*changedRecord) (map[string][]namedChange, error) {
+func (z *zoneSnapshot) ownersOf(ctx context.Context, changed map[stele.ID]*changedRecord) (map[string][]namedChange, error) {
 	owners := make(map[string][]namedChange)
-	if z.cut == nil {
+	if z.mapping == nil {
 		return owners, nil // nothing of records is in it; see changedSince
 	}
 	for id, c := range changed {
@@ -176,13 +176,13 @@ func (z *zone) ownerOf(id stele.ID) (owner string, ok bool) {
 	if z.set.zoneOf(id) != z {
 		return "", false
 	}
-	owner, reason := z.cut.owner(id.String())
+	owner, reason := z.mapping.owner(id.String())
 	return owner, reason == "" && z.set.find(owner) == z
 }
 
 // compare notes what has changed at an owner name. names are those there whose records
 // have changed.
-func (z *stillZone) compare(ctx context.Context, d *difference, then *standing, owner string, names []namedChange, changed map[stele.ID]*changedRecord) error {
+func (z *zoneSnapshot) compare(ctx context.Context, d *delta, then *staticRecords, owner string, names []namedChange, changed map[stele.ID]*changedRecord) error {
 	before, after, err := z.besides(ctx, owner, len(names) == 0, changed)
 	if err != nil {
 		return err
@@ -190,7 +190,7 @@ func (z *stillZone) compare(ctx context.Context, d *difference, then *standing, 
 	for _, n := range names {
 		before, after = z.appendVersion(before, n.name, n.was), z.appendVersion(after, n.name, n.is)
 	}
-	x, y := z.spotOf(then, owner, before), z.spotOf(z.standing, owner, after)
+	x, y := z.ownerAt(then, owner, before), z.ownerAt(z.static, owner, after)
 	d.compareSets(x, y)
 	if x.glue || y.glue {
 		return nil
@@ -206,8 +206,8 @@ func (z *stillZone) compare(ctx context.Context, d *difference, then *standing, 
 // besides returns the identifiers that shared an owner name all the time, twice. Only
 // where case counts there are such, or if no record at the name has changed. What is
 // hidden by another zone is not there.
-func (z *stillZone) besides(ctx context.Context, owner string, alone bool, changed map[stele.ID]*changedRecord) (before, after []named, err error) {
-	if z.cut == nil || z.cut.casing != caseCounts && !alone || z.set.find(owner) != z.zone {
+func (z *zoneSnapshot) besides(ctx context.Context, owner string, alone bool, changed map[stele.ID]*changedRecord) (before, after []named, err error) {
+	if z.mapping == nil || z.mapping.casing != caseCounts && !alone || z.set.find(owner) != z.zone {
 		return nil, nil, nil
 	}
 	list, err := z.at(ctx, owner)
@@ -221,17 +221,17 @@ func (z *stillZone) besides(ctx context.Context, owner string, alone bool, chang
 
 // appendVersion appends a version of a record under a name, if it had the name and was
 // public.
-func (z *stillZone) appendVersion(list []named, name stele.ID, r *stele.Record) []named {
+func (z *zoneSnapshot) appendVersion(list []named, name stele.ID, r *stele.Record) []named {
 	if r == nil || !isVisible(r) || !slices.Contains(r.Names(), name) {
 		return list
 	}
 	return append(list, named{name, r, z.set.namespaceOf(name)})
 }
 
-// spotOf returns what stands at an owner name with some identifiers.
-func (z *stillZone) spotOf(s *standing, owner string, list []named) *spot {
-	p := spot{name: owner}
-	if fixed := s.spots[owner]; fixed != nil {
+// ownerAt returns what stands at an owner name with some identifiers.
+func (z *zoneSnapshot) ownerAt(s *staticRecords, owner string, list []named) *ownerRecords {
+	p := ownerRecords{name: owner}
+	if fixed := s.owners[owner]; fixed != nil {
 		p = *fixed
 	}
 	if len(list) == 0 {
@@ -247,7 +247,7 @@ func (z *stillZone) spotOf(s *standing, owner string, list []named) *spot {
 }
 
 // compareSets notes which sets at a name are not the same.
-func (d *difference) compareSets(before, after *spot) {
+func (d *delta) compareSets(before, after *ownerRecords) {
 	x, y := before.sets(), after.sets()
 	for _, set := range x {
 		if !slices.ContainsFunc(y, set.equals) {
@@ -262,9 +262,9 @@ func (d *difference) compareSets(before, after *spot) {
 }
 
 // sets divides what stands at a name by type.
-func (p *spot) sets() (list []*changedSet) {
+func (p *ownerRecords) sets() (list []*changedSet) {
 	for _, set := range setsOf(p.records) {
-		mine := !p.glue && (!p.cut || set[0].Header().Rrtype == dns.TypeDS)
+		mine := !p.glue && (!p.delegated || set[0].Header().Rrtype == dns.TypeDS)
 		list = append(list, &changedSet{evenTTL(set), mine})
 	}
 	return list
@@ -275,7 +275,7 @@ func (s *changedSet) equals(other *changedSet) bool {
 }
 
 // sign adds the signatures of all sets, on all processors.
-func (d *difference) sign(s *signer) error {
+func (d *delta) sign(s *signer) error {
 	if s == nil {
 		return nil
 	}

@@ -32,10 +32,10 @@ func (p *press) zoneLines(zone string) map[string]bool {
 		}
 		return nil
 	}
-	if one.seals != nil {
+	if one.signer != nil {
 		err = one.signedSets(p.ctx, nil, add)
 	} else {
-		err = one.everyName(p.ctx, nil, func(s *spot) error { return add(s.records) })
+		err = one.eachOwner(p.ctx, nil, func(s *ownerRecords) error { return add(s.records) })
 	}
 	if err != nil {
 		p.t.Fatal(err)
@@ -43,9 +43,9 @@ func (p *press) zoneLines(zone string) map[string]bool {
 	return lines
 }
 
-// TestDifference makes changes of many kinds: with what is told to be gone and to be
+// TestDelta makes changes of many kinds: with what is told to be gone and to be
 // new, the zone as it was becomes the zone as it is, record by record and link by link.
-func TestDifference(t *testing.T) {
+func TestDelta(t *testing.T) {
 	for _, test := range []struct {
 		prefix string
 		mode   signing
@@ -109,9 +109,9 @@ func (p *press) anyChange(chance *rand.Rand, prefix string) {
 	}
 }
 
-// TestDifferenceOverErased: of a version that was erased it is not known what it put into
+// TestDeltaOverErased: of a version that was erased it is not known what it put into
 // the zone, so that a secondary which has that gets the whole zone.
-func TestDifferenceOverErased(t *testing.T) {
+func TestDeltaOverErased(t *testing.T) {
 	p := newPress(t)
 	p.publish("urn:paradisec", "z.example.", ":", 2)
 	id := p.register("urn:paradisec:a:b", "N2L http://example.org/1").ID
@@ -127,25 +127,25 @@ func TestDifferenceOverErased(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.register("urn:paradisec:a:c", "N2L http://example.org/2")
-	one, err := p.zones.asOfNow(p.ctx, "z.example.")
+	one, err := p.zones.snapshot(p.ctx, "z.example.")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d, err := one.since(p.ctx, from); d != nil || err != nil {
+	if d, err := one.delta(p.ctx, from); d != nil || err != nil {
 		t.Errorf("from before the redaction: %v, %v", d, err)
 	}
-	if d, err := one.since(p.ctx, now); d == nil || err != nil {
+	if d, err := one.delta(p.ctx, now); d == nil || err != nil {
 		t.Errorf("from after the redaction: %v, %v", d, err)
 	}
 }
 
 func (p *press) checkDifference(round int, from uint64, lines map[string]bool) {
 	p.t.Helper()
-	one, err := p.zones.asOfNow(p.ctx, "z.example.")
+	one, err := p.zones.snapshot(p.ctx, "z.example.")
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	d, err := one.since(p.ctx, from)
+	d, err := one.delta(p.ctx, from)
 	if err != nil || d == nil {
 		p.t.Fatalf("round %d: %v, %v", round, d, err)
 	}
@@ -186,7 +186,7 @@ func (p *press) checkDifference(round int, from uint64, lines map[string]bool) {
 }
 
 // What changes everything is told as such.
-func TestNoDifference(t *testing.T) {
+func TestNoDelta(t *testing.T) {
 	p := newPress(t)
 	p.publish("urn:paradisec", "z.example.", ":", 2)
 	p.signed(signTransfer, "z.example.")
@@ -195,14 +195,14 @@ func TestNoDifference(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.keys("z.example.", func(r *zonekey.Ring) error { r.Signed = r.Signed.Add(1e9); return nil })
-	one, err := p.zones.asOfNow(p.ctx, "z.example.")
+	one, err := p.zones.snapshot(p.ctx, "z.example.")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d, err := one.since(p.ctx, from); d != nil || err != nil {
+	if d, err := one.delta(p.ctx, from); d != nil || err != nil {
 		t.Errorf("after other signatures: %v, %v", d, err)
 	}
-	if d, err := one.since(p.ctx, from+100); err != nil || d != nil {
+	if d, err := one.delta(p.ctx, from+100); err != nil || d != nil {
 		t.Errorf("since a change that is not there yet: %v, %v", d, err)
 	}
 }
