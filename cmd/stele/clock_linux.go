@@ -6,15 +6,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// monotonic returns the time of the clock that never steps.
-func monotonic() time.Duration {
-	var now unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
-		return 0
-	}
-	return time.Duration(now.Nano())
-}
-
 // disciplined reports whether the kernel's clock is kept right by others, and by how
 // much it may be wrong at most. It is not known where the kernel does not tell.
 func disciplined() (right bool, wrong time.Duration, known bool) {

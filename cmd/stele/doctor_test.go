@@ -14,12 +14,14 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/stele-id/stele/internal/certtest"
 )
 
 // clinic is an installation with everything that doctor looks at.
 type clinic struct {
 	t         *testing.T
-	authority *authority
+	authority *certtest.Authority
 	folder    string
 	data      string
 	config    string
@@ -30,10 +32,10 @@ type clinic struct {
 
 func newClinic(t *testing.T) *clinic {
 	t.Helper()
-	c := &clinic{t: t, authority: newAuthority(t), folder: t.TempDir(), http: freeAddress(t), https: freeAddress(t)}
+	c := &clinic{t: t, authority: certtest.New(t, time.Now), folder: t.TempDir(), http: freeAddress(t), https: freeAddress(t)}
 	c.data, c.config, c.backups = filepath.Join(c.folder, "registry"), filepath.Join(c.folder, "stele.toml"), filepath.Join(c.folder, "backups")
-	c.write("ca.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.authority.cert.Raw})))
-	c.authority.issue(t, c.folder, 90*24*time.Hour, 1, "localhost")
+	c.write("ca.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.authority.Cert.Raw})))
+	c.authority.Issue(t, c.folder, 90*24*time.Hour, 1, "localhost")
 	_, port, _ := net.SplitHostPort(c.https)
 	c.write("stele.toml", fmt.Sprintf("data = %q\nhttp = %q\nhttps = %q\nbase = \"https://localhost:%s\"\ntls-cert = %q\ntls-key = %q\nredirect-https = true\nmax-connections = 500\n",
 		c.data, c.http, c.https, port, filepath.Join(c.folder, "cert.pem"), filepath.Join(c.folder, "key.pem")))
@@ -219,8 +221,8 @@ func TestDoctorSick(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			other := newAuthority(t)
-			c.write("other.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: other.cert.Raw})))
+			other := certtest.New(t, time.Now)
+			c.write("other.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: other.Cert.Raw})))
 			defer func() {
 				c.write("stele.toml", string(good))
 				c.write("token", string(token))

@@ -20,6 +20,7 @@ import (
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/client/remote"
 	"github.com/stele-id/stele/config"
+	"github.com/stele-id/stele/internal/certtest"
 	"github.com/stele-id/stele/store/pebble"
 )
 
@@ -53,11 +54,11 @@ func newTestPatient(t *testing.T, roots *x509.CertPool) (*patient, func() []find
 
 // TestDoctorCertificates shows doctor certificates of all kinds, over TLS.
 func TestDoctorCertificates(t *testing.T) {
-	a, other := newAuthority(t), newAuthority(t)
+	a, other := certtest.New(t, time.Now), certtest.New(t, time.Now)
 	const day = 24 * time.Hour
 	for _, tt := range []struct {
 		name   string
-		issuer *authority
+		issuer *certtest.Authority
 		ends   time.Duration
 		host   string
 		grade  grade
@@ -71,7 +72,7 @@ func TestDoctorCertificates(t *testing.T) {
 		{"another CA", other, 90 * day, "localhost", gradeProblem, "has an unknown issuer"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			cert, key := tt.issuer.issue(t, t.TempDir(), tt.ends, 1, tt.host)
+			cert, key := tt.issuer.Issue(t, t.TempDir(), tt.ends, 1, tt.host)
 			pair, err := tls.LoadX509KeyPair(cert, key)
 			if err != nil {
 				t.Fatal(err)
@@ -81,7 +82,7 @@ func TestDoctorCertificates(t *testing.T) {
 			s.StartTLS()
 			defer s.Close()
 			_, port, _ := net.SplitHostPort(s.Listener.Addr().String())
-			x, found := newTestPatient(t, a.pool)
+			x, found := newTestPatient(t, a.Pool)
 			x.at, x.config.Base = "certificate", "https://localhost:"+port
 			examineCertificate(t.Context(), x)
 			if got := found(); len(got) != 1 || !has(got, "certificate", tt.grade, tt.text) {
@@ -89,7 +90,7 @@ func TestDoctorCertificates(t *testing.T) {
 			}
 		})
 	}
-	x, found := newTestPatient(t, a.pool)
+	x, found := newTestPatient(t, a.Pool)
 	x.config.HTTPS = ":443"
 	examineCertificate(t.Context(), x)
 	if got := found(); !has(got, "", gradeWarning, "set base to https://HOST") {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stele-id/stele/internal/disk"
 	"github.com/stele-id/stele/secret"
+	"github.com/stele-id/stele/server"
 	"github.com/stele-id/stele/store/pebble"
 )
 
@@ -31,7 +32,7 @@ func examineConfiguration(_ context.Context, x *patient) {
 	x.examineSecretKey()
 	before := x.problems
 	if x.config.TLSCert != "" && x.config.TLSKey != "" {
-		if _, err := readPair(x.config.TLSCert, x.config.TLSKey); err != nil {
+		if _, err := server.ReadPair(x.config.TLSCert, x.config.TLSKey); err != nil {
 			x.problem("put a certificate and its key there; until then the server shows the one it has, and does not start again", "%v", err)
 		}
 	}

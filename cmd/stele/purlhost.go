@@ -6,14 +6,12 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/client/remote"
 	"github.com/stele-id/stele/registrar"
-	"github.com/stele-id/stele/registry"
 )
 
 func (p *program) purlHostCommand() *cobra.Command {
@@ -170,24 +168,4 @@ func (p *program) serverOf(cmd *cobra.Command) (string, error) {
 		return "", err
 	}
 	return p.remote.server, nil
-}
-
-// hostsEvery is how often a server looks for PURL hosts that another server of the same
-// database has added.
-const hostsEvery = 5 * time.Second
-
-// learnHostsOften looks for them until the context ends.
-func (s *server) learnHostsOften(ctx context.Context, r *registry.Registry) {
-	ticks := time.NewTicker(hostsEvery)
-	defer ticks.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticks.C:
-			if err := r.Registrar.LearnHosts(ctx); err != nil && ctx.Err() == nil {
-				s.log.Debug("the PURL hosts of the registry can't be read", "error", err.Error())
-			}
-		}
-	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/stele-id/stele/internal/certtest"
 	"github.com/stele-id/stele/store/postgres"
 )
 
@@ -30,9 +31,9 @@ import (
 var serverCommands = map[string]func(ts *testscript.TestScript, neg bool, args []string){"server": serverCommand, "stop": stopCommand, "site": siteCommand, "port": portCommand}
 
 // setUpServers gives a session what servers need.
-func setUpServers(t *testing.T, ca *authority, env *testscript.Env) error {
+func setUpServers(t *testing.T, ca *certtest.Authority, env *testscript.Env) error {
 	env.Values[lastServerKey] = &lastServer{}
-	cert, key := ca.issue(t, t.TempDir(), time.Hour, 2, "localhost")
+	cert, key := ca.Issue(t, t.TempDir(), time.Hour, 2, "localhost")
 	for name, from := range map[string]string{"cert.pem": cert, "key.pem": key} {
 		text, err := os.ReadFile(from)
 		if err != nil {
@@ -42,7 +43,7 @@ func setUpServers(t *testing.T, ca *authority, env *testscript.Env) error {
 			return err
 		}
 	}
-	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: ca.cert.Raw})
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: ca.Cert.Raw})
 	return os.WriteFile(filepath.Join(env.WorkDir, "ca.pem"), text, 0o600)
 }
 

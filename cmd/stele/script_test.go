@@ -3,8 +3,11 @@ package main
 import (
 	"maps"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/stele-id/stele/internal/certtest"
 )
 
 func TestMain(m *testing.M) {
@@ -19,7 +22,7 @@ func TestScripts(t *testing.T) {
 }
 
 func scriptParams(t *testing.T) testscript.Params {
-	ca := newAuthority(t)
+	ca := certtest.New(t, time.Now)
 	return testscript.Params{
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,

@@ -3,19 +3,14 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
-	"github.com/stele-id/stele"
-	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/config"
 	"github.com/stele-id/stele/publish/zonekey"
-	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/secret"
 )
@@ -77,51 +72,6 @@ func (p *program) tellSecretMade(k secret.Key, path string) {
 	fmt.Fprintf(p.stderr, "stele: made the secret key %s in %s; it encrypts private keys in the registry, and backups do not have it: keep a copy of the file apart from them\n", k.ID(), printable(path))
 }
 
-// readySecrets prepares the secrets of the registry when a server begins: it makes the
-// first key if that is allowed, encrypts what an older program wrote in clear, and says
-// which keys are missing. Names are answered whatever it finds.
-func (p *program) readySecrets(ctx context.Context, r *registry.Registry, log *slog.Logger) {
-	ctx = auth.With(ctx, auth.Local())
-	err := p.encryptSecrets(ctx, r, log)
-	if errors.Is(err, stele.ErrSealed) {
-		return // it is meant to be read only
-	}
-	if err != nil {
-		log.Error("secrets can't be encrypted; zones are not signed with new keys until they can", "error", err.Error())
-	}
-	keys, err := r.Registrar.SecretKeys(ctx, zonekey.SealCell)
-	if err != nil {
-		log.Error("secrets can't be read", "error", err.Error())
-		return
-	}
-	for _, k := range keys {
-		switch {
-		case k.ID == "":
-			log.Warn("private keys in the registry are not encrypted; give the server a secret key (docs/secrets.md)", "secrets", k.Secrets)
-		case !k.Present && (k.Secrets > 0 || k.Current):
-			log.Error("a secret key is missing, so zones whose private keys it encrypts are not signed; put it back from its copy, or make new keys of these zones (docs/secrets.md)", "key", k.ID, "secrets", k.Secrets, "looked in", r.Registrar.SecretsAt())
-		}
-	}
-}
-
-// encryptSecrets makes the first key, and encrypts what is in clear.
-func (p *program) encryptSecrets(ctx context.Context, r *registry.Registry, log *slog.Logger) error {
-	if !p.place().IsDatabase() || p.secretFile != "" {
-		if err := r.Registrar.ReadySecrets(ctx); err != nil {
-			return err
-		}
-	}
-	done, err := r.Registrar.EncryptSecrets(ctx, zonekey.SealCell)
-	if done.Clear == 0 {
-		if registrar.IsKeyless(err) {
-			return nil // SecretKeys tells what is in clear
-		}
-		return err
-	}
-	log.Warn("private keys that an older version stored in clear are encrypted now; backups from before still have them in clear", "secrets", done.Clear, "key", done.Key)
-	return errors.Join(err, r.Compact(ctx))
-}
-
 // missingSecretKeys returns the keys that are not at hand, and how many secrets of the
 // registry each encrypts.
 func missingSecretKeys(ctx context.Context, r *registry.Registry) (map[string]int, error) {
@@ -133,16 +83,4 @@ func missingSecretKeys(ctx context.Context, r *registry.Registry) (map[string]in
 		}
 	}
 	return missing, err
-}
-
-// warnWide warns of a data folder that other users may read or write.
-func (s *server) warnWide() {
-	if s.place().IsDatabase() {
-		return
-	}
-	info, err := os.Stat(s.data)
-	if err != nil || info.Mode().Perm()&0o077 == 0 {
-		return // whether it is there was told before
-	}
-	s.log.Warn("other users of this machine may reach the folder of the registry, which has restricted records; run: chmod 700 "+s.data, "mode", fmt.Sprintf("%04o", info.Mode().Perm()))
 }

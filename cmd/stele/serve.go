@@ -1,27 +1,32 @@
 package main
 
 import (
-	"context"
 	"errors"
+	"io"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/stele-id/stele/cmd/stele/demo"
+	"github.com/stele-id/stele/registry"
+	"github.com/stele-id/stele/resolver"
+	"github.com/stele-id/stele/scheme/all"
+	"github.com/stele-id/stele/serve/api"
+	"github.com/stele-id/stele/server"
+
+	"context"
 	"fmt"
-	"net"
-	"net/url"
 	"os"
 	"os/signal"
 	"slices"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/stele-id/stele"
-	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/config"
-	"github.com/stele-id/stele/registry"
-	"github.com/stele-id/stele/resolver"
 )
 
-// serveOptions are the flags of serve that are no settings.
+// serveOptions are the flags of serve that are not settings.
 type serveOptions struct {
 	config string
 	demo   bool
@@ -33,8 +38,8 @@ func (p *program) serveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Answer the web and the DNS: names lead to what they stand for",
-		Long: `Serve opens the registry and answers over HTTP: whoever asks for a name, in any
-spelling, is sent to what it stands for. It prints the addresses at which it answers
+		Long: `Serve opens the registry and answers over HTTP: a client that asks for a name, in any
+spelling, is redirected to what it stands for. It prints the addresses at which it answers
 when it is ready to, and logs on standard error.
 
 With --store the registry is in a PostgreSQL database, which 'stele store migrate' has
@@ -85,11 +90,12 @@ func (p *program) serve(cmd *cobra.Command, o serveOptions) error {
 	if err := configError(c); err != nil {
 		return err
 	}
+	var anyPort []string
 	if o.demo {
 		if c.Origin("store") == config.Flag {
 			return misuse(cmd, "the demo has a folder of its own; leave --store out")
 		}
-		forDemo(c)
+		anyPort = demo.Configure(c)
 	}
 	p.create, p.named = true, c.Origin("data") != config.Default || o.demo
 	p.data, p.store, p.config.PURLHosts, p.config.CheckedShoulders = c.Data, c.Store, c.PURLHosts, c.Checked
@@ -102,31 +108,120 @@ func (p *program) serve(cmd *cobra.Command, o serveOptions) error {
 	if err != nil {
 		return err
 	}
-	file, err := openLog(c.LogFile, p.stderr)
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
+	running, hurry, stop := endings(cmd.Context())
+	defer stop()
+	run := server.Options{
+		Config: c, Schemes: schemes, Version: version, Stderr: p.stderr, Hangups: hangups, AnyPort: anyPort,
+		Keys:       func(r *registry.Registry) api.KeyKeeper { return &keyDesk{r, p.now} },
+		FirstToken: p.showCredential, Ready: p.announce,
+	}
+	if !o.demo {
+		return p.runServer(running, hurry, run)
+	}
+	return p.serveDemo(running, hurry, run, o.once)
+}
+
+// runServer runs a server on the registry that the flags name.
+func (p *program) runServer(running, hurry context.Context, o server.Options) error {
+	o.Place, o.Open = p.place(), p.openOptions(p.logger(), resolver.Options{})
+	o.MakeSecretKey = !o.Place.IsDatabase() || p.secretFile != ""
+	return server.Run(running, hurry, o)
+}
+
+// serveDemo runs a server on the registry of the demo.
+func (p *program) serveDemo(running, hurry context.Context, o server.Options, once bool) error {
+	named := ""
+	if o.Config.Origin("data") == config.Flag { // a folder that the environment names for every day is not meant
+		named = p.data
+	}
+	folder, remove, err := demo.Folder(named)
 	if err != nil {
 		return err
 	}
-	defer file.close()
-	s := &server{program: p, Config: c, serveOptions: o, schemes: schemes, logFile: file, log: newLog(file, &c.Values)}
-	defer waitToCollect(c.Cache)()
-	s.hangups = make(chan os.Signal, 1)
-	signal.Notify(s.hangups, syscall.SIGHUP)
-	defer signal.Stop(s.hangups)
-	running, patient, stop := endings(cmd.Context())
-	defer stop()
-	return s.run(running, patient)
+	defer remove()
+	p.data = folder
+	if p.secrets, err = demo.Secrets(); err != nil {
+		return err
+	}
+	d := &demo.Demo{Now: p.now, Stdout: p.stdout, Stele: func(ctx context.Context, out io.Writer, args ...string) int {
+		stele := program{stdin: strings.NewReader(""), stdout: out, stderr: out, now: p.now, config: all.Config{Now: p.now}}
+		return stele.run(ctx, args)
+	}}
+	defer d.Close()
+	o.OwnAddress, o.Examples, o.Prepare, o.FirstToken = true, demo.Examples(), d.Prepare, d.FirstToken
+	o.Ready = func(at server.Addresses) error {
+		if err := errors.Join(d.Ready(at), p.announce(at)); err != nil {
+			return err
+		}
+		if !once && !p.json {
+			d.Print(p.data)
+		}
+		return nil
+	}
+	if once {
+		o.While = d.Try
+	}
+	return p.runServer(running, hurry, o)
+}
+
+// announce says where the server answers: on standard output a line for each address, or
+// one object.
+func (p *program) announce(at server.Addresses) error {
+	if p.json {
+		addresses := map[string]string{"http": at.HTTP}
+		for name, address := range map[string]string{"https": at.HTTPS, "metrics": at.Metrics, "dns": strings.Join(at.DNS, ","), "dns-tls": strings.Join(at.DNSTLS, ",")} {
+			if address != "" {
+				addresses[name] = address
+			}
+		}
+		return p.printObject(addresses)
+	}
+	lines := "serving " + at.HTTP + "\n"
+	if at.HTTPS != "" {
+		lines += "serving " + at.HTTPS + "\n"
+	}
+	for _, address := range at.DNS {
+		lines += "dns " + address + "\n"
+	}
+	for _, address := range at.DNSTLS {
+		lines += "dns-tls " + address + "\n"
+	}
+	if at.Metrics != "" {
+		lines += "metrics " + at.Metrics + "/metrics\n"
+	}
+	return p.say("%s", lines)
+}
+
+// showCredential prints the token of the first administrator, for people and not into
+// the log.
+func (p *program) showCredential(user, credential string) {
+	fmt.Fprintf(p.stderr, `
+  ------------------------------------------------------------------------
+  This registry had no users. There is one now: %[1]s, an administrator.
+  The token of %[1]s, which is shown this once and kept nowhere:
+
+      %[2]s
+
+  Keep it as you keep a password. If it is lost, stop the server and make
+  another: stele token create %[1]s %[3]s
+  ------------------------------------------------------------------------
+
+`, user, credential, printable(p.place().Flag()))
 }
 
 // endings returns two contexts: the first signal to end, SIGTERM or Ctrl-C, ends
 // one, and the second signal the other. A third one kills the process as usual.
-func endings(parent context.Context) (running, patient context.Context, stop func()) {
+func endings(parent context.Context) (running, hurry context.Context, stop func()) {
 	running, stopRunning := context.WithCancel(parent)
-	patient, stopPatient := context.WithCancel(context.WithoutCancel(parent))
+	hurry, stopWaiting := context.WithCancel(context.WithoutCancel(parent))
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	done := make(chan struct{})
 	go func() {
-		for _, end := range []func(){stopRunning, stopPatient} {
+		for _, end := range []func(){stopRunning, stopWaiting} {
 			select {
 			case <-signals:
 				end()
@@ -136,206 +231,86 @@ func endings(parent context.Context) (running, patient context.Context, stop fun
 		}
 		signal.Stop(signals)
 	}()
-	return running, patient, func() {
+	return running, hurry, func() {
 		signal.Stop(signals)
 		close(done)
 		stopRunning()
-		stopPatient()
+		stopWaiting()
 	}
 }
 
-// run serves until running ends.
-func (s *server) run(running, patient context.Context) (err error) {
-	if s.demo {
-		// A folder that the environment names for every day is not meant.
-		remove, err := s.demoFolder(s.Origin("data") == "flag")
-		if err != nil {
-			return err
-		}
-		defer remove()
-		if err := s.demoSecrets(); err != nil {
-			return err
-		}
-	}
-	if err := s.allowSecondaries(); err != nil {
-		return err
-	}
-	if err := s.listen(running); err != nil {
-		return err
-	}
-	defer s.closeListeners()
-	r, err := s.openRegistry(running, s.schemes, s.log, s.resolverOptions())
-	switch {
-	case err != nil && running.Err() != nil:
-		return refuse("serve", stele.Unavailable, "interrupted before the registry was open")
-	case err != nil:
-		return err
-	}
-	defer func() { err = errors.Join(err, s.closeLast(r)) }()
-	s.removeLeft()
-	s.warnWide()
-	s.warnSealed(running, r)
-	s.readySecrets(running, r, s.log)
-	if s.demo {
-		if err := seedDemo(auth.With(running, auth.Local()), r, "http://"+s.site.local(), s.http.local()); err != nil {
-			return err
-		}
-	}
-	if s.certificates, err = s.openCertificates(); err != nil {
-		return err
-	}
-	if s.certificates != nil {
-		defer s.certificates.close()
-	}
-	if err := s.start(running, r); err != nil {
-		if s.dns != nil {
-			_ = s.dns.Shutdown(running) // it answers nobody yet who would mind
-		}
-		return err
-	}
-	err = s.wait(running)
-	return errors.Join(err, s.end(patient))
-}
-
-// resolverOptions returns what the resolver is told.
-func (s *server) resolverOptions() resolver.Options {
-	o := resolver.Options{
-		CacheBytes:    uint64(s.Cache),
-		LeadBytes:     uint64(s.RedirectCache),
-		DefaultTTL:    uint32(s.TTL / time.Second),
-		DefaultStatus: s.Status,
-	}
-	if s.Host != "" {
-		o.Hosts = append(o.Hosts, s.Host)
-	}
-	if base, err := url.Parse(s.Base); err == nil && base.Host != "" {
-		o.Hosts = append(o.Hosts, base.Host)
-	}
-	if s.demo {
-		if here, err := url.Parse(s.http.url()); err == nil {
-			o.Hosts = append(o.Hosts, here.Host)
-		}
-	}
-	return o
-}
-
-// ready says whether the server can do all that it should. One that shares its registry
-// with others is ready as long as it can read: if nobody can write at present, the others
-// can't either.
-func (s *server) ready(ctx context.Context) error {
-	if s.ending.Load() {
-		return &stele.Error{Op: "serve", Kind: stele.Unavailable, Err: errors.New("the server is about to end; ask another one")}
-	}
-	r := s.shift.Load().registry
-	if r.Follower != nil {
-		return r.Follower.Ready()
-	}
-	err := r.Store.Ready(ctx)
-	if errors.Is(err, stele.ErrSealed) {
-		return nil // it is meant to be read only, and to be read
-	}
-	return err
-}
-
-// warnSealed says that nothing will be written.
-func (s *server) warnSealed(ctx context.Context, r *registry.Registry) {
-	if reason, err := r.Store.Sealed(ctx); err == nil && reason != "" {
-		s.log.Warn("the registry is sealed: names are resolved, and nothing is written", "registry", s.place().String(), "reason", reason)
-	}
-}
-
-// listen opens the sockets, or takes those that systemd opened.
-func (s *server) listen(ctx context.Context) error {
-	given, err := handedOver()
-	if err != nil {
-		return err
-	}
-	if err := s.http.listen(ctx, given["http"], s.HTTP); err != nil {
-		// The demo takes another port if nobody asked for this one.
-		if !s.demo || s.Origin("http") != config.Default {
-			return err
-		}
-		if err := s.http.listen(ctx, nil, demoAnyPort); err != nil {
-			return err
-		}
-	}
-	for _, other := range []struct {
-		*door
-		given   net.Listener
-		address string
-		wanted  bool
-	}{
-		{&s.https, given["https"], s.HTTPS, s.HTTPS != ""},
-		{&s.metrics, given["metrics"], s.Metrics, s.Metrics != "" || given["metrics"] != nil},
-	} {
-		if !other.wanted {
+// settingFlags gives a command the flags of all settings, except those that every verb
+// has.
+func settingFlags(cmd *cobra.Command, inherited ...string) {
+	list := config.All()
+	for i := range list {
+		s := &list[i]
+		if slices.Contains(inherited, s.Name) {
 			continue
 		}
-		if err := other.listen(ctx, other.given, other.address); err != nil {
-			s.closeListeners()
-			return err
+		flag := cmd.Flags().VarPF(&settingFlag{setting: s, text: s.Usual}, s.Name, "", s.What)
+		switch {
+		case s.IsBool():
+			flag.NoOptDefVal = "true"
+			choices(cmd, s.Name, "true", "false")
+		case s.Choices != nil:
+			choices(cmd, s.Name, s.Choices...)
+		case s.IsFile():
+			_ = cmd.RegisterFlagCompletionFunc(s.Name, completeNames)
+		case s.IsFolder():
+			_ = cmd.RegisterFlagCompletionFunc(s.Name, completeFolders)
 		}
 	}
-	if s.demo {
-		if err := s.listenSite(ctx); err != nil {
-			s.closeListeners()
-			return err
-		}
-	}
-	s.https.tls = true
-	return nil
 }
 
-// listenSite opens the socket of the demo's publisher: at the port that the documents show
-// if the demo itself is at the one that they show, and if it is free.
-func (s *server) listenSite(ctx context.Context) error {
-	if s.http.listener.Addr().String() == demoAddress {
-		if err := s.site.listen(ctx, nil, demoSiteAddress); err == nil {
-			return nil
-		}
-	}
-	return s.site.listen(ctx, nil, demoAnyPort)
+// completeNames lets the shell complete names of files.
+func completeNames(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveDefault
 }
 
-// listen opens a socket, unless it is given.
-func (d *door) listen(ctx context.Context, given net.Listener, address string) (err error) {
-	if given != nil {
-		d.listener, d.shared = given, true
-		return nil
-	}
-	var config net.ListenConfig
-	config.SetMultipathTCP(false) // such a socket takes no filter; see refuseNew
-	d.listener, err = config.Listen(ctx, "tcp", address)
+// settingFlag is the value of a flag. A flag of a list or a table may be repeated.
+type settingFlag struct {
+	setting *config.Setting
+	text    string
+	given   bool
+}
+
+func (f *settingFlag) String() string { return f.text }
+
+// Type is what cobra's help prints after the name.
+func (f *settingFlag) Type() string {
 	switch {
-	case errors.Is(err, syscall.EADDRINUSE):
-		return refuse("serve", stele.Unavailable, "another program listens on %s; end it, or choose another address", address)
-	case errors.Is(err, syscall.EACCES):
-		return refuse("serve", stele.Forbidden, "only an administrator may listen on %s; choose a port from 1024 on, or let systemd open the socket", address)
-	case err != nil:
-		return refuse("serve", stele.Unavailable, "listening on %s: %v", address, err)
+	case f.setting.IsBool():
+		return "bool" // so that it may stand alone
+	case f.setting.Repeats():
+		return f.setting.Word()
 	}
+	return strings.ToLower(f.setting.Word())
+}
+
+func (f *settingFlag) Set(text string) error {
+	if _, err := f.setting.Read(text); err != nil {
+		return err
+	}
+	if f.given && f.setting.Repeats() {
+		text = f.text + " " + text
+	}
+	f.text, f.given = text, true
 	return nil
 }
 
-// local returns host and port of the door by the name that every machine has for
-// itself.
-func (d *door) local() string {
-	_, port, _ := net.SplitHostPort(d.listener.Addr().String()) // a listener's has one
-	return net.JoinHostPort("localhost", port)
-}
-
-// url returns the address of the door for a client on this machine.
-func (d *door) url() string {
-	address, ok := d.listener.Addr().(*net.TCPAddr)
-	if !ok {
-		return d.listener.Addr().String()
-	}
-	host := "localhost"
-	if !address.IP.IsUnspecified() {
-		host = address.IP.String()
-	}
-	if d.tls {
-		return "https://" + net.JoinHostPort(host, fmt.Sprint(address.Port))
-	}
-	return "http://" + net.JoinHostPort(host, fmt.Sprint(address.Port))
+// givenSettings returns the settings among the flags that were given.
+func givenSettings(flags *pflag.FlagSet) map[string]any {
+	given := map[string]any{}
+	flags.Visit(func(flag *pflag.Flag) {
+		if config.Find(flag.Name) == nil {
+			return
+		}
+		if list, ok := flag.Value.(pflag.SliceValue); ok {
+			given[flag.Name] = list.GetSlice()
+			return
+		}
+		given[flag.Name] = flag.Value.String()
+	})
+	return given
 }

@@ -285,9 +285,9 @@ func spoil(head *tar.Header, content []byte) {
 // removed, and nothing else.
 func TestLeftFoldersAreRemoved(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "registry")
-	mark := time.Now().UTC().Format(folderMark)
-	gone := []string{data + sendingMark + mark, data + stagingMark + mark}
-	stay := []string{data + ".before-" + mark, data + ".restored-" + mark, data + sendingMark + "mine", data + "x" + sendingMark + mark}
+	mark := time.Now().UTC().Format("20060102T150405.000000000Z")
+	gone := []string{data + ".sending-" + mark, data + ".staging-" + mark}
+	stay := []string{data + ".before-" + mark, data + ".restored-" + mark, data + ".sending-" + "mine", data + "x" + ".sending-" + mark}
 	for _, folder := range append(gone, stay...) {
 		if err := os.Mkdir(folder, 0o777); err != nil {
 			t.Fatal(err)

@@ -1,23 +1,20 @@
 package main
 
 import (
-	"bytes"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/stele-id/stele/internal/certtest"
 )
 
 // ask asks with a client and returns the answer with its body.
@@ -37,21 +34,21 @@ func ask(t *testing.T, client *http.Client, url string) (*http.Response, string)
 
 // startTLS starts a server with a certificate of the CA for id.example.org and
 // 127.0.0.1, and returns the folder of its files.
-func startTLS(t *testing.T, a *authority, args ...string) (*process, string) {
+func startTLS(t *testing.T, a *certtest.Authority, args ...string) (*process, string) {
 	t.Helper()
 	folder := t.TempDir()
-	cert, key := a.issue(t, folder, 100*time.Hour, 11, "id.example.org")
+	cert, key := a.Issue(t, folder, 100*time.Hour, 11, "id.example.org")
 	return startServe(t, append([]string{"--data", newRegistry(t), "--http", "127.0.0.1:0", "--https", "127.0.0.1:0", "--tls-cert", cert, "--tls-key", key}, args...)...), folder
 }
 
 func TestServeTLS(t *testing.T) {
-	a := newAuthority(t)
+	a := certtest.New(t, time.Now)
 	p, folder := startTLS(t, a, "--redirect-https", "--hsts", "1h", "--metrics", "127.0.0.1:0")
-	response, _ := ask(t, a.client(t), p.https+"/ark:12345/x1/a%2Fb?c=d")
+	response, _ := ask(t, a.Client(t), p.https+"/ark:12345/x1/a%2Fb?c=d")
 	if response.ProtoMajor != 2 || response.StatusCode != http.StatusFound || response.Header.Get("Location") != "https://example.org/x1/a%2Fb?c=d" || response.Header.Get("Strict-Transport-Security") != "max-age=3600" {
 		t.Errorf("by https: %s %s, %v", response.Proto, response.Status, response.Header)
 	}
-	old := a.client(t)
+	old := a.Client(t)
 	old.Transport.(*http.Transport).ForceAttemptHTTP2 = false
 	old.Transport.(*http.Transport).TLSClientConfig.NextProtos = []string{"http/1.1"}
 	if response, _ := ask(t, old, p.https+"/ark:12345/x1"); response.ProtoMajor != 1 || response.StatusCode != http.StatusFound {
@@ -74,7 +71,7 @@ func TestServeTLS(t *testing.T) {
 }
 
 // checkReload replaces the certificate by a broken one and by a good one.
-func checkReload(t *testing.T, a *authority, p *process, folder string) {
+func checkReload(t *testing.T, a *certtest.Authority, p *process, folder string) {
 	t.Helper()
 	address := strings.TrimPrefix(p.https, "https://")
 	hup := func(times int) {
@@ -91,115 +88,23 @@ func checkReload(t *testing.T, a *authority, p *process, folder string) {
 	}
 	hup(1)
 	hup(2)
-	if got := a.serial(t, address); got != 11 {
+	if got := a.Serial(t, address); got != 11 {
 		t.Errorf("with a broken certificate beside it, number %d is shown", got)
 	}
 	if n := strings.Count(p.stderr.String(), "the new certificate is not good"); n != 1 {
 		t.Errorf("it is told %d times:\n%s", n, p.stderr)
 	}
-	a.issue(t, folder, 100*time.Hour, 12, "id.example.org")
+	a.Issue(t, folder, 100*time.Hour, 12, "id.example.org")
 	hup(3)
-	if got := a.serial(t, address); got != 12 {
+	if got := a.Serial(t, address); got != 12 {
 		t.Errorf("the new certificate is there, and number %d is shown:\n%s", got, p.stderr)
-	}
-}
-
-// TestCertificateFiles: files are looked at in handshakes, at most every ten seconds.
-// TLS 1.2 is spoken with every suite that encrypts and authenticates in one step, and
-// with no other: a client that has only those with CBC is refused.
-func TestTLSWithoutCBC(t *testing.T) {
-	a, folder := newAuthority(t), t.TempDir()
-	cert, key := a.issue(t, folder, time.Hour, 1, "id.example.org")
-	f := &certificateFiles{cert: cert, key: key, now: time.Now, log: slog.New(slog.DiscardHandler)}
-	if err := f.load(); err != nil {
-		t.Fatal(err)
-	}
-	served := f.config()
-	spoken := 0
-	for _, suite := range append(tls.CipherSuites(), tls.InsecureCipherSuites()...) {
-		if !slices.Contains(suite.SupportedVersions, tls.VersionTLS12) {
-			continue
-		}
-		here, there := net.Pipe()
-		server := tls.Server(here, served)
-		client := tls.Client(there, &tls.Config{InsecureSkipVerify: true, ServerName: "id.example.org", MaxVersion: tls.VersionTLS12, CipherSuites: []uint16{suite.ID}})
-		done := make(chan error, 1)
-		go func() {
-			done <- server.Handshake()
-			here.Close()
-		}()
-		err := client.Handshake()
-		there.Close()
-		<-done
-		if err == nil {
-			spoken++
-		}
-		if err == nil && !strings.Contains(suite.Name, "GCM") && !strings.Contains(suite.Name, "CHACHA20") {
-			t.Errorf("it speaks %s", suite.Name)
-		}
-	}
-	if spoken != 3 { // those for the kind of key that the certificate has
-		t.Errorf("it speaks %d suites of TLS 1.2", spoken)
-	}
-}
-
-func TestCertificateFiles(t *testing.T) {
-	a, folder := newAuthority(t), t.TempDir()
-	cert, key := a.issue(t, folder, time.Hour, 1, "id.example.org")
-	now := time.Unix(1_700_000_000, 0)
-	var log bytes.Buffer
-	f := &certificateFiles{cert: cert, key: key, now: func() time.Time { return now }, log: slog.New(slog.NewTextHandler(&log, nil))}
-	if err := f.load(); err != nil {
-		t.Fatal(err)
-	}
-	config := f.config()
-	shown := func() int64 {
-		c, err := config.GetCertificate(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return c.Leaf.SerialNumber.Int64()
-	}
-	a.issue(t, folder, time.Hour, 2, "id.example.org")
-	for _, step := range []struct {
-		wait time.Duration
-		want int64
-	}{{0, 1}, {checkEvery - 1, 1}, {1, 2}} {
-		if now = now.Add(step.wait); shown() != step.want {
-			t.Errorf("after %s more number %d is shown", step.wait, shown())
-		}
-	}
-	// The key of another certificate is of no use, until its certificate is there too.
-	other := t.TempDir()
-	a.issue(t, other, time.Hour, 3, "id.example.org")
-	for i, file := range []string{"key.pem", "cert.pem"} {
-		if err := os.Rename(filepath.Join(other, file), filepath.Join(folder, file)); err != nil {
-			t.Fatal(err)
-		}
-		for range 3 {
-			if now = now.Add(checkEvery); shown() != int64(2+i) {
-				t.Errorf("with the new %s number %d is shown", file, shown())
-			}
-		}
-	}
-	if n := strings.Count(log.String(), "is not good"); n != 1 {
-		t.Errorf("told %d times:\n%s", n, &log)
-	}
-	if err := os.Remove(key); err != nil {
-		t.Fatal(err)
-	}
-	if now = now.Add(checkEvery); shown() != 3 {
-		t.Errorf("without its key number %d is shown", shown())
-	}
-	if now = now.Add(-time.Hour); shown() != 3 { // a clock that steps back does no harm
-		t.Errorf("number %d is shown", shown())
 	}
 }
 
 // TestServeTLSRefusals: without a certificate there is no https.
 func TestServeTLSRefusals(t *testing.T) {
-	a, folder, data := newAuthority(t), t.TempDir(), newRegistry(t)
-	cert, key := a.issue(t, folder, time.Hour, 1, "id.example.org")
+	a, folder, data := certtest.New(t, time.Now), t.TempDir(), newRegistry(t)
+	cert, key := a.Issue(t, folder, time.Hour, 1, "id.example.org")
 	rubbish := filepath.Join(folder, "rubbish.pem")
 	if err := os.WriteFile(rubbish, []byte("rubbish"), 0o600); err != nil {
 		t.Fatal(err)
@@ -228,13 +133,13 @@ func TestServeTLSRefusals(t *testing.T) {
 // client asks again by itself only what the server says it has not begun; RFC 9113,
 // section 8.7.)
 func TestServeTLSEndsUnderLoad(t *testing.T) {
-	a := newAuthority(t)
+	a := certtest.New(t, time.Now)
 	p, _ := startTLS(t, a, "--grace", "60s")
 	const clients = 24
 	var wg sync.WaitGroup
 	answered, lost := make(chan struct{}, clients*100_000), make(chan error, clients)
 	visit := func(client int) error {
-		own := a.client(t)
+		own := a.Client(t)
 		for n := 0; ; n++ {
 			if client%4 == 0 { // the next one needs a new connection
 				own.CloseIdleConnections()

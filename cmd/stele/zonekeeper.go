@@ -13,6 +13,7 @@ import (
 	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/serve/api"
 	"github.com/stele-id/stele/serve/dnsd"
+	"github.com/stele-id/stele/server"
 )
 
 // keyKeeper reads and changes the keys of one zone, in a folder or at a server.
@@ -62,7 +63,7 @@ type keyDesk struct {
 
 // keysOf calls do with the keys of a namespace's zone.
 func (d *keyDesk) keysOf(ctx context.Context, key stele.NamespaceKey, do func(*localKeys) (*zonekey.Status, error)) (*zonekey.Status, error) {
-	zones := zonesOf(d.r)
+	zones := server.Zones(d.r)
 	if zones == nil {
 		zones = dnsd.NewZones(dnsd.ZonesOptions{Store: d.r.Store, Schemes: d.r.Schemes, Now: d.now, Secrets: d.r.Secrets})
 		defer zones.Close()
@@ -86,7 +87,7 @@ func (d *keyDesk) ChangeZoneKeys(ctx context.Context, key stele.NamespaceKey, c 
 
 // WriteZone writes a zone as a file.
 func (d *keyDesk) WriteZone(ctx context.Context, w io.Writer, key stele.NamespaceKey, want api.ZoneFile) error {
-	zones := zonesOf(d.r)
+	zones := server.Zones(d.r)
 	if zones == nil {
 		zones = dnsd.NewZones(dnsd.ZonesOptions{Store: d.r.Store, Schemes: d.r.Schemes, Now: d.now, Secrets: d.r.Secrets})
 		defer zones.Close()

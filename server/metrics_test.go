@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"context"
@@ -20,7 +20,7 @@ import (
 // TestMetrics: answers are counted by few labels, and readiness is told.
 func TestMetrics(t *testing.T) {
 	var trouble error
-	m := newMetrics(func(context.Context) error { return trouble })
+	m := newMetrics("test", func(context.Context) error { return trouble })
 	for i, status := range []int{301, 302, 303, 404, 302} {
 		m.observe(httpd.Observation{Method: "GET", Route: "identifier", Scheme: "ark", Status: status, Bytes: int64(i), Duration: time.Millisecond})
 	}
@@ -51,7 +51,7 @@ func TestMetrics(t *testing.T) {
 }
 
 func BenchmarkObserve(b *testing.B) {
-	m := newMetrics(func(context.Context) error { return nil })
+	m := newMetrics("test", func(context.Context) error { return nil })
 	o := httpd.Observation{Method: "GET", Route: "identifier", Scheme: "ark", Status: 302, Bytes: 30, Duration: 20 * time.Microsecond}
 	b.ReportAllocs()
 	for b.Loop() {
@@ -76,7 +76,7 @@ func TestMetricsNeedToken(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	m := newMetrics(func(context.Context) error { return nil })
+	m := newMetrics("test", func(context.Context) error { return nil })
 	handler := m.handler(func(q *http.Request) (auth.Principal, error) {
 		return identifyRequest(&registry.Registry{Directory: directory}, q)
 	})

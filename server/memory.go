@@ -1,15 +1,12 @@
-package main
+package server
 
 import (
-	"context"
 	"math"
 	"os"
 	"runtime"
 	"runtime/debug"
 	runtimemetrics "runtime/metrics"
 	"sync/atomic"
-
-	"github.com/stele-id/stele/registry"
 )
 
 // garbage is how much memory what is not used any more may take, about, before it is
@@ -93,22 +90,4 @@ func (c *collecting) adjust() {
 		}
 	}
 	c.await()
-}
-
-// learnRedirects reads where all names lead, once, and again when everything was
-// forgotten. Requests are answered meanwhile, and if it fails: it is about time only.
-func (s *server) learnRedirects(ctx context.Context, r *registry.Registry) {
-	for {
-		if err := r.Resolver.Load(ctx); err != nil && ctx.Err() == nil {
-			s.log.Warn("not all names are kept in memory; redirects take longer", "error", err.Error())
-		}
-		if r.Follower == nil {
-			return
-		}
-		select {
-		case <-r.Follower.Forgotten():
-		case <-ctx.Done():
-			return
-		}
-	}
 }

@@ -1,6 +1,11 @@
-package main
+package server
 
 import (
+	"maps"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -9,7 +14,6 @@ import (
 	"net/http"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -19,8 +23,8 @@ import (
 	"github.com/stele-id/stele/config"
 )
 
-// acme are certificates that a CA issues to whoever can show that a name leads to
-// them (RFC 8555): by an answer to a request in clear, or in a handshake of TLS (RFC
+// acme are certificates that a CA issues to a server that proves that a name leads to
+// it (RFC 8555): by an answer to a request in clear, or in a handshake of TLS (RFC
 // 8737).
 type acme struct {
 	domains []string
@@ -36,8 +40,8 @@ const challengePath = "/.well-known/acme-challenge/"
 // 6.2).
 const tlsChallenge = "acme-tls/1"
 
-// newACME makes certificates of a CA, for doors that are open already.
-func newACME(c *config.Values, plain, secure *door, log *slog.Logger) (*acme, error) {
+// newACME makes certificates of a CA, for listeners that are open already.
+func newACME(c *config.Values, plain, secure *listener, log *slog.Logger) (*acme, error) {
 	roots, err := readRoots(c.ACMERoot)
 	if err != nil {
 		return nil, err
@@ -61,7 +65,7 @@ func newACME(c *config.Values, plain, secure *door, log *slog.Logger) (*acme, er
 	})
 	a.issuer = certmagic.NewACMEIssuer(a.magic, certmagic.ACMEIssuer{
 		CA: c.ACMECA, Email: c.ACMEEmail, Agreed: true, TrustedRoots: roots, Logger: zap,
-		// It looks whether somebody listens there, and that is us.
+		// It looks whether a program listens there; this server does.
 		ListenHost: plain.host(), AltHTTPPort: plain.port(), AltTLSALPNPort: secure.port(),
 	})
 	a.magic.Issuers = []certmagic.Issuer{a.issuer}
@@ -87,8 +91,8 @@ func readRoots(file string) (*x509.CertPool, error) {
 
 func (a *acme) config() *tls.Config { return tlsConfig(a.magic.GetCertificate, tlsChallenge) }
 
-// before answers the CA, for our names only: anybody can ask, and for each other name
-// the storage would be searched.
+// before answers the CA, for this server's names only: every client can ask, and the
+// storage would be searched for each other name.
 func (a *acme) before(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, challengePath) && a.has(r.Host) && a.issuer.HandleHTTPChallenge(w, r) {
@@ -107,7 +111,7 @@ func (a *acme) has(host string) bool {
 }
 
 // manage asks the CA in the background, again and again if need be. Until there is a
-// certificate the https door is of no use.
+// certificate clients can't use HTTPS.
 func (a *acme) manage(ctx context.Context) error { return a.magic.ManageAsync(ctx, a.domains) }
 
 // reload renews now what would be renewed soon.
@@ -131,18 +135,67 @@ func (a *acme) names() []string { return a.domains }
 
 func (a *acme) close() { a.cache.Stop() }
 
-// host returns the address of a door without its port; "" for all addresses.
-func (d *door) host() string {
-	host, _, _ := net.SplitHostPort(d.listener.Addr().String()) // a listener's has one
-	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
-		return ""
+// zapLog is a log of certmagic's kind that writes to ours. It tells each step, which
+// is for who looks for a fault. What it says of visitors is left out.
+type zapLog struct{ log *slog.Logger }
+
+var _ zapcore.Core = zapLog{}
+
+func newZap(log *slog.Logger) *zap.Logger { return zap.New(zapLog{log}) }
+
+// visitors are fields with the address of a visitor, or with what else they send.
+var visitors = []string{"remote", "remote_ip", "remote_port", "remote_addr", "user_agent", "uri"}
+
+func level(l zapcore.Level) slog.Level {
+	switch {
+	case l < zapcore.WarnLevel:
+		return slog.LevelDebug
+	case l < zapcore.ErrorLevel:
+		return slog.LevelWarn
 	}
-	return host
+	return slog.LevelError
 }
 
-// port returns the port of a door.
-func (d *door) port() int {
-	_, text, _ := net.SplitHostPort(d.listener.Addr().String())
-	port, _ := strconv.Atoi(text) // it is one
-	return port
+// Enabled implements [zapcore.Core].
+func (z zapLog) Enabled(l zapcore.Level) bool {
+	return z.log.Enabled(context.Background(), level(l))
+}
+
+// With implements [zapcore.Core].
+func (z zapLog) With(fields []zapcore.Field) zapcore.Core {
+	return zapLog{slog.New(z.log.Handler().WithAttrs(attributes(fields)))}
+}
+
+// Check implements [zapcore.Core].
+func (z zapLog) Check(e zapcore.Entry, c *zapcore.CheckedEntry) *zapcore.CheckedEntry {
+	if z.Enabled(e.Level) {
+		return c.AddCore(e, z)
+	}
+	return c
+}
+
+// Write implements [zapcore.Core].
+func (z zapLog) Write(e zapcore.Entry, fields []zapcore.Field) error {
+	z.log.LogAttrs(context.Background(), level(e.Level), e.Message, attributes(fields)...)
+	return nil
+}
+
+// Sync implements [zapcore.Core].
+func (zapLog) Sync() error { return nil }
+
+// attributes returns fields as our log has them.
+func attributes(fields []zapcore.Field) (out []slog.Attr) {
+	for _, f := range fields {
+		if slices.Contains(visitors, f.Key) {
+			continue
+		}
+		in := zapcore.NewMapObjectEncoder()
+		f.AddTo(in)
+		for _, key := range slices.Sorted(maps.Keys(in.Fields)) {
+			if key != f.Key+"Verbose" { // an error's stack
+				out = append(out, slog.Any(key, in.Fields[key]))
+			}
+		}
+	}
+	return out
 }

@@ -1,6 +1,10 @@
-package main
+package server
 
 import (
+	mathrand "math/rand/v2"
+
+	"github.com/stele-id/stele/secret"
+
 	"bytes"
 	"context"
 	"crypto/ecdsa"
@@ -22,7 +26,6 @@ import (
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/publish/zonekey"
 	"github.com/stele-id/stele/registry"
-	"github.com/stele-id/stele/resolver"
 	"github.com/stele-id/stele/scheme/all"
 	"github.com/stele-id/stele/store/pebble"
 )
@@ -87,21 +90,23 @@ func inFiles(t *testing.T, folder string, secrets [][]byte) (found int) {
 	return found
 }
 
-// opened returns a program and its registry in a folder, with a log.
-func opened(t *testing.T, data string) (*program, *registry.Registry, *bytes.Buffer) {
+// opened returns a server with its registry in a folder, and a log.
+func opened(t *testing.T, data string) (*server, *registry.Registry, *bytes.Buffer) {
 	t.Helper()
 	var log bytes.Buffer
-	p := &program{stderr: &log, now: time.Now, data: data}
-	p.settleSecrets()
+	ring := secret.NewRing(&secret.File{Path: data + ".key", Optional: true, Random: rand.Reader, OnMake: func(k secret.Key, path string) {
+		fmt.Fprintf(&log, "made the secret key %s in %s\n", k.ID(), path)
+	}})
 	schemes, err := all.New(all.Config{Now: time.Now})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := p.openRegistry(t.Context(), schemes, slog.New(slog.DiscardHandler), resolver.Options{})
+	s := &server{log: slog.New(slog.NewTextHandler(&log, nil)), o: Options{Place: registry.Place{Folder: data}, MakeSecretKey: true}}
+	r, err := registry.Open(t.Context(), s.o.Place, schemes, registry.OpenOptions{Options: registry.Options{Now: time.Now, Random: mathrand.IntN, Log: slog.New(slog.DiscardHandler), Secrets: ring}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p, r, &log
+	return s, r, &log
 }
 
 // Secrets that an older program wrote in clear are encrypted when a server starts, and
@@ -119,9 +124,8 @@ func TestOldSecretsAreEncrypted(t *testing.T) {
 	if inFiles(t, data, secrets) == 0 {
 		t.Fatal("the old secrets are in no file; the search is broken")
 	}
-	p, r, log := opened(t, data)
-	logger := slog.New(slog.NewTextHandler(log, nil))
-	p.readySecrets(t.Context(), r, logger)
+	s, r, log := opened(t, data)
+	s.readySecrets(t.Context(), r)
 	for _, want := range []string{"made the secret key", data + ".key", "stored in clear are encrypted now", "secrets=2"} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("%q is not in the log:\n%s", want, log)
@@ -134,7 +138,7 @@ func TestOldSecretsAreEncrypted(t *testing.T) {
 		t.Fatal(err)
 	}
 	log.Reset()
-	p.readySecrets(t.Context(), r, logger)
+	s.readySecrets(t.Context(), r)
 	if log.Len() > 0 {
 		t.Errorf("the second time: %s", log)
 	}
@@ -175,9 +179,9 @@ func TestMissingSecretKey(t *testing.T) {
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	p, r, _ := opened(t, data)
-	p.readySecrets(t.Context(), r, slog.New(slog.DiscardHandler))
-	keys, err := p.secrets.Keys()
+	s, r, _ := opened(t, data)
+	s.readySecrets(t.Context(), r)
+	keys, err := r.Secrets.Keys()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,8 +191,8 @@ func TestMissingSecretKey(t *testing.T) {
 	if err := os.Rename(data+".key", data+".key.away"); err != nil {
 		t.Fatal(err)
 	}
-	p, r, log := opened(t, data)
-	p.readySecrets(t.Context(), r, slog.New(slog.NewTextHandler(log, nil)))
+	s, r, log := opened(t, data)
+	s.readySecrets(t.Context(), r)
 	for _, want := range []string{"a secret key is missing", "key=" + keys[0].ID(), "secrets=2", data + ".key"} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("%q is not in the log:\n%s", want, log)
@@ -199,5 +203,24 @@ func TestMissingSecretKey(t *testing.T) {
 	}
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A server warns of a data folder that others may reach, and says what to do.
+func TestWideFolderIsToldOf(t *testing.T) {
+	for mode, told := range map[os.FileMode]bool{0o700: false, 0o750: true, 0o755: true} {
+		data := filepath.Join(t.TempDir(), "registry")
+		if err := os.Mkdir(data, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(data, mode); err != nil {
+			t.Fatal(err)
+		}
+		var log bytes.Buffer
+		s := &server{o: Options{Place: registry.Place{Folder: data}}, log: slog.New(slog.NewTextHandler(&log, nil))}
+		s.warnWide()
+		if strings.Contains(log.String(), "chmod 700 "+data) != told {
+			t.Errorf("mode %04o: %q", mode, &log)
+		}
 	}
 }

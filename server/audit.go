@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"context"
@@ -71,7 +71,7 @@ type auditExport struct {
 }
 
 // exportAudit begins to send the trail to where the settings say.
-func (s *server) exportAudit(ctx context.Context, f *shift) error {
+func (s *server) exportAudit(ctx context.Context, f *generation) error {
 	host, _ := os.Hostname() // "-" stands for one that is not known
 	if s.AuditFile != "" {
 		file, last, err := audit.OpenFile(s.AuditFile)

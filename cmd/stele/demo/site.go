@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"bytes"
@@ -10,15 +10,14 @@ import (
 	"time"
 )
 
-// demoSite is the site of those whose things the demo names: what is behind the
-// redirects, so that a click leads somewhere without any network. It answers every
-// path, by how it ends.
-type demoSite struct {
+// site is the web site of the publishers whose things the demo names: where redirects lead,
+// so that a click works without any network. It answers every path, by how it ends.
+type site struct {
 	resolver string // the address of the resolver
 	begun    time.Time
 }
 
-func (d demoSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (d site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	kind, body := d.content(r)
 	w.Header().Set("Content-Type", kind)
 	w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -26,22 +25,22 @@ func (d demoSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // content returns what is at a path.
-func (d demoSite) content(r *http.Request) (mediaType string, body []byte) {
+func (d site) content(r *http.Request) (mediaType string, body []byte) {
 	switch path.Ext(r.URL.Path) {
 	case ".wav":
-		return "audio/wav", demoTone()
+		return "audio/wav", tone()
 	case ".mp3":
-		return "audio/mpeg", demoSilence()
+		return "audio/mpeg", silence()
 	case ".json":
 		return "application/json", []byte(`{"title":"Songs of the reef, side A","collector":"Bowden, A.","recorded":"1968","format":"open reel tape"}` + "\n")
 	case ".sig":
 		return "text/plain; charset=utf-8", []byte("The recording was compared with its tape on 1 March 2012. A. Bowden\n")
 	case ".pdf":
-		return "application/pdf", []byte(demoPDF)
+		return "application/pdf", []byte(pdf)
 	}
 	var b bytes.Buffer
 	// The template is a constant, and a buffer takes everything.
-	_ = demoPage.Execute(&b, map[string]string{
+	_ = page.Execute(&b, map[string]string{
 		"Path": r.URL.Path, "Query": r.URL.RawQuery, "Resolver": d.resolver,
 		"Sound": strings.TrimSuffix(soundOf(r.URL.Path), "/"),
 	})
@@ -49,14 +48,14 @@ func (d demoSite) content(r *http.Request) (mediaType string, body []byte) {
 }
 
 // soundOf returns the address of the recording that a page is about, or "".
-func soundOf(page string) string {
-	if strings.HasPrefix(page, "/paradisec/AB1/001/") {
-		return page + ".wav"
+func soundOf(path string) string {
+	if strings.HasPrefix(path, "/paradisec/AB1/001/") {
+		return path + ".wav"
 	}
 	return ""
 }
 
-var demoPage = template.Must(template.New("page").Parse(`<!doctype html>
+var page = template.Must(template.New("page").Parse(`<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>{{.Path}}</title>
 <style>body{font:1.1rem/1.6 system-ui,sans-serif;max-width:40rem;margin:4rem auto;padding:0 1rem;color:#222;background:#fbfaf7}code{background:#eee;padding:.1em .3em}</style>
@@ -68,13 +67,13 @@ A name led you here, and will do so when this page has moved.</p>
 </html>
 `))
 
-// demoPDF is a page without anything on it.
-const demoPDF = "%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj\n" +
+// pdf is a page without anything on it.
+const pdf = "%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj\n" +
 	"3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 300 200]>>endobj\ntrailer<</Root 1 0 R>>\n%%EOF\n"
 
-// demoTone returns a second of sound: 8000 samples of 16 bits, a triangle of 440 Hz
+// tone returns a second of sound: 8000 samples of 16 bits, a triangle of 440 Hz
 // that dies away.
-func demoTone() []byte {
+func tone() []byte {
 	const rate, pitch = 8000, 440
 	samples := make([]int16, rate)
 	for i := range samples {
@@ -100,9 +99,9 @@ func demoTone() []byte {
 	return b.Bytes()
 }
 
-// demoSilence returns a second of silence in MP3: 38 frames of MPEG-1 layer III, at
+// silence returns a second of silence in MP3: 38 frames of MPEG-1 layer III, at
 // 128 kbit/s and 44.1 kHz, with nothing in them.
-func demoSilence() []byte {
+func silence() []byte {
 	frame := make([]byte, 417)
 	copy(frame, []byte{0xff, 0xfb, 0x90, 0xc4})
 	return bytes.Repeat(frame, 38)

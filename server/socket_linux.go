@@ -1,8 +1,9 @@
-package main
+package server
 
 import (
 	"net"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -43,8 +44,8 @@ func backlog(l net.Listener) int {
 
 // refuseNew lets no new connection begin at a listener. Those that have begun are
 // there to be accepted when their handshake is done. Closing a listener right away would
-// reset connections that nobody has accepted yet, and whose requests may be here
-// already.
+// reset connections that the server has not accepted yet, and whose requests may have
+// arrived already.
 func refuseNew(l net.Listener) error {
 	tcp, ok := l.(*net.TCPListener)
 	if !ok {
@@ -63,4 +64,13 @@ func refuseNew(l net.Listener) error {
 		err = failed
 	}
 	return err
+}
+
+// monotonic returns the time of the clock that never steps.
+func monotonic() time.Duration {
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+		return 0
+	}
+	return time.Duration(now.Nano())
 }

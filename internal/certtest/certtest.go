@@ -1,4 +1,5 @@
-package main
+// Package certtest is a CA for tests.
+package certtest
 
 import (
 	"crypto/ecdsa"
@@ -17,14 +18,17 @@ import (
 	"time"
 )
 
-// authority is a CA of a test.
-type authority struct {
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-	pool *x509.CertPool
+// Authority is a CA of a test.
+type Authority struct {
+	Cert *x509.Certificate
+	Pool *x509.CertPool // with Cert
+
+	now func() time.Time
+	key *ecdsa.PrivateKey
 }
 
-func newAuthority(t *testing.T) *authority {
+// New makes a CA.
+func New(t *testing.T, now func() time.Time) *Authority {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -32,24 +36,24 @@ func newAuthority(t *testing.T) *authority {
 	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "A test's own CA"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(1000 * time.Hour),
+		NotBefore: now().Add(-time.Hour), NotAfter: now().Add(1000 * time.Hour),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &authority{key: key, pool: x509.NewCertPool()}
-	if a.cert, err = x509.ParseCertificate(der); err != nil {
+	a := &Authority{now: now, key: key, Pool: x509.NewCertPool()}
+	if a.Cert, err = x509.ParseCertificate(der); err != nil {
 		t.Fatal(err)
 	}
-	a.pool.AddCert(a.cert)
+	a.Pool.AddCert(a.Cert)
 	return a
 }
 
-// issue writes a certificate for names, which ends in a while, and its key into a
+// Issue writes a certificate for names, which expires after a time, and its key into a
 // folder, and returns their files.
-func (a *authority) issue(t *testing.T, folder string, ends time.Duration, serial int64, names ...string) (cert, key string) {
+func (a *Authority) Issue(t *testing.T, folder string, ends time.Duration, serial int64, names ...string) (cert, key string) {
 	t.Helper()
 	own, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -57,9 +61,9 @@ func (a *authority) issue(t *testing.T, folder string, ends time.Duration, seria
 	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: names[0]}, DNSNames: names, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(ends), ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		NotBefore: a.now().Add(-time.Hour), NotAfter: a.now().Add(ends), ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, &own.PublicKey, a.key)
+	der, err := x509.CreateCertificate(rand.Reader, template, a.Cert, &own.PublicKey, a.key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,11 +80,11 @@ func (a *authority) issue(t *testing.T, folder string, ends time.Duration, seria
 	return cert, key
 }
 
-// client returns a client that knows the CA, with connections of its own. It speaks
+// Client returns a client that knows the CA, with connections of its own. It speaks
 // HTTP/2 if the server does.
-func (a *authority) client(t *testing.T) *http.Client {
+func (a *Authority) Client(t *testing.T) *http.Client {
 	t.Helper()
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: a.pool, MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: a.Pool, MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true}
 	t.Cleanup(transport.CloseIdleConnections)
 	return &http.Client{
 		Transport:     transport,
@@ -89,10 +93,10 @@ func (a *authority) client(t *testing.T) *http.Client {
 	}
 }
 
-// serial returns the number of the certificate that a server shows.
-func (a *authority) serial(t *testing.T, address string) int64 {
+// Serial returns the number of the certificate that a server shows.
+func (a *Authority) Serial(t *testing.T, address string) int64 {
 	t.Helper()
-	c, err := tls.Dial("tcp", address, &tls.Config{RootCAs: a.pool, ServerName: "id.example.org", MinVersion: tls.VersionTLS12})
+	c, err := tls.Dial("tcp", address, &tls.Config{RootCAs: a.Pool, ServerName: "id.example.org", MinVersion: tls.VersionTLS12})
 	if err != nil {
 		t.Fatal(err)
 	}

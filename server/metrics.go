@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"context"
@@ -19,6 +19,8 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/internal/limit"
+	"github.com/stele-id/stele/internal/terminal"
+	"github.com/stele-id/stele/serve/dnsd"
 	"github.com/stele-id/stele/serve/httpd"
 )
 
@@ -49,8 +51,9 @@ type requestSeries struct {
 // readyTimeout is how long the store may take to say whether it can write.
 const readyTimeout = 2 * time.Second
 
-// newMetrics makes metrics. Ready is asked each time they are read.
-func newMetrics(ready func(context.Context) error) *metrics {
+// newMetrics makes metrics of a version of the program. Ready is asked each time they are
+// read.
+func newMetrics(program string, ready func(context.Context) error) *metrics {
 	labels := []string{"route", "scheme", "method", "status"}
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
@@ -81,7 +84,7 @@ func newMetrics(ready func(context.Context) error) *metrics {
 	})
 	build := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "stele_build_info", Help: "Always 1; the labels say which program this is.",
-		ConstLabels: prometheus.Labels{"version": version, "goversion": runtime.Version()},
+		ConstLabels: prometheus.Labels{"version": program, "goversion": runtime.Version()},
 	}, func() float64 { return 1 })
 	m.registry.MustRegister(m.requests, m.bytes, m.seconds, m.open, isReady, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -165,8 +168,95 @@ func (m *metrics) readiness(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	if err := m.ready(r.Context()); err != nil {
 		w.WriteHeader(http.StatusServiceUnavailable)
-		fmt.Fprintln(w, printable(err.Error()))
+		fmt.Fprintln(w, terminal.Printable(err.Error()))
 		return
 	}
 	fmt.Fprintln(w, "ok")
+}
+
+// dnsNumbers are the counts of the name server, for Prometheus.
+type dnsNumbers struct {
+	server  func() *dnsd.Server // that answers now
+	answers *prometheus.Desc
+	other   []dnsCount
+}
+
+// dnsCount is one count.
+type dnsCount struct {
+	desc *prometheus.Desc
+	of   func(*dnsd.Stats) uint64
+}
+
+// addDNS adds the counts of the name server.
+func (m *metrics) addDNS(server func() *dnsd.Server) {
+	n := &dnsNumbers{server: server, answers: prometheus.NewDesc("stele_dns_answers_total", "Answers of the name server, by response code.", []string{"rcode"}, nil)}
+	add := func(name, help string, of func(*dnsd.Stats) uint64) {
+		n.other = append(n.other, dnsCount{prometheus.NewDesc("stele_dns_"+name+"_total", help, nil, nil), of})
+	}
+	add("udp", "Messages answered over UDP.", func(s *dnsd.Stats) uint64 { return s.UDP })
+	add("tcp", "Messages answered over TCP.", func(s *dnsd.Stats) uint64 { return s.TCP })
+	add("tls", "Messages answered over TLS.", func(s *dnsd.Stats) uint64 { return s.TLS })
+	add("https", "Messages answered over HTTPS.", func(s *dnsd.Stats) uint64 { return s.HTTPS })
+	add("truncated", "Answers that did not fit and sent the client to TCP.", func(s *dnsd.Stats) uint64 { return s.Truncated })
+	add("dropped", "Messages that deserved no answer.", func(s *dnsd.Stats) uint64 { return s.Dropped })
+	add("held", "Answers held back by the rate limit.", func(s *dnsd.Stats) uint64 { return s.Held })
+	add("slipped", "Answers shortened by the rate limit.", func(s *dnsd.Stats) uint64 { return s.Slipped })
+	add("cookies", "Messages with a good server cookie.", func(s *dnsd.Stats) uint64 { return s.Cookies })
+	add("hits", "Questions answered with what was packed before.", func(s *dnsd.Stats) uint64 { return s.Hits })
+	add("misses", "Questions for which the registry was asked.", func(s *dnsd.Stats) uint64 { return s.Misses })
+	add("busy", "Answers shortened since too much was to be signed.", func(s *dnsd.Stats) uint64 { return s.Busy })
+	add("wrong_signatures", "Messages with a wrong signature (TSIG).", func(s *dnsd.Stats) uint64 { return s.Signatures })
+	add("transfers", "Transfers of whole zones to secondaries.", func(s *dnsd.Stats) uint64 { return s.Whole })
+	add("differences", "Transfers of what has changed to secondaries.", func(s *dnsd.Stats) uint64 { return s.Differences })
+	add("transfers_refused", "Transfers that were refused.", func(s *dnsd.Stats) uint64 { return s.Declined })
+	add("transfers_failed", "Transfers that failed.", func(s *dnsd.Stats) uint64 { return s.Broken })
+	add("notices", "Notices of changes that were sent to secondaries.", func(s *dnsd.Stats) uint64 { return s.Notices })
+	add("notices_confirmed", "Notices that a secondary confirmed.", func(s *dnsd.Stats) uint64 { return s.Confirmed })
+	add("notices_refused", "Notices that a secondary refused.", func(s *dnsd.Stats) uint64 { return s.Unwanted })
+	add("notices_given_up", "Notices that no secondary confirmed.", func(s *dnsd.Stats) uint64 { return s.GivenUp })
+	add("connections", "TCP connections accepted.", func(s *dnsd.Stats) uint64 { return s.Connections })
+	add("refused", "TCP connections closed at once, since there were too many.", func(s *dnsd.Stats) uint64 { return s.Refused })
+	add("tap_dropped", "Questions of which the collector of dnstap could not be told in time.", func(s *dnsd.Stats) uint64 { return s.Untold })
+	add("replaced", "TCP connections closed to make room for those of other clients.", func(s *dnsd.Stats) uint64 { return s.Replaced })
+	m.registry.MustRegister(n)
+}
+
+// Describe tells Prometheus what there is.
+func (n *dnsNumbers) Describe(to chan<- *prometheus.Desc) {
+	to <- n.answers
+	for _, c := range n.other {
+		to <- c.desc
+	}
+}
+
+// Collect tells Prometheus the counts.
+func (n *dnsNumbers) Collect(to chan<- prometheus.Metric) {
+	stats := n.server().Stats()
+	for rcode, count := range stats.Rcodes {
+		to <- prometheus.MustNewConstMetric(n.answers, prometheus.CounterValue, float64(count), rcode)
+	}
+	for _, c := range n.other {
+		to <- prometheus.MustNewConstMetric(c.desc, prometheus.CounterValue, float64(c.of(&stats)))
+	}
+}
+
+// expiryNumbers tells Prometheus when certificates end.
+type expiryNumbers struct {
+	certificates
+	desc *prometheus.Desc
+}
+
+// addCertificates adds when certificates end.
+func (m *metrics) addCertificates(c certificates) {
+	m.registry.MustRegister(&expiryNumbers{c, prometheus.NewDesc("stele_certificate_expiry_timestamp_seconds", "When the certificate ends, in seconds since 1970.", []string{"name"}, nil)})
+}
+
+// Describe tells Prometheus what there is.
+func (e *expiryNumbers) Describe(to chan<- *prometheus.Desc) { to <- e.desc }
+
+// Collect tells Prometheus the times.
+func (e *expiryNumbers) Collect(to chan<- prometheus.Metric) {
+	for name, ends := range e.expiries() {
+		to <- prometheus.MustNewConstMetric(e.desc, prometheus.GaugeValue, float64(ends.Unix()), name)
+	}
 }

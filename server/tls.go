@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"context"
@@ -14,19 +14,17 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/stele-id/stele"
 )
 
-// certificates are what the server shows at its https door.
+// certificates are what the server shows at its HTTPS listener.
 type certificates interface {
 	// config returns how TLS is spoken.
 	config() *tls.Config
-	// before returns a handler that answers what those ask who issue certificates, and
-	// hands all else on.
+	// before returns a handler that answers the CA that issues certificates, and hands all
+	// other requests on.
 	before(next http.Handler) http.Handler
-	// manage begins to see to it that there are certificates. The doors are open.
+	// manage begins to see to it that there are certificates. The listeners are open.
 	manage(ctx context.Context) error
 	// reload looks for newer ones.
 	reload(ctx context.Context)
@@ -38,10 +36,10 @@ type certificates interface {
 }
 
 // openCertificates returns the certificates that the configuration asks for; nil if
-// there is neither an https door nor one for DNS over TLS.
+// the server speaks neither HTTPS nor DNS over TLS.
 func (s *server) openCertificates() (certificates, error) {
 	switch {
-	case s.https.listener == nil && len(s.DNSTLS) == 0:
+	case s.https.Listener == nil && len(s.DNSTLS) == 0:
 		return nil, nil
 	case len(s.ACMEDomains) > 0:
 		return newACME(&s.Values, &s.http, &s.https, s.log)
@@ -105,7 +103,7 @@ func (f *certificateFiles) load() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.seen, f.checked = f.look(), f.now()
-	pair, err := readPair(f.cert, f.key)
+	pair, err := ReadPair(f.cert, f.key)
 	f.current = pair
 	return err
 }
@@ -119,7 +117,7 @@ func (f *certificateFiles) check(now time.Time) {
 		return
 	}
 	f.seen = seen
-	pair, err := readPair(f.cert, f.key)
+	pair, err := ReadPair(f.cert, f.key)
 	if err != nil {
 		f.log.Error("the new certificate is not good, and the old one goes on", "error", err.Error())
 		return
@@ -138,7 +136,7 @@ func (f *certificateFiles) look() (seen [2]os.FileInfo) {
 	return seen
 }
 
-// isSame reports whether nobody has written to a file, nor put another in its place.
+// isSame reports whether a file was neither written to nor replaced.
 func isSame(a, b os.FileInfo) bool {
 	if a == nil || b == nil {
 		return a == nil && b == nil
@@ -146,8 +144,8 @@ func isSame(a, b os.FileInfo) bool {
 	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }
 
-// readPair reads a certificate and its key.
-func readPair(cert, key string) (*tls.Certificate, error) {
+// ReadPair reads a certificate and its key from files.
+func ReadPair(cert, key string) (*tls.Certificate, error) {
 	pair, err := tls.LoadX509KeyPair(cert, key)
 	missing, isMissing := errors.AsType[*fs.PathError](err)
 	switch {
@@ -188,25 +186,4 @@ func (f *certificateFiles) names() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.current.Leaf.DNSNames
-}
-
-// expiryNumbers tells Prometheus when certificates end.
-type expiryNumbers struct {
-	certificates
-	desc *prometheus.Desc
-}
-
-// addCertificates adds when certificates end.
-func (m *metrics) addCertificates(c certificates) {
-	m.registry.MustRegister(&expiryNumbers{c, prometheus.NewDesc("stele_certificate_expiry_timestamp_seconds", "When the certificate ends, in seconds since 1970.", []string{"name"}, nil)})
-}
-
-// Describe tells Prometheus what there is.
-func (e *expiryNumbers) Describe(to chan<- *prometheus.Desc) { to <- e.desc }
-
-// Collect tells Prometheus the times.
-func (e *expiryNumbers) Collect(to chan<- prometheus.Metric) {
-	for name, ends := range e.expiries() {
-		to <- prometheus.MustNewConstMetric(e.desc, prometheus.GaugeValue, float64(ends.Unix()), name)
-	}
 }

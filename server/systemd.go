@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"fmt"
@@ -44,8 +44,7 @@ func handedOver() (map[string]net.Listener, error) {
 	return found, nil
 }
 
-// notify tells systemd what state the process is in (sd_notify(3)); nobody is told
-// where nobody asks.
+// notify tells systemd what state the process is in (sd_notify(3)), if systemd asks.
 func notify(state string) error {
 	socket := os.Getenv("NOTIFY_SOCKET")
 	if socket == "" {

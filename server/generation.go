@@ -1,0 +1,142 @@
+package server
+
+import (
+	"math/rand/v2"
+
+	"github.com/stele-id/stele/serve/api"
+	"github.com/stele-id/stele/serve/httpd"
+	"github.com/stele-id/stele/web"
+
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+
+	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/registry"
+	"github.com/stele-id/stele/serve/dnsd"
+)
+
+// generation is all that works on one open registry: what answers from it, and what looks
+// after it. When a restore puts another registry in its place, another generation begins.
+type generation struct {
+	registry *registry.Registry
+	handler  http.Handler  // answers the public
+	dns      *dnsd.Server  // nil without the setting dns
+	ending   chan struct{} // closed before the generation ends: streams end then
+
+	stop func() // ends what looks after the registry
+	work sync.WaitGroup
+}
+
+// beginGeneration makes a registry the one that the server answers from, and begins to
+// look after it.
+func (s *server) beginGeneration(r *registry.Registry) error {
+	ctx, stop := context.WithCancel(auth.With(s.running, auth.Local()))
+	f := &generation{registry: r, dns: s.dns, ending: make(chan struct{}), stop: stop}
+	var err error
+	if f.handler, err = s.answers(f); err != nil {
+		stop()
+		return err
+	}
+	f.work.Go(func() { s.keepUsesOften(ctx, r) })
+	f.work.Go(func() { s.forgetRequests(ctx, r.Registrar) })
+	f.work.Go(func() { s.keepSigned(ctx, r) })
+	f.work.Go(func() { s.keepAudit(ctx, r) })
+	if err := s.exportAudit(ctx, f); err != nil {
+		stop()
+		f.work.Wait()
+		return err
+	}
+	f.work.Go(func() { s.learnRedirects(ctx, r) })
+	if r.Follower != nil {
+		f.work.Go(func() { s.learnHostsOften(ctx, r) })
+		f.work.Go(func() { r.Follower.Run(ctx, s.Follow) })
+	}
+	if f.dns != nil {
+		f.work.Go(func() { f.dns.NotifySecondaries(ctx) })
+		f.work.Go(func() { f.dns.Tap(ctx) })
+	}
+	s.generation.Store(f)
+	s.noteAddress(r)
+	return nil
+}
+
+// answering returns the handler that answers now.
+func (s *server) answering() http.Handler { return s.generation.Load().handler }
+
+// endGeneration ends what looks after the registry, and keeps what it knows.
+func (s *server) endGeneration(ctx context.Context, f *generation) {
+	f.stop()
+	f.work.Wait()
+	s.keepUses(ctx, f.registry)
+}
+
+// closeLast closes the registry that is open when the server ends: the first one, unless a
+// restore has replaced it.
+func (s *server) closeLast(first *registry.Registry) error {
+	f := s.generation.Load()
+	if f == nil {
+		return first.Close()
+	}
+	s.endGeneration(auth.With(context.Background(), auth.Local()), f)
+	return f.registry.Close()
+}
+
+// leaveDNS ends the name server, so that its registry can be closed.
+func (s *server) leaveDNS(ctx context.Context) error {
+	if s.dns == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, swapPatience)
+	defer cancel()
+	return s.endDNS(ctx)
+}
+
+// takeUp begins a generation after another one, and a name server where the old one was.
+func (s *server) takeUp(r *registry.Registry) error {
+	var err error
+	if s.dns != nil {
+		err = s.startDNS(r)
+	}
+	return errors.Join(err, s.beginGeneration(r))
+}
+
+// answers makes the handler that answers the public from a registry.
+func (s *server) answers(f *generation) (http.Handler, error) {
+	pages, err := web.New()
+	if err != nil {
+		return nil, err
+	}
+	r := f.registry
+	o := httpd.Options{
+		Resolver: r.Resolver, Registry: r.Registrar, Schemes: s.schemes, Pages: pages, Now: s.now, Log: s.log,
+		Base: s.Base, OwnName: s.isOwnName, Host: s.Host, Global: s.Global, Ready: s.ready, Random: rand.IntN,
+		Identify: func(q *http.Request) (auth.Principal, error) { return identifyRequest(r, q) }, Await: r.Await, API: s.api(f, pages),
+		Costs: s.costs, Held: s.held, Turns: s.turns,
+	}
+	if s.Reverse {
+		o.Pointing = r.Store.Pointing
+	}
+	o.Examples = s.o.Examples
+	if f.dns != nil {
+		o.DNS = f.dns.HTTPS()
+	}
+	if s.metrics.Listener != nil {
+		o.Observe = s.numbers.observe
+	}
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	return httpd.New(o), nil
+}
+
+// api makes the handler of the interface for programs.
+func (s *server) api(f *generation, pages *web.Pages) http.Handler {
+	r := f.registry
+	return api.New(api.Options{
+		Registrar: r.Registrar, Store: r.Store, Resolver: r.Resolver, Schemes: s.schemes, Directory: r.Directory, Pages: pages,
+		Now: s.now, Log: s.log, Base: s.Base, OwnHost: func(r *http.Request) bool { return httpd.IsOwnHost(r, s.isOwnName) }, ClientAddr: httpd.ClientAddr, Rate: s.APIRate, Burst: s.APIBurst, Held: s.held, Turns: s.turns,
+		Patience: s.WriteTimeout, Reading: s.ReadTimeout, Version: r.Version, Await: r.Await, Generations: r.KnownGenerations, Upkeep: s.upkeep(f), Addresses: s.LogAddresses,
+	})
+}

@@ -1,0 +1,54 @@
+package server
+
+import (
+	"bytes"
+	"io"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestLogFileFull: lines that the file does not take are not lost.
+func TestLogFileFull(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var other bytes.Buffer
+	l := &logFile{name: "/dev/full", other: &other, file: full}
+	if n, err := io.WriteString(l, "a line\n"); n != 7 || err != nil || other.String() != "a line\n" {
+		t.Errorf("%d bytes, %v, and %q on standard error", n, err, &other)
+	}
+	if err := l.close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := io.WriteString(l, "and another\n"); err != nil || !strings.HasSuffix(other.String(), "another\n") {
+		t.Errorf("after its end: %v, %q", err, &other)
+	}
+	if _, err := openLog(t.TempDir(), &other); err == nil {
+		t.Error("a folder is a log")
+	}
+	if _, err := openLog(filepath.Join(t.TempDir(), "none", "log"), &other); err == nil {
+		t.Error("there is a log in a folder that is not there")
+	}
+}
+
+func TestLoggedTarget(t *testing.T) {
+	for target, want := range map[string]string{
+		"/ark:12345/x1?a=b":                             "/ark:12345/x1?a=b",
+		"/api/v1/records?prefix=ark:1":                  "/api/v1/records?...",
+		"/api/v1/records/ark:12345/x1":                  "/api/v1/records/ark:12345/x1",
+		"/x?y=stele_ab12_c-D_e&z=1":                     "/x?y=stele_...&z=1",
+		"/stele_house":                                  "/stele_house",
+		"/" + strings.Repeat("x", 2*maxLogged):          "/" + strings.Repeat("x", maxLogged-1) + "...",
+		"/?" + strings.Repeat("stele_a_b", 2*maxLogged): "/?stele_...",
+	} {
+		r := httptest.NewRequest("GET", "/", nil)
+		r.RequestURI = target
+		if got := loggedTarget(r); got != want {
+			t.Errorf("%.40q is logged as %.60q, want %.60q", target, got, want)
+		}
+	}
+}

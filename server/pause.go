@@ -1,0 +1,78 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/stele-id/stele"
+)
+
+// pause holds requests back while another registry takes the place of the present one. The
+// listeners stay open, so that no client is refused.
+type pause struct {
+	inside atomic.Int64                  // requests that are being answered
+	begun  atomic.Pointer[chan struct{}] // nil: requests pass; else closed when they pass again
+	mu     sync.Mutex                    // held during a pause
+}
+
+// before lets requests pass to the handler that is next when they do.
+func (p *pause) before(next func() http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !p.enter(r.Context()) {
+			return // the client has gone
+		}
+		defer p.leave()
+		next().ServeHTTP(w, r)
+	})
+}
+
+// enter waits until requests pass. It returns false if the context ends before.
+func (p *pause) enter(ctx context.Context) bool {
+	for {
+		p.inside.Add(1)
+		wait := p.begun.Load()
+		if wait == nil {
+			return true
+		}
+		p.inside.Add(-1)
+		select {
+		case <-*wait:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+func (p *pause) leave() { p.inside.Add(-1) }
+
+// begin is called by a request that has passed. It holds all others back and waits, no
+// longer than patience, until those that have passed are answered; end lets them pass.
+func (p *pause) begin(ctx context.Context, patience time.Duration) (end func(), err error) {
+	p.mu.Lock()
+	ended := make(chan struct{})
+	p.begun.Store(&ended)
+	end = func() {
+		p.begun.Store(nil)
+		close(ended)
+		p.mu.Unlock()
+	}
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for p.inside.Load() > 1 { // one is the caller
+		select {
+		case <-tick.C:
+		case <-timer.C:
+			end()
+			return nil, refuse("restore", stele.Unavailable, "requests under way did not end in %s; try again", patience)
+		case <-ctx.Done():
+			end()
+			return nil, refuse("restore", stele.Unavailable, "the request was cancelled: %w", ctx.Err())
+		}
+	}
+	return end, nil
+}
