@@ -1,6 +1,7 @@
 package stele
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -94,6 +95,28 @@ func (e *Error) Unwrap() error { return e.Err }
 func (e *Error) Is(target error) bool {
 	k, ok := target.(Kind)
 	return ok && k == e.Kind
+}
+
+// Errorf returns an [Error] of a kind whose reason is formatted as by [fmt.Errorf].
+func Errorf(op string, id ID, kind Kind, format string, args ...any) error {
+	return &Error{Op: op, ID: id, Kind: kind, Err: fmt.Errorf(format, args...)}
+}
+
+// AsError returns err if it is, or wraps, an [Error], and otherwise an Error about op that
+// wraps err: of Kind [Unavailable] if a context ended, so that the caller may try again, else
+// of Kind [Internal]. It returns nil for nil.
+func AsError(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, ok := errors.AsType[*Error](err); ok {
+		return err
+	}
+	kind := Internal
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		kind = Unavailable
+	}
+	return &Error{Op: op, Kind: kind, Err: err}
 }
 
 // Reason returns why something failed: an error without what was tried on what. It is for a

@@ -90,6 +90,12 @@ func ReadPrefix(schemes *stele.Schemes, text string) (key stele.NamespaceKey, be
 	return completePrefix(schemes, text)
 }
 
+// IsBelow reports whether a prefix is that of a namespace, given by its prefix, or below it.
+func IsBelow(schemes *stele.Schemes, prefix, namespace string) bool {
+	_, below, err := ReadPrefix(schemes, prefix)
+	return err == nil && schemes.IsWithin(below, namespace)
+}
+
 // IsFollowed reports whether other names can begin with a name and be cut after it, so that
 // something can follow it. Nothing follows an ISBN, or an LSID with its revision.
 func IsFollowed(schemes *stele.Schemes, id stele.ID) bool {

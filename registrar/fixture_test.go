@@ -10,6 +10,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/registrar/minting"
 	"github.com/stele-id/stele/scheme/all"
 	"github.com/stele-id/stele/store/mem"
 )
@@ -162,7 +163,7 @@ func must[T any](v T, err error) func(testing.TB) T {
 }
 
 // texts returns the identifiers of labels.
-func texts(labels []Label) (list []string) {
+func texts(labels []minting.Label) (list []string) {
 	for _, l := range labels {
 		list = append(list, l.ID.String())
 	}

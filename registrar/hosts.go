@@ -157,9 +157,9 @@ func (l *Legacy) addHosts(cell stele.Cell) error {
 	return nil
 }
 
-// overtakeHosts adds the hosts of the registry that is replaced to those of the restored
+// restoreHosts adds the hosts of the registry that is replaced to those of the restored
 // one. None is ever taken away.
-func (r *Registrar) overtakeHosts(ctx context.Context, hosts map[string][]string) error {
+func (r *Registrar) restoreHosts(ctx context.Context, hosts map[string][]string) error {
 	for scheme := range r.schemes.All() {
 		hosted, ok := scheme.(stele.HostScheme)
 		if !ok || len(hosts[scheme.Name()]) == 0 {

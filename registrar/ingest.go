@@ -11,6 +11,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/registrar/minting"
 )
 
 // ImportOptions say how a chunk of records is imported.
@@ -72,7 +73,7 @@ func bookmarkOf(ctx context.Context, name string) string {
 	if who := auth.From(ctx); !who.Admin {
 		name = who.Name + ownBookmark + name
 	}
-	return bookmarkName(name)
+	return minting.BookmarkName(name)
 }
 
 // Ingest imports a chunk of records, which are the registrar's from now on. They

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/store/storetest"
 )
 
 // kinds returns the kind of each error, "" for none and "same" for a record that
@@ -177,7 +178,7 @@ func TestImportGoesOn(t *testing.T) {
 		const total, size = 500, 20
 		deaths := 0
 		for done := 0; done < total; {
-			f.Registrar = New(&faulty{f.store, dying(1 + rand.Int64N(8))}, f.schemes, f.options)
+			f.Registrar = New(&storetest.Faulty{Store: f.store, Fault: storetest.Dying(1 + rand.Int64N(8))}, f.schemes, f.options)
 			if mark := must(f.Bookmark(f.admin, "file"))(t); mark != nil {
 				done = must(strconv.Atoi(string(mark)))(t)
 			}
@@ -256,5 +257,19 @@ func TestImportByWhoMayNotWrite(t *testing.T) {
 	}
 	for m, err := range f.store.MinterStates(f.admin) {
 		t.Errorf("%v, %v", m, err)
+	}
+}
+
+func BenchmarkIngest(b *testing.B) {
+	f := newFixture(b)
+	f.space("ark:12345", owner("ann"))
+	records := make([]*stele.Record, b.N)
+	for i := range records {
+		records[i] = f.record(fmt.Sprintf("ark:12345/r%d", i), "https://example.org/1")
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	if _, err := f.Ingest(as("ann"), records, ImportOptions{Name: "bench", Bookmark: []byte("1")}); err != nil {
+		b.Fatal(err)
 	}
 }

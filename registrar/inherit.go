@@ -31,10 +31,10 @@ func (r *Registrar) beginGeneration(ctx context.Context, l *Legacy) error {
 	return nil
 }
 
-// overtakeRequests takes over the idempotency keys that were used since the backup. They
+// restoreRequests takes over the idempotency keys that were used since the backup. They
 // are of another generation, so that a request that comes again is told of the restore,
 // and makes no names a second time.
-func (r *Registrar) overtakeRequests(ctx context.Context, cells []stele.Cell) error {
+func (r *Registrar) restoreRequests(ctx context.Context, cells []stele.Cell) error {
 	taken := cellWriter{r: r, op: "restore"}
 	for _, cell := range cells {
 		have, err := r.store.Cell(ctx, cell.Name)
@@ -50,10 +50,10 @@ func (r *Registrar) overtakeRequests(ctx context.Context, cells []stele.Cell) er
 	return taken.flush(ctx)
 }
 
-// overtakeNamespaces takes over who may do what in the namespaces that both registries
+// restoreNamespaces takes over who may do what in the namespaces that both registries
 // have, and the signing keys with their ends: a role that was taken away since the backup
 // stays away, and a key that was revoked signs nothing. All else is as in the backup.
-func (r *Registrar) overtakeNamespaces(ctx context.Context, present []*stele.Namespace) error {
+func (r *Registrar) restoreNamespaces(ctx context.Context, present []*stele.Namespace) error {
 	const op = "restore"
 	if len(present) == 0 {
 		return nil
@@ -97,8 +97,8 @@ func laterKeys(present, backup []stele.SigningKey) []stele.SigningKey {
 	return keys
 }
 
-// overtakeRedactions redacts what was redacted since the backup.
-func (r *Registrar) overtakeRedactions(ctx context.Context, redactions map[stele.ID]string) error {
+// restoreRedactions redacts what was redacted since the backup.
+func (r *Registrar) restoreRedactions(ctx context.Context, redactions map[stele.ID]string) error {
 	for _, id := range slices.SortedFunc(maps.Keys(redactions), stele.ID.Compare) {
 		rec, err := r.store.Record(ctx, id)
 		switch {

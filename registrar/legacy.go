@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/registrar/minting"
 )
 
 // Legacy is what of the present registry must survive when a backup takes its place:
@@ -83,7 +84,7 @@ func ReadLegacy(ctx context.Context, present, restored stele.Store) (l Legacy, e
 			return Legacy{}, err
 		case IsAccess(cell):
 			l.Access = append(l.Access, cell)
-		case strings.HasPrefix(cell.Name, requestMark):
+		case minting.IsRequest(cell):
 			l.Requests = append(l.Requests, cell)
 		case strings.HasPrefix(cell.Name, hostCells):
 			if err := l.addHosts(cell); err != nil {
@@ -232,10 +233,10 @@ func (r *Registrar) Inherit(ctx context.Context, l Legacy) error {
 	if err := r.AfterRestore(ctx); err != nil {
 		return err
 	}
-	if err := r.Overtake(ctx, itemsOf(l.Minters)); err != nil {
+	if err := r.AdvanceMinters(ctx, itemsOf(l.Minters)); err != nil {
 		return err
 	}
-	if err := r.OvertakeAccess(ctx, itemsOf(l.Access)); err != nil {
+	if err := r.RestoreAccess(ctx, itemsOf(l.Access)); err != nil {
 		return err
 	}
 	if !l.IsKnown() && !l.AcceptTokens {
@@ -243,16 +244,16 @@ func (r *Registrar) Inherit(ctx context.Context, l Legacy) error {
 			return err
 		}
 	}
-	if err := r.overtakeHosts(ctx, l.Hosts); err != nil {
+	if err := r.restoreHosts(ctx, l.Hosts); err != nil {
 		return err
 	}
-	if err := r.overtakeRequests(ctx, l.Requests); err != nil {
+	if err := r.restoreRequests(ctx, l.Requests); err != nil {
 		return err
 	}
-	if err := r.overtakeNamespaces(ctx, l.Namespaces); err != nil {
+	if err := r.restoreNamespaces(ctx, l.Namespaces); err != nil {
 		return err
 	}
-	if err := r.overtakeRedactions(ctx, l.Redactions); err != nil {
+	if err := r.restoreRedactions(ctx, l.Redactions); err != nil {
 		return err
 	}
 	return r.OvertakeZones(ctx, l)

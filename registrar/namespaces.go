@@ -14,6 +14,12 @@ import (
 // maxAttempts is how often a write is tried again when others were faster.
 const maxAttempts = 100
 
+// ParsePrefix reads the prefix of a namespace in any spelling. A scheme's name and
+// a colon is its root.
+func (r *Registrar) ParsePrefix(text string) (stele.NamespaceKey, error) {
+	return namespaces.ParsePrefix(r.schemes, text)
+}
+
 // AddNamespace makes a namespace. Its prefix is in canonical form; see
 // [Registrar.ParsePrefix]. An administrator may, and an owner of the
 // namespace above it. Conflict if it exists, or if its prefix, or that of a

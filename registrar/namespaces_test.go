@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 
 	"github.com/stele-id/stele"
-	"github.com/stele-id/stele/mint"
 )
 
 func TestNamespaces(t *testing.T) {
@@ -297,7 +296,7 @@ func TestKindOfMinterStays(t *testing.T) {
 		}
 	}
 	for key, m := range map[stele.NamespaceKey]stele.Minter{a: pilin, b: noid(".reeeeeeeee")} {
-		f.first(key)
+		must(f.Mint(f.admin, key, 1))(t)
 		want(t, set(key, m), stele.Conflict, "use another prefix")
 	}
 }
@@ -326,37 +325,6 @@ func TestReload(t *testing.T) {
 	ns := must(third.SetNamespace(f.admin, f.key("ark:12345"), 0, func(ns *stele.Namespace) error { ns.Title += "2"; return nil }))(t)
 	if ns.Title != "12" || ns.Version != 3 {
 		t.Errorf("got %+v", ns)
-	}
-}
-
-// TestStates reads what is kept of minters.
-func TestStates(t *testing.T) {
-	d := must(mint.NewDate(1287588000, 50_000_000_000_000_000))(t)
-	for _, tt := range []struct{ name, text string }{
-		{"dates", string(dateState{d, true, "a b/c"}.bytes())},
-		{"no dates", string(dateState{holder: "a"}.bytes())},
-		{"free", string(dateState{last: d, issued: true}.bytes())},
-		{"templates", string(noidState{{".reedk", 7, 1000, false}, {"b.zd", 0, 5, true}}.bytes())},
-		{"no templates", string(noidState{}.bytes())},
-	} {
-		s, err := readState("x", []byte(tt.text))
-		if err != nil {
-			t.Errorf("%s: %v", tt.name, err)
-			continue
-		}
-		again := s.noid.bytes()
-		if s.date != nil {
-			again = s.date.bytes()
-		}
-		if string(again) != tt.text {
-			t.Errorf("%s: %q became %q", tt.name, tt.text, again)
-		}
-	}
-	for _, text := range []string{"", "date", "date 1", "date 1 2", "date x 2 a", "date -1 0 a", "date 1 9999999999999999999 a",
-		"noid\n", "noid\n1 2", "noid\nx 2 .zd", "noid\n1 x .zd", "noid\n1 2 .zd open", "noid\n1 2 .zd shut x", "uuid", "\xff"} {
-		if _, err := readState("x", []byte(text)); stele.KindOf(err) != stele.Internal {
-			t.Errorf("%q: %v", text, err)
-		}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/namespaces"
 	"github.com/stele-id/stele/publish"
+	"github.com/stele-id/stele/registrar/minting"
 )
 
 // mayPublish makes sure that the caller may publish a namespace in its zone. All zones
@@ -146,7 +147,7 @@ func (r *Registrar) minterFits(op string, s *spaces, next *stele.Namespace) erro
 	if !s.exact || next.Minter.Kind == stele.NoMinter || next.Prefix == "" {
 		return nil
 	}
-	id, err := Placeholder(r.schemes, next, 0)
+	id, err := minting.Placeholder(r.schemes, next, 0)
 	if err != nil {
 		return err
 	}
@@ -155,14 +156,7 @@ func (r *Registrar) minterFits(op string, s *spaces, next *stele.Namespace) erro
 		return nil
 	}
 	p := &ns.Publication
-	made := publish.Parts(r.schemes, ns, id)
-	switch next.Minter.Kind {
-	case stele.MinterNOID:
-		text := next.Minter.Template
-		made += strings.Count(text[:max(strings.LastIndexByte(text, '.'), 0)], p.Separator) // a mask has none
-	case stele.MinterUUID:
-		made += strings.Count(uuid{}.String(), p.Separator)
-	}
+	made := publish.Parts(r.schemes, ns, id) + strings.Count(minting.Shape(next.Minter), p.Separator)
 	if made == p.Parts {
 		return nil
 	}

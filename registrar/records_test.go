@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/store/storetest"
 )
 
 var ids = cmp.AllowUnexported(stele.ID{})
@@ -326,7 +327,7 @@ func TestOnCommit(t *testing.T) {
 	if _, err := f.Register(f.admin, rec); err == nil {
 		t.Error("registered twice")
 	}
-	store := &faulty{Store: f.store, fault: func(*stele.Commit) (bool, error) {
+	store := &storetest.Faulty{Store: f.store, Fault: func(*stele.Commit) (bool, error) {
 		return true, &stele.Error{Kind: stele.Unavailable, Err: errors.New("who knows")}
 	}}
 	o := f.o

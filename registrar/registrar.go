@@ -1,27 +1,24 @@
-// Package registrar is the write path, and the only writer: whoever changes the
-// registry does it here. It asks who acts and whether they may, judges what they
-// want to write, and commits it with its history in one transaction. It makes new
-// names, and none is ever given twice, whatever crashes.
+// Package registrar is the write path, and the only writer: every change of the registry
+// passes here. It checks the rights of the caller, judges what is to be written, and commits
+// it with its history in one transaction. Package minting makes new names for it.
 //
 // It never answers the public (that is package resolver), knows neither a concrete
 // store nor a concrete scheme, deletes nothing and takes no name away from the
-// record that has it. Who acts is told by the context; see package auth.
+// record that has it. The context carries the caller; see package auth.
 package registrar
 
 import (
 	"context"
 	"crypto/rand"
-	"errors"
-	"fmt"
 	"io"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/outbound"
+	"github.com/stele-id/stele/registrar/minting"
 	"github.com/stele-id/stele/secret"
 )
 
@@ -31,7 +28,7 @@ type Options struct {
 	// Now is the clock. It must be set.
 	Now func() time.Time
 
-	// Log is told what somebody should look into. Nothing is logged if it is nil.
+	// Log gets what an operator should look into. Nothing is logged if it is nil.
 	Log *slog.Logger
 
 	// OnCommit is called with the records that a commit wrote, or may have
@@ -47,8 +44,8 @@ type Options struct {
 	// Forget of an [auth.Directory].
 	OnAccess func()
 
-	// Wait is how long a caller waits for a clock that is behind the last date
-	// that was issued; 5 s if 0. The wait for one's turn is no part of it.
+	// Wait is how long a caller waits for a clock that is earlier than the last date
+	// that was issued; 5 s if 0. The wait in the queue is not part of it.
 	Wait time.Duration
 
 	// Ahead is how far into the future dates are reserved in one commit, where the
@@ -57,27 +54,27 @@ type Options struct {
 	// others.
 	Ahead time.Duration
 
-	// Shared says that other processes write to the store, and that it may be away while
-	// this one goes on. Names of templates are looked up when they are reserved then, so
-	// that those which are can be given out without the store.
+	// Shared says that other processes write to the store, and that it may be unavailable
+	// while this one runs. Names of templates are looked up when they are reserved then, so
+	// that they can be issued without the store.
 	Shared bool
 
-	// Lagging says that what is read from the store at present may be older than what was
-	// read before, and since when, or when that was so last. Nobody is told then that
-	// something is not there. It may be nil.
+	// Lagging reports whether what is read from the store at present may be older than what
+	// was read before, and since when, or when that was so last. The registrar does not
+	// answer NotFound then. It may be nil.
 	Lagging func() (since time.Time, yes bool)
 
 	// Secrets are the keys that encrypt secrets, such as the private keys of zones. Without
-	// them nothing is written that is secret.
+	// them the registrar writes no secrets.
 	Secrets *secret.Ring
 
 	// Notify and Transfer say which addresses the secondaries of zones may have; nil if
 	// it is not decided here. Administrators are bound by them too.
 	Notify, Transfer *outbound.Rule
 
-	// RoomSize is how many callers may wait for names of one namespace; 10,000 if
+	// QueueSize is how many callers may wait for names of one namespace; 10,000 if
 	// 0.
-	RoomSize int
+	QueueSize int
 
 	// BlockSize is how many names of a template are reserved in one commit; 1000
 	// if 0. A crash skips so many at most.
@@ -96,14 +93,10 @@ type Registrar struct {
 
 	// Namespaces are few, and each write asks for some: they are kept in memory.
 	spaces  atomic.Pointer[spaces] // nil: to be read
-	changes chan struct{}          // holds one value while somebody changes spaces
+	changes chan struct{}          // holds one value while a caller changes spaces
 
-	mu    sync.Mutex
-	desks map[stele.NamespaceKey]*desk
-	pools sync.Mutex // held while a pool chooses a desk
-
-	requests requests // that may come again
-	tally    tally    // of what has no audit entry each
+	minters *minting.Minters
+	tally   tally // of what has no audit entry each
 }
 
 // New returns a registrar that writes to the store.
@@ -124,10 +117,10 @@ func New(store stele.Store, schemes *stele.Schemes, o Options) *Registrar {
 		o.Wait = 5 * time.Second
 	}
 	if o.Ahead <= 0 {
-		o.Ahead = ahead
+		o.Ahead = minting.DefaultAhead
 	}
-	if o.RoomSize <= 0 {
-		o.RoomSize = 10_000
+	if o.QueueSize <= 0 {
+		o.QueueSize = 10_000
 	}
 	if o.BlockSize <= 0 {
 		o.BlockSize = 1000
@@ -135,13 +128,17 @@ func New(store stele.Store, schemes *stele.Schemes, o Options) *Registrar {
 	if o.Rand == nil {
 		o.Rand = rand.Reader
 	}
-	return &Registrar{
+	r := &Registrar{
 		store:   store,
 		schemes: schemes,
 		o:       o,
 		changes: make(chan struct{}, 1),
-		desks:   make(map[stele.NamespaceKey]*desk),
 	}
+	r.minters = minting.New(store, mintingRegistry{r}, schemes, minting.Options{
+		Now: o.Now, Log: o.Log, Rand: o.Rand, Wait: o.Wait, Ahead: o.Ahead,
+		Shared: o.Shared, QueueSize: o.QueueSize, BlockSize: o.BlockSize,
+	})
+	return r
 }
 
 // now returns the time as it is kept: in UTC, and without Go's monotonic clock.
@@ -186,25 +183,12 @@ func unsure(err error) bool {
 	return true
 }
 
-// tell makes sure that an error of the store is one of ours. That the context
-// ended is no fault of anybody: the caller may try again.
-func tell(op string, err error) error {
-	if err == nil {
-		return nil
-	}
-	if _, ok := errors.AsType[*stele.Error](err); ok {
-		return err
-	}
-	kind := stele.Internal
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		kind = stele.Unavailable
-	}
-	return &stele.Error{Op: op, Kind: kind, Err: err}
-}
+// tell is [stele.AsError].
+func tell(op string, err error) error { return stele.AsError(op, err) }
 
-// refuse makes an error.
+// refuse is [stele.Errorf].
 func refuse(op string, id stele.ID, kind stele.Kind, format string, args ...any) error {
-	return &stele.Error{Op: op, ID: id, Kind: kind, Err: fmt.Errorf(format, args...)}
+	return stele.Errorf(op, id, kind, format, args...)
 }
 
 // sayWho is what the public is told where it may not go.

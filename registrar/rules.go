@@ -5,32 +5,14 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/mint"
 	"github.com/stele-id/stele/namespaces"
 	"github.com/stele-id/stele/publish"
+	"github.com/stele-id/stele/registrar/minting"
 )
-
-// Zoner is a [stele.Scheme] whose check characters are not those of the whole
-// name.
-type Zoner interface {
-	// CheckZone returns the part of a canonical text that a NOID check character
-	// ends: of an ARK, what is between "ark:" and the first qualifier. Letters are
-	// in lower case. The text need not hold the right check character.
-	CheckZone(text string) string
-}
-
-// checkZone returns what a check character ends in a name. It is the whole text in
-// lower case, the case of NOID, for a scheme that does not say otherwise.
-func checkZone(scheme stele.Scheme, text string) string {
-	if z, ok := scheme.(Zoner); ok {
-		return z.CheckZone(text)
-	}
-	return strings.ToLower(text)
-}
 
 // admit decides whether whoever acts may write next, a version of a record that
 // follows before, which is nil for a new one. First come rights, then everything
@@ -190,7 +172,7 @@ func (j *judge) name(path string, id stele.ID) {
 	if ns == nil || !ns.Checked || ns.Prefix == id.String() {
 		return
 	}
-	zone := checkZone(j.schemes.Lookup(id.Scheme()), id.String())
+	zone := minting.CheckZone(j.schemes.Lookup(id.Scheme()), id.String())
 	if mint.Checked(zone) {
 		return
 	}

@@ -7,9 +7,9 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
-	"github.com/stele-id/stele/mint"
 	"github.com/stele-id/stele/namespaces"
 	"github.com/stele-id/stele/publish"
+	"github.com/stele-id/stele/registrar/minting"
 )
 
 // admitNamespace decides whether a version of a namespace may be written. It
@@ -54,11 +54,11 @@ func (r *Registrar) admitNamespace(ctx context.Context, op string, s *spaces, be
 		return nil, nil, err
 	}
 	if next.Minter.Kind == stele.MinterNOID {
-		_, state, err := r.minterState(ctx, next.Key())
+		state, err := r.minters.State(ctx, next.Key())
 		if err != nil {
 			return nil, nil, err
 		}
-		if state.date != nil && state.date.issued {
+		if state.Dates != nil && state.Dates.Issued {
 			return nil, nil, refuse(op, stele.ID{}, stele.Conflict,
 				"names under %s were made of dates, and a template could repeat one; use another prefix", next.Key())
 		}
@@ -119,7 +119,7 @@ func (r *Registrar) judgeNamespace(op string, ns *stele.Namespace) error {
 	if ns.Prefix == "" && len(ns.Grants) > 0 {
 		add("grants", errors.New("the root of a scheme gives no roles; add a namespace, and give them there"))
 	}
-	if _, err := granularity(ns); err != nil {
+	if _, err := minting.Granularity(ns); err != nil {
 		add("minter.granularity", err)
 	}
 	if len(problems) == 0 && ns.Passthrough && !namespaces.HasFollowed(r.schemes, ns.Key()) {
@@ -127,7 +127,7 @@ func (r *Registrar) judgeNamespace(op string, ns *stele.Namespace) error {
 			"nothing can follow the names of {namespace}, so there is nothing to pass on; leave it out", "namespace", ns.Key().String()))
 	}
 	if len(problems) == 0 {
-		r.judgeMinter(ns, add)
+		add(minting.CheckSettings(r.schemes, ns))
 		judgeKeys(ns, add)
 		publish.CheckRecords(&ns.Publication, add)
 	}
@@ -152,46 +152,6 @@ func (r *Registrar) judgePrefix(ns *stele.Namespace) error {
 		return refuse("", stele.ID{}, stele.Invalid, "%.60q is not in canonical form; write %q", ns.Prefix, key.Prefix)
 	}
 	return nil
-}
-
-// judgeMinter makes a name as the minter would, and looks where it stands.
-func (r *Registrar) judgeMinter(ns *stele.Namespace, add func(string, error)) {
-	switch ns.Minter.Kind {
-	case stele.MinterIBI, stele.MinterPILIN:
-		made, err := dateNames(r.schemes, ns)
-		if err != nil {
-			add("minter", err)
-			return
-		}
-		if !slices.ContainsFunc(made.prefixes, func(p string) bool { return r.isWithin(p, ns.Prefix) }) {
-			add("minter", refuse("", stele.ID{}, stele.Invalid,
-				"it makes names below %q, which is not in the namespace %s", made.prefixes, ns.Key()))
-		}
-	case stele.MinterNOID:
-		_, err := newSeries(r.schemes, ns)
-		add("minter.template", err)
-	case stele.MinterUUID:
-		_, err := joint(r.schemes, ns, uuid{}.String())
-		add("minter.kind", err)
-	}
-}
-
-// isWithin reports whether prefix is that of a namespace or below it.
-func (r *Registrar) isWithin(prefix, namespace string) bool {
-	_, below, err := namespaces.ReadPrefix(r.schemes, prefix)
-	return err == nil && r.schemes.IsWithin(below, namespace)
-}
-
-// granularity returns that of the namespace's dates: a millisecond for PILIN, a
-// second for an IBI server that does not say.
-func granularity(ns *stele.Namespace) (mint.Granularity, error) {
-	switch {
-	case ns.Minter.Kind == stele.MinterPILIN:
-		return mint.Millisecond, nil
-	case ns.Minter.Granularity == "":
-		return mint.Second, nil
-	}
-	return mint.ParseGranularity(ns.Minter.Granularity)
 }
 
 // problemsOf returns the problems that a Validate method found, or another error.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/registrar/minting"
 )
 
 // Whose name is taken is told which record has it only if they may see that. Here an
@@ -73,8 +74,8 @@ func TestTakenByWhatIsHidden(t *testing.T) {
 			_, err := f.MintAndRegister(as("ann"), aliased(""), pool...)
 			return err
 		},
-		"mint once": func() error {
-			_, err := f.MintOnce(as("ann"), &Once{Key: "k"}, pool, 1, aliased(""))
+		"mint batch": func() error {
+			_, err := f.MintBatch(as("ann"), &minting.IdempotencyKey{Key: "k"}, pool, 1, aliased(""))
 			return err
 		},
 	} {

@@ -339,8 +339,8 @@ func TestMintScope(t *testing.T) {
 	}
 	record := &stele.Record{State: stele.Reserved}
 	made := must(f.MintAndRegister(ctx, record, key))(t)
-	if once, err := f.MintOnce(ctx, nil, []stele.NamespaceKey{key}, 1, record); err != nil || len(once.Records) != 1 {
-		t.Errorf("got %v, %v", once, err)
+	if made, err := f.MintBatch(ctx, nil, []stele.NamespaceKey{key}, 1, record); err != nil || len(made.Records) != 1 {
+		t.Errorf("got %v, %v", made, err)
 	}
 	_, err := f.Update(ctx, made.ID, 0, func(r *stele.Record) error { r.Readers = nil; return nil })
 	want(t, err, stele.NotFound)

@@ -11,6 +11,7 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/mint"
+	"github.com/stele-id/stele/registrar/minting"
 )
 
 // NameDater is a [namespaces.DateNamer] that knows the way back.
@@ -104,40 +105,40 @@ func (v *audit) minters(ctx context.Context) error {
 		if err != nil {
 			return tell("verify", err)
 		}
-		if strings.HasPrefix(m.Name, bookmarkName("")) {
+		if minting.IsBookmark(m.Name) {
 			continue
 		}
-		state, err := readState(m.Name, m.After)
+		state, err := minting.ReadState(m.Name, m.After)
 		if err != nil {
 			v.problem("%v.", stele.Reason(err))
 			continue
 		}
 		scheme, prefix, _ := strings.Cut(m.Name, " ")
 		key := stele.NamespaceKey{Scheme: scheme, Prefix: prefix}
-		if d := state.date; d != nil && d.holder != "" {
-			holder := stele.NamespaceKey{Scheme: scheme, Prefix: d.holder}
+		if d := state.Dates; d != nil && d.Holder != "" {
+			holder := stele.NamespaceKey{Scheme: scheme, Prefix: d.Holder}
 			if n := v.spaces.Get(holder); n == nil || !slices.Contains(n.Claims(), prefix) {
 				v.problem("The dates of %s belong to the namespace %s, whose minter makes no names there.", key, holder)
 			}
-			if have, ok := v.last[holder]; d.issued && (!ok || have.Compare(d.last) < 0) {
-				v.last[holder] = d.last
+			if have, ok := v.last[holder]; d.Issued && (!ok || have.Compare(d.Last) < 0) {
+				v.last[holder] = d.Last
 			}
 		}
-		v.templates(key, state.noid)
+		v.templates(key, state.Templates)
 	}
 	return nil
 }
 
 // templates checks that no more names were given than there are.
-func (v *audit) templates(key stele.NamespaceKey, state noidState) {
+func (v *audit) templates(key stele.NamespaceKey, state minting.TemplateStates) {
 	for _, e := range state {
-		t, err := mint.ParseTemplate(e.template)
+		t, err := mint.ParseTemplate(e.Template)
 		if err != nil {
-			v.problem("The template %.80q of %s can't be read: %v.", e.template, key, stele.Reason(err))
+			v.problem("The template %.80q of %s can't be read: %v.", e.Template, key, stele.Reason(err))
 			continue
 		}
-		if total, bounded := t.Total(); bounded && e.given > total {
-			v.problem("The counter of %s is at %d, and its template %s has %d names.", key, e.given, e.template, total)
+		if total, bounded := t.Total(); bounded && e.Given > total {
+			v.problem("The counter of %s is at %d, and its template %s has %d names.", key, e.Given, e.Template, total)
 		}
 	}
 }
@@ -157,16 +158,16 @@ func (v *audit) namespaces(ctx context.Context) error {
 			v.problem("The namespace %s is not valid: %v.", key, stele.Reason(err))
 			continue
 		}
-		made, err := dateNames(v.schemes, ns)
+		keys, err := minting.DatePrefixes(v.schemes, ns)
 		if err != nil {
 			return err
 		}
-		for _, prefix := range made.keys(ns) {
-			_, state, err := v.minterState(ctx, prefix)
+		for _, prefix := range keys {
+			state, err := v.Registrar.minters.State(ctx, prefix)
 			if err != nil && !errors.Is(err, stele.Internal) {
 				return err
 			}
-			if err == nil && (state.date == nil || state.date.holder != key.Prefix) {
+			if err == nil && (state.Dates == nil || state.Dates.Holder != key.Prefix) {
 				v.problem("The namespace %s makes names below %s, and does not hold that prefix.", key, prefix)
 			}
 		}

@@ -28,7 +28,7 @@ func (s *server) forgetRequests(ctx context.Context, r *registrar.Registrar) {
 	defer tick.Stop()
 	for {
 		for {
-			n, err := r.ForgetRequests(ctx, s.now().Add(-requestLife), requestsAtOnce)
+			n, err := r.ExpireIdempotencyKeys(ctx, s.now().Add(-requestLife), requestsAtOnce)
 			if err != nil && ctx.Err() == nil && !errors.Is(err, stele.ErrSealed) {
 				s.log.Warn("old requests can't be forgotten", "error", err.Error())
 			}

@@ -10,20 +10,20 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
-	"github.com/stele-id/stele/registrar"
+	"github.com/stele-id/stele/registrar/minting"
 )
 
 // Mint makes n new names in a namespace.
-func (r *Registry) Mint(ctx context.Context, key stele.NamespaceKey, n int) ([]registrar.Label, error) {
+func (r *Registry) Mint(ctx context.Context, key stele.NamespaceKey, n int) ([]minting.Label, error) {
 	return r.MintPool(ctx, []stele.NamespaceKey{key}, n)
 }
 
 // MintPool makes n new names, each in the namespace of the pool that is free first. If
 // an error ends it early, it returns the names made before with the error. The server makes
 // all names of a request or none, so MintPool asks for fewer when a namespace is exhausted.
-func (r *Registry) MintPool(ctx context.Context, pool []stele.NamespaceKey, n int) ([]registrar.Label, error) {
-	var labels []registrar.Label
-	size := registrar.MaxMint
+func (r *Registry) MintPool(ctx context.Context, pool []stele.NamespaceKey, n int) ([]minting.Label, error) {
+	var labels []minting.Label
+	size := minting.MaxBatch
 	for len(labels) < n {
 		made, err := r.mint(ctx, pool, min(size, n-len(labels)), nil)
 		switch {
@@ -34,7 +34,7 @@ func (r *Registry) MintPool(ctx context.Context, pool []stele.NamespaceKey, n in
 			return labels, err
 		}
 		for _, m := range made {
-			labels = append(labels, registrar.Label{ID: m.ID, Aliases: m.Aliases})
+			labels = append(labels, minting.Label{ID: m.ID, Aliases: m.Aliases})
 		}
 	}
 	return labels, nil
@@ -78,7 +78,7 @@ func (r *Registry) MintRecords(ctx context.Context, rec *stele.Record, pool []st
 			}
 			n -= len(made)
 			if quick && err == nil {
-				size = min(2*size, registrar.MaxMint)
+				size = min(2*size, minting.MaxBatch)
 			} else {
 				size = max(1, min(size, n)/2)
 			}
@@ -112,7 +112,7 @@ func (r *Registry) mint(ctx context.Context, pool []stele.NamespaceKey, n int, r
 	if record != nil {
 		op = "mint and register"
 		named := *record
-		if named.ID, _ = registrar.NameBelow(r.o.Schemes, pool[0]); named.ID.IsValid() {
+		if named.ID, _ = minting.NameBelow(r.o.Schemes, pool[0]); named.ID.IsValid() {
 			if err := valid(op, stele.ID{}, &named); err != nil {
 				return nil, err
 			}

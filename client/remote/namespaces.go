@@ -16,6 +16,7 @@ import (
 	"github.com/stele-id/stele/document"
 	"github.com/stele-id/stele/namespaces"
 	"github.com/stele-id/stele/registrar"
+	"github.com/stele-id/stele/registrar/minting"
 )
 
 // Namespace returns the namespace of that key, or NotFound if there is none that the user
@@ -178,9 +179,9 @@ func (r *Registry) minter(ctx context.Context, key stele.NamespaceKey) (m minter
 }
 
 // MinterStatus returns how far the minter of a namespace is.
-func (r *Registry) MinterStatus(ctx context.Context, key stele.NamespaceKey) (registrar.MinterStatus, error) {
+func (r *Registry) MinterStatus(ctx context.Context, key stele.NamespaceKey) (minting.Status, error) {
 	m, err := r.minter(ctx, key)
-	return registrar.MinterStatus{Last: m.Last, Given: m.Given, Total: m.Total, Shut: m.Shut}, err
+	return minting.Status{Last: m.Last, Given: m.Given, Total: m.Total, Shut: m.Shut}, err
 }
 
 // Count returns how many records count for a namespace.

@@ -16,6 +16,7 @@ import (
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/document"
 	"github.com/stele-id/stele/registrar"
+	"github.com/stele-id/stele/registrar/minting"
 	"github.com/stele-id/stele/resolver"
 	"github.com/stele-id/stele/scheme/all"
 	"github.com/stele-id/stele/serve/api"
@@ -121,10 +122,10 @@ type keeper interface {
 	ParentNamespace(ctx context.Context, key stele.NamespaceKey) (*stele.Namespace, error)
 	AddNamespace(ctx context.Context, ns *stele.Namespace) (*stele.Namespace, error)
 	SetNamespace(ctx context.Context, key stele.NamespaceKey, ifVersion uint64, change func(*stele.Namespace) error) (*stele.Namespace, error)
-	MinterStatus(ctx context.Context, key stele.NamespaceKey) (registrar.MinterStatus, error)
+	MinterStatus(ctx context.Context, key stele.NamespaceKey) (minting.Status, error)
 	SkipCounter(ctx context.Context, key stele.NamespaceKey, to uint64) error
-	Mint(ctx context.Context, key stele.NamespaceKey, n int) ([]registrar.Label, error)
-	MintPool(ctx context.Context, pool []stele.NamespaceKey, n int) ([]registrar.Label, error)
+	Mint(ctx context.Context, key stele.NamespaceKey, n int) ([]minting.Label, error)
+	MintPool(ctx context.Context, pool []stele.NamespaceKey, n int) ([]minting.Label, error)
 	MintAndRegister(ctx context.Context, record *stele.Record, pool ...stele.NamespaceKey) (*stele.Record, error)
 	Bookmark(ctx context.Context, name string) ([]byte, error)
 	Ingest(ctx context.Context, records []*stele.Record, o registrar.ImportOptions) ([]error, error)

@@ -9,6 +9,7 @@ import (
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/client/remote"
 	"github.com/stele-id/stele/registrar"
+	"github.com/stele-id/stele/registrar/minting"
 )
 
 // keeper keeps a registry: in a folder at hand (folder), or behind a server
@@ -60,7 +61,7 @@ type namespaceKeeper interface {
 	ParentNamespace(ctx context.Context, key stele.NamespaceKey) (*stele.Namespace, error)
 	AddNamespace(ctx context.Context, ns *stele.Namespace) (*stele.Namespace, error)
 	SetNamespace(ctx context.Context, key stele.NamespaceKey, ifVersion uint64, change func(*stele.Namespace) error) (*stele.Namespace, error)
-	MinterStatus(ctx context.Context, key stele.NamespaceKey) (registrar.MinterStatus, error)
+	MinterStatus(ctx context.Context, key stele.NamespaceKey) (minting.Status, error)
 	SkipCounter(ctx context.Context, key stele.NamespaceKey, to uint64) error
 
 	// CheckRules yields the records that rules of a namespace would refuse now.
@@ -81,7 +82,7 @@ type namespaceKeeper interface {
 
 // nameMaker makes new names.
 type nameMaker interface {
-	MintPool(ctx context.Context, pool []stele.NamespaceKey, n int) ([]registrar.Label, error)
+	MintPool(ctx context.Context, pool []stele.NamespaceKey, n int) ([]minting.Label, error)
 
 	// MintRecords makes n names, registers a record like rec under each, and yields
 	// them as they are durable. After an error, or when the context ends, it still

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
-	"github.com/stele-id/stele/registrar"
+	"github.com/stele-id/stele/registrar/minting"
 )
 
 func (p *program) mintCommand() *cobra.Command {
@@ -158,7 +158,7 @@ func (p *program) mint(ctx context.Context, l *ledger, pool []stele.NamespaceKey
 
 // printLabel prints a new name: for a person its identifier, for a program all its
 // names, as a record has them.
-func (p *program) printLabel(w io.Writer, label registrar.Label) error {
+func (p *program) printLabel(w io.Writer, label minting.Label) error {
 	return p.printName(w, &stele.Record{ID: label.ID, Aliases: label.Aliases, State: stele.Active})
 }
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/internal/disk"
-	"github.com/stele-id/stele/registrar"
+	"github.com/stele-id/stele/registrar/minting"
 )
 
 // mintJournal is the file FILE.names, in which 'mint --from FILE' writes down which row
@@ -48,7 +48,7 @@ type journalEntry struct {
 }
 
 // label returns the names of an entry.
-func (e journalEntry) label(schemes *stele.Schemes) (label registrar.Label, err error) {
+func (e journalEntry) label(schemes *stele.Schemes) (label minting.Label, err error) {
 	if label.ID, err = schemes.Parse(e.ID); err != nil {
 		return label, err
 	}

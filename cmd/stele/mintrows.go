@@ -13,6 +13,7 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/bulk"
 	"github.com/stele-id/stele/registrar"
+	"github.com/stele-id/stele/registrar/minting"
 )
 
 // Rows are named in batches that take about so long, so that a minter of one name a
@@ -190,7 +191,7 @@ func (n *rowNamer) take(ctx context.Context, row sheetRow) error {
 	}
 	id := entry.ID
 	if !written {
-		below, err := registrar.Placeholder(n.ledger.schemes, n.spaces[0], row.line)
+		below, err := minting.Placeholder(n.ledger.schemes, n.spaces[0], row.line)
 		if err != nil {
 			return err
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/proof"
-	"github.com/stele-id/stele/registrar"
+	"github.com/stele-id/stele/registrar/minting"
 	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/resolver"
 	"github.com/stele-id/stele/scheme/all"
@@ -122,7 +122,7 @@ func (s *story) record(name string) *stele.Record {
 
 func (s *story) mint(r *registry.Registry, key string) {
 	s.t.Helper()
-	made, err := r.Registrar.MintOnce(s.admin, &registrar.Once{Key: key}, []stele.NamespaceKey{storyKey}, 3, nil)
+	made, err := r.Registrar.MintBatch(s.admin, &minting.IdempotencyKey{Key: key}, []stele.NamespaceKey{storyKey}, 3, nil)
 	s.ok(err)
 	for _, label := range made.Labels {
 		if s.names[label.ID] {
@@ -191,7 +191,7 @@ func (s *story) check(r *registry.Registry) {
 		s.t.Errorf("a version token from before: %v", err)
 	}
 	for _, key := range []string{"first", "since"} {
-		if _, err := r.Registrar.MintOnce(s.admin, &registrar.Once{Key: key}, []stele.NamespaceKey{storyKey}, 3, nil); !errors.Is(err, stele.ErrRestored) {
+		if _, err := r.Registrar.MintBatch(s.admin, &minting.IdempotencyKey{Key: key}, []stele.NamespaceKey{storyKey}, 3, nil); !errors.Is(err, stele.ErrRestored) {
 			s.t.Errorf("the idempotency key %q from before: %v", key, err)
 		}
 	}

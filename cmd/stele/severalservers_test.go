@@ -19,7 +19,7 @@ import (
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/client/remote"
 	"github.com/stele-id/stele/namespaces"
-	"github.com/stele-id/stele/registrar"
+	"github.com/stele-id/stele/registrar/minting"
 	"github.com/stele-id/stele/scheme/all"
 	"github.com/stele-id/stele/store/postgres/postgrestest"
 )
@@ -242,7 +242,7 @@ type minted struct {
 	twice []string
 }
 
-func (m *minted) add(who string, labels []registrar.Label) {
+func (m *minted) add(who string, labels []minting.Label) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, l := range labels {
@@ -266,7 +266,7 @@ func (m *minted) check(t *testing.T) {
 
 // mintAt makes names at a server without a key, so that nothing but the names is
 // committed.
-func (c *cluster) mintAt(s *clusterServer, key stele.NamespaceKey, n int) ([]registrar.Label, int) {
+func (c *cluster) mintAt(s *clusterServer, key stele.NamespaceKey, n int) ([]minting.Label, int) {
 	response, text := c.call(s, http.MethodPost, "mint", fmt.Sprintf(`{"namespaces":[%q],"count":%d}`, key, n))
 	if response.StatusCode/100 != 2 {
 		return nil, response.StatusCode
@@ -281,9 +281,9 @@ func (c *cluster) mintAt(s *clusterServer, key stele.NamespaceKey, n int) ([]reg
 		c.t.Error(err)
 		return nil, 0
 	}
-	var labels []registrar.Label
+	var labels []minting.Label
 	for _, item := range answer.Items {
-		l := registrar.Label{ID: c.id(item.ID)}
+		l := minting.Label{ID: c.id(item.ID)}
 		for _, alias := range item.Aliases {
 			l.Aliases = append(l.Aliases, c.id(alias))
 		}
@@ -319,14 +319,14 @@ func (c *cluster) testMint(t *testing.T) {
 					var order []string
 					for call := range k.calls {
 						who := fmt.Sprintf("server %d, caller %d, call %d", i, caller, call)
-						var labels []registrar.Label
+						var labels []minting.Label
 						status := 201
 						if call%2 == 0 {
 							labels, status = c.mintAt(s, k.key, 1+call%3)
 						} else if rec, err := s.MintAndRegister(t.Context(), newRecord(), k.key); err != nil {
 							t.Errorf("%s: %v", who, err)
 						} else {
-							labels = []registrar.Label{{ID: rec.ID, Aliases: rec.Aliases}}
+							labels = []minting.Label{{ID: rec.ID, Aliases: rec.Aliases}}
 						}
 						if status/100 != 2 {
 							t.Errorf("%s: %d", who, status)
@@ -491,7 +491,7 @@ func (c *cluster) testKill(t *testing.T) {
 					t.Errorf("%s: %v", who, err)
 					return
 				}
-				all.add(who, []registrar.Label{{ID: rec.ID, Aliases: rec.Aliases}})
+				all.add(who, []minting.Label{{ID: rec.ID, Aliases: rec.Aliases}})
 			}
 		}
 	}
@@ -510,7 +510,7 @@ func (c *cluster) testKill(t *testing.T) {
 			}
 			rec, err := victim.MintAndRegister(t.Context(), newRecord(), kinds[1])
 			if err == nil {
-				all.add("who dies", []registrar.Label{{ID: rec.ID}})
+				all.add("who dies", []minting.Label{{ID: rec.ID}})
 			}
 		}
 	})

@@ -12,7 +12,7 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/document"
-	"github.com/stele-id/stele/registrar"
+	"github.com/stele-id/stele/registrar/minting"
 )
 
 // mintPatience is how long names are waited for. A minter of one name a second makes so
@@ -93,17 +93,17 @@ func (h *Handler) mint(c *call) error {
 	if err != nil {
 		return err
 	}
-	var once *registrar.Once
+	var once *minting.IdempotencyKey
 	if key, ok := c.header(idempotencyKey.name); ok {
-		once = &registrar.Once{Key: key, Digest: sha256.Sum256(data)}
+		once = &minting.IdempotencyKey{Key: key, Digest: sha256.Sum256(data)}
 	}
 	c.charge(n)
 	c.extend(mintPatience)
 	ctx, cancel := context.WithTimeout(c.ctx, mintPatience)
 	defer cancel()
-	made, err := h.o.Registrar.MintOnce(ctx, once, pool, n, record)
+	made, err := h.o.Registrar.MintBatch(ctx, once, pool, n, record)
 	switch {
-	case errors.Is(err, registrar.ErrReused):
+	case errors.Is(err, minting.ErrKeyReused):
 		return refusef(http.StatusUnprocessableEntity, "the key %.255q stands for another request, which was answered; use a new key for a new request", once.Key)
 	case err != nil && ctx.Err() != nil && c.ctx.Err() == nil:
 		return &stele.Error{Op: c.op.name, Kind: stele.Unavailable, Err: fmt.Errorf("%d names could not be made in %s; ask for fewer at a time, or for a finer granularity", n, mintPatience)}
@@ -128,8 +128,8 @@ func (want *mintPlace) read(h *Handler) (pool []stele.NamespaceKey, n int, err e
 		pool = append(pool, key)
 	}
 	if n = 1; want.Count != nil {
-		if n = *want.Count; n < 1 || n > registrar.MaxMint {
-			add("count", fmt.Errorf("should be from 1 to %d", registrar.MaxMint))
+		if n = *want.Count; n < 1 || n > minting.MaxBatch {
+			add("count", fmt.Errorf("should be from 1 to %d", minting.MaxBatch))
 		}
 	}
 	switch {
@@ -157,7 +157,7 @@ func (h *Handler) nameless(c *call, data json.RawMessage, key stele.NamespaceKey
 	if data == nil {
 		return nil, nil
 	}
-	below, err := registrar.NameBelow(h.o.Schemes, key)
+	below, err := minting.NameBelow(h.o.Schemes, key)
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +179,7 @@ func (h *Handler) nameless(c *call, data json.RawMessage, key stele.NamespaceKey
 }
 
 // minted returns what was made, as a mintedDocument in JSON.
-func minted(made registrar.Minted) []byte {
+func minted(made minting.Batch) []byte {
 	b := []byte(`{"items":[`)
 	for i, label := range made.Labels {
 		if i > 0 {

@@ -1,0 +1,144 @@
+package minting
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/stele-id/stele"
+)
+
+// counter counts the names of a NOID template, durably. One caller uses it at a
+// time. A block of names is committed as given before the first of them is issued; a crash
+// skips the rest.
+type counter struct {
+	timeless
+	store    Reader
+	schemes  *stele.Schemes
+	ns       *stele.Namespace
+	above    []*stele.Namespace
+	template *template
+	size     int
+
+	loaded bool
+	before []byte
+	state  TemplateStates
+	mine   int    // the index of this template in state
+	count  uint64 // names that were issued or skipped
+	names  *templateMaker
+
+	pending TemplateStates
+}
+
+func newCounter(ms *Minters, chain []*stele.Namespace) (*counter, error) {
+	ns := chain[0]
+	names, err := templateOf(ms.schemes, ns)
+	if err != nil {
+		return nil, err
+	}
+	return &counter{store: ms.store, schemes: ms.schemes, ns: ns, above: chain[1:], template: names, size: ms.o.BlockSize}, nil
+}
+
+func (c *counter) burst() int { return c.size }
+
+// load reads how many names are given. It also reads the states of other templates of the
+// same prefix, and of prefixes above it, since they may have issued names of this one.
+func (c *counter) load(ctx context.Context) error {
+	if c.loaded {
+		return nil
+	}
+	data, state, err := c.read(ctx, c.ns.Key())
+	if err != nil {
+		return err
+	}
+	c.before, c.names = data, &templateMaker{template: c.template}
+	c.state, c.mine = state.with(c.ns.Minter)
+	c.count = max(c.count, c.state[c.mine].Given) // more, if some were skipped
+	for i, e := range state {
+		if i != c.mine {
+			if err := c.other(c.ns, e); err != nil {
+				return err
+			}
+		}
+	}
+	for _, ns := range c.above {
+		_, state, err := c.read(ctx, ns.Key())
+		if err != nil {
+			return err
+		}
+		for _, e := range state {
+			if err := c.other(ns, e); err != nil {
+				return err
+			}
+		}
+	}
+	c.loaded = true
+	return nil
+}
+
+func (c *counter) read(ctx context.Context, key stele.NamespaceKey) ([]byte, TemplateStates, error) {
+	data, state, err := readMinter(ctx, "mint", c.store, key)
+	return data, state.Templates, err
+}
+
+func (c *counter) other(ns *stele.Namespace, e TemplateState) error {
+	s, err := newTemplate(c.schemes, ns, e.Template, e.Seed)
+	if err == nil {
+		c.names.others = append(c.names.others, issued{s, e.Given})
+	}
+	return err
+}
+
+func (c *counter) forget() { c.loaded = false }
+
+// next takes a number, and returns what is to be committed before its name is issued.
+func (c *counter) next(time.Time) (draw, []stele.MinterState, time.Duration, error) {
+	mine := c.state[c.mine]
+	if mine.Shut {
+		return draw{}, nil, 0, stele.Errorf("mint", stele.ID{}, stele.Conflict,
+			"the counter of %s came from a backup, and names may have been given since; skip it ahead first", c.ns.Key())
+	}
+	d := draw{number: c.count}
+	if c.count < mine.Given {
+		c.count++
+		return d, nil, 0, nil
+	}
+	if _, err := c.template.text(c.count); err != nil {
+		return draw{}, nil, 0, err // used up
+	}
+	given := c.count + c.template.block(c.size)
+	if total, bounded := c.template.plain.Total(); bounded {
+		given = min(given, total)
+	}
+	c.pending = append(TemplateStates(nil), c.state...)
+	c.pending[c.mine].Given = given
+	return d, []stele.MinterState{{Name: StateName(c.ns.Key()), Before: c.before, After: c.pending.Bytes()}}, 0, nil
+}
+
+func (c *counter) settle() {
+	c.state, c.before = c.pending, c.pending.Bytes()
+	c.count++
+}
+
+func (c *counter) skip(d draw) { c.count = max(c.count, d.number+1) }
+
+func (c *counter) maker() maker { return c.names }
+
+// templateMaker makes the names of numbers. Only free changes.
+type templateMaker struct {
+	template *template
+	others   []issued
+	free     atomic.Pointer[span] // numbers whose names were not registered when they were reserved
+}
+
+// span is the numbers from one to the one before another.
+type span struct{ from, to uint64 }
+
+// label returns the name of a number, and an empty label if it was issued before.
+func (m *templateMaker) label(d draw) (Label, error) {
+	id, err := m.template.id(d.number)
+	if err != nil || issuedBefore(m.others, id) {
+		return Label{}, err
+	}
+	return Label{ID: id}, nil
+}

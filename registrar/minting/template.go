@@ -1,0 +1,212 @@
+package minting
+
+import (
+	"encoding/binary"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/mint"
+	"github.com/stele-id/stele/namespaces"
+)
+
+// template is the names of a NOID template after a prefix, by their numbers.
+type template struct {
+	schemes *stele.Schemes
+	scheme  stele.Scheme
+	prefix  string        // of the namespace, with what joins a name to it
+	plain   mint.Template // without check character
+	check   bool          // the name ends in one
+	seed    uint64
+}
+
+// templateOf returns the names that the namespace's settings make.
+func templateOf(schemes *stele.Schemes, ns *stele.Namespace) (*template, error) {
+	return newTemplate(schemes, ns, ns.Minter.Template, ns.Minter.Seed)
+}
+
+// newTemplate returns the names of a template that a namespace has, or had.
+func newTemplate(schemes *stele.Schemes, ns *stele.Namespace, noid string, seed uint64) (*template, error) {
+	if _, err := mint.ParseTemplate(noid); err != nil {
+		return nil, err
+	}
+	// The check character is that of the whole name, by the scheme's rule. The
+	// template knows the end of it only.
+	text, check := strings.CutSuffix(noid, "k")
+	plain, err := mint.ParseTemplate(text)
+	if err != nil {
+		return nil, err
+	}
+	s := &template{schemes: schemes, scheme: schemes.Lookup(ns.Scheme), plain: plain, check: check, seed: seed}
+	for _, link := range namespaces.Joints(schemes, ns.Key()) {
+		s.prefix = ns.Prefix + link
+		var text string
+		if text, err = s.text(0); err == nil && joins(schemes, ns, text) {
+			return s, nil
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return nil, stele.Invalidf("", 0, "no name of the template %s can stand right below %s", noid, ns.Key())
+}
+
+// joint returns what stands between the namespace's prefix and a name such as
+// this: ":" after urn:example, "/" after ark:12345, nothing after 102.100.272/.
+func joint(schemes *stele.Schemes, ns *stele.Namespace, name string) (string, error) {
+	for _, link := range namespaces.Joints(schemes, ns.Key()) {
+		if joins(schemes, ns, ns.Prefix+link+name) {
+			return link, nil
+		}
+	}
+	return "", stele.Invalidf("", 0, "%q can't stand right below %s", name, ns.Key())
+}
+
+// joins reports whether a text is a name that the namespace can have.
+func joins(schemes *stele.Schemes, ns *stele.Namespace, text string) bool {
+	id, err := schemes.Parse(text)
+	if err != nil || id.Scheme() != ns.Scheme || len(id.String()) != len(text) {
+		return false
+	}
+	return schemes.IsWithin(id, ns.Prefix)
+}
+
+// text returns the text of a name. It is that of the identifier, except perhaps for the
+// case of letters.
+func (s *template) text(number uint64) (string, error) {
+	name, err := s.plain.Name("", number, s.seed)
+	if err != nil || !s.check {
+		return s.prefix + name, err
+	}
+	text := s.prefix + name
+	zone, ok := strings.CutSuffix(CheckZone(s.scheme, text+"0"), "0")
+	if !ok {
+		return "", stele.Invalidf(s.scheme.Name(), len(text), "a check character can't stand here; use a template without k")
+	}
+	return text + string(rune(mint.CheckChar(zone))), nil
+}
+
+// number returns which name of the template an identifier is; ok is false if none.
+func (s *template) number(id stele.ID) (n uint64, ok bool) {
+	text := id.String()
+	if len(text) < len(s.prefix) || !strings.EqualFold(text[:len(s.prefix)], s.prefix) {
+		return 0, false
+	}
+	name := strings.ToLower(text[len(s.prefix):])
+	if s.check {
+		name = name[:max(0, len(name)-1)]
+	}
+	n, ok = s.plain.Index("", name, s.seed)
+	if !ok || !s.check {
+		return n, ok
+	}
+	full, err := s.text(n)
+	return n, err == nil && strings.EqualFold(full, text)
+}
+
+// block returns how many names are reserved in one commit, size at most. It is less for a
+// small template, so that a crash does not use it up.
+func (s *template) block(size int) uint64 {
+	total, bounded := s.plain.Total()
+	if !bounded {
+		return uint64(size)
+	}
+	return max(1, min(uint64(size), total/1000))
+}
+
+// id returns a name as an identifier.
+func (s *template) id(number uint64) (stele.ID, error) {
+	text, err := s.text(number)
+	if err != nil {
+		return stele.ID{}, err
+	}
+	return s.schemes.Parse(text)
+}
+
+// issued is how many names of a template were issued: an earlier template of the namespace,
+// or one of a namespace above it.
+type issued struct {
+	*template
+	count uint64
+}
+
+// issuedBefore reports whether one of the templates has issued the name.
+func issuedBefore(list []issued, id stele.ID) bool {
+	return slices.ContainsFunc(list, func(g issued) bool {
+		n, ok := g.number(id)
+		return ok && n < g.count
+	})
+}
+
+// Zoner is a [stele.Scheme] whose check characters are not those of the whole
+// name.
+type Zoner interface {
+	// CheckZone returns the part of a canonical text that a NOID check character
+	// ends: of an ARK, what is between "ark:" and the first qualifier. Letters are
+	// in lower case. The text need not hold the right check character.
+	CheckZone(text string) string
+}
+
+// CheckZone returns the part of a name that a check character ends. It is the whole text in
+// lower case, the case of NOID, for a scheme that is not a [Zoner].
+func CheckZone(scheme stele.Scheme, text string) string {
+	if z, ok := scheme.(Zoner); ok {
+		return z.CheckZone(text)
+	}
+	return strings.ToLower(text)
+}
+
+// maxSeed is the greatest seed that is drawn: programs that read JSON numbers as floating
+// point keep it exactly.
+const maxSeed = 1<<53 - 1
+
+// Seed gives the template of next, a new version of a namespace, a seed if it has none;
+// before is nil for a new namespace. A template that the namespace had before keeps its
+// seed, whatever that is; a new one that shuffles its names gets a random seed, so that its
+// names can't be predicted.
+func Seed(random io.Reader, before, next *stele.Namespace) error {
+	m := &next.Minter
+	if m.Kind != stele.MinterNOID || m.Seed != 0 {
+		return nil
+	}
+	if before != nil && before.Minter.Kind == m.Kind && before.Minter.Template == m.Template {
+		m.Seed = before.Minter.Seed
+		return nil
+	}
+	if t, err := mint.ParseTemplate(m.Template); err != nil || !t.IsShuffled() {
+		return nil // CheckSettings tells what is wrong with it
+	}
+	for m.Seed == 0 {
+		var bits [8]byte
+		if _, err := io.ReadFull(random, bits[:]); err != nil {
+			return stele.Errorf("seed template", stele.ID{}, stele.Unavailable, "no random bits: %w", err)
+		}
+		m.Seed = binary.BigEndian.Uint64(bits[:]) & maxSeed
+	}
+	return nil
+}
+
+// CheckSettings makes a name as the namespace's minter would, and looks whether it is one of
+// the namespace. It returns an error with the setting that is wrong, such as
+// "minter.template", nil if all is well.
+func CheckSettings(schemes *stele.Schemes, ns *stele.Namespace) (setting string, err error) {
+	switch ns.Minter.Kind {
+	case stele.MinterIBI, stele.MinterPILIN:
+		made, err := dateNamesOf(schemes, ns)
+		if err != nil {
+			return "minter", err
+		}
+		if !slices.ContainsFunc(made.prefixes, func(p string) bool { return namespaces.IsBelow(schemes, p, ns.Prefix) }) {
+			return "minter", stele.Errorf("", stele.ID{}, stele.Invalid,
+				"it makes names below %q, which is not in the namespace %s", made.prefixes, ns.Key())
+		}
+	case stele.MinterNOID:
+		_, err := templateOf(schemes, ns)
+		return "minter.template", err
+	case stele.MinterUUID:
+		_, err := joint(schemes, ns, uuid{}.String())
+		return "minter.kind", err
+	}
+	return "", nil
+}
