@@ -8,6 +8,7 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/publish/nsec3"
 )
 
 // parcelSize is how many names are packed together by one processor.
@@ -18,7 +19,7 @@ const parcelSize = 128
 type parcel struct {
 	owners  []*ownerRecords
 	records []registeredName
-	links   []proof
+	links   []nsec3.Link
 
 	done     chan struct{} // closed when the rest is there
 	messages [][]byte
@@ -44,8 +45,8 @@ type linkName struct {
 type sending struct {
 	zone  *zone
 	out   *outgoing
-	links *nsec3Chain // of names sent so far, if the zone is signed
-	spare sync.Pool   // of messages that were written
+	links *nsec3.Chain // of names sent so far, if the zone is signed
+	spare sync.Pool    // of messages that were written
 
 	open  chan *parcel // to be packed, if others do that than who reads
 	own   *packer      // or who packs them
@@ -62,7 +63,7 @@ func (z *Zones) sendWhole(ctx context.Context, out *outgoing, name string) error
 	}
 	s := &sending{zone: one.zone, out: out}
 	if one.signer != nil {
-		s.links = newNSEC3Chain()
+		s.links = nsec3.New()
 	}
 	if err := s.run(ctx, s.read); err != nil {
 		return err
@@ -150,7 +151,7 @@ func (s *sending) read(ctx context.Context) error {
 
 // readLinks reads the chain of all names that were sent.
 func (s *sending) readLinks(ctx context.Context) error {
-	return s.links.each(func(p *proof) error {
+	return s.links.Each(func(p *nsec3.Link) error {
 		s.next.links = append(s.next.links, *p)
 		return s.pass(ctx, len(s.next.links))
 	})
@@ -240,7 +241,7 @@ func (s *packer) packOne(ctx context.Context, p *parcel) error {
 	}
 	soa, _ := z.apex()
 	for i := range p.links {
-		if err := s.packSet([]dns.RR{z.signer.nsec3Record(&p.links[i], denialTTL(soa))}, true); err != nil {
+		if err := s.packSet([]dns.RR{p.links[i].Record(z.name, denialTTL(soa))}, true); err != nil {
 			return err
 		}
 	}
@@ -258,7 +259,7 @@ func (s *packer) packNamed(p *parcel, owner string) error {
 // packOwner packs what stands at a name.
 func (s *packer) packOwner(p *parcel, one *ownerRecords) error {
 	if s.links != nil && !one.glue {
-		p.names = append(p.names, linkName{one.name, linkTypes(typesAt(one.records))})
+		p.names = append(p.names, linkName{one.name, nsec3.Types(typesAt(one.records))})
 	}
 	for _, set := range setsOf(one.records) {
 		mine := !one.glue && (!one.delegated || set[0].Header().Rrtype == dns.TypeDS)
@@ -294,7 +295,7 @@ func (s *sending) write(ctx context.Context) error {
 			return p.err
 		}
 		for _, n := range p.names {
-			s.links.set(n.name, s.zone.name, n.types)
+			s.links.Set(n.name, s.zone.name, n.types)
 		}
 		if err := s.out.write(p.messages); err != nil {
 			return err

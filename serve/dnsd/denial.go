@@ -1,9 +1,7 @@
 package dnsd
 
 import (
-	"encoding/base32"
 	"slices"
-	"strings"
 
 	"github.com/miekg/dns"
 )
@@ -36,51 +34,4 @@ func (s *signer) nsecRecord(name string, types []uint16, exists bool, ttl uint32
 	types = slices.Concat(types, marks)
 	slices.Sort(types)
 	return &dns.NSEC{Hdr: header(name, dns.TypeNSEC, ttl), NextDomain: next, TypeBitMap: slices.Compact(types)}, nil
-}
-
-// nsec3Record makes the record of a link.
-func (s *signer) nsec3Record(p *proof, ttl uint32) dns.RR {
-	return &dns.NSEC3{
-		Hdr: header(hashLabel(&p.hash)+"."+s.zone, dns.TypeNSEC3, ttl), Hash: dns.SHA1,
-		HashLength: uint8(len(p.next)), NextDomain: strings.ToUpper(hashLabel(&p.next)), TypeBitMap: p.types,
-	}
-}
-
-// hashLabel is a hash as a label.
-func hashLabel(h *nameHash) string {
-	return strings.ToLower(base32.HexEncoding.EncodeToString(h[:])) // 20 bytes need no padding
-}
-
-// linkTypes is what a link says of a name with records. A cut has no signatures of its
-// own, but for the DS records (RFC 5155, section 7.1).
-func linkTypes(types []uint16) []uint16 {
-	if len(types) == 0 || len(types) == 1 && types[0] == dns.TypeNS {
-		return types
-	}
-	types = append(slices.Clone(types), dns.TypeRRSIG)
-	slices.Sort(types)
-	return types
-}
-
-// denyAll returns the links that show that a name does not exist, nor a wildcard that
-// would stand for it (RFC 5155, section 7.2.1): that of the nearest name above it that
-// does, and those that would be in front of the next one and of the wildcard.
-func (s *signer) denyAll(name string) (list []proof) {
-	add := func(p proof, ok bool) {
-		if ok && !slices.ContainsFunc(list, func(q proof) bool { return q.hash == p.hash }) {
-			list = append(list, p)
-		}
-	}
-	nearer := name
-	for off, end := dns.NextLabel(name, 0); !end; off, end = dns.NextLabel(name, off) {
-		above := name[off:]
-		if p, ok := s.nsec3.match(above); ok {
-			add(p, ok)
-			add(s.nsec3.cover(nearer))
-			add(s.nsec3.cover("*." + above))
-			break
-		}
-		nearer = above
-	}
-	return list
 }

@@ -11,8 +11,9 @@ import (
 
 	"github.com/miekg/dns"
 
-	"github.com/stele-id/stele/publish/zonekey"
 	"go.uber.org/goleak"
+
+	"github.com/stele-id/stele/publish/zonekey"
 
 	"github.com/stele-id/stele"
 )

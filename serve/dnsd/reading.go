@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/publish/nsec3"
 )
 
 // Numbers of the reader.
@@ -214,11 +215,11 @@ func (z *zone) link(owner string, one named) {
 	out := z.compiler().compile([]named{one})
 	c.changes.Lock()
 	defer c.changes.Unlock()
-	if c.has(owner) {
+	if c.Has(owner) {
 		c.late[owner] = struct{}{}
 		return
 	}
-	c.set(owner, z.name, linkTypes(typesAt(out.records(owner))))
+	c.Set(owner, z.name, nsec3.Types(typesAt(out.records(owner))))
 }
 
 // finish completes the zones that are good: their indexes, and after that their chains,
@@ -251,7 +252,7 @@ func (z *zone) finishNSEC3Chain(ctx context.Context) error {
 		if !p.glue {
 			c.changes.Lock()
 			defer c.changes.Unlock()
-			c.set(p.name, z.name, linkTypes(typesAt(p.records)))
+			c.Set(p.name, z.name, nsec3.Types(typesAt(p.records)))
 		}
 		return nil
 	})

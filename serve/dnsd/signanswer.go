@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/miekg/dns"
+
+	"github.com/stele-id/stele/publish/nsec3"
 )
 
 // errBusy says that more would have to be signed than there is time for.
@@ -112,16 +114,16 @@ func (s *signer) denyChained(r *result, name string, soa *dns.SOA) error {
 	if err := s.nsec3.check(s.zone); err != nil {
 		return err
 	}
-	var list []proof
-	if p, ok := s.nsec3.match(name); ok {
+	var list []nsec3.Link
+	if p, ok := s.nsec3.Match(name); ok {
 		list = append(list, p)
 		r.rcode = dns.RcodeSuccess
 	} else {
-		list = s.denyAll(name)
+		list = s.nsec3.Deny(name)
 		r.rcode = dns.RcodeNameError
 	}
 	for i := range list {
-		if err := s.addProof(r, s.nsec3Record(&list[i], denialTTL(soa))); err != nil {
+		if err := s.addProof(r, list[i].Record(s.zone, denialTTL(soa))); err != nil {
 			return err
 		}
 	}

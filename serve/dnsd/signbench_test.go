@@ -1,7 +1,6 @@
 package dnsd
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/miekg/dns"
@@ -46,25 +45,4 @@ func BenchmarkSigned(b *testing.B) {
 			}
 		})
 	}
-}
-
-// BenchmarkChain puts names into a chain that has a million.
-func BenchmarkChain(b *testing.B) {
-	c := newNSEC3Chain()
-	types := []uint16{dns.TypeNAPTR, dns.TypeRRSIG, dns.TypeURI}
-	for i := range 1_000_000 {
-		c.set(fmt.Sprintf("n%d.z.", i), "z.", types)
-	}
-	b.Run("add", func(b *testing.B) {
-		for i := 0; b.Loop(); i++ {
-			c.set(fmt.Sprintf("m%d.z.", i), "z.", types)
-		}
-	})
-	b.Run("deny", func(b *testing.B) {
-		for i := 0; b.Loop(); i++ {
-			if _, ok := c.cover(fmt.Sprintf("x%d.z.", i)); !ok {
-				b.Fatal("it exists")
-			}
-		}
-	})
 }

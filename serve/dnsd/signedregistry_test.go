@@ -15,6 +15,7 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/publish/nsec3"
 	"github.com/stele-id/stele/publish/zonekey"
 	"github.com/stele-id/stele/secret"
 )
@@ -185,19 +186,19 @@ func (p *press) chainOf(zone string) int {
 		p.t.Fatal(err)
 	}
 	kept := one.signer.nsec3
-	anew := newNSEC3Chain()
+	anew := nsec3.New()
 	err = one.eachOwner(p.ctx, nil, func(s *ownerRecords) error {
 		if !s.glue {
-			anew.set(s.name, one.name, linkTypes(typesAt(s.records)))
+			anew.Set(s.name, one.name, nsec3.Types(typesAt(s.records)))
 		}
 		return nil
 	})
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	var a, b []proof
-	_ = kept.each(func(q *proof) error { a = append(a, *q); return nil })
-	_ = anew.each(func(q *proof) error { b = append(b, *q); return nil })
+	var a, b []nsec3.Link
+	_ = kept.Each(func(q *nsec3.Link) error { a = append(a, *q); return nil })
+	_ = anew.Each(func(q *nsec3.Link) error { b = append(b, *q); return nil })
 	if fmt.Sprint(a) != fmt.Sprint(b) {
 		p.t.Errorf("the chain has %d links, and read anew %d", len(a), len(b))
 	}

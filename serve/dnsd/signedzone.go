@@ -11,6 +11,7 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/publish/nsec3"
 )
 
 // signedBatch is how many sets of records are signed at once.
@@ -29,10 +30,10 @@ func (z *zone) signedSets(ctx context.Context, told func(n int), do func(set []d
 		return &stele.Error{Op: "sign", Kind: stele.Conflict, Err: fmt.Errorf(
 			"%s is not signed for others; 'stele zone sign %s --mode transfer' makes it so", z.name, z.name)}
 	}
-	batch, links := &signedSets{signer: s, do: do}, newNSEC3Chain()
+	batch, links := &signedSets{signer: s, do: do}, nsec3.New()
 	err := z.eachOwner(ctx, told, func(p *ownerRecords) error {
 		if !p.glue {
-			links.set(p.name, z.name, linkTypes(typesAt(p.records)))
+			links.Set(p.name, z.name, nsec3.Types(typesAt(p.records)))
 		}
 		return batch.addOwner(p)
 	})
@@ -40,8 +41,8 @@ func (z *zone) signedSets(ctx context.Context, told func(n int), do func(set []d
 		return err
 	}
 	soa, _ := z.apex()
-	err = links.each(func(p *proof) error {
-		return batch.add([]dns.RR{s.nsec3Record(p, denialTTL(soa))}, true)
+	err = links.Each(func(p *nsec3.Link) error {
+		return batch.add([]dns.RR{p.Record(z.name, denialTTL(soa))}, true)
 	})
 	if err != nil {
 		return err
@@ -118,24 +119,6 @@ func (b *signedSets) flush() error {
 		}
 	}
 	b.sets, b.signed = b.sets[:0], b.signed[:0]
-	return nil
-}
-
-// each calls do with all links of a chain as it is now, in order.
-func (c *nsec3Chain) each(do func(*proof) error) error {
-	c.mu.RLock()
-	list := make([]link, 0, c.count)
-	for _, page := range c.pages {
-		list = append(list, page...)
-	}
-	kinds := c.kinds
-	c.mu.RUnlock()
-	for i := range list {
-		p := proof{hash: list[i].hash, next: list[(i+1)%len(list)].hash, types: kinds[list[i].kind]}
-		if err := do(&p); err != nil {
-			return err
-		}
-	}
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/miekg/dns"
 
+	"github.com/stele-id/stele/publish/nsec3"
 	"github.com/stele-id/stele/publish/zonekey"
 )
 
@@ -39,11 +40,11 @@ func (d *desk) sign(zone string, mode signing, ring *zonekey.Ring) {
 		s.nsec3 = newNSEC3Chain()
 		for name, records := range z.nodes {
 			n := node{records: append(records[:len(records):len(records)], s.apexRecords(name)...)}
-			s.nsec3.set(name, zone, linkTypes(n.types(name == zone)))
+			s.nsec3.Set(name, zone, nsec3.Types(n.types(name == zone)))
 		}
 		for name, one := range d.from.zones {
 			if name != zone && dns.IsSubDomain(zone, name) {
-				s.nsec3.set(name, zone, linkTypes(typesAt(one.ns)))
+				s.nsec3.Set(name, zone, nsec3.Types(typesAt(one.ns)))
 			}
 		}
 		close(s.nsec3.ready)

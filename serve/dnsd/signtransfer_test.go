@@ -10,8 +10,9 @@ import (
 
 	"github.com/miekg/dns"
 
-	"github.com/stele-id/stele/publish/zonekey"
 	"pgregory.net/rapid"
+
+	"github.com/stele-id/stele/publish/zonekey"
 )
 
 func TestChainedAnswers(t *testing.T) {
@@ -78,7 +79,7 @@ func TestChainedAnswersAreDropped(t *testing.T) {
 	links := d.from.zones["paradisec.example."].signer.nsec3
 	for i := range 20 {
 		other := strings.Repeat("n", i+1) + ".paradisec.example."
-		links.set(other, "paradisec.example.", []uint16{dns.TypeA})
+		links.Set(other, "paradisec.example.", []uint16{dns.TypeA})
 		d.from.change(t, other, other+" 60 A 192.0.2.7")
 		r := d.secure(ring, name, dns.TypeA, someone)
 		if hasNSEC3(r, func(n *dns.NSEC3) bool { return n.Cover(other) && !n.Match(other) }) {
@@ -111,97 +112,6 @@ func TestSteadySignatures(t *testing.T) {
 		if texts[0] != texts[1] || texts[0] != texts[2] {
 			t.Errorf("three signatures: %q", texts)
 		}
-	}
-}
-
-// TestNSEC3Chain holds a chain against a list of all names, however they came and went.
-func TestNSEC3Chain(t *testing.T) {
-	const zone = "z.example."
-	label := rapid.SampledFrom([]string{"a", "b", "c", "d", "e"})
-	rapid.Check(t, func(t *rapid.T) {
-		c := newNSEC3Chain()
-		there := map[string][]uint16{zone: {dns.TypeSOA}}
-		c.set(zone, zone, there[zone])
-		for range rapid.IntRange(1, 60).Draw(t, "changes") {
-			name := strings.Join(rapid.SliceOfN(label, 1, 3).Draw(t, "labels"), ".") + "." + zone
-			if rapid.Bool().Draw(t, "there") {
-				there[name] = []uint16{rapid.SampledFrom([]uint16{dns.TypeA, dns.TypeTXT}).Draw(t, "type")}
-			} else {
-				delete(there, name)
-			}
-			c.set(name, zone, there[name])
-		}
-		want := wantedChain(there, zone)
-		var got []string
-		for _, page := range c.pages {
-			for i := range page {
-				got = append(got, hashLabel(&page[i].hash)+" "+typesText(c.kinds[page[i].kind]))
-			}
-		}
-		if !slices.Equal(got, want) || c.count != len(want) {
-			t.Fatalf("%d links\n%v\nwant\n%v", c.count, got, want)
-		}
-	})
-}
-
-// wantedChain is the chain of names, and of those above them.
-func wantedChain(there map[string][]uint16, zone string) (list []string) {
-	all := make(map[string]string)
-	for name, types := range there {
-		all[name] = typesText(types)
-		for above := name; above != zone; {
-			_, above, _ = strings.Cut(above, ".")
-			all[above] = typesText(there[above])
-		}
-	}
-	for name, text := range all {
-		h := hashName(name)
-		list = append(list, hashLabel(&h)+" "+text)
-	}
-	slices.Sort(list)
-	return list
-}
-
-func typesText(types []uint16) string {
-	var b strings.Builder
-	for _, t := range types {
-		b.WriteString(dns.TypeToString[t])
-	}
-	return b.String()
-}
-
-// Pages are split and joined with the order kept.
-func TestLongNSEC3Chain(t *testing.T) {
-	c := newNSEC3Chain()
-	const n = 5000
-	name := func(i int) string {
-		return strings.Repeat("x", i%50+1) + strings.Repeat("y", i/50+1)[:min(i/50+1, 60)] + "."
-	}
-	hashes := make(map[nameHash]bool)
-	for i := range n {
-		c.set(name(i)+"z.", "z.", []uint16{dns.TypeA})
-		hashes[hashName(name(i)+"z.")] = true
-	}
-	hashes[hashName("z.")] = true
-	var last *nameHash
-	count := 0
-	for _, page := range c.pages {
-		for i := range page {
-			if last != nil && bytes.Compare(last[:], page[i].hash[:]) >= 0 {
-				t.Fatal("out of order")
-			}
-			last = &page[i].hash
-			count++
-		}
-	}
-	if count != len(hashes) || count != c.count || len(c.pages) < 2 {
-		t.Errorf("%d links in %d pages, want %d", count, len(c.pages), len(hashes))
-	}
-	for i := range n {
-		c.set(name(i)+"z.", "z.", nil)
-	}
-	if c.count != 0 || len(c.pages) != 0 {
-		t.Errorf("%d links are left", c.count)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/miekg/dns"
 
+	"github.com/stele-id/stele/publish/nsec3"
 	"github.com/stele-id/stele/publish/zonekey"
 
 	"github.com/stele-id/stele"
@@ -208,7 +209,7 @@ func (z *zone) noteTypes(ctx context.Context, name string) error {
 		return err
 	}
 	n.records = append(n.records[:len(n.records):len(n.records)], z.signer.apexRecords(name)...)
-	z.signer.nsec3.set(name, z.name, linkTypes(n.types(name == z.name)))
+	z.signer.nsec3.Set(name, z.name, nsec3.Types(n.types(name == z.name)))
 	return nil
 }
 
