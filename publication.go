@@ -140,3 +140,9 @@ func (k DiscoveryKind) IsValid() bool {
 	}
 	return false
 }
+
+// HasUnsignedCopies reports whether the zone is signed, and goes out to secondaries without
+// signatures.
+func (p *Publication) HasUnsignedCopies() bool {
+	return p.Zone != "" && p.Signing == SigningOnline && len(p.Secondaries) > 0
+}

@@ -85,7 +85,8 @@ var rooms = []room{
 	{folder: "client", may: ". document client/internal ddds mint outbound proof publish wire/hdl", tests: "store/mem scheme/all serve/*"},
 
 	{folder: "server", may: ". document internal/disk internal/limit internal/terminal audit auth config outbound publish registrar registry resolver serve/* web store/*", tests: "scheme/all secret"},
-	{folder: "cmd/stele", may: ". document internal/destination internal/disk internal/limit internal/spelling internal/terminal config registry server audit outbound bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
+	{folder: "doctor", may: ". internal/disk auth client config registry secret server store/pebble"},
+	{folder: "cmd/stele", may: ". document internal/destination internal/disk internal/limit internal/spelling internal/terminal config doctor registry server audit outbound bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 
 	{folder: "bench", may: ". document audit bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 	{folder: "test", may: ". document audit bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
@@ -118,7 +119,7 @@ var guests = []guest{
 	{"go.uber.org/zap", "server"}, // the log of certmagic, which is led into ours
 	{"github.com/vbauerster/mpb/v8", "cmd/stele"},
 	{"github.com/klauspost/compress", "bulk cmd/stele serve/dnsd"},
-	{"golang.org/x/sys", "cmd/stele internal/disk serve/dnsd server"}, // to swap two folders in one step; sockets
+	{"golang.org/x/sys", "doctor internal/disk serve/dnsd server"}, // to swap two folders in one step; sockets
 	{"github.com/maypok86/otter/v2", "resolver client"},
 	{"rsc.io/qr", "web"},
 	{"github.com/danielgtaylor/huma/v2", "serve/api"}, // makes schemas of types; it answers no request

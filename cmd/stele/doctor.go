@@ -1,13 +1,18 @@
 package main
 
 import (
+	"github.com/stele-id/stele/client"
+	"github.com/stele-id/stele/client/remote"
+	"github.com/stele-id/stele/config"
+	"github.com/stele-id/stele/doctor"
+	"github.com/stele-id/stele/registry"
+
 	"context"
 	"fmt"
 	"os"
 	"os/signal"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -52,107 +57,59 @@ It exits with 1 if there is a problem; warnings are none.`,
 	return neverFiles(cmd)
 }
 
-// grade is how good what was found is.
-type grade string
-
-const (
-	gradeOK      grade = "ok"
-	gradeWarning grade = "warning"
-	gradeProblem grade = "problem"
-)
-
-// finding is what an examination found.
-type finding struct {
-	Check string `json:"check"` // the name of the examination
-	Grade grade  `json:"state"`
-	What  string `json:"what"`
-	Do    string `json:"do,omitempty"` // what to do about it
-}
-
-// examination looks at one thing.
-type examination struct {
-	name string
-	look func(ctx context.Context, x *patient)
-}
-
-// examinations are all of them, in the order in which they are made: what is wrong at
-// first is often why the rest is.
-var examinations = []examination{
-	{"configuration", examineConfiguration},
-	{"folder", examineFolder},
-	{"disk", examineDisk},
-	{"descriptors", examineDescriptors},
-	{"server", examineServer},
-	{"registry", examineRegistry},
-	{"clock", examineClock},
-	{"certificate", examineCertificate},
-	{"redirect", examineRedirect},
-	{"zones", examineZones},
-	{"delegation", examineDelegations},
-	{"tokens", examineTokens},
-	{"backup", examineBackup},
-}
-
-// examinationTime is how long one may take.
-const examinationTime = 30 * time.Second
-
 // doctor is the verb.
 func (p *program) doctor(cmd *cobra.Command, o doctorOptions) error {
-	x, err := p.newPatient(cmd, o)
+	far, err := p.isRemote(cmd)
 	if err != nil {
 		return err
 	}
+	roots, err := p.remote.roots()
+	if err != nil {
+		return err
+	}
+	c := config.Load(o.config, os.Environ(), nil) // doctor reports what is wrong there
+	if !cmd.Flags().Changed("data") && !cmd.Flags().Changed("store") {
+		p.data, p.store = c.Data, c.Store
+	}
+	if p.data == "" { // the configuration is broken
+		p.data = config.DefaultData
+	}
+	server := *p // the keys are those that the server reads
+	server.secretFile = c.SecretKeyFile
+	server.settleSecrets()
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	for _, e := range examinations {
-		if ctx.Err() != nil {
-			return refuse("doctor", stele.Unavailable, "interrupted")
-		}
-		x.at = e.name
-		within, cancel := context.WithTimeout(ctx, examinationTime)
-		e.look(within, x)
-		cancel()
-	}
+	problems, err := doctor.Examine(ctx, doctor.Options{
+		Config: c, ConfigFile: o.config, Away: far, Server: p.remote.server, Place: p.place(), Secrets: server.secrets, Backup: o.backup,
+		Version: version, Now: p.now, Roots: roots, Token: p.remote.token,
+		AskServer: func(_ context.Context, server string, do func(ctx context.Context, r *remote.Registry) error) error {
+			p.remote.server = server
+			return p.withServer(cmd, do)
+		},
+		Open: func(_ context.Context, do func(ctx context.Context, r *registry.Registry) error) error {
+			return p.inRegistry(cmd, do)
+		},
+		Delegations: func() (*client.Delegations, error) { return newDelegations(o.dns) },
+	}, p.printFinding)
 	switch {
-	case x.failed != nil:
-		return x.failed
-	case x.problems == 1:
+	case err != nil:
+		return err
+	case problems == 1:
 		return refuse("doctor", stele.Invalid, "there is 1 problem; it is named above")
-	case x.problems > 1:
-		return refuse("doctor", stele.Invalid, "there are %d problems; they are named above", x.problems)
+	case problems > 1:
+		return refuse("doctor", stele.Invalid, "there are %d problems; they are named above", problems)
 	}
 	return nil
 }
 
-// report prints a finding.
-func (x *patient) report(g grade, what, do string) {
-	f := finding{x.at, g, what, do}
-	if g == gradeProblem {
-		x.problems++
+// printFinding prints what an examination found.
+func (p *program) printFinding(f doctor.Finding) error {
+	if p.json {
+		return p.printObject(f)
 	}
-	var err error
-	if x.json {
-		err = x.printObject(f)
-	} else {
-		line := fmt.Sprintf("%-8s %s: %s", f.Grade, f.Check, f.What)
-		if f.Do != "" {
-			line += "; " + f.Do
-		}
-		_, err = fmt.Fprintln(x.stdout, printable(strings.ReplaceAll(line, "\n", " ")))
+	line := fmt.Sprintf("%-8s %s: %s", f.Grade, f.Check, f.What)
+	if f.Do != "" {
+		line += "; " + f.Do
 	}
-	if x.failed == nil {
-		x.failed = err
-	}
-}
-
-func (x *patient) ok(format string, args ...any) {
-	x.report(gradeOK, fmt.Sprintf(format, args...), "")
-}
-
-func (x *patient) warn(do, format string, args ...any) {
-	x.report(gradeWarning, fmt.Sprintf(format, args...), do)
-}
-
-func (x *patient) problem(do, format string, args ...any) {
-	x.report(gradeProblem, fmt.Sprintf(format, args...), do)
+	return p.say("%s\n", printable(strings.ReplaceAll(line, "\n", " ")))
 }

@@ -1,6 +1,11 @@
 package main
 
 import (
+	"net/http"
+	"net/http/httptest"
+
+	"github.com/stele-id/stele/doctor"
+
 	"encoding/json"
 	"encoding/pem"
 	"errors"
@@ -92,7 +97,7 @@ func (c *clinic) args() []string {
 }
 
 // doctor runs doctor with some arguments and returns what it finds.
-func (c *clinic) doctor(args ...string) (found []finding, code int) {
+func (c *clinic) doctor(args ...string) (found []doctor.Finding, code int) {
 	c.t.Helper()
 	out, err := steleCommand(c.t, append([]string{"doctor", "--json"}, args...)...).Output()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
@@ -101,7 +106,7 @@ func (c *clinic) doctor(args ...string) (found []finding, code int) {
 		c.t.Fatal(err)
 	}
 	for line := range strings.Lines(string(out)) {
-		var f finding
+		var f doctor.Finding
 		if err := json.Unmarshal([]byte(line), &f); err != nil {
 			c.t.Fatalf("%q: %v", line, err)
 		}
@@ -111,14 +116,14 @@ func (c *clinic) doctor(args ...string) (found []finding, code int) {
 }
 
 // has reports whether something of a kind was found.
-func has(found []finding, check string, g grade, text string) bool {
-	return slices.ContainsFunc(found, func(f finding) bool {
+func has(found []doctor.Finding, check string, g doctor.Grade, text string) bool {
+	return slices.ContainsFunc(found, func(f doctor.Finding) bool {
 		return f.Check == check && f.Grade == g && strings.Contains(f.What+"; "+f.Do, text)
 	})
 }
 
 // show writes findings down.
-func show(found []finding) string {
+func show(found []doctor.Finding) string {
 	var b strings.Builder
 	for _, f := range found {
 		fmt.Fprintf(&b, "%s %s: %s; %s\n", f.Grade, f.Check, f.What, f.Do)
@@ -136,12 +141,12 @@ func TestDoctor(t *testing.T) {
 		"configuration": "nothing is wrong in " + c.config, "folder": fmt.Sprintf("open in process %d", p.cmd.Process.Pid), "descriptors": "files open",
 		"server": "answers after", "registry": "it can be written", "certificate": "localhost expires in 89 days", "redirect": "leads to https", "tokens": "1 in use", "backup": "the newest, first",
 	} {
-		if !has(found, check, gradeOK, text) {
+		if !has(found, check, doctor.OK, text) {
 			t.Errorf("%s: no %q", check, text)
 		}
 	}
 	for _, f := range found { // this machine's disk and clock are what they are
-		if f.Grade != gradeOK && f.Check != "disk" && f.Check != "clock" || f.Grade == gradeProblem {
+		if f.Grade != doctor.OK && f.Check != "disk" && f.Check != "clock" || f.Grade == doctor.Problem {
 			t.Errorf("%s %s: %s", f.Grade, f.Check, f.What)
 		}
 	}
@@ -151,14 +156,14 @@ func TestDoctor(t *testing.T) {
 	// From elsewhere.
 	_, port, _ := net.SplitHostPort(c.https)
 	found, code = c.doctor("--server", "https://localhost:"+port, "--ca", filepath.Join(c.folder, "ca.pem"), "--token-file", filepath.Join(c.folder, "token"))
-	if code != exitOK || !has(found, "certificate", gradeOK, "89 days") || !has(found, "clock", gradeOK, "agree") || !has(found, "registry", gradeOK, "it can be written") || has(found, "folder", gradeOK, "") || has(found, "configuration", gradeOK, "") {
+	if code != exitOK || !has(found, "certificate", doctor.OK, "89 days") || !has(found, "clock", doctor.OK, "agree") || !has(found, "registry", doctor.OK, "it can be written") || has(found, "folder", doctor.OK, "") || has(found, "configuration", doctor.OK, "") {
 		t.Errorf("from elsewhere it exits with %d\n%s", code, show(found))
 	}
 	if code := p.end(t, syscall.SIGTERM); code != 0 {
 		t.Errorf("the server ends with %d", code)
 	}
 	found, code = c.doctor(c.args()...)
-	if code != exitFailed || !has(found, "server", gradeProblem, "no server answers at http://"+c.http) || !has(found, "registry", gradeOK, "no server has it") || !has(found, "folder", gradeOK, "not in use") || !has(found, "tokens", gradeOK, "1 in use") {
+	if code != exitFailed || !has(found, "server", doctor.Problem, "no server answers at http://"+c.http) || !has(found, "registry", doctor.OK, "no server has it") || !has(found, "folder", doctor.OK, "not in use") || !has(found, "tokens", doctor.OK, "1 in use") {
 		t.Errorf("without the server it exits with %d\n%s", code, show(found))
 	}
 }
@@ -191,30 +196,30 @@ func TestDoctorSick(t *testing.T) {
 		spoil func()
 		args  []string // beside the usual
 		check string
-		grade grade
+		grade doctor.Grade
 		text  string
 	}{
-		{"a setting", func() { c.write("stele.toml", string(good)+"htpp = ':80'\n") }, nil, "configuration", gradeProblem, "did you mean http?"},
-		{"a file that all may write", mode(c.config, 0o666), nil, "configuration", gradeProblem, "chmod 0644 " + c.config},
-		{"a key that all may read", mode(filepath.Join(c.folder, "key.pem"), 0o644), nil, "configuration", gradeProblem, "others may read the private key"},
-		{"a key of another certificate", func() { replaceIn(t, c.config, "key.pem", "cert.pem") }, nil, "configuration", gradeProblem, "are no certificate with its key"},
-		{"no certificate", func() { replaceIn(t, c.config, "cert.pem", "none.pem") }, nil, "configuration", gradeProblem, "none.pem can't be read"},
-		{"a folder that all may write", mode(c.data, 0o777), nil, "folder", gradeProblem, "others may change the registry"},
-		{"a folder that all may read", mode(c.data, 0o755), nil, "folder", gradeWarning, "chmod o-rwx"},
-		{"no folder", func() {}, []string{"--data", filepath.Join(c.folder, "none")}, "folder", gradeProblem, "there is no registry"},
-		{"a file for a folder", func() {}, []string{"--data", c.config}, "folder", gradeProblem, "is no folder"},
-		{"many connections", func() { replaceIn(t, c.config, "= 500", "= 2000000000") }, nil, "descriptors", gradeWarning, "set LimitNOFILE="},
-		{"another program", func() { replaceIn(t, c.config, "http = \""+c.http, "http = \""+strangeServer(t)) }, nil, "server", gradeProblem, "another program"},
-		{"no server", func() { replaceIn(t, c.config, "http = \""+c.http, "http = \""+freeAddress(t)) }, nil, "server", gradeProblem, "no server answers"},
-		{"any port", func() { replaceIn(t, c.config, "http = \""+c.http, "http = \"127.0.0.1:0") }, nil, "server", gradeWarning, "name the server with --server"},
-		{"no token", func() { c.write("token", "") }, nil, "registry", gradeProblem, "has no token in it"},
-		{"a wrong token", func() { c.write("token", "stele_"+strings.Repeat("a", 12)+"_"+strings.Repeat("A", 43)) }, nil, "registry", gradeProblem, "it takes the token of an administrator"},
-		{"an unknown CA", func() {}, []string{"--ca", filepath.Join(c.folder, "other.pem")}, "certificate", gradeProblem, "--ca names the root"},
-		{"nobody at the public address", func() { replaceIn(t, c.config, "base = \"https://localhost", "base = \"https://localhost:1\" # ") }, nil, "certificate", gradeProblem, "no certificate is shown"},
-		{"no backup", func() {}, []string{"--backup", t.TempDir()}, "backup", gradeProblem, "there is no backup"},
-		{"no folder of backups", func() {}, []string{"--backup", "none"}, "backup", gradeProblem, "stele backup FOLDER makes one"},
-		{"an old backup", age(3 * 24 * time.Hour), nil, "backup", gradeWarning, "is 3 days old"},
-		{"a very old backup", age(30 * 24 * time.Hour), nil, "backup", gradeProblem, "is 30 days old"},
+		{"a setting", func() { c.write("stele.toml", string(good)+"htpp = ':80'\n") }, nil, "configuration", doctor.Problem, "did you mean http?"},
+		{"a file that all may write", mode(c.config, 0o666), nil, "configuration", doctor.Problem, "chmod 0644 " + c.config},
+		{"a key that all may read", mode(filepath.Join(c.folder, "key.pem"), 0o644), nil, "configuration", doctor.Problem, "others may read the private key"},
+		{"a key of another certificate", func() { replaceIn(t, c.config, "key.pem", "cert.pem") }, nil, "configuration", doctor.Problem, "are no certificate with its key"},
+		{"no certificate", func() { replaceIn(t, c.config, "cert.pem", "none.pem") }, nil, "configuration", doctor.Problem, "none.pem can't be read"},
+		{"a folder that all may write", mode(c.data, 0o777), nil, "folder", doctor.Problem, "others may change the registry"},
+		{"a folder that all may read", mode(c.data, 0o755), nil, "folder", doctor.Warning, "chmod o-rwx"},
+		{"no folder", func() {}, []string{"--data", filepath.Join(c.folder, "none")}, "folder", doctor.Problem, "there is no registry"},
+		{"a file for a folder", func() {}, []string{"--data", c.config}, "folder", doctor.Problem, "is no folder"},
+		{"many connections", func() { replaceIn(t, c.config, "= 500", "= 2000000000") }, nil, "descriptors", doctor.Warning, "set LimitNOFILE="},
+		{"another program", func() { replaceIn(t, c.config, "http = \""+c.http, "http = \""+strangeServer(t)) }, nil, "server", doctor.Problem, "another program"},
+		{"no server", func() { replaceIn(t, c.config, "http = \""+c.http, "http = \""+freeAddress(t)) }, nil, "server", doctor.Problem, "no server answers"},
+		{"any port", func() { replaceIn(t, c.config, "http = \""+c.http, "http = \"127.0.0.1:0") }, nil, "server", doctor.Warning, "name the server with --server"},
+		{"no token", func() { c.write("token", "") }, nil, "registry", doctor.Problem, "has no token in it"},
+		{"a wrong token", func() { c.write("token", "stele_"+strings.Repeat("a", 12)+"_"+strings.Repeat("A", 43)) }, nil, "registry", doctor.Problem, "it takes the token of an administrator"},
+		{"an unknown CA", func() {}, []string{"--ca", filepath.Join(c.folder, "other.pem")}, "certificate", doctor.Problem, "--ca names the root"},
+		{"nobody at the public address", func() { replaceIn(t, c.config, "base = \"https://localhost", "base = \"https://localhost:1\" # ") }, nil, "certificate", doctor.Problem, "no certificate is shown"},
+		{"no backup", func() {}, []string{"--backup", t.TempDir()}, "backup", doctor.Problem, "there is no backup"},
+		{"no folder of backups", func() {}, []string{"--backup", "none"}, "backup", doctor.Problem, "stele backup FOLDER makes one"},
+		{"an old backup", age(3 * 24 * time.Hour), nil, "backup", doctor.Warning, "is 3 days old"},
+		{"a very old backup", age(30 * 24 * time.Hour), nil, "backup", doctor.Problem, "is 30 days old"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			token, err := os.ReadFile(filepath.Join(c.folder, "token"))
@@ -233,7 +238,7 @@ func TestDoctorSick(t *testing.T) {
 			}()
 			tt.spoil()
 			found, code := c.doctor(append(c.args(), tt.args...)...)
-			if !has(found, tt.check, tt.grade, tt.text) || (code == exitFailed) != slices.ContainsFunc(found, func(f finding) bool { return f.Grade == gradeProblem }) {
+			if !has(found, tt.check, tt.grade, tt.text) || (code == exitFailed) != slices.ContainsFunc(found, func(f doctor.Finding) bool { return f.Grade == doctor.Problem }) {
 				t.Errorf("it exits with %d, and finds no %q:\n%s", code, tt.text, show(found))
 			}
 		})
@@ -249,4 +254,27 @@ func replaceIn(t *testing.T, file, old, new string) {
 	if err := os.WriteFile(file, []byte(strings.Replace(string(text), old, new, 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// strangeServer is a web server that is none of ours. It returns its address.
+func strangeServer(t *testing.T) string {
+	t.Helper()
+	s := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(s.Close)
+	return s.Listener.Addr().String()
+}
+
+// TestDoctorDescriptors: a server that may open few files is told of.
+func TestDoctorDescriptors(t *testing.T) {
+	data := newRegistry(t)
+	cmd := steleCommand(t)
+	cmd.Path, cmd.Args = "/bin/sh", []string{"sh", "-c", `ulimit -n 512; exec stele serve --json --http 127.0.0.1:0 --data "$1"`, "sh", data}
+	p := startCommand(t, cmd)
+	look := steleCommand(t, "doctor", "--data", data)
+	look.Env = append(look.Env, "STELE_MAX_CONNECTIONS=10000")
+	out, _ := look.Output() // it has problems: no server answers at the default address
+	if !strings.Contains(string(out), "may have 512 files open, and max-connections is 10000; set LimitNOFILE=12048") {
+		t.Errorf("it is not told:\n%s", out)
+	}
+	p.end(t, syscall.SIGTERM)
 }

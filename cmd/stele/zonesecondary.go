@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/doctor"
 	"github.com/stele-id/stele/serve/dnsd"
 )
 
@@ -152,22 +153,10 @@ func (p *program) setSecondaries(cmd *cobra.Command, zone string, change func([]
 	})
 }
 
-// hasUnsignedCopies reports whether the zone of a namespace is signed, and goes out to
-// secondaries without signatures.
-func hasUnsignedCopies(ns *stele.Namespace) bool {
-	p := &ns.Publication
-	return p.Zone != "" && p.Signing == stele.SigningOnline && len(p.Secondaries) > 0
-}
-
-// unsignedCopiesAdvice says what to do about that.
-func unsignedCopiesAdvice(zone string) string {
-	return fmt.Sprintf("'stele zone sign %s --mode transfer' sends signatures along; or let the secondaries sign, and end the signing here with --mode off", zone)
-}
-
 // warnOfCopies warns of secondaries that get a signed zone without signatures.
 func (p *program) warnOfCopies(ns *stele.Namespace) {
-	if hasUnsignedCopies(ns) {
-		fmt.Fprintf(p.stderr, "stele: %s is signed in the mode online, and its secondaries get it without signatures: validating resolvers refuse what they answer; %s\n", ns.Publication.Zone, unsignedCopiesAdvice(ns.Publication.Zone))
+	if ns.Publication.HasUnsignedCopies() {
+		fmt.Fprintf(p.stderr, "stele: %s is signed in the mode online, and its secondaries get it without signatures: validating resolvers refuse what they answer; %s\n", ns.Publication.Zone, doctor.UnsignedCopiesAdvice(ns.Publication.Zone))
 	}
 }
 

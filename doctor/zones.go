@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 )
 
 // examineZones tells of zones that are not transferred since a restore.
-func examineZones(_ context.Context, x *patient) {
+func examineZones(_ context.Context, x *subject) {
 	if x.registry == nil {
 		return
 	}
@@ -26,8 +26,8 @@ func examineZones(_ context.Context, x *patient) {
 		}
 	}
 	for _, ns := range x.registry.namespaces {
-		if hasUnsignedCopies(ns) {
-			x.problem(unsignedCopiesAdvice(ns.Publication.Zone), "%s is signed in the mode online and has secondaries: their copies have no signatures, so validating resolvers refuse what they answer", ns.Publication.Zone)
+		if ns.Publication.HasUnsignedCopies() {
+			x.problem(UnsignedCopiesAdvice(ns.Publication.Zone), "%s is signed in the mode online and has secondaries: their copies have no signatures, so validating resolvers refuse what they answer", ns.Publication.Zone)
 		}
 	}
 	open := len(published)
@@ -44,7 +44,7 @@ func examineZones(_ context.Context, x *patient) {
 
 // examineDelegations asks the DNS for each published zone, as the world does: whether
 // the zone above leads to its servers, and whether these answer, all alike.
-func examineDelegations(ctx context.Context, x *patient) {
+func examineDelegations(ctx context.Context, x *subject) {
 	if x.registry == nil {
 		return
 	}
@@ -55,7 +55,7 @@ func examineDelegations(ctx context.Context, x *patient) {
 		}
 		if ask == nil {
 			var err error
-			if ask, err = newDelegations(x.dns); err != nil {
+			if ask, err = x.Delegations(); err != nil {
 				x.problem("name one with --dns", "%v", err)
 				return
 			}
@@ -65,7 +65,7 @@ func examineDelegations(ctx context.Context, x *patient) {
 }
 
 // examineZone looks at one zone.
-func (x *patient) examineZone(ctx context.Context, ask *client.Delegations, p *stele.Publication) {
+func (x *subject) examineZone(ctx context.Context, ask *client.Delegations, p *stele.Publication) {
 	found, err := ask.Check(ctx, p.Zone, p.Servers)
 	if found == nil {
 		x.problem("", "%v", err)
@@ -95,7 +95,7 @@ func (x *patient) examineZone(ctx context.Context, ask *client.Delegations, p *s
 }
 
 // judgeTrust tells whether the DS records of the zone above are those of the zone's keys.
-func (x *patient) judgeTrust(found *client.Delegation) {
+func (x *subject) judgeTrust(found *client.Delegation) {
 	t, zone := &found.Trust, found.Zone
 	give := "have the administrator of " + found.Parent + " publish what 'stele zone ds " + zone + "' prints, and no other DS records of the zone"
 	switch {
@@ -116,7 +116,7 @@ func (x *patient) judgeTrust(found *client.Delegation) {
 
 // judgeServers tells of servers that do not answer as they should; true if all do, and
 // alike.
-func (x *patient) judgeServers(found *client.Delegation) bool {
+func (x *subject) judgeServers(found *client.Delegation) bool {
 	alike := true
 	newest := uint32(0)
 	for _, s := range found.Servers {
@@ -140,4 +140,10 @@ func (x *patient) judgeServers(found *client.Delegation) bool {
 		alike = false
 	}
 	return alike
+}
+
+// UnsignedCopiesAdvice says what to do about a signed zone whose secondaries get it without
+// signatures.
+func UnsignedCopiesAdvice(zone string) string {
+	return fmt.Sprintf("'stele zone sign %s --mode transfer' sends signatures along; or let the secondaries sign, and end the signing here with --mode off", zone)
 }

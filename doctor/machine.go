@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"context"
@@ -15,52 +15,49 @@ import (
 	"github.com/stele-id/stele/store/pebble"
 )
 
-// examineConfiguration tells what 'stele config check' would, and who can read what
-// they should not.
-func examineConfiguration(_ context.Context, x *patient) {
-	if x.away {
+// examineConfiguration tells what 'stele config check' would, and which files other users
+// can read that they should not.
+func examineConfiguration(_ context.Context, x *subject) {
+	if x.Away {
 		return
 	}
-	for _, q := range x.config.Problems {
+	for _, q := range x.Config.Problems {
 		x.problem("put it right; 'stele config list' has all settings", "%s", q)
 	}
-	for _, q := range x.config.Warnings {
+	for _, q := range x.Config.Warnings {
 		x.warn("", "%s", q)
 	}
-	x.examineFile("", 0o022, x.doctorOptions.config, "others may change it")
-	x.examineFile("", 0o007, x.config.TLSKey, "others may read the private key")
+	x.examineFile("", 0o022, x.ConfigFile, "others may change it")
+	x.examineFile("", 0o007, x.Config.TLSKey, "others may read the private key")
 	x.examineSecretKey()
 	before := x.problems
-	if x.config.TLSCert != "" && x.config.TLSKey != "" {
-		if _, err := server.ReadPair(x.config.TLSCert, x.config.TLSKey); err != nil {
+	if x.Config.TLSCert != "" && x.Config.TLSKey != "" {
+		if _, err := server.ReadPair(x.Config.TLSCert, x.Config.TLSKey); err != nil {
 			x.problem("put a certificate and its key there; until then the server shows the one it has, and does not start again", "%v", err)
 		}
 	}
 	switch {
-	case len(x.config.Problems) > 0 || x.problems > before:
-	case x.doctorOptions.config == "":
+	case len(x.Config.Problems) > 0 || x.problems > before:
+	case x.ConfigFile == "":
 		x.ok("no file is named, so the defaults and the environment hold; --config names one")
 	default:
-		x.ok("nothing is wrong in %s", x.doctorOptions.config)
+		x.ok("nothing is wrong in %s", x.ConfigFile)
 	}
 }
 
 // examineSecretKey tells whether the keys that encrypt secrets can be read.
-func (x *patient) examineSecretKey() {
-	p := *x.program
-	p.secretFile = x.config.SecretKeyFile
-	p.settleSecrets()
-	_, err := p.secrets.Keys()
+func (x *subject) examineSecretKey() {
+	_, err := x.Secrets.Keys()
 	switch {
-	case errors.Is(err, secret.ErrNoKey) && x.store != "":
+	case errors.Is(err, secret.ErrNoKey) && x.Place.IsDatabase():
 		x.warn("make one with 'stele secret keygen FILE', and name the file with secret-key-file on each server", "no secret key is given, so no zone can be signed with new keys")
 	case err != nil && !errors.Is(err, secret.ErrNoKey):
 		x.problem("docs/secrets.md tells what to do", "%v", err)
 	}
 }
 
-// examineFile tells of rights on a file that nobody should have.
-func (x *patient) examineFile(do string, not fs.FileMode, file, what string) {
+// examineFile tells of rights on a file that others should not have.
+func (x *subject) examineFile(do string, not fs.FileMode, file, what string) {
 	if file == "" {
 		return
 	}
@@ -73,59 +70,59 @@ func (x *patient) examineFile(do string, not fs.FileMode, file, what string) {
 }
 
 // examineFolder tells whose the folder of the registry is, and who has it open.
-func examineFolder(_ context.Context, x *patient) {
-	if x.away {
+func examineFolder(_ context.Context, x *subject) {
+	if x.Away {
 		return
 	}
-	if x.store != "" {
-		x.ok("there is none; the registry is in the database %s, whose disk, rights and backups its own tools look after", x.place())
+	if x.Place.IsDatabase() {
+		x.ok("there is none; the registry is in the database %s, whose disk, rights and backups its own tools look after", x.Place)
 		return
 	}
-	info, err := os.Stat(x.data)
+	info, err := os.Stat(x.Place.Folder)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		x.problem("name it with --data, or in the configuration", "there is no registry in %s", x.data)
+		x.problem("name it with --data, or in the configuration", "there is no registry in %s", x.Place.Folder)
 		return
 	case err != nil:
 		x.problem("run this as the user of the server", "%v", err)
 		return
 	case !info.IsDir():
-		x.problem("name the folder with --data, or in the configuration", "%s is no folder", x.data)
+		x.problem("name the folder with --data, or in the configuration", "%s is no folder", x.Place.Folder)
 		return
 	}
 	before := x.problems
-	x.examineFile("", 0o022, x.data, "others may change the registry")
+	x.examineFile("", 0o022, x.Place.Folder, "others may change the registry")
 	if info.Mode().Perm()&0o007 != 0 {
-		x.warn(fmt.Sprintf("chmod o-rwx %s", x.data), "everybody on this machine may read the registry, restricted records too")
+		x.warn(fmt.Sprintf("chmod o-rwx %s", x.Place.Folder), "everybody on this machine may read the registry, restricted records too")
 	}
 	pid, since := x.holder()
 	switch {
 	case x.problems > before:
 	case pid != 0:
-		x.ok("%s, open in process %d since %s", x.data, pid, since)
+		x.ok("%s, open in process %d since %s", x.Place.Folder, pid, since)
 	default:
-		x.ok("%s, not in use", x.data)
+		x.ok("%s, not in use", x.Place.Folder)
 	}
 }
 
 // examineDisk tells how much room there is. The store reads only when the reserve is
 // reached; it needs as much as the registry has, for a while, when it packs all of it.
-func examineDisk(_ context.Context, x *patient) {
-	if x.away || x.store != "" {
+func examineDisk(_ context.Context, x *subject) {
+	if x.Away || x.Place.IsDatabase() {
 		return
 	}
-	free, total, err := disk.Space(x.data)
+	free, total, err := disk.Space(x.Place.Folder)
 	if err != nil {
 		if !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, fs.ErrNotExist) {
 			x.warn("", "how much room there is can't be told: %v", err)
 		}
 		return
 	}
-	x.judgeRoom(free, total, seenSize(x.data))
+	x.judgeRoom(free, total, seenSize(x.Place.Folder))
 }
 
 // judgeRoom judges how much of a disk is free, beside a registry of some size.
-func (x *patient) judgeRoom(free, total, size uint64) {
+func (x *subject) judgeRoom(free, total, size uint64) {
 	room := fmt.Sprintf("%s of %s are free, the registry has %s", shortBytes(free), shortBytes(total), shortBytes(size))
 	const more = "remove what does not belong there, or enlarge the disk; docs/bad-day.md has the steps"
 	switch {
@@ -171,9 +168,9 @@ const spareDescriptors = 2048
 
 // examineDescriptors tells whether the server may have as many connections open as the
 // configuration lets in.
-func examineDescriptors(_ context.Context, x *patient) {
+func examineDescriptors(_ context.Context, x *subject) {
 	pid, _ := x.holder()
-	if x.away || pid == 0 {
+	if x.Away || pid == 0 {
 		return
 	}
 	limit, err := descriptorLimit(pid)
@@ -183,8 +180,8 @@ func examineDescriptors(_ context.Context, x *patient) {
 		}
 		return
 	}
-	if need := uint64(x.config.MaxConnections) + spareDescriptors; limit < need {
-		x.warn(fmt.Sprintf("set LimitNOFILE=%d in the unit, or a smaller max-connections", need), "process %d may have %d files open, and max-connections is %d", pid, limit, x.config.MaxConnections)
+	if need := uint64(x.Config.MaxConnections) + spareDescriptors; limit < need {
+		x.warn(fmt.Sprintf("set LimitNOFILE=%d in the unit, or a smaller max-connections", need), "process %d may have %d files open, and max-connections is %d", pid, limit, x.Config.MaxConnections)
 		return
 	}
 	x.ok("process %d may have %d files open", pid, limit)
@@ -197,13 +194,13 @@ const (
 )
 
 // examineBackup tells how old the newest backup is.
-func examineBackup(_ context.Context, x *patient) {
+func examineBackup(_ context.Context, x *subject) {
 	const do = "stele backup FOLDER makes one; docs/running.md has a timer for it"
-	if x.backup == "" {
+	if x.Backup == "" {
 		x.warn("name it with --backup", "backups were not examined: it is not known where they are")
 		return
 	}
-	entries, err := os.ReadDir(x.backup)
+	entries, err := os.ReadDir(x.Backup)
 	if err != nil {
 		x.problem(do, "%v", err)
 		return
@@ -215,10 +212,10 @@ func examineBackup(_ context.Context, x *patient) {
 			newest, name = info.ModTime(), e.Name()
 		}
 	}
-	age := x.now().Sub(newest)
+	age := x.Now().Sub(newest)
 	switch {
 	case name == "":
-		x.problem(do, "there is no backup in %s", x.backup)
+		x.problem(do, "there is no backup in %s", x.Backup)
 	case age > backupLost:
 		x.problem(do, "the newest backup, %s, is %d days old", name, age/(24*time.Hour))
 	case age > backupLate:

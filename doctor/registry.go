@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"context"
@@ -18,8 +18,8 @@ import (
 
 // examineRegistry looks into the registry: through the server, or if none has the
 // folder open, in the folder.
-func examineRegistry(ctx context.Context, x *patient) {
-	token, err := x.remote.token()
+func examineRegistry(ctx context.Context, x *subject) {
+	token, err := x.Token()
 	if err != nil {
 		x.problem("", "%v", err)
 		return
@@ -30,23 +30,24 @@ func examineRegistry(ctx context.Context, x *patient) {
 		x.warn("put the token of an administrator into STELE_TOKEN ('stele token create' makes one)", "the server has the registry open, and no token was given; so versions, the last change, zones and tokens were not examined")
 	case x.answers:
 		x.lookThroughServer(ctx)
-	case x.away || pid != 0:
+	case x.Away || pid != 0:
 		x.warn("", "the registry can't be looked into before the server answers")
 	default:
-		x.lookIntoStore()
+		x.lookIntoStore(ctx)
 	}
 }
 
 // lookThroughServer asks the server.
-func (x *patient) lookThroughServer(ctx context.Context) {
-	if !x.away {
-		x.remote.server = x.local()
-		if x.config.RedirectHTTPS && x.config.Base != "" { // in clear no token is taken
-			x.remote.server = x.config.Base
+func (x *subject) lookThroughServer(ctx context.Context) {
+	server := x.Server
+	if !x.Away {
+		server = x.local()
+		if x.Config.RedirectHTTPS && x.Config.Base != "" { // in clear no token is taken
+			server = x.Config.Base
 		}
 	}
 	var found findings
-	err := x.withServer(x.cmd, func(_ context.Context, r *remote.Registry) error {
+	err := x.AskServer(ctx, server, func(_ context.Context, r *remote.Registry) error {
 		status, err := r.Status(ctx)
 		if err != nil {
 			return err
@@ -68,11 +69,11 @@ func (x *patient) lookThroughServer(ctx context.Context) {
 
 // mayOpen reports whether the registry can be opened without harm: what is written into a
 // folder must belong to the same user as the rest.
-func (x *patient) mayOpen() bool {
-	if x.store != "" {
+func (x *subject) mayOpen() bool {
+	if x.Place.IsDatabase() {
 		return true
 	}
-	info, err := os.Stat(x.data)
+	info, err := os.Stat(x.Place.Folder)
 	if err != nil {
 		return false // that was told
 	}
@@ -84,12 +85,12 @@ func (x *patient) mayOpen() bool {
 }
 
 // lookIntoStore opens the folder or the database.
-func (x *patient) lookIntoStore() {
+func (x *subject) lookIntoStore(ctx context.Context) {
 	if !x.mayOpen() {
 		return
 	}
 	var found findings
-	err := x.inRegistry(x.cmd, func(ctx context.Context, r *registry.Registry) error {
+	err := x.Open(ctx, func(ctx context.Context, r *registry.Registry) error {
 		if err := r.Store.Ready(ctx); errors.Is(err, stele.ErrSealed) {
 			x.warn("ask where it moved to; 'stele store status' has more", "%v", stele.Reason(err))
 			found.sealed = true
@@ -113,7 +114,7 @@ func (x *patient) lookIntoStore() {
 	})
 	if err != nil {
 		do := "docs/bad-day.md tells how to restore a backup"
-		if x.store != "" {
+		if x.Place.IsDatabase() {
 			do = "docs/postgres.md tells what the message means"
 		}
 		x.problem(do, "the registry can't be opened: %v", err)
@@ -122,14 +123,14 @@ func (x *patient) lookIntoStore() {
 	x.registry = &found
 	switch {
 	case found.sealed:
-	case x.store != "":
+	case x.Place.IsDatabase():
 		x.ok("it can be opened and written")
 	default:
 		x.ok("it can be opened and written; no server has it")
 	}
 }
 
-// lister is a registry as far as it is looked into, here or behind a server.
+// lister is a registry as far as doctor reads it, here or at a server.
 type lister interface {
 	Namespaces(ctx context.Context) iter.Seq2[*stele.Namespace, error]
 	Users(ctx context.Context) iter.Seq2[auth.User, error]
@@ -168,18 +169,18 @@ func (f *findings) read(ctx context.Context, from lister) error {
 }
 
 // judgeStatus judges what the server says of itself.
-func (x *patient) judgeStatus(s *remote.Status) {
+func (x *subject) judgeStatus(s *remote.Status) {
 	before := x.problems
 	if !s.Ready {
 		x.problem("docs/bad-day.md has the steps", "it can't be written: %s", s.Why)
 	}
-	if s.Version != version {
-		x.warn("restart the server after an update (systemctl restart stele)", "the server is version %q, and this program %q", s.Version, version)
+	if s.Version != x.Version {
+		x.warn("restart the server after an update (systemctl restart stele)", "the server is version %q, and this program %q", s.Version, x.Version)
 	}
 	if len(s.Shut) > 0 {
 		x.warn("set their counters ahead of all names that were given out: stele ns skip", "since a restore no names are made in %s", strings.Join(s.Shut, ", "))
 	}
-	if d := s.Disk; x.away && d != nil && d.Free < d.Total/20 {
+	if d := s.Disk; x.Away && d != nil && d.Free < d.Total/20 {
 		x.warn("docs/bad-day.md has the steps", "its disk has %s free of %s", shortBytes(d.Free), shortBytes(d.Total))
 	}
 	if x.problems == before {
@@ -196,12 +197,12 @@ const (
 
 // examineClock judges the clock. Names are made from the time, and histories are in its
 // order.
-func examineClock(_ context.Context, x *patient) {
+func examineClock(_ context.Context, x *subject) {
 	const set = "set it right, and let a program keep it so (apt install chrony, or timedatectl set-ntp true)"
 	right, wrong, known := disciplined()
 	before := x.problems
 	switch {
-	case x.away || !known:
+	case x.Away || !known:
 	case !right:
 		x.warn(set, "no service synchronises the clock of this machine")
 	case wrong > clockDrift:
@@ -209,11 +210,11 @@ func examineClock(_ context.Context, x *patient) {
 	default:
 		x.ok("it is kept right, to %s", wrong.Round(time.Millisecond))
 	}
-	if x.registry != nil && x.registry.last.After(x.now().Add(clockOff)) {
+	if x.registry != nil && x.registry.last.After(x.Now().Add(clockOff)) {
 		x.problem("docs/bad-day.md has the steps", "the last change was made at %s, which is in the future: the clock was set back, or was wrong then", x.registry.last.UTC().Format(time.RFC3339))
 	}
 	if x.registry != nil && x.registry.status != nil {
-		x.known, x.skew = true, x.registry.status.Now.Sub(x.now())
+		x.known, x.skew = true, x.registry.status.Now.Sub(x.Now())
 	}
 	switch off := x.skew.Abs(); {
 	case !x.known:
@@ -221,7 +222,7 @@ func examineClock(_ context.Context, x *patient) {
 		x.problem(set, "the server's clock and that of this machine are %s apart", off.Round(time.Second))
 	case off > clockOff:
 		x.warn(set, "the server's clock and that of this machine are %s apart", off.Round(time.Second))
-	case x.away && x.problems == before:
+	case x.Away && x.problems == before:
 		x.ok("the server's clock and that of this machine agree")
 	}
 }
@@ -232,16 +233,16 @@ const (
 	tokenUnused = 90 * 24 * time.Hour
 )
 
-// examineTokens tells of tokens that end soon, that nobody uses, and that never end
+// examineTokens tells of tokens that expire soon, that are not used, and that never expire
 // though they may do everything.
-func examineTokens(_ context.Context, x *patient) {
+func examineTokens(_ context.Context, x *subject) {
 	if x.registry == nil {
 		return
 	}
 	good, told, admin := 0, false, false
 	for _, t := range x.registry.tokens {
 		u := x.registry.users[t.User]
-		if t.Ended(x.now()) || u.Disabled {
+		if t.Ended(x.Now()) || u.Disabled {
 			continue
 		}
 		good++
@@ -251,26 +252,26 @@ func examineTokens(_ context.Context, x *patient) {
 	}
 	switch {
 	case !admin:
-		x.warn("stop the server, and make one: stele token create USER "+x.place().Flag(), "no administrator has a token that is good, so the registry can't be administered over the network")
+		x.warn("stop the server, and make one: stele token create USER "+x.Place.Flag(), "no administrator has a token that is good, so the registry can't be administered over the network")
 	case !told:
 		x.ok("%d in use, of which none ends within 30 days", good)
 	}
 }
 
 // judgeToken tells what should be known of a token; false if nothing.
-func (x *patient) judgeToken(t *auth.Token, admin bool) bool {
+func (x *subject) judgeToken(t *auth.Token, admin bool) bool {
 	who := fmt.Sprintf("token %s of %s", t.ID, t.User)
 	if t.Label != "" {
 		who += fmt.Sprintf(" (%q)", t.Label)
 	}
 	another := fmt.Sprintf("make another in time, with a token that lasts longer or where the registry is: stele token create %s; then stele token revoke %s", t.User, t.ID)
 	switch {
-	case !t.Expires.IsZero() && t.Expires.Before(x.now().Add(tokenSoon)):
-		x.warn(another, "%s expires in %d days", who, t.Expires.Sub(x.now())/(24*time.Hour))
+	case !t.Expires.IsZero() && t.Expires.Before(x.Now().Add(tokenSoon)):
+		x.warn(another, "%s expires in %d days", who, t.Expires.Sub(x.Now())/(24*time.Hour))
 	case t.Expires.IsZero() && admin:
 		x.warn(another, "%s may do everything, and never expires", who)
-	case t.LastUse.IsZero() && t.Created.Before(x.now().Add(-tokenUnused)):
-		x.warn("revoke it if it is not needed: stele token revoke "+t.ID, "%s was made %d days ago and never used", who, x.now().Sub(t.Created)/(24*time.Hour))
+	case t.LastUse.IsZero() && t.Created.Before(x.Now().Add(-tokenUnused)):
+		x.warn("revoke it if it is not needed: stele token revoke "+t.ID, "%s was made %d days ago and never used", who, x.Now().Sub(t.Created)/(24*time.Hour))
 	default:
 		return false
 	}

@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"context"
@@ -18,10 +18,10 @@ const slowAnswer = time.Second
 
 // examineServer asks the server whether it is well, on this machine and by its public
 // address.
-func examineServer(ctx context.Context, x *patient) {
+func examineServer(ctx context.Context, x *subject) {
 	const start = "start it (systemctl start stele) and read its log (journalctl -u stele)"
 	local := x.local()
-	if x.away {
+	if x.Away {
 		local = x.public()
 	}
 	if local == "" {
@@ -50,7 +50,7 @@ func examineServer(ctx context.Context, x *patient) {
 	default:
 		x.ok("%s answers after %s", local, took.Round(time.Microsecond))
 	}
-	if base := x.config.Base; !x.away && base != "" {
+	if base := x.Config.Base; !x.Away && base != "" {
 		if _, took, err := x.get(ctx, base+"/healthz"); err != nil {
 			x.problem("see that its name leads here, and that ports and certificate are right", "the public address %s does not answer: %v", base, err)
 		} else {
@@ -61,13 +61,13 @@ func examineServer(ctx context.Context, x *patient) {
 
 // noteClock notes by how much the server's clock is ahead of ours, as far as Date
 // tells, which has whole seconds.
-func (x *patient) noteClock(response *http.Response, took time.Duration) {
+func (x *subject) noteClock(response *http.Response, took time.Duration) {
 	date, err := http.ParseTime(response.Header.Get("Date"))
 	if err != nil {
 		return
 	}
 	x.known, x.skew = true, 0
-	now := x.now()
+	now := x.Now()
 	if earliest := now.Add(-took - time.Second); date.Before(earliest) {
 		x.skew = date.Sub(earliest)
 	} else if date.After(now) {
@@ -84,10 +84,10 @@ const (
 
 // examineCertificate connects to the public address, and judges what is shown there as
 // a browser would.
-func examineCertificate(ctx context.Context, x *patient) {
+func examineCertificate(ctx context.Context, x *subject) {
 	base, err := url.Parse(x.public())
 	if err != nil || base.Scheme != "https" {
-		if !x.away && x.config.HTTPS != "" {
+		if !x.Away && x.Config.HTTPS != "" {
 			x.warn("set base to https://HOST", "base is not an https address, so the server's public name is unknown")
 		}
 		return
@@ -107,14 +107,14 @@ func examineCertificate(ctx context.Context, x *patient) {
 }
 
 // judgeCertificate judges a chain of certificates.
-func (x *patient) judgeCertificate(host string, chain []*x509.Certificate) {
+func (x *subject) judgeCertificate(host string, chain []*x509.Certificate) {
 	leaf, between := chain[0], x509.NewCertPool() // TLS has no empty chains
 	for _, c := range chain[1:] {
 		between.AddCert(c)
 	}
 	roots := x.web.Transport.(*http.Transport).TLSClientConfig.RootCAs
-	_, err := leaf.Verify(x509.VerifyOptions{DNSName: host, Roots: roots, Intermediates: between, CurrentTime: x.now()})
-	left := leaf.NotAfter.Sub(x.now())
+	_, err := leaf.Verify(x509.VerifyOptions{DNSName: host, Roots: roots, Intermediates: between, CurrentTime: x.Now()})
+	left := leaf.NotAfter.Sub(x.Now())
 	expires := fmt.Sprintf("%s expires in %d days, on %s", host, left/(24*time.Hour), leaf.NotAfter.UTC().Format(time.DateOnly))
 	unknown, isUnknown := errors.AsType[x509.UnknownAuthorityError](err)
 	switch {
@@ -134,23 +134,23 @@ func (x *patient) judgeCertificate(host string, chain []*x509.Certificate) {
 }
 
 // certificateHelp is what to do about a certificate.
-func (x *patient) certificateHelp() string {
-	if len(x.config.ACMEDomains) > 0 {
+func (x *subject) certificateHelp() string {
+	if len(x.Config.ACMEDomains) > 0 {
 		return "read in the log why the CA did not renew it (journalctl -u stele | grep certificates); its names must lead here, at ports 80 or 443; then systemctl reload stele"
 	}
 	return "put a new certificate into the files of tls-cert and tls-key; they are read within ten seconds"
 }
 
 // examineRedirect asks in clear for what should only be had by https.
-func examineRedirect(ctx context.Context, x *patient) {
+func examineRedirect(ctx context.Context, x *subject) {
 	base, err := url.Parse(x.public())
 	if err != nil || base.Scheme != "https" {
 		return
 	}
 	plain := "http://" + base.Hostname()
 	if base.Port() != "" { // not at the usual ports, so http is not either
-		_, port, err := net.SplitHostPort(x.config.HTTP)
-		if err != nil || x.away {
+		_, port, err := net.SplitHostPort(x.Config.HTTP)
+		if err != nil || x.Away {
 			return
 		}
 		plain = "http://" + net.JoinHostPort(base.Hostname(), port)

@@ -1,0 +1,227 @@
+// Package doctor looks for what is wrong with an installation: the configuration, the folder
+// and its disk, the clock, the server and its certificates, the delegation of published
+// zones, tokens and backups. It changes nothing.
+package doctor
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/client"
+	"github.com/stele-id/stele/client/remote"
+	"github.com/stele-id/stele/config"
+	"github.com/stele-id/stele/registry"
+	"github.com/stele-id/stele/secret"
+	"github.com/stele-id/stele/store/pebble"
+)
+
+// Options are what is looked at, and how.
+type Options struct {
+	Config     *config.Config // of the server
+	ConfigFile string         // where it is from; "" for no file
+
+	// Away says that the server is on another machine, at the URL Server: the folder and this
+	// machine say nothing of it.
+	Away   bool
+	Server string
+
+	Place   registry.Place
+	Secrets *secret.Ring // the secret keys of the server
+	Backup  string       // the folder of backups; "" if it is not known
+	Version string       // of this program
+	Now     func() time.Time
+	Roots   *x509.CertPool // that are trusted; nil for the system's
+
+	Token func() (string, error) // of an administrator; "" for none
+
+	// AskServer calls do with the registry of the server at a URL, and Open with the one at
+	// Place.
+	AskServer func(ctx context.Context, server string, do func(ctx context.Context, r *remote.Registry) error) error
+	Open      func(ctx context.Context, do func(ctx context.Context, r *registry.Registry) error) error
+
+	// Delegations returns what asks the DNS about zones.
+	Delegations func() (*client.Delegations, error)
+}
+
+// Grade is how good a finding is.
+type Grade string
+
+// The grades.
+const (
+	OK      Grade = "ok"
+	Warning Grade = "warning"
+	Problem Grade = "problem"
+)
+
+// Finding is what an examination found.
+type Finding struct {
+	Check string `json:"check"` // the name of the examination
+	Grade Grade  `json:"state"`
+	What  string `json:"what"`
+	Do    string `json:"do,omitempty"` // what to do about it
+}
+
+// examination looks at one thing.
+type examination struct {
+	name string
+	look func(ctx context.Context, x *subject)
+}
+
+// examinations are all of them, in the order in which they are made: what is wrong at
+// first is often why the rest is.
+var examinations = []examination{
+	{"configuration", examineConfiguration},
+	{"folder", examineFolder},
+	{"disk", examineDisk},
+	{"descriptors", examineDescriptors},
+	{"server", examineServer},
+	{"registry", examineRegistry},
+	{"clock", examineClock},
+	{"certificate", examineCertificate},
+	{"redirect", examineRedirect},
+	{"zones", examineZones},
+	{"delegation", examineDelegations},
+	{"tokens", examineTokens},
+	{"backup", examineBackup},
+}
+
+// examinationTime is how long one may take.
+const examinationTime = 30 * time.Second
+
+// Examine makes all examinations. It reports each finding at once, and returns how many
+// problems there are.
+func Examine(ctx context.Context, o Options, report func(Finding) error) (problems int, err error) {
+	x := newSubject(o, report)
+	for _, e := range examinations {
+		if ctx.Err() != nil {
+			return x.problems, &stele.Error{Op: "doctor", Kind: stele.Unavailable, Err: errors.New("interrupted")}
+		}
+		x.at = e.name
+		within, cancel := context.WithTimeout(ctx, examinationTime)
+		e.look(within, x)
+		cancel()
+	}
+	return x.problems, x.failed
+}
+
+// subject is the installation that is examined, and what is known of it by now.
+type subject struct {
+	Options
+	web    *http.Client
+	tell   func(Finding) error
+	failed error // to tell
+
+	at       string // which examination
+	problems int
+
+	answers  bool          // the server does
+	skew     time.Duration // by which its clock is ahead of this machine's
+	known    bool          // skew is
+	registry *findings     // nil if the registry could not be looked into
+}
+
+func newSubject(o Options, report func(Finding) error) *subject {
+	return &subject{Options: o, tell: report, web: &http.Client{
+		Transport:     &http.Transport{TLSClientConfig: &tls.Config{RootCAs: o.Roots, MinVersion: tls.VersionTLS12}, DisableKeepAlives: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Timeout:       15 * time.Second,
+	}}
+}
+
+// findings is what the registry itself tells.
+type findings struct {
+	status     *remote.Status // nil if no server was asked
+	last       time.Time      // of the last change; the zero time if there is none
+	namespaces []*stele.Namespace
+	users      map[string]auth.User
+	tokens     []auth.Token
+	zones      []stele.ZoneState
+	sealed     bool // nothing is written
+}
+
+// report tells a finding.
+func (x *subject) report(g Grade, what, do string) {
+	if g == Problem {
+		x.problems++
+	}
+	if err := x.tell(Finding{x.at, g, what, do}); x.failed == nil {
+		x.failed = err
+	}
+}
+
+func (x *subject) ok(format string, args ...any) {
+	x.report(OK, fmt.Sprintf(format, args...), "")
+}
+
+func (x *subject) warn(do, format string, args ...any) {
+	x.report(Warning, fmt.Sprintf(format, args...), do)
+}
+
+func (x *subject) problem(do, format string, args ...any) {
+	x.report(Problem, fmt.Sprintf(format, args...), do)
+}
+
+// local returns the URL of the server on this machine; "" if it is not known.
+func (x *subject) local() string {
+	host, port, err := net.SplitHostPort(x.Config.HTTP)
+	if err != nil || port == "0" {
+		return ""
+	}
+	if addr, err := netip.ParseAddr(host); host == "" || err == nil && addr.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return "http://" + net.JoinHostPort(host, port)
+}
+
+// public returns the public URL of the server; "" if it is not known.
+func (x *subject) public() string {
+	if x.Away {
+		return strings.TrimRight(x.Server, "/")
+	}
+	return x.Config.Base
+}
+
+// get asks for a URL, and says how long the answer took.
+func (x *subject) get(ctx context.Context, link string) (*http.Response, time.Duration, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, link, nil)
+	if err != nil {
+		return nil, 0, err
+	}
+	begin := x.Now()
+	response, err := x.web.Do(r)
+	if err != nil {
+		if inner, ok := errors.AsType[*url.Error](err); ok {
+			err = inner.Err
+		}
+		return nil, 0, err
+	}
+	_ = response.Body.Close() // the head tells enough
+	return response, x.Now().Sub(begin), nil
+}
+
+// holder returns the process that has the folder open; 0 if none has.
+func (x *subject) holder() (pid int, since string) {
+	if x.Place.IsDatabase() {
+		return 0, ""
+	}
+	who, _ := pebble.Holder(x.Place.Folder)
+	rest, ok := strings.CutPrefix(who, "process ")
+	number, since, _ := strings.Cut(rest, " since ")
+	pid, err := strconv.Atoi(number)
+	if !ok || err != nil || pid <= 0 || !isRunning(pid) {
+		return 0, ""
+	}
+	return pid, since
+}
