@@ -115,7 +115,7 @@ func newPeers(t testing.TB, n int, published bool) []*peer {
 	for range n {
 		store := &sharedStore{Store: common}
 		log := slog.New(slog.DiscardHandler)
-		r := New(store, schemes, Options{Now: time.Now, Random: rand.IntN, Log: log, Resolver: resolver.Options{CacheBytes: 1 << 20, LeadBytes: 1 << 20}})
+		r := New(store, schemes, Options{Now: time.Now, Random: rand.IntN, Log: log, Resolver: resolver.Options{CacheBytes: 1 << 20, RedirectBytes: 1 << 20}})
 		if published {
 			r.Published = dnsd.NewZones(dnsd.ZonesOptions{Store: store, Schemes: schemes, Now: time.Now})
 			t.Cleanup(r.Published.Close)

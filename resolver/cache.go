@@ -14,9 +14,9 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// unknownAge is how long it is remembered that nobody has a name. Writes of this
-// process end it at once, and those of others when they are heard of; it is short so
-// that a flood of made-up names is soon forgotten.
+// unknownAge is how long the cache remembers that a name is not registered. Writes of this
+// process end it at once, and those of other processes when this one learns of them; it is
+// short so that a flood of made-up names is soon forgotten.
 const unknownAge = 10 * time.Second
 
 // cache reads records from the store and keeps them, each under the name by which
@@ -31,27 +31,27 @@ const unknownAge = 10 * time.Second
 // first, and the answer is not kept. It makes no difference whether the answer is
 // a record or that there is none.
 //
-// What a redirect needs of a record is kept beside the records, of as many names as
-// there is room for, and by the same rules; see leads.
+// The redirect cache is kept beside the records, for as many names as there is room for,
+// and by the same rules; see redirectCache.
 //
-// Once the cache is full, a name is kept only when it is asked for again: most of
-// the names in a long tail, or in a flood of made-up ones, never are, and it would
-// cost more to keep them and throw them out than to read them.
+// Once the cache is full, it keeps a name only when a client asks for it again: most of
+// the names in a long tail, or in a flood of made-up ones, are asked for once, and it would
+// cost more to keep and evict them than to read them.
 type cache struct {
-	store  stele.Store
-	kept   *otter.Cache[stele.ID, *entry] // nil if nothing is to be kept
-	now    func() time.Time               // may be nil
-	age    time.Duration                  // 0: without limit
-	leads  *leads                         // where names lead; nil if none are to be kept
-	lags   func() (time.Time, bool)       // see Options.Lagging; may be nil
-	seed   maphash.Seed
-	shards [numShards]shard
+	store     stele.Store
+	kept      *otter.Cache[stele.ID, *entry] // nil: keep nothing
+	now       func() time.Time               // may be nil
+	age       time.Duration                  // 0: without limit
+	redirects *redirectCache                 // nil: keep none
+	lags      func() (time.Time, bool)       // see Options.Lagging; may be nil
+	seed      maphash.Seed
+	shards    [numShards]shard
 
-	full atomic.Bool   // something had to be thrown out
+	full atomic.Bool   // an entry was evicted
 	era  atomic.Uint64 // grows when new names are registered; see forgetUnknown
 
-	writes atomic.Uint64   // grows when a record of this process was committed, and after that what is kept is forgotten
-	asked  []atomic.Uint32 // marks of names that were asked for
+	writes atomic.Uint64   // grows after this process has committed a record, before its names are forgotten
+	asked  []atomic.Uint32 // marks of names that clients asked for
 }
 
 const numShards = 512
@@ -62,7 +62,7 @@ type shard struct {
 	forgotten uint64 // how often one of its names was
 }
 
-// state returns what stands on tickets at present.
+// state returns the present value of a ticket's field forgotten.
 func (s *shard) state() uint64 {
 	s.Lock()
 	defer s.Unlock()
@@ -80,18 +80,18 @@ type ticket struct {
 
 // entry is an answer of the store.
 type entry struct {
-	record *stele.Record // nil: nobody has the name
-	era    uint64        // of a name that nobody has: it holds as long as the cache's is the same
+	record *stele.Record // nil: the name is not registered
+	era    uint64        // of a name that is not registered: the entry is valid while the cache's era is the same
 	until  time.Time     // zero: without limit
 
 	cut   int    // of a name that is not registered: length of the longest prefix of it that is registered; 0: none
-	cutAt uint64 // one more than the cache's writes when that was found out; 0: it was not
+	cutAt uint64 // one more than the cache's writes when cut was read; 0: it was not read
 }
 
 func newCache(store stele.Store, o Options) *cache {
 	c := &cache{store: store, now: o.Now, age: o.CacheAge, lags: o.Lagging, seed: maphash.MakeSeed()}
-	if o.LeadBytes > 0 && o.CacheAge == 0 { // leads do not grow old
-		c.leads = newLeads(o.LeadBytes)
+	if o.RedirectBytes > 0 && o.CacheAge == 0 { // redirect entries do not expire
+		c.redirects = newRedirectCache(o.RedirectBytes)
 	}
 	if o.CacheBytes == 0 {
 		return c
@@ -111,13 +111,13 @@ func newCache(store stele.Store, o Options) *cache {
 	return c
 }
 
-// lead returns the record that has the name without its description, if that is kept;
-// nil otherwise.
-func (c *cache) lead(name stele.ID) *stele.Record {
-	if c.leads == nil {
+// redirect returns the record that has the name without its description, if the redirect
+// cache has it; nil otherwise.
+func (c *cache) redirect(name stele.ID) *stele.Record {
+	if c.redirects == nil {
 		return nil
 	}
-	return c.leads.find(name, c.hash(name))
+	return c.redirects.find(name, c.hash(name))
 }
 
 // get returns the record that has the name, nil if there is none.
@@ -133,8 +133,7 @@ func (c *cache) get(ctx context.Context, name stele.ID) (*stele.Record, error) {
 	return record, err
 }
 
-// peek is like get, but does not keep what it reads: for names that nobody asked
-// for.
+// peek is like get, but does not keep what it reads: for names that no client asked for.
 func (c *cache) peek(ctx context.Context, name stele.ID) (*stele.Record, error) {
 	if e := c.find(name); e != nil {
 		return e.record, nil
@@ -151,15 +150,15 @@ func (c *cache) read(ctx context.Context, name stele.ID) (*stele.Record, error) 
 }
 
 // longest returns the record of the longest prefix of a name that is registered, and that
-// prefix; nil if none is. What is kept of a name that is not registered says which prefix it
-// is, until a name is registered.
+// prefix; nil if none is. The entry of a name that is not registered remembers the prefix,
+// until a name is registered.
 func (c *cache) longest(ctx context.Context, schemes *stele.Schemes, name stele.ID) (*stele.Record, stele.Prefix, error) {
 	if cut, ok := c.cutOf(name); ok {
 		if cut == 0 {
 			return nil, stele.Prefix{}, nil
 		}
 		at := name.Prefix(cut)
-		// A copy of the store that is behind may not have it yet.
+		// A replica of the store that lags may not have it yet.
 		if record, err := c.get(ctx, nameOf(at)); record != nil || err != nil {
 			return record, at, err
 		}
@@ -188,7 +187,7 @@ func (c *cache) cutOf(name stele.ID) (cut int, ok bool) {
 	return e.cut, true
 }
 
-// nameOf returns the name that a prefix is, the zero ID if it can be none.
+// nameOf returns a prefix as a name, or the zero ID if it is not one.
 func nameOf(p stele.Prefix) stele.ID {
 	id, err := stele.NewID(p.Scheme(), p.String())
 	if err != nil {
@@ -197,7 +196,7 @@ func nameOf(p stele.Prefix) stele.ID {
 	return id
 }
 
-// find returns what is kept under a name, nil if nothing is or it is too old.
+// find returns the entry of a name, nil if there is none or it has expired.
 func (c *cache) find(name stele.ID) *entry {
 	if c.kept == nil {
 		return nil
@@ -211,7 +210,7 @@ func (c *cache) find(name stele.ID) *entry {
 
 // take returns a ticket, for what is about to be read from the store.
 func (c *cache) take(name stele.ID) ticket {
-	if c.kept == nil && c.leads == nil {
+	if c.kept == nil && c.redirects == nil {
 		return ticket{}
 	}
 	t := c.ticket(name)
@@ -225,12 +224,12 @@ func (c *cache) keep(t ticket, name stele.ID, record *stele.Record) {
 		return
 	}
 	if record != nil {
-		c.keepLead(t, name, record)
+		c.keepRedirect(t, name, record)
 	}
 	c.keepEntry(t, name, &entry{record: record, era: t.era})
 }
 
-// keepEntry is keep without where the name leads. It says how long the entry is good.
+// keepEntry is keep without the redirect cache. It sets when the entry expires.
 func (c *cache) keepEntry(t ticket, name stele.ID, e *entry) {
 	if t.shard == nil || c.kept == nil || !c.mayKeep(t) || c.full.Load() && !c.again(t.hash) {
 		return
@@ -253,25 +252,25 @@ func (c *cache) keepEntry(t ticket, name stele.ID, e *entry) {
 	}
 }
 
-// keepLead keeps where a name leads, if the ticket holds. It reports whether there was
-// room, or no need of it.
-func (c *cache) keepLead(t ticket, name stele.ID, record *stele.Record) bool {
-	if c.leads == nil || !c.mayKeep(t) {
+// keepRedirect keeps the redirect entry of a name, if the ticket holds. It reports false if
+// there was no room.
+func (c *cache) keepRedirect(t ticket, name stele.ID, record *stele.Record) bool {
+	if c.redirects == nil || !c.mayKeep(t) {
 		return true
 	}
-	var room [maxLead]byte
-	lead, ok := c.leads.words.appendLead(room[:0], name, record)
+	var room [maxRedirect]byte
+	entry, ok := c.redirects.dictionary.appendRedirect(room[:0], name, record)
 	if !ok {
 		return true
 	}
 	t.shard.Lock()
 	defer t.shard.Unlock()
-	return t.shard.forgotten != t.forgotten || c.leads.put(name, t.hash, lead)
+	return t.shard.forgotten != t.forgotten || c.redirects.put(name, t.hash, entry)
 }
 
 // forget removes what is kept under a name, and makes its tickets worthless.
 func (c *cache) forget(name stele.ID) {
-	if c.kept == nil && c.leads == nil {
+	if c.kept == nil && c.redirects == nil {
 		return
 	}
 	c.writes.Add(1)
@@ -282,13 +281,14 @@ func (c *cache) forget(name stele.ID) {
 	if c.kept != nil {
 		c.kept.Invalidate(name)
 	}
-	if c.leads != nil {
-		c.leads.remove(name, t.hash)
+	if c.redirects != nil {
+		c.redirects.remove(name, t.hash)
 	}
 }
 
-// lag tells one time in which the store is behind from another, and from none: what is
-// read between two moments with the same lag, which is not -1, is not from a copy.
+// lag identifies the last time in which the store lagged; -1 if it lags now. What is read
+// between two moments with the same lag, which is not -1, does not come from a replica that
+// lags.
 func (c *cache) lag() int64 {
 	if c.lags == nil {
 		return 0
@@ -303,11 +303,11 @@ func (c *cache) lag() int64 {
 	return since.UnixNano()
 }
 
-// mayKeep reports whether what was read with a ticket is as new as can be.
+// mayKeep reports whether what was read with a ticket is current.
 func (c *cache) mayKeep(t ticket) bool { return t.lag >= 0 && t.lag == c.lag() }
 
-// forgetUnknown forgets which names nobody has. Names of a new record can be kept in no
-// other way, so that it need not be known which they are.
+// forgetUnknown forgets which names are not registered. The names of a new record can be in
+// the cache in no other way, so the caller need not say which they are.
 func (c *cache) forgetUnknown() { c.era.Add(1) }
 
 // forgetAll forgets everything, and makes all tickets worthless.
@@ -319,16 +319,16 @@ func (c *cache) forgetAll() {
 		s.forgotten++
 		s.Unlock()
 	}
-	// Nobody keeps any more what was read before.
+	// No reader keeps what it read before.
 	if c.kept != nil {
 		c.kept.InvalidateAll()
 	}
-	if c.leads != nil {
-		c.leads.removeAll()
+	if c.redirects != nil {
+		c.redirects.removeAll()
 	}
 }
 
-// ticket returns a name's ticket, on which nothing stands yet.
+// ticket returns a ticket of a name with its hash and shard only.
 func (c *cache) ticket(name stele.ID) ticket {
 	hash := c.hash(name)
 	return ticket{hash: hash, shard: &c.shards[hash%numShards]}
@@ -336,16 +336,15 @@ func (c *cache) ticket(name stele.ID) ticket {
 
 func (c *cache) hash(name stele.ID) uint64 { return maphash.String(c.seed, name.String()) }
 
-// again marks a name as asked for, and reports whether it was before and no other
-// name has taken its place since.
+// again marks a name as asked for, and reports whether it was marked already and no other
+// name has replaced the mark since.
 func (c *cache) again(hash uint64) bool {
 	mark := uint32(hash) | 1
 	return c.asked[(hash>>32)%uint64(len(c.asked))].Swap(mark) == mark
 }
 
-// ownName returns the name in memory of its own, or in that of the record. A
-// name that came with a request may be a small piece of a large text, which would
-// be kept with it.
+// ownName returns the name in memory of its own, or in that of the record. The name of a
+// request may be a small piece of a large text, which would stay in memory with it.
 func ownName(name stele.ID, record *stele.Record) stele.ID {
 	if record != nil {
 		if name == record.ID {

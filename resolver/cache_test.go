@@ -350,8 +350,8 @@ func TestSlowReader(t *testing.T) {
 // that is too small for them.
 func TestNeverStale(t *testing.T) {
 	const things, versions, readers = 4, 400, 4
-	for _, o := range []Options{{CacheBytes: 4 << 10}, {CacheBytes: 1 << 20}, {LeadBytes: 4 << 10}, {CacheBytes: 1 << 20, LeadBytes: 1 << 20}} {
-		t.Run(fmt.Sprint(o.CacheBytes, "+", o.LeadBytes), func(t *testing.T) {
+	for _, o := range []Options{{CacheBytes: 4 << 10}, {CacheBytes: 1 << 20}, {RedirectBytes: 4 << 10}, {CacheBytes: 1 << 20, RedirectBytes: 1 << 20}} {
+		t.Run(fmt.Sprint(o.CacheBytes, "+", o.RedirectBytes), func(t *testing.T) {
 			store := mem.New(clock)
 			o.Now = clock
 			r := &registry{New(store, newSchemes(t), o), t, store}

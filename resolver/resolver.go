@@ -29,10 +29,10 @@ type Options struct {
 	// is 0. Namespaces are always kept, all of them.
 	CacheBytes uint64
 
-	// LeadBytes is how much memory may be taken to keep of names where they lead, in a
+	// RedirectBytes is how much memory may be taken to keep of names where they lead, in a
 	// form of their own that is much smaller than records; see [Resolver.Load]. None
 	// are kept if it is 0, or if there is a CacheAge.
-	LeadBytes uint64
+	RedirectBytes uint64
 
 	// CacheAge is how long records and namespaces are kept, for stores that other
 	// processes write to; 0 is without limit.
@@ -103,11 +103,11 @@ func (r *Resolver) InvalidateAll() {
 	r.namespaces.forget()
 }
 
-// Close gives back memory that was taken for leads. Whoever asks afterwards is
+// Close returns the memory of the redirect cache to the system. Whoever asks afterwards is
 // answered all the same.
 func (r *Resolver) Close() {
-	if r.records.leads != nil {
-		r.records.leads.close()
+	if r.records.redirects != nil {
+		r.records.redirects.close()
 	}
 }
 

@@ -49,7 +49,7 @@ func TestWrittenElsewhere(t *testing.T) {
 		"changed, one of many": {2, func(r *registry, _ *stele.Record) { r.InvalidateAll() }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRegistry(t, Options{Now: clock, CacheBytes: 1 << 20, LeadBytes: 1 << 20})
+			r := newRegistry(t, Options{Now: clock, CacheBytes: 1 << 20, RedirectBytes: 1 << 20})
 			defer r.Close()
 			first := "none"
 			if tt.version > 1 {
@@ -108,7 +108,7 @@ func TestLateUnknown(t *testing.T) {
 // TestLagging: of a copy that may be old nothing is kept.
 func TestLagging(t *testing.T) {
 	behind := true
-	r := newRegistry(t, Options{Now: clock, CacheBytes: 1 << 20, LeadBytes: 1 << 20, Lagging: func() (time.Time, bool) { return noon, behind }})
+	r := newRegistry(t, Options{Now: clock, CacheBytes: 1 << 20, RedirectBytes: 1 << 20, Lagging: func() (time.Time, bool) { return noon, behind }})
 	defer r.Close()
 	r.elsewhere(r.written("urn:example:1", 1, "https://example.org/1"))
 	for _, name := range []string{"urn:example:1", "urn:example:2"} {

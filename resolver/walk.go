@@ -66,7 +66,7 @@ func (w *walk) answer(ctx context.Context) (Resolution, error) {
 // record returns the record that has the name, nil if there is none.
 func (w *walk) record(ctx context.Context) (*stele.Record, error) {
 	if w.q.Brief && w.q.Service == stele.N2L && w.q.Query == "" {
-		if record := w.records.lead(w.q.ID); record != nil {
+		if record := w.records.redirect(w.q.ID); record != nil {
 			w.brief = true
 			return record, nil
 		}

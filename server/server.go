@@ -185,7 +185,7 @@ func (s *server) openRegistry(ctx context.Context) (*registry.Registry, error) {
 func (s *server) resolverOptions() resolver.Options {
 	o := resolver.Options{
 		CacheBytes:    uint64(s.Cache),
-		LeadBytes:     uint64(s.RedirectCache),
+		RedirectBytes: uint64(s.RedirectCache),
 		DefaultTTL:    uint32(s.TTL / time.Second),
 		DefaultStatus: s.Status,
 	}

@@ -51,6 +51,7 @@ var rooms = []room{
 	{folder: "internal/disk"},
 	{folder: "internal/limit", may: ".", pure: true},
 	{folder: "internal/recordtest", may: "."},
+	{folder: "internal/slab"}, // bytes only; the memory comes from the system
 	{folder: "internal/spelling", pure: true},
 	{folder: "internal/terminal", pure: true},
 
@@ -65,7 +66,7 @@ var rooms = []room{
 	{folder: "store/copy", may: ".", tests: "store/mem store/pebble store/postgres"},
 	{folder: "store/*", may: ". store/binary"},
 
-	{folder: "resolver", may: ". auth ddds mint namespaces proof", tests: "store/mem scheme/all"},
+	{folder: "resolver", may: ". internal/slab auth ddds mint namespaces proof", tests: "store/mem scheme/all"},
 	{folder: "registrar/minting", may: ". mint namespaces", tests: "auth registrar store/mem scheme/all"}, // it reads the store, and commits through its caller
 	{folder: "registrar", may: ". document registrar/minting internal/destination auth ddds mint namespaces outbound proof publish secret", tests: "store/mem scheme/all"},
 
@@ -78,7 +79,7 @@ var rooms = []room{
 	// A server is handed a store and the schemes; it never picks them.
 	{folder: "serve/httpd", may: ". document internal/destination internal/limit auth ddds mint namespaces proof publish resolver registrar wire/hdl web", tests: "store/mem scheme/all"},
 	{folder: "serve/api", may: ". document internal/limit audit auth bulk ddds mint proof publish resolver registrar wire/hdl web", tests: "store/mem scheme/all"},
-	{folder: "serve/*", may: ". auth ddds mint namespaces outbound proof publish secret resolver registrar wire/hdl", tests: "store/mem scheme/all"},
+	{folder: "serve/*", may: ". internal/slab auth ddds mint namespaces outbound proof publish secret resolver registrar wire/hdl", tests: "store/mem scheme/all"},
 	{folder: "web", may: ". auth ddds mint proof publish resolver registrar", tests: "store/mem scheme/all"},
 	{folder: "client/internal"},
 	{folder: "client/remote", may: ". document client/internal audit auth namespaces publish/zonekey registrar", tests: "resolver store/mem scheme/all serve/*"},

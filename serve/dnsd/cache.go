@@ -3,10 +3,10 @@ package dnsd
 import (
 	"encoding/binary"
 	"hash/maphash"
-	"math/bits"
 	"math/rand/v2"
-	"sync"
 	"sync/atomic"
+
+	"github.com/stele-id/stele/internal/slab"
 )
 
 // packed is an answer in wire form, without the header and the question in front of
@@ -46,39 +46,24 @@ type cache struct {
 	absent rings
 }
 
-// rings keep packed answers in a fixed amount of memory without pointers, so that the
-// garbage collector has nothing to do with it, however many there are. Each of a
-// number of shards is a ring: what is new overwrites what is oldest.
-type rings struct {
-	shards []shard
-	memory []byte
-}
+// rings keep packed answers in pointer-free memory; new answers overwrite the oldest ones.
+type rings struct{ *slab.Slab }
 
 const (
 	cacheEpochs = 1 << 16
 	cacheShards = 64
-	bucketSlots = 8 // a line of the processor's cache
 
-	// slotBytes is how many bytes of answers there are for a slot of the index.
-	// Answers are larger, so that a slot is free most of the time.
-	slotBytes = 64
+	// slotBytes is how many bytes of answers there are for a slot of the index. Answers
+	// are larger, so that most buckets have a free slot.
+	slotBytes = 32
 
-	// admit says that in a full ring one new answer of so many is kept. Those that are
-	// asked for often get in soon all the same; and when all names are asked for in
-	// turn, and not all have room, those that are there are found again before they are
-	// overwritten.
+	// admit says that a full ring keeps one new answer of so many. Answers that clients ask
+	// for often get in soon all the same; and when clients ask for all names in turn, and not
+	// all have room, the cache finds the ones that it has before they are overwritten.
 	admit = 4
 
 	minRings = cacheShards * (4 << 10)
 )
-
-// shard is a part of rings.
-type shard struct {
-	mu   sync.RWMutex
-	ring []byte
-	tail uint64   // where the next entry goes, counting all that were ever written
-	slot []uint64 // buckets of slots, each 16 bits of the hash and the entry's place / 8; 0: free
-}
 
 // newCache makes a cache of about so many bytes. They are taken from the system as
 // they are used.
@@ -92,34 +77,14 @@ func newCache(size int) *cache {
 	}
 }
 
-// close gives the memory back. Nothing is found from then on.
+// close returns the memory to the system. The cache finds nothing from then on.
 func (c *cache) close() {
-	c.found.close()
-	c.absent.close()
+	c.found.Close()
+	c.absent.Close()
 }
 
 func newRings(size int) rings {
-	each := max(size, minRings) / cacheShards &^ 7
-	slots := 1 << bits.Len(uint(each/slotBytes))
-	r := rings{shards: make([]shard, cacheShards), memory: newArena(each * cacheShards)}
-	for i := range r.shards {
-		s := &r.shards[i]
-		s.ring = r.memory[i*each : (i+1)*each : (i+1)*each]
-		s.slot = make([]uint64, slots)
-		s.tail = 8 // so that no place is 0
-	}
-	return r
-}
-
-func (r *rings) close() {
-	for i := range r.shards {
-		s := &r.shards[i]
-		s.mu.Lock()
-		s.ring, s.slot = nil, nil
-		s.mu.Unlock()
-	}
-	freeArena(r.memory)
-	r.memory = nil
+	return rings{slab.New(slab.Options{Bytes: uint64(max(size, minRings)), EntryBytes: slotBytes, MaxEntry: 512, MinParts: cacheShards, Overwrite: true})}
 }
 
 // hash is the hash of a name in wire form, in lower case.
@@ -173,37 +138,12 @@ func (c *cache) put(name []byte, hash uint64, qtype uint16, epoch uint32, p *pac
 	r.put(name, cacheKey(hash, qtype, p.signed), &k)
 }
 
-// bucket returns the slots that a key may be in, and its mark in them.
-func (s *shard) bucket(key uint64) (slots []uint64, mark uint64) {
-	if len(s.slot) == 0 {
-		return nil, 0
-	}
-	i := key >> 6 & uint64(len(s.slot)-1) &^ (bucketSlots - 1)
-	return s.slot[i : i+bucketSlots], key >> 48 << 48
-}
-
-const placeMask = 1<<48 - 1
-
-// entry returns the entry of a slot, or nil if it was overwritten.
-func (s *shard) entry(slot uint64) []byte {
-	at := slot & placeMask * 8
-	if at == 0 || at+uint64(len(s.ring)) < s.tail {
-		return nil
-	}
-	return s.ring[at%uint64(len(s.ring)):]
-}
-
-func (r *rings) get(dst, name []byte, limit int, want *wanted, words *dictionaries) (_ []byte, p packed, ok bool) {
-	s := &r.shards[want.key%cacheShards]
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	slots, mark := s.bucket(want.key)
-	for _, slot := range slots {
-		if slot&^placeMask != mark || slot == 0 {
-			continue
-		}
-		e := s.entry(slot)
-		if e == nil || !is(e, name, want.qtype, want.signed) {
+func (r rings) get(dst, name []byte, limit int, want *wanted, words *dictionaries) (_ []byte, p packed, ok bool) {
+	part := r.Part(want.key)
+	part.RLock()
+	defer part.RUnlock()
+	for e, at := part.Seek(want.key, 0); e != nil; e, at = part.Seek(want.key, at+1) {
+		if !is(e, name, want.qtype, want.signed) {
 			continue
 		}
 		if !want.fits(e) {
@@ -253,61 +193,19 @@ func (p packed) lengthenTo(dst []byte, limit int, dictionary uint8, length int, 
 	return dst, p, true
 }
 
-// put keeps an answer, unless it would take more than a quarter of a shard.
-func (r *rings) put(name []byte, key uint64, k *kept) {
-	s := &r.shards[key%cacheShards]
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	slots, mark := s.bucket(key)
-	size := (entryHead + len(name) + len(k.stored) + 7) &^ 7
-	if slots == nil || size > len(s.ring)/4 {
+// put keeps an answer, if there is room and the ring admits it.
+func (r rings) put(name []byte, key uint64, k *kept) {
+	part := r.Part(key)
+	part.Lock()
+	defer part.Unlock()
+	e, at := part.Seek(key, 0)
+	for e != nil && !is(e, name, k.qtype, k.signed) {
+		e, at = part.Seek(key, at+1)
+	}
+	if e == nil && part.Full() && rand.Uint32()%admit != 0 {
 		return
 	}
-	if s.tail > uint64(len(s.ring)) && !s.has(slots, mark, name, k) && rand.Uint32()%admit != 0 {
-		return
+	if e = part.Add(key, at, entryHead+len(name)+len(k.stored)); e != nil {
+		writeEntry(e, name, k)
 	}
-	at, e := s.room(uint64(size))
-	slots[s.victim(slots, mark, name, k)] = mark | at/8
-	writeEntry(e, name, k)
-}
-
-// has reports whether there is an answer for a name and type, of whatever epoch.
-func (s *shard) has(slots []uint64, mark uint64, name []byte, k *kept) bool {
-	for _, slot := range slots {
-		if slot != 0 && slot&^placeMask == mark {
-			if e := s.entry(slot); e != nil && is(e, name, k.qtype, k.signed) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// room makes room for an entry at the end of the ring.
-func (s *shard) room(size uint64) (at uint64, e []byte) {
-	n := uint64(len(s.ring))
-	if s.tail%n+size > n {
-		s.tail += n - s.tail%n // it would go over the edge
-	}
-	at = s.tail
-	s.tail += size
-	return at, s.ring[at%n : at%n+size]
-}
-
-// victim chooses a slot for a new entry, which must not be written yet: the one that
-// the same name and type has, a free one, or the one with the oldest entry.
-func (s *shard) victim(slots []uint64, mark uint64, name []byte, k *kept) int {
-	oldest := 0
-	for i, slot := range slots {
-		e := s.entry(slot)
-		if e == nil {
-			slots[i] = 0
-		} else if slot&^placeMask == mark && is(e, name, k.qtype, k.signed) {
-			return i
-		}
-		if slots[i]&placeMask < slots[oldest]&placeMask {
-			oldest = i
-		}
-	}
-	return oldest
 }

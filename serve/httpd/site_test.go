@@ -58,7 +58,7 @@ func newSite(t testing.TB, change ...func(*Options)) *site {
 	s.store = store
 	t.Cleanup(func() { store.Close() })
 	reads := resolver.New(store, s.schemes, resolver.Options{Now: s.now, CacheBytes: 1 << 20, DefaultTTL: 3600, Hosts: []string{"id.example.org"}})
-	learned := resolver.New(store, s.schemes, resolver.Options{Now: s.now, CacheBytes: 1 << 20, LeadBytes: 1 << 20, DefaultTTL: 3600, Hosts: []string{"id.example.org"}})
+	learned := resolver.New(store, s.schemes, resolver.Options{Now: s.now, CacheBytes: 1 << 20, RedirectBytes: 1 << 20, DefaultTTL: 3600, Hosts: []string{"id.example.org"}})
 	t.Cleanup(learned.Close)
 	s.registry = registrar.New(store, s.schemes, registrar.Options{Now: s.now,
 		OnCommit: func(records ...*stele.Record) {

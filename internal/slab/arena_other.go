@@ -1,6 +1,6 @@
 //go:build !unix
 
-package dnsd
+package slab
 
 func newArena(size int) []byte { return make([]byte, size) }
 

@@ -12,23 +12,27 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/internal/slab"
 	"github.com/stele-id/stele/store/mem"
 )
 
-// leadTo makes the lead of a name.
-func (l *leads) leadTo(t interface{ Fatal(...any) }, name stele.ID, url string) []byte {
-	lead, ok := l.words.appendLead(nil, name, &stele.Record{ID: name, State: stele.Active, Version: 1, Targets: []stele.Target{page(url)}})
+// entryTo makes the redirect entry of a name.
+func (l *redirectCache) entryTo(t interface{ Fatal(...any) }, name stele.ID, url string) []byte {
+	entry, ok := l.dictionary.appendRedirect(nil, name, &stele.Record{ID: name, State: stele.Active, Version: 1, Targets: []stele.Target{page(url)}})
 	if !ok {
-		t.Fatal("there is no lead")
+		t.Fatal("there is no entry")
 	}
-	return lead
+	return entry
 }
+
+// fullPart is how many bytes a part of the largest size takes, with its index.
+const fullPart = slab.MaxPart + slab.MaxPart/slotBytes*4
 
 // What is found is what was put last, however full it is and however names share
 // hashes. What was removed is not found.
-func TestLeads(t *testing.T) {
+func TestRedirectCache(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		l := newLeads(uint64(rapid.SampledFrom([]int{1, 4 << 10, 64 << 10, partBytes, 2*partBytes + 1}).Draw(t, "size")))
+		l := newRedirectCache(uint64(rapid.SampledFrom([]int{1, 4 << 10, 64 << 10, fullPart, 2*fullPart + 1}).Draw(t, "size")))
 		defer l.close()
 		hashes := rapid.SampledFrom([]uint64{1, 3, 1 << 40}).Draw(t, "hashes")
 		hash := func(n int) uint64 { return uint64(n) % hashes * 0x9e3779b97f4a7c15 }
@@ -38,7 +42,7 @@ func TestLeads(t *testing.T) {
 				n := rapid.IntRange(0, 40).Draw(t, "n")
 				name := newID(t, "ark", fmt.Sprintf("ark:12345/x%d", n))
 				url := "https://example.org/" + rapid.StringMatching(`x{0,300}`).Draw(t, "url")
-				if l.put(name, hash(n), l.leadTo(t, name, url)) {
+				if l.put(name, hash(n), l.entryTo(t, name, url)) {
 					want[n] = url
 					if r := l.find(name, hash(n)); r == nil || r.Targets[0].URL != url {
 						t.Fatalf("what was put is %v", r)
@@ -67,20 +71,19 @@ func TestLeads(t *testing.T) {
 	})
 }
 
-// As many names have room as the documentation says, but for a few that have the
-// hashes of too many others.
-func TestLeadsRoom(t *testing.T) {
-	const size, each = 4 * partBytes, 45
-	c := newCache(nil, Options{LeadBytes: size})
-	defer c.leads.close()
+// As many names have room as the documentation says, except a few whose buckets are full.
+func TestRedirectCacheRoom(t *testing.T) {
+	const size, each = 4 * fullPart, 45
+	c := newCache(nil, Options{RedirectBytes: size})
+	defer c.redirects.close()
 	id := func(n int) stele.ID { return newID(t, "ark", fmt.Sprintf("ark:12345/x%010x", n)) }
 	for n := range size / each {
-		c.keepLead(c.ticket(id(n)), id(n), &stele.Record{ID: id(n), State: stele.Active, Version: 1, Targets: []stele.Target{
+		c.keepRedirect(c.ticket(id(n)), id(n), &stele.Record{ID: id(n), State: stele.Active, Version: 1, Targets: []stele.Target{
 			{Service: stele.N2L, URL: fmt.Sprintf("https://archive.example.org/items/%010x/view", n), Order: stele.DefaultOrder, Preference: stele.DefaultPreference}}})
 	}
 	lost := 0
 	for n := range size / each {
-		if c.lead(id(n)) == nil {
+		if c.redirect(id(n)) == nil {
 			lost++
 		}
 	}
@@ -90,12 +93,12 @@ func TestLeadsRoom(t *testing.T) {
 }
 
 // Where it is full, what is removed makes room in the end.
-func TestLeadsAgain(t *testing.T) {
-	l := newLeads(16 << 10)
+func TestRedirectCacheAgain(t *testing.T) {
+	l := newRedirectCache(16 << 10)
 	defer l.close()
 	put := func(n int) bool {
 		name := newID(t, "ark", fmt.Sprintf("ark:12345/x%d", n))
-		return l.put(name, uint64(n)*0x9e3779b97f4a7c15, l.leadTo(t, name, "https://example.org/"+strings.Repeat("x", 200)))
+		return l.put(name, uint64(n)*0x9e3779b97f4a7c15, l.entryTo(t, name, "https://example.org/"+strings.Repeat("x", 200)))
 	}
 	n := 0
 	for refused := 0; refused < 100; n++ { // a few are because of their hash
@@ -112,8 +115,8 @@ func TestLeadsAgain(t *testing.T) {
 }
 
 // Requests are answered while the memory is given back, and after that.
-func TestLeadsClose(t *testing.T) {
-	r := newRegistry(t, Options{Now: clock, LeadBytes: 1 << 20})
+func TestRedirectCacheClose(t *testing.T) {
+	r := newRegistry(t, Options{Now: clock, RedirectBytes: 1 << 20})
 	r.to("ark:12345/x1", page("https://example.org/1"))
 	var all sync.WaitGroup
 	for range 4 {
@@ -136,7 +139,7 @@ func TestLeadsClose(t *testing.T) {
 
 // Requests that are brief are answered without the store, and as others are.
 func TestBrief(t *testing.T) {
-	r, store := newCounted(t, Options{Now: clock, CacheBytes: 0, LeadBytes: 1 << 20, DefaultTTL: 60, Hosts: []string{"id.example.org"}})
+	r, store := newCounted(t, Options{Now: clock, CacheBytes: 0, RedirectBytes: 1 << 20, DefaultTTL: 60, Hosts: []string{"id.example.org"}})
 	defer r.Close()
 	r.namespace(stele.Namespace{Scheme: "ark", Prefix: "ark:12345", TTL: 7, Status: 307})
 	r.put(stele.Record{ID: r.id("ark:12345/x1"), Aliases: []stele.ID{r.id("20.500.12345/one")}, Targets: []stele.Target{page("https://example.org/1")}, Metadata: stele.Metadata{"who": "Ada"}})
@@ -184,7 +187,7 @@ func TestBrief(t *testing.T) {
 		}
 	}
 	// With an age nothing is kept that does not grow old.
-	r, store = newCounted(t, Options{Now: clock, LeadBytes: 1 << 20, CacheAge: 1})
+	r, store = newCounted(t, Options{Now: clock, RedirectBytes: 1 << 20, CacheAge: 1})
 	r.to("urn:example:1", page("https://example.org/1"))
 	if err := r.Load(t.Context()); err != nil || r.resolve(Request{ID: r.id("urn:example:1"), Brief: true}).Brief || store.records.Load() == 0 {
 		t.Errorf("%v, and the store is read %d times", err, store.records.Load())
@@ -202,7 +205,7 @@ func TestLoad(t *testing.T) {
 		{loadPage, 2 << 20, true},
 		{3 * loadPage, 64 << 10, false},
 	} {
-		r := newRegistry(t, Options{Now: clock, LeadBytes: tt.size})
+		r := newRegistry(t, Options{Now: clock, RedirectBytes: tt.size})
 		defer r.Close()
 		var records []*stele.Record
 		for i := range tt.records {
@@ -220,7 +223,7 @@ func TestLoad(t *testing.T) {
 		}
 		known := 0
 		for i, record := range records {
-			if got := r.records.lead(record.ID); got != nil {
+			if got := r.records.redirect(record.ID); got != nil {
 				known++
 				if want := fmt.Sprintf("https://example.org/%d", i); got.Targets[0].URL != want {
 					t.Errorf("%s leads to %s", record.ID, got.Targets[0].URL)
@@ -238,8 +241,8 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// scanned is a store that calls somebody when a page was read, before the reader has
-// anything of it.
+// scanned is a store that calls then when a page was read, before the reader gets any
+// record of it.
 type scanned struct {
 	stele.Store
 	then func()
@@ -269,7 +272,7 @@ func (s *scanned) Scan(ctx context.Context, scheme, prefix, after string) iter.S
 // What is written while a page is read is not kept as it was before.
 func TestSlowLoad(t *testing.T) {
 	store := &scanned{Store: mem.New(clock)}
-	r := &registry{New(store, newSchemes(t), Options{Now: clock, LeadBytes: 1 << 20}), t, store}
+	r := &registry{New(store, newSchemes(t), Options{Now: clock, RedirectBytes: 1 << 20}), t, store}
 	defer r.Close()
 	for i := range 100 {
 		r.to(fmt.Sprintf("ark:12345/x%d", i), page("https://example.org/old"))
@@ -297,7 +300,7 @@ func TestSlowLoad(t *testing.T) {
 
 func BenchmarkBrief(b *testing.B) {
 	r, ids := benchmarkRegistry(b, 0)
-	r.Resolver = New(r.store, r.schemes, Options{Now: clock, LeadBytes: 64 << 20})
+	r.Resolver = New(r.store, r.schemes, Options{Now: clock, RedirectBytes: 64 << 20})
 	defer r.Close()
 	if err := r.Load(b.Context()); err != nil {
 		b.Fatal(err)

@@ -41,11 +41,11 @@ func drawTarget(t *rapid.T) stele.Target {
 	}
 }
 
-// A lead tells all that a redirect needs, and has no more bytes than it may.
-func TestLead(t *testing.T) {
+// An entry has all that a redirect needs, and no more bytes than it may.
+func TestRedirectEntry(t *testing.T) {
 	for _, many := range []bool{false, true} {
 		t.Run(fmt.Sprintf("many words %v", many), func(t *testing.T) {
-			var w words
+			var w dictionary
 			if many {
 				for i := range maxWords {
 					w.number(word{"", fmt.Sprintf("https://%d.example.org/", i)})
@@ -73,21 +73,21 @@ func TestLead(t *testing.T) {
 						want.Targets = append(want.Targets, target)
 					}
 				}
-				lead, ok := w.appendLead([]byte("before"), name, r)
-				if len(want.Targets) == 0 && ok || ok && len(lead) > len("before")+maxLead {
-					t.Fatalf("%d bytes", len(lead))
+				entry, ok := w.appendRedirect([]byte("before"), name, r)
+				if len(want.Targets) == 0 && ok || ok && len(entry) > len("before")+maxRedirect {
+					t.Fatalf("%d bytes", len(entry))
 				}
 				if !ok {
-					if len(want.Targets) > 0 && len(lead) <= len("before")+maxLead {
-						t.Fatal("it has no lead")
+					if len(want.Targets) > 0 && len(entry) <= len("before")+maxRedirect {
+						t.Fatal("it has no entry")
 					}
 					return
 				}
-				d := w.reader(append(lead[len("before"):], "behind"...))
+				d := w.reader(append(entry[len("before"):], "behind"...))
 				if other := drawID(t, "other"); other != name && d.isNamed(other) {
 					t.Fatalf("it is taken for that of %s", other)
 				}
-				if d = w.reader(lead[len("before"):]); !d.isNamed(name) {
+				if d = w.reader(entry[len("before"):]); !d.isNamed(name) {
 					t.Fatal("it has another name")
 				}
 				if diff := cmp.Diff(want, d.record(name), cmp.AllowUnexported(stele.ID{})); diff != "" {
@@ -104,7 +104,7 @@ func TestLead(t *testing.T) {
 	}
 }
 
-// What not everybody may know, or what takes more than a redirect, has no lead.
+// A record that is not public, or that takes more than a redirect, has no entry.
 func TestNoLead(t *testing.T) {
 	usual := func() *stele.Record {
 		return &stele.Record{ID: newID(t, "ark", "ark:12345/x1"), State: stele.Active, Version: 1, Targets: []stele.Target{page("https://example.org/1")}}
@@ -116,16 +116,16 @@ func TestNoLead(t *testing.T) {
 		"redacted":    func(r *stele.Record) { r.Redacted = true },
 		"with values": func(r *stele.Record) { r.Values = []stele.HandleValue{{Index: 1, Type: "URL"}} },
 		"no target":   func(r *stele.Record) { r.Targets[0].Service = stele.N2C },
-		"long":        func(r *stele.Record) { r.Targets[0].URL += strings.Repeat("x", maxLead) },
+		"long":        func(r *stele.Record) { r.Targets[0].URL += strings.Repeat("x", maxRedirect) },
 	} {
-		var w words
+		var w dictionary
 		r := usual()
-		if _, ok := w.appendLead(nil, r.ID, r); !ok {
+		if _, ok := w.appendRedirect(nil, r.ID, r); !ok {
 			t.Fatal("the usual record has none")
 		}
 		change(r)
-		if lead, ok := w.appendLead(nil, r.ID, r); ok {
-			t.Errorf("%s: %q", what, lead)
+		if entry, ok := w.appendRedirect(nil, r.ID, r); ok {
+			t.Errorf("%s: %q", what, entry)
 		}
 	}
 }

@@ -9,49 +9,48 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// A lead is what must be known of a record to send somebody on, in few bytes: most
-// of a record is its description, which a redirect does not need. It is made of
-// records that everybody may see, and that are active:
+// A redirect entry has what a redirect needs of a record, in few bytes: most of a record is
+// its description, which a redirect does not need. Only records that are active and public
+// have one:
 //
-//	name     text: under which it is kept
-//	marks    byte: what of the following there is
+//	name     text: the key of the entry
+//	marks    byte: which of the following fields there are
 //	id       text: the record's identifier, if the name is an alias
 //	aliases  number, texts
 //	spelling text: the identifier in its owner's letters, if they differ in case only
 //	version  number
 //	targets  number, and of each of those for N2L
-//	  marks  byte: what of the following there is, and whether it is partial
+//	  marks  byte: which of the following fields there are, and whether it is partial
 //	  url, media type, language   texts
 //	  order, preference, TTL, status   numbers
 //
-// A text is the number of a word, with which it begins, the number of bytes that
-// follow, and these. Numbers are as [binary.AppendUvarint] writes them.
+// A text is the number of the word of the dictionary with which it begins, the number of
+// bytes that follow, and these. Numbers are as [binary.AppendUvarint] writes them.
 
-// What a lead has beside what all have.
+// Marks of an entry: its optional fields.
 const (
-	leadOther    = 1 << iota // the name is an alias
-	leadAliases              // there are aliases
-	leadSingle               // there is one target
-	leadSpelling             // the owner writes the identifier in other letters
+	redirectAlias    = 1 << iota // the name is an alias
+	redirectAliases              // the record has aliases
+	redirectSingle               // the record has one target
+	redirectSpelling             // the owner writes the identifier in other letters
 )
 
-// What a target of a lead has beside its URL.
+// Marks of a target: its optional fields.
 const (
-	leadPartial = 1 << iota
-	leadType
-	leadLanguage
-	leadPlace // order and preference are not the usual ones
-	leadTTL
-	leadStatus
+	targetPartial = 1 << iota
+	targetType
+	targetLanguage
+	targetRank // order and preference are not the defaults
+	targetTTL
+	targetStatus
 )
 
-// maxLead is how many bytes a lead has at most. Records that would have a longer one
-// have none.
-const maxLead = 1 << 10
+// maxRedirect is how many bytes an entry has at most. Records that need more have none.
+const maxRedirect = 1 << 10
 
-// appendLead appends the lead of a record that is kept under a name. It has none if
-// ok is false.
-func (w *words) appendLead(b []byte, name stele.ID, r *stele.Record) (_ []byte, ok bool) {
+// appendRedirect appends the redirect entry of a record under one of its names. If ok is
+// false the record has none.
+func (w *dictionary) appendRedirect(b []byte, name stele.ID, r *stele.Record) (_ []byte, ok bool) {
 	if r.State != stele.Active || !isOpen(r) || r.Redacted || len(r.Values) > 0 {
 		return b, false
 	}
@@ -66,37 +65,37 @@ func (w *words) appendLead(b []byte, name stele.ID, r *stele.Record) (_ []byte, 
 	case 0:
 		return b, false
 	case 1:
-		marks |= leadSingle
+		marks |= redirectSingle
 	}
 	if name != r.ID {
-		marks |= leadOther
+		marks |= redirectAlias
 	}
 	if len(r.Aliases) > 0 {
-		marks |= leadAliases
+		marks |= redirectAliases
 	}
 	letters, ok := ownLetters(r)
 	if !ok {
 		return b, false
 	}
 	if letters != "" {
-		marks |= leadSpelling
+		marks |= redirectSpelling
 	}
 	start := len(b)
 	b = append(w.appendID(b, name), marks)
-	if marks&leadOther != 0 {
+	if marks&redirectAlias != 0 {
 		b = w.appendID(b, r.ID)
 	}
-	if marks&leadAliases != 0 {
+	if marks&redirectAliases != 0 {
 		b = binary.AppendUvarint(b, uint64(len(r.Aliases)))
 		for _, alias := range r.Aliases {
 			b = w.appendID(b, alias)
 		}
 	}
-	if marks&leadSpelling != 0 {
+	if marks&redirectSpelling != 0 {
 		b = w.appendText(b, "", letters, nameWord(letters))
 	}
 	b = binary.AppendUvarint(b, r.Version)
-	if marks&leadSingle == 0 {
+	if marks&redirectSingle == 0 {
 		b = binary.AppendUvarint(b, uint64(targets))
 	}
 	for i := range r.Targets {
@@ -104,12 +103,12 @@ func (w *words) appendLead(b []byte, name stele.ID, r *stele.Record) (_ []byte, 
 			b = w.appendTarget(b, t)
 		}
 	}
-	return b, len(b)-start <= maxLead
+	return b, len(b)-start <= maxRedirect
 }
 
 // ownLetters returns the end of the owner's spelling that is the identifier in other
-// letters, "" if there is none: answers show it where case does not count. It is not known,
-// and ok is false, where the spelling is percent-encoded.
+// letters, or "" if there is none: answers show it where case does not count. If the
+// spelling is percent-encoded, it is not known and ok is false.
 func ownLetters(r *stele.Record) (letters string, ok bool) {
 	text := r.ID.String()
 	switch at := len(r.Spelling) - len(text); {
@@ -124,45 +123,45 @@ func ownLetters(r *stele.Record) (letters string, ok bool) {
 	return "", !strings.Contains(r.Spelling, "%")
 }
 
-func (w *words) appendTarget(b []byte, t *stele.Target) []byte {
+func (w *dictionary) appendTarget(b []byte, t *stele.Target) []byte {
 	var marks byte
 	mark := func(is bool, m byte) {
 		if is {
 			marks |= m
 		}
 	}
-	mark(t.Partial, leadPartial)
-	mark(t.Type != "", leadType)
-	mark(t.Language != "", leadLanguage)
-	mark(t.Order != stele.DefaultOrder || t.Preference != stele.DefaultPreference, leadPlace)
-	mark(t.TTL != 0, leadTTL)
-	mark(t.Status != 0, leadStatus)
+	mark(t.Partial, targetPartial)
+	mark(t.Type != "", targetType)
+	mark(t.Language != "", targetLanguage)
+	mark(t.Order != stele.DefaultOrder || t.Preference != stele.DefaultPreference, targetRank)
+	mark(t.TTL != 0, targetTTL)
+	mark(t.Status != 0, targetStatus)
 	b = w.appendText(append(b, marks), "", t.URL, urlWord(t.URL))
-	if marks&leadType != 0 {
+	if marks&targetType != 0 {
 		b = w.appendText(b, "", t.Type, wordLength(len(t.Type)))
 	}
-	if marks&leadLanguage != 0 {
+	if marks&targetLanguage != 0 {
 		b = w.appendText(b, "", t.Language, wordLength(len(t.Language)))
 	}
-	if marks&leadPlace != 0 {
+	if marks&targetRank != 0 {
 		b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(t.Order)), uint64(t.Preference))
 	}
-	if marks&leadTTL != 0 {
+	if marks&targetTTL != 0 {
 		b = binary.AppendUvarint(b, uint64(t.TTL))
 	}
-	if marks&leadStatus != 0 {
+	if marks&targetStatus != 0 {
 		b = binary.AppendUvarint(b, uint64(t.Status))
 	}
 	return b
 }
 
-func (w *words) appendID(b []byte, id stele.ID) []byte {
+func (w *dictionary) appendID(b []byte, id stele.ID) []byte {
 	return w.appendText(b, id.Scheme(), id.String(), nameWord(id.String()))
 }
 
-// appendText appends a text whose first bytes, of the number given, are a word, if
-// there is room for another one.
-func (w *words) appendText(b []byte, scheme, text string, length int) []byte {
+// appendText appends a text. Its first bytes, of the given number, are a word of the
+// dictionary if that has room for another one.
+func (w *dictionary) appendText(b []byte, scheme, text string, length int) []byte {
 	n, ok := w.number(word{scheme, text[:length]})
 	if !ok {
 		n, _ = w.number(word{scheme, ""})
@@ -173,8 +172,8 @@ func (w *words) appendText(b []byte, scheme, text string, length int) []byte {
 	return append(b, text[length:]...)
 }
 
-// nameWord returns how much of a name others begin with too: up to its first slash,
-// as of ark:12345/x1 and 20.500.12345/x1, or else its second colon, as of
+// nameWord returns the length of the beginning that a name shares with others: up to its
+// first slash, as in ark:12345/x1 and 20.500.12345/x1, or else its second colon, as in
 // urn:paradisec:x1.
 func nameWord(name string) int {
 	if i := strings.IndexByte(name, '/'); i >= 0 {
@@ -184,8 +183,8 @@ func nameWord(name string) int {
 	return wordLength(i + strings.IndexByte(name[i:], ':') + 1)
 }
 
-// urlWord is the same for URLs: up to the slash behind the first part of the path, or
-// else behind the host.
+// urlWord is the same for URLs: up to the slash after the first segment of the path, or
+// else after the host.
 func urlWord(url string) int {
 	at := 0
 	for range 4 {
@@ -206,9 +205,9 @@ func wordLength(n int) int {
 	return n
 }
 
-// words are beginnings of texts that many texts have. Those that come first get a
-// number, and nothing is ever removed.
-type words struct {
+// dictionary has words with which many texts begin. The first ones to be used get a number,
+// and no word is ever removed.
+type dictionary struct {
 	list atomic.Pointer[[]word] // by number
 
 	mu      sync.Mutex
@@ -223,9 +222,9 @@ const (
 	maxWord  = 128 // bytes of one
 )
 
-// number returns the number of a word; false if it has none and can't get one. The
-// empty word of a scheme always gets one.
-func (w *words) number(x word) (int, bool) {
+// number returns the number of a word; false if it has none and the dictionary is full. The
+// empty word of a scheme always gets a number.
+func (w *dictionary) number(x word) (int, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if n, ok := w.numbers[x]; ok {
@@ -242,23 +241,26 @@ func (w *words) number(x word) (int, bool) {
 	if old := w.list.Load(); old != nil {
 		list = *old
 	}
-	// Readers of the old list do not look at what stands behind its end.
+	// Readers of the old list do not read past its end.
 	list = append(list, x)
 	w.list.Store(&list)
 	w.numbers[x] = len(list) - 1
 	return len(list) - 1, true
 }
 
-// leadReader reads a lead. Its words were there before the lead was made.
-type leadReader struct {
+// redirectReader reads an entry. It has all words that the entry uses, since these were in
+// the dictionary before the entry was made.
+type redirectReader struct {
 	words []word
-	rest  []byte
+	rest  []byte // not read yet
 }
 
-// reader returns who reads a lead.
-func (w *words) reader(lead []byte) leadReader { return leadReader{*w.list.Load(), lead} }
+// reader returns a reader of an entry.
+func (w *dictionary) reader(entry []byte) redirectReader {
+	return redirectReader{*w.list.Load(), entry}
+}
 
-func (d *leadReader) number() uint64 {
+func (d *redirectReader) number() uint64 {
 	if len(d.rest) > 0 && d.rest[0] < 0x80 { // most are small
 		v := d.rest[0]
 		d.rest = d.rest[1:]
@@ -269,8 +271,8 @@ func (d *leadReader) number() uint64 {
 	return v
 }
 
-// pieces returns a text's word, and what follows it.
-func (d *leadReader) pieces() (word, []byte) {
+// pieces reads a text: its word, and the bytes that follow it.
+func (d *redirectReader) pieces() (word, []byte) {
 	w := d.words[d.number()]
 	n := d.number()
 	rest := d.rest[:n]
@@ -279,13 +281,13 @@ func (d *leadReader) pieces() (word, []byte) {
 }
 
 // isNamed reads the name, and reports whether it is the one given.
-func (d *leadReader) isNamed(name stele.ID) bool {
+func (d *redirectReader) isNamed(name stele.ID) bool {
 	w, rest := d.pieces()
 	text := name.String()
 	return len(text) == len(w.text)+len(rest) && text[len(w.text):] == string(rest) && text[:len(w.text)] == w.text && name.Scheme() == w.scheme
 }
 
-func (d *leadReader) text() string {
+func (d *redirectReader) text() string {
 	w, rest := d.pieces()
 	switch {
 	case len(rest) == 0:
@@ -300,7 +302,7 @@ func (d *leadReader) text() string {
 	return b.String()
 }
 
-func (d *leadReader) id() stele.ID {
+func (d *redirectReader) id() stele.ID {
 	w, rest := d.pieces()
 	id, err := stele.NewID(w.scheme, w.text+string(rest))
 	if err != nil {
@@ -309,25 +311,25 @@ func (d *leadReader) id() stele.ID {
 	return id
 }
 
-// record reads what follows the name: a record without its description.
-func (d *leadReader) record(name stele.ID) *stele.Record {
+// record reads the fields after the name: a record without its description.
+func (d *redirectReader) record(name stele.ID) *stele.Record {
 	r := &stele.Record{ID: name, State: stele.Active}
 	marks := d.rest[0]
 	d.rest = d.rest[1:]
-	if marks&leadOther != 0 {
+	if marks&redirectAlias != 0 {
 		r.ID = d.id()
 	}
-	if marks&leadAliases != 0 {
+	if marks&redirectAliases != 0 {
 		for range d.number() {
 			r.Aliases = append(r.Aliases, d.id())
 		}
 	}
-	if marks&leadSpelling != 0 {
+	if marks&redirectSpelling != 0 {
 		r.Spelling = d.text()
 	}
 	r.Version = d.number()
 	targets := uint64(1)
-	if marks&leadSingle == 0 {
+	if marks&redirectSingle == 0 {
 		targets = d.number()
 	}
 	r.Targets = make([]stele.Target, 0, targets)
@@ -337,23 +339,23 @@ func (d *leadReader) record(name stele.ID) *stele.Record {
 	return r
 }
 
-func (d *leadReader) target() stele.Target {
+func (d *redirectReader) target() stele.Target {
 	marks := d.rest[0]
 	d.rest = d.rest[1:]
-	t := stele.Target{Service: stele.N2L, URL: d.text(), Order: stele.DefaultOrder, Preference: stele.DefaultPreference, Partial: marks&leadPartial != 0}
-	if marks&leadType != 0 {
+	t := stele.Target{Service: stele.N2L, URL: d.text(), Order: stele.DefaultOrder, Preference: stele.DefaultPreference, Partial: marks&targetPartial != 0}
+	if marks&targetType != 0 {
 		t.Type = d.text()
 	}
-	if marks&leadLanguage != 0 {
+	if marks&targetLanguage != 0 {
 		t.Language = d.text()
 	}
-	if marks&leadPlace != 0 {
+	if marks&targetRank != 0 {
 		t.Order, t.Preference = uint16(d.number()), uint16(d.number())
 	}
-	if marks&leadTTL != 0 {
+	if marks&targetTTL != 0 {
 		t.TTL = uint32(d.number())
 	}
-	if marks&leadStatus != 0 {
+	if marks&targetStatus != 0 {
 		t.Status = int(d.number())
 	}
 	return t
