@@ -7,8 +7,11 @@ import (
 )
 
 // Equal reports whether two records are the same in every field. An empty list is the same as
-// none, and times are the same if they are the same instant.
+// none, and times are the same if they are the same instant. A nil record equals only nil.
 func (r *Record) Equal(other *Record) bool {
+	if r == nil || other == nil {
+		return r == other
+	}
 	return r.ID == other.ID && r.Spelling == other.Spelling && slices.Equal(r.Aliases, other.Aliases) &&
 		r.State == other.State && r.Tombstone.equal(other.Tombstone) &&
 		slices.Equal(r.Targets, other.Targets) && maps.Equal(r.Metadata, other.Metadata) && r.Persistence == other.Persistence &&
@@ -40,6 +43,9 @@ func (s Signature) equal(other Signature) bool {
 
 // Equal reports whether two namespaces are the same in every field, as [Record.Equal] does.
 func (n *Namespace) Equal(other *Namespace) bool {
+	if n == nil || other == nil {
+		return n == other
+	}
 	return n.Scheme == other.Scheme && n.Prefix == other.Prefix && n.Owner == other.Owner && n.Title == other.Title &&
 		n.Minter == other.Minter && n.TTL == other.TTL && n.Status == other.Status && n.Persistence == other.Persistence &&
 		slices.Equal(n.Hosts, other.Hosts) && slices.Equal(n.Protocols, other.Protocols) && n.Delegate == other.Delegate &&
