@@ -134,7 +134,12 @@ func (d *document) minter(m *stele.Minter) {
 // AppendNamespace appends a namespace in JSON to b, as [DecodeNamespace] reads it: one object
 // on one line. The same namespace gives the same bytes.
 func AppendNamespace(b []byte, n *stele.Namespace) []byte {
-	w := jsonWriter{b}
+	w := jsonWriter{b: b}
+	w.namespace(n)
+	return w.b
+}
+
+func (w *jsonWriter) namespace(n *stele.Namespace) {
 	w.open('{')
 	w.name("scheme")
 	w.string(n.Scheme)
@@ -159,7 +164,6 @@ func AppendNamespace(b []byte, n *stele.Namespace) []byte {
 	w.time("modified", n.Modified)
 	w.text("by", n.By)
 	w.close('}')
-	return w.b
 }
 
 func (w *jsonWriter) grants(list []stele.Grant) {

@@ -12,7 +12,12 @@ import (
 // AppendRecord appends a record in JSON to b, as [DecodeRecord] reads it:
 // one object on one line. The same record gives the same bytes.
 func AppendRecord(b []byte, r *stele.Record) []byte {
-	w := jsonWriter{b}
+	w := jsonWriter{b: b}
+	w.record(r)
+	return w.b
+}
+
+func (w *jsonWriter) record(r *stele.Record) {
 	w.open('{')
 	w.name("id")
 	w.string(r.ID.String())
@@ -45,7 +50,6 @@ func AppendRecord(b []byte, r *stele.Record) []byte {
 	w.number("import", r.Import, 0)
 	w.withheld(&r.Withheld)
 	w.close('}')
-	return w.b
 }
 
 func (w *jsonWriter) tombstone(t *stele.Tombstone) {

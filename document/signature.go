@@ -76,7 +76,7 @@ func (d *document) signingKey() (k stele.SigningKey) {
 
 // AppendSignature appends a signature in JSON to b, as a record's document has it.
 func AppendSignature(b []byte, s *stele.Signature) []byte {
-	w := jsonWriter{b}
+	w := jsonWriter{b: b}
 	w.signature(s)
 	return w.b
 }

@@ -9,7 +9,8 @@ import (
 // jsonWriter writes a document: compact, in a fixed order, in UTF-8. What reading
 // gives back by itself is left out.
 type jsonWriter struct {
-	b []byte
+	b       []byte
+	damaged bool // a text was not UTF-8
 }
 
 // open begins an object or a list.
@@ -95,6 +96,7 @@ func (w *jsonWriter) string(s string) {
 		if utf8.ValidString(s[:n]) {
 			w.b = append(w.b, s[:n]...)
 		} else {
+			w.damaged = true
 			for _, r := range s[:n] {
 				w.b = utf8.AppendRune(w.b, r)
 			}
@@ -111,6 +113,10 @@ func (w *jsonWriter) string(s string) {
 			w.b = append(w.b, '\\', 't')
 		case '\r':
 			w.b = append(w.b, '\\', 'r')
+		case '\b':
+			w.b = append(w.b, '\\', 'b')
+		case '\f':
+			w.b = append(w.b, '\\', 'f')
 		default:
 			w.b = append(w.b, '\\', 'u', '0', '0', hex[c>>4], hex[c&0xf])
 		}
