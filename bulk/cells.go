@@ -54,34 +54,46 @@ func quotedEnd(text []byte) int {
 	}
 }
 
-// SplitRow appends the cells of a row to cells.
+// SplitRow appends the cells of a row to cells. They share one copy of the row.
 func SplitRow(row []byte, delimiter byte, cells []string) ([]string, error) {
-	for {
-		if len(row) > 0 && row[0] == '"' {
-			n := quotedEnd(row)
-			if n == 0 {
-				return cells, fmt.Errorf("cell %d begins with a quotation mark and has none at its end", len(cells)+1)
-			}
-			if n < len(row) && row[n] != delimiter {
-				return cells, fmt.Errorf("cell %d goes on behind its quotation mark; inside a cell write it twice: \"\"", len(cells)+1)
-			}
-			cells = append(cells, strings.ReplaceAll(string(row[1:n-1]), `""`, `"`))
-			if n == len(row) {
-				return cells, nil
-			}
-			row = row[n+1:]
-			continue
+	for text := string(row); ; {
+		end, err := cellEnd(row, delimiter, len(cells))
+		if err != nil {
+			return cells, err
 		}
-		cell, rest, more := bytes.Cut(row, []byte{delimiter})
-		if bytes.IndexByte(cell, '"') >= 0 {
-			return cells, fmt.Errorf("cell %d has a quotation mark inside; write it twice, and one before and behind the cell", len(cells)+1)
+		if end > 0 && row[0] == '"' {
+			cells = append(cells, strings.ReplaceAll(text[1:end-1], `""`, `"`))
+		} else {
+			cells = append(cells, text[:end])
 		}
-		cells = append(cells, string(cell))
-		if !more {
+		if end == len(row) {
 			return cells, nil
 		}
-		row = rest
+		row, text = row[end+1:], text[end+1:]
 	}
+}
+
+// cellEnd returns the end of the first cell of a row: where the delimiter or the row's end is.
+// The cell is number i of its row, from 0.
+func cellEnd(row []byte, delimiter byte, i int) (int, error) {
+	if len(row) > 0 && row[0] == '"' {
+		n := quotedEnd(row)
+		if n == 0 {
+			return 0, fmt.Errorf("cell %d begins with a quotation mark and has none at its end", i+1)
+		}
+		if n < len(row) && row[n] != delimiter {
+			return 0, fmt.Errorf("cell %d goes on after its quotation mark; inside a cell write it twice: \"\"", i+1)
+		}
+		return n, nil
+	}
+	n := bytes.IndexByte(row, delimiter)
+	if n < 0 {
+		n = len(row)
+	}
+	if bytes.IndexByte(row[:n], '"') >= 0 {
+		return 0, fmt.Errorf("cell %d has a quotation mark inside; write it twice, and one before and after the cell", i+1)
+	}
+	return n, nil
 }
 
 // TrimEnd cuts off the end of a line.

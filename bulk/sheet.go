@@ -40,22 +40,6 @@ func SetCell(row []byte, delimiter byte, index int, cell string, quote bool) ([]
 	}
 }
 
-// cellEnd returns the end of the first cell of a row, as [SplitRow] reads it: where the
-// delimiter or the row's end is.
-func cellEnd(row []byte, delimiter byte, i int) (int, error) {
-	if len(row) > 0 && row[0] == '"' {
-		n := quotedEnd(row)
-		if n == 0 || n < len(row) && row[n] != delimiter {
-			return 0, fmt.Errorf("cell %d has a quotation mark in a wrong place", i+1)
-		}
-		return n, nil
-	}
-	if n := bytes.IndexByte(row, delimiter); n >= 0 {
-		return n, nil
-	}
-	return len(row), nil
-}
-
 // appendCell is AppendCell, or with quote the cell in quotation marks.
 func appendCell(b []byte, cell string, delimiter byte, quote bool) []byte {
 	if !quote {
