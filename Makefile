@@ -59,8 +59,10 @@ help: ## lists the targets
 
 # The version is given, so git need not be asked again (-buildvcs): it refuses in
 # folders of other owners, as on some build machines.
+# Without cgo and symbols for debuggers the program is one static file, a third smaller
+# (docs/decisions/0044-one-static-program.md).
 build: ## builds bin/stele
-	go build -trimpath -buildvcs=false -pgo=cmd/stele/serve.pgo -ldflags '-X main.version=$(VERSION)' -o bin/stele ./cmd/stele
+	CGO_ENABLED=0 go build -trimpath -buildvcs=false -pgo=cmd/stele/serve.pgo -ldflags '-s -w -X main.version=$(VERSION)' -o bin/stele ./cmd/stele
 
 # On a terminal the server stays until Ctrl-C, so that you can try what it prints.
 # Elsewhere it tries all of that itself, shows the answers, and ends.

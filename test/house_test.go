@@ -2,6 +2,7 @@ package test
 
 import (
 	"bytes"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -167,6 +168,19 @@ var rules = []rule{
 		bad:  map[string]string{"docs/a.txtar": "", "cmd/stele/testdata/old/a.txtar": ""},
 	},
 	{
+		// A program of 46 MB was committed once, and every clone has it since.
+		name:  "no file has more than a megabyte",
+		where: func(*source) bool { return true },
+		check: func(s *source) []string {
+			if len(s.text) <= maxFile {
+				return nil
+			}
+			return []string{fmt.Sprintf("%s has %d bytes; at most %d are committed", s.path, len(s.text), maxFile)}
+		},
+		good: map[string]string{"a.txt": "small"},
+		bad:  map[string]string{"stele": strings.Repeat("x", maxFile+1)},
+	},
+	{
 		name:  "no file knows the machine it was written on",
 		where: func(s *source) bool { return utf8.Valid(s.text) && !bytes.ContainsRune(s.text, 0) },
 		check: checkMachine,
@@ -185,7 +199,10 @@ var rules = []rule{
 	},
 }
 
-const maxLines = 600
+const (
+	maxLines = 600
+	maxFile  = 1 << 20
+)
 
 // TestHouse holds every file of the repository against the rules.
 func TestHouse(t *testing.T) {

@@ -85,7 +85,7 @@ Exit codes: 0 ok, 1 failed, 2 wrong usage, 3 not found, 4 gone, 5 try again.`,
   stele explain 8JMKD3MGP8W/34PGRBS
   stele register ark:12345/x1 --to https://example.org/1
   stele resolve ark:12345/x1`,
-		Version:       version,
+		Version:       programVersion(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,
