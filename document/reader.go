@@ -300,11 +300,16 @@ func (j *jsonReader) uint(limit uint64) (v uint64, ok bool) {
 	return v, true
 }
 
+// tooDeep tells that a value nests too deep, and ends the reading.
+func (j *jsonReader) tooDeep() {
+	j.stop(fmt.Errorf("nests more than %d deep at byte %d; nothing that is known does", maxNesting, j.pos))
+}
+
 // skip passes over a value of any type, nesting so deep already, and makes sure
 // that it is JSON.
 func (j *jsonReader) skip(nesting int) {
 	if nesting > maxNesting {
-		j.stop(fmt.Errorf("nests more than %d deep at byte %d; nothing that is known does", maxNesting, j.pos))
+		j.tooDeep()
 		return
 	}
 	switch c := j.peek(); {

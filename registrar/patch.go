@@ -1,11 +1,9 @@
 package registrar
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/stele-id/stele"
@@ -32,13 +30,13 @@ func Patch(schemes *stele.Schemes, before *stele.Record, line []byte) (*stele.Re
 			return rec, nil
 		}
 	}
-	patch, err := readObject(line)
+	patch, err := document.ReadObject(line)
 	if err != nil {
 		return nil, badPatch(err)
 	}
 	base := object{}
 	if before != nil {
-		if base, err = readObject(document.AppendRecord(nil, before)); err != nil {
+		if base, err = document.ReadObject(document.AppendRecord(nil, before)); err != nil {
 			return nil, badPatch(err)
 		}
 		for _, kept := range []string{"id", "version", "created", "modified", "by", "redacted", "import"} {
@@ -74,38 +72,6 @@ type object map[string]json.RawMessage
 // isNull reports whether a member is missing or null.
 func isNull(text json.RawMessage) bool { return text == nil || string(text) == "null" }
 
-// readObject reads one object and nothing behind it. A name that is there twice is an
-// error.
-func readObject(text []byte) (object, error) {
-	d := json.NewDecoder(bytes.NewReader(text))
-	if token, err := d.Token(); err != nil || token != json.Delim('{') {
-		return nil, errors.New("this is not an object in JSON")
-	}
-	o := object{}
-	for d.More() {
-		token, err := d.Token()
-		if err != nil {
-			return nil, err
-		}
-		name, _ := token.(string)
-		if _, twice := o[name]; twice {
-			return nil, fmt.Errorf("%.60q is given twice; keep one", name)
-		}
-		var member json.RawMessage
-		if err := d.Decode(&member); err != nil {
-			return nil, err
-		}
-		o[name] = member
-	}
-	if _, err := d.Token(); err != nil {
-		return nil, err
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return nil, errors.New("something follows the object; write one a line")
-	}
-	return o, nil
-}
-
 // merge applies a patch.
 func (o object) merge(patch object) error {
 	for name, change := range patch {
@@ -113,13 +79,13 @@ func (o object) merge(patch object) error {
 		case isNull(change):
 			delete(o, name)
 		case change[0] == '{':
-			inner, err := readObject(change)
+			inner, err := document.ReadObject(change)
 			if err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}
 			merged := object{}
 			if have := o[name]; !isNull(have) && have[0] == '{' {
-				if merged, err = readObject(have); err != nil {
+				if merged, err = document.ReadObject(have); err != nil {
 					return err
 				}
 			}
@@ -156,7 +122,7 @@ func (o object) takeTarget(patch object) error {
 	case one == nil:
 		one = json.RawMessage(`{"url":` + string(url) + `}`)
 	}
-	change, err := readObject(one)
+	change, err := document.ReadObject(one)
 	if err != nil {
 		return fmt.Errorf("target: %w", err)
 	}

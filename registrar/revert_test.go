@@ -31,7 +31,7 @@ func TestPatch(t *testing.T) {
 		{`{"id":"ark:12345/x1","targets":[],"readers":[],"persistence":{"until":null}}`, "persistence.until: 2040-01-01 -> ; readers[0]: user:ann -> ; targets[0].type: text/html -> ; targets[0].url: https://example.org/1 -> ; targets[1].url: https://example.org/m -> ; targets[2].service: N2C -> ; targets[2].url: https://example.org/c -> "},
 		{`{"id":"ark:12345/x1","version":7,"by":"eve","created":"2001-01-01T00:00:00Z","redacted":true}`, ""},
 		{`{"id":"ark:12345/x1","colour":"red"}`, "colour: "},
-		{`{"id":"ark:12345/x1","metadata":{"a":"1","a":"2"}}`, `metadata: "a" is given twice`},
+		{`{"id":"ark:12345/x1","metadata":{"a":"1","a":"2"}}`, "metadata.a: is given twice"},
 		{`{"id":"ark:12345/x1","url":"https://example.org/","targets":[{"url":"https://example.org/"}]}`, "url: is short for one target"},
 		{`[]`, "this is not an object"},
 	} {

@@ -6,6 +6,7 @@ import (
 	"maps"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/document"
 )
 
 // readPatch reads a merge patch in the body.
@@ -14,9 +15,9 @@ func (c *call) readPatch() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	patch, err := readTree(data)
+	patch, err := document.ReadTree(data)
 	if err != nil {
-		return nil, &stele.Error{Op: c.op.name, Kind: stele.Invalid, Err: stele.Problems{{Err: err}}}
+		return nil, notJSON(c.op.name, err)
 	}
 	if _, ok := patch.(map[string]any); !ok {
 		return nil, &stele.Error{Op: c.op.name, Kind: stele.Invalid, Err: stele.Problems{{Err: errNoPatch}}}
@@ -27,8 +28,8 @@ func (c *call) readPatch() (any, error) {
 var errNoPatch = errors.New("a patch is an object with what should change; a field that is null is removed")
 
 // applyPatch returns a document as a patch changes it.
-func applyPatch(document []byte, patch any) ([]byte, error) {
-	before, err := readTree(document)
+func applyPatch(text []byte, patch any) ([]byte, error) {
+	before, err := document.ReadTree(text)
 	if err != nil {
 		return nil, &stele.Error{Kind: stele.Internal, Err: err}
 	}
@@ -40,7 +41,7 @@ func applyPatch(document []byte, patch any) ([]byte, error) {
 }
 
 // merge applies a merge patch (RFC 7396, section 2). It changes neither of the two. It
-// goes no deeper than the patch does, which readTree bounds.
+// goes no deeper than the patch does, which document.ReadTree bounds.
 func merge(target, patch any) any {
 	changes, ok := patch.(map[string]any)
 	if !ok {

@@ -320,7 +320,7 @@ func TestSchemasHold(t *testing.T) {
 			t.Fatal(err)
 		}
 		text := document.AppendRecord(nil, rec)
-		tree, err := readTree(text)
+		tree, err := document.ReadTree(text)
 		if err != nil {
 			t.Fatalf("%v: %s", err, text)
 		}

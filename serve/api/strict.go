@@ -5,29 +5,24 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf16"
-	"unicode/utf8"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/document"
 )
 
-// maxDepth is how deep a document may nest.
-const maxDepth = 32
-
 // decodeStrictly reads one document in JSON into v, a pointer to a struct. It is as
-// strict as [stele.Schemes.DecodeRecord]: names count in their case and occur once,
+// strict as [document.DecodeRecord]: names count in their case and occur once,
 // null is of no type, the text is UTF-8, and whatever is unknown or of another type is
 // a problem. All problems are told at once, with their paths. A field of the type
-// [json.RawMessage] is left to whoever knows it.
+// [json.RawMessage] is left to the caller.
 func decodeStrictly(op string, data []byte, v any) error {
-	tree, err := readTree(data)
+	tree, err := document.ReadTree(data)
 	if err != nil {
-		return &stele.Error{Op: op, Kind: stele.Invalid, Err: stele.Problems{{Err: err}}}
+		return notJSON(op, err)
 	}
 	var f fitting
 	f.fit("", tree, reflect.TypeOf(v).Elem())
@@ -40,115 +35,10 @@ func decodeStrictly(op string, data []byte, v any) error {
 	return nil
 }
 
-// readTree reads one JSON text (RFC 8259): objects as map[string]any, lists as []any,
-// numbers as [json.Number]. Names that occur twice, what nests too deep, what is not
-// UTF-8 and what follows the end are errors.
-func readTree(data []byte) (any, error) {
-	if !utf8.Valid(data) {
-		return nil, errors.New("this is not UTF-8; save the text as UTF-8")
-	}
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber()
-	tree, err := readValue(d, 0)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("something follows the document's end, at byte %d; send one document alone", d.InputOffset())
-	}
-	return tree, halves(data)
-}
-
-// halves returns an error if a JSON text has half a character, \ud800 without its other
-// half: that is no text, and encoding/json would put another character there.
-func halves(data []byte) error {
-	for i := 0; i < len(data); i++ {
-		if data[i] != '\\' {
-			continue
-		}
-		i++ // a backslash is always followed by something
-		r := escapedRune(data[i:])
-		if !utf16.IsSurrogate(r) {
-			continue
-		}
-		if i+5 >= len(data) || data[i+5] != '\\' || utf16.DecodeRune(r, escapedRune(data[i+6:])) == utf8.RuneError {
-			return fmt.Errorf("\\u%04x at byte %d alone is half a character; write both halves, or the character itself", r, i-1)
-		}
-		i += 10
-	}
-	return nil
-}
-
-// escapedRune returns what u and four hexadecimal digits mean; 0 if there are none.
-func escapedRune(b []byte) rune {
-	if len(b) < 5 || b[0] != 'u' {
-		return 0
-	}
-	n, err := strconv.ParseUint(string(b[1:5]), 16, 16)
-	if err != nil {
-		return 0
-	}
-	return rune(n)
-}
-
-func readValue(d *json.Decoder, depth int) (any, error) {
-	token, err := d.Token()
-	if err != nil {
-		return nil, noJSON(d, err)
-	}
-	open, ok := token.(json.Delim)
-	if !ok {
-		return token, nil
-	}
-	if depth == maxDepth {
-		return nil, fmt.Errorf("nests more than %d deep at byte %d; nothing that is known does", maxDepth, d.InputOffset())
-	}
-	if open == '{' {
-		return readObject(d, depth+1)
-	}
-	list := []any{}
-	for d.More() {
-		item, err := readValue(d, depth+1)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, item)
-	}
-	_, err = d.Token()
-	return list, noJSON(d, err)
-}
-
-func readObject(d *json.Decoder, depth int) (any, error) {
-	object := make(map[string]any)
-	for d.More() {
-		token, err := d.Token()
-		if err != nil {
-			return nil, noJSON(d, err)
-		}
-		name, ok := token.(string)
-		if !ok {
-			return nil, fmt.Errorf("this is no JSON at byte %d: a name should stand here", d.InputOffset())
-		}
-		if _, twice := object[name]; twice {
-			return nil, fmt.Errorf("%.60q is given twice; keep one", name)
-		}
-		if object[name], err = readValue(d, depth); err != nil {
-			return nil, err
-		}
-	}
-	_, err := d.Token()
-	return object, noJSON(d, err)
-}
-
-// noJSON says where a text stops being JSON.
-func noJSON(d *json.Decoder, err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return errors.New("the text ends too early; it is no JSON document")
-	}
-	return fmt.Errorf("this is no JSON at byte %d: %w", d.InputOffset(), err)
+// notJSON is the error of [document.ReadTree] as that of an operation.
+func notJSON(op string, err error) error {
+	problem, _ := errors.AsType[stele.Problem](err)
+	return &stele.Error{Op: op, Kind: stele.Invalid, Err: stele.Problems{problem}}
 }
 
 // fitting finds what is wrong with a tree that should fit a type.

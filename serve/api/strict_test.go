@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/document"
 )
 
 func TestDecodeStrictly(t *testing.T) {
@@ -31,8 +32,8 @@ func TestDecodeStrictly(t *testing.T) {
 		{`{"text":"\ud83e\udea8"}`, ""},
 		{`{"Text":"a"}`, "Text: there is no such field; there are text, flag, count, small, list, raw, when"},
 		{`{"own":1}`, "own: there is no such field"},
-		{`{"text":"a","text":"b"}`, `"text" is given twice`},
-		{`{"raw":{"a":1,"a":2}}`, `"a" is given twice`},
+		{`{"text":"a","text":"b"}`, "text: is given twice"},
+		{`{"raw":{"a":1,"a":2}}`, "raw.a: is given twice"},
 		{`{"text":1,"flag":"x","count":-1,"list":{}}`, "count: should be a whole number in plain digits, not \"-1\"; flag: should be true or false, not a string; list: should be a list, not an object; text: should be a string, not a number"},
 		{`{"text":null}`, "text: should be a string, not null"},
 		{`{"list":[{"name":1}]}`, "list[0].name: should be a string"},
@@ -107,7 +108,7 @@ func TestMerge(t *testing.T) {
 
 func tree(t testing.TB, text string) any {
 	t.Helper()
-	v, err := readTree([]byte(text))
+	v, err := document.ReadTree([]byte(text))
 	if err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
@@ -120,17 +121,17 @@ func FuzzMerge(f *testing.F) {
 	for _, seed := range []string{`{}`, `{"a":null}`, `{"metadata":{"who":null,"what":"x"}}`, `{"targets":[{"url":null}]}`, `[null]`, `{"a":{"b":{"c":1}}}`, `{"a":1,"a":2}`, `"x"`, `{"metadata":[]}`, `1e999`} {
 		f.Add([]byte(seed))
 	}
-	const document = `{"id":"ark:12345/x1","targets":[{"url":"https://example.org/"}],"metadata":{"who":"Ann","what":"x"},"version":3}`
+	const before = `{"id":"ark:12345/x1","targets":[{"url":"https://example.org/"}],"metadata":{"who":"Ann","what":"x"},"version":3}`
 	f.Fuzz(func(t *testing.T, text []byte) {
-		patch, err := readTree(text)
+		patch, err := document.ReadTree(text)
 		if err != nil {
 			return
 		}
-		once, err := applyPatch([]byte(document), patch)
+		once, err := applyPatch([]byte(before), patch)
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
-		if len(once) > len(document)+6*len(text) {
+		if len(once) > len(before)+6*len(text) {
 			t.Errorf("%d bytes of a patch made %d", len(text), len(once))
 		}
 		twice, err := applyPatch(once, patch)

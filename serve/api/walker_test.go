@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stele-id/stele/document"
 )
 
 // walker sends requests that it makes of the OpenAPI document alone, and holds each
@@ -249,7 +251,7 @@ func (w *walker) fields(x wish, m apiMedia) {
 			body := maps.Clone(good)
 			body[name] = value
 			text, _ := json.Marshal(body)
-			tree, err := readTree(text)
+			tree, err := document.ReadTree(text)
 			if err != nil {
 				w.t.Fatal(err)
 			}
@@ -360,7 +362,7 @@ func (w *walker) judgeBody(m apiMedia, media string, body []byte) error {
 		if !strings.HasSuffix(media, "json") {
 			return nil
 		}
-		tree, err := readTree(body)
+		tree, err := document.ReadTree(body)
 		if err != nil {
 			return fmt.Errorf("%w: %.200s", err, body)
 		}
@@ -369,7 +371,7 @@ func (w *walker) judgeBody(m apiMedia, media string, body []byte) error {
 	lines := bufio.NewScanner(strings.NewReader(string(body)))
 	lines.Buffer(nil, 1<<24)
 	for lines.Scan() {
-		tree, err := readTree(lines.Bytes())
+		tree, err := document.ReadTree(lines.Bytes())
 		if err != nil {
 			return fmt.Errorf("%w: %.200s", err, lines.Bytes())
 		}
