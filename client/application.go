@@ -11,7 +11,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/ddds"
-	"github.com/stele-id/stele/publish"
+	"github.com/stele-id/stele/publish/zonemap"
 )
 
 // application is how the names of a scheme are found in the DNS.
@@ -74,7 +74,7 @@ func (s *session) byRules(ctx context.Context, app application) (Result, error) 
 }
 
 // RootOfURIs is what [DNSOptions.Roots] calls the root of URIs that are not URNs.
-const RootOfURIs = publish.URIs
+const RootOfURIs = zonemap.URIs
 
 // start is a string that rules are applied to, and the key where they begin.
 type start struct{ name, key string }

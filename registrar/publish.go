@@ -9,7 +9,7 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/namespaces"
-	"github.com/stele-id/stele/publish"
+	"github.com/stele-id/stele/publish/zonemap"
 	"github.com/stele-id/stele/registrar/minting"
 )
 
@@ -28,7 +28,7 @@ func (r *Registrar) mayPublish(ctx context.Context, op string, s *spaces, before
 	theirs := false
 	for _, sp := range s.All() {
 		other := sp.Publication.Zone
-		if other == "" || !publish.Overlap(zone, other) {
+		if other == "" || !zonemap.Overlap(zone, other) {
 			continue
 		}
 		if !auth.MayManage(who, s.Chain(sp)...) {
@@ -114,12 +114,12 @@ func (r *Registrar) mayCatalog(ctx context.Context, op string, s *spaces, before
 	}
 	others := s.zones()
 	for _, zone := range append(others.All(), p.Zone) {
-		if p.Catalog != "" && zone != "" && publish.Overlap(p.Catalog, zone) && !(before != nil && zone == before.Publication.Zone && zone != p.Zone) {
+		if p.Catalog != "" && zone != "" && zonemap.Overlap(p.Catalog, zone) && !(before != nil && zone == before.Publication.Zone && zone != p.Zone) {
 			return refuse(op, stele.ID{}, stele.Conflict, "%s can't be a catalog: it is, or is above or below, the zone %s; choose a name that is in no zone", p.Catalog, zone)
 		}
 	}
 	for _, catalog := range others.Catalogs() {
-		if p.Zone != "" && publish.Overlap(p.Zone, catalog) {
+		if p.Zone != "" && zonemap.Overlap(p.Zone, catalog) {
 			return refuse(op, stele.ID{}, stele.Conflict, "%s can't be a zone: it is, or is above or below, the catalog %s, which lists %s; choose another name", p.Zone, catalog, strings.Join(others.Members(catalog), ", "))
 		}
 	}
@@ -133,7 +133,7 @@ func (r *Registrar) hasKey(op string, before, next *stele.Namespace) error {
 	if p.IsZero() || p.Layout == stele.LayoutRoot || before != nil && !before.Publication.IsZero() {
 		return nil
 	}
-	if _, ok := publish.KeyOf(r.schemes, next.Key()); ok {
+	if _, ok := zonemap.KeyOf(r.schemes, next.Key()); ok {
 		return nil
 	}
 	return refuse(op, stele.ID{}, stele.Invalid,
@@ -151,12 +151,12 @@ func (r *Registrar) minterFits(op string, s *spaces, next *stele.Namespace) erro
 	if err != nil {
 		return err
 	}
-	ns := s.Around(id, publish.Leads)
+	ns := s.Around(id, zonemap.Leads)
 	if ns == nil || !ns.Publication.Exact {
 		return nil
 	}
 	p := &ns.Publication
-	made := publish.Parts(r.schemes, ns, id) + strings.Count(minting.Shape(next.Minter), p.Separator)
+	made := zonemap.Parts(r.schemes, ns, id) + strings.Count(minting.Shape(next.Minter), p.Separator)
 	if made == p.Parts {
 		return nil
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/mint"
 	"github.com/stele-id/stele/namespaces"
-	"github.com/stele-id/stele/publish"
+	"github.com/stele-id/stele/publish/zonemap"
 	"github.com/stele-id/stele/registrar/minting"
 )
 
@@ -188,12 +188,12 @@ func (j *judge) name(path string, id stele.ID) {
 // parts makes sure that a name has as many parts as names have where it is published, if
 // that namespace asks for it.
 func (j *judge) parts(path string, id stele.ID) {
-	ns := j.spaces.Around(id, publish.Leads)
+	ns := j.spaces.Around(id, zonemap.Leads)
 	if ns == nil || !ns.Publication.Exact || ns.Prefix == id.String() {
 		return
 	}
 	p := &ns.Publication
-	if n := publish.Parts(j.schemes, ns, id); n != p.Parts {
+	if n := zonemap.Parts(j.schemes, ns, id); n != p.Parts {
 		j.add(path, stele.Messagef("name.parts", "names in {namespace} have {want} with {separator} between them, and this one has {parts}",
 			"namespace", ns.Key().String(), "want", countParts(p.Parts), "separator", p.Separator, "parts", countParts(n)))
 	}

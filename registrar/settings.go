@@ -8,7 +8,7 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/namespaces"
-	"github.com/stele-id/stele/publish"
+	"github.com/stele-id/stele/publish/zonemap"
 	"github.com/stele-id/stele/registrar/minting"
 )
 
@@ -129,7 +129,7 @@ func (r *Registrar) judgeNamespace(op string, ns *stele.Namespace) error {
 	if len(problems) == 0 {
 		add(minting.CheckSettings(r.schemes, ns))
 		judgeKeys(ns, add)
-		publish.CheckRecords(&ns.Publication, add)
+		zonemap.CheckRecords(&ns.Publication, add)
 	}
 	if len(problems) > 0 {
 		return &stele.Error{Op: op, Kind: stele.Invalid, Err: problems}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/namespaces"
-	"github.com/stele-id/stele/publish"
+	"github.com/stele-id/stele/publish/zonemap"
 )
 
 // spaces is all namespaces at one time. It does not change: another takes its
@@ -19,7 +19,7 @@ type spaces struct {
 
 	versions  uint64 // sum of the versions of all namespaces
 	zoned     bool   // some are published in a zone
-	published atomic.Pointer[publish.Zones]
+	published atomic.Pointer[zonemap.Zones]
 
 	epoch    []byte        // what epochCell had before they were read; nil: nothing
 	replaced chan struct{} // closed when another takes this one's place

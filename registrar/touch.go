@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/stele-id/stele"
-	"github.com/stele-id/stele/publish"
 	"github.com/stele-id/stele/publish/zonekey"
+	"github.com/stele-id/stele/publish/zonemap"
 )
 
 // touch adds to a commit which zones it touches. All commits of the registrar with
@@ -37,11 +37,11 @@ func (s *spaces) touch() *stele.Touch {
 }
 
 // zones returns the zones of the namespaces. They are made when they are asked for first.
-func (s *spaces) zones() *publish.Zones {
+func (s *spaces) zones() *zonemap.Zones {
 	if z := s.published.Load(); z != nil {
 		return z
 	}
-	z := publish.New(s.Tree)
+	z := zonemap.New(s.Tree)
 	s.published.Store(z)
 	return z
 }
@@ -55,8 +55,8 @@ func (s *spaces) touchedBy(c *stele.Commit) []string {
 		after, _ = after.With(ns) // it was judged before
 		keys = append(keys, ns.Key())
 	}
-	now := publish.New(after)
-	touched := publish.Touched(s.zones(), now, keys...)
+	now := zonemap.New(after)
+	touched := zonemap.Touched(s.zones(), now, keys...)
 	for _, cell := range c.Cells {
 		if cell.Name == compilerCell {
 			return now.All() // another program makes something else of the same registry

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
-	"github.com/stele-id/stele/publish"
+	"github.com/stele-id/stele/publish/zonemap"
 	"github.com/stele-id/stele/serve/dnsd"
 )
 
@@ -65,8 +65,8 @@ records that the settings of the zone make.`,
 			return p.setRecords(cmd, args[0], func(ctx context.Context, zones *dnsd.Zones, zone string, list []stele.ZoneRecord) ([]stele.ZoneRecord, error) {
 				r := stele.ZoneRecord{Name: inZone(args[1], zone), TTL: uint32(ttl), Type: recordType(args[3])}
 				r.Data = recordData(r.Type, strings.Join(args[4:], " "))
-				if rr, err := publish.ParseRecord(r); err == nil {
-					r.Data = publish.RecordData(rr) // what is wrong with it the registrar tells
+				if rr, err := zonemap.ParseRecord(r); err == nil {
+					r.Data = zonemap.RecordData(rr) // what is wrong with it the registrar tells
 					if err := zones.MayAdd(ctx, zone, r); err != nil {
 						return nil, err
 					}
@@ -135,8 +135,8 @@ of the name and type. They stay in the history of the namespace.`,
 				r := stele.ZoneRecord{Name: inZone(args[1], zone), TTL: 1, Type: recordType(args[2])}
 				if len(args) > 3 {
 					r.Data = recordData(r.Type, strings.Join(args[3:], " "))
-					if rr, err := publish.ParseRecord(r); err == nil {
-						r.Data = publish.RecordData(rr)
+					if rr, err := zonemap.ParseRecord(r); err == nil {
+						r.Data = zonemap.RecordData(rr)
 					}
 				}
 				kept := slices.DeleteFunc(slices.Clone(list), func(o stele.ZoneRecord) bool {

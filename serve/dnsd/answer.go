@@ -14,28 +14,28 @@ type source interface {
 	find(ctx context.Context, name string) (authority, error)
 	// Changed grows with every change, before onChange's function is called.
 	Changed() uint64
-	// signs reports whether any zone is signed.
-	signs() bool
-	// onChange registers who is told the names that may have changed, before a
+	// Signs reports whether any zone is signed.
+	Signs() bool
+	// OnChange registers who is told the names that may have changed, before a
 	// change is acknowledged. Without names everything may have.
-	onChange(func(names []string))
+	OnChange(func(names []string))
 }
 
 // authority is one zone.
 type authority interface {
-	lookup(ctx context.Context, name string) (node, error)
-	apex() (soa *dns.SOA, ns []dns.RR)
+	Lookup(ctx context.Context, name string) (Node, error)
+	Apex() (soa *dns.SOA, ns []dns.RR)
 	// Signer signs for the zone; nil if it is not signed.
-	Signer() *signer
-	// innerDelegation returns what the zone has of a zone inside it.
-	innerDelegation(name string) node
+	Signer() *Signer
+	// Delegation returns what the zone has of a zone inside it.
+	Delegation(name string) Node
 }
 
 // published makes Zones a source: a nil *zone is no authority.
 type published struct{ *Zones }
 
 func (p published) find(ctx context.Context, name string) (authority, error) {
-	z, err := p.Zones.find(ctx, name)
+	z, err := p.Zones.Find(ctx, name)
 	if z == nil || err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func resolve(ctx context.Context, from source, a asked) (*result, error) {
 	if z == nil {
 		return &result{rcode: dns.RcodeRefused}, nil
 	}
-	soa, ns := z.apex()
+	soa, ns := z.Apex()
 	if !dns.IsSubDomain(soa.Hdr.Name, a.name) {
 		return &result{rcode: dns.RcodeRefused}, nil // a dot inside a label made it look so
 	}
@@ -84,12 +84,12 @@ func resolve(ctx context.Context, from source, a asked) (*result, error) {
 			return r, err
 		}
 	}
-	n, err := z.lookup(ctx, a.name)
+	n, err := z.Lookup(ctx, a.name)
 	if err != nil {
 		return nil, err
 	}
 	if s := z.Signer(); s != nil {
-		n.records = append(n.records[:len(n.records):len(n.records)], s.apexRecords(a.name)...)
+		n.Records = append(n.Records[:len(n.Records):len(n.Records)], s.ApexRecords(a.name)...)
 	}
 	return finish(ctx, from, z, &a, &n, soa, ns)
 }
@@ -105,27 +105,27 @@ func resolveAbove(ctx context.Context, from source, a *asked) (*result, error) {
 	if above == nil || err != nil {
 		return nil, err
 	}
-	n := above.innerDelegation(a.name)
-	soa, ns := above.apex()
+	n := above.Delegation(a.name)
+	soa, ns := above.Apex()
 	return finish(ctx, from, above, a, &n, soa, ns)
 }
 
 // finish makes a result of what stands at the name.
-func finish(ctx context.Context, from source, z authority, a *asked, n *node, soa *dns.SOA, ns []dns.RR) (*result, error) {
+func finish(ctx context.Context, from source, z authority, a *asked, n *Node, soa *dns.SOA, ns []dns.RR) (*result, error) {
 	s := z.Signer()
-	if s != nil && a.signed && a.afford != nil && !a.afford(n.exists) {
+	if s != nil && a.signed && a.afford != nil && !a.afford(n.Exists) {
 		return nil, errBusy
 	}
 	r := &result{apex: soa.Hdr.Name}
-	r.answer = pick(n.records, a.name, a.qtype, soa, ns)
+	r.answer = pick(n.Records, a.name, a.qtype, soa, ns)
 	if s != nil && len(r.answer) == 0 {
 		var err error
-		if r.answer, err = s.pickSecurity(a, n, soa); err != nil {
+		if r.answer, err = pickSecurity(s, a, n, soa); err != nil {
 			return nil, err
 		}
 	}
-	if len(r.answer) == 0 && n.unsure != nil {
-		return nil, n.unsure
+	if len(r.answer) == 0 && n.Unsure != nil {
+		return nil, n.Unsure
 	}
 	denied := len(r.answer) == 0
 	if alias := aliasAt(n); alias != nil && denied {
@@ -138,7 +138,7 @@ func finish(ctx context.Context, from source, z authority, a *asked, n *node, so
 		}
 	}
 	if denied {
-		if !n.exists && a.name != soa.Hdr.Name {
+		if !n.Exists && a.name != soa.Hdr.Name {
 			r.rcode = dns.RcodeNameError
 		}
 		r.authority = []dns.RR{negative(soa)}
@@ -151,7 +151,7 @@ func finish(ctx context.Context, from source, z authority, a *asked, n *node, so
 	if r.bare = s != nil && !a.signed; s == nil || r.bare {
 		return r, nil
 	}
-	return r, s.secure(r, a, n, soa)
+	return r, r.secure(s, a, n, soa)
 }
 
 // pick returns the records of a type. Who asks for any gets one that says that there
@@ -160,7 +160,7 @@ func finish(ctx context.Context, from source, z authority, a *asked, n *node, so
 func pick(records []dns.RR, name string, qtype uint16, soa *dns.SOA, ns []dns.RR) []dns.RR {
 	atApex := name == soa.Hdr.Name
 	switch {
-	case qtype == dns.TypeANY && aliasAt(&node{records: records}) != nil:
+	case qtype == dns.TypeANY && aliasAt(&Node{Records: records}) != nil:
 		qtype = dns.TypeCNAME // where there is one, it is the answer (RFC 8482, section 4.2)
 	case qtype == dns.TypeANY && (atApex || len(records) > 0):
 		return []dns.RR{&dns.HINFO{
@@ -215,11 +215,11 @@ func addresses(ctx context.Context, z authority, apex string, answer []dns.RR) (
 	}
 	var found []dns.RR
 	for _, target := range targets {
-		n, err := z.lookup(ctx, target)
+		n, err := z.Lookup(ctx, target)
 		if err != nil {
 			return nil, err
 		}
-		for _, rr := range n.records {
+		for _, rr := range n.Records {
 			if t := rr.Header().Rrtype; t == dns.TypeA || t == dns.TypeAAAA {
 				found = append(found, rr)
 			}

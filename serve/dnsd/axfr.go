@@ -17,7 +17,7 @@ const parcelSize = 128
 // parcel is names of a zone that are packed together, and the messages that were made
 // of them.
 type parcel struct {
-	owners  []*ownerRecords
+	owners  []*OwnerRecords
 	records []registeredName
 	links   []nsec3.Link
 
@@ -43,7 +43,7 @@ type linkName struct {
 // sending is a zone that is sent: one goroutine reads it, some make messages of it, and
 // one writes those in order. What is under way between them is bounded.
 type sending struct {
-	zone  *zone
+	zone  *Zone
 	out   *outgoing
 	links *nsec3.Chain // of names sent so far, if the zone is signed
 	spare sync.Pool    // of messages that were written
@@ -56,13 +56,13 @@ type sending struct {
 
 // sendWhole sends a zone as it is now: its SOA record, all others, and the SOA record
 // again (RFC 5936, section 2.2). Whatever is committed meanwhile is not in it.
-func (z *Zones) sendWhole(ctx context.Context, out *outgoing, name string) error {
-	one, err := z.snapshot(ctx, name)
+func sendWhole(ctx context.Context, z *Zones, out *outgoing, name string) error {
+	one, err := z.Snapshot(ctx, name)
 	if err != nil {
 		return err
 	}
-	s := &sending{zone: one.zone, out: out}
-	if one.signer != nil {
+	s := &sending{zone: one.Zone, out: out}
+	if one.Signer() != nil {
 		s.links = nsec3.New()
 	}
 	if err := s.run(ctx, s.read); err != nil {
@@ -74,10 +74,10 @@ func (z *Zones) sendWhole(ctx context.Context, out *outgoing, name string) error
 		}
 	}
 	// With the last record the zone is whole, so it must be as it was all along.
-	if err := one.store.catchUp(ctx); err != nil {
+	if err := one.CatchUp(ctx); err != nil {
 		return err
 	}
-	soa, _ := one.apex()
+	soa, _ := one.Apex()
 	return out.records([]dns.RR{soa})
 }
 
@@ -133,17 +133,17 @@ func newParcel() *parcel {
 // read reads the zone.
 func (s *sending) read(ctx context.Context) error {
 	z := s.zone
-	err := z.eachStaticOwner(ctx, func(p *ownerRecords) error {
+	err := z.EachStaticOwner(ctx, func(p *OwnerRecords) error {
 		s.next.owners = append(s.next.owners, p)
 		return s.pass(ctx, len(s.next.owners))
 	})
 	if err != nil {
 		return err
 	}
-	if err := s.pass(ctx, parcelSize); err != nil || z.mapping == nil {
+	if err := s.pass(ctx, parcelSize); err != nil {
 		return err
 	}
-	return z.eachRegistered(ctx, nil, func(id stele.ID, r *stele.Record) error {
+	return z.EachIdentifier(ctx, func(id stele.ID, r *stele.Record) error {
 		s.next.records = append(s.next.records, registeredName{id, r})
 		return s.pass(ctx, len(s.next.records))
 	})
@@ -185,15 +185,12 @@ func (s *sending) pass(ctx context.Context, n int) error {
 type packer struct {
 	*sending
 	env      *envelopes
-	compiler *compiler
-	made     compiled
-	list     [1]named
+	compiler *OwnerCompiler
 }
 
 func (s *sending) newPacker() *packer {
-	w := &packer{sending: s, env: s.out.env.another(), compiler: s.zone.compiler()}
+	w := &packer{sending: s, env: s.out.env.another(), compiler: s.zone.NewOwnerCompiler()}
 	w.env.spare = &s.spare
-	w.compiler.heads = make(map[headOf]ruleHead)
 	return w
 }
 
@@ -217,9 +214,9 @@ func (s *packer) pack(ctx context.Context, p *parcel) {
 func (s *packer) packOne(ctx context.Context, p *parcel) error {
 	for _, one := range p.owners {
 		own := *one
-		own.records = make([]dns.RR, len(one.records))
-		for i, rr := range one.records {
-			own.records[i] = dns.Copy(rr) // others have it too, and to pack it changes it
+		own.Records = make([]dns.RR, len(one.Records))
+		for i, rr := range one.Records {
+			own.Records[i] = dns.Copy(rr) // others have it too, and to pack it changes it
 		}
 		if err := s.packOwner(p, &own); err != nil {
 			return err
@@ -227,21 +224,20 @@ func (s *packer) packOne(ctx context.Context, p *parcel) error {
 	}
 	z := s.zone
 	for _, r := range p.records {
-		owner, list, err := z.allAt(ctx, r.id, r.record, s.list[:])
+		owner, out, err := s.compiler.Compile(ctx, r.id, r.record)
 		if err != nil {
 			return err
 		}
-		if len(list) == 0 || z.static[owner] != nil {
+		if out == nil {
 			continue
 		}
-		s.compiler.compileTo(&s.made, list)
-		if err := s.packNamed(p, owner); err != nil {
+		if err := s.packNamed(p, owner, out); err != nil {
 			return err
 		}
 	}
-	soa, _ := z.apex()
+	soa, _ := z.Apex()
 	for i := range p.links {
-		if err := s.packSet([]dns.RR{p.links[i].Record(z.name, denialTTL(soa))}, true); err != nil {
+		if err := s.packSet([]dns.RR{p.links[i].Record(z.Name, NegativeTTL(soa))}, true); err != nil {
 			return err
 		}
 	}
@@ -249,20 +245,20 @@ func (s *packer) packOne(ctx context.Context, p *parcel) error {
 }
 
 // packNamed packs what was compiled for a name. Its records have one TTL.
-func (s *packer) packNamed(p *parcel, owner string) error {
+func (s *packer) packNamed(p *parcel, owner string, out *Compiled) error {
 	if s.links != nil {
-		return s.packOwner(p, &ownerRecords{name: owner, records: s.made.records(owner)})
+		return s.packOwner(p, &OwnerRecords{Name: owner, Records: out.Records(owner)})
 	}
-	return s.env.addCompiled(owner, &s.made)
+	return s.env.addCompiled(owner, out)
 }
 
 // packOwner packs what stands at a name.
-func (s *packer) packOwner(p *parcel, one *ownerRecords) error {
-	if s.links != nil && !one.glue {
-		p.names = append(p.names, linkName{one.name, nsec3.Types(typesAt(one.records))})
+func (s *packer) packOwner(p *parcel, one *OwnerRecords) error {
+	if s.links != nil && !one.Glue {
+		p.names = append(p.names, linkName{one.Name, nsec3.Types(TypesAt(one.Records))})
 	}
-	for _, set := range setsOf(one.records) {
-		mine := !one.glue && (!one.delegated || set[0].Header().Rrtype == dns.TypeDS)
+	for _, set := range RRsets(one.Records) {
+		mine := !one.Glue && (!one.Delegated || set[0].Header().Rrtype == dns.TypeDS)
 		if err := s.packSet(set, mine); err != nil {
 			return err
 		}
@@ -272,9 +268,9 @@ func (s *packer) packOwner(p *parcel, one *ownerRecords) error {
 
 // packSet packs a set, with its signatures if the zone is signed and it is to be.
 func (s *packer) packSet(set []dns.RR, mine bool) error {
-	set = evenTTL(set)
+	set = EvenTTL(set)
 	if s.links != nil && mine {
-		signatures, err := s.zone.signer.sign(set)
+		signatures, err := s.zone.Signer().Sign(set)
 		if err != nil {
 			return err
 		}
@@ -295,7 +291,7 @@ func (s *sending) write(ctx context.Context) error {
 			return p.err
 		}
 		for _, n := range p.names {
-			s.links.Set(n.name, s.zone.name, n.types)
+			s.links.Set(n.name, s.zone.Name, n.types)
 		}
 		if err := s.out.write(p.messages); err != nil {
 			return err

@@ -31,7 +31,7 @@ func TestWorkers(t *testing.T) {
 		old := runtime.GOMAXPROCS(n)
 		k := new(recorded)
 		out := &outgoing{t: &stream{s: s, c: k}, env: newEnvelopes(1, flagQR|flagAA, []byte("\x01z\x07example\x00\x00\xfc\x00\x01"))}
-		err := p.zones.sendWhole(p.ctx, out, "z.example.")
+		err := sendWhole(p.ctx, p.zones, out, "z.example.")
 		runtime.GOMAXPROCS(old)
 		if err != nil {
 			t.Fatal(err)

@@ -48,7 +48,7 @@ func (w *wanted) fits(e []byte) bool {
 	epoch := binary.LittleEndian.Uint32(e[entryEpoch:])
 	if w.signed {
 		// More time may be left only if the clock was wrong when they were made.
-		if left := int16(binary.LittleEndian.Uint16(e[entryHour:]) - w.hour); left <= 0 || left > int16(signatureFresh/time.Hour)+1 {
+		if left := int16(binary.LittleEndian.Uint16(e[entryHour:]) - w.hour); left <= 0 || left > int16(SignatureFresh/time.Hour)+1 {
 			return false
 		}
 	}

@@ -36,22 +36,22 @@ func (s *zoneSet) addCatalog(z *Zones, name string) {
 			return
 		}
 	}
-	one := &zone{name: name, ns: ns, zones: z, set: s, serial: z.serials.of(name), ttl: z.ttl}
+	one := &Zone{Name: name, ns: ns, zones: z, set: s, serial: z.serials.of(name), ttl: z.ttl}
 	one.index = newNameIndex(one)
 	s.zones[name] = one
 	s.order = append(s.order, name)
 }
 
 // isCatalog reports whether the zone is a catalog.
-func (z *zone) isCatalog() bool { return z.ns.Publication.Layout == LayoutCatalog }
+func (z *Zone) isCatalog() bool { return z.ns.Publication.Layout == LayoutCatalog }
 
 // buildCatalog makes the records of a catalog: its version, and a PTR record for each zone
 // that it lists (RFC 9432, sections 4.3.1 and 4.2).
-func (z *zone) buildCatalog() {
+func (z *Zone) buildCatalog() {
 	z.static, z.empty = make(map[string][]dns.RR), make(map[string]bool)
-	z.add(&dns.TXT{Hdr: header("version."+z.name, dns.TypeTXT, z.zones.ttl), Txt: []string{"2"}})
-	for _, member := range z.set.published.Members(z.name) {
-		z.add(&dns.PTR{Hdr: header(memberLabel(member)+".zones."+z.name, dns.TypePTR, z.zones.ttl), Ptr: member})
+	z.add(&dns.TXT{Hdr: header("version."+z.Name, dns.TypeTXT, z.zones.ttl), Txt: []string{"2"}})
+	for _, member := range z.set.published.Members(z.Name) {
+		z.add(&dns.PTR{Hdr: header(memberLabel(member)+".zones."+z.Name, dns.TypePTR, z.zones.ttl), Ptr: member})
 	}
 }
 

@@ -93,7 +93,7 @@ func TestCatalogZone(t *testing.T) {
 	}
 	list("urn:one", "")
 	list("urn:two", "")
-	if z, err := p.zones.find(p.ctx, catalog); z != nil || err != nil {
+	if z, err := p.zones.Find(p.ctx, catalog); z != nil || err != nil {
 		t.Errorf("a catalog without zones: %v, %v", z, err)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/stele-id/stele"
-	"github.com/stele-id/stele/publish"
+	"github.com/stele-id/stele/publish/zonemap"
 )
 
 // Problem is something that is wrong with what is published, or could be better.
@@ -34,7 +34,7 @@ func (z *Zones) Check(ctx context.Context, name string, report func(Problem), to
 		if err != nil {
 			return err
 		}
-		names = []string{one.name}
+		names = []string{one.Name}
 	}
 	for _, clash := range set.clashes {
 		if name == "" || strings.Contains(clash, " "+names[0]+",") {
@@ -52,13 +52,13 @@ func (z *Zones) Check(ctx context.Context, name string, report func(Problem), to
 
 // checker checks one zone.
 type checker struct {
-	zone   *zone
+	zone   *Zone
 	report func(Problem)
 	told   func(n int)
 }
 
 func (c *checker) tell(id stele.ID, serious bool, format string, args ...any) {
-	c.report(Problem{c.zone.name, id, serious, fmt.Sprintf(format, args...)})
+	c.report(Problem{c.zone.Name, id, serious, fmt.Sprintf(format, args...)})
 }
 
 func (c *checker) check(ctx context.Context) error {
@@ -80,7 +80,7 @@ func (c *checker) check(ctx context.Context) error {
 		for _, note := range out.notes {
 			c.tell(stele.ID{}, true, "%s", note)
 		}
-		c.checkSize(stele.ID{}, c.zone.name, out.records(c.zone.name))
+		c.checkSize(stele.ID{}, c.zone.Name, out.Records(c.zone.Name))
 	}
 	return nil
 }
@@ -90,7 +90,7 @@ func (c *checker) checkZone() {
 	c.checkServers()
 	c.checkResolver()
 	if p := &c.zone.ns.Publication; p.Layout != stele.LayoutRoot {
-		if _, ok := publish.KeyOf(c.zone.set.schemes, c.zone.ns.Key()); !ok {
+		if _, ok := zonemap.KeyOf(c.zone.set.schemes, c.zone.ns.Key()); !ok {
 			c.tell(stele.ID{}, true, "no client finds it: names under %s have no key in the DNS; they are found over HTTP, and the zone can be taken away", c.zone.ns.Prefix)
 		}
 	}
@@ -98,15 +98,15 @@ func (c *checker) checkZone() {
 		c.tell(stele.ID{}, true, "%s", note)
 	}
 	if p := &c.zone.ns.Publication; p.Signing == stele.SigningOnline && len(p.Secondaries) > 0 {
-		c.tell(stele.ID{}, true, "it is signed in the mode online, and its secondaries get it without signatures, so validating resolvers refuse what they answer; 'stele zone sign %s --mode transfer' sends signatures along, or let the secondaries sign and end the signing here with --mode off", c.zone.name)
+		c.tell(stele.ID{}, true, "it is signed in the mode online, and its secondaries get it without signatures, so validating resolvers refuse what they answer; 'stele zone sign %s --mode transfer' sends signatures along, or let the secondaries sign and end the signing here with --mode off", c.zone.Name)
 	}
 	if c.zone.trouble != "" {
 		c.tell(stele.ID{}, true, "%s", c.zone.trouble)
 	}
 	if outer := c.zone.set.outer(c.zone); outer != nil && len(c.zone.ns.Publication.Servers) == 0 {
-		c.tell(stele.ID{}, true, "it is inside the zone %s, whose file can't delegate it; name its servers with --ns", outer.name)
+		c.tell(stele.ID{}, true, "it is inside the zone %s, whose file can't delegate it; name its servers with --ns", outer.Name)
 	}
-	for _, name := range append([]string{c.zone.name}, c.zone.staticNames()...) {
+	for _, name := range append([]string{c.zone.Name}, c.zone.staticNames()...) {
 		c.checkSize(stele.ID{}, name, c.zone.static[name])
 	}
 }
@@ -125,12 +125,12 @@ func (c *checker) checkServers() {
 		}
 		if inner := c.zone.set.find(s.Name); inner != nil && inner != c.zone {
 			if n := inner.static[s.Name]; len(n) == 0 {
-				c.tell(stele.ID{}, true, "its name server %s is in the zone %s, which has no address of it", s.Name, inner.name)
+				c.tell(stele.ID{}, true, "its name server %s is in the zone %s, which has no address of it", s.Name, inner.Name)
 			}
 		}
 	}
 	if p.Mailbox == "" {
-		c.tell(stele.ID{}, false, "it names no mailbox, so hostmaster@%s is published; give --mailbox", strings.TrimSuffix(c.zone.name, "."))
+		c.tell(stele.ID{}, false, "it names no mailbox, so hostmaster@%s is published; give --mailbox", strings.TrimSuffix(c.zone.Name, "."))
 	}
 }
 
@@ -150,7 +150,7 @@ func (c *checker) checkResolver() {
 				return
 			}
 		}
-		c.tell(stele.ID{}, true, "its resolver %s is in the zone %s, which has no address of it; use a name outside of it, or that of a name server, or add its address with 'stele zone record add'", h.name, in.name)
+		c.tell(stele.ID{}, true, "its resolver %s is in the zone %s, which has no address of it; use a name outside of it, or that of a name server, or add its address with 'stele zone record add'", h.name, in.Name)
 	}
 	if c.zone.ns.Delegate != "" {
 		c.tell(stele.ID{}, false, "names that are not registered are answered by another resolver, over HTTP only: in the DNS they do not exist")
@@ -179,7 +179,7 @@ func (c *checker) checkName(ctx context.Context, id stele.ID, r *stele.Record) e
 		return nil
 	}
 	if in := z.set.find(owner); in != z {
-		c.tell(id, true, "its owner name %s is in the zone %s", owner, in.name)
+		c.tell(id, true, "its owner name %s is in the zone %s", owner, in.Name)
 		return nil
 	}
 	c.checkOwn(id, owner)
@@ -205,7 +205,7 @@ func (c *checker) checkName(ctx context.Context, id stele.ID, r *stele.Record) e
 			break
 		}
 	}
-	c.checkSize(id, owner, out.records(owner))
+	c.checkSize(id, owner, out.Records(owner))
 	return nil
 }
 

@@ -2,6 +2,7 @@ package dnsd
 
 import (
 	"cmp"
+	"context"
 	"encoding/hex"
 	"fmt"
 	"math"
@@ -65,42 +66,42 @@ type compiler struct {
 	heads    map[headOf]ruleHead  // that were made before; nil: they are not kept
 }
 
-// compiled is what stands at an owner name.
-type compiled struct {
-	rules []ddds.Fields
-	uris  []uri
-	texts [][]string
-	ttl   uint32
+// Compiled is what stands at an owner name.
+type Compiled struct {
+	Rules []ddds.Fields
+	URIs  []URI
+	Texts [][]string
+	TTL   uint32
 	notes []string // what could not be published as it is, for whoever checks the zone
 }
 
-type uri struct {
-	priority uint16
-	target   string
+type URI struct {
+	Priority uint16
+	Target   string
 }
 
 // compile makes what stands at the owner name of some identifiers.
-func (c *compiler) compile(list []named) (out compiled) {
+func (c *compiler) compile(list []named) (out Compiled) {
 	c.compileTo(&out, list)
 	return out
 }
 
 // compileTo is compile in the memory of something that was compiled before.
-func (c *compiler) compileTo(out *compiled, list []named) {
-	*out = compiled{rules: out.rules[:0], uris: out.uris[:0], texts: out.texts[:0], notes: out.notes[:0], ttl: math.MaxUint32}
+func (c *compiler) compileTo(out *Compiled, list []named) {
+	*out = Compiled{Rules: out.Rules[:0], URIs: out.URIs[:0], Texts: out.Texts[:0], notes: out.notes[:0], TTL: math.MaxUint32}
 	for i := range list {
 		c.add(out, &list[i], len(list) > 1)
 	}
 	if len(list) > 0 && !c.full {
-		out.rules = append(out.rules, c.further...)
+		out.Rules = append(out.Rules, c.further...)
 	}
-	if len(out.rules) > ddds.MaxRules {
-		out.note("%d rules are more than clients take; the last %d are left out", len(out.rules), len(out.rules)-ddds.MaxRules)
-		out.rules = out.rules[:ddds.MaxRules]
+	if len(out.Rules) > ddds.MaxRules {
+		out.note("%d rules are more than clients take; the last %d are left out", len(out.Rules), len(out.Rules)-ddds.MaxRules)
+		out.Rules = out.Rules[:ddds.MaxRules]
 	}
-	out.rules, out.uris = once(out.rules), once(out.uris)
-	if out.ttl == math.MaxUint32 {
-		out.ttl = c.ttl
+	out.Rules, out.URIs = once(out.Rules), once(out.URIs)
+	if out.TTL == math.MaxUint32 {
+		out.TTL = c.ttl
 	}
 }
 
@@ -117,7 +118,7 @@ func once[T comparable](list []T) []T {
 	return kept
 }
 
-func (out *compiled) note(format string, args ...any) {
+func (out *Compiled) note(format string, args ...any) {
 	out.notes = append(out.notes, fmt.Sprintf(format, args...))
 }
 
@@ -139,8 +140,8 @@ func (c *compiler) subject(n *named) subject {
 
 // add adds what is published of an identifier. shared says that others have the
 // same owner name: then nothing is published that can't tell them apart.
-func (c *compiler) add(out *compiled, n *named, shared bool) {
-	out.ttl = min(out.ttl, cmp.Or(n.ttl(), c.ttl))
+func (c *compiler) add(out *Compiled, n *named, shared bool) {
+	out.TTL = min(out.TTL, cmp.Or(n.ttl(), c.ttl))
 	if s := c.subject(n); n.record.State == stele.Withdrawn {
 		c.addTombstone(out, &s)
 	} else {
@@ -150,7 +151,7 @@ func (c *compiler) add(out *compiled, n *named, shared bool) {
 		if shared {
 			text = append([]string{"id=" + n.id.String()}, text...)
 		}
-		out.texts = append(out.texts, splitTexts(text))
+		out.Texts = append(out.Texts, splitTexts(text))
 	}
 }
 
@@ -162,13 +163,13 @@ func (n *named) ttl() uint32 {
 }
 
 // addTargets adds a rule for each target, and URI records for locations.
-func (c *compiler) addTargets(out *compiled, s *subject, shared bool) {
+func (c *compiler) addTargets(out *Compiled, s *subject, shared bool) {
 	targets := inOrder(apart(inOrder(s.record.Targets)))
 	// What the owner signed here comes before what is said to be signed elsewhere.
 	signed := len(s.record.Signatures) > 0
 	promised := false
-	locations := out.uris // they stand behind those of others
-	var others []uri
+	locations := out.URIs // they stand behind those of others
+	var others []URI
 	var last *stele.Target // the location before
 	for i := range targets {
 		t := &targets[i]
@@ -177,25 +178,25 @@ func (c *compiler) addTargets(out *compiled, s *subject, shared bool) {
 		}
 		promised = promised || t.Service == stele.N2P
 		if t.TTL > 0 {
-			out.ttl = min(out.ttl, t.TTL)
+			out.TTL = min(out.TTL, t.TTL)
 		}
 		short := c.addRule(out, s, t)
 		switch {
 		case t.Service == stele.N2L:
 			rank := 10
 			if last != nil {
-				rank = int(locations[len(locations)-1].priority)
+				rank = int(locations[len(locations)-1].Priority)
 				if last.Order != t.Order || last.Preference != t.Preference {
 					rank += 10
 				}
 			}
-			if slices.ContainsFunc(locations[len(out.uris):], func(u uri) bool { return u.target == t.URL }) {
+			if slices.ContainsFunc(locations[len(out.URIs):], func(u URI) bool { return u.Target == t.URL }) {
 				continue // one location of two types
 			}
 			last = t
-			locations = append(locations, uri{uint16(min(rank, 60000)), t.URL})
+			locations = append(locations, URI{uint16(min(rank, 60000)), t.URL})
 		case short:
-			others = append(others, uri{65535, t.URL})
+			others = append(others, URI{65535, t.URL})
 		}
 	}
 	if signed {
@@ -207,7 +208,7 @@ func (c *compiler) addTargets(out *compiled, s *subject, shared bool) {
 	if shared || c.full {
 		return // who asks for URI records could not tell whose they are
 	}
-	out.uris = append(locations, others...)
+	out.URIs = append(locations, others...)
 	if c.resolver.isZero() {
 		c.addPlain(out, s, targets)
 	}
@@ -227,11 +228,11 @@ func inOrder(targets []stele.Target) []stele.Target {
 
 // addRule adds the rule of a target. Its result tells that the URL was too long, so
 // that the rule leads to the resolver instead, or is missing.
-func (c *compiler) addRule(out *compiled, s *subject, t *stele.Target) (short bool) {
+func (c *compiler) addRule(out *Compiled, s *subject, t *stele.Target) (short bool) {
 	id := s.text
 	rule, ok := c.rule(s, t.URL, t)
 	if ok {
-		out.rules = append(out.rules, rule)
+		out.Rules = append(out.Rules, rule)
 		return false
 	}
 	if c.resolver.isZero() {
@@ -248,7 +249,7 @@ func (c *compiler) addRule(out *compiled, s *subject, t *stele.Target) (short bo
 		out.note("%s: neither the URL of its %s nor that of the resolver fits a rule; clients find it over HTTP", id, t.Service)
 		return true
 	}
-	out.rules = append(out.rules, rule)
+	out.Rules = append(out.Rules, rule)
 	out.note("%s: the URL of its %s has %d bytes, too many for a rule; the rule leads to the resolver, and a URI record has the URL", id, t.Service, len(t.URL))
 	return true
 }
@@ -317,7 +318,7 @@ func offers(flag ddds.Flag, t *stele.Target) string {
 
 // addTombstone adds the rule of a withdrawn identifier: all that can be had is the
 // page that says why.
-func (c *compiler) addTombstone(out *compiled, s *subject) {
+func (c *compiler) addTombstone(out *Compiled, s *subject) {
 	id := s.text
 	if c.resolver.isZero() {
 		out.note("%s is withdrawn, and no resolver has a page about it; give the zone one (stele zone add --resolver)", id)
@@ -329,7 +330,7 @@ func (c *compiler) addTombstone(out *compiled, s *subject) {
 		out.note("%s is withdrawn, and the address of the page about it does not fit a rule; clients find it over HTTP", id)
 		return
 	}
-	out.rules = append(out.rules, rule)
+	out.Rules = append(out.Rules, rule)
 }
 
 // furtherRule is the rule for clients that know RFC 3404 only, and for names that do
@@ -358,7 +359,7 @@ const httpService = "_http._tcp."
 
 // addPlain adds a rule of RFC 3404 for the best location, where there is no resolver
 // that plain clients could go to.
-func (c *compiler) addPlain(out *compiled, s *subject, targets []stele.Target) {
+func (c *compiler) addPlain(out *Compiled, s *subject, targets []stele.Target) {
 	for i := range targets {
 		t := &targets[i]
 		protocol := t.Protocol()
@@ -367,28 +368,28 @@ func (c *compiler) addPlain(out *compiled, s *subject, targets []stele.Target) {
 		}
 		field, ok := expression(".*", t.URL, false)
 		if ok && !s.tells {
-			out.rules = append(out.rules, ddds.Fields{Order: furtherOrder, Preference: rulePreference,
+			out.Rules = append(out.Rules, ddds.Fields{Order: furtherOrder, Preference: rulePreference,
 				Flags: string(ddds.FlagURI), Service: "http+N2L+N2R+I2L+I2R", Regexp: field, Replacement: "."})
 			return
 		}
 	}
 }
 
-// records makes resource records of what was compiled, for an owner name.
-func (out *compiled) records(owner string) []dns.RR {
+// Records makes resource records of what was compiled, for an owner name.
+func (out *Compiled) Records(owner string) []dns.RR {
 	var list []dns.RR
-	for _, f := range out.rules {
-		list = append(list, naptr(owner, out.ttl, f))
+	for _, f := range out.Rules {
+		list = append(list, naptr(owner, out.TTL, f))
 	}
-	for _, u := range out.uris {
-		list = append(list, newURI(owner, out.ttl, u))
+	for _, u := range out.URIs {
+		list = append(list, newURI(owner, out.TTL, u))
 	}
-	for _, t := range out.texts {
+	for _, t := range out.Texts {
 		escaped := make([]string, len(t))
 		for i := range t {
 			escaped[i] = ddds.Escape(t[i])
 		}
-		list = append(list, &dns.TXT{Hdr: header(owner, dns.TypeTXT, out.ttl), Txt: escaped})
+		list = append(list, &dns.TXT{Hdr: header(owner, dns.TypeTXT, out.TTL), Txt: escaped})
 	}
 	return list
 }
@@ -406,16 +407,75 @@ func naptr(owner string, ttl uint32, f ddds.Fields) dns.RR {
 	}
 }
 
-// libraryURI is the size of the longest URI that the DNS library writes.
-const libraryURI = 1024
+// LibraryURI is the size of the longest URI that the DNS library writes.
+const LibraryURI = 1024
 
 // newURI makes a URI record (RFC 7553). One that the library does not write is given
 // to it in the form of unknown types (RFC 3597), which is the same on the wire.
-func newURI(owner string, ttl uint32, u uri) dns.RR {
+func newURI(owner string, ttl uint32, u URI) dns.RR {
 	h := header(owner, dns.TypeURI, ttl)
-	if text := ddds.Escape(u.target); len(text) <= libraryURI {
-		return &dns.URI{Hdr: h, Priority: u.priority, Weight: uriWeight, Target: text}
+	if text := ddds.Escape(u.Target); len(text) <= LibraryURI {
+		return &dns.URI{Hdr: h, Priority: u.Priority, Weight: URIWeight, Target: text}
 	}
-	data := append([]byte{byte(u.priority >> 8), byte(u.priority), 0, 1}, u.target...)
+	data := append([]byte{byte(u.Priority >> 8), byte(u.Priority), 0, 1}, u.Target...)
 	return &dns.RFC3597{Hdr: h, Rdata: hex.EncodeToString(data)}
+}
+
+// headOf is what the flags and services of a rule depend on.
+type headOf struct {
+	protocol string
+	service  stele.Service
+	media    string
+}
+
+// ruleHead is the flags and services of a rule; without flags there can be none.
+type ruleHead struct{ flags, service string }
+
+// head makes flags and services of a rule that leads to a URL of a protocol. A whole zone
+// has few of them.
+func (c *compiler) head(protocol string, t *stele.Target) (h ruleHead) {
+	key := headOf{protocol, t.Service, t.Type}
+	if h, ok := c.heads[key]; ok {
+		return h
+	}
+	if flag, err := ddds.Resolved(strings.ToLower(protocol)); err == nil {
+		h = ruleHead{string(flag), offers(flag, t)}
+	}
+	if c.heads != nil && len(c.heads) < maxHeads {
+		c.heads[key] = h
+	}
+	return h
+}
+
+const (
+	maxHeads  = 1000
+	URIWeight = 1 // of all URI records
+)
+
+// OwnerCompiler compiles the records at one owner name of a zone after the other, all in the
+// same memory.
+type OwnerCompiler struct {
+	zone     *Zone
+	compiler *compiler
+	out      Compiled
+	list     [1]named
+}
+
+// NewOwnerCompiler returns a compiler for the names of the zone.
+func (z *Zone) NewOwnerCompiler() *OwnerCompiler {
+	c := &OwnerCompiler{zone: z, compiler: z.compiler()}
+	c.compiler.heads = make(map[headOf]ruleHead)
+	return c
+}
+
+// Compile returns the owner name of a registered identifier and what is compiled for it,
+// with the other identifiers that share the name. It returns nil if the identifier is not
+// the first of those, or not in the zone. What it returns holds until the next call.
+func (c *OwnerCompiler) Compile(ctx context.Context, id stele.ID, r *stele.Record) (owner string, out *Compiled, err error) {
+	owner, list, err := c.zone.allAt(ctx, id, r, c.list[:])
+	if err != nil || len(list) == 0 || c.zone.static[owner] != nil {
+		return owner, nil, err
+	}
+	c.compiler.compileTo(&c.out, list)
+	return owner, &c.out, nil
 }

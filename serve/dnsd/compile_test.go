@@ -16,7 +16,7 @@ import (
 func (p *press) rulesAt(name string) (list []string) {
 	p.t.Helper()
 	n, _ := p.lookup(name)
-	for _, rr := range n.records {
+	for _, rr := range n.Records {
 		if rr, ok := rr.(*dns.NAPTR); ok {
 			list = append(list, fieldsOf(p.t, rr).String())
 		}
@@ -27,7 +27,7 @@ func (p *press) rulesAt(name string) (list []string) {
 // typesAt returns the types of records at a name.
 func (p *press) typesAt(name string) (list []string) {
 	n, _ := p.lookup(name)
-	for _, rr := range n.records {
+	for _, rr := range n.Records {
 		if t := dns.TypeToString[rr.Header().Rrtype]; !slices.Contains(list, t) {
 			list = append(list, t)
 		}
@@ -68,7 +68,7 @@ func TestCompileSizes(t *testing.T) {
 		`100 12 "RES:http" "N2L:x/`+strings.Repeat("y", 120)+`" "!^urn:paradisec:a:b:4$!http://id.example.org/urn:paradisec:a:b:4?+t=x/`+strings.Repeat("y", 120)+`!i" .`, further)
 	n, _ := p.lookup("3.b.a.paradisec.example.")
 	var uris []string
-	for _, rr := range n.records {
+	for _, rr := range n.Records {
 		if rr.Header().Rrtype == dns.TypeURI {
 			uris = append(uris, strings.TrimPrefix(recordText(rr), "3600 IN URI "))
 			if _, err := dns.PackRR(rr, make([]byte, 4096), 0, nil, false); err != nil {
@@ -92,7 +92,7 @@ func TestCompileOnce(t *testing.T) {
 		`100 11 "RES:http" "N2L:text/plain" "!^urn:paradisec:a:b:1$!http://example.org/!i" .`, further)
 	n, _ := p.lookup("1.b.a.paradisec.example.")
 	var uris []string
-	for _, rr := range n.records {
+	for _, rr := range n.Records {
 		if rr.Header().Rrtype == dns.TypeURI {
 			uris = append(uris, strings.TrimPrefix(recordText(rr), "3600 IN URI "))
 		}
@@ -119,7 +119,7 @@ func TestCompileProtocolsTypesAndTTL(t *testing.T) {
 		`300 7 "RES:https" "N2L:text/html" "~^urn:paradisec:a:b:c$~HTTPS://example.org/a!b#c~i" .`,
 		further)
 	n, _ := p.lookup("c.b.a.paradisec.example.")
-	for _, rr := range n.records {
+	for _, rr := range n.Records {
 		if rr.Header().Ttl != 60 {
 			t.Errorf("%s: want the TTL 60, the least of all", rr)
 		}
@@ -151,8 +151,8 @@ func TestCompileStates(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"1.t.s", "2.t.s", "t.s", "s", "3.b.a", "x"} {
-		if n, _ := p.lookup(name + ".paradisec.example."); n.exists {
-			t.Errorf("%s exists: %v", name, n.records)
+		if n, _ := p.lookup(name + ".paradisec.example."); n.Exists {
+			t.Errorf("%s exists: %v", name, n.Records)
 		}
 	}
 	if zone := p.export("paradisec.example."); strings.Contains(zone, "secret") || strings.Contains(zone, "t.s") {
@@ -202,12 +202,12 @@ func TestCaseVariants(t *testing.T) {
 			t.Errorf("%s: %s, want %s", id, got, want)
 		}
 	}
-	if n, _ := p.lookup("x.ab.example.org."); len(n.records) == 0 || slices.Contains(p.typesAt("x.ab.example.org."), "URI") {
+	if n, _ := p.lookup("x.ab.example.org."); len(n.Records) == 0 || slices.Contains(p.typesAt("x.ab.example.org."), "URI") {
 		t.Errorf("a shared name has %v", p.typesAt("x.ab.example.org."))
 	}
 	for name, want := range map[string]bool{"ab": true, "ac": true, "only": true, "12": true, "ad": false, "a": false, "34": false} {
-		if n, _ := p.lookup(name + ".example.org."); n.exists != want {
-			t.Errorf("%s exists: %v", name, n.exists)
+		if n, _ := p.lookup(name + ".example.org."); n.Exists != want {
+			t.Errorf("%s exists: %v", name, n.Exists)
 		}
 	}
 	zone := p.export("example.org.")

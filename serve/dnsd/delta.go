@@ -41,7 +41,7 @@ type changedSet struct {
 //
 // Signatures are not kept, and those that are gone are made again: they depend on the
 // keys and on the time of signing only, and with those the whole zone changes.
-func (z *zoneSnapshot) delta(ctx context.Context, from uint64) (*delta, error) {
+func (z *ZoneSnapshot) delta(ctx context.Context, from uint64) (*delta, error) {
 	if from > z.store.zone.Last {
 		return nil, nil
 	}
@@ -87,10 +87,10 @@ type changedRecord struct {
 // changedSince returns the records that have changed, and what the zone was beside them;
 // nil if the delta can't be made. It reads the changes of this zone only, however
 // many there were elsewhere.
-func (z *zoneSnapshot) changedSince(ctx context.Context, d *delta) (map[stele.ID]*changedRecord, *staticRecords, error) {
+func (z *ZoneSnapshot) changedSince(ctx context.Context, d *delta) (map[stele.ID]*changedRecord, *staticRecords, error) {
 	changed := make(map[stele.ID]*changedRecord)
 	was := z.static
-	for c, err := range z.store.ZoneChanges(ctx, z.name, d.from) {
+	for c, err := range z.store.ZoneChanges(ctx, z.Name, d.from) {
 		if err != nil {
 			return nil, nil, err
 		}
@@ -102,7 +102,7 @@ func (z *zoneSnapshot) changedSince(ctx context.Context, d *delta) (map[stele.ID
 		case c.ID.IsValid() && changed[c.ID] == nil:
 			changed[c.ID] = &changedRecord{version: c.Version - 1}
 		case !c.ID.IsValid() && was == z.static:
-			if was = z.live.generations.at(z.name, d.from, c.Seq); was == nil || was.form != z.static.form {
+			if was = z.live.generations.at(z.Name, d.from, c.Seq); was == nil || was.form != z.static.form {
 				return nil, nil, nil
 			}
 		}
@@ -112,13 +112,13 @@ func (z *zoneSnapshot) changedSince(ctx context.Context, d *delta) (map[stele.ID
 
 // differing yields the names at which there is something else than there was, whatever
 // is registered.
-func (z *zoneSnapshot) differing(was *staticRecords) map[string]bool {
+func (z *ZoneSnapshot) differing(was *staticRecords) map[string]bool {
 	names := make(map[string]bool)
 	if was == z.static || was.text == z.static.text {
 		return names
 	}
 	for name, p := range z.static.owners {
-		if q := was.owners[name]; q == nil || q.delegated != p.delegated || q.glue != p.glue || !sameSet(p.records, q.records) {
+		if q := was.owners[name]; q == nil || q.Delegated != p.Delegated || q.Glue != p.Glue || !sameSet(p.Records, q.Records) {
 			names[name] = true
 		}
 	}
@@ -133,7 +133,7 @@ func (z *zoneSnapshot) differing(was *staticRecords) map[string]bool {
 // ownersOf returns the owner names at which records are, with the names of those
 // records there. It reads the records, as they are and were; nil if one was erased since,
 // so that what stood in the zone is not known.
-func (z *zoneSnapshot) ownersOf(ctx context.Context, changed map[stele.ID]*changedRecord) (map[string][]namedChange, error) {
+func (z *ZoneSnapshot) ownersOf(ctx context.Context, changed map[stele.ID]*changedRecord) (map[string][]namedChange, error) {
 	owners := make(map[string][]namedChange)
 	if z.mapping == nil {
 		return owners, nil // nothing of records is in it; see changedSince
@@ -172,7 +172,7 @@ type namedChange struct {
 
 // ownerOf returns the owner name of an identifier; ok is false if it has none in the
 // zone.
-func (z *zone) ownerOf(id stele.ID) (owner string, ok bool) {
+func (z *Zone) ownerOf(id stele.ID) (owner string, ok bool) {
 	if z.set.zoneOf(id) != z {
 		return "", false
 	}
@@ -182,7 +182,7 @@ func (z *zone) ownerOf(id stele.ID) (owner string, ok bool) {
 
 // compare notes what has changed at an owner name. names are those there whose records
 // have changed.
-func (z *zoneSnapshot) compare(ctx context.Context, d *delta, then *staticRecords, owner string, names []namedChange, changed map[stele.ID]*changedRecord) error {
+func (z *ZoneSnapshot) compare(ctx context.Context, d *delta, then *staticRecords, owner string, names []namedChange, changed map[stele.ID]*changedRecord) error {
 	before, after, err := z.besides(ctx, owner, len(names) == 0, changed)
 	if err != nil {
 		return err
@@ -192,22 +192,22 @@ func (z *zoneSnapshot) compare(ctx context.Context, d *delta, then *staticRecord
 	}
 	x, y := z.ownerAt(then, owner, before), z.ownerAt(z.static, owner, after)
 	d.compareSets(x, y)
-	if x.glue || y.glue {
+	if x.Glue || y.Glue {
 		return nil
 	}
 	var more []uint16
-	if owner == z.name {
+	if owner == z.Name {
 		more = []uint16{dns.TypeSOA}
 	}
-	d.before[owner], d.after[owner] = typesAt(x.records, more...), typesAt(y.records, slices.Clone(more)...)
+	d.before[owner], d.after[owner] = TypesAt(x.Records, more...), TypesAt(y.Records, slices.Clone(more)...)
 	return nil
 }
 
 // besides returns the identifiers that shared an owner name all the time, twice. Only
 // where case counts there are such, or if no record at the name has changed. What is
 // hidden by another zone is not there.
-func (z *zoneSnapshot) besides(ctx context.Context, owner string, alone bool, changed map[stele.ID]*changedRecord) (before, after []named, err error) {
-	if z.mapping == nil || z.mapping.casing != caseCounts && !alone || z.set.find(owner) != z.zone {
+func (z *ZoneSnapshot) besides(ctx context.Context, owner string, alone bool, changed map[stele.ID]*changedRecord) (before, after []named, err error) {
+	if z.mapping == nil || z.mapping.casing != caseCounts && !alone || z.set.find(owner) != z.Zone {
 		return nil, nil, nil
 	}
 	list, err := z.at(ctx, owner)
@@ -221,7 +221,7 @@ func (z *zoneSnapshot) besides(ctx context.Context, owner string, alone bool, ch
 
 // appendVersion appends a version of a record under a name, if it had the name and was
 // public.
-func (z *zoneSnapshot) appendVersion(list []named, name stele.ID, r *stele.Record) []named {
+func (z *ZoneSnapshot) appendVersion(list []named, name stele.ID, r *stele.Record) []named {
 	if r == nil || !isVisible(r) || !slices.Contains(r.Names(), name) {
 		return list
 	}
@@ -229,8 +229,8 @@ func (z *zoneSnapshot) appendVersion(list []named, name stele.ID, r *stele.Recor
 }
 
 // ownerAt returns what stands at an owner name with some identifiers.
-func (z *zoneSnapshot) ownerAt(s *staticRecords, owner string, list []named) *ownerRecords {
-	p := ownerRecords{name: owner}
+func (z *ZoneSnapshot) ownerAt(s *staticRecords, owner string, list []named) *OwnerRecords {
+	p := OwnerRecords{Name: owner}
 	if fixed := s.owners[owner]; fixed != nil {
 		p = *fixed
 	}
@@ -239,15 +239,15 @@ func (z *zoneSnapshot) ownerAt(s *staticRecords, owner string, list []named) *ow
 	}
 	slices.SortFunc(list, func(a, b named) int { return strings.Compare(a.id.String(), b.id.String()) })
 	if p.yields {
-		p.records = giveWay(p.records)
+		p.Records = giveWay(p.Records)
 	}
 	out := z.compiler().compile(list)
-	p.records = append(p.records[:len(p.records):len(p.records)], out.records(owner)...)
+	p.Records = append(p.Records[:len(p.Records):len(p.Records)], out.Records(owner)...)
 	return &p
 }
 
 // compareSets notes which sets at a name are not the same.
-func (d *delta) compareSets(before, after *ownerRecords) {
+func (d *delta) compareSets(before, after *OwnerRecords) {
 	x, y := before.sets(), after.sets()
 	for _, set := range x {
 		if !slices.ContainsFunc(y, set.equals) {
@@ -262,10 +262,10 @@ func (d *delta) compareSets(before, after *ownerRecords) {
 }
 
 // sets divides what stands at a name by type.
-func (p *ownerRecords) sets() (list []*changedSet) {
-	for _, set := range setsOf(p.records) {
-		mine := !p.glue && (!p.delegated || set[0].Header().Rrtype == dns.TypeDS)
-		list = append(list, &changedSet{evenTTL(set), mine})
+func (p *OwnerRecords) sets() (list []*changedSet) {
+	for _, set := range RRsets(p.Records) {
+		mine := !p.Glue && (!p.Delegated || set[0].Header().Rrtype == dns.TypeDS)
+		list = append(list, &changedSet{EvenTTL(set), mine})
 	}
 	return list
 }
@@ -275,7 +275,7 @@ func (s *changedSet) equals(other *changedSet) bool {
 }
 
 // sign adds the signatures of all sets, on all processors.
-func (d *delta) sign(s *signer) error {
+func (d *delta) sign(s *Signer) error {
 	if s == nil {
 		return nil
 	}
@@ -299,11 +299,11 @@ func (d *delta) sign(s *signer) error {
 	return nil
 }
 
-func (s *changedSet) sign(by *signer) error {
+func (s *changedSet) sign(by *Signer) error {
 	if !s.mine {
 		return nil
 	}
-	signatures, err := by.sign(s.records)
+	signatures, err := by.Sign(s.records)
 	s.records = append(s.records[:len(s.records):len(s.records)], signatures...)
 	return err
 }
@@ -311,4 +311,69 @@ func (s *changedSet) sign(by *signer) error {
 // sameSet reports whether two sets have the same records.
 func sameSet(a, b []dns.RR) bool {
 	return slices.EqualFunc(a, b, func(x, y dns.RR) bool { return x.String() == y.String() })
+}
+
+// IXFR returns the answer to who has a zone with a serial: its SOA record alone if
+// that is the present one, or what has changed since (RFC 1995, section 4), all changes
+// in one. It returns nil if the whole zone has to be sent.
+func (z *Zone) IXFR(ctx context.Context, serial uint32) ([]dns.RR, error) {
+	still, err := z.zones.Snapshot(ctx, z.Name)
+	if err != nil {
+		return nil, err
+	}
+	soa, _ := still.Apex()
+	if int32(soa.Serial-serial) <= 0 && serial-soa.Serial != 1<<31 {
+		return []dns.RR{soa}, nil
+	}
+	from, ok := still.store.zone.Change(serial)
+	if !ok {
+		return nil, nil
+	}
+	d, err := still.delta(ctx, from)
+	if d == nil || err != nil {
+		return nil, err
+	}
+	large, err := z.isLarge(ctx, d)
+	if large || err != nil {
+		return nil, err
+	}
+	return still.ixfrOf(d, soa, serial)
+}
+
+// smallDelta is up to how many sets a delta is sent whatever the size of the
+// zone.
+const smallDelta = 500
+
+// isLarge reports whether a delta is more than half of the zone.
+func (z *Zone) isLarge(ctx context.Context, d *delta) (bool, error) {
+	n := len(d.added) + len(d.removed)
+	if n <= smallDelta {
+		return false, nil
+	}
+	count, err := z.zones.store.Count(ctx, z.ns.Key())
+	return uint64(n) > 2*count, err // a name has some sets, and a change is two of them
+}
+
+// ixfrOf returns a delta as it is sent (RFC 1995, section 4).
+func (z *ZoneSnapshot) ixfrOf(d *delta, soa *dns.SOA, since uint32) ([]dns.RR, error) {
+	before, after := *soa, *soa
+	before.Serial = since
+	list := []dns.RR{&after}
+	for _, half := range []struct {
+		soa  *dns.SOA
+		sets []*changedSet
+	}{{&before, d.removed}, {&after, d.added}} {
+		list = append(list, half.soa)
+		if z.signer != nil {
+			signatures, err := z.signer.Sign([]dns.RR{half.soa})
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, signatures...)
+		}
+		for _, set := range half.sets {
+			list = append(list, set.records...)
+		}
+	}
+	return append(list, &after), nil
 }

@@ -35,7 +35,7 @@ func (p *press) zoneLines(zone string) map[string]bool {
 	if one.signer != nil {
 		err = one.signedSets(p.ctx, nil, add)
 	} else {
-		err = one.eachOwner(p.ctx, nil, func(s *ownerRecords) error { return add(s.records) })
+		err = one.eachOwner(p.ctx, nil, func(s *OwnerRecords) error { return add(s.Records) })
 	}
 	if err != nil {
 		p.t.Fatal(err)
@@ -48,12 +48,12 @@ func (p *press) zoneLines(zone string) map[string]bool {
 func TestDelta(t *testing.T) {
 	for _, test := range []struct {
 		prefix string
-		mode   signing
-	}{{"urn:paradisec", unsigned}, {"urn:paradisec", signTransfer}, {"urn:example", signTransfer}} {
+		mode   SigningMode
+	}{{"urn:paradisec", Unsigned}, {"urn:paradisec", SignTransfer}, {"urn:example", SignTransfer}} {
 		t.Run(fmt.Sprint(test.prefix, test.mode), func(t *testing.T) {
 			p := newPress(t)
 			p.publish(test.prefix, "z.example.", ":", 2)
-			if test.mode != unsigned {
+			if test.mode != Unsigned {
 				p.signed(test.mode, "z.example.")
 			}
 			chance := rand.New(rand.NewPCG(1, 2))
@@ -127,7 +127,7 @@ func TestDeltaOverErased(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.register("urn:paradisec:a:c", "N2L http://example.org/2")
-	one, err := p.zones.snapshot(p.ctx, "z.example.")
+	one, err := p.zones.Snapshot(p.ctx, "z.example.")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func TestDeltaOverErased(t *testing.T) {
 
 func (p *press) checkDifference(round int, from uint64, lines map[string]bool) {
 	p.t.Helper()
-	one, err := p.zones.snapshot(p.ctx, "z.example.")
+	one, err := p.zones.Snapshot(p.ctx, "z.example.")
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -189,13 +189,13 @@ func (p *press) checkDifference(round int, from uint64, lines map[string]bool) {
 func TestNoDelta(t *testing.T) {
 	p := newPress(t)
 	p.publish("urn:paradisec", "z.example.", ":", 2)
-	p.signed(signTransfer, "z.example.")
+	p.signed(SignTransfer, "z.example.")
 	from, err := p.store.LastChange(p.ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
 	p.keys("z.example.", func(r *zonekey.Ring) error { r.Signed = r.Signed.Add(1e9); return nil })
-	one, err := p.zones.snapshot(p.ctx, "z.example.")
+	one, err := p.zones.Snapshot(p.ctx, "z.example.")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 // The chain goes on with the registry meanwhile. So the one before and the one after are
 // both made of it as it is when it is read, and of what is known of the names that have
 // changed until then.
-func (z *zoneSnapshot) compareNSEC3(ctx context.Context, d *delta) error {
+func (z *ZoneSnapshot) compareNSEC3(ctx context.Context, d *delta) error {
 	if err := z.links.await(ctx); err != nil {
 		return err
 	}
@@ -33,14 +33,14 @@ func (z *zoneSnapshot) compareNSEC3(ctx context.Context, d *delta) error {
 	if err != nil {
 		return err
 	}
-	soa, _ := z.apex()
-	ttl := denialTTL(soa)
+	soa, _ := z.Apex()
+	ttl := NegativeTTL(soa)
 	for _, l := range links {
 		if l.Before != nil {
-			d.removed = append(d.removed, &changedSet{[]dns.RR{l.Before.Record(z.name, ttl)}, true})
+			d.removed = append(d.removed, &changedSet{[]dns.RR{l.Before.Record(z.Name, ttl)}, true})
 		}
 		if l.After != nil {
-			d.added = append(d.added, &changedSet{[]dns.RR{l.After.Record(z.name, ttl)}, true})
+			d.added = append(d.added, &changedSet{[]dns.RR{l.After.Record(z.Name, ttl)}, true})
 		}
 	}
 	return nil
@@ -48,7 +48,7 @@ func (z *zoneSnapshot) compareNSEC3(ctx context.Context, d *delta) error {
 
 // addEarlier adds the types at the names that had changed before, but of which the chain
 // may not know yet.
-func (z *zoneSnapshot) addEarlier(ctx context.Context, from uint64, before, after map[string][]uint16) error {
+func (z *ZoneSnapshot) addEarlier(ctx context.Context, from uint64, before, after map[string][]uint16) error {
 	complete, err := z.live.completeUpTo(ctx, z.links)
 	if err != nil || complete >= from {
 		return err
@@ -60,7 +60,7 @@ func (z *zoneSnapshot) addEarlier(ctx context.Context, from uint64, before, afte
 		case c.Seq > from:
 			return nil
 		case c.Seq-complete > maxDelta:
-			return &stele.Error{Op: "compare", Kind: stele.Unavailable, Err: fmt.Errorf("what has changed in %s is still being taken in; try again", z.name)}
+			return &stele.Error{Op: "compare", Kind: stele.Unavailable, Err: fmt.Errorf("what has changed in %s is still being taken in; try again", z.Name)}
 		case c.ID.IsValid():
 			if err := z.addTypes(ctx, c.ID, before, after); err != nil {
 				return err
@@ -72,7 +72,7 @@ func (z *zoneSnapshot) addEarlier(ctx context.Context, from uint64, before, afte
 
 // addLater adds the types at the names that have changed since the zone was: the chain
 // may know of that.
-func (z *zoneSnapshot) addLater(ctx context.Context, before, after map[string][]uint16) error {
+func (z *ZoneSnapshot) addLater(ctx context.Context, before, after map[string][]uint16) error {
 	if err := z.store.catchUp(ctx); err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (z *zoneSnapshot) addLater(ctx context.Context, before, after map[string][]
 
 // addTypes adds the types at the names of a record that has not changed in between: they
 // were the same before and after.
-func (z *zoneSnapshot) addTypes(ctx context.Context, id stele.ID, before, after map[string][]uint16) error {
+func (z *ZoneSnapshot) addTypes(ctx context.Context, id stele.ID, before, after map[string][]uint16) error {
 	if z.mapping == nil {
 		return nil // nothing of records is in it
 	}
@@ -104,7 +104,7 @@ func (z *zoneSnapshot) addTypes(ctx context.Context, id stele.ID, before, after 
 		if err != nil {
 			return err
 		}
-		types := typesAt(z.ownerAt(z.static, owner, list).records)
+		types := TypesAt(z.ownerAt(z.static, owner, list).Records)
 		before[owner], after[owner] = types, types
 	}
 	return nil
@@ -112,7 +112,7 @@ func (z *zoneSnapshot) addTypes(ctx context.Context, id stele.ID, before, after 
 
 // changedLinks returns the links that differ between two states of the zone, of which
 // the types at all names are known that are not as in the chain.
-func (z *zoneSnapshot) changedLinks(ctx context.Context, before, after map[string][]uint16) ([]nsec3.Change, error) {
+func (z *ZoneSnapshot) changedLinks(ctx context.Context, before, after map[string][]uint16) ([]nsec3.Change, error) {
 	// What is in the chain now was committed before this moment. What comes while that
 	// is read is undone: no writer waits for the store while it holds the chain.
 	since := z.links.Watch()
@@ -120,5 +120,5 @@ func (z *zoneSnapshot) changedLinks(ctx context.Context, before, after map[strin
 	if err := z.addLater(ctx, before, after); err != nil {
 		return nil, err
 	}
-	return since.Delta(z.name, before, after), nil
+	return since.Delta(z.Name, before, after), nil
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/miekg/dns"
 )
 
-// typesAt returns the types of the records at a name, in order.
-func typesAt(records []dns.RR, more ...uint16) []uint16 {
+// TypesAt returns the types of the records at a name, in order.
+func TypesAt(records []dns.RR, more ...uint16) []uint16 {
 	types := more
 	for _, rr := range records {
 		types = append(types, rr.Header().Rrtype)
@@ -16,14 +16,14 @@ func typesAt(records []dns.RR, more ...uint16) []uint16 {
 	return slices.Compact(types)
 }
 
-// denialTTL is how long it may be believed that there is nothing (RFC 9077).
-func denialTTL(soa *dns.SOA) uint32 { return min(soa.Hdr.Ttl, soa.Minttl) }
+// NegativeTTL is how long it may be believed that there is nothing (RFC 9077).
+func NegativeTTL(soa *dns.SOA) uint32 { return min(soa.Hdr.Ttl, soa.Minttl) }
 
-// nsecRecord says what stands at a name, of which nothing else is told: the next name is the
+// NSEC says what stands at a name, of which nothing else is told: the next name is the
 // one that follows it in the order of all names there could be (RFC 9824, sections 3.1
 // and 3.2). For a name that does not exist, types is nil.
-func (s *signer) nsecRecord(name string, types []uint16, exists bool, ttl uint32) (dns.RR, error) {
-	next, err := successor(name, s.zone)
+func (s *Signer) NSEC(name string, types []uint16, exists bool, ttl uint32) (dns.RR, error) {
+	next, err := successor(name, s.Zone)
 	if err != nil {
 		return nil, err
 	}

@@ -77,7 +77,7 @@ func TestExpire(t *testing.T) {
 	for _, from := range []peer{someone, caller} {
 		for about, want := range map[string]bool{"paradisec.example.": true, "none.paradisec.example.": false, "example.": false} {
 			got, _ := option(d.ask(asking(about, dns.TypeSOA, &dns.EDNS0_EXPIRE{Code: dns.EDNS0EXPIRE, Empty: true}), from), dns.EDNS0EXPIRE).(*dns.EDNS0_EXPIRE)
-			if (got != nil) != want || got != nil && got.Expire != soaExpire {
+			if (got != nil) != want || got != nil && got.Expire != SOAExpire {
 				t.Errorf("%s: EXPIRE %v, want one: %t", about, got, want)
 			}
 		}

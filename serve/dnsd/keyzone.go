@@ -22,7 +22,7 @@ func (z *Zones) KeyZone(ctx context.Context, name string, parent time.Duration) 
 	if err != nil {
 		return zonekey.Zone{}, err
 	}
-	return zonekey.Zone{Name: one.name, Namespace: one.ns.Key(), Times: one.keyTimes(parent)}, nil
+	return zonekey.Zone{Name: one.Name, Namespace: one.ns.Key(), Times: one.keyTimes(parent)}, nil
 }
 
 // SignedForTransfer returns the names of the zones that are signed in the mode transfer,
@@ -43,7 +43,7 @@ func (z *Zones) SignedForTransfer(ctx context.Context) ([]string, error) {
 
 // keyTimes returns the times of the zone's keys. parent is the TTL of the DS records at
 // the parent, if that is not a zone of this registry.
-func (z *zone) keyTimes(parent time.Duration) zonekey.Times {
+func (z *Zone) keyTimes(parent time.Duration) zonekey.Times {
 	ttl := time.Duration(z.zones.ttl) * time.Second
 	t := zonekey.Times{Keys: ttl, Zone: ttl, Parent: parent, Spread: spreadShared}
 	for _, ns := range z.set.byKey {
@@ -55,7 +55,7 @@ func (z *zone) keyTimes(parent time.Duration) zonekey.Times {
 	if z.set.outer(z) != nil {
 		t.Parent, t.LocalParent = ttl, true
 	}
-	if z.zones.signing(z.ns) == signTransfer {
+	if z.zones.signing(z.ns) == SignTransfer {
 		t.Spread = spreadSecondary
 	}
 	return t

@@ -4,7 +4,7 @@ import "github.com/stele-id/stele"
 
 // has reports whether the zone is the zoneOf an identifier. It is asked of every name of a
 // zone that is sent.
-func (z *zone) has(id stele.ID) bool {
+func (z *Zone) has(id stele.ID) bool {
 	switch {
 	case !z.alone:
 		return z.set.zoneOf(id) == z

@@ -27,21 +27,21 @@ type memoryZone struct {
 	soa    *dns.SOA
 	ns     []dns.RR
 	nodes  map[string][]dns.RR
-	signer *signer
+	signer *Signer
 }
 
-func (z *memoryZone) Signer() *signer { return z.signer }
+func (z *memoryZone) Signer() *Signer { return z.signer }
 
-func (z *memoryZone) innerDelegation(name string) node {
+func (z *memoryZone) Delegation(name string) Node {
 	one := z.from.zones[name]
-	n := node{exists: true, records: one.ns}
+	n := Node{Exists: true, Records: one.ns}
 	if one.signer != nil {
-		n.records = append(n.records[:len(n.records):len(n.records)], one.signer.parent...)
+		n.Records = append(n.Records[:len(n.Records):len(n.Records)], one.signer.Parent...)
 	}
 	return n
 }
 
-func (m *memory) signs() bool {
+func (m *memory) Signs() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, z := range m.zones {
@@ -127,7 +127,7 @@ func (m *memory) Changed() uint64 {
 	return m.changes
 }
 
-func (m *memory) onChange(f func([]string)) { m.told = append(m.told, f) }
+func (m *memory) OnChange(f func([]string)) { m.told = append(m.told, f) }
 
 // change puts records in the place of those of a name, and counts up the serial.
 func (m *memory) change(t testing.TB, name, text string) {
@@ -155,18 +155,18 @@ func (m *memory) change(t testing.TB, name, text string) {
 	}
 }
 
-func (z *memoryZone) lookup(_ context.Context, name string) (node, error) {
+func (z *memoryZone) Lookup(_ context.Context, name string) (Node, error) {
 	z.from.mu.Lock()
 	defer z.from.mu.Unlock()
 	z.from.asked++
-	n := node{records: z.nodes[name]}
+	n := Node{Records: z.nodes[name]}
 	for other := range z.nodes {
-		n.exists = n.exists || dns.IsSubDomain(name, other)
+		n.Exists = n.Exists || dns.IsSubDomain(name, other)
 	}
 	return n, nil
 }
 
-func (z *memoryZone) apex() (*dns.SOA, []dns.RR) {
+func (z *memoryZone) Apex() (*dns.SOA, []dns.RR) {
 	z.from.mu.Lock()
 	defer z.from.mu.Unlock()
 	return z.soa, z.ns

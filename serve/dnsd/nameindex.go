@@ -34,7 +34,7 @@ type nameIndex struct {
 
 // newNameIndex makes the index of a zone. A zone without owner names of identifiers
 // needs nothing in it.
-func newNameIndex(z *zone) *nameIndex {
+func newNameIndex(z *Zone) *nameIndex {
 	x := &nameIndex{shape: z.indexShape(), seed: maphash.MakeSeed(), ready: make(chan struct{}), above: make(map[uint64]struct{}), aliases: make(map[uint64][]stele.ID)}
 	if z.mapping == nil {
 		close(x.ready)
@@ -44,9 +44,9 @@ func newNameIndex(z *zone) *nameIndex {
 
 // indexShape is all that the index of a zone depends on beside the records of the
 // registry: how names are cut, and which of them are in the zone.
-func (z *zone) indexShape() string {
+func (z *Zone) indexShape() string {
 	var b strings.Builder
-	fmt.Fprintln(&b, z.name, z.ns.Scheme, z.ns.Prefix)
+	fmt.Fprintln(&b, z.Name, z.ns.Scheme, z.ns.Prefix)
 	if z.mapping == nil {
 		return b.String()
 	}
@@ -120,8 +120,8 @@ func (s *zoneSet) addToIndexes(r *stele.Record) {
 }
 
 // addName takes up an owner name.
-func (x *nameIndex) addName(z *zone, owner string, id stele.ID, alias bool) {
-	labels := strings.Count(owner, ".") - strings.Count(z.name, ".")
+func (x *nameIndex) addName(z *Zone, owner string, id stele.ID, alias bool) {
+	labels := strings.Count(owner, ".") - strings.Count(z.Name, ".")
 	levels := labels - z.mapping.parts // those that dots make
 	if alias {
 		levels = labels - 1

@@ -26,7 +26,7 @@ func isVisible(r *stele.Record) bool { return r.State != stele.Reserved && r.IsP
 
 // at returns the identifiers whose owner name this is, with their records, as far as
 // the public may know of them.
-func (z *zone) at(ctx context.Context, name string) ([]named, error) {
+func (z *Zone) at(ctx context.Context, name string) ([]named, error) {
 	rest, more, ok := z.mapping.rest(name)
 	if !ok || more {
 		return nil, nil
@@ -42,7 +42,7 @@ func (z *zone) at(ctx context.Context, name string) ([]named, error) {
 }
 
 // get adds the record of an identifier to a list, if it is public and of this zone.
-func (z *zone) get(ctx context.Context, list []named, id stele.ID) ([]named, error) {
+func (z *Zone) get(ctx context.Context, list []named, id stele.ID) ([]named, error) {
 	if z.set.zoneOf(id) != z {
 		return list, nil
 	}
@@ -62,7 +62,7 @@ func (z *zone) get(ctx context.Context, list []named, id stele.ID) ([]named, err
 // variants returns the identifiers that differ in case only and share a name. The
 // store is asked for those that are identifiers of records; aliases are in the
 // index, since stores do not list them.
-func (z *zone) variants(ctx context.Context, name, rest string) (list []named, err error) {
+func (z *Zone) variants(ctx context.Context, name, rest string) (list []named, err error) {
 	for _, id := range z.index.aliasesAt(name) {
 		if list, err = z.get(ctx, list, id); err != nil {
 			return nil, err
@@ -89,7 +89,7 @@ func (z *zone) variants(ctx context.Context, name, rest string) (list []named, e
 // leaps in the store from one variant that may be there to the next, so it needs no
 // memory, and no more steps than there are beginnings of names in another case.
 // Exhausted if there are too many.
-func (z *zone) leap(ctx context.Context, rest string, prefix bool, yield func(*stele.Record) bool) error {
+func (z *Zone) leap(ctx context.Context, rest string, prefix bool, yield func(*stele.Record) bool) error {
 	begin := z.mapping.prefix + z.mapping.joint
 	from := strings.ToUpper(rest) // the first in order of bytes
 	for range maxSeeks {
@@ -117,7 +117,7 @@ func (z *zone) leap(ctx context.Context, rest string, prefix bool, yield func(*s
 }
 
 // seek returns the first record at or behind a text; nil if there is none.
-func (z *zone) seek(ctx context.Context, begin, from string) (*stele.Record, error) {
+func (z *Zone) seek(ctx context.Context, begin, from string) (*stele.Record, error) {
 	// Scan begins behind a text: the greatest that is less. No name has the byte 0xff.
 	last := from[len(from)-1]
 	before := begin + from[:len(from)-1] + string([]byte{last - 1, 0xff})
@@ -176,7 +176,7 @@ func caseBit(b byte) byte {
 
 // below reports whether a public identifier has its owner name below this one. It
 // says so too if it would take too long to know that there is none.
-func (z *zone) below(ctx context.Context, name string) (bool, error) {
+func (z *Zone) below(ctx context.Context, name string) (bool, error) {
 	rest, more, ok := z.mapping.rest(name)
 	if !ok {
 		return false, nil
@@ -204,7 +204,7 @@ func (z *zone) below(ctx context.Context, name string) (bool, error) {
 }
 
 // scanBelow yields the records whose names begin with a rest in any case.
-func (z *zone) scanBelow(ctx context.Context, rest string, yield func(*stele.Record) bool) error {
+func (z *Zone) scanBelow(ctx context.Context, rest string, yield func(*stele.Record) bool) error {
 	if z.mapping.casing == caseCounts && hasLetters(rest) {
 		return z.leap(ctx, rest, true, yield)
 	}

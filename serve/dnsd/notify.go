@@ -3,6 +3,7 @@ package dnsd
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"net"
 	"net/netip"
 	"sync"
@@ -43,19 +44,28 @@ type changedZones struct {
 	wake  chan struct{} // holds one value if there are some
 }
 
-// add notes that names have changed; none says that all may have.
-func (c *changedZones) add(set *zoneSet, names []string) {
+// add notes that zones have changed.
+func (c *changedZones) add(zones []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if names == nil || set == nil {
-		c.all = true
-	} else {
-		for _, name := range names {
-			if z := set.find(name); z != nil && !c.all {
-				c.names[z.name] = struct{}{}
-			}
+	for _, name := range zones {
+		if !c.all {
+			c.names[name] = struct{}{}
 		}
 	}
+	c.awake()
+}
+
+// addAll notes that all zones may have changed.
+func (c *changedZones) addAll() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.all = true
+	c.awake()
+}
+
+// awake wakes the notifier.
+func (c *changedZones) awake() {
 	select {
 	case c.wake <- struct{}{}:
 	default:
@@ -165,7 +175,13 @@ func (s *Server) newNotifier() *notifier {
 		n.rule = *s.o.Notify
 	}
 	n.trouble.text = "a secondary could not be told of a change"
-	z.onChange(func(names []string) { n.changed.add(z.kept.Load(), names) })
+	z.OnChange(func(names []string) {
+		if zones, ok := z.ZonesOf(names); ok && names != nil {
+			n.changed.add(zones)
+		} else {
+			n.changed.addAll()
+		}
+	})
 	return n
 }
 
@@ -233,36 +249,36 @@ func (n *notifier) plan(ctx context.Context) {
 	if !all && len(names) == 0 {
 		return
 	}
-	set, err := n.zones.current(ctx)
+	zones, err := n.zones.All(ctx)
 	if err != nil {
-		n.changed.add(nil, nil) // and once more
+		n.changed.addAll() // and once more
 		n.complain("err", err)
 		return
 	}
-	for _, name := range set.order {
-		if _, ok := names[name]; ok || all {
-			n.planZone(set.zones[name])
+	for _, z := range zones {
+		if _, ok := names[z.Name]; ok || all {
+			n.planZone(z)
 		}
 	}
 }
 
-func (n *notifier) planZone(z *zone) {
-	if z.serial.isShut() {
-		n.complain("zone", z.name, "err", errShut)
+func (n *notifier) planZone(z *Zone) {
+	if z.IsShut() {
+		n.complain("zone", z.Name, "err", errShut)
 		return
 	}
 	now := n.s.o.Now()
-	for _, s := range z.ns.Publication.Secondaries {
+	for _, s := range z.Secondaries() {
 		for _, text := range s.Notify {
 			at, err := netip.ParseAddrPort(text)
 			if err != nil {
 				continue // settings are checked before they are written
 			}
 			if !n.rule.May(at.Addr()) {
-				n.complain("zone", z.name, "to", at, "err", "notify-allow does not name this address")
+				n.complain("zone", z.Name, "to", at, "err", "notify-allow does not name this address")
 				continue
 			}
-			n.planOne(noticeTo{z.name, at}, s.Key, now)
+			n.planOne(noticeTo{z.Name, at}, s.Key, now)
 		}
 	}
 }
@@ -338,16 +354,18 @@ func (n *notifier) write(msg []byte, to netip.AddrPort) error {
 	return c.Send(msg, to)
 }
 
+// errNoKey says that the TSIG key of a secondary does not exist.
+var errNoKey = errors.New("there is no such TSIG key, or it is retired; 'stele zone tsig ls' lists them")
+
 // pack makes the message of a notice, with the present SOA record (RFC 1996, section
 // 3.7), and notes how its confirmation is known.
 func (n *notifier) pack(ctx context.Context, one *notice, now time.Time) ([]byte, error) {
-	set, err := n.zones.current(ctx)
+	z, err := n.zones.Zone(ctx, one.zone)
 	if err != nil {
 		return nil, err
 	}
-	z := set.zones[one.zone]
 	if z == nil {
-		return nil, errNoZone
+		return nil, ErrNoZone
 	}
 	delete(n.awaited, replyTo{one.at, one.id})
 	m := new(dns.Msg).SetNotify(one.zone)
@@ -357,7 +375,7 @@ func (n *notifier) pack(ctx context.Context, one *notice, now time.Time) ([]byte
 		}
 		m.Id = dns.Id()
 	}
-	soa, _ := z.apex()
+	soa, _ := z.Apex()
 	m.Authoritative, m.Answer = true, []dns.RR{soa}
 	msg, err := m.Pack()
 	if err != nil {
@@ -365,7 +383,7 @@ func (n *notifier) pack(ctx context.Context, one *notice, now time.Time) ([]byte
 	}
 	one.id, one.signer, one.request = m.Id, nil, nil
 	if one.key != "" {
-		if one.signer, err = n.zones.tsigKey(ctx, one.key); err != nil {
+		if one.signer, err = n.zones.TSIGKey(ctx, one.key); err != nil {
 			return nil, err
 		}
 		if one.signer == nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/stele-id/stele/publish/nsec3"
 )
 
-// nsec3Chain is the NSEC3 chain of a zone in the mode transfer, and how far its names are
+// NSEC3Chain is the NSEC3 chain of a zone in the mode transfer, and how far its names are
 // read from the registry. It is told of every change before the change is acknowledged.
-type nsec3Chain struct {
+type NSEC3Chain struct {
 	*nsec3.Chain
 	ready chan struct{}       // closed when all names are in it
 	born  uint64              // the change before which all are read, and told of from then on
@@ -22,18 +22,18 @@ type nsec3Chain struct {
 	changes sync.Mutex
 }
 
-func newNSEC3Chain() *nsec3Chain {
-	return &nsec3Chain{Chain: nsec3.New(), late: make(map[string]struct{}), ready: make(chan struct{})}
+func NewNSEC3Chain() *NSEC3Chain {
+	return &NSEC3Chain{Chain: nsec3.New(), late: make(map[string]struct{}), ready: make(chan struct{})}
 }
 
 // isReady reports whether all names are in the chain.
-func (c *nsec3Chain) isReady() bool { return isClosed(c.ready) }
+func (c *NSEC3Chain) isReady() bool { return isClosed(c.ready) }
 
 // await waits until all names are in the chain.
-func (c *nsec3Chain) await(ctx context.Context) error { return await(ctx, c.ready) }
+func (c *NSEC3Chain) await(ctx context.Context) error { return await(ctx, c.ready) }
 
-// check returns an error as long as the chain is not complete.
-func (c *nsec3Chain) check(zone string) error {
+// Check returns an error as long as the chain is not complete.
+func (c *NSEC3Chain) Check(zone string) error {
 	if c.isReady() {
 		return nil
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/ddds"
 	"github.com/stele-id/stele/namespaces"
-	"github.com/stele-id/stele/publish"
+	"github.com/stele-id/stele/publish/zonemap"
 )
 
 // Limits of the names layout.
@@ -313,5 +313,5 @@ func (c *ownerMapping) class(fold bool) string {
 	return "[" + set + "]"
 }
 
-// headLen returns the size of the head of a name, see [publish.Head].
-func headLen(text string) int { return publish.Head(text) }
+// headLen returns the size of the head of a name, see [zonemap.Head].
+func headLen(text string) int { return zonemap.Head(text) }

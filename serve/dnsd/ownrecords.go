@@ -10,18 +10,18 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/stele-id/stele"
-	"github.com/stele-id/stele/publish"
+	"github.com/stele-id/stele/publish/zonemap"
 )
 
 // addOwn adds the owner's own records, after all that is made of the registry's settings:
 // that comes first where both want the same. An owner learns of it from 'stele zone check'.
-func (z *zone) addOwn() {
+func (z *Zone) addOwn() {
 	made := make(map[string][]uint16, len(z.static))
 	for name, records := range z.static {
-		made[name] = typesAt(records)
+		made[name] = TypesAt(records)
 	}
 	for _, r := range z.ns.Publication.Records {
-		rr, err := publish.ParseRecord(r)
+		rr, err := zonemap.ParseRecord(r)
 		if err != nil { // it is judged before it is written
 			z.notes = append(z.notes, fmt.Sprintf("the %s record at %s is not served: %v", r.Type, r.Name, err))
 			continue
@@ -39,15 +39,15 @@ func (z *zone) addOwn() {
 
 // ownReason says why a record of the owner can't stand at its name, where there are
 // records of some types that Stele makes; "" if it can.
-func (z *zone) ownReason(rr dns.RR, made []uint16) string {
+func (z *Zone) ownReason(rr dns.RR, made []uint16) string {
 	h := rr.Header()
 	kind := dns.TypeToString[h.Rrtype]
 	switch in := z.set.find(h.Name); {
 	case !z.contains(h.Name):
 		return "the name is not in the zone"
 	case in != z && in != nil:
-		return "the name is in the zone " + in.name
-	case h.Rrtype == dns.TypeCNAME && (len(made) > 0 || h.Name == z.name):
+		return "the name is in the zone " + in.Name
+	case h.Rrtype == dns.TypeCNAME && (len(made) > 0 || h.Name == z.Name):
 		return "a CNAME record stands alone at its name (RFC 2181, section 10.1), and there are others"
 	case slices.Contains(made, h.Rrtype):
 		return "the settings of the zone make the " + kind + " records there"
@@ -68,7 +68,7 @@ func giveWay(records []dns.RR) []dns.RR {
 }
 
 // fixedAt returns what stands at a name beside what is registered there.
-func (z *zone) fixedAt(ctx context.Context, name string) ([]dns.RR, error) {
+func (z *Zone) fixedAt(ctx context.Context, name string) ([]dns.RR, error) {
 	records := z.static[name]
 	if !z.yields[name] {
 		return records, nil
@@ -87,7 +87,7 @@ func (z *Zones) MayAdd(ctx context.Context, zone string, r stele.ZoneRecord) err
 	if err != nil {
 		return err
 	}
-	rr, err := publish.ParseRecord(r)
+	rr, err := zonemap.ParseRecord(r)
 	if err != nil {
 		return &stele.Error{Op: "add record", Kind: stele.Invalid, Err: stele.Problem{Path: "data", Err: err}}
 	}
@@ -95,7 +95,7 @@ func (z *Zones) MayAdd(ctx context.Context, zone string, r stele.ZoneRecord) err
 		return &stele.Error{Op: "add record", Kind: stele.Conflict, Err: fmt.Errorf("%s can't have this %s record: "+format, append([]any{r.Name, r.Type}, args...)...)}
 	}
 	made := slices.DeleteFunc(slices.Clone(one.static[r.Name]), func(rr dns.RR) bool { return one.isOwn(rr) })
-	if reason := one.ownReason(rr, typesAt(made)); reason != "" {
+	if reason := one.ownReason(rr, TypesAt(made)); reason != "" {
 		return conflict("%s", reason)
 	}
 	list, err := one.registered(ctx, r.Name)
@@ -112,7 +112,7 @@ func (z *Zones) MayAdd(ctx context.Context, zone string, r stele.ZoneRecord) err
 }
 
 // isOwn reports whether a record is one of the owner's own.
-func (z *zone) isOwn(rr dns.RR) bool {
+func (z *Zone) isOwn(rr dns.RR) bool {
 	h := rr.Header()
 	return slices.ContainsFunc(z.ns.Publication.Records, func(r stele.ZoneRecord) bool {
 		return r.Name == h.Name && string(r.Type) == dns.TypeToString[h.Rrtype]
@@ -132,62 +132,5 @@ func (c *checker) checkOwn(id stele.ID, owner string) {
 	}
 	slices.Sort(kinds)
 	c.tell(id, true, "its owner name %s has %s records of the owner's own, which are not served: an identifier comes first; take them away with 'stele zone record rm %s %s %s'",
-		owner, strings.Join(slices.Compact(kinds), " and "), c.zone.name, owner, kinds[0])
-}
-
-// maxAliases is how many CNAME records one answer follows.
-const maxAliases = 8
-
-// aliasAt returns the CNAME record at a node, if it has one.
-func aliasAt(n *node) *dns.CNAME {
-	for _, rr := range n.records {
-		if alias, ok := rr.(*dns.CNAME); ok {
-			return alias
-		}
-	}
-	return nil
-}
-
-// follow answers with a CNAME record, and goes on with the name that it stands for as long
-// as that is in the same zone (RFC 1034, section 4.3.2, step 3a). It returns what stands at
-// the last name, if there is nothing of the type, or nil if there is, or if the client has
-// to ask elsewhere.
-func (r *result) follow(ctx context.Context, from source, a *asked, alias *dns.CNAME) (*asked, *node, error) {
-	r.chained = true // it changes with names that were not asked for
-	seen := []string{a.name}
-	for range maxAliases {
-		r.answer = append(r.answer, alias)
-		name := alias.Target
-		if slices.Contains(seen, name) || !dns.IsSubDomain(r.apex, name) {
-			return nil, nil, nil
-		}
-		seen = append(seen, name)
-		in, err := from.find(ctx, name)
-		if err != nil || in == nil {
-			return nil, nil, err
-		}
-		soa, ns := in.apex()
-		if soa.Hdr.Name != r.apex {
-			return nil, nil, nil
-		}
-		n, err := in.lookup(ctx, name)
-		if err == nil {
-			err = n.unsure
-		}
-		if err != nil {
-			return nil, nil, err
-		}
-		if s := in.Signer(); s != nil {
-			n.records = append(n.records[:len(n.records):len(n.records)], s.apexRecords(name)...)
-		}
-		found := pick(n.records, name, a.qtype, soa, ns)
-		r.answer = append(r.answer, found...)
-		if len(found) > 0 {
-			return nil, nil, nil
-		}
-		if alias = aliasAt(&n); alias == nil {
-			return &asked{name: name, qtype: a.qtype, signed: a.signed}, &n, nil
-		}
-	}
-	return nil, nil, nil
+		owner, strings.Join(slices.Compact(kinds), " and "), c.zone.Name, owner, kinds[0])
 }

@@ -126,7 +126,7 @@ func (p *press) serialOf(zone string) uint32 {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	soa, _ := one.apex()
+	soa, _ := one.Apex()
 	return soa.Serial
 }
 
@@ -158,7 +158,7 @@ func TestOwnRecordsOfLayouts(t *testing.T) {
 		ns.Publication = stele.Publication{Zone: "few.example.", Layout: stele.LayoutRules, Servers: servers, Resolver: "id.example.org", Records: own("few.example.")}
 	})
 	p.register("urn:few:1", "N2L https://example.org/")
-	p.signed(signTransfer, "urn.example.", "few.example.")
+	p.signed(SignTransfer, "urn.example.", "few.example.")
 	for _, zone := range []string{"urn.example.", "few.example."} {
 		path, text := p.exportSigned(zone)
 		verifyZone(t, zone, path)

@@ -5,53 +5,19 @@ import (
 	"strings"
 
 	"github.com/miekg/dns"
-
-	"github.com/stele-id/stele"
-	"github.com/stele-id/stele/ddds"
-)
-
-// headOf is what the flags and services of a rule depend on.
-type headOf struct {
-	protocol string
-	service  stele.Service
-	media    string
-}
-
-// ruleHead is the flags and services of a rule; without flags there can be none.
-type ruleHead struct{ flags, service string }
-
-// head makes flags and services of a rule that leads to a URL of a protocol. A whole zone
-// has few of them.
-func (c *compiler) head(protocol string, t *stele.Target) (h ruleHead) {
-	key := headOf{protocol, t.Service, t.Type}
-	if h, ok := c.heads[key]; ok {
-		return h
-	}
-	if flag, err := ddds.Resolved(strings.ToLower(protocol)); err == nil {
-		h = ruleHead{string(flag), offers(flag, t)}
-	}
-	if c.heads != nil && len(c.heads) < maxHeads {
-		c.heads[key] = h
-	}
-	return h
-}
-
-const (
-	maxHeads  = 1000
-	uriWeight = 1 // of all URI records
 )
 
 // addCompiled adds what was compiled for a name, as the DNS library would pack its
 // records: a whole zone is so made in half the time.
-func (e *envelopes) addCompiled(name string, out *compiled) error {
+func (e *envelopes) addCompiled(name string, out *Compiled) error {
 	owner, ok := appendPlainName(e.plain[:0], name)
-	if e.plain = owner; !ok || !out.isPlain() {
-		return e.addAll(out.records(name))
+	if e.plain = owner; !ok || !isPlain(out) {
+		return e.addAll(out.Records(name))
 	}
 	var err error
-	for i := range out.rules {
-		f := &out.rules[i]
-		rest := beginRecord(e.rest[:0], dns.TypeNAPTR, out.ttl)
+	for i := range out.Rules {
+		f := &out.Rules[i]
+		rest := beginRecord(e.rest[:0], dns.TypeNAPTR, out.TTL)
 		rest = binary.BigEndian.AppendUint16(rest, f.Order)
 		rest = binary.BigEndian.AppendUint16(rest, f.Preference)
 		rest = appendText(appendText(appendText(rest, f.Flags), f.Service), f.Regexp)
@@ -62,16 +28,16 @@ func (e *envelopes) addCompiled(name string, out *compiled) error {
 			return err
 		}
 	}
-	for _, u := range out.uris {
-		rest := beginRecord(e.rest[:0], dns.TypeURI, out.ttl)
-		rest = binary.BigEndian.AppendUint16(rest, u.priority)
-		rest = append(binary.BigEndian.AppendUint16(rest, uriWeight), u.target...)
+	for _, u := range out.URIs {
+		rest := beginRecord(e.rest[:0], dns.TypeURI, out.TTL)
+		rest = binary.BigEndian.AppendUint16(rest, u.Priority)
+		rest = append(binary.BigEndian.AppendUint16(rest, URIWeight), u.Target...)
 		if err := e.putRecord(name, owner, rest); err != nil {
 			return err
 		}
 	}
-	for _, texts := range out.texts {
-		rest := beginRecord(e.rest[:0], dns.TypeTXT, out.ttl)
+	for _, texts := range out.Texts {
+		rest := beginRecord(e.rest[:0], dns.TypeTXT, out.TTL)
 		for _, text := range texts {
 			rest = appendText(rest, text)
 		}
@@ -93,14 +59,14 @@ func (e *envelopes) addAll(list []dns.RR) error {
 }
 
 // isPlain reports whether all texts fit where they stand.
-func (out *compiled) isPlain() bool {
-	for i := range out.rules {
-		f := &out.rules[i]
+func isPlain(out *Compiled) bool {
+	for i := range out.Rules {
+		f := &out.Rules[i]
 		if len(f.Flags) > maxString || len(f.Service) > maxString || len(f.Regexp) > maxString {
 			return false
 		}
 	}
-	for _, texts := range out.texts {
+	for _, texts := range out.Texts {
 		for _, text := range texts {
 			if len(text) > maxString {
 				return false

@@ -11,16 +11,16 @@ import (
 // What is compiled is packed byte for byte as the DNS library does it.
 func TestPackCompiled(t *testing.T) {
 	long := strings.Repeat("x", maxString)
-	for _, out := range []compiled{
+	for _, out := range []Compiled{
 		{},
-		{ttl: 60, rules: []ddds.Fields{
+		{TTL: 60, Rules: []ddds.Fields{
 			{Order: 100, Preference: 10, Flags: "RES:https", Service: "N2L:text/html", Regexp: `!^urn:a"b\\c$!https://example.org/\é;(x)!i`, Replacement: "."},
 			{Order: 200, Preference: 65535, Flags: "s", Service: "thttp+N2L", Replacement: "_http._tcp.z.example."},
 			{Regexp: long, Replacement: "."},
 		}},
-		{ttl: 1 << 31, uris: []uri{{10, "https://example.org/"}, {65535, `ftp://x/"\` + strings.Repeat("y", libraryURI-10)}, {20, strings.Repeat("z", libraryURI)}}},
-		{ttl: 5, uris: []uri{{20, strings.Repeat("z", libraryURI+1)}}},
-		{ttl: 5, texts: [][]string{{"persistence=permanent", "", long, "a;\"\\\x00\xff"}, {"b"}}},
+		{TTL: 1 << 31, URIs: []URI{{10, "https://example.org/"}, {65535, `ftp://x/"\` + strings.Repeat("y", LibraryURI-10)}, {20, strings.Repeat("z", LibraryURI)}}},
+		{TTL: 5, URIs: []URI{{20, strings.Repeat("z", LibraryURI+1)}}},
+		{TTL: 5, Texts: [][]string{{"persistence=permanent", "", long, "a;\"\\\x00\xff"}, {"b"}}},
 	} {
 		question := []byte("\x01z\x07example\x00\x00\xfc\x00\x01")
 		got, want := newEnvelopes(1, 0, question), newEnvelopes(1, 0, question)
@@ -28,7 +28,7 @@ func TestPackCompiled(t *testing.T) {
 			if err := got.addCompiled(name, &out); err != nil {
 				t.Fatal(err)
 			}
-			if err := want.addAll(out.records(name)); err != nil {
+			if err := want.addAll(out.Records(name)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -39,7 +39,7 @@ func TestPackCompiled(t *testing.T) {
 		}
 	}
 	e := newEnvelopes(1, 0, []byte("\x01z\x07example\x00\x00\xfc\x00\x01"))
-	if err := e.addCompiled("y.", &compiled{uris: []uri{{1, "x:"}}}); err == nil {
+	if err := e.addCompiled("y.", &Compiled{URIs: []URI{{1, "x:"}}}); err == nil {
 		t.Error("a name of another zone was packed")
 	}
 }

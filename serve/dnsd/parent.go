@@ -9,7 +9,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/ddds"
-	"github.com/stele-id/stele/publish"
+	"github.com/stele-id/stele/publish/zonemap"
 )
 
 // ExportParent writes the records that others must have, so that a zone is found: its
@@ -22,7 +22,7 @@ func (z *Zones) ExportParent(ctx context.Context, w io.Writer, name, root string
 		return err
 	}
 	var b strings.Builder
-	_, above, _ := strings.Cut(one.name, ".")
+	_, above, _ := strings.Cut(one.Name, ".")
 	fmt.Fprintf(&b, "; for the administrator of %s\n", orRoot(above))
 	servers := one.delegation()
 	if len(servers) == 0 {
@@ -54,8 +54,8 @@ const registryTTL = 365 * 24 * 60 * 60
 // parentRules writes the rules at the key of the zone's namespace. A record there leads to
 // the apex of the zone, where the rules themselves are: they can change without the
 // administrator of the root (RFC 3405, section 4).
-func (z *zone) parentRules(b *strings.Builder, root string) error {
-	key, ok := publish.KeyOf(z.set.schemes, z.ns.Key())
+func (z *Zone) parentRules(b *strings.Builder, root string) error {
+	key, ok := zonemap.KeyOf(z.set.schemes, z.ns.Key())
 	if !ok {
 		fmt.Fprintf(b, "; (clients find %s over HTTP only: there is no key for such names)\n", z.ns.Prefix)
 		return nil
@@ -89,9 +89,9 @@ func (z *zone) parentRules(b *strings.Builder, root string) error {
 }
 
 // remark says what an administrator of a root has to know of the keys of URIs.
-func (z *zone) remark(key publish.Key, registry bool) string {
+func (z *Zone) remark(key zonemap.Key, registry bool) string {
 	switch {
-	case key.Root != publish.URIs || !registry:
+	case key.Root != zonemap.URIs || !registry:
 		return ""
 	case key.Host != "":
 		return ", unless the keys are there: they are the same for all hosts"
@@ -100,28 +100,28 @@ func (z *zone) remark(key publish.Key, registry bool) string {
 }
 
 // rulesAtKey returns the rules that the root is to have at a key.
-func (z *zone) rulesAtKey(key publish.Key, label string) []ddds.Fields {
+func (z *Zone) rulesAtKey(key zonemap.Key, label string) []ddds.Fields {
 	switch {
 	case key.Host != "":
 		return []ddds.Fields{hostRule(label, ruleOrder)}
-	case key.Root == publish.URIs:
+	case key.Root == zonemap.URIs:
 		var k keyRules
 		sc := z.set.uriScope(z.ns)
-		sc.lead(&k, ddds.FlagNone, ddds.Services{}, rulePreference, z.name)
+		sc.lead(&k, ddds.FlagNone, ddds.Services{}, rulePreference, z.Name)
 		return k.list
 	}
 	return z.set.delegation(z.ns.Prefix[:headLen(z.ns.Prefix)]).list
 }
 
 // hostRules writes the rules at the name of the host in the URIs, to which the root leads.
-func (z *zone) hostRules(b *strings.Builder, host string) {
+func (z *Zone) hostRules(b *strings.Builder, host string) {
 	if z.set.zones[host] != nil {
 		fmt.Fprintf(b, "; (the zone %s of this registry has the rules that keys lead to)\n", host)
 		return
 	}
 	var k keyRules
 	sc := z.set.uriScope(z.ns)
-	sc.lead(&k, ddds.FlagNone, ddds.Services{}, rulePreference, z.name)
+	sc.lead(&k, ddds.FlagNone, ddds.Services{}, rulePreference, z.Name)
 	fmt.Fprintf(b, "; for the administrator of %s\n", host)
 	for _, f := range k.list {
 		fmt.Fprintf(b, "%s %s\n", host, recordText(naptr("", z.ttl, f)))
@@ -130,10 +130,10 @@ func (z *zone) hostRules(b *strings.Builder, host string) {
 
 // template writes what a request to the registry needs beside the records (RFC 3405,
 // section 6).
-func (z *zone) template(b *strings.Builder, label, root string) {
+func (z *Zone) template(b *strings.Builder, label, root string) {
 	mailbox := z.ns.Publication.Mailbox
 	if mailbox == "" {
-		mailbox = "hostmaster@" + strings.TrimSuffix(z.name, ".")
+		mailbox = "hostmaster@" + strings.TrimSuffix(z.Name, ".")
 	}
 	fmt.Fprintf(b, "; To: register@%s\n; From: %s\n; Key: %s\n", strings.ToUpper(strings.TrimSuffix(root, ".")), mailbox, label)
 	fmt.Fprintf(b, "; Authority: (who registered %s, and the document that says so)\n", label)
@@ -157,12 +157,12 @@ func (s *zoneSet) delegation(head string) (k keyRules) {
 }
 
 // rootName returns the root under which keys stand.
-func (z *zone) rootName(root, given string) (string, error) {
+func (z *Zone) rootName(root, given string) (string, error) {
 	if given != "" {
 		return ddds.CanonicalName(given)
 	}
 	for _, ns := range z.set.list {
-		if ns.Publication.Layout == stele.LayoutRoot && publish.RootOf(z.set.schemes, ns.Scheme) == root {
+		if ns.Publication.Layout == stele.LayoutRoot && zonemap.RootOf(z.set.schemes, ns.Scheme) == root {
 			return ns.Publication.Zone, nil
 		}
 	}

@@ -20,7 +20,7 @@ type keysAt struct {
 // keysOf returns the namespaces whose keys can have signed what is published in a zone:
 // its own and those above it, the nearest first, then those below it whose names are in
 // the zone too.
-func (s *zoneSet) keysOf(z *zone) (list []keysAt) {
+func (s *zoneSet) keysOf(z *Zone) (list []keysAt) {
 	joint := s.joints[z.ns.Prefix]
 	for _, ns := range s.list {
 		if len(ns.Keys) == 0 || ns.Scheme != z.ns.Scheme {
@@ -57,11 +57,11 @@ func (s *zoneSet) leader(ns *stele.Namespace) (found *stele.Namespace) {
 
 // addSigningKeys adds the keys by which what the names stand for is signed, as TXT
 // records at _n2s of the zone.
-func (z *zone) addSigningKeys() {
+func (z *Zone) addSigningKeys() {
 	if z.ns.Publication.Layout == stele.LayoutRoot {
 		return // no records are published in it
 	}
-	owner, n, size, left := n2s.Label+"."+z.name, 0, 0, 0
+	owner, n, size, left := n2s.Label+"."+z.Name, 0, 0, 0
 	seen := make(map[string]bool)
 	for _, at := range z.set.keysOf(z) {
 		for _, k := range at.ns.Keys {
@@ -95,7 +95,7 @@ const maxKeySet = 56 << 10
 
 // addSignatures adds the rule that leads to the signatures of a record, which the
 // resolver gives. It says of which algorithms they are.
-func (c *compiler) addSignatures(out *compiled, of *subject) {
+func (c *compiler) addSignatures(out *Compiled, of *subject) {
 	var offered []ddds.Offer
 	for _, s := range of.record.Signatures {
 		o := ddds.Offer{Service: stele.N2S, Type: n2s.Algorithm(s)}
@@ -108,14 +108,14 @@ func (c *compiler) addSignatures(out *compiled, of *subject) {
 
 // addPromise adds the rule that leads to the statement of what is promised, which the
 // resolver gives.
-func (c *compiler) addPromise(out *compiled, s *subject) {
+func (c *compiler) addPromise(out *Compiled, s *subject) {
 	if s.promise() != (stele.Persistence{}) && !c.resolver.isZero() {
 		c.addOwn(out, s, ddds.Services{Offers: []ddds.Offer{{Service: stele.N2P}}}, stele.N2P)
 	}
 }
 
 // addOwn adds the rule for a service that the resolver gives itself.
-func (c *compiler) addOwn(out *compiled, s *subject, services ddds.Services, service stele.Service) {
+func (c *compiler) addOwn(out *Compiled, s *subject, services ddds.Services, service stele.Service) {
 	id := s.text
 	if c.resolver.isZero() {
 		out.note("%s has signatures, and no resolver gives them; give the zone one (stele zone add --resolver)", id)
@@ -133,5 +133,5 @@ func (c *compiler) addOwn(out *compiled, s *subject, services ddds.Services, ser
 		out.note("%s: the address of its %s does not fit a rule; clients find it over HTTP", id, service)
 		return
 	}
-	out.rules = append(out.rules, f)
+	out.Rules = append(out.Rules, f)
 }

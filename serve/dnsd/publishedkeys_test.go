@@ -63,7 +63,7 @@ func (p *press) keysAt(name string) map[string]string {
 	p.t.Helper()
 	n, _ := p.lookup(name)
 	found := make(map[string]string)
-	for _, rr := range n.records {
+	for _, rr := range n.Records {
 		txt, ok := rr.(*dns.TXT)
 		if !ok {
 			continue
@@ -161,8 +161,8 @@ func TestKeysArePublished(t *testing.T) {
 		t.Errorf("elsewhere: %v", found)
 	}
 	p.namespace("urn:", func(ns *stele.Namespace) { ns.Keys = append(ns.Keys, rsa) })
-	if n, _ := p.lookup("_n2s.paradisec.example."); len(n.records) != 3 {
-		t.Errorf("a key of two namespaces: %v", n.records)
+	if n, _ := p.lookup("_n2s.paradisec.example."); len(n.Records) != 3 {
+		t.Errorf("a key of two namespaces: %v", n.Records)
 	}
 	// As many as there can be fit an answer, and the rest is told of.
 	for i := range 4 {
@@ -171,9 +171,9 @@ func TestKeysArePublished(t *testing.T) {
 		}
 	}
 	n, _ := p.lookup("_n2s.paradisec.example.")
-	m := &dns.Msg{Answer: n.records}
-	if len(n.records) != n2s.MaxKeys || m.Len() > 60_000 {
-		t.Errorf("%d keys, %d bytes", len(n.records), m.Len())
+	m := &dns.Msg{Answer: n.Records}
+	if len(n.Records) != n2s.MaxKeys || m.Len() > 60_000 {
+		t.Errorf("%d keys, %d bytes", len(n.Records), m.Len())
 	}
 	one, err := p.zones.zoneNamed(p.ctx, "paradisec.example.")
 	if err != nil || !slices.ContainsFunc(one.notes, func(s string) bool { return strings.Contains(s, "19 signing keys can't be published") }) {
@@ -185,11 +185,11 @@ func TestKeysArePublished(t *testing.T) {
 // kinds, and the copy is as the zone.
 func TestKeysAreTransferred(t *testing.T) {
 	const zone = "z.example."
-	for _, mode := range []signing{unsigned, signOnline, signTransfer} {
+	for _, mode := range []SigningMode{Unsigned, SignOnline, SignTransfer} {
 		p := newPress(t)
 		p.publish("urn:paradisec", zone, ":", 2)
 		p.secondaries("urn:paradisec", everybody)
-		if mode != unsigned {
+		if mode != Unsigned {
 			p.signed(mode, zone)
 		}
 		p.register("urn:paradisec:a:b", "N2L https://example.org/")
@@ -230,7 +230,7 @@ func TestKeysAreTransferred(t *testing.T) {
 			if diff := cmp.Diff(lines(t, now), copied); diff != "" || ends(t, now) != serial {
 				t.Fatalf("%v, %s (-zone +copy):\n%s", mode, test.what, diff)
 			}
-			shown, covered := false, mode != signTransfer
+			shown, covered := false, mode != SignTransfer
 			for line := range copied {
 				shown = shown || strings.Contains(line, test.shows)
 				covered = covered || strings.HasPrefix(line, "_n2s."+zone) && strings.Contains(line, "RRSIG\tTXT")

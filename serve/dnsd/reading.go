@@ -80,8 +80,8 @@ func closeAll(list []chan struct{}) {
 type pass struct {
 	zones   *Zones
 	set     *zoneSet // of which the zones are; it tells which names are in them
-	list    []*zone  // that are filled
-	by      map[string]*zone
+	list    []*Zone  // that are filled
+	by      map[string]*Zone
 	settled []chan struct{} // closed when enough is read to answer; empty: they are
 
 	scheme int    // how many schemes are read
@@ -92,7 +92,7 @@ type pass struct {
 
 // add adds the zones of a set that are to be read.
 func (p *pass) add(set *zoneSet) {
-	p.by = make(map[string]*zone)
+	p.by = make(map[string]*Zone)
 	for _, name := range set.order {
 		one := set.zones[name]
 		if !one.index.isReady() || one.nsec3() != nil && !one.nsec3().isReady() {
@@ -101,7 +101,7 @@ func (p *pass) add(set *zoneSet) {
 		}
 	}
 	// Those that have no names of identifiers need not wait for the others.
-	slices.SortStableFunc(p.list, func(a, b *zone) int { return boolOrder(a.mapping != nil) - boolOrder(b.mapping != nil) })
+	slices.SortStableFunc(p.list, func(a, b *Zone) int { return boolOrder(a.mapping != nil) - boolOrder(b.mapping != nil) })
 }
 
 func boolOrder(b bool) int {
@@ -112,11 +112,11 @@ func boolOrder(b bool) int {
 }
 
 // nsec3 is the chain of the zone's names; nil if it has none.
-func (z *zone) nsec3() *nsec3Chain {
+func (z *Zone) nsec3() *NSEC3Chain {
 	if z.signer == nil {
 		return nil
 	}
-	return z.signer.nsec3
+	return z.signer.NSEC3
 }
 
 // letAnswer says that the pass takes long, so that answers need not wait for it, nor for
@@ -132,12 +132,12 @@ func (p *pass) letAnswer() {
 
 // step goes on until all is read, or the store fails: then it returns false.
 func (p *pass) step(ctx context.Context) (done bool) {
-	err := p.finish(ctx, func(z *zone) bool { return z.mapping == nil })
+	err := p.finish(ctx, func(z *Zone) bool { return z.mapping == nil })
 	if err == nil {
 		err = p.readAll(ctx)
 	}
 	if err == nil {
-		err = p.finish(ctx, func(*zone) bool { return true })
+		err = p.finish(ctx, func(*Zone) bool { return true })
 	}
 	if err == nil {
 		return true
@@ -181,8 +181,8 @@ func (p *pass) isWanted() bool {
 	z := p.zones
 	z.mu.Lock()
 	defer z.mu.Unlock()
-	return z.last != nil && slices.ContainsFunc(p.list, func(one *zone) bool {
-		now := z.last.zones[one.name]
+	return z.last != nil && slices.ContainsFunc(p.list, func(one *Zone) bool {
+		now := z.last.zones[one.Name]
 		return now != nil && (now.index == one.index && !one.index.isReady() || one.nsec3() != nil && now.nsec3() == one.nsec3() && !one.nsec3().isReady())
 	})
 }
@@ -194,7 +194,7 @@ func (p *pass) take(r *stele.Record) {
 	}
 	for i, id := range r.Names() {
 		one := p.set.zoneOf(id)
-		if one == nil || one.mapping == nil || p.by[one.name] == nil {
+		if one == nil || one.mapping == nil || p.by[one.Name] == nil {
 			continue
 		}
 		owner, reason := one.mapping.owner(id.String())
@@ -210,8 +210,8 @@ func (p *pass) take(r *stele.Record) {
 
 // link puts an owner name into the chain. One that several identifiers share is looked up
 // when all aliases are known, and so is one that a commit has changed meanwhile.
-func (z *zone) link(owner string, one named) {
-	c := z.signer.nsec3
+func (z *Zone) link(owner string, one named) {
+	c := z.signer.NSEC3
 	out := z.compiler().compile([]named{one})
 	c.changes.Lock()
 	defer c.changes.Unlock()
@@ -219,12 +219,12 @@ func (z *zone) link(owner string, one named) {
 		c.late[owner] = struct{}{}
 		return
 	}
-	c.Set(owner, z.name, nsec3.Types(typesAt(out.records(owner))))
+	c.Set(owner, z.Name, nsec3.Types(TypesAt(out.Records(owner))))
 }
 
 // finish completes the zones that are good: their indexes, and after that their chains,
 // since to look a name up the index is needed.
-func (p *pass) finish(ctx context.Context, good func(*zone) bool) error {
+func (p *pass) finish(ctx context.Context, good func(*Zone) bool) error {
 	before := p.ended
 	for p.ended < len(p.list) && good(p.list[p.ended]) {
 		one := p.list[p.ended]
@@ -246,13 +246,13 @@ func (p *pass) finish(ctx context.Context, good func(*zone) bool) error {
 
 // finishNSEC3Chain adds the names that do not depend on records and looks up those that are
 // late, and says that the chain has all names.
-func (z *zone) finishNSEC3Chain(ctx context.Context) error {
-	c := z.signer.nsec3
-	err := z.eachStaticOwner(ctx, func(p *ownerRecords) error {
-		if !p.glue {
+func (z *Zone) finishNSEC3Chain(ctx context.Context) error {
+	c := z.signer.NSEC3
+	err := z.EachStaticOwner(ctx, func(p *OwnerRecords) error {
+		if !p.Glue {
 			c.changes.Lock()
 			defer c.changes.Unlock()
-			c.Set(p.name, z.name, nsec3.Types(typesAt(p.records)))
+			c.Set(p.Name, z.Name, nsec3.Types(TypesAt(p.Records)))
 		}
 		return nil
 	})
@@ -264,8 +264,8 @@ func (z *zone) finishNSEC3Chain(ctx context.Context) error {
 
 // linkLate looks up one of the names that are late; without any it says that the chain is
 // complete.
-func (z *zone) linkLate(ctx context.Context) (done bool, err error) {
-	c := z.signer.nsec3
+func (z *Zone) linkLate(ctx context.Context) (done bool, err error) {
+	c := z.signer.NSEC3
 	c.changes.Lock()
 	defer c.changes.Unlock()
 	for name := range c.late {

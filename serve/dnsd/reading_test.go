@@ -70,18 +70,18 @@ func zoneNames(t *testing.T) int {
 type manyZones struct {
 	*press
 	zones []string
-	modes map[string]signing
+	modes map[string]SigningMode
 	names []string // owner names that exist
 	alias []string // owner names of aliases
 }
 
 func newManyZones(t *testing.T) *manyZones {
-	m := &manyZones{press: newPress(t), modes: make(map[string]signing)}
+	m := &manyZones{press: newPress(t), modes: make(map[string]SigningMode)}
 	var records []*stele.Record
 	for i := range 20 {
 		zone, parts := fmt.Sprintf("z%02d.example.", i), i%3+1
 		m.publish(fmt.Sprintf("urn:example:z%02d", i), zone, ":", parts)
-		m.zones, m.modes[zone] = append(m.zones, zone), []signing{signTransfer, signOnline, unsigned}[i/2%3]
+		m.zones, m.modes[zone] = append(m.zones, zone), []SigningMode{SignTransfer, SignOnline, Unsigned}[i/2%3]
 		count := zoneNames(t)
 		if i == 0 {
 			count = max(count, indexAtOnce+200)
@@ -93,13 +93,13 @@ func newManyZones(t *testing.T) *manyZones {
 	m.namespace("urn:", func(ns *stele.Namespace) {
 		ns.Publication = stele.Publication{Zone: "urn.example.", Layout: stele.LayoutRoot, Servers: []stele.NameServer{{Name: "ns1.example.net."}}}
 	})
-	m.zones, m.modes["urn.example."] = append(m.zones, "urn.example."), signTransfer
+	m.zones, m.modes["urn.example."] = append(m.zones, "urn.example."), SignTransfer
 	if _, err := m.store.Ingest(m.ctx, records, nil, nil, nil); err != nil {
 		t.Fatal(err)
 	}
-	m.press.zones.signing = func(ns *stele.Namespace) signing { return m.modes[ns.Publication.Zone] }
+	m.press.zones.signing = func(ns *stele.Namespace) SigningMode { return m.modes[ns.Publication.Zone] }
 	for zone, mode := range m.modes {
-		if mode != unsigned {
+		if mode != Unsigned {
 			m.keys(zone, func(r *zonekey.Ring) error { return r.Begin(zonekey.ECDSA, false, time.Now(), rand.Reader) })
 		}
 	}
@@ -214,7 +214,7 @@ func TestManyZonesStart(t *testing.T) {
 	}
 	m.press.zones = zones
 	for zone, mode := range m.modes {
-		if mode == signTransfer {
+		if mode == SignTransfer {
 			m.chainOf(zone)
 		}
 	}
@@ -226,7 +226,7 @@ func TestManyZonesStart(t *testing.T) {
 	for _, zone := range m.zones {
 		r := ask(t, w, "none."+zone, dns.TypeNAPTR)
 		// Signed online, a name that does not exist is NODATA (RFC 9824, section 3.1).
-		if want := map[bool]int{true: dns.RcodeSuccess, false: dns.RcodeNameError}[m.modes[zone] == signOnline]; r.Rcode != want || len(r.Answer) > 0 {
+		if want := map[bool]int{true: dns.RcodeSuccess, false: dns.RcodeNameError}[m.modes[zone] == SignOnline]; r.Rcode != want || len(r.Answer) > 0 {
 			t.Errorf("a name that does not exist in %s:\n%v", zone, r)
 		}
 	}
@@ -271,9 +271,9 @@ func TestZoneAddedDuringReading(t *testing.T) {
 	p.publish("https://purl.example.org/obo/HP_", "inner.example.", "/", 1)
 	answer := make(chan error)
 	go func() {
-		z, err := p.zones.find(p.ctx, "nothing.inner.example.")
+		z, err := p.zones.Find(p.ctx, "nothing.inner.example.")
 		if err == nil {
-			_, err = z.lookup(p.ctx, "nothing.inner.example.")
+			_, err = z.Lookup(p.ctx, "nothing.inner.example.")
 		}
 		answer <- err
 	}()

@@ -205,7 +205,7 @@ func (w *worker) find(dst []byte, limit int, now time.Time) ([]byte, packed) {
 // remembered appends the answer that is known already, if there is one.
 func (w *worker) remembered(dst []byte, limit int, now time.Time) (_ []byte, p packed, ok bool) {
 	c := w.s.cache
-	if w.q.do && w.s.source.signs() {
+	if w.q.do && w.s.source.Signs() {
 		if dst, p, ok = c.getSigned(dst, w.name, w.hash, w.q.qtype, limit, hourOf(now)); ok {
 			return dst, p, true
 		}
@@ -369,7 +369,7 @@ func (w *worker) appendOPT(dst []byte, rcode uint8, padding int) []byte {
 	if w.expires {
 		dst = binary.BigEndian.AppendUint16(dst, optionExpire)
 		dst = binary.BigEndian.AppendUint16(dst, 4)
-		dst = binary.BigEndian.AppendUint32(dst, soaExpire) // RFC 7314, section 4: a primary's is that of the SOA record
+		dst = binary.BigEndian.AppendUint32(dst, SOAExpire) // RFC 7314, section 4: a primary's is that of the SOA record
 	}
 	return appendPadding(dst, padding)
 }

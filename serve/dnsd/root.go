@@ -9,7 +9,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/ddds"
-	"github.com/stele-id/stele/publish"
+	"github.com/stele-id/stele/publish/zonemap"
 )
 
 // maxCollection is how many rules the rules layout puts at one name.
@@ -57,7 +57,7 @@ func isUnder(prefix, above, joint string) bool {
 
 // rulesOf returns the rules at the apex of a zone. They are the same as at the key of
 // its namespace, so that whoever serves that key needs one rule, which leads here.
-func (s *zoneSet) rulesOf(z *zone) (k keyRules) {
+func (s *zoneSet) rulesOf(z *Zone) (k keyRules) {
 	if z.ns.Publication.Layout == stele.LayoutRoot {
 		return k
 	}
@@ -69,8 +69,8 @@ func (s *zoneSet) rulesOf(z *zone) (k keyRules) {
 	}
 	for _, key := range s.keys {
 		// Roots lead to the host in a URI, whoever's zone has its name.
-		at, ok := publish.KeyOf(s.schemes, key)
-		if ns := s.byKey[key]; ok && at.Host == z.name && leads(ns) && !s.isBelow(ns, z.ns) {
+		at, ok := zonemap.KeyOf(s.schemes, key)
+		if ns := s.byKey[key]; ok && at.Host == z.Name && leads(ns) && !s.isBelow(ns, z.ns) {
 			s.lead(&k, s.uriScope(ns))
 		}
 	}
@@ -127,8 +127,8 @@ func (s *zoneSet) rewrite(k *keyRules, sc scope) {
 
 // addKeys adds the keys of a root zone: one for each thing that stands behind the
 // scheme in the prefixes of published namespaces, paradisec in urn:paradisec.
-func (s *zoneSet) addKeys(root *zone) {
-	if publish.RootOf(s.schemes, root.ns.Scheme) == publish.URIs {
+func (s *zoneSet) addKeys(root *Zone) {
+	if zonemap.RootOf(s.schemes, root.ns.Scheme) == zonemap.URIs {
 		s.addURIKeys(root)
 		return
 	}
@@ -150,13 +150,13 @@ const urnRoot = "urn"
 
 // finds reports whether the root leads to a host by itself, as it is done for names
 // that are no URNs.
-func (s *zoneSet) finds(root *zone) bool {
+func (s *zoneSet) finds(root *Zone) bool {
 	return root.ns.Scheme != urnRoot && root.ns.Publication.Resolver != ""
 }
 
 // addKey adds the rules at one key of a root zone.
-func (s *zoneSet) addKey(root *zone, head, label string) {
-	name := label + "." + root.name
+func (s *zoneSet) addKey(root *Zone, head, label string) {
+	name := label + "." + root.Name
 	for i := range len(label) {
 		if !isLabelByte(label[i]) {
 			root.notes = append(root.notes, head+" has no key: it is no label of the DNS")
@@ -184,7 +184,7 @@ func (s *zoneSet) addKey(root *zone, head, label string) {
 // addHost adds the record by which names that are no URNs find their resolver: the
 // service is the scheme, and the flag h says that a host stands in the replacement
 // (ARK's draft, "Looking up NMAs via DNS").
-func (s *zoneSet) addHost(k *keyRules, root *zone, head string) {
+func (s *zoneSet) addHost(k *keyRules, root *Zone, head string) {
 	if root.ns.Scheme == urnRoot {
 		return
 	}
@@ -199,7 +199,7 @@ func (s *zoneSet) addHost(k *keyRules, root *zone, head string) {
 
 // collection compiles all records of a zone in the rules layout. Past its limit the
 // rule that leads to the resolver stands there alone.
-func (z *zone) collection(ctx context.Context) (out compiled, err error) {
+func (z *Zone) collection(ctx context.Context) (out Compiled, err error) {
 	c := z.compiler()
 	cut := newOwnerMapping(z.zones.schemes, z.ns)
 	c.tells, c.full = cut.tells, true
@@ -216,13 +216,13 @@ func (z *zone) collection(ctx context.Context) (out compiled, err error) {
 		}
 	}
 	out = c.compile(list)
-	if len(list) > maxCollection || len(out.rules) > maxCollection {
-		out = compiled{ttl: z.ttl}
+	if len(list) > maxCollection || len(out.Rules) > maxCollection {
+		out = Compiled{TTL: z.ttl}
 		out.note("it has more than %d rules, which is too many for the layout rules, and none is published; use the layout names", maxCollection)
 	}
-	out.rules = append(out.rules, z.further...)
-	if f, ok := openRule(z.name, furtherOrder, openPreference); ok && len(z.further) > 0 {
-		out.rules = append(out.rules, f)
+	out.Rules = append(out.Rules, z.further...)
+	if f, ok := openRule(z.Name, furtherOrder, openPreference); ok && len(z.further) > 0 {
+		out.Rules = append(out.Rules, f)
 	}
 	return out, nil
 }

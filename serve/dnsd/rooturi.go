@@ -7,7 +7,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/ddds"
-	"github.com/stele-id/stele/publish"
+	"github.com/stele-id/stele/publish/zonemap"
 )
 
 // hostOrder is the order of the rule that leads to the host in a URI. It is after those for
@@ -17,13 +17,13 @@ const hostOrder = 300
 // addURIKeys adds the keys of a root for URIs: one for each scheme that URIs of published
 // namespaces have, such as hdl and https. Namespaces share a key, so that each rule is for
 // the names of one.
-func (s *zoneSet) addURIKeys(root *zone) {
+func (s *zoneSet) addURIKeys(root *Zone) {
 	scopes := make(map[string][]scope)
 	hosts := make(map[string]bool)
 	for _, key := range s.keys {
 		ns := s.byKey[key]
-		k, ok := publish.KeyOf(s.schemes, key)
-		if !leads(ns) || key.Prefix == "" || k.Root != publish.URIs {
+		k, ok := zonemap.KeyOf(s.schemes, key)
+		if !leads(ns) || key.Prefix == "" || k.Root != zonemap.URIs {
 			continue
 		}
 		if !ok {
@@ -45,7 +45,7 @@ func (s *zoneSet) addURIKeys(root *zone) {
 		if hosts[label] {
 			k.list = append(k.list, hostRule(label, hostOrder))
 		}
-		name := label + "." + root.name
+		name := label + "." + root.Name
 		if s.zones[name] != nil {
 			continue // the key is a zone of its own
 		}

@@ -68,7 +68,7 @@ func (s *serials) now(ctx context.Context, number uint16) (_ uint32, ok bool) {
 	if err != nil || at == nil {
 		return 0, false
 	}
-	soa, _ := at.apex()
+	soa, _ := at.Apex()
 	z.word.Store(uint64(changes)<<32 | uint64(soa.Serial))
 	return soa.Serial, true
 }

@@ -173,7 +173,7 @@ func newServer(o Options, from source) *Server {
 	s.sockets.text = "a socket of the name server fails; it is tried again"
 	s.base, s.quit = context.WithCancel(context.Background())
 	s.tcp, s.tls, s.https = s.newTally(), s.newTally(), s.newTally()
-	from.onChange(s.forget)
+	from.OnChange(s.forget)
 	return s
 }
 

@@ -19,8 +19,8 @@ type Listed struct {
 	Shut      bool // it is not transferred; see [stele.ZoneState]
 }
 
-func (z *zone) listed() Listed {
-	return Listed{z.name, z.ns.Key(), z.ns.Publication.Layout, z.serial.now(), z.serial.isShut()}
+func (z *Zone) listed() Listed {
+	return Listed{z.Name, z.ns.Key(), z.ns.Publication.Layout, z.serial.now(), z.serial.isShut()}
 }
 
 // List returns all zones, in order of their names.
@@ -61,12 +61,12 @@ func (z *Zones) Show(ctx context.Context, name string) (*Shown, error) {
 	if err != nil {
 		return nil, err
 	}
-	soa, ns := one.apex()
-	n, err := one.lookup(ctx, one.name)
+	soa, ns := one.Apex()
+	n, err := one.Lookup(ctx, one.Name)
 	if err != nil {
 		return nil, err
 	}
-	list := append(append([]dns.RR{soa}, ns...), n.records...)
+	list := append(append([]dns.RR{soa}, ns...), n.Records...)
 	if one.signer != nil {
 		list = append(list, one.signer.records...)
 	}
@@ -99,20 +99,20 @@ func (z *Zones) Where(ctx context.Context, id stele.ID) (*Place, error) {
 	if one == nil {
 		return &Place{Reason: set.whyNot(id)}, nil
 	}
-	p := &Place{Zone: one.name}
+	p := &Place{Zone: one.Name}
 	if one.mapping == nil {
-		p.Owner = one.name
+		p.Owner = one.Name
 	} else if p.Owner, p.Reason = one.mapping.owner(id.String()); p.Reason != "" {
 		return p, nil
 	}
 	if err := one.index.await(ctx); err != nil {
 		return nil, err
 	}
-	n, err := one.lookup(ctx, p.Owner)
+	n, err := one.Lookup(ctx, p.Owner)
 	if err != nil {
 		return nil, err
 	}
-	p.Records = entries(n.records)
+	p.Records = entries(n.Records)
 	if one.mapping == nil {
 		return p, nil
 	}

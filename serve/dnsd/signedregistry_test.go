@@ -21,16 +21,16 @@ import (
 )
 
 // signed has zones of the registry signed, with keys of their own.
-func (p *press) signed(mode signing, zones ...string) {
+func (p *press) signed(mode SigningMode, zones ...string) {
 	p.t.Helper()
 	p.zones.now = time.Now // validators of others have their own clock
-	p.zones.signing = func(ns *stele.Namespace) signing {
+	p.zones.signing = func(ns *stele.Namespace) SigningMode {
 		for _, z := range zones {
 			if ns.Publication.Zone == z {
 				return mode
 			}
 		}
-		return unsigned
+		return Unsigned
 	}
 	for _, z := range zones {
 		p.keys(z, func(r *zonekey.Ring) error { return r.Begin(zonekey.ECDSA, false, time.Now(), rand.Reader) })
@@ -112,7 +112,7 @@ func TestExportSigned(t *testing.T) {
 		p.register(fmt.Sprintf("urn:paradisec:c%d:%d:n%d.x", i%3, i%7, i), "N2L https://example.org/"+strings.Repeat("x", i*20))
 	}
 	const zone = "paradisec.example."
-	p.signed(signTransfer, zone)
+	p.signed(SignTransfer, zone)
 	path, text := p.exportSigned(zone)
 	verifyZone(t, zone, path)
 	if _, again := p.exportSigned(zone); again != text {
@@ -140,7 +140,7 @@ func TestExportSigned(t *testing.T) {
 	}
 
 	// An inner zone that is signed has its digest in the outer one.
-	p.signed(signTransfer, zone, "inner.paradisec.example.")
+	p.signed(SignTransfer, zone, "inner.paradisec.example.")
 	path, text = p.exportSigned(zone)
 	verifyZone(t, zone, path)
 	if !strings.Contains(text, "\ninner 3600 IN DS ") {
@@ -153,8 +153,8 @@ func TestExportSplit(t *testing.T) {
 	p := newPress(t)
 	p.paradisec()
 	const zone = "paradisec.example."
-	p.signed(signTransfer)
-	p.zones.signing = func(*stele.Namespace) signing { return signTransfer }
+	p.signed(SignTransfer)
+	p.zones.signing = func(*stele.Namespace) SigningMode { return SignTransfer }
 	p.keys(zone, func(r *zonekey.Ring) error { return r.Begin(zonekey.Ed25519, true, time.Now(), rand.Reader) })
 	for _, role := range []zonekey.Role{zonekey.ZSK, zonekey.KSK} {
 		path, _ := p.exportSigned(zone)
@@ -185,11 +185,11 @@ func (p *press) chainOf(zone string) int {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	kept := one.signer.nsec3
+	kept := one.signer.NSEC3
 	anew := nsec3.New()
-	err = one.eachOwner(p.ctx, nil, func(s *ownerRecords) error {
-		if !s.glue {
-			anew.Set(s.name, one.name, nsec3.Types(typesAt(s.records)))
+	err = one.eachOwner(p.ctx, nil, func(s *OwnerRecords) error {
+		if !s.Glue {
+			anew.Set(s.Name, one.Name, nsec3.Types(TypesAt(s.Records)))
 		}
 		return nil
 	})
@@ -209,7 +209,7 @@ func (p *press) chainOf(zone string) int {
 func TestNoKeys(t *testing.T) {
 	p := newPress(t)
 	p.paradisec()
-	p.zones.signing = func(*stele.Namespace) signing { return signOnline }
+	p.zones.signing = func(*stele.Namespace) SigningMode { return SignOnline }
 	s := newServer(Options{Now: time.Now, CacheBytes: 1 << 20}, published{p.zones})
 	defer s.Shutdown(p.ctx)
 	w := s.newWorker(p.ctx, s.newTally())
@@ -237,7 +237,7 @@ func TestNoKeys(t *testing.T) {
 // TestNothingOldIsSigned asks without pause, in both modes, while names come into being
 // and go: after a commit everybody sees it, and what is said is signed and true.
 func TestNothingOldIsSigned(t *testing.T) {
-	for _, mode := range []signing{signOnline, signTransfer} {
+	for _, mode := range []SigningMode{SignOnline, SignTransfer} {
 		t.Run(fmt.Sprint(mode), func(t *testing.T) {
 			p := newPress(t)
 			p.paradisec()
@@ -293,7 +293,7 @@ func TestNothingOldIsSigned(t *testing.T) {
 			}
 			close(stop)
 			all.Wait()
-			if mode == signTransfer {
+			if mode == SignTransfer {
 				p.chainOf("paradisec.example.")
 			}
 		})
@@ -307,7 +307,7 @@ func TestNSEC3ChainOfMany(t *testing.T) {
 	for i := range indexAtOnce + 500 {
 		p.register(fmt.Sprintf("urn:paradisec:c%d:i:n%d", i%10, i), "N2L https://example.org/")
 	}
-	p.signed(signTransfer, "paradisec.example.")
+	p.signed(SignTransfer, "paradisec.example.")
 	one, err := p.zones.zoneNamed(p.ctx, "paradisec.example.")
 	if err != nil {
 		t.Fatal(err)
@@ -320,7 +320,7 @@ func TestNSEC3ChainOfMany(t *testing.T) {
 			}
 		}
 	}
-	if err := one.signer.nsec3.await(p.ctx); err != nil {
+	if err := one.signer.NSEC3.await(p.ctx); err != nil {
 		t.Fatal(err)
 	}
 	// Those of the zone, its levels, and all names.
@@ -330,7 +330,7 @@ func TestNSEC3ChainOfMany(t *testing.T) {
 	// A change of settings that leaves the names alone keeps it.
 	p.namespace("urn:paradisec", func(ns *stele.Namespace) { ns.Title = "Another" })
 	again, err := p.zones.zoneNamed(p.ctx, "paradisec.example.")
-	if err != nil || again == one || again.signer.nsec3 != one.signer.nsec3 {
+	if err != nil || again == one || again.signer.NSEC3 != one.signer.NSEC3 {
 		t.Errorf("the chain was made anew: %v", err)
 	}
 }

@@ -21,28 +21,28 @@ const signedBatch = 256
 // by set with the signatures of each, in an order that is the same whenever the
 // registry is: the SOA record first, then name by name, then the chain. The same
 // registry gives the same bytes on every server.
-func (z *zone) signedSets(ctx context.Context, told func(n int), do func(set []dns.RR) error) error {
+func (z *Zone) signedSets(ctx context.Context, told func(n int), do func(set []dns.RR) error) error {
 	s := z.signer
 	if s == nil && z.trouble != "" {
 		return &stele.Error{Op: "sign", Kind: stele.Conflict, Err: errors.New(z.trouble)}
 	}
-	if s == nil || s.mode != signTransfer {
+	if s == nil || s.Mode != SignTransfer {
 		return &stele.Error{Op: "sign", Kind: stele.Conflict, Err: fmt.Errorf(
-			"%s is not signed for others; 'stele zone sign %s --mode transfer' makes it so", z.name, z.name)}
+			"%s is not signed for others; 'stele zone sign %s --mode transfer' makes it so", z.Name, z.Name)}
 	}
 	batch, links := &signedSets{signer: s, do: do}, nsec3.New()
-	err := z.eachOwner(ctx, told, func(p *ownerRecords) error {
-		if !p.glue {
-			links.Set(p.name, z.name, nsec3.Types(typesAt(p.records)))
+	err := z.eachOwner(ctx, told, func(p *OwnerRecords) error {
+		if !p.Glue {
+			links.Set(p.Name, z.Name, nsec3.Types(TypesAt(p.Records)))
 		}
 		return batch.addOwner(p)
 	})
 	if err != nil {
 		return err
 	}
-	soa, _ := z.apex()
+	soa, _ := z.Apex()
 	err = links.Each(func(p *nsec3.Link) error {
-		return batch.add([]dns.RR{p.Record(z.name, denialTTL(soa))}, true)
+		return batch.add([]dns.RR{p.Record(z.Name, NegativeTTL(soa))}, true)
 	})
 	if err != nil {
 		return err
@@ -52,7 +52,7 @@ func (z *zone) signedSets(ctx context.Context, told func(n int), do func(set []d
 
 // signedSets are sets of records that are signed together, by all processors.
 type signedSets struct {
-	signer *signer
+	signer *Signer
 	do     func(set []dns.RR) error
 	sets   [][]dns.RR
 	signed []bool // whether each is to be
@@ -60,10 +60,10 @@ type signedSets struct {
 
 // addOwner adds all sets at a name. At a cut the records are another zone's, but for the
 // digests of its keys; what stands below it is unsigned (RFC 4035, section 2.2).
-func (b *signedSets) addOwner(p *ownerRecords) error {
-	sets := setsOf(p.records)
+func (b *signedSets) addOwner(p *OwnerRecords) error {
+	sets := RRsets(p.Records)
 	for _, set := range sets {
-		mine := !p.glue && (!p.delegated || set[0].Header().Rrtype == dns.TypeDS)
+		mine := !p.Glue && (!p.Delegated || set[0].Header().Rrtype == dns.TypeDS)
 		if err := b.add(set, mine); err != nil {
 			return err
 		}
@@ -71,8 +71,8 @@ func (b *signedSets) addOwner(p *ownerRecords) error {
 	return nil
 }
 
-// setsOf divides the records of a name by type, in the order in which types come.
-func setsOf(records []dns.RR) (sets [][]dns.RR) {
+// RRsets divides the records of a name by type, in the order in which types come.
+func RRsets(records []dns.RR) (sets [][]dns.RR) {
 	at := make(map[uint16]int)
 	for _, rr := range records {
 		t := rr.Header().Rrtype
@@ -88,7 +88,7 @@ func setsOf(records []dns.RR) (sets [][]dns.RR) {
 }
 
 func (b *signedSets) add(set []dns.RR, signed bool) error {
-	b.sets, b.signed = append(b.sets, evenTTL(set)), append(b.signed, signed)
+	b.sets, b.signed = append(b.sets, EvenTTL(set)), append(b.signed, signed)
 	if len(b.sets) < signedBatch {
 		return nil
 	}
@@ -104,7 +104,7 @@ func (b *signedSets) flush() error {
 		all.Go(func() {
 			for i := w; i < len(b.sets); i += workers {
 				if b.signed[i] {
-					signatures[i], errs[i] = b.signer.sign(b.sets[i])
+					signatures[i], errs[i] = b.signer.Sign(b.sets[i])
 				}
 			}
 		})
@@ -129,16 +129,16 @@ func (z *Zones) ExportSigned(ctx context.Context, w io.Writer, name string, told
 	if err != nil {
 		return err
 	}
-	still, err := z.snapshot(ctx, one.name)
+	still, err := z.Snapshot(ctx, one.Name)
 	if err != nil {
 		return err
 	}
-	if one.signer == nil || one.signer.mode != signTransfer {
+	if one.signer == nil || one.signer.Mode != SignTransfer {
 		return one.signedSets(ctx, nil, nil) // which says why not
 	}
-	one = still.zone
+	one = still.Zone
 	f := &zoneFile{w: w, zone: one}
-	f.printf("; %s: %s, signed\n$ORIGIN %s\n$TTL %d\n", one.name, one.purpose(), one.name, one.zones.ttl)
+	f.printf("; %s: %s, signed\n$ORIGIN %s\n$TTL %d\n", one.Name, one.purpose(), one.Name, one.zones.ttl)
 	err = one.signedSets(ctx, told, func(set []dns.RR) error {
 		for _, rr := range set {
 			f.write(rr)
@@ -149,4 +149,33 @@ func (z *Zones) ExportSigned(ctx context.Context, w io.Writer, name string, told
 		return err
 	}
 	return still.store.catchUp(ctx)
+}
+
+// EvenTTL gives all records of a set the least of their TTLs: they have one (RFC 2181,
+// section 5.2), which is signed.
+func EvenTTL(set []dns.RR) []dns.RR {
+	least, most := set[0].Header().Ttl, set[0].Header().Ttl
+	for _, rr := range set {
+		least, most = min(least, rr.Header().Ttl), max(most, rr.Header().Ttl)
+	}
+	if least == most {
+		return set
+	}
+	even := make([]dns.RR, len(set))
+	for i, rr := range set {
+		even[i] = dns.Copy(rr)
+		even[i].Header().Ttl = least
+	}
+	return even
+}
+
+// SetLen is how many records at the beginning of a list are of one name and type.
+func SetLen(records []dns.RR) int {
+	first := records[0].Header()
+	for i, rr := range records {
+		if h := rr.Header(); h.Rrtype != first.Rrtype || h.Name != first.Name {
+			return i
+		}
+	}
+	return len(records)
 }

@@ -14,52 +14,52 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// signing is how a zone is signed.
-type signing uint8
+// SigningMode is how a zone is signed.
+type SigningMode uint8
 
 const (
-	unsigned signing = iota
-	// signOnline makes signatures when they are asked for, and says of what is not
+	Unsigned SigningMode = iota
+	// SignOnline makes signatures when they are asked for, and says of what is not
 	// there no more than that (RFC 9824), so nobody can list the names of a zone.
-	signOnline
-	// signTransfer makes signatures that depend on nothing but what is signed, and a
+	SignOnline
+	// SignTransfer makes signatures that depend on nothing but what is signed, and a
 	// chain of all names (NSEC3, RFC 5155), so the zone can be handed to others.
-	signTransfer
+	SignTransfer
 )
 
 // signingOf is how the zone of a namespace is to be signed.
-func signingOf(ns *stele.Namespace) signing {
+func signingOf(ns *stele.Namespace) SigningMode {
 	switch ns.Publication.Signing {
 	case stele.SigningOnline:
-		return signOnline
+		return SignOnline
 	case stele.SigningTransfer:
-		return signTransfer
+		return SignTransfer
 	}
-	return unsigned
+	return Unsigned
 }
 
 // Times of signatures that are made when they are asked for. They begin in the past,
 // for clients whose clock is behind, and are made anew when a third of their life is
 // left.
 const (
-	signatureEarly = time.Hour
+	SignatureEarly = time.Hour
 	signatureLife  = 7 * 24 * time.Hour
-	signatureFresh = signatureLife * 2 / 3
+	SignatureFresh = signatureLife * 2 / 3
 )
 
-// signer signs for a zone. It is not changed after it was made: other keys make
+// Signer signs for a zone. It is not changed after it was made: other keys make
 // another signer.
-type signer struct {
-	zone  string
-	mode  signing
+type Signer struct {
+	Zone  string
+	Mode  SigningMode
 	since time.Time // of signatures in the mode transfer
 	now   func() time.Time
 
 	forKeys []signingKey // that sign the zone's keys
 	forZone []signingKey // that sign all else
 	records []dns.RR     // that stand at the apex because of it
-	parent  []dns.RR     // DS records, for the zone above
-	nsec3   *nsec3Chain  // in the mode transfer
+	Parent  []dns.RR     // DS records, for the zone above
+	NSEC3   *NSEC3Chain  // in the mode transfer
 }
 
 // signingKey is a key that signs.
@@ -69,10 +69,10 @@ type signingKey struct {
 	signer    crypto.Signer
 }
 
-// newSigner makes a signer of the keys of a zone. ttl is that of the records about
+// NewSigner makes a signer of the keys of a zone. ttl is that of the records about
 // keys.
-func newSigner(mode signing, ring *zonekey.Ring, ttl uint32, now func() time.Time) (*signer, error) {
-	s := &signer{zone: ring.Zone, mode: mode, since: ring.Signed, now: now}
+func NewSigner(mode SigningMode, ring *zonekey.Ring, ttl uint32, now func() time.Time) (*Signer, error) {
+	s := &Signer{Zone: ring.Zone, Mode: mode, since: ring.Signed, now: now}
 	for _, k := range ring.Current() {
 		record := k.DNSKEY(ring.Zone, ttl)
 		private, err := k.Signer()
@@ -96,31 +96,31 @@ func newSigner(mode signing, ring *zonekey.Ring, ttl uint32, now func() time.Tim
 		return nil, &stele.Error{Op: "zone keys", Kind: stele.Conflict, Err: fmt.Errorf("the zone %s has no keys that sign, so it is served without signatures; make them with 'stele zone sign %s'", ring.Zone, ring.Zone)}
 	}
 	s.addParentRecords(ring, ttl)
-	if mode == signTransfer {
-		s.records = append(s.records, &dns.NSEC3PARAM{Hdr: header(s.zone, dns.TypeNSEC3PARAM, 0), Hash: dns.SHA1})
+	if mode == SignTransfer {
+		s.records = append(s.records, &dns.NSEC3PARAM{Hdr: header(s.Zone, dns.TypeNSEC3PARAM, 0), Hash: dns.SHA1})
 	}
 	return s, nil
 }
 
 // addParentRecords makes what the zone above should know of the keys: in the zone itself as
 // CDS and CDNSKEY (RFC 7344), and as it stands there.
-func (s *signer) addParentRecords(ring *zonekey.Ring, ttl uint32) {
+func (s *Signer) addParentRecords(ring *zonekey.Ring, ttl uint32) {
 	if !ring.Unsigning.IsZero() { // RFC 8078, section 4
 		s.records = append(s.records,
-			&dns.CDS{DS: dns.DS{Hdr: header(s.zone, dns.TypeCDS, ttl), Digest: "00"}},
-			&dns.CDNSKEY{DNSKEY: dns.DNSKEY{Hdr: header(s.zone, dns.TypeCDNSKEY, ttl), Protocol: 3, PublicKey: "AA=="}})
+			&dns.CDS{DS: dns.DS{Hdr: header(s.Zone, dns.TypeCDS, ttl), Digest: "00"}},
+			&dns.CDNSKEY{DNSKEY: dns.DNSKEY{Hdr: header(s.Zone, dns.TypeCDNSKEY, ttl), Protocol: 3, PublicKey: "AA=="}})
 	}
 	for _, k := range ring.Delegated() {
 		key := k.DNSKEY(ring.Zone, ttl)
 		ds := k.DS(ring.Zone, ttl, dns.SHA256)
 		s.records = append(s.records, ds.ToCDS(), key.ToCDNSKEY())
-		s.parent = append(s.parent, ds)
+		s.Parent = append(s.Parent, ds)
 	}
 }
 
-// apexRecords returns what stands at a name because the zone is signed.
-func (s *signer) apexRecords(name string) []dns.RR {
-	if name == s.zone {
+// ApexRecords returns what stands at a name because the zone is signed.
+func (s *Signer) ApexRecords(name string) []dns.RR {
+	if name == s.Zone {
 		return s.records
 	}
 	return nil
@@ -128,7 +128,7 @@ func (s *signer) apexRecords(name string) []dns.RR {
 
 // keysFor returns the keys that sign records of a type. CDS and CDNSKEY need the ones
 // that the parent points at (RFC 7344, section 4.1).
-func (s *signer) keysFor(rtype uint16) []signingKey {
+func (s *Signer) keysFor(rtype uint16) []signingKey {
 	switch rtype {
 	case dns.TypeDNSKEY, dns.TypeCDS, dns.TypeCDNSKEY:
 		return s.forKeys
@@ -138,19 +138,22 @@ func (s *signer) keysFor(rtype uint16) []signingKey {
 
 // times returns when a signature begins and ends. Ends are spread, so that not all
 // signatures have to be made anew at once.
-func (s *signer) times(name string, rtype uint16) (from, to time.Time) {
+func (s *Signer) times(name string, rtype uint16) (from, to time.Time) {
 	h := fnv.New32a()
 	_, _ = fmt.Fprintf(h, "%s %d", name, rtype) // never fails
 	spread := time.Duration(h.Sum32()%(12*3600)) * time.Second
-	if s.mode == signTransfer {
-		return s.since.Add(-signatureEarly), s.since.Add(zonekey.SignatureValidity - spread)
+	if s.Mode == SignTransfer {
+		return s.since.Add(-SignatureEarly), s.since.Add(zonekey.SignatureValidity - spread)
 	}
 	now := s.now()
-	return now.Add(-signatureEarly), now.Add(signatureLife - spread)
+	return now.Add(-SignatureEarly), now.Add(signatureLife - spread)
 }
 
+// FreshUntil returns when signatures that are made now have to be made anew.
+func (s *Signer) FreshUntil() time.Time { return s.now().Add(SignatureFresh) }
+
 // newRRSIGs makes signatures of a set of records with nothing signed yet.
-func (s *signer) newRRSIGs(set []dns.RR) []*dns.RRSIG {
+func (s *Signer) newRRSIGs(set []dns.RR) []*dns.RRSIG {
 	h := set[0].Header()
 	from, to := s.times(h.Name, h.Rrtype)
 	var list []*dns.RRSIG
@@ -159,14 +162,14 @@ func (s *signer) newRRSIGs(set []dns.RR) []*dns.RRSIG {
 			Hdr: header(h.Name, dns.TypeRRSIG, h.Ttl), TypeCovered: h.Rrtype, Algorithm: key.algorithm,
 			Labels: uint8(dns.CountLabel(h.Name)), OrigTtl: h.Ttl,
 			Expiration: uint32(to.Unix()), Inception: uint32(from.Unix()),
-			KeyTag: key.tag, SignerName: s.zone,
+			KeyTag: key.tag, SignerName: s.Zone,
 		})
 	}
 	return list
 }
 
-// sign returns the signatures of a set of records: one name, one type, one TTL.
-func (s *signer) sign(set []dns.RR) ([]dns.RR, error) {
+// Sign returns the signatures of a set of records: one name, one type, one TTL.
+func (s *Signer) Sign(set []dns.RR) ([]dns.RR, error) {
 	var list []dns.RR
 	keys := s.keysFor(set[0].Header().Rrtype)
 	for i, sig := range s.newRRSIGs(set) {
@@ -181,10 +184,10 @@ func (s *signer) sign(set []dns.RR) ([]dns.RR, error) {
 // signatureSize is the size of a signature of either algorithm.
 const signatureSize = 64
 
-// placeholderRRSIGs returns what stands in the place of the signatures of an SOA record: they have
+// PlaceholderRRSIGs returns what stands in the place of the signatures of an SOA record: they have
 // the size of the real ones. Those are put in their place whenever the answer is sent,
 // like the serial.
-func (s *signer) placeholderRRSIGs(soa *dns.SOA) []dns.RR {
+func (s *Signer) PlaceholderRRSIGs(soa *dns.SOA) []dns.RR {
 	var list []dns.RR
 	for _, sig := range s.newRRSIGs([]dns.RR{soa}) {
 		sig.Signature = base64.StdEncoding.EncodeToString(make([]byte, signatureSize))

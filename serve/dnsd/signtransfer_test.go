@@ -18,7 +18,7 @@ import (
 func TestChainedAnswers(t *testing.T) {
 	d := newDesk(t, Options{})
 	ring := newRing(t, "paradisec.example.", zonekey.ECDSA, true, d.clock.Now())
-	d.sign("paradisec.example.", signTransfer, ring)
+	d.sign("paradisec.example.", SignTransfer, ring)
 	for _, test := range []struct {
 		name  string
 		qtype uint16
@@ -69,14 +69,14 @@ func hasNSEC3(m *dns.Msg, good func(*dns.NSEC3) bool) bool {
 func TestChainedAnswersAreDropped(t *testing.T) {
 	d := newDesk(t, Options{})
 	ring := newRing(t, "paradisec.example.", zonekey.Ed25519, false, d.clock.Now())
-	d.sign("paradisec.example.", signTransfer, ring)
+	d.sign("paradisec.example.", SignTransfer, ring)
 	const name = "x.paradisec.example."
 	before := d.secure(ring, name, dns.TypeA, someone)
 	if misses := d.s.Stats().Misses; misses != 1 {
 		t.Fatalf("%d answers were made", misses)
 	}
 	d.secure(ring, name, dns.TypeA, someone)
-	links := d.from.zones["paradisec.example."].signer.nsec3
+	links := d.from.zones["paradisec.example."].signer.NSEC3
 	for i := range 20 {
 		other := strings.Repeat("n", i+1) + ".paradisec.example."
 		links.Set(other, "paradisec.example.", []uint16{dns.TypeA})
@@ -99,11 +99,11 @@ func TestSteadySignatures(t *testing.T) {
 		}
 		var texts []string
 		for i := range 3 {
-			s, err := newSigner(signTransfer, ring, 3600, func() time.Time { return now.Add(time.Duration(i) * time.Hour) })
+			s, err := NewSigner(SignTransfer, ring, 3600, func() time.Time { return now.Add(time.Duration(i) * time.Hour) })
 			if err != nil {
 				t.Fatal(err)
 			}
-			list, err := s.sign([]dns.RR{rr})
+			list, err := s.Sign([]dns.RR{rr})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -179,20 +179,24 @@ func versionOf(ctx context.Context, store stele.Store, id stele.ID, n uint64) (*
 	return r, err
 }
 
-// zoneSnapshot is a zone that stays as it was at a change, whatever is committed while it is
+// ZoneSnapshot is a zone that stays as it was at a change, whatever is committed while it is
 // read, with the serial of that time.
-type zoneSnapshot struct {
-	*zone
+type ZoneSnapshot struct {
+	*Zone
 	store  *snapshotStore
 	static *staticRecords
 	live   *Zones      // that it is of
-	links  *nsec3Chain // in the mode transfer; it goes on with the registry
+	links  *NSEC3Chain // in the mode transfer; it goes on with the registry
 	later  int         // how many records that have changed meanwhile were looked at
 }
 
-// snapshot returns a zone that stays as it is now. In the mode online it is without
+// CatchUp returns Unavailable if what was read of the zone so far may not be of the time of
+// the snapshot. A transfer calls it before its last record.
+func (z *ZoneSnapshot) CatchUp(ctx context.Context) error { return z.store.catchUp(ctx) }
+
+// Snapshot returns a zone that stays as it is now. In the mode online it is without
 // signatures.
-func (z *Zones) snapshot(ctx context.Context, name string) (*zoneSnapshot, error) {
+func (z *Zones) Snapshot(ctx context.Context, name string) (*ZoneSnapshot, error) {
 	for range 10 {
 		set, err := z.current(ctx)
 		if err != nil {
@@ -208,14 +212,14 @@ func (z *Zones) snapshot(ctx context.Context, name string) (*zoneSnapshot, error
 		}
 		one := then.zones[name]
 		if one == nil {
-			return nil, errNoZone
+			return nil, ErrNoZone
 		}
 		if err := one.index.await(ctx); err != nil { // or aliases would not be in it
 			return nil, err
 		}
 		one.serial = new(zoneSerial)
 		one.serial.set(store.zone, 0)
-		still := &zoneSnapshot{zone: one, store: store, live: z, links: one.handOnNSEC3()}
+		still := &ZoneSnapshot{Zone: one, store: store, live: z, links: one.handOnNSEC3()}
 		still.static = z.generations.note(one, set, store.at)
 		return still, nil
 	}
@@ -261,7 +265,7 @@ func (z *Zones) noteGenerations(ctx context.Context, set *zoneSet) error {
 	return nil
 }
 
-var errNoZone = &stele.Error{Op: "transfer", Kind: stele.NotFound, Err: fmt.Errorf("the zone is no longer published")}
+var ErrNoZone = &stele.Error{Op: "transfer", Kind: stele.NotFound, Err: fmt.Errorf("the zone is no longer published")}
 
 // renew has the namespaces read again, if they were not meanwhile.
 func (z *Zones) renew(old *zoneSet) {
@@ -293,7 +297,7 @@ func (s *zoneSet) isCurrent(ctx context.Context, store stele.Store) (bool, error
 func (s *zoneSet) over(z *Zones, store *snapshotStore) *zoneSet {
 	then := &Zones{store: store, schemes: z.schemes, log: z.log, ttl: z.ttl, now: z.now, signing: z.signing}
 	set := *s
-	set.zones = make(map[string]*zone, len(s.zones))
+	set.zones = make(map[string]*Zone, len(s.zones))
 	for name, one := range s.zones {
 		moved := *one
 		moved.zones, moved.set = then, &set
@@ -304,12 +308,12 @@ func (s *zoneSet) over(z *Zones, store *snapshotStore) *zoneSet {
 
 // handOnNSEC3 makes the zone what others get of it, and returns its chain of names, if it has
 // one: that is as of now.
-func (z *zone) handOnNSEC3() (links *nsec3Chain) {
+func (z *Zone) handOnNSEC3() (links *NSEC3Chain) {
 	switch {
 	case z.signer == nil:
-	case z.signer.mode == signTransfer:
+	case z.signer.Mode == SignTransfer:
 		seals := *z.signer
-		links, seals.nsec3 = seals.nsec3, nil
+		links, seals.NSEC3 = seals.NSEC3, nil
 		z.signer = &seals
 	default:
 		z.signer = nil

@@ -177,7 +177,7 @@ func TestDeltaOfACopy(t *testing.T) {
 	p := newPress(t)
 	p.publish("urn:paradisec", zone, ":", 1)
 	p.secondaries("urn:paradisec", everybody)
-	p.signed(signTransfer, zone)
+	p.signed(SignTransfer, zone)
 	both := &replicated{Store: p.store}
 	p.zones.store = both
 	s := p.serve(Options{})
@@ -209,7 +209,7 @@ func TestDeltaDoesNotBlock(t *testing.T) {
 	p := newPress(t)
 	p.publish("urn:example", zone, ":", 2)
 	p.secondaries("urn:example", everybody)
-	p.signed(signTransfer, zone)
+	p.signed(SignTransfer, zone)
 	both := &replicated{Store: p.store}
 	p.zones.store = both
 	s := p.serve(Options{})

@@ -12,7 +12,7 @@ import (
 // that were packed before the last change get both whenever they are sent; so a change
 // costs one signature for each zone that is asked for, however many answers there are.
 type soaSignature struct {
-	signer  *signer
+	signer  *Signer
 	changes uint32 // of the source when it was made
 	serial  uint32
 	made    time.Time
@@ -24,8 +24,8 @@ type soaSignature struct {
 const soaSignInterval = 50 * time.Millisecond
 
 // newSOASignature signs the SOA record of a zone.
-func newSOASignature(s *signer, soa *dns.SOA, changes uint32, now time.Time) (*soaSignature, error) {
-	signatures, err := s.sign([]dns.RR{soa})
+func newSOASignature(s *Signer, soa *dns.SOA, changes uint32, now time.Time) (*soaSignature, error) {
+	signatures, err := s.Sign([]dns.RR{soa})
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func (s *serials) soaSignature(ctx context.Context, number uint16, now time.Time
 	if have.isFresh(now) && have.signer == at.Signer() && now.Sub(have.made).Abs() < soaSignInterval {
 		return have, true
 	}
-	soa, _ := at.apex()
+	soa, _ := at.Apex()
 	if have.isFresh(now) && have.signer == at.Signer() && have.serial == soa.Serial {
 		// Another zone has changed.
 		next := *have
@@ -110,5 +110,5 @@ func (s *soaSignature) isFresh(now time.Time) bool {
 		return false
 	}
 	age := now.Sub(s.made)
-	return age > -signatureEarly/2 && age < signatureFresh // or the clock was wrong when it was made
+	return age > -SignatureEarly/2 && age < SignatureFresh // or the clock was wrong when it was made
 }

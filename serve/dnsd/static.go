@@ -14,36 +14,36 @@ import (
 // the settings by which those are published.
 type staticRecords struct {
 	form   string                   // with the same one, the same records are published and signed alike
-	owners map[string]*ownerRecords // by name, without the SOA record
+	owners map[string]*OwnerRecords // by name, without the SOA record
 	text   string                   // of all of them
 }
 
 // staticRecords returns the records of the zone that do not depend on registered
 // identifiers.
-func (z *zone) staticRecords() *staticRecords {
-	s := &staticRecords{form: z.form(), owners: make(map[string]*ownerRecords)}
+func (z *Zone) staticRecords() *staticRecords {
+	s := &staticRecords{form: z.form(), owners: make(map[string]*OwnerRecords)}
 	if by := z.signer; by != nil {
-		s.form += fmt.Sprintln(by.mode, by.since.Unix(), tags(by.forKeys), tags(by.forZone))
+		s.form += fmt.Sprintln(by.Mode, by.since.Unix(), tags(by.forKeys), tags(by.forZone))
 	}
 	var b strings.Builder
-	note := func(p *ownerRecords) error {
-		s.owners[p.name] = p
-		fmt.Fprintln(&b, p.name, p.delegated, p.glue)
-		for _, rr := range p.records {
+	note := func(p *OwnerRecords) error {
+		s.owners[p.Name] = p
+		fmt.Fprintln(&b, p.Name, p.Delegated, p.Glue)
+		for _, rr := range p.Records {
 			fmt.Fprintln(&b, rr)
 		}
 		return nil
 	}
-	for _, name := range append([]string{z.name}, z.staticNames()...) {
+	for _, name := range append([]string{z.Name}, z.staticNames()...) {
 		if z.set.find(name) != z {
 			continue
 		}
-		p := &ownerRecords{name: name, records: z.static[name], yields: z.yields[name]}
-		if name == z.name {
-			_, ns := z.apex()
-			p.records = slices.Concat(ns, p.records)
+		p := &OwnerRecords{Name: name, Records: z.static[name], yields: z.yields[name]}
+		if name == z.Name {
+			_, ns := z.Apex()
+			p.Records = slices.Concat(ns, p.Records)
 			if z.signer != nil {
-				p.records = append(p.records, z.signer.records...)
+				p.Records = append(p.Records, z.signer.records...)
 			}
 		}
 		_ = note(p) // never fails
@@ -56,9 +56,9 @@ func (z *zone) staticRecords() *staticRecords {
 // form is all that the publication of records depends on beside themselves: how their
 // names are cut and where, the settings of the namespaces that they can belong to, and the
 // SOA record except its serial.
-func (z *zone) form() string {
+func (z *Zone) form() string {
 	var b strings.Builder
-	fmt.Fprintln(&b, z.name, z.ns.Scheme, z.primary(), z.mailbox(), z.ttl)
+	fmt.Fprintln(&b, z.Name, z.ns.Scheme, z.primary(), z.mailbox(), z.ttl)
 	if z.ns.Publication.Layout == stele.LayoutRoot || z.isCatalog() {
 		return b.String() // nothing of records is in it
 	}
@@ -117,13 +117,13 @@ type zoneGenerations struct {
 }
 
 // note notes that a zone was of its set at a change, and returns what it had.
-func (e *generations) note(z *zone, set *zoneSet, at uint64) *staticRecords {
+func (e *generations) note(z *Zone, set *zoneSet, at uint64) *staticRecords {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	known := e.zones[z.name]
+	known := e.zones[z.Name]
 	if known == nil {
 		known = new(zoneGenerations)
-		e.zones[z.name] = known
+		e.zones[z.Name] = known
 	}
 	n := len(known.list)
 	if n > 0 && known.set == set {

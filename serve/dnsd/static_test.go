@@ -23,11 +23,11 @@ func TestChangesOfSettings(t *testing.T) {
 	own := func(change func(*stele.Namespace)) func(*press) {
 		return func(p *press) { p.namespace("urn:paradisec", change) }
 	}
-	for _, mode := range []signing{unsigned, signOnline, signTransfer} {
+	for _, mode := range []SigningMode{Unsigned, SignOnline, SignTransfer} {
 		p := newPress(t)
 		p.publish("urn:paradisec", zone, ":", 2)
 		p.secondaries("urn:paradisec", everybody)
-		if mode != unsigned {
+		if mode != Unsigned {
 			p.signed(mode, zone)
 		}
 		for i := range 20 {
@@ -79,13 +79,13 @@ func TestChangesOfSettings(t *testing.T) {
 				})
 			}, false},
 			{"a key, published", func(p *press) {
-				if mode != unsigned {
+				if mode != Unsigned {
 					p.keys(zone, func(r *zonekey.Ring) error { _, err := r.Roll(zonekey.CSK, time.Now(), rand.Reader); return err })
 				}
-			}, mode == signTransfer}, // it signs the keys at once
+			}, mode == SignTransfer}, // it signs the keys at once
 			{"signatures", func(p *press) {
 				p.keys(zone, func(r *zonekey.Ring) error { r.Signed = r.Signed.Add(time.Second); return nil })
-			}, mode == signTransfer},
+			}, mode == SignTransfer},
 		} {
 			test.change(p)
 			list, _, err := take(s, zone, serial, nil)
@@ -137,11 +137,11 @@ func TestErasBeginWithTheServer(t *testing.T) {
 // TestIncrementsNeverWait keeps a copy of a zone up to date while it changes without a
 // pause, and compares it at the end.
 func TestIncrementsNeverWait(t *testing.T) {
-	for _, mode := range []signing{unsigned, signTransfer} {
+	for _, mode := range []SigningMode{Unsigned, SignTransfer} {
 		p := newPress(t)
 		p.publish("urn:example", "z.example.", ":", 2) // where case counts
 		p.secondaries("urn:example", everybody)
-		if mode != unsigned {
+		if mode != Unsigned {
 			p.signed(mode, "z.example.")
 		}
 		s := p.serve(Options{})

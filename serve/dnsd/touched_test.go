@@ -25,11 +25,11 @@ func (p *press) contents() (zones map[string]string, serials map[string]uint32) 
 	zones, serials = make(map[string]string), make(map[string]uint32)
 	for _, z := range list {
 		zones[z.Zone] = soaSerial.ReplaceAllString(p.export(z.Zone), "$1 ")
-		one, err := p.zones.find(p.ctx, z.Zone)
+		one, err := p.zones.Find(p.ctx, z.Zone)
 		if err != nil {
 			p.t.Fatal(err)
 		}
-		soa, _ := one.apex()
+		soa, _ := one.Apex()
 		serials[z.Zone] = soa.Serial
 	}
 	return zones, serials
@@ -194,7 +194,7 @@ func TestQuietZoneKeepsItsSerial(t *testing.T) {
 	if after["busy.example."] <= before["busy.example."] {
 		t.Errorf("much changed in it, and its serial was %d and is %d", before["busy.example."], after["busy.example."])
 	}
-	p.signed(signTransfer, "quiet.example.")
+	p.signed(SignTransfer, "quiet.example.")
 	_, signed := p.contents()
 	if signed["quiet.example."] <= after["quiet.example."] || signed["example."] <= after["example."] || signed["busy.example."] != after["busy.example."] {
 		t.Errorf("after one was signed the serials are %v, and were %v", signed, after)

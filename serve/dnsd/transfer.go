@@ -50,7 +50,7 @@ func (s *Server) tsigKey(ctx context.Context, name string) (*zonekey.TSIGKey, er
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.o.LookupTimeout)
 	defer cancel()
-	return s.o.Zones.tsigKey(ctx, name)
+	return s.o.Zones.TSIGKey(ctx, name)
 }
 
 // errRefused says that somebody may not have a zone.
@@ -60,7 +60,7 @@ var errRefused = errors.New("the zone is not for this client")
 var errShut = errors.New("the zone came from a backup, and it is not known which serial its secondaries have, so it is not transferred; ask each secondary for its SOA record, and then run 'stele zone raise ZONE --above SERIAL' with the highest serial")
 
 // zoneFor returns the zone that was asked for, if the client may have it.
-func (w *worker) zoneFor(ctx context.Context, from peer, who *tsigSigner) (*zone, error) {
+func (w *worker) zoneFor(ctx context.Context, from peer, who *tsigSigner) (*Zone, error) {
 	if w.s.o.Zones == nil {
 		return nil, errRefused
 	}
@@ -68,19 +68,18 @@ func (w *worker) zoneFor(ctx context.Context, from peer, who *tsigSigner) (*zone
 	if err != nil {
 		return nil, errRefused
 	}
-	set, err := w.s.o.Zones.current(ctx)
+	z, err := w.s.o.Zones.Zone(ctx, strings.ToLower(name))
 	if err != nil {
 		return nil, err
 	}
-	z := set.zones[strings.ToLower(name)]
 	switch {
-	case z == nil || !z.isSecondary(from, who.keyName()):
+	case z == nil || !z.IsSecondary(from.addr, who.keyName()):
 		return nil, errRefused
 	case w.s.o.Transfer != nil && !w.s.o.Transfer.May(from.addr):
-		w.s.o.Log.Warn("a zone was asked for from an address that transfer-allow does not name, and refused", "zone", z.name, "from", from.addr)
+		w.s.o.Log.Warn("a zone was asked for from an address that transfer-allow does not name, and refused", "zone", z.Name, "from", from.addr)
 		return nil, errRefused
-	case z.serial.isShut():
-		w.s.o.Log.Error("a zone is not transferred", "zone", z.name, "to", from.addr, "err", errShut)
+	case z.IsShut():
+		w.s.o.Log.Error("a zone is not transferred", "zone", z.Name, "to", from.addr, "err", errShut)
 		return nil, errShut
 	}
 	return z, nil
@@ -118,7 +117,7 @@ func (t *stream) transfer(w *worker, msg []byte, from peer, now time.Time) error
 	}
 	if err != nil {
 		t.s.transfers.failed.Add(1)
-		t.s.o.Log.Warn("a transfer was broken off", "zone", z.name, "to", from.addr, "err", err)
+		t.s.o.Log.Warn("a transfer was broken off", "zone", z.Name, "to", from.addr, "err", err)
 	}
 	return err
 }
@@ -134,13 +133,13 @@ func (w *worker) transferOPT() []byte {
 }
 
 // send sends what was asked for.
-func (w *worker) send(ctx context.Context, out *outgoing, z *zone, msg []byte) error {
+func (w *worker) send(ctx context.Context, out *outgoing, z *Zone, msg []byte) error {
 	if w.q.qtype == dns.TypeIXFR {
 		serial, ok := serialIn(msg)
 		if !ok {
 			return errMalformed
 		}
-		list, err := z.ixfr(ctx, serial)
+		list, err := z.IXFR(ctx, serial)
 		if err != nil {
 			return err
 		}
@@ -150,7 +149,7 @@ func (w *worker) send(ctx context.Context, out *outgoing, z *zone, msg []byte) e
 		}
 	}
 	w.s.transfers.whole.Add(1)
-	return w.s.o.Zones.sendWhole(ctx, out, z.name)
+	return sendWhole(ctx, w.s.o.Zones, out, z.Name)
 }
 
 var errMalformed = errors.New("the request is malformed")
@@ -158,7 +157,7 @@ var errMalformed = errors.New("the request is malformed")
 // declineFor answers that there is nothing, and why.
 func (t *stream) declineFor(w *worker, msg []byte, who *tsigSigner, err error) error {
 	switch {
-	case errors.Is(err, errRefused), errors.Is(err, errNoZone):
+	case errors.Is(err, errRefused), errors.Is(err, ErrNoZone):
 		w.extended = dns.ExtendedErrorCodeProhibited
 		return t.decline(w, msg, who, dns.RcodeRefused)
 	case errors.Is(err, errShut):
@@ -248,71 +247,6 @@ func serialIn(msg []byte) (uint32, bool) {
 	return soa.Serial, true
 }
 
-// ixfr returns the answer to who has a zone with a serial: its SOA record alone if
-// that is the present one, or what has changed since (RFC 1995, section 4), all changes
-// in one. It returns nil if the whole zone has to be sent.
-func (z *zone) ixfr(ctx context.Context, serial uint32) ([]dns.RR, error) {
-	still, err := z.zones.snapshot(ctx, z.name)
-	if err != nil {
-		return nil, err
-	}
-	soa, _ := still.apex()
-	if int32(soa.Serial-serial) <= 0 && serial-soa.Serial != 1<<31 {
-		return []dns.RR{soa}, nil
-	}
-	from, ok := still.store.zone.Change(serial)
-	if !ok {
-		return nil, nil
-	}
-	d, err := still.delta(ctx, from)
-	if d == nil || err != nil {
-		return nil, err
-	}
-	large, err := z.isLarge(ctx, d)
-	if large || err != nil {
-		return nil, err
-	}
-	return still.ixfrOf(d, soa, serial)
-}
-
-// smallDelta is up to how many sets a delta is sent whatever the size of the
-// zone.
-const smallDelta = 500
-
-// isLarge reports whether a delta is more than half of the zone.
-func (z *zone) isLarge(ctx context.Context, d *delta) (bool, error) {
-	n := len(d.added) + len(d.removed)
-	if n <= smallDelta {
-		return false, nil
-	}
-	count, err := z.zones.store.Count(ctx, z.ns.Key())
-	return uint64(n) > 2*count, err // a name has some sets, and a change is two of them
-}
-
-// ixfrOf returns a delta as it is sent (RFC 1995, section 4).
-func (z *zoneSnapshot) ixfrOf(d *delta, soa *dns.SOA, since uint32) ([]dns.RR, error) {
-	before, after := *soa, *soa
-	before.Serial = since
-	list := []dns.RR{&after}
-	for _, half := range []struct {
-		soa  *dns.SOA
-		sets []*changedSet
-	}{{&before, d.removed}, {&after, d.added}} {
-		list = append(list, half.soa)
-		if z.signer != nil {
-			signatures, err := z.signer.sign([]dns.RR{half.soa})
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, signatures...)
-		}
-		for _, set := range half.sets {
-			list = append(list, set.records...)
-		}
-	}
-	return append(list, &after), nil
-}
-
 // answerIXFR answers a question for what has changed that came over UDP: with that if
 // it fits, or with the SOA record, which tells the client to come by TCP (RFC 1995,
 // section 2).
@@ -337,7 +271,7 @@ func (w *worker) answerIXFR(dst, msg []byte, from peer, who *tsigSigner, limit i
 	}
 	var list []dns.RR
 	if err == nil {
-		list, err = z.ixfr(ctx, serial)
+		list, err = z.IXFR(ctx, serial)
 	}
 	if err != nil && stele.KindOf(err) != stele.Unavailable {
 		w.s.failures.log(w.s.o.Log, now, "err", err)
@@ -350,7 +284,7 @@ func (w *worker) answerIXFR(dst, msg []byte, from peer, who *tsigSigner, limit i
 	if z == nil {
 		return dst, packed{rcode: dns.RcodeServerFailure}
 	}
-	soa, _ := z.apex()
+	soa, _ := z.Apex()
 	body, n := packDelta(w.q.question, []dns.RR{soa}, limit)
 	return append(dst, body...), packed{aa: true, answers: n}
 }

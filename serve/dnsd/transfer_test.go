@@ -162,7 +162,7 @@ func TestTransferSigned(t *testing.T) {
 		p.register(fmt.Sprintf("urn:paradisec:c%d:%d:n%d.x", i%3, i%7, i), "N2L https://example.org/")
 	}
 	const zone = "paradisec.example."
-	p.signed(signTransfer, zone)
+	p.signed(SignTransfer, zone)
 	s := p.serve(Options{})
 	list, _, err := take(s, zone, 0, nil)
 	if err != nil {
@@ -172,7 +172,7 @@ func TestTransferSigned(t *testing.T) {
 	if diff := cmp.Diff(p.zoneLines(zone), lines(t, list)); diff != "" {
 		t.Errorf("(-zone +taken):\n%s", diff)
 	}
-	p.signed(signOnline, zone)
+	p.signed(SignOnline, zone)
 	p.zones.InvalidateNamespaces()
 	if list, _, err = take(s, zone, 0, nil); err != nil {
 		t.Fatal(err)
@@ -188,12 +188,12 @@ func TestTransferSigned(t *testing.T) {
 // TestIncrements keeps a copy of a zone up to date with what is told to have changed, in
 // one step for many changes.
 func TestIncrements(t *testing.T) {
-	for _, mode := range []signing{unsigned, signOnline, signTransfer} {
+	for _, mode := range []SigningMode{Unsigned, SignOnline, SignTransfer} {
 		t.Run(fmt.Sprint(mode), func(t *testing.T) {
 			p := newPress(t)
 			p.publish("urn:paradisec", "z.example.", ":", 2)
 			p.secondaries("urn:paradisec", everybody)
-			if mode != unsigned {
+			if mode != Unsigned {
 				p.signed(mode, "z.example.")
 			}
 			s := p.serve(Options{})
@@ -272,14 +272,14 @@ func apply(t *testing.T, copied map[string]bool, list []dns.RR, serial uint32) u
 // TestTransferStandsStill takes a zone while it changes: each time it is what the zone
 // was at one moment, that of its serial.
 func TestTransferStandsStill(t *testing.T) {
-	for _, mode := range []signing{unsigned, signTransfer} {
+	for _, mode := range []SigningMode{Unsigned, SignTransfer} {
 		p := newPress(t)
 		p.publish("urn:example", "z.example.", ":", 2) // where case counts
 		p.secondaries("urn:example", everybody)
 		for i := range 50 {
 			p.register(fmt.Sprintf("urn:example:q:%d", i), "N2L https://example.org/")
 		}
-		if mode != unsigned {
+		if mode != Unsigned {
 			p.signed(mode, "z.example.")
 		}
 		s := p.serve(Options{})

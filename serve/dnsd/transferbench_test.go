@@ -28,7 +28,7 @@ func (d *drain) SetWriteDeadline(time.Time) error { return nil }
 // BenchmarkTransfer sends a whole zone, without the network: what a name of it costs.
 func BenchmarkTransfer(b *testing.B) {
 	const names = 20_000
-	for _, mode := range []signing{unsigned, signTransfer} {
+	for _, mode := range []SigningMode{Unsigned, SignTransfer} {
 		b.Run(fmt.Sprint("signing=", mode), func(b *testing.B) {
 			p := newPress(b)
 			p.publish("urn:paradisec", "z.example.", ":", 3)
@@ -36,7 +36,7 @@ func BenchmarkTransfer(b *testing.B) {
 			for i := range names {
 				p.register(fmt.Sprintf("urn:paradisec:c%d:i:n%d", i%10, i), "N2L text/html http://example.org/", "N2L audio/wav http://example.org/wav")
 			}
-			if mode != unsigned {
+			if mode != Unsigned {
 				p.signed(mode, "z.example.")
 			}
 			s := New(Options{Zones: p.zones, Now: time.Now})
@@ -45,7 +45,7 @@ func BenchmarkTransfer(b *testing.B) {
 			for b.Loop() {
 				d := new(drain)
 				out := &outgoing{t: &stream{s: s, c: d}, env: newEnvelopes(1, flagQR|flagAA, question)}
-				if err := p.zones.sendWhole(p.ctx, out, "z.example."); err != nil {
+				if err := sendWhole(p.ctx, p.zones, out, "z.example."); err != nil {
 					b.Fatal(err)
 				}
 				b.SetBytes(int64(d.n))
@@ -57,12 +57,12 @@ func BenchmarkTransfer(b *testing.B) {
 
 // BenchmarkIncrement tells of 1000 new names in zones of several sizes.
 func BenchmarkIncrement(b *testing.B) {
-	for _, mode := range []signing{unsigned, signTransfer} {
+	for _, mode := range []SigningMode{Unsigned, SignTransfer} {
 		for _, names := range []int{2_000, 20_000, 200_000} {
 			b.Run(fmt.Sprint("signing=", mode, "/names=", names), func(b *testing.B) {
 				p := newPress(b)
 				p.publish("urn:paradisec", "z.example.", ":", 3)
-				if mode != unsigned {
+				if mode != Unsigned {
 					p.signed(mode, "z.example.")
 				}
 				for i := range names {
@@ -86,7 +86,7 @@ func BenchmarkIncrement(b *testing.B) {
 				defer debug.SetGCPercent(debug.SetGCPercent(-1))
 				began := cpuTime(b)
 				for b.Loop() {
-					list, err := z.ixfr(p.ctx, uint32(from))
+					list, err := z.IXFR(p.ctx, uint32(from))
 					if err != nil || len(list) < 1000 || list[1].Header().Rrtype != dns.TypeSOA {
 						b.Fatal(len(list), err)
 					}

@@ -162,10 +162,10 @@ func TestTSIGKeys(t *testing.T) {
 	if err != nil || len(list) != 2 || list[0].Retired.IsZero() || !list[1].Retired.IsZero() || list[1].Secret != nil {
 		t.Errorf("%+v, %v", list, err)
 	}
-	if k, err := p.zones.tsigKey(p.ctx, "a.example.org."); k != nil || err != nil {
+	if k, err := p.zones.TSIGKey(p.ctx, "a.example.org."); k != nil || err != nil {
 		t.Errorf("%v, %v", k, err)
 	}
-	if k, err := p.zones.tsigKey(p.ctx, "b.example.org."); k == nil || err != nil {
+	if k, err := p.zones.TSIGKey(p.ctx, "b.example.org."); k == nil || err != nil {
 		t.Errorf("%v, %v", k, err)
 	}
 }

@@ -2,7 +2,7 @@ package dnsd
 
 import (
 	"context"
-	"errors"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -20,9 +20,9 @@ type tsigKeys struct {
 // tsigKeysLife is how long keys are kept that another process may change.
 const tsigKeysLife = time.Minute
 
-// tsigKey returns a key that is in use, by its name in lower case; nil if there is
+// TSIGKey returns a key that is in use, by its name in lower case; nil if there is
 // none. The store is asked once a minute, whatever others ask for.
-func (z *Zones) tsigKey(ctx context.Context, name string) (*zonekey.TSIGKey, error) {
+func (z *Zones) TSIGKey(ctx context.Context, name string) (*zonekey.TSIGKey, error) {
 	ring := z.ring.Load()
 	if now := z.now(); ring == nil || now.Sub(ring.read) > tsigKeysLife || now.Before(ring.read) {
 		var err error
@@ -58,13 +58,10 @@ func (z *Zones) readTSIGKeys(ctx context.Context, now time.Time) (*tsigKeys, err
 	return ring, nil
 }
 
-// errNoKey says that the key of a secondary is not there.
-var errNoKey = errors.New("there is no such TSIG key, or it is retired; 'stele zone tsig ls' lists them")
-
-// isSecondary reports whether a name server may have the whole zone: who comes from an
-// address, and has shown a key, if key is not "".
-func (z *zone) isSecondary(from peer, key string) bool {
+// IsSecondary reports whether a name server may transfer the zone: one with an address that
+// has signed its request with a TSIG key, if key is not "".
+func (z *Zone) IsSecondary(addr netip.Addr, key string) bool {
 	return slices.ContainsFunc(z.ns.Publication.Secondaries, func(s stele.Secondary) bool {
-		return (s.Key == "" || s.Key == key) && (s.Network == "" || inNetwork(s.Network, from.addr))
+		return (s.Key == "" || s.Key == key) && (s.Network == "" || inNetwork(s.Network, addr))
 	})
 }

@@ -18,14 +18,14 @@ import (
 const (
 	soaRefresh = 3600
 	soaRetry   = 600
-	soaExpire  = 14 * 24 * 3600
+	SOAExpire  = 14 * 24 * 3600
 	soaMinimum = 300
 )
 
-// zone is a published zone. It is made of a namespace and not changed after that;
+// Zone is a published zone. It is made of a namespace and not changed after that;
 // what stands in it is read from the registry as it is asked for.
-type zone struct {
-	name  string
+type Zone struct {
+	Name  string
 	ns    *stele.Namespace
 	zones *Zones
 	set   *zoneSet
@@ -45,53 +45,61 @@ type zone struct {
 	further []ddds.Fields       // the rule that leads to the resolver, if there is one
 	notes   []string            // what could not be published as the namespace says
 
-	signer  *signer // nil: it is not signed
+	signer  *Signer // nil: it is not signed
 	trouble string  // why it is not, though it should be
 }
 
-// node is what stands at a name.
-type node struct {
-	exists  bool     // it has records, or there are names below it
-	records []dns.RR // all of them, of every type but SOA
-	unsure  error    // why there may be more of them; nil if there are not
+// Node is what stands at a name.
+type Node struct {
+	Exists  bool     // it has records, or there are names below it
+	Records []dns.RR // all of them, of every type but SOA
+	Unsure  error    // why there may be more of them; nil if there are not
 }
 
-// lookup returns what stands at a name of the zone, which is in lower case.
-func (z *zone) lookup(ctx context.Context, name string) (node, error) {
+// Types returns the types of the records at a node.
+func (n *Node) Types(atApex bool) []uint16 {
+	if atApex {
+		return TypesAt(n.Records, dns.TypeSOA, dns.TypeNS)
+	}
+	return TypesAt(n.Records)
+}
+
+// Lookup returns what stands at a name of the zone, which is in lower case.
+func (z *Zone) Lookup(ctx context.Context, name string) (Node, error) {
 	records := z.static[name]
 	list, err := z.registered(ctx, name)
 	if (err != nil || len(list) > 0) && z.yields[name] {
 		records = giveWay(records)
 	}
 	if errors.Is(err, errReading) && len(records) > 0 {
-		return node{true, records, err}, nil // the addresses of name servers are needed at once
+		return Node{true, records, err}, nil // the addresses of name servers are needed at once
 	}
 	if err != nil {
-		return node{}, err
+		return Node{}, err
 	}
 	if len(list) > 0 {
 		out := z.compiler().compile(list)
-		records = append(records[:len(records):len(records)], out.records(name)...)
+		records = append(records[:len(records):len(records)], out.Records(name)...)
 	}
-	if z.ns.Publication.Layout == stele.LayoutRules && name == z.name {
+	if z.ns.Publication.Layout == stele.LayoutRules && name == z.Name {
 		out, err := z.collection(ctx)
 		if err != nil {
-			return node{}, err
+			return Node{}, err
 		}
-		records = append(records[:len(records):len(records)], out.records(name)...)
+		records = append(records[:len(records):len(records)], out.Records(name)...)
 	}
-	if len(list) > 0 || len(records) > 0 || name == z.name || z.empty[name] {
-		return node{exists: true, records: records}, nil
+	if len(list) > 0 || len(records) > 0 || name == z.Name || z.empty[name] {
+		return Node{Exists: true, Records: records}, nil
 	}
 	if z.mapping == nil {
-		return node{}, nil
+		return Node{}, nil
 	}
 	exists, err := z.below(ctx, name)
-	return node{exists: exists}, err
+	return Node{Exists: exists}, err
 }
 
 // namespaceOf returns the namespace of an identifier that is published in the zone.
-func (z *zone) namespaceOf(id stele.ID) *stele.Namespace {
+func (z *Zone) namespaceOf(id stele.ID) *stele.Namespace {
 	if z.alone {
 		return z.ns
 	}
@@ -99,14 +107,14 @@ func (z *zone) namespaceOf(id stele.ID) *stele.Namespace {
 }
 
 // registered returns the identifiers at a name.
-func (z *zone) registered(ctx context.Context, name string) ([]named, error) {
+func (z *Zone) registered(ctx context.Context, name string) ([]named, error) {
 	if z.mapping == nil {
 		return nil, nil
 	}
 	return z.at(ctx, name)
 }
 
-func (z *zone) compiler() *compiler {
+func (z *Zone) compiler() *compiler {
 	c := &compiler{schemes: z.zones.schemes, resolver: parseHost(z.ns.Publication.Resolver), further: z.further, ttl: z.ttl}
 	if z.mapping != nil {
 		c.tells = z.mapping.tells
@@ -114,33 +122,33 @@ func (z *zone) compiler() *compiler {
 	return c
 }
 
-// apex returns the zone's SOA, with the present serial, and NS records.
-func (z *zone) apex() (soa *dns.SOA, ns []dns.RR) {
+// Apex returns the zone's SOA, with the present serial, and NS records.
+func (z *Zone) Apex() (soa *dns.SOA, ns []dns.RR) {
 	soa = &dns.SOA{
-		Hdr: header(z.name, dns.TypeSOA, z.zones.ttl), Ns: z.primary(), Mbox: z.mailbox(),
-		Serial: z.serial.now(), Refresh: soaRefresh, Retry: soaRetry, Expire: soaExpire, Minttl: soaMinimum,
+		Hdr: header(z.Name, dns.TypeSOA, z.zones.ttl), Ns: z.primary(), Mbox: z.mailbox(),
+		Serial: z.serial.now(), Refresh: soaRefresh, Retry: soaRetry, Expire: SOAExpire, Minttl: soaMinimum,
 	}
 	for _, s := range z.ns.Publication.Servers {
-		ns = append(ns, &dns.NS{Hdr: header(z.name, dns.TypeNS, z.zones.ttl), Ns: s.Name})
+		ns = append(ns, &dns.NS{Hdr: header(z.Name, dns.TypeNS, z.zones.ttl), Ns: s.Name})
 	}
 	return soa, ns
 }
 
 // primary is the first of the name servers. A zone that names none is served all the
 // same: by us, to who asks us.
-func (z *zone) primary() string {
+func (z *Zone) primary() string {
 	if s := z.ns.Publication.Servers; len(s) > 0 {
 		return s[0].Name
 	}
-	return z.name
+	return z.Name
 }
 
 // mailbox writes a mailbox as a domain name (RFC 1035, section 8): what stands
 // before the @ is one label.
-func (z *zone) mailbox() string {
+func (z *Zone) mailbox() string {
 	local, domain, ok := strings.Cut(z.ns.Publication.Mailbox, "@")
 	if !ok || len(local) > maxLabel {
-		return "hostmaster." + z.name
+		return "hostmaster." + z.Name
 	}
 	var b strings.Builder
 	for i := range len(local) {
@@ -153,11 +161,11 @@ func (z *zone) mailbox() string {
 }
 
 // build makes what does not depend on records.
-func (z *zone) build(rules keyRules) {
+func (z *Zone) build(rules keyRules) {
 	z.static, z.empty, z.yields = make(map[string][]dns.RR), make(map[string]bool), make(map[string]bool)
 	z.notes = append(z.notes, rules.notes...)
 	for _, f := range rules.list {
-		z.add(naptr(z.name, z.ttl, f))
+		z.add(naptr(z.Name, z.ttl, f))
 	}
 	p := &z.ns.Publication
 	for _, s := range p.Servers {
@@ -167,20 +175,20 @@ func (z *zone) build(rules keyRules) {
 			}
 		}
 	}
-	if h := parseHost(p.Resolver); !h.isZero() && len(httpService)+len(z.name) <= maxNameText+1 {
-		if f, ok := furtherRule(z.name, furtherOrder, rulePreference); ok {
+	if h := parseHost(p.Resolver); !h.isZero() && len(httpService)+len(z.Name) <= maxNameText+1 {
+		if f, ok := furtherRule(z.Name, furtherOrder, rulePreference); ok {
 			z.further = append(z.further, f)
 		}
-		z.add(&dns.SRV{Hdr: header(httpService+z.name, dns.TypeSRV, z.zones.ttl), Target: h.name, Port: h.port})
+		z.add(&dns.SRV{Hdr: header(httpService+z.Name, dns.TypeSRV, z.zones.ttl), Target: h.name, Port: h.port})
 	}
 	z.addSigningKeys()
 }
 
 // add adds a record that does not depend on others, and the names above it.
-func (z *zone) add(rr dns.RR) {
+func (z *Zone) add(rr dns.RR) {
 	name := rr.Header().Name
 	z.static[name] = append(z.static[name], rr)
-	for name != z.name {
+	for name != z.Name {
 		var ok bool
 		if _, name, ok = strings.Cut(name, "."); !ok {
 			return
@@ -189,12 +197,19 @@ func (z *zone) add(rr dns.RR) {
 	}
 }
 
+// IsShut reports whether the zone must not be transferred, since it came from a backup and
+// it is not known which serial its secondaries have.
+func (z *Zone) IsShut() bool { return z.serial.isShut() }
+
+// Secondaries returns the name servers that may transfer the zone.
+func (z *Zone) Secondaries() []stele.Secondary { return z.ns.Publication.Secondaries }
+
 // reaches reports whether a name that it contains is in no zone inside of it.
-func (z *zone) reaches(name string) bool { return !z.divided || z.set.find(name) == z }
+func (z *Zone) reaches(name string) bool { return !z.divided || z.set.find(name) == z }
 
 // contains reports whether a name is the zone's or below it.
-func (z *zone) contains(name string) bool {
-	return name == z.name || strings.HasSuffix(name, "."+z.name)
+func (z *Zone) contains(name string) bool {
+	return name == z.Name || strings.HasSuffix(name, "."+z.Name)
 }
 
 // addressRecords are the addresses of a name server.
@@ -213,10 +228,10 @@ func addressRecords(s stele.NameServer, ttl uint32) (list []dns.RR) {
 }
 
 // staticNames returns the names of the zone that do not depend on records, in order.
-func (z *zone) staticNames() []string {
+func (z *Zone) staticNames() []string {
 	var list []string
 	for name := range z.static {
-		if name != z.name {
+		if name != z.Name {
 			list = append(list, name)
 		}
 	}

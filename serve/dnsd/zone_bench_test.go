@@ -19,7 +19,7 @@ func BenchmarkLookup(b *testing.B) {
 			b.Run(prefix+"/"+name[:5], func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					if _, err := z.lookup(p.ctx, name); err != nil {
+					if _, err := z.Lookup(p.ctx, name); err != nil {
 						b.Fatal(err)
 					}
 				}

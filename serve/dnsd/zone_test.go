@@ -18,12 +18,12 @@ import (
 
 func TestApex(t *testing.T) {
 	p := newPress(t)
-	if z, err := p.zones.find(p.ctx, "paradisec.example."); z != nil || err != nil {
+	if z, err := p.zones.Find(p.ctx, "paradisec.example."); z != nil || err != nil {
 		t.Fatalf("a zone before there is one: %v, %v", z, err)
 	}
 	p.publish("urn:paradisec", "paradisec.example.", ":", 3)
 	_, z := p.lookup("paradisec.example.")
-	soa, ns := z.apex()
+	soa, ns := z.Apex()
 	if soa.Ns != "ns1.paradisec.example." || soa.Mbox != `host\.master.example.org.` || soa.Serial != 1 {
 		t.Errorf("SOA: %s", soa)
 	}
@@ -32,7 +32,7 @@ func TestApex(t *testing.T) {
 	}
 	before := p.zones.Changed()
 	p.register("urn:paradisec:a:b:c", "http://example.org/")
-	if soa, _ = z.apex(); soa.Serial != 2 || p.zones.Changed() == before {
+	if soa, _ = z.Apex(); soa.Serial != 2 || p.zones.Changed() == before {
 		t.Errorf("serial %d and %d changes after a change", soa.Serial, p.zones.Changed())
 	}
 	for name, want := range map[string]string{
@@ -46,12 +46,12 @@ func TestApex(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"_tcp", "b.a", "a"} {
-		if n, _ := p.lookup(name + ".paradisec.example."); !n.exists || len(n.records) > 0 {
+		if n, _ := p.lookup(name + ".paradisec.example."); !n.Exists || len(n.Records) > 0 {
 			t.Errorf("%s: %+v, want an empty one", name, n)
 		}
 	}
 	for _, name := range []string{"x", "c", "b", "x.c.b.a", "c.b.x", "_udp", "x._tcp", "x.ns1", "a.a", `\000.b.a`, "a.b.c.d.e.f.g.h"} {
-		if n, _ := p.lookup(name + ".paradisec.example."); n.exists {
+		if n, _ := p.lookup(name + ".paradisec.example."); n.Exists {
 			t.Errorf("%s exists", name)
 		}
 	}
@@ -64,8 +64,8 @@ func TestEmptyNames(t *testing.T) {
 	p.lookup("paradisec.example.") // what follows is learned from changes
 	exists := func(name string, want bool) {
 		t.Helper()
-		if n, _ := p.lookup(name + ".paradisec.example."); n.exists != want {
-			t.Errorf("%s exists: %v", name, n.exists)
+		if n, _ := p.lookup(name + ".paradisec.example."); n.Exists != want {
+			t.Errorf("%s exists: %v", name, n.Exists)
 		}
 	}
 	check := func() {
@@ -109,19 +109,19 @@ func TestIndexBeside(t *testing.T) {
 		t.Fatal(err)
 	}
 	complete := make(chan struct{}, 100)
-	p.zones.onChange(func(names []string) {
+	p.zones.OnChange(func(names []string) {
 		if names == nil {
 			complete <- struct{}{}
 		}
 	})
 	n, _ := p.lookup(fmt.Sprintf("a.b.%d.c.paradisec.example.", indexAtOnce))
-	if len(n.records) == 0 {
+	if len(n.Records) == 0 {
 		t.Error("a name is not there at once")
 	}
 	<-complete
 	for name, want := range map[string]bool{"b.1.c": true, "c.1.c": false} {
-		if n, _ := p.lookup(name + ".paradisec.example."); n.exists != want {
-			t.Errorf("%s exists: %v", name, n.exists)
+		if n, _ := p.lookup(name + ".paradisec.example."); n.Exists != want {
+			t.Errorf("%s exists: %v", name, n.Exists)
 		}
 	}
 }
@@ -145,8 +145,8 @@ func TestOnChange(t *testing.T) {
 	if len(p.told) != 1 || p.told[0] != nil {
 		t.Errorf("told %v of a namespace, want all", p.told)
 	}
-	if n, _ := p.lookup("c.d.b.a.paradisec.example."); n.records[0].Header().Ttl != 77 {
-		t.Errorf("%v after the namespace's TTL was set", n.records)
+	if n, _ := p.lookup("c.d.b.a.paradisec.example."); n.Records[0].Header().Ttl != 77 {
+		t.Errorf("%v after the namespace's TTL was set", n.Records)
 	}
 }
 
@@ -167,7 +167,7 @@ func TestStoreFails(t *testing.T) {
 	_, z := p.lookup("paradisec.example.")
 	p.zones.store = broken{p.store}
 	for _, name := range []string{"c.b.a.paradisec.example.", "b.a.paradisec.example."} {
-		if n, err := z.lookup(p.ctx, name); err == nil || n.exists {
+		if n, err := z.Lookup(p.ctx, name); err == nil || n.Exists {
 			t.Errorf("%s: %+v, %v; want the store's error", name, n, err)
 		}
 	}
@@ -205,7 +205,7 @@ func TestSubNamespaces(t *testing.T) {
 			}
 		}
 	}
-	if n, _ := p.lookup("a.1.far.paradisec.example."); n.exists {
+	if n, _ := p.lookup("a.1.far.paradisec.example."); n.Exists {
 		t.Error("a name for which others answer exists")
 	}
 	golden(t, "subnamespaces.zone", p.export("paradisec.example."))
@@ -401,7 +401,7 @@ func TestExportWhileWriting(t *testing.T) {
 	if _, err := p.registrar.Register(p.ctx, r); err != nil {
 		t.Fatal(err)
 	}
-	p.signed(signTransfer, "paradisec.example.")
+	p.signed(SignTransfer, "paradisec.example.")
 	n := 0
 	for name, export := range map[string]func(context.Context, io.Writer, string, func(int)) error{"unsigned": p.zones.Export, "signed": p.zones.ExportSigned} {
 		var before bytes.Buffer

@@ -29,13 +29,13 @@ func (z *Zones) Export(ctx context.Context, w io.Writer, name string, told func(
 	}
 	if len(one.ns.Publication.Servers) == 0 {
 		return &stele.Error{Op: "export", Kind: stele.Conflict, Err: fmt.Errorf(
-			"the zone %s has no name servers, and no name server loads such a file; name them with 'stele zone add %s --ns NAME=ADDRESS'", one.name, one.argument())}
+			"the zone %s has no name servers, and no name server loads such a file; name them with 'stele zone add %s --ns NAME=ADDRESS'", one.Name, one.argument())}
 	}
-	still, err := z.snapshot(ctx, one.name) // what is committed meanwhile is not in it
+	still, err := z.Snapshot(ctx, one.Name) // what is committed meanwhile is not in it
 	if err != nil {
 		return err
 	}
-	f := &zoneFile{w: w, zone: still.zone, told: told, compiler: still.compiler()}
+	f := &zoneFile{w: w, zone: still.Zone, told: told, compiler: still.compiler()}
 	f.compiler.heads = make(map[headOf]ruleHead)
 	f.head(one.signer)
 	f.fixed(ctx)
@@ -49,7 +49,7 @@ func (z *Zones) Export(ctx context.Context, w io.Writer, name string, told func(
 }
 
 // zoneNamed returns a zone by its name, in any case and with or without its last dot.
-func (z *Zones) zoneNamed(ctx context.Context, name string) (*zone, error) {
+func (z *Zones) zoneNamed(ctx context.Context, name string) (*Zone, error) {
 	set, err := z.current(ctx)
 	if err != nil {
 		return nil, err
@@ -62,9 +62,9 @@ func (z *Zones) zoneNamed(ctx context.Context, name string) (*zone, error) {
 }
 
 // argument is how the zone's namespace is named on the command line.
-func (z *zone) argument() string {
+func (z *Zone) argument() string {
 	if z.ns.Publication.Layout == stele.LayoutRoot {
-		return "--root " + z.name
+		return "--root " + z.Name
 	}
 	return z.ns.Prefix
 }
@@ -72,13 +72,13 @@ func (z *zone) argument() string {
 // zoneFile is an export under way. After an error it does nothing any more.
 type zoneFile struct {
 	w    io.Writer
-	zone *zone
+	zone *Zone
 	told func(n int)
 	err  error
 
 	compiler *compiler // and memory that is used again and again
 	list     [1]named
-	made     compiled
+	made     Compiled
 	text     []byte
 }
 
@@ -90,14 +90,14 @@ func (f *zoneFile) printf(format string, args ...any) {
 
 // head writes what a zone begins with. A file of a zone that is signed says that it has no
 // signatures.
-func (f *zoneFile) head(by *signer) {
+func (f *zoneFile) head(by *Signer) {
 	z := f.zone
-	soa, ns := z.apex()
-	f.printf("; %s: %s\n", z.name, z.purpose())
+	soa, ns := z.Apex()
+	f.printf("; %s: %s\n", z.Name, z.purpose())
 	if by != nil {
 		f.printf("; The zone is signed, and this file has no signatures: validating resolvers refuse what is served from it.\n")
 	}
-	f.printf("$ORIGIN %s\n$TTL %d\n", z.name, z.zones.ttl)
+	f.printf("$ORIGIN %s\n$TTL %d\n", z.Name, z.zones.ttl)
 	f.write(soa)
 	for _, rr := range ns {
 		f.write(rr)
@@ -105,7 +105,7 @@ func (f *zoneFile) head(by *signer) {
 }
 
 // purpose says what a zone is for.
-func (z *zone) purpose() string {
+func (z *Zone) purpose() string {
 	if z.ns.Publication.Layout == stele.LayoutRoot {
 		return "the root of " + z.ns.Scheme + " names"
 	}
@@ -119,12 +119,12 @@ func (z *zone) purpose() string {
 // zones inside this one.
 func (f *zoneFile) fixed(ctx context.Context) {
 	z := f.zone
-	n, err := z.lookup(ctx, z.name)
+	n, err := z.Lookup(ctx, z.Name)
 	if err != nil {
 		f.err = cmp.Or(f.err, err)
 		return
 	}
-	for _, rr := range n.records {
+	for _, rr := range n.Records {
 		f.write(rr)
 	}
 	for _, name := range z.staticNames() {
@@ -150,17 +150,17 @@ func (f *zoneFile) fixed(ctx context.Context) {
 }
 
 // outer returns the zone in which another one is; nil if there is none.
-func (s *zoneSet) outer(inner *zone) *zone {
-	_, above, _ := strings.Cut(inner.name, ".")
+func (s *zoneSet) outer(inner *Zone) *Zone {
+	_, above, _ := strings.Cut(inner.Name, ".")
 	return s.find(above)
 }
 
 // delegation is what the zone above has of a zone: its name servers, the digests of its
 // keys, and the addresses that nobody finds otherwise.
-func (z *zone) delegation() []dns.RR {
-	_, list := z.apex()
+func (z *Zone) delegation() []dns.RR {
+	_, list := z.Apex()
 	if z.signer != nil {
-		list = append(list, z.signer.parent...)
+		list = append(list, z.signer.Parent...)
 	}
 	for _, s := range z.ns.Publication.Servers {
 		if z.contains(s.Name) {
@@ -181,9 +181,18 @@ func (f *zoneFile) records(ctx context.Context) {
 	})
 }
 
+// EachIdentifier calls do with all public identifiers that have owner names in the zone: the
+// identifiers of records in order, and then aliases in order.
+func (z *Zone) EachIdentifier(ctx context.Context, do func(stele.ID, *stele.Record) error) error {
+	if z.mapping == nil {
+		return nil
+	}
+	return z.eachRegistered(ctx, nil, do)
+}
+
 // eachRegistered calls do with all identifiers of the zone that are public, in order, and
 // then with all aliases in order.
-func (z *zone) eachRegistered(ctx context.Context, told func(n int), do func(stele.ID, *stele.Record) error) error {
+func (z *Zone) eachRegistered(ctx context.Context, told func(n int), do func(stele.ID, *stele.Record) error) error {
 	aliases := aliasList{in: z}
 	for r, err := range z.zones.store.Scan(ctx, z.ns.Scheme, z.ns.Prefix, "") {
 		if err != nil {
@@ -222,7 +231,7 @@ func (z *zone) eachRegistered(ctx context.Context, told func(n int), do func(ste
 
 // aliasList is aliases that are published in a zone.
 type aliasList struct {
-	in  *zone
+	in  *Zone
 	ids []stele.ID
 }
 
@@ -234,13 +243,13 @@ func (l *aliasList) add(r *stele.Record) error {
 		}
 	}
 	if len(l.ids) > maxExported {
-		return &stele.Error{Op: "export", Kind: stele.Exhausted, Err: fmt.Errorf("more than %d aliases are published in %s", maxExported, l.in.name)}
+		return &stele.Error{Op: "export", Kind: stele.Exhausted, Err: fmt.Errorf("more than %d aliases are published in %s", maxExported, l.in.Name)}
 	}
 	return nil
 }
 
 // addAliases adds those of the records whose identifiers do not begin as the zone's do.
-func (z *zone) addAliases(ctx context.Context, list *aliasList, told func(n int)) error {
+func (z *Zone) addAliases(ctx context.Context, list *aliasList, told func(n int)) error {
 	for scheme := range z.zones.schemes.All() {
 		after, more := "", true
 		for more {
@@ -285,7 +294,7 @@ func (f *zoneFile) identifier(ctx context.Context, id stele.ID, r *stele.Record)
 // allAt returns all identifiers that share the owner name of one; none if that has no
 // owner name, or if it is another one of them with which they are told. A list of one is
 // in the memory of buf.
-func (z *zone) allAt(ctx context.Context, id stele.ID, r *stele.Record, buf []named) (owner string, list []named, err error) {
+func (z *Zone) allAt(ctx context.Context, id stele.ID, r *stele.Record, buf []named) (owner string, list []named, err error) {
 	owner, reason := z.mapping.owner(id.String())
 	if reason != "" || !z.reaches(owner) {
 		return owner, nil, nil
@@ -317,10 +326,10 @@ func (f *zoneFile) write(rr dns.RR) {
 
 // shortName is how a name is written in the zone.
 func (f *zoneFile) shortName(name string) string {
-	if name == f.zone.name {
+	if name == f.zone.Name {
 		return "@"
 	}
-	if short, ok := strings.CutSuffix(name, f.zone.name); ok && strings.HasSuffix(short, ".") {
+	if short, ok := strings.CutSuffix(name, f.zone.Name); ok && strings.HasSuffix(short, ".") {
 		return short[:len(short)-1]
 	}
 	return name

@@ -16,11 +16,11 @@ func TestKeys(t *testing.T) {
 	p.paradisec()
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	p.zones.now = func() time.Time { return now }
-	p.zones.signing = func(ns *stele.Namespace) signing {
+	p.zones.signing = func(ns *stele.Namespace) SigningMode {
 		if ns.Publication.Zone == "paradisec.example." {
-			return signTransfer
+			return SignTransfer
 		}
-		return unsigned
+		return Unsigned
 	}
 	keys := &zonekey.Manager{Store: p.registrar, Zones: p.zones, Now: p.zones.now, Random: rand.Reader}
 	const zone = "Paradisec.example"
@@ -68,7 +68,7 @@ func TestRefreshAll(t *testing.T) {
 	p.paradisec()
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	p.zones.now = func() time.Time { return now }
-	p.zones.signing = func(*stele.Namespace) signing { return signTransfer }
+	p.zones.signing = func(*stele.Namespace) SigningMode { return SignTransfer }
 	keys := &zonekey.Manager{Store: p.registrar, Zones: p.zones, Now: p.zones.now, Random: rand.Reader}
 	if _, err := keys.Begin(p.ctx, "paradisec.example.", zonekey.Ed25519, false); err != nil {
 		t.Fatal(err)
@@ -104,7 +104,7 @@ func TestUnsign(t *testing.T) {
 	p.paradisec()
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	p.zones.now = func() time.Time { return now }
-	p.zones.signing = func(*stele.Namespace) signing { return signOnline }
+	p.zones.signing = func(*stele.Namespace) SigningMode { return SignOnline }
 	keys := &zonekey.Manager{Store: p.registrar, Zones: p.zones, Now: p.zones.now, Random: rand.Reader}
 	const zone, wait = "paradisec.example.", defaultParentTTL + spreadShared
 	unsign := func(atParent, wantDone bool, from time.Time) {
@@ -143,7 +143,7 @@ func TestOwnParent(t *testing.T) {
 	p.publish("urn:inner", "inner.paradisec.example.", ":", 1)
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	p.zones.now = func() time.Time { return now }
-	p.zones.signing = func(*stele.Namespace) signing { return signOnline }
+	p.zones.signing = func(*stele.Namespace) SigningMode { return SignOnline }
 	keys := &zonekey.Manager{Store: p.registrar, Zones: p.zones, Now: p.zones.now, Random: rand.Reader}
 	const zone, wait = "inner.paradisec.example.", DefaultTTL*time.Second + spreadShared
 	if _, err := keys.Begin(p.ctx, zone, zonekey.ECDSA, false); err != nil {
@@ -178,14 +178,14 @@ func TestSignerNeedsKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := newSigner(signOnline, none, 60, time.Now); !errors.Is(err, stele.Conflict) {
+	if _, err := NewSigner(SignOnline, none, 60, time.Now); !errors.Is(err, stele.Conflict) {
 		t.Errorf("without keys: %v", err)
 	}
 	damaged, err := zonekey.ReadRing("z.example.", []stele.Cell{{Name: zonekey.CellPrefix + "z.example. 00001", Value: []byte(`{"role":"csk","algorithm":13}`)}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := newSigner(signOnline, damaged, 60, time.Now); !errors.Is(err, stele.Internal) {
+	if _, err := NewSigner(SignOnline, damaged, 60, time.Now); !errors.Is(err, stele.Internal) {
 		t.Errorf("with a damaged key: %v", err)
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/namespaces"
-	"github.com/stele-id/stele/publish"
+	"github.com/stele-id/stele/publish/zonemap"
 	"github.com/stele-id/stele/secret"
 )
 
@@ -49,7 +49,7 @@ type Zones struct {
 	ttl     uint32
 	now     func() time.Time
 	again   time.Duration // readAgain
-	signing func(*stele.Namespace) signing
+	signing func(*stele.Namespace) SigningMode
 	secrets *secret.Ring
 
 	changed atomic.Uint64
@@ -83,7 +83,7 @@ func NewZones(o ZonesOptions) *Zones {
 	z := &Zones{store: o.Store, schemes: o.Schemes, log: o.Log, ttl: o.DefaultTTL, now: o.Now, again: readAgain, signing: signingOf, secrets: o.Secrets}
 	z.generations.zones = make(map[string]*zoneGenerations)
 	if o.Keyless {
-		z.signing = func(*stele.Namespace) signing { return unsigned }
+		z.signing = func(*stele.Namespace) SigningMode { return Unsigned }
 	}
 	if z.log == nil {
 		z.log = slog.New(slog.DiscardHandler)
@@ -164,9 +164,9 @@ func (z *Zones) InvalidateNamespaces() {
 	z.tell(nil)
 }
 
-// onChange registers who is told, before a change is acknowledged, the names in whose
+// OnChange registers who is told, before a change is acknowledged, the names in whose
 // answers it may show; none for all.
-func (z *Zones) onChange(f func(names []string)) {
+func (z *Zones) OnChange(f func(names []string)) {
 	z.mu.Lock()
 	defer z.mu.Unlock()
 	z.listeners = append(z.listeners, f)
@@ -181,14 +181,51 @@ func (z *Zones) tell(names []string) {
 	}
 }
 
-// find returns the zone in which a name is: the longest that is its suffix; nil if
+// Find returns the zone in which a name is: the longest that is its suffix; nil if
 // none is. The name is in lower case and absolute.
-func (z *Zones) find(ctx context.Context, name string) (*zone, error) {
+func (z *Zones) Find(ctx context.Context, name string) (*Zone, error) {
 	set, err := z.current(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return set.find(name), nil
+}
+
+// Zone returns the zone with exactly that name, which is in lower case and absolute;
+// nil if there is none.
+func (z *Zones) Zone(ctx context.Context, name string) (*Zone, error) {
+	set, err := z.current(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return set.zones[name], nil
+}
+
+// All returns all zones in the order of their names.
+func (z *Zones) All(ctx context.Context) (list []*Zone, err error) {
+	set, err := z.current(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range set.order {
+		list = append(list, set.zones[name])
+	}
+	return list, nil
+}
+
+// ZonesOf returns the names of the zones in which names are, without reading the
+// registry; ok is false if that is not known.
+func (z *Zones) ZonesOf(names []string) (zones []string, ok bool) {
+	set := z.kept.Load()
+	if set == nil {
+		return nil, false
+	}
+	for _, name := range names {
+		if one := set.find(name); one != nil {
+			zones = append(zones, one.Name)
+		}
+	}
+	return zones, true
 }
 
 // current returns the zones as they are now, and makes sure that their serials are known.
@@ -351,11 +388,11 @@ type zoneSet struct {
 	keys    []stele.NamespaceKey // by prefix
 	byKey   map[stele.NamespaceKey]*stele.Namespace
 	joints  map[string]string // of the namespaces that say where their names go on, by prefix
-	zones   map[string]*zone
+	zones   map[string]*Zone
 	order   []string // names of zones
 
 	tree      *namespaces.Tree
-	published *publish.Zones // decides what is in which
+	published *zonemap.Zones // decides what is in which
 
 	clashes []string      // zones that were left out
 	settled chan struct{} // closed when it can answer: a small registry is read by then
@@ -365,7 +402,7 @@ type zoneSet struct {
 func newZoneSet(z *Zones, list []*stele.Namespace) *zoneSet {
 	set := &zoneSet{
 		schemes: z.schemes, list: list, byKey: make(map[stele.NamespaceKey]*stele.Namespace), joints: make(map[string]string),
-		zones: make(map[string]*zone), settled: make(chan struct{}),
+		zones: make(map[string]*Zone), settled: make(chan struct{}),
 	}
 	for _, ns := range list {
 		set.byKey[ns.Key()] = ns
@@ -376,7 +413,7 @@ func newZoneSet(z *Zones, list []*stele.Namespace) *zoneSet {
 	}
 	set.tree = namespaces.New(z.schemes)
 	set.tree.Add(list...) // the registrar tells of those that it would not accept
-	set.published = publish.New(set.tree)
+	set.published = zonemap.New(set.tree)
 	slices.SortFunc(set.keys, compareKeys)
 	for _, ns := range list {
 		set.addZone(z, ns)
@@ -412,7 +449,7 @@ func (s *zoneSet) addZone(z *Zones, ns *stele.Namespace) {
 		s.clashes = append(s.clashes, ns.Key().String()+" is published in "+p.Zone+", which is the zone of "+other.ns.Key().String()+"; give it another one")
 		return
 	}
-	one := &zone{name: p.Zone, ns: ns, zones: z, set: s, serial: z.serials.of(p.Zone), ttl: z.ttl, alone: s.isAlone(ns)}
+	one := &Zone{Name: p.Zone, ns: ns, zones: z, set: s, serial: z.serials.of(p.Zone), ttl: z.ttl, alone: s.isAlone(ns)}
 	if ns.TTL > 0 {
 		one.ttl = ns.TTL
 	}
@@ -439,7 +476,7 @@ func (s *zoneSet) isAlone(ns *stele.Namespace) bool {
 }
 
 // find returns the zone in which a name is.
-func (s *zoneSet) find(name string) *zone {
+func (s *zoneSet) find(name string) *Zone {
 	for name != "" {
 		if z := s.zones[name]; z != nil {
 			return z
@@ -458,7 +495,7 @@ func (s *zoneSet) namespaceOf(id stele.ID) *stele.Namespace {
 }
 
 // zoneOf returns the zone in which an identifier is published; nil if there is none.
-func (s *zoneSet) zoneOf(id stele.ID) *zone {
+func (s *zoneSet) zoneOf(id stele.ID) *Zone {
 	if ns := s.published.Owner(id); ns != nil {
 		return s.zones[ns.Publication.Zone]
 	}
@@ -467,7 +504,7 @@ func (s *zoneSet) zoneOf(id stele.ID) *zone {
 
 // leads reports whether a namespace says itself where its names go on. Those of one
 // that does not go on as those of the namespace above it.
-func leads(ns *stele.Namespace) bool { return publish.Leads(ns) }
+func leads(ns *stele.Namespace) bool { return zonemap.Leads(ns) }
 
 // appendNames appends the names whose answers may have changed with a record: its
 // owner names and, since they may have been nothing before, those above them.
@@ -478,14 +515,14 @@ func (s *zoneSet) appendNames(list []string, r *stele.Record) []string {
 			continue
 		}
 		if z.mapping == nil {
-			list = append(list, z.name)
+			list = append(list, z.Name)
 			continue
 		}
 		name, reason := z.mapping.owner(id.String())
 		if reason != "" {
 			continue
 		}
-		for name != z.name {
+		for name != z.Name {
 			list = append(list, name)
 			_, name, _ = strings.Cut(name, ".")
 		}

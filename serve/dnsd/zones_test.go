@@ -59,7 +59,7 @@ func newPress(t testing.TB) *press {
 	p.secrets = newSecrets(t)
 	p.zones = NewZones(ZonesOptions{Store: p.store, Schemes: schemes, Now: now, Secrets: p.secrets})
 	t.Cleanup(p.zones.Close)
-	p.zones.onChange(func(names []string) {
+	p.zones.OnChange(func(names []string) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.told = append(p.told, names)
@@ -145,16 +145,16 @@ func target(text string) stele.Target {
 }
 
 // lookup returns what stands at a name.
-func (p *press) lookup(name string) (node, *zone) {
+func (p *press) lookup(name string) (Node, *Zone) {
 	p.t.Helper()
-	z, err := p.zones.find(p.ctx, name)
+	z, err := p.zones.Find(p.ctx, name)
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	if z == nil {
-		return node{}, nil
+		return Node{}, nil
 	}
-	n, err := z.lookup(p.ctx, name)
+	n, err := z.Lookup(p.ctx, name)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -164,11 +164,11 @@ func (p *press) lookup(name string) (node, *zone) {
 // NAPTR makes the press a database for package ddds.
 func (p *press) NAPTR(ctx context.Context, name string) (ddds.RuleSet, error) {
 	n, z := p.lookup(name)
-	if z == nil || !n.exists {
+	if z == nil || !n.Exists {
 		return ddds.RuleSet{}, ddds.NoSuchName(name)
 	}
 	var set ddds.RuleSet
-	for _, rr := range n.records {
+	for _, rr := range n.Records {
 		rr, ok := rr.(*dns.NAPTR)
 		if !ok {
 			continue

@@ -15,27 +15,27 @@ import (
 )
 
 // Signer signs for the zone; nil if it is not signed.
-func (z *zone) Signer() *signer { return z.signer }
+func (z *Zone) Signer() *Signer { return z.signer }
 
-// signs reports whether any zone is signed.
-func (z *Zones) signs() bool { return z.signed.Load() }
+// Signs reports whether any zone is signed.
+func (z *Zones) Signs() bool { return z.signed.Load() }
 
-// innerDelegation returns what the zone has of a zone inside it: its name servers and, if it is
+// Delegation returns what the zone has of a zone inside it: its name servers and, if it is
 // signed, the digests of its keys.
-func (z *zone) innerDelegation(name string) node {
+func (z *Zone) Delegation(name string) Node {
 	one := z.set.zones[name]
 	if one == nil {
-		return node{}
+		return Node{}
 	}
-	_, records := one.apex()
+	_, records := one.Apex()
 	if one.signer != nil {
-		records = append(records, one.signer.parent...)
+		records = append(records, one.signer.Parent...)
 	}
-	return node{exists: true, records: records}
+	return Node{Exists: true, Records: records}
 }
 
 // delegations returns the zones that are right inside this one, in order.
-func (z *zone) delegations() (list []*zone) {
+func (z *Zone) delegations() (list []*Zone) {
 	for _, name := range z.set.order {
 		if one := z.set.zones[name]; one != z && z.contains(name) && z.set.outer(one) == z && len(one.ns.Publication.Servers) > 0 {
 			list = append(list, one)
@@ -50,7 +50,7 @@ func (s *zoneSet) addSigners(ctx context.Context, z *Zones) error {
 	for _, name := range s.order {
 		one := s.zones[name]
 		mode := z.signing(one.ns)
-		if mode == unsigned {
+		if mode == Unsigned {
 			continue
 		}
 		ring, err := z.readKeys(ctx, name)
@@ -58,7 +58,7 @@ func (s *zoneSet) addSigners(ctx context.Context, z *Zones) error {
 			return err
 		}
 		if err == nil {
-			one.signer, err = newSigner(mode, ring, z.ttl, z.now)
+			one.signer, err = NewSigner(mode, ring, z.ttl, z.now)
 		}
 		if err != nil {
 			one.trouble = bareText(err)
@@ -106,17 +106,17 @@ func (z *Zones) addNSEC3Chains(set *zoneSet, last uint64) map[string]keptNSEC3Ch
 		shape := one.nsec3Shape()
 		kept, ok := z.nsec3Chains[name]
 		if !ok || kept.shape != shape {
-			kept = keptNSEC3Chain{shape, newNSEC3Chain()}
+			kept = keptNSEC3Chain{shape, NewNSEC3Chain()}
 			kept.chain.born = last
 		}
-		one.signer.nsec3 = kept.chain
+		one.signer.NSEC3 = kept.chain
 		chains[name] = kept
 	}
 	return chains
 }
 
 // hasNSEC3 reports whether the zone has a chain of its names.
-func (z *zone) hasNSEC3() bool { return z.signer != nil && z.signer.mode == signTransfer }
+func (z *Zone) hasNSEC3() bool { return z.signer != nil && z.signer.Mode == SignTransfer }
 
 // noteApplied notes that chains know of records, if there are chains.
 func (z *Zones) noteApplied(records []*stele.Record) {
@@ -133,7 +133,7 @@ func (z *Zones) noteApplied(records []*stele.Record) {
 }
 
 // completeUpTo returns up to which change a chain of names has everything.
-func (z *Zones) completeUpTo(ctx context.Context, c *nsec3Chain) (uint64, error) {
+func (z *Zones) completeUpTo(ctx context.Context, c *NSEC3Chain) (uint64, error) {
 	n, err := z.applied.look(ctx, z.store)
 	return max(n, c.born), err
 }
@@ -141,19 +141,19 @@ func (z *Zones) completeUpTo(ctx context.Context, c *nsec3Chain) (uint64, error)
 // keptNSEC3Chain is a chain, and what it was made for.
 type keptNSEC3Chain struct {
 	shape string
-	chain *nsec3Chain
+	chain *NSEC3Chain
 }
 
 // nsec3Shape is all that a chain depends on beside the records of the registry.
-func (z *zone) nsec3Shape() string {
+func (z *Zone) nsec3Shape() string {
 	var b strings.Builder
 	p := &z.ns.Publication
 	fmt.Fprintf(&b, "%s\n%q %v\n", z.form(), p.Resolver, z.signer.records != nil)
-	for _, name := range append([]string{z.name}, z.staticNames()...) {
-		fmt.Fprintln(&b, name, typesAt(z.static[name]))
+	for _, name := range append([]string{z.Name}, z.staticNames()...) {
+		fmt.Fprintln(&b, name, TypesAt(z.static[name]))
 	}
 	for _, one := range z.delegations() {
-		fmt.Fprintln(&b, one.name, typesAt(z.innerDelegation(one.name).records))
+		fmt.Fprintln(&b, one.Name, TypesAt(z.Delegation(one.Name).Records))
 	}
 	return b.String()
 }
@@ -163,10 +163,10 @@ func (z *zone) nsec3Shape() string {
 func (z *Zones) updateNSEC3Chains(set *zoneSet, r *stele.Record) {
 	for _, id := range r.Names() {
 		one := set.zoneOf(id)
-		if one == nil || one.signer == nil || one.signer.nsec3 == nil {
+		if one == nil || one.signer == nil || one.signer.NSEC3 == nil {
 			continue
 		}
-		name := one.name
+		name := one.Name
 		if one.mapping != nil {
 			var reason string
 			if name, reason = one.mapping.owner(id.String()); reason != "" || set.find(name) != one {
@@ -174,9 +174,9 @@ func (z *Zones) updateNSEC3Chains(set *zoneSet, r *stele.Record) {
 			}
 		}
 		if err := one.updateNSEC3Chain(z.life, name); err != nil {
-			z.log.Error("a name could not be looked up, so the chain of a zone is made anew", "zone", one.name, "err", err)
+			z.log.Error("a name could not be looked up, so the chain of a zone is made anew", "zone", one.Name, "err", err)
 			z.mu.Lock()
-			delete(z.nsec3Chains, one.name)
+			delete(z.nsec3Chains, one.Name)
 			z.forgotten++
 			z.kept.Store(nil)
 			z.mu.Unlock()
@@ -187,8 +187,8 @@ func (z *Zones) updateNSEC3Chains(set *zoneSet, r *stele.Record) {
 // updateNSEC3Chain looks up what stands at a name, and notes it. While the names of the zone
 // are being read, it notes the name: what stands there can't be told before all aliases
 // are known.
-func (z *zone) updateNSEC3Chain(ctx context.Context, name string) error {
-	c := z.signer.nsec3
+func (z *Zone) updateNSEC3Chain(ctx context.Context, name string) error {
+	c := z.signer.NSEC3
 	c.changes.Lock()
 	defer c.changes.Unlock()
 	if !c.isReady() {
@@ -200,33 +200,33 @@ func (z *zone) updateNSEC3Chain(ctx context.Context, name string) error {
 
 // noteTypes looks up what stands at a name, and puts its types into the chain. The caller
 // holds changes of the chain.
-func (z *zone) noteTypes(ctx context.Context, name string) error {
-	n, err := z.lookup(ctx, name)
+func (z *Zone) noteTypes(ctx context.Context, name string) error {
+	n, err := z.Lookup(ctx, name)
 	if err == nil {
-		err = n.unsure
+		err = n.Unsure
 	}
 	if err != nil {
 		return err
 	}
-	n.records = append(n.records[:len(n.records):len(n.records)], z.signer.apexRecords(name)...)
-	z.signer.nsec3.Set(name, z.name, nsec3.Types(n.types(name == z.name)))
+	n.Records = append(n.Records[:len(n.Records):len(n.Records)], z.signer.ApexRecords(name)...)
+	z.signer.NSEC3.Set(name, z.Name, nsec3.Types(n.Types(name == z.Name)))
 	return nil
 }
 
-// ownerRecords is a name of a zone with all records there.
-type ownerRecords struct {
-	name      string
-	records   []dns.RR
-	delegated bool // another zone begins there: only its DS records are this one's
-	glue      bool // it is in another zone
+// OwnerRecords is a name of a zone with all records there.
+type OwnerRecords struct {
+	Name      string
+	Records   []dns.RR
+	Delegated bool // another zone begins there: only its DS records are this one's
+	Glue      bool // it is in another zone
 	yields    bool // some of them are the owner's own, and give way to an identifier
 }
 
 // eachOwner calls do with all names of the zone that have records, in an order that is
 // the same whenever the registry is: the apex, what does not depend on records, cuts,
 // and what is registered.
-func (z *zone) eachOwner(ctx context.Context, told func(n int), do func(*ownerRecords) error) error {
-	if err := z.eachStaticOwner(ctx, do); err != nil || z.mapping == nil {
+func (z *Zone) eachOwner(ctx context.Context, told func(n int), do func(*OwnerRecords) error) error {
+	if err := z.EachStaticOwner(ctx, do); err != nil || z.mapping == nil {
 		return err
 	}
 	return z.eachRegistered(ctx, told, func(id stele.ID, r *stele.Record) error {
@@ -235,32 +235,32 @@ func (z *zone) eachOwner(ctx context.Context, told func(n int), do func(*ownerRe
 			return err
 		}
 		out := z.compiler().compile(list)
-		return do(&ownerRecords{name: owner, records: out.records(owner)})
+		return do(&OwnerRecords{Name: owner, Records: out.Records(owner)})
 	})
 }
 
-// eachStaticOwner is eachOwner except for registered identifiers.
-func (z *zone) eachStaticOwner(ctx context.Context, do func(*ownerRecords) error) error {
-	for _, name := range append([]string{z.name}, z.staticNames()...) {
+// EachStaticOwner is eachOwner except for registered identifiers.
+func (z *Zone) EachStaticOwner(ctx context.Context, do func(*OwnerRecords) error) error {
+	for _, name := range append([]string{z.Name}, z.staticNames()...) {
 		if z.set.find(name) != z {
 			continue
 		}
-		n, err := z.lookup(ctx, name)
+		n, err := z.Lookup(ctx, name)
 		if err == nil {
-			err = n.unsure
+			err = n.Unsure
 		}
 		if err != nil {
 			return err
 		}
-		records := n.records
-		if name == z.name {
-			soa, ns := z.apex()
+		records := n.Records
+		if name == z.Name {
+			soa, ns := z.Apex()
 			records = append(append([]dns.RR{soa}, ns...), records...)
 			if z.signer != nil {
 				records = append(records, z.signer.records...)
 			}
 		}
-		if err := do(&ownerRecords{name: name, records: records}); err != nil {
+		if err := do(&OwnerRecords{Name: name, Records: records}); err != nil {
 			return err
 		}
 	}
@@ -268,9 +268,9 @@ func (z *zone) eachStaticOwner(ctx context.Context, do func(*ownerRecords) error
 }
 
 // eachDelegation is eachOwner for the zones inside this one.
-func (z *zone) eachDelegation(do func(*ownerRecords) error) error {
+func (z *Zone) eachDelegation(do func(*OwnerRecords) error) error {
 	for _, one := range z.delegations() {
-		if err := do(&ownerRecords{name: one.name, records: z.innerDelegation(one.name).records, delegated: true}); err != nil {
+		if err := do(&OwnerRecords{Name: one.Name, Records: z.Delegation(one.Name).Records, Delegated: true}); err != nil {
 			return err
 		}
 		for _, s := range one.ns.Publication.Servers {
@@ -278,7 +278,7 @@ func (z *zone) eachDelegation(do func(*ownerRecords) error) error {
 			if !one.contains(s.Name) || len(records) == 0 {
 				continue
 			}
-			if err := do(&ownerRecords{name: s.Name, records: records, glue: true}); err != nil {
+			if err := do(&OwnerRecords{Name: s.Name, Records: records, Glue: true}); err != nil {
 				return err
 			}
 		}

@@ -9,22 +9,22 @@ import (
 // appendText appends what was compiled for an owner name as a master file has it, the
 // same bytes as those that zoneFile.write makes of its records: a whole zone is so
 // written in a third of the time.
-func (out *compiled) appendText(to []byte, owner string) []byte {
-	for i := range out.rules {
-		r := &out.rules[i]
-		to = appendHead(to, owner, out.ttl, "NAPTR", r.Order, r.Preference)
+func (out *Compiled) appendText(to []byte, owner string) []byte {
+	for i := range out.Rules {
+		r := &out.Rules[i]
+		to = appendHead(to, owner, out.TTL, "NAPTR", r.Order, r.Preference)
 		to = append(appendQuoted(to, r.Flags), ' ')
 		to = append(appendQuoted(to, r.Service), ' ')
 		to = append(appendQuoted(to, r.Regexp), ' ')
 		to = append(append(to, r.Replacement...), '\n')
 	}
-	for i := range out.uris {
-		u := &out.uris[i]
-		to = appendHead(to, owner, out.ttl, "URI", u.priority, uriWeight)
-		to = append(appendQuoted(to, u.target), '\n')
+	for i := range out.URIs {
+		u := &out.URIs[i]
+		to = appendHead(to, owner, out.TTL, "URI", u.Priority, URIWeight)
+		to = append(appendQuoted(to, u.Target), '\n')
 	}
-	for _, texts := range out.texts {
-		to = appendHead(to, owner, out.ttl, "TXT")
+	for _, texts := range out.Texts {
+		to = appendHead(to, owner, out.TTL, "TXT")
 		for _, text := range texts {
 			to = append(appendQuoted(to, text), ' ')
 		}

@@ -17,22 +17,22 @@ func TestZoneText(t *testing.T) {
 		text := rapid.OneOf(rapid.StringMatching(`[ -~]{0,40}`), rapid.Map(rapid.SliceOfN(rapid.Byte(), 0, 30), func(b []byte) string { return string(b) }))
 		number := rapid.Uint16()
 		owner := rapid.SampledFrom([]string{"z.example.", "a.b.z.example.", "z.example.org.", "az.example."}).Draw(t, "owner")
-		out := compiled{ttl: rapid.Uint32().Draw(t, "ttl")}
+		out := Compiled{TTL: rapid.Uint32().Draw(t, "ttl")}
 		for range rapid.IntRange(0, 3).Draw(t, "rules") {
-			out.rules = append(out.rules, ddds.Fields{
+			out.Rules = append(out.Rules, ddds.Fields{
 				Order: number.Draw(t, "order"), Preference: number.Draw(t, "preference"), Flags: text.Draw(t, "flags"),
 				Service: text.Draw(t, "service"), Regexp: text.Draw(t, "expression"), Replacement: "x." + owner,
 			})
 		}
 		for range rapid.IntRange(0, 3).Draw(t, "URIs") {
-			out.uris = append(out.uris, uri{number.Draw(t, "priority"), rapid.OneOf(text, rapid.Just(strings.Repeat(`x"`, libraryURI))).Draw(t, "target")})
+			out.URIs = append(out.URIs, URI{number.Draw(t, "priority"), rapid.OneOf(text, rapid.Just(strings.Repeat(`x"`, LibraryURI))).Draw(t, "target")})
 		}
 		for range rapid.IntRange(0, 2).Draw(t, "texts") {
-			out.texts = append(out.texts, rapid.SliceOfN(text, 1, 3).Draw(t, "strings"))
+			out.Texts = append(out.Texts, rapid.SliceOfN(text, 1, 3).Draw(t, "strings"))
 		}
 		var want bytes.Buffer
-		f := &zoneFile{w: &want, zone: &zone{name: "z.example."}}
-		for _, rr := range out.records(owner) {
+		f := &zoneFile{w: &want, zone: &Zone{Name: "z.example."}}
+		for _, rr := range out.Records(owner) {
 			f.write(rr)
 		}
 		if got := out.appendText(nil, f.shortName(owner)); string(got) != want.String() {

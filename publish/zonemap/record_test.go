@@ -1,4 +1,4 @@
-package publish
+package zonemap
 
 import (
 	"strings"

@@ -1,11 +1,11 @@
-package publish_test
+package zonemap_test
 
 import (
 	"fmt"
 	"testing"
 
 	"github.com/stele-id/stele/namespaces"
-	"github.com/stele-id/stele/publish"
+	"github.com/stele-id/stele/publish/zonemap"
 	"github.com/stele-id/stele/scheme/all"
 )
 
@@ -31,7 +31,7 @@ func TestKeyOf(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		key, ok := publish.KeyOf(schemes, ns)
+		key, ok := zonemap.KeyOf(schemes, ns)
 		if got := fmt.Sprint(key, ok); got != want {
 			t.Errorf("the key of %q is %s, not %s", prefix, got, want)
 		}
