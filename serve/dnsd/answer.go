@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/miekg/dns"
+
+	"github.com/stele-id/stele/publish/zonesign"
 )
 
 // source is where the server's zones come from: [Zones], through published.
@@ -26,7 +28,9 @@ type authority interface {
 	Lookup(ctx context.Context, name string) (Node, error)
 	Apex() (soa *dns.SOA, ns []dns.RR)
 	// Signer signs for the zone; nil if it is not signed.
-	Signer() *Signer
+	Signer() *zonesign.Signer
+	// NSEC3 returns the chain of the zone's names, if it is signed in the mode transfer.
+	NSEC3() *NSEC3Chain
 	// Delegation returns what the zone has of a zone inside it.
 	Delegation(name string) Node
 }
@@ -151,7 +155,7 @@ func finish(ctx context.Context, from source, z authority, a *asked, n *Node, so
 	if r.bare = s != nil && !a.signed; s == nil || r.bare {
 		return r, nil
 	}
-	return r, r.secure(s, a, n, soa)
+	return r, r.secure(s, z.NSEC3(), a, n, soa)
 }
 
 // pick returns the records of a type. Who asks for any gets one that says that there

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/publish/nsec3"
+	"github.com/stele-id/stele/publish/zonesign"
 )
 
 // parcelSize is how many names are packed together by one processor.
@@ -237,7 +238,7 @@ func (s *packer) packOne(ctx context.Context, p *parcel) error {
 	}
 	soa, _ := z.Apex()
 	for i := range p.links {
-		if err := s.packSet([]dns.RR{p.links[i].Record(z.Name, NegativeTTL(soa))}, true); err != nil {
+		if err := s.packSet([]dns.RR{p.links[i].Record(z.Name, zonesign.NegativeTTL(soa))}, true); err != nil {
 			return err
 		}
 	}
@@ -255,9 +256,9 @@ func (s *packer) packNamed(p *parcel, owner string, out *Compiled) error {
 // packOwner packs what stands at a name.
 func (s *packer) packOwner(p *parcel, one *OwnerRecords) error {
 	if s.links != nil && !one.Glue {
-		p.names = append(p.names, linkName{one.Name, nsec3.Types(TypesAt(one.Records))})
+		p.names = append(p.names, linkName{one.Name, nsec3.Types(zonesign.TypesAt(one.Records))})
 	}
-	for _, set := range RRsets(one.Records) {
+	for _, set := range zonesign.RRsets(one.Records) {
 		mine := !one.Glue && (!one.Delegated || set[0].Header().Rrtype == dns.TypeDS)
 		if err := s.packSet(set, mine); err != nil {
 			return err
@@ -268,7 +269,7 @@ func (s *packer) packOwner(p *parcel, one *OwnerRecords) error {
 
 // packSet packs a set, with its signatures if the zone is signed and it is to be.
 func (s *packer) packSet(set []dns.RR, mine bool) error {
-	set = EvenTTL(set)
+	set = zonesign.EvenTTL(set)
 	if s.links != nil && mine {
 		signatures, err := s.zone.Signer().Sign(set)
 		if err != nil {

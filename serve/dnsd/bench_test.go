@@ -7,6 +7,7 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/stele-id/stele/publish/zonekey"
+	"github.com/stele-id/stele/publish/zonesign"
 )
 
 // BenchmarkUDPAnswer answers what was answered before: the hot path without the
@@ -56,7 +57,7 @@ func BenchmarkUDPMiss(b *testing.B) {
 // TestNoAllocations holds the hot path to what it promises.
 func TestNoAllocations(t *testing.T) {
 	d := newDesk(t, Options{Rate: RateLimit{Same: 60_000, All: 60_000}})
-	d.sign("paradisec.example.", SignOnline, newRing(t, "paradisec.example.", zonekey.ECDSA, false, d.clock.Now()))
+	d.sign("paradisec.example.", zonesign.Online, newRing(t, "paradisec.example.", zonekey.ECDSA, false, d.clock.Now()))
 	dst := make([]byte, 0, maxUDP)
 	for i, m := range []*dns.Msg{
 		question("A.001.ab1.paradisec.example.", dns.TypeNAPTR).SetEdns0(1232, true),

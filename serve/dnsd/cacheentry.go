@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"time"
+
+	"github.com/stele-id/stele/publish/zonesign"
 )
 
 // Fields of an entry, in front of the name and the body.
@@ -48,7 +50,7 @@ func (w *wanted) fits(e []byte) bool {
 	epoch := binary.LittleEndian.Uint32(e[entryEpoch:])
 	if w.signed {
 		// More time may be left only if the clock was wrong when they were made.
-		if left := int16(binary.LittleEndian.Uint16(e[entryHour:]) - w.hour); left <= 0 || left > int16(SignatureFresh/time.Hour)+1 {
+		if left := int16(binary.LittleEndian.Uint16(e[entryHour:]) - w.hour); left <= 0 || left > int16(zonesign.SignatureFresh/time.Hour)+1 {
 			return false
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/publish/zonesign"
 )
 
 // maxDelta is how many records may have changed for a delta to be made. Past
@@ -199,7 +200,7 @@ func (z *ZoneSnapshot) compare(ctx context.Context, d *delta, then *staticRecord
 	if owner == z.Name {
 		more = []uint16{dns.TypeSOA}
 	}
-	d.before[owner], d.after[owner] = TypesAt(x.Records, more...), TypesAt(y.Records, slices.Clone(more)...)
+	d.before[owner], d.after[owner] = zonesign.TypesAt(x.Records, more...), zonesign.TypesAt(y.Records, slices.Clone(more)...)
 	return nil
 }
 
@@ -263,9 +264,9 @@ func (d *delta) compareSets(before, after *OwnerRecords) {
 
 // sets divides what stands at a name by type.
 func (p *OwnerRecords) sets() (list []*changedSet) {
-	for _, set := range RRsets(p.Records) {
+	for _, set := range zonesign.RRsets(p.Records) {
 		mine := !p.Glue && (!p.Delegated || set[0].Header().Rrtype == dns.TypeDS)
-		list = append(list, &changedSet{EvenTTL(set), mine})
+		list = append(list, &changedSet{zonesign.EvenTTL(set), mine})
 	}
 	return list
 }
@@ -275,7 +276,7 @@ func (s *changedSet) equals(other *changedSet) bool {
 }
 
 // sign adds the signatures of all sets, on all processors.
-func (d *delta) sign(s *Signer) error {
+func (d *delta) sign(s *zonesign.Signer) error {
 	if s == nil {
 		return nil
 	}
@@ -299,7 +300,7 @@ func (d *delta) sign(s *Signer) error {
 	return nil
 }
 
-func (s *changedSet) sign(by *Signer) error {
+func (s *changedSet) sign(by *zonesign.Signer) error {
 	if !s.mine {
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/stele-id/stele/publish/zonekey"
+	"github.com/stele-id/stele/publish/zonesign"
 
 	"github.com/stele-id/stele"
 )
@@ -48,12 +49,12 @@ func (p *press) zoneLines(zone string) map[string]bool {
 func TestDelta(t *testing.T) {
 	for _, test := range []struct {
 		prefix string
-		mode   SigningMode
-	}{{"urn:paradisec", Unsigned}, {"urn:paradisec", SignTransfer}, {"urn:example", SignTransfer}} {
+		mode   zonesign.Mode
+	}{{"urn:paradisec", zonesign.Unsigned}, {"urn:paradisec", zonesign.Transfer}, {"urn:example", zonesign.Transfer}} {
 		t.Run(fmt.Sprint(test.prefix, test.mode), func(t *testing.T) {
 			p := newPress(t)
 			p.publish(test.prefix, "z.example.", ":", 2)
-			if test.mode != Unsigned {
+			if test.mode != zonesign.Unsigned {
 				p.signed(test.mode, "z.example.")
 			}
 			chance := rand.New(rand.NewPCG(1, 2))
@@ -189,7 +190,7 @@ func (p *press) checkDifference(round int, from uint64, lines map[string]bool) {
 func TestNoDelta(t *testing.T) {
 	p := newPress(t)
 	p.publish("urn:paradisec", "z.example.", ":", 2)
-	p.signed(SignTransfer, "z.example.")
+	p.signed(zonesign.Transfer, "z.example.")
 	from, err := p.store.LastChange(p.ctx)
 	if err != nil {
 		t.Fatal(err)

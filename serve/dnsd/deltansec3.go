@@ -9,6 +9,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/publish/nsec3"
+	"github.com/stele-id/stele/publish/zonesign"
 )
 
 // compareNSEC3 notes which links have changed: those of the names that came, went or
@@ -34,7 +35,7 @@ func (z *ZoneSnapshot) compareNSEC3(ctx context.Context, d *delta) error {
 		return err
 	}
 	soa, _ := z.Apex()
-	ttl := NegativeTTL(soa)
+	ttl := zonesign.NegativeTTL(soa)
 	for _, l := range links {
 		if l.Before != nil {
 			d.removed = append(d.removed, &changedSet{[]dns.RR{l.Before.Record(z.Name, ttl)}, true})
@@ -104,7 +105,7 @@ func (z *ZoneSnapshot) addTypes(ctx context.Context, id stele.ID, before, after 
 		if err != nil {
 			return err
 		}
-		types := TypesAt(z.ownerAt(z.static, owner, list).Records)
+		types := zonesign.TypesAt(z.ownerAt(z.static, owner, list).Records)
 		before[owner], after[owner] = types, types
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/stele-id/stele/publish/zonekey"
+	"github.com/stele-id/stele/publish/zonesign"
 )
 
 // seeds are messages to begin with.
@@ -68,8 +69,8 @@ func FuzzHandle(f *testing.F) {
 		f.Add(s, true)
 	}
 	d := newDesk(f, Options{Rate: RateLimit{Same: 60_000, All: 60_000}, Signatures: 1 << 30})
-	d.sign("paradisec.example.", SignOnline, newRing(f, "paradisec.example.", zonekey.Ed25519, false, d.clock.Now()))
-	d.sign("inner.paradisec.example.", SignTransfer, newRing(f, "inner.paradisec.example.", zonekey.Ed25519, false, d.clock.Now()))
+	d.sign("paradisec.example.", zonesign.Online, newRing(f, "paradisec.example.", zonekey.Ed25519, false, d.clock.Now()))
+	d.sign("inner.paradisec.example.", zonesign.Transfer, newRing(f, "inner.paradisec.example.", zonekey.Ed25519, false, d.clock.Now()))
 	f.Fuzz(func(t *testing.T, msg []byte, tcp bool) {
 		if len(msg) > maxMessage {
 			return

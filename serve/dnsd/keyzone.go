@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele/publish/zonekey"
+	"github.com/stele-id/stele/publish/zonesign"
 )
 
 // How long a change takes until all servers of a zone have it: the servers that share the
@@ -55,7 +56,7 @@ func (z *Zone) keyTimes(parent time.Duration) zonekey.Times {
 	if z.set.outer(z) != nil {
 		t.Parent, t.LocalParent = ttl, true
 	}
-	if z.zones.signing(z.ns) == SignTransfer {
+	if z.zones.signing(z.ns) == zonesign.Transfer {
 		t.Spread = spreadSecondary
 	}
 	return t

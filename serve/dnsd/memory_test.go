@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/miekg/dns"
+
+	"github.com/stele-id/stele/publish/zonesign"
 )
 
 // memory is a source: zones out of a zone file.
@@ -27,10 +29,13 @@ type memoryZone struct {
 	soa    *dns.SOA
 	ns     []dns.RR
 	nodes  map[string][]dns.RR
-	signer *Signer
+	signer *zonesign.Signer
+	chain  *NSEC3Chain
 }
 
-func (z *memoryZone) Signer() *Signer { return z.signer }
+func (z *memoryZone) NSEC3() *NSEC3Chain { return z.chain }
+
+func (z *memoryZone) Signer() *zonesign.Signer { return z.signer }
 
 func (z *memoryZone) Delegation(name string) Node {
 	one := z.from.zones[name]

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/publish/zonemap"
+	"github.com/stele-id/stele/publish/zonesign"
 )
 
 // addOwn adds the owner's own records, after all that is made of the registry's settings:
@@ -18,7 +19,7 @@ import (
 func (z *Zone) addOwn() {
 	made := make(map[string][]uint16, len(z.static))
 	for name, records := range z.static {
-		made[name] = TypesAt(records)
+		made[name] = zonesign.TypesAt(records)
 	}
 	for _, r := range z.ns.Publication.Records {
 		rr, err := zonemap.ParseRecord(r)
@@ -95,7 +96,7 @@ func (z *Zones) MayAdd(ctx context.Context, zone string, r stele.ZoneRecord) err
 		return &stele.Error{Op: "add record", Kind: stele.Conflict, Err: fmt.Errorf("%s can't have this %s record: "+format, append([]any{r.Name, r.Type}, args...)...)}
 	}
 	made := slices.DeleteFunc(slices.Clone(one.static[r.Name]), func(rr dns.RR) bool { return one.isOwn(rr) })
-	if reason := one.ownReason(rr, TypesAt(made)); reason != "" {
+	if reason := one.ownReason(rr, zonesign.TypesAt(made)); reason != "" {
 		return conflict("%s", reason)
 	}
 	list, err := one.registered(ctx, r.Name)

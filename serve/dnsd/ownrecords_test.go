@@ -7,6 +7,7 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/publish/zonesign"
 )
 
 // ownRecords are records of an owner in a zone whose names have two parts.
@@ -158,7 +159,7 @@ func TestOwnRecordsOfLayouts(t *testing.T) {
 		ns.Publication = stele.Publication{Zone: "few.example.", Layout: stele.LayoutRules, Servers: servers, Resolver: "id.example.org", Records: own("few.example.")}
 	})
 	p.register("urn:few:1", "N2L https://example.org/")
-	p.signed(SignTransfer, "urn.example.", "few.example.")
+	p.signed(zonesign.Transfer, "urn.example.", "few.example.")
 	for _, zone := range []string{"urn.example.", "few.example."} {
 		path, text := p.exportSigned(zone)
 		verifyZone(t, zone, path)

@@ -20,6 +20,7 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/ddds"
 	n2s "github.com/stele-id/stele/proof"
+	"github.com/stele-id/stele/publish/zonesign"
 )
 
 // pressTime is what the clock of a press shows.
@@ -185,11 +186,11 @@ func TestKeysArePublished(t *testing.T) {
 // kinds, and the copy is as the zone.
 func TestKeysAreTransferred(t *testing.T) {
 	const zone = "z.example."
-	for _, mode := range []SigningMode{Unsigned, SignOnline, SignTransfer} {
+	for _, mode := range []zonesign.Mode{zonesign.Unsigned, zonesign.Online, zonesign.Transfer} {
 		p := newPress(t)
 		p.publish("urn:paradisec", zone, ":", 2)
 		p.secondaries("urn:paradisec", everybody)
-		if mode != Unsigned {
+		if mode != zonesign.Unsigned {
 			p.signed(mode, zone)
 		}
 		p.register("urn:paradisec:a:b", "N2L https://example.org/")
@@ -230,7 +231,7 @@ func TestKeysAreTransferred(t *testing.T) {
 			if diff := cmp.Diff(lines(t, now), copied); diff != "" || ends(t, now) != serial {
 				t.Fatalf("%v, %s (-zone +copy):\n%s", mode, test.what, diff)
 			}
-			shown, covered := false, mode != SignTransfer
+			shown, covered := false, mode != zonesign.Transfer
 			for line := range copied {
 				shown = shown || strings.Contains(line, test.shows)
 				covered = covered || strings.HasPrefix(line, "_n2s."+zone) && strings.Contains(line, "RRSIG\tTXT")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/publish/nsec3"
+	"github.com/stele-id/stele/publish/zonesign"
 )
 
 // Numbers of the reader.
@@ -95,7 +96,7 @@ func (p *pass) add(set *zoneSet) {
 	p.by = make(map[string]*Zone)
 	for _, name := range set.order {
 		one := set.zones[name]
-		if !one.index.isReady() || one.nsec3() != nil && !one.nsec3().isReady() {
+		if !one.index.isReady() || one.NSEC3() != nil && !one.NSEC3().isReady() {
 			p.list = append(p.list, one)
 			p.by[name] = one
 		}
@@ -111,13 +112,8 @@ func boolOrder(b bool) int {
 	return 0
 }
 
-// nsec3 is the chain of the zone's names; nil if it has none.
-func (z *Zone) nsec3() *NSEC3Chain {
-	if z.signer == nil {
-		return nil
-	}
-	return z.signer.NSEC3
-}
+// NSEC3 returns the chain of the zone's names; nil if it is not signed in the mode transfer.
+func (z *Zone) NSEC3() *NSEC3Chain { return z.chain }
 
 // letAnswer says that the pass takes long, so that answers need not wait for it, nor for
 // the one after it.
@@ -183,7 +179,7 @@ func (p *pass) isWanted() bool {
 	defer z.mu.Unlock()
 	return z.last != nil && slices.ContainsFunc(p.list, func(one *Zone) bool {
 		now := z.last.zones[one.Name]
-		return now != nil && (now.index == one.index && !one.index.isReady() || one.nsec3() != nil && now.nsec3() == one.nsec3() && !one.nsec3().isReady())
+		return now != nil && (now.index == one.index && !one.index.isReady() || one.NSEC3() != nil && now.NSEC3() == one.NSEC3() && !one.NSEC3().isReady())
 	})
 }
 
@@ -202,7 +198,7 @@ func (p *pass) take(r *stele.Record) {
 			continue
 		}
 		one.index.addName(one, owner, id, i > 0)
-		if c := one.nsec3(); c != nil && !c.isReady() && one.reaches(owner) && one.static[owner] == nil {
+		if c := one.NSEC3(); c != nil && !c.isReady() && one.reaches(owner) && one.static[owner] == nil {
 			one.link(owner, named{id, r, one.namespaceOf(id)})
 		}
 	}
@@ -211,7 +207,7 @@ func (p *pass) take(r *stele.Record) {
 // link puts an owner name into the chain. One that several identifiers share is looked up
 // when all aliases are known, and so is one that a commit has changed meanwhile.
 func (z *Zone) link(owner string, one named) {
-	c := z.signer.NSEC3
+	c := z.chain
 	out := z.compiler().compile([]named{one})
 	c.changes.Lock()
 	defer c.changes.Unlock()
@@ -219,7 +215,7 @@ func (z *Zone) link(owner string, one named) {
 		c.late[owner] = struct{}{}
 		return
 	}
-	c.Set(owner, z.Name, nsec3.Types(TypesAt(out.Records(owner))))
+	c.Set(owner, z.Name, nsec3.Types(zonesign.TypesAt(out.Records(owner))))
 }
 
 // finish completes the zones that are good: their indexes, and after that their chains,
@@ -231,7 +227,7 @@ func (p *pass) finish(ctx context.Context, good func(*Zone) bool) error {
 		if !one.index.isReady() {
 			close(one.index.ready)
 		}
-		if c := one.nsec3(); c != nil && !c.isReady() {
+		if c := one.NSEC3(); c != nil && !c.isReady() {
 			if err := one.finishNSEC3Chain(ctx); err != nil {
 				return err
 			}
@@ -247,12 +243,12 @@ func (p *pass) finish(ctx context.Context, good func(*Zone) bool) error {
 // finishNSEC3Chain adds the names that do not depend on records and looks up those that are
 // late, and says that the chain has all names.
 func (z *Zone) finishNSEC3Chain(ctx context.Context) error {
-	c := z.signer.NSEC3
+	c := z.chain
 	err := z.EachStaticOwner(ctx, func(p *OwnerRecords) error {
 		if !p.Glue {
 			c.changes.Lock()
 			defer c.changes.Unlock()
-			c.Set(p.Name, z.Name, nsec3.Types(TypesAt(p.Records)))
+			c.Set(p.Name, z.Name, nsec3.Types(zonesign.TypesAt(p.Records)))
 		}
 		return nil
 	})
@@ -265,7 +261,7 @@ func (z *Zone) finishNSEC3Chain(ctx context.Context) error {
 // linkLate looks up one of the names that are late; without any it says that the chain is
 // complete.
 func (z *Zone) linkLate(ctx context.Context) (done bool, err error) {
-	c := z.signer.NSEC3
+	c := z.chain
 	c.changes.Lock()
 	defer c.changes.Unlock()
 	for name := range c.late {

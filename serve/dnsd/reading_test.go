@@ -16,6 +16,7 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/stele-id/stele/publish/zonekey"
+	"github.com/stele-id/stele/publish/zonesign"
 
 	"github.com/stele-id/stele"
 )
@@ -70,18 +71,18 @@ func zoneNames(t *testing.T) int {
 type manyZones struct {
 	*press
 	zones []string
-	modes map[string]SigningMode
+	modes map[string]zonesign.Mode
 	names []string // owner names that exist
 	alias []string // owner names of aliases
 }
 
 func newManyZones(t *testing.T) *manyZones {
-	m := &manyZones{press: newPress(t), modes: make(map[string]SigningMode)}
+	m := &manyZones{press: newPress(t), modes: make(map[string]zonesign.Mode)}
 	var records []*stele.Record
 	for i := range 20 {
 		zone, parts := fmt.Sprintf("z%02d.example.", i), i%3+1
 		m.publish(fmt.Sprintf("urn:example:z%02d", i), zone, ":", parts)
-		m.zones, m.modes[zone] = append(m.zones, zone), []SigningMode{SignTransfer, SignOnline, Unsigned}[i/2%3]
+		m.zones, m.modes[zone] = append(m.zones, zone), []zonesign.Mode{zonesign.Transfer, zonesign.Online, zonesign.Unsigned}[i/2%3]
 		count := zoneNames(t)
 		if i == 0 {
 			count = max(count, indexAtOnce+200)
@@ -93,13 +94,13 @@ func newManyZones(t *testing.T) *manyZones {
 	m.namespace("urn:", func(ns *stele.Namespace) {
 		ns.Publication = stele.Publication{Zone: "urn.example.", Layout: stele.LayoutRoot, Servers: []stele.NameServer{{Name: "ns1.example.net."}}}
 	})
-	m.zones, m.modes["urn.example."] = append(m.zones, "urn.example."), SignTransfer
+	m.zones, m.modes["urn.example."] = append(m.zones, "urn.example."), zonesign.Transfer
 	if _, err := m.store.Ingest(m.ctx, records, nil, nil, nil); err != nil {
 		t.Fatal(err)
 	}
-	m.press.zones.signing = func(ns *stele.Namespace) SigningMode { return m.modes[ns.Publication.Zone] }
+	m.press.zones.signing = func(ns *stele.Namespace) zonesign.Mode { return m.modes[ns.Publication.Zone] }
 	for zone, mode := range m.modes {
-		if mode != Unsigned {
+		if mode != zonesign.Unsigned {
 			m.keys(zone, func(r *zonekey.Ring) error { return r.Begin(zonekey.ECDSA, false, time.Now(), rand.Reader) })
 		}
 	}
@@ -197,7 +198,7 @@ func TestManyZonesStart(t *testing.T) {
 		if err := one.index.await(m.ctx); err != nil {
 			t.Fatal(err)
 		}
-		if c := one.nsec3(); c != nil {
+		if c := one.NSEC3(); c != nil {
 			if err := c.await(m.ctx); err != nil {
 				t.Fatal(err)
 			}
@@ -214,7 +215,7 @@ func TestManyZonesStart(t *testing.T) {
 	}
 	m.press.zones = zones
 	for zone, mode := range m.modes {
-		if mode == SignTransfer {
+		if mode == zonesign.Transfer {
 			m.chainOf(zone)
 		}
 	}
@@ -226,7 +227,7 @@ func TestManyZonesStart(t *testing.T) {
 	for _, zone := range m.zones {
 		r := ask(t, w, "none."+zone, dns.TypeNAPTR)
 		// Signed online, a name that does not exist is NODATA (RFC 9824, section 3.1).
-		if want := map[bool]int{true: dns.RcodeSuccess, false: dns.RcodeNameError}[m.modes[zone] == SignOnline]; r.Rcode != want || len(r.Answer) > 0 {
+		if want := map[bool]int{true: dns.RcodeSuccess, false: dns.RcodeNameError}[m.modes[zone] == zonesign.Online]; r.Rcode != want || len(r.Answer) > 0 {
 			t.Errorf("a name that does not exist in %s:\n%v", zone, r)
 		}
 	}

@@ -68,7 +68,7 @@ func (z *Zones) Show(ctx context.Context, name string) (*Shown, error) {
 	}
 	list := append(append([]dns.RR{soa}, ns...), n.Records...)
 	if one.signer != nil {
-		list = append(list, one.signer.records...)
+		list = append(list, one.signer.Records...)
 	}
 	for _, name := range one.staticNames() {
 		records, err := one.fixedAt(ctx, name)

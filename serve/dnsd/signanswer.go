@@ -7,6 +7,7 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/stele-id/stele/publish/nsec3"
+	"github.com/stele-id/stele/publish/zonesign"
 )
 
 // errBusy says that more would have to be signed than there is time for.
@@ -14,7 +15,7 @@ var errBusy = errors.New("too much is to be signed at once")
 
 // secure signs a result for a question in the zone with that SOA record. n is what
 // stands at the name; if the question was led on by aliases, at the last one.
-func (r *result) secure(s *Signer, a *asked, n *Node, soa *dns.SOA) error {
+func (r *result) secure(s *zonesign.Signer, chain *NSEC3Chain, a *asked, n *Node, soa *dns.SOA) error {
 	r.signed = true
 	r.until = s.FreshUntil()
 	var err error
@@ -26,18 +27,18 @@ func (r *result) secure(s *Signer, a *asked, n *Node, soa *dns.SOA) error {
 		return err
 	}
 	r.authority = append([]dns.RR{negative(soa)}, placeholderNegative(s, soa)...)
-	if s.Mode == SignOnline {
+	if s.Mode == zonesign.Online {
 		return r.denyOnline(s, a.name, n, soa)
 	}
-	return r.denyNSEC3(s, a.name, soa)
+	return r.denyNSEC3(s, chain, a.name, soa)
 }
 
 // withSignatures returns records with the signatures of each set of them behind it.
-func withSignatures(s *Signer, records []dns.RR) ([]dns.RR, error) {
+func withSignatures(s *zonesign.Signer, records []dns.RR) ([]dns.RR, error) {
 	var list []dns.RR
 	for len(records) > 0 {
-		n := SetLen(records)
-		set := EvenTTL(records[:n])
+		n := zonesign.SetLen(records)
+		set := zonesign.EvenTTL(records[:n])
 		records = records[n:]
 		list = append(list, set...)
 		switch rr := set[0].(type) {
@@ -57,10 +58,10 @@ func withSignatures(s *Signer, records []dns.RR) ([]dns.RR, error) {
 }
 
 // placeholderNegative is placeholderRRSIGs for the SOA record of a negative answer.
-func placeholderNegative(s *Signer, soa *dns.SOA) []dns.RR {
+func placeholderNegative(s *zonesign.Signer, soa *dns.SOA) []dns.RR {
 	list := s.PlaceholderRRSIGs(soa)
 	for _, sig := range list {
-		sig.Header().Ttl = NegativeTTL(soa) // that of the record in this answer
+		sig.Header().Ttl = zonesign.NegativeTTL(soa) // that of the record in this answer
 	}
 	return list
 }
@@ -68,11 +69,11 @@ func placeholderNegative(s *Signer, soa *dns.SOA) []dns.RR {
 // denyOnline adds the proof that there is nothing to a result (RFC 9824): a record for
 // the name itself. So the name exists for those who validate, and the response code
 // says that too, but for clients that know better (section 5).
-func (r *result) denyOnline(s *Signer, name string, n *Node, soa *dns.SOA) error {
+func (r *result) denyOnline(s *zonesign.Signer, name string, n *Node, soa *dns.SOA) error {
 	if r.rcode == dns.RcodeNameError {
 		r.rcode, r.absent = dns.RcodeSuccess, true
 	}
-	rr, err := s.NSEC(name, n.Types(name == s.Zone), n.Exists || name == s.Zone, NegativeTTL(soa))
+	rr, err := s.NSEC(name, n.Types(name == s.Zone), n.Exists || name == s.Zone, zonesign.NegativeTTL(soa))
 	if err != nil {
 		return err
 	}
@@ -80,21 +81,21 @@ func (r *result) denyOnline(s *Signer, name string, n *Node, soa *dns.SOA) error
 }
 
 // denyNSEC3 adds the links of the chain that prove that there is nothing.
-func (r *result) denyNSEC3(s *Signer, name string, soa *dns.SOA) error {
+func (r *result) denyNSEC3(s *zonesign.Signer, chain *NSEC3Chain, name string, soa *dns.SOA) error {
 	r.chained = true
-	if err := s.NSEC3.Check(s.Zone); err != nil {
+	if err := chain.Check(s.Zone); err != nil {
 		return err
 	}
 	var list []nsec3.Link
-	if p, ok := s.NSEC3.Match(name); ok {
+	if p, ok := chain.Match(name); ok {
 		list = append(list, p)
 		r.rcode = dns.RcodeSuccess
 	} else {
-		list = s.NSEC3.Deny(name)
+		list = chain.Deny(name)
 		r.rcode = dns.RcodeNameError
 	}
 	for i := range list {
-		if err := r.addProof(s, list[i].Record(s.Zone, NegativeTTL(soa))); err != nil {
+		if err := r.addProof(s, list[i].Record(s.Zone, zonesign.NegativeTTL(soa))); err != nil {
 			return err
 		}
 	}
@@ -102,7 +103,7 @@ func (r *result) denyNSEC3(s *Signer, name string, soa *dns.SOA) error {
 }
 
 // addProof adds a record and its signatures to the authority section.
-func (r *result) addProof(s *Signer, rr dns.RR) error {
+func (r *result) addProof(s *zonesign.Signer, rr dns.RR) error {
 	signatures, err := s.Sign([]dns.RR{rr})
 	if err != nil {
 		return err
@@ -113,17 +114,17 @@ func (r *result) addProof(s *Signer, rr dns.RR) error {
 
 // pickSecurity returns the records of the types that exist only because the zone is
 // signed and that stand at every name.
-func pickSecurity(s *Signer, a *asked, n *Node, soa *dns.SOA) ([]dns.RR, error) {
+func pickSecurity(s *zonesign.Signer, a *asked, n *Node, soa *dns.SOA) ([]dns.RR, error) {
 	switch {
-	case a.qtype == dns.TypeNSEC && s.Mode == SignOnline:
-		rr, err := s.NSEC(a.name, n.Types(a.name == s.Zone), n.Exists || a.name == s.Zone, NegativeTTL(soa))
+	case a.qtype == dns.TypeNSEC && s.Mode == zonesign.Online:
+		rr, err := s.NSEC(a.name, n.Types(a.name == s.Zone), n.Exists || a.name == s.Zone, zonesign.NegativeTTL(soa))
 		return []dns.RR{rr}, err
 	case a.qtype == dns.TypeRRSIG && a.signed && len(n.Records) > 0:
 		// Those of one set are enough for who asks for them all (RFC 8482, section 7).
 		set := slices.DeleteFunc(slices.Clone(n.Records), func(rr dns.RR) bool {
 			return rr.Header().Rrtype != n.Records[0].Header().Rrtype
 		})
-		return s.Sign(EvenTTL(set))
+		return s.Sign(zonesign.EvenTTL(set))
 	}
 	return nil, nil
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/stele-id/stele/publish/zonekey"
+	"github.com/stele-id/stele/publish/zonesign"
 )
 
 // BenchmarkSigned answers with signatures that were made before, beside the same
@@ -26,7 +27,7 @@ func BenchmarkSigned(b *testing.B) {
 	} {
 		b.Run(bench.what, func(b *testing.B) {
 			d := newDesk(b, Options{Signatures: 1 << 30})
-			d.sign("paradisec.example.", SignOnline, newRing(b, "paradisec.example.", bench.algorithm, false, d.clock.Now()))
+			d.sign("paradisec.example.", zonesign.Online, newRing(b, "paradisec.example.", bench.algorithm, false, d.clock.Now()))
 			m := question(bench.name, dns.TypeNAPTR)
 			m.SetEdns0(1232, bench.do)
 			msg, err := m.Pack()

@@ -17,20 +17,21 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/publish/nsec3"
 	"github.com/stele-id/stele/publish/zonekey"
+	"github.com/stele-id/stele/publish/zonesign"
 	"github.com/stele-id/stele/secret"
 )
 
 // signed has zones of the registry signed, with keys of their own.
-func (p *press) signed(mode SigningMode, zones ...string) {
+func (p *press) signed(mode zonesign.Mode, zones ...string) {
 	p.t.Helper()
 	p.zones.now = time.Now // validators of others have their own clock
-	p.zones.signing = func(ns *stele.Namespace) SigningMode {
+	p.zones.signing = func(ns *stele.Namespace) zonesign.Mode {
 		for _, z := range zones {
 			if ns.Publication.Zone == z {
 				return mode
 			}
 		}
-		return Unsigned
+		return zonesign.Unsigned
 	}
 	for _, z := range zones {
 		p.keys(z, func(r *zonekey.Ring) error { return r.Begin(zonekey.ECDSA, false, time.Now(), rand.Reader) })
@@ -112,7 +113,7 @@ func TestExportSigned(t *testing.T) {
 		p.register(fmt.Sprintf("urn:paradisec:c%d:%d:n%d.x", i%3, i%7, i), "N2L https://example.org/"+strings.Repeat("x", i*20))
 	}
 	const zone = "paradisec.example."
-	p.signed(SignTransfer, zone)
+	p.signed(zonesign.Transfer, zone)
 	path, text := p.exportSigned(zone)
 	verifyZone(t, zone, path)
 	if _, again := p.exportSigned(zone); again != text {
@@ -140,7 +141,7 @@ func TestExportSigned(t *testing.T) {
 	}
 
 	// An inner zone that is signed has its digest in the outer one.
-	p.signed(SignTransfer, zone, "inner.paradisec.example.")
+	p.signed(zonesign.Transfer, zone, "inner.paradisec.example.")
 	path, text = p.exportSigned(zone)
 	verifyZone(t, zone, path)
 	if !strings.Contains(text, "\ninner 3600 IN DS ") {
@@ -153,8 +154,8 @@ func TestExportSplit(t *testing.T) {
 	p := newPress(t)
 	p.paradisec()
 	const zone = "paradisec.example."
-	p.signed(SignTransfer)
-	p.zones.signing = func(*stele.Namespace) SigningMode { return SignTransfer }
+	p.signed(zonesign.Transfer)
+	p.zones.signing = func(*stele.Namespace) zonesign.Mode { return zonesign.Transfer }
 	p.keys(zone, func(r *zonekey.Ring) error { return r.Begin(zonekey.Ed25519, true, time.Now(), rand.Reader) })
 	for _, role := range []zonekey.Role{zonekey.ZSK, zonekey.KSK} {
 		path, _ := p.exportSigned(zone)
@@ -185,11 +186,11 @@ func (p *press) chainOf(zone string) int {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	kept := one.signer.NSEC3
+	kept := one.chain
 	anew := nsec3.New()
 	err = one.eachOwner(p.ctx, nil, func(s *OwnerRecords) error {
 		if !s.Glue {
-			anew.Set(s.Name, one.Name, nsec3.Types(TypesAt(s.Records)))
+			anew.Set(s.Name, one.Name, nsec3.Types(zonesign.TypesAt(s.Records)))
 		}
 		return nil
 	})
@@ -209,7 +210,7 @@ func (p *press) chainOf(zone string) int {
 func TestNoKeys(t *testing.T) {
 	p := newPress(t)
 	p.paradisec()
-	p.zones.signing = func(*stele.Namespace) SigningMode { return SignOnline }
+	p.zones.signing = func(*stele.Namespace) zonesign.Mode { return zonesign.Online }
 	s := newServer(Options{Now: time.Now, CacheBytes: 1 << 20}, published{p.zones})
 	defer s.Shutdown(p.ctx)
 	w := s.newWorker(p.ctx, s.newTally())
@@ -237,7 +238,7 @@ func TestNoKeys(t *testing.T) {
 // TestNothingOldIsSigned asks without pause, in both modes, while names come into being
 // and go: after a commit everybody sees it, and what is said is signed and true.
 func TestNothingOldIsSigned(t *testing.T) {
-	for _, mode := range []SigningMode{SignOnline, SignTransfer} {
+	for _, mode := range []zonesign.Mode{zonesign.Online, zonesign.Transfer} {
 		t.Run(fmt.Sprint(mode), func(t *testing.T) {
 			p := newPress(t)
 			p.paradisec()
@@ -293,7 +294,7 @@ func TestNothingOldIsSigned(t *testing.T) {
 			}
 			close(stop)
 			all.Wait()
-			if mode == SignTransfer {
+			if mode == zonesign.Transfer {
 				p.chainOf("paradisec.example.")
 			}
 		})
@@ -307,7 +308,7 @@ func TestNSEC3ChainOfMany(t *testing.T) {
 	for i := range indexAtOnce + 500 {
 		p.register(fmt.Sprintf("urn:paradisec:c%d:i:n%d", i%10, i), "N2L https://example.org/")
 	}
-	p.signed(SignTransfer, "paradisec.example.")
+	p.signed(zonesign.Transfer, "paradisec.example.")
 	one, err := p.zones.zoneNamed(p.ctx, "paradisec.example.")
 	if err != nil {
 		t.Fatal(err)
@@ -320,7 +321,7 @@ func TestNSEC3ChainOfMany(t *testing.T) {
 			}
 		}
 	}
-	if err := one.signer.NSEC3.await(p.ctx); err != nil {
+	if err := one.chain.await(p.ctx); err != nil {
 		t.Fatal(err)
 	}
 	// Those of the zone, its levels, and all names.
@@ -330,7 +331,7 @@ func TestNSEC3ChainOfMany(t *testing.T) {
 	// A change of settings that leaves the names alone keeps it.
 	p.namespace("urn:paradisec", func(ns *stele.Namespace) { ns.Title = "Another" })
 	again, err := p.zones.zoneNamed(p.ctx, "paradisec.example.")
-	if err != nil || again == one || again.signer.NSEC3 != one.signer.NSEC3 {
+	if err != nil || again == one || again.chain != one.chain {
 		t.Errorf("the chain was made anew: %v", err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/publish/nsec3"
+	"github.com/stele-id/stele/publish/zonesign"
 )
 
 // signedBatch is how many sets of records are signed at once.
@@ -26,14 +27,14 @@ func (z *Zone) signedSets(ctx context.Context, told func(n int), do func(set []d
 	if s == nil && z.trouble != "" {
 		return &stele.Error{Op: "sign", Kind: stele.Conflict, Err: errors.New(z.trouble)}
 	}
-	if s == nil || s.Mode != SignTransfer {
+	if s == nil || s.Mode != zonesign.Transfer {
 		return &stele.Error{Op: "sign", Kind: stele.Conflict, Err: fmt.Errorf(
 			"%s is not signed for others; 'stele zone sign %s --mode transfer' makes it so", z.Name, z.Name)}
 	}
 	batch, links := &signedSets{signer: s, do: do}, nsec3.New()
 	err := z.eachOwner(ctx, told, func(p *OwnerRecords) error {
 		if !p.Glue {
-			links.Set(p.Name, z.Name, nsec3.Types(TypesAt(p.Records)))
+			links.Set(p.Name, z.Name, nsec3.Types(zonesign.TypesAt(p.Records)))
 		}
 		return batch.addOwner(p)
 	})
@@ -42,7 +43,7 @@ func (z *Zone) signedSets(ctx context.Context, told func(n int), do func(set []d
 	}
 	soa, _ := z.Apex()
 	err = links.Each(func(p *nsec3.Link) error {
-		return batch.add([]dns.RR{p.Record(z.Name, NegativeTTL(soa))}, true)
+		return batch.add([]dns.RR{p.Record(z.Name, zonesign.NegativeTTL(soa))}, true)
 	})
 	if err != nil {
 		return err
@@ -52,7 +53,7 @@ func (z *Zone) signedSets(ctx context.Context, told func(n int), do func(set []d
 
 // signedSets are sets of records that are signed together, by all processors.
 type signedSets struct {
-	signer *Signer
+	signer *zonesign.Signer
 	do     func(set []dns.RR) error
 	sets   [][]dns.RR
 	signed []bool // whether each is to be
@@ -61,7 +62,7 @@ type signedSets struct {
 // addOwner adds all sets at a name. At a cut the records are another zone's, but for the
 // digests of its keys; what stands below it is unsigned (RFC 4035, section 2.2).
 func (b *signedSets) addOwner(p *OwnerRecords) error {
-	sets := RRsets(p.Records)
+	sets := zonesign.RRsets(p.Records)
 	for _, set := range sets {
 		mine := !p.Glue && (!p.Delegated || set[0].Header().Rrtype == dns.TypeDS)
 		if err := b.add(set, mine); err != nil {
@@ -71,24 +72,8 @@ func (b *signedSets) addOwner(p *OwnerRecords) error {
 	return nil
 }
 
-// RRsets divides the records of a name by type, in the order in which types come.
-func RRsets(records []dns.RR) (sets [][]dns.RR) {
-	at := make(map[uint16]int)
-	for _, rr := range records {
-		t := rr.Header().Rrtype
-		i, ok := at[t]
-		if !ok {
-			i = len(sets)
-			at[t] = i
-			sets = append(sets, nil)
-		}
-		sets[i] = append(sets[i], rr)
-	}
-	return sets
-}
-
 func (b *signedSets) add(set []dns.RR, signed bool) error {
-	b.sets, b.signed = append(b.sets, EvenTTL(set)), append(b.signed, signed)
+	b.sets, b.signed = append(b.sets, zonesign.EvenTTL(set)), append(b.signed, signed)
 	if len(b.sets) < signedBatch {
 		return nil
 	}
@@ -133,7 +118,7 @@ func (z *Zones) ExportSigned(ctx context.Context, w io.Writer, name string, told
 	if err != nil {
 		return err
 	}
-	if one.signer == nil || one.signer.Mode != SignTransfer {
+	if one.signer == nil || one.signer.Mode != zonesign.Transfer {
 		return one.signedSets(ctx, nil, nil) // which says why not
 	}
 	one = still.Zone
@@ -149,33 +134,4 @@ func (z *Zones) ExportSigned(ctx context.Context, w io.Writer, name string, told
 		return err
 	}
 	return still.store.catchUp(ctx)
-}
-
-// EvenTTL gives all records of a set the least of their TTLs: they have one (RFC 2181,
-// section 5.2), which is signed.
-func EvenTTL(set []dns.RR) []dns.RR {
-	least, most := set[0].Header().Ttl, set[0].Header().Ttl
-	for _, rr := range set {
-		least, most = min(least, rr.Header().Ttl), max(most, rr.Header().Ttl)
-	}
-	if least == most {
-		return set
-	}
-	even := make([]dns.RR, len(set))
-	for i, rr := range set {
-		even[i] = dns.Copy(rr)
-		even[i].Header().Ttl = least
-	}
-	return even
-}
-
-// SetLen is how many records at the beginning of a list are of one name and type.
-func SetLen(records []dns.RR) int {
-	first := records[0].Header()
-	for i, rr := range records {
-		if h := rr.Header(); h.Rrtype != first.Rrtype || h.Name != first.Name {
-			return i
-		}
-	}
-	return len(records)
 }

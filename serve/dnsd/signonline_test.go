@@ -11,6 +11,7 @@ import (
 
 	"github.com/stele-id/stele/publish/nsec3"
 	"github.com/stele-id/stele/publish/zonekey"
+	"github.com/stele-id/stele/publish/zonesign"
 )
 
 // newRing makes the keys of a zone.
@@ -27,27 +28,27 @@ func newRing(t testing.TB, zone string, algorithm uint8, split bool, now time.Ti
 }
 
 // sign has a zone of the memory signed.
-func (d *desk) sign(zone string, mode SigningMode, ring *zonekey.Ring) {
+func (d *desk) sign(zone string, mode zonesign.Mode, ring *zonekey.Ring) {
 	d.t.Helper()
-	s, err := NewSigner(mode, ring, 3600, d.clock.Now)
+	s, err := zonesign.New(mode, ring, 3600, d.clock.Now)
 	if err != nil {
 		d.t.Fatal(err)
 	}
 	d.from.mu.Lock()
 	z := d.from.zones[zone]
 	z.signer = s
-	if mode == SignTransfer {
-		s.NSEC3 = NewNSEC3Chain()
+	if mode == zonesign.Transfer {
+		z.chain = NewNSEC3Chain()
 		for name, records := range z.nodes {
 			n := Node{Records: append(records[:len(records):len(records)], s.ApexRecords(name)...)}
-			s.NSEC3.Set(name, zone, nsec3.Types(n.Types(name == zone)))
+			z.chain.Set(name, zone, nsec3.Types(n.Types(name == zone)))
 		}
 		for name, one := range d.from.zones {
 			if name != zone && dns.IsSubDomain(zone, name) {
-				s.NSEC3.Set(name, zone, nsec3.Types(TypesAt(one.ns)))
+				z.chain.Set(name, zone, nsec3.Types(zonesign.TypesAt(one.ns)))
 			}
 		}
-		close(s.NSEC3.ready)
+		close(z.chain.ready)
 	}
 	d.from.changes++
 	d.from.mu.Unlock()
@@ -125,7 +126,7 @@ func TestOnlineAnswers(t *testing.T) {
 func testOnlineAnswers(t *testing.T, algorithm uint8, split bool) {
 	d := newDesk(t, Options{})
 	ring := newRing(t, "paradisec.example.", algorithm, split, d.clock.Now())
-	d.sign("paradisec.example.", SignOnline, ring)
+	d.sign("paradisec.example.", zonesign.Online, ring)
 	for _, test := range []struct {
 		name  string
 		qtype uint16
@@ -201,7 +202,7 @@ func nsecTypes(t *testing.T, m *dns.Msg, name string) string {
 func TestCompactAnswersOK(t *testing.T) {
 	d := newDesk(t, Options{})
 	ring := newRing(t, "paradisec.example.", zonekey.ECDSA, false, d.clock.Now())
-	d.sign("paradisec.example.", SignOnline, ring)
+	d.sign("paradisec.example.", zonesign.Online, ring)
 	for _, test := range []struct {
 		what   string
 		do, co bool
@@ -238,7 +239,7 @@ func TestCompactAnswersOK(t *testing.T) {
 func TestOnlineWalk(t *testing.T) {
 	d := newDesk(t, Options{})
 	ring := newRing(t, "paradisec.example.", zonekey.Ed25519, false, d.clock.Now())
-	d.sign("paradisec.example.", SignOnline, ring)
+	d.sign("paradisec.example.", zonesign.Online, ring)
 	at := "paradisec.example."
 	for range 100 {
 		r := d.secure(ring, at, dns.TypeNULL, someone)
@@ -267,7 +268,7 @@ func TestOnlineWalk(t *testing.T) {
 func TestSerialIsSigned(t *testing.T) {
 	d := newDesk(t, Options{})
 	ring := newRing(t, "paradisec.example.", zonekey.ECDSA, false, d.clock.Now())
-	d.sign("paradisec.example.", SignOnline, ring)
+	d.sign("paradisec.example.", zonesign.Online, ring)
 	for i := range 5 {
 		for _, name := range []string{"none.paradisec.example.", "ab1.paradisec.example."} {
 			r := d.secure(ring, name, dns.TypeSOA, someone)
@@ -298,7 +299,7 @@ func TestSerialIsSigned(t *testing.T) {
 func TestSignaturesAnew(t *testing.T) {
 	d := newDesk(t, Options{})
 	ring := newRing(t, "paradisec.example.", zonekey.ECDSA, false, d.clock.Now())
-	d.sign("paradisec.example.", SignOnline, ring)
+	d.sign("paradisec.example.", zonesign.Online, ring)
 	// What was made by a clock that was wrong is no good.
 	d.clock.add(30 * 24 * time.Hour)
 	d.secure(ring, "a.001.ab1.paradisec.example.", dns.TypeNAPTR, someone)
@@ -328,7 +329,7 @@ func TestSignaturesAnew(t *testing.T) {
 func TestSigningIsBounded(t *testing.T) {
 	d := newDesk(t, Options{Signatures: 100})
 	ring := newRing(t, "paradisec.example.", zonekey.Ed25519, false, d.clock.Now())
-	d.sign("paradisec.example.", SignOnline, ring)
+	d.sign("paradisec.example.", zonesign.Online, ring)
 	short := 0
 	for i := range 200 {
 		if r := d.secure(ring, fmt.Sprintf("x%d.paradisec.example.", i), dns.TypeA, someone); r.Truncated {

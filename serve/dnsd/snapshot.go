@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/publish/zonesign"
 )
 
 // maxMeanwhile is how many records may change while a zone is sent. Their names are
@@ -311,10 +312,8 @@ func (s *zoneSet) over(z *Zones, store *snapshotStore) *zoneSet {
 func (z *Zone) handOnNSEC3() (links *NSEC3Chain) {
 	switch {
 	case z.signer == nil:
-	case z.signer.Mode == SignTransfer:
-		seals := *z.signer
-		links, seals.NSEC3 = seals.NSEC3, nil
-		z.signer = &seals
+	case z.signer.Mode == zonesign.Transfer:
+		links, z.chain = z.chain, nil
 	default:
 		z.signer = nil
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/publish/zonesign"
 )
 
 // replicated is a store with a copy that is behind, which is read while the store is away.
@@ -177,7 +178,7 @@ func TestDeltaOfACopy(t *testing.T) {
 	p := newPress(t)
 	p.publish("urn:paradisec", zone, ":", 1)
 	p.secondaries("urn:paradisec", everybody)
-	p.signed(SignTransfer, zone)
+	p.signed(zonesign.Transfer, zone)
 	both := &replicated{Store: p.store}
 	p.zones.store = both
 	s := p.serve(Options{})
@@ -209,7 +210,7 @@ func TestDeltaDoesNotBlock(t *testing.T) {
 	p := newPress(t)
 	p.publish("urn:example", zone, ":", 2)
 	p.secondaries("urn:example", everybody)
-	p.signed(SignTransfer, zone)
+	p.signed(zonesign.Transfer, zone)
 	both := &replicated{Store: p.store}
 	p.zones.store = both
 	s := p.serve(Options{})

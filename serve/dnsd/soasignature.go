@@ -6,13 +6,15 @@ import (
 	"time"
 
 	"github.com/miekg/dns"
+
+	"github.com/stele-id/stele/publish/zonesign"
 )
 
 // soaSignature is the serial of a zone and the signatures of the SOA record with it. Answers
 // that were packed before the last change get both whenever they are sent; so a change
 // costs one signature for each zone that is asked for, however many answers there are.
 type soaSignature struct {
-	signer  *Signer
+	signer  *zonesign.Signer
 	changes uint32 // of the source when it was made
 	serial  uint32
 	made    time.Time
@@ -24,7 +26,7 @@ type soaSignature struct {
 const soaSignInterval = 50 * time.Millisecond
 
 // newSOASignature signs the SOA record of a zone.
-func newSOASignature(s *Signer, soa *dns.SOA, changes uint32, now time.Time) (*soaSignature, error) {
+func newSOASignature(s *zonesign.Signer, soa *dns.SOA, changes uint32, now time.Time) (*soaSignature, error) {
 	signatures, err := s.Sign([]dns.RR{soa})
 	if err != nil {
 		return nil, err
@@ -110,5 +112,5 @@ func (s *soaSignature) isFresh(now time.Time) bool {
 		return false
 	}
 	age := now.Sub(s.made)
-	return age > -SignatureEarly/2 && age < SignatureFresh // or the clock was wrong when it was made
+	return age > -zonesign.SignatureEarly/2 && age < zonesign.SignatureFresh // or the clock was wrong when it was made
 }

@@ -23,7 +23,7 @@ type staticRecords struct {
 func (z *Zone) staticRecords() *staticRecords {
 	s := &staticRecords{form: z.form(), owners: make(map[string]*OwnerRecords)}
 	if by := z.signer; by != nil {
-		s.form += fmt.Sprintln(by.Mode, by.since.Unix(), tags(by.forKeys), tags(by.forZone))
+		s.form += by.Version()
 	}
 	var b strings.Builder
 	note := func(p *OwnerRecords) error {
@@ -43,7 +43,7 @@ func (z *Zone) staticRecords() *staticRecords {
 			_, ns := z.Apex()
 			p.Records = slices.Concat(ns, p.Records)
 			if z.signer != nil {
-				p.Records = append(p.Records, z.signer.records...)
+				p.Records = append(p.Records, z.signer.Records...)
 			}
 		}
 		_ = note(p) // never fails
@@ -72,13 +72,6 @@ func (z *Zone) form() string {
 		}
 	}
 	return b.String()
-}
-
-func tags(keys []signingKey) (list []uint16) {
-	for _, k := range keys {
-		list = append(list, k.tag)
-	}
-	return list
 }
 
 // under returns the namespaces whose prefixes begin as that of another one does.

@@ -12,6 +12,7 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/stele-id/stele/publish/zonekey"
+	"github.com/stele-id/stele/publish/zonesign"
 
 	"github.com/stele-id/stele"
 )
@@ -23,11 +24,11 @@ func TestChangesOfSettings(t *testing.T) {
 	own := func(change func(*stele.Namespace)) func(*press) {
 		return func(p *press) { p.namespace("urn:paradisec", change) }
 	}
-	for _, mode := range []SigningMode{Unsigned, SignOnline, SignTransfer} {
+	for _, mode := range []zonesign.Mode{zonesign.Unsigned, zonesign.Online, zonesign.Transfer} {
 		p := newPress(t)
 		p.publish("urn:paradisec", zone, ":", 2)
 		p.secondaries("urn:paradisec", everybody)
-		if mode != Unsigned {
+		if mode != zonesign.Unsigned {
 			p.signed(mode, zone)
 		}
 		for i := range 20 {
@@ -79,13 +80,13 @@ func TestChangesOfSettings(t *testing.T) {
 				})
 			}, false},
 			{"a key, published", func(p *press) {
-				if mode != Unsigned {
+				if mode != zonesign.Unsigned {
 					p.keys(zone, func(r *zonekey.Ring) error { _, err := r.Roll(zonekey.CSK, time.Now(), rand.Reader); return err })
 				}
-			}, mode == SignTransfer}, // it signs the keys at once
+			}, mode == zonesign.Transfer}, // it signs the keys at once
 			{"signatures", func(p *press) {
 				p.keys(zone, func(r *zonekey.Ring) error { r.Signed = r.Signed.Add(time.Second); return nil })
-			}, mode == SignTransfer},
+			}, mode == zonesign.Transfer},
 		} {
 			test.change(p)
 			list, _, err := take(s, zone, serial, nil)
@@ -137,11 +138,11 @@ func TestErasBeginWithTheServer(t *testing.T) {
 // TestIncrementsNeverWait keeps a copy of a zone up to date while it changes without a
 // pause, and compares it at the end.
 func TestIncrementsNeverWait(t *testing.T) {
-	for _, mode := range []SigningMode{Unsigned, SignTransfer} {
+	for _, mode := range []zonesign.Mode{zonesign.Unsigned, zonesign.Transfer} {
 		p := newPress(t)
 		p.publish("urn:example", "z.example.", ":", 2) // where case counts
 		p.secondaries("urn:example", everybody)
-		if mode != Unsigned {
+		if mode != zonesign.Unsigned {
 			p.signed(mode, "z.example.")
 		}
 		s := p.serve(Options{})

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/publish/zonesign"
 )
 
 var soaSerial = regexp.MustCompile(`(?m)^(@ \d+ IN SOA \S+ \S+) \d+ `)
@@ -194,7 +195,7 @@ func TestQuietZoneKeepsItsSerial(t *testing.T) {
 	if after["busy.example."] <= before["busy.example."] {
 		t.Errorf("much changed in it, and its serial was %d and is %d", before["busy.example."], after["busy.example."])
 	}
-	p.signed(SignTransfer, "quiet.example.")
+	p.signed(zonesign.Transfer, "quiet.example.")
 	_, signed := p.contents()
 	if signed["quiet.example."] <= after["quiet.example."] || signed["example."] <= after["example."] || signed["busy.example."] != after["busy.example."] {
 		t.Errorf("after one was signed the serials are %v, and were %v", signed, after)

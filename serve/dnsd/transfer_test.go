@@ -18,6 +18,7 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/stele-id/stele/publish/zonekey"
+	"github.com/stele-id/stele/publish/zonesign"
 
 	"github.com/stele-id/stele"
 )
@@ -162,7 +163,7 @@ func TestTransferSigned(t *testing.T) {
 		p.register(fmt.Sprintf("urn:paradisec:c%d:%d:n%d.x", i%3, i%7, i), "N2L https://example.org/")
 	}
 	const zone = "paradisec.example."
-	p.signed(SignTransfer, zone)
+	p.signed(zonesign.Transfer, zone)
 	s := p.serve(Options{})
 	list, _, err := take(s, zone, 0, nil)
 	if err != nil {
@@ -172,7 +173,7 @@ func TestTransferSigned(t *testing.T) {
 	if diff := cmp.Diff(p.zoneLines(zone), lines(t, list)); diff != "" {
 		t.Errorf("(-zone +taken):\n%s", diff)
 	}
-	p.signed(SignOnline, zone)
+	p.signed(zonesign.Online, zone)
 	p.zones.InvalidateNamespaces()
 	if list, _, err = take(s, zone, 0, nil); err != nil {
 		t.Fatal(err)
@@ -188,12 +189,12 @@ func TestTransferSigned(t *testing.T) {
 // TestIncrements keeps a copy of a zone up to date with what is told to have changed, in
 // one step for many changes.
 func TestIncrements(t *testing.T) {
-	for _, mode := range []SigningMode{Unsigned, SignOnline, SignTransfer} {
+	for _, mode := range []zonesign.Mode{zonesign.Unsigned, zonesign.Online, zonesign.Transfer} {
 		t.Run(fmt.Sprint(mode), func(t *testing.T) {
 			p := newPress(t)
 			p.publish("urn:paradisec", "z.example.", ":", 2)
 			p.secondaries("urn:paradisec", everybody)
-			if mode != Unsigned {
+			if mode != zonesign.Unsigned {
 				p.signed(mode, "z.example.")
 			}
 			s := p.serve(Options{})
@@ -272,14 +273,14 @@ func apply(t *testing.T, copied map[string]bool, list []dns.RR, serial uint32) u
 // TestTransferStandsStill takes a zone while it changes: each time it is what the zone
 // was at one moment, that of its serial.
 func TestTransferStandsStill(t *testing.T) {
-	for _, mode := range []SigningMode{Unsigned, SignTransfer} {
+	for _, mode := range []zonesign.Mode{zonesign.Unsigned, zonesign.Transfer} {
 		p := newPress(t)
 		p.publish("urn:example", "z.example.", ":", 2) // where case counts
 		p.secondaries("urn:example", everybody)
 		for i := range 50 {
 			p.register(fmt.Sprintf("urn:example:q:%d", i), "N2L https://example.org/")
 		}
-		if mode != Unsigned {
+		if mode != zonesign.Unsigned {
 			p.signed(mode, "z.example.")
 		}
 		s := p.serve(Options{})

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/miekg/dns"
+
+	"github.com/stele-id/stele/publish/zonesign"
 )
 
 // drain is a connection that takes everything.
@@ -28,7 +30,7 @@ func (d *drain) SetWriteDeadline(time.Time) error { return nil }
 // BenchmarkTransfer sends a whole zone, without the network: what a name of it costs.
 func BenchmarkTransfer(b *testing.B) {
 	const names = 20_000
-	for _, mode := range []SigningMode{Unsigned, SignTransfer} {
+	for _, mode := range []zonesign.Mode{zonesign.Unsigned, zonesign.Transfer} {
 		b.Run(fmt.Sprint("signing=", mode), func(b *testing.B) {
 			p := newPress(b)
 			p.publish("urn:paradisec", "z.example.", ":", 3)
@@ -36,7 +38,7 @@ func BenchmarkTransfer(b *testing.B) {
 			for i := range names {
 				p.register(fmt.Sprintf("urn:paradisec:c%d:i:n%d", i%10, i), "N2L text/html http://example.org/", "N2L audio/wav http://example.org/wav")
 			}
-			if mode != Unsigned {
+			if mode != zonesign.Unsigned {
 				p.signed(mode, "z.example.")
 			}
 			s := New(Options{Zones: p.zones, Now: time.Now})
@@ -57,12 +59,12 @@ func BenchmarkTransfer(b *testing.B) {
 
 // BenchmarkIncrement tells of 1000 new names in zones of several sizes.
 func BenchmarkIncrement(b *testing.B) {
-	for _, mode := range []SigningMode{Unsigned, SignTransfer} {
+	for _, mode := range []zonesign.Mode{zonesign.Unsigned, zonesign.Transfer} {
 		for _, names := range []int{2_000, 20_000, 200_000} {
 			b.Run(fmt.Sprint("signing=", mode, "/names=", names), func(b *testing.B) {
 				p := newPress(b)
 				p.publish("urn:paradisec", "z.example.", ":", 3)
-				if mode != Unsigned {
+				if mode != zonesign.Unsigned {
 					p.signed(mode, "z.example.")
 				}
 				for i := range names {

@@ -18,13 +18,14 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/stele-id/stele/publish/zonekey"
+	"github.com/stele-id/stele/publish/zonesign"
 
 	"github.com/stele-id/stele"
 )
 
 // authorityFor serves a root and a zone inside it, both signed, to validators of
 // others. TTLs are short, so that they ask again.
-func authorityFor(t *testing.T, outer, inner SigningMode) (*press, netip.AddrPort) {
+func authorityFor(t *testing.T, outer, inner zonesign.Mode) (*press, netip.AddrPort) {
 	t.Helper()
 	p := newPress(t)
 	p.zones.ttl = 1
@@ -39,8 +40,8 @@ func authorityFor(t *testing.T, outer, inner SigningMode) (*press, netip.AddrPor
 	}
 	p.register("urn:plain:c:n", "N2L https://example.org/")
 	p.signed(inner, "urn.example.", "child.urn.example.")
-	modes := map[string]SigningMode{"urn.example.": outer, "child.urn.example.": inner}
-	p.zones.signing = func(ns *stele.Namespace) SigningMode { return modes[ns.Publication.Zone] }
+	modes := map[string]zonesign.Mode{"urn.example.": outer, "child.urn.example.": inner}
+	p.zones.signing = func(ns *stele.Namespace) zonesign.Mode { return modes[ns.Publication.Zone] }
 	p.zones.InvalidateNamespaces()
 	s := New(Options{Zones: p.zones, Now: time.Now, CacheBytes: 1 << 20})
 	t.Cleanup(func() { _ = s.Shutdown(context.Background()) })
@@ -177,7 +178,7 @@ func probes() []probe {
 // TestValidators has unbound and delv validate both kinds of zones, from the keys of
 // the zone above.
 func TestValidators(t *testing.T) {
-	for _, modes := range [][2]SigningMode{{SignOnline, SignTransfer}, {SignTransfer, SignOnline}} {
+	for _, modes := range [][2]zonesign.Mode{{zonesign.Online, zonesign.Transfer}, {zonesign.Transfer, zonesign.Online}} {
 		t.Run(fmt.Sprint(modes), func(t *testing.T) {
 			p, at := authorityFor(t, modes[0], modes[1])
 			resolver := unbound(t, p, at)
@@ -208,9 +209,9 @@ func TestValidators(t *testing.T) {
 // TestRollWhileQueriesRun rolls the key of a zone while unbound asks for names that it
 // does not have in its cache, and for some that it has: all is validated always.
 func TestRollWhileQueriesRun(t *testing.T) {
-	for _, mode := range []SigningMode{SignOnline, SignTransfer} {
+	for _, mode := range []zonesign.Mode{zonesign.Online, zonesign.Transfer} {
 		t.Run(fmt.Sprint(mode), func(t *testing.T) {
-			p, at := authorityFor(t, SignOnline, mode)
+			p, at := authorityFor(t, zonesign.Online, mode)
 			resolver := unbound(t, p, at)
 			var all sync.WaitGroup
 			stop, begun := make(chan struct{}), make(chan struct{})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/ddds"
+	"github.com/stele-id/stele/publish/zonesign"
 )
 
 // Times in the SOA record, in seconds: how often secondaries ask, how soon again,
@@ -45,8 +46,9 @@ type Zone struct {
 	further []ddds.Fields       // the rule that leads to the resolver, if there is one
 	notes   []string            // what could not be published as the namespace says
 
-	signer  *Signer // nil: it is not signed
-	trouble string  // why it is not, though it should be
+	signer  *zonesign.Signer // nil: it is not signed
+	chain   *NSEC3Chain      // in the mode transfer
+	trouble string           // why it is not, though it should be
 }
 
 // Node is what stands at a name.
@@ -59,9 +61,9 @@ type Node struct {
 // Types returns the types of the records at a node.
 func (n *Node) Types(atApex bool) []uint16 {
 	if atApex {
-		return TypesAt(n.Records, dns.TypeSOA, dns.TypeNS)
+		return zonesign.TypesAt(n.Records, dns.TypeSOA, dns.TypeNS)
 	}
-	return TypesAt(n.Records)
+	return zonesign.TypesAt(n.Records)
 }
 
 // Lookup returns what stands at a name of the zone, which is in lower case.

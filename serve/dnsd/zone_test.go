@@ -14,6 +14,7 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/publish/zonesign"
 )
 
 func TestApex(t *testing.T) {
@@ -401,7 +402,7 @@ func TestExportWhileWriting(t *testing.T) {
 	if _, err := p.registrar.Register(p.ctx, r); err != nil {
 		t.Fatal(err)
 	}
-	p.signed(SignTransfer, "paradisec.example.")
+	p.signed(zonesign.Transfer, "paradisec.example.")
 	n := 0
 	for name, export := range map[string]func(context.Context, io.Writer, string, func(int)) error{"unsigned": p.zones.Export, "signed": p.zones.ExportSigned} {
 		var before bytes.Buffer

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/ddds"
+	"github.com/stele-id/stele/publish/zonesign"
 )
 
 // maxExported is how many aliases an export keeps in memory: records are written in
@@ -90,7 +91,7 @@ func (f *zoneFile) printf(format string, args ...any) {
 
 // head writes what a zone begins with. A file of a zone that is signed says that it has no
 // signatures.
-func (f *zoneFile) head(by *Signer) {
+func (f *zoneFile) head(by *zonesign.Signer) {
 	z := f.zone
 	soa, ns := z.Apex()
 	f.printf("; %s: %s\n", z.Name, z.purpose())

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/publish/zonekey"
+	"github.com/stele-id/stele/publish/zonesign"
 )
 
 // TestKeys takes a zone through its first key and a roll, as a person would.
@@ -16,11 +17,11 @@ func TestKeys(t *testing.T) {
 	p.paradisec()
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	p.zones.now = func() time.Time { return now }
-	p.zones.signing = func(ns *stele.Namespace) SigningMode {
+	p.zones.signing = func(ns *stele.Namespace) zonesign.Mode {
 		if ns.Publication.Zone == "paradisec.example." {
-			return SignTransfer
+			return zonesign.Transfer
 		}
-		return Unsigned
+		return zonesign.Unsigned
 	}
 	keys := &zonekey.Manager{Store: p.registrar, Zones: p.zones, Now: p.zones.now, Random: rand.Reader}
 	const zone = "Paradisec.example"
@@ -68,7 +69,7 @@ func TestRefreshAll(t *testing.T) {
 	p.paradisec()
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	p.zones.now = func() time.Time { return now }
-	p.zones.signing = func(*stele.Namespace) SigningMode { return SignTransfer }
+	p.zones.signing = func(*stele.Namespace) zonesign.Mode { return zonesign.Transfer }
 	keys := &zonekey.Manager{Store: p.registrar, Zones: p.zones, Now: p.zones.now, Random: rand.Reader}
 	if _, err := keys.Begin(p.ctx, "paradisec.example.", zonekey.Ed25519, false); err != nil {
 		t.Fatal(err)
@@ -104,7 +105,7 @@ func TestUnsign(t *testing.T) {
 	p.paradisec()
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	p.zones.now = func() time.Time { return now }
-	p.zones.signing = func(*stele.Namespace) SigningMode { return SignOnline }
+	p.zones.signing = func(*stele.Namespace) zonesign.Mode { return zonesign.Online }
 	keys := &zonekey.Manager{Store: p.registrar, Zones: p.zones, Now: p.zones.now, Random: rand.Reader}
 	const zone, wait = "paradisec.example.", defaultParentTTL + spreadShared
 	unsign := func(atParent, wantDone bool, from time.Time) {
@@ -143,7 +144,7 @@ func TestOwnParent(t *testing.T) {
 	p.publish("urn:inner", "inner.paradisec.example.", ":", 1)
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	p.zones.now = func() time.Time { return now }
-	p.zones.signing = func(*stele.Namespace) SigningMode { return SignOnline }
+	p.zones.signing = func(*stele.Namespace) zonesign.Mode { return zonesign.Online }
 	keys := &zonekey.Manager{Store: p.registrar, Zones: p.zones, Now: p.zones.now, Random: rand.Reader}
 	const zone, wait = "inner.paradisec.example.", DefaultTTL*time.Second + spreadShared
 	if _, err := keys.Begin(p.ctx, zone, zonekey.ECDSA, false); err != nil {
@@ -169,23 +170,5 @@ func TestOwnParent(t *testing.T) {
 	now = status.Unsigned
 	if _, done, err := keys.Unsign(p.ctx, zone, 0, false, false); err != nil || !done {
 		t.Errorf("%v, %v", done, err)
-	}
-}
-
-// A zone without keys that sign is not signed, and neither is one whose keys are damaged.
-func TestSignerNeedsKeys(t *testing.T) {
-	none, err := zonekey.ReadRing("z.example.", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := NewSigner(SignOnline, none, 60, time.Now); !errors.Is(err, stele.Conflict) {
-		t.Errorf("without keys: %v", err)
-	}
-	damaged, err := zonekey.ReadRing("z.example.", []stele.Cell{{Name: zonekey.CellPrefix + "z.example. 00001", Value: []byte(`{"role":"csk","algorithm":13}`)}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := NewSigner(SignOnline, damaged, 60, time.Now); !errors.Is(err, stele.Internal) {
-		t.Errorf("with a damaged key: %v", err)
 	}
 }

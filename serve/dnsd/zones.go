@@ -14,6 +14,7 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/namespaces"
 	"github.com/stele-id/stele/publish/zonemap"
+	"github.com/stele-id/stele/publish/zonesign"
 	"github.com/stele-id/stele/secret"
 )
 
@@ -49,7 +50,7 @@ type Zones struct {
 	ttl     uint32
 	now     func() time.Time
 	again   time.Duration // readAgain
-	signing func(*stele.Namespace) SigningMode
+	signing func(*stele.Namespace) zonesign.Mode
 	secrets *secret.Ring
 
 	changed atomic.Uint64
@@ -80,10 +81,10 @@ type Zones struct {
 
 // NewZones makes the zones of a registry. They are closed with Close.
 func NewZones(o ZonesOptions) *Zones {
-	z := &Zones{store: o.Store, schemes: o.Schemes, log: o.Log, ttl: o.DefaultTTL, now: o.Now, again: readAgain, signing: signingOf, secrets: o.Secrets}
+	z := &Zones{store: o.Store, schemes: o.Schemes, log: o.Log, ttl: o.DefaultTTL, now: o.Now, again: readAgain, signing: zonesign.ModeOf, secrets: o.Secrets}
 	z.generations.zones = make(map[string]*zoneGenerations)
 	if o.Keyless {
-		z.signing = func(*stele.Namespace) SigningMode { return Unsigned }
+		z.signing = func(*stele.Namespace) zonesign.Mode { return zonesign.Unsigned }
 	}
 	if z.log == nil {
 		z.log = slog.New(slog.DiscardHandler)

@@ -10,12 +10,13 @@ import (
 
 	"github.com/stele-id/stele/publish/nsec3"
 	"github.com/stele-id/stele/publish/zonekey"
+	"github.com/stele-id/stele/publish/zonesign"
 
 	"github.com/stele-id/stele"
 )
 
 // Signer signs for the zone; nil if it is not signed.
-func (z *Zone) Signer() *Signer { return z.signer }
+func (z *Zone) Signer() *zonesign.Signer { return z.signer }
 
 // Signs reports whether any zone is signed.
 func (z *Zones) Signs() bool { return z.signed.Load() }
@@ -50,7 +51,7 @@ func (s *zoneSet) addSigners(ctx context.Context, z *Zones) error {
 	for _, name := range s.order {
 		one := s.zones[name]
 		mode := z.signing(one.ns)
-		if mode == Unsigned {
+		if mode == zonesign.Unsigned {
 			continue
 		}
 		ring, err := z.readKeys(ctx, name)
@@ -58,7 +59,7 @@ func (s *zoneSet) addSigners(ctx context.Context, z *Zones) error {
 			return err
 		}
 		if err == nil {
-			one.signer, err = NewSigner(mode, ring, z.ttl, z.now)
+			one.signer, err = zonesign.New(mode, ring, z.ttl, z.now)
 		}
 		if err != nil {
 			one.trouble = bareText(err)
@@ -109,14 +110,14 @@ func (z *Zones) addNSEC3Chains(set *zoneSet, last uint64) map[string]keptNSEC3Ch
 			kept = keptNSEC3Chain{shape, NewNSEC3Chain()}
 			kept.chain.born = last
 		}
-		one.signer.NSEC3 = kept.chain
+		one.chain = kept.chain
 		chains[name] = kept
 	}
 	return chains
 }
 
 // hasNSEC3 reports whether the zone has a chain of its names.
-func (z *Zone) hasNSEC3() bool { return z.signer != nil && z.signer.Mode == SignTransfer }
+func (z *Zone) hasNSEC3() bool { return z.signer != nil && z.signer.Mode == zonesign.Transfer }
 
 // noteApplied notes that chains know of records, if there are chains.
 func (z *Zones) noteApplied(records []*stele.Record) {
@@ -148,12 +149,12 @@ type keptNSEC3Chain struct {
 func (z *Zone) nsec3Shape() string {
 	var b strings.Builder
 	p := &z.ns.Publication
-	fmt.Fprintf(&b, "%s\n%q %v\n", z.form(), p.Resolver, z.signer.records != nil)
+	fmt.Fprintf(&b, "%s\n%q %v\n", z.form(), p.Resolver, z.signer.Records != nil)
 	for _, name := range append([]string{z.Name}, z.staticNames()...) {
-		fmt.Fprintln(&b, name, TypesAt(z.static[name]))
+		fmt.Fprintln(&b, name, zonesign.TypesAt(z.static[name]))
 	}
 	for _, one := range z.delegations() {
-		fmt.Fprintln(&b, one.Name, TypesAt(z.Delegation(one.Name).Records))
+		fmt.Fprintln(&b, one.Name, zonesign.TypesAt(z.Delegation(one.Name).Records))
 	}
 	return b.String()
 }
@@ -163,7 +164,7 @@ func (z *Zone) nsec3Shape() string {
 func (z *Zones) updateNSEC3Chains(set *zoneSet, r *stele.Record) {
 	for _, id := range r.Names() {
 		one := set.zoneOf(id)
-		if one == nil || one.signer == nil || one.signer.NSEC3 == nil {
+		if one == nil || one.chain == nil {
 			continue
 		}
 		name := one.Name
@@ -188,7 +189,7 @@ func (z *Zones) updateNSEC3Chains(set *zoneSet, r *stele.Record) {
 // are being read, it notes the name: what stands there can't be told before all aliases
 // are known.
 func (z *Zone) updateNSEC3Chain(ctx context.Context, name string) error {
-	c := z.signer.NSEC3
+	c := z.chain
 	c.changes.Lock()
 	defer c.changes.Unlock()
 	if !c.isReady() {
@@ -209,7 +210,7 @@ func (z *Zone) noteTypes(ctx context.Context, name string) error {
 		return err
 	}
 	n.Records = append(n.Records[:len(n.Records):len(n.Records)], z.signer.ApexRecords(name)...)
-	z.signer.NSEC3.Set(name, z.Name, nsec3.Types(n.Types(name == z.Name)))
+	z.chain.Set(name, z.Name, nsec3.Types(n.Types(name == z.Name)))
 	return nil
 }
 
@@ -257,7 +258,7 @@ func (z *Zone) EachStaticOwner(ctx context.Context, do func(*OwnerRecords) error
 			soa, ns := z.Apex()
 			records = append(append([]dns.RR{soa}, ns...), records...)
 			if z.signer != nil {
-				records = append(records, z.signer.records...)
+				records = append(records, z.signer.Records...)
 			}
 		}
 		if err := do(&OwnerRecords{Name: name, Records: records}); err != nil {

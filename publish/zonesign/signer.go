@@ -1,4 +1,7 @@
-package dnsd
+// Package zonesign signs the records of zones (RFC 4034): with the keys of package zonekey,
+// when they are asked for or for transfer to others, and with the NSEC records of signing
+// online (RFC 9824). It does not know where records come from, and keeps no signatures.
+package zonesign
 
 import (
 	"crypto"
@@ -14,32 +17,37 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// SigningMode is how a zone is signed.
-type SigningMode uint8
+// header returns the header of a record.
+func header(owner string, kind uint16, ttl uint32) dns.RR_Header {
+	return dns.RR_Header{Name: owner, Rrtype: kind, Class: dns.ClassINET, Ttl: ttl}
+}
+
+// Mode is how a zone is signed.
+type Mode uint8
 
 const (
-	Unsigned SigningMode = iota
-	// SignOnline makes signatures when they are asked for, and says of what is not
-	// there no more than that (RFC 9824), so nobody can list the names of a zone.
-	SignOnline
-	// SignTransfer makes signatures that depend on nothing but what is signed, and a
+	Unsigned Mode = iota
+	// Online makes signatures when they are asked for, and says of what is not
+	// there no more than that (RFC 9824), so clients can't list the names of a zone.
+	Online
+	// Transfer makes signatures that depend on nothing but what is signed, and a
 	// chain of all names (NSEC3, RFC 5155), so the zone can be handed to others.
-	SignTransfer
+	Transfer
 )
 
-// signingOf is how the zone of a namespace is to be signed.
-func signingOf(ns *stele.Namespace) SigningMode {
+// ModeOf returns the mode of a zone by the settings of its namespace.
+func ModeOf(ns *stele.Namespace) Mode {
 	switch ns.Publication.Signing {
 	case stele.SigningOnline:
-		return SignOnline
+		return Online
 	case stele.SigningTransfer:
-		return SignTransfer
+		return Transfer
 	}
 	return Unsigned
 }
 
 // Times of signatures that are made when they are asked for. They begin in the past,
-// for clients whose clock is behind, and are made anew when a third of their life is
+// for clients whose clock is late, and are made anew when a third of their life is
 // left.
 const (
 	SignatureEarly = time.Hour
@@ -51,15 +59,14 @@ const (
 // another signer.
 type Signer struct {
 	Zone  string
-	Mode  SigningMode
+	Mode  Mode
 	since time.Time // of signatures in the mode transfer
 	now   func() time.Time
 
 	forKeys []signingKey // that sign the zone's keys
 	forZone []signingKey // that sign all else
-	records []dns.RR     // that stand at the apex because of it
+	Records []dns.RR     // that stand at the apex because of it
 	Parent  []dns.RR     // DS records, for the zone above
-	NSEC3   *NSEC3Chain  // in the mode transfer
 }
 
 // signingKey is a key that signs.
@@ -69,9 +76,9 @@ type signingKey struct {
 	signer    crypto.Signer
 }
 
-// NewSigner makes a signer of the keys of a zone. ttl is that of the records about
+// New makes a signer of the keys of a zone. ttl is that of the records about
 // keys.
-func NewSigner(mode SigningMode, ring *zonekey.Ring, ttl uint32, now func() time.Time) (*Signer, error) {
+func New(mode Mode, ring *zonekey.Ring, ttl uint32, now func() time.Time) (*Signer, error) {
 	s := &Signer{Zone: ring.Zone, Mode: mode, since: ring.Signed, now: now}
 	for _, k := range ring.Current() {
 		record := k.DNSKEY(ring.Zone, ttl)
@@ -81,7 +88,7 @@ func NewSigner(mode SigningMode, ring *zonekey.Ring, ttl uint32, now func() time
 		}
 		key := signingKey{record.KeyTag(), k.Algorithm, private}
 		if k.IsInZone() {
-			s.records = append(s.records, record)
+			s.Records = append(s.Records, record)
 		}
 		if k.IsInZone() && k.Role.SignsKeys() {
 			s.forKeys = append(s.forKeys, key)
@@ -96,8 +103,8 @@ func NewSigner(mode SigningMode, ring *zonekey.Ring, ttl uint32, now func() time
 		return nil, &stele.Error{Op: "zone keys", Kind: stele.Conflict, Err: fmt.Errorf("the zone %s has no keys that sign, so it is served without signatures; make them with 'stele zone sign %s'", ring.Zone, ring.Zone)}
 	}
 	s.addParentRecords(ring, ttl)
-	if mode == SignTransfer {
-		s.records = append(s.records, &dns.NSEC3PARAM{Hdr: header(s.Zone, dns.TypeNSEC3PARAM, 0), Hash: dns.SHA1})
+	if mode == Transfer {
+		s.Records = append(s.Records, &dns.NSEC3PARAM{Hdr: header(s.Zone, dns.TypeNSEC3PARAM, 0), Hash: dns.SHA1})
 	}
 	return s, nil
 }
@@ -106,14 +113,14 @@ func NewSigner(mode SigningMode, ring *zonekey.Ring, ttl uint32, now func() time
 // CDS and CDNSKEY (RFC 7344), and as it stands there.
 func (s *Signer) addParentRecords(ring *zonekey.Ring, ttl uint32) {
 	if !ring.Unsigning.IsZero() { // RFC 8078, section 4
-		s.records = append(s.records,
+		s.Records = append(s.Records,
 			&dns.CDS{DS: dns.DS{Hdr: header(s.Zone, dns.TypeCDS, ttl), Digest: "00"}},
 			&dns.CDNSKEY{DNSKEY: dns.DNSKEY{Hdr: header(s.Zone, dns.TypeCDNSKEY, ttl), Protocol: 3, PublicKey: "AA=="}})
 	}
 	for _, k := range ring.Delegated() {
 		key := k.DNSKEY(ring.Zone, ttl)
 		ds := k.DS(ring.Zone, ttl, dns.SHA256)
-		s.records = append(s.records, ds.ToCDS(), key.ToCDNSKEY())
+		s.Records = append(s.Records, ds.ToCDS(), key.ToCDNSKEY())
 		s.Parent = append(s.Parent, ds)
 	}
 }
@@ -121,7 +128,7 @@ func (s *Signer) addParentRecords(ring *zonekey.Ring, ttl uint32) {
 // ApexRecords returns what stands at a name because the zone is signed.
 func (s *Signer) ApexRecords(name string) []dns.RR {
 	if name == s.Zone {
-		return s.records
+		return s.Records
 	}
 	return nil
 }
@@ -142,11 +149,24 @@ func (s *Signer) times(name string, rtype uint16) (from, to time.Time) {
 	h := fnv.New32a()
 	_, _ = fmt.Fprintf(h, "%s %d", name, rtype) // never fails
 	spread := time.Duration(h.Sum32()%(12*3600)) * time.Second
-	if s.Mode == SignTransfer {
+	if s.Mode == Transfer {
 		return s.since.Add(-SignatureEarly), s.since.Add(zonekey.SignatureValidity - spread)
 	}
 	now := s.now()
 	return now.Add(-SignatureEarly), now.Add(signatureLife - spread)
+}
+
+// Version returns a text that differs if signatures do: it has the mode, the time of the
+// signatures in the mode transfer, and the tags of the keys that sign.
+func (s *Signer) Version() string {
+	return fmt.Sprintln(s.Mode, s.since.Unix(), tags(s.forKeys), tags(s.forZone))
+}
+
+func tags(keys []signingKey) (list []uint16) {
+	for _, k := range keys {
+		list = append(list, k.tag)
+	}
+	return list
 }
 
 // FreshUntil returns when signatures that are made now have to be made anew.

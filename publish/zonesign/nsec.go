@@ -1,6 +1,33 @@
-package dnsd
+package zonesign
 
-import "github.com/miekg/dns"
+import (
+	"slices"
+
+	"github.com/miekg/dns"
+)
+
+// NSEC says what stands at a name, of which nothing else is told: the next name is the
+// one that follows it in the order of all names there could be (RFC 9824, sections 3.1
+// and 3.2). For a name that does not exist, types is nil.
+func (s *Signer) NSEC(name string, types []uint16, exists bool, ttl uint32) (dns.RR, error) {
+	next, err := successor(name, s.Zone)
+	if err != nil {
+		return nil, err
+	}
+	marks := []uint16{dns.TypeRRSIG, dns.TypeNSEC}
+	if !exists {
+		marks = append(marks, dns.TypeNXNAME)
+	}
+	types = slices.Concat(types, marks)
+	slices.Sort(types)
+	return &dns.NSEC{Hdr: header(name, dns.TypeNSEC, ttl), NextDomain: next, TypeBitMap: slices.Compact(types)}, nil
+}
+
+// Sizes of domain names (RFC 1035, section 2.3.4).
+const (
+	maxName  = 255 // in wire form
+	maxLabel = 63
+)
 
 // successor returns the name that follows another one immediately in the order of
 // names (RFC 4034, section 6.1; RFC 4471, section 3.1.2), within a zone. The name is in
