@@ -59,6 +59,26 @@ type Scheme interface {
 	Cuts(id ID, n int) bool
 }
 
+// PassingScheme is a Scheme whose names pass on what follows them to their targets, although
+// the targets do not say so.
+type PassingScheme interface {
+	Scheme
+
+	// PassesOn reports whether a name passes on the rest of a longer name, or if that is
+	// empty the query.
+	PassesOn(rest string) bool
+}
+
+// CheckedScheme is a Scheme that says which part of a name a check character ends. In other
+// schemes it is the whole name in lower case.
+type CheckedScheme interface {
+	Scheme
+
+	// CheckZone returns the part of a name, in canonical form, that its check character
+	// ends.
+	CheckZone(text string) string
+}
+
 // HostScheme is a Scheme of names under hosts, which a registry knows and can add to. A
 // host is never taken away: names under it would not be read any more. Hosts may be
 // added while other goroutines read names.

@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// Store keeps records, namespaces and the state of minters. Its obligations are
-// the same for every implementation, and package store/storetest tests them:
+// Store keeps records, namespaces and the state of minters. It is composed of small
+// interfaces, so that a consumer asks only for the part it needs. The obligations are the
+// same for every implementation, and package store/storetest tests them:
 //
 //   - What is acknowledged is durable: it survives a crash of the process and of
 //     the machine. What failed with an error other than Unavailable had no effect.
@@ -29,6 +30,24 @@ import (
 // may help (the store can't write at present, or does not know whether it did),
 // and Internal for damage, which is named.
 type Store interface {
+	Records
+	Versions
+	Namespaces
+	Changes
+	Zones
+	Minters
+	Cells
+	AuditStore
+	Writer
+	Upkeep
+
+	// Close ends the store's use. Commits under way are finished first.
+	Close() error
+}
+
+// Records reads the current versions of records. See [Store] for the obligations of all its
+// parts.
+type Records interface {
 	// Record returns the record that has this name, as its identifier or as an
 	// alias. NotFound if there is none.
 	Record(ctx context.Context, name ID) (*Record, error)
@@ -45,6 +64,18 @@ type Store interface {
 	// of several names is taken. NotFound if none is registered.
 	First(ctx context.Context, candidates iter.Seq[Prefix]) (*Record, Prefix, error)
 
+	// Scan yields the records of a scheme whose identifiers begin with prefix and
+	// come after the given text, in order of their texts. Aliases are not scanned.
+	Scan(ctx context.Context, scheme, prefix, after string) iter.Seq2[*Record, error]
+
+	// Pointing yields the identifiers of records, in their current version and
+	// whatever their state, that have a target at the location and that come after
+	// the given one, in order.
+	Pointing(ctx context.Context, at Location, after ID) iter.Seq2[ID, error]
+}
+
+// Versions reads earlier versions of records.
+type Versions interface {
 	// History yields all versions of the record with this identifier, the newest
 	// first. It yields none for an unknown one, or for an alias.
 	History(ctx context.Context, id ID) iter.Seq2[*Record, error]
@@ -67,16 +98,27 @@ type Store interface {
 	// Withholding yields the identifiers of the records whose current version withholds
 	// something of earlier ones, in order; see [Withheld].
 	Withholding(ctx context.Context) iter.Seq2[ID, error]
+}
 
-	// Scan yields the records of a scheme whose identifiers begin with prefix and
-	// come after the given text, in order of their texts. Aliases are not scanned.
-	Scan(ctx context.Context, scheme, prefix, after string) iter.Seq2[*Record, error]
+// Namespaces reads namespaces.
+type Namespaces interface {
+	// Namespace returns a namespace. NotFound if there is none.
+	Namespace(ctx context.Context, key NamespaceKey) (*Namespace, error)
 
-	// Pointing yields the identifiers of records, in their current version and
-	// whatever their state, that have a target at the location and that come after
-	// the given one, in order.
-	Pointing(ctx context.Context, at Location, after ID) iter.Seq2[ID, error]
+	// Namespaces yields all namespaces, by scheme and then by prefix.
+	Namespaces(ctx context.Context) iter.Seq2[*Namespace, error]
 
+	// NamespaceHistory yields all versions of a namespace that are kept, the newest
+	// first; none for an unknown one. A registry that an earlier program made has those
+	// since it was upgraded.
+	NamespaceHistory(ctx context.Context, key NamespaceKey) iter.Seq2[*Namespace, error]
+
+	// Count returns how many records count for a namespace; see [Commit].
+	Count(ctx context.Context, key NamespaceKey) (uint64, error)
+}
+
+// Changes reads the feed of changes, and where it stands.
+type Changes interface {
 	// Changes yields what was committed after the change with number after, in
 	// order. Numbers begin with 1 and have no gaps.
 	Changes(ctx context.Context, after uint64) iter.Seq2[Change, error]
@@ -84,6 +126,18 @@ type Store interface {
 	// LastChange returns the number of the last change; 0 if there is none.
 	LastChange(ctx context.Context) (uint64, error)
 
+	// Position returns the number of the last change and the present generation, as
+	// they are at one moment.
+	Position(ctx context.Context) (Position, error)
+
+	// Generations returns the generations of the registry, the oldest first. A new
+	// store has one, with the number 1 and a random identifier. A backup has the same
+	// list as the store that it was made of.
+	Generations(ctx context.Context) (Generations, error)
+}
+
+// Zones reads what is kept about the zones of the DNS.
+type Zones interface {
 	// ZoneState returns what is kept about a zone, with the changes that touched every
 	// zone. Of a zone about which nothing is kept, Last and Since are the number of the
 	// last change.
@@ -96,33 +150,10 @@ type Store interface {
 	// with number after, in order. Its cost does not grow with the changes of other zones.
 	// What happened before the Since of the zone may be missing.
 	ZoneChanges(ctx context.Context, zone string, after uint64) iter.Seq2[Change, error]
-	// Position returns the number of the last change and the present generation, as
-	// they are at one moment.
-	Position(ctx context.Context) (Position, error)
+}
 
-	// Generations returns the generations of the registry, the oldest first. A new
-	// store has one, with the number 1 and a random identifier. A backup has the same
-	// list as the store that it was made of.
-	Generations(ctx context.Context) (Generations, error)
-
-	// SetGenerations puts another list in the place of the one whose last generation
-	// is present. Only two may do so: a restore, which appends a generation, and a copy
-	// of a store, which takes over the list of the store that is copied. It returns once
-	// that is durable. Conflict if present is not the last generation, or the store is
-	// sealed (ErrSealed); Invalid if the list is not one that a registry can have.
-	SetGenerations(ctx context.Context, present GenerationID, list Generations) error
-
-	// Namespace returns a namespace. NotFound if there is none.
-	Namespace(ctx context.Context, key NamespaceKey) (*Namespace, error)
-
-	// Namespaces yields all namespaces, by scheme and then by prefix.
-	Namespaces(ctx context.Context) iter.Seq2[*Namespace, error]
-
-	// NamespaceHistory yields all versions of a namespace that are kept, the newest
-	// first; none for an unknown one. A registry that an earlier program made has those
-	// since it was upgraded.
-	NamespaceHistory(ctx context.Context, key NamespaceKey) iter.Seq2[*Namespace, error]
-
+// Minters reads the states of minters.
+type Minters interface {
 	// MinterState returns what the last commit kept for a minter; nil if nothing
 	// was.
 	MinterState(ctx context.Context, name string) ([]byte, error)
@@ -130,17 +161,20 @@ type Store interface {
 	// MinterStates yields the names and states of all minters, by name. The state is
 	// in After; Before is nil.
 	MinterStates(ctx context.Context) iter.Seq2[MinterState, error]
+}
 
+// Cells reads cells.
+type Cells interface {
 	// Cell returns what is kept under a name; nil if nothing is.
 	Cell(ctx context.Context, name string) ([]byte, error)
 
 	// Cells yields the cells whose names begin with prefix and come after the given
 	// name, in order of their names.
 	Cells(ctx context.Context, prefix, after string) iter.Seq2[Cell, error]
+}
 
-	// Count returns how many records count for a namespace; see [Commit].
-	Count(ctx context.Context, key NamespaceKey) (uint64, error)
-
+// Writer commits.
+type Writer interface {
 	// Apply makes a commit: all of it or nothing. It returns once that is durable.
 	// Conflict if a condition of the commit does not hold, Exhausted if a quota is
 	// used up, Invalid if the commit breaks a rule that holds always.
@@ -160,16 +194,14 @@ type Store interface {
 	// Namespace and with how many they are as Count. Nothing is appended if no record is
 	// committed. They have no number.
 	Ingest(ctx context.Context, records []*Record, count NamespaceCounter, touch *Touch, state *MinterState, entries ...*AuditEntry) ([]error, error)
+}
 
-	AuditStore
-
-	// Purge removes from the store's files what commits have erased: the content of
-	// erased versions, of the version that was current before, and where they led. It
-	// returns once no file of the store holds it. Copies that others keep (backups, a
-	// database's log and its archive) are not the store's. It may take as long as
-	// rewriting the whole store, and writes or reads may have to wait meanwhile.
-	// Iterators under way may end with Unavailable.
-	Purge(ctx context.Context) error
+// Upkeep is what administrators do with a store as a whole.
+type Upkeep interface {
+	// Ready returns nil if the store can write, and otherwise an error that says
+	// why not and what will happen. That of a sealed store is the Conflict that a
+	// commit would be refused with.
+	Ready(ctx context.Context) error
 
 	// Seal ends all writes: Apply and Ingest are refused from then on, with a Conflict
 	// that is ErrSealed and has the reason in its text. It returns once that is durable and no
@@ -181,10 +213,13 @@ type Store interface {
 	// Sealed returns the reason of the seal; "" if there is none.
 	Sealed(ctx context.Context) (string, error)
 
-	// Ready returns nil if the store can write, and otherwise an error that says
-	// why not and what will happen. That of a sealed store is the Conflict that a
-	// commit would be refused with.
-	Ready(ctx context.Context) error
+	// Purge removes from the store's files what commits have erased: the content of
+	// erased versions, of the version that was current before, and where they led. It
+	// returns once no file of the store holds it. Copies that others keep (backups, a
+	// database's log and its archive) are not the store's. It may take as long as
+	// rewriting the whole store, and writes or reads may have to wait meanwhile.
+	// Iterators under way may end with Unavailable.
+	Purge(ctx context.Context) error
 
 	// Backup writes a copy of the store's present state, consistent in itself, to
 	// a new folder. Writes go on meanwhile. That of a sealed store is sealed.
@@ -194,8 +229,43 @@ type Store interface {
 	// is broken. Its error says that it could not finish.
 	Verify(ctx context.Context, report func(problem string)) error
 
-	// Close ends the store's use. Commits under way are finished first.
-	Close() error
+	// SetGenerations puts another list in the place of the one whose last generation
+	// is present. Only two may do so: a restore, which appends a generation, and a copy
+	// of a store, which takes over the list of the store that is copied. It returns once
+	// that is durable. Conflict if present is not the last generation, or the store is
+	// sealed (ErrSealed); Invalid if the list is not one that a registry can have.
+	SetGenerations(ctx context.Context, present GenerationID, list Generations) error
+}
+
+// Replicated is a Store whose reads may come from a replica. It is optional: without it
+// every read sees all commits that were acknowledged before it began.
+type Replicated interface {
+	// Lagging reports whether what is read at present may be older than what was read
+	// before, because it comes from a replica, and since when. If yes is false, since is
+	// when that began last, or zero if it never was. A reader that gets the same answer
+	// before and after a read, with yes false, has read the current state. Lagging does not
+	// wait for the database.
+	Lagging() (since time.Time, yes bool)
+}
+
+// Shared is a Store that several processes write to at the same time. It is optional: a
+// store without it has one writer.
+type Shared interface {
+	// Applied returns the number of the newest change that this process has committed; 0 if
+	// there is none. A commit is in it before Apply or Ingest returns.
+	Applied() uint64
+
+	// Rewind says that a restored registry replaced the one that this process wrote to: from
+	// then on Applied returns at most last, the number of its last change.
+	Rewind(last uint64)
+}
+
+// Schematic is a Store whose stored form has a version. It is optional: a store in memory
+// has none.
+type Schematic interface {
+	// SchemaVersion returns the version of the stored form that this program writes. It is
+	// the same as long as the store is open.
+	SchemaVersion() uint64
 }
 
 // Commit is what Apply commits. It is not changed after it was handed over. What holds

@@ -14,6 +14,13 @@ import (
 	"github.com/stele-id/stele"
 )
 
+// Store is the part of a [stele.Store] that a Directory needs: it reads users and tokens,
+// and commits when tokens were used last.
+type Store interface {
+	stele.Cells
+	stele.Writer
+}
+
 // Directory knows all users and tokens. It reads them from the store at first use
 // and keeps them in memory. It is used by many goroutines at once.
 type Directory struct {
@@ -27,7 +34,7 @@ type Directory struct {
 	// first use.
 	Grace time.Duration
 
-	store stele.Store
+	store Store
 	now   func() time.Time
 
 	roll    atomic.Pointer[roll]
@@ -40,7 +47,7 @@ type Directory struct {
 }
 
 // NewDirectory returns a directory of the users and tokens in the store.
-func NewDirectory(store stele.Store, now func() time.Time) *Directory {
+func NewDirectory(store Store, now func() time.Time) *Directory {
 	return &Directory{
 		store:   store,
 		now:     now,

@@ -115,10 +115,15 @@ func ReadLegacy(ctx context.Context, present, restored stele.Store) (l Legacy, e
 	return l, err
 }
 
+// NamespaceLister is the part of a [stele.Store] that has the secondaries of zones.
+type NamespaceLister interface {
+	Namespaces(ctx context.Context) iter.Seq2[*stele.Namespace, error]
+}
+
 // Secondaries returns the secondaries of the zones that stores publish, by zone and address,
 // each once. The caller asks those for their serials that are not in a state already: one
 // without an address can't be asked.
-func Secondaries(ctx context.Context, stores ...stele.Store) ([]stele.SecondaryAnswer, error) {
+func Secondaries(ctx context.Context, stores ...NamespaceLister) ([]stele.SecondaryAnswer, error) {
 	var list []stele.SecondaryAnswer
 	add := func(zone, at string, state stele.SecondaryState, why string) {
 		list = append(list, stele.SecondaryAnswer{Zone: zone, At: at, State: state, Why: why})

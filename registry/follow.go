@@ -179,7 +179,7 @@ type state struct {
 // look asks the store how far it is. It may be this question that finds the primary
 // away, and is answered by a copy; so it is looked afterwards whether it was.
 func (f *Follower) look(ctx context.Context) (s state, err error) {
-	if a, ok := f.registry.Store.(applier); ok {
+	if a, ok := f.registry.Store.(stele.Shared); ok {
 		if s.own = a.Applied(); s.own <= f.lost {
 			s.own = 0
 		}
@@ -272,7 +272,7 @@ func (f *Follower) afterRestore(ctx context.Context, s state) error {
 	}
 	// What this process wrote was written elsewhere, with other numbers.
 	f.lost = max(f.lost, s.own)
-	if r, ok := f.registry.Store.(rewinder); ok {
+	if r, ok := f.registry.Store.(stele.Shared); ok {
 		r.Rewind(s.last)
 		f.lost = 0
 	}

@@ -185,7 +185,10 @@ type writtenStore struct {
 	applied uint64
 }
 
-func (s *writtenStore) Applied() uint64 { return s.applied }
+var _ stele.Shared = (*writtenStore)(nil)
+
+func (s *writtenStore) Applied() uint64    { return s.applied }
+func (s *writtenStore) Rewind(last uint64) { s.applied = min(s.applied, last) }
 
 // TestFollowOwnLost: what a server has written itself may be lost, too, before it looked.
 // That is dealt with once.

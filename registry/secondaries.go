@@ -13,7 +13,7 @@ import (
 // AskSecondaries asks the secondaries of all zones that stores publish for the serials of
 // their copies, at addresses that the rule allows. A nil store has none.
 func AskSecondaries(ctx context.Context, may outbound.Rule, stores ...stele.Store) ([]stele.SecondaryAnswer, error) {
-	var open []stele.Store
+	var open []registrar.NamespaceLister
 	for _, store := range stores {
 		if store == nil {
 			continue
@@ -34,7 +34,7 @@ func AskSecondaries(ctx context.Context, may outbound.Rule, stores ...stele.Stor
 }
 
 // AskZoneSecondaries is [AskSecondaries] for one zone of one store.
-func AskZoneSecondaries(ctx context.Context, may outbound.Rule, store stele.Store, zone string) ([]stele.SecondaryAnswer, error) {
+func AskZoneSecondaries(ctx context.Context, may outbound.Rule, store registrar.NamespaceLister, zone string) ([]stele.SecondaryAnswer, error) {
 	list, err := registrar.Secondaries(ctx, store)
 	if err != nil {
 		return nil, err

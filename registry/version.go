@@ -9,18 +9,10 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// A store that several processes share says more than others do.
-type (
-	applier interface{ Applied() uint64 }
-	lagger  interface{ Lagging() (time.Time, bool) }
-
-	rewinder interface{ Rewind(last uint64) }
-)
-
 // lagging reports whether what is read from the store may be older than what was read
 // before, and since when; see [resolver.Options].
 func (r *Registry) lagging() (since time.Time, yes bool) {
-	if l, ok := r.Store.(lagger); ok {
+	if l, ok := r.Store.(stele.Replicated); ok {
 		return l.Lagging()
 	}
 	return time.Time{}, false
@@ -48,7 +40,7 @@ func (r *Registry) Share(ctx context.Context, now func() time.Time, log *slog.Lo
 // token with which whoever wrote it sees it everywhere.
 func (r *Registry) Version(ctx context.Context) (stele.Position, error) {
 	if f := r.Follower; f != nil {
-		if a, ok := r.Store.(applier); ok {
+		if a, ok := r.Store.(stele.Shared); ok {
 			return stele.Position{Generation: r.KnownGenerations().Last().ID, Change: max(a.Applied(), f.position.Load())}, nil
 		}
 	}

@@ -38,7 +38,7 @@ const unknownAge = 10 * time.Second
 // the names in a long tail, or in a flood of made-up ones, are asked for once, and it would
 // cost more to keep and evict them than to read them.
 type cache struct {
-	store     stele.Store
+	store     stele.Records
 	kept      *otter.Cache[stele.ID, *entry] // nil: keep nothing
 	now       func() time.Time               // may be nil
 	age       time.Duration                  // 0: without limit
@@ -88,7 +88,7 @@ type entry struct {
 	cutAt uint64 // one more than the cache's writes when cut was read; 0: it was not read
 }
 
-func newCache(store stele.Store, o Options) *cache {
+func newCache(store stele.Records, o Options) *cache {
 	c := &cache{store: store, now: o.Now, age: o.CacheAge, lags: o.Lagging, seed: maphash.MakeSeed()}
 	if o.RedirectBytes > 0 && o.CacheAge == 0 { // redirect entries do not expire
 		c.redirects = newRedirectCache(o.RedirectBytes)

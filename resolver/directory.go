@@ -13,7 +13,7 @@ import (
 // directory keeps all namespaces in memory. They are few beside records, and
 // every answer needs one.
 type directory struct {
-	store   stele.Store
+	store   stele.Namespaces
 	schemes *stele.Schemes
 	now     func() time.Time
 	age     time.Duration
@@ -32,7 +32,7 @@ type snapshot struct {
 	until time.Time // zero: without limit
 }
 
-func newDirectory(store stele.Store, schemes *stele.Schemes, o Options) *directory {
+func newDirectory(store stele.Namespaces, schemes *stele.Schemes, o Options) *directory {
 	d := &directory{store: store, schemes: schemes, now: o.Now, age: o.CacheAge, loading: make(chan struct{}, 1)}
 	if d.now == nil {
 		d.age = 0

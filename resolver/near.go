@@ -136,7 +136,7 @@ func (w *walk) ends(prefix int) (ends []int) {
 // is what the registrar demands of new names: the scheme says, or else it is the
 // whole text in lower case, which is the case of check characters.
 func (w *walk) checkZone(text string) string {
-	if s, ok := w.schemes.Lookup(w.q.ID.Scheme()).(interface{ CheckZone(text string) string }); ok {
+	if s, ok := w.schemes.Lookup(w.q.ID.Scheme()).(stele.CheckedScheme); ok {
 		return s.CheckZone(text)
 	}
 	return strings.ToLower(text)

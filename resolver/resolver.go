@@ -51,6 +51,12 @@ type Options struct {
 	DefaultStatus int    // of redirects, likewise; 302 if 0
 }
 
+// Store is the part of a [stele.Store] that a Resolver reads.
+type Store interface {
+	stele.Records
+	stele.Namespaces
+}
+
 // Resolver answers requests. It is used by many goroutines at once.
 type Resolver struct {
 	schemes    *stele.Schemes
@@ -63,7 +69,7 @@ type Resolver struct {
 }
 
 // New makes a resolver over a store.
-func New(store stele.Store, schemes *stele.Schemes, o Options) *Resolver {
+func New(store Store, schemes *stele.Schemes, o Options) *Resolver {
 	hosts := make(map[string]bool, len(o.Hosts))
 	for _, host := range o.Hosts {
 		hosts[strings.ToLower(host)] = true

@@ -404,7 +404,7 @@ func TestTrace(t *testing.T) {
 }
 
 // failing is a store that can't read.
-type failing struct{ stele.Store }
+type failing struct{ Store }
 
 func (failing) Record(context.Context, stele.ID) (*stele.Record, error) {
 	return nil, &stele.Error{Kind: stele.Unavailable}

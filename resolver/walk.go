@@ -153,7 +153,7 @@ func (w *walk) passesOn(ctx context.Context, record *stele.Record, at stele.ID) 
 	if rest == "" && w.q.Query == "" || slices.ContainsFunc(record.Targets, func(t stele.Target) bool { return t.Partial }) {
 		return false, nil
 	}
-	if s, ok := w.schemes.Lookup(w.q.ID.Scheme()).(interface{ PassesOn(rest string) bool }); ok && s.PassesOn(rest) {
+	if s, ok := w.schemes.Lookup(w.q.ID.Scheme()).(stele.PassingScheme); ok && s.PassesOn(rest) {
 		return true, nil
 	}
 	return w.namespaces.passesOn(ctx, w.q.ID, at)

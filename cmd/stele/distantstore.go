@@ -4,18 +4,18 @@ import (
 	"context"
 	"iter"
 	"strings"
-	"time"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/client/remote"
 	"github.com/stele-id/stele/namespaces"
+	"github.com/stele-id/stele/serve/dnsd"
 )
 
-// distantStore is the registry behind a server as zones read it: records and
-// namespaces as they are now. What else a store does is the server's own affair.
+// distantStore is the registry of a server as zones read it: records and namespaces as they
+// are now. It has no keys and no feed of changes, which only the server reads.
 type distantStore struct{ r *remote.Registry }
 
-var _ stele.Store = distantStore{}
+var _ dnsd.Store = distantStore{}
 
 // Record returns the record that has this name.
 func (s distantStore) Record(ctx context.Context, name stele.ID) (*stele.Record, error) {
@@ -76,15 +76,7 @@ func (s distantStore) ZoneState(ctx context.Context, zone string) (stele.ZoneSta
 }
 
 // Position returns the number of the last change and its generation.
-func (s distantStore) Position(ctx context.Context) (stele.Position, error) {
-	return s.r.Position(ctx)
-}
-
 // Namespace returns a namespace that somebody made or changed.
-func (s distantStore) Namespace(ctx context.Context, key stele.NamespaceKey) (*stele.Namespace, error) {
-	return s.r.Namespace(ctx, key)
-}
-
 // Namespaces yields the namespaces that somebody made or changed.
 func (s distantStore) Namespaces(ctx context.Context) iter.Seq2[*stele.Namespace, error] {
 	return func(yield func(*stele.Namespace, error) bool) {
@@ -100,39 +92,21 @@ func (s distantStore) Namespaces(ctx context.Context) iter.Seq2[*stele.Namespace
 }
 
 // History yields all versions of a record.
-func (s distantStore) History(ctx context.Context, id stele.ID) iter.Seq2[*stele.Record, error] {
-	return s.r.History(ctx, id)
-}
-
 // Version returns one version of a record.
 func (s distantStore) Version(ctx context.Context, id stele.ID, version uint64) (*stele.Record, error) {
 	return s.r.Version(ctx, id, version)
 }
 
 // VersionAt returns the version of a record that was current at a time.
-func (s distantStore) VersionAt(ctx context.Context, id stele.ID, at time.Time) (*stele.Record, error) {
-	return s.r.At(ctx, id, at)
-}
-
 // NamespaceHistory yields all versions of a namespace.
-func (s distantStore) NamespaceHistory(ctx context.Context, key stele.NamespaceKey) iter.Seq2[*stele.Namespace, error] {
-	return s.r.NamespaceHistory(ctx, key)
-}
-
 // Purge lets the server compact its store.
-func (s distantStore) Purge(ctx context.Context) error { return s.r.Purge(ctx) }
-
 // Count returns how many records count for a namespace.
 func (s distantStore) Count(ctx context.Context, key stele.NamespaceKey) (uint64, error) {
 	return s.r.Count(ctx, key)
 }
 
 // Ready returns nil: what is not ready says so.
-func (s distantStore) Ready(context.Context) error { return nil }
-
 // Close does nothing; who opened the registry closes it.
-func (s distantStore) Close() error { return nil }
-
 // untold is the error of what only the server itself does with its store.
 func untold(what string) error {
 	return refuse(what, stele.Invalid, "only the server itself does this with its registry; run it there, on the folder")
@@ -145,27 +119,7 @@ func untoldAll[T any](what string) iter.Seq2[T, error] {
 	}
 }
 
-// What follows is the server's own affair.
-
-func (distantStore) First(context.Context, iter.Seq[stele.Prefix]) (*stele.Record, stele.Prefix, error) {
-	return nil, stele.Prefix{}, untold("look up")
-}
-
-func (distantStore) Longest(context.Context, stele.ID, func(int) bool) (*stele.Record, stele.Prefix, error) {
-	return nil, stele.Prefix{}, untold("look up")
-}
-
-func (distantStore) Pointing(context.Context, stele.Location, stele.ID) iter.Seq2[stele.ID, error] {
-	return untoldAll[stele.ID]("look up")
-}
-
-func (distantStore) HistoryBefore(context.Context, stele.ID, uint64) iter.Seq2[*stele.Record, error] {
-	return untoldAll[*stele.Record]("history")
-}
-
-func (distantStore) Withholding(context.Context) iter.Seq2[stele.ID, error] {
-	return untoldAll[stele.ID]("list what is withheld")
-}
+// What follows only the server can read.
 
 func (distantStore) Changes(context.Context, uint64) iter.Seq2[stele.Change, error] {
 	return untoldAll[stele.Change]("list changes")
@@ -175,46 +129,6 @@ func (distantStore) ZoneChanges(context.Context, string, uint64) iter.Seq2[stele
 	return untoldAll[stele.Change]("list changes")
 }
 
-func (distantStore) MinterState(context.Context, string) ([]byte, error) {
-	return nil, untold("read minter")
-}
-
-func (distantStore) MinterStates(context.Context) iter.Seq2[stele.MinterState, error] {
-	return untoldAll[stele.MinterState]("read minters")
-}
-
-func (distantStore) Cell(context.Context, string) ([]byte, error) { return nil, untold("read cell") }
-
 func (distantStore) Cells(context.Context, string, string) iter.Seq2[stele.Cell, error] {
 	return untoldAll[stele.Cell]("read cells")
-}
-
-func (distantStore) Apply(context.Context, *stele.Commit) error { return untold("commit") }
-
-func (distantStore) Ingest(context.Context, []*stele.Record, stele.NamespaceCounter, *stele.Touch, *stele.MinterState, ...*stele.AuditEntry) ([]error, error) {
-	return nil, untold("import")
-}
-
-func (distantStore) Generations(context.Context) (stele.Generations, error) {
-	return nil, untold("read generations")
-}
-
-func (distantStore) SetGenerations(context.Context, stele.GenerationID, stele.Generations) error {
-	return untold("set generations")
-}
-
-func (distantStore) Seal(context.Context, string) error { return untold("seal") }
-
-func (distantStore) Sealed(context.Context) (string, error) { return "", untold("look at the seal") }
-
-func (distantStore) Backup(context.Context, string) error { return untold("backup") }
-
-func (distantStore) Verify(context.Context, func(string)) error { return untold("verify") }
-
-func (distantStore) Audit(context.Context, uint64) iter.Seq2[*stele.AuditEntry, error] {
-	return untoldAll[*stele.AuditEntry]("read audit trail")
-}
-
-func (distantStore) AuditRange(context.Context) (first, last uint64, err error) {
-	return 0, 0, untold("read audit trail")
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/resolver"
+	"github.com/stele-id/stele/serve/dnsd"
 )
 
 // folder keeps the registry in the data folder.
@@ -126,7 +127,7 @@ func (f *folder) Count(ctx context.Context, key stele.NamespaceKey) (uint64, err
 func (f *folder) Me(ctx context.Context) (auth.Principal, error) { return auth.From(ctx), nil }
 
 // Source is what zones are made from.
-func (f *folder) Source() stele.Store { return f.registry.Store }
+func (f *folder) Source() dnsd.Store { return f.registry.Store }
 
 // Purge removes from the store's files what was erased.
 func (f *folder) Purge(ctx context.Context) error {

@@ -10,6 +10,7 @@ import (
 	"github.com/stele-id/stele/client/remote"
 	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/registrar/minting"
+	"github.com/stele-id/stele/serve/dnsd"
 )
 
 // keeper keeps a registry: in a folder at hand (folder), or behind a server
@@ -119,8 +120,8 @@ type accessKeeper interface {
 
 // custodian looks after the registry as a whole.
 type custodian interface {
-	// Source is what zones are made from. Of a store it has what is read for that.
-	Source() stele.Store
+	// Source is what zones are made from.
+	Source() dnsd.Store
 
 	// Backup copies the registry to a new folder, and returns how many changes it
 	// has. Those that came meanwhile may be in the copy or not.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/client/remote"
+	"github.com/stele-id/stele/serve/dnsd"
 )
 
 // remoteFlags say which server keeps the registry, and how it is spoken with.
@@ -186,7 +187,7 @@ const distantChunk = 10_000
 type distant struct{ *remote.Registry }
 
 // Source is what zones are made from.
-func (d *distant) Source() stele.Store { return distantStore{d.Registry} }
+func (d *distant) Source() dnsd.Store { return distantStore{d.Registry} }
 
 // Meant returns the error as it is: a server says itself what may have been meant.
 func (d *distant) Meant(_ context.Context, _ stele.ID, err error) error { return err }

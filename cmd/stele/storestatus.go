@@ -74,10 +74,10 @@ func newGenerationStatus(g stele.Generation) generationStatus {
 // readStatus asks the store.
 func (p *program) readStatus(ctx context.Context, s stele.Store, count bool) (status storeStatus, err error) {
 	status = storeStatus{Kind: p.place().Kind(), Place: p.place().String()}
-	if v, ok := s.(interface{ SchemaVersion() uint64 }); ok {
+	if v, ok := s.(stele.Schematic); ok {
 		status.Schema = v.SchemaVersion()
 	}
-	if l, ok := s.(interface{ Lagging() (time.Time, bool) }); ok {
+	if l, ok := s.(stele.Replicated); ok {
 		if since, yes := l.Lagging(); yes {
 			status.Lagging = &since
 		}

@@ -37,11 +37,18 @@ type Directory interface {
 	Authenticate(ctx context.Context, credential string) (auth.Principal, error)
 }
 
+// Store is the part of a [stele.Store] that a Handler uses beside the registrar.
+type Store interface {
+	stele.Namespaces
+	stele.Changes
+	stele.Upkeep
+}
+
 // Options are what a Handler needs to know of the place where it works. Registrar,
 // Store, Schemes, Directory, Pages and Now must be set.
 type Options struct {
 	Registrar *registrar.Registrar
-	Store     stele.Store // for what only administrators read: backups, the change feed
+	Store     Store // for what only administrators read: backups, the change feed
 	Resolver  *resolver.Resolver
 	Schemes   *stele.Schemes
 	Directory Directory

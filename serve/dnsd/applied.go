@@ -25,7 +25,7 @@ type applied struct {
 
 // begin begins to keep track, if nobody did. Whatever is committed from now on has to be
 // noted.
-func (a *applied) begin(ctx context.Context, store stele.Store) (last uint64, err error) {
+func (a *applied) begin(ctx context.Context, store Store) (last uint64, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	begun := a.on
@@ -54,7 +54,7 @@ func (a *applied) note(r *stele.Record) (look bool) {
 }
 
 // look returns up to which change everything is known.
-func (a *applied) look(ctx context.Context, store stele.Store) (uint64, error) {
+func (a *applied) look(ctx context.Context, store Store) (uint64, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.since = 0

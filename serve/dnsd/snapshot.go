@@ -22,7 +22,7 @@ const maxMeanwhile = 1_000_000
 // which there are newer versions are given in the one of that time. It reads first, and
 // looks after that what has changed since: so it knows of all that it can have read.
 type snapshotStore struct {
-	stele.Store
+	Store
 	at   uint64
 	zone stele.ZoneState // of the zone that is read
 	lag  time.Time       // when the store was behind last, before at was read
@@ -35,7 +35,7 @@ type snapshotStore struct {
 }
 
 // newSnapshotStore returns a store as it is now, with the state that a zone has then.
-func newSnapshotStore(ctx context.Context, store stele.Store, zone string) (*snapshotStore, error) {
+func newSnapshotStore(ctx context.Context, store Store, zone string) (*snapshotStore, error) {
 	lag, old := lagOf(store)
 	state, err := store.ZoneState(ctx, zone)
 	if err != nil {
@@ -46,8 +46,8 @@ func newSnapshotStore(ctx context.Context, store stele.Store, zone string) (*sna
 
 // lagOf reports whether what is read from a store at present may be older than what was
 // read before, and since when that was so last.
-func lagOf(store stele.Store) (since time.Time, yes bool) {
-	if l, ok := store.(interface{ Lagging() (time.Time, bool) }); ok {
+func lagOf(store Store) (since time.Time, yes bool) {
+	if l, ok := store.(stele.Replicated); ok {
 		return l.Lagging()
 	}
 	return time.Time{}, false
@@ -169,7 +169,7 @@ func (p *snapshotStore) Scan(ctx context.Context, scheme, prefix, after string) 
 }
 
 // versionOf returns a version of a record; nil for 0.
-func versionOf(ctx context.Context, store stele.Store, id stele.ID, n uint64) (*stele.Record, error) {
+func versionOf(ctx context.Context, store Store, id stele.ID, n uint64) (*stele.Record, error) {
 	if n == 0 {
 		return nil, nil
 	}
@@ -280,7 +280,7 @@ func (z *Zones) renew(old *zoneSet) {
 
 // isCurrent reports whether no namespace has changed since the set was made. Keys are
 // changed together with their namespace.
-func (s *zoneSet) isCurrent(ctx context.Context, store stele.Store) (bool, error) {
+func (s *zoneSet) isCurrent(ctx context.Context, store Store) (bool, error) {
 	n := 0
 	for ns, err := range store.Namespaces(ctx) {
 		if err != nil {

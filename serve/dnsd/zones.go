@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"slices"
 	"strings"
@@ -21,9 +22,23 @@ import (
 // DefaultTTL is for how many seconds answers are kept where nobody says.
 const DefaultTTL = 3600
 
+// Store is the part of a [stele.Store] that zones are made of, with the same obligations. It
+// may be a [stele.Replicated] too.
+type Store interface {
+	Record(ctx context.Context, name stele.ID) (*stele.Record, error)
+	Version(ctx context.Context, id stele.ID, version uint64) (*stele.Record, error)
+	Scan(ctx context.Context, scheme, prefix, after string) iter.Seq2[*stele.Record, error]
+	Namespaces(ctx context.Context) iter.Seq2[*stele.Namespace, error]
+	Count(ctx context.Context, key stele.NamespaceKey) (uint64, error)
+	Changes(ctx context.Context, after uint64) iter.Seq2[stele.Change, error]
+	LastChange(ctx context.Context) (uint64, error)
+	Cells(ctx context.Context, prefix, after string) iter.Seq2[stele.Cell, error] // keys of zones and of secondaries
+	stele.Zones
+}
+
 // ZonesOptions are what Zones are made of. Store and Schemes must be set.
 type ZonesOptions struct {
-	Store      stele.Store
+	Store      Store
 	Schemes    *stele.Schemes
 	Log        *slog.Logger // of what somebody should look into; nothing is logged if nil
 	DefaultTTL uint32       // 3600 if 0
@@ -44,7 +59,7 @@ type ZonesOptions struct {
 // They are used by many goroutines at once, and read the registry when they are
 // first asked.
 type Zones struct {
-	store   stele.Store
+	store   Store
 	schemes *stele.Schemes
 	log     *slog.Logger
 	ttl     uint32

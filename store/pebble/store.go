@@ -114,7 +114,10 @@ type Store struct {
 	damaged  damageLog
 }
 
-var _ stele.Store = (*Store)(nil)
+var (
+	_ stele.Store     = (*Store)(nil)
+	_ stele.Schematic = (*Store)(nil)
+)
 
 // Open opens the store in the folder. It makes folder and store if they are not there,
 // unless the options say that they must be; Invalid if it would have to make the store

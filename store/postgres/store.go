@@ -97,7 +97,12 @@ type Store struct {
 	lag       lag
 }
 
-var _ stele.Store = (*Store)(nil)
+var (
+	_ stele.Store      = (*Store)(nil)
+	_ stele.Replicated = (*Store)(nil)
+	_ stele.Shared     = (*Store)(nil)
+	_ stele.Schematic  = (*Store)(nil)
+)
 
 // Open opens the store in the database that a URL names, such as
 // postgres://user:password@host1,host2/database. Parameters of the URL are those of
