@@ -57,6 +57,15 @@ type Scheme interface {
 	// prefix is empty, or the whole text. It takes no memory. The id must be one of this
 	// scheme's.
 	Cuts(id ID, n int) bool
+
+	// ParsePrefix reads the beginning of names in any spelling, such as the prefix of a
+	// namespace. It returns the prefix in canonical form, and an identifier right below it,
+	// which need not be registered: the prefix is one of the places where Cuts cuts it. The
+	// prefix's own text gives that prefix again. Every parent of an identifier is a prefix,
+	// unless it is so long that no name below it is within MaxText.
+	//
+	// Any bytes are answered, with errors as those of Parse, in time linear in len(text).
+	ParsePrefix(text string) (Prefix, ID, error)
 }
 
 // PassingScheme is a Scheme whose names pass on what follows them to their targets, although
@@ -250,6 +259,49 @@ func (s *Schemes) Cuts(id ID, n int) bool {
 	}
 	scheme := s.Lookup(id.Scheme())
 	return scheme != nil && scheme.Cuts(id, n)
+}
+
+// ParsePrefix reads the beginning of names in any spelling by the first scheme that claims
+// it; see [Scheme]. An error, of Kind Invalid, if no name begins so, or if names can't be cut
+// there.
+func (s *Schemes) ParsePrefix(text string) (Prefix, ID, error) {
+	if err := CheckText("", text); err != nil {
+		return Prefix{}, ID{}, err
+	}
+	p, below, err := s.parsePrefix(text)
+	if err == nil {
+		return p, below, nil
+	}
+	// The scheme that claims the text, if there is one, knows why no name begins so, unless it
+	// complains of a separator at the end.
+	e, claimed := errors.AsType[*SyntaxError](err)
+	claimed = claimed && e.Scheme != "" && e.Pos < len(text)
+	if !claimed || e.Pos >= len(strings.TrimRight(text, ":/")) {
+		// A separator too many or too few is perhaps all that is wrong.
+		for _, near := range [...]string{strings.TrimRight(text, "/"), strings.TrimSuffix(text, ":"), text + "/"} {
+			// A word and a colon may be a scheme that is not known.
+			if p, _, err := s.parsePrefix(near); err == nil && (near+":" != text || strings.Contains(near, ":")) {
+				return Prefix{}, ID{}, Invalidf(p.Scheme(), len(text), "names can't be cut here; did you mean %q?", p)
+			}
+		}
+	}
+	if claimed {
+		return Prefix{}, ID{}, Invalidf(e.Scheme, e.Pos, "%.60q can't begin names: %s", text, e.Reason)
+	}
+	return Prefix{}, ID{}, Invalidf("", 0,
+		"%.60q is no prefix of names in a known scheme; give one such as ark:12345/x5, 102.100.272/ or urn:example", text)
+}
+
+// parsePrefix is ParsePrefix, with the error of the scheme that claims the text.
+func (s *Schemes) parsePrefix(text string) (Prefix, ID, error) {
+	for _, scheme := range s.list {
+		p, below, err := scheme.ParsePrefix(text)
+		if err == ErrForeign {
+			continue
+		}
+		return p, below, err
+	}
+	return Prefix{}, ID{}, ErrForeign
 }
 
 // IsWithin reports whether id is what a prefix names, or belongs to it.

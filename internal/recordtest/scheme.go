@@ -49,6 +49,14 @@ func (s Toy) Parents(id stele.ID) iter.Seq[stele.Prefix] {
 
 func (s Toy) Cuts(_ stele.ID, n int) bool { return n == len(s)+1 }
 
+func (s Toy) ParsePrefix(text string) (stele.Prefix, stele.ID, error) {
+	if text != string(s)+":" {
+		return stele.Prefix{}, stele.ID{}, stele.ErrForeign
+	}
+	below, err := s.Parse(text + "x")
+	return below.Prefix(len(text)), below, err
+}
+
 func Toys(t *testing.T, names ...string) *stele.Schemes {
 	t.Helper()
 	var list []stele.Scheme

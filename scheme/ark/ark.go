@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/mint"
 	"github.com/stele-id/stele/scheme/internal/lex"
 )
 
@@ -108,6 +109,19 @@ func (s *Scheme) Cuts(id stele.ID, n int) bool {
 		return false
 	}
 	return n == naan || n > naan+1 && !isStructural(text[n-1]) && !lex.InTriplet(text, n)
+}
+
+// ParsePrefix reads a NAAN, a shoulder, or any other beginning of ARKs: ark:12345,
+// ark:12345/x5.
+func (s *Scheme) ParsePrefix(text string) (stele.Prefix, stele.ID, error) {
+	ends := []string{"x", "/x"}
+	var r reading
+	if len(text) < stele.MaxText && r.normalise(text+"x") == nil {
+		if rule, ok := s.rule(&r); ok { // names there end in a check character
+			ends = append(ends, "x"+string(rune(mint.CheckChar(rule.zone(&r)))))
+		}
+	}
+	return lex.ParsePrefix(s, text, ends...)
 }
 
 // shoulderBefore returns where the longest shoulder of a text ends that ends

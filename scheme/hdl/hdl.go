@@ -42,6 +42,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/scheme/internal/lex"
 )
 
 // name is the scheme's name.
@@ -95,6 +96,12 @@ func (s *Scheme) Cuts(id stele.ID, n int) bool {
 	text := id.String()
 	authority := strings.IndexByte(text, '/') + 1
 	return n > 0 && n < len(text) && (n == authority || n > authority && text[n] == '/')
+}
+
+// ParsePrefix reads a naming authority with its slash, or the beginning of handles up to a
+// slash of the local name: 102.100.272/, 20.500.12345/A.
+func (s *Scheme) ParsePrefix(text string) (stele.Prefix, stele.ID, error) {
+	return lex.ParsePrefix(s, text, "X", "/X")
 }
 
 // Spellings returns the spellings in common use: a URL of the proxy, the marks

@@ -240,6 +240,16 @@ func (*Scheme) Cuts(id stele.ID, n int) bool {
 	return n > 0 && n < len(text) && text[n] == '/'
 }
 
+// ParsePrefix reads the prefix of IBIps or of repository names, a domain, or a prefix with a
+// year. It does not read URLs: each would be the domain of a label after a resolver's host.
+func (s *Scheme) ParsePrefix(text string) (stele.Prefix, stele.ID, error) {
+	if strings.Contains(text, "://") {
+		return lex.ParsePrefix(s, text)
+	}
+	const year, date = "/2000", "/01.01.00.00"
+	return lex.ParsePrefix(s, text, date, "/X", "/2", year+date, "/x"+year+date)
+}
+
 // Spellings returns the label as resolvers of the IBI network take it.
 func (*Scheme) Spellings(id stele.ID) []stele.Spelling {
 	if !id.IsValid() {

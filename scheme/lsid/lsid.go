@@ -191,3 +191,8 @@ func (Scheme) Cuts(id stele.ID, n int) bool {
 	text := id.String()
 	return n > len(mark) && n < len(text) && text[n] == ':'
 }
+
+// ParsePrefix reads an authority, a namespace, or an LSID without its revision.
+func (s Scheme) ParsePrefix(text string) (stele.Prefix, stele.ID, error) {
+	return lex.ParsePrefix(s, text, ":x", ":x:x")
+}

@@ -246,6 +246,11 @@ func (s *Scheme) Cuts(id stele.ID, n int) bool {
 	return host >= 0 && n > len(start)+host && !lex.InTriplet(text, n)
 }
 
+// ParsePrefix reads a host with its slash, or any other beginning of PURLs.
+func (s *Scheme) ParsePrefix(text string) (stele.Prefix, stele.ID, error) {
+	return lex.ParsePrefix(s, text, "x", "/x")
+}
+
 // Joint returns what stands between a prefix and a name that a minter makes below it. A
 // prefix may end inside a part of the path, but one that ends in a letter or digit is
 // nearly always a whole part, such as https://purl.org/docs.

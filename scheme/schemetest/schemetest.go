@@ -94,6 +94,7 @@ type TB interface {
 // Check checks every obligation of [stele.Scheme] on one text, whatever it is.
 func Check(t TB, scheme stele.Scheme, text string) {
 	t.Helper()
+	checkPrefix(t, scheme, text)
 	id, err := scheme.Parse(text)
 	x, xerr := scheme.Explain(text)
 	if (err == nil) != (xerr == nil) || err != nil && err.Error() != xerr.Error() {
@@ -191,6 +192,9 @@ func checkParents(t TB, scheme stele.Scheme, id stele.ID) {
 		if !scheme.Cuts(id, shorter) {
 			t.Errorf("%q: parent %q is no cut", id, p)
 		}
+		if again, _, err := scheme.ParsePrefix(p.String()); shorter < longestPrefix && (err != nil || again != p) {
+			t.Errorf("%q: its parent %q is read as the prefix %q, %v", id, p, again, err)
+		}
 	}
 	for _, n := range []int{-1, 0, len(id.String()), len(id.String()) + 1} {
 		if scheme.Cuts(id, n) {
@@ -201,6 +205,38 @@ func checkParents(t TB, scheme stele.Scheme, id stele.ID) {
 		break // an iterator must end when it is told to
 	}
 }
+
+// checkPrefix checks the obligations of ParsePrefix on any text.
+func checkPrefix(t TB, scheme stele.Scheme, text string) {
+	t.Helper()
+	p, below, err := scheme.ParsePrefix(text)
+	if err != nil {
+		if p.IsValid() {
+			t.Errorf("%q: both a prefix, %q, and an error, %v", text, p, err)
+		}
+		checkError(t, text, below, err)
+		return
+	}
+	if p.Scheme() != scheme.Name() || below.Scheme() != scheme.Name() {
+		t.Errorf("%q: a prefix of scheme %q, with a name of scheme %q below it, from scheme %q", text, p.Scheme(), below.Scheme(), scheme.Name())
+		return
+	}
+	if !strings.HasPrefix(below.String(), p.String()) {
+		t.Errorf("%q: the name %q does not begin with the prefix %q", text, below, p)
+	} else if !scheme.Cuts(below, len(p.String())) {
+		t.Errorf("%q: the name %q may not be cut after the prefix %q", text, below, p)
+	}
+	if id, err := scheme.Parse(below.String()); err != nil || id != below {
+		t.Errorf("%q: the name %q below the prefix is read as %q, %v", text, below, id, err)
+	}
+	if again, _, err := scheme.ParsePrefix(p.String()); err != nil || again != p {
+		t.Errorf("%q: the prefix %q is read as %q, %v", text, p, again, err)
+	}
+}
+
+// longestPrefix is how long a parent may be that must be a prefix: a name below a longer one
+// may be above [stele.MaxText].
+const longestPrefix = stele.MaxText - 100
 
 // checkURI looks whether a name is a URI in canonical form, and each parent the beginning of
 // one (RFC 3404, section 4.1).

@@ -17,6 +17,7 @@ type honest struct {
 	spellings func(id stele.ID) []stele.Spelling
 	parents   func(id stele.ID) iter.Seq[stele.Prefix]
 	cuts      func(id stele.ID, n int) bool
+	prefix    func(text string) (stele.Prefix, stele.ID, error)
 }
 
 func newHonest() *honest {
@@ -56,6 +57,13 @@ func newHonest() *honest {
 		}
 	}
 	h.cuts = func(id stele.ID, n int) bool { return n == 2 && len(id.String()) > n }
+	h.prefix = func(text string) (p stele.Prefix, below stele.ID, err error) {
+		if text != "x:" {
+			return p, below, stele.ErrForeign
+		}
+		below, err = stele.NewID("x", "x:a")
+		return below.Prefix(2), below, err
+	}
 	return h
 }
 
@@ -65,6 +73,9 @@ func (h *honest) Explain(text string) (stele.Explanation, error) { return h.expl
 func (h *honest) Spellings(id stele.ID) []stele.Spelling         { return h.spellings(id) }
 func (h *honest) Parents(id stele.ID) iter.Seq[stele.Prefix]     { return h.parents(id) }
 func (h *honest) Cuts(id stele.ID, n int) bool                   { return h.cuts(id, n) }
+func (h *honest) ParsePrefix(text string) (stele.Prefix, stele.ID, error) {
+	return h.prefix(text)
+}
 
 // recorder keeps what a check complains of.
 type recorder struct{ complaints []string }
@@ -108,6 +119,36 @@ func TestFaultsAreFound(t *testing.T) {
 		}},
 		{"another scheme's ID", "x:a", "an ID of scheme", func(h *honest) {
 			h.parse = func(text string) (stele.ID, error) { return stele.NewID("y", text) }
+		}},
+		{"a prefix and an error", "x:", "both a prefix", func(h *honest) {
+			h.prefix = func(string) (stele.Prefix, stele.ID, error) { return id("x:a").Prefix(2), stele.ID{}, stele.ErrForeign }
+		}},
+		{"a prefix of another scheme", "x:", "a prefix of scheme", func(h *honest) {
+			h.prefix = func(string) (stele.Prefix, stele.ID, error) {
+				y, err := stele.NewID("y", "x:a")
+				return y.Prefix(2), y, err
+			}
+		}},
+		{"a prefix where names can't be cut", "x:", "may not be cut", func(h *honest) {
+			h.prefix = func(string) (stele.Prefix, stele.ID, error) { return id("x:ab").Prefix(3), id("x:ab"), nil }
+		}},
+		{"a prefix of another name", "x:", "does not begin", func(h *honest) {
+			h.prefix = func(string) (stele.Prefix, stele.ID, error) { return id("y:ab").Prefix(2), id("x:ab"), nil }
+		}},
+		{"a prefix of what is not a name", "x:", "below the prefix", func(h *honest) {
+			h.prefix = func(string) (stele.Prefix, stele.ID, error) { return id("x:A").Prefix(2), id("x:A"), nil }
+		}},
+		{"a prefix that is not read again", "x:b", "is read as", func(h *honest) {
+			before := h.prefix
+			h.prefix = func(text string) (p stele.Prefix, below stele.ID, err error) {
+				if text == "x:b" {
+					return before("x:")
+				}
+				return p, below, stele.ErrForeign
+			}
+		}},
+		{"a parent that is not a prefix", "x:a", "its parent", func(h *honest) {
+			h.prefix = func(text string) (p stele.Prefix, below stele.ID, err error) { return p, below, stele.ErrForeign }
 		}},
 		{"Explain is laxer", "x:", "Parse says", func(h *honest) {
 			h.explain = func(string) (stele.Explanation, error) { return stele.Explanation{ID: id("x:a"), Form: "x"}, nil }

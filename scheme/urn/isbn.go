@@ -24,6 +24,7 @@ func isbn() namespace {
 		canonical: isbnCanonical,
 		explain:   isbnExplain,
 		spellings: isbnSpellings,
+		ends:      func(string) []string { return []string{":9780306406157"} },
 	}
 }
 

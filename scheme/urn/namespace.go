@@ -22,6 +22,10 @@ type namespace struct {
 	explain func(nss string, x *stele.Explanation)
 	// spellings returns the other ways to write urn:nid:nss.
 	spellings func(nss string) []stele.Spelling
+	// ends returns what may follow the beginning of an NSS, or the NID if that is "", where
+	// the namespace has rules for its names, such as a check digit. The NSS is as it was
+	// written.
+	ends func(nss string) []string
 	// cut returns where else than at ":" and "/" names may be cut, or -1.
 	cut func(nss string) int
 }

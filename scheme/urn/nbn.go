@@ -26,6 +26,7 @@ func nbn() namespace {
 		explain:   nbnExplain,
 		spellings: nbnSpellings,
 		cut:       nbnCut,
+		ends:      nbnEnds,
 	}
 }
 
@@ -76,6 +77,24 @@ func nbnCut(nss string) int {
 		}
 	}
 	return -1
+}
+
+// nbnEnds returns what may follow the beginning of a number: the code of a country, and the
+// end of a German number with its check digit.
+func nbnEnds(nss string) []string {
+	if nss == "" {
+		return []string{":fi:x"}
+	}
+	if !isGerman(nss) {
+		return []string{"-x"}
+	}
+	var ends []string
+	for _, end := range [...]string{":1", "-1", ":x-1"} {
+		if digit, bad := germanDigit(nss + end + "0"); bad < 0 {
+			ends = append(ends, end+string(digit))
+		}
+	}
+	return ends
 }
 
 func nbnExplain(nss string, x *stele.Explanation) {

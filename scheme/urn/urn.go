@@ -171,6 +171,18 @@ func (s *Scheme) Cuts(id stele.ID, n int) bool {
 	return n == start-1 || n > start && isCut(text, n, start+s.extraCut(nid, nss))
 }
 
+// ParsePrefix reads a namespace, or the beginning of its names up to where they may be cut.
+func (s *Scheme) ParsePrefix(text string) (stele.Prefix, stele.ID, error) {
+	ends := []string{"/x", ":x", ":x:x"}
+	if c, ok := lex.FindURN(text); ok {
+		nid, nss, _ := strings.Cut(text[c.Pos+len("urn:"):], ":")
+		if ns := s.namespace(nid); ns.ends != nil {
+			ends = append(ends, ns.ends(nss)...)
+		}
+	}
+	return lex.ParsePrefix(s, text, ends...)
+}
+
 // extraCut returns the place of its own at which a namespace cuts an NSS, or -1.
 func (s *Scheme) extraCut(nid, nss string) int {
 	if ns := s.namespace(nid); ns.cut != nil {

@@ -14,6 +14,7 @@ func uuid() namespace {
 		form:      "urn",
 		title:     "Universally Unique Identifier",
 		canonical: uuidCanonical,
+		ends:      func(string) []string { return []string{":00000000-0000-7000-8000-000000000000"} },
 	}
 }
 
