@@ -38,7 +38,7 @@ func (s *session) walkOnce(ctx context.Context, key string) (Result, error) {
 		}
 		return Result{}, err
 	}
-	return s.finish(ctx, found.Candidates)
+	return s.finishCandidates(ctx, found.Candidates)
 }
 
 // tell puts together the questions that were asked and what was made of the rules.

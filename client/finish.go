@@ -17,10 +17,10 @@ import (
 	"github.com/stele-id/stele/ddds"
 )
 
-// finish goes on where the rules end, with the first candidate that leads somewhere.
+// finishCandidates goes on where the rules end, with the first candidate that leads somewhere.
 // That there is no such thing is an answer. A resolver whose protocol is not known is
 // what is told if nothing else is found.
-func (s *session) finish(ctx context.Context, list []ddds.Candidate) (Result, error) {
+func (s *session) finishCandidates(ctx context.Context, list []ddds.Candidate) (Result, error) {
 	var failed error
 	begun := s.dns.now()
 	for i := range list {

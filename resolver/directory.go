@@ -70,9 +70,9 @@ func (d *directory) passesOn(ctx context.Context, a, b stele.ID) (bool, error) {
 	return n != nil && n.Passthrough && (a == b || s.Of(b) == n), nil
 }
 
-// chain returns the namespaces that id belongs to, the nearest first and the root of
+// ancestors returns the namespaces that id belongs to, the nearest first and the root of
 // its scheme last, as far as there are any.
-func (d *directory) chain(ctx context.Context, id stele.ID) ([]*stele.Namespace, error) {
+func (d *directory) ancestors(ctx context.Context, id stele.ID) ([]*stele.Namespace, error) {
 	s, err := d.all(ctx)
 	if err != nil {
 		return nil, err

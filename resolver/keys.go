@@ -10,8 +10,8 @@ import (
 // namespace first, then of all above it. The name need not be registered; it may be
 // the prefix of a namespace.
 func (r *Resolver) SigningKeys(ctx context.Context, id stele.ID) (keys []stele.SigningKey, err error) {
-	chain, err := r.namespaces.chain(ctx, id)
-	for _, ns := range chain {
+	ancestors, err := r.namespaces.ancestors(ctx, id)
+	for _, ns := range ancestors {
 		keys = append(keys, ns.Keys...)
 	}
 	return keys, err

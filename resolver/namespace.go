@@ -13,11 +13,11 @@ func (r *Resolver) Explain(ctx context.Context, text string) (stele.Explanation,
 	if err != nil || !r.schemes.IsPlaced(x.ID) {
 		return x, err
 	}
-	chain, err := r.namespaces.chain(ctx, x.ID)
+	ancestors, err := r.namespaces.ancestors(ctx, x.ID)
 	if err != nil {
 		return stele.Explanation{}, err
 	}
-	return r.schemes.Place(x, chain), nil
+	return r.schemes.Place(x, ancestors), nil
 }
 
 // Namespace returns the namespace that a name belongs to, whether or not the name

@@ -19,8 +19,8 @@ func (r *Resolver) MaySee(ctx context.Context, who auth.Principal, record *stele
 	case !who.IsKnown():
 		return false, nil
 	}
-	chain, err := r.namespaces.chain(ctx, record.ID)
-	return err == nil && auth.MayRead(who, record, chain...), err
+	ancestors, err := r.namespaces.ancestors(ctx, record.ID)
+	return err == nil && auth.MayRead(who, record, ancestors...), err
 }
 
 // isOpen reports whether everybody may know of a record.

@@ -230,7 +230,7 @@ func (im *importing) run(ctx context.Context, flow *flow) error {
 		select {
 		case b, ok := <-flow.Blocks():
 			if !ok {
-				return im.finish(flow.Err())
+				return im.finishImport(flow.Err())
 			}
 			<-b.Parsed()
 			im.chunk = append(im.chunk, b)
@@ -251,9 +251,9 @@ func (im *importing) run(ctx context.Context, flow *flow) error {
 	}
 }
 
-// finish commits the last chunk. Where the body could not be read to its end, what came
+// finishImport commits the last chunk. Where the body could not be read to its end, what came
 // before is imported.
-func (im *importing) finish(cut error) error {
+func (im *importing) finishImport(cut error) error {
 	if err := im.commit(); err != nil {
 		return err
 	}

@@ -140,7 +140,7 @@ func (h *Handler) leadsTo(r *http.Request, location string) (ids []stele.ID) {
 
 // global returns the URL of an identifier at the resolver of its scheme to which
 // names of nobody here are passed on; "" if there is none, or it is this server.
-func (h *Handler) global(r *http.Request, id stele.ID, t target) string {
+func (h *Handler) global(r *http.Request, id stele.ID, t requestTarget) string {
 	template := h.o.Global[id.Scheme()]
 	if !isTemplate(template) || h.isOwn(r, hostOf(template)) {
 		return ""

@@ -40,7 +40,7 @@ func (a *ask) isOwn() bool {
 // No form sends a query that begins with + or =, so these are read for all schemes.
 // Any other query is passed on as it is, where the target allows that something is
 // put behind it.
-func readAsk(t target) (a ask, err error) {
+func readAsk(t requestTarget) (a ask, err error) {
 	switch t.query {
 	case "":
 		a.info = t.asked

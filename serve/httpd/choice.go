@@ -43,7 +43,7 @@ func (o offer) better(than offer) bool {
 
 // choose answers for an active record: with what the client likes best of its
 // targets, and of the descriptions that there are.
-func (h *Handler) choose(w http.ResponseWriter, r *http.Request, t target, q *resolver.Request, res *resolver.Resolution) {
+func (h *Handler) choose(w http.ResponseWriter, r *http.Request, t requestTarget, q *resolver.Request, res *resolver.Resolution) {
 	if q.Service == stele.N2S && isSigned(res) {
 		h.linkGate(w.Header(), r, res)
 		h.signatures(w, r, res)

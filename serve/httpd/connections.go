@@ -208,7 +208,7 @@ func (c *connections) awaiting(next http.Handler) http.Handler {
 			if awaits {
 				r.Body = body
 			}
-			defer n.finish(body)
+			defer n.finishStream(body)
 		default:
 			n.since.Store(c.clock.Add(1))
 			r.Body = awaited{r.Body, n}

@@ -33,7 +33,7 @@ type step struct {
 
 // explain answers ?explain: how the text is read, what is found, what is chosen.
 // The status is 200, whatever the answer would have been.
-func (h *Handler) explain(w http.ResponseWriter, r *http.Request, t target, q *resolver.Request, res *resolver.Resolution, err error) {
+func (h *Handler) explain(w http.ResponseWriter, r *http.Request, t requestTarget, q *resolver.Request, res *resolver.Resolution, err error) {
 	w, done, ok := h.charge(w, r, costDescription)
 	if !ok {
 		return

@@ -71,7 +71,7 @@ func handleCodeOf(err error) handleCode {
 
 // isHandleREST reports whether a request is for the Handle System's REST interface: all that
 // is below /api/ but our own.
-func isHandleREST(t target) bool {
+func isHandleREST(t requestTarget) bool {
 	first, rest := t.segment()
 	which, _, _ := strings.Cut(rest, "/")
 	return first == "api" && which != "v1"

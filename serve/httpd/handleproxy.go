@@ -23,7 +23,7 @@ var proxyParameters = [...]string{"noredirect", "type", "index", "auth", "ignore
 // handleProxy answers a request for a handle as the Handle System's proxy does. It
 // returns false if the query has nothing that is for the proxy, or the handle no
 // values: then the request is answered like that for any other name.
-func (h *Handler) handleProxy(w http.ResponseWriter, r *http.Request, id stele.ID, t target) bool {
+func (h *Handler) handleProxy(w http.ResponseWriter, r *http.Request, id stele.ID, t requestTarget) bool {
 	q := readProxyQuery(t.query)
 	if !slices.ContainsFunc(proxyParameters[:], q.Has) {
 		return false
@@ -46,7 +46,7 @@ func (h *Handler) handleProxy(w http.ResponseWriter, r *http.Request, id stele.I
 	case end.Kind == resolver.Gone:
 		h.gone(w, r, &end)
 	case isOnlyAuth(q):
-		h.choose(w, r, target{}, &request, &end)
+		h.choose(w, r, requestTarget{}, &request, &end)
 	default:
 		h.about(w.Header(), &end)
 		location, status, ok := h.handleLocation(&end, values, wanted, q)

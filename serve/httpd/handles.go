@@ -31,7 +31,7 @@ const maxParameters = 8 << 10
 // handles answers the REST interface of the Handle System's own server, release 9,
 // at /api/handles/. It reads; writing takes a handle's key, and nobody has one
 // here.
-func (h *Handler) handles(w http.ResponseWriter, r *http.Request, t target) {
+func (h *Handler) handles(w http.ResponseWriter, r *http.Request, t requestTarget) {
 	_, rest := t.segment()
 	_, text, _ := strings.Cut(rest, "/")
 	q := readParameters(t.query)

@@ -21,7 +21,7 @@ const maxHistory = 50
 // and JSON with the same for programs, and ?format=bibtex and the like for each
 // format that there is. /.info?id=<id>, which the form of the home page asks for,
 // leads there.
-func (h *Handler) info(w http.ResponseWriter, r *http.Request, t target) {
+func (h *Handler) info(w http.ResponseWriter, r *http.Request, t requestTarget) {
 	_, text := t.segment()
 	if text == "" {
 		h.infoForm(w, r, t)
@@ -75,7 +75,7 @@ func wantsJSON(liked []resolver.Preference) bool {
 }
 
 // infoForm leads from what somebody typed to the page about it.
-func (h *Handler) infoForm(w http.ResponseWriter, r *http.Request, t target) {
+func (h *Handler) infoForm(w http.ResponseWriter, r *http.Request, t requestTarget) {
 	typed, _ := field(t.query, "id")
 	typed = strings.TrimSpace(typed) // people copy more than they want
 	if typed == "" || len(typed) > stele.MaxText {

@@ -192,7 +192,7 @@ func (h *Handler) mementoURL(r *http.Request, id stele.ID, record *stele.Record,
 }
 
 // memento answers with where an identifier led at a date: /.memento/<date>/<id>.
-func (h *Handler) memento(w http.ResponseWriter, r *http.Request, t target) {
+func (h *Handler) memento(w http.ResponseWriter, r *http.Request, t requestTarget) {
 	_, rest := t.segment()
 	date, text, _ := strings.Cut(rest, "/")
 	at, err := time.Parse(digits, date)
@@ -338,7 +338,7 @@ func (h *Handler) past(w http.ResponseWriter, r *http.Request, text string, q re
 // timemap lists what is known of an identifier's past: /.timemap/<id>. A long past has
 // several pages, the newest first; each links to the next, /.timemap/<id>?before=<version>,
 // and to the first, so that all are found from any (RFC 7089, section 5.1.1).
-func (h *Handler) timemap(w http.ResponseWriter, r *http.Request, t target) {
+func (h *Handler) timemap(w http.ResponseWriter, r *http.Request, t requestTarget) {
 	_, text := t.segment()
 	before := uint64(math.MaxUint64)
 	if number, asked := field(t.query, "before"); asked {

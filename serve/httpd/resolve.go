@@ -57,7 +57,7 @@ func isUnknown(err error) bool {
 }
 
 // identifier answers for a path that is an identifier.
-func (h *Handler) identifier(w http.ResponseWriter, r *http.Request, t target) {
+func (h *Handler) identifier(w http.ResponseWriter, r *http.Request, t requestTarget) {
 	a, err := readAsk(t)
 	if err != nil {
 		h.fail(w, r, err)
@@ -91,7 +91,7 @@ func (h *Handler) identifier(w http.ResponseWriter, r *http.Request, t target) {
 }
 
 // answer answers for what was found, or for why nothing was.
-func (h *Handler) answer(w http.ResponseWriter, r *http.Request, t target, a *ask, q *resolver.Request, res resolver.Resolution, err error) {
+func (h *Handler) answer(w http.ResponseWriter, r *http.Request, t requestTarget, a *ask, q *resolver.Request, res resolver.Resolution, err error) {
 	switch {
 	case a.explain:
 		h.explain(w, r, t, q, &res, err)
@@ -106,13 +106,13 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, t target, a *as
 // mayBeBrief reports whether a request is likely to be answered by a redirect, as most
 // are: it comes from a browser, or from a program that takes anything, and asks for
 // nothing but where the name leads.
-func mayBeBrief(r *http.Request, t target, q *resolver.Request) bool {
+func mayBeBrief(r *http.Request, t requestTarget, q *resolver.Request) bool {
 	_, dated := r.Header["Accept-Datetime"]
 	return !t.asked && !dated && (len(q.Accept) == 0 || wantsPage(q.Accept))
 }
 
 // found answers with what was found.
-func (h *Handler) found(w http.ResponseWriter, r *http.Request, t target, a *ask, q *resolver.Request, res *resolver.Resolution) {
+func (h *Handler) found(w http.ResponseWriter, r *http.Request, t requestTarget, a *ask, q *resolver.Request, res *resolver.Resolution) {
 	if res.Record != nil {
 		// The URL of a record is its TimeGate, whatever is answered there.
 		w.Header()["Vary"] = gateVaries
@@ -195,7 +195,7 @@ func (h *Handler) isLoop(r *http.Request, res *resolver.Resolution) bool {
 
 // passOn redirects to the resolver that answers for a namespace. It gets the whole
 // query, whatever it says to us.
-func (h *Handler) passOn(w http.ResponseWriter, r *http.Request, t target, a *ask, q *resolver.Request, res *resolver.Resolution) {
+func (h *Handler) passOn(w http.ResponseWriter, r *http.Request, t requestTarget, a *ask, q *resolver.Request, res *resolver.Resolution) {
 	if a.isOwn() || a.query != t.query {
 		whole := *q
 		whole.ID, whole.Query, whole.Component = res.ID, t.query, false
@@ -215,7 +215,7 @@ func (h *Handler) passOn(w http.ResponseWriter, r *http.Request, t target, a *as
 
 // unknown answers for a name that leads nowhere: by the resolver to which names
 // that nobody here has are passed on, if there is one.
-func (h *Handler) unknown(w http.ResponseWriter, r *http.Request, t target, err error) {
+func (h *Handler) unknown(w http.ResponseWriter, r *http.Request, t requestTarget, err error) {
 	if errors.Is(err, stele.NotFound) && len(h.o.Global) > 0 {
 		x := h.reading(r, t.path)
 		for id, ok := x.next(); ok; id, ok = x.next() {

@@ -12,7 +12,7 @@ import (
 // route is what a first segment of a path leads to.
 type route struct {
 	kind      string // for observations
-	serve     func(w http.ResponseWriter, r *http.Request, t target)
+	serve     func(w http.ResponseWriter, r *http.Request, t requestTarget)
 	writes    bool // it takes other methods than GET and HEAD, and says itself which
 	anonymous bool // it answers everybody alike, or asks itself who it is
 	cost      float64
@@ -60,7 +60,7 @@ func Segments() []string {
 }
 
 // api answers the interfaces for programs.
-func (h *Handler) api(w http.ResponseWriter, r *http.Request, t target) {
+func (h *Handler) api(w http.ResponseWriter, r *http.Request, t requestTarget) {
 	_, rest := t.segment()
 	switch which, _, _ := strings.Cut(rest, "/"); {
 	case which == "handles":
@@ -79,7 +79,7 @@ func (h *Handler) api(w http.ResponseWriter, r *http.Request, t target) {
 }
 
 // dns answers DNS over HTTPS.
-func (h *Handler) dns(w http.ResponseWriter, r *http.Request, t target) {
+func (h *Handler) dns(w http.ResponseWriter, r *http.Request, t requestTarget) {
 	_, rest := t.segment()
 	switch {
 	case h.o.DNS != nil && rest == "":
@@ -90,13 +90,13 @@ func (h *Handler) dns(w http.ResponseWriter, r *http.Request, t target) {
 }
 
 // nothing answers that there is nothing, where no identifier can be.
-func (h *Handler) nothing(w http.ResponseWriter, r *http.Request, _ target) {
+func (h *Handler) nothing(w http.ResponseWriter, r *http.Request, _ requestTarget) {
 	h.fail(w, r, &refusal{http.StatusNotFound, "There is nothing at this address."})
 }
 
 // home answers with the page from which to begin. What follows an empty first
 // segment is no identifier, but it may be one behind a slash too many.
-func (h *Handler) home(w http.ResponseWriter, r *http.Request, t target) {
+func (h *Handler) home(w http.ResponseWriter, r *http.Request, t requestTarget) {
 	if t.path != "" {
 		note(w, "identifier", "")
 		h.identifier(w, r, t)
@@ -106,14 +106,14 @@ func (h *Handler) home(w http.ResponseWriter, r *http.Request, t target) {
 }
 
 // health answers that the process runs.
-func (h *Handler) health(w http.ResponseWriter, r *http.Request, _ target) {
+func (h *Handler) health(w http.ResponseWriter, r *http.Request, _ requestTarget) {
 	w.Header()["Cache-Control"] = notKept
 	h.write(w, r, http.StatusOK, textType, []byte("ok\n"))
 }
 
 // ready answers whether the server can do all that it should. Why not is for the
 // log, and not for the public; it is told once, since anybody may ask often.
-func (h *Handler) ready(w http.ResponseWriter, r *http.Request, t target) {
+func (h *Handler) ready(w http.ResponseWriter, r *http.Request, t requestTarget) {
 	if h.o.Ready != nil {
 		if err := h.o.Ready(r.Context()); err != nil {
 			if !h.unready.Swap(true) {
@@ -130,13 +130,13 @@ func (h *Handler) ready(w http.ResponseWriter, r *http.Request, t target) {
 
 // robots tells crawlers that identifiers are for them, and that what is made of
 // the same records in many forms is not.
-func (h *Handler) robots(w http.ResponseWriter, r *http.Request, _ target) {
+func (h *Handler) robots(w http.ResponseWriter, r *http.Request, _ requestTarget) {
 	w.Header()["Cache-Control"] = oneDay
 	h.write(w, r, http.StatusOK, textType, []byte("User-agent: *\nDisallow: /.memento/\nDisallow: /.timemap/\nDisallow: /api/\nDisallow: /uri-res/\n"))
 }
 
 // asset answers with a file of the pages.
-func (h *Handler) asset(w http.ResponseWriter, r *http.Request, t target) {
+func (h *Handler) asset(w http.ResponseWriter, r *http.Request, t requestTarget) {
 	_, name := t.segment()
 	content, mediaType, ok := h.o.Pages.Asset(name)
 	if !ok {
@@ -149,7 +149,7 @@ func (h *Handler) asset(w http.ResponseWriter, r *http.Request, t target) {
 
 // favicon answers programs that ask for an icon before they have seen a page, which
 // names the one that there is.
-func (h *Handler) favicon(w http.ResponseWriter, r *http.Request, t target) {
+func (h *Handler) favicon(w http.ResponseWriter, r *http.Request, t requestTarget) {
 	w.Header()["Cache-Control"] = oneDay
 	h.nothing(w, r, t)
 }

@@ -48,7 +48,7 @@ func (s Security) Before(next http.Handler) http.Handler {
 }
 
 // send answers a request that came in clear.
-func (s Security) send(w http.ResponseWriter, r *http.Request, t target) {
+func (s Security) send(w http.ResponseWriter, r *http.Request, t requestTarget) {
 	base, reads := s.base(r), r.Method == http.MethodGet || r.Method == http.MethodHead
 	head := w.Header()
 	head["Content-Type"], head["X-Content-Type-Options"] = []string{textType}, noSniff

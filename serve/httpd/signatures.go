@@ -50,7 +50,7 @@ const jwksPath = "/.well-known/stele/jwks/"
 
 // wellKnown answers for what has its place by RFC 8615: the keys of namespaces, and where
 // ARKs are resolved.
-func (h *Handler) wellKnown(w http.ResponseWriter, r *http.Request, t target) {
+func (h *Handler) wellKnown(w http.ResponseWriter, r *http.Request, t requestTarget) {
 	_, rest := t.segment()
 	if rest == "ark" {
 		h.arkRoot(w, r)

@@ -27,8 +27,8 @@ func (n *connection) arrived() {
 	n.judge()
 }
 
-// finish notes that a request is answered, whose body may never have come.
-func (n *connection) finish(b *streamBody) {
+// finishStream notes that a request is answered, whose body may never have come.
+func (n *connection) finishStream(b *streamBody) {
 	b.there()
 	n.mu.Lock()
 	defer n.mu.Unlock()

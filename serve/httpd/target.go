@@ -9,9 +9,9 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// target is what a request line asks for, as it was sent: nothing is decoded, no
+// requestTarget is what a request line asks for, as it was sent: nothing is decoded, no
 // slash is merged, no dot segment removed.
-type target struct {
+type requestTarget struct {
 	path  string // without its first slash
 	query string // without its question mark
 	asked bool   // there was a question mark: ARK's ? differs from nothing
@@ -19,7 +19,7 @@ type target struct {
 
 // readTarget reads the request target, in origin form (/ark:12345/x1) or in
 // absolute form (http://id.example.org/ark:12345/x1), as proxies send it.
-func readTarget(r *http.Request) target {
+func readTarget(r *http.Request) requestTarget {
 	raw := r.RequestURI
 	if raw == "" { // made by hand, in a test or a program
 		raw = r.URL.RequestURI()
@@ -33,13 +33,13 @@ func readTarget(r *http.Request) target {
 			}
 		}
 	}
-	var t target
+	var t requestTarget
 	t.path, t.query, t.asked = strings.Cut(strings.TrimPrefix(raw, "/"), "?")
 	return t
 }
 
 // segment returns the first segment of the path, and what follows its slash.
-func (t target) segment() (first, rest string) {
+func (t requestTarget) segment() (first, rest string) {
 	first, rest, _ = strings.Cut(t.path, "/")
 	return first, rest
 }

@@ -37,7 +37,7 @@ const (
 // thttp answers GET /uri-res/<service>?<uri> (RFC 2169). The server never fetches
 // what a name leads to: where the RFC has the thing itself, the client is sent
 // there, and where it has several, it is told where they are.
-func (h *Handler) thttp(w http.ResponseWriter, r *http.Request, t target) {
+func (h *Handler) thttp(w http.ResponseWriter, r *http.Request, t requestTarget) {
 	_, service := t.segment()
 	c := thttpCall{h: h, w: w, r: r, uri: t.query}
 	answer := c.service(strings.TrimSuffix(service, "/"))
@@ -118,7 +118,7 @@ func (c *thttpCall) request(service stele.Service) resolver.Request {
 // or another resolver knows.
 func (c *thttpCall) find(q *resolver.Request) (res resolver.Resolution, ok bool) {
 	var err error
-	var t target
+	var t requestTarget
 	var a ask
 	for _, text := range c.readings() {
 		id, bad := c.h.o.Schemes.Parse(text)
@@ -139,7 +139,7 @@ func (c *thttpCall) find(q *resolver.Request) (res resolver.Resolution, ok bool)
 	}
 	switch {
 	case errors.Is(err, stele.NotFound):
-		c.h.unknown(c.w, c.r, target{path: c.uri}, err)
+		c.h.unknown(c.w, c.r, requestTarget{path: c.uri}, err)
 	case err != nil:
 		c.h.failAbout(c.w, c.r, c.uri, err)
 	case res.Kind == resolver.Tombstone:
@@ -159,7 +159,7 @@ func (c *thttpCall) find(q *resolver.Request) (res resolver.Resolution, ok bool)
 // the r-component may name a media type, and targets get the q-component. The service
 // is the one in the path, whatever the r-component says. t and a are what the request
 // for the name's own URL would be, for another resolver that gets all of it.
-func (c *thttpCall) components(text string, q *resolver.Request) (t target, a ask, err error) {
+func (c *thttpCall) components(text string, q *resolver.Request) (t requestTarget, a ask, err error) {
 	if !strings.Contains(text, "?") {
 		return t, a, nil
 	}
@@ -288,7 +288,7 @@ func plainURI(uri string) string {
 func (c *thttpCall) choose(service stele.Service) {
 	q := c.request(service)
 	if res, ok := c.find(&q); ok {
-		c.h.choose(c.w, c.r, target{}, &q, &res)
+		c.h.choose(c.w, c.r, requestTarget{}, &q, &res)
 	}
 }
 

@@ -104,10 +104,10 @@ func TestChainLoops(t *testing.T) {
 	r.to("https://purl.org/net/b", at("https://purl.org/net/c"))
 	r.to("https://purl.org/net/c", at("https://purl.org/net/b"))
 	r.to("https://purl.org/net/grows", stele.Target{Service: stele.N2L, URL: "https://purl.org/net/grows/more", Partial: true})
-	for i := range maxChain + 1 {
+	for i := range maxRedirects + 1 {
 		r.to(fmt.Sprintf("https://purl.org/long/%d", i), at(fmt.Sprintf("https://purl.org/long/%d", i+1)))
 	}
-	r.to(fmt.Sprintf("https://purl.org/long/%d", maxChain+1), at("https://example.org/"))
+	r.to(fmt.Sprintf("https://purl.org/long/%d", maxRedirects+1), at("https://example.org/"))
 	for _, name := range []string{"net/self", "net/a", "net/b", "net/grows", "net/grows/x", "long/0"} {
 		id := r.id("https://purl.org/" + name)
 		_, err := r.Resolve(t.Context(), Request{ID: id, Trace: true})
@@ -116,6 +116,6 @@ func TestChainLoops(t *testing.T) {
 		}
 	}
 	if res := r.resolve(Request{ID: r.id("https://purl.org/long/3")}); res.URL != "https://example.org/" {
-		t.Errorf("a chain of %d names leads to %s", maxChain-1, res.URL)
+		t.Errorf("a chain of %d names leads to %s", maxRedirects-1, res.URL)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// maxChain is how many names a chain of names may have.
-const maxChain = 8
+// maxRedirects is how many names of this resolver a redirect may lead through.
+const maxRedirects = 8
 
 // ErrLoop says that a name leads to itself by way of its target, or through more
 // names than can be meant. It stands in an error of Kind Conflict.
@@ -30,7 +30,7 @@ func (w *walk) follow(ctx context.Context, res Resolution) (Resolution, error) {
 			return res, nil
 		}
 		seen = append(seen, at)
-		if slices.Contains(seen, next) || len(seen) == maxChain {
+		if slices.Contains(seen, next) || len(seen) == maxRedirects {
 			return Resolution{}, &stele.Error{Op: "resolve", ID: w.q.ID, Kind: stele.Conflict, Err: ErrLoop}
 		}
 		step := walk{Resolver: w.Resolver, q: w.q}
@@ -46,7 +46,7 @@ func (w *walk) follow(ctx context.Context, res Resolution) (Resolution, error) {
 		case err != nil:
 			return Resolution{}, fmt.Errorf("%s leads to another name: %w", w.q.ID, err)
 		}
-		res = chained(res, found)
+		res = redirected(res, found)
 		at = next
 	}
 }
@@ -81,10 +81,10 @@ func splitURL(text string) (host, rest string) {
 	return strings.ToLower(host[strings.LastIndexByte(host, '@')+1:]), rest[end:]
 }
 
-// chained is the answer of a name whose target is another one: where to go is the
+// redirected is the answer of a name whose target is another one: where to go is the
 // other's, and what the thing is stays. What was withdrawn is told of the other.
 // The redirect is permanent only if both are, and good for no longer than either.
-func chained(res, next Resolution) Resolution {
+func redirected(res, next Resolution) Resolution {
 	next.Private = next.Private || res.Private
 	switch next.Kind {
 	case Tombstone, Gone:
