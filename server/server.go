@@ -31,7 +31,6 @@ import (
 	"github.com/stele-id/stele/outbound"
 	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/resolver"
-	"github.com/stele-id/stele/serve/api"
 	"github.com/stele-id/stele/serve/dnsd"
 	"github.com/stele-id/stele/serve/httpd"
 	"github.com/stele-id/stele/store/pebble"
@@ -50,9 +49,6 @@ type Options struct {
 
 	Stderr  io.Writer        // for the log where the settings name no file
 	Hangups <-chan os.Signal // on each the log is opened anew, and newer certificates are read
-
-	// Keys returns what manages the keys of the zones of a registry.
-	Keys func(r *registry.Registry) api.KeyKeeper
 
 	// MakeSecretKey says that a registry without a secret key gets one.
 	MakeSecretKey bool

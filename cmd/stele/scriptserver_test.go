@@ -27,6 +27,7 @@ import (
 	"github.com/stele-id/stele/scheme/all"
 	"github.com/stele-id/stele/scheme/purl"
 	"github.com/stele-id/stele/serve/api"
+	"github.com/stele-id/stele/server"
 )
 
 // notRemote are the sessions of testdata that are not held with servers, and why.
@@ -233,12 +234,12 @@ func startScriptServer(data string) (*scriptServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	server := httptest.NewServer(api.New(api.Options{
+	front := httptest.NewServer(api.New(api.Options{
 		Registrar: r.Registrar, Store: r.Store, Resolver: r.Resolver, Schemes: schemes, Directory: scriptDirectory{r.Directory}, Now: time.Now,
-		Upkeep: api.Upkeep{Keys: &keyDesk{r, time.Now}},
+		Upkeep: api.Upkeep{Keys: server.NewKeys(r, time.Now)},
 	}))
-	return &scriptServer{URL: server.URL, Token: scriptToken, close: func() {
-		server.Close()
+	return &scriptServer{URL: front.URL, Token: scriptToken, close: func() {
+		front.Close()
 		_ = r.Close() // the folder is removed next
 	}}, nil
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele/client/remote"
-	"github.com/stele-id/stele/publish/zonekey"
 	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/secret"
 	"github.com/stele-id/stele/serve/api"
+	"github.com/stele-id/stele/server"
 )
 
 func (p *program) secretCommand() *cobra.Command {
@@ -58,7 +58,7 @@ No registry is opened.`,
 	}
 }
 
-// secretKeeper looks after the key that encrypts secrets, here or behind a server.
+// secretKeeper manages the keys that encrypt secrets, here or at a server.
 type secretKeeper interface {
 	SecretKeys(ctx context.Context) (remote.SecretKeys, error)
 	RotateSecrets(ctx context.Context, want remote.SecretRotation) (remote.SecretRotated, error)
@@ -76,53 +76,34 @@ func (p *program) withSecrets(cmd *cobra.Command, do func(ctx context.Context, s
 	if err := p.hasFolder(); err != nil {
 		return err
 	}
-	return p.inRegistry(cmd, func(ctx context.Context, r *registry.Registry) error { return do(ctx, nearSecrets{r}) })
+	return p.inRegistry(cmd, func(ctx context.Context, r *registry.Registry) error {
+		return do(ctx, localSecrets{server.NewKeys(r, p.now)})
+	})
 }
 
-// nearSecrets are the secrets of a registry that is at hand.
-type nearSecrets struct{ r *registry.Registry }
+// localSecrets are the secrets of a registry that this process has open.
+type localSecrets struct{ keys *server.Keys }
 
-// SecretKeys shows which keys encrypt secrets.
-func (s nearSecrets) SecretKeys(ctx context.Context) (out remote.SecretKeys, err error) {
-	keys, err := s.r.Registrar.SecretKeys(ctx, zonekey.SealCell)
-	for _, k := range keys {
-		if k.ID == "" {
-			out.Clear = k.Secrets
-			continue
-		}
-		out.Keys = append(out.Keys, remote.SecretKey(k))
-	}
-	return out, err
-}
-
-// RotateSecrets encrypts all secrets under another key, and has the store forget what was
-// there before.
-func (s nearSecrets) RotateSecrets(ctx context.Context, want remote.SecretRotation) (out remote.SecretRotated, err error) {
-	done, err := s.r.Registrar.RotateSecrets(ctx, want.Key, want.Lost, zonekey.SealCell)
+// SecretKeys returns which keys encrypt secrets.
+func (s localSecrets) SecretKeys(ctx context.Context) (out remote.SecretKeys, err error) {
+	found, err := s.keys.SecretKeys(ctx)
 	if err != nil {
 		return out, err
 	}
-	out = remote.SecretRotated{Key: done.Key, Moved: done.Moved + done.Clear, Lost: done.Lost}
-	if out.Moved > 0 {
-		err = s.r.Compact(ctx)
+	out.Clear = found.Clear
+	for _, k := range found.Keys {
+		out.Keys = append(out.Keys, remote.SecretKey(k))
 	}
-	return out, err
-}
-
-// SecretKeys shows which keys encrypt secrets.
-func (d *keyDesk) SecretKeys(ctx context.Context) (*api.SecretKeys, error) {
-	keys, err := nearSecrets{d.r}.SecretKeys(ctx)
-	out := &api.SecretKeys{Keys: []api.SecretKey{}, Clear: keys.Clear}
-	for _, k := range keys.Keys {
-		out.Keys = append(out.Keys, api.SecretKey(k))
-	}
-	return out, err
+	return out, nil
 }
 
 // RotateSecrets encrypts all secrets under another key.
-func (d *keyDesk) RotateSecrets(ctx context.Context, want api.SecretRotation) (*api.SecretRotated, error) {
-	done, err := nearSecrets{d.r}.RotateSecrets(ctx, remote.SecretRotation(want))
-	return (*api.SecretRotated)(&done), err
+func (s localSecrets) RotateSecrets(ctx context.Context, want remote.SecretRotation) (out remote.SecretRotated, err error) {
+	done, err := s.keys.RotateSecrets(ctx, api.SecretRotation(want))
+	if done != nil {
+		out = remote.SecretRotated(*done)
+	}
+	return out, err
 }
 
 func (p *program) secretLsCommand() *cobra.Command {

@@ -8,10 +8,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/stele-id/stele/cmd/stele/demo"
-	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/resolver"
 	"github.com/stele-id/stele/scheme/all"
-	"github.com/stele-id/stele/serve/api"
 	"github.com/stele-id/stele/server"
 
 	"context"
@@ -115,7 +113,6 @@ func (p *program) serve(cmd *cobra.Command, o serveOptions) error {
 	defer stop()
 	run := server.Options{
 		Config: c, Schemes: schemes, Version: version, Stderr: p.stderr, Hangups: hangups, AnyPort: anyPort,
-		Keys:       func(r *registry.Registry) api.KeyKeeper { return &keyDesk{r, p.now} },
 		FirstToken: p.showCredential, Ready: p.announce,
 	}
 	if !o.demo {

@@ -8,7 +8,9 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/client/remote"
+	"github.com/stele-id/stele/serve/api"
 	"github.com/stele-id/stele/serve/dnsd"
+	"github.com/stele-id/stele/server"
 )
 
 func (p *program) zoneExportCommand() *cobra.Command {
@@ -72,7 +74,7 @@ func (p *program) exportZone(ctx context.Context, l *ledger, zones *dnsd.Zones, 
 		err = far.WriteZone(ctx, out.w, ns.Key(), want)
 	} else {
 		progress := p.newProgress("export", "records", 0, nil)
-		err = writeZone(ctx, zones, out.w, ns.Publication.Zone, want, progress.Add)
+		err = server.WriteZone(ctx, zones, out.w, ns.Publication.Zone, api.ZoneFile(want), progress.Add)
 		progress.End()
 	}
 	if err := out.end(err); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/stele-id/stele/bulk"
 	"github.com/stele-id/stele/publish/zonekey"
 	"github.com/stele-id/stele/registry"
-	"github.com/stele-id/stele/serve/dnsd"
+	"github.com/stele-id/stele/server"
 )
 
 // withKeys calls do with the keys of the zone that is meant, by its name or the prefix of
@@ -44,7 +44,7 @@ func (p *program) withKeysOf(ctx context.Context, l *ledger, text string, do fun
 	if err != nil {
 		return err
 	}
-	zone, err := zoneOf(ctx, zones, key)
+	zone, err := server.ZoneOf(ctx, zones, key)
 	if err != nil {
 		return err
 	}
@@ -55,20 +55,6 @@ func (p *program) withKeysOf(ctx context.Context, l *ledger, text string, do fun
 		return do(ctx, &localKeys{zonekey.Manager{Store: k.Registrar, Zones: zones, Now: p.now, Random: rand.Reader}, zone}, zone)
 	}
 	return refuse("zone keys", stele.Internal, "the keys of %s can't be found", zone)
-}
-
-// zoneOf returns the name of a namespace's zone.
-func zoneOf(ctx context.Context, zones *dnsd.Zones, key stele.NamespaceKey) (string, error) {
-	list, err := zones.List(ctx)
-	if err != nil {
-		return "", err
-	}
-	for _, z := range list {
-		if z.Namespace == key {
-			return z.Zone, nil
-		}
-	}
-	return "", refuse("find zone", stele.NotFound, "%s is published in no zone; 'stele zone ls' lists them", key)
 }
 
 func (p *program) zoneKeysCommand() *cobra.Command {
