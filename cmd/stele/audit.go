@@ -17,8 +17,8 @@ import (
 	"github.com/stele-id/stele/registrar"
 )
 
-// auditKeeper reads the audit trail.
-type auditKeeper interface {
+// auditBackend reads the audit trail.
+type auditBackend interface {
 	// AuditPage returns a part of the trail that a query asks for, up to which number it
 	// was read, and whether that is the end for now.
 	AuditPage(ctx context.Context, q registrar.AuditQuery) (page []audit.Document, after uint64, last bool, err error)
@@ -62,7 +62,7 @@ command goes on with entries as they come, until it is interrupted.`,
 			if f.follow && !far && !p.place().IsDatabase() {
 				return misuse(cmd, "--follow: nothing else writes to a folder while this command has it open; follow the server with --server, or a database with --store")
 			}
-			return p.reading(cmd, func(ctx context.Context, l *ledger) error {
+			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
 				if f.namespace != "" {
 					if q.Namespace, err = l.parsePrefix(f.namespace); err != nil {
 						return err
@@ -134,7 +134,7 @@ func parseAgo(text string, now time.Time) (time.Time, error) {
 const followPause = time.Second
 
 // printAudit prints the trail.
-func (p *program) printAudit(ctx context.Context, l *ledger, q registrar.AuditQuery, follow bool) error {
+func (p *program) printAudit(ctx context.Context, l *Registry, q registrar.AuditQuery, follow bool) error {
 	for {
 		page, after, last, err := l.AuditPage(ctx, q)
 		if err != nil {
@@ -176,7 +176,7 @@ func (p *program) printEntry(d *audit.Document) error {
 const auditPage = 1000
 
 // AuditPage reads the trail of the registry at hand.
-func (f *folder) AuditPage(ctx context.Context, q registrar.AuditQuery) (page []audit.Document, after uint64, last bool, err error) {
+func (f *Local) AuditPage(ctx context.Context, q registrar.AuditQuery) (page []audit.Document, after uint64, last bool, err error) {
 	after = q.After
 	for item, err := range f.Audit(ctx, q) {
 		if err != nil {

@@ -29,7 +29,7 @@ With --server the copy comes from there to this machine, while the server goes o
 		Args:              oneArgument("the folder"),
 		ValidArgsFunction: completeFolders,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.reading(cmd, func(ctx context.Context, l *ledger) error {
+			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
 				changes, err := l.Backup(ctx, args[0])
 				if err != nil {
 					return err

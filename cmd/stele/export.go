@@ -62,7 +62,7 @@ apostrophe in front, which import takes away. The records are read twice for it.
 			case o.format == "csv" && (o.namespaces || o.history):
 				return misuse(cmd, "CSV has records only, in their current version; use --format jsonl")
 			}
-			return p.reading(cmd, func(ctx context.Context, l *ledger) error { return p.export(ctx, l, o) })
+			return p.reading(cmd, func(ctx context.Context, l *Registry) error { return p.export(ctx, l, o) })
 		},
 	}
 	flags := cmd.Flags()
@@ -76,7 +76,7 @@ apostrophe in front, which import takes away. The records are read twice for it.
 }
 
 // export writes what the options ask for.
-func (p *program) export(ctx context.Context, l *ledger, o exportOptions) error {
+func (p *program) export(ctx context.Context, l *Registry, o exportOptions) error {
 	keys, err := l.beginnings(o.prefix)
 	if err != nil {
 		return err
@@ -85,7 +85,7 @@ func (p *program) export(ctx context.Context, l *ledger, o exportOptions) error 
 	if err != nil {
 		return err
 	}
-	x := &exporter{ledger: l, o: o, keys: keys, out: out.w, progress: p.newProgress("export", "records", 0, nil)}
+	x := &exporter{registry: l, o: o, keys: keys, out: out.w, progress: p.newProgress("export", "records", 0, nil)}
 	err = x.run(ctx)
 	x.progress.End()
 	if err = out.end(err); err != nil {
@@ -96,7 +96,7 @@ func (p *program) export(ctx context.Context, l *ledger, o exportOptions) error 
 
 // exporter is an export under way.
 type exporter struct {
-	ledger   *ledger
+	registry *Registry
 	o        exportOptions
 	keys     []stele.NamespaceKey
 	out      io.Writer
@@ -121,7 +121,7 @@ func (x *exporter) run(ctx context.Context) error {
 		write = x.line
 	}
 	for _, key := range x.keys {
-		for rec, err := range x.ledger.Export(ctx, key, x.o.history) {
+		for rec, err := range x.registry.Export(ctx, key, x.o.history) {
 			if err != nil {
 				return err
 			}
@@ -137,7 +137,7 @@ func (x *exporter) run(ctx context.Context) error {
 // namespaces writes the namespaces that somebody made or changed. What the system
 // keeps of them is left out.
 func (x *exporter) namespaces(ctx context.Context) error {
-	for ns, err := range x.ledger.Namespaces(ctx) {
+	for ns, err := range x.registry.Namespaces(ctx) {
 		if err != nil {
 			return err
 		}
@@ -235,4 +235,32 @@ func (f *exportFile) end(err error) error {
 		return errors.Join(err, os.Remove(f.file.Name()))
 	}
 	return nil
+}
+
+// columns finds out which columns the records need, and writes the header. The records
+// are read twice for it.
+func (x *exporter) columns(ctx context.Context) error {
+	var c bulk.Columns
+	for _, key := range x.keys {
+		for rec, err := range x.registry.Export(ctx, key, false) {
+			if err != nil {
+				return err
+			}
+			c.Add(rec)
+		}
+	}
+	x.header = c.Header()
+	_, err := x.out.Write(append(bulk.AppendRow(nil, x.header, ','), '\n'))
+	return err
+}
+
+// row writes a record as a row of CSV.
+func (x *exporter) row(rec *stele.Record) error {
+	cells, err := x.header.Cells(rec)
+	if err != nil {
+		return refuse("export", stele.Unavailable, "the registry changed while it was exported: %w; export it again", err)
+	}
+	x.buf = append(bulk.AppendRow(x.buf[:0], cells, ','), '\n')
+	_, err = x.out.Write(x.buf)
+	return err
 }

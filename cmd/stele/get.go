@@ -1,8 +1,21 @@
 package main
 
 import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
+
+	"github.com/stele-id/stele/client/dnssec"
+	"github.com/stele-id/stele/client/fetch"
 
 	"github.com/spf13/cobra"
 
@@ -138,4 +151,165 @@ func (f *getFlags) getRequest(name string) (client.Request, error) {
 		f.dns.dnssec = string(client.Validate)
 	}
 	return q, nil
+}
+
+// gotDocument is what was got, as programs see it. There is no file if others must fetch
+// it.
+type gotDocument struct {
+	ID       stele.ID      `json:"id"`
+	File     string        `json:"file,omitempty"`
+	Location string        `json:"location"`
+	URL      string        `json:"url,omitempty"` // where redirects from there led
+	Type     string        `json:"type,omitempty"`
+	Encoding string        `json:"encoding,omitempty"` // how the server has packed it, and it still is
+	Size     int64         `json:"size"`
+	SHA256   string        `json:"sha256,omitempty"`
+	Resumed  int64         `json:"resumed,omitempty"` // bytes that were there already
+	InClear  bool          `json:"inClear,omitempty"` // others on the way could have changed it
+	Open     bool          `json:"open,omitempty"`    // nobody said how long it is
+	Via      client.Via    `json:"via"`
+	DNSSEC   dnssec.Status `json:"dnssec,omitempty"` // of the location
+	Verified bool          `json:"verified"`         // by a key that somebody vouches for
+	Proof    *client.Proof `json:"proof,omitempty"`
+}
+
+func newGot(location string, info *fetch.Info) gotDocument {
+	d := gotDocument{Location: location, Type: info.Type, Encoding: info.Encoding, Size: info.Size, Resumed: info.Resumed, InClear: info.InClear, Open: info.Open}
+	if info.URL != location {
+		d.URL = info.URL
+	}
+	return d
+}
+
+// tell says what was got, and in a line what was proven of it.
+func (g *getting) tell(w io.Writer, d gotDocument) error {
+	if d.Encoding != "" {
+		fmt.Fprintf(g.stderr, "stele: the server has packed it (Content-Encoding: %s), though it was asked not to; it is kept as it was sent, so unpack it before you use it\n", printable(d.Encoding))
+	}
+	d.Verified = d.Proof != nil && d.Proof.IsProven()
+	if g.json {
+		if w == g.stdout {
+			return g.printObject(d)
+		}
+		return nil // standard output has the thing itself
+	}
+	name := d.File
+	if name == toStandardOutput {
+		name = "standard output"
+	}
+	line := fmt.Sprintf("%s: %s bytes from %s", printable(name), grouped(d.Size), printable(d.Location))
+	if d.Resumed > 0 {
+		line += fmt.Sprintf(", of which %s were there already", grouped(d.Resumed))
+	}
+	switch {
+	case d.Proof != nil:
+		line += "\n" + d.Proof.String()
+	case d.Open:
+		line += "; nothing was verified, not even that this is all of it: the server did not say how long it is"
+	default:
+		line += "; nothing was verified"
+	}
+	_, err := fmt.Fprintln(w, line)
+	return err
+}
+
+// bar shows how far it is, on a terminal only.
+type bar struct {
+	*program
+	progress *progress
+	done     atomic.Int64
+	total    int64
+}
+
+// move tells how many bytes are there, of how many.
+func (b *bar) move(done, total int64) {
+	if f, ok := b.stderr.(*os.File); !ok || !isTerminal(f) {
+		return
+	}
+	before := b.done.Swap(done)
+	if b.progress == nil || total != b.total || done < before {
+		b.end()
+		b.total, before = total, done
+		b.progress = b.newProgress("get", "bytes", max(total, 0), b.done.Load)
+	}
+	b.progress.Add(int(done - before))
+}
+
+// end takes the bar away. It may be called twice.
+func (b *bar) end() {
+	if b.progress != nil {
+		b.progress.End()
+		b.progress = nil
+	}
+}
+
+// toStandardOutput is the file that is none.
+const toStandardOutput = "-"
+
+// outputPath returns where to write to: what was named, or in the folder that was named,
+// or here, under a name made of the identifier. What is there already is an error unless
+// it may be overwritten, and before anything is fetched.
+func (f *getFlags) outputPath(id stele.ID, location string) (string, error) {
+	name := f.output
+	if name == toStandardOutput {
+		return name, nil
+	}
+	if info, err := os.Stat(name); name == "" || err == nil && info.IsDir() {
+		name = filepath.Join(name, fileName(id, location))
+	}
+	switch info, err := os.Lstat(name); {
+	case errors.Is(err, fs.ErrNotExist):
+		return name, nil
+	case err != nil:
+		return "", fileError(err)
+	case info.IsDir():
+		return "", refuse("get", stele.Conflict, "%.200q is a folder; name a file with -o", name)
+	case !f.force:
+		return "", refuse("get", stele.Conflict, "%.200q is there already; overwrite it with --force, or name another file with -o", name)
+	}
+	return name, nil
+}
+
+// maxFileName leaves room for what stands behind the name while the file is not whole.
+const maxFileName = 150
+
+// fileName makes a file's name of an identifier: letters, digits, hyphens, underscores and
+// dots, never a path or hidden. The ending is that of the location, if it has one that
+// looks like one.
+func fileName(id stele.ID, location string) string {
+	name := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_', r == '.':
+			return r
+		}
+		return '_'
+	}, id.String())
+	name = strings.TrimLeft(name, ".-")
+	ending := endingOf(location)
+	if strings.HasSuffix(strings.ToLower(name), strings.ToLower(ending)) {
+		ending = ""
+	}
+	if len(name)+len(ending) > maxFileName {
+		// Two long identifiers that begin alike are two files.
+		name = fmt.Sprintf("%s-%x", name[:maxFileName-20], sha256.Sum256([]byte(id.String())))[:maxFileName-10]
+	}
+	return name + ending
+}
+
+// endingOf returns the ending of a location's path: a dot and up to 8 letters or digits.
+func endingOf(location string) string {
+	u, err := url.Parse(location)
+	if err != nil {
+		return ""
+	}
+	ending := path.Ext(u.Path)
+	if len(ending) < 2 || len(ending) > 9 {
+		return ""
+	}
+	for _, r := range ending[1:] {
+		if (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') {
+			return ""
+		}
+	}
+	return ending
 }

@@ -36,7 +36,7 @@ func (g *getting) signed(ctx context.Context, via client.Via) (list []stele.Sign
 	}
 	q := g.q
 	q.Service, q.Accept, q.Protocols, q.OnlyProtocols = stele.N2S, nil, nil, false
-	res, err := client.First(ctx, q, g.distant()...)
+	res, err := client.First(ctx, q, g.remoteWays()...)
 	if err == nil && res.Found != client.FoundLocation {
 		err = refuse("verify", stele.NotFound, "%s", res.Note)
 	}
@@ -137,8 +137,8 @@ func (g *getting) inDNS() *client.DNS {
 	return nil
 }
 
-// distant returns the ways but for the registry at hand.
-func (g *getting) distant() (list []client.Way) {
+// remoteWays returns all ways except the registry that this process has open.
+func (g *getting) remoteWays() (list []client.Way) {
 	for _, w := range g.ways {
 		if w.via != client.ViaLocal {
 			list = append(list, w.way)

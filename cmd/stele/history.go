@@ -24,7 +24,7 @@ themselves, each whole.
   stele history --json 10.5072/rivers | jq -r '.targets[].url'`,
 		Args: oneArgument("the identifier"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.reading(cmd, func(ctx context.Context, l *ledger) error {
+			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
 				id, err := l.parse(args[0])
 				if err != nil {
 					return err
@@ -38,7 +38,7 @@ themselves, each whole.
 
 // history prints the versions of a record. What changed is known when the version
 // before has come, so a line is printed one version later.
-func (p *program) history(ctx context.Context, l *ledger, id stele.ID) error {
+func (p *program) history(ctx context.Context, l *Registry, id stele.ID) error {
 	out := bufio.NewWriter(p.stdout)
 	defer out.Flush()
 	var later *stele.Record

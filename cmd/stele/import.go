@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -83,7 +86,7 @@ believes a file that says when a record was created and changed, and by whom. Wi
 			if err != nil {
 				return err
 			}
-			err = p.creating(cmd, func(ctx context.Context, l *ledger) error {
+			err = p.creating(cmd, func(ctx context.Context, l *Registry) error {
 				return p.importRecords(ctx, l, f, o)
 			})
 			return errors.Join(err, f.Close())
@@ -168,7 +171,7 @@ func (p *program) openImport(path string) (*bulk.File, error) {
 }
 
 // importRecords imports a file.
-func (p *program) importRecords(ctx context.Context, l *ledger, f *bulk.File, o importOptions) (err error) {
+func (p *program) importRecords(ctx context.Context, l *Registry, f *bulk.File, o importOptions) (err error) {
 	if err := mayKeep(ctx, l, o); err != nil {
 		return err
 	}
@@ -196,7 +199,7 @@ func (p *program) importRecords(ctx context.Context, l *ledger, f *bulk.File, o 
 }
 
 // mayKeep makes sure that whoever imports is believed, before much is sent.
-func mayKeep(ctx context.Context, l *ledger, o importOptions) error {
+func mayKeep(ctx context.Context, l *Registry, o importOptions) error {
 	if o.fresh {
 		return nil
 	}
@@ -208,7 +211,7 @@ func mayKeep(ctx context.Context, l *ledger, o importOptions) error {
 }
 
 // newImporting finds out what the file is, and how far an earlier import of it is.
-func (p *program) newImporting(ctx context.Context, l *ledger, f *bulk.File, o importOptions) (*importing, error) {
+func (p *program) newImporting(ctx context.Context, l *Registry, f *bulk.File, o importOptions) (*importing, error) {
 	im := &importing{file: f, rows: bulk.NewReader(f), shown: changeReport{out: p.stdout, json: p.json}}
 	var err error
 	if im.parser, err = bulk.NewParser(l.schemes, im.rows, f.Name, o.csv); err != nil {
@@ -320,5 +323,152 @@ func (p *program) tellEncoding(rows *bulk.Reader, f *bulk.File) {
 		names := map[bulk.Encoding]string{bulk.CP1252: "Windows-1252 (cp1252)", bulk.Latin1: "Latin-1 (ISO 8859-1)", bulk.UTF16: "UTF-16"}
 		fmt.Fprintf(p.stderr, "stele: %s was read as %s; %s lines have characters outside ASCII. If they look wrong, name another encoding with --encoding\n",
 			printable(f.Name), names[found], grouped(int64(lines)))
+	}
+}
+
+func (p *program) importListCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "ls",
+		Short: "List imports, with their numbers",
+		Long: `Ls lists imports, the oldest first: number, when it began, by whom, what was imported
+and what became of it. An administrator sees all, others see their own. 'stele revert
+--import NUMBER' undoes one.`,
+		Example: "  stele import ls\n  stele import ls --json | jq 'select(.updated > 0)'",
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
+				for i, err := range l.Imports(ctx, 0) {
+					if err == nil {
+						err = p.printImport(i)
+					}
+					if err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		},
+	}
+	return neverFiles(cmd)
+}
+
+// printImport prints what is kept of an import.
+func (p *program) printImport(i registrar.Import) error {
+	if p.json {
+		i.After, i.Last, i.At = 0, 0, 0 // of use to the registry alone
+		text, err := json.Marshal(struct {
+			registrar.Import
+			After *int `json:"after,omitempty"`
+		}{Import: i})
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(p.stdout, "%s\n", text)
+		return err
+	}
+	text := fmt.Sprintf("%d  %s  %s", i.Number, i.Began.UTC().Format(time.DateTime), printable(i.By))
+	if i.Label != "" {
+		text += "  " + printable(i.Label)
+	}
+	if i.Reverts != 0 {
+		text += fmt.Sprintf("  revert of %d: %s changed, %s left", i.Reverts, grouped(int64(i.Updated)), grouped(int64(i.Refused)))
+	} else {
+		text += fmt.Sprintf("  %s new, %s updated", grouped(int64(i.Created)), grouped(int64(i.Updated)))
+	}
+	if i.Ended.IsZero() {
+		text += "; not ended"
+	}
+	if i.Reverted != 0 {
+		text += fmt.Sprintf("; reverted by %d", i.Reverted)
+	}
+	_, err := fmt.Fprintln(p.stdout, text)
+	return err
+}
+
+// shownChanges is how many fields that change a dry run prints for people. With --json
+// all are printed.
+const shownChanges = 200
+
+// changeReport prints what an update would change.
+type changeReport struct {
+	out     io.Writer
+	json    bool
+	records int
+	fields  int
+	err     error
+}
+
+// changeLine is a field that changes, as a line of JSON.
+type changeLine struct {
+	Line int    `json:"line"`
+	ID   string `json:"id"`
+	Path string `json:"path"`
+	Old  string `json:"old,omitempty"`
+	New  string `json:"new,omitempty"`
+}
+
+// add prints the fields of a record that change.
+func (r *changeReport) add(row *bulk.Row, fields []registrar.FieldChange) {
+	if len(fields) == 0 {
+		return
+	}
+	r.records++
+	id := row.Record.ID.String()
+	for i, f := range fields {
+		r.fields++
+		switch {
+		case r.err != nil:
+		case r.json:
+			var text []byte
+			if text, r.err = json.Marshal(changeLine{row.Line, id, f.Path, f.Old, f.New}); r.err == nil {
+				_, r.err = fmt.Fprintf(r.out, "%s\n", text)
+			}
+		case r.fields <= shownChanges:
+			if i == 0 {
+				fmt.Fprintf(r.out, "%s (line %d)\n", printable(id), row.Line)
+			}
+			_, r.err = fmt.Fprintf(r.out, "  %s: %s -> %s\n", printable(f.Path), shownValue(f.Old), shownValue(f.New))
+		}
+	}
+}
+
+// end prints how much would change in all.
+func (r *changeReport) end() error {
+	if r.err != nil || r.json || r.fields == 0 {
+		return r.err
+	}
+	if r.fields > shownChanges {
+		fmt.Fprintf(r.out, "and %s fields more; --json prints all\n", grouped(int64(r.fields-shownChanges)))
+	}
+	_, err := fmt.Fprintf(r.out, "%s fields of %s records change\n", grouped(int64(r.fields)), grouped(int64(r.records)))
+	return err
+}
+
+// shownValue returns the value of a field for people.
+func shownValue(value string) string {
+	if value == "" {
+		return "(nothing)"
+	}
+	return fmt.Sprintf("%q", shorten(value))
+}
+
+// What an import makes is garbage as soon as its chunk is committed. So the collector
+// may wait until there is much of it, but not for ever: what is in use is a third of
+// the limit at most times. The store has some memory beside that.
+const (
+	importGarbage = 400
+	importMemory  = 900 << 20
+)
+
+// waitForGarbage makes the collector wait, unless somebody has told it what to do. The
+// function that it returns undoes that.
+func waitForGarbage() (undo func()) {
+	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
+		return func() {}
+	}
+	percent, limit := debug.SetGCPercent(importGarbage), debug.SetMemoryLimit(importMemory)
+	return func() {
+		debug.SetGCPercent(percent)
+		debug.SetMemoryLimit(limit)
 	}
 }

@@ -62,7 +62,7 @@ func (f *keyFlags) describe(k *stele.SigningKey) error {
 }
 
 // addKey adds a key to a namespace.
-func (l *ledger) addKey(ctx context.Context, key stele.NamespaceKey, k stele.SigningKey) (*stele.Namespace, error) {
+func (l *Registry) addKey(ctx context.Context, key stele.NamespaceKey, k stele.SigningKey) (*stele.Namespace, error) {
 	return l.SetNamespace(ctx, key, 0, func(ns *stele.Namespace) error {
 		if slices.ContainsFunc(ns.Keys, func(have stele.SigningKey) bool { return have.ID == k.ID }) {
 			return refuse("key", stele.Conflict, "%s has the key %s already", key, k.ID)
@@ -108,7 +108,7 @@ With - for FILE the key is read from standard input. 'stele key new' makes both.
 			if err := f.describe(&k); err != nil {
 				return err
 			}
-			return p.reading(cmd, func(ctx context.Context, l *ledger) error {
+			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
 				key, err := l.parsePrefix(args[0])
 				if err != nil {
 					return err
@@ -207,7 +207,7 @@ is its thumbprint (RFC 7638), its algorithm, and its state since when.
 		Example: "  stele key list urn:paradisec\n  stele key list --json",
 		Args:    atMostOne("the prefix of a namespace"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.reading(cmd, func(ctx context.Context, l *ledger) error {
+			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
 				list, err := l.withKeys(ctx, args)
 				if err != nil {
 					return err
@@ -220,7 +220,7 @@ is its thumbprint (RFC 7638), its algorithm, and its state since when.
 }
 
 // withKeys returns the namespace that is meant, or all that have keys.
-func (l *ledger) withKeys(ctx context.Context, args []string) (list []*stele.Namespace, err error) {
+func (l *Registry) withKeys(ctx context.Context, args []string) (list []*stele.Namespace, err error) {
 	if len(args) > 0 {
 		key, err := l.parsePrefix(args[0])
 		if err != nil {

@@ -86,7 +86,7 @@ func keyArguments(cmd *cobra.Command, args []string) error {
 
 // changeKey changes one key of a namespace.
 func (p *program) changeKey(cmd *cobra.Command, args []string, change func(*stele.SigningKey) error, tell func(*stele.Namespace, *stele.SigningKey) error) error {
-	return p.reading(cmd, func(ctx context.Context, l *ledger) error {
+	return p.reading(cmd, func(ctx context.Context, l *Registry) error {
 		key, err := l.parsePrefix(args[0])
 		if err != nil {
 			return err
@@ -130,7 +130,7 @@ func (p *program) completeKeys(arguments int, then cobra.ShellCompDirective) cob
 			return nil, then
 		}
 		// Without a registry that can be asked, nothing is offered.
-		_ = p.reading(cmd, func(ctx context.Context, l *ledger) error {
+		_ = p.reading(cmd, func(ctx context.Context, l *Registry) error {
 			list, err := l.withKeys(ctx, args)
 			if err != nil {
 				return err

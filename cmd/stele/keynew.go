@@ -48,7 +48,7 @@ and RSA (3072 bits) are for readers that know no other.`,
 			if err := f.describe(&k); err != nil {
 				return err
 			}
-			return p.reading(cmd, func(ctx context.Context, l *ledger) error {
+			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
 				return p.keepNewKey(ctx, l, args[0], file, key, k)
 			})
 		},
@@ -78,7 +78,7 @@ func newKey(algorithm string, created time.Time) (key crypto.Signer, k stele.Sig
 // keepNewKey writes the private key and then registers the public one: a key that is
 // registered and that nobody has would be of no use. If it is surely not registered, the
 // file is taken away again.
-func (p *program) keepNewKey(ctx context.Context, l *ledger, prefix, file string, key crypto.Signer, k stele.SigningKey) error {
+func (p *program) keepNewKey(ctx context.Context, l *Registry, prefix, file string, key crypto.Signer, k stele.SigningKey) error {
 	at, err := l.parsePrefix(prefix)
 	if err != nil {
 		return err

@@ -51,7 +51,7 @@ For the next page, give the last identifier of this one to --after.`,
 			if len(args) == 1 {
 				prefix = args[0]
 			}
-			return p.reading(cmd, func(ctx context.Context, l *ledger) error {
+			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
 				return p.ls(ctx, l, prefix, f)
 			})
 		},
@@ -66,7 +66,7 @@ For the next page, give the last identifier of this one to --after.`,
 }
 
 // ls prints what the flags ask for.
-func (p *program) ls(ctx context.Context, l *ledger, prefix string, f lsFlags) error {
+func (p *program) ls(ctx context.Context, l *Registry, prefix string, f lsFlags) error {
 	keys, err := l.beginnings(prefix)
 	if err != nil {
 		return err
@@ -92,7 +92,7 @@ func (p *program) ls(ctx context.Context, l *ledger, prefix string, f lsFlags) e
 
 // beginnings returns what a prefix on the command line stands for: itself, or all
 // schemes if there is none.
-func (l *ledger) beginnings(prefix string) (keys []stele.NamespaceKey, err error) {
+func (l *Registry) beginnings(prefix string) (keys []stele.NamespaceKey, err error) {
 	if prefix == "" {
 		for scheme := range l.schemes.All() {
 			keys = append(keys, stele.NamespaceKey{Scheme: scheme.Name()})
@@ -115,7 +115,7 @@ func (l *ledger) beginnings(prefix string) (keys []stele.NamespaceKey, err error
 }
 
 // scan yields the records whose identifiers begin so, and for which the listing asks.
-func (l *ledger) scan(ctx context.Context, keys []stele.NamespaceKey, q remote.Listing) iter.Seq2[*stele.Record, error] {
+func (l *Registry) scan(ctx context.Context, keys []stele.NamespaceKey, q remote.Listing) iter.Seq2[*stele.Record, error] {
 	if id, err := l.parse(q.After); err == nil {
 		q.After = id.String() // in canonical form, as names are listed
 	}
@@ -136,7 +136,7 @@ func (l *ledger) scan(ctx context.Context, keys []stele.NamespaceKey, q remote.L
 }
 
 // pointing yields the records that begin so and have a target at a URL or on a host.
-func (l *ledger) pointing(ctx context.Context, prefix string, keys []stele.NamespaceKey, f lsFlags) (iter.Seq2[*stele.Record, error], error) {
+func (l *Registry) pointing(ctx context.Context, prefix string, keys []stele.NamespaceKey, f lsFlags) (iter.Seq2[*stele.Record, error], error) {
 	q := remote.Listing{At: stele.Location{URL: f.pointing}, State: stele.State(f.state), Limit: f.limit}
 	if !strings.Contains(f.pointing, "://") {
 		q.At = stele.Location{Host: strings.ToLower(strings.Trim(f.pointing, "[]"))}

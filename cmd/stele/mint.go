@@ -4,8 +4,11 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"time"
+
+	"github.com/stele-id/stele/mint"
 
 	"github.com/spf13/cobra"
 
@@ -79,7 +82,7 @@ func (f *mintFlags) check() error {
 func (f *mintFlags) registers() bool { return f.reserve || f.record.describes() }
 
 // run makes names in the namespaces that choose returns.
-func (f *mintFlags) run(p *program, choose func(ctx context.Context, l *ledger) ([]stele.NamespaceKey, error)) error {
+func (f *mintFlags) run(p *program, choose func(ctx context.Context, l *Registry) ([]stele.NamespaceKey, error)) error {
 	cmd := f.record.cmd
 	if err := f.check(); err != nil {
 		return err
@@ -88,7 +91,7 @@ func (f *mintFlags) run(p *program, choose func(ctx context.Context, l *ledger) 
 		return f.mintFrom(p, choose)
 	}
 	p.block = blockFor(f.count)
-	return p.creating(cmd, func(ctx context.Context, l *ledger) error {
+	return p.creating(cmd, func(ctx context.Context, l *Registry) error {
 		pool, err := choose(ctx, l)
 		if err != nil {
 			return err
@@ -128,7 +131,7 @@ const (
 )
 
 // mint makes and prints n names.
-func (p *program) mint(ctx context.Context, l *ledger, pool []stele.NamespaceKey, n int) error {
+func (p *program) mint(ctx context.Context, l *Registry, pool []stele.NamespaceKey, n int) error {
 	out := bufio.NewWriter(p.stdout)
 	for batch := 1; n > 0; {
 		began := p.now()
@@ -164,7 +167,7 @@ func (p *program) printLabel(w io.Writer, label minting.Label) error {
 
 // mintRecords makes n names, registers a record like rec under each, and prints them.
 // What is registered is printed, whatever happens to the others.
-func (p *program) mintRecords(ctx context.Context, l *ledger, pool []stele.NamespaceKey, rec *stele.Record, n int) error {
+func (p *program) mintRecords(ctx context.Context, l *Registry, pool []stele.NamespaceKey, rec *stele.Record, n int) error {
 	var failed error
 	printed := 0
 	for done, err := range l.MintRecords(ctx, rec, pool, n) {
@@ -186,4 +189,68 @@ func (p *program) mintRecords(ctx context.Context, l *ledger, pool []stele.Names
 // interrupted is the error of a run that was asked to end.
 func interrupted() error {
 	return &stele.Error{Op: "mint", Kind: stele.Unavailable, Err: errors.New("interrupted; what was printed is given, and will not be made again")}
+}
+
+// namespace returns the namespace to make names in. It is made if it is not there. If
+// it is, what the flags say must be what is set, but for the granularity, which may
+// change.
+func (f *minterFlags) namespace(ctx context.Context, l *Registry, want *stele.Namespace) ([]stele.NamespaceKey, error) {
+	key := want.Key()
+	have, err := l.Namespace(ctx, key)
+	if errors.Is(err, stele.NotFound) {
+		if f.looks {
+			return []stele.NamespaceKey{key}, want.Validate()
+		}
+		_, err = l.AddNamespace(ctx, want)
+		return []stele.NamespaceKey{key}, err
+	}
+	if err != nil {
+		return nil, err
+	}
+	if odd := f.differs(&have.Minter, &want.Minter); odd != "" {
+		set := "makes no new names"
+		if now := mints(&have.Minter); now != "" {
+			set = "makes names by " + now
+		}
+		return nil, &stele.Error{Op: "mint", Kind: stele.Conflict, Err: fmt.Errorf(
+			"the namespace %s %s, and --%s says otherwise; leave it out, or change the namespace with 'stele ns set'", key, set, odd)}
+	}
+	if !f.looks && f.owner.Flags().Changed("granularity") && !sameGranularity(have.Minter.Granularity, want.Minter.Granularity) {
+		_, err = l.SetNamespace(ctx, key, 0, func(ns *stele.Namespace) error {
+			ns.Minter.Granularity = want.Minter.Granularity
+			return nil
+		})
+	}
+	return []stele.NamespaceKey{key}, err
+}
+
+// differs returns the flag that says something else than what is set, "" if none.
+func (f *minterFlags) differs(have, want *stele.Minter) string {
+	if have.Kind != want.Kind {
+		return "minter " + string(want.Kind)
+	}
+	for _, s := range minterSettings {
+		if s.flag == "granularity" || !f.owner.Flags().Changed(s.flag) {
+			continue
+		}
+		as := *have
+		if s.copy(&as, want); as != *have {
+			return s.flag
+		}
+	}
+	return ""
+}
+
+// sameGranularity reports whether two texts are spellings of one granularity; none is
+// a second. Texts that are none differ.
+func sameGranularity(a, b string) bool {
+	read := func(text string) (mint.Granularity, error) {
+		if text == "" {
+			return mint.Second, nil
+		}
+		return mint.ParseGranularity(text)
+	}
+	x, errX := read(a)
+	y, errY := read(b)
+	return errX == nil && errY == nil && x == y
 }

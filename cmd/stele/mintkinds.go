@@ -38,14 +38,14 @@ them with one date a second make ten names a second. They must exist ('stele ns 
 				if server {
 					return misuse(cmd, "the namespaces of --pool have settings of their own; leave the other settings out")
 				}
-				return f.run(p, func(_ context.Context, l *ledger) ([]stele.NamespaceKey, error) { return l.parsePool(pool) })
+				return f.run(p, func(_ context.Context, l *Registry) ([]stele.NamespaceKey, error) { return l.parsePool(pool) })
 			}
 			if !f.record.given("host", "ip") {
 				return misuse(cmd, "an IBI is made from a server; give its host name with --host, its IP address with --ip, or both")
 			}
 			want := &stele.Namespace{Scheme: "ibi", Minter: stele.Minter{Kind: stele.MinterIBI}}
 			f.minter.apply(&want.Minter)
-			return f.run(p, func(ctx context.Context, l *ledger) ([]stele.NamespaceKey, error) {
+			return f.run(p, func(ctx context.Context, l *Registry) ([]stele.NamespaceKey, error) {
 				if err := l.placeIBI(want); err != nil {
 					return nil, err
 				}
@@ -61,7 +61,7 @@ them with one date a second make ten names a second. They must exist ('stele ns 
 
 // placeIBI finds the prefix of an IBI server's namespace: that of its repository
 // names, or else of its IBIps.
-func (l *ledger) placeIBI(ns *stele.Namespace) error {
+func (l *Registry) placeIBI(ns *stele.Namespace) error {
 	if err := ns.Validate(); err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (l *ledger) placeIBI(ns *stele.Namespace) error {
 }
 
 // parsePool reads the prefixes of a pool.
-func (l *ledger) parsePool(texts []string) (keys []stele.NamespaceKey, err error) {
+func (l *Registry) parsePool(texts []string) (keys []stele.NamespaceKey, err error) {
 	for _, text := range texts {
 		key, err := l.parsePrefix(strings.TrimSpace(text))
 		if err != nil {
@@ -197,7 +197,7 @@ func (f *mintFlags) runBelow(p *program, prefix, example string, minter stele.Mi
 		return misuse(f.record.cmd, "the prefix is missing; give it with --prefix, such as %s", example)
 	}
 	f.minter.apply(&minter)
-	return f.run(p, func(ctx context.Context, l *ledger) ([]stele.NamespaceKey, error) {
+	return f.run(p, func(ctx context.Context, l *Registry) ([]stele.NamespaceKey, error) {
 		key, err := l.parsePrefix(prefix)
 		if err != nil {
 			return nil, err

@@ -36,15 +36,15 @@ type mintCounts struct {
 // gets which, and then registers them. So a row that is registered is written down, and
 // a row that is written down gets no other name, whatever is cut off.
 type rowNamer struct {
-	p       *program
-	ledger  *ledger
-	sheet   *sheet
-	reader  *sheetReader
-	journal *mintJournal
-	rejects *bulk.Rejects
-	pool    []stele.NamespaceKey
-	spaces  []*stele.Namespace // of the pool
-	reserve bool
+	p        *program
+	registry *Registry
+	sheet    *sheet
+	reader   *sheetReader
+	journal  *mintJournal
+	rejects  *bulk.Rejects
+	pool     []stele.NamespaceKey
+	spaces   []*stele.Namespace // of the pool
+	reserve  bool
 
 	counts   mintCounts
 	created  int // records that this run registered
@@ -61,15 +61,15 @@ type namedRow struct {
 }
 
 // mintFrom names the rows of a file.
-func (f *mintFlags) mintFrom(p *program, choose func(ctx context.Context, l *ledger) ([]stele.NamespaceKey, error)) error {
+func (f *mintFlags) mintFrom(p *program, choose func(ctx context.Context, l *Registry) ([]stele.NamespaceKey, error)) error {
 	s, err := p.openSheet(f.sheet)
 	if err != nil {
 		return err
 	}
 	p.block = blockFor(max(1, s.nameless))
 	f.minter.looks = f.sheet.dryRun
-	return p.creating(f.record.cmd, func(ctx context.Context, l *ledger) (err error) {
-		n := &rowNamer{p: p, ledger: l, sheet: s, reserve: f.reserve, size: firstRows}
+	return p.creating(f.record.cmd, func(ctx context.Context, l *Registry) (err error) {
+		n := &rowNamer{p: p, registry: l, sheet: s, reserve: f.reserve, size: firstRows}
 		if n.pool, err = choose(ctx, l); err != nil {
 			return err
 		}
@@ -111,7 +111,7 @@ func (n *rowNamer) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	for _, key := range n.pool {
-		ns, err := n.ledger.Namespace(ctx, key)
+		ns, err := n.registry.Namespace(ctx, key)
 		if errors.Is(err, stele.NotFound) && n.sheet.o.dryRun {
 			ns, err = &stele.Namespace{Scheme: key.Scheme, Prefix: key.Prefix}, nil
 		}
@@ -120,7 +120,7 @@ func (n *rowNamer) prepare(ctx context.Context) (err error) {
 		}
 		n.spaces = append(n.spaces, ns)
 	}
-	if n.reader, err = n.sheet.read(n.ledger.schemes); err != nil {
+	if n.reader, err = n.sheet.read(n.registry.schemes); err != nil {
 		return err
 	}
 	if n.reserve && slices.Contains(n.reader.parser.Header, "state") {
@@ -143,7 +143,7 @@ func (n *rowNamer) sameRegistry(ctx context.Context) error {
 	if !n.journal.began() {
 		return nil
 	}
-	for i, err := range n.ledger.Imports(ctx, head.Import-1) {
+	for i, err := range n.registry.Imports(ctx, head.Import-1) {
 		if err != nil {
 			return err
 		}
@@ -181,7 +181,7 @@ func (n *rowNamer) take(ctx context.Context, row sheetRow) error {
 	case row.err != nil && !written:
 		return n.reject(row, row.err)
 	case written && row.name == entry.ID && row.name != "", row.name != "" && !written:
-		if _, err := n.ledger.parse(row.name); err != nil {
+		if _, err := n.registry.parse(row.name); err != nil {
 			return n.reject(row, fmt.Errorf("the column for names has %.60q, which is not an identifier: %w", row.name, stele.Reason(err)))
 		}
 		n.counts.Kept++
@@ -191,7 +191,7 @@ func (n *rowNamer) take(ctx context.Context, row sheetRow) error {
 	}
 	id := entry.ID
 	if !written {
-		below, err := minting.Placeholder(n.ledger.schemes, n.spaces[0], row.line)
+		below, err := minting.Placeholder(n.registry.schemes, n.spaces[0], row.line)
 		if err != nil {
 			return err
 		}
@@ -230,7 +230,7 @@ func (n *rowNamer) reject(row sheetRow, err error) error {
 
 // takeAgain takes a row that an earlier run wrote down. It may not be registered yet.
 func (n *rowNamer) takeAgain(ctx context.Context, row namedRow, entry journalEntry) error {
-	label, err := entry.label(n.ledger.schemes)
+	label, err := entry.label(n.registry.schemes)
 	if err != nil {
 		return err
 	}
@@ -274,7 +274,7 @@ func (n *rowNamer) nameFresh(ctx context.Context) error {
 		return err
 	}
 	// Names that were made before an error are used.
-	labels, failed := n.ledger.MintPool(ctx, n.pool, len(rows))
+	labels, failed := n.registry.MintPool(ctx, n.pool, len(rows))
 	rows = rows[:len(labels)]
 	entries := make([]journalEntry, len(rows))
 	for i, label := range labels {
@@ -325,7 +325,7 @@ func (n *rowNamer) judge(ctx context.Context, rows []namedRow) (good []namedRow,
 			rec := *row.record
 			list[i] = &rec
 		}
-		errs, err := n.ledger.Ingest(ctx, list, registrar.ImportOptions{DryRun: true})
+		errs, err := n.registry.Ingest(ctx, list, registrar.ImportOptions{DryRun: true})
 		if err != nil {
 			return nil, sheetError(err)
 		}
@@ -348,7 +348,7 @@ func (n *rowNamer) begin(ctx context.Context) error {
 		return nil
 	}
 	label := filepath.Base(n.sheet.path)
-	number, err := n.ledger.BeginImport(ctx, label[:min(len(label), registrar.MaxLabel)])
+	number, err := n.registry.BeginImport(ctx, label[:min(len(label), registrar.MaxLabel)])
 	if err != nil {
 		return err
 	}
@@ -356,7 +356,7 @@ func (n *rowNamer) begin(ctx context.Context) error {
 	if n.sheet.output != n.sheet.path {
 		head.Output = n.sheet.output
 	}
-	for i, err := range n.ledger.Imports(ctx, number-1) {
+	for i, err := range n.registry.Imports(ctx, number-1) {
 		if err != nil {
 			return err
 		}
@@ -375,7 +375,7 @@ func (n *rowNamer) register(ctx context.Context, rows []namedRow) error {
 	if len(list) == 0 {
 		return nil
 	}
-	errs, err := n.ledger.Ingest(ctx, list, registrar.ImportOptions{Import: n.journal.head.Import})
+	errs, err := n.registry.Ingest(ctx, list, registrar.ImportOptions{Import: n.journal.head.Import})
 	if err != nil {
 		return sheetError(err)
 	}
@@ -420,7 +420,7 @@ func (n *rowNamer) isRegistered(ctx context.Context, id stele.ID, err error) (bo
 	case stele.KindOf(err) != stele.Conflict:
 		return false, nil
 	}
-	first, err := n.ledger.Version(ctx, id, 1)
+	first, err := n.registry.Version(ctx, id, 1)
 	switch {
 	case errors.Is(err, stele.NotFound):
 		return false, nil
@@ -435,7 +435,7 @@ func (n *rowNamer) note(ctx context.Context) error {
 	if !n.journal.began() || n.created == 0 {
 		return nil
 	}
-	return n.ledger.NoteImport(ctx, n.journal.head.Import, registrar.ImportCounts{Created: n.created})
+	return n.registry.NoteImport(ctx, n.journal.head.Import, registrar.ImportCounts{Created: n.created})
 }
 
 // report tells what became of the rows, and returns the error of the verb.

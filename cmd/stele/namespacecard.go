@@ -12,7 +12,7 @@ import (
 )
 
 // namespaceCard draws the card of a namespace for a person.
-func (l *ledger) namespaceCard(ctx context.Context, ns *stele.Namespace) (string, error) {
+func (l *Registry) namespaceCard(ctx context.Context, ns *stele.Namespace) (string, error) {
 	count, err := l.Count(ctx, ns.Key())
 	if err != nil {
 		return "", err
@@ -68,7 +68,7 @@ func (l *ledger) namespaceCard(ctx context.Context, ns *stele.Namespace) (string
 }
 
 // made tells how far the minter of a namespace is.
-func (l *ledger) made(ctx context.Context, ns *stele.Namespace) (string, error) {
+func (l *Registry) made(ctx context.Context, ns *stele.Namespace) (string, error) {
 	if ns.Minter.Kind == stele.NoMinter {
 		return "", nil
 	}

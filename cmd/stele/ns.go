@@ -3,7 +3,10 @@ package main
 import (
 	"bufio"
 	"context"
+	"encoding/json"
+	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -48,7 +51,7 @@ IBIps.`,
   stele ns add urn:nbn:de --delegate 'https://nbn-resolving.org/{id}'`,
 		Args: oneArgument("the prefix"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.creating(cmd, func(ctx context.Context, l *ledger) error {
+			return p.creating(cmd, func(ctx context.Context, l *Registry) error {
 				key, err := l.parsePrefix(args[0])
 				if err != nil {
 					return err
@@ -86,7 +89,7 @@ them.`,
 			if !given(cmd, "if-version") {
 				return misuse(cmd, "there is nothing to change; say what, such as --owner WHO")
 			}
-			return p.reading(cmd, func(ctx context.Context, l *ledger) error {
+			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
 				key, err := l.parsePrefix(args[0])
 				if err != nil {
 					return err
@@ -115,7 +118,7 @@ func (p *program) nsShowCommand() *cobra.Command {
 		Example: "  stele ns show ark:12345/x5\n  stele ns show ark:",
 		Args:    oneArgument("the prefix"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.reading(cmd, func(ctx context.Context, l *ledger) error {
+			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
 				key, err := l.parsePrefix(args[0])
 				if err != nil {
 					return err
@@ -159,7 +162,7 @@ order. The root of a scheme is listed if somebody has changed it.`,
 			if len(args) == 1 {
 				only = strings.TrimSuffix(args[0], ":")
 			}
-			return p.reading(cmd, func(ctx context.Context, l *ledger) error {
+			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
 				if only != "" && l.schemes.Lookup(only) == nil {
 					return misuse(cmd, "%.60q is no scheme; there are %s", only, strings.Join(l.schemes.Names(), ", "))
 				}
@@ -171,7 +174,7 @@ order. The root of a scheme is listed if somebody has changed it.`,
 }
 
 // listNamespaces prints the namespaces of a scheme, or of all if it is empty.
-func (p *program) listNamespaces(ctx context.Context, l *ledger, scheme string) error {
+func (p *program) listNamespaces(ctx context.Context, l *Registry, scheme string) error {
 	out := bufio.NewWriter(p.stdout)
 	defer out.Flush()
 	for ns, err := range l.Namespaces(ctx) {
@@ -195,5 +198,196 @@ func (p *program) printPrefix(w io.Writer, ns *stele.Namespace) error {
 		text = document.AppendNamespace(nil, ns)
 	}
 	_, err := w.Write(escapeUnseen(append(text, '\n')))
+	return err
+}
+
+func (p *program) nsHistoryCommand() *cobra.Command {
+	return neverFiles(&cobra.Command{
+		Use:   "history PREFIX",
+		Short: "Show how a namespace came to be what it is",
+		Long: `History prints a line for each version of a namespace, the newest first: its number,
+when and by whom it was made, its owner and its title. With --json it prints the
+versions themselves, each whole.
+
+A registry that an earlier program made has the versions since it was upgraded.`,
+		Example: `  stele ns history ark:12345/x5
+  stele ns history --json ark:12345/x5 | jq -r .owner`,
+		Args: oneArgument("the prefix"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
+				key, err := l.parsePrefix(args[0])
+				if err != nil {
+					return err
+				}
+				out := bufio.NewWriter(p.stdout)
+				for ns, err := range l.NamespaceHistory(ctx, key) {
+					if err != nil {
+						return err
+					}
+					if p.json {
+						err = p.printPrefix(out, ns)
+					} else {
+						_, err = fmt.Fprintf(out, "%-3d %s  %s  owner %s  %s\n", ns.Version, moment(ns.Modified), printable(ns.By), printable(ns.Owner), printable(ns.Title))
+					}
+					if err != nil {
+						return err
+					}
+				}
+				return out.Flush()
+			})
+		},
+	})
+}
+
+func (p *program) nsSkipCommand() *cobra.Command {
+	return neverFiles(&cobra.Command{
+		Use:   "skip PREFIX N",
+		Short: "Set the counter of a template ahead",
+		Long: `Skip sets the counter of the namespace's template to N, so that N names count as
+given and the next one is that behind them; with +N, so many ahead of where it is.
+It never goes back.
+
+A template whose counter came from a backup, or from another registry, makes no names
+until this is done: names may have been given since. Take N so large that the counter
+is ahead of all of them. What is skipped is never made.`,
+		Example: `  stele ns skip ark:12345/x5 +10000
+  stele ns skip ark:12345/x5 250000`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return misuse(cmd, "give a prefix and a number")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			number, ahead := strings.CutPrefix(args[1], "+")
+			n, err := strconv.ParseUint(number, 10, 64)
+			if err != nil {
+				return misuse(cmd, "%.60q is no number; give one such as 5000 or +5000", args[1])
+			}
+			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
+				key, err := l.parsePrefix(args[0])
+				if err != nil {
+					return err
+				}
+				return p.skip(ctx, l, key, n, ahead)
+			})
+		},
+	})
+}
+
+// skip sets a counter to n, or so far ahead.
+func (p *program) skip(ctx context.Context, l *Registry, key stele.NamespaceKey, n uint64, ahead bool) error {
+	status, err := l.MinterStatus(ctx, key)
+	if err != nil {
+		return err
+	}
+	to := n
+	if ahead {
+		to += status.Given
+	}
+	if to < n || status.Total > 0 && to > status.Total {
+		return refuse("skip", stele.Exhausted, "the template of %s has %s names; %s are given", key, grouped(int64(status.Total)), grouped(int64(status.Given)))
+	}
+	if err := l.SkipCounter(ctx, key, to); err != nil {
+		return err
+	}
+	if p.json {
+		line, err := json.Marshal(map[string]any{"namespace": key.String(), "given": to})
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(p.stdout, "%s\n", line)
+		return err
+	}
+	_, err = fmt.Fprintf(p.stdout, "the counter of %s is at %s\n", key, grouped(int64(to)))
+	return err
+}
+
+func (p *program) nsCheckCommand() *cobra.Command {
+	return neverFiles(&cobra.Command{
+		Use:   "check PREFIX",
+		Short: "List the records that the rules of a namespace would refuse",
+		Long: `Check lists the records with a name in the namespace that its rules would refuse
+today: a target, handle value or alias that leads to a host or by a protocol that is
+not allowed, and a name without the check character that the namespace asks for.
+
+Rules are applied when a record is written. A record that was written before a rule
+keeps working until it is changed: correct it with 'stele update', withdraw it, or
+allow the host with 'stele ns set'.
+
+All records are read, because a record of another namespace can have an alias in this
+one. Check exits with 1 if it found a record.`,
+		Example: `  stele ns check ark:12345/x5
+  stele ns check --json ark:12345/x5`,
+		Args: oneArgument("the prefix"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
+				key, err := l.parsePrefix(args[0])
+				if err != nil {
+					return err
+				}
+				return p.checkRules(ctx, l, key)
+			})
+		},
+	})
+}
+
+// breachLine is a record that breaks a rule, as programs see it.
+type breachLine struct {
+	ID       string        `json:"id"`
+	Version  uint64        `json:"version"`
+	Problems []problemLine `json:"problems"`
+}
+
+// problemLine is a problem as programs see it.
+type problemLine struct {
+	Path       string            `json:"path"`
+	Detail     string            `json:"detail"`
+	Code       string            `json:"code,omitempty"`
+	Parameters map[string]string `json:"parameters,omitempty"`
+}
+
+// checkRules prints the records that break a rule of a namespace.
+func (p *program) checkRules(ctx context.Context, l *Registry, key stele.NamespaceKey) error {
+	bar := p.newProgress("check", "records", 0, nil)
+	defer bar.End()
+	found, read := 0, 0
+	for b, err := range l.CheckRules(ctx, key, func(n int) {
+		bar.Add(n - read)
+		read = n
+	}) {
+		if err != nil {
+			return err
+		}
+		found++
+		line := breachLine{ID: b.ID.String(), Version: b.Version}
+		for _, problem := range b.Problems {
+			if !p.json {
+				fmt.Fprintf(p.stdout, "%s: %s\n", printable(b.ID.String()), printable(problem.Error()))
+				continue
+			}
+			one := problemLine{Path: problem.Path, Detail: problem.Err.Error()}
+			code, params := stele.CodeOf(problem.Err)
+			if one.Code = code; len(params) > 0 {
+				one.Parameters = make(map[string]string)
+			}
+			for _, param := range params {
+				one.Parameters[param.Name] = param.Value
+			}
+			line.Problems = append(line.Problems, one)
+		}
+		if p.json {
+			if err := p.printLine(line); err != nil {
+				return err
+			}
+		}
+	}
+	if found > 0 {
+		return refuse("check", stele.Invalid, "%s records break a rule of %s; correct them with 'stele update', or change the rule with 'stele ns set'", grouped(int64(found)), key)
+	}
+	if p.json {
+		return nil
+	}
+	_, err := fmt.Fprintf(p.stdout, "no record breaks a rule of %s; %s were read\n", key, grouped(int64(read)))
 	return err
 }

@@ -56,7 +56,7 @@ Only administrators have rights in the root of a scheme, such as ark: .`,
 					ns.Grants[i].Role = role
 				}
 				return nil
-			}, func(ctx context.Context, l *ledger, ns *stele.Namespace) error {
+			}, func(ctx context.Context, l *Registry, ns *stele.Namespace) error {
 				p.noteUnknown(ctx, l, to)
 				return p.say("%s is %s in %s\n", to, role, ns.Key())
 			})
@@ -89,7 +89,7 @@ namespace. A role that they have above it stays. It exits with 3 if they have no
 					return refuse("ungrant", stele.Conflict, "%s is named as the owner of %s; name another with 'stele ns set --owner'", who, ns.Key())
 				}
 				return refuse("ungrant", stele.NotFound, "%s was given no role in %s; it may have one above it, or as a member of a group", who, ns.Key())
-			}, func(_ context.Context, _ *ledger, ns *stele.Namespace) error {
+			}, func(_ context.Context, _ *Registry, ns *stele.Namespace) error {
 				return p.say("%s has no role of its own in %s any more\n", who, ns.Key())
 			})
 		},
@@ -110,8 +110,8 @@ func checkWho(cmd *cobra.Command, who string) error {
 
 // changeGrants changes who has which role in a namespace. For a program the namespace
 // is printed, and for a person what tell says.
-func (p *program) changeGrants(cmd *cobra.Command, prefix string, change func(*stele.Namespace) error, tell func(context.Context, *ledger, *stele.Namespace) error) error {
-	return p.reading(cmd, func(ctx context.Context, l *ledger) error {
+func (p *program) changeGrants(cmd *cobra.Command, prefix string, change func(*stele.Namespace) error, tell func(context.Context, *Registry, *stele.Namespace) error) error {
+	return p.reading(cmd, func(ctx context.Context, l *Registry) error {
 		key, err := l.parsePrefix(prefix)
 		if err != nil {
 			return err
@@ -134,7 +134,7 @@ func (p *program) say(format string, args ...any) error {
 }
 
 // noteUnknown tells an administrator that nobody has a name yet: it may be misspelt.
-func (p *program) noteUnknown(ctx context.Context, l *ledger, who string) {
+func (p *program) noteUnknown(ctx context.Context, l *Registry, who string) {
 	name, isUser := strings.CutPrefix(who, "user:")
 	if me, err := l.Me(ctx); !isUser || err != nil || !me.Admin {
 		return

@@ -41,7 +41,7 @@ name or an IPv4 address, perhaps with a port.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.creating(cmd, func(ctx context.Context, l *ledger) error {
+			return p.creating(cmd, func(ctx context.Context, l *Registry) error {
 				if _, err := l.AddPURLHosts(ctx, args...); err != nil {
 					return err
 				}
@@ -59,7 +59,7 @@ func (p *program) purlHostLsCommand() *cobra.Command {
 		Example: "  stele purl-host ls\n  stele purl-host ls --server https://id.example.org --json",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return p.reading(cmd, func(ctx context.Context, l *ledger) error {
+			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
 				hosts, err := l.PURLHosts(ctx)
 				if err != nil {
 					return err
@@ -86,10 +86,10 @@ func (p *program) printHosts(hosts []string) error {
 }
 
 // PURLHosts returns the hosts whose http names are PURLs.
-func (f *folder) PURLHosts(context.Context) ([]string, error) { return f.Hosts(), nil }
+func (f *Local) PURLHosts(context.Context) ([]string, error) { return f.Hosts(), nil }
 
 // AddPURLHosts adds some.
-func (f *folder) AddPURLHosts(ctx context.Context, hosts ...string) ([]string, error) {
+func (f *Local) AddPURLHosts(ctx context.Context, hosts ...string) ([]string, error) {
 	if _, err := f.AddHosts(ctx, hosts...); err != nil {
 		return nil, err
 	}

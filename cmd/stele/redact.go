@@ -30,7 +30,7 @@ those, or let them expire. If you restore one of them, redact the record again.`
 			if reason == "" {
 				return misuse(cmd, "the reason is missing; name the order with --reason, for those who come later")
 			}
-			return p.writing(cmd, func(ctx context.Context, l *ledger) error {
+			return p.writing(cmd, func(ctx context.Context, l *Registry) error {
 				id, err := l.parse(args[0])
 				if err != nil {
 					return err

@@ -47,7 +47,7 @@ history aside; the other flags change it. (PURL's users call it a clone.)`,
 			if !reserve && like == "" && !f.describes() {
 				return misuse(cmd, "there is nothing to register; say where it is with --to URL, what it is with --title, or take the name only with --reserve")
 			}
-			return p.creating(cmd, func(ctx context.Context, l *ledger) error {
+			return p.creating(cmd, func(ctx context.Context, l *Registry) error {
 				model := &stele.Record{}
 				if like != "" {
 					id, err := l.parse(like)
@@ -105,7 +105,7 @@ func (f *recordFlags) record(schemes *stele.Schemes, name string, model *stele.R
 
 // taken makes clearer why a record met a conflict: which of its names is taken, and by
 // what.
-func (l *ledger) taken(ctx context.Context, rec *stele.Record, err error) error {
+func (l *Registry) taken(ctx context.Context, rec *stele.Record, err error) error {
 	if !errors.Is(err, stele.Conflict) {
 		return err
 	}

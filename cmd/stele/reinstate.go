@@ -16,7 +16,7 @@ that it had. It is a new version; the withdrawal stays in the history.`,
 		Example: `  stele reinstate ark:12345/x54xz321`,
 		Args:    oneArgument("the identifier"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.writing(cmd, func(ctx context.Context, l *ledger) error {
+			return p.writing(cmd, func(ctx context.Context, l *Registry) error {
 				id, err := l.parse(args[0])
 				if err != nil {
 					return err

@@ -71,9 +71,9 @@ func (p *program) isRemote(cmd *cobra.Command) (bool, error) {
 }
 
 // atServer calls do with the registry of the server.
-func (p *program) atServer(cmd *cobra.Command, do func(ctx context.Context, l *ledger) error) error {
+func (p *program) atServer(cmd *cobra.Command, do func(ctx context.Context, l *Registry) error) error {
 	return p.withServer(cmd, func(ctx context.Context, r *remote.Registry) error {
-		return do(ctx, &ledger{keeper: &distant{r}, schemes: r.Schemes(), now: p.now, place: r.String(), chunk: distantChunk})
+		return do(ctx, &Registry{backend: &Remote{r}, schemes: r.Schemes(), now: p.now, place: r.String(), chunk: remoteChunk})
 	})
 }
 
@@ -180,14 +180,14 @@ func readSome(path string, most int64) ([]byte, error) {
 	return text, nil
 }
 
-// distantChunk is how many records of an import go to a server at a time.
-const distantChunk = 10_000
+// remoteChunk is how many records of an import go to a server at a time.
+const remoteChunk = 10_000
 
-// distant keeps the registry behind a server.
-type distant struct{ *remote.Registry }
+// Remote is the registry of a server.
+type Remote struct{ *remote.Registry }
 
 // Source is what zones are made from.
-func (d *distant) Source() dnsd.Store { return distantStore{d.Registry} }
+func (d *Remote) Source() dnsd.Store { return remoteStore{d.Registry} }
 
 // Meant returns the error as it is: a server says itself what may have been meant.
-func (d *distant) Meant(_ context.Context, _ stele.ID, err error) error { return err }
+func (d *Remote) Meant(_ context.Context, _ stele.ID, err error) error { return err }

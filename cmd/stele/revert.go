@@ -47,7 +47,7 @@ the import made stay.
 			case !whole && (o.DryRun || o.Reason != ""):
 				return misuse(cmd, "--dry-run and --reason are for the revert of an import")
 			}
-			return p.reading(cmd, func(ctx context.Context, l *ledger) error {
+			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
 				if whole {
 					return p.revertImport(ctx, l, number, o)
 				}
@@ -77,7 +77,7 @@ the import made stay.
 const shownSteps = 200
 
 // revertImport undoes an import. For people it prints what was left; in a dry run, all.
-func (p *program) revertImport(ctx context.Context, l *ledger, number uint64, o registrar.RevertOptions) error {
+func (p *program) revertImport(ctx context.Context, l *Registry, number uint64, o registrar.RevertOptions) error {
 	bar := p.newProgress("revert", "records", 0, nil)
 	defer bar.End()
 	shown := 0

@@ -41,7 +41,7 @@ It exits with 3 if there is no such record, or was none then.`,
 			if cmd.Flags().Changed("version") && version == 0 {
 				return misuse(cmd, "versions are numbered from 1")
 			}
-			return p.reading(cmd, func(ctx context.Context, l *ledger) error {
+			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
 				rec, err := l.find(ctx, args[0], then, version)
 				if err != nil {
 					return err

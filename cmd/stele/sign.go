@@ -109,14 +109,14 @@ func (p *program) sign(cmd *cobra.Command, f *statementFlags, name, file string)
 	if err := p.digest(ctx, file, &s); err != nil {
 		return err
 	}
-	return p.reading(cmd, func(ctx context.Context, l *ledger) error {
+	return p.reading(cmd, func(ctx context.Context, l *Registry) error {
 		return p.keepSignature(ctx, l, f, id, key, s)
 	})
 }
 
 // keepSignature signs, and registers the signature. It is the record's own identifier
 // that is signed, also if it was named by an alias.
-func (p *program) keepSignature(ctx context.Context, l *ledger, f *statementFlags, id stele.ID, key crypto.Signer, s stele.Signature) error {
+func (p *program) keepSignature(ctx context.Context, l *Registry, f *statementFlags, id stele.ID, key crypto.Signer, s stele.Signature) error {
 	var made stele.Signature
 	rec, err := l.Update(ctx, id, f.ifVersion, func(rec *stele.Record) error {
 		var err error

@@ -77,7 +77,7 @@ which it is made.`,
 			if err != nil {
 				return err
 			}
-			return p.reading(cmd, func(ctx context.Context, l *ledger) error {
+			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
 				credential, t, err := l.CreateToken(ctx, want)
 				if err != nil {
 					return err
@@ -134,7 +134,7 @@ func (f *tokenFlags) request(cmd *cobra.Command, user string, now time.Time) (au
 // completeNamespaces lets shells complete the prefix of a namespace.
 func (p *program) completeNamespaces(cmd *cobra.Command, _ []string, _ string) (names []string, _ cobra.ShellCompDirective) {
 	// A shell can't show an error.
-	_ = p.reading(cmd, func(ctx context.Context, l *ledger) error {
+	_ = p.reading(cmd, func(ctx context.Context, l *Registry) error {
 		for ns, err := range l.Namespaces(ctx) {
 			if err != nil {
 				return err
@@ -204,7 +204,7 @@ last use is written once a minute.`,
 		Args:              atMostOne("the user"),
 		ValidArgsFunction: p.completeUsers,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.reading(cmd, func(ctx context.Context, l *ledger) error {
+			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
 				user, err := l.tokenUser(ctx, args)
 				if err != nil {
 					return err
@@ -218,7 +218,7 @@ last use is written once a minute.`,
 
 // tokenUser returns whose tokens are listed: of all, for an administrator who names
 // nobody.
-func (l *ledger) tokenUser(ctx context.Context, args []string) (string, error) {
+func (l *Registry) tokenUser(ctx context.Context, args []string) (string, error) {
 	if len(args) == 1 {
 		_, err := l.User(ctx, args[0])
 		return args[0], err
@@ -231,7 +231,7 @@ func (l *ledger) tokenUser(ctx context.Context, args []string) (string, error) {
 }
 
 // listTokens prints tokens, one a line.
-func (p *program) listTokens(ctx context.Context, l *ledger, user string) error {
+func (p *program) listTokens(ctx context.Context, l *Registry, user string) error {
 	for t, err := range l.Tokens(ctx, user) {
 		if err != nil {
 			return err
@@ -303,7 +303,7 @@ no such token.`,
 			if c, err := auth.ParseCredential(id); err == nil { // the whole of it
 				id = c.ID() // so that no secret is sent
 			}
-			return p.reading(cmd, func(ctx context.Context, l *ledger) error {
+			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
 				t, err := l.RevokeToken(ctx, id)
 				if err != nil {
 					return err
@@ -315,4 +315,69 @@ no such token.`,
 			})
 		},
 	})
+}
+
+func (p *program) tokenOpenCommand() *cobra.Command {
+	all := false
+	cmd := &cobra.Command{
+		Use:   "open ID...",
+		Short: "Open tokens that a restore shut",
+		Long: `Open makes tokens good again that a restore shut, and prints their IDs. A restore shuts
+all tokens where there was no registry that knows which were revoked since the backup:
+list them with 'stele token ls', revoke those that should not be used any more, and open
+the others, one by one or with --all. A token that is not shut stays as it is. Only an
+administrator may.`,
+		Example: "  stele token open 4k2m9x0q7rbc\n  stele token open --all",
+		Args:    cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if all == (len(args) > 0) {
+				return misuse(cmd, "name the tokens to open, or give --all")
+			}
+			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
+				ids := args
+				if all {
+					var err error
+					if ids, err = shutTokens(ctx, l); err != nil {
+						return err
+					}
+				}
+				for _, id := range ids {
+					if err := p.openToken(ctx, l, id); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "open all tokens that are shut")
+	return neverFiles(cmd)
+}
+
+// shutTokens returns the IDs of tokens that are shut.
+func shutTokens(ctx context.Context, l *Registry) (ids []string, err error) {
+	for t, err := range l.Tokens(ctx, "") {
+		if err != nil {
+			return nil, err
+		}
+		if t.Shut {
+			ids = append(ids, t.ID)
+		}
+	}
+	return ids, nil
+}
+
+// openToken opens a token and prints it.
+func (p *program) openToken(ctx context.Context, l *Registry, id string) error {
+	if c, err := auth.ParseCredential(id); err == nil { // the whole of it
+		id = c.ID() // so that no secret is sent
+	}
+	t, err := l.OpenToken(ctx, id)
+	if err != nil {
+		return err
+	}
+	if p.json {
+		return p.printObject(&t)
+	}
+	return p.say("%s\n", t.ID)
 }

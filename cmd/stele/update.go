@@ -45,7 +45,7 @@ With --if-version N nothing is written if somebody changed the record meanwhile.
 			if err := f.check(); err != nil {
 				return err
 			}
-			return p.writing(cmd, func(ctx context.Context, l *ledger) error {
+			return p.writing(cmd, func(ctx context.Context, l *Registry) error {
 				id, err := l.parse(args[0])
 				if err != nil {
 					return err

@@ -2,8 +2,13 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"slices"
+	"strings"
+	"time"
+
+	"github.com/stele-id/stele"
 
 	"github.com/spf13/cobra"
 
@@ -71,7 +76,7 @@ more than the public.`,
   stele user add root --admin`,
 		Args: oneArgument("the name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.creating(cmd, func(ctx context.Context, l *ledger) error {
+			return p.creating(cmd, func(ctx context.Context, l *Registry) error {
 				u := auth.User{Name: args[0]}
 				f.apply(&u)
 				u, err := l.AddUser(ctx, u)
@@ -107,7 +112,7 @@ A user is never removed, since history names them: --disabled shuts them out, an
 			if !given(cmd) {
 				return misuse(cmd, "there is nothing to change; say what, such as --group staff")
 			}
-			return p.reading(cmd, func(ctx context.Context, l *ledger) error {
+			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
 				u, err := l.SetUser(ctx, args[0], func(u *auth.User) error {
 					f.apply(u)
 					return nil
@@ -131,7 +136,7 @@ func (p *program) userLsCommand() *cobra.Command {
 		Example: "  stele user ls\n  stele user ls --json",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return p.reading(cmd, func(ctx context.Context, l *ledger) error {
+			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
 				for u, err := range l.Users(ctx) {
 					if err != nil {
 						return err
@@ -157,7 +162,7 @@ its namespace too. It exits with 3 if there is no such user.`,
 		Args:              oneArgument("the name"),
 		ValidArgsFunction: p.completeUsers,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.reading(cmd, func(ctx context.Context, l *ledger) error {
+			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
 				u, err := l.User(ctx, args[0])
 				if err != nil {
 					return err
@@ -190,7 +195,7 @@ func (p *program) completeUsers(cmd *cobra.Command, args []string, _ string) (na
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	// A shell has nobody to tell of an error.
-	_ = p.reading(cmd, func(ctx context.Context, l *ledger) error {
+	_ = p.reading(cmd, func(ctx context.Context, l *Registry) error {
 		for u, err := range l.Users(ctx) {
 			if err != nil {
 				return err
@@ -200,4 +205,75 @@ func (p *program) completeUsers(cmd *cobra.Command, args []string, _ string) (na
 		return nil
 	})
 	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// userCard draws the card of a user for a person.
+func (l *Registry) userCard(ctx context.Context, u *auth.User, now time.Time) (string, error) {
+	var b strings.Builder
+	fmt.Fprintln(&b, printable(u.Name))
+	rows(&b, "groups", strings.Join(u.Groups, "  "))
+	if u.Admin {
+		rows(&b, "administrator", "may do everything")
+	}
+	if u.Disabled {
+		rows(&b, "disabled", "may do no more than the public")
+	}
+	if err := l.writeRoles(ctx, &b, u); err != nil {
+		return "", err
+	}
+	inUse, ended := 0, 0
+	for t, err := range l.Tokens(ctx, u.Name) {
+		switch {
+		case err != nil:
+			return "", err
+		case t.Ended(now):
+			ended++
+		default:
+			inUse++
+		}
+	}
+	tokens := fmt.Sprintf("%d in use", inUse)
+	if ended > 0 {
+		tokens += fmt.Sprintf(", %d of no use any more", ended)
+	}
+	rows(&b, "tokens", tokens)
+	rows(&b, "created", moment(u.Created))
+	rows(&b, "changed", moment(u.Modified)+", by "+u.By)
+	return b.String(), nil
+}
+
+// writeRoles tells which roles namespaces give to a user, as far as whoever asks may
+// know. What they say of others below is not told again.
+func (l *Registry) writeRoles(ctx context.Context, b *strings.Builder, u *auth.User) error {
+	given := 0
+	for ns, err := range l.Namespaces(ctx) {
+		if err != nil {
+			return err
+		}
+		for _, role := range rolesOf(u, ns) {
+			rows(b, first(given, "roles"), role+" in "+ns.Key().String())
+			given++
+		}
+	}
+	return nil
+}
+
+// rolesOf returns the roles that a namespace gives to a user, and how.
+func rolesOf(u *auth.User, ns *stele.Namespace) (roles []string) {
+	if ns.Prefix == "" {
+		return nil
+	}
+	if ns.Owner == u.Name {
+		roles = append(roles, string(stele.RoleOwner))
+	}
+	for _, g := range ns.Grants {
+		kind, name, _ := strings.Cut(g.To, ":")
+		switch {
+		case kind == "user" && name == u.Name:
+			roles = append(roles, string(g.Role))
+		case kind == "group" && slices.Contains(u.Groups, name):
+			roles = append(roles, fmt.Sprintf("%s, as a member of %s,", g.Role, name))
+		}
+	}
+	return roles
 }

@@ -58,7 +58,7 @@ none.`,
 			if at := p.place(); !far && !at.IsDatabase() && postgres.IsBackup(at.Folder) {
 				return p.interruptible(cmd, func(ctx context.Context) error { return p.verifyBackup(ctx, at.Folder) })
 			}
-			return p.reading(cmd, func(ctx context.Context, l *ledger) error { return p.verify(ctx, l, far) })
+			return p.reading(cmd, func(ctx context.Context, l *Registry) error { return p.verify(ctx, l, far) })
 		},
 	}
 }
@@ -123,7 +123,7 @@ const (
 )
 
 // verify checks the registry and prints what is wrong.
-func (p *program) verify(ctx context.Context, l *ledger, far bool) error {
+func (p *program) verify(ctx context.Context, l *Registry, far bool) error {
 	v := p.newVerdict()
 	defer v.progress.End()
 	changes, err := l.Check(ctx, v.inspection())

@@ -27,7 +27,7 @@ reinstate ID' takes a withdrawal back.`,
 			if reason == "" {
 				return misuse(cmd, "the reason is missing; say why with --reason, for those who come later")
 			}
-			return p.writing(cmd, func(ctx context.Context, l *ledger) error {
+			return p.writing(cmd, func(ctx context.Context, l *Registry) error {
 				id, err := l.parse(args[0])
 				if err != nil {
 					return err

@@ -36,8 +36,8 @@ runs a root of its own, for tests or inside an organisation, adds a root zone.`,
 }
 
 // withZones is reading for verbs that look at zones.
-func (p *program) withZones(cmd *cobra.Command, do func(ctx context.Context, l *ledger, zones *dnsd.Zones) error) error {
-	return p.reading(cmd, func(ctx context.Context, l *ledger) error {
+func (p *program) withZones(cmd *cobra.Command, do func(ctx context.Context, l *Registry, zones *dnsd.Zones) error) error {
+	return p.reading(cmd, func(ctx context.Context, l *Registry) error {
 		zones := l.zones(p.now)
 		defer zones.Close()
 		return do(ctx, l, zones)
@@ -45,9 +45,9 @@ func (p *program) withZones(cmd *cobra.Command, do func(ctx context.Context, l *
 }
 
 // zones returns the zones of the registry as it is.
-func (l *ledger) zones(now func() time.Time) *dnsd.Zones {
+func (l *Registry) zones(now func() time.Time) *dnsd.Zones {
 	o := dnsd.ZonesOptions{Store: l.Source(), Schemes: l.schemes, Now: now, Keyless: true}
-	if f, near := l.keeper.(*folder); near {
+	if f, near := l.backend.(*Local); near {
 		o.Keyless, o.Secrets = false, f.registry.Secrets
 	}
 	return dnsd.NewZones(o)
@@ -61,7 +61,7 @@ func (p *program) zoneLsCommand() *cobra.Command {
 		Example: "  stele zone ls\n  stele zone ls --json",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return p.withZones(cmd, func(ctx context.Context, _ *ledger, zones *dnsd.Zones) error {
+			return p.withZones(cmd, func(ctx context.Context, _ *Registry, zones *dnsd.Zones) error {
 				list, err := zones.List(ctx)
 				if err != nil {
 					return err
@@ -153,7 +153,7 @@ caches, and their copies of the zone, they keep for a while.`,
 		Example: "  stele zone withdraw paradisec.example\n  stele zone withdraw urn:paradisec",
 		Args:    oneArgument("the zone"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.withZones(cmd, func(ctx context.Context, l *ledger, zones *dnsd.Zones) error {
+			return p.withZones(cmd, func(ctx context.Context, l *Registry, zones *dnsd.Zones) error {
 				key, err := l.zoneOwner(ctx, zones, args[0])
 				if err != nil {
 					return err
@@ -178,7 +178,7 @@ caches, and their copies of the zone, they keep for a while.`,
 
 // ofZone calls do with the namespace of a zone.
 func (p *program) ofZone(cmd *cobra.Command, zone string, do func(ns *stele.Namespace) error) error {
-	return p.withZones(cmd, func(ctx context.Context, l *ledger, zones *dnsd.Zones) error {
+	return p.withZones(cmd, func(ctx context.Context, l *Registry, zones *dnsd.Zones) error {
 		key, err := l.zoneOwner(ctx, zones, zone)
 		if err != nil {
 			return err
@@ -192,7 +192,7 @@ func (p *program) ofZone(cmd *cobra.Command, zone string, do func(ns *stele.Name
 }
 
 // setZone changes how the namespace of a zone is published. Op is the verb, for errors.
-func (l *ledger) setZone(ctx context.Context, zones *dnsd.Zones, op, zone string, change func(p *stele.Publication) error) (*stele.Namespace, error) {
+func (l *Registry) setZone(ctx context.Context, zones *dnsd.Zones, op, zone string, change func(p *stele.Publication) error) (*stele.Namespace, error) {
 	key, err := l.zoneOwner(ctx, zones, zone)
 	if err != nil {
 		return nil, err
@@ -206,7 +206,7 @@ func (l *ledger) setZone(ctx context.Context, zones *dnsd.Zones, op, zone string
 }
 
 // zoneOwner returns the namespace that a zone, or a prefix, names.
-func (l *ledger) zoneOwner(ctx context.Context, zones *dnsd.Zones, text string) (stele.NamespaceKey, error) {
+func (l *Registry) zoneOwner(ctx context.Context, zones *dnsd.Zones, text string) (stele.NamespaceKey, error) {
 	list, err := zones.List(ctx)
 	if err != nil {
 		return stele.NamespaceKey{}, err
@@ -234,7 +234,7 @@ func absolute(name string) string { return strings.TrimSuffix(strings.ToLower(na
 func (p *program) completeZones(cmd *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
 	if len(args) == 0 {
 		// Without a registry that can be asked, nothing is offered.
-		_ = p.withZones(cmd, func(ctx context.Context, _ *ledger, zones *dnsd.Zones) error {
+		_ = p.withZones(cmd, func(ctx context.Context, _ *Registry, zones *dnsd.Zones) error {
 			list, err := zones.List(ctx)
 			for _, z := range list {
 				names = append(names, z.Zone)
@@ -243,4 +243,53 @@ func (p *program) completeZones(cmd *cobra.Command, args []string, _ string) (na
 		})
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+func (p *program) zoneRaiseCommand() *cobra.Command {
+	above := uint32(0)
+	cmd := &cobra.Command{
+		Use:   "raise ZONE",
+		Short: "Give a zone a higher serial",
+		Long: `Raise gives a zone a serial above its present one, and above the one of --above. All
+secondaries take the whole zone next.
+
+After a restore without the registry that was replaced, Stele does not know which serial the
+secondaries have. Such a zone is shut: it is not transferred, since a secondary with a
+higher serial would keep what it has. Ask each secondary for its SOA record, and raise
+the zone above the highest serial: that opens it.`,
+		Example:           "  stele zone raise paradisec.example --above 2031050201\n  stele zone raise paradisec.example",
+		Args:              oneArgument("the zone"),
+		ValidArgsFunction: p.completeZones,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.withZones(cmd, func(ctx context.Context, l *Registry, _ *dnsd.Zones) error {
+				var floor *uint32
+				if cmd.Flags().Changed("above") {
+					floor = &above
+				}
+				z, err := l.RaiseZone(ctx, absolute(args[0]), floor)
+				if err != nil {
+					return err
+				}
+				return p.printZoneState(z)
+			})
+		},
+	}
+	cmd.Flags().Uint32Var(&above, "above", 0, "highest `serial` that a secondary has")
+	_ = cmd.RegisterFlagCompletionFunc("above", cobra.NoFileCompletions)
+	return neverFiles(cmd)
+}
+
+// zoneStateDocument is the serial of a zone as programs see it.
+type zoneStateDocument struct {
+	Zone   string `json:"zone"`
+	Serial uint32 `json:"serial"`
+	Shut   bool   `json:"shut,omitempty"`
+}
+
+func (p *program) printZoneState(z stele.ZoneState) error {
+	if p.json {
+		return p.printLine(zoneStateDocument{z.Zone, z.Serial(), z.Shut})
+	}
+	_, err := fmt.Fprintf(p.stdout, "%s %d\n", printable(z.Zone), z.Serial())
+	return err
 }

@@ -56,7 +56,7 @@ With --elsewhere, others answer for the namespace: rules lead there.`,
 			if err := f.checkUse(args); err != nil {
 				return err
 			}
-			return p.creating(cmd, func(ctx context.Context, l *ledger) error {
+			return p.creating(cmd, func(ctx context.Context, l *Registry) error {
 				zones := l.zones(p.now)
 				defer zones.Close()
 				return p.zoneAdd(ctx, l, zones, &f, args)
@@ -106,7 +106,7 @@ func (f *zoneFlags) checkUse(args []string) error {
 	return nil
 }
 
-func (p *program) zoneAdd(ctx context.Context, l *ledger, zones *dnsd.Zones, f *zoneFlags, args []string) error {
+func (p *program) zoneAdd(ctx context.Context, l *Registry, zones *dnsd.Zones, f *zoneFlags, args []string) error {
 	key := stele.NamespaceKey{Scheme: f.scheme}
 	if f.root == "" {
 		var err error
@@ -137,7 +137,7 @@ func (p *program) zoneAdd(ctx context.Context, l *ledger, zones *dnsd.Zones, f *
 }
 
 // tellAdded prints the zone, and on stderr what is left to do.
-func (p *program) tellAdded(ctx context.Context, l *ledger, ns *stele.Namespace) error {
+func (p *program) tellAdded(ctx context.Context, l *Registry, ns *stele.Namespace) error {
 	if p.json {
 		return p.printPrefix(p.stdout, ns)
 	}

@@ -72,7 +72,7 @@ then. A catalog ends with its last zone; its secondaries keep what they have the
 
 // setCatalog lists zones in a catalog, or in none, and prints the catalogs.
 func (p *program) setCatalog(cmd *cobra.Command, catalog string, names []string) error {
-	return p.withZones(cmd, func(ctx context.Context, l *ledger, zones *dnsd.Zones) error {
+	return p.withZones(cmd, func(ctx context.Context, l *Registry, zones *dnsd.Zones) error {
 		for _, name := range names {
 			ns, err := l.setZone(ctx, zones, "zone catalog", name, func(p *stele.Publication) error {
 				if catalog == "" && p.Catalog == "" {
@@ -104,7 +104,7 @@ func (p *program) zoneCatalogLsCommand() *cobra.Command {
 			if len(args) > 0 {
 				only = absolute(args[0])
 			}
-			return p.withZones(cmd, func(ctx context.Context, l *ledger, _ *dnsd.Zones) error {
+			return p.withZones(cmd, func(ctx context.Context, l *Registry, _ *dnsd.Zones) error {
 				return p.printCatalogs(ctx, l, only)
 			})
 		},
@@ -118,7 +118,7 @@ type catalogDocument struct {
 }
 
 // printCatalogs prints the zones of a catalog, or of all.
-func (p *program) printCatalogs(ctx context.Context, l *ledger, only string) error {
+func (p *program) printCatalogs(ctx context.Context, l *Registry, only string) error {
 	var list []catalogDocument
 	for ns, err := range l.Namespaces(ctx) {
 		if err != nil {

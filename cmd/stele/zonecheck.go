@@ -4,6 +4,13 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"os"
+	"strings"
+
+	"github.com/stele-id/stele/client/remote"
+	"github.com/stele-id/stele/config"
+	"github.com/stele-id/stele/outbound"
+	"github.com/stele-id/stele/registry"
 
 	"github.com/spf13/cobra"
 
@@ -40,7 +47,7 @@ since a restore, or if a secondary has another zone than this one or does not an
 			if len(args) == 1 {
 				name = args[0]
 			}
-			return p.withZones(cmd, func(ctx context.Context, l *ledger, zones *dnsd.Zones) error {
+			return p.withZones(cmd, func(ctx context.Context, l *Registry, zones *dnsd.Zones) error {
 				return p.checkZones(ctx, l, zones, name, local)
 			})
 		},
@@ -59,7 +66,7 @@ type problemDocument struct {
 }
 
 // checkZones checks zones, and compares them with their secondaries.
-func (p *program) checkZones(ctx context.Context, l *ledger, zones *dnsd.Zones, name string, local bool) error {
+func (p *program) checkZones(ctx context.Context, l *Registry, zones *dnsd.Zones, name string, local bool) error {
 	out := bufio.NewWriter(p.stdout)
 	defer out.Flush()
 	serious, all := 0, 0
@@ -112,4 +119,171 @@ func (p *program) writeProblem(out *bufio.Writer, problem *dnsd.Problem) error {
 	}
 	_, err := fmt.Fprintf(out, "%-8s %s: %s\n", grade, printable(about), printable(problem.Text))
 	return err
+}
+
+// transferProblem is how a zone is at a secondary, or that it is shut, as programs see it.
+type transferProblem struct {
+	Zone      string               `json:"zone"`
+	Secondary string               `json:"secondary,omitempty"`
+	State     stele.SecondaryState `json:"state"`
+	Serial    *uint32              `json:"serial,omitempty"` // of the secondary
+	ZoneAt    uint32               `json:"zoneSerial"`
+	Serious   bool                 `json:"serious"`
+	Text      string               `json:"problem,omitempty"`
+}
+
+// zoneIsShut is the state of a zone that no secondary gets.
+const zoneIsShut stele.SecondaryState = "shut"
+
+// checkTransfers compares a zone, or all, with their secondaries, and returns how many
+// problems there are. With local none is asked.
+func (p *program) checkTransfers(ctx context.Context, l *Registry, zones *dnsd.Zones, name string, local bool) (wrong int, err error) {
+	list, err := zones.List(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for _, z := range list {
+		if name != "" && z.Zone != absolute(name) {
+			continue
+		}
+		if z.Shut {
+			wrong++
+			if err := p.printTransfer(transferProblem{Zone: z.Zone, State: zoneIsShut, ZoneAt: z.Serial, Serious: true, Text: "it is shut: " + shutWords(z.Zone)}); err != nil {
+				return wrong, err
+			}
+		}
+		if local || z.Layout == dnsd.LayoutCatalog { // some secondaries do not answer for what they read
+			continue
+		}
+		shown, err := zones.Show(ctx, z.Zone)
+		if err != nil || len(shown.Secondaries) == 0 {
+			if err != nil {
+				return wrong, err
+			}
+			continue
+		}
+		checked, err := p.compareZone(ctx, l, z)
+		if err != nil {
+			return wrong, err
+		}
+		for _, a := range checked.Secondaries {
+			found := newTransferProblem(a.Against(checked.Serial), checked.Serial)
+			if found.Serious {
+				wrong++
+			}
+			if err := p.printTransfer(found); err != nil {
+				return wrong, err
+			}
+		}
+	}
+	return wrong, nil
+}
+
+// compareZone asks the secondaries of a zone, or has the server ask them.
+func (p *program) compareZone(ctx context.Context, l *Registry, z dnsd.Listed) (remote.CheckedZone, error) {
+	if far, ok := l.backend.(*Remote); ok {
+		return far.CheckSecondaries(ctx, z.Zone)
+	}
+	may, err := p.mayAsk()
+	if err != nil {
+		return remote.CheckedZone{}, err
+	}
+	answers, err := registry.AskZoneSecondaries(ctx, may, l.Source(), z.Zone)
+	return remote.CheckedZone{Zone: z.Zone, Serial: z.Serial, Shut: z.Shut, Secondaries: answers}, err
+}
+
+// newTransferProblem judges what a secondary said. One that is behind may be about to take
+// the zone, and one that was not asked may be well.
+func newTransferProblem(a stele.SecondaryAnswer, serial uint32) transferProblem {
+	t := transferProblem{Zone: a.Zone, Secondary: a.At, State: a.State, Serial: newSecondaryCheck(a).Serial, ZoneAt: serial}
+	switch a.State {
+	case stele.SecondarySame, stele.SecondaryBehind, stele.SecondaryUnasked:
+	default:
+		t.Serious = true
+	}
+	if a.State != stele.SecondarySame || t.Serious {
+		t.Text = secondaryWords(a, serial)
+	}
+	return t
+}
+
+// printTransfer prints how a zone is at a secondary.
+func (p *program) printTransfer(t transferProblem) error {
+	if p.json {
+		return p.printLine(t)
+	}
+	grade, text := "ok", t.Text
+	switch {
+	case t.Serious:
+		grade = "problem"
+	case t.State != stele.SecondarySame:
+		grade = "hint"
+	default:
+		text = fmt.Sprintf("the secondary %s has serial %d, as the zone", t.Secondary, t.ZoneAt)
+	}
+	_, err := fmt.Fprintf(p.stdout, "%-8s %s: %s\n", grade, printable(t.Zone), printable(text))
+	return err
+}
+
+// allowFlag adds the flag that says which secondaries may be asked beside public ones.
+func (p *program) allowFlag(cmd *cobra.Command) {
+	s := config.Find("notify-allow")
+	cmd.Flags().StringVar(&p.askAllow, s.Name, os.Getenv(s.Variable()), "`addresses` and networks, beside public ones, at which secondaries may be asked, with commas between them (environment: "+s.Variable()+")")
+	_ = cmd.RegisterFlagCompletionFunc(s.Name, cobra.NoFileCompletions)
+}
+
+// mayAsk returns where secondaries may be asked: where a server may notify them.
+func (p *program) mayAsk() (outbound.Rule, error) {
+	if p.notify != nil {
+		return *p.notify, nil
+	}
+	list := strings.FieldsFunc(p.askAllow, func(r rune) bool { return r == ',' || r == ' ' })
+	allowed, err := outbound.ParseRule(list)
+	if err != nil {
+		return allowed, refuse("ask secondaries", stele.Invalid, "notify-allow: %w", err)
+	}
+	return allowed, nil
+}
+
+// secondaryCheck is a secondary as programs see it.
+type secondaryCheck struct {
+	At     string               `json:"at"`
+	State  stele.SecondaryState `json:"state"`
+	Serial *uint32              `json:"serial,omitempty"`
+	Why    string               `json:"why,omitempty"`
+}
+
+func newSecondaryCheck(a stele.SecondaryAnswer) secondaryCheck {
+	c := secondaryCheck{At: a.At, State: a.State, Why: a.Why}
+	if a.HasSerial() {
+		c.Serial = &a.Serial
+	}
+	return c
+}
+
+// secondaryWords says what a secondary has, in words, of a zone whose serial is given.
+func secondaryWords(a stele.SecondaryAnswer, serial uint32) string {
+	at := "the secondary " + a.At
+	switch a.State {
+	case stele.SecondarySame:
+		return fmt.Sprintf("%s has serial %d, as the zone", at, a.Serial)
+	case stele.SecondaryBehind:
+		return fmt.Sprintf("%s has serial %d, below that of the zone (%d); it takes the zone when it asks next", at, a.Serial, serial)
+	case stele.SecondaryAhead:
+		return fmt.Sprintf("%s has serial %d, above that of the zone (%d): it keeps other contents and takes no changes; raise the zone: stele zone raise %s --above %d", at, a.Serial, serial, a.Zone, a.Serial)
+	case stele.SecondaryFar:
+		return fmt.Sprintf("%s has serial %d, too far from that of the zone (%d) to be compared: have it drop its copy and transfer the zone anew (BIND: rndc retransfer)", at, a.Serial, serial)
+	case stele.SecondaryRefuses:
+		return fmt.Sprintf("%s refuses to say its serial: %s", at, a.Why)
+	case stele.SecondaryLame:
+		return fmt.Sprintf("%s answers, and does not have the zone: %s", at, a.Why)
+	case stele.SecondaryUnasked:
+		return fmt.Sprintf("%s was not asked for its serial: %s", at, a.Why)
+	}
+	return fmt.Sprintf("%s does not answer: %s", at, a.Why)
+}
+
+// shutWords says what to do about a zone that is not transferred.
+func shutWords(zone string) string {
+	return "its secondaries get no transfers, since it came from a backup and it is not known which serials they have; ask each for its SOA record, and name the highest serial: stele zone raise " + zone + " --above SERIAL"
 }

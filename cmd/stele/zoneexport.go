@@ -45,7 +45,7 @@ good for a month. Without --signed the file of a signed zone has none, and expor
 				return misuse(cmd, "--root says for whom the records of --parent are; give that too")
 			}
 			want := remote.ZoneFile{Signed: signed, Parent: parent, Root: root}
-			return p.withZones(cmd, func(ctx context.Context, l *ledger, zones *dnsd.Zones) error {
+			return p.withZones(cmd, func(ctx context.Context, l *Registry, zones *dnsd.Zones) error {
 				return p.exportZone(ctx, l, zones, args[0], file, want)
 			})
 		},
@@ -61,7 +61,7 @@ good for a month. Without --signed the file of a signed zone has none, and expor
 
 // exportZone writes a zone to a file. The zone of a server's registry the server writes: it
 // has the keys, and all names at hand.
-func (p *program) exportZone(ctx context.Context, l *ledger, zones *dnsd.Zones, zone, file string, want remote.ZoneFile) error {
+func (p *program) exportZone(ctx context.Context, l *Registry, zones *dnsd.Zones, zone, file string, want remote.ZoneFile) error {
 	ns, err := l.publishedIn(ctx, zone)
 	if err != nil {
 		return err
@@ -70,7 +70,7 @@ func (p *program) exportZone(ctx context.Context, l *ledger, zones *dnsd.Zones, 
 	if err != nil {
 		return err
 	}
-	if far, ok := l.keeper.(*distant); ok {
+	if far, ok := l.backend.(*Remote); ok {
 		err = far.WriteZone(ctx, out.w, ns.Key(), want)
 	} else {
 		progress := p.newProgress("export", "records", 0, nil)
@@ -91,7 +91,7 @@ func (p *program) exportZone(ctx context.Context, l *ledger, zones *dnsd.Zones, 
 }
 
 // publishedIn returns the namespace that is published in a zone.
-func (l *ledger) publishedIn(ctx context.Context, zone string) (*stele.Namespace, error) {
+func (l *Registry) publishedIn(ctx context.Context, zone string) (*stele.Namespace, error) {
 	for ns, err := range l.Namespaces(ctx) {
 		if err != nil {
 			return nil, err

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stele-id/stele/client/remote"
+
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
@@ -25,7 +27,7 @@ func (p *program) withKeys(cmd *cobra.Command, text string, do func(ctx context.
 		return err
 	}
 	if far {
-		return p.atServer(cmd, func(ctx context.Context, l *ledger) error {
+		return p.atServer(cmd, func(ctx context.Context, l *Registry) error {
 			return p.withKeysOf(ctx, l, text, do)
 		})
 	}
@@ -33,11 +35,11 @@ func (p *program) withKeys(cmd *cobra.Command, text string, do func(ctx context.
 		return err
 	}
 	return p.inRegistry(cmd, func(ctx context.Context, r *registry.Registry) error {
-		return p.withKeysOf(ctx, &ledger{keeper: &folder{r.Registrar, r}, schemes: r.Schemes, place: p.data, chunk: bulk.ChunkRows}, text, do)
+		return p.withKeysOf(ctx, &Registry{backend: &Local{r.Registrar, r}, schemes: r.Schemes, place: p.data, chunk: bulk.ChunkRows}, text, do)
 	})
 }
 
-func (p *program) withKeysOf(ctx context.Context, l *ledger, text string, do func(ctx context.Context, keys keyKeeper, zone string) error) error {
+func (p *program) withKeysOf(ctx context.Context, l *Registry, text string, do func(ctx context.Context, keys keyKeeper, zone string) error) error {
 	zones := l.zones(p.now)
 	defer zones.Close()
 	key, err := l.zoneOwner(ctx, zones, text)
@@ -48,10 +50,10 @@ func (p *program) withKeysOf(ctx context.Context, l *ledger, text string, do fun
 	if err != nil {
 		return err
 	}
-	switch k := l.keeper.(type) {
-	case *distant:
+	switch k := l.backend.(type) {
+	case *Remote:
 		return do(ctx, &remoteKeys{k.Registry, key}, zone)
-	case *folder:
+	case *Local:
 		return do(ctx, &localKeys{zonekey.Manager{Store: k.Registrar, Zones: zones, Now: p.now, Random: rand.Reader}, zone}, zone)
 	}
 	return refuse("zone keys", stele.Internal, "the keys of %s can't be found", zone)
@@ -174,4 +176,42 @@ func (p *program) printDS(list []zonekey.DSRecord) error {
 	}
 	_, err := p.stdout.Write([]byte(b.String()))
 	return err
+}
+
+// keyKeeper reads and changes the keys of one zone, in a folder or at a server.
+type keyKeeper interface {
+	// status returns the keys. parent is the TTL of the DS records at the parent; a day if
+	// 0.
+	status(ctx context.Context, parent time.Duration) (*zonekey.Status, error)
+
+	// change does something with them.
+	change(ctx context.Context, c zonekey.Change) (*zonekey.Status, error)
+}
+
+// localKeys are the keys of a zone of a registry that this process has open.
+type localKeys struct {
+	zonekey.Manager
+	zone string
+}
+
+func (k *localKeys) status(ctx context.Context, parent time.Duration) (*zonekey.Status, error) {
+	return k.Status(ctx, k.zone, parent)
+}
+
+func (k *localKeys) change(ctx context.Context, c zonekey.Change) (*zonekey.Status, error) {
+	return k.Change(ctx, k.zone, c)
+}
+
+// remoteKeys are the keys of a zone of a server's registry.
+type remoteKeys struct {
+	r   *remote.Registry
+	key stele.NamespaceKey
+}
+
+func (k *remoteKeys) status(ctx context.Context, parent time.Duration) (*zonekey.Status, error) {
+	return k.r.ZoneKeys(ctx, k.key, parent)
+}
+
+func (k *remoteKeys) change(ctx context.Context, c zonekey.Change) (*zonekey.Status, error) {
+	return k.r.ChangeZoneKeys(ctx, k.key, c)
 }

@@ -26,7 +26,7 @@ It exits with 3 if there is no such zone, or nothing is published of the name.`,
 		Args:              atMostOne("the zone or identifier"),
 		ValidArgsFunction: p.completeZones,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.withZones(cmd, func(ctx context.Context, l *ledger, zones *dnsd.Zones) error {
+			return p.withZones(cmd, func(ctx context.Context, l *Registry, zones *dnsd.Zones) error {
 				if len(args) == 0 {
 					return p.showZones(ctx, zones)
 				}

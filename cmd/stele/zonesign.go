@@ -89,7 +89,7 @@ needed.`,
 			if err != nil || change.Mode == "" {
 				return err
 			}
-			return p.reading(cmd, func(ctx context.Context, l *ledger) error {
+			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
 				ns, err := l.publishedIn(ctx, signed)
 				if err == nil {
 					p.warnOfCopies(ns)

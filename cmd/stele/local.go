@@ -19,14 +19,14 @@ import (
 	"github.com/stele-id/stele/serve/dnsd"
 )
 
-// folder keeps the registry in the data folder.
-type folder struct {
+// Local is a registry that this process has open.
+type Local struct {
 	*registrar.Registrar
 	registry *registry.Registry
 }
 
 // List yields the records that a listing asks for.
-func (f *folder) List(ctx context.Context, q remote.Listing) iter.Seq2[*stele.Record, error] {
+func (f *Local) List(ctx context.Context, q remote.Listing) iter.Seq2[*stele.Record, error] {
 	list := f.Scan(ctx, q.Key, q.After)
 	if q.At != (stele.Location{}) {
 		list = f.pointing(ctx, q)
@@ -48,7 +48,7 @@ func (f *folder) List(ctx context.Context, q remote.Listing) iter.Seq2[*stele.Re
 }
 
 // Export yields the records that begin so, or all their versions.
-func (f *folder) Export(ctx context.Context, key stele.NamespaceKey, history bool) iter.Seq2[*stele.Record, error] {
+func (f *Local) Export(ctx context.Context, key stele.NamespaceKey, history bool) iter.Seq2[*stele.Record, error] {
 	list := f.Scan(ctx, key, "")
 	if !history {
 		return list
@@ -74,7 +74,7 @@ func (f *folder) Export(ctx context.Context, key stele.NamespaceKey, history boo
 }
 
 // versions returns all versions of a record, the newest first.
-func (f *folder) versions(ctx context.Context, id stele.ID) (list []*stele.Record, err error) {
+func (f *Local) versions(ctx context.Context, id stele.ID) (list []*stele.Record, err error) {
 	for v, err := range f.History(ctx, id) {
 		if err != nil {
 			return nil, err
@@ -85,7 +85,7 @@ func (f *folder) versions(ctx context.Context, id stele.ID) (list []*stele.Recor
 }
 
 // pointing yields the records that have a target at the listing's location.
-func (f *folder) pointing(ctx context.Context, q remote.Listing) iter.Seq2[*stele.Record, error] {
+func (f *Local) pointing(ctx context.Context, q remote.Listing) iter.Seq2[*stele.Record, error] {
 	return func(yield func(*stele.Record, error) bool) {
 		var last stele.ID
 		if q.After != "" {
@@ -107,7 +107,7 @@ func (f *folder) pointing(ctx context.Context, q remote.Listing) iter.Seq2[*stel
 }
 
 // Meant adds what may have been meant by a name that is not found.
-func (f *folder) Meant(ctx context.Context, name stele.ID, err error) error {
+func (f *Local) Meant(ctx context.Context, name stele.ID, err error) error {
 	if !errors.Is(err, stele.NotFound) {
 		return err
 	}
@@ -119,18 +119,18 @@ func (f *folder) Meant(ctx context.Context, name stele.ID, err error) error {
 }
 
 // Count returns how many records count for a namespace.
-func (f *folder) Count(ctx context.Context, key stele.NamespaceKey) (uint64, error) {
+func (f *Local) Count(ctx context.Context, key stele.NamespaceKey) (uint64, error) {
 	return f.registry.Store.Count(ctx, key)
 }
 
 // Me returns who acts.
-func (f *folder) Me(ctx context.Context) (auth.Principal, error) { return auth.From(ctx), nil }
+func (f *Local) Me(ctx context.Context) (auth.Principal, error) { return auth.From(ctx), nil }
 
 // Source is what zones are made from.
-func (f *folder) Source() dnsd.Store { return f.registry.Store }
+func (f *Local) Source() dnsd.Store { return f.registry.Store }
 
 // Purge removes from the store's files what was erased.
-func (f *folder) Purge(ctx context.Context) error {
+func (f *Local) Purge(ctx context.Context) error {
 	if err := f.registry.Registrar.Witness(ctx, "compact", "", ""); err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func (f *folder) Purge(ctx context.Context) error {
 }
 
 // Backup copies the store.
-func (f *folder) Backup(ctx context.Context, to string) (changes uint64, err error) {
+func (f *Local) Backup(ctx context.Context, to string) (changes uint64, err error) {
 	if err := f.Witness(ctx, "backup", to, "begin"); err != nil {
 		return 0, err
 	}
@@ -150,7 +150,7 @@ func (f *folder) Backup(ctx context.Context, to string) (changes uint64, err err
 }
 
 // Check checks what the store keeps, and what the registrar made of it.
-func (f *folder) Check(ctx context.Context, tell remote.Inspection) (changes uint64, err error) {
+func (f *Local) Check(ctx context.Context, tell remote.Inspection) (changes uint64, err error) {
 	if err := f.registry.Inspect(ctx, registry.Inspection(tell)); err != nil {
 		return 0, err
 	}
@@ -166,7 +166,7 @@ const (
 )
 
 // MintRecords makes names and registers records under them, some at a time.
-func (f *folder) MintRecords(ctx context.Context, rec *stele.Record, pool []stele.NamespaceKey, n int) iter.Seq2[*stele.Record, error] {
+func (f *Local) MintRecords(ctx context.Context, rec *stele.Record, pool []stele.NamespaceKey, n int) iter.Seq2[*stele.Record, error] {
 	type result struct {
 		rec *stele.Record
 		err error

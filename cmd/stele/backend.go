@@ -3,7 +3,14 @@ package main
 import (
 	"context"
 	"iter"
+	"strings"
 	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stele-id/stele/bulk"
+	"github.com/stele-id/stele/namespaces"
+	"github.com/stele-id/stele/registry"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
@@ -13,21 +20,21 @@ import (
 	"github.com/stele-id/stele/serve/dnsd"
 )
 
-// keeper keeps a registry: in a folder at hand (folder), or behind a server
+// backend is a registry that this process has open ([Local]), or one at a server
 // (remote.Registry). Methods that a registrar has too are the same here, errors and
 // all, so that a verb need not know whose registry it works on.
-type keeper interface {
-	recordKeeper
-	namespaceKeeper
-	nameMaker
-	importKeeper
-	accessKeeper
-	custodian
-	auditKeeper
+type backend interface {
+	recordBackend
+	namespaceBackend
+	mintBackend
+	importBackend
+	accessBackend
+	upkeepBackend
+	auditBackend
 }
 
-// recordKeeper keeps records.
-type recordKeeper interface {
+// recordBackend keeps records.
+type recordBackend interface {
 	Get(ctx context.Context, name stele.ID) (*stele.Record, error)
 	At(ctx context.Context, name stele.ID, t time.Time) (*stele.Record, error)
 	Version(ctx context.Context, name stele.ID, version uint64) (*stele.Record, error)
@@ -54,8 +61,8 @@ type recordKeeper interface {
 	Disavow(ctx context.Context, name stele.ID, ifVersion, first, last uint64, reason string) (*stele.Record, error)
 }
 
-// namespaceKeeper keeps namespaces.
-type namespaceKeeper interface {
+// namespaceBackend keeps namespaces.
+type namespaceBackend interface {
 	Namespace(ctx context.Context, key stele.NamespaceKey) (*stele.Namespace, error)
 	Namespaces(ctx context.Context) iter.Seq2[*stele.Namespace, error]
 	NamespaceHistory(ctx context.Context, key stele.NamespaceKey) iter.Seq2[*stele.Namespace, error]
@@ -81,8 +88,8 @@ type namespaceKeeper interface {
 	Count(ctx context.Context, key stele.NamespaceKey) (uint64, error)
 }
 
-// nameMaker makes new names.
-type nameMaker interface {
+// mintBackend makes new names.
+type mintBackend interface {
 	MintPool(ctx context.Context, pool []stele.NamespaceKey, n int) ([]minting.Label, error)
 
 	// MintRecords makes n names, registers a record like rec under each, and yields
@@ -91,8 +98,8 @@ type nameMaker interface {
 	MintRecords(ctx context.Context, rec *stele.Record, pool []stele.NamespaceKey, n int) iter.Seq2[*stele.Record, error]
 }
 
-// importKeeper takes many records at a time.
-type importKeeper interface {
+// importBackend takes many records at a time.
+type importBackend interface {
 	Bookmark(ctx context.Context, name string) ([]byte, error)
 	Ingest(ctx context.Context, records []*stele.Record, o registrar.ImportOptions) ([]error, error)
 	IngestNamespace(ctx context.Context, ns *stele.Namespace, o registrar.ImportOptions) error
@@ -103,8 +110,8 @@ type importKeeper interface {
 	RevertImport(ctx context.Context, number uint64, o registrar.RevertOptions, told func(registrar.RevertStep) error) (registrar.RevertResult, error)
 }
 
-// accessKeeper keeps who may enter.
-type accessKeeper interface {
+// accessBackend keeps who may enter.
+type accessBackend interface {
 	// Me returns who acts.
 	Me(ctx context.Context) (auth.Principal, error)
 
@@ -118,8 +125,8 @@ type accessKeeper interface {
 	OpenToken(ctx context.Context, id string) (auth.Token, error)
 }
 
-// custodian looks after the registry as a whole.
-type custodian interface {
+// upkeepBackend looks after the registry as a whole.
+type upkeepBackend interface {
 	// Source is what zones are made from.
 	Source() dnsd.Store
 
@@ -132,4 +139,82 @@ type custodian interface {
 
 	// Check looks at all that the registry keeps, and returns how many changes it has.
 	Check(ctx context.Context, tell remote.Inspection) (changes uint64, err error)
+}
+
+// Registry is the registry as verbs see it, in this process or at a server.
+type Registry struct {
+	backend
+	schemes *stele.Schemes
+	now     func() time.Time
+	place   string // where it is, for messages
+	chunk   int    // how many records of an import are committed together
+}
+
+// creating is writing for the verbs with which a registry begins: they make one in the
+// data folder if there is none.
+func (p *program) creating(cmd *cobra.Command, do func(ctx context.Context, l *Registry) error) error {
+	p.create = true
+	return p.writing(cmd, do)
+}
+
+// writing calls do with the registry, and with a context that an interrupt ends: that
+// of a server if one is named, or else that of the database or of the data folder.
+// NotFound if there is none.
+func (p *program) writing(cmd *cobra.Command, do func(ctx context.Context, l *Registry) error) error {
+	far, err := p.isRemote(cmd)
+	if err != nil {
+		return err
+	}
+	if far {
+		return p.atServer(cmd, do)
+	}
+	return p.inRegistry(cmd, func(ctx context.Context, r *registry.Registry) error {
+		return do(ctx, &Registry{backend: &Local{r.Registrar, r}, schemes: r.Schemes, now: p.now, place: p.place().String(), chunk: bulk.ChunkRows})
+	})
+}
+
+// reading is writing for verbs that only look.
+func (p *program) reading(cmd *cobra.Command, do func(ctx context.Context, l *Registry) error) error {
+	return p.writing(cmd, do)
+}
+
+// hasFolder makes sure that there is a registry at hand.
+func (p *program) hasFolder() error { return p.place().Exists() }
+
+// parse reads an identifier that stands on the command line.
+func (l *Registry) parse(text string) (stele.ID, error) { return l.schemes.Parse(text) }
+
+// parsePrefix reads the prefix of a namespace. That of handles may come without its
+// slash.
+func (l *Registry) parsePrefix(text string) (stele.NamespaceKey, error) {
+	key, err := namespaces.ParsePrefix(l.schemes, text)
+	if err == nil || strings.HasSuffix(text, "/") {
+		return key, err
+	}
+	if with, slashErr := namespaces.ParsePrefix(l.schemes, text+"/"); slashErr == nil {
+		return with, nil
+	}
+	return key, err
+}
+
+// find returns the record that has a name, at a time if that is not zero, or the
+// version of it if that is not 0.
+func (l *Registry) find(ctx context.Context, text string, at time.Time, version uint64) (*stele.Record, error) {
+	id, err := l.parse(text)
+	if err != nil {
+		return nil, err
+	}
+	var rec *stele.Record
+	switch {
+	case !at.IsZero():
+		rec, err = l.At(ctx, id, at)
+	case version != 0:
+		rec, err = l.Version(ctx, id, version)
+	default:
+		rec, err = l.Get(ctx, id)
+	}
+	if err != nil {
+		return nil, l.Meant(ctx, id, err)
+	}
+	return rec, nil
 }

@@ -11,21 +11,21 @@ import (
 	"github.com/stele-id/stele/serve/dnsd"
 )
 
-// distantStore is the registry of a server as zones read it: records and namespaces as they
+// remoteStore is the registry of a server as zones read it: records and namespaces as they
 // are now. It has no keys and no feed of changes, which only the server reads.
-type distantStore struct{ r *remote.Registry }
+type remoteStore struct{ r *remote.Registry }
 
-var _ dnsd.Store = distantStore{}
+var _ dnsd.Store = remoteStore{}
 
 // Record returns the record that has this name.
-func (s distantStore) Record(ctx context.Context, name stele.ID) (*stele.Record, error) {
+func (s remoteStore) Record(ctx context.Context, name stele.ID) (*stele.Record, error) {
 	return s.r.Get(ctx, name)
 }
 
 // Scan yields records in the order of their identifiers. The prefix may be any text, and
 // a server lists what is below a place where names can be cut: that is longer, and what
 // does not begin with the prefix is passed over.
-func (s distantStore) Scan(ctx context.Context, scheme, prefix, after string) iter.Seq2[*stele.Record, error] {
+func (s remoteStore) Scan(ctx context.Context, scheme, prefix, after string) iter.Seq2[*stele.Record, error] {
 	q := remote.Listing{Key: s.cut(scheme, prefix), After: after}
 	if q.Key.Prefix != prefix && after < prefix {
 		q.After = prefix[:len(prefix)-1] // all that begin so come behind it
@@ -46,7 +46,7 @@ func (s distantStore) Scan(ctx context.Context, scheme, prefix, after string) it
 }
 
 // cut returns the longest beginning of a text at which names can be cut.
-func (s distantStore) cut(scheme, text string) stele.NamespaceKey {
+func (s remoteStore) cut(scheme, text string) stele.NamespaceKey {
 	for end := len(text); end > 0; end-- {
 		key, err := namespaces.ParsePrefix(s.r.Schemes(), text[:end])
 		if err == nil && key.Scheme == scheme && key.Prefix == text[:end] {
@@ -57,15 +57,15 @@ func (s distantStore) cut(scheme, text string) stele.NamespaceKey {
 }
 
 // LastChange returns the number of the last change.
-func (s distantStore) LastChange(ctx context.Context) (uint64, error) { return s.r.LastChange(ctx) }
+func (s remoteStore) LastChange(ctx context.Context) (uint64, error) { return s.r.LastChange(ctx) }
 
 // ZoneStates yields what the server keeps about zones.
-func (s distantStore) ZoneStates(ctx context.Context) iter.Seq2[stele.ZoneState, error] {
+func (s remoteStore) ZoneStates(ctx context.Context) iter.Seq2[stele.ZoneState, error] {
 	return s.r.ZoneStates(ctx)
 }
 
 // ZoneState returns what the server keeps about a zone.
-func (s distantStore) ZoneState(ctx context.Context, zone string) (stele.ZoneState, error) {
+func (s remoteStore) ZoneState(ctx context.Context, zone string) (stele.ZoneState, error) {
 	for z, err := range s.r.ZoneStates(ctx) {
 		if err != nil || z.Zone == zone {
 			return z, err
@@ -78,7 +78,7 @@ func (s distantStore) ZoneState(ctx context.Context, zone string) (stele.ZoneSta
 // Position returns the number of the last change and its generation.
 // Namespace returns a namespace that somebody made or changed.
 // Namespaces yields the namespaces that somebody made or changed.
-func (s distantStore) Namespaces(ctx context.Context) iter.Seq2[*stele.Namespace, error] {
+func (s remoteStore) Namespaces(ctx context.Context) iter.Seq2[*stele.Namespace, error] {
 	return func(yield func(*stele.Namespace, error) bool) {
 		for ns, err := range s.r.Namespaces(ctx) {
 			if err == nil && ns.Version == 0 {
@@ -93,7 +93,7 @@ func (s distantStore) Namespaces(ctx context.Context) iter.Seq2[*stele.Namespace
 
 // History yields all versions of a record.
 // Version returns one version of a record.
-func (s distantStore) Version(ctx context.Context, id stele.ID, version uint64) (*stele.Record, error) {
+func (s remoteStore) Version(ctx context.Context, id stele.ID, version uint64) (*stele.Record, error) {
 	return s.r.Version(ctx, id, version)
 }
 
@@ -101,7 +101,7 @@ func (s distantStore) Version(ctx context.Context, id stele.ID, version uint64) 
 // NamespaceHistory yields all versions of a namespace.
 // Purge lets the server compact its store.
 // Count returns how many records count for a namespace.
-func (s distantStore) Count(ctx context.Context, key stele.NamespaceKey) (uint64, error) {
+func (s remoteStore) Count(ctx context.Context, key stele.NamespaceKey) (uint64, error) {
 	return s.r.Count(ctx, key)
 }
 
@@ -121,14 +121,14 @@ func untoldAll[T any](what string) iter.Seq2[T, error] {
 
 // What follows only the server can read.
 
-func (distantStore) Changes(context.Context, uint64) iter.Seq2[stele.Change, error] {
+func (remoteStore) Changes(context.Context, uint64) iter.Seq2[stele.Change, error] {
 	return untoldAll[stele.Change]("list changes")
 }
 
-func (distantStore) ZoneChanges(context.Context, string, uint64) iter.Seq2[stele.Change, error] {
+func (remoteStore) ZoneChanges(context.Context, string, uint64) iter.Seq2[stele.Change, error] {
 	return untoldAll[stele.Change]("list changes")
 }
 
-func (distantStore) Cells(context.Context, string, string) iter.Seq2[stele.Cell, error] {
+func (remoteStore) Cells(context.Context, string, string) iter.Seq2[stele.Cell, error] {
 	return untoldAll[stele.Cell]("read cells")
 }
