@@ -71,6 +71,7 @@ var rooms = []room{
 	{folder: "registrar", may: ". document registrar/minting internal/destination auth ddds mint namespaces outbound proof publish secret", tests: "store/mem scheme/all"},
 
 	{folder: "registry", may: ". internal/disk auth client outbound registrar resolver secret store/*", tests: "serve/dnsd store/mem scheme/all"},
+	{folder: "bulk/sheet", may: ". bulk internal/disk registrar", tests: "auth store/mem scheme/all"},
 	{folder: "bulk", may: ". document internal/terminal registrar", tests: "auth store/mem scheme/all"},
 
 	// It judges values as the servers do that they are for.

@@ -62,7 +62,7 @@ func (f *mintFlags) add(cmd *cobra.Command) {
 // check finds what is wrong with the flags themselves.
 func (f *mintFlags) check() error {
 	cmd := f.record.cmd
-	if err := f.sheet.check(cmd); err != nil || f.sheet.from != "" {
+	if err := f.sheet.check(cmd); err != nil || f.sheet.From != "" {
 		return err
 	}
 	switch {
@@ -87,7 +87,7 @@ func (f *mintFlags) run(p *program, choose func(ctx context.Context, l *Registry
 	if err := f.check(); err != nil {
 		return err
 	}
-	if f.sheet.from != "" {
+	if f.sheet.From != "" {
 		return f.mintFrom(p, choose)
 	}
 	p.block = blockFor(f.count)

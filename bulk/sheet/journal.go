@@ -1,4 +1,4 @@
-package main
+package sheet
 
 import (
 	"bufio"
@@ -15,13 +15,13 @@ import (
 	"github.com/stele-id/stele/registrar/minting"
 )
 
-// mintJournal is the file FILE.names, in which 'mint --from FILE' writes down which row
+// journal is the file FILE.names, in which 'mint --from FILE' writes down which row
 // gets which name before the name is registered. A run that was cut off goes on from it:
 // a row that is in it never gets another name. It is removed when FILE has the names.
 //
 // The first line says which import the names are registered by. The others are entries,
 // as JSON; the last one may be cut off.
-type mintJournal struct {
+type journal struct {
 	path    string
 	file    *os.File
 	head    journalHead
@@ -64,8 +64,8 @@ func (e journalEntry) label(schemes *stele.Schemes) (label minting.Label, err er
 
 // openJournal opens the journal of a sheet, and reads what an earlier run wrote. The file
 // is made by begin. Unavailable if another process uses it.
-func openJournal(path string) (*mintJournal, error) {
-	j := &mintJournal{path: path, entries: make(map[int]journalEntry)}
+func openJournal(path string) (*journal, error) {
+	j := &journal{path: path, entries: make(map[int]journalEntry)}
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if errors.Is(err, os.ErrNotExist) {
 		return j, nil
@@ -81,9 +81,9 @@ func openJournal(path string) (*mintJournal, error) {
 }
 
 // lock makes sure that no other process names the rows of the sheet.
-func (j *mintJournal) lock(file *os.File) error {
+func (j *journal) lock(file *os.File) error {
 	if disk.Lock(file) != nil {
-		return refuse("mint", stele.Unavailable, "another stele process is using %s; wait for it to end", j.path)
+		return refuse(stele.Unavailable, "another stele process is using %s; wait for it to end", j.path)
 	}
 	return nil
 }
@@ -91,7 +91,7 @@ func (j *mintJournal) lock(file *os.File) error {
 // read reads the journal, and passes over a last line that was not written to its end;
 // the next line that is written takes its place. A
 // journal without a whole first line is one that never began.
-func (j *mintJournal) read(file *os.File) error {
+func (j *journal) read(file *os.File) error {
 	in := bufio.NewReader(file)
 	good := int64(0)
 	for number := 1; ; number++ {
@@ -103,7 +103,7 @@ func (j *mintJournal) read(file *os.File) error {
 			return fileError(err)
 		}
 		if err := j.add(number, bytes.TrimSpace(line)); err != nil {
-			return refuse("mint", stele.Invalid, "line %d of %s can't be read (%w); if it is not a file of 'stele mint --from', move it away", number, j.path, err)
+			return refuse(stele.Invalid, "line %d of %s can't be read (%w); if it is not a file of 'stele mint --from', move it away", number, j.path, err)
 		}
 		good += int64(len(line))
 	}
@@ -112,7 +112,7 @@ func (j *mintJournal) read(file *os.File) error {
 }
 
 // add takes over a line of the journal.
-func (j *mintJournal) add(number int, line []byte) error {
+func (j *journal) add(number int, line []byte) error {
 	d := json.NewDecoder(bytes.NewReader(line))
 	d.DisallowUnknownFields()
 	if number == 1 {
@@ -130,7 +130,7 @@ func (j *mintJournal) add(number int, line []byte) error {
 }
 
 // keep remembers an entry. A row that the registry refused has no name.
-func (j *mintJournal) keep(e journalEntry) {
+func (j *journal) keep(e journalEntry) {
 	if e.Void {
 		delete(j.entries, e.Line)
 		return
@@ -139,10 +139,10 @@ func (j *mintJournal) keep(e journalEntry) {
 }
 
 // began reports whether the journal has its first line.
-func (j *mintJournal) began() bool { return j.head.Import != 0 }
+func (j *journal) began() bool { return j.head.Import != 0 }
 
 // begin makes the journal, and writes its first line.
-func (j *mintJournal) begin(head journalHead) (err error) {
+func (j *journal) begin(head journalHead) (err error) {
 	if j.file == nil {
 		if j.file, err = os.OpenFile(j.path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
 			return j.failed(err)
@@ -159,7 +159,7 @@ func (j *mintJournal) begin(head journalHead) (err error) {
 }
 
 // append writes entries down, and returns when they are durable.
-func (j *mintJournal) append(list []journalEntry) error {
+func (j *journal) append(list []journalEntry) error {
 	lines := make([]any, len(list))
 	for i, e := range list {
 		lines[i] = e
@@ -173,7 +173,7 @@ func (j *mintJournal) append(list []journalEntry) error {
 	return nil
 }
 
-func (j *mintJournal) write(lines ...any) error {
+func (j *journal) write(lines ...any) error {
 	var b bytes.Buffer
 	out := json.NewEncoder(&b)
 	for _, line := range lines {
@@ -186,15 +186,15 @@ func (j *mintJournal) write(lines ...any) error {
 	return j.failed(errors.Join(err, j.file.Truncate(j.size), j.file.Sync()))
 }
 
-func (j *mintJournal) failed(err error) error {
+func (j *journal) failed(err error) error {
 	if err == nil {
 		return nil
 	}
-	return refuse("mint", stele.Unavailable, "which row gets which name can't be written down, so no more names are made: %w", err)
+	return refuse(stele.Unavailable, "which row gets which name can't be written down, so no more names are made: %w", err)
 }
 
 // close closes the journal. With done it is removed: the names stand in the sheet.
-func (j *mintJournal) close(done bool) error {
+func (j *journal) close(done bool) error {
 	if j.file == nil {
 		return nil
 	}

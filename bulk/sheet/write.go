@@ -1,4 +1,4 @@
-package main
+package sheet
 
 import (
 	"bufio"
@@ -13,8 +13,8 @@ import (
 )
 
 // mayWrite makes sure that no file is lost when the sheet is written to another one.
-func (s *sheet) mayWrite(j *mintJournal) error {
-	if s.output == s.path || s.o.dryRun {
+func (s *Sheet) mayWrite(j *journal) error {
+	if s.output == s.path || s.o.DryRun {
 		return nil
 	}
 	if _, err := os.Lstat(s.output); errors.Is(err, os.ErrNotExist) || j.began() && j.head.Output == s.output {
@@ -22,18 +22,18 @@ func (s *sheet) mayWrite(j *mintJournal) error {
 	} else if err != nil {
 		return fileError(err)
 	}
-	return refuse("mint", stele.Conflict, "%s exists already; name another file with --output, or move that one away", s.o.output)
+	return refuse(stele.Conflict, "%s exists already; name another file with --output, or move that one away", s.o.Output)
 }
 
 // otherRow is the error of a row that is not the one that got a name.
-func (s *sheet) otherRow(line int, id, journal string) error {
-	return refuse("mint", stele.Conflict, "line %d of %s is not the row that got the name %s, by %s: the file was changed since. Put it back as it was, and give the command again to go on; or put the names into it yourself, and move %s away",
-		line, s.o.from, id, journal, journal)
+func (s *Sheet) otherRow(line int, id, journal string) error {
+	return refuse(stele.Conflict, "line %d of %s is not the row that got the name %s, by %s: the file was changed since. Put it back as it was, and give the command again to go on; or put the names into it yourself, and move %s away",
+		line, s.o.From, id, journal, journal)
 }
 
 // write writes the sheet with the names of the journal: beside its place at first, and
 // then into its place in one step. If that fails, what is there stays as it is.
-func (s *sheet) write(j *mintJournal) error {
+func (s *Sheet) write(j *journal) error {
 	part := s.output + ".part"
 	out, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -54,23 +54,23 @@ func (s *sheet) write(j *mintJournal) error {
 }
 
 // stillSame makes sure that no other program wrote into the file meanwhile.
-func (s *sheet) stillSame(j *mintJournal) error {
+func (s *Sheet) stillSame(j *journal) error {
 	changed, err := s.changed()
 	if err == nil && changed {
-		err = refuse("mint", stele.Conflict, "%s was changed while its rows got names, so it is left as it is; the names are in %s. Give the command again to go on", s.o.from, j.path)
+		err = refuse(stele.Conflict, "%s was changed while its rows got names, so it is left as it is; the names are in %s. Give the command again to go on", s.o.From, j.path)
 	}
 	return err
 }
 
-func (s *sheet) unwritten(err error, j *mintJournal) error {
+func (s *Sheet) unwritten(err error, j *journal) error {
 	if _, ok := errors.AsType[*stele.Error](err); ok {
 		return err
 	}
-	return refuse("mint", stele.Unavailable, "the names can't be written into %s: %w. They are kept in %s; give the command again to go on", s.output, err, j.path)
+	return refuse(stele.Unavailable, "the names can't be written into %s: %w. They are kept in %s; give the command again to go on", s.output, err, j.path)
 }
 
 // copyTo writes the sheet with the names of the journal.
-func (s *sheet) copyTo(file io.Writer, j *mintJournal) error {
+func (s *Sheet) copyTo(file io.Writer, j *journal) error {
 	r, err := s.read(nil)
 	if err != nil {
 		return err
@@ -116,7 +116,7 @@ func (s *sheet) copyTo(file io.Writer, j *mintJournal) error {
 }
 
 // encode writes a text in the encoding of the sheet.
-func (s *sheet) encode(out io.Writer, e bulk.Encoder, text []byte) error {
+func (s *Sheet) encode(out io.Writer, e bulk.Encoder, text []byte) error {
 	coded, err := e.Append(nil, text)
 	if err == nil {
 		_, err = out.Write(coded)
