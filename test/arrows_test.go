@@ -51,6 +51,7 @@ var rooms = []room{
 	{folder: "internal/disk"},
 	{folder: "internal/limit", may: ".", pure: true},
 	{folder: "internal/recordtest", may: "."},
+	{folder: "internal/progress", may: "internal/terminal"},
 	{folder: "internal/slab"}, // bytes only; the memory comes from the system
 	{folder: "internal/spelling", pure: true},
 	{folder: "internal/terminal", pure: true},
@@ -88,7 +89,7 @@ var rooms = []room{
 
 	{folder: "server", may: ". document internal/disk internal/limit internal/terminal audit auth config outbound publish registrar registry resolver serve/* web store/*", tests: "scheme/all secret"},
 	{folder: "doctor", may: ". internal/disk auth client config registry secret server store/pebble"},
-	{folder: "cmd/stele", may: ". document internal/destination internal/disk internal/limit internal/spelling internal/terminal config doctor registry server audit outbound bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
+	{folder: "cmd/stele", may: ". document internal/destination internal/disk internal/limit internal/progress internal/spelling internal/terminal config doctor registry server audit outbound bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 
 	{folder: "bench", may: ". document audit bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 	{folder: "test", may: ". document audit bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
@@ -119,7 +120,7 @@ var guests = []guest{
 	{"github.com/prometheus/client_golang", "server"},
 	{"github.com/caddyserver/certmagic", "server"},
 	{"go.uber.org/zap", "server"}, // the log of certmagic, which is led into ours
-	{"github.com/vbauerster/mpb/v8", "cmd/stele"},
+	{"github.com/vbauerster/mpb/v8", "internal/progress"},
 	{"github.com/klauspost/compress", "bulk cmd/stele serve/dnsd"},
 	{"golang.org/x/sys", "doctor internal/disk serve/dnsd server"}, // to swap two folders in one step; sockets
 	{"github.com/maypok86/otter/v2", "resolver client"},

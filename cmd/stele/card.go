@@ -1,6 +1,10 @@
 package main
 
 import (
+	"os"
+
+	"github.com/stele-id/stele/internal/progress"
+
 	"fmt"
 	"io"
 	"strconv"
@@ -121,3 +125,12 @@ func row(b *strings.Builder, name, value string) {
 
 // printable is [terminal.Printable].
 func printable(s string) string { return terminal.Printable(s) }
+
+// grouped is [terminal.Grouped].
+func grouped(n int64) string { return terminal.Grouped(n) }
+
+// newProgress shows how far a verb is, on standard error; see [progress.New].
+func (p *program) newProgress(what, unit string, total int64, bytes func() int64) *progress.Bar {
+	file, ok := p.stderr.(*os.File)
+	return progress.New(p.stderr, ok && isTerminal(file), p.now, what, unit, total, bytes)
+}

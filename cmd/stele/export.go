@@ -1,6 +1,8 @@
 package main
 
 import (
+	"github.com/stele-id/stele/internal/progress"
+
 	"bufio"
 	"context"
 	"errors"
@@ -100,7 +102,7 @@ type exporter struct {
 	o        exportOptions
 	keys     []stele.NamespaceKey
 	out      io.Writer
-	progress *progress
+	progress *progress.Bar
 	buf      []byte
 	header   bulk.Header // of CSV
 }

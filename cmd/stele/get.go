@@ -1,6 +1,8 @@
 package main
 
 import (
+	"github.com/stele-id/stele/internal/progress"
+
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -216,7 +218,7 @@ func (g *getting) tell(w io.Writer, d gotDocument) error {
 // bar shows how far it is, on a terminal only.
 type bar struct {
 	*program
-	progress *progress
+	progress *progress.Bar
 	done     atomic.Int64
 	total    int64
 }

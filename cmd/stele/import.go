@@ -1,6 +1,8 @@
 package main
 
 import (
+	"github.com/stele-id/stele/internal/progress"
+
 	"context"
 	"encoding/json"
 	"errors"
@@ -155,7 +157,7 @@ type importing struct {
 	file     *bulk.File
 	rows     *bulk.Reader
 	parser   *bulk.Parser
-	progress *progress // nil until it runs
+	progress *progress.Bar // nil until it runs
 	shown    changeReport
 }
 
@@ -311,7 +313,7 @@ func (im *importing) rate(took time.Duration) int64 {
 	if im.progress == nil {
 		return 0
 	}
-	return im.progress.rate(took)
+	return im.progress.Rate(took)
 }
 
 // tellEncoding says in which encoding a CSV file was read, if it is not UTF-8.

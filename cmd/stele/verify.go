@@ -1,6 +1,8 @@
 package main
 
 import (
+	"github.com/stele-id/stele/internal/progress"
+
 	"context"
 	"fmt"
 	"math"
@@ -68,7 +70,7 @@ type verdict struct {
 	p            *program
 	wrong, notes int
 	done         atomic.Int64 // in thousandths
-	progress     *progress
+	progress     *progress.Bar
 }
 
 // thousandths is the total of a check's progress.

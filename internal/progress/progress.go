@@ -1,9 +1,11 @@
-package main
+// Package progress shows on a terminal or in a log how far a long task is.
+package progress
 
 import (
+	"github.com/stele-id/stele/internal/terminal"
+
 	"fmt"
 	"io"
-	"os"
 	"sync/atomic"
 	"time"
 
@@ -11,16 +13,16 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 )
 
-// progress tells how far a long work is: by a bar on a terminal, elsewhere by a line
-// every few seconds.
-type progress struct {
+// Bar shows how far a long task is: by a bar on a terminal, elsewhere by a line every few
+// seconds.
+type Bar struct {
 	what  string // "import"
 	unit  string // "lines"
 	w     io.Writer
 	now   func() time.Time
 	begin time.Time
 
-	total int64        // of bytes; 0 if nobody knows
+	total int64        // of bytes; 0 if it is not known
 	bytes func() int64 // how many are read
 	first int64        // how many were when it began
 	count atomic.Int64 // of units
@@ -30,25 +32,26 @@ type progress struct {
 	told time.Time // the last line
 }
 
-// progressEvery is how often a line tells how far it is.
-const progressEvery = 5 * time.Second
+// lineEvery is how often a line tells how far it is.
+const lineEvery = 5 * time.Second
 
-// newProgress starts to tell. The total may be 0 and bytes nil.
-func (p *program) newProgress(what, unit string, total int64, bytes func() int64) *progress {
-	now := p.now()
-	g := &progress{what: what, unit: unit, w: p.stderr, now: p.now, begin: now, told: now, total: total, bytes: bytes}
+// New starts to show a task on w, which may be a terminal. The total of bytes may be 0, and
+// bytes, which returns how many are done, nil.
+func New(w io.Writer, terminal bool, now func() time.Time, what, unit string, total int64, bytes func() int64) *Bar {
+	began := now()
+	g := &Bar{what: what, unit: unit, w: w, now: now, begin: began, told: began, total: total, bytes: bytes}
 	if bytes == nil {
 		g.bytes = func() int64 { return 0 }
 	}
 	g.first = g.bytes()
-	if f, ok := p.stderr.(*os.File); ok && isTerminal(f) {
-		g.draw(f)
+	if terminal {
+		g.draw(w)
 	}
 	return g
 }
 
 // draw starts a bar, or a spinner where the total is unknown.
-func (g *progress) draw(w io.Writer) {
+func (g *Bar) draw(w io.Writer) {
 	g.bars = mpb.New(mpb.WithOutput(w), mpb.WithAutoRefresh(), mpb.WithWidth(64), mpb.WithRefreshRate(200*time.Millisecond))
 	style := mpb.BarFillerBuilder(mpb.BarStyle())
 	if g.total == 0 {
@@ -59,28 +62,28 @@ func (g *progress) draw(w io.Writer) {
 		mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return " " + g.state() })))
 }
 
-// Add says that some more units are done.
-func (g *progress) Add(n int) {
+// Add adds units that are done.
+func (g *Bar) Add(n int) {
 	g.count.Add(int64(n))
 	g.Tick()
 }
 
 // Tick moves the bar, or writes a line if it is time for one.
-func (g *progress) Tick() {
+func (g *Bar) Tick() {
 	if g.bars != nil {
 		g.bar.SetCurrent(min(g.bytes(), max(0, g.total-1))) // it would end at the total
 		return
 	}
-	if now := g.now(); now.Sub(g.told) >= progressEvery {
+	if now := g.now(); now.Sub(g.told) >= lineEvery {
 		g.told = now
 		fmt.Fprintf(g.w, "%s: %s\n", g.what, g.state())
 	}
 }
 
 // state says how far it is.
-func (g *progress) state() string {
+func (g *Bar) state() string {
 	elapsed := g.now().Sub(g.begin)
-	text := fmt.Sprintf("%s %s, %s a second", grouped(g.count.Load()), g.unit, grouped(g.rate(elapsed)))
+	text := fmt.Sprintf("%s %s, %s a second", terminal.Grouped(g.count.Load()), g.unit, terminal.Grouped(g.Rate(elapsed)))
 	done := g.bytes()
 	if g.total == 0 || done <= g.first {
 		return text
@@ -89,28 +92,19 @@ func (g *progress) state() string {
 	return fmt.Sprintf("%d%%, %s, %s left", done*100/g.total, text, left.Round(time.Second))
 }
 
-// rate returns how many units are done in a second.
-func (g *progress) rate(elapsed time.Duration) int64 {
+// Rate returns how many units are done in a second.
+func (g *Bar) Rate(elapsed time.Duration) int64 {
 	if elapsed <= 0 {
 		return 0
 	}
 	return int64(float64(g.count.Load()) / elapsed.Seconds())
 }
 
-// End stops telling, and takes the bar away. It may be called twice.
-func (g *progress) End() {
+// End takes the bar away. It may be called twice.
+func (g *Bar) End() {
 	if g.bars != nil {
 		g.bar.Abort(true)
 		g.bars.Wait()
 		g.bars = nil
 	}
-}
-
-// grouped writes a number with commas between thousands.
-func grouped(n int64) string {
-	text := fmt.Sprint(n)
-	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
-		text = text[:i] + "," + text[i:]
-	}
-	return text
 }

@@ -1,4 +1,4 @@
-package main
+package progress
 
 import (
 	"bytes"
@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-func TestProgress(t *testing.T) {
+func TestLines(t *testing.T) {
 	var out bytes.Buffer
 	now := time.Unix(1_800_000_000, 0)
 	done := int64(0)
-	p := &program{stderr: &out, now: func() time.Time { return now }}
-	g := p.newProgress("import", "lines", 1000, func() int64 { return done })
+	clock := func() time.Time { return now }
+	g := New(&out, false, clock, "import", "lines", 1000, func() int64 { return done })
 	for range 12 {
 		now = now.Add(time.Second)
 		done += 50
@@ -24,18 +24,10 @@ func TestProgress(t *testing.T) {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
 	}
 	out.Reset()
-	g = p.newProgress("export", "records", 0, nil)
+	g = New(&out, false, clock, "export", "records", 0, nil)
 	now = now.Add(6 * time.Second)
 	g.Add(3)
 	if want := "export: 3 records, 0 a second\n"; out.String() != want {
 		t.Errorf("got %q, want %q", out.String(), want)
-	}
-}
-
-func TestGrouped(t *testing.T) {
-	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1: "-1", -123: "-123", -1234: "-1,234"} {
-		if got := grouped(n); got != want {
-			t.Errorf("%d is %q, want %q", n, got, want)
-		}
 	}
 }
