@@ -128,7 +128,7 @@ func Reason(err error) error {
 	return err
 }
 
-// SyntaxError says why a text is no identifier. It stands inside an [Error] of
+// SyntaxError says why a text is not an identifier. It stands inside an [Error] of
 // Kind [Invalid].
 type SyntaxError struct {
 	Scheme string // the scheme whose grammar the text breaks; "" if none claims it

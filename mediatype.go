@@ -32,7 +32,7 @@ func isLanguage(tag string) bool {
 	return len(tag) <= maxTag
 }
 
-// checkMediaType says why text is no media type in canonical form, or "": type
+// checkMediaType says why text is not a media type in canonical form, or "": type
 // and subtype in lower case (RFC 6838, 4.2), then perhaps parameters, each as
 // "; name=value" with its name in lower case (RFC 9110, 5.6.6).
 func checkMediaType(text string) string {
@@ -45,7 +45,7 @@ func checkMediaType(text string) string {
 		if lower := strings.ToLower(kind); lower != kind && isTypeAndSubtype(lower) {
 			return fmt.Sprintf("%s has capitals; write %s", Quote(kind), Quote(lower))
 		}
-		return fmt.Sprintf("%s is no media type; %s", Quote(text), like)
+		return fmt.Sprintf("%s is not a media type; %s", Quote(text), like)
 	}
 	var names []string
 	for rest := text[len(kind):]; rest != ""; {
@@ -96,7 +96,7 @@ func cutParameter(s string) (name, rest string, ok bool) {
 		n = token(rest)
 		return name, rest[n:], n > 0
 	}
-	needed := len(rest) > 1 && rest[1] == '"' // the empty string is no token
+	needed := len(rest) > 1 && rest[1] == '"' // the empty string is not a token
 	for i := 1; i < len(rest); i++ {
 		switch c := rest[i]; {
 		case c == '"':

@@ -14,7 +14,7 @@ const (
 func (r Role) IsValid() bool { return r.rank() > 0 }
 
 // Includes reports whether who has this role may do what the other one allows. What
-// is no role allows nothing that anybody could have; no role asks for nothing.
+// is not a role allows nothing that anybody could have; no role asks for nothing.
 func (r Role) Includes(other Role) bool {
 	return (other.IsValid() || other == NoRole) && r.rank() >= other.rank()
 }

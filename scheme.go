@@ -289,7 +289,7 @@ func (s *Schemes) ParsePrefix(text string) (Prefix, ID, error) {
 		return Prefix{}, ID{}, Invalidf(e.Scheme, e.Pos, "%.60q can't begin names: %s", text, e.Reason)
 	}
 	return Prefix{}, ID{}, Invalidf("", 0,
-		"%.60q is no prefix of names in a known scheme; give one such as ark:12345/x5, 102.100.272/ or urn:example", text)
+		"%.60q is not a prefix of names in a known scheme; give one such as ark:12345/x5, 102.100.272/ or urn:example", text)
 }
 
 // parsePrefix is ParsePrefix, with the error of the scheme that claims the text.

@@ -74,7 +74,7 @@ func TestValidateKeys(t *testing.T) {
 		"too many":          {many, "keys: has 17 items; 16 are the most"},
 		"retired":           {change(func(k *stele.SigningKey) { k.Expires, k.Revoked = recordtest.SignedAt, recordtest.SignedAt }), ""},
 		"no ID":             {change(func(k *stele.SigningKey) { k.ID = "" }), "keys[0].id: "},
-		"DSA":               {change(func(k *stele.SigningKey) { k.Algorithm = "DSA" }), `keys[0].algorithm: "DSA" is no algorithm`},
+		"DSA":               {change(func(k *stele.SigningKey) { k.Algorithm = "DSA" }), `keys[0].algorithm: "DSA" is not an algorithm`},
 		"in small letters":  {change(func(k *stele.SigningKey) { k.Algorithm = "rsa" }), "keys[0].algorithm: "},
 		"no bytes":          {change(func(k *stele.SigningKey) { k.Public = nil }), "keys[0].public: "},
 		"too many bytes":    {change(func(k *stele.SigningKey) { k.Public = make([]byte, 1025) }), "keys[0].public: "},

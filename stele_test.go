@@ -30,7 +30,7 @@ func TestID(t *testing.T) {
 	}
 	m := map[stele.ID]int{id: 1}
 	if m[other] != 1 {
-		t.Error("an ID is no key")
+		t.Error("an ID is not a key")
 	}
 	if (stele.ID{}).IsValid() || (stele.ID{}).String() != "" || (stele.ID{}).Scheme() != "" {
 		t.Error("the zero ID must be invalid and empty")

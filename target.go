@@ -86,7 +86,7 @@ func (t *Target) check(f *Report, i int) {
 		f.Addf(FieldPath(ItemPath("targets", i), field), "%s", reason)
 	}
 	if !t.Service.IsValid() {
-		tell("service", fmt.Sprintf("%s is no service; use N2L (the thing), N2C (its metadata), N2S (its signature), N2P (its persistence), or N2 and another letter than N and R for a service of your own", Quote(string(t.Service))))
+		tell("service", fmt.Sprintf("%s is not a service; use N2L (the thing), N2C (its metadata), N2S (its signature), N2P (its persistence), or N2 and another letter than N and R for a service of your own", Quote(string(t.Service))))
 	}
 	if reason := checkURL(t.URL); reason != "" {
 		tell("url", reason)
@@ -97,7 +97,7 @@ func (t *Target) check(f *Report, i int) {
 		}
 	}
 	if t.Language != "" && !isLanguage(t.Language) {
-		tell("language", fmt.Sprintf("%s is no language tag; write it as in BCP 47, such as en, pt-BR or zh-Hant", Quote(t.Language)))
+		tell("language", fmt.Sprintf("%s is not a language tag; write it as in BCP 47, such as en, pt-BR or zh-Hant", Quote(t.Language)))
 	}
 	if t.TTL > MaxTTL {
 		tell("ttl", ttlReason(t.TTL))
@@ -118,7 +118,7 @@ func isStatus(status int) bool {
 }
 
 func statusReason(status int) string {
-	return fmt.Sprintf("%d is no status of a redirect; use 301, 302, 303, 307, 308, 404 or 410, or leave it out", status)
+	return fmt.Sprintf("%d is not a status of a redirect; use 301, 302, 303, 307, 308, 404 or 410, or leave it out", status)
 }
 
 func ttlReason(ttl uint32) string {
@@ -219,7 +219,7 @@ func checkAuthority(auth string) string {
 	host, port := splitAuthority(auth)
 	if port != "" {
 		if _, err := strconv.ParseUint(port[1:], 10, 16); err != nil || port[1] == '0' {
-			return fmt.Sprintf("%s is no port; write a number from 1 to 65535, or nothing", Quote(port))
+			return fmt.Sprintf("%s is not a port; write a number from 1 to 65535, or nothing", Quote(port))
 		}
 	}
 	return checkHost(host)
@@ -235,7 +235,7 @@ func checkHost(host string) string {
 	if host[0] == '[' {
 		addr, err := netip.ParseAddr(strings.TrimSuffix(host[1:], "]"))
 		if err != nil || !addr.Is6() || addr.Zone() != "" || host[len(host)-1] != ']' {
-			return fmt.Sprintf("%s is no IPv6 address in brackets", Quote(host))
+			return fmt.Sprintf("%s is not an IPv6 address in brackets", Quote(host))
 		}
 		return ""
 	}
@@ -255,7 +255,7 @@ func checkHost(host string) string {
 			continue
 		}
 		if i == label || i-label > 63 || host[label] == '-' {
-			return fmt.Sprintf("%s is no host; between its dots are 1 to 63 characters, the first no hyphen", Quote(host))
+			return fmt.Sprintf("%s is not a host; between its dots are 1 to 63 characters, the first no hyphen", Quote(host))
 		}
 		if i < len(host) {
 			label = i + 1
@@ -263,7 +263,7 @@ func checkHost(host string) string {
 	}
 	if isDigit(host[label]) && isNumber(host[label:]) {
 		if addr, err := netip.ParseAddr(host); err != nil || !addr.Is4() {
-			return fmt.Sprintf("%s ends in a number and is no IPv4 address such as 192.0.2.1", Quote(host))
+			return fmt.Sprintf("%s ends in a number and is not an IPv4 address such as 192.0.2.1", Quote(host))
 		}
 	}
 	return ""

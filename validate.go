@@ -115,7 +115,7 @@ func twice[T any, K comparable](f *Report, path, field string, list []T, key fun
 // checkState judges state and tombstone, of which each asks for the other.
 func (r *Record) checkState(f *Report) {
 	if !r.State.IsValid() {
-		f.Addf("state", "%s is no state; use reserved, active or withdrawn", Quote(string(r.State)))
+		f.Addf("state", "%s is not a state; use reserved, active or withdrawn", Quote(string(r.State)))
 	}
 	t := r.Tombstone
 	switch {
@@ -202,16 +202,16 @@ func isKey(key string) bool {
 }
 
 func keyReason(key string) error {
-	return fmt.Errorf("%s is no name of a field; use up to %d of a-z, 0-9, dot, hyphen and underscore, beginning with a letter", Quote(key), maxKey)
+	return fmt.Errorf("%s is not a name of a field; use up to %d of a-z, 0-9, dot, hyphen and underscore, beginning with a letter", Quote(key), maxKey)
 }
 
 func (p Persistence) check(f *Report) {
 	if !p.Level.IsValid() {
-		f.Addf("persistence.level", "%s is no level; use permanent, unchanging, stable, dynamic or not-guaranteed", Quote(string(p.Level)))
+		f.Addf("persistence.level", "%s is not a level; use permanent, unchanging, stable, dynamic or not-guaranteed", Quote(string(p.Level)))
 	}
 	if p.Until != "" {
 		if _, err := time.Parse(time.DateOnly, p.Until); err != nil {
-			f.Addf("persistence.until", "%s is no date; write year, month and day, such as 2040-01-31", Quote(p.Until))
+			f.Addf("persistence.until", "%s is not a date; write year, month and day, such as 2040-01-31", Quote(p.Until))
 		}
 	}
 	checkProse(f, "persistence.statement", p.Statement)

@@ -24,7 +24,7 @@ func (n *Namespace) Validate() error {
 // Check adds everything that is wrong with the namespace to a report; see Validate.
 func (n *Namespace) Check(f *Report) {
 	if !isSchemeName(n.Scheme) {
-		f.Addf("scheme", "%s is no name of a scheme; give one, such as ark", Quote(n.Scheme))
+		f.Addf("scheme", "%s is not a name of a scheme; give one, such as ark", Quote(n.Scheme))
 	}
 	if n.Prefix != "" {
 		if err := CheckText("", n.Prefix); err != nil {
@@ -62,7 +62,7 @@ func (n *Namespace) checkGrants(f *Report) {
 	for i, g := range n.Grants {
 		checkSomebody(f, ItemPath("grants", i)+".to", g.To)
 		if !g.Role.IsValid() {
-			f.Addf(ItemPath("grants", i)+".role", "%s is no role; there are reader, editor and owner", Quote(string(g.Role)))
+			f.Addf(ItemPath("grants", i)+".role", "%s is not a role; there are reader, editor and owner", Quote(string(g.Role)))
 		}
 	}
 	twice(f, "grants", ".to", n.Grants, func(g Grant) string { return g.To })
@@ -81,7 +81,7 @@ func (n *Namespace) checkTargets(f *Report) {
 	if fits(f, "protocols", len(n.Protocols), MaxProtocols) {
 		for i, p := range n.Protocols {
 			if !isProtocol(p) {
-				f.Addf(ItemPath("protocols", i), "%s is no protocol that is allowed; use some of %s, in lower case", Quote(p), strings.ReplaceAll(protocols, " ", ", "))
+				f.Addf(ItemPath("protocols", i), "%s is not a protocol that is allowed; use some of %s, in lower case", Quote(p), strings.ReplaceAll(protocols, " ", ", "))
 			}
 		}
 		twice(f, "protocols", "", n.Protocols, func(s string) string { return s })
@@ -99,12 +99,12 @@ func hostRuleReason(rule string) string {
 	}
 	domain := strings.TrimPrefix(rule, ".")
 	if reason := checkHost(domain); reason != "" || domain[0] == '[' {
-		return Quote(rule) + " is no host; write example.org for a host, .example.org for all below it, or an IP address without brackets"
+		return Quote(rule) + " is not a host; write example.org for a host, .example.org for all below it, or an IP address without brackets"
 	}
 	return ""
 }
 
-// delegateReason says why a text is no URL of another resolver, or "". What is
+// delegateReason says why a text is not a URL of another resolver, or "". What is
 // put into it is percent-encoded, so it may stand anywhere behind the host.
 func delegateReason(template string) string {
 	const like = "such as https://resolver.example.org/{id}"
@@ -130,7 +130,7 @@ func delegateReason(template string) string {
 func (n *Namespace) checkMinter(f *Report) {
 	m := &n.Minter
 	if !m.Kind.IsValid() {
-		f.Addf("minter.kind", "%s is no kind of minter; use ibi, pilin, noid or uuid, or leave minter out", Quote(string(m.Kind)))
+		f.Addf("minter.kind", "%s is not a kind of minter; use ibi, pilin, noid or uuid, or leave minter out", Quote(string(m.Kind)))
 		return
 	}
 	if m.Kind == MinterIBI {
@@ -210,7 +210,7 @@ func ibiHostReason(host string) string {
 	case err == nil:
 		return "is an IP address; give it as ip, with its port as ipPort"
 	case checkHost(host) != "":
-		return "is no host name; give one such as mtc-m18.sid.inpe.br"
+		return "is not a host name; give one such as mtc-m18.sid.inpe.br"
 	case !strings.Contains(host, "."):
 		return "has no dot; an IBI needs a fully qualified domain name"
 	case host != strings.ToLower(host):
@@ -233,7 +233,7 @@ func (n *Namespace) checkIP(f *Report) {
 	m := &n.Minter
 	addr, err := netip.ParseAddr(m.IP)
 	if err != nil || addr.Zone() != "" {
-		f.Addf("minter.ip", "%s is no IP address", Quote(m.IP))
+		f.Addf("minter.ip", "%s is not an IP address", Quote(m.IP))
 		return
 	}
 	if text := addr.Unmap().String(); text != m.IP {

@@ -45,7 +45,7 @@ func (n *Namespace) checkPublication(f *Report) {
 	if p.Mailbox != "" {
 		local, host, _ := strings.Cut(p.Mailbox, "@")
 		if local == "" || !isPrintable(local) || domainReason(strings.ToLower(host)+".") != "" {
-			f.Addf("publication.mailbox", "%s is no mailbox; write one such as hostmaster@example.org", Quote(p.Mailbox))
+			f.Addf("publication.mailbox", "%s is not a mailbox; write one such as hostmaster@example.org", Quote(p.Mailbox))
 		}
 	}
 	if p.Resolver != "" {
@@ -95,7 +95,7 @@ func (s *Secondary) check(f *Report, path string) {
 		for i, text := range s.Notify {
 			at, err := netip.ParseAddrPort(text)
 			if err != nil || at.Port() == 0 || at.Addr().Zone() != "" || at.Addr().Is4In6() || at.String() != text {
-				f.Addf(ItemPath(path+".notify", i), "%s is no address with a port; write one such as 192.0.2.1:53 or [2001:db8::1]:53", Quote(text))
+				f.Addf(ItemPath(path+".notify", i), "%s is not an address with a port; write one such as 192.0.2.1:53 or [2001:db8::1]:53", Quote(text))
 			}
 		}
 		twice(f, path+".notify", "", s.Notify, func(s string) string { return s })
@@ -116,7 +116,7 @@ func (n *Namespace) checkLayout(f *Report) {
 	p := &n.Publication
 	switch {
 	case !p.Layout.IsValid():
-		f.Addf("publication.layout", "%s is no layout; use names, rules or root", Quote(string(p.Layout)))
+		f.Addf("publication.layout", "%s is not a layout; use names, rules or root", Quote(string(p.Layout)))
 	case p.Layout == LayoutRoot && n.Prefix != "":
 		f.Addf("publication.layout", "a root zone is of a whole scheme; publish the namespace %s: for it", n.Scheme)
 	case p.Layout != LayoutRoot && n.Prefix == "":
@@ -174,7 +174,7 @@ func (s *NameServer) check(f *Report, path, zone string) {
 		for i, text := range s.Addresses {
 			addr, err := netip.ParseAddr(text)
 			if err != nil || addr.Zone() != "" || addr.String() != text || addr.Is4In6() {
-				f.Addf(ItemPath(path+".addresses", i), "%s is no IP address; write one such as 192.0.2.1 or 2001:db8::1", Quote(text))
+				f.Addf(ItemPath(path+".addresses", i), "%s is not an IP address; write one such as 192.0.2.1 or 2001:db8::1", Quote(text))
 			}
 		}
 	}
@@ -183,7 +183,7 @@ func (s *NameServer) check(f *Report, path, zone string) {
 	}
 }
 
-// domainReason says why a text is no absolute domain name that zones can have, or
+// domainReason says why a text is not an absolute domain name that zones can have, or
 // "". Underscores are allowed: services have them.
 func domainReason(name string) string {
 	const like = "; write one such as paradisec.example."
@@ -206,14 +206,14 @@ func domainReason(name string) string {
 			c := label[i]
 			edge := i == 0 || i == len(label)-1
 			if !(isDigit(c) || 'a' <= c && c <= 'z' || c == '_' || c == '-' && !edge) {
-				return Quote(name) + " is no domain name" + like
+				return Quote(name) + " is not a domain name" + like
 			}
 		}
 	}
 	return ""
 }
 
-// resolverReason says why a text is no host with an optional port, or "".
+// resolverReason says why a text is not a host with an optional port, or "".
 func resolverReason(text string) string {
 	host, port, ok := strings.Cut(text, ":")
 	if ok {
@@ -225,7 +225,7 @@ func resolverReason(text string) string {
 		return Quote(text) + " is an address, and SRV records name hosts (RFC 2782); write a name such as id.example.org"
 	}
 	if domainReason(host+".") != "" {
-		return Quote(text) + " is no host; write one such as id.example.org, in lower case and without a path"
+		return Quote(text) + " is not a host; write one such as id.example.org, in lower case and without a path"
 	}
 	return ""
 }

@@ -46,7 +46,7 @@ func (s *Signature) check(f *Report, path string) {
 	checkThumbprint(f, path+".key", s.Key)
 	header, signature, ok := strings.Cut(s.JWS, "..")
 	if !ok || len(s.JWS) > maxJWS || !isBase64URL(header) || !isBase64URL(signature) {
-		f.Addf(path+".jws", "%s is no detached JWS; give header and signature in base64url with two dots between them, %d bytes at most", Quote(s.JWS), maxJWS)
+		f.Addf(path+".jws", "%s is not a detached JWS; give header and signature in base64url with two dots between them, %d bytes at most", Quote(s.JWS), maxJWS)
 	}
 }
 
@@ -65,7 +65,7 @@ func (n *Namespace) checkKeys(f *Report) {
 func (k *SigningKey) check(f *Report, path string) {
 	checkThumbprint(f, path+".id", k.ID)
 	if k.Algorithm != KeyED25519 && k.Algorithm != KeyECDSA && k.Algorithm != KeyRSA {
-		f.Addf(path+".algorithm", "%s is no algorithm of a signing key; use %s, %s or %s", Quote(k.Algorithm), KeyED25519, KeyECDSA, KeyRSA)
+		f.Addf(path+".algorithm", "%s is not an algorithm of a signing key; use %s, %s or %s", Quote(k.Algorithm), KeyED25519, KeyECDSA, KeyRSA)
 	}
 	if len(k.Public) == 0 || len(k.Public) > maxPublic {
 		f.Addf(path+".public", "has %d bytes; give the public key (SubjectPublicKeyInfo) in base64, %d bytes at most", len(k.Public), maxPublic)
@@ -92,7 +92,7 @@ func checkSecond(f *Report, path string, t time.Time) {
 
 func checkThumbprint(f *Report, path, id string) {
 	if len(id) != thumbprint || !isBase64URL(id) {
-		f.Addf(path, "%s is no thumbprint of a key; give the %d characters that stele key list shows", Quote(id), thumbprint)
+		f.Addf(path, "%s is not a thumbprint of a key; give the %d characters that stele key list shows", Quote(id), thumbprint)
 	}
 }
 

@@ -47,7 +47,7 @@ func (r *ZoneRecord) check(f *Report, path string, p *Publication) {
 		f.Addf(path+".name", "%s is not in the zone %s", Quote(r.Name), Quote(p.Zone))
 	}
 	if r.TTL < 1 || r.TTL > MaxTTL {
-		f.Addf(path+".ttl", "%d is no time to live; give seconds, from 1 to %d (30 days)", r.TTL, MaxTTL)
+		f.Addf(path+".ttl", "%d is not a time to live; give seconds, from 1 to %d (30 days)", r.TTL, MaxTTL)
 	}
 	switch {
 	case !slices.Contains(RecordTypes(), r.Type):

@@ -72,7 +72,7 @@ func (c Credential) String() string { return mark + c.id + "_..." }
 // GoString returns the text without the secret.
 func (c Credential) GoString() string { return c.String() }
 
-var errNoCredential = errors.New("this is no token of a Stele registry: one is stele_, 12 characters, _ and 43 more; check that all of it was copied")
+var errNoCredential = errors.New("this is not a token of a Stele registry: one is stele_, 12 characters, _ and 43 more; check that all of it was copied")
 
 // ParseCredential reads a credential. Each has one text only. The error, of Kind
 // Unauthenticated, does not repeat what was given: it may be somebody's secret.

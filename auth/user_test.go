@@ -42,7 +42,7 @@ func TestValidate(t *testing.T) {
 		{"a token", &Token{Label: "laptop of Ann, büro"}, ""},
 		{"a long label", &Token{Label: strings.Repeat("x", MaxLabel+1)}, "label"},
 		{"a label of two lines", &Token{Label: "a\nb"}, "label"},
-		{"a label that is no text", &Token{Label: "a\xff"}, "label"},
+		{"a label that is not a text", &Token{Label: "a\xff"}, "label"},
 		{"a year too far", &Token{Expires: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)}, "expires"},
 	} {
 		err := tt.v.Validate()

@@ -191,7 +191,7 @@ func (s *session) byAuthority(ctx context.Context, app application) (Result, err
 	authority, _ := s.parts.Get(app.part).(string)
 	name, err := ddds.CanonicalName("_lsid._tcp." + authority)
 	if err != nil {
-		return Result{}, notFound("its authority is no name of the DNS")
+		return Result{}, notFound("its authority is not a name of the DNS")
 	}
 	places, err := s.srvPlaces(ctx, name, false)
 	if err != nil {

@@ -226,7 +226,7 @@ func checkLocation(text string) (string, error) {
 	}
 	u, err := url.Parse(safe)
 	if err != nil || u.Scheme == "" || u.Host == "" {
-		return "", errors.New("the location is no absolute URL with a host")
+		return "", errors.New("the location is not an absolute URL with a host")
 	}
 	return safe, nil
 }

@@ -72,7 +72,7 @@ func ParseAddress(text string) (netip.AddrPort, error) { return parseAddrPort(te
 // returned with it.
 func (d *Delegations) Check(ctx context.Context, zone string, should []stele.NameServer) (*Delegation, error) {
 	if _, ok := dns.IsDomainName(zone); !ok || zone == "" || zone == "." {
-		return nil, invalid("%.100q is no name of a zone", zone)
+		return nil, invalid("%.100q is not a name of a zone", zone)
 	}
 	found := &Delegation{Zone: dns.CanonicalName(zone)}
 	addresses := map[string][]netip.Addr{}

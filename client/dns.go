@@ -110,7 +110,7 @@ func NewDNS(o DNSOptions) (*DNS, error) {
 	for i, zone := range o.ThesisZones {
 		zones[i] = dns.CanonicalName(zone)
 		if _, ok := dns.IsDomainName(zone); !ok {
-			return nil, invalid("%.60q is no name of a zone", zone)
+			return nil, invalid("%.60q is not a name of a zone", zone)
 		}
 	}
 	o.ThesisZones = zones
@@ -157,7 +157,7 @@ func parseRoot(text string) (root, error) {
 	name, single := strings.CutPrefix(text, "@")
 	name, err := ddds.CanonicalName(name)
 	if err != nil {
-		return root{}, invalid("%.60q is no root; write urn.example.org, or @urn.example.org for one name with the rules of all namespaces", text)
+		return root{}, invalid("%.60q is not a root; write urn.example.org, or @urn.example.org for one name with the rules of all namespaces", text)
 	}
 	return root{name, single}, nil
 }

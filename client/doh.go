@@ -70,7 +70,7 @@ func readHTTPS(m *dns.Msg, status int, header http.Header, body []byte) (*dns.Ms
 		return nil, refusal{fmt.Sprintf("the server does not answer DNS over HTTPS there (HTTP status %d)", status)}
 	}
 	if kind, _, err := mime.ParseMediaType(header.Get("Content-Type")); err != nil || kind != messageType {
-		return nil, refusal{"the server answers with something that is no DNS message"}
+		return nil, refusal{"the server answers with something that is not a DNS message"}
 	}
 	if len(body) > maxMessage {
 		return nil, errors.New("the answer is too long")
@@ -89,7 +89,7 @@ func readHTTPS(m *dns.Msg, status int, header http.Header, body []byte) (*dns.Ms
 func grow(m *dns.Msg, seconds uint32) {
 	for _, section := range [][]dns.RR{m.Answer, m.Ns, m.Extra} {
 		for _, r := range section {
-			if h := r.Header(); h.Rrtype != dns.TypeOPT { // there it is no time
+			if h := r.Header(); h.Rrtype != dns.TypeOPT { // there it is not a time
 				h.Ttl -= min(h.Ttl, seconds)
 			}
 		}

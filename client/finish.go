@@ -210,7 +210,7 @@ func (s *session) finishSRV(ctx context.Context, c *ddds.Candidate) (Result, err
 func (s *session) finishHost(ctx context.Context, c *ddds.Candidate) (Result, error) {
 	host := strings.TrimSuffix(c.Key, ".")
 	if _, err := netip.ParseAddr(host); err != nil && !endpoint.IsHostName(host) {
-		return Result{}, asBroken(notFound("%s is no name of a host", c.Key))
+		return Result{}, asBroken(notFound("%s is not a name of a host", c.Key))
 	}
 	speaks, unsure := isTHTTP(c.Protocol, "")
 	p := newPlace(host, httpPort, false, maxTTL)

@@ -43,7 +43,7 @@ func NewHTTP(o HTTPOptions) (*HTTP, error) {
 	}
 	base, err := parseBase(o.Server)
 	if err != nil {
-		return nil, invalid("%.60q is no resolver: %w; write https://id.example.org", o.Server, err)
+		return nil, invalid("%.60q is not a resolver: %w; write https://id.example.org", o.Server, err)
 	}
 	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
 	h := &HTTP{o: o, base: base}

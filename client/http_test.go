@@ -279,7 +279,7 @@ func checkFuzzed(t *testing.T, location string) {
 	t.Helper()
 	u, err := url.Parse(location)
 	if err != nil || u.Host == "" || u.Scheme == "" || len(location) > stele.MaxURL || strings.ContainsFunc(location, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		t.Fatalf("%q is no location: %v", location, err)
+		t.Fatalf("%q is not a location: %v", location, err)
 	}
 	if again, err := checkLocation(location); err != nil || again != location {
 		t.Fatalf("%q is read as %q, %v", location, again, err)

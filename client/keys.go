@@ -263,7 +263,7 @@ const (
 func JWKS(ctx context.Context, f *fetch.Fetcher, schemes *stele.Schemes, resolver string, id stele.ID) (Keys, error) {
 	base, err := parseBase(resolver)
 	if err != nil {
-		return Keys{}, &stele.Error{Op: "find the keys of", ID: id, Kind: stele.NotFound, Err: fmt.Errorf("%.200q is no resolver: %w", resolver, err)}
+		return Keys{}, &stele.Error{Op: "find the keys of", ID: id, Kind: stele.NotFound, Err: fmt.Errorf("%.200q is not a resolver: %w", resolver, err)}
 	}
 	base.Path = ""
 	prefixes := []string{id.String()}

@@ -42,7 +42,7 @@ func parseHostport(text string) (place, error) {
 		n, err = strconv.ParseUint(port, 10, 16)
 	}
 	if err != nil || n == 0 || !endpoint.IsHostName(host) {
-		return place{}, errors.New("this is no host")
+		return place{}, errors.New("this is not a host")
 	}
 	return newPlace(strings.ToLower(host), uint16(n), false, 0), nil
 }

@@ -83,7 +83,7 @@ func (a *reply) result(q *Request, where string, any bool) (Result, error) {
 	case a.status >= 300 && a.status < 400 && a.header.Get("Location") != "":
 		next, err := a.url.Parse(a.header.Get("Location"))
 		if err != nil {
-			return Result{}, a.odd("it redirects to what is no URL")
+			return Result{}, a.odd("it redirects to what is not a URL")
 		}
 		return a.located(q, next.String(), "")
 	case a.isList():
@@ -180,7 +180,7 @@ func byProtocol(list []string, q *Request) []string {
 const maxList = 256
 
 // parseURIList reads a list of URIs (RFC 2483, section 5): one a line, comments begin
-// with #. What is no location is passed over; a list without any is an error.
+// with #. What is not a location is passed over; a list without any is an error.
 func parseURIList(body []byte, check func(string) (string, error)) (list []string, err error) {
 	for line := range strings.Lines(string(body)) {
 		line = strings.TrimRight(line, "\r\n")

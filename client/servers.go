@@ -88,7 +88,7 @@ func ParseServer(text string) (NameServer, error) {
 		case "https":
 			return parseHTTPSServer(rest)
 		}
-		return NameServer{}, invalid("%.60q is no name server; write 192.0.2.1, tls://192.0.2.1#dns.example.org or https://dns.example.org/dns-query", text)
+		return NameServer{}, invalid("%.60q is not a name server; write 192.0.2.1, tls://192.0.2.1#dns.example.org or https://dns.example.org/dns-query", text)
 	}
 	addr, err := parseAddrPort(text)
 	return PlainServer(addr), err
@@ -108,9 +108,9 @@ func parseAddrPort(text string) (netip.AddrPort, error) {
 	case text == "localhost":
 		return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), dnsPort), nil
 	case err != nil, bad != nil, !isZone(addr.Zone()):
-		return netip.AddrPort{}, invalid("%.60q is no address of a name server; write 192.0.2.1, 192.0.2.1:5353 or [2001:db8::1]:5353", text)
+		return netip.AddrPort{}, invalid("%.60q is not an address of a name server; write 192.0.2.1, 192.0.2.1:5353 or [2001:db8::1]:5353", text)
 	case badPort != nil || n == 0:
-		return netip.AddrPort{}, invalid("%.60q is no port; write a number from 1 to 65535", port)
+		return netip.AddrPort{}, invalid("%.60q is not a port; write a number from 1 to 65535", port)
 	}
 	return netip.AddrPortFrom(addr, uint16(n)), nil
 }

@@ -31,7 +31,7 @@ func ParsePin(text string) (p Pin, err error) {
 	encoded, ok := strings.CutPrefix(text, pinPrefix)
 	digest, err := base64.StdEncoding.Strict().DecodeString(encoded)
 	if !ok || err != nil || len(digest) != len(p) {
-		return Pin{}, invalid("%.80q is no pin; write sha256/ and the SHA-256 digest of the public key in base64, 44 characters", text)
+		return Pin{}, invalid("%.80q is not a pin; write sha256/ and the SHA-256 digest of the public key in base64, 44 characters", text)
 	}
 	return Pin(digest), nil
 }
@@ -49,7 +49,7 @@ const maxPins = 8
 func parseTLSServer(text string) (s NameServer, err error) {
 	u, err := url.Parse("tls://" + text)
 	if err != nil || u.User != nil || u.Path != "" && u.Path != "/" || u.Opaque != "" {
-		return s, invalid("%.80q is no server for DNS over TLS; write tls://192.0.2.1#dns.example.org", "tls://"+text)
+		return s, invalid("%.80q is not a server for DNS over TLS; write tls://192.0.2.1#dns.example.org", "tls://"+text)
 	}
 	host, port, err := hostAndPort(u, dotPort)
 	if err != nil {
@@ -61,7 +61,7 @@ func parseTLSServer(text string) (s NameServer, err error) {
 	}
 	switch name := strings.ToLower(strings.TrimSuffix(u.Fragment, ".")); {
 	case name != "" && !isHost(name):
-		return NameServer{}, invalid("%.60q is no name that a certificate could be for; write tls://192.0.2.1#dns.example.org, and pins before the #", u.Fragment)
+		return NameServer{}, invalid("%.60q is not a name that a certificate could be for; write tls://192.0.2.1#dns.example.org, and pins before the #", u.Fragment)
 	case name != "":
 		s.name, s.hello = name, name
 	case len(s.pins) > 0:
@@ -99,7 +99,7 @@ func parsePins(query string) (list []Pin, err error) {
 func parseHTTPSServer(text string) (s NameServer, err error) {
 	u, err := url.Parse("https://" + strings.TrimSuffix(text, "{?dns}"))
 	if err != nil || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Opaque != "" {
-		return s, invalid("%.80q is no server for DNS over HTTPS; write https://dns.example.org/dns-query", "https://"+text)
+		return s, invalid("%.80q is not a server for DNS over HTTPS; write https://dns.example.org/dns-query", "https://"+text)
 	}
 	if _, _, err := hostAndPort(u, httpsPort); err != nil {
 		return s, err
@@ -115,13 +115,13 @@ func parseHTTPSServer(text string) (s NameServer, err error) {
 func hostAndPort(u *url.URL, usual int) (host, port string, err error) {
 	host = strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
 	if !isHost(host) {
-		return "", "", invalid("%.60q is no host; write its name or its address, IPv6 in brackets", u.Host)
+		return "", "", invalid("%.60q is not a host; write its name or its address, IPv6 in brackets", u.Host)
 	}
 	if port = u.Port(); port == "" {
 		return host, strconv.Itoa(usual), nil
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-		return "", "", invalid("%.60q is no port; write a number from 1 to 65535", port)
+		return "", "", invalid("%.60q is not a port; write a number from 1 to 65535", port)
 	}
 	return host, port, nil
 }

@@ -26,7 +26,7 @@ func Signatures(ctx context.Context, f *fetch.Fetcher, schemes *stele.Schemes, l
 	}
 	name, list, err := proof.ParseDocument(text)
 	if err != nil {
-		return nil, refuse(stele.Conflict, "what is at %.200q is no signature that this program can check: %w", info.URL, stele.Reason(err))
+		return nil, refuse(stele.Conflict, "what is at %.200q is not a signature that this program can check: %w", info.URL, stele.Reason(err))
 	}
 	if signed, err := schemes.Parse(name); err != nil || signed != id {
 		return nil, refuse(stele.Conflict, "the signatures at %.200q are for %.200q; if that is another name of the same thing, get it by that name", info.URL, name)

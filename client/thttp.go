@@ -29,7 +29,7 @@ type request struct {
 	service string // of RFC 2169 or RFC 2483, as it is named to the server
 	whole   string // or a whole URL
 	path    string // or a path, which is the thing itself
-	any     bool   // an answer that is no redirect is the thing itself
+	any     bool   // an answer that is not a redirect is the thing itself
 	unsure  bool   // whether the server speaks THTTP is not known
 }
 

@@ -242,7 +242,7 @@ func readConfigFile(file string) ([]byte, error) {
 	case err != nil:
 		return nil, errors.Unwrap(err)
 	case !info.Mode().IsRegular():
-		return nil, errors.New("this is no file")
+		return nil, errors.New("this is not a file")
 	case info.Size() > maxConfigFile:
 		return nil, fmt.Errorf("the file has %d bytes, and a configuration at most %d", info.Size(), maxConfigFile)
 	}

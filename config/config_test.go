@@ -103,7 +103,7 @@ func TestPrecedence(t *testing.T) {
 	}
 }
 
-// TestSettingRefusals tries what is no value of its kind.
+// TestSettingRefusals tries what is not a value of its kind.
 func TestSettingRefusals(t *testing.T) {
 	for _, tt := range []struct {
 		name string

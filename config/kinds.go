@@ -249,7 +249,7 @@ func readStatus(s *Setting, text string) (any, error) {
 func readCount(_ *Setting, text string) (any, error) {
 	n, err := strconv.ParseUint(text, 10, 31)
 	if err != nil {
-		return nil, fmt.Errorf("%.40q is no number from 0 to %d", text, math.MaxInt32)
+		return nil, fmt.Errorf("%.40q is not a number from 0 to %d", text, math.MaxInt32)
 	}
 	return int(n), nil
 }
@@ -269,7 +269,7 @@ func readDuration(_ *Setting, text string) (any, error) {
 	d, err := time.ParseDuration(text)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("%.40q is no duration; write a number with its unit, such as 30s, 5m or 1h30m", text)
+		return nil, fmt.Errorf("%.40q is not a duration; write a number with its unit, such as 30s, 5m or 1h30m", text)
 	case d < 0 || d > maxDuration:
 		return nil, fmt.Errorf("%.40q is not between 0s and ten years", text)
 	}
@@ -300,7 +300,7 @@ func ParseSize(text string) (int64, error) {
 	n, err := strconv.ParseUint(digits, 10, 40)
 	unit, known := sizeUnits[strings.ToLower(strings.TrimSpace(text[len(digits):]))]
 	if err != nil || !known || n > uint64(math.MaxInt64/unit) {
-		return 0, fmt.Errorf("%.40q is no size; write a number with its unit, such as 64MB or 1GiB", text)
+		return 0, fmt.Errorf("%.40q is not a size; write a number with its unit, such as 64MB or 1GiB", text)
 	}
 	return int64(n) * unit, nil
 }
@@ -320,10 +320,10 @@ func readAddress(s *Setting, text string) (any, error) {
 		if _, err := strconv.ParseUint(text, 10, 16); err == nil {
 			return nil, fmt.Errorf("%q is a port alone; write :%s for all addresses of this machine, or 127.0.0.1:%s", text, text, text)
 		}
-		return nil, fmt.Errorf("%.100q is no address; write HOST:PORT, such as %s (an IPv6 address in brackets, [::1]:8080)", text, s.Example)
+		return nil, fmt.Errorf("%.100q is not an address; write HOST:PORT, such as %s (an IPv6 address in brackets, [::1]:8080)", text, s.Example)
 	}
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
-		return nil, fmt.Errorf("%.40q is no port, which is a number from 0 to 65535", port)
+		return nil, fmt.Errorf("%.40q is not a port, which is a number from 0 to 65535", port)
 	}
 	if _, err := netip.ParseAddr(host); err != nil && host != "" && !isHost(host) {
 		return nil, fmt.Errorf("%.100q is neither the name of a host nor an IP address", host)
@@ -389,7 +389,7 @@ func readGlobal(_ *Setting, text string) (any, error) {
 		return nil, err
 	}
 	if schemes.Lookup(scheme) == nil {
-		return nil, fmt.Errorf("%.40q is no scheme; there are %s", scheme, strings.Join(schemes.Names(), ", "))
+		return nil, fmt.Errorf("%.40q is not a scheme; there are %s", scheme, strings.Join(schemes.Names(), ", "))
 	}
 	o := httpd.Options{Global: map[string]string{scheme: link}}
 	return link, o.Validate()

@@ -13,7 +13,7 @@ import (
 // readFile reads the name of a file. Whether there is one is seen when it is used.
 func readFile(_ *Setting, text string) (any, error) {
 	if strings.HasSuffix(text, "/") || strings.ContainsRune(text, 0) {
-		return nil, fmt.Errorf("%.100q is no name of a file", text)
+		return nil, fmt.Errorf("%.100q is not a name of a file", text)
 	}
 	return text, nil
 }
@@ -34,7 +34,7 @@ func readDomain(_ *Setting, text string) (any, error) {
 func readEmail(_ *Setting, text string) (any, error) {
 	address, err := mail.ParseAddress(text)
 	if err != nil || address.Address != text {
-		return nil, fmt.Errorf("%.100q is no address of a mailbox; write it as in hostmaster@example.org", text)
+		return nil, fmt.Errorf("%.100q is not an address of a mailbox; write it as in hostmaster@example.org", text)
 	}
 	return text, nil
 }
@@ -43,7 +43,7 @@ func readEmail(_ *Setting, text string) (any, error) {
 func readDirectory(_ *Setting, text string) (any, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || u.Fragment != "" {
-		return nil, fmt.Errorf("%.100q is no directory of a CA; write it as in %s", text, LetsEncrypt)
+		return nil, fmt.Errorf("%.100q is not a directory of a CA; write it as in %s", text, LetsEncrypt)
 	}
 	return text, nil
 }

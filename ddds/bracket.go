@@ -83,7 +83,7 @@ func (p *parser) item() (set []span, ranged bool, err error) {
 	start := p.pos
 	if name, ok := p.named(':'); ok {
 		if set = classSpans(name); set == nil {
-			return nil, false, p.errorf(start, "%s is no class of characters; POSIX has alnum, alpha, blank, cntrl, digit, graph, lower, print, punct, space, upper and xdigit", brief(name))
+			return nil, false, p.errorf(start, "%s is not a class of characters; POSIX has alnum, alpha, blank, cntrl, digit, graph, lower, print, punct, space, upper and xdigit", brief(name))
 		}
 		if p.rangeFollows() {
 			return nil, false, p.errorf(p.pos, "a range can't begin with a class")
@@ -170,7 +170,7 @@ func (p *parser) single(start int, name string) (rune, error) {
 	p.note(start, "a collating symbol or equivalence class; write the character")
 	r, n := utf8.DecodeRuneInString(name)
 	if n != len(name) {
-		return 0, p.errorf(start, "%s is no collating element; only single characters are", brief(name))
+		return 0, p.errorf(start, "%s is not a collating element; only single characters are", brief(name))
 	}
 	return r, nil
 }

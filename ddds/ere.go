@@ -265,7 +265,7 @@ func (p *parser) bounds(n *node, c *cost) error {
 		}
 	}
 	if !ok || !p.more() || p.text[p.pos] != '}' {
-		return p.errorf(start, "this is no repetition; write it as {2}, {2,} or {2,5}, and [{] for the character")
+		return p.errorf(start, "this is not a repetition; write it as {2}, {2,} or {2,5}, and [{] for the character")
 	}
 	p.pos++
 	switch {

@@ -76,7 +76,7 @@ func ParseExpression(field string) (*Expression, error) {
 	fold := false
 	for i := third + 1; i < len(field); i++ {
 		if field[i]|0x20 != 'i' {
-			return nil, stele.Invalidf("regexp", i, "%q is no flag of an expression; only i is, and %q in the text needs a backslash", field[i], delim)
+			return nil, stele.Invalidf("regexp", i, "%q is not a flag of an expression; only i is, and %q in the text needs a backslash", field[i], delim)
 		}
 		fold = true
 	}
@@ -186,7 +186,7 @@ func NewExpression(ere, replacement string, fold bool) (*Expression, error) {
 func (e *Expression) portable() error {
 	switch {
 	case e.whole:
-		return stele.Invalidf("regexp", 0, "a pattern alone is no expression; write !^pattern$!replacement!")
+		return stele.Invalidf("regexp", 0, "a pattern alone is not an expression; write !^pattern$!replacement!")
 	case strings.IndexFunc(e.text, unicode.IsControl) >= 0:
 		return stele.Invalidf("regexp", 0, "a control character; leave it out")
 	case e.ere.quirk != "":

@@ -16,7 +16,7 @@ const (
 // CanonicalName returns a domain name in the form in which keys are asked for: in
 // lower case, with a dot at the end. It must be made of visible ASCII characters,
 // of which those that zone files give a meaning to are refused: no escapes are
-// needed anywhere then. The root alone is no key.
+// needed anywhere then. The root alone is not a key.
 func CanonicalName(name string) (string, error) {
 	text := strings.TrimSuffix(name, ".")
 	if text == "" {
@@ -72,7 +72,7 @@ func checkOutput(flag Flag, text string) (string, error) {
 	return CanonicalName(text)
 }
 
-// checkURI refuses what is no absolute URI, or could be mistaken for something
+// checkURI refuses what is not an absolute URI, or could be mistaken for something
 // else where it is shown or sent: what RFC 3986 has no place for.
 func checkURI(text string) error {
 	if len(text) > stele.MaxURL {
@@ -80,7 +80,7 @@ func checkURI(text string) error {
 	}
 	scheme, rest, ok := strings.Cut(text, ":")
 	if !ok || rest == "" || !isURIScheme(scheme) {
-		return stele.Invalidf("URI", 0, "%s is no absolute URI", brief(text))
+		return stele.Invalidf("URI", 0, "%s is not an absolute URI", brief(text))
 	}
 	for i := range len(text) {
 		if c := text[i]; c <= ' ' || c > '~' || strings.IndexByte("\"<>\\`", c) >= 0 {

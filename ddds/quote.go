@@ -89,7 +89,7 @@ func Unescape(text string) (string, error) {
 		default:
 			n := int(rest[0]-'0')*100 + int(rest[1]-'0')*10 + int(rest[2]-'0')
 			if n > 255 {
-				return "", stele.Invalidf("", i, "%d is no byte; 255 is the largest", n)
+				return "", stele.Invalidf("", i, "%d is not a byte; 255 is the largest", n)
 			}
 			b.WriteByte(byte(n))
 			i += 3

@@ -71,7 +71,7 @@ func URNString(urn string) (string, error) {
 func namespaceOf(urn string) (string, error) {
 	const prefix = "urn:"
 	if len(urn) < len(prefix) || !strings.EqualFold(urn[:len(prefix)], prefix) {
-		return "", stele.Invalidf("urn", 0, "%s is no URN; it begins with urn:", brief(urn))
+		return "", stele.Invalidf("urn", 0, "%s is not a URN; it begins with urn:", brief(urn))
 	}
 	nid, nss, ok := strings.Cut(urn[len(prefix):], ":")
 	if !ok || nss == "" {

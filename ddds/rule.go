@@ -139,7 +139,7 @@ func (r *Rule) Fields() (Fields, error) {
 		return Fields{}, err
 	}
 	if flag, err := ParseFlag(string(r.Flag)); err != nil || flag != r.Flag {
-		return Fields{}, stele.Invalidf("flags", 0, "%s is no flag in its canonical form", brief(string(r.Flag)))
+		return Fields{}, stele.Invalidf("flags", 0, "%s is not a flag in its canonical form", brief(string(r.Flag)))
 	}
 	service, err := r.Services.Field(r.Flag)
 	if err != nil {

@@ -137,7 +137,7 @@ func parseExtended(text string) (s Services, err error) {
 			return Services{}, err
 		}
 		if token[0]|0x20 != 'n' || len(o.Service) != len(stele.N2L) {
-			return Services{}, stele.Invalidf("service", pos, "%s is no service here; use N2L, N2C, N2S or N2P", brief(token))
+			return Services{}, stele.Invalidf("service", pos, "%s is not a service here; use N2L, N2C, N2S or N2P", brief(token))
 		}
 		s.Offers = append(s.Offers, o)
 		pos += len(token) + 1
@@ -190,7 +190,7 @@ func offerLen(text string) int {
 func parseOffer(token string, pos int) (Offer, error) {
 	name, detail, typed := strings.Cut(token, ":")
 	if !isServiceToken(name) {
-		return Offer{}, stele.Invalidf("service", pos, "%s is no service; use N2L, N2C, N2S or N2P", brief(name))
+		return Offer{}, stele.Invalidf("service", pos, "%s is not a service; use N2L, N2C, N2S or N2P", brief(name))
 	}
 	o := newOffer(name)
 	if !typed {
@@ -203,12 +203,12 @@ func parseOffer(token string, pos int) (Offer, error) {
 	case o.Service == stele.N2S:
 		o.Type = strings.ToUpper(detail)
 		if !isAlgorithm(o.Type) {
-			return Offer{}, stele.Invalidf("service", pos, "%s is no algorithm; write it as in N2S:RSA or N2S:ED25519", brief(detail))
+			return Offer{}, stele.Invalidf("service", pos, "%s is not an algorithm; write it as in N2S:RSA or N2S:ED25519", brief(detail))
 		}
 	default:
 		o.Type = strings.ToLower(detail)
 		if !isMedia(o.Type) {
-			return Offer{}, stele.Invalidf("service", pos, "%s is no media type; write it as in N2L:audio/wav or N2L:audio", brief(detail))
+			return Offer{}, stele.Invalidf("service", pos, "%s is not a media type; write it as in N2L:audio/wav or N2L:audio", brief(detail))
 		}
 	}
 	return o, nil

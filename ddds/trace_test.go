@@ -35,7 +35,7 @@ func TestTraceString(t *testing.T) {
 	const want = `urn:x:y, N2L, audio/mpeg;q=0.900, by https
 1. start. (discovery): 9 rules for 3600 s
    ignored         100 10 "x" "" "" ignored.
-                   parse: flags: at byte 0: "x" is no flag; use s, a, u, p, DIS: with A, AAAA, SRV, URL or NAPTR, RES: with a protocol, or none
+                   parse: flags: at byte 0: "x" is not a flag; use s, a, u, p, DIS: with A, AAAA, SRV, URL or NAPTR, RES: with a protocol, or none
    unusable        100 11 "s" "p+N2L" "!a!b!" both.
                    parse: replacement: at byte 0: there are a regexp and a replacement; a rule has one of them (RFC 3403, 4.1)
    no match        100 12 "s" "p+N2L" "!^urn:other:!x!" .

@@ -147,7 +147,7 @@ func TestOrder(t *testing.T) {
 		{"no match does not close", `
 			100 1 "s" "p+N2L" "!^urn:other:!x!" .
 			200 1 "s" "p+N2L" "" b.`, "b."},
-		{"an empty output is no match", `
+		{"an empty output is not a match", `
 			100 1 "s" "p+N2L" "!^urn!!" .
 			200 1 "s" "p+N2L" "" b.`, "b."},
 		{"an unknown flag is ignored before all else", `

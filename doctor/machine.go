@@ -87,7 +87,7 @@ func examineFolder(_ context.Context, x *subject) {
 		x.problem("run this as the user of the server", "%v", err)
 		return
 	case !info.IsDir():
-		x.problem("name the folder with --data, or in the configuration", "%s is no folder", x.Place.Folder)
+		x.problem("name the folder with --data, or in the configuration", "%s is not a folder", x.Place.Folder)
 		return
 	}
 	before := x.problems

@@ -79,8 +79,8 @@ func TestDecodeRecordProblems(t *testing.T) {
 		`"id":"ab:x","aliases":["ab:y",""]`:                                                `aliases[1]: at byte 0: there is no text`,
 		`"id":"ab:x","aliases":["ab:y","ab:z","ab:Y"]`:                                     `aliases[2]: is the same as aliases[0]; remove or change one`,
 		`"id":"ab:x","aliases":["ab:X"]`:                                                   `aliases[0]: is the record's identifier; remove it`,
-		`"id":"ab:x","state":"gone"`:                                                       `state: "gone" is no state; use reserved, active or withdrawn`,
-		`"id":"ab:x","state":""`:                                                           `state: "" is no state`,
+		`"id":"ab:x","state":"gone"`:                                                       `state: "gone" is not a state; use reserved, active or withdrawn`,
+		`"id":"ab:x","state":""`:                                                           `state: "" is not a state`,
 		`"id":"ab:x","state":true`:                                                         `state: should be a string, and is true or false`,
 		`"id":"ab:x","state":"withdrawn"`:                                                  `tombstone: is missing; say why`,
 		`"id":"ab:x","tombstone":{"reason":"r"}`:                                           `tombstone: a record that is active has none`,
@@ -101,31 +101,31 @@ func TestDecodeRecordProblems(t *testing.T) {
 		`"id":"ab:x","metadata":[]`:                                                        `metadata: should be an object, and is a list`,
 		`"id":"ab:x","metadata":{"when":1992}`:                                             `metadata.when: should be a string, and is a number`,
 		`"id":"ab:x","metadata":{"who":"a","who":"a"}`:                                     `metadata.who: is given twice; keep one`,
-		`"id":"ab:x","metadata":{"Who":"a"}`:                                               `metadata.Who: "Who" is no name of a field; use up to 64 of a-z`,
+		`"id":"ab:x","metadata":{"Who":"a"}`:                                               `metadata.Who: "Who" is not a name of a field; use up to 64 of a-z`,
 		`"id":"ab:x","metadata":{"dc.rights":"\u0007"}`:                                    `metadata["dc.rights"]: at byte 0: control character U+0007; remove it`,
 		`"id":"ab:x","metadata":{"who":"\ud800"}`:                                          `metadata.who: \ud800 alone is half a character`,
-		`"id":"ab:x","persistence":{"until":"2040-02-30"}`:                                 `persistence.until: "2040-02-30" is no date; write year, month and day, such as 2040-01-31`,
-		`"id":"ab:x","persistence":{"level":"forever"}`:                                    `persistence.level: "forever" is no level; use permanent`,
+		`"id":"ab:x","persistence":{"until":"2040-02-30"}`:                                 `persistence.until: "2040-02-30" is not a date; write year, month and day, such as 2040-01-31`,
+		`"id":"ab:x","persistence":{"level":"forever"}`:                                    `persistence.level: "forever" is not a level; use permanent`,
 		`"id":"ab:x","values":[{"type":"URL"}]`:                                            `values[0].index: is missing; number values from 1`,
 		`"id":"ab:x","values":[{"index":1}]`:                                               `values[0].type: is missing; give a type`,
 		`"id":"ab:x","values":[{"index":1,"type":"a","data":"AA"}]`:                        `values[0].data: is not base64`,
 		`"id":"ab:x","values":[{"index":1,"type":"a","data":"AB=="}]`:                      `values[0].data: is not base64`,
 		`"id":"ab:x","values":[{"index":1,"type":"a","data":"A\nAA"}]`:                     `values[0].data: is not base64`,
-		`"id":"ab:x","values":[{"index":1,"type":"a","permissions":["all"]}]`:              `values[0].permissions[0]: "all" is no permission; use public-write, public-read, admin-write, admin-read`,
+		`"id":"ab:x","values":[{"index":1,"type":"a","permissions":["all"]}]`:              `values[0].permissions[0]: "all" is not a permission; use public-write, public-read, admin-write, admin-read`,
 		`"id":"ab:x","values":[{"index":1,"type":"a","permissions":[1]}]`:                  `values[0].permissions[0]: should be a string, and is a number`,
-		`"id":"ab:x","values":[{"index":1,"type":"a","timestamp":"1969-12-31T23:59:59Z"}]`: `values[0].timestamp: 1969-12-31T23:59:59Z is no time of a handle value`,
+		`"id":"ab:x","values":[{"index":1,"type":"a","timestamp":"1969-12-31T23:59:59Z"}]`: `values[0].timestamp: 1969-12-31T23:59:59Z is not a time of a handle value`,
 		`"id":"ab:x","values":[{"index":1,"type":"a","references":[{"handle":""}]}]`:       `values[0].references[0].handle: at byte 0: there is no text`,
 		`"id":"ab:x","values":[{"index":1,"type":"a","references":[{"handl":"a"}]}]`:       `values[0].references[0].handl: there is no such field; there are handle, index`,
 		`"id":"ab:x","values":[{"index":1,"type":"a"},{"index":1,"type":"b"}]`:             `values[1].index: is the same as values[0].index; remove or change one`,
 		`"id":"ab:x","readers":["ana"]`:                                                    `readers[0]: "ana" is not a user or group; write user: or group: and a name`,
-		`"id":"ab:x","created":"yesterday"`:                                                `created: "yesterday" is no time; write it as in 2024-05-17T10:00:00Z`,
-		`"id":"ab:x","created":"2024-05-17T10:00:00"`:                                      `created: "2024-05-17T10:00:00" is no time`,
+		`"id":"ab:x","created":"yesterday"`:                                                `created: "yesterday" is not a time; write it as in 2024-05-17T10:00:00Z`,
+		`"id":"ab:x","created":"2024-05-17T10:00:00"`:                                      `created: "2024-05-17T10:00:00" is not a time`,
 		`"id":"ab:x","created":"0000-01-01T00:00:00Z"`:                                     `created: the year 0 is not between 1 and 9999`,
 		`"id":"ab:x","modified":"9999-12-31T23:59:59-01:00"`:                               `modified: the year 10000 is not between`,
 		`"id":"ab:x","redacted":"true"`:                                                    `redacted: should be true or false, and is a string`,
 		`"id":"ab:x","version":18446744073709551616`:                                       `version: should be a whole number from 0 to 18446744073709551615`,
 		`"id":"ab:x","by":"a\u0000"`:                                                       `by: at byte 1: control character U+0000`,
-		`"id":"ab:x",`:                                                                     `this is no JSON at byte 13: a comma before the end`,
+		`"id":"ab:x",`:                                                                     `this is not JSON at byte 13: a comma before the end`,
 		`"id":"ab:x","x":` + strings.Repeat("[", 50):                                       `x: nests more than 32 deep at byte 50`,
 		`"id":"ab:x"}{"id":"ab:y"`:                                                         `something follows the object's end`,
 	} {
@@ -343,7 +343,7 @@ func checkRefusal(t *testing.T, text string, err error) {
 	syntax, deep, shape := false, false, false
 	for _, p := range problems {
 		reason := p.Err.Error()
-		syntax = syntax || strings.HasPrefix(reason, "this is no JSON")
+		syntax = syntax || strings.HasPrefix(reason, "this is not JSON")
 		deep = deep || strings.HasPrefix(reason, "nests more than")
 		for _, word := range []string{"should be ", "there is no such field", "is given twice"} {
 			shape = shape || strings.HasPrefix(reason, word)

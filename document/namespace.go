@@ -41,7 +41,7 @@ func unknownScheme(s *stele.Schemes, name string) error {
 	for scheme := range s.All() {
 		names = append(names, scheme.Name())
 	}
-	return fmt.Errorf("%s is no known scheme; use one of %s", stele.Quote(name), strings.Join(names, ", "))
+	return fmt.Errorf("%s is not a known scheme; use one of %s", stele.Quote(name), strings.Join(names, ", "))
 }
 
 func (d *document) namespace(n *stele.Namespace) {

@@ -62,9 +62,9 @@ func TestNamespaceDocument(t *testing.T) {
 func TestDecodeNamespaceProblems(t *testing.T) {
 	s := recordtest.Spellers(t)
 	for members, want := range map[string]string{
-		``:                                   `scheme: "" is no name of a scheme; give one, such as ark`,
+		``:                                   `scheme: "" is not a name of a scheme; give one, such as ark`,
 		`"scheme":7`:                         `scheme: should be a string, and is a number`,
-		`"scheme":"ef"`:                      `scheme: "ef" is no known scheme; use one of ab, cd, ark, ibi, hdl, urn`,
+		`"scheme":"ef"`:                      `scheme: "ef" is not a known scheme; use one of ab, cd, ark, ibi, hdl, urn`,
 		`"scheme":"ark","name":1`:            `name: there is no such field; there are scheme, prefix`,
 		`"scheme":"ark","minter":"noid"`:     `minter: should be an object, and is a string`,
 		`"scheme":"ark","minter":{"Kind":1}`: `minter.Kind: there is no such field; there are kind, host`,
@@ -72,7 +72,7 @@ func TestDecodeNamespaceProblems(t *testing.T) {
 		`"scheme":"ark","hosts":["a",1]`:                                   `hosts[1]: should be a string, and is a number`,
 		`"scheme":"ark","quota":-1`:                                        `quota: should be a whole number from 0 to 18446744073709551615`,
 		`"scheme":"ark","checked":0`:                                       `checked: should be true or false`,
-		`"scheme":"ark",`:                                                  `this is no JSON`,
+		`"scheme":"ark",`:                                                  `this is not JSON`,
 	} {
 		_, err := DecodeNamespace(s, []byte("{"+members+"}"))
 		problems, ok := errors.AsType[stele.Problems](err)
@@ -100,7 +100,7 @@ func FuzzDecodeNamespace(f *testing.F) {
 			return
 		}
 		if !json.Valid([]byte(text)) {
-			t.Fatalf("%q is no JSON, and is taken", text)
+			t.Fatalf("%q is not JSON, and is taken", text)
 		}
 		back, err := DecodeNamespace(s, AppendNamespace(nil, n))
 		if diff := cmp.Diff(n, back, recordtest.Same); diff != "" || err != nil {
@@ -147,7 +147,7 @@ func TestDecodeGrantsProblems(t *testing.T) {
 		`null`:                          "grants: should be a list",
 		`{}`:                            "grants: should be a list",
 		`["user:ana"]`:                  "grants[0]: should be an object, and is a string",
-		`[{"to":"user:a","role":"x"}]`:  `grants[0].role: "x" is no role`,
+		`[{"to":"user:a","role":"x"}]`:  `grants[0].role: "x" is not a role`,
 		`[{"to":"ana","role":"owner"}]`: `grants[0].to: "ana" is not a user or group`,
 		`[{"to":1,"role":"owner"}]`:     "grants[0].to: should be a string, and is a number",
 		`[{"to":"user:a","role":null}]`: "grants[0].role: should be a string",

@@ -26,7 +26,7 @@ type jsonReader struct {
 	text   string
 	pos    int
 	faults stele.Report
-	broken bool // reading has ended early: the text is no JSON, or nests too deep
+	broken bool // reading has ended early: the text is not JSON, or nests too deep
 
 	path  [6]step // where reading is, for faults; no deeper than the shape is
 	depth int
@@ -91,9 +91,9 @@ func (j *jsonReader) faultf(format string, args ...any) {
 	}
 }
 
-// syntaxf tells that the text is no JSON, and ends the reading.
+// syntaxf tells that the text is not JSON, and ends the reading.
 func (j *jsonReader) syntaxf(format string, args ...any) {
-	j.stop(fmt.Errorf("this is no JSON at byte %d: %w", j.pos, fmt.Errorf(format, args...)))
+	j.stop(fmt.Errorf("this is not JSON at byte %d: %w", j.pos, fmt.Errorf(format, args...)))
 }
 
 // stop ends the reading.
@@ -145,7 +145,7 @@ func (j *jsonReader) wrong(want string) {
 	case c == 'n':
 		was = "null; leave the field out if there is nothing to say"
 	}
-	j.skip(0) // first: what is no JSON has no type
+	j.skip(0) // first: what is not JSON has no type
 	j.faultf("should be %s, and is %s", want, was)
 }
 

@@ -78,7 +78,7 @@ func checkJSON(t *testing.T, text string) {
 	if valid == j.broken {
 		t.Fatalf("%q: read as JSON %t (%v), by encoding/json: %v", text, !j.broken, j.faults.Problems(), err)
 	}
-	if j.broken != (len(j.faults.Problems()) > 0 && strings.Contains(j.faults.Problems()[len(j.faults.Problems())-1].Error(), "this is no JSON at byte ")) {
+	if j.broken != (len(j.faults.Problems()) > 0 && strings.Contains(j.faults.Problems()[len(j.faults.Problems())-1].Error(), "this is not JSON at byte ")) {
 		t.Fatalf("%q: broken %t, but %v", text, j.broken, j.faults.Problems())
 	}
 	if valid && !reflect.DeepEqual(got, want) {
@@ -166,16 +166,16 @@ func TestOrdinary(t *testing.T) {
 // Faults name the place.
 func TestJSONPlaces(t *testing.T) {
 	for text, want := range map[string]string{
-		`{"a":[0,{"b c":01}]}`: `a[1]["b c"]: this is no JSON at byte 15: a number does not begin with 0; remove it, or write a string`,
-		`{"a":1,}`:             `this is no JSON at byte 7: a comma before the end; remove it`,
-		`[1`:                   `this is no JSON at byte 2: the text ends too early; a comma or ']' should follow`,
-		`{"x":"\q"}`:           `x: this is no JSON at byte 7: one of "\/bfnrtu after the backslash should stand here, not 'q'`,
-		"[\"a\nb\"]":           `[0]: this is no JSON at byte 3: a control character U+000A in a string; write \u000a`,
-		"{}\xff":               `this is no JSON at byte 2: byte 0xFF is not UTF-8; save the text as UTF-8`,
-		"\ufeff{}":             `this is no JSON at byte 0: a byte order mark, which JSON must not have; remove it`,
-		`{} {}`:                `this is no JSON at byte 3: something follows the object's end; write one object alone`,
+		`{"a":[0,{"b c":01}]}`: `a[1]["b c"]: this is not JSON at byte 15: a number does not begin with 0; remove it, or write a string`,
+		`{"a":1,}`:             `this is not JSON at byte 7: a comma before the end; remove it`,
+		`[1`:                   `this is not JSON at byte 2: the text ends too early; a comma or ']' should follow`,
+		`{"x":"\q"}`:           `x: this is not JSON at byte 7: one of "\/bfnrtu after the backslash should stand here, not 'q'`,
+		"[\"a\nb\"]":           `[0]: this is not JSON at byte 3: a control character U+000A in a string; write \u000a`,
+		"{}\xff":               `this is not JSON at byte 2: byte 0xFF is not UTF-8; save the text as UTF-8`,
+		"\ufeff{}":             `this is not JSON at byte 0: a byte order mark, which JSON must not have; remove it`,
+		`{} {}`:                `this is not JSON at byte 3: something follows the object's end; write one object alone`,
 		`["\udc00"]`:           `[0]: \udc00 alone is half a character; write both halves, or the character itself`,
-		`{а:1}`:                `this is no JSON at byte 1: a name in quotation marks should stand here, not 'а' (U+0430, which looks like 'a')`,
+		`{а:1}`:                `this is not JSON at byte 1: a name in quotation marks should stand here, not 'а' (U+0430, which looks like 'a')`,
 	} {
 		var j jsonReader
 		j.start(text)

@@ -43,7 +43,7 @@ type document struct {
 // It is strict. Whatever is unknown, given twice, of another type, too large or
 // not [stele.Record.Validate]'s idea of a record is a problem, and all problems are told
 // at once: the error, of Kind Invalid, holds [stele.Problems], each with its path. Only
-// a text that is no JSON ends the search.
+// a text that is not JSON ends the search.
 //
 // Fields that the system keeps are read too. Whether to believe them is the
 // caller's to decide. Nothing of data is kept: the record's texts share one copy.
@@ -331,7 +331,7 @@ func (d *document) permissions() (set stele.Permission) {
 				return
 			}
 		}
-		d.faultf("%s is no permission; use %s", stele.Quote(name), strings.Join(permissions[:], ", "))
+		d.faultf("%s is not a permission; use %s", stele.Quote(name), strings.Join(permissions[:], ", "))
 	})
 	return set
 }
@@ -379,7 +379,7 @@ func (d *document) moment() (t time.Time, ok bool) {
 		return t, false
 	}
 	if err := t.UnmarshalText([]byte(text)); err != nil {
-		d.faultf("%s is no time; write it as in 2024-05-17T10:00:00Z", stele.Quote(text))
+		d.faultf("%s is not a time; write it as in 2024-05-17T10:00:00Z", stele.Quote(text))
 		return time.Time{}, false
 	}
 	return t.UTC(), true
@@ -395,7 +395,7 @@ func (d *document) timestamp() uint32 {
 	if sec := t.Unix(); sec >= 0 && sec <= math.MaxUint32 && t.Nanosecond() == 0 {
 		return uint32(sec)
 	}
-	d.faultf("%s is no time of a handle value; give a whole second from 1970-01-01T00:00:00Z to 2106-02-07T06:28:15Z", t.Format(time.RFC3339Nano))
+	d.faultf("%s is not a time of a handle value; give a whole second from 1970-01-01T00:00:00Z to 2106-02-07T06:28:15Z", t.Format(time.RFC3339Nano))
 	return 0
 }
 

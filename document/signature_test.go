@@ -41,7 +41,7 @@ func TestDecodeSignaturesProblems(t *testing.T) {
 	for list, want := range map[string]string{
 		`null`:                "signatures: should be a list",
 		`["x"]`:               "signatures[0]: should be an object, and is a string",
-		`[{"sha256":"AB"}]`:   `signatures[0].sha256: "AB" is no SHA-256; write 64 hexadecimal digits`,
+		`[{"sha256":"AB"}]`:   `signatures[0].sha256: "AB" is not a SHA-256; write 64 hexadecimal digits`,
 		`[{"sha256":5}]`:      "signatures[0].sha256: should be a string, and is a number",
 		`[{"size":-1}]`:       "signatures[0].size: should be a whole number",
 		`[{"date":"today"}]`:  "signatures[0].date: ",

@@ -131,7 +131,7 @@ func swapHelps(s string, i int, sum uint) bool {
 
 // replacement returns the one betanumeric character that, put at i, makes s
 // Checked, which it is not. There is none where the position weighs nothing
-// (every 29th), and where the last character of s is no check character.
+// (every 29th), and where the last character of s is not a check character.
 func replacement(s string, i int, sum uint) (c byte, ok bool) {
 	last := len(s) - 1
 	if i == last {

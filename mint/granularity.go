@@ -54,7 +54,7 @@ func ParseGranularity(text string) (Granularity, error) {
 			return r, nil
 		}
 	}
-	return 0, fmt.Errorf("%.20q is no granularity: use 1m, 1s, 100ms, 10ms, 1ms, 100us and so on down to 1as", text)
+	return 0, fmt.Errorf("%.20q is not a granularity: use 1m, 1s, 100ms, 10ms, 1ms, 100us and so on down to 1as", text)
 }
 
 // scale[r] is granularity r in attoseconds, for a second and less.

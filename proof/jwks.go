@@ -84,7 +84,7 @@ func ParseJWKS(data []byte) ([]stele.SigningKey, error) {
 		Keys []json.RawMessage `json:"keys"`
 	}
 	if err := json.Unmarshal(data, &set); err != nil || set.Keys == nil {
-		return nil, invalid(op, errors.New("this is no JWK Set; it is a JSON object with a list named keys"))
+		return nil, invalid(op, errors.New("this is not a JWK Set; it is a JSON object with a list named keys"))
 	}
 	if len(set.Keys) > MaxKeys {
 		return nil, invalid(op, fmt.Errorf("there are %d keys; %d are the most", len(set.Keys), MaxKeys))
@@ -113,7 +113,7 @@ func fromJWK(raw []byte) (k stele.SigningKey, ours bool, err error) {
 		jwkDates
 	}
 	if err := json.Unmarshal(raw, &shape); err != nil {
-		return k, false, errors.New("it is no JWK")
+		return k, false, errors.New("it is not a JWK")
 	}
 	if shape.Private != nil {
 		return k, false, errors.New("it is a private key; its publisher must revoke it")
@@ -159,7 +159,7 @@ func (d *jwkDates) dates(k *stele.SigningKey) error {
 	}
 	read := func(to *time.Time, seconds int64) error {
 		if seconds < 0 || seconds > 253_402_300_799 { // the year 9999 ends
-			return fmt.Errorf("%d is no time", seconds)
+			return fmt.Errorf("%d is not a time", seconds)
 		}
 		*to = time.Unix(seconds, 0).UTC()
 		return nil

@@ -55,7 +55,7 @@ func Generate(algorithm string, rand io.Reader) (crypto.Signer, error) {
 	case stele.KeyRSA:
 		return rsa.GenerateKey(rand, rsaBits)
 	}
-	return nil, invalid("make a key", fmt.Errorf("%.40q is no algorithm; use ed25519, ecdsa or rsa", algorithm))
+	return nil, invalid("make a key", fmt.Errorf("%.40q is not an algorithm; use ed25519, ecdsa or rsa", algorithm))
 }
 
 // MarshalPrivate returns a private key in PEM (PKCS #8, RFC 5958).

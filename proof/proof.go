@@ -85,11 +85,11 @@ func readHeader(jws string) (h header, err error) {
 	text, _, _ := strings.Cut(jws, "..")
 	raw, err := decodeURL(text)
 	if err != nil {
-		return h, errors.New("the header is no base64url")
+		return h, errors.New("the header is not base64url")
 	}
 	members := make(map[string]any)
 	if err := json.Unmarshal(raw, &members); err != nil {
-		return h, errors.New("the header is no JSON object whose names occur once")
+		return h, errors.New("the header is not a JSON object whose names occur once")
 	}
 	for name := range members {
 		if name != "alg" && name != "kid" {
@@ -228,7 +228,7 @@ func verify(keys []stele.SigningKey, id stele.ID, s stele.Signature) (k stele.Si
 	}
 	parsed, err := jose.ParseDetached(s.JWS, Payload(id, s), []jose.SignatureAlgorithm{want})
 	if err != nil {
-		return k, fmt.Errorf("%w: it is no detached JWS", ErrSignature)
+		return k, fmt.Errorf("%w: it is not a detached JWS", ErrSignature)
 	}
 	if err := parsed.DetachedVerify(Payload(id, s), public); err != nil {
 		return k, fmt.Errorf("%w: key %s did not sign this identifier, digest, size, type and date", ErrSignature, k.ID)

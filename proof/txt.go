@@ -77,7 +77,7 @@ func ParseScopedTXT(text string) (k stele.SigningKey, prefix string, err error) 
 	}
 	first, rest, _ := strings.Cut(text, ";")
 	if strings.TrimSpace(first) != txtVersion {
-		return fail("it begins with %.20q and not with %s, so it is no key", first, txtVersion)
+		return fail("it begins with %.20q and not with %s, so it is not a key", first, txtVersion)
 	}
 	seen := make(map[string]bool)
 	for part := range strings.SplitSeq(rest, ";") {
@@ -86,7 +86,7 @@ func ParseScopedTXT(text string) (k stele.SigningKey, prefix string, err error) 
 			continue
 		}
 		if !ok || seen[tag] {
-			return fail("%.40q is no tag with a value, or stands there twice", part)
+			return fail("%.40q is not a tag with a value, or stands there twice", part)
 		}
 		seen[tag] = true
 		if tag == "n" {
@@ -135,7 +135,7 @@ func readTag(k *stele.SigningKey, tag, value string) (err error) {
 func second(text string) (time.Time, error) {
 	t, err := time.Parse("2006-01-02T15:04:05Z", text)
 	if err != nil || t.Unix() < 0 || t.Format(time.RFC3339) != text {
-		return time.Time{}, fmt.Errorf("%.40q is no time; write it as in 2026-11-15T12:00:00Z", text)
+		return time.Time{}, fmt.Errorf("%.40q is not a time; write it as in 2026-11-15T12:00:00Z", text)
 	}
 	return t.UTC(), nil
 }

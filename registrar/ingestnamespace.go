@@ -12,7 +12,7 @@ import (
 
 // IngestNamespace imports a namespace from another registry: it is added, or in an
 // update changed. [ErrUnchanged] if it has these settings already, Conflict if it has
-// others and this is no update. A template whose names another registry gives is shut
+// others and this is not an update. A template whose names another registry gives is shut
 // first, and stays so until an administrator has skipped its counter ahead of them; so
 // only an administrator brings one.
 func (r *Registrar) IngestNamespace(ctx context.Context, ns *stele.Namespace, o ImportOptions) error {

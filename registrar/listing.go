@@ -23,7 +23,7 @@ func (r *Registrar) RoleIn(ctx context.Context, key stele.NamespaceKey) (stele.R
 }
 
 // chainAt returns the namespaces of a prefix, which need not be that of a namespace,
-// as chain does. A text that is no prefix belongs to the root.
+// as chain does. A text that is not a prefix belongs to the root.
 func (s *spaces) chainAt(key stele.NamespaceKey) []*stele.Namespace {
 	if sp := s.At(key); sp != nil {
 		return s.Chain(sp)

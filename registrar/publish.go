@@ -103,7 +103,7 @@ func (r *Registrar) maySend(op string, before, next *stele.Namespace) error {
 
 // mayCatalog makes sure that the caller may list the zone of a namespace in its catalog.
 // Secondaries take every zone that a catalog lists, so an administrator decides which. The
-// name of a catalog is no name of a zone, nor above or below one: both could not be served.
+// name of a catalog is not a name of a zone, nor above or below one: both could not be served.
 func (r *Registrar) mayCatalog(ctx context.Context, op string, s *spaces, before, next *stele.Namespace) error {
 	p := &next.Publication
 	if before != nil && before.Publication.Catalog == p.Catalog && before.Publication.Zone == p.Zone {

@@ -218,7 +218,7 @@ func administrateBy(ctx context.Context, op string, id stele.ID, scope auth.Scop
 	case !who.Administers(scope) && who.IsLimited():
 		return refuse(op, id, stele.Forbidden, "this needs an administrator's token with the scope %s, not limited to namespaces; use another token", scope)
 	case !who.Administers(scope):
-		return refuse(op, id, stele.Forbidden, "%q is no administrator; ask one", who.Name)
+		return refuse(op, id, stele.Forbidden, "%q is not an administrator; ask one", who.Name)
 	}
 	return nil
 }

@@ -86,7 +86,7 @@ func (r *Registrar) tokenCommit(ctx context.Context, op string, want auth.TokenR
 	return &stele.Commit{Cells: append(cells, room...)}, err
 }
 
-// mayToken makes sure that the caller may make such a token, as far as it is no question
+// mayToken makes sure that the caller may make such a token, as far as it is not a question
 // of its own token.
 func mayToken(ctx context.Context, op string, want auth.TokenRequest, now time.Time) error {
 	if err := identify(ctx, op); err != nil {

@@ -35,7 +35,7 @@ func (r *Registrar) SetTSIGKey(ctx context.Context, name string, change func(val
 		return err
 	}
 	if !isKeyName(name) {
-		return refuse(op, stele.ID{}, stele.Invalid, "%.100q is no name for a key; write one such as secondary1.example.org.", name)
+		return refuse(op, stele.ID{}, stele.Invalid, "%.100q is not a name for a key; write one such as secondary1.example.org.", name)
 	}
 	for attempt := 1; ; attempt++ {
 		key, err := r.secretKey(ctx, op)

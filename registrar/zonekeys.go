@@ -85,7 +85,7 @@ func (r *Registrar) zoneKeyCommit(ctx context.Context, op string, s *spaces, key
 	for _, c := range changes {
 		id, ok := strings.CutPrefix(c.Name, zonekey.CellPrefix+zone+" ")
 		if !ok || id == "" || strings.Contains(id, " ") {
-			return nil, refuse(op, stele.ID{}, stele.Invalid, "%.100q is no cell for a key of %s", c.Name, zone)
+			return nil, refuse(op, stele.ID{}, stele.Invalid, "%.100q is not a cell for a key of %s", c.Name, zone)
 		}
 	}
 	if len(cells)+len(changes) > maxZoneKeys {

@@ -16,7 +16,7 @@ func TestParsePlace(t *testing.T) {
 		{"mysql://u:secret@db/stele", "", "the URL of a database belongs here"},
 		{"postgres://u:secret@db", "", "names no database"},
 		{"postgres://u:secret@db/", "", "names no database"},
-		{"postgres://u:secret%@db/stele", "", "this is no URL"},
+		{"postgres://u:secret%@db/stele", "", "this is not a URL"},
 		{"POSTGRES://u:secret@db/stele", "", "the URL of a database belongs here"},
 	} {
 		got, err := ParsePlace(tt.text)

@@ -102,7 +102,7 @@ func IsFolderBackup(folder string) error {
 	if _, err := os.Stat(filepath.Join(folder, "manifest.json")); err == nil {
 		return failf("restore", stele.Invalid, "%s is a backup of a database; restore it into an empty one with --store, and 'stele store copy' moves it to a folder", folder)
 	}
-	return failf("restore", stele.Invalid, "%s is no backup of a registry: it has no manifest", folder)
+	return failf("restore", stele.Invalid, "%s is not a backup of a registry: it has no manifest", folder)
 }
 
 // RealFolder returns the absolute name of a folder, without symbolic links.
@@ -458,7 +458,7 @@ func copyFolder(ctx context.Context, from, to string) error {
 		case e.Type().IsRegular():
 			err = copyFile(ctx, source, target)
 		default:
-			err = failf("restore", stele.Invalid, "%s is neither a file nor a folder, so this is no backup", source)
+			err = failf("restore", stele.Invalid, "%s is neither a file nor a folder, so this is not a backup", source)
 		}
 		if err != nil {
 			return err

@@ -118,7 +118,7 @@ func checkURL(t *testing.T, start, made string) {
 	t.Helper()
 	before, err := url.Parse(start)
 	if err != nil {
-		t.Fatalf("%q was added to %q, which is no URL", made, start)
+		t.Fatalf("%q was added to %q, which is not a URL", made, start)
 	}
 	after, err := url.Parse(made)
 	if err != nil {

@@ -125,7 +125,7 @@ func (l *logFile) reopen() error {
 		return nil
 	}
 	if info, err := os.Stat(l.name); err == nil && !info.Mode().IsRegular() {
-		return refuse("log", stele.Invalid, "%q is no file; see log-file in 'stele config list'", l.name)
+		return refuse("log", stele.Invalid, "%q is not a file; see log-file in 'stele config list'", l.name)
 	}
 	// Lines can name restricted records. An operator who lets a group read the log makes
 	// the file before, as logrotate does with "create".

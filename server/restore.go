@@ -178,7 +178,7 @@ const swapPatience = 30 * time.Second
 func (b *staging) Restore(ctx context.Context, step func(string)) (done api.Restored, err error) {
 	step("checking the backup")
 	if registry.IsFolderBackup(b.folder) != nil {
-		return done, refuse("restore", stele.Invalid, "this is no backup of a registry: it has no manifest")
+		return done, refuse("restore", stele.Invalid, "this is not a backup of a registry: it has no manifest")
 	}
 	if err := disk.Sync(b.folder); err != nil {
 		return done, refuse("restore", stele.Unavailable, "the backup can't be written here: %w", err)

@@ -151,7 +151,7 @@ type edge struct {
 func (e edge) wrong() string {
 	from, ours := within(e.from)
 	if !ours {
-		return fmt.Sprintf("%s is no package of this module", e.from)
+		return fmt.Sprintf("%s is not a package of this module", e.from)
 	}
 	home, at := findRoom(from)
 	if home == nil {

@@ -127,7 +127,7 @@ func checkPanic(s *source) (complaints []string) {
 	return complaints
 }
 
-// integerLimit matches all in package math that is no float.
+// integerLimit matches all in package math that is not a float.
 var integerLimit = regexp.MustCompile(`^(Max|Min)U?[iI]nt`)
 
 func checkFloats(s *source) (complaints []string) {

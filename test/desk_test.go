@@ -61,7 +61,7 @@ func TestDesk(t *testing.T) {
 		{"target", "~sh\nmake demo\nmake -j2 X=1 demo test\n~", ""},
 		{"no such target", "~sh\nmake dream\n~", "has no target dream"},
 		{"second target", "~sh\nmake demo dream\n~", "has no target dream"},
-		{"folder is no target", "~sh\nmake bin\n~", "has no target bin"},
+		{"folder is not a target", "~sh\nmake bin\n~", "has no target bin"},
 		{"clone", "~sh\ngit clone https://example.org/stele\ncd stele\n~", ""},
 		{"install", "~sh\ngo install github.com/stele-id/stele/cmd/stele@latest\n~", ""},
 		{"library", "~sh\ngo get github.com/stele-id/stele@latest\n~", ""},

@@ -52,7 +52,7 @@ func TestThesisZone(t *testing.T) {
 	}
 }
 
-// BIND refuses the thesis's zone, since a pattern alone is no expression. That is why
+// BIND refuses the thesis's zone, since a pattern alone is not an expression. That is why
 // we write other rules.
 func TestThesisZoneBIND(t *testing.T) {
 	t.Parallel()

@@ -319,7 +319,7 @@ func (d desk) judgeLine(ctx context.Context, line string) (run []string, err err
 func (d desk) judgeFolder(name string) error {
 	info, err := os.Stat(filepath.Join(d.sh.dir, name))
 	if err == nil && !info.IsDir() {
-		err = fmt.Errorf("%s is no folder", name)
+		err = fmt.Errorf("%s is not a folder", name)
 	}
 	return err
 }

@@ -58,7 +58,7 @@ func contrast(a, b string) (float64, error) {
 func luminance(colour string) (sum float64, err error) {
 	var rgb [3]int
 	if _, err := fmt.Sscanf(colour, "#%02x%02x%02x", &rgb[0], &rgb[1], &rgb[2]); err != nil {
-		return 0, fmt.Errorf("%q is no colour: %w", colour, err)
+		return 0, fmt.Errorf("%q is not a colour: %w", colour, err)
 	}
 	for i, weight := range [...]float64{0.2126, 0.7152, 0.0722} {
 		c := float64(rgb[i]) / 255

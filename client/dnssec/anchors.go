@@ -93,7 +93,7 @@ func (a *Anchors) add(record dns.RR) error {
 		case r.Flags&dns.REVOKE != 0:
 			return errors.New("this key was revoked (RFC 5011); remove it")
 		case !isZoneKey(r):
-			return errors.New("this is no key of a zone")
+			return errors.New("this is not a key of a zone")
 		case !isSupported(r.Algorithm):
 			return fmt.Errorf("keys of algorithm %d can't be checked", r.Algorithm)
 		}
@@ -105,7 +105,7 @@ func (a *Anchors) add(record dns.RR) error {
 		}
 		one.ds = append(one.ds, r)
 	default:
-		return errors.New("this is no anchor; write DNSKEY or DS records")
+		return errors.New("this is not an anchor; write DNSKEY or DS records")
 	}
 	a.zones[zone] = one
 	return nil

@@ -21,7 +21,7 @@ func TestParseAnchors(t *testing.T) {
 		{"EXAMPLE DS 1 13 2 " + digest + "\nb.example. DS 1 15 4 " + strings.Repeat("ab", 48), "b.example. example.", false},
 		{"; a comment\n$ORIGIN example.\n@ IN DNSKEY 256 3 13 (\n  " + strings.Repeat("A", 86) + "== ) ; here\n", "example.", false},
 		{"", "there is no DNSKEY or DS record", true},
-		{"example. A 192.0.2.1", "this is no anchor; write DNSKEY or DS records", true},
+		{"example. A 192.0.2.1", "this is not an anchor; write DNSKEY or DS records", true},
 		{"example. DS 1 13 1 " + strings.Repeat("ab", 20), "digests of type 1", true},
 		{"example. DS 1 5 2 " + digest, "keys of algorithm 5", true},
 		{"example. DNSKEY 257 3 7 AwEAAQ==", "algorithm 7 can't be checked", true},
@@ -82,6 +82,6 @@ func TestStatusInJSON(t *testing.T) {
 		}
 	}
 	if err := json.Unmarshal([]byte(`"bogus"`), new(Status)); err == nil {
-		t.Error("bogus is no status")
+		t.Error("bogus is not a status")
 	}
 }

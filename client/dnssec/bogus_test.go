@@ -65,7 +65,7 @@ func TestBogus(t *testing.T) {
 		{"a signature of another zone", a, dns.TypeNAPTR, func(*world) func(dns.Question, *dns.Msg) {
 			return at(a, dns.TypeNAPTR, func(m *dns.Msg) { m.Answer[1].(*dns.RRSIG).SignerName = "open.example." })
 		}, a + " NAPTR: wrong signature"},
-		{"a signature of what is no zone", a, dns.TypeNAPTR, func(*world) func(dns.Question, *dns.Msg) {
+		{"a signature of what is not a zone", a, dns.TypeNAPTR, func(*world) func(dns.Question, *dns.Msg) {
 			return at(a, dns.TypeNAPTR, func(m *dns.Msg) { m.Answer[1].(*dns.RRSIG).SignerName = "ab1.paradisec.example." })
 		}, a + " NAPTR: no key"},
 		{"records of somebody else's, with a signature of an unknown key", a, dns.TypeNAPTR, func(*world) func(dns.Question, *dns.Msg) {

@@ -166,7 +166,7 @@ func (r *Reply) delegation(parent *zone, name string) (delegation, error) {
 			}
 		}
 		d := delegation{ttl: lasts(by, s.ttl(), r.v.now())}
-		if kind == dns.TypeDS { // an alias is no beginning of a zone (RFC 1034, section 3.6.2)
+		if kind == dns.TypeDS { // an alias is not a beginning of a zone (RFC 1034, section 3.6.2)
 			d.ds, d.why = usable(s.records, name)
 		}
 		return d, nil

@@ -23,7 +23,7 @@ func ancestor(name string, n int) string {
 func isBelow(above, name string) bool { return name != above && dns.IsSubDomain(above, name) }
 
 // wireLabels returns the labels of a name, the last first, as they are on the wire and
-// in lower case; nil if it is no name.
+// in lower case; nil if it is not a name.
 func wireLabels(name string) (list [][]byte) {
 	var buf [255]byte
 	n, err := dns.PackDomainName(name, buf[:], 0, nil, false)

@@ -171,7 +171,7 @@ func (c *Check) zone(ctx context.Context, signer string, s set) (*zone, error) {
 		return nil, err
 	}
 	if z.isSecure() && z.name != signer {
-		e := bogus(s.owner, s.kind, NoKey, "the signature is of %s, which is no zone of its own but a part of %s", signer, z.name)
+		e := bogus(s.owner, s.kind, NoKey, "the signature is of %s, which is not a zone of its own but a part of %s", signer, z.name)
 		e.Signer = signer
 		return nil, e
 	}

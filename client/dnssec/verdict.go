@@ -40,7 +40,7 @@ func (s *Status) UnmarshalText(text []byte) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%.20q is no status; there are secure and insecure", text)
+	return fmt.Errorf("%.20q is not a status; there are secure and insecure", text)
 }
 
 // Verdict is what was found of an answer.

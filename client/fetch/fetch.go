@@ -125,7 +125,7 @@ func Fetches(location string) bool {
 func parse(location string) (*url.URL, error) {
 	u, err := url.Parse(location)
 	if err != nil || u.Host == "" || u.Hostname() == "" {
-		return nil, fail(stele.Invalid, "%.200q is no absolute URL with a host", location)
+		return nil, fail(stele.Invalid, "%.200q is not an absolute URL with a host", location)
 	}
 	switch u.Scheme = strings.ToLower(u.Scheme); u.Scheme {
 	case "http", "https", "ftp":

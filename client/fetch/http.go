@@ -164,7 +164,7 @@ func parseNumber(text string) (int64, error) {
 func redirect(u *url.URL, location string) (*url.URL, error) {
 	next, err := u.Parse(location)
 	if err != nil || location == "" || len(location) > stele.MaxURL {
-		return nil, fail(stele.Conflict, "the server redirects to what is no URL")
+		return nil, fail(stele.Conflict, "the server redirects to what is not a URL")
 	}
 	if next, err = parse(next.String()); err != nil {
 		return nil, fail(stele.Conflict, "the server redirects to %.200q, and only http, https and ftp are followed", location)

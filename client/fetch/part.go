@@ -94,7 +94,7 @@ func (p *Part) create() (err error) {
 }
 
 var (
-	errNoFile  = errors.New("this is no ordinary file; move it away, or overwrite it with --force")
+	errNoFile  = errors.New("this is not an ordinary file; move it away, or overwrite it with --force")
 	errForeign = errors.New("this file belongs to another user, or others may write to it, or it has another name too; move it away, or put a new one in its place with --force")
 )
 

@@ -31,7 +31,7 @@ type Reply struct {
 func (r Reply) String() string { return fmt.Sprintf("%d %.200q", r.Code, r.Text) }
 
 // errReply says that a server does not speak FTP.
-var errReply = errors.New("what came is no reply of an FTP server")
+var errReply = errors.New("what came is not a reply of an FTP server")
 
 // readReply reads a reply (RFC 959, section 4.2): a code and a text, or several lines of
 // which the first has a hyphen behind the code, and the last the same code and a blank.

@@ -108,5 +108,5 @@ func parseMoment(text string) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("%.60q is no date; write 2024-05-17, or 2024-05-17T10:00:00Z", text)
+	return time.Time{}, fmt.Errorf("%.60q is not a date; write 2024-05-17, or 2024-05-17T10:00:00Z", text)
 }

@@ -207,7 +207,7 @@ func TestDoctorSick(t *testing.T) {
 		{"a folder that all may write", mode(c.data, 0o777), nil, "folder", doctor.Problem, "others may change the registry"},
 		{"a folder that all may read", mode(c.data, 0o755), nil, "folder", doctor.Warning, "chmod o-rwx"},
 		{"no folder", func() {}, []string{"--data", filepath.Join(c.folder, "none")}, "folder", doctor.Problem, "there is no registry"},
-		{"a file for a folder", func() {}, []string{"--data", c.config}, "folder", doctor.Problem, "is no folder"},
+		{"a file for a folder", func() {}, []string{"--data", c.config}, "folder", doctor.Problem, "is not a folder"},
 		{"many connections", func() { replaceIn(t, c.config, "= 500", "= 2000000000") }, nil, "descriptors", doctor.Warning, "set LimitNOFILE="},
 		{"another program", func() { replaceIn(t, c.config, "http = \""+c.http, "http = \""+strangeServer(t)) }, nil, "server", doctor.Problem, "another program"},
 		{"no server", func() { replaceIn(t, c.config, "http = \""+c.http, "http = \""+freeAddress(t)) }, nil, "server", doctor.Problem, "no server answers"},

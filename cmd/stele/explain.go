@@ -29,18 +29,18 @@ func (p *program) explainCommand() *cobra.Command {
 		Long: `Explain reads identifiers in any spelling and tells, for each, its scheme, its
 canonical form, all that is encoded in it (host, IP address, port, date, check
 character, ...), other spellings of the same name, and what its owner or reader
-should know. For a text that is no identifier it tells what is wrong, where, and,
+should know. For a text that is not an identifier it tells what is wrong, where, and,
 if a check digit shows a slip of the hand, what may have been meant.
 
 Without arguments it reads standard input, an identifier a line; empty lines and
 lines that begin with # are passed over. It looks at the text alone, with two
 exceptions, for which it asks the registry of --data or --store, or the server of
 --server, if it can be asked. Whether a URL is a PURL depends on its host, so for a URL
-that is no identifier otherwise it asks which hosts have PURLs ('stele purl-host'). And
+that is not an identifier otherwise it asks which hosts have PURLs ('stele purl-host'). And
 the shoulder of an ARK is the namespace that is registered ('stele ns'); if there is none,
 it is the one by the first-digit convention.
 
-It exits with 1 if a text is no identifier.`,
+It exits with 1 if a text is not an identifier.`,
 		Example: `  stele explain 8JMKD3MGP8W/34PGRBS
   stele explain https://doi.org/10.1000/182 ark:/12148/cb11928669t
   stele explain --json urn:isbn:0-306-40615-2 | jq .parts.isbn13
@@ -84,7 +84,7 @@ type explainer struct {
 }
 
 // registered returns the namespaces of a registry that the caller may see; none if there
-// is no registry, or it can't be asked.
+// is not a registry, or it can't be asked.
 func (p *program) registered(cmd *cobra.Command, schemes *stele.Schemes, server string) *namespaces.Tree {
 	tree := namespaces.New(schemes)
 	add := func(list iter.Seq2[*stele.Namespace, error]) error {
@@ -137,7 +137,7 @@ func (p *explainer) explain(args []string) error {
 	}
 	switch {
 	case invalid == 1 && total == 1:
-		return &stele.Error{Kind: stele.Invalid, Err: errors.New("this is no identifier; its card says why")}
+		return &stele.Error{Kind: stele.Invalid, Err: errors.New("this is not an identifier; its card says why")}
 	case invalid > 0:
 		return &stele.Error{Kind: stele.Invalid, Err: fmt.Errorf("%d of %d texts are no identifiers; their cards say why", invalid, total)}
 	}

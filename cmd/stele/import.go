@@ -207,7 +207,7 @@ func mayKeep(ctx context.Context, l *Registry, o importOptions) error {
 	}
 	me, err := l.Me(ctx)
 	if err == nil && !me.Admin {
-		return refuse("import", stele.Forbidden, "%q is no administrator, and so can't say when records were created, and by whom; give --fresh", me.Name)
+		return refuse("import", stele.Forbidden, "%q is not an administrator, and so can't say when records were created, and by whom; give --fresh", me.Name)
 	}
 	return err
 }

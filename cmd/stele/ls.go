@@ -43,7 +43,7 @@ For the next page, give the last identifier of this one to --after.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case f.state != "" && !stele.State(f.state).IsValid():
-				return misuse(cmd, "%.60q is no state; there are reserved, active and withdrawn", f.state)
+				return misuse(cmd, "%.60q is not a state; there are reserved, active and withdrawn", f.state)
 			case f.after != "" && len(args) == 0 && f.pointing == "":
 				return misuse(cmd, "--after needs the prefix that is listed, or its scheme, such as ark:")
 			}

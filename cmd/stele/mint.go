@@ -67,7 +67,7 @@ func (f *mintFlags) check() error {
 	}
 	switch {
 	case f.count < 1:
-		return misuse(cmd, "%d is no number of names; make one or more", f.count)
+		return misuse(cmd, "%d is not a number of names; make one or more", f.count)
 	case f.registers():
 		if f.count > 1 && len(f.record.aliases) > 0 {
 			return misuse(cmd, "an alias belongs to one record, so it can't go with %d names; make one", f.count)

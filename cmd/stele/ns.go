@@ -164,7 +164,7 @@ order. The root of a scheme is listed if somebody has changed it.`,
 			}
 			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
 				if only != "" && l.schemes.Lookup(only) == nil {
-					return misuse(cmd, "%.60q is no scheme; there are %s", only, strings.Join(l.schemes.Names(), ", "))
+					return misuse(cmd, "%.60q is not a scheme; there are %s", only, strings.Join(l.schemes.Names(), ", "))
 				}
 				return p.listNamespaces(ctx, l, only)
 			})
@@ -262,7 +262,7 @@ is ahead of all of them. What is skipped is never made.`,
 			number, ahead := strings.CutPrefix(args[1], "+")
 			n, err := strconv.ParseUint(number, 10, 64)
 			if err != nil {
-				return misuse(cmd, "%.60q is no number; give one such as 5000 or +5000", args[1])
+				return misuse(cmd, "%.60q is not a number; give one such as 5000 or +5000", args[1])
 			}
 			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
 				key, err := l.parsePrefix(args[0])

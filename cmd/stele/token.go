@@ -195,7 +195,7 @@ func (p *program) tokenLsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ls [USER]",
 		Short: "List tokens",
-		Long: `Ls lists the tokens of a user, or of all users; who is no administrator sees their own.
+		Long: `Ls lists the tokens of a user, or of all users; who is not an administrator sees their own.
 Each line has the ID, the user, until when it lasts, when it was used last, the token
 that made it, what it is limited to, and its label. A token that was ended with one above
 it says with which. The secrets are kept nowhere, so they are not shown. The time of the

@@ -114,7 +114,7 @@ func (p *program) zoneAdd(ctx context.Context, l *Registry, zones *dnsd.Zones, f
 			return err
 		}
 	} else if l.schemes.Lookup(f.scheme) == nil {
-		return misuse(f.cmd, "%.60q is no scheme; there are %s", f.scheme, strings.Join(l.schemes.Names(), ", "))
+		return misuse(f.cmd, "%.60q is not a scheme; there are %s", f.scheme, strings.Join(l.schemes.Names(), ", "))
 	} else if !client.Knows(f.scheme) {
 		return misuse(f.cmd, "%s names have no keys in the DNS, so a root of them would lead nowhere; they are found over HTTP", f.scheme)
 	}
@@ -247,7 +247,7 @@ func (f *zoneFlags) nameServers() (list []stele.NameServer, err error) {
 		for _, a := range strings.FieldsFunc(addresses, func(r rune) bool { return r == ',' }) {
 			addr, err := netip.ParseAddr(a)
 			if err != nil {
-				return nil, misuse(f.cmd, "%.60q is no IP address; write --ns NAME=192.0.2.1,2001:db8::1", a)
+				return nil, misuse(f.cmd, "%.60q is not an IP address; write --ns NAME=192.0.2.1,2001:db8::1", a)
 			}
 			s.Addresses = append(s.Addresses, addr.Unmap().String())
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// Limits of a value of type 10320/loc. Beyond them it is no list of locations.
+// Limits of a value of type 10320/loc. Beyond them it is not a list of locations.
 const (
 	MaxLocations     = 1000
 	maxLocationDepth = 8
@@ -96,7 +96,7 @@ func ParseLocations(data []byte) (*Locations, error) {
 		case err == io.EOF:
 			return nil, errors.New("the list of locations is not one element")
 		case err != nil:
-			return nil, fmt.Errorf("the list of locations is no XML: %w", err)
+			return nil, fmt.Errorf("the list of locations is not XML: %w", err)
 		}
 		switch token := token.(type) {
 		case xml.Directive:

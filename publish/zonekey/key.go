@@ -125,7 +125,7 @@ func ParseAlgorithm(name string) (uint8, error) {
 	case "ed25519":
 		return Ed25519, nil
 	}
-	return 0, keyError(stele.Invalid, "%.40q is no algorithm of zone keys; take ecdsap256sha256 or ed25519", name)
+	return 0, keyError(stele.Invalid, "%.40q is not an algorithm of zone keys; take ecdsap256sha256 or ed25519", name)
 }
 
 // AlgorithmName returns the name of an algorithm.

@@ -133,7 +133,7 @@ func (m *Manager) sign(ctx context.Context, zone string, c Change) (*Status, err
 		return nil, err
 	}
 	if c.Mode == "" || !stele.Signing(c.Mode).IsValid() {
-		return nil, opError("zone sign", stele.Invalid, "%.40q is no mode; there are online and transfer", c.Mode)
+		return nil, opError("zone sign", stele.Invalid, "%.40q is not a mode; there are online and transfer", c.Mode)
 	}
 	status, err := m.Begin(ctx, zone, algorithm, c.Split)
 	if err != nil {

@@ -58,7 +58,7 @@ type roll struct {
 // roll returns the keys of a role.
 func (r *Ring) roll(role Role) (w roll, err error) {
 	if !role.IsValid() {
-		return w, keyError(stele.Invalid, "%.20q is no kind of key; there are csk, ksk and zsk", string(role))
+		return w, keyError(stele.Invalid, "%.20q is not a kind of key; there are csk, ksk and zsk", string(role))
 	}
 	keys := r.Current()
 	if !slices.ContainsFunc(keys, func(k *PrivateKey) bool { return k.Role == role }) && len(keys) > 0 {

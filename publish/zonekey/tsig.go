@@ -117,7 +117,7 @@ func (m *TSIGManager) Add(ctx context.Context, name, algorithm string) (*TSIGKey
 	}
 	newHash := tsigHash(algorithm)
 	if newHash == nil {
-		return nil, tsigError(stele.Invalid, "%.40q is no algorithm for keys; take one of %s", algorithm, strings.Join(TSIGAlgorithms(), ", "))
+		return nil, tsigError(stele.Invalid, "%.40q is not an algorithm for keys; take one of %s", algorithm, strings.Join(TSIGAlgorithms(), ", "))
 	}
 	// RFC 2104, section 3: as long as what the hash gives.
 	k := &TSIGKey{Name: name, Algorithm: algorithm, Secret: make([]byte, newHash().Size()), Created: m.Now().UTC().Truncate(time.Second)}
@@ -147,7 +147,7 @@ const maxNameText = 254
 func tsigName(name string) (string, error) {
 	name = strings.TrimSuffix(strings.ToLower(name), ".") + "."
 	if _, ok := dns.IsDomainName(name); !ok || len(name) > maxNameText {
-		return "", tsigError(stele.Invalid, "%.100q is no name for a key; write one such as secondary1.example.org.", name)
+		return "", tsigError(stele.Invalid, "%.100q is not a name for a key; write one such as secondary1.example.org.", name)
 	}
 	return name, nil
 }

@@ -29,7 +29,7 @@ func ParseRecord(r stele.ZoneRecord) (dns.RR, error) {
 	p := dns.NewZoneParser(strings.NewReader(fmt.Sprintf("%s %d IN %s %s\n", r.Name, r.TTL, r.Type, r.Data)), "", "")
 	rr, ok := p.Next()
 	if _, more := p.Next(); !ok || more || p.Err() != nil {
-		return nil, fmt.Errorf("%.80q is no data of %s records; write it as in a master file, such as %s, with a dot at the end of each domain name", r.Data, r.Type, example(r.Type))
+		return nil, fmt.Errorf("%.80q is not data of %s records; write it as in a master file, such as %s, with a dot at the end of each domain name", r.Data, r.Type, example(r.Type))
 	}
 	if RecordData(rr) == "" || isBlank(rr) {
 		return nil, fmt.Errorf("%.80q has a comment only; write the data, such as %s", r.Data, example(r.Type))
@@ -38,7 +38,7 @@ func ParseRecord(r stele.ZoneRecord) (dns.RR, error) {
 		return nil, err
 	}
 	if dns.TypeToString[rr.Header().Rrtype] != string(r.Type) || rr.Header().Name != r.Name {
-		return nil, fmt.Errorf("%.80q is no data of a %s record at %.80q", r.Data, r.Type, r.Name)
+		return nil, fmt.Errorf("%.80q is not data of a %s record at %.80q", r.Data, r.Type, r.Name)
 	}
 	buf := make([]byte, 512+maxRecordWire)
 	n, err := dns.PackRR(rr, buf, 0, nil, false)
@@ -55,7 +55,7 @@ func ParseRecord(r stele.ZoneRecord) (dns.RR, error) {
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%.80q is no data of %s records: %w", r.Data, r.Type, err)
+		return nil, fmt.Errorf("%.80q is not data of %s records: %w", r.Data, r.Type, err)
 	}
 	return rr, nil
 }

@@ -176,7 +176,7 @@ func TestUUIDs(t *testing.T) {
 		}
 		rest, ok := strings.CutPrefix(names[0], start)
 		if !ok || len(rest) != 36 || rest[14] != '7' || !strings.ContainsRune("89abAB", rune(rest[19])) {
-			t.Errorf("%s: %s is no UUID of version 7", prefix, names[0])
+			t.Errorf("%s: %s is not a UUID of version 7", prefix, names[0])
 		}
 		f.jump(-1e15) // eleven days back
 		if next := f.first(key); next <= names[len(names)-1] {

@@ -51,7 +51,7 @@ func ParseChecked(text string) (Checked, error) {
 		if e, ok := errors.AsType[*stele.SyntaxError](err); ok {
 			reason = e.Reason
 		}
-		return Checked{}, stele.Invalidf(name, 0, "%.40q is no shoulder: %s", bare, reason)
+		return Checked{}, stele.Invalidf(name, 0, "%.40q is not a shoulder: %s", bare, reason)
 	}
 	if r.name < len(r.canon) {
 		return Checked{}, stele.Invalidf(name, 0, "a shoulder is a NAAN, a slash and the beginning of names, such as 12345/x5; %q has more", r.canon)
@@ -94,7 +94,7 @@ func (s *Scheme) verify(r *reading) error {
 	zone := rule.zone(r)
 	last := len(zone) - 1
 	if mint.Checked(zone) {
-		// What is no character of NOID's weighs nothing, like a 0: an "o" in its place
+		// What is not a character of NOID's weighs nothing, like a 0: an "o" in its place
 		// keeps the check character right.
 		if odd := oddCharacter(r.canon[r.naan+1 : r.name]); odd != 0 {
 			return &stele.Error{Op: "parse", Kind: stele.Invalid, Err: &stele.SyntaxError{

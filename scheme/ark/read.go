@@ -29,7 +29,7 @@ type reading struct {
 type trait uint8
 
 const (
-	hasQuery    trait = 1 << iota // a query that is no inflection
+	hasQuery    trait = 1 << iota // a query that is not an inflection
 	hasFragment                   // a URL's fragment
 	upperNAAN                     // capital letters in the NAAN
 	oddHyphen                     // hyphens that are not ASCII

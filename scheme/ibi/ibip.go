@@ -91,7 +91,7 @@ func (l *label) readAddr(s string) fault {
 	text := addrText(&buf, digits, v6)
 	addr, ok := parseAddr(text, v6)
 	if !ok {
-		return fault{0, fmt.Sprintf("the prefix decodes to %s, which is no IP address", quote(string(text)))}
+		return fault{0, fmt.Sprintf("the prefix decodes to %s, which is not an IP address", quote(string(text)))}
 	}
 	l.addr = addr
 	return fault{}

@@ -28,7 +28,7 @@ func TestDateNames(t *testing.T) {
 		for i, id := range ids {
 			names = append(names, id.String())
 			if !slices.Contains(texts(New(testClock).Parents(id)), prefixes[i]) {
-				t.Errorf("%s is no parent of %s", prefixes[i], id)
+				t.Errorf("%s is not a parent of %s", prefixes[i], id)
 			}
 		}
 		if err != nil || !slices.Equal(names, c.names) {

@@ -33,7 +33,7 @@ func RepPrefix(host string, port uint16) (Prefix, error) {
 		return Prefix{}, err
 	}
 	if port == 0 {
-		return Prefix{}, stele.Invalidf(Name, 0, "0 is no port: use 1 to 65535")
+		return Prefix{}, stele.Invalidf(Name, 0, "0 is not a port: use 1 to 65535")
 	}
 	host = lex.Lower(strings.TrimSuffix(host, "."))
 	if f := checkDomain(host); f.reason != "" {
@@ -73,7 +73,7 @@ func IBIpPrefix(addr netip.Addr, port uint16, reach Reach) (Prefix, error) {
 	case addr.Zone() != "":
 		return Prefix{}, stele.Invalidf(Name, 0, "%s has a zone, which means something on one host only; give the address without it", addr)
 	case port == 0:
-		return Prefix{}, stele.Invalidf(Name, 0, "0 is no port: use 1 to 65535")
+		return Prefix{}, stele.Invalidf(Name, 0, "0 is not a port: use 1 to 65535")
 	}
 	addr = addr.Unmap()
 	if why := NotPublic(addr); why != "" && reach == PublicOnly {

@@ -152,7 +152,7 @@ func (l *label) readWord(s string) (word string, f fault) {
 func readPort(s string) (port uint16, reason string) {
 	n, err := strconv.ParseUint(s, 10, 16)
 	if err != nil || n == 0 || s[0] == '0' || s[0] == '+' {
-		return 0, fmt.Sprintf("%s is no port: 1 to 65535 in digits, without leading zeros", quote(s))
+		return 0, fmt.Sprintf("%s is not a port: 1 to 65535 in digits, without leading zeros", quote(s))
 	}
 	return uint16(n), ""
 }
@@ -163,7 +163,7 @@ func quote(s string) string { return fmt.Sprintf("%.40q", s) }
 // readDate reads the suffix, algorithm 2 backwards.
 func (l *label) readDate(year, rest string) fault {
 	if len(year) != 4 || !allDigits(year) {
-		return fault{0, fmt.Sprintf("%s is no year: four digits, from 1970 to 9999", quote(year))}
+		return fault{0, fmt.Sprintf("%s is not a year: four digits, from 1970 to 9999", quote(year))}
 	}
 	y := int(num2(year))*100 + int(num2(year[2:]))
 	if y < 1970 {

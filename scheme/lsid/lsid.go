@@ -155,7 +155,7 @@ func (s Scheme) Explain(text string) (stele.Explanation, error) {
 	}
 	x.Parts = append(x.Parts, r.urn.Components()...)
 	if !strings.Contains(values[0], ".") {
-		x.Warnings = append(x.Warnings, fmt.Sprintf("The authority %q is no full domain name: it can't be looked up in the DNS.", values[0]))
+		x.Warnings = append(x.Warnings, fmt.Sprintf("The authority %q is not a full domain name: it can't be looked up in the DNS.", values[0]))
 	}
 	x.Warnings = append(x.Warnings, r.urn.Warnings()...)
 	return x, nil

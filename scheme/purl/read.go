@@ -23,12 +23,12 @@ func newHost(text string) (host, error) {
 	name, port, hasPort := lex.Cut(h.name, ':')
 	h.name = strings.TrimSuffix(name, ".")
 	if lex.Domain(h.name) >= 0 {
-		return host{}, fmt.Errorf("%q is no host of PURLs; give a host name, perhaps with a port, such as purl.org or localhost:8080", text)
+		return host{}, fmt.Errorf("%q is not a host of PURLs; give a host name, perhaps with a port, such as purl.org or localhost:8080", text)
 	}
 	if hasPort {
 		n, err := strconv.ParseUint(port, 10, 16)
 		if err != nil || n == 0 || port[0] == '0' {
-			return host{}, fmt.Errorf("%q is no host of PURLs: its port must be a number from 1 to 65535", text)
+			return host{}, fmt.Errorf("%q is not a host of PURLs: its port must be a number from 1 to 65535", text)
 		}
 		if n != 80 && n != 443 {
 			h.port = port

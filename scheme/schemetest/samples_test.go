@@ -124,7 +124,7 @@ func TestSamplesAreSeeds(t *testing.T) {
 	}.texts()
 	for _, want := range append([]string{"x:A", "x:a", "x:b", "x:c", "x:d", "x:e", "x:f", "x:g", "x:h", "x:i", "x:j"}, Hostile...) {
 		if !slices.Contains(got, want) {
-			t.Errorf("%.20q is no seed", want)
+			t.Errorf("%.20q is not a seed", want)
 		}
 	}
 	if !slices.IsSorted(got) {

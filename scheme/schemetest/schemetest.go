@@ -156,7 +156,7 @@ func checkExplanation(t TB, text string, x stele.Explanation) {
 	}
 	for _, w := range x.Warnings {
 		if !strings.HasSuffix(w, ".") || strings.Contains(w, "\n") {
-			t.Errorf("%q: the warning %q is no sentence on one line", text, w)
+			t.Errorf("%q: the warning %q is not a sentence on one line", text, w)
 		}
 	}
 	seen := make(map[string]bool)
@@ -182,7 +182,7 @@ func checkParents(t TB, scheme stele.Scheme, id stele.ID) {
 	shorter := len(id.String())
 	for p := range scheme.Parents(id) {
 		if p.Scheme() != id.Scheme() || !strings.HasPrefix(id.String(), p.String()) {
-			t.Errorf("%q: parent %q is no prefix", id, p)
+			t.Errorf("%q: parent %q is not a prefix", id, p)
 		}
 		if len(p.String()) >= shorter {
 			t.Errorf("%q: parent %q is not shorter than the one before", id, p)
@@ -190,7 +190,7 @@ func checkParents(t TB, scheme stele.Scheme, id stele.ID) {
 		}
 		shorter = len(p.String())
 		if !scheme.Cuts(id, shorter) {
-			t.Errorf("%q: parent %q is no cut", id, p)
+			t.Errorf("%q: parent %q is not a cut", id, p)
 		}
 		if again, _, err := scheme.ParsePrefix(p.String()); shorter < longestPrefix && (err != nil || again != p) {
 			t.Errorf("%q: its parent %q is read as the prefix %q, %v", id, p, again, err)

@@ -174,13 +174,13 @@ func TestFaultsAreFound(t *testing.T) {
 		{"ID beside an error", "x:", "both an ID", func(h *honest) {
 			h.parse = func(string) (stele.ID, error) { return id("x:a"), stele.Invalidf("x", 0, "no") }
 		}},
-		{"parent is no cut", "x:a", "is no cut", func(h *honest) {
+		{"parent is not a cut", "x:a", "is not a cut", func(h *honest) {
 			h.cuts = func(stele.ID, int) bool { return false }
 		}},
 		{"nothing is cut off", "x:a", "nothing out", func(h *honest) {
 			h.cuts = func(stele.ID, int) bool { return true }
 		}},
-		{"parent is no prefix", "x:a", "is no prefix", func(h *honest) {
+		{"parent is not a prefix", "x:a", "is not a prefix", func(h *honest) {
 			h.parents = func(stele.ID) iter.Seq[stele.Prefix] {
 				return func(yield func(stele.Prefix) bool) { yield(id("y:a").Prefix(2)) }
 			}
@@ -207,7 +207,7 @@ func TestFaultsAreFound(t *testing.T) {
 				return stele.Explanation{ID: id("x:a"), Form: "x", Parts: stele.Parts{{Name: "p", Value: 1.5}}}, nil
 			}
 		}},
-		{"warning is no sentence", "x:a", "no sentence", func(h *honest) {
+		{"warning is not a sentence", "x:a", "no sentence", func(h *honest) {
 			h.explain = func(string) (stele.Explanation, error) {
 				return stele.Explanation{ID: id("x:a"), Form: "x", Warnings: []string{"odd"}}, nil
 			}

@@ -54,7 +54,7 @@ func (s *Scheme) readISBN(text string, r *reading) error {
 
 // isbnMark returns where the number begins in a text that is marked as an ISBN,
 // and how many digits the mark promises, 0 if it does not say; pos is -1 if there
-// is no mark.
+// is not a mark.
 func isbnMark(text string) (pos, size int) {
 	rest, ok := lex.CutFold(text, "isbn")
 	if !ok {

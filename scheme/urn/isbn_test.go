@@ -44,7 +44,7 @@ func TestISBNSuggestions(t *testing.T) {
 		},
 		// A prefix of which two digits are swapped.
 		"urn:isbn:9870306406157": {"urn:isbn:9780306406157"},
-		// A right article number that is no book's: no digit is wrong.
+		// A right article number that is not a book's: no digit is wrong.
 		"urn:isbn:4006381333931": nil,
 		// Wrong in other ways than by a check digit.
 		"urn:isbn:978030640615":  nil,

@@ -133,7 +133,7 @@ func cutNID(rest string, pos int) (string, error) {
 	case nid[i-1] == '-':
 		return "", stele.Invalidf(name, pos+i-1, "a namespace identifier can't end with a hyphen")
 	case i == 3 && lex.Lower(nid) == "urn":
-		return "", stele.Invalidf(name, pos, "\"urn\" is no namespace; write \"urn:\" once")
+		return "", stele.Invalidf(name, pos, "\"urn\" is not a namespace; write \"urn:\" once")
 	case i == len(rest) || rest[i] != ':':
 		return "", stele.Invalidf(name, pos+i, "a colon and a name must follow the namespace identifier")
 	}

@@ -116,7 +116,7 @@ func packBackup(ctx context.Context, w io.Writer, folder fs.FS, changes uint64, 
 		case d.IsDir():
 			return nil
 		case !d.Type().IsRegular():
-			return fmt.Errorf("%.100q is no file, so this is no backup", name)
+			return fmt.Errorf("%.100q is not a file, so this is not a backup", name)
 		}
 		n, err := packFile(ctx, out, folder, name)
 		complete.Files++

@@ -104,7 +104,7 @@ func FuzzSplitList(f *testing.F) {
 			}
 			return
 		}
-		// What is no JSON is found out by who reads the items, at least one of which
+		// What is not JSON is found out by who reads the items, at least one of which
 		// is none.
 		if err == nil {
 			for _, text := range texts {
@@ -112,7 +112,7 @@ func FuzzSplitList(f *testing.F) {
 					return
 				}
 			}
-			t.Fatalf("%q is no list, and has %q", data, texts)
+			t.Fatalf("%q is not a list, and has %q", data, texts)
 		}
 	})
 }

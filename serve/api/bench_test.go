@@ -47,7 +47,7 @@ func BenchmarkPut(b *testing.B) {
 	}
 }
 
-// itoa writes a number in letters that are all consonants, so that it is no word.
+// itoa writes a number in letters that are all consonants, so that it is not a word.
 func itoa(n int) string {
 	b := []byte{}
 	for ; n > 0 || len(b) == 0; n /= 19 {

@@ -51,7 +51,7 @@ func readTags(header, value string) (*tags, error) {
 		inside, ok := strings.CutPrefix(after, `"`)
 		end := strings.IndexByte(inside, '"')
 		if !ok || end < 0 || strings.ContainsAny(inside[:end], " \t") {
-			return nil, invalidf(`%s is no list of entity tags; write them in quotation marks, as in %s: "v3", or write *`, header, header)
+			return nil, invalidf(`%s is not a list of entity tags; write them in quotation marks, as in %s: "v3", or write *`, header, header)
 		}
 		tag := `"` + inside[:end] + `"`
 		if weak {
@@ -61,7 +61,7 @@ func readTags(header, value string) (*tags, error) {
 		}
 		rest = strings.TrimLeft(inside[end+1:], " \t")
 		if rest != "" && rest[0] != ',' {
-			return nil, invalidf("%s is no list of entity tags; separate them with commas", header)
+			return nil, invalidf("%s is not a list of entity tags; separate them with commas", header)
 		}
 	}
 	return t, nil

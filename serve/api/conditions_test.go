@@ -78,7 +78,7 @@ func FuzzTags(f *testing.F) {
 			}
 		}
 		if list.any && strings.Trim(value, " \t") != "*" {
-			t.Errorf("%q is no star", value)
+			t.Errorf("%q is not a star", value)
 		}
 	})
 }

@@ -16,7 +16,7 @@ func (s *site) request(method, target string) *http.Request {
 }
 
 // FuzzRequest holds that any request target, as the public sends it, is answered: with
-// what the public may see, or with a problem that is no fault of the server.
+// what the public may see, or with a problem that is not a fault of the server.
 func FuzzRequest(f *testing.F) {
 	s := newSite(f)
 	for _, seed := range []string{

@@ -159,9 +159,9 @@ func checkEntry(head *tar.Header) error {
 	})
 	switch {
 	case head.Typeflag != tar.TypeReg:
-		return unfit("%.100q is no plain file", head.Name)
+		return unfit("%.100q is not a plain file", head.Name)
 	case !plain || !fs.ValidPath(head.Name) || head.Name == "." || len(head.Name) > 255 || strings.Count(head.Name, "/") > 3:
-		return unfit("%.100q is no name of a file in a backup", head.Name)
+		return unfit("%.100q is not a name of a file in a backup", head.Name)
 	case head.Size < 0:
 		return unfit("%.100q has a size below 0", head.Name)
 	}
@@ -209,9 +209,9 @@ func (u unseen) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// unfit says why something is no backup.
+// unfit says why something is not a backup.
 func unfit(format string, args ...any) error {
-	return &stele.Error{Op: "restore", Kind: stele.Invalid, Err: fmt.Errorf("this is no backup as the operation backup gives it: "+format, args...)}
+	return &stele.Error{Op: "restore", Kind: stele.Invalid, Err: fmt.Errorf("this is not a backup as the operation backup gives it: "+format, args...)}
 }
 
 // untar says that a tar could not be read: it is none, or it did not come.

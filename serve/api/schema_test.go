@@ -70,7 +70,7 @@ func readOpenAPI(t testing.TB, text string) *openAPI {
 		t.Fatal(err)
 	}
 	if d.OpenAPI != "3.1.0" || len(d.Paths) < 15 || len(d.Components.Schemas) < 10 {
-		t.Fatalf("this is no OpenAPI document: %.200s", text)
+		t.Fatalf("this is not an OpenAPI document: %.200s", text)
 	}
 	return d
 }

@@ -30,7 +30,7 @@ func decodeStrictly(op string, data []byte, v any) error {
 		return &stele.Error{Op: op, Kind: stele.Invalid, Err: f.problems}
 	}
 	if err := json.Unmarshal(data, v); err != nil {
-		return &stele.Error{Op: op, Kind: stele.Invalid, Err: stele.Problems{{Err: errors.New("this is no document of the kind that is read here")}}}
+		return &stele.Error{Op: op, Kind: stele.Invalid, Err: stele.Problems{{Err: errors.New("this is not a document of the kind that is read here")}}}
 	}
 	return nil
 }
@@ -96,7 +96,7 @@ func (f *fitting) fitStruct(path string, value any, t reflect.Type) {
 		if !ok {
 			f.addf(path, "should be a string, not %s", called(value))
 		} else if err := json.Unmarshal(strconv.AppendQuote(nil, text), reflect.New(t).Interface()); err != nil {
-			f.addf(path, "%.60q is no time; write it as in 2024-05-17T10:00:00Z", text)
+			f.addf(path, "%.60q is not a time; write it as in 2024-05-17T10:00:00Z", text)
 		}
 		return
 	}
@@ -175,7 +175,7 @@ func called(value any) string {
 }
 
 // withMember returns a document that has a member of this name: its own, or else the
-// one given. It stands at the end, so that positions in errors stay. What is no object
+// one given. It stands at the end, so that positions in errors stay. What is not an object
 // stays as it is, for its reader to complain of.
 func withMember(data []byte, name, value string) []byte {
 	var object map[string]json.RawMessage

@@ -41,7 +41,7 @@ func TestDecodeStrictly(t *testing.T) {
 		{`{"count":18446744073709551616}`, "count: should be a whole number"},
 		{`{"count":1.5}`, "count: should be a whole number"},
 		{`{"count":1e3}`, "count: should be a whole number"},
-		{`{"when":"yesterday"}`, "when: \"yesterday\" is no time"},
+		{`{"when":"yesterday"}`, "when: \"yesterday\" is not a time"},
 		{`{"when":5}`, "when: should be a string"},
 		{`{"a b":1}`, `["a b"]: there is no such field`},
 		{`[]`, "should be an object, not a list"},

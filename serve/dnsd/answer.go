@@ -35,7 +35,7 @@ type authority interface {
 	Delegation(name string) Node
 }
 
-// published makes Zones a source: a nil *zone is no authority.
+// published makes Zones a source: a nil *zone is not an authority.
 type published struct{ *Zones }
 
 func (p published) find(ctx context.Context, name string) (authority, error) {

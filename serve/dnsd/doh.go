@@ -86,7 +86,7 @@ func (h *overHTTPS) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer h.workers.Put(one)
 	one.answer = one.respond(one.answer[:0], msg, peer{addr: remoteOf(r), tcp: true, private: true}, h.s.o.Now())
 	if one.answer == nil {
-		refuseHTTP(w, http.StatusBadRequest, "This is no question of the DNS.")
+		refuseHTTP(w, http.StatusBadRequest, "This is not a question of the DNS.")
 		return
 	}
 	head := w.Header()

@@ -204,7 +204,7 @@ func count(n int, what string) string {
 	return strconv.Itoa(n) + " " + what + "s"
 }
 
-// labelReason says why a text is no label of this zone, or "".
+// labelReason says why a text is not a label of this zone, or "".
 func (c *ownerMapping) labelReason(label string) string {
 	switch {
 	case label == "":
@@ -214,7 +214,7 @@ func (c *ownerMapping) labelReason(label string) string {
 	}
 	for i := range len(label) {
 		if !isLabelByte(label[i]) {
-			return fmt.Sprintf("%q is no letter, digit, hyphen or underscore", label[i])
+			return fmt.Sprintf("%q is not a letter, digit, hyphen or underscore", label[i])
 		}
 	}
 	return ""

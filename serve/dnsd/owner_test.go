@@ -57,10 +57,10 @@ func TestOwner(t *testing.T) {
 		{"urn:paradisec:a:b:c:d", "", "it has 4 parts"},
 		{"urn:paradisec:a::c", "", "is empty"},
 		{"urn:paradisec:a:b:c.", "", "is empty"},
-		{"urn:paradisec:a:b.b:c", "", `'.' is no letter`},
+		{"urn:paradisec:a:b.b:c", "", `'.' is not a letter`},
 		{"urn:paradisec:a:b:1.2.3.4.5", "", "4 dots"},
-		{"urn:paradisec:a:b:c%20d", "", `'%' is no letter`},
-		{"urn:paradisec:a:b:c/d", "", `'/' is no letter`},
+		{"urn:paradisec:a:b:c%20d", "", `'%' is not a letter`},
+		{"urn:paradisec:a:b:c/d", "", `'/' is not a letter`},
 		{"urn:other:a:b:c", "", "does not begin with"},
 	} {
 		got, reason := c.owner(test.id)

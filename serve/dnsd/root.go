@@ -159,7 +159,7 @@ func (s *zoneSet) addKey(root *Zone, head, label string) {
 	name := label + "." + root.Name
 	for i := range len(label) {
 		if !isLabelByte(label[i]) {
-			root.notes = append(root.notes, head+" has no key: it is no label of the DNS")
+			root.notes = append(root.notes, head+" has no key: it is not a label of the DNS")
 			return
 		}
 	}

@@ -189,7 +189,7 @@ func (s *Server) forget(names []string) {
 	for _, name := range names {
 		wire, ok := packName(buf[:0], name)
 		if !ok {
-			s.cache.dropAll() // it is no name, so it can't be told what it is about
+			s.cache.dropAll() // it is not a name, so it can't be told what it is about
 			return
 		}
 		for ; len(wire) > 1; wire = wire[1+int(wire[0]):] {

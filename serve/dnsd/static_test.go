@@ -224,7 +224,7 @@ func (p *press) deepChange(chance *mathrand.Rand, prefix string) {
 }
 
 // TestThousandZones publishes a thousand zones. Each goes out by itself, and a change of
-// the settings of one is no change of another.
+// the settings of one is not a change of another.
 func TestThousandZones(t *testing.T) {
 	const zones = 1000
 	p := newPress(t)

@@ -101,7 +101,7 @@ type stream struct {
 }
 
 // serveTCP answers what comes over a connection, until it ends, is idle for too long,
-// or is no DNS.
+// or is not DNS.
 func (s *Server) serveTCP(c net.Conn, at *place, from peer, count *tally) {
 	t := &stream{s: s, c: c, r: bufio.NewReaderSize(c, tcpRead), end: s.o.Now().Add(s.o.TCP.Total)}
 	w := s.newWorker(s.base, count)
@@ -130,7 +130,7 @@ func (s *Server) serveTCP(c net.Conn, at *place, from peer, count *tally) {
 	_ = t.flush() // the client may be gone, which is its own business
 }
 
-var errNoMessage = errors.New("this is no message of the DNS")
+var errNoMessage = errors.New("this is not a message of the DNS")
 
 // read reads the next message into buf, after writing what would keep the client
 // waiting.

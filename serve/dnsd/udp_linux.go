@@ -35,7 +35,7 @@ func openUDP(ctx context.Context, addr string, n int) ([]*net.UDPConn, error) {
 				continue
 			}
 			c.Close()
-			err = fmt.Errorf("%s is no UDP address", addr)
+			err = fmt.Errorf("%s is not a UDP address", addr)
 		}
 		for _, c := range conns {
 			c.Close()

@@ -20,7 +20,7 @@ func openUDP(ctx context.Context, addr string, _ int) ([]*net.UDPConn, error) {
 	u, ok := c.(*net.UDPConn)
 	if !ok {
 		c.Close()
-		return nil, fmt.Errorf("%s is no UDP address", addr)
+		return nil, fmt.Errorf("%s is not a UDP address", addr)
 	}
 	return []*net.UDPConn{u}, nil
 }

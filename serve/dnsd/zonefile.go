@@ -310,7 +310,7 @@ func (z *Zone) allAt(ctx context.Context, id stele.ID, r *stele.Record, buf []na
 }
 
 // firstOf returns the identifier with which all others of an owner name are written:
-// the first in order that is no alias, or else the first.
+// the first in order that is not an alias, or else the first.
 func firstOf(list []named) stele.ID {
 	for _, n := range list {
 		if n.record.ID == n.id {

@@ -88,7 +88,7 @@ func (a *ask) readResolution(r string) error {
 		switch name {
 		case "s":
 			if a.service = newService(value); !a.service.IsValid() {
-				return &refusal{http.StatusBadRequest, fmt.Sprintf("%.20q is no service; behind ?+s= there can be N2L, N2C, N2S, N2P, or a service of the owner's.", value)}
+				return &refusal{http.StatusBadRequest, fmt.Sprintf("%.20q is not a service; behind ?+s= there can be N2L, N2C, N2S, N2P, or a service of the owner's.", value)}
 			}
 		case "t":
 			a.media = value

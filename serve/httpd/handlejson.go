@@ -31,7 +31,7 @@ const (
 )
 
 // handleStatus is the one table from response codes to HTTP's, as in the reference
-// server. Without TLS nobody can say who he is, so that 402 is no challenge here.
+// server. Without TLS nobody can say who he is, so that 402 is not a challenge here.
 func handleStatus(code handleCode) int {
 	switch code {
 	case handleSuccess, handleNoValues:
@@ -170,7 +170,7 @@ func (h *Handler) writeHandle(w http.ResponseWriter, r *http.Request, q url.Valu
 	media, callback := "application/json", ""
 	if q.Has("callback") {
 		if callback = q.Get("callback"); !isFunction(callback) {
-			answer, callback = handleRefusal{Code: handleProtocol, Message: "callback is no name of a function; use letters, digits, _ and $"}, ""
+			answer, callback = handleRefusal{Code: handleProtocol, Message: "callback is not a name of a function; use letters, digits, _ and $"}, ""
 			status = http.StatusBadRequest
 		} else {
 			media = "application/javascript"

@@ -185,7 +185,7 @@ func readSelection(q url.Values) (s selection, err error) {
 	for _, text := range q["index"] {
 		index, err := strconv.ParseUint(text, 10, 32)
 		if err != nil {
-			return s, fmt.Errorf("index is no number from 0 to %d: %.20q", uint32(1<<32-1), text)
+			return s, fmt.Errorf("index is not a number from 0 to %d: %.20q", uint32(1<<32-1), text)
 		}
 		s.indexes = append(s.indexes, uint32(index))
 	}
@@ -210,7 +210,7 @@ func addBody(q url.Values, r *http.Request) error {
 	}
 	form, err := url.ParseQuery(string(body))
 	if err != nil {
-		return errors.New("the body is no form: names and values with = between and & behind them, percent-encoded")
+		return errors.New("the body is not a form: names and values with = between and & behind them, percent-encoded")
 	}
 	for name, values := range form {
 		q[name] = append(q[name], values...)
@@ -225,7 +225,7 @@ func addJSON(q url.Values, body []byte) error {
 		return nil
 	}
 	if err := json.Unmarshal(body, &object); err != nil {
-		return errors.New("the body is no JSON object: " + err.Error())
+		return errors.New("the body is not a JSON object: " + err.Error())
 	}
 	for name, field := range object {
 		list, ok := field.([]any)

@@ -177,7 +177,7 @@ func (h *Handler) tell(r *http.Request, p *problem, err error) {
 	if syntax, ok := errors.AsType[*stele.SyntaxError](err); ok {
 		p.Detail, p.Scheme, p.Position, p.missing = legible(syntax.Reason), syntax.Scheme, &syntax.Pos, true
 		if p.Asked != "" {
-			p.Detail = fmt.Sprintf("%q is no identifier: at byte %d: %s", brief(p.Asked), syntax.Pos, p.Detail)
+			p.Detail = fmt.Sprintf("%q is not an identifier: at byte %d: %s", brief(p.Asked), syntax.Pos, p.Detail)
 		}
 		// What is registered is not looked for in vain, nor is a failure to look.
 		near, _ = h.o.Resolver.Registered(r.Context(), syntax.Suggestions, auth.From(r.Context()))

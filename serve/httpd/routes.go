@@ -95,7 +95,7 @@ func (h *Handler) nothing(w http.ResponseWriter, r *http.Request, _ requestTarge
 }
 
 // home answers with the page from which to begin. What follows an empty first
-// segment is no identifier, but it may be one behind a slash too many.
+// segment is not an identifier, but it may be one behind a slash too many.
 func (h *Handler) home(w http.ResponseWriter, r *http.Request, t requestTarget) {
 	if t.path != "" {
 		note(w, "identifier", "")

@@ -146,7 +146,7 @@ func (x *reading) refuse(err error, offset int) {
 	}
 }
 
-// why returns why the text is no identifier.
+// why returns why the text is not an identifier.
 func (x *reading) why() error {
 	if x.err != nil {
 		return x.err

@@ -193,7 +193,7 @@ func (c *Copier) look(ctx context.Context) (*Mark, error) {
 		break
 	}
 	if more {
-		return nil, fail(stele.Conflict, "%s has a registry already, with %d changes, which is no unfinished copy; copy into an empty place", c.ToPlace, last)
+		return nil, fail(stele.Conflict, "%s has a registry already, with %d changes, which is not an unfinished copy; copy into an empty place", c.ToPlace, last)
 	}
 	return nil, nil
 }

@@ -31,7 +31,7 @@ func (m *Mark) Cell() (stele.Cell, error) {
 	return stele.Cell{Name: MarkCell, Value: value}, err
 }
 
-// ReadMark returns the mark of a store; nil if it is no unfinished copy.
+// ReadMark returns the mark of a store; nil if it is not an unfinished copy.
 func ReadMark(ctx context.Context, s stele.Store) (*Mark, error) {
 	value, err := s.Cell(ctx, MarkCell)
 	if err != nil || value == nil {

@@ -154,7 +154,7 @@ func (e *encoder) locate(r *stele.Record) [][]byte {
 }
 
 // hostOf returns the host by which a URL is looked up: in lower case, without port;
-// "" if it has none or is no URL.
+// "" if it has none or is not a URL.
 func hostOf(text string) string {
 	if host := plainHost(text); host != "" {
 		return host

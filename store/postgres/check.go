@@ -205,7 +205,7 @@ func (t *tx) takenLabel(e *entry, alias label, have *named) error {
 	return t.taken(e, id, have)
 }
 
-// taken makes the error about a name that another record has, or that is no identifier.
+// taken makes the error about a name that another record has, or that is not an identifier.
 func (t *tx) taken(e *entry, name stele.ID, have *named) error {
 	owner := have.owner
 	if len(owner) > maxKey {

@@ -19,7 +19,7 @@ func CheckURL(text string) error {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil:
-		return errors.New("this is no URL; write postgres://USER@HOST:PORT/DATABASE, with several HOST:PORT and commas between them if there are more, and with % and two digits for each of @ / : ? # % in a password")
+		return errors.New("this is not a URL; write postgres://USER@HOST:PORT/DATABASE, with several HOST:PORT and commas between them if there are more, and with % and two digits for each of @ / : ? # % in a password")
 	case strings.Trim(u.Path, "/") == "":
 		return errors.New("the URL names no database; write postgres://USER@HOST:PORT/DATABASE")
 	}

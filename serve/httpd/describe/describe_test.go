@@ -242,7 +242,7 @@ func TestAnyText(t *testing.T) {
 				t.Fatalf("%s has control characters: %q", f.Name, got)
 			}
 			if strings.HasSuffix(f.Type, "json") && !json.Valid(got) {
-				t.Fatalf("%s is no JSON: %s", f.Name, got)
+				t.Fatalf("%s is not JSON: %s", f.Name, got)
 			}
 			if f.Name != "json" && strings.HasSuffix(f.Type, "json") && bytes.Contains(got, []byte("</")) {
 				t.Fatalf("%s can end a script: %s", f.Name, got)
