@@ -10,7 +10,6 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
-	"github.com/stele-id/stele/registrar/minting"
 	"github.com/stele-id/stele/scheme/all"
 	"github.com/stele-id/stele/store/mem"
 )
@@ -160,12 +159,4 @@ func must[T any](v T, err error) func(testing.TB) T {
 		}
 		return v
 	}
-}
-
-// texts returns the identifiers of labels.
-func texts(labels []minting.Label) (list []string) {
-	for _, l := range labels {
-		list = append(list, l.ID.String())
-	}
-	return list
 }

@@ -66,13 +66,12 @@ type program struct {
 	// documents put it; "" if there is none to look at.
 	machineConfig string
 
-	brief     bool           // the registry is closed when the verb is done
-	create    bool           // a registry is made where there is none; see creating
-	rehearse  bool           // the verb has --dry-run: no registry is made
-	restoring bool           // the registry is what a restore has just made, and marked as that
-	block     int            // how many names of a template are reserved at a time; 0: as a server does
-	notify    *outbound.Rule // where secondaries may be told of changes; nil: everywhere
-	transfer  *outbound.Rule // where they may come from
+	brief    bool           // the registry is closed when the verb is done
+	create   bool           // a registry is made where there is none; see creating
+	rehearse bool           // the verb has --dry-run: no registry is made
+	block    int            // how many names of a template are reserved at a time; 0: as a server does
+	notify   *outbound.Rule // where secondaries may be told of changes; nil: everywhere
+	transfer *outbound.Rule // where they may come from
 
 	acceptTokens bool    // where a restore finds no registry that knows which were revoked
 	serialFloor  *uint32 // that restored zones must be above; nil if it was not given
