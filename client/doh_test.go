@@ -37,7 +37,7 @@ func TestHTTPSMisbehaviour(t *testing.T) {
 		{"a redirect", send(http.StatusFound, messageType, nil), "HTTP status 302", 1},
 		{"fails", send(http.StatusBadGateway, "text/html", nil), "HTTP status 502", 2},
 		{"too often", send(http.StatusTooManyRequests, "text/html", nil), "HTTP status 429", 2},
-		{"a page", send(http.StatusOK, "text/html; charset=utf-8", []byte("<p>Please log in.")), "no DNS message", 1},
+		{"a page", send(http.StatusOK, "text/html; charset=utf-8", []byte("<p>Please log in.")), "not a DNS message", 1},
 		{"rubbish", send(http.StatusOK, messageType, []byte("rubbish")), errMalformed.Error(), 2},
 		{"something else", send(http.StatusOK, messageType, other), errMalformed.Error(), 2},
 		{"much", send(http.StatusOK, messageType, make([]byte, maxMessage+1)), "too long", 2},

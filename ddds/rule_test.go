@@ -176,7 +176,7 @@ func TestParseRuleFaults(t *testing.T) {
 		fields Fields
 		reason string
 	}{
-		{Fields{1, 2, "x", "", "", "a.example."}, "no flag"},
+		{Fields{1, 2, "x", "", "", "a.example."}, "not a flag"},
 		{Fields{1, 2, "s", "thttp+", "", "a.example."}, "neither a protocol nor a service"},
 		{Fields{1, 2, "", "", "!a!b!", "a.example."}, "one of them"},
 		{Fields{1, 2, "", "", "", "."}, "neither"},

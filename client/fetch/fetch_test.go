@@ -257,8 +257,8 @@ func TestRedirects(t *testing.T) {
 		w.WriteHeader(http.StatusFound)
 	})
 	for path, want := range map[string]string{
-		"/circle": "in a circle", "/pair": "in a circle", "/file": "are followed", "/gopher": "are followed", "/data": "no URL|are followed", "/none": "no URL",
-		"/broken": "no URL", "/count?n=-1": "more than 10 times", "/long": "no URL", "/relative": "", "/count": "", "/user": "",
+		"/circle": "in a circle", "/pair": "in a circle", "/file": "are followed", "/gopher": "are followed", "/data": "not a URL|are followed", "/none": "not a URL",
+		"/broken": "not a URL", "/count?n=-1": "more than 10 times", "/long": "not a URL", "/relative": "", "/count": "", "/user": "",
 	} {
 		info, err := newFetcher(t, Options{}).File(t.Context(), Request{Location: url + path}, newPart(t))
 		if want == "" {

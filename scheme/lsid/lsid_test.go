@@ -89,7 +89,7 @@ var samples = schemetest.Samples{
 		"urn:lsid:ubio.org:a:b%2F?+r":               "",
 		"http://h/urn:lsid:ubio.org:a:b":            "",
 		"http://h/urn:lsid:ubio.org:a:b?format=rdf": "query of the URL was dropped",
-		"urn:lsid:localhost:a:b":                    "no full domain name",
+		"urn:lsid:localhost:a:b":                    "not a full domain name",
 		"urn:lsid:ubio.org:a:%62":                   "%62",
 	},
 	Positions: map[string]string{

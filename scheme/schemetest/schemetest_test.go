@@ -207,7 +207,7 @@ func TestFaultsAreFound(t *testing.T) {
 				return stele.Explanation{ID: id("x:a"), Form: "x", Parts: stele.Parts{{Name: "p", Value: 1.5}}}, nil
 			}
 		}},
-		{"warning is not a sentence", "x:a", "no sentence", func(h *honest) {
+		{"warning is not a sentence", "x:a", "not a sentence", func(h *honest) {
 			h.explain = func(string) (stele.Explanation, error) {
 				return stele.Explanation{ID: id("x:a"), Form: "x", Warnings: []string{"odd"}}, nil
 			}

@@ -246,7 +246,7 @@ func TestHandlesPost(t *testing.T) {
 		{"text/plain", "type=EMAIL", 200, []string{email, `"URL"`}, "NOPE"},
 		{form, "type=%zz", 400, []string{"the body is not a form"}, "EMAIL"},
 		{object, `{"index":{}}`, 400, []string{"neither a text"}, "EMAIL"},
-		{object, `{bad`, 400, []string{`"responseCode":4`, "no JSON object"}, "EMAIL"},
+		{object, `{bad`, 400, []string{`"responseCode":4`, "not a JSON object"}, "EMAIL"},
 		{form, "type=" + strings.Repeat("x", maxParameters), 400, []string{"more than 8192 bytes"}, "EMAIL"},
 	} {
 		r := httptest.NewRequest(http.MethodPost, "/api/handles/20.500.99999/ABC-1", strings.NewReader(tt.body))

@@ -275,8 +275,8 @@ func TestUnknown(t *testing.T) {
 		"/ark:123/x":           `"position":4`,
 		"/urn:isbn:0306406153": `"scheme":"urn"`,
 		"/ark:12346/%zz":       `"position":10`,
-		"/what is this?":       "no identifier",
-		"/%00":                 "no identifier",
+		"/what is this?":       "not an identifier",
+		"/%00":                 "not an identifier",
 		"/ark:12346/%ff%00/":   "no such name",
 	} {
 		s.fails(target, http.StatusNotFound, text)
