@@ -34,7 +34,7 @@ func (s *zoneSet) below(prefix string) (list []scope) {
 				depth++
 			}
 		}
-		// A namespace below the key, whose own is not published, is no whole.
+		// A namespace below the key, whose own is not published, is not a whole.
 		if depth == 0 && key.Prefix != prefix {
 			depth = 1
 		}

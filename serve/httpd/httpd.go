@@ -123,7 +123,7 @@ func (o *Options) Validate() error {
 	}
 	for scheme, template := range o.Global {
 		if !isTemplate(template) {
-			return fmt.Errorf("the global resolver for %s, %.100q, is no URL with {id} in its path or query, such as https://n2t.net/{id}", scheme, template)
+			return fmt.Errorf("the global resolver for %s, %.100q, is not a URL with {id} in its path or query, such as https://n2t.net/{id}", scheme, template)
 		}
 	}
 	return nil
