@@ -73,7 +73,7 @@ func (p *parser) bracket() (*set, error) {
 	}
 }
 
-// last reports whether the bracket is closed behind the next character.
+// last reports whether the bracket is closed after the next character.
 func (p *parser) last() bool {
 	return p.pos+1 < len(p.text) && p.text[p.pos+1] == ']'
 }

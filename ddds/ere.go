@@ -65,7 +65,7 @@ type cost struct {
 // something else of it.
 type parser struct {
 	text   string
-	delim  byte // stands for itself behind a backslash; 0 if there is none
+	delim  byte // stands for itself after a backslash; 0 if there is none
 	fold   bool // the case of ASCII letters does not count
 	offset int  // of text in its field, for errors
 	pos    int
@@ -87,8 +87,7 @@ func (p *parser) errorf(pos int, format string, args ...any) error {
 	return stele.Invalidf("regexp", p.offset+pos, format, args...)
 }
 
-// note remembers the first thing about the expression that not all who load it
-// take.
+// note remembers the first thing in the expression that a name server may refuse or misread.
 func (p *parser) note(pos int, format string, args ...any) {
 	if p.ere.quirk == "" {
 		p.ere.quirk = fmt.Sprintf("at byte %d: %s", p.offset+pos, fmt.Sprintf(format, args...))
@@ -143,7 +142,7 @@ func (p *parser) branch(depth int) (list []node, all cost, err error) {
 	return list, all, nil
 }
 
-// atom reads what a repetition can stand behind, or an anchor.
+// atom reads what a repetition can follow, or an anchor.
 func (p *parser) atom(depth int) (n node, c cost, err error) {
 	n, c = node{low: 1, high: 1}, cost{1, 1}
 	switch b := p.text[p.pos]; b {
@@ -201,7 +200,7 @@ func (p *parser) parentheses(n *node, depth int) (c cost, err error) {
 	return c, nil
 }
 
-// escaped reads a backslash and the character behind it.
+// escaped reads a backslash and the character after it.
 func (p *parser) escaped() (rune, error) {
 	start := p.pos
 	p.pos++

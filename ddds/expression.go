@@ -18,12 +18,12 @@ const maxField = 255
 // more than any name or URL that is taken.
 const maxOutput = stele.MaxText
 
-// Expression is a substitution expression (RFC 3402, section 3.2): an extended
-// regular expression of POSIX and what to make of what it matches. It can't be
-// changed, and is used by many goroutines at once.
+// Expression is a substitution expression (RFC 3402, section 3.2): an extended regular
+// expression of POSIX and what to make of what it matches. It can't be changed, and is used
+// by many goroutines at once.
 //
-// It is compiled when it is first applied and stays so: whoever keeps a rule
-// keeps that work too.
+// It is compiled when it is first applied and stays so: a caller that keeps a rule saves
+// that work.
 type Expression struct {
 	text  string // as in the field; "" for the thesis's
 	ere   ere
@@ -97,7 +97,7 @@ func tooLarge(format string, args ...any) error {
 	return &stele.Error{Op: "parse", Kind: stele.Exhausted, Err: fmt.Errorf("%w: "+format, append([]any{ErrTooLarge}, args...)...)}
 }
 
-// isDelimiter reports whether c may delimit. Letters may, but for the flag.
+// isDelimiter reports whether c may delimit. Letters may, except the flag.
 func isDelimiter(c byte) bool {
 	return '!' <= c && c <= '~' && !isDigit(c) && c|0x20 != 'i' && c != '\\'
 }
@@ -217,13 +217,12 @@ func parsePattern(pattern, replacement string) (*Expression, error) {
 // String returns the expression as it stands in the regexp field.
 func (e *Expression) String() string { return e.text }
 
-// Apply matches the expression with text and returns what the replacement makes of
-// it; ok is false if it does not match. Of several matches it takes the leftmost,
-// and of those the longest. What stands before and behind the match is not part
-// of the output, as in the examples of RFC 3404.
+// Apply matches the expression with text and returns what the replacement makes of it; ok
+// is false if it does not match. Of several matches it takes the leftmost, and of those the
+// longest. What stands before and after the match is not part of the output, as in the
+// examples of RFC 3404.
 //
-// The error is of Kind Exhausted if the output is longer than any that could be
-// used.
+// The error is of Kind Exhausted if the output is longer than any that could be used.
 func (e *Expression) Apply(text string) (output string, ok bool, err error) {
 	e.compile.Do(e.prepare)
 	if e.err != nil {

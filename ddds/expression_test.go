@@ -92,7 +92,7 @@ func TestApply(t *testing.T) {
 		{`![.*]!x!`, "ab", "-"},
 		{`![é-ü]!x!`, "ö", "x"},
 
-		// Case is ASCII's: the Kelvin sign is no k, the long s no s.
+		// Case is ASCII's: the Kelvin sign does not match k, nor the long s s.
 		{`!^k$!x!i`, "K", "x"},
 		{`!^k$!x!i`, "\u212a", "-"},
 		{`!^s$!x!i`, "\u017f", "-"},
@@ -109,7 +109,7 @@ func TestApply(t *testing.T) {
 		{`!a!x!ii`, "A", "x"},
 	} {
 		field := strings.ReplaceAll(tt.field, `\u212a`, "\u212a")
-		if tt.field == `![[.....]]!x!` { // three dots are no collating element
+		if tt.field == `![[.....]]!x!` { // three dots are not a collating element
 			if _, err := ParseExpression(field); err == nil {
 				t.Errorf("%s: no error", field)
 			}

@@ -14,7 +14,7 @@ import (
 type judged struct {
 	candidate Candidate
 	grade     Grade
-	protocol  int // place among the protocols asked for, or behind them
+	protocol  int // place among the protocols asked for, or after them
 	place     int // in the trace
 }
 
@@ -64,10 +64,9 @@ func (v *walk) judge(rules []Rule, byFit bool, step int) ([]judged, error) {
 	return list, nil
 }
 
-// sort returns the places of the rules by order, then preference, then as chance
-// will have it (RFC 3403, section 4.1). Chance shares the load among rules that can
-// be chosen; those for another service stand behind them, so that it does not shuffle
-// what a reader of the trace sees.
+// sort returns the places of the rules by order, then preference, then at random (RFC 3403,
+// section 4.1). Chance shares the load among rules that can be chosen; those for another
+// service come after them, so that chance does not shuffle what a reader of the trace sees.
 func (v *walk) sort(rules []Rule) []int {
 	order := make([]int, len(rules))
 	for i := range order {
@@ -138,10 +137,10 @@ func (v *walk) token(r *Rule) stele.Service {
 	return ""
 }
 
-// compareFit is the order of choice in the EDDDS (thesis 6.2.2 and A.4): by type,
-// then by protocol if the user prefers some; sorted stably, by order and preference
-// behind that. Rules that rewrite the name compete, since they lead on inside the DNS;
-// those that lead out of it stand behind.
+// compareFit is the order of choice in the EDDDS (thesis 6.2.2 and A.4): by type, then by
+// protocol if the user prefers some; the stable sort keeps order and preference after that.
+// Rules that rewrite the name compete, since they lead on inside the DNS; those that lead
+// out of it come last.
 func compareFit(a, b judged) int {
 	if x, y := a.leaves(), b.leaves(); x != y {
 		if y {
@@ -164,7 +163,7 @@ func (v *walk) judgeRule(r *Rule, byFit bool, step int) (j *judged, matched bool
 		}
 		v.note(step, r, verdict, "", "%v", err)
 		if stele.KindOf(err) == stele.Exhausted {
-			return nil, false, err // nobody knows whether it would have matched
+			return nil, false, err // the walk cannot tell whether the rule would have matched
 		}
 		return nil, false, nil
 	}
@@ -247,7 +246,7 @@ func (v *walk) accept(r *Rule, key string, byFit bool, step int) *judged {
 
 // hasFlag reports whether the user takes a rule with this flag (thesis 6.2.2, discovery,
 // step 4). A rule that rewrites the name is taken in any case; DIS:NAPTR too, if the user
-// wants the resource that is found behind it.
+// wants the resource to which it leads.
 func (v *walk) hasFlag(flag Flag) bool {
 	if len(v.request.Flags) == 0 || flag == FlagNone {
 		return true

@@ -169,9 +169,9 @@ func parseMixed(text string) (s Services, err error) {
 	return s, nil
 }
 
-// offerLen returns the size of the first item in text. Behind a colon only a +
-// before N2 and a letter ends it. There the N is a capital: media types are
-// written in lower case, so application/x+n2l is one.
+// offerLen returns the size of the first item in text. After a colon only a + before N2 and
+// a letter ends it. There the N is a capital: media types are written in lower case, so
+// application/x+n2l is one.
 func offerLen(text string) int {
 	typed := false
 	for i := range len(text) {

@@ -84,7 +84,7 @@ func TestThesis(t *testing.T) {
 		t.Errorf("a pattern matches a part of the name: %v, %v", res, err)
 	}
 
-	// The same zone is of no use to those who read it as the RFCs say.
+	// Clients that read the same zone as the RFCs say find nothing in it.
 	w.Database = zone(t, Standard, thesisZone)
 	if res, err := w.Walk(t.Context(), Request{Name: paradisec, Service: "N2L"}); stele.KindOf(err) != stele.NotFound {
 		t.Errorf("the thesis's form is read without being asked for: %v, %v", res, err)

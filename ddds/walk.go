@@ -10,10 +10,10 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// Limits of a walk. Whoever writes rules may be malicious, and whoever walks them
-// should lose little by it.
+// Limits of a walk. The author of the rules may be malicious, and the client that walks
+// them should lose little by it.
 const (
-	MaxHops  = 16  // rewrites, one behind the other
+	MaxHops  = 16  // rewrites, one after the other
 	MaxRules = 512 // at one key
 
 	maxLookups = 64      // in all, with those of keys that did not answer

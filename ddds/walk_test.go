@@ -16,9 +16,8 @@ import (
 )
 
 // zone reads rules as zone files have them, a line each: the owner's name, order,
-// preference, the three texts in quotation marks, the replacement. A line without a
-// name belongs to the name before it. All live for 3600 seconds, but for names
-// under short.
+// preference, the three texts in quotation marks, the replacement. A line without a name
+// belongs to the name before it. All live for 3600 seconds, except names under short.
 func zone(tb testing.TB, d Dialect, text string) Map {
 	tb.Helper()
 	m, owner := make(Map), ""
@@ -366,8 +365,8 @@ start. 100 1 "s" "p+N2L" "" a.
 	}
 }
 
-// TestRandomTrace asks that chance has no say in where a rule stands that can't be
-// chosen: whoever reads two traces of one question sees the same.
+// TestRandomTrace checks that chance does not move rules that can't be chosen: two traces
+// of one question show them in the same place.
 func TestRandomTrace(t *testing.T) {
 	database := zone(t, Standard, `
 start. 100 1 "s" "p+N2P" "" a.
@@ -517,7 +516,7 @@ ogg. 100 10 "RES:http" "N2L:audio/ogg" "!.*!http://example.org/ogg!" .
 		"text/html":  "http://example.org/html",
 		"audio/wav":  "http://example.org/wav",
 		"audio/mpeg": "http://example.org/mpeg",
-		"audio/ogg":  "http://example.org/ogg", // behind the first that is similar
+		"audio/ogg":  "http://example.org/ogg", // after the first that is similar
 	} {
 		q := Request{Name: "urn:x:y", Service: "N2L", Trace: true}
 		if media != "" {
