@@ -41,7 +41,7 @@ func (r *registryBench) overHTTP(ctx context.Context, w *tabwriter.Writer) error
 	return r.tokens(ctx, w)
 }
 
-// apiServer is our server over a folder, and somebody's token for it.
+// apiServer is our server over a folder, and a user's token for it.
 type apiServer struct {
 	*server
 	token string
@@ -60,8 +60,7 @@ func (r *registryBench) startAPI(ctx context.Context, core int, data string) (*a
 	return r.serveAPI(ctx, core, string(bytes.TrimSpace(token)), "--data", data)
 }
 
-// serveAPI starts our server with flags that say what it serves, for somebody who has a
-// token.
+// serveAPI starts our server with flags that say what it serves, for a user with a token.
 func (r *registryBench) serveAPI(ctx context.Context, core int, token string, flags ...string) (*apiServer, error) {
 	address, err := freeAddress()
 	if err != nil {
@@ -287,8 +286,7 @@ func putRecord() (*stele.Record, error) {
 	}, err
 }
 
-// tokens tells what it costs to find out who asks: records are read with a token, and
-// without.
+// tokens measures the cost of authentication: records are read with a token, and without.
 func (r *registryBench) tokens(ctx context.Context, w *tabwriter.Writer) (err error) {
 	cores, err := twoCores()
 	if err != nil {

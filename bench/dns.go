@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	quickNames   = 100_000 // if nobody says how many
+	quickNames   = 100_000 // if the caller does not say how many
 	askAtLeast   = 200_000 // questions a round
 	dnsPairs     = 5
 	firstAtMost  = time.Minute // for a peer's first answers to all names
@@ -31,7 +31,7 @@ const (
 	outstanding = 100
 )
 
-// dnsBench measures the name server, and those who ask it.
+// dnsBench measures the name server, and the clients that ask it.
 type dnsBench struct {
 	*registryBench
 	names int
@@ -92,7 +92,7 @@ func (d *dnsBench) answers(ctx context.Context, w *tabwriter.Writer) (err error)
 type contender struct {
 	server *nameServer
 	began  time.Duration // from its start to its first answer
-	cold   dnsAnswers    // to questions that nobody asked before
+	cold   dnsAnswers    // to questions that no client asked before
 }
 
 // against compares us with a peer, and prints it.
@@ -222,9 +222,9 @@ var (
 	noErrorLine   = regexp.MustCompile(`NOERROR (\d+) \(`)
 )
 
-// run asks a server for all names, so many times, but for no longer than a while: the
-// slowest do not come to the last ones. Answers that are errors, or many that are
-// missing, make it fail.
+// run asks a server for all names, so many times, for no longer than atMost: the slowest do
+// not come to the last ones. Answers that are errors, or many that are missing, make it
+// fail.
 func (l *dnsLoad) run(ctx context.Context, s *nameServer, times int, atMost time.Duration) (a dnsAnswers, err error) {
 	host, port, _ := strings.Cut(s.at, ":")
 	before := usedBy(s.pid())

@@ -16,7 +16,7 @@ import (
 // it. In its texts, {folder}, {port} and {zone} are its own.
 type dnsPeer struct {
 	name   string
-	args   []string          // behind the program
+	args   []string          // after the program
 	files  map[string]string // in the folder
 	get    func(ctx context.Context, folder string) (program string, err error)
 	ask    []string // arguments that make it tell its version

@@ -16,7 +16,7 @@ const (
 	benchRoot = "urn.example."
 )
 
-// publishedParts returns the n-th published name, behind its prefix, in three parts.
+// publishedParts returns the n-th published name, without its prefix, in three parts.
 func publishedParts(n int) (a, b, c string) {
 	name := benchName(n)
 	return name[:4], name[4:7], name[7:]

@@ -46,8 +46,8 @@ end
 ` + loadEnd
 
 // redirects compares the way from a request to a redirect, for any of all names, with
-// nginx's, which sends everybody to one place. Both servers have the same core and the
-// load comes from another one. What counts is the CPU time that a server uses for an
+// nginx's, which redirects all requests to one place. Both servers have the same core and
+// the load comes from another one. What counts is the CPU time that a server uses for an
 // answer: the clock would tell of whatever else the machine does.
 func (r *registryBench) redirects(ctx context.Context, w *tabwriter.Writer) (err error) {
 	cores, err := twoCores()
@@ -297,7 +297,7 @@ func (r *registryBench) startNginx(ctx context.Context, core int) (*server, erro
 	return s, nil
 }
 
-// freeAddress returns an address on which nobody listens.
+// freeAddress returns an address on which no process listens.
 func freeAddress() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -127,7 +127,7 @@ func choose(figures []figure, wanted []string) (chosen []figure, err error) {
 	return chosen, nil
 }
 
-// progress tells whoever waits what is going on.
+// progress tells the user what is going on.
 func progress(format string, args ...any) { fmt.Fprintf(os.Stderr, "bench: "+format+"\n", args...) }
 
 const (

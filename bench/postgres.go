@@ -22,7 +22,7 @@ type postgres struct {
 	bin     string // folder of its programs
 	version string
 	folder  string
-	as      *syscall.Credential // who runs it; nil: who runs us
+	as      *syscall.Credential // the user that runs it; nil: ours
 	pid     int
 	records string // file for COPY
 }
@@ -92,7 +92,7 @@ func majorVersion(path string) int {
 	return n
 }
 
-// chooseUser finds somebody else if we are root, for whom PostgreSQL does not work.
+// chooseUser finds another user if we are root: PostgreSQL refuses to run as root.
 func (p *postgres) chooseUser() error {
 	if os.Getuid() != 0 {
 		return nil
@@ -182,8 +182,8 @@ func usedBy(pid int) (used time.Duration) {
 		if err != nil {
 			continue // it has ended just now
 		}
-		// The name of the program, in parentheses, may hold anything. Behind it come
-		// the state, the parent, and at 11 to 14 the times (proc(5)).
+		// The name of the program, in parentheses, may hold anything. After it come the
+		// state, the parent, and at 11 to 14 the times (proc(5)).
 		_, rest, _ := strings.Cut(string(text[max(0, bytes.LastIndexByte(text, ')')):]), " ")
 		fields := strings.Fields(rest)
 		if len(fields) < 15 {

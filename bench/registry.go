@@ -45,7 +45,7 @@ func (r *registryBench) prepare(ctx context.Context) (err error) {
 	if r.work, err = os.MkdirTemp(r.folder, "stele-bench-"); err != nil {
 		return err
 	}
-	// The server of PostgreSQL runs as somebody else if we are root.
+	// The server of PostgreSQL runs as another user if we are root.
 	if err := os.Chmod(r.work, 0o755); err != nil {
 		return err
 	}

@@ -71,8 +71,8 @@ func pinnedTo(ctx context.Context, cores, name string, args ...string) *exec.Cmd
 	return exec.CommandContext(ctx, "taskset", append([]string{"--cpu-list", cores, name}, args...)...)
 }
 
-// findServer returns the path of a server's program. They stand in sbin, which is not
-// on everybody's path.
+// findServer returns the path of a server's program. They stand in sbin, which is not on
+// every user's path.
 func findServer(name string) string {
 	if path, err := exec.LookPath(name); err == nil {
 		return path

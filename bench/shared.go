@@ -225,8 +225,8 @@ func (s *sharedBench) startOver(ctx context.Context, core int, flags ...string) 
 	return over, nil
 }
 
-// startOverAPI starts our server over an empty database, on all cores, with somebody's
-// token for it.
+// startOverAPI starts our server over an empty database, on all cores, with a user's token
+// for it.
 func (s *sharedBench) startOverAPI(ctx context.Context, database string) (*apiServer, error) {
 	if err := s.remake(ctx, database); err != nil {
 		return nil, err

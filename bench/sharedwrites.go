@@ -19,8 +19,8 @@ import (
 )
 
 // registrations compares records that are put one by one through a server, each durable
-// before the answer, with bare inserts of the same rows; and again behind a standby
-// that must have each commit before it is acknowledged.
+// before the answer, with bare inserts of the same rows; and again with a standby that must
+// have each commit before it is acknowledged.
 func (s *sharedBench) registrations(ctx context.Context, w *tabwriter.Writer) (err error) {
 	script := filepath.Join(s.work, "put.lua")
 	if err := os.WriteFile(script, []byte(putScript), 0o644); err != nil {

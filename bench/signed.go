@@ -16,8 +16,8 @@ import (
 // beforehand.
 const signedNames = 100_000
 
-// signedAnswers is answers for a zone that is signed with ECDSA P-256, for who asks for
-// signatures: ours makes them when they are asked for first, and Knot has them in the
+// signedAnswers is answers for a zone that is signed with ECDSA P-256, for clients that ask
+// for signatures: ours makes them when they are asked for first, and Knot has them in the
 // file of the zone.
 func (d *dnsBench) signedAnswers(ctx context.Context, w *tabwriter.Writer) (err error) {
 	cores, err := twoCores()

@@ -72,7 +72,7 @@ func (d *dnsBench) transfers(ctx context.Context, w *tabwriter.Writer) error {
 	return d.changes(ctx, w)
 }
 
-// share lets everybody on this machine take the zone.
+// share lets every client on this machine transfer the zone.
 func (d *dnsBench) share(ctx context.Context) error {
 	return command(ctx, d.stele, "zone", "secondary", "add", benchZone, "--network", "127.0.0.0/8", "--data", d.published)
 }
@@ -108,7 +108,7 @@ func (d *dnsBench) wholeZones(ctx context.Context, w *tabwriter.Writer) (err err
 	for i := range transferPairs {
 		var one [2]time.Duration
 		for k := range one {
-			j := (i + k) % 2 // who comes first, changes
+			j := (i + k) % 2 // the servers take turns at being first
 			s := []*nameServer{ours, bind.server}[j]
 			before := usedBy(s.pid())
 			if one[j], err = d.takeWhole(ctx, s, cores); err != nil {
@@ -230,7 +230,7 @@ func (d *dnsBench) takeChanges(ctx context.Context) (took, used float64, err err
 		if err := takeIncrement(ctx, s.at, serial); err != nil {
 			return 0, 0, err
 		}
-		if i > 0 { // the first reads what nobody has read
+		if i > 0 { // the first round reads what no request has read before
 			times, spent = append(times, time.Since(begin).Seconds()*1e3), spent+usedBy(s.pid())-cpu
 		}
 	}
