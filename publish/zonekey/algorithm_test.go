@@ -7,7 +7,7 @@ import (
 )
 
 // TestChangeAlgorithm takes a zone to another algorithm: no step goes before its time, and
-// the old keys stay until nobody has their DS records, however late the parent removes
+// the old keys stay until no cache has their DS records, however late the parent removes
 // them.
 func TestChangeAlgorithm(t *testing.T) {
 	for _, split := range []bool{false, true} {

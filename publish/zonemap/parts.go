@@ -7,7 +7,7 @@ import (
 	"github.com/stele-id/stele/namespaces"
 )
 
-// Parts returns how many parts a name has behind the prefix of the namespace in whose zone
+// Parts returns how many parts a name has after the prefix of the namespace in whose zone
 // it is published, as the separator of the zone cuts it.
 func Parts(schemes *stele.Schemes, ns *stele.Namespace, id stele.ID) int {
 	rest := strings.TrimPrefix(id.String(), ns.Prefix)

@@ -59,7 +59,7 @@ func nextName(wire []byte, apex int) []byte {
 		if len(label) < maxLabel && len(wire)+1 <= maxName {
 			label = append(label, 0)
 		} else if label = nextLabel(label); label == nil {
-			wire = rest // nothing is behind it but what is behind the name above
+			wire = rest // its successor is the successor of the name above
 			continue
 		}
 		next := append([]byte{byte(len(label))}, label...)
@@ -68,8 +68,8 @@ func nextName(wire []byte, apex int) []byte {
 	return wire
 }
 
-// nextLabel returns the least label behind one that can't be made longer, which is
-// changed; nil if there is none. Capitals are no letters of their own.
+// nextLabel returns the least label after one that can't be made longer, which is changed;
+// nil if there is none. It skips capitals, which equal small letters.
 func nextLabel(label []byte) []byte {
 	for len(label) > 0 {
 		last := &label[len(label)-1]
