@@ -18,7 +18,7 @@ type source interface {
 	Changed() uint64
 	// Signs reports whether any zone is signed.
 	Signs() bool
-	// OnChange registers who is told the names that may have changed, before a
+	// OnChange registers a function that receives the names that may have changed, before a
 	// change is acknowledged. Without names everything may have.
 	OnChange(func(names []string))
 }
@@ -63,7 +63,7 @@ type result struct {
 	additional []dns.RR
 
 	signed  bool      // it has signatures
-	bare    bool      // it could have them, and nobody wants them
+	bare    bool      // it could have them, and the client does not want them
 	absent  bool      // the name does not exist, though the code does not say so
 	chained bool      // it depends on a chain of names, or on what an alias stands for
 	until   time.Time // when signatures have to be made anew
@@ -99,7 +99,7 @@ func resolve(ctx context.Context, from source, a asked) (*result, error) {
 }
 
 // resolveAbove answers for DS records, which stand in the zone above (RFC 4035, section
-// 3.1.4.1). It returns nil if that is none of ours.
+// 3.1.4.1). It returns nil if this server does not have that zone.
 func resolveAbove(ctx context.Context, from source, a *asked) (*result, error) {
 	off, end := dns.NextLabel(a.name, 0)
 	if end {
@@ -158,9 +158,9 @@ func finish(ctx context.Context, from source, z authority, a *asked, n *Node, so
 	return r, r.secure(s, z.NSEC3(), a, n, soa)
 }
 
-// pick returns the records of a type. Who asks for any gets one that says that there
-// are some (RFC 8482, section 4.2): the rest is too useful to those who ask in
-// somebody else's name.
+// pick returns the records of a type. A client that asks for any gets one that says that
+// there are some (RFC 8482, section 4.2): more would amplify questions with a forged source
+// address.
 func pick(records []dns.RR, name string, qtype uint16, soa *dns.SOA, ns []dns.RR) []dns.RR {
 	atApex := name == soa.Hdr.Name
 	switch {

@@ -10,9 +10,9 @@ import (
 // lookEvery is how many records are noted before it is looked how far all are.
 const lookEvery = 1024
 
-// applied knows up to which change chains of names have everything. A change is in the
-// feed a moment before those who committed it say so, and who comes in between must not
-// take a chain for one of now.
+// applied knows up to which change chains of names have everything. A change is in the feed
+// a moment before its writer calls Invalidate, and a reader in between must not take a
+// chain for the current one.
 type applied struct {
 	mu    sync.Mutex
 	on    bool
@@ -23,8 +23,8 @@ type applied struct {
 	since int // records since it was looked
 }
 
-// begin begins to keep track, if nobody did. Whatever is committed from now on has to be
-// noted.
+// begin begins to keep track, unless it has begun already. Whatever is committed from now
+// on has to be noted.
 func (a *applied) begin(ctx context.Context, store Store) (last uint64, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -40,8 +40,8 @@ func (a *applied) begin(ctx context.Context, store Store) (last uint64, err erro
 	return last, nil
 }
 
-// note notes that chains know of a record in a version, and reports whether somebody
-// should look.
+// note notes that chains know of a record in a version, and reports whether the caller
+// should call look.
 func (a *applied) note(r *stele.Record) (look bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -78,11 +78,11 @@ func (a *applied) look(ctx context.Context, store Store) (uint64, error) {
 	return a.upTo, nil
 }
 
-// drop forgets what everything is known of anyway. A record may be noted once more when
-// its change was passed already: who follows the feed tells what was written here too. So
-// it does not matter when a record was met in the feed, but that it was noted before last
-// was read: it is of that change at most. Where the store is a copy that is behind, all is
-// begun anew afterwards; see InvalidateAll.
+// drop forgets the records that every chain has. A record may be noted once more when its
+// change was passed already: the follower of the feed notes local writes too. So it does
+// not matter when a record was met in the feed, but that it was noted before last was read:
+// it is of that change at most. Where the store is a copy that lags, all is begun anew
+// afterwards; see InvalidateAll.
 func (a *applied) drop(last uint64) {
 	if a.upTo >= a.by {
 		a.older, a.by, a.done = a.done, last, make(map[stele.ID]uint64)

@@ -49,8 +49,8 @@ type sending struct {
 	links *nsec3.Chain // of names sent so far, if the zone is signed
 	spare sync.Pool    // of messages that were written
 
-	open  chan *parcel // to be packed, if others do that than who reads
-	own   *packer      // or who packs them
+	open  chan *parcel // to be packed, if workers do that
+	own   *packer      // packs them in the reading goroutine; nil if workers do
 	order chan *parcel // to be written
 	next  *parcel      // that is filled
 }

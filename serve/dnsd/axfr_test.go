@@ -16,8 +16,8 @@ type recorded struct {
 
 func (k *recorded) Write(b []byte) (int, error) { return k.Buffer.Write(b) }
 
-// TestWorkers asks that a zone is sent the same however many processors pack it: by who
-// reads it, or by others, who finish in any order.
+// TestWorkers checks that a zone is sent the same however many processors pack it: the
+// goroutine that reads it, or workers that finish in any order.
 func TestWorkers(t *testing.T) {
 	p := newPress(t)
 	p.publish("urn:paradisec", "z.example.", ":", 3)

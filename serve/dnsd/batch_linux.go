@@ -97,8 +97,8 @@ func (b *batch) tryReceive(fd uintptr) bool {
 	}
 }
 
-// message returns a message that was received and who sent it, or nil if it is longer
-// than any that is answered.
+// message returns a message that was received and its sender, or nil if it is longer than
+// any that is answered.
 func (b *batch) message(i int) ([]byte, netip.AddrPort) {
 	h := &b.rx[i]
 	if h.hdr.Flags&unix.MSG_TRUNC != 0 {
@@ -121,7 +121,7 @@ func (b *batch) room() []byte {
 	return b.out[b.waiting*answerRoom : b.waiting*answerRoom : (b.waiting+1)*answerRoom]
 }
 
-// answer sends what was written to the room, when the batch is sent, to whoever sent
+// answer sends what was written to the room, when the batch is sent, to the sender of
 // message i, from the address that it was sent to.
 func (b *batch) answer(i int, answer []byte) {
 	from, to := &b.rx[i].hdr, &b.tx[b.waiting].hdr
@@ -157,8 +157,8 @@ func forgetInterface(control []byte) {
 	}
 }
 
-// flush sends the answers. One that the system does not take is left out: who misses
-// it asks again.
+// flush sends the answers. One that the system does not take is left out: a client that
+// misses it asks again.
 func (b *batch) flush(c syscall.RawConn) error {
 	if b.waiting == 0 {
 		return nil

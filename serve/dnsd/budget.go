@@ -5,10 +5,9 @@ import (
 	"time"
 )
 
-// budget bounds how much is signed in a second. Whoever asks for names that are made
-// up makes the server sign each time, and must not use up what others need: of what is
-// left, a half is for names that exist, and a quarter for those who ask over TCP. So
-// others come first as long as there are some.
+// budget bounds how much is signed in a second. A client that asks for names that are made
+// up makes the server sign each time, and must not use up what others need: a half of the
+// budget is reserved for names that exist, and a quarter for clients over TCP.
 type budget struct {
 	mu   sync.Mutex
 	rate int64 // tokens a second, and as many are kept at most

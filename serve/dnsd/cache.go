@@ -9,8 +9,8 @@ import (
 	"github.com/stele-id/stele/internal/slab"
 )
 
-// packed is an answer in wire form, without the header and the question in front of
-// it and the OPT record at its end: what is the same for all who ask.
+// packed is an answer in wire form, without the header and the question in front of it and
+// the OPT record at its end: what is the same for all clients.
 type packed struct {
 	rcode      uint8
 	aa         bool
@@ -23,20 +23,19 @@ type packed struct {
 	body       []byte
 	tc         bool // it did not fit
 
-	signed  bool   // it has signatures, for those who want them
-	bare    bool   // it is for those who don't
+	signed  bool   // it has signatures, for clients that want them
+	bare    bool   // it is for clients that do not
 	absent  bool   // the name does not exist, though the code does not say so (RFC 9824)
 	chained bool   // it depends on names beside its own: on a chain of them, or on what an alias stands for
 	hour    uint16 // until when its signatures are good enough, in hours; see hourOf
 }
 
-// cache keeps packed answers. Those that say that there is nothing have a part of
-// their own: who asks for names that are made up does not push out the others.
+// cache keeps packed answers. Those that say that there is nothing have a part of their
+// own: a client that asks for names that are made up does not push out the others.
 //
 // Answers are dropped by name without being looked for: each name falls on one of many
-// epochs, and an answer is good as long as the epoch is still the one in which the
-// making of it began. So an answer that was made while its name changed is never
-// found, either.
+// epochs, and an answer is good as long as the epoch is still the one in which the making
+// of it began. So an answer that was made while its name changed is never found, either.
 type cache struct {
 	seed   maphash.Seed
 	epochs []atomic.Uint32
@@ -111,7 +110,7 @@ func (c *cache) get(dst, name []byte, hash uint64, qtype uint16, limit int) (_ [
 	return c.find(dst, name, limit, wanted{key: cacheKey(hash, qtype, false), qtype: qtype, epoch: c.epoch(hash), chains: c.chains.Load()})
 }
 
-// getSigned is get for those who want signatures. hour is the time.
+// getSigned is get for clients that want signatures. hour is the time.
 func (c *cache) getSigned(dst, name []byte, hash uint64, qtype uint16, limit int, hour uint16) (_ []byte, p packed, ok bool) {
 	return c.find(dst, name, limit, wanted{key: cacheKey(hash, qtype, true), qtype: qtype, signed: true, hour: hour, epoch: c.epoch(hash), chains: c.chains.Load()})
 }

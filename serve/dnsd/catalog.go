@@ -14,8 +14,8 @@ import (
 // of the zones that name it.
 const LayoutCatalog stele.Layout = "catalog"
 
-// catalogServer is the name server of a catalog: there is none, since nobody but secondaries
-// asks for it (RFC 9432, section 4.1).
+// catalogServer is the name server of a catalog: there is none, since only secondaries ask
+// for it (RFC 9432, section 4.1).
 const catalogServer = "invalid."
 
 // addCatalog adds a catalog to the zones: those that may have one of its zones may have it.

@@ -12,8 +12,9 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// A catalog lists the zones that name it, with labels that stay, for those who may have one
-// of them. Its serial grows with the list, and with nothing else.
+// TestCatalogZone checks that a catalog lists the zones that name it, with labels that
+// stay, for the secondaries of one of them. Its serial grows with the list, and with
+// nothing else.
 func TestCatalogZone(t *testing.T) {
 	const catalog = "catalog.example.net."
 	p := newPress(t)

@@ -15,8 +15,8 @@ import (
 type Problem struct {
 	Zone string
 	ID   stele.ID // of the identifier that it is about; zero if it is about the zone
-	// Serious says that somebody does not find something. Otherwise all works, but not
-	// as well as it could.
+	// Serious says that clients do not find something. Otherwise all works, but not as well
+	// as it could.
 	Serious bool
 	Text    string // what it is, and what to do
 }

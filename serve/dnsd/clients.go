@@ -54,7 +54,7 @@ func household(a netip.Addr) netip.Prefix {
 	}
 	p, err := a.WithZone("").Prefix(n)
 	if err != nil {
-		return netip.Prefix{} // of nobody; they count together
+		return netip.Prefix{} // an invalid address; these count together
 	}
 	return p
 }

@@ -15,10 +15,10 @@ import (
 	"github.com/stele-id/stele/ddds"
 )
 
-// The order of rules for clients that know RFC 3404 only, and for what does not fit.
-// It is behind the usual order of targets; but targets have what order they like.
-// Where it comes first no harm is done: a client of the EDDDS looks at all orders
-// where there are RES: rules, and takes those before others.
+// The order of rules for clients that know RFC 3404 only, and for what does not fit. It
+// comes after the usual order of targets, but owners may give targets any order. Where it
+// comes first no harm is done: a client of the EDDDS looks at all orders where there are
+// RES: rules, and takes those before others.
 const (
 	ruleOrder      = stele.DefaultOrder
 	rulePreference = stele.DefaultPreference
@@ -60,7 +60,7 @@ type compiler struct {
 	schemes  *stele.Schemes
 	resolver host
 	further  []ddds.Fields        // the rule that leads to the resolver, if it has one
-	ttl      uint32               // where nobody says
+	ttl      uint32               // where the namespace has none
 	tells    func(id string) bool // whether rules must tell case variants of it apart
 	full     bool                 // rules match their identifier only, since others share the name
 	heads    map[headOf]ruleHead  // that were made before; nil: they are not kept
@@ -72,7 +72,7 @@ type Compiled struct {
 	URIs  []URI
 	Texts [][]string
 	TTL   uint32
-	notes []string // what could not be published as it is, for whoever checks the zone
+	notes []string // what could not be published as it is, for checks of the zone
 }
 
 type URI struct {
@@ -168,7 +168,7 @@ func (c *compiler) addTargets(out *Compiled, s *subject, shared bool) {
 	// What the owner signed here comes before what is said to be signed elsewhere.
 	signed := len(s.record.Signatures) > 0
 	promised := false
-	locations := out.URIs // they stand behind those of others
+	locations := out.URIs // they come after those of other records
 	var others []URI
 	var last *stele.Target // the location before
 	for i := range targets {
@@ -206,7 +206,7 @@ func (c *compiler) addTargets(out *Compiled, s *subject, shared bool) {
 		c.addPromise(out, s)
 	}
 	if shared || c.full {
-		return // who asks for URI records could not tell whose they are
+		return // a client could not tell to which name URI records belong
 	}
 	out.URIs = append(locations, others...)
 	if c.resolver.isZero() {
@@ -254,9 +254,9 @@ func (c *compiler) addRule(out *Compiled, s *subject, t *stele.Target) (short bo
 	return true
 }
 
-// rule makes the rule that leads an identifier to a URL: with the identifier in it
-// if that fits, or for all names if nobody else's can come here. ok is false if it
-// does not fit.
+// rule makes the rule that leads an identifier to a URL: with the identifier in it if that
+// fits, or for all names if no other identifier can come here. ok is false if it does not
+// fit.
 func (c *compiler) rule(s *subject, url string, t *stele.Target) (f ddds.Fields, ok bool) {
 	protocol, _, _ := strings.Cut(url, ":")
 	head := c.head(protocol, t)
@@ -333,9 +333,9 @@ func (c *compiler) addTombstone(out *Compiled, s *subject) {
 	out.Rules = append(out.Rules, rule)
 }
 
-// furtherRule is the rule for clients that know RFC 3404 only, and for names that do
-// not fit: they go to the resolver. To those who know more it is a spare. ok is false
-// if the zone's name is so long that nothing stands below it.
+// furtherRule is the rule for clients that know RFC 3404 only, and for names that do not
+// fit: they go to the resolver. To EDDDS clients it is a spare. ok is false if the zone's
+// name is so long that nothing stands below it.
 func furtherRule(zone string, order, preference uint16) (f ddds.Fields, ok bool) {
 	r := ddds.Rule{Order: order, Preference: preference, Flag: ddds.FlagSRV, Services: resolverServices(), Replacement: httpService + zone}
 	f, err := r.Fields()

@@ -35,13 +35,13 @@ type changedSet struct {
 	mine    bool // it is signed, if the zone is
 }
 
-// delta returns what has changed since the change with a number; nil if that can't be
-// told: the form of the zone or its keys have changed, so everything may have, or too
-// many records have, or nobody knows how it was. It takes as long as there are changes,
+// delta returns what has changed since the change with a number; nil if that can't be told:
+// the form of the zone or its keys have changed, so everything may have, or too many
+// records have, or the earlier state is not known. It takes as long as there are changes,
 // however large the zone is.
 //
-// Signatures are not kept, and those that are gone are made again: they depend on the
-// keys and on the time of signing only, and with those the whole zone changes.
+// Signatures are not kept, and those that are gone are made again: they depend on the keys
+// and on the time of signing only, and with those the whole zone changes.
 func (z *ZoneSnapshot) delta(ctx context.Context, from uint64) (*delta, error) {
 	if from > z.store.zone.Last {
 		return nil, nil
@@ -314,8 +314,8 @@ func sameSet(a, b []dns.RR) bool {
 	return slices.EqualFunc(a, b, func(x, y dns.RR) bool { return x.String() == y.String() })
 }
 
-// IXFR returns the answer to who has a zone with a serial: its SOA record alone if
-// that is the present one, or what has changed since (RFC 1995, section 4), all changes
+// IXFR returns the answer to a client that has a zone with a serial: its SOA record alone
+// if that is the present one, or what has changed since (RFC 1995, section 4), all changes
 // in one. It returns nil if the whole zone has to be sent.
 func (z *Zone) IXFR(ctx context.Context, serial uint32) ([]dns.RR, error) {
 	still, err := z.zones.Snapshot(ctx, z.Name)

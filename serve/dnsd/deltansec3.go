@@ -27,7 +27,7 @@ func (z *ZoneSnapshot) compareNSEC3(ctx context.Context, d *delta) error {
 	if err := z.addEarlier(ctx, d.from, before, after); err != nil {
 		return err
 	}
-	if err := z.addLater(ctx, before, after); err != nil { // most of it, while nobody waits
+	if err := z.addLater(ctx, before, after); err != nil { // most of it, before changedLinks watches the chain
 		return err
 	}
 	links, err := z.changedLinks(ctx, before, after)
@@ -47,8 +47,8 @@ func (z *ZoneSnapshot) compareNSEC3(ctx context.Context, d *delta) error {
 	return nil
 }
 
-// addEarlier adds the types at the names that had changed before, but of which the chain
-// may not know yet.
+// addEarlier adds the types at the names that had changed before, of which the chain may
+// not know yet.
 func (z *ZoneSnapshot) addEarlier(ctx context.Context, from uint64, before, after map[string][]uint16) error {
 	complete, err := z.live.completeUpTo(ctx, z.links)
 	if err != nil || complete >= from {

@@ -95,7 +95,7 @@ func (h *overHTTPS) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	head.Set("X-Content-Type-Options", "nosniff")
 	head.Set("Cache-Control", keptFor(one.answer, one.hasCookie))
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(one.answer) // the client who does not get it is gone
+		_, _ = w.Write(one.answer) // a client that does not get it is gone
 	}
 }
 

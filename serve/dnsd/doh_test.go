@@ -43,7 +43,7 @@ func askHTTPS(t *testing.T, web *httptest.Server, method string, msg []byte) (*h
 	return resp, answer
 }
 
-// TestHTTPS: questions by GET and by POST, and requests that are none.
+// TestHTTPS sends questions by GET and by POST, and checks how long answers may be kept.
 func TestHTTPS(t *testing.T) {
 	s, from := listen(t, "127.0.0.1:0", Options{})
 	web := httptest.NewUnstartedServer(s.HTTPS())

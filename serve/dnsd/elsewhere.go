@@ -80,8 +80,8 @@ func allServices() ddds.Services {
 	return ddds.Services{Offers: []ddds.Offer{{Service: stele.N2L}, {Service: stele.N2C}, {Service: stele.N2S}, {Service: stele.N2P}}}
 }
 
-// Preferences at a key: the rules of RFC 3404 that say the same as one of the EDDDS
-// stand behind it, so that who knows both takes the first.
+// Preferences at a key: the rules of RFC 3404 that say the same as one of the EDDDS come
+// after it, so that a client that knows both takes the first.
 const (
 	plainPreference   = 20
 	furtherPreference = 50

@@ -27,7 +27,7 @@ type envelopes struct {
 	scratch []byte
 	rest    []byte     // of a record that is made
 	plain   []byte     // the name of its owner
-	spare   *sync.Pool // of messages that nobody needs any more; nil: there are none
+	spare   *sync.Pool // of messages that can be used again; nil: there are none
 
 	full  [][]byte // messages that are done
 	msg   []byte   // the one that is filled

@@ -28,11 +28,11 @@ func CheckIdentity(name string) error {
 // tellsName reports whether the answer names the server (RFC 5001).
 func (w *worker) tellsName() bool { return w.q.nsid && w.s.o.Identity != "" }
 
-// Names under which a server is asked who it is (RFC 4892, section 2).
+// Names under which a server is asked for its identity (RFC 4892, section 2).
 var identityNames = [][]byte{[]byte("\x02id\x06server\x00"), []byte("\x08hostname\x04bind\x00")}
 
-// identify answers who the server is, if that is asked and may be told. What program it is
-// (version.bind, version.server) is not told.
+// identify answers with the server's identity, if the client asks and the operator has set
+// one. The server does not tell its program (version.bind, version.server).
 func (w *worker) identify(dst []byte, limit int) ([]byte, packed, bool) {
 	name := w.s.o.Identity
 	if name == "" || w.q.class != dns.ClassCHAOS || w.q.qtype != dns.TypeTXT && w.q.qtype != dns.TypeANY {

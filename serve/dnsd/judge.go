@@ -62,9 +62,9 @@ func (s *zoneSet) rulesNotes(ns *stele.Namespace) []string {
 	return k.notes
 }
 
-// Survey tells how the names of a namespace are cut: by the separator, or if it is ""
-// by the one that stands behind the prefix, into how many parts. NotFound if nothing
-// is registered there; Conflict, with the separator, if names differ.
+// Survey tells how the names of a namespace are cut: by the separator, or if it is "" by
+// the one that follows the prefix, into how many parts. NotFound if nothing is registered
+// there; Conflict, with the separator, if names differ.
 func (z *Zones) Survey(ctx context.Context, key stele.NamespaceKey, sep string) (_ string, parts int, err error) {
 	c := newOwnerMapping(z.schemes, &stele.Namespace{Scheme: key.Scheme, Prefix: key.Prefix,
 		Publication: stele.Publication{Separator: sep, Parts: 1}})

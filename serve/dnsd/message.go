@@ -94,9 +94,8 @@ func (q *query) read(msg []byte) int {
 	return dns.RcodeSuccess
 }
 
-// judgeOpcode lets queries through. The registry is not changed by anybody over
-// the DNS (RFC 2136), and this server transfers nothing in that others could notify
-// it of (RFC 1996).
+// judgeOpcode lets queries through. Clients cannot change the registry over the DNS (RFC
+// 2136), and this server transfers no zone in, so it takes no notices (RFC 1996).
 func judgeOpcode(opcode int) int {
 	switch opcode {
 	case dns.OpcodeQuery:

@@ -116,9 +116,9 @@ func (z *Zone) leap(ctx context.Context, rest string, prefix bool, yield func(*s
 	return &stele.Error{Op: "look up", Kind: stele.Exhausted, Err: fmt.Errorf("%.60q has too many variants of case", begin+rest)}
 }
 
-// seek returns the first record at or behind a text; nil if there is none.
+// seek returns the first record at or after a text; nil if there is none.
 func (z *Zone) seek(ctx context.Context, begin, from string) (*stele.Record, error) {
-	// Scan begins behind a text: the greatest that is less. No name has the byte 0xff.
+	// Scan begins after a text: the greatest that is less. No name has the byte 0xff.
 	last := from[len(from)-1]
 	before := begin + from[:len(from)-1] + string([]byte{last - 1, 0xff})
 	if last == 0 {
@@ -130,7 +130,7 @@ func (z *Zone) seek(ctx context.Context, begin, from string) (*stele.Record, err
 	return nil, nil
 }
 
-// sharedFold returns how many bytes of text and lower are the same but for case.
+// sharedFold returns how many bytes of text and lower are the same except for case.
 func sharedFold(text, lower string) int {
 	n := 0
 	for n < len(text) && n < len(lower) && lowerByte(text[n]) == lower[n] {
@@ -146,9 +146,8 @@ func lowerByte(b byte) byte {
 	return b
 }
 
-// nextVariant returns the least text that is behind found in order of bytes and
-// differs from lower in case only. same is how many bytes of both are the same but
-// for case.
+// nextVariant returns the least text that comes after found in order of bytes and differs
+// from lower in case only. same is how many bytes of both are the same except for case.
 func nextVariant(found, lower string, same int) (string, bool) {
 	if same < len(lower) {
 		// The variants that begin like found, and go on with something greater.

@@ -17,8 +17,9 @@ import (
 	"github.com/stele-id/stele/publish/zonekey"
 )
 
-// Times and bounds of notices. Who has not confirmed one gets it again after 2, 4, 8, 16
-// and 32 seconds, and then asks by itself when the time of the SOA record has come.
+// Times and bounds of notices. A secondary that has not confirmed one gets it again after
+// 2, 4, 8, 16 and 32 seconds, and then asks by itself when the refresh time of the SOA
+// record has come.
 const (
 	noticeEvery = time.Second            // one to a secondary about a zone at most
 	noticePause = 20 * time.Millisecond  // between rounds: what changes meanwhile is told at once
@@ -36,7 +37,7 @@ type noticeTally struct {
 	sent, confirmed, refused, givenUp atomic.Uint64
 }
 
-// changedZones are the zones that have changed since somebody looked.
+// changedZones are the zones that have changed since the notifier last looked.
 type changedZones struct {
 	mu    sync.Mutex
 	all   bool
@@ -126,9 +127,9 @@ type notifier struct {
 	trouble complaint
 }
 
-// NotifySecondaries tells the secondaries of all zones whenever these change, and once
-// at the beginning, until ctx ends. A change is told once a second at most, and until
-// it is confirmed or nobody can be expected to any more.
+// NotifySecondaries tells the secondaries of all zones whenever these change, and once at
+// the beginning, until ctx ends. It tells a change once a second at most, and until the
+// secondary confirms it or the last try has passed.
 func (s *Server) NotifySecondaries(ctx context.Context) {
 	n := s.newNotifier()
 	ctx, cancel := context.WithCancel(ctx)
@@ -212,15 +213,15 @@ func (n *notifier) open(ctx context.Context, readers *sync.WaitGroup) {
 		}
 		c, err := outbound.ListenPackets(n.rule, network, netip.AddrPortFrom(from, 0))
 		if err != nil {
-			continue // this machine has no such addresses; who is told there learns it
+			continue // this machine has no such addresses; sending to one reports it
 		}
 		n.sockets[v4] = c
 		readers.Go(func() { n.read(ctx, c) })
 	}
 }
 
-// read passes on what comes to a socket. What nobody has time for is dropped: it is
-// asked for again.
+// read passes on what comes to a socket. It drops a reply if the queue is full: the notice
+// is sent again.
 func (n *notifier) read(ctx context.Context, c *outbound.Packets) {
 	buf := make([]byte, noticeReply)
 	for {
@@ -369,7 +370,7 @@ func (n *notifier) pack(ctx context.Context, one *notice, now time.Time) ([]byte
 	}
 	delete(n.awaited, replyTo{one.at, one.id})
 	m := new(dns.Msg).SetNotify(one.zone)
-	for range 100 { // until it is nobody else's
+	for range 100 { // until no other notice has the ID
 		if _, taken := n.awaited[replyTo{one.at, m.Id}]; !taken {
 			break
 		}
@@ -409,7 +410,8 @@ func (n *notifier) confirmAll() {
 	}
 }
 
-// confirm looks at a confirmation. What is not signed as it should be is as nothing.
+// confirm looks at a confirmation. It ignores one without the signature that it should
+// have.
 func (n *notifier) confirm(r reply) {
 	if len(r.msg) < headerSize {
 		return

@@ -36,7 +36,7 @@ type ownerMapping struct {
 	schemes *stele.Schemes
 	scheme  string
 	prefix  string // of the namespace: urn:paradisec
-	joint   string // what stands behind it, before the first part
+	joint   string // what follows it, before the first part
 	sep     string // between the parts
 	parts   int
 	zone    string // absolute, in lower case
@@ -64,9 +64,8 @@ func newOwnerMapping(schemes *stele.Schemes, ns *stele.Namespace) *ownerMapping 
 	}
 }
 
-// samples are what may stand behind the prefix of a namespace. At least one is a
-// name in most: letters, UUIDs, and numbers of whose last digits one is right where
-// it is a check digit.
+// samples are what may follow the prefix of a namespace. At least one is a name in most:
+// letters, UUIDs, and numbers of whose last digits one is right where it is a check digit.
 func (c *ownerMapping) samples() []string {
 	list := []string{
 		strings.Repeat("a"+c.sep, c.parts-1) + "a",
@@ -81,8 +80,8 @@ func (c *ownerMapping) samples() []string {
 	return list
 }
 
-// jointOf returns what stands between a prefix and the rest of its names. It is
-// asked of the schemes: a text behind which the prefix is one of its parents.
+// jointOf returns what stands between a prefix and the rest of its names. It asks the
+// schemes for a text after which the prefix is a parent of the name.
 func jointOf(schemes *stele.Schemes, key stele.NamespaceKey, sep string, samples []string) string {
 	// Where several are possible, it is the separator that the prefix has last.
 	last := ":"
@@ -148,8 +147,8 @@ func hasLetters(s string) bool {
 	return false
 }
 
-// owner returns the owner name of an identifier, or why it has none. It is asked of
-// every name of a zone, and takes no memory but for the name.
+// owner returns the owner name of an identifier, or why it has none. It is called for every
+// name of a zone, and allocates the name only.
 func (c *ownerMapping) owner(id string) (name, reason string) {
 	rest, ok := strings.CutPrefix(id, c.prefix)
 	if ok {
@@ -224,9 +223,9 @@ func isLabelByte(b byte) bool {
 	return '0' <= b && b <= '9' || 'a' <= b|0x20 && b|0x20 <= 'z' || b == '-' || b == '_'
 }
 
-// rest is the way back: what stands behind prefix and joint in the identifiers of a
-// name, in lower case. more is set if the name has fewer labels than parts: then
-// rest is their beginning. ok is false if no identifier is there or below.
+// rest is the inverse of owner: what follows prefix and joint in the identifiers of a name,
+// in lower case. more is set if the name has fewer labels than parts: then rest is their
+// beginning. ok is false if no identifier is there or below.
 func (c *ownerMapping) rest(name string) (rest string, more, ok bool) {
 	below, ok := strings.CutSuffix(name, "."+c.zone)
 	if !ok || below == "" {
@@ -300,8 +299,8 @@ func (c *ownerMapping) rule() (*ddds.Expression, error) {
 	return ddds.NewExpression(ere.String(), to.String(), begin.fold)
 }
 
-// class is the characters of a label. BIND takes a hyphen only if it stands first.
-// The separator is none of them.
+// class is the characters of a label. BIND takes a hyphen only if it stands first. The
+// separator is not one of them.
 func (c *ownerMapping) class(fold bool) string {
 	set := "-_a-z0-9"
 	if c.sep == "-" || c.sep == "_" {

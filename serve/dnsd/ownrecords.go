@@ -63,7 +63,7 @@ func givesWay(rr dns.RR) bool {
 	return t == dns.TypeCNAME || t == dns.TypeTXT
 }
 
-// giveWay returns the records of a name but for those of the owner that give way.
+// giveWay returns the records of a name except those of the owner that give way.
 func giveWay(records []dns.RR) []dns.RR {
 	return slices.DeleteFunc(slices.Clone(records), givesWay)
 }

@@ -48,7 +48,7 @@ func (e *envelopes) addCompiled(name string, out *Compiled) error {
 	return nil
 }
 
-// addAll adds records that nobody else has.
+// addAll adds records that are not shared: packing changes them.
 func (e *envelopes) addAll(list []dns.RR) error {
 	for _, rr := range list {
 		if err := e.add(rr); err != nil {

@@ -2,14 +2,13 @@ package dnsd
 
 import "encoding/binary"
 
-// padTo is the length of which answers have a multiple that nobody on the way can read
-// (RFC 8467, section 4.1): so few lengths are left that they do not tell which answer it
-// is.
+// padTo is the block length of encrypted answers: each is padded to a multiple of it (RFC
+// 8467, section 4.1), so that the length does not tell an observer which answer it is.
 const padTo = 468
 
-// paddingSize returns how many bytes the padding option of an answer takes, with its
-// head, if the answer has so many without it; 0 if there is none. Only who pads gets
-// padding, and only where the rest can't be read (RFC 7830, sections 4 and 6).
+// paddingSize returns how many bytes the padding option of an answer takes, with its head,
+// if the answer has so many without it; 0 if there is none. Only a client that pads gets
+// padding, and only over an encrypted transport (RFC 7830, sections 4 and 6).
 func (w *worker) paddingSize(n int) int {
 	if !w.private || !w.q.padded || n+4 > maxMessage {
 		return 0

@@ -60,7 +60,7 @@ func anyBytes(n int) string {
 }
 
 // identifierPattern makes an ERE that matches one identifier and no other. tells says that
-// it must tell case variants apart, behind the head.
+// it must tell case variants apart, after the head.
 func identifierPattern(schemes *stele.Schemes, scheme, id string, tells bool) (ere string, fold bool) {
 	c := caseLower
 	if tells {

@@ -9,8 +9,8 @@ import (
 )
 
 // Version 2 of the PROXY protocol (HAProxy's proxy-protocol.txt, section 2.2), in which
-// dnsdist, HAProxy and others tell whom they ask for: in front of the first message of a
-// connection, and of each datagram.
+// dnsdist, HAProxy and others tell the address of the client: in front of the first message
+// of a connection, and of each datagram.
 const (
 	proxyHead    = 16 // the signature, version and command, family, length
 	maxProxyBody = 512
@@ -37,9 +37,9 @@ func proxyBody(head []byte) (int, error) {
 	return n, nil
 }
 
-// proxied returns for whom a header speaks: for the proxy itself, if it says so or does
-// not know. What follows the addresses, such as the name that a client asked for in TLS,
-// is of no interest.
+// proxied returns the client that a header names: the proxy itself, if it says so or does
+// not know. What follows the addresses, such as the name that a client asked for in TLS, is
+// ignored.
 func proxied(head, body []byte, proxy netip.Addr) (netip.Addr, error) {
 	if head[12] == proxyLocal {
 		return proxy, nil
@@ -65,7 +65,7 @@ func cutProxied(msg []byte, proxy netip.Addr) ([]byte, netip.Addr, error) {
 	return msg[proxyHead+n:], from, err
 }
 
-// readProxied reads the header from a connection of a proxy, and nothing behind it.
+// readProxied reads the header from a connection of a proxy, and nothing after it.
 func readProxied(r io.Reader, proxy netip.Addr) (netip.Addr, error) {
 	var buf [proxyHead + maxProxyBody]byte
 	if _, err := io.ReadFull(r, buf[:proxyHead]); err != nil {
@@ -82,7 +82,7 @@ func readProxied(r io.Reader, proxy netip.Addr) (netip.Addr, error) {
 	return proxied(buf[:proxyHead], body, proxy)
 }
 
-// isProxy reports whether an address is that of a proxy, which tells whom it asks for.
+// isProxy reports whether an address is that of a proxy, which tells its client's address.
 func (s *Server) isProxy(addr netip.Addr) bool {
 	for _, network := range s.o.Proxies {
 		if network.Contains(addr) {
@@ -92,8 +92,8 @@ func (s *Server) isProxy(addr netip.Addr) bool {
 	return false
 }
 
-// sender returns a datagram as its client sent it, and who that is. It is nil if a proxy
-// does not say.
+// sender returns a datagram as its client sent it, and the client's address. The datagram
+// is nil if a proxy does not name the client.
 func (s *Server) sender(msg []byte, from netip.Addr) ([]byte, netip.Addr) {
 	if len(s.o.Proxies) == 0 || !s.isProxy(from) {
 		return msg, from

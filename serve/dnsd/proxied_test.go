@@ -94,8 +94,9 @@ func FuzzProxied(f *testing.F) {
 	})
 }
 
-// Behind a proxy clients are told apart: one that is over its limit does not silence the
-// others; and what a proxy sends without a word of whom it is for is not answered.
+// TestProxiedClients checks that the server tells apart the clients of a proxy: one that is
+// over its limit does not silence the others. It does not answer a proxy that does not name
+// its client.
 func TestProxiedClients(t *testing.T) {
 	p := newPress(t)
 	p.paradisec()

@@ -52,7 +52,7 @@ func TestRegistryIsServed(t *testing.T) {
 	}
 }
 
-// TestNothingOldAfterACommit asks without pause while names come into being: whoever
+// TestNothingOldAfterACommit asks without pause while names come into being: a client that
 // asks after a commit sees it.
 func TestNothingOldAfterACommit(t *testing.T) {
 	p := newPress(t)

@@ -36,7 +36,7 @@ func (s *Server) newQueue(c *net.UDPConn, n int, t *tally) *queue {
 			for one := range q.questions {
 				msg, client := s.sender(one.msg, one.from.Addr().Unmap().WithZone(""))
 				if answer := w.respond(out, msg, peer{addr: client}, s.o.Now()); answer != nil {
-					_, _, _ = c.WriteMsgUDPAddrPort(answer, one.control, one.from) // who misses it asks again
+					_, _, _ = c.WriteMsgUDPAddrPort(answer, one.control, one.from) // a client that misses it asks again
 				}
 				q.free.Put(one)
 			}

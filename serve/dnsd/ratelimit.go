@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// RateLimit bounds what is sent over UDP to one network, so that the server is no use
-// to those who ask in somebody else's name. Clients that have shown a cookie, and
-// those that ask over TCP, are who they say they are and are not limited. The zero
+// RateLimit bounds what is sent over UDP to one network, so that attackers cannot use the
+// server for amplification with forged source addresses. Clients that have shown a cookie,
+// and those that ask over TCP, have a verified address and are not limited. The zero
 // RateLimit limits nothing.
 type RateLimit struct {
 	Same int // times a second that the same answer, or the same kind of error, is sent to a network; 0: no limit
@@ -43,9 +43,9 @@ const (
 	hold
 )
 
-// limiter counts what goes to whom in buckets of tokens. It has a fixed number of
-// them, without pointers; when two networks fall on the same ones, the one that was
-// quiet longer is forgotten.
+// limiter counts what goes to each network in buckets of tokens. It has a fixed number of
+// them, without pointers; when two networks fall on the same ones, the one that was quiet
+// longer is forgotten.
 type limiter struct {
 	o       RateLimit
 	seed    uint64
@@ -131,7 +131,7 @@ func (l *limiter) take(hash uint64, rate int, at uint32) bool {
 			return ok
 		}
 	}
-	return true // somebody else took four in the meantime; he is counted
+	return true // other goroutines took four in the meantime; those are counted
 }
 
 // bucket returns the bucket with a tag, or the one of two that can rather be spared.

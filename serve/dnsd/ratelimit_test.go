@@ -82,8 +82,8 @@ func TestRateLimitOfAll(t *testing.T) {
 	}
 }
 
-// TestRateLimitAndCookies checks that who is known is not limited, and that who could
-// be is told how.
+// TestRateLimitAndCookies checks that a client with a good cookie is not limited, and that
+// a client without one gets it.
 func TestRateLimitAndCookies(t *testing.T) {
 	d := newDesk(t, Options{Rate: RateLimit{Same: 1, Slip: 1}})
 	ask := func(cookie string) *dns.Msg {

@@ -145,7 +145,7 @@ func (p *pass) step(ctx context.Context) (done bool) {
 	return false
 }
 
-// readAll reads all records behind those that are read.
+// readAll reads all records after those that are read.
 func (p *pass) readAll(ctx context.Context) error {
 	n := 0
 	for scheme := range p.zones.schemes.All() {
@@ -275,8 +275,8 @@ func (z *Zone) linkLate(ctx context.Context) (done bool, err error) {
 	return true, nil
 }
 
-// complete says that names are read: who was told before that a name is empty may have
-// been told wrongly.
+// complete says that names are read: earlier answers that a name is empty may have been
+// wrong.
 func (z *Zones) complete() {
 	z.changed.Add(1)
 	z.tell(nil)

@@ -12,13 +12,13 @@ import (
 	"github.com/miekg/dns"
 )
 
-// peer is who asks.
+// peer is the client that asks.
 type peer struct {
 	addr netip.Addr // IPv4 addresses in four bytes
 	tcp  bool
-	idle time.Duration // how long a connection may be idle, to tell who asks for it; 0: it is not told
+	idle time.Duration // how long a connection may be idle, for a client that asks for it; 0: it is not told
 
-	private bool // nobody on the way can read what is asked
+	private bool // the transport is encrypted
 }
 
 // worker answers messages, one at a time. It has what this needs, so that nothing is
@@ -38,7 +38,7 @@ type worker struct {
 	expires   bool   // the answer says for how long a secondary may keep the zone
 	verified  bool   // the client has shown a good cookie
 	tcp       bool
-	private   bool // nobody on the way can read the answer
+	private   bool // the transport of the answer is encrypted
 	tell      time.Duration
 
 	mayBlock   bool // whether it may wait for the registry
@@ -120,8 +120,8 @@ func (w *worker) stamp(p *packed, now time.Time) bool {
 	return true
 }
 
-// greet looks at who asks: whether a cookie shows that the answer goes where the
-// question came from, and what is said of it.
+// greet looks at the client: whether a cookie shows that the answer goes where the question
+// came from, and what the answer says of the connection.
 func (w *worker) greet(from peer, now time.Time) {
 	w.hasCookie, w.verified, w.tell, w.tcp = w.q.cookie != nil, false, 0, from.tcp
 	w.private = from.private
@@ -160,7 +160,7 @@ func judgeQuestion(q *query) (code int, extended uint16) {
 	case dns.TypeMAILA, dns.TypeMAILB:
 		return dns.RcodeNotImplemented, dns.ExtendedErrorCodeNotSupported
 	case dns.TypeOPT, dns.TypeTSIG, dns.TypeTKEY, dns.TypeNXNAME:
-		return dns.RcodeFormatError, 0 // they are no data
+		return dns.RcodeFormatError, 0 // they are not data
 	}
 	return dns.RcodeSuccess, 0
 }
@@ -192,7 +192,7 @@ func (w *worker) find(dst []byte, limit int, now time.Time) ([]byte, packed) {
 	case errors.Is(err, errBusy):
 		w.tally.busy.Add(1)
 		if !w.tcp {
-			return dst, packed{tc: true} // who comes by TCP is who they say they are
+			return dst, packed{tc: true} // over TCP the client's address is verified
 		}
 		return dst, packed{rcode: dns.RcodeServerFailure}
 	case err != nil:
@@ -303,7 +303,7 @@ func (w *worker) optSize() int {
 	return n
 }
 
-// finish puts the header in front of an answer and the OPT record behind it.
+// finish puts the header in front of an answer and the OPT record after it.
 func (w *worker) finish(dst []byte, p *packed) []byte {
 	if p.absent && w.q.co {
 		p.rcode = dns.RcodeNameError // RFC 9824, section 5.1

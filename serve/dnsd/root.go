@@ -34,7 +34,7 @@ func (s *zoneSet) below(prefix string) (list []scope) {
 				depth++
 			}
 		}
-		// A namespace below the key, whose own is not published, is not a whole.
+		// A namespace below the key is a part only, even if its parent is not published.
 		if depth == 0 && key.Prefix != prefix {
 			depth = 1
 		}
@@ -55,8 +55,8 @@ func isUnder(prefix, above, joint string) bool {
 	return ok && (rest == "" || joint == "" && len(above) > headLen(above) || rest[0] == ':' || rest[0] == '/')
 }
 
-// rulesOf returns the rules at the apex of a zone. They are the same as at the key of
-// its namespace, so that whoever serves that key needs one rule, which leads here.
+// rulesOf returns the rules at the apex of a zone. They are the same as at the key of its
+// namespace, so that the server of that key needs one rule, which leads here.
 func (s *zoneSet) rulesOf(z *Zone) (k keyRules) {
 	if z.ns.Publication.Layout == stele.LayoutRoot {
 		return k
@@ -68,7 +68,7 @@ func (s *zoneSet) rulesOf(z *Zone) (k keyRules) {
 		s.lead(&k, sc)
 	}
 	for _, key := range s.keys {
-		// Roots lead to the host in a URI, whoever's zone has its name.
+		// Roots lead to the host in a URI, whichever namespace the zone of that name has.
 		at, ok := zonemap.KeyOf(s.schemes, key)
 		if ns := s.byKey[key]; ok && at.Host == z.Name && leads(ns) && !s.isBelow(ns, z.ns) {
 			s.lead(&k, s.uriScope(ns))
@@ -125,8 +125,8 @@ func (s *zoneSet) rewrite(k *keyRules, sc scope) {
 	}
 }
 
-// addKeys adds the keys of a root zone: one for each thing that stands behind the
-// scheme in the prefixes of published namespaces, paradisec in urn:paradisec.
+// addKeys adds the keys of a root zone: one for each thing that follows the scheme in the
+// prefixes of published namespaces, paradisec in urn:paradisec.
 func (s *zoneSet) addKeys(root *Zone) {
 	if zonemap.RootOf(s.schemes, root.ns.Scheme) == zonemap.URIs {
 		s.addURIKeys(root)
@@ -148,8 +148,8 @@ func (s *zoneSet) addKeys(root *Zone) {
 // urnRoot is the scheme whose names begin at keys by RFC 3404.
 const urnRoot = "urn"
 
-// finds reports whether the root leads to a host by itself, as it is done for names
-// that are no URNs.
+// finds reports whether the root leads to a host by itself, as it is done for names that
+// are not URNs.
 func (s *zoneSet) finds(root *Zone) bool {
 	return root.ns.Scheme != urnRoot && root.ns.Publication.Resolver != ""
 }
@@ -181,9 +181,9 @@ func (s *zoneSet) addKey(root *Zone, head, label string) {
 	}
 }
 
-// addHost adds the record by which names that are no URNs find their resolver: the
-// service is the scheme, and the flag h says that a host stands in the replacement
-// (ARK's draft, "Looking up NMAs via DNS").
+// addHost adds the record by which names that are not URNs find their resolver: the service
+// is the scheme, and the flag h says that a host stands in the replacement (ARK's draft,
+// "Looking up NMAs via DNS").
 func (s *zoneSet) addHost(k *keyRules, root *Zone, head string) {
 	if root.ns.Scheme == urnRoot {
 		return

@@ -13,7 +13,7 @@ type serials struct {
 
 	mu     sync.Mutex
 	number map[string]uint16
-	list   atomic.Pointer[[]*serial] // by number; 0 is nobody
+	list   atomic.Pointer[[]*serial] // by number; 0 is not a zone
 }
 
 // serial is the serial of a zone at the time of a change: both in one word, so that
@@ -44,7 +44,7 @@ func (s *serials) numberOf(apex string) uint16 {
 		return 0
 	}
 	n := uint16(len(list))
-	// A word that no change has makes the first who asks look.
+	// A word that no change has makes the first reader fetch the serial.
 	z := &serial{apex: apex}
 	z.word.Store(uint64(^uint32(s.from.Changed())) << 32)
 	list = append(list[:n:n], z)

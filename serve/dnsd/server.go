@@ -1,13 +1,12 @@
-// Package dnsd publishes the registry in the DNS: it compiles namespaces and records
-// into zones, as rules for DDDS and EDDDS clients, and answers for them on UDP and TCP,
-// over TLS and HTTPS, hands them to secondaries, or writes them down for stock name
-// servers.
+// Package dnsd publishes the registry in the DNS: it compiles namespaces and records into
+// zones, as rules for DDDS and EDDDS clients, and answers for them on UDP and TCP, over TLS
+// and HTTPS, hands them to secondaries, or writes them down for stock name servers.
 //
-// [Zones] are the registry as zones, signed if they are to be; [Keys] look after the
-// keys of those. [Server] is the authoritative name server. It reads questions by hand,
+// [Zones] are the registry as zones, signed if they are to be; package zonekey looks after
+// the keys of those. [Server] is the authoritative name server. It reads questions by hand,
 // answers most of them with what it has packed before, and has the DNS library pack the
-// rest. It never changes the registry but for keys, never recurses, and tells nobody who
-// asks over UDP in somebody else's name more than a little.
+// rest. It never changes the registry, never recurses, and limits what it sends over UDP to
+// an address that may be forged.
 package dnsd
 
 import (
@@ -30,7 +29,7 @@ import (
 type Options struct {
 	Zones *Zones
 	Now   func() time.Time // must be the real time: connections end by it
-	Log   *slog.Logger     // of what somebody should look into; nothing is logged if nil
+	Log   *slog.Logger     // of what the operator should look into; nothing is logged if nil
 
 	Sockets       int           // UDP sockets; 0: as many as there are processors to use
 	CacheBytes    int           // for packed answers; 0: 256 MiB, of which it takes what it uses
@@ -41,8 +40,8 @@ type Options struct {
 	// registry is on this machine.
 	Lookups int
 
-	// Identity is the name by which this server can be told from others that answer for
-	// the same zones, for who asks (NSID, RFC 5001; id.server, RFC 4892); see
+	// Identity is the name by which this server can be told from others that answer for the
+	// same zones, for clients that ask (NSID, RFC 5001; id.server, RFC 4892); see
 	// [CheckIdentity]. It is not told if it is empty.
 	Identity string
 
@@ -59,9 +58,9 @@ type Options struct {
 	// server makes its own and changes it daily.
 	CookieSecrets []CookieSecret
 
-	// Signatures is how many answers of signed zones may be signed in a second; 0:
-	// 2000. What was signed before is not counted, so this bounds what those can cause
-	// who ask for names that are made up.
+	// Signatures is how many answers of signed zones may be signed in a second; 0: 2000. What
+	// was signed before is not counted, so this bounds what clients can cause that ask for
+	// names that are made up.
 	Signatures int
 
 	// Transfer and Notify say which addresses zones are sent to, and are told of

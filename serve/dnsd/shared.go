@@ -1,7 +1,7 @@
 package dnsd
 
-// InvalidateAll says that nobody knows what other processes have committed: everything
-// is read again. See Invalidate.
+// InvalidateAll says that other processes may have committed any changes: everything is
+// read again. See Invalidate.
 func (z *Zones) InvalidateAll() {
 	z.generations.forgetAll()
 	z.mu.Lock()

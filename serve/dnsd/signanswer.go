@@ -33,7 +33,7 @@ func (r *result) secure(s *zonesign.Signer, chain *NSEC3Chain, a *asked, n *Node
 	return r.denyNSEC3(s, chain, a.name, soa)
 }
 
-// withSignatures returns records with the signatures of each set of them behind it.
+// withSignatures returns records with the signatures of each set of them after it.
 func withSignatures(s *zonesign.Signer, records []dns.RR) ([]dns.RR, error) {
 	var list []dns.RR
 	for len(records) > 0 {
@@ -66,9 +66,9 @@ func placeholderNegative(s *zonesign.Signer, soa *dns.SOA) []dns.RR {
 	return list
 }
 
-// denyOnline adds the proof that there is nothing to a result (RFC 9824): a record for
-// the name itself. So the name exists for those who validate, and the response code
-// says that too, but for clients that know better (section 5).
+// denyOnline adds the proof that there is nothing to a result (RFC 9824): a record for the
+// name itself. So the name exists for validators, and the response code says that too,
+// except to clients that know better (section 5).
 func (r *result) denyOnline(s *zonesign.Signer, name string, n *Node, soa *dns.SOA) error {
 	if r.rcode == dns.RcodeNameError {
 		r.rcode, r.absent = dns.RcodeSuccess, true
@@ -120,7 +120,8 @@ func pickSecurity(s *zonesign.Signer, a *asked, n *Node, soa *dns.SOA) ([]dns.RR
 		rr, err := s.NSEC(a.name, n.Types(a.name == s.Zone), n.Exists || a.name == s.Zone, zonesign.NegativeTTL(soa))
 		return []dns.RR{rr}, err
 	case a.qtype == dns.TypeRRSIG && a.signed && len(n.Records) > 0:
-		// Those of one set are enough for who asks for them all (RFC 8482, section 7).
+		// Those of one set are enough for a client that asks for them all (RFC 8482, section
+		// 7).
 		set := slices.DeleteFunc(slices.Clone(n.Records), func(rr dns.RR) bool {
 			return rr.Header().Rrtype != n.Records[0].Header().Rrtype
 		})

@@ -235,8 +235,8 @@ func TestNoKeys(t *testing.T) {
 	}
 }
 
-// TestNothingOldIsSigned asks without pause, in both modes, while names come into being
-// and go: after a commit everybody sees it, and what is said is signed and true.
+// TestNothingOldIsSigned asks without pause, in both modes, while names come into being and
+// go: after a commit every client sees it, and what is said is signed and true.
 func TestNothingOldIsSigned(t *testing.T) {
 	for _, mode := range []zonesign.Mode{zonesign.Online, zonesign.Transfer} {
 		t.Run(fmt.Sprint(mode), func(t *testing.T) {

@@ -59,7 +59,7 @@ type signedSets struct {
 	signed []bool // whether each is to be
 }
 
-// addOwner adds all sets at a name. At a cut the records are another zone's, but for the
+// addOwner adds all sets at a name. At a cut the records are another zone's, except the
 // digests of its keys; what stands below it is unsigned (RFC 4035, section 2.2).
 func (b *signedSets) addOwner(p *OwnerRecords) error {
 	sets := zonesign.RRsets(p.Records)

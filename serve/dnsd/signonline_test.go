@@ -198,7 +198,8 @@ func nsecTypes(t *testing.T, m *dns.Msg, name string) string {
 	return ""
 }
 
-// RFC 9824, section 5.1: who says that it may is told the response code.
+// TestCompactAnswersOK checks RFC 9824, section 5.1: a client that sets CO gets the real
+// response code.
 func TestCompactAnswersOK(t *testing.T) {
 	d := newDesk(t, Options{})
 	ring := newRing(t, "paradisec.example.", zonekey.ECDSA, false, d.clock.Now())
@@ -286,7 +287,7 @@ func TestSerialIsSigned(t *testing.T) {
 	if misses := d.s.Stats().Misses; misses != 2+5 {
 		t.Errorf("%d answers were made, want 7", misses)
 	}
-	// In a burst the serial stays behind, with a good signature.
+	// In a burst the serial lags, with a good signature.
 	d.secure(ring, "none.paradisec.example.", dns.TypeA, someone)
 	d.from.change(t, "www.paradisec.example.", "www.paradisec.example. 600 A 192.0.2.99")
 	if r := d.secure(ring, "none.paradisec.example.", dns.TypeA, someone); r.Ns[0].(*dns.SOA).Serial != 12 {
@@ -300,7 +301,7 @@ func TestSignaturesAnew(t *testing.T) {
 	d := newDesk(t, Options{})
 	ring := newRing(t, "paradisec.example.", zonekey.ECDSA, false, d.clock.Now())
 	d.sign("paradisec.example.", zonesign.Online, ring)
-	// What was made by a clock that was wrong is no good.
+	// An answer that was signed by a wrong clock is not reused.
 	d.clock.add(30 * 24 * time.Hour)
 	d.secure(ring, "a.001.ab1.paradisec.example.", dns.TypeNAPTR, someone)
 	d.secure(ring, "none.paradisec.example.", dns.TypeNAPTR, someone)

@@ -25,7 +25,7 @@ type snapshotStore struct {
 	Store
 	at   uint64
 	zone stele.ZoneState // of the zone that is read
-	lag  time.Time       // when the store was behind last, before at was read
+	lag  time.Time       // when the store lagged last, before at was read
 	old  bool            // it was then
 
 	mu    sync.Mutex
@@ -109,7 +109,7 @@ func (p *snapshotStore) catchUp(ctx context.Context) error {
 	return nil
 }
 
-// meanwhile returns the records that are known to have changed, but for the first n.
+// meanwhile returns the records that are known to have changed, except the first n.
 func (p *snapshotStore) meanwhile(n int) []stele.ID {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -208,7 +208,7 @@ func (z *Zones) Snapshot(ctx context.Context, name string) (*ZoneSnapshot, error
 			return nil, err
 		}
 		if then == nil {
-			z.renew(set) // whoever committed is about to say so
+			z.renew(set) // the writer is about to call Invalidate
 			continue
 		}
 		one := then.zones[name]
@@ -227,7 +227,8 @@ func (z *Zones) Snapshot(ctx context.Context, name string) (*ZoneSnapshot, error
 	return nil, &stele.Error{Op: "transfer", Kind: stele.Unavailable, Err: fmt.Errorf("the settings of %s change too fast; try again", name)}
 }
 
-// newSnapshot returns a set over the store as it is now; nil if it is none of now.
+// newSnapshot returns a set over the store as it is now; nil if the given set is not
+// current.
 func (z *Zones) newSnapshot(ctx context.Context, set *zoneSet, zone string) (*snapshotStore, *zoneSet, error) {
 	store, err := newSnapshotStore(ctx, z.store, zone)
 	if err != nil {
@@ -243,9 +244,9 @@ func (z *Zones) newSnapshot(ctx context.Context, set *zoneSet, zone string) (*sn
 	return store, set.over(z, store), nil
 }
 
-// noteGenerations notes what the zones are that go out to others, if nothing is known of them
-// yet: those who have them of another server, or from before, can be told what changes
-// from now on.
+// noteGenerations notes the form of the zones that have secondaries, if it is not known
+// yet: a secondary that has a zone from another server, or from before, can be told what
+// changes from now on.
 func (z *Zones) noteGenerations(ctx context.Context, set *zoneSet) error {
 	z.generations.forgetOthers(set)
 	unknown := slices.DeleteFunc(slices.Clone(set.order), func(name string) bool {

@@ -15,7 +15,7 @@ import (
 	"github.com/stele-id/stele/publish/zonesign"
 )
 
-// replicated is a store with a copy that is behind, which is read while the store is away.
+// replicated is a store with a copy that lags, which is read while the store is away.
 type replicated struct {
 	stele.Store
 	copied stele.Store
@@ -31,7 +31,7 @@ func (s *replicated) lose(copied stele.Store) {
 	s.away, s.copied, s.since = true, copied, s.since.Add(time.Second)
 }
 
-// mute is a store that does not tell when it is behind.
+// mute is a store that does not tell when it lags.
 type mute struct{ stele.Store }
 
 // of returns what is read for a call.
@@ -225,7 +225,7 @@ func TestDeltaDoesNotBlock(t *testing.T) {
 		n, busy := 0, false
 		both.on(func(string) {
 			if busy || !p.zones.applied.mu.TryLock() {
-				return // that is held from those who commit alone, who wait for the store anyway
+				return // only writers need that lock, and they wait for the store anyway
 			}
 			p.zones.applied.mu.Unlock()
 			// If the chain were held while the store is read, the record below could never
@@ -235,7 +235,7 @@ func TestDeltaDoesNotBlock(t *testing.T) {
 			}
 			n++
 			busy = true
-			both.mu.Unlock() // who registers reads, too
+			both.mu.Unlock() // register reads, too
 			p.register(fmt.Sprintf("urn:example:p%d:n%d", round, n), "N2L https://example.org/")
 			both.mu.Lock()
 			busy = false
@@ -266,8 +266,8 @@ func TestDeltaDoesNotBlock(t *testing.T) {
 	}
 }
 
-// TestAppliedForgets has records noted once more after they were met in the feed, as who
-// follows it does: they are not kept, and no record that is not met yet is forgotten.
+// TestAppliedForgets has records noted once more after they were met in the feed, as its
+// follower does: they are not kept, and no record that is not met yet is forgotten.
 func TestAppliedForgets(t *testing.T) {
 	p := newPress(t)
 	p.publish("urn:paradisec", "z.example.", ":", 1)
@@ -286,7 +286,7 @@ func TestAppliedForgets(t *testing.T) {
 	for i := range 200 {
 		r := p.register(fmt.Sprintf("urn:paradisec:n%d", i), "N2L https://example.org/")
 		switch {
-		case missing == nil: // who committed it is slower than the next one
+		case missing == nil: // its writer is slower than that of the next one
 			missing = r
 			look(last)
 			continue
@@ -297,7 +297,7 @@ func TestAppliedForgets(t *testing.T) {
 		}
 		last += 2
 		look(last)
-		for _, again := range []*stele.Record{missing, r} { // by who follows
+		for _, again := range []*stele.Record{missing, r} { // by the follower
 			a.note(again)
 		}
 		missing = nil
@@ -308,7 +308,7 @@ func TestAppliedForgets(t *testing.T) {
 	slow := p.register("urn:paradisec:slow", "N2L https://example.org/")
 	for i := range 5 {
 		a.note(p.register(fmt.Sprintf("urn:paradisec:m%d", i), "N2L https://example.org/"))
-		look(last) // until that one is known, none of those behind it may be forgotten
+		look(last) // until that one is known, none of those after it may be forgotten
 	}
 	a.note(slow)
 	for range 2 {

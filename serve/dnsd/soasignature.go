@@ -21,8 +21,8 @@ type soaSignature struct {
 	data    [][]byte // of the RRSIG records
 }
 
-// soaSignInterval bounds how often the SOA record of a zone is signed. In a burst of changes, the serial
-// in signed answers is behind by so much.
+// soaSignInterval bounds how often the SOA record of a zone is signed. In a burst of
+// changes, the serial in signed answers lags by so much.
 const soaSignInterval = 50 * time.Millisecond
 
 // newSOASignature signs the SOA record of a zone.
@@ -48,8 +48,8 @@ func newSOASignature(s *zonesign.Signer, soa *dns.SOA, changes uint32, now time.
 }
 
 // soaTail is the size of what follows an SOA record's serial in it; the signatures come
-// right behind, each with this in front: a name that is a compression pointer, type,
-// class, TTL and length.
+// right after, each with this in front: a name that is a compression pointer, type, class,
+// TTL and length.
 const (
 	soaTail    = 20
 	rrsigFront = 2 + 10

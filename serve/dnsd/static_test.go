@@ -112,8 +112,8 @@ func TestChangesOfSettings(t *testing.T) {
 	}
 }
 
-// Who has a zone from before the server began is told what has changed: neither a title
-// nor secondaries are in the zone.
+// TestErasBeginWithTheServer checks that a secondary that has a zone from before the server
+// began is told what has changed: neither a title nor secondaries are in the zone.
 func TestErasBeginWithTheServer(t *testing.T) {
 	p := newPress(t)
 	p.publish("urn:paradisec", "z.example.", ":", 2)

@@ -11,7 +11,7 @@ import (
 // Stats are counts since the server was made.
 type Stats struct {
 	UDP, TCP    uint64            // messages answered
-	TLS, HTTPS  uint64            // messages answered that nobody on the way could read
+	TLS, HTTPS  uint64            // messages answered over an encrypted transport
 	Rcodes      map[string]uint64 // the same by response code: NOERROR, NXDOMAIN, ...
 	Truncated   uint64            // answers that did not fit and sent the client to TCP
 	Dropped     uint64            // messages that deserved no answer
@@ -30,7 +30,7 @@ type Stats struct {
 	Notices     uint64            // sent to secondaries about changes
 	Confirmed   uint64            // notices that a secondary confirmed
 	Unwanted    uint64            // notices that a secondary refused
-	GivenUp     uint64            // notices that nobody confirmed
+	GivenUp     uint64            // notices that no secondary confirmed
 	Refused     uint64            // TCP connections closed at once, since there were too many
 	Untold      uint64            // exchanges that the collector of dnstap did not take in time
 	Replaced    uint64            // TCP connections closed to make room for those of other clients
@@ -122,8 +122,8 @@ func (s *Server) newTally() *tally {
 	return t
 }
 
-// complaint is a line in the log that anybody on the network could cause, and that is
-// therefore written now and then only.
+// complaint is a line in the log that any client could cause, and that is therefore written
+// now and then only.
 type complaint struct {
 	text  string
 	last  atomic.Int64 // when it was written, in Unix seconds

@@ -83,8 +83,8 @@ func (w *worker) tapWay(from peer) uint64 {
 	return tapUDP
 }
 
-// appendExchange appends a Dnstap message. Ports are left out: who looks after a server
-// has no use for them, and behind a proxy they are not the client's.
+// appendExchange appends a Dnstap message. Ports are left out: operators have no use for
+// them, and those of a proxy are not the client's.
 func appendExchange(dst []byte, identity string, way uint64, from netip.Addr, query, answer []byte, asked, answered time.Time) []byte {
 	kind, family := uint64(1), uint64(1) // AUTH_QUERY, INET
 	if answer != nil {
@@ -190,7 +190,7 @@ func (t *tap) drain(out *collector) error {
 	}
 }
 
-// collector is a connection to who collects.
+// collector is a connection to the Dnstap collector.
 type collector struct {
 	conn net.Conn
 	w    *bufio.Writer

@@ -50,8 +50,9 @@ func (s *Server) welcome(c net.Conn, from netip.Addr, t *tally, serve func(c net
 	})
 }
 
-// acceptProxied reads whom a proxy speaks for, and takes the connection as that client's.
-// How many connections a proxy may open at once is between it and us: it is trusted.
+// acceptProxied reads the client's address from a proxy, and takes the connection as that
+// client's. The server does not limit connections that wait for a header: it trusts
+// proxies.
 func (s *Server) acceptProxied(c net.Conn, proxy netip.Addr, t *tally, serve func(c net.Conn, at *place)) {
 	from, err := netip.Addr{}, c.SetReadDeadline(s.o.Now().Add(s.o.TCP.Message))
 	if err == nil {

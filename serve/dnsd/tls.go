@@ -74,7 +74,7 @@ func (s *Server) serveTLS(c net.Conn, at *place, config *tls.Config) {
 		return
 	}
 	if secure.HandshakeContext(s.base) != nil {
-		return // somebody who wants something else, or tries doors
+		return // the client speaks another protocol, or is a scanner
 	}
 	if err := c.SetDeadline(time.Time{}); err != nil {
 		return

@@ -118,7 +118,8 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// TestTLSStrangers: who does not speak TLS, or another protocol, is cut off, and soon.
+// TestTLSStrangers checks that the server soon cuts off a client that does not speak TLS,
+// or speaks another protocol in it.
 func TestTLSStrangers(t *testing.T) {
 	s, client := listenTLS(t, Options{TCP: TCPLimits{Message: 300 * time.Millisecond, Idle: 300 * time.Millisecond}})
 	for about, send := range map[string][]byte{"nothing": nil, "the DNS in clear": framed(t, question("paradisec.example.", dns.TypeSOA)), "HTTP": []byte("GET / HTTP/1.1\r\n\r\n")} {

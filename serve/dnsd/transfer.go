@@ -53,10 +53,10 @@ func (s *Server) tsigKey(ctx context.Context, name string) (*zonekey.TSIGKey, er
 	return s.o.Zones.TSIGKey(ctx, name)
 }
 
-// errRefused says that somebody may not have a zone.
+// errRefused says that a client may not have a zone.
 var errRefused = errors.New("the zone is not for this client")
 
-// errShut says that a zone is not transferred to anybody at present.
+// errShut says that a zone is not transferred to any client at present.
 var errShut = errors.New("the zone came from a backup, and it is not known which serial its secondaries have, so it is not transferred; ask each secondary for its SOA record, and then run 'stele zone raise ZONE --above SERIAL' with the highest serial")
 
 // zoneFor returns the zone that was asked for, if the client may have it.
@@ -122,9 +122,9 @@ func (t *stream) transfer(w *worker, msg []byte, from peer, now time.Time) error
 	return err
 }
 
-// transferOPT is the OPT record of a transfer: who shows EDNS gets it back (RFC 6891,
-// section 6.1.1), with the time after which the zone expires, if it asks for it (RFC 7314,
-// section 3).
+// transferOPT is the OPT record of a transfer: a client that sends EDNS gets it back (RFC
+// 6891, section 6.1.1), with the time after which the zone expires, if it asks for it (RFC
+// 7314, section 3).
 func (w *worker) transferOPT() []byte {
 	if !w.q.edns {
 		return nil
@@ -289,7 +289,7 @@ func (w *worker) answerIXFR(dst, msg []byte, from peer, who *tsigSigner, limit i
 	return append(dst, body...), packed{aa: true, answers: n}
 }
 
-// packDelta packs records behind a question, if they fit.
+// packDelta packs records after a question, if they fit.
 func packDelta(question []byte, list []dns.RR, limit int) (body []byte, n uint16) {
 	e := newEnvelopes(0, 0, question)
 	for _, rr := range list {

@@ -42,7 +42,7 @@ func (p *press) serve(o Options) *Server {
 	return s
 }
 
-// secondaries says who may have the zone of a namespace.
+// secondaries sets the clients that may have the zone of a namespace.
 func (p *press) secondaries(prefix string, list ...stele.Secondary) {
 	p.t.Helper()
 	p.namespace(prefix, func(ns *stele.Namespace) { ns.Publication.Secondaries = list })
@@ -118,7 +118,7 @@ func ends(t testing.TB, list []dns.RR) uint32 {
 	return first.Serial
 }
 
-// everybody is whoever is on this machine.
+// everybody is every client on this machine.
 var everybody = stele.Secondary{Network: "127.0.0.0/8"}
 
 // TestTransfer takes zones of all kinds: what comes is what the zone has.
@@ -243,7 +243,7 @@ func apply(t *testing.T, copied map[string]bool, list []dns.RR, serial uint32) u
 		return serial
 	}
 	now := ends(t, list)
-	part := 0 // of the SOA records behind the first: 1 is removed, 2 is added
+	part := 0 // of the SOA records after the first: 1 is removed, 2 is added
 	for _, rr := range list[1 : len(list)-1] {
 		if soa, ok := rr.(*dns.SOA); ok {
 			if part++; part == 1 && soa.Serial != serial || part == 2 && soa.Serial != now {
@@ -325,7 +325,7 @@ func TestTransferStandsStill(t *testing.T) {
 	}
 }
 
-// Who may have a zone.
+// TestTransferAccess checks which clients may have a zone.
 func TestTransferAccess(t *testing.T) {
 	p := newPress(t)
 	p.paradisec()
@@ -374,8 +374,8 @@ func TestTransferAccess(t *testing.T) {
 	}
 }
 
-// Serials from which nobody can tell what has changed get the whole zone, and newer ones
-// nothing.
+// TestUnknownSerials checks that a client with a serial of which the changes are not known
+// gets the whole zone, and one with a newer serial nothing.
 func TestUnknownSerials(t *testing.T) {
 	p := newPress(t)
 	p.paradisec()
@@ -391,7 +391,7 @@ func TestUnknownSerials(t *testing.T) {
 		serial uint32
 		want   string
 	}{
-		{0, "whole"}, {1, "whole"}, {now - 2, "difference"}, // who has secondaries is not in the zone
+		{0, "whole"}, {1, "whole"}, {now - 2, "difference"}, // the list of secondaries is not in the zone
 		{now - 1, "difference"}, {now, "nothing"}, {now + 1, "nothing"}, {now + 1<<30, "nothing"},
 		{now - 1<<30, "whole"}, {now + 1<<31, "whole"}, {now + 1<<31 + 5, "whole"},
 	} {
@@ -463,7 +463,7 @@ func TestTransfersAtOnce(t *testing.T) {
 	p.paradisec()
 	p.secondaries("urn:paradisec", everybody)
 	s := p.serve(Options{Transfers: TransferLimits{AtOnce: 1}})
-	s.slots <- struct{}{}                                                                                      // somebody else's
+	s.slots <- struct{}{}                                                                                      // another transfer's
 	if _, _, err := take(s, "paradisec.example.", 0, nil); err == nil || !strings.Contains(err.Error(), "2") { // SERVFAIL
 		t.Errorf("got %v", err)
 	}

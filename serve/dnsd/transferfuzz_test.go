@@ -27,7 +27,7 @@ func (s *sink) Write(b []byte) (int, error) {
 func (s *sink) SetWriteDeadline(time.Time) error { return nil }
 
 // FuzzTransfer has anything that asks for a zone answered, over TCP and UDP, signed with
-// the right key or as it came. Whatever is sent is a message, and the zone goes to nobody
+// the right key or as it came. Whatever is sent is a message, and no client gets the zone
 // without the key.
 func FuzzTransfer(f *testing.F) {
 	p := newPress(f)

@@ -93,8 +93,8 @@ func TestWrongSignatures(t *testing.T) {
 	}
 }
 
-// A transfer that was asked for once is not sent to who asks for it again with the same
-// words, past the time for which they are good.
+// TestReplayedTransfer checks that a replayed request for a transfer is refused after the
+// time for which its signature is good.
 func TestReplayedTransfer(t *testing.T) {
 	p := newPress(t)
 	p.paradisec()

@@ -48,9 +48,9 @@ func openUDP(ctx context.Context, addr string, n int) ([]*net.UDPConn, error) {
 // udpBuffer is how many bytes of questions may wait while the processor is busy.
 const udpBuffer = 4 << 20
 
-// setUp prepares a socket: it shares its address; if it has them all it is told to
-// which of them a question came; and nobody can make it believe in a path with a small
-// MTU, which would have answers cut into fragments that can be forged (RFC 9715).
+// setUp prepares a socket: it shares its address; if it has them all it is told to which of
+// them a question came; and an attacker can't make it believe in a path with a small MTU,
+// which would have answers cut into fragments that can be forged (RFC 9715).
 func setUp(fd int, all bool) error {
 	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEPORT, 1); err != nil {
 		return err

@@ -48,7 +48,7 @@ func (s *Server) serveUDP(c *net.UDPConn, w *worker) {
 		}
 		msg, client := s.sender(in[:n], from.Addr().Unmap().WithZone(""))
 		if answer := w.respond(out, msg, peer{addr: client}, s.o.Now()); answer != nil {
-			_, _ = c.WriteToUDPAddrPort(answer, from) // who can't be reached asks again
+			_, _ = c.WriteToUDPAddrPort(answer, from) // a client that misses it asks again
 		} else if w.missed && !later.take(in[:n], from, nil) {
 			w.tally.dropped.Add(1)
 		}

@@ -136,8 +136,8 @@ func (z *Zone) Apex() (soa *dns.SOA, ns []dns.RR) {
 	return soa, ns
 }
 
-// primary is the first of the name servers. A zone that names none is served all the
-// same: by us, to who asks us.
+// primary is the first of the name servers. A zone that names none is served all the same:
+// by this server, to clients that ask it.
 func (z *Zone) primary() string {
 	if s := z.ns.Publication.Servers; len(s) > 0 {
 		return s[0].Name

@@ -157,7 +157,7 @@ func (s *zoneSet) outer(inner *Zone) *Zone {
 }
 
 // delegation is what the zone above has of a zone: its name servers, the digests of its
-// keys, and the addresses that nobody finds otherwise.
+// keys, and the addresses that resolvers find nowhere else (glue).
 func (z *Zone) delegation() []dns.RR {
 	_, list := z.Apex()
 	if z.signer != nil {

@@ -136,8 +136,8 @@ func TestUnsign(t *testing.T) {
 	}
 }
 
-// A parent in the same registry has no DS records as soon as they are not wanted, so nobody
-// has to say so.
+// TestOwnParent checks that the owner does not have to say that the parent has no DS
+// records: a parent in the same registry has none as soon as they are not wanted.
 func TestOwnParent(t *testing.T) {
 	p := newPress(t)
 	p.paradisec()

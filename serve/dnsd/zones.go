@@ -19,7 +19,7 @@ import (
 	"github.com/stele-id/stele/secret"
 )
 
-// DefaultTTL is for how many seconds answers are kept where nobody says.
+// DefaultTTL is for how many seconds answers are kept where the options do not say.
 const DefaultTTL = 3600
 
 // Store is the part of a [stele.Store] that zones are made of, with the same obligations. It
@@ -40,7 +40,7 @@ type Store interface {
 type ZonesOptions struct {
 	Store      Store
 	Schemes    *stele.Schemes
-	Log        *slog.Logger // of what somebody should look into; nothing is logged if nil
+	Log        *slog.Logger // of what the operator should look into; nothing is logged if nil
 	DefaultTTL uint32       // 3600 if 0
 
 	// Now is the clock, by which signatures are dated. It must be set.
@@ -128,13 +128,13 @@ const compilerVersion = 3
 // same registry, so that copies of zones must be made anew.
 func (z *Zones) Compiler() string { return fmt.Sprintf("%d ttl=%d", compilerVersion, z.ttl) }
 
-// Changed grows with everything that may change an answer, before those who asked for
-// it are told.
+// Changed grows with everything that may change an answer, before the writer is
+// acknowledged.
 func (z *Zones) Changed() uint64 { return z.changed.Load() }
 
-// Invalidate says that records have been committed. Whoever writes calls it with the
-// new versions, before anybody is told that they are written: no answer that is
-// looked up after it returned is older.
+// Invalidate says that records have been committed. The writer calls it with the new
+// versions, before it acknowledges them: no answer that is looked up after it returned is
+// older.
 func (z *Zones) Invalidate(records ...*stele.Record) {
 	set := z.kept.Load()
 	var names []string
@@ -152,7 +152,7 @@ func (z *Zones) Invalidate(records ...*stele.Record) {
 	z.changed.Add(1)
 	switch {
 	case set == nil || set != z.kept.Load():
-		z.tell(nil) // nobody knows under which names they were published
+		z.tell(nil) // it is not known under which names they were published
 	case len(names) > 0:
 		z.tell(names)
 	}
@@ -180,8 +180,8 @@ func (z *Zones) InvalidateNamespaces() {
 	z.tell(nil)
 }
 
-// OnChange registers who is told, before a change is acknowledged, the names in whose
-// answers it may show; none for all.
+// OnChange registers a function that receives, before a change is acknowledged, the names
+// in whose answers it may show; none for all.
 func (z *Zones) OnChange(f func(names []string)) {
 	z.mu.Lock()
 	defer z.mu.Unlock()

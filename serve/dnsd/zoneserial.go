@@ -76,8 +76,8 @@ const serialTimeout = 2 * time.Second
 
 // refreshSerials reads the serials of the zones that records are in; of all zones if the
 // set is nil. If the store does not answer, they are asked for with the next answer. They
-// are never guessed: others who serve the same registry have the same serials for the
-// same state.
+// are never guessed: other servers of the same registry have the same serials for the same
+// state.
 func (z *Zones) refreshSerials(set *zoneSet, records []*stele.Record) {
 	ctx, cancel := context.WithTimeout(z.life, serialTimeout)
 	defer cancel()

@@ -130,7 +130,7 @@ func (z *Zones) noteApplied(records []*stele.Record) {
 	}
 	ctx, cancel := context.WithTimeout(z.life, serialTimeout)
 	defer cancel()
-	_, _ = z.applied.look(ctx, z.store) // whoever needs it looks again
+	_, _ = z.applied.look(ctx, z.store) // a caller that needs the result looks again
 }
 
 // completeUpTo returns up to which change a chain of names has everything.
