@@ -39,7 +39,7 @@ type node struct {
 	group     int // its number, from 1
 	branches  [][]node
 	begin     front // of a group, where it is matched directly
-	low, high int   // high is unbounded if there is no most
+	low, high int   // high is unbounded if there is no maximum
 }
 
 type kind uint8

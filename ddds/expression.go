@@ -46,7 +46,7 @@ type piece struct {
 //
 //	delimiter ERE delimiter replacement delimiter flags
 //
-// The delimiter is any printing character of ASCII but digits, i and the
+// The delimiter is any printing character of ASCII except digits, i and the
 // backslash; elsewhere in the expression it has a backslash before it and stands
 // for itself then. In the replacement, \1 to \9 are what the groups of the ERE
 // matched, and \\ is a backslash. The only flag is i: the case of ASCII letters

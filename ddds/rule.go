@@ -42,9 +42,9 @@ const (
 	Thesis
 )
 
-// Rule is a rewriting rule: what it applies to, what it makes of it, and what can
-// be had there. It is read from a record with [ParseRule], or put together and
-// written with [Rule.Fields].
+// Rule is a rewriting rule: what it applies to, what it makes of it, and which services it
+// offers. It is read from a record with [ParseRule], or put together and written with
+// [Rule.Fields].
 type Rule struct {
 	Order      uint16 // lower first; once a rule matches, higher ones are not looked at
 	Preference uint16 // within an order, lower first

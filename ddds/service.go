@@ -57,8 +57,8 @@ func (s Services) find(service stele.Service) (Offer, bool) {
 	return Offer{}, false
 }
 
-// instead returns the services that will do where one is not offered: a list of
-// locations has one, and the resource itself is where it is to be had.
+// instead returns the services that will do where one is not offered: a list of locations
+// for a location, or the resource itself.
 func instead(service stele.Service) []stele.Service {
 	switch service {
 	case stele.N2L:
