@@ -198,7 +198,7 @@ func askRules(ctx context.Context, at, owner string) (rules []string, err error)
 	return rules, nil
 }
 
-// dnsLoad is what asks.
+// dnsLoad is the load generator.
 type dnsLoad struct {
 	core      int
 	questions string

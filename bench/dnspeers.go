@@ -27,9 +27,9 @@ type dnsPeer struct {
 
 const forInformation = "(for information)"
 
-// Each has one thread for questions, answers with what was asked for alone, and logs no
-// questions. PowerDNS keeps answers for as long as it takes: after its 20 seconds it
-// would have forgotten the first ones of a million.
+// peers are the other name servers. Each has one thread for questions, answers with what
+// was asked for alone, and logs no questions. PowerDNS keeps answers for as long as it
+// takes: after its 20 seconds it would have forgotten the first ones of a million.
 var peers = []dnsPeer{
 	{
 		name: "Knot", args: []string{"-c", "{folder}/conf"}, get: installed("knotd"), ask: []string{"--version"},
@@ -97,7 +97,7 @@ security-poll-suffix=
 	},
 }
 
-// errNoPeer says that a peer can't be had.
+// errNoPeer says that the program of a peer is not available.
 var errNoPeer = errors.New("it is not to be had")
 
 // installed returns how to get a program that is installed. It is copied: some systems
@@ -129,7 +129,7 @@ func main() { coremain.Run() }
 `,
 }
 
-// buildCoreDNS builds it, where its modules are to be had.
+// buildCoreDNS builds it, if its modules are available.
 func buildCoreDNS(ctx context.Context, folder string) (string, error) {
 	for name, text := range coreDNS {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o644); err != nil {

@@ -142,7 +142,7 @@ func (r *registryBench) restart(ctx context.Context, w *tabwriter.Writer, s *ser
 	return nil
 }
 
-// load is what asks.
+// load is the load generator.
 type load struct {
 	core          int
 	script, names string

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// profileFor is for how long our server is watched. It is asked for longer than that.
+// profileFor is for how long our server is profiled. The load lasts longer than that.
 const (
 	profileFor   = 18 * time.Second
 	profileLoads = 4

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// What the compiler gets has the names of functions, and no folder of this machine.
+// TestWithoutPlaces checks that the compiler gets the names of functions, and no folder of
+// this machine.
 func TestWithoutPlaces(t *testing.T) {
 	var profile bytes.Buffer
 	if err := pprof.Lookup("goroutine").WriteTo(&profile, 0); err != nil {
