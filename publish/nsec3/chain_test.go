@@ -68,7 +68,7 @@ func typesText(types []uint16) string {
 	return b.String()
 }
 
-// Pages are split and joined with the order kept.
+// TestLongChain checks that pages are split and joined with the order kept.
 func TestLongChain(t *testing.T) {
 	c := New()
 	const n = 5000

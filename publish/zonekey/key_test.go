@@ -170,8 +170,8 @@ func TestRollOfNoKey(t *testing.T) {
 	}
 }
 
-// Vectors of RFC 6605, section 6.1, and RFC 8080, section 6.1: what others make of the
-// same keys.
+// TestDigests compares DS records with the vectors of RFC 6605, section 6.1, and RFC 8080,
+// section 6.1.
 func TestDigests(t *testing.T) {
 	for _, test := range []struct{ owner, algorithm, key, tag, digest string }{
 		{"example.net.", "ecdsap256sha256", "GojIhhXUN/u4v54ZQqGSnyhWJwaubCvTmeexv7bR6edbkrSqQpF64cYbcB7wNcP+e+MAnLr+Wi9xMWyQLc8NAA==", "55648", "B4C8C1FE2E7477127B27115656AD6256F424625BF5C1E2770CE6D6E37DF61D17"},
@@ -193,7 +193,7 @@ func TestDigests(t *testing.T) {
 	}
 }
 
-// Cells that were damaged are told of, and give no key.
+// TestDamagedKeys checks that damaged cells give an error, and no key.
 func TestDamagedKeys(t *testing.T) {
 	for _, value := range []string{"", "{}", `{"role":"csk","algorithm":13}`, "\x00"} {
 		r, err := ReadRing("z.example.", []stele.Cell{{Name: CellPrefix + "z.example. 00001", Value: []byte(value)}})

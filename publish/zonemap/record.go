@@ -45,7 +45,7 @@ func ParseRecord(r stele.ZoneRecord) (dns.RR, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%.80q does not fit a record: %w", r.Data, err)
 	}
-	// What others read must be what was meant.
+	// Other programs must read from the wire what the owner wrote.
 	again := make([]byte, len(buf))
 	back, _, err := dns.UnpackRR(buf[:n], 0)
 	if err == nil {
@@ -127,7 +127,7 @@ func example(kind stele.RecordType) string {
 func RecordData(rr dns.RR) string { return strings.TrimPrefix(rr.String(), rr.Header().String()) }
 
 // CheckRecords calls add with what is wrong with the data of the owner's records of a
-// publication, and where. The rest [stele.Namespace.Validate] tells.
+// publication, and where. [stele.Namespace.Validate] checks the rest.
 func CheckRecords(p *stele.Publication, add func(path string, err error)) {
 	aliases := make(map[string]bool)
 	for _, r := range p.Records {

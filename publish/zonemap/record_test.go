@@ -53,7 +53,7 @@ func TestParseRecord(t *testing.T) {
 	}
 }
 
-// Whatever is read, and written again, is read as the same.
+// FuzzParseRecord checks that data that is read, and written again, is read as the same.
 func FuzzParseRecord(f *testing.F) {
 	for i, data := range []string{"192.0.2.1", "2001:db8::1", `0 issue "a"`, "a.b.", "10 a.b.", "1 2 3 a.b.", `"a\"b\\" c\100 "\255"`, `\# 4 00000000`, "$INCLUDE x"} {
 		f.Add(uint8(i), data)

@@ -1,7 +1,7 @@
-// Package zonemap knows which zones of the DNS a registry has, in which of them a name
-// is published, and which of them a change touches. The registrar asks it when it commits,
-// so that the store can index changes by zone, and the name server when it answers: both
-// decide by the same rules. It compiles no zone; package publish does.
+// Package zonemap knows which zones of the DNS a registry has, in which of them a name is
+// published, and which of them a change touches. The registrar asks it when it commits, so
+// that the store can index changes by zone, and the name server when it answers: both
+// decide by the same rules. It compiles no zone; package dnsd does.
 package zonemap
 
 import (
@@ -58,12 +58,12 @@ func before(a, b *stele.Namespace) bool {
 	return a.Scheme < b.Scheme || a.Scheme == b.Scheme && a.Prefix < b.Prefix
 }
 
-// Leads reports whether a namespace says itself where its names go on. Those of one that
-// does not go on as those of the namespace above it.
+// Leads reports whether a namespace has its own settings for where its names lead. The
+// names of one without lead where those of the namespace above it do.
 func Leads(ns *stele.Namespace) bool { return !ns.Publication.IsZero() || ns.Delegate != "" }
 
-// Leader returns the namespace that says where a name goes on: the nearest of those with
-// whose prefix it begins which Leads. Nil if there is none.
+// Leader returns the namespace whose settings say where a name leads: the nearest that
+// Leads among those with whose prefix the name begins. Nil if there is none.
 func (z *Zones) Leader(id stele.ID) *stele.Namespace { return z.tree.Around(id, Leads) }
 
 // Owner returns the namespace in whose zone a name is published; nil if there is none.

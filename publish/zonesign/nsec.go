@@ -6,9 +6,9 @@ import (
 	"github.com/miekg/dns"
 )
 
-// NSEC says what stands at a name, of which nothing else is told: the next name is the
-// one that follows it in the order of all names there could be (RFC 9824, sections 3.1
-// and 3.2). For a name that does not exist, types is nil.
+// NSEC returns the record that says which types stand at a name and reveals no other name:
+// its next name is the one that follows in the order of all possible names (RFC 9824,
+// sections 3.1 and 3.2). For a name that does not exist, types is nil.
 func (s *Signer) NSEC(name string, types []uint16, exists bool, ttl uint32) (dns.RR, error) {
 	next, err := successor(name, s.Zone)
 	if err != nil {

@@ -32,7 +32,7 @@ func TypesAt(records []dns.RR, more ...uint16) []uint16 {
 	return slices.Compact(types)
 }
 
-// NegativeTTL is how long it may be believed that there is nothing (RFC 9077).
+// NegativeTTL is how long resolvers may cache a negative answer (RFC 9077).
 func NegativeTTL(soa *dns.SOA) uint32 { return min(soa.Hdr.Ttl, soa.Minttl) }
 
 // EvenTTL gives all records of a set the least of their TTLs: they have one (RFC 2181,

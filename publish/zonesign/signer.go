@@ -1,6 +1,7 @@
 // Package zonesign signs the records of zones (RFC 4034): with the keys of package zonekey,
-// when they are asked for or for transfer to others, and with the NSEC records of signing
-// online (RFC 9824). It does not know where records come from, and keeps no signatures.
+// when they are asked for or for transfer to secondaries, and with the NSEC records of
+// signing online (RFC 9824). It does not know where records come from, and keeps no
+// signatures.
 package zonesign
 
 import (
@@ -27,11 +28,11 @@ type Mode uint8
 
 const (
 	Unsigned Mode = iota
-	// Online makes signatures when they are asked for, and says of what is not
-	// there no more than that (RFC 9824), so clients can't list the names of a zone.
+	// Online makes signatures when they are asked for, and its denials reveal no other names
+	// (RFC 9824), so clients can't list the names of a zone.
 	Online
-	// Transfer makes signatures that depend on nothing but what is signed, and a
-	// chain of all names (NSEC3, RFC 5155), so the zone can be handed to others.
+	// Transfer makes signatures that depend only on what is signed, and a chain of all names
+	// (NSEC3, RFC 5155), so the zone can be transferred to secondaries.
 	Transfer
 )
 

@@ -28,7 +28,8 @@ func newRing(t testing.TB, zone string, algorithm uint8, split bool, now time.Ti
 	return r
 }
 
-// Signatures of a zone that is handed on depend on nothing but what is signed.
+// TestSteadySignatures checks that signatures in the mode transfer depend only on what is
+// signed.
 func TestSteadySignatures(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	for _, algorithm := range []uint8{zonekey.ECDSA, zonekey.Ed25519} {
@@ -55,7 +56,8 @@ func TestSteadySignatures(t *testing.T) {
 	}
 }
 
-// A zone without keys that sign is not signed, and neither is one whose keys are damaged.
+// TestSignerNeedsKeys checks that a zone without keys that sign is not signed, nor one
+// whose keys are damaged.
 func TestSignerNeedsKeys(t *testing.T) {
 	none, err := zonekey.ReadRing("z.example.", nil)
 	if err != nil {
