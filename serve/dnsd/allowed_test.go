@@ -12,8 +12,8 @@ import (
 	"github.com/stele-id/stele/outbound"
 )
 
-// Whatever secondaries an owner names, the running name server sends notices only to
-// addresses that the operator allows.
+// TestNotifyAllowed checks that the running name server sends notices only to addresses
+// that the operator allows, whatever secondaries an owner names.
 func TestNotifyAllowed(t *testing.T) {
 	p := newPress(t)
 	p.paradisec()
@@ -55,8 +55,8 @@ func TestNotifyAllowed(t *testing.T) {
 	}
 }
 
-// Whatever secondaries an owner names, zones are transferred only to addresses that the
-// operator allows.
+// TestTransferAllowed checks that the server transfers zones only to addresses that the
+// operator allows, whatever secondaries an owner names.
 func TestTransferAllowed(t *testing.T) {
 	p := newPress(t)
 	p.paradisec()

@@ -51,7 +51,7 @@ type asked struct {
 	name   string // in lower case
 	qtype  uint16
 	signed bool                   // signatures are wanted
-	afford func(exists bool) bool // whether there is time for them, for a name that exists or not; nil: there is
+	afford func(exists bool) bool // whether the signing budget has room for them, for a name that exists or not; nil: it has
 }
 
 // result is an answer before it is packed.
@@ -70,7 +70,7 @@ type result struct {
 }
 
 // resolve answers a question (RFC 1034, section 4.3.2). The zones have no wildcards, and
-// all zones inside them are ours: what is not there is not anywhere.
+// this server has all zones inside them, so a name that they lack does not exist.
 func resolve(ctx context.Context, from source, a asked) (*result, error) {
 	z, err := from.find(ctx, a.name)
 	if err != nil {

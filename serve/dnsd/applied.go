@@ -7,7 +7,7 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// lookEvery is how many records are noted before it is looked how far all are.
+// lookEvery is how many records are noted before the caller should call look.
 const lookEvery = 1024
 
 // applied knows up to which change chains of names have everything. A change is in the feed
@@ -20,7 +20,7 @@ type applied struct {
 	done  map[stele.ID]uint64 // versions of which the chains know
 	older map[stele.ID]uint64 // the same, of changes up to by
 	by    uint64
-	since int // records since it was looked
+	since int // records noted since the last look
 }
 
 // begin begins to keep track, unless it has begun already. Whatever is committed from now

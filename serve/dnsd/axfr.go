@@ -74,7 +74,7 @@ func sendWhole(ctx context.Context, z *Zones, out *outgoing, name string) error 
 			return err
 		}
 	}
-	// With the last record the zone is whole, so it must be as it was all along.
+	// The last record completes the zone, so all that was read must be of one state.
 	if err := one.CatchUp(ctx); err != nil {
 		return err
 	}
@@ -113,9 +113,10 @@ func (s *sending) run(ctx context.Context, read func(ctx context.Context) error)
 	return context.Cause(ctx)
 }
 
-// workers is how many pack beside the one that reads. To sign takes all processors there
-// are. Without, to read and to pack take about as long, and together less than to take
-// the zone in: of two processors a secondary, or other work, has one.
+// workers returns how many goroutines pack beside the one that reads. Signing uses all
+// processors. Without it, reading and packing take about as long, and together less than
+// the secondary takes to load the zone: of two processors, one is left to the secondary or
+// to other work.
 func (s *sending) workers() int {
 	n := runtime.GOMAXPROCS(0)
 	switch {
@@ -217,7 +218,7 @@ func (s *packer) packOne(ctx context.Context, p *parcel) error {
 		own := *one
 		own.Records = make([]dns.RR, len(one.Records))
 		for i, rr := range one.Records {
-			own.Records[i] = dns.Copy(rr) // others have it too, and to pack it changes it
+			own.Records[i] = dns.Copy(rr) // it is shared, and packing changes it
 		}
 		if err := s.packOwner(p, &own); err != nil {
 			return err

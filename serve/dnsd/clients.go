@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// clients are the connections there are, and whose. When all places are taken, a newcomer
-// gets the place of another connection, so that a few clients can't keep all others out
-// (RFC 7766, section 6.2.3): of the client with most connections, and there of the one that
-// has asked nothing for the longest time.
+// clients are the open connections, by client. When all places are taken, a newcomer gets
+// the place of another connection, so that a few clients can't keep all others out (RFC
+// 7766, section 6.2.3): of the client with most connections, and there of the one that has
+// asked nothing for the longest time.
 type clients struct {
 	o   TCPLimits
 	now func() time.Time

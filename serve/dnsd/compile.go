@@ -174,7 +174,7 @@ func (c *compiler) addTargets(out *Compiled, s *subject, shared bool) {
 	for i := range targets {
 		t := &targets[i]
 		if t.Status == 404 || t.Status == 410 || signed && t.Service == stele.N2S {
-			continue // it is not to be had there at present
+			continue // the resource is not available there at present
 		}
 		promised = promised || t.Service == stele.N2P
 		if t.TTL > 0 {
@@ -214,7 +214,7 @@ func (c *compiler) addTargets(out *Compiled, s *subject, shared bool) {
 	}
 }
 
-// inOrder returns targets by order and preference. Most are so as they are.
+// inOrder returns targets by order and preference. Most are sorted already.
 func inOrder(targets []stele.Target) []stele.Target {
 	byOrder := func(a, b stele.Target) int {
 		return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.Preference, b.Preference))
@@ -316,8 +316,8 @@ func offers(flag ddds.Flag, t *stele.Target) string {
 	return string(t.Service)
 }
 
-// addTombstone adds the rule of a withdrawn identifier: all that can be had is the
-// page that says why.
+// addTombstone adds the rule of a withdrawn identifier, which leads to the page that says
+// why.
 func (c *compiler) addTombstone(out *Compiled, s *subject) {
 	id := s.text
 	if c.resolver.isZero() {
@@ -428,7 +428,7 @@ type headOf struct {
 	media    string
 }
 
-// ruleHead is the flags and services of a rule; without flags there can be none.
+// ruleHead is the flags and services of a rule; without flags there is no rule.
 type ruleHead struct{ flags, service string }
 
 // head makes flags and services of a rule that leads to a URL of a protocol. A whole zone

@@ -79,8 +79,8 @@ func TestCompileSizes(t *testing.T) {
 	wantRules(t, uris, `10 1 "`+url(300)+`"`, `20 1 "ftp://example.org/short"`, `65535 1 "`+url(2000)+`"`)
 }
 
-// No record stands twice at a name (RFC 2181, section 5): other servers drop it, and
-// then answers differ.
+// TestCompileOnce checks that no record stands twice at a name (RFC 2181, section 5): other
+// servers drop it, and then answers differ.
 func TestCompileOnce(t *testing.T) {
 	p := newPress(t)
 	p.publish("urn:paradisec", "paradisec.example.", ":", 3)
@@ -174,7 +174,8 @@ func TestTombstoneOfRedacted(t *testing.T) {
 		`100 10 "RES:http" "N2P" "!^urn:paradisec:a:b:1$!http://id.example.org/urn:paradisec:a:b:1!i" .`, further)
 }
 
-// Where case counts, variants share an owner name, and the rules tell them apart.
+// TestCaseVariants checks that variants share an owner name where case counts, and that the
+// rules tell them apart.
 func TestCaseVariants(t *testing.T) {
 	p := newPress(t)
 	p.publish("urn:example", "example.org.", ":", 2)
@@ -216,7 +217,7 @@ func TestCaseVariants(t *testing.T) {
 	}
 }
 
-// A rule is published only if it can be read back.
+// TestEveryRuleReads checks that a rule is published only if it can be read back.
 func TestEveryRuleReads(t *testing.T) {
 	p := newPress(t)
 	p.publish("urn:example", "example.org.", ":", 1)
@@ -260,7 +261,7 @@ func TestPlainClients(t *testing.T) {
 	}
 }
 
-// What is written without package ddds is what it would write.
+// TestExpression checks that expression writes what package ddds would write.
 func TestExpression(t *testing.T) {
 	schemes := newPress(t).schemes
 	rapid.Check(t, func(t *rapid.T) {

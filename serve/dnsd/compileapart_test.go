@@ -10,8 +10,9 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// What the web takes first has the lowest preference in the DNS too: targets of
-// different kinds and equal order never look alike to a client, and mirrors always do.
+// TestApart checks that the target that the web takes first has the lowest preference in
+// the DNS too: targets of different kinds and equal order never look alike to a client, and
+// mirrors always do.
 func TestApart(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		list := inOrder(rapid.SliceOfN(rapid.Custom(func(t *rapid.T) stele.Target {

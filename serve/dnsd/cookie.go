@@ -60,7 +60,7 @@ func randomKey() sipKey {
 	return newSipKey(b)
 }
 
-// current returns the keys of now. The one before the current one is still believed.
+// current returns the present keys. The key before the current one is still accepted.
 func (j *jar) current(now time.Time) []sipKey {
 	k := j.keys.Load()
 	if j.fixed || now.Sub(k.since) < cookieSecret {

@@ -57,7 +57,7 @@ func (z *ZoneSnapshot) delta(ctx context.Context, from uint64) (*delta, error) {
 	}
 	for name := range z.differing(was) {
 		if _, ok := owners[name]; !ok {
-			owners[name] = nil // of what is registered there nothing has changed
+			owners[name] = nil // the records registered there have not changed
 		}
 	}
 	for _, owner := range slices.Sorted(maps.Keys(owners)) {
@@ -67,7 +67,7 @@ func (z *ZoneSnapshot) delta(ctx context.Context, from uint64) (*delta, error) {
 	}
 	if z.links != nil {
 		if z.store.old {
-			return nil, nil // the chain knows of what is not to be read
+			return nil, nil // the chain may have changes that the lagging store lacks
 		}
 		if err := z.compareNSEC3(ctx, d); err != nil {
 			return nil, err
@@ -137,7 +137,7 @@ func (z *ZoneSnapshot) differing(was *staticRecords) map[string]bool {
 func (z *ZoneSnapshot) ownersOf(ctx context.Context, changed map[stele.ID]*changedRecord) (map[string][]namedChange, error) {
 	owners := make(map[string][]namedChange)
 	if z.mapping == nil {
-		return owners, nil // nothing of records is in it; see changedSince
+		return owners, nil // the zone has no owner names of identifiers; see changedSince
 	}
 	for id, c := range changed {
 		var err error
@@ -204,9 +204,9 @@ func (z *ZoneSnapshot) compare(ctx context.Context, d *delta, then *staticRecord
 	return nil
 }
 
-// besides returns the identifiers that shared an owner name all the time, twice. Only
-// where case counts there are such, or if no record at the name has changed. What is
-// hidden by another zone is not there.
+// besides returns the identifiers at an owner name whose records have not changed, both as
+// before and as after. There are some only where case counts, or if no record at the name
+// has changed. A name that another zone hides has none.
 func (z *ZoneSnapshot) besides(ctx context.Context, owner string, alone bool, changed map[stele.ID]*changedRecord) (before, after []named, err error) {
 	if z.mapping == nil || z.mapping.casing != caseCounts && !alone || z.set.find(owner) != z.Zone {
 		return nil, nil, nil

@@ -186,7 +186,7 @@ func (p *press) checkDifference(round int, from uint64, lines map[string]bool) {
 	}
 }
 
-// What changes everything is told as such.
+// TestNoDelta checks that there is no delta if everything has changed.
 func TestNoDelta(t *testing.T) {
 	p := newPress(t)
 	p.publish("urn:paradisec", "z.example.", ":", 2)

@@ -12,13 +12,13 @@ import (
 	"github.com/stele-id/stele/publish/zonesign"
 )
 
-// compareNSEC3 notes which links have changed: those of the names that came, went or
-// have other types now, those of the empty names above them, and those in front of what
-// came or went.
+// compareNSEC3 notes which links have changed: those of the names that came, went or have
+// other types now, those of the empty names above them, and those in front of what came or
+// went.
 //
-// The chain goes on with the registry meanwhile. So the one before and the one after are
-// both made of it as it is when it is read, and of what is known of the names that have
-// changed until then.
+// The chain goes on with the registry meanwhile. So compareNSEC3 makes both the chain
+// before and the chain after from the chain as it is when it is read, and from what is
+// known of the names that have changed until then.
 func (z *ZoneSnapshot) compareNSEC3(ctx context.Context, d *delta) error {
 	if err := z.links.await(ctx); err != nil {
 		return err
@@ -71,8 +71,8 @@ func (z *ZoneSnapshot) addEarlier(ctx context.Context, from uint64, before, afte
 	return nil
 }
 
-// addLater adds the types at the names that have changed since the zone was: the chain
-// may know of that.
+// addLater adds the types at the names that have changed since the snapshot: the chain may
+// have those changes already.
 func (z *ZoneSnapshot) addLater(ctx context.Context, before, after map[string][]uint16) error {
 	if err := z.store.catchUp(ctx); err != nil {
 		return err
@@ -90,7 +90,7 @@ func (z *ZoneSnapshot) addLater(ctx context.Context, before, after map[string][]
 // were the same before and after.
 func (z *ZoneSnapshot) addTypes(ctx context.Context, id stele.ID, before, after map[string][]uint16) error {
 	if z.mapping == nil {
-		return nil // nothing of records is in it
+		return nil // the zone has no owner names of identifiers
 	}
 	r, err := z.store.Store.Record(ctx, id)
 	if err != nil {
@@ -114,8 +114,8 @@ func (z *ZoneSnapshot) addTypes(ctx context.Context, id stele.ID, before, after 
 // changedLinks returns the links that differ between two states of the zone, of which
 // the types at all names are known that are not as in the chain.
 func (z *ZoneSnapshot) changedLinks(ctx context.Context, before, after map[string][]uint16) ([]nsec3.Change, error) {
-	// What is in the chain now was committed before this moment. What comes while that
-	// is read is undone: no writer waits for the store while it holds the chain.
+	// The chain has only what was committed before this moment. Delta undoes what comes while
+	// that is read: the chain is not locked while the store is read, so no writer waits.
 	since := z.links.Watch()
 	defer since.Stop()
 	if err := z.addLater(ctx, before, after); err != nil {

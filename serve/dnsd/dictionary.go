@@ -16,7 +16,7 @@ import (
 type dictionaries struct {
 	mu      sync.Mutex
 	lessons map[uint32]*lesson         // by topic
-	list    atomic.Pointer[[]*s2.Dict] // by number; 0 is none
+	list    atomic.Pointer[[]*s2.Dict] // by number; 0 is not a dictionary
 }
 
 // lesson is what is learned of a topic: answers until there are enough, then the

@@ -20,8 +20,8 @@ import (
 const messageType = "application/dns-message"
 
 // HTTPS returns a handler for DNS over HTTPS (RFC 8484), at whatever path. Requests in
-// clear are refused. There are as many at once as connections may be; how many a client
-// may send is a matter of the web server.
+// clear are refused. It answers as many requests at once as there may be connections; the
+// web server limits how many a client may send.
 func (s *Server) HTTPS() http.Handler {
 	h := &overHTTPS{s: s, slots: make(chan struct{}, s.o.TCP.Connections)}
 	h.workers.New = func() any { return &webWorker{worker: s.newWorker(s.base, s.https)} }
@@ -41,8 +41,8 @@ type webWorker struct {
 	answer []byte
 }
 
-// begin reports whether another request may be answered; end must follow then. What the
-// server has is not taken away meanwhile.
+// begin reports whether another request may be answered; end must follow then. Shutdown
+// waits for end before it releases what the server has.
 func (h *overHTTPS) begin() bool {
 	h.s.mu.Lock()
 	defer h.s.mu.Unlock()
@@ -99,8 +99,8 @@ func (h *overHTTPS) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// keptFor returns for how long an answer may be kept: no longer than its first record
-// to end (RFC 8484, section 5.1). One with a cookie is for one client alone.
+// keptFor returns for how long an answer may be kept: until the first of its records
+// expires (RFC 8484, section 5.1). One with a cookie is for one client alone.
 func keptFor(answer []byte, cookie bool) string {
 	seconds, ok := leastTTL(answer)
 	if !ok || cookie {

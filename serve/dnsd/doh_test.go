@@ -88,8 +88,8 @@ func TestHTTPS(t *testing.T) {
 	}
 }
 
-// TestLeastTTL: an answer holds as long as all of it does, and that there is none as
-// long as the SOA record says, in both its fields.
+// TestLeastTTL checks that an answer holds as long as all of its records, and a negative
+// one as long as the SOA record says, in both its fields.
 func TestLeastTTL(t *testing.T) {
 	rr := func(text string) dns.RR {
 		r, err := dns.NewRR(text)

@@ -51,7 +51,7 @@ func (e *envelopes) another() *envelopes {
 	return &envelopes{head: e.head, apex: e.apex, scratch: make([]byte, maxMessage)}
 }
 
-// addShared adds a record that others have, too: to pack a record changes it.
+// addShared adds a copy of a shared record: packing a record changes it.
 func (e *envelopes) addShared(rr dns.RR) error { return e.add(dns.Copy(rr)) }
 
 // add adds a record of the zone.

@@ -8,8 +8,8 @@ import (
 	"github.com/miekg/dns"
 )
 
-// maxIdentity is how many bytes the name of a server may have: what one string of a TXT
-// record would hold is more than a datagram should be made longer by.
+// maxIdentity is how many bytes the name of a server may have. A string of a TXT record
+// holds more, but would make datagrams too long.
 const maxIdentity = 64
 
 // CheckIdentity says what is wrong with the name of a server.
@@ -28,7 +28,7 @@ func CheckIdentity(name string) error {
 // tellsName reports whether the answer names the server (RFC 5001).
 func (w *worker) tellsName() bool { return w.q.nsid && w.s.o.Identity != "" }
 
-// Names under which a server is asked for its identity (RFC 4892, section 2).
+// identityNames are the names that ask for a server's identity (RFC 4892, section 2).
 var identityNames = [][]byte{[]byte("\x02id\x06server\x00"), []byte("\x08hostname\x04bind\x00")}
 
 // identify answers with the server's identity, if the client asks and the operator has set

@@ -87,7 +87,8 @@ func TestExpire(t *testing.T) {
 	}
 }
 
-// Refusals say why (RFC 8914), and other answers have no such reason.
+// TestRefusalReasons checks that refusals say why (RFC 8914), and other answers have no
+// such reason.
 func TestRefusalReasons(t *testing.T) {
 	d := newDesk(t, Options{})
 	chaos := asking("version.bind.", dns.TypeTXT)
@@ -118,8 +119,8 @@ func TestRefusalReasons(t *testing.T) {
 	}
 }
 
-// A signed update or notice is refused in a signed message (RFC 8945, section 5.3): the
-// client does not believe another one.
+// TestSignedRefusal checks that a signed update or notice is refused in a signed message
+// (RFC 8945, section 5.3): the client does not believe another one.
 func TestSignedRefusal(t *testing.T) {
 	p := newPress(t)
 	p.paradisec()
@@ -166,7 +167,8 @@ func TestSignedRefusal(t *testing.T) {
 	}
 }
 
-// Notices are sent from the address that secondaries know as the primary's.
+// TestNotifySource checks that notices are sent from the address that secondaries know as
+// the primary's.
 func TestNotifySource(t *testing.T) {
 	addrs := func(texts ...string) (list []netip.Addr) {
 		for _, text := range texts {

@@ -6,8 +6,9 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// A namespace that ends inside a part of names has a zone of its own. Its names are in that
-// zone and not in the one of the namespace above it, whose rules lead there.
+// TestZonesInsideSegments checks that a namespace that ends inside a part of names has a
+// zone of its own. Its names are in that zone and not in the one of the namespace above it,
+// whose rules lead there.
 func TestZonesInsideSegments(t *testing.T) {
 	for _, tt := range []struct {
 		outer, inner string

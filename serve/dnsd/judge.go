@@ -12,8 +12,8 @@ import (
 // maxSurveyed is how many records are looked at to learn how names are cut.
 const maxSurveyed = 100_000
 
-// Judge says why a namespace can't be published as it says, nil if it can. It is asked
-// before the namespace is written.
+// Judge says why a namespace can't be published with its settings; nil if it can. The
+// caller asks before it writes the namespace.
 func (z *Zones) Judge(ctx context.Context, ns *stele.Namespace) error {
 	list, found := []*stele.Namespace{}, false
 	for other, err := range z.store.Namespaces(ctx) {

@@ -2,8 +2,8 @@ package dnsd
 
 import "github.com/stele-id/stele"
 
-// has reports whether the zone is the zoneOf an identifier. It is asked of every name of a
-// zone that is sent.
+// has reports whether the zone is the zoneOf an identifier. It is called for every name of
+// a zone that is sent.
 func (z *Zone) has(id stele.ID) bool {
 	switch {
 	case !z.alone:

@@ -113,8 +113,8 @@ type reply struct {
 	msg  []byte
 }
 
-// notifier tells secondaries that zones have changed (RFC 1996). However many there are,
-// and whatever they do, it is one goroutine, and one for each socket that reads.
+// notifier tells secondaries that zones have changed (RFC 1996). It has one goroutine, and
+// one for each socket that reads, however many secondaries there are and whatever they do.
 type notifier struct {
 	s       *Server
 	zones   *Zones

@@ -18,7 +18,7 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// noticeTaker is a name server that takes notices, and has a mind of its own about them.
+// noticeTaker is a name server that takes notices, and answers as a test says.
 type noticeTaker struct {
 	addr string
 	got  chan *dns.Msg // what came with a good signature, if it has to have one
@@ -142,9 +142,9 @@ func (c *stillClock) pass(d time.Duration) {
 	c.at = c.at.Add(d)
 }
 
-// Of a thousand zones, whose secondaries never confirm anything, each is told of so many
-// times and no more, and nothing is left of it. However often a zone changes, there is
-// one notice a second.
+// TestNobodyConfirms has a thousand zones whose secondaries never confirm anything: each
+// gets its notice noticeTries times, and then the notifier forgets it. However often a zone
+// changes, there is one notice a second.
 func TestNobodyConfirms(t *testing.T) {
 	p := newPress(t)
 	const zones = 1000

@@ -14,7 +14,7 @@ import (
 type NSEC3Chain struct {
 	*nsec3.Chain
 	ready chan struct{}       // closed when all names are in it
-	born  uint64              // the change before which all are read, and told of from then on
+	born  uint64              // changes up to this one are read from the registry; the chain is told of later ones
 	late  map[string]struct{} // names to look up when all are read; under changes
 
 	// changes is held while the records at a name are looked up and their types noted:

@@ -73,7 +73,8 @@ func TestOwner(t *testing.T) {
 	}
 }
 
-// A zone's name may be as long as any. There are names in it, or the rule says why not.
+// TestOwnerLongZone tries zone names of all lengths: either names fit in the zone, or rule
+// says why not.
 func TestOwnerLongZone(t *testing.T) {
 	for labels := 1; labels <= 125; labels += 4 {
 		zone := strings.Repeat("z.", labels)
@@ -97,8 +98,8 @@ func TestOwnerLongZone(t *testing.T) {
 	}
 }
 
-// What matches the rewriting rule is what fits, whatever the names look like, and it
-// gives the owner name; the way back gives the identifier.
+// TestOwnerProperties checks that the rewriting rule matches exactly the names that fit,
+// and gives their owner names, and that the inverse gives the identifier.
 func TestOwnerProperties(t *testing.T) {
 	cases := []struct {
 		scheme, prefix, sep string

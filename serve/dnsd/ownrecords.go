@@ -14,8 +14,8 @@ import (
 	"github.com/stele-id/stele/publish/zonesign"
 )
 
-// addOwn adds the owner's own records, after all that is made of the registry's settings:
-// that comes first where both want the same. An owner learns of it from 'stele zone check'.
+// addOwn adds the owner's own records, after all that is made of the registry's settings,
+// which come first in a conflict. 'stele zone check' tells the owner of conflicts.
 func (z *Zone) addOwn() {
 	made := make(map[string][]uint16, len(z.static))
 	for name, records := range z.static {
@@ -23,7 +23,7 @@ func (z *Zone) addOwn() {
 	}
 	for _, r := range z.ns.Publication.Records {
 		rr, err := zonemap.ParseRecord(r)
-		if err != nil { // it is judged before it is written
+		if err != nil { // it is checked before it is written
 			z.notes = append(z.notes, fmt.Sprintf("the %s record at %s is not served: %v", r.Type, r.Name, err))
 			continue
 		}
@@ -101,7 +101,7 @@ func (z *Zones) MayAdd(ctx context.Context, zone string, r stele.ZoneRecord) err
 	}
 	list, err := one.registered(ctx, r.Name)
 	if errors.Is(err, errReading) {
-		return nil // if there is one after all, 'zone check' tells of it
+		return nil // if an alias has the name, 'zone check' tells of it
 	}
 	if err != nil {
 		return err

@@ -27,8 +27,8 @@ func ownRecords(zone string) []stele.ZoneRecord {
 	}
 }
 
-// Records of the owner are answered beside what is made of the registry, and aliases are
-// followed inside the zone.
+// TestOwnRecords checks that the server answers with records of the owner beside those made
+// of the registry, and follows aliases inside the zone.
 func TestOwnRecords(t *testing.T) {
 	p := newPress(t)
 	p.publish("urn:paradisec", "z.example.", ":", 2)
@@ -84,8 +84,8 @@ func TestOwnRecords(t *testing.T) {
 	}
 }
 
-// What can't stand in the zone is refused when it is entered, with a reason, and is left
-// out if the settings come to differ later.
+// TestOwnRecordsRefused checks that a record that can't stand in the zone is refused when
+// it is entered, with a reason, and is left out if the settings come to differ later.
 func TestOwnRecordsRefused(t *testing.T) {
 	p := newPress(t)
 	p.publish("urn:paradisec", "z.example.", ":", 2)
@@ -142,7 +142,8 @@ func (p *press) problems(zone string) string {
 	return b.String()
 }
 
-// Records of the owner stand in zones of the other layouts too.
+// TestOwnRecordsOfLayouts checks that zones of the other layouts have records of the owner
+// too.
 func TestOwnRecordsOfLayouts(t *testing.T) {
 	p := newPress(t)
 	servers := []stele.NameServer{{Name: "ns1.example.net."}, {Name: "ns2.example.net."}}

@@ -106,7 +106,7 @@ func (e *envelopes) appendName(to []byte, name string) ([]byte, error) {
 }
 
 // appendPlainName appends an absolute name as it is on the wire; ok is false if it has
-// escapes, or is none.
+// escapes, or is not a domain name.
 func appendPlainName(to []byte, name string) (_ []byte, ok bool) {
 	if name == "." {
 		return append(to, 0), true

@@ -8,7 +8,8 @@ import (
 	"github.com/stele-id/stele/ddds"
 )
 
-// What is compiled is packed byte for byte as the DNS library does it.
+// TestPackCompiled checks that what is compiled is packed byte for byte as the DNS library
+// does it.
 func TestPackCompiled(t *testing.T) {
 	long := strings.Repeat("x", maxString)
 	for _, out := range []Compiled{

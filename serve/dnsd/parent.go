@@ -12,10 +12,11 @@ import (
 	"github.com/stele-id/stele/publish/zonemap"
 )
 
-// ExportParent writes the records that others must have, so that a zone is found: its
-// name servers, for the administrator of the domain above it, and its rules, for that
-// of the root of its scheme and, of URIs with a host, for that of the host's name. The root
-// is that of this registry if it serves one, or urn.arpa for URNs, if none is given.
+// ExportParent writes the records that administrators of other zones must publish so that
+// clients find a zone: its name servers, for the administrator of the domain above it, and
+// its rules, for that of the root of its scheme and, of URIs with a host, for that of the
+// host's name. The root is that of this registry if it serves one, or urn.arpa for URNs, if
+// none is given.
 func (z *Zones) ExportParent(ctx context.Context, w io.Writer, name, root string) error {
 	one, err := z.zoneNamed(ctx, name)
 	if err != nil {

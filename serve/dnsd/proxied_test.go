@@ -30,7 +30,7 @@ func TestProxyHeaders(t *testing.T) {
 	proxy := netip.MustParseAddr("127.0.0.1")
 	for about, test := range map[string]struct {
 		header []byte
-		want   string // "" if it is none
+		want   string // "" if the header is refused
 	}{
 		"IPv4":                   {proxyHeader(proxyFor, 0x12, addresses4), "198.51.100.7"},
 		"IPv4 over TCP":          {proxyHeader(proxyFor, 0x11, addresses4), "198.51.100.7"},
@@ -69,7 +69,7 @@ func TestProxyHeaders(t *testing.T) {
 	}
 }
 
-// Both ways of reading a header agree, whatever comes.
+// FuzzProxied checks that both ways of reading a header agree, whatever comes.
 func FuzzProxied(f *testing.F) {
 	for _, seed := range [][]byte{
 		proxyHeader(proxyFor, 0x12, addresses4), proxyHeader(proxyFor, 0x22, addresses6), proxyHeader(proxyLocal, 0, nil),

@@ -118,7 +118,8 @@ func TestSignaturesArePublished(t *testing.T) {
 	}
 }
 
-// What is promised is told by the resolver, unless its owner has a page about it.
+// TestPromisesArePublished checks that a rule leads to the promise at the resolver, or to
+// the owner's own page about it.
 func TestPromisesArePublished(t *testing.T) {
 	p := newPress(t)
 	p.publish("urn:paradisec", "paradisec.example.", ":", 3)
@@ -182,8 +183,8 @@ func TestKeysArePublished(t *testing.T) {
 	}
 }
 
-// A new key, its end and a signature reach secondaries as deltas, in zones of all
-// kinds, and the copy is as the zone.
+// TestKeysAreTransferred checks that a new key, its end and a signature reach secondaries
+// as deltas, in zones of all kinds, and that the copy equals the zone.
 func TestKeysAreTransferred(t *testing.T) {
 	const zone = "z.example."
 	for _, mode := range []zonesign.Mode{zonesign.Unsigned, zonesign.Online, zonesign.Transfer} {
@@ -243,7 +244,8 @@ func TestKeysAreTransferred(t *testing.T) {
 	}
 }
 
-// Zone files have keys and rules too, and BIND reads them.
+// TestKeysAreExported checks that zone files have keys and rules too, and that BIND reads
+// them.
 func TestKeysAreExported(t *testing.T) {
 	p := newPress(t)
 	p.publish("urn:paradisec", "paradisec.example.", ":", 3)

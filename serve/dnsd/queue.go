@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// queue answers what a socket's own goroutine can't without waiting for the registry,
-// so that those whose answers are known don't wait, too.
+// queue answers questions for which the server has to wait for the registry, so that a
+// socket's own goroutine answers those whose answers are known without delay.
 type queue struct {
 	questions chan *waiting
 	free      sync.Pool

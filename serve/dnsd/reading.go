@@ -17,10 +17,9 @@ const (
 	lookWanted  = 1024             // records between two looks whether zones are still wanted
 )
 
-// startReader has the names of a set read that is kept: by the reader that works already,
-// or by a new one. Questions never begin a reading, never end one, and never make it begin
-// anew. Answers wait for a reading that has just begun, as they do for one of their own; a
-// long one they do not wait for.
+// startReader has the names of a kept set read, by the reader that works already or by a
+// new one. Questions never begin, end or restart a reading. Answers wait for a reading that
+// has just begun, as they do for one of their own, but not for a long one.
 func (z *Zones) startReader(set *zoneSet) {
 	z.mu.Lock()
 	defer z.mu.Unlock()
@@ -171,8 +170,8 @@ func (p *pass) readAll(ctx context.Context) error {
 	return nil
 }
 
-// isWanted reports whether one of the zones is still as it is read. The reader begins anew
-// if none is.
+// isWanted reports whether the latest set still needs the index or the chain of one of the
+// zones. The reader begins anew if not.
 func (p *pass) isWanted() bool {
 	z := p.zones
 	z.mu.Lock()
@@ -218,8 +217,8 @@ func (z *Zone) link(owner string, one named) {
 	c.Set(owner, z.Name, nsec3.Types(zonesign.TypesAt(out.Records(owner))))
 }
 
-// finish completes the zones that are good: their indexes, and after that their chains,
-// since to look a name up the index is needed.
+// finish completes the zones for which good is true: their indexes, and after that their
+// chains, since looking up a name needs the index.
 func (p *pass) finish(ctx context.Context, good func(*Zone) bool) error {
 	before := p.ended
 	for p.ended < len(p.list) && good(p.list[p.ended]) {

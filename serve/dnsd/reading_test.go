@@ -256,8 +256,9 @@ func (m *manyZones) commitTo(zones *Zones) {
 	zones.InvalidateNamespaces()
 }
 
-// A zone that is added when the reader is about to end is answered for when its names are
-// read: in a small registry a client never learns that the server reads.
+// TestZoneAddedDuringReading checks that a zone that is added when the reader is about to
+// end is answered for when its names are read: in a small registry a client never learns
+// that the server reads.
 func TestZoneAddedDuringReading(t *testing.T) {
 	p := newPress(t)
 	p.publish("https://purl.example.org/obo/", "outer.example.", "/", 1)

@@ -9,13 +9,13 @@ import (
 	"github.com/stele-id/stele/ddds"
 )
 
-// host is where a resolver answers over HTTP. The zero host is none.
+// host is where a resolver answers over HTTP. The zero host is not a resolver.
 type host struct {
 	name string // absolute: id.example.org.
 	port uint16
 }
 
-// parseHost reads Publication.Resolver, which was judged when it was written.
+// parseHost reads Publication.Resolver, which was checked when it was written.
 func parseHost(text string) (h host) {
 	if text == "" {
 		return host{}
@@ -42,7 +42,7 @@ func (h host) url() string {
 	return "http://" + name + ":" + strconv.Itoa(int(h.port))
 }
 
-// flag says by which protocol it is asked.
+// flag says by which protocol clients ask the resolver.
 func (h host) flag() ddds.Flag {
 	protocol, _, _ := strings.Cut(h.url(), ":")
 	flag, err := ddds.Resolved(protocol)

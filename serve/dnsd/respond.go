@@ -146,10 +146,10 @@ func (w *worker) limit(from peer) int {
 	return min(w.q.size, maxUDP)
 }
 
-// judgeQuestion says which questions are answered at all. Transfers are refused where
-// they have no place (see transfer), and so is every other class than that of the
-// Internet, except for the name of the server (see identify). It returns an extended error (RFC 8914) for what
-// is refused.
+// judgeQuestion says which questions are answered at all. Transfers are refused where they
+// have no place (see transfer), and so is every other class than that of the Internet,
+// except for the name of the server (see identify). It returns an extended error (RFC 8914)
+// for what is refused.
 func judgeQuestion(q *query) (code int, extended uint16) {
 	if q.class != dns.ClassINET {
 		return dns.RcodeRefused, dns.ExtendedErrorCodeNotSupported

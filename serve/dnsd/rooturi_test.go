@@ -35,8 +35,8 @@ func (p *press) uris() {
 	})
 }
 
-// A root of URIs has a key for each scheme of a URI (RFC 3404, section 4.2), whatever the
-// scheme of the namespace that it belongs to.
+// TestRootOfURIs checks that a root of URIs has a key for each scheme of a URI (RFC 3404,
+// section 4.2), whatever the scheme of the namespace that it belongs to.
 func TestRootOfURIs(t *testing.T) {
 	p := newPress(t)
 	p.uris()
@@ -78,8 +78,8 @@ func TestRootOfURIs(t *testing.T) {
 	}
 }
 
-// The rules of RFC 3404, section 5.3, lead to the host in a URI. Its zone has rules for all
-// namespaces of the registry with that host.
+// TestZoneOfHost checks that the rules of RFC 3404, section 5.3, lead to the host in a URI,
+// and that its zone has rules for all namespaces of the registry with that host.
 func TestZoneOfHost(t *testing.T) {
 	p := newPress(t)
 	p.publish("https://purl.example.org/net/", "purl.example.org.", "/", 1)
@@ -104,7 +104,8 @@ func TestZoneOfHost(t *testing.T) {
 	}
 }
 
-// What others must have, so that URIs are found.
+// TestParentOfURIs exports what other administrators must publish so that clients find
+// URIs.
 func TestParentOfURIs(t *testing.T) {
 	p := newPress(t)
 	p.uris()

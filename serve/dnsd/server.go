@@ -24,8 +24,7 @@ import (
 	"github.com/stele-id/stele/outbound"
 )
 
-// Options are what a Server needs to know of the place where it works. Zones and Now
-// must be set.
+// Options configure a Server. Zones and Now must be set.
 type Options struct {
 	Zones *Zones
 	Now   func() time.Time // must be the real time: connections end by it
@@ -45,8 +44,9 @@ type Options struct {
 	// [CheckIdentity]. It is not told if it is empty.
 	Identity string
 
-	// Proxies are the networks from which every datagram and every connection begins with
-	// the address of the client (PROXY protocol, version 2). No other client is believed.
+	// Proxies are the networks from which every datagram and every connection begins with the
+	// address of the client (PROXY protocol, version 2). The server does not accept that from
+	// other addresses.
 	Proxies []netip.Prefix
 
 	// Tapped is the socket of a collector that is told of questions and answers, as dnstap
@@ -104,7 +104,7 @@ func (o *Options) fillIn() {
 	o.TCP.Total = orElse(o.TCP.Total, 10*time.Minute)
 }
 
-// orElse returns n, or if it is nothing sensible the number beside it.
+// orElse returns n, or instead if n is not positive.
 func orElse[T int | time.Duration](n, instead T) T {
 	if n > 0 {
 		return n

@@ -439,7 +439,7 @@ func TestEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// slow is a source that answers when it is told to.
+// slow is a source that answers when the test lets it.
 type slow struct {
 	*memory
 	asked, answer chan struct{}

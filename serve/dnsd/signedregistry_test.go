@@ -149,7 +149,8 @@ func TestExportSigned(t *testing.T) {
 	}
 }
 
-// Two kinds of keys, the other algorithm, and the middle of a roll.
+// TestExportSplit exports zones with two kinds of keys, with the other algorithm, and in
+// the middle of a roll.
 func TestExportSplit(t *testing.T) {
 	p := newPress(t)
 	p.paradisec()
@@ -206,7 +207,8 @@ func (p *press) chainOf(zone string) int {
 	return len(a)
 }
 
-// A zone without keys is served as it is, and that is told.
+// TestNoKeys checks that a zone without keys is served without signatures, and that Check
+// reports it.
 func TestNoKeys(t *testing.T) {
 	p := newPress(t)
 	p.paradisec()

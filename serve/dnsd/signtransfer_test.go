@@ -61,7 +61,8 @@ func hasNSEC3(m *dns.Msg, good func(*dns.NSEC3) bool) bool {
 	})
 }
 
-// A denial depends on names beside its own: one that comes between takes its place.
+// TestChainedAnswersAreDropped checks that a cached denial is dropped when a new name
+// changes its links: a denial depends on names beside its own.
 func TestChainedAnswersAreDropped(t *testing.T) {
 	d := newDesk(t, Options{})
 	ring := newRing(t, "paradisec.example.", zonekey.Ed25519, false, d.clock.Now())

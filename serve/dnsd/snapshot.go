@@ -18,15 +18,15 @@ import (
 // kept in memory.
 const maxMeanwhile = 1_000_000
 
-// snapshotStore is a store as it was at a change, as far as zones are read from it: records of
-// which there are newer versions are given in the one of that time. It reads first, and
-// looks after that what has changed since: so it knows of all that it can have read.
+// snapshotStore is a store as it was at a change, as far as zones are read from it: records
+// of which there are newer versions are given in the one of that time. It reads first, and
+// then looks for later changes, so it knows of every newer version that it can have read.
 type snapshotStore struct {
 	Store
 	at   uint64
 	zone stele.ZoneState // of the zone that is read
 	lag  time.Time       // when the store lagged last, before at was read
-	old  bool            // it was then
+	old  bool            // it lagged then
 
 	mu    sync.Mutex
 	seen  uint64              // up to which change was is known
@@ -151,7 +151,7 @@ func (p *snapshotStore) Scan(ctx context.Context, scheme, prefix, after string) 
 	return func(yield func(*stele.Record, error) bool) {
 		begun := false
 		for r, err := range p.Store.Scan(ctx, scheme, prefix, after) {
-			if err == nil && !begun { // all that it yields is as of now
+			if err == nil && !begun { // all that the scan yields is as of now
 				begun, err = true, p.catchUp(ctx)
 			}
 			if err == nil {
@@ -308,8 +308,8 @@ func (s *zoneSet) over(z *Zones, store *snapshotStore) *zoneSet {
 	return &set
 }
 
-// handOnNSEC3 makes the zone what others get of it, and returns its chain of names, if it has
-// one: that is as of now.
+// handOnNSEC3 leaves in the zone what secondaries get: in the mode online no signatures. It
+// returns the zone's NSEC3 chain, if it has one, which goes on with the registry.
 func (z *Zone) handOnNSEC3() (links *NSEC3Chain) {
 	switch {
 	case z.signer == nil:

@@ -60,7 +60,7 @@ func (z *Zone) form() string {
 	var b strings.Builder
 	fmt.Fprintln(&b, z.Name, z.ns.Scheme, z.primary(), z.mailbox(), z.ttl)
 	if z.ns.Publication.Layout == stele.LayoutRoot || z.isCatalog() {
-		return b.String() // nothing of records is in it
+		return b.String() // the zone has no records of identifiers
 	}
 	for _, ns := range z.set.under(z.ns) {
 		p := &ns.Publication
@@ -96,9 +96,9 @@ type generation struct {
 	*staticRecords
 }
 
-// generations know what zones were beside what is registered: the store has no former
-// settings. A secondary gets a zone in one generation, so what has changed for it since can
-// be told if the settings have. It is forgotten with the process.
+// generations know the static records that zones had: the store does not keep former
+// settings. With them the server can make a delta for a secondary after the settings have
+// changed. They are kept in memory only.
 type generations struct {
 	mu    sync.Mutex
 	zones map[string]*zoneGenerations
@@ -142,8 +142,8 @@ func (e *generations) knows(name string) bool {
 	return e.zones[name] != nil
 }
 
-// at returns what a zone had at a change, after which some namespace changed first with
-// the next; nil if that is not known.
+// at returns what a zone had at a change, if the first change of a namespace after it has
+// the number next; nil if that is not known.
 func (e *generations) at(name string, change, next uint64) *staticRecords {
 	e.mu.Lock()
 	defer e.mu.Unlock()

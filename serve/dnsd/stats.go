@@ -14,7 +14,7 @@ type Stats struct {
 	TLS, HTTPS  uint64            // messages answered over an encrypted transport
 	Rcodes      map[string]uint64 // the same by response code: NOERROR, NXDOMAIN, ...
 	Truncated   uint64            // answers that did not fit and sent the client to TCP
-	Dropped     uint64            // messages that deserved no answer
+	Dropped     uint64            // messages that must not be answered
 	Held        uint64            // answers held back by the rate limit
 	Slipped     uint64            // answers shortened by the rate limit
 	Cookies     uint64            // messages with a good server cookie

@@ -13,7 +13,8 @@ import (
 	"github.com/miekg/dns"
 )
 
-// A collector can't make a client wait: the server drops what the collector does not take.
+// TestTapAway checks that a collector can't make a client wait: the server drops what the
+// collector does not take.
 func TestTapAway(t *testing.T) {
 	d := newDesk(t, Options{Tapped: filepath.Join(t.TempDir(), "nobody")})
 	const more = 10
@@ -27,8 +28,8 @@ func TestTapAway(t *testing.T) {
 	}
 }
 
-// What says that it collects and does not is left alone, and tried again later; it is told
-// of in the log, but not each time.
+// TestTapNotCollecting checks that run returns an error if the program at the socket does
+// not collect.
 func TestTapNotCollecting(t *testing.T) {
 	for about, answer := range map[string][]byte{
 		"something else":  []byte("HTTP/1.1 400 Bad Request\r\n\r\n"),

@@ -128,7 +128,7 @@ func (s *Server) serveTCP(c net.Conn, at *place, from peer, count *tally) {
 		t.out = binary.BigEndian.AppendUint16(t.out, uint16(len(answer)))
 		t.out = append(t.out, answer...)
 	}
-	_ = t.flush() // the client may be gone, which is its own business
+	_ = t.flush() // the client may be gone
 }
 
 var errNoMessage = errors.New("this is not a message of the DNS")

@@ -80,5 +80,5 @@ func (s *Server) serveTLS(c net.Conn, at *place, config *tls.Config) {
 		return
 	}
 	s.serveTCP(secure, at, peer{addr: at.from, tcp: true, private: true}, s.tls)
-	_ = secure.Close() // the client may be gone, which is its own business
+	_ = secure.Close() // the client may be gone
 }

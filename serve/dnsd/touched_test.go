@@ -145,8 +145,9 @@ func (m *touchModel) changeSpace(t *rapid.T) string {
 	return fmt.Sprint("namespace ", text, " setting ", what, " ", zone, " ", number, " ", err)
 }
 
-// Every change that alters what is compiled into a zone raises its serial, and no serial
-// is used again; a record that is not in a zone leaves its serial alone.
+// TestSerialsFollowContents checks that every change that alters what is compiled into a
+// zone raises its serial, and that no serial is used again; a record that is not in a zone
+// leaves its serial alone.
 func TestSerialsFollowContents(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m := &touchModel{press: newPress(t), ever: make(map[string]uint32)}
@@ -174,8 +175,8 @@ func TestSerialsFollowContents(t *testing.T) {
 	})
 }
 
-// A zone in which nothing changes keeps its serial, whatever changes elsewhere, and a
-// change of its keys raises it.
+// TestQuietZoneKeepsItsSerial checks that a zone in which nothing changes keeps its serial,
+// whatever changes elsewhere, and that a change of its keys raises it.
 func TestQuietZoneKeepsItsSerial(t *testing.T) {
 	p := newPress(t)
 	p.publish("urn:quiet", "quiet.example.", ":", 2)

@@ -43,7 +43,7 @@ func (q *query) isTransfer() bool {
 	return q.asks && q.class == dns.ClassINET && (q.qtype == dns.TypeAXFR || q.qtype == dns.TypeIXFR)
 }
 
-// tsigKey returns a key that others may show.
+// tsigKey returns the TSIG key with a name, with which clients may sign.
 func (s *Server) tsigKey(ctx context.Context, name string) (*zonekey.TSIGKey, error) {
 	if s.o.Zones == nil {
 		return nil, nil
@@ -154,7 +154,7 @@ func (w *worker) send(ctx context.Context, out *outgoing, z *Zone, msg []byte) e
 
 var errMalformed = errors.New("the request is malformed")
 
-// declineFor answers that there is nothing, and why.
+// declineFor declines a request with the response code for an error.
 func (t *stream) declineFor(w *worker, msg []byte, who *tsigSigner, err error) error {
 	switch {
 	case errors.Is(err, errRefused), errors.Is(err, ErrNoZone):

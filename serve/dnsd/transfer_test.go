@@ -153,8 +153,8 @@ func TestTransfer(t *testing.T) {
 	}
 }
 
-// A zone that is signed for others comes with its signatures, and one that is signed
-// when asked comes without.
+// TestTransferSigned checks that a zone in the mode transfer comes with its signatures, and
+// one in the mode online without.
 func TestTransferSigned(t *testing.T) {
 	p := newPress(t)
 	p.paradisec()
@@ -232,7 +232,7 @@ func TestIncrements(t *testing.T) {
 	}
 }
 
-// apply changes a copy of a zone as it is told, and returns its serial then.
+// apply applies a delta to a copy of a zone, and returns its serial then.
 func apply(t *testing.T, copied map[string]bool, list []dns.RR, serial uint32) uint32 {
 	t.Helper()
 	if len(list) == 1 {
@@ -412,7 +412,8 @@ func TestUnknownSerials(t *testing.T) {
 	}
 }
 
-// Over UDP what has changed comes if it fits, and otherwise the SOA record.
+// TestIncrementOverUDP checks that over UDP a delta comes if it fits, and otherwise the SOA
+// record.
 func TestIncrementOverUDP(t *testing.T) {
 	p := newPress(t)
 	p.paradisec()
@@ -457,7 +458,8 @@ func TestIncrementOverUDP(t *testing.T) {
 	}
 }
 
-// There are no more transfers at once than may be, and those that may not be are told.
+// TestTransfersAtOnce checks that the server answers with SERVFAIL if too many transfers
+// are under way.
 func TestTransfersAtOnce(t *testing.T) {
 	p := newPress(t)
 	p.paradisec()
@@ -473,7 +475,8 @@ func TestTransfersAtOnce(t *testing.T) {
 	}
 }
 
-// The messages of a transfer do not grow with what is in them.
+// TestEnvelopes checks that the messages of a transfer stay within their size, and have all
+// records in order.
 func TestEnvelopes(t *testing.T) {
 	question := []byte("\x01z\x07example\x00\x00\xfc\x00\x01")
 	e := newEnvelopes(7, flagQR, question)
@@ -510,7 +513,7 @@ func TestEnvelopes(t *testing.T) {
 	}
 }
 
-// A zone is taken over TLS, too (RFC 9103).
+// TestTransferOverTLS transfers a zone over TLS (RFC 9103).
 func TestTransferOverTLS(t *testing.T) {
 	p := newPress(t)
 	p.paradisec()
@@ -537,7 +540,8 @@ func TestTransferOverTLS(t *testing.T) {
 	}
 }
 
-// Aliases of records whose own names are somewhere else are in the zone, each once.
+// TestTransferAliases checks that aliases are in the zone, each once, if the identifiers of
+// their records are elsewhere.
 func TestTransferAliases(t *testing.T) {
 	p := newPress(t)
 	p.paradisec()

@@ -99,8 +99,7 @@ func BenchmarkIncrement(b *testing.B) {
 	}
 }
 
-// cpuTime is the time that processors have worked for the program: others have their
-// part in what a clock says.
+// cpuTime is the CPU time of the program: other programs have a part in what a clock says.
 func cpuTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -123,7 +123,7 @@ func checkTSIG(k *zonekey.TSIGKey, before, msg []byte, t *tsig, now time.Time) u
 	if !hmac.Equal(sum, t.mac) {
 		return dns.RcodeBadSig
 	}
-	// What the client allows is its own business; here no more is allowed than usual.
+	// The client may allow less than tsigFudge, but not more.
 	if apart := now.Unix() - int64(t.signed); max(apart, -apart) > int64(min(t.fudge, tsigFudge)) {
 		return dns.RcodeBadTime
 	}
@@ -155,7 +155,7 @@ func newTSIGAnswerSigner(k *zonekey.TSIGKey, t *tsig, code uint16, now time.Time
 	return s
 }
 
-// keyName is the name of the key that was shown; "" if it was not shown to be had.
+// keyName is the name of the key that signed the request; "" if the signature is not valid.
 func (s *tsigSigner) keyName() string {
 	if s == nil || s.key == nil || s.t.code != 0 {
 		return ""
@@ -219,7 +219,7 @@ func (w *worker) verify(msg []byte, now time.Time) (*tsigSigner, int) {
 		return nil, dns.RcodeServerFailure
 	}
 	// Section 5.2.2.1: no MAC is longer than its hash gives, or shorter than ten bytes or
-	// half of that. The empty one of a name server that knows no such key is none either.
+	// half of that. Nor is the empty MAC of a name server that does not know the key valid.
 	if k != nil && k.Algorithm == t.algorithm {
 		size := k.Hash()().Size()
 		if len(t.mac) > size || len(t.mac) < max(10, size/2) {

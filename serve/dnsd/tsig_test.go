@@ -25,8 +25,8 @@ func signedBy(t testing.TB, m *dns.Msg, name, algorithm string, secret []byte, a
 	return wire
 }
 
-// Wrong keys, signatures and times are told apart (RFC 8945, section 5.2), and what is
-// asked with them is not answered.
+// TestWrongSignatures checks that wrong keys, signatures and times are told apart (RFC
+// 8945, section 5.2), and that a question with one is not answered.
 func TestWrongSignatures(t *testing.T) {
 	p := newPress(t)
 	p.paradisec()

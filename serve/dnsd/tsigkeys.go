@@ -11,7 +11,7 @@ import (
 	"github.com/stele-id/stele/publish/zonekey"
 )
 
-// tsigKeys is the keys that secondaries may show, as they were a moment ago.
+// tsigKeys is the TSIG keys of secondaries, as they were a moment ago.
 type tsigKeys struct {
 	keys map[string]*zonekey.TSIGKey
 	read time.Time
@@ -20,8 +20,8 @@ type tsigKeys struct {
 // tsigKeysLife is how long keys are kept that another process may change.
 const tsigKeysLife = time.Minute
 
-// TSIGKey returns a key that is in use, by its name in lower case; nil if there is
-// none. The store is asked once a minute, whatever others ask for.
+// TSIGKey returns a key that is in use, by its name in lower case; nil if there is none. It
+// reads the store once a minute, whatever clients ask for.
 func (z *Zones) TSIGKey(ctx context.Context, name string) (*zonekey.TSIGKey, error) {
 	ring := z.ring.Load()
 	if now := z.now(); ring == nil || now.Sub(ring.read) > tsigKeysLife || now.Before(ring.read) {

@@ -14,8 +14,8 @@ import (
 	"github.com/stele-id/stele/publish/zonesign"
 )
 
-// Times in the SOA record, in seconds: how often secondaries ask, how soon again,
-// when they give up, and how long it is believed that there is nothing.
+// Times in the SOA record, in seconds: how often secondaries ask, how soon again, when they
+// give up, and how long resolvers cache a negative answer.
 const (
 	soaRefresh = 3600
 	soaRetry   = 600
@@ -54,7 +54,7 @@ type Zone struct {
 // Node is what stands at a name.
 type Node struct {
 	Exists  bool     // it has records, or there are names below it
-	Records []dns.RR // all of them, of every type but SOA
+	Records []dns.RR // all of them, of every type except SOA
 	Unsure  error    // why there may be more of them; nil if there are not
 }
 

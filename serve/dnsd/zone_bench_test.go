@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// What an answer costs that is in no cache: a record with three rules, where case
-// does not count and where it does, and a name that is not there.
+// BenchmarkLookup measures an answer that is in no cache: a record with three rules, where
+// case does not count and where it does, and a name that does not exist.
 func BenchmarkLookup(b *testing.B) {
 	for _, prefix := range []string{"urn:paradisec", "urn:example"} {
 		p := newPress(b)

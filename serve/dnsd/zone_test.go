@@ -58,7 +58,7 @@ func TestApex(t *testing.T) {
 	}
 }
 
-// Names that exist only because of dots in them, or of aliases.
+// TestEmptyNames asks for names that exist only because of dots in names, or of aliases.
 func TestEmptyNames(t *testing.T) {
 	p := newPress(t)
 	p.publish("urn:paradisec", "paradisec.example.", ":", 3)
@@ -98,7 +98,8 @@ func TestEmptyNames(t *testing.T) {
 	}
 }
 
-// A registry that is not small is read beside the first answers.
+// TestIndexBeside checks that a registry that is not small is read beside the first
+// answers.
 func TestIndexBeside(t *testing.T) {
 	p := newPress(t)
 	p.publish("urn:paradisec", "paradisec.example.", ":", 3)
@@ -212,7 +213,7 @@ func TestSubNamespaces(t *testing.T) {
 	golden(t, "subnamespaces.zone", p.export("paradisec.example."))
 }
 
-// A zone inside a root zone has the key as its apex.
+// TestZoneInRoot checks that a zone inside a root zone has the key as its apex.
 func TestZoneInRoot(t *testing.T) {
 	p := newPress(t)
 	p.namespace("urn:", func(ns *stele.Namespace) {
@@ -394,7 +395,8 @@ func (w *writingWriter) Write(b []byte) (int, error) {
 	return w.Buffer.Write(b)
 }
 
-// A file has the zone at the moment of its serial, whatever is committed while it is written.
+// TestExportWhileWriting checks that a file has the zone at the moment of its serial,
+// whatever is committed while it is written.
 func TestExportWhileWriting(t *testing.T) {
 	p := newPress(t)
 	p.paradisec()

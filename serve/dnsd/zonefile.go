@@ -292,9 +292,9 @@ func (f *zoneFile) identifier(ctx context.Context, id stele.ID, r *stele.Record)
 	_, f.err = f.w.Write(f.text)
 }
 
-// allAt returns all identifiers that share the owner name of one; none if that has no
-// owner name, or if it is another one of them with which they are told. A list of one is
-// in the memory of buf.
+// allAt returns all identifiers that share the owner name of one; none if that has no owner
+// name, or if they are written with another one of them (see firstOf). A list of one is in
+// the memory of buf.
 func (z *Zone) allAt(ctx context.Context, id stele.ID, r *stele.Record, buf []named) (owner string, list []named, err error) {
 	owner, reason := z.mapping.owner(id.String())
 	if reason != "" || !z.reaches(owner) {

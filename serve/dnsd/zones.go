@@ -124,8 +124,8 @@ func (z *Zones) Close() {
 // the same registry.
 const compilerVersion = 3
 
-// Compiler says what the zones are made by: another text makes something else of the
-// same registry, so that copies of zones must be made anew.
+// Compiler identifies the program and the settings that make the zones. If it differs, the
+// same registry may give other zones, so copies of zones must be made anew.
 func (z *Zones) Compiler() string { return fmt.Sprintf("%d ttl=%d", compilerVersion, z.ttl) }
 
 // Changed grows with everything that may change an answer, before the writer is
@@ -138,8 +138,8 @@ func (z *Zones) Changed() uint64 { return z.changed.Load() }
 func (z *Zones) Invalidate(records ...*stele.Record) {
 	set := z.kept.Load()
 	var names []string
-	// What is to be known of records is taken up while no set is kept, too: the next
-	// one goes on with what the last one knew.
+	// Records are noted while no set is kept, too: the next set goes on with what the last
+	// one knew.
 	if known := z.known(set); known != nil {
 		for _, r := range records {
 			known.addToIndexes(r)
@@ -256,8 +256,8 @@ func (z *Zones) current(ctx context.Context) (*zoneSet, error) {
 	return set, nil
 }
 
-// latest returns the zones as they are now. One caller reads them for all: it is not broken
-// off when the question ends for which it was begun.
+// latest returns the zones as they are now. One reading serves all callers, and goes on
+// when the caller that began it gives up.
 func (z *Zones) latest(ctx context.Context) (*zoneSet, error) {
 	if set := z.kept.Load(); set != nil && isClosed(set.settled) {
 		return set, nil
@@ -304,11 +304,11 @@ func (z *Zones) take(ctx context.Context) *loading {
 	return one
 }
 
-// loadTries is how often namespaces are read that change while they are.
+// loadTries is how often load reads namespaces that change during the reading.
 const loadTries = 5
 
-// load reads all namespaces, until they stay as they are while they are read. If they
-// never do, what was read last is used and not kept.
+// load reads all namespaces, until they do not change during a reading. If they always do,
+// what was read last is used and not kept.
 func (z *Zones) load(ctx context.Context) (set *zoneSet, err error) {
 	for range loadTries {
 		var kept bool
@@ -336,7 +336,7 @@ func (z *Zones) loadOnce(ctx context.Context) (_ *zoneSet, kept bool, err error)
 			return nil, false, err
 		}
 	}
-	// It is kept before its names are read, so that it is told of what is committed meanwhile.
+	// It is kept before its names are read, so that commits reach it meanwhile.
 	if kept, err = z.keep(ctx, set, forgotten); err != nil || !kept {
 		return set, false, err
 	}
@@ -518,8 +518,8 @@ func (s *zoneSet) zoneOf(id stele.ID) *Zone {
 	return nil
 }
 
-// leads reports whether a namespace says itself where its names go on. Those of one
-// that does not go on as those of the namespace above it.
+// leads reports whether a namespace has its own settings for where its names lead. The
+// names of one without lead where those of the namespace above it do.
 func leads(ns *stele.Namespace) bool { return zonemap.Leads(ns) }
 
 // appendNames appends the names whose answers may have changed with a record: its

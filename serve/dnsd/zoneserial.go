@@ -139,7 +139,7 @@ const serialWait = 250 * time.Millisecond
 
 // renewSerials asks for the serials if they may have grown. As long as the store does not
 // answer, the zones have those that they had, and so do their answers: they are of that
-// state, since nothing newer can be read. One at a time waits for it.
+// state, since nothing newer can be read. One caller at a time waits for the store.
 func (z *Zones) renewSerials(ctx context.Context, set *zoneSet) error {
 	if !z.stale.Load() {
 		return nil

@@ -70,7 +70,7 @@ func (s *zoneSet) addSigners(ctx context.Context, z *Zones) error {
 	return nil
 }
 
-// bareText is an error without what was tried.
+// bareText is the text of an error without its operation.
 func bareText(err error) string {
 	if e, ok := err.(*stele.Error); ok {
 		return e.Err.Error()
@@ -159,8 +159,8 @@ func (z *Zone) nsec3Shape() string {
 	return b.String()
 }
 
-// updateNSEC3Chains notes what stands at the names of a record now. If that can't be told
-// the chain is of no use any more, and made anew.
+// updateNSEC3Chains notes what stands at the names of a record now. If it can't look that
+// up, the chain is discarded and made anew.
 func (z *Zones) updateNSEC3Chains(set *zoneSet, r *stele.Record) {
 	for _, id := range r.Names() {
 		one := set.zoneOf(id)
