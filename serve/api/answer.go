@@ -38,7 +38,7 @@ func (c *call) write(status int, media string, body []byte) {
 	c.w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	c.w.WriteHeader(status)
 	if c.r.Method != http.MethodHead {
-		// The client who does not get it is gone.
+		// If this fails the client is gone.
 		_, _ = c.w.Write(body)
 	}
 }
@@ -58,8 +58,8 @@ func (c *call) endTurn() {
 	}
 }
 
-// prepare sets what all answers have. What the public gets is for the scripts of other
-// sites too; what a token was used for is for nobody else.
+// prepare sets the headers that all answers have. Scripts of other sites may read what the
+// public reads; an answer to a token is private.
 func (c *call) prepare(media string) {
 	head := c.w.Header()
 	if media != "" {

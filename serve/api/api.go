@@ -2,12 +2,12 @@
 // /api/v1. One table of operations (operations.go) routes requests, makes the OpenAPI
 // document, and makes the page for people.
 //
-// It decodes a request, finds out who sent it, calls the registrar, and encodes the
-// answer. It never judges who may do what in a namespace (the registrar does, by
-// package auth), never writes to a store itself, and knows neither cookies nor
-// sessions: who wants to be known sends a bearer token with each request. It works on
-// the raw request target, since identifiers hold what a router would clean away.
-// Errors become status codes in one table, in problem.go.
+// It decodes a request, authenticates the caller, calls the registrar, and encodes the
+// answer. It never judges what a caller may do in a namespace (the registrar does, by package
+// auth), never writes to a store itself, and knows neither cookies nor sessions: a client
+// authenticates by a bearer token in each request. It works on the raw request target, since
+// identifiers hold what a router would clean away. Errors become status codes in one table,
+// in problem.go.
 package api
 
 import (
@@ -31,9 +31,9 @@ import (
 // Root is the path below which the API is.
 const Root = "/api/v1"
 
-// Directory says who has a credential: an [auth.Directory].
+// Directory authenticates credentials: an [auth.Directory].
 type Directory interface {
-	// Authenticate returns who has the credential. Unauthenticated if nobody has.
+	// Authenticate returns the principal of a credential. Unauthenticated if it is not known.
 	Authenticate(ctx context.Context, credential string) (auth.Principal, error)
 }
 
@@ -53,7 +53,7 @@ type Options struct {
 	Schemes   *stele.Schemes
 	Directory Directory
 	Pages     *web.Pages
-	Log       *slog.Logger // of what somebody should look into; nothing is logged if nil
+	Log       *slog.Logger // of what an operator should look into; nothing is logged if nil
 
 	// Now is the clock. Deadlines of connections are set by it too, so it must not
 	// differ from the machine's where there is a real connection.
@@ -69,9 +69,9 @@ type Options struct {
 	// tell; nil: that of the connection.
 	ClientAddr func(*http.Request) netip.Addr
 
-	// Rate is how many requests in a second somebody may send, and Burst how many at
-	// once. The public, and those whose tokens are refused, are counted by address. If
-	// Rate is 0 nothing is counted.
+	// Rate is how many requests in a second a caller may send, and Burst how many at once.
+	// The public, and callers with refused tokens, are counted by address. If Rate is 0
+	// nothing is counted.
 	Rate, Burst int
 
 	// Held counts the bytes of answers that clients have not read yet, and Turns the
@@ -83,10 +83,10 @@ type Options struct {
 	// take to send a document; 30 s, and as long as that, if 0.
 	Patience, Reading time.Duration
 
-	// Version returns a position that is no earlier than what was written here, and
-	// Await returns when answers are from a state that has a change: Unavailable if that
-	// takes too long, a Conflict that is stele.ErrRestored if it is of another
-	// generation. Where they are nil nothing is told, and no request waits.
+	// Version returns a position that is not earlier than what was written here, and Await
+	// returns when answers are from a state that has a change: Unavailable if that takes too
+	// long, a Conflict that is stele.ErrRestored if it is of another generation. Where they
+	// are nil answers have no version, and no request waits.
 	Version func(ctx context.Context) (stele.Position, error)
 	Await   func(ctx context.Context, version stele.Position) error
 
@@ -97,7 +97,7 @@ type Options struct {
 	// Addresses says that clients' addresses are kept in the audit trail.
 	Addresses bool
 
-	// Upkeep is what only who runs the server can do or knows.
+	// Upkeep is what only the running server can do or knows.
 	Upkeep Upkeep
 }
 
@@ -111,7 +111,7 @@ type Handler struct {
 	streams  crowd       // by principal: bodies without end
 	duties   duties
 
-	described func() *description      // made when somebody asks for it
+	described func() *description      // made on the first request for it
 	page      atomic.Pointer[rendered] // the last that was made
 }
 
@@ -195,7 +195,7 @@ func (c *call) answer() error {
 	return c.out.flush()
 }
 
-// Values of headers that many answers share. Nobody writes to them.
+// Values of headers that many answers share. The code never writes to them.
 var (
 	varies    = []string{"Authorization"}
 	noSniff   = []string{"nosniff"}

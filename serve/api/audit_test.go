@@ -68,8 +68,8 @@ func (s *site) shutToken(user string) (id string) {
 // writesNothing are operations that are not a GET and change nothing.
 var writesNothing = []string{"verify", "checkNamespace"}
 
-// TestEveryWriteIsAudited sends a request to each operation that changes something, and
-// wants an entry with who it was. An operation that is added is found here.
+// TestEveryWriteIsAudited sends a request to each operation that changes something, and wants
+// an entry with its user. An operation that is added is found here.
 func TestEveryWriteIsAudited(t *testing.T) {
 	table := newSite(t).handler.table
 	for i := range table {

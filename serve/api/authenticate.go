@@ -10,9 +10,9 @@ import (
 	"github.com/stele-id/stele/internal/limit"
 )
 
-// identify finds out who sent the request, and whether they may send one now. Whoever
-// sends no credential is the public; a credential that nobody has is refused, even
-// where the public is welcome: the sender believes to be somebody.
+// identify authenticates the caller, and takes from its rate. A request without a credential
+// is the public's. An unknown credential is refused even where the public is admitted, since
+// the sender expects to be authenticated.
 func (c *call) identify() error {
 	if len(c.r.Header["Authorization"]) == 0 {
 		c.bucket = "address " + c.address()
@@ -30,8 +30,8 @@ func (c *call) identify() error {
 	return c.h.callers.Take(c.bucket, 1, c.h.o.Now())
 }
 
-// recognise finds out who has the credential now: since the last time the token may have
-// been revoked, and its user have lost a group.
+// recognise authenticates the caller again: since the last time the token may have been
+// revoked, and its user have lost a group.
 func (c *call) recognise() error {
 	if !c.token {
 		return nil
@@ -44,9 +44,9 @@ func (c *call) recognise() error {
 	return err
 }
 
-// countFailure refuses whoever shows credentials that nobody has too often. Those who
-// share their address and show good ones are not refused with them: it would be easy to
-// shut them out, and there is nothing to be guessed in 256 random bits.
+// countFailure limits the rate of unknown credentials from an address. Callers with good
+// credentials at the same address are not refused with them: an attacker could shut them out
+// easily, and can't guess 256 random bits.
 func (c *call) countFailure(err error) error {
 	if outcomeOf(err).status >= http.StatusInternalServerError {
 		return nil
@@ -66,7 +66,7 @@ func (c *call) address() string {
 	return limit.Client(a)
 }
 
-// admit makes sure that whoever acts may use the operation at all.
+// admit makes sure that the caller may use the operation at all.
 func (c *call) admit() error {
 	switch {
 	case c.op.asks == anyone:

@@ -45,7 +45,7 @@ func TestRightsInAStream(t *testing.T) {
 				_, _ = io.WriteString(out, `{"id":"`+id+`","url":"https://example.org/1"}`+"\n")
 			}
 			go send("ark:12345/before")
-			a, err := http.DefaultClient.Do(r) // who answers when that is imported
+			a, err := http.DefaultClient.Do(r) // the server answers when that is imported
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -242,8 +242,8 @@ func splitLines(data []byte) (texts [][]byte) {
 
 var errNoList = errors.New("should be a list of records: [{...},{...}]")
 
-// splitList returns the items of a list in JSON, without reading them: whoever does
-// finds out whether they are JSON. It looks only for where each ends.
+// splitList returns the items of a list in JSON, without reading them: the caller, who reads
+// them, finds out whether they are JSON. It looks only for where each ends.
 func splitList(data []byte) (texts [][]byte, err error) {
 	data = bytes.Trim(data, " \t\r\n")
 	if len(data) < 2 || data[0] != '[' || data[len(data)-1] != ']' {

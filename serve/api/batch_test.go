@@ -104,8 +104,7 @@ func FuzzSplitList(f *testing.F) {
 			}
 			return
 		}
-		// What is not JSON is found out by who reads the items, at least one of which
-		// is none.
+		// The reader of the items finds out what is not JSON; at least one of them is not.
 		if err == nil {
 			for _, text := range texts {
 				if !json.Valid(text) {

@@ -15,7 +15,7 @@ func (w nowhere) Header() http.Header         { return w.head }
 func (w nowhere) Write(b []byte) (int, error) { return len(b), nil }
 func (w nowhere) WriteHeader(int)             {}
 
-// BenchmarkGet shows what it costs to find out who asks, and what they may see.
+// BenchmarkGet shows what it costs to authenticate a caller and to find what it may see.
 func BenchmarkGet(b *testing.B) {
 	s := newSite(b, func(o *Options) { o.Rate, o.Burst = 1_000_000_000, 1_000_000_000 })
 	for _, who := range []string{"", theNobody, theReader, theAdmin} {

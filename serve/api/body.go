@@ -96,8 +96,8 @@ func (c *call) decode(v any) error {
 	return decodeStrictly(c.op.name, data, v)
 }
 
-// hurry makes sure that nobody waits for the rest of a body that is of no interest.
-// With HTTP/1 the connection can't be used again then.
+// hurry makes sure that the server does not wait for the rest of a body that it does not
+// need. With HTTP/1 the connection can't be used again then.
 func (c *call) hurry() {
 	if c.r.ProtoMajor < 2 {
 		c.w.Header()["Connection"] = closing

@@ -15,12 +15,12 @@ type call struct {
 	h   *Handler
 	w   http.ResponseWriter
 	r   *http.Request
-	ctx context.Context // in which who acts
+	ctx context.Context // holds the caller's principal
 	op  *operation      // nil until it is found
 	who auth.Principal
 
 	token  bool   // the request came with a credential
-	bucket string // from whose rate it takes
+	bucket string // the rate limit bucket that the request takes from
 
 	tail    string            // what follows the first segment of the path, decoded once
 	fields  map[string]string // of the query
@@ -48,9 +48,8 @@ func (c *call) prefix() (stele.NamespaceKey, error) { return c.h.o.Registrar.Par
 // recordsAToken is how many records of a batch or a stream cost as much as a request.
 const recordsAToken = 100
 
-// charge takes from the caller's rate what so many records cost beside the request
-// itself. An administrator has no need to be held back: whoever moves a registry sends
-// millions.
+// charge takes from the caller's rate what so many records cost beside the request itself.
+// Administrators are exempt: moving a registry takes millions of records.
 func (c *call) charge(records int) {
 	if c.who.Admin {
 		return
@@ -58,9 +57,9 @@ func (c *call) charge(records int) {
 	c.h.callers.Spend(c.bucket, float64(records)/recordsAToken, c.h.o.Now())
 }
 
-// pace is charge for a stream: it waits until the caller may go on. All streams of
-// somebody have a rate of their own, or a long one would leave nothing for other
-// requests. Who acts is found out anew, since a stream may last for days.
+// pace is charge for a stream: it waits until the caller may go on. The streams of a caller
+// share a rate of their own, or a long one would leave nothing for other requests. The caller
+// is authenticated anew, since a stream may last for days.
 func (c *call) pace(records int) error {
 	if err := c.recognise(); err != nil {
 		return err
@@ -85,9 +84,9 @@ func (c *call) pace(records int) error {
 	}
 }
 
-// extend gives the client time, and the server so much more: what a connection was
-// granted for one document is not enough for a stream. Whoever sends too slowly can
-// still be told so.
+// extend gives the client time, and the server so much more: what a connection was granted
+// for one document is not enough for a stream. The server can still tell a client that it
+// sends too slowly.
 func (c *call) extend(more time.Duration) {
 	until := c.h.o.Now().Add(c.h.o.Patience + more)
 	rc := http.NewResponseController(c.w)

@@ -6,11 +6,11 @@ import (
 	"sync"
 )
 
-// maxStreams is how many bodies without end somebody sends at the same time. Each takes
+// maxStreams is how many bodies without end a caller may send at the same time. Each takes
 // some 30 MB, however slowly it comes.
 const maxStreams = 8
 
-// crowd counts what everybody sends at the same time.
+// crowd counts the streams that each caller sends at the same time.
 type crowd struct {
 	mu     sync.Mutex
 	inside map[string]int // by bucket

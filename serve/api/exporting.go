@@ -59,7 +59,8 @@ func (h *Handler) exportRecords(c *call) error {
 	}
 	x := &exporting{c: c, history: c.flag("history")}
 	if c.flag("namespaces") {
-		// Whoever may not list is told so before the first line, as without namespaces.
+		// A caller that may not list gets an error before the first line, as without
+		// namespaces.
 		next, end := iter.Pull2(records)
 		first, err, ok := next()
 		if ok && err != nil {
@@ -77,7 +78,7 @@ func (h *Handler) exportRecords(c *call) error {
 			return x.ended(err)
 		}
 		if c.r.Method == http.MethodHead {
-			break // they may, and nobody reads the rest
+			break // the caller may list, and HEAD has no body
 		}
 		if err := x.record(rec); err != nil {
 			return x.ended(err)
@@ -86,7 +87,7 @@ func (h *Handler) exportRecords(c *call) error {
 	return x.flush()
 }
 
-// behind yields what was pulled already, and what follows it.
+// behind yields the record that was pulled already, and the records after it.
 func behind(first *stele.Record, ok bool, next func() (*stele.Record, error, bool)) iter.Seq2[*stele.Record, error] {
 	return func(yield func(*stele.Record, error) bool) {
 		for rec, err := first, error(nil); ok; rec, err, ok = next() {
@@ -117,8 +118,8 @@ type exporting struct {
 	count   int
 }
 
-// write writes a line. Now and then it finds out whether whoever asks still may, and is
-// not too fast.
+// write writes a line. Now and then it checks that the caller still has the right, and keeps
+// to its rate.
 func (x *exporting) write(line []byte) error {
 	if x.out == nil {
 		x.out = x.c.stream(linesType)
@@ -151,8 +152,7 @@ func (x *exporting) ended(err error) error {
 	return err
 }
 
-// namespaces writes the namespaces that somebody made or changed and whoever asks may
-// see.
+// namespaces writes the namespaces that a user made or changed and that the caller may see.
 func (x *exporting) namespaces(key stele.NamespaceKey) error {
 	for ns, err := range x.c.h.o.Registrar.Namespaces(x.c.ctx) {
 		if err != nil {

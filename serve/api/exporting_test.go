@@ -66,8 +66,7 @@ func (d *revoking) Authenticate(ctx context.Context, credential string) (auth.Pr
 	return d.Directory.Authenticate(ctx, credential)
 }
 
-// TestExportEndsWithTheRight: an export goes on only as long as whoever asked for it may
-// have it.
+// TestExportEndsWithTheRight: an export ends when the caller loses the right to have it.
 func TestExportEndsWithTheRight(t *testing.T) {
 	var directory revoking
 	s := newSite(t, func(o *Options) {

@@ -120,7 +120,7 @@ func TestEndlessBodies(t *testing.T) {
 				_, _ = io.Copy(io.Discard, answer.Body)
 				answer.Body.Close()
 			}
-			// Whoever still sends when the connection is closed may lose the answer.
+			// A client that still sends when the connection is closed may lose the answer.
 			if lost := tt.endless && err != nil; !lost && (err != nil || answer.StatusCode != tt.status) {
 				t.Errorf("got %v %v, want %d", answer, err, tt.status)
 			}
@@ -131,8 +131,8 @@ func TestEndlessBodies(t *testing.T) {
 	}
 }
 
-// TestRefusedLate: a client whose body was waited for in vain is told so even if the server
-// comes to it long after all time that the request was granted.
+// TestRefusedLate: a client that does not send its body in time gets an answer that says so,
+// even if the server comes to it long after all time that the request was granted.
 func TestRefusedLate(t *testing.T) {
 	s := newSite(t, func(o *Options) { o.Patience = time.Nanosecond })
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.serve(), "http://"))

@@ -21,7 +21,7 @@ const (
 	chunkBytes = 8 << 20
 )
 
-// idleChunk is how long a chunk waits for more, if whoever sends takes their time.
+// idleChunk is how long a chunk waits for more records from a slow client.
 const idleChunk = 300 * time.Millisecond
 
 // importDocument is how far an import is. All counts are those of the whole import.

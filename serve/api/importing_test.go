@@ -275,7 +275,7 @@ type pieces struct{ r io.Reader }
 
 func (p pieces) Read(b []byte) (int, error) { return p.r.Read(b[:1+rand.N(len(b))]) }
 
-// TestSlowImport: who sends next to nothing is not waited for.
+// TestSlowImport: the server does not wait for a client that sends next to nothing.
 func TestSlowImport(t *testing.T) {
 	s := newSite(t, func(o *Options) { o.Patience = 50 * time.Millisecond })
 	in, out := io.Pipe()
@@ -299,7 +299,7 @@ func TestSlowImport(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.Body.Close()
-	// The answer is cut off behind the reason.
+	// The answer ends after the reason.
 	if body, err := io.ReadAll(a.Body); !strings.Contains(string(body), "/api/v1#too-slow") || strings.Contains(string(body), "done") {
 		t.Errorf("got %d %s, %v", a.StatusCode, body, err)
 	}

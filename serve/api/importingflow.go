@@ -28,7 +28,7 @@ func startFlow(ctx context.Context, c *call, line int, merges bool) *flow {
 }
 
 // end ends reading, and waits for it: the body must not be used after the request was
-// answered. Nobody waits for what still comes.
+// answered. What still comes is dropped.
 func (f *flow) end() {
 	f.cancel()
 	for {
@@ -52,7 +52,7 @@ func appendRows(rows []row, b *bulk.Block) []row {
 	return rows
 }
 
-// steady reads the body of a client who must go on sending: each kilobyte gives it more
+// steady reads the body of a client that must go on sending: each kilobyte gives it more
 // time. The time in which the server does not read does not count.
 type steady struct {
 	ctx  context.Context

@@ -121,7 +121,7 @@ func amiss(c *call, name string, err error) error {
 	return &stele.Error{Op: c.op.name, Kind: stele.Invalid, Err: stele.Problems{{Path: name, Err: stele.Reason(err)}}}
 }
 
-// scanAll yields the records of all schemes, in order, behind a name.
+// scanAll yields the records of all schemes, in order, after a name.
 func (h *Handler) scanAll(c *call, after string) (iter.Seq2[*stele.Record, error], error) {
 	var from stele.ID
 	if after != "" {
@@ -153,8 +153,8 @@ func (h *Handler) scanAll(c *call, after string) (iter.Seq2[*stele.Record, error
 	}, nil
 }
 
-// pointing yields the records that have a target at a URL or on a host. Whoever may not
-// list what begins with the prefix is told that, and not that nothing points there.
+// pointing yields the records that have a target at a URL or on a host. A caller that may not
+// list what begins with the prefix gets Forbidden, and not an empty list.
 func (h *Handler) pointing(c *call, place string, key stele.NamespaceKey, after string) (iter.Seq2[*stele.Record, error], error) {
 	if key.Scheme != "" {
 		role, err := h.o.Registrar.RoleIn(c.ctx, key)
@@ -225,7 +225,7 @@ func (h *Handler) getHistory(c *call) error {
 	return page.end()
 }
 
-// after returns behind what a list goes on: what the cursor says, or the parameter.
+// after returns the name after which a list goes on: the cursor's, or the parameter's.
 func (c *call) after() (string, error) {
 	cursor := c.text("cursor")
 	if cursor == "" {

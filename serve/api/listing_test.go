@@ -100,7 +100,8 @@ func TestLists(t *testing.T) {
 	}
 }
 
-// TestListRights holds that only those list who may, and that they are told.
+// TestListRights holds that only readers of a namespace list it, and that others get 401 or
+// 403.
 func TestListRights(t *testing.T) {
 	s := newSite(t)
 	for _, tt := range []struct {
@@ -136,8 +137,8 @@ func TestListRights(t *testing.T) {
 	}
 }
 
-// TestForgedCursors holds that a cursor which somebody made up shows nothing that they
-// could not list without.
+// TestForgedCursors holds that a forged cursor shows a client nothing that it could not list
+// without one.
 func TestForgedCursors(t *testing.T) {
 	s := newSite(t)
 	for _, name := range []string{"ark:00000", "ark:99998/z", "ark:99999/y1", "urn:a", "~", "\xff", "a\x00"} {

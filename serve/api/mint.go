@@ -32,7 +32,7 @@ type mintInput struct {
 	Record *recordInput `json:"record,omitempty" doc:"A record without an identifier. One like it is registered under each name."`
 }
 
-// mintRequest is a mintInput whose record is read by who knows records.
+// mintRequest is a mintInput with the record still in JSON: package document reads it.
 type mintRequest struct {
 	mintPlace
 	Record json.RawMessage `json:"record,omitempty"`

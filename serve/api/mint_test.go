@@ -71,7 +71,7 @@ func TestMint(t *testing.T) {
 	for who, status := range map[string]int{theReader: 403, theAdmin: 201} {
 		s.ask(who, "POST", at, `{"namespace":"ark:12345/x5"}`).want(t, status)
 	}
-	// Who has no role there is not told more than that it may not.
+	// A user without a role there may not mint.
 	if a := s.ask(theStranger, "POST", at, `{"namespace":"ark:12345/x5"}`); a.StatusCode != 403 && a.StatusCode != 404 {
 		t.Errorf("got %d", a.StatusCode)
 	}

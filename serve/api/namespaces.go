@@ -115,8 +115,8 @@ func (h *Handler) namespaceOperations() []operation {
 	}}
 }
 
-// listNamespaces lists the namespaces in which whoever asks has a role. A cursor is the
-// scheme and the prefix of the last one.
+// listNamespaces lists the namespaces in which the caller has a role. A cursor is the scheme
+// and the prefix of the last one.
 func (h *Handler) listNamespaces(c *call) error {
 	after, err := c.after()
 	if err != nil {
@@ -170,7 +170,7 @@ func (h *Handler) getNamespaceHistory(c *call) error {
 	return page.end()
 }
 
-// namespace returns the namespace in the path, for whoever has a role there.
+// namespace returns the namespace in the path, if the caller has a role there.
 func (h *Handler) namespace(c *call) (*stele.Namespace, error) {
 	key, err := c.prefix()
 	if err != nil {
@@ -251,7 +251,7 @@ func (h *Handler) addNamespace(c *call, ns *stele.Namespace, on conditions) erro
 	made, err := h.o.Registrar.AddNamespace(c.ctx, ns)
 	if err != nil {
 		if have, _ := h.namespace(c); have != nil && stele.KindOf(err) == stele.Conflict {
-			// Somebody was faster.
+			// Another request made it first.
 			if !on.isSaid() {
 				return on.unconditional(c.op.name, stele.ID{}, have.Version)
 			}

@@ -38,7 +38,7 @@ func TestNamespaces(t *testing.T) {
 	s.ask(theOwner, "PUT", Root+"/namespaces/ark:77777", `{"owner":"ann"}`).want(t, 403)
 	s.ask(theOwner, "PATCH", Root+"/namespaces/ark:12345", `{"quota":5}`).want(t, 403)
 	s.ask(theOwner, "GET", Root+"/namespaces/no%20prefix", "").want(t, 400)
-	// A root has version 0 until somebody changes it.
+	// A root has version 0 until a user changes it.
 	s.ask(theAdmin, "GET", Root+"/namespaces/ark:", "", "If-Match", `"v0"`).want(t, 200)
 	s.ask(theAdmin, "PATCH", Root+"/namespaces/ark:", `{"title":"ARKs"}`, "If-Match", `"v1"`).want(t, 412)
 	s.ask(theAdmin, "PATCH", Root+"/namespaces/ark:", `{"title":"ARKs"}`, "If-Match", `"v0"`).want(t, 200)
@@ -92,8 +92,8 @@ func TestMinters(t *testing.T) {
 	s.ask(theAdmin, "POST", Root+"/skip/ark:55555", `{"to":5}`).want(t, 404)
 }
 
-// TestNamespacePages holds that a list goes on where it was, also if whoever asks has
-// lost the role in the last namespace that it showed.
+// TestNamespacePages holds that a list goes on where it was, even if the caller has lost the
+// role in the last namespace that it showed.
 func TestNamespacePages(t *testing.T) {
 	s := newSite(t)
 	for _, prefix := range []string{"ark:12345/x5", "ark:99999"} {

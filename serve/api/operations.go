@@ -89,13 +89,13 @@ func (h *Handler) operations() []operation {
 	)
 }
 
-// right is what somebody must be to use an operation at all. Which namespace a role
-// must be in depends on what the request names.
+// right is what a caller must be to use an operation at all. Which namespace a role must be
+// in depends on what the request names.
 type right int
 
 const (
 	anyone        right = iota // the public too; what it gets depends on what it may see
-	known                      // whoever has a token
+	known                      // any user with a token
 	reader                     // and these in the namespace that is named
 	editor                     //
 	owner                      //
@@ -116,7 +116,7 @@ func (r right) role() stele.Role {
 }
 
 // anyScope is the scope of an operation for which any token may be used: it is about the
-// token itself, or about what everybody may know.
+// token itself, or about what is public.
 const anyScope auth.Scope = "any"
 
 // operation is something that the API does.
@@ -162,7 +162,7 @@ type answer struct {
 	status  int
 	about   string // a sentence
 	value   any    // of the type whose schema the body has; nil: see media
-	media   string // of the body; if empty JSON if there is a value, and else there is no body
+	media   string // of the body; if empty JSON if there is a value, and else the answer has no body
 	lines   bool   // many such values, one a line
 	headers []parameter
 	example string

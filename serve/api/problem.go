@@ -18,7 +18,7 @@ import (
 // outcome is what a kind of failure looks like from outside.
 type outcome struct {
 	status int
-	name   string // behind /api/v1# in the problem's type; it never changes
+	name   string // follows /api/v1# in the problem's type; it never changes
 	title  string
 }
 
@@ -193,7 +193,7 @@ func retryAfter(status int, err error) time.Duration {
 func (c *call) fail(err error) {
 	p := problemOf(err)
 	_, limited := errors.AsType[*limit.Refusal](err)
-	if p.Status >= http.StatusInternalServerError && !limited && c.r.Context().Err() == nil { // else it is the client who left
+	if p.Status >= http.StatusInternalServerError && !limited && c.r.Context().Err() == nil { // else the client has left
 		c.h.o.Log.ErrorContext(c.ctx, "a request failed", "operation", c.operation(), "status", p.Status, "error", legible(err.Error()))
 	}
 	if c.began {

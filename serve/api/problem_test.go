@@ -133,7 +133,8 @@ func TestProblemTypes(t *testing.T) {
 	}
 }
 
-// TestFaults holds that a fault in one answer is told to nobody, and ends nothing else.
+// TestFaults holds that a client never sees the cause of a fault, and that a stream that
+// fails is cut off.
 func TestFaults(t *testing.T) {
 	s := newSite(t)
 	fault := func(before func(*call)) func(*call) error {
@@ -169,8 +170,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestConnections holds that a connection is used again after a request was refused
-// whose body was read, and not after one whose body was not.
+// TestConnections holds that a connection is used again after a refused request if its body
+// was read, and not if it was not.
 func TestConnections(t *testing.T) {
 	s := newSite(t)
 	url := s.serve()

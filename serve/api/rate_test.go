@@ -54,7 +54,7 @@ func TestRates(t *testing.T) {
 		{"2001:db8::ffff", "", 0},            // the same network
 		{"2001:db8:0:1::1", "", 20},          // another
 		{"192.0.2.3", "wrong", 20},           // 401, and then 429
-		{"192.0.2.3", theEditor, 20},         // whoever is known is not meant
+		{"192.0.2.3", theEditor, 20},         // authenticated callers are not refused with it
 		{"192.0.2.3", "", 20},                // nor is the public
 		{"192.0.2.3", "wrong", 0},            //
 		{"2001:db8:0:1::1", "wrong", 20},     //
@@ -89,7 +89,7 @@ func TestTokenRate(t *testing.T) {
 	}
 }
 
-// TestClientAddress holds that whoever knows better says where a request came from.
+// TestClientAddress holds that Options.ClientAddr decides which address a request came from.
 func TestClientAddress(t *testing.T) {
 	s := newSite(t, func(o *Options) {
 		o.Rate, o.Burst = 1, 1
@@ -120,7 +120,7 @@ func TestPace(t *testing.T) {
 	})
 }
 
-// TestStreamsAtOnce holds that nobody fills the memory with imports that never end.
+// TestStreamsAtOnce holds that a client can't fill the memory with imports that never end.
 func TestStreamsAtOnce(t *testing.T) {
 	s := newSite(t)
 	address := s.serve()
@@ -132,7 +132,7 @@ func TestStreamsAtOnce(t *testing.T) {
 		}
 		r.Header = http.Header{"Authorization": {"Bearer " + s.tokens[theEditor]}, "Content-Type": {linesType}}
 		go func() { _, _ = io.WriteString(out, "\n") }()
-		a, err := http.DefaultClient.Do(r) // who answers before the end
+		a, err := http.DefaultClient.Do(r) // the server answers before the end
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -179,7 +179,7 @@ func (h *Handler) register(c *call, id stele.ID, on conditions) error {
 	made, err := h.o.Registrar.Register(c.ctx, rec)
 	if err != nil {
 		if have, _ := h.o.Registrar.Get(c.ctx, id); have != nil && stele.KindOf(err) == stele.Conflict {
-			// Somebody was faster.
+			// Another request registered it first.
 			if !on.isSaid() {
 				return on.unconditional(c.op.name, id, have.Version)
 			}

@@ -114,7 +114,7 @@ func TestPatch(t *testing.T) {
 	} {
 		s.ask(theEditor, "PATCH", at, bad).want(t, 400)
 	}
-	// What the system keeps is not changed by anybody.
+	// No user changes the fields that the system keeps.
 	s.ask(theEditor, "PATCH", at, `{"version":99,"by":"root","created":"2001-01-01T00:00:00Z","metadata":{"who":"Eve"}}`).want(t, 200).read(t, &rec)
 	if rec.Version != 4 {
 		t.Errorf("got version %d", rec.Version)

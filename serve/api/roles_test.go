@@ -10,8 +10,8 @@ import (
 	"github.com/stele-id/stele/auth"
 )
 
-// sample is a request that an operation grants to whoever has the right that it asks
-// for, at a new site.
+// sample is a request that an operation grants, at a new site, to a caller with the right
+// that it asks for.
 type sample struct {
 	target string // below Root
 	body   string
@@ -79,7 +79,7 @@ var samples = map[string]sample{
 	"getOpenAPI":       {target: "/openapi.json"},
 }
 
-// judgesEach are operations that judge each thing in the body by itself: whoever may
+// judgesEach are operations that judge each record in the body by itself: a caller that may
 // write none of them gets an answer that says so of each.
 var judgesEach = []string{"putRecords", "importRecords"}
 
@@ -90,7 +90,7 @@ var notThere = []string{"getNamespace", "getNamespaceHistory", "patchNamespace",
 // no such thing.
 var unkept = []string{"backup", "restore", "exportZone", "getZoneKeys", "changeZoneKeys", "listTSIGKeys", "addTSIGKey", "retireTSIGKey", "checkSecondaries", "getSecretKeys", "rotateSecrets"}
 
-// sampleOf returns the request of an operation for somebody.
+// sampleOf returns the request of an operation for a user.
 func sampleOf(t *testing.T, s *site, op *operation, who string) sample {
 	t.Helper()
 	x, ok := samples[op.name]
@@ -129,8 +129,8 @@ func sampleOf(t *testing.T, s *site, op *operation, who string) sample {
 	return x
 }
 
-// TestRoles sends a request to each operation as everybody. Who gets an answer is what
-// the operation's right says, and nothing else.
+// TestRoles sends a request to each operation as every caller. Only the operation's right
+// decides which callers get an answer.
 func TestRoles(t *testing.T) {
 	ranks := map[string]right{"": anyone, theNobody: known, theStranger: known, theReader: reader, theEditor: editor, theOwner: owner, theAdmin: administrator}
 	callers := []string{"", theNobody, theStranger, theReader, theEditor, theOwner, theAdmin}
@@ -270,7 +270,7 @@ func expected(op *operation, who string, rank right) []int {
 	return []int{http.StatusOK, http.StatusCreated, http.StatusNoContent}
 }
 
-// wrongTokens are tokens that are nobody's, or no longer somebody's.
+// wrongTokens are tokens that are unknown, or not valid any more.
 func wrongTokens() map[string]func(*site) string {
 	return map[string]func(*site) string{
 		"forged": func(s *site) string { return s.tokens[theAdmin][:len(s.tokens[theAdmin])-4] + "AAAA" },

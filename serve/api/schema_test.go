@@ -19,8 +19,7 @@ import (
 	"github.com/stele-id/stele/document"
 )
 
-// openAPI is the OpenAPI document as somebody reads it who knows nothing of how it is
-// made.
+// openAPI is the OpenAPI document as a client reads it, without knowing how it is made.
 type openAPI struct {
 	OpenAPI    string
 	Paths      map[string]map[string]*apiOperation
@@ -300,7 +299,7 @@ func TestSchemasMirror(t *testing.T) {
 			t.Errorf("%s has\n%v, and package stele reads\n%v", tt.schema, got, want)
 		}
 	}
-	// What is shown is what is sent but for the short form of a target.
+	// An answer has the fields of a request, except the short form of a target.
 	if got, want := schemaHas("Record"), slices.DeleteFunc(schemaHas("RecordInput"), func(f string) bool { return f == "url" }); !slices.Equal(got, want) {
 		t.Errorf("Record has\n%v, and RecordInput\n%v", got, want)
 	}

@@ -58,14 +58,14 @@ func TestSignatures(t *testing.T) {
 	s.ask(theEditor, "PATCH", records+"ark:12345/signed", patch(made)).want(t, 200)
 	s.ask(theEditor, "PATCH", records+"ark:12345/signed", `{"url":"https://example.org/moved","targets":null}`).want(t, 200)
 
-	// Everybody sees signatures, and nobody without a role the namespace's settings.
+	// The public sees signatures, and only users with a role see the namespace's settings.
 	var rec struct{ Signatures []json.RawMessage }
 	s.ask("", "GET", records+"ark:12345/signed", "").want(t, 200).read(t, &rec)
 	if len(rec.Signatures) != 1 || string(rec.Signatures[0]) != string(document.AppendSignature(nil, &made)) {
 		t.Errorf("%s", rec.Signatures)
 	}
 	s.ask("", "GET", ns, "").want(t, 401)
-	// They are removed where somebody says so, and the history has them.
+	// They are removed where the request says so, and the history has them.
 	s.ask(theEditor, "PATCH", records+"ark:12345/signed", `{"signatures":null}`).want(t, 200)
 	if a := s.ask("", "GET", records+"ark:12345/signed?version=2", "").want(t, 200); !strings.Contains(a.body, made.JWS) {
 		t.Errorf("%s", a.body)

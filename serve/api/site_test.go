@@ -34,7 +34,7 @@ type site struct {
 	handler   *Handler
 	admin     context.Context
 	clock     atomic.Int64      // nanoseconds ahead of the machine's
-	tokens    map[string]string // by who has them
+	tokens    map[string]string // by user
 	log       syncBuffer
 }
 
@@ -43,8 +43,8 @@ func (s *site) now() time.Time { return time.Now().Add(time.Duration(s.clock.Loa
 // pass lets time pass.
 func (s *site) pass(d time.Duration) { s.clock.Add(int64(d)) }
 
-// Who is known at a site. The owner, editor and reader are that of ark:12345, the
-// stranger is owner of ark:99999, and nobody has no role.
+// Users of a site. The owner, editor and reader have these roles in ark:12345, the stranger
+// is owner of ark:99999, and theNobody has no role.
 const (
 	theAdmin    = "root"
 	theOwner    = "ann"
@@ -138,7 +138,7 @@ func (s *site) made(ctx context.Context, want auth.TokenRequest) string {
 	return credential
 }
 
-// child makes a token by the token of somebody, through the API.
+// child makes a token by the token of a user, through the API.
 func (s *site) child(who, body string) (made madeToken) {
 	s.t.Helper()
 	s.ask(who, "POST", Root+"/tokens", body).want(s.t, http.StatusCreated).read(s.t, &made)
@@ -197,9 +197,9 @@ func (a reply) problem(t testing.TB) (p problemDocument) {
 	return p
 }
 
-// ask sends a request with the target as it is, by somebody who is known, or by the
-// public if who is "". The head is given as names and values. A body has the type JSON
-// if that does not say otherwise.
+// ask sends a request with the target as it is, as the user of that name, or as the public if
+// who is "". The head is given as names and values. A body has the type JSON if that does not
+// say otherwise.
 func (s *site) ask(who, method, target, body string, head ...string) reply {
 	s.t.Helper()
 	r := httptest.NewRequest(method, "http://id.example.org/", nil)

@@ -125,9 +125,9 @@ func (h *Handler) withdraw(c *call, reason, replacement string) error {
 	})
 }
 
-// revise changes the state of the record in the path, if it has the version that the
-// request supposes; 0 if that says nothing. If that is one of several, and somebody
-// changes the record to another of them meanwhile, the change is tried again.
+// revise changes the state of the record in the path, if it has the version that the request
+// supposes; 0 if the request supposes none. If it supposes one of several versions, and
+// another request changes the record to another of them meanwhile, revise tries again.
 func (h *Handler) revise(c *call, change func(id stele.ID, version uint64) (*stele.Record, error)) error {
 	id, err := c.id()
 	if err != nil {

@@ -135,7 +135,7 @@ func (h *Handler) statusOfChanges(ctx context.Context, d *statusDocument) (err e
 	return nil
 }
 
-// statusOfNamespaces tells how many namespaces there are, and which wait for somebody.
+// statusOfNamespaces counts the namespaces, and lists those whose minter is shut.
 func (h *Handler) statusOfNamespaces(ctx context.Context, d *statusDocument) error {
 	for ns, err := range h.o.Registrar.Namespaces(ctx) {
 		if err != nil {

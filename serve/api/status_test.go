@@ -44,7 +44,7 @@ func TestStatus(t *testing.T) {
 	s.ask(theOwner, "GET", Root+"/status", "").want(t, 403)
 	s.ask("", "GET", Root+"/status", "").want(t, 401)
 
-	// What is not known is not told, and is no reason to tell nothing.
+	// A figure that can't be read is left out, and the others are there.
 	s.handler.o.Upkeep = Upkeep{Disk: func() (uint64, uint64, error) { return 0, 0, errors.New("no disk") }}
 	got = statusDocument{}
 	s.ask(theAdmin, "GET", Root+"/status", "").want(t, 200).read(t, &got)

@@ -45,7 +45,7 @@ func notJSON(op string, err error) error {
 type fitting struct{ problems stele.Problems }
 
 func (f *fitting) addf(path, format string, args ...any) {
-	if len(f.problems) < 100 { // more help nobody
+	if len(f.problems) < 100 { // a longer list does not help the client
 		f.problems = append(f.problems, stele.Problem{Path: path, Err: fmt.Errorf(format, args...)})
 	}
 }

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// readTarget returns what stands behind [Root] in the request target, as it was sent,
-// and the query. The target is in origin form (/api/v1/records) or in absolute form
-// (http://id.example.org/api/v1/records), as proxies send it. Nothing is decoded, no
-// slash merged, no dot segment removed: each of these would make another identifier.
-// So /api/v1/../v1/records and /api/%761 lead nowhere.
+// readTarget returns what follows [Root] in the request target, as it was sent, and the
+// query. The target is in origin form (/api/v1/records) or in absolute form
+// (http://id.example.org/api/v1/records), as proxies send it. Nothing is decoded, no slash
+// merged, no dot segment removed: each of these would make another identifier. So
+// /api/v1/../v1/records and /api/%761 lead nowhere.
 func readTarget(r *http.Request) (path, query string, err error) {
 	raw := r.RequestURI
 	if raw == "" { // made by hand, in a test or a program

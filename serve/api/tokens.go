@@ -116,7 +116,7 @@ func shown(t auth.Token) tokenDocument {
 	return d
 }
 
-// listTokens lists the tokens of whoever asks, or those that an administrator asks for.
+// listTokens lists the caller's tokens, or those that an administrator asks for.
 func (h *Handler) listTokens(c *call) error {
 	after, err := c.after()
 	if err != nil {
@@ -145,8 +145,8 @@ func (h *Handler) listTokens(c *call) error {
 	return page.end()
 }
 
-// newTokenCost is what a new token costs, in records: to make one all tokens are looked
-// at, and then read again by whoever is to know them.
+// newTokenCost is what a new token costs, in records: all tokens are read to make one, and
+// the directory reads them again afterwards.
 const newTokenCost = 5 * recordsAToken
 
 // createToken makes a token.

@@ -13,8 +13,8 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// Upkeep is what only who runs the server can do or knows. All of it may be left out;
-// then the API does not offer it, or does not tell it.
+// Upkeep is what only the running server can do or knows. All of it may be left out; then the
+// API does not offer it, or does not tell it.
 type Upkeep struct {
 	// Version is that of the program.
 	Version string
@@ -89,8 +89,8 @@ type RestoredZone struct {
 
 var errEnding = errors.New("the server is about to end, or to take up another registry; go on in a moment")
 
-// running makes the call end when the server is about to end: it is a stream, which
-// nobody waits for.
+// running makes the call end when the server is about to end: the server does not wait for
+// streams.
 func (c *call) running() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(c.ctx)
 	c.ctx = ctx
@@ -112,7 +112,7 @@ type duties struct {
 	copy   sync.Mutex // a backup or a restore
 }
 
-// busy says that somebody else has the duty.
+// busy says that another request has the duty.
 func busy(c *call, why string) error {
 	return &stele.Error{Op: c.op.name, Kind: stele.Exhausted, Err: fmt.Errorf("%s; try again when that is done", why)}
 }

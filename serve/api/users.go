@@ -49,7 +49,7 @@ type userPage struct {
 	Next  string         `json:"next,omitempty" doc:"The cursor of the next page; without it this is the last."`
 }
 
-// selfDocument is who sent the request.
+// selfDocument describes the caller.
 type selfDocument struct {
 	Name   string         `json:"name"`
 	Groups []string       `json:"groups,omitempty"`
@@ -121,7 +121,7 @@ func (h *Handler) userOperations() []operation {
 	}}
 }
 
-// getMe shows who sent the request.
+// getMe shows the caller's user, groups, roles and token.
 func (h *Handler) getMe(c *call) error {
 	me := selfDocument{Name: c.who.Name, Groups: c.who.Groups, Admin: c.who.Admin, Token: c.who.Token, Expires: c.who.Expires, Namespaces: c.who.Namespaces()}
 	for _, s := range c.who.Scopes() {

@@ -29,7 +29,7 @@ func TestUsers(t *testing.T) {
 	}
 	s.ask(theAdmin, "PATCH", Root+"/users/nobody-here", `{"admin":true}`).want(t, 404)
 	s.ask(theAdmin, "GET", Root+"/users/A%2F..", "").want(t, 404)
-	// Somebody always administrates.
+	// The last administrator can't be disabled or demoted.
 	s.ask(theAdmin, "PATCH", Root+"/users/root", `{"disabled":true}`).want(t, 409)
 	s.ask(theAdmin, "PATCH", Root+"/users/root", `{"admin":false}`).want(t, 409)
 	// Others see themselves alone.

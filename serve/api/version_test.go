@@ -12,9 +12,9 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// TestVersionToken: every answer to a write tells of a state that has it, in its head or,
-// if it is a stream, in its trailer; and whoever asks for a state gets that, or is told to
-// try again.
+// TestVersionToken: every answer to a write has the version of a state that includes it, in
+// its head or, if it is a stream, in its trailer; and a client that asks for a version gets
+// an answer that includes it, or an error that says to try again.
 func TestVersionToken(t *testing.T) {
 	var s *site
 	waited := uint64(0)
@@ -103,7 +103,7 @@ func TestVersionToken(t *testing.T) {
 			t.Errorf("version %s: %s, %v: %s", tt.version, response.Status, response.Header, text)
 		}
 	}
-	// Whoever writes is judged by a state that has it, too.
+	// A write that asks for a version waits for it, too.
 	if response, _ := ask("PUT", "/records/ark:12345/v9", jsonType, `{"id":"ark:12345/v9"}`, "1000000"); response.StatusCode != http.StatusServiceUnavailable {
 		t.Errorf("a write: %s", response.Status)
 	}

@@ -6,8 +6,8 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// visible returns a record, which whoever asks may see, as far as they may see it: all
-// of it if they have a role in its namespace.
+// visible returns a record, which the caller may see, as far as the caller may see it: all of
+// it if the caller has a role in its namespace.
 func (h *Handler) visible(c *call, rec *stele.Record) (*stele.Record, error) {
 	if !c.who.IsKnown() {
 		return public(rec), nil
@@ -22,10 +22,9 @@ func (h *Handler) visible(c *call, rec *stele.Record) (*stele.Record, error) {
 	return public(rec), nil
 }
 
-// public returns a record as everybody may see it, or everybody whom it names among
-// its readers: without who else may, who changed it, and handle values that are not
-// for the public; once it is withdrawn, without where it was; and if content was
-// removed by a legal order, without content.
+// public returns a record as the public and its readers may see it: without the readers, the
+// user who changed it, and handle values that are not public; without targets and values once
+// it is withdrawn; and without content if that was removed by a legal order.
 func public(rec *stele.Record) *stele.Record {
 	p := *rec
 	p.Readers, p.By, p.Import = nil, "", 0

@@ -31,7 +31,7 @@ type wish struct {
 	op     *apiOperation
 	path   map[string]string
 	query  url.Values
-	extra  string // put behind the query
+	extra  string // appended to the query
 	head   http.Header
 	media  string
 	body   []byte

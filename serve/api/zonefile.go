@@ -12,8 +12,8 @@ import (
 
 // ZoneWriter is what a [KeyKeeper] may be beside: it writes zones as files.
 type ZoneWriter interface {
-	// WriteZone writes the zone of a namespace as a master file (RFC 1035, section 5).
-	// Everybody whom the handler lets in may have it.
+	// WriteZone writes the zone of a namespace as a master file (RFC 1035, section 5). It
+	// checks no rights: the handler has.
 	WriteZone(ctx context.Context, w io.Writer, ns stele.NamespaceKey, want ZoneFile) error
 }
 
@@ -51,7 +51,7 @@ func (h *Handler) exportZone(c *call) error {
 	if err != nil {
 		return err
 	}
-	for _, err := range h.o.Registrar.Scan(c.ctx, key, "") { // who may not list is told so
+	for _, err := range h.o.Registrar.Scan(c.ctx, key, "") { // a caller that may not list gets an error
 		if err != nil {
 			return err
 		}

@@ -11,8 +11,8 @@ import (
 	"github.com/stele-id/stele/publish/zonekey"
 )
 
-// KeyKeeper looks after the keys of zones and of secondaries. Who may do what is judged by
-// the registrar, with the context.
+// KeyKeeper looks after the keys of zones and of secondaries. The registrar judges what the
+// caller in the context may do.
 type KeyKeeper interface {
 	// ZoneKeys returns the keys of a namespace's zone. Parent is for how long others
 	// keep what the zone above says; the usual time if 0.
@@ -102,7 +102,7 @@ func (h *Handler) zoneKeyOperations() []operation {
 // maxTTL is the largest TTL of the DNS (RFC 2181, section 8).
 const maxTTL = 1<<31 - 1
 
-// keys returns who keeps keys; NotFound if nobody does.
+// keys returns the keeper of keys; NotFound if the server has none.
 func (c *call) keys() (KeyKeeper, error) {
 	if k := c.h.o.Upkeep.Keys; k != nil {
 		return k, nil
@@ -110,8 +110,8 @@ func (c *call) keys() (KeyKeeper, error) {
 	return nil, &stele.Error{Op: c.op.name, Kind: stele.NotFound, Err: errors.New("this server keeps no keys of zones")}
 }
 
-// zoneKeys returns the namespace in the path, if whoever asks may see to the keys of its
-// zone, and who keeps them.
+// zoneKeys returns the namespace in the path, if the caller may see to the keys of its zone,
+// and the keeper of the keys.
 func (c *call) zoneKeys() (key stele.NamespaceKey, k KeyKeeper, err error) {
 	if key, err = c.prefix(); err != nil {
 		return key, nil, err

@@ -141,7 +141,7 @@ func (h *Handler) checkSecondaries(c *call) error {
 		if z, err = h.zoneState(c); err != nil {
 			return err
 		}
-		if z.Serial() == before || try == compareTries { // then some may seem to be behind, which does no harm
+		if z.Serial() == before || try == compareTries { // then a secondary may seem to lag, which does no harm
 			return c.reply(http.StatusOK, newCheckedZone(z.Zone, z.Serial(), z.Shut, answers))
 		}
 	}
