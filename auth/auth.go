@@ -1,6 +1,5 @@
-// Package auth says who somebody is and what they may do, in the same way for
-// every protocol: a credential leads to a principal, and a principal has a role in
-// a namespace.
+// Package auth authenticates callers and says what they may do, in the same way for every
+// protocol: a credential leads to a principal, and a principal has a role in a namespace.
 //
 // It decides, and reads users and tokens for that. It never writes either: package
 // registrar does. All that it writes is when a token was used last. It keeps no
@@ -14,11 +13,10 @@ import (
 	"time"
 )
 
-// Principal is somebody who is known to the registry. The zero Principal is
-// nobody: the public.
+// Principal is a user that the registry knows. The zero Principal is the public.
 type Principal struct {
 	Name   string   // by which namespaces and records know it
-	Groups []string // whose member it is
+	Groups []string // that it is a member of
 	Admin  bool     // may do everything
 
 	// Token is the ID of the token by which it acts, and Expires when that ends, with
@@ -30,18 +28,18 @@ type Principal struct {
 	rules  bool   // the user is an administrator; what the token may be used for is another question
 }
 
-// IsKnown reports whether p is somebody.
+// IsKnown reports whether p is a user, and not the public.
 func (p Principal) IsKnown() bool { return p.Name != "" }
 
 // localName is the name of [Local]. No user has it.
 const localName = "local"
 
-// Local returns the administrator who works on the data folder directly: who can
+// Local returns the administrator that works on the data folder directly: a process that can
 // write its files needs no other right.
 func Local() Principal { return Principal{Name: localName, Admin: true} }
 
-// is reports whether somebody in a grant or among a record's readers, "user:ann" or
-// "group:staff", is p.
+// is reports whether p is the user or the member of the group that a grant or a record's
+// readers name, as "user:ann" or "group:staff".
 func (p Principal) is(somebody string) bool {
 	if name, ok := strings.CutPrefix(somebody, "user:"); ok {
 		return name == p.Name
@@ -57,7 +55,7 @@ func With(ctx context.Context, p Principal) context.Context {
 	return context.WithValue(ctx, key{}, p)
 }
 
-// From returns who acts in the context: nobody, if nothing is said there.
+// From returns the principal that acts in the context: the public, if it has none.
 func From(ctx context.Context) Principal {
 	p, _ := ctx.Value(key{}).(Principal)
 	return p

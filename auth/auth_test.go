@@ -13,7 +13,7 @@ func TestContext(t *testing.T) {
 	if p := From(With(ctx, Local())); !p.IsKnown() || !p.Admin {
 		t.Errorf("got %+v, want the local administrator", p)
 	}
-	// Who comes later takes the place of who came before.
+	// The later principal replaces the earlier one.
 	if p := From(With(With(ctx, Local()), Principal{})); p.IsKnown() || p.Admin {
 		t.Errorf("got %+v, want nobody", p)
 	}

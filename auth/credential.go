@@ -27,8 +27,8 @@ const (
 // so that an ID can be read out.
 const idLetters = "0123456789abcdefghjkmnpqrstvwxyz"
 
-// Credential is what somebody shows to prove who they are. It prints without its
-// secret; see Reveal.
+// Credential is what a caller sends to authenticate. It prints without its secret; see
+// Reveal.
 type Credential struct {
 	id     string
 	secret [secretSize]byte
@@ -51,7 +51,7 @@ func NewCredential(random io.Reader) (Credential, error) {
 	return c, nil
 }
 
-// ID returns the ID of the credential's token. It is no secret.
+// ID returns the ID of the credential's token. The ID is not a secret.
 func (c Credential) ID() string { return c.id }
 
 // Hash returns what is kept of the secret. It has 256 random bits, so that nothing
@@ -75,7 +75,7 @@ func (c Credential) GoString() string { return c.String() }
 var errNoCredential = errors.New("this is not a token of a Stele registry: one is stele_, 12 characters, _ and 43 more; check that all of it was copied")
 
 // ParseCredential reads a credential. Each has one text only. The error, of Kind
-// Unauthenticated, does not repeat what was given: it may be somebody's secret.
+// Unauthenticated, does not repeat what was given: it may be a user's secret.
 func ParseCredential(text string) (Credential, error) {
 	c, ok := parseCredential(text)
 	if !ok {

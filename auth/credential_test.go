@@ -105,7 +105,7 @@ func TestParseCredentialRefuses(t *testing.T) {
 	}
 }
 
-// Whoever prints a credential prints no secret, unless they ask for it.
+// A credential prints without its secret, except by Reveal.
 func TestCredentialPrintsNoSecret(t *testing.T) {
 	c, err := ParseCredential(sample)
 	if err != nil {

@@ -28,10 +28,10 @@ type Directory struct {
 	// that other processes write to. It is not changed after the first use.
 	Age time.Duration
 
-	// Grace is how much older it may become while the store can't be read, so that those
-	// who are known stay so: whoever is cut off from the store can't learn of a token
-	// that was revoked. A store that is slow is waited for. It is not changed after the
-	// first use.
+	// Grace is how much older it may become while the store can't be read, so that
+	// authenticated users stay so: a server that is cut off from the store can't learn of a
+	// token that was revoked. The directory waits for a slow store. Grace is not changed
+	// after the first use.
 	Grace time.Duration
 
 	store Store
@@ -40,7 +40,7 @@ type Directory struct {
 	roll    atomic.Pointer[roll]
 	tried   atomic.Int64  // when the store was away last, Unix nanoseconds; 0: it is not
 	epoch   atomic.Uint64 // grows with each Forget
-	reading chan struct{} // holds one value while somebody reads
+	reading chan struct{} // holds one value while a goroutine reads
 
 	mu   sync.Mutex
 	uses map[string]*use // by token
@@ -56,8 +56,8 @@ func NewDirectory(store Store, now func() time.Time) *Directory {
 	}
 }
 
-// Forget has users and tokens read again. What was committed before Forget was
-// called holds for whoever asks after it returned.
+// Forget has users and tokens read again. What was committed before Forget was called holds
+// for every call after it returned.
 func (d *Directory) Forget() { d.epoch.Add(1) }
 
 // roll is all users and tokens at one time. It does not change: another takes its
@@ -68,20 +68,20 @@ type roll struct {
 	tokens map[string]*entry
 }
 
-// entry is a token with who acts by it.
+// entry is a token with its principal.
 type entry struct {
 	hash      [sha256.Size]byte
-	refused   error // why it is of no use, whatever the time
+	refused   error // why it is not valid, whatever the time
 	principal Principal
 	use       *use
 }
 
 const op = "authenticate"
 
-// Authenticate returns whose credential this is. Unauthenticated if it is nobody's,
-// or is of no use any more. Nothing tells an unknown token from a wrong secret,
-// neither the text nor the time that it takes; what is wrong with a token is told
-// only to who has its secret.
+// Authenticate returns the principal of a credential. Unauthenticated if the credential is
+// unknown, revoked or expired. Nothing tells an unknown token from a wrong secret, neither
+// the text nor the time that it takes; only a caller with the token's secret learns what is
+// wrong with it.
 func (d *Directory) Authenticate(ctx context.Context, credential string) (Principal, error) {
 	now := d.now()
 	r, err := d.current(ctx, now)
@@ -92,7 +92,7 @@ func (d *Directory) Authenticate(ctx context.Context, credential string) (Princi
 	e := r.tokens[c.id]
 	known := e != nil
 	if !known {
-		e = &entry{} // whose hash is of no secret that anybody could find
+		e = &entry{} // no secret is known to have its hash
 	}
 	sum := sha256.Sum256(c.secret[:])
 	same := subtle.ConstantTimeCompare(sum[:], e.hash[:]) == 1
@@ -110,7 +110,7 @@ func (d *Directory) Authenticate(ctx context.Context, credential string) (Princi
 	return e.principal, nil
 }
 
-// AuthenticateHeader returns who the values of an Authorization header say it is: the
+// AuthenticateHeader returns the principal of the values of an Authorization header: the
 // public if there is none. See [Bearer].
 func (d *Directory) AuthenticateHeader(ctx context.Context, values []string) (Principal, error) {
 	if len(values) == 0 {

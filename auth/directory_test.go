@@ -120,7 +120,7 @@ func TestAuthenticate(t *testing.T) {
 	o.refused("", "all of it was copied")
 	o.refused(ann+" ", "all of it was copied")
 	o.refused("stele_000000000000_"+strings.Repeat("A", 43), unknown)
-	// A token whose owner is not there is nobody's.
+	// A token without its owner authenticates no user.
 	lost, _ := o.issue("nobody")
 	o.refused(lost, unknown)
 	o.pass(1000 * time.Hour)
@@ -158,10 +158,10 @@ func TestChangesHoldAtOnce(t *testing.T) {
 	o.accepted(credential)
 	made.Revoked = o.time()
 	o.put(made.Cell())
-	o.accepted(credential) // nobody has told the directory yet
+	o.accepted(credential) // Forget was not called yet
 	o.Forget()
 	o.refused(credential, "revoked on 2026-03-01")
-	// Who has not the secret is not told that it was revoked.
+	// A caller without the secret does not learn that the token was revoked.
 	o.refused(credential[:len(credential)-8]+"AAAAAAAA", "the token is not known")
 }
 
@@ -180,7 +180,7 @@ func TestAge(t *testing.T) {
 	o.refused(credential, "revoked")
 }
 
-// What can't be read does not keep others out, and lets nobody in.
+// Cells that can't be read authenticate no caller, and lock no other user out.
 func TestDamagedCells(t *testing.T) {
 	o := newOffice(t)
 	o.user(User{Name: "ann"})
@@ -294,7 +294,7 @@ func (o *office) refusal(credential string) string {
 	return err.Error()
 }
 
-// slowStore holds up readers of users until it is told to let them go.
+// slowStore holds up readers of users until the test releases them.
 type slowStore struct {
 	stele.Store
 	entered, release chan struct{}
@@ -346,7 +346,7 @@ func TestForgetWhileReading(t *testing.T) {
 	o.refused(credential, "revoked")
 }
 
-// A store that fails is told as such, and never as a wrong token.
+// A store that fails is reported as such, and never as a wrong token.
 func TestDirectoryWithoutStore(t *testing.T) {
 	o := newOffice(t)
 	o.user(User{Name: "ann"})
@@ -362,7 +362,7 @@ func TestDirectoryWithoutStore(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	o.Forget()
-	o.reading <- struct{}{} // somebody reads
+	o.reading <- struct{}{} // another goroutine reads
 	if _, err := o.Authenticate(ctx, credential); stele.KindOf(err) != stele.Unavailable {
 		t.Errorf("got %v", err)
 	}
@@ -425,8 +425,8 @@ func (f *failing) Cells(ctx context.Context, prefix, after string) iter.Seq2[ste
 	return f.Store.Cells(ctx, prefix, after)
 }
 
-// Who is known stays known while the store is away, for a while and no longer, and the
-// store is not asked by everybody.
+// Authenticated users stay so while the store is away, for a while and no longer, and not
+// every request asks the store.
 func TestGrace(t *testing.T) {
 	o := newOffice(t)
 	store := &failing{Store: o.store}

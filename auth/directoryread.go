@@ -33,7 +33,7 @@ func (d *Directory) current(ctx context.Context, now time.Time) (*roll, error) {
 	case <-ctx.Done():
 		return nil, tell(ctx.Err())
 	}
-	// Somebody else may have read meanwhile, or found that the store is away.
+	// Another goroutine may have read meanwhile, or found that the store is away.
 	r := d.roll.Load()
 	if d.holds(r, now) || r != old && d.covers(r, now) || d.without(r, now) {
 		<-d.reading
@@ -51,9 +51,9 @@ func (d *Directory) holds(r *roll, now time.Time) bool {
 	return r != nil && r.epoch == d.epoch.Load() && (d.Age <= 0 || now.Sub(r.at).Abs() < d.Age)
 }
 
-// covers is holds for a roll that was read while somebody waited who came at this time.
-// It may be old already if reading took long, but who came then can ask for no more; else
-// all who wait would have to read, one after the other.
+// covers is holds for a roll that was read while a caller waited who came at this time. It
+// may be old already if reading took long, but it is new enough for that caller; else all
+// that wait would have to read, one after the other.
 func (d *Directory) covers(r *roll, came time.Time) bool {
 	return r != nil && r.epoch == d.epoch.Load() && came.Sub(r.at) < d.Age
 }
@@ -70,8 +70,8 @@ func (d *Directory) without(r *roll, now time.Time) bool {
 	return tried != 0 && d.lasts(r, now) && now.Sub(time.Unix(0, tried)).Abs() < (tryAgain+patience)*d.Age
 }
 
-// lookAgain asks a store that was away, if nobody has done so for a while. It is not
-// waited for.
+// lookAgain asks a store that was away, if no other call has done so for a while. It does not
+// wait for the answer.
 func (d *Directory) lookAgain(ctx context.Context, now time.Time) {
 	if now.Sub(time.Unix(0, d.tried.Load())).Abs() < tryAgain*d.Age {
 		return
@@ -79,7 +79,7 @@ func (d *Directory) lookAgain(ctx context.Context, now time.Time) {
 	select {
 	case d.reading <- struct{}{}:
 		d.renewBehind(ctx)
-	default: // somebody does
+	default: // another goroutine reads
 	}
 }
 
@@ -89,7 +89,8 @@ type outcome struct {
 	err  error
 }
 
-// renewOr reads for who has the turn, or returns the old roll if the store is away.
+// renewOr reads for the caller, which holds d.reading, or returns the old roll if the store
+// is away.
 func (d *Directory) renewOr(ctx context.Context, old *roll, now time.Time) (*roll, error) {
 	select {
 	case o := <-d.renewBehind(ctx):
@@ -102,8 +103,8 @@ func (d *Directory) renewOr(ctx context.Context, old *roll, now time.Time) (*rol
 	}
 }
 
-// renewBehind reads for who has the turn, and gives that back. It goes on when whoever
-// asked has gone: the others wait for it, too.
+// renewBehind reads in the background for the caller, which holds d.reading, and releases
+// that. It goes on when the caller has gone: others wait for it, too.
 func (d *Directory) renewBehind(ctx context.Context) <-chan outcome {
 	done := make(chan outcome, 1)
 	go func() {
@@ -119,7 +120,7 @@ func (d *Directory) renewBehind(ctx context.Context) <-chan outcome {
 	return done
 }
 
-// renew reads for who has the turn.
+// renew reads for the caller, which holds d.reading.
 func (d *Directory) renew(ctx context.Context) (*roll, error) {
 	epoch, at := d.epoch.Load(), d.now() // before reading: what is forgotten meanwhile is read again
 	r, err := d.read(ctx)

@@ -34,8 +34,8 @@ func (d *distant) Cells(ctx context.Context, prefix, after string) iter.Seq2[ste
 	}
 }
 
-// newDistant is an office far from its store, with one user whose token is known there,
-// and what revokes the token elsewhere. Time is that of a bubble.
+// newDistant is an office far from its store, with one user and the user's token, and a
+// function that revokes the token elsewhere. Time is that of a bubble.
 func newDistant(t *testing.T) (o *office, store *distant, credential string, revoke func()) {
 	o = newOffice(t)
 	store = &distant{Store: o.store}
@@ -68,8 +68,8 @@ func TestSlowStore(t *testing.T) {
 	}
 }
 
-// Who goes away does not take with it what others wait for, and those who wait do not
-// read one after the other.
+// A caller that goes away does not end the reading that others wait for, and those that wait
+// do not read one after the other.
 func TestSlowStoreTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o, store, credential, revoke := newDistant(t)
@@ -120,7 +120,7 @@ func TestSilentStore(t *testing.T) {
 	})
 }
 
-// That a store was away once does not excuse who asks long after.
+// Once a store is back, a caller that asks long after gets its state and not the old one.
 func TestStoreIsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o, store, credential, revoke := newDistant(t)

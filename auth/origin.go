@@ -7,12 +7,12 @@ type Origin struct {
 	Via     string    // "api", "command", "server"
 	System  string    // the user of the operating system, for a command on a folder or a database
 	Address string    // the client's address; "" unless the operator wants it to be kept
-	Caller  Principal // who asked, where the server acts on its own behalf to do it; zero: who acts
+	Caller  Principal // the caller for whom the server acts on its own behalf; zero: the principal in the context
 }
 
 type originKey struct{}
 
-// WithOrigin returns a context whose requests came in so.
+// WithOrigin returns a context with the origin of a request.
 func WithOrigin(ctx context.Context, o Origin) context.Context {
 	return context.WithValue(ctx, originKey{}, o)
 }

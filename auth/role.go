@@ -6,11 +6,11 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// RoleIn returns the greatest role that p has in a namespace. It is given with its
-// ancestors, the nearest first: a role holds for all that is below where it was
-// given. Who is named as the owner has the role owner, and so has an administrator
-// everywhere. A scheme's root gives roles to nobody, whatever it says: it belongs
-// to no authority. What p's token may not be used for is taken off; see [Scope].
+// RoleIn returns the greatest role that p has in a namespace. It is given with its ancestors,
+// the nearest first: a role holds for all that is below where it was given. The user named as
+// owner has the role owner, and an administrator has it everywhere. A scheme's root grants no
+// roles, whatever it says: it belongs to no authority. What p's token may not be used for is
+// taken off; see [Scope].
 func RoleIn(p Principal, chain ...*stele.Namespace) stele.Role {
 	return p.limits.cut(roleOf(p, chain), chain)
 }
@@ -67,10 +67,10 @@ func MayManage(p Principal, chain ...*stele.Namespace) bool {
 	return RoleIn(p, chain...).Includes(stele.RoleOwner)
 }
 
-// MayRead reports whether p may see a record, whose namespaces are given as in
-// [RoleIn]. Everybody sees what is neither reserved nor restricted, and a reader of
-// its namespace sees all. What is restricted is also seen by those whom the record
-// names, and by members of the groups that it names.
+// MayRead reports whether p may see a record; its namespaces are given as in [RoleIn]. The
+// public sees what is neither reserved nor restricted, and a reader of its namespace sees
+// all. The users whom a restricted record names see it too, and so do members of the groups
+// that it names.
 func MayRead(p Principal, r *stele.Record, chain ...*stele.Namespace) bool {
 	reserved := r.State == stele.Reserved
 	switch {

@@ -114,7 +114,7 @@ func TestMayRead(t *testing.T) {
 	}
 }
 
-// Whatever namespaces say, nobody has less rights below than above, a further grant
+// Whatever namespaces say, a user never has less rights below than above, a further grant
 // takes none away, and the public and roots give none.
 func TestRolesGrowDownwards(t *testing.T) {
 	names := rapid.SampledFrom([]string{"ann", "bob", "carl"})

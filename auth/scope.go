@@ -22,7 +22,7 @@ const (
 	ScopeMetrics Scope = "metrics" // read the server's metrics
 )
 
-// Scopes returns all scopes, in the order in which people are told of them.
+// Scopes returns all scopes, in the order in which they are shown to people.
 func Scopes() []Scope {
 	return []Scope{ScopeRead, ScopeMint, ScopeWrite, ScopeAdmin, ScopeBackup, ScopeMetrics}
 }

@@ -8,7 +8,7 @@ import (
 
 // TokenRequest is a token that a caller asks for.
 type TokenRequest struct {
-	User  string // whose it will be
+	User  string // the user that it will belong to
 	Label string
 
 	// Expires is until when it lasts, and Never says that it does not expire. Without
@@ -96,8 +96,8 @@ func (tr *Tree) IsBelow(id, above string) bool {
 	return false
 }
 
-// principal returns who acts by a token, or why it is of no use now. Its own end and that
-// of those above it are told by the principal.
+// principal returns the principal of a token, or why the token is not valid now. Its own
+// expiry and that of the tokens above it are in the principal.
 func (tr *Tree) principal(id string) (Principal, error) {
 	line, missing := tr.Line(id)
 	if missing != "" {

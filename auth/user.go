@@ -11,7 +11,7 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// User is somebody with a name of their own in the registry, a person or a program.
+// User is a person or a program with a name of its own in the registry.
 type User struct {
 	Name     string    `json:"name"`
 	Groups   []string  `json:"groups,omitempty"`
@@ -27,13 +27,13 @@ type Token struct {
 	ID      string    `json:"id"`
 	User    string    `json:"user"`
 	Label   string    `json:"label,omitempty"` // what it is for, in its owner's words
-	Hash    []byte    `json:"hash,omitempty"`  // of the secret; nobody but the Directory is told
+	Hash    []byte    `json:"hash,omitempty"`  // of the secret; only the Directory gets it
 	Created time.Time `json:"created"`
-	Expires time.Time `json:"expires,omitzero"` // from then on it is of no use; zero: never
+	Expires time.Time `json:"expires,omitzero"` // from then on it is not valid; zero: never
 	Revoked time.Time `json:"revoked,omitzero"`
 	Shut    bool      `json:"shut,omitempty"`   // by a restore that could not know whether it was revoked; see registrar.OpenTokens
 	LastUse time.Time `json:"lastUse,omitzero"` // to the minute or so
-	By      string    `json:"by,omitempty"`     // who made it
+	By      string    `json:"by,omitempty"`     // the user who made it
 
 	// Parent is the ID of the token that made this one. It is "" for a child of the user:
 	// one that was made without a token, or before tokens had parents.
@@ -43,11 +43,12 @@ type Token struct {
 	Namespaces []string `json:"namespaces,omitempty"` // to which it is limited; none: to no namespace
 
 	// EndedWith is the ID of the token above this one that was revoked or removed, so that
-	// this one is of no use. It is not stored; see [Tree].
+	// this one is not valid. It is not stored; see [Tree].
 	EndedWith string `json:"endedWith,omitempty"`
 }
 
-// Ended reports whether the token is of no use any more.
+// Ended reports whether the token was revoked or has expired, or one above it was revoked or
+// removed.
 func (t *Token) Ended(now time.Time) bool {
 	return t.EndedWith != "" || !t.Revoked.IsZero() || !t.Expires.IsZero() && !now.Before(t.Expires)
 }
@@ -60,8 +61,8 @@ const (
 	MaxTokens = 1000 // of one user
 )
 
-// How long a token lasts if nobody says, and how long at most unless an
-// administrator makes it: a day more, for clocks that differ.
+// How long a token lasts by default, and how long at most unless an administrator makes it: a
+// day more, for clocks that differ.
 const (
 	TokenLife    = 365 * 24 * time.Hour
 	MaxTokenLife = TokenLife + 24*time.Hour

@@ -9,11 +9,10 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// use is when a token was used last. It outlives the roll: who forgets users and
-// tokens does not forget this.
+// use is when a token was used last. It outlives the roll: Forget does not clear it.
 type use struct {
 	last    atomic.Int64 // Unix seconds; 0: not since this process began
-	written int64        // the last that the store was told; under the directory's mu
+	written int64        // the last that was written to the store; under the directory's mu
 }
 
 // touch notes a use. Most come within a second of another, and write nothing.

@@ -211,7 +211,7 @@ func (x *subject) get(ctx context.Context, link string) (*http.Response, time.Du
 	return response, x.Now().Sub(begin), nil
 }
 
-// holder returns the process that has the folder open; 0 if none has.
+// holder returns the process that has the folder open; 0 if no process has.
 func (x *subject) holder() (pid int, since string) {
 	if x.Place.IsDatabase() {
 		return 0, ""

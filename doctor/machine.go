@@ -69,7 +69,8 @@ func (x *subject) examineFile(do string, not fs.FileMode, file, what string) {
 	}
 }
 
-// examineFolder tells whose the folder of the registry is, and who has it open.
+// examineFolder shows which user owns the folder of the registry, and which process has it
+// open.
 func examineFolder(_ context.Context, x *subject) {
 	if x.Away {
 		return

@@ -19,7 +19,7 @@ func isRunning(pid int) bool {
 	return !errors.Is(unix.Kill(pid, 0), unix.ESRCH)
 }
 
-// ownerOf returns who owns a file.
+// ownerOf returns the user that owns a file.
 func ownerOf(info fs.FileInfo) (uid int, known bool) {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

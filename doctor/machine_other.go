@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// isRunning can't be told here; a server writes itself down and takes that away when it
+// isRunning can't be known here; a server writes its process down and removes that when it
 // ends.
 func isRunning(int) bool { return true }
 
-// ownerOf can't be told here.
+// ownerOf can't be known here.
 func ownerOf(fs.FileInfo) (uid int, known bool) { return 0, false }
 
-// descriptorLimit can't be told here.
+// descriptorLimit can't be known here.
 func descriptorLimit(int) (uint64, error) { return 0, errors.ErrUnsupported }
 
 // disciplined is not known where the kernel does not tell.

@@ -16,8 +16,8 @@ import (
 	"github.com/stele-id/stele/registry"
 )
 
-// examineRegistry looks into the registry: through the server, or if none has the
-// folder open, in the folder.
+// examineRegistry looks into the registry: through the server, or if no server has the folder
+// open, in the folder.
 func examineRegistry(ctx context.Context, x *subject) {
 	token, err := x.Token()
 	if err != nil {
@@ -75,7 +75,7 @@ func (x *subject) mayOpen() bool {
 	}
 	info, err := os.Stat(x.Place.Folder)
 	if err != nil {
-		return false // that was told
+		return false // that was reported
 	}
 	if uid, known := ownerOf(info); known && uid != os.Geteuid() {
 		x.warn("run this as the user of the server: sudo -u stele stele doctor", "the folder belongs to another user, who could not open it any more after this one has")
@@ -227,7 +227,8 @@ func examineClock(_ context.Context, x *subject) {
 	}
 }
 
-// When tokens are told of.
+// How long before its end doctor reports a token, and how long after it was made if it was
+// never used.
 const (
 	tokenSoon   = 30 * 24 * time.Hour
 	tokenUnused = 90 * 24 * time.Hour

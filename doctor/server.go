@@ -75,8 +75,8 @@ func (x *subject) noteClock(response *http.Response, took time.Duration) {
 	}
 }
 
-// Days before its end at which a certificate is told of. Those of ACME are renewed
-// when a third of their time is left: 30 days, as a rule.
+// How long before its end doctor reports a certificate. Those of ACME are renewed when a
+// third of their time is left: 30 days, as a rule.
 const (
 	certificateSoon  = 14 * 24 * time.Hour
 	certificateUrges = 3 * 24 * time.Hour

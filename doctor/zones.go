@@ -142,7 +142,7 @@ func (x *subject) judgeServers(found *client.Delegation) bool {
 	return alike
 }
 
-// UnsignedCopiesAdvice says what to do about a signed zone whose secondaries get it without
+// UnsignedCopiesAdvice says what to do about a signed zone that secondaries get without
 // signatures.
 func UnsignedCopiesAdvice(zone string) string {
 	return fmt.Sprintf("'stele zone sign %s --mode transfer' sends signatures along; or let the secondaries sign, and end the signing here with --mode off", zone)

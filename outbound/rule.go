@@ -4,9 +4,10 @@
 // Where a user of the registry names the destination, the operator of the server decides
 // which addresses it may have: by default those of the public Internet, so that no user can
 // have the server reach what only the server should. The address is judged at the moment of
-// connecting, after names were resolved, so that a name that leads elsewhere the second time
-// does not go round the rule. Package client, which works for the person who runs it, opens
-// its own connections; 'stele get' asks the Rule where nobody vouches for a location.
+// connecting, after names were resolved, so that a name that resolves to another address the
+// second time does not evade the rule. Package client, which works for the person who runs
+// it, opens its own connections; 'stele get' asks the Rule about locations that it found
+// through the DNS.
 package outbound
 
 import (
@@ -25,8 +26,8 @@ type Rule struct {
 	Any bool
 }
 
-// special are networks that are not the public Internet, and those whose addresses have an
-// IPv4 address inside by which they lead elsewhere.
+// special are networks that are not the public Internet, and those whose addresses embed an
+// IPv4 address and lead to it.
 var special = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"),
 	netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("172.16.0.0/12"), netip.MustParsePrefix("192.168.0.0/16"), // RFC 1918

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	firstUser  = "admin"     // who is made where the registry has no user
+	firstUser  = "admin"     // the user that is made where the registry has none
 	firstLabel = "first one" // of their token
 )
 
@@ -26,7 +26,7 @@ func identifyRequest(r *registry.Registry, request *http.Request) (auth.Principa
 }
 
 // openAccess makes sure that an administrator can use the registry over the network. The
-// server answers even if none can.
+// server answers even if no administrator can be made.
 func (s *server) openAccess(running context.Context, r *registry.Registry) {
 	credential, err := firstAdministrator(auth.With(running, auth.Local()), r, s.now())
 	if err != nil {

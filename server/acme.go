@@ -54,7 +54,7 @@ func newACME(c *config.Values, plain, secure *listener, log *slog.Logger) (*acme
 	})
 	a.magic = certmagic.New(a.cache, certmagic.Config{
 		Storage:           &certmagic.FileStorage{Path: c.CertificateFolder()},
-		DefaultServerName: c.ACMEDomains[0], // for clients that name none
+		DefaultServerName: c.ACMEDomains[0], // for clients that send no name
 		Logger:            zap,
 		OnEvent: func(_ context.Context, event string, data map[string]any) error {
 			if event == "cert_obtained" {
@@ -135,8 +135,8 @@ func (a *acme) names() []string { return a.domains }
 
 func (a *acme) close() { a.cache.Stop() }
 
-// zapLog is a log of certmagic's kind that writes to ours. It tells each step, which
-// is for who looks for a fault. What it says of visitors is left out.
+// zapLog is a log of certmagic's kind that writes to ours. It logs each step, for an operator
+// who looks for a fault, and leaves out what is about visitors.
 type zapLog struct{ log *slog.Logger }
 
 var _ zapcore.Core = zapLog{}

@@ -136,7 +136,7 @@ func (x *auditExport) run(ctx context.Context) {
 	}
 }
 
-// auditPatience is how long the end of a server waits for those who take the audit trail.
+// auditPatience is how long a server that ends waits for the sinks of the audit trail.
 const auditPatience = 5 * time.Second
 
 // finish sends what is left when the server ends, if the sink takes it at once.

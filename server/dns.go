@@ -17,8 +17,8 @@ import (
 	"github.com/stele-id/stele/serve/httpd"
 )
 
-// Zones returns the zones that a name server answers for from a registry; nil if none
-// does.
+// Zones returns the zones that a name server answers for from a registry; nil if there is no
+// name server.
 func Zones(r *registry.Registry) *dnsd.Zones {
 	zones, _ := r.Published.(*dnsd.Zones)
 	return zones
@@ -95,7 +95,7 @@ func texts(list []netip.AddrPort) (written []string) {
 // notListening says why the name server can't answer at an address, and ends it.
 func (s *server) notListening(address string, err error) error {
 	ended, cancel := context.WithCancel(context.Background())
-	cancel() // no question has come yet whose answer should be waited for
+	cancel() // no query has come yet whose answer it should wait for
 	_ = s.dns.Shutdown(ended)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):

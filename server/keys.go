@@ -66,8 +66,8 @@ func (k *Keys) WriteZone(ctx context.Context, w io.Writer, key stele.NamespaceKe
 	return WriteZone(ctx, zones, w, zone, want, nil)
 }
 
-// WriteZone writes a zone as a master file, and calls told with the number of records that
-// it wrote meanwhile; nil for nothing.
+// WriteZone writes a zone as a master file. It calls told, if not nil, with the number of
+// records that it has written.
 func WriteZone(ctx context.Context, zones *dnsd.Zones, w io.Writer, zone string, want api.ZoneFile, told func(n int)) error {
 	switch {
 	case want.Parent:

@@ -62,9 +62,8 @@ func (l *requestLog) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // credential is what a token looks like, wherever a client may have put it.
 var credential = regexp.MustCompile(`(?i)stele(_|%5f)[a-z0-9]+(_|%5f)[-_a-z0-9]*`)
 
-// loggedTarget returns what was asked for as a log line has it. What may stand in the
-// query of somebody who shows a token, or who asks the interface for programs or the
-// DNS, is between the two of us.
+// loggedTarget returns the request target as a log line has it. The query is left out if the
+// client sends a token, or asks the API or the DNS: it may be confidential.
 func loggedTarget(r *http.Request) string {
 	target := r.RequestURI
 	if path, _, asked := strings.Cut(target, "?"); asked && (r.Header["Authorization"] != nil || strings.Contains(path, "/api/") || strings.HasPrefix(path, "/dns-query")) {

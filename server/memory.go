@@ -14,9 +14,9 @@ import (
 // the processor's cache is pushed out of it.
 const garbage = 192 << 20
 
-// weight is how much more seems to be in use than is. A server that has just begun has
-// hardly anything in use, and with Go's way of counting it would be allowed hardly any
-// garbage. Memory that nobody writes to is not taken from the system.
+// weight is how much more seems to be in use than is. A server that has just begun has hardly
+// anything in use, and with Go's way of counting it would be allowed hardly any garbage. The
+// system gives no pages to memory that is never written.
 const weight = 64 << 20
 
 // waitToCollect tells Go to collect garbage less often, unless the environment says

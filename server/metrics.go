@@ -128,9 +128,9 @@ func (m *metrics) counted(next func(net.Conn, http.ConnState)) func(net.Conn, ht
 	}
 }
 
-// handler answers with metrics and profiles. If identify is not nil it finds out who
-// sends a request: metrics need the scope metrics then, and profiles the scope admin, of
-// an administrator's token.
+// handler answers with metrics and profiles. If identify is not nil it authenticates the
+// caller: metrics need the scope metrics then, and profiles the scope admin, of an
+// administrator's token.
 func (m *metrics) handler(identify func(*http.Request) (auth.Principal, error)) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry}))
@@ -163,7 +163,7 @@ func (m *metrics) handler(identify func(*http.Request) (auth.Principal, error)) 
 	})
 }
 
-// readiness says why the server is not ready, which the public is not told.
+// readiness says why the server is not ready, which the public does not learn.
 func (m *metrics) readiness(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	if err := m.ready(r.Context()); err != nil {

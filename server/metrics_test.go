@@ -17,7 +17,7 @@ import (
 	"github.com/stele-id/stele/store/mem"
 )
 
-// TestMetrics: answers are counted by few labels, and readiness is told.
+// TestMetrics: answers are counted by few labels, and readiness is reported.
 func TestMetrics(t *testing.T) {
 	var trouble error
 	m := newMetrics("test", func(context.Context) error { return trouble })

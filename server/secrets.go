@@ -66,7 +66,7 @@ func (s *server) warnWide() {
 	}
 	info, err := os.Stat(s.o.Place.Folder)
 	if err != nil || info.Mode().Perm()&0o077 == 0 {
-		return // whether it is there was told before
+		return // an earlier check has reported whether it is there
 	}
 	s.log.Warn("other users of this machine may reach the folder of the registry, which has restricted records; run: chmod 700 "+s.o.Place.Folder, "mode", fmt.Sprintf("%04o", info.Mode().Perm()))
 }

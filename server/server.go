@@ -177,7 +177,7 @@ func (s *server) openRegistry(ctx context.Context) (*registry.Registry, error) {
 	return registry.Open(ctx, s.o.Place, s.schemes, o)
 }
 
-// resolverOptions returns what the resolver is told.
+// resolverOptions returns the options of the resolver.
 func (s *server) resolverOptions() resolver.Options {
 	o := resolver.Options{
 		CacheBytes:    uint64(s.Cache),
@@ -306,8 +306,8 @@ func (s *server) front(next http.Handler) http.Handler {
 		next = &requestLog{next: next, log: s.log, now: s.now, addresses: s.LogAddresses}
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// A client that keeps a connection open is told to open another one, elsewhere,
-		// before this one is closed.
+		// The server tells a client that keeps a connection open to open another one,
+		// elsewhere, before it closes this one.
 		if s.ending.Load() {
 			w.Header().Set("Connection", "close")
 		}
@@ -406,9 +406,9 @@ func (s *server) tell(state string) {
 	}
 }
 
-// lastCall is for how long connections that have begun are accepted, and clients
-// that keep one open can ask once more and be told that it will be closed. A message
-// takes about as long around the world.
+// lastCall is for how long the server accepts connections that have begun, and lets clients
+// that keep one open ask once more and learn that it will be closed. A message takes about as
+// long around the world.
 const lastCall = 300 * time.Millisecond
 
 // end ends the server without losing a request, unless hurry ends before.

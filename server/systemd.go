@@ -16,8 +16,8 @@ const firstHandedOver = 3
 // in which they are taken if it does not name them.
 var handedOverNames = []string{"http", "metrics", "https"}
 
-// handedOver returns the sockets that systemd opened for this process, by their
-// names. Children of ours are not told of them.
+// handedOver returns the sockets that systemd opened for this process, by their names. It
+// removes the variables that name them, so that child processes do not inherit them.
 func handedOver() (map[string]net.Listener, error) {
 	count, err := strconv.Atoi(os.Getenv("LISTEN_FDS"))
 	pid, names := os.Getenv("LISTEN_PID"), strings.Split(os.Getenv("LISTEN_FDNAMES"), ":")

@@ -108,8 +108,8 @@ func (f *certificateFiles) load() error {
 	return err
 }
 
-// check reads the files again if they have changed. A pair that is not good, or only
-// half there, leaves the old one in place and is told once.
+// check reads the files again if they have changed. A pair that is not good, or only half
+// there, leaves the old one in place and is logged once.
 func (f *certificateFiles) check(now time.Time) {
 	f.checked = now
 	seen := f.look()

@@ -80,7 +80,7 @@ func TestCertificateFiles(t *testing.T) {
 			t.Errorf("after %s more number %d is shown", step.wait, shown())
 		}
 	}
-	// The key of another certificate is of no use, until its certificate is there too.
+	// The key of another certificate is not used until its certificate is there too.
 	other := t.TempDir()
 	a.Issue(t, other, time.Hour, 3, "id.example.org")
 	for i, file := range []string{"key.pem", "cert.pem"} {

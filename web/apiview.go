@@ -24,7 +24,7 @@ type APIOperation struct {
 	Path       string
 	Summary    string
 	About      string // may be empty
-	Role       string // who may, in words
+	Role       string // the role or right that it needs, in words
 	Parameters []APIField
 	Body       []APIBody // what may be sent, by media type
 	BodyAbout  string    // may be empty
@@ -63,8 +63,8 @@ type APISchema struct {
 	Fields []APIField
 }
 
-// APIProblem is a kind of error. Its name stands behind # in the type of a problem
-// document (RFC 9457), and leads to its line.
+// APIProblem is a kind of error. Its name follows # in the type of a problem document (RFC
+// 9457), and leads to its line.
 type APIProblem struct {
 	Name   string
 	Status int

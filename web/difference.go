@@ -8,12 +8,12 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// maxPhrases is how much is told of one change.
+// maxPhrases is how many phrases describe one change.
 const maxPhrases = 12
 
-// Difference says in a few phrases what changed from one version of a record to
-// the next; before is nil for the first. Of versions whose content may not be
-// shown it tells no more than that.
+// Difference says in a few phrases what changed from one version of a record to the next;
+// before is nil for the first. Of a version with content that may not be shown it says only
+// that.
 func Difference(before, after *stele.Record) []string {
 	if after == nil {
 		return nil

@@ -16,7 +16,7 @@ const maxQR = 600
 // quiet is the width of the margin around a QR code, in dots (ISO/IEC 18004, 6.3.8).
 const quiet = 4
 
-// QR is a QR code as the path of an SVG image. The zero QR is none.
+// QR is a QR code as the path of an SVG image. The zero QR is not a code.
 type QR struct {
 	Size int    // of a side, in dots, with the margin
 	Path string // of the dark dots

@@ -58,8 +58,8 @@ func visible(s string, hidden func(rune) bool) string {
 	return b.String()
 }
 
-// hiddenInName reports whether r can't be seen, or turns the direction of reading.
-// In a name nobody needs such a character.
+// hiddenInName reports whether r can't be seen, or turns the direction of reading. A name
+// needs no such character.
 func hiddenInName(r rune) bool {
 	return hiddenInProse(r) || r == '\n' || r == '\t' ||
 		unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point) ||
@@ -82,7 +82,7 @@ func hiddenInProse(r rune) bool {
 	case r >= 0xe0000 && r <= 0xe0fff: // tags, by which text is smuggled
 		return true
 	}
-	return r&0xfffe == 0xfffe // no characters, and none of XML's
+	return r&0xfffe == 0xfffe // noncharacters, which XML does not allow
 }
 
 // href returns an address if it is safe to follow: a path of this site, or of
@@ -116,7 +116,7 @@ func rows(list any) any {
 // beyond returns how many rows it does not show.
 func beyond(list any) int { return max(0, reflect.ValueOf(list).Len()-maxRows) }
 
-// either returns text, or other if there is none.
+// either returns text, or other if text is empty.
 func either(text, other string) string {
 	if strings.TrimSpace(text) != "" {
 		return text

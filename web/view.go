@@ -9,7 +9,7 @@ import (
 
 // Frame is what all pages have.
 type Frame struct {
-	Site  string // who runs this resolver; "Stele" if empty
+	Site  string // the operator of this resolver; "Stele" if empty
 	Query string // what stands in the form; may be empty
 }
 
@@ -74,7 +74,7 @@ type Info struct {
 	Metadata    []Row
 	Namespace   Name // title and prefix; may be empty
 	Persistence stele.Persistence
-	Promised    string // who promises, if not the record itself: "the namespace ark:12345"
+	Promised    string // the authority that promises, if not the record itself: "the namespace ark:12345"
 	Signatures  []Signature
 	History     []Change
 
@@ -114,8 +114,8 @@ type Gone struct {
 	Formats   []Format
 }
 
-// Missing is the view of an identifier that is not known, or of a text that is
-// none.
+// Missing is the view of an identifier that is not known, or of a text that is not an
+// identifier.
 type Missing struct {
 	Frame
 	Looked    string // what was looked for, as it was given

@@ -74,8 +74,8 @@ func New() (*Pages, error) {
 	return p, nil
 }
 
-// addAsset reads an embedded file and returns its public name: a checksum stands
-// in it, so that whoever has it may keep it for ever.
+// addAsset reads an embedded file and returns its public name: the name has a checksum in it,
+// so that clients may cache the file for ever.
 func (p *Pages) addAsset(name, mediaType string) (string, error) {
 	content, err := files.ReadFile("assets/" + name)
 	if err != nil {

@@ -225,7 +225,7 @@ func TestHostile(t *testing.T) {
 	})
 }
 
-// hostile adds a bad text to every text of a page, whose markup is known.
+// hostile adds a bad text to every text of a page with known markup.
 func hostile(t reporter, p *Pages, name, bad string, want []string) {
 	t.Helper()
 	say := func(s string) string { return s + bad }
@@ -253,8 +253,7 @@ func hostile(t reporter, p *Pages, name, bad string, want []string) {
 	}
 }
 
-// tags is the shape of a page, but for links, which are there or not depending on
-// the address.
+// tags is the shape of a page, except links, which depend on the address.
 func tags(all []*element) []string {
 	return slices.DeleteFunc(shape(all), func(s string) bool {
 		return strings.HasPrefix(s, "a ") || strings.HasPrefix(s, "link ") || s == "p " // of a link alone
