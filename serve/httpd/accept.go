@@ -9,9 +9,9 @@ import (
 	"github.com/stele-id/stele/resolver"
 )
 
-// memory reads a header that says what a client likes, and remembers what it read:
-// most clients of a server send one of a few. It has a fixed number of places, so
-// that whoever sends many different ones makes it forget, and no more.
+// memory reads a header that says what a client likes, and remembers what it read: most
+// clients of a server send one of a few. It has a fixed number of places, so that a client
+// that sends many different ones only makes it forget.
 type memory struct {
 	parse  func(header string) ([]resolver.Preference, error)
 	places [128]atomic.Pointer[remembered]

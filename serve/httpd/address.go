@@ -32,8 +32,8 @@ func (h *Handler) page(r *http.Request, folder string, id stele.ID) string {
 	return h.base(r) + "/" + folder + "/" + h.path(r, id)
 }
 
-// path returns what stands behind the slash of an identifier's URL: its text, or
-// for a name that is itself a URL under this server's hosts, the path of that.
+// path returns what follows the slash in an identifier's URL: its text, or for a name that is
+// itself a URL under this server's hosts, the path of that.
 func (h *Handler) path(r *http.Request, id stele.ID) string {
 	text := id.String()
 	if isURL(text) {
@@ -109,7 +109,7 @@ func hostOf(location string) string {
 	return rest[strings.LastIndexByte(rest, '@')+1:]
 }
 
-// authorityEnd returns where the host of a URL ends, whose beginning is cut off.
+// authorityEnd returns where the host of a URL ends; rest begins at that host.
 func authorityEnd(rest string) int {
 	for i := range len(rest) {
 		if c := rest[i]; c == '/' || c == '?' || c == '#' {
@@ -138,8 +138,8 @@ func (h *Handler) leadsTo(r *http.Request, location string) (ids []stele.ID) {
 	return ids
 }
 
-// global returns the URL of an identifier at the resolver of its scheme to which
-// names of nobody here are passed on; "" if there is none, or it is this server.
+// global returns the URL of an identifier at its scheme's global resolver, which gets the
+// names that no namespace here has; "" if there is none, or it is this server.
 func (h *Handler) global(r *http.Request, id stele.ID, t requestTarget) string {
 	template := h.o.Global[id.Scheme()]
 	if !isTemplate(template) || h.isOwn(r, hostOf(template)) {
@@ -157,8 +157,8 @@ func (h *Handler) global(r *http.Request, id stele.ID, t requestTarget) string {
 	return location
 }
 
-// isTemplate reports whether a text is the URL of another resolver with a place
-// for an identifier behind its host.
+// isTemplate reports whether a text is the URL of another resolver with a place for an
+// identifier after its host.
 func isTemplate(template string) bool {
 	before, after, ok := strings.Cut(template, "{id}")
 	if !ok || strings.ContainsAny(before+after, "{}# ") {

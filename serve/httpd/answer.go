@@ -13,7 +13,7 @@ import (
 	"github.com/stele-id/stele/web"
 )
 
-// Values of headers that many answers share. Nobody writes to them: a header map
+// Values of headers that many answers share. The code never writes to them: a header map
 // takes them as they are, which saves an allocation each.
 var (
 	methods       = []string{"GET, HEAD, OPTIONS"}
@@ -66,7 +66,7 @@ func (h *Handler) write(w http.ResponseWriter, r *http.Request, status int, medi
 	}
 	w.WriteHeader(status)
 	if r.Method != http.MethodHead {
-		// The client who does not get it is gone.
+		// If this fails the client is gone.
 		_, _ = w.Write(body)
 	}
 }
@@ -96,7 +96,7 @@ func (h *Handler) describe(w http.ResponseWriter, r *http.Request, res *resolver
 	h.write(w, r, http.StatusOK, f.Served, body)
 }
 
-// forScripts lets the scripts of other sites read an answer: it is for everybody.
+// forScripts lets the scripts of other sites read an answer: it is public.
 func forScripts(head http.Header) {
 	head["Access-Control-Allow-Origin"], head["Access-Control-Expose-Headers"] = anybody, exposed
 }

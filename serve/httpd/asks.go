@@ -35,11 +35,11 @@ func (a *ask) isOwn() bool {
 //	?noredirect  the record, not what it names; further fields are passed on
 //	?+s=N2C      a service (RFC 8141's r-component)
 //	?+t=text/csv a media type, as if Accept named it alone; both: ?+s=N2C&t=text/csv
-//	?=a=b        is passed on to every target (RFC 8141's q-component); behind ?+: ?+s=N2L?=a=b
+//	?=a=b        is passed on to every target (RFC 8141's q-component); after ?+: ?+s=N2L?=a=b
 //
 // No form sends a query that begins with + or =, so these are read for all schemes.
-// Any other query is passed on as it is, where the target allows that something is
-// put behind it.
+// Any other query is passed on as it is, where the target allows that something is appended
+// to it.
 func readAsk(t requestTarget) (a ask, err error) {
 	switch t.query {
 	case "":

@@ -27,8 +27,8 @@ func (w *quiet) WriteString(s string) (int, error) {
 	return len(s), nil
 }
 
-// redirects are the requests whose price is watched: by address of the program's
-// test, by a browser, in the handles' own spelling, with someone who counts.
+// redirects are the requests of which the benchmarks measure the cost: by address of the
+// program's test, by a browser, in the handles' own spelling, with an observer.
 func redirects(t testing.TB) map[string]func() *quiet {
 	all := map[string]func() *quiet{}
 	add := func(name, target string, watch bool, head http.Header) {

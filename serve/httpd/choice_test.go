@@ -127,7 +127,7 @@ func TestNotAcceptable(t *testing.T) {
 	}
 	s.leads("/ark:12345/rich", "https://example.org/rich.html", http.StatusFound, "Accept", "image/png, */*;q=0.1")
 	s.leads("/ark:12345/plain", "https://example.org/plain", http.StatusFound, "Accept", "image/png")
-	// A page about a recording is a page; and one who takes no recording gets none.
+	// A page about a recording is a page; and a client that takes no recording gets none.
 	for accept, served := range map[string]string{"text/html": htmlType, "audio/mpeg;q=0, */*": "application/ld+json"} {
 		if a := s.get("/ark:12345/sound", "Accept", accept); a.StatusCode != http.StatusOK || a.get("Content-Type") != served {
 			t.Errorf("%s: %d %s", accept, a.StatusCode, a.get("Content-Type"))

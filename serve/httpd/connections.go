@@ -13,7 +13,7 @@ import (
 // connections counts the connections of a server and keeps them within bounds.
 type connections struct {
 	most, each int                   // in all, and from one client; no bound if 0
-	exempt     func(netip.Addr) bool // whose connections are not counted as one client's
+	exempt     func(netip.Addr) bool // addresses whose connections are not counted as one client's
 
 	mu       sync.Mutex
 	open     []*connection // in no order
@@ -39,7 +39,7 @@ type connection struct {
 
 	mu       sync.Mutex
 	requests int // of HTTP/2 that are being answered
-	bodies   int // of these, whose bodies are to come
+	bodies   int // of these, those that wait for a body
 }
 
 func newConnections(most, each int) *connections {
@@ -65,11 +65,11 @@ func (b *bounded) Accept() (net.Conn, error) {
 		if c := b.all.admit(raw); c != nil {
 			return c, nil
 		}
-		_ = raw.Close() // it was of no use to anybody
+		_ = raw.Close() // the limit refuses it
 	}
 }
 
-// admit makes a connection one of ours; nil if there is no room for it.
+// admit adds a connection to those that are counted; nil if there is no room for it.
 func (c *connections) admit(raw net.Conn) *connection {
 	n := &connection{Conn: newUnhurried(raw), all: c, client: clientOf(raw.RemoteAddr())}
 	n.since.Store(c.clock.Add(1))
@@ -182,9 +182,9 @@ func (c *connections) context(ctx context.Context, conn net.Conn) context.Contex
 	return context.WithValue(ctx, connectionKey{}, own(conn))
 }
 
-// awaiting returns a handler that counts a connection as one that waits while a body
-// is to come: who announces one and sends none would keep others out. net/http waits
-// for it even after the answer, if the handler did not read it.
+// awaiting returns a handler that counts a connection as one that waits while a body is to
+// come: a client that announces one and sends none would keep others out. net/http waits for
+// it even after the answer, if the handler did not read it.
 func (c *connections) awaiting(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ProtoMajor < 2 && r.ContentLength == 0 { // by far the most
@@ -222,7 +222,7 @@ func tooMany(w http.ResponseWriter) {
 	head := w.Header()
 	head["Content-Type"], head["Retry-After"], head["Cache-Control"], head["X-Content-Type-Options"] = plainTextType, soon, notKept, noSniff
 	w.WriteHeader(http.StatusServiceUnavailable)
-	// The client who does not get it is gone.
+	// If this fails the client is gone.
 	_, _ = io.WriteString(w, "503 Service Unavailable\ndetail: too many requests are being answered; ask again in a few seconds\ncode: limit.requests\n")
 }
 
@@ -240,8 +240,8 @@ func (b awaited) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// clientOf returns whose connection it is: an address, or for IPv6 the network that
-// one client has to itself. What has no address is nobody's.
+// clientOf returns the client of a connection: an address, or for IPv6 the network that one
+// client has to itself. The zero one if it has no address.
 func clientOf(addr net.Addr) netip.Prefix {
 	ip := addrOf(addr)
 	bits := ip.BitLen()

@@ -61,7 +61,7 @@ func (h *Handler) spend(r *http.Request, cost float64) {
 	}
 }
 
-// payer returns whose budget a request takes from: that of a user, or of an address.
+// payer returns the budget that a request takes from: that of a user, or of an address.
 func (h *Handler) payer(r *http.Request) string {
 	if who := auth.From(r.Context()); who.IsKnown() {
 		return "principal " + who.Name

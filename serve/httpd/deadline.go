@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// unhurried is a connection whose deadlines cost little. For each request net/http
-// sets about eight, hardly one of which is ever reached, and to set one moves a timer
-// of the runtime. So the socket is told of a deadline only if it is earlier than the
-// one that it has, and not before somebody reads or writes. A socket that gives up
-// too early is told the right time then, and tried again.
+// unhurried is a connection whose deadlines cost little. For each request net/http sets about
+// eight, hardly one of which is ever reached, and to set one moves a timer of the runtime. So
+// unhurried sets a deadline of the socket only if it is earlier than the one that the socket
+// has, and not before a call reads or writes. If the socket times out too early, unhurried
+// sets the right time then, and tries again.
 type unhurried struct {
 	net.Conn
 	reading, writing deadline
@@ -78,7 +78,7 @@ type deadline struct {
 	users  int       // how many calls use the socket
 }
 
-// longPast is a time that no clock shows any more. Who wants such a deadline wants a
+// longPast is a time that no clock shows any more. A caller that sets such a deadline wants a
 // call under way to end; net/http does, after each request.
 var longPast = time.Unix(1_000_000_000, 0)
 
@@ -104,8 +104,7 @@ func (d *deadline) tell() error {
 	return d.set(d.wanted)
 }
 
-// begin stands before a call that uses the socket. It fails if there is no time for
-// one.
+// begin is called before each use of the socket. It fails if no time is left for it.
 func (d *deadline) begin() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -121,7 +120,7 @@ func (d *deadline) begin() error {
 	return nil
 }
 
-// end stands behind such a call. It reports whether the call ended too early and
+// end is called after each use of the socket. It reports whether the call ended too early and
 // should be made again.
 func (d *deadline) end(timeout bool) (again bool) {
 	d.mu.Lock()

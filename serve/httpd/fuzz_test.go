@@ -33,9 +33,9 @@ func newFuzzed(t testing.TB) (*site, map[string]bool) {
 	return s, hosts
 }
 
-// FuzzRequest feeds whole requests to the handler. Whatever they are, there is an
-// answer with a known status and clean headers, and it leads nowhere but where
-// somebody registered or configured.
+// FuzzRequest feeds whole requests to the handler. Whatever they are, there is an answer with
+// a known status and clean headers, and it redirects only to registered or configured
+// locations.
 func FuzzRequest(f *testing.F) {
 	s, hosts := newFuzzed(f)
 	for _, sp := range spellings {

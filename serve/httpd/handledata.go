@@ -12,8 +12,8 @@ import (
 	"github.com/stele-id/stele/internal/destination"
 )
 
-// handleData is the data of a handle value as JSON: a format and a value, whose
-// shape depends on the format.
+// handleData is the data of a handle value as JSON: a format and a value; the format decides
+// the value's shape.
 type handleData struct {
 	Format string `json:"format"`
 	Value  any    `json:"value"`
@@ -122,8 +122,8 @@ func (f *fields) count(size int) int {
 	return int(n)
 }
 
-// adminData is who may change a handle, and what: bits from "list handles" to
-// "add handle" (RFC 3651, 3.2.1).
+// adminData names the handle that may change a handle, and what it may do: bits from "list
+// handles" to "add handle" (RFC 3651, 3.2.1).
 type adminData struct {
 	Handle      string `json:"handle"`
 	Index       uint32 `json:"index"`
@@ -191,7 +191,7 @@ func readSite(f *fields) any {
 	const (
 		primary = 0x80
 		multi   = 0x40
-		hashAll = 2 // hash by the whole handle: what everybody uses, and not shown
+		hashAll = 2 // hash by the whole handle: the usual way, and not shown
 	)
 	s := siteData{Version: f.short()}
 	s.Protocol = fmt.Sprintf("%d.%d", f.byte(), f.byte())

@@ -27,11 +27,11 @@ const (
 	handleInvalid      handleCode = 102
 	handleNoValues     handleCode = 200
 	handleElsewhere    handleCode = 301 // this server is not responsible
-	handleNeedsKnowing handleCode = 402 // who asks
+	handleNeedsKnowing handleCode = 402 // the client must authenticate
 )
 
-// handleStatus is the one table from response codes to HTTP's, as in the reference
-// server. Without TLS nobody can say who he is, so that 402 is not a challenge here.
+// handleStatus is the one table from response codes to HTTP's, as in the reference server.
+// Without TLS a handle client can't authenticate, so that 402 is not a challenge here.
 func handleStatus(code handleCode) int {
 	switch code {
 	case handleSuccess, handleNoValues:

@@ -39,8 +39,8 @@ func isLinks(v stele.HandleValue) bool {
 	return destination.HasType(v.Type, typeLinks) || isLocations(v)
 }
 
-// handleLinks returns the links of a handle's values. One whose address is nowhere
-// that people are sent to is left out.
+// handleLinks returns the links of a handle's values. It leaves out addresses that the server
+// does not redirect to.
 func handleLinks(record *stele.Record) (links []describe.Link) {
 	handle := bareHandle(record.ID)
 	for _, v := range record.Values {

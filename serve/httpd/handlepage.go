@@ -12,9 +12,9 @@ import (
 	"github.com/stele-id/stele/web"
 )
 
-// showValues shows the values of a handle: on a page for people, as the REST
-// interface does to those who ask for JSON, and otherwise as lines of text with
-// tabs between index, type, timestamp and data.
+// showValues shows the values of a handle: on a page for people, as the REST interface does
+// to clients that ask for JSON, and otherwise as lines of text with tabs between index, type,
+// timestamp and data.
 func (h *Handler) showValues(w http.ResponseWriter, r *http.Request, res *resolver.Resolution, values []stele.HandleValue) {
 	handle := strings.TrimPrefix(shownIn(res), handleMark)
 	forScripts(w.Header())
@@ -39,8 +39,8 @@ func (h *Handler) showValues(w http.ResponseWriter, r *http.Request, res *resolv
 	}
 }
 
-// addValues adds the values of a handle that everybody may read to the page about
-// it: each is a line of what is known, and addresses are where it leads as well.
+// addValues adds the values of a handle that the public may read to the page about it: each
+// is a line of what is known, and addresses are where it leads as well.
 func addValues(v *web.Info, values []stele.HandleValue) {
 	open := byIndex(openValues(values))
 	rows := make([]web.Row, len(open))

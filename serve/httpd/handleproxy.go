@@ -107,9 +107,8 @@ func (h *Handler) leadByValues(r *http.Request, res *resolver.Resolution, q url.
 	return nil
 }
 
-// readBy returns the record, as one that only these readers may see if there are
-// any. So an answer that somebody could get only because they may see a record on
-// the way is not kept for others.
+// readBy returns the record, as one that only these readers may see if there are any. So
+// caches do not keep an answer that a client got only because it may see a record on the way.
 func readBy(record *stele.Record, readers []string) *stele.Record {
 	if len(readers) == 0 || !record.IsPublic() {
 		return record
@@ -119,10 +118,9 @@ func readBy(record *stele.Record, readers []string) *stele.Record {
 	return &own
 }
 
-// followAliases goes on from a handle that is an alias, by a value of type
-// HS_ALIAS, to the one that it stands for. It returns where the way ends, and the
-// values there that are wanted and that everybody may read. The answer is good for
-// as long as all values on the way are.
+// followAliases goes on from a handle that is an alias, by a value of type HS_ALIAS, to the
+// one that it stands for. It returns where the way ends, and the wanted values there that the
+// public may read. The answer is good for as long as all values on the way are.
 func (h *Handler) followAliases(ctx context.Context, res resolver.Resolution, wanted selection, ignore bool) (resolver.Resolution, []stele.HandleValue, error) {
 	seen, ttl := []stele.ID{res.ID}, uint32(stele.MaxTTL)
 	var readers []string
@@ -155,8 +153,8 @@ func (h *Handler) followAliases(ctx context.Context, res resolver.Resolution, wa
 	}
 }
 
-// aliasOf returns the handle that values are an alias of. An alias of what is no
-// handle is none; the values tell.
+// aliasOf returns the handle that the values are an alias of. A value that does not name a
+// handle makes no alias; the server shows the values instead.
 func (h *Handler) aliasOf(values []stele.HandleValue) (stele.ID, bool) {
 	at := slices.IndexFunc(values, func(v stele.HandleValue) bool { return destination.HasType(v.Type, destination.TypeAlias) })
 	if at < 0 {
@@ -220,8 +218,8 @@ func placeOf(handle string, values []stele.HandleValue, locatt []string, random 
 	return urls[0], http.StatusFound, true
 }
 
-// urlValues returns the addresses in the values of type URL, then in those of the
-// types below it. Those where nobody may be sent are left out.
+// urlValues returns the addresses in the values of type URL, then in those of the types below
+// it. It leaves out those that are not safe to redirect to.
 func urlValues(values []stele.HandleValue) (urls []string) {
 	for _, below := range [...]bool{false, true} {
 		for _, v := range values {

@@ -63,7 +63,7 @@ func TestHandleProxy(t *testing.T) {
 		{"/20.500.99999/LOC-1", "302 https://a.example.org/x"},
 		{"/20.500.99999/LOC-1?locatt=id:1", "301 https://b.example.org/x"},
 		{"/20.500.99999/LOC-1?locatt=id:1&urlappend=%2Fy", "301 https://b.example.org/x/y"},
-		{"/20.500.99999/LOC-1?locatt=id:2", "302 https://a.example.org/x"}, // nobody is sent there
+		{"/20.500.99999/LOC-1?locatt=id:2", "302 https://a.example.org/x"}, // no client is sent there
 		{"/20.500.99999/LOC-1?locatt=country:au", "302 https://a.example.org/x"},
 		{"/20.500.99999/LOC-1?locatt=x%0d%0a:y", "302 https://a.example.org/x"},
 		{"/20.500.99999/LOC-1?type=URL", "302 https://spare.example.org/"},
@@ -100,7 +100,7 @@ func TestHandleProxy(t *testing.T) {
 	}
 }
 
-// Nobody is sent where no target may point, whatever the values say.
+// The server redirects no client where no target may point, whatever the values say.
 func TestHandleProxyRefuses(t *testing.T) {
 	f := newHandleFixture(t, nil)
 	f.fill()
@@ -131,7 +131,7 @@ func TestHandleProxyOwnLoop(t *testing.T) {
 	}
 }
 
-// Where a reader's right opened the way, the answer is kept for nobody else.
+// Where a reader's right opened the way, the answer is private.
 func TestHandleProxyPrivate(t *testing.T) {
 	f := newHandleFixture(t, nil)
 	f.fill()

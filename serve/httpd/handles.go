@@ -18,8 +18,8 @@ import (
 	"github.com/stele-id/stele/resolver"
 )
 
-// handleScheme is the scheme whose names have handle values, and handleMark what
-// its names bear where nothing else tells that they are handles.
+// handleScheme is the scheme whose names have handle values, and handleMark the prefix that
+// marks its names as handles where nothing else does.
 const (
 	handleScheme = destination.HandleScheme
 	handleMark   = destination.HandleMark
@@ -28,9 +28,8 @@ const (
 // maxParameters is the size in bytes of the longest body with parameters.
 const maxParameters = 8 << 10
 
-// handles answers the REST interface of the Handle System's own server, release 9,
-// at /api/handles/. It reads; writing takes a handle's key, and nobody has one
-// here.
+// handles answers the REST interface of the Handle System's own server, release 9, at
+// /api/handles/. It only reads: writing takes a handle's key, and this server knows none.
 func (h *Handler) handles(w http.ResponseWriter, r *http.Request, t requestTarget) {
 	_, rest := t.segment()
 	_, text, _ := strings.Cut(rest, "/")
@@ -144,8 +143,8 @@ func decodeHandle(text string) string {
 // bareHandle returns a handle's canonical text without its mark.
 func bareHandle(id stele.ID) string { return strings.TrimPrefix(id.String(), handleMark) }
 
-// spelledHandle returns the handle in a text as whoever asked spells it, without
-// what may stand before it: so the reference server answers.
+// spelledHandle returns the handle in a text as the client spells it, without a prefix such
+// as hdl: as the reference server answers.
 func spelledHandle(id stele.ID, text string) string {
 	handle := bareHandle(id)
 	if at := len(text) - len(handle); at >= 0 && strings.EqualFold(text[at:], handle) {

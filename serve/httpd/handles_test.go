@@ -53,7 +53,7 @@ func readRecorded(t testing.TB) (all []recorded) {
 // Of the recorded requests these are answered alike, byte for byte. The others are:
 //
 //   - writes, listings and sessions that begin with -u or POST /api/sessions: they
-//     take somebody who is known, by a handle's key, and come with the Handle
+//     need a client that authenticates by a handle's key, and come with the Handle
 //     protocol;
 //   - /api/site, which describes a server of the Handle protocol;
 //   - the proxy's redirect and its pages for people, which look otherwise here; see
@@ -73,7 +73,7 @@ var answeredAlike = []string{
 	"-X POST http://127.0.0.1:28000/api/handles/20.500.99999/ABC-1",
 	"https://127.0.0.1:28000/api/handles/20.500.99999/P1",
 
-	// Writes of those who are not known, which are refused.
+	// Unauthenticated writes, which are refused.
 	"-X DELETE http://127.0.0.1:28000/api/handles/20.500.99999/ABC-1",
 	`-X PUT -H Content-Type: application/json -d [{"index":1,"type":"URL","data":"http://x/"}] http://127.0.0.1:28000/api/handles/20.500.99999/P1`,
 	`-u USER -X PUT -H Content-Type: application/json -d [{"index":1,"type":"URL","data":"http://x/"}] http://127.0.0.1:28000/api/handles/20.500.99999/P1`,
@@ -163,7 +163,7 @@ func TestHandles(t *testing.T) {
 		Targets: []stele.Target{at("https://b.example.org/", 100), at("https://a.example.org/", 100)}})
 
 	for _, tt := range []struct{ method, target, want string }{
-		// The handle is spelled as whoever asks spells it.
+		// The handle is spelled as the client spells it.
 		{"GET", "/api/handles/20.500.99999/abc-1?type=url", `200 {"responseCode":1,"handle":"20.500.99999/abc-1","values":[{"index":1,"type":"URL","data":{"format":"string","value":"https://example.org/1"},"ttl":86400,"timestamp":"2023-11-14T22:13:20Z"}]}`},
 		{"GET", "/api/handles/hdl:20.500.99999%2fnope", `404 {"responseCode":100,"handle":"20.500.99999/nope"}`},
 		{"GET", "/api/handles/info:hdl/20.500.99999/nope", `404 {"responseCode":100,"handle":"20.500.99999/nope"}`},
@@ -177,7 +177,7 @@ func TestHandles(t *testing.T) {
 		{"GET", "/api/handles/20.500.99999/ARK", `200 {"responseCode":1,"handle":"20.500.99999/ARK","values":[` + value(1, "URL", "https://example.org/ark", 3600) + "]}"},
 		{"GET", "/api/handles/20.500.99999/MIX?type=URL", `200 {"responseCode":1,"handle":"20.500.99999/MIX","values":[` + value(2, "URL", "https://a.example.org/", 3600) + "," + value(3, "URL", "https://b.example.org/", 3600) + "]}"},
 
-		// What is not there, or not for everybody.
+		// Handles that do not exist, or are not public.
 		{"GET", "/api/handles/20.500.99999/W-1", `410 {"responseCode":100,"message":"This handle was withdrawn on 2026-06-01: It was a copy; use 20.500.99999/ABC-1 instead","handle":"20.500.99999/W-1"}`},
 		{"GET", "/api/handles/20.500.99999/R-1", `404 {"responseCode":100,"handle":"20.500.99999/R-1"}`},
 		{"GET", "/api/handles/20.500.99999/H-1", `404 {"responseCode":100,"handle":"20.500.99999/H-1"}`},
@@ -211,7 +211,7 @@ func TestHandles(t *testing.T) {
 	}
 }
 
-// Who may see a record sees its values.
+// A user who may see a record sees its values.
 func TestHandlesReaders(t *testing.T) {
 	f := newHandleFixture(t, nil)
 	f.fill()
@@ -275,8 +275,7 @@ func TestHandlesFailing(t *testing.T) {
 	}
 }
 
-// Others keep an answer no longer than its values hold, and none that not everybody
-// may have.
+// Caches keep an answer no longer than its values hold, and never one that is not public.
 func TestHandlesKept(t *testing.T) {
 	s := newSite(t)
 	s.space("20.500.12345/")

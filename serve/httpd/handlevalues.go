@@ -66,7 +66,7 @@ func unix(record *stele.Record) uint32 {
 	return 0
 }
 
-// isOpen reports whether everybody may read a value. Nobody else reads any here.
+// isOpen reports whether the public may read a value. This server shows no other values.
 func isOpen(v stele.HandleValue) bool { return v.Permissions&stele.PublicRead != 0 }
 
 // selection says which values are wanted: those of one of the types and those with
@@ -103,7 +103,7 @@ func byIndex(values []stele.HandleValue) []stele.HandleValue {
 	return slices.SortedStableFunc(slices.Values(values), func(a, b stele.HandleValue) int { return cmp.Compare(a.Index, b.Index) })
 }
 
-// openValues returns those of the values that everybody may read.
+// openValues returns the values that the public may read.
 func openValues(values []stele.HandleValue) (open []stele.HandleValue) {
 	for _, v := range values {
 		if isOpen(v) {

@@ -14,9 +14,9 @@ import (
 // as long as it likes. So a connection is watched, and closed if the head of a request
 // takes longer than that of HTTP/1 may.
 
-// Names under which net/http keeps what serves HTTP/2. The second takes any connection
-// whose preface was read; it is meant for connections without TLS, and a connection that
-// was decrypted already is like one.
+// Names under which net/http keeps what serves HTTP/2. The second takes any connection after
+// its preface was read; it is meant for connections without TLS, and a connection that was
+// decrypted already is like one.
 const (
 	overTLS   = "h2"
 	decrypted = "unencrypted_http2"
@@ -28,8 +28,8 @@ const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 // watchHeads makes a server watch its connections of HTTP/2, before it serves the first
 // connection: from then on net/http reads TLSNextProto.
 func watchHeads(s *http.Server) {
-	// net/http sets up HTTP/2 when it begins to serve. It ends at once: there is no
-	// connection, or no certificate.
+	// net/http sets up HTTP/2 when it begins to serve. It ends at once, without a connection
+	// or without a certificate.
 	_ = s.ServeTLS(unready{}, "", "")
 	serve := s.TLSNextProto[decrypted]
 	if s.TLSNextProto[overTLS] == nil || serve == nil {
@@ -45,7 +45,7 @@ func watchHeads(s *http.Server) {
 	}
 }
 
-// handed is how net/http is handed a connection that is no [tls.Conn].
+// handed is how net/http is handed a connection that is not a [tls.Conn].
 type handed struct {
 	net.Conn
 	watched net.Conn
@@ -54,7 +54,7 @@ type handed struct {
 // UnencryptedNetConn is what net/http asks for.
 func (h handed) UnencryptedNetConn() net.Conn { return h.watched }
 
-// heads is a connection of HTTP/2 whose frames are watched as they are read. One goroutine
+// heads is a connection of HTTP/2 that watches the frames as they are read. One goroutine
 // reads at a time.
 type heads struct {
 	*tls.Conn

@@ -137,7 +137,7 @@ func TestHeadsInPieces(t *testing.T) {
 	}
 }
 
-// Without TLS there is no HTTP/2, so no frames either.
+// Without TLS the server does not speak HTTP/2, so there are no frames either.
 func TestNoHTTP2InClear(t *testing.T) {
 	addr := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ProtoMajor == 2 && r.Method != "PRI" {

@@ -146,8 +146,8 @@ func TestHTTP2Room(t *testing.T) {
 	}
 }
 
-// A server that is told to end answers what it was asked over HTTP/2. Who keeps a
-// connection is told before it is closed, so that no request is lost on its way.
+// A server that ends answers the requests that it has over HTTP/2. It tells clients that keep
+// a connection before it closes it, so that no request is lost on its way.
 func TestHTTP2Shutdown(t *testing.T) {
 	entered, release := make(chan struct{}, 1), make(chan struct{})
 	s, addr, client := serveTLS(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

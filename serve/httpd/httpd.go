@@ -28,11 +28,11 @@ import (
 	"github.com/stele-id/stele/web"
 )
 
-// Registry is what the server reads beside the resolver's answers: a
-// [registrar.Registrar] is one. Who acts is told by the context.
+// Registry is what the server reads beside the resolver's answers: a [registrar.Registrar] is
+// one. The principal is in the context.
 type Registry interface {
-	// History yields all versions of the record that has this name, the newest
-	// first, as whoever acts may see them. NotFound if there is none for them.
+	// History yields all versions of the record that has this name, the newest first, as the
+	// principal may see them. NotFound if the principal may see none.
 	History(ctx context.Context, name stele.ID) iter.Seq2[*stele.Record, error]
 	// HistoryBefore is History without the versions from the given one on.
 	HistoryBefore(ctx context.Context, name stele.ID, version uint64) iter.Seq2[*stele.Record, error]
@@ -50,7 +50,7 @@ type Options struct {
 	Schemes  *stele.Schemes
 	Pages    *web.Pages
 	Now      func() time.Time
-	Log      *slog.Logger // of what somebody should look into; nothing is logged if nil
+	Log      *slog.Logger // of what an operator should look into; nothing is logged if nil
 
 	// Base is the server's public address, https://id.example.org, without a slash
 	// at its end, for links to itself. Without it they are made of the request's
@@ -61,25 +61,25 @@ type Options struct {
 	// server's; nil: it has none.
 	OwnName func(name string) bool
 
-	// Host is the host, a PURL resolver's perhaps, as whose names paths are read if
-	// the request's own Host gives no name.
+	// Host is the host, a PURL resolver's perhaps, under which paths are read as names if the
+	// request's own Host gives no name.
 	Host string
 
-	// Identify says who sends a request: it is asked about those that have an
-	// Authorization header. Unauthenticated if what is shown proves nothing. If it is
-	// nil all are the public.
+	// Identify authenticates the sender of a request: it is called for those that have an
+	// Authorization header. Unauthenticated if the credentials are wrong. If it is nil all
+	// are the public.
 	Identify func(r *http.Request) (auth.Principal, error)
 
-	// API answers programs that read and write the registry, below /api/v1, and finds out
-	// itself who they are; nil: there is nothing.
+	// API answers programs that read and write the registry, below /api/v1, and authenticates
+	// them itself; nil: there is no API.
 	API http.Handler
 
 	// DNS answers DNS over HTTPS at /dns-query, and says itself how it is asked; nil:
 	// there is nothing.
 	DNS http.Handler
 
-	// Pointing answers the reverse look-ups of RFC 2483 (L2Ns, L2Ls, L2C), which let
-	// anybody list what a publisher has; nil: they are off.
+	// Pointing answers the reverse look-ups of RFC 2483 (L2Ns, L2Ls, L2C), which let the
+	// public list what a publisher has; nil: they are off.
 	Pointing func(ctx context.Context, at stele.Location, after stele.ID) iter.Seq2[stele.ID, error]
 
 	// Global is the resolver, by scheme, to which names are passed on that belong to
@@ -88,7 +88,7 @@ type Options struct {
 	Global map[string]string
 
 	// Await returns when answers are from a state of the registry that has a change:
-	// Unavailable if that takes too long. If it is nil nobody waits.
+	// Unavailable if that takes too long. If it is nil no request waits.
 	Await func(ctx context.Context, version stele.Position) error
 
 	// Costs is the budget of each client for answers that cost more than a redirect, Held

@@ -10,10 +10,10 @@ import (
 	"github.com/stele-id/stele/internal/limit"
 )
 
-// identify finds out who asks, if the request says so: the context of the request
-// that it returns tells. The answer is theirs alone from then on, and the writer that
-// it returns says so to caches. It returns false if the request is answered: what was
-// shown proves nothing.
+// identify authenticates the client, if the request has credentials, and returns a request
+// with the principal in its context. The answer is private from then on, and the writer that
+// it returns says so to caches. It returns false if the credentials are wrong and the request
+// is answered.
 func (h *Handler) identify(w http.ResponseWriter, r *http.Request) (http.ResponseWriter, *http.Request, bool) {
 	if h.o.Identify == nil || len(r.Header["Authorization"]) == 0 {
 		return w, r, true
@@ -46,9 +46,8 @@ func (h *Handler) identifyReader(w http.ResponseWriter, r *http.Request) (http.R
 	return &personal{ResponseWriter: w}, r.WithContext(auth.With(r.Context(), who)), true
 }
 
-// authenticate returns who sends a request that has an Authorization header. What proves
-// nothing is charged to the client's address, so that credentials are not guessed at full
-// speed.
+// authenticate returns the principal of a request that has an Authorization header. It
+// charges wrong credentials to the client's address, which limits the rate of guessing.
 func (h *Handler) authenticate(r *http.Request) (auth.Principal, error) {
 	who, err := h.o.Identify(r)
 	if h.o.Costs != nil && errors.Is(err, stele.Unauthenticated) {
@@ -59,8 +58,8 @@ func (h *Handler) authenticate(r *http.Request) (auth.Principal, error) {
 	return who, err
 }
 
-// personal is a ResponseWriter for an answer to who showed a token. What the others
-// who answer say of caching holds for everybody; here it does not.
+// personal is a ResponseWriter for the answer to a token. It replaces the handlers' headers
+// on caching, which are those of public answers.
 type personal struct {
 	http.ResponseWriter
 	begun bool
@@ -79,7 +78,7 @@ func (w *personal) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// bearer is what is told to who showed a wrong token (RFC 6750, section 3.1).
+// bearer is the challenge to a client that sent a wrong token (RFC 6750, section 3.1).
 var bearer = []string{`Bearer realm="stele", error="invalid_token"`}
 
 func (w *personal) Write(b []byte) (int, error) {
@@ -101,8 +100,7 @@ func (w *personal) WriteString(s string) (int, error) {
 func (w *personal) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // maySee reports whether the client may see what a version of a record said. Where a
-// disavowed version led is never shown here: those who may change the record read it
-// through the API.
+// disavowed version led is never shown here: its editors read it through the API.
 func (h *Handler) maySee(r *http.Request, v *stele.Record) bool {
 	return h.mayKnow(r, v) && v.Withheld.Disavowal(v.Version) == nil
 }

@@ -98,8 +98,8 @@ func TestIdentify(t *testing.T) {
 	}
 }
 
-// isAsUnknown fails if an answer differs in more than the name from the one for a
-// name that nobody has.
+// isAsUnknown fails if an answer differs in more than the name from the one for an unknown
+// name.
 func isAsUnknown(t *testing.T, a, unknown answer, what string) {
 	t.Helper()
 	plain := strings.NewReplacer("nothing", "X", "NOTHING", "X", "hidden", "X", "HIDDEN", "X", "kept", "X", "KEPT", "X")
@@ -113,9 +113,9 @@ func isAsUnknown(t *testing.T, a, unknown answer, what string) {
 	}
 }
 
-// What proves nothing is refused wherever a record could be shown, also where the
-// public may see it, and nowhere else. (The REST interface of handles, whose clients send
-// credentials of another system, is the exception: TestHandlesCredentials.)
+// Wrong credentials are refused wherever a record could be shown, also where the public may
+// see it, and nowhere else. (The REST interface of handles, whose clients send credentials of
+// another system, is the exception: TestHandlesCredentials.)
 func TestIdentifyWrong(t *testing.T) {
 	g := newGuarded(t)
 	g.space("ark:12345")
@@ -151,7 +151,7 @@ func TestIdentifyWrong(t *testing.T) {
 	}
 }
 
-// A near miss is offered to who may see it.
+// A near miss is offered to a user who may see it.
 func TestIdentifyNear(t *testing.T) {
 	g := newGuarded(t)
 	g.space("ark:12345", func(ns *stele.Namespace) { ns.Owner = "ann" })
@@ -189,8 +189,7 @@ func TestIdentifyHistory(t *testing.T) {
 	}
 }
 
-// Whoever observes is told of requests with a token as of others, and the token is
-// not in it.
+// The observer gets requests with a token as it gets others, and the token is not in them.
 func TestIdentifyObserved(t *testing.T) {
 	var seen []Observation
 	s := newSite(t, func(o *Options) {

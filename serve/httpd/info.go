@@ -74,7 +74,7 @@ func wantsJSON(liked []resolver.Preference) bool {
 	return asked > 0 && asked == best
 }
 
-// infoForm leads from what somebody typed to the page about it.
+// infoForm redirects from a name that a person typed to the page about it.
 func (h *Handler) infoForm(w http.ResponseWriter, r *http.Request, t requestTarget) {
 	typed, _ := field(t.query, "id")
 	typed = strings.TrimSpace(typed) // people copy more than they want

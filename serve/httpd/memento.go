@@ -80,8 +80,8 @@ func parseDatetime(values []string) (time.Time, bool) {
 	return at, err == nil && at.Format(http.TimeFormat)[3:] == values[0][3:] && strings.Contains("Mon Tue Wed Thu Fri Sat Sun", values[0][:3])
 }
 
-// versionAt returns the version that was current at the end of a second, of those that
-// whoever asks may know of; nil if there is none among the next ones.
+// versionAt returns the version that was current at the end of a second, of those that the
+// client may know of; nil if there is none among the next ones.
 func (h *Handler) versionAt(r *http.Request, res *resolver.Resolution, at time.Time) (*stele.Record, error) {
 	v, err := h.o.Registry.At(r.Context(), res.Record.ID, at.Truncate(time.Second).Add(time.Second-1))
 	if errors.Is(err, stele.NotFound) {
@@ -111,8 +111,8 @@ func (h *Handler) versionBefore(r *http.Request, res *resolver.Resolution, than 
 	return nil, nil
 }
 
-// versionAfter returns the last version of the second in which the next version after one
-// was made that whoever asks may see; nil if there is none among the next ones.
+// versionAfter looks for the next version after one that the client may see, and returns the
+// last version of the second in which it was made; nil if there is none among the next ones.
 func (h *Handler) versionAfter(r *http.Request, res *resolver.Resolution, number uint64, than time.Time) (*stele.Record, error) {
 	for n := number + 1; n <= min(res.Record.Version, number+maxProbed); n++ {
 		v, err := h.o.Registry.Version(r.Context(), res.Record.ID, n)
@@ -425,8 +425,8 @@ func (h *Handler) timemapLinks(r *http.Request, res *resolver.Resolution, p *tim
 	return b.Bytes()
 }
 
-// timemapJSON writes a TimeMap as the Time Travel service of the Los Alamos
-// National Laboratory does, whose form is the one in use.
+// timemapJSON writes a TimeMap as the Time Travel service of the Los Alamos National
+// Laboratory does: that form is the one in use.
 func (h *Handler) timemapJSON(r *http.Request, res *resolver.Resolution, p *timemapPage) []byte {
 	type memento struct {
 		Datetime string `json:"datetime"`

@@ -105,7 +105,7 @@ func TestMementoRoles(t *testing.T) {
 		head     []string
 		status   int
 		want     role
-		original string // behind base
+		original string // follows base
 	}{
 		// The URL of a record, whatever is answered there.
 		{"/ark:12345/x1", nil, 302, timeGate, "ark:12345/x1"},

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Observation is what is told of an answer, for counting and for logs. It has
-// nothing of who asked, nor for what.
+// Observation describes an answer, for counting and for logs. It has nothing of the client,
+// nor of the name that it asked for.
 type Observation struct {
 	Method   string // GET, HEAD or OPTIONS; "other" for the rest
 	Route    string // what was asked for: "identifier", "info", "asset" and so on
@@ -25,7 +25,7 @@ type watched struct {
 	bytes         int64
 }
 
-// note tells whoever watches what was asked for. What is empty stays as it was.
+// note records for the observer what was asked for. An empty value leaves the old one.
 func note(w http.ResponseWriter, route, scheme string) {
 	if paid, ok := w.(*charged); ok {
 		w = paid.ResponseWriter

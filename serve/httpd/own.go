@@ -10,11 +10,11 @@ import (
 	"github.com/stele-id/stele/internal/destination"
 )
 
-// IsOwnHost reports whether the Host of a request names this server, so that it may stand
-// in links: anybody can send any Host, and a cache could give an answer with a forged one
-// to others. It is the server's if names reports so of its name, or if it is the address
-// at which the connection came in; localhost is a name of a loopback address. A port must
-// be that of the connection. Names may be nil, and gets a name in lower case.
+// IsOwnHost reports whether the Host of a request names this server, so that it may stand in
+// links: a client can send any Host, and a cache could give an answer with a forged one to
+// others. It is the server's if names reports so of its name, or if it is the address at
+// which the connection came in; localhost is a name of a loopback address. A port must be
+// that of the connection. Names may be nil, and gets a name in lower case.
 func IsOwnHost(r *http.Request, names func(name string) bool) bool {
 	if !destination.IsHost(r.Host) {
 		return false

@@ -126,7 +126,7 @@ func (h *Handler) infoPage(w http.ResponseWriter, r *http.Request, res *resolver
 	h.write(w, r, http.StatusOK, htmlType, b.Bytes())
 }
 
-// infoView is the page about a record, but for its history.
+// infoView is the page about a record, without its history.
 func (h *Handler) infoView(r *http.Request, res *resolver.Resolution, subject *describe.Subject) *web.Info {
 	record := res.Record
 	v := &web.Info{

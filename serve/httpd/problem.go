@@ -85,8 +85,8 @@ type problem struct {
 // link is a name and its URL here.
 type link struct{ text, url string }
 
-// fail answers with an error: a page for browsers, a problem document (RFC 9457)
-// for those who ask for JSON, and otherwise plain text.
+// fail answers with an error: a page for browsers, a problem document (RFC 9457) for clients
+// that ask for JSON, and otherwise plain text.
 func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	h.failAbout(w, r, "", err)
 }
@@ -154,7 +154,7 @@ func (h *Handler) hide(w http.ResponseWriter, r *http.Request, p *problem, err e
 	} else {
 		p.Detail = "Something went wrong here. It was noted."
 	}
-	if r.Context().Err() == nil { // else it is the client who left
+	if r.Context().Err() == nil { // else the client has left
 		h.o.Log.ErrorContext(r.Context(), "a request failed", "status", p.Status, "error", err.Error())
 	}
 }

@@ -10,9 +10,9 @@ import (
 	"sync/atomic"
 )
 
-// Proxies are the proxies in front of a server whose word is taken on who asks, and
-// by which address. Anybody can write the headers in which they tell it, so these
-// count for nothing when they come from elsewhere.
+// Proxies are the trusted proxies in front of a server: it believes what they say of the
+// client and of the address that the client used. A client can write the same headers itself,
+// so the server ignores them when they come from elsewhere.
 type Proxies struct {
 	networks []netip.Prefix
 	header   ProxyHeader
@@ -23,9 +23,9 @@ type Proxies struct {
 // ProxyHeader says in which headers proxies tell of their clients.
 type ProxyHeader string
 
-// A proxy that writes headers of one kind passes on those of the other as its client
-// sent them. So where both are in a request and nobody has said which kind it is,
-// neither is believed.
+// A proxy that writes headers of one kind passes on those of the other as its client sent
+// them. So where both are in a request and the operator has not said which kind it is, the
+// server believes neither.
 const (
 	EitherHeader ProxyHeader = "either"
 	Forwarded    ProxyHeader = "forwarded"   // RFC 7239
@@ -64,8 +64,7 @@ func ParseProxy(text string) (netip.Prefix, error) {
 	return network, nil
 }
 
-// Trust reports whether the word of an address is taken. Without proxies it is
-// nobody's.
+// Trust reports whether an address is that of a trusted proxy. Without proxies none is.
 func (p *Proxies) Trust(addr netip.Addr) bool {
 	if p == nil {
 		return false
@@ -90,8 +89,8 @@ func (p *Proxies) Before(next http.Handler) http.Handler {
 	})
 }
 
-// ClientAddr returns the address of who sent a request, the zero one if there is
-// none. Behind [Proxies.Before] it is the client's and not the proxy's.
+// ClientAddr returns the address of the sender of a request, the zero one if there is none.
+// After [Proxies.Before] it is the client's and not the proxy's.
 func ClientAddr(r *http.Request) netip.Addr {
 	if at, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
 		return at.Addr().Unmap().WithZone("")
@@ -125,16 +124,16 @@ func (p *Proxies) straight(r *http.Request, peer netip.Addr) *http.Request {
 	return out
 }
 
-// hop is what a proxy says of whom it was asked by.
+// hop is what a proxy says of its client.
 type hop struct {
 	client      netip.Addr // the zero one if it does not tell
 	proto, host string     // "" if it does not tell
 	unclear     bool       // what it says can't be read
 }
 
-// origin returns what is said of the client: of those that asked a proxy of ours,
-// the last one that is no such proxy. What stands before it the client may have
-// written itself. It is not ok if nothing can be known.
+// origin returns what is said of the client: of those that asked a proxy of ours, the last
+// one that is not such a proxy. What stands before it the client may have written itself. It
+// is not ok if nothing can be known.
 func (p *Proxies) origin(head http.Header) (hop, bool) {
 	hops, ok := p.hops(head)
 	if !ok || len(hops) == 0 {

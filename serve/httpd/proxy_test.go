@@ -24,8 +24,8 @@ func newProxies(t testing.TB, header ProxyHeader) *Proxies {
 	return p
 }
 
-// behind asks through the proxies, from an address, with lines of a head, and
-// returns what the handler behind them is told: client, scheme, host.
+// behind asks through the proxies, from an address, with lines of a head, and returns what
+// the handler after them gets: client, scheme, host.
 func behind(t *testing.T, p *Proxies, from string, lines ...string) string {
 	t.Helper()
 	r := httptest.NewRequest("GET", "/x", nil)
@@ -102,8 +102,7 @@ func TestProxies(t *testing.T) {
 	}
 }
 
-// Who has said which headers the proxies write is told by these, whatever else
-// there is.
+// An operator's choice of headers decides which ones are read, whatever others there are.
 func TestProxyHeader(t *testing.T) {
 	both := []string{"Forwarded: for=198.51.100.1", "X-Forwarded-For: 198.51.100.2", "X-Forwarded-Proto: https"}
 	if got := behind(t, newProxies(t, Forwarded), "10.1.2.3:1", both...); got != "198.51.100.1 http inner.example" {
@@ -175,7 +174,7 @@ func FuzzProxies(f *testing.F) {
 		for _, tt := range []struct {
 			p           *Proxies
 			name, value string
-			alone, more string // what the nearest proxy writes: alone, and behind a comma
+			alone, more string // what the nearest proxy writes: alone, and after a comma
 		}{
 			{standard, "Forwarded", forwarded, "for=" + real, ", for=" + real},
 			{usual, "X-Forwarded-For", addresses, real, ", " + real},
@@ -193,8 +192,8 @@ func FuzzProxies(f *testing.F) {
 				}
 			}
 		}
-		// Lists of addresses are judged from behind, so that a client can't hide by
-		// writing rubbish.
+		// Lists of addresses are read from the end, so that a client can't hide by writing
+		// rubbish.
 		if got, ok := usual.origin(http.Header{"X-Forwarded-For": {addresses + ", " + real}}); !ok || got.client != netip.MustParseAddr(real) {
 			t.Errorf("%q gives %+v, %t", addresses, got, ok)
 		}

@@ -113,8 +113,8 @@ func (t *forwardedText) value() (string, bool) {
 	return "", false // it does not end
 }
 
-// readNode reads who it was (RFC 7239, section 6): an address, that of IPv6 in
-// brackets, perhaps with a port. Who does not want to be named is nobody.
+// readNode reads the client's address (RFC 7239, section 6); an address of IPv6 is in
+// brackets, and a port may follow. The zero one for "unknown" and for obfuscated names.
 func readNode(text string) (netip.Addr, bool) {
 	name, _, _ := strings.Cut(text, ":")
 	if strings.EqualFold(name, "unknown") || strings.HasPrefix(name, "_") {
@@ -156,7 +156,7 @@ func readXForwarded(addresses, protos, hosts []string) (hops []hop, ok bool) {
 		hops = append(hops, hop{client: addr, unclear: !ok})
 	}
 	if len(hops) == 0 {
-		hops = []hop{{}} // of whom the rest is told
+		hops = []hop{{}} // a client without an address, to which the rest belongs
 	}
 	for _, list := range []struct {
 		texts []string
@@ -171,7 +171,7 @@ func readXForwarded(addresses, protos, hosts []string) (hops []hop, ok bool) {
 			case len(hops):
 				ok = hops[i].set(list.name, list.texts[i])
 			default:
-				ok = false // whose is which nobody knows
+				ok = false // it is unknown which belongs to which
 			}
 			if !ok {
 				return nil, false

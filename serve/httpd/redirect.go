@@ -8,8 +8,8 @@ import (
 	"github.com/stele-id/stele/internal/destination"
 )
 
-// redirect sends the client elsewhere. A location that is not fit for it, whoever
-// registered it, is not sent.
+// redirect sends the client elsewhere. It never sends a location that is not safe, whichever
+// record or setting it is from.
 func (h *Handler) redirect(w http.ResponseWriter, r *http.Request, location string, status int) {
 	safe, ok := destination.Safe(location)
 	if !ok {
@@ -33,7 +33,7 @@ func send(w http.ResponseWriter, r *http.Request, safe string, status int) {
 	head["Access-Control-Allow-Origin"] = anybody // where scripts follow it
 	w.WriteHeader(status)
 	if r.Method != http.MethodHead {
-		// For people who see it; nobody is left to tell if it fails.
+		// For people who see it; if it fails the client is gone.
 		_, _ = io.WriteString(w, safe)
 	}
 }

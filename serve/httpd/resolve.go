@@ -11,10 +11,10 @@ import (
 	"github.com/stele-id/stele/resolver"
 )
 
-// find resolves a text as it stands in a URL's path, raw. What it can be read as is
-// tried in turn, as long as the registry has no record; what is delegated to
-// another resolver counts only if nothing else is found. A text that is no
-// identifier, or that leads nowhere, is NotFound; why stands in the error.
+// find resolves a text as it stands in a URL's path, raw. What it can be read as is tried in
+// turn, as long as the registry has no record; what is delegated to another resolver counts
+// only if nothing else is found. A text that is not an identifier, or that leads nowhere, is
+// NotFound; the error says why.
 func (h *Handler) find(r *http.Request, text string, q resolver.Request) (resolver.Resolution, error) {
 	var passed resolver.Resolution // to another resolver
 	var unknown error
@@ -213,8 +213,8 @@ func (h *Handler) passOn(w http.ResponseWriter, r *http.Request, t requestTarget
 	h.redirect(w, r, res.URL, res.Status)
 }
 
-// unknown answers for a name that leads nowhere: by the resolver to which names
-// that nobody here has are passed on, if there is one.
+// unknown answers for a name that leads nowhere: it redirects to the scheme's global
+// resolver, if there is one and no namespace here has the name.
 func (h *Handler) unknown(w http.ResponseWriter, r *http.Request, t requestTarget, err error) {
 	if errors.Is(err, stele.NotFound) && len(h.o.Global) > 0 {
 		x := h.reading(r, t.path)
@@ -224,7 +224,7 @@ func (h *Handler) unknown(w http.ResponseWriter, r *http.Request, t requestTarge
 			if location == "" {
 				continue
 			}
-			// A scheme's root is nobody's: what is below it alone is unknown here.
+			// A scheme's root has no owner: a name that is below it alone is unknown here.
 			if ns, fault := h.o.Resolver.Namespace(r.Context(), id); fault != nil || ns != nil && ns.Prefix != "" {
 				continue
 			}

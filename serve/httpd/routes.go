@@ -14,7 +14,7 @@ type route struct {
 	kind      string // for observations
 	serve     func(w http.ResponseWriter, r *http.Request, t requestTarget)
 	writes    bool // it takes other methods than GET and HEAD, and says itself which
-	anonymous bool // it answers everybody alike, or asks itself who it is
+	anonymous bool // it answers all clients alike, or authenticates them itself
 	cost      float64
 }
 
@@ -94,8 +94,8 @@ func (h *Handler) nothing(w http.ResponseWriter, r *http.Request, _ requestTarge
 	h.fail(w, r, &refusal{http.StatusNotFound, "There is nothing at this address."})
 }
 
-// home answers with the page from which to begin. What follows an empty first
-// segment is not an identifier, but it may be one behind a slash too many.
+// home answers with the page from which to begin. What follows an empty first segment is not
+// an identifier, but it may be one after a slash too many.
 func (h *Handler) home(w http.ResponseWriter, r *http.Request, t requestTarget) {
 	if t.path != "" {
 		note(w, "identifier", "")
@@ -111,8 +111,8 @@ func (h *Handler) health(w http.ResponseWriter, r *http.Request, _ requestTarget
 	h.write(w, r, http.StatusOK, textType, []byte("ok\n"))
 }
 
-// ready answers whether the server can do all that it should. Why not is for the
-// log, and not for the public; it is told once, since anybody may ask often.
+// ready answers whether the server can do all that it should. Why not is for the log, and not
+// for the public; it is logged once, since a client may ask often.
 func (h *Handler) ready(w http.ResponseWriter, r *http.Request, t requestTarget) {
 	if h.o.Ready != nil {
 		if err := h.o.Ready(r.Context()); err != nil {

@@ -10,8 +10,8 @@ import (
 
 // Security is how a server sees to it that it is asked by https.
 type Security struct {
-	// Redirect sends who reads in clear to https, and refuses all else that comes in
-	// clear. /healthz and /readyz are answered: who asks there follows no redirect.
+	// Redirect sends clients that read in clear to https, and refuses all else that comes in
+	// clear. /healthz and /readyz are answered: their clients follow no redirect.
 	Redirect bool
 
 	// Base is the public address, https://id.example.org. If it is none of https, the
@@ -70,7 +70,7 @@ func (s Security) send(w http.ResponseWriter, r *http.Request, t requestTarget) 
 	}
 	w.WriteHeader(status)
 	if r.Method != http.MethodHead {
-		_, _ = w.Write([]byte(text)) // the client who does not get it is gone
+		_, _ = w.Write([]byte(text)) // if this fails the client is gone
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// ServerOptions are the limits of a server. Where one is 0 the default holds,
-// which stands behind it.
+// ServerOptions are the limits of a server. Where one is 0 the default holds, which its
+// comment names.
 type ServerOptions struct {
 	HeaderTimeout time.Duration // for a request's head to arrive, from its first byte or the connection's beginning; 5 s
 	ReadTimeout   time.Duration // for a whole request; 10 s
@@ -26,7 +26,7 @@ type ServerOptions struct {
 
 	Proxies *Proxies // to which PerClient does not apply; none if nil
 
-	Log *slog.Logger // of what somebody should look into; nothing is logged if nil
+	Log *slog.Logger // of what an operator should look into; nothing is logged if nil
 }
 
 // Server is an [http.Server] that keeps its limits. Beyond the bound on connections

@@ -257,8 +257,8 @@ func TestBusyConnections(t *testing.T) {
 	})
 }
 
-// Who announces a body and sends none keeps nobody out, whether the body is read or
-// not; and what has sent it is being answered.
+// A client that announces a body and sends none keeps no other client out, whether the
+// handler reads the body or not; and a request whose body has come is being answered.
 func TestAwaitedBodies(t *testing.T) {
 	const most = 4
 	entered, release := make(chan struct{}, 2*most), make(chan struct{})

@@ -64,9 +64,9 @@ func (h *Handler) wellKnown(w http.ResponseWriter, r *http.Request, t requestTar
 	h.jwks(w, r, name)
 }
 
-// jwks answers with the keys that may have signed a name: those of its namespace and of
-// all above it. They are for everybody, and tell nothing of what is registered: where
-// there are none it is as if there were no namespace.
+// jwks answers with the keys that may have signed a name: those of its namespace and of all
+// above it. They are public, and tell nothing of what is registered: where there are none the
+// answer is as if there were no namespace.
 func (h *Handler) jwks(w http.ResponseWriter, r *http.Request, name string) {
 	w, done, ok := h.charge(w, r, costDescription)
 	if !ok {
@@ -113,7 +113,7 @@ func (h *Handler) keysOf(r *http.Request, text string) ([]stele.SigningKey, erro
 	return nil, nil
 }
 
-// promise answers N2P in JSON: what is promised, and by whom.
+// promise answers N2P in JSON: what is promised, and which authority promises it.
 func (h *Handler) promise(w http.ResponseWriter, r *http.Request, res *resolver.Resolution) {
 	w, done, ok := h.charge(w, r, costDescription)
 	if !ok {

@@ -61,8 +61,8 @@ func appendTimeLinks(b []byte, base, path string) []byte {
 	return appendLink(b, base, "/.timemap/", path, "", `>; rel="timemap"; type="application/link-format"`)
 }
 
-// signpostAll adds all links that there are of the record, but for those of which
-// there are too many, to those of a TimeGate.
+// signpostAll adds the links of the record that fit a header (see [describe.Links]) to those
+// of a TimeGate.
 func (h *Handler) signpostAll(head http.Header, s describe.Subject) {
 	var b []byte
 	if links := head["Link"]; len(links) > 0 {

@@ -151,7 +151,7 @@ func (s *site) ask(method, target string, head ...string) answer {
 	return s.send(r)
 }
 
-// askAs is a GET by somebody who is known.
+// askAs is a GET by an authenticated user.
 func (s *site) askAs(name, group, target string) answer {
 	s.t.Helper()
 	r := httptest.NewRequest(http.MethodGet, "http://id.example.org/", nil)
@@ -231,8 +231,7 @@ func (s *site) leads(target, location string, status int, head ...string) answer
 	return a
 }
 
-// fails checks that a target is answered with an error, in whose body the texts
-// stand.
+// fails checks that a target is answered with an error that has the texts in its body.
 func (s *site) fails(target string, status int, texts ...string) answer {
 	s.t.Helper()
 	a := s.get(target, "Accept", "application/json")

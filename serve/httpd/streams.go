@@ -27,7 +27,7 @@ func (n *connection) arrived() {
 	n.judge()
 }
 
-// finishStream notes that a request is answered, whose body may never have come.
+// finishStream notes that a request is answered, even if its body never came.
 func (n *connection) finishStream(b *streamBody) {
 	b.there()
 	n.mu.Lock()

@@ -64,7 +64,7 @@ func (h *Handler) reading(r *http.Request, text string) reading {
 	return reading{h: h, host: r.Host, text: text}
 }
 
-// next returns the next identifier; false if there is no other.
+// next returns the next identifier; false after the last one.
 func (x *reading) next() (id stele.ID, ok bool) {
 	for x.tried < 2 {
 		asLink := (x.tried == 0) != isMarked(x.text)
@@ -108,9 +108,8 @@ func (x *reading) plain() (stele.ID, bool) {
 	return x.parse("", text)
 }
 
-// parse reads what stands behind start. It is [stele.Schemes.Parse], but makes no
-// error where no scheme claims the text: that is common here, and costs more than
-// the reading.
+// parse reads what follows start. It is [stele.Schemes.Parse], but makes no error where no
+// scheme claims the text: that is common here, and costs more than the reading.
 func (x *reading) parse(start, text string) (stele.ID, bool) {
 	whole := text
 	if start != "" {

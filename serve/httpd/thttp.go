@@ -67,7 +67,7 @@ type thttpCall struct {
 	uri string // as it was sent
 }
 
-// service returns who answers for a service; nil if nobody does.
+// service returns the method that answers for a service; nil if there is none.
 func (c *thttpCall) service(name string) func() {
 	switch service := newService(name); service {
 	case "N2L", "N2R":
@@ -112,10 +112,9 @@ func (c *thttpCall) request(service stele.Service) resolver.Request {
 	}
 }
 
-// find resolves the name that was sent: as it is or, if it leads nowhere so,
-// decoded, since many programs encode a name as a whole before they send it. It
-// returns false if the request is answered: there is no such name, or no longer,
-// or another resolver knows.
+// find resolves the name that was sent: as it is or, if it leads nowhere so, decoded, since
+// many programs encode a name as a whole before they send it. It returns false if the request
+// is answered: the name does not exist, or not any more, or another resolver knows it.
 func (c *thttpCall) find(q *resolver.Request) (res resolver.Resolution, ok bool) {
 	var err error
 	var t requestTarget
@@ -198,8 +197,8 @@ func (c *thttpCall) readings() []string {
 	return []string{c.uri, decoded}
 }
 
-// lead finds where the thing is, also of a handle whose values say so, or answers
-// why that can't be told.
+// lead finds where the thing is, from a handle's values too if they say so, or answers why
+// that can't be told.
 func (c *thttpCall) lead() (resolver.Resolution, bool) {
 	q := c.request(stele.N2L)
 	res, ok := c.find(&q)
@@ -323,8 +322,8 @@ func (c *thttpCall) names() {
 	}
 }
 
-// urn answers I2N: one URN of the thing, and it may be the one that was asked for. Other
-// names are no answer (RFC 2483, section 4.7).
+// urn answers I2N: one URN of the thing, and it may be the one that was asked for. Names that
+// are not URNs are not an answer (RFC 2483, section 4.7).
 func (c *thttpCall) urn() {
 	q := c.request(stele.N2L)
 	res, ok := c.find(&q)
@@ -432,8 +431,8 @@ func (c *thttpCall) signature() {
 // errPointing says that the search by location is off.
 const errPointing = reason("what leads to a location is not told here, since the public could list what a publisher has; the administrator of this server can turn it on")
 
-// at returns what is registered for a location: the records that everybody who asks
-// may see and that still lead there.
+// at returns what is registered for a location: the records that the client may see and that
+// still lead there.
 func (c *thttpCall) at() (found []resolver.Resolution, err error) {
 	if c.h.o.Pointing == nil {
 		return nil, &stele.Error{Op: "look up", Kind: stele.Forbidden, Err: errPointing}

@@ -226,7 +226,7 @@ func TestTHTTPPointing(t *testing.T) {
 	}
 }
 
-// Names that nobody here has are passed on to the resolver of their scheme.
+// Names that no namespace here has are passed on to the resolver of their scheme.
 func TestTHTTPGlobal(t *testing.T) {
 	f := newHandleFixture(t, func(o *Options) { o.Global = map[string]string{"ark": "https://n2t.example.net/{id}"} })
 	f.fillTHTTP()
@@ -263,8 +263,8 @@ func TestTHTTPWithoutHost(t *testing.T) {
 	}
 }
 
-// Whatever stands behind the question mark, there is an answer, its headers are
-// whole, and a list is one: a comment, and URIs.
+// Whatever follows the question mark, there is an answer, its headers are whole, and a list
+// is one: a comment, and URIs.
 func FuzzTHTTP(f *testing.F) {
 	fixture := newHandleFixture(f, nil)
 	fixture.fillTHTTP()

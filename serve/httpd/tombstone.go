@@ -10,9 +10,8 @@ import (
 	"github.com/stele-id/stele/resolver"
 )
 
-// tombstone answers for a record that was withdrawn: 410, with why, when and what
-// replaces it. Who asks for a description gets it, for the thing can still be
-// cited.
+// tombstone answers for a record that was withdrawn: 410, with why, when and what replaces
+// it. A client that asks for a description gets it, for the thing can still be cited.
 func (h *Handler) tombstone(w http.ResponseWriter, r *http.Request, liked []resolver.Preference, res *resolver.Resolution) {
 	if len(liked) > 0 && !wantsPage(liked) {
 		itself := *res
@@ -59,8 +58,8 @@ func shownIn(res *resolver.Resolution) string {
 	return res.ID.String()
 }
 
-// shown returns another identifier as people see it. Of one whose record the client may not
-// see, or that can't be read now, it is the canonical form.
+// shown returns another identifier as people see it: in its canonical form if the client may
+// not see its record, or the record can't be read now.
 func (h *Handler) shown(r *http.Request, id stele.ID) string {
 	if id.Scheme() != handleScheme {
 		return id.String()

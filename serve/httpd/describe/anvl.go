@@ -17,7 +17,7 @@ const (
 	notApplicable = "(:unap)" // it makes no sense here
 )
 
-// foldAt is the column behind which a value goes on in the next line.
+// foldAt is the column after which a value goes on in the next line.
 const foldAt = 72
 
 // ercDate is how ERC writes days (TEMPER).
@@ -69,7 +69,7 @@ func ercDay(t time.Time) string {
 	return t.UTC().Format(ercDate)
 }
 
-// support writes who promises what, since when, and where that is written.
+// support writes which authority promises what, since when, and where that is written.
 func (w *anvl) support(f *facts) {
 	p := f.promise()
 	who := f.publisher
@@ -93,8 +93,8 @@ func (w *anvl) support(f *facts) {
 	}
 }
 
-// rating returns a level in the words of the National Library of Medicine, whose
-// they are.
+// rating returns a level in the words of the National Library of Medicine, which defined
+// them.
 func rating(l stele.Level) string {
 	switch l {
 	case stele.Permanent:
@@ -138,9 +138,8 @@ func (w *anvl) field(label, value string) {
 	w.b = append(w.b, '\n')
 }
 
-// folded writes a value and folds it behind foldAt. A reader takes the end of a
-// line and the white space behind it for one space, so a line ends only where one
-// space stands alone.
+// folded writes a value and folds it after foldAt. A reader takes the end of a line and the
+// white space after it for one space, so a line ends only where one space stands alone.
 func (w *anvl) folded(value string, column int) {
 	for i, word := range strings.Split(value, " ") {
 		size := utf8.RuneCountInString(word)

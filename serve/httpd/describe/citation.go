@@ -52,8 +52,8 @@ func Styled(mediaRange string) (Format, bool) {
 	return f, true
 }
 
-// In returns the format of citations in a style; false if f is of no citation, or there is no
-// such style.
+// In returns the format of citations in a style; false if f is not the format of citations,
+// or the style is unknown.
 func (f Format) In(style string) (Format, bool) {
 	f.style = Style(strings.ToLower(style))
 	return f, f.Name == "citation" && slices.Contains(Styles(), f.style)

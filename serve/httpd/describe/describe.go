@@ -3,18 +3,18 @@
 // have it, CSL-JSON, DataCite's JSON and XML, BibTeX, RIS and a citation in plain text. It also makes the links
 // of FAIR Signposting, for a linkset or a Link header.
 //
-// It computes: no request, no store, no clock. It never decides who may see a
-// record; whoever calls it has. What it writes is for the public all the same:
+// It computes: no request, no store, no clock. It never decides whether a client may see a
+// record; the caller has. What it writes is for the public all the same:
 //
-//   - Readers, the principal of the last change and handle values that are not for
-//     everybody are left out, also for those who could read them elsewhere.
+//   - Readers, the principal of the last change and handle values that are not
+//     public are left out, also for users who could read them elsewhere.
 //   - A withdrawn record keeps its metadata, so that it can still be cited, and
 //     tells its tombstone. It no longer says where the thing was.
 //   - A redacted record tells its name and its tombstone, and nothing else.
 //   - Text that no valid record has (control characters, overrides of the
 //     direction of reading, bytes that are not UTF-8) becomes U+FFFD.
 //   - A target whose URL is none of the protocols that a record may have is left
-//     out, but for the record's own JSON.
+//     out, except in the record's own JSON.
 //
 // # Metadata
 //

@@ -83,8 +83,7 @@ func newFacts(s *Subject) *facts {
 // record has one.
 func (f *facts) shown() string { return f.names[0].text }
 
-// public returns the record as everybody may see it, within the limits of valid
-// records.
+// public returns the record as the public may see it, within the limits of valid records.
 func public(r *stele.Record) *stele.Record {
 	p := *r
 	p.Readers, p.By, p.Import = nil, "", 0

@@ -20,7 +20,7 @@ func appendJSONLD(b []byte, f *facts) ([]byte, error) {
 	return append(b, '}', '\n'), err
 }
 
-// appendMembers appends what a node says, each member behind a comma.
+// appendMembers appends what a node says, each member after a comma.
 func appendMembers(b []byte, n *node) (_ []byte, err error) {
 	if n.id != "" {
 		b = append(b, `,"@id":`...)

@@ -72,7 +72,7 @@ func curly(s string) string { return strings.ReplaceAll(s, "'", "’") }
 // smallWords are not capitalised in the title of a journal.
 const smallWords = " a an and as at but by down for from in into nor of on onto or over so the till to up via with yet "
 
-// titleCase capitalises the words of a title in English that are in small letters, but for
+// titleCase capitalises the words of a title in English that are in small letters, except
 // small words that are neither first nor last nor follow a colon.
 func titleCase(s, language string) string {
 	if language != "" && !strings.HasPrefix(strings.ToLower(language), "en") {

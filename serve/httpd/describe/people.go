@@ -51,7 +51,7 @@ func newAgent(s string) agent {
 	return a
 }
 
-// isCompany reports whether what stands behind a comma belongs to a company's name.
+// isCompany reports whether what follows a comma belongs to a company's name.
 func isCompany(s string) bool {
 	switch strings.ToLower(strings.Trim(s, ".")) {
 	case "inc", "ltd", "llc", "llp", "plc", "co", "corp", "gmbh", "ag", "s.a", "ltda", "ltée":
@@ -71,8 +71,8 @@ func agentURL(s string) (string, bool) {
 	return webURL(s)
 }
 
-// isORCID reports whether s is four groups of four digits whose check character
-// holds (ISO 7064, MOD 11-2).
+// isORCID reports whether s is four groups of four digits with a valid check character (ISO
+// 7064, MOD 11-2).
 func isORCID(s string) bool {
 	if len(s) != 19 {
 		return false

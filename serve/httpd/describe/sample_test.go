@@ -106,7 +106,7 @@ func withdrawn(t testing.TB) Subject {
 	return s
 }
 
-// redacted is a record that was blanked, but for a store that forgot to.
+// redacted is a record that should have been blanked, from a store that forgot to.
 func redacted(t testing.TB) Subject {
 	s := withdrawn(t)
 	s.Record.Redacted = true

@@ -22,8 +22,8 @@ func appendTurtle(b []byte, f *facts) ([]byte, error) {
 	return t.b, nil
 }
 
-// turtle writes nodes. One that has a URL and stands as a value is written behind
-// the others, as a subject of its own: between brackets it could have no URL.
+// turtle writes nodes. One that has a URL and stands as a value is written after the others,
+// as a subject of its own: between brackets it could have no URL.
 type turtle struct {
 	b        []byte
 	subjects []*node
