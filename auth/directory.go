@@ -24,7 +24,7 @@ type Store interface {
 // Directory knows all users and tokens. It reads them from the store at first use
 // and keeps them in memory. It is used by many goroutines at once.
 type Directory struct {
-	// Age is how old what is in memory may become; 0: any age. It is for a store
+	// Age is how old the users and tokens in memory may become; 0: any age. It is for a store
 	// that other processes write to. It is not changed after the first use.
 	Age time.Duration
 
@@ -142,7 +142,7 @@ func refuse(kind stele.Kind, format string, args ...any) error {
 	return &stele.Error{Op: op, Kind: kind, Err: fmt.Errorf(format, args...)}
 }
 
-// tell makes sure that an error of the store is one of ours.
+// tell makes sure that an error of the store is a [stele.Error].
 func tell(err error) error {
 	if _, ok := errors.AsType[*stele.Error](err); ok {
 		return err

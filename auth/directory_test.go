@@ -165,7 +165,7 @@ func TestChangesHoldAtOnce(t *testing.T) {
 	o.refused(credential[:len(credential)-8]+"AAAAAAAA", "the token is not known")
 }
 
-// A directory of a store that others write to reads again when what it has is old.
+// A directory of a store that other processes write to reads again when what it has is old.
 func TestAge(t *testing.T) {
 	o := newOffice(t)
 	o.Age = time.Minute
@@ -320,7 +320,7 @@ func (s *slowStore) Cells(ctx context.Context, prefix, after string) iter.Seq2[s
 	}
 }
 
-// What is forgotten while it is read is read again.
+// A roll that is forgotten while it is read is read again.
 func TestForgetWhileReading(t *testing.T) {
 	o := newOffice(t)
 	o.user(User{Name: "ann"})

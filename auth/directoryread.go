@@ -9,11 +9,12 @@ import (
 )
 
 const (
-	// tryAgain is how many times Age pass before a store is asked again that was away.
+	// tryAgain is how many times Age pass before the directory asks a store again that was
+	// away.
 	tryAgain = 5
 
-	// patience is how many times Age it is waited for a store before it is taken to be
-	// away: as long as one waits for its database.
+	// patience is how many times Age the directory waits for a store before it takes it to be
+	// away: as long as the store waits for its database.
 	patience = 10
 )
 
@@ -58,13 +59,13 @@ func (d *Directory) covers(r *roll, came time.Time) bool {
 	return r != nil && r.epoch == d.epoch.Load() && came.Sub(r.at) < d.Age
 }
 
-// lasts reports whether a roll is good enough as long as the store is away.
+// lasts reports whether a roll may be used as long as the store is away.
 func (d *Directory) lasts(r *roll, now time.Time) bool {
 	return r != nil && r.epoch == d.epoch.Load() && now.Sub(r.at).Abs() < d.Age+d.Grace && d.Grace > 0
 }
 
-// without reports whether a roll has to do since the store is away: it was when it was
-// asked last, and there was no time since to hear that it is back.
+// without reports whether a roll must suffice because the store is away: the last attempt to
+// read it failed, and the time for the next one has not passed.
 func (d *Directory) without(r *roll, now time.Time) bool {
 	tried := d.tried.Load()
 	return tried != 0 && d.lasts(r, now) && now.Sub(time.Unix(0, tried)).Abs() < (tryAgain+patience)*d.Age
@@ -133,8 +134,8 @@ func (d *Directory) renew(ctx context.Context) (*roll, error) {
 	return r, nil
 }
 
-// read reads all users and tokens. One that can't be read does not keep the others
-// out: its owner is not known until it is put right.
+// read reads all users and tokens. A user or token that can't be read does not lock the
+// others out: its owner is unknown until it is repaired.
 func (d *Directory) read(ctx context.Context) (*roll, error) {
 	tree := NewTree()
 	for c, err := range d.store.Cells(ctx, UserCells, "") {

@@ -94,8 +94,8 @@ func TestSlowStoreTogether(t *testing.T) {
 	})
 }
 
-// A store that does not answer at all is away: it is waited for once. What it says when it
-// is back is taken.
+// A store that does not answer at all is away: the directory waits for it once. What the
+// store says when it is back counts.
 func TestSilentStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o, store, credential, revoke := newDistant(t)

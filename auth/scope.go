@@ -141,8 +141,8 @@ func (p Principal) Scopes() []Scope {
 	return list
 }
 
-// Namespaces returns the namespaces to which the token of p is limited; nothing if it is
-// limited to none.
+// Namespaces returns the namespaces to which the token of p is limited; nothing if it is not
+// limited.
 func (p Principal) Namespaces() []string {
 	if len(p.limits.within) == 0 {
 		return nil
@@ -160,8 +160,8 @@ func (p Principal) Administers(s Scope) bool {
 	return p.IsKnown() && (p.Admin || p.rules && p.Has(s) && len(p.limits.within) == 0)
 }
 
-// Minting returns p as it registers a record under a name that it has just made: for that
-// the scope mint is enough. It is for callers that have asked [MayMint].
+// Minting returns p as it registers a record under a name that it has just minted: the scope
+// mint is enough for that. Callers must have asked [MayMint].
 func (p Principal) Minting() Principal {
 	if !p.Has(ScopeMint) || p.Has(ScopeWrite) {
 		return p

@@ -30,8 +30,8 @@ func TestScopeIncludes(t *testing.T) {
 	}
 }
 
-// A token that has a scope of a later program, or none that is left, may be used for
-// nothing: it is never taken for one without scopes.
+// A token with a scope of a later program, or with no scope that is left, grants nothing: it
+// is never taken for one without scopes.
 func TestUnknownScopeGivesNothing(t *testing.T) {
 	_, naan, _, _ := testChain()
 	p := Principal{Name: "olga", rules: true, limits: limits{}.add(&Token{Scopes: []Scope{"later"}})}

@@ -42,8 +42,8 @@ func (tr *Tree) AddToken(t Token) {
 }
 
 // Line returns a token and those above it, the token first. Missing is the ID of a parent
-// that is not there: it was revoked or had expired, and then made room for others. A line
-// that is longer than it can have been made, or a circle, ends like that too.
+// that is not there: it was revoked or expired, and then removed to make room. A line that is
+// longer than MaxTokenDepth, or a circle, ends like that too.
 func (tr *Tree) Line(id string) (line []*Token, missing string) {
 	for id != "" {
 		t := tr.tokens[id]
@@ -55,8 +55,9 @@ func (tr *Tree) Line(id string) (line []*Token, missing string) {
 	return line, ""
 }
 
-// End returns when a token ends with all above it, zero for never, and the ID of the
-// first one from it upwards that was revoked or is missing, "" if there is none.
+// End returns when a token expires, by its own expiry or that of a token above it, zero for
+// never, and the ID of the first one from it upwards that was revoked or is missing, "" if
+// none is.
 func (tr *Tree) End(id string) (expires time.Time, ended string) {
 	line, missing := tr.Line(id)
 	for _, t := range line {
@@ -73,7 +74,7 @@ func (tr *Tree) End(id string) (expires time.Time, ended string) {
 	return expires, ended
 }
 
-// Mark returns a token as it is shown: with the token above it that ended it.
+// Mark returns a token as it is shown: with the ID of the token above it that ended it.
 func (tr *Tree) Mark(t Token) Token {
 	if t.EndedWith = ""; t.Parent == "" || !t.Revoked.IsZero() {
 		return t

@@ -83,8 +83,8 @@ func IsName(text string) bool {
 
 const nameRule = "a name has 1 to 64 of a-z, 0-9, and . _ @ -, and begins with a letter or a digit"
 
-// Validate tells everything that is wrong with the user, as [stele.Problems] in an
-// Error of Kind Invalid.
+// Validate reports everything that is wrong with the user, as [stele.Problems] in an Error of
+// Kind Invalid.
 func (u *User) Validate() error {
 	var problems stele.Problems
 	add := func(path, format string, args ...any) {
@@ -114,7 +114,7 @@ func (u *User) Validate() error {
 	return nil
 }
 
-// Validate tells everything that is wrong with what people say of a token, as
+// Validate reports everything that is wrong with what a caller can set of a token, as
 // [User.Validate] does.
 func (t *Token) Validate() error {
 	var problems stele.Problems

@@ -80,7 +80,8 @@ func TestFlush(t *testing.T) {
 	}
 }
 
-// Of many uses each is written, and one that meets another process's is tried again.
+// Each of many uses is written, and a write that conflicts with another process's is tried
+// again.
 func TestFlushMany(t *testing.T) {
 	o := newOffice(t)
 	o.user(User{Name: "ann"})

@@ -42,7 +42,7 @@ func (s *server) openAccess(running context.Context, r *registry.Registry) {
 // folder makes another one.
 func firstAdministrator(ctx context.Context, r *registry.Registry, now time.Time) (credential string, err error) {
 	for _, err := range r.Registrar.Users(ctx) {
-		return "", err // there is a user, or the store can't tell
+		return "", err // there is a user, or the store can't be read
 	}
 	_, err = r.Registrar.AddUser(ctx, auth.User{Name: firstUser, Admin: true})
 	switch {

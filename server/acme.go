@@ -23,9 +23,8 @@ import (
 	"github.com/stele-id/stele/config"
 )
 
-// acme are certificates that a CA issues to a server that proves that a name leads to
-// it (RFC 8555): by an answer to a request in clear, or in a handshake of TLS (RFC
-// 8737).
+// acme are certificates that a CA issues to a server that proves that a name leads to it (RFC
+// 8555): by the response to a request in clear, or in a TLS handshake (RFC 8737).
 type acme struct {
 	domains []string
 	cache   *certmagic.Cache
@@ -72,8 +71,7 @@ func newACME(c *config.Values, plain, secure *listener, log *slog.Logger) (*acme
 	return a, nil
 }
 
-// readRoots reads the roots by which a private CA is known; nil for those of the
-// system.
+// readRoots reads the root certificates of a private CA; nil for those of the system.
 func readRoots(file string) (*x509.CertPool, error) {
 	if file == "" {
 		return nil, nil

@@ -64,8 +64,8 @@ func (s *server) learnHostsOften(ctx context.Context, r *registry.Registry) {
 	}
 }
 
-// learnRedirects reads where all names lead, once, and again when everything was
-// forgotten. Requests are answered meanwhile, and if it fails: it is about time only.
+// learnRedirects reads where all names lead, once, and again when the follower has forgotten
+// everything. The server answers meanwhile, and also if that fails: it is only slower.
 func (s *server) learnRedirects(ctx context.Context, r *registry.Registry) {
 	for {
 		if err := r.Resolver.Load(ctx); err != nil && ctx.Err() == nil {
@@ -103,8 +103,8 @@ func (s *server) keepUses(ctx context.Context, r *registry.Registry) {
 	}
 }
 
-// keepSigned makes the signatures of zones that are signed for others anew before they
-// end, until the context ends.
+// keepSigned renews the signatures of zones that are signed for secondaries before they
+// expire, until the context ends.
 func (s *server) keepSigned(ctx context.Context, r *registry.Registry) {
 	zones := Zones(r)
 	if zones == nil {

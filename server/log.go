@@ -117,8 +117,8 @@ func openLog(name string, stderr io.Writer) (*logFile, error) {
 	return l, l.reopen()
 }
 
-// reopen opens the file of the log's name, which is made if there is none. If it
-// can't, the one that is open stays.
+// reopen opens the file of the log's name, and makes it if it does not exist. If that fails,
+// the open one stays.
 func (l *logFile) reopen() error {
 	if l.name == "" {
 		return nil

@@ -9,9 +9,8 @@ import (
 	"sync/atomic"
 )
 
-// garbage is how much memory what is not used any more may take, about, before it is
-// collected. Each time all that is in use must be looked at, and all that was kept in
-// the processor's cache is pushed out of it.
+// garbage is how much memory unused data may take, about, before Go collects it. Each
+// collection reads all that is in use, and evicts the processor's cache.
 const garbage = 192 << 20
 
 // weight is how much more seems to be in use than is. A server that has just begun has hardly

@@ -51,8 +51,7 @@ type requestSeries struct {
 // readyTimeout is how long the store may take to say whether it can write.
 const readyTimeout = 2 * time.Second
 
-// newMetrics makes metrics of a version of the program. Ready is asked each time they are
-// read.
+// newMetrics makes metrics of a version of the program. Each reading of them calls ready.
 func newMetrics(program string, ready func(context.Context) error) *metrics {
 	labels := []string{"route", "scheme", "method", "status"}
 	m := &metrics{
@@ -91,7 +90,7 @@ func newMetrics(program string, ready func(context.Context) error) *metrics {
 	return m
 }
 
-// addHeld tells of answers that clients have not read.
+// addHeld adds the metrics of answers that clients have not read.
 func (m *metrics) addHeld(held *limit.Held) {
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "stele_http_held_bytes", Help: "Bytes of large answers that clients have not read yet.",

@@ -48,8 +48,8 @@ func (p *pause) enter(ctx context.Context) bool {
 
 func (p *pause) leave() { p.inside.Add(-1) }
 
-// begin is called by a request that has passed. It holds all others back and waits, no
-// longer than patience, until those that have passed are answered; end lets them pass.
+// begin is called by a request that has passed. It holds all others back and waits, no longer
+// than patience, until those that have passed are answered; end lets the others pass.
 func (p *pause) begin(ctx context.Context, patience time.Duration) (end func(), err error) {
 	p.mu.Lock()
 	ended := make(chan struct{})

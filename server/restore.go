@@ -20,9 +20,9 @@ import (
 	"github.com/stele-id/stele/serve/api"
 )
 
-// What stands beside the data folder for a while. Such a folder is removed when serve
-// begins: a server that was killed left it. The names that stay, of registries that
-// were replaced, are others.
+// Folders that stand beside the data folder for a while. The server removes them when it
+// begins: a server that was killed left them. Folders of replaced registries, which stay,
+// have other names.
 const (
 	sendingMark = ".sending-" // a backup that is sent
 	stagingMark = ".staging-" // a backup that is unpacked
@@ -31,7 +31,7 @@ const (
 // folderMark is the time in the name of a folder.
 const folderMark = "20060102T150405.000000000Z"
 
-// upkeep is what the API can do and tell that only the server can.
+// upkeep is what only the server can do and knows for the API.
 func (s *server) upkeep(f *generation) api.Upkeep {
 	r := f.registry
 	up := api.Upkeep{
@@ -152,7 +152,7 @@ type staging struct {
 // Folder is where it is unpacked.
 func (b *staging) Folder() *os.Root { return b.root }
 
-// reserve is how much room the backup must leave on the disk: the registry goes on
+// reserve is how much room the backup must leave on the disk: the registry stays in use
 // beside it, and both are opened.
 const reserve = 256 << 20
 
@@ -243,8 +243,9 @@ func (b *staging) close(r *registry.Registry) error {
 	return r.Store.Close()
 }
 
-// pauseServer lets all requests but this one end, and others wait, and ends what looks
-// after the registry. Open lets them in again; a generation must have begun by then.
+// pauseServer waits until all requests except this one end, holds new ones back, and ends the
+// background work of the registry. Open lets them in again; a generation must have begun by
+// then.
 func (b *staging) pauseServer(ctx context.Context) (old *generation, open func(), err error) {
 	b.life.Lock() // the server does not end meanwhile
 	if b.ending.Load() {
@@ -266,9 +267,9 @@ func (b *staging) pauseServer(ctx context.Context) (old *generation, open func()
 	}, nil
 }
 
-// replace puts the staged folder in the place of the registry, which it closes, and
-// begins a generation. If it can't, the old registry goes on; if not even that is possible
-// the server ends.
+// replace puts the staged folder in the place of the registry, which it closes, and begins a
+// generation. If it can't, the old registry stays in use; if not even that is possible the
+// server ends.
 func (b *staging) replace(ctx context.Context, old *generation) (kept string, err error) {
 	if err := b.leaveDNS(ctx); err != nil {
 		b.log.Error("the name server did not end well", "error", err.Error())

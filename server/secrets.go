@@ -41,7 +41,7 @@ func (s *server) readySecrets(ctx context.Context, r *registry.Registry) {
 	}
 }
 
-// encryptSecrets makes the first key, and encrypts what is in clear.
+// encryptSecrets makes the first key, and encrypts the secrets that are in clear.
 func (s *server) encryptSecrets(ctx context.Context, r *registry.Registry) error {
 	if s.o.MakeSecretKey {
 		if err := r.Registrar.ReadySecrets(ctx); err != nil {
@@ -51,7 +51,7 @@ func (s *server) encryptSecrets(ctx context.Context, r *registry.Registry) error
 	done, err := r.Registrar.EncryptSecrets(ctx, zonekey.SealCell)
 	if done.Clear == 0 {
 		if registrar.IsKeyless(err) {
-			return nil // SecretKeys tells what is in clear
+			return nil // SecretKeys reports the secrets that are in clear
 		}
 		return err
 	}

@@ -206,7 +206,7 @@ func TestMissingSecretKey(t *testing.T) {
 	}
 }
 
-// A server warns of a data folder that others may reach, and says what to do.
+// A server warns of a data folder that other users may reach, and says what to do.
 func TestWideFolderIsToldOf(t *testing.T) {
 	for mode, told := range map[os.FileMode]bool{0o700: false, 0o750: true, 0o755: true} {
 		data := filepath.Join(t.TempDir(), "registry")

@@ -199,9 +199,9 @@ func (s *server) resolverOptions() resolver.Options {
 	return o
 }
 
-// ready says whether the server can do all that it should. One that shares its registry
-// with others is ready as long as it can read: if it can't write at present, the others
-// can't either.
+// ready reports whether the server can do all that it should. A server that shares its
+// registry with others is ready as long as it can read: if it can't write at present, the
+// others can't either.
 func (s *server) ready(ctx context.Context) error {
 	if s.ending.Load() {
 		return &stele.Error{Op: "serve", Kind: stele.Unavailable, Err: errors.New("the server is about to end; ask another one")}
@@ -399,7 +399,7 @@ func (s *server) reload(ctx context.Context) {
 	s.tell("READY=1")
 }
 
-// tell tells systemd, if it asks, what the server does.
+// tell notifies systemd, if it asks, of the server's state.
 func (s *server) tell(state string) {
 	if err := notify(state); err != nil {
 		s.log.Warn("systemd can't be told what the server does", "error", err)
@@ -418,7 +418,7 @@ func (s *server) end(hurry context.Context) error {
 	s.tell("STOPPING=1")
 	sleep(hurry, s.Drain)
 	for _, d := range []*listener{&s.http, &s.https} {
-		if d.Listener == nil || d.shared { // the next process needs it as it is
+		if d.Listener == nil || d.shared { // the next process inherits it
 			continue
 		}
 		if err := refuseNew(d.Listener); err != nil {
@@ -447,8 +447,8 @@ func (s *server) end(hurry context.Context) error {
 }
 
 // awaitHeads waits until every connection that has begun is accepted and has sent a whole
-// request, or had the time for it: what comes later than its header-timeout is not waited
-// for. On a busy machine connections stand in the system's queue for long.
+// request, or its header-timeout has passed. On a busy machine connections stand in the
+// system's queue for long.
 func (s *server) awaitHeads(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, s.HeaderTimeout)
 	defer cancel()

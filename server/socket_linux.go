@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// onlyBegun is a filter of packets that lets none through that begins a
-// connection, and all others. It sees a packet from its TCP header on, whose byte 13
-// has the flags SYN (2) and ACK (16); see socket(7), SO_ATTACH_FILTER.
+// onlyBegun is a packet filter that drops packets that begin a connection, and passes all
+// others. It sees a packet from its TCP header on; byte 13 has the flags SYN (2) and ACK
+// (16); see socket(7), SO_ATTACH_FILTER.
 var onlyBegun = []unix.SockFilter{
 	{Code: unix.BPF_LD | unix.BPF_B | unix.BPF_ABS, K: 13},
 	{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: 2 | 16},
@@ -19,8 +19,8 @@ var onlyBegun = []unix.SockFilter{
 	{Code: unix.BPF_RET | unix.BPF_K, K: 0xffff},
 }
 
-// backlog returns how many connections wait to be accepted at a listener; 0 if that
-// is not known. The system tells it where other sockets have what is not confirmed (tcp(7)).
+// backlog returns how many connections wait to be accepted at a listener; 0 if that is not
+// known. For a listener the kernel reports it in the field tcpi_unacked (tcp(7)).
 func backlog(l net.Listener) int {
 	tcp, ok := l.(*net.TCPListener)
 	if !ok {
@@ -42,10 +42,9 @@ func backlog(l net.Listener) int {
 	return n
 }
 
-// refuseNew lets no new connection begin at a listener. Those that have begun are
-// there to be accepted when their handshake is done. Closing a listener right away would
-// reset connections that the server has not accepted yet, and whose requests may have
-// arrived already.
+// refuseNew lets no new connection begin at a listener. Those that have begun can be accepted
+// when their handshake is done. Closing a listener right away would reset connections that
+// the server has not accepted yet, and whose requests may have arrived already.
 func refuseNew(l net.Listener) error {
 	tcp, ok := l.(*net.TCPListener)
 	if !ok {

@@ -17,8 +17,8 @@ const lingering = time.Second
 // server has waited for it before.
 const refusing = 30 * time.Second
 
-// write writes an answer in one piece. An answer that would have the server hold too much
-// for clients that do not read is replaced by a refusal, unless it tells of something
+// write writes an answer in one piece. It replaces an answer that would have the server hold
+// too much for clients that do not read by a refusal, unless the answer reports something
 // that was done.
 func (c *call) write(status int, media string, body []byte) {
 	c.endTurn()
@@ -51,7 +51,7 @@ func (c *call) hold(n int64) (release func(), err error) {
 	return c.h.o.Held.Take(c.address(), n)
 }
 
-// endTurn lets others make their answers: this one is made.
+// endTurn lets other requests make their answers: this one is made.
 func (c *call) endTurn() {
 	if c.made != nil {
 		c.made()
@@ -120,8 +120,8 @@ type stream struct {
 func (c *call) stream(media string) *stream {
 	c.endTurn()
 	c.out = &stream{c: c, rc: http.NewResponseController(c.w)}
-	// HTTP/1 stops reading when an answer begins, unless it is told to go on; later
-	// versions need not be told.
+	// HTTP/1 stops reading when an answer begins, unless this enables it; later versions need
+	// no call.
 	_ = c.out.rc.EnableFullDuplex()
 	c.began = true
 	c.prepare(media)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestRightsInAStream takes the right to write away in the middle of an import: what
-// comes after that is not imported.
+// TestRightsInAStream revokes the right to write in the middle of an import: what comes after
+// that is not imported.
 func TestRightsInAStream(t *testing.T) {
 	for name, tt := range map[string]struct {
 		take func(*site)

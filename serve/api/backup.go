@@ -82,7 +82,8 @@ func (h *Handler) backup(c *call) (err error) {
 	return out.flush()
 }
 
-// patiently gives the client time until it is told to stop: nothing comes meanwhile.
+// patiently extends the client's time until stop is called: the server sends nothing
+// meanwhile.
 func (c *call) patiently() (stop func()) {
 	c.extend(0)
 	done, ended := make(chan struct{}), make(chan struct{})

@@ -96,8 +96,8 @@ type row struct {
 	err       error
 }
 
-// readRecord reads the record of a row. One that may be merged with what is registered
-// is judged when that is done.
+// readRecord reads the record of a row. It leaves a record that is to be merged with the
+// registered one to be validated after the merge.
 func (r *row) readRecord(schemes *stele.Schemes, text []byte, merges bool) {
 	if merges {
 		r.text = text
@@ -107,8 +107,8 @@ func (r *row) readRecord(schemes *stele.Schemes, text []byte, merges bool) {
 	}
 }
 
-// ingestRows hands those records to the registrar that could be read. An error means
-// that it does not know what became of them.
+// ingestRows hands the records that could be read to the registrar. An error means that the
+// registrar does not know what became of them.
 func ingestRows(c *call, rows []row, o registrar.ImportOptions, merges bool) error {
 	records := make([]*stele.Record, 0, len(rows))
 	places := make([]int, 0, len(rows))

@@ -83,8 +83,8 @@ func TestBatch(t *testing.T) {
 	s.ask("", "POST", at, list).want(t, 401)
 }
 
-// FuzzSplitList holds splitList against the standard library's reader of JSON: what is
-// a list there has the same items here, and what is none here is none there.
+// FuzzSplitList holds splitList against the standard library's reader of JSON: a list there
+// has the same items here, and a text that is not a list here is not one there.
 func FuzzSplitList(f *testing.F) {
 	for _, seed := range []string{`[]`, `[ {"a":"],[\"\\"} , [1,[2]],"x" ]`, `[1,2`, `[{]}`, `[1]]`, `[,]`, `[1,]`, `["\u005d"]`, ` [1]	`, `[{"a":{}}}`} {
 		f.Add([]byte(seed))

@@ -19,9 +19,9 @@ func (c *call) mayHaveBody() bool {
 	return c.r.ContentLength != 0 || len(c.r.TransferEncoding) > 0
 }
 
-// checkBody makes sure that the body is one that the operation reads, before any of it
-// is read. Where none is taken one is refused, since servers along the way may
-// disagree about where it ends (RFC 9110, section 9.3.1; RFC 9112, section 11.2).
+// checkBody makes sure that the body is one that the operation reads, before any of it is
+// read. An operation without a body refuses one, since servers along the way may disagree
+// about where it ends (RFC 9110, section 9.3.1; RFC 9112, section 11.2).
 func (c *call) checkBody() error {
 	b := c.op.body
 	switch has := c.mayHaveBody(); {
@@ -61,8 +61,8 @@ func (c *call) tooLarge() error {
 	return refusef(http.StatusRequestEntityTooLarge, "the body has more than %d bytes, which are the most here; send less at once", c.op.body.limit)
 }
 
-// bytes reads the body, within its limit and in the time that there is. It is empty if
-// there is none.
+// bytes reads the body, within its limit and in the time that there is. It returns nothing if
+// the request has no body.
 func (c *call) bytes() ([]byte, error) {
 	if c.media == "" {
 		return nil, nil

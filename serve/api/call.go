@@ -25,9 +25,9 @@ type call struct {
 	tail    string            // what follows the first segment of the path, decoded once
 	fields  map[string]string // of the query
 	heads   map[string]string
-	media   string // of the body; "" if there is none
+	media   string // of the body; "" without a body
 	began   bool   // the answer has begun
-	made    func() // ends the turn of an operation that gathers; nil if it has none
+	made    func() // ends the turn of an operation that gathers; nil without a turn
 	out     *stream
 	drained bool // all of the body was read
 }

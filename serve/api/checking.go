@@ -33,7 +33,7 @@ func (h *Handler) checkOperations() []operation {
 	}}
 }
 
-// readEvery is after how many records a check tells how far it is.
+// readEvery is after how many records a check reports its progress.
 const readEvery = 10_000
 
 // checkNamespace checks a namespace, for one caller at a time: it reads everything.

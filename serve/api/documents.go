@@ -214,7 +214,8 @@ type serverDocument struct {
 	Addresses []string `json:"addresses,omitempty"`
 }
 
-// discoveryDocument is where clients go on for a namespace that others answer for.
+// discoveryDocument says where clients continue for a namespace that other servers answer
+// for.
 type discoveryDocument struct {
 	Kind string `json:"kind,omitempty" enum:"NAPTR,SRV,A,AAAA,URL"`
 	At   string `json:"at,omitempty" maxLength:"2000"`
@@ -255,8 +256,8 @@ func (namespacePatch) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Sch
 	return patchOf(s)
 }
 
-// patchOf returns the schema of a merge patch of what has a schema: nothing is
-// required, and what is null is removed.
+// patchOf returns the schema of a merge patch for a schema: no member is required, and null
+// removes a member.
 func patchOf(s *huma.Schema) *huma.Schema {
 	s.Required = nil
 	for name, property := range s.Properties {
@@ -268,8 +269,8 @@ func patchOf(s *huma.Schema) *huma.Schema {
 	return s
 }
 
-// patchValue returns the schema of a member of a patch. What is an object can be
-// patched itself, and has not all of its members then.
+// patchValue returns the schema of a member of a patch. An object can be patched itself, and
+// then need not have all of its members.
 func patchValue(s *huma.Schema) *huma.Schema {
 	if s.Ref != "" || s.Type == huma.TypeObject {
 		return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}

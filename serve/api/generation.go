@@ -15,9 +15,9 @@ func (h *Handler) generations() stele.Generations {
 	return h.o.Generations()
 }
 
-// cursorMark begins a cursor that says which generation it is of, which follows; then
-// comes where the list goes on. Cursors from before generations have that alone, and no
-// text begins with this byte.
+// cursorMark begins a cursor; the ID of its generation follows, then the text after which the
+// list goes on. Cursors from before generations have the text alone, and no text begins with
+// this byte.
 const cursorMark = 0x01
 
 // cursor makes the cursor of a list that goes on after a text.
@@ -29,8 +29,8 @@ func (h *Handler) cursor(after string) string {
 	return base64.RawURLEncoding.EncodeToString(append(b, after...))
 }
 
-// readCursor returns after which text a list goes on. A cursor of another generation is
-// refused: what the pages before it had is not what the registry has now.
+// readCursor returns after which text a list goes on. It refuses a cursor of another
+// generation: the pages before it had other contents than the registry has now.
 func (h *Handler) readCursor(cursor string) (string, error) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
 	var of stele.GenerationID

@@ -170,7 +170,7 @@ func (h *Handler) importRecords(c *call) error {
 	return err
 }
 
-// begin finds out where the import goes on, and whether it may.
+// begin finds out where the import goes on, and whether the caller may import.
 func (im *importing) begin() error {
 	c, from := im.c, im.c.number("from")
 	switch {
@@ -335,7 +335,7 @@ func (im *importing) ingest(rows []row) (err error) {
 	return ingestRows(im.c, rows, o, im.merges)
 }
 
-// tell writes what became of rows, and how far the import is.
+// tell reports what became of rows, and how far the import is.
 func (im *importing) tell(rows []row) error {
 	if im.out == nil {
 		im.out = im.c.stream(linesType)

@@ -142,7 +142,7 @@ func TestImport(t *testing.T) {
 	}
 }
 
-// TestImportStreams: chunks are committed and told while the client goes on sending, and
+// TestImportStreams: chunks are committed and reported while the client goes on sending, and
 // what was sent before the connection broke is imported.
 func TestImportStreams(t *testing.T) {
 	s := newSite(t)

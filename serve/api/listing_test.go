@@ -100,8 +100,8 @@ func TestLists(t *testing.T) {
 	}
 }
 
-// TestListRights holds that only readers of a namespace list it, and that others get 401 or
-// 403.
+// TestListRights holds that only readers of a namespace list it, and that others get an
+// error.
 func TestListRights(t *testing.T) {
 	s := newSite(t)
 	for _, tt := range []struct {

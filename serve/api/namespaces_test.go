@@ -46,7 +46,7 @@ func TestNamespaces(t *testing.T) {
 	s.ask(theAdmin, "PUT", Root+"/namespaces/ark%3A77777", `{"owner":"ann"}`).want(t, 201)
 }
 
-// TestHiddenNamespaces holds that a namespace in which one has no role looks just like
+// TestHiddenNamespaces holds that a namespace in which a caller has no role looks just like
 // one that is not there.
 func TestHiddenNamespaces(t *testing.T) {
 	s := newSite(t)

@@ -104,7 +104,8 @@ func schemaName(t reflect.Type, hint string) string {
 	return strings.ToUpper(name[:1]) + name[1:]
 }
 
-// neverNull takes null out of the types of lists: none is ever written or read.
+// neverNull takes null out of the types of lists: the API neither writes nor reads a null
+// list.
 func neverNull(s *huma.Schema) {
 	if s == nil {
 		return

@@ -11,7 +11,7 @@ import (
 	"github.com/stele-id/stele/web"
 )
 
-// pageOperations are those that tell about the API itself.
+// pageOperations are the operations that describe the API itself.
 func (h *Handler) pageOperations() []operation {
 	const group = "This interface"
 	return []operation{{

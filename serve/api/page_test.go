@@ -68,7 +68,7 @@ func TestPage(t *testing.T) {
 	s.ask("", "GET", Root+"/openapi.json", "", "If-None-Match", tag).want(t, 304)
 }
 
-// TestPageHost holds that examples for a shell take no host that is none.
+// TestPageHost holds that examples for a shell never use a Host that is not the server's.
 func TestPageHost(t *testing.T) {
 	s := newSite(t, func(o *Options) {
 		o.Base = ""

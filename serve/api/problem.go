@@ -35,7 +35,7 @@ var outcomes = [...]outcome{
 	stele.Unavailable:     {http.StatusServiceUnavailable, "unavailable", "Not at present; try again later"},
 }
 
-// refusals are failures of HTTP itself, which no kind has, by their status. A status
+// refusals are failures of HTTP itself, by their status: no [stele.Kind] has them. A status
 // that a kind has as well stands for that kind.
 var refusals = map[int]outcome{
 	http.StatusMethodNotAllowed:      {http.StatusMethodNotAllowed, "method-not-allowed", "This is not done here"},
@@ -67,9 +67,9 @@ func invalidf(format string, args ...any) error {
 	return &stele.Error{Kind: stele.Invalid, Err: fmt.Errorf(format, args...)}
 }
 
-// problemDocument is an error as its reader sees it (RFC 9457). A client in our own
-// words makes a [stele.Error] of it again: operation, identifier, detail, and the kind
-// that type or else status tells.
+// problemDocument is an error as its reader sees it (RFC 9457). Our own client makes a
+// [stele.Error] of it again: operation, identifier, detail, and the kind that belongs to the
+// type or else to the status.
 type problemDocument struct {
 	Type      string `json:"type" doc:"What kind of failure it is. It never changes, and leads to its description." example:"/api/v1#conflict"`
 	Title     string `json:"title" doc:"The same in words."`
@@ -169,7 +169,7 @@ func legible(text string) string {
 	}, strings.ToValidUTF8(text, "\uFFFD"))
 }
 
-// soon is when to try again what is not available, and later what is used up.
+// soon is when a client should retry what is unavailable, and later what is exhausted.
 const soon, later = 5 * time.Second, time.Minute
 
 // retryAfter returns when an answer of this status says to try again.
@@ -231,8 +231,8 @@ func (c *call) operation() string {
 	return c.op.name
 }
 
-// recover keeps a fault in one answer from ending the others, and from being told to
-// the public. The stack goes to the log.
+// recover keeps a fault in one answer from ending the others, and from being shown to the
+// public. The stack goes to the log.
 func (c *call) recover() {
 	fault := recover()
 	if fault == nil {

@@ -76,7 +76,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// TestUnavailable holds that what a store says of its disk is not told to the public.
+// TestUnavailable holds that the public does not see what a store says of its disk.
 func TestUnavailable(t *testing.T) {
 	s := newSite(t)
 	s.ask(theReader, "GET", Root+"/me", "").want(t, 200) // so that tokens are known
@@ -89,8 +89,8 @@ func TestUnavailable(t *testing.T) {
 	}
 }
 
-// TestProblemsInDocuments holds that all that is wrong with a document is told, with
-// where it is.
+// TestProblemsInDocuments holds that an answer lists all problems of a document, with their
+// paths.
 func TestProblemsInDocuments(t *testing.T) {
 	s := newSite(t)
 	p := s.ask(theEditor, "PUT", records+"ark:12345/p1", `{"targets":[{"url":"https://example.org/"},{"url":"ftp:x","ttl":-1}],"colour":"red"}`).want(t, 400).problem(t)

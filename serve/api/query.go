@@ -47,7 +47,7 @@ func (c *call) readQuery(query string) error {
 	return nil
 }
 
-// parameters tells which parameters there are.
+// parameters lists the parameters of the operation, in words.
 func (o *operation) parameters() string {
 	if len(o.query) == 0 {
 		return "there is none at all"

@@ -150,7 +150,8 @@ func TestStates(t *testing.T) {
 	s.ask(theOwner, "POST", Root+"/reinstate/"+x1, "").want(t, 403)
 }
 
-// TestHidden holds that what one may not see looks just like what is not there.
+// TestHidden holds that a record that a caller may not see looks just like one that is not
+// there.
 func TestHidden(t *testing.T) {
 	s := newSite(t)
 	for _, who := range []string{"", theNobody, theStranger} {

@@ -50,8 +50,8 @@ func (h *Handler) restoreOperations() []operation {
 	}}
 }
 
-// restore unpacks a backup and puts it in the place of the registry. What is wrong with
-// the backup's tar has a status of its own; the answer begins when all of it is read.
+// restore unpacks a backup and puts it in the place of the registry. Faults of the backup's
+// tar get a status of their own; the answer begins when all of it is read.
 func (h *Handler) restore(c *call) error {
 	if h.o.Upkeep.Stage == nil {
 		return &stele.Error{Op: c.op.name, Kind: stele.NotFound, Err: errors.New("this server restores no backups; use the means of its database")}
@@ -195,7 +195,8 @@ func unpackFile(ctx context.Context, in io.Reader, folder *os.Root, head *tar.He
 	return nil
 }
 
-// unseen is a file whose errors can be told from those of what is copied into it.
+// unseen is a file that marks its write errors, so that they differ from read errors of the
+// copied data.
 type unseen struct{ file *os.File }
 
 // writeError is an error of a file that is written.
@@ -214,7 +215,7 @@ func unfit(format string, args ...any) error {
 	return &stele.Error{Op: "restore", Kind: stele.Invalid, Err: fmt.Errorf("this is not a backup as the operation backup gives it: "+format, args...)}
 }
 
-// untar says that a tar could not be read: it is none, or it did not come.
+// untar says that a tar could not be read: it is not a tar, or did not arrive.
 func untar(err error) error {
 	if errors.Is(err, tar.ErrHeader) || errors.Is(err, tar.ErrFieldTooLong) || errors.Is(err, tar.ErrInsecurePath) {
 		return unfit("%w", err)

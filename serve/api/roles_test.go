@@ -83,7 +83,7 @@ var samples = map[string]sample{
 // write none of them gets an answer that says so of each.
 var judgesEach = []string{"putRecords", "importRecords"}
 
-// notThere are operations on what is not there for those without a role.
+// notThere are operations that answer callers without a role as if the thing did not exist.
 var notThere = []string{"getNamespace", "getNamespaceHistory", "patchNamespace", "getMinter", "checkNamespace", "getZoneKeys", "changeZoneKeys"}
 
 // unkept are operations that need what only a whole server has: they answer that there is
@@ -108,7 +108,7 @@ func sampleOf(t *testing.T, s *site, op *operation, who string) sample {
 	case "showImport", "revertImport": // one of their own
 		if who != "" && who != "wrong" {
 			if who == theNobody || who == theStranger || who == theReader {
-				who = theEditor // a user who may write nowhere has none; they see nothing of others'
+				who = theEditor // a user who may write nowhere has no import, and does not see those of others
 			}
 			s.ask(who, "POST", Root+"/imports", `{"label":"maps.csv"}`).want(t, http.StatusCreated)
 		}
@@ -314,8 +314,8 @@ func wrongTokens() map[string]func(*site) string {
 	}
 }
 
-// TestRefusedWritesNothing holds that what is judged record by record is refused where
-// one may not write.
+// TestRefusedWritesNothing holds that operations that judge each record refuse those that the
+// caller may not write.
 func TestRefusedWritesNothing(t *testing.T) {
 	for _, name := range judgesEach {
 		for _, who := range []string{theNobody, theStranger, theReader} {

@@ -9,7 +9,7 @@ import (
 	"github.com/stele-id/stele/auth"
 )
 
-// expiresSoon is how long before its end a token is told of.
+// expiresSoon is how long before its end the status lists a token.
 const expiresSoon = 30 * 24 * time.Hour
 
 // statusDocument is how a running installation is: what stele doctor looks at.
@@ -106,7 +106,7 @@ func (h *Handler) getStatus(c *call) error {
 	return c.reply(http.StatusOK, d)
 }
 
-// statusOfZones tells for which zones the server answers.
+// statusOfZones lists the zones that the server answers for.
 func (h *Handler) statusOfZones(ctx context.Context, d *statusDocument) (err error) {
 	if h.o.Upkeep.Zones != nil {
 		d.Zones, err = h.o.Upkeep.Zones(ctx)
@@ -114,7 +114,7 @@ func (h *Handler) statusOfZones(ctx context.Context, d *statusDocument) (err err
 	return err
 }
 
-// statusOfChanges tells how many changes there are, and when the last one was.
+// statusOfChanges says how many changes there are, and when the last one was.
 func (h *Handler) statusOfChanges(ctx context.Context, d *statusDocument) (err error) {
 	generations, err := h.o.Store.Generations(ctx)
 	if err != nil {
@@ -158,7 +158,7 @@ func (h *Handler) statusOfNamespaces(ctx context.Context, d *statusDocument) err
 	return nil
 }
 
-// statusOfTokens tells which tokens expire soon.
+// statusOfTokens lists the tokens that expire soon.
 func (h *Handler) statusOfTokens(ctx context.Context, d *statusDocument) error {
 	for t, err := range h.o.Registrar.Tokens(ctx, "") {
 		if err != nil {

@@ -14,11 +14,11 @@ import (
 	"github.com/stele-id/stele/document"
 )
 
-// decodeStrictly reads one document in JSON into v, a pointer to a struct. It is as
-// strict as [document.DecodeRecord]: names count in their case and occur once,
-// null is of no type, the text is UTF-8, and whatever is unknown or of another type is
-// a problem. All problems are told at once, with their paths. A field of the type
-// [json.RawMessage] is left to the caller.
+// decodeStrictly reads one document in JSON into v, a pointer to a struct. It is as strict as
+// [document.DecodeRecord]: names count in their case and occur once, null is of no type, the
+// text is UTF-8, and whatever is unknown or of another type is a problem. It reports all
+// problems at once, with their paths. It leaves a field of the type [json.RawMessage] to the
+// caller.
 func decodeStrictly(op string, data []byte, v any) error {
 	tree, err := document.ReadTree(data)
 	if err != nil {
@@ -174,9 +174,9 @@ func called(value any) string {
 	return "an object"
 }
 
-// withMember returns a document that has a member of this name: its own, or else the
-// one given. It stands at the end, so that positions in errors stay. What is not an object
-// stays as it is, for its reader to complain of.
+// withMember returns a document that has a member of this name: its own, or else the one
+// given. It adds the member at the end, so that positions in errors stay. It returns what is
+// not an object unchanged, and the decoder reports that.
 func withMember(data []byte, name, value string) []byte {
 	var object map[string]json.RawMessage
 	if json.Unmarshal(data, &object) != nil || object == nil {

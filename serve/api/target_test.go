@@ -96,7 +96,7 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// TestHeaders holds what caches and browsers are told.
+// TestHeaders holds the headers for caches and browsers.
 func TestHeaders(t *testing.T) {
 	s := newSite(t)
 	for _, tt := range []struct {

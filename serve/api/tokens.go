@@ -8,7 +8,7 @@ import (
 	"github.com/stele-id/stele/auth"
 )
 
-// tokenDocument is a token as it is shown: without what proves it.
+// tokenDocument is a token as it is shown: without its secret.
 type tokenDocument struct {
 	ID      string    `json:"id" doc:"By which it is revoked; it is no secret." example:"4k2m9x0q7rbc"`
 	User    string    `json:"user"`
@@ -26,7 +26,7 @@ type tokenDocument struct {
 	Shut       bool     `json:"shut,omitempty" doc:"A restore shut it: it is of no use until an administrator opens it."`
 }
 
-// newToken is a token that is asked for.
+// newToken is a token that a caller asks for.
 type newToken struct {
 	User    string     `json:"user,omitempty" maxLength:"64" doc:"Whose it will be; without it, yours."`
 	Label   string     `json:"label,omitempty" maxLength:"200" doc:"What it is for." example:"nightly import"`

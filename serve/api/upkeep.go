@@ -14,7 +14,7 @@ import (
 )
 
 // Upkeep is what only the running server can do or knows. All of it may be left out; then the
-// API does not offer it, or does not tell it.
+// API does not offer it, or does not show it.
 type Upkeep struct {
 	// Version is that of the program.
 	Version string
@@ -55,9 +55,9 @@ type Staging interface {
 	// Room is how many bytes they may have.
 	Room() uint64
 
-	// Restore checks what is in the folder, and puts it in the place of the registry
-	// while the server goes on. If there is an error nothing was replaced. Step is told
-	// what is done.
+	// Restore checks what is in the folder, and puts it in the place of the registry while
+	// the server goes on. If there is an error nothing was replaced. Restore calls step with
+	// each thing that it does.
 	Restore(ctx context.Context, step func(what string)) (Restored, error)
 
 	// Remove removes what is left of it. It is called whatever happens.
@@ -117,11 +117,11 @@ func busy(c *call, why string) error {
 	return &stele.Error{Op: c.op.name, Kind: stele.Exhausted, Err: fmt.Errorf("%s; try again when that is done", why)}
 }
 
-// beat is how often a client hears that something which takes long goes on.
+// beat is how often the server tells a client that a long operation goes on.
 const beat = 5 * time.Second
 
-// attend does something that takes long. Meanwhile it writes the lines that are told,
-// and an empty object now and then. When the client is gone the context ends.
+// attend runs an operation that takes long. Meanwhile it writes the lines that do passes to
+// tell, and an empty object now and then. When the client is gone the context ends.
 func (c *call) attend(out *stream, do func(ctx context.Context, tell func(line any)) error) error {
 	ctx, cancel := context.WithCancel(c.ctx)
 	defer cancel()

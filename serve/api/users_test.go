@@ -32,7 +32,7 @@ func TestUsers(t *testing.T) {
 	// The last administrator can't be disabled or demoted.
 	s.ask(theAdmin, "PATCH", Root+"/users/root", `{"disabled":true}`).want(t, 409)
 	s.ask(theAdmin, "PATCH", Root+"/users/root", `{"admin":false}`).want(t, 409)
-	// Others see themselves alone.
+	// Other users see only themselves.
 	s.ask(theOwner, "GET", Root+"/users/ann", "").want(t, 200)
 	none := s.ask(theOwner, "GET", Root+"/users/none", "").want(t, 404)
 	there := s.ask(theOwner, "GET", Root+"/users/root", "").want(t, 404)
@@ -44,7 +44,7 @@ func TestUsers(t *testing.T) {
 	if me.Name != theEditor || len(me.Groups) != 1 || len(me.Roles) != 2 || me.Roles[0] != (roleDocument{"ark:12345", "editor"}) {
 		t.Errorf("got %+v", me)
 	}
-	// What a user may is asked anew each time.
+	// A user's rights are read anew for each request.
 	s.ask(theAdmin, "PATCH", Root+"/users/ed", `{"groups":[]}`).want(t, 200)
 	s.ask(theEditor, "PATCH", records+"ark:12345/x1", `{"metadata":{"who":"Ed"}}`).want(t, 403)
 	s.ask(theAdmin, "PATCH", Root+"/users/ed", `{"disabled":true}`).want(t, 200)

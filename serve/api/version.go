@@ -29,8 +29,8 @@ func (c *call) await() error {
 	return c.h.o.Await(c.ctx, version)
 }
 
-// tellVersion tells which state has what was written, in the head of an answer, or in
-// its trailer. Where that can't be told the write is as good.
+// tellVersion writes the version of a state that includes the write into the head of an
+// answer, or into its trailer. If the version can't be read the write is done all the same.
 func (c *call) tellVersion() {
 	if c.isRead() || c.h.o.Version == nil {
 		return

@@ -20,7 +20,7 @@ type ZoneWriter interface {
 // ZoneFile says what is written of a zone.
 type ZoneFile struct {
 	Signed bool   // with signatures
-	Parent bool   // the records that others must have instead
+	Parent bool   // the records that other zones must have instead
 	Root   string // under which the keys of the scheme stand, for Parent; "" for the usual one
 }
 

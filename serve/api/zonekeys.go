@@ -14,8 +14,8 @@ import (
 // KeyKeeper looks after the keys of zones and of secondaries. The registrar judges what the
 // caller in the context may do.
 type KeyKeeper interface {
-	// ZoneKeys returns the keys of a namespace's zone. Parent is for how long others
-	// keep what the zone above says; the usual time if 0.
+	// ZoneKeys returns the keys of a namespace's zone. Parent is for how long resolvers cache
+	// the records of the zone above; the usual time if 0.
 	ZoneKeys(ctx context.Context, ns stele.NamespaceKey, parent time.Duration) (*zonekey.Status, error)
 
 	// ChangeZoneKeys does something with them, and returns how they are then.
@@ -24,7 +24,7 @@ type KeyKeeper interface {
 	// TSIGKeys returns the keys of secondaries, without their secrets.
 	TSIGKeys(ctx context.Context) ([]zonekey.TSIGKey, error)
 
-	// AddTSIGKey makes a key. It alone tells the secret, once.
+	// AddTSIGKey makes a key. Only its result has the secret.
 	AddTSIGKey(ctx context.Context, name, algorithm string) (*zonekey.TSIGKey, error)
 
 	// RetireTSIGKey makes a key good for nothing, and erases its secret.
@@ -37,7 +37,7 @@ type KeyKeeper interface {
 	RotateSecrets(ctx context.Context, want SecretRotation) (*SecretRotated, error)
 }
 
-// newTSIGKey is a key that is asked for.
+// newTSIGKey is a key that a caller asks for.
 type newTSIGKey struct {
 	Name      string `json:"name" maxLength:"254" doc:"A domain name, which is never given to another key." example:"secondary2.example.org"`
 	Algorithm string `json:"algorithm,omitempty" enum:"hmac-sha256,hmac-sha384,hmac-sha512" doc:"hmac-sha256 if nothing is said."`
