@@ -22,8 +22,8 @@ type File struct {
 	torn bool // the last line has no end
 }
 
-// OpenFile opens the file of that name, which is made if there is none, and returns the
-// number of the last entry in it; 0 if there is none.
+// OpenFile opens the file of that name, and makes it if it does not exist, and returns the
+// number of the last entry in it; 0 if it has none.
 func OpenFile(name string) (*File, uint64, error) {
 	f := &File{name: name}
 	if err := f.Reopen(); err != nil {
@@ -36,8 +36,8 @@ func OpenFile(name string) (*File, uint64, error) {
 	return f, last, nil
 }
 
-// Reopen opens the file of the name anew, after another program has moved it away. If
-// it can't, the one that is open stays.
+// Reopen opens the file of the name anew, after another program has moved it away. If it
+// can't, the open one stays.
 func (f *File) Reopen() error {
 	if info, err := os.Stat(f.name); err == nil && !info.Mode().IsRegular() {
 		return &stele.Error{Op: "audit", Kind: stele.Invalid, Err: fmt.Errorf("%q is not a file; see audit-file in 'stele config list'", f.name)}

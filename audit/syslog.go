@@ -131,7 +131,7 @@ func (s *Syslog) send(ctx context.Context, message []byte) (err error) {
 	defer stop()
 	if d, ok := s.conn.(interface{ SetWriteDeadline(time.Time) error }); ok {
 		if deadline, bounded := ctx.Deadline(); bounded {
-			_ = d.SetWriteDeadline(deadline) // a connection without deadlines has none
+			_ = d.SetWriteDeadline(deadline) // it fails only if the connection has no deadlines
 		}
 	}
 	if _, err = s.conn.Write(message); err != nil {
@@ -141,8 +141,8 @@ func (s *Syslog) send(ctx context.Context, message []byte) (err error) {
 	return err
 }
 
-// watch closes gone when a stream ends. A syslog daemon sends nothing, so what is read is
-// the end. It is over when the stream is closed here, too.
+// watch closes gone when a stream ends, also when it is closed here. A syslog daemon sends
+// nothing, so the first thing to read is the end.
 func watch(conn net.Conn, gone chan<- struct{}) {
 	_, _ = io.Copy(io.Discard, conn)
 	close(gone)

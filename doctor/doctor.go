@@ -79,8 +79,8 @@ type examination struct {
 	look func(ctx context.Context, x *subject)
 }
 
-// examinations are all of them, in the order in which they are made: what is wrong at
-// first is often why the rest is.
+// examinations are all of them, in the order in which they are made: the first fault is often
+// the cause of the others.
 var examinations = []examination{
 	{"configuration", examineConfiguration},
 	{"folder", examineFolder},
@@ -140,7 +140,7 @@ func newSubject(o Options, report func(Finding) error) *subject {
 	}}
 }
 
-// findings is what the registry itself tells.
+// findings is what the registry itself shows.
 type findings struct {
 	status     *remote.Status // nil if no server was asked
 	last       time.Time      // of the last change; the zero time if there is none
@@ -151,7 +151,7 @@ type findings struct {
 	sealed     bool // nothing is written
 }
 
-// report tells a finding.
+// report passes a finding to the caller of the examinations.
 func (x *subject) report(g Grade, what, do string) {
 	if g == Problem {
 		x.problems++
@@ -207,7 +207,7 @@ func (x *subject) get(ctx context.Context, link string) (*http.Response, time.Du
 		}
 		return nil, 0, err
 	}
-	_ = response.Body.Close() // the head tells enough
+	_ = response.Body.Close() // the head is enough
 	return response, x.Now().Sub(begin), nil
 }
 

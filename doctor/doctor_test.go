@@ -165,7 +165,7 @@ func TestClock(t *testing.T) {
 			t.Errorf("%s: no %q: %v", tt.name, tt.text, got)
 		}
 	}
-	// Without a token only Date tells, which has seconds.
+	// Without a token only the header Date shows the time, in seconds.
 	for ahead, want := range map[time.Duration]time.Duration{0: 0, -time.Second: 0, time.Hour: time.Hour, -time.Hour: -time.Hour + 2*time.Second} {
 		x, _ := newTestSubject(nil)
 		x.Now = func() time.Time { return now }
@@ -215,7 +215,7 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// TestCopies tells of secondaries that get a signed zone without signatures.
+// TestCopies holds that doctor reports secondaries that get a signed zone without signatures.
 func TestCopies(t *testing.T) {
 	for how, told := range map[stele.Signing]bool{stele.SigningOnline: true, stele.SigningTransfer: false, stele.NotSigned: false} {
 		x, found := newTestSubject(nil)

@@ -15,8 +15,8 @@ import (
 	"github.com/stele-id/stele/store/pebble"
 )
 
-// examineConfiguration tells what 'stele config check' would, and which files other users
-// can read that they should not.
+// examineConfiguration reports what 'stele config check' would, and files that other users
+// can read or change and should not.
 func examineConfiguration(_ context.Context, x *subject) {
 	if x.Away {
 		return
@@ -45,7 +45,7 @@ func examineConfiguration(_ context.Context, x *subject) {
 	}
 }
 
-// examineSecretKey tells whether the keys that encrypt secrets can be read.
+// examineSecretKey reports whether the keys that encrypt secrets can be read.
 func (x *subject) examineSecretKey() {
 	_, err := x.Secrets.Keys()
 	switch {
@@ -56,7 +56,7 @@ func (x *subject) examineSecretKey() {
 	}
 }
 
-// examineFile tells of rights on a file that others should not have.
+// examineFile reports rights on a file that other users should not have.
 func (x *subject) examineFile(do string, not fs.FileMode, file, what string) {
 	if file == "" {
 		return
@@ -106,8 +106,8 @@ func examineFolder(_ context.Context, x *subject) {
 	}
 }
 
-// examineDisk tells how much room there is. The store reads only when the reserve is
-// reached; it needs as much as the registry has, for a while, when it packs all of it.
+// examineDisk reports how much room there is. The store becomes read-only when the reserve is
+// reached; it needs as much as the registry has, for a while, when it compacts all of it.
 func examineDisk(_ context.Context, x *subject) {
 	if x.Away || x.Place.IsDatabase() {
 		return
@@ -167,7 +167,7 @@ func shortBytes(n uint64) string {
 // spareDescriptors is how many files the registry may have open beside connections.
 const spareDescriptors = 2048
 
-// examineDescriptors tells whether the server may have as many connections open as the
+// examineDescriptors reports whether the server may have as many connections open as the
 // configuration lets in.
 func examineDescriptors(_ context.Context, x *subject) {
 	pid, _ := x.holder()
@@ -194,7 +194,7 @@ const (
 	backupLost = 8 * 24 * time.Hour
 )
 
-// examineBackup tells how old the newest backup is.
+// examineBackup reports how old the newest backup is.
 func examineBackup(_ context.Context, x *subject) {
 	const do = "stele backup FOLDER makes one; docs/running.md has a timer for it"
 	if x.Backup == "" {

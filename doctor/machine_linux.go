@@ -45,8 +45,8 @@ func descriptorLimit(pid int) (uint64, error) {
 	return 0, errors.New("it does not say")
 }
 
-// disciplined reports whether the kernel's clock is kept right by others, and by how
-// much it may be wrong at most. It is not known where the kernel does not tell.
+// disciplined reports whether a time service keeps the kernel's clock right, and by how much
+// it may be wrong at most. Known is false where the kernel does not say.
 func disciplined() (right bool, wrong time.Duration, known bool) {
 	var t unix.Timex
 	state, err := unix.Adjtimex(&t)

@@ -18,5 +18,5 @@ func ownerOf(fs.FileInfo) (uid int, known bool) { return 0, false }
 // descriptorLimit can't be known here.
 func descriptorLimit(int) (uint64, error) { return 0, errors.ErrUnsupported }
 
-// disciplined is not known where the kernel does not tell.
+// disciplined is not known on this system.
 func disciplined() (right bool, wrong time.Duration, known bool) { return false, 0, false }

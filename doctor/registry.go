@@ -138,7 +138,7 @@ type lister interface {
 	ZoneStates(ctx context.Context) iter.Seq2[stele.ZoneState, error]
 }
 
-// read reads what is looked at in examinations that follow.
+// read reads what the later examinations look at.
 func (f *findings) read(ctx context.Context, from lister) error {
 	f.users = map[string]auth.User{}
 	for ns, err := range from.Namespaces(ctx) {
@@ -234,7 +234,7 @@ const (
 	tokenUnused = 90 * 24 * time.Hour
 )
 
-// examineTokens tells of tokens that expire soon, that are not used, and that never expire
+// examineTokens reports tokens that expire soon, that are not used, and that never expire
 // though they may do everything.
 func examineTokens(_ context.Context, x *subject) {
 	if x.registry == nil {
@@ -259,7 +259,7 @@ func examineTokens(_ context.Context, x *subject) {
 	}
 }
 
-// judgeToken tells what should be known of a token; false if nothing.
+// judgeToken reports what the operator should know of a token; false if nothing.
 func (x *subject) judgeToken(t *auth.Token, admin bool) bool {
 	who := fmt.Sprintf("token %s of %s", t.ID, t.User)
 	if t.Label != "" {

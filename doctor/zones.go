@@ -11,7 +11,8 @@ import (
 	"github.com/stele-id/stele/client"
 )
 
-// examineZones tells of zones that are not transferred since a restore.
+// examineZones reports zones that are not transferred since a restore, and signed zones that
+// secondaries get without signatures.
 func examineZones(_ context.Context, x *subject) {
 	if x.registry == nil {
 		return
@@ -94,7 +95,7 @@ func (x *subject) examineZone(ctx context.Context, ask *client.Delegations, p *s
 	}
 }
 
-// judgeTrust tells whether the DS records of the zone above are those of the zone's keys.
+// judgeTrust reports whether the DS records of the zone above are those of the zone's keys.
 func (x *subject) judgeTrust(found *client.Delegation) {
 	t, zone := &found.Trust, found.Zone
 	give := "have the administrator of " + found.Parent + " publish what 'stele zone ds " + zone + "' prints, and no other DS records of the zone"
@@ -114,8 +115,7 @@ func (x *subject) judgeTrust(found *client.Delegation) {
 	}
 }
 
-// judgeServers tells of servers that do not answer as they should; true if all do, and
-// alike.
+// judgeServers reports servers that do not answer as they should; true if all do, and alike.
 func (x *subject) judgeServers(found *client.Delegation) bool {
 	alike := true
 	newest := uint32(0)

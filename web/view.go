@@ -59,14 +59,14 @@ type Info struct {
 	Title    string // of the thing; may be empty
 	URL      string // of the identifier at this resolver, absolute
 
-	// What the scheme tells (stele.Explanation).
+	// From the scheme (stele.Explanation).
 	Scheme    string
 	Form      string
 	Parts     []Row
 	Spellings []stele.Spelling
 	Warnings  []string
 
-	// What the record tells.
+	// From the record.
 	State       stele.State
 	Tombstone   *Tombstone // of a withdrawn record
 	Aliases     []Name

@@ -53,8 +53,8 @@ func (m *memory) read(header string) []resolver.Preference {
 	return liked
 }
 
-// wantsPage reports whether a page for people is among what is liked most: a
-// browser says so.
+// wantsPage reports whether a page for people is among the types that the client likes most,
+// as for a browser.
 func wantsPage(liked []resolver.Preference) bool {
 	best, page := 0, 0
 	for _, p := range liked {

@@ -47,8 +47,8 @@ func (h *Handler) path(r *http.Request, id stele.ID) string {
 	if isPlain(text) {
 		return text
 	}
-	// Whether a percent sign is one, or begins an encoded byte, is for the scheme
-	// to say: the spelling is right that it reads as the identifier.
+	// The scheme decides whether a percent sign is one or begins an encoded byte: the right
+	// spelling is the one that it reads as the identifier.
 	if path := escape(text, true); h.reads(r, path, id) {
 		return path
 	}
@@ -87,8 +87,8 @@ func (h *Handler) reads(r *http.Request, path string, id stele.ID) bool {
 	return ok && got == id
 }
 
-// isOwn reports whether a host, perhaps with a port, is this server: the request's,
-// that of the public address, or the one as whose names paths are read.
+// isOwn reports whether a host, perhaps with a port, is this server: the request's, that of
+// the public address, or that of the option Host.
 func (h *Handler) isOwn(r *http.Request, host string) bool {
 	host = withoutPort(host)
 	return host != "" && (strings.EqualFold(host, withoutPort(r.Host)) || strings.EqualFold(host, h.names[0]) || strings.EqualFold(host, h.names[1]))
@@ -119,8 +119,8 @@ func authorityEnd(rest string) int {
 	return len(rest)
 }
 
-// leadsTo returns the identifiers that a location names at this very server; none
-// if it leads elsewhere.
+// leadsTo returns the identifiers that a location names at this very server; nothing if it
+// leads elsewhere.
 func (h *Handler) leadsTo(r *http.Request, location string) (ids []stele.ID) {
 	host := hostOf(location)
 	if !h.isOwn(r, host) {
@@ -184,8 +184,8 @@ func isPlain(text string) bool {
 	return true
 }
 
-// escape returns a text as it stands in a path; where it is so already, encoded
-// bytes stay as they are.
+// escape returns a text as it stands in a path; if already, bytes that are encoded stay as
+// they are.
 func escape(text string, already bool) string {
 	const hex = "0123456789ABCDEF"
 	b := make([]byte, 0, len(text)+16)

@@ -71,8 +71,8 @@ func (h *Handler) write(w http.ResponseWriter, r *http.Request, status int, medi
 	}
 }
 
-// describe answers with a description of the record. Of one that was withdrawn the
-// status is 410 all the same.
+// describe answers with a description of the record. The status is 410 if the record was
+// withdrawn.
 func (h *Handler) describe(w http.ResponseWriter, r *http.Request, res *resolver.Resolution, f describe.Format) {
 	w, done, ok := h.charge(w, r, costDescription)
 	if !ok {
@@ -132,8 +132,8 @@ func (h *Handler) about(head http.Header, res *resolver.Resolution) {
 	}
 }
 
-// vary says on which headers of requests an answer depends. That of a TimeGate, which says
-// so itself, depends on Accept-Datetime too; of all others that must not be said (RFC 7089,
+// vary says on which headers of requests an answer depends. The answer of a TimeGate, which
+// says so itself, depends on Accept-Datetime too; other answers must not name that (RFC 7089,
 // sections 4.1.1 and 4.5.7).
 func vary(head http.Header) {
 	if head["Vary"] == nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/stele-id/stele/serve/httpd/describe"
 )
 
-// way is a way to answer for a record. Of two that the client likes as much the
-// lower one is taken: what the owner registered comes before what we make of it.
+// way is a way to answer for a record. Of two that the client likes as much the server takes
+// the lower one: what the owner registered comes before what we make of it.
 type way uint8
 
 const (
@@ -22,7 +22,7 @@ const (
 	byPage       // describe it on a page
 )
 
-// offer is a way and how much it is liked.
+// offer is a way and how much the client likes it.
 type offer struct {
 	way    way
 	q      int
@@ -79,8 +79,8 @@ func (h *Handler) take(w http.ResponseWriter, r *http.Request, q *resolver.Reque
 	}
 }
 
-// decide returns the way to answer for an active record. Of a handle whose values
-// say where it leads, where no target does, the answer is made one that leads there.
+// decide returns the way to answer for an active record. If a handle has no target and its
+// values lead somewhere, decide makes res a redirect to there.
 func (h *Handler) decide(r *http.Request, query string, q *resolver.Request, res *resolver.Resolution) (offer, error) {
 	if res.Kind == resolver.Description && q.Service != stele.N2C && q.Service != stele.N2P {
 		if err := h.leadByValues(r, res, readParameters(query)); err != nil {
@@ -131,8 +131,8 @@ func (h *Handler) best(q *resolver.Request, res *resolver.Resolution) (best offe
 }
 
 // considerStyles considers citations in the styles that a client names. It returns false if
-// the client names no type of citations: then the usual style is as good as any. One that
-// names only styles that there are not gets none.
+// the client names no type of citations: then the usual style is as good as any. A client
+// that names only unknown styles gets no citation.
 func (h *Handler) considerStyles(liked []resolver.Preference, consider func(o offer, media string)) (named bool) {
 	for _, p := range liked {
 		if f, ok := describe.Find(p.Range); !ok || f.Name != "citation" {
@@ -170,8 +170,8 @@ func isNearly(res *resolver.Resolution) bool {
 	return false
 }
 
-// formatsFor returns the formats that we have, the best for the service first: what
-// is promised about a thing is told in ANVL, whose erc-support is made for it.
+// formatsFor returns the formats that we have, the best for the service first: ANVL for
+// promises, since its erc-support is made for them.
 func (h *Handler) formatsFor(s stele.Service) []format {
 	if s == stele.N2P {
 		return h.promises
@@ -185,8 +185,8 @@ type format struct {
 	types []string
 }
 
-// allFormats returns the formats that we have, and the same with the one first that
-// tells best of promises.
+// allFormats returns the formats that we have, and the same with the best one for promises
+// first.
 func allFormats() (formats, promises []format) {
 	for _, f := range describe.Formats() {
 		own := format{f, f.Types()}

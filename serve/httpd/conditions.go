@@ -79,8 +79,8 @@ func matches(lists []string, tag string, weakly bool) bool {
 
 // lastModified returns since when the answer for a record is what it is: it is made of the
 // record and of its namespace. A date of HTTP has whole seconds, and a record may change
-// twice in one, so that the second after the change is told: a client that saw the first of
-// two changes is never told that there was no other. It is not later than now (RFC 9110,
+// twice in one, so lastModified returns the second after the change: a client that saw the
+// first of two changes never gets a 304 for the second. It is not later than now (RFC 9110,
 // section 8.8.2.1). It is zero if nothing is known.
 func (h *Handler) lastModified(res *resolver.Resolution) time.Time {
 	if res.Record == nil || res.Record.Modified.IsZero() {

@@ -54,8 +54,7 @@ type bounded struct {
 	all *connections
 }
 
-// Accept returns the next connection for which there is room. Others are closed at
-// once.
+// Accept returns the next connection for which there is room. It closes others at once.
 func (b *bounded) Accept() (net.Conn, error) {
 	for {
 		raw, err := b.Listener.Accept()
@@ -99,9 +98,8 @@ func (c *connections) admit(raw net.Conn) *connection {
 	return n
 }
 
-// idlest returns a connection that has waited long for a request: of some that are
-// taken here and there the one that has waited longest. nil if all of these are
-// busy.
+// idlest returns a connection that has waited long for a request: the one that has waited
+// longest of a sample. nil if the whole sample is busy.
 func (c *connections) idlest() (idlest *connection) {
 	const some = 16
 	var longest uint64
@@ -166,7 +164,7 @@ func (c *connections) changed(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// own returns the connection that stands in our books, nil if none does.
+// own returns the connection that is counted here, nil if it is not one of these.
 func own(conn net.Conn) *connection {
 	if secure, ok := conn.(interface{ NetConn() net.Conn }); ok { // TLS around it
 		conn = secure.NetConn()
@@ -175,7 +173,7 @@ func own(conn net.Conn) *connection {
 	return n
 }
 
-// connectionKey is under which a request's context has its connection.
+// connectionKey is the key of a request's connection in its context.
 type connectionKey struct{}
 
 func (c *connections) context(ctx context.Context, conn net.Conn) context.Context {

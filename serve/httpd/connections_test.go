@@ -72,7 +72,7 @@ func TestConnections(t *testing.T) {
 	})
 }
 
-// The one that waits longest goes, and none that is being answered.
+// The connection that waits longest is closed, and never one that is being answered.
 func TestIdlest(t *testing.T) {
 	c := newConnections(3, 0)
 	var made []*connection

@@ -18,8 +18,8 @@ const (
 	costVersion     = .02 // each version that a list of them reads
 )
 
-// charged is a ResponseWriter for an answer that takes its turn to be made, and was paid
-// for. Others may make theirs as soon as it is written.
+// charged is a ResponseWriter for an answer that takes its turn to be made, and was paid for.
+// Other requests may make theirs as soon as it is written.
 type charged struct {
 	http.ResponseWriter
 	made func()

@@ -27,8 +27,8 @@ func (s *site) askFrom(address, target string, head ...string) *httptest.Respons
 	return w
 }
 
-// A client that asks for much work is refused until its budget is there again. Redirects
-// go on, and so do others.
+// A client that asks for much work is refused until its budget is there again. Redirects are
+// still answered, and so are other clients.
 func TestCosts(t *testing.T) {
 	s := newPast(t)
 	wrong := func(*http.Request) (auth.Principal, error) {

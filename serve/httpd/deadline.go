@@ -67,14 +67,14 @@ func isTimeout(err error) bool {
 	return ok && timeout.Timeout()
 }
 
-// deadline is that of one direction. While the socket is used, its deadline is not
-// later than the one that is wanted.
+// deadline is the deadline of one direction. While the socket is used, its deadline is not
+// later than the wanted one.
 type deadline struct {
 	set func(time.Time) error // the socket's
 
 	mu     sync.Mutex
-	wanted time.Time // zero: none
-	told   time.Time // what the socket was told; zero: none
+	wanted time.Time // zero: no deadline
+	told   time.Time // the deadline that the socket has; zero: no deadline
 	users  int       // how many calls use the socket
 }
 
@@ -98,7 +98,7 @@ func (d *deadline) want(t time.Time) error {
 	return nil
 }
 
-// tell tells the socket.
+// tell sets the deadline of the socket.
 func (d *deadline) tell() error {
 	d.told = d.wanted
 	return d.set(d.wanted)

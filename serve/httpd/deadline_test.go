@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// tallied is a connection that counts the deadlines which it is told.
+// tallied is a connection that counts the deadlines that are set on it.
 type tallied struct {
 	net.Conn
 	times atomic.Int64
@@ -72,8 +72,8 @@ func TestDeadlineReached(t *testing.T) {
 	}
 }
 
-// A socket that was told an early deadline does not end a read for which there is
-// more time, or as much as it takes.
+// A socket with an early deadline does not end a read that has more time, or as much as it
+// takes.
 func TestDeadlineMovedBack(t *testing.T) {
 	for _, later := range []time.Time{{}, time.Now().Add(time.Hour)} {
 		c, _, theirs := newTallied(t)

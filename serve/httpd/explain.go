@@ -10,7 +10,7 @@ import (
 	"github.com/stele-id/stele/resolver"
 )
 
-// explanation tells how an identifier is resolved.
+// explanation says how an identifier is resolved.
 type explanation struct {
 	Asked     string           `json:"asked"`
 	ID        string           `json:"identifier,omitempty"`
@@ -67,7 +67,8 @@ func (h *Handler) explain(w http.ResponseWriter, r *http.Request, t requestTarge
 	if id.IsValid() {
 		note(w, "", id.Scheme())
 		x.ID, x.Scheme = id.String(), id.Scheme()
-		// Its own text can be read; were it not so there is less to tell.
+		// The scheme can read its own text; if it could not, the explanation would be
+		// shorter.
 		if told, err := h.o.Resolver.Explain(r.Context(), x.ID); err == nil {
 			x.Form, x.Parts, x.Spellings, x.Warnings = told.Form, told.Parts, told.Spellings, told.Warnings
 		}
@@ -78,9 +79,9 @@ func (h *Handler) explain(w http.ResponseWriter, r *http.Request, t requestTarge
 	h.writeExplanation(w, r, &x)
 }
 
-// foresee makes of what the resolver found what the request without ?explain would
-// get: the values of a handle and the client's Accept have their say too. It returns
-// a step that tells so, nil where there is nothing to add.
+// foresee turns what the resolver found into what the request without ?explain would get:
+// that depends on the values of a handle and the client's Accept too. It returns a step that
+// says so, nil where there is nothing to add.
 func (h *Handler) foresee(r *http.Request, q *resolver.Request, res *resolver.Resolution) (*step, error) {
 	if res.Kind != resolver.Redirect && res.Kind != resolver.Description {
 		return nil, nil

@@ -82,8 +82,8 @@ func TestHandlesGuessed(t *testing.T) {
 	wantRefusal(t, a, handleBusy)
 }
 
-// wantRefusal fails if an answer is not an error as the Handle System's REST interface tells
-// it.
+// wantRefusal fails if an answer is not an error in the form of the Handle System's REST
+// interface.
 func wantRefusal(t *testing.T, a answer, code handleCode) {
 	t.Helper()
 	var told struct {
@@ -135,7 +135,7 @@ func TestHandlesErrors(t *testing.T) {
 	}
 }
 
-// Values are told in the order of their indexes, whatever the order of the record. A value
+// Values are listed in the order of their indexes, whatever the order of the record. A value
 // without a TTL has that of the Handle System, a day; 0 is one.
 func TestHandlesOrder(t *testing.T) {
 	s := newSite(t)

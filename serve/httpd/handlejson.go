@@ -70,14 +70,14 @@ func handleCodeOf(err error) handleCode {
 }
 
 // isHandleREST reports whether a request is for the Handle System's REST interface: all that
-// is below /api/ but our own.
+// is below /api/ except our own.
 func isHandleREST(t requestTarget) bool {
 	first, rest := t.segment()
 	which, _, _ := strings.Cut(rest, "/")
 	return first == "api" && which != "v1"
 }
 
-// failHandle answers with an error as the REST interface tells it, so that a handle client
+// failHandle answers with an error in the form of the REST interface, so that a handle client
 // can read what is wrong wherever that was found. The status is that of the error.
 func (h *Handler) failHandle(w http.ResponseWriter, r *http.Request, err error) {
 	refused := handleRefusal{Code: handleCodeOf(err), status: statusOf(err)}
@@ -165,7 +165,7 @@ func (h *Handler) writeHandle(w http.ResponseWriter, r *http.Request, q url.Valu
 		if status = refusal.status; status == 0 {
 			status = handleStatus(refusal.Code)
 		}
-		w.Header()["Cache-Control"] = notKept // what is wrong may be put right
+		w.Header()["Cache-Control"] = notKept // the error may be corrected
 	}
 	media, callback := "application/json", ""
 	if q.Has("callback") {

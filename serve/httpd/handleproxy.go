@@ -34,7 +34,7 @@ func (h *Handler) handleProxy(w http.ResponseWriter, r *http.Request, id stele.I
 		return false
 	}
 	h.linkGate(w.Header(), r, &res)
-	wanted, _ := readSelection(q) // the proxy takes no notice of indexes that are none
+	wanted, _ := readSelection(q) // the proxy ignores indexes that are not numbers
 	end, values, err := h.followAliases(r.Context(), res, wanted, q.Has("ignore_aliases"))
 	if err != nil {
 		h.fail(w, r, err)
@@ -64,8 +64,8 @@ func (h *Handler) handleProxy(w http.ResponseWriter, r *http.Request, id stele.I
 	return true
 }
 
-// isOnlyAuth reports whether a query asks for nothing but an answer that is not out
-// of date; there are no others here.
+// isOnlyAuth reports whether a query asks only for an authoritative answer; all answers here
+// are.
 func isOnlyAuth(q url.Values) bool {
 	return !slices.ContainsFunc(proxyParameters[:], func(name string) bool { return name != "auth" && q.Has(name) })
 }
@@ -79,10 +79,10 @@ func (h *Handler) handleLocation(res *resolver.Resolution, values []stele.Handle
 	return placeOf(bareHandle(res.ID), values, q["locatt"], h.random)
 }
 
-// leadByValues makes the answer for a record without targets one that leads where
-// the values of the handle do, as a request with the query has it. It stays as it
-// is if they lead nowhere. The errors are of aliases: what they stand for is not
-// there, or they lead in a circle.
+// leadByValues makes the answer for a record without targets a redirect to where the values
+// of the handle lead, as a request with the query has it. It leaves the answer as it is if
+// they lead nowhere. The errors are of aliases: the handle that they stand for is not there,
+// or they lead in a circle.
 func (h *Handler) leadByValues(r *http.Request, res *resolver.Resolution, q url.Values) error {
 	if res.Kind != resolver.Description || len(res.Record.Values) == 0 {
 		return nil
@@ -164,9 +164,9 @@ func (h *Handler) aliasOf(values []stele.HandleValue) (stele.ID, bool) {
 	return id, err == nil
 }
 
-// valuesTTL returns for how many seconds an answer is good that was made of a
-// record's values: no longer than ttl, nor than any of those that say where it
-// leads. Where its targets say so, their time counts.
+// valuesTTL returns for how many seconds an answer made of a record's values is good: no
+// longer than ttl, nor than any of the values that say where it leads. Where its targets say
+// so, their time counts.
 func (h *Handler) valuesTTL(res *resolver.Resolution, values []stele.HandleValue, ttl uint32) uint32 {
 	if res.Kind == resolver.Redirect || !slices.ContainsFunc(values, isPlace) {
 		return min(ttl, res.TTL)

@@ -47,7 +47,7 @@ func (h *Handler) handles(w http.ResponseWriter, r *http.Request, t requestTarge
 		w.Header().Set("Content-Length", "0")
 		return
 	case http.MethodPut, http.MethodDelete:
-		w.Header()["Connection"] = closing // what may stand in a body is not read
+		w.Header()["Connection"] = closing // the server does not read the body
 		h.writeHandle(w, r, q, handleRefusal{Code: handleNeedsKnowing, Handle: decodeHandle(text)})
 		return
 	default:
@@ -65,8 +65,8 @@ func (h *Handler) handles(w http.ResponseWriter, r *http.Request, t requestTarge
 	}
 }
 
-// readHandle looks up the handle that stands in a path, and makes the answer. In the
-// head it says for how long others may keep it.
+// readHandle looks up the handle that stands in a path, and makes the answer. In the head it
+// says for how long clients may cache it.
 func (h *Handler) readHandle(head http.Header, r *http.Request, text string, q url.Values) any {
 	wanted, err := readSelection(q)
 	if err != nil {
@@ -101,7 +101,7 @@ func (h *Handler) readHandle(head http.Header, r *http.Request, text string, q u
 	return newHandleAnswer(handle, open)
 }
 
-// missingHandle makes the answer where the resolver had none.
+// missingHandle makes the answer where the resolver found no record.
 func (h *Handler) missingHandle(r *http.Request, id stele.ID, handle string, err error) any {
 	switch stele.KindOf(err) {
 	case stele.NotFound:

@@ -260,7 +260,7 @@ func TestHandlesPost(t *testing.T) {
 	}
 }
 
-// A store that fails is told by the code, and no more.
+// If the store fails, the answer has the code and nothing else.
 func TestHandlesFailing(t *testing.T) {
 	f := newHandleFixture(t, nil)
 	f.fill()

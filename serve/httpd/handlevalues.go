@@ -97,8 +97,8 @@ func wantsType(want, kind string) bool {
 	return strings.EqualFold(want, kind)
 }
 
-// byIndex returns the values in the order of their indexes, in which the REST interface
-// and the pages show them. Where a handle leads is chosen in the order of the record.
+// byIndex returns the values in the order of their indexes, in which the REST interface and
+// the pages show them. A redirect follows the order of the record instead.
 func byIndex(values []stele.HandleValue) []stele.HandleValue {
 	return slices.SortedStableFunc(slices.Values(values), func(a, b stele.HandleValue) int { return cmp.Compare(a.Index, b.Index) })
 }

@@ -33,7 +33,7 @@ func watchHeads(s *http.Server) {
 	_ = s.ServeTLS(unready{}, "", "")
 	serve := s.TLSNextProto[decrypted]
 	if s.TLSNextProto[overTLS] == nil || serve == nil {
-		return // a test would tell
+		return // a test would find it
 	}
 	s.TLSNextProto[overTLS] = func(hs *http.Server, c *tls.Conn, h http.Handler) {
 		w := &heads{Conn: c, timeout: hs.ReadHeaderTimeout}

@@ -74,8 +74,8 @@ type Options struct {
 	// them itself; nil: there is no API.
 	API http.Handler
 
-	// DNS answers DNS over HTTPS at /dns-query, and says itself how it is asked; nil:
-	// there is nothing.
+	// DNS answers DNS over HTTPS at /dns-query, and checks methods itself; nil: the path is
+	// not served.
 	DNS http.Handler
 
 	// Pointing answers the reverse look-ups of RFC 2483 (L2Ns, L2Ls, L2C), which let the
@@ -105,7 +105,7 @@ type Options struct {
 	// Ready says whether the server can do all that it should; nil: always.
 	Ready func(ctx context.Context) error
 
-	// Observe is told of every answer, once it is written; see [Observation].
+	// Observe is called with every answer, once it is written; see [Observation].
 	Observe func(Observation)
 
 	// Examples are identifiers that the home page offers to try.
@@ -213,9 +213,9 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// mayAsk lets requests through that read. Those with a body are refused, since
-// servers along the way may disagree about where it ends (RFC 9110, section 9.3.1;
-// RFC 9112, section 11.2); the connection is not used again.
+// mayAsk lets requests through that read. It refuses those with a body, since servers along
+// the way may disagree about where it ends (RFC 9110, section 9.3.1; RFC 9112, section 11.2);
+// the connection is not used again.
 func (h *Handler) mayAsk(w http.ResponseWriter, r *http.Request) bool {
 	switch {
 	case r.ContentLength != 0 || len(r.TransferEncoding) > 0:
@@ -238,8 +238,8 @@ func (h *Handler) mayAsk(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// recover keeps a fault in one answer from ending the others, and from being told
-// to the public. The stack goes to the log.
+// recover keeps a fault in one answer from ending the others, and from being shown to the
+// public. The stack goes to the log.
 func (h *Handler) recover(w http.ResponseWriter, r *http.Request) {
 	fault := recover()
 	if fault == nil {

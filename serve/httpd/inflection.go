@@ -21,9 +21,9 @@ func (h *Handler) inflect(w http.ResponseWriter, r *http.Request, res *resolver.
 	h.describeAs(thump{w}, r, res, "text/plain")
 }
 
-// thump gives an answer the status of THUMP, by which clients of ARKs know a server that
-// understands inflections from one that passes over a query which it does not know
-// (draft-kunze-ark-42, section 5.2).
+// thump gives an answer the status of THUMP, by which clients of ARKs distinguish a server
+// that understands inflections from one that ignores an unknown query (draft-kunze-ark-42,
+// section 5.2).
 type thump struct{ http.ResponseWriter }
 
 // thumpVersion is that of the protocol, in front of the status.

@@ -37,7 +37,7 @@ func (h *Handler) info(w http.ResponseWriter, r *http.Request, t requestTarget) 
 		h.delegated(w, r, &res)
 		return
 	}
-	res.Kind = resolver.Description // what is known of it is there, were it withdrawn or not
+	res.Kind = resolver.Description // the description is there, also of a withdrawn record
 	liked := h.accepts.of(r.Header, "Accept")
 	switch name, asked := field(t.query, "format"); {
 	case asked:
@@ -82,8 +82,8 @@ func (h *Handler) infoForm(w http.ResponseWriter, r *http.Request, t requestTarg
 		send(w, r, h.base(r)+"/", http.StatusSeeOther)
 		return
 	}
-	// As it was typed, so that what is wrong with it can be told; but an identifier
-	// has a spelling that is right.
+	// An invalid name is passed on as the person typed it, so that the answer can say what is
+	// wrong with it; an identifier is passed on in its right spelling.
 	path := escape(typed, false)
 	if id, err := h.o.Schemes.Parse(typed); err == nil {
 		path = h.path(r, id)
@@ -111,11 +111,10 @@ type past struct {
 	Disavowed string      `json:"disavowed,omitempty"` // why it is not to be used
 }
 
-// history calls f with the newest versions of a record, the newest first, without those
-// of which the public should know nothing. Before is the version before each, nil if
-// there is none or the list ends there. No more than two versions are in memory: fifty
-// large ones are more than one request may take of it. More says that there are older
-// ones.
+// history calls f with the newest versions of a record, the newest first, without those that
+// the public may not know of. Before is the version before each, nil if there is none or the
+// list ends there. No more than two versions are in memory: fifty large ones are more than
+// one request may take of it. More says that there are older ones.
 func (h *Handler) history(r *http.Request, record *stele.Record, f func(v, before *stele.Record)) (more bool, err error) {
 	var last *stele.Record
 	count := 0
@@ -144,7 +143,7 @@ func (h *Handler) history(r *http.Request, record *stele.Record, f func(v, befor
 	return false, nil
 }
 
-// pastOf tells of a version what the public may know.
+// pastOf describes a version as far as the client may know it.
 func (h *Handler) pastOf(r *http.Request, v *stele.Record) past {
 	p := past{Version: v.Version, At: v.Modified.UTC(), State: v.State, Withheld: !h.maySee(r, v)}
 	if d := v.Withheld.Disavowal(v.Version); d != nil && !v.Redacted {

@@ -158,10 +158,10 @@ func (h *Handler) neighbours(r *http.Request, res *resolver.Resolution, v *stele
 	return n, err
 }
 
-// versions returns when a record was changed: of the versions before one that the client
-// may see, the newest first, one a second. What they said is left out, since a thousand
-// large versions are more than one request may take of the memory. More is where the next
-// page begins, and nil at the end: a page ends where a second does, so that no two pages
+// versions returns when a record was changed: the versions before the given one that the
+// client may see, the newest first, one a second. Their contents are left out, since a
+// thousand large versions are more than one request may take of the memory. More is where the
+// next page begins, and nil at the end: a page ends where a second does, so that no two pages
 // have the same memento.
 func (h *Handler) versions(r *http.Request, res *resolver.Resolution, before uint64) (list []*stele.Record, more *stele.Record, err error) {
 	looked := 0
@@ -321,7 +321,7 @@ func (n *neighbours) rel(v *stele.Record) string {
 	return strings.Join(append(rel, "memento"), " ")
 }
 
-// past finds a text and its record, or answers that there is none.
+// past finds a text and its record, or answers that there is no record.
 func (h *Handler) past(w http.ResponseWriter, r *http.Request, text string, q resolver.Request) (res resolver.Resolution, ok bool) {
 	res, err := h.find(r, text, q)
 	if err == nil && res.Record == nil {

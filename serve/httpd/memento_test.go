@@ -192,8 +192,8 @@ func TestTimeMap(t *testing.T) {
 	s.fails("/.timemap/", http.StatusNotFound)
 }
 
-// Where a disavowed version led is not told: its memento answers 410 with the reason, and
-// the lists of versions have the fact without the target.
+// The server does not show where a disavowed version led: its memento answers 410 with the
+// reason, and the lists of versions have the fact without the target.
 func TestDisavowed(t *testing.T) {
 	s := newPast(t)
 	if _, err := s.registry.Disavow(s.admin, s.id("ark:12345/x1"), 0, 2, 2, "The account <b>was stolen</b>."); err != nil {

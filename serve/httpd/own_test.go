@@ -90,7 +90,7 @@ func TestForgedHost(t *testing.T) {
 					}
 					w := httptest.NewRecorder()
 					h.ServeHTTP(w, r)
-					// What a client asks for may be told to it again, in full.
+					// An answer may repeat to a client what it asked for, in full.
 					body := strings.ReplaceAll(w.Body.String(), "http://evil.example/ark:12345/x1", "")
 					if all := fmt.Sprint(w.Header()) + body; strings.Contains(all, "evil") {
 						at := strings.Index(all, "evil")

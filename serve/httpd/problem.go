@@ -159,7 +159,7 @@ func (h *Handler) hide(w http.ResponseWriter, r *http.Request, p *problem, err e
 	}
 }
 
-// tell says what is wrong with a request.
+// tell fills in what is wrong with a request.
 func (h *Handler) tell(r *http.Request, p *problem, err error) {
 	p.Detail = legible(err.Error())
 	if e, ok := errors.AsType[*stele.Error](err); ok {
@@ -179,7 +179,7 @@ func (h *Handler) tell(r *http.Request, p *problem, err error) {
 		if p.Asked != "" {
 			p.Detail = fmt.Sprintf("%q is not an identifier: at byte %d: %s", brief(p.Asked), syntax.Pos, p.Detail)
 		}
-		// What is registered is not looked for in vain, nor is a failure to look.
+		// Only registered suggestions are shown; an error of this search is ignored.
 		near, _ = h.o.Resolver.Registered(r.Context(), syntax.Suggestions, auth.From(r.Context()))
 	}
 	for _, id := range near {
@@ -207,7 +207,7 @@ func legible(text string) string {
 	}, strings.ToValidUTF8(text, "\uFFFD"))
 }
 
-// The forms in which errors are told.
+// The forms in which errors are written.
 const (
 	htmlType    = "text/html; charset=utf-8"
 	problemType = "application/problem+json"

@@ -20,7 +20,7 @@ type Proxies struct {
 	told     atomic.Bool // that requests have headers of both kinds
 }
 
-// ProxyHeader says in which headers proxies tell of their clients.
+// ProxyHeader says in which headers proxies describe their clients.
 type ProxyHeader string
 
 // A proxy that writes headers of one kind passes on those of the other as its client sent
@@ -126,8 +126,8 @@ func (p *Proxies) straight(r *http.Request, peer netip.Addr) *http.Request {
 
 // hop is what a proxy says of its client.
 type hop struct {
-	client      netip.Addr // the zero one if it does not tell
-	proto, host string     // "" if it does not tell
+	client      netip.Addr // the zero one if the proxy does not name it
+	proto, host string     // "" if the proxy does not name it
 	unclear     bool       // what it says can't be read
 }
 

@@ -49,8 +49,8 @@ func (h *Handler) find(r *http.Request, text string, q resolver.Request) (resolv
 	return passed, &stele.Error{Op: "resolve", Kind: stele.NotFound, Err: unknown}
 }
 
-// isUnknown reports whether an error says of a name that it leads nowhere. What
-// can't be passed on does not lead anywhere either.
+// isUnknown reports whether an error says that a name leads nowhere. Nor does a name with a
+// suffix that can't be passed on.
 func isUnknown(err error) bool {
 	kind := stele.KindOf(err)
 	return kind == stele.NotFound || kind == stele.Invalid
@@ -83,7 +83,7 @@ func (h *Handler) identifier(w http.ResponseWriter, r *http.Request, t requestTa
 		h.land(w, r, &res)
 		return
 	}
-	if res.Brief { // what is to be told takes the whole record
+	if res.Brief { // the answer needs the whole record
 		q.Brief = false
 		res, err = h.find(r, t.path, q)
 	}
@@ -116,7 +116,7 @@ func (h *Handler) found(w http.ResponseWriter, r *http.Request, t requestTarget,
 	if res.Record != nil {
 		// The URL of a record is its TimeGate, whatever is answered there.
 		w.Header()["Vary"] = gateVaries
-		if res.Kind != resolver.Redirect { // whose links are made with the others
+		if res.Kind != resolver.Redirect { // its links are made with the others
 			h.linkGate(w.Header(), r, res)
 		}
 		if _, ok := r.Header["Accept-Datetime"]; ok {

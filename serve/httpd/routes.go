@@ -39,8 +39,8 @@ func (h *Handler) routes() map[string]route {
 	}
 }
 
-// isDotted reports whether a first segment begins with a dot. All of these are reserved
-// for the server, those too that it does not use yet, so none is a name.
+// isDotted reports whether a first segment begins with a dot. The server reserves all of
+// these, also those that it does not use yet, so no such segment is a name.
 func isDotted(segment string) bool {
 	return strings.HasPrefix(segment, ".") || len(segment) >= 3 && strings.EqualFold(segment[:3], "%2e")
 }
@@ -128,8 +128,7 @@ func (h *Handler) ready(w http.ResponseWriter, r *http.Request, t requestTarget)
 	h.health(w, r, t)
 }
 
-// robots tells crawlers that identifiers are for them, and that what is made of
-// the same records in many forms is not.
+// robots tells crawlers to read identifiers, and not the many forms of the same records.
 func (h *Handler) robots(w http.ResponseWriter, r *http.Request, _ requestTarget) {
 	w.Header()["Cache-Control"] = oneDay
 	h.write(w, r, http.StatusOK, textType, []byte("User-agent: *\nDisallow: /.memento/\nDisallow: /.timemap/\nDisallow: /api/\nDisallow: /uri-res/\n"))
@@ -147,8 +146,8 @@ func (h *Handler) asset(w http.ResponseWriter, r *http.Request, t requestTarget)
 	h.write(w, r, http.StatusOK, mediaType, content)
 }
 
-// favicon answers programs that ask for an icon before they have seen a page, which
-// names the one that there is.
+// favicon answers programs that ask for an icon before they have seen a page: pages name the
+// icon.
 func (h *Handler) favicon(w http.ResponseWriter, r *http.Request, t requestTarget) {
 	w.Header()["Cache-Control"] = oneDay
 	h.nothing(w, r, t)

@@ -8,21 +8,21 @@ import (
 	"time"
 )
 
-// Security is how a server sees to it that it is asked by https.
+// Security is how a server makes clients use https.
 type Security struct {
 	// Redirect sends clients that read in clear to https, and refuses all else that comes in
 	// clear. /healthz and /readyz are answered: their clients follow no redirect.
 	Redirect bool
 
-	// Base is the public address, https://id.example.org. If it is none of https, the
-	// host is the one that was asked for, if it is the server's (see [IsOwnHost]), and
-	// Port its port (0: 443).
+	// Base is the public address, https://id.example.org. If it is not of https, the host is
+	// the one in the request, if it is the server's (see [IsOwnHost]), and Port its port (0:
+	// 443).
 	Base    string
 	Port    int
 	OwnName func(name string) bool
 
-	// Remember is for how long a browser should come by https of itself (RFC 6797); 0:
-	// it is not told to.
+	// Remember is for how long a browser should use https of itself (RFC 6797); 0: the server
+	// does not send the header.
 	Remember time.Duration
 }
 

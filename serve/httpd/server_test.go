@@ -190,7 +190,7 @@ func TestInjection(t *testing.T) {
 	}
 }
 
-// Idle connections beyond the bound make room for those that ask.
+// Idle connections beyond the bound make room for those that send requests.
 func TestIdleConnections(t *testing.T) {
 	s := newSpelled(t)
 	const most, idle = 200, 2000
@@ -333,7 +333,7 @@ func TestPerClient(t *testing.T) {
 	}
 }
 
-// A proxy that is trusted may have as many as it needs.
+// A trusted proxy may have as many connections as it needs.
 func TestPerProxy(t *testing.T) {
 	s := newSpelled(t)
 	proxies, err := NewProxies([]string{"127.0.0.2"}, EitherHeader, nil)
@@ -353,7 +353,7 @@ func TestPerProxy(t *testing.T) {
 	}
 }
 
-// A server that is told to end answers what it was asked.
+// A server that ends answers the requests that it has.
 func TestShutdown(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

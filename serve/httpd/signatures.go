@@ -18,11 +18,11 @@ const (
 	jwksType = "application/jwk-set+json" // RFC 7517, section 8.5.2
 )
 
-// keysKept is for how long keys may be kept: one may be revoked.
+// keysKept is for how long clients may cache keys: one may be revoked.
 var keysKept = []string{"max-age=300"}
 
-// isSigned reports whether an answer is for a record that has signatures. What is asked
-// for must be the record itself: they are of no part of it.
+// isSigned reports whether an answer is for a record that has signatures. The request must
+// name the record itself: they do not cover parts of it.
 func isSigned(res *resolver.Resolution) bool {
 	return res.Kind == resolver.Description && res.Record != nil && len(res.Record.Signatures) > 0 && res.Matched == res.ID.String()
 }
@@ -48,7 +48,7 @@ func (h *Handler) signatures(w http.ResponseWriter, r *http.Request, res *resolv
 // jwksPath is where keys are; a namespace or a name in it follows.
 const jwksPath = "/.well-known/stele/jwks/"
 
-// wellKnown answers for what has its place by RFC 8615: the keys of namespaces, and where
+// wellKnown answers for the well-known URIs (RFC 8615): the keys of namespaces, and where
 // ARKs are resolved.
 func (h *Handler) wellKnown(w http.ResponseWriter, r *http.Request, t requestTarget) {
 	_, rest := t.segment()

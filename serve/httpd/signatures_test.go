@@ -172,7 +172,7 @@ func TestJWKSOverHTTP(t *testing.T) {
 	if res := s.get(path+"ark:12345", "If-None-Match", res.Header.Get("ETag")); res.StatusCode != http.StatusNotModified || res.body != "" {
 		t.Errorf("got %d %s", res.StatusCode, res.body)
 	}
-	// A revocation is told at once.
+	// A revocation shows at once.
 	if _, err := s.registry.SetNamespace(s.admin, stele.NamespaceKey{Scheme: "ark", Prefix: "ark:12345"}, 0, func(ns *stele.Namespace) error {
 		ns.Keys[0].Revoked = s.now().Truncate(time.Second)
 		return nil
@@ -184,7 +184,7 @@ func TestJWKSOverHTTP(t *testing.T) {
 	}
 }
 
-// Promises are told in JSON, the namespace's where the record makes none.
+// N2P answers with promises in JSON, with the namespace's where the record makes none.
 func TestPromisesOverHTTP(t *testing.T) {
 	s := newSite(t)
 	s.space("urn:example", func(ns *stele.Namespace) {

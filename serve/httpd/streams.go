@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// A connection of HTTP/2 has many requests at once. It waits only if each of them
-// waits for its body, or if there are none; net/http tells when there are none.
+// A connection of HTTP/2 has many requests at once. It waits only if each of them waits for
+// its body, or if it has no requests; net/http reports when it has none.
 
 // begin notes a request that begins to be answered.
 func (n *connection) begin(awaits bool) {

@@ -99,7 +99,7 @@ func (x *reading) link() (stele.ID, bool) {
 	return stele.ID{}, false
 }
 
-// plain reads the text as it is, decoded.
+// plain decodes the text and reads it as a name.
 func (x *reading) plain() (stele.ID, bool) {
 	text := x.text
 	if decoded, err := url.PathUnescape(text); err == nil {
@@ -163,7 +163,7 @@ func (x *reading) why() error {
 	return stele.Invalidf("", 0, "this is an identifier of no known scheme")
 }
 
-// isMarked reports whether a text is likelier a name as it is than the path of one.
+// isMarked reports whether a text is more likely a name than the path of a link to one.
 func isMarked(text string) bool { return text != "" && '0' <= text[0] && text[0] <= '9' || isURL(text) }
 
 // isURL reports whether a text begins as a URL of the web does.

@@ -34,9 +34,9 @@ const (
 	maxPointing = 1000 // names that are looked at for a location
 )
 
-// thttp answers GET /uri-res/<service>?<uri> (RFC 2169). The server never fetches
-// what a name leads to: where the RFC has the thing itself, the client is sent
-// there, and where it has several, it is told where they are.
+// thttp answers GET /uri-res/<service>?<uri> (RFC 2169). The server never fetches what a name
+// leads to: where the RFC returns the thing itself, the server redirects the client to it,
+// and where the RFC returns several, the server lists where they are.
 func (h *Handler) thttp(w http.ResponseWriter, r *http.Request, t requestTarget) {
 	_, service := t.segment()
 	c := thttpCall{h: h, w: w, r: r, uri: t.query}
@@ -102,7 +102,7 @@ func (c *thttpCall) service(name string) func() {
 	return nil
 }
 
-// request is what is asked of the resolver.
+// request is the request to the resolver for a service.
 func (c *thttpCall) request(service stele.Service) resolver.Request {
 	return resolver.Request{
 		Service:   service,
@@ -197,8 +197,8 @@ func (c *thttpCall) readings() []string {
 	return []string{c.uri, decoded}
 }
 
-// lead finds where the thing is, from a handle's values too if they say so, or answers why
-// that can't be told.
+// lead finds where the thing is, from a handle's values too if they say so, or answers why it
+// can't.
 func (c *thttpCall) lead() (resolver.Resolution, bool) {
 	q := c.request(stele.N2L)
 	res, ok := c.find(&q)

@@ -120,7 +120,7 @@ func TestTHTTP(t *testing.T) {
 	}
 }
 
-// What is known of a thing is told in the form that Accept asks for.
+// The server describes a thing in the form that Accept asks for.
 func TestTHTTPDescribes(t *testing.T) {
 	f := newHandleFixture(t, nil)
 	f.fillTHTTP()
@@ -216,7 +216,7 @@ func TestTHTTPPointing(t *testing.T) {
 			t.Errorf("GET %s:\ngot  %q\nwant %q", tt.target, got, tt.want)
 		}
 	}
-	// What is withdrawn, reserved or for others does not lead there for the public.
+	// A withdrawn, reserved or restricted record is not found by its location by the public.
 	for _, location := range []string{"https://example.org/w", "https://example.org/r", "https://example.org/h", "https://example.org/none"} {
 		for _, service := range []string{"L2Ns", "L2Ls", "L2C"} {
 			if res, body := f.ask("GET", "/uri-res/"+service+"?"+location); res.StatusCode != http.StatusNotFound {

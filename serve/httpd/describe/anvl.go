@@ -13,7 +13,7 @@ import (
 // Codes for values that are not there (ERC, section 6: "kernel" values).
 const (
 	unavailable   = "(:unav)" // nothing is known
-	unallowed     = "(:unal)" // it may not be told
+	unallowed     = "(:unal)" // it may not be shown
 	notApplicable = "(:unap)" // it makes no sense here
 )
 

@@ -80,8 +80,7 @@ func (f *facts) issued() *cslDate {
 	return nil
 }
 
-// doi returns the record's DOI, which is not told of a redacted one: it may be an
-// alias.
+// doi returns the record's DOI, and "" for a redacted record: the DOI may be an alias.
 func (f *facts) doi() string {
 	if f.record.Redacted {
 		return ""

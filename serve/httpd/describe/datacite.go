@@ -218,8 +218,8 @@ func (a *agent) datacite() (n dataciteName, person *datacitePerson) {
 	return n, &datacitePerson{n.NameType, a.name}
 }
 
-// dataciteIdentifiers tells the DOI or else the name of the record as its identifier, and the
-// other names as alternate ones.
+// dataciteIdentifiers writes the DOI or else the name of the record as its identifier, and
+// the other names as alternate ones.
 func (f *facts) dataciteIdentifiers(r *dataciteResource) {
 	doi := f.doi()
 	if doi != "" {

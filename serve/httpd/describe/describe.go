@@ -55,7 +55,7 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// Subject is what is described, and where its names are resolved.
+// Subject is the record to describe, and where its names are resolved.
 type Subject struct {
 	Record    *stele.Record
 	Namespace *stele.Namespace // the record's, which promises where the record does not; may be nil
@@ -94,10 +94,10 @@ func (s Subject) At(f Format) string { return s.Info() + formatQuery + f.Name }
 // formatQuery follows the URL of the page about a record to ask for a format.
 const formatQuery = "?format="
 
-// Format is a way to describe a record. The zero Format is none.
+// Format is a way to describe a record. The zero Format is not a format.
 type Format struct {
 	Name   string // short, for a URL: "jsonld"
-	Type   string // the media type, which is asked for: "application/ld+json"
+	Type   string // the media type, which clients ask for: "application/ld+json"
 	Served string // the media type with its parameters, for Content-Type
 	Title  string // for people: "JSON-LD (schema.org)"
 

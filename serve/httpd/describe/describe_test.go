@@ -173,7 +173,7 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// TestGone holds that a withdrawn record tells why, and not where it was.
+// TestGone holds that a withdrawn record says why, and not where it was.
 func TestGone(t *testing.T) {
 	for _, f := range Formats() {
 		got := string(mustAppend(t, f, withdrawn(t)))
@@ -193,7 +193,7 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// TestRedacted holds that of a redacted record nothing is told but its tombstone.
+// TestRedacted holds that formats show nothing of a redacted record except its tombstone.
 func TestRedacted(t *testing.T) {
 	for _, f := range Formats() {
 		got := string(mustAppend(t, f, redacted(t)))

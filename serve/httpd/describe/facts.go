@@ -9,7 +9,7 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// facts are what is told of a record, read once and cleaned, for all formats.
+// facts are what the formats say of a record, read once and cleaned, for all of them.
 type facts struct {
 	subject *Subject
 	record  *stele.Record // the public's copy
@@ -34,7 +34,7 @@ type facts struct {
 	issue       string
 	pages       string
 
-	targets   []stele.Target // with URLs that can be told
+	targets   []stele.Target // with URLs that can be shown
 	tombstone *tombstone     // of a withdrawn record
 }
 

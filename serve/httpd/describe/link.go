@@ -83,9 +83,9 @@ func AppendLinks(dst []byte, links []Link) []byte {
 	return dst
 }
 
-// Links returns what a Link header says of the record, after the FAIR Signposting
-// profile: cite-as, type, author, license, describedby, item. They are at most 20
-// that take at most 4 KB, and one more that leads to the linkset, where all are.
+// Links returns what a Link header says of the record, after the FAIR Signposting profile:
+// cite-as, type, author, license, describedby, item. It returns at most 20 links of at most 4
+// KB, and one more that leads to the linkset, which has all.
 func Links(s Subject) []Link {
 	if s.Record == nil || !s.Record.ID.IsValid() {
 		return nil
@@ -160,8 +160,8 @@ func (f *facts) backlinks() (links []Link) {
 	return links
 }
 
-// others returns links that the FAIR profile does not ask for: other names of the
-// thing, its signature, and what is promised of it.
+// others returns links that the FAIR profile does not ask for: other names of the thing, its
+// signature, and what the owner promises of it.
 func (f *facts) others() (links []Link) {
 	for _, alias := range f.names[1:] {
 		links = append(links, Link{URL: alias.url, Rel: "related"})

@@ -73,8 +73,8 @@ func day(t time.Time) string {
 	return t.UTC().Format(time.DateOnly)
 }
 
-// graph returns what schema.org can tell of the record. Metadata for which it has
-// no word is left to other formats.
+// graph returns what schema.org can say of the record. It leaves metadata without a term in
+// schema.org to other formats.
 func (f *facts) graph() *node {
 	n := &node{id: f.self, class: f.kind.schema}
 	n.url("additionalType", f.kind.url)
@@ -174,7 +174,7 @@ func (f *facts) licenses() []value {
 	return named("CreativeWork", f.license)
 }
 
-// addTargets tells where the thing and its descriptions are.
+// addTargets says where the thing and its descriptions are.
 func (f *facts) addTargets(n *node) {
 	things := f.of(stele.N2L)
 	for _, t := range things {
@@ -199,8 +199,8 @@ func (f *facts) addTargets(n *node) {
 	}
 }
 
-// addTombstone tells that the thing is gone. What replaces it has no word in
-// schema.org, but in Dublin Core.
+// addTombstone says that the thing is gone. Only Dublin Core, and not schema.org, has a term
+// for what replaces it.
 func (f *facts) addTombstone(n *node) {
 	t := f.tombstone
 	if t == nil {

@@ -51,7 +51,7 @@ func uncoded(s string) string {
 
 const upperHex = "0123456789ABCDEF"
 
-// uriText has the characters that may stand in a URI (RFC 3986, section 2), but %.
+// uriText has the characters that may stand in a URI (RFC 3986, section 2), except %.
 var uriText = func() (set [256]bool) {
 	for c := range set {
 		set[c] = c < 0x80 && (isAlphanumeric(byte(c)) || strings.IndexByte("-._~:/?#[]@!$&'()*+,;=", byte(c)) >= 0)
