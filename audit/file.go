@@ -13,7 +13,8 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// File appends entries to a file as JSON lines. Its last line says how far it is.
+// File appends entries to a file as JSON lines. Its last line has the number of the last
+// entry.
 type File struct {
 	name string
 

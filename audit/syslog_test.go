@@ -51,7 +51,7 @@ func TestSyslogSendsAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-closed
-	// What fails is sent again by the caller.
+	// The caller sends again what failed.
 	for n := uint64(2); n <= 4; {
 		if send(n) == nil {
 			n++

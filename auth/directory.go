@@ -60,8 +60,7 @@ func NewDirectory(store Store, now func() time.Time) *Directory {
 // for every call after it returned.
 func (d *Directory) Forget() { d.epoch.Add(1) }
 
-// roll is all users and tokens at one time. It does not change: another takes its
-// place.
+// roll is all users and tokens at one time. It never changes: a new roll replaces it.
 type roll struct {
 	epoch  uint64
 	at     time.Time

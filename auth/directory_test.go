@@ -141,7 +141,7 @@ func TestExpiry(t *testing.T) {
 	o.accepted(credential)
 }
 
-// What an administrator changes holds from the next request on.
+// A change by an administrator holds from the next request on.
 func TestChangesHoldAtOnce(t *testing.T) {
 	o := newOffice(t)
 	o.user(User{Name: "ann", Groups: []string{"staff"}, Admin: true})
@@ -456,7 +456,7 @@ func TestGrace(t *testing.T) {
 	o.put(made.Cell())
 	o.pass(time.Second)
 	o.refused(credential, "revoked")
-	// What this process has written itself is never answered from before.
+	// The directory never answers from a state before this process's own writes.
 	store.away.Store(true)
 	o.Forget()
 	if _, err := o.Authenticate(t.Context(), credential); stele.KindOf(err) != stele.Unavailable {

@@ -2,7 +2,7 @@ package auth
 
 import "context"
 
-// Origin says by which way a request came in, for the audit trail. It gives no rights.
+// Origin says how a request came in, for the audit trail. It gives no rights.
 type Origin struct {
 	Via     string    // "api", "command", "server"
 	System  string    // the user of the operating system, for a command on a folder or a database

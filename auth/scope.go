@@ -117,8 +117,8 @@ func (l limits) cut(role stele.Role, chain []*stele.Namespace) stele.Role {
 	return most
 }
 
-// Has reports whether p's token may be used for a kind of work. It is true without a
-// token. Whether the user has the right to do it is another question.
+// Has reports whether p's token may be used for a kind of work. It is true without a token.
+// It does not say whether the user has the right to do it.
 func (p Principal) Has(s Scope) bool { return p.limits.allow(s) }
 
 // IsLimited reports whether p acts by a token that may not be used for all that its user

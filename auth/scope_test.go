@@ -93,8 +93,8 @@ func TestLimitedRoles(t *testing.T) {
 	}
 }
 
-// Whatever limits tokens have, one below another never has a right that that one does
-// not have.
+// Whatever limits tokens have, a token never has a right that the token above it does not
+// have.
 func TestChildNeverExceedsParent(t *testing.T) {
 	root, naan, shoulder, part := testChain()
 	chains := [][]*stele.Namespace{{root}, {naan, root}, {shoulder, naan, root}, {part, shoulder, naan, root}}

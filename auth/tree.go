@@ -21,9 +21,9 @@ type TokenRequest struct {
 	Namespaces []string // none: those of the token that makes it, or all
 }
 
-// Tree holds tokens with their parents and users. A token is a child of the token that
-// made it, or else of its user. It is of use only as long as all above it is: that makes
-// revoking a token revoke all below it, in one step.
+// Tree holds tokens with their parents and users. A token is a child of the token that made
+// it, or else of its user. It is valid only as long as all above it are: so revoking a token
+// revokes all below it, in one step.
 type Tree struct {
 	tokens map[string]*Token
 	users  map[string]*User

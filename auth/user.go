@@ -182,8 +182,8 @@ func ReadToken(c stele.Cell) (t Token, err error) {
 	return t, nil
 }
 
-// read reads the JSON of a cell. A field that this program does not know may be a
-// restriction that a later one wrote: then it is not for this one to judge.
+// read reads the JSON of a cell. It refuses unknown fields: a later program may have written
+// a restriction there, which this one can't apply.
 func read(c stele.Cell, v any) error {
 	dec := json.NewDecoder(bytes.NewReader(c.Value))
 	dec.DisallowUnknownFields()

@@ -40,9 +40,9 @@ func (d *Directory) keepUses(r *roll) {
 // usesAtOnce is how many uses are written in one commit.
 const usesAtOnce = 500
 
-// Flush writes when tokens were used last, as far as the store does not know. It is
-// to be called once a minute or so, and at the end. What a crash loses is that
-// minute. If another process knows of a later use, that stays.
+// Flush writes when tokens were used last, where the store does not have it. The caller calls
+// it once a minute or so, and at the end; a crash loses that minute. A later use that another
+// process has written stays.
 func (d *Directory) Flush(ctx context.Context) error {
 	d.mu.Lock()
 	pending := make(map[string]int64)
@@ -65,8 +65,7 @@ func (d *Directory) Flush(ctx context.Context) error {
 	return d.write(ctx, batch)
 }
 
-// write commits some uses. If another process is just doing the same, it is tried
-// again.
+// write commits some uses. It tries again if another process writes at the same time.
 func (d *Directory) write(ctx context.Context, batch map[string]int64) error {
 	if len(batch) == 0 {
 		return nil

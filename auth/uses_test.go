@@ -68,7 +68,7 @@ func TestFlush(t *testing.T) {
 	if got := o.lastUse(made.ID); got != "2026-03-01T12:00:30Z" {
 		t.Errorf("used %s", got)
 	}
-	// What another process knows of a later use stays.
+	// A later use that another process has written stays.
 	o.put(stele.Cell{Name: UsedCells + made.ID, Value: []byte("2026-03-01T13:00:00Z")}, nil)
 	o.accepted(credential)
 	o.flush()
@@ -113,7 +113,7 @@ func TestFlushMany(t *testing.T) {
 	if s.commits != 3 {
 		t.Errorf("%d commits, want 3: two, and one again", s.commits)
 	}
-	// What was not written is written next time.
+	// Uses that were not written are written next time.
 	o.pass(time.Minute)
 	o.accepted(credentials[0])
 	ctx, cancel := context.WithCancel(t.Context())

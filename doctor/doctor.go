@@ -55,7 +55,7 @@ type Options struct {
 	Delegations func() (*client.Delegations, error)
 }
 
-// Grade is how good a finding is.
+// Grade is how serious a finding is.
 type Grade string
 
 // The grades.
@@ -97,7 +97,7 @@ var examinations = []examination{
 	{"backup", examineBackup},
 }
 
-// examinationTime is how long one may take.
+// examinationTime is how long an examination may take.
 const examinationTime = 30 * time.Second
 
 // Examine makes all examinations. It reports each finding at once, and returns how many

@@ -276,7 +276,7 @@ func TestOtherOwner(t *testing.T) {
 	}
 }
 
-// TestHolder: a server that was killed left its mark in the folder, which counts for nothing.
+// TestHolder: doctor ignores the mark that a killed server left in the folder.
 func TestHolder(t *testing.T) {
 	x, _ := newTestSubject(nil)
 	x.Place.Folder = t.TempDir()

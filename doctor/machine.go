@@ -141,7 +141,7 @@ func (x *subject) judgeRoom(free, total, size uint64) {
 // seenSize adds up the files in a folder, as far as they can be seen: a server adds and
 // removes some meanwhile.
 func seenSize(folder string) (size uint64) {
-	_ = filepath.WalkDir(folder, func(_ string, d fs.DirEntry, err error) error { // what can't be seen is not counted
+	_ = filepath.WalkDir(folder, func(_ string, d fs.DirEntry, err error) error { // files that can't be seen are not counted
 		if err != nil {
 			return nil
 		}
@@ -188,7 +188,7 @@ func examineDescriptors(_ context.Context, x *subject) {
 	x.ok("process %d may have %d files open", pid, limit)
 }
 
-// What a backup may be old.
+// How old a backup may be.
 const (
 	backupLate = 2 * 24 * time.Hour
 	backupLost = 8 * 24 * time.Hour

@@ -16,8 +16,8 @@ import (
 // slowAnswer is how long the server may take to say that it is there.
 const slowAnswer = time.Second
 
-// examineServer asks the server whether it is well, on this machine and by its public
-// address.
+// examineServer asks the server whether it is alive and ready, on this machine and by its
+// public address.
 func examineServer(ctx context.Context, x *subject) {
 	const start = "start it (systemctl start stele) and read its log (journalctl -u stele)"
 	local := x.local()

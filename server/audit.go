@@ -18,7 +18,7 @@ const (
 	auditTick  = 10 * time.Second
 	auditBlock = 200              // entries that are sent at a time
 	auditRetry = time.Minute      // the longest pause before a sink that is away is tried again
-	sentOften  = 10 * time.Second // how often it is kept how far a sink is
+	sentOften  = 10 * time.Second // how often the position of a sink is stored
 )
 
 // keepAudit writes what was counted for the audit trail, and trims the trail, until the
@@ -55,8 +55,8 @@ type auditSink interface {
 	Close() error
 }
 
-// auditExport sends the audit trail to a sink. What the sink did not take stays in the
-// store and is sent later, so that nothing piles up in memory.
+// auditExport sends the audit trail to a sink. Entries that the sink did not take stay in the
+// store and are sent later, so that nothing piles up in memory.
 type auditExport struct {
 	s    *server
 	r    *registry.Registry

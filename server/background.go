@@ -96,7 +96,7 @@ func (s *server) keepUsesOften(ctx context.Context, r *registry.Registry) {
 	}
 }
 
-// keepUses writes when tokens were used last. If it can't, nothing is lost but that.
+// keepUses writes when tokens were used last. If it fails, only these times are lost.
 func (s *server) keepUses(ctx context.Context, r *registry.Registry) {
 	if err := r.Directory.Flush(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, stele.ErrSealed) {
 		s.log.Warn("when tokens were used last can't be written", "error", err.Error())

@@ -17,8 +17,8 @@ import (
 	"github.com/stele-id/stele/serve/dnsd"
 )
 
-// generation is all that works on one open registry: what answers from it, and what looks
-// after it. When a restore puts another registry in its place, another generation begins.
+// generation is all that works on one open registry: the handlers and the background work.
+// When a restore replaces the registry, another generation begins.
 type generation struct {
 	registry *registry.Registry
 	handler  http.Handler  // answers the public
@@ -65,7 +65,7 @@ func (s *server) beginGeneration(r *registry.Registry) error {
 // answering returns the handler that answers now.
 func (s *server) answering() http.Handler { return s.generation.Load().handler }
 
-// endGeneration ends what looks after the registry, and keeps what it knows.
+// endGeneration ends the background work of the registry, and writes when tokens were used.
 func (s *server) endGeneration(ctx context.Context, f *generation) {
 	f.stop()
 	f.work.Wait()

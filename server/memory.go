@@ -66,8 +66,7 @@ func (c *collecting) limit(live int64) {
 	}
 }
 
-// await calls adjust after the next collection: then something that nothing refers to is
-// cleaned up.
+// await calls adjust after the next collection, which cleans up an unreferenced mark.
 func (c *collecting) await() {
 	mark := new([16]byte)
 	runtime.AddCleanup(mark, func(c *collecting) { c.adjust() }, c)

@@ -146,7 +146,7 @@ type staging struct {
 	data   string
 	folder string
 	root   *os.Root
-	closed bool // what was in the folder is not open any more
+	closed bool // the unpacked registry is not open any more
 }
 
 // Folder is where it is unpacked.
@@ -168,8 +168,8 @@ func (b *staging) Room() uint64 {
 // Remove removes what is left of it.
 func (b *staging) Remove() error { return errors.Join(b.root.Close(), os.RemoveAll(b.folder)) }
 
-// swapPatience is how long requests under way have to end before the registry is
-// replaced, and how long it is tried to open it.
+// swapPatience is how long requests under way have to end before the registry is replaced,
+// and for how long the server tries to open it.
 const swapPatience = 30 * time.Second
 
 // Restore checks what was unpacked and puts it in the place of the registry. Until the
@@ -219,7 +219,7 @@ func (b *staging) Restore(ctx context.Context, step func(string)) (done api.Rest
 	return done, err
 }
 
-// open opens what was unpacked, and makes sure that it is whole.
+// open opens the unpacked registry, and makes sure that it is whole.
 func (b *staging) open(ctx context.Context) (*registry.Registry, error) {
 	o := b.o.Open
 	o.Log, o.Notify, o.Transfer, o.Brief, o.Create = b.log, &b.notify, &b.transfer, true, false
@@ -234,7 +234,7 @@ func (b *staging) open(ctx context.Context) (*registry.Registry, error) {
 	return r, nil
 }
 
-// close closes what was unpacked, if it is open.
+// close closes the unpacked registry, if it is open.
 func (b *staging) close(r *registry.Registry) error {
 	if b.closed {
 		return nil

@@ -212,7 +212,7 @@ func (s *server) ready(ctx context.Context) error {
 	}
 	err := r.Store.Ready(ctx)
 	if errors.Is(err, stele.ErrSealed) {
-		return nil // it is meant to be read only, and to be read
+		return nil // a sealed registry is read only on purpose
 	}
 	return err
 }
@@ -262,8 +262,8 @@ func (s *server) start(running context.Context, r *registry.Registry) error {
 	return s.announce()
 }
 
-// How many large answers are made at the same time, and how many wait for that. One takes
-// a few tens of megabytes at most while it is made.
+// How many large answers are made at the same time, and how many requests wait for that. An
+// answer takes a few tens of megabytes at most while it is made.
 const answersAtOnce, answersWaiting = 8, 500
 
 // identifyForMetrics returns what authenticates a client that asks for metrics; nil if
@@ -485,7 +485,7 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// closeListeners closes what was opened and may not have been served.
+// closeListeners closes the listeners that were opened and may not have been served.
 func (s *server) closeListeners() {
 	for _, d := range []*listener{&s.http, &s.https, &s.metrics} {
 		if d.Listener != nil {

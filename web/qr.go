@@ -22,8 +22,8 @@ type QR struct {
 	Path string // of the dark dots
 }
 
-// NewQR makes the QR code of a text. The text may have 600 bytes; a longer one is
-// an error of Kind Invalid, and the page is as good without it.
+// NewQR makes the QR code of a text. The text may have 600 bytes; a longer one is an error of
+// Kind Invalid, and the page is complete without the code.
 func NewQR(text string) (QR, error) {
 	if text == "" || len(text) > maxQR {
 		return QR{}, &stele.Error{Op: "make QR code", Kind: stele.Invalid,

@@ -89,8 +89,8 @@ func (p *Pages) addAsset(name, mediaType string) (string, error) {
 	return public, nil
 }
 
-// Asset returns a file that pages refer to, by its name below [AssetPath]. What
-// has that name never changes. The content must not be changed.
+// Asset returns a file that pages refer to, by its name below [AssetPath]. The file of a name
+// never changes. The caller must not change the content.
 func (p *Pages) Asset(name string) (content []byte, mediaType string, ok bool) {
 	a, ok := p.assets[name]
 	return a.content, a.mediaType, ok

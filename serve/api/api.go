@@ -143,8 +143,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// answer does all that is done before an operation is called, in the order in which
-// it costs least to refuse.
+// answer runs all checks before it calls an operation, the cheapest refusals first.
 func (c *call) answer() error {
 	head := c.w.Header()
 	head["Vary"], head["X-Content-Type-Options"] = varies, noSniff

@@ -86,7 +86,7 @@ func (c *call) noteFailure(err error) {
 	if e, ok := errors.AsType[*stele.Error](err); ok {
 		kind = e.Kind
 	} else if _, ok := errors.AsType[*refusal](err); ok {
-		return // of HTTP itself
+		return // a failure of HTTP itself has no entry
 	}
 	refused := kind == stele.Unauthenticated || kind == stele.Forbidden
 	sensitive := c.op != nil && c.op.asks == administrator && (c.op.method != http.MethodGet || c.op.name == "backup")

@@ -236,7 +236,7 @@ func (m *mute) Apply(ctx context.Context, c *stele.Commit) error {
 	return m.Store.Apply(ctx, c)
 }
 
-// TestAuditFailsClosed: what can't be noted is not done.
+// TestAuditFailsClosed: a change without an audit entry is not made.
 func TestAuditFailsClosed(t *testing.T) {
 	s := newSite(t)
 	m := &mute{Store: s.store, on: true}

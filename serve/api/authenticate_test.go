@@ -41,7 +41,7 @@ func TestRightsInAStream(t *testing.T) {
 			}
 			r.Header = http.Header{"Authorization": {"Bearer " + s.tokens[theEditor]}, "Content-Type": {linesType}}
 			send := func(id string) {
-				// Whether it is taken is not the question.
+				// The test does not check whether the server reads it.
 				_, _ = io.WriteString(out, `{"id":"`+id+`","url":"https://example.org/1"}`+"\n")
 			}
 			go send("ark:12345/before")

@@ -47,7 +47,7 @@ func (h *Handler) backup(c *call) (err error) {
 	if h.o.Upkeep.Backup == nil {
 		return &stele.Error{Op: c.op.name, Kind: stele.NotFound, Err: errors.New("this server makes no backups; use those of its database")}
 	}
-	if c.r.Method == http.MethodHead { // it would be made for nothing
+	if c.r.Method == http.MethodHead { // HEAD does not need the backup
 		return c.stream(tarType).flush()
 	}
 	if !h.duties.copy.TryLock() {

@@ -246,8 +246,8 @@ func stagingFolder(t *testing.T, dir string) (*os.Root, string) {
 	return root, folder
 }
 
-// FuzzUnpackBackup: whatever comes, nothing is written outside, and nothing is taken
-// for whole that has no end.
+// FuzzUnpackBackup: whatever comes, unpacking writes nothing outside the folder, and never
+// accepts a backup without its end.
 func FuzzUnpackBackup(f *testing.F) {
 	f.Add(tarOf(tar.Header{Name: "a"}, tar.Header{Name: "b/c"}, complete(2, 4)))
 	f.Add(tarOf(tar.Header{Name: "../a"}, complete(1, 4)))

@@ -133,7 +133,7 @@ func ingestRows(c *call, rows []row, o registrar.ImportOptions, merges bool) err
 	return nil
 }
 
-// What becomes of a record.
+// The outcomes of a record.
 const (
 	created   = "created"
 	updated   = "updated"

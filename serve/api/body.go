@@ -13,8 +13,7 @@ import (
 	"github.com/stele-id/stele/document"
 )
 
-// mayHaveBody reports whether the request has a body, of which something may not have
-// been read.
+// mayHaveBody reports whether the request has a body that may not have been read to its end.
 func (c *call) mayHaveBody() bool {
 	return c.r.ContentLength != 0 || len(c.r.TransferEncoding) > 0
 }

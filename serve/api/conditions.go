@@ -11,7 +11,7 @@ import (
 // conditions are what a request says of the version that it supposes (RFC 9110,
 // section 13.1).
 type conditions struct {
-	match, noneMatch *tags // nil: nothing is said
+	match, noneMatch *tags // nil: the request has no such header
 
 	tagOf func(version uint64) string
 }
@@ -100,7 +100,7 @@ func (t *tags) has(tag string) bool {
 	return t != nil && (t.any || slices.Contains(t.strong, tag) || slices.Contains(t.weak, tag))
 }
 
-// holdNothing is hold for something that is not there.
+// holdNothing is hold for a record or namespace that does not exist.
 func (on conditions) holdNothing(op string, id stele.ID) error {
 	if on.match != nil {
 		return failed(op, id, "there is none, and If-Match supposes one; leave If-Match out to make it")

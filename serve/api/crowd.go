@@ -16,7 +16,8 @@ type crowd struct {
 	inside map[string]int // by bucket
 }
 
-// enter lets one more in; leave is to be called at its end.
+// enter counts one more stream of a caller; the caller of enter calls leave when the stream
+// ends.
 func (c *crowd) enter(who string) (leave func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

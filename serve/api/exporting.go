@@ -98,8 +98,8 @@ func behind(first *stele.Record, ok bool, next func() (*stele.Record, error, boo
 	}
 }
 
-// What an export holds in memory while the client does not read, about: a page of the
-// store, a line, and of a history so many versions.
+// About how much an export holds in memory while the client does not read: a page of the
+// store, a line, and so many versions of a history.
 const (
 	exportHeld    = 2 << 20
 	historyHeld   = 8 << 20
@@ -136,7 +136,7 @@ func (x *exporting) write(line []byte) error {
 	return err
 }
 
-// flush sends all; an export of nothing is one too.
+// flush sends what is left. An export without records is a valid answer too.
 func (x *exporting) flush() error {
 	if x.out == nil {
 		x.out = x.c.stream(linesType)

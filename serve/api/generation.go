@@ -43,7 +43,7 @@ func (h *Handler) readCursor(cursor string) (string, error) {
 		return "", invalidf("%.60q is not a cursor; use next of the page before as it is", cursor)
 	}
 	if list := h.generations(); list != nil {
-		// The change plays no part: of a cursor without a generation it is some change of
+		// The number of the change does not matter: a cursor without a generation belongs to
 		// the first one.
 		if err := list.Judge("the cursor", stele.Position{Generation: of, Change: 1}); err != nil {
 			return "", err

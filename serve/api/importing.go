@@ -15,7 +15,7 @@ import (
 	"github.com/stele-id/stele/registrar"
 )
 
-// What of an import is committed together. A crash costs the work on one chunk.
+// How much of an import is committed together. A crash costs the work on one chunk.
 const (
 	chunkLines = 10_000
 	chunkBytes = 8 << 20
@@ -150,8 +150,8 @@ func (h *Handler) importRecords(c *call) error {
 	if err := im.begin(); err != nil {
 		return err
 	}
-	// What has arrived is imported, even if the client is gone by then. When nothing
-	// arrives any more the flow ends.
+	// The server imports what has arrived, even if the client is gone by then. The flow ends
+	// when nothing more arrives.
 	c.ctx = context.WithoutCancel(c.ctx)
 	ctx, stop := c.running()
 	defer stop()
@@ -316,9 +316,9 @@ func (im *importing) commit() error {
 	return im.out.flush()
 }
 
-// ingest writes records, with the bookmark of what came before them: all that it says
-// is certain, and a crash in between costs nothing but looking at records again that
-// are there already. What the client's own bookmark says is certain at the end only.
+// ingest writes records, with the bookmark of what came before them: everything before the
+// bookmark is committed, and after a crash in between the import only reads again records
+// that are there already. The client's own bookmark is written at the end only.
 func (im *importing) ingest(rows []row) (err error) {
 	o := im.o
 	switch {

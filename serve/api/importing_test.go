@@ -190,7 +190,7 @@ func TestImportStreams(t *testing.T) {
 	}
 }
 
-// TestOwnBookmarkComesLast: what a client marks itself is certain only when all that it
+// TestOwnBookmarkComesLast: a client's own bookmark is written only when all that the client
 // sent is imported.
 func TestOwnBookmarkComesLast(t *testing.T) {
 	s := newSite(t)

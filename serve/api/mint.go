@@ -15,7 +15,7 @@ import (
 	"github.com/stele-id/stele/registrar/minting"
 )
 
-// mintPatience is how long names are waited for. A minter of one name a second makes so
+// mintPatience is how long a request waits for names. A minter of one name a second makes so
 // many in that time, and not a thousand.
 const mintPatience = time.Minute
 
@@ -38,7 +38,7 @@ type mintRequest struct {
 	Record json.RawMessage `json:"record,omitempty"`
 }
 
-// mintedDocument is what was made.
+// mintedDocument lists the names that were minted.
 type mintedDocument struct {
 	Items []labelDocument `json:"items" doc:"As many as were asked for."`
 }
@@ -178,7 +178,7 @@ func (h *Handler) nameless(c *call, data json.RawMessage, key stele.NamespaceKey
 	return rec, nil
 }
 
-// minted returns what was made, as a mintedDocument in JSON.
+// minted returns a batch as a mintedDocument in JSON.
 func minted(made minting.Batch) []byte {
 	b := []byte(`{"items":[`)
 	for i, label := range made.Labels {

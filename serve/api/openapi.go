@@ -62,8 +62,8 @@ func describe(operations []operation) *description {
 	return d
 }
 
-// embed adds to schemas what encoding/json takes from embedded structs, of which huma
-// sees nothing if their names begin in lower case.
+// embed adds to schemas what encoding/json takes from embedded structs: huma ignores them if
+// their names begin in lower case.
 func (d *description) embed() {
 	for name, s := range maps.Clone(d.schemas.Map()) {
 		for _, f := range reflect.VisibleFields(d.schemas.TypeFromRef(schemas + name)) {
@@ -161,8 +161,8 @@ func (d *description) operation(op *operation) *huma.Operation {
 	return o
 }
 
-// addAnswer describes an answer. One of the same status with another media type joins
-// it.
+// addAnswer describes an answer. It joins answers of the same status that have different
+// media types.
 func (d *description) addAnswer(o *huma.Operation, a *answer) {
 	status := strconv.Itoa(a.status)
 	r := o.Responses[status]

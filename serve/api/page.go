@@ -99,8 +99,8 @@ func (h *Handler) getPage(c *call) error {
 	return nil
 }
 
-// base returns the address of this server for examples. What a client says is taken only
-// if it is the server's.
+// base returns the address of this server for examples. It uses the request's Host only if
+// that is the server's.
 func (c *call) base() string {
 	switch {
 	case c.h.o.Base != "":

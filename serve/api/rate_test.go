@@ -100,7 +100,7 @@ func TestClientAddress(t *testing.T) {
 	}
 }
 
-// TestPace holds that a stream waits for what it takes too much.
+// TestPace holds that a stream waits if it exceeds its rate.
 func TestPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &Handler{o: Options{Now: time.Now, Patience: time.Second}, callers: limit.NewRate(10, 10)}

@@ -111,8 +111,8 @@ func (h *Handler) find(c *call, id stele.ID) (*stele.Record, error) {
 	return h.o.Registrar.Version(c.ctx, id, version)
 }
 
-// meant adds to the error of a name that is not found what may have been meant, if its
-// check character shows a slip of the hand.
+// meant adds similar names to the error of a name that is not found, if its check character
+// shows that it was mistyped.
 func (h *Handler) meant(c *call, id stele.ID, err error) error {
 	if h.o.Resolver == nil || !errors.Is(err, stele.NotFound) {
 		return err
@@ -124,7 +124,7 @@ func (h *Handler) meant(c *call, id stele.ID, err error) error {
 	return err
 }
 
-// putRecord registers a record, or replaces what one says.
+// putRecord registers a record, or replaces the contents of a registered one.
 func (h *Handler) putRecord(c *call) error {
 	id, err := c.id()
 	if err != nil {

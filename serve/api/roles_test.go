@@ -86,8 +86,8 @@ var judgesEach = []string{"putRecords", "importRecords"}
 // notThere are operations that answer callers without a role as if the thing did not exist.
 var notThere = []string{"getNamespace", "getNamespaceHistory", "patchNamespace", "getMinter", "checkNamespace", "getZoneKeys", "changeZoneKeys"}
 
-// unkept are operations that need what only a whole server has: they answer that there is
-// no such thing.
+// unkept are operations that need what only a whole server has: at this site they answer that
+// it is not there.
 var unkept = []string{"backup", "restore", "exportZone", "getZoneKeys", "changeZoneKeys", "listTSIGKeys", "addTSIGKey", "retireTSIGKey", "checkSecondaries", "getSecretKeys", "rotateSecrets"}
 
 // sampleOf returns the request of an operation for a user.

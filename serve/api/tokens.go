@@ -162,7 +162,7 @@ func (h *Handler) createToken(c *call) error {
 	switch {
 	case want.Never && want.Expires != nil:
 		return invalidf("expires and never are both given; keep one")
-	case want.Expires != nil && want.Expires.IsZero(): // what programs send that have no time
+	case want.Expires != nil && want.Expires.IsZero(): // some programs send this for no time
 		return amiss(c, "expires", errors.New("the year 1 is past; give a time to come"))
 	case want.Expires != nil:
 		request.Expires = *want.Expires

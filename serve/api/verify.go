@@ -66,7 +66,7 @@ func (h *Handler) check(ctx context.Context, report, note func(text string)) err
 		wrong++
 		report(problem)
 	})
-	if err != nil || wrong > 0 { // what can't be read can't be judged
+	if err != nil || wrong > 0 { // a registry that can't be read can't be judged
 		return err
 	}
 	return h.o.Registrar.VerifyAll(ctx, registrar.Verification{Problem: report, Note: note})

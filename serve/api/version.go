@@ -35,14 +35,14 @@ func (c *call) tellVersion() {
 	if c.isRead() || c.h.o.Version == nil {
 		return
 	}
-	// What was done for the request may have ended its context.
+	// The operation may have ended the request's context.
 	if n, err := c.h.o.Version(context.WithoutCancel(c.ctx)); err == nil {
 		c.w.Header()[stele.VersionHeader] = []string{n.String()}
 	}
 }
 
-// promiseVersion says in the head of a stream that its trailer has the version: what it
-// writes is written after the head was sent.
+// promiseVersion says in the head of a stream that its trailer has the version: a stream
+// writes to the registry after its head was sent.
 func (c *call) promiseVersion() {
 	if !c.isRead() && c.h.o.Version != nil {
 		c.w.Header()["Trailer"] = versionTrailer

@@ -18,7 +18,7 @@ type KeyKeeper interface {
 	// the records of the zone above; the usual time if 0.
 	ZoneKeys(ctx context.Context, ns stele.NamespaceKey, parent time.Duration) (*zonekey.Status, error)
 
-	// ChangeZoneKeys does something with them, and returns how they are then.
+	// ChangeZoneKeys changes the keys, and returns their new status.
 	ChangeZoneKeys(ctx context.Context, ns stele.NamespaceKey, change zonekey.Change) (*zonekey.Status, error)
 
 	// TSIGKeys returns the keys of secondaries, without their secrets.
@@ -27,7 +27,7 @@ type KeyKeeper interface {
 	// AddTSIGKey makes a key. Only its result has the secret.
 	AddTSIGKey(ctx context.Context, name, algorithm string) (*zonekey.TSIGKey, error)
 
-	// RetireTSIGKey makes a key good for nothing, and erases its secret.
+	// RetireTSIGKey disables a key, and erases its secret.
 	RetireTSIGKey(ctx context.Context, name string) (*zonekey.TSIGKey, error)
 
 	// SecretKeys returns the keys that encrypt secrets of the registry.

@@ -24,8 +24,8 @@ type remembered struct {
 
 var memorySeed = maphash.MakeSeed()
 
-// of returns what a client likes; nil if it says nothing, or something that can't
-// be read, or that anything is as good.
+// of returns what a client likes; nil if the header is missing, can't be read, or accepts
+// anything.
 func (m *memory) of(head http.Header, name string) []resolver.Preference {
 	values := head[name]
 	switch {

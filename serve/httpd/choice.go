@@ -219,7 +219,7 @@ func (h *Handler) findCopy(r *http.Request, q *resolver.Request, res *resolver.R
 	own.ID, own.Service, own.Trace = res.ID, stele.N2C, false
 	other, err := h.o.Resolver.Resolve(r.Context(), own)
 	if other.Status == http.StatusMovedPermanently || other.Status == http.StatusPermanentRedirect {
-		other.Status = http.StatusSeeOther // it is the description that is there, not the thing
+		other.Status = http.StatusSeeOther // the description is there, not the thing
 	}
 	return other, err
 }
@@ -250,7 +250,7 @@ func (h *Handler) show(w http.ResponseWriter, r *http.Request, liked []resolver.
 	h.take(w, r, q, res, h.best(q, &itself))
 }
 
-// nothingFits answers that the client takes nothing of what there is, and lists it.
+// nothingFits answers that the client accepts none of the available forms, and lists them.
 func (h *Handler) nothingFits(w http.ResponseWriter, r *http.Request, res *resolver.Resolution) {
 	p := problem{Status: http.StatusNotAcceptable, Title: http.StatusText(http.StatusNotAcceptable), ID: shownIn(res), Scheme: res.ID.Scheme()}
 	p.Detail = "There is nothing of the types that the request accepts."

@@ -196,7 +196,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// What ?explain foretells is what happens.
+// ?explain describes what the request without it gets.
 func TestExplainForetells(t *testing.T) {
 	s := newChoices(t)
 	s.space("20.500.12345/")

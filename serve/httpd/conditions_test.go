@@ -135,8 +135,8 @@ func TestConditionsAsServeContent(t *testing.T) {
 	}
 }
 
-// If-Modified-Since is true to the second and beyond: a change is never kept from a client,
-// be it the second in one second, or one of the namespace.
+// If-Modified-Since never hides a change from a client, not even the second change in one
+// second, or a change of the namespace.
 func TestModifiedSince(t *testing.T) {
 	s := newSite(t)
 	s.space("ark:12345")

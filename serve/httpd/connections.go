@@ -27,7 +27,7 @@ type connections struct {
 	clock atomic.Uint64 // counts what happens, so that ages can be compared
 }
 
-// connection is one of them.
+// connection is a connection that connections counts.
 type connection struct {
 	net.Conn
 	all    *connections
@@ -148,12 +148,12 @@ func (n *connection) Close() error {
 	return n.Conn.Close()
 }
 
-// changed notes whether a connection waits. A head that arrives slowly is waited
-// for: net/http calls a connection active once it has read one.
+// changed notes whether a connection waits. A connection counts as waiting while its head
+// arrives slowly: net/http calls it active once it has read one.
 func (c *connections) changed(conn net.Conn, state http.ConnState) {
 	n := own(conn)
 	if n == nil {
-		return // of a listener that was not bounded
+		return // its listener has no bound
 	}
 	switch state {
 	case http.StateActive:
@@ -193,8 +193,8 @@ func (c *connections) awaiting(next http.Handler) http.Handler {
 		switch {
 		case n == nil:
 		case r.ProtoMajor >= 2:
-			// A connection of HTTP/1 has one request at a time, and one of HTTP/2 a
-			// hundred. All together they have no more than if each came alone.
+			// A connection of HTTP/1 has one request at a time, and one of HTTP/2 a hundred.
+			// This bounds all requests of HTTP/2 together.
 			defer c.streams.Add(-1)
 			if c.streams.Add(1) > c.mostStreams && c.mostStreams > 0 {
 				tooMany(w)
@@ -224,7 +224,7 @@ func tooMany(w http.ResponseWriter) {
 	_, _ = io.WriteString(w, "503 Service Unavailable\ndetail: too many requests are being answered; ask again in a few seconds\ncode: limit.requests\n")
 }
 
-// awaited is a body. Once it is there the request is being answered.
+// awaited is a body to come. Once it is there the request is being answered.
 type awaited struct {
 	io.ReadCloser
 	n *connection

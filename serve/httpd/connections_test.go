@@ -26,7 +26,7 @@ func (c from) RemoteAddr() net.Addr { return c.addr }
 
 func (c from) Close() error { return nil }
 
-// Whatever connections come, go and wait, the books are right and the bounds hold.
+// Whatever connections come, go and wait, the counts are right and the bounds hold.
 func TestConnections(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		most, each := rapid.IntRange(1, 20).Draw(t, "most"), rapid.IntRange(0, 5).Draw(t, "each")

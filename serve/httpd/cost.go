@@ -54,7 +54,7 @@ func (h *Handler) charge(w http.ResponseWriter, r *http.Request, cost float64) (
 	return &charged{w, made}, made, true
 }
 
-// spend takes what an answer has cost beside what it was charged for.
+// spend takes from the budget what an answer has cost beyond its charge.
 func (h *Handler) spend(r *http.Request, cost float64) {
 	if h.o.Costs != nil && !auth.From(r.Context()).Admin {
 		h.o.Costs.Spend(h.payer(r), cost, h.o.Now())

@@ -48,8 +48,8 @@ func readHandleData(kind string, data []byte) handleData {
 	return handleData{"base64", base64.StdEncoding.EncodeToString(data)}
 }
 
-// isReadable reports whether data is text: UTF-8, without control characters but
-// 0x09 to 0x13, which is what the reference server takes for white space.
+// isReadable reports whether data is text: UTF-8, without control characters except 0x09 to
+// 0x13, which the reference server takes for white space.
 func isReadable(data []byte) bool {
 	for _, c := range data {
 		if c < 0x09 || c > 0x13 && c < 0x20 || c == 0x7f {
@@ -61,8 +61,8 @@ func isReadable(data []byte) bool {
 
 var errShort = errors.New("the data ends too early")
 
-// fields reads the parts of a value's data one by one. After the first that is not
-// there all are zero, and err says so.
+// fields reads the parts of a value's data one by one. After the first missing part all are
+// zero, and err says so.
 type fields struct {
 	rest []byte
 	err  error

@@ -14,7 +14,8 @@ import (
 	"github.com/stele-id/stele/internal/limit"
 )
 
-// credentials are what clients of handles send to every server, and what proves nothing here.
+// credentials are those that clients of handles send to every server, and that are not valid
+// here.
 func credentials(token string) map[string]string {
 	return map[string]string{
 		"a wrong secret":    token[:len(token)-4] + "AAAA",
@@ -52,7 +53,8 @@ func TestHandlesCredentials(t *testing.T) {
 	}
 }
 
-// Tokens can't be guessed at full speed here either; what can't be a token of ours costs nothing.
+// The rate of guessing tokens is limited here too; credentials that can't be our tokens cost
+// nothing.
 func TestHandlesGuessed(t *testing.T) {
 	g := newGuarded(t)
 	g.space("20.500.99999/")
@@ -95,8 +97,8 @@ func wantRefusal(t *testing.T, a answer, code handleCode) {
 	}
 }
 
-// Whatever is wrong below /api/handles, a handle client can read it, also a client that would
-// like a page.
+// A handle client can read every error below /api/handles, also a client that would like a
+// page.
 func TestHandlesErrors(t *testing.T) {
 	held := limit.NewHeld(limit.Small+1, 0)
 	release, err := held.Take("somebody", limit.Small+1)

@@ -58,7 +58,7 @@ func (h *Handler) handles(w http.ResponseWriter, r *http.Request, t requestTarge
 	switch {
 	case text != "":
 		h.writeHandle(w, r, q, h.readHandle(w.Header(), r, text, q))
-	case q.Has("prefix"): // a list of all handles below it is not for the public
+	case q.Has("prefix"): // the public may not list the handles below a prefix
 		h.writeHandle(w, r, q, handleRefusal{Code: handleNeedsKnowing, Handle: q.Get("prefix")})
 	default:
 		h.writeHandle(w, r, q, handleRefusal{Code: handleInvalid, Message: "Empty handle invalid"})
@@ -75,7 +75,7 @@ func (h *Handler) readHandle(head http.Header, r *http.Request, text string, q u
 	text = decodeHandle(text)
 	id, err := h.parseHandle(text)
 	if err != nil {
-		if _, other := h.o.Schemes.Parse(text); other == nil { // a name, but no handle
+		if _, other := h.o.Schemes.Parse(text); other == nil { // a name, but not a handle
 			return handleRefusal{Code: handleUnknown, Handle: text}
 		}
 		return handleRefusal{Code: handleInvalid, Message: whyNoHandle(err), Handle: text}

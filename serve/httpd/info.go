@@ -92,7 +92,7 @@ func (h *Handler) infoForm(w http.ResponseWriter, r *http.Request, t requestTarg
 	send(w, r, h.base(r)+"/.info/"+path, http.StatusSeeOther)
 }
 
-// delegated answers for a name of which another resolver knows more.
+// delegated answers for a name that another resolver answers for.
 func (h *Handler) delegated(w http.ResponseWriter, r *http.Request, res *resolver.Resolution) {
 	head := w.Header()
 	vary(head)
@@ -121,7 +121,7 @@ func (h *Handler) history(r *http.Request, record *stele.Record, f func(v, befor
 	defer func() { h.spend(r, float64(count)*costVersion) }()
 	for v, err := range h.o.Registry.History(r.Context(), record.ID) {
 		if errors.Is(err, stele.NotFound) {
-			break // of a client that may resolve it and no more
+			break // the client may resolve the name, and not see its history
 		}
 		if err != nil {
 			return false, err
@@ -158,8 +158,8 @@ func (h *Handler) pastOf(r *http.Request, v *stele.Record) past {
 	return p
 }
 
-// landing returns the URL of the first target that is the thing itself, if people
-// may be sent there.
+// landing returns the URL of the first target that is the thing itself, if it is safe to
+// redirect to.
 func landing(v *stele.Record) string {
 	for i := range v.Targets {
 		if t := &v.Targets[i]; t.Service == stele.N2L {

@@ -68,9 +68,8 @@ func (h *Handler) timegate(w http.ResponseWriter, r *http.Request, res *resolver
 	send(w, r, h.mementoURL(r, res.ID, res.Record, best.Modified), http.StatusFound)
 }
 
-// parseDatetime reads the values of Accept-Datetime: one date as RFC 7089, section 2.1.1, has
-// it, and in no other of the forms that HTTP knows. Whether the day of the week is right is
-// not judged.
+// parseDatetime reads the values of Accept-Datetime: one date in the form of RFC 7089,
+// section 2.1.1, and not in the other forms of HTTP. It does not check the day of the week.
 func parseDatetime(values []string) (time.Time, bool) {
 	if len(values) != 1 || len(values[0]) != len(http.TimeFormat) {
 		return time.Time{}, false
@@ -242,7 +241,8 @@ func (h *Handler) writeMemento(w http.ResponseWriter, r *http.Request, q *resolv
 	q.ID = res.ID
 	then, err := h.o.Resolver.ResolveVersion(r.Context(), v, res.Matched, *q)
 	if err == nil && then.Kind != resolver.Tombstone && then.Kind != resolver.Gone {
-		// What a handle's alias stood for then is not known here: it is not followed.
+		// The handle that an alias stood for then is not known here: the alias is not
+		// followed.
 		err = h.leadByValues(r, &then, url.Values{"ignore_aliases": {""}})
 	}
 	if err != nil {

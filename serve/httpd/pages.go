@@ -169,7 +169,7 @@ func (h *Handler) infoView(r *http.Request, res *resolver.Resolution, subject *d
 		}
 	}
 	if subject.Base != "" {
-		// A page without a QR code is as good.
+		// The page is complete without a QR code.
 		v.QR, _ = web.NewQR(subject.Self)
 	}
 	return v

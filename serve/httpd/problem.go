@@ -77,7 +77,7 @@ type problem struct {
 	ReplacementURL string `json:"replacementUrl,omitempty"`
 
 	near     []link
-	missing  bool                 // it is not registered, or no identifier
+	missing  bool                 // it is not registered, or not an identifier
 	mistyped bool                 // its check character does not hold
 	res      *resolver.Resolution // of a tombstone
 }
@@ -110,11 +110,10 @@ func (h *Handler) failAbout(w http.ResponseWriter, r *http.Request, asked string
 }
 
 // refuse answers that a limit is reached; with any other error it is fail. The answer is
-// small, whatever the client likes, and takes the place of one for which the head was made
-// already.
+// small, whatever the client likes, and replaces one for which the head was made already.
 func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	limited, ok := errors.AsType[*limit.Refusal](err)
-	if !ok { // the client is gone, or no limit is meant
+	if !ok { // the client is gone, or the error is not a limit
 		h.fail(w, r, err)
 		return
 	}

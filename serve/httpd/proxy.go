@@ -17,7 +17,7 @@ type Proxies struct {
 	networks []netip.Prefix
 	header   ProxyHeader
 	log      *slog.Logger
-	told     atomic.Bool // that requests have headers of both kinds
+	told     atomic.Bool // the warning was logged that requests have headers of both kinds
 }
 
 // ProxyHeader says in which headers proxies describe their clients.
@@ -106,7 +106,7 @@ func ClientAddr(r *http.Request) netip.Addr {
 func (p *Proxies) straight(r *http.Request, peer netip.Addr) *http.Request {
 	from, ok := p.origin(r.Header)
 	if !ok {
-		return r // that is all there is to know
+		return r // the headers say nothing usable
 	}
 	out := r.WithContext(r.Context())
 	if from.client.IsValid() {
@@ -117,7 +117,7 @@ func (p *Proxies) straight(r *http.Request, peer netip.Addr) *http.Request {
 	}
 	switch {
 	case from.proto == "https" && out.TLS == nil:
-		out.TLS = &tls.ConnectionState{} // between client and proxy, of which nothing is known
+		out.TLS = &tls.ConnectionState{} // the state between client and proxy is not known
 	case from.proto == "http":
 		out.TLS = nil
 	}

@@ -122,7 +122,7 @@ func TestProxyHeader(t *testing.T) {
 	}
 }
 
-// What came by TLS from the proxy, and in clear to it, came in clear.
+// A request that reached the proxy in clear came in clear, even if the proxy uses TLS.
 func TestProxyInClear(t *testing.T) {
 	p := newProxies(t, EitherHeader)
 	r := httptest.NewRequest("GET", "/", nil)

@@ -60,7 +60,7 @@ func (t *forwardedText) element() (h hop, ok bool) {
 	}
 }
 
-// set takes what a pair says. Names that nothing here is made of are left alone.
+// set sets the field that a pair names. It ignores unknown names.
 func (h *hop) set(name, value string) (ok bool) {
 	switch name {
 	case "for":

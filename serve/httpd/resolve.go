@@ -90,7 +90,7 @@ func (h *Handler) identifier(w http.ResponseWriter, r *http.Request, t requestTa
 	h.answer(w, r, t, &a, &q, res, err)
 }
 
-// answer answers for what was found, or for why nothing was.
+// answer answers with the result of the resolver, or with its error.
 func (h *Handler) answer(w http.ResponseWriter, r *http.Request, t requestTarget, a *ask, q *resolver.Request, res resolver.Resolution, err error) {
 	switch {
 	case a.explain:
@@ -111,7 +111,7 @@ func mayBeBrief(r *http.Request, t requestTarget, q *resolver.Request) bool {
 	return !t.asked && !dated && (len(q.Accept) == 0 || wantsPage(q.Accept))
 }
 
-// found answers with what was found.
+// found answers with the result of the resolver.
 func (h *Handler) found(w http.ResponseWriter, r *http.Request, t requestTarget, a *ask, q *resolver.Request, res *resolver.Resolution) {
 	if res.Record != nil {
 		// The URL of a record is its TimeGate, whatever is answered there.

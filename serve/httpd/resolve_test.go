@@ -303,7 +303,7 @@ func TestMethods(t *testing.T) {
 	s.fails("/ark:12345/"+strings.Repeat("x", stele.MaxText), http.StatusRequestURITooLong)
 }
 
-// Targets that no registry takes, but that a damaged one could have.
+// Targets that a registry refuses, but that a damaged one could have.
 func TestLocations(t *testing.T) {
 	for _, location := range []string{"javascript:alert(1)", "data:text/html,x", "JAVASCRIPT://x/%0aalert(1)", "file:///etc/passwd", "", "//evil.example", "/x",
 		"https://", "https:///x", "https://a b/", "https://a\\@evil.example/", "https://a/\r\nSet-Cookie: x", "https://a/\x7f", "vbscript:x", "https://[evil/\x00", "mailto:a@b"} {

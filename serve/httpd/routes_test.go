@@ -112,7 +112,7 @@ func TestObserve(t *testing.T) {
 	}
 }
 
-// A fault in one answer is one answer's.
+// A fault in one answer does not end others.
 func TestFault(t *testing.T) {
 	var log bytes.Buffer
 	s := newSite(t, func(o *Options) {

@@ -26,7 +26,7 @@ type Security struct {
 	Remember time.Duration
 }
 
-// Before returns a handler that does so before another one answers.
+// Before returns a handler that enforces this before it calls next.
 func (s Security) Before(next http.Handler) http.Handler {
 	if !s.Redirect && s.Remember <= 0 {
 		return next

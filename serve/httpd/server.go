@@ -70,8 +70,8 @@ func (s *Server) Serve(l net.Listener) error {
 	return s.Server.Serve(s.connections.listen(l))
 }
 
-// ServeTLS is Serve with TLS, and HTTP/2 there. TLSConfig has the certificates. One
-// server may serve both; it is set before the first call then.
+// ServeTLS is Serve with TLS and HTTP/2. TLSConfig has the certificates. One server may serve
+// both; TLSConfig is set before the first call then.
 func (s *Server) ServeTLS(l net.Listener) error {
 	s.prepare.Do(s.watchHeads)
 	return s.Server.ServeTLS(s.connections.listen(l), "", "")
@@ -84,8 +84,8 @@ func (s *Server) Fresh() int { return int(s.connections.fresh.Load()) }
 
 func (s *Server) watchHeads() { watchHeads(s.Server) }
 
-// serverLog passes on what net/http says of the server itself. What it says of
-// single connections has the addresses of visitors in it, and is left out.
+// serverLog passes on what net/http says of the server itself. It leaves out messages about
+// single connections, which have the addresses of visitors.
 type serverLog struct{ log *slog.Logger }
 
 var _ io.Writer = serverLog{}

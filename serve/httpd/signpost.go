@@ -39,7 +39,7 @@ func (h *Handler) signpost(head http.Header, r *http.Request, res *resolver.Reso
 	head["Link"] = []string{string(b)}
 }
 
-// isTimeGate reports whether an answer is one of a TimeGate, which has said so.
+// isTimeGate reports whether an answer is one of a TimeGate: its head says so.
 func isTimeGate(head http.Header) bool {
 	v := head["Vary"]
 	return len(v) > 0 && v[0] == gateVaries[0]

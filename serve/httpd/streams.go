@@ -62,7 +62,7 @@ func (b *streamBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// there notes that nothing more of it is to come.
+// there notes that the whole body has come, or never will.
 func (b *streamBody) there() {
 	if b.awaits && !b.once.Swap(true) {
 		b.n.arrived()

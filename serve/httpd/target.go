@@ -14,7 +14,7 @@ import (
 type requestTarget struct {
 	path  string // without its first slash
 	query string // without its question mark
-	asked bool   // there was a question mark: ARK's ? differs from nothing
+	asked bool   // the target has a question mark: ARK's empty ? has a meaning
 }
 
 // readTarget reads the request target, in origin form (/ark:12345/x1) or in

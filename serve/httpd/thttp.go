@@ -451,7 +451,7 @@ func (c *thttpCall) at() (found []resolver.Resolution, err error) {
 			case errors.Is(err, stele.NotFound), err == nil && (res.Record == nil || res.Kind == resolver.Tombstone):
 			case err != nil:
 				return nil, err
-			case res.Matched != id.String(): // it is hidden, and what it would be a part of answers
+			case res.Matched != id.String(): // the record is hidden, and the record that it is a part of answers
 			default:
 				found = append(found, res)
 			}
@@ -477,7 +477,7 @@ func (c *thttpCall) namesAt() {
 	c.list(list)
 }
 
-// locationsAt answers L2Ls: where else it is.
+// locationsAt answers L2Ls: the other locations of the thing.
 func (c *thttpCall) locationsAt() {
 	found, err := c.at()
 	if err != nil {

@@ -37,8 +37,7 @@ func (h *Handler) tombstone(w http.ResponseWriter, r *http.Request, liked []reso
 	h.writeProblem(w, r, &p)
 }
 
-// gone answers for a target of which its owner says that it is not there: 404, for
-// now, or 410.
+// gone answers for a target that its owner has marked as missing: 404, for now, or 410.
 func (h *Handler) gone(w http.ResponseWriter, r *http.Request, res *resolver.Resolution) {
 	p := problem{Status: res.Status, Title: http.StatusText(res.Status), ID: shownIn(res), Scheme: res.ID.Scheme()}
 	p.Detail = "The owner of this identifier says that what it names can't be had at present."

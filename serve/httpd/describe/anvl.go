@@ -43,7 +43,7 @@ func appendANVL(b []byte, f *facts) ([]byte, error) {
 	if where != "" {
 		w.field(stele.Where, where)
 	}
-	if _, ok := webURL(where); !ok { // a place in the world; a reader wants one in the web too
+	if _, ok := webURL(where); !ok { // where names a place in the world; a reader wants a URL too
 		w.field(stele.Where, f.self)
 	}
 	for _, key := range keys(m) {
@@ -160,8 +160,8 @@ func (w *anvl) folded(value string, column int) {
 	}
 }
 
-// char writes a character, or its percent-encoding if it would be read otherwise,
-// or otherwise than it is seen.
+// char writes a character, or its percent-encoding if readers would take it for something
+// else, or could not see it.
 func (w *anvl) char(r rune, special bool) {
 	if !special && r != '%' && !unicode.IsControl(r) && !unicode.Is(unicode.Bidi_Control, r) && r != 0x2028 && r != 0x2029 {
 		w.b = utf8.AppendRune(w.b, r)

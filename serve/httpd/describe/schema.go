@@ -149,7 +149,7 @@ func people(agents []agent) (values []value) {
 	return values
 }
 
-// named returns something that is known by its name alone, or nothing.
+// named returns a thing that has only a name, or nothing.
 func named(class, text string) []value {
 	if text == "" {
 		return nil
