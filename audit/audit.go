@@ -1,6 +1,7 @@
 // Package audit has the forms in which entries of the audit trail leave the registry: JSON
 // for programs and files, a line for people, and messages for syslog (RFC 5424). It writes
-// what it is given, in order; it never reads a store and never decides who may read.
+// what it is given, in order; it never reads a store and never decides which callers may
+// read.
 package audit
 
 import (

@@ -52,9 +52,9 @@ func (d *Directory) holds(r *roll, now time.Time) bool {
 	return r != nil && r.epoch == d.epoch.Load() && (d.Age <= 0 || now.Sub(r.at).Abs() < d.Age)
 }
 
-// covers is holds for a roll that was read while a caller waited who came at this time. It
-// may be old already if reading took long, but it is new enough for that caller; else all
-// that wait would have to read, one after the other.
+// covers is holds for a caller that came at this time and waited while the roll was read. The
+// roll may be old already if reading took long, but it is new enough for that caller; else
+// all that wait would have to read, one after the other.
 func (d *Directory) covers(r *roll, came time.Time) bool {
 	return r != nil && r.epoch == d.epoch.Load() && came.Sub(r.at) < d.Age
 }

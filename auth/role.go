@@ -61,8 +61,8 @@ func MayWrite(p Principal, chain ...*stele.Namespace) bool {
 	return RoleIn(p, chain...).Includes(stele.RoleEditor)
 }
 
-// MayManage reports whether p may change a namespace itself, say who has which role
-// there, and make namespaces below it.
+// MayManage reports whether p may change a namespace itself, grant roles there, and make
+// namespaces below it.
 func MayManage(p Principal, chain ...*stele.Namespace) bool {
 	return RoleIn(p, chain...).Includes(stele.RoleOwner)
 }

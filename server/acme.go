@@ -23,8 +23,8 @@ import (
 	"github.com/stele-id/stele/config"
 )
 
-// acme are certificates that a CA issues to a server that proves that a name leads to it (RFC
-// 8555): by the response to a request in clear, or in a TLS handshake (RFC 8737).
+// acme are certificates that a CA issues to a server that proves that a name leads to it
+// (RFC 8555): by the response to a request in clear, or in a TLS handshake (RFC 8737).
 type acme struct {
 	domains []string
 	cache   *certmagic.Cache

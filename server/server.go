@@ -418,7 +418,7 @@ func (s *server) end(hurry context.Context) error {
 	s.tell("STOPPING=1")
 	sleep(hurry, s.Drain)
 	for _, d := range []*listener{&s.http, &s.https} {
-		if d.Listener == nil || d.shared { // the next process inherits it
+		if d.Listener == nil || d.shared { // the next process uses the same socket
 			continue
 		}
 		if err := refuseNew(d.Listener); err != nil {

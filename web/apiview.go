@@ -63,8 +63,8 @@ type APISchema struct {
 	Fields []APIField
 }
 
-// APIProblem is a kind of error. Its name follows # in the type of a problem document (RFC
-// 9457), and leads to its line.
+// APIProblem is a kind of error. Its name follows # in the type of a problem document
+// (RFC 9457), and leads to its line.
 type APIProblem struct {
 	Name   string
 	Status int

@@ -82,7 +82,7 @@ func hiddenInProse(r rune) bool {
 	case r >= 0xe0000 && r <= 0xe0fff: // tags, by which text is smuggled
 		return true
 	}
-	return r&0xfffe == 0xfffe // noncharacters, which XML does not allow
+	return r&0xfffe == 0xfffe // noncharacters, which XML forbids or discourages
 }
 
 // href returns an address if it is safe to follow: a path of this site, or of

@@ -43,9 +43,9 @@ import (
 //
 // What a handler may rely on when it is called:
 //
-//   - who acts is in c.ctx (see package auth) and in c.who. Where asks is more than
+//   - the principal is in c.ctx (see package auth) and in c.who. Where asks is more than
 //     anyone it is a caller whose token has the scope, and where it is administrator an
-//     administrator. Roles in a namespace are the registrar's to judge, with c.ctx.
+//     administrator. The registrar judges roles in a namespace, with c.ctx.
 //   - the query has declared parameters only, each at most once, of the declared kind:
 //     c.text, c.number, c.flag and c.moment read them. c.header is the same for the
 //     declared headers.

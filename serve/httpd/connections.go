@@ -194,7 +194,7 @@ func (c *connections) awaiting(next http.Handler) http.Handler {
 		case n == nil:
 		case r.ProtoMajor >= 2:
 			// A connection of HTTP/1 has one request at a time, and one of HTTP/2 a hundred.
-			// This bounds all requests of HTTP/2 together.
+			// All requests of HTTP/2 together are bounded like connections.
 			defer c.streams.Add(-1)
 			if c.streams.Add(1) > c.mostStreams && c.mostStreams > 0 {
 				tooMany(w)
