@@ -13,8 +13,8 @@ func IsSkipped(line []byte) bool {
 	return len(line) == 0 || line[0] == '#'
 }
 
-// RowEnd returns the end of the first row of a text, behind its line's end; 0 if the
-// text ends before it does. A remark is a row by itself.
+// RowEnd returns the end of the first row of a text, after its line's end; 0 if the
+// text ends before the row does. A remark is a row by itself.
 func RowEnd(text []byte, delimiter byte) int {
 	line := bytes.IndexByte(text, '\n')
 	if line < 0 {
@@ -40,8 +40,8 @@ func RowEnd(text []byte, delimiter byte) int {
 	return 0
 }
 
-// quotedEnd returns the end of a cell in quotation marks, behind the second one; 0 if
-// there is none. In between two of them stand for one.
+// quotedEnd returns the end of a cell in quotation marks, after the closing one; 0 if
+// there is none. Two marks inside the cell stand for one.
 func quotedEnd(text []byte) int {
 	for i := 1; ; i += 2 {
 		n := bytes.IndexByte(text[i:], '"')

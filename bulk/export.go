@@ -115,7 +115,7 @@ func cellsOf(rec *stele.Record) map[string]string {
 	return cells
 }
 
-// targetCells adds the first target's cells, and those behind it in one.
+// targetCells adds the first target's cells, and all following targets in one cell.
 func targetCells(cells map[string]string, list []stele.Target) {
 	if len(list) == 0 {
 		return

@@ -29,7 +29,7 @@ type File struct {
 	Key string
 
 	text    io.Reader // decompressed
-	whole   bool      // reads may wait for more: nobody writes meanwhile
+	whole   bool      // reads may wait for more: no other process writes meanwhile
 	closers []func() error
 }
 
@@ -168,8 +168,8 @@ func (c *countingReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// seekingReader is a file that is not compressed: to go on behind its beginning one
-// need not read that.
+// seekingReader is a file that is not compressed: it continues at an offset without
+// reading what is before it.
 type seekingReader struct {
 	io.Reader
 	in     *countingReader

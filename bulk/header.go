@@ -17,7 +17,7 @@ var usual = []string{
 	stele.Who, stele.What, stele.When, stele.Where,
 }
 
-// further are the other columns, in their order behind those of metadata.
+// further are the other columns, in their order after those of metadata.
 var further = []string{
 	"order", "preference", "ttl", "redirect", "partial", "targets",
 	"withdrawn", "replacement",

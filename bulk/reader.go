@@ -155,7 +155,7 @@ func (r *Reader) take(n, long int) *Block {
 	return b
 }
 
-// firstLine returns the end of the first line. A row of CSV that goes on behind it,
+// firstLine returns the end of the first line. A row of CSV that continues after it,
 // but has no end, is a mistake of that line.
 func (r *Reader) firstLine() int {
 	if n := bytes.IndexByte(r.buf, '\n'); n >= 0 {

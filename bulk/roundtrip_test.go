@@ -92,7 +92,7 @@ func anyRecord(t *rapid.T, schemes *stele.Schemes, i int) *stele.Record {
 	return r
 }
 
-// registry is a registry of its own, and who may all.
+// newRegistry returns an empty registry, and the context of an administrator.
 func newRegistry(schemes *stele.Schemes) (*registrar.Registrar, context.Context) {
 	r := registrar.New(mem.New(time.Now), schemes, registrar.Options{Now: time.Now})
 	return r, auth.With(context.Background(), auth.Principal{Name: "root", Admin: true})
