@@ -113,8 +113,8 @@ func (j *jsonReader) escape(b []byte) []byte {
 	return b
 }
 
-// unicode appends what \uXXXX means, or a pair of them. Half a pair is no
-// character, and can't be kept.
+// unicode appends what \uXXXX means, or a pair of them. Half a pair is not a character,
+// and can't be kept.
 func (j *jsonReader) unicode(b []byte) []byte {
 	r := j.hex4()
 	if utf16.IsSurrogate(r) {
@@ -134,7 +134,7 @@ func (j *jsonReader) unicode(b []byte) []byte {
 	return utf8.AppendRune(b, r)
 }
 
-// hex4 reads u and the four hexadecimal digits behind it.
+// hex4 reads u and the four hexadecimal digits after it.
 func (j *jsonReader) hex4() (r rune) {
 	j.pos++
 	for range 4 {

@@ -10,8 +10,8 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// maxNesting is how deep a value may nest that is read over because nobody knows
-// its field. What is known nests five deep.
+// maxNesting is how deep the value of an unknown field, which is skipped, may nest.
+// Known fields nest five deep.
 const maxNesting = 32
 
 // jsonReader reads one JSON text (RFC 8259) of a known shape, once and forwards,
@@ -20,8 +20,8 @@ const maxNesting = 32
 //
 // It is stricter than encoding/json: names count in their case and occur once,
 // null and numbers with fraction or exponent are of no type that a field has, and
-// the text is UTF-8 without half surrogates. What has the wrong type is a fault,
-// and reading goes on behind it. What is not JSON is a fault too, and ends it.
+// the text is UTF-8 without half surrogates. What has the wrong type is a fault, and
+// reading continues after it. What is not JSON is a fault too, and ends it.
 type jsonReader struct {
 	text   string
 	pos    int

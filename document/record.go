@@ -12,8 +12,8 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// The fields of each object of a document, as they are told to people who write
-// another one.
+// The fields of each object of a document, as a message about an unknown field lists
+// them.
 const (
 	recordFields      = "id spelling aliases state tombstone url targets metadata persistence values readers signatures version created modified by redacted import withheld"
 	tombstoneFields   = "reason at replacement"
@@ -26,7 +26,7 @@ const (
 // permissions are the names of a handle value's permissions, by their bits.
 var permissions = [...]string{"public-write", "public-read", "admin-write", "admin-read"}
 
-// strictBase64 refuses bits behind the data's end.
+// strictBase64 refuses bits after the data's end.
 var strictBase64 = base64.StdEncoding.Strict()
 
 // document reads the JSON form of a record or a namespace.
