@@ -79,8 +79,8 @@ func (f *Follower) changeAt(ctx context.Context, seq uint64) (stele.Change, erro
 }
 
 // read reads a page of changes, and before them the one at the mark. Of a new record
-// nothing can be kept but that nobody has its names; so it is read only for those who
-// publish it.
+// nothing can be cached except that its names are unknown; so it is read only if zones
+// are published.
 func (f *Follower) read(ctx context.Context) (*news, error) {
 	n := &news{end: f.mark, records: make(map[stele.ID]uint64)}
 	count, marked := 0, f.mark.Seq == 0

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// followFar is how many changes may be told one by one. Who is further behind
-	// forgets everything instead, which is sooner done.
+	// followFar is how many changes are told one by one. A follower that lags further
+	// invalidates everything instead, which is faster.
 	followFar = 10_000
 
 	followPage    = 1000 // changes that are read at a time
@@ -27,8 +27,8 @@ const (
 	awaitAgain   = 20 * time.Millisecond
 
 	// awaitFar is how many changes a request may be ahead of the last one that there is,
-	// and wait. Nobody can have been told of a change that far ahead, unless all that is
-	// left is a copy, and one that will not have it soon.
+	// and wait. No client can have a version token that far ahead, unless only a lagging
+	// copy of the store is left, and that will not have the change soon.
 	awaitFar = 1000
 
 	// cutOff is after how long without an answer of the database a server is cut off:
@@ -37,27 +37,28 @@ const (
 )
 
 // Follower learns from the change feed what other processes write to the same store, and
-// tells those of this process who keep something in memory. What it says of a change is
-// what a writer here would: so the rules by which nothing old is kept are the same.
+// tells the parts of this process that keep something in memory. It says of a change
+// what a writer of this process would: so the rules by which nothing old is kept are the
+// same.
 //
 // It begins before anything is kept. It forgets nothing because the store does not
 // answer: what is kept is as good as anything that can be had then. When the store
-// answers again it hears of all that it missed.
+// answers again it reads all changes that it missed.
 type Follower struct {
 	registry *Registry
 	now      func() time.Time
 	log      *slog.Logger
 
-	turn      chan struct{} // holds one value while somebody catches up
+	turn      chan struct{} // holds one value while a goroutine catches up
 	position  atomic.Uint64 // all changes up to this one are told
-	seen      atomic.Uint64 // the last change there was when somebody looked
+	seen      atomic.Uint64 // the last change there was at the last look
 	heard     atomic.Int64  // when the store answered last, Unix nanoseconds
 	forgotten chan struct{} // holds one value when everything was forgotten
 
 	mu   sync.Mutex
-	next *round // in which all is told that was committed before; nil if nobody asks for it
+	next *round // in which all is told that was committed before; nil if no caller waits for it
 
-	// For who has the turn.
+	// Only for the goroutine that has the turn.
 	mark     stele.Change // the change at position; zero if it is not known
 	compared time.Time    // when it was last seen to be the one that it was
 	lost     uint64       // writes of this process up to this one may be lost, and are forgotten
@@ -69,11 +70,11 @@ type Follower struct {
 // Forgotten has a value when everything that was kept in memory was forgotten.
 func (f *Follower) Forgotten() <-chan struct{} { return f.forgotten }
 
-// round is one look for changes, for all who asked before it began.
+// round is one look for changes, for all callers that asked before it began.
 type round struct {
 	done chan struct{}
 	err  error
-	left bool // who looked went away meanwhile: it says nothing to others
+	left bool // the caller that looked was cancelled: err says nothing to the others
 }
 
 // newFollower begins to follow. It must be called before anything is read that is kept.
@@ -111,9 +112,9 @@ func (f *Follower) Run(ctx context.Context, every time.Duration) {
 	}
 }
 
-// catchUp returns when all is told that was committed before it was called. All who call
-// it before somebody begins to look are served by that one look, so that nobody waits for
-// more than two of them, however many there are.
+// catchUp returns when all is told that was committed before it was called. All callers
+// that come before a look begins are served by that one look, so that a caller waits for
+// at most two looks, however many callers there are.
 func (f *Follower) catchUp(ctx context.Context) error {
 	for ctx.Err() == nil {
 		f.mu.Lock()
@@ -203,7 +204,7 @@ func (f *Follower) lagsSince(s state) bool {
 	return behind || !since.Equal(s.since)
 }
 
-// advance is catchUp for who has the turn.
+// advance is catchUp for the goroutine that has the turn.
 func (f *Follower) advance(ctx context.Context) error {
 	s, err := f.look(ctx)
 	if err != nil {

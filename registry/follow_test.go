@@ -273,8 +273,8 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// TestFollowNewWithoutReading: that somebody imports much does not make the others read
-// all of it.
+// TestFollowNewWithoutReading: a large import on one server does not make the others
+// read all of it.
 func TestFollowNewWithoutReading(t *testing.T) {
 	peers := newPeers(t, 2, false)
 	a, b := peers[0], peers[1]
@@ -290,8 +290,8 @@ func TestFollowNewWithoutReading(t *testing.T) {
 	}
 }
 
-// TestFollowRegistrar: a namespace that is added on one server is known to those who
-// write on another, and rights that are taken away are gone there.
+// TestFollowRegistrar: a namespace that is added on one server is known to the
+// registrar of another, and a right that is revoked is revoked there.
 func TestFollowRegistrar(t *testing.T) {
 	peers := newPeers(t, 2, false)
 	a, b := peers[0], peers[1]
@@ -318,8 +318,8 @@ func TestFollowRegistrar(t *testing.T) {
 	}
 }
 
-// TestFollowSerials: all servers have the same serial for the same state, whoever
-// writes, and none runs ahead when its store does not answer.
+// TestFollowSerials: all servers have the same serial for the same state, whichever
+// server writes, and none runs ahead when its store does not answer.
 func TestFollowSerials(t *testing.T) {
 	peers := newPeers(t, 2, true)
 	a, b := peers[0], peers[1]
@@ -460,7 +460,8 @@ func TestFollowLost(t *testing.T) {
 	}
 }
 
-// TestAwait: who shows a version token gets a state that has it, or is told to try again.
+// TestAwait: a client with a version token gets a state that has it, or is told to try
+// again.
 func TestAwait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		peers := newPeers(t, 2, false)
@@ -486,7 +487,7 @@ func TestAwait(t *testing.T) {
 		if waited := time.Since(began); waited < awaitLongest || waited > 2*awaitLongest {
 			t.Errorf("it took %s", waited)
 		}
-		// It may come while somebody waits.
+		// It may come while a caller waits.
 		go func() {
 			time.Sleep(time.Second)
 			a.update("urn:example:1", urlBefore)
@@ -508,7 +509,7 @@ func TestAwait(t *testing.T) {
 }
 
 // TestFollowTokens: a token that was revoked on one server is refused by the others after
-// a second, and who is known stays known for a while if the database is away.
+// a second, and a known token stays valid for a while if the database is unavailable.
 func TestFollowTokens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		peers := newPeers(t, 2, false)

@@ -93,8 +93,8 @@ func TestFollowIdle(t *testing.T) {
 	})
 }
 
-// TestFollowCut: a primary that dies while it is asked, so that a copy answers which is
-// behind, has not lost anything; and nothing is forgotten, least of all then.
+// TestFollowCut: a primary that dies during a look, so that a lagging copy answers, has
+// not lost anything; the follower invalidates nothing.
 func TestFollowCut(t *testing.T) {
 	for name, lasts := range map[string]bool{"still away": true, "back already": false} {
 		t.Run(name, func(t *testing.T) {
@@ -208,8 +208,8 @@ func TestFollowOwnLost(t *testing.T) {
 	}
 }
 
-// TestAwaitTogether: however many ask for a state that is not there, they look together,
-// and whoever else looks does not stand in line behind them.
+// TestAwaitTogether: however many callers ask for a state that is not there, they share
+// looks, and another caller does not queue after all of them.
 func TestAwaitTogether(t *testing.T) {
 	const look = 100 * time.Millisecond
 	for name, tt := range map[string]struct {
@@ -255,12 +255,12 @@ func TestAwaitTogether(t *testing.T) {
 	}
 }
 
-// TestCatchUpLeft: who goes away while others wait for what it looks for leaves them
-// nothing, and one of them looks instead.
+// TestCatchUpLeft: when the caller that looks is cancelled, the callers that wait for
+// it get no error, and one of them looks instead.
 func TestCatchUpLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newPeers(t, 1, false)[0]
-		b.Follower.turn <- struct{}{} // somebody looks
+		b.Follower.turn <- struct{}{} // another caller looks
 		brief, cancel := context.WithCancel(t.Context())
 		var all sync.WaitGroup
 		all.Go(func() {

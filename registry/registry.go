@@ -1,11 +1,11 @@
 // Package registry is one open registry: a store, and over it the registrar that writes, the
-// resolver and the directory of users that read, and those who publish zones.
+// resolver and the directory of users that read, and the publisher of zones.
 //
 // What a process keeps in memory is never older than a write that it has acknowledged: the
-// registrar tells the registry of each commit before the writer is told, and the registry
-// tells everybody who keeps something. Where several processes share a store, a [Follower]
-// does the same for what the others write, and [Registry.Await] waits for a state that a
-// client asks for with a version token.
+// registrar tells the registry of each commit before it answers the writer, and the
+// registry tells every part that keeps something. Where several processes share a store, a
+// [Follower] does the same for what the others write, and [Registry.Await] waits for a
+// state that a client asks for with a version token.
 package registry
 
 import (
@@ -33,7 +33,7 @@ type Publisher interface {
 	Close()
 }
 
-// Registry is a store, and who writes to it and reads from it.
+// Registry is a store, and the parts that write to it and read from it.
 type Registry struct {
 	Schemes   *stele.Schemes
 	Store     stele.Store
@@ -61,7 +61,8 @@ type Options struct {
 	Shared           bool           // other processes write to the store, too
 }
 
-// New puts those who write to a store and read from it over one.
+// New returns a registry over a store, with the parts that write to it and read from
+// it.
 func New(store stele.Store, schemes *stele.Schemes, o Options) *Registry {
 	r := &Registry{Schemes: schemes, Store: store, Secrets: o.Secrets, Directory: auth.NewDirectory(store, o.Now)}
 	o.Resolver.Now, o.Resolver.Random, o.Resolver.Lagging = o.Now, o.Random, r.lagging
@@ -123,8 +124,8 @@ func (r *Registry) KnownGenerations() stele.Generations {
 	return nil
 }
 
-// Committed tells those who keep something in memory what was written, before the
-// writer is told.
+// Committed tells the resolver and the publisher, which keep something in memory, what
+// was written, before the writer gets its answer.
 func (r *Registry) Committed(records ...*stele.Record) {
 	r.Resolver.Invalidate(records...)
 	if r.Published != nil {

@@ -37,7 +37,7 @@ func (r *Registry) Share(ctx context.Context, now func() time.Time, log *slog.Lo
 }
 
 // Version returns the number of a state that has all that this process has written: the
-// token with which whoever wrote it sees it everywhere.
+// token with which the writer sees it on every server.
 func (r *Registry) Version(ctx context.Context) (stele.Position, error) {
 	if f := r.Follower; f != nil {
 		if a, ok := r.Store.(stele.Shared); ok {
@@ -49,7 +49,7 @@ func (r *Registry) Version(ctx context.Context) (stele.Position, error) {
 
 // Await returns when answers are from a state that has all changes up to this one. A
 // Conflict that is stele.ErrRestored if it is of another generation; Unavailable if it
-// takes too long, or would: anybody may ask for any number.
+// takes too long, or would: any client may ask for any number.
 func (r *Registry) Await(ctx context.Context, token stele.Position) error {
 	f := r.Follower
 	const what = "the version token"
@@ -62,7 +62,7 @@ func (r *Registry) Await(ctx context.Context, token stele.Position) error {
 		}
 	}
 	version := token.Change
-	if f == nil { // nobody else writes, so nothing is worth waiting for
+	if f == nil { // no other process writes, so nothing is worth waiting for
 		last, err := r.Store.LastChange(ctx)
 		if err == nil && last < version {
 			err = late(version, last)
@@ -93,13 +93,14 @@ func (r *Registry) Await(ctx context.Context, token stele.Position) error {
 	}
 }
 
-// has reports whether a state is known to be reached without asking anybody.
+// has reports whether a state is known to be reached, without asking the store.
 func (f *Follower) has(version uint64) bool {
 	_, behind := f.registry.lagging()
 	return !behind && f.position.Load() >= version
 }
 
-// reached is has for who has just caught up: a copy of the store may have it, too.
+// reached is has for a caller that has just caught up: a copy of the store may have the
+// state, too.
 func (f *Follower) reached(version uint64) bool {
 	return f.position.Load() >= version && f.seen.Load() >= version
 }
