@@ -9,7 +9,7 @@ import (
 
 // Preference is a media range, such as text/html, text/* or text/html;level=1, or
 // a language range, such as pt-br or *, and how much it is wanted.
-// Ranges are in lower case, but for the values of parameters.
+// Ranges are in lower case, except the values of parameters.
 type Preference = ddds.Preference
 
 // What a header may have. Browsers send less than a tenth of it.

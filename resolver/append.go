@@ -2,10 +2,10 @@ package resolver
 
 import "strings"
 
-// Append puts a text behind a URL, as the Handle System's proxy does with its
-// parameter urlappend. The text may go on with the path, begin or go on with the
-// query, and have a fragment. Scheme, user, host and port stay the URL's own, and
-// the path stays below the URL's.
+// Append puts a text after a URL, as the Handle System's proxy does with its parameter
+// urlappend. The text may go on with the path, begin or go on with the query, and have
+// a fragment. Scheme, user, host and port stay the URL's own, and the path stays below
+// the URL's.
 func Append(target, text string) (string, error) {
 	if text == "" {
 		return target, nil

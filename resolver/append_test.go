@@ -41,7 +41,7 @@ func TestAppend(t *testing.T) {
 	}
 }
 
-// Whatever is put behind a URL, it leads to the same host, below the same path.
+// Whatever is appended to a URL, it leads to the same host, below the same path.
 func TestAppendKeepsHost(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		target := rapid.SampledFrom([]string{"https://example.org", "https://example.org:81/a", "http://example.org/a?b=c", "http://example.org/#x"}).Draw(t, "target")

@@ -216,8 +216,8 @@ func TestCacheFull(t *testing.T) {
 	}
 }
 
-// slow is a store whose answers are held back, once they are read, for as long as
-// somebody wants.
+// slow is a store whose answers are held back, once they are read, for as long as the
+// test wants.
 type slow struct {
 	stele.Store
 	hold  atomic.Bool
@@ -258,7 +258,8 @@ func (s *slow) Namespaces(ctx context.Context) iter.Seq2[*stele.Namespace, error
 }
 
 // A reader has the store's old answer in its hands when a write is finished. It
-// may give that answer, since it began before, but nobody may get it after.
+// may give that answer, since it began before, but no reader that begins later may get
+// it.
 func TestSlowReader(t *testing.T) {
 	for _, tt := range []struct {
 		what       string
@@ -345,9 +346,9 @@ func TestSlowReader(t *testing.T) {
 	}
 }
 
-// Once a write is acknowledged, nobody who begins later sees an older version:
-// by any name of the record, and below it, while records come and go in a cache
-// that is too small for them.
+// Once a write is acknowledged, no reader that begins later sees an older version: by
+// any name of the record, and below it, while records come and go in a cache that is
+// too small for them.
 func TestNeverStale(t *testing.T) {
 	const things, versions, readers = 4, 400, 4
 	for _, o := range []Options{{CacheBytes: 4 << 10}, {CacheBytes: 1 << 20}, {RedirectBytes: 4 << 10}, {CacheBytes: 1 << 20, RedirectBytes: 1 << 20}} {

@@ -17,10 +17,9 @@ type directory struct {
 	schemes *stele.Schemes
 	now     func() time.Time
 	age     time.Duration
-	loading chan struct{} // holds one value while somebody reads the store
+	loading chan struct{} // holds one value while a goroutine reads the store
 
-	// As with the tickets of cache: what was read before somebody said that it
-	// changed is not kept.
+	// As with the tickets of cache: what was read before forget was called is not kept.
 	mu        sync.Mutex
 	forgotten uint64
 	kept      atomic.Pointer[snapshot] // nil: to be read

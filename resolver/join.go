@@ -49,10 +49,10 @@ func placeAfter(start string) place {
 	return inPath
 }
 
-// join puts what followed a name behind the URL of its target, and then the query.
-// Whatever they are, scheme, user, host and port stay the target's own, and the
-// path stays below the target's. With literal set a percent sign in rest is one;
-// otherwise it may begin an encoded byte.
+// join appends what followed a name to the URL of its target, and then the query.
+// Whatever they are, scheme, user, host and port stay the target's own, and the path
+// stays below the target's. With literal set a percent sign in rest is one; otherwise
+// it may begin an encoded byte.
 func join(target, rest, query string, literal bool) (string, error) {
 	if rest == "" && query == "" {
 		return target, nil
@@ -78,8 +78,8 @@ func join(target, rest, query string, literal bool) (string, error) {
 }
 
 // expand puts an identifier, and what follows its namespace's prefix, into the
-// places {id} and {rest} of a template, and the query behind. What join promises
-// holds here too.
+// places {id} and {rest} of a template, and appends the query. What join promises holds
+// here too.
 func expand(template, id, rest, query string, literal bool) (string, error) {
 	var b strings.Builder
 	start, _, _ := strings.Cut(template, "{")
@@ -161,7 +161,7 @@ func unescape(text string) string {
 	return text
 }
 
-// isBareHost reports whether a URL has nothing behind its host.
+// isBareHost reports whether a URL has nothing after its host.
 func isBareHost(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && u.Path == ""

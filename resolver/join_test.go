@@ -40,7 +40,7 @@ func TestJoin(t *testing.T) {
 		{"https://h", "", "a", "https://h?a"},
 		{"https://h?a=", "@b", "", "https://h?a=@b"},
 
-		// Dot segments stay below the target's path, whoever resolves them.
+		// Dot segments stay below the target's path, whichever program resolves them.
 		{"https://h/a", "/../b", "", ""},
 		{"https://h/a/", "../b", "", ""},
 		{"https://h/a/", "b/../../c", "", ""},
@@ -196,7 +196,7 @@ func FuzzExpand(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// What the template itself has behind its first place is its own affair.
+		// What the template itself has after its first place is not checked.
 		start, _, ok := strings.Cut(template, "{")
 		if ok && !strings.Contains(start, "#") && !strings.ContainsAny(template[len(start):], "?#") && strings.Count(template, "{") == 1 && isPrintable(template) {
 			checkURL(t, start, made)

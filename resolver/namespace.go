@@ -21,7 +21,7 @@ func (r *Resolver) Explain(ctx context.Context, text string) (stele.Explanation,
 }
 
 // Namespace returns the namespace that a name belongs to, whether or not the name
-// is registered; nil if there is none, so that nobody here could answer for it.
+// is registered; nil if there is none, so that this resolver can't answer for it.
 func (r *Resolver) Namespace(ctx context.Context, id stele.ID) (*stele.Namespace, error) {
 	return r.namespaces.of(ctx, id)
 }

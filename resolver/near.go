@@ -62,9 +62,9 @@ func (w *walk) unknown(ctx context.Context, ns *stele.Namespace) error {
 }
 
 // slips looks for what may have been meant without a check character's help: the
-// name in small letters, without the stop or bracket of the sentence
-// it was copied from, or the whole of which it would be a part. Nobody can list
-// names by that: all are made of the one that was asked for.
+// name in small letters, without the stop or bracket of the sentence it was copied
+// from, or the whole of which it would be a part. A client can't list names with it:
+// all are made of the one that was asked for.
 func (w *walk) slips(ctx context.Context, e *UnknownError) error {
 	text := w.q.ID.String()
 	var near []string
@@ -142,8 +142,8 @@ func (w *walk) checkZone(text string) string {
 	return strings.ToLower(text)
 }
 
-// locate returns where a zone, but perhaps for the case of letters, stands in a
-// text between characters that are no letters or digits; -1 if nowhere.
+// locate returns where a zone, in any case of letters, stands in a text between
+// characters that are not letters or digits; -1 if nowhere.
 func locate(text, zone string) int {
 	for i := 0; zone != "" && i+len(zone) <= len(text); i++ {
 		if end := i + len(zone); (i == 0 || !isAlphanumeric(text[i-1])) && (end == len(text) || !isAlphanumeric(text[end])) &&

@@ -35,7 +35,7 @@ type candidate struct {
 	target   stele.Target
 	media    grade
 	language grade
-	protocol int // place among the protocols asked for, or behind them
+	protocol int // place among the protocols asked for, or after them
 }
 
 // compare is the order of choice: by media type as in the EDDDS (those asked for,

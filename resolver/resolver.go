@@ -85,10 +85,10 @@ func New(store Store, schemes *stele.Schemes, o Options) *Resolver {
 	}
 }
 
-// Invalidate forgets what is kept under all names of the records. Whoever writes
-// calls it with the new versions, once they are committed and before anybody is
-// told so: no request that begins after it returned sees an older version. It is
-// also called where the store does not know whether it committed.
+// Invalidate forgets what is kept under all names of the records. The writer calls it
+// with the new versions, once they are committed and before any client is told: no
+// request that begins after it returned sees an older version. It is also called where
+// the store does not know whether it committed.
 func (r *Resolver) Invalidate(records ...*stele.Record) {
 	for _, record := range records {
 		r.records.forget(record.ID)
@@ -98,19 +98,19 @@ func (r *Resolver) Invalidate(records ...*stele.Record) {
 	}
 }
 
-// InvalidateUnknown forgets which names nobody has: somebody has registered some. It is
-// for the writes of other processes, of which it is not known yet what they wrote; of a
-// record that is new it is all that has to be forgotten.
+// InvalidateUnknown forgets which names are not registered: another process has
+// registered some. It is for writes of other processes whose contents are not known
+// yet; for a new record nothing else has to be forgotten.
 func (r *Resolver) InvalidateUnknown() { r.records.forgetUnknown() }
 
-// InvalidateAll forgets everything: nobody knows what other processes wrote.
+// InvalidateAll forgets everything: it is not known what other processes wrote.
 func (r *Resolver) InvalidateAll() {
 	r.records.forgetAll()
 	r.namespaces.forget()
 }
 
-// Close returns the memory of the redirect cache to the system. Whoever asks afterwards is
-// answered all the same.
+// Close returns the memory of the redirect cache to the system. Requests are answered
+// afterwards, too.
 func (r *Resolver) Close() {
 	if r.records.redirects != nil {
 		r.records.redirects.close()
@@ -125,7 +125,7 @@ func (r *Resolver) InvalidateNamespaces() { r.namespaces.forget() }
 type Request struct {
 	ID    stele.ID
 	Given string // ID as it was written, for the trace; may be empty
-	Query string // what stood behind a question mark; passed on with partial targets
+	Query string // what followed a question mark; passed on with partial targets
 
 	// Component says that Query is a URN's q-component: targets that are not partial
 	// get it too (RFC 8141, section 2.3.2).
@@ -140,7 +140,7 @@ type Request struct {
 	Protocols     []string
 	OnlyProtocols bool
 
-	Who   auth.Principal // who asks; the zero Principal is the public
+	Who   auth.Principal // the client; the zero Principal is the public
 	Trace bool           // tell how the answer was found
 
 	// Brief says that only where to go is wanted, for the name itself and without a
@@ -186,8 +186,8 @@ type Resolution struct {
 	TTL    uint32 // in seconds
 	Fit    Fit    // of the first target's type to what was asked for
 
-	// Private says that not everybody may know the answer: a record on the way to it
-	// is restricted. Caches that others use must not keep it.
+	// Private says that the answer is not for the public: a record on the way to it is
+	// restricted. Caches that others use must not keep it.
 	Private bool
 
 	// Brief says that the record lacks its description.
@@ -208,11 +208,10 @@ type Step struct {
 }
 
 // Resolve answers a request. Its errors are of Kind NotFound, with an
-// [UnknownError] in them, if no name leads anywhere or who asks may not know of
-// it; Invalid, if the request can't be right or what
-// follows a registered name can't be passed on; Conflict, with [ErrLoop], if names
-// lead to each other; and those of the store. The Resolution that comes with an
-// error has the trace and nothing else.
+// [UnknownError] in them, if no name leads anywhere or the client may not know of it;
+// Invalid, if the request can't be right or what follows a registered name can't be
+// passed on; Conflict, with [ErrLoop], if names lead to each other; and those of the
+// store. The Resolution that comes with an error has the trace and nothing else.
 func (r *Resolver) Resolve(ctx context.Context, q Request) (Resolution, error) {
 	q.Service = cmp.Or(q.Service, stele.N2L)
 	switch {
@@ -254,9 +253,9 @@ func (res *Resolution) String() string {
 	return res.Kind.String()
 }
 
-// Registered returns those of the texts that are names of records which somebody
-// may see, in their order: of the suggestions in a [stele.SyntaxError],
-// those that lead somewhere. It looks at the first 32.
+// Registered returns those of the texts that are names of records which the principal
+// may see, in their order: of the suggestions in a [stele.SyntaxError], those that lead
+// somewhere. It looks at the first 32.
 func (r *Resolver) Registered(ctx context.Context, texts []string, who auth.Principal) (found []stele.ID, err error) {
 	for _, text := range texts[:min(len(texts), maxLookups)] {
 		id, err := r.schemes.Parse(text)

@@ -89,8 +89,8 @@ func (r *registry) resolve(q Request) Resolution {
 	return res
 }
 
-// location resolves a name, with a query behind a question mark if it has one,
-// and tells the answer in short.
+// location resolves a name, with a query after a question mark if it has one, and tells
+// the answer in short.
 func (r *registry) location(text string, who ...string) string {
 	r.t.Helper()
 	name, query, _ := strings.Cut(text, "?")
@@ -209,8 +209,8 @@ func TestMatched(t *testing.T) {
 	}
 }
 
-// A name that may not be known of gives the same answer as one that nobody has,
-// to the last letter but the name.
+// A hidden name gives the same answer as one that is not registered, letter by letter
+// except the name.
 func TestHidden(t *testing.T) {
 	r := newRegistry(t, Options{Now: clock, CacheBytes: 1 << 20})
 	r.namespace(stele.Namespace{Scheme: "ark", Prefix: "ark:12345", Checked: true})

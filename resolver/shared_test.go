@@ -7,7 +7,7 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// elsewhere commits a record as another process does: nobody is told.
+// elsewhere commits a record as another process does: the resolver is not told.
 func (r *registry) elsewhere(record *stele.Record) {
 	r.t.Helper()
 	if err := r.store.Apply(r.t.Context(), &stele.Commit{Records: []*stele.Record{record}}); err != nil {
@@ -72,7 +72,7 @@ func TestWrittenElsewhere(t *testing.T) {
 	}
 }
 
-// TestNewNamesKeepKnownOnes: that somebody registers something does not make the
+// TestNewNamesKeepKnownOnes: a registration by another process does not make the
 // resolver forget what it knows.
 func TestNewNamesKeepKnownOnes(t *testing.T) {
 	r, store := newCounted(t, Options{Now: clock, CacheBytes: 1 << 20})
@@ -86,8 +86,8 @@ func TestNewNamesKeepKnownOnes(t *testing.T) {
 	}
 }
 
-// TestLateUnknown: what was read before somebody registered a name is not kept after
-// that is heard of.
+// TestLateUnknown: what was read before another process registered a name is not kept
+// after InvalidateUnknown.
 func TestLateUnknown(t *testing.T) {
 	r := newRegistry(t, Options{Now: clock, CacheBytes: 1 << 20})
 	c, name := r.records, r.id("urn:example:1")

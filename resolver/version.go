@@ -7,11 +7,11 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// ResolveVersion answers as [Resolver.Resolve] does, but from a version of the
-// record that somebody has: what the name led to when that was current. The name
-// that the record answers for is matched, the request's own or its beginning.
-// Targets that are names of this resolver are not followed, since these led
-// elsewhere then. NotFound if whoever asks may not see the version.
+// ResolveVersion answers as [Resolver.Resolve] does, but from the given version of the
+// record: what the name led to when that was current. The name that the record answers
+// for is matched, the request's own or its beginning. Targets that are names of this
+// resolver are not followed, since these led elsewhere then. NotFound if the client may
+// not see the version.
 func (r *Resolver) ResolveVersion(ctx context.Context, version *stele.Record, matched string, q Request) (Resolution, error) {
 	q.Service = cmp.Or(q.Service, stele.N2L)
 	w := walk{Resolver: r, q: q}

@@ -7,9 +7,9 @@ import (
 	"github.com/stele-id/stele/auth"
 )
 
-// MaySee reports whether somebody may know of a record, or of a version of one; nobody
-// knows of nil. Most records are open to everybody and most requests are the
-// public's, and neither asks for namespaces.
+// MaySee reports whether a principal may know of a record, or of a version of one;
+// false for nil. Most records are open to the public and most requests are the
+// public's, and neither needs namespaces.
 func (r *Resolver) MaySee(ctx context.Context, who auth.Principal, record *stele.Record) (bool, error) {
 	switch {
 	case record == nil:
@@ -23,5 +23,5 @@ func (r *Resolver) MaySee(ctx context.Context, who auth.Principal, record *stele
 	return err == nil && auth.MayRead(who, record, ancestors...), err
 }
 
-// isOpen reports whether everybody may know of a record.
+// isOpen reports whether the public may know of a record.
 func isOpen(record *stele.Record) bool { return record.State != stele.Reserved && record.IsPublic() }

@@ -8,8 +8,8 @@ import (
 	"github.com/stele-id/stele/auth"
 )
 
-// somebody returns who has these names, as records name their readers; none: the
-// public.
+// somebody returns a principal with these names, as records name their readers; none:
+// the public.
 func somebody(names ...string) (p auth.Principal) {
 	for _, name := range names {
 		p.Name = "zoe"
@@ -25,8 +25,8 @@ func somebody(names ...string) (p auth.Principal) {
 	return p
 }
 
-// Who has a role in a namespace sees what is reserved or restricted there and in
-// all below it, and for nobody else is anything there.
+// A principal with a role in a namespace sees what is reserved or restricted there and
+// in all below it; for all others nothing is there.
 func TestRoles(t *testing.T) {
 	withAndWithout(t, func(t *testing.T, r *registry) {
 		r.namespace(stele.Namespace{Scheme: "ark", Owner: "root", Grants: []stele.Grant{{To: "user:rose", Role: stele.RoleOwner}}})

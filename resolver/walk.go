@@ -247,7 +247,7 @@ func (w *walk) delegate(ns *stele.Namespace) (Resolution, error) {
 	}
 	url, err := expand(ns.Delegate, text, text[len(ns.Prefix):], query, w.isLiteral())
 	if err != nil {
-		// A name can't be wrong where the template is right, but for dot segments.
+		// If the template is valid, a name is invalid only because of dot segments.
 		return Resolution{}, &stele.Error{Op: "resolve", ID: w.q.ID, Kind: stele.Invalid, Err: fmt.Errorf(
 			"the namespace %s delegates to another resolver: %w", ns.Key(), err)}
 	}
