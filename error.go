@@ -12,7 +12,7 @@ import (
 // so errors.Is(err, stele.NotFound) asks what kind err is of.
 type Kind uint8
 
-// The zero Kind is Internal: a failure that nobody classified is a bug.
+// The zero Kind is Internal: a failure without a class is a bug.
 const (
 	Internal        Kind = iota // a fault of this program
 	Invalid                     // the input can't be right; repeating it won't help

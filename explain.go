@@ -18,7 +18,7 @@ type Explanation struct {
 
 // Spelling is another way to write an identifier.
 type Spelling struct {
-	Name string `json:"name"` // who writes it so: "URL", "RFC 4452"
+	Name string `json:"name"` // the convention that writes it so: "URL", "RFC 4452"
 	Text string `json:"text"`
 }
 

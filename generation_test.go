@@ -12,7 +12,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// FuzzParsePosition: a version token comes from anybody. What is read is written as it was.
+// FuzzParsePosition: any client may send a version token. A token that parses is written
+// back unchanged.
 func FuzzParsePosition(f *testing.F) {
 	const g = "0123456789abcdef0123456789abcdef"
 	for _, seed := range []string{"", "0", "17", "+1", "00", g, g + ".", g + ".17", g + ".18446744073709551615", g + ".18446744073709551616", "." + g, strings.ToUpper(g) + ".1", strings.Repeat("0", 32) + ".1", g + ".1.2"} {

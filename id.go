@@ -21,9 +21,9 @@ type ID struct {
 }
 
 // NewID puts together an ID from a scheme's name and a text that is known to be
-// canonical there. It is meant for schemes, which have just made that text, and
-// for stores, which kept it; everybody else parses. It checks what holds in all
-// schemes: size and legibility.
+// canonical there. It is meant for schemes, which have just made that text, and for
+// stores, which kept it; all other callers parse. It checks what holds in all schemes:
+// size and legibility.
 func NewID(scheme, canonical string) (ID, error) {
 	if !isSchemeName(scheme) {
 		return ID{}, Invalidf("", 0, "%q is not a name of a scheme", scheme)

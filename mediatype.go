@@ -10,7 +10,7 @@ const maxTag = 255
 
 // isLanguage reports whether tag has the shape of a language tag (BCP 47, RFC
 // 5646): subtags of 1 to 8 letters and digits, the first of at least two letters,
-// or x or i with something behind it. Whether the language exists is not asked.
+// or x or i followed by another subtag. It does not check whether the language exists.
 func isLanguage(tag string) bool {
 	first, begin := true, 0
 	for i := 0; i <= len(tag); i++ {

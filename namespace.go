@@ -22,7 +22,7 @@ type Namespace struct {
 	Passthrough bool     // what follows a registered name is appended to its targets, from any character on at which names may be cut
 	Quota       uint64   // how many names there may be, identifiers and aliases; 0: no limit
 	Publication Publication
-	Grants      []Grant      // who else may do something there, beside the owner
+	Grants      []Grant      // the roles of principals and groups other than the owner
 	Keys        []SigningKey // by which records of it, and of all below it, are signed
 
 	Version  uint64
@@ -61,7 +61,7 @@ type Minter struct {
 	AllowPrivate bool
 	Granularity  string // as mint.ParseGranularity reads it
 
-	// NOID: a template behind the namespace's prefix, and the order's seed.
+	// NOID: a template that follows the namespace's prefix, and the order's seed.
 	Template string
 	Seed     uint64
 }

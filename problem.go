@@ -50,8 +50,8 @@ func (p Problems) Unwrap() []error {
 // maxProblems bounds how many problems are told: a hostile document could have a million.
 const maxProblems = 100
 
-// Report collects the problems of a document, for those that read or judge one. Its zero value
-// is ready, and costs nothing as long as there is no problem.
+// Report collects the problems of a document, for code that reads or validates one. Its zero
+// value is ready, and costs nothing as long as there is no problem.
 type Report struct {
 	list Problems
 	more int // how many are not in the list

@@ -14,7 +14,7 @@ type Publication struct {
 	Exact     bool   // new names with another number of parts are refused
 
 	Servers  []NameServer // of the zone, the primary first
-	Mailbox  string       // of who looks after the zone: hostmaster@example.org
+	Mailbox  string       // of the zone's administrator: hostmaster@example.org
 	Resolver string       // host, perhaps with a port, that answers over HTTP for clients which can't go on in the DNS
 
 	Signing     Signing     // of the zone
@@ -28,7 +28,7 @@ type Publication struct {
 	// absolute and in lower case; "" if it is in none.
 	Catalog string
 
-	// Elsewhere says who answers for the namespace instead, if others do. The
+	// Elsewhere says which services answer for the namespace instead, if others do. The
 	// namespace has no zone of its own then.
 	Elsewhere []Discovery
 }
@@ -74,12 +74,13 @@ func RecordTypes() []RecordType {
 	return []RecordType{RecordA, RecordAAAA, RecordCAA, RecordCNAME, RecordMX, RecordSRV, RecordTXT}
 }
 
-// Signing is how a zone is signed (DNSSEC). Its keys are no part of it: they are secret.
+// Signing is how a zone is signed (DNSSEC). Its keys are not part of it: they are
+// secret.
 type Signing string
 
 const (
 	NotSigned       Signing = ""
-	SigningOnline   Signing = "online"   // when an answer is asked for; nobody can list the names
+	SigningOnline   Signing = "online"   // when a client asks; a client can't list the names
 	SigningTransfer Signing = "transfer" // as a whole, so that signatures go out to secondaries
 )
 

@@ -21,7 +21,7 @@ type Record struct {
 	Metadata    Metadata
 	Persistence Persistence
 	Values      []HandleValue
-	Readers     []string // principals and groups who may see it; none: everybody
+	Readers     []string // principals and groups that may see it; none: the public
 	Signatures  []Signature
 
 	// What the system keeps.
@@ -34,7 +34,7 @@ type Record struct {
 	Withheld Withheld
 }
 
-// IsPublic reports whether everybody may see the record.
+// IsPublic reports whether the public may see the record.
 func (r *Record) IsPublic() bool { return len(r.Readers) == 0 }
 
 // Names yields all names of the record, its identifier first.
@@ -175,8 +175,8 @@ const (
 	AdminRead
 )
 
-// DefaultPermissions are those of a handle value that does not say: everybody
-// reads it, its administrators read and change it.
+// DefaultPermissions are those of a handle value that does not say: the public reads
+// it, its administrators read and change it.
 const DefaultPermissions = AdminRead | AdminWrite | PublicRead
 
 // MarshalJSON fails: a record has no JSON form of its own, which would have the names of Go's

@@ -1,6 +1,6 @@
 package stele
 
-// Role is what somebody may do in a namespace and in all below it.
+// Role is what a principal may do in a namespace and in all below it.
 type Role string
 
 const (
@@ -13,8 +13,8 @@ const (
 // IsValid reports whether r is a role; NoRole is none.
 func (r Role) IsValid() bool { return r.rank() > 0 }
 
-// Includes reports whether who has this role may do what the other one allows. What
-// is not a role allows nothing that anybody could have; no role asks for nothing.
+// Includes reports whether a principal with this role may do what the other one allows.
+// An unknown role is included in none; NoRole is included in all.
 func (r Role) Includes(other Role) bool {
 	return (other.IsValid() || other == NoRole) && r.rank() >= other.rank()
 }

@@ -315,11 +315,12 @@ type Commit struct {
 	// (another caller has removed them), or if there was never one of that number.
 	TrimAudit uint64
 
-	// Replay is nil, but for whoever copies another store. It has the changes of this
-	// commit then, in their order, as the feed of the other store has them: the feed
-	// gets their numbers and times, and names count as is said there, without limit;
-	// Counter is not asked. Conflict if the first number is not the next one. Invalid
-	// if they are not the changes that the commit makes, or leave a number out.
+	// Replay is nil, except in a commit that copies from another store. It has the
+	// changes of this commit then, in their order, as the feed of the other store has
+	// them: the feed gets their numbers and times, and names count as is said there,
+	// without limit; Counter is not asked. Conflict if the first number is not the next
+	// one. Invalid if they are not the changes that the commit makes, or leave a number
+	// out.
 	Replay []Change
 }
 
@@ -366,8 +367,8 @@ type MinterState struct {
 }
 
 // Cell is a small value with a name, for what a registry keeps beside names and what
-// they stand for: who may enter, and what was answered to a request that may come
-// again. It alone can be removed, so nothing is kept in one that has to stay. Cells
+// they stand for: users, tokens and keys, and the answers to requests that a client may
+// repeat. It alone can be removed, so nothing is kept in one that has to stay. Cells
 // are not in the change feed.
 type Cell struct {
 	Name  string // not empty, at most MaxCellName bytes

@@ -20,8 +20,8 @@ const (
 // Not among them, on purpose: what runs or shows the URL's own text in the page
 // that led there (javascript, vbscript, data, blob, view-source), what reaches
 // into the reader's machine (file, jar, chrome, about), what opens a session or
-// writes (ssh, telnet, ldap, mailto), and all that nobody has thought about. A
-// namespace may allow fewer, never more.
+// writes (ssh, telnet, ldap, mailto), and all that have not been reviewed. A namespace
+// may allow fewer, never more.
 const (
 	protocols    = "http https ftp ftps sftp rsync rtsp"
 	MaxProtocols = 7
@@ -157,9 +157,9 @@ func checkURL(url string) string {
 	return checkURLText(rest[len(auth):], len(url)-len(rest)+len(auth))
 }
 
-// checkURLText judges the characters behind the host; offset is where it stands.
-// Brackets are not for this place in RFC 3986 (3.3, 3.4), but half the world's
-// queries have them, and every client takes them.
+// checkURLText checks the characters after the host; offset is where they begin.
+// Brackets are not for this place in RFC 3986 (3.3, 3.4), but half the world's queries
+// have them, and every client takes them.
 func checkURLText(text string, offset int) string {
 	fragment := false
 	for i := 0; i < len(text); i++ {

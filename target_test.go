@@ -144,8 +144,8 @@ func TestTargetHost(t *testing.T) {
 	}
 }
 
-// checkAgainstURL makes sure that what we take for a URL net/url does too, and
-// that both see the same host: whoever disagrees about it sends people elsewhere.
+// checkAgainstURL makes sure that what we take for a URL net/url does too, and that
+// both see the same host: a reader that disagrees about it sends people elsewhere.
 func checkAgainstURL(t interface{ Fatalf(string, ...any) }, text string) {
 	target := stele.Target{URL: text}
 	host, protocol := target.Host(), target.Protocol()

@@ -13,8 +13,8 @@ const MaxHosts = 1000
 
 // Validate tells everything that is wrong with the namespace, as [Problems] in an
 // Error of Kind Invalid. What only a scheme or package mint can judge (whether
-// names can be cut there, the grammar of templates and granularities) is left to
-// those who know them.
+// names can be cut there, the grammar of templates and granularities) is left to those
+// packages.
 func (n *Namespace) Validate() error {
 	var f Report
 	n.Check(&f)
@@ -104,8 +104,8 @@ func hostRuleReason(rule string) string {
 	return ""
 }
 
-// delegateReason says why a text is not a URL of another resolver, or "". What is
-// put into it is percent-encoded, so it may stand anywhere behind the host.
+// delegateReason says why a text is not a URL of another resolver, or "". What is put
+// into it is percent-encoded, so it may stand anywhere after the host.
 func delegateReason(template string) string {
 	const like = "such as https://resolver.example.org/{id}"
 	url := template
@@ -126,7 +126,7 @@ func delegateReason(template string) string {
 }
 
 // checkMinter makes sure that the minter has what its kind needs, and nothing that
-// means something to another kind only: somebody would rely on it.
+// means something to another kind only: an operator would rely on it.
 func (n *Namespace) checkMinter(f *Report) {
 	m := &n.Minter
 	if !m.Kind.IsValid() {
