@@ -19,7 +19,7 @@ import (
 // unaudited reports whether the commits of an operation leave no entry. These are not what
 // a user did to the registry, but how it works:
 //
-//   - mint: a commit reserves names, for everybody who asks. Names that are given are
+//   - mint: a commit reserves names, for all callers. Names that are given are
 //     counted by user, namespace and minute; see tally.
 //   - forget requests: the server forgets the answers to old requests.
 //   - note audit export: how far the trail was sent to another program.
@@ -88,7 +88,7 @@ func (r *Registrar) recordEntries(ctx context.Context, op string, c *stele.Commi
 	if len(records) == 0 {
 		return nil, nil
 	}
-	if counter == nil { // whoever committed did not look for their namespaces
+	if counter == nil { // the committing code did not look for their namespaces
 		s, err := r.view(ctx)
 		if err != nil {
 			return nil, err
@@ -118,7 +118,7 @@ func (r *Registrar) recordEntries(ctx context.Context, op string, c *stele.Commi
 	return list, nil
 }
 
-// rolesOf lists who has which role in a namespace.
+// rolesOf lists the principals of a namespace with their roles.
 func rolesOf(ns *stele.Namespace) string {
 	var roles []string
 	if ns.Owner != "" {

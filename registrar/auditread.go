@@ -36,8 +36,8 @@ func (q *AuditQuery) matches(e *stele.AuditEntry) bool {
 }
 
 // Audit yields the entries of the audit trail that a query asks for, in order. An
-// administrator sees all. Who owns a namespace sees those about that namespace and what is
-// below it, without addresses and names of the operating system. Forbidden for others.
+// administrator sees all. An owner of a namespace sees those about that namespace and what
+// is below it, without addresses and names of the operating system. Forbidden for others.
 //
 // Entries that are passed over are yielded as places without an entry, so that a caller
 // can end a page there; see [AuditItem].

@@ -10,10 +10,10 @@ import (
 // compilerCell has the name of what made zones of the registry last.
 const compilerCell = "zone compiler"
 
-// NoteCompiler says what makes zones of the registry from now on. If that is another
-// than before, all namespaces that have a zone get a new version: the serials grow, and
-// who has a copy of a zone takes it as a whole, since everything in it may be different.
-// Only an administrator may.
+// NoteCompiler notes which zone compiler makes the registry's zones from now on. If it
+// is another than before, all namespaces that have a zone get a new version: the serials
+// grow, and a secondary transfers a zone as a whole, since everything in it may be
+// different. Only an administrator may.
 func (r *Registrar) NoteCompiler(ctx context.Context, name string) error {
 	const op = "publish"
 	if err := administrate(ctx, op, stele.ID{}); err != nil {

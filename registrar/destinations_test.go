@@ -8,7 +8,7 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// value returns a handle value that everybody may read.
+// value returns a handle value that the public may read.
 func value(index uint32, kind, data string) stele.HandleValue {
 	return stele.HandleValue{Index: index, Type: kind, Data: []byte(data), TTL: 86400, Permissions: stele.PublicRead | stele.AdminRead | stele.AdminWrite}
 }

@@ -53,7 +53,7 @@ func testSchemes(t testing.TB) *stele.Schemes {
 	return schemes
 }
 
-// as returns a context in which somebody acts.
+// as returns a context with a caller of this name.
 func as(name string, groups ...string) context.Context {
 	return auth.With(context.Background(), auth.Principal{Name: name, Groups: groups})
 }

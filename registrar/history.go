@@ -11,9 +11,9 @@ import (
 	"github.com/stele-id/stele/auth"
 )
 
-// Get returns the record that has this name, for whoever acts: readers of its
-// namespace see it in every state, others as [auth.MayRead] says. NotFound if there
-// is none for them.
+// Get returns the record that has this name, as the caller may see it: readers of its
+// namespace see it in every state, others as [auth.MayRead] says. NotFound if there is
+// none that the caller may see.
 func (r *Registrar) Get(ctx context.Context, name stele.ID) (*stele.Record, error) {
 	rec, _, err := r.get(ctx, "show", name)
 	return rec, err
@@ -28,7 +28,8 @@ func (r *Registrar) get(ctx context.Context, op string, name stele.ID) (*stele.R
 }
 
 // History yields all versions of the record that has this name, the newest first, as
-// [Registrar.Version] shows them. NotFound if there is no record for whoever acts.
+// [Registrar.Version] shows them. NotFound if there is no record that the caller may
+// see.
 func (r *Registrar) History(ctx context.Context, name stele.ID) iter.Seq2[*stele.Record, error] {
 	return r.HistoryBefore(ctx, name, math.MaxUint64)
 }
@@ -62,9 +63,9 @@ func (r *Registrar) HistoryBefore(ctx context.Context, name stele.ID, version ui
 //
 // Each version comes with what the current one withholds. A version that was erased, or
 // that is older than a redaction, comes without its content and marked as redacted, for
-// everybody. A disavowed version comes without its content for those who may not change
-// the record, and so does a version that the caller could not have seen when it was
-// current.
+// all callers. A disavowed version comes without its content for those who may not
+// change the record, and so does a version that the caller could not have seen when it
+// was current.
 func (r *Registrar) Version(ctx context.Context, name stele.ID, version uint64) (*stele.Record, error) {
 	const op = "show"
 	now, chain, err := r.get(ctx, op, name)

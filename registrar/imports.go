@@ -55,7 +55,7 @@ func (i *Import) cell(before []byte) (stele.CellChange, error) {
 }
 
 // BeginImport gives an import a number. Numbers begin with 1 and are never used again.
-// Forbidden for callers who may write nowhere.
+// Forbidden for a caller that may write in no namespace.
 func (r *Registrar) BeginImport(ctx context.Context, label string) (uint64, error) {
 	const op = "begin import"
 	if err := identify(ctx, op); err != nil {

@@ -51,8 +51,8 @@ type ImportOptions struct {
 	Bookmark []byte
 }
 
-// Bookmark returns how far the import of that name is; nil if it never began.
-// Everybody has names of their own; administrators share theirs.
+// Bookmark returns how far the import of that name is; nil if it never began. Each user
+// has names of their own; administrators share theirs.
 func (r *Registrar) Bookmark(ctx context.Context, name string) ([]byte, error) {
 	if err := identify(ctx, "import"); err != nil {
 		return nil, err
@@ -64,11 +64,11 @@ func (r *Registrar) Bookmark(ctx context.Context, name string) ([]byte, error) {
 	return data, tell("import", err)
 }
 
-// ownBookmark stands between somebody's name and that of their import. No name has it,
-// so that nobody's bookmark is another's.
+// ownBookmark stands between a user's name and that of their import. No name contains
+// it, so that users never share a bookmark.
 const ownBookmark = "\x00"
 
-// bookmarkOf returns under which name the bookmark of whoever acts is kept.
+// bookmarkOf returns the name under which the caller's bookmark is kept.
 func bookmarkOf(ctx context.Context, name string) string {
 	if who := auth.From(ctx); !who.Admin {
 		name = who.Name + ownBookmark + name
@@ -83,8 +83,8 @@ func bookmarkOf(ctx context.Context, name string) string {
 // version that is registered now. In an update a record may come again: then it is
 // changed again. The second result says that the chunk as a whole failed; records may
 // have been written then, but not the bookmark, and importing the chunk again with
-// Update writes nothing twice. Forbidden if a bookmark is to be kept for somebody who may
-// write nowhere.
+// Update writes nothing twice. Forbidden if a bookmark is to be kept for a caller that
+// may write in no namespace.
 func (r *Registrar) Ingest(ctx context.Context, records []*stele.Record, o ImportOptions) ([]error, error) {
 	const op = "import"
 	if err := identify(ctx, op); err != nil {
@@ -130,8 +130,8 @@ func (r *Registrar) Ingest(ctx context.Context, records []*stele.Record, o Impor
 	return in.errs, nil
 }
 
-// mayWriteSomewhere reports whether there is a namespace in which somebody may write.
-// Bookmarks stay for ever, so those who have nothing to import leave none.
+// mayWriteSomewhere reports whether there is a namespace in which a principal may
+// write. Bookmarks are never removed, so a caller that can't import leaves none.
 func (s *spaces) mayWriteSomewhere(who auth.Principal) bool {
 	for _, sp := range s.All() {
 		if auth.MayWrite(who, sp.Namespace) {
@@ -148,7 +148,7 @@ type intake struct {
 	o       ImportOptions
 	records []*stele.Record
 	errs    []error
-	before  []*stele.Record // what is registered; nil if nothing is, or nobody asked
+	before  []*stele.Record // what is registered; nil if nothing is, or the store was not asked
 }
 
 // find looks up what is registered, if that is to be updated.
@@ -201,8 +201,8 @@ func (in *intake) lookUpAll(ctx context.Context, good func(i int) bool, found fu
 	return tell("import", context.Cause(ctx))
 }
 
-// aliased refuses a record whose identifier is an alias of another one. That is told
-// only to who may write there.
+// aliased refuses a record whose identifier is an alias of another one. Only a caller
+// that may write there is told.
 func (in *intake) aliased(ctx context.Context, rec, other *stele.Record) error {
 	if err := mayWrite(ctx, "import", in.spaces.lookup(), nil, rec); err != nil {
 		return err
@@ -251,7 +251,7 @@ func (in *intake) ready(ctx context.Context, i int) error {
 		in.first(ctx, rec)
 	} else {
 		if err := authorise(ctx, "import", rec.ID, at.chainOf(rec.ID)); err != nil {
-			return err // who may not write is not told what is there
+			return err // a caller that may not write is not told what is there
 		}
 		if rec.State == stele.Reserved && before.State != stele.Reserved {
 			return refuse("import", rec.ID, stele.Invalid, "a record that is %s does not become reserved", before.State)

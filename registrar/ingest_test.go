@@ -213,8 +213,8 @@ func TestImportGoesOn(t *testing.T) {
 	}
 }
 
-// Nobody's bookmark is another's, whatever imports and users are called: who could move
-// it on would have records left out.
+// Users never share a bookmark, whatever imports and users are called: a user that
+// moves another's bookmark would make that import leave out records.
 func TestBookmarksAreApart(t *testing.T) {
 	f := newFixture(t)
 	f.space("ark:12345", func(ns *stele.Namespace) {
@@ -245,7 +245,7 @@ func TestBookmarksAreApart(t *testing.T) {
 	}
 }
 
-// Who may write nowhere leaves nothing behind.
+// An import by a caller that may write in no namespace leaves no trace.
 func TestImportByWhoMayNotWrite(t *testing.T) {
 	f := newFixture(t)
 	f.space("ark:12345", func(ns *stele.Namespace) { ns.Grants = []stele.Grant{{To: "user:rita", Role: stele.RoleReader}} })

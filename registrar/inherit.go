@@ -50,9 +50,10 @@ func (r *Registrar) restoreRequests(ctx context.Context, cells []stele.Cell) err
 	return taken.flush(ctx)
 }
 
-// restoreNamespaces takes over who may do what in the namespaces that both registries
-// have, and the signing keys with their ends: a role that was taken away since the backup
-// stays away, and a key that was revoked signs nothing. All else is as in the backup.
+// restoreNamespaces takes over the owners and grants of the namespaces that both
+// registries have, and the signing keys with their ends: a role that was revoked since
+// the backup stays revoked, and a key that was revoked signs nothing. All else is as in
+// the backup.
 func (r *Registrar) restoreNamespaces(ctx context.Context, present []*stele.Namespace) error {
 	const op = "restore"
 	if len(present) == 0 {
@@ -139,8 +140,9 @@ func (r *Registrar) shutTokens(ctx context.Context) error {
 }
 
 // OpenToken opens a token that a restore without a present registry shut, and returns it
-// without what proves it. Only an administrator may, who knows that it was not revoked
-// since the backup. One that is not shut stays as it is. NotFound if there is none.
+// without what proves it. Only an administrator may, and has to know that it was not
+// revoked since the backup. A token that is not shut stays as it is. NotFound if there
+// is none.
 func (r *Registrar) OpenToken(ctx context.Context, id string) (t auth.Token, err error) {
 	const op = "open token"
 	if err := administrate(ctx, op, stele.ID{}); err != nil {

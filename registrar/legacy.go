@@ -26,7 +26,7 @@ type Legacy struct {
 	// Minters are the states of the minters: how far they are.
 	Minters []stele.MinterState
 
-	// Access are the cells that say who may enter, and what proves it; see [IsAccess].
+	// Access are the cells of users, tokens and keys; see [IsAccess].
 	Access []stele.Cell
 
 	// Zones are the states of the zones: which serials were used; see

@@ -12,8 +12,8 @@ import (
 	"github.com/stele-id/stele/namespaces"
 )
 
-// RoleIn returns the role that whoever acts has in the namespace that a prefix
-// belongs to: its own if it has one, or else the nearest above.
+// RoleIn returns the role that the caller has in the namespace that a prefix belongs
+// to: its own if it has one, or else the nearest above.
 func (r *Registrar) RoleIn(ctx context.Context, key stele.NamespaceKey) (stele.Role, error) {
 	s, err := r.view(ctx)
 	if err != nil {
@@ -40,9 +40,9 @@ func (s *spaces) chainAt(key stele.NamespaceKey) []*stele.Namespace {
 }
 
 // Scan yields the records whose identifiers begin with a prefix and come after a
-// text, in order of their texts, for whoever may list the namespace that the prefix
-// belongs to: an administrator alone where that is a scheme's root. What begins so
-// but belongs to a namespace that they may not list is left out.
+// text, in order of their texts, for a caller that may list the namespace that the
+// prefix belongs to: only an administrator where that is a scheme's root. Records in a
+// namespace that the caller may not list are left out.
 func (r *Registrar) Scan(ctx context.Context, key stele.NamespaceKey, after string) iter.Seq2[*stele.Record, error] {
 	const op = "list"
 	return func(yield func(*stele.Record, error) bool) {
@@ -68,7 +68,7 @@ func (r *Registrar) Scan(ctx context.Context, key stele.NamespaceKey, after stri
 	}
 }
 
-// mayList makes sure that whoever acts may list what begins with a prefix.
+// mayList makes sure that the caller may list what begins with a prefix.
 func mayList(ctx context.Context, op string, s *spaces, key stele.NamespaceKey) error {
 	if err := identify(ctx, op); err != nil {
 		return err
@@ -86,7 +86,7 @@ func mayList(ctx context.Context, op string, s *spaces, key stele.NamespaceKey) 
 		"%q may not list the namespace %s; ask its owner or an administrator for the role reader", who.Name, chain[0].Key())
 }
 
-// sight is what somebody may list. Names come in order, so that most are in the
+// sight is what a principal may list. Names come in order, so that most are in the
 // namespace of the one before.
 type sight struct {
 	spaces *spaces
@@ -111,8 +111,8 @@ func (v *sight) lists(id stele.ID) bool {
 }
 
 // Pointing yields the records that have a target at a location and come after an
-// identifier, in order, as far as they are in namespaces that whoever acts may
-// list. It looks only there, so that the work does not grow with what others have.
+// identifier, in order, as far as they are in namespaces that the caller may list. It
+// looks only there, so that the work does not grow with what others have.
 func (r *Registrar) Pointing(ctx context.Context, at stele.Location, after stele.ID) iter.Seq2[*stele.Record, error] {
 	const op = "look up"
 	return func(yield func(*stele.Record, error) bool) {
@@ -138,7 +138,7 @@ func (r *Registrar) Pointing(ctx context.Context, at stele.Location, after stele
 	}
 }
 
-// listed returns the prefixes of all that somebody may list, in order, none of which
+// listed returns the prefixes of all that a principal may list, in order, none of which
 // begins with another.
 func (s *spaces) listed(who auth.Principal) []stele.NamespaceKey {
 	var keys []stele.NamespaceKey

@@ -87,7 +87,7 @@ func TestScan(t *testing.T) {
 		{as("olga"), "ark:12345", "", forbidden},
 		{as("zoe", "staff"), "ark:12345/x5", "", x5},
 		{as("zoe", "staff"), "ark:12345/x", "", forbidden},
-		{as("carl"), "ark:12345/x53", "", forbidden}, // who may read it, may not list it
+		{as("carl"), "ark:12345/x53", "", forbidden}, // a reader of the record may not list the namespace
 		{as("staff"), "ark:12345/x5", "", forbidden},
 	} {
 		key := f.key("ark:")
@@ -230,8 +230,8 @@ func TestPointingClaims(t *testing.T) {
 	}
 }
 
-// Whatever namespaces, roles and records there are: what somebody is shown by a list
-// or a reverse look-up is exactly what is in namespaces that they may list, in order.
+// Whatever namespaces, roles and records there are: a list or a reverse look-up shows a
+// caller exactly what is in namespaces that the caller may list, in order.
 func TestListingProperty(t *testing.T) {
 	prefixes := []string{"ark:12345", "ark:12345/x5", "ark:12345/x5y", "ark:123456", "urn:example", "urn:example2"}
 	ids := []string{"ark:12345/a", "ark:12345/x5", "ark:12345/x5a", "ark:12345/x5y1", "ark:12345/x6", "ark:123456/x5a", "ark:77777/b", "urn:example2:1", "urn:example:1"}

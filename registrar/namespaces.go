@@ -44,10 +44,10 @@ func (r *Registrar) addNamespace(ctx context.Context, ns *stele.Namespace, seed 
 }
 
 // SetNamespace changes a namespace: change is called with a copy of it. If
-// ifVersion is not 0 and not the namespace's version, the answer is Conflict. Its
-// owners may change it and say who has which role there, but owner and quota are set
-// by the owners of what is above it. For who has no role in it there is none. Its
-// template keeps its seed if the change leaves it out, and a new one gets a random seed.
+// ifVersion is not 0 and not the namespace's version, the answer is Conflict. Its owners
+// may change it and its grants, but owner and quota are set by the owners of what is
+// above it. NotFound for a caller without a role in it. Its template keeps its seed if
+// the change leaves it out, and a new one gets a random seed.
 func (r *Registrar) SetNamespace(ctx context.Context, key stele.NamespaceKey, ifVersion uint64, change func(*stele.Namespace) error) (*stele.Namespace, error) {
 	return r.setNamespace(ctx, key, ifVersion, change, r.seedTemplate)
 }
@@ -126,7 +126,7 @@ func (r *Registrar) stampNamespace(ctx context.Context, before, next *stele.Name
 	next.Version, next.Created = 1, next.Modified
 	if before != nil {
 		next.Version = before.Version + 1
-		if !before.Created.IsZero() { // but for a root that nobody has changed yet
+		if !before.Created.IsZero() { // except a root that was never changed
 			next.Created = before.Created
 		}
 		if next.Modified.Before(before.Modified) { // the clock stepped back
@@ -149,8 +149,8 @@ func cloneNamespace(ns *stele.Namespace) *stele.Namespace {
 	return &c
 }
 
-// listable returns a namespace if whoever acts may list it. To others its settings
-// are as if there were none.
+// listable returns a namespace if the caller may list it. For other callers its
+// settings do not exist.
 func (s *spaces) listable(ctx context.Context, sp *namespaces.Node) *namespaces.Node {
 	if sp == nil || !auth.MayList(auth.From(ctx), s.Chain(sp)...) {
 		return nil
@@ -158,8 +158,8 @@ func (s *spaces) listable(ctx context.Context, sp *namespaces.Node) *namespaces.
 	return sp
 }
 
-// Namespace returns the namespace of that key to who has a role in it. Every scheme
-// has a root, with version 0 if nobody has changed it; administrators see that.
+// Namespace returns the namespace of that key to a caller with a role in it. Every
+// scheme has a root, with version 0 if it was never changed; administrators see that.
 func (r *Registrar) Namespace(ctx context.Context, key stele.NamespaceKey) (*stele.Namespace, error) {
 	s, err := r.view(ctx)
 	if err != nil {
@@ -172,7 +172,7 @@ func (r *Registrar) Namespace(ctx context.Context, key stele.NamespaceKey) (*ste
 }
 
 // NamespaceHistory yields the versions of a namespace that are kept, the newest first, to
-// whoever has a role in it now. NotFound if there is none for them.
+// a caller with a role in it now. NotFound if there is none for that caller.
 func (r *Registrar) NamespaceHistory(ctx context.Context, key stele.NamespaceKey) iter.Seq2[*stele.Namespace, error] {
 	return func(yield func(*stele.Namespace, error) bool) {
 		if _, err := r.Namespace(ctx, key); err != nil {
@@ -194,7 +194,7 @@ func (r *Registrar) NamespaceHistory(ctx context.Context, key stele.NamespaceKey
 // FindNamespace returns the namespace that a name belongs to: the one with the
 // longest prefix, the root of its scheme if there is no other. A name that the
 // settings of a minter lead to, such as an IBIp, belongs to that minter's
-// namespace. NotFound for who has no role in it.
+// namespace. NotFound for a caller without a role in it.
 func (r *Registrar) FindNamespace(ctx context.Context, id stele.ID) (*stele.Namespace, error) {
 	s, err := r.view(ctx)
 	if err != nil {
@@ -211,7 +211,8 @@ func (r *Registrar) FindNamespace(ctx context.Context, id stele.ID) (*stele.Name
 }
 
 // ParentNamespace returns the namespace above one: that with the longest prefix
-// among its ancestors. A root has none: NotFound, and so for who may not list it.
+// among its ancestors. A root has none: NotFound. NotFound also if the caller may not
+// list it.
 func (r *Registrar) ParentNamespace(ctx context.Context, key stele.NamespaceKey) (*stele.Namespace, error) {
 	s, err := r.view(ctx)
 	if err != nil {
@@ -225,8 +226,8 @@ func (r *Registrar) ParentNamespace(ctx context.Context, key stele.NamespaceKey)
 	return nil, refuse("show namespace", stele.ID{}, stele.NotFound, "no namespace is above %s", key)
 }
 
-// Namespaces yields the namespaces in which whoever acts has a role, by scheme and
-// then by prefix: for an administrator all, the roots of all schemes included.
+// Namespaces yields the namespaces in which the caller has a role, by scheme and then
+// by prefix: for an administrator all, the roots of all schemes included.
 func (r *Registrar) Namespaces(ctx context.Context) iter.Seq2[*stele.Namespace, error] {
 	return func(yield func(*stele.Namespace, error) bool) {
 		s, err := r.view(ctx)

@@ -111,7 +111,7 @@ func TestNamespaceVersions(t *testing.T) {
 	if _, err = f.SetNamespace(f.admin, key, 0, func(*stele.Namespace) error { return boom }); !errors.Is(err, boom) {
 		t.Errorf("got %v", err)
 	}
-	// A root is there before anybody wrote it.
+	// A root exists before its first version is written.
 	root := must(f.SetNamespace(f.admin, f.key("ark:"), 0, title("Strays")))(t)
 	if root.Version != 1 || root.Created.IsZero() {
 		t.Errorf("got %+v", root)
@@ -217,7 +217,8 @@ func TestPrefixesBelongToOne(t *testing.T) {
 		want(t, add(f.admin, "inpe.br/other", other), stele.Conflict, "8JMKD3MGP8W")
 		want(t, add(f.admin, "sid.inpe.br", rep("mtc-m18.sid.inpe.br", "1s")), stele.Conflict)
 	}
-	// Another port is another prefix. But only who may write there may claim it.
+	// Another port is another prefix. But only a principal that may write there may
+	// claim it.
 	other := ibi("1s")
 	other.Host, other.IPPort = "other.inpe.br", 801
 	f.space("inpe.br", owner("bob"))
@@ -239,8 +240,8 @@ func TestPrefixesBelongToOne(t *testing.T) {
 	want(t, err, stele.Conflict, "8JMKD3MGP8W")
 }
 
-// TestPrefixChangesHands: whoever has a prefix later goes on where the one before
-// it stopped, though nothing that it gave out was registered.
+// TestPrefixChangesHands: a later minter of a prefix continues where the earlier one
+// stopped, though no name that it minted was registered.
 func TestPrefixChangesHands(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // where no time passes meanwhile
 		f := newFixture(t)

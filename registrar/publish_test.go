@@ -6,8 +6,8 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// All namespaces share one tree of zones, and whoever has a zone has its keys: nobody
-// takes that of another.
+// All namespaces share one tree of zones, and the namespace that has a zone has its
+// keys: no namespace takes the zone of another.
 func TestPublish(t *testing.T) {
 	f := newFixture(t)
 	f.space("urn:one", owner("ann"), published("one.example."))
@@ -130,7 +130,7 @@ func TestQuotaOfAliases(t *testing.T) {
 	}
 }
 
-// Who may not raise a quota can't get around it with namespaces below.
+// A principal that may not raise a quota can't evade it with namespaces below.
 func TestQuotaBelow(t *testing.T) {
 	f := newFixture(t)
 	must(f.SetNamespace(f.admin, f.key("ark:"), 0, func(ns *stele.Namespace) error {

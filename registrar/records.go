@@ -35,7 +35,7 @@ func (r *Registrar) Register(ctx context.Context, record *stele.Record) (*stele.
 	return clone(next), nil
 }
 
-// begin returns the first version of a record that somebody wants to register.
+// begin returns the first version of a record that the caller wants to register.
 func (r *Registrar) begin(ctx context.Context, op string, record *stele.Record) (*stele.Record, error) {
 	next := clone(record)
 	if next.State == "" {
@@ -66,9 +66,9 @@ func counts(id stele.ID, n *namespaces.Node) (stele.NamespaceKey, uint64) {
 
 // Update changes the record that has this name: change is called with a copy of
 // it, and what the system keeps is not its to change. If ifVersion is not 0 and not
-// the record's version, the answer is Conflict; if it is 0 and somebody else was
-// faster, change is called again with what they made. A reserved record may become
-// active. If nothing changed, no version is made.
+// the record's version, the answer is Conflict; if it is 0 and another writer was
+// faster, change is called again with its version. A reserved record may become active.
+// If nothing changed, no version is made.
 func (r *Registrar) Update(ctx context.Context, name stele.ID, ifVersion uint64, change func(*stele.Record) error) (*stele.Record, error) {
 	const op = "update"
 	return r.revise(ctx, op, name, ifVersion, func(next *stele.Record) error {
@@ -124,8 +124,8 @@ func (r *Registrar) Reinstate(ctx context.Context, name stele.ID, ifVersion uint
 	})
 }
 
-// AddAlias gives another name to a record. Whoever does must have rights in the
-// namespace of that name too.
+// AddAlias gives another name to a record. The caller must have rights in the namespace
+// of that name too.
 func (r *Registrar) AddAlias(ctx context.Context, name stele.ID, ifVersion uint64, alias stele.ID) (*stele.Record, error) {
 	return r.revise(ctx, "add alias", name, ifVersion, func(next *stele.Record) error {
 		if alias != next.ID && !slices.Contains(next.Aliases, alias) {
@@ -164,7 +164,7 @@ func (r *Registrar) revise(ctx context.Context, op string, name stele.ID, ifVers
 		if stele.KindOf(err) != stele.Conflict || ifVersion != 0 {
 			return nil, err
 		}
-		// Somebody was faster, or a name is taken: then trying again is no use.
+		// Another writer was faster; or a name is taken, and a retry can't succeed.
 		if now, nerr := r.store.Record(ctx, name); nerr != nil || now.Version == before.Version {
 			return nil, err
 		}
@@ -229,8 +229,9 @@ func isBlank(rec *stele.Record) bool {
 		rec.Persistence.Statement == "" && len(rec.Signatures) == 0
 }
 
-// find returns the record that has this name, with its namespaces, if whoever acts may
-// see it. To others it is as one that nobody registered, to the last letter.
+// find returns the record that has this name, with its namespaces, if the caller may
+// see it. For others the error is that of a name which is not registered, letter by
+// letter.
 func (r *Registrar) find(ctx context.Context, op string, s *lookup, name stele.ID) (*stele.Record, []*stele.Namespace, error) {
 	began := r.beginReading()
 	rec, err := r.store.Record(ctx, name)

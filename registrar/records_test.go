@@ -308,8 +308,8 @@ func TestAliases(t *testing.T) {
 	want(t, err, stele.Conflict)
 }
 
-// TestOnCommit: who keeps copies is told before the writer is, and also when
-// nobody knows whether it was written.
+// TestOnCommit: caches are told before the writer is, and also when it is unknown
+// whether it was written.
 func TestOnCommit(t *testing.T) {
 	var told []uint64
 	spaces := 0

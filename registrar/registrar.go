@@ -144,8 +144,9 @@ func New(store stele.Store, schemes *stele.Schemes, o Options) *Registrar {
 // now returns the time as it is kept: in UTC, and without Go's monotonic clock.
 func (r *Registrar) now() time.Time { return r.o.Now().UTC().Round(0) }
 
-// commit commits, with entries for the audit trail. If there is a chance that it did, everybody who keeps copies is
-// told before the caller is. Its error may name records that are hidden; see apply.
+// commit commits, with entries for the audit trail. If it may have succeeded, all parts that
+// keep copies are told before the caller is. Its error may name records that are hidden; see
+// apply.
 func (r *Registrar) commit(ctx context.Context, op string, c *stele.Commit) error {
 	if err := r.touch(ctx, c); err != nil {
 		return tell(op, err)
@@ -194,8 +195,8 @@ func refuse(op string, id stele.ID, kind stele.Kind, format string, args ...any)
 // sayWho is what the public is told where it may not go.
 const sayWho = "say who you are; send a token"
 
-// authorise makes sure that whoever acts may write records in a namespace, which is
-// given with its ancestors.
+// authorise makes sure that the caller may write records in a namespace, which is given
+// with its ancestors.
 func authorise(ctx context.Context, op string, id stele.ID, chain []*stele.Namespace) error {
 	who := auth.From(ctx)
 	if auth.MayWrite(who, chain...) {

@@ -11,11 +11,11 @@ import (
 	"github.com/stele-id/stele/publish/zonekey"
 )
 
-// accessMarks begin the names of the cells that say who may enter, and what proves it:
-// users, tokens and when they were used, the keys of zones and of their transfers.
+// accessMarks begin the names of the cells of access control and credentials: users,
+// tokens and when they were used, the keys of zones and of their transfers.
 var accessMarks = []string{auth.UserCells, auth.TokenCells, auth.UsedCells, zonekey.CellPrefix, zonekey.TSIGCellPrefix, secretCell}
 
-// IsAccess reports whether a cell says who may enter, or proves who somebody is.
+// IsAccess reports whether a cell belongs to access control or is a credential.
 func IsAccess(cell stele.Cell) bool {
 	for _, mark := range accessMarks {
 		if strings.HasPrefix(cell.Name, mark) {
@@ -25,11 +25,11 @@ func IsAccess(cell stele.Cell) bool {
 	return false
 }
 
-// RestoreAccess takes over who may enter from another store, such as the one that a
-// backup replaces: where both know a user, a token or a key the other store is right.
-// So a token that was revoked after the backup was made does not come back to life, a
-// zone is signed with the keys that the domain above points at, and whoever restores is
-// not locked out. Only an administrator may.
+// RestoreAccess takes over users, tokens and keys from another store, such as the one
+// that a backup replaces: where both have a user, a token or a key, the other store's
+// is used. So a token that was revoked after the backup was made stays revoked, a zone
+// is signed with the keys that the domain above points at, and the restoring operator
+// is not locked out. Only an administrator may.
 func (r *Registrar) RestoreAccess(ctx context.Context, others iter.Seq2[stele.Cell, error]) error {
 	const op = "restore"
 	if err := administrate(ctx, op, stele.ID{}); err != nil {
@@ -66,8 +66,9 @@ func (r *Registrar) RestoreAccess(ctx context.Context, others iter.Seq2[stele.Ce
 	return r.dropEnded(ctx, op, known, tokens)
 }
 
-// dropEnded removes tokens that only this store has, of users who have as many in the
-// other one as they may: there they may have made room, as those do that were revoked.
+// dropEnded removes tokens that only this store has, of users that have the maximum
+// number of tokens in the other one: such a token may have been revoked there to make
+// room.
 func (r *Registrar) dropEnded(ctx context.Context, op string, known map[string]bool, tokens map[string]uint64) error {
 	var ended []stele.CellChange
 	for cell, err := range r.store.Cells(ctx, auth.TokenCells, "") {

@@ -84,7 +84,7 @@ func TestIngestAgain(t *testing.T) {
 	if mark := must(f.Bookmark(as("ann"), "x"))(t); string(mark) != "7" {
 		t.Errorf("the bookmark is %q", mark)
 	}
-	// Without an update the first counts, and what says the same is no mistake.
+	// Without an update the first counts, and an equal record is not an error.
 	g := newFixture(t)
 	g.space("ark:12345", owner("ann"))
 	errs = must(g.Ingest(as("ann"), []*stele.Record{g.record("ark:12345/1", "https://example.org/a"), g.record("ark:12345/1", "https://example.org/a"), g.record("ark:12345/1", "https://example.org/b")}, ImportOptions{}))(t)
@@ -127,7 +127,7 @@ func TestIngestNamespace(t *testing.T) {
 	if line != `{"namespace":{"scheme":"ark","prefix":"ark:12345/p","title":"Q"}}`+"\n" {
 		t.Errorf("got %s", line)
 	}
-	// A dry run finds who may not, too.
+	// A dry run checks rights, too.
 	want(t, f.IngestNamespace(as("zoe"), read(`{"namespace":{"scheme":"ark","prefix":"ark:12345/z"}}`), ImportOptions{DryRun: true}), stele.Forbidden)
 	want(t, f.IngestNamespace(as("ann"), counted, ImportOptions{DryRun: true}), stele.Forbidden, "administrator")
 	// Names of a template may have been given where it comes from.

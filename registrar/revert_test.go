@@ -185,7 +185,7 @@ func TestRevertGoesOn(t *testing.T) {
 	}
 }
 
-// Who may revert, and what does not come back.
+// It tests which callers may revert, and what a revert does not bring back.
 func TestRevert(t *testing.T) {
 	f := newFixture(t)
 	f.space("ark:12345", owner("ann"))

@@ -50,7 +50,7 @@ const revertPage = 1000
 // that records which were left, and can be reverted now, are. The revert has a number
 // like an import, and can be reverted itself. Namespaces that the import made stay.
 //
-// Everybody may revert imports of their own, and administrators all. Rights are asked for
+// Each user may revert imports of their own, and administrators all. Rights are checked
 // record by record: one that the caller may not write is left.
 func (r *Registrar) RevertImport(ctx context.Context, number uint64, o RevertOptions, told func(RevertStep) error) (RevertResult, error) {
 	v, err := r.beginRevert(ctx, number, o)

@@ -9,7 +9,7 @@ import (
 	"github.com/stele-id/stele/auth"
 )
 
-// rank orders who acts by what they may do.
+// rank orders callers by what they may do.
 type rank int
 
 const (
@@ -22,9 +22,8 @@ const (
 	administrator
 )
 
-// actions are all that can be done in a namespace, and from which rank on; below is
-// told what comes before that. What the public is told is not here: where it gets no
-// answer of its own, it is asked who it is.
+// actions are all that can be done in a namespace, from which rank on, and the errors
+// for lower ranks.
 var actions = []struct {
 	name  string
 	from  rank
@@ -228,7 +227,7 @@ func TestRights(t *testing.T) {
 				t.Errorf("%s would %s: got %v, want %q", who.name, action.name, err, kind)
 			}
 		}
-		// The same with a name that nobody has is refused in the same words.
+		// The same with a name that is not registered is refused in the same words.
 		if who.rank < reader {
 			_, there := f.Get(who.ctx, hidden.ID)
 			_, none := f.Get(who.ctx, f.id(key.Prefix+"/nothing"))
@@ -252,7 +251,7 @@ func TestRootTakesNoGrants(t *testing.T) {
 	want(t, err, stele.Invalid, "grants", "add a namespace")
 }
 
-// Whoever reads a namespace can't change what the registrar keeps of it.
+// A caller that gets a namespace can't change what the registrar keeps of it.
 func TestNamespaceIsACopy(t *testing.T) {
 	f := newFixture(t)
 	key := f.space("ark:12345", grant("user:ann", "reader"))
@@ -263,7 +262,7 @@ func TestNamespaceIsACopy(t *testing.T) {
 	}
 }
 
-// Namespaces are listed to who has a role in them.
+// Namespaces are listed to callers with a role in them.
 func TestNamespacesListed(t *testing.T) {
 	f := newFixture(t)
 	f.space("ark:12345", grant("user:ann", "reader"))

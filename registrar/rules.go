@@ -14,9 +14,9 @@ import (
 	"github.com/stele-id/stele/registrar/minting"
 )
 
-// admit decides whether whoever acts may write next, a version of a record that
-// follows before, which is nil for a new one. First come rights, then everything
-// that is wrong, at once.
+// admit decides whether the caller may write next, a version of a record that follows
+// before, which is nil for a new one. First come rights, then everything that is wrong,
+// at once.
 func (r *Registrar) admit(ctx context.Context, op string, s *lookup, before, next *stele.Record) error {
 	return r.admitKept(ctx, op, s, before, next, false)
 }
@@ -206,8 +206,8 @@ func countParts(n int) string {
 	return strconv.Itoa(n) + " parts"
 }
 
-// canonical makes sure that an ID is what its own text is read as. Whoever puts
-// together an ID by hand could be wrong.
+// canonical makes sure that an ID is what its own text is read as. A caller that makes
+// an ID without parsing could be wrong.
 func (j *judge) canonical(path string, id stele.ID) bool {
 	again, err := j.schemes.Parse(id.String())
 	switch {

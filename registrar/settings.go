@@ -72,8 +72,8 @@ func (r *Registrar) admitNamespace(ctx context.Context, op string, s *spaces, be
 func mayWriteNamespace(ctx context.Context, op string, chain []*stele.Namespace, before, next *stele.Namespace) error {
 	who := auth.From(ctx)
 	above := chain[1:]
-	// What is in a namespace below one with a quota does not count for that, so whoever
-	// makes it must be one who may set the quota.
+	// What is in a namespace below one with a quota does not count for that quota, so
+	// the caller that adds it must have the right to set the quota.
 	bounded := -1
 	for i, ns := range above {
 		if ns.Quota > 0 && ns.Prefix != "" { // a root's is for names in no namespace

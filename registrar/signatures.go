@@ -56,8 +56,8 @@ func hasSignature(list []stele.Signature, s stele.Signature) bool {
 	})
 }
 
-// withSignatures returns the list with those behind it that it lacks: an import, which
-// may come from where nobody knows of signatures, removes none.
+// withSignatures returns the list followed by those that it lacks: an import, which may
+// come from a system without signatures, removes none.
 func withSignatures(list, before []stele.Signature) []stele.Signature {
 	for _, s := range before {
 		if !hasSignature(list, s) {
@@ -67,7 +67,7 @@ func withSignatures(list, before []stele.Signature) []stele.Signature {
 	return list
 }
 
-// withKeys returns the list with those behind it that it lacks.
+// withKeys returns the list followed by those that it lacks.
 func withKeys(list, before []stele.SigningKey) []stele.SigningKey {
 	list = slices.Clone(list)
 	for _, k := range before {

@@ -72,7 +72,7 @@ func TestSignatures(t *testing.T) {
 	stranger, _ := f.signer("urn:other")
 	const name = "urn:example:sub:a"
 
-	// The key of the namespace above signs, and whoever edits registers it.
+	// The key of the namespace above signs, and an editor registers the signature.
 	bea := as("user:bea")
 	rec, err := f.addSignature(bea, name, f.signed(key, name, "hello"))
 	if err != nil || len(rec.Signatures) != 1 || rec.Version != 2 {
@@ -306,7 +306,7 @@ func TestRedactSignatures(t *testing.T) {
 	f.audited()
 }
 
-// An audit tells of signatures that no key made: somebody wrote into the store.
+// Verify reports signatures that no key made: another program wrote into the store.
 func TestVerifySignatures(t *testing.T) {
 	f := newFixture(t)
 	f.space("urn:example")

@@ -49,7 +49,7 @@ func (r *Registrar) lock(ctx context.Context) error {
 
 func (r *Registrar) unlock() { <-r.changes }
 
-// latest is view for those who hold the lock.
+// latest is view for a caller that holds the lock.
 func (r *Registrar) latest(ctx context.Context) (*spaces, error) {
 	if s := r.spaces.Load(); s != nil {
 		return s, nil

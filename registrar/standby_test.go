@@ -8,14 +8,14 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// TestBehind asks that nobody is told that a name is not registered, or free, by a store
-// that may be behind: before, while or after it was asked.
+// TestBehind makes sure that a store which may lag, before, while or after it is asked,
+// never reports a name as not registered, or as free.
 func TestBehind(t *testing.T) {
 	var since time.Time
 	var yes, flips bool
 	f := newFixture(t, func(o *Options) {
 		o.Lagging = func() (time.Time, bool) {
-			if flips { // it was behind while it was asked, and is no longer
+			if flips { // it lagged while it was asked, and does not any more
 				since = since.Add(time.Second)
 			}
 			return since, yes

@@ -8,14 +8,15 @@ import (
 	"github.com/stele-id/stele/auth"
 )
 
-// apply commits. Whoever acts is not told of what they may not see.
+// apply commits. Its error does not tell the caller of records that the caller may not
+// see.
 func (r *Registrar) apply(ctx context.Context, op string, c *stele.Commit) error {
 	return r.hush(ctx, op, r.commit(ctx, op, c), c.Records...)
 }
 
-// hush returns why records could not be committed, but where a name of theirs is taken
-// by a record that whoever acts may not see, not by which: a name in one namespace may
-// be an alias of what is hidden in another.
+// hush returns why records could not be committed. Where a name of theirs is taken by a
+// record that the caller may not see, the error does not name that record: a name in
+// one namespace may be an alias of what is hidden in another.
 func (r *Registrar) hush(ctx context.Context, op string, err error, records ...*stele.Record) error {
 	if err == nil || auth.From(ctx).Admin || stele.KindOf(err) != stele.Conflict {
 		return err
@@ -38,7 +39,7 @@ func (r *Registrar) hush(ctx context.Context, op string, err error, records ...*
 	return err
 }
 
-// maySee reports whether whoever acts may know of a record.
+// maySee reports whether the caller may know of a record.
 func (s *spaces) maySee(ctx context.Context, rec *stele.Record) bool {
 	return auth.MayRead(auth.From(ctx), rec, s.chainOf(rec.ID)...)
 }

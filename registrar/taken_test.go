@@ -60,7 +60,7 @@ func TestTakenByWhatIsHidden(t *testing.T) {
 		"rehearse with an alias":       ingest(fresh, ImportOptions{DryRun: true}),
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := do(as("zoe")) // who is reader there
+			err := do(as("zoe")) // a reader there
 			want(t, err, stele.Conflict, "ark:99999/hidden")
 			err = do(as("ann"))
 			want(t, err, stele.Conflict, "ark:12345/x5taken")

@@ -333,9 +333,10 @@ func (r *Registrar) RevokeToken(ctx context.Context, id string) (auth.Token, err
 	}
 }
 
-// token reads a token that whoever acts may revoke, and its cell as the store has it.
+// token reads a token that the caller may revoke, and its cell as the store has it.
 func (r *Registrar) token(ctx context.Context, op, id string) (t auth.Token, held stele.Cell, err error) {
-	// Somebody may give the whole credential: its ID is meant, and it is not repeated.
+	// The caller may pass the whole credential: its ID is used, and no message repeats
+	// it.
 	if c, err := auth.ParseCredential(id); err == nil {
 		id = c.ID()
 	}

@@ -142,7 +142,7 @@ func TestTokenRights(t *testing.T) {
 	}
 }
 
-// What may be a part of somebody's secret is not repeated.
+// An error message does not repeat what may be a part of a secret.
 func TestRevokeTellsNoSecret(t *testing.T) {
 	f := newFixture(t)
 	f.user("ann")

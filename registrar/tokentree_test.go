@@ -44,7 +44,7 @@ func (f *fixture) made(ctx context.Context, want auth.TokenRequest) (string, aut
 	return credential, t
 }
 
-// A token never outlives the one that made it, whoever the user is.
+// A token never outlives the one that made it, whichever user it is for.
 func TestTokenDoesNotOutliveItsParent(t *testing.T) {
 	f := newFixture(t)
 	f.user("root", admin)
@@ -140,8 +140,8 @@ func TestTokenMeetsRevoking(t *testing.T) {
 	}
 }
 
-// A disabled user's tokens are of no use, nor are those that they made for others; nor
-// those that somebody made who is not an administrator any more.
+// The tokens of a disabled user are invalid, and so are those that the user made for
+// others, and those for others that a former administrator made.
 func TestTokensOfFormerAdministrators(t *testing.T) {
 	f := newFixture(t)
 	f.user("root", admin)
@@ -348,7 +348,7 @@ func TestMintScope(t *testing.T) {
 	want(t, err, stele.Forbidden, "limited")
 }
 
-// Whoever may take a backup may read and verify all, and administrates nothing.
+// A token with the backup scope may read and verify all, and administrates nothing.
 func TestBackupScope(t *testing.T) {
 	f := newFixture(t)
 	f.user("root", admin)

@@ -28,7 +28,7 @@ func (r *Registrar) TSIGKeys(ctx context.Context) (list []stele.Cell, err error)
 
 // SetTSIGKey changes the cell of a key, whose name is an absolute domain name in lower
 // case: change is called with what is there, nil if nothing is, and returns what is to
-// be; and again if somebody else was faster. Only an administrator may.
+// be; and again if another writer was faster. Only an administrator may.
 func (r *Registrar) SetTSIGKey(ctx context.Context, name string, change func(value []byte) ([]byte, error)) error {
 	const op = "set TSIG key"
 	if err := administrate(ctx, op, stele.ID{}); err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/stele-id/stele/auth"
 )
 
-// AddUser adds a user. Who made it and when is set here. Only an administrator may.
+// AddUser adds a user. It sets the creator and the time. Only an administrator may.
 // Conflict if there is one of that name.
 func (r *Registrar) AddUser(ctx context.Context, u auth.User) (auth.User, error) {
 	const op = "add user"
@@ -37,8 +37,8 @@ func (r *Registrar) AddUser(ctx context.Context, u auth.User) (auth.User, error)
 	return u, nil
 }
 
-// SetUser changes a user: change is called with a copy of it, and again if somebody
-// else was faster. Name and times are not its to change. Only an administrator may.
+// SetUser changes a user: change is called with a copy of it, and again if another
+// writer was faster. Name and times are not its to change. Only an administrator may.
 // Conflict if no enabled administrator were left.
 func (r *Registrar) SetUser(ctx context.Context, name string, change func(*auth.User) error) (auth.User, error) {
 	const op = "set user"
@@ -91,7 +91,7 @@ func (r *Registrar) changeUser(ctx context.Context, op string, before auth.User,
 
 // userCommit returns the commit that changes a user. If it takes the right to
 // administrate away, it also holds that another administrator is as they were read:
-// of two who do so to each other at once, one fails.
+// if two administrators do so to each other at the same time, one commit fails.
 func (r *Registrar) userCommit(ctx context.Context, op string, held stele.Cell, before, next auth.User) (*stele.Commit, error) {
 	cell, err := next.Cell()
 	if err != nil {
@@ -177,7 +177,7 @@ func (r *Registrar) Users(ctx context.Context) iter.Seq2[auth.User, error] {
 	}
 }
 
-// identify makes sure that somebody acts who is known.
+// identify makes sure that the caller is authenticated.
 func identify(ctx context.Context, op string) error {
 	if !auth.From(ctx).IsKnown() {
 		return refuse(op, stele.ID{}, stele.Unauthenticated, sayWho)
@@ -185,7 +185,7 @@ func identify(ctx context.Context, op string) error {
 	return nil
 }
 
-// changesAccess reports whether a commit changes who may enter.
+// changesAccess reports whether a commit changes users or tokens.
 func changesAccess(c *stele.Commit) bool {
 	return slices.ContainsFunc(c.Cells, func(cell stele.CellChange) bool {
 		return strings.HasPrefix(cell.Name, auth.UserCells) || strings.HasPrefix(cell.Name, auth.TokenCells)

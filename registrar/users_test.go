@@ -264,8 +264,8 @@ func (s uncertain) Apply(ctx context.Context, c *stele.Commit) error {
 	return &stele.Error{Op: "commit", Kind: stele.Unavailable, Err: errors.New("the disk did not answer")}
 }
 
-// Who knows users by heart is told of each change before the writer is, also if
-// nobody knows whether it was made, and of nothing else.
+// OnAccess is called for each change of users and tokens before the writer is answered,
+// also if it is unknown whether the change was made, and for nothing else.
 func TestOnAccess(t *testing.T) {
 	told := 0
 	f := newFixture(t, func(o *Options) { o.OnAccess = func() { told++ } })

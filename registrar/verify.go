@@ -33,7 +33,8 @@ func (r *Registrar) Verify(ctx context.Context, report func(problem string)) err
 	return r.VerifyAll(ctx, Verification{Problem: report})
 }
 
-// Verification says who is told what Verify finds. Only Problem must be given.
+// Verification has the functions that Verify calls with what it finds. Only Problem
+// must be given.
 type Verification struct {
 	// Problem is told of each thing that is wrong.
 	Problem func(text string)
@@ -175,8 +176,8 @@ func (v *audit) namespaces(ctx context.Context) error {
 	return nil
 }
 
-// access checks that users and tokens can be read, that tokens are somebody's, and
-// that somebody can administrate if there are users at all.
+// access checks that users and tokens can be read, that each token has a user, and that
+// there is an administrator if there are users at all.
 func (v *audit) access(ctx context.Context) error {
 	users, administrators := make(map[string]bool), 0
 	for cell, err := range v.store.Cells(ctx, auth.UserCells, "") {
@@ -258,9 +259,9 @@ func (v *audit) outdated(rec *stele.Record, name stele.ID, err error) {
 	v.note(fmt.Sprintf("The name %s%s is kept, and would not be accepted today: %s.", name, of, why))
 }
 
-// date checks that the distributor of a name is not behind its date. A name of a later
-// time than its record was not issued but made by hand; the distributor will pass over
-// it.
+// date checks that the distributor of a name is not at an earlier date than the name. A
+// name of a later time than its record was not issued but made by hand; the distributor
+// will pass over it.
 func (v *audit) date(rec *stele.Record, name stele.ID) {
 	sp := v.spaces.Of(name)
 	if sp == nil || sp.Minter.Kind != stele.MinterIBI && sp.Minter.Kind != stele.MinterPILIN {

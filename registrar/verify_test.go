@@ -37,7 +37,7 @@ func TestVerify(t *testing.T) {
 		must(f.MintAndRegister(f.admin, f.record("", "https://example.org/1"), key))(t)
 	}
 	f.registered("urn:example:1")
-	// A name of a date to come, made by hand, is nobody's fault.
+	// A name with a future date, made by hand, is not a problem.
 	f.registered("102.100.272/ZZZZZZZZ0")
 	must(f.Redact(f.admin, f.id("urn:example:1"), 0, "an order"))(t)
 	if got := f.problems(); got != nil {

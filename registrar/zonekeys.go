@@ -28,9 +28,9 @@ func (r *Registrar) ZoneKeys(ctx context.Context, key stele.NamespaceKey) ([]ste
 }
 
 // SetZoneKeys changes the keys of a namespace's zone: change is called with their cells
-// and returns what becomes of them, and again if somebody else was faster. All of it is
-// committed together with a new version of the namespace, since another zone is served
-// from then on. Its owners may, and administrators. Conflict if the namespace is
+// and returns what becomes of them, and again if another writer was faster. All of it
+// is committed together with a new version of the namespace, since another zone is
+// served from then on. Its owners may, and administrators. Conflict if the namespace is
 // published in no zone.
 func (r *Registrar) SetZoneKeys(ctx context.Context, key stele.NamespaceKey, change func(cells []stele.Cell) ([]stele.CellChange, error)) error {
 	const op = "set zone keys"
@@ -96,7 +96,7 @@ func (r *Registrar) zoneKeyCommit(ctx context.Context, op string, s *spaces, key
 	return underKey(&stele.Commit{Namespaces: []*stele.Namespace{next}, Cells: changes}, secretKey), nil
 }
 
-// zoneOwner returns a namespace that is published in a zone, if whoever acts may see to
+// zoneOwner returns a namespace that is published in a zone, if the caller may manage
 // its keys.
 func (s *spaces) zoneOwner(ctx context.Context, op string, key stele.NamespaceKey) (*stele.Namespace, error) {
 	who := auth.From(ctx)

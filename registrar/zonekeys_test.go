@@ -45,7 +45,8 @@ func TestZoneKeys(t *testing.T) {
 	}
 }
 
-// Keys are for those who may change the settings of a namespace.
+// Only a principal that may change the settings of a namespace may manage its zone
+// keys.
 func TestZoneKeysAreForOwners(t *testing.T) {
 	f := newFixture(t)
 	key := f.space("urn:one", owner("ann"), published("one.example."), func(ns *stele.Namespace) {

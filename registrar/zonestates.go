@@ -109,8 +109,9 @@ func (r *Registrar) RaiseZone(ctx context.Context, zone string, above *uint32) (
 }
 
 // raiseCommit returns the commit that raises a zone. The namespace that is published in
-// it gets a new version, otherwise the same: others who serve the registry learn from the
-// change feed that the serial is another one, and the history says who raised it.
+// it gets a new version, otherwise the same: other servers of the registry learn from the
+// change feed that the serial is another one, and the history names the principal that
+// raised it.
 func (r *Registrar) raiseCommit(ctx context.Context, s *spaces, raise stele.ZoneRaise) (*stele.Commit, *spaces, error) {
 	c := &stele.Commit{Zones: []stele.ZoneRaise{raise}}
 	owner := s.zones().OwnerOf(raise.Zone)

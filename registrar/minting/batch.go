@@ -23,7 +23,7 @@ type Request struct {
 	Registration Registration // what is registered under the names; nil if nothing is
 
 	Key       *IdempotencyKey // nil if the request is not repeated
-	Principal string          // who sends the request; each principal has its own keys
+	Principal string          // the sender of the request; each principal has its own keys
 }
 
 // Batch is the answer to a [Request].

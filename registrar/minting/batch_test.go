@@ -136,8 +136,8 @@ func TestMintBatchRefuses(t *testing.T) {
 	}
 }
 
-// TestMintBatchAtOnce: of many who ask with one key at a time, in two processes, all
-// get one answer, and no record is without one.
+// TestMintBatchAtOnce: many concurrent requests with one key, in two processes, all get
+// one answer, and each record belongs to an answer.
 func TestMintBatchAtOnce(t *testing.T) {
 	for _, register := range []bool{false, true} {
 		f := newFixture(t)
@@ -178,7 +178,7 @@ func TestMintBatchAtOnce(t *testing.T) {
 	}
 }
 
-// TestMintBatchWaits: who waits for another one's answer may give up.
+// TestMintBatchWaits: a request that waits for another one's answer may be cancelled.
 func TestMintBatchWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
@@ -199,8 +199,8 @@ func TestMintBatchWaits(t *testing.T) {
 	})
 }
 
-// TestMintBatchTaken: a name that somebody registers between its making and the commit
-// is replaced, and the others are used.
+// TestMintBatchTaken: a name that another caller registers between its minting and the
+// commit is replaced, and the others are used.
 func TestMintBatchTaken(t *testing.T) {
 	f := newFixture(t)
 	key := f.space("ark:12345/x5", minter(noid(".sdd")))

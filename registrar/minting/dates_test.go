@@ -253,8 +253,8 @@ func TestClockStandsStill(t *testing.T) {
 	})
 }
 
-// TestClockStepsBackWhileWaiting: who waits is not let down by a small step, and
-// not kept by a large one.
+// TestClockStepsBackWhileWaiting: a small step does not fail a caller that waits, and a
+// large one does not keep it waiting.
 func TestClockStepsBackWhileWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
@@ -301,7 +301,8 @@ func TestClockJumpsForward(t *testing.T) {
 	})
 }
 
-// TestGranularityChanges: who waits for a date of the old grid gets one of the new.
+// TestGranularityChanges: a caller that waits for a date of the old grid gets one of
+// the new.
 func TestGranularityChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)

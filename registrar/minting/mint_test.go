@@ -13,8 +13,8 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// TestRegisteredNamesAreSkipped: a name that somebody registered by hand, as
-// identifier or alias, is not handed out.
+// TestRegisteredNamesAreSkipped: a name that a user registered by hand, as identifier
+// or alias, is not minted.
 func TestRegisteredNamesAreSkipped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
@@ -89,7 +89,7 @@ func TestMintAndRegister(t *testing.T) {
 	if in.ID.IsValid() || len(in.Aliases) != 1 {
 		t.Errorf("the caller's record became %+v", in)
 	}
-	// An alias of the caller's that is taken is no reason to try another name.
+	// If an alias of the caller's is taken, the minter does not try another name.
 	_, err := f.MintAndRegister(as("ann"), in, key)
 	want(t, err, stele.Conflict, "ark:12345/a")
 	uuids := f.space("urn:uuid", minter(stele.Minter{Kind: stele.MinterUUID}))

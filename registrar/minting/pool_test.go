@@ -35,10 +35,10 @@ func TestPool(t *testing.T) {
 		if len(seen) != 100 {
 			t.Errorf("%d different labels of 100", len(seen))
 		}
-		// After a pause each server has a date of this minute and one of this second;
-		// the other 80 labels take eight seconds if they are shared evenly. Who comes while
-		// another is served can't know whether that one takes the last date of now, so one
-		// server may get a caller too many, but not two.
+		// After a pause each server has a date of this minute and one of this second; the
+		// other 80 labels take eight seconds if they are shared evenly. A caller that comes
+		// while another is served can't know whether that one takes the last date of now,
+		// so one server may get one caller too many, but not two.
 		time.Sleep(time.Minute)
 		start = time.Now()
 		var wg sync.WaitGroup
@@ -80,8 +80,8 @@ func TestPoolLeavesOutWhoIsAhead(t *testing.T) {
 	})
 }
 
-// TestManyNamesTakeTurns: who wants a hundred names goes back to the end of the
-// room after each, and keeps nobody waiting.
+// TestManyNamesTakeTurns: a caller that wants a hundred names returns to the end of the
+// queue after each, and does not block other callers.
 func TestManyNamesTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, func(o *registrar.Options) { o.QueueSize = 1 })

@@ -227,8 +227,8 @@ func (f *fixture) mustFind(id stele.ID) *stele.Namespace {
 	return must(f.FindNamespace(f.admin, id))(f.t)
 }
 
-// TestNamespacesAreJudgedAnew: whoever changes namespaces is judged by what they are,
-// not by what one process remembers.
+// TestNamespacesAreJudgedAnew: a change of namespaces is checked against the store's
+// state, not against what one process remembers.
 func TestNamespacesAreJudgedAnew(t *testing.T) {
 	f := newFixture(t)
 	key := f.space("urn:example", owner("ann"))
@@ -243,7 +243,8 @@ func TestNamespacesAreJudgedAnew(t *testing.T) {
 	must(late.AddNamespace(as("bob"), &stele.Namespace{Scheme: "urn", Prefix: "urn:example:a"}))(t)
 }
 
-// TestManyChangeNamespaces: all of many changes are made, whoever makes them.
+// TestManyChangeNamespaces: all of many concurrent changes are made, whichever process
+// makes them.
 func TestManyChangeNamespaces(t *testing.T) {
 	f := newFixture(t)
 	key := f.space("urn:example")
@@ -273,7 +274,7 @@ func TestManyChangeNamespaces(t *testing.T) {
 	}
 }
 
-// TestSealedStore: in a sealed store nothing is made, and nobody tries for ever.
+// TestSealedStore: in a sealed store nothing is minted, and no caller retries for ever.
 func TestSealedStore(t *testing.T) {
 	f := newFixture(t)
 	keys := []stele.NamespaceKey{
@@ -410,8 +411,8 @@ func (s *slow) First(ctx context.Context, candidates iter.Seq[stele.Prefix]) (*s
 	return s.Store.First(ctx, candidates)
 }
 
-// TestSlowStore: a store that takes long is not away: what somebody registered by hand
-// after it was reserved is not given out.
+// TestSlowStore: a slow store is not unavailable: a name that a user registered by hand
+// after it was reserved is not minted.
 func TestSlowStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, func(o *registrar.Options) { o.BlockSize = 10; o.Shared = true })

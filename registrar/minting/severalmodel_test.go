@@ -107,16 +107,16 @@ func (m *several) give(t *rapid.T, who string, names ...stele.ID) {
 	}
 }
 
-// brief is a context for one call, which may wait for clocks that are behind.
+// brief is a context for one call, which may wait for clocks that are slow.
 func (m *several) brief() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(m.admin, 30*time.Second)
 }
 
-// tolerate fails on errors that nobody should meet.
+// tolerate fails on errors that no caller should get.
 func tolerate(t *rapid.T, err error) {
 	switch stele.KindOf(err) {
 	case stele.Unavailable, stele.Exhausted: // lost commits, and templates that are used up
-	case stele.NotFound: // nobody told it of the namespace
+	case stele.NotFound: // the process was not told of the namespace
 	default:
 		t.Fatal(err)
 	}
