@@ -125,7 +125,7 @@ func TestBinaryTTL(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Behind signatures, import and what is withheld: one value, and its place.
+	// After signatures, import and what is withheld: one value, and its place.
 	if got, want := hex.EncodeToString(b), hex.EncodeToString(old)+"00"+"00"+"000000"+"0101"; got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
@@ -219,7 +219,7 @@ func TestNamespaceBinary(t *testing.T) {
 	})
 }
 
-// A damaged length costs no memory that the items behind it do not take.
+// A damaged length allocates no more memory than the items after it take.
 func TestBinaryMemory(t *testing.T) {
 	const size = 1 << 20
 	head := appendText(appendID([]byte{recordForm}, stele.StoredID("ab", "ab:x")), "")

@@ -54,8 +54,8 @@ type Copier struct {
 	FromPlace, ToPlace Place
 	Now                func() time.Time
 
-	// Entry has who copies (By, System, Via), for the entry about the copy in the
-	// target's audit trail.
+	// Entry names the principal that copies (By, System, Via), for the entry about the
+	// copy in the target's audit trail.
 	Entry stele.AuditEntry
 
 	// Progress starts to show a phase of the work, of which done tells how many of total
@@ -243,7 +243,7 @@ func (c *Copier) replay(ctx context.Context, after uint64) error {
 	}()
 	defer func() {
 		cancel()
-		for range portions { // the reader has ended when nobody uses the store
+		for range portions { // the reader ends before replay returns
 		}
 	}()
 	for next := range portions {

@@ -206,8 +206,8 @@ func isFinished(t *testing.T, s stele.Store) bool {
 	return mark == nil && last > 0
 }
 
-// TestCopyRaces copies while others write: what they were told is kept is in the
-// copy, and nobody is told so afterwards.
+// TestCopyRaces copies while others write: every acknowledged write is in the copy, and
+// no write is acknowledged afterwards.
 func TestCopyRaces(t *testing.T) {
 	stores := copyStores(t)
 	for _, pair := range [][2]string{{"memory", "memory"}, {"folder", "folder"}, {"PostgreSQL", "folder"}} {
@@ -303,8 +303,8 @@ func TestCopyRefuses(t *testing.T) {
 	}
 }
 
-// TestCopyUnsealed: who takes the seal away in the middle and goes on is not left
-// behind.
+// TestCopyUnsealed: if a user removes the seal in the middle and writes on, the copy
+// can be continued.
 func TestCopyUnsealed(t *testing.T) {
 	from, to := mem.New(time.Now), mem.New(time.Now)
 	storetest.Fill(t, from, 6)
@@ -327,7 +327,7 @@ func TestCopyUnsealed(t *testing.T) {
 	}
 	storetest.WantSame(t, from, to)
 
-	// And who does so while it runs is told.
+	// If a user does so while the copy runs, it reports that.
 	other := mem.New(time.Now)
 	if err := from.Seal(t.Context(), ""); err != nil {
 		t.Fatal(err)

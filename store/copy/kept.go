@@ -101,7 +101,7 @@ func (c *Copier) copyGenerations(ctx context.Context) error {
 	return c.To.SetGenerations(ctx, have.Last().ID, list)
 }
 
-// copyCells makes the cells what they are, but for the mark.
+// copyCells makes the target's cells equal to the source's, except the mark.
 func (c *Copier) copyCells(ctx context.Context) error {
 	next, size := new(stele.Commit), 0
 	flush := func() error {

@@ -123,7 +123,7 @@ func (b live) Scan(ctx context.Context, scheme, prefix, after string) iter.Seq2[
 	}
 }
 
-// double yields who points at a location twice.
+// double yields each record that points at a location twice.
 type double struct{ stele.Store }
 
 func (b double) Pointing(ctx context.Context, at stele.Location, after stele.ID) iter.Seq2[stele.ID, error] {
@@ -138,7 +138,7 @@ func (b double) Pointing(ctx context.Context, at stele.Location, after stele.ID)
 	}
 }
 
-// clinging never forgets who pointed at a location.
+// clinging never forgets which records pointed at a location.
 type clinging struct {
 	stele.Store
 	seen map[stele.Location][]stele.ID
@@ -311,7 +311,7 @@ func (b small) Record(ctx context.Context, name stele.ID) (*stele.Record, error)
 	return r, err
 }
 
-// stubborn does not care whether anybody waits for it.
+// stubborn ignores that its caller has cancelled.
 type stubborn struct{ stele.Store }
 
 func (b stubborn) Scan(ctx context.Context, scheme, prefix, after string) iter.Seq2[*stele.Record, error] {

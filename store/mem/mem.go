@@ -4,8 +4,8 @@
 // wrote it to a folder from which Open reads it.
 //
 // All that is kept is one value that never changes, a [state]. A commit makes
-// another one and puts it in its place, so a commit that fails leaves nothing
-// behind, and whoever reads goes on with the state that it found.
+// another one and puts it in its place, so a commit that fails leaves nothing behind,
+// and a reader continues with the state that it found.
 package mem
 
 import (
@@ -20,7 +20,7 @@ import (
 // Store is a store in memory. It is made by New or Open.
 type Store struct {
 	now   func() time.Time
-	turn  chan struct{}         // holds one thing while somebody writes
+	turn  chan struct{}         // holds one value while a goroutine writes
 	state atomic.Pointer[state] // nil once the store is closed
 }
 

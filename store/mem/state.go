@@ -10,9 +10,9 @@ import (
 	stored "github.com/stele-id/stele/store/binary"
 )
 
-// state is all that a store keeps at one moment. Whoever holds one only reads it;
-// the put methods are for a copy that nobody else has seen yet. If one of them
-// returns an error it has changed nothing.
+// state is all that a store keeps at one moment. A holder only reads it; the put
+// methods are for a copy that no other goroutine has seen yet. If one of them returns
+// an error it has changed nothing.
 type state struct {
 	names      tree[stele.ID] // by nameKey: whose name it is, as identifier or alias
 	records    tree[*version] // by nameKey of the identifier: the newest version
@@ -31,14 +31,14 @@ type state struct {
 
 	generations stele.Generations // never changed, only replaced
 
-	// journal has all changes in order: the feed, and enough to make all of the
-	// above again but for minters and cells. States share its array: an entry is
-	// written before any state that reaches so far is seen.
+	// journal has all changes in order: the feed, and enough to make all of the above
+	// again except minters and cells. States share its array: an entry is written
+	// before any state that reaches so far is seen.
 	journal []entry
 }
 
-// version is one version of a record or namespace, in binary form, so that nobody
-// outside has a pointer into what is kept.
+// version is one version of a record or namespace, in binary form, so that no caller
+// has a pointer into what is kept.
 type version struct {
 	number uint64
 	body   []byte

@@ -7,9 +7,9 @@ import (
 )
 
 // tree is an ordered map that never changes: with and without return another one
-// and leave this one as it is, so whoever holds a tree holds a snapshot. It is a
-// treap, a search tree by key and a heap by random ranks, which keeps it about
-// balanced without any bookkeeping. The zero tree is empty.
+// and leave this one as it is, so a tree is a snapshot. It is a treap, a search tree by
+// key and a heap by random ranks, which keeps it about balanced without any
+// bookkeeping. The zero tree is empty.
 type tree[V any] struct{ root *node[V] }
 
 type node[V any] struct {

@@ -22,7 +22,7 @@ func TestCellGroup(t *testing.T) {
 		refused             bool
 	}{
 		{"new", "-", "1", false},
-		{"new", "-", "2", true}, // somebody in the group was faster
+		{"new", "-", "2", true}, // another commit of the group was faster
 		{"new", "1", "", false},
 		{"new", "-", "2", true}, // empty is not nothing
 		{"new", "", "-", false}, // removed, and made again
@@ -107,8 +107,8 @@ func TestCellCrash(t *testing.T) {
 	}
 }
 
-// TestCellReadOnly: while the disk fails no cell changes, for those who look; and a
-// change of unknown fate is there as a whole or not at all.
+// TestCellReadOnly: while the disk fails, readers see no cell change; and a change of
+// unknown outcome is there as a whole or not at all.
 func TestCellReadOnly(t *testing.T) {
 	for n := range int64(6) {
 		disk := &faulty{FS: vfs.NewMem()}

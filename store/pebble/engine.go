@@ -73,7 +73,7 @@ func (s *Store) newOptions(f *fence) *pebbledb.Options {
 		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 		o.Levels[i].Compression = func() *sstable.CompressionProfile { return compression }
 	}
-	for i := range o.TargetFileSizes[1:] { // behind that of tables that were not merged yet
+	for i := range o.TargetFileSizes[1:] { // except that of level 0, whose tables are not merged yet
 		o.TargetFileSizes[i+1] = tableSize
 	}
 	o.EnsureDefaults()
@@ -253,7 +253,7 @@ func (d *damageLog) isNew(text string) bool {
 }
 
 // listener passes on what Pebble has to tell. It has nothing to say about failed
-// writes, of which the fence knows, and what it says behind a void fence is about
+// writes, of which the fence knows, and what it says when the fence is void is about
 // files that were never written.
 func (s *Store) listener(f *fence) *pebbledb.EventListener {
 	return &pebbledb.EventListener{

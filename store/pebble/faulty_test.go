@@ -28,7 +28,7 @@ type faulty struct {
 	avail uint64
 	slow  chan struct{} // while it is open, logs are not synced
 
-	stalled atomic.Int64 // how often somebody waited for that
+	stalled atomic.Int64 // how often an operation waited for that
 }
 
 // stall lets nothing be synced to a log until the returned function is called.

@@ -22,16 +22,16 @@ import (
 // the first failed write the fence freezes: nothing that this opening of Pebble does
 // reaches the disk from then on, and all of it is said to have worked. To the disk
 // that is a crash, from which Pebble recovers like from any other: another opening,
-// with a fence of its own, reads the logs again. Whoever commits asks the fence,
-// after Pebble said that a commit is durable and before anybody else is told.
+// with a fence of its own, reads the logs again. The committer asks the fence, after
+// Pebble said that a commit is durable and before any caller is told.
 //
 // While the fence is frozen the old opening still answers reads. A memtable must
 // therefore not be dropped because it was "written" to a table, so writing tables
-// waits. When nobody needs the old opening any more the fence is void: new tables are
+// waits. When the old opening is not needed any more the fence is void: new tables are
 // written to memory, all that waits goes on, and the opening can be closed like a
-// healthy one. While Pebble is being opened or closed nobody reads, and a failure makes
-// the fence void at once: Open and Close would wait without end for tables to be
-// written.
+// healthy one. While Pebble is being opened or closed there are no readers, and a
+// failure makes the fence void at once: Open and Close would wait without end for
+// tables to be written.
 //
 // The next opening must leave the old one its tables while it is read from, also those
 // that are in no manifest. It holds: it does not remove tables before it is told to.
@@ -43,7 +43,7 @@ type fence struct {
 	folder  string
 	failed  func(error) // told of the first failure; must not block
 	mu      sync.RWMutex
-	unread  bool            // under mu: nobody reads from the opening
+	unread  bool            // under mu: the opening has no readers
 	cause   error           // under mu: why it is frozen
 	void    chan struct{}   // closed when it is void
 	memory  vfs.FS          // where tables of a void fence are
@@ -63,8 +63,8 @@ func newFence(fs vfs.FS, folder string, holds bool, failed func(error)) *fence {
 	return &fence{FS: fs, folder: folder, holds: holds, failed: failed, unread: true, void: make(chan struct{}), memory: vfs.NewMem()}
 }
 
-// setUnread says whether nobody reads from the opening, so that a failure makes the
-// fence void at once.
+// setUnread says whether the opening has no readers, so that a failure makes the fence
+// void at once.
 func (f *fence) setUnread(unread bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -47,7 +47,7 @@ func (s *Store) writable(op string, size uint64) error {
 func (s *Store) fail(h *opening, cause error) {
 	s.log.Error("a write failed; the store reads only", "folder", s.folder, "error", cause)
 	if s.isClosing() {
-		h.fence.empty() // nobody opens it again
+		h.fence.empty() // the store does not reopen it
 	}
 	select {
 	case s.failures <- h:
@@ -80,8 +80,8 @@ func (s *Store) recover(old *opening) {
 	seq := next.seq
 	s.install(next)
 	s.log.Info("the store was opened again and can write", "folder", s.folder, "lastChange", seq)
-	// Nobody begins to read from the old opening any more. What waits in it, such as
-	// the committer if it stalls, goes on.
+	// No new reader uses the old opening any more. What waits in it, such as the
+	// committer if it stalls, goes on.
 	old.fence.empty()
 	s.workers.Go(func() {
 		_ = old.close() // what it has to say is in the log

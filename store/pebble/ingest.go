@@ -21,8 +21,8 @@ import (
 // beside the committer, which goes on meanwhile, from what a view shows; names that
 // are taken after it are noted by a watch. The committer then only has to look
 // whether the tables are still right, and to hand them to Pebble, which takes in all
-// of them or none. If they are not right they are built again while nobody else
-// writes.
+// of them or none. If they are not right they are built again while no other commit
+// runs.
 type ingest struct {
 	ctx     context.Context
 	entries []entry
@@ -37,7 +37,7 @@ type ingest struct {
 
 	watch  *watch
 	build  *build
-	known  *known                       // what whoever builds knows of the store's names; nil for nothing
+	known  *known                       // what the builder knows of the store's names; nil for nothing
 	counts map[stele.NamespaceKey]tally // of new records by namespace
 }
 
@@ -414,7 +414,7 @@ func readCount(db pebbledb.Reader, key stele.NamespaceKey) (uint64, error) {
 	return parseCount(value)
 }
 
-// finishIngest is the committer's part. Nobody else writes meanwhile. It returns the
+// finishIngest is the committer's part. No other commit runs meanwhile. It returns the
 // new state, nil if nothing changed.
 func (s *Store) finishIngest(in *ingest) (v *view, err error) {
 	h := s.current.Load()

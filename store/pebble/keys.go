@@ -237,7 +237,7 @@ func upper(prefix []byte) []byte {
 	return nil
 }
 
-// after returns the first key behind key.
+// after returns the first key that follows key.
 func after(key []byte) []byte { return append(key[:len(key):len(key)], 0) }
 
 // A value of the change feed is a chunk: the changes of one group of commits, or a
@@ -250,10 +250,10 @@ func after(key []byte) []byte { return append(key[:len(key):len(key)], 0) }
 //
 //	mark version scheme 00 text    version is a uvarint; text, or prefix, to the end
 //
-// with the namespace for which a new record counts behind its mark. It is almost
-// always one of the record's own scheme, whose prefix is where the record's identifier
-// begins, so that its length says all. In front of the mark the namespaces may stand for
-// which aliases count that the version added.
+// with the namespace for which a new record counts after its mark. It is almost always
+// one of the record's own scheme, whose prefix is where the record's identifier begins,
+// so that its length says all. Before the mark there may be the namespaces for which
+// the version's new aliases count.
 const (
 	changeOfRecord        = 0x00 // the record counts for none, or is not new
 	changeOfCounted       = 0x01 // uvarint: how much of the text is the prefix

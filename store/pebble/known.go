@@ -8,11 +8,11 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// known knows all names of the store, so that an ingest need not look for most of its
-// own: they are new, and to look for what is nowhere costs as much as to write it. It
+// known knows all names of the store, so that an ingest need not look up most of its
+// own: they are new, and looking up an absent name costs as much as writing it. It
 // begins with a store that has no names, learns those of each ingest, and ends when
-// somebody else writes: a change that it was not told of shows in the number of the
-// last one. Whoever builds tables uses it, one at a time.
+// another commit writes: a change that it was not told of shows in the number of the
+// last one. Only the ingest that builds tables uses it, one at a time.
 type known struct {
 	seed    maphash.Seed
 	opening *opening
@@ -64,7 +64,7 @@ func (k *known) mayHave(key []byte) bool {
 // are known still.
 func (k *known) learn(in *ingest) bool {
 	if in.last != k.seq+in.build.accepted {
-		return false // somebody else committed something while the tables were built
+		return false // another commit was made while the tables were built
 	}
 	for i := range in.names {
 		n := &in.names[i]

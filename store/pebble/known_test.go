@@ -77,8 +77,8 @@ func TestKnownGrows(t *testing.T) {
 	}
 }
 
-// TestKnown: what an ingest knows of names without looking is true, whoever else
-// writes between ingests and whatever happens to the store.
+// TestKnown: what an ingest knows of names without looking is true, whatever is written
+// between ingests and whatever happens to the store.
 func TestKnown(t *testing.T) {
 	fs := vfs.NewMem()
 	s := openOn(t, fs, "db")

@@ -80,7 +80,7 @@ func TestCloseReadOnly(t *testing.T) {
 }
 
 // TestLeave: a caller that gives up before its commit is taken has no effect; one that
-// does so later is told that nobody knows.
+// does so later is told that the outcome is unknown.
 func TestLeave(t *testing.T) {
 	disk := &faulty{FS: vfs.NewMem()}
 	s := openOn(t, disk, "db")
@@ -126,7 +126,7 @@ func TestLeave(t *testing.T) {
 	wantAll(t, s, map[stele.ID]uint64{ark(t, "first"): 1, ark(t, "taken"): 1, ark(t, "last"): 1})
 }
 
-// TestDurableReads: nobody sees a commit that is not on the disk yet.
+// TestDurableReads: no reader sees a commit that is not on the disk yet.
 func TestDurableReads(t *testing.T) {
 	disk := &faulty{FS: vfs.NewMem()}
 	s := openOn(t, disk, "db")
@@ -209,7 +209,7 @@ func TestIngestBeside(t *testing.T) {
 	wantSound(t, s)
 }
 
-// TestBackupFails: what goes wrong with a backup is no concern of the store.
+// TestBackupFails: a failed backup does not affect the store.
 func TestBackupFails(t *testing.T) {
 	disk := &faulty{FS: vfs.NewMem()}
 	s := openOn(t, disk, "db")

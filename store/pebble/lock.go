@@ -13,8 +13,8 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// lockFile is Pebble's own, so that its tools keep out too. holderFile is a remark
-// for people beside it; nobody decides anything by it.
+// lockFile is Pebble's own, so that its tools keep out too. holderFile is a remark for
+// people beside it; no decision depends on it.
 const (
 	lockFile   = "LOCK"
 	holderFile = "HOLDER"
@@ -39,8 +39,8 @@ func (s *Store) lock() (unlock func() error, err error) {
 	}, nil
 }
 
-// writeHolder writes down who holds the folder, and at which URL a server answers for it
-// if one does.
+// writeHolder writes down which process holds the folder, and at which URL a server
+// answers for it if one does.
 func (s *Store) writeHolder(url string) {
 	holder := s.fs.PathJoin(s.folder, holderFile)
 	text := fmt.Sprintf("process %d since %s\n", os.Getpid(), s.since.UTC().Format(time.RFC3339))
@@ -101,8 +101,8 @@ func writeFile(fs vfs.FS, name, text string) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// private is the mode of folders. What proves who somebody is, and the keys of zones,
-// are for nobody else on the machine.
+// private is the mode of folders. Credentials and the keys of zones are not for other
+// users of the machine.
 const private = 0o700
 
 // makeFolder makes a folder with all above it, durably.

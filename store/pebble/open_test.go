@@ -52,7 +52,7 @@ func TestReserve(t *testing.T) {
 	}
 }
 
-// A second opening is told who has the folder.
+// A second opening is told which process has the folder.
 func TestHeld(t *testing.T) {
 	folder := t.TempDir()
 	s, err := Open(t.Context(), folder, Options{Now: time.Now})
@@ -124,8 +124,8 @@ func TestMachineCrash(t *testing.T) {
 	}
 }
 
-// Nobody else on the machine looks into a registry, or into its backup: what proves who
-// somebody is, and the keys of zones, are in there.
+// Other users of the machine can't read a registry, or its backup: credentials and the
+// keys of zones are in there.
 func TestPrivate(t *testing.T) {
 	above := t.TempDir()
 	folder, backup := filepath.Join(above, "registry"), filepath.Join(above, "backup")

@@ -146,7 +146,7 @@ func aliasValue(key []byte) []byte {
 	return value
 }
 
-// takenBy makes the error about a name that another record has, or that is no
+// takenBy makes the error about a name that another record has, or that is not an
 // identifier. The value is what stands under it.
 func (t *tx) takenBy(n *entry, name stele.ID, value []byte) error {
 	owner := name

@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// sortKey is a key with what decides most comparisons: the eight bytes behind those
-// that all keys begin with.
+// sortKey is a key with what decides most comparisons: the eight bytes after those that
+// all keys begin with.
 type sortKey struct {
 	head uint64
 	key  []byte

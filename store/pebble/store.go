@@ -1,7 +1,7 @@
 // Package pebble keeps a registry in a folder, by way of Pebble, an embedded
-// key-value store: the store that a program has if nobody says otherwise. It keeps
-// all that [stele.Store] asks for, on one machine and for one process at a time. It
-// decides nothing about what a record may be, and never deletes one.
+// key-value store: the default store. It keeps all that [stele.Store] asks for, on one
+// machine and for one process at a time. It decides nothing about what a record may be,
+// and never deletes one.
 //
 //   - keys.go has all keys and values that are kept.
 //   - commit.go has the one goroutine that writes. It takes what is queued as one
@@ -55,7 +55,7 @@ type Options struct {
 	// Brief says that the store is opened for a moment, or to be filled. Tables are
 	// merged when there are many of them then, and not when there are a few: Close waits
 	// for what is being merged, and what is merged while more and more comes is merged
-	// again and again. It is done by whoever opens the store for longer.
+	// again and again. A later opening without Brief does it.
 	Brief bool
 
 	// Existing says that the store must be there: Open then refuses a folder without
@@ -93,7 +93,7 @@ type Store struct {
 	since  time.Time // the folder is locked
 
 	queue     chan *request // to the committer
-	gate      sync.RWMutex  // held for reading by those who put something there
+	gate      sync.RWMutex  // held for reading while a caller puts something there
 	closing   chan struct{} // closed by Close
 	failures  chan *opening // to the keeper, openings that are frozen
 	workers   sync.WaitGroup
@@ -107,8 +107,8 @@ type Store struct {
 	current atomic.Pointer[opening]
 	watch   *watch // of the ingest under way
 
-	building chan struct{} // holds one thing while somebody builds tables
-	known    *known        // of whoever builds them
+	building chan struct{} // holds one value while an ingest builds tables
+	known    *known        // of the ingest that builds them
 	moving   chan struct{} // holds one thing while tables are ingested, or a backup is taken
 	recent   *recent       // the committer's
 	damaged  damageLog
@@ -228,7 +228,7 @@ func (s *Store) Close() error {
 		if h := s.current.Load(); h.fence.broken() != nil {
 			h.fence.empty() // the committer may wait for what it writes
 		}
-		s.gate.Lock() // all who wanted to put something in the queue have done so, or not
+		s.gate.Lock() // no caller is putting something in the queue any more
 		close(s.queue)
 		s.gate.Unlock()
 		s.workers.Wait()
@@ -242,7 +242,7 @@ func (s *Store) Close() error {
 	return s.closeErr
 }
 
-// closed is the error of whoever uses a store after Close.
+// closed is the error of a call after Close.
 func closed(op string) error {
 	return refuse(op, stele.ID{}, stele.Unavailable, "the store is closed; open it again")
 }

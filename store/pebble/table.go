@@ -31,7 +31,7 @@ type build struct {
 }
 
 // feedTable is the table of the change feed. It is built with the numbers and the
-// time that the changes will have if nobody commits meanwhile.
+// time that the changes will have if no commit is made meanwhile.
 type feedTable struct {
 	path string
 	seq  uint64 // the change before the first

@@ -153,8 +153,8 @@ func (c *checker) table(name string) error {
 	return errors.Join(r.ValidateBlockChecksums(), r.Close())
 }
 
-// walk calls f for all that is kept from one key to before another. It goes on behind
-// a table that is damaged. No read is under way while f is called, so it may read.
+// walk calls f for all that is kept from one key to before another. It continues after
+// a damaged table. No read is under way while f is called, so it may read.
 func (c *checker) walk(from, end []byte, f func(key, value []byte)) error {
 	for from != nil {
 		if err := c.ctx.Err(); err != nil {
@@ -196,8 +196,8 @@ func (c *checker) page(from, end []byte) (page []keyValue, next []byte, err erro
 	return page, next, nil
 }
 
-// behind returns the first key behind the damaged table that the error names, nil if
-// it names none.
+// behind returns the first key after the damaged table that the error names, nil if it
+// names none.
 func (c *checker) behind(err error, last []byte) []byte {
 	info, ok := errors.AsType[*tableError](err)
 	if !ok || bytes.Compare(info.end, last) < 0 {

@@ -13,8 +13,8 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// opening is one opening of Pebble. A store has one at a time, but for the moment in
-// which another takes its place after a failure; see fence.
+// opening is one opening of Pebble. A store has one at a time, except while another
+// replaces it after a failure; see fence.
 type opening struct {
 	db      *pebbledb.DB
 	fence   *fence
@@ -84,8 +84,8 @@ type view struct {
 	generation stele.GenerationID
 }
 
-// newView makes a view of Pebble's present state. Only the committer may do so, or
-// whoever has an opening for itself: what is written meanwhile is not durable.
+// newView makes a view of Pebble's present state. Only the committer may do so, or the
+// sole user of an opening: what is written meanwhile is not durable.
 func (h *opening) newView(seq uint64) *view {
 	v := &view{opening: h, snap: h.db.NewSnapshot(), seq: seq, generation: h.generation}
 	v.pins.Store(1)

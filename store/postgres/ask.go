@@ -13,8 +13,8 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// pause is the time between attempts: none at first, then longer and longer, and never
-// the same for two who wait.
+// pause is the time between attempts: none at first, then longer and longer, and
+// random, so that two waiting callers do not retry together.
 type pause struct{ tries int }
 
 const (
@@ -46,8 +46,8 @@ type lag struct {
 	since time.Time
 }
 
-// Lagging reports whether the primary is away, and since when: reads come from a standby
-// then, which may be behind, or not at all.
+// Lagging reports whether the primary is unavailable, and since when: reads come from a
+// standby then, which may lag, or fail.
 func (s *Store) Lagging() (since time.Time, yes bool) {
 	s.lag.mu.Lock()
 	defer s.lag.mu.Unlock()
@@ -194,7 +194,7 @@ func (s *Store) attempt(ctx context.Context, pool *pgxpool.Pool, q question) err
 func (s *Store) drop(ctx, part context.Context, pool *pgxpool.Pool, conn *pgxpool.Conn, cause error) {
 	closeNow(conn)
 	if ctx.Err() != nil {
-		return // whoever asked gave up; the server may be well
+		return // the caller gave up; the server may be well
 	}
 	if pool == s.reads && part.Err() != nil {
 		s.lose(cause) // it hangs
@@ -202,7 +202,7 @@ func (s *Store) drop(ctx, part context.Context, pool *pgxpool.Pool, conn *pgxpoo
 	pool.Reset()
 }
 
-// closeNow ends a connection that nobody should use again.
+// closeNow ends a connection that must not be used again.
 func closeNow(conn *pgxpool.Conn) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel() // without a word to a server that may hang

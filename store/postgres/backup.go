@@ -23,7 +23,7 @@ import (
 // A backup is a folder with a file for each table, in PostgreSQL's binary COPY format,
 // which is documented and which psql reads too, and a manifest that has the number of rows
 // and the SHA-256 of each. The manifest is written last, and has its own SHA-256 on a line
-// behind it. The row of registry is in the manifest; writers are not in a backup.
+// after it. The row of registry is in the manifest; writers are not in a backup.
 const manifestFile = "manifest.json"
 
 // manifest says what a backup has.

@@ -147,8 +147,8 @@ func (g *group) answer(err error) {
 	}
 }
 
-// run tries until the group is committed, refused, or the context ends, but for no longer
-// than Wait after it failed first. Each request has its answer then, unless there is an
+// run tries until the group is committed, refused, or the context ends, and for no longer
+// than Wait after its first failure. Each request has its answer then, unless there is an
 // error, which is the answer to all: since one may have been refused because of another
 // that is not committed.
 func (g *group) run(ctx context.Context) error {

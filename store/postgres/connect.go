@@ -53,7 +53,7 @@ func parse(url string, o Options) (*pgxpool.Config, error) {
 // plans keep the database from reading whole tables. All that is asked for often is found
 // by a key. A plan that was made while a table was empty, and is kept with its prepared
 // statement, would read the table from one end to the other when it is large. Where there is
-// no other way the plan looks dear, which is no reason to compile it.
+// no other way the plan has a high cost, which must not trigger JIT compilation.
 var plans = map[string]string{"enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off", "jit": "off"}
 
 func isSchema(name string) bool {
@@ -87,9 +87,9 @@ func milliseconds(d time.Duration) string { return strconv.FormatInt(max(1, d.Mi
 // doubtful is where a connection keeps that a commit may not be on the standby.
 const doubtful = "doubtful"
 
-// noteDoubt notices that somebody ended a commit's wait for the synchronous standby. It is
-// reported as committed then, with a warning and no error, although a fail-over may lose
-// it; PostgreSQL's documentation, 27.2.8.
+// noteDoubt notices that an operator cancelled a commit's wait for the synchronous
+// standby. PostgreSQL reports it as committed then, with a warning and no error, although
+// a fail-over may lose it; PostgreSQL's documentation, 27.2.8.
 func noteDoubt(conn *pgconn.PgConn, n *pgconn.Notice) {
 	// The text is in the server's language. This is the function that waits.
 	if n.Routine == "SyncRepWaitForLSN" {
@@ -105,7 +105,7 @@ func takeDoubt(conn *pgx.Conn) bool {
 	return doubt
 }
 
-// explain makes the error of whoever could not connect in order to open or migrate.
+// explain makes the error of Open, Migrate or Restore when the database fails.
 func explain(op string, err error) error {
 	err = plain(err)
 	code := codeOf(err)
@@ -165,7 +165,7 @@ func (o Options) judgeWritten(written int64) error {
 	return nil
 }
 
-// busy makes the error of whoever waited for a connection in vain.
+// busy makes the error of a caller that got no connection in time.
 func busy(op string, n int, wait time.Duration) error {
 	return refuse(op, stele.ID{}, stele.Unavailable, "all %d connections to the database were in use for %v; try again, or open the store with more", n, wait)
 }

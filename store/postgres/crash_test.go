@@ -177,7 +177,7 @@ func TestStandby(t *testing.T) {
 	wantSound(t, s)
 }
 
-// TestHang: a server that hangs is no reason to wait for longer than Wait.
+// TestHang: a caller waits no longer than Wait for a server that hangs.
 func TestHang(t *testing.T) {
 	own := postgrestest.Start(t, postgrestest.Options{NoSync: true})
 	url := migrated(t, own)

@@ -69,13 +69,13 @@ func isAway(err error) bool {
 	return strings.HasPrefix(code, "08") || strings.HasPrefix(code, "57P") || code == codeReadOnly || code == codeTooMany
 }
 
-// away is the error of whoever waited in vain for the database.
+// away is the error of a caller that got no answer of the database in time.
 func (s *Store) away(op string, cause error) error {
 	return refuse(op, stele.ID{}, stele.Unavailable, "the database did not do it within %v, and nothing was written (%w); try again", s.o.Wait, plain(cause))
 }
 
-// sick is the error of whoever got an answer from the database that can't be helped by
-// trying again at once.
+// sick is the error for an answer of the database that an immediate retry does not
+// change.
 func sick(op string, id stele.ID, err error) error {
 	if _, ok := errors.AsType[*stele.Error](err); ok {
 		return err
@@ -122,7 +122,7 @@ func refuse(op string, id stele.ID, kind stele.Kind, format string, args ...any)
 	return &stele.Error{Op: op, ID: id, Kind: kind, Err: fmt.Errorf(format, args...)}
 }
 
-// closed is the error of whoever uses a store after Close.
+// closed is the error of a call after Close.
 func closed(op string) error {
 	return refuse(op, stele.ID{}, stele.Unavailable, "the store is closed; open it again")
 }

@@ -88,8 +88,8 @@ func exec(t testing.TB, url, sql string, args ...any) {
 	}
 }
 
-// TestBusy: whoever finds no connection free, or a row that somebody does not let go of,
-// waits no longer than it may, and nothing is written.
+// TestBusy: a caller that finds no free connection, or a row that another transaction
+// keeps locked, waits no longer than Wait, and nothing is written.
 func TestBusy(t *testing.T) {
 	url := migrated(t, server)
 	s := opened(t, url, Options{Wait: 400 * time.Millisecond, Connections: 2})
@@ -116,7 +116,7 @@ func TestBusy(t *testing.T) {
 		break
 	}
 
-	// A long transaction of somebody else's holds the row that every writer needs.
+	// A long transaction of another client locks the row that every writer needs.
 	conn, err := pgx.Connect(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)

@@ -12,8 +12,8 @@ import (
 )
 
 // The statements that list what has a name. $1 and $2 are the first name and the one
-// behind the last, $3 how many; in a run $4 is what all keys begin with, and $5 behind
-// them.
+// after the last, $3 how many; in a run $4 is what all keys begin with, and $5 follows
+// them all.
 const (
 	sqlScan = `SELECT key, "full", body FROM names
 		WHERE key >= $1 AND key < $2 AND record IS NULL ORDER BY key LIMIT $3`

@@ -64,7 +64,7 @@ func list[T any](ctx context.Context, s *Store, op string, begin func() source[T
 	}
 }
 
-// give yields items, and the error behind them. It reports whether to go on.
+// give yields items, and then the error. It reports whether to go on.
 func give[T any](ctx context.Context, items []T, err error, yield func(T, error) bool) bool {
 	var none T
 	for _, item := range items {
@@ -98,14 +98,14 @@ func (s *Store) glance(op string) asker {
 	}
 }
 
-// view is one state of the store while somebody looks at it.
+// view is one state of the store while a caller reads it.
 type view struct {
 	s    *Store
 	op   string
 	conn *pgxpool.Conn // nil before the first statement
 }
 
-// look waits for its turn to look. Not all connections are for those who look for long.
+// look waits for its turn to read. Long reads may not take all connections.
 func (s *Store) look(ctx context.Context, op string) (*view, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -241,7 +241,7 @@ func (r *ranged[T]) next(limit int) (string, []any) {
 	return r.page, append([]any{r.lo, end, limit}, r.args...)
 }
 
-// beyond is behind all keys that begin with what name begins with.
+// beyond returns a key after all keys that begin with what name begins with.
 func beyond(name []byte) []byte {
 	head := name[:min(len(name), maxKey):min(len(name), maxKey)]
 	return append(head, bytes.Repeat([]byte{0xff}, maxKey+64-len(head))...)

@@ -12,8 +12,8 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// TestKeys: a key fits in an index, tells names apart, and keeps their order but for those
-// that begin alike for as long as a key is.
+// TestKeys: a key fits in an index, tells names apart, and keeps their order except for
+// names whose first maxKey bytes are equal.
 func TestKeys(t *testing.T) {
 	near := rapid.Custom(func(t *rapid.T) []byte {
 		b := bytes.Repeat([]byte{rapid.SampledFrom([]byte{0, 'n', 0xff}).Draw(t, "filler")}, rapid.IntRange(maxKey-2, maxKey+3).Draw(t, "size"))

@@ -13,8 +13,8 @@ import (
 )
 
 // What a group reads before it decides. What it will replace is locked, in order, so that
-// it stays what it is and two who wait for each other are rare. A name that is free can't
-// be locked: if somebody takes it meanwhile the insert fails, and the group begins again.
+// it does not change and deadlocks are rare. A name that is free can't be locked: if
+// another transaction takes it meanwhile the insert fails, and the group begins again.
 const (
 	sqlBegin      = `BEGIN TRANSACTION ISOLATION LEVEL READ COMMITTED`
 	sqlState      = `SELECT version, seal, spaces FROM registry WHERE id = 1`
@@ -167,7 +167,7 @@ func (g *group) queueKept(b *pgx.Batch, w *wanted) {
 	}
 }
 
-// sealedError is the error of whoever writes to a sealed registry; nil if it is not.
+// sealedError is the error of a write to a sealed registry; nil if it is not sealed.
 func sealedError(op string, seal []byte) error {
 	if len(seal) == 0 {
 		return nil

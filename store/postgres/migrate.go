@@ -12,9 +12,10 @@ import (
 )
 
 // Migrate makes the tables of a registry in the database that a URL names, or brings those
-// of an earlier program up to date. Each step is one statement, which may be taken again
-// and by several at once: whoever is interrupted starts again. report, which may be nil,
-// is told of each step before it is taken. Invalid if a later program made the tables.
+// of an earlier program up to date. Each step is one statement, which may be repeated, and
+// run by several processes at once: an interrupted caller starts again. report, which may
+// be nil, is told of each step before it is taken. Invalid if a later program made the
+// tables.
 func Migrate(ctx context.Context, url string, o Options, report func(step string)) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -59,7 +60,7 @@ func migrate(ctx context.Context, conn *pgx.Conn, schema string, o Options, repo
 	if err := checkLater(ctx, conn, schema, o); err != nil {
 		return err
 	}
-	// Whoever may not make a schema may still use one that was made for him.
+	// A database user that may not create a schema may still use an existing one.
 	var n int
 	if err := conn.QueryRow(ctx, sqlHasSchema, schema).Scan(&n); err != nil {
 		return err
@@ -124,8 +125,8 @@ func checkLater(ctx context.Context, conn *pgx.Conn, schema string, o Options) e
 	return o.judgeReadable(version)
 }
 
-// step runs one statement. Somebody else who takes the same step at the same time makes
-// it fail in one of several ways, IF NOT EXISTS notwithstanding; then it is tried again.
+// step runs one statement. Another process that takes the same step at the same time
+// makes it fail in one of several ways, despite IF NOT EXISTS; then it is tried again.
 func step(ctx context.Context, conn *pgx.Conn, sql string, args ...any) error {
 	for pause := (pause{}); ; {
 		_, err := conn.Exec(ctx, sql, args...)

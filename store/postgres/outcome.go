@@ -13,11 +13,11 @@ import (
 
 // A connection that breaks while a transaction is being committed leaves unknown whether
 // it was. So each transaction signs: it counts up the row of its writer, of which each
-// committer has one under a random name. Whoever asks for the row afterwards, on a new
-// connection and in order to write it, waits until the old transaction is over, in case it
-// is still under way, and then knows by the number. The answer is itself committed, and so
-// it is not given before the old transaction is as durable, on a synchronous standby for
-// example, as any other.
+// committer has one under a random name. The store asks for the row afterwards, on a new
+// connection and in order to write it. It waits until the old transaction is over, in case
+// it is still under way, and then knows by the number. The answer is itself committed, and
+// so it is not given before the old transaction is as durable, on a synchronous standby
+// for example, as any other.
 const (
 	sqlSign = `INSERT INTO writers (id, done, at) VALUES ($1, $2, $3)
 		ON CONFLICT (id) DO UPDATE SET done = excluded.done, at = excluded.at`
@@ -26,7 +26,7 @@ const (
 	sqlLeave = `DELETE FROM writers WHERE id = ANY($1) OR at < $2`
 )
 
-// writer is one who commits transactions, one after the other.
+// writer commits transactions, one after the other.
 type writer struct {
 	id   []byte
 	done int64 // how many were committed
@@ -58,7 +58,7 @@ func (g *group) finish(ctx context.Context, conn *pgxpool.Conn) error {
 }
 
 // findOut finds out whether the last transaction was committed. The error is of kind
-// Unavailable if nobody answers that.
+// Unavailable if the database does not answer that.
 func (g *group) findOut(cause error) (committed bool, err error) {
 	s, w := g.store, g.writer
 	ctx, cancel := context.WithTimeout(context.Background(), s.o.Wait)
@@ -74,7 +74,7 @@ func (g *group) findOut(cause error) (committed bool, err error) {
 		}
 		cause = err
 	}
-	// Whatever became of it, nobody will ask for it by this name again.
+	// Whatever became of it, the store never asks for it by this name again.
 	*w = *newWriter()
 	return false, refuse("commit", stele.ID{}, stele.Unavailable, "the database was lost while it committed, and it is unknown whether it did; look before you try again: %w", plain(errors.Join(errUnknown, cause)))
 }

@@ -39,7 +39,7 @@ type proxy struct {
 	cuts  atomic.Int32
 	shut  atomic.Bool // takes no connections
 
-	recovering atomic.Bool // says to whoever connects that it is starting up
+	recovering atomic.Bool // tells each client that connects that it is starting up
 }
 
 // What an armed proxy does with a COMMIT.
@@ -189,7 +189,7 @@ func TestOutcome(t *testing.T) {
 	wantSound(t, s)
 }
 
-// TestUnknown: where nobody can say what became of a commit, that is what is said.
+// TestUnknown: if the outcome of a commit can't be found out, the error says so.
 func TestUnknown(t *testing.T) {
 	url := migrated(t, server)
 	p := newProxy(t, server.Addr())
@@ -236,8 +236,9 @@ func sayStarting(c net.Conn) {
 	_, _ = c.Write(append(binary.BigEndian.AppendUint32([]byte{'E'}, uint32(len(body)+4)), body...))
 }
 
-// TestRecovery: a server dies while it commits, and takes longer to recover than anybody
-// waits. What was committed is never tried again, since it would be refused then as taken.
+// TestRecovery: a server dies while it commits, and takes longer to recover than any
+// caller waits. What was committed is never tried again, since it would be refused then as
+// taken.
 func TestRecovery(t *testing.T) {
 	const wait = time.Second
 	for _, ingest := range []bool{false, true} {
@@ -275,7 +276,7 @@ func TestRecovery(t *testing.T) {
 	}
 }
 
-// TestDoubt: that somebody ended the wait for the standby is noticed in any language.
+// TestDoubt: a cancelled wait for the standby is noticed in any language of the server.
 func TestDoubt(t *testing.T) {
 	conn, err := pgx.Connect(t.Context(), migrated(t, server))
 	if err != nil {

@@ -19,7 +19,8 @@ import (
 // Restore loads what Backup wrote to a folder into the database that a URL names, which
 // must have the tables of a registry and nothing in them: all of it or nothing. Conflict
 // if there is something, NotFound if there is no backup, Internal if it is damaged. The
-// cells are added, so that whoever restores can tell others that more is to be done.
+// cells are added, so that the caller can note for other programs that the restore is
+// not finished.
 func Restore(ctx context.Context, url string, folder string, o Options, cells ...stele.Cell) error {
 	if err := ctx.Err(); err != nil {
 		return err

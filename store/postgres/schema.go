@@ -56,8 +56,8 @@ import (
 // records can't both have it. history has superseded versions only.
 //
 // registry is one row, which every transaction that writes updates as the last but one thing
-// it does: that numbers the changes without gaps, since nobody else has a number until the
-// one before is committed or rolled back, and keeps those out who write after a seal.
+// it does: that numbers the changes without gaps, since no transaction has a number until
+// the one before is committed or rolled back, and refuses writes after a seal.
 //
 // schemaVersion is the version of the tables, and readableFrom the oldest version whose
 // programs may use tables of this one, to read and to write: raise it where what an older
@@ -253,5 +253,5 @@ func upper(prefix []byte) []byte {
 	return nil
 }
 
-// after returns the first name behind name.
+// after returns the first name that follows name.
 func after(name []byte) []byte { return append(name[:len(name):len(name)], 0) }

@@ -15,8 +15,8 @@ import (
 	"github.com/stele-id/stele/store/storetest"
 )
 
-// pair is two stores over one database, as two servers have them: whoever asks is answered
-// by one or the other.
+// pair is two stores over one database, as two servers have them: each call is answered by
+// one or the other.
 type pair struct {
 	stores [2]*Store
 	turn   atomic.Uint32
@@ -132,7 +132,7 @@ func (p *pair) Verify(ctx context.Context, report func(string)) error {
 }
 func (p *pair) Close() error { return errors.Join(p.stores[0].Close(), p.stores[1].Close()) }
 
-// TestTwo: two stores over one database are one store to whoever uses them.
+// TestTwo: two stores over one database are one store to their callers.
 func TestTwo(t *testing.T) {
 	f := folders{database: server.Database(t)}
 	h := storetest.Harness{Durable: true, Open: func(t testing.TB, folder string) stele.Store {

@@ -81,13 +81,13 @@ type Store struct {
 	o      Options
 	reads  *pgxpool.Pool // to the primary
 	writes *pgxpool.Pool // to the primary
-	others *pgxpool.Pool // to whoever answers, while the primary is away
+	others *pgxpool.Pool // to any host that answers, while the primary is unavailable
 
 	listing   chan struct{} // holds one thing for each iterator
-	ingesting chan *writer  // has those who may ingest
+	ingesting chan *writer  // has the free writers for ingests
 	writers   []*writer     // of the committers
 	queue     chan *request // to the committers
-	gate      sync.RWMutex  // held for reading by those who put something there, or ingest
+	gate      sync.RWMutex  // held for reading while a caller puts something there, or ingests
 
 	closing   context.Context
 	close     context.CancelFunc
@@ -257,15 +257,15 @@ func (s *Store) isClosed() bool { return s.closing.Err() != nil }
 // Reads under way end with an error of kind Unavailable.
 func (s *Store) Close() error {
 	s.closeOnce.Do(func() {
-		s.lag.mu.Lock() // nobody looks after the primary from now on
+		s.lag.mu.Lock() // no goroutine starts to probe the primary from now on
 		s.close()
 		s.lag.mu.Unlock()
-		s.gate.Lock() // all who wanted to put something in the queue have done so, or not
+		s.gate.Lock() // no caller is putting something in the queue any more
 		close(s.queue)
 		s.gate.Unlock()
 		s.workers.Wait()
 		s.leave()
-		// Whoever is in the middle of an iterator has a connection until it ends.
+		// An iterator that is under way has a connection until it ends.
 		done := make(chan struct{})
 		go func() {
 			s.disconnect()

@@ -12,8 +12,8 @@ import (
 )
 
 // TestSynchronous: a commit that waits for the synchronous standby is not acknowledged
-// before the standby has it, also if somebody ends the wait, which PostgreSQL reports as a
-// commit.
+// before the standby has it, also if an operator cancels the wait, which PostgreSQL
+// reports as a commit.
 func TestSynchronous(t *testing.T) {
 	first := postgrestest.Start(t, postgrestest.Options{NoSync: true})
 	url := migrated(t, first)

@@ -110,7 +110,7 @@ func (g *group) queueZones(b *batch) {
 	}
 	b.add(len(runs), sqlInsertRuns, len(g.rows), runs, ends, firsts)
 	b.add(len(zones), sqlTouchZones, len(g.rows), zones, lasts)
-	raises := g.requests[0].zones.raises // who raises is alone
+	raises := g.requests[0].zones.raises // a request that raises is alone in its group
 	if len(raises) == 0 || g.answers[0] != nil {
 		return
 	}

@@ -174,7 +174,7 @@ func checkAuditCopy(s *session) {
 			s.Errorf("entry %d was copied with the time %v, and has %v", e.Number, at.Add(43*time.Second), e.At)
 		}
 	}
-	// The clock of this store is behind that of the other: the time stays.
+	// The clock of this store is earlier than that of the other: the time stays.
 	s.apply(&stele.Commit{Audit: []*stele.AuditEntry{note("set", "44")}})
 	s.wantTrail(41, "41", "42", "43", "44")
 }

@@ -28,8 +28,8 @@ func (s *session) wantCell(name string, want []byte) {
 	}
 }
 
-// checkCells: a value is replaced, or removed, only by who knows it, byte for byte; no
-// value and an empty one differ; and nothing of it is in the change feed.
+// checkCells: a value is replaced, or removed, only by a caller that knows it, byte for
+// byte; no value and an empty one differ; and nothing of it is in the change feed.
 func checkCells(s *session) {
 	const name = "user ana"
 	s.wantCell(name, nil)
@@ -206,8 +206,8 @@ func checkCellLimits(s *session) {
 	s.wantCell(long, nil)
 }
 
-// checkCellWriters: of many who replace, make or remove a cell, one wins each time, and
-// what else is in the commits of those who lose is not there.
+// checkCellWriters: of many writers that replace, make or remove a cell, one wins each
+// time, and nothing of the losing commits is there.
 func checkCellWriters(s *session) {
 	const rounds = 12
 	var before []byte
@@ -244,7 +244,7 @@ func checkCellWriters(s *session) {
 	s.checkCellChain()
 }
 
-// checkCellChain: those who read a cell and count it up, and try again when they lose,
+// checkCellChain: writers that read a cell and count it up, and retry when they lose,
 // lose no count.
 func (s *session) checkCellChain() {
 	s.Helper()

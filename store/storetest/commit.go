@@ -100,8 +100,7 @@ func checkNames(s *session) {
 	s.refuse("a withdrawn record's alias", records(first(s.ark("e"), s.ark("b1"))), stele.Conflict)
 }
 
-// checkAtomic: a commit with one fault leaves nothing behind, wherever the fault
-// is.
+// checkAtomic: a commit with one fault changes nothing, wherever the fault is.
 func checkAtomic(s *session) {
 	old := first(s.ark("old"), s.ark("old alias"))
 	kept := space("ark", "ark:12345/")
@@ -111,7 +110,7 @@ func checkAtomic(s *session) {
 		Minters:    []stele.MinterState{{Name: "kept", After: []byte{1}}},
 		Cells:      []stele.CellChange{{Name: "kept", After: []byte{1}}, {Name: "removed", After: []byte{1}}},
 	})
-	// Each commit is good but for what spoil does to it.
+	// Each commit is valid except for what spoil does to it.
 	for name, spoil := range map[string]func(*stele.Commit){
 		"the last record is taken":    func(c *stele.Commit) { c.Records[2] = first(old.ID) },
 		"the first record is taken":   func(c *stele.Commit) { c.Records[0] = first(s.ark("new"), s.ark("old alias")) },

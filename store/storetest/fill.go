@@ -97,7 +97,7 @@ func Fill(t testing.TB, s stele.Store, seed uint64) {
 	}
 }
 
-// Image is all that a store has, in lines, but for the entry about a copy.
+// Image is all that a store has, in lines, except the entry about a copy.
 func Image(t testing.TB, s stele.Store) string {
 	t.Helper()
 	var lines []string

@@ -33,7 +33,7 @@ func (s *session) wantGenerations(want stele.Generations) {
 }
 
 // checkGenerations: a store has a generation of its own from the beginning, which stays
-// until the list is replaced by who knows it; a backup has the list.
+// until the list is replaced by a caller that knows it; a backup has the list.
 func checkGenerations(s *session) {
 	first := s.generations()
 	if len(first) != 1 || first[0].Number != 1 || first[0].Restored != (stele.Position{}) || first[0].Replaced != (stele.Position{}) {

@@ -76,7 +76,7 @@ func checkIngest(s *session) {
 		s.Errorf("Ingest of nothing: %v", errs)
 	}
 
-	// What is no first version is refused, alone or with all the others.
+	// A record that is not a first version is refused, alone or with all the others.
 	for _, r := range []*stele.Record{next(first(s.ark("v2")), "second"), next(list[1], "second"), withVersion(first(s.ark("v0")), 0)} {
 		errs, err := s.Ingest(s.ctx, []*stele.Record{r}, nil, nil, nil)
 		if err == nil && len(errs) == 1 {

@@ -41,8 +41,8 @@ type register struct {
 	value  string
 }
 
-// grouped is the state of a group: its two records, and whose the alias is; -1 if
-// nobody's.
+// grouped is the state of a group: its two records, and which record has the alias; -1
+// if none.
 type grouped struct {
 	records [2]register
 	owner   int

@@ -22,7 +22,7 @@ func together(n int, work func(i int)) {
 // writers is how many goroutines write at once.
 const writers = 64
 
-// checkWriters: of many who commit the same version, one wins.
+// checkWriters: of many writers that commit the same version, one wins.
 func checkWriters(s *session) {
 	r := first(s.ark("a"), s.ark("alias"))
 	const rounds = 8
@@ -113,8 +113,8 @@ func checkQuotaLoad(s *session) {
 	s.wantCount(key, quota)
 }
 
-// checkChangesLoad: those who follow the feed while others write see each number
-// once, in order, and nothing appears behind them.
+// checkChangesLoad: readers that follow the feed while others write see each number
+// once, in order, and no change appears before their position.
 func checkChangesLoad(s *session) {
 	const each = 12
 	done := make(chan struct{})
@@ -206,8 +206,8 @@ func (s *session) follow(done <-chan struct{}) (feed []stele.Change) {
 	}
 }
 
-// checkFresh: what is acknowledged is seen by whoever reads after that, in every
-// way, while others write.
+// checkFresh: every reader that begins later sees what is acknowledged, in every way,
+// while others write.
 func checkFresh(s *session) {
 	together(8, func(i int) {
 		url := fmt.Sprintf("https://h%d.example/", i)

@@ -32,7 +32,7 @@ func checkGet(s *session) {
 	}
 }
 
-// checkOwnValues: whoever changes what a store returned does not change the store.
+// checkOwnValues: a caller that changes a returned value does not change the store.
 func checkOwnValues(s *session) {
 	r := s.full(s.ark("a"), s.ark("b"))
 	n := space("ark", "ark:12345/")
@@ -179,7 +179,7 @@ func checkScan(s *session) {
 		{"a/", "a/a", sorted[5:7]},
 		{"a/", "a/b/c", nil},
 		{"a/", "a", sorted[4:7]},  // a cursor before the prefix
-		{"a/", "b", nil},          // and one behind it
+		{"a/", "b", nil},          // and one after it
 		{"a/", "a/", sorted[5:7]}, // a cursor that is the prefix, and a name
 		{"", "🙂", nil},
 		{"", "\xff", nil},

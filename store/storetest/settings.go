@@ -65,8 +65,8 @@ func (s *session) wantSpace(want *stele.Namespace) {
 	}
 }
 
-// checkMinters: a state is replaced only by who knows it, byte for byte; no state
-// and an empty one differ.
+// checkMinters: a state is replaced only by a caller that knows it, byte for byte; no
+// state and an empty one differ.
 func checkMinters(s *session) {
 	const name = "ibi sid.inpe.br/mtc-m18"
 	try := func(name string, before, after []byte) *stele.Commit {

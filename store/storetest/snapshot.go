@@ -21,7 +21,7 @@ func scanned(list []*stele.Record, scheme, prefix, after string) (out []string) 
 }
 
 // checkSnapshots: an iterator that has begun sees one state, whatever is committed
-// meanwhile; also by the one who iterates.
+// meanwhile; also by the caller that iterates.
 func checkSnapshots(s *session) {
 	const url = "https://example.org/all"
 	old := s.numbered("%03d", 40)
@@ -44,7 +44,7 @@ func checkSnapshots(s *session) {
 	changes, history := s.changes(0), s.history(a.ID)
 
 	// Once the first item is there, everything changes: before the place of the
-	// iterator and behind it.
+	// iterator and after it.
 	disturb := s.disturber(a, root, old)
 	during(s, "Scan", func() iter.Seq2[*stele.Record, error] { return s.Scan(s.ctx, "ark", "", "") }, disturb)
 	for _, l := range []stele.Location{{URL: url}, {Host: "example.org"}} {

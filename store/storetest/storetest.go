@@ -112,7 +112,7 @@ func Checks(h Harness) []Check {
 	return checks
 }
 
-// Run checks a store on everything, and that it leaves no goroutines behind.
+// Run runs all checks on a store, and checks that it leaks no goroutines.
 func Run(t *testing.T, h Harness) {
 	before := goleak.IgnoreCurrent()
 	for _, c := range Checks(h) {

@@ -124,8 +124,8 @@ func (o *Old) checkVersions(t *testing.T, s stele.Store) {
 }
 
 // checkZones makes sure that the published zones, and no others, have states: with the
-// serial that they had, the number of the last change, and a whole zone for everybody who
-// has an earlier one.
+// serial that they had, the number of the last change, and a whole zone for every
+// secondary that has an earlier one.
 func (o *Old) checkZones(t *testing.T, s stele.Store, first, second uint64) {
 	t.Helper()
 	var list []stele.ZoneState

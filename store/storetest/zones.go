@@ -15,8 +15,8 @@ func zonesIn(r *stele.Record) []string {
 	return parts[1:]
 }
 
-// touching says that a commit comes from a caller who knows namespaces with a sum of
-// versions.
+// touching says that a commit comes from a caller that knows namespaces with this sum
+// of versions.
 func touching(spaces uint64, namespaces ...string) *stele.Touch {
 	return &stele.Touch{Record: zonesIn, Namespaces: namespaces, Spaces: spaces}
 }
@@ -152,8 +152,8 @@ func checkZoneRaises(s *session) {
 	s.wantZone("copied.", 9, 4, 2, 4)
 }
 
-// checkZoneSpaces: which zones are touched is found out from namespaces. Who does not
-// know all of them may be wrong.
+// checkZoneSpaces: the caller finds the touched zones from namespaces. A caller that
+// does not know all of them may be wrong.
 func checkZoneSpaces(s *session) {
 	root, other := space("ark", ""), space("ark", "ark:12345")
 	a := func(text string) *stele.Record { return first(s.ark(text)) }
@@ -226,7 +226,7 @@ func checkZoneIngest(s *session) {
 }
 
 // checkZonesLoad: with several writers at the same time, each zone has the changes of its own
-// records, and its state is not behind what is acknowledged.
+// records, and its state has every acknowledged change.
 func checkZonesLoad(s *session) {
 	const each = 30
 	var mu sync.Mutex

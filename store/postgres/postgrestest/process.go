@@ -50,7 +50,8 @@ func programs() (string, error) {
 	return folder, nil
 }
 
-// unprivileged is whom the server runs as; nil for whoever runs the tests.
+// unprivileged is the user that the server runs as; nil for the user that runs the
+// tests.
 func unprivileged() (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil

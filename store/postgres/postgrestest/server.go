@@ -3,7 +3,7 @@
 // interface, which is gone in the end. It never touches a cluster that it did not make.
 //
 // PostgreSQL refuses to run as root. Where the tests do, the server runs as the user
-// postgres of Debian's package, or as nobody.
+// postgres of Debian's package, or as the user nobody.
 package postgrestest
 
 import (
@@ -68,8 +68,8 @@ func Start(t testing.TB, o Options) *Server {
 	return s
 }
 
-// New starts a cluster for whoever has no test to hand, such as TestMain. Close stops
-// and removes it.
+// New starts a cluster for a caller that has no testing.TB, such as TestMain. Close
+// stops and removes it.
 func New(o Options) (*Server, error) {
 	s, err := newServer(o)
 	if err != nil {
@@ -110,8 +110,8 @@ func newServer(o Options) (s *Server, err error) {
 	return s, s.own(s.folder)
 }
 
-// Standby starts a second server that follows this one. The host of its URL is put
-// behind this one's by [Hosts].
+// Standby starts a second server that follows this one. [Hosts] puts the host of its
+// URL after this one's.
 func (s *Server) Standby(t testing.TB) *Server {
 	t.Helper()
 	b, err := newServer(s.o)
@@ -189,7 +189,7 @@ func (s *Server) Data() string { return s.data() }
 
 func (s *Server) data() string { return filepath.Join(s.folder, "data") }
 
-// freePort finds a port that nobody has.
+// freePort finds a port that is not in use.
 func freePort() (int, error) {
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
