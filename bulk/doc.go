@@ -3,8 +3,8 @@
 // A [File] is opened and decompressed, a [Reader] cuts it into blocks of whole rows, a
 // [Parser] reads what rows say (lines of JSON, or CSV in the encodings and with the headers
 // of spreadsheets), and an [Importer] commits them in chunks to a [Destination], with a
-// bookmark by which an interrupted import goes on. [Rejects] is the file of rows that could
-// not be imported. The API reads a request's body with the same Reader and Parser.
+// bookmark from which an interrupted import continues. [Rejects] is the file of rows that
+// could not be imported. The API reads a request's body with the same Reader and Parser.
 //
 // Rows that are exported lose nothing when they are imported again.
 package bulk

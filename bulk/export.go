@@ -13,8 +13,8 @@ import (
 	"github.com/stele-id/stele/document"
 )
 
-// Columns finds out which columns some records need. It is told of each of them before
-// the first row is written.
+// Columns finds out which columns some records need. The caller adds each record before
+// it writes the first row.
 type Columns struct {
 	used map[string]bool
 }

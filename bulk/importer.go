@@ -68,7 +68,7 @@ type Importer struct {
 	ChunkRows int    // rows that are committed together
 	MaxErrors int    // rejected rows after which the import ends; negative: never
 	Update    bool   // change records that are registered already
-	Fresh     bool   // do not believe when records were created and changed, and by whom
+	Fresh     bool   // ignore the times and authors of creation and change that records give
 	DryRun    bool   // write nothing
 
 	Changed func(row *Row, fields []registrar.FieldChange) // what an update would change, in a dry run

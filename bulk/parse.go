@@ -67,7 +67,7 @@ func (e *longRow) Error() string {
 	return fmt.Sprintf("the line has %d bytes; %d are the most", e.size, e.most)
 }
 
-// longShown is how much of such a row is told.
+// longShown is how much of such a row a message shows.
 const longShown = 200
 
 func (p *Parser) tooLong(size int, text []byte) error {

@@ -220,7 +220,7 @@ func (r *Reader) cut() int {
 	return end
 }
 
-// SkipTo goes on at an offset, where a line of that number begins.
+// SkipTo continues at an offset, where a line of that number begins.
 func (r *Reader) SkipTo(offset int64, line int) error {
 	if n := offset - r.offset; n >= 0 && n <= int64(len(r.buf)) {
 		r.buf = r.buf[n:]

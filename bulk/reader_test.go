@@ -182,7 +182,7 @@ func (c endless) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// What came before an error of the file is read, and then the error is told.
+// What came before an error of the file is read, and then the error is returned.
 func TestReadError(t *testing.T) {
 	bad := errors.New("bad disk")
 	r := &Reader{in: io.MultiReader(strings.NewReader("a\nb"), iotest.ErrReader(bad)), whole: true, read: func() int64 { return 0 }, line: 1, most: MaxRow}
@@ -244,7 +244,7 @@ func TestLines(t *testing.T) {
 			t.Errorf("%s: %.40q, %d long, %d lines", name, lines, longs, last)
 		}
 	}
-	// The beginning of a line whose end did not come is none.
+	// The beginning of a line without its end is not a line.
 	in := NewLines(io.MultiReader(strings.NewReader("a\nb"), iotest.ErrReader(io.ErrUnexpectedEOF)), 0, maxLine)
 	if b, err := in.Next(); err != nil || string(b.Text) != "a\n" {
 		t.Errorf("got %+v, %v", b, err)

@@ -65,7 +65,7 @@ func (j *Rejects) write(text []byte) error {
 	return nil
 }
 
-// open opens the file. An import that goes on keeps what it wrote up to its bookmark;
+// open opens the file. An import that continues keeps what it wrote up to its bookmark;
 // another one begins anew.
 func (j *Rejects) open() (err error) {
 	if j.file != nil {

@@ -16,8 +16,9 @@ import (
 )
 
 // journal is the file FILE.names, in which 'mint --from FILE' writes down which row
-// gets which name before the name is registered. A run that was cut off goes on from it:
-// a row that is in it never gets another name. It is removed when FILE has the names.
+// gets which name before the name is registered. A run that was interrupted continues
+// from it: a row that is in it never gets another name. It is removed when FILE has the
+// names.
 //
 // The first line says which import the names are registered by. The others are entries,
 // as JSON; the last one may be cut off.

@@ -88,8 +88,8 @@ type Result struct {
 	Rejects string // the file with the rows that have no name
 }
 
-// Run names the rows, and writes the file. After an error it can be run again, and goes on:
-// the result tells what it did until then.
+// Run names the rows, and writes the file. After an error it can be run again, and
+// continues: the result tells what it did until then.
 func (n *Namer) Run(ctx context.Context) (done Result, err error) {
 	n.size = firstRows
 	if n.journal, err = openJournal(n.Sheet.path + ".names"); err != nil {

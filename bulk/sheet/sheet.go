@@ -1,6 +1,6 @@
 // Package sheet gives names to the rows of a CSV file: it makes names, registers what each row
-// says, and writes the names into the file. A run that was interrupted goes on, and no row
-// gets two names.
+// says, and writes the names into the file. A run that was interrupted can be continued, and
+// no row gets two names.
 package sheet
 
 import (

@@ -36,8 +36,8 @@ type silent struct{}
 func (silent) Add(int) {}
 func (silent) End()    {}
 
-// A run that ends between writing names down and registering them goes on with the same
-// names, and a row that has a name keeps it.
+// A run that ends between writing names down and registering them continues with the
+// same names, and a row that has a name keeps it.
 func TestRunGoesOn(t *testing.T) {
 	schemes, err := all.New(all.Config{Now: time.Now})
 	if err != nil {
