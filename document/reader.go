@@ -145,7 +145,7 @@ func (j *jsonReader) wrong(want string) {
 	case c == 'n':
 		was = "null; leave the field out if there is nothing to say"
 	}
-	j.skip(0) // first: what is not JSON has no type
+	j.skip(0) // first: a text that is not JSON has no type
 	j.faultf("should be %s, and is %s", want, was)
 }
 
@@ -261,7 +261,7 @@ func (j *jsonReader) next(end byte, first bool) bool {
 	return false
 }
 
-// string reads a string. ok is false if the next value is none.
+// string reads a string. ok is false if the next value is not a string.
 func (j *jsonReader) string() (s string, ok bool) {
 	if !j.at('"') && j.peek() != '"' {
 		j.wrong("a string")

@@ -41,9 +41,9 @@ type document struct {
 // the service N2L, [stele.DefaultOrder], [stele.DefaultPreference] and [stele.DefaultPermissions].
 //
 // It is strict. Whatever is unknown, given twice, of another type, too large or
-// not [stele.Record.Validate]'s idea of a record is a problem, and all problems are told
-// at once: the error, of Kind Invalid, holds [stele.Problems], each with its path. Only
-// a text that is not JSON ends the search.
+// not [stele.Record.Validate]'s idea of a record is a problem, and all problems are
+// reported together: the error, of Kind Invalid, holds [stele.Problems], each with its
+// path. Only a text that is not JSON ends the search.
 //
 // Fields that the system keeps are read too. Whether to believe them is the
 // caller's to decide. Nothing of data is kept: the record's texts share one copy.
