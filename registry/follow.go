@@ -107,7 +107,7 @@ func (f *Follower) Run(ctx context.Context, every time.Duration) {
 		case <-ctx.Done():
 			return
 		}
-		// What is wrong is told there, and looked at again with the next tick.
+		// catchUp logs its error, and the next tick tries again.
 		_ = f.catchUp(ctx)
 	}
 }

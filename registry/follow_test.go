@@ -375,8 +375,8 @@ func TestFollowSerials(t *testing.T) {
 	}
 }
 
-// TestFollowAway: while the store does not answer what is kept is served, and afterwards
-// all that was missed is heard of.
+// TestFollowAway: while the store does not answer the server answers from memory, and
+// afterwards it reads all changes that it missed.
 func TestFollowAway(t *testing.T) {
 	peers := newPeers(t, 2, false)
 	a, b := peers[0], peers[1]
@@ -420,8 +420,8 @@ func TestFollowReady(t *testing.T) {
 	})
 }
 
-// TestFollowLost: a database that has lost changes, or has others in their place, is
-// believed.
+// TestFollowLost: if the database has lost changes, or has others in their place, the
+// follower accepts its state.
 func TestFollowLost(t *testing.T) {
 	peers := newPeers(t, 2, false)
 	a, b := peers[0], peers[1]

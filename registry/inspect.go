@@ -6,7 +6,7 @@ import (
 	"github.com/stele-id/stele/registrar"
 )
 
-// Inspection is told what an inspection finds.
+// Inspection has the functions that are called with what an inspection finds.
 type Inspection struct {
 	Problem  func(text string)
 	Note     func(text string)  // of a name that today's rules refuse; nil for nothing

@@ -12,8 +12,8 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// TestFollowPromoted: a database that takes the place of another one, without a word and
-// without the last changes, is believed. Nothing of what is kept says that it is old.
+// TestFollowPromoted: if a database replaces another one, silently and without the last
+// changes, the follower accepts its state. Nothing in memory says that it is outdated.
 func TestFollowPromoted(t *testing.T) {
 	for name, tt := range map[string]struct {
 		before func(p *peer) // on the server
@@ -74,7 +74,7 @@ func (p *peer) forget() {
 	}
 }
 
-// TestFollowIdle: as long as there is nothing new it is asked for nothing but the last
+// TestFollowIdle: as long as there is nothing new the follower reads only the last
 // number, most of the time.
 func TestFollowIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
