@@ -20,8 +20,8 @@ const (
 
 // ParseAccept reads the value of an Accept header (RFC 9110, section 12.5.1).
 // Several headers are joined with a comma first. An empty one gives no
-// preferences. Errors are of Kind Invalid; a server may then go on as if there
-// was no header.
+// preferences. Errors are of Kind Invalid; a server may then continue as if there was
+// no header.
 //
 // Beside what the RFC has, a lone * and a weight without its zero (.2) are read: old Java
 // programs send them. So are blanks around the equals sign of a parameter, as in
@@ -161,7 +161,7 @@ func (s *scanner) parameters(p *Preference) error {
 		at := s.pos
 		name := strings.ToLower(s.token(isToken))
 		if name == "" && isMedia {
-			continue // an empty parameter is none (RFC 9110, section 5.6.6)
+			continue // an empty parameter is ignored (RFC 9110, section 5.6.6)
 		}
 		if name != "q" && !isMedia {
 			return stele.Invalidf("", at, "a language has a weight and nothing else, such as ;q=0.5")

@@ -29,8 +29,8 @@ const (
 	inQuery // a whole query, and not a value in one
 )
 
-// The characters that stand as they are, beside letters and digits. In a value
-// none that ends it, so that a name can't add fields of its own.
+// The characters that stand as they are, beside letters and digits. A value has no
+// character that ends it, so that a name can't add fields of its own.
 var plain = [...]string{
 	inPath:     "-._~!$&'()*+,;=:@/",
 	inValue:    "-._~!$'()*,:@/?",

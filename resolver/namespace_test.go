@@ -29,7 +29,7 @@ func TestNamespaceOfClaimedNames(t *testing.T) {
 	}
 }
 
-// What is told of an ARK has the shoulder that is registered.
+// The explanation of an ARK has the shoulder that is registered.
 func TestExplain(t *testing.T) {
 	r := newRegistry(t, Options{Now: clock, CacheBytes: 1 << 20})
 	shoulder := func() any {

@@ -120,7 +120,8 @@ func (w *walk) nearest(ctx context.Context, ns *stele.Namespace, e *UnknownError
 }
 
 // ends returns where the name proper may end, the longest first: at the end of the
-// text, or where qualifiers begin. A cut between two letters (a shoulder) is none.
+// text, or where qualifiers begin. A cut between two letters (a shoulder) is not an
+// end.
 func (w *walk) ends(prefix int) (ends []int) {
 	text := w.q.ID.String()
 	ends = append(ends, len(text))

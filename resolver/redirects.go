@@ -18,10 +18,10 @@ const maxRedirects = 8
 // names than can be meant. It stands in an error of Kind Conflict.
 var ErrLoop = errors.New("the name leads back to itself, or through too many others; its owner must change its target")
 
-// follow goes on from a redirect to a name of this very resolver: PURL's chains,
-// and whatever else points here. The client is spared the way, and a loop is
-// found. Where the next name has no answer of its own the redirect stays: there,
-// the client is told more.
+// follow follows a redirect to a name of this same resolver: PURL's chains, and
+// whatever else points here. It spares the client the requests, and finds loops. Where
+// the next name has no answer of its own the redirect stays: the answer there tells the
+// client more.
 func (w *walk) follow(ctx context.Context, res Resolution) (Resolution, error) {
 	var seen []stele.ID
 	for at := w.q.ID; ; {
@@ -81,9 +81,9 @@ func splitURL(text string) (host, rest string) {
 	return strings.ToLower(host[strings.LastIndexByte(host, '@')+1:]), rest[end:]
 }
 
-// redirected is the answer of a name whose target is another one: where to go is the
-// other's, and what the thing is stays. What was withdrawn is told of the other.
-// The redirect is permanent only if both are, and good for no longer than either.
+// redirected is the answer of a name whose target is another one: the location is the
+// other's, and the description stays. A withdrawal is that of the other. The redirect
+// is permanent only if both are, and is valid for no longer than either.
 func redirected(res, next Resolution) Resolution {
 	next.Private = next.Private || res.Private
 	switch next.Kind {

@@ -39,7 +39,7 @@ func (w *walk) answer(ctx context.Context) (Resolution, error) {
 	if visible {
 		return w.fromRecord(ctx, record, w.q.ID.String())
 	}
-	// A record that may not be seen is told like none, here and below.
+	// A record that the client may not see is reported as absent, here and below.
 	if w.q.Trace {
 		w.step("record", "none has this name")
 	}
