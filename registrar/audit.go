@@ -190,8 +190,8 @@ func tokenDetails(t auth.Token) string {
 
 // Witness appends an entry about an operation that no commit makes, such as a backup.
 // It returns once the entry is durable, and an error if it can't be written: then a
-// sensitive operation must not be done. A sealed store takes no entries; what only reads
-// it goes on without one, and the log says so.
+// sensitive operation must not be done. A sealed store takes no entries; an operation
+// that only reads it continues without one, and the log says so.
 func (r *Registrar) Witness(ctx context.Context, op, object, details string) error {
 	e := entry(ctx, op, object)
 	e.Details = details

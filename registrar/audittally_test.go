@@ -44,7 +44,7 @@ func TestTallyIsBounded(t *testing.T) {
 	}
 }
 
-// brokenTrail is a store that is away for a while.
+// brokenTrail is a store that is unavailable for a while.
 type brokenTrail struct {
 	stele.Store
 	away bool

@@ -63,7 +63,7 @@ func (r *Registrar) HistoryBefore(ctx context.Context, name stele.ID, version ui
 //
 // Each version comes with what the current one withholds. A version that was erased, or
 // that is older than a redaction, comes without its content and marked as redacted, for
-// all callers. A disavowed version comes without its content for those who may not
+// all callers. A disavowed version comes without its content for callers that may not
 // change the record, and so does a version that the caller could not have seen when it
 // was current.
 func (r *Registrar) Version(ctx context.Context, name stele.ID, version uint64) (*stele.Record, error) {

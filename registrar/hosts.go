@@ -158,7 +158,7 @@ func (l *Legacy) addHosts(cell stele.Cell) error {
 }
 
 // restoreHosts adds the hosts of the registry that is replaced to those of the restored
-// one. None is ever taken away.
+// one. None is ever removed.
 func (r *Registrar) restoreHosts(ctx context.Context, hosts map[string][]string) error {
 	for scheme := range r.schemes.All() {
 		hosted, ok := scheme.(stele.HostScheme)

@@ -44,9 +44,8 @@ type ImportOptions struct {
 	Keep bool
 
 	// Name names the import, and Bookmark says how far it is with this chunk. They
-	// are committed together with it, or after all of it: an import that goes on
-	// from its bookmark writes nothing twice. No bookmark is kept if Name is
-	// empty.
+	// are committed together with it, or after all of it: an import that continues from
+	// its bookmark writes nothing twice. No bookmark is kept if Name is empty.
 	Name     string
 	Bookmark []byte
 }
@@ -298,8 +297,8 @@ func (in *intake) tellChanges() {
 }
 
 // withheld returns what an imported version withholds, before what the version before it
-// does is carried forward. Only an import that keeps what the system kept elsewhere is
-// believed, and only about versions that there are.
+// does is carried forward. Only an import with Keep may set it, and only for versions
+// that there are.
 func (in *intake) withheld(before, rec *stele.Record) (w stele.Withheld) {
 	if !in.o.Keep {
 		return w

@@ -32,8 +32,8 @@ func (r *Registrar) beginGeneration(ctx context.Context, l *Legacy) error {
 }
 
 // restoreRequests takes over the idempotency keys that were used since the backup. They
-// are of another generation, so that a request that comes again is told of the restore,
-// and makes no names a second time.
+// are of another generation, so that a repeated request gets an error about the
+// restore, and mints no names a second time.
 func (r *Registrar) restoreRequests(ctx context.Context, cells []stele.Cell) error {
 	taken := cellWriter{r: r, op: "restore"}
 	for _, cell := range cells {

@@ -32,7 +32,7 @@ func spoolTrail(ctx context.Context, present stele.Store) (_ *trailSpool, err er
 	}
 	defer func() {
 		if err != nil {
-			_ = file.Close() // the error is told
+			_ = file.Close() // the first error is returned
 		}
 	}()
 	if err := os.Remove(file.Name()); err != nil {
@@ -77,7 +77,8 @@ func (t *trailSpool) entries() iter.Seq2[*stele.AuditEntry, error] {
 //
 // A backup of the same registry has the beginning of the present trail: what follows is
 // appended with its numbers and times. The trail of another registry is appended whole, with
-// numbers that go on; an entry whose time would go back says in its details when it was.
+// the next numbers; an entry that is earlier than the one before it has its time in its
+// details.
 func (r *Registrar) inheritTrail(ctx context.Context, t *trailSpool) error {
 	details := "without a registry that is replaced"
 	if t != nil {

@@ -17,7 +17,7 @@ type lookup struct {
 type found struct {
 	id    stele.ID
 	node  *namespaces.Node
-	chain []*stele.Namespace // nil: not asked for yet
+	chain []*stele.Namespace // nil: not looked up yet
 }
 
 // maxFound is of how many names the answer is kept. A record has few names; a search among

@@ -135,7 +135,7 @@ func (r *Registrar) stampNamespace(ctx context.Context, before, next *stele.Name
 	}
 }
 
-// sameNamespace reports whether two versions differ in nothing that people set.
+// sameNamespace reports whether two versions are equal in all that users set.
 func sameNamespace(a, b *stele.Namespace) bool {
 	b = cloneNamespace(b)
 	b.Version, b.Created, b.Modified, b.By = a.Version, a.Created, a.Modified, a.By

@@ -20,10 +20,10 @@ import (
 //   - "url" is short for {"target":{"url":...}}.
 //
 // What the system keeps is not the line's to change. Nor is the identifier: the record
-// keeps it and its spelling. A line that gives a withdrawn record another state takes its
-// tombstone away. Without a record the result is what the line alone says.
+// keeps it and its spelling. A line that gives a withdrawn record another state removes
+// its tombstone. Without a record the result is what the line alone says.
 //
-// The result is not judged; the write does that. An error is of Kind Invalid.
+// The result is not validated; the write does that. An error is of Kind Invalid.
 func Patch(schemes *stele.Schemes, before *stele.Record, line []byte) (*stele.Record, error) {
 	if before == nil {
 		if rec, err := document.DecodeStored(schemes, line); err == nil { // the usual line, read quickly

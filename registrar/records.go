@@ -208,7 +208,7 @@ func (r *Registrar) stamp(ctx context.Context, before, next *stele.Record) {
 	}
 }
 
-// sameRecord reports whether two versions differ in nothing that people set.
+// sameRecord reports whether two versions are equal in all that users set.
 func sameRecord(a, b *stele.Record) bool {
 	c := *b
 	c.Version, c.Modified, c.By, c.Import = a.Version, a.Modified, a.By, a.Import

@@ -192,7 +192,7 @@ func refuse(op string, id stele.ID, kind stele.Kind, format string, args ...any)
 	return stele.Errorf(op, id, kind, format, args...)
 }
 
-// sayWho is what the public is told where it may not go.
+// sayWho is the message of an Unauthenticated error.
 const sayWho = "say who you are; send a token"
 
 // authorise makes sure that the caller may write records in a namespace, which is given

@@ -153,7 +153,7 @@ func sorted(list []string) []string {
 	return list
 }
 
-// A revert that ends early goes on where it was, and does nothing twice.
+// A revert that ends early continues where it was, and does nothing twice.
 func TestRevertGoesOn(t *testing.T) {
 	f := newFixture(t)
 	number := must(f.BeginImport(f.admin, "many"))(t)

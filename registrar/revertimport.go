@@ -43,12 +43,13 @@ const revertPage = 1000
 
 // RevertImport undoes an import. Names that the import made are withdrawn, records that
 // it changed get their former contents as a new version, and those that an editor changed
-// since are left and told. Nothing is deleted. It calls told for each record, once that
-// is durable.
+// since are left and reported. Nothing is deleted. It calls told for each record, once
+// that is durable.
 //
-// A revert that was cut off goes on where it was. One that is complete looks again, so
-// that records which were left, and can be reverted now, are. The revert has a number
-// like an import, and can be reverted itself. Namespaces that the import made stay.
+// A revert that was interrupted continues where it was. One that is complete looks
+// again, and reverts records that were left and can be reverted now. The revert has a
+// number like an import, and can be reverted itself. Namespaces that the import made
+// stay.
 //
 // Each user may revert imports of their own, and administrators all. Rights are checked
 // record by record: one that the caller may not write is left.

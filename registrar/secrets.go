@@ -140,7 +140,7 @@ func (r *Registrar) SecretKeys(ctx context.Context, codec SecretCodec) ([]Secret
 		if err != nil {
 			return nil, tell(op, err)
 		}
-		// A damaged cell is told of where it is used.
+		// A damaged cell is reported where it is used.
 		_, _ = codec(c, func(_ string, v *secret.Value) (bool, error) {
 			add(v.Key()).Secrets++
 			return false, nil
@@ -205,9 +205,9 @@ func (r *Registrar) EncryptSecrets(ctx context.Context, codec SecretCodec) (Encr
 }
 
 // RotateSecrets makes the registry use another key: new secrets are encrypted under it,
-// and those that there are are encrypted anew. If it is interrupted, calling it again does
-// the rest. Conflict if secrets are encrypted under a key that this process does not have,
-// unless lost is set, which leaves them as they are. Without a key it goes on with a
+// and existing ones are encrypted anew. If it is interrupted, calling it again does the
+// rest. Conflict if secrets are encrypted under a key that this process does not have,
+// unless lost is set, which leaves them as they are. Without a key it continues a
 // rotation that was interrupted, or takes the last of the keys that this process has if
 // that is not in use, or makes one if it may. Only an administrator may.
 func (r *Registrar) RotateSecrets(ctx context.Context, to string, lost bool, codec SecretCodec) (Encrypted, error) {

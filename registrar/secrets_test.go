@@ -106,8 +106,8 @@ func TestOneKeyForAll(t *testing.T) {
 	}
 }
 
-// A rotation moves all secrets, also those that are made while it runs, and goes on where
-// it was interrupted.
+// A rotation moves all secrets, also those that are made while it runs, and continues
+// where it was interrupted.
 func TestRotateSecrets(t *testing.T) {
 	one, two := testKey(t), testKey(t)
 	f := newFixture(t, func(o *Options) { o.Secrets = ringOf(one) })

@@ -85,8 +85,8 @@ func judgeKeys(ns *stele.Namespace, add func(string, error)) {
 	}
 }
 
-// keysStay makes sure that no key is gone or another one, and that none comes back
-// which had expired or was revoked: what it signed meanwhile would be believed.
+// keysStay makes sure that no key is removed or replaced, and that no expired or
+// revoked key becomes valid again: what it signed meanwhile would be accepted.
 func (r *Registrar) keysStay(op string, before, next *stele.Namespace) error {
 	if before == nil {
 		return nil

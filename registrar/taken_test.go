@@ -9,8 +9,9 @@ import (
 	"github.com/stele-id/stele/registrar/minting"
 )
 
-// Whose name is taken is told which record has it only if they may see that. Here an
-// editor of one namespace meets an alias of a record that is hidden in another one.
+// A caller whose name is taken is told which record has it only if the caller may see
+// that record. Here an editor of one namespace meets an alias of a record that is
+// hidden in another one.
 func TestTakenByWhatIsHidden(t *testing.T) {
 	f := newFixture(t)
 	pool := []stele.NamespaceKey{f.space("ark:12345", owner("ann"), minter(noid(".zd")))}

@@ -18,8 +18,8 @@ import (
 // If the caller acts by a token, the new one is its child: it never outlives its parent,
 // may be used for nothing that its parent may not be used for, and ends when its parent
 // is revoked. Without a token it is a child of its user. Forbidden if more is asked for,
-// Conflict if the user is disabled, Exhausted if the user has too many tokens that are
-// of use, or there are too many levels of tokens above it.
+// Conflict if the user is disabled, Exhausted if the user has too many valid tokens, or
+// there are too many levels of tokens above it.
 func (r *Registrar) CreateToken(ctx context.Context, want auth.TokenRequest) (credential string, t auth.Token, err error) {
 	const op = "create token"
 	t = auth.Token{User: want.User, Label: want.Label, Created: r.now(), Expires: want.Expires.UTC().Round(0),
@@ -216,9 +216,9 @@ func (all *tokens) adopt(op, parent string, want auth.TokenRequest, t *auth.Toke
 	return &cell, nil
 }
 
-// makeRoom makes sure that a user has no more tokens than they may. Of those that are of
-// no use any more, the first one to end goes. All that it made are of no use either, and
-// stay so without it.
+// makeRoom makes sure that a user has no more tokens than allowed. Of those that are not
+// valid any more, it removes the first one to end. All tokens below that one are invalid
+// too, and stay so without it.
 func (all *tokens) makeRoom(op, user string, now time.Time, spare string) ([]stele.CellChange, error) {
 	count, oldest := 0, ""
 	var first time.Time
@@ -303,8 +303,8 @@ func (r *Registrar) withUse(ctx context.Context, t auth.Token) (auth.Token, erro
 // RevokeToken makes a token useless from now on, and with it all tokens below it, and
 // returns it. An administrator may revoke every token, others their own and those that
 // were made with the token by which they act. A caller whose token is limited may revoke
-// that one and those below it. NotFound if there is none for them. One that is revoked
-// stays as it is.
+// that one and those below it. NotFound if there is none that the caller may revoke. A
+// token that is revoked already stays as it is.
 func (r *Registrar) RevokeToken(ctx context.Context, id string) (auth.Token, error) {
 	const op = "revoke token"
 	if err := identify(ctx, op); err != nil {

@@ -175,8 +175,8 @@ func TestTokenMeetsDisabling(t *testing.T) {
 	}
 }
 
-// Tokens of one user are bounded. One that is of no use any more makes room, the first
-// to end first.
+// Tokens of one user are bounded. One that is not valid any more is removed to make
+// room, the first to end first.
 func TestTokensAreBounded(t *testing.T) {
 	f := newFixture(t)
 	f.user("ann")
@@ -212,7 +212,7 @@ func TestTokensAreBounded(t *testing.T) {
 	}
 }
 
-// What is wrong with users and tokens is told by Verify.
+// Verify reports what is wrong with users and tokens.
 func TestVerifyAccess(t *testing.T) {
 	f := newFixture(t)
 	f.user("ann")

@@ -12,8 +12,8 @@ import (
 	"github.com/stele-id/stele/auth"
 )
 
-// by returns a context in which the holder of a credential acts; it fails if that is of
-// no use.
+// by returns a context in which the holder of a credential acts; it fails if that is
+// not valid.
 func (f *fixture) by(credential string) context.Context {
 	f.t.Helper()
 	p, err := auth.NewDirectory(f.store, f.clock).Authenticate(f.admin, credential)
@@ -23,7 +23,7 @@ func (f *fixture) by(credential string) context.Context {
 	return auth.With(context.Background(), p)
 }
 
-// refused returns why a credential is of no use.
+// refused returns why a credential is not valid.
 func (f *fixture) refused(credential string) string {
 	f.t.Helper()
 	p, err := auth.NewDirectory(f.store, f.clock).Authenticate(f.admin, credential)
@@ -224,8 +224,8 @@ func TestTokenDepthIsBounded(t *testing.T) {
 	want(t, err, stele.Exhausted, "there are 8 tokens above")
 }
 
-// Tokens that are their own ancestors, or have too many, are of no use; nothing turns in
-// circles over them.
+// Tokens that are their own ancestors, or have too many, are not valid; no code loops
+// over them for ever.
 func TestTokenCircles(t *testing.T) {
 	f := newFixture(t)
 	f.user("ann")
@@ -244,8 +244,8 @@ func TestTokenCircles(t *testing.T) {
 	must(each(f.Tokens(f.admin, "")))(t)
 }
 
-// crowd gives a user as many tokens as they may have, and one more: the first that is of
-// no use any more makes room.
+// crowd gives a user as many tokens as they may have, and one more: the first that is
+// not valid any more is removed to make room.
 func (f *fixture) crowd(user string) {
 	f.t.Helper()
 	c := &stele.Commit{}

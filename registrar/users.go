@@ -116,13 +116,13 @@ func (r *Registrar) userCommit(ctx context.Context, op string, held stele.Cell, 
 
 func administers(u auth.User) bool { return u.Admin && !u.Disabled }
 
-// sameUser reports whether two versions differ in nothing that people set.
+// sameUser reports whether two versions are equal in all that users set.
 func sameUser(a, b auth.User) bool {
 	return a.Admin == b.Admin && a.Disabled == b.Disabled && slices.Equal(a.Groups, b.Groups)
 }
 
-// User returns a user: to an administrator any, to others themselves. NotFound if
-// there is none for them.
+// User returns a user: to an administrator any, to others themselves. NotFound if there
+// is none that the caller may see.
 func (r *Registrar) User(ctx context.Context, name string) (auth.User, error) {
 	const op = "show user"
 	if err := identify(ctx, op); err != nil {

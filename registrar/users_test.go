@@ -146,7 +146,8 @@ func TestLastAdministrator(t *testing.T) {
 			t.Errorf("by %s: %+v", name, u)
 		}
 	}
-	// What is not an administrator's may go, and so may an administrator if another stays.
+	// The right of a disabled administrator may be removed, and that of an enabled one if
+	// another stays.
 	must(f.SetUser(f.admin, "off", func(u *auth.User) error { u.Admin = false; return nil }))(t)
 	must(f.SetUser(f.admin, "ann", func(u *auth.User) error { u.Admin = true; return nil }))(t)
 	must(f.SetUser(asAdmin("ann"), "root", func(u *auth.User) error { u.Disabled = true; return nil }))(t)

@@ -36,12 +36,12 @@ func (r *Registrar) Verify(ctx context.Context, report func(problem string)) err
 // Verification has the functions that Verify calls with what it finds. Only Problem
 // must be given.
 type Verification struct {
-	// Problem is told of each thing that is wrong.
+	// Problem is called for each thing that is wrong.
 	Problem func(text string)
 
-	// Note is told of each name that is stored as it was written, and that this program
-	// would not accept today, since its rules or its settings have changed. Nothing is
-	// damaged there.
+	// Note is called for each name that is stored as it was written, and that this
+	// program would not accept today, since its rules or its settings have changed.
+	// Nothing is damaged there.
 	Note func(text string)
 
 	// Record is called for each record that was looked at.

@@ -33,10 +33,10 @@ func (r *Registrar) Redact(ctx context.Context, name stele.ID, ifVersion uint64,
 
 // Disavow declares that versions of a record, from first to last, are not to be used: a
 // new version says so, with a reason that the public reads. From then on the content of
-// those versions is shown only to those who may change the record, and no client is
-// redirected to their targets. That the versions were there stays, and nothing takes the
-// statement back. Only an owner may. Invalid if the current version is among them: it has
-// to be changed first.
+// those versions is shown only to callers that may change the record, and no client is
+// redirected to their targets. The versions stay listed, and the statement can't be
+// withdrawn. Only an owner may. Invalid if the current version is among them: it has to
+// be changed first.
 func (r *Registrar) Disavow(ctx context.Context, name stele.ID, ifVersion, first, last uint64, reason string) (*stele.Record, error) {
 	const op = "disavow"
 	s, err := r.view(ctx)

@@ -134,7 +134,7 @@ func (r *Registrar) raiseCommit(ctx context.Context, s *spaces, raise stele.Zone
 // zone is open for transfers if one of these is known: the serial of the registry that is
 // replaced, the floor, or the serial of every secondary. Otherwise it is shut until an
 // administrator has raised it: a secondary that did not answer may have a serial above the
-// new one. The clock is not asked: a serial is a number of changes.
+// new one. The clock is not used: a serial is a number of changes.
 func (r *Registrar) OvertakeZones(ctx context.Context, l Legacy) error {
 	const op = "restore"
 	if err := administrate(ctx, op, stele.ID{}); err != nil {

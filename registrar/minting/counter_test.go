@@ -75,7 +75,7 @@ func TestCounterIsDurable(t *testing.T) {
 	}
 }
 
-// TestSmallTemplate: no crash uses it up, and its end is told.
+// TestSmallTemplate: crashes do not exhaust it, and its end is reported.
 func TestSmallTemplate(t *testing.T) {
 	f := newFixture(t)
 	key := f.space("ark:12345/x5", minter(noid(".sd")))

@@ -174,8 +174,8 @@ func TestTwoProcesses(t *testing.T) {
 	})
 }
 
-// TestSettingsChangeElsewhere: a process learns from the store that another one
-// has taken an address away, and goes on without it.
+// TestSettingsChangeElsewhere: a process learns from the store that another one has
+// removed an address, and continues without it.
 func TestSettingsChangeElsewhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)

@@ -276,8 +276,8 @@ func TestClockStepsBackWhileWaiting(t *testing.T) {
 	})
 }
 
-// TestClockJumpsForward: a year is believed, and on the way back nothing is given
-// twice.
+// TestClockJumpsForward: the minter accepts a jump of a year, and after the jump back
+// no name is minted twice.
 func TestClockJumpsForward(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)

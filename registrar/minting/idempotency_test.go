@@ -13,7 +13,7 @@ import (
 	"github.com/stele-id/stele/store/mem"
 )
 
-// TestRequestIsRead: what is kept of a request is what is read, and damage is told.
+// TestRequestIsRead: what is kept of a request is what is read, and damage is reported.
 func TestRequestIsRead(t *testing.T) {
 	name := rapid.Custom(func(t *rapid.T) stele.ID {
 		id, err := stele.NewID(rapid.SampledFrom([]string{"ibi", "ark", "urn"}).Draw(t, "scheme"), rapid.StringMatching(`[ -~é]{1,40}`).Draw(t, "text"))

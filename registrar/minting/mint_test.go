@@ -151,8 +151,8 @@ func TestMintRights(t *testing.T) {
 	want(t, err, stele.Conflict, "another resolver")
 }
 
-// TestNamesFallOut: a namespace below takes the names of dates away, which is
-// told and not done in silence.
+// TestNamesFallOut: a namespace below takes the names of some dates, and the minter
+// reports that.
 func TestNamesFallOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)

@@ -89,7 +89,7 @@ func TestManyNamesTakeTurns(t *testing.T) {
 		start := time.Now()
 		var wg sync.WaitGroup
 		wg.Go(func() {
-			// It is let in again though the room is full.
+			// It enters the queue again though the queue is full.
 			if labels, err := f.Mint(f.admin, key, 100); err != nil || len(labels) != 100 {
 				t.Errorf("%d labels, %v", len(labels), err)
 			}

@@ -10,7 +10,7 @@ import (
 	"github.com/stele-id/stele/store/mem"
 )
 
-// TestRestore goes back to a backup, and gives out nothing that was given since.
+// TestRestore restores a backup, and mints no name that was minted since.
 func TestRestore(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {

@@ -165,9 +165,9 @@ func TestKeyAfterFailure(t *testing.T) {
 	}
 }
 
-// TestTemplateChangesElsewhere: a process that has not heard of another template goes
-// on with the old one to the end of its block, and no further; the minter of the new
-// one leaves these names out.
+// TestTemplateChangesElsewhere: a process that does not know of another template yet
+// uses the old one to the end of its block, and no further; the minter of the new one
+// leaves these names out.
 func TestTemplateChangesElsewhere(t *testing.T) {
 	f := newFixture(t, func(o *registrar.Options) { o.BlockSize = 5 })
 	key := f.space("urn:example", minter(noid(".zd")))
@@ -297,7 +297,7 @@ func TestSealedStore(t *testing.T) {
 	}
 }
 
-// cutOff is a store that does not answer at all while it is away.
+// cutOff is a store that does not answer at all while away is set.
 type cutOff struct {
 	stele.Store
 	away atomic.Bool
