@@ -4,7 +4,7 @@
 //
 // The source is sealed first, so that no name can be issued in both places. The target is
 // marked as unfinished until both were compared and no difference was found; a registry is
-// not opened while it has the mark. A copy that was interrupted goes on where it was.
+// not opened while it has the mark. A copy that was interrupted continues where it was.
 package copy
 
 import (
@@ -47,8 +47,8 @@ type Report struct {
 	Tallies
 }
 
-// Copier makes a store what another one is. All that it needs to go on is in the two of
-// them: the number of changes in the target tells where an earlier run ended.
+// Copier makes a store equal to another one. All that it needs to continue is in the
+// two stores: the number of changes in the target tells where an earlier run ended.
 type Copier struct {
 	From, To           stele.Store
 	FromPlace, ToPlace Place

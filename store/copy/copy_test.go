@@ -155,8 +155,8 @@ func (f *faulty) Seal(ctx context.Context, reason string) error {
 	return f.Store.Seal(ctx, reason)
 }
 
-// TestCopyResumes cuts a copy off at every write there is, before it has an effect
-// and after it, and goes on.
+// TestCopyResumes cuts a copy off at every write there is, before it has an effect and
+// after it, and continues it.
 func TestCopyResumes(t *testing.T) {
 	for _, after := range []bool{false, true} {
 		for _, side := range []string{"from", "to"} {
@@ -341,7 +341,7 @@ func TestCopyUnsealed(t *testing.T) {
 	}
 }
 
-// TestCopyTrimmed: what is trimmed from the audit trail while a copy waits to go on is
+// TestCopyTrimmed: what is trimmed from the audit trail between two runs of a copy is
 // trimmed in the copy.
 func TestCopyTrimmed(t *testing.T) {
 	from := mem.New(time.Now)

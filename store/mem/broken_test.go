@@ -85,7 +85,7 @@ func (b greedy) First(ctx context.Context, candidates iter.Seq[stele.Prefix]) (*
 	return b.Store.First(ctx, slices.Values(slices.Collect(candidates)))
 }
 
-// cutting cuts names anywhere, whatever it is told.
+// cutting cuts names anywhere, whatever cuts says.
 type cutting struct{ stele.Store }
 
 func (b cutting) Longest(ctx context.Context, name stele.ID, _ func(n int) bool) (*stele.Record, stele.Prefix, error) {

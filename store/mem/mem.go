@@ -1,7 +1,7 @@
 // Package mem keeps a registry in memory: a [stele.Store] for the tests of
-// everything above stores, which is simple enough to be believed. It keeps the
-// contract in all but one thing: nothing survives the process, unless Backup
-// wrote it to a folder from which Open reads it.
+// everything above stores, which is simple enough to be trusted. It keeps the contract
+// except in one thing: nothing survives the process, unless Backup wrote it to a folder
+// from which Open reads it.
 //
 // All that is kept is one value that never changes, a [state]. A commit makes
 // another one and puts it in its place, so a commit that fails leaves nothing behind,

@@ -90,7 +90,7 @@ func TestManyCommits(t *testing.T) {
 	}
 }
 
-// Each kind of damage must be reported: a check that finds nothing is none.
+// Each kind of damage must be reported: a check that finds nothing is not a check.
 func TestVerifyFindsDamage(t *testing.T) {
 	good := func() *state {
 		s := New(time.Now)

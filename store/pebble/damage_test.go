@@ -193,7 +193,7 @@ func TestDamagedLog(t *testing.T) {
 	}
 }
 
-// TestForeignFolder: a database that is none of ours is left alone.
+// TestForeignFolder: a database that this package did not make is left alone.
 func TestForeignFolder(t *testing.T) {
 	fs := vfs.NewMem()
 	s := openOn(t, fs, "db")

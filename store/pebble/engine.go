@@ -282,9 +282,9 @@ func (l *engineLog) Errorf(format string, args ...any) {
 	l.log.Warn("pebble: " + fmt.Sprintf(format, args...))
 }
 
-// Fatalf is called when Pebble can't go on, and should end the process. Instead the
-// disk is put out of its reach, and Pebble is opened again. The fence keeps failed
-// writes from getting here, so what does is a fault of Pebble's or its caller's.
+// Fatalf is called when Pebble can't continue, and should end the process. Instead the
+// fence keeps Pebble from the disk, and the store opens Pebble again. The fence keeps
+// failed writes from getting here, so what does is a fault of Pebble's or its caller's.
 func (l *engineLog) Fatalf(format string, args ...any) {
 	err := fmt.Errorf("pebble: "+format, args...)
 	l.log.Error("the storage engine gave up", "error", err)

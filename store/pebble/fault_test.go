@@ -122,7 +122,7 @@ func waitReady(t testing.TB, s *Store) {
 }
 
 // worker commits, updates and ingests until the context ends. It keeps what was
-// acknowledged, and fails on errors that are none of a failing disk.
+// acknowledged, and fails on errors that a failing disk does not cause.
 type worker struct {
 	t      testing.TB
 	s      *Store

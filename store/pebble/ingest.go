@@ -55,7 +55,7 @@ type tally struct{ more, quota uint64 }
 // watch notes what is committed while tables are built.
 type watch struct {
 	names [][]byte // that were taken
-	all   bool     // nothing that was looked up before counts
+	all   bool     // all earlier look-ups are invalid
 }
 
 // Ingest implements [stele.Store]. A record beyond its namespace's quota is refused by

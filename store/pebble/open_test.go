@@ -16,8 +16,8 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// Below the reserve nothing is written, and everything is read; above it all goes
-// on by itself.
+// Below the reserve nothing is written, and everything is read; above it writes are
+// accepted again without help.
 func TestReserve(t *testing.T) {
 	disk := &faulty{FS: vfs.NewMem()}
 	s := openOn(t, disk, "store")

@@ -15,8 +15,8 @@ import (
 )
 
 // Record implements [stele.Store]. Most names that are asked for are there, so it does
-// not look into the filters of the last level: for a name that is there they are work
-// on top, and for another one a block is read in vain.
+// not look into the filters of the last level: for a name that is there they are extra
+// work, and for another one only a block is read needlessly.
 func (s *Store) Record(ctx context.Context, name stele.ID) (r *stele.Record, err error) {
 	err = s.read(ctx, "get", func(v *view) error {
 		if r, err = s.getRecord(v.snap, nameKey(name)); err != nil {

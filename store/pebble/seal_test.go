@@ -20,7 +20,7 @@ func TestSealEveryWrite(t *testing.T) {
 		for _, reason := range []string{"moved", ""} {
 			disk := &faulty{FS: vfs.NewCrashableMem()}
 			s := openOn(t, disk, "db")
-			if reason == "" { // it is taken away
+			if reason == "" { // it is removed
 				if err := s.Seal(t.Context(), "moved before"); err != nil {
 					t.Fatal(err)
 				}

@@ -22,7 +22,7 @@ const (
 	longPause  = 250 * time.Millisecond
 )
 
-// sleep waits. It reports whether the context goes on.
+// sleep waits. It reports whether the context has not ended.
 func (p *pause) sleep(ctx context.Context) bool {
 	p.tries++
 	if p.tries == 1 {
@@ -39,7 +39,7 @@ func (p *pause) sleep(ctx context.Context) bool {
 	}
 }
 
-// lag is since when the primary is away.
+// lag is since when the primary is unavailable.
 type lag struct {
 	mu    sync.Mutex
 	yes   bool
@@ -54,7 +54,7 @@ func (s *Store) Lagging() (since time.Time, yes bool) {
 	return s.lag.since, s.lag.yes
 }
 
-// lose notes that the primary is away, and looks after it until it is back.
+// lose notes that the primary is unavailable, and probes it until it is back.
 func (s *Store) lose(cause error) {
 	s.lag.mu.Lock()
 	defer s.lag.mu.Unlock()
@@ -90,8 +90,8 @@ func asOwn(err error) (*stele.Error, bool) { return errors.AsType[*stele.Error](
 // it then has to release, if there is no error.
 type question func(ctx context.Context, conn *pgxpool.Conn) (keep bool, err error)
 
-// ask asks the primary, or another server while the primary is away, for as long as Wait
-// allows. Nearly always the first attempt is the only one.
+// ask asks the primary, or another server while the primary is unavailable, for as long
+// as Wait allows. Nearly always the first attempt is the only one.
 func (s *Store) ask(ctx context.Context, op string, id stele.ID, q question) error {
 	if err := ctx.Err(); err != nil {
 		return err

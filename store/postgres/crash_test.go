@@ -108,8 +108,8 @@ func waitFor(t testing.TB, what string, so func() bool) {
 	t.Fatalf("waited in vain for %s", what)
 }
 
-// TestStandby: while the primary is away reads come from a standby, and writes fail when
-// they have waited; when it is back all is as before.
+// TestStandby: while the primary is unavailable reads come from a standby, and writes
+// fail after Wait; when it is back all is as before.
 func TestStandby(t *testing.T) {
 	first := postgrestest.Start(t, postgrestest.Options{NoSync: true})
 	database := databaseOf(t, migrated(t, first))

@@ -128,5 +128,5 @@ func newCell(c *stele.CellChange) *swap {
 	return &swap{label{[]byte(c.Name), c.Name}, bytes.Clone(c.Before), bytes.Clone(c.After)}
 }
 
-// same compares values of which nil is none.
+// same compares values of which nil means that there is none.
 func same(a, b []byte) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b) }

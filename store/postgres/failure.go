@@ -34,7 +34,7 @@ const (
 	codeCanceled       = "57014"
 )
 
-// codeOf returns the code of an error that the server sent; "" if it is none.
+// codeOf returns the code of an error that the server sent; "" for other errors.
 func codeOf(err error) string {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return e.Code

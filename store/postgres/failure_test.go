@@ -13,8 +13,8 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// TestRefusedOpen: each reason not to open a store is told, with what to do, and never
-// with the password.
+// TestRefusedOpen: the error says why a store can't be opened and what to do, and never
+// has the password.
 func TestRefusedOpen(t *testing.T) {
 	good := migrated(t, server)
 	l, err := net.Listen("tcp4", "127.0.0.1:0")

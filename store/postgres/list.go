@@ -28,7 +28,7 @@ type source[T any] interface {
 	// take reads a row, and how large it is. If it is not an item the page ends before it.
 	take(rows pgx.Rows) (item T, size int, ok bool, err error)
 
-	// ended is told that the last page was not full.
+	// ended is called when the last page was not full.
 	ended()
 }
 

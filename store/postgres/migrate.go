@@ -14,8 +14,7 @@ import (
 // Migrate makes the tables of a registry in the database that a URL names, or brings those
 // of an earlier program up to date. Each step is one statement, which may be repeated, and
 // run by several processes at once: an interrupted caller starts again. report, which may
-// be nil, is told of each step before it is taken. Invalid if a later program made the
-// tables.
+// be nil, is called before each step. Invalid if a later program made the tables.
 func Migrate(ctx context.Context, url string, o Options, report func(step string)) error {
 	if err := ctx.Err(); err != nil {
 		return err

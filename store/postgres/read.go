@@ -222,5 +222,6 @@ func (s *Store) Sealed(ctx context.Context) (string, error) {
 	return string(reason), err
 }
 
-// signed makes a bigint of a number. None that is kept is greater than the greatest.
+// signed makes a bigint of a number. No number that is kept is greater than the
+// greatest bigint.
 func signed(n uint64) int64 { return int64(min(n, math.MaxInt64)) }

@@ -149,7 +149,7 @@ func newIngest(records []*stele.Record, count stele.NamespaceCounter, touch *ste
 }
 
 // submit hands a request to the committers and waits for what becomes of it: in the queue
-// no longer than for a database that is away.
+// no longer than for a database that is unavailable.
 func (s *Store) submit(ctx context.Context, q *request) error {
 	life, cancel := context.WithTimeout(context.Background(), s.o.Wait)
 	defer cancel()

@@ -1,8 +1,8 @@
 // Package postgres keeps a registry in PostgreSQL, for several servers at once: the store
 // for what one machine can't carry. It keeps all that [stele.Store] asks for. What many
 // processes write is decided by the database's transactions alone: they need not know of
-// each other. It never replicates and never fails over by itself: that is PostgreSQL's, and
-// of what manages it.
+// each other. It never replicates and never fails over by itself: PostgreSQL and the
+// software that manages it do.
 //
 //   - schema.go has all tables and keys that are kept, and the steps that make them;
 //     migrate.go takes the steps.
@@ -14,16 +14,16 @@
 //   - read.go and list.go read: one statement for what is looked up, one snapshot for what
 //     is listed. connect.go and ask.go are about which server is asked, and how long for.
 //
-// All SQL is of the kind that CockroachDB and YugabyteDB have too, which a test looks
-// after; neither was run.
+// All SQL is of the kind that CockroachDB and YugabyteDB have too, which a test checks;
+// neither was run.
 //
 // # Which server is read
 //
 // Writes go to the server that takes them, the primary, whichever host of the URL that is.
-// Reads go there too and see every write that was acknowledged before. While it is away
-// they go to any host of the URL that answers, a standby, until it is back; Lagging says
-// so. What a standby has may be older than what was acknowledged, by as much as it lags
-// behind (nothing at all with synchronous_commit = remote_apply).
+// Reads go there too and see every write that was acknowledged before. While it is
+// unavailable they go to any host of the URL that answers, a standby, until it is back;
+// Lagging says so. What a standby has may be older than what was acknowledged, by as much
+// as it lags behind (nothing at all with synchronous_commit = remote_apply).
 package postgres
 
 import (
@@ -41,15 +41,15 @@ import (
 // Options say how a store is opened. Only Now must be given.
 type Options struct {
 	// Now is the clock: the time of entries in the change feed, and since when the
-	// primary is away.
+	// primary is unavailable.
 	Now func() time.Time
 
 	// Log is told when the primary is lost and found again. Nothing is logged if it is
 	// nil.
 	Log *slog.Logger
 
-	// Wait is how long a read or write waits for a database that is away, or for a free
-	// connection, before it is Unavailable; DefaultWait if 0.
+	// Wait is how long a read or write waits for a database that does not answer, or
+	// for a free connection, before it is Unavailable; DefaultWait if 0.
 	Wait time.Duration
 
 	// Connections is how many connections to the primary there are at most for reading;
@@ -108,8 +108,8 @@ var (
 // postgres://user:password@host1,host2/database. Parameters of the URL are those of
 // PostgreSQL's own programs; search_path names the schema of the tables, stele if it is
 // missing. NotFound if there is no such database, or no tables in it; Invalid if a later
-// program made them, an earlier one did, or the user is not let in; Unavailable if no
-// server answers.
+// program made them, an earlier one did, or the database refuses the user; Unavailable
+// if no server answers.
 func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -166,8 +166,8 @@ func (o Options) complete() (Options, error) {
 	return o, nil
 }
 
-// connect makes the pools and looks at the tables, on the primary or, if it is away, on
-// another host.
+// connect makes the pools and looks at the tables, on the primary or, if it is
+// unavailable, on another host.
 func (s *Store) connect(ctx context.Context, c *pgxpool.Config) (err error) {
 	pools := []func() (*pgxpool.Pool, error){
 		func() (*pgxpool.Pool, error) { return primary(ctx, c, s.o.Connections, nil) },

@@ -186,7 +186,7 @@ func (n *nameRows) queue(b *batch) {
 	b.add(len(n.come), sqlInsertPlaces, column(n.come, place), column(n.come, record), column(n.come, func(p *placeRow) []byte { return p.full }))
 }
 
-// queueRest adds what is not of records.
+// queueRest adds the statements that are not about records.
 func (g *group) queueRest(b *batch) {
 	g.queueSpaces(b)
 	g.queueWithheld(b)

@@ -73,7 +73,8 @@ func checkCloseLoad(s *session) {
 	}
 }
 
-// checkDurable: everything is there again, and goes on where it was.
+// checkDurable: everything is there after reopening, and the store continues where it
+// was.
 func checkDurable(s *session) {
 	s.fill()
 	before := s.image()

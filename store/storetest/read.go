@@ -20,7 +20,7 @@ func checkGet(s *session) {
 		s.want(name, r)
 	}
 	s.want(plain.ID, plain)
-	// What only looks like a name that is there is none.
+	// A text that only resembles a registered name is not registered.
 	s.wantNone(s.ark("c"), s.ark("aa"), s.ark("A"), s.id("ark", "ark:12345/"), s.id("hdl", "10.1000/11"),
 		s.id("hdl", r.ID.String()), s.id("ark", handle.String()), stele.ID{})
 

@@ -83,7 +83,7 @@ func checkReplay(s *session) {
 	at := func(d time.Duration) time.Time { return spring.Truncate(time.Microsecond).Add(d) }
 	one := &stele.Commit{
 		Records: []*stele.Record{b, a}, Namespaces: []*stele.Namespace{root},
-		Counter: countFor(stele.NamespaceKey{Scheme: "urn"}, 1), // is not asked
+		Counter: countFor(stele.NamespaceKey{Scheme: "urn"}, 1), // is not called
 		Cells:   []stele.CellChange{{Name: "place", After: []byte("3")}},
 		Replay: []stele.Change{
 			{Seq: 1, ID: b.ID, Version: 1, Counted: key, At: at(0)},

@@ -31,7 +31,7 @@ func (s *session) seal(reason string) {
 }
 
 // checkSeal: a sealed store is read as before, and takes no write of any kind, until
-// the seal is taken away.
+// the seal is removed.
 func checkSeal(s *session) {
 	s.fill()
 	if got := s.sealed(); got != "" {

@@ -71,8 +71,8 @@ func (s *session) wantZoneNames(want ...string) {
 	s.wantTexts("ZoneStates", got, want)
 }
 
-// checkZones: a zone has the changes that touched it and no others; what is not said to
-// touch some touches all.
+// checkZones: a zone has the changes that touched it and no others; a commit without a
+// Touch touches all.
 func checkZones(s *session) {
 	s.wantZone("unknown.", 0, 0, 0)
 	a := func(text string) *stele.Record { return first(s.ark(text)) }
