@@ -148,7 +148,7 @@ func (n *Namespace) checkVersion() error {
 }
 
 // Check returns an error of kind Invalid if no namespace of this name can be kept. The
-// zero key is well: it is none.
+// zero key, which stands for no namespace, is valid.
 func (k NamespaceKey) Check() error {
 	switch {
 	case strings.IndexByte(k.Scheme, 0) >= 0:

@@ -9,7 +9,7 @@ type Namespace struct {
 	Scheme string // "ark"
 	Prefix string // canonical beginning of names, "ark:12345/x5"; "" for the root
 
-	Owner       string // the principal whose it is
+	Owner       string // the principal that owns it
 	Title       string // for people
 	Minter      Minter
 	TTL         uint32 // of targets that do not say; 0: the program's default

@@ -47,7 +47,8 @@ func (p Problems) Unwrap() []error {
 	return errs
 }
 
-// maxProblems bounds how many problems are told: a hostile document could have a million.
+// maxProblems bounds how many problems are reported: a hostile document could have a
+// million.
 const maxProblems = 100
 
 // Report collects the problems of a document, for code that reads or validates one. Its zero

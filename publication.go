@@ -1,8 +1,8 @@
 package stele
 
 // Publication is how a namespace is published in the DNS, for clients that
-// resolve its names there (RFC 3401-3405, and the EDDDS). The zero Publication is
-// none.
+// resolve its names there (RFC 3401-3405, and the EDDDS). The zero Publication means
+// that it is not published.
 type Publication struct {
 	Zone   string // the zone's name, absolute and in lower case: "paradisec.example."
 	Layout Layout
@@ -15,7 +15,7 @@ type Publication struct {
 
 	Servers  []NameServer // of the zone, the primary first
 	Mailbox  string       // of the zone's administrator: hostmaster@example.org
-	Resolver string       // host, perhaps with a port, that answers over HTTP for clients which can't go on in the DNS
+	Resolver string       // host[:port] that answers over HTTP for clients that can't continue in the DNS
 
 	Signing     Signing     // of the zone
 	Secondaries []Secondary // to which the zone is transferred
@@ -94,7 +94,7 @@ func (s Signing) IsValid() bool {
 type Secondary struct {
 	Network string   // an address, or a network: "192.0.2.1", "2001:db8::/48"
 	Key     string   // name of a TSIG key, as a domain name: "secondary1.example.org."
-	Notify  []string // addresses with their ports that are told of changes: "192.0.2.1:53"
+	Notify  []string // addresses and ports that get a NOTIFY of each change: "192.0.2.1:53"
 }
 
 // Layout is how rules are laid out in a zone.
@@ -115,7 +115,7 @@ type NameServer struct {
 	Addresses []string // in canonical form; needed if the name is in the zone itself
 }
 
-// Discovery is where clients go on for a namespace that others answer for: the
+// Discovery is where clients continue for a namespace that others answer for: the
 // EDDDS's discovery rules.
 type Discovery struct {
 	Kind DiscoveryKind

@@ -10,7 +10,7 @@ const (
 	RoleOwner  Role = "owner"  // changes the namespace itself too, and says who has which role
 )
 
-// IsValid reports whether r is a role; NoRole is none.
+// IsValid reports whether r is a role; NoRole is not one.
 func (r Role) IsValid() bool { return r.rank() > 0 }
 
 // Includes reports whether a principal with this role may do what the other one allows.

@@ -89,8 +89,8 @@ type CheckedScheme interface {
 }
 
 // HostScheme is a Scheme of names under hosts, which a registry knows and can add to. A
-// host is never taken away: names under it would not be read any more. Hosts may be
-// added while other goroutines read names.
+// host is never removed: names under it would not parse any more. Hosts may be added
+// while other goroutines read names.
 type HostScheme interface {
 	Scheme
 
@@ -204,7 +204,7 @@ func (s *Schemes) Explain(text string) (Explanation, error) {
 	return Explanation{}, s.unclaimed(text)
 }
 
-// IsPlaced reports whether the namespaces that a name is in add to what is told of it; see
+// IsPlaced reports whether the namespaces that a name is in add to its explanation; see
 // [PlaceScheme].
 func (s *Schemes) IsPlaced(id ID) bool {
 	_, ok := s.Lookup(id.Scheme()).(PlaceScheme)

@@ -25,7 +25,7 @@ type SigningKey struct {
 	Public    []byte // SubjectPublicKeyInfo in DER (RFC 5280, 4.1.2.7)
 	Created   time.Time
 	Expires   time.Time // it signs nothing from then on; zero: never
-	Revoked   time.Time // from then on nothing that it signed is believed; zero: never
+	Revoked   time.Time // from then on none of its signatures is accepted; zero: never
 	Note      string    // for people
 }
 

@@ -318,9 +318,9 @@ type Commit struct {
 	// Replay is nil, except in a commit that copies from another store. It has the
 	// changes of this commit then, in their order, as the feed of the other store has
 	// them: the feed gets their numbers and times, and names count as is said there,
-	// without limit; Counter is not asked. Conflict if the first number is not the next
-	// one. Invalid if they are not the changes that the commit makes, or leave a number
-	// out.
+	// without limit; Counter is not called. Conflict if the first number is not the
+	// next one. Invalid if they are not the changes that the commit makes, or leave a
+	// number out.
 	Replay []Change
 }
 

@@ -202,8 +202,8 @@ var urlText = func() (set [256]bool) {
 	return set
 }()
 
-// hostText has the characters of host names, but the dot. The underscore is none
-// of RFC 952's, but there are hosts that have it.
+// hostText has the characters of host names, except the dot. RFC 952 has no underscore,
+// but there are hosts that have one.
 var hostText = func() (set [256]bool) {
 	for c := range set {
 		set[c] = isLetter(byte(c)) || isDigit(byte(c)) || c == '-' || c == '_'

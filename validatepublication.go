@@ -67,7 +67,7 @@ func (p *Publication) checkCatalog(f *Report) {
 	}
 }
 
-// checkSecurity judges how the zone is signed, and to whom it is transferred.
+// checkSecurity checks how the zone is signed, and which clients may transfer it.
 func (p *Publication) checkSecurity(f *Report) {
 	if !p.Signing.IsValid() {
 		f.Addf("publication.signing", "%s is no way to sign a zone; use online or transfer, or leave it out", Quote(string(p.Signing)))
