@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// IsSkipped reports whether a line is passed over: it is empty or a remark. Such is
-// what a file of rejected lines has before each of them.
+// IsSkipped reports whether a line is skipped: it is empty or a remark. A file of
+// rejected lines has a remark before each of them.
 func IsSkipped(line []byte) bool {
 	line = bytes.TrimSpace(line)
 	return len(line) == 0 || line[0] == '#'

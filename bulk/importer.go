@@ -33,8 +33,8 @@ type Counts struct {
 func (c Counts) Rows() int { return c.New + c.Updated + c.Unchanged + c.Rejected + c.Namespaces }
 
 // Bookmark is how far an import is. The registry keeps it: that of a chunk is
-// committed with the next one, so that all that it says is certain, and a crash in
-// between costs nothing but looking at records again that are there already.
+// committed with the next one, so that all that it says is durable, and a crash in
+// between costs only a second look at records that are there already.
 type Bookmark struct {
 	Counts
 	Import  uint64 `json:"import,omitempty"` // the number of the import

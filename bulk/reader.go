@@ -142,7 +142,7 @@ func (r *Reader) Next() (*Block, error) {
 func (r *Reader) take(n, long int) *Block {
 	text := r.buf[:n:n]
 	if !r.whole && n < blockBytes/2 {
-		text = bytes.Clone(text) // a client that sends little at a time does not use up a buffer each time
+		text = bytes.Clone(text) // a client that sends little at a time does not take a new buffer each time
 	} else {
 		r.room = nil
 	}

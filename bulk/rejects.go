@@ -27,7 +27,7 @@ type Rejects struct {
 	size int64    // of the file, up to what is committed
 }
 
-// Add writes down rows, and makes sure that they stay.
+// Add writes rows to the file, and syncs it; to Out if there is no file.
 func (j *Rejects) Add(rows []Row) error {
 	if len(rows) == 0 {
 		return nil

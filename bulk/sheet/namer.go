@@ -126,8 +126,8 @@ func (n *Namer) run(ctx context.Context) error {
 	return err
 }
 
-// prepare makes sure that the run can go on where an earlier one ended, and opens the
-// file.
+// prepare makes sure that the run can continue where an earlier one ended, and opens
+// the file.
 func (n *Namer) prepare(ctx context.Context) (err error) {
 	if err := n.Sheet.mayWrite(n.journal); err != nil {
 		return err
@@ -437,7 +437,7 @@ func (n *Namer) register(ctx context.Context, rows []namedRow) error {
 }
 
 // isRegistered reports whether a name is registered for its row, now or by an earlier
-// run. Another may have changed the record since.
+// run. Another user may have changed the record since.
 func (n *Namer) isRegistered(ctx context.Context, id stele.ID, err error) (bool, error) {
 	switch {
 	case err == nil || errors.Is(err, registrar.ErrUnchanged):
