@@ -80,7 +80,7 @@ func (j *jsonReader) push(s step) {
 
 func (j *jsonReader) pop() { j.depth-- }
 
-// faultf tells what is wrong with the value that is being read.
+// faultf reports what is wrong with the value that is being read.
 func (j *jsonReader) faultf(format string, args ...any) {
 	switch {
 	case j.broken:
@@ -91,7 +91,7 @@ func (j *jsonReader) faultf(format string, args ...any) {
 	}
 }
 
-// syntaxf tells that the text is not JSON, and ends the reading.
+// syntaxf reports that the text is not JSON, and ends the reading.
 func (j *jsonReader) syntaxf(format string, args ...any) {
 	j.stop(fmt.Errorf("this is not JSON at byte %d: %w", j.pos, fmt.Errorf(format, args...)))
 }
@@ -106,7 +106,7 @@ func (j *jsonReader) stop(why error) {
 	j.pos = len(j.text)
 }
 
-// unexpected tells that want should stand here.
+// unexpected reports that want should stand here.
 func (j *jsonReader) unexpected(want string) {
 	if j.pos >= len(j.text) {
 		j.syntaxf("the text ends too early; %s should follow", want)
@@ -128,7 +128,7 @@ func (j *jsonReader) peek() byte {
 	return 0
 }
 
-// wrong tells that the next value is not of the type wanted, and passes over it.
+// wrong reports that the next value is not of the type wanted, and skips it.
 func (j *jsonReader) wrong(want string) {
 	was := ""
 	switch c := j.peek(); {
@@ -300,7 +300,7 @@ func (j *jsonReader) uint(limit uint64) (v uint64, ok bool) {
 	return v, true
 }
 
-// tooDeep tells that a value nests too deep, and ends the reading.
+// tooDeep reports that a value nests too deep, and ends the reading.
 func (j *jsonReader) tooDeep() {
 	j.stop(fmt.Errorf("nests more than %d deep at byte %d; nothing that is known does", maxNesting, j.pos))
 }

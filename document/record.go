@@ -40,13 +40,13 @@ type document struct {
 // with one target. Fields that are left out have their defaults: the state active,
 // the service N2L, [stele.DefaultOrder], [stele.DefaultPreference] and [stele.DefaultPermissions].
 //
-// It is strict. Whatever is unknown, given twice, of another type, too large or
-// not [stele.Record.Validate]'s idea of a record is a problem, and all problems are
-// reported together: the error, of Kind Invalid, holds [stele.Problems], each with its
-// path. Only a text that is not JSON ends the search.
+// It is strict. Whatever is unknown, given twice, of another type, too large or refused
+// by [stele.Record.Validate] is a problem, and all problems are reported together: the
+// error, of Kind Invalid, holds [stele.Problems], each with its path. Only a text that
+// is not JSON ends the search.
 //
-// Fields that the system keeps are read too. Whether to believe them is the
-// caller's to decide. Nothing of data is kept: the record's texts share one copy.
+// Fields that the system keeps are read too. The caller decides whether to trust them.
+// Nothing of data is kept: the record's texts share one copy.
 func DecodeRecord(s *stele.Schemes, data []byte) (*stele.Record, error) {
 	return decodeRecord(s, data, true)
 }
