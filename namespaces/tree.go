@@ -57,9 +57,9 @@ func New(schemes *stele.Schemes) *Tree {
 // Schemes returns the schemes that read the names.
 func (t *Tree) Schemes() *stele.Schemes { return t.schemes }
 
-// Add adds namespaces. It is for the caller that makes the tree, before the tree is asked
-// anything. Each error is about one namespace, whose settings this program would not
-// accept; that namespace is added all the same, without what could not be found out.
+// Add adds namespaces. It is for the caller that makes the tree, before the first
+// look-up. Each error is about one namespace, whose settings this program would not
+// accept; that namespace is added all the same, without what could not be read.
 func (t *Tree) Add(list ...*stele.Namespace) (errs []error) {
 	for _, ns := range list {
 		n, err := newNode(t.schemes, ns)
