@@ -16,8 +16,8 @@ type news struct {
 	records    map[stele.ID]uint64 // the records that have to be read, with the version that they have at least
 }
 
-// page tells some changes, if there are any, and looks whether those before them are what
-// they were.
+// page tells some changes, if there are any, and checks that those before them are
+// unchanged.
 func (f *Follower) page(ctx context.Context, s state) error {
 	n, err := f.read(ctx)
 	switch {
@@ -45,7 +45,7 @@ func (f *Follower) page(ctx context.Context, s state) error {
 		return err
 	case !whole && (s.copied || f.lagsSince(s)):
 		return mixedFeed() // what is kept is better than what can be read
-	case !whole: // what the feed has is not there: it was another server's
+	case !whole: // a record of the feed is missing: another database server answered
 		return f.forgetAll(ctx, min(s.last, n.end.Seq))
 	}
 	if n.fresh {

@@ -18,8 +18,9 @@ const (
 	followPage    = 1000 // changes that are read at a time
 	followReaders = 8    // records that are read at once
 
-	// markAge is after how long without news it is looked whether the last change is still
-	// the one that it was. Where there are news that costs nothing, and is always done.
+	// markAge is after how long without changes the follower checks that the last change
+	// is still the same one. When there are changes the check costs nothing, and is always
+	// done.
 	markAge = 2 * time.Second
 
 	// awaitLongest is how long a request waits for a state that it asks for.
@@ -31,8 +32,8 @@ const (
 	// copy of the store is left, and that will not have the change soon.
 	awaitFar = 1000
 
-	// cutOff is after how long without an answer of the database a server is cut off:
-	// others may do better.
+	// cutOff is after how long without an answer of the database a server is not ready:
+	// other servers may reach it.
 	cutOff = 10 * time.Second
 )
 
@@ -42,8 +43,8 @@ const (
 // same.
 //
 // It begins before anything is kept. It forgets nothing because the store does not
-// answer: what is kept is as good as anything that can be had then. When the store
-// answers again it reads all changes that it missed.
+// answer: nothing newer can be read then. When the store answers again it reads all
+// changes that it missed.
 type Follower struct {
 	registry *Registry
 	now      func() time.Time
@@ -64,7 +65,7 @@ type Follower struct {
 	lost     uint64       // writes of this process up to this one may be lost, and are forgotten
 	lagged   time.Time    // the last lag of the store that was dealt with
 	silent   bool         // the store did not answer last time
-	restored bool         // another registry took its place, and not all is forgotten yet
+	restored bool         // another registry replaced it, and not all is forgotten yet
 }
 
 // Forgotten has a value when everything that was kept in memory was forgotten.
@@ -177,8 +178,8 @@ type state struct {
 	copied bool      // it may be a copy that said so
 }
 
-// look asks the store how far it is. It may be this question that finds the primary
-// away, and is answered by a copy; so it is looked afterwards whether it was.
+// look asks the store how far it is. This query may be the one that finds the primary
+// unavailable, and a copy may answer it; so look checks that afterwards.
 func (f *Follower) look(ctx context.Context) (s state, err error) {
 	if a, ok := f.registry.Store.(stele.Shared); ok {
 		if s.own = a.Applied(); s.own <= f.lost {
@@ -242,7 +243,7 @@ func (f *Follower) advance(ctx context.Context) error {
 
 // afterLag deals with what was read from a copy, since the store could do no better: of
 // records nothing was kept, of namespaces all was. Another server may be the primary
-// now: so it is looked whether the changes are those that they were.
+// now: so the follower checks that the changes are still the same.
 func (f *Follower) afterLag(ctx context.Context, since time.Time) error {
 	if err := f.registry.Registrar.Reload(ctx); err != nil {
 		return err
@@ -256,8 +257,8 @@ func (f *Follower) afterLag(ctx context.Context, since time.Time) error {
 	return nil
 }
 
-// afterRestore deals with a registry that took the place of the one that was followed. It
-// is not done before everything is forgotten, even if the store ceases to answer meanwhile.
+// afterRestore deals with a registry that replaced the one that was followed. It has not
+// ended before everything is forgotten, even if the store ceases to answer meanwhile.
 func (f *Follower) afterRestore(ctx context.Context, s state) error {
 	f.log.Warn("the registry was restored from a backup", "generation", s.in.String(), "change", s.last)
 	f.restored = true
@@ -282,8 +283,8 @@ func (f *Follower) afterRestore(ctx context.Context, s state) error {
 }
 
 // forgetAll forgets everything that is kept. What is read from then on has all changes
-// up to the last. The mark is read before: if another server takes the database's place
-// meanwhile, it is not the one there, which is seen.
+// up to the last. The mark is read before: if another server replaces the database
+// meanwhile, the mark differs, and the follower notices that.
 func (f *Follower) forgetAll(ctx context.Context, last uint64) error {
 	r := f.registry
 	mark, err := f.changeAt(ctx, last)

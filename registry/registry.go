@@ -29,7 +29,7 @@ type Publisher interface {
 	Invalidate(records ...*stele.Record)
 	InvalidateNamespaces()
 	InvalidateAll()
-	Replace() // another registry has taken the place of this one
+	Replace() // another registry has replaced this one
 	Close()
 }
 

@@ -18,12 +18,12 @@ import (
 	"github.com/stele-id/stele/store/postgres"
 )
 
-// Restore puts a backup in the place of a registry.
+// Restore replaces a registry by a backup.
 type Restore struct {
 	Schemes *stele.Schemes
 	Open    OpenOptions // of the restored registry and of the one that it replaces; without Create
 
-	AcceptTokens bool    // leave tokens good where no registry is replaced that knows which were revoked
+	AcceptTokens bool    // leave tokens valid where no replaced registry knows which were revoked
 	SerialFloor  *uint32 // that serials of restored zones exceed; nil if it is not known
 
 	// Ask asks the secondaries of all zones of some stores for their serials.
@@ -60,8 +60,8 @@ type RestoredZone struct {
 	Secondaries []stele.SecondaryAnswer // compared with Serial
 }
 
-// Folder puts a backup in the place of the registry in the folder data, which is kept under
-// another name. The backup is not changed.
+// Folder replaces the registry in the folder data, which is kept under another name, by a
+// backup. The backup is not changed.
 func (o *Restore) Folder(ctx context.Context, backup, data string) (report RestoreReport, err error) {
 	if err := IsFolderBackup(backup); err != nil {
 		return report, err
@@ -273,7 +273,7 @@ func (o *Restore) Database(ctx context.Context, url, backup string, present Plac
 		return report, err
 	}
 	defer func() { err = errors.Join(err, end(err)) }()
-	// Until the restore is done the mark keeps all other processes out.
+	// Until the restore is done the mark makes all other processes refuse the registry.
 	if err := postgres.Restore(ctx, url, backup, postgres.Options{Now: o.Open.Now, Log: o.Open.Log, Brief: true}, mark); err != nil {
 		return report, err
 	}
@@ -282,9 +282,9 @@ func (o *Restore) Database(ctx context.Context, url, backup string, present Plac
 	return o.adopt(ctx, at, open, backup, old)
 }
 
-// sealPresent opens the registry that a database replaces, and seals it: changes that it
-// still took would be lost, and names that it still gave would be given again. It returns
-// nil if present is the zero Place. End closes it; after an error it takes the seal away.
+// sealPresent opens the registry that a database replaces, and seals it: later changes in
+// it would be lost, and names that it still minted would be minted again. It returns nil
+// if present is the zero Place. End closes it; after an error it removes the seal.
 func (o *Restore) sealPresent(ctx context.Context, present, next Place) (old stele.Store, end func(error) error, err error) {
 	if present == (Place{}) {
 		return nil, func(error) error { return nil }, nil
@@ -403,8 +403,8 @@ func (r *Registry) restoredZones(ctx context.Context, answers []stele.SecondaryA
 	return list, nil
 }
 
-// ReplaceFolder puts the folder staged in the place of data, which is kept under the name
-// that it returns: data with ".before-" and the mark, which is a time. At every moment
+// ReplaceFolder replaces data, which is kept under the name that it returns, by the
+// folder staged: data with ".before-" and the mark, which is a time. At every moment
 // there is a registry in data, as far as the system can do that.
 func ReplaceFolder(staged, data, mark string) (kept string, err error) {
 	parent := filepath.Dir(data)

@@ -18,8 +18,8 @@ func (r *Registry) lagging() (since time.Time, yes bool) {
 	return time.Time{}, false
 }
 
-// accessAge is for how long users and tokens are taken to be as they were, and
-// accessGrace for how much longer while the database can't be read.
+// accessAge is for how long users and tokens are cached, and accessGrace for how much
+// longer while the database can't be read.
 const (
 	accessAge   = time.Second
 	accessGrace = 5 * time.Minute
