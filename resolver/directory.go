@@ -126,7 +126,7 @@ func (d *directory) read(ctx context.Context) (*snapshot, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.Add(ns) // the registrar tells of one that it would not accept
+		s.Add(ns) // the registrar reports one that it would not accept
 	}
 	return s, nil
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/stele-id/stele/mint"
 )
 
-// Bounds of the search for what may have been meant: it must not be a way to make
-// the registry work, or to list it.
+// Bounds of the search for what may have been meant: a client must not be able to
+// overload the registry with it, or to list it.
 const (
 	maxLookups = 32
 	maxNearest = 5
@@ -19,8 +19,8 @@ const (
 )
 
 // UnknownError says that a name leads nowhere. It stands in an error of Kind
-// NotFound. A name that is registered, but that the asker may not know of, gives
-// the same as one that is not.
+// NotFound. A registered name that the client may not know of gives the same error as
+// one that is not registered.
 type UnknownError struct {
 	Mistyped bool       // the check character does not hold
 	Nearest  []stele.ID // registered names that a mistake turns into this one, or of which it would be a part

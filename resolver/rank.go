@@ -58,7 +58,7 @@ func (c *candidate) String() string {
 		judge("type", c.target.Type, c.media), judge("language", c.target.Language, c.language), c.target.Order, c.target.Preference)
 }
 
-// judge says what a target states, and how well it is liked: q is that of HTTP.
+// judge says what a target states, and how well it fits: q is that of HTTP.
 func judge(what, stated string, g grade) string {
 	if stated == "" {
 		return "no " + what + " stated"

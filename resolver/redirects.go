@@ -64,7 +64,7 @@ func (w *walk) inside(res *Resolution) (id stele.ID, query string, ok bool) {
 	rest, _, _ = strings.Cut(rest, "#")
 	path, query, _ := strings.Cut(rest, "?")
 	id, err := w.schemes.Parse(res.URL)
-	if err != nil { // no link as such; a bare handle may be the path
+	if err != nil { // not a link as it is; a bare handle may be the path
 		id, err = w.schemes.Parse(unescape(strings.TrimPrefix(path, "/")))
 	}
 	return id, query, err == nil

@@ -13,9 +13,8 @@ import (
 	"github.com/stele-id/stele/auth"
 )
 
-// Options are what a Resolver needs beside the registry. The zero Options are of
-// use: nothing is kept in memory then, and targets of equal rank stay in the
-// record's order.
+// Options are what a Resolver needs beside the registry. The zero Options are valid:
+// nothing is kept in memory then, and targets of equal rank stay in the record's order.
 type Options struct {
 	// Now is the clock by which what is kept in memory grows old. Without one
 	// nothing does, and of unknown names nothing is kept.
@@ -29,9 +28,9 @@ type Options struct {
 	// is 0. Namespaces are always kept, all of them.
 	CacheBytes uint64
 
-	// RedirectBytes is how much memory may be taken to keep of names where they lead, in a
-	// form of their own that is much smaller than records; see [Resolver.Load]. None
-	// are kept if it is 0, or if there is a CacheAge.
+	// RedirectBytes is how much memory the redirect cache may take, whose entries are much
+	// smaller than records; see [Resolver.Load]. None are kept if it is 0, or if there is
+	// a CacheAge.
 	RedirectBytes uint64
 
 	// CacheAge is how long records and namespaces are kept, for stores that other
@@ -135,8 +134,8 @@ type Request struct {
 	Accept    []Preference  // media types, see ParseAccept; none: any
 	Languages []Preference  // see ParseAcceptLanguage; none: any
 
-	// Protocols are the schemes of URLs in order of preference, such as https. The
-	// others are good enough too, unless OnlyProtocols is set.
+	// Protocols are the schemes of URLs in order of preference, such as https. Others
+	// are allowed too, unless OnlyProtocols is set.
 	Protocols     []string
 	OnlyProtocols bool
 

@@ -21,7 +21,7 @@ type walk struct {
 	brief bool          // the record lacks its description
 }
 
-// step adds a line to the trace. Callers ask first whether it is wanted, since
+// step adds a line to the trace. Callers check first whether the trace is wanted, since
 // the arguments alone cost time.
 func (w *walk) step(name, format string, args ...any) {
 	w.trace = append(w.trace, Step{name, fmt.Sprintf(format, args...)})
