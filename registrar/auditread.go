@@ -148,8 +148,8 @@ const (
 )
 
 // TrimAudit removes entries of before a time from the audit trail, and appends an entry that
-// says which. It is for servers, and does nothing if another one has done it, or if
-// fewer than 1000 entries are at most a day too old. It returns how many were removed.
+// says which. It is for servers, and does nothing if another server has done it, or if fewer
+// than 1000 entries are at most a day too old. It returns how many were removed.
 func (r *Registrar) TrimAudit(ctx context.Context, before time.Time) (removed uint64, err error) {
 	const op = "trim audit trail"
 	if err := administrate(ctx, op, stele.ID{}); err != nil {

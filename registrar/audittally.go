@@ -112,7 +112,7 @@ func (t *tally) back(counts map[tallied]uint64) {
 }
 
 // FlushAudit writes what was counted in minutes that are over; with all, of the present
-// minute too. If it can't be written it is counted on.
+// minute too. If it can't be written the counts are kept.
 func (r *Registrar) FlushAudit(ctx context.Context, all bool) error {
 	list, counts := r.tally.take(r.now(), all)
 	if len(list) == 0 {

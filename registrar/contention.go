@@ -54,7 +54,7 @@ func (r *Registrar) catchUp(ctx context.Context) error {
 // whose commits conflicted do not conflict again, and grow.
 const maxPause = 64 * time.Millisecond
 
-// again reports whether a commit that failed is worth another attempt: it conflicted with
+// again reports whether the caller should retry a commit that failed: it conflicted with
 // another commit, and not too often. It pauses before it returns true.
 func (r *Registrar) again(ctx context.Context, err error, attempt int) bool {
 	// A sealed store refuses all commits, for ever.

@@ -34,7 +34,7 @@ func (j *judge) destinations(next *stele.Record) {
 }
 
 // destinationsIn judges by the rules of one namespace. Most records have a target or
-// two and nothing else, so those take the short way.
+// two and nothing else, so those take a fast path.
 func (j *judge) destinationsIn(ns *namespaces.Node, next *stele.Record) {
 	if len(next.Values) == 0 && !slices.ContainsFunc(next.Targets, func(t stele.Target) bool {
 		return !allowsProtocol(ns.Namespace, t.Protocol()) || len(ns.Hosts) > 0 && !allowsHost(ns.Namespace, t.Host())

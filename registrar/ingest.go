@@ -75,15 +75,15 @@ func bookmarkOf(ctx context.Context, name string) string {
 	return minting.BookmarkName(name)
 }
 
-// Ingest imports a chunk of records, which are the registrar's from now on. They
-// may be in any state: a withdrawn one brings its tombstone. The list has an error
-// for each record, in their order, nil for those that were written, and [ErrUnchanged]
-// for those that are registered so already, perhaps with more aliases; both have the
-// version that is registered now. In an update a record may come again: then it is
-// changed again. The second result says that the chunk as a whole failed; records may
-// have been written then, but not the bookmark, and importing the chunk again with
-// Update writes nothing twice. Forbidden if a bookmark is to be kept for a caller that
-// may write in no namespace.
+// Ingest imports a chunk of records, which the registrar may change and keep. They may
+// be in any state: a withdrawn one brings its tombstone. The list has an error for each
+// record, in their order, nil for those that were written, and [ErrUnchanged] for those
+// that are registered so already, perhaps with more aliases; both have the version that
+// is registered now. In an update a record may come again: then it is changed again.
+// The second result says that the chunk as a whole failed; records may have been
+// written then, but not the bookmark, and importing the chunk again with Update writes
+// nothing twice. Forbidden if a bookmark is to be kept for a caller that may write in
+// no namespace.
 func (r *Registrar) Ingest(ctx context.Context, records []*stele.Record, o ImportOptions) ([]error, error) {
 	const op = "import"
 	if err := identify(ctx, op); err != nil {
@@ -165,8 +165,8 @@ func (in *intake) find(ctx context.Context) error {
 	})
 }
 
-// lookUps is how many records are looked up at once: a database is asked for each, and
-// what takes time is the way there.
+// lookUps is how many records are looked up at once: each is a query to the database,
+// and most of its time is the network's.
 const lookUps = 8
 
 // lookUpAll calls found with each record of the chunk that is good and registered, and with
@@ -212,8 +212,8 @@ func (in *intake) aliased(ctx context.Context, rec, other *stele.Record) error {
 	return refuse("import", rec.ID, stele.Conflict, "it is an alias of %s; import it under that name", other.ID)
 }
 
-// prepare makes each record what is to be written, and judges it. Records do not
-// depend on each other here, so all processors help.
+// prepare makes of each record the version to be written, and validates it. Records do
+// not depend on each other here, so all processors help.
 func (in *intake) prepare(ctx context.Context) {
 	const many = 256
 	workers := runtime.GOMAXPROCS(0)

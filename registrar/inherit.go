@@ -140,9 +140,8 @@ func (r *Registrar) shutTokens(ctx context.Context) error {
 }
 
 // OpenToken opens a token that a restore without a present registry shut, and returns it
-// without what proves it. Only an administrator may, and has to know that it was not
-// revoked since the backup. A token that is not shut stays as it is. NotFound if there
-// is none.
+// without its secret. Only an administrator may, and has to know that it was not revoked
+// since the backup. A token that is not shut stays as it is. NotFound if there is none.
 func (r *Registrar) OpenToken(ctx context.Context, id string) (t auth.Token, err error) {
 	const op = "open token"
 	if err := administrate(ctx, op, stele.ID{}); err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/stele-id/stele/registrar/minting"
 )
 
-// Legacy is what of the present registry must survive when a backup takes its place:
+// Legacy is what of the present registry must survive when a backup replaces it:
 // decisions and numbers that the backup can't know. It is the one rule of all restores,
 // of a folder, on a server and into a database: what has to be kept over a restore gets
 // a field here, [ReadLegacy] reads it from the present registry, and [Registrar.Inherit]

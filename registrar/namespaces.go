@@ -111,8 +111,8 @@ func (r *Registrar) writeNamespace(ctx context.Context, op string, key stele.Nam
 			r.replace(s, changed)
 			return cloneNamespace(next), nil
 		}
-		// A minter went on meanwhile, or another process changed something: all is
-		// read again, and looked at again if that helps.
+		// A minter issued names meanwhile, or another process changed something: all is
+		// read again, and tried again if that helps.
 		r.replace(s, nil)
 		if !r.again(ctx, err, attempt) {
 			return nil, err

@@ -15,7 +15,7 @@ import (
 
 // mayPublish makes sure that the caller may publish a namespace in its zone. All zones
 // of a server are in one tree, and the owner of a zone has its keys. So zones are granted:
-// an administrator sets the zone of a namespace, and with that grants what is below it in
+// an administrator sets the zone of a namespace, which grants the names below the zone in
 // the DNS to the namespaces below it. An owner may use such a name, if it is not, and is
 // not above or below, the zone of a namespace that is not theirs to manage, and if the
 // registry has no keys of it from before. Owners may withdraw a zone.
@@ -126,8 +126,8 @@ func (r *Registrar) mayCatalog(ctx context.Context, op string, s *spaces, before
 	return nil
 }
 
-// hasKey refuses to publish a namespace whose names no client can begin to look for in the
-// DNS. One that is published so already, from before this was refused, may be changed.
+// hasKey refuses to publish a namespace whose names have no key in the DNS, so that no
+// client finds them. One that was published so before this rule may be changed.
 func (r *Registrar) hasKey(op string, before, next *stele.Namespace) error {
 	p := &next.Publication
 	if p.IsZero() || p.Layout == stele.LayoutRoot || before != nil && !before.Publication.IsZero() {

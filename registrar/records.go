@@ -93,8 +93,8 @@ func (r *Registrar) Update(ctx context.Context, name stele.ID, ifVersion uint64,
 
 // Withdraw ends the use of a record: it answers with a tombstone from now on. The
 // reason must be given; the replacement may be zero. Of a record that is withdrawn
-// already it changes both. Conflict if it is reserved: a tombstone would tell the
-// public of what it never saw.
+// already it changes both. Conflict if it is reserved: a tombstone would disclose to
+// the public a name that was never public.
 func (r *Registrar) Withdraw(ctx context.Context, name stele.ID, ifVersion uint64, reason string, replacement stele.ID) (*stele.Record, error) {
 	const op = "withdraw"
 	return r.revise(ctx, op, name, ifVersion, func(next *stele.Record) error {

@@ -3,8 +3,8 @@
 // it with its history in one transaction. Package minting makes new names for it.
 //
 // It never answers the public (that is package resolver), knows neither a concrete
-// store nor a concrete scheme, deletes nothing and takes no name away from the
-// record that has it. The context carries the caller; see package auth.
+// store nor a concrete scheme, deletes nothing and never detaches a name from its
+// record. The context carries the caller; see package auth.
 package registrar
 
 import (
@@ -96,7 +96,7 @@ type Registrar struct {
 	changes chan struct{}          // holds one value while a caller changes spaces
 
 	minters *minting.Minters
-	tally   tally // of what has no audit entry each
+	tally   tally // of what is counted instead of audited one by one
 }
 
 // New returns a registrar that writes to the store.
@@ -174,8 +174,8 @@ func (r *Registrar) commit(ctx context.Context, op string, c *stele.Commit) erro
 	return tell(op, err)
 }
 
-// unsure reports whether a commit that failed so may have been made all the same:
-// the store knows only of these that it was not.
+// unsure reports whether a commit that failed with this error may have been made all
+// the same: only for the kinds below the store knows that it was not.
 func unsure(err error) bool {
 	switch stele.KindOf(err) {
 	case stele.Conflict, stele.Exhausted, stele.Invalid:
@@ -205,12 +205,13 @@ func authorise(ctx context.Context, op string, id stele.ID, chain []*stele.Names
 	return forbid(op, id, who, chain[0])
 }
 
-// administrate makes sure that an administrator acts.
+// administrate makes sure that the caller is an administrator.
 func administrate(ctx context.Context, op string, id stele.ID) error {
 	return administrateBy(ctx, op, id, auth.ScopeAdmin)
 }
 
-// administrateBy makes sure that an administrator acts whose token has a scope.
+// administrateBy makes sure that the caller is an administrator whose token has a
+// scope.
 func administrateBy(ctx context.Context, op string, id stele.ID, scope auth.Scope) error {
 	who := auth.From(ctx)
 	switch {
@@ -237,7 +238,7 @@ func forbid(op string, id stele.ID, who auth.Principal, ns *stele.Namespace) err
 	return refuse(op, id, stele.Forbidden, "%q may not write in the namespace %s; ask its owner or an administrator", who.Name, ns.Key())
 }
 
-// forbidSettings refuses what takes the role owner.
+// forbidSettings refuses what needs the role owner.
 func forbidSettings(op string, who auth.Principal, ns *stele.Namespace) error {
 	if !who.IsKnown() || ns.Prefix == "" {
 		return forbid(op, stele.ID{}, who, ns)

@@ -15,14 +15,14 @@ import (
 )
 
 // admit decides whether the caller may write next, a version of a record that follows
-// before, which is nil for a new one. First come rights, then everything that is wrong,
-// at once.
+// before, which is nil for a new one. It checks rights first; then it reports all
+// problems together.
 func (r *Registrar) admit(ctx context.Context, op string, s *lookup, before, next *stele.Record) error {
 	return r.admitKept(ctx, op, s, before, next, false)
 }
 
 // admitKept is admit. What another registry kept (see [ImportOptions]) may have
-// signatures of keys that sign no more.
+// signatures of keys that may not sign any more.
 func (r *Registrar) admitKept(ctx context.Context, op string, s *lookup, before, next *stele.Record, kept bool) error {
 	if err := mayWrite(ctx, op, s, before, next); err != nil {
 		return err
@@ -42,8 +42,8 @@ func (r *Registrar) admitKept(ctx context.Context, op string, s *lookup, before,
 	return elsewhere(op, s, before, next)
 }
 
-// mayWrite asks for rights in the namespace of the record, and in that of each
-// alias that it did not have before.
+// mayWrite requires rights in the namespace of the record, and in that of each new
+// alias.
 func mayWrite(ctx context.Context, op string, s *lookup, before, next *stele.Record) error {
 	who := auth.From(ctx)
 	switch {

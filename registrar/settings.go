@@ -66,9 +66,9 @@ func (r *Registrar) admitNamespace(ctx context.Context, op string, s *spaces, be
 	return changed, minters, nil
 }
 
-// mayWriteNamespace asks for the role owner above a namespace that is new, or whose
-// owner or quota changes, and in it for all else. The chain begins with the
-// namespace as it will be, which gives no rights yet.
+// mayWriteNamespace requires the role owner above a namespace that is new, or whose
+// owner or quota changes, and the role owner in it for all other changes. The chain
+// begins with the namespace as it will be, which gives no rights yet.
 func mayWriteNamespace(ctx context.Context, op string, chain []*stele.Namespace, before, next *stele.Namespace) error {
 	who := auth.From(ctx)
 	above := chain[1:]
@@ -103,7 +103,7 @@ func (r *Registrar) judgeNamespace(op string, ns *stele.Namespace) error {
 		return tell(op, err)
 	}
 	add := func(path string, err error) {
-		// What Validate has found is not told twice.
+		// What Validate has found is not reported twice.
 		if err != nil && !slices.ContainsFunc(problems, func(p stele.Problem) bool { return p.Path == path }) {
 			problems = append(problems, stele.Problem{Path: path, Err: stele.Reason(err)})
 		}

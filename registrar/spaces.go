@@ -9,20 +9,19 @@ import (
 	"github.com/stele-id/stele/publish/zonemap"
 )
 
-// spaces is all namespaces at one time. It does not change: another takes its
-// place.
+// spaces is all namespaces at one time. It does not change: a new value replaces it.
 type spaces struct {
 	*namespaces.Tree
 	schemes *stele.Schemes
 
-	checked, delegated, exact bool // what no namespace asks for need not be looked into
+	checked, delegated, exact bool // a check that no namespace asks for is skipped
 
 	versions  uint64 // sum of the versions of all namespaces
 	zoned     bool   // some are published in a zone
 	published atomic.Pointer[zonemap.Zones]
 
 	epoch    []byte        // what epochCell had before they were read; nil: nothing
-	replaced chan struct{} // closed when another takes this one's place
+	replaced chan struct{} // closed when another value replaces this one
 }
 
 // view returns the namespaces as this process knows them.
@@ -75,7 +74,7 @@ func (r *Registrar) latest(ctx context.Context) (*spaces, error) {
 	return s, nil
 }
 
-// replace puts changed in the place of s; nil if it is to be read again. The
+// replace replaces s by changed; nil makes the next view read the store again. The
 // caller holds the lock.
 func (r *Registrar) replace(s, changed *spaces) {
 	r.spaces.Store(changed)

@@ -11,8 +11,8 @@ import (
 	"github.com/stele-id/stele/auth"
 )
 
-// CreateToken makes a token for a user, and returns its credential, which is kept
-// nowhere and can't be had again. An administrator may for all users, others for
+// CreateToken makes a token for a user, and returns its credential, which is not stored
+// and can't be shown again. An administrator may make tokens for all users, others for
 // themselves. It lasts for a year at most unless an administrator makes it.
 //
 // If the caller acts by a token, the new one is its child: it never outlives its parent,
@@ -54,9 +54,9 @@ func (r *Registrar) CreateToken(ctx context.Context, want auth.TokenRequest) (cr
 	}
 }
 
-// tokenCommit returns the commit that adds a token below that of the caller. It holds
-// that the user and the parent are as they were read: a user who is disabled at that
-// moment gets none, nor does a token that is revoked make one.
+// tokenCommit returns the commit that adds a token below that of the caller. Its
+// conditions are that the user and the parent are as they were read: a user that is
+// disabled meanwhile gets no token, and a token that is revoked meanwhile makes none.
 func (r *Registrar) tokenCommit(ctx context.Context, op string, want auth.TokenRequest, t *auth.Token) (*stele.Commit, error) {
 	owner, held, err := r.user(ctx, op, t.User)
 	if err != nil {
@@ -86,8 +86,8 @@ func (r *Registrar) tokenCommit(ctx context.Context, op string, want auth.TokenR
 	return &stele.Commit{Cells: append(cells, room...)}, err
 }
 
-// mayToken makes sure that the caller may make such a token, as far as it is not a question
-// of its own token.
+// mayToken makes sure that the caller may make such a token, apart from the limits of the
+// caller's own token.
 func mayToken(ctx context.Context, op string, want auth.TokenRequest, now time.Time) error {
 	if err := identify(ctx, op); err != nil {
 		return err
@@ -249,10 +249,10 @@ func (all *tokens) makeRoom(op, user string, now time.Time, spare string) ([]ste
 	return []stele.CellChange{{Name: cell.Name, Before: cell.Value}}, nil
 }
 
-// Tokens yields the tokens of a user, or of all if the name is empty, by ID, with
-// the time of their last use, the token above them that ended them, and without what
-// proves them. An administrator may ask for all, others for their own. A caller whose
-// token is limited sees that one and those below it, and no more.
+// Tokens yields the tokens of a user, or of all if the name is empty, by ID, with the
+// time of their last use and the token above them that ended them, and without their
+// secrets. An administrator may ask for all, others for their own. A caller whose token
+// is limited sees that one and those below it, and no more.
 func (r *Registrar) Tokens(ctx context.Context, user string) iter.Seq2[auth.Token, error] {
 	const op = "list tokens"
 	return func(yield func(auth.Token, error) bool) {
@@ -300,11 +300,11 @@ func (r *Registrar) withUse(ctx context.Context, t auth.Token) (auth.Token, erro
 	return t, nil
 }
 
-// RevokeToken makes a token useless from now on, and with it all tokens below it, and
-// returns it. An administrator may revoke every token, others their own and those that
-// were made with the token by which they act. A caller whose token is limited may revoke
-// that one and those below it. NotFound if there is none that the caller may revoke. A
-// token that is revoked already stays as it is.
+// RevokeToken revokes a token and all tokens below it, and returns it. An administrator
+// may revoke every token, others their own and those that were made with the token by
+// which they act. A caller whose token is limited may revoke that one and those below
+// it. NotFound if there is none that the caller may revoke. A token that is revoked
+// already stays as it is.
 func (r *Registrar) RevokeToken(ctx context.Context, id string) (auth.Token, error) {
 	const op = "revoke token"
 	if err := identify(ctx, op); err != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // touch adds to a commit which zones it touches. All commits of the registrar with
-// records or namespaces pass here, so that none forgets it.
+// records or namespaces pass here, so that none lacks it.
 func (r *Registrar) touch(ctx context.Context, c *stele.Commit) error {
 	if c.Touch != nil || c.Replay != nil || len(c.Records)+len(c.Namespaces) == 0 {
 		return nil
@@ -59,7 +59,7 @@ func (s *spaces) touchedBy(c *stele.Commit) []string {
 	touched := zonemap.Touched(s.zones(), now, keys...)
 	for _, cell := range c.Cells {
 		if cell.Name == compilerCell {
-			return now.All() // another program makes something else of the same registry
+			return now.All() // another program makes other zones of the same registry
 		}
 		rest, ok := strings.CutPrefix(cell.Name, zonekey.CellPrefix)
 		if !ok {

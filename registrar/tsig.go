@@ -10,8 +10,8 @@ import (
 // maxTSIG bounds the keys of secondaries, those that were retired too.
 const maxTSIG = 10_000
 
-// TSIGKeys returns the cells with the keys that name servers show each other, secrets
-// and all. Only an administrator may: a key is good for every zone that names it.
+// TSIGKeys returns the cells with the TSIG keys of name servers, including secrets.
+// Only an administrator may: a key is valid for every zone that names it.
 func (r *Registrar) TSIGKeys(ctx context.Context) (list []stele.Cell, err error) {
 	const op = "show TSIG keys"
 	if err := administrate(ctx, op, stele.ID{}); err != nil {

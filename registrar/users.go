@@ -89,9 +89,9 @@ func (r *Registrar) changeUser(ctx context.Context, op string, before auth.User,
 	return next, next.Validate()
 }
 
-// userCommit returns the commit that changes a user. If it takes the right to
-// administrate away, it also holds that another administrator is as they were read:
-// if two administrators do so to each other at the same time, one commit fails.
+// userCommit returns the commit that changes a user. If it revokes the right to
+// administrate, its condition is also that another administrator is unchanged: if two
+// administrators do so to each other at the same time, one commit fails.
 func (r *Registrar) userCommit(ctx context.Context, op string, held stele.Cell, before, next auth.User) (*stele.Commit, error) {
 	cell, err := next.Cell()
 	if err != nil {

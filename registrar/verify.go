@@ -14,7 +14,7 @@ import (
 	"github.com/stele-id/stele/registrar/minting"
 )
 
-// NameDater is a [namespaces.DateNamer] that knows the way back.
+// NameDater is a [namespaces.DateNamer] that also finds the date of a name.
 type NameDater interface {
 	// NameDate returns the date of which a name was made; ok is false if it was made
 	// of none.
@@ -48,7 +48,7 @@ type Verification struct {
 	Record func()
 }
 
-// VerifyAll is Verify for a caller that is told more.
+// VerifyAll is Verify with more callbacks.
 func (r *Registrar) VerifyAll(ctx context.Context, o Verification) error {
 	if o.Note == nil {
 		o.Note = func(string) {}

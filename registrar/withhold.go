@@ -13,10 +13,10 @@ import (
 // administrator may change the record after that. Its names stay, and no other record
 // gets them.
 //
-// With the same commit the store erases all versions before: only that they were there,
-// when, and by whom they were made is left. The bytes leave the store's files when the
-// store is compacted; see [stele.Store]. Backups that were made before still have them.
-// Redacting a record again erases what an earlier program left of it.
+// With the same commit the store erases all versions before: only their numbers, times
+// and authors are left. The bytes leave the store's files when the store is compacted;
+// see [stele.Store]. Backups that were made before still have them. Redacting a record
+// again erases what an earlier program left of it.
 func (r *Registrar) Redact(ctx context.Context, name stele.ID, ifVersion uint64, reason string) (*stele.Record, error) {
 	const op = "redact"
 	if err := administrate(ctx, op, name); err != nil {

@@ -12,8 +12,8 @@ import (
 // maxZoneKeys bounds the keys of a zone, those that were removed too.
 const maxZoneKeys = 1000
 
-// ZoneKeys returns the cells with the keys of a namespace's zone, private parts and
-// all, to its owners and to administrators. Conflict if it is published in no zone.
+// ZoneKeys returns the cells with the keys of a namespace's zone, including private
+// keys, to its owners and to administrators. Conflict if it is published in no zone.
 func (r *Registrar) ZoneKeys(ctx context.Context, key stele.NamespaceKey) ([]stele.Cell, error) {
 	const op = "show zone keys"
 	s, err := r.view(ctx)

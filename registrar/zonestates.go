@@ -178,7 +178,7 @@ func (r *Registrar) OvertakeZones(ctx context.Context, l Legacy) error {
 // if it stays as it is.
 //
 // The answer of a secondary counts if its serial is near to those that are known otherwise
-// (see [stele.SerialNear]). One that is not would make the zone go round: the other
+// (see [stele.SerialNear]). One that is not would make the serial wrap around: the other
 // secondaries would take the new serial for an old one.
 func overtakenBy(z stele.ZoneState, present *stele.ZoneState, floor *uint32, answers []stele.SecondaryAnswer) (raise stele.ZoneRaise, ok bool) {
 	raise = stele.ZoneRaise{Zone: z.Zone, Before: z.Base, Base: z.Base}
@@ -206,7 +206,7 @@ func overtakenBy(z stele.ZoneState, present *stele.ZoneState, floor *uint32, ans
 	if present == nil && floor == nil && near == 0 {
 		return raise, !z.Shut
 	}
-	// Not even a serial that does not count is used for other contents.
+	// A serial that does not count is not used for other contents either.
 	for slices.ContainsFunc(answers, func(a stele.SecondaryAnswer) bool { return a.HasSerial() && a.Serial == highest+1 }) {
 		highest++
 	}
