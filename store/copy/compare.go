@@ -74,7 +74,7 @@ func (c *Copier) compare(ctx context.Context) (t Tallies, err error) {
 	return t, errors.Join(wrong, err)
 }
 
-// stillSealed makes sure that nothing has come to the source since it was sealed.
+// stillSealed makes sure that nothing was written to the source since it was sealed.
 func (c *Copier) stillSealed(ctx context.Context) error {
 	reason, err := c.From.Sealed(ctx)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// How much of a registry is committed at once. A commit is all or nothing, so this is also
-// what an interrupt may cost.
+// How much of a registry is committed at once. A commit is all or nothing, so an interrupt
+// loses at most this much work.
 const (
 	commitChanges = 5000
 	commitBytes   = 8 << 20
@@ -62,7 +62,7 @@ type Copier struct {
 	// are done. Nothing is shown if it is nil.
 	Progress func(phase, unit string, total int64, done func() int64) Progress
 
-	AtOnce int // changes in a commit; 0: a good number
+	AtOnce int // changes in a commit; 0: the default
 
 	seal string // the reason
 	last uint64 // the last change there is, once the source is sealed

@@ -57,7 +57,7 @@ func pairs[T any](a, b iter.Seq2[T, error], order func(a, b T) int, visit func(a
 func byMinter(a, b stele.MinterState) int { return cmp.Compare(a.Name, b.Name) }
 func byCell(a, b stele.Cell) int          { return cmp.Compare(a.Name, b.Name) }
 
-// copyMinters makes the states of minters what they are.
+// copyMinters makes the target's states of minters equal to the source's.
 func (c *Copier) copyMinters(ctx context.Context) error {
 	next := new(stele.Commit)
 	flush := func() error {
@@ -88,7 +88,7 @@ func (c *Copier) copyMinters(ctx context.Context) error {
 }
 
 // copyGenerations makes the copy one of the same generation: it has the same changes
-// under the same numbers, so that version tokens and cursors stay good.
+// under the same numbers, so that version tokens and cursors stay valid.
 func (c *Copier) copyGenerations(ctx context.Context) error {
 	list, err := c.From.Generations(ctx)
 	if err != nil {
@@ -140,7 +140,7 @@ func sameZone(a, b stele.ZoneState) bool {
 	return a.Base == b.Base && a.Last == b.Last && a.Shut == b.Shut
 }
 
-// copyZones gives the zones of the copy the serials that they have.
+// copyZones gives the zones of the copy the serials of the source's.
 func (c *Copier) copyZones(ctx context.Context) error {
 	next := new(stele.Commit)
 	err := pairs(c.From.ZoneStates(ctx), c.To.ZoneStates(ctx), byZone, func(have, copied *stele.ZoneState) error {

@@ -8,8 +8,8 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// readers is how many look records up at once: those of a database are on their way
-// for most of the time.
+// readers is how many goroutines look up records at once: with a database most of the
+// time is the network's.
 const readers = 4
 
 // portion is some changes on their way to the copy.

@@ -3,9 +3,9 @@
 // except in one thing: nothing survives the process, unless Backup wrote it to a folder
 // from which Open reads it.
 //
-// All that is kept is one value that never changes, a [state]. A commit makes
-// another one and puts it in its place, so a commit that fails leaves nothing behind,
-// and a reader continues with the state that it found.
+// All that is kept is one value that never changes, a [state]. A commit makes another
+// one and replaces it, so a commit that fails leaves nothing behind, and a reader
+// continues with the state that it found.
 package mem
 
 import (
@@ -213,7 +213,7 @@ func (s *Store) Close() error {
 }
 
 // shut closes the store and returns its last state, nil if it was closed before.
-// Iterators under way have a state of their own and go on.
+// Iterators under way have a state of their own and continue.
 func (s *Store) shut() *state {
 	s.turn <- struct{}{}
 	defer func() { <-s.turn }()

@@ -14,7 +14,7 @@ import (
 // methods are for a copy that no other goroutine has seen yet. If one of them returns
 // an error it has changed nothing.
 type state struct {
-	names      tree[stele.ID] // by nameKey: whose name it is, as identifier or alias
+	names      tree[stele.ID] // by nameKey: the record that has the name, as identifier or alias
 	records    tree[*version] // by nameKey of the identifier: the newest version
 	pointing   tree[stele.ID] // by locationKey and nameKey: records by what they point at
 	namespaces tree[*version] // by nameKey of scheme and prefix: the newest version

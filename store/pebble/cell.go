@@ -40,8 +40,8 @@ func newCellEntry(c *stele.CellChange) cellEntry {
 	return cellEntry{key: cellKey(c.Name), name: c.Name, before: bytes.Clone(c.Before), after: bytes.Clone(c.After)}
 }
 
-// putCell checks and sets, or removes, a cell. What stays as it is is not written: then
-// the commit only asks for it.
+// putCell checks and sets, or removes, a cell. An unchanged value is not written: it is
+// only a condition of the commit.
 func (t *tx) putCell(c *cellEntry) error {
 	have, err := t.find(stele.ID{}, c.key)
 	if err != nil {

@@ -46,8 +46,8 @@ func (s *Store) commit() {
 	}
 }
 
-// finishAlone commits what is in no group. It returns the new state, nil if nothing
-// changed.
+// finishAlone commits a request that must not be in a group. It returns the new state,
+// nil if nothing changed.
 func (s *Store) finishAlone(q *request) (*view, error) {
 	if q.seal != nil {
 		return s.finishSeal(*q.seal)
@@ -86,8 +86,9 @@ type group struct {
 }
 
 // collect takes requests from the queue: the first, and what is there without
-// waiting. It returns one that it came upon which is in no group. A request that erases
-// is a group by itself: it reads the history, which a group does not see as it writes it.
+// waiting. It returns a request that it found and that must not be in a group. A request
+// that erases is a group by itself: it reads the history, which a group does not see as
+// it writes it.
 func (g *group) collect(q *request) (alone *request) {
 	g.requests = g.requests[:0]
 	size, yielded := 0, false
@@ -154,7 +155,7 @@ func (g *group) commit() {
 // another that is not durable now. It returns the new state, nil if nothing changed.
 func (g *group) write() (v *view, err error) {
 	if g.opening = g.store.current.Load(); !g.opening.begin() {
-		return nil, g.store.stopped("commit") // another one takes its place just now
+		return nil, g.store.stopped("commit") // another opening is replacing this one
 	}
 	defer g.opening.end()
 	defer func() {
@@ -208,7 +209,7 @@ func (g *group) flush() (*view, error) {
 		g.note(g.batch.Set(key, g.pending[string(key)], nil))
 	}
 	if g.fault != nil || g.batch.Empty() {
-		// What was looked up may not be what is there.
+		// The values that were looked up may differ from what is on the disk.
 		return nil, errors.Join(g.fault, g.batch.Close(), g.opening.fence.broken())
 	}
 	if err := g.opening.db.Apply(g.batch, pebbledb.Sync); err != nil {
@@ -279,7 +280,7 @@ func (g *group) writeChunk() {
 	g.feed, g.changes = g.feed[:0], 0
 }
 
-// note remembers that the batch is spoilt. It does not happen: a batch is memory.
+// note remembers that the batch failed. That does not happen: a batch is in memory.
 func (g *group) note(err error) {
 	if g.fault == nil {
 		g.fault = err

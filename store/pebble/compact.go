@@ -10,8 +10,8 @@ import (
 
 // Compact rewrites the cells, so that values of cells that were replaced or removed before
 // the call are in no file of the store any more. It takes as long as it takes to write the
-// cells; commits and reads go on meanwhile. Values that a read still sees that began before
-// the last commit stay until it ends and Compact is called again.
+// cells; commits and reads continue meanwhile. Values that a read still sees that began
+// before the last commit stay until it ends and Compact is called again.
 func (s *Store) Compact(ctx context.Context) error {
 	return s.scrub(ctx, "compact", []byte{familyCell}, []byte{familyCell + 1})
 }

@@ -89,8 +89,8 @@ func (s *Store) unmerged() int {
 	return 4
 }
 
-// open opens Pebble behind a new fence, which holds tables if another opening is read
-// from.
+// open opens Pebble with a new fence, which holds tables if another opening still has
+// readers.
 func (s *Store) open(holds bool) (*opening, error) {
 	h := &opening{log: s.log.Warn}
 	h.fence = newFence(s.fs, s.folder, holds, func(cause error) { s.fail(h, cause) })
@@ -210,8 +210,8 @@ func (s *Store) tableProblem(name string, t *pebbledb.SSTableInfo) string {
 	return ""
 }
 
-// damage makes the error of a read that failed. Damage is named, and of kind
-// Internal; what may be better the next time is Unavailable.
+// damage makes the error of a read that failed. Damage is named, and of kind Internal;
+// an error that a retry may avoid is Unavailable.
 func (h *opening) damage(op string, id stele.ID, err error) error {
 	if _, ok := errors.AsType[*stele.Error](err); ok {
 		return err
@@ -228,7 +228,7 @@ func (h *opening) damage(op string, id stele.ID, err error) error {
 	return refuse(op, id, stele.Unavailable, "reading failed: %w", err)
 }
 
-// replaced is the error of a read from an opening that has no place any more.
+// replaced is the error of a read from an opening that was replaced.
 func replaced(op string) error {
 	return refuse(op, stele.ID{}, stele.Unavailable, "the store was opened again meanwhile; begin again")
 }
@@ -252,9 +252,9 @@ func (d *damageLog) isNew(text string) bool {
 	return true
 }
 
-// listener passes on what Pebble has to tell. It has nothing to say about failed
-// writes, of which the fence knows, and what it says when the fence is void is about
-// files that were never written.
+// listener passes on what Pebble has to tell. It says nothing about failed writes,
+// which the fence reports, and what it says when the fence is void is about files that
+// were never written.
 func (s *Store) listener(f *fence) *pebbledb.EventListener {
 	return &pebbledb.EventListener{
 		DataCorruption: func(info pebbledb.DataCorruptionInfo) {
@@ -284,7 +284,7 @@ func (l *engineLog) Errorf(format string, args ...any) {
 
 // Fatalf is called when Pebble can't continue, and should end the process. Instead the
 // fence keeps Pebble from the disk, and the store opens Pebble again. The fence keeps
-// failed writes from getting here, so what does is a fault of Pebble's or its caller's.
+// failed writes from getting here, so a call is a fault of Pebble's or its caller's.
 func (l *engineLog) Fatalf(format string, args ...any) {
 	err := fmt.Errorf("pebble: "+format, args...)
 	l.log.Error("the storage engine gave up", "error", err)

@@ -94,7 +94,7 @@ func (e *encoder) keepList(list [][]byte) [][]byte {
 	return e.arena.keepList(list)
 }
 
-// encode makes an entry of a record that was checked, or says why it can be none.
+// encode makes an entry of a record that was checked, or returns why it can't.
 func (e *encoder) encode(r *stele.Record, count stele.NamespaceCounter) (n entry, err error) {
 	n.id, n.version, n.record = r.ID, r.Version, r
 	e.buffer = appendNameKey(e.buffer[:0], r.ID)

@@ -8,8 +8,8 @@ import (
 )
 
 // withhold sets what the withheld versions of a record need: the mark by which the
-// record is found, and entries in the place of versions that are erased now. Old is the
-// version before.
+// record is found, and entries that replace the versions that are erased now. Old is
+// the version before.
 func (t *tx) withhold(n *entry, old *stele.Record) error {
 	if old.Withheld.IsZero() {
 		t.writes = append(t.writes, keyValue{withheldKey(n.id), []byte{}})
@@ -30,8 +30,8 @@ func (n *entry) superseded(old *stele.Record, body []byte) ([]byte, error) {
 	return binary.MarshalRecord(old.Entry())
 }
 
-// eraseHistory puts entries in the place of the superseded versions after one number and
-// up to another. The group has no other request, so all of them are in Pebble.
+// eraseHistory replaces the superseded versions after one number and up to another by
+// entries. The group has no other request, so all of them are in Pebble.
 func (t *tx) eraseHistory(id stele.ID, erased, upTo uint64) error {
 	it, err := t.g.opening.db.NewIter(&pebbledb.IterOptions{
 		LowerBound: historyKey(id, upTo),

@@ -65,8 +65,8 @@ func checkPlace(folder string, o Options) error {
 	return nil
 }
 
-// isForeign reports whether a file is neither of a store whose making was cut off, nor
-// of a new file system.
+// isForeign reports whether a file belongs neither to a store whose creation was
+// interrupted, nor to a new file system.
 func isForeign(name string) bool {
 	for _, own := range []string{"marker.", "OPTIONS-", "temporary."} {
 		if strings.HasPrefix(name, own) {

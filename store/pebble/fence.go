@@ -18,12 +18,13 @@ import (
 // Pebble does not survive a failed write to its log or manifest. It panics or calls
 // Logger.Fatalf, from the goroutine of a caller or from one of its own, and in the
 // middle of changing logs it does so while a mutex is in a state that makes the Go
-// runtime end the process (DB.rotateWAL in version 2.1.7). So it is never told. At
-// the first failed write the fence freezes: nothing that this opening of Pebble does
-// reaches the disk from then on, and all of it is said to have worked. To the disk
-// that is a crash, from which Pebble recovers like from any other: another opening,
-// with a fence of its own, reads the logs again. The committer asks the fence, after
-// Pebble said that a commit is durable and before any caller is told.
+// runtime end the process (DB.rotateWAL in version 2.1.7). So the fence never returns
+// such an error to Pebble. At the first failed write the fence freezes: nothing that
+// this opening of Pebble does reaches the disk from then on, and the fence reports
+// success for all of it. To the disk that is a crash, from which Pebble recovers like
+// from any other: another opening, with a fence of its own, reads the logs again. The
+// committer asks the fence, after Pebble said that a commit is durable and before any
+// caller is told.
 //
 // While the fence is frozen the old opening still answers reads. A memtable must
 // therefore not be dropped because it was "written" to a table, so writing tables
@@ -174,7 +175,7 @@ func (f *fence) change(name string, op func() error) error {
 	return nil
 }
 
-// changeOutside is change for files that are not the store's. It tells the truth.
+// changeOutside is change for files that are not the store's. It returns errors.
 func (f *fence) changeOutside(op func() error) error {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -265,7 +266,7 @@ func (f *fence) OpenDir(name string) (vfs.File, error) {
 	return &fencedFile{File: file, fence: f, name: name}, nil
 }
 
-// Link tells the truth: if a table can't be linked Pebble copies it.
+// Link returns errors: if a table can't be linked Pebble copies it.
 func (f *fence) Link(oldname, newname string) error {
 	if !f.guards(newname) {
 		return f.changeOutside(func() error { return f.FS.Link(oldname, newname) })
@@ -286,8 +287,8 @@ func (f *fence) MkdirAll(name string, _ os.FileMode) error {
 	return f.change(name, func() error { return f.FS.MkdirAll(name, private) })
 }
 
-// Remove tells the truth: Pebble does not mind a file that can't be removed. But
-// nothing is removed that another opening may need.
+// Remove returns errors: Pebble tolerates a file that can't be removed. But nothing is
+// removed that another opening may need.
 func (f *fence) Remove(name string) error {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -315,7 +316,7 @@ func (f *fence) RemoveAll(name string) error {
 }
 
 // release removes the tables that were held, and those to come at once. What can't be
-// removed is when the store is opened the next time.
+// removed now is removed when the store is opened the next time.
 func (f *fence) release() {
 	f.mu.Lock()
 	f.holds = false
@@ -370,8 +371,7 @@ func (f *fencedFile) SyncTo(length int64) (full bool, err error) {
 	return full, err
 }
 
-// Preallocate does not count as a failed write: it is a favour that a file system
-// need not do.
+// Preallocate does not count as a failed write: a file system need not support it.
 func (f *fencedFile) Preallocate(offset, length int64) error {
 	f.fence.mu.RLock()
 	defer f.fence.mu.RUnlock()
@@ -429,7 +429,7 @@ func (f *fencedFile) Stat() (vfs.FileInfo, error) {
 	return f.File.Stat()
 }
 
-// nothing is the description of a file that is not there, by its name.
+// nothing is the FileInfo of a file that does not exist, by its name.
 type nothing string
 
 func (n nothing) Name() string         { return string(n) }

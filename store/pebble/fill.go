@@ -76,7 +76,7 @@ func (f *filler) finish() error {
 	key := nameKey(f.id)
 	value, closer, err := f.db.Get(key)
 	if errors.Is(err, pebbledb.ErrNotFound) {
-		return nil // damage, of which Verify tells
+		return nil // damage, which Verify reports
 	} else if err != nil {
 		return err
 	}

@@ -92,7 +92,7 @@ func (s *Store) finishGenerations(change *generationChange) (v *view, err error)
 	}
 	h := s.current.Load()
 	if !h.begin() {
-		return nil, s.stopped(op) // another one takes its place just now
+		return nil, s.stopped(op) // another opening is replacing this one
 	}
 	defer h.end()
 	if err := h.sealed(op); err != nil {

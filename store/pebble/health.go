@@ -71,7 +71,7 @@ func (s *Store) keep() {
 	}
 }
 
-// recover puts another opening in the place of a frozen one.
+// recover replaces a frozen opening by another one.
 func (s *Store) recover(old *opening) {
 	next := s.reopen()
 	if next == nil {
@@ -81,7 +81,7 @@ func (s *Store) recover(old *opening) {
 	s.install(next)
 	s.log.Info("the store was opened again and can write", "folder", s.folder, "lastChange", seq)
 	// No new reader uses the old opening any more. What waits in it, such as the
-	// committer if it stalls, goes on.
+	// committer if it stalls, continues.
 	old.fence.empty()
 	s.workers.Go(func() {
 		_ = old.close() // what it has to say is in the log

@@ -130,7 +130,7 @@ func (s *Store) ingest(ctx context.Context, in *ingest) error {
 	}
 	defer func() { <-s.moving }()
 	known := in.known
-	in.known, s.known = nil, nil // it holds for what was seen here, and for a success
+	in.known, s.known = nil, nil // valid for the state that was read here, and after a success only
 	if err := s.submit(ctx, "ingest", &request{done: make(chan error, 1), ingest: in}); err != nil {
 		return err
 	}
@@ -419,7 +419,7 @@ func readCount(db pebbledb.Reader, key stele.NamespaceKey) (uint64, error) {
 func (s *Store) finishIngest(in *ingest) (v *view, err error) {
 	h := s.current.Load()
 	if !h.begin() {
-		return nil, s.stopped("ingest") // another one takes its place just now
+		return nil, s.stopped("ingest") // another opening is replacing this one
 	}
 	defer h.end()
 	defer func() {

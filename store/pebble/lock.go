@@ -13,8 +13,8 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// lockFile is Pebble's own, so that its tools keep out too. holderFile is a remark for
-// people beside it; no decision depends on it.
+// lockFile is Pebble's own, so that Pebble's tools respect it too. holderFile is a
+// remark for people beside it; no decision depends on it.
 const (
 	lockFile   = "LOCK"
 	holderFile = "HOLDER"

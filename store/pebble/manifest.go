@@ -15,8 +15,8 @@ import (
 // checkManifests reads the files in which Pebble keeps the list of its tables, before
 // Pebble does. Where an entry is damaged Pebble takes the list to end, as after a
 // crash, and then removes the tables that it does not know of: all that was written
-// since would be gone, without a word. An entry that is cut off at the end of the file
-// is what a crash leaves, and is harmless.
+// since would be lost silently. An entry that is cut off at the end of the file is what
+// a crash leaves, and is harmless.
 func (s *Store) checkManifests() error {
 	names, err := s.fs.List(s.folder)
 	if errors.Is(err, os.ErrNotExist) {

@@ -39,8 +39,8 @@ func (p privateFS) Lock(name string) (io.Closer, error) {
 
 func (p privateFS) Unwrap() vfs.FS { return p.FS }
 
-// restrict sets the mode of a file that was opened, or passes on why it was not. No process
-// else reaches the file before that: the folder is private.
+// restrict sets the mode of a file that was opened, or passes on why it was not. No other
+// user reaches the file before that: the folder is private.
 func restrict[F io.Closer](file F, name string, err error) (F, error) {
 	if err != nil {
 		return file, err

@@ -64,8 +64,7 @@ func (s *Store) Purge(ctx context.Context) error {
 	return refuse(op, stele.ID{}, stele.Unavailable, "the tables can't be rewritten (%w); try again", err)
 }
 
-// renewal asks the committer to put another opening of Pebble in the place of the
-// present one.
+// renewal asks the committer to replace the present opening of Pebble by another one.
 type renewal struct {
 	touch bool          // the first and the last key are written again
 	over  chan struct{} // closed when nothing of the old opening is left

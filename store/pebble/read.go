@@ -318,8 +318,8 @@ func scan[T any](ctx context.Context, s *Store, v *view, op string, from, end []
 	}
 }
 
-// readPage calls f for up to size entries of a view, and returns the key to go on
-// from, nil at the end. It lets others run first: a commit goes through the hands of
+// readPage calls f for up to size entries of a view, and returns the key to continue
+// from, nil at the end. It lets other goroutines run first: a commit passes through
 // several goroutines, and would wait for a time slice of every scan each time.
 func readPage(ctx context.Context, s *Store, v *view, op string, from, end []byte, size int, f func(key, value []byte) error) (next []byte, err error) {
 	runtime.Gosched()

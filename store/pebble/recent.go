@@ -7,14 +7,14 @@ import (
 )
 
 // recent knows which names were written so lately that they may be in no table yet.
-// Most names that a commit looks up are new, and nowhere: to find nothing in a
-// memtable costs the committer as much as all the rest, while tables have filters. So
-// a name that is not among the recent ones is looked for in tables only.
+// Most names that a commit looks up are new, so absent: a miss in a memtable costs the
+// committer as much as all the rest, while tables have filters. So a name that is not
+// among the recent ones is looked for in tables only.
 //
 // It forgets by generations. When there are many names Pebble is told to write its
-// memtables to tables, and once that is done those before are forgotten. Right is
-// what errs on the side of memtables: a name that is here, or shares its hash with
-// one that is, is looked for everywhere.
+// memtables to tables, and once that is done those before are forgotten. False
+// positives are safe: a name that is here, or shares its hash with one that is, is
+// looked for everywhere.
 type recent struct {
 	seed    maphash.Seed
 	opening *opening
@@ -57,7 +57,7 @@ func (r *recent) begin(h *opening) error {
 	// What is written before this moment will be in tables; what comes later is in now.
 	r.written, r.before = written, r.now
 	if r.all {
-		r.before = nil // it would say too little: see mayHave
+		r.before = nil // it would miss names: see mayHave
 	}
 	r.now, r.all = make(map[uint64]bool), false
 	return nil

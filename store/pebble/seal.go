@@ -28,7 +28,7 @@ func (s *Store) finishSeal(reason string) (v *view, err error) {
 	}
 	h := s.current.Load()
 	if !h.begin() {
-		return nil, s.stopped("seal") // another one takes its place just now
+		return nil, s.stopped("seal") // another opening is replacing this one
 	}
 	defer h.end()
 	defer func() {

@@ -109,7 +109,7 @@ type Store struct {
 
 	building chan struct{} // holds one value while an ingest builds tables
 	known    *known        // of the ingest that builds them
-	moving   chan struct{} // holds one thing while tables are ingested, or a backup is taken
+	moving   chan struct{} // holds one value while tables are ingested, or a backup is taken
 	recent   *recent       // the committer's
 	damaged  damageLog
 }

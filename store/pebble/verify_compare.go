@@ -148,7 +148,7 @@ func (c *checker) isMarkNeeded(key []byte) bool {
 }
 
 // lookUpFeed compares versions with the change feed. It keeps all changes in memory,
-// which is the price of a name for what is wrong.
+// which is the cost of naming what is wrong.
 func (c *checker) lookUpFeed() error {
 	seen := make(map[string]uint64) // by version item: the number of the change
 	err := c.walk([]byte{familyChange}, []byte{familyChange + 1}, func(key, value []byte) {

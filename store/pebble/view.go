@@ -162,8 +162,8 @@ func (s *Store) look(ctx context.Context, op string) (*view, error) {
 	}
 }
 
-// read calls f with the present view. If another opening takes the place of the view's
-// meanwhile it calls f again.
+// read calls f with the present view. If another opening replaces the view's meanwhile
+// it calls f again.
 func (s *Store) read(ctx context.Context, op string, f func(v *view) error) error {
 	for {
 		v, err := s.look(ctx, op)
@@ -209,7 +209,7 @@ func (s *Store) install(h *opening) {
 	defer s.mu.Unlock()
 	s.current.Store(h)
 	if s.watch != nil {
-		s.watch.all = true // commits of unknown fate are there now, or not
+		s.watch.all = true // commits of unknown outcome are there now, or not
 	}
 	s.swap(h.newView(h.seq))
 }

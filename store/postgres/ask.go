@@ -189,7 +189,7 @@ func (s *Store) attempt(ctx context.Context, pool *pgxpool.Pool, q question) err
 	return err
 }
 
-// drop gives up a connection that broke, and all others of its pool, which lead to the
+// drop closes a connection that broke, and all others of its pool, which lead to the
 // same server.
 func (s *Store) drop(ctx, part context.Context, pool *pgxpool.Pool, conn *pgxpool.Conn, cause error) {
 	closeNow(conn)
@@ -205,7 +205,7 @@ func (s *Store) drop(ctx, part context.Context, pool *pgxpool.Pool, conn *pgxpoo
 // closeNow ends a connection that must not be used again.
 func closeNow(conn *pgxpool.Conn) {
 	ctx, cancel := context.WithCancel(context.Background())
-	cancel() // without a word to a server that may hang
+	cancel() // without a message to a server that may hang
 	_ = conn.Conn().Close(ctx)
 	conn.Release()
 }

@@ -287,8 +287,8 @@ func (t *tx) putMinter(m *swap) error {
 	return nil
 }
 
-// putCell checks and sets, or removes, a cell. What stays as it is is not written: then
-// the commit only asks for it.
+// putCell checks and sets, or removes, a cell. An unchanged value is not written: it is
+// only a condition of the commit.
 func (t *tx) putCell(c *swap) error {
 	have := value(t.group.cells, t.have.cells, c.key)
 	if !same(have, c.before) {

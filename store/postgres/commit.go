@@ -125,7 +125,7 @@ func (g *group) collect(q *request) (held *request) {
 func (g *group) commit(ctx context.Context) {
 	err := g.run(ctx)
 	if err != nil && len(g.requests) > 1 && stele.KindOf(err) == stele.Internal {
-		// One of them is more than the database takes. The others are not to suffer.
+		// One of them is too large for the database. The others must not fail with it.
 		all := slices.Clone(g.requests)
 		for _, q := range all {
 			g.requests = append(g.requests[:0], q)
@@ -207,7 +207,7 @@ func (g *group) try(ctx context.Context) error {
 }
 
 // abort takes back what the transaction did. A connection that leads to a server which
-// can't be written to any more is given up.
+// can't be written to any more is closed.
 func (g *group) abort(conn *pgxpool.Conn, cause error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), g.store.o.Wait)
 	defer cancel()

@@ -20,7 +20,7 @@ import (
 // connectTimeout is how long a host may take to answer, unless the URL says otherwise.
 const connectTimeout = 3 * time.Second
 
-// parse reads the URL of a database. What it complains of has no password in it.
+// parse reads the URL of a database. Its errors never have the password.
 func parse(url string, o Options) (*pgxpool.Config, error) {
 	if !strings.HasPrefix(url, "postgres://") && !strings.HasPrefix(url, "postgresql://") {
 		return nil, refuse("open", stele.ID{}, stele.Invalid, "a database is named by a URL such as postgres://user@host/database")
@@ -43,15 +43,14 @@ func parse(url string, o Options) (*pgxpool.Config, error) {
 	if c.ConnConfig.ConnectTimeout == 0 || c.ConnConfig.ConnectTimeout > o.Wait {
 		c.ConnConfig.ConnectTimeout = min(connectTimeout, o.Wait)
 	}
-	// What takes long is looked at again before long, and never idle for long: it may be
-	// what is left of a server that is gone.
+	// A connection is never idle for long: its server may be gone.
 	c.MaxConnIdleTime = 5 * time.Minute
 	c.ConnConfig.OnNotice = noteDoubt
 	return c, nil
 }
 
-// plans keep the database from reading whole tables. All that is asked for often is found
-// by a key. A plan that was made while a table was empty, and is kept with its prepared
+// plans keep the database from reading whole tables. All frequent queries find rows by a
+// key. A plan that was made while a table was empty, and is kept with its prepared
 // statement, would read the table from one end to the other when it is large. Where there is
 // no other way the plan has a high cost, which must not trigger JIT compilation.
 var plans = map[string]string{"enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off", "jit": "off"}

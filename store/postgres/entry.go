@@ -43,7 +43,7 @@ func newLabel(id stele.ID) label {
 	return label{name, string(key(name))}
 }
 
-// newEntry makes an entry of a record that was checked, or says why it can be none.
+// newEntry makes an entry of a record that was checked, or returns why it can't.
 func newEntry(r *stele.Record, count stele.NamespaceCounter) (*entry, error) {
 	own := newLabel(r.ID)
 	e := &entry{id: r.ID, version: r.Version, name: own.name, key: own.key, aliases: labels(r), record: r}

@@ -21,7 +21,7 @@ const (
 	codeSyntax         = "42601"
 	codeUnsupported    = "0A000"
 	codeNoColumn       = "42703"
-	codeLocked         = "55P03" // a lock was not to be had in time
+	codeLocked         = "55P03" // a lock was not granted in time
 	codeReadOnly       = "25006" // the server is a standby by now
 	codeTooMany        = "53300" // connections
 	codeWrongPassword  = "28P01"

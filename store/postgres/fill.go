@@ -85,7 +85,7 @@ func fillPage(ctx context.Context, conn *pgx.Conn, page []undated, earlier bool)
 // part of its history.
 func fillRecord(ctx context.Context, conn *pgx.Conn, u *undated, redacted uint64, earlier bool) error {
 	if u.now == nil {
-		return nil // damage, of which Verify tells
+		return nil // damage, which Verify reports
 	}
 	now, err := decode(stele.ID{}, u.now)
 	if err != nil {

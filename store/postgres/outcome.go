@@ -11,8 +11,8 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// A connection that breaks while a transaction is being committed leaves unknown whether
-// it was. So each transaction signs: it counts up the row of its writer, of which each
+// If a connection breaks during a commit, it is unknown whether the transaction was
+// committed. So each transaction signs: it counts up the row of its writer, of which each
 // committer has one under a random name. The store asks for the row afterwards, on a new
 // connection and in order to write it. It waits until the old transaction is over, in case
 // it is still under way, and then knows by the number. The answer is itself committed, and
@@ -42,7 +42,7 @@ var errUnknown = errors.New("the connection was lost while the database committe
 func (g *group) finish(ctx context.Context, conn *pgxpool.Conn) error {
 	tag, err := conn.Exec(ctx, `COMMIT`)
 	switch code := codeOf(err); {
-	case err != nil && (code == "" || isAway(err) || code == "40003"): // 40003: it does not know either
+	case err != nil && (code == "" || isAway(err) || code == "40003"): // 40003: the server does not know either
 		_ = conn.Conn().Close(ctx)
 		return errors.Join(errUnknown, err)
 	case err != nil:
@@ -95,7 +95,7 @@ func (s *Store) askWriter(ctx context.Context, w *writer) (done int64, err error
 	return done, err
 }
 
-// oldWriter is after how long the row of a writer that did not leave is removed.
+// oldWriter is after how long the row of a writer whose process died is removed.
 const oldWriter = 30 * 24 * time.Hour
 
 // leave removes the rows of this store's writers, and of those that died long ago. They

@@ -167,7 +167,7 @@ func (s *Store) lookUp(ctx context.Context, drawn []stele.Prefix) (map[string][]
 	return found, err
 }
 
-// isWord reports whether a byte is one inside which a name is hardly cut.
+// isWord reports whether a byte is one at which a name is rarely cut.
 func isWord(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c >= 0x80
 }

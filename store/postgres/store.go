@@ -1,8 +1,8 @@
 // Package postgres keeps a registry in PostgreSQL, for several servers at once: the store
-// for what one machine can't carry. It keeps all that [stele.Store] asks for. What many
-// processes write is decided by the database's transactions alone: they need not know of
-// each other. It never replicates and never fails over by itself: PostgreSQL and the
-// software that manages it do.
+// for a load that one machine can't serve. It keeps all that [stele.Store] asks for. What
+// many processes write is decided by the database's transactions alone: they need not
+// know of each other. It never replicates and never fails over by itself: PostgreSQL and
+// the software that manages it do.
 //
 //   - schema.go has all tables and keys that are kept, and the steps that make them;
 //     migrate.go takes the steps.
@@ -83,7 +83,7 @@ type Store struct {
 	writes *pgxpool.Pool // to the primary
 	others *pgxpool.Pool // to any host that answers, while the primary is unavailable
 
-	listing   chan struct{} // holds one thing for each iterator
+	listing   chan struct{} // holds one value for each iterator
 	ingesting chan *writer  // has the free writers for ingests
 	writers   []*writer     // of the committers
 	queue     chan *request // to the committers
@@ -191,10 +191,10 @@ func (s *Store) connect(ctx context.Context, c *pgxpool.Config) (err error) {
 // maxIdle is how long the server lets a transaction wait for this process, at least.
 const maxIdle = 10 * time.Second
 
-// writing are settings of connections that write. A transaction holds the row that every
-// other needs: neither does it wait for ever, nor do others wait for it if this process is
-// cut off. A statement's time is not limited: that would end a commit's wait for the
-// synchronous standby.
+// writing are settings of connections that write. A transaction locks the row that every
+// other needs: so it does not wait for ever, and others do not wait for it if this process
+// loses its connection. A statement's time is not limited: that would end a commit's wait
+// for the synchronous standby.
 func (s *Store) writing() map[string]string {
 	return map[string]string{
 		"lock_timeout":                        milliseconds(s.o.Wait),
@@ -237,9 +237,8 @@ func greeting(ctx context.Context, err error) error {
 // there is none. A commit is in it before Apply or Ingest returns.
 func (s *Store) Applied() uint64 { return s.applied.Load() }
 
-// Rewind says that another registry, which was restored from a backup, took the place of
-// the one that this process wrote to: what [Store.Applied] returns is at most its last
-// change.
+// Rewind says that another registry, which was restored from a backup, replaced the one
+// that this process wrote to: what [Store.Applied] returns is at most its last change.
 func (s *Store) Rewind(last uint64) {
 	for have := s.applied.Load(); have > last && !s.applied.CompareAndSwap(have, last); have = s.applied.Load() {
 	}

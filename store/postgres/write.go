@@ -268,7 +268,8 @@ func (g *group) queueCounts(b *batch) {
 	})
 }
 
-// queueNumber takes the numbers of the changes, and signs for the transaction.
+// queueNumber takes the numbers of the changes, and counts up the writer's row; see
+// outcome.go.
 func (g *group) queueNumber(b *batch) {
 	b.add(1, sqlSign, g.writer.id, g.writer.done+1, g.store.o.Now())
 	entries, at, base := g.auditArgs()

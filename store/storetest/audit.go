@@ -58,8 +58,8 @@ func (s *session) wantTrail(first uint64, objects ...string) {
 	}
 }
 
-// checkAudit: entries share the fate of their commit, have numbers without gaps, and come
-// back as they were.
+// checkAudit: entries are committed or refused with their commit, have numbers without
+// gaps, and come back as they were.
 func checkAudit(s *session) {
 	s.wantTrail(1)
 	s.apply(&stele.Commit{Audit: []*stele.AuditEntry{note("create token", "1"), note("sign in", "2")}})

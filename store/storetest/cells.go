@@ -62,7 +62,7 @@ func checkCells(s *session) {
 	s.apply(cell(name, []byte("z"), []byte("z"))) // to the same value
 	s.wantCell(name, []byte("z"))
 
-	// What was removed is as if it had never been, and may come again.
+	// A removed cell is the same as one that never existed, and may be added again.
 	for _, again := range [][]byte{[]byte("z"), {}, []byte("y")} {
 		before, err := s.Cell(s.ctx, name)
 		if err != nil {
@@ -257,7 +257,7 @@ func (s *session) checkCellChain() {
 				s.Errorf("Cell: %v", err)
 				return
 			}
-			// One byte for each that was counted, by whom.
+			// One byte for each count: the writer that made it.
 			switch err := s.Apply(s.ctx, cell("chain", have, append(bytes.Clone(have), byte(i)))); {
 			case err == nil:
 				done++

@@ -19,8 +19,7 @@ type call struct {
 	do   func(ctx context.Context) error
 }
 
-// calls returns a call of each method but Close, each of which has something to
-// do.
+// calls returns a call of each method except Close, each of which has something to do.
 func (s *session) calls() []call {
 	return []call{
 		{"Record", func(ctx context.Context) error { _, err := s.Record(ctx, s.ark("a")); return err }},
@@ -163,8 +162,8 @@ func each[T any](seq iter.Seq2[T, error], visit func(error) bool) {
 	}
 }
 
-// checkWaiting: a commit whose context ends while it waits is there if that was
-// said, is not there if an error was, and may be either if the error says so.
+// checkWaiting: a commit whose context ends while it waits is there if it returned nil,
+// is not there if it returned an error, and may be either if the error says so.
 func (s *session) checkWaiting() {
 	ctx, cancel := context.WithCancel(s.ctx)
 	defer cancel()

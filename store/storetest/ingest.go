@@ -20,8 +20,8 @@ func (s *session) ingest(list []*stele.Record, count stele.NamespaceCounter, sta
 	return errs
 }
 
-// checkIngest: each record has its own verdict, and those that are committed are
-// as if Apply had committed them.
+// checkIngest: each record has its own result, and those that are committed are as if
+// Apply had committed them.
 func checkIngest(s *session) {
 	key := stele.NamespaceKey{Scheme: "ark"}
 	hdl := s.id("hdl", "10.1000/1")
@@ -65,7 +65,7 @@ func checkIngest(s *session) {
 	s.wantTexts("Scan after Ingest", texts(s.scan("ark", "", "")),
 		[]string{"ark:12345/a", "ark:12345/b", "ark:12345/c", "ark:12345/m", "ark:12345/old", "ark:12345/z"})
 
-	// They live on like others.
+	// They can be changed like others.
 	s.put(next(list[0], "second"))
 	s.want(s.ark("m1"), next(list[0], "second"))
 	s.refuse("a name that was ingested", records(first(s.ark("m1"))), stele.Conflict)

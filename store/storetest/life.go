@@ -26,9 +26,8 @@ func checkClose(s *session) {
 	s.Store = s.h.Open(s.test, s.folder)
 }
 
-// checkCloseLoad: Close while others read and write. They end well, or are told
-// that the store is unavailable; what was acknowledged is there, if the store is
-// one that lasts.
+// checkCloseLoad: Close while others read and write. They succeed, or fail with
+// Unavailable; what was acknowledged is there, if the store is durable.
 func checkCloseLoad(s *session) {
 	s.ingest(s.numbered("old%d", 500), nil, nil)
 	var acknowledged sync.Map

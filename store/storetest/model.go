@@ -7,8 +7,8 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// model is a store as plainly as it can be said: maps, and a list of changes. It
-// predicts what a commit does, for the random check.
+// model is the simplest possible store: maps, and a list of changes. It predicts what a
+// commit does, for the random check.
 type model struct {
 	versions map[stele.ID][]*stele.Record // by identifier, the oldest first
 	owners   map[stele.ID]stele.ID        // of all names

@@ -45,7 +45,7 @@ func checkNamespaces(s *session) {
 	for range s.Namespaces(s.ctx) {
 		break
 	}
-	// A namespace is not a record, and a record no namespace.
+	// A namespace is not a record, and a record is not a namespace.
 	s.wantNone(s.id("ark", "ark:12345/"))
 	s.put(first(s.id("ark", "ark:12345/")), first(s.id("hdl", "10.1000/")))
 	_, err = s.Namespace(s.ctx, stele.NamespaceKey{Scheme: "hdl", Prefix: "10.1000/"})

@@ -1,7 +1,7 @@
 // Package storetest is the suite that every store must pass: the obligations in
 // the comments of [stele.Store], each as a check that fails if it is not kept. A
 // store's own tests call Run; what a store does when its disk fails or its
-// process dies is for those tests too, since it can't be brought about from here.
+// process dies is for those tests too, since this package can't cause that.
 //
 // The suite asks for no more than the contract says. Where that leaves a choice,
 // such as which of two faults of one commit is named, each answer is accepted.
@@ -19,7 +19,7 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// Harness says how the suite comes by a store.
+// Harness says how the suite opens a store.
 type Harness struct {
 	// Open opens the store that is kept in the folder, or makes a new one there.
 	// The folder may not be there yet, may be one that a store had which is closed
@@ -139,7 +139,8 @@ func (c Check) Run(t testing.TB, h Harness) {
 	c.run(s)
 }
 
-// TB is what the suite needs to complain: a test has it, and rapid's too.
+// TB is what the suite needs to report failures: a test implements it, and rapid's T
+// too.
 type TB interface {
 	Helper()
 	Logf(format string, args ...any)

@@ -12,7 +12,7 @@ import (
 
 // Old is what is in a store that an earlier program wrote, before zones had states, and
 // versions times and marks of what is withheld. [NewOld] writes it, the test of a store
-// takes away what the earlier program did not write and brings the store up to date, and
+// removes what the earlier program did not write and brings the store up to date, and
 // Check makes sure that all of it was computed.
 type Old struct {
 	last     uint64
@@ -150,7 +150,7 @@ func (o *Old) checkZones(t *testing.T, s stele.Store, first, second uint64) {
 	}
 }
 
-// goOn makes sure that the store goes on as a new one: changes are indexed by zone, and
+// goOn makes sure that the store works as a new one: changes are indexed by zone, and
 // namespaces have a history.
 func (o *Old) goOn(t *testing.T, s stele.Store) {
 	t.Helper()
