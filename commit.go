@@ -7,8 +7,8 @@ import (
 )
 
 // Check returns an error of kind Invalid if the commit breaks a rule that holds
-// whatever a store has: something can't be kept, or is there twice. Every store asks it
-// first, so that all of them refuse the same.
+// whatever a store has: something can't be kept, or is there twice. Every store calls
+// it first, so that all of them refuse the same.
 func (c *Commit) Check() error {
 	for _, r := range c.Records {
 		if err := r.checkVersion(); err != nil {
@@ -89,7 +89,7 @@ func repeated[T any, K comparable](list []T, key func(T) K) *T {
 	return nil
 }
 
-// CheckFirst returns an error of kind Invalid if the record can be no first version,
+// CheckFirst returns an error of kind Invalid if the record can't be a first version,
 // which is what Ingest takes.
 func (r *Record) CheckFirst() error {
 	if r != nil && r.Version > 1 {
@@ -98,7 +98,7 @@ func (r *Record) CheckFirst() error {
 	return r.checkVersion()
 }
 
-// checkVersion refuses what can be no version of a record.
+// checkVersion refuses what can't be a version of a record.
 func (r *Record) checkVersion() error {
 	switch {
 	case r == nil:
@@ -136,7 +136,7 @@ func checkKeptName(id, name ID) error {
 	return nil
 }
 
-// checkVersion refuses what can be no version of a namespace.
+// checkVersion refuses what can't be a version of a namespace.
 func (n *Namespace) checkVersion() error {
 	switch {
 	case n == nil || n.Scheme == "":

@@ -19,8 +19,8 @@ const (
 	NotFound                    // no such thing is registered
 	Gone                        // it was there, and was withdrawn
 	Conflict                    // it is not in the state the caller thinks
-	Forbidden                   // the caller is known and may not
-	Unauthenticated             // the caller must say who it is
+	Forbidden                   // the caller is authenticated and lacks the right
+	Unauthenticated             // the caller must authenticate
 	Exhausted                   // a limit or a name space is used up
 	Unavailable                 // try again later
 )
@@ -49,7 +49,7 @@ func (k Kind) String() string {
 func (k Kind) Error() string { return k.String() }
 
 // KindOf returns the kind of the outermost [Error] in err's chain, and Internal
-// for an error that has none. It must not be asked about nil.
+// for an error that has none. It must not be called with nil.
 func KindOf(err error) Kind {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Kind

@@ -86,8 +86,8 @@ type Generation struct {
 	// zero for the first generation.
 	Restored Position
 
-	// Replaced is the last change of the registry whose place the restored one took. It
-	// is zero if there was none, or if it could not be read.
+	// Replaced is the last change of the registry that the restored one replaced. It is
+	// zero if there was none, or if it could not be read.
 	Replaced Position
 }
 

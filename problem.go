@@ -90,7 +90,7 @@ func (r *Report) Append(path string, err error) {
 	r.list = append(r.list, Problem{path, err})
 }
 
-// Count counts a problem that is not told, since the report is full.
+// Count counts a problem that is not listed, since the report is full.
 func (r *Report) Count() { r.more++ }
 
 // IsFull reports whether further problems are only counted.

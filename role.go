@@ -7,7 +7,7 @@ const (
 	NoRole     Role = ""
 	RoleReader Role = "reader" // lists and searches it, and sees what is reserved or restricted there
 	RoleEditor Role = "editor" // mints names, registers and changes records too
-	RoleOwner  Role = "owner"  // changes the namespace itself too, and says who has which role
+	RoleOwner  Role = "owner"  // changes the namespace itself and its grants too
 )
 
 // IsValid reports whether r is a role; NoRole is not one.

@@ -11,8 +11,8 @@ import (
 )
 
 // ErrForeign is what a [Scheme] answers to a text that bears none of its marks:
-// not a wrong identifier of this scheme, but none of its business. It is of
-// Kind [Invalid].
+// not a wrong identifier of this scheme, but one that it does not claim. It is of Kind
+// [Invalid].
 var ErrForeign error = &Error{
 	Op:   "parse",
 	Kind: Invalid,

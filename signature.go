@@ -18,7 +18,7 @@ type Signature struct {
 
 // SigningKey is the public part of a key that signs for a namespace. The registry
 // never has the private part. A key is never removed, since signatures of it stay:
-// it is retired, and they stay good; or revoked, and none of them is good.
+// it is retired, and they stay valid; or revoked, and none of them is valid.
 type SigningKey struct {
 	ID        string // thumbprint (RFC 7638): SHA-256 in base64url
 	Algorithm string // one of KeyED25519, KeyECDSA and KeyRSA

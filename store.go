@@ -205,9 +205,9 @@ type Upkeep interface {
 
 	// Seal ends all writes: Apply and Ingest are refused from then on, with a Conflict
 	// that is ErrSealed and has the reason in its text. It returns once that is durable and no
-	// write is under way any more, so that what is read afterwards stays as it is. An
-	// empty reason takes the seal away, another one takes the place of the former.
-	// Invalid if the reason has more than MaxSeal bytes.
+	// write is under way any more, so that what is read afterwards stays as it is. An empty
+	// reason removes the seal, another one replaces the former. Invalid if the reason has more
+	// than MaxSeal bytes.
 	Seal(ctx context.Context, reason string) error
 
 	// Sealed returns the reason of the seal; "" if there is none.
@@ -222,18 +222,18 @@ type Upkeep interface {
 	Purge(ctx context.Context) error
 
 	// Backup writes a copy of the store's present state, consistent in itself, to
-	// a new folder. Writes go on meanwhile. That of a sealed store is sealed.
+	// a new folder. Writes continue meanwhile. The backup of a sealed store is sealed.
 	Backup(ctx context.Context, folder string) error
 
 	// Verify checks every invariant of what is kept and calls report for each that
 	// is broken. Its error says that it could not finish.
 	Verify(ctx context.Context, report func(problem string)) error
 
-	// SetGenerations puts another list in the place of the one whose last generation
-	// is present. Only two may do so: a restore, which appends a generation, and a copy
-	// of a store, which takes over the list of the store that is copied. It returns once
-	// that is durable. Conflict if present is not the last generation, or the store is
-	// sealed (ErrSealed); Invalid if the list is not one that a registry can have.
+	// SetGenerations replaces the list whose last generation is present by another one.
+	// Only two callers may do so: a restore, which appends a generation, and a copy of a
+	// store, which takes over the list of the store that is copied. It returns once that
+	// is durable. Conflict if present is not the last generation, or the store is sealed
+	// (ErrSealed); Invalid if the list is not one that a registry can have.
 	SetGenerations(ctx context.Context, present GenerationID, list Generations) error
 }
 

@@ -194,7 +194,7 @@ func percent(s string) string {
 	return b.String()
 }
 
-// urlText has the characters of path, query and fragment, but % and #.
+// urlText has the characters of path, query and fragment, except % and #.
 var urlText = func() (set [256]bool) {
 	for c := range set {
 		set[c] = isLetter(byte(c)) || isDigit(byte(c)) || c < 0x80 && strings.ContainsRune("-._~:/?[]@!$&'()*+,;=", rune(c))

@@ -9,11 +9,11 @@ import (
 
 var errZeroID = errors.New("the zero ID has no text; parse an identifier first")
 
-// CheckText refuses what can be part of no identifier in any scheme: no text at
-// all, more than [MaxText] bytes, bytes that are not UTF-8, control characters,
-// and characters that can't be seen or that reorder what is seen, so that two
-// names which look alike are not told apart. The error names position and
-// character; scheme, which may be empty, is put before it.
+// CheckText refuses what can't be part of an identifier in any scheme: an empty text,
+// more than [MaxText] bytes, bytes that are not UTF-8, control characters, and
+// characters that can't be seen or that reorder what is seen, so that two names which
+// look alike are not told apart. The error names position and character; scheme, which
+// may be empty, is put before it.
 //
 // It runs once over the text, and not at all over one that is too long.
 func CheckText(scheme, text string) error {

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of a record. They are generous for people and programs, and small enough
-// that no record makes a server stumble.
+// Limits of a record. They are generous for people and programs, and small enough that
+// no record overloads a server.
 const (
 	MaxRecord     = 1 << 20  // bytes of a record in a store; see [Record.StoredSize]
 	MaxDocument   = 4 << 20  // bytes of a document in JSON, where a byte can take six
@@ -86,7 +86,7 @@ func (r *Record) checkNames(f *Report) {
 	twice(f, "aliases", "", r.Aliases, func(id ID) ID { return id })
 }
 
-// fits reports whether a list is within its limit, and tells if it is not.
+// fits reports whether a list is within its limit, and adds a problem if it is not.
 func fits(f *Report, path string, n, limit int) bool {
 	if n > limit {
 		f.Addf(path, "has %d items; %d are the most", n, limit)

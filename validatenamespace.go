@@ -125,8 +125,8 @@ func delegateReason(template string) string {
 	return checkURL(url)
 }
 
-// checkMinter makes sure that the minter has what its kind needs, and nothing that
-// means something to another kind only: an operator would rely on it.
+// checkMinter makes sure that the minter has what its kind needs, and no setting that
+// only another kind uses: an operator would rely on it.
 func (n *Namespace) checkMinter(f *Report) {
 	m := &n.Minter
 	if !m.Kind.IsValid() {
@@ -157,7 +157,7 @@ func (n *Namespace) checkMinter(f *Report) {
 	}
 }
 
-// refuse tells of a field that the kind of minter has no use for.
+// refuse adds a problem for a field that the kind of minter does not use.
 func (m *Minter) refuse(f *Report, given bool, field string) {
 	if !given {
 		return
