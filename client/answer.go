@@ -43,7 +43,7 @@ const (
 	noData                        // the name has other records, or names below it
 )
 
-// take adds what was found behind an alias.
+// take adds what was found at the target of an alias.
 func (a *answer) take(part *answer) {
 	a.owner, a.records, a.missing, a.zone = part.owner, part.records, part.missing, part.zone
 	a.ttl = min(a.ttl, part.ttl)

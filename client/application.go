@@ -154,7 +154,7 @@ func (s *session) asURN(ctx context.Context, _ application) (Result, error) {
 }
 
 // byHost looks for the record that names a host: flag h, the scheme as service. The
-// name behind the host's address is the thing itself there, by ARK's draft.
+// name after the host's address is the thing itself there, by ARK's draft.
 func (s *session) byHost(ctx context.Context, _ application) (Result, error) {
 	s.name = s.id.String()
 	suffix := ""

@@ -15,11 +15,11 @@ import (
 
 // Way is a way to resolve names. It is used by many goroutines at once.
 type Way interface {
-	// Resolve finds where a name leads. Errors are of Kind NotFound if nothing is
-	// known of it, or not what was asked for; Gone if it was withdrawn; Unavailable
-	// if nobody could say, so that it is worth to try again; Invalid if the request
-	// can't be right; Conflict, with a [dnssec.Bogus] in it, if an answer does not prove
-	// itself. With an error, the Result has the trace and nothing else.
+	// Resolve finds the location that a name leads to. Errors are of Kind NotFound if the
+	// name, or what was asked for, is unknown; Gone if it was withdrawn; Unavailable if no
+	// server could answer, so that the caller may try again; Invalid if the request is
+	// wrong; Conflict, with a [dnssec.Bogus] in it, if an answer fails validation. With an
+	// error, the Result has the trace and nothing else.
 	Resolve(ctx context.Context, q Request) (Result, error)
 }
 
@@ -68,7 +68,7 @@ type Result struct {
 	Service  stele.Service `json:"service"`
 	Type     string        `json:"type,omitempty"`     // media type or algorithm, if it is known
 	Protocol string        `json:"protocol,omitempty"` // of the location, or to speak with the server
-	TTL      uint32        `json:"ttl"`                // seconds for which it holds; 0 if nobody said
+	TTL      uint32        `json:"ttl"`                // seconds for which it holds; 0 if the server did not say
 	Via      Via           `json:"via"`
 	Flag     ddds.Flag     `json:"flag,omitempty"` // of the rule that led here
 	Note     string        `json:"note,omitempty"` // what people should know of it
@@ -80,9 +80,8 @@ type Result struct {
 	// which records came, put the location before them.
 	Equals []string `json:"equals,omitempty"`
 
-	// DNSSEC is how well the answers of the DNS prove themselves that led here, the
-	// weakest of them; Insecure says why if they do not. Unchecked if nobody wanted to
-	// know.
+	// DNSSEC is the weakest status of the DNS answers that led here; Insecure says why
+	// they are not secure. DNSSEC is Unchecked if the caller did not ask for validation.
 	DNSSEC   dnssec.Status `json:"dnssec,omitempty"`
 	Insecure string        `json:"insecure,omitempty"`
 
@@ -112,9 +111,9 @@ func (q Request) check() (Request, error) {
 
 // First resolves a name by the first way that knows it. A way that does not know it,
 // or does not answer, or is not for such names, leaves it to the next. If none
-// answers, the error is of Kind Unavailable if that is true of one of them: then
-// nobody can say that there is no such name. That an answer does not prove itself is no
-// reason to try another way: somebody would like that.
+// answers, the error is of Kind Unavailable if that is true of one of them: then the
+// name may exist. First tries no other way after an answer that fails validation: an
+// attacker could force that.
 //
 // The Result's trace is that of the way that answered, with the steps of those before
 // it.
@@ -152,8 +151,8 @@ func First(ctx context.Context, q Request, ways ...Way) (Result, error) {
 }
 
 // worse returns the error that says more about why there is no location: that an answer
-// does not prove itself, or else that it was withdrawn, or else that nobody could say,
-// or else that there is none, or else the first.
+// fails validation, or else that the name was withdrawn, or else that no server could
+// answer, or else that there is none, or else the first.
 func worse(a, b error) error {
 	if a == nil || isBogus(b) && !isBogus(a) {
 		return b
@@ -245,7 +244,7 @@ func checkName(text string) (string, error) {
 }
 
 // encodeURI percent-encodes what is not ASCII, and what RFC 3986 has no place for.
-// Control characters are refused: whoever sends them does not mean well.
+// It refuses control characters: only a malicious server sends them.
 func encodeURI(text string) (string, error) {
 	const hex = "0123456789ABCDEF"
 	b := make([]byte, 0, len(text))

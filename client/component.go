@@ -38,7 +38,7 @@ func (c *Components) forResolver(name string) string {
 // toTarget copies the q-component to a location that no resolver made, but a rule
 // (section 2.3.2). Where the location has a query, the component follows it after an &.
 // A location that ends with the name is a resolver's, which gets all that resolvers get,
-// behind an r-component that the rule has for it.
+// after an r-component that the rule has for it.
 func (c *Components) toTarget(location, name string) string {
 	if c.Q == "" && c.R == "" {
 		return location
@@ -79,7 +79,7 @@ func joinQuery(location, query string) string {
 	return location + "&" + query
 }
 
-// Place puts the f-component behind the locations of the resource that have no fragment
+// Place appends the f-component to the locations of the resource that have no fragment
 // of their own (section 2.3.3, and RFC 9110, section 10.2.2, of redirects).
 func (c *Components) Place(res *Result) {
 	if c.F == "" || res.Found != FoundLocation || !isOfResource(res.Service) {

@@ -91,7 +91,7 @@ func (d *DNS) readRules(a *answer) []ddds.Rule {
 // naptrFields returns the fields of NAPTR records. The library keeps texts as zone
 // files have them, and names too: a name with a backslash in it (a dot inside of a
 // label, say) would be another name without, and is left as it is, which no key can
-// be. The thesis's replacements are no names; they are read as texts.
+// be. The thesis's replacements are not names; they are read as texts.
 func naptrFields(set []dns.RR, texts bool) (list []ddds.Fields) {
 	for _, r := range set[:min(len(set), ddds.MaxRules+1)] {
 		n, ok := r.(*dns.NAPTR)
@@ -172,7 +172,7 @@ func readTombstone(list []string, id string) (reason string, ok bool) {
 	return reason, true
 }
 
-// brief returns a text that somebody else wrote as it may stand in a message.
+// brief returns a text from another server in a form that is safe in a message.
 func brief(text string) string {
 	const most = 300
 	if len(text) > most {

@@ -23,14 +23,14 @@ func oneServer(t *testing.T, answer func(q *dns.Msg, tcp bool) *dns.Msg) netip.A
 	s := newNameServer(t, "")
 	s.misbehave(func(w dns.ResponseWriter, q *dns.Msg) bool {
 		if m := answer(q, w.LocalAddr().Network() == "tcp"); m != nil {
-			_ = w.WriteMsg(m) // who does not get it asks no more
+			_ = w.WriteMsg(m) // a client that does not get it stops asking
 		}
 		return true
 	})
 	return s.addr
 }
 
-// records makes an answer of records as they stand in a zone file. Those behind a line
+// records makes an answer of records as they stand in a zone file. Those after a line
 // "authority" or "additional" go there.
 func records(t *testing.T, q *dns.Msg, text string) *dns.Msg {
 	t.Helper()
@@ -161,8 +161,8 @@ func TestDelegations(t *testing.T) {
 	}
 }
 
-// A zone that changes while its servers are asked does not make one of them late, and one
-// that stays behind is.
+// A zone that changes while its servers are asked does not make one of them late; a server
+// that keeps the old serial is late.
 func TestDelegationsChange(t *testing.T) {
 	for _, test := range []struct {
 		name   string

@@ -22,12 +22,12 @@ import (
 type DNSOptions struct {
 	Schemes *stele.Schemes // that read names; see package scheme/all
 
-	// Servers are asked in turn; they should be ready to ask others. Without any they
-	// are the system's. Either all of them are asked in clear or none: what somebody
-	// wants to be private never becomes public because a server fails.
+	// Servers are asked in turn; they should be recursive resolvers. Without any they
+	// are the system's. Either all of them are asked in clear or none: a question that
+	// should be private never becomes public because a server fails.
 	Servers []NameServer
 
-	// RootCAs are who certificates of name servers come from; the system's if nil.
+	// RootCAs are the authorities that sign name servers' certificates; the system's if nil.
 	RootCAs *x509.CertPool
 
 	// DNSSEC says how answers are to prove themselves; "": they need not. To validate
@@ -83,7 +83,7 @@ type root struct {
 	single bool   // the rules of all namespaces stand here
 }
 
-// NewDNS makes a way over the DNS. It asks nobody yet.
+// NewDNS makes a way over the DNS. It sends nothing yet.
 func NewDNS(o DNSOptions) (*DNS, error) {
 	if o.Schemes == nil {
 		return nil, invalid("there are no schemes to read names")
@@ -131,7 +131,7 @@ func NewDNS(o DNSOptions) (*DNS, error) {
 	return d, nil
 }
 
-// Close closes connections to name servers. Without it those that nobody uses end by
+// Close closes connections to name servers. Without it idle connections end by
 // themselves, after half a minute at most.
 func (d *DNS) Close() {
 	for _, u := range d.upstreams {
@@ -210,8 +210,8 @@ type session struct {
 	fallback *Result // a resolver whose protocol is not known
 }
 
-// resolve goes the ways that names of the scheme have, one after the other while
-// there is no such name, or nobody who knows.
+// resolve tries the ways that names of the scheme have, one after the other while
+// there is no such name, or no server that knows.
 func (s *session) resolve(ctx context.Context) (Result, error) {
 	app, ok := applications()[s.id.Scheme()]
 	if !ok {
@@ -232,7 +232,7 @@ func (s *session) resolve(ctx context.Context) (Result, error) {
 	return Result{}, failed
 }
 
-// tryAgain is the error for something that nobody could say.
+// tryAgain is the error for a question that no server could answer.
 func tryAgain(name string, why error) error {
 	if errors.Is(why, context.DeadlineExceeded) {
 		why = errors.New("no answer in time")

@@ -158,7 +158,7 @@ func TestThesisZones(t *testing.T) {
 	}
 }
 
-// TestKinds: what is not there, what is gone, and what nobody can say.
+// TestKinds: what is not there, what is gone, and what no server can answer.
 func TestKinds(t *testing.T) {
 	server := newNameServer(t, paradisecZone+`
 loop.urn.example. NAPTR 100 10 "" "" "" loop.urn.example.

@@ -10,7 +10,7 @@
 // answers are taken as they come, or must prove themselves ([DNSSEC], and package dnssec).
 //
 // [DNS.Keys] and [JWKS] find the keys with which what names stand for is signed, and tell
-// who vouches for them; [Signatures] finds the signatures. A [Verifier] puts them together.
+// what vouches for them; [Signatures] finds the signatures. A [Verifier] puts them together.
 //
 // Package remote is another matter: it is the client of the HTTP API of a registry.
 //

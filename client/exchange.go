@@ -31,8 +31,8 @@ var (
 )
 
 // question is what is asked. Each message of it has an ID of its own, and over UDP
-// letters of the name in upper and lower case by chance, which whoever answers
-// repeats: somebody who does not see the question has much to guess (RFC 5452;
+// letters of the name in random upper and lower case, which the server repeats: an
+// attacker who does not see the question has much to guess (RFC 5452;
 // draft-vixie-dnsext-dns0x20).
 type question struct {
 	name string // canonical
@@ -138,8 +138,8 @@ func exchangePlain(ctx context.Context, network string, server netip.AddrPort, m
 	return exchangeUDP(conn, packed, m)
 }
 
-// exchangeUDP passes over what does not answer the question: it may be late, or
-// somebody else's.
+// exchangeUDP ignores messages that do not answer the question: they may be late, or
+// forged.
 func exchangeUDP(conn net.Conn, packed []byte, m *dns.Msg) (*dns.Msg, error) {
 	if _, err := conn.Write(packed); err != nil {
 		return nil, err

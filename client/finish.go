@@ -134,7 +134,7 @@ func unsafeNote(location string) string {
 }
 
 // isTHTTP reports whether a resolver is asked over HTTP (RFC 2169). It is unsure where
-// nobody says so, but HTTP is spoken there.
+// the rule does not say so, but HTTP is spoken there.
 func isTHTTP(protocol, name string) (yes, unsure bool) {
 	label, _, _ := strings.Cut(name, ".")
 	switch protocol {
@@ -148,9 +148,9 @@ func isTHTTP(protocol, name string) (yes, unsure bool) {
 	return false, false
 }
 
-// finishURI goes on from a URI. That of flag U is the location, but for a resolver's
-// that speaks THTTP; that of DIS:URL is a resolver's, but for one with the name in it:
-// there it is what the resolver knows the name by.
+// finishURI goes on from a URI. That of flag U is the location, unless it is a resolver
+// that speaks THTTP; that of DIS:URL is a resolver's, unless the name is in it: then it
+// is what the resolver knows the name by.
 func (s *session) finishURI(ctx context.Context, c *ddds.Candidate) (Result, error) {
 	named := s.isNamed(c.Key)
 	speaks, unsure := isTHTTP(c.Protocol, "")

@@ -71,7 +71,7 @@ func resolverAnswers(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// closedPort is one where nobody answers.
+// closedPort returns a port where no server listens.
 func closedPort(t *testing.T) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

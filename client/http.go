@@ -20,7 +20,7 @@ type HTTPOptions struct {
 	Schemes *stele.Schemes // that read names; see package scheme/all
 	Server  string         // URL of a resolver that speaks THTTP: https://id.example.org
 
-	// RootCAs are who the resolver's certificate comes from; the system's if nil.
+	// RootCAs are the authorities that sign the resolver's certificate; the system's if nil.
 	RootCAs *x509.CertPool
 
 	// Transport sends requests; one of its own if nil.
@@ -36,7 +36,7 @@ type HTTP struct {
 	own  *http.Transport // nil if it was given
 }
 
-// NewHTTP makes a way over HTTP. It asks nobody yet.
+// NewHTTP makes a way over HTTP. It sends nothing yet.
 func NewHTTP(o HTTPOptions) (*HTTP, error) {
 	if o.Schemes == nil {
 		return nil, invalid("there are no schemes to read names")
@@ -57,7 +57,7 @@ func NewHTTP(o HTTPOptions) (*HTTP, error) {
 	return h, nil
 }
 
-// Close closes connections that nobody uses.
+// Close closes idle connections.
 func (h *HTTP) Close() {
 	if h.own != nil {
 		h.own.CloseIdleConnections()
@@ -90,8 +90,8 @@ func (h *HTTP) Resolve(ctx context.Context, q Request) (Result, error) {
 	return res, nil
 }
 
-// nameOf returns a name as resolvers are asked for it: a URN as it was written, but for
-// what tells no URNs apart.
+// nameOf returns a name as resolvers are asked for it: a URN as it was written, except
+// for the parts that do not distinguish URNs.
 func nameOf(id stele.ID, written string) string {
 	if name, err := ddds.URNString(written); err == nil {
 		return name
@@ -113,7 +113,7 @@ func (h *HTTP) ask(ctx context.Context, t *tracer, name string, q *Request) (Res
 	}
 	res, err := a.result(q, where, isResource(q.asks()))
 	if err == nil && a.ttl == maxTTL && a.header.Get("Cache-Control") == "" {
-		res.TTL = 0 // nobody said
+		res.TTL = 0 // the resolver did not say
 	}
 	return res, err
 }

@@ -115,7 +115,7 @@ func TestHTTPHostile(t *testing.T) {
 	}
 }
 
-// TestHTTPUpgrade: a resolver that sends everybody to HTTPS has not answered yet.
+// TestHTTPUpgrade: a resolver that redirects all requests to HTTPS has not answered yet.
 func TestHTTPUpgrade(t *testing.T) {
 	secure := httptest.NewTLSServer(http.HandlerFunc(resolverAnswers))
 	defer secure.Close()
@@ -146,7 +146,7 @@ func TestHTTPUpgrade(t *testing.T) {
 	}
 }
 
-// TestHTTPSlow: whoever answers too slowly does not answer.
+// TestHTTPSlow: a server that answers too slowly counts as unavailable.
 func TestHTTPSlow(t *testing.T) {
 	ended := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -16,14 +16,14 @@ import (
 	"github.com/stele-id/stele/proof"
 )
 
-// Voucher says who vouches for keys.
+// Voucher says what vouches for keys.
 type Voucher string
 
 const (
 	ByDNSSEC   Voucher = "dnssec"   // signatures lead from a trust anchor to the name's rules, and to the keys in their zone
 	ByHTTPS    Voucher = "https"    // a server said so that proved its name, and no more than that
 	ByRegistry Voucher = "registry" // the registry itself is at hand
-	ByNobody   Voucher = "nobody"   // anybody on the way could have said so
+	ByNobody   Voucher = "nobody"   // an attacker on the network path could have sent them
 )
 
 // Keys are the keys with which what the names of a namespace stand for is signed.
@@ -31,17 +31,17 @@ type Keys struct {
 	List []stele.SigningKey
 	From string // where they are: _n2s.paradisec.example, or a URL
 	By   Voucher
-	Note string // why nobody vouches for them, or what else people should know
+	Note string // why the keys are unauthenticated, or what else people should know
 }
 
-// IsKnown reports whether somebody vouches. What is not understood does not.
+// IsKnown reports whether the keys are authenticated. An unknown Voucher is not enough.
 func (v Voucher) IsKnown() bool { return v == ByDNSSEC || v == ByHTTPS || v == ByRegistry }
 
 // Keys finds the keys of a name's namespace in the DNS: they are TXT records at _n2s of
-// the zone in which the rules for the name end. Only what the whole way there proves is
-// proven: all rules from the root down, the zone's end and the keys. Errors are of Kind
-// NotFound if there are none, Unavailable if nobody could say, and Conflict if an answer
-// does not prove itself.
+// the zone in which the rules for the name end. They are proven only if the whole way to
+// them is: all rules from the root down, the zone's end and the keys. Errors are of Kind
+// NotFound if there are none, Unavailable if no server could answer, and Conflict if an
+// answer fails validation.
 func (d *DNS) Keys(ctx context.Context, name string) (Keys, error) {
 	s, err := d.signatureSession(name)
 	if err != nil {
@@ -71,9 +71,9 @@ func (s *session) noKeys(err error) error {
 }
 
 // KeyServer finds the resolver that may tell the keys of a name's namespace, since the
-// rules for the name lead to it, prove themselves and have it asked by HTTPS. Where
-// signatures are is no such rule: whoever may set a target chooses that. Errors are as
-// those of [DNS.Keys].
+// rules for the name lead to it, prove themselves and have it asked by HTTPS. The rule for
+// the place of signatures does not count: any user who may set a target chooses that.
+// Errors are as those of [DNS.Keys].
 func (d *DNS) KeyServer(ctx context.Context, name string) (string, error) {
 	s, err := d.signatureSession(name)
 	if err != nil {
@@ -197,7 +197,7 @@ func (s *session) candidates(ctx context.Context) ([]ddds.Candidate, error) {
 		w := &ddds.Walker{Database: s}
 		found, err = w.Walk(ctx, ddds.Request{Name: s.name, Start: from.key, Service: stele.N2S})
 		if err == nil || stele.KindOf(err) != stele.NotFound || s.last != from.key {
-			break // the zone of the name is found, or nobody knows
+			break // the zone of the name is found, or no server could tell
 		}
 	}
 	return found.Candidates, err

@@ -47,8 +47,8 @@ func txtRecord(text string) string {
 }
 
 // keyTree is the root, urn.example., and zones with keys: paradisec.example. is signed,
-// open.example. is not, and lone.example. has none. Rules for urn:led: stand in a zone
-// that nobody signs, and lead to the signed one.
+// open.example. is not, and lone.example. has none. Rules for urn:led: stand in an
+// unsigned zone, and lead to the signed one.
 func keyTree(t testing.TB, o signtest.Options, keys string) (tree signtest.Tree, anchors *dnssec.Anchors) {
 	t.Helper()
 	const rule = ` NAPTR 100 10 "RES:https" "N2S:ED25519" "!.*!https://data.example/a.sig!" .` + "\n"
@@ -93,7 +93,7 @@ func TestKeys(t *testing.T) {
 		}{
 			{"urn:paradisec:AB1:001:A", "_n2s.paradisec.example", ByDNSSEC, "", 0},
 			{"urn:open:x", "_n2s.open.example", ByNobody, "open.example. is not signed", 0},
-			// What nobody signs may lead to anybody's keys, however well these are signed.
+			// An unsigned zone may lead to an attacker's keys, however well these are signed.
 			{"urn:led:x", "_n2s.paradisec.example", ByNobody, "open.example. is not signed", 0},
 			{"urn:lone:x", "", "", "", stele.NotFound},
 			// It is found by the resolver, and the zone of the rule is not the namespace's.
@@ -126,8 +126,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestKeysChanged: somebody on the way who changes keys, or takes them away, is found out;
-// and where answers need not prove themselves it is told that they do not.
+// TestKeysChanged: an attacker on the network path who changes keys, or removes them, is
+// detected; where validation is not required, the result says that the keys are unproven.
 func TestKeysChanged(t *testing.T) {
 	_, one := newKey(t, stele.KeyED25519)
 	_, other := newKey(t, stele.KeyED25519)

@@ -12,8 +12,8 @@ import (
 	"github.com/miekg/dns"
 )
 
-// How long a connection is kept that nobody uses: so long, or what the server says, but
-// not longer than the last.
+// lineIdle is how long an idle connection is kept; the server may name another time, up to
+// lineIdleMax.
 const (
 	lineIdle    = 5 * time.Second
 	lineIdleMax = 30 * time.Second
@@ -26,7 +26,7 @@ const maxPending = 256
 // answers come in any order (RFC 7766, section 6.2.1.1; RFC 7858, section 3.3).
 type line struct {
 	conn net.Conn
-	gone sync.WaitGroup // of who reads
+	gone sync.WaitGroup // of the goroutine that reads
 
 	mu      sync.Mutex
 	pending map[uint16]*pending // by ID
@@ -132,7 +132,7 @@ func (l *line) retire() {
 	l.retired = true
 }
 
-// leave ends a line that nobody uses.
+// leave ends an idle line.
 func (l *line) leave() {
 	l.mu.Lock()
 	idle := len(l.pending) == 0
@@ -142,7 +142,7 @@ func (l *line) leave() {
 	}
 }
 
-// end closes the connection and tells those who wait.
+// end closes the connection and tells the callers that wait.
 func (l *line) end(why error) {
 	l.mu.Lock()
 	if l.over == nil {
@@ -154,7 +154,7 @@ func (l *line) end(why error) {
 		}
 	}
 	l.mu.Unlock()
-	_ = l.conn.Close() // nobody cares any more
+	_ = l.conn.Close() // the line has ended already, so an error does not matter
 }
 
 // why returns why the line ended.
@@ -164,7 +164,7 @@ func (l *line) why() error {
 	return l.over
 }
 
-// read hands answers to those who wait for them, until the line ends.
+// read hands answers to the callers that wait for them, until the line ends.
 func (l *line) read() {
 	for {
 		buffer, err := readFrame(l.conn)
@@ -184,8 +184,8 @@ func (l *line) read() {
 	}
 }
 
-// deliver gives an answer to who asked. It reports false if there have been too many
-// that nobody asked for; some are late.
+// deliver gives an answer to the caller that asked. It reports false after too many
+// unsolicited answers; some are late.
 func (l *line) deliver(reply *dns.Msg) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

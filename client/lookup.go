@@ -15,8 +15,8 @@ import (
 const maxAliases = 8
 
 // lookup returns the records of a kind at a name. Its error is of Kind NotFound if
-// there are none, Unavailable if nobody could say, Exhausted if aliases have no end,
-// Conflict if the answer does not prove itself. The budget is that of all look-ups for
+// there are none, Unavailable if no server could answer, Exhausted if there are too many
+// aliases, Conflict if the answer fails validation. The budget is that of all look-ups for
 // one name.
 func (d *DNS) lookup(ctx context.Context, t *tracer, budget *dnssec.Budget, name string, kind uint16) (*answer, error) {
 	asked := question{dns.CanonicalName(name), kind}

@@ -164,8 +164,8 @@ func TestMisbehaviour(t *testing.T) {
 	}
 }
 
-// TestNobodyKnows: what a server that can't be believed says is no answer, and never
-// that there is no such name.
+// TestNobodyKnows: the client rejects what a broken server says, and never takes it to
+// mean that there is no such name.
 func TestNobodyKnows(t *testing.T) {
 	rcode := func(code int) func(w dns.ResponseWriter, q *dns.Msg) bool {
 		return func(w dns.ResponseWriter, q *dns.Msg) bool {
@@ -333,7 +333,7 @@ only.example. TXT x
 	}
 }
 
-// TestCancel: whoever does not want to wait any longer is not kept waiting.
+// TestCancel: a caller that cancels its context does not wait any longer.
 func TestCancel(t *testing.T) {
 	server := newNameServer(t, paradisecZone)
 	begun := make(chan struct{}, 100)

@@ -18,8 +18,8 @@ const (
 	// Validate has the client check signatures, from trust anchors down.
 	Validate DNSSEC = "validate"
 	// TrustAD believes what the name servers say of their own checks (the AD bit, RFC
-	// 4035, section 3.2.3). They must be asked by TLS or HTTPS: otherwise anybody on the
-	// way could say it.
+	// 4035, section 3.2.3). They must be asked by TLS or HTTPS: otherwise an attacker on
+	// the network path could set it.
 	TrustAD DNSSEC = "trust-ad"
 )
 
@@ -171,5 +171,5 @@ func (s *session) lookup(ctx context.Context, t *tracer, name string, kind uint1
 	return a, err
 }
 
-// isBogus reports whether somebody lies, or is broken: nothing else is tried then.
+// isBogus reports whether an answer is forged or broken: nothing else is tried then.
 func isBogus(err error) bool { return errors.Is(err, dnssec.ErrBogus) }

@@ -21,7 +21,7 @@ import (
 )
 
 // signedTree is the root, urn.example. with the rules of namespaces, paradisec.example.
-// with an archive, and open.example., which nobody signs.
+// with an archive, and open.example., which is unsigned.
 func signedTree(t testing.TB, o signtest.Options, resolver string) (tree signtest.Tree, anchors *dnssec.Anchors) {
 	t.Helper()
 	_, port, _ := strings.Cut(resolver, ":")
@@ -51,14 +51,14 @@ here CNAME paradisec
 	return tree, anchors
 }
 
-// serveTree has a name server answer for zones, and somebody change what it says.
+// serveTree starts a name server that answers for zones; change alters its answers.
 func serveTree(t testing.TB, tree signtest.Tree, change func(q dns.Question, m *dns.Msg)) *nameServer {
 	t.Helper()
 	s := newNameServer(t, "")
 	s.misbehave(func(w dns.ResponseWriter, q *dns.Msg) bool {
 		m := tree.Answer(q)
 		if opt := q.IsEdns0(); opt == nil || !opt.Do() || !q.CheckingDisabled {
-			m.Rcode = dns.RcodeNotImplemented // nobody validates like this
+			m.Rcode = dns.RcodeNotImplemented // a validator sets both bits
 		}
 		if change != nil {
 			change(dns.Question{Name: dns.CanonicalName(q.Question[0].Name), Qtype: q.Question[0].Qtype}, m)
@@ -200,7 +200,7 @@ func TestBogus(t *testing.T) {
 	}
 }
 
-// failing is a way that nobody should try.
+// failing is a way that must not be tried.
 type failing struct{ t *testing.T }
 
 func (f failing) Resolve(_ context.Context, _ Request) (Result, error) {
@@ -208,7 +208,7 @@ func (f failing) Resolve(_ context.Context, _ Request) (Result, error) {
 	return Result{}, nil
 }
 
-// TestTrustAD: the word of a server that nobody on the way can change is taken.
+// TestTrustAD: the AD bit of a server that is asked over TLS is believed.
 func TestTrustAD(t *testing.T) {
 	ca := newAuthority(t)
 	s := newPrivateServer(t, paradisecZone, ca.server(time.Hour, "127.0.0.1"))

@@ -61,8 +61,8 @@ func (a *reply) tell(told *Exchange, err error) {
 	told.Status, told.Type, told.Location = a.status, a.mediaType(), a.header.Get("Location")
 }
 
-// upgrade returns the place that a resolver sends everybody to who asks over HTTP: its
-// own, over HTTPS, with the same request. That is no answer yet.
+// upgrade returns the place that a resolver redirects all HTTP requests to: its own, over
+// HTTPS, with the same request. That is not an answer yet.
 func (a *reply) upgrade() (p place, where string, ok bool) {
 	if a.status < 300 || a.status >= 400 || a.url.Scheme != "http" {
 		return p, "", false
@@ -75,7 +75,7 @@ func (a *reply) upgrade() (p place, where string, ok bool) {
 	return p, next.String(), err == nil
 }
 
-// result reads the answer to a request for a URL. With any, an answer that is no
+// result reads the answer to a request for a URL. With any, an answer that is not a
 // redirect is the thing itself; otherwise that is so for what describes it only, since
 // N2L is answered with a redirect (RFC 2169, section 2.1).
 func (a *reply) result(q *Request, where string, any bool) (Result, error) {

@@ -54,7 +54,7 @@ func (s *NameServer) transport() string {
 	return netUDP
 }
 
-// isPrivate reports whether nobody on the way can read what is asked.
+// isPrivate reports whether the connection to the server is encrypted.
 func (s *NameServer) isPrivate() bool { return s.transport() != netUDP }
 
 // String returns the server as [ParseServer] reads it, without pins.
@@ -148,9 +148,9 @@ func serversIn(file string) (list []NameServer, err error) {
 // maxServers is how many name servers are asked, one after the other.
 const maxServers = 8
 
-// checkServers refuses a mixture of servers that others can listen to and servers that
-// they can't: when one of these failed, the next would be asked in clear, and nobody
-// would know.
+// checkServers refuses a mixture of servers that are asked in clear and servers that are
+// not: if an encrypted one failed, the next would be asked in clear, and the user would not
+// notice.
 func checkServers(list []NameServer) error {
 	private := func(s NameServer) bool { return s.isPrivate() }
 	if slices.ContainsFunc(list, private) && slices.ContainsFunc(list, func(s NameServer) bool { return !s.isPrivate() }) {

@@ -19,8 +19,8 @@ import (
 )
 
 // Pin is the SHA-256 digest of a public key, as certificates have it (its
-// SubjectPublicKeyInfo). A server whose key has it is the right one, whoever signed its
-// certificate (RFC 7858, section 4.2).
+// SubjectPublicKeyInfo). A server whose key has it is the right one, whichever authority
+// signed its certificate (RFC 7858, section 4.2).
 type Pin [sha256.Size]byte
 
 // pinPrefix names the digest, the one that there is.
@@ -94,8 +94,7 @@ func parsePins(query string) (list []Pin, err error) {
 	return list, nil
 }
 
-// parseHTTPSServer reads HOST[:PORT]/PATH, perhaps with the {?dns} that RFC 8484 has
-// behind it.
+// parseHTTPSServer reads HOST[:PORT]/PATH, perhaps followed by the {?dns} of RFC 8484.
 func parseHTTPSServer(text string) (s NameServer, err error) {
 	u, err := url.Parse("https://" + strings.TrimSuffix(text, "{?dns}"))
 	if err != nil || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Opaque != "" {
@@ -149,8 +148,8 @@ func (s *NameServer) tls(roots *x509.CertPool, now func() time.Time) *tls.Config
 
 var errPin = errors.New("the server's key has none of the pins")
 
-// checkPins looks at the server's own certificate. Others that it sends are anybody's:
-// nothing has shown that they have to do with it.
+// checkPins checks the server's own certificate only. The server need not have the keys of
+// the other certificates that it sends.
 func checkPins(pins []Pin, list []*x509.Certificate) error {
 	if len(list) == 0 {
 		return errPin

@@ -15,7 +15,7 @@ import (
 )
 
 // Signatures fetches the signatures of what a name stands for, from where the service N2S
-// led. They must be for that name: what somebody signed for another one proves nothing.
+// led. They must be for that name: a signature for another name proves nothing.
 func Signatures(ctx context.Context, f *fetch.Fetcher, schemes *stele.Schemes, location string, id stele.ID) ([]stele.Signature, error) {
 	refuse := func(kind stele.Kind, format string, args ...any) error {
 		return &stele.Error{Op: "verify", ID: id, Kind: kind, Err: fmt.Errorf(format, args...)}
@@ -168,9 +168,8 @@ func (v *Verifier) Verify(sum [32]byte, size int64, kind string) (*Proof, error)
 	return p, nil
 }
 
-// IsProven reports whether it is what the namespace's owner signed, as far as somebody
-// vouches for the key. Otherwise it is what the owner of this key signed, who may be
-// anybody.
+// IsProven reports whether the namespace's owner signed it, with a key that is
+// authenticated. Otherwise the owner of this key signed it, which may be an attacker.
 func (p *Proof) IsProven() bool { return p.KeyBy.IsKnown() }
 
 // String says in a line what was proven, or that it was not.

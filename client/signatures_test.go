@@ -155,8 +155,8 @@ func TestVerifierSeveral(t *testing.T) {
 	}
 }
 
-// TestProofString: who vouches for a key is never left open, and what nobody vouches for
-// is not called verified.
+// TestProofString: the text always says what vouches for a key, and does not call a
+// signature by an unauthenticated key verified.
 func TestProofString(t *testing.T) {
 	const date = "; signed 0001-01-01 by key k of id.example"
 	const nobody = "not verified: SHA-256 and size match what was signed, but the key is not authenticated (as the name server says)" + date

@@ -77,7 +77,7 @@ func (s *session) askPlaces(ctx context.Context, places []place, q request) (Res
 			return res, nil
 		}
 		if stele.KindOf(err) != stele.Unavailable && !isBroken(err) {
-			return Result{}, err // it is an answer, whoever else is down
+			return Result{}, err // it is an answer, even if other servers are down
 		}
 		if failed = worse(failed, err); ctx.Err() != nil {
 			break
@@ -120,8 +120,8 @@ func (s *session) askPlace(ctx context.Context, p place, q request) (Result, err
 	return Result{}, failed
 }
 
-// inClear notes that an answer came in clear: whatever led there, anybody on the way
-// could have changed it.
+// inClear notes that an answer came in clear: an attacker on the network path could have
+// changed it, whatever led there.
 func (s *session) inClear(where string) {
 	if status, _ := s.trust.sum(); status != dnssec.Unchecked && protocolOf(where) != "https" {
 		s.trust.add(dnssec.Verdict{Status: dnssec.Insecure, Why: "the last step was made over HTTP, in clear"}, where)

@@ -36,7 +36,7 @@ type Query struct {
 	Type      string `json:"type"`
 	Server    string `json:"server,omitempty"`    // address and port, or a URL
 	Transport string `json:"transport,omitempty"` // udp, tcp, tls or https
-	Cached    bool   `json:"cached,omitempty"`    // nobody was asked: it is remembered
+	Cached    bool   `json:"cached,omitempty"`    // the answer comes from the cache
 	Rcode     string `json:"rcode,omitempty"`
 	Answers   int    `json:"answers"` // records for the question
 	TTL       uint32 `json:"ttl"`

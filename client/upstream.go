@@ -20,7 +20,7 @@ type upstream struct {
 	tls    *tls.Config     // of one that speaks TLS
 	https  *http.Transport // of one that speaks HTTPS
 
-	// dialing is filled while somebody opens a connection: the others wait for it.
+	// dialing is filled while a goroutine opens a connection: the others wait for it.
 	dialing chan struct{}
 	mu      sync.Mutex
 	line    *line // nil: there is none
@@ -59,8 +59,8 @@ func (u *upstream) exchange(ctx context.Context, transport string, m *dns.Msg) (
 	return reply, nil
 }
 
-// asStranger makes a refusal of the error that a server is not who it should be.
-// Nothing was asked of it, and nobody else is asked in its place in clear.
+// asStranger turns the error of a server that fails authentication into a refusal. The
+// client has sent it no question, and asks no other server in clear instead.
 func asStranger(err error) error {
 	_, unverified := errors.AsType[*tls.CertificateVerificationError](err)
 	_, unnamed := errors.AsType[x509.HostnameError](err)
@@ -118,7 +118,7 @@ func (u *upstream) connect(ctx context.Context) (l *line, fresh bool, err error)
 	return l, true, nil
 }
 
-// open returns the connection that there is, nil if there is none that can be used.
+// open returns the present connection, or nil if there is none that can be used.
 func (u *upstream) open() *line {
 	u.mu.Lock()
 	defer u.mu.Unlock()

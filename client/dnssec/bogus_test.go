@@ -31,8 +31,8 @@ func at(name string, kind uint16, change func(m *dns.Msg)) func(dns.Question, *d
 	}
 }
 
-// TestBogus: whoever changes, leaves out or makes up something is found out, and the
-// error names the link.
+// TestBogus: an attacker who changes, omits or forges records is detected, and the error
+// names the link.
 func TestBogus(t *testing.T) {
 	const a, c = "a.001.ab1.paradisec.example.", "c.001.ab1.paradisec.example."
 	stranger := signtest.NewZone(t, "paradisec.example.", paradisecZone, signtest.Options{}).Sign()

@@ -29,12 +29,12 @@ type Budget struct {
 	questions atomic.Int64
 	rounds    atomic.Int64
 
-	// chain is held while keys are asked for: who comes second finds them remembered.
+	// chain is held while keys are asked for: the second caller finds them in the cache.
 	chain sync.Mutex
 }
 
 // take takes n of something of which there are most, and reports whether there were.
-// Two who take at once may both get the last.
+// Two concurrent callers may both get the last.
 func take(spent *atomic.Int64, n, most int) bool {
 	if spent.Load()+int64(n) > int64(most) {
 		return false

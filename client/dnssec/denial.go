@@ -215,7 +215,7 @@ func (b bitmap) denies(name string, kind uint16) (a absence, ok bool) {
 	case b.has(kind), b.has(dns.TypeCNAME):
 		return a, false
 	case kind == dns.TypeDS && b.has(dns.TypeSOA) && name != ".":
-		return a, false // the zone below says it, who is not asked
+		return a, false // from the child zone; DS records belong to the parent
 	case kind != dns.TypeDS && b.isDelegation():
 		return a, false
 	}

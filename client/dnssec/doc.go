@@ -7,7 +7,7 @@
 // that a zone on the way is not signed, or a [Bogus], an error that names the link that
 // is broken.
 //
-// The package opens no socket and has no clock of its own. Whoever answers may be
+// The package opens no socket and has no clock of its own. Servers may be
 // malicious: the numbers of signatures, hashes and questions are bounded for each
 // answer and in total (CVE-2023-50387 and CVE-2023-50868 are what happens otherwise).
 // SHA-1, DSA and whatever the library can't verify are not supported: zones that are

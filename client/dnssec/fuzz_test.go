@@ -35,7 +35,7 @@ func FuzzReply(f *testing.F) {
 		{"sub.paradisec.example.", dns.TypeDS},
 		{"paradisec.example.", dns.TypeDNSKEY},
 	}
-	answers := make([]map[string]*dns.Msg, len(worlds)) // by name and type; nobody knows anything else
+	answers := make([]map[string]*dns.Msg, len(worlds)) // by name and type; the rest is unknown
 	for i, w := range worlds {
 		answers[i] = make(map[string]*dns.Msg)
 		for _, zone := range []string{".", "example.", "paradisec.example.", "sub.paradisec.example.", "ab1.paradisec.example.", "wild.paradisec.example."} {
@@ -87,7 +87,7 @@ func FuzzReply(f *testing.F) {
 	})
 }
 
-// sameSet reports whether records are the same, but for their TTL.
+// sameSet reports whether records are the same, except for their TTL.
 func sameSet(a, b set) bool {
 	text := func(s set) (list []string) {
 		for _, r := range s.records {

@@ -27,8 +27,8 @@ func New(anchors *Anchors, now func() time.Time) *Validator {
 }
 
 // Ask asks the DNS for records, with the DO bit and the CD bit, and hands the reply,
-// which is to this question and NOERROR or NXDOMAIN, to judge. If judge fails it may
-// ask somebody else; it returns nil once judge did.
+// which is to this question and NOERROR or NXDOMAIN, to judge. If judge fails, Ask may
+// ask another server; it returns nil once judge did.
 type Ask func(ctx context.Context, name string, kind uint16, judge func(reply *dns.Msg) error) error
 
 // Check is the judging of an answer.

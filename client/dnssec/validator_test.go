@@ -174,7 +174,7 @@ func TestRemembers(t *testing.T) {
 	}
 }
 
-// TestNoAnchor: where nobody has an anchor nothing is known.
+// TestNoAnchor: without a trust anchor, the status of a name is unknown.
 func TestNoAnchor(t *testing.T) {
 	w := newWorld(t, signtest.Options{})
 	w.anchors = w.zone("paradisec.example.").Anchor()
@@ -197,8 +197,8 @@ func TestNoAnchor(t *testing.T) {
 	}
 }
 
-// TestUnsupported: zones that are signed in ways that nobody should trust any more, or
-// that can't be checked, count as not signed.
+// TestUnsupported: zones that are signed with obsolete algorithms, or with algorithms that
+// the validator can't check, count as not signed.
 func TestUnsupported(t *testing.T) {
 	for _, tt := range []struct {
 		about  string

@@ -13,8 +13,8 @@ import (
 type Status uint8
 
 const (
-	Unchecked Status = iota // nobody looked
-	Insecure                // it is proven that nobody signs there, or there is no anchor
+	Unchecked Status = iota // not validated
+	Insecure                // the zone is proven to be unsigned, or there is no anchor
 	Secure                  // signatures lead from it to an anchor
 )
 

@@ -13,13 +13,13 @@ import (
 	"github.com/stele-id/stele/client/internal/signtest"
 )
 
-// world is a root and zones below it, a resolver that passes on what they say, and
-// somebody on the way who changes it.
+// world is a root and zones below it, a resolver that passes on what they say, and an
+// attacker on the network path who changes it.
 type world struct {
 	t       testing.TB
 	tree    signtest.Tree
 	anchors string
-	change  func(q dns.Question, reply *dns.Msg) // nil: nobody
+	change  func(q dns.Question, reply *dns.Msg) // nil: unchanged
 	now     time.Time
 	asked   []string
 	v       *Validator

@@ -41,8 +41,8 @@ func (e addressError) Error() string { return e.at.String() + ": " + ErrAddress.
 func (e addressError) Unwrap() error { return ErrAddress }
 
 // proxy returns the proxy that the environment names for a request. Where there is one it
-// connects to the server, so a location with an address is judged here; nobody here learns
-// the address of a name.
+// connects to the server, so a location with an address is judged here; the Fetcher does
+// not learn the address of a host name.
 func (f *Fetcher) proxy(req *http.Request) (*url.URL, error) {
 	proxy, err := http.ProxyFromEnvironment(req)
 	if err != nil || proxy == nil {

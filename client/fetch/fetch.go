@@ -26,7 +26,7 @@ const (
 )
 
 var (
-	// ErrUntrusted says that nobody vouches for a server whom this machine believes.
+	// ErrUntrusted says that no trusted authority signed the server's certificate.
 	ErrUntrusted = errors.New("the server's certificate is signed by no authority that this machine trusts")
 	// ErrSize says that something has another size than it must have.
 	ErrSize = errors.New("it has another size")
@@ -36,7 +36,7 @@ var (
 
 // Options are how servers are asked. All may be left as it is.
 type Options struct {
-	RootCAs *x509.CertPool   // who certificates come from; the system's if nil
+	RootCAs *x509.CertPool   // authorities that sign certificates; the system's if nil
 	Now     func() time.Time // by which certificates are judged; the system's if nil
 
 	// Dial opens connections; a [net.Dialer] does if nil.
@@ -60,7 +60,7 @@ type Fetcher struct {
 	proxies   sync.Map // addresses of the environment's proxies, with their port
 }
 
-// New makes a Fetcher. It asks nobody yet.
+// New makes a Fetcher. It sends nothing yet.
 func New(o Options) *Fetcher {
 	o.Idle = cmp.Or(o.Idle, 30*time.Second)
 	o.Tries = cmp.Or(o.Tries, 4)
@@ -83,7 +83,7 @@ func New(o Options) *Fetcher {
 	return f
 }
 
-// Close closes connections that nobody uses.
+// Close closes idle connections.
 func (f *Fetcher) Close() { f.transport.CloseIdleConnections() }
 
 // Request says what is wanted.
@@ -95,17 +95,17 @@ type Request struct {
 	// Sizes are what it may have; any up to MaxSize if there are none.
 	Sizes []int64
 
-	// Progress is told how many bytes are there, of how many; -1 if nobody knows.
+	// Progress gets the number of bytes so far, and the total; -1 if it is unknown.
 	Progress func(done, total int64)
 }
 
 // Info is what is known of something that was fetched.
 type Info struct {
 	URL     string // where it came from in the end
-	Type    string // media type, without parameters; "" if nobody said
+	Type    string // media type, without parameters; "" if the server did not say
 	Size    int64
 	Resumed int64 // bytes of it that an earlier attempt had brought
-	InClear bool  // somebody on the way could have changed it
+	InClear bool  // an attacker on the network path could have changed it
 	Open    bool  // the server did not say where its end is: it may be cut off
 
 	// Encoding is how the server has packed it, such as gzip, though it was asked not to;
@@ -121,7 +121,7 @@ func Fetches(location string) bool {
 }
 
 // parse reads a location. Users and passwords in it are not sent, and fragments are for
-// whoever shows the thing.
+// the program that shows the thing.
 func parse(location string) (*url.URL, error) {
 	u, err := url.Parse(location)
 	if err != nil || u.Host == "" || u.Hostname() == "" {
@@ -141,7 +141,7 @@ type mark struct {
 	ETag     string    `json:"etag,omitempty"`     // strong (RFC 9110, section 8.8.1)
 	Modified string    `json:"modified,omitempty"` // as HTTP has it, and strong too
 	Time     time.Time `json:"time,omitzero"`      // of FTP
-	Size     int64     `json:"size"`               // -1 if nobody said
+	Size     int64     `json:"size"`               // -1 if the server did not say
 }
 
 // isStrong reports whether the mark is good enough to go on.
@@ -153,7 +153,7 @@ func (m *mark) isStrong() bool {
 type offer struct {
 	body    body // nil if nothing is left to send
 	from    int64
-	size    int64 // of the whole; -1 if nobody says
+	size    int64 // of the whole; -1 if the server does not say
 	mark    mark
 	kind    string
 	packing string

@@ -194,7 +194,7 @@ func TestTruncated(t *testing.T) {
 			}
 		})
 	}
-	// Where nobody says how long it is, it is told that nobody did.
+	// If the server does not say how long it is, the size is -1.
 	url := serve(t, func(w http.ResponseWriter, _ *http.Request) { cut(w, "HTTP/1.0 200 OK\r\n\r\nhello") })
 	info, err := newFetcher(t, Options{}).File(t.Context(), Request{Location: url}, newPart(t))
 	if err != nil || !info.Open || info.Size != 5 {
@@ -383,7 +383,7 @@ func TestStall(t *testing.T) {
 	if err == nil || stele.KindOf(err) != stele.Unavailable || !strings.Contains(err.Error(), "longer than it may") {
 		t.Errorf("%v", err)
 	}
-	// Who is interrupted keeps what is there.
+	// A fetch that is interrupted keeps what is there.
 	ctx, cancel = context.WithCancel(t.Context())
 	p := newPart(t)
 	_, err = newFetcher(t, Options{}).File(ctx, Request{Location: url + "/later", Progress: func(int64, int64) { cancel() }}, p)
@@ -392,7 +392,7 @@ func TestStall(t *testing.T) {
 	}
 }
 
-// TestUntrusted: a server that nobody vouches for is not asked again.
+// TestUntrusted: a server that fails authentication is not asked again.
 func TestUntrusted(t *testing.T) {
 	var asked atomic.Int32
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

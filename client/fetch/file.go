@@ -10,12 +10,12 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// File fetches something into a part, until it is whole. What is there already is gone on
-// with if it is of the same. It tries again while it gets further, and a few times more.
+// File fetches something into a part, until it is whole. It continues what is there already
+// if that is of the same thing. It tries again while it gets further, and a few times more.
 //
 // Errors are of Kind NotFound or Gone if nothing is there, Forbidden or Unauthenticated if
-// it is not for everybody, Unavailable if it is worth to try again, and Conflict if a
-// server does what it should not, is not to be trusted, or has something too large.
+// it is not public, Unavailable if the caller may try again, and Conflict if a server
+// breaks the protocol, is not to be trusted, or has something too large.
 func (f *Fetcher) File(ctx context.Context, q Request, p *Part) (Info, error) {
 	best, fails := int64(0), 0
 	for range maxAttempts {
@@ -92,7 +92,7 @@ func (f *Fetcher) attempt(ctx context.Context, q *Request, p *Part) (Info, error
 	return info, q.judge(p.size)
 }
 
-// judge says whether something may have a size; -1 is one that nobody knows yet.
+// judge says whether something may have a size; -1 is one that is not known yet.
 func (q *Request) judge(size int64) error {
 	switch {
 	case size < 0:

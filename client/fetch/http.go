@@ -258,7 +258,7 @@ func (p *patient) Close() error {
 	return p.ReadCloser.Close()
 }
 
-// reason says why the network failed, in words for whoever waits.
+// reason says why the network failed, in words for the user.
 func (p *patient) reason(err error) error {
 	switch {
 	case errors.Is(context.Cause(p.ctx), errSilence):

@@ -4,5 +4,5 @@ package fetch
 
 import "os"
 
-// lock does nothing here: two who get the same file at once are in each other's way.
+// lock does nothing here: two processes that fetch the same file at once disturb each other.
 func lock(*os.File) error { return nil }

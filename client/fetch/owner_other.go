@@ -4,5 +4,5 @@ package fetch
 
 import "io/fs"
 
-// isOwn can't be told here: folders have to see to it that nobody else writes.
+// isOwn can't be decided here: the folder's permissions must keep other users from writing.
 func isOwn(fs.FileInfo) bool { return true }

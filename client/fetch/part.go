@@ -18,8 +18,8 @@ const (
 	noteSuffix = ".part.json" // what that is
 	maxNote    = 16 << 10
 
-	// ownMode leaves it to the umask who may read, and lets nobody else write: whoever can
-	// write into a part can do so when it was verified.
+	// ownMode leaves read access to the umask, and lets no other user write: a user who can
+	// write into a part could change it after it was verified.
 	ownMode = 0o644
 )
 
@@ -79,7 +79,7 @@ func (p *Part) open(force bool) (err error) {
 	if err := lock(p.file); err != nil {
 		return fail(stele.Conflict, "another process is fetching %.200q now; wait for it", p.path)
 	}
-	// Whoever had it before may have put it in its place meanwhile.
+	// The process that had it before may have renamed it to its final name meanwhile.
 	if now, err := os.Lstat(name); err != nil || !isSame(p.file, now) {
 		return fail(stele.Conflict, "another process was fetching %.200q until now; look whether it is there", p.path)
 	}
@@ -101,8 +101,7 @@ var (
 // isForeign reports whether something is there that is not ours to write to.
 func isForeign(err error) bool { return errors.Is(err, errNoFile) || errors.Is(err, errForeign) }
 
-// openOwn opens an ordinary file that nobody else can write to, and nothing that a link
-// leads to.
+// openOwn opens an ordinary file that no other user can write to, and follows no link.
 func openOwn(name string, flag int) (*os.File, error) {
 	info, err := os.Lstat(name)
 	if err == nil {
@@ -130,8 +129,8 @@ func openOwn(name string, flag int) (*os.File, error) {
 	return file, nil
 }
 
-// checkOwn refuses what is not ours alone. By another name of it somebody has us write
-// over a file of ours that is elsewhere.
+// checkOwn refuses a file that others can change. With a second hard link, an attacker could
+// make this program overwrite one of the user's files elsewhere.
 func checkOwn(info fs.FileInfo) error {
 	switch {
 	case !info.Mode().IsRegular():
@@ -155,7 +154,7 @@ func kindOfFile(err error) stele.Kind {
 	return stele.Invalid
 }
 
-// read reads what is there, and the note. Who has no note is not ours.
+// read reads what is there, and the note. A part without a note is not ours.
 func (p *Part) read(force bool) error {
 	size, err := p.file.Seek(0, io.SeekEnd)
 	if err != nil {
@@ -255,7 +254,7 @@ func (p *Part) SHA256() (sum [sha256.Size]byte) {
 	return sum
 }
 
-// Copy writes what is there to somebody else.
+// Copy writes what is there to w.
 func (p *Part) Copy(w io.Writer) error {
 	if _, err := p.file.Seek(0, io.SeekStart); err != nil {
 		return err
@@ -277,7 +276,7 @@ func (p *Part) Place(overwrite bool) error {
 	case err != nil:
 		return fail(stele.Invalid, "%w", err)
 	}
-	_ = os.Remove(p.path + noteSuffix) // left behind, it does no harm
+	_ = os.Remove(p.path + noteSuffix) // if it stays, it does no harm
 	return p.file.Close()
 }
 

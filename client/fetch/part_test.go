@@ -121,7 +121,7 @@ func TestPartOfOthers(t *testing.T) {
 		"a link for a note":   func(path, other string) error { return os.Symlink(other, path+noteSuffix) },
 		"a folder for a note": func(path, _ string) error { return os.Mkdir(path+noteSuffix, 0o700) },
 	}
-	if os.Geteuid() == 0 { // nobody else can give files away
+	if os.Geteuid() == 0 { // only root can give files away
 		given := func(name string) error { return os.Chown(name, 65534, 65534) }
 		cases["somebody else's part"] = func(path, _ string) error { return part(path, partSuffix, given) }
 		cases["somebody else's note"] = func(path, _ string) error { return part(path, noteSuffix, given) }

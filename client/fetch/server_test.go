@@ -79,7 +79,7 @@ func startServer(t *testing.T, at, program string, args ...string) {
 	t.Helper()
 	path, err := exec.LookPath(program)
 	if errors.Is(err, exec.ErrNotFound) {
-		path = "/usr/sbin/" + program // which is not in everybody's path
+		path = "/usr/sbin/" + program // which is not in every user's path
 	}
 	cmd := exec.Command(path, args...)
 	said, err := os.Create(filepath.Join(t.TempDir(), "said"))
@@ -138,8 +138,8 @@ func writeFile(t testing.TB, name string, b []byte) {
 	}
 }
 
-// startFTP runs vsftpd for a folder. It runs as whoever tests, and shuts nobody in: what
-// it has is anybody's on this machine.
+// startFTP runs vsftpd for a folder. It runs as the user of the test, without chroot: all
+// users of this machine can read its files.
 func startFTP(t *testing.T, folder string) (host string) {
 	t.Helper()
 	port := freePort(t)
@@ -170,7 +170,7 @@ func startNginx(t *testing.T, folder, more string) (host string) {
 	config := filepath.Join(run, "nginx.conf")
 	user := ""
 	if os.Getuid() == 0 {
-		user = "user root;" // the test's folders are nobody else's
+		user = "user root;" // only the test's user can read its folders
 	}
 	writeFile(t, config, fmt.Appendf(nil, `daemon off;
 %s

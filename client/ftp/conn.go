@@ -36,8 +36,8 @@ type Conn struct {
 	host string // of the server, as an address: where data comes from
 }
 
-// Open connects to a server and logs in as anybody may: as "anonymous", with no more of a
-// password than servers ask for (RFC 1635).
+// Open connects to a server and logs in as "anonymous", with no more of a password than
+// servers ask for (RFC 1635).
 func Open(ctx context.Context, host, port string, o Options) (*Conn, error) {
 	o.Idle = cmp.Or(o.Idle, 30*time.Second)
 	if o.Dial == nil {
@@ -74,7 +74,7 @@ func (c *Conn) dial(address string) (net.Conn, error) {
 // Close ends the session. It does not wait for the server.
 func (c *Conn) Close() { _ = c.conn.Close() }
 
-// login greets, and says who is there.
+// login waits for the greeting and logs in.
 func (c *Conn) login() error {
 	r, err := c.reply()
 	for n := 0; err == nil && r.Code == 120 && n < maxDelays; n++ { // ready in a while (RFC 959, section 5.4)
@@ -124,13 +124,13 @@ func (c *Conn) reply() (Reply, error) {
 	return r, nil
 }
 
-// unavailable is the error of a server with which nobody could speak.
+// unavailable is the error of a server that could not be reached.
 func (c *Conn) unavailable(err error) error {
 	if c.ctx.Err() != nil {
 		err = c.ctx.Err()
 	}
 	if op, ok := errors.AsType[*net.OpError](err); ok {
-		err = op.Err // the caller knows whom it asked
+		err = op.Err // the caller knows the server's address
 	}
 	return &stele.Error{Op: "ask by FTP", Kind: stele.Unavailable, Err: err}
 }
@@ -155,8 +155,8 @@ func (c *Conn) passive() (net.Conn, error) {
 	if r.Code != 227 {
 		return nil, c.refused("passive mode, and there is no other", r)
 	}
-	// The address is not looked at: behind a translation of addresses it is wrong, and of
-	// somebody who means harm it is another's.
+	// The address is ignored: after network address translation it is wrong, and a malicious
+	// server may name another host.
 	at, ok := parsePassive(r.Text)
 	if !ok {
 		return nil, c.unavailable(errReply)
@@ -190,7 +190,7 @@ type watched struct {
 func newWatched(ctx context.Context, conn net.Conn, idle time.Duration) *watched {
 	end := func() { _ = conn.SetDeadline(time.Unix(1, 0)) }
 	w := &watched{Conn: conn, idle: idle, timer: time.AfterFunc(idle, end), stop: context.AfterFunc(ctx, end)}
-	w.timer.Stop() // until somebody waits
+	w.timer.Stop() // until a call waits
 	return w
 }
 
@@ -202,7 +202,7 @@ func (w *watched) Read(b []byte) (int, error) {
 	return n, silent(err)
 }
 
-// Write writes, and says so if nobody takes it.
+// Write writes, and returns an error if the server does not read in time.
 func (w *watched) Write(b []byte) (int, error) {
 	w.timer.Reset(w.idle)
 	defer w.timer.Stop()

@@ -56,7 +56,7 @@ func ParsePath(u *url.URL) (Path, error) {
 }
 
 // isName reports whether a text can be sent as a name. Its encoding is the server's
-// business, but for the byte with which Telnet's commands begin, on which FTP is built.
+// business, except for the byte with which Telnet's commands begin, on which FTP is built.
 func isName(text string) bool {
 	for i := range len(text) {
 		if c := text[i]; c < ' ' || c == 0x7f || c == 0xff {

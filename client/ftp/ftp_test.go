@@ -207,7 +207,7 @@ func TestManners(t *testing.T) {
 	}
 }
 
-// TestBounce: nobody but the server that was asked is connected to, whatever it says.
+// TestBounce: the client connects to the server that was asked only, whatever it says.
 func TestBounce(t *testing.T) {
 	a := newActor(t, "hello", map[string]string{"EPSV": "500 no\r\n", "PASV": "227 (192,0,2,7,%P1%,%P2%)\r\n"})
 	var dialled []string

@@ -34,7 +34,7 @@ func (r Reply) String() string { return fmt.Sprintf("%d %.200q", r.Code, r.Text)
 var errReply = errors.New("what came is not a reply of an FTP server")
 
 // readReply reads a reply (RFC 959, section 4.2): a code and a text, or several lines of
-// which the first has a hyphen behind the code, and the last the same code and a blank.
+// which the first has a hyphen after the code, and the last the same code and a blank.
 func readReply(r *bufio.Reader) (Reply, error) {
 	line, err := readLine(r)
 	if err != nil {
@@ -85,7 +85,7 @@ func readLine(r *bufio.Reader) (string, error) {
 	return string(bytes.TrimRight(line, "\r\n")), nil
 }
 
-// kindOf says what a code means for whoever asked.
+// kindOf says what a code means for the client.
 func kindOf(code int) stele.Kind {
 	switch {
 	case code == 550, code == 553: // RFC 959, section 4.2.2: not found, or no access
@@ -159,7 +159,7 @@ func parseSize(text string) (int64, bool) {
 }
 
 // parseTime reads the time of a reply to MDTM (RFC 3659, section 2.3), which is UTC:
-// 20261115140300, perhaps with a fraction behind it.
+// 20261115140300, perhaps followed by a fraction.
 func parseTime(text string) (time.Time, bool) {
 	whole, _, _ := strings.Cut(strings.TrimSpace(text), ".")
 	t, err := time.Parse("20060102150405", whole)

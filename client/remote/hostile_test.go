@@ -112,7 +112,7 @@ func TestStrangeAnswers(t *testing.T) {
 
 const problemMedia = "application/problem+json"
 
-// TestRedirects are not followed: who answers at the other address gets no token.
+// TestRedirects are not followed: the server at the other address gets no token.
 func TestRedirects(t *testing.T) {
 	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		t.Errorf("%s %s, %v", r.Method, r.URL, r.Header)

@@ -78,7 +78,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestNoRights tells who may not, and why, as a registrar does.
+// TestNoRights: the error says which user lacks which right, as a registrar's does.
 func TestNoRights(t *testing.T) {
 	o := newOffice(t)
 	for name, tt := range map[string]struct {

@@ -83,7 +83,7 @@ func (o *office) credential(user string) string {
 	return text
 }
 
-// open returns a client of the office for who has a token. Requests pass through the
+// open returns a client of the office that sends the token. Requests pass through the
 // handlers given, if any.
 func (o *office) open(token string, through ...func(http.Handler) http.Handler) *Registry {
 	o.t.Helper()

@@ -206,7 +206,7 @@ func TestRetryAfter(t *testing.T) {
 		{1, 503, "1", 2, 0},
 		{1, 503, "", 2, 0},
 		{1, 429, "", 1, stele.Exhausted},        // it does not say when: nothing flows in
-		{1, 429, "60", 1, stele.Exhausted},      // longer than anybody waits
+		{1, 429, "60", 1, stele.Exhausted},      // longer than the client waits
 		{1, 503, "86400", 1, stele.Unavailable}, //
 		{99, 503, "1", 3, stele.Unavailable},    // for ever
 	} {

@@ -1,5 +1,5 @@
-// Package signtest signs zones and answers for them, for the tests of who checks
-// signatures. It is written apart from that, and only the library is in both.
+// Package signtest signs zones and answers for them, for the tests of validators. It shares
+// no code with them except the library.
 //
 // It is for tests alone: keys are made when needed and kept nowhere, and what can't be
 // made fails the test.
@@ -194,7 +194,7 @@ func (z *Zone) signers(kind uint16) []Key {
 	return z.Keys[1:2]
 }
 
-// isSigned reports whether records are the zone's own: at a cut they are not, but for
+// isSigned reports whether records are the zone's own: at a cut they are not, except
 // those that speak of the signatures below (RFC 4035, section 2.2).
 func (z *Zone) isSigned(name string, kind uint16) bool {
 	for _, at := range z.cuts {
