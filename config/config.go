@@ -196,7 +196,7 @@ func (c *Config) environmentLayer(environ []string) layer {
 	return l
 }
 
-// otherVariables are variables of ours that are no settings of the server.
+// otherVariables are variables of ours that are not settings of the server.
 var otherVariables = []string{"STELE_CONFIG", "STELE_SERVER", "STELE_TOKEN", "STELE_TOKEN_FILE", "STELE_CA"}
 
 // fileLayer returns the settings in a file. Unknown keys are told.

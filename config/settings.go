@@ -8,8 +8,8 @@ import (
 	"github.com/stele-id/stele/scheme/purl"
 )
 
-// Setting is something that the server can be told. Its one name is a key of the
-// configuration file, a flag, and behind STELE_ a variable of the environment.
+// Setting is an option of the server. Its one name is a key of the configuration file, a
+// flag, and after STELE_ a variable of the environment.
 type Setting struct {
 	Name    string
 	Usual   string // the default, as it is written; "" for none

@@ -14,8 +14,8 @@ const radix = len(Betanumeric)
 // half as many.
 const maxRepairs = 32
 
-// maxRepaired is the longest text that Repairs looks at: nobody types a longer
-// name, and an attacker is not to make us work.
+// maxRepaired is the longest text that Repairs looks at: people do not type longer
+// names, and an attacker must not cause much work.
 const maxRepaired = 256
 
 // values maps a character to its place in Betanumeric, others to -1.

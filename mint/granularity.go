@@ -10,7 +10,7 @@ import (
 // zero Granularity is a second. (The report's set G, chapter 6.)
 type Granularity int8
 
-// Granularities are the negative decimal exponent of a second, but for the
+// Granularities are the negative decimal exponent of a second, except for the
 // minute.
 const (
 	Minute      Granularity = -1

@@ -13,8 +13,8 @@ import (
 )
 
 // jwkDates are the members of a key (RFC 7517) that say when it is good, by the names
-// that JWT has for them (RFC 7519, 4.1), and as OpenID Federation has them for keys
-// that are no more.
+// that JWT has for them (RFC 7519, 4.1), and as OpenID Federation has them for expired
+// and revoked keys.
 type jwkDates struct {
 	NotBefore *int64 `json:"nbf,omitempty"`
 	Expires   *int64 `json:"exp,omitempty"`

@@ -210,7 +210,7 @@ func TestOpenSSL(t *testing.T) {
 }
 
 // forOpenSSL returns the bytes of a signature: OpenSSL has that of ECDSA as two numbers
-// in DER, JWS one behind the other (RFC 7518, 3.4).
+// in DER, JWS one after the other (RFC 7518, 3.4).
 func forOpenSSL(t *testing.T, k stele.SigningKey, tail string) []byte {
 	t.Helper()
 	raw, err := decodeURL(tail)

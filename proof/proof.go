@@ -40,7 +40,7 @@ var (
 )
 
 // Payload returns what is signed: identifier and statement as JSON in canonical form
-// (RFC 8785), so that everybody makes the same bytes of it.
+// (RFC 8785), so that all programs make the same bytes of it.
 func Payload(id stele.ID, s stele.Signature) []byte {
 	b := append([]byte(nil), `{"date":"`...)
 	b = s.Date.UTC().AppendFormat(b, time.RFC3339)
@@ -156,8 +156,8 @@ func Sign(key crypto.Signer, id stele.ID, s stele.Signature) (stele.Signature, e
 
 // Verify judges a signature by the keys of a namespace, and returns the one that
 // made it. The key must have been good at the signature's date and must not have been
-// revoked until now. A key that expired since is good: who keeps one from signing
-// asks [Usable] too.
+// revoked until now. A key that expired since is good: a caller that accepts new
+// signatures calls [Usable] too.
 func Verify(keys []stele.SigningKey, id stele.ID, s stele.Signature, now time.Time) (stele.SigningKey, error) {
 	k, err := verify(keys, id, s)
 	if err == nil {
@@ -167,7 +167,7 @@ func Verify(keys []stele.SigningKey, id stele.ID, s stele.Signature, now time.Ti
 }
 
 // timely judges the dates of a key. Where several namespaces have it, one that is good
-// is enough, unless somebody has revoked it.
+// is enough, unless one of them has revoked it.
 func timely(keys []stele.SigningKey, k stele.SigningKey, date, now time.Time) (stele.SigningKey, error) {
 	err := inTime(k, date, now)
 	for _, other := range keys {
@@ -186,7 +186,7 @@ func timely(keys []stele.SigningKey, k stele.SigningKey, date, now time.Time) (s
 }
 
 // Maker returns the key that made a signature, whatever became of it since. It is for
-// those who keep signatures; who believes them asks [Verify].
+// callers that store signatures; those that rely on them call [Verify].
 func Maker(keys []stele.SigningKey, id stele.ID, s stele.Signature) (stele.SigningKey, error) {
 	k, err := verify(keys, id, s)
 	return judged(k, id, err)
@@ -252,7 +252,7 @@ func inTime(k stele.SigningKey, date, now time.Time) error {
 	return nil
 }
 
-// Usable tells why a key must not sign now, or nil: somebody who has an old key could
+// Usable tells why a key must not sign now, or nil: an attacker who has an old key could
 // date a signature back.
 func Usable(k stele.SigningKey, now time.Time) error {
 	if err := inTime(k, now, now); err != nil {

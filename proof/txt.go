@@ -53,8 +53,8 @@ func ScopedTXT(k stele.SigningKey, prefix string) string {
 }
 
 // ParseTXT reads the text of a TXT record, its strings joined. The key is what it
-// says (see [Check]). Tags that nobody knows are passed over, as in DKIM, so that
-// more may come. Invalid for a key that is confined to some names; see [ParseScopedTXT].
+// says (see [Check]). Unknown tags are ignored, as in DKIM, so that more may be defined
+// later. Invalid for a key that is confined to some names; see [ParseScopedTXT].
 func ParseTXT(text string) (stele.SigningKey, error) {
 	k, prefix, err := ParseScopedTXT(text)
 	if err == nil && prefix != "" {

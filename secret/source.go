@@ -23,7 +23,7 @@ type Source interface {
 type Maker interface {
 	Source
 
-	// Make adds a new key behind those that there are.
+	// Make adds a new key after the existing ones.
 	Make() (Key, error)
 }
 

@@ -87,7 +87,7 @@ func neverFiles(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// given reports whether one of the command's own flags was given, but for some.
+// given reports whether one of the command's own flags was given, except those in but.
 func given(cmd *cobra.Command, but ...string) (yes bool) {
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
 		if cmd.InheritedFlags().Lookup(flag.Name) == nil && !slices.Contains(but, flag.Name) {

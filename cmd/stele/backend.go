@@ -110,9 +110,9 @@ type importBackend interface {
 	RevertImport(ctx context.Context, number uint64, o registrar.RevertOptions, told func(registrar.RevertStep) error) (registrar.RevertResult, error)
 }
 
-// accessBackend keeps who may enter.
+// accessBackend keeps users and tokens.
 type accessBackend interface {
-	// Me returns who acts.
+	// Me returns the user that the program acts as.
 	Me(ctx context.Context) (auth.Principal, error)
 
 	AddUser(ctx context.Context, u auth.User) (auth.User, error)

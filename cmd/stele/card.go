@@ -16,7 +16,7 @@ import (
 
 const (
 	cardIndent = "  "
-	cardColumn = 14 // where values begin, behind the indent
+	cardColumn = 14 // where values begin, after the indent
 )
 
 // write draws the card for a person: the text, and a line for each thing known

@@ -75,7 +75,7 @@ func listSettings(w io.Writer) error {
 	return err
 }
 
-// flagValue returns what stands behind the flag in an example.
+// flagValue returns what follows the flag in an example.
 func flagValue(s *config.Setting) string {
 	if s.IsBool() {
 		return ""

@@ -117,8 +117,8 @@ func checkPage(t *testing.T, url string) {
 	}
 }
 
-// TestDemoOnce: the demo takes all its steps itself, and ends well. It leaves nothing
-// behind.
+// TestDemoOnce: the demo takes all its steps itself, exits with success, and leaves no
+// files.
 func TestDemoOnce(t *testing.T) {
 	cmd := steleCommand(t, "serve", "--demo", "--once", "--http", "127.0.0.1:0", "--dns", "127.0.0.1:0")
 	cmd.Env = append(cmd.Env, "TMPDIR="+cmd.Dir)
@@ -160,7 +160,7 @@ func TestDemoPorts(t *testing.T) {
 	taken, err := net.Listen("tcp", demo.DNSAddress)
 	if err == nil {
 		defer taken.Close()
-	} // else somebody else has it, which is as good
+	} // else another process has it, which is as good
 	if out := runStele(t, "serve", "--demo", "--once", "--http", "127.0.0.1:0"); !strings.Contains(out, "they agree") || strings.Contains(out, demo.DNSAddress) {
 		t.Errorf("with the port taken:\n%s", out)
 	}

@@ -54,7 +54,7 @@ func newClinic(t *testing.T) *clinic {
 	return c
 }
 
-// freeAddress returns an address of this machine that nobody uses.
+// freeAddress returns an unused address of this machine.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -144,9 +144,9 @@ func (p *explainer) explain(args []string) error {
 	return nil
 }
 
-// lines calls one for each line of standard input with the line, cut behind what
-// an identifier can have, and its whole size. Whatever the size of a line, no
-// more of it than that is held.
+// lines calls one for each line of standard input with the line, cut after the longest
+// identifier, and its whole size. Whatever the size of a line, no more of it than that is
+// held.
 func (p *program) lines(out *bufio.Writer, one func(text string, size int) error) error {
 	if isTerminal(p.stdin) {
 		fmt.Fprintln(p.stderr, "Type identifiers, one a line; end with Ctrl-D.")
@@ -175,7 +175,7 @@ func (p *program) lines(out *bufio.Writer, one func(text string, size int) error
 			return nil
 		case err != nil:
 			return fmt.Errorf("standard input: %w", err)
-		case in.Buffered() == 0: // whoever writes may be waiting for the answer
+		case in.Buffered() == 0: // the process that writes may be waiting for the answer
 			if err := out.Flush(); err != nil {
 				return err
 			}
@@ -200,8 +200,8 @@ func skipBlanks(in *bufio.Reader) {
 	}
 }
 
-// isTerminal reports whether somebody types what is read. (The null device is a
-// character device too.)
+// isTerminal reports whether r is a terminal at which a person types. (The null device is
+// a character device too.)
 func isTerminal(r io.Reader) bool {
 	f, ok := r.(*os.File)
 	if !ok {

@@ -136,7 +136,7 @@ func (x *exporter) run(ctx context.Context) error {
 	return nil
 }
 
-// namespaces writes the namespaces that somebody made or changed. What the system
+// namespaces writes the namespaces that a user made or changed. What the system
 // keeps of them is left out.
 func (x *exporter) namespaces(ctx context.Context) error {
 	for ns, err := range x.registry.Namespaces(ctx) {

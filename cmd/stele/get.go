@@ -32,7 +32,7 @@ type getFlags struct {
 	output  string
 	force   bool
 	verify  bool
-	anyKey  bool   // verify by keys that nobody vouches for, too
+	anyKey  bool   // verify by unauthenticated keys, too
 	private string // whether addresses of private networks are reached; "": not if the DNS led there
 	maxSize string
 	most    int64 // bytes: maxSize, read
@@ -40,7 +40,7 @@ type getFlags struct {
 	maxTime time.Duration
 }
 
-// anyKeyFlag is long: nobody should write it without a thought.
+// anyKeyFlag is long, so that users think before they write it.
 const anyKeyFlag = "allow-unauthenticated-key"
 
 func (p *program) getCommand() *cobra.Command {
@@ -168,10 +168,10 @@ type gotDocument struct {
 	SHA256   string        `json:"sha256,omitempty"`
 	Resumed  int64         `json:"resumed,omitempty"` // bytes that were there already
 	InClear  bool          `json:"inClear,omitempty"` // others on the way could have changed it
-	Open     bool          `json:"open,omitempty"`    // nobody said how long it is
+	Open     bool          `json:"open,omitempty"`    // the server did not say how long it is
 	Via      client.Via    `json:"via"`
 	DNSSEC   dnssec.Status `json:"dnssec,omitempty"` // of the location
-	Verified bool          `json:"verified"`         // by a key that somebody vouches for
+	Verified bool          `json:"verified"`         // by an authenticated key
 	Proof    *client.Proof `json:"proof,omitempty"`
 }
 
@@ -272,7 +272,7 @@ func (f *getFlags) outputPath(id stele.ID, location string) (string, error) {
 	return name, nil
 }
 
-// maxFileName leaves room for what stands behind the name while the file is not whole.
+// maxFileName leaves room for what follows the name while the file is not whole.
 const maxFileName = 150
 
 // fileName makes a file's name of an identifier: letters, digits, hyphens, underscores and

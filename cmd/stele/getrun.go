@@ -45,7 +45,7 @@ func permitPublic(at netip.AddrPort) error {
 	return fmt.Errorf("%w; --private-addresses allow reaches it all the same", fetch.ErrAddress)
 }
 
-// fetcher returns who fetches what was found a way.
+// fetcher returns the Fetcher for a location that was found in that way.
 func (g *getting) fetcher(via client.Via) *fetch.Fetcher {
 	if g.f.private == privateRefuse || g.f.private == "" && via == client.ViaDNS {
 		return g.public
@@ -101,8 +101,8 @@ func (g *getting) hintProof(err error) error {
 	return err
 }
 
-// impliesProof reports whether answers of the DNS must prove themselves though nobody
-// said so.
+// impliesProof reports whether DNS answers must be validated although the user did not ask
+// for it.
 func (g *getting) impliesProof() bool {
 	changed := g.f.cmd.Flags().Changed
 	return g.f.verify && !changed("dnssec") && !changed("anchors") && slices.ContainsFunc(g.ways, func(w namedWay) bool { return w.via == client.ViaDNS })

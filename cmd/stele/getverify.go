@@ -78,7 +78,7 @@ func unsigned(id stele.ID, err error) error {
 	return &stele.Error{Op: "verify", ID: id, Kind: stele.Conflict, Err: errors.New("it has no signature, so nothing can be proven; without --verify it is fetched all the same")}
 }
 
-// keys finds the keys: in the DNS, and where nobody vouches for these, at a resolver that
+// keys finds the keys: in the DNS, and where these are unauthenticated, at a resolver that
 // may speak for the namespace.
 func (g *getting) keys(ctx context.Context) (client.Keys, error) {
 	keys := client.Keys{By: client.ByNobody}
@@ -89,8 +89,8 @@ func (g *getting) keys(ctx context.Context) (client.Keys, error) {
 		if missing == nil && keys.By == client.ByDNSSEC {
 			return keys, nil
 		}
-		// Somebody on the way who keeps the keys of a signed zone back must not gain by it:
-		// they are there, or it is proven that there are none.
+		// An attacker on the network path who withholds the keys of a signed zone must not gain
+		// by it: the keys are there, or it is proven that there are none.
 		if missing != nil && stele.KindOf(missing) != stele.NotFound && g.f.dns.dnssec != "" {
 			return keys, missing
 		}
@@ -111,9 +111,9 @@ func (g *getting) keys(ctx context.Context) (client.Keys, error) {
 }
 
 // serverKeys asks for the keys the resolver that the user named, or else the one that
-// rules name which prove themselves. Any other one speaks for whoever led here.
+// validated rules name. Unvalidated rules may name an attacker's resolver.
 func (g *getting) serverKeys(ctx context.Context, way *client.DNS) (client.Keys, error) {
-	server, fetcher := g.f.server, g.anywhere // whom the user names may be anywhere
+	server, fetcher := g.f.server, g.anywhere // a resolver that the user names may have any address
 	if server == "" && way == nil {
 		return client.Keys{}, refuse("verify", stele.NotFound, "there is no resolver to ask for it")
 	}

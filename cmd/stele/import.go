@@ -200,7 +200,7 @@ func (p *program) importRecords(ctx context.Context, l *Registry, f *bulk.File, 
 	return p.importReport(im, p.now().Sub(begin), err)
 }
 
-// mayKeep makes sure that whoever imports is believed, before much is sent.
+// mayKeep makes sure that the user is an administrator, before much is sent.
 func mayKeep(ctx context.Context, l *Registry, o importOptions) error {
 	if o.fresh {
 		return nil
@@ -462,7 +462,7 @@ const (
 	importMemory  = 900 << 20
 )
 
-// waitForGarbage makes the collector wait, unless somebody has told it what to do. The
+// waitForGarbage makes the collector wait, unless the user has configured it. The
 // function that it returns undoes that.
 func waitForGarbage() (undo func()) {
 	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {

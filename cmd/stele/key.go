@@ -128,7 +128,7 @@ With - for FILE the key is read from standard input. 'stele key new' makes both.
 // maxKeyFile is the size of the largest file that can be a key.
 const maxKeyFile = 64 << 10
 
-// readSmall reads a file that is no larger than a key, or standard input.
+// readSmall reads a file that is not larger than a key, or standard input.
 func (p *program) readSmall(name string) ([]byte, error) {
 	var from io.Reader = p.stdin
 	if name != "-" {

@@ -122,7 +122,7 @@ func findKey(ns *stele.Namespace, begin string) (int, error) {
 	return at, nil
 }
 
-// completeKeys offers prefixes of namespaces that have keys, then their keys, and behind
+// completeKeys offers prefixes of namespaces that have keys, then their keys, and after
 // that many arguments nothing, or files.
 func (p *program) completeKeys(arguments int, then cobra.ShellCompDirective) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {

@@ -75,9 +75,9 @@ func newKey(algorithm string, created time.Time) (key crypto.Signer, k stele.Sig
 	}
 }
 
-// keepNewKey writes the private key and then registers the public one: a key that is
-// registered and that nobody has would be of no use. If it is surely not registered, the
-// file is taken away again.
+// keepNewKey writes the private key and then registers the public one: a registered key
+// whose private part is lost would be useless. If it is surely not registered, keepNewKey
+// removes the file again.
 func (p *program) keepNewKey(ctx context.Context, l *Registry, prefix, file string, key crypto.Signer, k stele.SigningKey) error {
 	at, err := l.parsePrefix(prefix)
 	if err != nil {

@@ -123,7 +123,7 @@ func (f *Local) Count(ctx context.Context, key stele.NamespaceKey) (uint64, erro
 	return f.registry.Store.Count(ctx, key)
 }
 
-// Me returns who acts.
+// Me returns the user that the program acts as.
 func (f *Local) Me(ctx context.Context) (auth.Principal, error) { return auth.From(ctx), nil }
 
 // Source is what zones are made from.
@@ -157,9 +157,9 @@ func (f *Local) Check(ctx context.Context, tell remote.Inspection) (changes uint
 	return f.registry.Store.LastChange(ctx)
 }
 
-// writers is how many records are written at a time: commits that come together share
-// a sync of the disk. After an interrupt, or an error of one, what is under way has the
-// grace to be finished, so that it is printed and nobody wonders about it.
+// writers is how many records are written at a time: concurrent commits share a sync of
+// the disk. After an interrupt, or an error of one, the writes under way get the grace to
+// finish, so that the program can print what became of them.
 const (
 	writers = 64
 	grace   = 2 * time.Second

@@ -192,7 +192,7 @@ func interrupted() error {
 }
 
 // namespace returns the namespace to make names in. It is made if it is not there. If
-// it is, what the flags say must be what is set, but for the granularity, which may
+// it is, what the flags say must be what is set, except for the granularity, which may
 // change.
 func (f *minterFlags) namespace(ctx context.Context, l *Registry, want *stele.Namespace) ([]stele.NamespaceKey, error) {
 	key := want.Key()

@@ -108,7 +108,7 @@ func checkWho(cmd *cobra.Command, who string) error {
 	return nil
 }
 
-// changeGrants changes who has which role in a namespace. For a program the namespace
+// changeGrants changes the users' roles in a namespace. For a program the namespace
 // is printed, and for a person what tell says.
 func (p *program) changeGrants(cmd *cobra.Command, prefix string, change func(*stele.Namespace) error, tell func(context.Context, *Registry, *stele.Namespace) error) error {
 	return p.reading(cmd, func(ctx context.Context, l *Registry) error {
@@ -133,7 +133,7 @@ func (p *program) say(format string, args ...any) error {
 	return err
 }
 
-// noteUnknown tells an administrator that nobody has a name yet: it may be misspelt.
+// noteUnknown tells an administrator that a user does not exist yet: it may be misspelt.
 func (p *program) noteUnknown(ctx context.Context, l *Registry, who string) {
 	name, isUser := strings.CutPrefix(who, "user:")
 	if me, err := l.Me(ctx); !isUser || err != nil || !me.Admin {

@@ -101,7 +101,7 @@ func (f *recordFlags) check() error {
 	return nil
 }
 
-// apply makes a new record say what the flags say, but for its names.
+// apply makes a new record say what the flags say, except for its names.
 func (f *recordFlags) apply(rec *stele.Record) {
 	if len(f.to) > 0 {
 		t := f.target
@@ -111,7 +111,7 @@ func (f *recordFlags) apply(rec *stele.Record) {
 	f.describe(rec)
 }
 
-// describe changes what is said of the thing, but for its targets.
+// describe changes what is said of the thing, except for its targets.
 func (f *recordFlags) describe(rec *stele.Record) {
 	for flag, key := range fieldFlags {
 		if f.given(flag) {

@@ -27,7 +27,7 @@ type remoteFlags struct {
 }
 
 // tokenVariable has the token in the environment. There is no flag for the token
-// itself: everybody on a machine can read command lines.
+// itself: every user of a machine can read command lines.
 const tokenVariable = "STELE_TOKEN"
 
 func (f *remoteFlags) add(root *cobra.Command) {
@@ -108,7 +108,7 @@ func (f *remoteFlags) hint(err error) error {
 	return err
 }
 
-// open makes the registry behind the server.
+// open makes a client of the server's registry.
 func (f *remoteFlags) open(cmd *cobra.Command, schemes *stele.Schemes) (*remote.Registry, error) {
 	token, err := f.token()
 	if err != nil {

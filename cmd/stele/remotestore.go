@@ -28,7 +28,7 @@ func (s remoteStore) Record(ctx context.Context, name stele.ID) (*stele.Record, 
 func (s remoteStore) Scan(ctx context.Context, scheme, prefix, after string) iter.Seq2[*stele.Record, error] {
 	q := remote.Listing{Key: s.cut(scheme, prefix), After: after}
 	if q.Key.Prefix != prefix && after < prefix {
-		q.After = prefix[:len(prefix)-1] // all that begin so come behind it
+		q.After = prefix[:len(prefix)-1] // all that begin with it come after it
 	}
 	return func(yield func(*stele.Record, error) bool) {
 		for rec, err := range s.r.List(ctx, q) {
@@ -75,9 +75,7 @@ func (s remoteStore) ZoneState(ctx context.Context, zone string) (stele.ZoneStat
 	return stele.ZoneState{Zone: zone, Last: last, Since: last, At: last}, err
 }
 
-// Position returns the number of the last change and its generation.
-// Namespace returns a namespace that somebody made or changed.
-// Namespaces yields the namespaces that somebody made or changed.
+// Namespaces yields the namespaces that a user made or changed.
 func (s remoteStore) Namespaces(ctx context.Context) iter.Seq2[*stele.Namespace, error] {
 	return func(yield func(*stele.Namespace, error) bool) {
 		for ns, err := range s.r.Namespaces(ctx) {
@@ -105,8 +103,6 @@ func (s remoteStore) Count(ctx context.Context, key stele.NamespaceKey) (uint64,
 	return s.r.Count(ctx, key)
 }
 
-// Ready returns nil: what is not ready says so.
-// Close does nothing; who opened the registry closes it.
 // untold is the error of what only the server itself does with its store.
 func untold(what string) error {
 	return refuse(what, stele.Invalid, "only the server itself does this with its registry; run it there, on the folder")

@@ -315,7 +315,7 @@ func (p *program) ways(f *resolveFlags, schemes *stele.Schemes, id stele.ID) (li
 	}
 	timeout := f.timeout
 	if len(chosen) > 1 {
-		timeout /= 2 // for a way that nobody answers, so that another is tried
+		timeout /= 2 // for a way that does not answer, so that another is tried
 	}
 	for _, via := range chosen {
 		w := namedWay{via: via, close: func() {}}

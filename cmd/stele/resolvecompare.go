@@ -40,7 +40,7 @@ type comparison struct {
 }
 
 // compare tries all ways and tells whether they agree. If one of them does not answer,
-// nobody knows.
+// that is unknown.
 func (p *program) compare(ctx context.Context, schemes *stele.Schemes, id stele.ID, q client.Request, list ways) error {
 	var outcomes []outcome
 	var unanswered error

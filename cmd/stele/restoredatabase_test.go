@@ -17,8 +17,8 @@ import (
 )
 
 // TestUnfinishedRestore is a restore that ended between the loading of the backup and
-// the minters' being told: whoever opened that registry could give names again that were
-// given after the backup.
+// the update of the minters: a process that opened that registry could give names again
+// that were given after the backup.
 func TestUnfinishedRestore(t *testing.T) {
 	server := postgrestest.Start(t, postgrestest.Options{NoSync: true})
 	saved, o := filepath.Join(t.TempDir(), "saved"), postgres.Options{Now: time.Now}

@@ -66,11 +66,11 @@ var notRemote = map[string]string{
 	"verify":         "it damages files; remotebackup verifies with a server",
 }
 
-// TestScriptsRemote holds the sessions of testdata again, each data folder behind a
+// TestScriptsRemote runs the sessions of testdata again, each data folder served by a
 // server of its own: what the program prints is the same. Two things are made equal,
-// both in [startScriptServer]: who has the token is the administrator of the folder, as
-// whoever works on it directly is, and no more names of a template are reserved than are
-// asked for.
+// both in [startScriptServer]: the owner of the token is the administrator of the folder,
+// as a user who works on it directly is, and no more names of a template are reserved than
+// are asked for.
 func TestScriptsRemote(t *testing.T) {
 	all, err := filepath.Glob("testdata/*.txtar")
 	if err != nil {
@@ -244,7 +244,7 @@ func startScriptServer(data string) (*scriptServer, error) {
 	}}, nil
 }
 
-// scriptToken is the token of who acts as if on the folder itself.
+// scriptToken is the token of a user who acts as if on the folder itself.
 const scriptToken = "script"
 
 // scriptDirectory knows that token beside those of the registry.

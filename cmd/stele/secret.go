@@ -234,7 +234,7 @@ const (
 	secretVariable   = "STELE_SECRET_KEY"      // the keys themselves
 	credentialFolder = "CREDENTIALS_DIRECTORY" // of systemd, systemd.exec(5)
 	credentialName   = "stele-secret-key"      // of the file there
-	secretSuffix     = ".key"                  // behind the name of the data folder
+	secretSuffix     = ".key"                  // after the name of the data folder
 )
 
 // secretFlag adds the flag that names the file of secret keys.

@@ -144,7 +144,7 @@ func (p *process) waitFor(t *testing.T, text string) {
 }
 
 // waitForMetric waits until the server's metrics have a text: requests count when they are
-// answered, and who has the answer may be faster.
+// answered, and the client may have the answer before.
 func (p *process) waitForMetric(t *testing.T, text string) {
 	t.Helper()
 	eventually(t, "the metrics have "+text, func() bool {
@@ -326,7 +326,7 @@ func TestServeNotReady(t *testing.T) {
 	if response, body := get(t, p.http+"/readyz"); response.StatusCode != http.StatusServiceUnavailable {
 		t.Errorf("/readyz: %s %s", response.Status, body)
 	}
-	// Who looks after the server is told why.
+	// The operator's listener says why.
 	if response, body := get(t, p.metrics+"/readyz"); response.StatusCode != http.StatusServiceUnavailable || !strings.Contains(body, "about to end") {
 		t.Errorf("/readyz: %s %s", response.Status, body)
 	}

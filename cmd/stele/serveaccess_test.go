@@ -79,7 +79,7 @@ func TestFirstAdministrator(t *testing.T) {
 	third.end(t, syscall.SIGTERM)
 }
 
-// A server that ended before it could show the token has shut nobody out.
+// A server that ended before it could show the token has locked no user out.
 func TestFirstAdministratorInterrupted(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "data")
 	runStele(t, "user", "add", "admin", "--admin", "--data", folder) // as far as it came

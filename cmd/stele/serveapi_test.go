@@ -91,7 +91,7 @@ func TestServeAPI(t *testing.T) {
 	if late.StatusCode != http.StatusRequestTimeout {
 		t.Errorf("a body that does not come is answered with %d", late.StatusCode)
 	}
-	// Whoever sends too much is told when to go on.
+	// A client that exceeds the rate limit is told when to go on.
 	for range 30 {
 		if a, text = askAPI(t, p, "", "GET", "records/ark:99999/fromapi", ""); a.StatusCode != http.StatusOK {
 			break

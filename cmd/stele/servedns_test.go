@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestServeDNSTwice: who is told twice to end ends well, if nobody waits for an answer.
+// TestServeDNSTwice: a second SIGTERM does no harm if no client waits for an answer.
 func TestServeDNSTwice(t *testing.T) {
 	probe, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

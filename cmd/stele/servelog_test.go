@@ -122,7 +122,7 @@ func TestLogSecrets(t *testing.T) {
 	}
 }
 
-// TestServeProxies: behind a proxy that is trusted the client's own address counts.
+// TestServeProxies: with a trusted proxy in front, the client's own address counts.
 func TestServeProxies(t *testing.T) {
 	for _, trusted := range []string{"127.0.0.1", "192.0.2.1"} {
 		p := startServe(t, "--data", newRegistry(t), "--http", "127.0.0.1:0", "--log-addresses", "--trusted-proxies", trusted, "--base", "https://id.example.org", "--redirect-https")

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// office is a server and somebody who has a token for it.
+// office is a server and a user who has a token for it.
 type office struct {
 	t     *testing.T
 	at    string
@@ -116,7 +116,7 @@ func (o *office) restore(confirm string, backup []byte) (status int, last struct
 
 // TestRestoreWhileServing: a backup that was taken through the API takes the place of
 // the registry while clients go on, none of which sees more than a pause; no name is
-// given again, and who may enter is as before.
+// given again, and users and tokens are as before.
 func TestRestoreWhileServing(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "registry")
 	p, o := startOffice(t, data, "--dns", "127.0.0.1:0")
@@ -140,7 +140,7 @@ func TestRestoreWhileServing(t *testing.T) {
 		t.Fatalf("%d %v", status, err)
 	}
 
-	// What comes after the backup is gone with the restore, but for who may enter.
+	// The restore removes what comes after the backup, except users and tokens.
 	o.ask("PUT", "records/ark:12345/later", `{"url":"https://example.org/later"}`, 201)
 	note(o.mint("ark:12345/x5", 10))
 	note(o.mint("example.org/a", 10))
@@ -238,7 +238,7 @@ func (o *office) keepAsking(stop chan struct{}, name string) {
 	}
 }
 
-// repack makes another tar of one, whose entries change alters, but for the last.
+// repack makes another tar of one, whose entries change alters, except the last.
 func repack(t *testing.T, text []byte, change func(head *tar.Header, content []byte)) []byte {
 	t.Helper()
 	in := tar.NewReader(bytes.NewReader(text))

@@ -129,7 +129,7 @@ func TestServeTLSRefusals(t *testing.T) {
 
 // TestServeTLSEndsUnderLoad sends SIGTERM in the midst of many requests over HTTP/2,
 // of which some keep their connection and some do not. Each gets a complete answer,
-// or is told that it was not heard and finds nobody to ask any more. (net/http's
+// or is told that it was not processed and finds no server any more. (net/http's
 // client asks again by itself only what the server says it has not begun; RFC 9113,
 // section 8.7.)
 func TestServeTLSEndsUnderLoad(t *testing.T) {

@@ -235,7 +235,7 @@ func TestSeveralServers(t *testing.T) {
 	t.Run("away", c.testAway)
 }
 
-// minted is all names that servers gave, by whom.
+// minted is all names that servers gave, with the server of each.
 type minted struct {
 	mu    sync.Mutex
 	names map[stele.ID]string
@@ -374,8 +374,8 @@ func (c *cluster) testOneKey(t *testing.T) {
 	}
 }
 
-// testSee: what is written on one server is seen on the others, soon, and at once by who
-// has the version token.
+// testSee: what is written on one server is seen on the others, soon, and at once by a
+// client that has the version token.
 func (c *cluster) testSee(t *testing.T) {
 	for round := range 10 {
 		name := fmt.Sprint("urn:example:see", round)
@@ -501,7 +501,7 @@ func (c *cluster) testKill(t *testing.T) {
 	victim := c.servers[1]
 	var callers sync.WaitGroup
 	stop := make(chan struct{})
-	callers.Go(func() { // whoever asks it while it dies gets no answer, or a name
+	callers.Go(func() { // a client that asks it while it dies gets no answer, or a name
 		for {
 			select {
 			case <-stop:

@@ -15,8 +15,8 @@ import (
 )
 
 // TestStoreCopyKilled kills the program again and again while it copies, a little later
-// each time, and lets it go on. In the end the copy is what it should be; before, nobody
-// can use it.
+// each time, and lets it go on. In the end the copy is what it should be; before, it
+// can't be opened.
 func TestStoreCopyKilled(t *testing.T) {
 	server := lazyPostgres(t)
 	for _, kind := range []string{"folder", "PostgreSQL"} {

@@ -164,7 +164,7 @@ func (p *program) printCredential(credential string, t *auth.Token) error {
 	if !t.Expires.IsZero() {
 		lasts = "expires " + moment(t.Expires)
 	}
-	// Whoever reads the token has it, were this line lost.
+	// The token is printed already, so an error of this line does not matter.
 	fmt.Fprintf(p.stderr, "token %s for %s, %s; it is not shown again, so keep it as a password\n", t.ID, printable(t.User), lasts)
 	return nil
 }
@@ -216,8 +216,8 @@ last use is written once a minute.`,
 	return neverFiles(cmd)
 }
 
-// tokenUser returns whose tokens are listed: of all, for an administrator who names
-// nobody.
+// tokenUser returns the user whose tokens are listed, or "" for all users: for an
+// administrator who names no user.
 func (l *Registry) tokenUser(ctx context.Context, args []string) (string, error) {
 	if len(args) == 1 {
 		_, err := l.User(ctx, args[0])

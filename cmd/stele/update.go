@@ -73,7 +73,7 @@ With --if-version N nothing is written if somebody changed the record meanwhile.
 	return neverFiles(cmd)
 }
 
-// ifVersionFlag adds the flag by which nobody overwrites what they have not seen.
+// ifVersionFlag adds the flag by which a user overwrites only a version they have seen.
 func ifVersionFlag(cmd *cobra.Command, version *uint64) {
 	cmd.Flags().Uint64Var(version, "if-version", 0, "write only if this is the record's version")
 }

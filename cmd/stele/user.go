@@ -194,7 +194,7 @@ func (p *program) completeUsers(cmd *cobra.Command, args []string, _ string) (na
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	// A shell has nobody to tell of an error.
+	// A shell can't show an error while it completes.
 	_ = p.reading(cmd, func(ctx context.Context, l *Registry) error {
 		for u, err := range l.Users(ctx) {
 			if err != nil {
@@ -242,8 +242,8 @@ func (l *Registry) userCard(ctx context.Context, u *auth.User, now time.Time) (s
 	return b.String(), nil
 }
 
-// writeRoles tells which roles namespaces give to a user, as far as whoever asks may
-// know. What they say of others below is not told again.
+// writeRoles tells which roles namespaces give to a user, as far as the caller may know.
+// It does not list the namespaces below, which inherit them.
 func (l *Registry) writeRoles(ctx context.Context, b *strings.Builder, u *auth.User) error {
 	given := 0
 	for ns, err := range l.Namespaces(ctx) {

@@ -81,7 +81,7 @@ func TestSecondRegistry(t *testing.T) {
 	}
 }
 
-// Who writes http for https, or the other way round, is told so.
+// The error says if the user wrote http for https, or the other way round.
 func TestOtherProtocol(t *testing.T) {
 	answer := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
 	plain, secure := httptest.NewServer(answer), httptest.NewTLSServer(answer)

@@ -192,8 +192,8 @@ func (p *program) compareZone(ctx context.Context, l *Registry, z dnsd.Listed) (
 	return remote.CheckedZone{Zone: z.Zone, Serial: z.Serial, Shut: z.Shut, Secondaries: answers}, err
 }
 
-// newTransferProblem judges what a secondary said. One that is behind may be about to take
-// the zone, and one that was not asked may be well.
+// newTransferProblem judges what a secondary said. One that has an older serial may be
+// about to transfer the zone, and one that was not asked may be well.
 func newTransferProblem(a stele.SecondaryAnswer, serial uint32) transferProblem {
 	t := transferProblem{Zone: a.Zone, Secondary: a.At, State: a.State, Serial: newSecondaryCheck(a).Serial, ZoneAt: serial}
 	switch a.State {

@@ -91,8 +91,8 @@ func wantedDS(status *zonekey.Status) (list []string) {
 	return list
 }
 
-// newDelegations makes who asks the DNS about zones and those above them: by the name
-// servers that are named, or by the machine's own.
+// newDelegations returns a client that asks the DNS about zones and their parents: by the
+// name servers given, or by the machine's own.
 func newDelegations(servers []string) (*client.Delegations, error) {
 	d := &client.Delegations{}
 	for _, text := range servers {

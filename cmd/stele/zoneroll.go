@@ -105,8 +105,8 @@ as long as they keep them: it is for a key that has become known to others.`,
 	return neverFiles(cmd)
 }
 
-// check makes sure that what is said of the parent is what the next step asks for: who says
-// that it has the new records must not be taken to say that it has no old ones.
+// check makes sure that what is said of the parent is what the next step asks for: a user
+// who says that the parent has the new records does not say that it has no old ones.
 func (f *rollFlags) check(ctx context.Context, keys keyKeeper, now time.Time) error {
 	if !f.atParent && !f.removed {
 		return nil

@@ -105,7 +105,7 @@ set anew.`,
 	return neverFiles(cmd)
 }
 
-// isSameSecondary reports whether another one is a secondary, whoever is told.
+// isSameSecondary reports whether another one has the same network and key.
 func isSameSecondary(s stele.Secondary) func(stele.Secondary) bool {
 	return func(o stele.Secondary) bool { return o.Network == s.Network && o.Key == s.Key }
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// Rate counts work by who asks for it: each client has a bucket from which a request
+// Rate counts work by client: each client has a bucket from which a request
 // takes what it costs, and into which so much flows in a second as the rate says, up to
 // the burst. A request is refused if less than one is left. A bucket may be overdrawn by
 // work that costs more than is left; then its owner waits until that has flowed in.

@@ -271,7 +271,7 @@ var GoodSecond = rapid.Custom(func(t *rapid.T) time.Time {
 
 var GoodThumbprint = rapid.StringMatching(`[A-Za-z0-9_-]{43}`)
 
-// GoodSignature has the form of one. Nobody made it.
+// GoodSignature has the form of a signature, but no key made it.
 var GoodSignature = rapid.Custom(func(t *rapid.T) (s stele.Signature) {
 	s.SHA256[rapid.IntRange(0, 31).Draw(t, "at")] = rapid.ByteRange(1, 255).Draw(t, "byte")
 	s.Size = rapid.Uint64Range(0, stele.MaxSignedSize).Draw(t, "size")

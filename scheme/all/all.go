@@ -33,9 +33,9 @@ type Config struct {
 // decides:
 //
 //   - A part of the path that begins with "ark:" or "urn:" is that name, whatever
-//     the host. Of the two, the first decides: behind /urn:, a later /ark: is a
+//     the host. Of the two, the first decides: after /urn:, a later /ark: is a
 //     part of the URN.
-//   - Otherwise, on a handle proxy's host all is a handle, and so it is behind
+//   - Otherwise, on a handle proxy's host all is a handle, and so it is after
 //     /hdl/, /handle/ and /doi/.
 //   - On a PURL host a path that is an IBI label is that label, as on every
 //     resolver's host.

@@ -82,7 +82,7 @@ func documented(text, first, second string) bool {
 	return first == "ibi" && second == "purl"
 }
 
-// checkOneReader checks that no text is read by two schemes, but for the cases
+// checkOneReader checks that no text is read by two schemes, except in the cases
 // that New's comment documents, and that the list's answer is the first one's.
 func checkOneReader(t schemetest.TB, s *stele.Schemes, text string) {
 	t.Helper()
@@ -94,7 +94,7 @@ func checkOneReader(t schemetest.TB, s *stele.Schemes, text string) {
 	}
 	id, err := s.Parse(text)
 	if err != nil {
-		// A scheme that claims a text refuses it for all: nobody after it is asked.
+		// A scheme that claims a text refuses it for all: no scheme after it is asked.
 		for _, name := range readers {
 			if !claimedBefore(s, text, name) {
 				t.Errorf("%q is read by %s, but the list says %v", text, name, err)
@@ -149,7 +149,7 @@ func FuzzOneReader(f *testing.F) {
 	})
 }
 
-// Who reads what, where two schemes could want it.
+// Which scheme reads a text that two schemes could claim.
 func TestPrecedence(t *testing.T) {
 	s := schemes(t)
 	for text, want := range map[string]string{

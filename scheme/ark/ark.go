@@ -3,7 +3,7 @@
 //
 // It brings an ARK into the draft's normal form and tells its parts. It never
 // resolves one, never judges the host that an ARK is written with, decodes no
-// percent-encoding, and does not ask whether a NAAN is assigned to anybody.
+// percent-encoding, and does not ask whether a NAAN is assigned.
 package ark
 
 import (
@@ -99,8 +99,8 @@ func (s *Scheme) Parents(id stele.ID) iter.Seq[stele.Prefix] {
 
 // Cuts reports whether id may be cut after n bytes: after the NAAN, and after any
 // character of the rest. A shoulder need not end in a digit (section 2.4.1 recommends
-// it), and the one who assigns names alone knows where it ends. No prefix ends in a
-// separator, which does not count at the end of an ARK (section 3.2, step 8), or within a
+// it), and only the organisation that assigns names knows where it ends. No prefix ends in
+// a separator, which does not count at the end of an ARK (section 3.2, step 8), or within a
 // percent-encoding.
 func (s *Scheme) Cuts(id stele.ID, n int) bool {
 	text := id.String()

@@ -22,9 +22,9 @@ type Checked struct {
 }
 
 // DefaultChecked returns the shoulders that New knows to have check characters.
-// An ARK need not have one, and no registry tells who uses them, so the list is
-// short: machines mint these names, nobody chooses them, and each of some dozens
-// of samples in public use that could be traced to a catalogue held.
+// An ARK need not have one, and no registry lists the organisations that use them, so the
+// list is short: machines mint these names, people do not choose them, and each of some
+// dozens of samples in public use that could be traced to a catalogue held.
 //
 //   - 12148, Bibliothèque nationale de France: its catalogue (cb), and texts
 //     (bpt6k) and images (btv1b) of Gallica. It leaves out the NAAN.
@@ -66,7 +66,7 @@ func WithChecked(shoulders ...Checked) Option {
 }
 
 // rule returns the rule for the names of an ARK's shoulder, if one is known. The
-// shoulder itself is no such name.
+// shoulder itself is not such a name.
 func (s *Scheme) rule(r *reading) (rule Checked, ok bool) {
 	zone := r.canon[len(label):r.name]
 	for _, c := range s.checked {

@@ -66,8 +66,8 @@ func (s *Scheme) shoulderPart(r *reading) stele.Part {
 }
 
 // Place implements [stele.PlaceScheme]: a registered namespace that ends in the base name
-// is its shoulder. Only the one who assigns names knows where a shoulder ends (section
-// 2.4.1), so it counts more than the first-digit convention.
+// is its shoulder. Only the organisation that assigns names knows where a shoulder ends
+// (section 2.4.1), so it counts more than the first-digit convention.
 func (s *Scheme) Place(x stele.Explanation, prefixes []string) stele.Explanation {
 	text := x.ID.String()
 	naan := strings.IndexByte(text, '/')
@@ -112,7 +112,7 @@ func (s *Scheme) checkPart(r *reading) (check, note string) {
 	return check, "holds for NAAN and name, as for every name under " + rule.Shoulder
 }
 
-// sharedNAANs are those of section 2.3 that belong to nobody.
+// sharedNAANs are those of section 2.3 that are not assigned to an organisation.
 var sharedNAANs = map[string]string{
 	"12345": "for examples in documentation, not for reference",
 	"99152": "shared: terms of vocabularies",

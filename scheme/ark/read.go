@@ -134,7 +134,7 @@ func isHost(s string) bool {
 	return !isProxy
 }
 
-// mayMark reports whether a URL, behind its protocol, can have a label in it: a
+// mayMark reports whether a URL, after its protocol, can have a label in it: a
 // colon, or an encoded one. Most have not.
 func mayMark(s string) bool {
 	return strings.IndexByte(s, ':') >= 0 || strings.IndexByte(s, '%') >= 0

@@ -21,7 +21,7 @@
 // fragment, the components of RFC 8141) is left out. The DOI's own spellings
 // take DOIs only, and shortDOIs (10/abcde), which are handles. On hosts that are
 // not known as proxies a handle must have a prefix of digits and dots, since the
-// path may as well be somebody's PURL.
+// path may as well be a PURL.
 //
 // # Decided here
 //
@@ -29,7 +29,7 @@
 // them. RFC 3651 allows more; no such prefix was ever given out, and a ":" or "%"
 // there is a mark written twice or an encoding not undone. A local name is not
 // empty, and neither begins nor ends with a space: HS9's proxy strips spaces, so
-// nobody could ask for it. "urn:doi:10.123:456" is 10.123/456, as the DOI
+// clients could not ask for it. "urn:doi:10.123:456" is 10.123/456, as the DOI
 // Handbook has it and HS9 reads it.
 //
 // The package resolves nothing, and never guesses at what a broken name may have
@@ -73,14 +73,14 @@ func (s *Scheme) Parse(text string) (stele.ID, error) {
 }
 
 // Parents yields id cut before each slash of its local name, and last its prefix
-// with the slash behind it: of 20.500.12345/A/B these are 20.500.12345/A and
+// with the slash after it: of 20.500.12345/A/B these are 20.500.12345/A and
 // 20.500.12345/.
 func (s *Scheme) Parents(id stele.ID) iter.Seq[stele.Prefix] {
 	return func(yield func(stele.Prefix) bool) {
 		text := id.String()
 		authority := strings.IndexByte(text, '/') + 1
 		for end := len(text); end > authority; {
-			// A cut right behind the prefix's slash (the local name begins with
+			// A cut right after the prefix's slash (the local name begins with
 			// one) is the authority, which comes once.
 			end = max(authority, strings.LastIndexByte(text[:end], '/'))
 			if p := id.Prefix(end); p.IsValid() && !yield(p) {
@@ -90,8 +90,8 @@ func (s *Scheme) Parents(id stele.ID) iter.Seq[stele.Prefix] {
 	}
 }
 
-// Cuts reports whether id may be cut after n bytes: after its prefix and the slash behind
-// that, and before each slash of its local name.
+// Cuts reports whether id may be cut after n bytes: after its prefix and the slash that
+// follows it, and before each slash of its local name.
 func (s *Scheme) Cuts(id stele.ID, n int) bool {
 	text := id.String()
 	authority := strings.IndexByte(text, '/') + 1

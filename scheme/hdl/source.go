@@ -48,8 +48,8 @@ type spelling struct {
 	doi    bool
 }
 
-// marks begin a text, or the path of a known proxy (HS9's knows them too, but
-// for urn:handle:).
+// marks begin a text, or the path of a known proxy (HS9's knows them too, except
+// urn:handle:).
 var marks = [...]spelling{
 	{"hdl:", plain, false},
 	{"doi:", plain, true},
@@ -111,7 +111,7 @@ func (src *source) claim(text string) bool {
 	return true
 }
 
-// claimMark finds the handle behind a mark that stands at pos in text.
+// claimMark finds the handle after a mark that stands at pos in text.
 func (src *source) claimMark(text string, pos int) bool {
 	for i := range marks {
 		m := &marks[i]
@@ -228,7 +228,7 @@ func (src *source) checkHost() error {
 }
 
 // decode returns the characters that are meant in body, having cut off what
-// stands behind the handle.
+// follows the handle.
 func (src *source) decode() (string, error) {
 	if src.syntax == plain {
 		return src.body, nil

@@ -47,7 +47,7 @@ func New(now func() time.Time) *Scheme { return &Scheme{now} }
 // Name returns "ibi".
 func (*Scheme) Name() string { return Name }
 
-// Parse reads a label of either form, alone, behind "ibi/" or "rep/", or in the
+// Parse reads a label of either form, alone, after "ibi/" or "rep/", or in the
 // URL of a resolver.
 func (*Scheme) Parse(text string) (stele.ID, error) {
 	s, ok := find(text)
@@ -83,7 +83,7 @@ type source struct {
 	pos     int    // where
 	escaped bool   // in a URL: percent-encodings are to be decoded
 	unsure  bool   // it only looks like a label: if it is none it is not ours
-	extra   string // a URL's query or fragment, which is no part of the name
+	extra   string // a URL's query or fragment, which is not part of the name
 }
 
 // read takes the label of s apart. Positions in errors are those of the text.
@@ -146,9 +146,9 @@ func find(text string) (s source, ok bool) {
 	return s, false
 }
 
-// findInLink looks for a label in a resolver's URL. Behind /ibi/ and /rep/ a
+// findInLink looks for a label in a resolver's URL. After /ibi/ and /rep/ a
 // label is expected. A path alone must be one: most URLs of two or four parts are
-// nothing of ours.
+// not labels.
 func findInLink(link lex.Link) (s source, ok bool) {
 	path, ok := strings.CutPrefix(link.Path, "/")
 	if !ok || link.Host == "" {
@@ -173,7 +173,7 @@ func findInLink(link lex.Link) (s source, ok bool) {
 	return s, false
 }
 
-// isWay reports whether s is one of the words behind which resolvers expect a
+// isWay reports whether s is one of the words after which resolvers expect a
 // label.
 func isWay(s string) bool {
 	return len(s) == 3 && (strings.EqualFold(s, "ibi") || strings.EqualFold(s, "rep"))

@@ -60,7 +60,7 @@ const (
 	// PublicOnly refuses addresses that other hosts have too, such as 127.0.0.1
 	// or 10.0.0.1: a label made from one is unique by luck only.
 	PublicOnly Reach = false
-	// AnyAddress allows them, for those who know what they do.
+	// AnyAddress allows them, for callers that have a reason.
 	AnyAddress Reach = true
 )
 
@@ -159,7 +159,7 @@ var special = func() (list []block) {
 		{"3fff::/20", "a documentation"},
 		{"0.0.0.0/8", "a \"this network\""},
 		{"100.64.0.0/10", "a shared"},
-		{"192.0.0.9/32", ""}, // Port Control Protocol, and TURN behind it
+		{"192.0.0.9/32", ""}, // Port Control Protocol, and TURN after it
 		{"192.0.0.10/32", ""},
 		{"192.0.0.0/24", "a protocol's own"},
 		{"198.18.0.0/15", "a benchmarking"},

@@ -127,7 +127,7 @@ func wrongByte(s string, pos int, rule string) string {
 	return stele.Describe(r) + " can't stand here: " + rule
 }
 
-// readWord reads the first word of the host name and the port behind it. A word
+// readWord reads the first word of the host name and the port after it. A word
 // has no dot, so what follows one is a port.
 func (l *label) readWord(s string) (word string, f fault) {
 	word, l.port = s, defaultRepPort
@@ -169,7 +169,7 @@ func (l *label) readDate(year, rest string) fault {
 	if y < 1970 {
 		return fault{0, "no label is older than 1970"}
 	}
-	const at = 5 // where rest begins, behind the year and "/"
+	const at = 5 // where rest begins, after the year and "/"
 	fields, fraction, f := splitDate(rest)
 	if f.reason != "" {
 		f.pos += at

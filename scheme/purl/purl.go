@@ -1,6 +1,6 @@
 // Package purl reads persistent URLs: http names under the hosts of a resolver,
-// such as https://purl.org/dc/terms/title. Which hosts these are is given by
-// whoever makes the scheme; there is no other mark of a PURL.
+// such as https://purl.org/dc/terms/title. The caller of [New] names these hosts;
+// there is no other mark of a PURL.
 //
 // # Canonical form
 //
@@ -147,7 +147,7 @@ var reserved = [...]string{
 	"hdl", "doi", "ibi", "rep", // ways to name an identifier of another scheme
 	"uri-res", "api", "authority", // other systems' clients, and our own
 	"dns-query",                    // DNS over HTTPS
-	"healthz", "readyz", "metrics", // who looks after the server
+	"healthz", "readyz", "metrics", // for the operator
 	"robots.txt", "favicon.ico", // what crawlers and browsers ask for
 }
 
@@ -234,9 +234,9 @@ func (s *Scheme) Parents(id stele.ID) iter.Seq[stele.Prefix] {
 	}
 }
 
-// Cuts reports whether id may be cut after n bytes: after the slash behind the host, and
-// after any character of the path, since the prefix of a family of names may end inside a
-// part (https://purl.obolibrary.org/obo/HP_). It is not cut within a percent-encoding.
+// Cuts reports whether id may be cut after n bytes: after the slash that follows the host,
+// and after any character of the path, since the prefix of a family of names may end inside
+// a part (https://purl.obolibrary.org/obo/HP_). It is not cut within a percent-encoding.
 func (s *Scheme) Cuts(id stele.ID, n int) bool {
 	text := id.String()
 	if !strings.HasPrefix(text, start) || n <= len(start) || n >= len(text) {

@@ -244,7 +244,7 @@ func TestIsReserved(t *testing.T) {
 }
 
 // Encoding a character that means the same unencoded changes no name, encoding
-// another one does, and nobody else's encoder gets lost.
+// another one does, and the encoders of other programs are understood.
 func TestEncoding(t *testing.T) {
 	s := scheme(t)
 	part := rapid.StringOfN(rapid.RuneFrom([]rune("aZ09-._~%/+ :é")), 1, 8, -1)

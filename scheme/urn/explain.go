@@ -34,7 +34,7 @@ func (s *Scheme) Explain(text string) (stele.Explanation, error) {
 }
 
 // Spellings returns the other ways to write id. A resolver's URL is one only
-// where everybody uses the same resolver.
+// where all clients use the same resolver.
 func (s *Scheme) Spellings(id stele.ID) []stele.Spelling {
 	nid, nss, ok := cutID(id.String())
 	if !ok {

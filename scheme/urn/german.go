@@ -19,7 +19,7 @@ import (
 // The library registers small letters only, and its algorithm gives both cases
 // the same value; so case does not count anywhere in the name.
 //
-// A place in the thing, such as a page, is named by "/fragment/" and more behind
+// A place in the thing, such as a page, is named by "/fragment/" and more after
 // the check digit, as in urn:nbn:de:kobv:109-1-15356869/fragment/page=1121. What
 // stands there is the publisher's: it is not checked, and its case counts.
 

@@ -130,7 +130,7 @@ func readISBN(number string, pos int, separators string) (d isbnDigits, err erro
 }
 
 // slips returns the books that are meant if one character of the number, which is
-// no digit, stands for one, or if an X was swapped with its neighbour.
+// not a digit, stands for one, or if an X was swapped with its neighbour.
 func slips(number, separators string) []string {
 	var d isbnDigits
 	odd := 0

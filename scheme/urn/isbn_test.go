@@ -29,7 +29,7 @@ func suggested(t interface {
 func TestISBNSuggestions(t *testing.T) {
 	for text, want := range map[string][]string{
 		// The last two digits of 9780306406157 swapped; then what a wrong digit at
-		// each place would mean, the last first, but for the prefix.
+		// each place would mean, the last first, except in the prefix.
 		"urn:isbn:9780306406175": {
 			"urn:isbn:9783006406175", "urn:isbn:9780036406175", "urn:isbn:9780306406157",
 			"urn:isbn:9780306406171", "urn:isbn:9780306406195", "urn:isbn:9780306406775", "urn:isbn:9780306408175",

@@ -8,7 +8,7 @@ import (
 )
 
 // namespace is what one NID adds to RFC 8141. Functions that it does not need
-// are nil, but for canonical. The NSS that they take is canonical.
+// are nil, except canonical. The NSS that they take is canonical.
 type namespace struct {
 	nid   string // lower case
 	form  string // of its names, in an Explanation

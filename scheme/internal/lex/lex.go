@@ -151,7 +151,7 @@ type Link struct {
 	Path     string // as written, from its first "/" on; may be empty
 	PathPos  int    // where Path begins in the whole text
 	Query    string // what follows the first "?"
-	HasQuery bool   // a "?" is there, if with nothing behind it
+	HasQuery bool   // a "?" is there, if with nothing after it
 	Fragment string // what follows "#"
 }
 

@@ -82,8 +82,8 @@ type URN struct {
 	NSS      string // not empty, of the right characters
 	Pos      int    // where NSS begins in the whole text
 	R, Q, F  string // the components; none of them is part of the name
-	Query    string // what a URL has behind a "?" that begins no component
-	HasQuery bool   // that "?" is there, if with nothing behind it
+	Query    string // what a URL has after a "?" that begins no component
+	HasQuery bool   // that "?" is there, if with nothing after it
 }
 
 // SplitURN takes apart the URN that c carries in text; its NSS begins at pos. The
@@ -92,7 +92,7 @@ type URN struct {
 // Which host a URL names does not matter, since a URN is the same at every
 // resolver; but it must name one.
 //
-// A "?" begins a component only with "+" or "=" behind it. In the path of a URL
+// A "?" begins a component only with "+" or "=" after it. In the path of a URL
 // any other is the URL's own; elsewhere it is an error, because RFC 8141 keeps it
 // for later (section 2.3).
 func SplitURN(scheme, text string, c Carrier, pos int) (u URN, err error) {
@@ -263,7 +263,7 @@ func (u *URN) Components() (parts stele.Parts) {
 }
 
 // EncodesControl reports whether a control character is percent-encoded in s. It is
-// legal, and whoever decodes it may be deceived.
+// legal, and may deceive a program that decodes it.
 func EncodesControl(s string) bool {
 	for i := 0; i+2 < len(s); i++ {
 		if s[i] == '%' && IsHex(s[i+1]) && IsHex(s[i+2]) {
