@@ -74,7 +74,7 @@ func startLoopbackDNS(t *testing.T) string {
 		if q.Question[0].Qtype == dns.TypeA {
 			answer.Answer = append(answer.Answer, &dns.A{Hdr: dns.RR_Header{Name: q.Question[0].Name, Rrtype: dns.TypeA, Class: dns.ClassINET}, A: net.IPv4(127, 0, 0, 1)})
 		}
-		_ = w.WriteMsg(answer) // who does not get it asks again
+		_ = w.WriteMsg(answer) // a client that does not get it asks again
 	})}
 	done := make(chan struct{})
 	go func() {
@@ -150,7 +150,7 @@ func TestACME(t *testing.T) {
 			httpPort, tlsPort := freePort(t), freePort(t)
 			validHTTP, validTLS, seconds := httpPort, tlsPort, 3600
 			if challenge == "http-01" {
-				validTLS = freePort(t) // where nobody answers
+				validTLS = freePort(t) // where no server listens
 				seconds = 300          // so short that it is to be renewed at once
 			} else {
 				validHTTP = freePort(t)
@@ -177,7 +177,7 @@ func TestACME(t *testing.T) {
 	}
 }
 
-// checkACMESite checks that the site answers, and that its keys are nobody else's.
+// checkACMESite checks that the site answers, and that only its user can read its keys.
 func checkACMESite(t *testing.T, s *acmeSite) {
 	t.Helper()
 	transport := &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: s.pool, ServerName: acmeDomain, MinVersion: tls.VersionTLS12}}

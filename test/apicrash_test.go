@@ -115,7 +115,7 @@ func (c *apiCrash) start(t *testing.T) *apiServer {
 	return s
 }
 
-// ask sends a request. An error means that nobody knows what became of it.
+// ask sends a request. After an error, the outcome of the request is unknown.
 func (c *apiCrash) ask(s *apiServer, method, path, key, body string) (int, string, error) {
 	r, err := http.NewRequest(method, s.at+path, strings.NewReader(body))
 	if err != nil {
@@ -362,7 +362,7 @@ func (c *apiCrash) checkWhole(t *testing.T) {
 }
 
 // finish asks once more for what is open, and compares all answers with the registry:
-// no name is in two, and no record is there that nobody was told of.
+// no name is in two, and no record is there that no client was told of.
 func (c *apiCrash) finish(t *testing.T) {
 	t.Helper()
 	s := c.start(t)

@@ -98,7 +98,7 @@ var rooms = []room{
 // suites are tests that several packages share: tests alone import them.
 var suites = []string{"internal/recordtest", "scheme/schemetest", "store/storetest", "store/postgres/postgrestest", "internal/certtest"}
 
-// guest is somebody else's module and where in the house it lives. Every module
+// guest is a third-party module and the packages that may import it. Every module
 // that we import has a line; docs/decisions says why it is there.
 type guest struct {
 	module string
@@ -189,7 +189,7 @@ func (e edge) wrongInside(home *room, from, at, to string) string {
 	return fmt.Sprintf("%s must not import %s (it may: %s)", from, to, cmp.Or(home.may, "nothing of ours"))
 }
 
-// wrongGuest judges an import of somebody else's package.
+// wrongGuest judges an import of a third-party package.
 func (e edge) wrongGuest(from string) string {
 	for _, g := range guests {
 		if e.to != g.module && !strings.HasPrefix(e.to, g.module+"/") {
@@ -260,8 +260,8 @@ func TestArrows(t *testing.T) {
 	}
 }
 
-// TestPureDependencies looks behind the imports: what computes must not reach a
-// socket or another process through somebody else's package either.
+// TestPureDependencies follows the imports: what computes must not reach a socket or
+// another process through a third-party package either.
 func TestPureDependencies(t *testing.T) {
 	out, err := runIn(root, "go", "list", "-json=ImportPath,Deps", "./...")
 	if err != nil {
@@ -294,7 +294,7 @@ func TestPureDependencies(t *testing.T) {
 	}
 }
 
-// TestFolders fails on a folder at the top that nobody has planned.
+// TestFolders fails on a folder at the top that is not planned.
 func TestFolders(t *testing.T) {
 	known := []string{"deploy", "docs", "tools", "testdata", "bin", "stele-data"}
 	for _, r := range rooms {
@@ -312,7 +312,7 @@ func TestFolders(t *testing.T) {
 	}
 }
 
-// TestWrong tries the checker on imports that nobody should write, and on some
+// TestWrong tries the checker on imports that are not allowed, and on some
 // that are right.
 func TestWrong(t *testing.T) {
 	for _, tt := range []struct {

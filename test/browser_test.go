@@ -40,7 +40,7 @@ type message struct {
 	} `json:"error"`
 }
 
-// startBrowser starts Chromium. It knows no names and asks nobody but servers on this
+// startBrowser starts Chromium. It resolves no names and reaches only servers on this
 // machine.
 func startBrowser(t *testing.T) *browser {
 	t.Helper()

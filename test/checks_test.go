@@ -1,6 +1,6 @@
 package test
 
-// The checks behind the rules of house_test.go.
+// The checks for the rules of house_test.go.
 
 import (
 	"bytes"

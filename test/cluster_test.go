@@ -19,9 +19,9 @@ import (
 )
 
 // TestCluster starts what docs/cluster.md describes, on this machine, and takes away one
-// part after the other while clients write and read through all servers. What they were
-// told is there in the end, no name was given twice, nobody who read was turned away; how
-// long nobody could write is printed.
+// part after the other while clients write and read through all servers. All acknowledged
+// writes are there in the end, no name was given twice, no read was refused; the test
+// prints how long no client could write.
 func TestCluster(t *testing.T) {
 	c := startCluster(t)
 	l := newClusterLoad(t, c)
@@ -112,7 +112,7 @@ func startCluster(t *testing.T) *cluster {
 		if err == nil {
 			return c
 		}
-		if try == 2 { // somebody else may have taken a port meanwhile
+		if try == 2 { // another process may have taken a port meanwhile
 			t.Fatal(err)
 		}
 		t.Logf("once more: %v", err)
@@ -344,7 +344,7 @@ func (c *cluster) await(what string, is func() bool) {
 	}
 }
 
-// url is how a store is opened by somebody who reaches the PostgreSQL servers at a host and
+// url is the store's URL for a server that reaches the PostgreSQL servers at a host and
 // these ports.
 func (c *cluster) url(host string, ports ...string) string {
 	var hosts []string

@@ -73,7 +73,7 @@ func cutOff(t *testing.T, c *cluster, l *clusterLoad) {
 	if a.status != 200 {
 		t.Fatalf("%+v", a)
 	}
-	known("cut off, when a name has changed") // which nobody can know here
+	known("cut off, when a name has changed") // which the server can't know here
 	if status := s.status(c, seedName(1), a.version); status != 503 {
 		t.Errorf("asked for a state that has version %s it says %d", a.version, status)
 	}

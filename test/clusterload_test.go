@@ -117,8 +117,8 @@ func (l *clusterLoad) awaitWrites() {
 	})
 }
 
-// nothingAcknowledged makes sure that nobody is told of a success, once those that were on
-// their way have arrived.
+// nothingAcknowledged makes sure that no server acknowledges a write, once the requests
+// under way are answered.
 func (l *clusterLoad) nothingAcknowledged() {
 	l.t.Helper()
 	time.Sleep(time.Second)
@@ -134,8 +134,8 @@ func (l *clusterLoad) nothingAcknowledged() {
 	}
 }
 
-// clusterAnswer is what a server answers; a status of 0 means that nobody knows what became
-// of the request.
+// clusterAnswer is what a server answers; a status of 0 means that the outcome of the
+// request is unknown.
 type clusterAnswer struct {
 	status  int
 	text    string
@@ -215,7 +215,7 @@ func (l *clusterLoad) tell(id string, version uint64, url string) {
 	l.history[id][version] = url
 }
 
-// put registers a record. If nobody knows what became of the first request, it may have
+// put registers a record. If the outcome of the first request is unknown, it may have
 // been done.
 func (l *clusterLoad) put(at int, run string, n int) {
 	l.putRecord(at, fmt.Sprintf("urn:x1:%s-%d", run, n))
@@ -310,8 +310,8 @@ func (c *cluster) open(t *testing.T) *registry {
 }
 
 // verify looks for everything that was acknowledged, in the database, and for records
-// under new names of which nobody was told. The store and the minters must be whole, and
-// go on with names that nobody has.
+// under new names that no client was told of. The store and the minters must be whole, and
+// go on with unused names.
 func (l *clusterLoad) verify() {
 	l.t.Helper()
 	r := l.c.open(l.t)

@@ -36,7 +36,7 @@ type clusterReads struct {
 	clients sync.WaitGroup
 
 	mu      sync.Mutex
-	count   map[string]int           // of answers, by who gave them
+	count   map[string]int           // of answers, by the server that gave them
 	slowest map[string]time.Duration // of them
 }
 
@@ -104,7 +104,7 @@ func (r *clusterReads) start() {
 	}
 }
 
-// loop reads again and again, unless whoever is asked is down.
+// loop reads again and again, except while the server is down.
 func (r *clusterReads) loop(who string, down func() bool, read func() error) {
 	r.clients.Go(func() {
 		for {
@@ -189,7 +189,7 @@ func (r *clusterReads) stop() {
 // what they have is what we have. After the first time they take changes alone.
 func (r *clusterReads) secondariesAgree() {
 	r.t.Helper()
-	// Nobody is told of a serial that grew without anything new in the zone.
+	// No secondary is notified of a serial that grew without anything new in the zone.
 	l := &clusterLoad{t: r.t, c: r.c}
 	if a := l.ask(r.c.servers[0], "PUT", "records/urn:example:last", nil, `{"url":"https://example.org/last"}`); a.status != 201 {
 		r.t.Fatalf("%+v", a)
@@ -223,7 +223,7 @@ func (r *clusterReads) secondariesAgree() {
 	}
 	whole, changes, broken := transfers(string(text), "AXFR"), transfers(string(text), "IXFR"), strings.Count(string(text), "'SERVFAIL'")
 	r.t.Logf("Knot took the whole zone %d times, and changes %d times; %d times a database was killed while changes were read", whole, changes, broken)
-	// Who is told that the server failed may take the whole zone next.
+	// A secondary that gets SERVFAIL may transfer the whole zone next.
 	if whole > 1+broken || changes <= whole || strings.Contains(string(text), "failed to apply") {
 		r.t.Error("changes should be taken as changes")
 	}

@@ -59,7 +59,7 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// runAndKill starts the process, kills it at a moment that nobody foresees, and returns
+// runAndKill starts the process, kills it at a random moment, and returns
 // the lines that it wrote. Half of the moments are counted from its start, so that some
 // are while it recovers from the kill before.
 func runAndKill(t *testing.T, folder string, random *rand.Rand) []string {

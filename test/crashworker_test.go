@@ -23,7 +23,7 @@ import (
 // it is killed.
 const crashEnv = "STELE_CRASH_FOLDER"
 
-// registry is a store in a folder and who works on it.
+// registry is a store in a folder and the registrar that works on it.
 type registry struct {
 	ctx       context.Context
 	schemes   *vocabulary.Schemes
@@ -72,8 +72,8 @@ func (r *registry) addSpaces() error {
 }
 
 // crashWorker does everything at once: it makes names, registers, changes, imports. It
-// writes a line when something is acknowledged, and works until it is killed, which
-// whoever started it does; it returns only if something goes wrong.
+// writes a line when something is acknowledged, and works until the parent process kills
+// it; it returns only if something goes wrong.
 func crashWorker(folder string) error {
 	r, err := openRegistry(context.Background(), folder)
 	if err != nil {
@@ -214,7 +214,7 @@ func (w *worker) ingest(n int) error {
 
 // rename changes a namespace.
 func (w *worker) rename(n int) error {
-	time.Sleep(20 * time.Millisecond) // all who make names wait meanwhile
+	time.Sleep(20 * time.Millisecond) // all goroutines that make names wait meanwhile
 	ns, err := w.registrar.SetNamespace(w.ctx, crashSpaces[n%len(crashSpaces)].Key(), 0, func(ns *vocabulary.Namespace) error {
 		ns.Title = fmt.Sprintf("%s %d", w.run, n)
 		return nil

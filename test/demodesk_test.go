@@ -110,7 +110,7 @@ func (s *demo) real(text string) string {
 
 // shown turns what a command printed into what a page shows. This machine has another
 // name too, and servers of the DNS are told with their port alone. The lines of HTTP end
-// in CR, which nobody sees.
+// in CR, which is invisible.
 func (s *demo) shown(text string) string {
 	_, port, _ := net.SplitHostPort(s.http) // it has one
 	return strings.NewReplacer(s.http, shownDemo, s.site, shownSite, s.dns, shownDNS,

@@ -89,7 +89,7 @@ func TestUnitAgrees(t *testing.T) {
 }
 
 // TestDeployedConfiguration: the example is right, and so is each line of it that
-// somebody may wish to turn on.
+// an operator may turn on.
 func TestDeployedConfiguration(t *testing.T) {
 	out, err := runStele(t, "config", "check", filepath.Join(root, "deploy", "stele.toml"))
 	if err != nil || !strings.Contains(out, "nothing is wrong") {
@@ -114,7 +114,7 @@ func TestDeployedConfiguration(t *testing.T) {
 			}
 		}
 	}
-	// Behind a proxy.
+	// With a proxy in front.
 	file := filepath.Join(t.TempDir(), "stele.toml")
 	writeFile(t, file, commented(t, "nginx-stele.conf"), 0o600)
 	if out, err := runStele(t, "config", "check", file); err != nil {

@@ -166,7 +166,7 @@ var (
 	archiveNone = []question{
 		{"other.urn.example.", "NAPTR"}, {"x.001.ab1.paradisec.example.", "NAPTR"},
 		{"x.a.001.ab1.paradisec.example.", "NAPTR"}, {"xab1.paradisec.example.", "A"},
-		// Reserved, with the name above it; not for everybody.
+		// Reserved, with the name above it; not public.
 		{"a.003.ab1.paradisec.example.", "NAPTR"}, {"003.ab1.paradisec.example.", "NAPTR"},
 		{"c.001.ab1.paradisec.example.", "NAPTR"}, {"c.001.ab1.paradisec.example.", "TXT"},
 	}
@@ -174,7 +174,7 @@ var (
 )
 
 // The same registry, served by us and by stock name servers from our zone files,
-// gives the same answers to whoever asks, and leads to the same places.
+// gives the same answers to all clients, and leads to the same places.
 func TestDNS(t *testing.T) {
 	a := newArchive(t)
 	zones := a.export()
@@ -199,7 +199,7 @@ func TestDNS(t *testing.T) {
 	t.Run("unbound", func(t *testing.T) {
 		t.Parallel()
 		server := unboundFor(ours).start(t, zones...)
-		// Of a DS it asks those above the zone, of whom there are none here.
+		// For a DS record it asks the parent zone's servers, of which there are none here.
 		questions := slices.DeleteFunc(slices.Clone(archiveQuestions), func(q question) bool { return q.kind == "DS" })
 		for _, ask := range askers() {
 			sameReplies(t, ask.name, remembered(ask.ask(t, server, questions)), remembered(askDig(t, ours, questions)))

@@ -131,7 +131,7 @@ func digPrivately(t *testing.T, p *pair, at doors, want []reply) {
 }
 
 // resolvesPrivately finds everything by TLS and by HTTPS, with the program and with the
-// package, and nothing if the certificate is somebody else's.
+// package, and nothing if the certificate is another server's.
 func resolvesPrivately(t *testing.T, p *pair, at doors) {
 	t.Helper()
 	schemes, err := all.New(all.Config{})

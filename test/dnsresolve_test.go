@@ -39,7 +39,7 @@ var archiveWanted = []wanted{
 	{name: "URN:Paradisec:ab1:001:b", service: "N2L", accept: "audio/mpeg", at: "/paradisec/AB1/001/B.wav"},
 	// Not for the DNS: the last step is made over HTTP.
 	{name: "urn:paradisec:AB1:001:a%20b", service: "N2L", at: "/space"},
-	// Withdrawn; reserved; not for everybody; never registered; another namespace.
+	// Withdrawn; reserved; not public; never registered; another namespace.
 	{name: "urn:paradisec:AB1:004:A", service: "N2L", kind: vocabulary.Gone},
 	{name: "urn:paradisec:AB1:003:A", service: "N2L", kind: vocabulary.NotFound},
 	{name: "urn:paradisec:AB1:001:C", service: "N2L", kind: vocabulary.NotFound},

@@ -35,8 +35,8 @@ zone:
 	return s
 }
 
-// newSignedTree makes a tree with zones of all kinds, sound and broken, and somebody on
-// the way to them.
+// newSignedTree makes a tree with zones of all kinds, sound and broken, and an attacker on
+// the network path to them.
 func newSignedTree(t *testing.T, change func(q dns.Question, m *dns.Msg)) *signedTree {
 	t.Helper()
 	s := &signedTree{t: t, folder: t.TempDir(), change: change}
@@ -126,7 +126,7 @@ var proofs = []struct {
 	{"n.lost.example.", "bogus", "lost.example. DS: no proof"},
 }
 
-// tamper is somebody on the way.
+// tamper is an attacker on the network path.
 func tamper(sign func(set []dns.RR) *dns.RRSIG) func(q dns.Question, m *dns.Msg) {
 	without := func(list []dns.RR, kinds ...uint16) []dns.RR {
 		return slices.DeleteFunc(list, func(r dns.RR) bool {

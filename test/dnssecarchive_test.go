@@ -44,7 +44,7 @@ func TestDNSSECArchive(t *testing.T) {
 	}
 }
 
-// provesArchive finds everything, and finds it secure; but for what is asked over HTTP
+// provesArchive finds everything, and finds it secure, except what is asked over HTTP
 // in the end.
 func provesArchive(t *testing.T, way *client.DNS) {
 	t.Helper()
@@ -109,7 +109,7 @@ func trustingClient(t *testing.T, p *pair, at string) *client.DNS {
 	return way
 }
 
-// Who takes the word of a resolver hears of what it finds bogus, with its reason.
+// A client that trusts a resolver's AD bit gets the resolver's reason for a bogus answer.
 func TestTrustADBogus(t *testing.T) {
 	s := newSignedTree(t, nil)
 	p, at := newPair(t), doors{freePort(t), freePort(t)}

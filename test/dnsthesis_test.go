@@ -13,7 +13,7 @@ import (
 )
 
 // The thesis's zone, as it prints it, is served by NSD, and leads to its places for
-// those who are told to read it so.
+// clients that are told to read it so.
 func TestThesisZone(t *testing.T) {
 	t.Parallel()
 	z := zoneFile{archiveZone, filepath.Join(root, "test/testdata/thesis.zone")}
@@ -42,7 +42,7 @@ func TestThesisZone(t *testing.T) {
 		}
 	}
 
-	// Nobody reads rules so without being told to.
+	// A client does not read rules so without being told to.
 	w := wanted{name: name, service: "N2L"}
 	if out, code := resolveWith(t, w, "--dns", server.addr, "--root", where); code != 3 {
 		t.Errorf("without --compat: exit %d, %s", code, out)

@@ -73,7 +73,7 @@ func (p *signedArchive) startWeb() {
 	at := net.JoinHostPort("127.0.0.1", strconv.Itoa(freePort(p.t)))
 	user := ""
 	if os.Getuid() == 0 {
-		user = "user root;" // the folders of tests are nobody else's
+		user = "user root;" // only the test's user can read its folders
 	}
 	writeFile(p.t, filepath.Join(folder, "nginx.conf"), fmt.Sprintf(`daemon off;
 %s
@@ -95,7 +95,7 @@ http {
 	p.startAt(at, exec.Command(serverProgram("nginx"), "-p", folder, "-c", filepath.Join(folder, "nginx.conf")))
 }
 
-// startFTP runs vsftpd, as whoever tests.
+// startFTP runs vsftpd, as the user of the test.
 func (p *signedArchive) startFTP() {
 	port := freePort(p.t)
 	config := filepath.Join(p.t.TempDir(), "vsftpd.conf")
@@ -137,8 +137,8 @@ func (p *signedArchive) startAt(at string, cmd *exec.Cmd) {
 	}
 }
 
-// getting is the command line by which a reader gets something, who has nothing but the
-// name and the keys of the zones.
+// getting is the command line of a reader who has nothing but the name and the keys of the
+// zones.
 func (p *signedArchive) getting(name, file string, more ...string) []string {
 	return append([]string{"get", "urn:paradisec:AB1:001:" + name, "--dns", p.dns, "--root", archiveRoot, "--anchors", p.anchors, "--verify", "--private-addresses", "allow", "-o", file}, more...)
 }
@@ -163,8 +163,8 @@ func TestGet(t *testing.T) {
 	p.changed(folder)
 }
 
-// keptBack: somebody on the way who lets everything through but the keys does not get the
-// program to take them from somebody else. It says that it is worth to try again.
+// keptBack: an attacker on the network path who withholds only the keys does not make the
+// program take them from another server. The program says that the user may try again.
 func (p *signedArchive) keptBack(file string) {
 	t := p.t
 	for about, instead := range map[string]func(q *dns.Msg) *dns.Msg{
@@ -192,7 +192,7 @@ func (p *signedArchive) keptBack(file string) {
 	}
 }
 
-// between is a name server that passes on what ours says, but for the keys. It returns its
+// between is a name server that passes on what ours says, except the keys. It returns its
 // address.
 func (p *signedArchive) between(instead func(q *dns.Msg) *dns.Msg) string {
 	t := p.t

@@ -13,8 +13,8 @@ import (
 // fileInMap is a file, or a pattern of files, in the README of a package.
 var fileInMap = regexp.MustCompile("`([a-z_0-9*]+\\.go)`")
 
-// TestMaps holds the READMEs of packages, which say which file is about what, against the
-// packages: they list every file, and none that is not there.
+// TestMaps compares the READMEs of packages, which say which file is about what, with the
+// packages: they list every file, and no file that does not exist.
 func TestMaps(t *testing.T) {
 	files := make(map[string][]string) // by folder
 	var maps []string

@@ -132,7 +132,7 @@ func (s stockServer) start(t *testing.T, zones ...zoneFile) *nameServer {
 		if err == nil {
 			return server
 		}
-		// Somebody else may have taken the port meanwhile.
+		// Another process may have taken the port meanwhile.
 		if try == 3 || !errors.Is(err, errPortTaken) {
 			t.Fatalf("%s: %v", s.name, err)
 		}
@@ -187,7 +187,7 @@ func (s stockServer) zones(list []zoneFile) string {
 }
 
 // serverProgram returns the path of a program. Those of servers stand in sbin, which
-// is not on everybody's path.
+// is not on every user's path.
 func serverProgram(name string) string {
 	if path, err := exec.LookPath(name); err == nil {
 		return path
@@ -274,7 +274,7 @@ func freePort(t *testing.T) int {
 	return port
 }
 
-// findPort returns a port that nobody uses, neither with UDP nor with TCP. It is none
+// findPort returns a port that no process uses, neither with UDP nor with TCP. It is none
 // of those that systems give to clients: name servers let others share their port
 // (SO_REUSEPORT), and so does dig, which would ask itself once in a while.
 func findPort() (port int, err error) {

@@ -127,8 +127,8 @@ func writePair(t *testing.T, folder string) {
 	writeFile(t, filepath.Join(folder, "privkey.pem"), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})), 0o600)
 }
 
-// TestNginx: behind nginx names arrive as they were written, and who asked, and how,
-// is believed of nginx and of nobody else.
+// TestNginx: through nginx names arrive as they were written, and the server believes what
+// nginx says of the client's address and protocol, and believes no other client.
 func TestNginx(t *testing.T) {
 	folder := t.TempDir()
 	data, file := filepath.Join(folder, "data"), filepath.Join(folder, "records.jsonl")
@@ -165,7 +165,7 @@ func TestNginx(t *testing.T) {
 			t.Errorf("%s: %s to %q, want %d to %q\n%s", tt.target, res.Status, got, tt.status, tt.location, body)
 		}
 	}
-	// A request is logged when it is answered, and who has the answer may be faster.
+	// A request is logged when it is answered, and the client may have the answer before.
 	for range 500 {
 		if strings.Count(n.behind.String(), "address=127.0.0.5") >= 8 {
 			break

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// badLayout finds what nobody should see on a page: what is wider than the window,
+// badLayout finds faults of a page: what is wider than the window,
 // words that are broken where there is no need to, and text in nearly the colour of
 // what it stands on. Addresses and names may be broken anywhere.
 const badLayout = `(() => {

@@ -61,8 +61,8 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// desk is where a reader sits who tries what a page shows: in a copy of the
-// repository, which all blocks of a page share, with stele in the path.
+// desk runs the commands of a page as a reader does: in a copy of the repository, which
+// all blocks of a page share, with stele in the path.
 type desk struct {
 	sh      shell
 	timeout time.Duration   // for one block
@@ -213,7 +213,7 @@ func (d *desk) console(ctx context.Context, p *page, f fence) (body, complaints 
 			complaints = append(complaints, p.at(f.first, "%q prints\n%s\nbut the page shows\n%s",
 				s.command, strings.Join(got, "\n"), strings.Join(s.want, "\n")))
 		}
-		// Who reads must see that it fails: by a message, or by what comes next.
+		// A reader must see that it fails: by a message, or by what comes next.
 		if results[i].code != 0 && got == nil && (i+1 == len(all) || !strings.Contains(all[i+1].command, "$?")) {
 			complaints = append(complaints, p.at(f.first, "%q fails silently, with status %d", s.command, results[i].code))
 		}
@@ -280,7 +280,7 @@ var (
 )
 
 // judgeLine checks a line of a block tagged sh. It returns what of it is to be
-// run. An error says that the line is wrong, or that nobody can tell.
+// run. An error says that the line is wrong, or that it can't be checked.
 func (d desk) judgeLine(ctx context.Context, line string) (run []string, err error) {
 	for command := range strings.SplitSeq(comment.ReplaceAllString(line, ""), "&&") {
 		command = strings.TrimSpace(command)

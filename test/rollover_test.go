@@ -101,7 +101,7 @@ func (r *rollover) above() {
 	r.tree.mu.Unlock()
 }
 
-// pass lets so much time pass that nobody has anything in a cache from before, and all
+// pass lets so much time pass that no cache has anything from before, and all
 // has been asked for since.
 func (r *rollover) pass() {
 	r.t.Helper()

@@ -295,7 +295,8 @@ func (p *primary) agree(t *testing.T, list []*nameServer, signed bool, when stri
 	questions := []question{{"a.009.ab1." + archiveZone, "NAPTR"}, {"b.009.ab1." + archiveZone, "URI"}, {"a.1.new." + archiveZone, "NAPTR"},
 		{archiveZone, "MX"}, {"www." + archiveZone, "A"}, {"blog." + archiveZone, "CNAME"}, {"blog." + archiveZone, "A"}, {"blog." + archiveZone, "AAAA"}}
 	for _, q := range archiveQuestions {
-		// The serial of the root grows with ours, but nothing is new in it, so nobody is told.
+		// The serial of the root grows with ours, but nothing is new in it, so the server
+		// notifies no secondary.
 		if strings.HasSuffix(q.name, archiveZone) {
 			questions = append(questions, q)
 		}
@@ -319,7 +320,7 @@ func (p *primary) agree(t *testing.T, list []*nameServer, signed bool, when stri
 	}
 }
 
-// Whoever is not named gets nothing, by any way.
+// A client that is not a secondary of the zone gets nothing, by any way.
 func TestTransferRefused(t *testing.T) {
 	p := newPrimary(t, nil)
 	out, err := exec.CommandContext(t.Context(), "dig", "@127.0.0.1", "-p", strconv.Itoa(p.port), archiveZone, "AXFR").CombinedOutput()
@@ -367,8 +368,8 @@ func TestTransferRefused(t *testing.T) {
 	}
 }
 
-// A zone is for one address, and asked for by a proxy, which kdig plays: what counts is
-// for whom it asks.
+// A zone is for one address, and a proxy, which kdig plays, asks for it: what counts is
+// the address of the proxy's client.
 func TestTransferProxied(t *testing.T) {
 	a := newArchive(t)
 	a.stele("zone", "secondary", "add", archiveZone, "--network", "198.51.100.7")

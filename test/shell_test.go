@@ -35,7 +35,7 @@ type result struct {
 var stepEnd = regexp.MustCompile(`(?s)(.*?)\n\x01(\d+)\x01\n`)
 
 // run runs the commands in one bash, so that each finds what those before it
-// left behind: $?, variables, the folder. It ends what they leave running.
+// set: $?, variables, the folder. It ends what they leave running.
 func (sh shell) run(ctx context.Context, commands ...string) ([]result, error) {
 	var script strings.Builder
 	fmt.Fprintln(&script, "trap 'kill $(jobs -p) 2>/dev/null' EXIT")

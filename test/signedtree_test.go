@@ -18,7 +18,7 @@ import (
 
 // signedTree is zones from the root down, signed by BIND's tools or by servers, and a
 // way in which they are asked: a resolver that passes on what their servers say, unless
-// somebody on the way changes it.
+// an attacker on the network path changes it.
 type signedTree struct {
 	t      *testing.T
 	folder string
@@ -26,7 +26,7 @@ type signedTree struct {
 	root   string                           // DNSKEY record of the root
 	mu     sync.Mutex                       // for routes, once it serves
 	routes []route                          // the first that fits counts
-	change func(q dns.Question, m *dns.Msg) // nil: nobody does
+	change func(q dns.Question, m *dns.Msg) // nil: unchanged
 	addr   string
 	port   int
 }
@@ -124,7 +124,7 @@ func (s *signedTree) serve() {
 	}
 }
 
-// ServeDNS asks who has the name, and passes the answer on.
+// ServeDNS asks the server that has the name, and passes the answer on.
 func (s *signedTree) ServeDNS(w dns.ResponseWriter, q *dns.Msg) {
 	if len(q.Question) != 1 {
 		return

@@ -89,15 +89,11 @@ func (s remoteStore) Namespaces(ctx context.Context) iter.Seq2[*stele.Namespace,
 	}
 }
 
-// History yields all versions of a record.
 // Version returns one version of a record.
 func (s remoteStore) Version(ctx context.Context, id stele.ID, version uint64) (*stele.Record, error) {
 	return s.r.Version(ctx, id, version)
 }
 
-// VersionAt returns the version of a record that was current at a time.
-// NamespaceHistory yields all versions of a namespace.
-// Purge lets the server compact its store.
 // Count returns how many records count for a namespace.
 func (s remoteStore) Count(ctx context.Context, key stele.NamespaceKey) (uint64, error) {
 	return s.r.Count(ctx, key)

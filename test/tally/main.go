@@ -57,7 +57,7 @@ func (t totals) String() string {
 	return fmt.Sprintf("%d passed, %d failed, %d skipped", t.passed, t.failed, len(t.skips))
 }
 
-// verdict says why the run is no success, or nil.
+// verdict says why the run fails, or nil.
 func (t totals) verdict() error {
 	switch {
 	case t.failed > 0:
