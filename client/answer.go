@@ -12,7 +12,7 @@ import (
 	"github.com/stele-id/stele/ddds"
 )
 
-// Times for which an answer is believed, whatever it says itself.
+// Upper bounds on the time for which an answer is cached, whatever its TTL.
 const (
 	maxTTL         = 24 * 60 * 60
 	maxNegativeTTL = 60 * 60 // RFC 2308, section 5, has one to three hours
@@ -25,9 +25,9 @@ type answer struct {
 	rules   []ddds.Rule
 	ttl     uint32 // seconds; the least along the way
 	missing missing
-	err     error // that there is nothing, of Kind NotFound
+	err     error // of Kind NotFound, for a negative answer
 	verdict dnssec.Verdict
-	zone    string // that says that there is nothing, as well proven as the verdict says; "" if it is not known
+	zone    string // that gave the negative answer, as well proven as the verdict says; "" if it is not known
 
 	path      []string // names that are aliases, in the order in which they were followed
 	aliases   int      // how many they are
@@ -35,7 +35,7 @@ type answer struct {
 	cached    bool
 }
 
-// missing says in which way there is nothing.
+// missing says which kind of negative answer it is.
 type missing uint8
 
 const (
@@ -51,7 +51,7 @@ func (a *answer) take(part *answer) {
 	a.verdict = a.verdict.Weaker(part.verdict)
 }
 
-// name makes the error of an answer that there is nothing.
+// name makes the error of a negative answer.
 func (a *answer) name(q question) {
 	at := q.name
 	if a.owner != q.name {
@@ -67,7 +67,7 @@ func (a *answer) name(q question) {
 	}
 }
 
-// told tells of an answer that was remembered.
+// told returns the trace of a cached answer.
 func (a *answer) told(q question) *Query {
 	rcode := dns.RcodeSuccess
 	if a.missing == noSuchName {
@@ -79,8 +79,8 @@ func (a *answer) told(q question) *Query {
 	}
 }
 
-// readAnswer reads a reply to a question. Records of other names, types and classes
-// are passed over. An error says why the server is of no use; it is a stele.Error if
+// readAnswer reads a reply to a question. It ignores records of other names, types and
+// classes. An error says why the server is of no use; it is a stele.Error if
 // all servers will say the same.
 func readAnswer(reply *dns.Msg, q question) (*answer, error) {
 	switch reply.Rcode {
@@ -160,7 +160,7 @@ func isWhole(r dns.RR) bool {
 	return true
 }
 
-// ttlOf returns the least TTL of records. One with the first bit set is none (RFC
+// ttlOf returns the least TTL of records. A TTL with the first bit set counts as 0 (RFC
 // 2181, section 8).
 func ttlOf(list []dns.RR) uint32 {
 	ttl := uint32(maxTTL)
@@ -199,7 +199,7 @@ func (a *answer) negative(reply *dns.Msg) error {
 	return nil
 }
 
-// authority returns the SOA record of the zone that says so, nil if there is none.
+// authority returns the SOA record of the zone that denies it, nil if there is none.
 func (a *answer) authority(reply *dns.Msg) *dns.SOA {
 	for _, r := range reply.Ns {
 		soa, ok := r.(*dns.SOA)

@@ -67,7 +67,7 @@ func (s *session) byRules(ctx context.Context, app application) (Result, error) 
 		case stele.KindOf(err) != stele.NotFound, errors.Is(err, ddds.ErrNoSuchName) && !isBroken(err) && s.last == key:
 			return Result{}, failed
 		case i+1 < len(names) && strings.EqualFold(name, names[i+1]) && !errors.Is(err, ddds.ErrNoRule):
-			return Result{}, failed // keys have no case: the other name ends there too
+			return Result{}, failed // keys ignore case: the other name ends there too
 		}
 	}
 	return Result{}, failed

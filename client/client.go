@@ -91,7 +91,7 @@ type Result struct {
 // maxOthers is how many other locations a Result tells.
 const maxOthers = 32
 
-// check fills in what is usual, and refuses what can't be right.
+// check fills in defaults, and refuses requests that are wrong.
 func (q Request) check() (Request, error) {
 	service, err := ddds.ParseService(string(cmp.Or(q.Service, stele.N2L)))
 	if err != nil {
@@ -176,8 +176,8 @@ func aboutName(id stele.ID, err error) error {
 	return &stele.Error{Op: "resolve", ID: id, Kind: stele.KindOf(err), Err: stele.Reason(err)}
 }
 
-// asks returns the service by which locations are asked for over HTTP: a location
-// alone does not say what else there is.
+// asks returns the service by which locations are asked for over HTTP: a single location
+// does not say which others there are.
 func (q *Request) asks() string {
 	if q.Service == stele.N2L && len(q.Protocols) > 0 {
 		return "N2Ls"
@@ -185,7 +185,7 @@ func (q *Request) asks() string {
 	return string(q.Service)
 }
 
-// wantsNames reports whether names are asked for, and no locations.
+// wantsNames reports whether the request asks for names instead of locations.
 func (q *Request) wantsNames() bool {
 	return strings.HasPrefix(string(q.Service), "N2N") || strings.HasPrefix(string(q.Service), "L2N")
 }
@@ -209,8 +209,8 @@ func protocolOf(location string) string {
 	return strings.ToLower(protocol)
 }
 
-// checkLocation returns a location as it may be shown and sent, or says why it is
-// none: it must be an absolute URL with a host, in visible ASCII. What is not ASCII
+// checkLocation returns a location as it may be shown and sent, or says why it is not
+// one: it must be an absolute URL with a host, in visible ASCII. What is not ASCII
 // is encoded.
 func checkLocation(text string) (string, error) {
 	if text == "" {
@@ -230,7 +230,7 @@ func checkLocation(text string) (string, error) {
 	return safe, nil
 }
 
-// checkName returns a name as it may be shown, or says why it is none: it must be an
+// checkName returns a name as it may be shown, or says why it is not one: it must be an
 // absolute URI.
 func checkName(text string) (string, error) {
 	safe, err := encodeURI(text)

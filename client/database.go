@@ -41,7 +41,7 @@ func (s *session) walkOnce(ctx context.Context, key string) (Result, error) {
 	return s.finishCandidates(ctx, found.Candidates)
 }
 
-// tell puts together the questions that were asked and what was made of the rules.
+// tell adds to the trace the questions that were asked and how the rules were applied.
 // A walk has a step for each key that it asks for.
 func (s *session) tell(t *ddds.Trace) {
 	if t == nil {
@@ -89,9 +89,9 @@ func (d *DNS) readRules(a *answer) []ddds.Rule {
 }
 
 // naptrFields returns the fields of NAPTR records. The library keeps texts as zone
-// files have them, and names too: a name with a backslash in it (a dot inside of a
-// label, say) would be another name without, and is left as it is, which no key can
-// be. The thesis's replacements are not names; they are read as texts.
+// files have them, and names too: to unescape a name with a backslash (a dot inside of a
+// label, say) would make it another name, so it stays escaped, and then is not a valid key.
+// The thesis's replacements are not names; they are read as texts.
 func naptrFields(set []dns.RR, texts bool) (list []ddds.Fields) {
 	for _, r := range set[:min(len(set), ddds.MaxRules+1)] {
 		n, ok := r.(*dns.NAPTR)

@@ -34,8 +34,8 @@ type ZoneServer struct {
 	Err    error          // why it does not answer for the zone as it should
 }
 
-// Delegations looks after zones that others should find. Servers answer its
-// questions about the DNS; they are asked in turn.
+// Delegations checks how zones are delegated. Servers answer its questions about the
+// DNS; they are asked in turn.
 type Delegations struct {
 	Servers []netip.AddrPort
 	Timeout time.Duration // for one question; 3 s if 0
@@ -43,11 +43,11 @@ type Delegations struct {
 	// Port is where the servers of zones are asked; 53 if 0.
 	Port uint16
 
-	// Again is how long a server has to take over what another one has; 1 s if 0.
+	// Again is how long a server has to transfer what another one has; 1 s if 0.
 	Again time.Duration
 }
 
-// Limits on what others make us ask.
+// Limits on the questions that other servers can cause.
 const (
 	maxZoneServers   = 32 // of one zone
 	maxZoneAddresses = 8  // of one server
@@ -113,9 +113,9 @@ func (d *Delegations) Check(ctx context.Context, zone string, should []stele.Nam
 }
 
 // judgeLate finds the servers that have an older state of the zone. A zone may change
-// while its servers are asked one after the other, and a secondary needs a moment to take it.
-// So a server is late only if it has not, when it is asked again, what another server had
-// before.
+// while its servers are asked one after the other, and a secondary needs a moment to
+// transfer it. So a server is late only if, when it is asked again, it still has an older
+// state than another server had before.
 func (d *Delegations) judgeLate(ctx context.Context, found *Delegation) {
 	newest, known := uint32(0), false
 	for _, s := range found.Servers {
@@ -291,7 +291,7 @@ func (d *Delegations) exchange(ctx context.Context, server netip.AddrPort, netwo
 	}
 }
 
-// rcodeError is an answer that is none.
+// rcodeError is the error of a response code.
 func rcodeError(reply *dns.Msg) error {
 	if reply == nil {
 		return nil

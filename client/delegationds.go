@@ -19,8 +19,8 @@ type ZoneTrust struct {
 	Err    error    // why that is not known
 }
 
-// IsWanted reports whether the zone above vouches for the keys that the zone wants, and for
-// no other, by whichever digests.
+// IsWanted reports whether the zone above vouches for exactly the keys that the zone wants,
+// by whichever digests.
 func (t *ZoneTrust) IsWanted() bool { return slices.Equal(keysOf(t.DS), keysOf(t.Wanted)) }
 
 // keysOf returns the keys that DS records are of: tag and algorithm.
@@ -46,8 +46,8 @@ func (d *Delegations) DS(ctx context.Context, zone string) (parent string, list 
 	return parent, dsOf(reply.Answer, zone), nil
 }
 
-// dsOf returns the data of DS and CDS records of a zone. One that takes them back (RFC 8078,
-// section 4) is none.
+// dsOf returns the data of DS and CDS records of a zone, without a CDS record that asks to
+// delete them (RFC 8078, section 4).
 func dsOf(answer []dns.RR, zone string) (list []string) {
 	for _, rr := range answer {
 		var ds *dns.DS

@@ -30,24 +30,25 @@ type DNSOptions struct {
 	// RootCAs are the authorities that sign name servers' certificates; the system's if nil.
 	RootCAs *x509.CertPool
 
-	// DNSSEC says how answers are to prove themselves; "": they need not. To validate
-	// takes a clock.
+	// DNSSEC says how answers are authenticated; "": not at all. Validate needs a
+	// clock.
 	DNSSEC DNSSEC
 
 	// Anchors are the keys that are trusted; those of the public DNS if nil.
 	Anchors *dnssec.Anchors
 
 	// Roots are where the rules of a scheme begin: "urn" (urn.arpa if it is not here),
-	// "ark" (ark.arpa) and [RootOfURIs] (uri.arpa), for handles, DOIs and PURLs. urn.example. stands for paradisec.urn.example. and the like;
-	// @urn.example. is one name with the rules of all namespaces.
+	// "ark" (ark.arpa) and [RootOfURIs] (uri.arpa), for handles, DOIs and PURLs.
+	// urn.example. stands for paradisec.urn.example. and the like; @urn.example. is one
+	// name with the rules of all namespaces.
 	Roots map[string]string
 
 	// ThesisZones are zones, with all below them, whose rules are read as the thesis on
 	// the EDDDS prints them; "." is all zones. See [ddds.Thesis].
 	ThesisZones []string
 
-	// Now is the clock by which answers grow old, and signatures and certificates are
-	// judged. Without one nothing is remembered.
+	// Now is the clock by which answers expire, and signatures and certificates are
+	// judged. Without one nothing is cached.
 	Now func() time.Time
 
 	// Random returns a number from 0 to n-1 and may be called by many goroutines at
@@ -61,9 +62,9 @@ type DNSOptions struct {
 	HTTPTimeout time.Duration // for one request to a resolver; 5 s if 0
 	Tries       int           // how often each server is asked; 3 if 0
 
-	// Permit is asked before the client connects to a resolver that rules name. An
-	// error keeps it from there. A program that answers strangers should refuse
-	// addresses of its own network.
+	// Permit is called before the client connects to a resolver that rules name. If it
+	// returns an error, the client does not connect. A server that resolves names for the
+	// public should refuse addresses of its own network.
 	Permit func(netip.AddrPort) error
 }
 
@@ -73,7 +74,7 @@ type DNS struct {
 	o         DNSOptions
 	roots     map[string]root
 	upstreams []*upstream
-	cache     *cache            // nil: nothing is remembered
+	cache     *cache            // nil: nothing is cached
 	validator *dnssec.Validator // nil: nothing is validated
 }
 

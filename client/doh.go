@@ -34,8 +34,8 @@ func newSecureTransport(o *DNSOptions) *http.Transport {
 	return t
 }
 
-// exchangeHTTPS asks with POST: what is asked with GET stands in the URL, and URLs
-// stand in the logs of servers. Redirects are not followed.
+// exchangeHTTPS asks with POST: with GET the question would stand in the URL, and servers
+// log URLs. Redirects are not followed.
 func (u *upstream) exchangeHTTPS(ctx context.Context, m *dns.Msg) (*dns.Msg, error) {
 	packed, err := m.Pack()
 	if err != nil {
@@ -60,8 +60,8 @@ func (u *upstream) exchangeHTTPS(ctx context.Context, m *dns.Msg) (*dns.Msg, err
 	return readHTTPS(m, resp.StatusCode, resp.Header, body)
 }
 
-// readHTTPS reads the answer of a server for DNS over HTTPS. What a cache on the way
-// has kept for a while has lost as much of its time (RFC 8484, section 5.1).
+// readHTTPS reads the answer of a server for DNS over HTTPS. It subtracts the Age of an
+// HTTP cache's answer from the TTLs (RFC 8484, section 5.1).
 func readHTTPS(m *dns.Msg, status int, header http.Header, body []byte) (*dns.Msg, error) {
 	switch {
 	case status == http.StatusTooManyRequests, status == http.StatusRequestTimeout, status >= 500:
@@ -85,11 +85,11 @@ func readHTTPS(m *dns.Msg, status int, header http.Header, body []byte) (*dns.Ms
 	return reply, nil
 }
 
-// grow takes seconds from the time for which records hold.
+// grow subtracts seconds from the TTLs of records.
 func grow(m *dns.Msg, seconds uint32) {
 	for _, section := range [][]dns.RR{m.Answer, m.Ns, m.Extra} {
 		for _, r := range section {
-			if h := r.Header(); h.Rrtype != dns.TypeOPT { // there it is not a time
+			if h := r.Header(); h.Rrtype != dns.TypeOPT { // there it is not a TTL
 				h.Ttl -= min(h.Ttl, seconds)
 			}
 		}

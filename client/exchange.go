@@ -41,7 +41,7 @@ type question struct {
 
 func (q question) String() string { return q.name + " " + dns.TypeToString[q.kind] }
 
-// manner is how a question is put.
+// manner is how a question is sent.
 type manner struct {
 	transport string
 	edns      bool
@@ -65,7 +65,7 @@ func (q question) message(how manner) *dns.Msg {
 	}
 	switch how.proof {
 	case Validate:
-		m.CheckingDisabled = true // what fails is looked into here (RFC 6840, section 5.9)
+		m.CheckingDisabled = true // the client validates itself (RFC 6840, section 5.9)
 	case TrustAD:
 		m.AuthenticatedData = true // RFC 6840, section 5.7
 	}
@@ -91,8 +91,8 @@ func (how manner) opt() *dns.OPT {
 	return opt
 }
 
-// padTo is the length of which questions have a multiple, so that it does not tell
-// them apart (RFC 8467, section 4.1).
+// padTo is a length in bytes; questions are padded to a multiple of it, so that their
+// length does not tell them apart (RFC 8467, section 4.1).
 const padTo = 128
 
 // pad fills a message with an OPT record up to a length that many others have.
@@ -100,7 +100,7 @@ func pad(m *dns.Msg) {
 	opt := m.IsEdns0()
 	packed, err := m.Pack()
 	if err != nil {
-		return // it can't be asked, which is said when it is sent
+		return // it can't be sent, and the sender returns the error
 	}
 	n := len(packed) + 4 // with the option's own head
 	opt.Option = append(opt.Option, &dns.EDNS0_PADDING{Padding: make([]byte, (padTo-n%padTo)%padTo)})
@@ -129,7 +129,7 @@ func exchangePlain(ctx context.Context, network string, server netip.AddrPort, m
 		return nil, err
 	}
 	defer conn.Close()
-	// What waits for the network ends with the context.
+	// Network calls end with the context.
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 	if network == netTCP {

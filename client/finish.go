@@ -17,9 +17,9 @@ import (
 	"github.com/stele-id/stele/ddds"
 )
 
-// finishCandidates goes on where the rules end, with the first candidate that leads somewhere.
-// That there is no such thing is an answer. A resolver whose protocol is not known is
-// what is told if nothing else is found.
+// finishCandidates goes on where the rules end, with the first candidate that leads to a
+// result. NotFound from a resolver is a result. A resolver whose protocol is not known is
+// returned only if nothing else is found.
 func (s *session) finishCandidates(ctx context.Context, list []ddds.Candidate) (Result, error) {
 	var failed error
 	begun := s.dns.now()

@@ -21,8 +21,8 @@ type Voucher string
 
 const (
 	ByDNSSEC   Voucher = "dnssec"   // signatures lead from a trust anchor to the name's rules, and to the keys in their zone
-	ByHTTPS    Voucher = "https"    // a server said so that proved its name, and no more than that
-	ByRegistry Voucher = "registry" // the registry itself is at hand
+	ByHTTPS    Voucher = "https"    // a server that proved its name sent them, and nothing else proves them
+	ByRegistry Voucher = "registry" // the keys come from the registry itself
 	ByNobody   Voucher = "nobody"   // an attacker on the network path could have sent them
 )
 
@@ -56,7 +56,7 @@ func (d *DNS) Keys(ctx context.Context, name string) (Keys, error) {
 	return keys, nil
 }
 
-// signatureSession begins to look for what has to do with signatures.
+// signatureSession begins a session that looks for keys or signatures.
 func (d *DNS) signatureSession(name string) (*session, error) {
 	x, err := d.o.Schemes.Explain(name)
 	if err != nil {
@@ -156,8 +156,8 @@ func (s *session) keys(ctx context.Context) (Keys, error) {
 	return keys, nil
 }
 
-// zone returns the zone in which the rules for the name end: where these prove
-// themselves, the one that a signed proof or a signed SOA record says.
+// zone returns the zone in which the rules for the name end: with validation, the one
+// that a signed proof or a signed SOA record names.
 func (s *session) zone(ctx context.Context) (string, error) {
 	_, err := s.candidates(ctx)
 	if err != nil && (s.last == "" || stele.KindOf(err) != stele.NotFound || errors.Is(err, ddds.ErrNoSuchName)) {
@@ -257,9 +257,9 @@ const (
 	maxPrefixes = 16        // that a server is asked for
 )
 
-// JWKS finds the keys of a name's namespace at a resolver, which is given by a URL of it.
-// It is asked for the name itself, which it knows the namespaces of, and then for those
-// that the name can be in, the smallest first. Errors are as those of [DNS.Keys].
+// JWKS finds the keys of a name's namespace at a resolver, which is given by its URL. It
+// asks the resolver for the name itself, whose namespaces the resolver knows, and then for
+// those that the name can be in, the smallest first. Errors are as those of [DNS.Keys].
 func JWKS(ctx context.Context, f *fetch.Fetcher, schemes *stele.Schemes, resolver string, id stele.ID) (Keys, error) {
 	base, err := parseBase(resolver)
 	if err != nil {

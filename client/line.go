@@ -74,7 +74,7 @@ func (l *line) exchange(ctx context.Context, m *dns.Msg) (*dns.Msg, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the question can't be asked: %w", err)
 	}
-	// A question that is half written is the end of the line.
+	// After a question that is half written the line can't be used any more.
 	stop := context.AfterFunc(ctx, func() { l.end(ctx.Err()) })
 	_, err = l.conn.Write(frame(packed))
 	if stop(); err != nil {
@@ -88,12 +88,12 @@ func (l *line) exchange(ctx context.Context, m *dns.Msg) (*dns.Msg, error) {
 		}
 		return reply, nil
 	case <-ctx.Done():
-		l.retire() // it may be dead; the next question goes another way
+		l.retire() // it may be dead; the next question uses another connection
 		return nil, ctx.Err()
 	}
 }
 
-// add takes a question in, with an ID that no other one has.
+// add adds a question, with an ID that no other pending one has.
 func (l *line) add(m *dns.Msg) (*pending, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -111,7 +111,7 @@ func (l *line) add(m *dns.Msg) (*pending, error) {
 	return p, nil
 }
 
-// remove forgets a question, and begins to wait for the end if it was the last.
+// remove removes a question, and starts the idle timer if it was the last.
 func (l *line) remove(id uint16) {
 	l.mu.Lock()
 	delete(l.pending, id)
@@ -125,7 +125,7 @@ func (l *line) remove(id uint16) {
 	}
 }
 
-// retire lets no more questions in. The line ends when those that wait are answered.
+// retire accepts no more questions. The line ends when the pending ones are answered.
 func (l *line) retire() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

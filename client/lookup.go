@@ -53,12 +53,12 @@ type refusal struct{ reason string }
 
 func (e refusal) Error() string { return e.reason }
 
-// judgement looks at an answer before it is believed, and says what is known of its
-// truth. If it fails another server is asked.
+// judgement validates an answer before it is used, and sets its verdict. If it fails,
+// another server is asked.
 type judgement func(reply *dns.Msg, a *answer) error
 
-// ask asks the servers in turn, until one knows. An answer that does not prove itself is
-// none: another server's may. If no other one answers, it is the error.
+// ask asks the servers in turn, until one knows. An answer that fails validation does not
+// count: another server's may pass. If no other server answers, that failure is the error.
 func (d *DNS) ask(ctx context.Context, t *tracer, q question, judge judgement) (*answer, error) {
 	servers := d.upstreams
 	var failed error
@@ -130,7 +130,7 @@ func (d *DNS) askServer(ctx context.Context, t *tracer, u *upstream, q question,
 	}
 }
 
-// exchange asks a server, for as long as it may take.
+// exchange asks a server, within the timeout of a try.
 func (d *DNS) exchange(ctx context.Context, u *upstream, transport string, m *dns.Msg) (*dns.Msg, error) {
 	ctx, cancel := context.WithTimeout(ctx, d.o.TryTimeout)
 	defer cancel()

@@ -67,7 +67,7 @@ type addressed struct {
 }
 
 // addresses returns the addresses of a place, in the order to try them, and for how
-// long they hold. They are asked for once, though several rules may lead there.
+// long they hold. They are looked up once, even if several rules lead there.
 func (s *session) addresses(ctx context.Context, p place) ([]netip.Addr, uint32, error) {
 	h := host{p.Host, p.family}
 	known, ok := s.hosts[h]

@@ -11,7 +11,7 @@ import (
 	"github.com/stele-id/stele/client/dnssec"
 )
 
-// DNSSEC says how answers of the DNS are to prove themselves.
+// DNSSEC says how answers of the DNS are authenticated.
 type DNSSEC string
 
 const (
@@ -23,7 +23,7 @@ const (
 	TrustAD DNSSEC = "trust-ad"
 )
 
-// checkDNSSEC refuses options that can't be right, and fills in what is usual.
+// checkDNSSEC refuses options that are wrong, and fills in defaults.
 func (o *DNSOptions) checkDNSSEC() error {
 	switch o.DNSSEC {
 	case "":
@@ -50,7 +50,7 @@ func (o *DNSOptions) checkDNSSEC() error {
 	return nil
 }
 
-// judge returns what looks at the answers to a question.
+// judge returns the function that validates the answers to a question.
 func (d *DNS) judge(ctx context.Context, t *tracer, budget *dnssec.Budget, q question) judgement {
 	switch {
 	case d.o.DNSSEC == TrustAD:
@@ -65,7 +65,7 @@ func (d *DNS) judge(ctx context.Context, t *tracer, budget *dnssec.Budget, q que
 	return func(reply *dns.Msg, a *answer) error { return a.prove(ctx, check.Reply(reply), q.kind) }
 }
 
-// believe takes the server's word.
+// believe trusts the server's AD bit.
 func believe(reply *dns.Msg, a *answer) error {
 	a.verdict = dnssec.Verdict{Status: dnssec.Insecure, Why: "the name server does not say that it checked the answer, or the zone is not signed"}
 	if reply.AuthenticatedData {
@@ -134,7 +134,7 @@ func orBogus(err error, mode DNSSEC, reply *dns.Msg, q question) error {
 	return err
 }
 
-// trust is what is known of the truth of all answers for one name: the weakest counts.
+// trust is the status of all answers for one name: the weakest counts.
 type trust struct {
 	budget dnssec.Budget
 

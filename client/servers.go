@@ -37,7 +37,7 @@ type NameServer struct {
 	url   string         // of one that speaks HTTPS
 	name  string         // that its certificate must be for; "" if a pin alone decides
 	pins  []Pin          // of which its key must have one, if there are any
-	hello string         // name that it is told to be meant
+	hello string         // server name in the TLS handshake (SNI)
 }
 
 // PlainServer returns a name server that is asked in clear, over UDP and TCP.
@@ -72,9 +72,9 @@ func (s NameServer) String() string {
 }
 
 // ParseServer reads the address of a name server: 192.0.2.1, 192.0.2.1:5353, ::1 or
-// [::1]:5353. A name is none: it would take a name server to find it. Servers that
-// speak TLS or HTTPS may be named, since the system's name servers are believed about
-// nothing but where they are:
+// [::1]:5353. It must not be a host name, which only a name server could resolve. Servers
+// that speak TLS or HTTPS may have host names, since they prove who they are, whatever
+// address the system's name servers give:
 //
 //	tls://dns.example.org                       DNS over TLS, port 853
 //	tls://192.0.2.1#dns.example.org             the certificate must be for that name

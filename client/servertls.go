@@ -23,7 +23,7 @@ import (
 // signed its certificate (RFC 7858, section 4.2).
 type Pin [sha256.Size]byte
 
-// pinPrefix names the digest, the one that there is.
+// pinPrefix names the digest; no other is supported.
 const pinPrefix = "sha256/"
 
 // ParsePin reads sha256/ and the digest in base64, as other programs print it.
@@ -131,8 +131,9 @@ func isHost(text string) bool {
 	return err == nil && addr.Zone() == "" || endpoint.IsHostName(text)
 }
 
-// tls returns how TLS is spoken with the server: strictly, so that it is the right one
-// or nothing is asked (RFC 8310, section 5). A clock of nil is the system's.
+// tls returns the TLS configuration for the server: strict, so that the client sends no
+// question to an unauthenticated server (RFC 8310, section 5). A clock of nil is the
+// system's.
 func (s *NameServer) tls(roots *x509.CertPool, now func() time.Time) *tls.Config {
 	c := &tls.Config{
 		ServerName: s.hello, RootCAs: roots, Time: now,
@@ -141,7 +142,7 @@ func (s *NameServer) tls(roots *x509.CertPool, now func() time.Time) *tls.Config
 	if len(s.pins) == 0 {
 		return c
 	}
-	c.InsecureSkipVerify = s.name == "" // the pin decides alone
+	c.InsecureSkipVerify = s.name == "" // only the pin decides
 	c.VerifyConnection = func(state tls.ConnectionState) error { return checkPins(s.pins, state.PeerCertificates) }
 	return c
 }

@@ -37,7 +37,7 @@ func Signatures(ctx context.Context, f *fetch.Fetcher, schemes *stele.Schemes, l
 	return list, nil
 }
 
-// Verifier judges what was fetched by what was signed.
+// Verifier compares what was fetched with what was signed.
 type Verifier struct {
 	id   stele.ID
 	keys Keys
@@ -52,8 +52,8 @@ type statement struct {
 	err error // why it is not believed
 }
 
-// NewVerifier checks signatures by keys. If none of them is good there is nothing to
-// verify by: the error, of Kind Conflict, says what is wrong with each.
+// NewVerifier checks signatures by keys. If none of them is good, NewVerifier fails with an
+// error of Kind Conflict, which says what is wrong with each.
 func NewVerifier(id stele.ID, list []stele.Signature, keys Keys, now time.Time) (*Verifier, error) {
 	v := &Verifier{id: id, keys: keys}
 	for _, s := range list {
@@ -65,7 +65,7 @@ func NewVerifier(id stele.ID, list []stele.Signature, keys Keys, now time.Time) 
 		v.good = append(v.good, statement{s, key, nil})
 	}
 	if len(v.good) > 0 {
-		// The newest is what is told of, where several say the same.
+		// Where several say the same, the newest is reported.
 		slices.SortStableFunc(v.good, func(a, b statement) int { return b.Date.Compare(a.Date) })
 		return v, nil
 	}
@@ -141,7 +141,8 @@ type Proof struct {
 }
 
 // Verify judges something by its digest and its size. The type is what its server calls
-// it, which is told if it was signed as something else: the bytes are what was signed.
+// it; if another type was signed, the Proof only notes that, since the bytes are what was
+// signed.
 func (v *Verifier) Verify(sum [32]byte, size int64, kind string) (*Proof, error) {
 	fits := func(s statement) bool { return s.SHA256 == sum && s.Size == uint64(size) }
 	at := slices.IndexFunc(v.good, fits)

@@ -128,8 +128,8 @@ func (s *session) inClear(where string) {
 	}
 }
 
-// lasts is for how long the records that led to a place hold; those of places that no
-// record led to hold on.
+// lasts returns for how many seconds the records that led to a place hold; the maximum if
+// no record led there.
 func (p place) lasts() uint32 {
 	if p.ttl == 0 {
 		return maxTTL

@@ -10,7 +10,7 @@ import (
 	"github.com/stele-id/stele/ddds"
 )
 
-// Trace is the story of a resolution. Its JSON has stable names.
+// Trace is the list of steps of a resolution. Its JSON has stable names.
 type Trace struct {
 	Name    string            `json:"name"` // as it was written
 	Service stele.Service     `json:"service,omitempty"`
@@ -92,7 +92,7 @@ func (t *tracer) note(format string, args ...any) {
 	}
 }
 
-// fork returns a tracer for something that is done beside; join adds its steps.
+// fork returns a tracer for concurrent steps; join adds them.
 func (t *tracer) fork() *tracer { return newTracer(t != nil) }
 
 func (t *tracer) join(other *tracer) {
@@ -101,7 +101,7 @@ func (t *tracer) join(other *tracer) {
 	}
 }
 
-// trace makes the whole story.
+// trace makes the whole trace.
 func (t *tracer) trace(q *Request, res *Result, err error) *Trace {
 	if t == nil {
 		return nil
@@ -145,7 +145,7 @@ func (r *Result) String() string {
 	return strings.Join(words, ", ")
 }
 
-// String tells the story for people, a line or a few for each step.
+// String returns the trace for people, a line or a few for each step.
 func (t *Trace) String() string {
 	var b strings.Builder
 	b.WriteString(visible(t.Name))

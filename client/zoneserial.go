@@ -32,9 +32,9 @@ func askSOA(ctx context.Context, dial Dial, network, zone string, at netip.AddrP
 }
 
 // AskSerial asks a secondary for the serial of its copy of a zone. It asks over TCP, where
-// an answer can't easily be forged, and over UDP if the server is not reached so. Each
-// takes no longer than patience, which is 2 s if 0. Dial opens connections: a server, whose
-// users name the secondaries, gives one with a rule.
+// an answer can't easily be forged, and over UDP if TCP fails. Each takes no longer than
+// patience, which is 2 s if 0. Dial opens connections: a server, whose users name the
+// secondaries, passes one with a rule.
 func AskSerial(ctx context.Context, dial Dial, zone string, at netip.AddrPort, patience time.Duration) stele.SecondaryAnswer {
 	answer := stele.SecondaryAnswer{Zone: zone, At: at.String(), State: stele.SecondarySilent}
 	for _, network := range []string{"tcp", "udp"} {

@@ -40,7 +40,7 @@ const (
 
 // ParseAnchors reads DNSKEY and DS records as zone files have them, which is how other
 // programs keep their anchors, too. A record that could never be trusted is an error:
-// one that is not believed because of a slip of the pen would not be missed otherwise.
+// otherwise a typing error would go unnoticed.
 func ParseAnchors(r io.Reader) (*Anchors, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxAnchorBytes+1))
 	if err != nil {
@@ -51,7 +51,7 @@ func ParseAnchors(r io.Reader) (*Anchors, error) {
 	}
 	a := &Anchors{zones: make(map[string]*anchor)}
 	p := dns.NewZoneParser(bytes.NewReader(text), ".", "")
-	p.SetDefaultTTL(3600) // it says nothing here, and may be left out
+	p.SetDefaultTTL(3600) // it has no meaning here, and may be left out
 	for n := 1; ; n++ {
 		record, ok := p.Next()
 		if !ok {
@@ -123,7 +123,7 @@ func (a *Anchors) above(name string) (zone string, ok bool) {
 }
 
 // isSupported reports whether signatures of an algorithm can be checked here, and are
-// worth it (RFC 8624, section 3.1).
+// secure enough (RFC 8624, section 3.1).
 func isSupported(algorithm uint8) bool {
 	switch algorithm {
 	case dns.RSASHA256, dns.RSASHA512, dns.ECDSAP256SHA256, dns.ECDSAP384SHA384, dns.ED25519:

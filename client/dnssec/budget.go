@@ -33,7 +33,7 @@ type Budget struct {
 	chain sync.Mutex
 }
 
-// take takes n of something of which there are most, and reports whether there were.
+// take adds n to spent unless the sum exceeds most, and reports whether it did.
 // Two concurrent callers may both get the last.
 func take(spent *atomic.Int64, n, most int) bool {
 	if spent.Load()+int64(n) > int64(most) {

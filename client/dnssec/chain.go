@@ -45,7 +45,7 @@ func (v *Validator) find(in map[string]cut, name string) (cut, bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	c, ok := in[name]
-	if ok && (!v.now().Before(c.until) || c.until.Sub(v.now()) > maxTTL*time.Second) { // it is over, or the clock was put back
+	if ok && (!v.now().Before(c.until) || c.until.Sub(v.now()) > maxTTL*time.Second) { // it has expired, or the clock was put back
 		delete(in, name)
 		return cut{}, false
 	}
@@ -208,7 +208,7 @@ func usable(records []dns.RR, name string) (list []*dns.DS, why string) {
 	return list, ""
 }
 
-// keys asks for the keys of a zone, some of which are known, by what is said.
+// keys asks for the keys of a zone, of which known has some; by says how they are known.
 func (c *Check) keys(ctx context.Context, name string, known *anchor, by string) (z *zone, ttl uint32, err error) {
 	err = c.question(ctx, name, dns.TypeDNSKEY, func(reply *dns.Msg) (err error) {
 		z, ttl, err = c.Reply(reply).keys(name, known, by)

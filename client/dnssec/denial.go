@@ -81,7 +81,7 @@ type absence struct {
 	noName    bool // there is no such name; otherwise no such type
 	delegates bool // a zone begins at the name, without DS records
 	optOut    bool // a zone that is not signed may begin at the name or above it
-	heavy     bool // it can't be said: it takes too much work
+	heavy     bool // undecided: it takes too much work
 	rounds    uint16
 	ttl       uint32
 }
@@ -200,11 +200,11 @@ func (b bitmap) has(kind uint16) bool {
 	return false
 }
 
-// isDelegation reports whether it is what the zone above a cut says. Nothing in it is
-// about what is at or below the cut but the DS records (RFC 6840, section 4.1).
+// isDelegation reports whether the zone above a cut made it. Then it says nothing about
+// names at or below the cut, except about DS records (RFC 6840, section 4.1).
 func (b bitmap) isDelegation() bool { return b.has(dns.TypeNS) && !b.has(dns.TypeSOA) }
 
-// hides reports whether names below that name are none of the zone's.
+// hides reports whether names below that name do not belong to the zone.
 func (b bitmap) hides() bool { return b.isDelegation() || b.has(dns.TypeDNAME) }
 
 // denies reports whether there are no records of a type at a name that exists.

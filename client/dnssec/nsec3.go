@@ -6,8 +6,8 @@ import (
 	"github.com/miekg/dns"
 )
 
-// addNSEC3 adds a record to a denial. Those that are not understood, or are of another
-// chain than the first, count for nothing (RFC 5155, sections 8.1 and 8.2).
+// addNSEC3 adds a record to a denial. It ignores records that it does not understand, or
+// that are of another chain than the first (RFC 5155, sections 8.1 and 8.2).
 func (d *denial) addNSEC3(r *dns.NSEC3) {
 	if r.Hash != dns.SHA1 || r.Flags&^1 != 0 || dns.CountLabel(r.Hdr.Name) != dns.CountLabel(d.zone)+1 {
 		return
@@ -63,8 +63,8 @@ func (d *denial) matchedNSEC3(name string) (*dns.NSEC3, error) {
 	return nil, nil
 }
 
-// coveredNSEC3 returns a record that says that there is no such name, or none that is
-// signed; nil if it is not in the denial.
+// coveredNSEC3 returns a record that says that there is no such name, or no signed one;
+// nil if it is not in the denial.
 func (d *denial) coveredNSEC3(name string) (*dns.NSEC3, error) {
 	if len(d.nsec3) == 0 || !dns.IsSubDomain(d.zone, name) {
 		return nil, nil

@@ -146,7 +146,7 @@ func (r *Reply) spend(owner string, kind uint16) *Bogus {
 	return nil
 }
 
-// timely complains of a signature that is of another time.
+// timely returns the error of a signature that is not valid yet, or has expired.
 func timely(sig *dns.RRSIG, owner string, now time.Time) *Bogus {
 	at := uint32(now.Unix())
 	switch clock := now.UTC().Format(time.RFC3339); {
@@ -158,8 +158,8 @@ func timely(sig *dns.RRSIG, owner string, now time.Time) *Bogus {
 	return nil
 }
 
-// keysOf returns the keys that may have made a signature. Several keys of one tag are
-// an accident that happens, many are none.
+// keysOf returns the keys that may have made a signature. Several keys of one tag happen
+// by accident; many do not.
 func (z *zone) keysOf(sig *dns.RRSIG) (list []*dns.DNSKEY) {
 	if !isSupported(sig.Algorithm) {
 		return nil

@@ -20,8 +20,8 @@ type Validator struct {
 	tops map[string]cut // of zones with anchors
 }
 
-// New makes a validator. Signatures are judged by the clock now, and what is
-// remembered grows old by it.
+// New makes a validator. By the clock now it judges signatures, and expires what it has
+// cached.
 func New(anchors *Anchors, now func() time.Time) *Validator {
 	return &Validator{anchors: anchors, now: now, cuts: make(map[string]cut), tops: make(map[string]cut)}
 }
@@ -149,8 +149,8 @@ func (c *Check) signerOf(owner string, list []*dns.RRSIG) (signer string, err er
 	return signer, err
 }
 
-// unsigned judges what has no signature at a name: it may be so where it is proven that
-// a zone on the way is not signed. Otherwise the error is wrong, or else missing's.
+// unsigned judges what has no signature at a name: that is right if a zone on the way is
+// proven to be unsigned. Otherwise the error is wrong, or else missing's.
 func (c *Check) unsigned(ctx context.Context, name string, wrong error, missing func() error) (Verdict, error) {
 	z, err := c.enclosing(ctx, name)
 	switch {

@@ -9,7 +9,7 @@ import (
 	"github.com/miekg/dns"
 )
 
-// Status is what is known of the truth of an answer. A lower one is weaker.
+// Status says how far an answer is authenticated. A lower one is weaker.
 type Status uint8
 
 const (
@@ -83,7 +83,7 @@ const (
 	Reported       Reason = "reported" // by a resolver, which did the checking
 )
 
-// ErrBogus is what every Bogus is.
+// ErrBogus is the error that every Bogus matches.
 var ErrBogus = errors.New("the answer does not prove itself")
 
 // Bogus says that an answer can't be believed: the chain of signatures is broken, here.

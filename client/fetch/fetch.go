@@ -34,7 +34,7 @@ var (
 	ErrAddress = errors.New("it is an address of this machine or of a private network")
 )
 
-// Options are how servers are asked. All may be left as it is.
+// Options are how servers are asked. The zero value is ready to use.
 type Options struct {
 	RootCAs *x509.CertPool   // authorities that sign certificates; the system's if nil
 	Now     func() time.Time // by which certificates are judged; the system's if nil
@@ -42,10 +42,11 @@ type Options struct {
 	// Dial opens connections; a [net.Dialer] does if nil.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
-	// May says which addresses may be reached; all if nil. Each address that a name has is
+	// May says which addresses may be reached; all if nil. Each address of a host is
 	// judged when the socket is about to connect to it, those of redirects too. A proxy of
 	// the environment is the user's own choice and not judged; what it connects to is
-	// judged if the location has an address instead of a name. With Dial it is not asked.
+	// judged if the location has an address instead of a host name. With Dial, May is not
+	// called.
 	May func(netip.Addr) bool
 
 	Idle  time.Duration // for how long nothing may come; 30 s if 0
@@ -106,11 +107,11 @@ type Info struct {
 	Size    int64
 	Resumed int64 // bytes of it that an earlier attempt had brought
 	InClear bool  // an attacker on the network path could have changed it
-	Open    bool  // the server did not say where its end is: it may be cut off
+	Open    bool  // the server did not say how long it is, so it may be cut off
 
-	// Encoding is how the server has packed it, such as gzip, though it was asked not to;
-	// "" if it has not. The file is as it was sent: a digest is of that, and an attempt
-	// that broke off goes on in it.
+	// Encoding is how the server has compressed it, such as gzip, though it was asked not
+	// to; "" if it has not. The file is as it was sent: its digest is of that, and a later
+	// attempt resumes in that.
 	Encoding string
 }
 
@@ -135,8 +136,8 @@ func parse(location string) (*url.URL, error) {
 	return nil, fail(stele.Invalid, "%.20q is not fetched from; http, https and ftp are", u.Scheme)
 }
 
-// mark is what tells whether something is still what it was. It is stored beside what is
-// there of it.
+// mark is by what the client recognises that something has not changed. It is stored
+// beside the part.
 type mark struct {
 	ETag     string    `json:"etag,omitempty"`     // strong (RFC 9110, section 8.8.1)
 	Modified string    `json:"modified,omitempty"` // as HTTP has it, and strong too
@@ -144,7 +145,7 @@ type mark struct {
 	Size     int64     `json:"size"`               // -1 if the server did not say
 }
 
-// isStrong reports whether the mark is good enough to go on.
+// isStrong reports whether the mark is good enough to resume.
 func (m *mark) isStrong() bool {
 	return m.ETag != "" || m.Modified != "" || !m.Time.IsZero() && m.Size >= 0
 }
@@ -179,8 +180,8 @@ func (o *offer) info() Info {
 	return Info{URL: o.url, Type: o.kind, Encoding: o.packing, Size: o.size, InClear: o.inClear, Open: o.open}
 }
 
-// ask asks for what is at a location from a byte on, if it still has its mark. It follows
-// redirects.
+// ask asks for what is at a location from a byte on, if its mark has not changed. It
+// follows redirects.
 func (f *Fetcher) ask(ctx context.Context, q *Request, from int64, m *mark) (*offer, error) {
 	u, err := parse(q.Location)
 	if err != nil {

@@ -60,7 +60,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// attempt asks once, and once more if what is there is not gone on with.
+// attempt asks once, and once more from the beginning if it can't resume.
 func (f *Fetcher) attempt(ctx context.Context, q *Request, p *Part) (Info, error) {
 	from, m := p.resumable(q.Location)
 	o, err := f.ask(ctx, q, from, m)
@@ -117,8 +117,8 @@ func (q *Request) most() int64 {
 	return most
 }
 
-// take reads the body into the part. One that has no end is thrown away: it would be as
-// long the next time.
+// take reads the body into the part. It discards a body that exceeds the limit: it would
+// be as long the next time.
 func (q *Request) take(p *Part, o *offer) error {
 	buffer := make([]byte, 128<<10)
 	for {

@@ -69,7 +69,7 @@ func (f *Fetcher) send(ctx context.Context, u *url.URL, accept string, from int6
 	return f.transport.RoundTrip(req)
 }
 
-// condition is the mark as a condition of HTTP; "" if it is none.
+// condition is the mark as a condition of HTTP; "" if it can't be one.
 func (m *mark) condition() string {
 	if m.ETag != "" {
 		return m.ETag
@@ -77,8 +77,8 @@ func (m *mark) condition() string {
 	return m.Modified
 }
 
-// readHead reads what an answer says before its body comes. An offer from below zero is
-// one of which all is there already.
+// readHead reads the header of an answer. An offer from below zero says that the part is
+// complete already.
 func readHead(resp *http.Response, u *url.URL, from int64, m *mark) (*offer, *url.URL, error) {
 	o := &offer{size: resp.ContentLength, mark: markOf(resp), kind: mediaType(resp.Header), packing: encoding(resp.Header)}
 	o.mark.Size = o.size
@@ -90,7 +90,7 @@ func readHead(resp *http.Response, u *url.URL, from int64, m *mark) (*offer, *ur
 		err := o.continues(resp, from, m)
 		return o, nil, err
 	case http.StatusRequestedRangeNotSatisfiable:
-		// It is still the same, or all of it would have come; and this may be all of it.
+		// It has not changed, or all of it would have come; and this may be all of it.
 		if size, ok := parseUnsatisfied(resp.Header.Get("Content-Range")); ok && size == from && (m.Size < 0 || m.Size == size) {
 			o.size, o.mark, o.from = size, *m, -1
 			return o, nil, nil
@@ -103,11 +103,11 @@ func readHead(resp *http.Response, u *url.URL, from int64, m *mark) (*offer, *ur
 	return nil, nil, statusError(resp.StatusCode)
 }
 
-// errChanged says that what there is can't be gone on with: all of it must be asked for.
+// errChanged says that the client can't resume: it must ask for all of it.
 var errChanged = errors.New("what is there now is not what an earlier attempt had begun with")
 
-// continues reads an answer that is a part (RFC 9110, section 15.3.7): it must go on
-// where we are, with the same thing.
+// continues reads an answer that is a part (RFC 9110, section 15.3.7): it must begin at
+// the byte that was asked for, and be of the same thing.
 func (o *offer) continues(resp *http.Response, from int64, m *mark) error {
 	if from == 0 {
 		return fail(stele.Conflict, "the server sends a part, where all was asked for")
@@ -197,8 +197,8 @@ func mediaType(h http.Header) string {
 	return kind
 }
 
-// encoding returns how an answer is packed, as RFC 9110, section 8.4, names it; "" if it is
-// not.
+// encoding returns how an answer is compressed, as RFC 9110, section 8.4, names it; "" if
+// it is not.
 func encoding(h http.Header) string {
 	var list []string
 	for one := range strings.SplitSeq(strings.Join(h.Values("Content-Encoding"), ","), ",") {
@@ -228,7 +228,7 @@ func statusError(status int) error {
 	return fail(kind, "%s (status %d)", why, status)
 }
 
-// patient is a body that does not wait for ever.
+// patient is a body that fails if it is idle for too long.
 type patient struct {
 	io.ReadCloser
 	ctx    context.Context

@@ -12,7 +12,7 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// What stands beside a file while it is not whole.
+// Files beside a file that is not whole.
 const (
 	partSuffix = ".part"      // what is there of it
 	noteSuffix = ".part.json" // what that is
@@ -41,9 +41,9 @@ type note struct {
 	Mark     mark   `json:"mark"`
 }
 
-// OpenPart opens the part of a file, or begins one. A part that others have made, or
-// something else of that name, is left alone unless it is forced. Symbolic links are
-// never followed.
+// OpenPart opens the part of a file, or begins one. It does not touch a part that others
+// have made, or something else of that name, unless force is set. It never follows
+// symbolic links.
 func OpenPart(path string, force bool) (*Part, error) {
 	p := &Part{path: path, sum: sha256.New()}
 	err := p.open(force)
@@ -146,7 +146,7 @@ func isSame(file *os.File, info fs.FileInfo) bool {
 	return err == nil && os.SameFile(now, info)
 }
 
-// kindOfFile says what it means that a file can't be had.
+// kindOfFile returns the kind of the error that a file can't be opened.
 func kindOfFile(err error) stele.Kind {
 	if isForeign(err) || errors.Is(err, fs.ErrExist) {
 		return stele.Conflict
@@ -193,8 +193,8 @@ func (p *Part) readNote() (n note, err error) {
 	return n, json.Unmarshal(text, &n)
 }
 
-// begin throws away what is there. The order matters: after a crash an empty part is one
-// to begin with, whatever the note says.
+// begin discards what is there. The order matters: after a crash, an empty part is begun
+// anew, whatever the note says.
 func (p *Part) begin(n note) error {
 	err := p.file.Truncate(0)
 	if err == nil {
@@ -228,8 +228,8 @@ func (p *Part) writeNote() error {
 	return errors.Join(err, file.Close())
 }
 
-// resumable returns from where to go on with a location, and by which mark; 0 if that
-// can't be done.
+// resumable returns the byte from which a location can be resumed, and the mark that it
+// must have; 0 if it can't be resumed.
 func (p *Part) resumable(location string) (int64, *mark) {
 	if p.note.Location != location || !p.note.Mark.isStrong() || p.size == 0 {
 		return 0, &mark{Size: -1}
@@ -263,8 +263,8 @@ func (p *Part) Copy(w io.Writer) error {
 	return err
 }
 
-// Place puts the whole where it is to be, once it is on the disk. What is there already
-// is an error, unless it may be overwritten.
+// Place syncs the part to the disk and gives it its final name. A file of that name is an
+// error, unless it may be overwritten.
 func (p *Part) Place(overwrite bool) error {
 	err := p.file.Sync()
 	if err == nil {
@@ -280,8 +280,8 @@ func (p *Part) Place(overwrite bool) error {
 	return p.file.Close()
 }
 
-// rename gives the part its name. A link does not take the place of anything, as a new
-// name would; where there are none, what is there is looked for before.
+// rename gives the part its name. A hard link never replaces a file, as a rename would;
+// where there are no hard links, rename looks for the file before.
 func (p *Part) rename(overwrite bool) error {
 	if !overwrite {
 		err := os.Link(p.path+partSuffix, p.path)
@@ -295,7 +295,7 @@ func (p *Part) rename(overwrite bool) error {
 	return os.Rename(p.path+partSuffix, p.path)
 }
 
-// Close leaves the part to be gone on with; one in which there is nothing is removed.
+// Close keeps the part so that it can be resumed; it removes an empty one.
 func (p *Part) Close() error {
 	if p.size == 0 {
 		return p.Remove()

@@ -19,7 +19,7 @@ var (
 	errSilence = errors.New("nothing came for too long")
 )
 
-// Options are how a server is spoken with. All may be left as it is.
+// Options are how the client talks to a server. The zero value is ready to use.
 type Options struct {
 	// Dial opens connections; a [net.Dialer] does if nil.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
@@ -164,8 +164,8 @@ func (c *Conn) passive() (net.Conn, error) {
 	return c.dialData(at.Port())
 }
 
-// leastPort is the first port that data may come from. Below it are services that wait
-// for something else, and ports for data are none of these.
+// leastPort is the first port that data may come from. The ports below it belong to other
+// services.
 const leastPort = 1024
 
 func (c *Conn) dialData(port uint16) (net.Conn, error) {
@@ -179,7 +179,7 @@ func (c *Conn) dialData(port uint16) (net.Conn, error) {
 	return conn, nil
 }
 
-// watched is a connection on which nothing waits for too long, nor when the context is over.
+// watched is a connection whose calls end when it is idle for too long, or with the context.
 type watched struct {
 	net.Conn
 	idle  time.Duration
@@ -194,7 +194,7 @@ func newWatched(ctx context.Context, conn net.Conn, idle time.Duration) *watched
 	return w
 }
 
-// Read reads, and says so if nothing came.
+// Read reads, and returns an error if nothing came in time.
 func (w *watched) Read(b []byte) (int, error) {
 	w.timer.Reset(w.idle)
 	defer w.timer.Stop()

@@ -74,8 +74,8 @@ type File struct {
 	Time time.Time // when it was changed; zero if the server does not tell
 }
 
-// File goes to where a file is, and asks what there is to know of it. That there is none
-// may come out only when it is read.
+// File goes to the folder of a file, and asks for its size and time. That there is no such
+// file may be known only when it is read.
 func (c *Conn) File(p Path) (*File, error) {
 	for _, folder := range p.folders {
 		r, err := c.send("CWD " + folder)

@@ -14,7 +14,7 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// Limits on what a server says before it comes to the point.
+// Limits on the replies of a server.
 const (
 	maxLine   = 2048 // bytes
 	maxLines  = 512  // of one reply: greetings are long
