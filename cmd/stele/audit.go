@@ -19,12 +19,12 @@ import (
 
 // auditBackend reads the audit trail.
 type auditBackend interface {
-	// AuditPage returns a part of the trail that a query asks for, up to which number it
-	// was read, and whether that is the end for now.
+	// AuditPage returns a part of the trail that a query asks for, the number up to which
+	// it was read, and whether that is the end for now.
 	AuditPage(ctx context.Context, q registrar.AuditQuery) (page []audit.Document, after uint64, last bool, err error)
 }
 
-// auditFlags say which entries are wanted.
+// auditFlags select entries.
 type auditFlags struct {
 	since, until, by, operation, namespace, outcome string
 	follow                                          bool
@@ -175,7 +175,7 @@ func (p *program) printEntry(d *audit.Document) error {
 // auditPage is how many entries are read at a time.
 const auditPage = 1000
 
-// AuditPage reads the trail of the registry at hand.
+// AuditPage reads the trail of the registry that this process has open.
 func (f *Local) AuditPage(ctx context.Context, q registrar.AuditQuery) (page []audit.Document, after uint64, last bool, err error) {
 	after = q.After
 	for item, err := range f.Audit(ctx, q) {
@@ -193,7 +193,7 @@ func (f *Local) AuditPage(ctx context.Context, q registrar.AuditQuery) (page []a
 	return page, after, true, nil
 }
 
-// byCommand returns a context in which a command acts on a registry at hand: as its
+// byCommand returns a context in which a command acts on a registry that it has open: as its
 // administrator, and for the audit trail as the user of the operating system.
 func byCommand(ctx context.Context) context.Context {
 	name := "uid " + strconv.Itoa(os.Getuid())

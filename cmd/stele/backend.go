@@ -21,8 +21,8 @@ import (
 )
 
 // backend is a registry that this process has open ([Local]), or one at a server
-// (remote.Registry). Methods that a registrar has too are the same here, errors and
-// all, so that a verb need not know whose registry it works on.
+// (remote.Registry). Methods that a registrar has too are the same here, with the same
+// errors, so that a verb need not know where the registry is.
 type backend interface {
 	recordBackend
 	namespaceBackend
@@ -48,8 +48,8 @@ type recordBackend interface {
 	// history all versions of each, the oldest first.
 	Export(ctx context.Context, key stele.NamespaceKey, history bool) iter.Seq2[*stele.Record, error]
 
-	// Meant adds to the error of a name that is not found what may have been meant,
-	// if its check character shows a slip of the hand.
+	// Meant adds suggestions to the error of a name that is not found, if its check
+	// character shows a typing error.
 	Meant(ctx context.Context, name stele.ID, err error) error
 
 	Register(ctx context.Context, record *stele.Record) (*stele.Record, error)
@@ -72,7 +72,7 @@ type namespaceBackend interface {
 	MinterStatus(ctx context.Context, key stele.NamespaceKey) (minting.Status, error)
 	SkipCounter(ctx context.Context, key stele.NamespaceKey, to uint64) error
 
-	// CheckRules yields the records that rules of a namespace would refuse now.
+	// CheckRules yields the records that the rules of a namespace would refuse now.
 	CheckRules(ctx context.Context, key stele.NamespaceKey, progress func(read int)) iter.Seq2[registrar.Breach, error]
 
 	// PURLHosts returns the hosts whose http names are PURLs; AddPURLHosts adds some, and
@@ -157,8 +157,8 @@ func (p *program) creating(cmd *cobra.Command, do func(ctx context.Context, l *R
 	return p.writing(cmd, do)
 }
 
-// writing calls do with the registry, and with a context that an interrupt ends: that
-// of a server if one is named, or else that of the database or of the data folder.
+// writing calls do with the registry, and with a context that an interrupt ends: the
+// registry of a server if one is named, or else that of the database or of the data folder.
 // NotFound if there is none.
 func (p *program) writing(cmd *cobra.Command, do func(ctx context.Context, l *Registry) error) error {
 	far, err := p.isRemote(cmd)
@@ -178,13 +178,13 @@ func (p *program) reading(cmd *cobra.Command, do func(ctx context.Context, l *Re
 	return p.writing(cmd, do)
 }
 
-// hasFolder makes sure that there is a registry at hand.
+// hasFolder makes sure that the registry that the flags name exists.
 func (p *program) hasFolder() error { return p.place().Exists() }
 
 // parse reads an identifier that stands on the command line.
 func (l *Registry) parse(text string) (stele.ID, error) { return l.schemes.Parse(text) }
 
-// parsePrefix reads the prefix of a namespace. That of handles may come without its
+// parsePrefix reads the prefix of a namespace. That of handles may be written without its
 // slash.
 func (l *Registry) parsePrefix(text string) (stele.NamespaceKey, error) {
 	key, err := namespaces.ParsePrefix(l.schemes, text)

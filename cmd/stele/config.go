@@ -83,7 +83,7 @@ func flagValue(s *config.Setting) string {
 	return " '" + s.Example + "'"
 }
 
-// kindInWords says what a setting can be told.
+// kindInWords says which values a setting can have.
 func kindInWords(s *config.Setting) string {
 	if s.Choices != nil {
 		return strings.Join(s.Choices, ", ")
@@ -193,7 +193,7 @@ func (p *program) checkConfig(c *config.Config, file string) error {
 	return err
 }
 
-// err is the error of a configuration whose problems were printed.
+// configError is the error of a configuration whose problems were printed.
 func configError(c *config.Config) error {
 	switch n := len(c.Problems); n {
 	case 0:
@@ -232,7 +232,7 @@ each line where its value comes from.`,
 	return cmd
 }
 
-// object returns all values, for a program.
+// configObject returns all values, for a program.
 func configObject(c *config.Config) map[string]any {
 	object := map[string]any{}
 	for _, s := range config.All() {
@@ -244,7 +244,7 @@ func configObject(c *config.Config) map[string]any {
 	return object
 }
 
-// write prints all values as a configuration file.
+// printConfig prints all values as a configuration file.
 func printConfig(w io.Writer, c *config.Config) error {
 	var b strings.Builder
 	for _, s := range config.All() {

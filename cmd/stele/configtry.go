@@ -15,7 +15,8 @@ import (
 	"github.com/stele-id/stele/store/postgres"
 )
 
-// tryConfig tries what the server will need, and adds what fails to the problems.
+// tryConfig tries the files, sockets and databases that the server will need, and adds what
+// fails to the problems.
 func (p *program) tryConfig(ctx context.Context, c *config.Config) {
 	if c.TLSCert != "" && c.TLSKey != "" {
 		if _, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey); err != nil {

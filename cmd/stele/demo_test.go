@@ -154,8 +154,8 @@ func TestDemoFolder(t *testing.T) {
 	}
 }
 
-// TestDemoPorts: where others have the demo's usual ports it takes free ones, and it
-// does without the DNS if it is told to.
+// TestDemoPorts: if other processes have the demo's usual ports, it takes free ones; and it
+// works without the DNS if the user asks for that.
 func TestDemoPorts(t *testing.T) {
 	taken, err := net.Listen("tcp", demo.DNSAddress)
 	if err == nil {

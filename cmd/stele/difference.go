@@ -103,8 +103,8 @@ func (d *difference) replacement(before, now stele.ID) {
 	}
 }
 
-// targets tells which targets moved, changed, came and went. One that went and one
-// that came with the same service, type and language are a move.
+// targets tells which targets were moved, changed, added and removed. A removed one and
+// an added one with the same service, type and language are a move.
 func (d *difference) targets(before, now []stele.Target) {
 	came, went := slices.Clone(now), []stele.Target(nil)
 	for _, old := range before {
@@ -149,7 +149,7 @@ func (d *difference) metadata(before, now stele.Metadata) {
 	}
 }
 
-// rest tells of what is told by its name only.
+// rest names the other fields that changed.
 func (d *difference) rest(before, rec *stele.Record) {
 	if before.Persistence != rec.Persistence {
 		d.addf("persistence %s", cmp.Or(promise(rec.Persistence), "changed"))

@@ -131,8 +131,8 @@ func show(found []doctor.Finding) string {
 	return b.String()
 }
 
-// TestDoctor: of an installation that is well nothing is told but that, with the
-// server and without.
+// TestDoctor: doctor finds no problem in a healthy installation, with the server and
+// without.
 func TestDoctor(t *testing.T) {
 	c := newClinic(t)
 	p := c.serve()
@@ -145,7 +145,7 @@ func TestDoctor(t *testing.T) {
 			t.Errorf("%s: no %q", check, text)
 		}
 	}
-	for _, f := range found { // this machine's disk and clock are what they are
+	for _, f := range found { // the disk and the clock of the machine may have problems
 		if f.Grade != doctor.OK && f.Check != "disk" && f.Check != "clock" || f.Grade == doctor.Problem {
 			t.Errorf("%s %s: %s", f.Grade, f.Check, f.What)
 		}
@@ -256,7 +256,7 @@ func replaceIn(t *testing.T, file, old, new string) {
 	}
 }
 
-// strangeServer is a web server that is none of ours. It returns its address.
+// strangeServer is a web server of another program. It returns its address.
 func strangeServer(t *testing.T) string {
 	t.Helper()
 	s := httptest.NewServer(http.NotFoundHandler())
@@ -264,7 +264,7 @@ func strangeServer(t *testing.T) string {
 	return s.Listener.Addr().String()
 }
 
-// TestDoctorDescriptors: a server that may open few files is told of.
+// TestDoctorDescriptors: doctor reports a server that may open few files.
 func TestDoctorDescriptors(t *testing.T) {
 	data := newRegistry(t)
 	cmd := steleCommand(t)

@@ -79,12 +79,12 @@ type explainer struct {
 	// reading again.
 	learn func(text string) bool
 
-	// registered returns the namespaces of the registry; none if it can't be asked.
+	// registered returns the namespaces of the registry; none if it can't be read.
 	registered func() *namespaces.Tree
 }
 
 // registered returns the namespaces of a registry that the caller may see; none if there
-// is not a registry, or it can't be asked.
+// is no registry, or it can't be read.
 func (p *program) registered(cmd *cobra.Command, schemes *stele.Schemes, server string) *namespaces.Tree {
 	tree := namespaces.New(schemes)
 	add := func(list iter.Seq2[*stele.Namespace, error]) error {
@@ -92,7 +92,7 @@ func (p *program) registered(cmd *cobra.Command, schemes *stele.Schemes, server 
 			if err != nil {
 				return err
 			}
-			tree.Add(ns) // 'stele verify' tells of one whose settings are wrong
+			tree.Add(ns) // 'stele verify' reports one whose settings are wrong
 		}
 		return nil
 	}
@@ -186,7 +186,7 @@ func (p *program) lines(out *bufio.Writer, one func(text string, size int) error
 // visible returns how long a piece of a line is without the blanks at its end.
 func visible(line []byte) int { return len(bytes.TrimRight(line, " \t\r\n")) }
 
-// skipBlanks passes over spaces and tabs: they do not count for a line's size.
+// skipBlanks skips spaces and tabs: they do not count for a line's size.
 func skipBlanks(in *bufio.Reader) {
 	for {
 		c, err := in.ReadByte()

@@ -176,8 +176,8 @@ type exportFile struct {
 	closers []func() error // what must be flushed, the innermost last
 }
 
-// newExportFile opens a file beside the one that is asked for: it gets its name when
-// it is complete.
+// newExportFile opens a temporary file beside the one that is asked for; end renames it
+// when it is complete.
 func (p *program) newExportFile(path string) (*exportFile, error) {
 	f := &exportFile{path: path}
 	var w io.Writer = p.stdout
@@ -213,7 +213,7 @@ func (f *exportFile) open() (*os.File, error) {
 	return os.OpenFile(f.path+".part", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 }
 
-// end makes the file what was asked for, or removes it if there was an error.
+// end gives the file its final name, or removes it if there was an error.
 func (f *exportFile) end(err error) error {
 	for _, end := range f.closers {
 		if err == nil {

@@ -24,7 +24,7 @@ func databaseOf(t *testing.T, text string) string {
 }
 
 // replace puts another database in the place of the one that the servers use, while they
-// run: it is dropped from under them, as in a fail-over.
+// run: it drops that one, as in a fail-over.
 func (c *cluster) replace(next string, round int) {
 	c.t.Helper()
 	now, then := databaseOf(c.t, c.url), databaseOf(c.t, next)
@@ -36,8 +36,8 @@ func (c *cluster) replace(next string, round int) {
 }
 
 // TestFollowRestored: servers whose database is replaced by one that was restored from a
-// backup answer from that: nothing that they kept in memory is shown any more, with fewer
-// changes than there were and with more.
+// backup answer from that one: they show nothing that they had cached, with fewer changes
+// than there were and with more.
 func TestFollowRestored(t *testing.T) {
 	c := newCluster(t, 2)
 	c.namespace("urn:zoned", stele.Minter{}, stele.Publication{Zone: "zoned.example.", Layout: stele.LayoutNames, Separator: ":", Parts: 1})
@@ -82,7 +82,7 @@ func TestFollowRestored(t *testing.T) {
 				t.Errorf("round %d: a version token from before the restore is answered with %d", round, status)
 			}
 		}
-		// Numbers of changes that come again are not taken for those from before.
+		// A number of a change that is used again does not mean the change from before.
 		fresh := c.put(c.servers[1], "urn:zoned:x2", fmt.Sprintf("https://example.org/%d", round), `*`)
 		if p, err := stele.ParsePosition(fresh); err != nil || p.Generation != position.Generation || p.Change <= position.Change || p.Change > position.Change+5 {
 			t.Errorf("round %d: a write at %v gets the version token %s, %v", round, position, fresh, err)
@@ -127,8 +127,8 @@ func (c *cluster) wantRestored(s *clusterServer, number int, late string, at ste
 	}
 }
 
-// settled asks a server for the rules of a name, again if it answers that it can't tell: its
-// connection to the former database may be what it tried.
+// settled asks a server for the rules of a name, and again while it answers that it is
+// unavailable: it may have tried its connection to the former database.
 func (c *cluster) settled(s *clusterServer, name string) (answer []byte) {
 	c.t.Helper()
 	eventually(c.t, "the DNS answers for "+name, func() bool {

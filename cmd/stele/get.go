@@ -26,7 +26,7 @@ import (
 	"github.com/stele-id/stele/config"
 )
 
-// getFlags are what get is told.
+// getFlags are the flags of get.
 type getFlags struct {
 	resolveFlags
 	output  string
@@ -119,7 +119,7 @@ func (f *getFlags) addGet(cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("output", completeNames)
 }
 
-// getRequest makes the request of the flags, and completes these.
+// getRequest makes the request of the flags, and fills in their defaults.
 func (f *getFlags) getRequest(name string) (client.Request, error) {
 	q, err := f.request(name)
 	if err != nil {
@@ -155,19 +155,19 @@ func (f *getFlags) getRequest(name string) (client.Request, error) {
 	return q, nil
 }
 
-// gotDocument is what was got, as programs see it. There is no file if others must fetch
-// it.
+// gotDocument is the result of get, as programs see it. There is no file if stele can't
+// fetch from the location.
 type gotDocument struct {
 	ID       stele.ID      `json:"id"`
 	File     string        `json:"file,omitempty"`
 	Location string        `json:"location"`
 	URL      string        `json:"url,omitempty"` // where redirects from there led
 	Type     string        `json:"type,omitempty"`
-	Encoding string        `json:"encoding,omitempty"` // how the server has packed it, and it still is
+	Encoding string        `json:"encoding,omitempty"` // compression of the server, which the file still has
 	Size     int64         `json:"size"`
 	SHA256   string        `json:"sha256,omitempty"`
 	Resumed  int64         `json:"resumed,omitempty"` // bytes that were there already
-	InClear  bool          `json:"inClear,omitempty"` // others on the way could have changed it
+	InClear  bool          `json:"inClear,omitempty"` // an attacker on the network path could have changed it
 	Open     bool          `json:"open,omitempty"`    // the server did not say how long it is
 	Via      client.Via    `json:"via"`
 	DNSSEC   dnssec.Status `json:"dnssec,omitempty"` // of the location
@@ -223,7 +223,7 @@ type bar struct {
 	total    int64
 }
 
-// move tells how many bytes are there, of how many.
+// move sets how many bytes are there, of how many.
 func (b *bar) move(done, total int64) {
 	if f, ok := b.stderr.(*os.File); !ok || !isTerminal(f) {
 		return
@@ -237,7 +237,7 @@ func (b *bar) move(done, total int64) {
 	b.progress.Add(int(done - before))
 }
 
-// end takes the bar away. It may be called twice.
+// end removes the bar. It may be called twice.
 func (b *bar) end() {
 	if b.progress != nil {
 		b.progress.End()
@@ -245,12 +245,12 @@ func (b *bar) end() {
 	}
 }
 
-// toStandardOutput is the file that is none.
+// toStandardOutput is the name that means standard output.
 const toStandardOutput = "-"
 
-// outputPath returns where to write to: what was named, or in the folder that was named,
-// or here, under a name made of the identifier. What is there already is an error unless
-// it may be overwritten, and before anything is fetched.
+// outputPath returns the file to write to: the one that was named, or in the folder that
+// was named, or here, one with a name made of the identifier. A file that exists is an
+// error unless it may be overwritten; that is checked before anything is fetched.
 func (f *getFlags) outputPath(id stele.ID, location string) (string, error) {
 	name := f.output
 	if name == toStandardOutput {

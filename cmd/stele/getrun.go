@@ -37,7 +37,7 @@ const privateAllow, privateRefuse = "allow", "refuse"
 // isPublic reports whether an address is of the public Internet.
 func isPublic(at netip.Addr) bool { return outbound.Rule{}.May(at) }
 
-// permitPublic lets resolvers that rules in the DNS name be asked at public addresses.
+// permitPublic allows resolvers that rules in the DNS name at public addresses only.
 func permitPublic(at netip.AddrPort) error {
 	if isPublic(at.Addr()) {
 		return nil
@@ -93,7 +93,7 @@ func (g *getting) hint(err error) error {
 	return err
 }
 
-// hintProof is hint for what is asked of the DNS.
+// hintProof is hint for errors of the DNS.
 func (g *getting) hintProof(err error) error {
 	if (errors.Is(err, dnssec.ErrBogus) || errors.Is(err, stele.Unavailable)) && g.impliesProof() {
 		return fmt.Errorf("%w; answers of the DNS must prove themselves here: if the name server passes on no signatures name another with --dns, or keys to trust with --anchors, or do without with --dnssec=off", err)
@@ -154,8 +154,8 @@ func (g *getting) resolve(ctx context.Context) (client.Result, error) {
 	return res, nil
 }
 
-// fetchable returns the locations to try: the one that was found and those that do as
-// well, or else the first of all that can be fetched from.
+// fetchable returns the locations to try: the one that was found and those that are as
+// good, or else the first of all that can be fetched from.
 func fetchable(res *client.Result) (list []string) {
 	for _, one := range append([]string{res.Location}, res.Equals...) {
 		if fetch.Fetches(one) {
@@ -168,7 +168,7 @@ func fetchable(res *client.Result) (list []string) {
 	return list
 }
 
-// elsewhere tells a location that others must fetch from.
+// elsewhere prints a location that stele can't fetch from.
 func (g *getting) elsewhere(res *client.Result) error {
 	if g.f.verify {
 		return &stele.Error{Op: "verify", ID: g.id, Kind: stele.Conflict, Err: fmt.Errorf("it is at %.200q, which is not fetched from, so nothing was verified", res.Location)}
@@ -203,7 +203,7 @@ func (g *getting) save(ctx context.Context, res *client.Result, v *client.Verifi
 	placed := false
 	defer func() {
 		if !placed {
-			_ = part.Close() // it is left to be gone on with
+			_ = part.Close() // the next run resumes it
 		}
 	}()
 	got, err := g.fetch(ctx, g.fetcher(res.Via), v, part, locations)
@@ -231,7 +231,7 @@ func (g *getting) save(ctx context.Context, res *client.Result, v *client.Verifi
 	return g.tell(g.stdout, got)
 }
 
-// fetch tries the locations in turn. What one of them can't give another may.
+// fetch tries the locations in turn, until one has the file.
 func (g *getting) fetch(ctx context.Context, from *fetch.Fetcher, v *client.Verifier, part *fetch.Part, locations []string) (got gotDocument, err error) {
 	ctx, cancel := context.WithTimeout(ctx, g.f.maxTime)
 	defer cancel()

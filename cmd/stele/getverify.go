@@ -14,7 +14,7 @@ import (
 )
 
 // verifier finds signatures and keys of what was resolved, and checks these before
-// anything is fetched: what can't be proven need not come.
+// anything is fetched: what can't be proven is not fetched.
 func (g *getting) verifier(ctx context.Context, via client.Via) (*client.Verifier, error) {
 	ctx, cancel := context.WithTimeout(ctx, g.f.timeout)
 	defer cancel()
@@ -53,8 +53,7 @@ func (g *getting) signed(ctx context.Context, via client.Via) (list []stele.Sign
 // maxSignatures is at how many places signatures are looked for.
 const maxSignatures = 4
 
-// signatures fetches the signatures. Beside those that can be checked there may be others,
-// for other programs.
+// signatures fetches the signatures. There may be others that this program can't check.
 func (g *getting) signatures(ctx context.Context, res *client.Result) (list []stele.Signature, failed error) {
 	places := append([]string{res.Location}, res.Others...)
 	for _, at := range places[:min(len(places), maxSignatures)] {
@@ -69,7 +68,7 @@ func (g *getting) signatures(ctx context.Context, res *client.Result) (list []st
 	return nil, failed
 }
 
-// unsigned makes of the error that there is no signature one that does not say that
+// unsigned changes the error that there is no signature, so that it does not say that
 // there is no such name: it was found.
 func unsigned(id stele.ID, err error) error {
 	if stele.KindOf(err) != stele.NotFound {
@@ -127,7 +126,7 @@ func (g *getting) serverKeys(ctx context.Context, way *client.DNS) (client.Keys,
 	return client.JWKS(ctx, fetcher, g.schemes, server, g.id)
 }
 
-// inDNS returns the way over the DNS, nil if it is none for the name.
+// inDNS returns the way over the DNS, nil if the name can't be found there.
 func (g *getting) inDNS() *client.DNS {
 	for _, w := range g.ways {
 		if way, ok := w.way.(*client.DNS); ok && inDNS(g.id) {
@@ -170,8 +169,8 @@ func (g *getting) signedHere(ctx context.Context) (list []stele.Signature, keys 
 	return record.Signatures, keys, err
 }
 
-// typesSigned returns the media types that were signed, to ask for: what is of another
-// one was not signed. None if it may be any, or the user asks for some.
+// typesSigned returns the media types that were signed, to ask for: a representation of
+// another type was not signed. None if it may be any, or the user asks for some.
 func (g *getting) typesSigned(v *client.Verifier, found string) (list []ddds.Preference) {
 	types := v.Types()
 	if len(g.q.Accept) > 0 || slices.Contains(types, found) {

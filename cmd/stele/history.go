@@ -36,8 +36,8 @@ themselves, each whole.
 	return neverFiles(cmd)
 }
 
-// history prints the versions of a record. What changed is known when the version
-// before has come, so a line is printed one version later.
+// history prints the versions of a record. What changed in a version is known only when the
+// version before it has come, so a line is printed one version later.
 func (p *program) history(ctx context.Context, l *Registry, id stele.ID) error {
 	out := bufio.NewWriter(p.stdout)
 	defer out.Flush()

@@ -136,7 +136,7 @@ func (o *importOptions) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// mode is what of the flags makes an import another one.
+// mode is the part of the flags that distinguishes imports.
 func (o importOptions) mode() string {
 	mode := fmt.Sprintf("update=%t fresh=%t", o.update, o.fresh)
 	if o.replace {
@@ -357,7 +357,7 @@ and what became of it. An administrator sees all, others see their own. 'stele r
 // printImport prints what is kept of an import.
 func (p *program) printImport(i registrar.Import) error {
 	if p.json {
-		i.After, i.Last, i.At = 0, 0, 0 // of use to the registry alone
+		i.After, i.Last, i.At = 0, 0, 0 // only the registry uses them
 		text, err := json.Marshal(struct {
 			registrar.Import
 			After *int `json:"after,omitempty"`

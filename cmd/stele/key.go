@@ -36,7 +36,7 @@ good. One that is revoked, since somebody else may have it, proves nothing any m
 	}, p.keyNewCommand(), p.keyAddCommand(), p.keyListCommand(), p.keyRetireCommand(), p.keyRevokeCommand())
 }
 
-// keyFlags are what is said of a new key.
+// keyFlags are the flags that describe a new key.
 type keyFlags struct {
 	note    string
 	expires string
@@ -179,7 +179,7 @@ func newSigningKeyDocument(ns *stele.Namespace, k *stele.SigningKey, now time.Ti
 	return signingKeyDocument{ns.Key().String(), k.ID, k.Algorithm, state, k.Public, k.Created, k.Expires, k.Revoked, k.Note}
 }
 
-// keyState says in a word what a key is good for, and since when.
+// keyState returns the state of a key in a word, and since when it has it.
 func keyState(k *stele.SigningKey, now time.Time) (state string, since time.Time) {
 	switch {
 	case !k.Revoked.IsZero() && !now.Before(k.Revoked):
@@ -219,7 +219,7 @@ is its thumbprint (RFC 7638), its algorithm, and its state since when.
 	return neverFiles(cmd)
 }
 
-// withKeys returns the namespace that is meant, or all that have keys.
+// withKeys returns the namespace that is named, or all that have keys.
 func (l *Registry) withKeys(ctx context.Context, args []string) (list []*stele.Namespace, err error) {
 	if len(args) > 0 {
 		key, err := l.parsePrefix(args[0])
@@ -261,7 +261,7 @@ func (p *program) printSigningKeys(list []*stele.Namespace) error {
 	return out.Flush()
 }
 
-// keyLine tells a key in a line.
+// keyLine describes a key in a line.
 func keyLine(k *stele.SigningKey, now time.Time) string {
 	state, since := keyState(k, now)
 	line := fmt.Sprintf("%s  %-7s  %-7s  %s", k.ID, strings.ToLower(k.Algorithm), state, moment(since))

@@ -106,7 +106,7 @@ func (f *Local) pointing(ctx context.Context, q remote.Listing) iter.Seq2[*stele
 	}
 }
 
-// Meant adds what may have been meant by a name that is not found.
+// Meant adds suggestions to the error of a name that is not found.
 func (f *Local) Meant(ctx context.Context, name stele.ID, err error) error {
 	if !errors.Is(err, stele.NotFound) {
 		return err
@@ -149,7 +149,7 @@ func (f *Local) Backup(ctx context.Context, to string) (changes uint64, err erro
 	return f.registry.Store.LastChange(ctx)
 }
 
-// Check checks what the store keeps, and what the registrar made of it.
+// Check checks the store, and the registrar's data in it.
 func (f *Local) Check(ctx context.Context, tell remote.Inspection) (changes uint64, err error) {
 	if err := f.registry.Inspect(ctx, registry.Inspection(tell)); err != nil {
 		return 0, err
@@ -192,7 +192,7 @@ func (f *Local) MintRecords(ctx context.Context, rec *stele.Record, pool []stele
 			close(results)
 		}()
 		wanted := true
-		for res := range results { // to the end, or a worker would wait for ever
+		for res := range results { // to the end, or a worker would block
 			if res.err != nil {
 				stop()
 			}
@@ -203,7 +203,7 @@ func (f *Local) MintRecords(ctx context.Context, rec *stele.Record, pool []stele
 	}
 }
 
-// lingering returns a context that ends so long after ctx does.
+// lingering returns a context that ends that long after ctx does.
 func lingering(ctx context.Context, after time.Duration) (context.Context, context.CancelFunc) {
 	late, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	context.AfterFunc(ctx, func() { time.AfterFunc(after, cancel) })

@@ -54,8 +54,8 @@ func main() {
 	os.Exit(p.run(context.Background(), os.Args[1:]))
 }
 
-// program is what the verbs have of the world. All of it is here, so that tests
-// run the real program in a world of their own.
+// program has all that the verbs use of the system, so that tests run the real program
+// with their own.
 type program struct {
 	stdin  io.Reader
 	stdout io.Writer
@@ -66,22 +66,22 @@ type program struct {
 	// documents put it; "" if there is none to look at.
 	machineConfig string
 
-	brief    bool           // the registry is closed when the verb is done
-	create   bool           // a registry is made where there is none; see creating
-	rehearse bool           // the verb has --dry-run: no registry is made
+	brief    bool           // the registry is closed after the verb
+	create   bool           // make a registry if there is none; see creating
+	rehearse bool           // the verb has --dry-run: make no registry
 	block    int            // how many names of a template are reserved at a time; 0: as a server does
 	notify   *outbound.Rule // where secondaries may be told of changes; nil: everywhere
-	transfer *outbound.Rule // where they may come from
+	transfer *outbound.Rule // from where they may transfer zones
 
 	acceptTokens bool    // where a restore finds no registry that knows which were revoked
-	serialFloor  *uint32 // that restored zones must be above; nil if it was not given
+	serialFloor  *uint32 // serial that restored zones must be above; nil if it was not given
 	askAllow     string  // --notify-allow of verbs that ask secondaries
 
 	// What flags of all verbs set.
 	json   bool // --json
 	remote remoteFlags
 	data   string     // --data
-	named  bool       // the folder is, by a flag or by the environment
+	named  bool       // the folder is named by a flag or by the environment
 	store  string     // --store; "" for the folder
 	config all.Config // --purl-host, --checked
 

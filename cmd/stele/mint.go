@@ -42,7 +42,7 @@ docs/minting.md tells more.`,
 		p.mintUUIDCommand())
 }
 
-// mintFlags are what all kinds of mint are told.
+// mintFlags are the flags of all kinds of mint.
 type mintFlags struct {
 	count   int
 	reserve bool
@@ -114,16 +114,16 @@ func (f *mintFlags) run(p *program, choose func(ctx context.Context, l *Registry
 }
 
 // blockFor returns how many names of a template are reserved at a time to make n: no
-// more than will be used. A server reserves many, since it goes on; here they would be
-// lost at the end.
+// more than will be used. A server reserves many, since it runs on; a command would lose
+// them at its end.
 func blockFor(n int) int {
 	const most = 1000
 	blocks := (n + most - 1) / most
 	return (n + blocks - 1) / blocks
 }
 
-// Names are asked for in batches that take about so long, so that a million are quick
-// and one a second is printed each second.
+// A batch of names takes about this long, so that a million names are quick, and a minter
+// that makes one name a second prints one each second.
 const (
 	shortBatch = 10 * time.Millisecond
 	longBatch  = 100 * time.Millisecond
@@ -141,7 +141,7 @@ func (p *program) mint(ctx context.Context, l *Registry, pool []stele.NamespaceK
 				return err
 			}
 		}
-		// Those that were made before an error are given; they are printed too.
+		// The names that were made before an error are used; they are printed too.
 		if err := errors.Join(out.Flush(), err); err != nil {
 			if ctx.Err() != nil {
 				return interrupted()
@@ -186,7 +186,7 @@ func (p *program) mintRecords(ctx context.Context, l *Registry, pool []stele.Nam
 	return failed
 }
 
-// interrupted is the error of a run that was asked to end.
+// interrupted is the error of a run that the user interrupted.
 func interrupted() error {
 	return &stele.Error{Op: "mint", Kind: stele.Unavailable, Err: errors.New("interrupted; what was printed is given, and will not be made again")}
 }
@@ -224,7 +224,7 @@ func (f *minterFlags) namespace(ctx context.Context, l *Registry, want *stele.Na
 	return []stele.NamespaceKey{key}, err
 }
 
-// differs returns the flag that says something else than what is set, "" if none.
+// differs returns the flag that differs from the setting, "" if none does.
 func (f *minterFlags) differs(have, want *stele.Minter) string {
 	if have.Kind != want.Kind {
 		return "minter " + string(want.Kind)
@@ -241,8 +241,8 @@ func (f *minterFlags) differs(have, want *stele.Minter) string {
 	return ""
 }
 
-// sameGranularity reports whether two texts are spellings of one granularity; none is
-// a second. Texts that are none differ.
+// sameGranularity reports whether two texts are spellings of one granularity; an empty
+// text is a second. Invalid texts differ.
 func sameGranularity(a, b string) bool {
 	read := func(text string) (mint.Granularity, error) {
 		if text == "" {

@@ -98,7 +98,7 @@ func (f *mintFlags) mintFrom(p *program, choose func(ctx context.Context, l *Reg
 	})
 }
 
-// reportNamed tells what became of the rows, and returns the error of the verb.
+// reportNamed reports the result for the rows, and returns the error of the verb.
 func (p *program) reportNamed(o sheet.Options, s *sheet.Sheet, done sheet.Result, err error) error {
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -119,7 +119,7 @@ func (p *program) reportNamed(o sheet.Options, s *sheet.Sheet, done sheet.Result
 	return err
 }
 
-// printNamed prints what became of the rows.
+// printNamed prints the result for the rows.
 func (p *program) printNamed(o sheet.Options, s *sheet.Sheet, done sheet.Result, whole bool) error {
 	if p.json {
 		line, err := json.Marshal(struct {

@@ -88,7 +88,7 @@ func (l *Registry) made(ctx context.Context, ns *stele.Namespace) (string, error
 	return fmt.Sprintf("%d of %d are given", status.Given, status.Total), nil
 }
 
-// mints tells how names are made, by the settings' flags.
+// mints describes how names are made, by the settings' flags.
 func mints(m *stele.Minter) string {
 	if m.Kind == stele.NoMinter {
 		return ""

@@ -9,8 +9,8 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// The ports of an IBI server that does not say: they are left out in its labels
-// (algorithm 1, line 12, and algorithm 5, line 1).
+// The default ports of an IBI server: they are left out in its labels (algorithm 1, line
+// 12, and algorithm 5, line 1).
 const (
 	hostPort = 80
 	ipPort   = 800
@@ -20,7 +20,7 @@ const (
 type minterFlags struct {
 	owner *cobra.Command
 	given stele.Minter
-	looks bool // nothing is written: a namespace that is not there is not made
+	looks bool // read only: do not make a namespace
 }
 
 // addIBI gives a command the flags of an IBI server.
@@ -44,9 +44,8 @@ func (f *minterFlags) addNOID(cmd *cobra.Command) {
 	flags.Uint64Var(&f.given.Seed, "seed", 0, "`number` that decides in which order the names of a template come that begins with r (default: a random one, so that they can't be foretold)")
 }
 
-// apply changes a minter as the flags say. Another kind of minter has no use for the
-// settings of the one before. The ports of a host and an address that come without
-// are the usual ones.
+// apply changes a minter as the flags say. A change of the kind of minter removes the
+// settings of the former kind. A host and an address without ports get the default ones.
 func (f *minterFlags) apply(m *stele.Minter) {
 	if f.owner.Flags().Changed("minter") && m.Kind != f.given.Kind {
 		*m = stele.Minter{}
@@ -84,7 +83,7 @@ var minterSettings = []minterSetting{
 	{"seed", func(to, from *stele.Minter) { to.Seed = from.Seed }},
 }
 
-// namespaceFlags are what ns add and ns set are told.
+// namespaceFlags are the flags of ns add and ns set.
 type namespaceFlags struct {
 	cmd    *cobra.Command
 	given  stele.Namespace

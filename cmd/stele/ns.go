@@ -275,7 +275,7 @@ is ahead of all of them. What is skipped is never made.`,
 	})
 }
 
-// skip sets a counter to n, or so far ahead.
+// skip sets a counter to n, or ahead by n.
 func (p *program) skip(ctx context.Context, l *Registry, key stele.NamespaceKey, n uint64, ahead bool) error {
 	status, err := l.MinterStatus(ctx, key)
 	if err != nil {

@@ -96,12 +96,12 @@ func (f *Local) AddPURLHosts(ctx context.Context, hosts ...string) ([]string, er
 	return f.Hosts(), nil
 }
 
-// tellHost says on standard error that a host is kept from now on.
+// tellHost says on standard error that a host was added.
 func (p *program) tellHost(host string) {
 	fmt.Fprintf(p.stderr, "stele: %s is a PURL host of this registry from now on; --purl-host is not needed again\n", printable(host))
 }
 
-// learnFarHosts makes the schemes of a client know the hosts of the server's registry. A
+// learnFarHosts adds the hosts of the server's registry to the schemes of a client. A
 // server of an earlier version has no list; its names are read as before.
 func learnFarHosts(ctx context.Context, r *remote.Registry) error {
 	_, err := r.PURLHosts(ctx)
@@ -111,9 +111,9 @@ func learnFarHosts(ctx context.Context, r *remote.Registry) error {
 	return nil
 }
 
-// parseName reads an identifier. One that can't be read may be a PURL under a host of the
-// registry: then the hosts are learnt, from the server if one is named, or else from the
-// registry at hand, and it is read again.
+// parseName reads an identifier. A text that can't be read may be a PURL under a host of the
+// registry: then parseName gets the hosts, from the server if one is named, or else from the
+// local registry, and reads it again.
 func (p *program) parseName(cmd *cobra.Command, schemes *stele.Schemes, server, name string) (stele.ID, error) {
 	id, err := schemes.Parse(name)
 	if err == nil || !p.learnFor(cmd, schemes, server, name) {
@@ -122,8 +122,8 @@ func (p *program) parseName(cmd *cobra.Command, schemes *stele.Schemes, server, 
 	return schemes.Parse(name)
 }
 
-// learnFor makes schemes know the PURL hosts of a registry, if a text may be a PURL. It
-// reports whether it did: where there is no registry, or it can't be asked, the text is
+// learnFor adds the PURL hosts of a registry to schemes, if a text may be a PURL. It
+// reports whether it did: where there is no registry, or it can't be read, the text is
 // read as before.
 func (p *program) learnFor(cmd *cobra.Command, schemes *stele.Schemes, server, name string) bool {
 	if !strings.Contains(name, "://") {
@@ -137,7 +137,7 @@ func (p *program) learnFor(cmd *cobra.Command, schemes *stele.Schemes, server, n
 	})
 }
 
-// consult asks the registry of a server, or else the one at hand, for a verb that works
+// consult reads the registry of a server, or else the local one, for a verb that works
 // without one too. It reports whether that was possible.
 func (p *program) consult(cmd *cobra.Command, schemes *stele.Schemes, server string, far func(*remote.Registry) error, near func(stele.Store) error) bool {
 	if server != "" {
@@ -161,7 +161,7 @@ func (p *program) consult(cmd *cobra.Command, schemes *stele.Schemes, server str
 	return errors.Join(err, store.Close()) == nil
 }
 
-// serverOf returns the server whose registry a verb works on; "" if it is at hand.
+// serverOf returns the server whose registry a verb works on; "" if the registry is local.
 func (p *program) serverOf(cmd *cobra.Command) (string, error) {
 	far, err := p.isRemote(cmd)
 	if err != nil || !far {

@@ -68,7 +68,7 @@ func writeState(b *strings.Builder, rec *stele.Record) {
 	}
 }
 
-// writeKept tells what the system keeps, of records and namespaces alike.
+// writeKept writes what the system keeps, of records and namespaces alike.
 func writeKept(b *strings.Builder, version uint64, created, modified time.Time, by string) {
 	if version == 0 {
 		return
@@ -106,7 +106,7 @@ func first(i int, name string) string {
 	return name
 }
 
-// aboutTarget tells what is not usual about a target.
+// aboutTarget describes what is not the default in a target.
 func aboutTarget(t *stele.Target) string {
 	var words []string
 	say := func(is bool, format string, args ...any) {

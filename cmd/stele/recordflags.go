@@ -13,8 +13,8 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// recordFlags are what register, update and mint are told of a record. Only what
-// was given counts, so that an update leaves the rest as it is.
+// recordFlags are the flags of register, update and mint that describe a record. Only flags
+// that were given count, so that an update leaves the rest as it is.
 type recordFlags struct {
 	cmd     *cobra.Command
 	to      []string
@@ -67,7 +67,7 @@ func (f *recordFlags) given(flags ...string) bool {
 	return slices.ContainsFunc(flags, f.cmd.Flags().Changed)
 }
 
-// describes reports whether the flags say something of the thing.
+// describes reports whether the flags describe the thing.
 func (f *recordFlags) describes() bool {
 	return f.given("to", "meta") || f.given(slices.Collect(maps.Keys(fieldFlags))...)
 }
@@ -140,9 +140,9 @@ func setField(rec *stele.Record, key, value string) {
 	rec.Metadata[key] = value
 }
 
-// place puts the target among those of the record. It takes the place of the one
-// that has its URL, or else of the only one with the same service, type and
-// language, of which it keeps what the flags do not say.
+// place adds the target to the record. It replaces the target with the same URL, or else
+// the only one with the same service, type and language, of which it keeps what the flags
+// do not set.
 func (f *recordFlags) place(rec *stele.Record) error {
 	url := f.to[0]
 	at := slices.IndexFunc(rec.Targets, func(t stele.Target) bool { return t.URL == url && t.Service == f.target.Service })
@@ -215,7 +215,7 @@ func syntax(err error) error {
 	return err
 }
 
-// persistenceFlags are what is promised of a record, or of a namespace's.
+// persistenceFlags are the persistence statement of a record, or of a namespace.
 type persistenceFlags struct {
 	promise stele.Persistence
 	owner   *cobra.Command

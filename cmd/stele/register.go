@@ -103,8 +103,7 @@ func (f *recordFlags) record(schemes *stele.Schemes, name string, model *stele.R
 	return nil, &stele.Error{Op: "register", ID: id, Kind: stele.Invalid, Err: append(problems, others(rec)...)}
 }
 
-// taken makes clearer why a record met a conflict: which of its names is taken, and by
-// what.
+// taken adds to a conflict which of the record's names is taken, and by which record.
 func (l *Registry) taken(ctx context.Context, rec *stele.Record, err error) error {
 	if !errors.Is(err, stele.Conflict) {
 		return err

@@ -41,7 +41,7 @@ func (p *program) registryFlags(root *cobra.Command) {
 }
 
 // environmentList returns the list that the environment has for a setting, or else
-// the usual one. What is wrong in it is told where it is used.
+// the default. Errors in it are reported where it is used.
 func environmentList(name string, usual []string) []string {
 	s := config.Find(name)
 	text, given := os.LookupEnv(s.Variable())
@@ -129,7 +129,7 @@ func (p *program) refuseSecond(folder string) error {
 		return nil
 	}
 	if _, err := os.Stat(p.machineConfig); err != nil {
-		return nil // it is not there, or not for this user
+		return nil // it does not exist, or this user may not read it
 	}
 	c := config.Load(p.machineConfig, nil, nil)
 	at := registry.Place{URL: c.Store, Folder: c.Data}

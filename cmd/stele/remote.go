@@ -18,7 +18,7 @@ import (
 	"github.com/stele-id/stele/serve/dnsd"
 )
 
-// remoteFlags say which server keeps the registry, and how it is spoken with.
+// remoteFlags say which server keeps the registry, and how the client connects to it.
 type remoteFlags struct {
 	server    string
 	tokenFile string
@@ -77,7 +77,7 @@ func (p *program) atServer(cmd *cobra.Command, do func(ctx context.Context, l *R
 	})
 }
 
-// withServer is atServer for what only servers do.
+// withServer is atServer for verbs that only servers support.
 func (p *program) withServer(cmd *cobra.Command, do func(ctx context.Context, r *remote.Registry) error) error {
 	schemes, err := p.schemes(cmd)
 	if err != nil {

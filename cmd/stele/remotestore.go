@@ -22,9 +22,9 @@ func (s remoteStore) Record(ctx context.Context, name stele.ID) (*stele.Record, 
 	return s.r.Get(ctx, name)
 }
 
-// Scan yields records in the order of their identifiers. The prefix may be any text, and
-// a server lists what is below a place where names can be cut: that is longer, and what
-// does not begin with the prefix is passed over.
+// Scan yields records in the order of their identifiers. The prefix may be any text, but
+// a server lists only what is below a place where names can be cut: that list is longer,
+// and Scan leaves out what does not begin with the prefix.
 func (s remoteStore) Scan(ctx context.Context, scheme, prefix, after string) iter.Seq2[*stele.Record, error] {
 	q := remote.Listing{Key: s.cut(scheme, prefix), After: after}
 	if q.Key.Prefix != prefix && after < prefix {
@@ -99,7 +99,7 @@ func (s remoteStore) Count(ctx context.Context, key stele.NamespaceKey) (uint64,
 	return s.r.Count(ctx, key)
 }
 
-// untold is the error of what only the server itself does with its store.
+// untold is the error of an operation that only the server can do with its store.
 func untold(what string) error {
 	return refuse(what, stele.Invalid, "only the server itself does this with its registry; run it there, on the folder")
 }

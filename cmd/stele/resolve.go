@@ -21,7 +21,7 @@ import (
 	"github.com/stele-id/stele/resolver"
 )
 
-// resolveFlags are what resolve is told.
+// resolveFlags are the flags of resolve.
 type resolveFlags struct {
 	cmd           *cobra.Command
 	service       string
@@ -35,7 +35,7 @@ type resolveFlags struct {
 	timeout       time.Duration
 	trace         bool
 	compare       bool
-	dnsFirst      bool // rather than the registry at hand, where nothing says which
+	dnsFirst      bool // prefer the DNS to the local registry, unless a flag says which
 }
 
 func (p *program) resolveCommand() *cobra.Command {
@@ -108,7 +108,7 @@ func (f *resolveFlags) add(cmd *cobra.Command) {
 	f.addWays(cmd)
 }
 
-// addWays adds the flags that say how to resolve. That for media types must be there.
+// addWays adds the flags that say how to resolve. The flag for media types must exist.
 func (f *resolveFlags) addWays(cmd *cobra.Command) {
 	f.cmd = cmd
 	flags := cmd.Flags()
@@ -243,7 +243,7 @@ type failureDocument struct {
 	Name  string        `json:"name"`
 	Error string        `json:"error"`
 	Kind  string        `json:"kind"`
-	Bogus *dnssec.Bogus `json:"bogus,omitempty"` // an answer that does not prove itself
+	Bogus *dnssec.Bogus `json:"bogus,omitempty"` // an answer that fails validation
 	Trace *client.Trace `json:"trace,omitempty"`
 }
 
@@ -253,8 +253,8 @@ func newFailure(name string, err error, trace *client.Trace) failureDocument {
 	return d
 }
 
-// chosenVia returns the ways that were asked for, or else those that other flags speak
-// of, or else all that are at hand; these too if there is nothing to compare otherwise.
+// chosenVia returns the ways that were asked for, or else those that other flags imply, or
+// else all that are available; these too if there would be nothing to compare.
 func (p *program) chosenVia(f *resolveFlags, id stele.ID) ([]client.Via, error) {
 	var list []client.Via
 	for _, text := range f.via {
@@ -276,7 +276,7 @@ func (p *program) chosenVia(f *resolveFlags, id stele.ID) ([]client.Via, error) 
 			list = append(list, via)
 		}
 	}
-	// A server that the environment names for all verbs says nothing of the way.
+	// A server that the environment names for all verbs does not imply a way.
 	unsaid := !changed("server") && !changed("data") && !changed("store")
 	add(f.dns.isGiven(f.cmd) || f.dnsFirst && found && unsaid && f.server != "", client.ViaDNS)
 	add(f.server != "", client.ViaHTTP)

@@ -24,10 +24,10 @@ type dnsFlags struct {
 
 	permit func(netip.AddrPort) error // of resolvers that rules name; nil: any address
 
-	unproven bool // --dnssec=off is a word for answers that need not prove themselves
+	unproven bool // --dnssec=off: answers are not validated
 }
 
-// dnssecOff is that word.
+// dnssecOff is the value of --dnssec that turns validation off.
 const dnssecOff client.DNSSEC = "off"
 
 func (f *dnsFlags) add(cmd *cobra.Command) {
@@ -49,7 +49,7 @@ func (f *dnsFlags) add(cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("anchors", completeNames)
 }
 
-// isGiven reports whether a flag speaks of the DNS.
+// isGiven reports whether a flag about the DNS was given.
 func (f *dnsFlags) isGiven(cmd *cobra.Command) bool {
 	changed := cmd.Flags().Changed
 	return changed("dns") || changed("root") || changed("compat") || changed("dnssec") || changed("anchors")

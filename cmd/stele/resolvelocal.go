@@ -87,8 +87,8 @@ func (w *localWay) names(found *resolver.Resolution, service stele.Service) (res
 	return res, nil
 }
 
-// localService is the service that targets have for one that is asked for: a list, or the
-// thing itself, are where the thing is.
+// localService is the service of the targets that answer a request for another: a list of
+// locations, or the thing itself, are answered from the locations.
 func localService(service stele.Service) stele.Service {
 	switch service {
 	case "N2Ls", "N2R", "N2Rs", "N2N", "N2Ns":
@@ -99,7 +99,7 @@ func localService(service stele.Service) stele.Service {
 	return service
 }
 
-// localRequest is what is asked of the resolver. Signatures have no media types here.
+// localRequest is the request to the resolver. Signatures have no media types here.
 func localRequest(id stele.ID, q client.Request, c client.Components) resolver.Request {
 	request := resolver.Request{
 		ID: id, Given: q.Name, Query: c.Q, Component: true, Service: localService(q.Service), Protocols: q.Protocols, OnlyProtocols: q.OnlyProtocols, Trace: q.Trace,
@@ -110,7 +110,7 @@ func localRequest(id stele.ID, q client.Request, c client.Components) resolver.R
 	return request
 }
 
-// localResult makes of an answer what other ways give.
+// localResult turns an answer into the result that other ways give.
 func localResult(found *resolver.Resolution, service stele.Service) (client.Result, error) {
 	refuse := func(kind stele.Kind, format string, args ...any) (client.Result, error) {
 		return client.Result{}, &stele.Error{Op: "resolve", ID: found.ID, Kind: kind, Err: fmt.Errorf(format, args...)}

@@ -117,7 +117,7 @@ type restored struct {
 	Changes uint64   `json:"changes"`
 	Shut    []string `json:"shut,omitempty"` // namespaces whose templates are shut
 
-	// MissingKeys are the secret keys that are not at hand, and how many secrets each
+	// MissingKeys are the secret keys that were not found, and how many secrets each
 	// encrypts.
 	MissingKeys map[string]int `json:"missingKeys,omitempty"`
 

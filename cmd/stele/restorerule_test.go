@@ -78,7 +78,7 @@ func (s *story) ok(err error) {
 
 var storyKey = stele.NamespaceKey{Scheme: "ark", Prefix: "ark:12345/x5"}
 
-// begin is what the backup knows.
+// begin makes what the backup has.
 func (s *story) begin(r *registry.Registry) {
 	s.t.Helper()
 	for _, name := range []string{"root", "ann", "bob"} {
@@ -132,7 +132,7 @@ func (s *story) mint(r *registry.Registry, key string) {
 	}
 }
 
-// goOn is what was decided since.
+// goOn makes what was decided after the backup.
 func (s *story) goOn(r *registry.Registry) {
 	s.t.Helper()
 	c, err := auth.ParseCredential(s.revoked)
@@ -156,7 +156,7 @@ func (s *story) goOn(r *registry.Registry) {
 	s.ok(err)
 }
 
-// check makes sure that all of it survived.
+// check makes sure that all of that survived.
 func (s *story) check(r *registry.Registry) {
 	s.t.Helper()
 	if _, err := r.Directory.Authenticate(s.admin, s.credential); err != nil {
@@ -223,7 +223,7 @@ func (s *story) checkZone(r *registry.Registry) {
 	}
 }
 
-// checkUnknown makes sure that nothing is taken for known where there was no registry.
+// checkUnknown makes sure that a restore without a present registry assumes nothing.
 func (s *story) checkUnknown(r *registry.Registry, said string, accepted bool) {
 	s.t.Helper()
 	s.checkZone(r)

@@ -22,8 +22,8 @@ const (
 	exitTryAgain = 5
 )
 
-// exitCodes maps the kinds of failure to exit codes. Kinds that are not here
-// have failed, and that is all.
+// exitCodes maps the kinds of failure to exit codes. Kinds that are not here have the
+// general one.
 var exitCodes = map[stele.Kind]int{
 	stele.NotFound:    exitNotFound,
 	stele.Gone:        exitGone,

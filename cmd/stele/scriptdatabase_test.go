@@ -7,7 +7,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// databaseSessions are those that are held with a database, too: what they try depends on
+// databaseSessions are the sessions that run with a database, too: what they try depends on
 // how a store commits, reads changes and keeps cells.
 var databaseSessions = []string{"revert", "revertsigned", "mintfrom", "mintresume", "importcsv"}
 

@@ -30,7 +30,7 @@ import (
 	"github.com/stele-id/stele/server"
 )
 
-// notRemote are the sessions of testdata that are not held with servers, and why.
+// notRemote are the sessions of testdata that do not run with servers, and why.
 var notRemote = map[string]string{
 	"purlhost":       "a flag that is stored by who works on the folder; remotepurlhost has a server",
 	"remotepurlhost": "has a server of its own",
@@ -92,7 +92,7 @@ func TestScriptsRemote(t *testing.T) {
 // serversVariable names the address at which the test tells which server has a folder.
 const serversVariable = "STELE_SCRIPT_SERVERS"
 
-// remotely makes sessions be held with servers.
+// remotely makes sessions run with servers.
 func remotely(params *testscript.Params) {
 	setup := params.Setup
 	params.Setup = func(env *testscript.Env) error {
@@ -110,8 +110,8 @@ func remotely(params *testscript.Params) {
 // remoteVerbs are those that ask the server instead of the folder.
 var remoteVerbs = strings.Fields("register update withdraw reinstate redact disavow revert show history ls mint ns zone key sign user token import export backup verify")
 
-// scripted is the program as sessions run it. Where the test says so, what it would do
-// with a folder it does with the server that has the folder.
+// scripted is the program as sessions run it. If the test says so, it works on the server
+// that has a folder instead of the folder.
 func scripted() {
 	desk := os.Getenv(serversVariable)
 	verb, data, rest := folderOf(os.Args[1:])

@@ -23,8 +23,8 @@ const (
 	rcodeRefused       = 5
 )
 
-// fakeSecondary is a name server, over TCP, that says what it is told to when it is asked
-// for an SOA record.
+// fakeSecondary is a name server, over TCP, that answers questions for an SOA record as the
+// test sets it.
 type fakeSecondary struct {
 	at     string
 	serial atomic.Uint32
@@ -161,8 +161,8 @@ func TestZoneCheckSecondaries(t *testing.T) {
 	testShutZone(t, s, backup)
 }
 
-// testShutZone restores where nothing says which serial the secondary has: the restore,
-// zone check, zone ls, zone show and the doctor say that the zone is shut, and what to do.
+// testShutZone restores where the serial of the secondary is unknown: the restore, zone
+// check, zone ls, zone show and the doctor say that the zone is shut, and what to do.
 func testShutZone(t *testing.T, s *story, backup string) {
 	t.Helper()
 	raise := "stele zone raise " + storyZone + " --above SERIAL"

@@ -286,7 +286,7 @@ func (p *program) tellSecretMade(k secret.Key, path string) {
 	fmt.Fprintf(p.stderr, "stele: made the secret key %s in %s; it encrypts private keys in the registry, and backups do not have it: keep a copy of the file apart from them\n", k.ID(), printable(path))
 }
 
-// missingSecretKeys returns the keys that are not at hand, and how many secrets of the
+// missingSecretKeys returns the keys that were not found, and how many secrets of the
 // registry each encrypts.
 func missingSecretKeys(ctx context.Context, r *registry.Registry) (map[string]int, error) {
 	keys, err := r.Registrar.SecretKeys(ctx, zonekey.SealCell)

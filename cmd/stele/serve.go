@@ -131,7 +131,7 @@ func (p *program) runServer(running, hurry context.Context, o server.Options) er
 // serveDemo runs a server on the registry of the demo.
 func (p *program) serveDemo(running, hurry context.Context, o server.Options, once bool) error {
 	named := ""
-	if o.Config.Origin("data") == config.Flag { // a folder that the environment names for every day is not meant
+	if o.Config.Origin("data") == config.Flag { // a folder that the environment names for all verbs does not count
 		named = p.data
 	}
 	folder, remove, err := demo.Folder(named)
@@ -192,7 +192,7 @@ func (p *program) announce(at server.Addresses) error {
 	return p.say("%s", lines)
 }
 
-// showCredential prints the token of the first administrator, for people and not into
+// showCredential prints the token of the first administrator to the user; it is not in
 // the log.
 func (p *program) showCredential(user, credential string) {
 	fmt.Fprintf(p.stderr, `

@@ -31,7 +31,7 @@ func steleCommand(t *testing.T, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// runStele runs the program to its end, which must be good.
+// runStele runs the program to its end, which must be a success.
 func runStele(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := steleCommand(t, args...).CombinedOutput()
@@ -205,7 +205,7 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// checkListeners checks that numbers and profiles are where they belong.
+// checkListeners checks that metrics and profiles are on their own listeners only.
 func checkListeners(t *testing.T, p *process) {
 	t.Helper()
 	for _, want := range []string{
@@ -241,7 +241,7 @@ func checkHeld(t *testing.T, data string, p *process) {
 	}
 }
 
-// checkLog checks that the log tells of requests, and not of visitors.
+// checkLog checks that the log has requests, and no client's address.
 func checkLog(t *testing.T, p *process, log string) {
 	t.Helper()
 	for _, want := range []string{"msg=ready", "msg=ending", "msg=ended", "msg=request method=GET target=\"/ark:12345/x1/page?a=b\" status=302"} {
@@ -255,8 +255,8 @@ func checkLog(t *testing.T, p *process, log string) {
 	}
 }
 
-// TestServeLogs: without being told so the server logs no requests; with addresses
-// only if told so; and what a visitor sends breaks no line.
+// TestServeLogs: the server logs requests, and clients' addresses, only if settings say so;
+// what a client sends breaks no line.
 func TestServeLogs(t *testing.T) {
 	data := newRegistry(t)
 	for _, tt := range []struct {
@@ -279,8 +279,8 @@ func TestServeLogs(t *testing.T) {
 	}
 }
 
-// TestServeSecondSignal: a request that never becomes whole holds the end up, until
-// the second signal, or until the grace is over.
+// TestServeSecondSignal: an incomplete request delays the end until the second signal, or
+// until the grace period is over.
 func TestServeSecondSignal(t *testing.T) {
 	data := newRegistry(t)
 	for _, grace := range []string{"1h", "10ms"} {
@@ -342,7 +342,7 @@ func TestServeNotReady(t *testing.T) {
 	}
 }
 
-// TestServeSystemd: the server takes over a socket, and tells what it does.
+// TestServeSystemd: the server takes over a socket, and notifies systemd of its state.
 func TestServeSystemd(t *testing.T) {
 	// A path of a socket is short.
 	dir, err := os.MkdirTemp("", "n")
@@ -412,7 +412,7 @@ func TestServeSystemd(t *testing.T) {
 	c.Close()
 }
 
-// TestServeRefusals: what keeps a server from starting is told in one line.
+// TestServeRefusals: the error that keeps a server from starting is one line.
 func TestServeRefusals(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

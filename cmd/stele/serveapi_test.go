@@ -47,7 +47,7 @@ func askAPI(t *testing.T, p *process, token, method, path, body string) (*http.R
 	return a, string(text)
 }
 
-// TestServeAPI holds that the server hands programs over to the API, with its limits.
+// TestServeAPI: the server passes requests of programs to the API, with its limits.
 func TestServeAPI(t *testing.T) {
 	p := startServe(t, "--data", newRegistry(t), "--http", "127.0.0.1:0", "--read-timeout", "500ms", "--api-rate", "1", "--api-burst", "20")
 	token := firstToken(t, p)
@@ -76,7 +76,7 @@ func TestServeAPI(t *testing.T) {
 	if a, text := askAPI(t, p, "", "GET", "openapi.json", ""); a.StatusCode != http.StatusOK || !strings.Contains(text, `"openapi":"3.1.0"`) {
 		t.Errorf("%d %.200s", a.StatusCode, text)
 	}
-	// A body that does not come is not waited for longer than the settings say.
+	// The server waits for a body no longer than the settings say.
 	conn, err := net.Dial("tcp", strings.TrimPrefix(p.http, "http://"))
 	if err != nil {
 		t.Fatal(err)

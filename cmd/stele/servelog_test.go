@@ -78,8 +78,8 @@ func TestServeLogFile(t *testing.T) {
 	}
 }
 
-// TestLogSecrets: whatever is asked, and whatever goes wrong, no token is in the log,
-// nor what was asked with one.
+// TestLogSecrets: whatever a client asks, and whatever fails, the log has no token, and no
+// request that was made with one.
 func TestLogSecrets(t *testing.T) {
 	const secret = "Vm9pY2kgdW4gc2VjcmV0IHF1ZSBwZXJzb25uZQabcde"
 	const token = "stele_abcdefghjkmn_" + secret

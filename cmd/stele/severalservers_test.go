@@ -530,8 +530,8 @@ func (c *cluster) testKill(t *testing.T) {
 	all.check(t)
 }
 
-// testAway: without its database a server answers what it knows, and writes are to be
-// tried again; when the database is back all goes on.
+// testAway: without its database a server answers from its cache, and tells clients to
+// retry writes; when the database is back all goes on.
 func (c *cluster) testAway(t *testing.T) {
 	s := c.servers[0]
 	key := c.namespace("ark:12345/a1", stele.Minter{Kind: stele.MinterNOID, Template: ".zeedk"}, stele.Publication{})
@@ -542,7 +542,7 @@ func (c *cluster) testAway(t *testing.T) {
 		return status
 	}
 	give("before", s, 1) // and it has a thousand now
-	// Once it has followed the feed so far, it has no reason to forget this again.
+	// Once it has followed the feed so far, it has no reason to drop this from its cache.
 	s.location(t, "urn:example:away", c.put(s, "urn:example:away", "https://example.org/1", ""))
 	c.database.Kill(t)
 	for range 3 {

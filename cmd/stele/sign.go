@@ -19,7 +19,7 @@ import (
 	"github.com/stele-id/stele/proof"
 )
 
-// statementFlags are what sign is told.
+// statementFlags are the flags of sign.
 type statementFlags struct {
 	key       string
 	media     string
@@ -78,8 +78,8 @@ type; what was signed before stays in the history.`,
 	return neverFiles(cmd)
 }
 
-// sign reads all before the registry is opened: a large file takes long, and others
-// would wait for it.
+// sign reads all before it opens the registry: a large file takes long, and other processes
+// would wait.
 func (p *program) sign(cmd *cobra.Command, f *statementFlags, name, file string) error {
 	schemes, err := p.schemes(cmd)
 	if err != nil {
@@ -114,8 +114,8 @@ func (p *program) sign(cmd *cobra.Command, f *statementFlags, name, file string)
 	})
 }
 
-// keepSignature signs, and registers the signature. It is the record's own identifier
-// that is signed, also if it was named by an alias.
+// keepSignature signs, and registers the signature. It signs the record's own identifier,
+// even if the user named it by an alias.
 func (p *program) keepSignature(ctx context.Context, l *Registry, f *statementFlags, id stele.ID, key crypto.Signer, s stele.Signature) error {
 	var made stele.Signature
 	rec, err := l.Update(ctx, id, f.ifVersion, func(rec *stele.Record) error {
@@ -148,7 +148,7 @@ func (p *program) keepSignature(ctx context.Context, l *Registry, f *statementFl
 	return p.say("%s signed on %s by %s: %d bytes, SHA-256 %x\n", printable(rec.ID.String()), moment(made.Date), made.Key, made.Size, made.SHA256)
 }
 
-// privateKey reads a private key, and tells if others could read it too.
+// privateKey reads a private key, and warns if other users can read it.
 func (p *program) privateKey(name string) (crypto.Signer, error) {
 	text, err := p.readSmall(name)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/stele-id/stele/internal/spelling"
 )
 
-// verbsMeant are words that people try, and the verbs that do what they want.
+// verbsMeant maps words that users try to the verbs that do it.
 var verbsMeant = map[string][]string{
 	"add": {"register", "ns add", "user add"}, "create": {"register", "mint"}, "new": {"mint", "register"}, "init": {"serve", "register"},
 	"delete": {"withdraw"}, "remove": {"withdraw"}, "rm": {"withdraw"}, "del": {"withdraw"}, "tombstone": {"withdraw"},
@@ -38,8 +38,8 @@ func unknownVerb(root *cobra.Command, args []string, err error) error {
 	return errors.New(text + suggestVerb(root, words))
 }
 
-// suggestVerb names the verbs that may be meant by the first of some words; "" if no
-// can tell.
+// suggestVerb names the verbs that may be meant by the first of some words; "" if none is
+// similar.
 func suggestVerb(root *cobra.Command, words []string) string {
 	if len(words) == 0 {
 		return ""
@@ -66,8 +66,8 @@ func didYouMean(before string, meant []string) string {
 	return "; did you mean " + strings.Join(quoted, " or ") + "?"
 }
 
-// isNear reports whether a word is a beginning of another one, or differs from it by a
-// slip or two.
+// isNear reports whether a word is a beginning of another one, or differs from it by one or
+// two typing errors.
 func isNear(word, other string) bool {
 	if len(word) >= 3 && strings.HasPrefix(other, word) {
 		return true
@@ -82,8 +82,7 @@ func isNear(word, other string) bool {
 	return spelling.Distance(word, other) <= most
 }
 
-// flagsMeant are flags that people try, and those that do what they want, if a verb has
-// them.
+// flagsMeant maps flags that users try to those that do it, if a verb has them.
 var flagsMeant = map[string]string{
 	"url": "to", "uri": "to", "target": "to", "location": "to", "redirect": "to",
 	"name": "title", "description": "title", "author": "who", "creator": "who", "date": "when",

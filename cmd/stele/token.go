@@ -91,7 +91,7 @@ which it is made.`,
 	return neverFiles(cmd)
 }
 
-// tokenFlags say what a new token is like.
+// tokenFlags describe a new token.
 type tokenFlags struct {
 	label, expires     string
 	scopes, namespaces []string
@@ -148,8 +148,8 @@ func (p *program) completeNamespaces(cmd *cobra.Command, _ []string, _ string) (
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// printCredential prints a new token: alone where scripts read it, and what to know
-// about it where people do.
+// printCredential prints a new token: alone on standard output for scripts, and notes about
+// it on standard error for people.
 func (p *program) printCredential(credential string, t *auth.Token) error {
 	if p.json {
 		return p.printObject(struct {
@@ -169,7 +169,7 @@ func (p *program) printCredential(credential string, t *auth.Token) error {
 	return nil
 }
 
-// parseExpiry reads until when a token lasts: the zero time for ever.
+// parseExpiry reads when a token expires; the zero time is never.
 func parseExpiry(text string, now time.Time) (time.Time, error) {
 	if text == "never" {
 		return time.Time{}, nil
@@ -271,7 +271,7 @@ func (p *program) printToken(t *auth.Token) error {
 	return p.say("%s\n", printable(strings.Join(words, "  ")))
 }
 
-// tokenState says how long a token lasts, or since when it is of no use.
+// tokenState says when a token expires, or since when it is not valid.
 func tokenState(t *auth.Token, now time.Time) string {
 	switch {
 	case !t.Revoked.IsZero():

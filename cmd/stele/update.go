@@ -10,7 +10,7 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// updateFlags are what update is told beside what register is.
+// updateFlags are the flags of update beside those of register.
 type updateFlags struct {
 	recordFlags
 	drop      []string
@@ -119,8 +119,8 @@ func (f *updateFlags) change(rec *stele.Record, aliases []stele.ID) error {
 	return nil
 }
 
-// dropTarget removes the targets with a URL. If the target of --to is one of the
-// same service, type and language, and may still be placed, it takes the place.
+// dropTarget removes the targets with a URL. If the target of --to has the same service,
+// type and language, and is not placed yet, it takes the place.
 func (f *updateFlags) dropTarget(rec *stele.Record, url string, mayPlace bool) (placed bool, err error) {
 	at := slices.IndexFunc(rec.Targets, func(t stele.Target) bool { return t.URL == url })
 	if at < 0 {

@@ -99,7 +99,7 @@ func TestOtherProtocol(t *testing.T) {
 	}
 }
 
-// A folder that a server has open names the server.
+// The error of a folder that a server has open names the server.
 func TestInUse(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	store, err := pebble.Open(t.Context(), data, pebble.Options{Now: time.Now})

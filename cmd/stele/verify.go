@@ -65,7 +65,7 @@ none.`,
 	}
 }
 
-// verdict prints what a check finds, and remembers how much.
+// verdict prints what a check finds, and counts it.
 type verdict struct {
 	p            *program
 	wrong, notes int
@@ -101,8 +101,8 @@ func (v *verdict) inspection() remote.Inspection {
 	}
 }
 
-// print prints a line of what was found. An error of standard output is told by the
-// last line.
+// print prints a line of what was found. The last line reports an error of standard
+// output.
 func (v *verdict) print(kind, text string) {
 	switch {
 	case v.p.json:

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A program that `go install` or `go build` made says what it was made of.
+// A program that `go install` or `go build` made knows its version.
 func TestBuiltVersion(t *testing.T) {
 	commit := []debug.BuildSetting{{Key: "vcs", Value: "git"}, {Key: "vcs.revision", Value: "0123456789abcdef0123456789abcdef01234567"}}
 	for name, tt := range map[string]struct {

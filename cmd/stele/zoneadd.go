@@ -14,7 +14,7 @@ import (
 	"github.com/stele-id/stele/serve/dnsd"
 )
 
-// zoneFlags are what zone add is told. Only what was given counts.
+// zoneFlags are the flags of zone add. Only flags that were given count.
 type zoneFlags struct {
 	cmd       *cobra.Command
 	root      string
@@ -86,7 +86,7 @@ func (f *zoneFlags) add(cmd *cobra.Command) {
 	choices(cmd, "elsewhere", "NAPTR=", "SRV=", "A=", "AAAA=", "URL=")
 }
 
-// checkUse judges the command line.
+// checkUse checks the command line.
 func (f *zoneFlags) checkUse(args []string) error {
 	changed := f.cmd.Flags().Changed
 	switch {
@@ -193,7 +193,8 @@ func (f *zoneFlags) apply(ctx context.Context, zones *dnsd.Zones, ns *stele.Name
 	return judged(ctx, zones, ns)
 }
 
-// judged leaves to the registrar what is wrong with the namespace itself.
+// judged checks how a namespace is published. The registrar reports faults of the namespace
+// itself.
 func judged(ctx context.Context, zones *dnsd.Zones, ns *stele.Namespace) error {
 	if ns.Validate() != nil {
 		return nil
@@ -201,7 +202,7 @@ func judged(ctx context.Context, zones *dnsd.Zones, ns *stele.Namespace) error {
 	return zones.Judge(ctx, ns)
 }
 
-// applyNames sets what is a text or a number.
+// applyNames sets the texts and numbers.
 func (f *zoneFlags) applyNames(p *stele.Publication) {
 	changed := f.cmd.Flags().Changed
 	switch {

@@ -121,7 +121,7 @@ func (p *program) writeProblem(out *bufio.Writer, problem *dnsd.Problem) error {
 	return err
 }
 
-// transferProblem is how a zone is at a secondary, or that it is shut, as programs see it.
+// transferProblem is the state of a zone at a secondary, or that it is shut, as programs see it.
 type transferProblem struct {
 	Zone      string               `json:"zone"`
 	Secondary string               `json:"secondary,omitempty"`
@@ -152,7 +152,7 @@ func (p *program) checkTransfers(ctx context.Context, l *Registry, zones *dnsd.Z
 				return wrong, err
 			}
 		}
-		if local || z.Layout == dnsd.LayoutCatalog { // some secondaries do not answer for what they read
+		if local || z.Layout == dnsd.LayoutCatalog { // some secondaries do not answer for a catalog
 			continue
 		}
 		shown, err := zones.Show(ctx, z.Zone)
@@ -207,7 +207,7 @@ func newTransferProblem(a stele.SecondaryAnswer, serial uint32) transferProblem 
 	return t
 }
 
-// printTransfer prints how a zone is at a secondary.
+// printTransfer prints the state of a zone at a secondary.
 func (p *program) printTransfer(t transferProblem) error {
 	if p.json {
 		return p.printLine(t)

@@ -59,8 +59,8 @@ good for a month. Without --signed the file of a signed zone has none, and expor
 	return cmd
 }
 
-// exportZone writes a zone to a file. The zone of a server's registry the server writes: it
-// has the keys, and all names at hand.
+// exportZone writes a zone to a file. For a server's registry, the server writes it: the
+// server has the keys, and all names.
 func (p *program) exportZone(ctx context.Context, l *Registry, zones *dnsd.Zones, zone, file string, want remote.ZoneFile) error {
 	ns, err := l.publishedIn(ctx, zone)
 	if err != nil {

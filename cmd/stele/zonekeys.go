@@ -19,7 +19,7 @@ import (
 	"github.com/stele-id/stele/server"
 )
 
-// withKeys calls do with the keys of the zone that is meant, by its name or the prefix of
+// withKeys calls do with the keys of the zone that is named, by its name or the prefix of
 // its namespace, and with the zone's name.
 func (p *program) withKeys(cmd *cobra.Command, text string, do func(ctx context.Context, keys keyKeeper, zone string) error) error {
 	far, err := p.isRemote(cmd)
@@ -184,7 +184,7 @@ type keyKeeper interface {
 	// 0.
 	status(ctx context.Context, parent time.Duration) (*zonekey.Status, error)
 
-	// change does something with them.
+	// change changes the keys.
 	change(ctx context.Context, c zonekey.Change) (*zonekey.Status, error)
 }
 

@@ -64,7 +64,7 @@ func (f *parentFlags) has(ctx context.Context, status *zonekey.Status, tag strin
 	return refuse("zone keys", stele.Conflict, "%s does not have the DS record of the key %s of %s, %q; have it published there, and try again. If another way to the parent's servers is right, name it with --dns", parent, tag, status.Zone, wanted[0])
 }
 
-// noOthers makes sure that the parent has no DS records but those that the zone wants.
+// noOthers makes sure that the parent has only DS records that the zone wants.
 func (f *parentFlags) noOthers(ctx context.Context, status *zonekey.Status) error {
 	if f.unchecked {
 		return nil

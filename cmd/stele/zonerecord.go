@@ -66,7 +66,7 @@ records that the settings of the zone make.`,
 				r := stele.ZoneRecord{Name: inZone(args[1], zone), TTL: uint32(ttl), Type: recordType(args[3])}
 				r.Data = recordData(r.Type, strings.Join(args[4:], " "))
 				if rr, err := zonemap.ParseRecord(r); err == nil {
-					r.Data = zonemap.RecordData(rr) // what is wrong with it the registrar tells
+					r.Data = zonemap.RecordData(rr) // the registrar reports faults in it
 					if err := zones.MayAdd(ctx, zone, r); err != nil {
 						return nil, err
 					}

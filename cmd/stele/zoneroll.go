@@ -11,7 +11,7 @@ import (
 	"github.com/stele-id/stele/publish/zonekey"
 )
 
-// rollFlags are what zone roll is told.
+// rollFlags are the flags of zone roll.
 type rollFlags struct {
 	next     bool
 	atParent bool
@@ -124,7 +124,7 @@ func (f *rollFlags) check(ctx context.Context, keys keyKeeper, now time.Time) er
 	}
 	i := slices.IndexFunc(status.Steps, func(s zonekey.Step) bool { return s.Parent && !now.Before(s.From) })
 	if i < 0 || f.force {
-		return nil // it is refused anyway, or no server is asked
+		return nil // it is refused anyway, or no server should be asked
 	}
 	if leave {
 		return f.ask.noOthers(ctx, status)

@@ -32,7 +32,7 @@ they show ('stele zone tsig'), or by both.`,
 	}, p.zoneSecondaryAddCommand(), p.zoneSecondaryLsCommand(), p.zoneSecondaryRmCommand())
 }
 
-// secondaryFlags are what a secondary is.
+// secondaryFlags describe a secondary.
 type secondaryFlags struct {
 	network, key string
 	notify       []string
@@ -46,7 +46,7 @@ func (f *secondaryFlags) add(p *program, cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("network", cobra.NoFileCompletions)
 }
 
-// secondary returns what the flags say. What is wrong with it the registrar tells.
+// secondary returns what the flags say. The registrar reports faults in it.
 func (f *secondaryFlags) secondary(cmd *cobra.Command) (stele.Secondary, error) {
 	s := stele.Secondary{Network: f.network}
 	if f.network == "" && f.key == "" {
@@ -138,7 +138,7 @@ The copy that it has it keeps, and answers from it for up to two weeks.`,
 	return neverFiles(cmd)
 }
 
-// setSecondaries changes the secondaries of a zone, and prints how they are then.
+// setSecondaries changes the secondaries of a zone, and prints the result.
 func (p *program) setSecondaries(cmd *cobra.Command, zone string, change func([]stele.Secondary) ([]stele.Secondary, error)) error {
 	return p.withZones(cmd, func(ctx context.Context, l *Registry, zones *dnsd.Zones) error {
 		ns, err := l.setZone(ctx, zones, "zone secondary", zone, func(p *stele.Publication) (err error) {

@@ -9,7 +9,7 @@ import (
 	"github.com/stele-id/stele/publish/zonekey"
 )
 
-// signFlags are what zone sign is told.
+// signFlags are the flags of zone sign.
 type signFlags struct {
 	mode      string
 	algorithm string
@@ -20,7 +20,7 @@ type signFlags struct {
 	ask       parentFlags
 }
 
-// signingOff is the mode of a zone that goes without signatures.
+// signingOff is the mode of an unsigned zone.
 const signingOff = "off"
 
 func (p *program) zoneSignCommand() *cobra.Command {

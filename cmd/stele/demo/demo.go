@@ -36,7 +36,7 @@ import (
 	"github.com/stele-id/stele/server"
 )
 
-// Demo is a demo that runs.
+// Demo is a running demo.
 type Demo struct {
 	Now    func() time.Time
 	Stdout io.Writer
@@ -83,7 +83,7 @@ func listenSite(ctx context.Context, at server.Addresses) (net.Listener, error) 
 // localhost returns a port of this machine, by the name that every machine has for itself.
 func localhost(port int) string { return net.JoinHostPort("localhost", strconv.Itoa(port)) }
 
-// FirstToken takes the token of the administrator, which is shown among what to try.
+// FirstToken takes the token of the administrator, which Print shows.
 func (d *Demo) FirstToken(_, credential string) { d.at.token = credential }
 
 // Ready takes the addresses at which the server answers.
@@ -133,7 +133,7 @@ const (
 // Configure makes the configuration one for the demo, where no source says otherwise. It
 // returns the settings whose address may be replaced by a free port.
 func Configure(c *config.Config) (anyPorts []string) {
-	c.Store = "" // a database that the environment names for every day is not meant
+	c.Store = "" // a database that the environment names for all verbs does not count
 	if c.Origin("http") == config.Default {
 		c.HTTP = httpAddress
 		anyPorts = append(anyPorts, "http")
@@ -146,7 +146,7 @@ func Configure(c *config.Config) (anyPorts []string) {
 		c.Metrics = anyPort
 	}
 	if c.Origin("log-level") == config.Default {
-		c.LogLevel = "warn" // the terminal is for what to try
+		c.LogLevel = "warn" // the terminal is for Print
 	}
 	if c.Host == "" {
 		c.Host = Host
@@ -168,7 +168,7 @@ func lines(site, resolver string) []string {
 	text = plainData.ReplaceAllStringFunc(text, func(quoted string) string {
 		var plain string
 		if err := json.Unmarshal([]byte(quoted), &plain); err != nil {
-			return quoted // what reads the line will say what is wrong
+			return quoted // the reader of the line reports the fault
 		}
 		return `"` + base64.StdEncoding.EncodeToString([]byte(strings.TrimPrefix(plain, "text:"))) + `"`
 	})
@@ -227,7 +227,7 @@ func (s *seeder) sign(ctx context.Context, name string, body []byte) error {
 	return err
 }
 
-// seeder writes at times long past.
+// seeder writes records with times in the past.
 type seeder struct {
 	*registry.Registry
 	registrar *registrar.Registrar
@@ -270,8 +270,8 @@ func (s *seeder) line(ctx context.Context, line []byte) error {
 	return err
 }
 
-// Folder returns an empty folder for the demo's registry, and what removes it: a new
-// one, or the one that is named if it is empty.
+// Folder returns an empty folder for the demo's registry, and a function that removes it: a
+// new one, or the one that is named if it is empty.
 func Folder(named string) (folder string, remove func(), err error) {
 	if named == "" {
 		folder, err := os.MkdirTemp("", "stele-demo-")
@@ -290,7 +290,7 @@ func Folder(named string) (folder string, remove func(), err error) {
 	return named, func() {}, nil
 }
 
-// Secrets returns a secret key in memory, which ends with the demo.
+// Secrets returns a secret key in memory, which is lost when the demo ends.
 func Secrets() (*secret.Ring, error) {
 	k, err := secret.NewKey(rand.Reader)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestSounds: the sounds are what they say.
+// TestSounds: the sounds have the format that they claim.
 func TestSounds(t *testing.T) {
 	tone := tone()
 	if string(tone[:4]) != "RIFF" || string(tone[8:16]) != "WAVEfmt " || string(tone[36:40]) != "data" ||

@@ -31,7 +31,7 @@ type Step struct {
 	Sends  string // with the request, in JSON; may be empty
 }
 
-// steps are in the order in which they tell a story.
+// steps are in the order in which they are shown.
 var steps = []Step{
 	{"A name leads to the page of the thing", "HEAD", "/urn:paradisec:AB1:001:A", "", 302, "Location: {site}/paradisec/AB1/001/A\r\n", ""},
 	{"and to the sound itself, if you ask for sound", "HEAD", "/urn:paradisec:AB1:001:A", "Accept: audio/wav", 302, "/A.wav", ""},
@@ -94,7 +94,7 @@ func Examples() []httpd.Example {
 	}
 }
 
-// command returns what to type.
+// command returns the command line for curl.
 func (s Step) command(here string) string {
 	words := []string{"curl", "-s"}
 	if s.Method == http.MethodHead {
@@ -109,7 +109,7 @@ func (s Step) command(here string) string {
 	return strings.Join(append(words, "'"+here+s.Path+"'"), " ")
 }
 
-// Print tells what to try. Data is the folder of the registry.
+// Print prints what to try. Data is the folder of the registry.
 func (d *Demo) Print(data string) {
 	w, at, here := d.Stdout, d.at, d.at.here
 	fmt.Fprintf(w, "\nA small registry is at %s. Open in a browser:\n", here)
@@ -156,7 +156,7 @@ func (d *Demo) Try(ctx context.Context) error {
 	return d.ask(ctx)
 }
 
-// show prints what matters of an answer: of a head the status and where to go.
+// show prints the relevant part of an answer: of a header the status and the location.
 func (s Step) show(w io.Writer, answer string) {
 	lines := strings.Split(strings.TrimRight(answer, "\r\n"), "\n")
 	if s.Method == http.MethodHead {
@@ -281,7 +281,7 @@ func (d place) queries() []Query {
 	return queries
 }
 
-// plainWord is a word that means the same to every shell.
+// plainWord is a word without characters that are special to a shell.
 var plainWord = regexp.MustCompile(`^[-+./_A-Za-z0-9]+$`)
 
 // fill puts the place into a command, or into what it shows.
