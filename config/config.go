@@ -1,6 +1,6 @@
 // Package config reads the settings of a server: from defaults, a file in TOML, the
-// environment and flags, the later of which win over the earlier. All that is wrong is told
-// at once, with the place where it stands.
+// environment and flags, the later of which win over the earlier. It reports all errors at
+// once, with the place of each.
 package config
 
 import (
@@ -26,7 +26,7 @@ import (
 // maxConfigFile is the size of the largest configuration file that is read.
 const maxConfigFile = 1 << 20
 
-// Problem is something that is wrong in the configuration.
+// Problem is an error in the configuration.
 type Problem struct {
 	File     string `json:"file,omitempty"`
 	Line     int    `json:"line,omitempty"`
@@ -60,7 +60,7 @@ type layer struct {
 	blame  func(name string) Problem // where a value stands
 }
 
-// Config is what all sources together say.
+// Config is the result of all sources.
 type Config struct {
 	Values
 	Problems []Problem
@@ -73,7 +73,7 @@ type Config struct {
 
 // Load reads all sources: defaults, the file if it is named, the
 // environment, and flags that were given: by the name of a setting a text, or the texts of
-// a list. What is wrong is among its problems.
+// a list. Errors are among its problems.
 func Load(file string, environ []string, flags map[string]any) *Config {
 	c := &Config{origin: map[string]string{}, places: map[string]Problem{}}
 	layers := []layer{defaultLayer()}
@@ -103,7 +103,7 @@ func Load(file string, environ []string, flags map[string]any) *Config {
 	return c
 }
 
-// read reads the values of a layer. Those that are wrong are left out and told.
+// read reads the values of a layer. It leaves out wrong values and reports them.
 func (c *Config) read(l layer) map[string]any {
 	read := map[string]any{}
 	for _, name := range slices.Sorted(maps.Keys(l.values)) {
@@ -164,9 +164,9 @@ func flagLayer(flags map[string]any) layer {
 	return layer{name: Flag, values: flags, blame: func(name string) Problem { return Problem{Key: "--" + name} }}
 }
 
-// environmentLayer returns the settings in the environment. A variable that is
-// nearly one of ours gets a warning only: others may have given us their own, as
-// Kubernetes does for each service.
+// environmentLayer returns the settings in the environment. A variable whose name is
+// similar to one of ours is only a warning: it may be another program's, such as those
+// that Kubernetes sets for each service.
 func (c *Config) environmentLayer(environ []string) layer {
 	l := layer{name: "environment", blame: func(name string) Problem {
 		name, _, _ = strings.Cut(name, ".")
@@ -199,7 +199,7 @@ func (c *Config) environmentLayer(environ []string) layer {
 // otherVariables are variables of ours that are not settings of the server.
 var otherVariables = []string{"STELE_CONFIG", "STELE_SERVER", "STELE_TOKEN", "STELE_TOKEN_FILE", "STELE_CA"}
 
-// fileLayer returns the settings in a file. Unknown keys are told.
+// fileLayer returns the settings in a file, and reports unknown keys.
 func (c *Config) fileLayer(file string) layer {
 	l := layer{name: file, values: map[string]any{}}
 	k := koanf.New(".")
@@ -250,8 +250,8 @@ func readConfigFile(file string) ([]byte, error) {
 }
 
 // keyLines returns the lines at which the keys of a TOML text stand, those of the
-// table of resolvers too. A decoder that knows no key complains of each, with its
-// place; one that knows a table complains of the keys in it.
+// table of resolvers too. A decoder that knows no key reports each, with its
+// place; one that knows a table reports the keys in it.
 func keyLines(text []byte) map[string]int {
 	lines := map[string]int{}
 	for _, known := range []any{&struct{}{}, &struct {

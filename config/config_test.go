@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// TestSettings holds the list of settings against the struct that they fill, and
+// TestSettings compares the list of settings with the struct that they fill, and
 // tries their defaults and examples.
 func TestSettings(t *testing.T) {
 	fields := map[string]reflect.Type{}
@@ -64,7 +64,7 @@ func TestSettingPlaces(t *testing.T) {
 	}
 }
 
-// needs is what some settings are of no use without.
+// needs maps settings to those that they require.
 var needs = map[string]string{
 	"host":           `purl-host = ["purl.example.org"]`,
 	"https":          `acme-domain = ["id.example.org"]`,
@@ -142,7 +142,7 @@ func TestSettingRefusals(t *testing.T) {
 	}
 }
 
-// TestTogether tries settings that are wrong only because of others.
+// TestTogether tries settings that are wrong only in combination.
 func TestTogether(t *testing.T) {
 	for text, want := range map[string]string{
 		"https = ':443'":                 "https: there is no certificate for it",

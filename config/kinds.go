@@ -21,7 +21,7 @@ import (
 	"github.com/stele-id/stele/store/postgres"
 )
 
-// kind is what a setting can be told.
+// kind is the kind of values of a setting.
 type kind struct {
 	word string // for people
 	form form
@@ -31,7 +31,7 @@ type kind struct {
 	text func(s *Setting, text string) (any, error)
 }
 
-// Word says for people what the setting can be told.
+// Word describes for people which values the setting can have.
 func (s *Setting) Word() string { return s.kind.word }
 
 // IsBool reports whether the setting is yes or no.
@@ -90,8 +90,8 @@ var (
 )
 
 // Read reads a value: a text from the command line or the environment, or what TOML
-// has. The result is what the setting's field in Values takes. All that is
-// wrong is told.
+// has. The result is what the setting's field in Values takes. The error has all
+// faults.
 func (s *Setting) Read(value any) (any, error) {
 	switch s.kind.form {
 	case listForm:
@@ -205,7 +205,7 @@ type entryError struct {
 func (e *entryError) Error() string { return e.err.Error() }
 func (e *entryError) Unwrap() error { return e.err }
 
-// orNothing makes an empty text a value of a kind.
+// orNothing allows an empty text as a value of a kind.
 func orNothing(read func(*Setting, string) (any, error)) func(*Setting, string) (any, error) {
 	return func(s *Setting, text string) (any, error) {
 		if text == "" {
@@ -262,7 +262,7 @@ func readPositive(s *Setting, text string) (any, error) {
 	return n, err
 }
 
-// maxDuration is longer than anything here should take.
+// maxDuration is longer than any useful setting.
 const maxDuration = 10 * 365 * 24 * time.Hour
 
 func readDuration(_ *Setting, text string) (any, error) {
@@ -305,7 +305,7 @@ func ParseSize(text string) (int64, error) {
 	return int64(n) * unit, nil
 }
 
-// readHead reads how large the head of a request may be.
+// readHead reads how large the header of a request may be.
 func readHead(s *Setting, text string) (any, error) {
 	n, err := readSize(s, text)
 	if err == nil && (n.(int64) < 8<<10 || n.(int64) > 1<<20) {
@@ -403,11 +403,11 @@ func readSyslog(_ *Setting, text string) (any, error) {
 	return text, nil
 }
 
-// followKind is how often a server looks for what others write.
+// followKind is how often a server reads the changes of other servers.
 var followKind = kind{"duration", textForm, readFollow}
 
-// A server that looks more often does little else; one that looks less often gives outdated
-// answers.
+// Bounds of followKind: a server that reads more often does little else; one that reads
+// less often gives outdated answers.
 const followOften, followSeldom = 10 * time.Millisecond, 10 * time.Second
 
 func readFollow(s *Setting, text string) (any, error) {

@@ -10,7 +10,7 @@ import (
 	"github.com/stele-id/stele/serve/httpd"
 )
 
-// readFile reads the name of a file. Whether there is one is seen when it is used.
+// readFile reads the name of a file. The file is opened only when it is used.
 func readFile(_ *Setting, text string) (any, error) {
 	if strings.HasSuffix(text, "/") || strings.ContainsRune(text, 0) {
 		return nil, fmt.Errorf("%.100q is not a name of a file", text)

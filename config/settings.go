@@ -13,20 +13,20 @@ import (
 type Setting struct {
 	Name    string
 	Usual   string // the default, as it is written; "" for none
-	What    string // it is for: a sentence without its full stop
+	What    string // purpose: a sentence without its full stop
 	Example string // as it is written
 	Choices []string
 
 	kind kind
 }
 
-// All returns the settings. The caller does not change them.
+// All returns the settings. The caller must not change them.
 func All() []Setting { return settings }
 
 // DefaultData is the folder of the registry if no source names another.
 const DefaultData = "stele-data"
 
-// settings is the one list. Flags, names in the environment, what is checked, and
+// settings is the one list. Flags, environment variables, checks, and
 // docs/configuration.md come from here.
 var settings = []Setting{
 	{Name: "data", kind: folderKind, Usual: DefaultData, Example: "/var/lib/stele",
@@ -161,7 +161,7 @@ var settings = []Setting{
 		What: "syslog daemon to which the audit trail is sent as RFC 5424 says: the path of its socket, udp://HOST:PORT or tcp://HOST:PORT; empty: none"},
 }
 
-// Values are what the settings come to.
+// Values are the values of all settings.
 type Values struct {
 	Data           string            `koanf:"data"`
 	Store          string            `koanf:"store"`

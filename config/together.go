@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// checkTogether finds what is wrong only because of something else, where nothing
-// else is.
+// checkTogether finds combinations of settings that are wrong, if each setting alone is
+// right.
 func (c *Config) checkTogether() {
 	if len(c.Problems) > 0 {
 		return
@@ -119,5 +119,5 @@ func isWithin(path, folder string) bool {
 	return err == nil && filepath.IsLocal(between)
 }
 
-// isIPv4 reports of an address which kind it is of.
+// isIPv4 reports whether an address is of IPv4.
 func isIPv4(text string) bool { return !strings.Contains(text, ":") }

@@ -71,10 +71,10 @@ func weigh[T string | []byte](sum uint, n int, s T) uint {
 // neighbours or in one character, replaced by a betanumeric one. What stands
 // before byte offset from is taken to be right. The likelier come first: swaps,
 // then replacements of what can't be in a NOID name, then of a digit by a digit
-// or a letter by a letter, then the rest. Places that weigh nothing (every 29th) are
-// left as they are: anything would do there. Not more than 32 are returned, none for
-// a text that is Checked and betanumeric, or longer than 256 bytes. (An "o" in place
-// of a 0 weighs the same: the check character alone does not find it.)
+// or a letter by a letter, then the rest. Repairs does not change characters that weigh
+// nothing (every 29th): any would be right. It returns at most 32, and none for a text that
+// is Checked and betanumeric, or longer than 256 bytes. (An "o" in place of a 0 weighs the
+// same: the check character alone does not find it.)
 func Repairs(s string, from int) (found []string) {
 	last := len(s) - 1
 	from = max(from, 0)
@@ -100,8 +100,7 @@ func Repairs(s string, from int) (found []string) {
 // ranks is how many ranks slipRank has.
 const ranks = 3
 
-// slipRank orders slips of the hand that wrote wrong in place of right, the
-// likeliest being 0.
+// slipRank orders typing errors of wrong in place of right, the likeliest being 0.
 func slipRank(wrong, right byte) int {
 	isDigit := func(c byte) bool { return '0' <= c && c <= '9' }
 	switch {

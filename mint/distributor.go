@@ -4,8 +4,8 @@ import "time"
 
 // Distributor is the state of a temporal distributor (algorithm 4 of the IBI
 // report): the last date it issued. The zero Distributor has issued none. It is
-// a value: a step gives back the next one, and its caller makes that durable
-// before it lets the date go.
+// a value: a step returns the next state, and the caller makes that durable
+// before it uses the date.
 type Distributor struct {
 	last    Date
 	started bool

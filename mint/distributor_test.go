@@ -129,8 +129,8 @@ func genGranularity() *rapid.Generator[Granularity] {
 	return rapid.Map(rapid.IntRange(-1, 18), func(i int) Granularity { return Granularity(i) })
 }
 
-// The state machine is the report's algorithm, whatever r does from step to
-// step; and what is issued increases strictly, is never in the future, and lies
+// The state machine is the report's algorithm, whatever r is from step to
+// step; and the dates that it issues increase strictly, are never in the future, and lie
 // on the grid.
 func TestDistributorIsAlgorithm4(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -172,7 +172,7 @@ func TestDistributorIsAlgorithm4(t *testing.T) {
 }
 
 // checkShortest looks for a date on a coarser grid, the same or before, that
-// would have done.
+// would have been possible.
 func checkShortest(t *rapid.T, issued, last Date, started bool, r Granularity, now Date) {
 	if !started {
 		last = r.before(r.floor(now))
@@ -196,7 +196,7 @@ func advance(t *rapid.T, now Date, by time.Duration) Date {
 	return d
 }
 
-// Waiting exactly as long as told is enough, and a nanosecond less is not.
+// Waiting exactly as long as Next says is enough, and a nanosecond less is not.
 func TestWaitIsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		last := genDate().Draw(t, "last")
@@ -238,7 +238,7 @@ func TestExactAtOneNanosecond(t *testing.T) {
 	}
 }
 
-// A clock that stepped back gets no date, and is told how far back it is.
+// If the clock steps back, Next issues no date, and says how far back the clock is.
 func TestClockStepsBack(t *testing.T) {
 	last := parseDate(t, "1287588115.5")
 	now := parseDate(t, "1287584515.5") // an hour before

@@ -76,8 +76,8 @@ func (r Granularity) floor(d Date) Date {
 	return Date{d.sec, d.atto - d.atto%scale[r]}
 }
 
-// after returns the date that is r after d. It may lie past the year 9999, where
-// no clock ever gets: nothing is issued then.
+// after returns the date that is r after d. It may lie past the year 9999, which
+// no clock reaches: nothing is issued then.
 func (r Granularity) after(d Date) Date {
 	if r == Minute {
 		d.sec += 60

@@ -159,8 +159,8 @@ func sum[T string | []byte](authority string, name T) uint {
 }
 
 // Index is the inverse of [Template.Name]: it returns which name of the template
-// this is. ok is false if it is none, whether by its form or by its check
-// character. So a registry knows whether its minter has given a name, or will.
+// this is. ok is false if it is not one, by its form or by its check character. So a
+// registry knows whether its minter has given a name, or will.
 func (t Template) Index(authority, name string, seed uint64) (n uint64, ok bool) {
 	digits, ok := strings.CutPrefix(name, t.prefix)
 	if !ok || t.order == 0 || len(name) > maxTemplate+64 {

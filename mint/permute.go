@@ -3,9 +3,8 @@ package mint
 import "math/bits"
 
 // permutation is a keyed bijection of [0, total): it puts the numbers of a
-// counter into an order that looks random, so that a counter is all that has to
-// be kept, and no number comes twice. It hides the order from a reader, not from
-// an attacker.
+// counter into an order that looks random, so that the store keeps only a counter, and no
+// number comes twice. It hides the order from a reader, not from an attacker.
 //
 // It is a Feistel network over the smallest even number of bits that holds
 // total-1; what falls outside is permuted again until it falls inside, at most 4

@@ -71,8 +71,7 @@ func TestPermutationNeverChanges(t *testing.T) {
 	}
 }
 
-// The order of numbers says nothing at a glance: about as many steps go up as
-// down, and few are short.
+// The order looks random: about as many steps go up as down, and few are short.
 func TestPermutationLooksUnordered(t *testing.T) {
 	const total = 29 * 29 * 10
 	for seed := range uint64(20) {

@@ -23,8 +23,8 @@ type jwkDates struct {
 	} `json:"revoked,omitempty"`
 }
 
-// jwkNumbers are the members that are the public key itself. go-jose is shown them
-// alone: certificates, which it would read too, mean nothing here.
+// jwkNumbers are the members that are the public key itself. Only these are passed to
+// go-jose: it would read certificates too, which have no meaning here.
 type jwkNumbers struct {
 	Type  string `json:"kty"`
 	Curve string `json:"crv,omitempty"`
@@ -72,9 +72,8 @@ func toJWK(k stele.SigningKey) (jwk map[string]any, err error) {
 	return jwk, nil
 }
 
-// ParseJWKS reads a JWK Set. Keys of other kinds and for other uses are passed over
-// (RFC 7517, section 5). A key that is one of ours must be what it says (see [Check]),
-// and public.
+// ParseJWKS reads a JWK Set. It ignores keys of other kinds and for other uses (RFC 7517,
+// section 5). A key that is one of ours must be what it says (see [Check]), and public.
 func ParseJWKS(data []byte) ([]stele.SigningKey, error) {
 	const op = "read the keys"
 	if len(data) > maxDocument {
@@ -152,7 +151,7 @@ func (n jwkNumbers) read() (crypto.PublicKey, error) {
 	return jwk.Key, nil
 }
 
-// dates fills in when the key is good.
+// dates sets the time in which the key is valid.
 func (d *jwkDates) dates(k *stele.SigningKey) error {
 	if d.NotBefore == nil {
 		return errors.New("it does not say from when on it is good; nbf is missing")

@@ -32,7 +32,7 @@ const (
 
 // algorithms are those of signatures (RFC 7518, RFC 8037) by those of keys: each key
 // makes signatures of one, so that none is taken for another. (RS256 and not PS256:
-// it is what every tool at hand verifies.)
+// all common tools verify it.)
 var algorithms = map[string]jose.SignatureAlgorithm{
 	stele.KeyED25519: jose.EdDSA,
 	stele.KeyECDSA:   jose.ES256,
@@ -71,7 +71,7 @@ func MarshalPrivate(key crypto.Signer) ([]byte, error) {
 }
 
 // ParsePrivate reads a private key in PEM, as MarshalPrivate and OpenSSL write it:
-// PKCS #8, or the older forms of EC and RSA keys. No error has anything of the key.
+// PKCS #8, or the older forms of EC and RSA keys. Its errors never contain a part of the key.
 func ParsePrivate(text []byte) (crypto.Signer, error) {
 	const op = "read the private key"
 	block, err := onlyBlock(text, "PRIVATE KEY", "EC PRIVATE KEY", "RSA PRIVATE KEY")
@@ -103,8 +103,8 @@ func ParsePrivate(text []byte) (crypto.Signer, error) {
 
 var errEncrypted = errors.New("it has a password; take that away first: openssl pkey -in FILE -out NEW")
 
-// onlyBlock returns the one block of PEM that is of these types. Parameters of a
-// curve, which OpenSSL writes before a key, are passed over.
+// onlyBlock returns the one block of PEM that is of these types. It ignores parameters of
+// a curve, which OpenSSL writes before a key.
 func onlyBlock(text []byte, types ...string) (*pem.Block, error) {
 	if len(text) > maxPEM {
 		return nil, fmt.Errorf("it has %d bytes; no key has more than %d", len(text), maxPEM)
@@ -153,7 +153,7 @@ func ParsePublic(text []byte, created time.Time) (stele.SigningKey, error) {
 }
 
 // PublicKey returns the public part of a key, or the key itself if it is public, as a
-// key that is good from then on.
+// key that is valid from then on.
 func PublicKey(key crypto.PublicKey, created time.Time) (stele.SigningKey, error) {
 	if private, ok := key.(crypto.Signer); ok {
 		key = private.Public()
@@ -172,8 +172,8 @@ func PublicKey(key crypto.PublicKey, created time.Time) (stele.SigningKey, error
 	return k, nil
 }
 
-// algorithmOf says of which algorithm a public key is, and refuses what is weak or
-// what no reader knows.
+// algorithmOf returns the algorithm of a public key, and refuses weak keys and unsupported
+// ones.
 func algorithmOf(key crypto.PublicKey) (string, error) {
 	switch key := key.(type) {
 	case ed25519.PublicKey:
@@ -242,7 +242,7 @@ func check(k stele.SigningKey) (crypto.PublicKey, error) {
 	return public, nil
 }
 
-// decodeURL reads base64url without padding, and nothing that is almost so.
+// decodeURL reads base64url without padding, strictly.
 func decodeURL(text string) ([]byte, error) {
 	if strings.ContainsAny(text, "\r\n") {
 		return nil, errors.New("line breaks")

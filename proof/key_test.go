@@ -130,7 +130,7 @@ func run(t *testing.T, folder string, args ...string) string {
 	return string(out)
 }
 
-// OpenSSL makes keys that we take, and verifies what they sign here.
+// OpenSSL makes keys that this package accepts, and verifies what they sign here.
 func TestOpenSSL(t *testing.T) {
 	id := newID(t, "urn:example:a")
 	for name, tt := range map[string]struct{ make, verify []string }{
@@ -187,7 +187,7 @@ func TestOpenSSL(t *testing.T) {
 			write("input", []byte(header+"."+base64.RawURLEncoding.EncodeToString(Payload(id, s))))
 			write("signature", forOpenSSL(t, k, tail))
 			run(t, folder, tt.verify...)
-			// Ours is a key for OpenSSL too.
+			// OpenSSL accepts a key of this package too.
 			text, err := MarshalPrivate(key)
 			if err != nil {
 				t.Fatal(err)

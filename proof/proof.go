@@ -2,9 +2,9 @@
 // the EDDDS, as detached JWS (RFC 7515) over a record's identifier, the SHA-256 and
 // size of the bytes, their media type and the date.
 //
-// It knows keys in all forms in which they travel: PEM, TXT records of a zone, JWKS
-// (RFC 7517). It computes: it never fetches, stores or trusts a key by itself, and
-// never says whose a key is. That is what DNSSEC and TLS are for.
+// It reads and writes keys in PEM, TXT records of a zone and JWKS (RFC 7517). It only
+// computes: it never fetches, stores or trusts a key by itself, and never says who owns a
+// key. That is what DNSSEC and TLS are for.
 package proof
 
 import (
@@ -23,11 +23,11 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// Skew is how far clocks may be apart: a signature may be dated so much later than
-// now, and so much earlier than its key.
+// Skew is the allowed difference between clocks: a signature may be dated so much later
+// than now, and so much earlier than its key.
 const Skew = 5 * time.Minute
 
-// Why a signature is not believed. [Verify] returns one of them inside an Error of
+// Reasons why a signature is not valid. [Verify] returns one of them inside an Error of
 // Kind Invalid, whose text says more.
 var (
 	ErrNoKey     = errors.New("no key of the namespace made the signature")
@@ -104,8 +104,8 @@ func readHeader(jws string) (h header, err error) {
 	return header{algorithm, key}, nil
 }
 
-// Algorithm returns of which kind of key a signature says to be, as N2S names it:
-// "ED25519". It is "" if that can't be told. Nothing is verified.
+// Algorithm returns the kind of key that a signature claims, as N2S names it: "ED25519".
+// It is "" if the signature does not say. Nothing is verified.
 func Algorithm(s stele.Signature) string {
 	h, err := readHeader(s.JWS)
 	if err != nil {
@@ -199,7 +199,7 @@ func judged(k stele.SigningKey, id stele.ID, err error) (stele.SigningKey, error
 	return k, nil
 }
 
-// verify judges all but dates.
+// verify checks all except the dates.
 func verify(keys []stele.SigningKey, id stele.ID, s stele.Signature) (k stele.SigningKey, err error) {
 	h, err := readHeader(s.JWS)
 	if err != nil {

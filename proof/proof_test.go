@@ -17,7 +17,7 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// The payload is for ever: signatures that are out in the world were made of it.
+// The payload must never change: published signatures depend on it.
 func TestPayload(t *testing.T) {
 	id := newID(t, `urn:example:a"b\é中`)
 	s := statement()
@@ -57,7 +57,7 @@ func TestSignAndVerify(t *testing.T) {
 	}
 }
 
-// Whatever is changed in what was signed, the signature fits no more.
+// If anything that was signed is changed, the signature is not valid any more.
 func TestVerifyRefusesChanges(t *testing.T) {
 	id, other := newID(t, "urn:example:a"), newID(t, "urn:example:b")
 	for algorithm, key := range made() {
@@ -92,7 +92,7 @@ func TestVerifyRefusesChanges(t *testing.T) {
 			t.Errorf("%s, moved to another identifier: %v", algorithm, err)
 		}
 		another, err := Generate(algorithm, rand.Reader)
-		if algorithm == stele.KeyRSA || err != nil { // it takes its time
+		if algorithm == stele.KeyRSA || err != nil { // RSA keys take long
 			continue
 		}
 		if _, err := Verify([]stele.SigningKey{public(t, another)}, id, good, noon); !errors.Is(err, ErrNoKey) {
@@ -233,7 +233,7 @@ func TestVerifyDates(t *testing.T) {
 	}
 }
 
-// Several namespaces may have a key. It is good if it is in one of them, and not revoked
+// Several namespaces may have a key. It is valid if it is in one of them, and not revoked
 // in any.
 func TestVerifySharedKeys(t *testing.T) {
 	id := newID(t, "urn:example:a")
@@ -270,8 +270,8 @@ func TestSignRefuses(t *testing.T) {
 	}
 }
 
-// A signature is for one statement: two that differ have different payloads, and what
-// is signed for one fits no other.
+// A signature is for one statement: two that differ have different payloads, and the
+// signature of one is not valid for another.
 func TestStatementsDiffer(t *testing.T) {
 	key := made()[stele.KeyED25519]
 	keys := []stele.SigningKey{public(t, key)}

@@ -36,7 +36,7 @@ func drawKeys(t *rapid.T) (keys []stele.SigningKey) {
 	return keys
 }
 
-// A key is the same however it travelled.
+// A key is the same in each form in which it is published.
 func TestKeysTravel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		keys := drawKeys(t)
@@ -149,7 +149,7 @@ func TestParseJWKS(t *testing.T) {
 		}
 		return string(b)
 	}
-	// What others may have there is passed over.
+	// Records of other applications are ignored.
 	for text, want := range map[string]int{
 		string(set):                  1,
 		with("x5t", "nonsense"):      1,
@@ -216,7 +216,7 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// The largest that there can be is published whole.
+// The largest set of keys is published whole.
 func TestLargest(t *testing.T) {
 	k := public(t, made()[stele.KeyRSA])
 	k.Expires, k.Revoked = noon, noon

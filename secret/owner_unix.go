@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// keepOwner gives a file the owner of another. Only root can; for others the owner is the
-// same anyway, or may be.
+// keepOwner gives a file the owner of another. Only root can do that; for other users the
+// owner is the same anyway, or may be.
 func keepOwner(file *os.File, of fs.FileInfo) {
 	if s, ok := of.Sys().(*syscall.Stat_t); ok {
 		_ = file.Chown(int(s.Uid), int(s.Gid))

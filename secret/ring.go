@@ -31,8 +31,8 @@ type Ring struct {
 	err    error
 }
 
-// NewRing returns the keys of a source, which is read when the first key is needed, and
-// again when a key is needed that is not known.
+// NewRing returns the keys of a source. The ring reads the source when the first key is
+// needed, and again when an unknown key is needed.
 func NewRing(source Source) *Ring { return &Ring{source: source} }
 
 // Where says where the keys come from.

@@ -58,7 +58,7 @@ func TestSeal(t *testing.T) {
 	})
 }
 
-// The identifier of a key and the format are fixed: what was written once is read for ever.
+// The identifier of a key and the format are fixed: later versions read what was written once.
 func TestKnownKey(t *testing.T) {
 	k, err := ParseKey("stele-secret-key-1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8")
 	if err != nil || k.ID() != "4c906b442047" {
@@ -213,7 +213,7 @@ func TestFile(t *testing.T) {
 	if keys, err := ring.Keys(); err != nil || len(keys) != 2 || keys[0] != one {
 		t.Errorf("%v, %v", keys, err)
 	}
-	// A file that is gone does not take away the keys that are known.
+	// If the file is removed, the ring keeps the keys that it has.
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +225,7 @@ func TestFile(t *testing.T) {
 	}
 }
 
-// A file that others may read is refused, unless a service manager made it so.
+// A file that other users may read is refused, unless a service manager made it so.
 func TestFileMode(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.key")
 	if err := os.WriteFile(path, []byte(newTestKey(t).Text()), 0o600); err != nil {

@@ -11,8 +11,8 @@ import (
 
 // Source is where a process gets its keys from.
 type Source interface {
-	// Keys returns all keys. The error is [ErrNoKey] if there is no key and none was
-	// promised.
+	// Keys returns all keys. The error is [ErrNoKey] if there is no key and the operator
+	// named none.
 	Keys() ([]Key, error)
 
 	// String says where that is, for messages.
@@ -58,19 +58,19 @@ func (n None) String() string { return n.Hint }
 type File struct {
 	Path string
 
-	// Optional says that the file need not be there. Otherwise a missing file is an
+	// Optional says that the file may be missing. Otherwise a missing file is an
 	// error, since the operator named it.
 	Optional bool
 
 	// Credential says that a service manager made the file and grants access to it, so
-	// that its mode is not ours to judge: systemd grants it by an ACL, which shows as
+	// that its mode is not checked: systemd grants access by an ACL, which shows as
 	// the mode of the group (systemd.exec(5)).
 	Credential bool
 
 	// Random makes keys; nil if keys must not be made.
 	Random io.Reader
 
-	// OnMake is told of a key that was made; it may be nil.
+	// OnMake is called after a key was made; it may be nil.
 	OnMake func(k Key, path string)
 }
 
@@ -152,7 +152,7 @@ func (f *File) Make() (Key, error) {
 	return k, nil
 }
 
-// writeFile replaces a file in one step, and makes sure that it stays.
+// writeFile replaces a file atomically, and syncs it to the disk.
 func writeFile(path, text string) (err error) {
 	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-*") // mode 0600
 	if err != nil {

@@ -39,7 +39,7 @@ type acmeCA struct {
 	pool      *x509.CertPool // of the root by which its certificates are known
 }
 
-// startCA runs a CA whose certificates are good for some seconds. It asks at the
+// startCA runs a CA whose certificates are good for some seconds. It validates at the
 // ports given, of whatever host.
 func startCA(t *testing.T, httpPort, tlsPort, seconds int) *acmeCA {
 	t.Helper()
@@ -124,8 +124,8 @@ func (s *acmeSite) certificate() (*x509.Certificate, error) {
 	return c.ConnectionState().PeerCertificates[0], nil
 }
 
-// await returns the certificate once the server shows a good one other than a
-// number. Meanwhile it does something.
+// await returns the certificate once the server shows a good one with another serial number
+// than other. Meanwhile it calls meanwhile.
 func (s *acmeSite) await(t *testing.T, other string, meanwhile func()) *x509.Certificate {
 	t.Helper()
 	deadline := time.Now().Add(90 * time.Second)
@@ -165,7 +165,7 @@ func TestACME(t *testing.T) {
 				return
 			}
 			second := s.await(t, first.SerialNumber.String(), func() {
-				// It would look for itself later: certificates of CAs last longer.
+				// Without the signal it would check later: certificates of CAs last longer.
 				if err := s.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 					t.Fatal(err)
 				}

@@ -20,8 +20,8 @@ import (
 )
 
 // TestAPICrash kills a server while clients write to it over HTTP, again and again.
-// What they were told is there afterwards; a request that got no answer is sent again
-// with its key, and what it made is made once; no name is in the answers to two keys.
+// All acknowledged writes are there afterwards; a request that got no answer is sent again
+// with its key, and is done once; no name is in the answers to two keys.
 func TestAPICrash(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -43,7 +43,7 @@ func TestAPICrash(t *testing.T) {
 	}
 }
 
-// apiCrash is what clients were told, and what they were not.
+// apiCrash is what the server acknowledged, and what it did not.
 type apiCrash struct {
 	*ledger
 	program string
@@ -59,7 +59,7 @@ type apiCrash struct {
 	again   int               // keys that were asked again
 }
 
-// apiServer is a server that runs.
+// apiServer is a running server.
 type apiServer struct {
 	cmd    *exec.Cmd
 	at     string
@@ -138,8 +138,8 @@ func (c *apiCrash) ask(s *apiServer, method, path, key, body string) (int, strin
 	return a.StatusCode, string(text), err
 }
 
-// round starts the server, asks again for what had no answer, lets clients write until
-// it is killed, and looks whether all that they were told is there.
+// round starts the server, sends the requests that had no answer again, lets clients write
+// until it is killed, and checks that all acknowledged writes are there.
 func (c *apiCrash) round(t *testing.T, round int, random *rand.Rand) {
 	t.Helper()
 	if round%4 == 3 {
@@ -204,7 +204,7 @@ type unexpected string
 
 func (u unexpected) Error() string { return string(u) }
 
-// tell notes a version that was acknowledged.
+// tell notes a version that the server acknowledged.
 func (c *apiCrash) tell(id string, version uint64, url string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -313,7 +313,7 @@ func (c *apiCrash) batch(s *apiServer, run string, n int) error {
 	return nil
 }
 
-// askAgain asks for all that had no answer, and for some that had one.
+// askAgain sends all requests that had no answer again, and some that had one.
 func (c *apiCrash) askAgain(t *testing.T, s *apiServer) {
 	t.Helper()
 	keys := make(map[string]string)
@@ -338,7 +338,7 @@ func (c *apiCrash) askAgain(t *testing.T, s *apiServer) {
 	}
 }
 
-// checkTold looks for all that clients were told in this round, in the folder itself.
+// checkTold looks for all that the server acknowledged in this round, in the folder itself.
 func (c *apiCrash) checkTold(t *testing.T) {
 	t.Helper()
 	r := c.ledger.open(t)
@@ -367,7 +367,7 @@ func (c *apiCrash) finish(t *testing.T) {
 	t.Helper()
 	s := c.start(t)
 	c.askAgain(t, s)
-	_ = s.cmd.Process.Kill() // whatever state that leaves is looked at
+	_ = s.cmd.Process.Kill() // the registry is checked in any state that this leaves
 	_ = s.cmd.Wait()
 	s.client.CloseIdleConnections()
 	r := c.ledger.open(t)
@@ -405,7 +405,7 @@ func (c *apiCrash) finish(t *testing.T) {
 	c.checkAll(t, r)
 }
 
-// checkAll looks once more for all that was ever told.
+// checkAll looks once more for all that was ever acknowledged.
 func (c *apiCrash) checkAll(t *testing.T, r *registry) {
 	t.Helper()
 	for id, p := range c.puts {

@@ -147,7 +147,7 @@ type edge struct {
 	test     bool
 }
 
-// wrong says why the house does not allow an import, or "".
+// wrong says why an import is not allowed, or "".
 func (e edge) wrong() string {
 	from, ours := within(e.from)
 	if !ours {

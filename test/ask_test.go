@@ -18,7 +18,7 @@ import (
 // question is what a name server is asked.
 type question struct{ name, kind string }
 
-// reply is what it answers, as far as servers must agree.
+// reply is an answer, as far as servers must agree.
 type reply struct {
 	question question // of it, as it came back
 	status   string   // NOERROR, NXDOMAIN, ...
@@ -32,7 +32,7 @@ func (r reply) String() string {
 		strings.Join(r.records, "\n  "), strings.Join(r.soa, "\n  "))
 }
 
-// remembered is what is left of replies when a resolver passes them on, perhaps later.
+// remembered is what is left of replies that a resolver passes on, perhaps later.
 func remembered(replies []reply) []reply {
 	for i := range replies {
 		r := &replies[i]

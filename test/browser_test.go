@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// browser is a Chromium with one page, which is led through a pipe (the DevTools
+// browser is a Chromium with one page, which the test controls through a pipe (the DevTools
 // protocol, as JSON that ends in a zero byte).
 type browser struct {
 	t       *testing.T
@@ -29,7 +29,7 @@ type browser struct {
 	problems []string // what the browser complained of
 }
 
-// message is what the browser says: the answer to a command, or that something happened.
+// message is a message of the browser: the answer to a command, or an event.
 type message struct {
 	ID     int             `json:"id"`
 	Method string          `json:"method"`
@@ -121,7 +121,7 @@ func (b *browser) complain(format string, args ...any) {
 	b.problems = append(b.problems, fmt.Sprintf(format, args...))
 }
 
-// complaints returns what there was since it was called last.
+// complaints returns the problems since its last call.
 func (b *browser) complaints() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -198,7 +198,7 @@ func (b *browser) eval(expression string, into any) {
 	}
 }
 
-// press presses a key, which writes a text if it does.
+// press presses a key, which writes a text unless that is empty.
 func (b *browser) press(key, code string, number int, text string) {
 	b.t.Helper()
 	for _, kind := range []string{"keyDown", "keyUp"} {

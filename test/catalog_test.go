@@ -22,14 +22,14 @@ func (p *primary) consumers() []stockServer {
 	return []stockServer{knot, bind}
 }
 
-// TestCatalog has BIND and Knot read a catalog: they take the zone that it lists, one that
-// is added later, and drop one that is listed no longer, while their configuration stays as
-// it is.
+// TestCatalog has BIND and Knot read a catalog: they transfer the zone that it lists, and one
+// that is added later, and drop one that is listed no longer, without a change of their
+// configuration.
 func TestCatalog(t *testing.T) {
 	p := newPrimary(t, func(a *archive) { a.stele("zone", "catalog", "add", catalogZone, archiveZone) })
 	var list []*nameServer
 	for _, s := range p.consumers() {
-		list = append(list, s.start(t, zoneFile{zone: archiveZone})) // it has the zone by the catalog
+		list = append(list, s.start(t, zoneFile{zone: archiveZone})) // it has the zone from the catalog
 	}
 	p.notified(list)
 	const late = "late.example."
@@ -46,7 +46,7 @@ func TestCatalog(t *testing.T) {
 	}
 	p.put("urn:late:1", 1, "https://example.org/later")
 	for _, s := range list {
-		s.awaitSerial(t, late, p.serial(late)) // it is told of changes as of other zones
+		s.awaitSerial(t, late, p.serial(late)) // it is notified of changes as of other zones
 	}
 	p.change("zone", "catalog", "rm", late)
 	deadline := time.Now().Add(30 * time.Second)

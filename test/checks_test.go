@@ -161,7 +161,7 @@ func checkLength(s *source) []string {
 }
 
 // machine matches folders and package mirrors that only one machine knows. The
-// words are cut in two, so that this file is not found guilty.
+// words are cut in two, so that the check does not find this file.
 var machine = regexp.MustCompile(`(?m)` + strings.Join([]string{
 	"(?:^|[\\s\"'`(=:,<>\\[])/(?:wo" + `rk|ro` + `ot|home/[a-z]+)/`,
 	`\bGO(?:PROXY|NOSUMDB|SUMDB)=\S`,

@@ -208,7 +208,7 @@ func (c *cluster) script(ctx context.Context, command string, nodes ...string) *
 	return cmd
 }
 
-// tellLogs shows the end of each log.
+// tellLogs prints the end of each log.
 func (c *cluster) tellLogs() {
 	files, _ := filepath.Glob(filepath.Join(c.folder, "log", "*")) // the pattern is right
 	for _, file := range files {
@@ -227,7 +227,7 @@ func (c *cluster) revive(nodes ...string) { c.t.Helper(); c.do("revive", nodes..
 
 func (c *cluster) do(command string, nodes ...string) {
 	c.t.Helper()
-	// What it starts must not hold a pipe of ours, or this would wait for that.
+	// A process that it starts must not hold a pipe of ours, or this would wait for it.
 	log, err := os.Create(filepath.Join(c.folder, "said"))
 	if err != nil {
 		c.t.Fatal(err)
@@ -241,7 +241,7 @@ func (c *cluster) do(command string, nodes ...string) {
 	}
 }
 
-// down says that clients have no answer to expect from a server.
+// down notes whether clients can expect answers from a server.
 func (c *cluster) down(number string, yes bool) {
 	for _, s := range c.servers {
 		if s.number == number {
@@ -293,7 +293,7 @@ func (c *cluster) get(ctx context.Context, url string, into any) error {
 	return json.NewDecoder(answer.Body).Decode(into)
 }
 
-// primary returns the number of the primary, which there is.
+// primary returns the number of the primary; the test fails if there is none.
 func (c *cluster) primary() string {
 	c.t.Helper()
 	var number string

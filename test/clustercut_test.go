@@ -23,9 +23,9 @@ type cutServer struct {
 	link string // to the databases, our end of it
 }
 
-// cutOff cuts a server off from its databases. It gives names out until those that it has
-// reserved are used up, and no more; it answers for what it knows, and denies nothing that
-// it does not know. When the link is back it goes on, and is told what happened meanwhile.
+// cutOff cuts a server off from its databases. It gives out the names that it has
+// reserved, and no more; it answers from its cache, and denies no name that it does not
+// know. When the link is back it goes on, and reads what happened meanwhile.
 func cutOff(t *testing.T, c *cluster, l *clusterLoad) {
 	s := startCut(t, c)
 	warm := []int{1, 2, 3, dnsSeeds + 1, dnsSeeds + 2, dnsSeeds + 3}

@@ -19,8 +19,8 @@ import (
 	"github.com/stele-id/stele/store/postgres"
 )
 
-// clusterLoad is clients that write through all servers of a cluster, and what they were
-// told.
+// clusterLoad is clients that write through all servers of a cluster, and what the servers
+// acknowledged.
 type clusterLoad struct {
 	t *testing.T
 	c *cluster
@@ -36,7 +36,7 @@ type clusterLoad struct {
 	history map[string]map[uint64]string // by identifier and version: where it points
 	acks    []time.Time
 	again   int // requests that were sent again
-	refused int // answers that said: try again
+	refused int // answers that asked to retry
 }
 
 func newClusterLoad(t *testing.T, c *cluster) *clusterLoad {
@@ -83,7 +83,7 @@ func (l *clusterLoad) stop() {
 	l.t.Logf("%d writes, %d names, %d requests that were sent again, %d answers to try again", len(l.acks), len(l.ledger.names), l.again, l.refused)
 }
 
-// event lets something happen, and tells for how long nothing was acknowledged.
+// event calls happen, and reports for how long no write was acknowledged.
 func (l *clusterLoad) event(what string, happen func()) {
 	l.t.Helper()
 	began := time.Now()
@@ -103,8 +103,8 @@ func (l *clusterLoad) event(what string, happen func()) {
 	}
 }
 
-// awaitWrites returns when clients of all servers could write again, which is when some
-// more was acknowledged than they had under way.
+// awaitWrites returns when clients of all servers can write again: when more writes are
+// acknowledged than were under way.
 func (l *clusterLoad) awaitWrites() {
 	l.t.Helper()
 	l.mu.Lock()
@@ -166,8 +166,8 @@ func (l *clusterLoad) ask(s *clusterServer, method, path string, header map[stri
 	return clusterAnswer{status: answer.StatusCode, text: string(text), version: answer.Header.Get("Stele-Version")}
 }
 
-// insist sends a request until it is answered by more than "try again", each time to the
-// next server, but not for ever. It returns how often it was sent.
+// insist sends a request until the answer is not "try again", each time to the next server,
+// up to a limit. It returns how often it was sent.
 func (l *clusterLoad) insist(at int, method, path string, header map[string]string, body string) (a clusterAnswer, times int) {
 	for try, deadline := 0, time.Now().Add(2*time.Minute); time.Now().Before(deadline); try++ {
 		s := l.c.servers[(at+try)%len(l.c.servers)]
@@ -236,8 +236,8 @@ func (l *clusterLoad) putRecord(at int, id string) {
 	l.t.Errorf("PUT %s: %+v", id, a)
 }
 
-// patch changes a record that is there. A second version of it may come of it if the
-// first answer was lost.
+// patch changes a record that is there. If the first answer was lost, the record may get a
+// second version.
 func (l *clusterLoad) patch(at int, run string, n int) {
 	l.mu.Lock()
 	id := ""
@@ -351,8 +351,8 @@ func (l *clusterLoad) verify() {
 	}
 }
 
-// serversAgree makes sure that no server keeps something else in memory than the newest
-// version of a record: here they have had time enough to hear of it.
+// serversAgree makes sure that no server has an older version of a record in its cache:
+// they have had time enough to read the changes.
 func (l *clusterLoad) serversAgree() {
 	l.t.Helper()
 	r := l.c.open(l.t)

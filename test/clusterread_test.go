@@ -15,8 +15,8 @@ import (
 	"github.com/miekg/dns"
 )
 
-// How many names clients read: some that are in the DNS, and in all too many to be in the
-// memory of a server before things begin to happen.
+// How many names clients read: some that are in the DNS, and in total too many to be in the
+// cache of a server when the failures begin.
 const (
 	dnsSeeds = 1000
 	allSeeds = 8000
@@ -64,9 +64,8 @@ func newClusterReads(t *testing.T, c *cluster) *clusterReads {
 	return r
 }
 
-// settled waits until a server has something for good: while a process of NSD answers from
-// a new zone, one that still has the old one goes on for a moment, and then drops its
-// connections.
+// settled waits until a server answers from a new zone only: for a moment a process of NSD
+// still answers from the old one, and then drops its connections.
 func (r *clusterReads) settled(s *nameServer, has func() bool) {
 	r.t.Helper()
 	inARow := 0
@@ -144,8 +143,8 @@ func readHTTP(client *http.Client, server string, i int) error {
 	return nil
 }
 
-// readDNS asks for the rules of a seed, as resolvers do: not once only, for datagrams get
-// lost, but not for ever either.
+// readDNS asks for the rules of a seed, as resolvers do: it retries, since datagrams get
+// lost, up to a limit.
 func readDNS(server string, i int) (err error) {
 	question := new(dns.Msg).SetQuestion(seedLabel(i)+"."+clusterZone, dns.TypeNAPTR).SetEdns0(1232, false)
 	for range 3 {
@@ -155,8 +154,8 @@ func readDNS(server string, i int) (err error) {
 		if answer, took, err = client.Exchange(question, server); err != nil {
 			continue
 		}
-		// Of a machine that has too much to do the name server says so after two seconds,
-		// for resolvers to ask again. At once it must not.
+		// On a busy machine the name server answers SERVFAIL after two seconds, so that
+		// resolvers retry. It must not do so at once.
 		if answer.Rcode == dns.RcodeServerFailure && took > time.Second {
 			err = fmt.Errorf("after %v: %v", took, answer)
 			continue
@@ -185,8 +184,8 @@ func (r *clusterReads) stop() {
 	}
 }
 
-// secondariesAgree: all servers have the same serial, both secondaries come to it, and
-// what they have is what we have. After the first time they take changes alone.
+// secondariesAgree: all servers have the same serial, both secondaries reach it, and have
+// the same records. After the first transfer they get deltas only.
 func (r *clusterReads) secondariesAgree() {
 	r.t.Helper()
 	// No secondary is notified of a serial that grew without anything new in the zone.

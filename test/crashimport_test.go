@@ -14,7 +14,7 @@ import (
 
 // TestImportCrash kills the real program while it imports, again and again, and lets it
 // go on each time. In the end the registry is exactly what the file says, and the bad
-// lines of the file are told once.
+// lines of the file are reported once.
 func TestImportCrash(t *testing.T) {
 	const records = 150_000
 	folder := t.TempDir()

@@ -9,8 +9,8 @@ import (
 )
 
 // Pages show a database on a machine of its own. Here it is a PostgreSQL that the test
-// starts, on this machine and on a free port, and what is shown is turned into what is
-// and back.
+// starts, on this machine and on a free port, and the test translates between the addresses
+// that pages show and the real ones.
 const (
 	shownDatabase = "db.example.org"
 	ownDatabase   = "127.0.0.1"
@@ -42,5 +42,5 @@ func (d *desk) endDatabase() error {
 	return d.database.Close()
 }
 
-// needsDatabase reports whether a command speaks to the database.
+// needsDatabase reports whether a command uses the database.
 func needsDatabase(command string) bool { return strings.Contains(command, shownDatabase) }

@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// Pages show the demo at the addresses that it has by itself, and its publisher's
-// site at the next port. Here it runs on free ports, and what is shown is turned
-// into what is and back.
+// Pages show the demo at its default addresses, and its publisher's site at the next port.
+// Here it runs on free ports, and the test translates between the addresses that pages show
+// and the real ones.
 const (
 	shownDemo = "localhost:8080"
 	shownSite = "localhost:8081"
@@ -71,8 +71,8 @@ func (d *desk) startDemo(ctx context.Context) (*demo, error) {
 	return served, served.findSite(ctx)
 }
 
-// endDemo waits for the end of the demo, if it runs, which must end well. The end of
-// the desk's life has told it to: a second signal would end it at once.
+// endDemo waits for the end of the demo, if it runs, which must exit with success. The end
+// of the desk's life has sent it a signal: a second one would end it at once.
 func (d *desk) endDemo() error {
 	if d.demo == nil {
 		return nil
@@ -102,7 +102,7 @@ func (s *demo) findSite(ctx context.Context) error {
 	return nil
 }
 
-// real turns what a page shows into what is.
+// real translates what a page shows into real addresses.
 func (s *demo) real(text string) string {
 	_, port, _ := net.SplitHostPort(s.dns) // it has one
 	return strings.NewReplacer(shownDemo, s.http, shownSite, s.site, shownDNS, s.dns, shownDig, "@127.0.0.1 -p "+port).Replace(text)
@@ -117,13 +117,13 @@ func (s *demo) shown(text string) string {
 		"localhost:"+port, shownDemo, "localhost., port "+port, "localhost., port 8080", "\r\n", "\n").Replace(text)
 }
 
-// speaks reports whether a command speaks to the demo.
+// speaks reports whether a command uses the demo.
 func speaks(command string) bool {
 	return slices.ContainsFunc([]string{shownDemo, shownDNS, shownDig}, func(at string) bool { return strings.Contains(command, at) })
 }
 
-// runShown runs the commands of a block; those that speak to the demo find one, and so do
-// those that speak to a database.
+// runShown runs the commands of a block; it starts the demo for those that use it, and a
+// database for those that use one.
 func (d *desk) runShown(ctx context.Context, commands []string) ([]result, error) {
 	if d.literal {
 		results, err := d.sh.run(ctx, commands...)
@@ -151,7 +151,7 @@ func (d *desk) runShown(ctx context.Context, commands []string) ([]result, error
 	return results, err
 }
 
-// runDemo runs commands of which some may speak to the demo.
+// runDemo runs commands of which some may use the demo.
 func (d *desk) runDemo(ctx context.Context, commands []string) ([]result, error) {
 	if d.demo == nil && slices.ContainsFunc(commands, speaks) {
 		var err error

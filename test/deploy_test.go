@@ -33,7 +33,7 @@ func deployed(t *testing.T, name string, replace ...string) string {
 	return out
 }
 
-// verify has systemd look at units, and returns what it says of ours.
+// verify has systemd check units, and returns what it says of ours.
 func verify(t *testing.T, stele string, spoil ...string) (string, error) {
 	t.Helper()
 	folder := t.TempDir()
@@ -49,20 +49,20 @@ func verify(t *testing.T, stele string, spoil ...string) (string, error) {
 	out, err := exec.Command("systemd-analyze", args...).CombinedOutput()
 	var ours strings.Builder
 	for line := range strings.Lines(string(out)) {
-		if strings.Contains(line, "stele") { // of other units on the machine it may say what it likes
+		if strings.Contains(line, "stele") { // messages about other units on the machine do not count
 			ours.WriteString(line)
 		}
 	}
 	return ours.String(), err
 }
 
-// TestUnits lets systemd judge our units: that they are right, and how much of the
+// TestUnits lets systemd check our units: that they are right, and how much of the
 // machine they leave open.
 func TestUnits(t *testing.T) {
 	if said, err := verify(t, stele(t)); said != "" {
 		t.Errorf("%v\n%s", err, said)
 	}
-	// Units with a mistake are found out; otherwise the above says nothing.
+	// Faults in units are found; otherwise the test above proves nothing.
 	if said, err := verify(t, "/nowhere/stele", "ProtectSystem=strict", "ProtectSystem=somehow"); err == nil || strings.Count(said, "protect system") != 2 || !strings.Contains(said, "/nowhere/stele") {
 		t.Errorf("broken units are verified: %v\n%s", err, said)
 	}
@@ -74,8 +74,7 @@ func TestUnits(t *testing.T) {
 	}
 }
 
-// TestUnitAgrees: the unit, the configuration and the rotation speak of the same
-// places.
+// TestUnitAgrees: the unit, the configuration and the rotation name the same places.
 func TestUnitAgrees(t *testing.T) {
 	unit, config, rotation := deployed(t, "stele.service"), deployed(t, "stele.toml"), deployed(t, "stele.logrotate")
 	for _, want := range []string{"serve --config /etc/stele/stele.toml", "StateDirectory=stele", "LogsDirectory=stele", "User=stele", "Type=notify", "ExecReload=/bin/kill -HUP"} {

@@ -213,7 +213,7 @@ func TestDNS(t *testing.T) {
 	})
 }
 
-// checkArchive makes sure that the answers are answers.
+// checkArchive makes sure that the replies have answers.
 func checkArchive(t *testing.T, replies []reply) {
 	t.Helper()
 	for _, r := range replies {
@@ -237,7 +237,7 @@ func sameReplies(t *testing.T, about string, got, want []reply) {
 	}
 }
 
-// sameRefusals: what is in none of its zones no server answers.
+// sameRefusals: no server answers for a name outside of its zones.
 func sameRefusals(t *testing.T, servers ...*nameServer) {
 	t.Helper()
 	for _, s := range servers {

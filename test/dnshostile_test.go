@@ -55,7 +55,7 @@ func (p *publisher) export(zones ...string) (list []zoneFile) {
 	return list
 }
 
-// trouble makes records of what makes trouble, always the same ones.
+// trouble makes hostile records, always the same ones.
 type trouble struct{ r *rand.Rand }
 
 // text returns up to n characters of an alphabet.
@@ -179,8 +179,8 @@ func (p *publisher) questions(records []*vocabulary.Record) (list []question) {
 	return list
 }
 
-// A thousand records with names, URLs and statements that make trouble are read by
-// stock name servers just as we answer ourselves.
+// Stock name servers read a thousand records with hostile names, URLs and statements just
+// as we answer ourselves.
 func TestDNSTrouble(t *testing.T) {
 	t.Parallel()
 	p := newPublisher(t)

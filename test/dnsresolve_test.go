@@ -18,7 +18,7 @@ import (
 	"github.com/stele-id/stele/scheme/all"
 )
 
-// wanted is something that is asked for by its name, and what comes of it.
+// wanted is something that is asked for by its name, and the expected result.
 type wanted struct {
 	name    string
 	service vocabulary.Service
@@ -143,7 +143,7 @@ func sameCase(t *testing.T, server *nameServer) {
 	}
 }
 
-// mixCase writes every other letter large.
+// mixCase writes every other letter in upper case.
 func mixCase(name string) string {
 	b := []byte(name)
 	for i := range b {

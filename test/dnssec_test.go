@@ -16,7 +16,7 @@ import (
 	"github.com/stele-id/stele/scheme/all"
 )
 
-// rule is a rule that leads somewhere.
+// signedRule is a rule that leads to a location.
 const signedRule = ` NAPTR 10 10 "u" "http+N2L" "!.*!https://data.example/ok!" .` + "\n"
 
 // knotSigned is Knot, which signs by itself.
@@ -202,7 +202,7 @@ func TestDNSSEC(t *testing.T) {
 	t.Run("the program", func(t *testing.T) { provesWithProgram(t, s) })
 }
 
-// ourVerdict asks with our client, which begins at the name.
+// ourVerdict asks with our client, which starts at the name.
 func ourVerdict(t *testing.T, s *signedTree, name string) (verdict, link string) {
 	t.Helper()
 	res, err := provingClient(t, s, "@"+name).Resolve(t.Context(), client.Request{Name: "urn:x1:y", Trace: true})

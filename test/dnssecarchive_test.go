@@ -18,7 +18,7 @@ import (
 )
 
 // The archive's zones, which our server signs, below a root that BIND's tools have
-// signed: the client proves every step itself, or takes the word of a resolver that it
+// signed: the client validates every step itself, or trusts the AD bit of a resolver that it
 // asks by TLS or HTTPS; unbound and delv find the same.
 func TestDNSSECArchive(t *testing.T) {
 	for _, mode := range []string{"online", "transfer"} {
@@ -88,7 +88,7 @@ func (s *signedTree) privateUnbound(p *pair, at doors) {
 	u.start(s.t, zoneFile{zone: "."})
 }
 
-// trustingClient is a client that takes a resolver's word.
+// trustingClient is a client that trusts a resolver's AD bit.
 func trustingClient(t *testing.T, p *pair, at string) *client.DNS {
 	t.Helper()
 	schemes, err := all.New(all.Config{})

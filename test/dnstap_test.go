@@ -14,8 +14,8 @@ import (
 	"github.com/miekg/dns"
 )
 
-// TestDNSTap has fstrm_capture collect what the server tells of questions, and BIND's
-// dnstap-read say what that is. The server runs before the collector does.
+// TestDNSTap has fstrm_capture collect what the server reports of questions, and BIND's
+// dnstap-read decode it. The server runs before the collector does.
 func TestDNSTap(t *testing.T) {
 	a := newArchive(t)
 	folder := t.TempDir()
@@ -27,7 +27,7 @@ func TestDNSTap(t *testing.T) {
 			t.Fatalf("%v\n%s", err, out)
 		}
 	}
-	dig(archiveZone, "SOA") // no collector is there, and it is answered
+	dig(archiveZone, "SOA") // the server answers without a collector
 	capture := exec.Command("fstrm_capture", "-t", "protobuf:dnstap.Dnstap", "-u", socket, "-w", file)
 	said := new(strings.Builder)
 	capture.Stdout, capture.Stderr = said, said
@@ -41,7 +41,7 @@ func TestDNSTap(t *testing.T) {
 			_ = capture.Wait()
 		}
 	})
-	// What is asked before the server has found the collector waits for it.
+	// Reports from before the server has found the collector wait for it.
 	dig("none."+archiveZone, "NAPTR")
 	dig("+tcp", archiveZone, "NS")
 	dig(archiveZone, "AXFR")

@@ -38,7 +38,7 @@ var uriNames = []wanted{
 	{name: "https://purl.example/none", kind: vocabulary.NotFound},
 }
 
-// The records that others are asked to publish lead from the roots of the DNS to the names:
+// The records that other administrators publish lead from the roots of the DNS to the names:
 // BIND has the zones above, made of nothing but what `zone export --parent` prints, our
 // server has the zones below, and unbound asks both for the client (RFC 3404, section 4;
 // RFC 3405, section 4).

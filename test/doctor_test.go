@@ -70,7 +70,7 @@ func parentZone(t *testing.T, servers ...string) zoneFile {
 	return z
 }
 
-// TestDoctorDelegation: doctor finds out whether the world finds a zone, with BIND
+// TestDoctorDelegation: doctor checks whether resolvers can find a zone, with BIND
 // above it and Knot as its secondary.
 func TestDoctorDelegation(t *testing.T) {
 	a := newArchive(t)

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// TestTwoProcesses: one process holds the folder, and a second is told which.
+// TestTwoProcesses: one process has the folder, and the error of a second names it.
 func TestTwoProcesses(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	first := exec.CommandContext(t.Context(), stele(t), "--data", data, "import", "-")
@@ -57,8 +57,8 @@ func waitFor(t *testing.T, name string) {
 	t.Fatalf("there is no %s", name)
 }
 
-// TestDamage damages each file of a registry in turn. That is found out and the file is
-// named; what is not damaged can be read.
+// TestDamage damages each file of a registry in turn. The program detects that and names the file;
+// what is not damaged can be read.
 func TestDamage(t *testing.T) {
 	folder := t.TempDir()
 	data := filepath.Join(folder, "data")

@@ -30,8 +30,7 @@ type signedArchive struct {
 	dns     string // address of our name server
 }
 
-// recording is what the archive has. nginx sends it within two seconds when it is asked
-// for it slowly.
+// recording is what the archive has. The slow path of nginx sends it within two seconds.
 func recording() []byte {
 	b := make([]byte, 1<<20)
 	chance := rand.NewChaCha8([32]byte{7})
@@ -143,8 +142,8 @@ func (p *signedArchive) getting(name, file string, more ...string) []string {
 	return append([]string{"get", "urn:paradisec:AB1:001:" + name, "--dns", p.dns, "--root", archiveRoot, "--anchors", p.anchors, "--verify", "--private-addresses", "allow", "-o", file}, more...)
 }
 
-// TestGet: what is signed in signed zones comes whole and proven, over HTTP and over FTP;
-// a program that is killed on the way goes on; what was changed is found out.
+// TestGet: what is signed in signed zones is fetched whole and verified, over HTTP and over
+// FTP; a program that was killed resumes; changed bytes are detected.
 func TestGet(t *testing.T) {
 	p := newSignedArchive(t)
 	folder := t.TempDir()
@@ -224,7 +223,7 @@ func (p *signedArchive) between(instead func(q *dns.Msg) *dns.Msg) string {
 	return at
 }
 
-// killed kills the program while it gets something, and has another go on.
+// killed kills the program while it fetches something, and has another resume.
 func (p *signedArchive) killed(file string) {
 	t := p.t
 	cmd := exec.Command(stele(t), p.getting("slow", file)...)
@@ -257,7 +256,7 @@ func (p *signedArchive) killed(file string) {
 	}
 }
 
-// changed changes what was signed: one byte, or its length. Nothing is put in place.
+// changed changes what was signed: one byte, or its length. No file gets its final name.
 func (p *signedArchive) changed(folder string) {
 	t := p.t
 	other := recording()

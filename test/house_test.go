@@ -204,7 +204,7 @@ const (
 	maxFile  = 1 << 20
 )
 
-// TestHouse holds every file of the repository against the rules.
+// TestHouse checks every file of the repository against the rules.
 func TestHouse(t *testing.T) {
 	files := repository(t)
 	for _, r := range rules {

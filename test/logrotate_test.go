@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// TestLogrotate lets the real logrotate move the log of a running server away, twice.
+// TestLogrotate lets the real logrotate rename the log of a running server, twice.
 // No line is lost.
 func TestLogrotate(t *testing.T) {
 	folder := t.TempDir()

@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// debian is an empty Debian with systemd, in a container without a network. Pages are
-// followed there literally: nothing that this machine has by chance is in it, and the test
-// can be root, make users and start services.
+// debian is an empty Debian with systemd, in a container without a network. The test follows
+// pages there literally: the container has only what its image has, and the test can be
+// root, make users and start services.
 type debian struct {
 	sh      shell
 	leader  int

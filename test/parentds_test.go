@@ -9,8 +9,8 @@ import (
 )
 
 // TestParentDS has BIND serve a signed zone and the zone above it, which has the right DS
-// record of its key, one of another key, or none: the doctor tells, and a zone whose DS
-// record is still there is not left without signatures.
+// record of its key, one of another key, or none: the doctor reports it, and signing can't be
+// turned off while the DS record is still there.
 func TestParentDS(t *testing.T) {
 	a := newArchive(t)
 	a.stele("zone", "sign", archiveZone, "--mode", "transfer")

@@ -24,7 +24,7 @@ type restorable struct {
 	stop func()
 }
 
-// newRestorable runs both, with the secondary among those that are told of changes.
+// newRestorable runs both, with the secondary among those that are notified of changes.
 func newRestorable(t *testing.T) *restorable {
 	t.Helper()
 	r := &restorable{primary: &primary{archive: newArchive(t)}}
@@ -33,7 +33,7 @@ func newRestorable(t *testing.T) *restorable {
 	r.addr = "127.0.0.1:" + strconv.Itoa(r.port)
 	r.metrics = "http://127.0.0.1:" + strconv.Itoa(freePort(t)) + "/metrics"
 	r.start(r.data)
-	// It asks by itself in an hour only. What it takes, it was told of.
+	// It polls once an hour only, so it transfers only after a NOTIFY.
 	r.bind = r.secondaries()[2].start(t, zoneFile{zone: archiveZone}, zoneFile{zone: archiveRoot})
 	r.notified([]*nameServer{r.bind})
 	return r
@@ -159,8 +159,8 @@ func (r *restorable) alter(round string) {
 }
 
 // After a restore a secondary has exactly the restored contents, under a serial that was
-// never used before: a real one (BIND), which holds later contents when the backup comes
-// back. Before zones had bases, it kept a withdrawn name, and missed new ones, for good.
+// never used before: a real one (BIND), which has later contents when the backup is
+// restored. Before zones had bases, it kept a withdrawn name, and missed new ones, forever.
 func TestRestoreSecondary(t *testing.T) {
 	r := newRestorable(t)
 	r.put("urn:paradisec:AB1:009:A", 0, "https://example.org/a")
@@ -238,8 +238,8 @@ func (r *restorable) askedMachine(t *testing.T, backup string, saved []string, l
 	return serial
 }
 
-// newMachine restores the backup where there is no registry, and nothing says which serial
-// the secondaries have: the zone is shut until an administrator raises it.
+// newMachine restores the backup where there is no registry, and the serial of the
+// secondaries is unknown: the zone is shut until an administrator raises it.
 func (r *restorable) newMachine(t *testing.T, backup string, saved []string, late uint32) {
 	data, said := r.restoreTo(t, backup)
 	if !strings.Contains(said, archiveZone+" is shut: ") || !strings.Contains(said, "was not asked") {

@@ -17,15 +17,15 @@ import (
 	"github.com/miekg/dns"
 )
 
-// rollTTL is for how long validators keep what they have asked for while keys are rolled,
-// and rollWait is longer than that.
+// rollTTL is how long validators cache answers while keys are rolled, and rollWait is longer
+// than that.
 const (
 	rollTTL  = time.Second
 	rollWait = 2*rollTTL + rollTTL/2
 )
 
-// rollover is a signed archive whose keys are rolled, below a domain whose records its
-// administrator changes when told to, and a validator that is asked all the time.
+// rollover is a signed archive whose keys are rolled, below a domain whose administrator
+// changes its records when asked to, and a validator that is asked all the time.
 type rollover struct {
 	*archive
 	tree     *signedTree
@@ -83,8 +83,8 @@ func (r *rollover) do(what string, args ...string) string {
 	return string(out)
 }
 
-// above has the domain above take the DS records that the zone wants now. The new zone is
-// served by another server, which takes the place of the one before.
+// above publishes in the parent the DS records that the zone wants now. Another server, which
+// replaces the one before, serves the new parent zone.
 func (r *rollover) above() {
 	r.t.Helper()
 	list := exec.CommandContext(r.t.Context(), stele(r.t), "zone", "ds", archiveZone, "--server", "http://127.0.0.1:"+strconv.Itoa(r.http))
@@ -111,7 +111,7 @@ func (r *rollover) pass() {
 	}
 }
 
-// watch asks for everything until it is told to stop.
+// watch asks for everything until stop is called.
 func (r *rollover) watch() (stop func()) {
 	done := make(chan struct{})
 	var all sync.WaitGroup
@@ -148,7 +148,7 @@ func (r *rollover) look(q question) {
 	r.wrong = append(r.wrong, fmt.Sprintf("after %s: %s %s: %v %v", r.what, q.name, q.kind, err, answer))
 }
 
-// sound makes sure that nothing was wrong.
+// sound makes sure that the validator found no problem.
 func (r *rollover) sound() {
 	r.t.Helper()
 	r.mu.Lock()
@@ -160,8 +160,7 @@ func (r *rollover) sound() {
 
 // TestRollOver rolls keys of all kinds while a validator is asked for everything without
 // a pause: each answer is secure at each moment. The steps are forced, since five minutes
-// are for servers that share a registry; what others may have in their caches is waited
-// for.
+// are for servers that share a registry; the test waits until caches have expired.
 func TestRollOver(t *testing.T) {
 	for _, test := range []struct {
 		sign  []string
@@ -216,8 +215,7 @@ func TestRollOver(t *testing.T) {
 	}
 }
 
-// withoutSignatures has the zone go without signatures: it is insecure then, and never
-// bogus.
+// withoutSignatures turns signing off: the zone is insecure then, and never bogus.
 func (r *rollover) withoutSignatures() {
 	r.t.Helper()
 	r.do("its DS records are taken back", "sign", archiveZone, "--mode", "off")
@@ -241,8 +239,7 @@ func (r *rollover) withoutSignatures() {
 	}
 }
 
-// Steps that are forced before their time are seen by validators, so the watch above sees
-// what it should.
+// Validators notice steps that are forced before their time, so the watch above can fail.
 func TestRollOverTooSoon(t *testing.T) {
 	t.Parallel()
 	r := newRollover(t, "--mode", "online")

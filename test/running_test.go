@@ -169,7 +169,7 @@ func (m *debian) tryRoot(t *testing.T, line string) string {
 	return ""
 }
 
-// journal returns the last words of the server.
+// journal returns the last lines of the server's log.
 func (m *debian) journal(t *testing.T) string {
 	results, err := m.sh.run(t.Context(), "journalctl --no-pager -n 20 -u stele -u stele-backup")
 	if err != nil || len(results) == 0 {

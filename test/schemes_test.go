@@ -78,7 +78,7 @@ func checkSchemes(names []string, s *source) (complaints []string) {
 	return complaints
 }
 
-// isSchemes reports whether an expression is called as schemes are.
+// isSchemes reports whether an expression has a name that schemes have.
 func isSchemes(x ast.Expr) bool {
 	name := ""
 	switch x := x.(type) {

@@ -19,7 +19,7 @@ import (
 	"github.com/miekg/dns"
 )
 
-// primary is our server, with an archive that others have copies of.
+// primary is our server, with an archive of which secondaries have copies.
 type primary struct {
 	*archive
 	*nameServer
@@ -71,7 +71,7 @@ func (p *primary) fill(s stockServer, config string) stockServer {
 	return s
 }
 
-// secondaries are the servers of others, as secondaries of ours.
+// secondaries are stock servers, as secondaries of ours.
 func (p *primary) secondaries() []stockServer {
 	k, n, b := knot, nsd, bind
 	k.zone = "  - domain: \"{zone}\"\n    master: primary\n    acl: [told, taken]\n    zonefile-sync: -1\n"
@@ -129,7 +129,7 @@ func (p *primary) put(id string, version int, url string) {
 	p.ask("PUT", "records/"+id, version, fmt.Sprintf(`{"id":%q,"targets":[{"service":"N2L","url":%q}]}`, id, url))
 }
 
-// notified has secondaries told of changes. The server runs, so it is asked over HTTP.
+// notified has the server notify secondaries. The server runs, so the test uses HTTP.
 func (p *primary) notified(list []*nameServer) {
 	p.t.Helper()
 	for _, zone := range []string{archiveZone, archiveRoot} {
@@ -137,7 +137,7 @@ func (p *primary) notified(list []*nameServer) {
 	}
 }
 
-// copiedBy lets secondaries have a zone, and has them told of changes.
+// copiedBy lets secondaries transfer a zone, and has the server notify them.
 func (p *primary) copiedBy(zone string, list []*nameServer) {
 	p.t.Helper()
 	args := []string{"zone", "secondary", "add", zone, "--network", "127.0.0.0/8", "--key", p.key}
@@ -194,8 +194,8 @@ func (s *nameServer) serial(zone string) uint32 {
 	return soa.Serial
 }
 
-// awaitSerial waits until a secondary has a zone as it is now. It asks again by itself
-// in an hour only, so it was told.
+// awaitSerial waits until a secondary has a zone as it is now. It polls once an hour only,
+// so it was notified.
 func (s *nameServer) awaitSerial(t *testing.T, zone string, serial uint32) {
 	t.Helper()
 	deadline := time.Now().Add(30 * time.Second)
@@ -207,7 +207,7 @@ func (s *nameServer) awaitSerial(t *testing.T, zone string, serial uint32) {
 	}
 }
 
-// content takes a zone from a server, and returns its records in order, the SOA record
+// content transfers a zone from a server, and returns its records in order, the SOA record
 // once.
 func (s *nameServer) content(t *testing.T, zone string) []string {
 	t.Helper()
@@ -228,7 +228,7 @@ func (s *nameServer) content(t *testing.T, zone string) []string {
 	return slices.Compact(list)
 }
 
-// verified has others verify the signatures of a zone as a server has it.
+// verified has other programs verify the signatures of a zone as a server has it.
 func (s *nameServer) verified(t *testing.T, zone string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "zone")
@@ -237,9 +237,9 @@ func (s *nameServer) verified(t *testing.T, zone string) {
 	mustRun(t, file, "dnssec-verify", "-z", "-o", zone, file)
 }
 
-// TestSecondaries has BIND, Knot and NSD take zones from us, tells them of changes, and
-// holds their answers against ours: of zones without signatures, and with those that go
-// out with the zone.
+// TestSecondaries has BIND, Knot and NSD transfer zones from us, notifies them of changes,
+// and compares their answers with ours: of unsigned zones, and of zones that are
+// transferred with signatures.
 func TestSecondaries(t *testing.T) {
 	for _, signed := range []bool{false, true} {
 		t.Run(fmt.Sprint("signed=", signed), func(t *testing.T) {
@@ -289,7 +289,7 @@ func TestSecondaries(t *testing.T) {
 	}
 }
 
-// agree waits until secondaries have what we have, and compares them with us.
+// agree waits until secondaries have our serial, and compares them with us.
 func (p *primary) agree(t *testing.T, list []*nameServer, signed bool, when string) {
 	t.Helper()
 	questions := []question{{"a.009.ab1." + archiveZone, "NAPTR"}, {"b.009.ab1." + archiveZone, "URI"}, {"a.1.new." + archiveZone, "NAPTR"},

@@ -7,8 +7,8 @@ import (
 	"github.com/stele-id/stele/serve/httpd"
 )
 
-// A path whose first segment the server uses itself can't be a PURL: it would
-// never be asked for.
+// A path whose first segment the server uses itself can't be a PURL: the server would
+// never resolve it.
 func TestSegments(t *testing.T) {
 	segments := httpd.Segments()
 	if len(segments) < 10 {

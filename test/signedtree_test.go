@@ -73,7 +73,7 @@ func (s *signedTree) sign(zone, records string, how signing) (ds string) {
 	return s.run("dnssec-dsfromkey", "-2", filepath.Join(keys, key))
 }
 
-// leave adds a zone that is not signed.
+// leave adds an unsigned zone.
 func (s *signedTree) leave(zone, records string) {
 	s.t.Helper()
 	file := filepath.Join(s.folder, "zone"+zone)
@@ -92,7 +92,7 @@ func (s *signedTree) run(name string, args ...string) string {
 	return string(out)
 }
 
-// serve begins to answer: BIND has the zones, and what routes don't say it is asked.
+// serve begins to answer: BIND has the zones, and answers what no route matches.
 func (s *signedTree) serve() {
 	s.t.Helper()
 	s.routes = append(s.routes, route{".", bind.start(s.t, s.zones...)})

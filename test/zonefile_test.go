@@ -86,7 +86,7 @@ func (p *publisher) register(id string, persistence vocabulary.Persistence, urls
 	}
 }
 
-// hostileZones publishes what makes trouble in zone files, and returns the zones.
+// hostileZones publishes hostile records, and returns the zones.
 func hostileZones(t *testing.T) (*publisher, []string) {
 	p := newPublisher(t)
 	servers := func(zone string) []vocabulary.NameServer {
@@ -137,7 +137,7 @@ func hostileZones(t *testing.T) (*publisher, []string) {
 	return p, all
 }
 
-// Every zone that leaves is taken by name servers, and read as we mean it.
+// Name servers load every exported zone, and read it as we mean it.
 func TestZoneFiles(t *testing.T) {
 	p, zones := hostileZones(t)
 	folder := t.TempDir()
@@ -172,7 +172,7 @@ func TestZoneFiles(t *testing.T) {
 	}
 }
 
-// mustRun runs a program that is to like the file.
+// mustRun runs a program that must accept the file.
 func mustRun(t *testing.T, file string, args ...string) {
 	t.Helper()
 	cmd := exec.Command(serverProgram(args[0]), args[1:]...)

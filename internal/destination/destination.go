@@ -1,7 +1,7 @@
 // Package destination finds every place that a record can lead to: its targets, and
 // the handle values from which a resolver or a Handle client makes a redirect. The
-// registrar judges by it what may be written, and the web server follows it, so that
-// both mean the same places. It reads values, never the network or a store.
+// registrar checks with it what may be written, and the web server redirects with it, so
+// that both mean the same places. It reads values, never the network or a store.
 package destination
 
 import (
@@ -28,9 +28,9 @@ const (
 	HandleMark   = "hdl:"
 )
 
-// Shown returns the identifier of a record as people see it. Of a handle, so of a DOI, that is
-// in the letters of its owner's spelling, in which it was registered: case does not count
-// there, and the canonical form is in capitals. Programs compare canonical forms.
+// Shown returns the identifier of a record as people see it. For a handle, and so for a DOI,
+// it has the owner's spelling, in which it was registered: case does not count there, and the
+// canonical form is in upper case. Programs compare canonical forms.
 func Shown(r *stele.Record) string {
 	canonical := r.ID.String()
 	if r.ID.Scheme() != HandleScheme || r.Spelling == "" || r.Redacted {
@@ -84,9 +84,9 @@ type Destination struct {
 	Text   string // as the record has it
 }
 
-// Of yields all destinations of a record, in the order of its fields. A value of a
-// type that leads somewhere is yielded also if its text is not fit for a redirect:
-// another client of the Handle System may follow it all the same.
+// Of yields all destinations of a record, in the order of its fields. It yields a value of a
+// type that leads to a place even if its text is not fit for a redirect: another client of
+// the Handle System may follow it.
 func Of(record *stele.Record) iter.Seq[Destination] {
 	return func(yield func(Destination) bool) {
 		for i := range record.Targets {
@@ -135,8 +135,8 @@ func ofValue(v *stele.HandleValue) iter.Seq[Destination] {
 	}
 }
 
-// fixed returns where a location leads, with some handle in its template; "" if that is
-// nowhere fit for a redirect, or if the handle decides the host.
+// fixed returns where a location leads, with a sample handle in its template; "" if that is
+// not fit for a redirect, or if the handle decides the host.
 func (l *Location) fixed() string {
 	x, ok := l.Href("x")
 	y, same := l.Href("y")

@@ -64,8 +64,8 @@ func (l *Location) has(name, value string, anyValue bool) bool {
 // Spare returns a location that is chosen only if all others weigh nothing too.
 func Spare(href string) Location { return Location{atts: []attribute{{"href", href}}} }
 
-// Merge adds the locations of another value to which people may be sent. What is
-// said of all locations holds as the first value says it.
+// Merge adds the locations of another value that are fit for a redirect. A setting of the
+// first value wins over that of the other.
 func (l *Locations) Merge(other *Locations, handle string) {
 	if l.chooseBy == "" {
 		l.chooseBy = other.chooseBy
@@ -80,8 +80,8 @@ func (l *Locations) Merge(other *Locations, handle string) {
 	}
 }
 
-// ParseLocations reads the XML of a value. It takes no document type and no
-// entities, and nothing that is deep or long.
+// ParseLocations reads the XML of a value. It refuses document types and entities, and
+// limits depth and length.
 func ParseLocations(data []byte) (*Locations, error) {
 	if len(data) > stele.MaxData {
 		return nil, fmt.Errorf("the list of locations has %d bytes; %d are the most", len(data), stele.MaxData)
@@ -114,8 +114,8 @@ func ParseLocations(data []byte) (*Locations, error) {
 	}
 }
 
-// add reads an element: the list itself, or one of its locations. Those of other
-// names are left out, with all that is in them.
+// add reads an element: the list itself, or one of its locations. It ignores elements of
+// other names, with all that is in them.
 func (l *Locations) add(e xml.StartElement, depth int) error {
 	switch {
 	case depth > maxLocationDepth:
@@ -148,8 +148,8 @@ func (l *Locations) add(e xml.StartElement, depth int) error {
 	return nil
 }
 
-// parseWeight reads a weight, a decimal fraction, in thousandths. What can't be
-// read, or is less than nothing, is 0: such a location is not chosen by its weight.
+// parseWeight reads a weight, a decimal fraction, in thousandths. An invalid or negative
+// one is 0: such a location is not chosen by its weight.
 func parseWeight(text string) int {
 	const most = 1e6
 	weight, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
@@ -159,7 +159,7 @@ func parseWeight(text string) int {
 	return max(1, int(min(weight, most)*1000))
 }
 
-// parseStatus reads the status of a redirect; 0 if it is none.
+// parseStatus reads the status of a redirect; 0 if it is not one.
 func parseStatus(text string) int {
 	switch text {
 	case "301", "302", "303", "307", "308":
@@ -170,8 +170,7 @@ func parseStatus(text string) int {
 }
 
 // Href returns where the location of a handle is, as it may stand in a header;
-// false if it is nowhere that people may be sent to. A template has places for the
-// handle.
+// false if it is not fit for a redirect. A template has places for the handle.
 func (l *Location) Href(handle string) (string, bool) {
 	href := l.Get("href")
 	if href == "" {
@@ -185,10 +184,10 @@ func (l *Location) Href(handle string) (string, bool) {
 	return Safe(href)
 }
 
-// Choose returns the location for a request: those that fit its attributes are
-// kept, and one of them is drawn by weight. The attributes are as the parameter
-// locatt has them: name:value, or a name alone. The requester's country and
-// address are not known here, and choices by them are left out.
+// Choose returns the location for a request: it keeps those that match the attributes, and
+// draws one of them by weight. The attributes are as the parameter locatt has them:
+// name:value, or a name alone. The client's country and address are not known here, and
+// Choose ignores choices by them.
 func (l *Locations) Choose(wanted []string, random func(n int) int) (*Location, bool) {
 	list := make([]*Location, len(l.List))
 	for i := range l.List {
@@ -227,7 +226,7 @@ func withAttribute(list []*Location, att string) []*Location {
 	return some
 }
 
-// draw draws a location by weight. If all weigh nothing each is as likely.
+// draw draws a location by weight. If all weigh nothing, each is equally likely.
 func draw(list []*Location, random func(n int) int) (*Location, bool) {
 	if len(list) == 0 {
 		return nil, false

@@ -128,8 +128,8 @@ func TestChooseLocation(t *testing.T) {
 	}
 }
 
-// Whatever the XML, there is a list within its limits, or an error; and what is
-// chosen of it can stand in a header.
+// For any XML, ParseLocations returns a list within its limits, or an error; and a chosen
+// location can stand in a header.
 func FuzzParseLocations(f *testing.F) {
 	f.Add([]byte(sampleLocations), "id:1", 7)
 	f.Add([]byte(`<locations><location href="javascript:alert(1)"/><location href="https://x/&#13;&#10;a: b"/></locations>`), "", 0)

@@ -2,8 +2,8 @@ package destination
 
 import "strings"
 
-// Safe returns a URL as it may stand in a header, or false if people must
-// not be sent there: it has another protocol than those that fetch something from a
+// Safe returns a URL as it may stand in a header, or false if it is not fit for a
+// redirect: it has another protocol than those that fetch something from a
 // host, no host, or control characters. What is not ASCII is encoded.
 func Safe(location string) (string, bool) {
 	protocol, rest, ok := strings.Cut(location, "://")
@@ -40,7 +40,7 @@ func Safe(location string) (string, bool) {
 	return string(b), true
 }
 
-// mayLeadTo reports whether people are sent to URLs of a protocol. They are those
+// mayLeadTo reports whether a redirect may lead to URLs of a protocol. They are those
 // that a target may have.
 func mayLeadTo(protocol string) bool {
 	switch protocol {
@@ -70,8 +70,8 @@ func authorityEnd(rest string) int {
 	return len(rest)
 }
 
-// IsHost reports whether a text can be a host, perhaps with a port. Whether it is one is
-// not asked.
+// IsHost reports whether a text can be a host, perhaps with a port. It does not look it
+// up.
 func IsHost(host string) bool {
 	for i := range len(host) {
 		if c := host[i]; !isAlphanumeric(c) && strings.IndexByte("-._:[]", c) < 0 {

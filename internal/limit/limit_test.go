@@ -61,7 +61,7 @@ func TestRate(t *testing.T) {
 	}
 }
 
-// TestRateForgets holds that memory is bounded, however many clients come.
+// TestRateForgets: memory is bounded, however many clients come.
 func TestRateForgets(t *testing.T) {
 	now := time.Date(2031, 5, 2, 10, 0, 0, 0, time.UTC)
 	l := NewRate(1, 1)
@@ -79,8 +79,8 @@ func TestRateForgets(t *testing.T) {
 	}
 }
 
-// A client that does not read is refused more, and others are not; when all together hold
-// what the server may hold, all are.
+// The server holds no more answers for a client that does not read, and goes on for others;
+// when all clients together hold what the server may hold, it refuses all.
 func TestHeld(t *testing.T) {
 	h := NewHeld(100<<10, 40<<10)
 	take := func(client string, n int64, code string) func() {

@@ -27,7 +27,7 @@ type Rate struct {
 // MaxBuckets is how many clients a [Rate] remembers: about 2 MB.
 const MaxBuckets = 10_000
 
-// bucket is that of one client.
+// bucket is the bucket of one client.
 type bucket struct {
 	who  string
 	left float64
@@ -47,7 +47,7 @@ func (l *Rate) Take(who string, cost float64, now time.Time) error {
 	return l.draw(who, cost, true, now)
 }
 
-// Spend takes what work has cost that is done already.
+// Spend takes the cost of work that is done already.
 func (l *Rate) Spend(who string, cost float64, now time.Time) { _ = l.draw(who, cost, false, now) }
 
 func (l *Rate) draw(who string, cost float64, mayRefuse bool, now time.Time) error {
@@ -75,7 +75,7 @@ func (l *Rate) Debt(who string, now time.Time) time.Duration {
 	return l.until(l.bucket(who, now).left, 0)
 }
 
-// until returns how long it takes until so much is there.
+// until returns how long it takes until so much has flowed in.
 func (l *Rate) until(left, wanted float64) time.Duration {
 	if left >= wanted {
 		return 0
@@ -83,7 +83,7 @@ func (l *Rate) until(left, wanted float64) time.Duration {
 	return time.Duration((wanted - left) / l.rate * float64(time.Second))
 }
 
-// bucket returns that of a client, as it is now. The caller holds the lock.
+// bucket returns the bucket of a client, as it is now. The caller holds the lock.
 func (l *Rate) bucket(who string, now time.Time) *bucket {
 	e, ok := l.buckets[who]
 	if !ok {

@@ -9,9 +9,9 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// Turns lets only so many large answers be made at the same time. To make one takes
+// Turns limits how many large answers are made at the same time. To make one takes
 // several times its size, and a thousand that are half made take it a thousand times. The
-// others wait for their turn. A nil Turns lets all go on.
+// others wait for their turn. A nil Turns has no limit.
 type Turns struct {
 	taken   chan struct{}
 	waiting atomic.Int64

@@ -32,7 +32,7 @@ type Bar struct {
 	told time.Time // the last line
 }
 
-// lineEvery is how often a line tells how far it is.
+// lineEvery is how often a line is written.
 const lineEvery = 5 * time.Second
 
 // New starts to show a task on w, which may be a terminal. The total of bytes may be 0, and
@@ -80,7 +80,7 @@ func (g *Bar) Tick() {
 	}
 }
 
-// state says how far it is.
+// state says how far the task is.
 func (g *Bar) state() string {
 	elapsed := g.now().Sub(g.begin)
 	text := fmt.Sprintf("%s %s, %s a second", terminal.Grouped(g.count.Load()), g.unit, terminal.Grouped(g.Rate(elapsed)))
@@ -100,7 +100,7 @@ func (g *Bar) Rate(elapsed time.Duration) int64 {
 	return int64(float64(g.count.Load()) / elapsed.Seconds())
 }
 
-// End takes the bar away. It may be called twice.
+// End removes the bar. It may be called twice.
 func (g *Bar) End() {
 	if g.bars != nil {
 		g.bar.Abort(true)

@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Same compares records and namespaces; an empty list is as good as none.
+// Same compares records and namespaces; an empty list equals none.
 var Same = cmp.Options{cmpopts.EquateEmpty(), cmp.AllowUnexported(stele.ID{})}
 
 // BytesText is text of any bytes, mostly legible.
@@ -281,7 +281,7 @@ var GoodSignature = rapid.Custom(func(t *rapid.T) (s stele.Signature) {
 	return s
 })
 
-// GoodKey has the form of one.
+// GoodKey has the form of a key.
 var GoodKey = rapid.Custom(func(t *rapid.T) stele.SigningKey {
 	k := stele.SigningKey{
 		ID:        GoodThumbprint.Draw(t, "id"),

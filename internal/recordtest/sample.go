@@ -75,7 +75,7 @@ func Published() *stele.Namespace {
 	}}
 }
 
-// Others is a namespace that others answer for.
+// Others is a namespace for which other resolvers answer.
 func Others() *stele.Namespace {
 	return &stele.Namespace{Scheme: "ab", Prefix: "ab:x", Publication: stele.Publication{Elsewhere: []stele.Discovery{
 		{Kind: stele.DiscoverNAPTR, At: "rules.example.net."},
@@ -84,7 +84,7 @@ func Others() *stele.Namespace {
 	}}}
 }
 
-// Granting is a namespace that gives these roles and is good in all else.
+// Granting is a namespace that gives these roles and is otherwise valid.
 func Granting(grants ...stele.Grant) *stele.Namespace {
 	return &stele.Namespace{Scheme: "ark", Prefix: "ark:12345/x5", Grants: grants}
 }

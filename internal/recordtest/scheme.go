@@ -8,7 +8,7 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// spellers are the schemes of the documents below.
+// Spellers are the schemes of the documents below.
 func Spellers(t testing.TB) *stele.Schemes {
 	t.Helper()
 	s, err := stele.NewSchemes(Toy("ab"), Toy("cd"), Toy("ark"), Toy("ibi"), Toy("hdl"), Toy("urn"))
@@ -18,7 +18,7 @@ func Spellers(t testing.TB) *stele.Schemes {
 	return s
 }
 
-// toy is a scheme of texts "NAME:letters", in which case does not count.
+// Toy is a scheme of texts "NAME:letters", in which case does not count.
 type Toy string
 
 func (s Toy) Name() string { return string(s) }

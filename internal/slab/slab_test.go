@@ -63,7 +63,7 @@ func (t table) remove(key uint32, hash uint64) {
 }
 
 // TestTellsTheTruth puts and removes at random, with hashes that many keys share and
-// without: an entry may be gone, but what is found was put last.
+// without: an entry may be gone, but an entry that is found is the one that was put last.
 func TestTellsTheTruth(t *testing.T) {
 	for _, overwrite := range []bool{false, true} {
 		t.Run(fmt.Sprintf("overwrite %v", overwrite), func(t *testing.T) {
@@ -177,7 +177,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestClose closes under users, and clears.
+// TestClose closes a Slab that is in use, and clears.
 func TestClose(t *testing.T) {
 	s := table{New(Options{Bytes: 1 << 20, EntryBytes: 32, MaxEntry: 100, MinParts: 4, Overwrite: true})}
 	hash := func(key uint32) uint64 { return uint64(key) * 0x9e3779b97f4a7c15 }

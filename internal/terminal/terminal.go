@@ -1,4 +1,4 @@
-// Package terminal makes texts of others safe to show on a terminal, and numbers readable.
+// Package terminal makes untrusted texts safe to show on a terminal, and numbers readable.
 package terminal
 
 import (

@@ -70,7 +70,7 @@ func (t totals) verdict() error {
 	return nil
 }
 
-// event is what is needed here of the events in `go doc test2json`.
+// event is the part of the events of `go doc test2json` that is used here.
 type event struct {
 	Action, Package, Test string
 }
