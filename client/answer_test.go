@@ -8,8 +8,8 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// FuzzAnswer: whatever a name server sends, what is taken from it is for the question,
-// and rules can be made of it.
+// FuzzAnswer: whatever a name server sends, the records taken from it are for the question,
+// and rules can be made of them.
 func FuzzAnswer(f *testing.F) {
 	q := question{"paradisec.urn.example.", dns.TypeNAPTR}
 	seed := func(zone string, change func(m *dns.Msg)) {

@@ -17,7 +17,7 @@ a.001.ab1.paradisec.example. NAPTR 100 30 "RES:https" "N2C" "!^urn:paradisec:ab1
 `
 
 // BenchmarkResolve is a resolution that asks three questions, and beside it a bare
-// client that asks the same: what is above that is ours. With a trace and from memory
+// client that asks the same: the difference is our cost. With a trace and from the cache
 // too.
 func BenchmarkResolve(b *testing.B) {
 	server := newNameServer(b, threeZone)

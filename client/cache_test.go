@@ -47,7 +47,7 @@ func TestCacheHonoursTTL(t *testing.T) {
 		{"urn:paradisec:ab1:001:unknown", 0, 0, 4, stele.NotFound},
 		{"urn:paradisec:ab1:001:unknown", 29 * time.Second, 0, 4, stele.NotFound},
 		{"urn:paradisec:ab1:001:unknown", time.Second, 0, 5, stele.NotFound}, // the SOA record's minimum is 30 s
-		{paradisec, -time.Hour, 60, 7, 0},                                    // the clock was put back: nothing is believed
+		{paradisec, -time.Hour, 60, 7, 0},                                    // the clock was put back: the cache is not used
 		{paradisec, time.Hour + 30*time.Second, 60, 9, 0},
 	} {
 		c.move(tt.move)
@@ -58,7 +58,7 @@ func TestCacheHonoursTTL(t *testing.T) {
 	}
 }
 
-// TestCacheNot: what may not be kept is not, and without a clock nothing is.
+// TestCacheNot: answers that must not be cached are not, and without a clock none is.
 func TestCacheNot(t *testing.T) {
 	c := &clock{now: time.Unix(1_700_000_000, 0)}
 	zone := `zero.urn.example. 0 NAPTR 1 1 "u" "http+N2L" "!.*!https://a.example/!" .

@@ -64,7 +64,7 @@ other.urn.example. NAPTR 100 10 "DIS:URL" "N2L" "!^(.*)$!https://other.example/\
 		{"urn:thttp:x?+cc=uk?=op=map#here", "", "https://thing.example/urn:thttp:x?op=map#here", nil},
 		{"urn:res:x?=op=map", "", "https://store.example/a?v=1&op=map", []string{"https://store.example/b?op=map#part"}},
 		{"urn:res:x?+cc=uk#here", "", "https://store.example/a?v=1#here", []string{"https://store.example/b#part"}},
-		{"urn:res:x?=op=map#here", "N2C", "https://store.example/c?op=map", nil}, // no part of the resource
+		{"urn:res:x?=op=map#here", "N2C", "https://store.example/c?op=map", nil}, // not part of the resource
 		{"urn:uri:x?=op=map#here", "", "https://store.example/?op=map#here", nil},
 		{"urn:own:x?+cc=uk?=op=map", "", "http://id.example/uri-res/N2L?urn:own:x?+cc=uk?=op=map", nil},
 		{"urn:typed:x?=op=map", "", "http://id.example/urn:typed:x?+t=text/csv?=op=map", nil},

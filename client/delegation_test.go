@@ -191,8 +191,8 @@ func TestDelegationsChange(t *testing.T) {
 	}
 }
 
-// A zone with many servers does not make us ask all day, and a name that is none is
-// refused.
+// A zone with many servers does not make the client ask without limit, and an invalid name
+// is refused.
 func TestDelegationsLimits(t *testing.T) {
 	asked := make(chan string, 10_000)
 	at := oneServer(t, func(q *dns.Msg, tcp bool) *dns.Msg {

@@ -82,7 +82,7 @@ func TestParadisec(t *testing.T) {
 	}
 }
 
-// TestTraceOfWalk: the story has every question and rule, for people and in JSON.
+// TestTraceOfWalk: the trace has every question and rule, for people and in JSON.
 func TestTraceOfWalk(t *testing.T) {
 	server := newNameServer(t, paradisecZone)
 	d := newDNS(t, DNSOptions{}, server)

@@ -11,8 +11,8 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// TestHTTPSMisbehaviour: a server for DNS over HTTPS that does such things is not
-// believed, and what it says may be why.
+// TestHTTPSMisbehaviour: the client rejects such answers of a server for DNS over HTTPS, and
+// the error says why.
 func TestHTTPSMisbehaviour(t *testing.T) {
 	ca := newAuthority(t)
 	s := newPrivateServer(t, paradisecZone, ca.server(time.Hour, "127.0.0.1"))
@@ -53,7 +53,7 @@ func TestHTTPSMisbehaviour(t *testing.T) {
 	}
 }
 
-// TestAge: what a cache on the way has kept for a while holds for less.
+// TestAge: the age of an answer in an HTTP cache reduces its TTL.
 func TestAge(t *testing.T) {
 	q := question{"paradisec.urn.example.", dns.TypeNAPTR}.message(manner{transport: netHTTPS, edns: true})
 	server := newNameServer(t, paradisecZone)
@@ -68,7 +68,7 @@ func TestAge(t *testing.T) {
 	}
 }
 
-// FuzzHTTPS: whatever a server for DNS over HTTPS sends, what comes of it answers the
+// FuzzHTTPS: whatever a server for DNS over HTTPS sends, an accepted message answers the
 // question.
 func FuzzHTTPS(f *testing.F) {
 	q := question{"paradisec.urn.example.", dns.TypeNAPTR}.message(manner{transport: netHTTPS, edns: true})
@@ -117,7 +117,7 @@ func FuzzServer(f *testing.F) {
 	})
 }
 
-// FuzzPin: a text is a pin, which reads the same when it is written, or none.
+// FuzzPin: a text is a pin, which reads the same when it is written, or an error.
 func FuzzPin(f *testing.F) {
 	f.Add(Pin{}.String())
 	f.Add("sha256/" + strings.Repeat("A", 42) + "B=")

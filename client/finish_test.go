@@ -181,7 +181,7 @@ sureplain.urn.example. NAPTR 100 10 "s" "thttp+N2L" "" _http._tcp.plain.example.
 	if _, err = d.Resolve(t.Context(), Request{Name: "urn:srv:x", Protocols: []string{"rtsp"}, OnlyProtocols: true}); stele.KindOf(orInternal(err)) != stele.NotFound {
 		t.Errorf("no such protocol: %v", err)
 	}
-	// Servers are told by addresses too.
+	// Servers have addresses in the result too.
 	if res, err = d.Resolve(t.Context(), Request{Name: "urn:handles:x"}); err != nil || !slices.Equal(res.Addresses, []string{"127.0.0.1"}) || res.Protocol != "hdl" {
 		t.Errorf("%+v, %v", res, err)
 	}
@@ -198,7 +198,7 @@ func orInternal(err error) error {
 	return err
 }
 
-// TestPermit: nothing is sent where a program does not permit it.
+// TestPermit: the client sends nothing to an address that Permit refuses.
 func TestPermit(t *testing.T) {
 	good := newWebServer(t, resolverAnswers)
 	zone := `xx.urn.example. NAPTR 100 10 "s" "thttp+N2L" "" _http._tcp.good.example.
@@ -216,8 +216,8 @@ good.example. A 127.0.0.1`
 	}
 }
 
-// TestSRVAddress: the target of an SRV record is a name (RFC 2782, "Target"). An address is
-// passed over, though a server answers there, and the next server is asked.
+// TestSRVAddress: the target of an SRV record is a name (RFC 2782, "Target"). The client
+// ignores an address, though a server answers there, and asks the next server.
 func TestSRVAddress(t *testing.T) {
 	wrong, good := newWebServer(t, resolverAnswers), newWebServer(t, resolverAnswers)
 	d := newDNS(t, DNSOptions{}, newNameServer(t, strings.NewReplacer("WRONG", wrong.port(), "GOOD", good.port()).Replace(`

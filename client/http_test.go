@@ -60,7 +60,7 @@ func TestHTTP(t *testing.T) {
 	}
 }
 
-// TestHTTPHostile: a server that means no good gets little.
+// TestHTTPHostile: the client limits what a malicious server can do.
 func TestHTTPHostile(t *testing.T) {
 	redirect := func(to string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {

@@ -165,7 +165,7 @@ func TestKeysChanged(t *testing.T) {
 	}
 }
 
-// TestKeysZone: a made-up SOA record does not make the keys of the zone above those of a
+// TestKeysZone: a forged SOA record does not make the keys of the zone above those of a
 // name, whatever is proven beside it.
 func TestKeysZone(t *testing.T) {
 	_, own := newKey(t, stele.KeyED25519)
@@ -200,8 +200,8 @@ func TestKeysZone(t *testing.T) {
 	}
 }
 
-// TestKeyServer: the resolver that rules name may tell keys if all of them prove
-// themselves, and no other.
+// TestKeyServer: only the resolver that rules name may tell keys, and only if all these
+// rules are proven.
 func TestKeyServer(t *testing.T) {
 	const rules = `
 uris NAPTR 100 10 "u" "thttp+N2S" "!.*!https://id.example!" .

@@ -17,7 +17,7 @@ import (
 	"github.com/stele-id/stele/ddds"
 )
 
-// location in paradisecZone.
+// htmlLocation is a location in paradisecZone.
 const htmlLocation = "https://data.example/ab1/001/a.html"
 
 // once misbehaves at the first question only.
@@ -32,7 +32,7 @@ func once(odd func(w dns.ResponseWriter, q *dns.Msg)) func(w dns.ResponseWriter,
 	}
 }
 
-// always misbehaves over UDP, and answers over TCP.
+// overUDP misbehaves over UDP, and answers over TCP.
 func overUDP(odd func(w dns.ResponseWriter, q *dns.Msg)) func(w dns.ResponseWriter, q *dns.Msg) bool {
 	return func(w dns.ResponseWriter, q *dns.Msg) bool {
 		if w.LocalAddr().Network() != "udp" {
@@ -43,13 +43,13 @@ func overUDP(odd func(w dns.ResponseWriter, q *dns.Msg)) func(w dns.ResponseWrit
 	}
 }
 
-// TestMisbehaviour: a server that does such things is asked again, or believed where
-// it can be. The answer is right in the end.
+// TestMisbehaviour: the client asks such a server again, or uses its answer where that is
+// safe. The answer is right in the end.
 func TestMisbehaviour(t *testing.T) {
 	for _, tt := range []struct {
 		about string
 		odd   func(s *nameServer) func(w dns.ResponseWriter, q *dns.Msg) bool
-		asked int // questions, at most; 0: it is a matter of time
+		asked int // questions, at most; 0: it depends on time
 	}{
 		{"drops a question", func(*nameServer) func(dns.ResponseWriter, *dns.Msg) bool {
 			return once(func(dns.ResponseWriter, *dns.Msg) {})
@@ -225,7 +225,7 @@ func TestNobodyKnows(t *testing.T) {
 		if tt.drops {
 			continue
 		}
-		// It is not remembered either.
+		// It is not cached either.
 		server.misbehave(nil)
 		if res, err := d.Resolve(t.Context(), Request{Name: paradisec}); err != nil || res.Location != htmlLocation {
 			t.Errorf("%s, later: %v, %v", tt.about, res, err)
@@ -233,7 +233,7 @@ func TestNobodyKnows(t *testing.T) {
 	}
 }
 
-// TestNextServer: where a server is of no use the next one is asked.
+// TestNextServer: if a server is of no use, the client asks the next one.
 func TestNextServer(t *testing.T) {
 	closed, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {

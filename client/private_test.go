@@ -21,8 +21,8 @@ import (
 	"github.com/stele-id/stele/ddds"
 )
 
-// privateServer is a name server that is asked by TLS and HTTPS only. It keeps what it
-// was asked, byte for byte.
+// privateServer is a name server that is asked by TLS and HTTPS only. It keeps the questions
+// byte for byte.
 type privateServer struct {
 	*nameServer
 	tls   string // address
@@ -33,7 +33,7 @@ type privateServer struct {
 	protos   []string // of HTTP
 	conns    atomic.Int64
 
-	// answer, if it is not nil, writes what it likes on a connection for TLS, and
+	// answer, if it is not nil, writes the answer on a connection for TLS, and
 	// reports whether the connection goes on.
 	answer func(w io.Writer, q *dns.Msg) bool
 	// web, if it is not nil, answers by HTTPS.
@@ -66,7 +66,7 @@ func newPrivateServer(t testing.TB, zone string, cert tls.Certificate) *privateS
 	})
 	s.https = httptest.NewUnstartedServer(s)
 	s.https.TLS, s.https.EnableHTTP2 = &tls.Config{Certificates: []tls.Certificate{cert}}, true
-	s.https.Config.ErrorLog = log.New(io.Discard, "", 0) // of clients that don't like its certificate
+	s.https.Config.ErrorLog = log.New(io.Discard, "", 0) // errors of clients that reject its certificate
 	s.https.StartTLS()
 	t.Cleanup(s.https.Close)
 	return s
@@ -109,7 +109,7 @@ func (s *privateServer) serve(c net.Conn) {
 	}
 }
 
-// reply answers as it should.
+// reply answers correctly.
 func (s *privateServer) reply(w io.Writer, q *dns.Msg) bool {
 	_, err := w.Write(frame(packed(s.nameServer.answer(q), nil)))
 	return err == nil
@@ -202,8 +202,8 @@ func TestPrivate(t *testing.T) {
 	}
 }
 
-// checkPrivate looks at a question: its length tells nothing, nor does its ID over
-// HTTPS.
+// checkPrivate checks that neither the length of a question, nor its ID over HTTPS, reveals
+// anything.
 func checkPrivate(t *testing.T, message []byte, transport string) {
 	t.Helper()
 	q := new(dns.Msg)
@@ -233,8 +233,8 @@ func checkPrivate(t *testing.T, message []byte, transport string) {
 	}
 }
 
-// TestStrict: a server that is not the one that was meant is told nothing, and no other
-// one is asked in clear.
+// TestStrict: the client sends no question to a server that fails authentication, and asks
+// no other one in clear.
 func TestStrict(t *testing.T) {
 	ca, other := newAuthority(t), newAuthority(t)
 	good := newPrivateServer(t, paradisecZone, ca.server(time.Hour, "dns.example.org"))
@@ -293,8 +293,8 @@ func TestServersOfOneKind(t *testing.T) {
 	d.Close()
 }
 
-// TestLine: questions share a connection and do not wait for each other; one that ends
-// is opened anew, and a server that sends rubbish is left.
+// TestLine: questions share a connection and do not wait for each other; the client reopens
+// one that ends, and gives up a server that sends garbage.
 func TestLine(t *testing.T) {
 	ca := newAuthority(t)
 	const n = 20

@@ -114,8 +114,8 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestTraceOfProof: the questions for keys are told, and what each answer is worth; and
-// what is remembered is worth the same.
+// TestTraceOfProof: the trace has the questions for keys, and the status of each answer; a
+// cached answer has the same status.
 func TestTraceOfProof(t *testing.T) {
 	tree, anchors := signedTree(t, signtest.Options{}, "h:1")
 	s := serveTree(t, tree, nil)
@@ -146,7 +146,7 @@ func TestTraceOfProof(t *testing.T) {
 }
 
 // TestBogus: an answer that was changed is an error that names the link, at every step;
-// another server may do better, another way is not tried.
+// another server may have a valid answer, but no other way is tried.
 func TestBogus(t *testing.T) {
 	tree, anchors := signedTree(t, signtest.Options{}, "h:1")
 	strip := func(name string, kind uint16) func(dns.Question, *dns.Msg) {

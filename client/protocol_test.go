@@ -10,7 +10,7 @@ import (
 )
 
 // TestProtocolOfURL has rules that say RES:http and lead elsewhere: the protocol of the URL
-// decides, and what is on no server is told of.
+// decides, and the result warns of a location that is not on a server.
 func TestProtocolOfURL(t *testing.T) {
 	d := newDNS(t, DNSOptions{}, newNameServer(t, `
 bad.urn.example. NAPTR 100 10 "RES:http" "N2L" "!^urn:bad:(.*)$!\\1://x.example/y!" .
@@ -33,7 +33,7 @@ uri.urn.example. NAPTR 100 10 "u" "http+N2L" "!.*!file:///etc/passwd!" .
 	if err != nil || res.Location != "http://store.example/a" || len(res.Others) > 0 || res.Note != "" {
 		t.Errorf("%q, beside it %q (%q): %v", res.Location, res.Others, res.Note, err)
 	}
-	// Without the switch it is told.
+	// Without OnlyProtocols the result has a note.
 	for name, unsafe := range map[string]bool{"urn:bad:file": true, "urn:bad:javascript": true, "urn:bad:gopher": true, "urn:uri:x": true, "urn:bad:https": false, "urn:bad:ftp": false} {
 		res, err := d.Resolve(t.Context(), Request{Name: name})
 		if err != nil || strings.Contains(res.Note, "do not open it") != unsafe {

@@ -12,9 +12,9 @@ import (
 	"github.com/stele-id/stele/ddds"
 )
 
-// TestServices: a resolver is asked for a service in the words of the rule that leads
-// there, I2L as well as N2L (RFC 2483; RFC 3404, 4.4.1). Rules that name no service, or
-// one that will do, are taken too, and users may name any service.
+// TestServices: the client asks a resolver for a service in the words of the rule that leads
+// there, I2L as well as N2L (RFC 2483; RFC 3404, 4.4.1). It also takes rules that name no
+// service, or a more general one, and users may name any service.
 func TestServices(t *testing.T) {
 	web := newWebServer(t, func(w http.ResponseWriter, r *http.Request) {
 		switch service := r.URL.Path[len("/uri-res/"):]; {
@@ -96,8 +96,8 @@ good.example. A 127.0.0.1
 	}
 }
 
-// TestExpiredRules: where a resolver does not answer, rules that expired meanwhile are
-// asked for again, and not fallen back to (RFC 3403, 3).
+// TestExpiredRules: if a resolver does not answer, the client asks again for rules that
+// expired meanwhile, and does not fall back to the old ones (RFC 3403, 3).
 func TestExpiredRules(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	server := newNameServer(t, `
@@ -115,7 +115,7 @@ x1.urn.example. 20 NAPTR 100 20 "u" "http+N2L" "!.*!https://there.example/!" .
 	before := len(server.asked())
 	res, err = d.Resolve(t.Context(), Request{Name: "urn:x1:y"})
 	asked := server.asked()[before:]
-	// What the second walk needs of the SRV records is remembered.
+	// The SRV records for the second walk are cached.
 	if err != nil || res.Location != "https://there.example/" || !slices.Equal(asked, []string{
 		"udp x1.urn.example. NAPTR", "udp _http._tcp.nowhere.example. SRV", "udp x1.urn.example. NAPTR",
 	}) {

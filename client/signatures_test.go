@@ -64,7 +64,7 @@ func TestSignatures(t *testing.T) {
 	}
 }
 
-// TestVerifier: all that can be wrong is found out, and told.
+// TestVerifier: each fault is detected and reported.
 func TestVerifier(t *testing.T) {
 	now := signtest.Now()
 	id, err := schemes(t).Parse(paradisec)
@@ -123,8 +123,8 @@ func TestVerifier(t *testing.T) {
 	}
 }
 
-// TestVerifierSeveral: of several signatures the one that fits counts; that another is
-// newer is told, and a bad one of the same bytes is none.
+// TestVerifierSeveral: of several signatures the one that matches counts; the proof notes a
+// newer one, and an invalid one of the same bytes does not count.
 func TestVerifierSeveral(t *testing.T) {
 	now := signtest.Now()
 	id, err := schemes(t).Parse(paradisec)

@@ -13,8 +13,8 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// A secondary is asked over TCP, and over UDP if it is not reached so, only by connections
-// that dial opens.
+// A secondary is asked over TCP, and over UDP if TCP fails, only by connections that dial
+// opens.
 func TestAskSerial(t *testing.T) {
 	const soa = "zone.example. 60 SOA ns1.zone.example. h.example. 7 1 1 1 1"
 	open := (&net.Dialer{}).DialContext

@@ -57,8 +57,8 @@ func waitFor(t *testing.T, name string) {
 	t.Fatalf("there is no %s", name)
 }
 
-// TestDamage damages each file of a registry in turn. The program detects that and names the file;
-// what is not damaged can be read.
+// TestDamage damages each file of a registry in turn. The program detects that and names
+// the file; what is not damaged can be read.
 func TestDamage(t *testing.T) {
 	folder := t.TempDir()
 	data := filepath.Join(folder, "data")

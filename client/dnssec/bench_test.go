@@ -9,15 +9,15 @@ import (
 	"github.com/stele-id/stele/client/internal/signtest"
 )
 
-// BenchmarkReply is the judging of an answer by keys that are remembered, and of one
-// for which the chain is asked from the root on, without what asking costs.
+// BenchmarkReply validates an answer with cached keys, and one for which the chain is asked
+// from the root on, without the cost of asking.
 func BenchmarkReply(b *testing.B) {
 	for _, algorithm := range []uint8{dns.ECDSAP256SHA256, dns.ED25519, dns.RSASHA256} {
 		w := newWorld(b, signtest.Options{Algorithm: algorithm, Denial: signtest.NSEC3})
 		for _, tt := range []struct {
 			about string
 			name  string
-			first bool // nothing is remembered
+			first bool // nothing is cached
 		}{
 			{"records", "a.001.ab1.paradisec.example.", false},
 			{"no name", "c.001.ab1.paradisec.example.", false},

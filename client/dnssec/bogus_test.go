@@ -176,7 +176,7 @@ func TestBogus(t *testing.T) {
 	}
 }
 
-// TestExpired: each link has its own time.
+// TestExpired: each link has its own validity period.
 func TestExpired(t *testing.T) {
 	past := signtest.Options{From: signtest.Now().Add(-48 * time.Hour), To: signtest.Now().Add(-24 * time.Hour)}
 	w := newWorld(t, past)
@@ -198,8 +198,8 @@ func TestExpired(t *testing.T) {
 	}
 }
 
-// TestWorkIsBounded: keys and signatures that were made to keep a validator busy do not
-// (CVE-2023-50387).
+// TestWorkIsBounded: keys and signatures that were made to keep a validator busy cause
+// bounded work (CVE-2023-50387).
 func TestWorkIsBounded(t *testing.T) {
 	const a = "a.001.ab1.paradisec.example."
 	w := newWorld(t, signtest.Options{})
@@ -256,8 +256,8 @@ func TestWorkIsBounded(t *testing.T) {
 	}
 }
 
-// TestHashingIsBounded: names of many labels, and proofs with many rounds, take no more
-// than so much work (CVE-2023-50868).
+// TestHashingIsBounded: names of many labels, and proofs with many iterations, cause bounded
+// work (CVE-2023-50868).
 func TestHashingIsBounded(t *testing.T) {
 	w := newWorld(t, signtest.Options{Denial: signtest.NSEC3, Iterations: maxIterations})
 	deep := strings.Repeat("x.", 100) + "paradisec.example."

@@ -15,7 +15,7 @@ import (
 	"github.com/stele-id/stele/client/internal/signtest"
 )
 
-// FuzzReply: whatever bytes come back for a question, what is found secure is what the
+// FuzzReply: whatever bytes come back for a question, an answer that is secure is what the
 // zone says.
 func FuzzReply(f *testing.F) {
 	var worlds []*world

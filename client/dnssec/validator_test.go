@@ -12,8 +12,8 @@ import (
 	"github.com/stele-id/stele/client/internal/signtest"
 )
 
-// TestSecure: all that a signed zone says is believed, whatever it is signed with and
-// however it denies.
+// TestSecure: all that a signed zone says is secure, whatever its algorithm and its kind of
+// denial.
 func TestSecure(t *testing.T) {
 	for _, o := range []signtest.Options{
 		{},
@@ -70,7 +70,7 @@ func TestSecure(t *testing.T) {
 	}
 }
 
-// TestWildcards: what is made of a wildcard needs the proof that it may be.
+// TestWildcards: records made of a wildcard need the proof that there is no closer name.
 func TestWildcards(t *testing.T) {
 	for _, denial := range []signtest.Denial{signtest.NSEC, signtest.NSEC3} {
 		w := newWorld(t, signtest.Options{Denial: denial})
@@ -114,7 +114,7 @@ func TestWildcards(t *testing.T) {
 	}
 }
 
-// TestTime: signatures hold from one time to another.
+// TestTime: signatures are valid from their inception to their expiration.
 func TestTime(t *testing.T) {
 	w := newWorld(t, signtest.Options{})
 	for _, tt := range []struct {
@@ -142,7 +142,7 @@ func TestTime(t *testing.T) {
 	}
 }
 
-// TestRemembers: keys are asked for once, for as long as they hold.
+// TestRemembers: keys are asked for once, as long as they are valid.
 func TestRemembers(t *testing.T) {
 	w := newWorld(t, signtest.Options{})
 	want := []string{
@@ -156,7 +156,7 @@ func TestRemembers(t *testing.T) {
 		{0, want[:1]},
 		{299 * time.Second, want[:1]},
 		{time.Second, want},
-		{-time.Hour, want[:1]}, // what was remembered was of a later time, but a day is not over
+		{-time.Hour, want[:1]}, // the cached keys are of a later time, but a day is not over
 		{-24 * time.Hour, nil},
 	} {
 		w.asked = nil

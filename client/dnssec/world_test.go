@@ -57,7 +57,7 @@ func newWorld(t testing.TB, o signtest.Options) *world {
 	return w
 }
 
-// begin forgets everything.
+// begin clears the cache.
 func (w *world) begin() {
 	w.t.Helper()
 	anchors, err := ParseAnchors(strings.NewReader(w.anchors))

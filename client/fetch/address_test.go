@@ -21,8 +21,8 @@ import (
 // onlySecond allows one loopback address, as if it were the public Internet.
 func onlySecond(at netip.Addr) bool { return at == netip.MustParseAddr("127.0.0.2") }
 
-// TestAddresses: what may not be reached is not, whatever name, redirect or protocol leads
-// there, and it is not tried again.
+// TestAddresses: an address that is not allowed is not reached, whatever name, redirect or
+// protocol leads there, and is not tried again.
 func TestAddresses(t *testing.T) {
 	folder := t.TempDir()
 	writeFile(t, filepath.Join(folder, "a"), []byte("here"))
@@ -75,7 +75,7 @@ func serveAt(t *testing.T, address string, h http.HandlerFunc) string {
 }
 
 // TestProxyAddresses: the user's own proxy is reached at any address, and does not lead to
-// addresses that may not be. The environment is read once in a process, so another one
+// addresses that are not allowed. A process reads the environment once, so another one
 // fetches.
 func TestProxyAddresses(t *testing.T) {
 	if os.Getenv("HTTP_PROXY") != "" {

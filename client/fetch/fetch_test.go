@@ -53,7 +53,7 @@ func TestNginx(t *testing.T) {
 	}
 }
 
-// TestNginxResume: connections break, and what is there is gone on with.
+// TestNginxResume: connections break, and the fetch resumes.
 func TestNginxResume(t *testing.T) {
 	folder := t.TempDir()
 	want := some(3 << 20)
@@ -85,8 +85,8 @@ func TestNginxResume(t *testing.T) {
 	}
 }
 
-// TestChanged: what changed between two attempts begins anew; nothing is put together of
-// both.
+// TestChanged: if the file changes between two attempts, the fetch begins anew; it never
+// combines the two.
 func TestChanged(t *testing.T) {
 	folder := t.TempDir()
 	name := filepath.Join(folder, "a.bin")
@@ -108,7 +108,7 @@ func TestChanged(t *testing.T) {
 	if err != nil || info.Resumed != 0 || content(t, p) != string(second) || p.SHA256() != sha256.Sum256(second) {
 		t.Errorf("%+v, %v", info, err)
 	}
-	// Nor is what came from somewhere else gone on with.
+	// A part from another location is not resumed either.
 	if err := p.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func TestFTP(t *testing.T) {
 	}
 }
 
-// TestTruncated: what ends too early is never taken for whole.
+// TestTruncated: a body that ends too early never counts as whole.
 func TestTruncated(t *testing.T) {
 	cut := func(w http.ResponseWriter, head string) {
 		conn, buffer, err := w.(http.Hijacker).Hijack()
@@ -202,7 +202,7 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// TestEndless: what has no end is given up, and nothing of it stays.
+// TestEndless: the fetch gives up a body without end, and keeps nothing of it.
 func TestEndless(t *testing.T) {
 	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/declared" {
@@ -233,7 +233,7 @@ func TestEndless(t *testing.T) {
 	}
 }
 
-// TestRedirects: they end, and lead nowhere that is not fetched from.
+// TestRedirects: they are limited, and lead only to protocols that can be fetched from.
 func TestRedirects(t *testing.T) {
 	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		n, _ := strconv.Atoi(r.URL.Query().Get("n"))
@@ -274,7 +274,7 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-// TestStatus: what a server says is what is told.
+// TestStatus: the error has the kind of the server's status.
 func TestStatus(t *testing.T) {
 	var asked atomic.Int32
 	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -360,7 +360,7 @@ func TestLiars(t *testing.T) {
 	}
 }
 
-// TestStall: a server that goes silent is not waited for, whenever that is.
+// TestStall: the client does not wait for a server that goes silent, at any moment.
 func TestStall(t *testing.T) {
 	over := make(chan struct{})
 	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -416,8 +416,8 @@ func TestUntrusted(t *testing.T) {
 	}
 }
 
-// TestPacked: what is sent packed, against the request, is kept as it is sent, and
-// told of.
+// TestPacked: a body that the server compresses, against the request, is kept as it is sent,
+// and reported.
 func TestPacked(t *testing.T) {
 	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if got := r.Header.Get("Accept-Encoding"); got != "identity" {

@@ -15,8 +15,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestBreaks: wherever connections break, and whenever the file changes meanwhile, what is
-// taken for whole is one of the files, and none of two.
+// TestBreaks: wherever connections break, and whenever the file changes meanwhile, a whole
+// file is one of the files, and never a mixture.
 func TestBreaks(t *testing.T) {
 	var mu sync.Mutex
 	var files [][]byte // that are there one after the other, a request each
@@ -56,8 +56,8 @@ func TestBreaks(t *testing.T) {
 	})
 }
 
-// FuzzHead: whatever the head of an answer says, what is offered goes on where we are, or
-// begins anew.
+// FuzzHead: whatever the header of an answer says, the offer continues the part, or begins
+// anew.
 func FuzzHead(f *testing.F) {
 	f.Add(200, int64(5), "", `"1"`, "", "", int64(0))
 	f.Add(206, int64(5), "bytes 5-9/10", `"1"`, "", "", int64(5))

@@ -11,8 +11,8 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// TestPart: what is written is there the next time, with its digest, and in place in the
-// end.
+// TestPart: what is written is there the next time, with its digest, and has its final name
+// in the end.
 func TestPart(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "whole")
 	p := openPart(t, path)
@@ -48,7 +48,7 @@ func TestPart(t *testing.T) {
 	}
 }
 
-// TestPartAlone: two at once would spoil it for each other.
+// TestPartAlone: only one process has a part at a time.
 func TestPartAlone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "whole")
 	p := openPart(t, path)
@@ -61,7 +61,7 @@ func TestPartAlone(t *testing.T) {
 	openPart(t, path)
 }
 
-// TestPartOverwrites: what is there stays, unless it is said otherwise.
+// TestPartOverwrites: an existing file stays, unless it may be overwritten.
 func TestPartOverwrites(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "whole")
 	place := func(force bool) error {

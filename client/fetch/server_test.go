@@ -58,7 +58,7 @@ func content(t testing.TB, p *Part) string {
 	return string(b)
 }
 
-// some returns bytes that look like no others.
+// some returns n pseudo-random bytes, always the same.
 func some(n int) []byte {
 	b := make([]byte, n)
 	chance := rand.NewChaCha8([32]byte{1})

@@ -17,7 +17,7 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// actor is a server that says what it is told to. Commands are answered by the first
+// actor is a server with scripted replies. Commands are answered by the first
 // word; %PORT% is where its data waits, %P1% and %P2% the port's bytes.
 type actor struct {
 	t       *testing.T
@@ -151,7 +151,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestManners: what servers say in other ways, and what they refuse.
+// TestManners: variants of replies, and refusals.
 func TestManners(t *testing.T) {
 	long := strings.Repeat("220-welcome\r\n", maxLines+2)
 	for _, tt := range []struct {
@@ -228,7 +228,7 @@ func TestBounce(t *testing.T) {
 	}
 }
 
-// TestNoRest: a server that can't go on says so, and nothing is read.
+// TestNoRest: the error of a server that can't resume says so, and nothing is read.
 func TestNoRest(t *testing.T) {
 	a := newActor(t, "hello", map[string]string{"REST": "502 no\r\n"})
 	if _, err := a.read(t.Context(), "/a", 3, Options{}); !errors.Is(err, ErrNoRest) {
@@ -236,7 +236,7 @@ func TestNoRest(t *testing.T) {
 	}
 }
 
-// TestSilence: a server that says nothing, at any moment, is not waited for.
+// TestSilence: the client does not wait for a server that goes silent, at any moment.
 func TestSilence(t *testing.T) {
 	for _, word := range []string{"greeting", "USER", "EPSV", "RETR", "end"} {
 		t.Run(word, func(t *testing.T) {
@@ -321,8 +321,8 @@ func TestParseReplies(t *testing.T) {
 	}
 }
 
-// FuzzReply: whatever a server says, it is a reply or an error, and never much is read
-// for one.
+// FuzzReply: whatever a server says, it is a reply or an error, and the client reads a
+// bounded amount for it.
 func FuzzReply(f *testing.F) {
 	for _, seed := range []string{
 		"220 hello\r\n", "220-a\r\n220-b\r\n220 c\r\n", "220-a\r\nb\n221 c\r\n220\n", "229 ok (|||6446|)\r\n", "227 (127,0,0,1,4,1)\r\n", "213 5\r\n",

@@ -22,7 +22,7 @@ import (
 	"github.com/stele-id/stele/registrar"
 )
 
-// TestNew refuses what can't be right, and what would give the token away.
+// TestNew refuses wrong settings, and those that would reveal the token.
 func TestNew(t *testing.T) {
 	list := schemes(t)
 	for _, tt := range []struct {

@@ -14,7 +14,7 @@ import (
 	"github.com/stele-id/stele/scheme/urn"
 )
 
-// Config is what the schemes need to know of the place where they are used.
+// Config is what the schemes need to know of the server or program that uses them.
 type Config struct {
 	// Now is the clock by which an explanation judges dates.
 	Now func() time.Time

@@ -29,7 +29,7 @@ func schemes(t testing.TB) *stele.Schemes {
 }
 
 // texts are identifiers of all schemes, in many spellings, with hosts and paths
-// that two schemes could quarrel about.
+// that two schemes could claim.
 func texts(t testing.TB) (all []string) {
 	t.Helper()
 	f, err := os.Open("../../docs/examples/identifiers.txt")

@@ -159,7 +159,7 @@ func shoulder(name string) int {
 func isStructural(c byte) bool { return c == '/' || c == '.' }
 
 // PassesOn reports whether every ARK passes on what follows it, and a query, to its
-// target, whether that says so or not: suffix passthrough, as ARK resolvers do it. What
-// follows must be a qualifier (section 2.5), or nothing: the rest of a longer name is not
-// a part of the thing, unless the target says so.
+// target, whether the target says so or not: suffix passthrough, as ARK resolvers do it.
+// What follows must be a qualifier (section 2.5), or nothing: the rest of a longer name is
+// not a part of the thing, unless the target says so.
 func (*Scheme) PassesOn(rest string) bool { return rest == "" || isStructural(rest[0]) }

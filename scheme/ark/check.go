@@ -77,7 +77,8 @@ func (s *Scheme) rule(r *reading) (rule Checked, ok bool) {
 	return rule, ok
 }
 
-// zone returns the check zone: what the check character stands at the end of.
+// zone returns the check zone: the text over which the check character is computed, with
+// the character.
 func (c Checked) zone(r *reading) string {
 	if c.Alone {
 		return r.canon[r.naan+1 : r.name]
@@ -94,7 +95,7 @@ func (s *Scheme) verify(r *reading) error {
 	zone := rule.zone(r)
 	last := len(zone) - 1
 	if mint.Checked(zone) {
-		// What is not a character of NOID's weighs nothing, like a 0: an "o" in its place
+		// A character outside of NOID's alphabet weighs nothing, like a 0: an "o" in its place
 		// keeps the check character right.
 		if odd := oddCharacter(r.canon[r.naan+1 : r.name]); odd != 0 {
 			return &stele.Error{Op: "parse", Kind: stele.Invalid, Err: &stele.SyntaxError{
@@ -125,7 +126,7 @@ func oddCharacter(name string) byte {
 	return 0
 }
 
-// suggest returns the ARKs that one mistake turns into r.
+// suggest returns the ARKs from which one typing error makes r.
 func (s *Scheme) suggest(r *reading, rule Checked, zone string) (arks []string) {
 	start := r.name - len(zone)
 	for _, fixed := range mint.Repairs(zone, len(label)+len(rule.Shoulder)-start) {

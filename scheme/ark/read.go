@@ -85,10 +85,9 @@ func (r *reading) normalise(text string) error {
 
 // locate returns where in a text the first label ends, or -1 if there is none: at
 // the text's beginning, or at that of an element of a URL's path, with its
-// protocol or without. There, browsers
-// and wikis often write the colon encoded. What stands before the label is the
-// name mapping authority, which does not count (section 2.1), so it is not
-// looked at.
+// protocol or without. There, browsers and wikis often write the colon encoded. What
+// stands before the label is the name mapping authority, which does not count (section
+// 2.1), so it is not checked.
 func locate(text string) int {
 	if len(text) > stele.MaxText {
 		text = text[:stele.MaxText] // CheckText refuses it if it bears the label

@@ -49,7 +49,7 @@ func isPrefix(s string) bool {
 	return r.split() == nil && r.slash == len(s)
 }
 
-// warnings tells what a reader of the handle should know.
+// warnings returns what a reader of the handle should know.
 func (r *reading) warnings() (all []string) {
 	d := r.src.dropped
 	if d&query != 0 {
@@ -97,7 +97,7 @@ func hasDotSegment(path string) bool {
 	return false
 }
 
-// letterWarnings tells of characters that are easily taken for others.
+// letterWarnings warns of characters that are easily taken for others.
 func letterWarnings(s string) (all []string) {
 	alike, odd := 0, rune(0)
 	var scripts []string

@@ -94,7 +94,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// A local name of nine of PILIN's digits is not a PILIN suffix if its date can't be.
+// A local name of nine of PILIN's digits is not a PILIN suffix if its date is implausible.
 func TestImplausiblePILIN(t *testing.T) {
 	for _, date := range []time.Time{
 		time.Date(2004, time.December, 31, 23, 59, 59, 999e6, time.UTC),

@@ -10,7 +10,7 @@ import (
 )
 
 // shortDOI is the prefix of the aliases that shortdoi.org gives to DOIs. They
-// are written as DOIs are, but are none (DOI Handbook, shortDOI Service).
+// are written as DOIs are, but are not DOIs (DOI Handbook, shortDOI Service).
 const shortDOI = "10"
 
 // reading is a handle that was found in a text.
@@ -26,8 +26,8 @@ type reading struct {
 // read finds, decodes and checks the handle in text. It is what Parse and
 // Explain share.
 func (r *reading) read(text string) (err error) {
-	// What is too long is refused below, whatever it is; only its beginning
-	// tells whose it is.
+	// A text that is too long is refused below in any case; its beginning tells which
+	// scheme claims it.
 	if !r.src.claim(text[:min(len(text), stele.MaxText)]) {
 		return stele.ErrForeign
 	}
@@ -55,7 +55,7 @@ func (r *reading) read(text string) (err error) {
 	return err
 }
 
-// cutProxy cuts what a proxy lets stand before a handle in its paths: slashes,
+// cutProxy cuts what a proxy accepts before a handle in its paths: slashes,
 // its interface for programs, a mark. It is HS9's order, in which decoding comes
 // first.
 func (r *reading) cutProxy() error {
@@ -141,7 +141,7 @@ func (r *reading) badPrefix(i int, c rune) error {
 		"%s can't stand in a prefix, which has letters, digits, \"-\", \"_\" and dots%s", stele.Describe(c), hint)
 }
 
-// check checks the local name, and that a DOI is one.
+// check checks the local name, and that a DOI is a valid one.
 func (r *reading) check() error {
 	if p := r.handle[:r.slash]; r.src.doi && p != shortDOI && !(r.numeric && isDOI(p)) {
 		return stele.Invalidf(name, r.at(0), "a DOI's prefix is \"10.\" and digits, such as 10.1000; other handles are written hdl:")
@@ -208,7 +208,7 @@ func (r *reading) canonical(text string) string {
 // "ark:", or the URL would carry that ARK.
 func escape(start, handle string) string { return encode(start, handle, true) }
 
-// encode is escape or, if not for a URL, without what is encoded for browsers and proxies.
+// encode is escape; unless url is set, it does not encode what only browsers and proxies need.
 func encode(start, handle string, url bool) string {
 	const hex = "0123456789ABCDEF"
 	var b strings.Builder

@@ -58,8 +58,8 @@ type Scheme struct {
 
 var _ stele.URIScheme = (*Scheme)(nil)
 
-// New returns the scheme. It asks now for the time, only to tell whether a local
-// name could be a PILIN suffix: none has a date in the future.
+// New returns the scheme. It calls now only to decide whether a local name could be a
+// PILIN suffix: none has a date in the future.
 func New(now func() time.Time) *Scheme { return &Scheme{now} }
 
 // Name returns "hdl".

@@ -183,9 +183,9 @@ func (src *source) note(is bool, what dropped) {
 }
 
 // isBare reports whether s begins as a handle whose prefix is digits and dots,
-// right or wrong; for a DOI it begins with "10.". A sign that looks like the
-// slash, and a slash that is encoded, count: where they must not stand the
-// mistake is named.
+// right or wrong; for a DOI it begins with "10.". A character that looks like the
+// slash, and an encoded slash, count: where they are not allowed, the error names
+// the mistake.
 func isBare(s string, doi bool) bool {
 	if doi && !strings.HasPrefix(s, "10.") {
 		return false
@@ -210,7 +210,7 @@ func isBare(s string, doi bool) bool {
 	return false
 }
 
-// checkHost refuses a URL that is written to deceive or can't be one.
+// checkHost refuses a URL that is misleading or invalid.
 func (src *source) checkHost() error {
 	if src.host == "" && src.hostPos > 0 {
 		return stele.Invalidf(name, src.hostPos, "the URL has no host")
@@ -245,7 +245,7 @@ func (src *source) decode() (string, error) {
 			"\"%%\" must be followed by two hexadecimal digits; the character itself is written %%25")
 	}
 	if len(text) < len(src.body) {
-		// Whatever was encoded has not been looked at yet.
+		// The decoded characters have not been checked yet.
 		if err := stele.CheckText(name, text); err != nil {
 			if syntax, ok := errors.AsType[*stele.SyntaxError](err); ok {
 				return "", stele.Invalidf(name, src.at(syntax.Pos), "percent-encoded %s", syntax.Reason)

@@ -40,7 +40,7 @@ func append27(b []byte, n uint64) []byte {
 }
 
 // parse27 reads up to 13 base 27 digits. bad is the offset of the first byte
-// that is none, or -1.
+// that is not one, or -1.
 func parse27(s string) (n uint64, bad int) {
 	for i := range len(s) {
 		v := value27[s[i]]

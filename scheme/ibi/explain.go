@@ -61,7 +61,7 @@ func (l label) explainRep(x *stele.Explanation) {
 	}
 }
 
-// twin tells how the other form writes the date, so that the two labels of one
+// twin returns the date as the other form writes it, so that the two labels of one
 // item can be recognised.
 func (l label) twin() string {
 	switch {
@@ -86,8 +86,8 @@ func (l label) explainIBIp(x *stele.Explanation) {
 	if why := NotPublic(l.addr); why != "" {
 		x.Warnings = append(x.Warnings, fmt.Sprintf("%s is %s address, which other hosts have too: the label is unique by luck only.", l.addr, why))
 	}
-	// What algorithm 5 makes of the address today may be another label: its text
-	// was not canonical, then.
+	// Algorithm 5 may make another label of the address: then the address in this label
+	// was not canonical.
 	prefix, err := IBIpPrefix(l.addr, l.port, AnyAddress)
 	if err != nil || strings.HasPrefix(l.text, prefix.text+"/") {
 		return

@@ -71,7 +71,7 @@ type label struct {
 	date   mint.Date
 }
 
-// fault says where in a label something is wrong. The zero fault is none.
+// fault says where in a label something is wrong. The zero fault says that nothing is.
 type fault struct {
 	pos    int
 	reason string
@@ -82,7 +82,7 @@ type source struct {
 	raw     string // the label as it stands in the text
 	pos     int    // where
 	escaped bool   // in a URL: percent-encodings are to be decoded
-	unsure  bool   // it only looks like a label: if it is none it is not ours
+	unsure  bool   // it only looks like a label: if it is not valid, the text is foreign
 	extra   string // a URL's query or fragment, which is not part of the name
 }
 
@@ -119,7 +119,7 @@ func (s *source) read(text string, l *label) error {
 }
 
 // find says where text has a label, if it claims to have one. The number of
-// slashes tells the two forms apart, and whether "ibi/" or "rep/" stands before
+// slashes distinguishes the two forms, and whether "ibi/" or "rep/" stands before
 // a label or begins one ("rep" could be a top-level domain). A first part of
 // digits and dots alone begins a handle.
 func find(text string) (s source, ok bool) {

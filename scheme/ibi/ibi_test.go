@@ -346,8 +346,8 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// rawPrefix is algorithm 5 on any text, in big integers: how a label with an
-// address that is not canonical comes about, and the oracle for our own.
+// rawPrefix is algorithm 5 on any text, in big integers: it makes labels with an
+// address that is not canonical, and is the oracle for our own.
 func rawPrefix(text string) string {
 	base, sep := int64(11), "W"
 	if strings.Contains(text, ":") {

@@ -148,7 +148,7 @@ type block struct {
 }
 
 // special are blocks that IANA's registries (RFC 6890) call not globally
-// reachable, and that package netip has no word for. The first that holds an
+// reachable, and that package netip has no method for. The first that holds an
 // address counts.
 var special = func() (list []block) {
 	for _, b := range [...]struct{ prefix, kind string }{

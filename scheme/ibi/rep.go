@@ -16,7 +16,7 @@ import (
 const defaultRepPort = 80
 
 // appendRepSuffix is algorithm 2: the date in UTC, with seconds only where they
-// say something.
+// or the fraction are not zero.
 func appendRepSuffix(b []byte, d mint.Date) []byte {
 	t := time.Unix(d.Unix(), 0).UTC()
 	year, month, day := t.Date()
@@ -110,7 +110,7 @@ func checkDomain(s string) fault {
 }
 
 // notProxy refuses the domains under which people write handles without the URL's
-// protocol, doi.org/10.1000/182: a label could not be told from one.
+// protocol, doi.org/10.1000/182: a label would be ambiguous.
 func notProxy(domain string) fault {
 	if _, ok := lex.HandleProxy(domain); ok {
 		return fault{0, "this is the host of a handle proxy; what stands below it is a handle"}

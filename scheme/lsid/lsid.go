@@ -71,7 +71,7 @@ func read(text string, r *reading) error {
 // find returns where the LSID begins in a text that has one.
 func find(text string) (c lex.Carrier, err error) {
 	if !lex.Begins(text, "ulh") || text[0]|0x20 == 'u' && (len(text) < 5 || !lex.Begins(text[4:], "l")) {
-		return c, stele.ErrForeign // not even an LSID's first letters
+		return c, stele.ErrForeign // it does not even have an LSID's first letters
 	}
 	rest, isOld := lex.CutFold(text, old)
 	if isOld {

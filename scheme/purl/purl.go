@@ -251,7 +251,7 @@ func (s *Scheme) ParsePrefix(text string) (stele.Prefix, stele.ID, error) {
 	return lex.ParsePrefix(s, text, "x", "/x")
 }
 
-// Joint returns what stands between a prefix and a name that a minter makes below it. A
+// Joint returns the separator between a prefix and a name that a minter makes below it. A
 // prefix may end inside a part of the path, but one that ends in a letter or digit is
 // nearly always a whole part, such as https://purl.org/docs.
 func (s *Scheme) Joint(prefix string) string {

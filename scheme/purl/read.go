@@ -68,7 +68,7 @@ type reading struct {
 
 // read checks the PURL in text. It is what Parse and Explain share.
 func (s *Scheme) read(text string, r *reading) (err error) {
-	// What is too long is refused below; its beginning tells whose it is.
+	// A text that is too long is refused below; its beginning tells which scheme claims it.
 	head := text[:min(len(text), stele.MaxText)]
 	link, ok := lex.ParseLink(head)
 	if !ok {
@@ -128,7 +128,7 @@ func checkNamed(canonical, path string, tidy bool, pos int) error {
 	if IsReserved(part) {
 		return stele.Invalidf(name, pos+1, "a PURL can't begin with %q, which a resolver uses itself", shorten(part))
 	}
-	// Seen only now because its letters were encoded.
+	// It shows only now because its letters were encoded.
 	if !tidy && isForeign(canonical, lex.Link{Path: path}) {
 		return stele.Invalidf(name, pos, "the path has a percent-encoded mark of another scheme, such as \"ark:\"; write it as it is")
 	}

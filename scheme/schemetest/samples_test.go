@@ -9,8 +9,8 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// Each check of Run must find the scheme that breaks it, and the samples that
-// ask for what can't be.
+// Each check of Run must find the scheme that breaks it, and samples that are
+// impossible.
 func TestSampleFaultsAreFound(t *testing.T) {
 	deaf := func(h *honest) {
 		h.parse = func(string) (stele.ID, error) { return stele.ID{}, stele.ErrForeign }

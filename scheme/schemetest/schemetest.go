@@ -19,7 +19,7 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// Hostile is input that no scheme may choke on; it seeds every fuzz target.
+// Hostile is input on which no scheme may fail; it seeds every fuzz target.
 var Hostile = []string{
 	"", " ", "/", ":", "?", "#", "%", "%%", "%4", "%00", "\x00", "\n", "\r\nLocation: x",
 	"\xff\xfe", "\xc3\x28", "\xed\xa0\x80", "\u202e", "a\u200bb", "\ufeffurn:a1:b",
@@ -202,7 +202,7 @@ func checkParents(t TB, scheme stele.Scheme, id stele.ID) {
 		}
 	}
 	for range scheme.Parents(id) {
-		break // an iterator must end when it is told to
+		break // an iterator must end when yield returns false
 	}
 }
 

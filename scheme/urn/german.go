@@ -106,7 +106,7 @@ func germanDigit(base string) (digit byte, bad int) {
 		if number = int(germanNumbers[base[i]]); number == 0 {
 			return 0, i
 		}
-		// No branch on the number of digits, which a processor can't foretell: a
+		// No branch on the number of digits, which a processor can't predict: a
 		// first digit that is missing is 0 and takes no position.
 		sum += (position + 1) * (number >> 4)
 		position += 1 + (number+0xf0)>>8

@@ -55,8 +55,8 @@ func Cut(s string, sep byte) (before, after string, found bool) {
 }
 
 // Begins reports whether the first byte of s is one of letters, which are lower
-// case, in any case. It is the first thing that a scheme asks of a text: five of
-// six texts are not its own.
+// case, in any case. It is the first check of a scheme on a text: five of six texts
+// belong to other schemes.
 func Begins(s, letters string) bool {
 	if s == "" {
 		return false
@@ -118,8 +118,8 @@ func Unescape(s string) (decoded string, bad int) {
 	return string(b), -1
 }
 
-// InTriplet reports whether a cut after n bytes of a text falls into a percent-encoding,
-// of which there are no broken ones in the text.
+// InTriplet reports whether a cut after n bytes of a text falls into a percent-encoding.
+// All percent-encodings of the text must be valid.
 func InTriplet(text string, n int) bool {
 	return n > 0 && text[n-1] == '%' || n > 1 && text[n-2] == '%'
 }

@@ -4,7 +4,7 @@ import "strings"
 
 // HasMark reports whether a part of a URL's path begins with mark, in any case
 // of letters: a word in lower case and a colon, which browsers and wikis often
-// encode. A scheme asks it to leave alone what carries another scheme's name.
+// encode. A scheme calls it to leave texts with another scheme's name to that scheme.
 func HasMark(path, mark string) bool {
 	for {
 		i := strings.IndexByte(path, '/')

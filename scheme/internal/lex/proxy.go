@@ -13,8 +13,8 @@ var proxies = [...]struct {
 }
 
 // HandleProxy reports whether host, in any case of letters, is a proxy of the
-// Handle System, and whether it takes DOIs only. Two schemes ask: hdl, whose they
-// are, and ibi, to which hdl.handle.net/... would look like a repository name.
+// Handle System, and whether it takes DOIs only. Two schemes call it: hdl, to which they
+// belong, and ibi, to which hdl.handle.net/... would look like a repository name.
 func HandleProxy(host string) (doi, ok bool) {
 	for _, p := range proxies {
 		if len(host) == len(p.host) {

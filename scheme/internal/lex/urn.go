@@ -19,7 +19,8 @@ type Carrier struct {
 // FindURN looks for a URN, in any case of letters: the text itself, the first
 // part of an http URL's path that begins with "urn:", or a URL's query that does.
 // The last is how THTTP asks (RFC 2169: /uri-res/N2L?urn:...), and national
-// libraries' resolvers do (?urn=urn:..., ?identifier=urn:...). Nothing is decoded, and what follows "urn:" is not looked at.
+// libraries' resolvers do (?urn=urn:..., ?identifier=urn:...). Nothing is decoded, and what
+// follows "urn:" is not checked.
 //
 // A path of which an earlier part has a colon or begins with a digit carries
 // another sort of name, an ARK or a handle, and "urn:" can be the tail of that.
