@@ -45,7 +45,7 @@ type Request struct {
 // Via says which way an answer came.
 type Via string
 
-// The ways. Local is for programs that have the registry at hand.
+// The ways. Local is for programs that have the registry open.
 const (
 	ViaDNS   Via = "dns"
 	ViaHTTP  Via = "http"

@@ -217,8 +217,8 @@ func (s *session) rulesKey(app application) (string, error) {
 	return first(s.name)
 }
 
-// readKeys returns the keys in TXT records that sign for the name; others stand there too:
-// those of a namespace below the zone's sign for its own names only.
+// readKeys returns the keys in TXT records that sign for the name. Keys of a namespace below
+// the zone's, which stand there too, sign for its own names only.
 func (s *session) readKeys(records []dns.RR) (list []stele.SigningKey) {
 	for _, r := range records[:min(len(records), maxKeyRecords)] {
 		txt, ok := r.(*dns.TXT)

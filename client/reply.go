@@ -180,7 +180,7 @@ func byProtocol(list []string, q *Request) []string {
 const maxList = 256
 
 // parseURIList reads a list of URIs (RFC 2483, section 5): one a line, comments begin
-// with #. What is not a location is passed over; a list without any is an error.
+// with #. It ignores what is not a location; a list without any is an error.
 func parseURIList(body []byte, check func(string) (string, error)) (list []string, err error) {
 	for line := range strings.Lines(string(body)) {
 		line = strings.TrimRight(line, "\r\n")

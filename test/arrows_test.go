@@ -137,8 +137,8 @@ var guests = []guest{
 	{"github.com/chromedp/chromedp", anyTest},
 }
 
-// impure are the standard library's ways to the world outside. (net/url and
-// net/netip are none.)
+// impure are the packages of the standard library that reach outside of the process.
+// (net/url and net/netip do not.)
 var impure = []string{"net", "net/http", "os", "os/exec", "os/signal", "syscall", "log", "log/slog"}
 
 // edge is an import: by a package, and by its tests or not.

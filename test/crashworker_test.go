@@ -171,7 +171,7 @@ func (w *worker) register(name string) error {
 	return w.tell("put", id.String(), "1", url)
 }
 
-// update changes one of a few records, of which others change the same.
+// update changes one of a few records, which other goroutines change too.
 func (w *worker) update(n int) error {
 	id, err := w.schemes.Parse(fmt.Sprintf("urn:x1:shared-%d", rand.IntN(8)))
 	if err != nil {

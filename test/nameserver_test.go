@@ -30,7 +30,7 @@ type nameServer struct {
 // zoneFile is a zone and the file that it is in.
 type zoneFile struct{ zone, file string }
 
-// stockServer is how a name server of others is run. In the texts, {port} and
+// stockServer is how a stock name server is run. In the texts, {port} and
 // {folder} are its own, and {zones} is zone with {zone} and {file} for each zone.
 type stockServer struct {
 	name   string

@@ -29,7 +29,7 @@ type nginx struct {
 	behind        *lockedBuffer // what our server says
 }
 
-// startNginx runs both until the test ends. Our server is told what the comment in
+// startNginx runs both until the test ends. Our server has the settings that the comment in
 // nginx's configuration asks for.
 func startNginx(t *testing.T, data string) *nginx {
 	t.Helper()

@@ -177,7 +177,7 @@ func (d *desk) check(ctx context.Context, p *page, update bool) (complaints []st
 	return complaints
 }
 
-// dnsAddress is where a command is told to answer the DNS.
+// dnsAddress is the address of the DNS in a command.
 var dnsAddress = regexp.MustCompile(` --dns \S+`)
 
 // recursive matches commands that would run the tests from within the tests, or
@@ -295,7 +295,7 @@ func (d desk) judgeLine(ctx context.Context, line string) (run []string, err err
 		case strings.Contains(bare, ";") || strings.Contains(bare, "||"):
 			err = errors.New("a failure would go unseen; write one command a line")
 		case serves.MatchString(bare):
-			// It is told to end, as by Ctrl-C, and must end well.
+			// The test sends it SIGTERM, and it must exit with success.
 			command = dnsAddress.ReplaceAllString(command, " --dns 127.0.0.1:0") // a second one would be one more
 			run = append(run, "timeout --preserve-status -s TERM 2 "+command+" --http 127.0.0.1:0")
 		case callsStele.MatchString(bare):

@@ -18,7 +18,7 @@ const (
 	Secure                  // signatures lead from it to an anchor
 )
 
-// String returns the status as it is told: secure.
+// String returns the status as traces show it: secure.
 func (s Status) String() string {
 	switch s {
 	case Insecure:

@@ -133,8 +133,8 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-// TestAuthorities believes a server whose certificate an authority that was named has
-// signed, and no other.
+// TestAuthorities: the client trusts only a server whose certificate a named authority has
+// signed.
 func TestAuthorities(t *testing.T) {
 	o := newOffice(t)
 	server := httptest.NewUnstartedServer(o.handler)
@@ -159,7 +159,7 @@ func TestAuthorities(t *testing.T) {
 	}
 }
 
-// TestStandsStill ends a stream that does not go on.
+// TestStandsStill: the client ends a stream that is idle.
 func TestStandsStill(t *testing.T) {
 	done := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -192,7 +192,7 @@ func TestStandsStill(t *testing.T) {
 	}
 }
 
-// TestCutOff tells an answer that was cut off from one that is whole.
+// TestCutOff: the client recognises an answer that was cut off.
 func TestCutOff(t *testing.T) {
 	for _, body := range []string{"", "{}\n", `{"line":1,"status":"created"}` + "\n", `{"line":1`, `{"done":true}`} {
 		r := answering(t, 200, linesType, body)
@@ -235,7 +235,7 @@ func tarOf(entries ...string) string {
 	return b.String()
 }
 
-// TestBackups makes a folder of what is whole, and nothing of what is not.
+// TestBackups: a complete backup becomes a folder; an incomplete one leaves nothing.
 func TestBackups(t *testing.T) {
 	for _, tt := range []struct {
 		name, body, want string

@@ -38,7 +38,7 @@ func TestMintRecords(t *testing.T) {
 	}
 }
 
-// TestMintEnds stops asking when the context ends, and tells what was made until then.
+// TestMintEnds: MintRecords stops when the context ends, and yields what was made until then.
 func TestMintEnds(t *testing.T) {
 	o := newOffice(t)
 	key := stele.NamespaceKey{Scheme: "urn", Prefix: "urn:x1"}

@@ -141,8 +141,8 @@ type keeper interface {
 
 var _ = []keeper{(*registrar.Registrar)(nil), (*Registry)(nil)}
 
-// script is a session that is held twice, with a registrar and with a Registry. It
-// writes down all that it sees.
+// script is a session that runs twice, with a registrar and with a Registry. It
+// writes down all results.
 type script struct {
 	keeper
 	t       testing.TB
@@ -208,8 +208,8 @@ func seeAll[T any](s *script, what string, list iter.Seq2[T, error]) {
 	}
 }
 
-// TestIsARegistrar holds sessions with a registrar and with a Registry over
-// another one, and wants the same: values, kinds of errors and their texts.
+// TestIsARegistrar runs sessions with a registrar and with a Registry over
+// another one, and compares values, kinds of errors and their texts.
 func TestIsARegistrar(t *testing.T) {
 	for name, play := range map[string]func(s *script){
 		"records": playRecords, "states": playStates, "wrong": playWrong, "namespaces": playNamespaces,

@@ -37,8 +37,8 @@ func (l *lossy) wrap(next http.Handler) http.Handler {
 	})
 }
 
-// TestLostAnswers loses the answer to a request that was done, and wants what was asked
-// for to be there once, and the caller to be told so.
+// TestLostAnswers loses the answer to a request that was done. The request must take effect
+// once, and the client report success.
 func TestLostAnswers(t *testing.T) {
 	key := stele.NamespaceKey{Scheme: "urn", Prefix: "urn:x1"}
 	for _, tt := range []struct {
@@ -193,7 +193,7 @@ func busyServer(times int64, status int, after string) (func(http.Handler) http.
 	}, &asked
 }
 
-// TestRetryAfter does what a busy server says, within bounds.
+// TestRetryAfter waits as a busy server asks, within bounds.
 func TestRetryAfter(t *testing.T) {
 	for _, tt := range []struct {
 		times  int64
@@ -208,7 +208,7 @@ func TestRetryAfter(t *testing.T) {
 		{1, 429, "", 1, stele.Exhausted},        // it does not say when: nothing flows in
 		{1, 429, "60", 1, stele.Exhausted},      // longer than the client waits
 		{1, 503, "86400", 1, stele.Unavailable}, //
-		{99, 503, "1", 3, stele.Unavailable},    // for ever
+		{99, 503, "1", 3, stele.Unavailable},    // the server stays busy
 	} {
 		t.Run(fmt.Sprint(tt.times, tt.status, tt.after), func(t *testing.T) {
 			t.Parallel()
@@ -248,8 +248,8 @@ func TestServerIsDown(t *testing.T) {
 	}
 }
 
-// TestUpdatesMeet lets many change one record at a time: each change is there in the
-// end.
+// TestUpdatesMeet changes one record from many goroutines at a time: each change is there
+// in the end.
 func TestUpdatesMeet(t *testing.T) {
 	const writers, changes = 8, 5
 	o := newOffice(t)

@@ -10,8 +10,8 @@ import (
 	"github.com/stele-id/stele/registrar"
 )
 
-// TestVersion: what answers told of a state goes along with every request after
-// them, the latest that there was, be it in their heads or in their trailers.
+// TestVersion: each request names the latest state that earlier answers named, in their
+// headers or in their trailers.
 func TestVersion(t *testing.T) {
 	o := newOffice(t)
 	var sent []string

@@ -331,7 +331,7 @@ func fileNumbers(t *testing.T, file string) (list []uint64) {
 }
 
 // TestAuditFollow: 'stele audit --follow' prints entries as they come, through a server and
-// from a database that others write to.
+// from a database that other processes write to.
 func TestAuditFollow(t *testing.T) {
 	server := lazyPostgres(t)
 	for _, kind := range []string{"server", "PostgreSQL"} {

@@ -7,7 +7,7 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// Each thing that can change is told, and nothing else is.
+// Each change is reported, and nothing else is.
 func TestDifferences(t *testing.T) {
 	base := func() *stele.Record {
 		return &stele.Record{

@@ -201,7 +201,7 @@ with 'stele zone sign --mode off --force' and 'stele zone sign', and 'stele zone
 	return neverFiles(cmd)
 }
 
-// completeSecretKeys lets shells complete the identifiers of keys that are at hand.
+// completeSecretKeys lets shells complete the identifiers of keys that the process has.
 func (p *program) completeSecretKeys(cmd *cobra.Command, _ []string, _ string) (ids []string, _ cobra.ShellCompDirective) {
 	// Without a registry that can be asked, nothing is offered.
 	_ = p.withSecrets(cmd, func(ctx context.Context, s secretKeeper) error {

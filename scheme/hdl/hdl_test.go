@@ -157,7 +157,7 @@ var samples = schemetest.Samples{
 		"info:hdl/1/a?b": "%3F", "urn:hdl:1/a?b": "%3F", "urn:hdl:1/a?": "%3F", "https://hdl.handle.net/api/sessions": "api/handles/",
 		"https://x@doi.org/10.1/2": "user information", "https://doi.org@a.example/hdl/10.1/2": "user information",
 		"http:///hdl/10.1/2": "no host", "http://a b/hdl/10.1/2": "host name", "https://a\"/hdl/10.1/2": "host name",
-		// Text that is none.
+		// Invalid text.
 		"10.1000/\x00": "control character", "10.1000/\xff": "not UTF-8", "hdl:\u202e1/2": "bidirectional", "10.1000/a\u200bb": "invisible",
 		"doi:" + strings.Repeat("1", 5000): "at most 4096", "10.1/" + strings.Repeat("x", 1<<20): "at most 4096",
 	},
