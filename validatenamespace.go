@@ -120,7 +120,7 @@ func delegateReason(template string) string {
 		return Quote(template) + " does not begin with http:// or https://, as a resolver's URL does"
 	}
 	if strings.Contains(authority(rest), "{") {
-		return "the name must not decide the host; put {id} or {rest} behind it, " + like
+		return "the name must not decide the host; put {id} or {rest} after it, " + like
 	}
 	return checkURL(url)
 }

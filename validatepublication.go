@@ -218,7 +218,7 @@ func resolverReason(text string) string {
 	host, port, ok := strings.Cut(text, ":")
 	if ok {
 		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-			return Quote(text) + " has no port behind its colon; write one such as id.example.org:8080"
+			return Quote(text) + " has no port after its colon; write one such as id.example.org:8080"
 		}
 	}
 	if _, err := netip.ParseAddr(host); err == nil {

@@ -63,7 +63,7 @@ func (p *parser) bracket() (*set, error) {
 			}
 			return newSet(spans, negated), nil
 		case p.text[p.pos] == '-' && ranged:
-			p.note(p.pos, "a hyphen behind a range; write it first, as in [-a-z]")
+			p.note(p.pos, "a hyphen after a range; write it first, as in [-a-z]")
 		}
 		items, wasRange, err := p.item()
 		if err != nil {

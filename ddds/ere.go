@@ -205,7 +205,7 @@ func (p *parser) escaped() (rune, error) {
 	start := p.pos
 	p.pos++
 	if !p.more() {
-		return 0, p.errorf(start, "nothing stands behind the backslash")
+		return 0, p.errorf(start, "nothing follows the backslash")
 	}
 	b := p.text[p.pos]
 	switch {

@@ -85,7 +85,7 @@ func ExampleRule_Fields() {
 	fmt.Println(err)
 	// Output:
 	// NAPTR 100 10 "RES:https" "N2L:audio/wav" "#^urn:paradisec:ab1:001:a[.]b$#https://store.example/?q=ab1!a#i" .
-	// write: regexp: not all name servers take this expression: at byte 15: a hyphen behind a range; write it first, as in [-a-z]
+	// write: regexp: not all name servers take this expression: at byte 15: a hyphen after a range; write it first, as in [-a-z]
 }
 
 // An expression is applied to the name, and what it gives is all there is: what

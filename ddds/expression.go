@@ -131,7 +131,7 @@ func parseReplacement(text string, delim byte, groups, offset int) (list []piece
 			continue
 		}
 		if i++; i == len(text) {
-			return nil, stele.Invalidf("regexp", offset+i-1, "nothing stands behind the backslash")
+			return nil, stele.Invalidf("regexp", offset+i-1, "nothing follows the backslash")
 		}
 		switch c := text[i]; {
 		case c == '\\', c == delim:

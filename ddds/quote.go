@@ -80,7 +80,7 @@ func Unescape(text string) (string, error) {
 		rest := text[i+1:]
 		switch {
 		case rest == "":
-			return "", stele.Invalidf("", i, "nothing stands behind the backslash")
+			return "", stele.Invalidf("", i, "nothing follows the backslash")
 		case !isDigit(rest[0]):
 			b.WriteByte(rest[0])
 			i++

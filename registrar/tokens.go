@@ -341,7 +341,7 @@ func (r *Registrar) token(ctx context.Context, op, id string) (t auth.Token, hel
 		id = c.ID()
 	}
 	if strings.Contains(id, "_") || len(id) > auth.MaxName {
-		return t, held, refuse(op, stele.ID{}, stele.Invalid, "a token is revoked by its ID, the 12 characters behind stele_; list the tokens")
+		return t, held, refuse(op, stele.ID{}, stele.Invalid, "a token is revoked by its ID, the 12 characters after stele_; list the tokens")
 	}
 	none := refuse(op, stele.ID{}, stele.NotFound, "there is no token %q; list the tokens", id)
 	held.Name = auth.TokenCells + id

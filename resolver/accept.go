@@ -136,7 +136,7 @@ func (s *scanner) languageRange() (string, error) {
 		at := s.pos
 		tag := s.token(isAlphanumeric)
 		if tag == "" || len(tag) > 8 || first && strings.ContainsAny(tag, "0123456789") {
-			return "", stele.Invalidf("", at, "a language stands here, such as en or pt-BR: letters, and digits behind a hyphen, not more than 8 together")
+			return "", stele.Invalidf("", at, "a language stands here, such as en or pt-BR: letters, and digits after a hyphen, not more than 8 together")
 		}
 		if !s.skip('-') {
 			return strings.ToLower(s.text[start:s.pos]), nil

@@ -13,7 +13,7 @@ const maxQuery = 8192
 
 var (
 	errQuery     = fmt.Errorf("the query has more than %d bytes; it is not passed on", maxQuery)
-	errTarget    = errors.New("nothing can be put behind the target's URL, which is broken or names no host; its owner must change it")
+	errTarget    = errors.New("nothing can be appended to the target's URL, which is broken or names no host; its owner must change it")
 	errAuthority = errors.New("what follows the registered name would lead to another host; it is not passed on")
 	errClimbs    = errors.New("what follows the registered name climbs out of the target by dot segments; it is not passed on")
 )

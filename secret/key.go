@@ -64,7 +64,7 @@ func newKey(material []byte) (Key, error) {
 func ParseKey(text string) (Key, error) {
 	encoded, ok := strings.CutPrefix(text, keyMark)
 	if !ok {
-		return Key{}, errors.New("this is not a secret key; it should begin with " + keyMark + " and have 43 characters behind that")
+		return Key{}, errors.New("this is not a secret key; it should begin with " + keyMark + " and have 43 characters after that")
 	}
 	material, err := base64.RawURLEncoding.Strict().DecodeString(encoded)
 	if err != nil || len(material) != keySize {

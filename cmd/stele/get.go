@@ -68,7 +68,7 @@ Answers of the DNS must prove themselves with --verify, from --anchors down; whe
 server does not pass on signatures, --dnssec=off does without.
 
 Nothing is sent that tells who asks, neither passwords that stand in a location.
-Redirects are followed to http, https and ftp. Anybody can publish rules in the DNS, so a
+Redirects are followed to http, https and ftp. Any domain owner can publish rules in the DNS, so a
 name that was resolved there is not fetched from this machine or a private network:
 --private-addresses allow does so, for names of your own. What a resolver named with
 --server or the registry here says is fetched from anywhere; --private-addresses refuse

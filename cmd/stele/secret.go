@@ -41,7 +41,7 @@ the backups: without it names and records can be restored, and keys of zones can
 func (p *program) secretKeygenCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "keygen FILE",
-		Short: "Make a secret key, in a new file or behind those of a file",
+		Short: "Make a secret key, in a new file or after those of a file",
 		Long: `Keygen makes a secret key and writes it to a file that only its owner can read, and
 prints the key's identifier. If the file has keys already the new one is added behind them,
 and is used from the next 'stele secret rotate' on: add it on all servers of a registry first.

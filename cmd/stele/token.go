@@ -294,7 +294,7 @@ func (p *program) tokenRevokeCommand() *cobra.Command {
 		Short: "Make a token useless",
 		Long: `Revoke makes a token useless, at once and for ever, with all tokens that it made and that
 they made, and prints its ID. ID is what
-'stele token ls' shows: the 12 characters behind stele_. It exits with 3 if there is
+'stele token ls' shows: the 12 characters after stele_. It exits with 3 if there is
 no such token.`,
 		Example: "  stele token revoke 4k2m9x0q7rbc",
 		Args:    oneArgument("the ID"),

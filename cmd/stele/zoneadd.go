@@ -74,7 +74,7 @@ func (f *zoneFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.scheme, "scheme", "urn", "the scheme of --root")
 	flags.StringVar(&f.given.Zone, "zone", "", "`name` of the zone, such as paradisec.example.")
 	flags.StringVar(&f.layout, "layout", "", "names (each name has an owner name) or rules (all at one name) (default names)")
-	flags.StringVar(&f.given.Separator, "separator", "", "character between the parts of names (default: that behind the prefix)")
+	flags.StringVar(&f.given.Separator, "separator", "", "character between the parts of names (default: the one after the prefix)")
 	flags.IntVar(&f.given.Parts, "parts", 0, "how many parts names have (default: those that are registered)")
 	flags.BoolVar(&f.given.Exact, "exact", false, "refuse new names with another number of parts; those that are registered stay")
 	flags.StringArrayVar(&f.servers, "ns", nil, "name server of the zone, `NAME=ADDRESS[,ADDRESS]`, the primary first; may be repeated. The addresses are needed if it is in the zone")

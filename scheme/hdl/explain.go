@@ -56,7 +56,7 @@ func (r *reading) warnings() (all []string) {
 		all = append(all, "The URL's query is not part of the name and was left out; if the \"?\" belongs to the name, write %3F.")
 	}
 	if d&component != 0 {
-		all = append(all, "The URN's components (behind \"?+\" or \"?=\") are not part of the name and were left out.")
+		all = append(all, "The URN's components (after \"?+\" or \"?=\") are not part of the name and were left out.")
 	}
 	if d&fragment != 0 {
 		all = append(all, "The fragment is not part of the name and was left out; if the \"#\" belongs to the name, write %23.")

@@ -63,7 +63,7 @@ func (r *reading) cutProxy() error {
 	if after, ok := lex.CutFold(rest, "api/"); ok {
 		if rest, ok = lex.CutFold(after, "handles/"); !ok {
 			return stele.Invalidf(name, r.src.at(len(r.handle)-len(after)),
-				"the proxy uses paths that begin with api/ itself; handles are behind api/handles/")
+				"the proxy uses paths that begin with api/ itself; handles are below api/handles/")
 		}
 	}
 	for _, m := range marks {
@@ -148,7 +148,7 @@ func (r *reading) check() error {
 	}
 	local := r.handle[r.slash+1:]
 	if local == "" {
-		return stele.Invalidf(name, r.at(r.slash+1), "the local name behind the \"/\" is missing")
+		return stele.Invalidf(name, r.at(r.slash+1), "the local name after the \"/\" is missing")
 	}
 	first, _ := utf8.DecodeRuneInString(local)
 	last, n := utf8.DecodeLastRuneInString(local)

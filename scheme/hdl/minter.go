@@ -14,7 +14,7 @@ func (*Scheme) DateNames(ns *stele.Namespace) (prefixes []string, at func(mint.D
 		return nil, nil, stele.Invalidf(name, 0, "the minter %q makes no handles of dates", ns.Minter.Kind)
 	}
 	if !strings.HasSuffix(ns.Prefix, "/") {
-		return nil, nil, stele.Invalidf(name, 0, "PILIN's suffixes stand right behind a prefix and its slash, such as 102.100.272/; %q is none", ns.Prefix)
+		return nil, nil, stele.Invalidf(name, 0, "PILIN's suffixes stand directly after a prefix and its slash, such as 102.100.272/; %q is none", ns.Prefix)
 	}
 	return []string{ns.Prefix}, func(d mint.Date) ([]stele.ID, error) {
 		suffix, err := EncodePILIN(d.Time())

@@ -95,7 +95,7 @@ func (s *source) read(text string, l *label) error {
 	if s.escaped {
 		decoded, bad := lex.Unescape(raw)
 		if bad >= 0 {
-			return stele.Invalidf(Name, s.pos+bad, "%q needs two hexadecimal digits behind it", "%")
+			return stele.Invalidf(Name, s.pos+bad, "%q needs two hexadecimal digits after it", "%")
 		}
 		raw = decoded
 	}

@@ -68,7 +68,7 @@ func separator(s string) int {
 func (l *label) readAddr(s string) fault {
 	sep := separator(s)
 	if sep < 0 {
-		return fault{len(s), "the prefix has no W (IPv4) or X (IPv6) behind the address"}
+		return fault{len(s), "the prefix has no W (IPv4) or X (IPv6) after the address"}
 	}
 	v6 := s[sep]|0x20 == 'x'
 	digits, limit := s[:sep], maxV4
@@ -142,7 +142,7 @@ func (l *label) readIBIpPort(s string) fault {
 	case n > 65535:
 		return fault{0, fmt.Sprintf("port %d is more than 65535", n)}
 	case n == defaultIBIpPort:
-		return fault{0, "port 800 is left out: end the prefix behind W or X"}
+		return fault{0, "port 800 is left out: end the prefix after W or X"}
 	}
 	l.port = uint16(n)
 	return fault{}

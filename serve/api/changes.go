@@ -33,7 +33,7 @@ func (h *Handler) changeOperations() []operation {
 		about:   "For who copies the registry elsewhere: it tells of all that there is.",
 		asks:    administrator, scope: auth.ScopeBackup,
 		query: []parameter{
-			{name: "after", kind: numberKind, usual: "0", about: "only changes behind the one with this number", example: "0"},
+			{name: "after", kind: numberKind, usual: "0", about: "only changes after the one with this number", example: "0"},
 			{name: "generation", max: maxToken, about: "the generation that the number belongs to, as the page before had it; without it, the first. If the registry is in another one since, the request is refused with the code restored: read from the beginning"},
 			limitParameter,
 		},

@@ -76,7 +76,7 @@ type targetDocument struct {
 	Preference uint16 `json:"preference,omitempty" maximum:"65535" default:"10" doc:"Within an order, lower first."`
 	TTL        uint32 `json:"ttl,omitempty" maximum:"2592000" doc:"For how many seconds others may keep it; without it the namespace says."`
 	Status     int    `json:"status,omitempty" enum:"301,302,303,307,308,404,410" doc:"Of the redirect; without it the namespace says."`
-	Partial    bool   `json:"partial,omitempty" doc:"What follows the name is put behind the URL."`
+	Partial    bool   `json:"partial,omitempty" doc:"What follows the name is appended to the URL."`
 }
 
 // persistenceDocument is what an owner promises.
@@ -139,7 +139,7 @@ type namespaceDocument struct {
 	Protocols   []string             `json:"protocols,omitempty" maxItems:"7" enum:"http,https,ftp,ftps,sftp,rsync,rtsp" doc:"Of targets; without any: http, https and ftp."`
 	Delegate    string               `json:"delegate,omitempty" maxLength:"2000" doc:"The resolver that answers instead: a URL with {id} or {rest} in it."`
 	Checked     bool                 `json:"checked,omitempty" doc:"Names end in a NOID check character."`
-	Passthrough bool                 `json:"passthrough,omitempty" doc:"What follows a registered name, from any character on at which names may be cut, is put behind the URLs of its targets, as if they were partial: in ARKs and PURLs x12 leads to the target of x1, with a 2 behind it."`
+	Passthrough bool                 `json:"passthrough,omitempty" doc:"What follows a registered name, from any character on at which names may be cut, is appended to the URLs of its targets, as if they were partial: in ARKs and PURLs x12 leads to the target of x1, with a 2 behind it."`
 	Quota       uint64               `json:"quota,omitempty" doc:"How many names there may be, identifiers of records and aliases; without it there is no limit."`
 	Publication *publicationDocument `json:"publication,omitempty" doc:"How it is published in the DNS."`
 	Grants      []grantDocument      `json:"grants,omitempty" maxItems:"1000" doc:"Who has which role there, and in all below it."`

@@ -26,7 +26,7 @@ const idleChunk = 300 * time.Millisecond
 
 // importDocument is how far an import is. All counts are those of the whole import.
 type importDocument struct {
-	Lines int `json:"lines" doc:"How many lines are done: go on behind them." minimum:"0"`
+	Lines int `json:"lines" doc:"How many lines are done: go on after them." minimum:"0"`
 	countsDocument
 	Namespaces int    `json:"namespaces,omitempty" doc:"Namespaces that were made or changed."`
 	Import     uint64 `json:"import,omitempty" doc:"The number of the import, by which it can be reverted."`
@@ -68,7 +68,7 @@ func (h *Handler) importOperations() []operation {
 		name: "importRecords", method: http.MethodPost, path: "import", group: group,
 		summary: "Import any number of records",
 		about: "Lines are imported in chunks as they arrive. After each chunk the answer has a line that says how far the import is, and before that one for each line that was refused. " +
-			"What it says is done is durable. An import with a name that was interrupted goes on: ask getImport how many lines are done, and send those behind them, with from. " +
+			"What it says is done is durable. An import with a name that was interrupted goes on: ask getImport how many lines are done, and send those after them, with from. " +
 			"Empty lines and those that begin with # are passed over, but counted. A record that is registered already just like that is passed over too.",
 		asks: editor, scope: auth.ScopeWrite,
 		query: []parameter{

@@ -25,7 +25,7 @@ func (c *call) readQuery(query string) error {
 		name, err1 := url.QueryUnescape(name)
 		value, err2 := url.QueryUnescape(value)
 		if err1 != nil || err2 != nil {
-			return invalidf("the query has a %% without two hexadecimal digits behind it; write %%25 for the sign itself")
+			return invalidf("the query has a %% without two hexadecimal digits after it; write %%25 for the sign itself")
 		}
 		i := slices.IndexFunc(c.op.query, func(p parameter) bool { return p.name == name })
 		if i < 0 {

@@ -52,7 +52,7 @@ func (c *call) route(path string) error {
 	}
 	var err error
 	if c.tail, err = url.PathUnescape(tail); err != nil {
-		return refusef(http.StatusBadRequest, "the path has a %% without two hexadecimal digits behind it; write %%25 for the sign itself")
+		return refusef(http.StatusBadRequest, "the path has a %% without two hexadecimal digits after it; write %%25 for the sign itself")
 	}
 	method := c.r.Method
 	if method == http.MethodHead {

@@ -83,12 +83,12 @@ func (a *ask) readResolution(r string) error {
 		name, value, _ := strings.Cut(field, "=")
 		value, err := url.PathUnescape(value)
 		if err != nil {
-			return &refusal{http.StatusBadRequest, "The component behind ?+ has a % without two hexadecimal digits."}
+			return &refusal{http.StatusBadRequest, "The component after ?+ has a % without two hexadecimal digits."}
 		}
 		switch name {
 		case "s":
 			if a.service = newService(value); !a.service.IsValid() {
-				return &refusal{http.StatusBadRequest, fmt.Sprintf("%.20q is not a service; behind ?+s= there can be N2L, N2C, N2S, N2P, or a service of the owner's.", value)}
+				return &refusal{http.StatusBadRequest, fmt.Sprintf("%.20q is not a service; after ?+s= there can be N2L, N2C, N2S, N2P, or a service of the owner's.", value)}
 			}
 		case "t":
 			a.media = value

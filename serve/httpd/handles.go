@@ -209,7 +209,7 @@ func addBody(q url.Values, r *http.Request) error {
 	}
 	form, err := url.ParseQuery(string(body))
 	if err != nil {
-		return errors.New("the body is not a form: names and values with = between and & behind them, percent-encoded")
+		return errors.New("the body is not a form: names and values with = between and & after them, percent-encoded")
 	}
 	for name, values := range form {
 		q[name] = append(q[name], values...)

@@ -57,7 +57,7 @@ func ParseProxy(text string) (netip.Prefix, error) {
 	case err != nil || network.Addr().Is4In6():
 		return netip.Prefix{}, fmt.Errorf("%.100q is neither an address nor a network; write one as in 192.0.2.7, 10.0.0.0/8 or 2001:db8::/32", text)
 	case network != network.Masked():
-		return netip.Prefix{}, fmt.Errorf("%s has bits behind its length; write %s for the network, or %s for the address", network, network.Masked(), network.Addr())
+		return netip.Prefix{}, fmt.Errorf("%s has bits after its length; write %s for the network, or %s for the address", network, network.Masked(), network.Addr())
 	case network.Bits() == 0:
 		return netip.Prefix{}, fmt.Errorf("%s is every address, and then any client could forge its address; name the proxies", network)
 	}

@@ -151,7 +151,7 @@ func (x *reading) why() error {
 		return x.err
 	}
 	if x.text == "" {
-		return stele.Invalidf("", 0, "there is no identifier; write one behind the slash")
+		return stele.Invalidf("", 0, "there is no identifier; write one after the slash")
 	}
 	text, err := url.PathUnescape(x.text)
 	if err != nil {

@@ -45,7 +45,7 @@ func (h *Handler) thttp(w http.ResponseWriter, r *http.Request, t requestTarget)
 	case answer == nil:
 		h.fail(w, r, &refusal{http.StatusNotFound, fmt.Sprintf("%.20q is not a service here; there are %s, as in /uri-res/N2L?urn:isbn:9780140449136.", service, thttpServices)})
 	case t.query == "":
-		h.fail(w, r, &refusal{http.StatusBadRequest, "There is no name; write it behind the question mark, as in /uri-res/N2L?urn:isbn:9780140449136."})
+		h.fail(w, r, &refusal{http.StatusBadRequest, "There is no name; write it after the question mark, as in /uri-res/N2L?urn:isbn:9780140449136."})
 	case strings.HasPrefix(string(newService(service)), "L2"):
 		w, done, ok := h.charge(w, r, costReverse)
 		if !ok {

@@ -135,7 +135,7 @@ func (c *checker) feed() error {
 			}
 		}
 		if _, own := asOwn(err); own && stele.KindOf(err) == stele.Internal {
-			c.problem("the change feed behind %d: %v", f.after, err)
+			c.problem("the change feed after %d: %v", f.after, err)
 			return nil
 		}
 		if err != nil {
