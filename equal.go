@@ -72,8 +72,11 @@ func (p *Publication) equal(other *Publication) bool {
 		slices.Equal(p.Records, other.Records) && p.Catalog == other.Catalog && slices.Equal(p.Elsewhere, other.Elsewhere)
 }
 
-// Equal reports whether two entries of an audit trail are the same.
+// Equal reports whether two entries of an audit trail are the same. A nil entry equals only nil.
 func (e *AuditEntry) Equal(other *AuditEntry) bool {
+	if e == nil || other == nil {
+		return e == other
+	}
 	same := *e
 	same.At = other.At
 	return same == *other && e.At.Equal(other.At)

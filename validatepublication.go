@@ -70,7 +70,7 @@ func (p *Publication) checkCatalog(f *Report) {
 // checkSecurity checks how the zone is signed, and which clients may transfer it.
 func (p *Publication) checkSecurity(f *Report) {
 	if !p.Signing.IsValid() {
-		f.Addf("publication.signing", "%s is no way to sign a zone; use online or transfer, or leave it out", Quote(string(p.Signing)))
+		f.Addf("publication.signing", "%s is not a way to sign a zone; use online or transfer, or leave it out", Quote(string(p.Signing)))
 	}
 	if fits(f, "publication.secondaries", len(p.Secondaries), MaxSecondaries) {
 		for i := range p.Secondaries {

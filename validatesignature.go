@@ -86,7 +86,7 @@ func (k *SigningKey) check(f *Report, path string) {
 // so that all forms of it are equal.
 func checkSecond(f *Report, path string, t time.Time) {
 	if !t.IsZero() && (t.Nanosecond() != 0 || t.Unix() < 0 || t.UTC().Year() > 9999) {
-		f.Addf(path, "%s is no whole second from 1970 to 9999; leave fractions out", Quote(t.UTC().Format(time.RFC3339Nano)))
+		f.Addf(path, "%s is not a whole second from 1970 to 9999; leave fractions out", Quote(t.UTC().Format(time.RFC3339Nano)))
 	}
 }
 

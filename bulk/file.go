@@ -14,6 +14,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/internal/disk"
 )
 
 // File is what is imported: a file or standard input, decompressed if it is
@@ -45,7 +46,7 @@ const (
 func OpenFile(path string) (*File, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, fileError(err)
+		return nil, disk.FileError(err)
 	}
 	f := &File{closers: []func() error{file.Close}}
 	if err := f.identify(file, path); err != nil {
@@ -75,7 +76,7 @@ func (f *File) CanSeek() bool {
 func (f *File) identify(file *os.File, path string) error {
 	info, err := file.Stat()
 	if err != nil {
-		return fileError(err)
+		return disk.FileError(err)
 	}
 	f.Name = path
 	if info.IsDir() {
@@ -91,7 +92,7 @@ func (f *File) identify(file *os.File, path string) error {
 	head := make([]byte, keyBytes)
 	n, err := file.ReadAt(head, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return fileError(err)
+		return disk.FileError(err)
 	}
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%s\n%d\n%d\n", full, info.Size(), info.ModTime().UnixNano())
@@ -184,14 +185,6 @@ func (s *seekingReader) seekTo(offset int64) error {
 	s.in.n.Store(offset)
 	s.Reader = s.in
 	return nil
-}
-
-// fileError is the error about a file that the user named.
-func fileError(err error) error {
-	if errors.Is(err, os.ErrNotExist) {
-		return &stele.Error{Kind: stele.NotFound, Err: err}
-	}
-	return &stele.Error{Kind: stele.Invalid, Err: err}
 }
 
 // failf makes an error of an import.

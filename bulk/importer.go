@@ -296,7 +296,7 @@ func (im *Importer) records(ctx context.Context, rows []*Row) error {
 	for len(rows) > 0 {
 		wave, later := rows, []*Row(nil)
 		if im.Update {
-			wave, later = firsts(rows)
+			wave, later = registrar.FirstOfEach(rows, func(row *Row) stele.ID { return row.Record.ID })
 		}
 		errs, err := im.ingest(ctx, wave)
 		if err != nil {
@@ -308,20 +308,6 @@ func (im *Importer) records(ctx context.Context, rows []*Row) error {
 		rows = later
 	}
 	return nil
-}
-
-// firsts divides rows into the first of each record and the others.
-func firsts(rows []*Row) (first, others []*Row) {
-	seen := make(map[stele.ID]bool, len(rows))
-	for _, row := range rows {
-		if seen[row.Record.ID] {
-			others = append(others, row)
-			continue
-		}
-		seen[row.Record.ID] = true
-		first = append(first, row)
-	}
-	return first, others
 }
 
 // ingest hands records to the registrar, with the bookmark of what came before them.

@@ -12,16 +12,26 @@ func waves(records []*stele.Record, o ImportOptions) (first, again []int) {
 	if !o.Update || len(records) < 2 {
 		return nil, nil
 	}
-	seen := make(map[stele.ID]bool, len(records))
-	for i, rec := range records {
-		if seen[rec.ID] {
-			again = append(again, i)
-		} else {
-			first = append(first, i)
-		}
-		seen[rec.ID] = true
+	all := make([]int, len(records))
+	for i := range all {
+		all[i] = i
 	}
-	return first, again
+	return FirstOfEach(all, func(i int) stele.ID { return records[i].ID })
+}
+
+// FirstOfEach divides items into the first for each record and the others, in their order: a
+// chunk of an import takes a record once.
+func FirstOfEach[T any](items []T, id func(T) stele.ID) (first, others []T) {
+	seen := make(map[stele.ID]bool, len(items))
+	for _, item := range items {
+		if seen[id(item)] {
+			others = append(others, item)
+			continue
+		}
+		seen[id(item)] = true
+		first = append(first, item)
+	}
+	return first, others
 }
 
 // ingestAgain imports the first of each record, and then the others. The bookmark

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/internal/disk"
 	storecopy "github.com/stele-id/stele/store/copy"
 	"github.com/stele-id/stele/store/mem"
 	"github.com/stele-id/stele/store/pebble"
@@ -143,21 +144,13 @@ func (l Place) openFolder(ctx context.Context, o OpenOptions) (stele.Store, erro
 func sameFolder(a, b string) (bool, error) {
 	x, err := os.Stat(a)
 	if err != nil {
-		return false, fileError(err)
+		return false, disk.FileError(err)
 	}
 	y, err := os.Stat(b)
 	if errors.Is(err, os.ErrNotExist) {
 		return false, nil
 	} else if err != nil {
-		return false, fileError(err)
+		return false, disk.FileError(err)
 	}
 	return os.SameFile(x, y), nil
-}
-
-// fileError is the error of a file that the user named.
-func fileError(err error) error {
-	if errors.Is(err, os.ErrNotExist) {
-		return &stele.Error{Kind: stele.NotFound, Err: err}
-	}
-	return &stele.Error{Kind: stele.Invalid, Err: err}
 }

@@ -97,7 +97,7 @@ func IsFolderBackup(folder string) error {
 		return nil
 	}
 	if _, err := os.Stat(folder); err != nil {
-		return fileError(err)
+		return disk.FileError(err)
 	}
 	if _, err := os.Stat(filepath.Join(folder, "manifest.json")); err == nil {
 		return failf("restore", stele.Invalid, "%s is a backup of a database; restore it into an empty one with --store, and 'stele store copy' moves it to a folder", folder)

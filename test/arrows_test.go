@@ -48,7 +48,7 @@ var rooms = []room{
 
 	{folder: "internal/certtest"},
 	{folder: "internal/destination", may: ".", pure: true},
-	{folder: "internal/disk"},
+	{folder: "internal/disk", may: "."},
 	{folder: "internal/limit", may: ".", pure: true},
 	{folder: "internal/recordtest", may: "."},
 	{folder: "internal/progress", may: "internal/terminal"},
@@ -73,7 +73,7 @@ var rooms = []room{
 
 	{folder: "registry", may: ". internal/disk auth client outbound registrar resolver secret store/*", tests: "serve/dnsd store/mem scheme/all"},
 	{folder: "bulk/sheet", may: ". bulk internal/disk registrar", tests: "auth store/mem scheme/all"},
-	{folder: "bulk", may: ". document internal/terminal registrar", tests: "auth store/mem scheme/all"},
+	{folder: "bulk", may: ". document internal/disk internal/terminal registrar", tests: "auth store/mem scheme/all"},
 
 	// It judges values as the servers do that they are for.
 	{folder: "config", may: ". internal/spelling internal/terminal audit scheme/* serve/* store/postgres"},

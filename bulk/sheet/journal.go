@@ -72,7 +72,7 @@ func openJournal(path string) (*journal, error) {
 		return j, nil
 	}
 	if err != nil {
-		return nil, fileError(err)
+		return nil, disk.FileError(err)
 	}
 	if err := errors.Join(j.lock(file), j.read(file)); err != nil {
 		return nil, errors.Join(err, file.Close())
@@ -101,7 +101,7 @@ func (j *journal) read(file *os.File) error {
 			break
 		}
 		if err != nil {
-			return fileError(err)
+			return disk.FileError(err)
 		}
 		if err := j.add(number, bytes.TrimSpace(line)); err != nil {
 			return refuse(stele.Invalid, "line %d of %s can't be read (%w); if it is not a file of 'stele mint --from', move it away", number, j.path, err)

@@ -335,16 +335,7 @@ func (n *Namer) pace(took time.Duration) {
 func (n *Namer) judge(ctx context.Context, rows []namedRow) (good []namedRow, err error) {
 	for len(rows) > 0 {
 		// One that has the same placeholder as another waits for the next round.
-		var round, later []namedRow
-		seen := make(map[stele.ID]bool)
-		for _, row := range rows {
-			if seen[row.record.ID] {
-				later = append(later, row)
-				continue
-			}
-			seen[row.record.ID] = true
-			round = append(round, row)
-		}
+		round, later := registrar.FirstOfEach(rows, func(row namedRow) stele.ID { return row.record.ID })
 		list := make([]*stele.Record, len(round))
 		for i, row := range round {
 			rec := *row.record

@@ -17,6 +17,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/bulk"
+	"github.com/stele-id/stele/internal/disk"
 )
 
 // Options are which file gets names, and how.
@@ -53,11 +54,11 @@ func Open(o Options) (*Sheet, error) {
 		path, err = filepath.Abs(path)
 	}
 	if err != nil {
-		return nil, fileError(err)
+		return nil, disk.FileError(err)
 	}
 	s := &Sheet{o: o, path: path, output: path, encoding: o.Encoding}
 	if s.info, err = os.Stat(path); err != nil {
-		return nil, fileError(err)
+		return nil, disk.FileError(err)
 	}
 	if o.Output != "" {
 		if s.output, err = filepath.Abs(o.Output); err != nil {
@@ -104,7 +105,7 @@ func (s *Sheet) survey() error {
 func (s *Sheet) changed() (bool, error) {
 	now, err := os.Stat(s.path)
 	if err != nil {
-		return false, fileError(err)
+		return false, disk.FileError(err)
 	}
 	return !os.SameFile(s.info, now) || now.Size() != s.info.Size() || !now.ModTime().Equal(s.info.ModTime()), nil
 }
@@ -274,14 +275,6 @@ func sheetError(err error) error {
 		e.Op = "mint"
 	}
 	return err
-}
-
-// fileError is the error of a file that the user named.
-func fileError(err error) error {
-	if errors.Is(err, os.ErrNotExist) {
-		return &stele.Error{Kind: stele.NotFound, Err: err}
-	}
-	return &stele.Error{Kind: stele.Invalid, Err: err}
 }
 
 // refuse makes an error of minting.

@@ -20,7 +20,7 @@ func (s *Sheet) mayWrite(j *journal) error {
 	if _, err := os.Lstat(s.output); errors.Is(err, os.ErrNotExist) || j.began() && j.head.Output == s.output {
 		return nil // if there is one, an earlier run has written it
 	} else if err != nil {
-		return fileError(err)
+		return disk.FileError(err)
 	}
 	return refuse(stele.Conflict, "%s exists already; name another file with --output, or move that one away", s.o.Output)
 }

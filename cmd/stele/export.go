@@ -1,6 +1,7 @@
 package main
 
 import (
+	"github.com/stele-id/stele/internal/disk"
 	"github.com/stele-id/stele/internal/progress"
 
 	"bufio"
@@ -184,7 +185,7 @@ func (p *program) newExportFile(path string) (*exportFile, error) {
 	if path != "" {
 		file, err := f.open()
 		if err != nil {
-			return nil, fileError(err)
+			return nil, disk.FileError(err)
 		}
 		f.file, w = file, file
 	}

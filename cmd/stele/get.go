@@ -1,6 +1,7 @@
 package main
 
 import (
+	"github.com/stele-id/stele/internal/disk"
 	"github.com/stele-id/stele/internal/progress"
 
 	"crypto/sha256"
@@ -263,7 +264,7 @@ func (f *getFlags) outputPath(id stele.ID, location string) (string, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return name, nil
 	case err != nil:
-		return "", fileError(err)
+		return "", disk.FileError(err)
 	case info.IsDir():
 		return "", refuse("get", stele.Conflict, "%.200q is a folder; name a file with -o", name)
 	case !f.force:

@@ -16,6 +16,7 @@ import (
 	"github.com/stele-id/stele/client"
 	"github.com/stele-id/stele/client/dnssec"
 	"github.com/stele-id/stele/client/fetch"
+	"github.com/stele-id/stele/internal/disk"
 	"github.com/stele-id/stele/outbound"
 )
 
@@ -191,7 +192,7 @@ func (g *getting) save(ctx context.Context, res *client.Result, v *client.Verifi
 	if name == toStandardOutput {
 		folder, err := os.MkdirTemp("", "stele-get-")
 		if err != nil {
-			return fileError(err)
+			return disk.FileError(err)
 		}
 		defer os.RemoveAll(folder)
 		path = filepath.Join(folder, "whole")

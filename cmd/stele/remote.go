@@ -15,6 +15,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/client/remote"
+	"github.com/stele-id/stele/internal/disk"
 	"github.com/stele-id/stele/serve/dnsd"
 )
 
@@ -170,12 +171,12 @@ func (f *remoteFlags) roots() (*x509.CertPool, error) {
 func readSome(path string, most int64) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, fileError(err)
+		return nil, disk.FileError(err)
 	}
 	defer file.Close()
 	text, err := io.ReadAll(io.LimitReader(file, most+1))
 	if err != nil {
-		return nil, fileError(err)
+		return nil, disk.FileError(err)
 	}
 	return text, nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/client/remote"
+	"github.com/stele-id/stele/internal/disk"
 	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/resolver"
 )
@@ -201,7 +202,7 @@ func (p *program) restoreAtServer(cmd *cobra.Command, backup, confirm string) (r
 	}
 	size, err := folderSize(backup)
 	if err != nil {
-		return report, fileError(err)
+		return report, disk.FileError(err)
 	}
 	err = p.withServer(cmd, func(ctx context.Context, r *remote.Registry) error {
 		var sent atomic.Int64

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -143,14 +142,6 @@ func strict(root *cobra.Command) {
 			}
 		}
 	}
-}
-
-// fileError is the error about a file that the user named.
-func fileError(err error) error {
-	if errors.Is(err, os.ErrNotExist) {
-		return &stele.Error{Kind: stele.NotFound, Err: err}
-	}
-	return &stele.Error{Kind: stele.Invalid, Err: err}
 }
 
 // refuse makes an error of a verb.

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/stele-id/stele/config"
+	"github.com/stele-id/stele/internal/disk"
 	"github.com/stele-id/stele/publish/zonekey"
 
 	"github.com/spf13/cobra"
@@ -52,7 +53,7 @@ No registry is opened.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			made, err := (&secret.File{Path: args[0], Random: rand.Reader}).Make()
 			if err != nil {
-				return fileError(err)
+				return disk.FileError(err)
 			}
 			if p.json {
 				return p.printObject(map[string]string{"key": made.ID(), "file": args[0]})

@@ -1,11 +1,14 @@
 // Package disk has what the standard library lacks for files that must survive a crash:
-// swapping two folders in one step, making a folder's entries durable, locks, free space.
+// swapping two folders in one step, making a folder's entries durable, locks, free space; and
+// what is wrong with a file that the user named.
 package disk
 
 import (
 	"errors"
 	"fmt"
 	"os"
+
+	"github.com/stele-id/stele"
 )
 
 // Sync makes the entries of a folder durable.
@@ -15,6 +18,15 @@ func Sync(folder string) error {
 		return err
 	}
 	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// FileError is the error of a file that the user named: NotFound if it is not there, and
+// otherwise Invalid.
+func FileError(err error) error {
+	if errors.Is(err, os.ErrNotExist) {
+		return &stele.Error{Kind: stele.NotFound, Err: err}
+	}
+	return &stele.Error{Kind: stele.Invalid, Err: err}
 }
 
 // FreeName returns a name that no file has: path itself, or path with a number after it.
