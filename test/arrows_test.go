@@ -71,6 +71,7 @@ var rooms = []room{
 	{folder: "registrar/minting", may: ". mint namespaces", tests: "auth registrar store/mem scheme/all"}, // it reads the store, and commits through its caller
 	{folder: "registrar", may: ". document registrar/minting internal/destination auth ddds mint namespaces outbound proof publish secret", tests: "store/mem scheme/all"},
 
+	{folder: "registry/access", may: ". internal/terminal audit auth bulk client/remote namespaces registrar registry", tests: "proof scheme/all serve/api store/mem"},
 	{folder: "registry", may: ". internal/disk auth client outbound registrar resolver secret store/*", tests: "serve/dnsd store/mem scheme/all"},
 	{folder: "bulk/sheet", may: ". bulk internal/disk registrar", tests: "auth store/mem scheme/all"},
 	{folder: "bulk", may: ". document internal/disk internal/terminal registrar", tests: "auth store/mem scheme/all"},

@@ -17,13 +17,6 @@ import (
 	"github.com/stele-id/stele/registrar"
 )
 
-// auditBackend reads the audit trail.
-type auditBackend interface {
-	// AuditPage returns a part of the trail that a query asks for, the number up to which
-	// it was read, and whether that is the end for now.
-	AuditPage(ctx context.Context, q registrar.AuditQuery) (page []audit.Document, after uint64, last bool, err error)
-}
-
 // auditFlags select entries.
 type auditFlags struct {
 	since, until, by, operation, namespace, outcome string
@@ -64,7 +57,7 @@ command goes on with entries as they come, until it is interrupted.`,
 			}
 			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
 				if f.namespace != "" {
-					if q.Namespace, err = l.parsePrefix(f.namespace); err != nil {
+					if q.Namespace, err = l.ParsePrefix(f.namespace); err != nil {
 						return err
 					}
 				}
@@ -170,27 +163,6 @@ func (p *program) printEntry(d *audit.Document) error {
 	}
 	_, err := fmt.Fprintln(p.stdout, line)
 	return err
-}
-
-// auditPage is how many entries are read at a time.
-const auditPage = 1000
-
-// AuditPage reads the trail of the registry that this process has open.
-func (f *Local) AuditPage(ctx context.Context, q registrar.AuditQuery) (page []audit.Document, after uint64, last bool, err error) {
-	after = q.After
-	for item, err := range f.Audit(ctx, q) {
-		if err != nil {
-			return nil, 0, false, err
-		}
-		after = item.Number
-		if item.Entry != nil {
-			page = append(page, audit.NewDocument(item.Entry))
-		}
-		if len(page) == auditPage {
-			return page, after, false, nil
-		}
-	}
-	return page, after, true, nil
 }
 
 // byCommand returns a context in which a command acts on a registry that it has open: as its

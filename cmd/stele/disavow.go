@@ -36,7 +36,7 @@ The current version can't be disavowed: update or withdraw the record first.`,
 				return misuse(cmd, "the reason is missing; give it with --reason, for those who ask for such a version")
 			}
 			return p.writing(cmd, func(ctx context.Context, l *Registry) error {
-				id, err := l.parse(args[0])
+				id, err := l.Parse(args[0])
 				if err != nil {
 					return err
 				}

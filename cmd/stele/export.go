@@ -80,7 +80,7 @@ apostrophe in front, which import takes away. The records are read twice for it.
 
 // export writes what the options ask for.
 func (p *program) export(ctx context.Context, l *Registry, o exportOptions) error {
-	keys, err := l.beginnings(o.prefix)
+	keys, err := l.Beginnings(o.prefix)
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ themselves, each whole.
 		Args: oneArgument("the identifier"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
-				id, err := l.parse(args[0])
+				id, err := l.Parse(args[0])
 				if err != nil {
 					return err
 				}

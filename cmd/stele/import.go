@@ -216,12 +216,12 @@ func mayKeep(ctx context.Context, l *Registry, o importOptions) error {
 func (p *program) newImporting(ctx context.Context, l *Registry, f *bulk.File, o importOptions) (*importing, error) {
 	im := &importing{file: f, rows: bulk.NewReader(f), shown: changeReport{out: p.stdout, json: p.json}}
 	var err error
-	if im.parser, err = bulk.NewParser(l.schemes, im.rows, f.Name, o.csv); err != nil {
+	if im.parser, err = bulk.NewParser(l.Schemes, im.rows, f.Name, o.csv); err != nil {
 		return nil, err
 	}
 	label := filepath.Base(f.Name)
 	im.Importer = &bulk.Importer{
-		To: l, Label: label[:min(len(label), registrar.MaxLabel)], ChunkRows: l.chunk, MaxErrors: o.maxErrors, Update: o.update, Fresh: o.fresh, DryRun: o.dryRun,
+		To: l, Label: label[:min(len(label), registrar.MaxLabel)], ChunkRows: l.ChunkRows, MaxErrors: o.maxErrors, Update: o.update, Fresh: o.fresh, DryRun: o.dryRun,
 		Rejects: &bulk.Rejects{Path: o.rejects, Out: p.stderr, Header: im.parser.Title}, Changed: im.shown.add,
 	}
 	if o.rejects == "" && f.Path != "" {

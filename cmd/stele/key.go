@@ -61,20 +61,6 @@ func (f *keyFlags) describe(k *stele.SigningKey) error {
 	return nil
 }
 
-// addKey adds a key to a namespace.
-func (l *Registry) addKey(ctx context.Context, key stele.NamespaceKey, k stele.SigningKey) (*stele.Namespace, error) {
-	return l.SetNamespace(ctx, key, 0, func(ns *stele.Namespace) error {
-		if slices.ContainsFunc(ns.Keys, func(have stele.SigningKey) bool { return have.ID == k.ID }) {
-			return refuse("key", stele.Conflict, "%s has the key %s already", key, k.ID)
-		}
-		if len(ns.Keys) >= stele.MaxKeys {
-			return refuse("key", stele.Conflict, "%s has %d keys, and can't have more; keys are never removed, so sign with one of them, or of a namespace above or below", key, len(ns.Keys))
-		}
-		ns.Keys = append(ns.Keys, k)
-		return nil
-	})
-}
-
 func (p *program) keyAddCommand() *cobra.Command {
 	var f keyFlags
 	cmd := &cobra.Command{
@@ -109,11 +95,11 @@ With - for FILE the key is read from standard input. 'stele key new' makes both.
 				return err
 			}
 			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
-				key, err := l.parsePrefix(args[0])
+				key, err := l.ParsePrefix(args[0])
 				if err != nil {
 					return err
 				}
-				ns, err := l.addKey(ctx, key, k)
+				ns, err := l.AddKey(ctx, key, k)
 				if err != nil {
 					return err
 				}
@@ -208,7 +194,7 @@ is its thumbprint (RFC 7638), its algorithm, and its state since when.
 		Args:    atMostOne("the prefix of a namespace"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
-				list, err := l.withKeys(ctx, args)
+				list, err := l.WithKeys(ctx, args...)
 				if err != nil {
 					return err
 				}
@@ -217,27 +203,6 @@ is its thumbprint (RFC 7638), its algorithm, and its state since when.
 		},
 	}
 	return neverFiles(cmd)
-}
-
-// withKeys returns the namespace that is named, or all that have keys.
-func (l *Registry) withKeys(ctx context.Context, args []string) (list []*stele.Namespace, err error) {
-	if len(args) > 0 {
-		key, err := l.parsePrefix(args[0])
-		if err != nil {
-			return nil, err
-		}
-		ns, err := l.Namespace(ctx, key)
-		return []*stele.Namespace{ns}, err
-	}
-	for ns, err := range l.Namespaces(ctx) {
-		if err != nil {
-			return nil, err
-		}
-		if len(ns.Keys) > 0 {
-			list = append(list, ns)
-		}
-	}
-	return list, nil
 }
 
 func (p *program) printSigningKeys(list []*stele.Namespace) error {

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -33,15 +31,14 @@ a hyphen, write -- before the prefix.`,
 					return misuse(cmd, "--at: %w", err)
 				}
 			}
-			return p.changeKey(cmd, args, func(k *stele.SigningKey) error {
+			return p.changeKey(cmd, args, func(k *stele.SigningKey) {
 				if ended := !k.Expires.IsZero() && !k.Expires.After(p.now()); ended && at == "" {
-					return nil
+					return
 				}
 				k.Expires = when.UTC().Truncate(time.Second)
 				if k.Expires.Before(k.Created) {
 					k.Expires = k.Created
 				}
-				return nil
 			}, func(ns *stele.Namespace, k *stele.SigningKey) error {
 				return p.say("%s signs nothing for %s from %s on\n", k.ID, ns.Key(), moment(k.Expires))
 			})
@@ -65,11 +62,10 @@ a hyphen, write -- before the prefix.`,
 		Args:              keyArguments,
 		ValidArgsFunction: p.completeKeys(2, cobra.ShellCompDirectiveNoFileComp),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.changeKey(cmd, args, func(k *stele.SigningKey) error {
+			return p.changeKey(cmd, args, func(k *stele.SigningKey) {
 				if now := p.now().UTC().Truncate(time.Second); k.Revoked.IsZero() || k.Revoked.After(now) {
 					k.Revoked = now
 				}
-				return nil
 			}, func(ns *stele.Namespace, k *stele.SigningKey) error {
 				return p.say("%s proves nothing for %s from %s on\n", k.ID, ns.Key(), moment(k.Revoked))
 			})
@@ -85,20 +81,13 @@ func keyArguments(cmd *cobra.Command, args []string) error {
 }
 
 // changeKey changes one key of a namespace.
-func (p *program) changeKey(cmd *cobra.Command, args []string, change func(*stele.SigningKey) error, tell func(*stele.Namespace, *stele.SigningKey) error) error {
+func (p *program) changeKey(cmd *cobra.Command, args []string, change func(*stele.SigningKey), tell func(*stele.Namespace, *stele.SigningKey) error) error {
 	return p.reading(cmd, func(ctx context.Context, l *Registry) error {
-		key, err := l.parsePrefix(args[0])
+		key, err := l.ParsePrefix(args[0])
 		if err != nil {
 			return err
 		}
-		at := 0
-		ns, err := l.SetNamespace(ctx, key, 0, func(ns *stele.Namespace) error {
-			var err error
-			if at, err = findKey(ns, args[1]); err != nil {
-				return err
-			}
-			return change(&ns.Keys[at])
-		})
+		ns, at, err := l.ChangeKey(ctx, key, args[1], change)
 		if err != nil {
 			return err
 		}
@@ -107,19 +96,6 @@ func (p *program) changeKey(cmd *cobra.Command, args []string, change func(*stel
 		}
 		return tell(ns, &ns.Keys[at])
 	})
-}
-
-// findKey returns which key of a namespace has a name that begins so.
-func findKey(ns *stele.Namespace, begin string) (int, error) {
-	begins := func(k stele.SigningKey) bool { return strings.HasPrefix(k.ID, begin) }
-	at := slices.IndexFunc(ns.Keys, begins)
-	switch {
-	case at < 0 || begin == "":
-		return 0, refuse("key", stele.NotFound, "%s has no key %.60q; 'stele key list %s' shows those it has", ns.Key(), begin, ns.Key())
-	case slices.ContainsFunc(ns.Keys[at+1:], begins):
-		return 0, refuse("key", stele.Invalid, "several keys of %s begin with %.60q; write more of the name", ns.Key(), begin)
-	}
-	return at, nil
 }
 
 // completeKeys offers prefixes of namespaces that have keys, then their keys, and after
@@ -131,7 +107,7 @@ func (p *program) completeKeys(arguments int, then cobra.ShellCompDirective) cob
 		}
 		// Without a registry that can be asked, nothing is offered.
 		_ = p.reading(cmd, func(ctx context.Context, l *Registry) error {
-			list, err := l.withKeys(ctx, args)
+			list, err := l.WithKeys(ctx, args...)
 			if err != nil {
 				return err
 			}

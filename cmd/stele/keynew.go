@@ -79,7 +79,7 @@ func newKey(algorithm string, created time.Time) (key crypto.Signer, k stele.Sig
 // whose private part is lost would be useless. If it is surely not registered, keepNewKey
 // removes the file again.
 func (p *program) keepNewKey(ctx context.Context, l *Registry, prefix, file string, key crypto.Signer, k stele.SigningKey) error {
-	at, err := l.parsePrefix(prefix)
+	at, err := l.ParsePrefix(prefix)
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (p *program) keepNewKey(ctx context.Context, l *Registry, prefix, file stri
 	if err := writeSecret(file, text); err != nil {
 		return err
 	}
-	ns, err := l.addKey(ctx, at, k)
+	ns, err := l.AddKey(ctx, at, k)
 	switch {
 	case err == nil:
 		return p.printKey(ns, k.ID)

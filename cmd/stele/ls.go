@@ -3,8 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"iter"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -67,15 +65,13 @@ For the next page, give the last identifier of this one to --after.`,
 
 // ls prints what the flags ask for.
 func (p *program) ls(ctx context.Context, l *Registry, prefix string, f lsFlags) error {
-	keys, err := l.beginnings(prefix)
+	q := remote.Listing{State: stele.State(f.state), After: f.after, Limit: f.limit}
+	list, err := l.ListBelow(ctx, prefix, q)
+	if f.pointing != "" {
+		list, err = l.ListPointing(ctx, prefix, f.pointing, q)
+	}
 	if err != nil {
 		return err
-	}
-	list := l.scan(ctx, keys, remote.Listing{State: stele.State(f.state), After: f.after, Limit: f.limit})
-	if f.pointing != "" {
-		if list, err = l.pointing(ctx, prefix, keys, f); err != nil {
-			return err
-		}
 	}
 	out := bufio.NewWriter(p.stdout)
 	defer out.Flush()
@@ -88,68 +84,4 @@ func (p *program) ls(ctx context.Context, l *Registry, prefix string, f lsFlags)
 		}
 	}
 	return out.Flush()
-}
-
-// beginnings returns what a prefix on the command line stands for: itself, or all
-// schemes if there is none.
-func (l *Registry) beginnings(prefix string) (keys []stele.NamespaceKey, err error) {
-	if prefix == "" {
-		for scheme := range l.schemes.All() {
-			keys = append(keys, stele.NamespaceKey{Scheme: scheme.Name()})
-		}
-		return keys, nil
-	}
-	if l.schemes.Lookup(prefix) != nil {
-		return []stele.NamespaceKey{{Scheme: prefix}}, nil
-	}
-	key, err := l.parsePrefix(prefix)
-	if err != nil {
-		// A whole name is the beginning of itself.
-		id, noName := l.parse(prefix)
-		if noName != nil {
-			return nil, err
-		}
-		key = stele.NamespaceKey{Scheme: id.Scheme(), Prefix: id.String()}
-	}
-	return []stele.NamespaceKey{key}, nil
-}
-
-// scan yields the records whose identifiers begin so, and for which the listing asks.
-func (l *Registry) scan(ctx context.Context, keys []stele.NamespaceKey, q remote.Listing) iter.Seq2[*stele.Record, error] {
-	if id, err := l.parse(q.After); err == nil {
-		q.After = id.String() // in canonical form, as names are listed
-	}
-	return func(yield func(*stele.Record, error) bool) {
-		for _, q.Key = range keys {
-			for rec, err := range l.List(ctx, q) {
-				if !yield(rec, err) || err != nil {
-					return
-				}
-				if q.Limit > 0 {
-					if q.Limit--; q.Limit == 0 {
-						return
-					}
-				}
-			}
-		}
-	}
-}
-
-// pointing yields the records that begin so and have a target at a URL or on a host.
-func (l *Registry) pointing(ctx context.Context, prefix string, keys []stele.NamespaceKey, f lsFlags) (iter.Seq2[*stele.Record, error], error) {
-	q := remote.Listing{At: stele.Location{URL: f.pointing}, State: stele.State(f.state), Limit: f.limit}
-	if !strings.Contains(f.pointing, "://") {
-		q.At = stele.Location{Host: strings.ToLower(strings.Trim(f.pointing, "[]"))}
-	}
-	if prefix != "" {
-		q.Key = keys[0]
-	}
-	if f.after != "" {
-		last, err := l.parse(f.after)
-		if err != nil {
-			return nil, err
-		}
-		q.After = last.String()
-	}
-	return l.List(ctx, q), nil
 }

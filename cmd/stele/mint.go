@@ -4,11 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"time"
-
-	"github.com/stele-id/stele/mint"
 
 	"github.com/spf13/cobra"
 
@@ -90,7 +86,7 @@ func (f *mintFlags) run(p *program, choose func(ctx context.Context, l *Registry
 	if f.sheet.From != "" {
 		return f.mintFrom(p, choose)
 	}
-	p.block = blockFor(f.count)
+	p.block = minting.BlockFor(f.count)
 	return p.creating(cmd, func(ctx context.Context, l *Registry) error {
 		pool, err := choose(ctx, l)
 		if err != nil {
@@ -104,7 +100,7 @@ func (f *mintFlags) run(p *program, choose func(ctx context.Context, l *Registry
 		if f.reserve {
 			rec.State = stele.Reserved
 		}
-		aliases, bad := f.record.parseAliases(l.schemes)
+		aliases, bad := f.record.parseAliases(l.Schemes)
 		if bad != nil {
 			return &stele.Error{Op: "mint and register", Kind: stele.Invalid, Err: append(bad, others(rec)...)}
 		}
@@ -113,50 +109,21 @@ func (f *mintFlags) run(p *program, choose func(ctx context.Context, l *Registry
 	})
 }
 
-// blockFor returns how many names of a template are reserved at a time to make n: no
-// more than will be used. A server reserves many, since it runs on; a command would lose
-// them at its end.
-func blockFor(n int) int {
-	const most = 1000
-	blocks := (n + most - 1) / most
-	return (n + blocks - 1) / blocks
-}
-
-// A batch of names takes about this long, so that a million names are quick, and a minter
-// that makes one name a second prints one each second.
-const (
-	shortBatch = 10 * time.Millisecond
-	longBatch  = 100 * time.Millisecond
-	maxBatch   = 8192
-)
-
 // mint makes and prints n names.
 func (p *program) mint(ctx context.Context, l *Registry, pool []stele.NamespaceKey, n int) error {
 	out := bufio.NewWriter(p.stdout)
-	for batch := 1; n > 0; {
-		began := p.now()
-		labels, err := l.MintPool(ctx, pool, min(batch, n))
+	err := l.MintBatches(ctx, pool, n, func(labels []minting.Label) error {
 		for _, label := range labels {
 			if err := p.printLabel(out, label); err != nil {
 				return err
 			}
 		}
-		// The names that were made before an error are used; they are printed too.
-		if err := errors.Join(out.Flush(), err); err != nil {
-			if ctx.Err() != nil {
-				return interrupted()
-			}
-			return err
-		}
-		n -= len(labels)
-		switch took := p.now().Sub(began); {
-		case took < shortBatch:
-			batch = min(2*batch, maxBatch)
-		case took > longBatch:
-			batch = max(1, batch/2)
-		}
+		return out.Flush()
+	})
+	if err != nil && ctx.Err() != nil {
+		return interrupted()
 	}
-	return nil
+	return err
 }
 
 // printLabel prints a new name: for a person its identifier, for a program all its
@@ -191,66 +158,7 @@ func interrupted() error {
 	return &stele.Error{Op: "mint", Kind: stele.Unavailable, Err: errors.New("interrupted; what was printed is given, and will not be made again")}
 }
 
-// namespace returns the namespace to make names in. It is made if it is not there. If
-// it is, what the flags say must be what is set, except for the granularity, which may
-// change.
+// namespace returns the namespace to make names in, as it is or as the flags say.
 func (f *minterFlags) namespace(ctx context.Context, l *Registry, want *stele.Namespace) ([]stele.NamespaceKey, error) {
-	key := want.Key()
-	have, err := l.Namespace(ctx, key)
-	if errors.Is(err, stele.NotFound) {
-		if f.looks {
-			return []stele.NamespaceKey{key}, want.Validate()
-		}
-		_, err = l.AddNamespace(ctx, want)
-		return []stele.NamespaceKey{key}, err
-	}
-	if err != nil {
-		return nil, err
-	}
-	if odd := f.differs(&have.Minter, &want.Minter); odd != "" {
-		set := "makes no new names"
-		if now := mints(&have.Minter); now != "" {
-			set = "makes names by " + now
-		}
-		return nil, &stele.Error{Op: "mint", Kind: stele.Conflict, Err: fmt.Errorf(
-			"the namespace %s %s, and --%s says otherwise; leave it out, or change the namespace with 'stele ns set'", key, set, odd)}
-	}
-	if !f.looks && f.owner.Flags().Changed("granularity") && !sameGranularity(have.Minter.Granularity, want.Minter.Granularity) {
-		_, err = l.SetNamespace(ctx, key, 0, func(ns *stele.Namespace) error {
-			ns.Minter.Granularity = want.Minter.Granularity
-			return nil
-		})
-	}
-	return []stele.NamespaceKey{key}, err
-}
-
-// differs returns the flag that differs from the setting, "" if none does.
-func (f *minterFlags) differs(have, want *stele.Minter) string {
-	if have.Kind != want.Kind {
-		return "minter " + string(want.Kind)
-	}
-	for _, s := range minterSettings {
-		if s.flag == "granularity" || !f.owner.Flags().Changed(s.flag) {
-			continue
-		}
-		as := *have
-		if s.copy(&as, want); as != *have {
-			return s.flag
-		}
-	}
-	return ""
-}
-
-// sameGranularity reports whether two texts are spellings of one granularity; an empty
-// text is a second. Invalid texts differ.
-func sameGranularity(a, b string) bool {
-	read := func(text string) (mint.Granularity, error) {
-		if text == "" {
-			return mint.Second, nil
-		}
-		return mint.ParseGranularity(text)
-	}
-	x, errX := read(a)
-	y, errY := read(b)
-	return errX == nil && errY == nil && x == y
+	return []stele.NamespaceKey{want.Key()}, l.EnsureMinter(ctx, want, f.owner.Flags().Changed, f.looks)
 }

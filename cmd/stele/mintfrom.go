@@ -13,6 +13,7 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/bulk"
 	"github.com/stele-id/stele/bulk/sheet"
+	"github.com/stele-id/stele/registrar/minting"
 )
 
 // sheetFlags are the flags of mint for a file whose rows get names.
@@ -79,7 +80,7 @@ func (f *mintFlags) mintFrom(p *program, choose func(ctx context.Context, l *Reg
 	if err != nil {
 		return err
 	}
-	p.block = blockFor(max(1, s.Nameless()))
+	p.block = minting.BlockFor(max(1, s.Nameless()))
 	f.minter.looks = o.DryRun
 	return p.creating(f.record.cmd, func(ctx context.Context, l *Registry) error {
 		pool, err := choose(ctx, l)
@@ -87,7 +88,7 @@ func (f *mintFlags) mintFrom(p *program, choose func(ctx context.Context, l *Reg
 			return err
 		}
 		n := &sheet.Namer{
-			Sheet: s, Registry: l, Schemes: l.schemes, Now: p.now, Pool: pool, Reserve: f.reserve,
+			Sheet: s, Registry: l, Schemes: l.Schemes, Now: p.now, Pool: pool, Reserve: f.reserve,
 			OnResume: func(rows int, journal string) {
 				fmt.Fprintf(p.stderr, "mint: goes on; %s rows have names in %s\n", grouped(int64(rows)), journal)
 			},

@@ -3,13 +3,10 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
-	"github.com/stele-id/stele/namespaces"
 )
 
 func (p *program) mintIBICommand() *cobra.Command {
@@ -38,7 +35,7 @@ them with one date a second make ten names a second. They must exist ('stele ns 
 				if server {
 					return misuse(cmd, "the namespaces of --pool have settings of their own; leave the other settings out")
 				}
-				return f.run(p, func(_ context.Context, l *Registry) ([]stele.NamespaceKey, error) { return l.parsePool(pool) })
+				return f.run(p, func(_ context.Context, l *Registry) ([]stele.NamespaceKey, error) { return l.ParsePool(pool) })
 			}
 			if !f.record.given("host", "ip") {
 				return misuse(cmd, "an IBI is made from a server; give its host name with --host, its IP address with --ip, or both")
@@ -46,7 +43,7 @@ them with one date a second make ten names a second. They must exist ('stele ns 
 			want := &stele.Namespace{Scheme: "ibi", Minter: stele.Minter{Kind: stele.MinterIBI}}
 			f.minter.apply(&want.Minter)
 			return f.run(p, func(ctx context.Context, l *Registry) ([]stele.NamespaceKey, error) {
-				if err := l.placeIBI(want); err != nil {
+				if err := l.PlaceIBI(want); err != nil {
 					return nil, err
 				}
 				return f.minter.namespace(ctx, l, want)
@@ -57,36 +54,6 @@ them with one date a second make ten names a second. They must exist ('stele ns 
 	cmd.Flags().StringSliceVar(&pool, "pool", nil, "`prefixes` of the namespaces to make names in, with commas between them")
 	f.add(cmd)
 	return neverFiles(cmd)
-}
-
-// placeIBI finds the prefix of an IBI server's namespace: that of its repository
-// names, or else of its IBIps.
-func (l *Registry) placeIBI(ns *stele.Namespace) error {
-	if err := ns.Validate(); err != nil {
-		return err
-	}
-	namer, ok := l.schemes.Lookup(ns.Scheme).(namespaces.DateNamer)
-	if !ok {
-		return fmt.Errorf("the scheme %s makes no names of dates", ns.Scheme)
-	}
-	prefixes, _, err := namer.DateNames(ns)
-	if err != nil {
-		return err
-	}
-	ns.Prefix = prefixes[0]
-	return nil
-}
-
-// parsePool reads the prefixes of a pool.
-func (l *Registry) parsePool(texts []string) (keys []stele.NamespaceKey, err error) {
-	for _, text := range texts {
-		key, err := l.parsePrefix(strings.TrimSpace(text))
-		if err != nil {
-			return nil, err
-		}
-		keys = append(keys, key)
-	}
-	return keys, nil
 }
 
 func (p *program) mintPILINCommand() *cobra.Command {
@@ -198,7 +165,7 @@ func (f *mintFlags) runBelow(p *program, prefix, example string, minter stele.Mi
 	}
 	f.minter.apply(&minter)
 	return f.run(p, func(ctx context.Context, l *Registry) ([]stele.NamespaceKey, error) {
-		key, err := l.parsePrefix(prefix)
+		key, err := l.ParsePrefix(prefix)
 		if err != nil {
 			return nil, err
 		}

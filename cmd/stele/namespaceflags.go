@@ -1,19 +1,12 @@
 package main
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
-)
-
-// The default ports of an IBI server: they are left out in its labels (algorithm 1, line
-// 12, and algorithm 5, line 1).
-const (
-	hostPort = 80
-	ipPort   = 800
+	"github.com/stele-id/stele/registrar/minting"
 )
 
 // minterFlags are the settings of a minter. Only what was given counts.
@@ -28,9 +21,9 @@ func (f *minterFlags) addIBI(cmd *cobra.Command) {
 	f.owner = cmd
 	flags := cmd.Flags()
 	flags.StringVar(&f.given.Host, "host", "", "fully qualified host `name` of the server, for repository names")
-	flags.Uint16Var(&f.given.Port, "port", hostPort, "port that goes with --host")
+	flags.Uint16Var(&f.given.Port, "port", minting.DefaultHostPort, "port that goes with --host")
 	flags.StringVar(&f.given.IP, "ip", "", "IP `address` of the server, for IBIps")
-	flags.Uint16Var(&f.given.IPPort, "ip-port", ipPort, "port that goes with --ip")
+	flags.Uint16Var(&f.given.IPPort, "ip-port", minting.DefaultIPPort, "port that goes with --ip")
 	flags.BoolVar(&f.given.AllowPrivate, "allow-private", false, "allow an address that others have too: names from it are unique in your network only")
 	flags.StringVar(&f.given.Granularity, "granularity", "", "distance between two dates: 1m, 1s, 100ms and so on down to 1as (default 1s)")
 	choices(cmd, "granularity", "1m", "1s", "100ms", "10ms", "1ms", "1us", "1ns")
@@ -44,44 +37,8 @@ func (f *minterFlags) addNOID(cmd *cobra.Command) {
 	flags.Uint64Var(&f.given.Seed, "seed", 0, "`number` that decides in which order the names of a template come that begins with r (default: a random one, so that they can't be foretold)")
 }
 
-// apply changes a minter as the flags say. A change of the kind of minter removes the
-// settings of the former kind. A host and an address without ports get the default ones.
-func (f *minterFlags) apply(m *stele.Minter) {
-	if f.owner.Flags().Changed("minter") && m.Kind != f.given.Kind {
-		*m = stele.Minter{}
-	}
-	for _, s := range minterSettings {
-		if f.owner.Flags().Changed(s.flag) {
-			s.copy(m, &f.given)
-		}
-	}
-	if m.Kind == stele.MinterIBI {
-		if m.Host != "" {
-			m.Port = cmp.Or(m.Port, hostPort)
-		}
-		if m.IP != "" {
-			m.IPPort = cmp.Or(m.IPPort, ipPort)
-		}
-	}
-}
-
-// minterSetting is a setting of a minter that has a flag.
-type minterSetting struct {
-	flag string
-	copy func(to, from *stele.Minter)
-}
-
-var minterSettings = []minterSetting{
-	{"minter", func(to, from *stele.Minter) { to.Kind = from.Kind }},
-	{"host", func(to, from *stele.Minter) { to.Host = from.Host }},
-	{"port", func(to, from *stele.Minter) { to.Port = from.Port }},
-	{"ip", func(to, from *stele.Minter) { to.IP = from.IP }},
-	{"ip-port", func(to, from *stele.Minter) { to.IPPort = from.IPPort }},
-	{"allow-private", func(to, from *stele.Minter) { to.AllowPrivate = from.AllowPrivate }},
-	{"granularity", func(to, from *stele.Minter) { to.Granularity = from.Granularity }},
-	{"template", func(to, from *stele.Minter) { to.Template = from.Template }},
-	{"seed", func(to, from *stele.Minter) { to.Seed = from.Seed }},
-}
+// apply changes a minter as the flags say.
+func (f *minterFlags) apply(m *stele.Minter) { minting.Configure(m, &f.given, f.owner.Flags().Changed) }
 
 // namespaceFlags are the flags of ns add and ns set.
 type namespaceFlags struct {

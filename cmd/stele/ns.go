@@ -52,7 +52,7 @@ IBIps.`,
 		Args: oneArgument("the prefix"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.creating(cmd, func(ctx context.Context, l *Registry) error {
-				key, err := l.parsePrefix(args[0])
+				key, err := l.ParsePrefix(args[0])
 				if err != nil {
 					return err
 				}
@@ -90,7 +90,7 @@ them.`,
 				return misuse(cmd, "there is nothing to change; say what, such as --owner WHO")
 			}
 			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
-				key, err := l.parsePrefix(args[0])
+				key, err := l.ParsePrefix(args[0])
 				if err != nil {
 					return err
 				}
@@ -119,7 +119,7 @@ func (p *program) nsShowCommand() *cobra.Command {
 		Args:    oneArgument("the prefix"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
-				key, err := l.parsePrefix(args[0])
+				key, err := l.ParsePrefix(args[0])
 				if err != nil {
 					return err
 				}
@@ -130,11 +130,11 @@ func (p *program) nsShowCommand() *cobra.Command {
 				if p.json {
 					return p.printPrefix(p.stdout, ns)
 				}
-				card, err := l.namespaceCard(ctx, ns)
+				details, err := l.DescribeNamespace(ctx, ns)
 				if err != nil {
 					return err
 				}
-				_, err = io.WriteString(p.stdout, card)
+				_, err = io.WriteString(p.stdout, namespaceCard(ns, details, p.now()))
 				return err
 			})
 		},
@@ -163,8 +163,8 @@ order. The root of a scheme is listed if somebody has changed it.`,
 				only = strings.TrimSuffix(args[0], ":")
 			}
 			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
-				if only != "" && l.schemes.Lookup(only) == nil {
-					return misuse(cmd, "%.60q is not a scheme; there are %s", only, strings.Join(l.schemes.Names(), ", "))
+				if only != "" && l.Schemes.Lookup(only) == nil {
+					return misuse(cmd, "%.60q is not a scheme; there are %s", only, strings.Join(l.Schemes.Names(), ", "))
 				}
 				return p.listNamespaces(ctx, l, only)
 			})
@@ -215,7 +215,7 @@ A registry that an earlier program made has the versions since it was upgraded.`
 		Args: oneArgument("the prefix"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
-				key, err := l.parsePrefix(args[0])
+				key, err := l.ParsePrefix(args[0])
 				if err != nil {
 					return err
 				}
@@ -265,7 +265,7 @@ is ahead of all of them. What is skipped is never made.`,
 				return misuse(cmd, "%.60q is not a number; give one such as 5000 or +5000", args[1])
 			}
 			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
-				key, err := l.parsePrefix(args[0])
+				key, err := l.ParsePrefix(args[0])
 				if err != nil {
 					return err
 				}
@@ -277,18 +277,8 @@ is ahead of all of them. What is skipped is never made.`,
 
 // skip sets a counter to n, or ahead by n.
 func (p *program) skip(ctx context.Context, l *Registry, key stele.NamespaceKey, n uint64, ahead bool) error {
-	status, err := l.MinterStatus(ctx, key)
+	to, err := l.SkipTo(ctx, key, n, ahead)
 	if err != nil {
-		return err
-	}
-	to := n
-	if ahead {
-		to += status.Given
-	}
-	if to < n || status.Total > 0 && to > status.Total {
-		return refuse("skip", stele.Exhausted, "the template of %s has %s names; %s are given", key, grouped(int64(status.Total)), grouped(int64(status.Given)))
-	}
-	if err := l.SkipCounter(ctx, key, to); err != nil {
 		return err
 	}
 	if p.json {
@@ -322,7 +312,7 @@ one. Check exits with 1 if it found a record.`,
 		Args: oneArgument("the prefix"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
-				key, err := l.parsePrefix(args[0])
+				key, err := l.ParsePrefix(args[0])
 				if err != nil {
 					return err
 				}

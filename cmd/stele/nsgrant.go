@@ -112,7 +112,7 @@ func checkWho(cmd *cobra.Command, who string) error {
 // is printed, and for a person what tell says.
 func (p *program) changeGrants(cmd *cobra.Command, prefix string, change func(*stele.Namespace) error, tell func(context.Context, *Registry, *stele.Namespace) error) error {
 	return p.reading(cmd, func(ctx context.Context, l *Registry) error {
-		key, err := l.parsePrefix(prefix)
+		key, err := l.ParsePrefix(prefix)
 		if err != nil {
 			return err
 		}

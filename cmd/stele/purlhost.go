@@ -85,17 +85,6 @@ func (p *program) printHosts(hosts []string) error {
 	return nil
 }
 
-// PURLHosts returns the hosts whose http names are PURLs.
-func (f *Local) PURLHosts(context.Context) ([]string, error) { return f.Hosts(), nil }
-
-// AddPURLHosts adds some.
-func (f *Local) AddPURLHosts(ctx context.Context, hosts ...string) ([]string, error) {
-	if _, err := f.AddHosts(ctx, hosts...); err != nil {
-		return nil, err
-	}
-	return f.Hosts(), nil
-}
-
 // tellHost says on standard error that a host was added.
 func (p *program) tellHost(host string) {
 	fmt.Fprintf(p.stderr, "stele: %s is a PURL host of this registry from now on; --purl-host is not needed again\n", printable(host))

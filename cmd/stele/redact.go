@@ -31,7 +31,7 @@ those, or let them expire. If you restore one of them, redact the record again.`
 				return misuse(cmd, "the reason is missing; name the order with --reason, for those who come later")
 			}
 			return p.writing(cmd, func(ctx context.Context, l *Registry) error {
-				id, err := l.parse(args[0])
+				id, err := l.Parse(args[0])
 				if err != nil {
 					return err
 				}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 
@@ -50,7 +49,7 @@ history aside; the other flags change it. (PURL's users call it a clone.)`,
 			return p.creating(cmd, func(ctx context.Context, l *Registry) error {
 				model := &stele.Record{}
 				if like != "" {
-					id, err := l.parse(like)
+					id, err := l.Parse(like)
 					if err != nil {
 						return err
 					}
@@ -58,7 +57,7 @@ history aside; the other flags change it. (PURL's users call it a clone.)`,
 						return err
 					}
 				}
-				rec, err := f.record(l.schemes, args[0], model)
+				rec, err := f.record(l.Schemes, args[0], model)
 				if err != nil {
 					return err
 				}
@@ -67,7 +66,7 @@ history aside; the other flags change it. (PURL's users call it a clone.)`,
 				}
 				done, err := l.Register(ctx, rec)
 				if err != nil {
-					return l.taken(ctx, rec, err)
+					return l.Taken(ctx, rec, err)
 				}
 				return p.printName(p.stdout, done)
 			})
@@ -101,26 +100,6 @@ func (f *recordFlags) record(schemes *stele.Schemes, name string, model *stele.R
 		return rec, nil
 	}
 	return nil, &stele.Error{Op: "register", ID: id, Kind: stele.Invalid, Err: append(problems, others(rec)...)}
-}
-
-// taken adds to a conflict which of the record's names is taken, and by which record.
-func (l *Registry) taken(ctx context.Context, rec *stele.Record, err error) error {
-	if !errors.Is(err, stele.Conflict) {
-		return err
-	}
-	for _, name := range rec.Names() {
-		have, lookErr := l.Get(ctx, name)
-		switch {
-		case lookErr != nil:
-			continue
-		case name == rec.ID && have.ID == name:
-			err = fmt.Errorf("it is registered already; see 'stele show %s', and change it with 'stele update'", name)
-		default:
-			err = fmt.Errorf("%s is a name of %s already, and no name is ever given away; leave it out", name, have.ID)
-		}
-		return &stele.Error{Op: "register", ID: rec.ID, Kind: stele.Conflict, Err: err}
-	}
-	return err
 }
 
 // others returns what is wrong with a record beside its names.

@@ -18,6 +18,7 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/config"
 	"github.com/stele-id/stele/registry"
+	"github.com/stele-id/stele/registry/access"
 	"github.com/stele-id/stele/resolver"
 	"github.com/stele-id/stele/scheme/all"
 	"github.com/stele-id/stele/scheme/purl"
@@ -61,6 +62,40 @@ func (p *program) schemes(cmd *cobra.Command) (*stele.Schemes, error) {
 	}
 	return schemes, nil
 }
+
+// Registry is the registry that a verb works on.
+type Registry = access.Registry
+
+// creating is writing for the verbs with which a registry begins: they make one in the
+// data folder if there is none.
+func (p *program) creating(cmd *cobra.Command, do func(ctx context.Context, l *Registry) error) error {
+	p.create = true
+	return p.writing(cmd, do)
+}
+
+// writing calls do with the registry, and with a context that an interrupt ends: the
+// registry of a server if one is named, or else that of the database or of the data folder.
+// NotFound if there is none.
+func (p *program) writing(cmd *cobra.Command, do func(ctx context.Context, l *Registry) error) error {
+	far, err := p.isRemote(cmd)
+	if err != nil {
+		return err
+	}
+	if far {
+		return p.atServer(cmd, do)
+	}
+	return p.inRegistry(cmd, func(ctx context.Context, r *registry.Registry) error {
+		return do(ctx, access.NewLocal(r, p.now, p.place().String()))
+	})
+}
+
+// reading is writing for verbs that only look.
+func (p *program) reading(cmd *cobra.Command, do func(ctx context.Context, l *Registry) error) error {
+	return p.writing(cmd, do)
+}
+
+// hasFolder makes sure that the registry that the flags name exists.
+func (p *program) hasFolder() error { return p.place().Exists() }
 
 // inRegistry opens the registry, calls do with a context that an interrupt ends and
 // in which the administrator of the folder acts, and closes the registry.

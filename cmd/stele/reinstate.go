@@ -17,7 +17,7 @@ that it had. It is a new version; the withdrawal stays in the history.`,
 		Args:    oneArgument("the identifier"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.writing(cmd, func(ctx context.Context, l *Registry) error {
-				id, err := l.parse(args[0])
+				id, err := l.Parse(args[0])
 				if err != nil {
 					return err
 				}

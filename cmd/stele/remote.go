@@ -16,7 +16,7 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/client/remote"
 	"github.com/stele-id/stele/internal/disk"
-	"github.com/stele-id/stele/serve/dnsd"
+	"github.com/stele-id/stele/registry/access"
 )
 
 // remoteFlags say which server keeps the registry, and how the client connects to it.
@@ -74,7 +74,7 @@ func (p *program) isRemote(cmd *cobra.Command) (bool, error) {
 // atServer calls do with the registry of the server.
 func (p *program) atServer(cmd *cobra.Command, do func(ctx context.Context, l *Registry) error) error {
 	return p.withServer(cmd, func(ctx context.Context, r *remote.Registry) error {
-		return do(ctx, &Registry{backend: &Remote{r}, schemes: r.Schemes(), now: p.now, place: r.String(), chunk: remoteChunk})
+		return do(ctx, access.NewRemote(r, p.now))
 	})
 }
 
@@ -180,15 +180,3 @@ func readSome(path string, most int64) ([]byte, error) {
 	}
 	return text, nil
 }
-
-// remoteChunk is how many records of an import go to a server at a time.
-const remoteChunk = 10_000
-
-// Remote is the registry of a server.
-type Remote struct{ *remote.Registry }
-
-// Source is what zones are made from.
-func (d *Remote) Source() dnsd.Store { return remoteStore{d.Registry} }
-
-// Meant returns the error as it is: a server says itself what may have been meant.
-func (d *Remote) Meant(_ context.Context, _ stele.ID, err error) error { return err }

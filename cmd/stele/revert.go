@@ -51,7 +51,7 @@ the import made stay.
 				if whole {
 					return p.revertImport(ctx, l, number, o)
 				}
-				id, err := l.parse(args[0])
+				id, err := l.Parse(args[0])
 				if err != nil {
 					return err
 				}

@@ -42,7 +42,7 @@ It exits with 3 if there is no such record, or was none then.`,
 				return misuse(cmd, "versions are numbered from 1")
 			}
 			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
-				rec, err := l.find(ctx, args[0], then, version)
+				rec, err := l.Find(ctx, args[0], then, version)
 				if err != nil {
 					return err
 				}

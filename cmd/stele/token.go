@@ -205,7 +205,7 @@ last use is written once a minute.`,
 		ValidArgsFunction: p.completeUsers,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
-				user, err := l.tokenUser(ctx, args)
+				user, err := l.TokenUser(ctx, args...)
 				if err != nil {
 					return err
 				}
@@ -214,20 +214,6 @@ last use is written once a minute.`,
 		},
 	}
 	return neverFiles(cmd)
-}
-
-// tokenUser returns the user whose tokens are listed, or "" for all users: for an
-// administrator who names no user.
-func (l *Registry) tokenUser(ctx context.Context, args []string) (string, error) {
-	if len(args) == 1 {
-		_, err := l.User(ctx, args[0])
-		return args[0], err
-	}
-	me, err := l.Me(ctx)
-	if err != nil || me.Admin {
-		return "", err
-	}
-	return me.Name, nil
 }
 
 // listTokens prints tokens, one a line.
@@ -337,7 +323,7 @@ administrator may.`,
 				ids := args
 				if all {
 					var err error
-					if ids, err = shutTokens(ctx, l); err != nil {
+					if ids, err = l.ShutTokens(ctx); err != nil {
 						return err
 					}
 				}
@@ -352,19 +338,6 @@ administrator may.`,
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "open all tokens that are shut")
 	return neverFiles(cmd)
-}
-
-// shutTokens returns the IDs of tokens that are shut.
-func shutTokens(ctx context.Context, l *Registry) (ids []string, err error) {
-	for t, err := range l.Tokens(ctx, "") {
-		if err != nil {
-			return nil, err
-		}
-		if t.Shut {
-			ids = append(ids, t.ID)
-		}
-	}
-	return ids, nil
 }
 
 // openToken opens a token and prints it.

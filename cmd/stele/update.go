@@ -46,11 +46,11 @@ With --if-version N nothing is written if somebody changed the record meanwhile.
 				return err
 			}
 			return p.writing(cmd, func(ctx context.Context, l *Registry) error {
-				id, err := l.parse(args[0])
+				id, err := l.Parse(args[0])
 				if err != nil {
 					return err
 				}
-				aliases, bad := f.parseAliases(l.schemes)
+				aliases, bad := f.parseAliases(l.Schemes)
 				if bad != nil {
 					return &stele.Error{Op: "update", ID: id, Kind: stele.Invalid, Err: bad}
 				}

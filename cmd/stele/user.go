@@ -6,13 +6,11 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
-
-	"github.com/stele-id/stele"
 
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/registry/access"
 )
 
 func (p *program) userCommand() *cobra.Command {
@@ -170,11 +168,11 @@ its namespace too. It exits with 3 if there is no such user.`,
 				if p.json {
 					return p.printUser(&u)
 				}
-				card, err := l.userCard(ctx, &u, p.now())
+				details, err := l.DescribeUser(ctx, &u, p.now())
 				if err != nil {
 					return err
 				}
-				_, err = io.WriteString(p.stdout, card)
+				_, err = io.WriteString(p.stdout, userCard(&u, details))
 				return err
 			})
 		},
@@ -208,7 +206,7 @@ func (p *program) completeUsers(cmd *cobra.Command, args []string, _ string) (na
 }
 
 // userCard draws the card of a user for a person.
-func (l *Registry) userCard(ctx context.Context, u *auth.User, now time.Time) (string, error) {
+func userCard(u *auth.User, d access.UserDetails) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, printable(u.Name))
 	rows(&b, "groups", strings.Join(u.Groups, "  "))
@@ -218,62 +216,15 @@ func (l *Registry) userCard(ctx context.Context, u *auth.User, now time.Time) (s
 	if u.Disabled {
 		rows(&b, "disabled", "may do no more than the public")
 	}
-	if err := l.writeRoles(ctx, &b, u); err != nil {
-		return "", err
+	for i, role := range d.Roles {
+		rows(&b, first(i, "roles"), role)
 	}
-	inUse, ended := 0, 0
-	for t, err := range l.Tokens(ctx, u.Name) {
-		switch {
-		case err != nil:
-			return "", err
-		case t.Ended(now):
-			ended++
-		default:
-			inUse++
-		}
-	}
-	tokens := fmt.Sprintf("%d in use", inUse)
-	if ended > 0 {
-		tokens += fmt.Sprintf(", %d of no use any more", ended)
+	tokens := fmt.Sprintf("%d in use", d.TokensInUse)
+	if d.TokensEnded > 0 {
+		tokens += fmt.Sprintf(", %d of no use any more", d.TokensEnded)
 	}
 	rows(&b, "tokens", tokens)
 	rows(&b, "created", moment(u.Created))
 	rows(&b, "changed", moment(u.Modified)+", by "+u.By)
-	return b.String(), nil
-}
-
-// writeRoles tells which roles namespaces give to a user, as far as the caller may know.
-// It does not list the namespaces below, which inherit them.
-func (l *Registry) writeRoles(ctx context.Context, b *strings.Builder, u *auth.User) error {
-	given := 0
-	for ns, err := range l.Namespaces(ctx) {
-		if err != nil {
-			return err
-		}
-		for _, role := range rolesOf(u, ns) {
-			rows(b, first(given, "roles"), role+" in "+ns.Key().String())
-			given++
-		}
-	}
-	return nil
-}
-
-// rolesOf returns the roles that a namespace gives to a user, and how.
-func rolesOf(u *auth.User, ns *stele.Namespace) (roles []string) {
-	if ns.Prefix == "" {
-		return nil
-	}
-	if ns.Owner == u.Name {
-		roles = append(roles, string(stele.RoleOwner))
-	}
-	for _, g := range ns.Grants {
-		kind, name, _ := strings.Cut(g.To, ":")
-		switch {
-		case kind == "user" && name == u.Name:
-			roles = append(roles, string(g.Role))
-		case kind == "group" && slices.Contains(u.Groups, name):
-			roles = append(roles, fmt.Sprintf("%s, as a member of %s,", g.Role, name))
-		}
-	}
-	return roles
+	return b.String()
 }

@@ -133,7 +133,7 @@ func (p *program) verify(ctx context.Context, l *Registry, far bool) error {
 		return err
 	}
 	v.progress.End()
-	r := verified{Kind: "folder", Place: l.place, Changes: changes, Checked: checkedAll}
+	r := verified{Kind: "folder", Place: l.Place, Changes: changes, Checked: checkedAll}
 	switch {
 	case far:
 		r.Kind = "server"

@@ -28,13 +28,13 @@ reinstate ID' takes a withdrawal back.`,
 				return misuse(cmd, "the reason is missing; say why with --reason, for those who come later")
 			}
 			return p.writing(cmd, func(ctx context.Context, l *Registry) error {
-				id, err := l.parse(args[0])
+				id, err := l.Parse(args[0])
 				if err != nil {
 					return err
 				}
 				var instead stele.ID
 				if replacement != "" {
-					if instead, err = l.parse(replacement); err != nil {
+					if instead, err = l.Parse(replacement); err != nil {
 						return &stele.Error{Op: "withdraw", ID: id, Kind: stele.Invalid,
 							Err: stele.Problems{{Path: "tombstone.replacement", Err: syntax(err)}}}
 					}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/registry/access"
 	"github.com/stele-id/stele/serve/dnsd"
 )
 
@@ -38,17 +39,17 @@ runs a root of its own, for tests or inside an organisation, adds a root zone.`,
 // withZones is reading for verbs that look at zones.
 func (p *program) withZones(cmd *cobra.Command, do func(ctx context.Context, l *Registry, zones *dnsd.Zones) error) error {
 	return p.reading(cmd, func(ctx context.Context, l *Registry) error {
-		zones := l.zones(p.now)
+		zones := zonesOf(l, p.now)
 		defer zones.Close()
 		return do(ctx, l, zones)
 	})
 }
 
-// zones returns the zones of the registry as it is.
-func (l *Registry) zones(now func() time.Time) *dnsd.Zones {
-	o := dnsd.ZonesOptions{Store: l.Source(), Schemes: l.schemes, Now: now, Keyless: true}
-	if f, near := l.backend.(*Local); near {
-		o.Keyless, o.Secrets = false, f.registry.Secrets
+// zonesOf returns the zones of the registry as it is.
+func zonesOf(l *Registry, now func() time.Time) *dnsd.Zones {
+	o := dnsd.ZonesOptions{Store: l.Source(), Schemes: l.Schemes, Now: now, Keyless: true}
+	if f, near := l.Backend.(*access.Local); near {
+		o.Keyless, o.Secrets = false, f.Registry.Secrets
 	}
 	return dnsd.NewZones(o)
 }
@@ -154,7 +155,7 @@ caches, and their copies of the zone, they keep for a while.`,
 		Args:    oneArgument("the zone"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.withZones(cmd, func(ctx context.Context, l *Registry, zones *dnsd.Zones) error {
-				key, err := l.zoneOwner(ctx, zones, args[0])
+				key, err := zoneOwner(ctx, l, zones, args[0])
 				if err != nil {
 					return err
 				}
@@ -179,7 +180,7 @@ caches, and their copies of the zone, they keep for a while.`,
 // ofZone calls do with the namespace of a zone.
 func (p *program) ofZone(cmd *cobra.Command, zone string, do func(ns *stele.Namespace) error) error {
 	return p.withZones(cmd, func(ctx context.Context, l *Registry, zones *dnsd.Zones) error {
-		key, err := l.zoneOwner(ctx, zones, zone)
+		key, err := zoneOwner(ctx, l, zones, zone)
 		if err != nil {
 			return err
 		}
@@ -192,8 +193,8 @@ func (p *program) ofZone(cmd *cobra.Command, zone string, do func(ns *stele.Name
 }
 
 // setZone changes how the namespace of a zone is published. Op is the verb, for errors.
-func (l *Registry) setZone(ctx context.Context, zones *dnsd.Zones, op, zone string, change func(p *stele.Publication) error) (*stele.Namespace, error) {
-	key, err := l.zoneOwner(ctx, zones, zone)
+func setZone(ctx context.Context, l *Registry, zones *dnsd.Zones, op, zone string, change func(p *stele.Publication) error) (*stele.Namespace, error) {
+	key, err := zoneOwner(ctx, l, zones, zone)
 	if err != nil {
 		return nil, err
 	}
@@ -206,7 +207,7 @@ func (l *Registry) setZone(ctx context.Context, zones *dnsd.Zones, op, zone stri
 }
 
 // zoneOwner returns the namespace that a zone, or a prefix, names.
-func (l *Registry) zoneOwner(ctx context.Context, zones *dnsd.Zones, text string) (stele.NamespaceKey, error) {
+func zoneOwner(ctx context.Context, l *Registry, zones *dnsd.Zones, text string) (stele.NamespaceKey, error) {
 	list, err := zones.List(ctx)
 	if err != nil {
 		return stele.NamespaceKey{}, err
@@ -219,7 +220,7 @@ func (l *Registry) zoneOwner(ctx context.Context, zones *dnsd.Zones, text string
 			return z.Namespace, nil
 		}
 	}
-	key, err := l.parsePrefix(text)
+	key, err := l.ParsePrefix(text)
 	if err != nil {
 		return key, &stele.Error{Op: "find zone", Kind: stele.NotFound, Err: fmt.Errorf("there is no zone %.80q here; 'stele zone ls' lists them", text)}
 	}

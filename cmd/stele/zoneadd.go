@@ -57,7 +57,7 @@ With --elsewhere, others answer for the namespace: rules lead there.`,
 				return err
 			}
 			return p.creating(cmd, func(ctx context.Context, l *Registry) error {
-				zones := l.zones(p.now)
+				zones := zonesOf(l, p.now)
 				defer zones.Close()
 				return p.zoneAdd(ctx, l, zones, &f, args)
 			})
@@ -110,11 +110,11 @@ func (p *program) zoneAdd(ctx context.Context, l *Registry, zones *dnsd.Zones, f
 	key := stele.NamespaceKey{Scheme: f.scheme}
 	if f.root == "" {
 		var err error
-		if key, err = l.parsePrefix(args[0]); err != nil {
+		if key, err = l.ParsePrefix(args[0]); err != nil {
 			return err
 		}
-	} else if l.schemes.Lookup(f.scheme) == nil {
-		return misuse(f.cmd, "%.60q is not a scheme; there are %s", f.scheme, strings.Join(l.schemes.Names(), ", "))
+	} else if l.Schemes.Lookup(f.scheme) == nil {
+		return misuse(f.cmd, "%.60q is not a scheme; there are %s", f.scheme, strings.Join(l.Schemes.Names(), ", "))
 	} else if !client.Knows(f.scheme) {
 		return misuse(f.cmd, "%s names have no keys in the DNS, so a root of them would lead nowhere; they are found over HTTP", f.scheme)
 	}
@@ -148,7 +148,7 @@ func (p *program) tellAdded(ctx context.Context, l *Registry, ns *stele.Namespac
 	if _, err := fmt.Fprintln(p.stdout, name); err != nil {
 		return err
 	}
-	zones := l.zones(p.now)
+	zones := zonesOf(l, p.now)
 	defer zones.Close()
 	list, err := zones.Advise(ctx, name)
 	for _, problem := range list {

@@ -74,7 +74,7 @@ then. A catalog ends with its last zone; its secondaries keep what they have the
 func (p *program) setCatalog(cmd *cobra.Command, catalog string, names []string) error {
 	return p.withZones(cmd, func(ctx context.Context, l *Registry, zones *dnsd.Zones) error {
 		for _, name := range names {
-			ns, err := l.setZone(ctx, zones, "zone catalog", name, func(p *stele.Publication) error {
+			ns, err := setZone(ctx, l, zones, "zone catalog", name, func(p *stele.Publication) error {
 				if catalog == "" && p.Catalog == "" {
 					return refuse("zone catalog", stele.NotFound, "%s is listed in no catalog", p.Zone)
 				}

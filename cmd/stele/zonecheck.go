@@ -11,6 +11,7 @@ import (
 	"github.com/stele-id/stele/config"
 	"github.com/stele-id/stele/outbound"
 	"github.com/stele-id/stele/registry"
+	"github.com/stele-id/stele/registry/access"
 
 	"github.com/spf13/cobra"
 
@@ -181,7 +182,7 @@ func (p *program) checkTransfers(ctx context.Context, l *Registry, zones *dnsd.Z
 
 // compareZone asks the secondaries of a zone, or has the server ask them.
 func (p *program) compareZone(ctx context.Context, l *Registry, z dnsd.Listed) (remote.CheckedZone, error) {
-	if far, ok := l.backend.(*Remote); ok {
+	if far, ok := l.Backend.(*access.Remote); ok {
 		return far.CheckSecondaries(ctx, z.Zone)
 	}
 	may, err := p.mayAsk()

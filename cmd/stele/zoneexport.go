@@ -8,6 +8,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/client/remote"
+	"github.com/stele-id/stele/registry/access"
 	"github.com/stele-id/stele/serve/api"
 	"github.com/stele-id/stele/serve/dnsd"
 	"github.com/stele-id/stele/server"
@@ -62,7 +63,7 @@ good for a month. Without --signed the file of a signed zone has none, and expor
 // exportZone writes a zone to a file. For a server's registry, the server writes it: the
 // server has the keys, and all names.
 func (p *program) exportZone(ctx context.Context, l *Registry, zones *dnsd.Zones, zone, file string, want remote.ZoneFile) error {
-	ns, err := l.publishedIn(ctx, zone)
+	ns, err := publishedIn(ctx, l, zone)
 	if err != nil {
 		return err
 	}
@@ -70,7 +71,7 @@ func (p *program) exportZone(ctx context.Context, l *Registry, zones *dnsd.Zones
 	if err != nil {
 		return err
 	}
-	if far, ok := l.backend.(*Remote); ok {
+	if far, ok := l.Backend.(*access.Remote); ok {
 		err = far.WriteZone(ctx, out.w, ns.Key(), want)
 	} else {
 		progress := p.newProgress("export", "records", 0, nil)
@@ -91,7 +92,7 @@ func (p *program) exportZone(ctx context.Context, l *Registry, zones *dnsd.Zones
 }
 
 // publishedIn returns the namespace that is published in a zone.
-func (l *Registry) publishedIn(ctx context.Context, zone string) (*stele.Namespace, error) {
+func publishedIn(ctx context.Context, l *Registry, zone string) (*stele.Namespace, error) {
 	for ns, err := range l.Namespaces(ctx) {
 		if err != nil {
 			return nil, err

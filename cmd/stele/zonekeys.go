@@ -13,9 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
-	"github.com/stele-id/stele/bulk"
 	"github.com/stele-id/stele/publish/zonekey"
 	"github.com/stele-id/stele/registry"
+	"github.com/stele-id/stele/registry/access"
 	"github.com/stele-id/stele/server"
 )
 
@@ -35,14 +35,14 @@ func (p *program) withKeys(cmd *cobra.Command, text string, do func(ctx context.
 		return err
 	}
 	return p.inRegistry(cmd, func(ctx context.Context, r *registry.Registry) error {
-		return p.withKeysOf(ctx, &Registry{backend: &Local{r.Registrar, r}, schemes: r.Schemes, place: p.data, chunk: bulk.ChunkRows}, text, do)
+		return p.withKeysOf(ctx, access.NewLocal(r, p.now, p.data), text, do)
 	})
 }
 
 func (p *program) withKeysOf(ctx context.Context, l *Registry, text string, do func(ctx context.Context, keys keyKeeper, zone string) error) error {
-	zones := l.zones(p.now)
+	zones := zonesOf(l, p.now)
 	defer zones.Close()
-	key, err := l.zoneOwner(ctx, zones, text)
+	key, err := zoneOwner(ctx, l, zones, text)
 	if err != nil {
 		return err
 	}
@@ -50,10 +50,10 @@ func (p *program) withKeysOf(ctx context.Context, l *Registry, text string, do f
 	if err != nil {
 		return err
 	}
-	switch k := l.backend.(type) {
-	case *Remote:
+	switch k := l.Backend.(type) {
+	case *access.Remote:
 		return do(ctx, &remoteKeys{k.Registry, key}, zone)
-	case *Local:
+	case *access.Local:
 		return do(ctx, &localKeys{zonekey.Manager{Store: k.Registrar, Zones: zones, Now: p.now, Random: rand.Reader}, zone}, zone)
 	}
 	return refuse("zone keys", stele.Internal, "the keys of %s can't be found", zone)

@@ -154,7 +154,7 @@ of the name and type. They stay in the history of the namespace.`,
 // setRecords changes the owner's records in a zone, and prints how they are then.
 func (p *program) setRecords(cmd *cobra.Command, zone string, change func(context.Context, *dnsd.Zones, string, []stele.ZoneRecord) ([]stele.ZoneRecord, error)) error {
 	return p.withZones(cmd, func(ctx context.Context, l *Registry, zones *dnsd.Zones) error {
-		ns, err := l.setZone(ctx, zones, "zone record", zone, func(p *stele.Publication) (err error) {
+		ns, err := setZone(ctx, l, zones, "zone record", zone, func(p *stele.Publication) (err error) {
 			p.Records, err = change(ctx, zones, p.Zone, slices.Clone(p.Records))
 			return err
 		})

@@ -141,7 +141,7 @@ The copy that it has it keeps, and answers from it for up to two weeks.`,
 // setSecondaries changes the secondaries of a zone, and prints the result.
 func (p *program) setSecondaries(cmd *cobra.Command, zone string, change func([]stele.Secondary) ([]stele.Secondary, error)) error {
 	return p.withZones(cmd, func(ctx context.Context, l *Registry, zones *dnsd.Zones) error {
-		ns, err := l.setZone(ctx, zones, "zone secondary", zone, func(p *stele.Publication) (err error) {
+		ns, err := setZone(ctx, l, zones, "zone secondary", zone, func(p *stele.Publication) (err error) {
 			p.Secondaries, err = change(slices.Clone(p.Secondaries))
 			return err
 		})

@@ -34,7 +34,7 @@ It exits with 3 if there is no such zone, or nothing is published of the name.`,
 				if err == nil {
 					return p.showZone(shown)
 				}
-				id, noName := l.parse(args[0])
+				id, noName := l.Parse(args[0])
 				if noName != nil || !errors.Is(err, stele.NotFound) {
 					return err
 				}

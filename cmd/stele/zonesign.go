@@ -90,7 +90,7 @@ needed.`,
 				return err
 			}
 			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
-				ns, err := l.publishedIn(ctx, signed)
+				ns, err := publishedIn(ctx, l, signed)
 				if err == nil {
 					p.warnOfCopies(ns)
 				}

@@ -1,4 +1,4 @@
-package main
+package access
 
 import (
 	"context"
@@ -11,18 +11,24 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/audit"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/bulk"
 	"github.com/stele-id/stele/client/remote"
 	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/resolver"
-	"github.com/stele-id/stele/serve/dnsd"
 )
 
 // Local is a registry that this process has open.
 type Local struct {
 	*registrar.Registrar
-	registry *registry.Registry
+	Registry *registry.Registry
+}
+
+// NewLocal returns a registry that this process has open. The place is for messages.
+func NewLocal(r *registry.Registry, now func() time.Time, place string) *Registry {
+	return &Registry{Backend: &Local{r.Registrar, r}, Schemes: r.Schemes, Now: now, Place: place, ChunkRows: bulk.ChunkRows}
 }
 
 // List yields the records that a listing asks for.
@@ -90,7 +96,7 @@ func (f *Local) pointing(ctx context.Context, q remote.Listing) iter.Seq2[*stele
 		var last stele.ID
 		if q.After != "" {
 			var err error
-			if last, err = f.registry.Schemes.Parse(q.After); err != nil {
+			if last, err = f.Registry.Schemes.Parse(q.After); err != nil {
 				yield(nil, err)
 				return
 			}
@@ -111,7 +117,7 @@ func (f *Local) Meant(ctx context.Context, name stele.ID, err error) error {
 	if !errors.Is(err, stele.NotFound) {
 		return err
 	}
-	_, unknown := f.registry.Resolver.Resolve(ctx, resolver.Request{ID: name})
+	_, unknown := f.Registry.Resolver.Resolve(ctx, resolver.Request{ID: name})
 	if e, ok := errors.AsType[*resolver.UnknownError](unknown); ok && e.Mistyped {
 		return &stele.Error{Op: "show", ID: name, Kind: stele.NotFound, Err: e}
 	}
@@ -120,21 +126,53 @@ func (f *Local) Meant(ctx context.Context, name stele.ID, err error) error {
 
 // Count returns how many records count for a namespace.
 func (f *Local) Count(ctx context.Context, key stele.NamespaceKey) (uint64, error) {
-	return f.registry.Store.Count(ctx, key)
+	return f.Registry.Store.Count(ctx, key)
+}
+
+// PURLHosts returns the hosts whose http names are PURLs.
+func (f *Local) PURLHosts(context.Context) ([]string, error) { return f.Hosts(), nil }
+
+// AddPURLHosts adds hosts whose http names are PURLs, and returns all.
+func (f *Local) AddPURLHosts(ctx context.Context, hosts ...string) ([]string, error) {
+	if _, err := f.AddHosts(ctx, hosts...); err != nil {
+		return nil, err
+	}
+	return f.Hosts(), nil
+}
+
+// auditPage is how many entries are read at a time.
+const auditPage = 1000
+
+// AuditPage reads a part of the audit trail.
+func (f *Local) AuditPage(ctx context.Context, q registrar.AuditQuery) (page []audit.Document, after uint64, last bool, err error) {
+	after = q.After
+	for item, err := range f.Audit(ctx, q) {
+		if err != nil {
+			return nil, 0, false, err
+		}
+		after = item.Number
+		if item.Entry != nil {
+			page = append(page, audit.NewDocument(item.Entry))
+		}
+		if len(page) == auditPage {
+			return page, after, false, nil
+		}
+	}
+	return page, after, true, nil
 }
 
 // Me returns the user that the program acts as.
 func (f *Local) Me(ctx context.Context) (auth.Principal, error) { return auth.From(ctx), nil }
 
-// Source is what zones are made from.
-func (f *Local) Source() dnsd.Store { return f.registry.Store }
+// Source returns what zones are made from.
+func (f *Local) Source() ZoneSource { return f.Registry.Store }
 
 // Purge removes from the store's files what was erased.
 func (f *Local) Purge(ctx context.Context) error {
-	if err := f.registry.Registrar.Witness(ctx, "compact", "", ""); err != nil {
+	if err := f.Registry.Registrar.Witness(ctx, "compact", "", ""); err != nil {
 		return err
 	}
-	return f.registry.Store.Purge(ctx)
+	return f.Registry.Store.Purge(ctx)
 }
 
 // Backup copies the store.
@@ -142,19 +180,19 @@ func (f *Local) Backup(ctx context.Context, to string) (changes uint64, err erro
 	if err := f.Witness(ctx, "backup", to, "begin"); err != nil {
 		return 0, err
 	}
-	err = f.registry.Store.Backup(ctx, to)
+	err = f.Registry.Store.Backup(ctx, to)
 	if f.NoteEnd(ctx, "backup", to, err); err != nil {
 		return 0, err
 	}
-	return f.registry.Store.LastChange(ctx)
+	return f.Registry.Store.LastChange(ctx)
 }
 
 // Check checks the store, and the registrar's data in it.
 func (f *Local) Check(ctx context.Context, tell remote.Inspection) (changes uint64, err error) {
-	if err := f.registry.Inspect(ctx, registry.Inspection(tell)); err != nil {
+	if err := f.Registry.Inspect(ctx, registry.Inspection(tell)); err != nil {
 		return 0, err
 	}
-	return f.registry.Store.LastChange(ctx)
+	return f.Registry.Store.LastChange(ctx)
 }
 
 // writers is how many records are written at a time: concurrent commits share a sync of

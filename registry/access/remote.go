@@ -1,21 +1,38 @@
-package main
+package access
 
 import (
 	"context"
 	"iter"
 	"strings"
+	"time"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/client/remote"
 	"github.com/stele-id/stele/namespaces"
-	"github.com/stele-id/stele/serve/dnsd"
 )
+
+// remoteChunkRows is how many records of an import go to a server at a time.
+const remoteChunkRows = 10_000
+
+// Remote is the registry of a server.
+type Remote struct{ *remote.Registry }
+
+// NewRemote returns the registry of a server.
+func NewRemote(r *remote.Registry, now func() time.Time) *Registry {
+	return &Registry{Backend: &Remote{r}, Schemes: r.Schemes(), Now: now, Place: r.String(), ChunkRows: remoteChunkRows}
+}
+
+// Source returns what zones are made from.
+func (d *Remote) Source() ZoneSource { return remoteStore{d.Registry} }
+
+// Meant returns the error as it is: a server says itself what may have been meant.
+func (d *Remote) Meant(_ context.Context, _ stele.ID, err error) error { return err }
 
 // remoteStore is the registry of a server as zones read it: records and namespaces as they
 // are now. It has no keys and no feed of changes, which only the server reads.
 type remoteStore struct{ r *remote.Registry }
 
-var _ dnsd.Store = remoteStore{}
+var _ ZoneSource = remoteStore{}
 
 // Record returns the record that has this name.
 func (s remoteStore) Record(ctx context.Context, name stele.ID) (*stele.Record, error) {
@@ -101,7 +118,7 @@ func (s remoteStore) Count(ctx context.Context, key stele.NamespaceKey) (uint64,
 
 // untold is the error of an operation that only the server can do with its store.
 func untold(what string) error {
-	return refuse(what, stele.Invalid, "only the server itself does this with its registry; run it there, on the folder")
+	return stele.Errorf(what, stele.ID{}, stele.Invalid, "only the server itself does this with its registry; run it there, on the folder")
 }
 
 func untoldAll[T any](what string) iter.Seq2[T, error] {

@@ -1,4 +1,11 @@
-package main
+// Package access gives one view of a registry to the commands that work on it: [Local] is a
+// registry that this process has open, [Remote] one that a server keeps. The methods that a
+// registrar has too are the same in both, with the same errors, so that a command does not
+// need to know where the registry is. [Registry] adds what every command asks: which name, prefix,
+// version or key a text on the command line means.
+//
+// It prints nothing and reads no flags.
+package access
 
 import (
 	"context"
@@ -6,35 +13,28 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
-	"github.com/stele-id/stele/bulk"
-	"github.com/stele-id/stele/namespaces"
-	"github.com/stele-id/stele/registry"
-
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/audit"
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/client/remote"
+	"github.com/stele-id/stele/namespaces"
 	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/registrar/minting"
-	"github.com/stele-id/stele/serve/dnsd"
 )
 
-// backend is a registry that this process has open ([Local]), or one at a server
-// (remote.Registry). Methods that a registrar has too are the same here, with the same
-// errors, so that a verb need not know where the registry is.
-type backend interface {
-	recordBackend
-	namespaceBackend
-	mintBackend
-	importBackend
-	accessBackend
-	upkeepBackend
-	auditBackend
+// Backend is a registry in this process or at a server.
+type Backend interface {
+	Records
+	Namespaces
+	Mint
+	Import
+	Users
+	Upkeep
+	Audit
 }
 
-// recordBackend keeps records.
-type recordBackend interface {
+// Records reads and writes records.
+type Records interface {
 	Get(ctx context.Context, name stele.ID) (*stele.Record, error)
 	At(ctx context.Context, name stele.ID, t time.Time) (*stele.Record, error)
 	Version(ctx context.Context, name stele.ID, version uint64) (*stele.Record, error)
@@ -61,8 +61,8 @@ type recordBackend interface {
 	Disavow(ctx context.Context, name stele.ID, ifVersion, first, last uint64, reason string) (*stele.Record, error)
 }
 
-// namespaceBackend keeps namespaces.
-type namespaceBackend interface {
+// Namespaces reads and writes namespaces, and what belongs to them.
+type Namespaces interface {
 	Namespace(ctx context.Context, key stele.NamespaceKey) (*stele.Namespace, error)
 	Namespaces(ctx context.Context) iter.Seq2[*stele.Namespace, error]
 	NamespaceHistory(ctx context.Context, key stele.NamespaceKey) iter.Seq2[*stele.Namespace, error]
@@ -88,8 +88,8 @@ type namespaceBackend interface {
 	Count(ctx context.Context, key stele.NamespaceKey) (uint64, error)
 }
 
-// mintBackend makes new names.
-type mintBackend interface {
+// Mint makes new names.
+type Mint interface {
 	MintPool(ctx context.Context, pool []stele.NamespaceKey, n int) ([]minting.Label, error)
 
 	// MintRecords makes n names, registers a record like rec under each, and yields
@@ -98,8 +98,8 @@ type mintBackend interface {
 	MintRecords(ctx context.Context, rec *stele.Record, pool []stele.NamespaceKey, n int) iter.Seq2[*stele.Record, error]
 }
 
-// importBackend takes many records at a time.
-type importBackend interface {
+// Import takes many records at a time, and lists and reverts imports.
+type Import interface {
 	Bookmark(ctx context.Context, name string) ([]byte, error)
 	Ingest(ctx context.Context, records []*stele.Record, o registrar.ImportOptions) ([]error, error)
 	IngestNamespace(ctx context.Context, ns *stele.Namespace, o registrar.ImportOptions) error
@@ -110,8 +110,8 @@ type importBackend interface {
 	RevertImport(ctx context.Context, number uint64, o registrar.RevertOptions, told func(registrar.RevertStep) error) (registrar.RevertResult, error)
 }
 
-// accessBackend keeps users and tokens.
-type accessBackend interface {
+// Users reads and writes users and tokens.
+type Users interface {
 	// Me returns the user that the program acts as.
 	Me(ctx context.Context) (auth.Principal, error)
 
@@ -125,10 +125,10 @@ type accessBackend interface {
 	OpenToken(ctx context.Context, id string) (auth.Token, error)
 }
 
-// upkeepBackend looks after the registry as a whole.
-type upkeepBackend interface {
-	// Source is what zones are made from.
-	Source() dnsd.Store
+// Upkeep copies, checks and compacts the registry as a whole.
+type Upkeep interface {
+	// Source returns what zones are made from.
+	Source() ZoneSource
 
 	// Backup copies the registry to a new folder, and returns how many changes it
 	// has. Those that came meanwhile may be in the copy or not.
@@ -141,66 +141,56 @@ type upkeepBackend interface {
 	Check(ctx context.Context, tell remote.Inspection) (changes uint64, err error)
 }
 
-// Registry is the registry as verbs see it, in this process or at a server.
+// Audit reads the audit trail.
+type Audit interface {
+	// AuditPage returns a part of the trail that a query asks for, the number up to which
+	// it was read, and whether that is the end for now.
+	AuditPage(ctx context.Context, q registrar.AuditQuery) (page []audit.Document, after uint64, last bool, err error)
+}
+
+// ZoneSource is what zones of the DNS are made from: records, namespaces, the feed of
+// changes and the cells with keys.
+type ZoneSource interface {
+	Record(ctx context.Context, name stele.ID) (*stele.Record, error)
+	Version(ctx context.Context, id stele.ID, version uint64) (*stele.Record, error)
+	Scan(ctx context.Context, scheme, prefix, after string) iter.Seq2[*stele.Record, error]
+	Namespaces(ctx context.Context) iter.Seq2[*stele.Namespace, error]
+	Count(ctx context.Context, key stele.NamespaceKey) (uint64, error)
+	Changes(ctx context.Context, after uint64) iter.Seq2[stele.Change, error]
+	LastChange(ctx context.Context) (uint64, error)
+	Cells(ctx context.Context, prefix, after string) iter.Seq2[stele.Cell, error]
+	stele.Zones
+}
+
+// Registry is a registry, and what a command needs to know about it.
 type Registry struct {
-	backend
-	schemes *stele.Schemes
-	now     func() time.Time
-	place   string // where it is, for messages
-	chunk   int    // how many records of an import are committed together
+	Backend
+	Schemes   *stele.Schemes
+	Now       func() time.Time
+	Place     string // where it is, for messages
+	ChunkRows int    // how many records of an import are committed together
 }
 
-// creating is writing for the verbs with which a registry begins: they make one in the
-// data folder if there is none.
-func (p *program) creating(cmd *cobra.Command, do func(ctx context.Context, l *Registry) error) error {
-	p.create = true
-	return p.writing(cmd, do)
-}
+// Parse reads an identifier.
+func (l *Registry) Parse(text string) (stele.ID, error) { return l.Schemes.Parse(text) }
 
-// writing calls do with the registry, and with a context that an interrupt ends: the
-// registry of a server if one is named, or else that of the database or of the data folder.
-// NotFound if there is none.
-func (p *program) writing(cmd *cobra.Command, do func(ctx context.Context, l *Registry) error) error {
-	far, err := p.isRemote(cmd)
-	if err != nil {
-		return err
-	}
-	if far {
-		return p.atServer(cmd, do)
-	}
-	return p.inRegistry(cmd, func(ctx context.Context, r *registry.Registry) error {
-		return do(ctx, &Registry{backend: &Local{r.Registrar, r}, schemes: r.Schemes, now: p.now, place: p.place().String(), chunk: bulk.ChunkRows})
-	})
-}
-
-// reading is writing for verbs that only look.
-func (p *program) reading(cmd *cobra.Command, do func(ctx context.Context, l *Registry) error) error {
-	return p.writing(cmd, do)
-}
-
-// hasFolder makes sure that the registry that the flags name exists.
-func (p *program) hasFolder() error { return p.place().Exists() }
-
-// parse reads an identifier that stands on the command line.
-func (l *Registry) parse(text string) (stele.ID, error) { return l.schemes.Parse(text) }
-
-// parsePrefix reads the prefix of a namespace. That of handles may be written without its
+// ParsePrefix reads the prefix of a namespace. That of handles may be written without its
 // slash.
-func (l *Registry) parsePrefix(text string) (stele.NamespaceKey, error) {
-	key, err := namespaces.ParsePrefix(l.schemes, text)
+func (l *Registry) ParsePrefix(text string) (stele.NamespaceKey, error) {
+	key, err := namespaces.ParsePrefix(l.Schemes, text)
 	if err == nil || strings.HasSuffix(text, "/") {
 		return key, err
 	}
-	if with, slashErr := namespaces.ParsePrefix(l.schemes, text+"/"); slashErr == nil {
+	if with, slashErr := namespaces.ParsePrefix(l.Schemes, text+"/"); slashErr == nil {
 		return with, nil
 	}
 	return key, err
 }
 
-// find returns the record that has a name, at a time if that is not zero, or the
+// Find returns the record that has a name, at a time if that is not zero, or the
 // version of it if that is not 0.
-func (l *Registry) find(ctx context.Context, text string, at time.Time, version uint64) (*stele.Record, error) {
-	id, err := l.parse(text)
+func (l *Registry) Find(ctx context.Context, text string, at time.Time, version uint64) (*stele.Record, error) {
+	id, err := l.Parse(text)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,79 @@
+package access
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/stele-id/stele"
+)
+
+// AddKey adds a signing key to a namespace. Conflict if the namespace has the key, or as many
+// as it can have.
+func (l *Registry) AddKey(ctx context.Context, key stele.NamespaceKey, k stele.SigningKey) (*stele.Namespace, error) {
+	return l.SetNamespace(ctx, key, 0, func(ns *stele.Namespace) error {
+		if slices.ContainsFunc(ns.Keys, func(have stele.SigningKey) bool { return have.ID == k.ID }) {
+			return stele.Errorf("key", stele.ID{}, stele.Conflict, "%s has the key %s already", key, k.ID)
+		}
+		if len(ns.Keys) >= stele.MaxKeys {
+			return stele.Errorf("key", stele.ID{}, stele.Conflict, "%s has %d keys, and can't have more; keys are never removed, so sign with one of them, or of a namespace above or below", key, len(ns.Keys))
+		}
+		ns.Keys = append(ns.Keys, k)
+		return nil
+	})
+}
+
+// ChangeKey changes the key of a namespace whose ID begins with a text, and returns the
+// namespace as it is then and which of its keys it was.
+func (l *Registry) ChangeKey(ctx context.Context, key stele.NamespaceKey, begin string, change func(*stele.SigningKey)) (ns *stele.Namespace, at int, err error) {
+	ns, err = l.SetNamespace(ctx, key, 0, func(ns *stele.Namespace) error {
+		var err error
+		if at, err = findKey(ns, begin); err != nil {
+			return err
+		}
+		change(&ns.Keys[at])
+		return nil
+	})
+	return ns, at, err
+}
+
+// findKey returns which key of a namespace has an ID that begins with a text.
+func findKey(ns *stele.Namespace, begin string) (int, error) {
+	begins := func(k stele.SigningKey) bool { return strings.HasPrefix(k.ID, begin) }
+	at := slices.IndexFunc(ns.Keys, begins)
+	switch {
+	case at < 0 || begin == "":
+		return 0, stele.Errorf("key", stele.ID{}, stele.NotFound, "%s has no key %.60q; 'stele key list %s' shows those it has", ns.Key(), begin, ns.Key())
+	case slices.ContainsFunc(ns.Keys[at+1:], begins):
+		return 0, stele.Errorf("key", stele.ID{}, stele.Invalid, "several keys of %s begin with %.60q; write more of the name", ns.Key(), begin)
+	}
+	return at, nil
+}
+
+// WithKeys returns the namespaces with the prefixes given, or all that have signing keys if
+// none is given.
+func (l *Registry) WithKeys(ctx context.Context, prefixes ...string) (list []*stele.Namespace, err error) {
+	for _, prefix := range prefixes {
+		key, err := l.ParsePrefix(prefix)
+		if err != nil {
+			return nil, err
+		}
+		ns, err := l.Namespace(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, ns)
+	}
+	if len(prefixes) > 0 {
+		return list, nil
+	}
+	for ns, err := range l.Namespaces(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if len(ns.Keys) > 0 {
+			list = append(list, ns)
+		}
+	}
+	return list, nil
+}
