@@ -249,3 +249,17 @@ func decodeURL(text string) ([]byte, error) {
 	}
 	return base64.RawURLEncoding.Strict().DecodeString(text)
 }
+
+// KeyState returns the state of a key in a word, and since when it has it: it signs, or is
+// waiting to, or is retired, or revoked.
+func KeyState(k *stele.SigningKey, now time.Time) (state string, since time.Time) {
+	switch {
+	case !k.Revoked.IsZero() && !now.Before(k.Revoked):
+		return "revoked", k.Revoked
+	case !k.Expires.IsZero() && !now.Before(k.Expires):
+		return "retired", k.Expires
+	case k.Created.After(now.Add(Skew)):
+		return "waiting", k.Created
+	}
+	return "signs", k.Created
+}

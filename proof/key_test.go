@@ -255,3 +255,24 @@ func FuzzParsePrivate(f *testing.F) {
 		}
 	})
 }
+
+func TestKeyState(t *testing.T) {
+	now := time.Date(2031, 5, 2, 12, 0, 0, 0, time.UTC)
+	before, after := now.Add(-time.Hour), now.Add(time.Hour)
+	for _, tt := range []struct {
+		key   stele.SigningKey
+		state string
+		since time.Time
+	}{
+		{stele.SigningKey{Created: before}, "signs", before},
+		{stele.SigningKey{Created: before, Expires: after}, "signs", before},
+		{stele.SigningKey{Created: before, Expires: now}, "retired", now},
+		{stele.SigningKey{Created: before, Expires: before, Revoked: now}, "revoked", now},
+		{stele.SigningKey{Created: before, Revoked: after}, "signs", before},
+		{stele.SigningKey{Created: after}, "waiting", after},
+	} {
+		if state, since := KeyState(&tt.key, now); state != tt.state || !since.Equal(tt.since) {
+			t.Errorf("%+v: %s since %s, want %s since %s", tt.key, state, since, tt.state, tt.since)
+		}
+	}
+}

@@ -55,6 +55,7 @@ var rooms = []room{
 	{folder: "internal/slab"}, // bytes only; the memory comes from the system
 	{folder: "internal/spelling", pure: true},
 	{folder: "internal/terminal", pure: true},
+	{folder: "internal/wording", may: ".", pure: true},
 
 	{folder: "scheme/internal", may: ".", pure: true},
 	{folder: "scheme/schemetest", may: "."},
@@ -90,7 +91,7 @@ var rooms = []room{
 
 	{folder: "server", may: ". document internal/disk internal/limit internal/terminal audit auth config outbound publish registrar registry resolver serve/* web store/*", tests: "scheme/all secret"},
 	{folder: "doctor", may: ". internal/disk auth client config registry secret server store/pebble"},
-	{folder: "cmd/stele", may: ". document internal/destination internal/disk internal/limit internal/progress internal/spelling internal/terminal config doctor registry server audit outbound bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
+	{folder: "cmd/stele", may: ". document internal/destination internal/disk internal/limit internal/progress internal/spelling internal/terminal internal/wording config doctor registry server audit outbound bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 
 	{folder: "bench", may: ". document audit bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 	{folder: "test", may: ". document audit bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},

@@ -10,7 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/cmd/stele/card"
 	"github.com/stele-id/stele/config"
+	"github.com/stele-id/stele/internal/terminal"
 )
 
 // configVariable names the configuration file in the environment.
@@ -62,14 +64,14 @@ func listSettings(w io.Writer) error {
 			b.WriteByte('\n')
 		}
 		fmt.Fprintf(&b, "%s\n", s.Name)
-		row(&b, "what", s.What)
-		row(&b, "is", kindInWords(&s))
+		card.Row(&b, "what", s.What)
+		card.Row(&b, "is", kindInWords(&s))
 		if s.Usual != "" {
-			row(&b, "default", s.Usual)
+			card.Row(&b, "default", s.Usual)
 		}
-		row(&b, "file", s.InFile(s.Example))
-		row(&b, "flag", "--"+s.Name+flagValue(&s))
-		row(&b, "environment", s.Variable())
+		card.Row(&b, "file", s.InFile(s.Example))
+		card.Row(&b, "flag", "--"+s.Name+flagValue(&s))
+		card.Row(&b, "environment", s.Variable())
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -131,7 +133,7 @@ func (p *program) printObject(v any) error {
 	if err != nil {
 		return err
 	}
-	_, err = p.stdout.Write(escapeUnseen(append(line, '\n')))
+	_, err = p.stdout.Write(terminal.EscapeUnseen(append(line, '\n')))
 	return err
 }
 

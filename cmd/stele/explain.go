@@ -9,16 +9,14 @@ import (
 	"io"
 	"iter"
 	"os"
-	"strings"
 	"sync"
-	"unicode"
-	"unicode/utf16"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/client/remote"
+	"github.com/stele-id/stele/cmd/stele/card"
+	"github.com/stele-id/stele/internal/terminal"
 	"github.com/stele-id/stele/namespaces"
 )
 
@@ -64,7 +62,8 @@ It exits with 1 if a text is not an identifier.`,
 				asked = p.learnFor(cmd, schemes, server, text)
 				return asked
 			}
-			x.registered = sync.OnceValue(func() *namespaces.Tree { return p.registered(cmd, schemes, server) })
+			tree := sync.OnceValue(func() *namespaces.Tree { return p.registered(cmd, schemes, server) })
+			x.ancestors = func(id stele.ID) []*stele.Namespace { return tree().ChainOf(id) }
 			return x.explain(args)
 		},
 	}
@@ -79,8 +78,9 @@ type explainer struct {
 	// reading again.
 	learn func(text string) bool
 
-	// registered returns the namespaces of the registry; none if it can't be read.
-	registered func() *namespaces.Tree
+	// ancestors returns the namespaces of the registry that a name is in; none if the
+	// registry can't be read.
+	ancestors func(stele.ID) []*stele.Namespace
 }
 
 // registered returns the namespaces of a registry that the caller may see; none if there
@@ -110,9 +110,9 @@ func (p *explainer) explain(args []string) error {
 	defer out.Flush()
 	total, invalid := 0, 0
 	one := func(text string, size int) error {
-		c := p.explainText(text, size)
+		c := card.Explain(p.schemes, text, size, p.ancestors)
 		if c.Error != "" && p.learn(text) {
-			c = p.explainText(text, size)
+			c = card.Explain(p.schemes, text, size, p.ancestors)
 		}
 		if total > 0 && !p.json {
 			fmt.Fprintln(out)
@@ -129,8 +129,13 @@ func (p *explainer) explain(args []string) error {
 				return err
 			}
 		}
-	} else if err := p.lines(out, one); err != nil {
-		return err
+	} else {
+		if isTerminal(p.stdin) {
+			fmt.Fprintln(p.stderr, "Type identifiers, one a line; end with Ctrl-D.")
+		}
+		if err := terminal.Lines(p.stdin, stele.MaxText, one, out.Flush); err != nil {
+			return err
+		}
 	}
 	if err := out.Flush(); err != nil {
 		return err
@@ -142,62 +147,6 @@ func (p *explainer) explain(args []string) error {
 		return &stele.Error{Kind: stele.Invalid, Err: fmt.Errorf("%d of %d texts are no identifiers; their cards say why", invalid, total)}
 	}
 	return nil
-}
-
-// lines calls one for each line of standard input with the line, cut after the longest
-// identifier, and its whole size. Whatever the size of a line, no more of it than that is
-// held.
-func (p *program) lines(out *bufio.Writer, one func(text string, size int) error) error {
-	if isTerminal(p.stdin) {
-		fmt.Fprintln(p.stderr, "Type identifiers, one a line; end with Ctrl-D.")
-	}
-	in := bufio.NewReaderSize(p.stdin, stele.MaxText+16)
-	for {
-		skipBlanks(in)
-		line, err := in.ReadSlice('\n')
-		text := string(line)
-		read, size := len(line), visible(line) // the size is without what is blank at the end
-		for errors.Is(err, bufio.ErrBufferFull) {
-			line, err = in.ReadSlice('\n')
-			if n := visible(line); n > 0 {
-				size = read + n
-			}
-			read += len(line)
-		}
-		text = text[:min(size, len(text))]
-		if text != "" && text[0] != '#' {
-			if err := one(text, size); err != nil {
-				return err
-			}
-		}
-		switch {
-		case err == io.EOF:
-			return nil
-		case err != nil:
-			return fmt.Errorf("standard input: %w", err)
-		case in.Buffered() == 0: // the process that writes may be waiting for the answer
-			if err := out.Flush(); err != nil {
-				return err
-			}
-		}
-	}
-}
-
-// visible returns how long a piece of a line is without the blanks at its end.
-func visible(line []byte) int { return len(bytes.TrimRight(line, " \t\r\n")) }
-
-// skipBlanks skips spaces and tabs: they do not count for a line's size.
-func skipBlanks(in *bufio.Reader) {
-	for {
-		c, err := in.ReadByte()
-		if err != nil {
-			return
-		}
-		if c != ' ' && c != '\t' {
-			_ = in.UnreadByte() // can't fail after ReadByte
-			return
-		}
-	}
 }
 
 // isTerminal reports whether r is a terminal at which a person types. (The null device is
@@ -215,60 +164,10 @@ func isTerminal(r io.Reader) bool {
 	return err != nil || !os.SameFile(info, null)
 }
 
-// card is an explanation, or what is wrong, as JSON shows it.
-type card struct {
-	Input       string           `json:"input"`
-	Scheme      string           `json:"scheme,omitempty"`
-	Form        string           `json:"form,omitempty"`
-	Canonical   string           `json:"canonical,omitempty"`
-	Parts       stele.Parts      `json:"parts,omitempty"`
-	Spellings   []stele.Spelling `json:"spellings,omitempty"`
-	Warnings    []string         `json:"warnings"`
-	Error       string           `json:"error,omitempty"`
-	Position    *int             `json:"position,omitempty"`
-	Suggestions []string         `json:"suggestions,omitempty"`
-}
-
-// explainText makes the card of one text. size is its whole size: a longer text
-// than an identifier can be was cut by its reader.
-func (p *explainer) explainText(text string, size int) card {
-	c := card{Input: text, Warnings: []string{}}
-	if size > stele.MaxText {
-		c.Input = strings.ToValidUTF8(text[:min(len(text), 60)], "") + "..."
-	}
-	var x stele.Explanation
-	err := tooLong(size)
-	if err == nil {
-		x, err = p.schemes.Explain(text)
-	}
-	if err == nil && p.schemes.IsPlaced(x.ID) {
-		x = p.schemes.Place(x, p.registered().ChainOf(x.ID))
-	}
-	if err != nil {
-		c.Error = err.Error()
-		if syntax, ok := errors.AsType[*stele.SyntaxError](err); ok {
-			c.Error, c.Scheme, c.Position, c.Suggestions = syntax.Reason, syntax.Scheme, &syntax.Pos, syntax.Suggestions
-		}
-		return c
-	}
-	c.Scheme, c.Form, c.Canonical = x.ID.Scheme(), x.Form, x.ID.String()
-	c.Parts, c.Spellings = x.Parts, x.Spellings
-	c.Warnings = append(c.Warnings, x.Warnings...)
-	return c
-}
-
-// tooLong is the error for a text of more bytes than an identifier can have.
-func tooLong(size int) error {
-	if size <= stele.MaxText {
-		return nil
-	}
-	return stele.Invalidf("", stele.MaxText, "the text has %d bytes; an identifier has at most %d", size, stele.MaxText)
-}
-
 // print writes the card, for a program or for a person.
-func (p *program) print(w io.Writer, c card) error {
+func (p *program) print(w io.Writer, c card.Explanation) error {
 	if !p.json {
-		return c.write(w)
+		return c.Write(w)
 	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -276,24 +175,6 @@ func (p *program) print(w io.Writer, c card) error {
 	if err := enc.Encode(c); err != nil {
 		return err
 	}
-	_, err := w.Write(escapeUnseen(b.Bytes()))
+	_, err := w.Write(terminal.EscapeUnseen(b.Bytes()))
 	return err
-}
-
-// escapeUnseen escapes, in JSON, the characters that JSON leaves as they are and a
-// terminal acts on or does not show: DEL, the C1 controls, marks of direction.
-func escapeUnseen(enc []byte) []byte {
-	out := make([]byte, 0, len(enc))
-	for _, r := range string(enc) {
-		switch {
-		case r == '\n' || unicode.IsPrint(r):
-			out = utf8.AppendRune(out, r)
-		case r > 0xffff:
-			high, low := utf16.EncodeRune(r)
-			out = fmt.Appendf(out, `\u%04x\u%04x`, high, low)
-		default:
-			out = fmt.Appendf(out, `\u%04x`, r)
-		}
-	}
-	return out
 }

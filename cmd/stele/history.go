@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/internal/wording"
 )
 
 func (p *program) historyCommand() *cobra.Command {
@@ -64,6 +65,6 @@ func (p *program) history(ctx context.Context, l *Registry, id stele.ID) error {
 }
 
 func writeVersion(out *bufio.Writer, before, rec *stele.Record) {
-	changes := differences(before, rec)
-	fmt.Fprintf(out, "%-3d %s  %s  %s\n", rec.Version, moment(rec.Modified), printable(rec.By), printable(strings.Join(changes, "; ")))
+	changes := wording.Differences(before, rec)
+	fmt.Fprintf(out, "%-3d %s  %s  %s\n", rec.Version, wording.Moment(rec.Modified), printable(rec.By), printable(strings.Join(changes, "; ")))
 }

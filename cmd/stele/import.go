@@ -2,6 +2,7 @@ package main
 
 import (
 	"github.com/stele-id/stele/internal/progress"
+	"github.com/stele-id/stele/internal/wording"
 
 	"context"
 	"encoding/json"
@@ -451,7 +452,7 @@ func shownValue(value string) string {
 	if value == "" {
 		return "(nothing)"
 	}
-	return fmt.Sprintf("%q", shorten(value))
+	return fmt.Sprintf("%q", wording.Shorten(value))
 }
 
 // What an import makes is garbage as soon as its chunk is committed. So the collector

@@ -7,12 +7,12 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/cmd/stele/card"
 	"github.com/stele-id/stele/proof"
 )
 
@@ -161,21 +161,8 @@ type signingKeyDocument struct {
 }
 
 func newSigningKeyDocument(ns *stele.Namespace, k *stele.SigningKey, now time.Time) signingKeyDocument {
-	state, _ := keyState(k, now)
+	state, _ := proof.KeyState(k, now)
 	return signingKeyDocument{ns.Key().String(), k.ID, k.Algorithm, state, k.Public, k.Created, k.Expires, k.Revoked, k.Note}
-}
-
-// keyState returns the state of a key in a word, and since when it has it.
-func keyState(k *stele.SigningKey, now time.Time) (state string, since time.Time) {
-	switch {
-	case !k.Revoked.IsZero() && !now.Before(k.Revoked):
-		return "revoked", k.Revoked
-	case !k.Expires.IsZero() && !now.Before(k.Expires):
-		return "retired", k.Expires
-	case k.Created.After(now.Add(proof.Skew)):
-		return "waiting", k.Created
-	}
-	return "signs", k.Created
 }
 
 func (p *program) keyListCommand() *cobra.Command {
@@ -217,23 +204,13 @@ func (p *program) printSigningKeys(list []*stele.Namespace) error {
 				}
 				continue
 			}
-			fmt.Fprintf(out, "%s  %s%s\n", keyLine(k, p.now()), printable(ns.Key().String()), noteOf(k))
+			fmt.Fprintf(out, "%s  %s%s\n", card.KeyLine(k, p.now()), printable(ns.Key().String()), noteOf(k))
 		}
 	}
 	if n == 0 {
 		fmt.Fprintln(p.stderr, "stele: there are no keys; 'stele key new' makes one")
 	}
 	return out.Flush()
-}
-
-// keyLine describes a key in a line.
-func keyLine(k *stele.SigningKey, now time.Time) string {
-	state, since := keyState(k, now)
-	line := fmt.Sprintf("%s  %-7s  %-7s  %s", k.ID, strings.ToLower(k.Algorithm), state, moment(since))
-	if state == "signs" && !k.Expires.IsZero() {
-		line += ", until " + moment(k.Expires)
-	}
-	return line
 }
 
 func noteOf(k *stele.SigningKey) string {

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/internal/wording"
 )
 
 func (p *program) keyRetireCommand() *cobra.Command {
@@ -40,7 +41,7 @@ a hyphen, write -- before the prefix.`,
 					k.Expires = k.Created
 				}
 			}, func(ns *stele.Namespace, k *stele.SigningKey) error {
-				return p.say("%s signs nothing for %s from %s on\n", k.ID, ns.Key(), moment(k.Expires))
+				return p.say("%s signs nothing for %s from %s on\n", k.ID, ns.Key(), wording.Moment(k.Expires))
 			})
 		},
 	}
@@ -67,7 +68,7 @@ a hyphen, write -- before the prefix.`,
 					k.Revoked = now
 				}
 			}, func(ns *stele.Namespace, k *stele.SigningKey) error {
-				return p.say("%s proves nothing for %s from %s on\n", k.ID, ns.Key(), moment(k.Revoked))
+				return p.say("%s proves nothing for %s from %s on\n", k.ID, ns.Key(), wording.Moment(k.Revoked))
 			})
 		},
 	})

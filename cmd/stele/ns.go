@@ -12,7 +12,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/cmd/stele/card"
 	"github.com/stele-id/stele/document"
+	"github.com/stele-id/stele/internal/terminal"
+	"github.com/stele-id/stele/internal/wording"
 )
 
 func (p *program) nsCommand() *cobra.Command {
@@ -134,7 +137,7 @@ func (p *program) nsShowCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				_, err = io.WriteString(p.stdout, namespaceCard(ns, details, p.now()))
+				_, err = io.WriteString(p.stdout, card.Namespace(ns, details, p.now()))
 				return err
 			})
 		},
@@ -197,7 +200,7 @@ func (p *program) printPrefix(w io.Writer, ns *stele.Namespace) error {
 	if p.json {
 		text = document.AppendNamespace(nil, ns)
 	}
-	_, err := w.Write(escapeUnseen(append(text, '\n')))
+	_, err := w.Write(terminal.EscapeUnseen(append(text, '\n')))
 	return err
 }
 
@@ -227,7 +230,7 @@ A registry that an earlier program made has the versions since it was upgraded.`
 					if p.json {
 						err = p.printPrefix(out, ns)
 					} else {
-						_, err = fmt.Fprintf(out, "%-3d %s  %s  owner %s  %s\n", ns.Version, moment(ns.Modified), printable(ns.By), printable(ns.Owner), printable(ns.Title))
+						_, err = fmt.Fprintf(out, "%-3d %s  %s  owner %s  %s\n", ns.Version, wording.Moment(ns.Modified), printable(ns.By), printable(ns.Owner), printable(ns.Title))
 					}
 					if err != nil {
 						return err

@@ -11,6 +11,7 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/document"
 	"github.com/stele-id/stele/internal/destination"
+	"github.com/stele-id/stele/internal/terminal"
 )
 
 func (p *program) registerCommand() *cobra.Command {
@@ -120,6 +121,6 @@ func (p *program) printName(w io.Writer, rec *stele.Record) error {
 	if p.json {
 		text = document.AppendRecord(nil, rec)
 	}
-	_, err := w.Write(escapeUnseen(append(text, '\n')))
+	_, err := w.Write(terminal.EscapeUnseen(append(text, '\n')))
 	return err
 }

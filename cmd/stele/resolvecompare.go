@@ -10,6 +10,7 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/client"
 	"github.com/stele-id/stele/client/dnssec"
+	"github.com/stele-id/stele/cmd/stele/card"
 )
 
 // outcome is what one way says.
@@ -109,11 +110,11 @@ func (p *program) printComparison(id stele.ID, outcomes []outcome, agree, unansw
 		o := &outcomes[i]
 		switch {
 		case o.err != nil:
-			row(&b, string(o.via), "("+stele.KindOf(o.err).String()+") "+printable(o.err.Error()))
+			card.Row(&b, string(o.via), "("+stele.KindOf(o.err).String()+") "+printable(o.err.Error()))
 		case o.res.Found == client.FoundServer:
-			row(&b, string(o.via), printable(o.res.Location)+"  (a resolver)")
+			card.Row(&b, string(o.via), printable(o.res.Location)+"  (a resolver)")
 		default:
-			row(&b, string(o.via), printable(o.res.Location))
+			card.Row(&b, string(o.via), printable(o.res.Location))
 		}
 	}
 	verdict := "they agree"
@@ -123,7 +124,7 @@ func (p *program) printComparison(id stele.ID, outcomes []outcome, agree, unansw
 	case !agree:
 		verdict = "they do not agree"
 	}
-	row(&b, "result", verdict)
+	card.Row(&b, "result", verdict)
 	_, err := fmt.Fprint(p.stdout, b.String())
 	return err
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/client"
+	"github.com/stele-id/stele/internal/wording"
 	"github.com/stele-id/stele/resolver"
 )
 
@@ -132,7 +133,7 @@ func localResult(found *resolver.Resolution, service stele.Service) (client.Resu
 		if service == stele.N2S && found.Record != nil && len(found.Record.Signatures) > 0 {
 			return refuse(stele.NotFound, "its signatures are in the registry itself, and have no address of their own; 'stele show' prints them, and 'stele get --verify' checks them")
 		}
-		return refuse(stele.NotFound, "it is registered, but there is nothing for %s (%s); 'stele show' prints what is known of it", service, serviceNames[service])
+		return refuse(stele.NotFound, "it is registered, but there is nothing for %s (%s); 'stele show' prints what is known of it", service, wording.Service(service))
 	}
 	t := stele.Target{URL: found.URL}
 	res := client.Result{

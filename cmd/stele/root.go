@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/internal/progress"
+	"github.com/stele-id/stele/internal/terminal"
 )
 
 // Exit codes, which scripts rely on.
@@ -147,4 +150,16 @@ func strict(root *cobra.Command) {
 // refuse makes an error of a verb.
 func refuse(op string, kind stele.Kind, format string, args ...any) error {
 	return &stele.Error{Op: op, Kind: kind, Err: fmt.Errorf(format, args...)}
+}
+
+// printable is [terminal.Printable].
+func printable(s string) string { return terminal.Printable(s) }
+
+// grouped is [terminal.Grouped].
+func grouped(n int64) string { return terminal.Grouped(n) }
+
+// newProgress shows how far a verb is, on standard error; see [progress.New].
+func (p *program) newProgress(what, unit string, total int64, bytes func() int64) *progress.Bar {
+	file, ok := p.stderr.(*os.File)
+	return progress.New(p.stderr, ok && isTerminal(file), p.now, what, unit, total, bytes)
 }

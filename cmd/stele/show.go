@@ -3,10 +3,10 @@ package main
 import (
 	"context"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/stele-id/stele/cmd/stele/card"
 )
 
 func (p *program) showCommand() *cobra.Command {
@@ -49,9 +49,7 @@ It exits with 3 if there is no such record, or was none then.`,
 				if p.json {
 					return p.printName(p.stdout, rec)
 				}
-				var b strings.Builder
-				writeRecord(&b, rec)
-				_, err = io.WriteString(p.stdout, b.String())
+				_, err = io.WriteString(p.stdout, card.Record(rec))
 				return err
 			})
 		},

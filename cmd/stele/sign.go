@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/internal/wording"
 	"github.com/stele-id/stele/proof"
 )
 
@@ -127,7 +128,7 @@ func (p *program) keepSignature(ctx context.Context, l *Registry, f *statementFl
 			return have.Key == made.Key && have.SHA256 == s.SHA256 && have.Size == s.Size && have.Type == s.Type
 		}); at >= 0 && !f.replace {
 			made = rec.Signatures[at]
-			fmt.Fprintf(p.stderr, "stele: this key signed the same on %s already; --replace signs it anew\n", moment(made.Date))
+			fmt.Fprintf(p.stderr, "stele: this key signed the same on %s already; --replace signs it anew\n", wording.Moment(made.Date))
 			return nil
 		}
 		if f.replace {
@@ -145,7 +146,7 @@ func (p *program) keepSignature(ctx context.Context, l *Registry, f *statementFl
 	if p.json {
 		return p.printName(p.stdout, rec)
 	}
-	return p.say("%s signed on %s by %s: %d bytes, SHA-256 %x\n", printable(rec.ID.String()), moment(made.Date), made.Key, made.Size, made.SHA256)
+	return p.say("%s signed on %s by %s: %d bytes, SHA-256 %x\n", printable(rec.ID.String()), wording.Moment(made.Date), made.Key, made.Size, made.SHA256)
 }
 
 // privateKey reads a private key, and warns if other users can read it.

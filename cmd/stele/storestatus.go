@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/cmd/stele/card"
 	storecopy "github.com/stele-id/stele/store/copy"
 )
 
@@ -129,31 +130,31 @@ func (p *program) printStatus(s storeStatus) error {
 		return p.printObject(s)
 	}
 	var b strings.Builder
-	rows(&b, "kind", s.Kind)
-	rows(&b, "place", s.Place)
-	rows(&b, "schema", fmt.Sprint(s.Schema))
+	card.Rows(&b, "kind", s.Kind)
+	card.Rows(&b, "place", s.Place)
+	card.Rows(&b, "schema", fmt.Sprint(s.Schema))
 	changes := grouped(int64(s.Changes))
 	if s.LastChange != nil {
 		changes += ", the last at " + s.LastChange.Format(time.RFC3339)
 	}
-	rows(&b, "changes", changes)
+	card.Rows(&b, "changes", changes)
 	since := "from " // the beginning of the registry
 	if s.Generation.Restored != "" {
 		since = "restored at "
 	}
-	rows(&b, "generation", fmt.Sprintf("%d, %s%s (%s)", s.Generation.Number, since, s.Generation.Began.Format(time.RFC3339), s.Generation.ID))
-	rows(&b, "namespaces", grouped(int64(s.Namespaces)))
+	card.Rows(&b, "generation", fmt.Sprintf("%d, %s%s (%s)", s.Generation.Number, since, s.Generation.Began.Format(time.RFC3339), s.Generation.ID))
+	card.Rows(&b, "namespaces", grouped(int64(s.Namespaces)))
 	if s.Records != nil {
-		rows(&b, "records", grouped(int64(*s.Records)))
+		card.Rows(&b, "records", grouped(int64(*s.Records)))
 	}
 	if s.Sealed != "" {
-		rows(&b, "sealed", s.Sealed)
+		card.Rows(&b, "sealed", s.Sealed)
 	}
 	if s.CopyOf != "" {
-		rows(&b, "unfinished", "this is a copy of "+s.CopyOf+" that is not finished")
+		card.Rows(&b, "unfinished", "this is a copy of "+s.CopyOf+" that is not finished")
 	}
 	if s.Lagging != nil {
-		rows(&b, "primary", "away since "+s.Lagging.UTC().Format(time.RFC3339)+"; a standby is read, which may be behind")
+		card.Rows(&b, "primary", "away since "+s.Lagging.UTC().Format(time.RFC3339)+"; a standby is read, which may be behind")
 	}
 	_, err := fmt.Fprint(p.stdout, b.String())
 	return err

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/internal/wording"
 )
 
 func (p *program) tokenCommand() *cobra.Command {
@@ -162,7 +163,7 @@ func (p *program) printCredential(credential string, t *auth.Token) error {
 	}
 	lasts := "never expires"
 	if !t.Expires.IsZero() {
-		lasts = "expires " + moment(t.Expires)
+		lasts = "expires " + wording.Moment(t.Expires)
 	}
 	// The token is printed already, so an error of this line does not matter.
 	fmt.Fprintf(p.stderr, "token %s for %s, %s; it is not shown again, so keep it as a password\n", t.ID, printable(t.User), lasts)
@@ -236,7 +237,7 @@ func (p *program) printToken(t *auth.Token) error {
 	}
 	words := []string{t.ID, t.User, tokenState(t, p.now()), "never used"}
 	if !t.LastUse.IsZero() {
-		words[3] = "used " + moment(t.LastUse)
+		words[3] = "used " + wording.Moment(t.LastUse)
 	}
 	if t.Parent != "" {
 		words = append(words, "made by "+t.Parent)
@@ -261,7 +262,7 @@ func (p *program) printToken(t *auth.Token) error {
 func tokenState(t *auth.Token, now time.Time) string {
 	switch {
 	case !t.Revoked.IsZero():
-		return "revoked " + moment(t.Revoked)
+		return "revoked " + wording.Moment(t.Revoked)
 	case t.EndedWith != "":
 		return "ended with " + t.EndedWith
 	case t.Shut:
@@ -269,9 +270,9 @@ func tokenState(t *auth.Token, now time.Time) string {
 	case t.Expires.IsZero():
 		return "never expires"
 	case t.Ended(now):
-		return "expired " + moment(t.Expires)
+		return "expired " + wording.Moment(t.Expires)
 	}
-	return "expires " + moment(t.Expires)
+	return "expires " + wording.Moment(t.Expires)
 }
 
 func (p *program) tokenRevokeCommand() *cobra.Command {

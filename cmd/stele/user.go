@@ -2,15 +2,13 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele/auth"
-	"github.com/stele-id/stele/registry/access"
+	"github.com/stele-id/stele/cmd/stele/card"
 )
 
 func (p *program) userCommand() *cobra.Command {
@@ -172,7 +170,7 @@ its namespace too. It exits with 3 if there is no such user.`,
 				if err != nil {
 					return err
 				}
-				_, err = io.WriteString(p.stdout, userCard(&u, details))
+				_, err = io.WriteString(p.stdout, card.User(&u, details))
 				return err
 			})
 		},
@@ -203,28 +201,4 @@ func (p *program) completeUsers(cmd *cobra.Command, args []string, _ string) (na
 		return nil
 	})
 	return names, cobra.ShellCompDirectiveNoFileComp
-}
-
-// userCard draws the card of a user for a person.
-func userCard(u *auth.User, d access.UserDetails) string {
-	var b strings.Builder
-	fmt.Fprintln(&b, printable(u.Name))
-	rows(&b, "groups", strings.Join(u.Groups, "  "))
-	if u.Admin {
-		rows(&b, "administrator", "may do everything")
-	}
-	if u.Disabled {
-		rows(&b, "disabled", "may do no more than the public")
-	}
-	for i, role := range d.Roles {
-		rows(&b, first(i, "roles"), role)
-	}
-	tokens := fmt.Sprintf("%d in use", d.TokensInUse)
-	if d.TokensEnded > 0 {
-		tokens += fmt.Sprintf(", %d of no use any more", d.TokensEnded)
-	}
-	rows(&b, "tokens", tokens)
-	rows(&b, "created", moment(u.Created))
-	rows(&b, "changed", moment(u.Modified)+", by "+u.By)
-	return b.String()
 }

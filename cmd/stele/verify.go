@@ -2,6 +2,7 @@ package main
 
 import (
 	"github.com/stele-id/stele/internal/progress"
+	"github.com/stele-id/stele/internal/wording"
 
 	"context"
 	"fmt"
@@ -156,7 +157,7 @@ func (p *program) verifyBackup(ctx context.Context, folder string) error {
 	r := verified{Kind: "backup of a database", Place: folder, Changes: found.Changes, Rows: found.Rows, Checked: checkedBackup,
 		Unchecked: []string{uncheckedBackup, uncheckedChanges}}
 	if !found.Taken.IsZero() {
-		r.Taken = moment(found.Taken)
+		r.Taken = wording.Moment(found.Taken)
 	}
 	return v.conclude(r)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/cmd/stele/card"
 	"github.com/stele-id/stele/serve/dnsd"
 )
 
@@ -71,13 +72,13 @@ func (p *program) showZone(z *dnsd.Shown) error {
 	out := bufio.NewWriter(p.stdout)
 	fmt.Fprintf(out, "%s\n", z.Zone)
 	var b strings.Builder
-	row(&b, "namespace", namespaceText(z.Listed))
-	row(&b, "layout", string(z.Layout))
+	card.Row(&b, "namespace", namespaceText(z.Listed))
+	card.Row(&b, "layout", string(z.Layout))
 	if z.Shut {
-		row(&b, "shut", shutWords(z.Zone))
+		card.Row(&b, "shut", shutWords(z.Zone))
 	}
 	for _, s := range z.Secondaries {
-		row(&b, "secondary", secondaryText(s))
+		card.Row(&b, "secondary", secondaryText(s))
 	}
 	out.WriteString(b.String())
 	writeEntries(out, z.Records)
@@ -87,7 +88,7 @@ func (p *program) showZone(z *dnsd.Shown) error {
 // writeEntries writes records of the DNS.
 func writeEntries(out *bufio.Writer, list []dnsd.Entry) {
 	for _, e := range list {
-		fmt.Fprintf(out, "%s%s %s\n", cardIndent, e.Owner, e.Text)
+		fmt.Fprintf(out, "%s%s %s\n", card.Indent, e.Owner, e.Text)
 	}
 }
 
@@ -122,10 +123,10 @@ func (p *program) drawPlace(id stele.ID, place *dnsd.Place) error {
 	out := bufio.NewWriter(p.stdout)
 	var b strings.Builder
 	fmt.Fprintln(&b, printable(id.String()))
-	row(&b, "zone", place.Zone)
-	row(&b, "owner name", place.Owner)
+	card.Row(&b, "zone", place.Zone)
+	card.Row(&b, "owner name", place.Owner)
 	for _, note := range place.Notes {
-		row(&b, "note", printable(note))
+		card.Row(&b, "note", printable(note))
 	}
 	out.WriteString(b.String())
 	writeEntries(out, place.Records)

@@ -1,4 +1,4 @@
-package main
+package wording
 
 import (
 	"bytes"
@@ -10,9 +10,9 @@ import (
 	"github.com/stele-id/stele"
 )
 
-// differences tells in words how a version of a record differs from the one before
+// Differences tells in words how a version of a record differs from the one before
 // it, which is nil for the first.
-func differences(before, rec *stele.Record) []string {
+func Differences(before, rec *stele.Record) []string {
 	if before == nil {
 		words := "registered"
 		if rec.State == stele.Reserved {
@@ -48,7 +48,7 @@ func differences(before, rec *stele.Record) []string {
 // disavowed says that the version itself is disavowed, and which ones it disavows.
 func (d *difference) disavowed(before, rec *stele.Record) {
 	if by := rec.Withheld.Disavowal(rec.Version); by != nil {
-		d.addf("disavowed: %s", shorten(by.Reason))
+		d.addf("disavowed: %s", Shorten(by.Reason))
 	}
 	for _, by := range rec.Withheld.Disavowed {
 		if by.At.After(before.Modified) && !by.At.After(rec.Modified) {
@@ -70,17 +70,17 @@ func (d *difference) state(before, rec *stele.Record) {
 	switch {
 	// A version from before a redaction comes without its reason.
 	case rec.Redacted && t != nil && t.Reason != "" && (old == nil || old.Reason == ""):
-		d.addf("redacted: %s", shorten(t.Reason))
+		d.addf("redacted: %s", Shorten(t.Reason))
 	case rec.State == before.State && t != nil && old != nil:
 		if t.Reason != old.Reason {
-			d.addf("reason changed: %s", shorten(t.Reason))
+			d.addf("reason changed: %s", Shorten(t.Reason))
 		}
 		d.replacement(old.Replacement, t.Replacement)
 		return
 	case rec.State == before.State:
 		return
 	case rec.State == stele.Withdrawn && t != nil && t.Reason != "":
-		d.addf("withdrawn: %s", shorten(t.Reason))
+		d.addf("withdrawn: %s", Shorten(t.Reason))
 	case before.State == stele.Withdrawn:
 		d.addf("reinstated")
 	case before.State == stele.Reserved && rec.State == stele.Active:
@@ -114,7 +114,7 @@ func (d *difference) targets(before, now []stele.Target) {
 			continue
 		}
 		if came[at] != old {
-			d.addf("target %s changed (%s)", old.URL, cmp.Or(aboutTarget(&came[at]), "as usual"))
+			d.addf("target %s changed (%s)", old.URL, cmp.Or(Target(&came[at]), "as usual"))
 		}
 		came = slices.Delete(came, at, at+1)
 	}
@@ -135,14 +135,14 @@ func (d *difference) targets(before, now []stele.Target) {
 }
 
 func (d *difference) metadata(before, now stele.Metadata) {
-	for _, key := range fieldOrder(now) {
+	for _, key := range FieldOrder(now) {
 		if old, ok := before[key]; !ok {
 			d.addf("%s set", key)
 		} else if old != now[key] {
 			d.addf("%s changed", key)
 		}
 	}
-	for _, key := range fieldOrder(before) {
+	for _, key := range FieldOrder(before) {
 		if _, ok := now[key]; !ok {
 			d.addf("%s removed", key)
 		}
@@ -152,7 +152,7 @@ func (d *difference) metadata(before, now stele.Metadata) {
 // rest names the other fields that changed.
 func (d *difference) rest(before, rec *stele.Record) {
 	if before.Persistence != rec.Persistence {
-		d.addf("persistence %s", cmp.Or(promise(rec.Persistence), "changed"))
+		d.addf("persistence %s", cmp.Or(Promise(rec.Persistence), "changed"))
 	}
 	if !sameValues(before.Values, rec.Values) {
 		d.addf("handle values changed")
@@ -189,14 +189,4 @@ func sameValues(a, b []stele.HandleValue) bool {
 			x.TTL == y.TTL && x.TTLAbsolute == y.TTLAbsolute && x.Timestamp == y.Timestamp &&
 			x.Permissions == y.Permissions && slices.Equal(x.References, y.References)
 	})
-}
-
-// shorten cuts a text so that it fits into a line with others.
-func shorten(text string) string {
-	const most = 100
-	runes := []rune(text)
-	if len(runes) <= most {
-		return text
-	}
-	return string(runes[:most]) + "..."
 }

@@ -1,4 +1,4 @@
-package main
+package wording
 
 import (
 	"strings"
@@ -37,7 +37,7 @@ func TestDifferences(t *testing.T) {
 	} {
 		rec := base()
 		tt.change(rec)
-		if got := strings.Join(differences(base(), rec), "; "); got != tt.want {
+		if got := strings.Join(Differences(base(), rec), "; "); got != tt.want {
 			t.Errorf("got %q, want %q", got, tt.want)
 		}
 	}
