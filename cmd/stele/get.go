@@ -1,24 +1,22 @@
 package main
 
 import (
-	"github.com/stele-id/stele/internal/disk"
+	"os/signal"
+	"syscall"
+
 	"github.com/stele-id/stele/internal/progress"
 
-	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"net/url"
 	"os"
-	"path"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/stele-id/stele/client/dnssec"
 	"github.com/stele-id/stele/client/fetch"
+	"github.com/stele-id/stele/client/get"
+	"github.com/stele-id/stele/client/ways"
 
 	"github.com/spf13/cobra"
 
@@ -40,9 +38,6 @@ type getFlags struct {
 	stall   time.Duration
 	maxTime time.Duration
 }
-
-// anyKeyFlag is long, so that users think before they write it.
-const anyKeyFlag = "allow-unauthenticated-key"
 
 func (p *program) getCommand() *cobra.Command {
 	var f getFlags
@@ -104,7 +99,7 @@ func (f *getFlags) addGet(cmd *cobra.Command) {
 	flags.StringVarP(&f.output, "output", "o", "", "`file` to write to, or a folder; - is standard output (default: a name made of the identifier)")
 	flags.BoolVar(&f.force, "force", false, "overwrite what is there")
 	flags.BoolVar(&f.verify, "verify", false, "check that it is what was signed, and tell what was proven")
-	flags.BoolVar(&f.anyKey, anyKeyFlag, false, "with --verify: fetch it also if the key is not authenticated; the output says that it was not verified")
+	flags.BoolVar(&f.anyKey, get.AnyKeyFlag, false, "with --verify: fetch it also if the key is not authenticated; the output says that it was not verified")
 	flags.StringVar(&f.maxSize, "max-size", "16GiB", "`size` that it may have, such as 500MB; 0 for any")
 	flags.StringVar(&f.private, "private-addresses", "", "whether to fetch from this machine and private networks: `allow` or refuse (default: refuse if the name was resolved in the DNS)")
 	flags.DurationVar(&f.stall, "stall", 30*time.Second, "for how long nothing may come")
@@ -114,7 +109,7 @@ func (f *getFlags) addGet(cmd *cobra.Command) {
 	f.addWays(cmd)
 	flags.Lookup("dnssec").Usage = "have answers of the DNS prove themselves: `how` is validate (check signatures; alone, and with --verify or --anchors, it is that), trust-ad (take the word of name servers that are asked by tls:// or https://) or off"
 	flags.Lookup("anchors").Usage = "`file` with the keys to trust, as DNSKEY or DS records (default: those of the public DNS's root)"
-	choices(cmd, "private-addresses", privateAllow, privateRefuse)
+	choices(cmd, "private-addresses", get.PrivateAllow, get.PrivateRefuse)
 	choices(cmd, "max-size", "100MB", "16GiB", "100GB", "0")
 	// It fails only for a flag that the command does not have.
 	_ = cmd.RegisterFlagCompletionFunc("output", completeNames)
@@ -132,14 +127,14 @@ func (f *getFlags) getRequest(name string) (client.Request, error) {
 	}
 	f.most = size
 	if f.anyKey && !f.verify {
-		return q, misuse(f.cmd, "--%s says how to --verify; give both, or neither", anyKeyFlag)
+		return q, misuse(f.cmd, "--%s says how to --verify; give both, or neither", get.AnyKeyFlag)
 	}
-	switch f.private {
-	case "", privateRefuse:
-		f.dns.permit = permitPublic
-	case privateAllow:
+	switch get.PrivateAddresses(f.private) {
+	case get.PrivateByWay, get.PrivateRefuse:
+		f.dns.permit = get.PermitPublic
+	case get.PrivateAllow:
 	default:
-		return q, misuse(f.cmd, "--private-addresses: %.40q is neither %s nor %s", f.private, privateAllow, privateRefuse)
+		return q, misuse(f.cmd, "--private-addresses: %.40q is neither %s nor %s", f.private, get.PrivateAllow, get.PrivateRefuse)
 	}
 	if f.stall <= 0 || f.maxTime <= 0 {
 		return q, misuse(f.cmd, "--stall and --max-time must be longer than nothing")
@@ -176,29 +171,99 @@ type gotDocument struct {
 	Proof    *client.Proof `json:"proof,omitempty"`
 }
 
-func newGot(location string, info *fetch.Info) gotDocument {
-	d := gotDocument{Location: location, Type: info.Type, Encoding: info.Encoding, Size: info.Size, Resumed: info.Resumed, InClear: info.InClear, Open: info.Open}
-	if info.URL != location {
+func newGot(id stele.ID, got *get.Result) gotDocument {
+	info := &got.Info
+	d := gotDocument{
+		ID: id, File: got.File, Location: got.Location, Type: info.Type, Encoding: info.Encoding, Size: info.Size, Resumed: info.Resumed, InClear: info.InClear, Open: info.Open,
+		SHA256: got.SHA256, Via: got.Via, DNSSEC: got.DNSSEC, Proof: got.Proof, Verified: got.Proof != nil && got.Proof.IsProven(),
+	}
+	if info.URL != got.Location {
 		d.URL = info.URL
 	}
 	return d
 }
 
-// tell says what was got, and in a line what was proven of it.
-func (g *getting) tell(w io.Writer, d gotDocument) error {
+// get is the verb.
+func (p *program) get(f *getFlags, q client.Request) error {
+	schemes, err := p.schemes(f.cmd)
+	if err != nil {
+		return err
+	}
+	id, err := p.parseName(f.cmd, schemes, f.server, q.Name)
+	if err != nil {
+		return err
+	}
+	roots, err := p.remote.roots()
+	if err != nil {
+		return err
+	}
+	list, err := p.ways(&f.resolveFlags, schemes, id)
+	if err != nil {
+		return err
+	}
+	defer list.Close()
+	ctx, stop := signal.NotifyContext(f.cmd.Context(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	bar := &bar{program: p}
+	got, err := get.Run(ctx, get.Options{
+		ID: id, Request: q, Schemes: schemes, Ways: list, Local: p.localWay(schemes), Now: p.now, Timeout: f.timeout,
+		Fetch: fetch.Options{RootCAs: roots, Idle: f.stall}, Private: get.PrivateAddresses(f.private), MaxSize: f.most, MaxTime: f.maxTime,
+		Output: f.output, Force: f.force, Stdout: p.stdout,
+		Verify: f.verify, AnyKey: f.anyKey, Server: f.server, Validated: f.dns.dnssec != "",
+		Note: func(text string) {
+			bar.end()
+			fmt.Fprintf(p.stderr, "stele: %s\n", printable(text))
+		},
+		Progress: bar.move, Advise: func(err error) error { return f.adviseProof(list, err) },
+	})
+	bar.end()
+	if err != nil {
+		return p.adviseFetch(err)
+	}
+	return p.printGot(id, &got)
+}
+
+// adviseFetch adds to an error which flag helps; its kind stays.
+func (p *program) adviseFetch(err error) error {
+	if errors.Is(err, fetch.ErrUntrusted) && p.remote.authority == "" {
+		return fmt.Errorf("%w; name the certificate of its authority with --ca FILE", err)
+	}
+	if errors.Is(err, fetch.ErrAddress) && stele.KindOf(err) == stele.Forbidden {
+		return fmt.Errorf("%w; if the name is of your own network, fetch it with --private-addresses allow", err)
+	}
+	return err
+}
+
+// adviseProof adds to an error of the DNS what to do if its answers must prove themselves
+// although the user did not ask for it.
+func (f *getFlags) adviseProof(list ways.List, err error) error {
+	changed := f.cmd.Flags().Changed
+	implied := f.verify && !changed("dnssec") && !changed("anchors") && list.Has(client.ViaDNS)
+	if implied && (errors.Is(err, dnssec.ErrBogus) || errors.Is(err, stele.Unavailable)) {
+		return fmt.Errorf("%w; answers of the DNS must prove themselves here: if the name server passes on no signatures name another with --dns, or keys to trust with --anchors, or do without with --dnssec=off", err)
+	}
+	return err
+}
+
+// printGot says what was got, and in a line what was proven of it.
+func (p *program) printGot(id stele.ID, got *get.Result) error {
+	d := newGot(id, got)
 	if d.Encoding != "" {
-		fmt.Fprintf(g.stderr, "stele: the server has packed it (Content-Encoding: %s), though it was asked not to; it is kept as it was sent, so unpack it before you use it\n", printable(d.Encoding))
+		fmt.Fprintf(p.stderr, "stele: the server has packed it (Content-Encoding: %s), though it was asked not to; it is kept as it was sent, so unpack it before you use it\n", printable(d.Encoding))
 	}
-	d.Verified = d.Proof != nil && d.Proof.IsProven()
-	if g.json {
-		if w == g.stdout {
-			return g.printObject(d)
-		}
+	toOutput := d.File == get.StandardOutput
+	switch {
+	case p.json && toOutput:
 		return nil // standard output has the thing itself
+	case p.json:
+		return p.printObject(d)
+	case d.File == "":
+		fmt.Fprintf(p.stderr, "stele: nothing was fetched: %s is for other programs; this is where it is\n", printable(got.Protocol))
+		return p.say("%s\n", printable(d.Location))
 	}
-	name := d.File
-	if name == toStandardOutput {
-		name = "standard output"
+	name, w := d.File, p.stdout
+	if toOutput {
+		name, w = "standard output", p.stderr
 	}
 	line := fmt.Sprintf("%s: %s bytes from %s", printable(name), grouped(d.Size), printable(d.Location))
 	if d.Resumed > 0 {
@@ -244,75 +309,4 @@ func (b *bar) end() {
 		b.progress.End()
 		b.progress = nil
 	}
-}
-
-// toStandardOutput is the name that means standard output.
-const toStandardOutput = "-"
-
-// outputPath returns the file to write to: the one that was named, or in the folder that
-// was named, or here, one with a name made of the identifier. A file that exists is an
-// error unless it may be overwritten; that is checked before anything is fetched.
-func (f *getFlags) outputPath(id stele.ID, location string) (string, error) {
-	name := f.output
-	if name == toStandardOutput {
-		return name, nil
-	}
-	if info, err := os.Stat(name); name == "" || err == nil && info.IsDir() {
-		name = filepath.Join(name, fileName(id, location))
-	}
-	switch info, err := os.Lstat(name); {
-	case errors.Is(err, fs.ErrNotExist):
-		return name, nil
-	case err != nil:
-		return "", disk.FileError(err)
-	case info.IsDir():
-		return "", refuse("get", stele.Conflict, "%.200q is a folder; name a file with -o", name)
-	case !f.force:
-		return "", refuse("get", stele.Conflict, "%.200q is there already; overwrite it with --force, or name another file with -o", name)
-	}
-	return name, nil
-}
-
-// maxFileName leaves room for what follows the name while the file is not whole.
-const maxFileName = 150
-
-// fileName makes a file's name of an identifier: letters, digits, hyphens, underscores and
-// dots, never a path or hidden. The ending is that of the location, if it has one that
-// looks like one.
-func fileName(id stele.ID, location string) string {
-	name := strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_', r == '.':
-			return r
-		}
-		return '_'
-	}, id.String())
-	name = strings.TrimLeft(name, ".-")
-	ending := endingOf(location)
-	if strings.HasSuffix(strings.ToLower(name), strings.ToLower(ending)) {
-		ending = ""
-	}
-	if len(name)+len(ending) > maxFileName {
-		// Two long identifiers that begin alike are two files.
-		name = fmt.Sprintf("%s-%x", name[:maxFileName-20], sha256.Sum256([]byte(id.String())))[:maxFileName-10]
-	}
-	return name + ending
-}
-
-// endingOf returns the ending of a location's path: a dot and up to 8 letters or digits.
-func endingOf(location string) string {
-	u, err := url.Parse(location)
-	if err != nil {
-		return ""
-	}
-	ending := path.Ext(u.Path)
-	if len(ending) < 2 || len(ending) > 9 {
-		return ""
-	}
-	for _, r := range ending[1:] {
-		if (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') {
-			return ""
-		}
-	}
-	return ending
 }

@@ -1,10 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/netip"
 	"os"
 	"os/signal"
 	"slices"
@@ -17,6 +21,8 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/client"
 	"github.com/stele-id/stele/client/dnssec"
+	"github.com/stele-id/stele/client/ways"
+	"github.com/stele-id/stele/cmd/stele/card"
 	"github.com/stele-id/stele/ddds"
 	"github.com/stele-id/stele/resolver"
 )
@@ -147,33 +153,10 @@ func (f *resolveFlags) request(name string) (client.Request, error) {
 	if f.timeout <= 0 {
 		return q, misuse(f.cmd, "the --timeout must be longer than nothing")
 	}
-	if q.Accept, err = parseAccept(f.accept, q.Service); err != nil {
+	if q.Accept, err = ways.ParseAccept(f.accept, q.Service); err != nil {
 		return q, misuse(f.cmd, "--accept: %w", err)
 	}
 	return q, nil
-}
-
-// parseAccept reads media types with weights; for signatures algorithms, which are
-// written in the same way.
-func parseAccept(text string, service stele.Service) (list []ddds.Preference, err error) {
-	if service == stele.N2S && text != "" {
-		var algorithms []string
-		for word := range strings.SplitSeq(text, ",") {
-			name, weight, weighted := strings.Cut(strings.TrimSpace(word), ";")
-			name += "/*"
-			if weighted {
-				name += ";" + weight
-			}
-			algorithms = append(algorithms, name)
-		}
-		text = strings.Join(algorithms, ",")
-	}
-	if list, err = resolver.ParseAccept(text); service == stele.N2S {
-		for i := range list {
-			list[i].Range = strings.ToUpper(strings.TrimSuffix(list[i].Range, "/*"))
-		}
-	}
-	return list, err
 }
 
 // resolve is the verb.
@@ -186,23 +169,19 @@ func (p *program) resolve(f *resolveFlags, q client.Request) error {
 	if err != nil {
 		return err
 	}
-	ways, err := p.ways(f, schemes, id)
+	list, err := p.ways(f, schemes, id)
 	if err != nil {
 		return err
 	}
-	defer ways.close()
+	defer list.Close()
 	ctx, stop := signal.NotifyContext(f.cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
 	if f.compare {
-		return p.compare(ctx, schemes, id, q, ways)
+		return p.compare(id, ways.Compare(ctx, schemes, id, q, list))
 	}
-	var list []client.Way
-	for _, w := range ways {
-		list = append(list, w.way)
-	}
-	res, err := client.First(ctx, q, list...)
+	res, err := client.First(ctx, q, list.Ways()...)
 	return p.printResolution(&q, &res, err)
 }
 
@@ -253,60 +232,27 @@ func newFailure(name string, err error, trace *client.Trace) failureDocument {
 	return d
 }
 
-// chosenVia returns the ways that were asked for, or else those that other flags imply, or
-// else all that are available; these too if there would be nothing to compare.
-func (p *program) chosenVia(f *resolveFlags, id stele.ID) ([]client.Via, error) {
-	var list []client.Via
+// via returns the ways to try.
+func (p *program) via(f *resolveFlags, id stele.ID) ([]client.Via, error) {
+	changed := f.cmd.Flags().Changed
+	c := ways.Choice{
+		DNS: f.dns.isGiven(f.cmd), Server: f.server != "", Local: changed("data") || changed("store"),
+		ServerImplied: !changed("server"), // one that the environment names for all verbs
+		Registered:    p.hasFolder() == nil, InDNS: client.Knows(id.Scheme()), DNSFirst: f.dnsFirst, Compare: f.compare,
+	}
 	for _, text := range f.via {
 		via := client.Via(strings.ToLower(text))
 		if !slices.Contains([]client.Via{client.ViaDNS, client.ViaHTTP, client.ViaLocal}, via) {
 			return nil, misuse(f.cmd, "%.60q is no way; there are dns, http and local", text)
 		}
-		if !slices.Contains(list, via) {
-			list = append(list, via)
-		}
+		c.Named = append(c.Named, via)
 	}
-	if len(list) > 0 {
-		return list, nil
-	}
-	changed := f.cmd.Flags().Changed
-	registered, found := p.hasFolder() == nil, inDNS(id)
-	add := func(yes bool, via client.Via) {
-		if yes {
-			list = append(list, via)
-		}
-	}
-	// A server that the environment names for all verbs does not imply a way.
-	unsaid := !changed("server") && !changed("data") && !changed("store")
-	add(f.dns.isGiven(f.cmd) || f.dnsFirst && found && unsaid && f.server != "", client.ViaDNS)
-	add(f.server != "", client.ViaHTTP)
-	add(changed("data") || changed("store"), client.ViaLocal)
-	if enough := len(list) >= 2; len(list) == 0 || f.compare && !enough {
-		add(f.dnsFirst && found, client.ViaDNS)
-		add(registered && !slices.Contains(list, client.ViaLocal), client.ViaLocal)
-		add((found || len(list) == 0) && !slices.Contains(list, client.ViaDNS), client.ViaDNS)
-	}
-	return list, nil
-}
-
-// namedWay is a way to resolve names.
-type namedWay struct {
-	via   client.Via
-	way   client.Way
-	close func()
-}
-
-type ways []namedWay
-
-func (w ways) close() {
-	for _, one := range w {
-		one.close()
-	}
+	return c.Ways(), nil
 }
 
 // ways makes the ways to try.
-func (p *program) ways(f *resolveFlags, schemes *stele.Schemes, id stele.ID) (list ways, err error) {
-	chosen, err := p.chosenVia(f, id)
+func (p *program) ways(f *resolveFlags, schemes *stele.Schemes, id stele.ID) (list ways.List, err error) {
+	chosen, err := p.via(f, id)
 	if err != nil {
 		return nil, err
 	}
@@ -318,42 +264,225 @@ func (p *program) ways(f *resolveFlags, schemes *stele.Schemes, id stele.ID) (li
 		timeout /= 2 // for a way that does not answer, so that another is tried
 	}
 	for _, via := range chosen {
-		w := namedWay{via: via, close: func() {}}
+		var w client.Way
 		switch via {
 		case client.ViaDNS:
-			var way *client.DNS
-			if way, err = p.dnsWay(f.cmd, &f.dns, schemes, timeout); err == nil {
-				w.way, w.close = way, way.Close
-			}
+			w, err = p.dnsWay(f.cmd, &f.dns, schemes, timeout)
 		case client.ViaHTTP:
-			w.way, w.close, err = p.httpWay(f, schemes)
+			w, err = p.httpWay(f, schemes)
 		case client.ViaLocal:
-			w.way = &localWay{program: p, schemes: schemes}
+			w = p.localWay(schemes)
 		}
 		if err != nil {
-			list.close()
+			list.Close()
 			return nil, err
 		}
-		list = append(list, w)
+		list = append(list, ways.Named{Via: via, Way: w})
 	}
 	return list, nil
 }
 
 // httpWay makes the way over HTTP.
-func (p *program) httpWay(f *resolveFlags, schemes *stele.Schemes) (client.Way, func(), error) {
+func (p *program) httpWay(f *resolveFlags, schemes *stele.Schemes) (client.Way, error) {
 	if f.server == "" {
-		return nil, nil, misuse(f.cmd, "which resolver? Name it with --server URL")
+		return nil, misuse(f.cmd, "which resolver? Name it with --server URL")
 	}
 	roots, err := p.remote.roots()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	way, err := client.NewHTTP(client.HTTPOptions{Schemes: schemes, Server: f.server, Timeout: f.timeout, RootCAs: roots})
 	if err != nil {
-		return nil, nil, misuse(f.cmd, "--server: %w", errors.Unwrap(err))
+		return nil, misuse(f.cmd, "--server: %w", errors.Unwrap(err))
 	}
-	return way, way.Close, nil
+	return way, nil
 }
 
-// inDNS reports whether an identifier can be found over the DNS.
-func inDNS(id stele.ID) bool { return client.Knows(id.Scheme()) }
+// localWay makes the way by the registry that the flags name.
+func (p *program) localWay(schemes *stele.Schemes) *ways.Local {
+	return &ways.Local{Schemes: schemes, Place: p.data, Open: func(ctx context.Context) (*ways.Opened, error) {
+		if err := p.place().Exists(); err != nil {
+			return nil, err
+		}
+		p.brief = true
+		r, err := p.openRegistry(ctx, schemes, slog.New(slog.DiscardHandler), resolver.Options{})
+		if err != nil {
+			return nil, err
+		}
+		return &ways.Opened{Resolver: r.Resolver, Records: r.Store, Close: r.Close}, nil
+	}}
+}
+
+// outcomeDocument is what one way says, as programs see it.
+type outcomeDocument struct {
+	Via      client.Via    `json:"via"`
+	Location string        `json:"location,omitempty"`
+	Found    client.Found  `json:"found,omitempty"`
+	Type     string        `json:"type,omitempty"`
+	TTL      uint32        `json:"ttl,omitempty"`
+	DNSSEC   dnssec.Status `json:"dnssec,omitempty"`
+	Error    string        `json:"error,omitempty"`
+	Kind     string        `json:"kind,omitempty"`
+	Trace    *client.Trace `json:"trace,omitempty"`
+}
+
+// comparison is what all ways say, as programs see it.
+type comparison struct {
+	ID    stele.ID          `json:"id"`
+	Agree bool              `json:"agree"`
+	Ways  []outcomeDocument `json:"ways"`
+}
+
+// compare prints what all ways say, and whether they agree. If one of them does not answer,
+// that is unknown.
+func (p *program) compare(id stele.ID, c ways.Comparison) error {
+	if err := p.printComparison(id, &c); err != nil {
+		return err
+	}
+	switch {
+	case c.Unanswered != nil:
+		return c.Unanswered
+	case !c.Agree:
+		return &stele.Error{Op: "compare", ID: id, Kind: stele.Conflict, Err: errors.New("the ways do not agree; --trace tells how each came to its answer")}
+	}
+	return nil
+}
+
+func (p *program) printComparison(id stele.ID, c *ways.Comparison) error {
+	if p.json {
+		d := comparison{ID: id, Agree: c.Agree}
+		for i := range c.Outcomes {
+			d.Ways = append(d.Ways, newOutcome(&c.Outcomes[i]))
+		}
+		return p.printObject(d)
+	}
+	var b strings.Builder
+	for i := range c.Outcomes {
+		if t := c.Outcomes[i].Result.Trace; t != nil {
+			fmt.Fprintf(&b, "%s: %s\n", c.Outcomes[i].Via, t)
+		}
+	}
+	fmt.Fprintln(&b, printable(id.String()))
+	for i := range c.Outcomes {
+		o := &c.Outcomes[i]
+		switch {
+		case o.Err != nil:
+			card.Row(&b, string(o.Via), "("+stele.KindOf(o.Err).String()+") "+printable(o.Err.Error()))
+		case o.Result.Found == client.FoundServer:
+			card.Row(&b, string(o.Via), printable(o.Result.Location)+"  (a resolver)")
+		default:
+			card.Row(&b, string(o.Via), printable(o.Result.Location))
+		}
+	}
+	verdict := "they agree"
+	switch {
+	case c.Unanswered != nil:
+		verdict = "not known: a way does not answer"
+	case !c.Agree:
+		verdict = "they do not agree"
+	}
+	card.Row(&b, "result", verdict)
+	_, err := fmt.Fprint(p.stdout, b.String())
+	return err
+}
+
+func newOutcome(o *ways.Outcome) outcomeDocument {
+	d := outcomeDocument{Via: o.Via, Trace: o.Result.Trace}
+	if o.Err != nil {
+		d.Error, d.Kind = o.Err.Error(), stele.KindOf(o.Err).String()
+		return d
+	}
+	d.Location, d.Found, d.Type, d.TTL, d.DNSSEC = o.Result.Location, o.Result.Found, o.Result.Type, o.Result.TTL, o.Result.DNSSEC
+	return d
+}
+
+// dnsFlags say how the DNS is asked.
+type dnsFlags struct {
+	servers []string
+	root    string
+	compat  []string
+	dnssec  string
+	anchors string
+
+	permit func(netip.AddrPort) error // of resolvers that rules name; nil: any address
+
+	unproven bool // --dnssec=off: answers are not validated
+}
+
+// dnssecOff is the value of --dnssec that turns validation off.
+const dnssecOff client.DNSSEC = "off"
+
+func (f *dnsFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.servers, "dns", nil, "`address` of a name server, such as 127.0.0.1:5353, tls://192.0.2.1#dns.example.org or https://dns.example.org/dns-query; may be repeated (default: the system's)")
+	flags.StringVar(&f.root, "root", "", "`zone` with the keys of all namespaces, such as urn.example., or with @ before it one name with the rules of all (default urn.arpa., of ARKs ark.arpa., of handles, DOIs and PURLs uri.arpa.)")
+	flags.StringSliceVar(&f.compat, "compat", nil, "`zones` whose rules have patterns and URLs in separate fields, as the thesis on the EDDDS prints them; alone: all")
+	flags.Lookup("compat").NoOptDefVal = "."
+	flags.StringVar(&f.dnssec, "dnssec", "", "have answers of the DNS prove themselves: `how` is validate (check signatures; alone it is that) or trust-ad (take the word of name servers that are asked by tls:// or https://)")
+	flags.Lookup("dnssec").NoOptDefVal = string(client.Validate)
+	flags.StringVar(&f.anchors, "anchors", "", "`file` with the keys to trust, as DNSKEY or DS records; with --dnssec (default: those of the public DNS's root)")
+	if f.unproven {
+		choices(cmd, "dnssec", client.Validate, client.TrustAD, dnssecOff)
+	} else {
+		choices(cmd, "dnssec", client.Validate, client.TrustAD)
+	}
+	choices(cmd, "dns", "tls://", "https://", "127.0.0.1:")
+	// It fails only for a flag that the command does not have.
+	_ = cmd.RegisterFlagCompletionFunc("anchors", completeNames)
+}
+
+// isGiven reports whether a flag about the DNS was given.
+func (f *dnsFlags) isGiven(cmd *cobra.Command) bool {
+	changed := cmd.Flags().Changed
+	return changed("dns") || changed("root") || changed("compat") || changed("dnssec") || changed("anchors")
+}
+
+// maxAnchorFile is how long a file of trust anchors may be.
+const maxAnchorFile = 1 << 20
+
+// dnsWay makes the way over the DNS. A root given is that of all schemes: one name is
+// resolved.
+func (p *program) dnsWay(cmd *cobra.Command, f *dnsFlags, schemes *stele.Schemes, timeout time.Duration) (*client.DNS, error) {
+	roots, err := p.remote.roots()
+	if err != nil {
+		return nil, err
+	}
+	o := client.DNSOptions{
+		Schemes: schemes, Now: p.now, Random: rand.IntN, ThesisZones: f.compat, Timeout: timeout, RootCAs: roots,
+		Roots: map[string]string{"urn": f.root, "ark": f.root, client.RootOfURIs: f.root}, DNSSEC: client.DNSSEC(f.dnssec), Permit: f.permit,
+	}
+	if o.Anchors, err = f.readAnchors(cmd); err != nil {
+		return nil, err
+	}
+	for _, text := range f.servers {
+		server, err := client.ParseServer(text)
+		if err != nil {
+			return nil, misuse(cmd, "--dns: %w", errors.Unwrap(err))
+		}
+		o.Servers = append(o.Servers, server)
+	}
+	way, err := client.NewDNS(o)
+	if errors.Is(err, stele.Invalid) {
+		return nil, misuse(cmd, "%w", errors.Unwrap(err))
+	}
+	return way, err
+}
+
+// readAnchors reads the trust anchors; nil if none are named.
+func (f *dnsFlags) readAnchors(cmd *cobra.Command) (*dnssec.Anchors, error) {
+	if f.anchors == "" {
+		return nil, nil
+	}
+	if f.dnssec != string(client.Validate) {
+		return nil, misuse(cmd, "--anchors are for checking signatures; add --dnssec")
+	}
+	text, err := readSome(f.anchors, maxAnchorFile)
+	if err != nil {
+		return nil, err
+	}
+	anchors, err := dnssec.ParseAnchors(bytes.NewReader(text))
+	if err != nil {
+		return nil, refuse("resolve", stele.Invalid, "the trust anchors in %.200q: %w", f.anchors, errors.Unwrap(err))
+	}
+	return anchors, nil
+}

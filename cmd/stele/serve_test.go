@@ -148,13 +148,13 @@ func (p *process) waitFor(t *testing.T, text string) {
 func (p *process) waitForMetric(t *testing.T, text string) {
 	t.Helper()
 	eventually(t, "the metrics have "+text, func() bool {
-		_, numbers := get(t, p.metrics+"/metrics")
+		_, numbers := httpGet(t, p.metrics+"/metrics")
 		return strings.Contains(numbers, text)
 	})
 }
 
-// get asks for a path, follows nothing, and returns the answer with its body.
-func get(t *testing.T, url string) (*http.Response, string) {
+// httpGet asks for a path, follows nothing, and returns the answer with its body.
+func httpGet(t *testing.T, url string) (*http.Response, string) {
 	t.Helper()
 	client := http.Client{
 		Transport:     &http.Transport{DisableKeepAlives: true},
@@ -184,15 +184,15 @@ func TestServe(t *testing.T) {
 	data := newRegistry(t)
 	for range 2 { // a new server on the same folder serves the same
 		p := startServe(t, "--data", data, "--http", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--log-requests")
-		response, _ := get(t, p.http+"/ark:12345/x1/page?a=b")
+		response, _ := httpGet(t, p.http+"/ark:12345/x1/page?a=b")
 		if response.StatusCode != http.StatusFound || response.Header.Get("Location") != "https://example.org/x1/page?a=b" {
 			t.Errorf("%s to %q", response.Status, response.Header.Get("Location"))
 		}
-		if response, _ := get(t, p.http+"/ark:12345/none"); response.StatusCode != http.StatusNotFound {
+		if response, _ := httpGet(t, p.http+"/ark:12345/none"); response.StatusCode != http.StatusNotFound {
 			t.Errorf("an unknown name: %s", response.Status)
 		}
 		for _, path := range []string{"/healthz", "/readyz"} {
-			if response, body := get(t, p.http+path); response.StatusCode != http.StatusOK {
+			if response, body := httpGet(t, p.http+path); response.StatusCode != http.StatusOK {
 				t.Errorf("%s: %s %s", path, response.Status, body)
 			}
 		}
@@ -216,15 +216,15 @@ func checkListeners(t *testing.T, p *process) {
 	} {
 		p.waitForMetric(t, want)
 	}
-	if response, _ := get(t, p.metrics+"/debug/pprof/goroutine?debug=1"); response.StatusCode != http.StatusOK {
+	if response, _ := httpGet(t, p.metrics+"/debug/pprof/goroutine?debug=1"); response.StatusCode != http.StatusOK {
 		t.Errorf("profiles: %s", response.Status)
 	}
 	for _, path := range []string{"/metrics", "/debug/pprof/", "/debug/pprof/goroutine", "/debug/vars"} {
-		if response, body := get(t, p.http+path); response.StatusCode < 400 || strings.Contains(body, "profile:") {
+		if response, body := httpGet(t, p.http+path); response.StatusCode < 400 || strings.Contains(body, "profile:") {
 			t.Errorf("the public is told %s: %s", path, response.Status)
 		}
 	}
-	if response, _ := get(t, p.metrics+"/ark:12345/x1"); response.StatusCode != http.StatusNotFound {
+	if response, _ := httpGet(t, p.metrics+"/ark:12345/x1"); response.StatusCode != http.StatusNotFound {
 		t.Errorf("names are resolved among the metrics: %s", response.Status)
 	}
 }
@@ -270,7 +270,7 @@ func TestServeLogs(t *testing.T) {
 		{[]string{"--log-addresses"}, "address=127.0.0.1", "evil=\n"},
 	} {
 		p := startServe(t, append([]string{"--data", data, "--http", "127.0.0.1:0"}, tt.args...)...)
-		get(t, p.http+"/ark:12345/x1?evil=%0d%0a")
+		httpGet(t, p.http+"/ark:12345/x1?evil=%0d%0a")
 		p.end(t, syscall.SIGINT)
 		log := p.stderr.String()
 		if !strings.Contains(log, tt.want) || strings.Contains(log, tt.not) {
@@ -294,7 +294,7 @@ func TestServeSecondSignal(t *testing.T) {
 			t.Fatal(err)
 		}
 		for { // until it is accepted
-			if _, numbers := get(t, p.metrics+"/metrics"); strings.Contains(numbers, "\nstele_http_connections 1\n") {
+			if _, numbers := httpGet(t, p.metrics+"/metrics"); strings.Contains(numbers, "\nstele_http_connections 1\n") {
 				break
 			}
 		}
@@ -316,24 +316,24 @@ func TestServeSecondSignal(t *testing.T) {
 // TestServeNotReady: while the server drains it answers, but is not ready.
 func TestServeNotReady(t *testing.T) {
 	p := startServe(t, "--data", newRegistry(t), "--http", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--drain", "1h")
-	if response, body := get(t, p.metrics+"/readyz"); response.StatusCode != http.StatusOK {
+	if response, body := httpGet(t, p.metrics+"/readyz"); response.StatusCode != http.StatusOK {
 		t.Errorf("/readyz: %s %s", response.Status, body)
 	}
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	p.waitFor(t, "msg=ending")
-	if response, body := get(t, p.http+"/readyz"); response.StatusCode != http.StatusServiceUnavailable {
+	if response, body := httpGet(t, p.http+"/readyz"); response.StatusCode != http.StatusServiceUnavailable {
 		t.Errorf("/readyz: %s %s", response.Status, body)
 	}
 	// The operator's listener says why.
-	if response, body := get(t, p.metrics+"/readyz"); response.StatusCode != http.StatusServiceUnavailable || !strings.Contains(body, "about to end") {
+	if response, body := httpGet(t, p.metrics+"/readyz"); response.StatusCode != http.StatusServiceUnavailable || !strings.Contains(body, "about to end") {
 		t.Errorf("/readyz: %s %s", response.Status, body)
 	}
-	if response, _ := get(t, p.http+"/healthz"); response.StatusCode != http.StatusOK {
+	if response, _ := httpGet(t, p.http+"/healthz"); response.StatusCode != http.StatusOK {
 		t.Errorf("/healthz: %s", response.Status)
 	}
-	if response, _ := get(t, p.http+"/ark:12345/x1"); response.StatusCode != http.StatusFound || !response.Close {
+	if response, _ := httpGet(t, p.http+"/ark:12345/x1"); response.StatusCode != http.StatusFound || !response.Close {
 		t.Errorf("a name: %s, and the connection will be closed: %t", response.Status, response.Close)
 	}
 	// The second signal ends the wait; no request is lost by it.
@@ -375,7 +375,7 @@ func TestServeSystemd(t *testing.T) {
 	if p.http != "http://"+l.Addr().String() {
 		t.Errorf("it answers at %s, not on the socket at %s", p.http, l.Addr())
 	}
-	if response, _ := get(t, p.http+"/ark:12345/x1"); response.StatusCode != http.StatusFound {
+	if response, _ := httpGet(t, p.http+"/ark:12345/x1"); response.StatusCode != http.StatusFound {
 		t.Errorf("a name: %s", response.Status)
 	}
 	told := func() string {

@@ -57,7 +57,7 @@ func TestServeAPI(t *testing.T) {
 	}
 	// What is written resolves at once, and changes at once.
 	for i, url := range []string{"https://example.org/fromapi", "https://example.org/changed"} {
-		if answer, _ := get(t, p.http+"/ark:99999/fromapi"); answer.Header.Get("Location") != url {
+		if answer, _ := httpGet(t, p.http+"/ark:99999/fromapi"); answer.Header.Get("Location") != url {
 			t.Errorf("the name leads to %q", answer.Header.Get("Location"))
 		}
 		if i == 0 {

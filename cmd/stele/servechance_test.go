@@ -27,7 +27,7 @@ func TestServeShares(t *testing.T) {
 	p := startServe(t, "--data", data, "--http", "127.0.0.1:0")
 	seen := map[string]bool{}
 	for range 100 { // with equal weights all lead to one of them once in 2^99 runs
-		res, _ := get(t, p.http+"/20.500.12345/SHARED")
+		res, _ := httpGet(t, p.http+"/20.500.12345/SHARED")
 		seen[res.Header.Get("Location")] = true
 	}
 	if !seen["https://a.example.org/"] || !seen["https://b.example.org/"] || len(seen) != 2 {

@@ -191,7 +191,7 @@ func TestSlowReaders(t *testing.T) {
 		})
 	}
 	for range 20 { // while they come
-		if r, _ := get(t, p.http+"/ark:12345/x1"); r.StatusCode != http.StatusFound {
+		if r, _ := httpGet(t, p.http+"/ark:12345/x1"); r.StatusCode != http.StatusFound {
 			t.Errorf("an ordinary client gets %s", r.Status)
 		}
 	}
@@ -216,7 +216,7 @@ func TestSlowReaders(t *testing.T) {
 		}
 	}
 	for range 20 { // while they sit
-		if r, _ := get(t, p.http+"/ark:12345/x1"); r.StatusCode != http.StatusFound {
+		if r, _ := httpGet(t, p.http+"/ark:12345/x1"); r.StatusCode != http.StatusFound {
 			t.Errorf("beside those who sit an ordinary client gets %s", r.Status)
 		}
 	}
@@ -234,7 +234,7 @@ func TestSlowReaders(t *testing.T) {
 		}
 	}
 	for { // the server learns of it when it next writes
-		if _, text := get(t, p.metrics+"/metrics"); strings.Contains(text, "stele_http_held_bytes 0\n") {
+		if _, text := httpGet(t, p.metrics+"/metrics"); strings.Contains(text, "stele_http_held_bytes 0\n") {
 			break
 		}
 		select {
@@ -243,7 +243,7 @@ func TestSlowReaders(t *testing.T) {
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
-	if r, _ := get(t, p.http+"/.info/ark:12345/large"); r.StatusCode != http.StatusOK {
+	if r, _ := httpGet(t, p.http+"/.info/ark:12345/large"); r.StatusCode != http.StatusOK {
 		t.Errorf("when they have gone: %s", r.Status)
 	}
 }

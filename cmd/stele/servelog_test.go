@@ -39,17 +39,17 @@ func TestServeLogFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := startServe(t, "--data", newRegistry(t), "--http", "127.0.0.1:0", "--log-file", name, "--log-requests")
-	get(t, p.http+"/ark:12345/x1?first")
+	httpGet(t, p.http+"/ark:12345/x1?first")
 	if err := os.Rename(name, name+".1"); err != nil {
 		t.Fatal(err)
 	}
-	get(t, p.http+"/ark:12345/x1?second") // still to the file that was moved
+	httpGet(t, p.http+"/ark:12345/x1?second") // still to the file that was moved
 	p.hangUp(t, name, "msg=reloaded")
 	info, err := os.Stat(name)
 	if err != nil || info.Mode() != 0o600 {
 		t.Errorf("the new log is %v, %v", info.Mode(), err)
 	}
-	get(t, p.http+"/ark:12345/x1?third")
+	httpGet(t, p.http+"/ark:12345/x1?third")
 	// Now there is no place for a new one.
 	if err := os.Rename(name, name+".2"); err != nil {
 		t.Fatal(err)
@@ -58,7 +58,7 @@ func TestServeLogFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.hangUp(t, name+".2", "the old log goes on")
-	get(t, p.http+"/ark:12345/x1?fourth")
+	httpGet(t, p.http+"/ark:12345/x1?fourth")
 	if code := p.end(t, syscall.SIGTERM); code != 0 {
 		t.Errorf("it ends with %d: %s", code, p.stderr)
 	}

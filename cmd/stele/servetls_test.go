@@ -54,11 +54,11 @@ func TestServeTLS(t *testing.T) {
 	if response, _ := ask(t, old, p.https+"/ark:12345/x1"); response.ProtoMajor != 1 || response.StatusCode != http.StatusFound {
 		t.Errorf("by https and HTTP/1.1: %s %s", response.Proto, response.Status)
 	}
-	response, _ = get(t, p.http+"/ark:12345/x1?a")
+	response, _ = httpGet(t, p.http+"/ark:12345/x1?a")
 	if want := p.https + "/ark:12345/x1?a"; response.StatusCode != http.StatusPermanentRedirect || response.Header.Get("Location") != want || response.Header.Get("Strict-Transport-Security") != "" {
 		t.Errorf("by http: %s to %q, want %q", response.Status, response.Header.Get("Location"), want)
 	}
-	if response, _ := get(t, p.http+"/readyz"); response.StatusCode != http.StatusOK {
+	if response, _ := httpGet(t, p.http+"/readyz"); response.StatusCode != http.StatusOK {
 		t.Errorf("/readyz by http: %s", response.Status)
 	}
 	for _, want := range []string{`stele_certificate_expiry_timestamp_seconds{name="id.example.org"} `, `stele_http_requests_total{method="GET",route="identifier",scheme="ark",status="3xx"} 2`, "\nstele_http_connections 2\n"} {

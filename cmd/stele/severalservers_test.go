@@ -571,13 +571,13 @@ func (c *cluster) testAway(t *testing.T) {
 		t.Errorf("it exits with %d, %v: %s", code, err, out)
 	}
 	eventually(t, "a server without a database is not ready", func() bool {
-		response, _ := get(t, s.http+"/readyz")
+		response, _ := httpGet(t, s.http+"/readyz")
 		return response.StatusCode == http.StatusServiceUnavailable
 	})
 	c.database.Restart(t)
 	for _, s := range c.servers {
 		eventually(t, "it is ready again", func() bool {
-			response, _ := get(t, s.http+"/readyz")
+			response, _ := httpGet(t, s.http+"/readyz")
 			return response.StatusCode == http.StatusOK
 		})
 	}

@@ -1,4 +1,4 @@
-package main
+package get
 
 import (
 	"os"
@@ -77,8 +77,8 @@ func TestOutputPath(t *testing.T) {
 		{"", false, "urn_example_a.wav"}, {"-", false, "-"}, {"new", false, "new"}, {"there", false, ""}, {"there", true, "there"}, {"link", false, ""}, {"link", true, "link"},
 		{"folder", false, ""}, {"folder/", true, "folder/urn_example_a.wav"}, {"none/new", false, "none/new"},
 	} {
-		f := getFlags{output: tt.output, force: tt.force}
-		got, err := f.outputPath(id, "https://h/a.wav")
+
+		got, err := outputPath(tt.output, id, "https://h/a.wav", tt.force)
 		if got != filepath.FromSlash(tt.want) || (err != nil) != (tt.want == "") || err != nil && stele.KindOf(err) != stele.Conflict {
 			t.Errorf("%+v: %q, %v", tt, got, err)
 		}

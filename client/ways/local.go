@@ -1,10 +1,9 @@
-package main
+package ways
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 
 	"github.com/stele-id/stele"
@@ -13,14 +12,25 @@ import (
 	"github.com/stele-id/stele/resolver"
 )
 
-// localWay resolves names by the registry in the data folder, as the public sees it.
-type localWay struct {
-	*program
-	schemes *stele.Schemes
+// Local resolves names by a registry on this machine, as the public sees it. The registry is
+// open only while a name is looked up, so that others can use it.
+type Local struct {
+	Schemes *stele.Schemes
+	Place   string // where the registry is, for messages
+	Open    func(ctx context.Context) (*Opened, error)
 }
 
-// Resolve finds where a name leads. The registry is open only meanwhile.
-func (w *localWay) Resolve(ctx context.Context, q client.Request) (res client.Result, err error) {
+// Opened is an open registry. Close must be called when it is not used any more.
+type Opened struct {
+	Resolver *resolver.Resolver
+	Records  interface {
+		Record(ctx context.Context, name stele.ID) (*stele.Record, error)
+	}
+	Close func() error
+}
+
+// Resolve finds where a name leads.
+func (w *Local) Resolve(ctx context.Context, q client.Request) (res client.Result, err error) {
 	steps := []client.Step{}
 	res, err = w.ask(ctx, q, &steps)
 	if err != nil {
@@ -37,16 +47,12 @@ func (w *localWay) Resolve(ctx context.Context, q client.Request) (res client.Re
 	return res, err
 }
 
-func (w *localWay) ask(ctx context.Context, q client.Request, steps *[]client.Step) (res client.Result, err error) {
-	x, err := w.schemes.Explain(q.Name)
+func (w *Local) ask(ctx context.Context, q client.Request, steps *[]client.Step) (res client.Result, err error) {
+	x, err := w.Schemes.Explain(q.Name)
 	if err != nil {
 		return res, err
 	}
-	if err := w.place().Exists(); err != nil {
-		return res, err
-	}
-	w.brief = true
-	r, err := w.openRegistry(ctx, w.schemes, slog.New(slog.DiscardHandler), resolver.Options{})
+	r, err := w.Open(ctx)
 	if err != nil {
 		return res, err
 	}
@@ -54,13 +60,13 @@ func (w *localWay) ask(ctx context.Context, q client.Request, steps *[]client.St
 	c := client.ComponentsOf(x.Parts)
 	found, err := r.Resolver.Resolve(ctx, localRequest(x.ID, q, c))
 	for _, s := range found.Trace {
-		*steps = append(*steps, client.Step{Note: fmt.Sprintf("in %s, %s: %s", w.data, s.Name, s.Result)})
+		*steps = append(*steps, client.Step{Note: fmt.Sprintf("in %s, %s: %s", w.Place, s.Name, s.Result)})
 	}
 	if err != nil {
 		return res, err
 	}
 	if names := string(q.Service); names == "N2N" || names == "N2Ns" {
-		return w.names(&found, q.Service)
+		return localNames(&found, q.Service)
 	}
 	if res, err = localResult(&found, q.Service); err == nil {
 		c.Place(&res)
@@ -68,8 +74,34 @@ func (w *localWay) ask(ctx context.Context, q client.Request, steps *[]client.St
 	return res, err
 }
 
-// names answers N2N, with a URN, and N2Ns, with all names.
-func (w *localWay) names(found *resolver.Resolution, service stele.Service) (res client.Result, err error) {
+// Signed returns the signatures of what a name stands for, and the keys of its namespace.
+// NotFound if the record has no signatures, and Conflict if they are for another of its names.
+func (w *Local) Signed(ctx context.Context, id stele.ID) (list []stele.Signature, keys client.Keys, err error) {
+	r, err := w.Open(ctx)
+	if err != nil {
+		return nil, keys, err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	record, err := r.Records.Record(ctx, id)
+	if err != nil {
+		return nil, keys, err
+	}
+	if len(record.Signatures) == 0 {
+		return nil, keys, ErrUnsigned
+	}
+	if record.ID != id {
+		return nil, keys, stele.Errorf("verify", id, stele.Conflict, "the signatures are for %s, another name of the same thing; get it by that name", record.ID)
+	}
+	keys = client.Keys{From: "the registry in " + w.Place, By: client.ByRegistry}
+	keys.List, err = r.Resolver.SigningKeys(ctx, id)
+	return record.Signatures, keys, err
+}
+
+// ErrUnsigned is the error of a record that has no signatures.
+var ErrUnsigned = errors.New("it has no signature")
+
+// localNames answers N2N, with a URN, and N2Ns, with all names.
+func localNames(found *resolver.Resolution, service stele.Service) (res client.Result, err error) {
 	var list []string
 	if found.Record != nil && found.Kind != resolver.Tombstone {
 		for _, id := range found.Record.Names() {
@@ -79,7 +111,7 @@ func (w *localWay) names(found *resolver.Resolution, service stele.Service) (res
 		}
 	}
 	if len(list) == 0 {
-		return res, &stele.Error{Op: "resolve", ID: found.ID, Kind: stele.NotFound, Err: fmt.Errorf("there is nothing for %s", service)}
+		return res, stele.Errorf("resolve", found.ID, stele.NotFound, "there is nothing for %s", service)
 	}
 	res = client.Result{ID: found.ID, Found: client.FoundLocation, Location: list[0], Service: service, TTL: found.TTL, Via: client.ViaLocal}
 	if service == "N2Ns" {
@@ -114,7 +146,7 @@ func localRequest(id stele.ID, q client.Request, c client.Components) resolver.R
 // localResult turns an answer into the result that other ways give.
 func localResult(found *resolver.Resolution, service stele.Service) (client.Result, error) {
 	refuse := func(kind stele.Kind, format string, args ...any) (client.Result, error) {
-		return client.Result{}, &stele.Error{Op: "resolve", ID: found.ID, Kind: kind, Err: fmt.Errorf(format, args...)}
+		return client.Result{}, stele.Errorf("resolve", found.ID, kind, format, args...)
 	}
 	switch found.Kind {
 	case resolver.Redirect, resolver.Delegation:

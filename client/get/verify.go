@@ -1,50 +1,58 @@
-package main
+package get
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/client"
+	"github.com/stele-id/stele/client/ways"
 	"github.com/stele-id/stele/ddds"
-	"github.com/stele-id/stele/resolver"
+	"github.com/stele-id/stele/internal/terminal"
 )
+
+// AnyKeyFlag is the flag that asks for [Options.AnyKey]. It is long, so that users think
+// before they write it.
+const AnyKeyFlag = "allow-unauthenticated-key"
 
 // verifier finds signatures and keys of what was resolved, and checks these before
 // anything is fetched: what can't be proven is not fetched.
 func (g *getting) verifier(ctx context.Context, via client.Via) (*client.Verifier, error) {
-	ctx, cancel := context.WithTimeout(ctx, g.f.timeout)
+	ctx, cancel := context.WithTimeout(ctx, g.Timeout)
 	defer cancel()
 	list, keys, err := g.signed(ctx, via)
 	if err != nil {
-		return nil, g.hintProof(err)
+		return nil, g.Advise(err)
 	}
-	v, err := client.NewVerifier(g.id, list, keys, g.now())
-	if err == nil && !keys.By.IsKnown() && !g.f.anyKey {
-		err = &stele.Error{Op: "verify", ID: g.id, Kind: stele.Conflict, Err: fmt.Errorf("it is signed, but the key of %s is not authenticated (%s): it could be forged, so nothing was fetched; "+
-			"name the keys of signed zones with --anchors, or a resolver that you trust with --server https://HOST, or take any key with --%s", printable(keys.From), printable(keys.Note), anyKeyFlag)}
+	v, err := client.NewVerifier(g.ID, list, keys, g.Now())
+	if err == nil && !keys.By.IsKnown() && !g.AnyKey {
+		err = &stele.Error{Op: "verify", ID: g.ID, Kind: stele.Conflict, Err: fmt.Errorf("it is signed, but the key of %s is not authenticated (%s): it could be forged, so nothing was fetched; "+
+			"name the keys of signed zones with --anchors, or a resolver that you trust with --server https://HOST, or take any key with --%s", terminal.Printable(keys.From), terminal.Printable(keys.Note), AnyKeyFlag)}
 	}
 	return v, err
 }
 
 func (g *getting) signed(ctx context.Context, via client.Via) (list []stele.Signature, keys client.Keys, err error) {
 	if via == client.ViaLocal {
-		return g.signedHere(ctx)
+		list, keys, err = g.Local.Signed(ctx, g.ID)
+		if errors.Is(err, ways.ErrUnsigned) {
+			err = unsigned(g.ID, stele.NotFound)
+		}
+		return list, keys, err
 	}
-	q := g.q
+	q := g.Request
 	q.Service, q.Accept, q.Protocols, q.OnlyProtocols = stele.N2S, nil, nil, false
-	res, err := client.First(ctx, q, g.remoteWays()...)
+	res, err := client.First(ctx, q, g.Ways.Ways(client.ViaLocal)...)
 	if err == nil && res.Found != client.FoundLocation {
-		err = refuse("verify", stele.NotFound, "%s", res.Note)
+		err = stele.Errorf("verify", stele.ID{}, stele.NotFound, "%s", res.Note)
 	}
 	if err == nil {
 		list, err = g.signatures(ctx, &res)
 	}
 	if err != nil {
-		return nil, keys, unsigned(g.id, err)
+		return nil, keys, unsigned(g.ID, err)
 	}
 	keys, err = g.keys(ctx)
 	return list, keys, err
@@ -57,7 +65,7 @@ const maxSignatures = 4
 func (g *getting) signatures(ctx context.Context, res *client.Result) (list []stele.Signature, failed error) {
 	places := append([]string{res.Location}, res.Others...)
 	for _, at := range places[:min(len(places), maxSignatures)] {
-		list, err := client.Signatures(ctx, g.fetcher(res.Via), g.schemes, at, g.id)
+		list, err := client.Signatures(ctx, g.fetcher(res.Via), g.Schemes, at, g.ID)
 		if err == nil {
 			return list, nil
 		}
@@ -84,13 +92,13 @@ func (g *getting) keys(ctx context.Context) (client.Keys, error) {
 	var missing error
 	way := g.inDNS()
 	if way != nil {
-		keys, missing = way.Keys(ctx, g.q.Name)
+		keys, missing = way.Keys(ctx, g.Request.Name)
 		if missing == nil && keys.By == client.ByDNSSEC {
 			return keys, nil
 		}
 		// An attacker on the network path who withholds the keys of a signed zone must not gain
 		// by it: the keys are there, or it is proven that there are none.
-		if missing != nil && stele.KindOf(missing) != stele.NotFound && g.f.dns.dnssec != "" {
+		if missing != nil && stele.KindOf(missing) != stele.NotFound && g.Validated {
 			return keys, missing
 		}
 	}
@@ -104,7 +112,7 @@ func (g *getting) keys(ctx context.Context) (client.Keys, error) {
 		err = missing
 	}
 	if stele.KindOf(err) == stele.NotFound {
-		return keys, &stele.Error{Op: "verify", ID: g.id, Kind: stele.Conflict, Err: fmt.Errorf("it is signed, but there is no key to check that with: %w; if a resolver has it, name that with --server", errors.Unwrap(err))}
+		return keys, &stele.Error{Op: "verify", ID: g.ID, Kind: stele.Conflict, Err: fmt.Errorf("it is signed, but there is no key to check that with: %w; if a resolver has it, name that with --server", errors.Unwrap(err))}
 	}
 	return keys, err
 }
@@ -112,68 +120,35 @@ func (g *getting) keys(ctx context.Context) (client.Keys, error) {
 // serverKeys asks for the keys the resolver that the user named, or else the one that
 // validated rules name. Unvalidated rules may name an attacker's resolver.
 func (g *getting) serverKeys(ctx context.Context, way *client.DNS) (client.Keys, error) {
-	server, fetcher := g.f.server, g.anywhere // a resolver that the user names may have any address
+	server, fetcher := g.Server, g.anywhere // a resolver that the user names may have any address
 	if server == "" && way == nil {
-		return client.Keys{}, refuse("verify", stele.NotFound, "there is no resolver to ask for it")
+		return client.Keys{}, stele.Errorf("verify", stele.ID{}, stele.NotFound, "there is no resolver to ask for it")
 	}
 	if server == "" {
 		var err error
-		if server, err = way.KeyServer(ctx, g.q.Name); err != nil {
+		if server, err = way.KeyServer(ctx, g.Request.Name); err != nil {
 			return client.Keys{}, err
 		}
 		fetcher = g.fetcher(client.ViaDNS)
 	}
-	return client.JWKS(ctx, fetcher, g.schemes, server, g.id)
+	return client.JWKS(ctx, fetcher, g.Schemes, server, g.ID)
 }
 
 // inDNS returns the way over the DNS, nil if the name can't be found there.
 func (g *getting) inDNS() *client.DNS {
-	for _, w := range g.ways {
-		if way, ok := w.way.(*client.DNS); ok && inDNS(g.id) {
+	for _, w := range g.Ways {
+		if way, ok := w.Way.(*client.DNS); ok && client.Knows(g.ID.Scheme()) {
 			return way
 		}
 	}
 	return nil
 }
 
-// remoteWays returns all ways except the registry that this process has open.
-func (g *getting) remoteWays() (list []client.Way) {
-	for _, w := range g.ways {
-		if w.via != client.ViaLocal {
-			list = append(list, w.way)
-		}
-	}
-	return list
-}
-
-// signedHere looks into the registry in the data folder.
-func (g *getting) signedHere(ctx context.Context) (list []stele.Signature, keys client.Keys, err error) {
-	g.brief = true
-	r, err := g.openRegistry(ctx, g.schemes, slog.New(slog.DiscardHandler), resolver.Options{})
-	if err != nil {
-		return nil, keys, err
-	}
-	defer func() { err = errors.Join(err, r.Close()) }()
-	record, err := r.Store.Record(ctx, g.id)
-	if err != nil {
-		return nil, keys, err
-	}
-	if len(record.Signatures) == 0 {
-		return nil, keys, unsigned(g.id, refuse("verify", stele.NotFound, "it has none"))
-	}
-	if record.ID != g.id {
-		return nil, keys, &stele.Error{Op: "verify", ID: g.id, Kind: stele.Conflict, Err: fmt.Errorf("the signatures are for %s, another name of the same thing; get it by that name", record.ID)}
-	}
-	keys = client.Keys{From: "the registry in " + g.data, By: client.ByRegistry}
-	keys.List, err = r.Resolver.SigningKeys(ctx, g.id)
-	return record.Signatures, keys, err
-}
-
 // typesSigned returns the media types that were signed, to ask for: a representation of
 // another type was not signed. None if it may be any, or the user asks for some.
 func (g *getting) typesSigned(v *client.Verifier, found string) (list []ddds.Preference) {
 	types := v.Types()
-	if len(g.q.Accept) > 0 || slices.Contains(types, found) {
+	if len(g.Request.Accept) > 0 || slices.Contains(types, found) {
 		return nil
 	}
 	for _, one := range types {
