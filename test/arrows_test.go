@@ -125,7 +125,7 @@ var guests = []guest{
 	{"github.com/caddyserver/certmagic", "server"},
 	{"go.uber.org/zap", "server"}, // the log of certmagic, which is led into ours
 	{"github.com/vbauerster/mpb/v8", "internal/progress"},
-	{"github.com/klauspost/compress", "bulk cmd/stele serve/dnsd"},
+	{"github.com/klauspost/compress", "bulk serve/dnsd"},
 	{"golang.org/x/sys", "doctor internal/disk serve/dnsd server"}, // to swap two folders in one step; sockets
 	{"github.com/maypok86/otter/v2", "resolver client"},
 	{"rsc.io/qr", "web"},

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"time"
@@ -24,18 +23,8 @@ import (
 
 // importOptions are the flags of import.
 type importOptions struct {
-	rejects   string
-	maxErrors int
-	dryRun    bool
-	update    bool
-	again     bool
-	fresh     bool
-
-	replace     bool
-	emptyClears bool
-	columns     []string // COLUMN=FIELD
-	encoding    string
-	csv         bulk.Format
+	bulk.FileOptions
+	encoding string
 }
 
 func (p *program) importCommand() *cobra.Command {
@@ -96,68 +85,48 @@ believes a file that says when a record was created and changed, and by whom. Wi
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.rejects, "rejects", "", "`file` for lines that can't be imported (default FILE.rejects, or standard error)")
-	flags.IntVar(&o.maxErrors, "max-errors", -1, "give up when more lines than this are rejected (-1: never)")
-	flags.BoolVar(&o.dryRun, "dry-run", false, "tell what would happen, and write nothing")
-	flags.BoolVar(&o.update, "update", false, "change records that are registered already")
-	flags.BoolVar(&o.again, "again", false, "start over, even if an earlier import of the file is complete")
-	flags.BoolVar(&o.replace, "replace", false, "with --update: remove what the file leaves out, except names and signatures")
-	flags.BoolVar(&o.emptyClears, "empty-clears", false, "with --update: an empty cell of a CSV file removes what is there")
-	flags.StringArrayVar(&o.columns, "map", nil, "what a column of a CSV file means, as `COLUMN=FIELD`; the field - passes it over, and '*=meta' makes metadata of all that are not known")
+	flags.StringVar(&o.Rejects, "rejects", "", "`file` for lines that can't be imported (default FILE.rejects, or standard error)")
+	flags.IntVar(&o.MaxErrors, "max-errors", -1, "give up when more lines than this are rejected (-1: never)")
+	flags.BoolVar(&o.DryRun, "dry-run", false, "tell what would happen, and write nothing")
+	flags.BoolVar(&o.Update, "update", false, "change records that are registered already")
+	flags.BoolVar(&o.Again, "again", false, "start over, even if an earlier import of the file is complete")
+	flags.BoolVar(&o.Replace, "replace", false, "with --update: remove what the file leaves out, except names and signatures")
+	flags.BoolVar(&o.EmptyClears, "empty-clears", false, "with --update: an empty cell of a CSV file removes what is there")
+	flags.StringArrayVar(&o.Columns, "map", nil, "what a column of a CSV file means, as `COLUMN=FIELD`; the field - passes it over, and '*=meta' makes metadata of all that are not known")
 	flags.StringVar(&o.encoding, "encoding", string(bulk.Auto), "how characters stand in a CSV file: auto, utf-8, cp1252, latin-1 or utf-16")
-	flags.BoolVar(&o.fresh, "fresh", false, "do not believe when records were created and changed, and by whom")
+	flags.BoolVar(&o.Fresh, "fresh", false, "do not believe when records were created and changed, and by whom")
 	choices(cmd, "encoding", bulk.Encodings()...)
 	_ = cmd.RegisterFlagCompletionFunc("map", cobra.NoFileCompletions)
 	cmd.AddCommand(p.importListCommand())
 	return cmd
 }
 
-// check reads the flags that say how a CSV file is read.
+// check finds what is wrong with the flags themselves.
 func (o *importOptions) check(cmd *cobra.Command) error {
 	switch {
-	case o.replace && !o.update:
+	case o.Replace && !o.Update:
 		return misuse(cmd, "--replace is for changing records; give --update too")
-	case o.emptyClears && (!o.update || o.replace):
+	case o.EmptyClears && (!o.Update || o.Replace):
 		return misuse(cmd, "--empty-clears is for changing records; give --update, without --replace")
-	case !slices.Contains(bulk.Encodings(), bulk.Encoding(o.encoding)):
-		return misuse(cmd, "%.60q is not an encoding that is known; there are auto, utf-8, cp1252, latin-1 and utf-16", o.encoding)
 	}
-	columns, err := bulk.ParseMap(o.columns)
-	if err != nil {
+	o.Encoding = bulk.Encoding(o.encoding)
+	return checkSpreadsheet(cmd, o.Encoding, o.Columns)
+}
+
+// checkSpreadsheet finds what is wrong with the flags that say how a CSV file is read.
+func checkSpreadsheet(cmd *cobra.Command, encoding bulk.Encoding, columns []string) error {
+	if !slices.Contains(bulk.Encodings(), encoding) {
+		return misuse(cmd, "%.60q is not an encoding that is known; there are auto, utf-8, cp1252, latin-1 and utf-16", string(encoding))
+	}
+	if _, err := bulk.ParseMap(columns); err != nil {
 		return misuse(cmd, "--map: %w", err)
-	}
-	o.csv = bulk.Format{
-		Columns:  bulk.HeaderOptions{Map: columns, Need: []string{"id", "url"}},
-		Rows:     bulk.RowOptions{Merges: o.update && !o.replace, EmptyClears: o.emptyClears},
-		Encoding: bulk.Encoding(o.encoding),
-	}
-	if o.update {
-		o.csv.Columns.Need = []string{"id"}
 	}
 	return nil
 }
 
-// mode is the part of the flags that distinguishes imports.
-func (o importOptions) mode() string {
-	mode := fmt.Sprintf("update=%t fresh=%t", o.update, o.fresh)
-	if o.replace {
-		mode += " replace"
-	}
-	if o.emptyClears {
-		mode += " empty-clears"
-	}
-	if len(o.columns) > 0 || o.encoding != string(bulk.Auto) {
-		mode += fmt.Sprintf(" %s %q", o.encoding, o.columns)
-	}
-	return mode
-}
-
 // importing is a run of the verb.
 type importing struct {
-	*bulk.Importer
-	file     *bulk.File
-	rows     *bulk.Reader
-	parser   *bulk.Parser
+	*bulk.FileImport
 	progress *progress.Bar // nil until it runs
 	shown    changeReport
 }
@@ -178,8 +147,9 @@ func (p *program) importRecords(ctx context.Context, l *Registry, f *bulk.File, 
 	if err := mayKeep(ctx, l, o); err != nil {
 		return err
 	}
-	im, err := p.newImporting(ctx, l, f, o)
-	if err != nil {
+	im := &importing{shown: changeReport{out: p.stdout, json: p.json}}
+	o.ChunkRows, o.Complaints, o.Changed = l.ChunkRows, p.stderr, im.shown.add
+	if im.FileImport, err = bulk.NewFileImport(ctx, l, l.Schemes, f, o.FileOptions); err != nil {
 		return err
 	}
 	if im.Mark.Done {
@@ -190,20 +160,20 @@ func (p *program) importRecords(ctx context.Context, l *Registry, f *bulk.File, 
 		fmt.Fprintf(p.stderr, "import: goes on at line %s\n", grouped(int64(im.Mark.Line)))
 	}
 	begin := p.now()
-	err = im.Run(ctx, im.parser, im.rows, f.ReadError, func() bulk.Progress {
+	err = im.Run(ctx, func() bulk.Progress {
 		im.progress = p.newProgress("import", "lines", f.Size, im.Read)
 		return im.progress
 	})
 	if im.progress != nil {
 		im.progress.End()
 	}
-	p.tellEncoding(im.rows, f)
+	p.tellEncoding(im.Rows, f)
 	return p.importReport(im, p.now().Sub(begin), err)
 }
 
 // mayKeep makes sure that the user is an administrator, before much is sent.
 func mayKeep(ctx context.Context, l *Registry, o importOptions) error {
-	if o.fresh {
+	if o.Fresh {
 		return nil
 	}
 	me, err := l.Me(ctx)
@@ -213,34 +183,10 @@ func mayKeep(ctx context.Context, l *Registry, o importOptions) error {
 	return err
 }
 
-// newImporting finds out what the file is, and how far an earlier import of it is.
-func (p *program) newImporting(ctx context.Context, l *Registry, f *bulk.File, o importOptions) (*importing, error) {
-	im := &importing{file: f, rows: bulk.NewReader(f), shown: changeReport{out: p.stdout, json: p.json}}
-	var err error
-	if im.parser, err = bulk.NewParser(l.Schemes, im.rows, f.Name, o.csv); err != nil {
-		return nil, err
-	}
-	label := filepath.Base(f.Name)
-	im.Importer = &bulk.Importer{
-		To: l, Label: label[:min(len(label), registrar.MaxLabel)], ChunkRows: l.ChunkRows, MaxErrors: o.maxErrors, Update: o.update, Fresh: o.fresh, DryRun: o.dryRun,
-		Rejects: &bulk.Rejects{Path: o.rejects, Out: p.stderr, Header: im.parser.Title}, Changed: im.shown.add,
-	}
-	if o.rejects == "" && f.Path != "" {
-		im.Rejects.Path = f.Path + ".rejects"
-	}
-	if f.Key != "" && !o.dryRun {
-		im.Key = f.Key + " " + o.mode()
-	}
-	if o.again {
-		return im, nil
-	}
-	return im, im.Resume(ctx)
-}
-
 // importDone says that there is nothing left to do.
 func (p *program) importDone(im *importing) error {
 	if !p.json {
-		fmt.Fprintf(p.stdout, "%s is imported already, and nothing is left to do; --again starts over\n", printable(im.file.Name))
+		fmt.Fprintf(p.stdout, "%s is imported already, and nothing is left to do; --again starts over\n", printable(im.File.Name))
 	}
 	return p.importReport(im, 0, nil)
 }

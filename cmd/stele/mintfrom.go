@@ -63,13 +63,8 @@ func (f *sheetFlags) check(cmd *cobra.Command) error {
 		return misuse(cmd, "--from needs a file, since the names are written into it")
 	case strings.TrimSpace(f.Column) == "":
 		return misuse(cmd, "--column is empty; name the column for the names")
-	case !slices.Contains(bulk.Encodings(), bulk.Encoding(f.encoding)):
-		return misuse(cmd, "%.60q is not an encoding that is known; there are auto, utf-8, cp1252, latin-1 and utf-16", f.encoding)
 	}
-	if _, err := bulk.ParseMap(f.Columns); err != nil {
-		return misuse(cmd, "--map: %w", err)
-	}
-	return nil
+	return checkSpreadsheet(cmd, bulk.Encoding(f.encoding), f.Columns)
 }
 
 // mintFrom names the rows of a file.

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/bulk"
 	"github.com/stele-id/stele/client/remote"
 	"github.com/stele-id/stele/registry/access"
 	"github.com/stele-id/stele/serve/api"
@@ -67,18 +68,18 @@ func (p *program) exportZone(ctx context.Context, l *Registry, zones *dnsd.Zones
 	if err != nil {
 		return err
 	}
-	out, err := p.newExportFile(file)
+	out, err := bulk.CreateOutput(file, p.stdout)
 	if err != nil {
 		return err
 	}
 	if far, ok := l.Backend.(*access.Remote); ok {
-		err = far.WriteZone(ctx, out.w, ns.Key(), want)
+		err = far.WriteZone(ctx, out, ns.Key(), want)
 	} else {
 		progress := p.newProgress("export", "records", 0, nil)
-		err = server.WriteZone(ctx, zones, out.w, ns.Publication.Zone, api.ZoneFile(want), progress.Add)
+		err = server.WriteZone(ctx, zones, out, ns.Publication.Zone, api.ZoneFile(want), progress.Add)
 		progress.End()
 	}
-	if err := out.end(err); err != nil {
+	if err := out.End(err); err != nil {
 		return err
 	}
 	if how := ns.Publication.Signing; how != stele.NotSigned && !want.Signed && !want.Parent {

@@ -1,0 +1,100 @@
+package bulk
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/registrar"
+)
+
+// FileOptions say how a file is imported.
+type FileOptions struct {
+	Rejects   string // the file for rows that can't be imported; "": beside the imported one, or Complaints
+	MaxErrors int    // rejected rows after which the import ends; negative: never
+	DryRun    bool   // write nothing
+	Update    bool   // change records that are registered already
+	Again     bool   // start over, even if an earlier import of the file is complete
+	Fresh     bool   // ignore the times and authors of creation and change that records give
+
+	Replace     bool     // with Update: remove what the file leaves out
+	EmptyClears bool     // with Update: an empty cell of a CSV file removes what is there
+	Columns     []string // what columns of a CSV file mean, as COLUMN=FIELD
+	Encoding    Encoding // of a CSV file
+
+	ChunkRows  int                                            // rows that are committed together
+	Complaints io.Writer                                      // for rejected rows, where there is no file for them
+	Changed    func(row *Row, fields []registrar.FieldChange) // what an update would change, in a dry run
+}
+
+// format returns how a CSV file is read.
+func (o *FileOptions) format() (Format, error) {
+	columns, err := ParseMap(o.Columns)
+	f := Format{
+		Columns:  HeaderOptions{Map: columns, Need: []string{"id", "url"}},
+		Rows:     RowOptions{Merges: o.Update && !o.Replace, EmptyClears: o.EmptyClears},
+		Encoding: o.Encoding,
+	}
+	if o.Update {
+		f.Columns.Need = []string{"id"}
+	}
+	return f, err
+}
+
+// mode is the part of the options that distinguishes imports of one file: an interrupted import
+// continues only in the same mode.
+func (o *FileOptions) mode() string {
+	mode := fmt.Sprintf("update=%t fresh=%t", o.Update, o.Fresh)
+	if o.Replace {
+		mode += " replace"
+	}
+	if o.EmptyClears {
+		mode += " empty-clears"
+	}
+	if len(o.Columns) > 0 || o.Encoding != Auto {
+		mode += fmt.Sprintf(" %s %q", o.Encoding, o.Columns)
+	}
+	return mode
+}
+
+// FileImport is the import of a file.
+type FileImport struct {
+	*Importer
+	File   *File
+	Rows   *Reader
+	parser *Parser
+}
+
+// NewFileImport finds out what a file is, and how far an earlier import of it is.
+func NewFileImport(ctx context.Context, to Destination, schemes *stele.Schemes, f *File, o FileOptions) (*FileImport, error) {
+	format, err := o.format()
+	if err != nil {
+		return nil, err
+	}
+	im := &FileImport{File: f, Rows: NewReader(f)}
+	if im.parser, err = NewParser(schemes, im.Rows, f.Name, format); err != nil {
+		return nil, err
+	}
+	label := filepath.Base(f.Name)
+	im.Importer = &Importer{
+		To: to, Label: label[:min(len(label), registrar.MaxLabel)], ChunkRows: o.ChunkRows, MaxErrors: o.MaxErrors, Update: o.Update, Fresh: o.Fresh, DryRun: o.DryRun,
+		Rejects: &Rejects{Path: o.Rejects, Out: o.Complaints, Header: im.parser.Title}, Changed: o.Changed,
+	}
+	if o.Rejects == "" && f.Path != "" {
+		im.Rejects.Path = f.Path + ".rejects"
+	}
+	if f.Key != "" && !o.DryRun {
+		im.Key = f.Key + " " + o.mode()
+	}
+	if o.Again {
+		return im, nil
+	}
+	return im, im.Resume(ctx)
+}
+
+// Run imports the rest of the file. Progress is called when the first row is about to be read.
+func (im *FileImport) Run(ctx context.Context, progress func() Progress) error {
+	return im.Importer.Run(ctx, im.parser, im.Rows, im.File.ReadError, progress)
+}
