@@ -196,3 +196,42 @@ func TestShortForms(t *testing.T) {
 		}
 	}
 }
+
+// TestConfigurationPage: docs/configuration.md has the list of settings as the
+// program has it, and the example as it is in its file.
+func TestConfigurationPage(t *testing.T) {
+	page, err := os.ReadFile("../docs/configuration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	example, err := os.ReadFile("../docs/examples/stele.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(page), "```toml\n"+string(example)+"```\n") {
+		t.Error("docs/configuration.md has another example than docs/examples/stele.toml")
+	}
+	if table := Markdown(); !strings.Contains(string(page), table) {
+		t.Errorf("docs/configuration.md has not the table that 'stele config list --markdown' prints:\n%s", table)
+	}
+}
+
+// TestText: what Text prints is read again as the same configuration.
+func TestText(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "stele.toml")
+	if err := os.WriteFile(file, []byte("http = \":8080\"\nchecked = [\"12345/x5\"]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := Load(file, nil, nil)
+	text := c.Text()
+	if !strings.Contains(text, "http = \":8080\"  # "+c.Origin("http")+"\n") || !strings.Contains(text, "  # "+Default+"\n") {
+		t.Error(text)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	again := Load(file, nil, nil)
+	if len(again.Problems) > 0 || !reflect.DeepEqual(again.Object(), c.Object()) {
+		t.Errorf("%v: %v, want %v", again.Problems, again.Object(), c.Object())
+	}
+}

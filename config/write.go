@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stele-id/stele/internal/terminal"
 	"github.com/stele-id/stele/store/postgres"
 )
 
@@ -86,4 +87,54 @@ func shortSize(n int64) string {
 		}
 	}
 	return strconv.FormatInt(n, 10)
+}
+
+// Values says which values a setting can have.
+func (s *Setting) Values() string {
+	if s.Choices != nil {
+		return strings.Join(s.Choices, ", ")
+	}
+	return s.Word()
+}
+
+// Markdown returns all settings as a table for a page.
+func Markdown() string {
+	var b strings.Builder
+	b.WriteString("| setting | is | default | for | example |\n|---|---|---|---|---|\n")
+	for _, s := range All() {
+		usual := ""
+		if s.Usual != "" {
+			usual = "`" + strings.ReplaceAll(s.Usual, ",", "`, `") + "`"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | `%s` |\n", s.Name, s.Values(), usual, s.What, s.InFile(s.Example))
+	}
+	return b.String()
+}
+
+// Object returns all values, for a program.
+func (c *Config) Object() map[string]any {
+	object := map[string]any{}
+	for _, s := range All() {
+		object[s.Name] = c.Value(s.Name)
+		if s.IsText() {
+			object[s.Name] = s.Plain(c.Value(s.Name))
+		}
+	}
+	return object
+}
+
+// Text returns all values as a configuration file, with a remark on each line that says where
+// its value comes from.
+func (c *Config) Text() string {
+	var b strings.Builder
+	for _, s := range All() {
+		lines := s.Lines(c.Value(s.Name))
+		if len(lines) == 0 {
+			lines = []string{"# " + s.InFile(s.Example)}
+		}
+		for _, line := range lines {
+			fmt.Fprintf(&b, "%s  # %s\n", line, terminal.Printable(c.Origin(s.Name)))
+		}
+	}
+	return b.String()
 }

@@ -263,3 +263,16 @@ func KeyState(k *stele.SigningKey, now time.Time) (state string, since time.Time
 	}
 	return "signs", k.Created
 }
+
+// NewKey makes a key pair of an algorithm. A key whose ID begins with a hyphen would be taken
+// for a flag on a command line, so NewKey makes another then.
+func NewKey(algorithm string, random io.Reader, created time.Time) (key crypto.Signer, k stele.SigningKey, err error) {
+	for {
+		if key, err = Generate(algorithm, random); err != nil {
+			return nil, k, err
+		}
+		if k, err = PublicKey(key, created); err != nil || !strings.HasPrefix(k.ID, "-") {
+			return key, k, err
+		}
+	}
+}

@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 
+	"github.com/stele-id/stele/publish/zonekey"
 	"github.com/stele-id/stele/registrar"
 )
 
@@ -50,4 +51,17 @@ func (r *Registry) Inspect(ctx context.Context, tell Inspection) error {
 			progress(0.5 + float64(min(records, changes))/float64(changes)/2)
 		}
 	}})
+}
+
+// MissingSecretKeys returns the secret keys that were not found, and how many secrets of the
+// registry each encrypts.
+func (r *Registry) MissingSecretKeys(ctx context.Context) (map[string]int, error) {
+	keys, err := r.Registrar.SecretKeys(ctx, zonekey.SealCell)
+	missing := make(map[string]int)
+	for _, k := range keys {
+		if k.ID != "" && !k.Present && k.Secrets > 0 {
+			missing[k.ID] = k.Secrets
+		}
+	}
+	return missing, err
 }

@@ -179,3 +179,55 @@ func writeFile(path, text string) (err error) {
 	}
 	return errors.Join(folder.Sync(), folder.Close())
 }
+
+// How secret keys are given.
+const (
+	secretVariable   = "STELE_SECRET_KEY"      // the keys themselves
+	credentialFolder = "CREDENTIALS_DIRECTORY" // of systemd, systemd.exec(5)
+	credentialName   = "stele-secret-key"      // of the file there
+	secretSuffix     = ".key"                  // after the name of the data folder
+)
+
+// FindOptions say where the keys of a registry may be.
+type FindOptions struct {
+	File   string                   // that the user names; "": none
+	Data   string                   // the folder of the registry; not used if Shared
+	Shared bool                     // the registry is in a database, which other servers use too
+	Random io.Reader                // for keys that are made
+	OnMake func(k Key, path string) // is called when a key was made beside the data folder
+}
+
+// Find decides where the secret keys of a registry come from: the file that is named, the
+// environment, systemd, or a file beside the data folder. For a registry in a database it makes no
+// key, since the other servers of the database would not have it.
+func Find(getenv func(string) string, o FindOptions) Source {
+	random := o.Random
+	if o.Shared {
+		random = nil
+	}
+	if o.File != "" {
+		return &File{Path: o.File, Random: random}
+	}
+	if text := getenv(secretVariable); text != "" {
+		return Text{Keep: text, Name: "the environment variable " + secretVariable}
+	}
+	if folder := getenv(credentialFolder); folder != "" {
+		path := filepath.Join(folder, credentialName)
+		if _, err := os.Stat(path); err == nil {
+			return &File{Path: path, Credential: true}
+		}
+	}
+	if o.Shared {
+		return None{Hint: "this process, which was given no secret key (--secret-key-file)"}
+	}
+	return &File{Path: defaultFile(o.Data), Optional: true, Random: random, OnMake: o.OnMake}
+}
+
+// defaultFile is where the key is by default: beside the data folder, so that no copy of the
+// folder has it.
+func defaultFile(data string) string {
+	if absolute, err := filepath.Abs(data); err == nil {
+		data = absolute
+	}
+	return filepath.Clean(data) + secretSuffix
+}

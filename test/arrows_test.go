@@ -37,7 +37,7 @@ var rooms = []room{
 
 	{folder: "mint", may: ".", pure: true},
 	{folder: "ddds", may: ".", pure: true},
-	{folder: "proof", may: ". document"}, // it computes too, but crypto/x509 knows sockets
+	{folder: "proof", may: ". document", tests: "scheme/all"}, // it computes too, but crypto/x509 knows sockets
 	{folder: "namespaces", may: ". mint", pure: true, tests: "scheme/all"},
 	{folder: "publish", may: ". namespaces secret", tests: "scheme/all"}, // it computes, but the DNS library knows sockets
 	{folder: "auth", may: ".", tests: "store/mem"},
@@ -72,8 +72,8 @@ var rooms = []room{
 	{folder: "registrar/minting", may: ". mint namespaces", tests: "auth registrar store/mem scheme/all"}, // it reads the store, and commits through its caller
 	{folder: "registrar", may: ". document registrar/minting internal/destination auth ddds mint namespaces outbound proof publish secret", tests: "store/mem scheme/all"},
 
-	{folder: "registry/access", may: ". internal/terminal audit auth bulk client/remote namespaces registrar registry", tests: "proof scheme/all serve/api store/mem"},
-	{folder: "registry", may: ". internal/disk auth client outbound registrar resolver secret store/*", tests: "serve/dnsd store/mem scheme/all"},
+	{folder: "registry/access", may: ". internal/disk internal/terminal audit auth bulk client/remote namespaces proof registrar registry", tests: "scheme/all serve/api store/mem"},
+	{folder: "registry", may: ". internal/disk auth client outbound publish registrar resolver secret store/*", tests: "serve/dnsd store/mem scheme/all"},
 	{folder: "bulk/sheet", may: ". bulk internal/disk registrar", tests: "auth store/mem scheme/all"},
 	{folder: "bulk", may: ". document internal/disk internal/terminal registrar", tests: "auth store/mem scheme/all"},
 

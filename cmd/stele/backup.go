@@ -4,10 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io/fs"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
+	"github.com/stele-id/stele/internal/disk"
 )
 
 func (p *program) backupCommand() *cobra.Command {
@@ -46,7 +45,7 @@ func completeFolders(*cobra.Command, []string, string) ([]string, cobra.ShellCom
 
 // printBackup says what the backup has.
 func (p *program) printBackup(folder string, last uint64) error {
-	size, err := folderSize(folder)
+	size, err := disk.FolderSize(folder)
 	if err != nil {
 		return err
 	}
@@ -64,19 +63,4 @@ func (p *program) printBackup(folder string, last uint64) error {
 	}
 	_, err = fmt.Fprintf(p.stdout, "%s\n", line)
 	return err
-}
-
-// folderSize returns how many bytes the files of a folder have.
-func folderSize(folder string) (size int64, err error) {
-	err = filepath.WalkDir(folder, func(_ string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		info, err := d.Info()
-		if err == nil {
-			size += info.Size()
-		}
-		return err
-	})
-	return size, err
 }

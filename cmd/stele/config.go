@@ -13,6 +13,7 @@ import (
 	"github.com/stele-id/stele/cmd/stele/card"
 	"github.com/stele-id/stele/config"
 	"github.com/stele-id/stele/internal/terminal"
+	"github.com/stele-id/stele/server"
 )
 
 // configVariable names the configuration file in the environment.
@@ -47,7 +48,7 @@ func (p *program) configListCommand() *cobra.Command {
 			case p.json:
 				return p.listJSON()
 			case markdown:
-				return listMarkdown(p.stdout)
+				return p.say("%s", config.Markdown())
 			}
 			return listSettings(p.stdout)
 		},
@@ -65,7 +66,7 @@ func listSettings(w io.Writer) error {
 		}
 		fmt.Fprintf(&b, "%s\n", s.Name)
 		card.Row(&b, "what", s.What)
-		card.Row(&b, "is", kindInWords(&s))
+		card.Row(&b, "is", s.Values())
 		if s.Usual != "" {
 			card.Row(&b, "default", s.Usual)
 		}
@@ -83,29 +84,6 @@ func flagValue(s *config.Setting) string {
 		return ""
 	}
 	return " '" + s.Example + "'"
-}
-
-// kindInWords says which values a setting can have.
-func kindInWords(s *config.Setting) string {
-	if s.Choices != nil {
-		return strings.Join(s.Choices, ", ")
-	}
-	return s.Word()
-}
-
-// listMarkdown prints the settings as a table for a page.
-func listMarkdown(w io.Writer) error {
-	var b strings.Builder
-	b.WriteString("| setting | is | default | for | example |\n|---|---|---|---|---|\n")
-	for _, s := range config.All() {
-		usual := ""
-		if s.Usual != "" {
-			usual = "`" + strings.ReplaceAll(s.Usual, ",", "`, `") + "`"
-		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | `%s` |\n", s.Name, kindInWords(&s), usual, s.What, s.InFile(s.Example))
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }
 
 func (p *program) listJSON() error {
@@ -160,7 +138,7 @@ It exits with 1 if something is wrong.`,
 			}
 			c := config.Load(file, os.Environ(), nil)
 			if try && len(c.Problems) == 0 {
-				p.tryConfig(cmd.Context(), c)
+				server.Try(cmd.Context(), c, p.now, p.logger())
 			}
 			return p.checkConfig(c, file)
 		},
@@ -225,39 +203,11 @@ each line where its value comes from.`,
 				return err
 			}
 			if p.json {
-				return p.printObject(configObject(c))
+				return p.printObject(c.Object())
 			}
-			return printConfig(p.stdout, c)
+			return p.say("%s", c.Text())
 		},
 	}
 	cmd.Flags().StringVar(&file, "config", os.Getenv(configVariable), "configuration `file` (environment: STELE_CONFIG)")
 	return cmd
-}
-
-// configObject returns all values, for a program.
-func configObject(c *config.Config) map[string]any {
-	object := map[string]any{}
-	for _, s := range config.All() {
-		object[s.Name] = c.Value(s.Name)
-		if s.IsText() {
-			object[s.Name] = s.Plain(c.Value(s.Name))
-		}
-	}
-	return object
-}
-
-// printConfig prints all values as a configuration file.
-func printConfig(w io.Writer, c *config.Config) error {
-	var b strings.Builder
-	for _, s := range config.All() {
-		lines := s.Lines(c.Value(s.Name))
-		if len(lines) == 0 {
-			lines = []string{"# " + s.InFile(s.Example)}
-		}
-		for _, line := range lines {
-			fmt.Fprintf(&b, "%s  # %s\n", line, printable(c.Origin(s.Name)))
-		}
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }

@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -28,29 +27,6 @@ func TestSettingFlags(t *testing.T) {
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: the flag gives %v, %v; want %v", s.Name, got, err, want)
 		}
-	}
-}
-
-// TestConfigurationPage: docs/configuration.md has the list of settings as the
-// program has it, and the example as it is in its file.
-func TestConfigurationPage(t *testing.T) {
-	page, err := os.ReadFile("../../docs/configuration.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	example, err := os.ReadFile("../../docs/examples/stele.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(string(page), "```toml\n"+string(example)+"```\n") {
-		t.Error("docs/configuration.md has another example than docs/examples/stele.toml")
-	}
-	var table strings.Builder
-	if err := listMarkdown(&table); err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(string(page), table.String()) {
-		t.Errorf("docs/configuration.md has not the table that 'stele config list --markdown' prints:\n%s", table.String())
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"strings"
@@ -136,7 +135,7 @@ func (f *remoteFlags) token() (string, error) {
 		return strings.TrimSpace(os.Getenv(tokenVariable)), nil
 	}
 	const most = 4096
-	text, err := readSome(f.tokenFile, most)
+	text, err := disk.ReadSome(f.tokenFile, most)
 	if err != nil {
 		return "", err
 	}
@@ -153,7 +152,7 @@ func (f *remoteFlags) roots() (*x509.CertPool, error) {
 		return nil, nil
 	}
 	const most = 1 << 20
-	text, err := readSome(f.authority, most)
+	text, err := disk.ReadSome(f.authority, most)
 	if err != nil {
 		return nil, err
 	}
@@ -165,18 +164,4 @@ func (f *remoteFlags) roots() (*x509.CertPool, error) {
 		return nil, refuse("open", stele.Invalid, "%.200q has no certificate in it; name a file in PEM, which has -----BEGIN CERTIFICATE-----", f.authority)
 	}
 	return roots, nil
-}
-
-// readSome reads a file, and one byte more than the most that it should have.
-func readSome(path string, most int64) ([]byte, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, disk.FileError(err)
-	}
-	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, most+1))
-	if err != nil {
-		return nil, disk.FileError(err)
-	}
-	return text, nil
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/stele-id/stele/client/ways"
 	"github.com/stele-id/stele/cmd/stele/card"
 	"github.com/stele-id/stele/ddds"
+	"github.com/stele-id/stele/internal/disk"
 	"github.com/stele-id/stele/resolver"
 )
 
@@ -476,7 +477,7 @@ func (f *dnsFlags) readAnchors(cmd *cobra.Command) (*dnssec.Anchors, error) {
 	if f.dnssec != string(client.Validate) {
 		return nil, misuse(cmd, "--anchors are for checking signatures; add --dnssec")
 	}
-	text, err := readSome(f.anchors, maxAnchorFile)
+	text, err := disk.ReadSome(f.anchors, maxAnchorFile)
 	if err != nil {
 		return nil, err
 	}

@@ -152,7 +152,7 @@ func (p *program) restore(cmd *cobra.Command, backup, present string) (report re
 			fmt.Fprintf(p.stderr, "stele: the registry that is replaced is damaged, and nothing is known of it: %s\n", printable(err.Error()))
 		},
 		Look: func(ctx context.Context, r *registry.Registry) (err error) {
-			report.MissingKeys, err = missingSecretKeys(ctx, r)
+			report.MissingKeys, err = r.MissingSecretKeys(ctx)
 			return err
 		},
 	}
@@ -200,7 +200,7 @@ func (p *program) restoreAtServer(cmd *cobra.Command, backup, confirm string) (r
 	if err := registry.IsFolderBackup(backup); err != nil {
 		return report, err
 	}
-	size, err := folderSize(backup)
+	size, err := disk.FolderSize(backup)
 	if err != nil {
 		return report, disk.FileError(err)
 	}

@@ -6,12 +6,10 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/stele-id/stele/config"
 	"github.com/stele-id/stele/internal/disk"
-	"github.com/stele-id/stele/publish/zonekey"
 
 	"github.com/spf13/cobra"
 
@@ -230,14 +228,6 @@ func (p *program) printRotated(done remote.SecretRotated) error {
 	return err
 }
 
-// How secret keys are given.
-const (
-	secretVariable   = "STELE_SECRET_KEY"      // the keys themselves
-	credentialFolder = "CREDENTIALS_DIRECTORY" // of systemd, systemd.exec(5)
-	credentialName   = "stele-secret-key"      // of the file there
-	secretSuffix     = ".key"                  // after the name of the data folder
-)
-
 // secretFlag adds the flag that names the file of secret keys.
 func (p *program) secretFlag(root *cobra.Command) {
 	root.PersistentFlags().StringVar(&p.secretFile, "secret-key-file", os.Getenv(config.Find("secret-key-file").Variable()), "`file` of the keys that encrypt secrets of the registry, such as private keys of zones (environment: STELE_SECRET_KEY_FILE)")
@@ -248,54 +238,12 @@ func (p *program) secretFlag(root *cobra.Command) {
 // settleSecrets decides where secret keys come from: the file that is named, the
 // environment, systemd, or a file beside the data folder. It is called before the place of
 // the registry changes, so that a copy of a registry is read with the keys of the original.
-func (p *program) settleSecrets() { p.secrets = secret.NewRing(p.secretSource()) }
-
-func (p *program) secretSource() secret.Source {
-	random := rand.Reader
-	if p.place().IsDatabase() {
-		random = nil // the other servers of the database would not have a key that is made here
-	}
-	if p.secretFile != "" {
-		return &secret.File{Path: p.secretFile, Random: random}
-	}
-	if text := os.Getenv(secretVariable); text != "" {
-		return secret.Text{Keep: text, Name: "the environment variable " + secretVariable}
-	}
-	if folder := os.Getenv(credentialFolder); folder != "" {
-		path := filepath.Join(folder, credentialName)
-		if _, err := os.Stat(path); err == nil {
-			return &secret.File{Path: path, Credential: true}
-		}
-	}
-	if p.place().IsDatabase() {
-		return secret.None{Hint: "this process, which was given no secret key (--secret-key-file)"}
-	}
-	return &secret.File{Path: defaultSecretFile(p.data), Optional: true, Random: random, OnMake: p.tellSecretMade}
-}
-
-// defaultSecretFile is where the key is by default: beside the data folder,
-// so that no copy of the folder has it.
-func defaultSecretFile(data string) string {
-	if absolute, err := filepath.Abs(data); err == nil {
-		data = absolute
-	}
-	return filepath.Clean(data) + secretSuffix
+func (p *program) settleSecrets() {
+	o := secret.FindOptions{File: p.secretFile, Data: p.data, Shared: p.place().IsDatabase(), Random: rand.Reader, OnMake: p.tellSecretMade}
+	p.secrets = secret.NewRing(secret.Find(os.Getenv, o))
 }
 
 // tellSecretMade says that a key was made, and what to do with it.
 func (p *program) tellSecretMade(k secret.Key, path string) {
 	fmt.Fprintf(p.stderr, "stele: made the secret key %s in %s; it encrypts private keys in the registry, and backups do not have it: keep a copy of the file apart from them\n", k.ID(), printable(path))
-}
-
-// missingSecretKeys returns the keys that were not found, and how many secrets of the
-// registry each encrypts.
-func missingSecretKeys(ctx context.Context, r *registry.Registry) (map[string]int, error) {
-	keys, err := r.Registrar.SecretKeys(ctx, zonekey.SealCell)
-	missing := make(map[string]int)
-	for _, k := range keys {
-		if k.ID != "" && !k.Present && k.Secrets > 0 {
-			missing[k.ID] = k.Secrets
-		}
-	}
-	return missing, err
 }

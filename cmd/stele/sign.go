@@ -3,13 +3,10 @@ package main
 import (
 	"context"
 	"crypto"
-	"crypto/sha256"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
-	"slices"
 	"syscall"
 	"time"
 
@@ -120,25 +117,12 @@ func (p *program) sign(cmd *cobra.Command, f *statementFlags, name, file string)
 func (p *program) keepSignature(ctx context.Context, l *Registry, f *statementFlags, id stele.ID, key crypto.Signer, s stele.Signature) error {
 	var made stele.Signature
 	rec, err := l.Update(ctx, id, f.ifVersion, func(rec *stele.Record) error {
+		var before bool
 		var err error
-		if made, err = proof.Sign(key, rec.ID, s); err != nil {
-			return err
-		}
-		if at := slices.IndexFunc(rec.Signatures, func(have stele.Signature) bool {
-			return have.Key == made.Key && have.SHA256 == s.SHA256 && have.Size == s.Size && have.Type == s.Type
-		}); at >= 0 && !f.replace {
-			made = rec.Signatures[at]
+		if made, before, err = proof.AddSignature(rec, key, s, f.replace); before {
 			fmt.Fprintf(p.stderr, "stele: this key signed the same on %s already; --replace signs it anew\n", wording.Moment(made.Date))
-			return nil
 		}
-		if f.replace {
-			rec.Signatures = slices.DeleteFunc(rec.Signatures, func(have stele.Signature) bool { return have.Type == s.Type })
-		}
-		if len(rec.Signatures) >= stele.MaxSignatures {
-			return refuse("sign", stele.Conflict, "it has %d signatures, and can't have more; --replace takes the place of those of the same media type", len(rec.Signatures))
-		}
-		rec.Signatures = append(rec.Signatures, made)
-		return nil
+		return err
 	})
 	if err != nil {
 		return l.Meant(ctx, id, err)
@@ -180,27 +164,15 @@ func (p *program) digest(ctx context.Context, name string, s *stele.Signature) e
 		}
 		from, total = file, info.Size()
 	}
-	sum := sha256.New()
 	var done int64
-	g := p.newProgress("digest", "bytes", total, func() int64 { return done })
-	defer g.End()
-	buf := make([]byte, 1<<20)
-	for {
-		if ctx.Err() != nil {
-			return refuse("sign", stele.Unavailable, "it was interrupted; nothing was signed")
-		}
-		n, err := from.Read(buf)
-		sum.Write(buf[:n]) // never fails
+	progress := p.newProgress("digest", "bytes", total, func() int64 { return done })
+	defer progress.End()
+	err := proof.Digest(ctx, from, s, func(n int) {
 		done += int64(n)
-		g.Add(n)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return err
-		}
+		progress.Add(n)
+	})
+	if ctx.Err() != nil {
+		return refuse("sign", stele.Unavailable, "it was interrupted; nothing was signed")
 	}
-	s.Size = uint64(done)
-	sum.Sum(s.SHA256[:0])
-	return nil
+	return err
 }

@@ -6,7 +6,10 @@ package disk
 import (
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/stele-id/stele"
 )
@@ -37,4 +40,51 @@ func FreeName(path string) string {
 		}
 		name = fmt.Sprintf("%s-%d", path, i)
 	}
+}
+
+// CreatePrivate writes a new file that only its owner may read, down to the disk. The error
+// is [fs.ErrExist] if there is one with the name.
+func CreatePrivate(name string, text []byte) error {
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(text)
+	if err == nil {
+		err = file.Sync()
+	}
+	if err = errors.Join(err, file.Close()); err != nil {
+		return errors.Join(err, os.Remove(name))
+	}
+	return nil
+}
+
+// FolderSize returns how many bytes the files of a folder have.
+func FolderSize(folder string) (size int64, err error) {
+	err = filepath.WalkDir(folder, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil {
+			size += info.Size()
+		}
+		return err
+	})
+	return size, err
+}
+
+// ReadSome reads a file that the user named, up to one byte more than the most that it should
+// have.
+func ReadSome(path string, most int64) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, FileError(err)
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, most+1))
+	if err != nil {
+		return nil, FileError(err)
+	}
+	return text, nil
 }

@@ -2,10 +2,17 @@ package access
 
 import (
 	"context"
+	"crypto"
+	"errors"
+	"io/fs"
+	"os"
 	"slices"
 	"strings"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/internal/disk"
+	"github.com/stele-id/stele/internal/terminal"
+	"github.com/stele-id/stele/proof"
 )
 
 // AddKey adds a signing key to a namespace. Conflict if the namespace has the key, or as many
@@ -76,4 +83,43 @@ func (l *Registry) WithKeys(ctx context.Context, prefixes ...string) (list []*st
 		}
 	}
 	return list, nil
+}
+
+// AddNewKey writes a private key to a new file, and then adds the public key to the namespace
+// with the prefix: a registered key whose private part is lost would be useless. If the key
+// is surely not registered, AddNewKey removes the file again.
+func (l *Registry) AddNewKey(ctx context.Context, prefix, file string, key crypto.Signer, k stele.SigningKey) (*stele.Namespace, error) {
+	at, err := l.ParsePrefix(prefix)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := l.Namespace(ctx, at); err != nil {
+		return nil, err
+	}
+	text, err := proof.MarshalPrivate(key)
+	if err != nil {
+		return nil, err
+	}
+	if err := disk.CreatePrivate(file, text); errors.Is(err, fs.ErrExist) {
+		return nil, stele.Errorf("key new", stele.ID{}, stele.Conflict, "%s is there already, and a private key can't be made again; choose another file", terminal.Printable(file))
+	} else if err != nil {
+		return nil, err
+	}
+	ns, err := l.AddKey(ctx, at, k)
+	switch {
+	case err == nil:
+		return ns, nil
+	case isRefusal(err):
+		return nil, errors.Join(err, os.Remove(file))
+	}
+	return nil, stele.Errorf("key new", stele.ID{}, stele.KindOf(err), "%w; whether the key %s is registered is not known: see 'stele key list %s'; its private part is in %s", err, k.ID, at, terminal.Printable(file))
+}
+
+// isRefusal reports whether an error says that nothing was written.
+func isRefusal(err error) bool {
+	switch stele.KindOf(err) {
+	case stele.Invalid, stele.NotFound, stele.Conflict, stele.Forbidden, stele.Unauthenticated:
+		return true
+	}
+	return false
 }

@@ -1,23 +1,25 @@
-package main
+package server
 
 import (
 	"context"
 	"crypto/tls"
 	"errors"
 	"io/fs"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/config"
 	"github.com/stele-id/stele/store/postgres"
 )
 
-// tryConfig tries the files, sockets and databases that the server will need, and adds what
-// fails to the problems.
-func (p *program) tryConfig(ctx context.Context, c *config.Config) {
+// Try tries the files, sockets and databases that a server will need, as the user who runs it,
+// and adds what fails to the problems of the configuration.
+func Try(ctx context.Context, c *config.Config, now func() time.Time, log *slog.Logger) {
 	if c.TLSCert != "" && c.TLSKey != "" {
 		if _, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey); err != nil {
 			name := "tls-cert"
@@ -35,7 +37,7 @@ func (p *program) tryConfig(ctx context.Context, c *config.Config) {
 	if c.Store == "" {
 		tryFolder(c, "data", c.Data)
 	} else {
-		p.tryDatabase(ctx, c)
+		tryDatabase(ctx, c, now, log)
 	}
 	if c.ACMEStorage != "" && len(c.ACMEDomains) > 0 {
 		tryFolder(c, "acme-storage", c.ACMEStorage)
@@ -108,8 +110,8 @@ func trySocket(ctx context.Context, c *config.Config, name, network, address str
 }
 
 // tryDatabase connects to the database and reads the version of its tables.
-func (p *program) tryDatabase(ctx context.Context, c *config.Config) {
-	store, err := postgres.Open(ctx, c.Store, postgres.Options{Now: p.now, Log: p.logger(), Brief: true})
+func tryDatabase(ctx context.Context, c *config.Config, now func() time.Time, log *slog.Logger) {
+	store, err := postgres.Open(ctx, c.Store, postgres.Options{Now: now, Log: log, Brief: true})
 	if err != nil {
 		c.Wrong("store", "%v", stele.Reason(err))
 		return
