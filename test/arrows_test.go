@@ -49,6 +49,7 @@ var rooms = []room{
 	{folder: "internal/certtest"},
 	{folder: "internal/destination", may: ".", pure: true},
 	{folder: "internal/disk", may: "."},
+	{folder: "internal/edit", may: ".", pure: true, tests: "scheme/all"},
 	{folder: "internal/limit", may: ".", pure: true},
 	{folder: "internal/recordtest", may: "."},
 	{folder: "internal/progress", may: "internal/terminal"},
@@ -72,7 +73,7 @@ var rooms = []room{
 	{folder: "registrar/minting", may: ". mint namespaces", tests: "auth registrar store/mem scheme/all"}, // it reads the store, and commits through its caller
 	{folder: "registrar", may: ". document registrar/minting internal/destination auth ddds mint namespaces outbound proof publish secret", tests: "store/mem scheme/all"},
 
-	{folder: "registry/access", may: ". internal/disk internal/terminal audit auth bulk client/remote namespaces proof registrar registry", tests: "scheme/all serve/api store/mem"},
+	{folder: "registry/access", may: ". internal/disk internal/terminal audit auth bulk client/remote namespaces proof registrar registry resolver", tests: "scheme/all serve/api store/mem"},
 	{folder: "registry", may: ". internal/disk auth client outbound publish registrar resolver secret store/*", tests: "serve/dnsd store/mem scheme/all"},
 	{folder: "bulk/sheet", may: ". bulk internal/disk registrar", tests: "auth store/mem scheme/all"},
 	{folder: "bulk", may: ". document internal/disk internal/terminal registrar", tests: "auth store/mem scheme/all"},
@@ -93,7 +94,7 @@ var rooms = []room{
 
 	{folder: "server", may: ". document internal/disk internal/limit internal/terminal audit auth config outbound publish registrar registry resolver serve/* web store/*", tests: "scheme/all secret"},
 	{folder: "doctor", may: ". internal/disk auth client config registry secret server store/pebble"},
-	{folder: "cmd/stele", may: ". document internal/destination internal/disk internal/limit internal/progress internal/spelling internal/terminal internal/wording config doctor registry server audit outbound bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
+	{folder: "cmd/stele", may: ". document internal/destination internal/disk internal/edit internal/limit internal/progress internal/spelling internal/terminal internal/wording config doctor registry server audit outbound bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 
 	{folder: "bench", may: ". document audit bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 	{folder: "test", may: ". document audit bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},

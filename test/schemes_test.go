@@ -30,8 +30,8 @@ var knowSchemes = map[string]string{
 	"serve/api/*":                      "examples in the OpenAPI document",
 	"bulk/header.go":                   "headers of columns that people write for identifiers",
 	"cmd/stele/zoneadd.go":             "the default of a flag",
-	"cmd/stele/resolvedns.go":          "the roots in the DNS, as client/application.go has them",
-	"cmd/stele/resolvelocal.go":        "N2Ns answers with URNs, as in THTTP",
+	"cmd/stele/resolve.go":             "the roots in the DNS, as client/application.go has them",
+	"client/ways/local.go":             "N2Ns answers with URNs, as in THTTP",
 	"cmd/stele/mintkinds.go":           "the verbs mint ark, mint ibi and so on",
 	"cmd/stele/demo/*":                 "the names of the demonstration",
 }

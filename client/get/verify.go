@@ -38,7 +38,7 @@ func (g *getting) signed(ctx context.Context, via client.Via) (list []stele.Sign
 	if via == client.ViaLocal {
 		list, keys, err = g.Local.Signed(ctx, g.ID)
 		if errors.Is(err, ways.ErrUnsigned) {
-			err = unsigned(g.ID, stele.NotFound)
+			err = unsigned(g.ID)
 		}
 		return list, keys, err
 	}
@@ -51,8 +51,11 @@ func (g *getting) signed(ctx context.Context, via client.Via) (list []stele.Sign
 	if err == nil {
 		list, err = g.signatures(ctx, &res)
 	}
+	if err != nil && stele.KindOf(err) == stele.NotFound {
+		err = unsigned(g.ID)
+	}
 	if err != nil {
-		return nil, keys, unsigned(g.ID, err)
+		return nil, keys, err
 	}
 	keys, err = g.keys(ctx)
 	return list, keys, err
@@ -76,12 +79,9 @@ func (g *getting) signatures(ctx context.Context, res *client.Result) (list []st
 	return nil, failed
 }
 
-// unsigned changes the error that there is no signature, so that it does not say that
-// there is no such name: it was found.
-func unsigned(id stele.ID, err error) error {
-	if stele.KindOf(err) != stele.NotFound {
-		return err
-	}
+// unsigned is the error that there is no signature. It does not say that there is no such
+// name: it was found.
+func unsigned(id stele.ID) error {
 	return &stele.Error{Op: "verify", ID: id, Kind: stele.Conflict, Err: errors.New("it has no signature, so nothing can be proven; without --verify it is fetched all the same")}
 }
 

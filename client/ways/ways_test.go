@@ -97,7 +97,7 @@ func TestCompare(t *testing.T) {
 	at := func(location string, equals ...string) answer {
 		return answer{res: client.Result{Found: client.FoundLocation, Location: location, Equals: equals}}
 	}
-	fails := func(kind stele.Kind) answer { return answer{err: kind} }
+	fails := func(kind stele.Kind) answer { return answer{err: &stele.Error{Kind: kind}} }
 	for _, tt := range []struct {
 		name       string
 		a, b       answer

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/internal/edit"
 	"github.com/stele-id/stele/registrar/minting"
 )
 
@@ -96,13 +97,13 @@ func (f *mintFlags) run(p *program, choose func(ctx context.Context, l *Registry
 			return p.mint(ctx, l, pool, f.count)
 		}
 		rec := &stele.Record{State: stele.Active}
-		f.record.apply(rec)
+		f.record.edit().Fill(rec)
 		if f.reserve {
 			rec.State = stele.Reserved
 		}
-		aliases, bad := f.record.parseAliases(l.Schemes)
+		aliases, bad := edit.ParseAliases(l.Schemes, f.record.aliases)
 		if bad != nil {
-			return &stele.Error{Op: "mint and register", Kind: stele.Invalid, Err: append(bad, others(rec)...)}
+			return &stele.Error{Op: "mint and register", Kind: stele.Invalid, Err: append(bad, edit.Problems(rec)...)}
 		}
 		rec.Aliases = aliases
 		return p.mintRecords(ctx, l, pool, rec, f.count)

@@ -1,16 +1,14 @@
 package main
 
 import (
-	"errors"
-	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/internal/edit"
 )
 
 // recordFlags are the flags of register, update and mint that describe a record. Only flags
@@ -101,118 +99,26 @@ func (f *recordFlags) check() error {
 	return nil
 }
 
-// apply makes a new record say what the flags say, except for its names.
-func (f *recordFlags) apply(rec *stele.Record) {
+// edit returns what the flags change in a record.
+func (f *recordFlags) edit() *edit.Record {
+	e := &edit.Record{Metadata: make(map[string]string), Persistence: f.persistenceFlags.apply}
 	if len(f.to) > 0 {
-		t := f.target
-		t.URL = f.to[0]
-		rec.Targets = []stele.Target{t}
+		e.Target = &edit.Target{Target: f.target, Given: f.cmd.Flags().Changed}
+		e.Target.URL = f.to[0]
 	}
-	f.describe(rec)
-}
-
-// describe changes what is said of the thing, except for its targets.
-func (f *recordFlags) describe(rec *stele.Record) {
 	for flag, key := range fieldFlags {
 		if f.given(flag) {
-			setField(rec, key, *f.fields[flag])
+			e.Metadata[key] = *f.fields[flag]
 		}
 	}
 	for _, text := range f.meta {
 		key, value, _ := strings.Cut(text, "=")
-		setField(rec, key, value)
+		e.Metadata[key] = value
 	}
-	f.persistenceFlags.apply(&rec.Persistence)
 	if f.given("reader") {
-		rec.Readers = f.readers
+		e.Readers = f.readers
 	}
-}
-
-// setField sets a field of the metadata; an empty value removes it.
-func setField(rec *stele.Record, key, value string) {
-	if value == "" {
-		delete(rec.Metadata, key)
-		return
-	}
-	if rec.Metadata == nil {
-		rec.Metadata = make(stele.Metadata)
-	}
-	rec.Metadata[key] = value
-}
-
-// place adds the target to the record. It replaces the target with the same URL, or else
-// the only one with the same service, type and language, of which it keeps what the flags
-// do not set.
-func (f *recordFlags) place(rec *stele.Record) error {
-	url := f.to[0]
-	at := slices.IndexFunc(rec.Targets, func(t stele.Target) bool { return t.URL == url && t.Service == f.target.Service })
-	if at < 0 {
-		var alike []int
-		for i, t := range rec.Targets {
-			if f.isAlike(&t) {
-				alike = append(alike, i)
-			}
-		}
-		switch len(alike) {
-		case 0:
-			t := f.target
-			t.URL = url
-			rec.Targets = append(rec.Targets, t)
-			return nil
-		case 1:
-			at = alike[0]
-		default:
-			return &stele.Error{Op: "update", ID: rec.ID, Kind: stele.Conflict, Err: fmt.Errorf(
-				"%d of its targets have this service, type and language; remove those that the new one replaces with --drop-to, or give --type or --language", len(alike))}
-		}
-	}
-	f.revise(&rec.Targets[at])
-	return nil
-}
-
-// isAlike reports whether a target has the service, type and language of the flags.
-func (f *recordFlags) isAlike(t *stele.Target) bool {
-	return t.Service == f.target.Service && t.Type == f.target.Type && t.Language == f.target.Language
-}
-
-// revise changes a target as the flags say.
-func (f *recordFlags) revise(t *stele.Target) {
-	t.URL = f.to[0]
-	for flag, set := range map[string]func(){
-		"type":       func() { t.Type = f.target.Type },
-		"language":   func() { t.Language = f.target.Language },
-		"order":      func() { t.Order = f.target.Order },
-		"preference": func() { t.Preference = f.target.Preference },
-		"ttl":        func() { t.TTL = f.target.TTL },
-		"status":     func() { t.Status = f.target.Status },
-		"partial":    func() { t.Partial = f.target.Partial },
-	} {
-		if f.given(flag) {
-			set()
-		}
-	}
-}
-
-// parseAliases reads the aliases. Its error has all that are wrong.
-func (f *recordFlags) parseAliases(schemes *stele.Schemes) (ids []stele.ID, problems stele.Problems) {
-	for i, text := range f.aliases {
-		id, err := schemes.Parse(text)
-		if err != nil {
-			problems = append(problems, stele.Problem{Path: "aliases[" + strconv.Itoa(i) + "]", Err: syntax(err)})
-			continue
-		}
-		ids = append(ids, id)
-	}
-	return ids, problems
-}
-
-// syntax returns what is wrong with a text, without the words that say that it was
-// parsed.
-func syntax(err error) error {
-	if e, ok := errors.AsType[*stele.SyntaxError](err); ok {
-		return e
-	}
-	return err
+	return e
 }
 
 // persistenceFlags are the persistence statement of a record, or of a namespace.

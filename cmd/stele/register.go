@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"io"
-	"maps"
 
 	"github.com/spf13/cobra"
 
@@ -58,7 +56,7 @@ history aside; the other flags change it. (PURL's users call it a clone.)`,
 						return err
 					}
 				}
-				rec, err := f.record(l.Schemes, args[0], model)
+				rec, err := f.edit().New(l.Schemes, args[0], f.aliases, model)
 				if err != nil {
 					return err
 				}
@@ -77,41 +75,6 @@ history aside; the other flags change it. (PURL's users call it a clone.)`,
 	cmd.Flags().StringVar(&like, "like", "", "begin with a copy of the record that has this `name`")
 	cmd.Flags().BoolVar(&reserve, "reserve", false, "take the name, and show nothing to the public yet")
 	return neverFiles(cmd)
-}
-
-// record makes a new record with the name given, after a model, which may be empty.
-// Where a name can't be read, the error tells what else is wrong too.
-func (f *recordFlags) record(schemes *stele.Schemes, name string, model *stele.Record) (*stele.Record, error) {
-	rec := &stele.Record{
-		State: stele.Active, Targets: model.Targets, Metadata: maps.Clone(model.Metadata),
-		Persistence: model.Persistence, Values: model.Values, Readers: model.Readers,
-	}
-	var problems stele.Problems
-	id, err := schemes.Parse(name)
-	if err != nil {
-		problems = append(problems, stele.Problem{Path: "id", Err: syntax(err)})
-	}
-	if rec.ID = id; name != id.String() {
-		rec.Spelling = name
-	}
-	aliases, bad := f.parseAliases(schemes)
-	rec.Aliases, problems = aliases, append(problems, bad...)
-	f.apply(rec)
-	if len(problems) == 0 {
-		return rec, nil
-	}
-	return nil, &stele.Error{Op: "register", ID: id, Kind: stele.Invalid, Err: append(problems, others(rec)...)}
-}
-
-// others returns what is wrong with a record beside its names.
-func others(rec *stele.Record) (rest stele.Problems) {
-	problems, _ := errors.AsType[stele.Problems](rec.Validate())
-	for _, problem := range problems {
-		if problem.Path != "id" && problem.Path != "spelling" {
-			rest = append(rest, problem)
-		}
-	}
-	return rest
 }
 
 // printName prints a record that was written: for a person its identifier, in its owner's

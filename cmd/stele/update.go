@@ -2,12 +2,11 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/internal/edit"
 )
 
 // updateFlags are the flags of update beside those of register.
@@ -50,13 +49,13 @@ With --if-version N nothing is written if somebody changed the record meanwhile.
 				if err != nil {
 					return err
 				}
-				aliases, bad := f.parseAliases(l.Schemes)
+				e := f.edit()
+				aliases, bad := edit.ParseAliases(l.Schemes, f.aliases)
 				if bad != nil {
 					return &stele.Error{Op: "update", ID: id, Kind: stele.Invalid, Err: bad}
 				}
-				rec, err := l.Update(ctx, id, f.ifVersion, func(rec *stele.Record) error {
-					return f.change(rec, aliases)
-				})
+				e.Aliases, e.Drop, e.Public, e.Activate = aliases, f.drop, f.public, f.activate
+				rec, err := l.Update(ctx, id, f.ifVersion, e.Apply)
 				if err != nil {
 					return err
 				}
@@ -87,58 +86,4 @@ func (f *updateFlags) check() error {
 		return misuse(f.cmd, "--public lets everybody see the record, --reader only some; keep one")
 	}
 	return f.recordFlags.check()
-}
-
-// change changes a record as the flags say.
-func (f *updateFlags) change(rec *stele.Record, aliases []stele.ID) error {
-	replaced := false
-	for _, url := range f.drop {
-		dropped, err := f.dropTarget(rec, url, !replaced)
-		if err != nil {
-			return err
-		}
-		replaced = replaced || dropped
-	}
-	if !replaced && len(f.to) > 0 {
-		if err := f.place(rec); err != nil {
-			return err
-		}
-	}
-	f.describe(rec)
-	for _, alias := range aliases {
-		if alias != rec.ID && !slices.Contains(rec.Aliases, alias) {
-			rec.Aliases = append(rec.Aliases, alias)
-		}
-	}
-	if f.public {
-		rec.Readers = nil
-	}
-	if f.activate {
-		rec.State = stele.Active
-	}
-	return nil
-}
-
-// dropTarget removes the targets with a URL. If the target of --to has the same service,
-// type and language, and is not placed yet, it takes the place.
-func (f *updateFlags) dropTarget(rec *stele.Record, url string, mayPlace bool) (placed bool, err error) {
-	at := slices.IndexFunc(rec.Targets, func(t stele.Target) bool { return t.URL == url })
-	if at < 0 {
-		return false, &stele.Error{Op: "update", ID: rec.ID, Kind: stele.Conflict, Err: fmt.Errorf(
-			"it has no target with the URL %.200q; 'stele show %s' shows those it has", url, rec.ID)}
-	}
-	for i := at; i < len(rec.Targets); {
-		t := &rec.Targets[i]
-		switch {
-		case t.URL != url:
-			i++
-		case mayPlace && !placed && len(f.to) > 0 && f.isAlike(t):
-			f.revise(t)
-			placed = true
-			i++
-		default:
-			rec.Targets = slices.Delete(rec.Targets, i, i+1)
-		}
-	}
-	return placed, nil
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/internal/edit"
 )
 
 func (p *program) withdrawCommand() *cobra.Command {
@@ -36,7 +37,7 @@ reinstate ID' takes a withdrawal back.`,
 				if replacement != "" {
 					if instead, err = l.Parse(replacement); err != nil {
 						return &stele.Error{Op: "withdraw", ID: id, Kind: stele.Invalid,
-							Err: stele.Problems{{Path: "tombstone.replacement", Err: syntax(err)}}}
+							Err: stele.Problems{{Path: "tombstone.replacement", Err: edit.Syntax(err)}}}
 					}
 				}
 				rec, err := l.Withdraw(ctx, id, ifVersion, reason, instead)

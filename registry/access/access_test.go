@@ -228,13 +228,17 @@ func TestExport(t *testing.T) {
 		if _, err := l.Withdraw(ctx, id, 0, "gone", stele.ID{}); err != nil {
 			t.Fatal(err)
 		}
-		for history, want := range map[bool]string{false: "x1/2 x2/1 ", true: "x1/1 x1/2 x2/1 "} {
+		for history, want := range map[bool]string{false: "x1 x2 ", true: "x1/1 x1/2 x2/1 "} {
 			got := ""
 			for rec, err := range l.Export(ctx, stele.NamespaceKey{Scheme: "ark"}, history) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				got += fmt.Sprintf("%s/%d ", strings.TrimPrefix(rec.ID.String(), "ark:12345/"), rec.Version)
+				got += strings.TrimPrefix(rec.ID.String(), "ark:12345/")
+				if history { // a current version may come without its number, which an export leaves out
+					got += fmt.Sprintf("/%d", rec.Version)
+				}
+				got += " "
 			}
 			if got != want {
 				t.Errorf("with history %t: %s, want %s", history, got, want)
