@@ -177,13 +177,8 @@ func (f *Flow) read(ctx context.Context, r *Reader, work chan<- *Block, explain 
 	}
 }
 
-// Blocks returns the channel of blocks, in order. It is closed at the end; then Err says why
-// reading ended.
+// Blocks returns the channel of blocks, in order. It is closed at the end.
 func (f *Flow) Blocks() <-chan *Block { return f.blocks }
-
-// Err returns why reading ended, if not at the end of the text. It may be called when Blocks
-// is closed.
-func (f *Flow) Err() error { return f.err }
 
 // Parsed is closed when the rows of the block are there.
 func (b *Block) Parsed() <-chan struct{} { return b.done }

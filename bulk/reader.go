@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/registrar"
 )
 
 const (
@@ -36,6 +37,7 @@ type Row struct {
 	Record    *stele.Record
 	Patch     []byte // what is merged with a registered record, as a document; nil if the record says everything
 	Namespace *stele.Namespace
+	Changes   []registrar.FieldChange // of a registered record, in a dry run of an update
 	Err       error
 }
 

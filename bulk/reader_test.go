@@ -277,8 +277,8 @@ func TestFlowOfSmallPieces(t *testing.T) {
 		}
 		next, taken = b.Next, taken+1
 	}
-	if f.Err() != nil || next != lines+1 || taken == 0 {
-		t.Errorf("%d lines came, %v", next-1, f.Err())
+	if f.err != nil || next != lines+1 || taken == 0 {
+		t.Errorf("%d lines came, %v", next-1, f.err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	large := strings.NewReader(strings.Repeat("# "+strings.Repeat("x", blockBytes)+"\n", 100))
