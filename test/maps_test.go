@@ -27,8 +27,11 @@ func TestMaps(t *testing.T) {
 			files[dir] = append(files[dir], file)
 		}
 	}
-	if len(maps) < 6 {
-		t.Fatalf("there are READMEs in %q only", maps)
+	// Packages that are too large to be read without a map (decision 46).
+	for _, dir := range []string{"client/", "registrar/", "serve/api/", "serve/dnsd/", "serve/httpd/", "store/pebble/", "store/postgres/", "store/storetest/"} {
+		if !slices.Contains(maps, dir) {
+			t.Errorf("%sREADME.md is not there", dir)
+		}
 	}
 	for _, dir := range maps {
 		text, err := os.ReadFile(filepath.Join(root, dir, "README.md"))
