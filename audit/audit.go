@@ -34,6 +34,13 @@ type Document struct {
 	Details   string    `json:"details,omitempty"`
 }
 
+// Page is a part of the trail, in JSON.
+type Page struct {
+	Items []Document `json:"items"`
+	After uint64     `json:"after" doc:"Up to which number the trail was read. Ask with this as after for what follows."`
+	Last  bool       `json:"last" doc:"The end of the trail was reached; more may come later."`
+}
+
 // NewDocument returns the JSON form of an entry.
 func NewDocument(e *stele.AuditEntry) Document {
 	d := Document{

@@ -22,6 +22,7 @@ import (
 	"github.com/stele-id/stele/client"
 	"github.com/stele-id/stele/client/remote"
 	"github.com/stele-id/stele/config"
+	"github.com/stele-id/stele/document/apijson"
 	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/secret"
 	"github.com/stele-id/stele/store/pebble"
@@ -142,8 +143,8 @@ func newSubject(o Options, report func(Finding) error) *subject {
 
 // findings is what the registry itself shows.
 type findings struct {
-	status     *remote.Status // nil if no server was asked
-	last       time.Time      // of the last change; the zero time if there is none
+	status     *apijson.Status // nil if no server was asked
+	last       time.Time       // of the last change; the zero time if there is none
 	namespaces []*stele.Namespace
 	users      map[string]auth.User
 	tokens     []auth.Token

@@ -17,8 +17,8 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
-	"github.com/stele-id/stele/client/remote"
 	"github.com/stele-id/stele/config"
+	"github.com/stele-id/stele/document/apijson"
 	"github.com/stele-id/stele/internal/certtest"
 	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/store/pebble"
@@ -159,7 +159,7 @@ func TestClock(t *testing.T) {
 	} {
 		x, found := newTestSubject(nil)
 		x.Now, x.Away = func() time.Time { return now }, true
-		x.registry = &findings{last: tt.last, status: &remote.Status{Now: tt.server}}
+		x.registry = &findings{last: tt.last, status: &apijson.Status{Now: tt.server}}
 		examineClock(t.Context(), x)
 		if got := found(); !has(got, "", tt.grade, tt.text) || len(got) > 2 {
 			t.Errorf("%s: no %q: %v", tt.name, tt.text, got)
@@ -231,14 +231,14 @@ func TestCopies(t *testing.T) {
 // TestStatus judges what servers say.
 func TestStatus(t *testing.T) {
 	for _, tt := range []struct {
-		status remote.Status
+		status apijson.Status
 		grade  Grade
 		text   string
 	}{
-		{remote.Status{Ready: true, Version: "test", Changes: 7}, OK, "has 7 changes"},
-		{remote.Status{Why: "the disk is full", Version: "test"}, Problem, "it can't be written: the disk is full"},
-		{remote.Status{Ready: true, Version: "v0"}, Warning, "systemctl restart stele"},
-		{remote.Status{Ready: true, Version: "test", Shut: []string{"ark:12345/x5"}}, Warning, "no names are made in ark:12345/x5"},
+		{apijson.Status{Ready: true, Version: "test", Changes: 7}, OK, "has 7 changes"},
+		{apijson.Status{Why: "the disk is full", Version: "test"}, Problem, "it can't be written: the disk is full"},
+		{apijson.Status{Ready: true, Version: "v0"}, Warning, "systemctl restart stele"},
+		{apijson.Status{Ready: true, Version: "test", Shut: []string{"ark:12345/x5"}}, Warning, "no names are made in ark:12345/x5"},
 	} {
 		x, found := newTestSubject(nil)
 		x.judgeStatus(&tt.status)

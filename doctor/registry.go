@@ -13,6 +13,7 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/client/remote"
+	"github.com/stele-id/stele/document/apijson"
 	"github.com/stele-id/stele/registry"
 )
 
@@ -52,7 +53,9 @@ func (x *subject) lookThroughServer(ctx context.Context) {
 		if err != nil {
 			return err
 		}
-		found.status, found.last = &status, status.LastChange
+		if found.status = &status; status.LastChange != nil {
+			found.last = *status.LastChange
+		}
 		return found.read(ctx, r)
 	})
 	if err != nil {
@@ -169,7 +172,7 @@ func (f *findings) read(ctx context.Context, from lister) error {
 }
 
 // judgeStatus judges what the server says of itself.
-func (x *subject) judgeStatus(s *remote.Status) {
+func (x *subject) judgeStatus(s *apijson.Status) {
 	before := x.problems
 	if !s.Ready {
 		x.problem("docs/bad-day.md has the steps", "it can't be written: %s", s.Why)

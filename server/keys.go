@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/document/apijson"
 	"github.com/stele-id/stele/publish/zonekey"
 	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/serve/api"
@@ -111,27 +112,27 @@ func (k *Keys) RetireTSIGKey(ctx context.Context, name string) (*zonekey.TSIGKey
 }
 
 // SecretKeys returns which keys encrypt secrets.
-func (k *Keys) SecretKeys(ctx context.Context) (*api.SecretKeys, error) {
+func (k *Keys) SecretKeys(ctx context.Context) (*apijson.SecretKeys, error) {
 	keys, err := k.r.Registrar.SecretKeys(ctx, zonekey.SealCell)
-	out := &api.SecretKeys{Keys: []api.SecretKey{}}
+	out := &apijson.SecretKeys{Keys: []apijson.SecretKey{}}
 	for _, one := range keys {
 		if one.ID == "" {
 			out.Clear = one.Secrets
 			continue
 		}
-		out.Keys = append(out.Keys, api.SecretKey(one))
+		out.Keys = append(out.Keys, apijson.SecretKey(one))
 	}
 	return out, err
 }
 
 // RotateSecrets encrypts all secrets under another key, and makes the store remove what was
 // there before.
-func (k *Keys) RotateSecrets(ctx context.Context, want api.SecretRotation) (*api.SecretRotated, error) {
+func (k *Keys) RotateSecrets(ctx context.Context, want apijson.SecretRotation) (*apijson.SecretRotated, error) {
 	done, err := k.r.Registrar.RotateSecrets(ctx, want.Key, want.Lost, zonekey.SealCell)
 	if err != nil {
 		return nil, err
 	}
-	out := &api.SecretRotated{Key: done.Key, Moved: done.Moved + done.Clear, Lost: done.Lost}
+	out := &apijson.SecretRotated{Key: done.Key, Moved: done.Moved + done.Clear, Lost: done.Lost}
 	if out.Moved > 0 {
 		err = k.r.Compact(ctx)
 	}

@@ -33,6 +33,7 @@ type room struct {
 // is an error, so a new folder needs a line here. "." is package stele.
 var rooms = []room{
 	{folder: ".", pure: true, tests: "document internal/recordtest scheme/all"},
+	{folder: "document/apijson", may: ".", pure: true}, // the API's objects, for its server and its client
 	{folder: "document", may: ".", pure: true, tests: "internal/recordtest scheme/all"},
 
 	{folder: "mint", may: ".", pure: true},
@@ -46,6 +47,7 @@ var rooms = []room{
 	{folder: "audit", may: ". outbound"}, // forms of the audit trail, and where it is sent
 	{folder: "wire/hdl", pure: true},     // bytes only: it does not know the vocabulary
 
+	{folder: "internal/backuptar"}, // a folder as a tar; it does not know what is in the files
 	{folder: "internal/certtest"},
 	{folder: "internal/destination", may: ".", pure: true},
 	{folder: "internal/disk", may: "."},
@@ -83,17 +85,17 @@ var rooms = []room{
 
 	// A server is handed a store and the schemes; it never picks them.
 	{folder: "serve/httpd", may: ". document internal/destination internal/limit auth ddds mint namespaces proof publish resolver registrar wire/hdl web", tests: "store/mem scheme/all"},
-	{folder: "serve/api", may: ". document internal/limit audit auth bulk ddds mint proof publish resolver registrar wire/hdl web", tests: "store/mem scheme/all"},
+	{folder: "serve/api", may: ". document internal/backuptar internal/limit audit auth bulk ddds mint proof publish resolver registrar wire/hdl web", tests: "store/mem scheme/all"},
 	{folder: "serve/*", may: ". internal/slab auth ddds mint namespaces outbound proof publish secret resolver registrar wire/hdl", tests: "store/mem scheme/all"},
 	{folder: "web", may: ". auth ddds mint proof publish resolver registrar", tests: "store/mem scheme/all"},
 	{folder: "client/internal"},
-	{folder: "client/remote", may: ". document client/internal audit auth namespaces publish/zonekey registrar", tests: "resolver store/mem scheme/all serve/*"},
+	{folder: "client/remote", may: ". document internal/backuptar client/internal audit auth namespaces publish/zonekey registrar", tests: "resolver store/mem scheme/all serve/*"},
 	{folder: "client/ways", may: ". client ddds internal/wording resolver", tests: "auth registrar scheme/all store/mem"},
 	{folder: "client/get", may: ". client client/ways ddds internal/disk internal/terminal outbound", tests: "scheme/all"},
 	{folder: "client", may: ". document client/internal ddds mint outbound proof publish wire/hdl", tests: "store/mem scheme/all serve/*"},
 
 	{folder: "server", may: ". document internal/disk internal/limit internal/terminal audit auth config outbound publish registrar registry resolver serve/* web store/*", tests: "scheme/all secret"},
-	{folder: "doctor", may: ". internal/disk auth client config registry secret server store/pebble"},
+	{folder: "doctor", may: ". document/apijson internal/disk auth client config registry secret server store/pebble"},
 	{folder: "cmd/stele", may: ". document internal/destination internal/disk internal/edit internal/limit internal/progress internal/spelling internal/terminal internal/wording config doctor registry server audit outbound bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},
 
 	{folder: "bench", may: ". document audit bulk auth ddds mint namespaces proof publish secret resolver registrar wire/hdl serve/* web client scheme/* store/*"},

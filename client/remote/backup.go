@@ -1,35 +1,22 @@
 package remote
 
 import (
-	"archive/tar"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
+	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/document/apijson"
+	"github.com/stele-id/stele/internal/backuptar"
 )
-
-// A backup travels as a tar of its files. Its last entry says how many there were, so
-// that the reader recognises a backup that was cut off.
-const (
-	completeEntry = "stele-backup-complete"
-	maxComplete   = 4 << 10
-)
-
-// complete is what the last entry of a backup says.
-type complete struct {
-	Files   int    `json:"files"`
-	Bytes   int64  `json:"bytes"`
-	Changes uint64 `json:"changes"`
-}
 
 // Backup copies the registry to a new folder on this machine, and returns how many
 // changes it has. The folder appears when it is complete. Only an administrator may make
@@ -50,7 +37,7 @@ func (r *Registry) Backup(ctx context.Context, folder string) (changes uint64, e
 	if err := os.Mkdir(part, 0o700); err != nil {
 		return 0, refuse(op, stele.ID{}, stele.Unavailable, "%w; remove it if an earlier backup left it behind", err)
 	}
-	changes, err = unpack(s, part)
+	changes, err = unpack(context.WithoutCancel(ctx), s, part) // the stream ends with ctx
 	if err == nil {
 		err = os.Rename(part, folder)
 	}
@@ -67,69 +54,23 @@ func (r *Registry) Backup(ctx context.Context, folder string) (changes uint64, e
 }
 
 // unpack writes the files of a backup to a folder, and syncs them to the disk.
-func unpack(in io.Reader, folder string) (changes uint64, err error) {
+func unpack(ctx context.Context, in io.Reader, folder string) (changes uint64, err error) {
 	root, err := os.OpenRoot(folder) // nothing in the tar leads out of it
 	if err != nil {
 		return 0, err
 	}
 	defer root.Close()
-	var have complete
-	files := tar.NewReader(in)
-	for {
-		head, err := files.Next()
-		switch {
-		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-			return 0, cutOff
-		case err != nil:
-			return 0, err
-		case head.Typeflag != tar.TypeReg || !filepath.IsLocal(head.Name) || strings.Contains(head.Name, "\\"):
-			return 0, unread(fmt.Errorf("%.100q is not a file of a backup", head.Name))
-		case head.Name == completeEntry:
-			return have.check(files, folder)
-		}
-		n, err := unpackFile(root, head.Name, files)
-		if err != nil {
-			return 0, err
-		}
-		have.Files++
-		have.Bytes += n
-	}
-}
-
-var cutOff = unread(errors.New("the backup was cut off"))
-
-// check reads the last entry, and fails unless all files are there that it counts.
-func (have *complete) check(in io.Reader, folder string) (changes uint64, err error) {
-	text, err := io.ReadAll(io.LimitReader(in, maxComplete))
-	if err != nil {
-		return 0, err
-	}
-	var said complete
-	if err := json.Unmarshal(text, &said); err != nil || said.Files != have.Files || said.Bytes != have.Bytes {
-		return 0, cutOff
-	}
-	return said.Changes, syncFolder(folder)
-}
-
-func unpackFile(root *os.Root, name string, in io.Reader) (n int64, err error) {
-	if dir := filepath.Dir(name); dir != "." {
-		if err := root.MkdirAll(dir, 0o700); err != nil {
-			return 0, err
-		}
-	}
-	file, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	n, err = io.Copy(file, in)
+	end, err := backuptar.Unpack(ctx, in, root, math.MaxUint64)
 	switch {
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return n, cutOff
+	case errors.Is(err, backuptar.ErrCutOff), errors.Is(err, backuptar.ErrIncomplete):
+		return 0, unread(errors.New("the backup was cut off"))
 	case err != nil:
-		return n, err
+		if _, ok := errors.AsType[*backuptar.MalformedError](err); ok {
+			return 0, unread(err)
+		}
+		return 0, err
 	}
-	return n, file.Sync()
+	return end.Changes, syncFolder(folder)
 }
 
 // syncFolder syncs the entries of a folder to the disk.
@@ -143,11 +84,11 @@ func syncFolder(folder string) error {
 
 // Restored is the result of a restore.
 type Restored struct {
-	Kept    string   `json:"kept"` // folder on the server of the registry as it was; "" if there was none
-	Changes uint64   `json:"changes"`
-	Shut    []string `json:"shut"` // namespaces whose templates make no names until they are skipped ahead
+	Kept    string // folder on the server of the registry as it was; "" if there was none
+	Changes uint64
+	Shut    []string // namespaces whose templates make no names until they are skipped ahead
 
-	Zones []CheckedZone `json:"zones"` // those with secondaries, and those that are shut
+	Zones []CheckedZone // those with secondaries, and those that are shut
 }
 
 // Restore replaces the server's registry with a backup, which is in a folder on this
@@ -159,11 +100,11 @@ func (r *Registry) Restore(ctx context.Context, folder, confirm string, sent fun
 	pipe, w := io.Pipe()
 	packed := make(chan error, 1)
 	go func() {
-		err := pack(w, folder, sent)
+		err := backuptar.Pack(context.WithoutCancel(ctx), w, os.DirFS(folder), 0, time.Time{}, sent)
 		packed <- err
 		_ = w.CloseWithError(err) // it never fails
 	}()
-	q := &ask{method: http.MethodPost, path: "restore", media: tarType, query: url.Values{"confirm": {confirm}}}
+	q := &ask{method: http.MethodPost, path: "restore", media: apijson.Tar, query: url.Values{"confirm": {confirm}}}
 	s, err := r.open(ctx, q, pipe, streamStill)
 	_ = pipe.CloseWithError(io.ErrClosedPipe) // ends the packing, whatever happened
 	if packErr := <-packed; packErr != nil && !errors.Is(packErr, io.ErrClosedPipe) {
@@ -180,78 +121,27 @@ func (r *Registry) Restore(ctx context.Context, folder, confirm string, sent fun
 		if err != nil {
 			return Restored{}, err
 		}
-		var line struct {
-			Restored
-			Done    bool     `json:"done"`
-			Problem *problem `json:"problem"`
-		}
+		var line apijson.Restored
 		switch err := json.Unmarshal(text, &line); {
 		case err != nil:
 			return Restored{}, unread(err)
 		case line.Problem != nil:
-			return Restored{}, under(op, stele.ID{}, line.Problem.err(r.o.Schemes, line.Problem.Status))
+			return Restored{}, under(op, stele.ID{}, r.problem(line.Problem, line.Problem.Status))
 		case line.Done:
-			return line.Restored, nil
+			return restored(&line), nil
 		}
 	}
 	return Restored{}, refuse(op, stele.ID{}, stele.Unavailable, "the answer was cut off; look whether the backup is restored before you try again")
 }
 
-// pack writes the files of a folder as the tar of a backup.
-func pack(w io.Writer, folder string, sent func(int64)) error {
-	root := os.DirFS(folder)
-	out := tar.NewWriter(w)
-	var have complete
-	err := fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil || d.IsDir():
-			return err
-		case !d.Type().IsRegular():
-			return fmt.Errorf("%.100q is neither a file nor a folder, so this is not a backup", name)
-		}
-		n, err := packFile(out, root, name, sent)
-		have.Files++
-		have.Bytes += n
-		return err
-	})
-	if err != nil {
-		return err
+// restored returns the result in the last line of an answer.
+func restored(line *apijson.Restored) Restored {
+	done := Restored{Kept: line.Kept, Shut: line.Shut}
+	if line.Changes != nil {
+		done.Changes = *line.Changes
 	}
-	text, err := json.Marshal(have)
-	if err != nil {
-		return err
+	for i := range line.Zones {
+		done.Zones = append(done.Zones, checkedZone(&line.Zones[i]))
 	}
-	if err := out.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: completeEntry, Size: int64(len(text)), Mode: 0o600}); err != nil {
-		return err
-	}
-	if _, err := out.Write(text); err != nil {
-		return err
-	}
-	return out.Close()
-}
-
-func packFile(out *tar.Writer, root fs.FS, name string, sent func(int64)) (int64, error) {
-	file, err := root.Open(name)
-	if err != nil {
-		return 0, err
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return 0, err
-	}
-	if err := out.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: info.Size(), Mode: 0o600, ModTime: info.ModTime()}); err != nil {
-		return 0, err
-	}
-	for n := int64(0); ; {
-		k, err := io.CopyN(out, file, 1<<20)
-		if n += k; sent != nil && k > 0 {
-			sent(k)
-		}
-		if errors.Is(err, io.EOF) {
-			return n, nil
-		} else if err != nil {
-			return n, err
-		}
-	}
+	return done
 }

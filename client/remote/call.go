@@ -21,16 +21,9 @@ import (
 	"github.com/stele-id/stele/client/internal/endpoint"
 )
 
-const (
-	// maxAnswer is how many bytes an answer may have that is one document: a page of a
-	// list has at most 8 MiB and one record more.
-	maxAnswer = 32 << 20
-
-	jsonType  = "application/json"
-	linesType = "application/x-ndjson"
-	tarType   = "application/x-tar"
-	patchType = "application/merge-patch+json"
-)
+// maxAnswer is how many bytes an answer may have that is one document: a page of a list has
+// at most 8 MiB and one record more.
+const maxAnswer = 32 << 20
 
 // ask is a request to the API.
 type ask struct {

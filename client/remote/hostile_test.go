@@ -19,6 +19,8 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/document/apijson"
+	"github.com/stele-id/stele/internal/backuptar"
 	"github.com/stele-id/stele/registrar"
 )
 
@@ -82,11 +84,11 @@ func TestStrangeAnswers(t *testing.T) {
 		media, body, want string
 		kind              stele.Kind
 	}{
-		{200, jsonType, "", "can't be read", stele.Internal},
-		{200, jsonType, "{", "can't be read", stele.Internal},
-		{200, jsonType, `{"id":"nonsense"}`, "can't be read", stele.Internal},
-		{200, jsonType, strings.Repeat("[", 1_000_000), "can't be read", stele.Internal},
-		{200, jsonType, strings.Repeat(" ", maxAnswer+1), "more than", stele.Internal},
+		{200, apijson.JSON, "", "can't be read", stele.Internal},
+		{200, apijson.JSON, "{", "can't be read", stele.Internal},
+		{200, apijson.JSON, `{"id":"nonsense"}`, "can't be read", stele.Internal},
+		{200, apijson.JSON, strings.Repeat("[", 1_000_000), "can't be read", stele.Internal},
+		{200, apijson.JSON, strings.Repeat(" ", maxAnswer+1), "more than", stele.Internal},
 		{404, "text/html", "<h1>404</h1>", "no API of a registry", stele.Invalid},
 		{500, "text/html", "", "does not answer as a registry does", stele.Internal},
 		{502, "text/html", "", "by its proxy", stele.Unavailable},
@@ -96,7 +98,7 @@ func TestStrangeAnswers(t *testing.T) {
 		{409, problemMedia, `{"type":"about:blank","title":"Conflict"}`, "Conflict", stele.Conflict},
 		{418, problemMedia, `{}`, "invalid", stele.Invalid},
 		{400, problemMedia, `{"type":"/api/v1#invalid","operation":"get","identifier":"no name","problems":[{"path":"a","detail":"b"},{"path":"","detail":"c"}]}`, "get no name: a: b; c", stele.Invalid},
-		{200, jsonType, `{"id":"urn:x1:b","color":"red"}`, "can't be read", stele.Internal},
+		{200, apijson.JSON, `{"id":"urn:x1:b","color":"red"}`, "can't be read", stele.Internal},
 	} {
 		r := answering(t, tt.status, tt.media, tt.body)
 		id, err := r.o.Schemes.Parse("urn:x1:a")
@@ -163,7 +165,7 @@ func TestAuthorities(t *testing.T) {
 func TestStandsStill(t *testing.T) {
 	done := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", linesType)
+		w.Header().Set("Content-Type", apijson.Lines)
 		_, _ = io.WriteString(w, `{"id":"urn:x1:a"}`+"\n")
 		_ = http.NewResponseController(w).Flush()
 		select {
@@ -195,7 +197,7 @@ func TestStandsStill(t *testing.T) {
 // TestCutOff: the client recognises an answer that was cut off.
 func TestCutOff(t *testing.T) {
 	for _, body := range []string{"", "{}\n", `{"line":1,"status":"created"}` + "\n", `{"line":1`, `{"done":true}`} {
-		r := answering(t, 200, linesType, body)
+		r := answering(t, 200, apijson.Lines, body)
 		rec := &stele.Record{}
 		if _, err := r.Ingest(t.Context(), []*stele.Record{rec}, registrar.ImportOptions{}); err == nil {
 			t.Errorf("import of %q", body)
@@ -208,7 +210,7 @@ func TestCutOff(t *testing.T) {
 		`{"problem":{"type":"/api/v1#unavailable","status":503,"detail":"the disk is full"}}` + "\n",
 		`{"line":1,"status":"created"}` + "\n" + `{"problem":{"type":"/api/v1#unavailable","status":503,"detail":"the disk is full"}}` + "\n",
 	} {
-		r := answering(t, 200, linesType, body)
+		r := answering(t, 200, apijson.Lines, body)
 		_, err := r.Ingest(t.Context(), nil, registrar.ImportOptions{})
 		if stele.KindOf(err) != stele.Unavailable || !strings.Contains(err.Error(), "the disk is full") {
 			t.Error(err)
@@ -240,20 +242,20 @@ func TestBackups(t *testing.T) {
 	for _, tt := range []struct {
 		name, body, want string
 	}{
-		{"whole", tarOf("MANIFEST-000001", "abc", "sub/x", "defg", completeEntry, `{"files":2,"bytes":7,"changes":42}`), ""},
+		{"whole", tarOf("MANIFEST-000001", "abc", "sub/x", "defg", backuptar.EndEntry, `{"files":2,"bytes":7,"changes":42}`), ""},
 		{"without its end", tarOf("MANIFEST-000001", "abc"), "cut off"},
-		{"cut off", tarOf("MANIFEST-000001", strings.Repeat("abc", 1000), completeEntry, `{"files":1,"bytes":3000}`)[:1500], "cut off"},
-		{"another number", tarOf("MANIFEST-000001", "abc", completeEntry, `{"files":2,"bytes":3}`), "cut off"},
-		{"other bytes", tarOf("MANIFEST-000001", "abc", completeEntry, `{"files":1,"bytes":4}`), "cut off"},
-		{"no JSON", tarOf(completeEntry, `x`), "cut off"},
-		{"out of it", tarOf("../evil", "abc", completeEntry, `{"files":1,"bytes":3}`), "is not a file of a backup"},
-		{"absolute", tarOf("/tmp/evil", "abc", completeEntry, `{"files":1,"bytes":3}`), "is not a file of a backup"},
-		{"link", tarOf("link@", "/etc", completeEntry, `{"files":1,"bytes":0}`), "is not a file of a backup"},
-		{"twice", tarOf("a", "abc", "a", "abc", completeEntry, `{"files":2,"bytes":6}`), "exist"},
+		{"cut off", tarOf("MANIFEST-000001", strings.Repeat("abc", 1000), backuptar.EndEntry, `{"files":1,"bytes":3000}`)[:1500], "cut off"},
+		{"another number", tarOf("MANIFEST-000001", "abc", backuptar.EndEntry, `{"files":2,"bytes":3}`), "cut off"},
+		{"other bytes", tarOf("MANIFEST-000001", "abc", backuptar.EndEntry, `{"files":1,"bytes":4}`), "cut off"},
+		{"no JSON", tarOf(backuptar.EndEntry, `x`), "cut off"},
+		{"out of it", tarOf("../evil", "abc", backuptar.EndEntry, `{"files":1,"bytes":3}`), "is not a file of a backup"},
+		{"absolute", tarOf("/tmp/evil", "abc", backuptar.EndEntry, `{"files":1,"bytes":3}`), "is not a file of a backup"},
+		{"link", tarOf("link@", "/etc", backuptar.EndEntry, `{"files":1,"bytes":0}`), "is not a file of a backup"},
+		{"twice", tarOf("a", "abc", "a", "abc", backuptar.EndEntry, `{"files":2,"bytes":6}`), "comes twice"},
 		{"no tar", strings.Repeat("nonsense", 1000), "invalid tar"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r := answering(t, 200, tarType, tt.body)
+			r := answering(t, 200, apijson.Tar, tt.body)
 			folder := filepath.Join(t.TempDir(), "saved")
 			changes, err := r.Backup(t.Context(), folder)
 			if tt.want == "" {
@@ -315,7 +317,7 @@ func TestRestore(t *testing.T) {
 	if err := os.Mkdir(again, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := unpack(bytes.NewReader(<-got), again); err != nil {
+	if _, err := unpack(t.Context(), bytes.NewReader(<-got), again); err != nil {
 		t.Error(err)
 	}
 	if _, err := r.Restore(t.Context(), folder, "another", nil); stele.KindOf(err) != stele.Conflict || !strings.Contains(err.Error(), "restore: it is another registry") {
@@ -357,9 +359,9 @@ func FuzzAnswers(f *testing.F) {
 		`{"line":1,"status":"refused","problem":{"detail":"x"}}` + "\n" + `{"done":true}` + "\n",
 		`{"type":"/api/v1#gone","detail":"x","problems":[{"path":"a","detail":"b"}]}`,
 		`{"items":[{"id":"urn:x1:a","record":{"id":"urn:x1:a"}}]}`,
-		tarOf("a", "b", completeEntry, `{"files":1,"bytes":1}`),
+		tarOf("a", "b", backuptar.EndEntry, `{"files":1,"bytes":1}`),
 	} {
-		f.Add(uint16(200), jsonType, []byte(body))
+		f.Add(uint16(200), apijson.JSON, []byte(body))
 		f.Add(uint16(404), problemMedia, []byte(body))
 	}
 	id, err := list.Parse("urn:x1:a")
@@ -404,7 +406,7 @@ func FuzzAnswers(f *testing.F) {
 		check(err)
 		_, err = r.Check(ctx, Inspection{})
 		check(err)
-		_, err = unpack(bytes.NewReader(body), t.TempDir())
+		_, err = unpack(t.Context(), bytes.NewReader(body), t.TempDir())
 		_ = err // of the disk, perhaps
 	})
 }

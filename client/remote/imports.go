@@ -16,6 +16,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/document"
+	"github.com/stele-id/stele/document/apijson"
 	"github.com/stele-id/stele/registrar"
 )
 
@@ -35,9 +36,7 @@ func (r *Registry) Bookmark(ctx context.Context, name string) ([]byte, error) {
 	if err != nil {
 		return nil, under("import", stele.ID{}, err)
 	}
-	var mark struct {
-		Bookmark string `json:"bookmark"`
-	}
+	var mark apijson.Import
 	if err := a.decode(&mark); err != nil || mark.Bookmark == "" {
 		return nil, err
 	}
@@ -66,7 +65,7 @@ func (r *Registry) Ingest(ctx context.Context, records []*stele.Record, o regist
 		if !ok {
 			return nil, unread(fmt.Errorf("it does not say what became of %s", rec.ID))
 		}
-		if errs[i] = line.err(r.o.Schemes); errs[i] == nil || errors.Is(errs[i], registrar.ErrUnchanged) {
+		if errs[i] = r.outcome(&line); errs[i] == nil || errors.Is(errs[i], registrar.ErrUnchanged) {
 			rec.Version = line.Version
 		}
 		if o.Changed != nil && errs[i] == nil && len(line.Changes) > 0 {
@@ -91,40 +90,26 @@ func (r *Registry) IngestNamespace(ctx context.Context, ns *stele.Namespace, o r
 	if !ok {
 		return unread(fmt.Errorf("it does not say what became of the namespace %s", ns.Key()))
 	}
-	return line.err(r.o.Schemes)
+	return r.outcome(&line)
 }
 
-// imported is a line of the answer to an import.
-type imported struct {
-	Line    int      `json:"line"`
-	Status  string   `json:"status"`
-	Version uint64   `json:"version"`
-	Problem *problem `json:"problem"`
-	Done    bool     `json:"done"`
-	Changes []struct {
-		Path string `json:"path"`
-		Old  string `json:"old"`
-		New  string `json:"new"`
-	} `json:"changes"`
-}
-
-// err returns the result of a line.
-func (l *imported) err(schemes *stele.Schemes) error {
+// outcome returns the result of a line.
+func (r *Registry) outcome(l *apijson.Imported) error {
 	switch {
-	case l.Status == "unchanged":
+	case l.Status == apijson.StatusUnchanged:
 		return registrar.ErrUnchanged
 	case l.Problem != nil:
-		return under("import", stele.ID{}, l.Problem.err(schemes, l.Problem.Status))
-	case l.Status == "refused":
+		return under("import", stele.ID{}, r.problem(l.Problem, l.Problem.Status))
+	case l.Status == apijson.StatusRefused:
 		return refuse("import", stele.ID{}, stele.Invalid, "the server does not say why")
 	}
 	return nil
 }
 
 // ingest sends lines, and returns the result of each by its number, from 1.
-func (r *Registry) ingest(ctx context.Context, text []byte, o registrar.ImportOptions) (lines map[int]imported, err error) {
+func (r *Registry) ingest(ctx context.Context, text []byte, o registrar.ImportOptions) (lines map[int]apijson.Imported, err error) {
 	q := &ask{
-		method: http.MethodPost, path: "import", media: linesType, body: text, again: true, timeout: importTimeout,
+		method: http.MethodPost, path: "import", media: apijson.Lines, body: text, again: true, timeout: importTimeout,
 		query: url.Values{
 			"each": {"true"}, "update": {strconv.FormatBool(o.Update)}, "replace": {strconv.FormatBool(o.Lines == nil)}, "keep": {strconv.FormatBool(o.Keep)}, "dry-run": {strconv.FormatBool(o.DryRun)},
 		},
@@ -150,13 +135,13 @@ func (r *Registry) ingest(ctx context.Context, text []byte, o registrar.ImportOp
 }
 
 // readImported reads the answer to an import to its end.
-func (r *Registry) readImported(resp *http.Response) (map[int]imported, *failure) {
-	lines, done := make(map[int]imported), false
+func (r *Registry) readImported(resp *http.Response) (map[int]apijson.Imported, *failure) {
+	lines, done := make(map[int]apijson.Imported), false
 	for text, err := range textLines(resp.Body) {
 		if err != nil {
 			return nil, &failure{err: err}
 		}
-		var line imported
+		var line apijson.Imported
 		if err := json.Unmarshal(text, &line); err != nil {
 			return nil, &failure{answered: unread(err)}
 		}
@@ -164,7 +149,7 @@ func (r *Registry) readImported(resp *http.Response) (map[int]imported, *failure
 		case line.Line > 0:
 			lines[line.Line] = line
 		case line.Problem != nil:
-			return nil, &failure{answered: line.Problem.err(r.o.Schemes, line.Problem.Status), status: line.Problem.Status}
+			return nil, &failure{answered: r.problem(line.Problem, line.Problem.Status), status: line.Problem.Status}
 		}
 		done = line.Done
 	}
@@ -176,15 +161,15 @@ func (r *Registry) readImported(resp *http.Response) (map[int]imported, *failure
 
 // BeginImport registers an import, and returns its number.
 func (r *Registry) BeginImport(ctx context.Context, label string) (uint64, error) {
-	body, err := json.Marshal(map[string]string{"label": label})
+	body, err := json.Marshal(apijson.ImportInput{Label: label})
 	if err != nil {
 		return 0, tell("import", err)
 	}
-	a, err := r.call(ctx, &ask{method: http.MethodPost, path: "imports", media: jsonType, body: body, again: true})
+	a, err := r.call(ctx, &ask{method: http.MethodPost, path: "imports", media: apijson.JSON, body: body, again: true})
 	if err != nil {
 		return 0, under("import", stele.ID{}, err)
 	}
-	var made registrar.Import
+	var made apijson.ImportInfo
 	err = a.decode(&made)
 	return made.Number, err
 }
@@ -199,10 +184,7 @@ func (r *Registry) Imports(ctx context.Context, after uint64) iter.Seq2[registra
 		for {
 			a, err := r.call(ctx, &ask{method: http.MethodGet, path: "imports", again: true,
 				query: url.Values{"after": {strconv.FormatUint(after, 10)}, "limit": {strconv.Itoa(pageSize)}}})
-			var page struct {
-				Items []registrar.Import `json:"items"`
-				Next  uint64             `json:"next"`
-			}
+			var page apijson.ImportPage
 			if err == nil {
 				err = a.decode(&page)
 			}
@@ -211,7 +193,7 @@ func (r *Registry) Imports(ctx context.Context, after uint64) iter.Seq2[registra
 				return
 			}
 			for _, i := range page.Items {
-				if i.Label, i.By = legible(i.Label), legible(i.By); !yield(i, nil) {
+				if !yield(importOf(i), nil) {
 					return
 				}
 			}
@@ -223,10 +205,19 @@ func (r *Registry) Imports(ctx context.Context, after uint64) iter.Seq2[registra
 	}
 }
 
+// importOf returns what the server keeps of an import.
+func importOf(i apijson.ImportInfo) registrar.Import {
+	return registrar.Import{
+		Number: i.Number, Label: apijson.Legible(i.Label), By: apijson.Legible(i.By), Began: i.Began, Ended: i.Ended,
+		Created: i.Created, Updated: i.Updated, Unchanged: i.Unchanged, Refused: i.Refused,
+		Reverts: i.Reverts, Reverted: i.Reverted,
+	}
+}
+
 // Revert gives a record the contents of an earlier version.
 func (r *Registry) Revert(ctx context.Context, name stele.ID, ifVersion, to uint64) (*stele.Record, error) {
 	// To revert it again to the same version changes nothing.
-	return r.revise(ctx, "revert", name, ifVersion, map[string]uint64{"to": to}, ifVersion == 0)
+	return r.revise(ctx, "revert", name, ifVersion, apijson.RevertInput{To: to}, ifVersion == 0)
 }
 
 // RevertImport undoes an import; see [registrar.Registrar.RevertImport]. It does not send
@@ -247,23 +238,17 @@ func (r *Registry) RevertImport(ctx context.Context, number uint64, o registrar.
 		if err != nil {
 			return result, err
 		}
-		var line struct {
-			ID, Status, Why           string
-			To, Number                uint64
-			Done                      bool
-			Withdrawn, Reverted, Left int
-			Problem                   *problem
-		}
+		var line apijson.Reverted
 		if err := json.Unmarshal(text, &line); err != nil {
 			return result, unread(err)
 		}
 		switch {
 		case line.Problem != nil:
-			return result, under(op, stele.ID{}, line.Problem.err(r.o.Schemes, line.Problem.Status))
+			return result, under(op, stele.ID{}, r.problem(line.Problem, line.Problem.Status))
 		case line.Done:
 			return registrar.RevertResult{Number: line.Number, Withdrawn: line.Withdrawn, Reverted: line.Reverted, Left: line.Left}, nil
 		}
-		step := registrar.RevertStep{Status: line.Status, To: line.To, Why: legible(line.Why)}
+		step := registrar.RevertStep{Status: line.Status, To: line.To, Why: apijson.Legible(line.Why)}
 		if step.ID, err = r.o.Schemes.Parse(line.ID); err != nil {
 			return result, unread(fmt.Errorf("%.60q is not an identifier", line.ID))
 		}

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/document/apijson"
 )
 
 // pageSize is how many items a page of a list has: the maximum of the API.
@@ -108,10 +109,7 @@ func (r *Registry) items(ctx context.Context, q *ask) iter.Seq2[json.RawMessage,
 				yield(nil, err)
 				return
 			}
-			var list struct {
-				Items []json.RawMessage `json:"items"`
-				Next  string            `json:"next"`
-			}
+			var list apijson.Page
 			if err := a.decode(&list); err != nil {
 				yield(nil, err)
 				return

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/document/apijson"
 	"github.com/stele-id/stele/registrar/minting"
 )
 
@@ -103,12 +104,10 @@ func (r *Registry) mint(ctx context.Context, pool []stele.NamespaceKey, n int, r
 	if len(pool) == 0 {
 		return nil, refuse(op, stele.ID{}, stele.Invalid, "there is no namespace to make names in; give one")
 	}
-	body := map[string]any{"count": n}
-	names := make([]string, len(pool))
-	for i, key := range pool {
-		names[i] = key.String()
+	body := apijson.MintInput{Count: &n}
+	for _, key := range pool {
+		body.Namespaces = append(body.Namespaces, key.String())
 	}
-	body["namespaces"] = names
 	if record != nil {
 		op = "mint and register"
 		named := *record
@@ -117,7 +116,7 @@ func (r *Registry) mint(ctx context.Context, pool []stele.NamespaceKey, n int, r
 				return nil, err
 			}
 		}
-		body["record"] = nameless(record)
+		body.Record = nameless(record)
 	}
 	text, err := json.Marshal(body)
 	if err != nil {
@@ -128,7 +127,7 @@ func (r *Registry) mint(ctx context.Context, pool []stele.NamespaceKey, n int, r
 		return nil, err
 	}
 	a, err := r.call(ctx, &ask{
-		method: http.MethodPost, path: "mint", media: jsonType, body: text, again: true,
+		method: http.MethodPost, path: "mint", media: apijson.JSON, body: text, again: true,
 		header: http.Header{"Idempotency-Key": {key}},
 	})
 	if err != nil {
@@ -139,18 +138,14 @@ func (r *Registry) mint(ctx context.Context, pool []stele.NamespaceKey, n int, r
 
 // readMinted reads the answer to mint.
 func (r *Registry) readMinted(a *response, n int, registered bool) ([]*stele.Record, error) {
-	var list struct {
-		Items []json.RawMessage `json:"items"`
-	}
+	var list apijson.Page
 	if err := a.decode(&list); err != nil {
 		return nil, err
 	}
 	var made []*stele.Record
 	for _, item := range list.Items {
 		if registered {
-			var label struct {
-				Record json.RawMessage `json:"record"`
-			}
+			var label apijson.Label
 			if err := json.Unmarshal(item, &label); err != nil {
 				return nil, unread(err)
 			}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/document"
+	"github.com/stele-id/stele/document/apijson"
 	"github.com/stele-id/stele/namespaces"
 	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/registrar/minting"
@@ -109,7 +110,7 @@ func (r *Registry) AddNamespace(ctx context.Context, ns *stele.Namespace) (*stel
 func putNamespace(ns *stele.Namespace, condition, tag string) *ask {
 	return &ask{
 		method: http.MethodPut, path: pathOf("namespaces", ns.Key().String()), again: true,
-		header: http.Header{condition: {tag}}, media: jsonType, body: settings(ns),
+		header: http.Header{condition: {tag}}, media: apijson.JSON, body: settings(ns),
 	}
 }
 
@@ -161,16 +162,7 @@ func (r *Registry) SetNamespace(ctx context.Context, key stele.NamespaceKey, ifV
 	}
 }
 
-// minter is how far the minter of a namespace is, as the server reports it.
-type minter struct {
-	Last  time.Time `json:"last"`
-	Given uint64    `json:"given"`
-	Total uint64    `json:"total"`
-	Shut  bool      `json:"shut"`
-	Names uint64    `json:"names"`
-}
-
-func (r *Registry) minter(ctx context.Context, key stele.NamespaceKey) (m minter, err error) {
+func (r *Registry) minter(ctx context.Context, key stele.NamespaceKey) (m apijson.Minter, err error) {
 	a, err := r.call(ctx, &ask{method: http.MethodGet, path: pathOf("minters", key.String()), again: true})
 	if err != nil {
 		return m, under("show namespace", stele.ID{}, err)
@@ -181,7 +173,11 @@ func (r *Registry) minter(ctx context.Context, key stele.NamespaceKey) (m minter
 // MinterStatus returns how far the minter of a namespace is.
 func (r *Registry) MinterStatus(ctx context.Context, key stele.NamespaceKey) (minting.Status, error) {
 	m, err := r.minter(ctx, key)
-	return minting.Status{Last: m.Last, Given: m.Given, Total: m.Total, Shut: m.Shut}, err
+	var last time.Time
+	if m.Last != nil {
+		last = *m.Last
+	}
+	return minting.Status{Last: last, Given: m.Given, Total: m.Total, Shut: m.Shut}, err
 }
 
 // Count returns how many records count for a namespace.
@@ -193,12 +189,12 @@ func (r *Registry) Count(ctx context.Context, key stele.NamespaceKey) (uint64, e
 // SkipCounter sets the counter of a namespace's template ahead.
 func (r *Registry) SkipCounter(ctx context.Context, key stele.NamespaceKey, to uint64) error {
 	const op = "skip counter"
-	body, err := json.Marshal(map[string]uint64{"to": to})
+	body, err := json.Marshal(apijson.Skip{To: to})
 	if err != nil {
 		return tell(op, err)
 	}
 	// It is idempotent: to set the counter where it is changes nothing.
-	_, err = r.call(ctx, &ask{method: http.MethodPost, path: pathOf("skip", key.String()), media: jsonType, body: body, again: true})
+	_, err = r.call(ctx, &ask{method: http.MethodPost, path: pathOf("skip", key.String()), media: apijson.JSON, body: body, again: true})
 	return under(op, stele.ID{}, err)
 }
 
@@ -217,13 +213,7 @@ func (r *Registry) CheckRules(ctx context.Context, key stele.NamespaceKey, progr
 				yield(registrar.Breach{}, err)
 				return
 			}
-			var line struct {
-				ID       string  `json:"id"`
-				Version  uint64  `json:"version"`
-				Problems []fault `json:"problems"`
-				Read     int     `json:"read"`
-				Done     bool    `json:"done"`
-			}
+			var line apijson.Breach
 			if err := json.Unmarshal(text, &line); err != nil {
 				yield(registrar.Breach{}, unread(err))
 				return
@@ -242,7 +232,7 @@ func (r *Registry) CheckRules(ctx context.Context, key stele.NamespaceKey, progr
 				yield(registrar.Breach{}, unread(err))
 				return
 			}
-			if !yield(registrar.Breach{ID: id, Version: line.Version, Problems: problemsOf(line.Problems)}, nil) {
+			if !yield(registrar.Breach{ID: id, Version: line.Version, Problems: apijson.ProblemsOf(line.Problems)}, nil) {
 				return
 			}
 		}
@@ -259,11 +249,11 @@ func (r *Registry) PURLHosts(ctx context.Context) ([]string, error) {
 // administrator may add hosts.
 func (r *Registry) AddPURLHosts(ctx context.Context, hosts ...string) ([]string, error) {
 	const op = "add hosts"
-	body, err := json.Marshal(map[string][]string{"hosts": hosts})
+	body, err := json.Marshal(apijson.Hosts{Hosts: hosts})
 	if err != nil {
 		return nil, tell(op, err)
 	}
-	return r.purlHosts(ctx, op, &ask{method: http.MethodPost, path: "purl-hosts", body: body, media: jsonType, again: true})
+	return r.purlHosts(ctx, op, &ask{method: http.MethodPost, path: "purl-hosts", body: body, media: apijson.JSON, again: true})
 }
 
 func (r *Registry) purlHosts(ctx context.Context, op string, q *ask) ([]string, error) {
@@ -271,9 +261,7 @@ func (r *Registry) purlHosts(ctx context.Context, op string, q *ask) ([]string, 
 	if err != nil {
 		return nil, under(op, stele.ID{}, err)
 	}
-	var list struct {
-		Hosts []string `json:"hosts"`
-	}
+	var list apijson.Hosts
 	if err := a.decode(&list); err != nil {
 		return nil, err
 	}

@@ -6,91 +6,26 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"mime"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/document/apijson"
 )
 
 const maxProblem = 1 << 20 // bytes of a problem
-
-// problem is a problem document of the API (RFC 9457).
-type problem struct {
-	Type      string `json:"type"`
-	Status    int    `json:"status"`
-	Title     string `json:"title"`
-	Detail    string `json:"detail"`
-	Operation string `json:"operation"`
-	ID        string `json:"identifier"`
-	coded
-	Problems []fault `json:"problems"`
-}
-
-// fault is one thing that is wrong with a document.
-type fault struct {
-	Path   string `json:"path"`
-	Detail string `json:"detail"`
-	coded
-}
-
-// problemsOf returns faults as a registrar would have returned them.
-func problemsOf(faults []fault) (list stele.Problems) {
-	for _, one := range faults {
-		list = append(list, stele.Problem{Path: legible(one.Path), Err: one.message(one.Detail)})
-	}
-	return list
-}
-
-// coded is the part of a problem that does not depend on the language of its text.
-type coded struct {
-	Code       string            `json:"code"`
-	Parameters map[string]string `json:"parameters"`
-}
-
-// message returns the text as an error, with its code if the server gave one.
-func (c coded) message(text string) error {
-	if c.Code == "" {
-		return errors.New(legible(text))
-	}
-	var params []stele.Param
-	for _, name := range slices.Sorted(maps.Keys(c.Parameters)) {
-		params = append(params, stele.Param{Name: name, Value: c.Parameters[name]})
-	}
-	m := stele.ReceivedMessage(c.Code, legible(text), params)
-	if c.Code == "restored" {
-		return m.Because(stele.ErrRestored)
-	}
-	return m
-}
-
-// kinds are the kinds of failure by the fragment of a problem's type. The status decides
-// for types that are not here: failures of HTTP itself.
-var kinds = map[string]stele.Kind{
-	"internal":            stele.Internal,
-	"invalid":             stele.Invalid,
-	"not-found":           stele.NotFound,
-	"gone":                stele.Gone,
-	"conflict":            stele.Conflict,
-	"forbidden":           stele.Forbidden,
-	"unauthenticated":     stele.Unauthenticated,
-	"exhausted":           stele.Exhausted,
-	"unavailable":         stele.Unavailable,
-	"precondition-failed": stele.Conflict,
-}
 
 // refused makes the failure of an answer whose status is not a success.
 func (r *Registry) refused(resp *http.Response) *failure {
 	f := &failure{status: resp.StatusCode, after: retryAfter(resp.Header)}
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxProblem))
-	var p problem
-	if err == nil && media == "application/problem+json" && json.Unmarshal(data, &p) == nil {
-		f.answered, f.problem = p.err(r.o.Schemes, resp.StatusCode), true
+	var p apijson.Problem
+	if err == nil && media == apijson.ProblemJSON && json.Unmarshal(data, &p) == nil {
+		f.answered, f.problem = r.problem(&p, resp.StatusCode), true
 		return f
 	}
 	f.answered = r.foreign(resp)
@@ -118,34 +53,34 @@ func (r *Registry) foreign(resp *http.Response) error {
 	return &stele.Error{Op: "ask " + r.site, Kind: kind, Err: fmt.Errorf("the server %s (status %d)", what, resp.StatusCode)}
 }
 
-// err makes the error of a problem: the same that a registrar would have returned.
-func (p *problem) err(schemes *stele.Schemes, status int) error {
-	_, name, _ := strings.Cut(p.Type, "#")
-	kind, ok := kinds[name]
+// problem makes the error of a problem: the same that a registrar would have returned. The
+// status decides about types that the client does not know.
+func (r *Registry) problem(p *apijson.Problem, status int) error {
+	kind, ok := p.Kind()
 	if !ok {
 		kind = kindOf(status)
 	}
-	e := &stele.Error{Op: legible(p.Operation), Kind: kind}
+	e := &stele.Error{Op: apijson.Legible(p.Operation), Kind: kind}
 	if strings.ToLower(e.Op) != e.Op {
 		e.Op = "" // the API's own name of what was tried
 	}
 	if p.ID != "" {
 		// An identifier that the client can't read becomes a part of the operation.
-		if id, err := schemes.Parse(p.ID); err == nil {
+		if id, err := r.o.Schemes.Parse(p.ID); err == nil {
 			e.ID = id
 		} else {
-			e.Op = strings.TrimSpace(e.Op + " " + legible(p.ID))
+			e.Op = strings.TrimSpace(e.Op + " " + apijson.Legible(p.ID))
 		}
 	}
 	switch {
 	case len(p.Problems) > 0:
-		e.Err = problemsOf(p.Problems)
+		e.Err = apijson.ProblemsOf(p.Problems)
 	case p.Detail != "":
-		e.Err = p.message(p.Detail)
+		e.Err = p.Message(p.Detail)
 	case p.Title != "":
-		e.Err = errors.New(legible(p.Title))
+		e.Err = errors.New(apijson.Legible(p.Title))
 	}
-	if name == "precondition-failed" {
+	if p.TypeName() == apijson.PreconditionFailed {
 		e.Err = &preconditionError{error: e.Err}
 	}
 	return e
@@ -216,14 +151,4 @@ func retryAfter(header http.Header) time.Duration {
 		return 0
 	}
 	return time.Duration(n) * time.Second
-}
-
-// legible replaces the control characters of a text from the server.
-func legible(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return ' '
-		}
-		return r
-	}, text)
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/document"
+	"github.com/stele-id/stele/document/apijson"
 )
 
 // maxAttempts is how often a change is tried when other writers are faster.
@@ -108,7 +109,7 @@ func (r *Registry) Register(ctx context.Context, record *stele.Record) (*stele.R
 func put(record *stele.Record, condition, tag string) *ask {
 	return &ask{
 		method: http.MethodPut, path: pathOf("records", record.ID.String()), again: true,
-		header: http.Header{condition: {tag}}, media: jsonType, body: said(record),
+		header: http.Header{condition: {tag}}, media: apijson.JSON, body: said(record),
 	}
 }
 
@@ -217,9 +218,9 @@ func (r *Registry) overtaken(ctx context.Context, op string, name stele.ID, supp
 
 // Withdraw ends the use of a record.
 func (r *Registry) Withdraw(ctx context.Context, name stele.ID, ifVersion uint64, reason string, replacement stele.ID) (*stele.Record, error) {
-	body := map[string]string{"reason": reason}
+	body := apijson.Withdrawal{Reason: reason}
 	if replacement.IsValid() {
-		body["replacement"] = replacement.String()
+		body.Replacement = replacement.String()
 	}
 	// It is idempotent: to withdraw it again for the same reason changes nothing.
 	return r.revise(ctx, "withdraw", name, ifVersion, body, ifVersion == 0)
@@ -232,7 +233,7 @@ func (r *Registry) Reinstate(ctx context.Context, name stele.ID, ifVersion uint6
 
 // Disavow declares that versions of a record are not to be used.
 func (r *Registry) Disavow(ctx context.Context, name stele.ID, ifVersion, first, last uint64, reason string) (*stele.Record, error) {
-	return r.revise(ctx, "disavow", name, ifVersion, map[string]any{"first": first, "last": last, "reason": reason}, false)
+	return r.revise(ctx, "disavow", name, ifVersion, apijson.Disavow{First: first, Last: last, Reason: reason}, false)
 }
 
 // Purge removes from the files of the server's store what was erased.
@@ -243,7 +244,7 @@ func (r *Registry) Purge(ctx context.Context) error {
 
 // Redact removes what a record says, by a legal order.
 func (r *Registry) Redact(ctx context.Context, name stele.ID, ifVersion uint64, reason string) (*stele.Record, error) {
-	return r.revise(ctx, "redact", name, ifVersion, map[string]string{"reason": reason}, false)
+	return r.revise(ctx, "redact", name, ifVersion, apijson.Redaction{Reason: reason}, false)
 }
 
 // revise changes the state of a record.
@@ -254,7 +255,7 @@ func (r *Registry) revise(ctx context.Context, op string, name stele.ID, ifVersi
 		if q.body, err = json.Marshal(body); err != nil {
 			return nil, tell(op, err)
 		}
-		q.media = jsonType
+		q.media = apijson.JSON
 	}
 	if ifVersion != 0 {
 		if r.mark.Load() == nil { // the answer has it; the request below reports errors

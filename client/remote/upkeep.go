@@ -10,6 +10,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/audit"
+	"github.com/stele-id/stele/document/apijson"
 	"github.com/stele-id/stele/registrar"
 )
 
@@ -50,23 +51,21 @@ func (r *Registry) Check(ctx context.Context, tell Inspection) (changes uint64, 
 		if err != nil {
 			return 0, err
 		}
-		var line struct {
-			Problem string `json:"problem"`
-			Note    string `json:"note"`
-			Done    bool   `json:"done"`
-			Changes uint64 `json:"changes"`
-		}
+		var line apijson.Verified
 		if err := json.Unmarshal(text, &line); err != nil {
 			return 0, unread(err)
 		}
 		if line.Problem != "" {
-			tell.problem(legible(line.Problem))
+			tell.problem(apijson.Legible(line.Problem))
 		}
 		if line.Note != "" {
-			tell.note(legible(line.Note))
+			tell.note(apijson.Legible(line.Note))
 		}
 		if line.Done {
-			return line.Changes, nil
+			if line.Changes != nil {
+				changes = *line.Changes
+			}
+			return changes, nil
 		}
 	}
 	return 0, refuse(op, stele.ID{}, stele.Unavailable, "the answer was cut off, so not all was looked at; try again")
@@ -86,10 +85,7 @@ func (r *Registry) Position(ctx context.Context) (p stele.Position, err error) {
 	if err != nil {
 		return p, under("list changes", stele.ID{}, err)
 	}
-	var page struct {
-		Last       uint64 `json:"last"`
-		Generation string `json:"generation"`
-	}
+	var page apijson.ChangePage
 	if err := a.decode(&page); err != nil {
 		return p, err
 	}
@@ -102,23 +98,8 @@ func (r *Registry) Position(ctx context.Context) (p stele.Position, err error) {
 	return p, nil
 }
 
-// Status is the state of a server.
-type Status struct {
-	Version    string    `json:"version"`    // of its program
-	Now        time.Time `json:"now"`        // by its clock
-	Ready      bool      `json:"ready"`      // its registry can be written
-	Why        string    `json:"why"`        // it is not ready
-	Changes    uint64    `json:"changes"`    // that the registry has
-	LastChange time.Time `json:"lastChange"` // the zero time if there is none
-	Shut       []string  `json:"shut"`       // namespaces that make no names until their counters are set ahead
-	Disk       *struct {
-		Free  uint64 `json:"free"`
-		Total uint64 `json:"total"`
-	} `json:"disk"` // nil if it is not known
-}
-
 // Status returns the state of the server. Only an administrator may ask.
-func (r *Registry) Status(ctx context.Context) (s Status, err error) {
+func (r *Registry) Status(ctx context.Context) (s apijson.Status, err error) {
 	a, err := r.call(ctx, &ask{method: http.MethodGet, path: "status", again: true})
 	if err != nil {
 		return s, under("ask for the status", stele.ID{}, err)
@@ -126,7 +107,7 @@ func (r *Registry) Status(ctx context.Context) (s Status, err error) {
 	if err := json.Unmarshal(a.body, &s); err != nil {
 		return s, unread(err)
 	}
-	s.Why = legible(s.Why)
+	s.Why = apijson.Legible(s.Why)
 	return s, nil
 }
 
@@ -152,62 +133,33 @@ func (r *Registry) AuditPage(ctx context.Context, q registrar.AuditQuery) (page 
 	if err != nil {
 		return nil, 0, false, under("read audit trail", stele.ID{}, err)
 	}
-	var got struct {
-		Items []audit.Document `json:"items"`
-		After uint64           `json:"after"`
-		Last  bool             `json:"last"`
-	}
+	var got audit.Page
 	if err := a.decode(&got); err != nil {
 		return nil, 0, false, err
 	}
 	return got.Items, got.After, got.Last, nil
 }
 
-// SecretKeys are the keys that encrypt secrets of a registry.
-type SecretKeys struct {
-	Keys  []SecretKey `json:"keys"`
-	Clear int         `json:"clear"` // secrets that are not encrypted yet
-}
-
-// SecretKey is a key that encrypts secrets.
-type SecretKey struct {
-	ID      string `json:"id"`
-	Current bool   `json:"current"` // new secrets are encrypted under it
-	Present bool   `json:"present"` // the server has it
-	Secrets int    `json:"secrets"` // that are encrypted under it
-}
-
-// SecretRotation is how secrets are to be encrypted.
-type SecretRotation struct {
-	Key  string `json:"key,omitempty"`  // "": the server chooses or makes one
-	Lost bool   `json:"lost,omitempty"` // leave secrets as they are that can't be decrypted
-}
-
-// SecretRotated is what a rotation did.
-type SecretRotated struct {
-	Key   string         `json:"key"`
-	Moved int            `json:"moved"`
-	Lost  map[string]int `json:"lost,omitempty"`
-}
-
 // SecretKeys shows which keys encrypt secrets of the registry.
-func (r *Registry) SecretKeys(ctx context.Context) (k SecretKeys, err error) {
+func (r *Registry) SecretKeys(ctx context.Context) (*apijson.SecretKeys, error) {
 	a, err := r.call(ctx, &ask{method: http.MethodGet, path: "secrets", again: true})
 	if err != nil {
-		return k, under("show secret keys", stele.ID{}, err)
+		return nil, under("show secret keys", stele.ID{}, err)
 	}
-	return k, a.decode(&k)
+	keys := new(apijson.SecretKeys)
+	return keys, a.decode(keys)
 }
 
 // RotateSecrets encrypts all secrets of the registry under another key.
-func (r *Registry) RotateSecrets(ctx context.Context, want SecretRotation) (done SecretRotated, err error) {
+func (r *Registry) RotateSecrets(ctx context.Context, want apijson.SecretRotation) (*apijson.SecretRotated, error) {
 	body, err := json.Marshal(want)
 	if err != nil {
-		return done, tell("rotate secret key", err)
+		return nil, tell("rotate secret key", err)
 	}
-	a, err := r.call(ctx, &ask{method: http.MethodPost, path: "secrets", media: jsonType, body: body})
+	a, err := r.call(ctx, &ask{method: http.MethodPost, path: "secrets", media: apijson.JSON, body: body})
 	if err != nil {
-		return done, under("rotate secret key", stele.ID{}, err)
+		return nil, under("rotate secret key", stele.ID{}, err)
 	}
-	return done, a.decode(&done)
+	done := new(apijson.SecretRotated)
+	return done, a.decode(done)
 }

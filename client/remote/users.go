@@ -11,14 +11,12 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/document/apijson"
 )
 
 // AddUser adds a user.
 func (r *Registry) AddUser(ctx context.Context, u auth.User) (auth.User, error) {
-	body := map[string]any{"name": u.Name, "admin": u.Admin, "disabled": u.Disabled}
-	if len(u.Groups) > 0 {
-		body["groups"] = u.Groups
-	}
+	body := apijson.NewUser{Name: u.Name, Groups: u.Groups, Admin: u.Admin, Disabled: u.Disabled}
 	return r.user(ctx, "add user", &ask{method: http.MethodPost, path: "users"}, body)
 }
 
@@ -58,26 +56,28 @@ func (r *Registry) User(ctx context.Context, name string) (auth.User, error) {
 }
 
 // user sends a request that is answered with a user.
-func (r *Registry) user(ctx context.Context, op string, q *ask, body map[string]any) (u auth.User, err error) {
+func (r *Registry) user(ctx context.Context, op string, q *ask, body any) (u auth.User, err error) {
 	if body != nil {
 		if q.body, err = json.Marshal(body); err != nil {
 			return u, tell(op, err)
 		}
-		if q.media = jsonType; q.method == http.MethodPatch {
-			q.media = patchType
+		if q.media = apijson.JSON; q.method == http.MethodPatch {
+			q.media = apijson.MergePatch
 		}
 	}
 	a, err := r.call(ctx, q)
 	if err != nil {
 		return u, under(op, stele.ID{}, err)
 	}
-	return u, a.decode(&u)
+	var got apijson.User
+	err = a.decode(&got)
+	return auth.User(got), err
 }
 
 // Users yields all users, by name. Only an administrator may ask.
 func (r *Registry) Users(ctx context.Context) iter.Seq2[auth.User, error] {
-	return listed[auth.User](ctx, r, "list users", &ask{method: http.MethodGet, path: "users", again: true,
-		query: url.Values{"limit": {strconv.Itoa(pageSize)}}})
+	q := &ask{method: http.MethodGet, path: "users", again: true, query: url.Values{"limit": {strconv.Itoa(pageSize)}}}
+	return listed(ctx, r, "list users", q, func(u apijson.User) auth.User { return auth.User(u) })
 }
 
 // CreateToken makes a token for a user, and returns its credential, which the server shows
@@ -89,18 +89,13 @@ func (r *Registry) CreateToken(ctx context.Context, want auth.TokenRequest) (cre
 		return "", auth.Token{}, err
 	}
 	t = auth.Token{}
-	body := map[string]any{"user": want.User, "label": want.Label}
-	if want.Never {
-		body["never"] = true
-	}
+	body := apijson.NewToken{User: want.User, Label: want.Label, Never: want.Never, Namespaces: want.Namespaces}
 	if !want.Expires.IsZero() {
-		body["expires"] = want.Expires.UTC()
+		at := want.Expires.UTC()
+		body.Expires = &at
 	}
-	if len(want.Scopes) > 0 { // which an older server does not know
-		body["scopes"] = want.Scopes
-	}
-	if len(want.Namespaces) > 0 {
-		body["namespaces"] = want.Namespaces
+	for _, s := range want.Scopes {
+		body.Scopes = append(body.Scopes, string(s))
 	}
 	text, err := json.Marshal(body)
 	if err != nil {
@@ -108,18 +103,15 @@ func (r *Registry) CreateToken(ctx context.Context, want auth.TokenRequest) (cre
 	}
 	// It is not retried: if the answer is lost, the retry makes a second token, and the
 	// first stays valid and unused.
-	a, err := r.call(ctx, &ask{method: http.MethodPost, path: "tokens", media: jsonType, body: text})
+	a, err := r.call(ctx, &ask{method: http.MethodPost, path: "tokens", media: apijson.JSON, body: text})
 	if err != nil {
 		return "", t, under(op, stele.ID{}, err)
 	}
-	var made struct {
-		Credential string     `json:"credential"`
-		Token      auth.Token `json:"token"`
-	}
+	var made apijson.MadeToken
 	if err := a.decode(&made); err != nil {
 		return "", t, err
 	}
-	return made.Credential, made.Token, nil
+	return made.Credential, tokenOf(made.Token), nil
 }
 
 // Tokens yields the tokens of a user, or of all users if that is empty, which only an
@@ -129,39 +121,52 @@ func (r *Registry) Tokens(ctx context.Context, user string) iter.Seq2[auth.Token
 	if user != "" {
 		q.query.Set("user", user)
 	}
-	return listed[auth.Token](ctx, r, "list tokens", q)
+	return listed(ctx, r, "list tokens", q, tokenOf)
 }
 
 // RevokeToken revokes a token.
 func (r *Registry) RevokeToken(ctx context.Context, id string) (t auth.Token, err error) {
-	a, err := r.call(ctx, &ask{method: http.MethodDelete, path: pathOf("tokens", id), again: true})
-	if err != nil {
-		return t, under("revoke token", stele.ID{}, err)
-	}
-	return t, a.decode(&t)
+	return r.changedToken(ctx, "revoke token", &ask{method: http.MethodDelete, path: pathOf("tokens", id), again: true})
 }
 
 // OpenToken makes a token valid again that a restore has suspended. Only an administrator
 // may.
 func (r *Registry) OpenToken(ctx context.Context, id string) (t auth.Token, err error) {
-	a, err := r.call(ctx, &ask{method: http.MethodPost, path: pathOf("tokens", id), again: true})
-	if err != nil {
-		return t, under("open token", stele.ID{}, err)
-	}
-	return t, a.decode(&t)
+	return r.changedToken(ctx, "open token", &ask{method: http.MethodPost, path: pathOf("tokens", id), again: true})
 }
 
-// listed yields the items of a list.
-func listed[T any](ctx context.Context, r *Registry, op string, q *ask) iter.Seq2[T, error] {
+// changedToken sends a request that is answered with a token.
+func (r *Registry) changedToken(ctx context.Context, op string, q *ask) (t auth.Token, err error) {
+	a, err := r.call(ctx, q)
+	if err != nil {
+		return t, under(op, stele.ID{}, err)
+	}
+	var got apijson.Token
+	err = a.decode(&got)
+	return tokenOf(got), err
+}
+
+// tokenOf returns the token that the API shows. It has no hash.
+func tokenOf(t apijson.Token) auth.Token {
+	out := auth.Token{ID: t.ID, User: t.User, Label: t.Label, Created: t.Created, Expires: t.Expires, Revoked: t.Revoked, LastUse: t.LastUse, By: t.By,
+		Parent: t.Parent, Namespaces: t.Namespaces, EndedWith: t.EndedWith, Shut: t.Shut}
+	for _, s := range t.Scopes {
+		out.Scopes = append(out.Scopes, auth.Scope(s))
+	}
+	return out
+}
+
+// listed yields the items of a list, as read returns them.
+func listed[J, T any](ctx context.Context, r *Registry, op string, q *ask, read func(J) T) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for item, err := range r.items(ctx, q) {
-			var v T
+			var v J
 			if err != nil {
 				err = under(op, stele.ID{}, err)
 			} else if err = json.Unmarshal(item, &v); err != nil {
 				err = unread(err)
 			}
-			if !yield(v, err) || err != nil {
+			if !yield(read(v), err) || err != nil {
 				return
 			}
 		}
@@ -174,5 +179,7 @@ func (r *Registry) Me(ctx context.Context) (p auth.Principal, err error) {
 	if err != nil {
 		return p, under("show user", stele.ID{}, err)
 	}
-	return p, a.decode(&p)
+	var me apijson.Self
+	err = a.decode(&me)
+	return auth.Principal{Name: me.Name, Groups: me.Groups, Admin: me.Admin, Token: me.Token, Expires: me.Expires}, err
 }

@@ -11,33 +11,19 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/document/apijson"
 	"github.com/stele-id/stele/publish/zonekey"
 )
 
-// zoneState is the state of a zone, as the server reports it.
-type zoneState struct {
-	Zone  string `json:"zone"`
-	Base  uint32 `json:"base"`
-	Last  uint64 `json:"last"`
-	Since uint64 `json:"since"`
-	Shut  bool   `json:"shut"`
-	At    uint64 `json:"at"`
-}
-
-func (z zoneState) state() stele.ZoneState {
+// zoneState returns the state of a zone, as the server reports it.
+func zoneState(z apijson.ZoneState) stele.ZoneState {
 	return stele.ZoneState{Zone: z.Zone, Base: z.Base, Last: z.Last, Since: z.Since, Shut: z.Shut, At: z.At}
 }
 
 // ZoneStates yields the states of zones, by name. Only an administrator may ask.
 func (r *Registry) ZoneStates(ctx context.Context) iter.Seq2[stele.ZoneState, error] {
-	return func(yield func(stele.ZoneState, error) bool) {
-		for z, err := range listed[zoneState](ctx, r, "list zones", &ask{method: http.MethodGet, path: "zones", again: true,
-			query: url.Values{"limit": {strconv.Itoa(pageSize)}}}) {
-			if !yield(z.state(), err) || err != nil {
-				return
-			}
-		}
-	}
+	q := &ask{method: http.MethodGet, path: "zones", again: true, query: url.Values{"limit": {strconv.Itoa(pageSize)}}}
+	return listed(ctx, r, "list zones", q, zoneState)
 }
 
 // CheckedZone is a zone, and the answers of its secondaries.
@@ -48,39 +34,29 @@ type CheckedZone struct {
 	Secondaries []stele.SecondaryAnswer
 }
 
-// UnmarshalJSON reads a zone as the API shows it.
-func (z *CheckedZone) UnmarshalJSON(text []byte) error {
-	var d struct {
-		Zone        string
-		Serial      uint32
-		Shut        bool
-		Secondaries []struct {
-			At     string
-			State  stele.SecondaryState
-			Serial uint32
-			Why    string
+// checkedZone returns a zone that the API shows.
+func checkedZone(z *apijson.CheckedZone) CheckedZone {
+	out := CheckedZone{Zone: z.Zone, Serial: z.Serial, Shut: z.Shut}
+	for _, s := range z.Secondaries {
+		one := stele.SecondaryAnswer{Zone: z.Zone, At: s.At, State: stele.SecondaryState(s.State), Why: s.Why}
+		if s.Serial != nil {
+			one.Serial = *s.Serial
 		}
+		out.Secondaries = append(out.Secondaries, one)
 	}
-	if err := json.Unmarshal(text, &d); err != nil {
-		return err
-	}
-	*z = CheckedZone{Zone: d.Zone, Serial: d.Serial, Shut: d.Shut}
-	for _, s := range d.Secondaries {
-		z.Secondaries = append(z.Secondaries, stele.SecondaryAnswer{Zone: d.Zone, At: s.At, State: s.State, Serial: s.Serial, Why: s.Why})
-	}
-	return nil
+	return out
 }
 
 // CheckSecondaries has the server ask the secondaries of a zone for the serials of their
 // copies. Only an administrator may ask.
 func (r *Registry) CheckSecondaries(ctx context.Context, zone string) (CheckedZone, error) {
-	var z CheckedZone
 	a, err := r.call(ctx, &ask{method: http.MethodGet, path: pathOf("secondaries", zone), again: true})
 	if err != nil {
-		return z, under("check secondaries", stele.ID{}, err)
+		return CheckedZone{}, under("check secondaries", stele.ID{}, err)
 	}
+	var z apijson.CheckedZone
 	err = a.decode(&z)
-	return z, err
+	return checkedZone(&z), err
 }
 
 // ZoneFile says what WriteZone writes of a zone.
@@ -112,20 +88,17 @@ func (r *Registry) WriteZone(ctx context.Context, w io.Writer, key stele.Namespa
 // [registrar.Registrar.RaiseZone].
 func (r *Registry) RaiseZone(ctx context.Context, zone string, above *uint32) (stele.ZoneState, error) {
 	const op = "raise zone"
-	body, err := json.Marshal(map[string]*uint32{"above": above})
-	if above == nil {
-		body = []byte("{}")
-	}
+	body, err := json.Marshal(apijson.ZoneRaise{Above: above})
 	if err != nil {
 		return stele.ZoneState{}, tell(op, err)
 	}
-	a, err := r.call(ctx, &ask{method: http.MethodPost, path: pathOf("zones", zone), media: jsonType, body: body})
+	a, err := r.call(ctx, &ask{method: http.MethodPost, path: pathOf("zones", zone), media: apijson.JSON, body: body})
 	if err != nil {
 		return stele.ZoneState{}, under(op, stele.ID{}, err)
 	}
-	var z zoneState
+	var z apijson.ZoneState
 	err = a.decode(&z)
-	return z.state(), err
+	return zoneState(z), err
 }
 
 // ZoneKeys returns the keys of a namespace's zone, to its owners and to administrators.
@@ -146,7 +119,7 @@ func (r *Registry) ChangeZoneKeys(ctx context.Context, key stele.NamespaceKey, c
 		return nil, tell(op, err)
 	}
 	// It is not retried: a retry could roll a key twice.
-	return r.zoneKeys(ctx, op, &ask{method: http.MethodPost, path: pathOf("zonekeys", key.String()), media: jsonType, body: body})
+	return r.zoneKeys(ctx, op, &ask{method: http.MethodPost, path: pathOf("zonekeys", key.String()), media: apijson.JSON, body: body})
 }
 
 // zoneKeys sends a request that is answered with keys.
@@ -162,18 +135,18 @@ func (r *Registry) zoneKeys(ctx context.Context, op string, q *ask) (*zonekey.St
 // SecondaryKeys yields the keys of secondaries, without their secrets, by name. Only an
 // administrator may ask.
 func (r *Registry) SecondaryKeys(ctx context.Context) iter.Seq2[zonekey.TSIGKey, error] {
-	return listed[zonekey.TSIGKey](ctx, r, "show TSIG keys", &ask{method: http.MethodGet, path: "tsig", again: true,
-		query: url.Values{"limit": {strconv.Itoa(pageSize)}}})
+	q := &ask{method: http.MethodGet, path: "tsig", again: true, query: url.Values{"limit": {strconv.Itoa(pageSize)}}}
+	return listed(ctx, r, "show TSIG keys", q, func(k zonekey.TSIGKey) zonekey.TSIGKey { return k })
 }
 
 // AddSecondaryKey makes a TSIG key of secondaries, and returns its secret, which the server
 // shows only once.
 func (r *Registry) AddSecondaryKey(ctx context.Context, name, algorithm string) (*zonekey.TSIGKey, error) {
-	body, err := json.Marshal(map[string]string{"name": name, "algorithm": algorithm})
+	body, err := json.Marshal(apijson.NewTSIGKey{Name: name, Algorithm: algorithm})
 	if err != nil {
 		return nil, tell("set TSIG key", err)
 	}
-	return r.secondaryKey(ctx, &ask{method: http.MethodPost, path: "tsig", media: jsonType, body: body})
+	return r.secondaryKey(ctx, &ask{method: http.MethodPost, path: "tsig", media: apijson.JSON, body: body})
 }
 
 // RetireSecondaryKey ends the use of a TSIG key of secondaries.

@@ -8,15 +8,14 @@ import (
 	"os"
 	"slices"
 
-	"github.com/stele-id/stele/config"
-	"github.com/stele-id/stele/internal/disk"
-
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele/client/remote"
+	"github.com/stele-id/stele/config"
+	"github.com/stele-id/stele/document/apijson"
+	"github.com/stele-id/stele/internal/disk"
 	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/secret"
-	"github.com/stele-id/stele/serve/api"
 	"github.com/stele-id/stele/server"
 )
 
@@ -64,8 +63,8 @@ No registry is opened.`,
 
 // secretKeeper manages the keys that encrypt secrets, here or at a server.
 type secretKeeper interface {
-	SecretKeys(ctx context.Context) (remote.SecretKeys, error)
-	RotateSecrets(ctx context.Context, want remote.SecretRotation) (remote.SecretRotated, error)
+	SecretKeys(ctx context.Context) (*apijson.SecretKeys, error)
+	RotateSecrets(ctx context.Context, want apijson.SecretRotation) (*apijson.SecretRotated, error)
 }
 
 // withSecrets calls do with the secrets of the registry.
@@ -81,33 +80,8 @@ func (p *program) withSecrets(cmd *cobra.Command, do func(ctx context.Context, s
 		return err
 	}
 	return p.inRegistry(cmd, func(ctx context.Context, r *registry.Registry) error {
-		return do(ctx, localSecrets{server.NewKeys(r, p.now)})
+		return do(ctx, server.NewKeys(r, p.now))
 	})
-}
-
-// localSecrets are the secrets of a registry that this process has open.
-type localSecrets struct{ keys *server.Keys }
-
-// SecretKeys returns which keys encrypt secrets.
-func (s localSecrets) SecretKeys(ctx context.Context) (out remote.SecretKeys, err error) {
-	found, err := s.keys.SecretKeys(ctx)
-	if err != nil {
-		return out, err
-	}
-	out.Clear = found.Clear
-	for _, k := range found.Keys {
-		out.Keys = append(out.Keys, remote.SecretKey(k))
-	}
-	return out, nil
-}
-
-// RotateSecrets encrypts all secrets under another key.
-func (s localSecrets) RotateSecrets(ctx context.Context, want remote.SecretRotation) (out remote.SecretRotated, err error) {
-	done, err := s.keys.RotateSecrets(ctx, api.SecretRotation(want))
-	if done != nil {
-		out = remote.SecretRotated(*done)
-	}
-	return out, err
 }
 
 func (p *program) secretLsCommand() *cobra.Command {
@@ -131,10 +105,18 @@ new secrets, or missing. The keys themselves are not shown.`,
 	})
 }
 
-func (p *program) printSecretKeys(keys remote.SecretKeys) error {
+// secretKeyLine is a secret key in the output with --json.
+type secretKeyLine struct {
+	ID      string `json:"id"`
+	Current bool   `json:"current"` // new secrets are encrypted under it
+	Present bool   `json:"present"` // it is at hand
+	Secrets int    `json:"secrets"` // that are encrypted under it
+}
+
+func (p *program) printSecretKeys(keys *apijson.SecretKeys) error {
 	if p.json {
 		for _, k := range keys.Keys {
-			if err := p.printObject(k); err != nil {
+			if err := p.printObject(secretKeyLine(k)); err != nil {
 				return err
 			}
 		}
@@ -165,7 +147,7 @@ func (p *program) printSecretKeys(keys remote.SecretKeys) error {
 }
 
 func (p *program) secretRotateCommand() *cobra.Command {
-	var want remote.SecretRotation
+	var want apijson.SecretRotation
 	cmd := &cobra.Command{
 		Use:   "rotate",
 		Short: "Encrypt all secrets under another key",
@@ -205,17 +187,20 @@ func (p *program) completeSecretKeys(cmd *cobra.Command, _ []string, _ string) (
 	// Without a registry that can be asked, nothing is offered.
 	_ = p.withSecrets(cmd, func(ctx context.Context, s secretKeeper) error {
 		keys, err := s.SecretKeys(ctx)
+		if err != nil {
+			return err
+		}
 		for _, k := range keys.Keys {
 			if k.Present && !k.Current {
 				ids = append(ids, k.ID)
 			}
 		}
-		return err
+		return nil
 	})
 	return ids, cobra.ShellCompDirectiveNoFileComp
 }
 
-func (p *program) printRotated(done remote.SecretRotated) error {
+func (p *program) printRotated(done *apijson.SecretRotated) error {
 	if p.json {
 		return p.printObject(done)
 	}

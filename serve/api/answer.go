@@ -8,6 +8,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/document"
+	"github.com/stele-id/stele/document/apijson"
 )
 
 // lingering is how long the server waits at its end for what a client still sends.
@@ -80,7 +81,7 @@ func (c *call) prepare(media string) {
 
 // replyJSON answers with a document.
 func (c *call) replyJSON(status int, document []byte) error {
-	c.write(status, jsonType, append(document, '\n'))
+	c.write(status, apijson.JSON, append(document, '\n'))
 	return nil
 }
 

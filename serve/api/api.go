@@ -25,6 +25,7 @@ import (
 	"github.com/stele-id/stele/internal/limit"
 	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/resolver"
+	"github.com/stele-id/stele/serve/api/openapi"
 	"github.com/stele-id/stele/web"
 )
 
@@ -111,8 +112,8 @@ type Handler struct {
 	streams  crowd       // by principal: bodies without end
 	duties   duties
 
-	described func() *description      // made on the first request for it
-	page      atomic.Pointer[rendered] // the last that was made
+	described func() *openapi.Description // made on the first request for it
+	page      atomic.Pointer[rendered]    // the last that was made
 }
 
 // New makes a handler.
@@ -129,7 +130,7 @@ func New(o Options) *Handler {
 	}
 	h.table = h.operations()
 	h.places = routes(h.table)
-	h.described = sync.OnceValue(func() *description { return describe(h.table) })
+	h.described = sync.OnceValue(func() *openapi.Description { return openapi.Describe(h.description()) })
 	return h
 }
 

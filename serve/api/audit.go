@@ -10,16 +10,6 @@ import (
 	"github.com/stele-id/stele/registrar"
 )
 
-// auditEntryDocument is an entry of the audit trail.
-type auditEntryDocument audit.Document
-
-// auditPage is a part of the audit trail.
-type auditPage struct {
-	Items []auditEntryDocument `json:"items"`
-	After uint64               `json:"after" doc:"Up to which number the trail was read. Ask with this as after for what follows."`
-	Last  bool                 `json:"last" doc:"The end of the trail was reached; more may come later."`
-}
-
 // maxAuditRead is how many entries are read for one page: a filter may pass over many.
 const maxAuditRead = 20_000
 
@@ -40,7 +30,7 @@ func (h *Handler) auditOperations() []operation {
 			{name: "namespace", about: "only entries in this namespace, and in those that begin with its prefix", example: "ark:12345"},
 			limitParameter,
 		},
-		answers: []answer{{status: 200, about: "A part of the trail.", value: auditPage{}}},
+		answers: []answer{{status: 200, about: "A part of the trail.", value: audit.Page{}}},
 		fails:   []int{403},
 		gathers: true,
 		serve:   h.listAudit,
@@ -59,7 +49,7 @@ func (h *Handler) listAudit(c *call) error {
 			return err
 		}
 	}
-	page := auditPage{Items: []auditEntryDocument{}, After: q.After, Last: true}
+	page := audit.Page{Items: []audit.Document{}, After: q.After, Last: true}
 	limit, read, size := int(c.number("limit")), 0, 0
 	for item, err := range h.o.Registrar.Audit(c.ctx, q) {
 		if err != nil {
@@ -71,7 +61,7 @@ func (h *Handler) listAudit(c *call) error {
 		}
 		page.After = item.Number
 		if item.Entry != nil {
-			page.Items = append(page.Items, auditEntryDocument(audit.NewDocument(item.Entry)))
+			page.Items = append(page.Items, audit.NewDocument(item.Entry))
 			size += 256 + len(item.Entry.Object) + len(item.Entry.Details)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/audit"
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/registrar"
 )
@@ -179,11 +180,11 @@ func TestAuditAddresses(t *testing.T) {
 func TestAuditReaders(t *testing.T) {
 	s := newSite(t)
 	s.ask(theEditor, "PUT", records+"ark:12345/new", `{"url":"https://example.org/"}`, "If-None-Match", "*").want(t, http.StatusCreated)
-	read := func(who, query string) (list []auditEntryDocument) {
+	read := func(who, query string) (list []audit.Document) {
 		t.Helper()
 		for after := "0"; ; {
 			a := s.ask(who, "GET", Root+"/audit?limit=3&after="+after+query, "").want(t, http.StatusOK)
-			var page auditPage
+			var page audit.Page
 			if err := json.Unmarshal([]byte(a.body), &page); err != nil {
 				t.Fatal(err)
 			}

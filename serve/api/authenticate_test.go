@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/stele-id/stele/document/apijson"
 )
 
 // TestRightsInAStream revokes the right to write in the middle of an import: what comes after
@@ -39,7 +41,7 @@ func TestRightsInAStream(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r.Header = http.Header{"Authorization": {"Bearer " + s.tokens[theEditor]}, "Content-Type": {linesType}}
+			r.Header = http.Header{"Authorization": {"Bearer " + s.tokens[theEditor]}, "Content-Type": {apijson.Lines}}
 			send := func(id string) {
 				// The test does not check whether the server reads it.
 				_, _ = io.WriteString(out, `{"id":"`+id+`","url":"https://example.org/1"}`+"\n")

@@ -1,11 +1,11 @@
 package api
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/stele-id/stele/document/apijson"
 )
 
 type batchReply struct {
@@ -13,7 +13,7 @@ type batchReply struct {
 	Items                                []struct {
 		ID, Status string
 		Version    int
-		Problem    *problemDocument
+		Problem    *apijson.Problem
 	}
 }
 
@@ -54,7 +54,7 @@ func TestBatch(t *testing.T) {
 		t.Errorf("got %+v", p)
 	}
 	// The same as lines, and again: nothing is written twice.
-	s.ask(theEditor, "POST", at, strings.Join(lines, "\r\n")+"\n\n", "Content-Type", linesType).want(t, 200).read(t, &got)
+	s.ask(theEditor, "POST", at, strings.Join(lines, "\r\n")+"\n\n", "Content-Type", apijson.Lines).want(t, 200).read(t, &got)
 	if got.Unchanged != 3 || got.Created != 0 {
 		t.Errorf("got %s", got.statuses())
 	}
@@ -81,37 +81,4 @@ func TestBatch(t *testing.T) {
 		t.Errorf("got %+v", got.Items)
 	}
 	s.ask("", "POST", at, list).want(t, 401)
-}
-
-// FuzzSplitList holds splitList against the standard library's reader of JSON: a list there
-// has the same items here, and a text that is not a list here is not one there.
-func FuzzSplitList(f *testing.F) {
-	for _, seed := range []string{`[]`, `[ {"a":"],[\"\\"} , [1,[2]],"x" ]`, `[1,2`, `[{]}`, `[1]]`, `[,]`, `[1,]`, `["\u005d"]`, ` [1]	`, `[{"a":{}}}`} {
-		f.Add([]byte(seed))
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		texts, err := splitList(data)
-		var items []json.RawMessage
-		jerr := json.Unmarshal(data, &items)
-		if jerr == nil && bytes.TrimSpace(data)[0] == '[' {
-			if err != nil || len(texts) != len(items) {
-				t.Fatalf("%q has %d items, %v; want %d", data, len(texts), err, len(items))
-			}
-			for i := range items {
-				if !bytes.Equal(bytes.TrimSpace(items[i]), texts[i]) {
-					t.Fatalf("%q: item %d is %q, want %q", data, i, texts[i], items[i])
-				}
-			}
-			return
-		}
-		// The reader of the items finds out what is not JSON; at least one of them is not.
-		if err == nil {
-			for _, text := range texts {
-				if !json.Valid(text) {
-					return
-				}
-			}
-			t.Fatalf("%q is not a list, and has %q", data, texts)
-		}
-	})
 }

@@ -6,6 +6,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/stele-id/stele/document/apijson"
 )
 
 // nowhere is a ResponseWriter that keeps nothing.
@@ -42,7 +44,7 @@ func BenchmarkPut(b *testing.B) {
 		target := records + "ark:12345/n" + strings.Repeat("x", 1+n%3) + itoa(n)
 		r := httptest.NewRequest("PUT", "http://id.example.org/", nil)
 		r.RequestURI, r.Body, r.ContentLength = target, io.NopCloser(strings.NewReader(body)), int64(len(body))
-		r.Header = http.Header{"Content-Type": {jsonType}, "Authorization": {"Bearer " + s.tokens[theEditor]}, "If-None-Match": {"*"}}
+		r.Header = http.Header{"Content-Type": {apijson.JSON}, "Authorization": {"Bearer " + s.tokens[theEditor]}, "If-None-Match": {"*"}}
 		s.handler.ServeHTTP(nowhere{make(http.Header)}, r)
 	}
 }

@@ -86,13 +86,13 @@ func cut(err error) error {
 	return invalidf("the body ends before its end; send it again")
 }
 
-// decode reads the body, one document in JSON, into v. See [decodeStrictly].
+// decode reads the body, one document in JSON, into v. See [document.DecodeStrictly].
 func (c *call) decode(v any) error {
 	data, err := c.bytes()
 	if err != nil {
 		return err
 	}
-	return decodeStrictly(c.op.name, data, v)
+	return document.DecodeStrictly(c.op.name, data, v)
 }
 
 // hurry makes sure that the server does not wait for the rest of a body that it does not
@@ -113,5 +113,14 @@ func (c *call) record(id stele.ID) (*stele.Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	return document.DecodeRecord(c.h.o.Schemes, withMember(data, "id", id.String()))
+	return document.DecodeRecord(c.h.o.Schemes, document.WithMember(data, "id", id.String()))
+}
+
+// readPatch reads a merge patch in the body.
+func (c *call) readPatch() (any, error) {
+	data, err := c.bytes()
+	if err != nil {
+		return nil, err
+	}
+	return document.ReadPatch(c.op.name, data)
 }

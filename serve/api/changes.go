@@ -2,29 +2,11 @@ package api
 
 import (
 	"net/http"
-	"time"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/document/apijson"
 )
-
-// changePage is a part of the list of changes.
-type changePage struct {
-	Items []changeDocument `json:"items"`
-
-	Generation string `json:"generation,omitempty" doc:"The generation of the registry that the numbers belong to; send it along with after. A restore begins another."`
-
-	Last uint64 `json:"last" doc:"The number of the last change that there is. Ask again with after, the number of the last item, until they are the same."`
-}
-
-// changeDocument is a change: of a record or of a namespace.
-type changeDocument struct {
-	Seq       uint64    `json:"seq" doc:"Its number. Numbers begin with 1 and have no gaps." minimum:"1"`
-	ID        string    `json:"id,omitempty" doc:"The record that changed."`
-	Namespace string    `json:"namespace,omitempty" doc:"The namespace that changed."`
-	Version   uint64    `json:"version" doc:"The version that it got."`
-	At        time.Time `json:"at"`
-}
 
 func (h *Handler) changeOperations() []operation {
 	return []operation{{
@@ -37,7 +19,7 @@ func (h *Handler) changeOperations() []operation {
 			{name: "generation", max: maxToken, about: "the generation that the number belongs to, as the page before had it; without it, the first. If the registry is in another one since, the request is refused with the code restored: read from the beginning"},
 			limitParameter,
 		},
-		answers: []answer{{status: 200, about: "Changes in their order; none if there are no more.", value: changePage{}}},
+		answers: []answer{{status: 200, about: "Changes in their order; none if there are no more.", value: apijson.ChangePage{}}},
 		gathers: true,
 		serve:   h.listChanges,
 	}}
@@ -69,7 +51,7 @@ func (h *Handler) listChanges(c *call) error {
 			return err
 		}
 	}
-	page := changePage{Items: []changeDocument{}, Generation: now.Generation.String(), Last: now.Change}
+	page := apijson.ChangePage{Items: []apijson.Change{}, Generation: now.Generation.String(), Last: now.Change}
 	limit := int(c.number("limit"))
 	for change, err := range h.o.Registrar.Changes(c.ctx, c.number("after")) {
 		if err != nil {
@@ -78,7 +60,7 @@ func (h *Handler) listChanges(c *call) error {
 		if len(page.Items) == limit {
 			break
 		}
-		item := changeDocument{Seq: change.Seq, Version: change.Version, At: change.At.UTC()}
+		item := apijson.Change{Seq: change.Seq, Version: change.Version, At: change.At.UTC()}
 		if change.ID.IsValid() {
 			item.ID = change.ID.String()
 		} else {

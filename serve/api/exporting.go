@@ -9,7 +9,9 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/document"
+	"github.com/stele-id/stele/document/apijson"
 	"github.com/stele-id/stele/registrar"
+	"github.com/stele-id/stele/serve/api/openapi"
 )
 
 func (h *Handler) exportOperations() []operation {
@@ -25,7 +27,7 @@ func (h *Handler) exportOperations() []operation {
 			{name: "history", kind: flagKind, usual: "false", about: "all versions of each record, the oldest first; that is for reading, not for import"},
 			{name: "namespaces", kind: flagKind, usual: "false", about: "namespaces too, before the records"},
 		},
-		answers: []answer{{status: 200, about: "The records.", value: recordLine{}, media: linesType, lines: true}},
+		answers: []answer{{status: 200, about: "The records.", value: openapi.RecordLine{}, media: apijson.Lines, lines: true}},
 		serve:   h.exportRecords,
 	}}
 }
@@ -122,7 +124,7 @@ type exporting struct {
 // to its rate.
 func (x *exporting) write(line []byte) error {
 	if x.out == nil {
-		x.out = x.c.stream(linesType)
+		x.out = x.c.stream(apijson.Lines)
 	}
 	if x.count++; x.count%exportPace == 0 {
 		if err := x.c.ctx.Err(); err != nil {
@@ -139,7 +141,7 @@ func (x *exporting) write(line []byte) error {
 // flush sends what is left. An export without records is a valid answer too.
 func (x *exporting) flush() error {
 	if x.out == nil {
-		x.out = x.c.stream(linesType)
+		x.out = x.c.stream(apijson.Lines)
 	}
 	return x.out.flush()
 }

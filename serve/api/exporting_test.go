@@ -8,13 +8,14 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/document/apijson"
 )
 
 func TestExport(t *testing.T) {
 	s := newSite(t)
 	const at = Root + "/export"
 	all := s.ask(theAdmin, "GET", at, "").want(t, 200)
-	if got := all.get("Content-Type"); got != linesType || strings.Count(all.body, "\n") != 6 || strings.Contains(all.body, `"version"`) {
+	if got := all.get("Content-Type"); got != apijson.Lines || strings.Count(all.body, "\n") != 6 || strings.Contains(all.body, `"version"`) {
 		t.Errorf("%s: %s", got, all.body)
 	}
 	some := s.ask(theReader, "GET", at+"?prefix=ark:12345", "").want(t, 200).body

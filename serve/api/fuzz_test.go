@@ -6,6 +6,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/stele-id/stele/document/apijson"
 )
 
 // request makes a request with the target as it is.
@@ -40,7 +42,7 @@ func FuzzRequest(f *testing.F) {
 			t.Errorf("%s %q: %d %s", method, target, w.Code, body)
 		}
 		for _, secret := range []string{"https://example.org/hidden", "https://example.org/secret", `"by":`, "readers"} {
-			if strings.Contains(body, secret) && w.Header().Get("Content-Type") == jsonType && !strings.Contains(body, `"openapi"`) {
+			if strings.Contains(body, secret) && w.Header().Get("Content-Type") == apijson.JSON && !strings.Contains(body, `"openapi"`) {
 				t.Errorf("%s %q tells %s", method, target, body)
 			}
 		}

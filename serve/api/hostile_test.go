@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/stele-id/stele/document/apijson"
 )
 
 // TestHostileBodies sends bodies that no record is. Each is refused as a fault of the
@@ -47,8 +49,8 @@ func TestHostileBodies(t *testing.T) {
 		{"another type", good, 415, []string{"Content-Type", "text/plain"}},
 		{"a form", good, 415, []string{"Content-Type", "application/x-www-form-urlencoded"}},
 		{"no type", good, 415, []string{"Content-Type", ""}},
-		{"two types", good, 415, []string{"Content-Type", jsonType, "Content-Type", jsonType}},
-		{"another charset", good, 415, []string{"Content-Type", jsonType + "; charset=utf-16"}},
+		{"two types", good, 415, []string{"Content-Type", apijson.JSON, "Content-Type", apijson.JSON}},
+		{"another charset", good, 415, []string{"Content-Type", apijson.JSON + "; charset=utf-16"}},
 		{"compressed", good, 415, []string{"Content-Encoding", "gzip"}},
 		{"UTF-8", good, 201, []string{"Content-Type", "Application/JSON; Charset=UTF-8"}},
 	} {
@@ -170,7 +172,7 @@ func TestWriters(t *testing.T) {
 		if err != nil {
 			return 0, "", err
 		}
-		r.Header = http.Header{"Content-Type": {jsonType}, "If-Match": {tag}, "Authorization": {"Bearer " + s.tokens[theEditor]}}
+		r.Header = http.Header{"Content-Type": {apijson.JSON}, "If-Match": {tag}, "Authorization": {"Bearer " + s.tokens[theEditor]}}
 		a, err := client.Do(r)
 		if err != nil {
 			return 0, "", err

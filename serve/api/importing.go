@@ -6,13 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"time"
 	"unicode/utf8"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/bulk"
+	"github.com/stele-id/stele/document/apijson"
 	"github.com/stele-id/stele/registrar"
+	"github.com/stele-id/stele/serve/api/openapi"
 )
 
 // How much of an import is committed together. A crash costs the work on one chunk.
@@ -23,42 +26,6 @@ const (
 
 // idleChunk is how long a chunk waits for more records from a slow client.
 const idleChunk = 300 * time.Millisecond
-
-// importDocument is how far an import is. All counts are those of the whole import.
-type importDocument struct {
-	Lines int `json:"lines" doc:"How many lines are done: go on after them." minimum:"0"`
-	countsDocument
-	Namespaces int    `json:"namespaces,omitempty" doc:"Namespaces that were made or changed."`
-	Import     uint64 `json:"import,omitempty" doc:"The number of the import, by which it can be reverted."`
-	Done       bool   `json:"done,omitempty" doc:"All that was sent is imported."`
-	Bookmark   string `json:"bookmark,omitempty" doc:"What the client gave as bookmark; then nothing else is known here."`
-}
-
-// importedDocument is a line of the answer to an import: how far it is, or what became
-// of a line, or why it ended.
-type importedDocument struct {
-	Lines      *int                  `json:"lines,omitempty" doc:"How many lines are done. In a line like this all counts are those of the whole import."`
-	Created    *int                  `json:"created,omitempty"`
-	Updated    *int                  `json:"updated,omitempty"`
-	Unchanged  *int                  `json:"unchanged,omitempty"`
-	Refused    *int                  `json:"refused,omitempty"`
-	Namespaces *int                  `json:"namespaces,omitempty"`
-	Import     uint64                `json:"import,omitempty" doc:"The number of the import, by which it can be reverted; see revertImport."`
-	Done       bool                  `json:"done,omitempty" doc:"This is the last line: all that was sent is imported."`
-	Line       int                   `json:"line,omitempty" doc:"The number of a line, from 1: the rest says what became of it."`
-	ID         string                `json:"id,omitempty" doc:"The identifier in it, if it could be read."`
-	Status     string                `json:"status,omitempty" enum:"created,updated,unchanged,refused"`
-	Version    uint64                `json:"version,omitempty"`
-	Changes    []fieldChangeDocument `json:"changes,omitempty" doc:"In a dry run: every field that the line would change."`
-	Problem    *problemDocument      `json:"problem,omitempty" doc:"Why the line was refused. Without a line: why the import ended before its end."`
-}
-
-// fieldChangeDocument is a field that a change gives another value.
-type fieldChangeDocument struct {
-	Path string `json:"path" doc:"Where it is in the record." example:"metadata.who"`
-	Old  string `json:"old,omitempty" doc:"What it is; left out if it is not there."`
-	New  string `json:"new,omitempty" doc:"What it would be; left out if it is removed."`
-}
 
 var importName = parameter{name: "name", min: 1, max: 1000, about: "what the import is called, so that it can go on after an interruption; everybody has names of their own", example: "maps-2031"}
 
@@ -81,10 +48,10 @@ func (h *Handler) importOperations() []operation {
 			{name: "dry-run", kind: flagKind, usual: "false", about: "find out what would be refused, and write nothing. What an earlier chunk would have written is not seen"},
 			{name: "each", kind: flagKind, usual: "false", about: "tell what became of each line, not only of those that were refused"},
 		},
-		body: &body{media: []string{linesType}, value: recordLine{}, lines: true,
+		body: &body{media: []string{apijson.Lines}, value: openapi.RecordLine{}, lines: true,
 			about:   "A record a line, or a namespace in {\"namespace\":{...}}, as exportRecords writes them. A line has 1 MiB at most.",
 			example: `{"id":"ark:12345/x1","url":"https://example.org/1"}`},
-		answers: []answer{{status: 200, about: "How far the import is, and what was refused.", value: importedDocument{}, media: linesType, lines: true}},
+		answers: []answer{{status: 200, about: "How far the import is, and what was refused.", value: apijson.Imported{}, media: apijson.Lines, lines: true}},
 		fails:   []int{409},
 		serve:   h.importRecords,
 	}, {
@@ -92,7 +59,7 @@ func (h *Handler) importOperations() []operation {
 		tail:    parameter{name: "name", about: importName.about, example: importName.example},
 		summary: "Show how far an import is",
 		asks:    known, scope: auth.ScopeWrite,
-		answers: []answer{{status: 200, about: "How far it is; with no line done if it never began.", value: importDocument{}}},
+		answers: []answer{{status: 200, about: "How far it is; with no line done if it never began.", value: apijson.Import{}}},
 		serve:   h.getImport,
 	}}
 }
@@ -110,7 +77,7 @@ func (h *Handler) getImport(c *call) error {
 }
 
 // importMark reads how far the import of that name is.
-func (h *Handler) importMark(c *call, name string) (mark importDocument, err error) {
+func (h *Handler) importMark(c *call, name string) (mark apijson.Import, err error) {
 	data, err := h.o.Registrar.Bookmark(c.ctx, name)
 	if err != nil || data == nil {
 		return mark, err
@@ -119,7 +86,7 @@ func (h *Handler) importMark(c *call, name string) (mark importDocument, err err
 	if json.Unmarshal(data, &own) == nil && own.Lines != nil && json.Unmarshal(data, &mark) == nil {
 		return mark, nil
 	}
-	if mark = (importDocument{Bookmark: string(data)}); !utf8.Valid(data) {
+	if mark = (apijson.Import{Bookmark: string(data)}); !utf8.Valid(data) {
 		return mark, &stele.Error{Op: c.op.name, Kind: stele.Internal, Err: fmt.Errorf("the bookmark of the import %.100q is damaged", name)}
 	}
 	return mark, nil
@@ -132,14 +99,10 @@ type importing struct {
 	each     bool
 	bookmark string // the client's own; "" if lines are counted
 	merges   bool   // lines are merged with what is registered
-	mark     importDocument
-	noted    importDocument // what of mark is kept with the import
+	mark     apijson.Import
 
-	chunk []*bulk.Block
-	lines int
-	bytes int
-	flow  *flow
-	out   *stream // nil until the answer begins
+	committer *bulk.Committer
+	out       *stream // nil until the answer begins
 }
 
 // importRecords imports what is sent, as it arrives.
@@ -155,16 +118,13 @@ func (h *Handler) importRecords(c *call) error {
 	c.ctx = context.WithoutCancel(c.ctx)
 	ctx, stop := c.running()
 	defer stop()
-	im.flow = startFlow(ctx, c, im.mark.Lines, im.merges)
-	defer im.flow.end()
-	err := im.run(ctx, im.flow)
-	if noted := im.note(); err == nil {
-		err = noted
-	}
+	flow := startFlow(ctx, c, im.mark.Lines, im.merges)
+	defer flow.end()
+	err := im.commit(ctx, flow.Flow)
 	if err != nil && im.out != nil {
 		// The client has its answer already; so the reason comes as a line of it.
 		problem := problemOf(err)
-		_ = im.out.line(importedDocument{Problem: &problem})
+		_ = im.out.line(apijson.Imported{Problem: &problem})
 		_ = im.out.flush()
 	}
 	return err
@@ -190,81 +150,27 @@ func (im *importing) begin() error {
 		return &stele.Error{Op: c.op.name, Kind: stele.Conflict, Err: fmt.Errorf(
 			"%d lines of the import %.100q are done, not %d; send what follows them, with from=%d, or start over with from=0", im.mark.Lines, im.o.Name, from, im.mark.Lines)}
 	}
-	im.mark.Done, im.noted = false, im.mark
+	im.mark.Done = false
 	if im.o.Import == 0 {
 		im.o.Import = im.mark.Import
 	}
 	return nil
 }
 
-// number gives the import its number before it writes for the first time.
-func (im *importing) number(rows []row) (err error) {
-	if im.o.Import != 0 || im.o.DryRun || len(rows) == 0 {
-		return nil
+// commit commits what the flow brings, and tells the client of each chunk.
+func (im *importing) commit(ctx context.Context, flow *bulk.Flow) error {
+	im.committer = &bulk.Committer{
+		To: im.c.h.o.Registrar, Options: im.o,
+		Limit: bulk.ChunkLimit{Lines: chunkLines, Bytes: chunkBytes}, Idle: idleChunk,
+		Begin: im.number, EveryChunk: true, Bookmark: im.bookmarkOf, Before: im.pace, Committed: im.committed,
+		Counts: bulk.Counts{New: im.mark.Created, Updated: im.mark.Updated, Unchanged: im.mark.Unchanged, Rejected: im.mark.Refused, Namespaces: im.mark.Namespaces},
 	}
-	label := im.o.Name
-	if im.o.Import, err = im.c.h.o.Registrar.BeginImport(im.c.ctx, label[:min(len(label), registrar.MaxLabel)]); err == nil {
-		im.mark.Import = im.o.Import
-	} else if errors.Is(err, stele.Forbidden) {
-		return nil // nothing will be written: each line is refused
+	err := im.committer.Run(ctx, flow)
+	if _, ours := errors.AsType[*stele.Error](err); err != nil && !ours && ctx.Err() != nil {
+		return &stele.Error{Op: im.c.op.name, Kind: stele.Unavailable, Err: errEnding}
 	}
-	return err
-}
-
-// note keeps with the import what became of the lines.
-func (im *importing) note() error {
-	if im.o.Import == 0 || im.o.DryRun {
-		return nil
-	}
-	return im.c.h.o.Registrar.NoteImport(im.c.ctx, im.o.Import, registrar.ImportCounts{
-		Created: im.mark.Created - im.noted.Created, Updated: im.mark.Updated - im.noted.Updated,
-		Unchanged: im.mark.Unchanged - im.noted.Unchanged, Refused: im.mark.Refused - im.noted.Refused,
-	})
-}
-
-// run commits what the flow brings.
-func (im *importing) run(ctx context.Context, flow *flow) error {
-	idle := time.NewTimer(idleChunk)
-	defer idle.Stop()
-	for {
-		select {
-		case b, ok := <-flow.Blocks():
-			if !ok {
-				return im.finishImport(flow.Err())
-			}
-			<-b.Parsed()
-			im.chunk = append(im.chunk, b)
-			im.lines, im.bytes = im.lines+b.Next-b.Line, im.bytes+len(b.Text)
-			if im.lines >= chunkLines || im.bytes >= chunkBytes {
-				if err := im.commit(); err != nil {
-					return err
-				}
-			}
-			idle.Reset(idleChunk)
-		case <-idle.C:
-			if err := im.commit(); err != nil {
-				return err
-			}
-		case <-ctx.Done():
-			return &stele.Error{Op: im.c.op.name, Kind: stele.Unavailable, Err: errEnding}
-		}
-	}
-}
-
-// finishImport commits the last chunk. Where the body could not be read to its end, what came
-// before is imported.
-func (im *importing) finishImport(cut error) error {
-	if err := im.commit(); err != nil {
+	if err != nil {
 		return err
-	}
-	im.mark.Done = cut == nil
-	if im.o.Name != "" && !im.o.DryRun && (im.bookmark == "" || im.mark.Done) {
-		if err := im.ingest(nil); err != nil {
-			return err
-		}
-	}
-	if cut != nil {
-		return cut
 	}
 	if err := im.tell(nil); err != nil {
 		return err
@@ -272,86 +178,62 @@ func (im *importing) finishImport(cut error) error {
 	return im.out.flush()
 }
 
-// commit imports the chunk: its records and namespaces in their order.
-func (im *importing) commit() error {
-	if len(im.chunk) == 0 {
-		return nil
+// pace waits until the caller may import so many lines, and recognises the caller again.
+func (im *importing) pace(lines int) (context.Context, error) {
+	err := im.c.pace(lines)
+	return im.c.ctx, err
+}
+
+// number gives the import its number before it writes for the first time.
+func (im *importing) number(ctx context.Context) (n uint64, err error) {
+	label := im.o.Name
+	n, err = im.c.h.o.Registrar.BeginImport(ctx, label[:min(len(label), registrar.MaxLabel)])
+	if errors.Is(err, stele.Forbidden) {
+		return 0, nil // nothing will be written: each line is refused
 	}
-	if err := im.c.pace(im.lines); err != nil {
-		return err
+	im.mark.Import = n
+	return n, err
+}
+
+// bookmarkOf returns how far the import is, for the import of that name. The client's own
+// bookmark is written at the end only.
+func (im *importing) bookmarkOf(done bool) (name string, data []byte, err error) {
+	im.mark.Done = done
+	switch {
+	case im.o.Name == "", im.bookmark != "" && !done:
+		return "", nil, nil
+	case im.bookmark != "":
+		return im.o.Name, []byte(im.bookmark), nil
 	}
-	var rows []row
-	for _, b := range im.chunk {
-		rows = appendRows(rows, b)
-	}
-	if err := im.number(rows); err != nil {
-		return err
-	}
-	begin := 0
-	for i := range rows {
-		ns := rows[i].namespace
-		if ns == nil || rows[i].err != nil {
-			continue
-		}
-		if err := im.ingest(rows[begin:i]); err != nil {
-			return err
-		}
-		begin = i + 1
-		rows[i].err = im.c.h.o.Registrar.IngestNamespace(im.c.ctx, ns, im.o)
-		if err := rows[i].err; err != nil && (stele.KindOf(err) == stele.Unavailable || stele.KindOf(err) == stele.Internal && !errors.Is(err, registrar.ErrUnchanged)) {
-			return err
-		}
-	}
-	if err := im.ingest(rows[begin:]); err != nil {
-		return err
-	}
-	im.mark.Lines = im.chunk[len(im.chunk)-1].Next - 1
-	for _, b := range im.chunk {
-		im.flow.Release(b)
-	}
-	im.chunk, im.lines, im.bytes = nil, 0, 0
-	if err := im.tell(rows); err != nil {
+	data, err = json.Marshal(im.mark)
+	return im.o.Name, data, err
+}
+
+// committed tells the client what became of a chunk.
+func (im *importing) committed(chunk []*bulk.Block) error {
+	n := im.committer.Counts
+	im.mark.Counts = apijson.Counts{Created: n.New, Updated: n.Updated, Unchanged: n.Unchanged, Refused: n.Rejected}
+	im.mark.Namespaces, im.mark.Lines = n.Namespaces, chunk[len(chunk)-1].Next-1
+	if err := im.tell(chunk); err != nil {
 		return err
 	}
 	return im.out.flush()
 }
 
-// ingest writes records, with the bookmark of what came before them: everything before the
-// bookmark is committed, and after a crash in between the import only reads again records
-// that are there already. The client's own bookmark is written at the end only.
-func (im *importing) ingest(rows []row) (err error) {
-	o := im.o
-	switch {
-	case o.Name == "":
-	case im.bookmark == "":
-		if o.Bookmark, err = json.Marshal(im.mark); err != nil {
-			return err
-		}
-	case im.mark.Done:
-		o.Bookmark = []byte(im.bookmark)
-	default:
-		o.Name = ""
-	}
-	return ingestRows(im.c, rows, o, im.merges)
-}
-
-// tell reports what became of rows, and how far the import is.
-func (im *importing) tell(rows []row) error {
+// tell reports what became of the rows of a chunk, and how far the import is.
+func (im *importing) tell(chunk []*bulk.Block) error {
 	if im.out == nil {
-		im.out = im.c.stream(linesType)
+		im.out = im.c.stream(apijson.Lines)
 	}
-	var b []byte
-	for i := range rows {
-		status := rows[i].status()
-		if rows[i].namespace != nil && (status == created || status == updated) {
-			im.mark.Namespaces++
-		} else {
-			im.mark.count(status)
-		}
-		if status == refused || im.each {
-			b = fmt.Appendf(b[:0], `{"line":%d,`, rows[i].line)
-			b = append(rows[i].appendTo(b, status), "}\n"...)
-			if _, err := im.out.Write(b); err != nil {
+	var text []byte
+	for _, b := range chunk {
+		for i := range b.Rows {
+			row := &b.Rows[i]
+			if !row.Rejected() && !im.each {
+				continue
+			}
+			text = fmt.Appendf(text[:0], `{"line":%d,`, row.Line)
+			if _, err := im.out.Write(append(appendRow(text, row), "}\n"...)); err != nil {
 				return err
 			}
 		}
@@ -359,4 +241,65 @@ func (im *importing) tell(rows []row) error {
 	shown := im.mark
 	shown.Bookmark = ""
 	return im.out.line(shown)
+}
+
+// inFlight is how many pieces of a body, of 256 KiB, are read and not committed. It bounds
+// the memory of an import; a chunk and the longest line must fit.
+const inFlight = 8 + chunkBytes>>18
+
+// flow is a body on its way: one goroutine reads it, some parse, and the importer commits.
+type flow struct {
+	*bulk.Flow
+	c      *call
+	cancel context.CancelFunc
+}
+
+// startFlow begins to read, after so many lines.
+func startFlow(ctx context.Context, c *call, line int, merges bool) *flow {
+	ctx, cancel := context.WithCancel(ctx)
+	in := bulk.NewLines(&steady{ctx: ctx, c: c, left: c.h.o.Patience}, line, maxLine)
+	return &flow{bulk.NewLineParser(c.h.o.Schemes, maxLine, merges).Flow(ctx, in, inFlight, cut), c, cancel}
+}
+
+// end ends reading, and waits for it: the body must not be used after the request was
+// answered. What still comes is dropped.
+func (f *flow) end() {
+	f.cancel()
+	for {
+		select {
+		case _, more := <-f.Blocks():
+			if !more {
+				return
+			}
+		case <-time.After(10 * time.Millisecond):
+			_ = http.NewResponseController(f.c.w).SetReadDeadline(time.Unix(1, 0))
+		}
+	}
+}
+
+// steady reads the body of a client that must go on sending: each kilobyte gives it more
+// time. The time in which the server does not read does not count.
+type steady struct {
+	ctx  context.Context
+	c    *call
+	left time.Duration
+	got  int
+}
+
+func (s *steady) Read(b []byte) (int, error) {
+	switch {
+	case s.ctx.Err() != nil:
+		return 0, s.ctx.Err()
+	case s.left <= 0:
+		return 0, os.ErrDeadlineExceeded
+	}
+	begin := s.c.h.o.Now()
+	// A connection without deadlines, in a test, needs no more time.
+	_ = http.NewResponseController(s.c.w).SetReadDeadline(begin.Add(s.left))
+	n, err := s.c.r.Body.Read(b)
+	s.left -= s.c.h.o.Now().Sub(begin)
+	if s.got += n; s.got >= 1<<10 {
+		s.got, s.left = 0, s.c.h.o.Patience
+	}
+	return n, err
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stele-id/stele/document/apijson"
 )
 
 // importLine is a line of an answer, as its reader sees it.
@@ -20,7 +22,7 @@ type importLine struct {
 	Line                                                    int
 	ID, Status                                              string
 	Version                                                 int
-	Problem                                                 *problemDocument
+	Problem                                                 *apijson.Problem
 }
 
 func readImport(t testing.TB, body string) (lines []importLine) {
@@ -38,7 +40,7 @@ func readImport(t testing.TB, body string) (lines []importLine) {
 // imports asks for an import, and returns what became of lines, and the last line.
 func (s *site) imports(who, query, body string, status int) (told []importLine, last importLine) {
 	s.t.Helper()
-	a := s.ask(who, "POST", Root+"/import"+query, body, "Content-Type", linesType).want(s.t, status)
+	a := s.ask(who, "POST", Root+"/import"+query, body, "Content-Type", apijson.Lines).want(s.t, status)
 	if status != 200 {
 		return nil, importLine{}
 	}
@@ -72,7 +74,7 @@ func TestImport(t *testing.T) {
 	}
 	wrong := map[int]int{4: 409, 6: 400, 7: 403, 10: 400}
 	for _, l := range told {
-		if l.Status != refused || l.Problem.Status != wrong[l.Line] {
+		if l.Status != apijson.StatusRefused || l.Problem.Status != wrong[l.Line] {
 			t.Errorf("line %d: %+v", l.Line, l.Problem)
 		}
 		delete(wrong, l.Line)
@@ -80,12 +82,12 @@ func TestImport(t *testing.T) {
 	if len(wrong) > 0 {
 		t.Errorf("nothing is told of %v", wrong)
 	}
-	var mark importDocument
+	var mark apijson.Import
 	s.ask(theOwner, "GET", Root+"/import/a/b%20c", "").want(t, 200).read(t, &mark)
 	if mark.Lines != 11 || !mark.Done || mark.Created != 3 {
 		t.Errorf("got %+v", mark)
 	}
-	mark = importDocument{}
+	mark = apijson.Import{}
 	s.ask(theEditor, "GET", Root+"/import/a/b%20c", "").want(t, 200).read(t, &mark)
 	if mark.Lines != 0 {
 		t.Errorf("somebody else's import is %+v", mark)
@@ -103,14 +105,14 @@ func TestImport(t *testing.T) {
 		t.Errorf("got %+v", last)
 	}
 	for _, l := range told {
-		if l.Line == 4 && (l.Status != updated || l.Version != 2 || l.ID != "ark:12345/x1") {
+		if l.Line == 4 && (l.Status != apijson.StatusUpdated || l.Version != 2 || l.ID != "ark:12345/x1") {
 			t.Errorf("got %+v", l)
 		}
 	}
 
 	// A client's own bookmark is kept as it is.
 	s.imports(theOwner, "?name=own&bookmark=%7Bx", `{"id":"ark:12345/own","url":"https://example.org/own"}`, 200)
-	mark = importDocument{}
+	mark = apijson.Import{}
 	s.ask(theOwner, "GET", Root+"/import/own", "").want(t, 200).read(t, &mark)
 	if mark.Bookmark != "{x" || mark.Lines != 0 {
 		t.Errorf("got %+v", mark)
@@ -151,7 +153,7 @@ func TestImportStreams(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Header.Set("Content-Type", linesType)
+	r.Header.Set("Content-Type", apijson.Lines)
 	r.Header.Set("Authorization", "Bearer "+s.tokens[theEditor])
 	go fmt.Fprintf(out, `{"id":"ark:12345/s1","url":"https://example.org/1"}`+"\n")
 	a, err := http.DefaultClient.Do(r)
@@ -177,7 +179,7 @@ func TestImportStreams(t *testing.T) {
 	}
 	// Whether the client sees the end of the answer or not, the server commits.
 	_, _ = io.ReadAll(answers)
-	var mark importDocument
+	var mark apijson.Import
 	for range 3000 {
 		s.ask(theEditor, "GET", Root+"/import/slow", "").want(t, 200).read(t, &mark)
 		if mark.Lines == 4 {
@@ -199,7 +201,7 @@ func TestOwnBookmarkComesLast(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Header.Set("Content-Type", linesType)
+	r.Header.Set("Content-Type", apijson.Lines)
 	r.Header.Set("Authorization", "Bearer "+s.tokens[theEditor])
 	go fmt.Fprintln(out, `{"id":"ark:12345/first","url":"https://example.org/1"}`)
 	a, err := http.DefaultClient.Do(r)
@@ -214,7 +216,7 @@ func TestOwnBookmarkComesLast(t *testing.T) {
 	}
 	a.Body.Close()
 	bookmark := func() string {
-		var mark importDocument
+		var mark apijson.Import
 		s.ask(theEditor, "GET", Root+"/import/own", "").want(t, 200).read(t, &mark)
 		return mark.Bookmark
 	}
@@ -243,7 +245,7 @@ func TestImportMany(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Header.Set("Content-Type", linesType)
+	r.Header.Set("Content-Type", apijson.Lines)
 	r.Header.Set("Authorization", "Bearer "+s.tokens[theEditor])
 	a, err := http.DefaultClient.Do(r)
 	if err != nil {
@@ -284,7 +286,7 @@ func TestSlowImport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Header.Set("Content-Type", linesType)
+	r.Header.Set("Content-Type", apijson.Lines)
 	r.Header.Set("Authorization", "Bearer "+s.tokens[theEditor])
 	go func() {
 		for range 1000 {

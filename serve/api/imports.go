@@ -5,77 +5,33 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/document/apijson"
 	"github.com/stele-id/stele/registrar"
+	"github.com/stele-id/stele/serve/api/openapi"
 )
-
-// importInfoDocument is what the registry keeps of an import.
-type importInfoDocument struct {
-	Number    uint64    `json:"number" doc:"Its number, which each version that it wrote has as import." minimum:"1"`
-	Label     string    `json:"label,omitempty" doc:"What was imported."`
-	By        string    `json:"by,omitempty" doc:"Who imported it."`
-	Began     time.Time `json:"began,omitzero"`
-	Ended     time.Time `json:"ended,omitzero" doc:"Left out while it is under way, or if it was cut off."`
-	Created   int       `json:"created,omitempty" doc:"Records that it registered."`
-	Updated   int       `json:"updated,omitempty" doc:"Records that it changed."`
-	Unchanged int       `json:"unchanged,omitempty" doc:"Records that were registered like this already."`
-	Refused   int       `json:"refused,omitempty" doc:"Records of which nothing was written."`
-	Reverts   uint64    `json:"reverts,omitempty" doc:"The import that it is the revert of."`
-	Reverted  uint64    `json:"reverted,omitempty" doc:"The number of its own revert."`
-}
-
-// importPage is a part of the list of imports.
-type importPage struct {
-	Items []importInfoDocument `json:"items"`
-	Next  uint64               `json:"next,omitempty" doc:"Ask again with this as after; without it this is the last page."`
-}
-
-// importInput is an import that begins.
-type importInput struct {
-	Label string `json:"label,omitempty" maxLength:"1000" doc:"What is imported, such as the name of a file." example:"maps.csv"`
-}
-
-// revertInput says which version a record gets back to.
-type revertInput struct {
-	To uint64 `json:"to" minimum:"1" doc:"The version whose contents it gets." example:"1"`
-}
-
-// revertedDocument is a line of the answer to a revert: what became of a record, or of all.
-type revertedDocument struct {
-	ID        string           `json:"id,omitempty" doc:"The record that the line is about."`
-	Status    string           `json:"status,omitempty" enum:"withdrawn,reverted,left"`
-	To        uint64           `json:"to,omitempty" doc:"The version whose contents it has again."`
-	Why       string           `json:"why,omitempty" doc:"Why it was left."`
-	Done      bool             `json:"done,omitempty" doc:"This is the last line: the counts are those of all records."`
-	Number    uint64           `json:"number,omitempty" doc:"The number of the revert, which can be reverted, too."`
-	Withdrawn int              `json:"withdrawn,omitempty"`
-	Reverted  int              `json:"reverted,omitempty"`
-	Left      int              `json:"left,omitempty"`
-	Problem   *problemDocument `json:"problem,omitempty" doc:"Why the revert ended before its end. Send the request again to go on."`
-}
 
 func (h *Handler) importsOperations() []operation {
 	const group = "Many records"
 	number := parameter{name: "number", about: "The number of an import", example: "1"}
-	info := answer{status: 200, about: "What is kept of it.", value: importInfoDocument{}}
+	info := answer{status: 200, about: "What is kept of it.", value: apijson.ImportInfo{}}
 	return []operation{{
 		name: "listImports", method: http.MethodGet, path: "imports", group: group,
 		summary: "List imports",
 		about:   "Administrators see all, others their own, the oldest first.",
 		asks:    known, scope: auth.ScopeWrite,
 		query:   []parameter{{name: "after", kind: numberKind, usual: "0", about: "only imports with a number above this one"}, limitParameter},
-		answers: []answer{{status: 200, about: "Imports by their numbers.", value: importPage{}}},
+		answers: []answer{{status: 200, about: "Imports by their numbers.", value: apijson.ImportPage{}}},
 		serve:   h.listImports,
 	}, {
 		name: "beginImport", method: http.MethodPost, path: "imports", group: group,
 		summary: "Give an import a number",
 		about:   "For imports of several requests: send the number with each of them, as import. An import of one request gets its number by itself. It takes a role that may write, in any namespace.",
 		asks:    known, scope: auth.ScopeWrite,
-		body:    &body{media: []string{jsonType}, limit: maxBody, value: importInput{}, example: `{"label":"maps.csv"}`},
-		answers: []answer{{status: 201, about: "The import.", value: importInfoDocument{}}},
+		body:    &body{media: []string{apijson.JSON}, limit: maxBody, value: apijson.ImportInput{}, example: `{"label":"maps.csv"}`},
+		answers: []answer{{status: 201, about: "The import.", value: apijson.ImportInfo{}}},
 		serve:   h.beginImport,
 	}, {
 		name: "showImport", method: http.MethodGet, path: "imports/{number}", group: group, tail: number,
@@ -105,7 +61,7 @@ func (h *Handler) importsOperations() []operation {
 			{name: "dry-run", kind: flagKind, usual: "false", about: "tell what would be done, and do nothing"},
 			{name: "reason", min: 1, max: stele.MaxProse, about: "why, for the tombstones of names that the import made"},
 		},
-		answers: []answer{{status: 200, about: "What became of each record, and at the end of all.", value: revertedDocument{}, media: linesType, lines: true}},
+		answers: []answer{{status: 200, about: "What became of each record, and at the end of all.", value: apijson.Reverted{}, media: apijson.Lines, lines: true}},
 		fails:   []int{404, 409},
 		serve:   h.revertImport,
 	}, {
@@ -113,11 +69,11 @@ func (h *Handler) importsOperations() []operation {
 		summary: "Give a record the contents of an earlier version",
 		about:   "It becomes a new version, with the names that it has now. A version whose contents were removed by a legal order does not come back.",
 		asks:    editor, scope: auth.ScopeWrite, headers: []parameter{ifMatch, ifNoneMatch},
-		body:    &body{media: []string{jsonType}, limit: maxBody, value: revertInput{}, example: `{"to":1}`},
-		answers: []answer{{status: 200, about: "The record as it is now.", value: recordDocument{}, headers: []parameter{entityTag}}},
+		body:    &body{media: []string{apijson.JSON}, limit: maxBody, value: apijson.RevertInput{}, example: `{"to":1}`},
+		answers: []answer{{status: 200, about: "The record as it is now.", value: openapi.Record{}, headers: []parameter{entityTag}}},
 		fails:   []int{404, 409, 412},
 		serve: func(c *call) error {
-			var want revertInput
+			var want apijson.RevertInput
 			if err := c.decode(&want); err != nil {
 				return err
 			}
@@ -142,8 +98,8 @@ func (c *call) importNumber() (uint64, error) {
 	return n, nil
 }
 
-func importInfo(i registrar.Import) importInfoDocument {
-	return importInfoDocument{
+func importInfo(i registrar.Import) apijson.ImportInfo {
+	return apijson.ImportInfo{
 		Number: i.Number, Label: i.Label, By: i.By, Began: i.Began, Ended: i.Ended,
 		Created: i.Created, Updated: i.Updated, Unchanged: i.Unchanged, Refused: i.Refused,
 		Reverts: i.Reverts, Reverted: i.Reverted,
@@ -152,7 +108,7 @@ func importInfo(i registrar.Import) importInfoDocument {
 
 // listImports lists imports.
 func (h *Handler) listImports(c *call) error {
-	page := importPage{Items: []importInfoDocument{}}
+	page := apijson.ImportPage{Items: []apijson.ImportInfo{}}
 	limit := int(c.number("limit"))
 	for i, err := range h.o.Registrar.Imports(c.ctx, c.number("after")) {
 		if err != nil {
@@ -169,7 +125,7 @@ func (h *Handler) listImports(c *call) error {
 
 // beginImport gives an import a number.
 func (h *Handler) beginImport(c *call) error {
-	var want importInput
+	var want apijson.ImportInput
 	if err := c.decode(&want); err != nil {
 		return err
 	}
@@ -177,7 +133,7 @@ func (h *Handler) beginImport(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.reply(http.StatusCreated, importInfoDocument{Number: n, Label: want.Label})
+	return c.reply(http.StatusCreated, apijson.ImportInfo{Number: n, Label: want.Label})
 }
 
 // revertImport reverts an import.
@@ -189,9 +145,9 @@ func (h *Handler) revertImport(c *call) error {
 	ctx, stop := c.running()
 	defer stop()
 	var out *stream // nil until the answer begins
-	tell := func(line revertedDocument) error {
+	tell := func(line apijson.Reverted) error {
 		if out == nil {
-			out = c.stream(linesType)
+			out = c.stream(apijson.Lines)
 		}
 		return out.line(line)
 	}
@@ -202,17 +158,17 @@ func (h *Handler) revertImport(c *call) error {
 				return err
 			}
 		}
-		return tell(revertedDocument{ID: step.ID.String(), Status: step.Status, To: step.To, Why: step.Why})
+		return tell(apijson.Reverted{ID: step.ID.String(), Status: step.Status, To: step.To, Why: step.Why})
 	})
 	if err != nil {
 		if out != nil {
 			problem := problemOf(err)
-			_ = out.line(revertedDocument{Problem: &problem})
+			_ = out.line(apijson.Reverted{Problem: &problem})
 			_ = out.flush()
 		}
 		return err
 	}
-	if err := tell(revertedDocument{Done: true, Number: result.Number, Withdrawn: result.Withdrawn, Reverted: result.Reverted, Left: result.Left}); err != nil {
+	if err := tell(apijson.Reverted{Done: true, Number: result.Number, Withdrawn: result.Withdrawn, Reverted: result.Reverted, Left: result.Left}); err != nil {
 		return err
 	}
 	return out.flush()

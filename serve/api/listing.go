@@ -13,13 +13,8 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/document"
+	"github.com/stele-id/stele/document/apijson"
 )
-
-// recordPage is a part of a list of records.
-type recordPage struct {
-	Items []recordDocument `json:"items"`
-	Next  string           `json:"next,omitempty" doc:"The cursor of the next page. There may be one even if this page has fewer items than were asked for, or none; without it this is the last."`
-}
 
 // prefixParameter is what the names of a list begin with.
 var prefixParameter = parameter{name: "prefix", about: "what the identifiers begin with: the prefix of a namespace or below one, a whole name, or a scheme and a colon", example: "ark:12345"}
@@ -39,7 +34,7 @@ func (h *Handler) listOperations() []operation {
 			{name: "after", about: "only those that come after this text"},
 			cursorParameter,
 		},
-		answers: []answer{{status: 200, about: "A page of the list.", value: recordPage{}}},
+		answers: []answer{{status: 200, about: "A page of the list.", value: apijson.RecordPage{}}},
 		gathers: true,
 		serve:   h.listRecords,
 	}, {
@@ -48,7 +43,7 @@ func (h *Handler) listOperations() []operation {
 		about:   "The newest first. Content is left out of versions that the caller could not have seen, of those before a redaction, and, for callers who may not change the record, of disavowed ones.",
 		asks:    anyone, scope: auth.ScopeRead,
 		query:   []parameter{limitParameter, cursorParameter},
-		answers: []answer{{status: 200, about: "A page of versions.", value: recordPage{}}},
+		answers: []answer{{status: 200, about: "A page of versions.", value: apijson.RecordPage{}}},
 		fails:   []int{404},
 		gathers: true,
 		serve:   h.getHistory,

@@ -12,43 +12,13 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/document"
+	"github.com/stele-id/stele/document/apijson"
 	"github.com/stele-id/stele/registrar/minting"
 )
 
 // mintPatience is how long a request waits for names. A minter of one name a second makes so
 // many in that time, and not a thousand.
 const mintPatience = time.Minute
-
-// mintPlace is where names are made, and how many.
-type mintPlace struct {
-	Namespace  string   `json:"namespace,omitempty" doc:"The namespace to make names in." example:"ark:12345/x5"`
-	Namespaces []string `json:"namespaces,omitempty" doc:"Several namespaces instead of one: each name is made in the one that is free first." maxItems:"100"`
-	Count      *int     `json:"count,omitempty" doc:"How many names to make; 1 if it is left out." minimum:"1" maximum:"1000"`
-}
-
-// mintInput is what a client asks for.
-type mintInput struct {
-	mintPlace
-	Record *recordInput `json:"record,omitempty" doc:"A record without an identifier. One like it is registered under each name."`
-}
-
-// mintRequest is a mintInput with the record still in JSON: package document reads it.
-type mintRequest struct {
-	mintPlace
-	Record json.RawMessage `json:"record,omitempty"`
-}
-
-// mintedDocument lists the names that were minted.
-type mintedDocument struct {
-	Items []labelDocument `json:"items" doc:"As many as were asked for."`
-}
-
-// labelDocument is a new name.
-type labelDocument struct {
-	ID      string          `json:"id" doc:"The identifier."`
-	Aliases []string        `json:"aliases,omitempty" doc:"Other names that come with it."`
-	Record  *recordDocument `json:"record,omitempty" doc:"The record as it was registered under it, if one was given."`
-}
 
 // maxPool is how many namespaces names may be made in at a time.
 const maxPool = 100
@@ -67,9 +37,9 @@ func (h *Handler) mintOperations() []operation {
 			"Send an Idempotency-Key, and send the request again with it when no answer came: then nothing is made twice.",
 		asks: editor, scope: auth.ScopeMint,
 		headers: []parameter{idempotencyKey},
-		body: &body{media: []string{jsonType}, limit: maxBody, value: mintInput{},
+		body: &body{media: []string{apijson.JSON}, limit: maxBody, value: apijson.MintInput{},
 			example: `{"namespace":"ark:12345/x5","count":2,"record":{"targets":[{"url":"https://example.org/1"}]}}`},
-		answers: []answer{{status: 201, about: "The names, in the order in which they were made.", value: mintedDocument{}, headers: []parameter{replayed}}},
+		answers: []answer{{status: 201, about: "The names, in the order in which they were made.", value: apijson.Minted{}, headers: []parameter{replayed}}},
 		fails:   []int{404, 409, 422},
 		serve:   h.mint,
 	}}
@@ -81,11 +51,11 @@ func (h *Handler) mint(c *call) error {
 	if err != nil {
 		return err
 	}
-	var want mintRequest
-	if err := decodeStrictly(c.op.name, data, &want); err != nil {
+	var want apijson.MintInput
+	if err := document.DecodeStrictly(c.op.name, data, &want); err != nil {
 		return err
 	}
-	pool, n, err := want.read(h)
+	pool, n, err := h.readMint(&want)
 	if err != nil {
 		return err
 	}
@@ -116,8 +86,8 @@ func (h *Handler) mint(c *call) error {
 	return c.replyJSON(http.StatusCreated, minted(made))
 }
 
-// read returns where names are to be made, and how many.
-func (want *mintPlace) read(h *Handler) (pool []stele.NamespaceKey, n int, err error) {
+// readMint returns where names are to be made, and how many.
+func (h *Handler) readMint(want *apijson.MintInput) (pool []stele.NamespaceKey, n int, err error) {
 	var faults stele.Problems
 	add := func(path string, err error) { faults = append(faults, stele.Problem{Path: path, Err: err}) }
 	parse := func(path, text string) {
@@ -166,7 +136,7 @@ func (h *Handler) nameless(c *call, data json.RawMessage, key stele.NamespaceKey
 		return nil, &stele.Error{Op: c.op.name, Kind: stele.Invalid, Err: stele.Problems{{Path: "record.id",
 			Err: errors.New("the identifier is what is made here; leave it out, or register the record instead")}}}
 	}
-	rec, err := document.DecodeRecord(h.o.Schemes, withMember(data, "id", below.String()))
+	rec, err := document.DecodeRecord(h.o.Schemes, document.WithMember(data, "id", below.String()))
 	if err != nil {
 		err = under("record", err)
 		if e, ok := errors.AsType[*stele.Error](err); ok {
@@ -178,7 +148,7 @@ func (h *Handler) nameless(c *call, data json.RawMessage, key stele.NamespaceKey
 	return rec, nil
 }
 
-// minted returns a batch as a mintedDocument in JSON.
+// minted returns a batch as a apijson.Minted in JSON.
 func minted(made minting.Batch) []byte {
 	b := []byte(`{"items":[`)
 	for i, label := range made.Labels {

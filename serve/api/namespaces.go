@@ -7,51 +7,28 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/document"
+	"github.com/stele-id/stele/document/apijson"
+	"github.com/stele-id/stele/serve/api/openapi"
 )
-
-// namespacePage is a part of a list of namespaces.
-type namespacePage struct {
-	Items []namespaceDocument `json:"items"`
-	Next  string              `json:"next,omitempty" doc:"The cursor of the next page; without it this is the last."`
-}
-
-// minterDocument is how far the minter of a namespace is.
-type minterDocument struct {
-	Namespace string     `json:"namespace" doc:"The namespace's prefix." example:"ark:12345/x5"`
-	Kind      string     `json:"kind,omitempty" doc:"How names are made; without it none are."`
-	Last      *time.Time `json:"last,omitempty" doc:"The date up to which dates are taken."`
-	Given     uint64     `json:"given,omitempty" doc:"How many names of the template are given."`
-	Total     uint64     `json:"total,omitempty" doc:"How many the template has; without it there is no end."`
-	Shut      bool       `json:"shut,omitempty" doc:"No names are made until the counter is set ahead: a restore shut it."`
-	Names     uint64     `json:"names" doc:"How many names count for the namespace: identifiers of records, and aliases."`
-	Quota     uint64     `json:"quota,omitempty" doc:"How many names there may be; without it there is no limit."`
-}
-
-// skipDocument says how far a counter is set.
-type skipDocument struct {
-	To    uint64 `json:"to,omitempty" doc:"So many names count as given." example:"250000"`
-	Ahead uint64 `json:"ahead,omitempty" doc:"So many more than now; instead of to." example:"10000"`
-}
 
 // prefixInPath is the parameter in the path of what names a namespace.
 var prefixInPath = parameter{name: "prefix", about: "The prefix of the namespace; a scheme and a colon for its root", example: "ark:12345/x5"}
 
 func (h *Handler) namespaceOperations() []operation {
 	const group = "Namespaces"
-	ns := answer{status: 200, about: "The namespace as it is now.", value: namespaceDocument{}, headers: []parameter{entityTag}}
-	status := answer{status: 200, about: "How far the minter is.", value: minterDocument{}}
+	ns := answer{status: 200, about: "The namespace as it is now.", value: openapi.Namespace{}, headers: []parameter{entityTag}}
+	status := answer{status: 200, about: "How far the minter is.", value: apijson.Minter{}}
 	return []operation{{
 		name: "listNamespaces", method: http.MethodGet, path: "namespaces", group: group,
 		summary: "List the namespaces in which you have a role",
 		about:   "Administrators see all, the roots of the schemes included.",
 		asks:    known, scope: auth.ScopeRead,
 		query:   []parameter{limitParameter, cursorParameter},
-		answers: []answer{{status: 200, about: "A page of the list.", value: namespacePage{}}},
+		answers: []answer{{status: 200, about: "A page of the list.", value: apijson.NamespacePage{}}},
 		gathers: true,
 		serve:   h.listNamespaces,
 	}, {
@@ -67,9 +44,9 @@ func (h *Handler) namespaceOperations() []operation {
 		summary: "Make a namespace, or replace its settings",
 		about:   "Conditions are as for putRecord. Making one takes the role owner in the namespace above. Owner and quota of one are set by who is owner above it, and its zone in the DNS is none that is another's.",
 		asks:    owner, scope: auth.ScopeAdmin, headers: []parameter{ifMatch, ifNoneMatch},
-		body: &body{media: []string{jsonType}, limit: maxBody, value: namespaceInput{}, example: `{"title":"Maps","owner":"ann","minter":{"kind":"noid","template":".reeeedk"}}`,
+		body: &body{media: []string{apijson.JSON}, limit: maxBody, value: openapi.NamespaceInput{}, example: `{"title":"Maps","owner":"ann","minter":{"kind":"noid","template":".reeeedk"}}`,
 			about: "The namespace. What the system keeps (version, created, modified, by) is not believed. Scheme and prefix are those of the path."},
-		answers: []answer{ns, {status: 201, about: "The namespace was made.", value: namespaceDocument{}, headers: []parameter{entityTag, location}}},
+		answers: []answer{ns, {status: 201, about: "The namespace was made.", value: openapi.Namespace{}, headers: []parameter{entityTag, location}}},
 		fails:   []int{404, 409, 412, 428},
 		serve:   h.putNamespace,
 	}, {
@@ -77,7 +54,7 @@ func (h *Handler) namespaceOperations() []operation {
 		summary: "Change some settings of a namespace",
 		about:   "A merge patch (RFC 7396) of the namespace as getNamespace shows it.",
 		asks:    owner, scope: auth.ScopeAdmin, headers: []parameter{ifMatch, ifNoneMatch},
-		body:    &body{media: []string{patchType}, limit: maxBody, value: namespacePatch{}, example: `{"title":"Old maps"}`},
+		body:    &body{media: []string{apijson.MergePatch}, limit: maxBody, value: openapi.NamespacePatch{}, example: `{"title":"Old maps"}`},
 		answers: []answer{ns},
 		fails:   []int{404, 409, 412},
 		serve:   h.patchNamespace,
@@ -87,7 +64,7 @@ func (h *Handler) namespaceOperations() []operation {
 		about:   "The newest first. Those from before the registry kept them are missing.",
 		asks:    reader, scope: auth.ScopeRead,
 		query:   []parameter{limitParameter, cursorParameter},
-		answers: []answer{{status: 200, about: "A page of versions.", value: namespacePage{}}},
+		answers: []answer{{status: 200, about: "A page of versions.", value: apijson.NamespacePage{}}},
 		fails:   []int{404},
 		serve:   h.getNamespaceHistory,
 	}, {
@@ -108,7 +85,7 @@ func (h *Handler) namespaceOperations() []operation {
 		summary: "Set the counter of a template ahead",
 		about:   "A template whose counter came from a backup makes no names until this is done, since names may have been given since: take a number that is ahead of all of them. What is skipped is never made, and the counter never goes back.",
 		asks:    administrator, scope: auth.ScopeAdmin,
-		body:    &body{media: []string{jsonType}, limit: maxBody, value: skipDocument{}, example: `{"ahead":10000}`},
+		body:    &body{media: []string{apijson.JSON}, limit: maxBody, value: apijson.Skip{}, example: `{"ahead":10000}`},
 		answers: []answer{status},
 		fails:   []int{404, 409},
 		serve:   h.skip,
@@ -270,9 +247,9 @@ func (c *call) namespaceIn(key stele.NamespaceKey) (*stele.Namespace, error) {
 	if err != nil {
 		return nil, err
 	}
-	data = withMember(data, "scheme", key.Scheme)
+	data = document.WithMember(data, "scheme", key.Scheme)
 	if key.Prefix != "" {
-		data = withMember(data, "prefix", key.Prefix)
+		data = document.WithMember(data, "prefix", key.Prefix)
 	}
 	return c.sameNamespace(key, data)
 }
@@ -315,7 +292,7 @@ func (h *Handler) patchNamespace(c *call) error {
 		if err := on.hold(c.op.name, stele.ID{}, next.Version); err != nil {
 			return err
 		}
-		patched, err := applyPatch(document.AppendNamespace(nil, next), patch)
+		patched, err := document.ApplyPatch(document.AppendNamespace(nil, next), patch)
 		if err != nil {
 			return err
 		}
@@ -342,7 +319,7 @@ func (h *Handler) replyMinter(c *call, ns *stele.Namespace) error {
 	if err != nil {
 		return err
 	}
-	d := minterDocument{
+	d := apijson.Minter{
 		Namespace: ns.Key().String(), Kind: string(ns.Minter.Kind), Given: status.Given, Total: status.Total,
 		Shut: status.Shut, Names: count, Quota: ns.Quota,
 	}
@@ -359,7 +336,7 @@ func (h *Handler) skip(c *call) error {
 	if err != nil {
 		return err
 	}
-	var want skipDocument
+	var want apijson.Skip
 	if err := c.decode(&want); err != nil {
 		return err
 	}
@@ -381,4 +358,41 @@ func (h *Handler) skip(c *call) error {
 		return err
 	}
 	return h.replyMinter(c, ns)
+}
+
+func (h *Handler) hostOperations() []operation {
+	const group = "Namespaces"
+	return []operation{{
+		name: "listPURLHosts", method: http.MethodGet, path: "purl-hosts", group: group,
+		summary: "List the hosts whose http names are PURLs",
+		about:   "They belong to the registry. A client needs them to tell PURLs from other URLs.",
+		asks:    anyone, scope: anyScope,
+		answers: []answer{{status: 200, about: "The hosts, in order.", value: apijson.Hosts{}}},
+		serve:   h.listHosts,
+	}, {
+		name: "addPURLHosts", method: http.MethodPost, path: "purl-hosts", group: group,
+		summary: "Add hosts whose http names are PURLs",
+		about:   "Hosts that are there already change nothing. A host is never taken away: names under it could not be read any more.",
+		asks:    administrator, scope: auth.ScopeAdmin,
+		body:    &body{media: []string{apijson.JSON}, limit: maxBody, value: apijson.Hosts{}, example: `{"hosts":["purl.example.org"]}`},
+		answers: []answer{{status: 200, about: "All hosts, in order.", value: apijson.Hosts{}}},
+		serve:   h.addHosts,
+	}}
+}
+
+// listHosts answers with all hosts.
+func (h *Handler) listHosts(c *call) error {
+	return c.reply(http.StatusOK, apijson.Hosts{Hosts: h.o.Registrar.Hosts()})
+}
+
+// addHosts adds some.
+func (h *Handler) addHosts(c *call) error {
+	var want apijson.Hosts
+	if err := c.decode(&want); err != nil {
+		return err
+	}
+	if _, err := h.o.Registrar.AddHosts(c.ctx, want.Hosts...); err != nil {
+		return err
+	}
+	return h.listHosts(c)
 }

@@ -3,6 +3,9 @@ package api
 import (
 	"strings"
 	"testing"
+
+	"github.com/stele-id/stele/document/apijson"
+	"github.com/stele-id/stele/serve/api/openapi"
 )
 
 func TestNamespaces(t *testing.T) {
@@ -61,7 +64,7 @@ func TestHiddenNamespaces(t *testing.T) {
 
 func TestMinters(t *testing.T) {
 	s := newSite(t)
-	var m minterDocument
+	var m apijson.Minter
 	s.ask(theReader, "GET", Root+"/minters/ark:12345", "").want(t, 200).read(t, &m)
 	if m.Names != 5 || m.Kind != "" {
 		t.Errorf("got %+v", m)
@@ -100,7 +103,7 @@ func TestNamespacePages(t *testing.T) {
 		s.ask(theAdmin, "PATCH", Root+"/namespaces/"+prefix, `{"grants":[{"to":"user:nemo","role":"reader"}]}`).want(t, 200)
 	}
 	var page struct {
-		Items []namespaceDocument
+		Items []openapi.Namespace
 		Next  string
 	}
 	s.ask(theNobody, "GET", Root+"/namespaces?limit=1", "").want(t, 200).read(t, &page)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/serve/api/openapi"
 )
 
 // How an operation is added. A file that is named after its subject has a method
@@ -17,8 +18,8 @@ import (
 //			summary: "Set the counter of a template ahead",
 //			asks:    administrator, scope: auth.ScopeAdmin,
 //			query:   []parameter{{name: "quiet", kind: flagKind, about: "Answer with nothing"}},
-//			body:    &body{media: []string{jsonType}, limit: maxBody, value: skipDocument{}, example: `{"to":250000}`},
-//			answers: []answer{{status: 200, about: "The counter is there.", value: minterDocument{}}},
+//			body:    &body{media: []string{apijson.JSON}, limit: maxBody, value: apijson.Skip{}, example: `{"to":250000}`},
+//			answers: []answer{{status: 200, about: "The counter is there.", value: apijson.Minter{}}},
 //			fails:   []int{404, 409},
 //			serve:   h.skip,
 //		}}
@@ -27,15 +28,15 @@ import (
 //	func (h *Handler) skip(c *call) error {
 //		key, err := c.prefix()             // what follows skip/ in the path
 //		...
-//		var want skipDocument
+//		var want apijson.Skip
 //		if err := c.decode(&want); err != nil { // strict, bounded, with paths
 //			return err
 //		}
 //		...
-//		return c.reply(200, minterDocument{...})
+//		return c.reply(200, apijson.Minter{...})
 //	}
 //
-// The table routes requests, makes openapi.json and the page for people, and is what
+// The table routes requests, makes openapi.json and the page for people (package openapi), and is what
 // tests walk: what an operation answers must be declared in it, with its schema. The
 // types of bodies are structs with json tags, and huma's tags for what a schema says
 // beside (doc, example, minimum, maxLength, enum); their names without "Document" are
@@ -171,7 +172,7 @@ type answer struct {
 // parameter is a field of a query, or of a request's or an answer's head.
 type parameter struct {
 	name     string
-	kind     kind
+	kind     openapi.Kind
 	about    string // what it says; a sentence without its full stop
 	usual    string // what is taken if it is not there; "" says nothing
 	choices  []string
@@ -181,23 +182,18 @@ type parameter struct {
 	example  string
 }
 
-// kind is how a parameter is written.
-type kind int
-
+// The kinds of parameters; a text has none.
 const (
-	textKind   kind = iota
-	numberKind      // a whole number, in plain digits
-	flagKind        // true or false
-	momentKind      // a time, as in RFC 3339
+	numberKind = openapi.Number // a whole number, in plain digits
+	flagKind   = openapi.Flag   // true or false
+	momentKind = openapi.Moment // a time, as in RFC 3339
 )
 
-// Media types.
+// htmlType is the media type of the page for people; package apijson has the others.
+const htmlType = "text/html; charset=utf-8"
+
+// Bounds.
 const (
-	jsonType   = "application/json"
-	linesType  = "application/x-ndjson" // a value a line
-	patchType  = "application/merge-patch+json"
-	tarType    = "application/x-tar"
-	htmlType   = "text/html; charset=utf-8"
 	maxBody    = 1 << 20 // bytes of a body that is one document
 	maxBatch   = 8 << 20 // bytes of a body that is many
 	maxLine    = 1 << 20 // bytes of a line of a stream

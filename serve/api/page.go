@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/document/apijson"
 	"github.com/stele-id/stele/web"
 )
 
@@ -21,7 +24,7 @@ func (h *Handler) pageOperations() []operation {
 		asks:    anyone, scope: anyScope,
 		answers: []answer{
 			{status: 200, about: "A page in HTML, or the document.", media: htmlType},
-			{status: 200, about: "The document.", media: jsonType},
+			{status: 200, about: "The document.", media: apijson.JSON},
 		},
 		serve: h.getPage,
 	}, {
@@ -30,7 +33,7 @@ func (h *Handler) pageOperations() []operation {
 		about:   "This interface as OpenAPI 3.1 describes it.",
 		asks:    anyone, scope: anyScope, headers: []parameter{ifNoneMatch},
 		answers: []answer{
-			{status: 200, about: "The document.", media: jsonType, headers: []parameter{entityTag}},
+			{status: 200, about: "The document.", media: apijson.JSON, headers: []parameter{entityTag}},
 			{status: 304, about: "It has one of the tags in If-None-Match.", headers: []parameter{entityTag}},
 		},
 		serve: h.getOpenAPI,
@@ -59,11 +62,11 @@ func (h *Handler) getOpenAPI(c *call) error {
 
 // document returns a copy of the OpenAPI document.
 func (h *Handler) document(c *call) ([]byte, error) {
-	d := h.described()
-	if d.err != nil {
-		return nil, &stele.Error{Op: c.op.name, Kind: stele.Internal, Err: d.err}
+	text, err := h.described().JSON()
+	if err != nil {
+		return nil, &stele.Error{Op: c.op.name, Kind: stele.Internal, Err: err}
 	}
-	return bytes.Clone(d.text), nil
+	return text, nil
 }
 
 // rendered is the page for one address of the server.
@@ -97,6 +100,19 @@ func (h *Handler) getPage(c *call) error {
 	head.Set("Referrer-Policy", "strict-origin-when-cross-origin")
 	c.write(http.StatusOK, htmlType, made.page)
 	return nil
+}
+
+// view returns what the page shows.
+func (h *Handler) view(base string) *web.API {
+	v := h.described().View(base)
+	for _, o := range outcomes {
+		v.Problems = append(v.Problems, web.APIProblem{Name: o.name, Status: o.status, Title: o.title})
+	}
+	for _, status := range slices.Sorted(maps.Keys(refusals)) {
+		o := refusals[status]
+		v.Problems = append(v.Problems, web.APIProblem{Name: o.name, Status: o.status, Title: o.title})
+	}
+	return v
 }
 
 // base returns the address of this server for examples. It uses the request's Host only if

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stele-id/stele/document/apijson"
 	"github.com/stele-id/stele/web"
 )
 
@@ -56,12 +57,12 @@ func TestPage(t *testing.T) {
 			t.Errorf("%s is not on the page", op.name)
 		}
 	}
-	for name := range s.handler.described().schemas.Map() {
+	for _, name := range s.handler.described().Schemas() {
 		if !ids["schema-"+name] {
 			t.Errorf("the schema %s is not on the page", name)
 		}
 	}
-	if a := s.ask("", "GET", Root+"/", "", "Accept", "application/json").want(t, 200); a.get("Content-Type") != jsonType || !slices.Contains(a.Header.Values("Vary"), "Accept") {
+	if a := s.ask("", "GET", Root+"/", "", "Accept", "application/json").want(t, 200); a.get("Content-Type") != apijson.JSON || !slices.Contains(a.Header.Values("Vary"), "Accept") {
 		t.Errorf("got %v", a.Header)
 	}
 	tag := s.ask("", "GET", Root+"/openapi.json", "").want(t, 200).get("ETag")

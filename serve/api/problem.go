@@ -8,10 +8,10 @@ import (
 	"net/http"
 	"runtime/debug"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/document/apijson"
 	"github.com/stele-id/stele/internal/limit"
 )
 
@@ -24,15 +24,15 @@ type outcome struct {
 
 // outcomes is the one table from kinds of failure to status codes.
 var outcomes = [...]outcome{
-	stele.Internal:        {http.StatusInternalServerError, "internal", "Something went wrong here"},
-	stele.Invalid:         {http.StatusBadRequest, "invalid", "The request can't be right"},
-	stele.NotFound:        {http.StatusNotFound, "not-found", "There is no such thing"},
-	stele.Gone:            {http.StatusGone, "gone", "It was withdrawn"},
-	stele.Conflict:        {http.StatusConflict, "conflict", "It is not in the state that the request supposes"},
-	stele.Forbidden:       {http.StatusForbidden, "forbidden", "You may not do this"},
-	stele.Unauthenticated: {http.StatusUnauthorized, "unauthenticated", "Say who you are"},
-	stele.Exhausted:       {http.StatusTooManyRequests, "exhausted", "A limit is reached"},
-	stele.Unavailable:     {http.StatusServiceUnavailable, "unavailable", "Not at present; try again later"},
+	stele.Internal:        {http.StatusInternalServerError, apijson.KindName(stele.Internal), "Something went wrong here"},
+	stele.Invalid:         {http.StatusBadRequest, apijson.KindName(stele.Invalid), "The request can't be right"},
+	stele.NotFound:        {http.StatusNotFound, apijson.KindName(stele.NotFound), "There is no such thing"},
+	stele.Gone:            {http.StatusGone, apijson.KindName(stele.Gone), "It was withdrawn"},
+	stele.Conflict:        {http.StatusConflict, apijson.KindName(stele.Conflict), "It is not in the state that the request supposes"},
+	stele.Forbidden:       {http.StatusForbidden, apijson.KindName(stele.Forbidden), "You may not do this"},
+	stele.Unauthenticated: {http.StatusUnauthorized, apijson.KindName(stele.Unauthenticated), "Say who you are"},
+	stele.Exhausted:       {http.StatusTooManyRequests, apijson.KindName(stele.Exhausted), "A limit is reached"},
+	stele.Unavailable:     {http.StatusServiceUnavailable, apijson.KindName(stele.Unavailable), "Not at present; try again later"},
 }
 
 // refusals are failures of HTTP itself, by their status: no [stele.Kind] has them. A status
@@ -40,7 +40,7 @@ var outcomes = [...]outcome{
 var refusals = map[int]outcome{
 	http.StatusMethodNotAllowed:      {http.StatusMethodNotAllowed, "method-not-allowed", "This is not done here"},
 	http.StatusRequestTimeout:        {http.StatusRequestTimeout, "too-slow", "The request took too long to arrive"},
-	http.StatusPreconditionFailed:    {http.StatusPreconditionFailed, "precondition-failed", "It has another version"},
+	http.StatusPreconditionFailed:    {http.StatusPreconditionFailed, apijson.PreconditionFailed, "It has another version"},
 	http.StatusRequestEntityTooLarge: {http.StatusRequestEntityTooLarge, "too-large", "The request is too large"},
 	http.StatusRequestURITooLong:     {http.StatusRequestURITooLong, "address-too-long", "The address is too long"},
 	http.StatusUnsupportedMediaType:  {http.StatusUnsupportedMediaType, "unsupported-media-type", "The request has a form that is not read here"},
@@ -65,47 +65,6 @@ func refusef(status int, format string, args ...any) error {
 // invalidf makes the error of a request that can't be right.
 func invalidf(format string, args ...any) error {
 	return &stele.Error{Kind: stele.Invalid, Err: fmt.Errorf(format, args...)}
-}
-
-// problemDocument is an error as its reader sees it (RFC 9457). Our own client makes a
-// [stele.Error] of it again: operation, identifier, detail, and the kind that belongs to the
-// type or else to the status.
-type problemDocument struct {
-	Type      string `json:"type" doc:"What kind of failure it is. It never changes, and leads to its description." example:"/api/v1#conflict"`
-	Title     string `json:"title" doc:"The same in words."`
-	Status    int    `json:"status" doc:"The status of the answer." minimum:"400" maximum:"599"`
-	Detail    string `json:"detail,omitempty" doc:"What is wrong here, and what to do."`
-	Operation string `json:"operation,omitempty" doc:"What was tried."`
-	ID        string `json:"identifier,omitempty" doc:"On what, in canonical form."`
-	coded
-	Problems []faultDocument `json:"problems,omitempty" doc:"All that is wrong with a document, if that is what is wrong."`
-}
-
-// faultDocument is one thing that is wrong with a document.
-type faultDocument struct {
-	Path   string `json:"path" doc:"Where, as in targets[2].url; empty for the whole document."`
-	Detail string `json:"detail" doc:"What is wrong there, and what would be right."`
-	coded
-}
-
-// coded is what of a problem does not depend on the language of its text. Older
-// problems have no code yet.
-type coded struct {
-	Code       string            `json:"code,omitempty" doc:"Which problem it is, for programs and for translations. It never changes." example:"target.host-not-allowed"`
-	Parameters map[string]string `json:"parameters,omitempty" doc:"What the text names, by the names that belong to the code."`
-}
-
-// codedOf returns the code and the parameters of an error.
-func codedOf(err error) coded {
-	code, params := stele.CodeOf(err)
-	c := coded{Code: code}
-	if len(params) > 0 {
-		c.Parameters = make(map[string]string, len(params))
-		for _, p := range params {
-			c.Parameters[p.Name] = legible(p.Value)
-		}
-	}
-	return c
 }
 
 // outcomeOf returns how an error looks from outside.
@@ -134,39 +93,29 @@ func outcomeOf(err error) outcome {
 
 // problemOf returns an error as its reader sees it. What went wrong inside is not for
 // the public.
-func problemOf(err error) problemDocument {
+func problemOf(err error) apijson.Problem {
 	o := outcomeOf(err)
-	p := problemDocument{Type: Root + "#" + o.name, Title: o.title, Status: o.status}
+	p := apijson.Problem{Type: Root + "#" + o.name, Title: o.title, Status: o.status}
 	if o.status == http.StatusInternalServerError {
 		p.Detail = "something went wrong here, and was noted; tell who runs this server"
 		return p
 	}
-	p.Detail = legible(err.Error())
+	p.Detail = apijson.Legible(err.Error())
 	if e, ok := errors.AsType[*stele.Error](err); ok {
-		p.Operation = legible(e.Op)
+		p.Operation = apijson.Legible(e.Op)
 		if e.ID.IsValid() {
 			p.ID = e.ID.String()
 		}
 		if e.Err != nil {
-			p.Detail = legible(e.Err.Error())
+			p.Detail = apijson.Legible(e.Err.Error())
 		}
 	}
 	if faults, ok := errors.AsType[stele.Problems](err); ok {
-		p.Problems = faultDocuments(faults)
+		p.Problems = apijson.FaultsOf(faults)
 	} else {
-		p.coded = codedOf(err)
+		p.Coded = apijson.CodedOf(err)
 	}
 	return p
-}
-
-// legible returns a text without control characters and broken characters.
-func legible(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(text, "\uFFFD"))
 }
 
 // soon is when a client should retry what is unavailable, and later what is exhausted.
@@ -194,7 +143,7 @@ func (c *call) fail(err error) {
 	p := problemOf(err)
 	_, limited := errors.AsType[*limit.Refusal](err)
 	if p.Status >= http.StatusInternalServerError && !limited && c.r.Context().Err() == nil { // else the client has left
-		c.h.o.Log.ErrorContext(c.ctx, "a request failed", "operation", c.operation(), "status", p.Status, "error", legible(err.Error()))
+		c.h.o.Log.ErrorContext(c.ctx, "a request failed", "operation", c.operation(), "status", p.Status, "error", apijson.Legible(err.Error()))
 	}
 	if c.began {
 		c.abort()
@@ -218,10 +167,8 @@ func (c *call) fail(err error) {
 	}
 	// It is made of texts and numbers, which can always be written.
 	text, _ := json.Marshal(p)
-	c.write(p.Status, problemType, append(text, '\n'))
+	c.write(p.Status, apijson.ProblemJSON, append(text, '\n'))
 }
-
-const problemType = "application/problem+json"
 
 // operation names the operation for the log.
 func (c *call) operation() string {

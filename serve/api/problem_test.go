@@ -13,6 +13,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/document/apijson"
 )
 
 // TestProblems answers with an error of every kind.
@@ -151,7 +152,7 @@ func TestFaults(t *testing.T) {
 	}
 	// A stream that fails can't be taken for whole.
 	s.handler.places["stream"] = place{itself: map[string]*operation{"GET": {name: "stream", serve: fault(func(c *call) {
-		_ = c.stream(linesType).line("beginning")
+		_ = c.stream(apijson.Lines).line("beginning")
 		_ = c.out.flush()
 	})}}}
 	for _, version := range []int{1, 2} {
@@ -180,8 +181,8 @@ func TestConnections(t *testing.T) {
 		status      int
 		closed      bool
 	}{
-		{"/records/ark:12345/x1", jsonType, 428, true}, // it was not needed
-		{"/records/ark:12345/none", jsonType, 400, false},
+		{"/records/ark:12345/x1", apijson.JSON, 428, true}, // it was not needed
+		{"/records/ark:12345/none", apijson.JSON, 400, false},
 		{"/records/ark:12345/none", "text/plain", 415, true},
 	} {
 		r, err := http.NewRequest("PUT", url+Root+tt.path, strings.NewReader(`{"colour":"red"}`))

@@ -8,10 +8,10 @@ import (
 	"strconv"
 	"strings"
 	"time"
-)
 
-// maxText is how long a parameter may be that does not say.
-const maxText = 4096
+	"github.com/stele-id/stele/document/apijson"
+	"github.com/stele-id/stele/serve/api/openapi"
+)
 
 // readQuery reads the query: declared parameters only, each once. A name that is
 // mistyped must not go by unseen: ?dryrun=true would write.
@@ -107,7 +107,7 @@ func (p *parameter) check(value string) error {
 }
 
 func (p *parameter) checkText(value string) error {
-	most := cmp.Or(p.max, maxText)
+	most := cmp.Or(p.max, openapi.MaxText)
 	switch {
 	case len(p.choices) > 0 && !slices.Contains(p.choices, value):
 		return invalidf("%s should be one of %s, not %.60q", p.name, strings.Join(p.choices, ", "), value)
@@ -115,7 +115,7 @@ func (p *parameter) checkText(value string) error {
 		return invalidf("%s has %d bytes; %d are the most", p.name, len(value), most)
 	case uint64(len(value)) < p.min:
 		return invalidf("%s has %d bytes; it should have %d or more", p.name, len(value), p.min)
-	case legible(value) != value:
+	case apijson.Legible(value) != value:
 		return invalidf("%s has characters that are no text; leave them out", p.name)
 	}
 	return nil

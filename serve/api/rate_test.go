@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stele-id/stele/document/apijson"
 	"github.com/stele-id/stele/internal/limit"
 )
 
@@ -130,7 +131,7 @@ func TestStreamsAtOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Header = http.Header{"Authorization": {"Bearer " + s.tokens[theEditor]}, "Content-Type": {linesType}}
+		r.Header = http.Header{"Authorization": {"Bearer " + s.tokens[theEditor]}, "Content-Type": {apijson.Lines}}
 		go func() { _, _ = io.WriteString(out, "\n") }()
 		a, err := http.DefaultClient.Do(r) // the server answers before the end
 		if err != nil {
@@ -147,7 +148,7 @@ func TestStreamsAtOnce(t *testing.T) {
 		ends = append(ends, begin())
 	}
 	another := func(who string) reply {
-		return s.ask(who, "POST", Root+"/import", "\n", "Content-Type", linesType)
+		return s.ask(who, "POST", Root+"/import", "\n", "Content-Type", apijson.Lines)
 	}
 	if a := another(theEditor).want(t, 429); a.get("Retry-After") == "" {
 		t.Errorf("got %v", a.Header)

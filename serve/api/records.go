@@ -5,12 +5,15 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/document"
+	"github.com/stele-id/stele/document/apijson"
 	"github.com/stele-id/stele/resolver"
+	"github.com/stele-id/stele/serve/api/openapi"
 )
 
 // identifier is the parameter in the path of what names a record.
@@ -18,8 +21,8 @@ var identifier = parameter{name: "id", about: "The identifier or an alias, in an
 
 func (h *Handler) recordOperations() []operation {
 	const group = "Records"
-	record := answer{status: 200, about: "The record as it is now.", value: recordDocument{}, headers: []parameter{entityTag}}
-	input := &body{media: []string{jsonType}, limit: maxBody, value: recordInput{}, example: `{"id":"ark:12345/x1","url":"https://example.org/1","metadata":{"what":"A thing"}}`,
+	record := answer{status: 200, about: "The record as it is now.", value: openapi.Record{}, headers: []parameter{entityTag}}
+	input := &body{media: []string{apijson.JSON}, limit: maxBody, value: openapi.RecordInput{}, example: `{"id":"ark:12345/x1","url":"https://example.org/1","metadata":{"what":"A thing"}}`,
 		about: "The record. What the system keeps (version, created, modified, by, redacted) is not believed. Without an id it is that of the path."}
 	return []operation{{
 		name: "getRecord", method: http.MethodGet, path: "records/{id}", group: group, tail: identifier,
@@ -42,7 +45,7 @@ func (h *Handler) recordOperations() []operation {
 		about: "With If-None-Match: * it is registered only if there is none; with If-Match it is replaced only if it has that version. Without either it is registered if there is none, and otherwise nothing is done. " +
 			"No name is ever detached from a record, so all its aliases must be among the new ones.",
 		asks: editor, scope: auth.ScopeWrite, headers: []parameter{ifMatch, ifNoneMatch}, body: input,
-		answers: []answer{record, {status: 201, about: "The record was registered.", value: recordDocument{}, headers: []parameter{entityTag, location}}},
+		answers: []answer{record, {status: 201, about: "The record was registered.", value: openapi.Record{}, headers: []parameter{entityTag, location}}},
 		fails:   []int{404, 409, 410, 412, 428},
 		serve:   h.putRecord,
 	}, {
@@ -50,7 +53,7 @@ func (h *Handler) recordOperations() []operation {
 		summary: "Change some of what a record says",
 		about:   "A merge patch (RFC 7396) of the record as getRecord shows it: a field that is null is removed, a list is replaced as a whole.",
 		asks:    editor, scope: auth.ScopeWrite, headers: []parameter{ifMatch, ifNoneMatch},
-		body:    &body{media: []string{patchType}, limit: maxBody, value: recordPatch{}, example: `{"metadata":{"what":"Another thing"}}`},
+		body:    &body{media: []string{apijson.MergePatch}, limit: maxBody, value: openapi.RecordPatch{}, example: `{"metadata":{"what":"Another thing"}}`},
 		answers: []answer{record},
 		fails:   []int{404, 409, 410, 412},
 		serve:   h.patchRecord,
@@ -222,7 +225,7 @@ func (h *Handler) patchRecord(c *call) error {
 		if err := on.hold(c.op.name, id, next.Version); err != nil {
 			return err
 		}
-		patched, err := applyPatch(document.AppendRecord(nil, next), patch)
+		patched, err := document.ApplyPatch(document.AppendRecord(nil, next), patch)
 		if err != nil {
 			return err
 		}
@@ -250,4 +253,43 @@ func escaped(text string) string {
 		parts[i] = url.PathEscape(part)
 	}
 	return strings.Join(parts, "/")
+}
+
+// visible returns a record, which the caller may see, as far as the caller may see it: all of
+// it if the caller has a role in its namespace.
+func (h *Handler) visible(c *call, rec *stele.Record) (*stele.Record, error) {
+	if !c.who.IsKnown() {
+		return public(rec), nil
+	}
+	role, err := h.o.Registrar.RoleIn(c.ctx, stele.NamespaceKey{Scheme: rec.ID.Scheme(), Prefix: rec.ID.String()})
+	if err != nil {
+		return nil, err
+	}
+	if role.Includes(stele.RoleReader) {
+		return rec, nil
+	}
+	return public(rec), nil
+}
+
+// public returns a record as the public and its readers may see it: without the readers, the
+// user who changed it, and handle values that are not public; without targets and values once
+// it is withdrawn; and without content if that was removed by a legal order.
+func public(rec *stele.Record) *stele.Record {
+	p := *rec
+	p.Readers, p.By, p.Import = nil, "", 0
+	p.Values = slices.DeleteFunc(slices.Clone(rec.Values), func(v stele.HandleValue) bool {
+		return v.Permissions&stele.PublicRead == 0
+	})
+	p.Withheld = rec.Withheld.Clone()
+	for i := range p.Withheld.Disavowed {
+		p.Withheld.Disavowed[i].By = ""
+	}
+	if p.State == stele.Withdrawn {
+		p.Targets, p.Values = nil, nil
+	}
+	if p.Redacted {
+		p.Spelling, p.Aliases, p.Metadata, p.Persistence = "", nil, nil, stele.Persistence{}
+		p.Targets, p.Values, p.Signatures = nil, nil, nil
+	}
+	return &p
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/stele-id/stele/document/apijson"
 )
 
 const records = Root + "/records/"
@@ -121,7 +123,7 @@ func TestPatch(t *testing.T) {
 	}
 	s.ask(theEditor, "PATCH", records+"ark:12345/gone", `{"metadata":{"who":"Eve"}}`).want(t, 410)
 	s.ask(theEditor, "PATCH", records+"ark:12345/none", `{"metadata":{"who":"Eve"}}`).want(t, 404)
-	s.ask(theEditor, "PATCH", at, `{"metadata":{"who":"Eve"}}`, "Content-Type", jsonType).want(t, 415)
+	s.ask(theEditor, "PATCH", at, `{"metadata":{"who":"Eve"}}`, "Content-Type", apijson.JSON).want(t, 415)
 }
 
 func TestStates(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/document/apijson"
 )
 
 // sample is a request that an operation grants, at a new site, to a caller with the right
@@ -51,7 +52,7 @@ var samples = map[string]sample{
 	"getSecretKeys":    {target: "/secrets"},
 	"rotateSecrets":    {target: "/secrets", body: `{}`},
 	"putRecords":       {target: "/records", body: `[{"id":"ark:12345/b1","url":"https://example.org/1"}]`},
-	"importRecords":    {target: "/import", body: `{"id":"ark:12345/b1","url":"https://example.org/1"}` + "\n", head: []string{"Content-Type", linesType}},
+	"importRecords":    {target: "/import", body: `{"id":"ark:12345/b1","url":"https://example.org/1"}` + "\n", head: []string{"Content-Type", apijson.Lines}},
 	"getImport":        {target: "/import/nightly"},
 	"listImports":      {target: "/imports"},
 	"beginImport":      {target: "/imports", body: `{"label":"maps.csv"}`},
@@ -74,7 +75,7 @@ var samples = map[string]sample{
 	"listAudit":        {target: "/audit?namespace=ark:12345"},
 	"verify":           {target: "/verify"},
 	"backup":           {target: "/backup"},
-	"restore":          {target: "/restore?confirm=stele-data", body: "x", head: []string{"Content-Type", tarType}},
+	"restore":          {target: "/restore?confirm=stele-data", body: "x", head: []string{"Content-Type", apijson.Tar}},
 	"getPage":          {},
 	"getOpenAPI":       {target: "/openapi.json"},
 }
@@ -102,9 +103,9 @@ func sampleOf(t *testing.T, s *site, op *operation, who string) sample {
 	}
 	switch op.name {
 	case "disavowVersions", "revertRecord": // of a record that was changed since
-		s.ask(theAdmin, "PATCH", Root+"/records/ark:12345/x1", `{"metadata":{"who":"Eve"}}`, "Content-Type", patchType).want(t, http.StatusOK)
+		s.ask(theAdmin, "PATCH", Root+"/records/ark:12345/x1", `{"metadata":{"who":"Eve"}}`, "Content-Type", apijson.MergePatch).want(t, http.StatusOK)
 	case "getZoneKeys", "changeZoneKeys", "listZones", "raiseZone", "checkSecondaries":
-		s.ask(theAdmin, "PATCH", Root+"/namespaces/ark:12345", `{"publication":{"zone":"ark.example.","layout":"names","separator":"/","parts":1}}`, "Content-Type", patchType).want(t, http.StatusOK)
+		s.ask(theAdmin, "PATCH", Root+"/namespaces/ark:12345", `{"publication":{"zone":"ark.example.","layout":"names","separator":"/","parts":1}}`, "Content-Type", apijson.MergePatch).want(t, http.StatusOK)
 	case "showImport", "revertImport": // one of their own
 		if who != "" && who != "wrong" {
 			if who == theNobody || who == theStranger || who == theReader {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/document/apijson"
 )
 
 // The API compares a zone with its secondaries.
@@ -18,8 +19,8 @@ func TestCheckSecondaries(t *testing.T) {
 			}, nil
 		}
 	})
-	s.ask(theAdmin, "PATCH", Root+"/namespaces/ark:12345", `{"publication":{"zone":"ark.example.","layout":"names","separator":"/","parts":1}}`, "Content-Type", patchType).want(t, 200)
-	var got checkedZone
+	s.ask(theAdmin, "PATCH", Root+"/namespaces/ark:12345", `{"publication":{"zone":"ark.example.","layout":"names","separator":"/","parts":1}}`, "Content-Type", apijson.MergePatch).want(t, 200)
+	var got apijson.CheckedZone
 	s.ask(theAdmin, "GET", Root+"/secondaries/ark.example.", "").want(t, 200).read(t, &got)
 	text, err := json.Marshal(got.Secondaries)
 	if err != nil {
@@ -48,8 +49,8 @@ func TestCheckSecondariesMeanwhile(t *testing.T) {
 			return []stele.SecondaryAnswer{{Zone: zone, At: "192.0.2.53:53", State: stele.SecondaryAnswers, Serial: z.Serial()}}, err
 		}
 	})
-	s.ask(theAdmin, "PATCH", Root+"/namespaces/ark:12345", `{"publication":{"zone":"ark.example.","layout":"names","separator":"/","parts":1}}`, "Content-Type", patchType).want(t, 200)
-	var got checkedZone
+	s.ask(theAdmin, "PATCH", Root+"/namespaces/ark:12345", `{"publication":{"zone":"ark.example.","layout":"names","separator":"/","parts":1}}`, "Content-Type", apijson.MergePatch).want(t, 200)
+	var got apijson.CheckedZone
 	s.ask(theAdmin, "GET", Root+"/secondaries/ark.example.", "").want(t, 200).read(t, &got)
 	if len(got.Secondaries) != 1 || got.Secondaries[0].State != string(stele.SecondarySame) || asked != 2 {
 		t.Errorf("after %d questions: %+v", asked, got)

@@ -16,6 +16,7 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/document"
+	"github.com/stele-id/stele/document/apijson"
 	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/resolver"
 	"github.com/stele-id/stele/scheme/all"
@@ -139,7 +140,7 @@ func (s *site) made(ctx context.Context, want auth.TokenRequest) string {
 }
 
 // child makes a token by the token of a user, through the API.
-func (s *site) child(who, body string) (made madeToken) {
+func (s *site) child(who, body string) (made apijson.MadeToken) {
 	s.t.Helper()
 	s.ask(who, "POST", Root+"/tokens", body).want(s.t, http.StatusCreated).read(s.t, &made)
 	return made
@@ -185,9 +186,9 @@ func (a reply) read(t testing.TB, v any) {
 }
 
 // problem reads the body as a problem document.
-func (a reply) problem(t testing.TB) (p problemDocument) {
+func (a reply) problem(t testing.TB) (p apijson.Problem) {
 	t.Helper()
-	if got := a.get("Content-Type"); got != problemType {
+	if got := a.get("Content-Type"); got != apijson.ProblemJSON {
 		t.Errorf("%d has the type %q: %s", a.StatusCode, got, a.body)
 	}
 	a.read(t, &p)
@@ -206,9 +207,9 @@ func (s *site) ask(who, method, target, body string, head ...string) reply {
 	r.RequestURI = target
 	if body != "" {
 		r.Body, r.ContentLength = io.NopCloser(strings.NewReader(body)), int64(len(body))
-		r.Header.Set("Content-Type", jsonType)
+		r.Header.Set("Content-Type", apijson.JSON)
 		if method == http.MethodPatch {
-			r.Header.Set("Content-Type", patchType)
+			r.Header.Set("Content-Type", apijson.MergePatch)
 		}
 	}
 	if who != "" {

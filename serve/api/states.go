@@ -5,39 +5,23 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/document/apijson"
+	"github.com/stele-id/stele/serve/api/openapi"
 )
-
-// withdrawalDocument says why a record is withdrawn.
-type withdrawalDocument struct {
-	Reason      string `json:"reason" minLength:"1" maxLength:"10000" doc:"Why, for readers who look for it." example:"Published by mistake"`
-	Replacement string `json:"replacement,omitempty" maxLength:"4096" doc:"The identifier of what to use instead." example:"ark:12345/x2"`
-}
-
-// redactionDocument says why the content of a record is removed.
-type redactionDocument struct {
-	Reason string `json:"reason" minLength:"1" maxLength:"10000" doc:"Why, for readers who look for it." example:"Removed by order of a court"`
-}
-
-// disavowDocument says which versions are disavowed.
-type disavowDocument struct {
-	First  uint64 `json:"first" minimum:"1" doc:"The first of the versions." example:"3"`
-	Last   uint64 `json:"last,omitempty" doc:"The last of the versions; first if it is left out." example:"3"`
-	Reason string `json:"reason" minLength:"1" maxLength:"1000" doc:"Why, for clients that ask for one of them." example:"The account of an editor was stolen"`
-}
 
 func (h *Handler) stateOperations() []operation {
 	const group = "Records"
-	record := answer{status: 200, about: "The record as it is now.", value: recordDocument{}, headers: []parameter{entityTag}}
+	record := answer{status: 200, about: "The record as it is now.", value: openapi.Record{}, headers: []parameter{entityTag}}
 	return []operation{{
 		name: "withdrawRecord", method: http.MethodPost, path: "withdraw/{id}", group: group, tail: identifier,
 		summary: "Withdraw a record",
 		about:   "It answers with a tombstone from now on. Of a record that is withdrawn already, reason and replacement are changed. One that is reserved can't be withdrawn.",
 		asks:    editor, scope: auth.ScopeWrite, headers: []parameter{ifMatch, ifNoneMatch},
-		body:    &body{media: []string{jsonType}, limit: maxBody, value: withdrawalDocument{}, example: `{"reason":"Published by mistake"}`},
+		body:    &body{media: []string{apijson.JSON}, limit: maxBody, value: apijson.Withdrawal{}, example: `{"reason":"Published by mistake"}`},
 		answers: []answer{record},
 		fails:   []int{404, 409, 412},
 		serve: func(c *call) error {
-			var want withdrawalDocument
+			var want apijson.Withdrawal
 			if err := c.decode(&want); err != nil {
 				return err
 			}
@@ -59,11 +43,11 @@ func (h *Handler) stateOperations() []operation {
 		summary: "Remove what a record says, by a legal order",
 		about:   "Targets, metadata and the rest are removed, and the record is withdrawn. Of all earlier versions only that they were there, when and by whom is kept. Its names stay. The bytes leave the files when the store is compacted.",
 		asks:    administrator, scope: auth.ScopeAdmin, headers: []parameter{ifMatch, ifNoneMatch},
-		body:    &body{media: []string{jsonType}, limit: maxBody, value: redactionDocument{}, example: `{"reason":"Removed by order of a court"}`},
+		body:    &body{media: []string{apijson.JSON}, limit: maxBody, value: apijson.Redaction{}, example: `{"reason":"Removed by order of a court"}`},
 		answers: []answer{record},
 		fails:   []int{404, 409, 412},
 		serve: func(c *call) error {
-			var want redactionDocument
+			var want apijson.Redaction
 			if err := c.decode(&want); err != nil {
 				return err
 			}
@@ -76,11 +60,11 @@ func (h *Handler) stateOperations() []operation {
 		summary: "Disavow earlier versions of a record",
 		about:   "A new version says that they are not to be used, and why. Their mementos answer with 410 and the reason, and their content is shown only to those who may change the record. That they were there stays, and nothing takes it back. The current version can't be disavowed: change it first.",
 		asks:    owner, scope: auth.ScopeAdmin, headers: []parameter{ifMatch, ifNoneMatch},
-		body:    &body{media: []string{jsonType}, limit: maxBody, value: disavowDocument{}, example: `{"first":3,"reason":"The account of an editor was stolen"}`},
+		body:    &body{media: []string{apijson.JSON}, limit: maxBody, value: apijson.Disavow{}, example: `{"first":3,"reason":"The account of an editor was stolen"}`},
 		answers: []answer{record},
 		fails:   []int{404, 409, 412},
 		serve: func(c *call) error {
-			var want disavowDocument
+			var want apijson.Disavow
 			if err := c.decode(&want); err != nil {
 				return err
 			}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/document/apijson"
 )
 
 func TestStatus(t *testing.T) {
@@ -21,7 +22,7 @@ func TestStatus(t *testing.T) {
 		}
 	})
 	s.token(theReader, s.now().Add(40*24*time.Hour))
-	var got statusDocument
+	var got apijson.Status
 	s.ask(theAdmin, "GET", Root+"/status", "").want(t, 200).read(t, &got)
 	last, err := s.store.LastChange(s.admin)
 	if err != nil {
@@ -46,7 +47,7 @@ func TestStatus(t *testing.T) {
 
 	// A figure that can't be read is left out, and the others are there.
 	s.handler.o.Upkeep = Upkeep{Disk: func() (uint64, uint64, error) { return 0, 0, errors.New("no disk") }}
-	got = statusDocument{}
+	got = apijson.Status{}
 	s.ask(theAdmin, "GET", Root+"/status", "").want(t, 200).read(t, &got)
 	if got.Disk != nil || !got.Ready {
 		t.Errorf("got %+v", got)
@@ -61,7 +62,7 @@ func TestChanges(t *testing.T) {
 	}
 	seen, after := 0, "0"
 	for {
-		var page changePage
+		var page apijson.ChangePage
 		s.ask(theAdmin, "GET", Root+"/changes?limit=4&after="+after, "").want(t, 200).read(t, &page)
 		if page.Last != last || len(page.Items) > 4 {
 			t.Fatalf("got %+v", page)
@@ -89,11 +90,11 @@ func TestChanges(t *testing.T) {
 
 func TestVerify(t *testing.T) {
 	s := newSite(t)
-	read := func(who string, status int) (lines []verifiedDocument) {
+	read := func(who string, status int) (lines []apijson.Verified) {
 		t.Helper()
 		a := s.ask(who, "POST", Root+"/verify", "").want(t, status)
 		for text := range strings.Lines(a.body) {
-			var l verifiedDocument
+			var l apijson.Verified
 			if err := json.Unmarshal([]byte(text), &l); err != nil {
 				t.Fatal(err)
 			}

@@ -3,51 +3,10 @@ package api
 import (
 	"errors"
 	"net/http"
-	"time"
 
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/document/apijson"
 )
-
-// tokenDocument is a token as it is shown: without its secret.
-type tokenDocument struct {
-	ID      string    `json:"id" doc:"By which it is revoked; it is no secret." example:"4k2m9x0q7rbc"`
-	User    string    `json:"user"`
-	Label   string    `json:"label,omitempty" doc:"What it is for."`
-	Created time.Time `json:"created"`
-	Expires time.Time `json:"expires,omitzero" doc:"From then on it is of no use; without it, that is never."`
-	Revoked time.Time `json:"revoked,omitzero"`
-	LastUse time.Time `json:"lastUse,omitzero" doc:"To the minute or so."`
-	By      string    `json:"by,omitempty" doc:"Who made it."`
-
-	Parent     string   `json:"parent,omitempty" doc:"The token that made it. Without it, it is a child of its user." example:"0f3t8h2w9ynd"`
-	Scopes     []string `json:"scopes,omitempty" doc:"What it may be used for; without it, all that its user may do."`
-	Namespaces []string `json:"namespaces,omitempty" doc:"To which it is limited; without it, to none."`
-	EndedWith  string   `json:"endedWith,omitempty" doc:"The token above it that was revoked, so that this one is of no use."`
-	Shut       bool     `json:"shut,omitempty" doc:"A restore shut it: it is of no use until an administrator opens it."`
-}
-
-// newToken is a token that a caller asks for.
-type newToken struct {
-	User    string     `json:"user,omitempty" maxLength:"64" doc:"Whose it will be; without it, yours."`
-	Label   string     `json:"label,omitempty" maxLength:"200" doc:"What it is for." example:"nightly import"`
-	Expires *time.Time `json:"expires,omitempty" doc:"Until when it lasts, a year at most unless an administrator asks, and no longer than the token with which it is asked; without it, as long as that, and for a year at most."`
-	Never   bool       `json:"never,omitempty" doc:"It does not expire; for administrators whose own token never does."`
-
-	Scopes     []string `json:"scopes,omitempty" enum:"read,mint,write,admin,backup,metrics" maxItems:"6" doc:"What it may be used for; without it, all that the token may be used for with which it is asked. Write includes read and mint, backup includes read, and admin all."`
-	Namespaces []string `json:"namespaces,omitempty" maxItems:"100" doc:"The namespaces to which it is limited, with all below them; without it, those of the token with which it is asked, or none." example:"[\"ark:12345\"]"`
-}
-
-// madeToken is a token with its credential.
-type madeToken struct {
-	Credential string        `json:"credential" doc:"What is sent as Authorization: Bearer. It is shown this once, and kept nowhere."`
-	Token      tokenDocument `json:"token"`
-}
-
-// tokenPage is a part of a list of tokens.
-type tokenPage struct {
-	Items []tokenDocument `json:"items"`
-	Next  string          `json:"next,omitempty" doc:"The cursor of the next page; without it this is the last."`
-}
 
 func (h *Handler) tokenOperations() []operation {
 	const group = "Users and tokens"
@@ -60,7 +19,7 @@ func (h *Handler) tokenOperations() []operation {
 			{name: "user", max: auth.MaxName, about: "whose tokens", example: "ann"},
 			limitParameter, cursorParameter,
 		},
-		answers: []answer{{status: 200, about: "A page of the list.", value: tokenPage{}}},
+		answers: []answer{{status: 200, about: "A page of the list.", value: apijson.TokenPage{}}},
 		fails:   []int{403},
 		serve:   h.listTokens,
 	}, {
@@ -69,8 +28,8 @@ func (h *Handler) tokenOperations() []operation {
 		about: "Its credential is in the answer, and nowhere else, ever. An administrator makes tokens for everybody, others for themselves. " +
 			"The new token is a child of the one with which it is asked: it does not outlive it, may be used for nothing else, and is revoked with it.",
 		asks: known, scope: anyScope,
-		body:    &body{media: []string{jsonType}, limit: maxBody, value: newToken{}, example: `{"label":"nightly import"}`},
-		answers: []answer{{status: 201, about: "The token was made.", value: madeToken{}, headers: []parameter{location}}},
+		body:    &body{media: []string{apijson.JSON}, limit: maxBody, value: apijson.NewToken{}, example: `{"label":"nightly import"}`},
+		answers: []answer{{status: 201, about: "The token was made.", value: apijson.MadeToken{}, headers: []parameter{location}}},
 		fails:   []int{403, 404, 409},
 		serve:   h.createToken,
 	}, {
@@ -79,7 +38,7 @@ func (h *Handler) tokenOperations() []operation {
 		summary: "Revoke a token",
 		about:   "It is of no use from now on, and so are all tokens that it made, and those that they made. An administrator revokes every token, others their own.",
 		asks:    known, scope: anyScope,
-		answers: []answer{{status: 200, about: "The token as it is now.", value: tokenDocument{}}},
+		answers: []answer{{status: 200, about: "The token as it is now.", value: apijson.Token{}}},
 		fails:   []int{404},
 		serve: func(c *call) error {
 			t, err := h.o.Registrar.RevokeToken(c.ctx, c.tail)
@@ -94,7 +53,7 @@ func (h *Handler) tokenOperations() []operation {
 		summary: "Open a token that a restore shut",
 		about:   "A restore where there is no registry that knows which tokens were revoked since the backup shuts all of them. One that is not shut stays as it is.",
 		asks:    administrator, scope: auth.ScopeAdmin,
-		answers: []answer{{status: 200, about: "The token as it is now.", value: tokenDocument{}}},
+		answers: []answer{{status: 200, about: "The token as it is now.", value: apijson.Token{}}},
 		fails:   []int{404},
 		serve: func(c *call) error {
 			t, err := h.o.Registrar.OpenToken(c.ctx, c.tail)
@@ -107,8 +66,8 @@ func (h *Handler) tokenOperations() []operation {
 }
 
 // shown returns a token as it is shown.
-func shown(t auth.Token) tokenDocument {
-	d := tokenDocument{ID: t.ID, User: t.User, Label: t.Label, Created: t.Created, Expires: t.Expires, Revoked: t.Revoked, LastUse: t.LastUse, By: t.By,
+func shown(t auth.Token) apijson.Token {
+	d := apijson.Token{ID: t.ID, User: t.User, Label: t.Label, Created: t.Created, Expires: t.Expires, Revoked: t.Revoked, LastUse: t.LastUse, By: t.By,
 		Parent: t.Parent, Namespaces: t.Namespaces, EndedWith: t.EndedWith, Shut: t.Shut}
 	for _, s := range t.Scopes {
 		d.Scopes = append(d.Scopes, string(s))
@@ -151,7 +110,7 @@ const newTokenCost = 5 * recordsAToken
 
 // createToken makes a token.
 func (h *Handler) createToken(c *call) error {
-	var want newToken
+	var want apijson.NewToken
 	if err := c.decode(&want); err != nil {
 		return err
 	}
@@ -176,5 +135,5 @@ func (h *Handler) createToken(c *call) error {
 		return err
 	}
 	c.w.Header().Set("Location", Root+"/tokens/"+t.ID)
-	return c.reply(http.StatusCreated, madeToken{credential, shown(t)})
+	return c.reply(http.StatusCreated, apijson.MadeToken{Credential: credential, Token: shown(t)})
 }

@@ -3,96 +3,39 @@ package api
 import (
 	"encoding/json"
 	"net/http"
-	"time"
-
-	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/document"
+	"github.com/stele-id/stele/document/apijson"
+	"github.com/stele-id/stele/serve/api/openapi"
 )
-
-// userDocument is a user as it is shown.
-type userDocument struct {
-	Name     string    `json:"name" minLength:"1" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._@-]*$" example:"ann"`
-	Groups   []string  `json:"groups,omitempty" maxItems:"100" maxLength:"64" doc:"Whose member the user is."`
-	Admin    bool      `json:"admin,omitempty" doc:"May do everything."`
-	Disabled bool      `json:"disabled,omitempty" doc:"May do nothing more than the public."`
-	Created  time.Time `json:"created" readOnly:"true"`
-	Modified time.Time `json:"modified" readOnly:"true"`
-	By       string    `json:"by,omitempty" readOnly:"true" doc:"Who made the last change."`
-}
-
-// newUser is a user as it is sent.
-type newUser struct {
-	Name     string   `json:"name" minLength:"1" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._@-]*$" example:"ann"`
-	Groups   []string `json:"groups,omitempty" maxItems:"100" maxLength:"64"`
-	Admin    bool     `json:"admin,omitempty"`
-	Disabled bool     `json:"disabled,omitempty"`
-}
-
-// userSettings are what can be changed of a user, and userPatch a change of them.
-type (
-	userSettings struct {
-		Groups   []string `json:"groups,omitempty" maxItems:"100" maxLength:"64"`
-		Admin    bool     `json:"admin,omitempty"`
-		Disabled bool     `json:"disabled,omitempty"`
-	}
-	userPatch userSettings
-)
-
-// TransformSchema makes the schema of a merge patch.
-func (userPatch) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema { return patchOf(s) }
-
-// userPage is a part of a list of users.
-type userPage struct {
-	Items []userDocument `json:"items"`
-	Next  string         `json:"next,omitempty" doc:"The cursor of the next page; without it this is the last."`
-}
-
-// selfDocument describes the caller.
-type selfDocument struct {
-	Name   string         `json:"name"`
-	Groups []string       `json:"groups,omitempty"`
-	Admin  bool           `json:"admin,omitempty" doc:"May do everything, everywhere, by this token."`
-	Roles  []roleDocument `json:"roles,omitempty" doc:"Roles in namespaces, 1000 at most; those of an administrator are not listed."`
-
-	Token      string    `json:"token,omitempty" doc:"The ID of the token with which this was asked." example:"4k2m9x0q7rbc"`
-	Expires    time.Time `json:"expires,omitzero" doc:"When the token ends, with those above it; without it, never."`
-	Scopes     []string  `json:"scopes,omitempty" doc:"What the token may be used for; without it, all that you may do."`
-	Namespaces []string  `json:"namespaces,omitempty" doc:"To which the token is limited; without it, to none."`
-}
-
-// roleDocument is a role in a namespace.
-type roleDocument struct {
-	Namespace string `json:"namespace" example:"ark:12345"`
-	Role      string `json:"role" enum:"reader,editor,owner"`
-}
 
 var userInPath = parameter{name: "name", about: "The name of the user", example: "ann"}
 
 func (h *Handler) userOperations() []operation {
 	const group = "Users and tokens"
-	user := answer{status: 200, about: "The user as it is now.", value: userDocument{}}
+	user := answer{status: 200, about: "The user as it is now.", value: apijson.User{}}
 	return []operation{{
 		name: "getMe", method: http.MethodGet, path: "me", group: group,
 		summary: "Show who you are, and which roles you have",
 		asks:    known, scope: anyScope,
-		answers: []answer{{status: 200, about: "Whose the token is.", value: selfDocument{}}},
+		answers: []answer{{status: 200, about: "Whose the token is.", value: apijson.Self{}}},
 		serve:   h.getMe,
 	}, {
 		name: "listUsers", method: http.MethodGet, path: "users", group: group,
 		summary: "List all users",
 		asks:    administrator, scope: auth.ScopeBackup,
 		query:   []parameter{limitParameter, cursorParameter},
-		answers: []answer{{status: 200, about: "A page of the list.", value: userPage{}}},
+		answers: []answer{{status: 200, about: "A page of the list.", value: apijson.UserPage{}}},
 		serve:   h.listUsers,
 	}, {
 		name: "addUser", method: http.MethodPost, path: "users", group: group,
 		summary: "Add a user",
 		about:   "Names of users and groups have 1 to 64 of a-z, 0-9, and . _ @ -, and begin with a letter or a digit.",
 		asks:    administrator, scope: auth.ScopeAdmin,
-		body:    &body{media: []string{jsonType}, limit: maxBody, value: newUser{}, example: `{"name":"dora","groups":["staff"]}`},
-		answers: []answer{{status: 201, about: "The user was added.", value: userDocument{}, headers: []parameter{location}}},
+		body:    &body{media: []string{apijson.JSON}, limit: maxBody, value: apijson.NewUser{}, example: `{"name":"dora","groups":["staff"]}`},
+		answers: []answer{{status: 201, about: "The user was added.", value: apijson.User{}, headers: []parameter{location}}},
 		fails:   []int{409},
 		serve:   h.addUser,
 	}, {
@@ -107,14 +50,14 @@ func (h *Handler) userOperations() []operation {
 			if err != nil {
 				return err
 			}
-			return c.reply(http.StatusOK, userDocument(u))
+			return c.reply(http.StatusOK, apijson.User(u))
 		},
 	}, {
 		name: "patchUser", method: http.MethodPatch, path: "users/{name}", group: group, tail: userInPath,
 		summary: "Change a user's groups and rights",
 		about:   "A merge patch (RFC 7396). A user is never deleted, since history has the name, but can be disabled. The last administrator who is not disabled stays one.",
 		asks:    administrator, scope: auth.ScopeAdmin,
-		body:    &body{media: []string{patchType}, limit: maxBody, value: userPatch{}, example: `{"groups":["staff","editors"]}`},
+		body:    &body{media: []string{apijson.MergePatch}, limit: maxBody, value: openapi.UserPatch{}, example: `{"groups":["staff","editors"]}`},
 		answers: []answer{user},
 		fails:   []int{404, 409},
 		serve:   h.patchUser,
@@ -123,7 +66,7 @@ func (h *Handler) userOperations() []operation {
 
 // getMe shows the caller's user, groups, roles and token.
 func (h *Handler) getMe(c *call) error {
-	me := selfDocument{Name: c.who.Name, Groups: c.who.Groups, Admin: c.who.Admin, Token: c.who.Token, Expires: c.who.Expires, Namespaces: c.who.Namespaces()}
+	me := apijson.Self{Name: c.who.Name, Groups: c.who.Groups, Admin: c.who.Admin, Token: c.who.Token, Expires: c.who.Expires, Namespaces: c.who.Namespaces()}
 	for _, s := range c.who.Scopes() {
 		me.Scopes = append(me.Scopes, string(s))
 	}
@@ -139,7 +82,7 @@ func (h *Handler) getMe(c *call) error {
 			return err
 		}
 		if role != stele.NoRole {
-			me.Roles = append(me.Roles, roleDocument{ns.Key().String(), string(role)})
+			me.Roles = append(me.Roles, apijson.Role{Namespace: ns.Key().String(), Role: string(role)})
 		}
 		if len(me.Roles) == maxLimit {
 			break
@@ -166,7 +109,7 @@ func (h *Handler) listUsers(c *call) error {
 			return page.reply()
 		}
 		page.pass(u.Name)
-		if err := page.addValue(userDocument(u)); err != nil {
+		if err := page.addValue(apijson.User(u)); err != nil {
 			return err
 		}
 	}
@@ -175,7 +118,7 @@ func (h *Handler) listUsers(c *call) error {
 
 // addUser adds a user.
 func (h *Handler) addUser(c *call) error {
-	var want newUser
+	var want apijson.NewUser
 	if err := c.decode(&want); err != nil {
 		return err
 	}
@@ -184,7 +127,7 @@ func (h *Handler) addUser(c *call) error {
 		return err
 	}
 	c.w.Header().Set("Location", Root+"/users/"+escaped(u.Name))
-	return c.reply(http.StatusCreated, userDocument(u))
+	return c.reply(http.StatusCreated, apijson.User(u))
 }
 
 // patchUser changes a user.
@@ -194,16 +137,16 @@ func (h *Handler) patchUser(c *call) error {
 		return err
 	}
 	u, err := h.o.Registrar.SetUser(c.ctx, c.tail, func(u *auth.User) error {
-		before, err := json.Marshal(userSettings{u.Groups, u.Admin, u.Disabled})
+		before, err := json.Marshal(apijson.UserSettings{Groups: u.Groups, Admin: u.Admin, Disabled: u.Disabled})
 		if err != nil {
 			return err
 		}
-		document, err := applyPatch(before, patch)
+		text, err := document.ApplyPatch(before, patch)
 		if err != nil {
 			return err
 		}
-		var next userSettings
-		if err := decodeStrictly(c.op.name, document, &next); err != nil {
+		var next apijson.UserSettings
+		if err := document.DecodeStrictly(c.op.name, text, &next); err != nil {
 			return err
 		}
 		u.Groups, u.Admin, u.Disabled = next.Groups, next.Admin, next.Disabled
@@ -212,5 +155,5 @@ func (h *Handler) patchUser(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.reply(http.StatusOK, userDocument(u))
+	return c.reply(http.StatusOK, apijson.User(u))
 }

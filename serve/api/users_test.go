@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/document/apijson"
 )
 
 func TestUsers(t *testing.T) {
@@ -18,7 +19,7 @@ func TestUsers(t *testing.T) {
 	for _, bad := range []string{`{}`, `{"name":""}`, `{"name":"Dora"}`, `{"name":"a/b"}`, `{"name":"a\nb"}`, `{"name":"x","groups":["y","y"]}`, `{"name":"x","by":"root"}`, `{"name":"` + strings.Repeat("x", 65) + `"}`} {
 		s.ask(theAdmin, "POST", Root+"/users", bad).want(t, 400)
 	}
-	var u userDocument
+	var u apijson.User
 	s.ask(theAdmin, "PATCH", Root+"/users/dora", `{"groups":null,"admin":true}`).want(t, 200).read(t, &u)
 	if len(u.Groups) != 0 || !u.Admin || u.By != theAdmin {
 		t.Errorf("got %+v", u)
@@ -39,9 +40,9 @@ func TestUsers(t *testing.T) {
 	if strings.ReplaceAll(there.body, "root", "none") != none.body {
 		t.Errorf("a user that is there looks otherwise than one that is not: %s and %s", there.body, none.body)
 	}
-	var me selfDocument
+	var me apijson.Self
 	s.ask(theEditor, "GET", Root+"/me", "").want(t, 200).read(t, &me)
-	if me.Name != theEditor || len(me.Groups) != 1 || len(me.Roles) != 2 || me.Roles[0] != (roleDocument{"ark:12345", "editor"}) {
+	if me.Name != theEditor || len(me.Groups) != 1 || len(me.Roles) != 2 || me.Roles[0] != (apijson.Role{Namespace: "ark:12345", Role: "editor"}) {
 		t.Errorf("got %+v", me)
 	}
 	// A user's rights are read anew for each request.
@@ -54,7 +55,7 @@ func TestUsers(t *testing.T) {
 func TestTokens(t *testing.T) {
 	s := newSite(t)
 	s.tokens[theAdmin] = s.made(s.admin, auth.TokenRequest{User: theAdmin, Never: true})
-	var made madeToken
+	var made apijson.MadeToken
 	s.ask(theOwner, "POST", Root+"/tokens", `{"label":"nightly import"}`).want(t, 201).read(t, &made)
 	if made.Token.User != theOwner || made.Token.Label != "nightly import" || !made.Token.Expires.After(s.now().Add(23*time.Hour)) || made.Token.Parent == "" {
 		t.Errorf("got %+v", made)
@@ -68,7 +69,7 @@ func TestTokens(t *testing.T) {
 	}
 	s.ask(theStranger, "DELETE", Root+"/tokens/"+made.Token.ID, "").want(t, 404)
 	s.ask("new", "GET", Root+"/me", "").want(t, 200)
-	var gone tokenDocument
+	var gone apijson.Token
 	s.ask(theOwner, "DELETE", Root+"/tokens/"+made.Token.ID, "").want(t, 200).read(t, &gone)
 	if gone.Revoked.IsZero() || gone.ID != made.Token.ID {
 		t.Errorf("got %+v", gone)

@@ -5,17 +5,9 @@ import (
 	"net/http"
 
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/document/apijson"
 	"github.com/stele-id/stele/registrar"
 )
-
-// verifiedDocument is a line of what was found. An empty one says that it goes on.
-type verifiedDocument struct {
-	Problem string  `json:"problem,omitempty" doc:"Something that is wrong."`
-	Note    string  `json:"note,omitempty" doc:"A name that is kept as it was written, and that would not be accepted today. Nothing is damaged there."`
-	Done    bool    `json:"done,omitempty" doc:"This is the last line: all was looked at."`
-	Wrong   *int    `json:"wrong,omitempty" doc:"How many problems there are."`
-	Changes *uint64 `json:"changes,omitempty" doc:"How many changes the registry has."`
-}
 
 func (h *Handler) verifyOperations() []operation {
 	return []operation{{
@@ -24,7 +16,7 @@ func (h *Handler) verifyOperations() []operation {
 		about: "All that the registry keeps is read, which takes a while, and held against each other: files, records, histories, indexes, counts, the list of changes, prefixes and minters. " +
 			"The answer has a line for each thing that is wrong, one at its end, and an empty object now and then meanwhile.",
 		asks: administrator, scope: auth.ScopeBackup,
-		answers: []answer{{status: 200, about: "What is wrong, and at the end whether all was looked at.", value: verifiedDocument{}, media: linesType, lines: true}},
+		answers: []answer{{status: 200, about: "What is wrong, and at the end whether all was looked at.", value: apijson.Verified{}, media: apijson.Lines, lines: true}},
 		serve:   h.verify,
 	}}
 }
@@ -37,13 +29,13 @@ func (h *Handler) verify(c *call) error {
 	defer h.duties.verify.Unlock()
 	ctx, stop := c.running()
 	defer stop()
-	out, wrong := c.stream(linesType), 0
+	out, wrong := c.stream(apijson.Lines), 0
 	err := c.attend(out, func(ctx context.Context, tell func(line any)) error {
 		problem := func(text string) {
 			wrong++
-			tell(verifiedDocument{Problem: legible(text)})
+			tell(apijson.Verified{Problem: apijson.Legible(text)})
 		}
-		return h.check(ctx, problem, func(note string) { tell(verifiedDocument{Note: legible(note)}) })
+		return h.check(ctx, problem, func(note string) { tell(apijson.Verified{Note: apijson.Legible(note)}) })
 	})
 	if err != nil {
 		return err
@@ -52,7 +44,7 @@ func (h *Handler) verify(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := out.line(verifiedDocument{Done: true, Wrong: &wrong, Changes: &changes}); err != nil {
+	if err := out.line(apijson.Verified{Done: true, Wrong: &wrong, Changes: &changes}); err != nil {
 		return err
 	}
 	return out.flush()
@@ -70,4 +62,58 @@ func (h *Handler) check(ctx context.Context, report, note func(text string)) err
 		return err
 	}
 	return h.o.Registrar.VerifyAll(ctx, registrar.Verification{Problem: report, Note: note})
+}
+
+func (h *Handler) checkOperations() []operation {
+	return []operation{{
+		name: "checkNamespace", method: http.MethodPost, path: "check/{prefix}", group: "Namespaces", tail: prefixInPath,
+		summary: "List the records that the rules of a namespace would refuse",
+		about: "Rules (hosts, protocols, check characters) are applied when a record is written, so a record can be older than a rule that it breaks. " +
+			"All records are read, because a record of another namespace can have an alias in this one. " +
+			"The answer has a line for each record that breaks a rule, lines that tell how many records were read, and one at its end.",
+		asks: reader, scope: auth.ScopeRead,
+		answers: []answer{{status: 200, about: "The records, and at the end whether all were read.", value: apijson.Breach{}, media: apijson.Lines, lines: true}},
+		fails:   []int{404},
+		serve:   h.checkNamespace,
+	}}
+}
+
+// readEvery is after how many records a check reports its progress.
+const readEvery = 10_000
+
+// checkNamespace checks a namespace, for one caller at a time: it reads everything.
+func (h *Handler) checkNamespace(c *call) error {
+	ns, err := h.namespace(c)
+	if err != nil {
+		return err
+	}
+	if !h.duties.verify.TryLock() {
+		return busy(c, "the registry is being checked already")
+	}
+	defer h.duties.verify.Unlock()
+	_, stop := c.running()
+	defer stop()
+	out, found, read := c.stream(apijson.Lines), 0, 0
+	err = c.attend(out, func(ctx context.Context, tell func(line any)) error {
+		progress := func(n int) {
+			if read = n; n%readEvery == 0 {
+				tell(apijson.Breach{Read: n})
+			}
+		}
+		for b, err := range h.o.Registrar.CheckRules(ctx, ns.Key(), progress) {
+			if err != nil {
+				return err
+			}
+			found++
+			tell(apijson.Breach{ID: b.ID.String(), Version: b.Version, Problems: apijson.FaultsOf(b.Problems), Read: read})
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := out.line(apijson.Breach{Done: true, Found: &found, Read: read}); err != nil {
+		return err
+	}
+	return out.flush()
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/document/apijson"
 )
 
 // TestVersionToken: every answer to a write has the version of a state that includes it, in
@@ -63,19 +64,19 @@ func TestVersionToken(t *testing.T) {
 		return p.String()
 	}
 	for _, tt := range []struct{ method, path, media, body string }{
-		{"PUT", "/records/ark:12345/v1", jsonType, `{"id":"ark:12345/v1","url":"https://example.org/v1"}`},
-		{"POST", "/records", jsonType, `[{"id":"ark:12345/v4","url":"https://example.org/v4"}]`},
-		{"PATCH", "/records/ark:12345/v1", patchType, `{"metadata":{"what":"x"}}`},
-		{"POST", "/mint", jsonType, `{"namespaces":["ark:12345/x5"],"count":2}`},
-		{"PUT", "/namespaces/ark:12345/v2", jsonType, `{"scheme":"ark","prefix":"ark:12345/v2"}`},
-		{"POST", "/users", jsonType, `{"name":"vera"}`},
+		{"PUT", "/records/ark:12345/v1", apijson.JSON, `{"id":"ark:12345/v1","url":"https://example.org/v1"}`},
+		{"POST", "/records", apijson.JSON, `[{"id":"ark:12345/v4","url":"https://example.org/v4"}]`},
+		{"PATCH", "/records/ark:12345/v1", apijson.MergePatch, `{"metadata":{"what":"x"}}`},
+		{"POST", "/mint", apijson.JSON, `{"namespaces":["ark:12345/x5"],"count":2}`},
+		{"PUT", "/namespaces/ark:12345/v2", apijson.JSON, `{"scheme":"ark","prefix":"ark:12345/v2"}`},
+		{"POST", "/users", apijson.JSON, `{"name":"vera"}`},
 	} {
 		response, text := ask(tt.method, tt.path, tt.media, tt.body, "")
 		if got := response.Header.Get(stele.VersionHeader); response.StatusCode/100 != 2 || got != last() {
 			t.Errorf("%s %s: %s, version %q, want %s: %s", tt.method, tt.path, response.Status, got, last(), text)
 		}
 	}
-	response, text := ask("POST", "/import", linesType, `{"id":"ark:12345/v3","url":"https://example.org/v3"}`+"\n", "")
+	response, text := ask("POST", "/import", apijson.Lines, `{"id":"ark:12345/v3","url":"https://example.org/v3"}`+"\n", "")
 	if got := response.Trailer.Get(stele.VersionHeader); response.StatusCode != http.StatusOK || got != last() || response.Header.Get(stele.VersionHeader) != "" {
 		t.Errorf("import: %s, trailer %v, want %s: %s", response.Status, response.Trailer, last(), text)
 	}
@@ -83,7 +84,7 @@ func TestVersionToken(t *testing.T) {
 	if response.Header.Get(stele.VersionHeader) != "" || waited != 0 {
 		t.Errorf("who reads is told %v, and waits for %d", response.Header, waited)
 	}
-	response, _ = ask("PUT", "/records/ark:12345/v1", jsonType, `{"id":"ark:12345/v1"}`, "")
+	response, _ = ask("PUT", "/records/ark:12345/v1", apijson.JSON, `{"id":"ark:12345/v1"}`, "")
 	if response.StatusCode != http.StatusPreconditionRequired || response.Header.Get(stele.VersionHeader) != "" {
 		t.Errorf("a write that failed: %s, %v", response.Status, response.Header)
 	}
@@ -104,7 +105,7 @@ func TestVersionToken(t *testing.T) {
 		}
 	}
 	// A write that asks for a version waits for it, too.
-	if response, _ := ask("PUT", "/records/ark:12345/v9", jsonType, `{"id":"ark:12345/v9"}`, "1000000"); response.StatusCode != http.StatusServiceUnavailable {
+	if response, _ := ask("PUT", "/records/ark:12345/v9", apijson.JSON, `{"id":"ark:12345/v9"}`, "1000000"); response.StatusCode != http.StatusServiceUnavailable {
 		t.Errorf("a write: %s", response.Status)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/stele-id/stele/document"
+	"github.com/stele-id/stele/document/apijson"
 )
 
 // walker sends requests that it makes of the OpenAPI document alone, and holds each
@@ -64,7 +65,7 @@ func TestWalk(t *testing.T) {
 			w.bodies(x)
 		} else {
 			y := x
-			y.about, y.media, y.body = "a body where none is taken", jsonType, []byte("{}")
+			y.about, y.media, y.body = "a body where none is taken", apijson.JSON, []byte("{}")
 			w.send(y)
 		}
 	}

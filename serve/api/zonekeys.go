@@ -8,6 +8,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/document/apijson"
 	"github.com/stele-id/stele/publish/zonekey"
 )
 
@@ -31,16 +32,10 @@ type KeyKeeper interface {
 	RetireTSIGKey(ctx context.Context, name string) (*zonekey.TSIGKey, error)
 
 	// SecretKeys returns the keys that encrypt secrets of the registry.
-	SecretKeys(ctx context.Context) (*SecretKeys, error)
+	SecretKeys(ctx context.Context) (*apijson.SecretKeys, error)
 
 	// RotateSecrets encrypts all secrets under another key.
-	RotateSecrets(ctx context.Context, want SecretRotation) (*SecretRotated, error)
-}
-
-// newTSIGKey is a key that a caller asks for.
-type newTSIGKey struct {
-	Name      string `json:"name" maxLength:"254" doc:"A domain name, which is never given to another key." example:"secondary2.example.org"`
-	Algorithm string `json:"algorithm,omitempty" enum:"hmac-sha256,hmac-sha384,hmac-sha512" doc:"hmac-sha256 if nothing is said."`
+	RotateSecrets(ctx context.Context, want apijson.SecretRotation) (*apijson.SecretRotated, error)
 }
 
 // tsigPage is a part of a list of keys.
@@ -66,7 +61,7 @@ func (h *Handler) zoneKeyOperations() []operation {
 		summary: "Sign a namespace's zone, or roll its keys",
 		about:   "Each step of a roll waits until no resolver can have what was before the last one; it is refused before that time.",
 		asks:    owner, scope: auth.ScopeAdmin,
-		body:    &body{media: []string{jsonType}, limit: maxBody, value: zonekey.Change{}, example: `{"do":"sign","mode":"online"}`},
+		body:    &body{media: []string{apijson.JSON}, limit: maxBody, value: zonekey.Change{}, example: `{"do":"sign","mode":"online"}`},
 		answers: []answer{keys},
 		fails:   []int{404, 409},
 		serve:   h.changeZoneKeys,
@@ -83,7 +78,7 @@ func (h *Handler) zoneKeyOperations() []operation {
 		summary: "Make a key for name servers",
 		about:   "Its secret is in the answer, and is never told again.",
 		asks:    administrator, scope: auth.ScopeAdmin,
-		body:    &body{media: []string{jsonType}, limit: maxBody, value: newTSIGKey{}, example: `{"name":"secondary2.example.org"}`},
+		body:    &body{media: []string{apijson.JSON}, limit: maxBody, value: apijson.NewTSIGKey{}, example: `{"name":"secondary2.example.org"}`},
 		answers: []answer{{status: 201, about: "The key was made.", value: zonekey.TSIGKey{}}},
 		fails:   []int{404, 409},
 		serve:   h.addTSIGKey,
@@ -185,7 +180,7 @@ func (h *Handler) listTSIGKeys(c *call) error {
 
 // addTSIGKey makes a key of a secondary.
 func (h *Handler) addTSIGKey(c *call) error {
-	var want newTSIGKey
+	var want apijson.NewTSIGKey
 	if err := c.decode(&want); err != nil {
 		return err
 	}
@@ -211,4 +206,56 @@ func (h *Handler) retireTSIGKey(c *call) error {
 		return err
 	}
 	return c.reply(http.StatusOK, retired)
+}
+
+func (h *Handler) secretOperations() []operation {
+	const group = "Secrets"
+	return []operation{{
+		name: "getSecretKeys", method: http.MethodGet, path: "secrets", group: group,
+		summary: "Show which keys encrypt secrets of the registry",
+		about:   "Secrets are private keys of zones and keys of secondaries.",
+		asks:    administrator, scope: auth.ScopeAdmin,
+		answers: []answer{{status: 200, about: "The keys.", value: apijson.SecretKeys{}}},
+		fails:   []int{404},
+		serve:   h.getSecretKeys,
+	}, {
+		name: "rotateSecrets", method: http.MethodPost, path: "secrets", group: group,
+		summary: "Encrypt all secrets under another key",
+		about:   "The other servers of the registry must have that key before.",
+		asks:    administrator, scope: auth.ScopeAdmin,
+		body:    &body{media: []string{apijson.JSON}, limit: maxBody, value: apijson.SecretRotation{}, example: `{"key":"5f0c1d2e3a4b"}`},
+		answers: []answer{{status: 200, about: "What was done.", value: apijson.SecretRotated{}}},
+		fails:   []int{404, 409},
+		serve:   h.rotateSecrets,
+	}}
+}
+
+// getSecretKeys shows which keys encrypt secrets.
+func (h *Handler) getSecretKeys(c *call) error {
+	k, err := c.keys()
+	if err != nil {
+		return err
+	}
+	keys, err := k.SecretKeys(c.ctx)
+	if err != nil {
+		return err
+	}
+	return c.reply(http.StatusOK, keys)
+}
+
+// rotateSecrets encrypts all secrets under another key.
+func (h *Handler) rotateSecrets(c *call) error {
+	var want apijson.SecretRotation
+	if err := c.decode(&want); err != nil {
+		return err
+	}
+	k, err := c.keys()
+	if err != nil {
+		return err
+	}
+	done, err := k.RotateSecrets(c.ctx, want)
+	if err != nil {
+		return err
+	}
+	return c.reply(http.StatusOK, done)
 }

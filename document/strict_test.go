@@ -1,4 +1,4 @@
-package api
+package document
 
 import (
 	"encoding/json"
@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/stele-id/stele"
-	"github.com/stele-id/stele/document"
 )
 
 func TestDecodeStrictly(t *testing.T) {
@@ -65,7 +64,7 @@ func TestDecodeStrictly(t *testing.T) {
 		{strings.Repeat(`{"raw":`, 1<<17), "nests more than 32 deep"},
 	} {
 		v := outer{own: 1}
-		err := decodeStrictly("op", []byte(tt.text), &v)
+		err := DecodeStrictly("op", []byte(tt.text), &v)
 		switch {
 		case tt.want == "" && err != nil:
 			t.Errorf("%.60s: %v", tt.text, err)
@@ -108,7 +107,7 @@ func TestMerge(t *testing.T) {
 
 func tree(t testing.TB, text string) any {
 	t.Helper()
-	v, err := document.ReadTree([]byte(text))
+	v, err := ReadTree([]byte(text))
 	if err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
@@ -123,18 +122,18 @@ func FuzzMerge(f *testing.F) {
 	}
 	const before = `{"id":"ark:12345/x1","targets":[{"url":"https://example.org/"}],"metadata":{"who":"Ann","what":"x"},"version":3}`
 	f.Fuzz(func(t *testing.T, text []byte) {
-		patch, err := document.ReadTree(text)
+		patch, err := ReadTree(text)
 		if err != nil {
 			return
 		}
-		once, err := applyPatch([]byte(before), patch)
+		once, err := ApplyPatch([]byte(before), patch)
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
 		if len(once) > len(before)+6*len(text) {
 			t.Errorf("%d bytes of a patch made %d", len(text), len(once))
 		}
-		twice, err := applyPatch(once, patch)
+		twice, err := ApplyPatch(once, patch)
 		if err != nil {
 			t.Fatalf("%s: %s: %v", text, once, err)
 		}
@@ -144,15 +143,20 @@ func FuzzMerge(f *testing.F) {
 	})
 }
 
-// FuzzDecode holds that any body gives a document or an error of Kind Invalid, and that
+// FuzzDecodeStrictly holds that any body gives a document or an error of Kind Invalid, and that
 // what was read is what encoding/json reads.
-func FuzzDecode(f *testing.F) {
+func FuzzDecodeStrictly(f *testing.F) {
 	for _, seed := range []string{`{"name":"ann","groups":["a"],"admin":true}`, `{"name":1}`, `{"name":"a","name":"b"}`, `{"Name":"a"}`, `{"groups":[null]}`, `{"name":"\ud800"}`, "\xff", `[[[[`} {
 		f.Add([]byte(seed))
 	}
+	type user struct {
+		Name   string   `json:"name"`
+		Groups []string `json:"groups,omitempty"`
+		Admin  bool     `json:"admin,omitempty"`
+	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		var got, want newUser
-		if err := decodeStrictly("op", text, &got); err != nil {
+		var got, want user
+		if err := DecodeStrictly("op", text, &got); err != nil {
 			if stele.KindOf(err) != stele.Invalid {
 				t.Errorf("%q: %v", text, err)
 			}

@@ -1,18 +1,20 @@
-package api
+package openapi
 
 import (
 	"reflect"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/stele-id/stele/document/apijson"
 )
 
-// The types of this file are the JSON form of records and namespaces as package stele
+// The types of this file are the JSON form of records and namespaces as package document
 // writes and reads it. Nothing is decoded into them: schemas are made of them, for the
-// OpenAPI document. A test compares them with what package stele does.
+// OpenAPI document. A test compares them with what package document does.
 
-// recordDocument is a record as it is shown.
-type recordDocument struct {
+// Record is a record as it is shown.
+type Record struct {
 	ID          string               `json:"id" maxLength:"4096" doc:"The identifier, in canonical form." example:"ark:12345/x1"`
 	Spelling    string               `json:"spelling,omitempty" maxLength:"4096" doc:"The owner's own spelling of it."`
 	Aliases     []string             `json:"aliases,omitempty" maxItems:"1000" maxLength:"4096" doc:"Other names of the same thing, in any scheme."`
@@ -50,14 +52,14 @@ type disavowalDocument struct {
 	By     string    `json:"by,omitempty" maxLength:"255" doc:"Who disavowed them; not for the public."`
 }
 
-// recordInput is a record as it is sent, and recordPatch a change of one.
-type (
-	recordInput recordDocument
-	recordPatch recordDocument
-)
+// RecordInput is a record as it is sent.
+type RecordInput Record
 
-// recordLine is a line of many: a record, or a namespace in a field of its own.
-type recordLine recordDocument
+// RecordPatch is a merge patch of a record.
+type RecordPatch Record
+
+// RecordLine is a line of many: a record, or a namespace in a field of its own.
+type RecordLine Record
 
 // tombstoneDocument says why a record was withdrawn.
 type tombstoneDocument struct {
@@ -125,8 +127,8 @@ type signingKeyDocument struct {
 	Note      string    `json:"note,omitempty" maxLength:"255" doc:"For people."`
 }
 
-// namespaceDocument is a namespace as it is shown.
-type namespaceDocument struct {
+// Namespace is a namespace as it is shown.
+type Namespace struct {
 	Scheme      string               `json:"scheme" example:"ark"`
 	Prefix      string               `json:"prefix,omitempty" maxLength:"4096" doc:"What its names begin with; a scheme's root has none." example:"ark:12345/x5"`
 	Owner       string               `json:"owner,omitempty" maxLength:"255" doc:"The user whose it is."`
@@ -150,11 +152,14 @@ type namespaceDocument struct {
 	By          string               `json:"by,omitempty" maxLength:"255" readOnly:"true"`
 }
 
-// namespaceInput is a namespace as it is sent, and namespacePatch a change of one.
-type (
-	namespaceInput namespaceDocument
-	namespacePatch namespaceDocument
-)
+// NamespaceInput is a namespace as it is sent.
+type NamespaceInput Namespace
+
+// NamespacePatch is a merge patch of a namespace.
+type NamespacePatch Namespace
+
+// UserPatch is a merge patch of the settings of a user.
+type UserPatch apijson.UserSettings
 
 // grantDocument gives a role in a namespace.
 type grantDocument struct {
@@ -223,38 +228,41 @@ type discoveryDocument struct {
 
 // TransformSchema makes the schema of what is shown: always in full, with what the
 // system keeps, and without what is short for something.
-func (recordDocument) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+func (Record) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 	delete(s.Properties, "url")
 	s.Required = []string{"id", "version", "created", "modified"}
 	return s
 }
 
 // TransformSchema makes the schema of what is sent.
-func (recordInput) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+func (RecordInput) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 	s.Required = nil
 	return s
 }
 
 // TransformSchema makes the schema of what is sent or shown in a line.
-func (recordLine) TransformSchema(r huma.Registry, s *huma.Schema) *huma.Schema {
-	s.Properties["namespace"] = r.Schema(reflect.TypeFor[namespaceInput](), true, "")
+func (RecordLine) TransformSchema(r huma.Registry, s *huma.Schema) *huma.Schema {
+	s.Properties["namespace"] = r.Schema(reflect.TypeFor[NamespaceInput](), true, "")
 	s.Required = nil
 	return s
 }
 
 // TransformSchema makes the schema of a merge patch.
-func (recordPatch) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema { return patchOf(s) }
+func (RecordPatch) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema { return patchOf(s) }
 
 // TransformSchema makes the schema of what is sent.
-func (namespaceInput) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+func (NamespaceInput) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 	s.Required = nil
 	return s
 }
 
 // TransformSchema makes the schema of a merge patch.
-func (namespacePatch) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+func (NamespacePatch) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 	return patchOf(s)
 }
+
+// TransformSchema makes the schema of a merge patch.
+func (UserPatch) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema { return patchOf(s) }
 
 // patchOf returns the schema of a merge patch for a schema: no member is required, and null
 // removes a member.

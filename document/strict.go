@@ -1,4 +1,4 @@
-package api
+package document
 
 import (
 	"bytes"
@@ -11,16 +11,15 @@ import (
 	"strings"
 
 	"github.com/stele-id/stele"
-	"github.com/stele-id/stele/document"
 )
 
-// decodeStrictly reads one document in JSON into v, a pointer to a struct. It is as strict as
-// [document.DecodeRecord]: names count in their case and occur once, null is of no type, the
+// DecodeStrictly reads one document in JSON into v, a pointer to a struct. It is as strict as
+// [DecodeRecord]: names count in their case and occur once, null is of no type, the
 // text is UTF-8, and whatever is unknown or of another type is a problem. It reports all
 // problems at once, with their paths. It leaves a field of the type [json.RawMessage] to the
 // caller.
-func decodeStrictly(op string, data []byte, v any) error {
-	tree, err := document.ReadTree(data)
+func DecodeStrictly(op string, data []byte, v any) error {
+	tree, err := ReadTree(data)
 	if err != nil {
 		return notJSON(op, err)
 	}
@@ -35,7 +34,7 @@ func decodeStrictly(op string, data []byte, v any) error {
 	return nil
 }
 
-// notJSON is the error of [document.ReadTree] as that of an operation.
+// notJSON is the error of [ReadTree] as that of an operation.
 func notJSON(op string, err error) error {
 	problem, _ := errors.AsType[stele.Problem](err)
 	return &stele.Error{Op: op, Kind: stele.Invalid, Err: stele.Problems{problem}}
@@ -174,10 +173,10 @@ func called(value any) string {
 	return "an object"
 }
 
-// withMember returns a document that has a member of this name: its own, or else the one
+// WithMember returns a document that has a member of this name: its own, or else the one
 // given. It adds the member at the end, so that positions in errors stay. It returns what is
 // not an object unchanged, and the decoder reports that.
-func withMember(data []byte, name, value string) []byte {
+func WithMember(data []byte, name, value string) []byte {
 	var object map[string]json.RawMessage
 	if json.Unmarshal(data, &object) != nil || object == nil {
 		return data

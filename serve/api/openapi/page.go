@@ -1,4 +1,4 @@
-package api
+package openapi
 
 import (
 	"fmt"
@@ -12,40 +12,32 @@ import (
 	"github.com/stele-id/stele/web"
 )
 
-// view returns what the page for people shows, with examples for a server at this
-// address.
-func (h *Handler) view(base string) *web.API {
-	described := h.described()
-	v := &web.API{Document: Root + "/openapi.json"}
-	for i := range h.table {
-		op := &h.table[i]
-		at := slices.IndexFunc(v.Groups, func(g web.APIGroup) bool { return g.Title == op.group })
+// View returns what the page for people shows, except the list of problems, with examples
+// for a server at the address base.
+func (d *Description) View(base string) *web.API {
+	v := &web.API{Document: d.service.Root + "/openapi.json"}
+	for i := range d.service.Operations {
+		op := &d.service.Operations[i]
+		at := slices.IndexFunc(v.Groups, func(g web.APIGroup) bool { return g.Title == op.Group })
 		if at < 0 {
 			at = len(v.Groups)
-			v.Groups = append(v.Groups, web.APIGroup{Title: op.group})
+			v.Groups = append(v.Groups, web.APIGroup{Title: op.Group})
 		}
-		v.Groups[at].Operations = append(v.Groups[at].Operations, described.view(op, base))
+		v.Groups[at].Operations = append(v.Groups[at].Operations, d.view(op, base))
 	}
-	schemas := described.schemas.Map()
-	for _, name := range slices.Sorted(maps.Keys(schemas)) {
+	schemas := d.schemas.Map()
+	for _, name := range d.Schemas() {
 		v.Schemas = append(v.Schemas, web.APISchema{Name: name, Fields: fieldsOfSchema(schemas[name])})
-	}
-	for _, o := range outcomes {
-		v.Problems = append(v.Problems, web.APIProblem{Name: o.name, Status: o.status, Title: o.title})
-	}
-	for _, status := range slices.Sorted(maps.Keys(refusals)) {
-		o := refusals[status]
-		v.Problems = append(v.Problems, web.APIProblem{Name: o.name, Status: o.status, Title: o.title})
 	}
 	return v
 }
 
 // view returns what the page shows of an operation.
-func (d *description) view(op *operation, base string) web.APIOperation {
-	o := d.byName[op.name]
+func (d *Description) view(op *Operation, base string) web.APIOperation {
+	o := d.byName[op.Name]
 	v := web.APIOperation{
-		Name: op.name, Method: op.method, Path: strings.TrimSuffix(Root+"/"+op.path, "/"), Summary: op.summary, About: op.about,
-		Role: op.asks.words() + op.scopeWords(), Example: op.curl(base),
+		Name: op.Name, Method: op.Method, Path: strings.TrimSuffix(d.service.Root+"/"+op.Path, "/"), Summary: op.Summary, About: op.About,
+		Role: op.Rights, Example: op.curl(base),
 	}
 	for _, p := range o.Parameters {
 		kind, _ := inWords(p.Schema)
@@ -59,33 +51,12 @@ func (d *description) view(op *operation, base string) web.APIOperation {
 		a := web.APIAnswer{About: r.Description, Bodies: bodies(r.Content)}
 		_, _ = fmt.Sscan(status, &a.Status) // it was made of a number
 		if a.Status >= http.StatusBadRequest {
-			o := outcomeOf(refusef(a.Status, ""))
-			a.Problem, a.About = o.name, o.title+"."
+			name, title := d.service.Problem(a.Status)
+			a.Problem, a.About = name, title+"."
 		}
 		v.Answers = append(v.Answers, a)
 	}
 	return v
-}
-
-// scopeWords says in a sentence which scope a token needs; nothing where any will do.
-func (o *operation) scopeWords() string {
-	if o.asks == anyone || o.scope == anyScope {
-		return ""
-	}
-	return fmt.Sprintf(" A token that is limited to scopes needs %s.", o.scope)
-}
-
-// words says in a sentence what a right asks for.
-func (r right) words() string {
-	switch r {
-	case anyone:
-		return "For everybody."
-	case known:
-		return "For users with a token."
-	case administrator:
-		return "For administrators."
-	}
-	return fmt.Sprintf("For users with the role %s in the namespace, or one that includes it.", r)
 }
 
 // bodies returns what the page shows of bodies.
@@ -160,24 +131,24 @@ func limits(s *huma.Schema) string {
 }
 
 // curl returns an example of the operation for a shell.
-func (o *operation) curl(base string) string {
+func (o *Operation) curl(base string) string {
 	var b strings.Builder
 	b.WriteString("curl")
-	if o.method != http.MethodGet {
-		b.WriteString(" -X " + o.method)
+	if o.Method != http.MethodGet {
+		b.WriteString(" -X " + o.Method)
 	}
-	if o.asks != anyone {
+	if !o.Public {
 		b.WriteString(` -H "Authorization: Bearer $STELE_TOKEN"`)
 	}
-	for _, p := range o.headers {
-		if o.method == http.MethodPut && p.name == ifNoneMatch.name || p.required {
-			fmt.Fprintf(&b, " -H '%s: %s'", p.name, p.example)
+	for _, p := range o.Headers {
+		if o.Method == http.MethodPut && p.Name == "If-None-Match" || p.Required {
+			fmt.Fprintf(&b, " -H '%s: %s'", p.Name, p.Example)
 		}
 	}
-	if o.body != nil {
-		fmt.Fprintf(&b, " \\\n  -H 'Content-Type: %s'", o.body.media[0])
-		if o.body.example != "" {
-			fmt.Fprintf(&b, " -d '%s'", strings.ReplaceAll(o.body.example, "'", `'\''`))
+	if o.Body != nil {
+		fmt.Fprintf(&b, " \\\n  -H 'Content-Type: %s'", o.Body.Media[0])
+		if o.Body.Example != "" {
+			fmt.Fprintf(&b, " -d '%s'", strings.ReplaceAll(o.Body.Example, "'", `'\''`))
 		} else {
 			b.WriteString(" --data-binary @-")
 		}
@@ -185,24 +156,6 @@ func (o *operation) curl(base string) string {
 	if b.Len() > len("curl") {
 		b.WriteString(" \\\n ")
 	}
-	fmt.Fprintf(&b, " '%s%s'", base, o.target())
+	fmt.Fprintf(&b, " '%s%s'", base, o.Target)
 	return b.String()
-}
-
-// target returns a request target of the operation, made of the examples of its
-// parameters.
-func (o *operation) target() string {
-	root, tail := o.root()
-	path := strings.TrimSuffix(Root+"/"+root, "/")
-	if tail != "" {
-		path += "/" + escaped(o.tail.example)
-	}
-	mark := "?"
-	for _, p := range o.query {
-		if p.required {
-			path += mark + p.name + "=" + strings.ReplaceAll(escaped(p.example), "%20", "+")
-			mark = "&"
-		}
-	}
-	return path
 }

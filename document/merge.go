@@ -1,4 +1,4 @@
-package api
+package document
 
 import (
 	"encoding/json"
@@ -6,30 +6,25 @@ import (
 	"maps"
 
 	"github.com/stele-id/stele"
-	"github.com/stele-id/stele/document"
 )
 
-// readPatch reads a merge patch in the body.
-func (c *call) readPatch() (any, error) {
-	data, err := c.bytes()
+// ReadPatch reads a merge patch (RFC 7396): an object. The operation op is that of the error.
+func ReadPatch(op string, data []byte) (any, error) {
+	patch, err := ReadTree(data)
 	if err != nil {
-		return nil, err
-	}
-	patch, err := document.ReadTree(data)
-	if err != nil {
-		return nil, notJSON(c.op.name, err)
+		return nil, notJSON(op, err)
 	}
 	if _, ok := patch.(map[string]any); !ok {
-		return nil, &stele.Error{Op: c.op.name, Kind: stele.Invalid, Err: stele.Problems{{Err: errNoPatch}}}
+		return nil, &stele.Error{Op: op, Kind: stele.Invalid, Err: stele.Problems{{Err: errNoPatch}}}
 	}
 	return patch, nil
 }
 
 var errNoPatch = errors.New("a patch is an object with what should change; a field that is null is removed")
 
-// applyPatch returns a document as a patch changes it.
-func applyPatch(text []byte, patch any) ([]byte, error) {
-	before, err := document.ReadTree(text)
+// ApplyPatch returns a document as a patch changes it.
+func ApplyPatch(text []byte, patch any) ([]byte, error) {
+	before, err := ReadTree(text)
 	if err != nil {
 		return nil, &stele.Error{Kind: stele.Internal, Err: err}
 	}
@@ -41,7 +36,7 @@ func applyPatch(text []byte, patch any) ([]byte, error) {
 }
 
 // merge applies a merge patch (RFC 7396, section 2). It changes neither of the two. It
-// goes no deeper than the patch does, which document.ReadTree bounds.
+// goes no deeper than the patch does, which ReadTree bounds.
 func merge(target, patch any) any {
 	changes, ok := patch.(map[string]any)
 	if !ok {
