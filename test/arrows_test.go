@@ -40,7 +40,7 @@ var rooms = []room{
 	{folder: "ddds", may: ".", pure: true},
 	{folder: "proof", may: ". document", tests: "scheme/all"}, // it computes too, but crypto/x509 knows sockets
 	{folder: "namespaces", may: ". mint", pure: true, tests: "scheme/all"},
-	{folder: "publish", may: ". namespaces secret", tests: "scheme/all"}, // it computes, but the DNS library knows sockets
+	{folder: "publish", may: ". internal/dnsrr namespaces secret", tests: "scheme/all"}, // it computes, but the DNS library knows sockets
 	{folder: "auth", may: ".", tests: "store/mem"},
 	{folder: "secret"},                   // it encrypts what others store, and does not know what that is
 	{folder: "outbound", may: "."},       // the way out of the server, with the rule where to
@@ -51,6 +51,7 @@ var rooms = []room{
 	{folder: "internal/certtest"},
 	{folder: "internal/destination", may: ".", pure: true},
 	{folder: "internal/disk", may: "."},
+	{folder: "internal/dnsrr"},
 	{folder: "internal/edit", may: ".", pure: true, tests: "scheme/all"},
 	{folder: "internal/limit", may: ".", pure: true},
 	{folder: "internal/recordtest", may: "."},
@@ -86,7 +87,7 @@ var rooms = []room{
 	// A server is handed a store and the schemes; it never picks them.
 	{folder: "serve/httpd", may: ". document internal/destination internal/limit auth ddds mint namespaces proof publish resolver registrar wire/hdl web", tests: "store/mem scheme/all"},
 	{folder: "serve/api", may: ". document internal/backuptar internal/limit audit auth bulk ddds mint proof publish resolver registrar wire/hdl web", tests: "store/mem scheme/all"},
-	{folder: "serve/*", may: ". internal/slab auth ddds mint namespaces outbound proof publish secret resolver registrar wire/hdl", tests: "store/mem scheme/all"},
+	{folder: "serve/*", may: ". internal/dnsrr internal/slab auth ddds mint namespaces outbound proof publish secret resolver registrar wire/hdl", tests: "store/mem scheme/all"},
 	{folder: "web", may: ". auth ddds mint proof publish resolver registrar", tests: "store/mem scheme/all"},
 	{folder: "client/internal"},
 	{folder: "client/remote", may: ". document internal/backuptar client/internal audit auth namespaces publish/zonekey registrar", tests: "resolver store/mem scheme/all serve/*"},
@@ -116,7 +117,7 @@ type guest struct {
 const anyTest = "tests"
 
 var guests = []guest{
-	{"github.com/miekg/dns", "serve/dnsd client publish test bench"},
+	{"github.com/miekg/dns", "serve/dnsd client internal/dnsrr publish test bench"},
 	{"github.com/jackc/pgx/v5", "store/postgres test bench"},
 	{"github.com/go-jose/go-jose/v4", "proof"},
 	{"github.com/cockroachdb/pebble/v2", "store/pebble bench"}, // there it is the peer

@@ -14,10 +14,8 @@ import (
 	"sync"
 
 	"github.com/miekg/dns"
+	"github.com/stele-id/stele/internal/dnsrr"
 )
-
-// maxName bounds the wire form of a domain name (RFC 1035, section 2.3.4).
-const maxName = 255
 
 // Hash is the hash of an owner name: SHA-1 without salt and without further iterations, as
 // RFC 9276 has it. It hides a name only from clients that can't guess it; to hide names is
@@ -26,7 +24,7 @@ type Hash [sha1.Size]byte
 
 // HashName hashes a name in lower case.
 func HashName(name string) Hash {
-	var buf [maxName]byte
+	var buf [dnsrr.MaxName]byte
 	n, err := dns.PackDomainName(name, buf[:], 0, nil, false)
 	if err != nil {
 		n = copy(buf[:], name) // it is not a domain name, and equal to none

@@ -2,9 +2,11 @@ package zonekey
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -66,6 +68,24 @@ func ReadRing(zone string, cells []stele.Cell) (*Ring, error) {
 	}
 	slices.SortStableFunc(r.Keys, func(a, b *PrivateKey) int { return a.created().Compare(b.created()) })
 	return r, nil
+}
+
+// Load reads the ring of a zone from a store, and decrypts the private keys.
+func Load(ctx context.Context, store interface {
+	Cells(ctx context.Context, prefix, after string) iter.Seq2[stele.Cell, error]
+}, zone string, secrets *secret.Ring) (*Ring, error) {
+	var cells []stele.Cell
+	for c, err := range store.Cells(ctx, CellPrefix+zone+" ", "") {
+		if err != nil {
+			return nil, err
+		}
+		cells = append(cells, c)
+	}
+	ring, err := ReadRing(zone, cells)
+	if err == nil {
+		err = ring.Open(secrets)
+	}
+	return ring, err
 }
 
 // Changes returns what has changed since the ring was read. It calls seal for each private

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/miekg/dns"
+	"github.com/stele-id/stele/internal/dnsrr"
 )
 
 // NSEC returns the record that says which types stand at a name and reveals no other name:
@@ -20,25 +21,19 @@ func (s *Signer) NSEC(name string, types []uint16, exists bool, ttl uint32) (dns
 	}
 	types = slices.Concat(types, marks)
 	slices.Sort(types)
-	return &dns.NSEC{Hdr: header(name, dns.TypeNSEC, ttl), NextDomain: next, TypeBitMap: slices.Compact(types)}, nil
+	return &dns.NSEC{Hdr: dnsrr.Header(name, dns.TypeNSEC, ttl), NextDomain: next, TypeBitMap: slices.Compact(types)}, nil
 }
-
-// Sizes of domain names (RFC 1035, section 2.3.4).
-const (
-	maxName  = 255 // in wire form
-	maxLabel = 63
-)
 
 // successor returns the name that follows another one immediately in the order of
 // names (RFC 4034, section 6.1; RFC 4471, section 3.1.2), within a zone. The name is in
 // lower case.
 func successor(name, zone string) (string, error) {
-	var buf [maxName + 2]byte
-	n, err := dns.PackDomainName(name, buf[:maxName], 0, nil, false)
+	var buf [dnsrr.MaxName + 2]byte
+	n, err := dns.PackDomainName(name, buf[:dnsrr.MaxName], 0, nil, false)
 	if err != nil {
 		return "", err
 	}
-	var zoneBuf [maxName]byte
+	var zoneBuf [dnsrr.MaxName]byte
 	apex, err := dns.PackDomainName(zone, zoneBuf[:], 0, nil, false)
 	if err != nil {
 		return "", err
@@ -51,12 +46,12 @@ func successor(name, zone string) (string, error) {
 // nextName is successor on names in wire form. apex is the size of the zone's name, at
 // which the order begins again.
 func nextName(wire []byte, apex int) []byte {
-	if len(wire)+2 <= maxName {
+	if len(wire)+2 <= dnsrr.MaxName {
 		return append([]byte{1, 0}, wire...)
 	}
 	for len(wire) > apex {
 		label, rest := append([]byte(nil), wire[1:1+int(wire[0])]...), wire[1+int(wire[0]):]
-		if len(label) < maxLabel && len(wire)+1 <= maxName {
+		if len(label) < dnsrr.MaxLabel && len(wire)+1 <= dnsrr.MaxName {
 			label = append(label, 0)
 		} else if label = nextLabel(label); label == nil {
 			wire = rest // its successor is the successor of the name above

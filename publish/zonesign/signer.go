@@ -13,15 +13,10 @@ import (
 
 	"github.com/miekg/dns"
 
-	"github.com/stele-id/stele/publish/zonekey"
-
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/internal/dnsrr"
+	"github.com/stele-id/stele/publish/zonekey"
 )
-
-// header returns the header of a record.
-func header(owner string, kind uint16, ttl uint32) dns.RR_Header {
-	return dns.RR_Header{Name: owner, Rrtype: kind, Class: dns.ClassINET, Ttl: ttl}
-}
 
 // Mode is how a zone is signed.
 type Mode uint8
@@ -105,7 +100,7 @@ func New(mode Mode, ring *zonekey.Ring, ttl uint32, now func() time.Time) (*Sign
 	}
 	s.addParentRecords(ring, ttl)
 	if mode == Transfer {
-		s.Records = append(s.Records, &dns.NSEC3PARAM{Hdr: header(s.Zone, dns.TypeNSEC3PARAM, 0), Hash: dns.SHA1})
+		s.Records = append(s.Records, &dns.NSEC3PARAM{Hdr: dnsrr.Header(s.Zone, dns.TypeNSEC3PARAM, 0), Hash: dns.SHA1})
 	}
 	return s, nil
 }
@@ -115,8 +110,8 @@ func New(mode Mode, ring *zonekey.Ring, ttl uint32, now func() time.Time) (*Sign
 func (s *Signer) addParentRecords(ring *zonekey.Ring, ttl uint32) {
 	if !ring.Unsigning.IsZero() { // RFC 8078, section 4
 		s.Records = append(s.Records,
-			&dns.CDS{DS: dns.DS{Hdr: header(s.Zone, dns.TypeCDS, ttl), Digest: "00"}},
-			&dns.CDNSKEY{DNSKEY: dns.DNSKEY{Hdr: header(s.Zone, dns.TypeCDNSKEY, ttl), Protocol: 3, PublicKey: "AA=="}})
+			&dns.CDS{DS: dns.DS{Hdr: dnsrr.Header(s.Zone, dns.TypeCDS, ttl), Digest: "00"}},
+			&dns.CDNSKEY{DNSKEY: dns.DNSKEY{Hdr: dnsrr.Header(s.Zone, dns.TypeCDNSKEY, ttl), Protocol: 3, PublicKey: "AA=="}})
 	}
 	for _, k := range ring.Delegated() {
 		key := k.DNSKEY(ring.Zone, ttl)
@@ -180,7 +175,7 @@ func (s *Signer) newRRSIGs(set []dns.RR) []*dns.RRSIG {
 	var list []*dns.RRSIG
 	for _, key := range s.keysFor(h.Rrtype) {
 		list = append(list, &dns.RRSIG{
-			Hdr: header(h.Name, dns.TypeRRSIG, h.Ttl), TypeCovered: h.Rrtype, Algorithm: key.algorithm,
+			Hdr: dnsrr.Header(h.Name, dns.TypeRRSIG, h.Ttl), TypeCovered: h.Rrtype, Algorithm: key.algorithm,
 			Labels: uint8(dns.CountLabel(h.Name)), OrigTtl: h.Ttl,
 			Expiration: uint32(to.Unix()), Inception: uint32(from.Unix()),
 			KeyTag: key.tag, SignerName: s.Zone,

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/internal/dnsrr"
 	"github.com/stele-id/stele/publish/zonekey"
 )
 
@@ -83,7 +84,7 @@ func TestSuccessor(t *testing.T) {
 		for range rapid.IntRange(0, 6).Draw(t, "labels") {
 			size := rapid.SampledFrom([]int{1, 2, 30, 61, 62, 63}).Draw(t, "size")
 			label := rapid.SliceOfN(rapid.SampledFrom([]byte{0, 'a', 'z', '@', '[', 0xfe, 0xff}), size, size).Draw(t, "label")
-			if len(wire)+len(label)+1+3 <= maxName {
+			if len(wire)+len(label)+1+3 <= dnsrr.MaxName {
 				wire = append(append(wire, byte(len(label))), label...)
 			}
 		}
@@ -100,7 +101,7 @@ func TestSuccessor(t *testing.T) {
 		if order >= 0 && next != zone {
 			t.Fatalf("%s is followed by %s", name, next)
 		}
-		if len(wire)+2 <= maxName && next != `\000.`+name {
+		if len(wire)+2 <= dnsrr.MaxName && next != `\000.`+name {
 			t.Fatalf("%s is followed by %s", name, next)
 		}
 	})
@@ -118,7 +119,7 @@ func compareNames(t *rapid.T, a, b string) int {
 }
 
 func labelsOf(t *rapid.T, name string) (list [][]byte) {
-	wire := make([]byte, maxName)
+	wire := make([]byte, dnsrr.MaxName)
 	if _, err := dns.PackDomainName(name, wire, 0, nil, false); err != nil {
 		t.Fatalf("%q is not a name: %v", name, err)
 	}

@@ -91,3 +91,10 @@ func (a *applied) drop(last uint64) {
 		a.older = nil
 	}
 }
+
+// end ends keeping track: there are no chains any more of which something is known.
+func (a *applied) end() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.on, a.upTo, a.done, a.older, a.by, a.since = false, 0, nil, nil, 0, 0
+}

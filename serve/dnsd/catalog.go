@@ -8,6 +8,7 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/internal/dnsrr"
 )
 
 // LayoutCatalog is the layout of a catalog (RFC 9432). No namespace has it: a catalog is made
@@ -49,9 +50,9 @@ func (z *Zone) isCatalog() bool { return z.ns.Publication.Layout == LayoutCatalo
 // that it lists (RFC 9432, sections 4.3.1 and 4.2).
 func (z *Zone) buildCatalog() {
 	z.static, z.empty = make(map[string][]dns.RR), make(map[string]bool)
-	z.add(&dns.TXT{Hdr: header("version."+z.Name, dns.TypeTXT, z.zones.ttl), Txt: []string{"2"}})
+	z.add(&dns.TXT{Hdr: dnsrr.Header("version."+z.Name, dns.TypeTXT, z.zones.ttl), Txt: []string{"2"}})
 	for _, member := range z.set.published.Members(z.Name) {
-		z.add(&dns.PTR{Hdr: header(memberLabel(member)+".zones."+z.Name, dns.TypePTR, z.zones.ttl), Ptr: member})
+		z.add(&dns.PTR{Hdr: dnsrr.Header(memberLabel(member)+".zones."+z.Name, dns.TypePTR, z.zones.ttl), Ptr: member})
 	}
 }
 

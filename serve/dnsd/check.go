@@ -8,6 +8,7 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/internal/dnsrr"
 	"github.com/stele-id/stele/publish/zonemap"
 )
 
@@ -217,8 +218,8 @@ func (c *checker) checkSize(id stele.ID, name string, records []dns.RR) {
 	}
 	for _, kind := range []uint16{dns.TypeNAPTR, dns.TypeURI, dns.TypeTXT, dns.TypeA, dns.TypeAAAA} {
 		size := answerSize(name, kind, byType[kind])
-		if size > maxUDP {
-			c.tell(id, size > maxMessage, "the answer for %s records at %s has %d bytes, and %d fit one packet: clients ask again over TCP; fewer targets or shorter URLs help", dns.TypeToString[kind], name, size, maxUDP)
+		if size > dnsrr.MaxUDP {
+			c.tell(id, size > dnsrr.MaxMessage, "the answer for %s records at %s has %d bytes, and %d fit one packet: clients ask again over TCP; fewer targets or shorter URLs help", dns.TypeToString[kind], name, size, dnsrr.MaxUDP)
 		}
 	}
 }

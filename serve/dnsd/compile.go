@@ -2,7 +2,6 @@ package dnsd
 
 import (
 	"cmp"
-	"context"
 	"encoding/hex"
 	"fmt"
 	"math"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/ddds"
+	"github.com/stele-id/stele/internal/dnsrr"
 )
 
 // The order of rules for clients that know RFC 3404 only, and for what does not fit. It
@@ -214,18 +214,6 @@ func (c *compiler) addTargets(out *Compiled, s *subject, shared bool) {
 	}
 }
 
-// inOrder returns targets by order and preference. Most are sorted already.
-func inOrder(targets []stele.Target) []stele.Target {
-	byOrder := func(a, b stele.Target) int {
-		return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.Preference, b.Preference))
-	}
-	if !slices.IsSortedFunc(targets, byOrder) {
-		targets = slices.Clone(targets)
-		slices.SortStableFunc(targets, byOrder)
-	}
-	return targets
-}
-
 // addRule adds the rule of a target. Its result tells that the URL was too long, so
 // that the rule leads to the resolver instead, or is missing.
 func (c *compiler) addRule(out *Compiled, s *subject, t *stele.Target) (short bool) {
@@ -286,7 +274,7 @@ func expression(ere, literal string, fold bool) (field string, ok bool) {
 	if fold {
 		size++
 	}
-	if size > maxString {
+	if size > dnsrr.MaxString {
 		return "", false
 	}
 	for i := range len(delimiters) {
@@ -389,19 +377,15 @@ func (out *Compiled) Records(owner string) []dns.RR {
 		for i := range t {
 			escaped[i] = ddds.Escape(t[i])
 		}
-		list = append(list, &dns.TXT{Hdr: header(owner, dns.TypeTXT, out.TTL), Txt: escaped})
+		list = append(list, &dns.TXT{Hdr: dnsrr.Header(owner, dns.TypeTXT, out.TTL), Txt: escaped})
 	}
 	return list
-}
-
-func header(owner string, kind uint16, ttl uint32) dns.RR_Header {
-	return dns.RR_Header{Name: owner, Rrtype: kind, Class: dns.ClassINET, Ttl: ttl}
 }
 
 // naptr makes a record of a rule. The library keeps texts as zone files have them.
 func naptr(owner string, ttl uint32, f ddds.Fields) dns.RR {
 	return &dns.NAPTR{
-		Hdr: header(owner, dns.TypeNAPTR, ttl), Order: f.Order, Preference: f.Preference,
+		Hdr: dnsrr.Header(owner, dns.TypeNAPTR, ttl), Order: f.Order, Preference: f.Preference,
 		Flags: ddds.Escape(f.Flags), Service: ddds.Escape(f.Service), Regexp: ddds.Escape(f.Regexp),
 		Replacement: f.Replacement,
 	}
@@ -413,7 +397,7 @@ const LibraryURI = 1024
 // newURI makes a URI record (RFC 7553). One that the library does not write is given
 // to it in the form of unknown types (RFC 3597), which is the same on the wire.
 func newURI(owner string, ttl uint32, u URI) dns.RR {
-	h := header(owner, dns.TypeURI, ttl)
+	h := dnsrr.Header(owner, dns.TypeURI, ttl)
 	if text := ddds.Escape(u.Target); len(text) <= LibraryURI {
 		return &dns.URI{Hdr: h, Priority: u.Priority, Weight: URIWeight, Target: text}
 	}
@@ -430,6 +414,10 @@ type headOf struct {
 
 // ruleHead is the flags and services of a rule; without flags there is no rule.
 type ruleHead struct{ flags, service string }
+
+// keepHeads has the compiler keep the flags and services of rules, for a caller that
+// compiles many records.
+func (c *compiler) keepHeads() { c.heads = make(map[headOf]ruleHead) }
 
 // head makes flags and services of a rule that leads to a URL of a protocol. A whole zone
 // has few of them.
@@ -451,31 +439,3 @@ const (
 	maxHeads  = 1000
 	URIWeight = 1 // of all URI records
 )
-
-// OwnerCompiler compiles the records at one owner name of a zone after the other, all in the
-// same memory.
-type OwnerCompiler struct {
-	zone     *Zone
-	compiler *compiler
-	out      Compiled
-	list     [1]named
-}
-
-// NewOwnerCompiler returns a compiler for the names of the zone.
-func (z *Zone) NewOwnerCompiler() *OwnerCompiler {
-	c := &OwnerCompiler{zone: z, compiler: z.compiler()}
-	c.compiler.heads = make(map[headOf]ruleHead)
-	return c
-}
-
-// Compile returns the owner name of a registered identifier and what is compiled for it,
-// with the other identifiers that share the name. It returns nil if the identifier is not
-// the first of those, or not in the zone. What it returns holds until the next call.
-func (c *OwnerCompiler) Compile(ctx context.Context, id stele.ID, r *stele.Record) (owner string, out *Compiled, err error) {
-	owner, list, err := c.zone.allAt(ctx, id, r, c.list[:])
-	if err != nil || len(list) == 0 || c.zone.static[owner] != nil {
-		return owner, nil, err
-	}
-	c.compiler.compileTo(&c.out, list)
-	return owner, &c.out, nil
-}

@@ -6,14 +6,12 @@ import (
 	"testing"
 
 	"github.com/miekg/dns"
-	"pgregory.net/rapid"
 
 	"github.com/stele-id/stele"
-	"github.com/stele-id/stele/ddds"
 )
 
 // rulesAt returns the rules at a name, as zone files have them.
-func (p *press) rulesAt(name string) (list []string) {
+func rulesAt(p *press, name string) (list []string) {
 	p.t.Helper()
 	n, _ := p.lookup(name)
 	for _, rr := range n.Records {
@@ -25,7 +23,7 @@ func (p *press) rulesAt(name string) (list []string) {
 }
 
 // typesAt returns the types of records at a name.
-func (p *press) typesAt(name string) (list []string) {
+func typesAt(p *press, name string) (list []string) {
 	n, _ := p.lookup(name)
 	for _, rr := range n.Records {
 		if t := dns.TypeToString[rr.Header().Rrtype]; !slices.Contains(list, t) {
@@ -50,18 +48,18 @@ func TestCompileSizes(t *testing.T) {
 	url := func(n int) string { return "http://example.org/" + strings.Repeat("x", n-19) }
 
 	p.register("urn:paradisec:a:b:1", url(220))
-	wantRules(t, p.rulesAt("1.b.a.paradisec.example."), `100 10 "RES:http" "N2L" "!^urn:paradisec:a:b:1$!`+url(220)+`!i" .`, further)
+	wantRules(t, rulesAt(p, "1.b.a.paradisec.example."), `100 10 "RES:http" "N2L" "!^urn:paradisec:a:b:1$!`+url(220)+`!i" .`, further)
 
 	p.register("urn:paradisec:a:b:2", url(250))
-	wantRules(t, p.rulesAt("2.b.a.paradisec.example."), `100 10 "RES:http" "N2L" "!.*!`+url(250)+`!" .`, further)
+	wantRules(t, rulesAt(p, "2.b.a.paradisec.example."), `100 10 "RES:http" "N2L" "!.*!`+url(250)+`!" .`, further)
 
 	p.register("urn:paradisec:a:b:3", "N2L text/html "+url(300), "N2C "+url(2000), "N2L ftp://example.org/short")
-	wantRules(t, p.rulesAt("3.b.a.paradisec.example."),
+	wantRules(t, rulesAt(p, "3.b.a.paradisec.example."),
 		`100 10 "RES:http" "N2L:text/html" "!^urn:paradisec:a:b:3$!http://id.example.org/urn:paradisec:a:b:3?+t=text/html!i" .`,
 		`100 10 "RES:http" "N2C" "!^urn:paradisec:a:b:3$!http://id.example.org/uri-res/N2C?urn:paradisec:a:b:3!i" .`,
 		`100 11 "RES:ftp" "N2L" "!^urn:paradisec:a:b:3$!ftp://example.org/short!i" .`, further)
 	p.register("urn:paradisec:a:b:4", "N2L text/html "+url(300), "N2L image/svg+xml "+url(301), "N2C text/xml "+url(302), "N2L x/"+strings.Repeat("y", 120)+" "+url(303))
-	wantRules(t, p.rulesAt("4.b.a.paradisec.example."),
+	wantRules(t, rulesAt(p, "4.b.a.paradisec.example."),
 		`100 10 "RES:http" "N2L:text/html" "!^urn:paradisec:a:b:4$!http://id.example.org/urn:paradisec:a:b:4?+t=text/html!i" .`,
 		`100 10 "RES:http" "N2C:text/xml" "!^urn:paradisec:a:b:4$!http://id.example.org/urn:paradisec:a:b:4?+s=N2C&t=text/xml!i" .`,
 		`100 11 "RES:http" "N2L:image/svg+xml" "!^urn:paradisec:a:b:4$!http://id.example.org/urn:paradisec:a:b:4?+t=image/svg+xml!i" .`,
@@ -86,7 +84,7 @@ func TestCompileOnce(t *testing.T) {
 	p.publish("urn:paradisec", "paradisec.example.", ":", 3)
 	long := "http://example.org/" + strings.Repeat("x", 300)
 	p.register("urn:paradisec:a:b:1", "N2S "+long, "N2S "+long+"y", "N2L text/html http://example.org/", "N2L text/plain http://example.org/")
-	wantRules(t, p.rulesAt("1.b.a.paradisec.example."),
+	wantRules(t, rulesAt(p, "1.b.a.paradisec.example."),
 		`100 10 "RES:http" "N2S" "!^urn:paradisec:a:b:1$!http://id.example.org/uri-res/N2S?urn:paradisec:a:b:1!i" .`,
 		`100 10 "RES:http" "N2L:text/html" "!^urn:paradisec:a:b:1$!http://example.org/!i" .`,
 		`100 11 "RES:http" "N2L:text/plain" "!^urn:paradisec:a:b:1$!http://example.org/!i" .`, further)
@@ -113,7 +111,7 @@ func TestCompileProtocolsTypesAndTTL(t *testing.T) {
 	if _, err := p.registrar.Register(p.ctx, r); err != nil {
 		t.Fatal(err)
 	}
-	wantRules(t, p.rulesAt("c.b.a.paradisec.example."),
+	wantRules(t, rulesAt(p, "c.b.a.paradisec.example."),
 		`0 0 "RES:https" "N2C:application/vnd.x+xml" "!^urn:paradisec:a:b:c$!https://example.org/m!i" .`,
 		`1 0 "RES:rtsp" "N2S" "!^urn:paradisec:a:b:c$!rtsp://example.org/$&'()*+,;=[]!i" .`,
 		`300 7 "RES:https" "N2L:text/html" "~^urn:paradisec:a:b:c$~HTTPS://example.org/a!b#c~i" .`,
@@ -133,7 +131,7 @@ func TestCompileStates(t *testing.T) {
 	if _, err := p.registrar.Withdraw(p.ctx, p.id("urn:paradisec:a:b:1"), 0, `Die "Käufer" \ klagten; §`, p.id("urn:paradisec:a:b:2")); err != nil {
 		t.Fatal(err)
 	}
-	wantRules(t, p.rulesAt("1.b.a.paradisec.example."),
+	wantRules(t, rulesAt(p, "1.b.a.paradisec.example."),
 		`100 10 "RES:http" "N2P" "!^urn:paradisec:a:b:1$!http://id.example.org/urn:paradisec:a:b:1!i" .`, further)
 	if zone := p.export("paradisec.example."); !strings.Contains(zone, `TXT "withdrawn=2026-03-01T12:00:00Z" "reason=Die \"K\195\164ufer\" \\ klagten; \194\167" "replacement=urn:paradisec:a:b:2"`) {
 		t.Errorf("no tombstone in\n%s", zone)
@@ -170,7 +168,7 @@ func TestTombstoneOfRedacted(t *testing.T) {
 	if _, err := p.registrar.Redact(p.ctx, p.id("urn:paradisec:a:b:1"), 0, "A court said so."); err != nil {
 		t.Fatal(err)
 	}
-	wantRules(t, p.rulesAt("1.b.a.paradisec.example."),
+	wantRules(t, rulesAt(p, "1.b.a.paradisec.example."),
 		`100 10 "RES:http" "N2P" "!^urn:paradisec:a:b:1$!http://id.example.org/urn:paradisec:a:b:1!i" .`, further)
 }
 
@@ -203,8 +201,8 @@ func TestCaseVariants(t *testing.T) {
 			t.Errorf("%s: %s, want %s", id, got, want)
 		}
 	}
-	if n, _ := p.lookup("x.ab.example.org."); len(n.Records) == 0 || slices.Contains(p.typesAt("x.ab.example.org."), "URI") {
-		t.Errorf("a shared name has %v", p.typesAt("x.ab.example.org."))
+	if n, _ := p.lookup("x.ab.example.org."); len(n.Records) == 0 || slices.Contains(typesAt(p, "x.ab.example.org."), "URI") {
+		t.Errorf("a shared name has %v", typesAt(p, "x.ab.example.org."))
 	}
 	for name, want := range map[string]bool{"ab": true, "ac": true, "only": true, "12": true, "ad": false, "a": false, "34": false} {
 		if n, _ := p.lookup(name + ".example.org."); n.Exists != want {
@@ -223,7 +221,7 @@ func TestEveryRuleReads(t *testing.T) {
 	p.publish("urn:example", "example.org.", ":", 1)
 	chars := "!#$&'()*+,-./0:;=?@A[]_a~%C3%A4"
 	p.register("urn:example:1", "http://example.net/"+chars, "N2C ftp://example.net/"+strings.Repeat("!~%23,@=&:/'_", 10))
-	for _, f := range p.rulesAt("1.example.org.") {
+	for _, f := range rulesAt(p, "1.example.org.") {
 		t.Log(f)
 	}
 	want := "RES:http http://example.net/" + chars
@@ -240,7 +238,7 @@ func TestPlainClients(t *testing.T) {
 	p.publish("urn:paradisec", "paradisec.example.", ":", 3)
 	p.register("urn:paradisec:a:b:c", "http://example.org/c")
 	plain := func(name string) (flags string) {
-		for _, text := range p.rulesAt(name) {
+		for _, text := range rulesAt(p, name) {
 			fields := strings.Fields(text)
 			if flag := strings.Trim(fields[2], `"`); !strings.Contains(flag, ":") {
 				flags += flag
@@ -253,31 +251,10 @@ func TestPlainClients(t *testing.T) {
 	}
 	// Without a resolver the location is all that they can get.
 	p.namespace("urn:paradisec", func(ns *stele.Namespace) { ns.Publication.Resolver = "" })
-	wantRules(t, p.rulesAt("c.b.a.paradisec.example."),
+	wantRules(t, rulesAt(p, "c.b.a.paradisec.example."),
 		`100 10 "RES:http" "N2L" "!^urn:paradisec:a:b:c$!http://example.org/c!i" .`,
 		`200 10 "u" "http+N2L+N2R+I2L+I2R" "!.*!http://example.org/c!" .`)
 	if got := p.walk("@paradisec.example.", "urn:paradisec:a:b:c", stele.N2L); got != "RES:http http://example.org/c" {
 		t.Error(got)
 	}
-}
-
-// TestExpression checks that expression writes what package ddds would write.
-func TestExpression(t *testing.T) {
-	schemes := newPress(t).schemes
-	rapid.Check(t, func(t *rapid.T) {
-		id := "urn:example:" + rapid.StringMatching(`[-_A-Za-z0-9.:/%$()*+,;=@!'\\^|?{}\[\]]{1,120}`).Draw(t, "id")
-		url := "http://example.org/" + rapid.StringMatching(`[!-~]{0,200}`).Draw(t, "url")
-		ere, fold := identifierPattern(schemes, "urn", id, rapid.Bool().Draw(t, "tells"))
-		field, ok := expression(ere, url, fold)
-		e, err := ddds.NewExpression(ere, ddds.QuoteReplacement(url), fold)
-		if ok != (err == nil) || ok && e.String() != field {
-			t.Fatalf("%q, %v; package ddds says %v, %v", field, ok, e, err)
-		}
-		if !ok {
-			return
-		}
-		if got, matched, err := e.Apply(id); err != nil || !matched || got != url {
-			t.Fatalf("%q gives %q, %v, %v; want %q", field, got, matched, err, url)
-		}
-	})
 }

@@ -1,6 +1,7 @@
 package dnsd
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -49,4 +50,16 @@ func apart(targets []stele.Target) []stele.Target {
 // mirrors reports whether two targets of a service say that they are the same thing.
 func mirrors(a, b *stele.Target) bool {
 	return a.Type == b.Type && strings.EqualFold(a.Language, b.Language)
+}
+
+// inOrder returns targets by order and preference. Most are sorted already.
+func inOrder(targets []stele.Target) []stele.Target {
+	byOrder := func(a, b stele.Target) int {
+		return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.Preference, b.Preference))
+	}
+	if !slices.IsSortedFunc(targets, byOrder) {
+		targets = slices.Clone(targets)
+		slices.SortStableFunc(targets, byOrder)
+	}
+	return targets
 }

@@ -7,42 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/miekg/dns"
-
 	"github.com/stele-id/stele/publish/zonekey"
 	"github.com/stele-id/stele/publish/zonesign"
-
-	"github.com/stele-id/stele"
 )
-
-// zoneLines returns all records of a zone, signed if it is for others, as a set of
-// lines, without the SOA record.
-func (p *press) zoneLines(zone string) map[string]bool {
-	p.t.Helper()
-	one, err := p.zones.zoneNamed(p.ctx, zone)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	lines := make(map[string]bool)
-	add := func(set []dns.RR) error {
-		for _, rr := range set {
-			if sig, ok := rr.(*dns.RRSIG); rr.Header().Rrtype == dns.TypeSOA || ok && sig.TypeCovered == dns.TypeSOA {
-				continue
-			}
-			lines[rr.String()] = true
-		}
-		return nil
-	}
-	if one.signer != nil {
-		err = one.signedSets(p.ctx, nil, add)
-	} else {
-		err = one.eachOwner(p.ctx, nil, func(s *OwnerRecords) error { return add(s.Records) })
-	}
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	return lines
-}
 
 // TestDelta makes changes of many kinds: with what is told to be gone and to be
 // new, the zone as it was becomes the zone as it is, record by record and link by link.
@@ -67,46 +34,9 @@ func TestDelta(t *testing.T) {
 				for range chance.IntN(4) {
 					p.anyChange(chance, test.prefix)
 				}
-				p.checkDifference(round, from, before)
+				checkDifference(p, round, from, before)
 			}
 		})
-	}
-}
-
-// anyChange adds a record, or changes, hides or shows one.
-func (p *press) anyChange(chance *rand.Rand, prefix string) {
-	p.t.Helper()
-	part := []string{"a", "B", "c", "x.y", "x.z"}
-	text := fmt.Sprintf("%s:%s:%s", prefix, strings.ReplaceAll(part[chance.IntN(5)], ".", ""), part[chance.IntN(5)])
-	if chance.IntN(2) == 0 {
-		text = strings.ToUpper(text)
-	}
-	id := p.id(text)
-	if _, err := p.registrar.Get(p.ctx, id); err != nil {
-		r := &stele.Record{ID: id, Targets: []stele.Target{target("N2L http://example.org/" + fmt.Sprint(chance.IntN(9)))}}
-		if alias := p.id(text + "alias"); chance.IntN(3) == 0 {
-			r.Aliases = []stele.ID{alias}
-		}
-		if _, err := p.registrar.Register(p.ctx, r); err != nil {
-			p.t.Fatal(err)
-		}
-		return
-	}
-	_, err := p.registrar.Update(p.ctx, id, 0, func(r *stele.Record) error {
-		switch chance.IntN(4) {
-		case 0:
-			r.Readers = []string{"user:ann"}
-		case 1:
-			r.Readers = nil
-		case 2:
-			r.Persistence.Level = stele.Permanent
-		default:
-			r.Targets = []stele.Target{target("N2L http://example.org/" + fmt.Sprint(chance.IntN(9)))}
-		}
-		return nil
-	})
-	if err != nil {
-		p.t.Fatal(err)
 	}
 }
 
@@ -132,39 +62,35 @@ func TestDeltaOverErased(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d, err := one.delta(p.ctx, from); d != nil || err != nil {
-		t.Errorf("from before the redaction: %v, %v", d, err)
+	if removed, added, ok, err := one.Delta(p.ctx, from); ok || err != nil {
+		t.Errorf("from before the redaction: %v, %v, %v", removed, added, err)
 	}
-	if d, err := one.delta(p.ctx, now); d == nil || err != nil {
-		t.Errorf("from after the redaction: %v, %v", d, err)
+	if removed, added, ok, err := one.Delta(p.ctx, now); !ok || err != nil {
+		t.Errorf("from after the redaction: %v, %v, %v", removed, added, err)
 	}
 }
 
-func (p *press) checkDifference(round int, from uint64, lines map[string]bool) {
+func checkDifference(p *press, round int, from uint64, lines map[string]bool) {
 	p.t.Helper()
 	one, err := p.zones.Snapshot(p.ctx, "z.example.")
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	d, err := one.delta(p.ctx, from)
-	if err != nil || d == nil {
-		p.t.Fatalf("round %d: %v, %v", round, d, err)
+	removed, added, ok, err := one.Delta(p.ctx, from)
+	if err != nil || !ok {
+		p.t.Fatalf("round %d: %v", round, err)
 	}
-	for _, set := range d.removed {
-		for _, rr := range set.records {
-			if !lines[rr.String()] {
-				p.t.Errorf("round %d: this was not there: %v", round, rr)
-			}
-			delete(lines, rr.String())
+	for _, rr := range removed {
+		if !lines[rr.String()] {
+			p.t.Errorf("round %d: this was not there: %v", round, rr)
 		}
+		delete(lines, rr.String())
 	}
-	for _, set := range d.added {
-		for _, rr := range set.records {
-			if lines[rr.String()] {
-				p.t.Errorf("round %d: this was there: %v", round, rr)
-			}
-			lines[rr.String()] = true
+	for _, rr := range added {
+		if lines[rr.String()] {
+			p.t.Errorf("round %d: this was there: %v", round, rr)
 		}
+		lines[rr.String()] = true
 	}
 	now := p.zoneLines("z.example.")
 	for line := range now {
@@ -200,10 +126,10 @@ func TestNoDelta(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d, err := one.delta(p.ctx, from); d != nil || err != nil {
-		t.Errorf("after other signatures: %v, %v", d, err)
+	if removed, added, ok, err := one.Delta(p.ctx, from); ok || err != nil {
+		t.Errorf("after other signatures: %v, %v, %v", removed, added, err)
 	}
-	if d, err := one.delta(p.ctx, from+100); err != nil || d != nil {
-		t.Errorf("since a change that is not there yet: %v, %v", d, err)
+	if removed, added, ok, err := one.Delta(p.ctx, from+100); err != nil || ok {
+		t.Errorf("since a change that is not there yet: %v, %v, %v", removed, added, err)
 	}
 }

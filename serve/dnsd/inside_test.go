@@ -27,24 +27,24 @@ func TestZonesInsideSegments(t *testing.T) {
 			p.publish(tt.outer, "outer.example.", "/", 1)
 			p.register(tt.in[0], "https://example.org/in")
 			p.register(tt.out[0], "https://example.org/out")
-			if got := p.rulesAt(tt.wrong); len(got) == 0 {
+			if got := rulesAt(p, tt.wrong); len(got) == 0 {
 				t.Error("the name is not in the zone of the only namespace")
 			}
 			p.namespace(tt.inner, func(*stele.Namespace) {}) // it says nothing of zones
-			if got := p.rulesAt(tt.wrong); len(got) == 0 {
+			if got := rulesAt(p, tt.wrong); len(got) == 0 {
 				t.Error("the name is not in the zone of the namespace above")
 			}
 			p.publish(tt.inner, "inner.example.", "/", 1)
-			if got := p.rulesAt(tt.wrong); len(got) != 0 {
+			if got := rulesAt(p, tt.wrong); len(got) != 0 {
 				t.Errorf("the name is in the outer zone: %q", got)
 			}
 			for _, name := range [][2]string{tt.in, tt.out} {
-				if len(p.rulesAt(name[1])) == 0 {
+				if len(rulesAt(p, name[1])) == 0 {
 					t.Errorf("%s is not at %s", name[0], name[1])
 				}
 			}
 			for name, want := range map[string]string{tt.in[0]: "RES:https https://example.org/in", tt.out[0]: "RES:https https://example.org/out"} {
-				if got := p.walkURI("outer.example.", name); got != want {
+				if got := walkURI(p, "outer.example.", name); got != want {
 					t.Errorf("%s: %s", name, got)
 				}
 			}

@@ -4,20 +4,18 @@ import (
 	"encoding/binary"
 
 	"github.com/miekg/dns"
+	"github.com/stele-id/stele/internal/dnsrr"
 )
 
 // Sizes of the wire format (RFC 1035, section 4).
 const (
 	headerSize = 12
-	maxName    = 255
-	maxLabel   = 63
-	maxMessage = 1<<16 - 1
-
-	// maxUDP is the largest answer over UDP: it crosses today's networks in one
-	// piece (dnsflagday.net/2020), and an amplifier gains little.
-	maxUDP   = 1232
-	maxQuery = 2 << 10 // longer datagrams are not read
-	minUDP   = 512     // RFC 1035, section 4.2.1; RFC 6891, section 6.2.5
+	maxName    = dnsrr.MaxName
+	maxLabel   = dnsrr.MaxLabel
+	maxMessage = dnsrr.MaxMessage
+	maxUDP     = dnsrr.MaxUDP
+	maxQuery   = 2 << 10 // longer datagrams are not read
+	minUDP     = 512     // RFC 1035, section 4.2.1; RFC 6891, section 6.2.5
 )
 
 // Bits of the header's second word.

@@ -101,7 +101,7 @@ func TestNotify(t *testing.T) {
 	var last uint32
 	for i := range 50 { // in less than a second, if the machine is not too slow
 		p.register(fmt.Sprintf("urn:paradisec:AB1:1:n%d", i), "https://example.org/")
-		last = p.zones.serials.of(zone).now()
+		last = p.serialOf(zone)
 	}
 	for _, n := range []*noticeTaker{signed, plain, unwilling} {
 		for n.next(t, zone) != last {
@@ -167,7 +167,7 @@ func TestNobodyConfirms(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	if _, err := p.zones.current(p.ctx); err != nil { // or else it says that all may have changed
+	if _, err := p.zones.All(p.ctx); err != nil { // or else it says that all may have changed
 		t.Fatal(err)
 	}
 	n := s.newNotifier()

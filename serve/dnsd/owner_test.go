@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/internal/dnsrr"
 	"github.com/stele-id/stele/scheme/all"
 )
 
@@ -67,7 +68,7 @@ func TestOwner(t *testing.T) {
 		if got != test.want || !strings.Contains(reason, test.reason) || (reason == "") != (test.reason == "") {
 			t.Errorf("%s: %q, %q; want %q, %q", test.id, got, reason, test.want, test.reason)
 		}
-		if len(got) > maxNameText+1 {
+		if len(got) > dnsrr.MaxNameText+1 {
 			t.Errorf("%s: %q has %d bytes", test.id, got, len(got))
 		}
 	}
@@ -86,7 +87,7 @@ func TestOwnerLongZone(t *testing.T) {
 		part := strings.Repeat("a", c.label)
 		id := "urn:paradisec:" + part + ":" + part + ":" + part + strings.Repeat("."+part, c.dots)
 		name, reason := c.owner(id)
-		if reason != "" || len(name) > maxNameText+1 {
+		if reason != "" || len(name) > dnsrr.MaxNameText+1 {
 			t.Errorf("zone of %d bytes: %s (%d bytes), %s", len(zone), name, len(name), reason)
 		}
 		if got, ok, err := e.Apply(id); err != nil || !ok || got != name {
@@ -169,35 +170,15 @@ func checkBack(t *rapid.T, c *ownerMapping, schemes *stele.Schemes, text, name s
 	}
 }
 
-func TestNextVariant(t *testing.T) {
-	// All texts of three letters a, b in any case, in order of bytes.
-	rapid.Check(t, func(t *rapid.T) {
-		lower := rapid.StringMatching(`[ab1]{1,6}`).Draw(t, "lower")
-		found := rapid.StringMatching(`[abAB12]{0,7}`).Draw(t, "found")
-		got, ok := nextVariant(found, lower, sharedFold(found, lower))
-		want := ""
-		for _, v := range allVariants(lower) {
-			if v > found && (want == "" || v < want) {
-				want = v
-			}
-		}
-		if got != want || ok != (want != "") {
-			t.Fatalf("behind %q comes %q, %v; want %q", found, got, ok, want)
-		}
-	})
-}
-
-func allVariants(lower string) []string {
-	list := []string{""}
-	for i := range len(lower) {
-		var next []string
-		for _, v := range list {
-			next = append(next, v+lower[i:i+1])
-			if c := strings.ToUpper(lower[i : i+1]); c != lower[i:i+1] {
-				next = append(next, v+c)
-			}
-		}
-		list = next
+// TestOwnerMemory asks that the name of an owner is all that is made for it.
+func TestOwnerMemory(t *testing.T) {
+	c, schemes := testCut(t, "urn", "urn:paradisec", "paradisec.example.", ":", 3)
+	id, err := schemes.Parse("urn:paradisec:AB1:001:A.wav")
+	if err != nil {
+		t.Fatal(err)
 	}
-	return list
+	text := id.String()
+	if n := testing.AllocsPerRun(100, func() { _, _ = c.owner(text) }); n > 1 {
+		t.Errorf("%v pieces of memory", n)
+	}
 }

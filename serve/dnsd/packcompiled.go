@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/miekg/dns"
+	"github.com/stele-id/stele/internal/dnsrr"
 )
 
 // addCompiled adds what was compiled for a name, as the DNS library would pack its
@@ -62,13 +63,13 @@ func (e *envelopes) addAll(list []dns.RR) error {
 func isPlain(out *Compiled) bool {
 	for i := range out.Rules {
 		f := &out.Rules[i]
-		if len(f.Flags) > maxString || len(f.Service) > maxString || len(f.Regexp) > maxString {
+		if len(f.Flags) > dnsrr.MaxString || len(f.Service) > dnsrr.MaxString || len(f.Regexp) > dnsrr.MaxString {
 			return false
 		}
 	}
 	for _, texts := range out.Texts {
 		for _, text := range texts {
-			if len(text) > maxString {
+			if len(text) > dnsrr.MaxString {
 				return false
 			}
 		}

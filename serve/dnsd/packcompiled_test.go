@@ -6,12 +6,13 @@ import (
 	"testing"
 
 	"github.com/stele-id/stele/ddds"
+	"github.com/stele-id/stele/internal/dnsrr"
 )
 
 // TestPackCompiled checks that what is compiled is packed byte for byte as the DNS library
 // does it.
 func TestPackCompiled(t *testing.T) {
-	long := strings.Repeat("x", maxString)
+	long := strings.Repeat("x", dnsrr.MaxString)
 	for _, out := range []Compiled{
 		{},
 		{TTL: 60, Rules: []ddds.Fields{

@@ -111,7 +111,7 @@ func (z *Zone) rulesAtKey(key zonemap.Key, label string) []ddds.Fields {
 		sc.lead(&k, ddds.FlagNone, ddds.Services{}, rulePreference, z.Name)
 		return k.list
 	}
-	return z.set.delegation(z.ns.Prefix[:headLen(z.ns.Prefix)]).list
+	return z.set.delegation(z.ns.Prefix[:zonemap.Head(z.ns.Prefix)]).list
 }
 
 // hostRules writes the rules at the name of the host in the URIs, to which the root leads.

@@ -2,11 +2,14 @@ package dnsd
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/miekg/dns"
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/publish/zonesign"
 )
 
 // TestRegistryIsServed asks a server on real sockets for what a registry holds, while
@@ -88,5 +91,101 @@ func TestNothingOldAfterACommit(t *testing.T) {
 		if err := r.Unpack(w.respond(nil, msg, someone, time.Now())); err != nil || len(r.Answer) == 0 {
 			t.Errorf("%s after its commit: %v %v", name(i), err, r)
 		}
+	}
+}
+
+// TestNoKeys checks that a zone without keys is served without signatures, and that Check
+// reports it.
+func TestNoKeys(t *testing.T) {
+	p := newPress(t)
+	p.paradisec()
+	p.setSigning(func(*stele.Namespace) zonesign.Mode { return zonesign.Online })
+	s := newServer(Options{Now: time.Now, CacheBytes: 1 << 20}, published{p.zones})
+	defer s.Shutdown(p.ctx)
+	w := s.newWorker(p.ctx, s.newTally())
+	m := question("a.001.ab1.paradisec.example.", dns.TypeNAPTR)
+	m.SetEdns0(1232, true)
+	msg, err := m.Pack()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := new(dns.Msg)
+	if err := r.Unpack(w.respond(nil, msg, someone, time.Now())); err != nil || len(r.Answer) == 0 || strings.Contains(r.String(), "RRSIG") {
+		t.Errorf("%v, %v", r, err)
+	}
+	var told []string
+	err = p.zones.Check(p.ctx, "paradisec.example", func(q Problem) {
+		if q.Serious {
+			told = append(told, q.Text)
+		}
+	}, nil)
+	if err != nil || len(told) != 1 || !strings.Contains(told[0], "no keys that sign") {
+		t.Errorf("%q, %v", told, err)
+	}
+}
+
+// TestNothingOldIsSigned asks without pause, in both modes, while names come into being and
+// go: after a commit every client sees it, and what is said is signed and true.
+func TestNothingOldIsSigned(t *testing.T) {
+	for _, mode := range []zonesign.Mode{zonesign.Online, zonesign.Transfer} {
+		t.Run(fmt.Sprint(mode), func(t *testing.T) {
+			p := newPress(t)
+			p.paradisec()
+			p.signed(mode, "paradisec.example.")
+			s := newServer(Options{Now: time.Now, CacheBytes: 1 << 20, Signatures: 1 << 30}, published{p.zones})
+			defer s.Shutdown(p.ctx)
+			const n = 30
+			name := func(i int) string { return fmt.Sprintf("n%d.001.yy.paradisec.example.", i) }
+			ask := func(w *worker, i int) *dns.Msg {
+				m := question(name(i), dns.TypeNAPTR)
+				m.SetEdns0(1232, true)
+				msg, err := m.Pack()
+				if err != nil {
+					t.Error(err)
+				}
+				r := new(dns.Msg)
+				if err := r.Unpack(w.respond(nil, msg, someone, time.Now())); err != nil {
+					t.Error(err)
+				}
+				return r
+			}
+			ring := p.ring("paradisec.example.")
+			var all sync.WaitGroup
+			stop := make(chan struct{})
+			for range 2 {
+				w := s.newWorker(p.ctx, s.newTally())
+				all.Go(func() {
+					for i := 0; ; i++ {
+						select {
+						case <-stop:
+							return
+						default:
+							checkSignatures(t, ring, ask(w, i%n), time.Now())
+						}
+					}
+				})
+			}
+			w := s.newWorker(p.ctx, s.newTally())
+			for i := range n {
+				r := p.register(fmt.Sprintf("urn:paradisec:yy:001:n%d", i), "N2L https://example.org/new")
+				if m := ask(w, i); len(m.Answer) == 0 {
+					t.Errorf("%s after its commit: %v", name(i), m)
+				}
+				if i%3 > 0 {
+					continue
+				}
+				if _, err := p.registrar.Update(p.ctx, r.ID, 0, func(r *stele.Record) error { r.Readers = []string{"user:ann"}; return nil }); err != nil {
+					t.Fatal(err)
+				}
+				if m := ask(w, i); len(m.Answer) != 0 {
+					t.Errorf("%s after it was hidden: %v", name(i), m)
+				}
+			}
+			close(stop)
+			all.Wait()
+			if mode == zonesign.Transfer {
+				p.chainOf("paradisec.example.")
+			}
+		})
 	}
 }

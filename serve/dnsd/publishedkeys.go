@@ -2,12 +2,14 @@ package dnsd
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/miekg/dns"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/ddds"
+	"github.com/stele-id/stele/internal/dnsrr"
 	n2s "github.com/stele-id/stele/proof"
 )
 
@@ -73,7 +75,7 @@ func (z *Zone) addSigningKeys() {
 				continue // a namespace above has the same one
 			}
 			seen[text] = true
-			if n+1 > n2s.MaxKeys || size+len(text) > maxKeySet || len(owner) > maxNameText+1 {
+			if n+1 > n2s.MaxKeys || size+len(text) > maxKeySet || len(owner) > dnsrr.MaxNameText+1 {
 				left++
 				continue
 			}
@@ -82,56 +84,17 @@ func (z *Zone) addSigningKeys() {
 			for i := range parts {
 				parts[i] = ddds.Escape(parts[i])
 			}
-			z.add(&dns.TXT{Hdr: header(owner, dns.TypeTXT, z.zones.ttl), Txt: parts})
+			z.add(&dns.TXT{Hdr: dnsrr.Header(owner, dns.TypeTXT, z.zones.ttl), Txt: parts})
 		}
 	}
 	if left > 0 {
-		z.notes = append(z.notes, count(left, "signing key")+" can't be published, since the zone's name is too long or too many namespaces share it; give some a zone of their own")
+		keys := "1 signing key"
+		if left > 1 {
+			keys = fmt.Sprintf("%d signing keys", left)
+		}
+		z.notes = append(z.notes, keys+" can't be published, since the zone's name is too long or too many namespaces share it; give some a zone of their own")
 	}
 }
 
 // maxKeySet is how many bytes of keys fit an answer, with what stands around them.
 const maxKeySet = 56 << 10
-
-// addSignatures adds the rule that leads to the signatures of a record, which the
-// resolver gives. It says of which algorithms they are.
-func (c *compiler) addSignatures(out *Compiled, of *subject) {
-	var offered []ddds.Offer
-	for _, s := range of.record.Signatures {
-		o := ddds.Offer{Service: stele.N2S, Type: n2s.Algorithm(s)}
-		if !slices.Contains(offered, o) {
-			offered = append(offered, o)
-		}
-	}
-	c.addOwn(out, of, ddds.Services{Offers: offered}, stele.N2S)
-}
-
-// addPromise adds the rule that leads to the statement of what is promised, which the
-// resolver gives.
-func (c *compiler) addPromise(out *Compiled, s *subject) {
-	if s.promise() != (stele.Persistence{}) && !c.resolver.isZero() {
-		c.addOwn(out, s, ddds.Services{Offers: []ddds.Offer{{Service: stele.N2P}}}, stele.N2P)
-	}
-}
-
-// addOwn adds the rule for a service that the resolver gives itself.
-func (c *compiler) addOwn(out *Compiled, s *subject, services ddds.Services, service stele.Service) {
-	id := s.text
-	if c.resolver.isZero() {
-		out.note("%s has signatures, and no resolver gives them; give the zone one (stele zone add --resolver)", id)
-		return
-	}
-	flag := c.resolver.flag()
-	field, err := services.Field(flag)
-	if err != nil {
-		out.note("%s: its %s can't be published: %v", id, service, err)
-		return
-	}
-	f := ddds.Fields{Order: ruleOrder, Preference: rulePreference, Flags: string(flag), Service: field, Replacement: "."}
-	var ok bool
-	if f.Regexp, ok = c.express(s, c.resolver.service(service, id)); !ok {
-		out.note("%s: the address of its %s does not fit a rule; clients find it over HTTP", id, service)
-		return
-	}
-	out.Rules = append(out.Rules, f)
-}

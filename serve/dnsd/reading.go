@@ -10,11 +10,14 @@ import (
 	"github.com/stele-id/stele/publish/zonesign"
 )
 
+// ReadAtOnce is how many records zones read before the first answer. The reader goes on with
+// those of a larger registry while answers are given.
+const ReadAtOnce = 5000
+
 // Numbers of the reader.
 const (
-	indexAtOnce = 5000             // records that are read before the first answer; more are read beside it
-	readAgain   = 10 * time.Second // after which a reading goes on that the store broke off
-	lookWanted  = 1024             // records between two looks whether zones are still wanted
+	readAgain  = 10 * time.Second // after which a reading goes on that the store broke off
+	lookWanted = 1024             // records between two looks whether zones are still wanted
 )
 
 // startReader has the names of a kept set read, by the reader that works already or by a
@@ -111,9 +114,6 @@ func boolOrder(b bool) int {
 	return 0
 }
 
-// NSEC3 returns the chain of the zone's names; nil if it is not signed in the mode transfer.
-func (z *Zone) NSEC3() *NSEC3Chain { return z.chain }
-
 // letAnswer says that the pass takes long, so that answers need not wait for it, nor for
 // the one after it.
 func (p *pass) letAnswer() {
@@ -155,7 +155,7 @@ func (p *pass) readAll(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if p.read++; p.read == indexAtOnce {
+			if p.read++; p.read == ReadAtOnce {
 				p.letAnswer()
 			}
 			if p.read%lookWanted == 0 && !p.isWanted() {
@@ -272,6 +272,16 @@ func (z *Zone) linkLate(ctx context.Context) (done bool, err error) {
 	}
 	close(c.ready)
 	return true, nil
+}
+
+// AwaitNames waits until the reader has all names of the zone. Until then answers do not
+// deny what it may find yet.
+func (z *Zone) AwaitNames(ctx context.Context) error {
+	err := z.index.await(ctx)
+	if c := z.NSEC3(); err == nil && c != nil {
+		err = c.await(ctx)
+	}
+	return err
 }
 
 // complete says that names are read: earlier answers that a name is empty may have been

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/ddds"
+	"github.com/stele-id/stele/internal/dnsrr"
 	"github.com/stele-id/stele/publish/zonemap"
 )
 
@@ -52,7 +53,7 @@ func compareKeys(a, b stele.NamespaceKey) int {
 // or the names of that one follow it directly, as with the shoulders of ARKs.
 func isUnder(prefix, above, joint string) bool {
 	rest, ok := strings.CutPrefix(prefix, above)
-	return ok && (rest == "" || joint == "" && len(above) > headLen(above) || rest[0] == ':' || rest[0] == '/')
+	return ok && (rest == "" || joint == "" && len(above) > zonemap.Head(above) || rest[0] == ':' || rest[0] == '/')
 }
 
 // rulesOf returns the rules at the apex of a zone. They are the same as at the key of its
@@ -137,7 +138,7 @@ func (s *zoneSet) addKeys(root *Zone) {
 	for key, ns := range s.byKey {
 		known := leads(ns) || s.finds(root)
 		if known && strings.HasPrefix(key.Prefix, begin) && len(key.Prefix) > len(begin) {
-			heads[key.Prefix[:headLen(key.Prefix)]] = true
+			heads[key.Prefix[:zonemap.Head(key.Prefix)]] = true
 		}
 	}
 	for _, head := range slices.Sorted(maps.Keys(heads)) {
@@ -163,7 +164,7 @@ func (s *zoneSet) addKey(root *Zone, head, label string) {
 			return
 		}
 	}
-	if len(label) > maxLabel || len(name) > maxNameText+1 {
+	if len(label) > dnsrr.MaxLabel || len(name) > dnsrr.MaxNameText+1 {
 		root.notes = append(root.notes, head+" has no key: the name would be too long")
 		return
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/ddds"
+	"github.com/stele-id/stele/internal/dnsrr"
 	"github.com/stele-id/stele/publish/zonemap"
 )
 
@@ -49,7 +50,7 @@ func (s *zoneSet) addURIKeys(root *Zone) {
 		if s.zones[name] != nil {
 			continue // the key is a zone of its own
 		}
-		if len(name) > maxNameText+1 {
+		if len(name) > dnsrr.MaxNameText+1 {
 			k.note("%s has no key: the name would be too long", label)
 			k.list = nil
 		}

@@ -10,7 +10,7 @@ import (
 )
 
 // walkURI resolves a URI from a key.
-func (p *press) walkURI(key, uri string) string {
+func walkURI(p *press, key, uri string) string {
 	p.t.Helper()
 	res, err := (&ddds.Walker{Database: p}).Walk(p.ctx, ddds.Request{Name: uri, Start: key, Service: stele.N2L})
 	if err != nil {
@@ -20,7 +20,7 @@ func (p *press) walkURI(key, uri string) string {
 }
 
 // uris publishes handles, DOIs and PURLs, and a root of URIs.
-func (p *press) uris() {
+func uris(p *press) {
 	p.t.Helper()
 	p.publish("20.500.12345/", "handles.example.", "/", 1)
 	p.publish("10.5555/", "dois.example.", "/", 2)
@@ -39,14 +39,14 @@ func (p *press) uris() {
 // section 4.2), whatever the scheme of the namespace that it belongs to.
 func TestRootOfURIs(t *testing.T) {
 	p := newPress(t)
-	p.uris()
+	uris(p)
 	const services = `"thttp+N2L+N2Ls+N2R+N2Rs+N2C+N2Cs+N2N+N2Ns+I2L+I2Ls+I2R+I2Rs+I2C+I2Cs+I2N+I2Ns+N2S+N2P"`
-	wantRules(t, p.rulesAt("https.uri.example."),
+	wantRules(t, rulesAt(p, "https.uri.example."),
 		`99 10 "" "" "!^https?://purl[.]example[.]org/net/([-_A-Za-z0-9]{1,59}([.][-_A-Za-z0-9]{1,59}){0,3})$!\\1.purls.example.!" .`,
 		`99 50 "s" `+services+` "!^https?://purl[.]example[.]org/net/.*$!_http._tcp.purls.example.!" .`,
 		`99 60 "s" "thttp" "!^https?://purl[.]example[.]org/net/.*$!_http._tcp.purls.example.!" .`,
 		`300 10 "" "" "!^https://([^:/?#]+).*$!\\1!i" .`)
-	wantRules(t, p.rulesAt("doi.uri.example."),
+	wantRules(t, rulesAt(p, "doi.uri.example."),
 		`99 10 "" "" "!^(doi|hdl):10[.]5555/([-_a-z0-9]{1,47})/([-_a-z0-9]{1,47}([.][-_a-z0-9]{1,47}){0,3})$!\\3.\\2.dois.example.!i" .`,
 		`99 50 "s" `+services+` "!^(doi|hdl):10[.]5555/.*$!_http._tcp.dois.example.!i" .`,
 		`99 60 "s" "thttp" "!^(doi|hdl):10[.]5555/.*$!_http._tcp.dois.example.!i" .`,
@@ -66,14 +66,14 @@ func TestRootOfURIs(t *testing.T) {
 		"hdl:20.500.54321/ABC":             "not found",
 	} {
 		scheme, _, _ := strings.Cut(uri, ":")
-		if got := p.walkURI(scheme+".uri.example.", uri); got != want {
+		if got := walkURI(p, scheme+".uri.example.", uri); got != want {
 			t.Errorf("%s: %s, want %s", uri, got, want)
 		}
 	}
 	// The server has what changed, in the root too.
 	p.publish("20.500.777/", "more.example.", "/", 1)
 	p.register("20.500.777/x", "http://example.org/more")
-	if got := p.walkURI("hdl.uri.example.", "hdl:20.500.777/X"); got != "RES:http http://example.org/more" {
+	if got := walkURI(p, "hdl.uri.example.", "hdl:20.500.777/X"); got != "RES:http http://example.org/more" {
 		t.Error(got)
 	}
 }
@@ -91,7 +91,7 @@ func TestZoneOfHost(t *testing.T) {
 		"http://purl.example.org/obo/HP_1":  "RES:http http://example.org/hp",
 		"http://purl.example.org/obo/HP_1~": "s _http._tcp.hp.example.",
 	} {
-		if got := p.walkURI("purl.example.org.", uri); got != want {
+		if got := walkURI(p, "purl.example.org.", uri); got != want {
 			t.Errorf("%s: %s, want %s", uri, got, want)
 		}
 	}
@@ -108,7 +108,7 @@ func TestZoneOfHost(t *testing.T) {
 // URIs.
 func TestParentOfURIs(t *testing.T) {
 	p := newPress(t)
-	p.uris()
+	uris(p)
 	var b bytes.Buffer
 	for _, zone := range []string{"handles.example", "dois.example", "purls.example"} {
 		for _, root := range []string{"uri.arpa", ""} {

@@ -38,7 +38,7 @@ func (d *desk) sign(zone string, mode zonesign.Mode, ring *zonekey.Ring) {
 	z := d.from.zones[zone]
 	z.signer = s
 	if mode == zonesign.Transfer {
-		z.chain = NewNSEC3Chain()
+		z.chain = CompleteNSEC3Chain(nsec3.New())
 		for name, records := range z.nodes {
 			n := Node{Records: append(records[:len(records):len(records)], s.ApexRecords(name)...)}
 			z.chain.Set(name, zone, nsec3.Types(n.Types(name == zone)))
@@ -48,7 +48,6 @@ func (d *desk) sign(zone string, mode zonesign.Mode, ring *zonekey.Ring) {
 				z.chain.Set(name, zone, nsec3.Types(zonesign.TypesAt(one.ns)))
 			}
 		}
-		close(z.chain.ready)
 	}
 	d.from.changes++
 	d.from.mu.Unlock()

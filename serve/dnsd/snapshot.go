@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -319,14 +318,4 @@ func (z *Zone) handOnNSEC3() (links *NSEC3Chain) {
 		z.signer = nil
 	}
 	return links
-}
-
-// inNetwork reports whether an address is the one of a text, or in its network.
-func inNetwork(text string, addr netip.Addr) bool {
-	addr = addr.Unmap().WithZone("")
-	if one, err := netip.ParseAddr(text); err == nil {
-		return one == addr
-	}
-	network, err := netip.ParsePrefix(text)
-	return err == nil && network.Contains(addr)
 }

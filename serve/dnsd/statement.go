@@ -1,17 +1,19 @@
 package dnsd
 
 import (
+	"slices"
 	"time"
 	"unicode/utf8"
 
+	"github.com/stele-id/stele/internal/dnsrr"
+	n2s "github.com/stele-id/stele/proof"
+
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/ddds"
 )
 
-// Sizes of TXT records.
-const (
-	maxString = 255 // bytes of one string (RFC 1035, section 3.3)
-	maxWords  = 800 // bytes of a statement; the whole of it is what N2P leads to
-)
+// maxWords bounds a statement in a TXT record, in bytes; the whole of it is what N2P leads to.
+const maxWords = 800
 
 // describe says in texts what a TXT record has of an identifier: what is promised,
 // or why it was withdrawn.
@@ -65,14 +67,57 @@ func boundary(text string, n int) int {
 // splitTexts cuts texts into strings that a TXT record can hold.
 func splitTexts(texts []string) (list []string) {
 	for _, t := range texts {
-		for len(t) > maxString {
-			n := boundary(t, maxString)
+		for len(t) > dnsrr.MaxString {
+			n := boundary(t, dnsrr.MaxString)
 			if n == 0 { // no UTF-8
-				n = maxString
+				n = dnsrr.MaxString
 			}
 			list, t = append(list, t[:n]), t[n:]
 		}
 		list = append(list, t)
 	}
 	return list
+}
+
+// addSignatures adds the rule that leads to the signatures of a record, which the
+// resolver gives. It says of which algorithms they are.
+func (c *compiler) addSignatures(out *Compiled, of *subject) {
+	var offered []ddds.Offer
+	for _, s := range of.record.Signatures {
+		o := ddds.Offer{Service: stele.N2S, Type: n2s.Algorithm(s)}
+		if !slices.Contains(offered, o) {
+			offered = append(offered, o)
+		}
+	}
+	c.addOwn(out, of, ddds.Services{Offers: offered}, stele.N2S)
+}
+
+// addPromise adds the rule that leads to the statement of what is promised, which the
+// resolver gives.
+func (c *compiler) addPromise(out *Compiled, s *subject) {
+	if s.promise() != (stele.Persistence{}) && !c.resolver.isZero() {
+		c.addOwn(out, s, ddds.Services{Offers: []ddds.Offer{{Service: stele.N2P}}}, stele.N2P)
+	}
+}
+
+// addOwn adds the rule for a service that the resolver gives itself.
+func (c *compiler) addOwn(out *Compiled, s *subject, services ddds.Services, service stele.Service) {
+	id := s.text
+	if c.resolver.isZero() {
+		out.note("%s has signatures, and no resolver gives them; give the zone one (stele zone add --resolver)", id)
+		return
+	}
+	flag := c.resolver.flag()
+	field, err := services.Field(flag)
+	if err != nil {
+		out.note("%s: its %s can't be published: %v", id, service, err)
+		return
+	}
+	f := ddds.Fields{Order: ruleOrder, Preference: rulePreference, Flags: string(flag), Service: field, Replacement: "."}
+	var ok bool
+	if f.Regexp, ok = c.express(s, c.resolver.service(service, id)); !ok {
+		out.note("%s: the address of its %s does not fit a rule; clients find it over HTTP", id, service)
+		return
+	}
+	out.Rules = append(out.Rules, f)
 }

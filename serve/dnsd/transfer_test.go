@@ -27,7 +27,7 @@ import (
 func (p *press) serve(o Options) *Server {
 	p.t.Helper()
 	o.Zones, o.Now = p.zones, time.Now
-	p.zones.now = time.Now
+	p.setClock(time.Now)
 	s := New(o)
 	if err := s.Listen(p.t.Context(), "127.0.0.1:0"); err != nil {
 		p.t.Fatal(err)
@@ -40,23 +40,6 @@ func (p *press) serve(o Options) *Server {
 		}
 	})
 	return s
-}
-
-// secondaries sets the clients that may have the zone of a namespace.
-func (p *press) secondaries(prefix string, list ...stele.Secondary) {
-	p.t.Helper()
-	p.namespace(prefix, func(ns *stele.Namespace) { ns.Publication.Secondaries = list })
-}
-
-// tsigKey makes a key.
-func (p *press) tsigKey(name, algorithm string) *zonekey.TSIGKey {
-	p.t.Helper()
-	keys := &zonekey.TSIGManager{Store: p.registrar, Now: time.Now, Random: rand.Reader}
-	k, err := keys.Add(p.ctx, name, algorithm)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	return k
 }
 
 // take takes a zone as a secondary does: all of it, or from a serial on what changed.
@@ -87,39 +70,6 @@ func take(s *Server, zone string, serial uint32, k *zonekey.TSIGKey) ([]dns.RR, 
 	}
 	return list, n, err
 }
-
-// lines are records as a set of lines, without SOA records and their signatures.
-func lines(t testing.TB, list []dns.RR) map[string]bool {
-	t.Helper()
-	set := make(map[string]bool)
-	for _, rr := range list {
-		if sig, ok := rr.(*dns.RRSIG); rr.Header().Rrtype == dns.TypeSOA || ok && sig.TypeCovered == dns.TypeSOA {
-			continue
-		}
-		if set[rr.String()] {
-			t.Errorf("%s came twice", rr)
-		}
-		set[rr.String()] = true
-	}
-	return set
-}
-
-// ends makes sure that a transfer begins and ends with the same SOA record, and returns
-// its serial.
-func ends(t testing.TB, list []dns.RR) uint32 {
-	t.Helper()
-	if len(list) < 2 {
-		t.Fatalf("%d records", len(list))
-	}
-	first, ok := list[0].(*dns.SOA)
-	if last := list[len(list)-1]; !ok || last.String() != first.String() {
-		t.Fatalf("it begins with %v and ends with %v", list[0], last)
-	}
-	return first.Serial
-}
-
-// everybody is every client on this machine.
-var everybody = stele.Secondary{Network: "127.0.0.0/8"}
 
 // TestTransfer takes zones of all kinds: what comes is what the zone has.
 func TestTransfer(t *testing.T) {
@@ -230,44 +180,6 @@ func TestIncrements(t *testing.T) {
 			}
 		})
 	}
-}
-
-// apply applies a delta to a copy of a zone, and returns its serial then.
-func apply(t *testing.T, copied map[string]bool, list []dns.RR, serial uint32) uint32 {
-	t.Helper()
-	if len(list) == 1 {
-		soa, ok := list[0].(*dns.SOA)
-		if !ok || soa.Serial != serial {
-			t.Fatalf("got %v for serial %d", list, serial)
-		}
-		return serial
-	}
-	now := ends(t, list)
-	part := 0 // of the SOA records after the first: 1 is removed, 2 is added
-	for _, rr := range list[1 : len(list)-1] {
-		if soa, ok := rr.(*dns.SOA); ok {
-			if part++; part == 1 && soa.Serial != serial || part == 2 && soa.Serial != now {
-				t.Fatalf("part %d is of serial %d", part, soa.Serial)
-			}
-			continue
-		}
-		if sig, ok := rr.(*dns.RRSIG); ok && sig.TypeCovered == dns.TypeSOA {
-			continue
-		}
-		line := rr.String()
-		if copied[line] == (part == 2) {
-			t.Fatalf("part %d has %s", part, line)
-		}
-		if part == 1 {
-			delete(copied, line)
-		} else {
-			copied[line] = true
-		}
-	}
-	if part != 2 {
-		t.Fatalf("%d parts", part)
-	}
-	return now
 }
 
 // TestTransferStandsStill takes a zone while it changes: each time it is what the zone

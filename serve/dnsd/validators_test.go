@@ -27,8 +27,7 @@ import (
 // others. TTLs are short, so that they ask again.
 func authorityFor(t *testing.T, outer, inner zonesign.Mode) (*press, netip.AddrPort) {
 	t.Helper()
-	p := newPress(t)
-	p.zones.ttl = 1
+	p := newPress(t, func(o *ZonesOptions) { o.DefaultTTL = 1 })
 	p.namespace("urn:", func(ns *stele.Namespace) {
 		ns.Publication = stele.Publication{Zone: "urn.example.", Layout: stele.LayoutRoot, Servers: []stele.NameServer{{Name: "ns1.urn.example.", Addresses: []string{"127.0.0.1"}}}}
 	})
@@ -41,7 +40,7 @@ func authorityFor(t *testing.T, outer, inner zonesign.Mode) (*press, netip.AddrP
 	p.register("urn:plain:c:n", "N2L https://example.org/")
 	p.signed(inner, "urn.example.", "child.urn.example.")
 	modes := map[string]zonesign.Mode{"urn.example.": outer, "child.urn.example.": inner}
-	p.zones.signing = func(ns *stele.Namespace) zonesign.Mode { return modes[ns.Publication.Zone] }
+	p.setSigning(func(ns *stele.Namespace) zonesign.Mode { return modes[ns.Publication.Zone] })
 	p.zones.InvalidateNamespaces()
 	s := New(Options{Zones: p.zones, Now: time.Now, CacheBytes: 1 << 20})
 	t.Cleanup(func() { _ = s.Shutdown(context.Background()) })

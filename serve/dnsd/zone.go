@@ -11,6 +11,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/ddds"
+	"github.com/stele-id/stele/internal/dnsrr"
 	"github.com/stele-id/stele/publish/zonesign"
 )
 
@@ -127,11 +128,11 @@ func (z *Zone) compiler() *compiler {
 // Apex returns the zone's SOA, with the present serial, and NS records.
 func (z *Zone) Apex() (soa *dns.SOA, ns []dns.RR) {
 	soa = &dns.SOA{
-		Hdr: header(z.Name, dns.TypeSOA, z.zones.ttl), Ns: z.primary(), Mbox: z.mailbox(),
+		Hdr: dnsrr.Header(z.Name, dns.TypeSOA, z.zones.ttl), Ns: z.primary(), Mbox: z.mailbox(),
 		Serial: z.serial.now(), Refresh: soaRefresh, Retry: soaRetry, Expire: SOAExpire, Minttl: soaMinimum,
 	}
 	for _, s := range z.ns.Publication.Servers {
-		ns = append(ns, &dns.NS{Hdr: header(z.Name, dns.TypeNS, z.zones.ttl), Ns: s.Name})
+		ns = append(ns, &dns.NS{Hdr: dnsrr.Header(z.Name, dns.TypeNS, z.zones.ttl), Ns: s.Name})
 	}
 	return soa, ns
 }
@@ -149,7 +150,7 @@ func (z *Zone) primary() string {
 // before the @ is one label.
 func (z *Zone) mailbox() string {
 	local, domain, ok := strings.Cut(z.ns.Publication.Mailbox, "@")
-	if !ok || len(local) > maxLabel {
+	if !ok || len(local) > dnsrr.MaxLabel {
 		return "hostmaster." + z.Name
 	}
 	var b strings.Builder
@@ -177,11 +178,11 @@ func (z *Zone) build(rules keyRules) {
 			}
 		}
 	}
-	if h := parseHost(p.Resolver); !h.isZero() && len(httpService)+len(z.Name) <= maxNameText+1 {
+	if h := parseHost(p.Resolver); !h.isZero() && len(httpService)+len(z.Name) <= dnsrr.MaxNameText+1 {
 		if f, ok := furtherRule(z.Name, furtherOrder, rulePreference); ok {
 			z.further = append(z.further, f)
 		}
-		z.add(&dns.SRV{Hdr: header(httpService+z.Name, dns.TypeSRV, z.zones.ttl), Target: h.name, Port: h.port})
+		z.add(&dns.SRV{Hdr: dnsrr.Header(httpService+z.Name, dns.TypeSRV, z.zones.ttl), Target: h.name, Port: h.port})
 	}
 	z.addSigningKeys()
 }
@@ -221,9 +222,9 @@ func addressRecords(s stele.NameServer, ttl uint32) (list []dns.RR) {
 		switch {
 		case ip == nil:
 		case ip.To4() != nil:
-			list = append(list, &dns.A{Hdr: header(s.Name, dns.TypeA, ttl), A: ip})
+			list = append(list, &dns.A{Hdr: dnsrr.Header(s.Name, dns.TypeA, ttl), A: ip})
 		default:
-			list = append(list, &dns.AAAA{Hdr: header(s.Name, dns.TypeAAAA, ttl), AAAA: ip})
+			list = append(list, &dns.AAAA{Hdr: dnsrr.Header(s.Name, dns.TypeAAAA, ttl), AAAA: ip})
 		}
 	}
 	return list
@@ -239,4 +240,16 @@ func (z *Zone) staticNames() []string {
 	}
 	slices.Sort(list)
 	return list
+}
+
+// has reports whether the zone is the zoneOf an identifier. It is called for every name of
+// a zone that is sent.
+func (z *Zone) has(id stele.ID) bool {
+	switch {
+	case !z.alone:
+		return z.set.zoneOf(id) == z
+	case id.Scheme() != z.ns.Scheme || z.ns.Publication.Layout == stele.LayoutRoot:
+		return false
+	}
+	return z.ns.Prefix == "" || z.set.schemes.IsWithin(id, z.ns.Prefix)
 }

@@ -9,6 +9,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/miekg/dns"
@@ -42,7 +43,7 @@ func TestApex(t *testing.T) {
 		"paradisec.example.":            "NAPTR",
 		"c.b.a.paradisec.example.":      "NAPTR URI",
 	} {
-		if got := strings.Join(p.typesAt(name), " "); got != want {
+		if got := strings.Join(typesAt(p, name), " "); got != want {
 			t.Errorf("%s has %s, want %s", name, got, want)
 		}
 	}
@@ -104,7 +105,7 @@ func TestIndexBeside(t *testing.T) {
 	p := newPress(t)
 	p.publish("urn:paradisec", "paradisec.example.", ":", 3)
 	var records []*stele.Record
-	for i := range indexAtOnce + 10 {
+	for i := range ReadAtOnce + 10 {
 		records = append(records, &stele.Record{ID: p.id(fmt.Sprintf("urn:paradisec:c:%d:a.b", i)), Version: 1, State: stele.Active, Targets: []stele.Target{target("http://example.org/")}})
 	}
 	if _, err := p.store.Ingest(p.ctx, records, nil, nil, nil); err != nil {
@@ -116,7 +117,7 @@ func TestIndexBeside(t *testing.T) {
 			complete <- struct{}{}
 		}
 	})
-	n, _ := p.lookup(fmt.Sprintf("a.b.%d.c.paradisec.example.", indexAtOnce))
+	n, _ := p.lookup(fmt.Sprintf("a.b.%d.c.paradisec.example.", ReadAtOnce))
 	if len(n.Records) == 0 {
 		t.Error("a name is not there at once")
 	}
@@ -132,42 +133,53 @@ func TestOnChange(t *testing.T) {
 	p := newPress(t)
 	p.publish("urn:paradisec", "paradisec.example.", ":", 3)
 	p.lookup("paradisec.example.")
-	p.told = nil
+	p.takeTold()
 	p.register("urn:paradisec:a:b:c.d", "http://example.org/")
 	want := []string{"c.d.b.a.paradisec.example.", "d.b.a.paradisec.example.", "b.a.paradisec.example.", "a.paradisec.example."}
-	if len(p.told) != 1 || !slices.Equal(p.told[0], want) {
-		t.Errorf("told %v, want %v", p.told, want)
+	if told := p.takeTold(); len(told) != 1 || !slices.Equal(told[0], want) {
+		t.Errorf("told %v, want %v", told, want)
 	}
-	p.told = nil
 	p.register("urn:other:a", "http://example.org/")
-	if len(p.told) != 0 {
-		t.Errorf("told %v of a name that is not published", p.told)
+	if told := p.takeTold(); len(told) != 0 {
+		t.Errorf("told %v of a name that is not published", told)
 	}
 	p.namespace("urn:paradisec", func(ns *stele.Namespace) { ns.TTL = 77 })
-	if len(p.told) != 1 || p.told[0] != nil {
-		t.Errorf("told %v of a namespace, want all", p.told)
+	if told := p.takeTold(); len(told) != 1 || told[0] != nil {
+		t.Errorf("told %v of a namespace, want all", told)
 	}
 	if n, _ := p.lookup("c.d.b.a.paradisec.example."); n.Records[0].Header().Ttl != 77 {
 		t.Errorf("%v after the namespace's TTL was set", n.Records)
 	}
 }
 
-// broken is a store that fails.
-type broken struct{ stele.Store }
+// broken is a store that fails from some time on.
+type broken struct {
+	stele.Store
+	fails atomic.Bool
+}
 
 var errBroken = errors.New("broken")
 
-func (broken) Record(context.Context, stele.ID) (*stele.Record, error) { return nil, errBroken }
+func (b *broken) Record(ctx context.Context, id stele.ID) (*stele.Record, error) {
+	if b.fails.Load() {
+		return nil, errBroken
+	}
+	return b.Store.Record(ctx, id)
+}
 
-func (broken) Scan(context.Context, string, string, string) iter.Seq2[*stele.Record, error] {
+func (b *broken) Scan(ctx context.Context, scheme, prefix, after string) iter.Seq2[*stele.Record, error] {
+	if !b.fails.Load() {
+		return b.Store.Scan(ctx, scheme, prefix, after)
+	}
 	return func(yield func(*stele.Record, error) bool) { yield(nil, errBroken) }
 }
 
 func TestStoreFails(t *testing.T) {
-	p := newPress(t)
+	store := new(broken)
+	p := newPress(t, func(o *ZonesOptions) { store.Store, o.Store = o.Store.(stele.Store), store })
 	p.publish("urn:paradisec", "paradisec.example.", ":", 3)
 	_, z := p.lookup("paradisec.example.")
-	p.zones.store = broken{p.store}
+	store.fails.Store(true)
 	for _, name := range []string{"c.b.a.paradisec.example.", "b.a.paradisec.example."} {
 		if n, err := z.Lookup(p.ctx, name); err == nil || n.Exists {
 			t.Errorf("%s: %+v, %v; want the store's error", name, n, err)
@@ -234,8 +246,8 @@ func TestRootOfARK(t *testing.T) {
 	})
 	p.namespace("ark:12345/x5", func(ns *stele.Namespace) { ns.Title = "A shoulder" })
 	p.publish("ark:99999", "ark99999.example.", "/", 1)
-	wantRules(t, p.rulesAt("12345.ark.example."), `100 10 "h" "ark" "" n2t.example.org.`)
-	rules := p.rulesAt("99999.ark.example.")
+	wantRules(t, rulesAt(p, "12345.ark.example."), `100 10 "h" "ark" "" n2t.example.org.`)
+	rules := rulesAt(p, "99999.ark.example.")
 	if len(rules) != 4 || rules[3] != `100 10 "h" "ark" "" id.example.org.` {
 		t.Errorf("%q", rules)
 	}
@@ -259,20 +271,20 @@ func TestRulesLayout(t *testing.T) {
 			t.Errorf("%s: %s, want %s", id, got, want)
 		}
 	}
-	if err := p.zones.Judge(p.ctx, p.current("urn:example")); err != nil {
+	if err := p.zones.Judge(p.ctx, current(p, "urn:example")); err != nil {
 		t.Error(err)
 	}
-	for i := range maxCollection {
+	for i := range MaxCollection {
 		p.register(fmt.Sprintf("urn:example:n%d", i), "http://example.org/n")
 	}
-	wantRules(t, p.rulesAt("rules.example."), strings.Replace(further, "paradisec", "rules", 1), `200 60 "s" "thttp" "" _http._tcp.rules.example.`)
-	if err := p.zones.Judge(p.ctx, p.current("urn:example")); !errors.Is(err, stele.Conflict) {
+	wantRules(t, rulesAt(p, "rules.example."), strings.Replace(further, "paradisec", "rules", 1), `200 60 "s" "thttp" "" _http._tcp.rules.example.`)
+	if err := p.zones.Judge(p.ctx, current(p, "urn:example")); !errors.Is(err, stele.Conflict) {
 		t.Errorf("%v, want a refusal", err)
 	}
 }
 
 // current returns a namespace as it is.
-func (p *press) current(prefix string) *stele.Namespace {
+func current(p *press, prefix string) *stele.Namespace {
 	p.t.Helper()
 	key, err := p.registrar.ParsePrefix(prefix)
 	if err != nil {

@@ -3,7 +3,6 @@ package dnsd
 import (
 	"cmp"
 	"context"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"slices"
@@ -12,7 +11,6 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/stele-id/stele"
-	"github.com/stele-id/stele/ddds"
 	"github.com/stele-id/stele/publish/zonesign"
 )
 
@@ -37,7 +35,7 @@ func (z *Zones) Export(ctx context.Context, w io.Writer, name string, told func(
 		return err
 	}
 	f := &zoneFile{w: w, zone: still.Zone, told: told, compiler: still.compiler()}
-	f.compiler.heads = make(map[headOf]ruleHead)
+	f.compiler.keepHeads()
 	f.head(one.signer)
 	f.fixed(ctx)
 	if still.mapping != nil {
@@ -148,12 +146,6 @@ func (f *zoneFile) fixed(ctx context.Context) {
 			}
 		}
 	}
-}
-
-// outer returns the zone in which another one is; nil if there is none.
-func (s *zoneSet) outer(inner *Zone) *Zone {
-	_, above, _ := strings.Cut(inner.Name, ".")
-	return s.find(above)
 }
 
 // delegation is what the zone above has of a zone: its name servers, the digests of its
@@ -336,25 +328,30 @@ func (f *zoneFile) shortName(name string) string {
 	return name
 }
 
-// recordText writes a record as a master file has it, without its owner name.
-func recordText(rr dns.RR) string {
-	h := rr.Header()
-	data := strings.TrimPrefix(rr.String(), h.String())
-	switch rr := rr.(type) {
-	case *dns.RFC3597:
-		data = uriText(rr) // the only type that comes so
-	case *dns.SOA:
-		// The library takes away escapes, and Knot wants them before + and the like.
-		data = strings.Replace(data, " "+dns.Name(rr.Mbox).String()+" ", " "+rr.Mbox+" ", 1)
-	}
-	return fmt.Sprintf("%d IN %s %s", h.Ttl, dns.TypeToString[h.Rrtype], data)
+// OwnerCompiler compiles the records at one owner name of a zone after the other, all in the
+// same memory.
+type OwnerCompiler struct {
+	zone     *Zone
+	compiler *compiler
+	out      Compiled
+	list     [1]named
 }
 
-// uriText writes a URI record that is longer than the library writes.
-func uriText(rr *dns.RFC3597) string {
-	data, err := hex.DecodeString(rr.Rdata)
-	if err != nil || len(data) < 4 {
-		return `\# 0`
+// NewOwnerCompiler returns a compiler for the names of the zone.
+func (z *Zone) NewOwnerCompiler() *OwnerCompiler {
+	c := &OwnerCompiler{zone: z, compiler: z.compiler()}
+	c.compiler.keepHeads()
+	return c
+}
+
+// Compile returns the owner name of a registered identifier and what is compiled for it,
+// with the other identifiers that share the name. It returns nil if the identifier is not
+// the first of those, or not in the zone. What it returns holds until the next call.
+func (c *OwnerCompiler) Compile(ctx context.Context, id stele.ID, r *stele.Record) (owner string, out *Compiled, err error) {
+	owner, list, err := c.zone.allAt(ctx, id, r, c.list[:])
+	if err != nil || len(list) == 0 || c.zone.static[owner] != nil {
+		return owner, nil, err
 	}
-	return fmt.Sprintf(`%d %d "%s"`, int(data[0])<<8|int(data[1]), int(data[2])<<8|int(data[3]), ddds.Escape(string(data[4:])))
+	c.compiler.compileTo(&c.out, list)
+	return owner, &c.out, nil
 }

@@ -16,14 +16,14 @@ func TestKeys(t *testing.T) {
 	p := newPress(t)
 	p.paradisec()
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	p.zones.now = func() time.Time { return now }
-	p.zones.signing = func(ns *stele.Namespace) zonesign.Mode {
+	p.setClock(func() time.Time { return now })
+	p.setSigning(func(ns *stele.Namespace) zonesign.Mode {
 		if ns.Publication.Zone == "paradisec.example." {
 			return zonesign.Transfer
 		}
 		return zonesign.Unsigned
-	}
-	keys := &zonekey.Manager{Store: p.registrar, Zones: p.zones, Now: p.zones.now, Random: rand.Reader}
+	})
+	keys := &zonekey.Manager{Store: p.registrar, Zones: p.zones, Now: p.now, Random: rand.Reader}
 	const zone = "Paradisec.example"
 	first, err := keys.Begin(p.ctx, zone, zonekey.ECDSA, false)
 	if err != nil {
@@ -40,7 +40,7 @@ func TestKeys(t *testing.T) {
 		t.Fatalf("%+v, %v", rolled, err)
 	}
 	// The TTL of keys is an hour, and secondaries ask each hour.
-	if from := rolled.Steps[0].From; from != now.Add(time.Hour+spreadSecondary) || !rolled.Steps[0].Parent {
+	if from := rolled.Steps[0].From; from != now.Add(time.Hour+SpreadSecondary) || !rolled.Steps[0].Parent {
 		t.Errorf("%+v", rolled.Steps)
 	}
 	if _, err := keys.Next(p.ctx, zone, zonekey.CSK, 0, true, false); !errors.Is(err, stele.Conflict) {
@@ -54,7 +54,7 @@ func TestKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	status, err := keys.Status(p.ctx, zone, 48*time.Hour)
-	if err != nil || len(status.Steps) != 1 || status.Steps[0].From != now.Add(48*time.Hour+spreadSecondary) {
+	if err != nil || len(status.Steps) != 1 || status.Steps[0].From != now.Add(48*time.Hour+SpreadSecondary) {
 		t.Errorf("%+v, %v", status, err)
 	}
 	if _, err := keys.Status(p.ctx, "none.example", 0); !errors.Is(err, stele.NotFound) {
@@ -68,13 +68,13 @@ func TestRefreshAll(t *testing.T) {
 	p := newPress(t)
 	p.paradisec()
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	p.zones.now = func() time.Time { return now }
-	p.zones.signing = func(*stele.Namespace) zonesign.Mode { return zonesign.Transfer }
-	keys := &zonekey.Manager{Store: p.registrar, Zones: p.zones, Now: p.zones.now, Random: rand.Reader}
+	p.setClock(func() time.Time { return now })
+	p.setSigning(func(*stele.Namespace) zonesign.Mode { return zonesign.Transfer })
+	keys := &zonekey.Manager{Store: p.registrar, Zones: p.zones, Now: p.now, Random: rand.Reader}
 	if _, err := keys.Begin(p.ctx, "paradisec.example.", zonekey.Ed25519, false); err != nil {
 		t.Fatal(err)
 	}
-	_, first := p.exportSigned("paradisec.example.")
+	_, first := exportSigned(p, "paradisec.example.")
 	for _, test := range []struct {
 		after time.Duration
 		anew  bool
@@ -83,7 +83,7 @@ func TestRefreshAll(t *testing.T) {
 		if err := keys.RefreshAll(p.ctx); err != nil {
 			t.Fatal(err)
 		}
-		_, text := p.exportSigned("paradisec.example.")
+		_, text := exportSigned(p, "paradisec.example.")
 		if anew := text != first; anew != test.anew {
 			t.Errorf("after %v: made anew %v", test.after, anew)
 		}
@@ -93,7 +93,7 @@ func TestRefreshAll(t *testing.T) {
 	if _, err := keys.Refresh(p.ctx, "paradisec.example."); err != nil {
 		t.Fatal(err)
 	}
-	if _, text := p.exportSigned("paradisec.example."); text != before {
+	if _, text := exportSigned(p, "paradisec.example."); text != before {
 		t.Error("the time of signatures went back")
 	}
 }
@@ -104,10 +104,10 @@ func TestUnsign(t *testing.T) {
 	p := newPress(t)
 	p.paradisec()
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	p.zones.now = func() time.Time { return now }
-	p.zones.signing = func(*stele.Namespace) zonesign.Mode { return zonesign.Online }
-	keys := &zonekey.Manager{Store: p.registrar, Zones: p.zones, Now: p.zones.now, Random: rand.Reader}
-	const zone, wait = "paradisec.example.", defaultParentTTL + spreadShared
+	p.setClock(func() time.Time { return now })
+	p.setSigning(func(*stele.Namespace) zonesign.Mode { return zonesign.Online })
+	keys := &zonekey.Manager{Store: p.registrar, Zones: p.zones, Now: p.now, Random: rand.Reader}
+	const zone, wait = "paradisec.example.", DefaultParentTTL + SpreadShared
 	unsign := func(atParent, wantDone bool, from time.Time) {
 		t.Helper()
 		status, done, err := keys.Unsign(p.ctx, zone, 0, atParent, false)
@@ -143,10 +143,10 @@ func TestOwnParent(t *testing.T) {
 	p.paradisec()
 	p.publish("urn:inner", "inner.paradisec.example.", ":", 1)
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	p.zones.now = func() time.Time { return now }
-	p.zones.signing = func(*stele.Namespace) zonesign.Mode { return zonesign.Online }
-	keys := &zonekey.Manager{Store: p.registrar, Zones: p.zones, Now: p.zones.now, Random: rand.Reader}
-	const zone, wait = "inner.paradisec.example.", DefaultTTL*time.Second + spreadShared
+	p.setClock(func() time.Time { return now })
+	p.setSigning(func(*stele.Namespace) zonesign.Mode { return zonesign.Online })
+	keys := &zonekey.Manager{Store: p.registrar, Zones: p.zones, Now: p.now, Random: rand.Reader}
+	const zone, wait = "inner.paradisec.example.", DefaultTTL*time.Second + SpreadShared
 	if _, err := keys.Begin(p.ctx, zone, zonekey.ECDSA, false); err != nil {
 		t.Fatal(err)
 	}

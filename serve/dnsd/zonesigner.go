@@ -2,13 +2,10 @@ package dnsd
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/miekg/dns"
 
-	"github.com/stele-id/stele/publish/nsec3"
 	"github.com/stele-id/stele/publish/zonekey"
 	"github.com/stele-id/stele/publish/zonesign"
 
@@ -54,7 +51,7 @@ func (s *zoneSet) addSigners(ctx context.Context, z *Zones) error {
 		if mode == zonesign.Unsigned {
 			continue
 		}
-		ring, err := z.readKeys(ctx, name)
+		ring, err := zonekey.Load(ctx, z.store, name, z.secrets)
 		if err != nil && stele.KindOf(err) != stele.Internal {
 			return err
 		}
@@ -76,142 +73,6 @@ func bareText(err error) string {
 		return e.Err.Error()
 	}
 	return err.Error()
-}
-
-// readKeys reads the keys of a zone.
-func (z *Zones) readKeys(ctx context.Context, name string) (*zonekey.Ring, error) {
-	var cells []stele.Cell
-	for c, err := range z.store.Cells(ctx, zonekey.CellPrefix+name+" ", "") {
-		if err != nil {
-			return nil, err
-		}
-		cells = append(cells, c)
-	}
-	ring, err := zonekey.ReadRing(name, cells)
-	if err == nil {
-		err = ring.Open(z.secrets)
-	}
-	return ring, err
-}
-
-// addNSEC3Chains gives the zones that need them their chains of names: those there are, if
-// they would be the same, or new ones, which are to have what was committed up to a
-// change. It returns all. The caller holds the lock.
-func (z *Zones) addNSEC3Chains(set *zoneSet, last uint64) map[string]keptNSEC3Chain {
-	chains := make(map[string]keptNSEC3Chain)
-	for _, name := range set.order {
-		one := set.zones[name]
-		if !one.hasNSEC3() {
-			continue
-		}
-		shape := one.nsec3Shape()
-		kept, ok := z.nsec3Chains[name]
-		if !ok || kept.shape != shape {
-			kept = keptNSEC3Chain{shape, NewNSEC3Chain()}
-			kept.chain.born = last
-		}
-		one.chain = kept.chain
-		chains[name] = kept
-	}
-	return chains
-}
-
-// hasNSEC3 reports whether the zone has a chain of its names.
-func (z *Zone) hasNSEC3() bool { return z.signer != nil && z.signer.Mode == zonesign.Transfer }
-
-// noteApplied notes that chains know of records, if there are chains.
-func (z *Zones) noteApplied(records []*stele.Record) {
-	look := false
-	for _, r := range records {
-		look = z.applied.note(r) || look
-	}
-	if !look {
-		return
-	}
-	ctx, cancel := context.WithTimeout(z.life, serialTimeout)
-	defer cancel()
-	_, _ = z.applied.look(ctx, z.store) // a caller that needs the result looks again
-}
-
-// completeUpTo returns up to which change a chain of names has everything.
-func (z *Zones) completeUpTo(ctx context.Context, c *NSEC3Chain) (uint64, error) {
-	n, err := z.applied.look(ctx, z.store)
-	return max(n, c.born), err
-}
-
-// keptNSEC3Chain is a chain, and what it was made for.
-type keptNSEC3Chain struct {
-	shape string
-	chain *NSEC3Chain
-}
-
-// nsec3Shape is all that a chain depends on beside the records of the registry.
-func (z *Zone) nsec3Shape() string {
-	var b strings.Builder
-	p := &z.ns.Publication
-	fmt.Fprintf(&b, "%s\n%q %v\n", z.form(), p.Resolver, z.signer.Records != nil)
-	for _, name := range append([]string{z.Name}, z.staticNames()...) {
-		fmt.Fprintln(&b, name, zonesign.TypesAt(z.static[name]))
-	}
-	for _, one := range z.delegations() {
-		fmt.Fprintln(&b, one.Name, zonesign.TypesAt(z.Delegation(one.Name).Records))
-	}
-	return b.String()
-}
-
-// updateNSEC3Chains notes what stands at the names of a record now. If it can't look that
-// up, the chain is discarded and made anew.
-func (z *Zones) updateNSEC3Chains(set *zoneSet, r *stele.Record) {
-	for _, id := range r.Names() {
-		one := set.zoneOf(id)
-		if one == nil || one.chain == nil {
-			continue
-		}
-		name := one.Name
-		if one.mapping != nil {
-			var reason string
-			if name, reason = one.mapping.owner(id.String()); reason != "" || set.find(name) != one {
-				continue
-			}
-		}
-		if err := one.updateNSEC3Chain(z.life, name); err != nil {
-			z.log.Error("a name could not be looked up, so the chain of a zone is made anew", "zone", one.Name, "err", err)
-			z.mu.Lock()
-			delete(z.nsec3Chains, one.Name)
-			z.forgotten++
-			z.kept.Store(nil)
-			z.mu.Unlock()
-		}
-	}
-}
-
-// updateNSEC3Chain looks up what stands at a name, and notes it. While the names of the zone
-// are being read, it notes the name: what stands there can't be told before all aliases
-// are known.
-func (z *Zone) updateNSEC3Chain(ctx context.Context, name string) error {
-	c := z.chain
-	c.changes.Lock()
-	defer c.changes.Unlock()
-	if !c.isReady() {
-		c.late[name] = struct{}{}
-		return nil
-	}
-	return z.noteTypes(ctx, name)
-}
-
-// noteTypes looks up what stands at a name, and puts its types into the chain. The caller
-// holds changes of the chain.
-func (z *Zone) noteTypes(ctx context.Context, name string) error {
-	n, err := z.Lookup(ctx, name)
-	if err == nil {
-		err = n.Unsure
-	}
-	if err != nil {
-		return err
-	}
-	n.Records = append(n.Records[:len(n.Records):len(n.Records)], z.signer.ApexRecords(name)...)
-	z.chain.Set(name, z.Name, nsec3.Types(n.Types(name == z.Name)))
-	return nil
 }
 
 // OwnerRecords is a name of a zone with all records there.

@@ -1,8 +1,12 @@
 package dnsd
 
 import (
+	"encoding/hex"
+	"fmt"
 	"strconv"
+	"strings"
 
+	"github.com/miekg/dns"
 	"github.com/stele-id/stele/ddds"
 )
 
@@ -46,4 +50,27 @@ func appendHead(to []byte, owner string, ttl uint32, kind string, numbers ...uin
 
 func appendQuoted(to []byte, text string) []byte {
 	return append(append(append(to, '"'), ddds.Escape(text)...), '"')
+}
+
+// recordText writes a record as a master file has it, without its owner name.
+func recordText(rr dns.RR) string {
+	h := rr.Header()
+	data := strings.TrimPrefix(rr.String(), h.String())
+	switch rr := rr.(type) {
+	case *dns.RFC3597:
+		data = uriText(rr) // the only type that comes so
+	case *dns.SOA:
+		// The library takes away escapes, and Knot wants them before + and the like.
+		data = strings.Replace(data, " "+dns.Name(rr.Mbox).String()+" ", " "+rr.Mbox+" ", 1)
+	}
+	return fmt.Sprintf("%d IN %s %s", h.Ttl, dns.TypeToString[h.Rrtype], data)
+}
+
+// uriText writes a URI record that is longer than the library writes.
+func uriText(rr *dns.RFC3597) string {
+	data, err := hex.DecodeString(rr.Rdata)
+	if err != nil || len(data) < 4 {
+		return `\# 0`
+	}
+	return fmt.Sprintf(`%d %d "%s"`, int(data[0])<<8|int(data[1]), int(data[2])<<8|int(data[3]), ddds.Escape(string(data[4:])))
 }

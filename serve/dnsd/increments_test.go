@@ -200,29 +200,6 @@ func TestIncrementsNeverWait(t *testing.T) {
 	}
 }
 
-// deepChange adds a record of its own, or shows or hides one.
-func (p *press) deepChange(chance *mathrand.Rand, prefix string) {
-	id := p.id(fmt.Sprintf("%s:n%d", prefix, chance.IntN(60)))
-	if _, err := p.registrar.Get(p.ctx, id); err != nil {
-		r := &stele.Record{ID: id, Targets: []stele.Target{target("N2L http://example.org/")}}
-		if _, err := p.registrar.Register(p.ctx, r); err != nil {
-			p.t.Error(err)
-		}
-		return
-	}
-	_, err := p.registrar.Update(p.ctx, id, 0, func(r *stele.Record) error {
-		if r.Readers == nil {
-			r.Readers = []string{"user:ann"}
-		} else {
-			r.Readers = nil
-		}
-		return nil
-	})
-	if err != nil {
-		p.t.Error(err)
-	}
-}
-
 // TestThousandZones publishes a thousand zones. Each goes out by itself, and a change of
 // the settings of one is not a change of another.
 func TestThousandZones(t *testing.T) {
