@@ -15,9 +15,9 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/publish"
 	"github.com/stele-id/stele/resolver"
 	"github.com/stele-id/stele/scheme/all"
-	"github.com/stele-id/stele/serve/dnsd"
 	"github.com/stele-id/stele/store/mem"
 )
 
@@ -117,7 +117,7 @@ func newPeers(t testing.TB, n int, published bool) []*peer {
 		log := slog.New(slog.DiscardHandler)
 		r := New(store, schemes, Options{Now: time.Now, Random: rand.IntN, Log: log, Resolver: resolver.Options{CacheBytes: 1 << 20, RedirectBytes: 1 << 20}})
 		if published {
-			r.Published = dnsd.NewZones(dnsd.ZonesOptions{Store: store, Schemes: schemes, Now: time.Now})
+			r.Published = publish.NewZones(publish.ZonesOptions{Store: store, Schemes: schemes, Now: time.Now})
 			t.Cleanup(r.Published.Close)
 		}
 		if err := r.Share(t.Context(), time.Now, log); err != nil {
@@ -328,7 +328,7 @@ func TestFollowSerials(t *testing.T) {
 	})
 	serial := func(p *peer) string {
 		t.Helper()
-		shown, err := p.Published.(*dnsd.Zones).Show(t.Context(), "example.org.")
+		shown, err := p.Published.(*publish.Zones).Show(t.Context(), "example.org.")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -336,7 +336,7 @@ func TestFollowSerials(t *testing.T) {
 	}
 	place := func(p *peer) string {
 		t.Helper()
-		at, err := p.Published.(*dnsd.Zones).Where(t.Context(), p.id("urn:example:1"))
+		at, err := p.Published.(*publish.Zones).Where(t.Context(), p.id("urn:example:1"))
 		if err != nil {
 			t.Fatal(err)
 		}

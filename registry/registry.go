@@ -24,7 +24,7 @@ import (
 	"github.com/stele-id/stele/secret"
 )
 
-// Publisher answers for zones from what it keeps of the registry; serve/dnsd has one.
+// Publisher publishes zones from what it keeps of the registry; package publish has one.
 type Publisher interface {
 	Invalidate(records ...*stele.Record)
 	InvalidateNamespaces()

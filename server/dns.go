@@ -12,6 +12,7 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/outbound"
+	"github.com/stele-id/stele/publish"
 	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/serve/dnsd"
 	"github.com/stele-id/stele/serve/httpd"
@@ -19,8 +20,8 @@ import (
 
 // Zones returns the zones that a name server answers for from a registry; nil if there is no
 // name server.
-func Zones(r *registry.Registry) *dnsd.Zones {
-	zones, _ := r.Published.(*dnsd.Zones)
+func Zones(r *registry.Registry) *publish.Zones {
+	zones, _ := r.Published.(*publish.Zones)
 	return zones
 }
 
@@ -30,7 +31,7 @@ func (s *server) startDNS(r *registry.Registry) error {
 	if len(s.DNS) == 0 {
 		return nil
 	}
-	zones := dnsd.NewZones(dnsd.ZonesOptions{
+	zones := publish.NewZones(publish.ZonesOptions{
 		Store: r.Store, Schemes: r.Schemes, Log: s.log, DefaultTTL: uint32(s.TTL.Seconds()), Now: s.now,
 		Secrets: r.Secrets,
 	})

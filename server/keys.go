@@ -9,10 +9,10 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/document/apijson"
+	"github.com/stele-id/stele/publish"
 	"github.com/stele-id/stele/publish/zonekey"
 	"github.com/stele-id/stele/registry"
 	"github.com/stele-id/stele/serve/api"
-	"github.com/stele-id/stele/serve/dnsd"
 )
 
 // Keys manages the keys of a registry: of its zones, of secondaries, and those that encrypt
@@ -27,11 +27,11 @@ func NewKeys(r *registry.Registry, now func() time.Time) *Keys { return &Keys{r,
 
 // zones returns the zones that the server answers for, or new ones if it answers for none,
 // and what closes them.
-func (k *Keys) zones() (zones *dnsd.Zones, end func()) {
+func (k *Keys) zones() (zones *publish.Zones, end func()) {
 	if zones := Zones(k.r); zones != nil {
 		return zones, func() {}
 	}
-	zones = dnsd.NewZones(dnsd.ZonesOptions{Store: k.r.Store, Schemes: k.r.Schemes, Now: k.now, Secrets: k.r.Secrets})
+	zones = publish.NewZones(publish.ZonesOptions{Store: k.r.Store, Schemes: k.r.Schemes, Now: k.now, Secrets: k.r.Secrets})
 	return zones, zones.Close
 }
 
@@ -69,7 +69,7 @@ func (k *Keys) WriteZone(ctx context.Context, w io.Writer, key stele.NamespaceKe
 
 // WriteZone writes a zone as a master file. It calls told, if not nil, with the number of
 // records that it has written.
-func WriteZone(ctx context.Context, zones *dnsd.Zones, w io.Writer, zone string, want api.ZoneFile, told func(n int)) error {
+func WriteZone(ctx context.Context, zones *publish.Zones, w io.Writer, zone string, want api.ZoneFile, told func(n int)) error {
 	switch {
 	case want.Parent:
 		return zones.ExportParent(ctx, w, zone, want.Root)
@@ -80,7 +80,7 @@ func WriteZone(ctx context.Context, zones *dnsd.Zones, w io.Writer, zone string,
 }
 
 // ZoneOf returns the name of a namespace's zone.
-func ZoneOf(ctx context.Context, zones *dnsd.Zones, key stele.NamespaceKey) (string, error) {
+func ZoneOf(ctx context.Context, zones *publish.Zones, key stele.NamespaceKey) (string, error) {
 	list, err := zones.List(ctx)
 	if err != nil {
 		return "", err

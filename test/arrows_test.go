@@ -40,7 +40,8 @@ var rooms = []room{
 	{folder: "ddds", may: ".", pure: true},
 	{folder: "proof", may: ". document", tests: "scheme/all"}, // it computes too, but crypto/x509 knows sockets
 	{folder: "namespaces", may: ". mint", pure: true, tests: "scheme/all"},
-	{folder: "publish", may: ". internal/dnsrr namespaces secret", tests: "scheme/all"}, // it computes, but the DNS library knows sockets
+	{folder: "publish/publishtest", may: ". auth ddds proof publish registrar secret scheme/all store/mem"},
+	{folder: "publish", may: ". internal/dnsrr ddds namespaces proof secret", tests: "auth registrar scheme/all store/mem"}, // it computes, but the DNS library knows sockets
 	{folder: "auth", may: ".", tests: "store/mem"},
 	{folder: "secret"},                   // it encrypts what others store, and does not know what that is
 	{folder: "outbound", may: "."},       // the way out of the server, with the rule where to
@@ -74,10 +75,10 @@ var rooms = []room{
 
 	{folder: "resolver", may: ". internal/slab auth ddds mint namespaces proof", tests: "store/mem scheme/all"},
 	{folder: "registrar/minting", may: ". mint namespaces", tests: "auth registrar store/mem scheme/all"}, // it reads the store, and commits through its caller
-	{folder: "registrar", may: ". document registrar/minting internal/destination auth ddds mint namespaces outbound proof publish secret", tests: "store/mem scheme/all"},
+	{folder: "registrar", may: ". document registrar/minting internal/destination auth ddds mint namespaces outbound proof publish/zonekey publish/zonemap secret", tests: "store/mem scheme/all"},
 
 	{folder: "registry/access", may: ". internal/disk internal/terminal audit auth bulk client/remote namespaces proof registrar registry resolver", tests: "scheme/all serve/api store/mem"},
-	{folder: "registry", may: ". internal/disk auth client outbound publish registrar resolver secret store/*", tests: "serve/dnsd store/mem scheme/all"},
+	{folder: "registry", may: ". internal/disk auth client outbound publish registrar resolver secret store/*", tests: "store/mem scheme/all"},
 	{folder: "bulk/sheet", may: ". bulk internal/disk registrar", tests: "auth store/mem scheme/all"},
 	{folder: "bulk", may: ". document internal/disk internal/terminal registrar", tests: "auth store/mem scheme/all"},
 
@@ -93,7 +94,7 @@ var rooms = []room{
 	{folder: "client/remote", may: ". document internal/backuptar client/internal audit auth namespaces publish/zonekey registrar", tests: "resolver store/mem scheme/all serve/*"},
 	{folder: "client/ways", may: ". client ddds internal/wording resolver", tests: "auth registrar scheme/all store/mem"},
 	{folder: "client/get", may: ". client client/ways ddds internal/disk internal/terminal outbound", tests: "scheme/all"},
-	{folder: "client", may: ". document client/internal ddds mint outbound proof publish wire/hdl", tests: "store/mem scheme/all serve/*"},
+	{folder: "client", may: ". document client/internal ddds mint outbound proof publish/zonemap wire/hdl", tests: "store/mem scheme/all serve/*"},
 
 	{folder: "server", may: ". document internal/disk internal/limit internal/terminal audit auth config outbound publish registrar registry resolver serve/* web store/*", tests: "scheme/all secret"},
 	{folder: "doctor", may: ". document/apijson internal/disk auth client config registry secret server store/pebble"},
@@ -104,7 +105,7 @@ var rooms = []room{
 }
 
 // suites are tests that several packages share: tests alone import them.
-var suites = []string{"internal/recordtest", "scheme/schemetest", "store/storetest", "store/postgres/postgrestest", "internal/certtest"}
+var suites = []string{"internal/recordtest", "publish/publishtest", "publish/publishtest", "scheme/schemetest", "store/storetest", "store/postgres/postgrestest", "internal/certtest"}
 
 // guest is a third-party module and the packages that may import it. Every module
 // that we import has a line; docs/decisions says why it is there.
@@ -371,6 +372,12 @@ func TestWrong(t *testing.T) {
 		{"registrar", "registrar/minting", false, ""},
 		{"registrar/minting", "registrar", false, "must not import registrar"},
 		{"registrar/minting", "auth", false, "must not import auth"},
+		{"registrar", "publish/zonemap", false, ""},
+		{"registrar", "publish", false, "registrar must not import publish"},
+		{"publish", "publish/naptr", false, ""},
+		{"publish", "serve/dnsd", true, "publish must not import serve/dnsd"},
+		{"publish", "publish/publishtest", false, "for tests only"},
+		{"serve/dnsd", "publish/publishtest", true, ""},
 		{"resolver", "store/mem", false, "must not import store/mem"},
 		{"resolver", "store/mem", true, ""},
 		{"serve/httpd", "resolver", false, ""},

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	vocabulary "github.com/stele-id/stele"
+	"github.com/stele-id/stele/publish"
 	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/serve/dnsd"
 )
@@ -171,7 +172,7 @@ func (p *publisher) questions(records []*vocabulary.Record) (list []question) {
 		}
 		owners[place.Owner] = true
 		for _, kind := range []string{"NAPTR", "URI", "TXT"} {
-			if slices.ContainsFunc(place.Records, func(e dnsd.Entry) bool { return strings.Contains(e.Text, " IN "+kind+" ") }) {
+			if slices.ContainsFunc(place.Records, func(e publish.Entry) bool { return strings.Contains(e.Text, " IN "+kind+" ") }) {
 				list = append(list, question{place.Owner, kind})
 			}
 		}

@@ -16,9 +16,9 @@ import (
 
 	vocabulary "github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
+	"github.com/stele-id/stele/publish"
 	"github.com/stele-id/stele/registrar"
 	"github.com/stele-id/stele/scheme/all"
-	"github.com/stele-id/stele/serve/dnsd"
 	"github.com/stele-id/stele/store/mem"
 )
 
@@ -28,7 +28,7 @@ type publisher struct {
 	ctx       context.Context
 	schemes   *vocabulary.Schemes
 	registrar *registrar.Registrar
-	zones     *dnsd.Zones
+	zones     *publish.Zones
 }
 
 func newPublisher(t *testing.T) *publisher {
@@ -39,7 +39,7 @@ func newPublisher(t *testing.T) *publisher {
 	}
 	now := func() time.Time { return time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC) }
 	store := mem.New(now)
-	zones := dnsd.NewZones(dnsd.ZonesOptions{Store: store, Schemes: schemes, Now: now})
+	zones := publish.NewZones(publish.ZonesOptions{Store: store, Schemes: schemes, Now: now})
 	t.Cleanup(zones.Close)
 	return &publisher{
 		t: t, ctx: auth.With(t.Context(), auth.Local()), schemes: schemes, zones: zones,

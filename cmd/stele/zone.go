@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/publish"
 	"github.com/stele-id/stele/registry/access"
-	"github.com/stele-id/stele/serve/dnsd"
 )
 
 func (p *program) zoneCommand() *cobra.Command {
@@ -37,7 +37,7 @@ runs a root of its own, for tests or inside an organisation, adds a root zone.`,
 }
 
 // withZones is reading for verbs that look at zones.
-func (p *program) withZones(cmd *cobra.Command, do func(ctx context.Context, l *Registry, zones *dnsd.Zones) error) error {
+func (p *program) withZones(cmd *cobra.Command, do func(ctx context.Context, l *Registry, zones *publish.Zones) error) error {
 	return p.reading(cmd, func(ctx context.Context, l *Registry) error {
 		zones := zonesOf(l, p.now)
 		defer zones.Close()
@@ -46,12 +46,12 @@ func (p *program) withZones(cmd *cobra.Command, do func(ctx context.Context, l *
 }
 
 // zonesOf returns the zones of the registry as it is.
-func zonesOf(l *Registry, now func() time.Time) *dnsd.Zones {
-	o := dnsd.ZonesOptions{Store: l.Source(), Schemes: l.Schemes, Now: now, Keyless: true}
+func zonesOf(l *Registry, now func() time.Time) *publish.Zones {
+	o := publish.ZonesOptions{Store: l.Source(), Schemes: l.Schemes, Now: now, Keyless: true}
 	if f, near := l.Backend.(*access.Local); near {
 		o.Keyless, o.Secrets = false, f.Registry.Secrets
 	}
-	return dnsd.NewZones(o)
+	return publish.NewZones(o)
 }
 
 func (p *program) zoneLsCommand() *cobra.Command {
@@ -62,7 +62,7 @@ func (p *program) zoneLsCommand() *cobra.Command {
 		Example: "  stele zone ls\n  stele zone ls --json",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return p.withZones(cmd, func(ctx context.Context, _ *Registry, zones *dnsd.Zones) error {
+			return p.withZones(cmd, func(ctx context.Context, _ *Registry, zones *publish.Zones) error {
 				list, err := zones.List(ctx)
 				if err != nil {
 					return err
@@ -96,22 +96,22 @@ type recordDocument struct {
 	Text  string `json:"record"`
 }
 
-func newZoneDocument(z dnsd.Listed, list []dnsd.Entry) zoneDocument {
+func newZoneDocument(z publish.Listed, list []publish.Entry) zoneDocument {
 	d := zoneDocument{Zone: z.Zone, Namespace: z.Namespace.String(), Layout: z.Layout, Serial: z.Serial, Shut: z.Shut, Records: recordDocuments(list)}
-	if z.Layout == dnsd.LayoutCatalog {
+	if z.Layout == publish.LayoutCatalog {
 		d.Namespace = ""
 	}
 	return d
 }
 
-func recordDocuments(list []dnsd.Entry) (docs []recordDocument) {
+func recordDocuments(list []publish.Entry) (docs []recordDocument) {
 	for _, e := range list {
 		docs = append(docs, recordDocument(e))
 	}
 	return docs
 }
 
-func (p *program) printZone(z dnsd.Listed) error {
+func (p *program) printZone(z publish.Listed) error {
 	if p.json {
 		return p.printLine(newZoneDocument(z, nil))
 	}
@@ -124,8 +124,8 @@ func (p *program) printZone(z dnsd.Listed) error {
 }
 
 // namespaceText is the namespace of a zone; a catalog has none.
-func namespaceText(z dnsd.Listed) string {
-	if z.Layout == dnsd.LayoutCatalog {
+func namespaceText(z publish.Listed) string {
+	if z.Layout == publish.LayoutCatalog {
 		return "-"
 	}
 	return printable(z.Namespace.String())
@@ -154,7 +154,7 @@ caches, and their copies of the zone, they keep for a while.`,
 		Example: "  stele zone withdraw paradisec.example\n  stele zone withdraw urn:paradisec",
 		Args:    oneArgument("the zone"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.withZones(cmd, func(ctx context.Context, l *Registry, zones *dnsd.Zones) error {
+			return p.withZones(cmd, func(ctx context.Context, l *Registry, zones *publish.Zones) error {
 				key, err := zoneOwner(ctx, l, zones, args[0])
 				if err != nil {
 					return err
@@ -179,7 +179,7 @@ caches, and their copies of the zone, they keep for a while.`,
 
 // ofZone calls do with the namespace of a zone.
 func (p *program) ofZone(cmd *cobra.Command, zone string, do func(ns *stele.Namespace) error) error {
-	return p.withZones(cmd, func(ctx context.Context, l *Registry, zones *dnsd.Zones) error {
+	return p.withZones(cmd, func(ctx context.Context, l *Registry, zones *publish.Zones) error {
 		key, err := zoneOwner(ctx, l, zones, zone)
 		if err != nil {
 			return err
@@ -193,7 +193,7 @@ func (p *program) ofZone(cmd *cobra.Command, zone string, do func(ns *stele.Name
 }
 
 // setZone changes how the namespace of a zone is published. Op is the verb, for errors.
-func setZone(ctx context.Context, l *Registry, zones *dnsd.Zones, op, zone string, change func(p *stele.Publication) error) (*stele.Namespace, error) {
+func setZone(ctx context.Context, l *Registry, zones *publish.Zones, op, zone string, change func(p *stele.Publication) error) (*stele.Namespace, error) {
 	key, err := zoneOwner(ctx, l, zones, zone)
 	if err != nil {
 		return nil, err
@@ -207,13 +207,13 @@ func setZone(ctx context.Context, l *Registry, zones *dnsd.Zones, op, zone strin
 }
 
 // zoneOwner returns the namespace that a zone, or a prefix, names.
-func zoneOwner(ctx context.Context, l *Registry, zones *dnsd.Zones, text string) (stele.NamespaceKey, error) {
+func zoneOwner(ctx context.Context, l *Registry, zones *publish.Zones, text string) (stele.NamespaceKey, error) {
 	list, err := zones.List(ctx)
 	if err != nil {
 		return stele.NamespaceKey{}, err
 	}
 	for _, z := range list {
-		if z.Zone == absolute(text) && z.Layout == dnsd.LayoutCatalog {
+		if z.Zone == absolute(text) && z.Layout == publish.LayoutCatalog {
 			return stele.NamespaceKey{}, refuse("find zone", stele.Conflict, "%s is a catalog, which is made of the zones that it lists, with their secondaries; change those, or see 'stele zone catalog --help'", z.Zone)
 		}
 		if z.Zone == absolute(text) {
@@ -235,7 +235,7 @@ func absolute(name string) string { return strings.TrimSuffix(strings.ToLower(na
 func (p *program) completeZones(cmd *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
 	if len(args) == 0 {
 		// Without a registry that can be asked, nothing is offered.
-		_ = p.withZones(cmd, func(ctx context.Context, _ *Registry, zones *dnsd.Zones) error {
+		_ = p.withZones(cmd, func(ctx context.Context, _ *Registry, zones *publish.Zones) error {
 			list, err := zones.List(ctx)
 			for _, z := range list {
 				names = append(names, z.Zone)
@@ -262,7 +262,7 @@ the zone above the highest serial: that opens it.`,
 		Args:              oneArgument("the zone"),
 		ValidArgsFunction: p.completeZones,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.withZones(cmd, func(ctx context.Context, l *Registry, _ *dnsd.Zones) error {
+			return p.withZones(cmd, func(ctx context.Context, l *Registry, _ *publish.Zones) error {
 				var floor *uint32
 				if cmd.Flags().Changed("above") {
 					floor = &above

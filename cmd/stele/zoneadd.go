@@ -11,7 +11,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/client"
-	"github.com/stele-id/stele/serve/dnsd"
+	"github.com/stele-id/stele/publish"
 )
 
 // zoneFlags are the flags of zone add. Only flags that were given count.
@@ -106,7 +106,7 @@ func (f *zoneFlags) checkUse(args []string) error {
 	return nil
 }
 
-func (p *program) zoneAdd(ctx context.Context, l *Registry, zones *dnsd.Zones, f *zoneFlags, args []string) error {
+func (p *program) zoneAdd(ctx context.Context, l *Registry, zones *publish.Zones, f *zoneFlags, args []string) error {
 	key := stele.NamespaceKey{Scheme: f.scheme}
 	if f.root == "" {
 		var err error
@@ -158,7 +158,7 @@ func (p *program) tellAdded(ctx context.Context, l *Registry, ns *stele.Namespac
 }
 
 // apply changes how a namespace is published, and makes sure that it can be.
-func (f *zoneFlags) apply(ctx context.Context, zones *dnsd.Zones, ns *stele.Namespace) error {
+func (f *zoneFlags) apply(ctx context.Context, zones *publish.Zones, ns *stele.Namespace) error {
 	p := &ns.Publication
 	var err error
 	if f.cmd.Flags().Changed("elsewhere") {
@@ -195,7 +195,7 @@ func (f *zoneFlags) apply(ctx context.Context, zones *dnsd.Zones, ns *stele.Name
 
 // judged checks how a namespace is published. The registrar reports faults of the namespace
 // itself.
-func judged(ctx context.Context, zones *dnsd.Zones, ns *stele.Namespace) error {
+func judged(ctx context.Context, zones *publish.Zones, ns *stele.Namespace) error {
 	if ns.Validate() != nil {
 		return nil
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
-	"github.com/stele-id/stele/serve/dnsd"
+	"github.com/stele-id/stele/publish"
 )
 
 func (p *program) zoneCatalogCommand() *cobra.Command {
@@ -72,7 +72,7 @@ then. A catalog ends with its last zone; its secondaries keep what they have the
 
 // setCatalog lists zones in a catalog, or in none, and prints the catalogs.
 func (p *program) setCatalog(cmd *cobra.Command, catalog string, names []string) error {
-	return p.withZones(cmd, func(ctx context.Context, l *Registry, zones *dnsd.Zones) error {
+	return p.withZones(cmd, func(ctx context.Context, l *Registry, zones *publish.Zones) error {
 		for _, name := range names {
 			ns, err := setZone(ctx, l, zones, "zone catalog", name, func(p *stele.Publication) error {
 				if catalog == "" && p.Catalog == "" {
@@ -104,7 +104,7 @@ func (p *program) zoneCatalogLsCommand() *cobra.Command {
 			if len(args) > 0 {
 				only = absolute(args[0])
 			}
-			return p.withZones(cmd, func(ctx context.Context, l *Registry, _ *dnsd.Zones) error {
+			return p.withZones(cmd, func(ctx context.Context, l *Registry, _ *publish.Zones) error {
 				return p.printCatalogs(ctx, l, only)
 			})
 		},

@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
-	"github.com/stele-id/stele/serve/dnsd"
+	"github.com/stele-id/stele/publish"
 )
 
 func (p *program) zoneCheckCommand() *cobra.Command {
@@ -48,7 +48,7 @@ since a restore, or if a secondary has another zone than this one or does not an
 			if len(args) == 1 {
 				name = args[0]
 			}
-			return p.withZones(cmd, func(ctx context.Context, l *Registry, zones *dnsd.Zones) error {
+			return p.withZones(cmd, func(ctx context.Context, l *Registry, zones *publish.Zones) error {
 				return p.checkZones(ctx, l, zones, name, local)
 			})
 		},
@@ -67,13 +67,13 @@ type problemDocument struct {
 }
 
 // checkZones checks zones, and compares them with their secondaries.
-func (p *program) checkZones(ctx context.Context, l *Registry, zones *dnsd.Zones, name string, local bool) error {
+func (p *program) checkZones(ctx context.Context, l *Registry, zones *publish.Zones, name string, local bool) error {
 	out := bufio.NewWriter(p.stdout)
 	defer out.Flush()
 	serious, all := 0, 0
 	var failed error
 	progress := p.newProgress("check", "records", 0, nil)
-	err := zones.Check(ctx, name, func(problem dnsd.Problem) {
+	err := zones.Check(ctx, name, func(problem publish.Problem) {
 		all++
 		if problem.Serious {
 			serious++
@@ -104,7 +104,7 @@ func (p *program) checkZones(ctx context.Context, l *Registry, zones *dnsd.Zones
 	return nil
 }
 
-func (p *program) writeProblem(out *bufio.Writer, problem *dnsd.Problem) error {
+func (p *program) writeProblem(out *bufio.Writer, problem *publish.Problem) error {
 	if p.json {
 		if err := out.Flush(); err != nil {
 			return err
@@ -138,7 +138,7 @@ const zoneIsShut stele.SecondaryState = "shut"
 
 // checkTransfers compares a zone, or all, with their secondaries, and returns how many
 // problems there are. With local none is asked.
-func (p *program) checkTransfers(ctx context.Context, l *Registry, zones *dnsd.Zones, name string, local bool) (wrong int, err error) {
+func (p *program) checkTransfers(ctx context.Context, l *Registry, zones *publish.Zones, name string, local bool) (wrong int, err error) {
 	list, err := zones.List(ctx)
 	if err != nil {
 		return 0, err
@@ -153,7 +153,7 @@ func (p *program) checkTransfers(ctx context.Context, l *Registry, zones *dnsd.Z
 				return wrong, err
 			}
 		}
-		if local || z.Layout == dnsd.LayoutCatalog { // some secondaries do not answer for a catalog
+		if local || z.Layout == publish.LayoutCatalog { // some secondaries do not answer for a catalog
 			continue
 		}
 		shown, err := zones.Show(ctx, z.Zone)
@@ -181,7 +181,7 @@ func (p *program) checkTransfers(ctx context.Context, l *Registry, zones *dnsd.Z
 }
 
 // compareZone asks the secondaries of a zone, or has the server ask them.
-func (p *program) compareZone(ctx context.Context, l *Registry, z dnsd.Listed) (remote.CheckedZone, error) {
+func (p *program) compareZone(ctx context.Context, l *Registry, z publish.Listed) (remote.CheckedZone, error) {
 	if far, ok := l.Backend.(*access.Remote); ok {
 		return far.CheckSecondaries(ctx, z.Zone)
 	}

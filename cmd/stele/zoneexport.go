@@ -9,9 +9,9 @@ import (
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/bulk"
 	"github.com/stele-id/stele/client/remote"
+	"github.com/stele-id/stele/publish"
 	"github.com/stele-id/stele/registry/access"
 	"github.com/stele-id/stele/serve/api"
-	"github.com/stele-id/stele/serve/dnsd"
 	"github.com/stele-id/stele/server"
 )
 
@@ -47,7 +47,7 @@ good for a month. Without --signed the file of a signed zone has none, and expor
 				return misuse(cmd, "--root says for whom the records of --parent are; give that too")
 			}
 			want := remote.ZoneFile{Signed: signed, Parent: parent, Root: root}
-			return p.withZones(cmd, func(ctx context.Context, l *Registry, zones *dnsd.Zones) error {
+			return p.withZones(cmd, func(ctx context.Context, l *Registry, zones *publish.Zones) error {
 				return p.exportZone(ctx, l, zones, args[0], file, want)
 			})
 		},
@@ -63,7 +63,7 @@ good for a month. Without --signed the file of a signed zone has none, and expor
 
 // exportZone writes a zone to a file. For a server's registry, the server writes it: the
 // server has the keys, and all names.
-func (p *program) exportZone(ctx context.Context, l *Registry, zones *dnsd.Zones, zone, file string, want remote.ZoneFile) error {
+func (p *program) exportZone(ctx context.Context, l *Registry, zones *publish.Zones, zone, file string, want remote.ZoneFile) error {
 	ns, err := publishedIn(ctx, l, zone)
 	if err != nil {
 		return err

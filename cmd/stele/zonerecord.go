@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/publish"
 	"github.com/stele-id/stele/publish/zonemap"
-	"github.com/stele-id/stele/serve/dnsd"
 )
 
 func (p *program) zoneRecordCommand() *cobra.Command {
@@ -62,7 +62,7 @@ records that the settings of the zone make.`,
 			if err != nil {
 				return misuse(cmd, "%.60q is not a TTL; give seconds, such as 3600", args[2])
 			}
-			return p.setRecords(cmd, args[0], func(ctx context.Context, zones *dnsd.Zones, zone string, list []stele.ZoneRecord) ([]stele.ZoneRecord, error) {
+			return p.setRecords(cmd, args[0], func(ctx context.Context, zones *publish.Zones, zone string, list []stele.ZoneRecord) ([]stele.ZoneRecord, error) {
 				r := stele.ZoneRecord{Name: inZone(args[1], zone), TTL: uint32(ttl), Type: recordType(args[3])}
 				r.Data = recordData(r.Type, strings.Join(args[4:], " "))
 				if rr, err := zonemap.ParseRecord(r); err == nil {
@@ -131,7 +131,7 @@ of the name and type. They stay in the history of the namespace.`,
 		},
 		ValidArgsFunction: p.completeRecords,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.setRecords(cmd, args[0], func(_ context.Context, _ *dnsd.Zones, zone string, list []stele.ZoneRecord) ([]stele.ZoneRecord, error) {
+			return p.setRecords(cmd, args[0], func(_ context.Context, _ *publish.Zones, zone string, list []stele.ZoneRecord) ([]stele.ZoneRecord, error) {
 				r := stele.ZoneRecord{Name: inZone(args[1], zone), TTL: 1, Type: recordType(args[2])}
 				if len(args) > 3 {
 					r.Data = recordData(r.Type, strings.Join(args[3:], " "))
@@ -152,8 +152,8 @@ of the name and type. They stay in the history of the namespace.`,
 }
 
 // setRecords changes the owner's records in a zone, and prints how they are then.
-func (p *program) setRecords(cmd *cobra.Command, zone string, change func(context.Context, *dnsd.Zones, string, []stele.ZoneRecord) ([]stele.ZoneRecord, error)) error {
-	return p.withZones(cmd, func(ctx context.Context, l *Registry, zones *dnsd.Zones) error {
+func (p *program) setRecords(cmd *cobra.Command, zone string, change func(context.Context, *publish.Zones, string, []stele.ZoneRecord) ([]stele.ZoneRecord, error)) error {
+	return p.withZones(cmd, func(ctx context.Context, l *Registry, zones *publish.Zones) error {
 		ns, err := setZone(ctx, l, zones, "zone record", zone, func(p *stele.Publication) (err error) {
 			p.Records, err = change(ctx, zones, p.Zone, slices.Clone(p.Records))
 			return err

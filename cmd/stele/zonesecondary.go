@@ -12,7 +12,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/doctor"
-	"github.com/stele-id/stele/serve/dnsd"
+	"github.com/stele-id/stele/publish"
 )
 
 func (p *program) zoneSecondaryCommand() *cobra.Command {
@@ -140,7 +140,7 @@ The copy that it has it keeps, and answers from it for up to two weeks.`,
 
 // setSecondaries changes the secondaries of a zone, and prints the result.
 func (p *program) setSecondaries(cmd *cobra.Command, zone string, change func([]stele.Secondary) ([]stele.Secondary, error)) error {
-	return p.withZones(cmd, func(ctx context.Context, l *Registry, zones *dnsd.Zones) error {
+	return p.withZones(cmd, func(ctx context.Context, l *Registry, zones *publish.Zones) error {
 		ns, err := setZone(ctx, l, zones, "zone secondary", zone, func(p *stele.Publication) (err error) {
 			p.Secondaries, err = change(slices.Clone(p.Secondaries))
 			return err

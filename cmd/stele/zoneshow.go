@@ -11,7 +11,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/cmd/stele/card"
-	"github.com/stele-id/stele/serve/dnsd"
+	"github.com/stele-id/stele/publish"
 )
 
 func (p *program) zoneShowCommand() *cobra.Command {
@@ -27,7 +27,7 @@ It exits with 3 if there is no such zone, or nothing is published of the name.`,
 		Args:              atMostOne("the zone or identifier"),
 		ValidArgsFunction: p.completeZones,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.withZones(cmd, func(ctx context.Context, l *Registry, zones *dnsd.Zones) error {
+			return p.withZones(cmd, func(ctx context.Context, l *Registry, zones *publish.Zones) error {
 				if len(args) == 0 {
 					return p.showZones(ctx, zones)
 				}
@@ -46,7 +46,7 @@ It exits with 3 if there is no such zone, or nothing is published of the name.`,
 	return neverFiles(cmd)
 }
 
-func (p *program) showZones(ctx context.Context, zones *dnsd.Zones) error {
+func (p *program) showZones(ctx context.Context, zones *publish.Zones) error {
 	list, err := zones.List(ctx)
 	if err != nil {
 		return err
@@ -63,7 +63,7 @@ func (p *program) showZones(ctx context.Context, zones *dnsd.Zones) error {
 	return nil
 }
 
-func (p *program) showZone(z *dnsd.Shown) error {
+func (p *program) showZone(z *publish.Shown) error {
 	if p.json {
 		d := newZoneDocument(z.Listed, z.Records)
 		d.Secondaries = secondaryDocuments(z.Secondaries)
@@ -86,7 +86,7 @@ func (p *program) showZone(z *dnsd.Shown) error {
 }
 
 // writeEntries writes records of the DNS.
-func writeEntries(out *bufio.Writer, list []dnsd.Entry) {
+func writeEntries(out *bufio.Writer, list []publish.Entry) {
 	for _, e := range list {
 		fmt.Fprintf(out, "%s%s %s\n", card.Indent, e.Owner, e.Text)
 	}
@@ -102,7 +102,7 @@ type placeDocument struct {
 	Notes   []string         `json:"notes,omitempty"`
 }
 
-func (p *program) showPlace(ctx context.Context, zones *dnsd.Zones, id stele.ID) error {
+func (p *program) showPlace(ctx context.Context, zones *publish.Zones, id stele.ID) error {
 	place, err := zones.Where(ctx, id)
 	if err != nil {
 		return err
@@ -119,7 +119,7 @@ func (p *program) showPlace(ctx context.Context, zones *dnsd.Zones, id stele.ID)
 }
 
 // drawPlace draws where an identifier stands for a person.
-func (p *program) drawPlace(id stele.ID, place *dnsd.Place) error {
+func (p *program) drawPlace(id stele.ID, place *publish.Place) error {
 	out := bufio.NewWriter(p.stdout)
 	var b strings.Builder
 	fmt.Fprintln(&b, printable(id.String()))

@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"github.com/miekg/dns"
+
 	"github.com/stele-id/stele/internal/dnsrr"
 )
 

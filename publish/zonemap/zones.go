@@ -1,7 +1,7 @@
 // Package zonemap knows which zones of the DNS a registry has, in which of them a name is
 // published, and which of them a change touches. The registrar asks it when it commits, so
 // that the store can index changes by zone, and the name server when it answers: both
-// decide by the same rules. It compiles no zone; package dnsd does.
+// decide by the same rules. It compiles no zone; package publish does.
 package zonemap
 
 import (

@@ -5,13 +5,15 @@ import (
 	"slices"
 
 	"github.com/miekg/dns"
+
+	"github.com/stele-id/stele/publish"
 )
 
 // maxAliases is how many CNAME records one answer follows.
 const maxAliases = 8
 
 // aliasAt returns the CNAME record at a node, if it has one.
-func aliasAt(n *Node) *dns.CNAME {
+func aliasAt(n *publish.Node) *dns.CNAME {
 	for _, rr := range n.Records {
 		if alias, ok := rr.(*dns.CNAME); ok {
 			return alias
@@ -24,7 +26,7 @@ func aliasAt(n *Node) *dns.CNAME {
 // as that is in the same zone (RFC 1034, section 4.3.2, step 3a). It returns what stands at
 // the last name, if there is nothing of the type, or nil if there is, or if the client has
 // to ask elsewhere.
-func (r *result) follow(ctx context.Context, from source, a *asked, alias *dns.CNAME) (*asked, *Node, error) {
+func (r *result) follow(ctx context.Context, from source, a *asked, alias *dns.CNAME) (*asked, *publish.Node, error) {
 	r.chained = true // it changes with names that were not asked for
 	seen := []string{a.name}
 	for range maxAliases {

@@ -10,32 +10,33 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/outbound"
+	"github.com/stele-id/stele/publish/publishtest"
 )
 
 // TestNotifyAllowed checks that the running name server sends notices only to addresses
 // that the operator allows, whatever secondaries an owner names.
 func TestNotifyAllowed(t *testing.T) {
-	p := newPress(t)
-	p.paradisec()
+	p := publishtest.New(t)
+	p.Paradisec()
 	allowed := takeNotices(t, dns.RcodeSuccess, nil)
 	other, err := net.ListenPacket("udp", "127.0.0.2:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer other.Close()
-	p.secondaries("urn:paradisec", stele.Secondary{Network: "127.0.0.2", Notify: []string{other.LocalAddr().String()}},
+	p.SetSecondaries("urn:paradisec", stele.Secondary{Network: "127.0.0.2", Notify: []string{other.LocalAddr().String()}},
 		stele.Secondary{Network: "127.0.0.1", Notify: []string{allowed.addr}})
 	rule, err := outbound.ParseRule([]string{"127.0.0.1"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := p.serve(Options{Notify: &rule})
+	s := serve(p, Options{Notify: &rule})
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { s.NotifySecondaries(ctx) })
 	const zone = "paradisec.example."
 	allowed.next(t, zone)
-	p.register("urn:paradisec:AB1:1:next", "https://example.org/")
+	p.Register("urn:paradisec:AB1:1:next", "https://example.org/")
 	allowed.next(t, zone)
 	cancel()
 	running.Wait()
@@ -58,9 +59,9 @@ func TestNotifyAllowed(t *testing.T) {
 // TestTransferAllowed checks that the server transfers zones only to addresses that the
 // operator allows, whatever secondaries an owner names.
 func TestTransferAllowed(t *testing.T) {
-	p := newPress(t)
-	p.paradisec()
-	p.secondaries("urn:paradisec", stele.Secondary{Network: "127.0.0.0/8"})
+	p := publishtest.New(t)
+	p.Paradisec()
+	p.SetSecondaries("urn:paradisec", stele.Secondary{Network: "127.0.0.0/8"})
 	for _, test := range []struct {
 		allow []string
 		good  bool
@@ -69,7 +70,7 @@ func TestTransferAllowed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := p.serve(Options{Transfer: &rule})
+		s := serve(p, Options{Transfer: &rule})
 		for _, serial := range []uint32{0, 1} {
 			list, _, err := take(s, "paradisec.example.", serial, nil)
 			if good := err == nil && len(list) > 2; good != test.good {

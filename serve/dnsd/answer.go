@@ -7,6 +7,7 @@ import (
 
 	"github.com/miekg/dns"
 
+	"github.com/stele-id/stele/publish"
 	"github.com/stele-id/stele/publish/zonesign"
 )
 
@@ -25,18 +26,18 @@ type source interface {
 
 // authority is one zone.
 type authority interface {
-	Lookup(ctx context.Context, name string) (Node, error)
+	Lookup(ctx context.Context, name string) (publish.Node, error)
 	Apex() (soa *dns.SOA, ns []dns.RR)
 	// Signer signs for the zone; nil if it is not signed.
 	Signer() *zonesign.Signer
 	// NSEC3 returns the chain of the zone's names, if it is signed in the mode transfer.
-	NSEC3() *NSEC3Chain
+	NSEC3() *publish.NSEC3Chain
 	// Delegation returns what the zone has of a zone inside it.
-	Delegation(name string) Node
+	Delegation(name string) publish.Node
 }
 
 // published makes Zones a source: a nil *zone is not an authority.
-type published struct{ *Zones }
+type published struct{ *publish.Zones }
 
 func (p published) find(ctx context.Context, name string) (authority, error) {
 	z, err := p.Zones.Find(ctx, name)
@@ -115,7 +116,7 @@ func resolveAbove(ctx context.Context, from source, a *asked) (*result, error) {
 }
 
 // finish makes a result of what stands at the name.
-func finish(ctx context.Context, from source, z authority, a *asked, n *Node, soa *dns.SOA, ns []dns.RR) (*result, error) {
+func finish(ctx context.Context, from source, z authority, a *asked, n *publish.Node, soa *dns.SOA, ns []dns.RR) (*result, error) {
 	s := z.Signer()
 	if s != nil && a.signed && a.afford != nil && !a.afford(n.Exists) {
 		return nil, errBusy
@@ -164,7 +165,7 @@ func finish(ctx context.Context, from source, z authority, a *asked, n *Node, so
 func pick(records []dns.RR, name string, qtype uint16, soa *dns.SOA, ns []dns.RR) []dns.RR {
 	atApex := name == soa.Hdr.Name
 	switch {
-	case qtype == dns.TypeANY && aliasAt(&Node{Records: records}) != nil:
+	case qtype == dns.TypeANY && aliasAt(&publish.Node{Records: records}) != nil:
 		qtype = dns.TypeCNAME // where there is one, it is the answer (RFC 8482, section 4.2)
 	case qtype == dns.TypeANY && (atApex || len(records) > 0):
 		return []dns.RR{&dns.HINFO{

@@ -8,6 +8,8 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/publish"
+	"github.com/stele-id/stele/publish/naptr"
 	"github.com/stele-id/stele/publish/nsec3"
 	"github.com/stele-id/stele/publish/zonesign"
 )
@@ -18,7 +20,7 @@ const parcelSize = 128
 // parcel is names of a zone that are packed together, and the messages that were made
 // of them.
 type parcel struct {
-	owners  []*OwnerRecords
+	owners  []*publish.OwnerRecords
 	records []registeredName
 	links   []nsec3.Link
 
@@ -44,7 +46,7 @@ type linkName struct {
 // sending is a zone that is sent: one goroutine reads it, some make messages of it, and
 // one writes those in order. What is under way between them is bounded.
 type sending struct {
-	zone  *Zone
+	zone  *publish.Zone
 	out   *outgoing
 	links *nsec3.Chain // of names sent so far, if the zone is signed
 	spare sync.Pool    // of messages that were written
@@ -57,7 +59,7 @@ type sending struct {
 
 // sendWhole sends a zone as it is now: its SOA record, all others, and the SOA record
 // again (RFC 5936, section 2.2). Whatever is committed meanwhile is not in it.
-func sendWhole(ctx context.Context, z *Zones, out *outgoing, name string) error {
+func sendWhole(ctx context.Context, z *publish.Zones, out *outgoing, name string) error {
 	one, err := z.Snapshot(ctx, name)
 	if err != nil {
 		return err
@@ -135,7 +137,7 @@ func newParcel() *parcel {
 // read reads the zone.
 func (s *sending) read(ctx context.Context) error {
 	z := s.zone
-	err := z.EachStaticOwner(ctx, func(p *OwnerRecords) error {
+	err := z.EachStaticOwner(ctx, func(p *publish.OwnerRecords) error {
 		s.next.owners = append(s.next.owners, p)
 		return s.pass(ctx, len(s.next.owners))
 	})
@@ -187,7 +189,7 @@ func (s *sending) pass(ctx context.Context, n int) error {
 type packer struct {
 	*sending
 	env      *envelopes
-	compiler *OwnerCompiler
+	compiler *publish.OwnerCompiler
 }
 
 func (s *sending) newPacker() *packer {
@@ -247,15 +249,15 @@ func (s *packer) packOne(ctx context.Context, p *parcel) error {
 }
 
 // packNamed packs what was compiled for a name. Its records have one TTL.
-func (s *packer) packNamed(p *parcel, owner string, out *Compiled) error {
+func (s *packer) packNamed(p *parcel, owner string, out *naptr.Compiled) error {
 	if s.links != nil {
-		return s.packOwner(p, &OwnerRecords{Name: owner, Records: out.Records(owner)})
+		return s.packOwner(p, &publish.OwnerRecords{Name: owner, Records: out.Records(owner)})
 	}
 	return s.env.addCompiled(owner, out)
 }
 
 // packOwner packs what stands at a name.
-func (s *packer) packOwner(p *parcel, one *OwnerRecords) error {
+func (s *packer) packOwner(p *parcel, one *publish.OwnerRecords) error {
 	if s.links != nil && !one.Glue {
 		p.names = append(p.names, linkName{one.Name, nsec3.Types(zonesign.TypesAt(one.Records))})
 	}

@@ -7,9 +7,9 @@ import (
 
 	"github.com/miekg/dns"
 
-	"github.com/stele-id/stele/publish/zonekey"
-
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/publish/publishtest"
+	"github.com/stele-id/stele/publish/zonekey"
 )
 
 // TestCatalogZone checks that a catalog lists the zones that name it, with labels that
@@ -17,10 +17,10 @@ import (
 // nothing else.
 func TestCatalogZone(t *testing.T) {
 	const catalog = "catalog.example.net."
-	p := newPress(t)
-	key := p.tsigKey("one.example.org.", zonekey.TSIGSHA256)
+	p := publishtest.New(t)
+	key := p.AddTSIGKey("one.example.org.", zonekey.TSIGSHA256)
 	list := func(prefix, name string) {
-		p.namespace(prefix, func(ns *stele.Namespace) { ns.Publication.Catalog = name })
+		p.Namespace(prefix, func(ns *stele.Namespace) { ns.Publication.Catalog = name })
 	}
 	members := func(rrs []dns.RR) (got []string) {
 		for _, rr := range rrs {
@@ -46,28 +46,28 @@ func TestCatalogZone(t *testing.T) {
 		slices.Sort(got)
 		return got
 	}
-	p.publish("urn:one", "one.example.", ":", 1)
-	p.publish("urn:two", "two.example.", ":", 1)
-	p.publish("urn:three", "three.example.", ":", 1)
-	p.secondaries("urn:one", stele.Secondary{Key: key.Name})
+	p.Publish("urn:one", "one.example.", ":", 1)
+	p.Publish("urn:two", "two.example.", ":", 1)
+	p.Publish("urn:three", "three.example.", ":", 1)
+	p.SetSecondaries("urn:one", stele.Secondary{Key: key.Name})
 	list("urn:one", catalog)
-	s := p.serve(Options{})
+	s := serve(p, Options{})
 	if _, code, err := take(s, catalog, 0, nil); err == nil && code == dns.RcodeSuccess {
-		t.Error("somebody without a key has the catalog")
+		t.Error("a client without a key has the catalog")
 	}
 	first, _, err := take(s, catalog, 0, key)
 	if err != nil || !slices.Equal(members(first), []string{"one.example."}) {
 		t.Fatalf("%v, %v", first, err)
 	}
-	serial, copied := ends(t, first), lines(t, first)
-	p.register("urn:one:1", "N2L https://example.org/")
+	serial, copied := publishtest.Ends(t, first), publishtest.Lines(t, first)
+	p.Register("urn:one:1", "N2L https://example.org/")
 	list("urn:three", "other.example.net.")
-	if now := p.serialOf(catalog); now != serial {
+	if now := p.Serial(catalog); now != serial {
 		t.Errorf("the serial was %d, and is %d, though the list is the same", serial, now)
 	}
-	member := p.serialOf("two.example.")
+	member := p.Serial("two.example.")
 	list("urn:two", catalog)
-	if now := p.serialOf("two.example."); now != member {
+	if now := p.Serial("two.example."); now != member {
 		t.Errorf("a zone has the serial %d, not %d, because it was listed", now, member)
 	}
 	changed, _, err := take(s, catalog, serial, key)
@@ -77,24 +77,24 @@ func TestCatalogZone(t *testing.T) {
 	if changed[1].Header().Rrtype != dns.TypeSOA {
 		t.Errorf("the whole catalog was sent for one zone: %v", changed)
 	}
-	serial = apply(t, copied, changed, serial)
+	serial = publishtest.Apply(t, copied, changed, serial)
 	whole, _, err := take(s, catalog, 0, key)
-	if err != nil || ends(t, whole) != serial || !slices.Equal(members(whole), []string{"one.example.", "two.example."}) {
+	if err != nil || publishtest.Ends(t, whole) != serial || !slices.Equal(members(whole), []string{"one.example.", "two.example."}) {
 		t.Errorf("%v, %v", whole, err)
 	}
-	for line := range lines(t, whole) {
+	for line := range publishtest.Lines(t, whole) {
 		if !copied[line] {
 			t.Errorf("not in the copy: %s", line)
 		}
 	}
-	for line := range lines(t, first) {
+	for line := range publishtest.Lines(t, first) {
 		if strings.Contains(line, "\tPTR\t") && !copied[line] {
 			t.Errorf("a zone has another label: %s", line)
 		}
 	}
 	list("urn:one", "")
 	list("urn:two", "")
-	if z, err := p.zones.Find(p.ctx, catalog); z != nil || err != nil {
+	if z, err := p.Zones.Find(p.Ctx, catalog); z != nil || err != nil {
 		t.Errorf("a catalog without zones: %v, %v", z, err)
 	}
 }

@@ -183,7 +183,7 @@ func TestCookiesInMessages(t *testing.T) {
 		t.Errorf("a good cookie is answered with %s", cookieIn(r))
 	}
 	if r = d.ask(withCookie(question("paradisec.example.", dns.TypeSOA), cookie), neighbor); cookieIn(r) == cookie {
-		t.Error("somebody else's cookie is believed")
+		t.Error("a cookie of another client is accepted")
 	}
 	if n := d.s.Stats().Cookies; n != 1 {
 		t.Errorf("%d good cookies, want 1", n)

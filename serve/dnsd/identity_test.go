@@ -10,6 +10,8 @@ import (
 
 	"github.com/miekg/dns"
 
+	"github.com/stele-id/stele/publish"
+	"github.com/stele-id/stele/publish/publishtest"
 	"github.com/stele-id/stele/publish/zonekey"
 )
 
@@ -77,7 +79,7 @@ func TestExpire(t *testing.T) {
 	for _, from := range []peer{someone, caller} {
 		for about, want := range map[string]bool{"paradisec.example.": true, "none.paradisec.example.": false, "example.": false} {
 			got, _ := option(d.ask(asking(about, dns.TypeSOA, &dns.EDNS0_EXPIRE{Code: dns.EDNS0EXPIRE, Empty: true}), from), dns.EDNS0EXPIRE).(*dns.EDNS0_EXPIRE)
-			if (got != nil) != want || got != nil && got.Expire != SOAExpire {
+			if (got != nil) != want || got != nil && got.Expire != publish.SOAExpire {
 				t.Errorf("%s: EXPIRE %v, want one: %t", about, got, want)
 			}
 		}
@@ -122,10 +124,10 @@ func TestRefusalReasons(t *testing.T) {
 // TestSignedRefusal checks that a signed update or notice is refused in a signed message
 // (RFC 8945, section 5.3): the client does not believe another one.
 func TestSignedRefusal(t *testing.T) {
-	p := newPress(t)
-	p.paradisec()
-	k := p.tsigKey("one.example.org", zonekey.TSIGSHA256)
-	s := p.serve(Options{})
+	p := publishtest.New(t)
+	p.Paradisec()
+	k := p.AddTSIGKey("one.example.org", zonekey.TSIGSHA256)
+	s := serve(p, Options{})
 	now, secret := time.Now(), base64.StdEncoding.EncodeToString(k.Secret)
 	update := new(dns.Msg).SetUpdate("paradisec.example.")
 	for _, text := range []string{"a.paradisec.example. 60 IN A 192.0.2.1", "b.paradisec.example. 60 IN TXT x"} {

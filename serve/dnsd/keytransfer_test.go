@@ -8,7 +8,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/miekg/dns"
+
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/publish/publishtest"
 	"github.com/stele-id/stele/publish/zonesign"
 )
 
@@ -17,32 +19,32 @@ import (
 func TestKeysAreTransferred(t *testing.T) {
 	const zone = "z.example."
 	for _, mode := range []zonesign.Mode{zonesign.Unsigned, zonesign.Online, zonesign.Transfer} {
-		p := newPress(t)
-		p.publish("urn:paradisec", zone, ":", 2)
-		p.secondaries("urn:paradisec", everybody)
+		p := publishtest.New(t)
+		p.Publish("urn:paradisec", zone, ":", 2)
+		p.SetSecondaries("urn:paradisec", publishtest.Local())
 		if mode != zonesign.Unsigned {
-			p.signed(mode, zone)
+			p.SignZones(mode, zone)
 		}
-		p.register("urn:paradisec:a:b", "N2L https://example.org/")
-		s := p.serve(Options{})
+		p.Register("urn:paradisec:a:b", "N2L https://example.org/")
+		s := serve(p, Options{})
 		whole, _, err := take(s, zone, 0, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		serial, copied := ends(t, whole), lines(t, whole)
+		serial, copied := publishtest.Ends(t, whole), publishtest.Lines(t, whole)
 		var key crypto.Signer
 		for _, test := range []struct {
 			what   string
 			change func()
 			shows  string
 		}{
-			{"a key", func() { key, _ = p.signer("urn:paradisec", stele.KeyED25519) }, "v=N2S1"},
-			{"a signature", func() { p.sign("urn:paradisec:a:b", key) }, "N2S:ED25519"},
+			{"a key", func() { key, _ = p.AddKey("urn:paradisec", stele.KeyED25519) }, "v=N2S1"},
+			{"a signature", func() { p.Sign("urn:paradisec:a:b", key) }, "N2S:ED25519"},
 			{"its end", func() {
-				p.namespace("urn:paradisec", func(ns *stele.Namespace) { ns.Keys[0].Expires = pressTime.Add(time.Hour) })
+				p.Namespace("urn:paradisec", func(ns *stele.Namespace) { ns.Keys[0].Expires = publishtest.Time().Add(time.Hour) })
 			}, "na=2026-03-01T13:00:00Z"},
 			{"its revocation", func() {
-				p.namespace("urn:paradisec", func(ns *stele.Namespace) { ns.Keys[0].Revoked = pressTime })
+				p.Namespace("urn:paradisec", func(ns *stele.Namespace) { ns.Keys[0].Revoked = publishtest.Time() })
 			}, "r=2026-03-01T12:00:00Z"},
 		} {
 			test.change()
@@ -53,12 +55,12 @@ func TestKeysAreTransferred(t *testing.T) {
 			if len(list) < 3 || list[1].Header().Rrtype != dns.TypeSOA {
 				t.Fatalf("%v, %s: no difference, but %v", mode, test.what, list)
 			}
-			serial = apply(t, copied, list, serial)
+			serial = publishtest.Apply(t, copied, list, serial)
 			now, _, err := take(s, zone, 0, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(lines(t, now), copied); diff != "" || ends(t, now) != serial {
+			if diff := cmp.Diff(publishtest.Lines(t, now), copied); diff != "" || publishtest.Ends(t, now) != serial {
 				t.Fatalf("%v, %s (-zone +copy):\n%s", mode, test.what, diff)
 			}
 			shown, covered := false, mode != zonesign.Transfer

@@ -15,10 +15,11 @@ import (
 
 	"github.com/miekg/dns"
 
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/publish"
+	"github.com/stele-id/stele/publish/publishtest"
 	"github.com/stele-id/stele/publish/zonekey"
 	"github.com/stele-id/stele/publish/zonesign"
-
-	"github.com/stele-id/stele"
 )
 
 // countedScans is a store that counts how often all records of a scheme are read, and
@@ -40,7 +41,7 @@ func (s *countedScans) Scan(ctx context.Context, scheme, prefix, after string) i
 	return func(yield func(*stele.Record, error) bool) {
 		n := 0
 		for r, err := range scan {
-			if n++; n > ReadAtOnce/2 && s.broken.CompareAndSwap(false, true) {
+			if n++; n > publish.ReadAtOnce/2 && s.broken.CompareAndSwap(false, true) {
 				yield(nil, &stele.Error{Op: "scan", Kind: stele.Unavailable, Err: fmt.Errorf("the database restarts")})
 				return
 			}
@@ -69,7 +70,7 @@ func zoneNames(t *testing.T) int {
 // manyZones is a registry of 20 zones in which case counts, of one to three parts and of
 // every mode of signing. The first has more names than are read at once.
 type manyZones struct {
-	*press
+	*publishtest.Registry
 	zones []string
 	modes map[string]zonesign.Mode
 	names []string // owner names that exist
@@ -77,31 +78,31 @@ type manyZones struct {
 }
 
 func newManyZones(t *testing.T) *manyZones {
-	m := &manyZones{press: newPress(t), modes: make(map[string]zonesign.Mode)}
+	m := &manyZones{Registry: publishtest.New(t), modes: make(map[string]zonesign.Mode)}
 	var records []*stele.Record
 	for i := range 20 {
 		zone, parts := fmt.Sprintf("z%02d.example.", i), i%3+1
-		m.publish(fmt.Sprintf("urn:example:z%02d", i), zone, ":", parts)
+		m.Publish(fmt.Sprintf("urn:example:z%02d", i), zone, ":", parts)
 		m.zones, m.modes[zone] = append(m.zones, zone), []zonesign.Mode{zonesign.Transfer, zonesign.Online, zonesign.Unsigned}[i/2%3]
 		count := zoneNames(t)
 		if i == 0 {
-			count = max(count, ReadAtOnce+200)
+			count = max(count, publish.ReadAtOnce+200)
 		}
 		for n := range count {
 			records = append(records, m.record(i, n, parts))
 		}
 	}
-	m.namespace("urn:", func(ns *stele.Namespace) {
+	m.Namespace("urn:", func(ns *stele.Namespace) {
 		ns.Publication = stele.Publication{Zone: "urn.example.", Layout: stele.LayoutRoot, Servers: []stele.NameServer{{Name: "ns1.example.net."}}}
 	})
 	m.zones, m.modes["urn.example."] = append(m.zones, "urn.example."), zonesign.Transfer
-	if _, err := m.store.Ingest(m.ctx, records, nil, nil, nil); err != nil {
+	if _, err := m.Store.Ingest(m.Ctx, records, nil, nil, nil); err != nil {
 		t.Fatal(err)
 	}
-	m.setSigning(func(ns *stele.Namespace) zonesign.Mode { return m.modes[ns.Publication.Zone] })
+	m.SetSigning(func(ns *stele.Namespace) zonesign.Mode { return m.modes[ns.Publication.Zone] })
 	for zone, mode := range m.modes {
 		if mode != zonesign.Unsigned {
-			m.keys(zone, func(r *zonekey.Ring) error { return r.Begin(zonekey.ECDSA, false, time.Now(), rand.Reader) })
+			m.ChangeKeys(zone, func(r *zonekey.Ring) error { return r.Begin(zonekey.ECDSA, false, time.Now(), rand.Reader) })
 		}
 	}
 	return m
@@ -118,10 +119,10 @@ func (m *manyZones) record(zone, n, parts int) *stele.Record {
 		labels[parts-1] = fmt.Sprintf("x%d.y", n)
 	}
 	prefix := func(zone int) string { return fmt.Sprintf("urn:example:z%02d:", zone) }
-	r := &stele.Record{ID: m.id(prefix(zone) + strings.Join(labels, ":")), Version: 1, State: stele.Active, Targets: []stele.Target{target("http://example.org/" + strconv.Itoa(n))}}
+	r := &stele.Record{ID: m.ID(prefix(zone) + strings.Join(labels, ":")), Version: 1, State: stele.Active, Targets: []stele.Target{publishtest.Target("http://example.org/" + strconv.Itoa(n))}}
 	switch n % 50 {
 	case 3:
-		r.Aliases = []stele.ID{m.id(fmt.Sprintf("%sAlias-%d-%d", prefix(zone/3*3), zone, n))} // of one part
+		r.Aliases = []stele.ID{m.ID(fmt.Sprintf("%sAlias-%d-%d", prefix(zone/3*3), zone, n))} // of one part
 		m.alias = append(m.alias, fmt.Sprintf("alias-%d-%d.z%02d.example.", zone, n, zone/3*3))
 	case 4:
 		r.Readers = []string{"user:ann"}
@@ -157,16 +158,16 @@ func ask(t *testing.T, w *worker, name string, qtype uint16) *dns.Msg {
 // new zone.
 func TestManyZonesStart(t *testing.T) {
 	m := newManyZones(t)
-	store := &countedScans{Store: m.store}
-	zones := NewZones(ZonesOptions{Store: store, Schemes: m.schemes, Now: time.Now, Secrets: m.secrets, Signing: m.signingOf, ReadAgain: time.Millisecond})
+	store := &countedScans{Store: m.Store}
+	zones := publish.NewZones(publish.ZonesOptions{Store: store, Schemes: m.Schemes, Now: time.Now, Secrets: m.Secrets, Signing: m.SigningOf, ReadAgain: time.Millisecond})
 	defer zones.Close()
 	s := newServer(Options{Now: time.Now, CacheBytes: 1 << 20, LookupTimeout: time.Minute, Signatures: 1 << 30}, published{zones})
-	defer s.Shutdown(m.ctx)
+	defer s.Shutdown(m.Ctx)
 	stop := make(chan struct{})
 	var asking sync.WaitGroup
 	for g := range 2 {
 		asking.Go(func() {
-			w := s.newWorker(m.ctx, s.newTally())
+			w := s.newWorker(m.Ctx, s.newTally())
 			for i := g; ; i++ {
 				select {
 				case <-stop:
@@ -186,25 +187,25 @@ func TestManyZonesStart(t *testing.T) {
 			}
 		})
 	}
-	w := s.newWorker(m.ctx, s.newTally())
+	w := s.newWorker(m.Ctx, s.newTally())
 	ask(t, w, "z00.example.", dns.TypeSOA)
 	m.commitTo(zones)
 	for _, name := range m.zones {
-		m.awaitNames(zones, name)
+		m.AwaitNames(zones, name)
 	}
 	close(stop)
 	asking.Wait()
 	schemes := 0
-	for range m.schemes.All() {
+	for range m.Schemes.All() {
 		schemes++
 	}
 	if n := int(store.whole.Load()); n > 2*schemes {
 		t.Errorf("all records of a scheme were read %d times, with %d schemes", n, schemes)
 	}
-	m.press.zones = zones
+	m.Registry.Zones = zones
 	for zone, mode := range m.modes {
 		if mode == zonesign.Transfer {
-			m.chainOf(zone)
+			m.CheckChain(zone)
 		}
 	}
 	for _, name := range m.alias {
@@ -223,23 +224,23 @@ func TestManyZonesStart(t *testing.T) {
 
 // commitTo commits records and a namespace while the names of zones are read: among them
 // one that shares its owner name with another one, and some that are not public any more.
-func (m *manyZones) commitTo(zones *Zones) {
-	m.t.Helper()
+func (m *manyZones) commitTo(zones *publish.Zones) {
+	m.T.Helper()
 	for i := range 60 {
-		r := m.register(fmt.Sprintf("urn:example:z00:New%d", i), "N2L https://example.org/")
+		r := m.Register(fmt.Sprintf("urn:example:z00:New%d", i), "N2L https://example.org/")
 		zones.Invalidate(r)
 		if i%3 == 0 {
-			r, err := m.registrar.Update(m.ctx, r.ID, 0, func(r *stele.Record) error { r.Readers = []string{"user:ann"}; return nil })
+			r, err := m.Registrar.Update(m.Ctx, r.ID, 0, func(r *stele.Record) error { r.Readers = []string{"user:ann"}; return nil })
 			if err != nil {
-				m.t.Fatal(err)
+				m.T.Fatal(err)
 			}
 			zones.Invalidate(r)
 		}
 		if i%3 == 1 {
-			zones.Invalidate(m.register(fmt.Sprintf("urn:example:z00:nEW%d", i), "N2L https://example.org/"))
+			zones.Invalidate(m.Register(fmt.Sprintf("urn:example:z00:nEW%d", i), "N2L https://example.org/"))
 		}
 	}
-	m.publish("urn:example:z20", "z20.example.", ":", 1)
+	m.Publish("urn:example:z20", "z20.example.", ":", 1)
 	m.zones = append(m.zones, "z20.example.")
 	zones.InvalidateNamespaces()
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/miekg/dns"
 
+	"github.com/stele-id/stele/publish"
 	"github.com/stele-id/stele/publish/zonesign"
 )
 
@@ -30,16 +31,16 @@ type memoryZone struct {
 	ns     []dns.RR
 	nodes  map[string][]dns.RR
 	signer *zonesign.Signer
-	chain  *NSEC3Chain
+	chain  *publish.NSEC3Chain
 }
 
-func (z *memoryZone) NSEC3() *NSEC3Chain { return z.chain }
+func (z *memoryZone) NSEC3() *publish.NSEC3Chain { return z.chain }
 
 func (z *memoryZone) Signer() *zonesign.Signer { return z.signer }
 
-func (z *memoryZone) Delegation(name string) Node {
+func (z *memoryZone) Delegation(name string) publish.Node {
 	one := z.from.zones[name]
-	n := Node{Exists: true, Records: one.ns}
+	n := publish.Node{Exists: true, Records: one.ns}
 	if one.signer != nil {
 		n.Records = append(n.Records[:len(n.Records):len(n.Records)], one.signer.Parent...)
 	}
@@ -160,11 +161,11 @@ func (m *memory) change(t testing.TB, name, text string) {
 	}
 }
 
-func (z *memoryZone) Lookup(_ context.Context, name string) (Node, error) {
+func (z *memoryZone) Lookup(_ context.Context, name string) (publish.Node, error) {
 	z.from.mu.Lock()
 	defer z.from.mu.Unlock()
 	z.from.asked++
-	n := Node{Records: z.nodes[name]}
+	n := publish.Node{Records: z.nodes[name]}
 	for other := range z.nodes {
 		n.Exists = n.Exists || dns.IsSubDomain(name, other)
 	}

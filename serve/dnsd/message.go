@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/miekg/dns"
+
 	"github.com/stele-id/stele/internal/dnsrr"
 )
 

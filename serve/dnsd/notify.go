@@ -14,6 +14,7 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/outbound"
+	"github.com/stele-id/stele/publish"
 	"github.com/stele-id/stele/publish/zonekey"
 )
 
@@ -117,7 +118,7 @@ type reply struct {
 // one for each socket that reads, however many secondaries there are and whatever they do.
 type notifier struct {
 	s       *Server
-	zones   *Zones
+	zones   *publish.Zones
 	rule    outbound.Rule
 	changed *changedZones
 	notices map[noticeTo]*notice
@@ -263,7 +264,7 @@ func (n *notifier) plan(ctx context.Context) {
 	}
 }
 
-func (n *notifier) planZone(z *Zone) {
+func (n *notifier) planZone(z *publish.Zone) {
 	if z.IsShut() {
 		n.complain("zone", z.Name, "err", errShut)
 		return
@@ -366,7 +367,7 @@ func (n *notifier) pack(ctx context.Context, one *notice, now time.Time) ([]byte
 		return nil, err
 	}
 	if z == nil {
-		return nil, ErrNoZone
+		return nil, publish.ErrNoZone
 	}
 	delete(n.awaited, replyTo{one.at, one.id})
 	m := new(dns.Msg).SetNotify(one.zone)

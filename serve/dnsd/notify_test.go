@@ -10,12 +10,11 @@ import (
 	"time"
 
 	"github.com/miekg/dns"
-
 	"go.uber.org/goleak"
 
-	"github.com/stele-id/stele/publish/zonekey"
-
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/publish/publishtest"
+	"github.com/stele-id/stele/publish/zonekey"
 )
 
 // noticeTaker is a name server that takes notices, and answers as a test says.
@@ -76,16 +75,16 @@ func (n *noticeTaker) next(t *testing.T, zone string) uint32 {
 func TestNotify(t *testing.T) {
 	before := goleak.IgnoreCurrent()
 	t.Cleanup(func() { goleak.VerifyNone(t, before) })
-	p := newPress(t)
-	p.paradisec()
-	k := p.tsigKey("one.example.org", zonekey.TSIGSHA384)
+	p := publishtest.New(t)
+	p.Paradisec()
+	k := p.AddTSIGKey("one.example.org", zonekey.TSIGSHA384)
 	signed, plain, unwilling := takeNotices(t, dns.RcodeSuccess, k), takeNotices(t, dns.RcodeSuccess, nil), takeNotices(t, dns.RcodeNotAuth, nil)
-	p.secondaries("urn:paradisec",
+	p.SetSecondaries("urn:paradisec",
 		stele.Secondary{Key: k.Name, Notify: []string{signed.addr}},
 		stele.Secondary{Network: "127.0.0.1", Notify: []string{plain.addr, unwilling.addr}},
 		stele.Secondary{Key: "none.example.", Notify: []string{"127.0.0.1:9"}},
 	)
-	s := p.serve(Options{})
+	s := serve(p, Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { s.NotifySecondaries(ctx) })
@@ -100,8 +99,8 @@ func TestNotify(t *testing.T) {
 	}
 	var last uint32
 	for i := range 50 { // in less than a second, if the machine is not too slow
-		p.register(fmt.Sprintf("urn:paradisec:AB1:1:n%d", i), "https://example.org/")
-		last = p.serialOf(zone)
+		p.Register(fmt.Sprintf("urn:paradisec:AB1:1:n%d", i), "https://example.org/")
+		last = p.Serial(zone)
 	}
 	for _, n := range []*noticeTaker{signed, plain, unwilling} {
 		for n.next(t, zone) != last {
@@ -146,7 +145,7 @@ func (c *stillClock) pass(d time.Duration) {
 // gets its notice noticeTries times, and then the notifier forgets it. However often a zone
 // changes, there is one notice a second.
 func TestNobodyConfirms(t *testing.T) {
-	p := newPress(t)
+	p := publishtest.New(t)
 	const zones = 1000
 	silent, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
@@ -154,20 +153,20 @@ func TestNobodyConfirms(t *testing.T) {
 	}
 	defer silent.Close()
 	for i := range zones {
-		p.namespace(fmt.Sprintf("urn:z%d", i), func(ns *stele.Namespace) {
+		p.Namespace(fmt.Sprintf("urn:z%d", i), func(ns *stele.Namespace) {
 			ns.Publication = stele.Publication{Zone: fmt.Sprintf("z%d.example.", i), Layout: stele.LayoutNames, Separator: ":", Parts: 1,
 				Servers:     []stele.NameServer{{Name: "ns.example."}},
 				Secondaries: []stele.Secondary{{Network: "127.0.0.1", Notify: []string{silent.LocalAddr().String()}}}}
 		})
 	}
 	clock := &stillClock{at: time.Now()}
-	s := New(Options{Zones: p.zones, Now: clock.now})
+	s := New(Options{Zones: p.Zones, Now: clock.now})
 	defer func() {
 		if err := s.Shutdown(t.Context()); err != nil {
 			t.Error(err)
 		}
 	}()
-	if _, err := p.zones.All(p.ctx); err != nil { // or else it says that all may have changed
+	if _, err := p.Zones.All(p.Ctx); err != nil { // or else it says that all may have changed
 		t.Fatal(err)
 	}
 	n := s.newNotifier()
@@ -190,7 +189,7 @@ func TestNobodyConfirms(t *testing.T) {
 		t.Fatalf("%d notices", got)
 	}
 	for i := range 30 { // one zone goes on changing, within one second
-		p.register(fmt.Sprintf("urn:z7:n%d", i), "https://example.org/")
+		p.Register(fmt.Sprintf("urn:z7:n%d", i), "https://example.org/")
 		clock.pass(30 * time.Millisecond)
 		round()
 	}

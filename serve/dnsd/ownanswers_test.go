@@ -7,20 +7,21 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/publish/publishtest"
 )
 
 // TestOwnRecords checks that the server answers with records of the owner beside those made
 // of the registry, and follows aliases inside the zone.
 func TestOwnRecords(t *testing.T) {
-	p := newPress(t)
-	p.publish("urn:paradisec", "z.example.", ":", 2)
-	before := p.serialOf("z.example.")
-	p.namespace("urn:paradisec", func(ns *stele.Namespace) { ns.Publication.Records = ownRecords("z.example.") })
-	if now := p.serialOf("z.example."); !stele.SerialAfter(now, before) {
+	p := publishtest.New(t)
+	p.Publish("urn:paradisec", "z.example.", ":", 2)
+	before := p.Serial("z.example.")
+	p.Namespace("urn:paradisec", func(ns *stele.Namespace) { ns.Publication.Records = publishtest.OwnRecords("z.example.") })
+	if now := p.Serial("z.example."); !stele.SerialAfter(now, before) {
 		t.Errorf("the serial was %d and is %d", before, now)
 	}
-	p.register("urn:paradisec:c1:n1", "N2L https://example.org/")
-	s := p.serve(Options{})
+	p.Register("urn:paradisec:c1:n1", "N2L https://example.org/")
+	s := serve(p, Options{})
 	ask := func(name, kind, want string) {
 		t.Helper()
 		for range 2 { // the second time it is known already
@@ -52,16 +53,16 @@ func TestOwnRecords(t *testing.T) {
 
 	// What is registered comes first where it can't stand beside an alias.
 	ask("second.", "NAPTR", "NOERROR aa answer:CNAME answer:CNAME authority:SOA")
-	p.register("urn:paradisec:c1:alias", "N2L https://example.org/")
+	p.Register("urn:paradisec:c1:alias", "N2L https://example.org/")
 	ask("alias.c1.", "NAPTR", "NOERROR aa answer:NAPTR answer:NAPTR")
 	ask("alias.c1.", "A", "NOERROR aa authority:SOA")
 	ask("second.", "A", "NOERROR aa answer:CNAME authority:SOA")
 	ask("second.", "NAPTR", "NOERROR aa answer:CNAME answer:NAPTR answer:NAPTR")
-	file := p.export("z.example.")
+	file := p.Export("z.example.")
 	if strings.Contains(file, "alias.c1 60 IN CNAME") || !strings.Contains(file, "\nalias.c1 3600 IN NAPTR") || !strings.Contains(file, "\nwww 60 IN A 192.0.2.80\n") {
 		t.Errorf("the file:\n%s", file)
 	}
-	if text := p.problems("z.example."); !strings.Contains(text, "alias.c1.z.example. has CNAME records of the owner's own, which are not served") {
+	if text := p.Problems("z.example."); !strings.Contains(text, "alias.c1.z.example. has CNAME records of the owner's own, which are not served") {
 		t.Errorf("check says\n%s", text)
 	}
 }

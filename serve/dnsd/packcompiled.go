@@ -5,12 +5,14 @@ import (
 	"strings"
 
 	"github.com/miekg/dns"
+
 	"github.com/stele-id/stele/internal/dnsrr"
+	"github.com/stele-id/stele/publish/naptr"
 )
 
 // addCompiled adds what was compiled for a name, as the DNS library would pack its
 // records: a whole zone is so made in half the time.
-func (e *envelopes) addCompiled(name string, out *Compiled) error {
+func (e *envelopes) addCompiled(name string, out *naptr.Compiled) error {
 	owner, ok := appendPlainName(e.plain[:0], name)
 	if e.plain = owner; !ok || !isPlain(out) {
 		return e.addAll(out.Records(name))
@@ -32,7 +34,7 @@ func (e *envelopes) addCompiled(name string, out *Compiled) error {
 	for _, u := range out.URIs {
 		rest := beginRecord(e.rest[:0], dns.TypeURI, out.TTL)
 		rest = binary.BigEndian.AppendUint16(rest, u.Priority)
-		rest = append(binary.BigEndian.AppendUint16(rest, URIWeight), u.Target...)
+		rest = append(binary.BigEndian.AppendUint16(rest, naptr.URIWeight), u.Target...)
 		if err := e.putRecord(name, owner, rest); err != nil {
 			return err
 		}
@@ -60,7 +62,7 @@ func (e *envelopes) addAll(list []dns.RR) error {
 }
 
 // isPlain reports whether all texts fit where they stand.
-func isPlain(out *Compiled) bool {
+func isPlain(out *naptr.Compiled) bool {
 	for i := range out.Rules {
 		f := &out.Rules[i]
 		if len(f.Flags) > dnsrr.MaxString || len(f.Service) > dnsrr.MaxString || len(f.Regexp) > dnsrr.MaxString {

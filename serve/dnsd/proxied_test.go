@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/miekg/dns"
+
+	"github.com/stele-id/stele/publish/publishtest"
 )
 
 // proxyHeader is what a proxy sends in front of a message: the command, the family, and
@@ -98,9 +100,9 @@ func FuzzProxied(f *testing.F) {
 // over its limit does not silence the others. It does not answer a proxy that does not name
 // its client.
 func TestProxiedClients(t *testing.T) {
-	p := newPress(t)
-	p.paradisec()
-	s := p.serve(Options{Proxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, TCP: TCPLimits{PerClient: 2}})
+	p := publishtest.New(t)
+	p.Paradisec()
+	s := serve(p, Options{Proxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, TCP: TCPLimits{PerClient: 2}})
 	wire, err := question("paradisec.example.", dns.TypeSOA).Pack()
 	if err != nil {
 		t.Fatal(err)

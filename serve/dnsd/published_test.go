@@ -8,18 +8,21 @@ import (
 	"time"
 
 	"github.com/miekg/dns"
+
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/publish"
+	"github.com/stele-id/stele/publish/publishtest"
 	"github.com/stele-id/stele/publish/zonesign"
 )
 
 // TestRegistryIsServed asks a server on real sockets for what a registry holds, while
 // the registry changes.
 func TestRegistryIsServed(t *testing.T) {
-	p := newPress(t)
-	p.paradisec()
-	s := New(Options{Zones: p.zones, Now: time.Now, CacheBytes: 1 << 20, Sockets: 2})
-	defer s.Shutdown(p.ctx)
-	if err := s.Listen(p.ctx, "127.0.0.1:0"); err != nil {
+	p := publishtest.New(t)
+	p.Paradisec()
+	s := New(Options{Zones: p.Zones, Now: time.Now, CacheBytes: 1 << 20, Sockets: 2})
+	defer s.Shutdown(p.Ctx)
+	if err := s.Listen(p.Ctx, "127.0.0.1:0"); err != nil {
 		t.Fatal(err)
 	}
 	ask := func(name string, qtype uint16) *dns.Msg {
@@ -40,7 +43,7 @@ func TestRegistryIsServed(t *testing.T) {
 		if before.Rcode != dns.RcodeNameError || above.Rcode != dns.RcodeNameError {
 			t.Fatalf("before: %v\n%v", before, above)
 		}
-		p.register(fmt.Sprintf("urn:paradisec:zz%d:001:new%d", i, i), "N2L text/html https://example.org/new")
+		p.Register(fmt.Sprintf("urn:paradisec:zz%d:001:new%d", i, i), "N2L text/html https://example.org/new")
 		if r := ask(name, dns.TypeNAPTR); r.Rcode != dns.RcodeSuccess || len(r.Answer) == 0 {
 			t.Fatalf("after: %v", r)
 		}
@@ -58,11 +61,11 @@ func TestRegistryIsServed(t *testing.T) {
 // TestNothingOldAfterACommit asks without pause while names come into being: a client that
 // asks after a commit sees it.
 func TestNothingOldAfterACommit(t *testing.T) {
-	p := newPress(t)
-	p.paradisec()
-	s := newServer(Options{Now: time.Now, CacheBytes: 1 << 20}, published{p.zones})
-	defer s.Shutdown(p.ctx)
-	p.lookup("paradisec.example.") // the press notes what it is told without a lock
+	p := publishtest.New(t)
+	p.Paradisec()
+	s := newServer(Options{Now: time.Now, CacheBytes: 1 << 20}, published{p.Zones})
+	defer s.Shutdown(p.Ctx)
+	p.Lookup("paradisec.example.") // so that the names of changes are told, not that all changed
 	var all sync.WaitGroup
 	defer all.Wait()
 	stop := make(chan struct{})
@@ -70,7 +73,7 @@ func TestNothingOldAfterACommit(t *testing.T) {
 	const n = 40
 	name := func(i int) string { return fmt.Sprintf("n%d.001.yy.paradisec.example.", i) }
 	for range 2 {
-		w := s.newWorker(p.ctx, s.newTally())
+		w := s.newWorker(p.Ctx, s.newTally())
 		all.Go(func() {
 			for i := 0; ; i++ {
 				select {
@@ -83,9 +86,9 @@ func TestNothingOldAfterACommit(t *testing.T) {
 			}
 		})
 	}
-	w := s.newWorker(p.ctx, s.newTally())
+	w := s.newWorker(p.Ctx, s.newTally())
 	for i := range n {
-		p.register(fmt.Sprintf("urn:paradisec:yy:001:n%d", i), "N2L text/html https://example.org/new")
+		p.Register(fmt.Sprintf("urn:paradisec:yy:001:n%d", i), "N2L text/html https://example.org/new")
 		msg, _ := question(name(i), dns.TypeNAPTR).Pack()
 		r := new(dns.Msg)
 		if err := r.Unpack(w.respond(nil, msg, someone, time.Now())); err != nil || len(r.Answer) == 0 {
@@ -97,12 +100,12 @@ func TestNothingOldAfterACommit(t *testing.T) {
 // TestNoKeys checks that a zone without keys is served without signatures, and that Check
 // reports it.
 func TestNoKeys(t *testing.T) {
-	p := newPress(t)
-	p.paradisec()
-	p.setSigning(func(*stele.Namespace) zonesign.Mode { return zonesign.Online })
-	s := newServer(Options{Now: time.Now, CacheBytes: 1 << 20}, published{p.zones})
-	defer s.Shutdown(p.ctx)
-	w := s.newWorker(p.ctx, s.newTally())
+	p := publishtest.New(t)
+	p.Paradisec()
+	p.SetSigning(func(*stele.Namespace) zonesign.Mode { return zonesign.Online })
+	s := newServer(Options{Now: time.Now, CacheBytes: 1 << 20}, published{p.Zones})
+	defer s.Shutdown(p.Ctx)
+	w := s.newWorker(p.Ctx, s.newTally())
 	m := question("a.001.ab1.paradisec.example.", dns.TypeNAPTR)
 	m.SetEdns0(1232, true)
 	msg, err := m.Pack()
@@ -114,7 +117,7 @@ func TestNoKeys(t *testing.T) {
 		t.Errorf("%v, %v", r, err)
 	}
 	var told []string
-	err = p.zones.Check(p.ctx, "paradisec.example", func(q Problem) {
+	err = p.Zones.Check(p.Ctx, "paradisec.example", func(q publish.Problem) {
 		if q.Serious {
 			told = append(told, q.Text)
 		}
@@ -129,11 +132,11 @@ func TestNoKeys(t *testing.T) {
 func TestNothingOldIsSigned(t *testing.T) {
 	for _, mode := range []zonesign.Mode{zonesign.Online, zonesign.Transfer} {
 		t.Run(fmt.Sprint(mode), func(t *testing.T) {
-			p := newPress(t)
-			p.paradisec()
-			p.signed(mode, "paradisec.example.")
-			s := newServer(Options{Now: time.Now, CacheBytes: 1 << 20, Signatures: 1 << 30}, published{p.zones})
-			defer s.Shutdown(p.ctx)
+			p := publishtest.New(t)
+			p.Paradisec()
+			p.SignZones(mode, "paradisec.example.")
+			s := newServer(Options{Now: time.Now, CacheBytes: 1 << 20, Signatures: 1 << 30}, published{p.Zones})
+			defer s.Shutdown(p.Ctx)
 			const n = 30
 			name := func(i int) string { return fmt.Sprintf("n%d.001.yy.paradisec.example.", i) }
 			ask := func(w *worker, i int) *dns.Msg {
@@ -149,11 +152,11 @@ func TestNothingOldIsSigned(t *testing.T) {
 				}
 				return r
 			}
-			ring := p.ring("paradisec.example.")
+			ring := p.Ring("paradisec.example.")
 			var all sync.WaitGroup
 			stop := make(chan struct{})
 			for range 2 {
-				w := s.newWorker(p.ctx, s.newTally())
+				w := s.newWorker(p.Ctx, s.newTally())
 				all.Go(func() {
 					for i := 0; ; i++ {
 						select {
@@ -165,16 +168,16 @@ func TestNothingOldIsSigned(t *testing.T) {
 					}
 				})
 			}
-			w := s.newWorker(p.ctx, s.newTally())
+			w := s.newWorker(p.Ctx, s.newTally())
 			for i := range n {
-				r := p.register(fmt.Sprintf("urn:paradisec:yy:001:n%d", i), "N2L https://example.org/new")
+				r := p.Register(fmt.Sprintf("urn:paradisec:yy:001:n%d", i), "N2L https://example.org/new")
 				if m := ask(w, i); len(m.Answer) == 0 {
 					t.Errorf("%s after its commit: %v", name(i), m)
 				}
 				if i%3 > 0 {
 					continue
 				}
-				if _, err := p.registrar.Update(p.ctx, r.ID, 0, func(r *stele.Record) error { r.Readers = []string{"user:ann"}; return nil }); err != nil {
+				if _, err := p.Registrar.Update(p.Ctx, r.ID, 0, func(r *stele.Record) error { r.Readers = []string{"user:ann"}; return nil }); err != nil {
 					t.Fatal(err)
 				}
 				if m := ask(w, i); len(m.Answer) != 0 {
@@ -184,7 +187,7 @@ func TestNothingOldIsSigned(t *testing.T) {
 			close(stop)
 			all.Wait()
 			if mode == zonesign.Transfer {
-				p.chainOf("paradisec.example.")
+				p.CheckChain("paradisec.example.")
 			}
 		})
 	}

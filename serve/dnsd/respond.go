@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/miekg/dns"
+
+	"github.com/stele-id/stele/publish"
 )
 
 // peer is the client that asks.
@@ -369,7 +371,7 @@ func (w *worker) appendOPT(dst []byte, rcode uint8, padding int) []byte {
 	if w.expires {
 		dst = binary.BigEndian.AppendUint16(dst, optionExpire)
 		dst = binary.BigEndian.AppendUint16(dst, 4)
-		dst = binary.BigEndian.AppendUint32(dst, SOAExpire) // RFC 7314, section 4: a primary's is that of the SOA record
+		dst = binary.BigEndian.AppendUint32(dst, publish.SOAExpire) // RFC 7314, section 4: a primary's is that of the SOA record
 	}
 	return appendPadding(dst, padding)
 }

@@ -346,7 +346,7 @@ func TestFailures(t *testing.T) {
 	d.clock.add(complaintEvery * 1e9)
 	d.ask(question("b.paradisec.example.", dns.TypeA), someone)
 	if !strings.Contains(d.log.String(), "more=2") {
-		t.Errorf("nobody learns of the other failures:\n%s", d.log.String())
+		t.Errorf("the log does not tell of the other failures:\n%s", d.log.String())
 	}
 	d.from.fail = nil
 	if got := brief(d.ask(question("b.paradisec.example.", dns.TypeA), someone)); got != "NXDOMAIN aa authority:SOA" {

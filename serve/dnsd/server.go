@@ -1,12 +1,11 @@
-// Package dnsd publishes the registry in the DNS: it compiles namespaces and records into
-// zones, as rules for DDDS and EDDDS clients, and answers for them on UDP and TCP, over TLS
-// and HTTPS, hands them to secondaries, or writes them down for stock name servers.
+// Package dnsd is the authoritative name server of a registry. It answers for the zones of
+// package publish on UDP and TCP, over TLS and HTTPS, transfers them to secondaries, and
+// notifies secondaries of changes.
 //
-// [Zones] are the registry as zones, signed if they are to be; package zonekey looks after
-// the keys of those. [Server] is the authoritative name server. It reads questions by hand,
-// answers most of them with what it has packed before, and has the DNS library pack the
-// rest. It never changes the registry, never recurses, and limits what it sends over UDP to
-// an address that may be forged.
+// [Server] reads questions by hand, answers most of them with what it has packed before, and
+// has the DNS library pack the rest. It never changes the registry, never recurses, and
+// limits what it sends over UDP to an address that may be forged. It decides nothing about
+// the content of zones.
 package dnsd
 
 import (
@@ -22,11 +21,12 @@ import (
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/outbound"
+	"github.com/stele-id/stele/publish"
 )
 
 // Options configure a Server. Zones and Now must be set.
 type Options struct {
-	Zones *Zones
+	Zones *publish.Zones
 	Now   func() time.Time // must be the real time: connections end by it
 	Log   *slog.Logger     // of what the operator should look into; nothing is logged if nil
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/miekg/dns"
 
+	"github.com/stele-id/stele/publish"
 	"github.com/stele-id/stele/publish/nsec3"
 	"github.com/stele-id/stele/publish/zonesign"
 )
@@ -15,7 +16,7 @@ var errBusy = errors.New("too much is to be signed at once")
 
 // secure signs a result for a question in the zone with that SOA record. n is what
 // stands at the name; if the question was led on by aliases, at the last one.
-func (r *result) secure(s *zonesign.Signer, chain *NSEC3Chain, a *asked, n *Node, soa *dns.SOA) error {
+func (r *result) secure(s *zonesign.Signer, chain *publish.NSEC3Chain, a *asked, n *publish.Node, soa *dns.SOA) error {
 	r.signed = true
 	r.until = s.FreshUntil()
 	var err error
@@ -69,7 +70,7 @@ func placeholderNegative(s *zonesign.Signer, soa *dns.SOA) []dns.RR {
 // denyOnline adds the proof that there is nothing to a result (RFC 9824): a record for the
 // name itself. So the name exists for validators, and the response code says that too,
 // except to clients that know better (section 5).
-func (r *result) denyOnline(s *zonesign.Signer, name string, n *Node, soa *dns.SOA) error {
+func (r *result) denyOnline(s *zonesign.Signer, name string, n *publish.Node, soa *dns.SOA) error {
 	if r.rcode == dns.RcodeNameError {
 		r.rcode, r.absent = dns.RcodeSuccess, true
 	}
@@ -81,7 +82,7 @@ func (r *result) denyOnline(s *zonesign.Signer, name string, n *Node, soa *dns.S
 }
 
 // denyNSEC3 adds the links of the chain that prove that there is nothing.
-func (r *result) denyNSEC3(s *zonesign.Signer, chain *NSEC3Chain, name string, soa *dns.SOA) error {
+func (r *result) denyNSEC3(s *zonesign.Signer, chain *publish.NSEC3Chain, name string, soa *dns.SOA) error {
 	r.chained = true
 	if err := chain.Check(s.Zone); err != nil {
 		return err
@@ -114,7 +115,7 @@ func (r *result) addProof(s *zonesign.Signer, rr dns.RR) error {
 
 // pickSecurity returns the records of the types that exist only because the zone is
 // signed and that stand at every name.
-func pickSecurity(s *zonesign.Signer, a *asked, n *Node, soa *dns.SOA) ([]dns.RR, error) {
+func pickSecurity(s *zonesign.Signer, a *asked, n *publish.Node, soa *dns.SOA) ([]dns.RR, error) {
 	switch {
 	case a.qtype == dns.TypeNSEC && s.Mode == zonesign.Online:
 		rr, err := s.NSEC(a.name, n.Types(a.name == s.Zone), n.Exists || a.name == s.Zone, zonesign.NegativeTTL(soa))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/miekg/dns"
 
+	"github.com/stele-id/stele/publish"
 	"github.com/stele-id/stele/publish/nsec3"
 	"github.com/stele-id/stele/publish/zonekey"
 	"github.com/stele-id/stele/publish/zonesign"
@@ -38,9 +39,9 @@ func (d *desk) sign(zone string, mode zonesign.Mode, ring *zonekey.Ring) {
 	z := d.from.zones[zone]
 	z.signer = s
 	if mode == zonesign.Transfer {
-		z.chain = CompleteNSEC3Chain(nsec3.New())
+		z.chain = publish.CompleteNSEC3Chain(nsec3.New())
 		for name, records := range z.nodes {
-			n := Node{Records: append(records[:len(records):len(records)], s.ApexRecords(name)...)}
+			n := publish.Node{Records: append(records[:len(records):len(records)], s.ApexRecords(name)...)}
 			z.chain.Set(name, zone, nsec3.Types(n.Types(name == zone)))
 		}
 		for name, one := range d.from.zones {

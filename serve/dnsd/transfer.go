@@ -11,9 +11,9 @@ import (
 
 	"github.com/miekg/dns"
 
-	"github.com/stele-id/stele/publish/zonekey"
-
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/publish"
+	"github.com/stele-id/stele/publish/zonekey"
 )
 
 // TransferLimits bound what secondaries may use up. Zero fields stand for the numbers
@@ -60,7 +60,7 @@ var errRefused = errors.New("the zone is not for this client")
 var errShut = errors.New("the zone came from a backup, and it is not known which serial its secondaries have, so it is not transferred; ask each secondary for its SOA record, and then run 'stele zone raise ZONE --above SERIAL' with the highest serial")
 
 // zoneFor returns the zone that was asked for, if the client may have it.
-func (w *worker) zoneFor(ctx context.Context, from peer, who *tsigSigner) (*Zone, error) {
+func (w *worker) zoneFor(ctx context.Context, from peer, who *tsigSigner) (*publish.Zone, error) {
 	if w.s.o.Zones == nil {
 		return nil, errRefused
 	}
@@ -133,7 +133,7 @@ func (w *worker) transferOPT() []byte {
 }
 
 // send sends what was asked for.
-func (w *worker) send(ctx context.Context, out *outgoing, z *Zone, msg []byte) error {
+func (w *worker) send(ctx context.Context, out *outgoing, z *publish.Zone, msg []byte) error {
 	if w.q.qtype == dns.TypeIXFR {
 		serial, ok := serialIn(msg)
 		if !ok {
@@ -157,7 +157,7 @@ var errMalformed = errors.New("the request is malformed")
 // declineFor declines a request with the response code for an error.
 func (t *stream) declineFor(w *worker, msg []byte, who *tsigSigner, err error) error {
 	switch {
-	case errors.Is(err, errRefused), errors.Is(err, ErrNoZone):
+	case errors.Is(err, errRefused), errors.Is(err, publish.ErrNoZone):
 		w.extended = dns.ExtendedErrorCodeProhibited
 		return t.decline(w, msg, who, dns.RcodeRefused)
 	case errors.Is(err, errShut):

@@ -17,26 +17,26 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/miekg/dns"
 
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/publish/publishtest"
 	"github.com/stele-id/stele/publish/zonekey"
 	"github.com/stele-id/stele/publish/zonesign"
-
-	"github.com/stele-id/stele"
 )
 
-// serve answers for the zones of the press on real sockets.
-func (p *press) serve(o Options) *Server {
-	p.t.Helper()
-	o.Zones, o.Now = p.zones, time.Now
-	p.setClock(time.Now)
+// serve answers for the zones of a registry on real sockets.
+func serve(p *publishtest.Registry, o Options) *Server {
+	p.T.Helper()
+	o.Zones, o.Now = p.Zones, time.Now
+	p.SetClock(time.Now)
 	s := New(o)
-	if err := s.Listen(p.t.Context(), "127.0.0.1:0"); err != nil {
-		p.t.Fatal(err)
+	if err := s.Listen(p.T.Context(), "127.0.0.1:0"); err != nil {
+		p.T.Fatal(err)
 	}
-	p.t.Cleanup(func() {
+	p.T.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
 		if err := s.Shutdown(ctx); err != nil {
-			p.t.Error(err)
+			p.T.Error(err)
 		}
 	})
 	return s
@@ -73,25 +73,25 @@ func take(s *Server, zone string, serial uint32, k *zonekey.TSIGKey) ([]dns.RR, 
 
 // TestTransfer takes zones of all kinds: what comes is what the zone has.
 func TestTransfer(t *testing.T) {
-	p := newPress(t)
-	p.paradisec()
-	p.publish("urn:inner", "inner.paradisec.example.", ":", 1)
-	p.publish("ark:12345", "ark.example.", "/", 1) // where case counts
+	p := publishtest.New(t)
+	p.Paradisec()
+	p.Publish("urn:inner", "inner.paradisec.example.", ":", 1)
+	p.Publish("ark:12345", "ark.example.", "/", 1) // where case counts
 	for _, prefix := range []string{"urn:", "urn:paradisec", "urn:inner", "ark:12345"} {
-		p.secondaries(prefix, everybody)
+		p.SetSecondaries(prefix, publishtest.Local())
 	}
 	for i := range 300 {
-		p.register(fmt.Sprintf("urn:paradisec:c%d:%d:n%d.x", i%3, i%7, i), "N2L https://example.org/"+strings.Repeat("x", i*3))
-		p.register(fmt.Sprintf("ark:/12345/%s%d", []string{"a", "A"}[i%2], i/2), fmt.Sprintf("N2L https://example.org/%d", i))
+		p.Register(fmt.Sprintf("urn:paradisec:c%d:%d:n%d.x", i%3, i%7, i), "N2L https://example.org/"+strings.Repeat("x", i*3))
+		p.Register(fmt.Sprintf("ark:/12345/%s%d", []string{"a", "A"}[i%2], i/2), fmt.Sprintf("N2L https://example.org/%d", i))
 	}
-	s := p.serve(Options{})
+	s := serve(p, Options{})
 	for _, zone := range []string{"paradisec.example.", "inner.paradisec.example.", "urn.example.", "ark.example."} {
 		list, n, err := take(s, zone, 0, nil)
 		if err != nil {
 			t.Fatalf("%s: %v", zone, err)
 		}
-		ends(t, list)
-		if diff := cmp.Diff(p.zoneLines(zone), lines(t, list)); diff != "" {
+		publishtest.Ends(t, list)
+		if diff := cmp.Diff(p.Lines(zone), publishtest.Lines(t, list)); diff != "" {
 			t.Errorf("%s (-zone +taken):\n%s", zone, diff)
 		}
 		if zone == "paradisec.example." && n < 3 {
@@ -106,25 +106,25 @@ func TestTransfer(t *testing.T) {
 // TestTransferSigned checks that a zone in the mode transfer comes with its signatures, and
 // one in the mode online without.
 func TestTransferSigned(t *testing.T) {
-	p := newPress(t)
-	p.paradisec()
-	p.secondaries("urn:paradisec", everybody)
+	p := publishtest.New(t)
+	p.Paradisec()
+	p.SetSecondaries("urn:paradisec", publishtest.Local())
 	for i := range 300 {
-		p.register(fmt.Sprintf("urn:paradisec:c%d:%d:n%d.x", i%3, i%7, i), "N2L https://example.org/")
+		p.Register(fmt.Sprintf("urn:paradisec:c%d:%d:n%d.x", i%3, i%7, i), "N2L https://example.org/")
 	}
 	const zone = "paradisec.example."
-	p.signed(zonesign.Transfer, zone)
-	s := p.serve(Options{})
+	p.SignZones(zonesign.Transfer, zone)
+	s := serve(p, Options{})
 	list, _, err := take(s, zone, 0, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ends(t, list)
-	if diff := cmp.Diff(p.zoneLines(zone), lines(t, list)); diff != "" {
+	publishtest.Ends(t, list)
+	if diff := cmp.Diff(p.Lines(zone), publishtest.Lines(t, list)); diff != "" {
 		t.Errorf("(-zone +taken):\n%s", diff)
 	}
-	p.signed(zonesign.Online, zone)
-	p.zones.InvalidateNamespaces()
+	p.SignZones(zonesign.Online, zone)
+	p.Zones.InvalidateNamespaces()
 	if list, _, err = take(s, zone, 0, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -141,37 +141,37 @@ func TestTransferSigned(t *testing.T) {
 func TestIncrements(t *testing.T) {
 	for _, mode := range []zonesign.Mode{zonesign.Unsigned, zonesign.Online, zonesign.Transfer} {
 		t.Run(fmt.Sprint(mode), func(t *testing.T) {
-			p := newPress(t)
-			p.publish("urn:paradisec", "z.example.", ":", 2)
-			p.secondaries("urn:paradisec", everybody)
+			p := publishtest.New(t)
+			p.Publish("urn:paradisec", "z.example.", ":", 2)
+			p.SetSecondaries("urn:paradisec", publishtest.Local())
 			if mode != zonesign.Unsigned {
-				p.signed(mode, "z.example.")
+				p.SignZones(mode, "z.example.")
 			}
-			s := p.serve(Options{})
+			s := serve(p, Options{})
 			whole, _, err := take(s, "z.example.", 0, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			serial, copied := ends(t, whole), lines(t, whole)
+			serial, copied := publishtest.Ends(t, whole), publishtest.Lines(t, whole)
 			chance := mathrand.New(mathrand.NewPCG(3, 4))
 			for round := range 30 {
 				for range chance.IntN(4) {
-					p.anyChange(chance, "urn:paradisec")
+					p.AnyChange(chance, "urn:paradisec")
 				}
 				list, _, err := take(s, "z.example.", serial, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
 				before := serial
-				serial = apply(t, copied, list, serial)
+				serial = publishtest.Apply(t, copied, list, serial)
 				whole, _, err := take(s, "z.example.", 0, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if now := ends(t, whole); now != serial {
+				if now := publishtest.Ends(t, whole); now != serial {
 					t.Fatalf("round %d: serial %d, and the zone has %d", round, serial, now)
 				}
-				if diff := cmp.Diff(lines(t, whole), copied); diff != "" {
+				if diff := cmp.Diff(publishtest.Lines(t, whole), copied); diff != "" {
 					t.Fatalf("round %d, from %d to %d (-zone +copy):\n%s", round, before, serial, diff)
 				}
 			}
@@ -186,24 +186,24 @@ func TestIncrements(t *testing.T) {
 // was at one moment, that of its serial.
 func TestTransferStandsStill(t *testing.T) {
 	for _, mode := range []zonesign.Mode{zonesign.Unsigned, zonesign.Transfer} {
-		p := newPress(t)
-		p.publish("urn:example", "z.example.", ":", 2) // where case counts
-		p.secondaries("urn:example", everybody)
+		p := publishtest.New(t)
+		p.Publish("urn:example", "z.example.", ":", 2) // where case counts
+		p.SetSecondaries("urn:example", publishtest.Local())
 		for i := range 50 {
-			p.register(fmt.Sprintf("urn:example:q:%d", i), "N2L https://example.org/")
+			p.Register(fmt.Sprintf("urn:example:q:%d", i), "N2L https://example.org/")
 		}
 		if mode != zonesign.Unsigned {
-			p.signed(mode, "z.example.")
+			p.SignZones(mode, "z.example.")
 		}
-		s := p.serve(Options{})
+		s := serve(p, Options{})
 		was := map[uint32]map[string]bool{}
 		var mu sync.Mutex
 		note := func() {
-			n, err := p.store.LastChange(p.ctx)
+			n, err := p.Store.LastChange(p.Ctx)
 			if err != nil {
 				t.Error(err)
 			}
-			now := p.zoneLines("z.example.")
+			now := p.Lines("z.example.")
 			mu.Lock()
 			was[uint32(n)] = now
 			mu.Unlock()
@@ -213,7 +213,7 @@ func TestTransferStandsStill(t *testing.T) {
 		all.Go(func() {
 			chance := mathrand.New(mathrand.NewPCG(5, 6))
 			for range 60 {
-				p.anyChange(chance, "urn:example")
+				p.AnyChange(chance, "urn:example")
 				note()
 			}
 		})
@@ -223,7 +223,7 @@ func TestTransferStandsStill(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			taken[ends(t, list)] = lines(t, list)
+			taken[publishtest.Ends(t, list)] = publishtest.Lines(t, list)
 		}
 		all.Wait()
 		for serial, got := range taken {
@@ -239,11 +239,11 @@ func TestTransferStandsStill(t *testing.T) {
 
 // TestTransferAccess checks which clients may have a zone.
 func TestTransferAccess(t *testing.T) {
-	p := newPress(t)
-	p.paradisec()
-	one, two := p.tsigKey("one.example.org", zonekey.TSIGSHA256), p.tsigKey("two.example.org", zonekey.TSIGSHA512)
-	three := p.tsigKey("three.example.org", zonekey.TSIGSHA384)
-	s := p.serve(Options{})
+	p := publishtest.New(t)
+	p.Paradisec()
+	one, two := p.AddTSIGKey("one.example.org", zonekey.TSIGSHA256), p.AddTSIGKey("two.example.org", zonekey.TSIGSHA512)
+	three := p.AddTSIGKey("three.example.org", zonekey.TSIGSHA384)
+	s := serve(p, Options{})
 	const zone = "paradisec.example."
 	for i, test := range []struct {
 		who  stele.Secondary
@@ -262,7 +262,7 @@ func TestTransferAccess(t *testing.T) {
 		{stele.Secondary{Key: two.Name}, one, false},
 		{stele.Secondary{Network: "::/0"}, nil, false},
 	} {
-		p.secondaries("urn:paradisec", test.who)
+		p.SetSecondaries("urn:paradisec", test.who)
 		for _, serial := range []uint32{0, 1} {
 			list, _, err := take(s, zone, serial, test.key)
 			if good := err == nil && len(list) > 2; good != test.good {
@@ -276,9 +276,9 @@ func TestTransferAccess(t *testing.T) {
 	if list, _, err := take(s, "nothing.example.", 0, nil); err == nil {
 		t.Errorf("got %v", list)
 	}
-	p.secondaries("urn:paradisec", stele.Secondary{Key: one.Name})
-	keys := &zonekey.TSIGManager{Store: p.registrar, Now: time.Now, Random: rand.Reader}
-	if k, err := keys.Retire(p.ctx, "ONE.example.org"); err != nil || k.Secret != nil || k.Retired.IsZero() {
+	p.SetSecondaries("urn:paradisec", stele.Secondary{Key: one.Name})
+	keys := &zonekey.TSIGManager{Store: p.Registrar, Now: time.Now, Random: rand.Reader}
+	if k, err := keys.Retire(p.Ctx, "ONE.example.org"); err != nil || k.Secret != nil || k.Retired.IsZero() {
 		t.Errorf("%+v, %v", k, err)
 	}
 	if list, _, err := take(s, zone, 0, one); err == nil {
@@ -289,12 +289,12 @@ func TestTransferAccess(t *testing.T) {
 // TestUnknownSerials checks that a client with a serial of which the changes are not known
 // gets the whole zone, and one with a newer serial nothing.
 func TestUnknownSerials(t *testing.T) {
-	p := newPress(t)
-	p.paradisec()
-	p.secondaries("urn:paradisec", everybody)
-	s := p.serve(Options{})
-	p.register("urn:paradisec:AB1:001:B", "https://example.org/")
-	last, err := p.store.LastChange(p.ctx)
+	p := publishtest.New(t)
+	p.Paradisec()
+	p.SetSecondaries("urn:paradisec", publishtest.Local())
+	s := serve(p, Options{})
+	p.Register("urn:paradisec:AB1:001:B", "https://example.org/")
+	last, err := p.Store.LastChange(p.Ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -327,12 +327,12 @@ func TestUnknownSerials(t *testing.T) {
 // TestIncrementOverUDP checks that over UDP a delta comes if it fits, and otherwise the SOA
 // record.
 func TestIncrementOverUDP(t *testing.T) {
-	p := newPress(t)
-	p.paradisec()
-	k := p.tsigKey("one.example.org", zonekey.TSIGSHA256)
-	p.secondaries("urn:paradisec", stele.Secondary{Key: k.Name})
-	s := p.serve(Options{})
-	last, err := p.store.LastChange(p.ctx)
+	p := publishtest.New(t)
+	p.Paradisec()
+	k := p.AddTSIGKey("one.example.org", zonekey.TSIGSHA256)
+	p.SetSecondaries("urn:paradisec", stele.Secondary{Key: k.Name})
+	s := serve(p, Options{})
+	last, err := p.Store.LastChange(p.Ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -349,11 +349,11 @@ func TestIncrementOverUDP(t *testing.T) {
 		return r
 	}
 	const soa, naptr = " answer:SOA", " answer:NAPTR"
-	p.register("urn:paradisec:AB1:001:B", "https://example.org/")
+	p.Register("urn:paradisec:AB1:001:B", "https://example.org/")
 	if got := brief(ask("paradisec.example.", dns.TypeIXFR)); got != "NOERROR aa"+soa+soa+soa+naptr+naptr+" answer:URI"+soa+" additional:OPT additional:TSIG" {
 		t.Error(got)
 	}
-	p.register("urn:paradisec:AB1:001:C", "https://example.org/"+strings.Repeat("x", 1500))
+	p.Register("urn:paradisec:AB1:001:C", "https://example.org/"+strings.Repeat("x", 1500))
 	if got := brief(ask("paradisec.example.", dns.TypeIXFR)); got != "NOERROR aa"+soa+" additional:OPT additional:TSIG" {
 		t.Error(got)
 	}
@@ -373,10 +373,10 @@ func TestIncrementOverUDP(t *testing.T) {
 // TestTransfersAtOnce checks that the server answers with SERVFAIL if too many transfers
 // are under way.
 func TestTransfersAtOnce(t *testing.T) {
-	p := newPress(t)
-	p.paradisec()
-	p.secondaries("urn:paradisec", everybody)
-	s := p.serve(Options{Transfers: TransferLimits{AtOnce: 1}})
+	p := publishtest.New(t)
+	p.Paradisec()
+	p.SetSecondaries("urn:paradisec", publishtest.Local())
+	s := serve(p, Options{Transfers: TransferLimits{AtOnce: 1}})
 	s.slots <- struct{}{}                                                                                      // another transfer's
 	if _, _, err := take(s, "paradisec.example.", 0, nil); err == nil || !strings.Contains(err.Error(), "2") { // SERVFAIL
 		t.Errorf("got %v", err)
@@ -427,10 +427,10 @@ func TestEnvelopes(t *testing.T) {
 
 // TestTransferOverTLS transfers a zone over TLS (RFC 9103).
 func TestTransferOverTLS(t *testing.T) {
-	p := newPress(t)
-	p.paradisec()
-	p.secondaries("urn:paradisec", everybody)
-	s := p.serve(Options{})
+	p := publishtest.New(t)
+	p.Paradisec()
+	p.SetSecondaries("urn:paradisec", publishtest.Local())
+	s := serve(p, Options{})
 	server, client := testTLS(t)
 	if err := s.ListenTLS(t.Context(), "127.0.0.1:0", server); err != nil {
 		t.Fatal(err)
@@ -446,8 +446,8 @@ func TestTransferOverTLS(t *testing.T) {
 		}
 		list = append(list, e.RR...)
 	}
-	ends(t, list)
-	if diff := cmp.Diff(p.zoneLines("paradisec.example."), lines(t, list)); diff != "" {
+	publishtest.Ends(t, list)
+	if diff := cmp.Diff(p.Lines("paradisec.example."), publishtest.Lines(t, list)); diff != "" {
 		t.Errorf("(-zone +taken):\n%s", diff)
 	}
 }
@@ -455,16 +455,16 @@ func TestTransferOverTLS(t *testing.T) {
 // TestTransferAliases checks that aliases are in the zone, each once, if the identifiers of
 // their records are elsewhere.
 func TestTransferAliases(t *testing.T) {
-	p := newPress(t)
-	p.paradisec()
-	p.secondaries("urn:paradisec", everybody)
+	p := publishtest.New(t)
+	p.Paradisec()
+	p.SetSecondaries("urn:paradisec", publishtest.Local())
 	for i, id := range []string{"urn:aaa:1", "urn:paradisec:AB1:001:Q", "urn:paradisecx:1", "urn:zzz:1", "ark:/12345/x1"} {
-		r := &stele.Record{ID: p.id(id), Aliases: []stele.ID{p.id(fmt.Sprintf("urn:paradisec:AB1:001:alias%d", i))}, Targets: []stele.Target{target("https://example.org/")}}
-		if _, err := p.registrar.Register(p.ctx, r); err != nil {
+		r := &stele.Record{ID: p.ID(id), Aliases: []stele.ID{p.ID(fmt.Sprintf("urn:paradisec:AB1:001:alias%d", i))}, Targets: []stele.Target{publishtest.Target("https://example.org/")}}
+		if _, err := p.Registrar.Register(p.Ctx, r); err != nil {
 			t.Fatal(err)
 		}
 	}
-	list, _, err := take(p.serve(Options{}), "paradisec.example.", 0, nil)
+	list, _, err := take(serve(p, Options{}), "paradisec.example.", 0, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

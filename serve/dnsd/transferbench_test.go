@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stele-id/stele/publish/publishtest"
 	"github.com/stele-id/stele/publish/zonesign"
 )
 
@@ -28,22 +29,22 @@ func BenchmarkTransfer(b *testing.B) {
 	const names = 20_000
 	for _, mode := range []zonesign.Mode{zonesign.Unsigned, zonesign.Transfer} {
 		b.Run(fmt.Sprint("signing=", mode), func(b *testing.B) {
-			p := newPress(b)
-			p.publish("urn:paradisec", "z.example.", ":", 3)
-			p.secondaries("urn:paradisec", everybody)
+			p := publishtest.New(b)
+			p.Publish("urn:paradisec", "z.example.", ":", 3)
+			p.SetSecondaries("urn:paradisec", publishtest.Local())
 			for i := range names {
-				p.register(fmt.Sprintf("urn:paradisec:c%d:i:n%d", i%10, i), "N2L text/html http://example.org/", "N2L audio/wav http://example.org/wav")
+				p.Register(fmt.Sprintf("urn:paradisec:c%d:i:n%d", i%10, i), "N2L text/html http://example.org/", "N2L audio/wav http://example.org/wav")
 			}
 			if mode != zonesign.Unsigned {
-				p.signed(mode, "z.example.")
+				p.SignZones(mode, "z.example.")
 			}
-			s := New(Options{Zones: p.zones, Now: time.Now})
+			s := New(Options{Zones: p.Zones, Now: time.Now})
 			question := []byte("\x01z\x07example\x00\x00\xfc\x00\x01")
 			b.ReportAllocs()
 			for b.Loop() {
 				d := new(drain)
 				out := &outgoing{t: &stream{s: s, c: d}, env: newEnvelopes(1, flagQR|flagAA, question)}
-				if err := sendWhole(p.ctx, p.zones, out, "z.example."); err != nil {
+				if err := sendWhole(p.Ctx, p.Zones, out, "z.example."); err != nil {
 					b.Fatal(err)
 				}
 				b.SetBytes(int64(d.n))

@@ -7,6 +7,8 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/publish"
+	"github.com/stele-id/stele/publish/publishtest"
 	"github.com/stele-id/stele/publish/zonesign"
 )
 
@@ -14,26 +16,26 @@ import (
 // something older than its serial says is never ended as if it were whole.
 func TestTransferFromACopy(t *testing.T) {
 	const zone = "z.example."
-	both := new(replicated)
-	fill := func(over func(*ZonesOptions), names ...string) *press {
-		p := newPress(t, over)
-		p.publish("urn:example", zone, ":", 2) // where case counts
-		p.secondaries("urn:example", everybody)
+	both := new(publishtest.Replicated)
+	fill := func(over func(*publish.ZonesOptions), names ...string) *publishtest.Registry {
+		p := publishtest.New(t, over)
+		p.Publish("urn:example", zone, ":", 2) // where case counts
+		p.SetSecondaries("urn:example", publishtest.Local())
 		for _, name := range names {
-			p.register("urn:example:q:"+name, "N2L https://example.org/old")
+			p.Register("urn:example:q:"+name, "N2L https://example.org/old")
 		}
 		return p
 	}
-	alone := func(*ZonesOptions) {}
-	p, behind, empty := fill(both.over, "a", "b", "B", "c"), fill(alone, "a", "b", "B", "c").store, fill(alone).store
-	s := p.serve(Options{})
+	alone := func(*publish.ZonesOptions) {}
+	p, behind, empty := fill(both.Over, "a", "b", "B", "c"), fill(alone, "a", "b", "B", "c").Store, fill(alone).Store
+	s := serve(p, Options{})
 	first, _, err := take(s, zone, 0, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	begin := ends(t, first)
-	if _, err := p.registrar.Update(p.ctx, p.id("urn:example:q:b"), 0, func(r *stele.Record) error {
-		r.Targets = []stele.Target{target("N2L https://example.org/new")}
+	begin := publishtest.Ends(t, first)
+	if _, err := p.Registrar.Update(p.Ctx, p.ID("urn:example:q:b"), 0, func(r *stele.Record) error {
+		r.Targets = []stele.Target{publishtest.Target("N2L https://example.org/new")}
 		return nil
 	}); err != nil {
 		t.Fatal(err)
@@ -65,17 +67,17 @@ func TestTransferFromACopy(t *testing.T) {
 			both.Mute = test.mute
 			both.Unlock()
 			gone := false
-			both.on(func(call string) {
+			both.On(func(call string) {
 				switch {
 				case call == test.lost && !gone:
 					gone = true
-					both.lose(test.copied)
+					both.Lose(test.copied)
 				case call == test.back:
 					both.Away = false
 				}
 			})
 			list, _, err := take(s, zone, test.serial, nil)
-			both.on(nil)
+			both.On(nil)
 			if err == nil || !gone {
 				t.Errorf("the store was lost: %v; the secondary has\n%v", gone, list)
 			}
@@ -83,7 +85,7 @@ func TestTransferFromACopy(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(lines(t, now), lines(t, list)); diff != "" || ends(t, list) != ends(t, now) {
+			if diff := cmp.Diff(publishtest.Lines(t, now), publishtest.Lines(t, list)); diff != "" || publishtest.Ends(t, list) != publishtest.Ends(t, now) {
 				t.Errorf("when it asks again (-want +got):\n%s", diff)
 			}
 		})
@@ -94,24 +96,24 @@ func TestTransferFromACopy(t *testing.T) {
 // know more, so it is of no use, and the zone is sent whole.
 func TestDeltaOfACopy(t *testing.T) {
 	const zone = "z.example."
-	both := new(replicated)
-	p := newPress(t, both.over)
-	p.publish("urn:paradisec", zone, ":", 1)
-	p.secondaries("urn:paradisec", everybody)
-	p.signed(zonesign.Transfer, zone)
-	s := p.serve(Options{})
+	both := new(publishtest.Replicated)
+	p := publishtest.New(t, both.Over)
+	p.Publish("urn:paradisec", zone, ":", 1)
+	p.SetSecondaries("urn:paradisec", publishtest.Local())
+	p.SignZones(zonesign.Transfer, zone)
+	s := serve(p, Options{})
 	whole, _, err := take(s, zone, 0, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.register("urn:paradisec:a", "N2L https://example.org/")
+	p.Register("urn:paradisec:a", "N2L https://example.org/")
 	for _, away := range []bool{false, true} {
 		if away {
 			both.Lock()
-			both.lose(p.store)
+			both.Lose(p.Store)
 			both.Unlock()
 		}
-		list, _, err := take(s, zone, ends(t, whole), nil)
+		list, _, err := take(s, zone, publishtest.Ends(t, whole), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,9 +8,9 @@ import (
 
 	"github.com/miekg/dns"
 
-	"github.com/stele-id/stele/publish/zonekey"
-
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/publish/publishtest"
+	"github.com/stele-id/stele/publish/zonekey"
 )
 
 // sink is a connection that keeps what is written to it.
@@ -30,15 +30,15 @@ func (s *sink) SetWriteDeadline(time.Time) error { return nil }
 // the right key or as it came. Whatever is sent is a message, and no client gets the zone
 // without the key.
 func FuzzTransfer(f *testing.F) {
-	p := newPress(f)
-	p.paradisec()
-	k := p.tsigKey("one.example.org", zonekey.TSIGSHA256)
-	p.secondaries("urn:paradisec", stele.Secondary{Key: k.Name})
-	last, err := p.store.LastChange(p.ctx)
+	p := publishtest.New(f)
+	p.Paradisec()
+	k := p.AddTSIGKey("one.example.org", zonekey.TSIGSHA256)
+	p.SetSecondaries("urn:paradisec", stele.Secondary{Key: k.Name})
+	last, err := p.Store.LastChange(p.Ctx)
 	if err != nil {
 		f.Fatal(err)
 	}
-	p.register("urn:paradisec:AB1:001:B", "https://example.org/")
+	p.Register("urn:paradisec:AB1:001:B", "https://example.org/")
 	axfr := new(dns.Msg).SetAxfr("paradisec.example.")
 	unknown := new(dns.Msg).SetIxfr("Paradisec.example.", 1<<31, "ns.", "mail.")
 	bare := new(dns.Msg).SetAxfr("paradisec.example.")
@@ -53,7 +53,7 @@ func FuzzTransfer(f *testing.F) {
 		f.Add(signedBy(f, m, k.Name, dns.HmacSHA256, k.Secret, time.Now()), false)
 		f.Add(signedBy(f, m, "two.example.org.", dns.HmacSHA512, k.Secret, time.Now()), false)
 	}
-	s := New(Options{Zones: p.zones, Now: time.Now})
+	s := New(Options{Zones: p.Zones, Now: time.Now})
 	f.Fuzz(func(t *testing.T, msg []byte, sign bool) {
 		if len(msg) < headerSize || len(msg) > maxQuery {
 			return

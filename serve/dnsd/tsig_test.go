@@ -9,9 +9,9 @@ import (
 
 	"github.com/miekg/dns"
 
-	"github.com/stele-id/stele/publish/zonekey"
-
 	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/publish/publishtest"
+	"github.com/stele-id/stele/publish/zonekey"
 )
 
 // signedBy has the library of others sign a question, at a time.
@@ -28,12 +28,12 @@ func signedBy(t testing.TB, m *dns.Msg, name, algorithm string, secret []byte, a
 // TestWrongSignatures checks that wrong keys, signatures and times are told apart (RFC
 // 8945, section 5.2), and that a question with one is not answered.
 func TestWrongSignatures(t *testing.T) {
-	p := newPress(t)
-	p.paradisec()
-	k := p.tsigKey("one.example.org", zonekey.TSIGSHA256)
-	other := p.tsigKey("two.example.org", zonekey.TSIGSHA256)
-	p.secondaries("urn:paradisec", stele.Secondary{Key: k.Name})
-	s := p.serve(Options{})
+	p := publishtest.New(t)
+	p.Paradisec()
+	k := p.AddTSIGKey("one.example.org", zonekey.TSIGSHA256)
+	other := p.AddTSIGKey("two.example.org", zonekey.TSIGSHA256)
+	p.SetSecondaries("urn:paradisec", stele.Secondary{Key: k.Name})
+	s := serve(p, Options{})
 	now := time.Now()
 	ask := func(qtype uint16, from peer, wire []byte) *dns.Msg {
 		t.Helper()
@@ -59,7 +59,7 @@ func TestWrongSignatures(t *testing.T) {
 		{"the clock is a little ahead", k.Name, sha256, k.Secret, now.Add(299 * time.Second), dns.RcodeSuccess, 0},
 		{"sent again later", k.Name, sha256, k.Secret, now.Add(-302 * time.Second), dns.RcodeNotAuth, dns.RcodeBadTime},
 		{"from the future", k.Name, sha256, k.Secret, now.Add(302 * time.Second), dns.RcodeNotAuth, dns.RcodeBadTime},
-		{"somebody else's secret", k.Name, sha256, other.Secret, now, dns.RcodeNotAuth, dns.RcodeBadSig},
+		{"the secret of another key", k.Name, sha256, other.Secret, now, dns.RcodeNotAuth, dns.RcodeBadSig},
 		{"no such key", "none.example.org.", sha256, k.Secret, now, dns.RcodeNotAuth, dns.RcodeBadKey},
 		{"another algorithm", k.Name, dns.HmacSHA512, k.Secret, now, dns.RcodeNotAuth, dns.RcodeBadKey},
 		{"SHA-1", k.Name, dns.HmacSHA1, k.Secret, now, dns.RcodeNotAuth, dns.RcodeBadKey},
@@ -96,11 +96,11 @@ func TestWrongSignatures(t *testing.T) {
 // TestReplayedTransfer checks that a replayed request for a transfer is refused after the
 // time for which its signature is good.
 func TestReplayedTransfer(t *testing.T) {
-	p := newPress(t)
-	p.paradisec()
-	k := p.tsigKey("one.example.org", zonekey.TSIGSHA256)
-	p.secondaries("urn:paradisec", stele.Secondary{Key: k.Name})
-	s := p.serve(Options{})
+	p := publishtest.New(t)
+	p.Paradisec()
+	k := p.AddTSIGKey("one.example.org", zonekey.TSIGSHA256)
+	p.SetSecondaries("urn:paradisec", stele.Secondary{Key: k.Name})
+	s := serve(p, Options{})
 	for _, test := range []struct {
 		ago  time.Duration
 		want int
@@ -124,13 +124,13 @@ func TestReplayedTransfer(t *testing.T) {
 }
 
 func TestTSIGKeys(t *testing.T) {
-	p := newPress(t)
-	keys := &zonekey.TSIGManager{Store: p.registrar, Now: time.Now, Random: strings.NewReader(strings.Repeat("0123456789", 100))}
-	a, err := keys.Add(p.ctx, "A.example.org", zonekey.TSIGSHA512)
+	p := publishtest.New(t)
+	keys := &zonekey.TSIGManager{Store: p.Registrar, Now: time.Now, Random: strings.NewReader(strings.Repeat("0123456789", 100))}
+	a, err := keys.Add(p.Ctx, "A.example.org", zonekey.TSIGSHA512)
 	if err != nil || a.Name != "a.example.org." || len(a.Secret) != 64 {
 		t.Fatalf("%+v, %v", a, err)
 	}
-	if _, err := keys.Add(p.ctx, "b.example.org.", zonekey.TSIGSHA256); err != nil {
+	if _, err := keys.Add(p.Ctx, "b.example.org.", zonekey.TSIGSHA256); err != nil {
 		t.Fatal(err)
 	}
 	for _, test := range []struct {
@@ -145,27 +145,27 @@ func TestTSIGKeys(t *testing.T) {
 		{"a..b", zonekey.TSIGSHA256, stele.Invalid},
 		{strings.Repeat("a.", 200), zonekey.TSIGSHA256, stele.Invalid},
 	} {
-		if _, err := keys.Add(p.ctx, test.name, test.algorithm); !errors.Is(err, test.want) {
+		if _, err := keys.Add(p.Ctx, test.name, test.algorithm); !errors.Is(err, test.want) {
 			t.Errorf("%q, %s: %v", test.name, test.algorithm, err)
 		}
 	}
-	if _, err := keys.Retire(p.ctx, "c.example.org"); !errors.Is(err, stele.NotFound) {
+	if _, err := keys.Retire(p.Ctx, "c.example.org"); !errors.Is(err, stele.NotFound) {
 		t.Error(err)
 	}
-	if _, err := keys.Retire(p.ctx, "a.example.org"); err != nil {
+	if _, err := keys.Retire(p.Ctx, "a.example.org"); err != nil {
 		t.Error(err)
 	}
-	if _, err := keys.Add(p.ctx, "a.example.org", zonekey.TSIGSHA256); !errors.Is(err, stele.Conflict) {
+	if _, err := keys.Add(p.Ctx, "a.example.org", zonekey.TSIGSHA256); !errors.Is(err, stele.Conflict) {
 		t.Error("the name of a retired key was given again:", err)
 	}
-	list, err := keys.List(p.ctx)
+	list, err := keys.List(p.Ctx)
 	if err != nil || len(list) != 2 || list[0].Retired.IsZero() || !list[1].Retired.IsZero() || list[1].Secret != nil {
 		t.Errorf("%+v, %v", list, err)
 	}
-	if k, err := p.zones.TSIGKey(p.ctx, "a.example.org."); k != nil || err != nil {
+	if k, err := p.Zones.TSIGKey(p.Ctx, "a.example.org."); k != nil || err != nil {
 		t.Errorf("%v, %v", k, err)
 	}
-	if k, err := p.zones.TSIGKey(p.ctx, "b.example.org."); k == nil || err != nil {
+	if k, err := p.Zones.TSIGKey(p.Ctx, "b.example.org."); k == nil || err != nil {
 		t.Errorf("%v, %v", k, err)
 	}
 }

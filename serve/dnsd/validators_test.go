@@ -2,6 +2,7 @@ package dnsd
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"net"
 	"net/netip"
@@ -13,45 +14,44 @@ import (
 	"testing"
 	"time"
 
-	"crypto/rand"
-
 	"github.com/miekg/dns"
 
+	"github.com/stele-id/stele"
+	"github.com/stele-id/stele/publish"
+	"github.com/stele-id/stele/publish/publishtest"
 	"github.com/stele-id/stele/publish/zonekey"
 	"github.com/stele-id/stele/publish/zonesign"
-
-	"github.com/stele-id/stele"
 )
 
 // authorityFor serves a root and a zone inside it, both signed, to validators of
 // others. TTLs are short, so that they ask again.
-func authorityFor(t *testing.T, outer, inner zonesign.Mode) (*press, netip.AddrPort) {
+func authorityFor(t *testing.T, outer, inner zonesign.Mode) (*publishtest.Registry, netip.AddrPort) {
 	t.Helper()
-	p := newPress(t, func(o *ZonesOptions) { o.DefaultTTL = 1 })
-	p.namespace("urn:", func(ns *stele.Namespace) {
+	p := publishtest.New(t, func(o *publish.ZonesOptions) { o.DefaultTTL = 1 })
+	p.Namespace("urn:", func(ns *stele.Namespace) {
 		ns.Publication = stele.Publication{Zone: "urn.example.", Layout: stele.LayoutRoot, Servers: []stele.NameServer{{Name: "ns1.urn.example.", Addresses: []string{"127.0.0.1"}}}}
 	})
-	p.publish("urn:child", "child.urn.example.", ":", 2)
-	p.publish("urn:plain", "plain.urn.example.", ":", 2)
-	p.namespace("urn:child", func(ns *stele.Namespace) { ns.Publication.Records = ownRecords("child.urn.example.") })
+	p.Publish("urn:child", "child.urn.example.", ":", 2)
+	p.Publish("urn:plain", "plain.urn.example.", ":", 2)
+	p.Namespace("urn:child", func(ns *stele.Namespace) { ns.Publication.Records = publishtest.OwnRecords("child.urn.example.") })
 	for i := range 20 {
-		p.register(fmt.Sprintf("urn:child:c%d:n%d", i%4, i), "N2L https://example.org/")
+		p.Register(fmt.Sprintf("urn:child:c%d:n%d", i%4, i), "N2L https://example.org/")
 	}
-	p.register("urn:plain:c:n", "N2L https://example.org/")
-	p.signed(inner, "urn.example.", "child.urn.example.")
+	p.Register("urn:plain:c:n", "N2L https://example.org/")
+	p.SignZones(inner, "urn.example.", "child.urn.example.")
 	modes := map[string]zonesign.Mode{"urn.example.": outer, "child.urn.example.": inner}
-	p.setSigning(func(ns *stele.Namespace) zonesign.Mode { return modes[ns.Publication.Zone] })
-	p.zones.InvalidateNamespaces()
-	s := New(Options{Zones: p.zones, Now: time.Now, CacheBytes: 1 << 20})
+	p.SetSigning(func(ns *stele.Namespace) zonesign.Mode { return modes[ns.Publication.Zone] })
+	p.Zones.InvalidateNamespaces()
+	s := New(Options{Zones: p.Zones, Now: time.Now, CacheBytes: 1 << 20})
 	t.Cleanup(func() { _ = s.Shutdown(context.Background()) })
-	if err := s.Listen(p.ctx, "127.0.0.1:0"); err != nil {
+	if err := s.Listen(p.Ctx, "127.0.0.1:0"); err != nil {
 		t.Fatal(err)
 	}
 	return p, s.Addr()
 }
 
 // unbound runs a validating resolver that trusts the keys of the outer zone.
-func unbound(t *testing.T, p *press, at netip.AddrPort) string {
+func unbound(t *testing.T, p *publishtest.Registry, at netip.AddrPort) string {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "ub")
 	if err != nil {
@@ -59,7 +59,7 @@ func unbound(t *testing.T, p *press, at netip.AddrPort) string {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(folder) })
 	port := freePort(t)
-	anchor := p.ring("urn.example.").DS(3600)[0]
+	anchor := p.Ring("urn.example.").DS(3600)[0]
 	conf := fmt.Sprintf(`server:
   interface: 127.0.0.1
   port: %d
@@ -182,7 +182,7 @@ func TestValidators(t *testing.T) {
 			p, at := authorityFor(t, modes[0], modes[1])
 			resolver := unbound(t, p, at)
 			anchors := filepath.Join(t.TempDir(), "anchors")
-			ds := strings.Fields(p.ring("urn.example.").DS(3600)[0].Record)
+			ds := strings.Fields(p.Ring("urn.example.").DS(3600)[0].Record)
 			if err := os.WriteFile(anchors, fmt.Appendf(nil, "trust-anchors { \"urn.example.\" static-ds %s %s %s \"%s\"; };\n", ds[3], ds[4], ds[5], ds[6]), 0o666); err != nil {
 				t.Fatal(err)
 			}
@@ -239,17 +239,17 @@ func TestRollWhileQueriesRun(t *testing.T) {
 			times := zonekey.Times{Keys: time.Second, Zone: time.Second, Parent: time.Second, Spread: 500 * time.Millisecond}
 			const zone = "child.urn.example."
 			<-begun
-			p.keys(zone, func(r *zonekey.Ring) error {
+			p.ChangeKeys(zone, func(r *zonekey.Ring) error {
 				_, err := r.Roll(zonekey.CSK, time.Now(), rand.Reader)
 				return err
 			})
 			for range 2 {
-				step, err := p.ring(zone).Step(zonekey.CSK, times)
+				step, err := p.Ring(zone).Step(zonekey.CSK, times)
 				if err != nil || step == nil {
 					t.Fatal(step, err)
 				}
 				time.Sleep(time.Until(step.From) + time.Second) // times are in whole seconds
-				p.keys(zone, func(r *zonekey.Ring) error {
+				p.ChangeKeys(zone, func(r *zonekey.Ring) error {
 					_, err := r.Next(zonekey.CSK, times, time.Now(), true, false)
 					return err
 				})
@@ -257,7 +257,7 @@ func TestRollWhileQueriesRun(t *testing.T) {
 			time.Sleep(2 * time.Second)
 			close(stop)
 			all.Wait()
-			if keys := p.ring(zone).Current(); len(keys) != 1 || asked < 20 {
+			if keys := p.Ring(zone).Current(); len(keys) != 1 || asked < 20 {
 				t.Errorf("%d keys are left; %d questions", len(keys), asked)
 			}
 		})
