@@ -99,22 +99,22 @@ func shorten(text string, most int) string {
 // Check returns an error of kind Invalid if the entry can't be kept.
 func (e *AuditEntry) Check() error {
 	if e == nil {
-		return unfit(ID{}, "an audit entry is nil; leave it out")
+		return unfit(ID{}, "audit-entry.nil", "an audit entry is nil; leave it out")
 	}
 	for _, text := range e.names() {
 		if len(*text) > MaxAuditName {
-			return unfit(ID{}, "the audit entry of %.100q has a name of %d bytes; at most %d are kept", e.Operation, len(*text), MaxAuditName)
+			return unfit(ID{}, "audit-entry.name-too-long", `the audit entry of "{operation}" has a name of {size} bytes; at most {most} are kept`, e.Operation, len(*text), MaxAuditName)
 		}
 	}
 	switch {
 	case e.Operation == "":
-		return unfit(ID{}, "an audit entry names no operation; name one")
+		return unfit(ID{}, "audit-entry.operation-missing", "an audit entry names no operation; name one")
 	case e.Outcome != AuditDone && e.Outcome != AuditRefused && e.Outcome != AuditFailed:
-		return unfit(ID{}, "the audit entry of %.100q has the outcome %.20q, which there is not", e.Operation, e.Outcome)
+		return unfit(ID{}, "audit-entry.outcome-unknown", `the audit entry of "{operation}" has the outcome "{outcome}", which there is not`, e.Operation, e.Outcome)
 	case len(e.Object) > MaxAuditObject || len(e.Details) > MaxAuditDetails:
-		return unfit(ID{}, "the audit entry of %.100q has an object of more than %d bytes, or details of more than %d; shorten them", e.Operation, MaxAuditObject, MaxAuditDetails)
+		return unfit(ID{}, "audit-entry.too-large", `the audit entry of "{operation}" has an object of more than {most-object} bytes, or details of more than {most-details}; shorten them`, e.Operation, MaxAuditObject, MaxAuditDetails)
 	case e.Number != 0 && e.At.IsZero():
-		return unfit(ID{}, "the audit entry %d that is copied has no time", e.Number)
+		return unfit(ID{}, "audit-entry.time-missing", "the audit entry {number} that is copied has no time", e.Number)
 	}
 	return e.Namespace.Check()
 }
@@ -128,15 +128,15 @@ func (c *Commit) checkAudit() error {
 			return err
 		}
 		if first := c.Audit[0].Number; first == 0 && e.Number != 0 || first != 0 && e.Number != first+uint64(i) {
-			return unfit(ID{}, "audit entry %d of a commit has the number %d; either none has one, or they follow each other", i, e.Number)
+			return unfit(ID{}, "audit-entry.number-out-of-sequence", "audit entry {index} of a commit has the number {number}; either none has one, or they follow each other", i, e.Number)
 		}
 		if e.Number == 0 && e.Trimmed != 0 && e.Trimmed != c.TrimAudit {
-			return unfit(ID{}, "an audit entry says that entries up to %d were trimmed, and the commit trims up to %d", e.Trimmed, c.TrimAudit)
+			return unfit(ID{}, "audit-entry.trim-differs", "an audit entry says that entries up to {trimmed} were trimmed, and the commit trims up to {trims}", e.Trimmed, c.TrimAudit)
 		}
 		said = said || e.Trimmed == c.TrimAudit
 	}
 	if !said {
-		return unfit(ID{}, "the commit trims the audit trail up to %d, and no entry says so", c.TrimAudit)
+		return unfit(ID{}, "audit-entry.trim-unrecorded", "the commit trims the audit trail up to {trims}, and no entry says so", c.TrimAudit)
 	}
 	return nil
 }
@@ -167,7 +167,7 @@ func CheckModels(models []*AuditEntry) error {
 			return err
 		}
 		if e.Number != 0 || e.Trimmed != 0 {
-			return unfit(ID{}, "an audit entry of an ingest has a number or trims; leave both out")
+			return unfit(ID{}, "audit-entry.ingest-numbered", "an audit entry of an ingest has a number or trims; leave both out")
 		}
 	}
 	return nil

@@ -1,7 +1,6 @@
 package stele
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -43,23 +42,23 @@ func (c *Commit) Check() error {
 }
 
 // unfit makes an error about what can't be committed.
-func unfit(id ID, format string, args ...any) error {
-	return &Error{Op: "commit", ID: id, Kind: Invalid, Err: fmt.Errorf(format, args...)}
+func unfit(id ID, code, text string, args ...any) error {
+	return &Error{Op: "commit", ID: id, Kind: Invalid, Err: Messagef(code, text, args...)}
 }
 
 // checkOnce makes sure that a commit has nothing twice.
 func (c *Commit) checkOnce() error {
 	if r := repeated(c.Records, func(r *Record) ID { return r.ID }); r != nil {
-		return unfit((*r).ID, "the record is in the commit twice; commit one version after the other")
+		return unfit((*r).ID, "commit.record-twice", "the record is in the commit twice; commit one version after the other")
 	}
 	if n := repeated(c.Namespaces, (*Namespace).Key); n != nil {
-		return unfit(ID{}, "namespace %.100q is in the commit twice; commit one version after the other", (*n).Key())
+		return unfit(ID{}, "commit.namespace-twice", `namespace "{namespace}" is in the commit twice; commit one version after the other`, (*n).Key())
 	}
 	if m := repeated(c.Minters, func(m MinterState) string { return m.Name }); m != nil {
-		return unfit(ID{}, "minter %.100q is in the commit twice; commit its last state", m.Name)
+		return unfit(ID{}, "commit.minter-twice", `minter "{minter}" is in the commit twice; commit its last state`, m.Name)
 	}
 	if cell := repeated(c.Cells, func(c CellChange) string { return c.Name }); cell != nil {
-		return unfit(ID{}, "cell %.100q is in the commit twice; commit its last value", cell.Name)
+		return unfit(ID{}, "commit.cell-twice", `cell "{cell}" is in the commit twice; commit its last value`, cell.Name)
 	}
 	return nil
 }
@@ -93,7 +92,7 @@ func repeated[T any, K comparable](list []T, key func(T) K) *T {
 // which is what Ingest takes.
 func (r *Record) CheckFirst() error {
 	if r != nil && r.Version > 1 {
-		return &Error{Op: "ingest", ID: r.ID, Kind: Invalid, Err: fmt.Errorf("version %d; only new records, of version 1, are ingested", r.Version)}
+		return &Error{Op: "ingest", ID: r.ID, Kind: Invalid, Err: Messagef("ingest.record-not-new", "version {version}; only new records, of version 1, are ingested", r.Version)}
 	}
 	return r.checkVersion()
 }
@@ -102,11 +101,11 @@ func (r *Record) CheckFirst() error {
 func (r *Record) checkVersion() error {
 	switch {
 	case r == nil:
-		return unfit(ID{}, "a record is nil; leave it out")
+		return unfit(ID{}, "record.nil", "a record is nil; leave it out")
 	case !r.ID.IsValid():
-		return unfit(ID{}, "a record has no identifier; give it one")
+		return unfit(ID{}, "record.identifier-missing", "a record has no identifier; give it one")
 	case r.Version == 0:
-		return unfit(r.ID, "the version is 0; the first is 1")
+		return unfit(r.ID, "record.version-zero", "the version is 0; the first is 1")
 	}
 	if err := checkKeptName(r.ID, r.ID); err != nil {
 		return err
@@ -116,14 +115,14 @@ func (r *Record) checkVersion() error {
 	}
 	for _, alias := range r.Aliases {
 		if alias == r.ID {
-			return unfit(r.ID, "its own name is among its aliases; leave it out")
+			return unfit(r.ID, "alias.own-name", "its own name is among its aliases; leave it out")
 		}
 		if err := checkKeptName(r.ID, alias); err != nil {
 			return err
 		}
 	}
 	if alias := repeated(r.Aliases, func(id ID) ID { return id }); alias != nil {
-		return unfit(r.ID, "the alias %.100q is there twice; leave one out", *alias)
+		return unfit(r.ID, "alias.twice", `the alias "{alias}" is there twice; leave one out`, *alias)
 	}
 	return nil
 }
@@ -131,7 +130,7 @@ func (r *Record) checkVersion() error {
 // checkKeptName refuses a name that could not be read back from where it is kept.
 func checkKeptName(id, name ID) error {
 	if _, err := NewID(name.Scheme(), name.String()); err != nil {
-		return unfit(id, "the name %.100q can't be kept: %w", name, err)
+		return unfit(id, "record.name-unkeepable", `the name "{name}" can't be kept: {cause}`, name, err)
 	}
 	return nil
 }
@@ -140,9 +139,9 @@ func checkKeptName(id, name ID) error {
 func (n *Namespace) checkVersion() error {
 	switch {
 	case n == nil || n.Scheme == "":
-		return unfit(ID{}, "a namespace has no scheme; name one")
+		return unfit(ID{}, "namespace.scheme-missing", "a namespace has no scheme; name one")
 	case n.Version == 0:
-		return unfit(ID{}, "namespace %.100q has the version 0; the first is 1", n.Key())
+		return unfit(ID{}, "namespace.version-zero", `namespace "{namespace}" has the version 0; the first is 1`, n.Key())
 	}
 	return n.Key().Check()
 }
@@ -152,9 +151,9 @@ func (n *Namespace) checkVersion() error {
 func (k NamespaceKey) Check() error {
 	switch {
 	case strings.IndexByte(k.Scheme, 0) >= 0:
-		return unfit(ID{}, "the scheme %.100q of a namespace has a zero byte; name one that there is", k.Scheme)
+		return unfit(ID{}, "namespace.scheme-zero-byte", `the scheme "{scheme}" of a namespace has a zero byte; name one that there is`, k.Scheme)
 	case len(k.Scheme)+len(k.Prefix) > MaxKeptName:
-		return unfit(ID{}, "the namespace %.100q has a name of more than %d bytes; shorten it", k.Prefix, MaxKeptName)
+		return unfit(ID{}, "namespace.name-too-long", `the namespace "{prefix}" has a name of more than {most} bytes; shorten it`, k.Prefix, MaxKeptName)
 	}
 	return nil
 }
@@ -163,9 +162,9 @@ func (k NamespaceKey) Check() error {
 func (m *MinterState) Check() error {
 	switch {
 	case m.After == nil:
-		return unfit(ID{}, "minter %.100q has no new state; a state is replaced, never removed", m.Name)
+		return unfit(ID{}, "minter.state-missing", `minter "{minter}" has no new state; a state is replaced, never removed`, m.Name)
 	case len(m.Name) > MaxKeptName || len(m.After) > MaxKept:
-		return unfit(ID{}, "minter %.100q has a name of more than %d bytes, or a state of more than %d", m.Name, MaxKeptName, MaxKept)
+		return unfit(ID{}, "minter.too-large", `minter "{minter}" has a name of more than {most-name} bytes, or a state of more than {most-state}`, m.Name, MaxKeptName, MaxKept)
 	}
 	return nil
 }
@@ -173,11 +172,11 @@ func (m *MinterState) Check() error {
 func (c *CellChange) check() error {
 	switch {
 	case c.Name == "":
-		return unfit(ID{}, "a cell has no name; give it one")
+		return unfit(ID{}, "cell.name-missing", "a cell has no name; give it one")
 	case len(c.Name) > MaxCellName:
-		return unfit(ID{}, "cell %.100q has a name of more than %d bytes; shorten it", c.Name, MaxCellName)
+		return unfit(ID{}, "cell.name-too-long", `cell "{cell}" has a name of more than {most} bytes; shorten it`, c.Name, MaxCellName)
 	case len(c.After) > MaxCell:
-		return unfit(ID{}, "cell %.100q was to have %d bytes; at most %d are kept", c.Name, len(c.After), MaxCell)
+		return unfit(ID{}, "cell.too-large", `cell "{cell}" was to have {size} bytes; at most {most} are kept`, c.Name, len(c.After), MaxCell)
 	}
 	return nil
 }
@@ -189,7 +188,7 @@ func (c *Commit) checkReplay() error {
 		return nil
 	}
 	wrong := func(i int) error {
-		return unfit(ID{}, "change %d to be replayed is not the one that the commit makes; leave none out, and keep their order", i)
+		return unfit(ID{}, "replay.change-differs", "change {index} to be replayed is not the one that the commit makes; leave none out, and keep their order", i)
 	}
 	if len(c.Replay) != len(c.Records)+len(c.Namespaces) {
 		return wrong(len(c.Replay))

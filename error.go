@@ -97,9 +97,9 @@ func (e *Error) Is(target error) bool {
 	return ok && k == e.Kind
 }
 
-// Errorf returns an [Error] of a kind whose reason is formatted as by [fmt.Errorf].
-func Errorf(op string, id ID, kind Kind, format string, args ...any) error {
-	return &Error{Op: op, ID: id, Kind: kind, Err: fmt.Errorf(format, args...)}
+// Errorf returns an [Error] of a kind whose reason is made by [Messagef].
+func Errorf(op string, id ID, kind Kind, code, text string, args ...any) error {
+	return &Error{Op: op, ID: id, Kind: kind, Err: Messagef(code, text, args...)}
 }
 
 // AsError returns err if it is, or wraps, an [Error], and otherwise an Error about op that
@@ -131,9 +131,9 @@ func Reason(err error) error {
 // SyntaxError says why a text is not an identifier. It stands inside an [Error] of
 // Kind [Invalid].
 type SyntaxError struct {
-	Scheme string // the scheme whose grammar the text breaks; "" if none claims it
-	Pos    int    // byte offset of the trouble in the text as it was given
-	Reason string // what is wrong there and what would be right
+	Scheme string   // the scheme whose grammar the text breaks; "" if none claims it
+	Pos    int      // byte offset of the trouble in the text as it was given
+	Reason *Message // what is wrong there and what would be right; not nil
 
 	// Suggestions are identifiers, in canonical form, that one wrong or two
 	// swapped characters turn into the text: what its writer may have meant.
@@ -149,13 +149,15 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("%s: at byte %d: %s", e.Scheme, e.Pos, e.Reason)
 }
 
+// Unwrap returns the reason.
+func (e *SyntaxError) Unwrap() error { return e.Reason }
+
 // Invalidf makes the error of a parser: text breaks the scheme's grammar at byte
-// offset pos, for the reason given. Callers quote parts of the input with %q, so
-// that no control character of it reaches a terminal or a log.
-func Invalidf(scheme string, pos int, format string, args ...any) error {
+// offset pos, for the reason given as in [Messagef].
+func Invalidf(scheme string, pos int, code, text string, args ...any) error {
 	return &Error{
 		Op:   "parse",
 		Kind: Invalid,
-		Err:  &SyntaxError{Scheme: scheme, Pos: pos, Reason: fmt.Sprintf(format, args...)},
+		Err:  &SyntaxError{Scheme: scheme, Pos: pos, Reason: Messagef(code, text, args...)},
 	}
 }

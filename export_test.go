@@ -7,11 +7,21 @@ const (
 )
 
 var (
-	CheckMediaType = checkMediaType
-	CheckURLReason = checkURL
-	HostRuleReason = hostRuleReason
+	CheckMediaType = textOf(checkMediaType)
+	CheckURLReason = textOf(checkURL)
+	HostRuleReason = textOf(hostRuleReason)
 	IsLanguage     = isLanguage
 	IsProtocol     = isProtocol
 	LookAlikes     = lookAlikes
 	Plain          = plain
 )
+
+// textOf returns a check that answers with the text of its message, "" for none.
+func textOf(check func(string) *Message) func(string) string {
+	return func(text string) string {
+		if m := check(text); m != nil {
+			return m.Error()
+		}
+		return ""
+	}
+}

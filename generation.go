@@ -31,7 +31,7 @@ func ParseGenerationID(text string) (id GenerationID, err error) {
 	return id, nil
 }
 
-var errGeneration error = &Error{Op: "read generation", Kind: Invalid, Err: errors.New("a generation is written as 32 hexadecimal digits in lower case, not all of them 0")}
+var errGeneration error = &Error{Op: "read generation", Kind: Invalid, Err: Messagef("generation.malformed", "a generation is written as 32 hexadecimal digits in lower case, not all of them 0")}
 
 // String returns the identifier in hexadecimal digits.
 func (id GenerationID) String() string { return hex.EncodeToString(id[:]) }
@@ -68,7 +68,7 @@ func ParsePosition(text string) (p Position, err error) {
 	}
 	p.Change, err = strconv.ParseUint(number, 10, 64)
 	if err != nil || number[0] == '+' || len(number) > 1 && number[0] == '0' {
-		return Position{}, &Error{Op: "read position", Kind: Invalid, Err: fmt.Errorf("a position is written as a generation, a dot and the number of a change, not as %.80q", text)}
+		return Position{}, &Error{Op: "read position", Kind: Invalid, Err: Messagef("position.malformed", `a position is written as a generation, a dot and the number of a change, not as "{text}"`, text)}
 	}
 	return p, nil
 }
@@ -130,18 +130,18 @@ func (g Generations) Next(now time.Time, change uint64, present Generations, las
 // Check returns an error of kind Invalid if this can't be the list of a registry.
 func (g Generations) Check() error {
 	if len(g) == 0 || len(g) > MaxGenerations {
-		return unfit(ID{}, "a registry has 1 to %d generations, not %d", MaxGenerations, len(g))
+		return unfit(ID{}, "generation.count-out-of-range", "a registry has 1 to {most} generations, not {count}", MaxGenerations, len(g))
 	}
 	seen := make(map[GenerationID]bool, len(g))
 	before := uint64(0)
 	for _, one := range g {
 		switch {
 		case one.ID.IsZero() || seen[one.ID]:
-			return unfit(ID{}, "generation %d has no identifier, or that of another one", one.Number)
+			return unfit(ID{}, "generation.identifier-missing-or-repeated", "generation {number} has no identifier, or that of another one", one.Number)
 		case one.Number <= before:
-			return unfit(ID{}, "generation %d comes after generation %d; numbers increase", one.Number, before)
+			return unfit(ID{}, "generation.not-increasing", "generation {number} comes after generation {previous}; numbers increase", one.Number, before)
 		case one.Began.Year() < 0 || one.Began.Year() > 9999:
-			return unfit(ID{}, "generation %d began in the year %d; set the clock", one.Number, one.Began.Year())
+			return unfit(ID{}, "generation.year-implausible", "generation {number} began in the year {year}; set the clock", one.Number, one.Began.Year())
 		}
 		seen[one.ID], before = true, one.Number
 	}
@@ -150,7 +150,7 @@ func (g Generations) Check() error {
 
 // ErrRestored is in the chain of the error that refuses something from another
 // generation: a version token, a cursor, an idempotency key.
-var ErrRestored = errors.New("the registry was restored from a backup")
+var ErrRestored = Messagef("registry.restored-from-backup", "the registry was restored from a backup")
 
 // Judge returns nil if a position is of the present generation. One that names no
 // generation is of the first. Otherwise it returns a Conflict that is [ErrRestored]: what
@@ -163,7 +163,7 @@ func (g Generations) Judge(what string, p Position) error {
 		return nil
 	}
 	m := Messagef("restored", "{what} is from before the registry was restored from a backup ({began}); what was written since that backup is gone, and numbers of changes begin again: drop {what}, and read anew",
-		"what", what, "began", last.Began.UTC().Format(time.RFC3339), "generation", last.ID.String(), "number", strconv.FormatUint(last.Number, 10))
+		what, last.Began.UTC().Format(time.RFC3339)).With("generation", last.ID).With("number", last.Number)
 	return &Error{Kind: Conflict, Err: m.Because(ErrRestored)}
 }
 
@@ -217,7 +217,7 @@ func (g *Generations) UnmarshalText(text []byte) error {
 }
 
 func damagedGenerations(what string) error {
-	return &Error{Op: "read generations", Kind: Internal, Err: fmt.Errorf("the list of generations is damaged: %.100q", what)}
+	return &Error{Op: "read generations", Kind: Internal, Err: Messagef("generation.list-damaged", `the list of generations is damaged: "{reason}"`, what)}
 }
 
 // readGeneration reads one line.

@@ -26,7 +26,7 @@ type ID struct {
 // size and legibility.
 func NewID(scheme, canonical string) (ID, error) {
 	if !isSchemeName(scheme) {
-		return ID{}, Invalidf("", 0, "%q is not a name of a scheme", scheme)
+		return ID{}, Invalidf("", 0, "scheme.name-malformed", `"{scheme}" is not a name of a scheme`, scheme)
 	}
 	if err := CheckText(scheme, canonical); err != nil {
 		return ID{}, err

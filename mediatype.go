@@ -1,7 +1,6 @@
 package stele
 
 import (
-	"fmt"
 	"strings"
 )
 
@@ -35,17 +34,16 @@ func isLanguage(tag string) bool {
 // checkMediaType says why text is not a media type in canonical form, or "": type
 // and subtype in lower case (RFC 6838, 4.2), then perhaps parameters, each as
 // "; name=value" with its name in lower case (RFC 9110, 5.6.6).
-func checkMediaType(text string) string {
-	const like = "write it as in text/html or text/plain; charset=utf-8"
+func checkMediaType(text string) *Message {
 	if len(text) > maxTag {
-		return fmt.Sprintf("has %d bytes; %d are the most", len(text), maxTag)
+		return tooManyBytes(len(text), maxTag)
 	}
 	kind, _, _ := strings.Cut(text, ";")
 	if !isTypeAndSubtype(kind) {
 		if lower := strings.ToLower(kind); lower != kind && isTypeAndSubtype(lower) {
-			return fmt.Sprintf("%s has capitals; write %s", Quote(kind), Quote(lower))
+			return Messagef("text.capitals", `"{text}" has capitals; write "{lower}"`, kind, lower)
 		}
-		return fmt.Sprintf("%s is not a media type; %s", Quote(text), like)
+		return Messagef("media-type.invalid", `"{type}" is not a media type; write it as in text/html or text/plain; charset=utf-8`, text)
 	}
 	var names []string
 	for rest := text[len(kind):]; rest != ""; {
@@ -54,11 +52,11 @@ func checkMediaType(text string) string {
 			ok = ok && name != before
 		}
 		if !ok {
-			return fmt.Sprintf("the parameters of %s are not right at %s; %s", Quote(kind), Quote(rest), like)
+			return Messagef("media-type.parameters", `the parameters of "{type}" are not right at "{rest}"; write it as in text/html or text/plain; charset=utf-8`, kind, rest)
 		}
 		names, rest = append(names, name), after
 	}
-	return ""
+	return nil
 }
 
 // isTypeAndSubtype reports whether s is two names and a slash between them.

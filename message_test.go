@@ -16,12 +16,12 @@ func TestMessage(t *testing.T) {
 		want string
 	}{
 		{stele.Messagef("a.b", "plain"), "plain"},
-		{stele.Messagef("a.b", "{x} and {y}", "x", "1", "y", "2"), "1 and 2"},
-		{stele.Messagef("a.b", "{x", "x", "1"), "{x"},
-		{stele.Messagef("a.b", "{} {z} {x}", "x", "{y}", "y", "2"), "{} {z} {y}"},
-		{stele.Messagef("a.b", `"{x}"`, "x", "a\nb\x1b[31m\u202e"), `"a\nb\x1b[31m\u202e"`},
-		{stele.Messagef("a.b", "{x}", "x", strings.Repeat("ä", 300)), strings.Repeat("ä", 200) + "..."},
-		{stele.Messagef("a.b", "{x}", "x"), "{x}"},
+		{stele.Messagef("a.b", "{x} and {y}", "1", 2), "1 and 2"},
+		{stele.Messagef("a.b", "{x", "1"), "{x"},
+		{stele.Messagef("a.b", "{} {Z} {x}", "{y}"), "{} {Z} {y}"},
+		{stele.Messagef("a.b", `"{x}"`, "a\nb\x1b[31m\u202e"), `"a\nb\x1b[31m\u202e"`},
+		{stele.Messagef("a.b", "{x}", strings.Repeat("ä", 600)), strings.Repeat("ä", 500) + "..."},
+		{stele.Messagef("a.b", "{x} {y} {x}", "1"), "1 {y} 1"},
 		{stele.ReceivedMessage("a.b", "{x} stays", []stele.Param{{Name: "x", Value: "1"}}), "{x} stays"},
 	} {
 		if got := c.m.Error(); got != c.want {
@@ -31,7 +31,7 @@ func TestMessage(t *testing.T) {
 }
 
 func TestCodeOf(t *testing.T) {
-	m := stele.Messagef("target.host", "not to {host}", "host", "a.example").Because(io.EOF)
+	m := stele.Messagef("target.host", "not to {host}", "a.example").Because(io.EOF)
 	err := fmt.Errorf("import: %w", &stele.Error{Op: "register", Kind: stele.Invalid, Err: stele.Problems{{Path: "url", Err: m}}})
 	code, params := stele.CodeOf(err)
 	if code != "target.host" || len(params) != 1 || params[0] != (stele.Param{Name: "host", Value: "a.example"}) {

@@ -2,7 +2,6 @@ package stele
 
 import (
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 )
@@ -58,13 +57,13 @@ type Report struct {
 	more int // how many are not in the list
 }
 
-// Addf adds a problem; see Add.
-func (r *Report) Addf(path, format string, args ...any) {
+// Addf adds a problem that is made by [Messagef]; see Add.
+func (r *Report) Addf(path, code, text string, args ...any) {
 	if r.IsFull() {
 		r.more++
 		return
 	}
-	r.Add(path, fmt.Errorf(format, args...))
+	r.Add(path, Messagef(code, text, args...))
 }
 
 // Add adds a problem, unless its path or one above it has one already: a field that could not
@@ -106,7 +105,7 @@ func (r *Report) Err(op string, id ID) error {
 	}
 	list := r.list
 	if r.more > 0 {
-		list = append(list, Problem{"", fmt.Errorf("and %d more problems", r.more)})
+		list = append(list, Problem{"", Messagef("problem.more-not-listed", "and {count} more problems", r.more)})
 	}
 	return &Error{Op: op, ID: id, Kind: Invalid, Err: list}
 }

@@ -1,7 +1,6 @@
 package stele
 
 import (
-	"errors"
 	"time"
 )
 
@@ -186,4 +185,4 @@ func (r *Record) MarshalJSON() ([]byte, error) { return nil, errDocument }
 // MarshalJSON fails as that of a record does.
 func (n *Namespace) MarshalJSON() ([]byte, error) { return nil, errDocument }
 
-var errDocument = errors.New("records and namespaces are written by package document")
+var errDocument = Messagef("record.marshaled-outside-document", "records and namespaces are written by package document")

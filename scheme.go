@@ -3,7 +3,6 @@ package stele
 import (
 	"encoding"
 	"errors"
-	"fmt"
 	"iter"
 	"slices"
 	"strings"
@@ -16,7 +15,7 @@ import (
 var ErrForeign error = &Error{
 	Op:   "parse",
 	Kind: Invalid,
-	Err:  &SyntaxError{Reason: "the text has no mark of this scheme"},
+	Err:  &SyntaxError{Reason: Messagef("identifier.no-mark", "the text has no mark of this scheme")},
 }
 
 // Scheme is a grammar of identifiers. A Scheme keeps no state and may be used by
@@ -145,10 +144,10 @@ type Schemes struct {
 func NewSchemes(list ...Scheme) (*Schemes, error) {
 	for i, s := range list {
 		if !isSchemeName(s.Name()) {
-			return nil, fmt.Errorf("%q can't name a scheme: lower-case letters only", s.Name())
+			return nil, Messagef("scheme.name-not-lower-case", `"{scheme}" can't name a scheme: lower-case letters only`, s.Name())
 		}
 		if slices.ContainsFunc(list[:i], func(t Scheme) bool { return t.Name() == s.Name() }) {
-			return nil, fmt.Errorf("two schemes are named %q", s.Name())
+			return nil, Messagef("scheme.name-twice", `two schemes are named "{scheme}"`, s.Name())
 		}
 	}
 	return &Schemes{slices.Clone(list)}, nil
@@ -281,15 +280,15 @@ func (s *Schemes) ParsePrefix(text string) (Prefix, ID, error) {
 		for _, near := range [...]string{strings.TrimRight(text, "/"), strings.TrimSuffix(text, ":"), text + "/"} {
 			// A word and a colon may be a scheme that is not known.
 			if p, _, err := s.parsePrefix(near); err == nil && (near+":" != text || strings.Contains(near, ":")) {
-				return Prefix{}, ID{}, Invalidf(p.Scheme(), len(text), "names can't be cut here; did you mean %q?", p)
+				return Prefix{}, ID{}, Invalidf(p.Scheme(), len(text), "prefix.wrong-cut", `names can't be cut here; did you mean "{suggestion}"?`, p)
 			}
 		}
 	}
 	if claimed {
-		return Prefix{}, ID{}, Invalidf(e.Scheme, e.Pos, "%.60q can't begin names: %s", text, e.Reason)
+		return Prefix{}, ID{}, Invalidf(e.Scheme, e.Pos, "prefix.invalid", `"{text}" can't begin names: {reason}`, text, e.Reason)
 	}
 	return Prefix{}, ID{}, Invalidf("", 0,
-		"%.60q is not a prefix of names in a known scheme; give one such as ark:12345/x5, 102.100.272/ or urn:example", text)
+		"prefix.scheme-unknown", `"{text}" is not a prefix of names in a known scheme; give one such as ark:12345/x5, 102.100.272/ or urn:example`, text)
 }
 
 // parsePrefix is ParsePrefix, with the error of the scheme that claims the text.
@@ -357,5 +356,5 @@ func (s *Schemes) unclaimed(text string) error {
 	for i, scheme := range s.list {
 		names[i] = scheme.Name()
 	}
-	return Invalidf("", pos, "this is an identifier of no known scheme (%s)%s", strings.Join(names, ", "), hint)
+	return Invalidf("", pos, "identifier.scheme-unknown", "this is an identifier of no known scheme ({schemes}){hint}", strings.Join(names, ", "), hint)
 }

@@ -10,9 +10,10 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"pgregory.net/rapid"
+
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/internal/recordtest"
-	"pgregory.net/rapid"
 )
 
 func TestID(t *testing.T) {
@@ -190,7 +191,7 @@ func TestError(t *testing.T) {
 		"ab:c: EOF":            {ID: id, Err: io.EOF},
 		"mint: wait a moment":  {Op: "mint", Kind: stele.Unavailable, Err: errors.New("wait a moment")},
 		"internal":             {},
-		"parse: at byte 3: no": stele.Invalidf("", 3, "no").(*stele.Error),
+		"parse: at byte 3: no": stele.Invalidf("", 3, "x.y", "no").(*stele.Error),
 	} {
 		if e.Error() != want {
 			t.Errorf("%q, want %q", e.Error(), want)

@@ -2,7 +2,6 @@ package stele
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"slices"
 	"time"
@@ -227,7 +226,7 @@ type Upkeep interface {
 
 	// Verify checks every invariant of what is kept and calls report for each that
 	// is broken. Its error says that it could not finish.
-	Verify(ctx context.Context, report func(problem string)) error
+	Verify(ctx context.Context, report func(problem *Message)) error
 
 	// SetGenerations replaces the list whose last generation is present by another one.
 	// Only two callers may do so: a restore, which appends a generation, and a copy of a
@@ -395,7 +394,7 @@ const MaxSeal = 1000
 
 // ErrSealed is in the chain of the errors with which a sealed store refuses writes:
 // unlike other conflicts it does not help to read again and to try again.
-var ErrSealed = errors.New("the registry is sealed and takes no more writes")
+var ErrSealed = Messagef("registry.sealed", "the registry is sealed and takes no more writes")
 
 // Change is an entry of the change feed.
 type Change struct {

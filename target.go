@@ -1,7 +1,6 @@
 package stele
 
 import (
-	"errors"
 	"fmt"
 	"net/netip"
 	"strconv"
@@ -82,22 +81,22 @@ func splitAuthority(authority string) (host, port string) {
 
 // check tells what is wrong with a target, whose path is given by list and index.
 func (t *Target) check(f *Report, i int) {
-	tell := func(field, reason string) {
-		f.Addf(FieldPath(ItemPath("targets", i), field), "%s", reason)
+	tell := func(field string, reason *Message) {
+		f.Add(FieldPath(ItemPath("targets", i), field), reason)
 	}
 	if !t.Service.IsValid() {
-		tell("service", fmt.Sprintf("%s is not a service; use N2L (the thing), N2C (its metadata), N2S (its signature), N2P (its persistence), or N2 and another letter than N and R for a service of your own", Quote(string(t.Service))))
+		tell("service", Messagef("target.service-unknown", `"{service}" is not a service; use N2L (the thing), N2C (its metadata), N2S (its signature), N2P (its persistence), or N2 and another letter than N and R for a service of your own`, string(t.Service)))
 	}
-	if reason := checkURL(t.URL); reason != "" {
+	if reason := checkURL(t.URL); reason != nil {
 		tell("url", reason)
 	}
 	if t.Type != "" {
-		if reason := checkMediaType(t.Type); reason != "" {
+		if reason := checkMediaType(t.Type); reason != nil {
 			tell("type", reason)
 		}
 	}
 	if t.Language != "" && !isLanguage(t.Language) {
-		tell("language", fmt.Sprintf("%s is not a language tag; write it as in BCP 47, such as en, pt-BR or zh-Hant", Quote(t.Language)))
+		tell("language", Messagef("target.language-invalid", `"{language}" is not a language tag; write it as in BCP 47, such as en, pt-BR or zh-Hant`, t.Language))
 	}
 	if t.TTL > MaxTTL {
 		tell("ttl", ttlReason(t.TTL))
@@ -117,41 +116,41 @@ func isStatus(status int) bool {
 	return false
 }
 
-func statusReason(status int) string {
-	return fmt.Sprintf("%d is not a status of a redirect; use 301, 302, 303, 307, 308, 404 or 410, or leave it out", status)
+func statusReason(status int) *Message {
+	return Messagef("redirect.status-invalid", "{status} is not a status of a redirect; use 301, 302, 303, 307, 308, 404 or 410, or leave it out", status)
 }
 
-func ttlReason(ttl uint32) string {
-	return fmt.Sprintf("%d seconds are too long; %d (30 days) are the most", ttl, MaxTTL)
+func ttlReason(ttl uint32) *Message {
+	return Messagef("ttl.too-long", "{seconds} seconds are too long; {most} (30 days) are the most", ttl, MaxTTL)
 }
 
 // CheckURL returns an error if url can't be the URL of a target: its protocol is not one that
 // is safe to redirect to, it has no host, or it is not a URL.
 func CheckURL(url string) error {
-	if reason := checkURL(url); reason != "" {
-		return errors.New(reason)
+	if reason := checkURL(url); reason != nil {
+		return reason
 	}
 	return nil
 }
 
 // checkURL says why url must not be a target, or "". A URL is what RFC 3986 calls
 // one, with a protocol that is safe and a host, in ASCII. It is kept as it is.
-func checkURL(url string) string {
+func checkURL(url string) *Message {
 	if url == "" {
-		return "is missing; give the address, such as https://example.org/1"
+		return Messagef("url.missing", "is missing; give the address, such as https://example.org/1")
 	}
 	if len(url) > MaxURL {
-		return fmt.Sprintf("has %d bytes; %d are the most", len(url), MaxURL)
+		return tooManyBytes(len(url), MaxURL)
 	}
 	protocol, rest, ok := strings.Cut(url, ":")
 	if !ok || !isProtocol(protocol) && !isProtocol(strings.ToLower(protocol)) {
-		return fmt.Sprintf("%s does not begin with a protocol that is allowed; use one of %s, and ://", Quote(url), strings.ReplaceAll(protocols, " ", ", "))
+		return Messagef("url.protocol-not-allowed", `"{url}" does not begin with a protocol that is allowed; use one of {protocols}, and ://`, url, strings.ReplaceAll(protocols, " ", ", "))
 	}
 	if rest, ok = strings.CutPrefix(rest, "//"); !ok {
-		return fmt.Sprintf("%s is not absolute; write %s:// and the host", Quote(url), protocol)
+		return Messagef("url.not-absolute", `"{url}" is not absolute; write {protocol}:// and the host`, url, protocol)
 	}
 	auth := authority(rest)
-	if reason := checkAuthority(auth); reason != "" {
+	if reason := checkAuthority(auth); reason != nil {
 		return reason
 	}
 	return checkURLText(rest[len(auth):], len(url)-len(rest)+len(auth))
@@ -160,7 +159,7 @@ func checkURL(url string) string {
 // checkURLText checks the characters after the host; offset is where they begin.
 // Brackets are not for this place in RFC 3986 (3.3, 3.4), but half the world's queries
 // have them, and every client takes them.
-func checkURLText(text string, offset int) string {
+func checkURLText(text string, offset int) *Message {
 	fragment := false
 	for i := 0; i < len(text); i++ {
 		if urlText[text[i]] {
@@ -169,20 +168,20 @@ func checkURLText(text string, offset int) string {
 		switch text[i] {
 		case '%':
 			if i+2 >= len(text) || !isHex(text[i+1]) || !isHex(text[i+2]) {
-				return fmt.Sprintf("at byte %d: after %% come two hexadecimal digits; write %%25 for the sign itself", offset+i)
+				return Messagef("url.percent-encoding", "at byte {position}: after % come two hexadecimal digits; write %25 for the sign itself", offset+i)
 			}
 			i += 2
 		case '#':
 			if fragment {
-				return fmt.Sprintf("at byte %d: a second #; write %%23 for the sign itself", offset+i)
+				return Messagef("url.second-fragment", "at byte {position}: a second #; write %23 for the sign itself", offset+i)
 			}
 			fragment = true
 		default:
 			r, n := utf8.DecodeRuneInString(text[i:])
-			return fmt.Sprintf("at byte %d: %s can't stand in a URL; write %s", offset+i, Describe(r), percent(text[i:i+n]))
+			return Messagef("url.character", "at byte {position}: {character} can't stand in a URL; write {encoded}", offset+i, Describe(r), percent(text[i:i+n]))
 		}
 	}
-	return ""
+	return nil
 }
 
 // percent returns the percent-encoding of s.
@@ -212,14 +211,14 @@ var hostText = func() (set [256]bool) {
 }()
 
 // checkAuthority judges what stands between // and the path.
-func checkAuthority(auth string) string {
+func checkAuthority(auth string) *Message {
 	if strings.Contains(auth, "@") {
-		return "has a user's name or password before the host; remove it with its @"
+		return Messagef("url.user-information", "has a user's name or password before the host; remove it with its @")
 	}
 	host, port := splitAuthority(auth)
 	if port != "" {
 		if _, err := strconv.ParseUint(port[1:], 10, 16); err != nil || port[1] == '0' {
-			return fmt.Sprintf("%s is not a port; write a number from 1 to 65535, or nothing", Quote(port))
+			return Messagef("url.port-invalid", `"{port}" is not a port; write a number from 1 to 65535, or nothing`, port)
 		}
 	}
 	return checkHost(host)
@@ -228,19 +227,19 @@ func checkAuthority(auth string) string {
 // checkHost says why host is neither a host name nor an IP address (IPv6 in
 // brackets), or "". A name that ends in a number would be taken for an IPv4
 // address by browsers, in spellings such as 0x7f.1; so it has to be one.
-func checkHost(host string) string {
+func checkHost(host string) *Message {
 	if host == "" {
-		return "has no host; write it after ://"
+		return Messagef("url.host-missing", "has no host; write it after ://")
 	}
 	if host[0] == '[' {
 		addr, err := netip.ParseAddr(strings.TrimSuffix(host[1:], "]"))
 		if err != nil || !addr.Is6() || addr.Zone() != "" || host[len(host)-1] != ']' {
-			return fmt.Sprintf("%s is not an IPv6 address in brackets", Quote(host))
+			return Messagef("host.not-ipv6", `"{host}" is not an IPv6 address in brackets`, host)
 		}
-		return ""
+		return nil
 	}
 	if len(host) > 253 {
-		return "has a host name of more than 253 bytes"
+		return Messagef("host.too-long", "has a host name of more than {most} bytes", 253)
 	}
 	label := 0 // where the present label begins
 	for i := 0; i <= len(host); i++ {
@@ -248,14 +247,14 @@ func checkHost(host string) string {
 			if !hostText[host[i]] {
 				r, _ := utf8.DecodeRuneInString(host[i:])
 				if r >= utf8.RuneSelf {
-					return fmt.Sprintf("has %s in its host; write the host in its ASCII form, which begins with xn--", Describe(r))
+					return Messagef("host.not-ascii", "has {character} in its host; write the host in its ASCII form, which begins with xn--", Describe(r))
 				}
-				return fmt.Sprintf("has %s in its host; a host has letters, digits, hyphens and dots", Describe(r))
+				return Messagef("host.character", "has {character} in its host; a host has letters, digits, hyphens and dots", Describe(r))
 			}
 			continue
 		}
 		if i == label || i-label > 63 || host[label] == '-' {
-			return fmt.Sprintf("%s is not a host; between its dots are 1 to 63 characters, the first no hyphen", Quote(host))
+			return Messagef("host.label-invalid", `"{host}" is not a host; between its dots are 1 to 63 characters, the first no hyphen`, host)
 		}
 		if i < len(host) {
 			label = i + 1
@@ -263,10 +262,10 @@ func checkHost(host string) string {
 	}
 	if isDigit(host[label]) && isNumber(host[label:]) {
 		if addr, err := netip.ParseAddr(host); err != nil || !addr.Is4() {
-			return fmt.Sprintf("%s ends in a number and is not an IPv4 address such as 192.0.2.1", Quote(host))
+			return Messagef("host.ends-in-number", `"{host}" ends in a number and is not an IPv4 address such as 192.0.2.1`, host)
 		}
 	}
-	return ""
+	return nil
 }
 
 // isNumber reports whether browsers read a host's last label as a number (URL

@@ -1,13 +1,12 @@
 package stele
 
 import (
-	"errors"
 	"fmt"
 	"unicode"
 	"unicode/utf8"
 )
 
-var errZeroID = errors.New("the zero ID has no text; parse an identifier first")
+var errZeroID = Messagef("identifier.zero", "the zero ID has no text; parse an identifier first")
 
 // CheckText refuses what can't be part of an identifier in any scheme: an empty text,
 // more than [MaxText] bytes, bytes that are not UTF-8, control characters, and
@@ -18,7 +17,7 @@ var errZeroID = errors.New("the zero ID has no text; parse an identifier first")
 // It runs once over the text, and not at all over one that is too long.
 func CheckText(scheme, text string) error {
 	if text == "" {
-		return Invalidf(scheme, 0, "there is no text; give an identifier")
+		return Invalidf(scheme, 0, "identifier.text-empty", "there is no text; give an identifier")
 	}
 	if len(text) > MaxText {
 		return tooLong(scheme, len(text))
@@ -27,17 +26,17 @@ func CheckText(scheme, text string) error {
 		c := text[i]
 		if c < utf8.RuneSelf {
 			if c < ' ' || c == 0x7f {
-				return Invalidf(scheme, i, "control character %U; remove it", c)
+				return Invalidf(scheme, i, "text.control-character", "control character {character}; remove it", fmt.Sprintf("%U", c))
 			}
 			i++
 			continue
 		}
 		r, n := utf8.DecodeRuneInString(text[i:])
 		if r == utf8.RuneError && n == 1 {
-			return Invalidf(scheme, i, "byte 0x%02X is not UTF-8", c)
+			return Invalidf(scheme, i, "text.not-utf-8", "byte 0x{byte} is not UTF-8", fmt.Sprintf("%02X", c))
 		}
 		if why := invisible(r); why != "" {
-			return Invalidf(scheme, i, "%s %U; remove it", why, r)
+			return Invalidf(scheme, i, "text.invisible-character", "{kind} {character}; remove it", why, fmt.Sprintf("%U", r))
 		}
 		i += n
 	}
@@ -46,7 +45,7 @@ func CheckText(scheme, text string) error {
 
 // tooLong is the error for a text of so many bytes.
 func tooLong(scheme string, size int) error {
-	return Invalidf(scheme, MaxText, "the text has %d bytes; an identifier has at most %d", size, MaxText)
+	return Invalidf(scheme, MaxText, "identifier.too-long", "the text has {size} bytes; an identifier has at most {most}", size, MaxText)
 }
 
 // plain returns how many bytes at the beginning of s are known to be printable

@@ -1,7 +1,6 @@
 package stele
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -29,7 +28,7 @@ const (
 // allPermissions are those that exist.
 const allPermissions = PublicWrite | PublicRead | AdminWrite | AdminRead
 
-var errMissing = errors.New("is missing; give an identifier")
+var errMissing = Messagef("identifier.missing", "is missing; give an identifier")
 
 // Validate tells everything that is wrong with the record, as [Problems] in an
 // Error of Kind Invalid. It looks at the record alone: whether the namespace
@@ -68,7 +67,7 @@ func (r *Record) checkNames(f *Report) {
 	}
 	if r.Spelling != "" {
 		if r.Spelling == r.ID.text {
-			f.Addf("spelling", "is the identifier itself; leave it out")
+			f.Addf("spelling", "spelling.is-identifier", "is the identifier itself; leave it out")
 		} else if err := CheckText("", r.Spelling); err != nil {
 			f.Add("spelling", err)
 		}
@@ -80,7 +79,7 @@ func (r *Record) checkNames(f *Report) {
 		if !alias.IsValid() {
 			f.Add(ItemPath("aliases", i), errMissing)
 		} else if alias == r.ID {
-			f.Addf(ItemPath("aliases", i), "is the record's identifier; remove it")
+			f.Addf(ItemPath("aliases", i), "alias.is-identifier", "is the record's identifier; remove it")
 		}
 	}
 	twice(f, "aliases", "", r.Aliases, func(id ID) ID { return id })
@@ -89,7 +88,7 @@ func (r *Record) checkNames(f *Report) {
 // fits reports whether a list is within its limit, and adds a problem if it is not.
 func fits(f *Report, path string, n, limit int) bool {
 	if n > limit {
-		f.Addf(path, "has %d items; %d are the most", n, limit)
+		f.Addf(path, "field.too-many-items", "has {count} items; {limit} are the most", n, limit)
 	}
 	return n <= limit
 }
@@ -105,7 +104,7 @@ func twice[T any, K comparable](f *Report, path, field string, list []T, key fun
 	for i, v := range list {
 		k := key(v)
 		if first, ok := seen[k]; ok && k != zero {
-			f.Addf(ItemPath(path, i)+field, "is the same as %s; remove or change one", ItemPath(path, first)+field)
+			f.Addf(ItemPath(path, i)+field, "field.item-repeated", "is the same as {other}; remove or change one", ItemPath(path, first)+field)
 			continue
 		}
 		seen[k] = i
@@ -115,24 +114,24 @@ func twice[T any, K comparable](f *Report, path, field string, list []T, key fun
 // checkState judges state and tombstone, of which each asks for the other.
 func (r *Record) checkState(f *Report) {
 	if !r.State.IsValid() {
-		f.Addf("state", "%s is not a state; use reserved, active or withdrawn", Quote(string(r.State)))
+		f.Addf("state", "record.state-unknown", `"{state}" is not a state; use reserved, active or withdrawn`, string(r.State))
 	}
 	t := r.Tombstone
 	switch {
 	case t == nil && r.State == Withdrawn:
-		f.Addf("tombstone", "is missing; say why the record is withdrawn: {\"reason\":\"...\"}")
+		f.Addf("tombstone", "tombstone.missing", `is missing; say why the record is withdrawn: {"reason":"..."}`)
 	case t == nil:
 		return
 	case r.State == Active || r.State == Reserved:
-		f.Addf("tombstone", "a record that is %s has none; remove it, or write the state withdrawn", r.State)
+		f.Addf("tombstone", "tombstone.not-withdrawn", "a record that is {state} has none; remove it, or write the state withdrawn", r.State)
 	case strings.TrimSpace(t.Reason) == "":
-		f.Addf("tombstone.reason", "is missing; say why the record is withdrawn")
+		f.Addf("tombstone.reason", "tombstone.reason-missing", "is missing; say why the record is withdrawn")
 	}
 	if t != nil {
 		checkProse(f, "tombstone.reason", t.Reason)
 		checkTime(f, "tombstone.at", t.At)
 		if t.Replacement == r.ID && r.ID.IsValid() {
-			f.Addf("tombstone.replacement", "is the record itself; name another, or leave it out")
+			f.Addf("tombstone.replacement", "tombstone.replaced-by-itself", "is the record itself; name another, or leave it out")
 		}
 	}
 }
@@ -144,7 +143,7 @@ func (m Metadata) check(f *Report) (size int) {
 	good := fits(f, "metadata", len(m), MaxFields)
 	for key, value := range m {
 		size += len(key) + len(value)
-		good = good && isKey(key) && proseReason(value) == ""
+		good = good && isKey(key) && proseReason(value) == nil
 	}
 	if good || len(m) > MaxFields {
 		return size
@@ -202,16 +201,16 @@ func isKey(key string) bool {
 }
 
 func keyReason(key string) error {
-	return fmt.Errorf("%s is not a name of a field; use up to %d of a-z, 0-9, dot, hyphen and underscore, beginning with a letter", Quote(key), maxKey)
+	return Messagef("metadata.key-malformed", `"{key}" is not a name of a field; use up to {most} of a-z, 0-9, dot, hyphen and underscore, beginning with a letter`, key, maxKey)
 }
 
 func (p Persistence) check(f *Report) {
 	if !p.Level.IsValid() {
-		f.Addf("persistence.level", "%s is not a level; use permanent, unchanging, stable, dynamic or not-guaranteed", Quote(string(p.Level)))
+		f.Addf("persistence.level", "persistence.level-unknown", `"{level}" is not a level; use permanent, unchanging, stable, dynamic or not-guaranteed`, string(p.Level))
 	}
 	if p.Until != "" {
 		if _, err := time.Parse(time.DateOnly, p.Until); err != nil {
-			f.Addf("persistence.until", "%s is not a date; write year, month and day, such as 2040-01-31", Quote(p.Until))
+			f.Addf("persistence.until", "persistence.until-not-a-date", `"{text}" is not a date; write year, month and day, such as 2040-01-31`, p.Until)
 		}
 	}
 	checkProse(f, "persistence.statement", p.Statement)
@@ -229,17 +228,17 @@ func (r *Record) checkValues(f *Report) {
 
 func (v *HandleValue) check(f *Report, path string) {
 	if v.Index == 0 {
-		f.Addf(path+".index", "is missing; number values from 1")
+		f.Addf(path+".index", "handle-value.index-missing", "is missing; number values from 1")
 	}
 	if v.Type == "" {
-		f.Addf(path+".type", "is missing; give a type, such as URL or EMAIL")
+		f.Addf(path+".type", "handle-value.type-missing", "is missing; give a type, such as URL or EMAIL")
 	}
 	checkName(f, path+".type", v.Type)
 	if len(v.Data) > MaxData {
-		f.Addf(path+".data", "has %d bytes; %d are the most", len(v.Data), MaxData)
+		f.Addf(path+".data", "handle-value.data-too-large", "has {size} bytes; {most} are the most", len(v.Data), MaxData)
 	}
 	if v.Permissions&^allPermissions != 0 {
-		f.Addf(path+".permissions", "has bits that mean nothing: %#02x", uint8(v.Permissions))
+		f.Addf(path+".permissions", "handle-value.permissions-unknown", "has bits that mean nothing: {bits}", fmt.Sprintf("%#02x", uint8(v.Permissions)))
 	}
 	if !fits(f, path+".references", len(v.References), MaxReferences) {
 		return
@@ -268,7 +267,7 @@ func checkSomebody(f *Report, path, who string) {
 		name, ok = strings.CutPrefix(who, "group:")
 	}
 	if !ok || strings.TrimSpace(name) == "" {
-		f.Addf(path, "%s is not a user or group; write user: or group: and a name", Quote(who))
+		f.Addf(path, "principal.malformed", `"{principal}" is not a user or group; write user: or group: and a name`, who)
 	}
 	checkName(f, path, who)
 }
@@ -279,7 +278,7 @@ func checkTime(f *Report, path string, t time.Time) {
 		return
 	}
 	if year := t.UTC().Year(); year < 1 || year > 9999 {
-		f.Addf(path, "the year %d is not between 1 and 9999", year)
+		f.Addf(path, "time.year-out-of-range", "the year {year} is not between 1 and 9999", year)
 	}
 }
 
@@ -289,7 +288,7 @@ func checkName(f *Report, path, text string) {
 		return
 	}
 	if len(text) > MaxName {
-		f.Addf(path, "has %d bytes; %d are the most", len(text), MaxName)
+		f.Add(path, tooManyBytes(len(text), MaxName))
 	} else if err := CheckText("", text); err != nil {
 		f.Add(path, err)
 	}
@@ -299,14 +298,19 @@ func checkName(f *Report, path, text string) {
 // characters are allowed here, unlike in names: several scripts need them. Those
 // that make a text read otherwise than it is written are not.
 func checkProse(f *Report, path, text string) {
-	if reason := proseReason(text); reason != "" {
-		f.Addf(path, "%s", reason)
+	if reason := proseReason(text); reason != nil {
+		f.Add(path, reason)
 	}
 }
 
-func proseReason(text string) string {
+// tooManyBytes is the message of a text that has more bytes than it may have.
+func tooManyBytes(size, most int) *Message {
+	return Messagef("text.too-long", "has {bytes} bytes; {most} are the most", size, most)
+}
+
+func proseReason(text string) *Message {
 	if len(text) > MaxProse {
-		return fmt.Sprintf("has %d bytes; %d are the most", len(text), MaxProse)
+		return tooManyBytes(len(text), MaxProse)
 	}
 	for i := 0; ; {
 		i += plain(text[i:])
@@ -314,18 +318,18 @@ func proseReason(text string) string {
 			i++
 		}
 		if i == len(text) {
-			return ""
+			return nil
 		}
 		r, n := utf8.DecodeRuneInString(text[i:])
 		switch {
 		case r == utf8.RuneError && n == 1:
-			return fmt.Sprintf("at byte %d: byte 0x%02X is not UTF-8", i, text[i])
+			return Messagef("text.not-utf8", "at byte {position}: byte {byte} is not UTF-8", i, fmt.Sprintf("0x%02X", text[i]))
 		case r == '\r':
-			return fmt.Sprintf("at byte %d: a carriage return; end lines with a line feed alone", i)
+			return Messagef("text.carriage-return", "at byte {position}: a carriage return; end lines with a line feed alone", i)
 		case r < ' ' && r != '\n' && r != '\t', r >= 0x7f && r < 0xa0:
-			return fmt.Sprintf("at byte %d: control character %U; remove it", i, r)
+			return Messagef("text.control-character-at", "at byte {position}: control character {character}; remove it", i, fmt.Sprintf("%U", r))
 		case r == 0x202d || r == 0x202e:
-			return fmt.Sprintf("at byte %d: %U turns the direction of reading; remove it", i, r)
+			return Messagef("text.reading-direction", "at byte {position}: {character} turns the direction of reading; remove it", i, fmt.Sprintf("%U", r))
 		}
 		i += n
 	}
@@ -365,7 +369,7 @@ func (r *Record) checkSize(f *Report, metadata int) {
 		return
 	}
 	if size := r.StoredSize(); size > MaxRecord {
-		f.Addf("", "the record has %d bytes; %d are the most", size, MaxRecord)
+		f.Addf("", "record.too-large", "the record has {size} bytes; {most} are the most", size, MaxRecord)
 	}
 }
 

@@ -8,10 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/document"
 	"github.com/stele-id/stele/internal/recordtest"
-	"pgregory.net/rapid"
 )
 
 // good is a record without problems, to be spoiled.
@@ -168,13 +169,13 @@ func TestProblems(t *testing.T) {
 	if err := f.Err("try", stele.ID{}); err != nil {
 		t.Error(err)
 	}
-	f.Addf("a", "is wrong")
-	f.Addf("a", "is wrong again")
-	f.Addf("a.b", "is within")
-	f.Addf("a[1]", "is within too")
-	f.Addf("ab", "is another")
-	f.Addf("", "all is wrong")
-	f.Addf("c", "is told although all is wrong")
+	f.Addf("a", "x.y", "is wrong")
+	f.Addf("a", "x.y", "is wrong again")
+	f.Addf("a.b", "x.y", "is within")
+	f.Addf("a[1]", "x.y", "is within too")
+	f.Addf("ab", "x.y", "is another")
+	f.Addf("", "x.y", "all is wrong")
+	f.Addf("c", "x.y", "is told although all is wrong")
 	err := f.Err("try", stele.StoredID("x", "x:1"))
 	if want := "try x:1: a: is wrong; ab: is another; all is wrong; c: is told although all is wrong"; err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
@@ -185,7 +186,7 @@ func TestProblems(t *testing.T) {
 		t.Error("a reason is lost")
 	}
 	for i := range 200 {
-		f.Addf(fmt.Sprintf("list[%d]", i), "is wrong")
+		f.Addf(fmt.Sprintf("list[%d]", i), "x.y", "is wrong")
 	}
 	if got, _ := errors.AsType[stele.Problems](f.Err("try", stele.ID{})); len(got) != stele.MaxProblems+1 || got[stele.MaxProblems].Error() != "and 105 more problems" {
 		t.Errorf("%d problems: %v", len(got), got)

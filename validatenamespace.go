@@ -24,7 +24,7 @@ func (n *Namespace) Validate() error {
 // Check adds everything that is wrong with the namespace to a report; see Validate.
 func (n *Namespace) Check(f *Report) {
 	if !isSchemeName(n.Scheme) {
-		f.Addf("scheme", "%s is not a name of a scheme; give one, such as ark", Quote(n.Scheme))
+		f.Addf("scheme", "namespace.scheme-malformed", `"{scheme}" is not a name of a scheme; give one, such as ark`, n.Scheme)
 	}
 	if n.Prefix != "" {
 		if err := CheckText("", n.Prefix); err != nil {
@@ -35,16 +35,16 @@ func (n *Namespace) Check(f *Report) {
 	checkProse(f, "title", n.Title)
 	n.checkMinter(f)
 	if n.TTL > MaxTTL {
-		f.Addf("ttl", "%s", ttlReason(n.TTL))
+		f.Add("ttl", ttlReason(n.TTL))
 	}
 	if !isStatus(n.Status) {
-		f.Addf("status", "%s", statusReason(n.Status))
+		f.Add("status", statusReason(n.Status))
 	}
 	n.Persistence.check(f)
 	n.checkTargets(f)
 	if n.Delegate != "" {
-		if reason := delegateReason(n.Delegate); reason != "" {
-			f.Addf("delegate", "%s", reason)
+		if reason := delegateReason(n.Delegate); reason != nil {
+			f.Add("delegate", reason)
 		}
 	}
 	n.checkPublication(f)
@@ -62,7 +62,7 @@ func (n *Namespace) checkGrants(f *Report) {
 	for i, g := range n.Grants {
 		checkSomebody(f, ItemPath("grants", i)+".to", g.To)
 		if !g.Role.IsValid() {
-			f.Addf(ItemPath("grants", i)+".role", "%s is not a role; there are reader, editor and owner", Quote(string(g.Role)))
+			f.Addf(ItemPath("grants", i)+".role", "grant.role-unknown", `"{role}" is not a role; there are reader, editor and owner`, string(g.Role))
 		}
 	}
 	twice(f, "grants", ".to", n.Grants, func(g Grant) string { return g.To })
@@ -72,8 +72,8 @@ func (n *Namespace) checkGrants(f *Report) {
 func (n *Namespace) checkTargets(f *Report) {
 	if fits(f, "hosts", len(n.Hosts), MaxHosts) {
 		for i, host := range n.Hosts {
-			if reason := hostRuleReason(host); reason != "" {
-				f.Addf(ItemPath("hosts", i), "%s", reason)
+			if reason := hostRuleReason(host); reason != nil {
+				f.Add(ItemPath("hosts", i), reason)
 			}
 		}
 		twice(f, "hosts", "", n.Hosts, func(s string) string { return s })
@@ -81,7 +81,7 @@ func (n *Namespace) checkTargets(f *Report) {
 	if fits(f, "protocols", len(n.Protocols), MaxProtocols) {
 		for i, p := range n.Protocols {
 			if !isProtocol(p) {
-				f.Addf(ItemPath("protocols", i), "%s is not a protocol that is allowed; use some of %s, in lower case", Quote(p), strings.ReplaceAll(protocols, " ", ", "))
+				f.Addf(ItemPath("protocols", i), "namespace.protocol-not-allowed", `"{protocol}" is not a protocol that is allowed; use some of {protocols}, in lower case`, p, strings.ReplaceAll(protocols, " ", ", "))
 			}
 		}
 		twice(f, "protocols", "", n.Protocols, func(s string) string { return s })
@@ -90,37 +90,39 @@ func (n *Namespace) checkTargets(f *Report) {
 
 // hostRuleReason says why a host, or a domain with a dot before it, can't match
 // what [Target.Host] returns, or "".
-func hostRuleReason(rule string) string {
+func hostRuleReason(rule string) *Message {
 	if rule != strings.ToLower(rule) {
-		return Quote(rule) + " has capitals; write " + Quote(strings.ToLower(rule))
+		return Messagef("text.capitals", `"{text}" has capitals; write "{lower}"`, rule, strings.ToLower(rule))
 	}
 	if addr, err := netip.ParseAddr(rule); err == nil && addr.Zone() == "" {
-		return ""
+		return nil
 	}
 	domain := strings.TrimPrefix(rule, ".")
-	if reason := checkHost(domain); reason != "" || domain[0] == '[' {
-		return Quote(rule) + " is not a host; write example.org for a host, .example.org for all below it, or an IP address without brackets"
+	if reason := checkHost(domain); reason != nil || domain[0] == '[' {
+		return Messagef("namespace.host-rule", `"{rule}" is not a host; write example.org for a host, .example.org for all below it, or an IP address without brackets`, rule)
 	}
-	return ""
+	return nil
 }
+
+// delegateExample shows a URL of another resolver in messages.
+const delegateExample = "https://resolver.example.org/{id}"
 
 // delegateReason says why a text is not a URL of another resolver, or "". What is put
 // into it is percent-encoded, so it may stand anywhere after the host.
-func delegateReason(template string) string {
-	const like = "such as https://resolver.example.org/{id}"
+func delegateReason(template string) *Message {
 	url := template
 	for _, mark := range [...]string{"{id}", "{rest}"} {
 		url = strings.ReplaceAll(url, mark, "x")
 	}
 	if url == template {
-		return "has neither {id} nor {rest}; write a URL with the place for the name, " + like
+		return Messagef("delegate.no-place", "has neither {id-mark} nor {rest-mark}; write a URL with the place for the name, such as {example}", "{id}", "{rest}", delegateExample)
 	}
 	protocol, rest, _ := strings.Cut(template, "://")
 	if p := strings.ToLower(protocol); p != "http" && p != "https" {
-		return Quote(template) + " does not begin with http:// or https://, as a resolver's URL does"
+		return Messagef("delegate.protocol", `"{url}" does not begin with http:// or https://, as a resolver's URL does`, template)
 	}
 	if strings.Contains(authority(rest), "{") {
-		return "the name must not decide the host; put {id} or {rest} after it, " + like
+		return Messagef("delegate.decides-host", "the name must not decide the host; put {id-mark} or {rest-mark} after it, such as {example}", "{id}", "{rest}", delegateExample)
 	}
 	return checkURL(url)
 }
@@ -130,7 +132,7 @@ func delegateReason(template string) string {
 func (n *Namespace) checkMinter(f *Report) {
 	m := &n.Minter
 	if !m.Kind.IsValid() {
-		f.Addf("minter.kind", "%s is not a kind of minter; use ibi, pilin, noid or uuid, or leave minter out", Quote(string(m.Kind)))
+		f.Addf("minter.kind", "minter.kind-unknown", `"{kind}" is not a kind of minter; use ibi, pilin, noid or uuid, or leave minter out`, string(m.Kind))
 		return
 	}
 	if m.Kind == MinterIBI {
@@ -149,11 +151,11 @@ func (n *Namespace) checkMinter(f *Report) {
 		m.refuse(f, m.Template != "", "template")
 		m.refuse(f, m.Seed != 0, "seed")
 		if m.Kind != NoMinter && n.Checked {
-			f.Addf("checked", "the minter %s makes names without a check character; use noid, or leave checked out", m.Kind)
+			f.Addf("checked", "minter.without-check-character", "the minter {kind} makes names without a check character; use noid, or leave checked out", m.Kind)
 		}
 	}
 	if m.Kind == MinterPILIN && n.Scheme != "hdl" {
-		f.Addf("minter.kind", "pilin makes handles; use it in a namespace of the scheme hdl")
+		f.Addf("minter.kind", "minter.pilin-needs-hdl", "pilin makes handles; use it in a namespace of the scheme hdl")
 	}
 }
 
@@ -163,21 +165,21 @@ func (m *Minter) refuse(f *Report, given bool, field string) {
 		return
 	}
 	if m.Kind == NoMinter {
-		f.Addf("minter."+field, "means nothing without a kind of minter; give the kind, or leave it out")
+		f.Addf("minter."+field, "minter.setting-without-kind", "means nothing without a kind of minter; give the kind, or leave it out")
 		return
 	}
-	f.Addf("minter."+field, "means nothing to the minter %s; leave it out", m.Kind)
+	f.Addf("minter."+field, "minter.setting-meaningless", "means nothing to the minter {kind}; leave it out", m.Kind)
 }
 
 func (n *Namespace) checkNOID(f *Report) {
 	m := &n.Minter
 	if m.Template == "" {
-		f.Addf("minter.template", "is missing; give one, such as .reedeedk")
+		f.Addf("minter.template", "minter.template-missing", "is missing; give one, such as .reedeedk")
 		return
 	}
 	checkName(f, "minter.template", m.Template)
 	if n.Checked && !strings.HasSuffix(m.Template, "k") {
-		f.Addf("minter.template", "names of this namespace end in a check character, so the template ends in k")
+		f.Addf("minter.template", "minter.template-without-check-character", "names of this namespace end in a check character, so the template ends in k")
 	}
 }
 
@@ -186,14 +188,14 @@ func (n *Namespace) checkNOID(f *Report) {
 func (n *Namespace) checkIBI(f *Report) {
 	m := &n.Minter
 	if n.Scheme != "ibi" {
-		f.Addf("minter.kind", "ibi makes IBIs; use it in a namespace of the scheme ibi")
+		f.Addf("minter.kind", "minter.ibi-needs-ibi", "ibi makes IBIs; use it in a namespace of the scheme ibi")
 	}
 	if m.Host == "" && m.IP == "" {
-		f.Addf("minter.host", "is missing; an IBI is made from a host name, an IP address or both")
+		f.Addf("minter.host", "minter.host-missing", "is missing; an IBI is made from a host name, an IP address or both")
 	}
 	if m.Host != "" {
-		if reason := ibiHostReason(m.Host); reason != "" {
-			f.Addf("minter.host", "%s %s", Quote(m.Host), reason)
+		if reason := ibiHostReason(m.Host); reason != nil {
+			f.Add("minter.host", reason)
 		}
 	}
 	checkPort(f, "minter.port", m.Host != "", m.Port, "host")
@@ -204,26 +206,26 @@ func (n *Namespace) checkIBI(f *Report) {
 	checkName(f, "minter.granularity", m.Granularity)
 }
 
-func ibiHostReason(host string) string {
+func ibiHostReason(host string) *Message {
 	_, err := netip.ParseAddr(strings.Trim(host, "[]"))
 	switch {
 	case err == nil:
-		return "is an IP address; give it as ip, with its port as ipPort"
-	case checkHost(host) != "":
-		return "is not a host name; give one such as mtc-m18.sid.inpe.br"
+		return Messagef("minter.host-is-address", `"{host}" is an IP address; give it as ip, with its port as ipPort`, host)
+	case checkHost(host) != nil:
+		return Messagef("minter.host-invalid", `"{host}" is not a host name; give one such as mtc-m18.sid.inpe.br`, host)
 	case !strings.Contains(host, "."):
-		return "has no dot; an IBI needs a fully qualified domain name"
+		return Messagef("minter.host-without-dot", `"{host}" has no dot; an IBI needs a fully qualified domain name`, host)
 	case host != strings.ToLower(host):
-		return "has capitals; write " + Quote(strings.ToLower(host))
+		return Messagef("text.capitals", `"{text}" has capitals; write "{lower}"`, host, strings.ToLower(host))
 	}
-	return ""
+	return nil
 }
 
 func checkPort(f *Report, path string, needed bool, port uint16, of string) {
 	if needed && port == 0 {
-		f.Addf(path, "is missing; give the server's port, 1 to 65535")
+		f.Addf(path, "minter.port-missing", "is missing; give the server's port, 1 to 65535")
 	} else if !needed && port != 0 {
-		f.Addf(path, "means nothing without %s; give that too, or leave the port out", of)
+		f.Addf(path, "minter.port-alone", "means nothing without {needed}; give that too, or leave the port out", of)
 	}
 }
 
@@ -233,14 +235,14 @@ func (n *Namespace) checkIP(f *Report) {
 	m := &n.Minter
 	addr, err := netip.ParseAddr(m.IP)
 	if err != nil || addr.Zone() != "" {
-		f.Addf("minter.ip", "%s is not an IP address", Quote(m.IP))
+		f.Addf("minter.ip", "minter.ip-not-an-address", `"{text}" is not an IP address`, m.IP)
 		return
 	}
 	if text := addr.Unmap().String(); text != m.IP {
-		f.Addf("minter.ip", "%s is not the usual way to write the address; write %s", Quote(m.IP), text)
+		f.Addf("minter.ip", "minter.ip-not-canonical", `"{text}" is not the usual way to write the address; write {canonical}`, m.IP, text)
 	}
 	addr = addr.Unmap()
 	if !m.AllowPrivate && (!addr.IsGlobalUnicast() || addr.IsPrivate()) {
-		f.Addf("minter.ip", "others have the address %s too, so names made from it would not be unique; give a public one, or set allowPrivate (--allow-private)", addr)
+		f.Addf("minter.ip", "minter.ip-not-public", "others have the address {address} too, so names made from it would not be unique; give a public one, or set allowPrivate (--allow-private)", addr)
 	}
 }

@@ -29,8 +29,8 @@ func (n *Namespace) checkPublication(f *Report) {
 		p.checkElsewhere(f)
 		return
 	}
-	if reason := domainReason(p.Zone); reason != "" {
-		f.Addf("publication.zone", "%s", reason)
+	if reason := domainReason(p.Zone); reason != nil {
+		f.Add("publication.zone", reason)
 	}
 	n.checkLayout(f)
 	p.checkSecurity(f)
@@ -44,13 +44,13 @@ func (n *Namespace) checkPublication(f *Report) {
 	}
 	if p.Mailbox != "" {
 		local, host, _ := strings.Cut(p.Mailbox, "@")
-		if local == "" || !isPrintable(local) || domainReason(strings.ToLower(host)+".") != "" {
-			f.Addf("publication.mailbox", "%s is not a mailbox; write one such as hostmaster@example.org", Quote(p.Mailbox))
+		if local == "" || !isPrintable(local) || domainReason(strings.ToLower(host)+".") != nil {
+			f.Addf("publication.mailbox", "publication.mailbox-malformed", `"{mailbox}" is not a mailbox; write one such as hostmaster@example.org`, p.Mailbox)
 		}
 	}
 	if p.Resolver != "" {
-		if reason := resolverReason(p.Resolver); reason != "" {
-			f.Addf("publication.resolver", "%s", reason)
+		if reason := resolverReason(p.Resolver); reason != nil {
+			f.Add("publication.resolver", reason)
 		}
 	}
 }
@@ -60,17 +60,17 @@ func (p *Publication) checkCatalog(f *Report) {
 	if p.Catalog == "" {
 		return
 	}
-	if reason := domainReason(p.Catalog); reason != "" {
-		f.Addf("publication.catalog", "%s", reason)
+	if reason := domainReason(p.Catalog); reason != nil {
+		f.Add("publication.catalog", reason)
 	} else if p.Catalog == p.Zone {
-		f.Addf("publication.catalog", "%s is the zone itself; a catalog is a zone of its own", Quote(p.Catalog))
+		f.Addf("publication.catalog", "publication.catalog-is-zone", `"{catalog}" is the zone itself; a catalog is a zone of its own`, p.Catalog)
 	}
 }
 
 // checkSecurity checks how the zone is signed, and which clients may transfer it.
 func (p *Publication) checkSecurity(f *Report) {
 	if !p.Signing.IsValid() {
-		f.Addf("publication.signing", "%s is not a way to sign a zone; use online or transfer, or leave it out", Quote(string(p.Signing)))
+		f.Addf("publication.signing", "publication.signing-unknown", `"{mode}" is not a way to sign a zone; use online or transfer, or leave it out`, string(p.Signing))
 	}
 	if fits(f, "publication.secondaries", len(p.Secondaries), MaxSecondaries) {
 		for i := range p.Secondaries {
@@ -81,21 +81,21 @@ func (p *Publication) checkSecurity(f *Report) {
 
 func (s *Secondary) check(f *Report, path string) {
 	if s.Network == "" && s.Key == "" {
-		f.Addf(path, "names no secondary; give a network, a key, or both")
+		f.Addf(path, "publication.secondary-empty", "names no secondary; give a network, a key, or both")
 	}
 	if s.Network != "" && !isNetwork(s.Network) {
-		f.Addf(path+".network", "%s is neither an address nor a network; write one such as 192.0.2.1 or 2001:db8::/48", Quote(s.Network))
+		f.Addf(path+".network", "publication.network-malformed", `"{network}" is neither an address nor a network; write one such as 192.0.2.1 or 2001:db8::/48`, s.Network)
 	}
 	if s.Key != "" {
-		if reason := domainReason(s.Key); reason != "" {
-			f.Addf(path+".key", "%s", reason)
+		if reason := domainReason(s.Key); reason != nil {
+			f.Add(path+".key", reason)
 		}
 	}
 	if fits(f, path+".notify", len(s.Notify), MaxAddresses) {
 		for i, text := range s.Notify {
 			at, err := netip.ParseAddrPort(text)
 			if err != nil || at.Port() == 0 || at.Addr().Zone() != "" || at.Addr().Is4In6() || at.String() != text {
-				f.Addf(ItemPath(path+".notify", i), "%s is not an address with a port; write one such as 192.0.2.1:53 or [2001:db8::1]:53", Quote(text))
+				f.Addf(ItemPath(path+".notify", i), "publication.notify-address-malformed", `"{text}" is not an address with a port; write one such as 192.0.2.1:53 or [2001:db8::1]:53`, text)
 			}
 		}
 		twice(f, path+".notify", "", s.Notify, func(s string) string { return s })
@@ -116,26 +116,26 @@ func (n *Namespace) checkLayout(f *Report) {
 	p := &n.Publication
 	switch {
 	case !p.Layout.IsValid():
-		f.Addf("publication.layout", "%s is not a layout; use names, rules or root", Quote(string(p.Layout)))
+		f.Addf("publication.layout", "publication.layout-unknown", `"{layout}" is not a layout; use names, rules or root`, string(p.Layout))
 	case p.Layout == LayoutRoot && n.Prefix != "":
-		f.Addf("publication.layout", "a root zone is of a whole scheme; publish the namespace %s: for it", n.Scheme)
+		f.Addf("publication.layout", "publication.root-of-part", "a root zone is of a whole scheme; publish the namespace {scheme}: for it", n.Scheme)
 	case p.Layout != LayoutRoot && n.Prefix == "":
-		f.Addf("publication.layout", "the root of a scheme has the layout root")
+		f.Addf("publication.layout", "publication.root-layout-needed", "the root of a scheme has the layout root")
 	}
 	if p.Layout != LayoutNames {
 		if p.Separator != "" || p.Parts != 0 {
-			f.Addf("publication.parts", "names are cut into parts in the layout names only; leave separator and parts out")
+			f.Addf("publication.parts", "publication.parts-outside-names-layout", "names are cut into parts in the layout names only; leave separator and parts out")
 		}
 		if p.Exact {
-			f.Addf("publication.exact", "names have a number of parts in the layout names only; leave it out")
+			f.Addf("publication.exact", "publication.exact-outside-names-layout", "names have a number of parts in the layout names only; leave it out")
 		}
 		return
 	}
 	if p.Parts < 1 || p.Parts > MaxParts {
-		f.Addf("publication.parts", "a name has from 1 to %d parts", MaxParts)
+		f.Addf("publication.parts", "publication.parts-out-of-range", "a name has from 1 to {most} parts", MaxParts)
 	}
 	if len(p.Separator) != 1 || !strings.Contains(":/-_.;,@=+~!$*", p.Separator) {
-		f.Addf("publication.separator", "%s can't stand between parts; give one character such as : or /", Quote(p.Separator))
+		f.Addf("publication.separator", "publication.separator-invalid", `"{separator}" can't stand between parts; give one character such as : or /`, p.Separator)
 	}
 }
 
@@ -143,7 +143,7 @@ func (p *Publication) checkElsewhere(f *Report) {
 	here := *p
 	here.Elsewhere = nil
 	if !here.IsZero() {
-		f.Addf("publication.elsewhere", "a namespace that others answer for has no zone here; leave out one of both")
+		f.Addf("publication.elsewhere", "publication.delegated-elsewhere", "a namespace that others answer for has no zone here; leave out one of both")
 	}
 	if !fits(f, "publication.elsewhere", len(p.Elsewhere), MaxDiscoveries) {
 		return
@@ -152,14 +152,14 @@ func (p *Publication) checkElsewhere(f *Report) {
 		path := ItemPath("publication.elsewhere", i)
 		switch {
 		case !d.Kind.IsValid():
-			f.Addf(path+".kind", "%s is not known; use NAPTR, SRV, A, AAAA or URL", Quote(string(d.Kind)))
+			f.Addf(path+".kind", "publication.delegation-kind-unknown", `"{kind}" is not known; use NAPTR, SRV, A, AAAA or URL`, string(d.Kind))
 		case d.Kind == DiscoverURL:
-			if reason := checkURL(d.At); reason != "" {
-				f.Addf(path+".at", "%s", reason)
+			if reason := checkURL(d.At); reason != nil {
+				f.Add(path+".at", reason)
 			}
 		default:
-			if reason := domainReason(d.At); reason != "" {
-				f.Addf(path+".at", "%s", reason)
+			if reason := domainReason(d.At); reason != nil {
+				f.Add(path+".at", reason)
 			}
 		}
 	}
@@ -167,67 +167,66 @@ func (p *Publication) checkElsewhere(f *Report) {
 }
 
 func (s *NameServer) check(f *Report, path, zone string) {
-	if reason := domainReason(s.Name); reason != "" {
-		f.Addf(path+".name", "%s", reason)
+	if reason := domainReason(s.Name); reason != nil {
+		f.Add(path+".name", reason)
 	}
 	if fits(f, path+".addresses", len(s.Addresses), MaxAddresses) {
 		for i, text := range s.Addresses {
 			addr, err := netip.ParseAddr(text)
 			if err != nil || addr.Zone() != "" || addr.String() != text || addr.Is4In6() {
-				f.Addf(ItemPath(path+".addresses", i), "%s is not an IP address; write one such as 192.0.2.1 or 2001:db8::1", Quote(text))
+				f.Addf(ItemPath(path+".addresses", i), "publication.server-address-malformed", `"{text}" is not an IP address; write one such as 192.0.2.1 or 2001:db8::1`, text)
 			}
 		}
 	}
 	if len(s.Addresses) == 0 && zone != "" && (s.Name == zone || strings.HasSuffix(s.Name, "."+zone)) {
-		f.Addf(path+".addresses", "%s is in the zone itself, so resolvers can't find it without an address; give one", Quote(s.Name))
+		f.Addf(path+".addresses", "publication.server-address-missing", `"{server}" is in the zone itself, so resolvers can't find it without an address; give one`, s.Name)
 	}
 }
 
 // domainReason says why a text is not an absolute domain name that zones can have, or
 // "". Underscores are allowed: services have them.
-func domainReason(name string) string {
-	const like = "; write one such as paradisec.example."
+func domainReason(name string) *Message {
 	host, ok := strings.CutSuffix(name, ".")
 	switch {
 	case name == "":
-		return "is missing" + like
+		return Messagef("domain.missing", "is missing; write one such as paradisec.example.")
 	case !ok:
-		return Quote(name) + " does not end in a dot, which says that it is complete; write " + Quote(strings.ToLower(name)+".")
+		return Messagef("domain.no-final-dot", `"{domain}" does not end in a dot, which says that it is complete; write "{absolute}"`, name, strings.ToLower(name)+".")
 	case name != strings.ToLower(name):
-		return Quote(name) + " has capitals; write " + Quote(strings.ToLower(name))
+		return Messagef("text.capitals", `"{text}" has capitals; write "{lower}"`, name, strings.ToLower(name))
 	case len(name) > 254:
-		return "has more than 253 bytes"
+		return Messagef("domain.too-long", "has more than {most} bytes", 253)
 	}
 	for label := range strings.SplitSeq(host, ".") {
 		if label == "" || len(label) > 63 {
-			return Quote(name) + " has a label that is empty or longer than 63 bytes" + like
+			return Messagef("domain.label", `"{domain}" has a label that is empty or longer than 63 bytes; write one such as paradisec.example.`, name)
 		}
 		for i := range len(label) {
 			c := label[i]
 			edge := i == 0 || i == len(label)-1
 			if !(isDigit(c) || 'a' <= c && c <= 'z' || c == '_' || c == '-' && !edge) {
-				return Quote(name) + " is not a domain name" + like
+				return Messagef("domain.invalid", `"{domain}" is not a domain name; write one such as paradisec.example.`, name)
 			}
 		}
 	}
-	return ""
+	return nil
 }
 
 // resolverReason says why a text is not a host with an optional port, or "".
-func resolverReason(text string) string {
+func resolverReason(text string) *Message {
 	host, port, ok := strings.Cut(text, ":")
 	if ok {
 		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-			return Quote(text) + " has no port after its colon; write one such as id.example.org:8080"
+			return Messagef("resolver.port-missing", `"{resolver}" has no port after its colon; write one such as id.example.org:8080`, text)
 		}
 	}
 	if _, err := netip.ParseAddr(host); err == nil {
-		return Quote(text) + " is an address, and SRV records name hosts (RFC 2782); write a name such as id.example.org"
+		return Messagef("resolver.is-address", `"{resolver}" is an address, and SRV records name hosts (RFC 2782); write a name such as id.example.org`, text)
 	}
-	if domainReason(host+".") != "" {
-		return Quote(text) + " is not a host; write one such as id.example.org, in lower case and without a path"
+	if domainReason(host+".") != nil {
+		return Messagef("resolver.not-a-host", `"{resolver}" is not a host; write one such as id.example.org, in lower case and without a path`, text)
 	}
-	return ""
+	return nil
 }
 
 func isPrintable(s string) bool {

@@ -29,24 +29,24 @@ func CheckSignatures(f *Report, list []Signature) {
 
 func (s *Signature) check(f *Report, path string) {
 	if s.SHA256 == [32]byte{} {
-		f.Addf(path+".sha256", "is missing; give the digest in 64 hexadecimal digits")
+		f.Addf(path+".sha256", "signature.digest-missing", "is missing; give the digest in 64 hexadecimal digits")
 	}
 	if s.Size > MaxSignedSize {
-		f.Addf(path+".size", "%d bytes are more than can be signed; %d are the most", s.Size, uint64(MaxSignedSize))
+		f.Addf(path+".size", "signature.size-too-large", "{size} bytes are more than can be signed; {most} are the most", s.Size, uint64(MaxSignedSize))
 	}
 	if s.Type != "" {
-		if reason := checkMediaType(s.Type); reason != "" {
-			f.Addf(path+".type", "%s", reason)
+		if reason := checkMediaType(s.Type); reason != nil {
+			f.Add(path+".type", reason)
 		}
 	}
 	if s.Date.IsZero() {
-		f.Addf(path+".date", "is missing; say when it was signed")
+		f.Addf(path+".date", "signature.date-missing", "is missing; say when it was signed")
 	}
 	checkSecond(f, path+".date", s.Date)
 	checkThumbprint(f, path+".key", s.Key)
 	header, signature, ok := strings.Cut(s.JWS, "..")
 	if !ok || len(s.JWS) > maxJWS || !isBase64URL(header) || !isBase64URL(signature) {
-		f.Addf(path+".jws", "%s is not a detached JWS; give header and signature in base64url with two dots between them, %d bytes at most", Quote(s.JWS), maxJWS)
+		f.Addf(path+".jws", "signature.jws-malformed", `"{text}" is not a detached JWS; give header and signature in base64url with two dots between them, {most} bytes at most`, s.JWS, maxJWS)
 	}
 }
 
@@ -65,19 +65,19 @@ func (n *Namespace) checkKeys(f *Report) {
 func (k *SigningKey) check(f *Report, path string) {
 	checkThumbprint(f, path+".id", k.ID)
 	if k.Algorithm != KeyED25519 && k.Algorithm != KeyECDSA && k.Algorithm != KeyRSA {
-		f.Addf(path+".algorithm", "%s is not an algorithm of a signing key; use %s, %s or %s", Quote(k.Algorithm), KeyED25519, KeyECDSA, KeyRSA)
+		f.Addf(path+".algorithm", "signing-key.algorithm-unknown", `"{algorithm}" is not an algorithm of a signing key; use {ed25519}, {ecdsa} or {rsa}`, k.Algorithm, KeyED25519, KeyECDSA, KeyRSA)
 	}
 	if len(k.Public) == 0 || len(k.Public) > maxPublic {
-		f.Addf(path+".public", "has %d bytes; give the public key (SubjectPublicKeyInfo) in base64, %d bytes at most", len(k.Public), maxPublic)
+		f.Addf(path+".public", "signing-key.public-wrong-size", "has {size} bytes; give the public key (SubjectPublicKeyInfo) in base64, {most} bytes at most", len(k.Public), maxPublic)
 	}
 	if k.Created.IsZero() {
-		f.Addf(path+".created", "is missing; say from when on the key signs")
+		f.Addf(path+".created", "signing-key.created-missing", "is missing; say from when on the key signs")
 	}
 	checkSecond(f, path+".created", k.Created)
 	checkSecond(f, path+".expires", k.Expires)
 	checkSecond(f, path+".revoked", k.Revoked)
 	if !k.Expires.IsZero() && k.Expires.Before(k.Created) {
-		f.Addf(path+".expires", "is before the key was made; give a later time")
+		f.Addf(path+".expires", "signing-key.expires-before-created", "is before the key was made; give a later time")
 	}
 	checkName(f, path+".note", k.Note)
 }
@@ -86,13 +86,13 @@ func (k *SigningKey) check(f *Report, path string) {
 // so that all forms of it are equal.
 func checkSecond(f *Report, path string, t time.Time) {
 	if !t.IsZero() && (t.Nanosecond() != 0 || t.Unix() < 0 || t.UTC().Year() > 9999) {
-		f.Addf(path, "%s is not a whole second from 1970 to 9999; leave fractions out", Quote(t.UTC().Format(time.RFC3339Nano)))
+		f.Addf(path, "signing-key.time-not-a-second", `"{time}" is not a whole second from 1970 to 9999; leave fractions out`, t.UTC().Format(time.RFC3339Nano))
 	}
 }
 
 func checkThumbprint(f *Report, path, id string) {
 	if len(id) != thumbprint || !isBase64URL(id) {
-		f.Addf(path, "%s is not a thumbprint of a key; give the %d characters that stele key list shows", Quote(id), thumbprint)
+		f.Addf(path, "signing-key.thumbprint-malformed", `"{text}" is not a thumbprint of a key; give the {length} characters that stele key list shows`, id, thumbprint)
 	}
 }
 

@@ -1,7 +1,5 @@
 package stele
 
-import "fmt"
-
 // VersionHeader is the header of HTTP that has a version token: a [Position], the number
 // of a change in a generation. An answer to a write has it, and says that all that was
 // written has that number at most. A request that has it is answered only from a state
@@ -21,7 +19,7 @@ func ParseVersionHeader(values []string) (Position, error) {
 		if err == nil {
 			return p, nil
 		}
-		return Position{}, &Error{Op: "read request", Kind: Invalid, Err: fmt.Errorf("%s should be what an answer had there, not %.60q; send that, or leave it out", VersionHeader, values[0])}
+		return Position{}, &Error{Op: "read request", Kind: Invalid, Err: Messagef("version-header.malformed", `{header} should be what an answer had there, not "{value}"; send that, or leave it out`, VersionHeader, values[0])}
 	}
-	return Position{}, &Error{Op: "read request", Kind: Invalid, Err: fmt.Errorf("%s is given %d times; keep the last one that an answer had", VersionHeader, len(values))}
+	return Position{}, &Error{Op: "read request", Kind: Invalid, Err: Messagef("version-header.repeated", "{header} is given {count} times; keep the last one that an answer had", VersionHeader, len(values))}
 }

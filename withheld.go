@@ -112,11 +112,11 @@ func (r *Record) CheckFollows(before *Record) error {
 		return nil
 	}
 	if w.Redacted < old.Redacted || w.Erased < old.Erased {
-		return unfit(r.ID, "version %d does not carry forward that earlier versions are redacted or erased; copy what the version before withholds", r.Version)
+		return unfit(r.ID, "withheld.redaction-dropped", "version {version} does not carry forward that earlier versions are redacted or erased; copy what the version before withholds", r.Version)
 	}
 	for i := range old.Disavowed {
 		if d := &old.Disavowed[i]; d.Last > w.Erased && !slices.ContainsFunc(w.Disavowed, d.Equal) {
-			return unfit(r.ID, "version %d does not carry forward that the versions %d to %d are disavowed; copy what the version before withholds", r.Version, d.First, d.Last)
+			return unfit(r.ID, "withheld.disavowal-dropped", "version {version} does not carry forward that the versions {first} to {last} are disavowed; copy what the version before withholds", r.Version, d.First, d.Last)
 		}
 	}
 	return nil
@@ -129,11 +129,11 @@ func (r *Record) checkWithheld() error {
 		return nil
 	}
 	if w.Redacted > r.Version || w.Erased >= r.Version || r.Version == 1 {
-		return unfit(r.ID, "version %d says that version %d is redacted and version %d erased; it can speak of earlier versions only", r.Version, w.Redacted, w.Erased)
+		return unfit(r.ID, "withheld.not-earlier", "version {version} says that version {redacted} is redacted and version {erased} erased; it can speak of earlier versions only", r.Version, w.Redacted, w.Erased)
 	}
 	for _, d := range w.Disavowed {
 		if d.First == 0 || d.First > d.Last || d.Last >= r.Version {
-			return unfit(r.ID, "version %d disavows the versions %d to %d; it can speak of earlier versions only", r.Version, d.First, d.Last)
+			return unfit(r.ID, "withheld.disavows-not-earlier", "version {version} disavows the versions {first} to {last}; it can speak of earlier versions only", r.Version, d.First, d.Last)
 		}
 	}
 	return nil
@@ -142,15 +142,15 @@ func (r *Record) checkWithheld() error {
 // check is what [Record.Validate] asks of what is withheld.
 func (w *Withheld) check(p *Report) {
 	if len(w.Disavowed) > MaxDisavowals {
-		p.Addf("withheld.disavowed", "has %d entries; %d are the most", len(w.Disavowed), MaxDisavowals)
+		p.Addf("withheld.disavowed", "withheld.too-many-disavowals", "has {count} entries; {most} are the most", len(w.Disavowed), MaxDisavowals)
 	}
 	for i, d := range w.Disavowed {
 		path := fmt.Sprintf("withheld.disavowed[%d]", i)
 		if d.First == 0 || d.First > d.Last {
-			p.Addf(path, "names the versions %d to %d; the first is at least 1 and not after the last", d.First, d.Last)
+			p.Addf(path, "withheld.version-range-invalid", "names the versions {first} to {last}; the first is at least 1 and not after the last", d.First, d.Last)
 		}
 		if d.Reason == "" || len(d.Reason) > MaxDisavowalReason {
-			p.Addf(path+".reason", "has %d bytes; 1 to %d are needed", len(d.Reason), MaxDisavowalReason)
+			p.Addf(path+".reason", "withheld.reason-wrong-size", "has {size} bytes; 1 to {most} are needed", len(d.Reason), MaxDisavowalReason)
 		}
 		checkTime(p, path+".at", d.At)
 		checkName(p, path+".by", d.By)

@@ -170,7 +170,7 @@ func (c *Commit) checkZones() error {
 			return err
 		}
 		if slices.ContainsFunc(c.Zones[:i], func(other ZoneRaise) bool { return other.Zone == z.Zone }) {
-			return unfit(ID{}, "the zone %.100q is in the commit twice; commit its last state", z.Zone)
+			return unfit(ID{}, "commit.zone-twice", `the zone "{zone}" is in the commit twice; commit its last state`, z.Zone)
 		}
 	}
 	return nil
@@ -181,7 +181,7 @@ func (c *Commit) checkZones() error {
 func CheckZoneNames(names []string) error {
 	for _, name := range names {
 		if name == EveryZone || len(name) > MaxZoneName || strings.IndexByte(name, 0) >= 0 {
-			return unfit(ID{}, "%.100q can't be the name of a zone; it has 1 to %d bytes and no zero byte", name, MaxZoneName)
+			return unfit(ID{}, "zone.name-unkeepable", `"{name}" can't be the name of a zone; it has 1 to {most} bytes and no zero byte`, name, MaxZoneName)
 		}
 	}
 	return nil

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"sync"
@@ -41,11 +40,11 @@ func OpenFile(name string) (*File, uint64, error) {
 // can't, the open one stays.
 func (f *File) Reopen() error {
 	if info, err := os.Stat(f.name); err == nil && !info.Mode().IsRegular() {
-		return &stele.Error{Op: "audit", Kind: stele.Invalid, Err: fmt.Errorf("%q is not a file; see audit-file in 'stele config list'", f.name)}
+		return &stele.Error{Op: "audit", Kind: stele.Invalid, Err: stele.Messagef("audit.log-not-a-file", `"{name}" is not a file; see audit-file in 'stele config list'`, f.name)}
 	}
 	file, err := os.OpenFile(f.name, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
-		return &stele.Error{Op: "audit", Kind: stele.Unavailable, Err: fmt.Errorf("the audit file can't be opened, see audit-file in 'stele config list': %w", err)}
+		return &stele.Error{Op: "audit", Kind: stele.Unavailable, Err: stele.Messagef("audit.log-not-opened", "the audit file can't be opened, see audit-file in 'stele config list': {cause}", err)}
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -2,7 +2,6 @@ package audit
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -41,7 +40,7 @@ func ParseSyslog(text string) (network, address string, err error) {
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "udp" && u.Scheme != "tcp" || u.Hostname() == "" || u.Port() == "" || u.Path != "" || u.RawQuery != "" || u.User != nil {
-		return "", "", errors.New("write the path of a socket, such as /dev/log, or udp://HOST:PORT, or tcp://HOST:PORT")
+		return "", "", stele.Messagef("audit.syslog-address-wrong", "write the path of a socket, such as /dev/log, or udp://HOST:PORT, or tcp://HOST:PORT")
 	}
 	return u.Scheme, u.Host, nil
 }

@@ -3,7 +3,6 @@ package auth
 import (
 	"crypto/sha256"
 	"encoding/base64"
-	"errors"
 	"io"
 	"strings"
 
@@ -39,10 +38,10 @@ func NewCredential(random io.Reader) (Credential, error) {
 	var c Credential
 	var id [idSize]byte
 	if _, err := io.ReadFull(random, id[:]); err != nil {
-		return c, refuse(stele.Unavailable, "no random bits: %w", err)
+		return c, refuse(stele.Unavailable, "token.no-random-bits", "no random bits: {cause}", err)
 	}
 	if _, err := io.ReadFull(random, c.secret[:]); err != nil {
-		return c, refuse(stele.Unavailable, "no random bits: %w", err)
+		return c, refuse(stele.Unavailable, "token.no-random-bits", "no random bits: {cause}", err)
 	}
 	for i, b := range id {
 		id[i] = idLetters[b%byte(len(idLetters))] // 256 is a multiple of 32
@@ -72,7 +71,7 @@ func (c Credential) String() string { return mark + c.id + "_..." }
 // GoString returns the text without the secret.
 func (c Credential) GoString() string { return c.String() }
 
-var errNoCredential = errors.New("this is not a token of a Stele registry: one is stele_, 12 characters, _ and 43 more; check that all of it was copied")
+var errNoCredential = stele.Messagef("token.malformed", "this is not a token of a Stele registry: one is stele_, 12 characters, _ and 43 more; check that all of it was copied")
 
 // ParseCredential reads a credential. Each has one text only. The error, of Kind
 // Unauthenticated, does not repeat what was given: it may be a user's secret.

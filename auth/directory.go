@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
-	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -103,7 +102,7 @@ func (d *Directory) Authenticate(ctx context.Context, credential string) (Princi
 	case e.refused != nil:
 		return Principal{}, e.refused
 	case !e.principal.Expires.IsZero() && !now.Before(e.principal.Expires):
-		return Principal{}, refuse(stele.Unauthenticated, "the token expired on %s; ask for a new one", day(e.principal.Expires))
+		return Principal{}, refuse(stele.Unauthenticated, "token.expired", "the token expired on {date}; ask for a new one", day(e.principal.Expires))
 	}
 	e.use.touch(now)
 	return e.principal, nil
@@ -126,19 +125,19 @@ func (d *Directory) AuthenticateHeader(ctx context.Context, values []string) (Pr
 // section 2.1). Unauthenticated if there is none.
 func Bearer(values []string) (credential string, err error) {
 	if len(values) != 1 {
-		return "", refuse(stele.Unauthenticated, "there are %d Authorization headers; send one", len(values))
+		return "", refuse(stele.Unauthenticated, "token.several-authorization-headers", "there are {count} Authorization headers; send one", len(values))
 	}
 	scheme, credential, _ := strings.Cut(values[0], " ")
 	if !strings.EqualFold(scheme, "Bearer") {
-		return "", refuse(stele.Unauthenticated, "tokens are sent as Authorization: Bearer, and in no other way")
+		return "", refuse(stele.Unauthenticated, "token.not-bearer", "tokens are sent as Authorization: Bearer, and in no other way")
 	}
 	return strings.Trim(credential, " "), nil
 }
 
 func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
-func refuse(kind stele.Kind, format string, args ...any) error {
-	return &stele.Error{Op: op, Kind: kind, Err: fmt.Errorf(format, args...)}
+func refuse(kind stele.Kind, code, text string, args ...any) error {
+	return &stele.Error{Op: op, Kind: kind, Err: stele.Messagef(code, text, args...)}
 }
 
 // tell makes sure that an error of the store is a [stele.Error].

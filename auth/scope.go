@@ -171,7 +171,7 @@ func (p Principal) Minting() Principal {
 }
 
 // validateLimits adds what is wrong with the scopes and namespaces of a token.
-func (t *Token) validateLimits(add func(path, format string, args ...any)) {
+func (t *Token) validateLimits(add func(path, code, text string, args ...any)) {
 	all := make([]string, 0, len(Scopes()))
 	for _, s := range Scopes() {
 		all = append(all, string(s))
@@ -180,17 +180,17 @@ func (t *Token) validateLimits(add func(path, format string, args ...any)) {
 		path := fmt.Sprintf("scopes[%d]", i)
 		switch {
 		case i == len(all):
-			add(path, "there are %d scopes; there are only %d to choose from", len(t.Scopes), len(all))
+			add(path, "token.too-many-scopes", "there are {count} scopes; there are only {most} to choose from", len(t.Scopes), len(all))
 			return
 		case !s.IsValid():
-			add(path, "%.40q is not a scope; choose from %s", s, strings.Join(all, ", "))
+			add(path, "token.scope-unknown", `"{scope}" is not a scope; choose from {scopes}`, s, strings.Join(all, ", "))
 		case slices.Contains(t.Scopes[:i], s):
-			add(path, "%s is there twice; leave it out", s)
+			add(path, "token.scope-repeated", "{scope} is there twice; leave it out", s)
 		case s == ScopeMetrics && len(t.Namespaces) > 0:
-			add(path, "metrics are those of the whole server; make a token for them without namespaces")
+			add(path, "token.metrics-with-namespaces", "metrics are those of the whole server; make a token for them without namespaces")
 		}
 	}
 	if len(t.Namespaces) > MaxTokenNamespaces {
-		add("namespaces", "there are %d; %d are the most", len(t.Namespaces), MaxTokenNamespaces)
+		add("namespaces", "token.too-many-namespaces", "there are {count}; {most} are the most", len(t.Namespaces), MaxTokenNamespaces)
 	}
 }

@@ -102,19 +102,19 @@ func (tr *Tree) IsBelow(id, above string) bool {
 func (tr *Tree) principal(id string) (Principal, error) {
 	line, missing := tr.Line(id)
 	if missing != "" {
-		return Principal{}, refuse(stele.Unauthenticated, "the token was made by the token %s, which was revoked or has expired; ask for a new one", missing)
+		return Principal{}, refuse(stele.Unauthenticated, "token.maker-token-gone", "the token was made by the token {token}, which was revoked or has expired; ask for a new one", missing)
 	}
 	var l limits
 	for _, t := range line {
 		if !t.Revoked.IsZero() {
 			if t.ID == id {
-				return Principal{}, refuse(stele.Unauthenticated, "the token was revoked on %s; ask for a new one", day(t.Revoked))
+				return Principal{}, refuse(stele.Unauthenticated, "token.revoked", "the token was revoked on {date}; ask for a new one", day(t.Revoked))
 			}
-			return Principal{}, refuse(stele.Unauthenticated, "the token was made by the token %s, which was revoked on %s; ask for a new one", t.ID, day(t.Revoked))
+			return Principal{}, refuse(stele.Unauthenticated, "token.maker-token-revoked", "the token was made by the token {token}, which was revoked on {date}; ask for a new one", t.ID, day(t.Revoked))
 		}
 		if t.Shut {
 			return Principal{}, &stele.Error{Op: op, Kind: stele.Unauthenticated, Err: stele.Messagef("token.shut",
-				"the registry was restored from a backup that can't know whether the token {id} was revoked since, so it is shut; an administrator opens it with 'stele token open {id}' on the machine of the registry, or makes a new one", "id", t.ID)}
+				"the registry was restored from a backup that can't know whether the token {id} was revoked since, so it is shut; an administrator opens it with 'stele token open {id}' on the machine of the registry, or makes a new one", t.ID)}
 		}
 		l = l.add(t)
 	}
@@ -124,9 +124,9 @@ func (tr *Tree) principal(id string) (Principal, error) {
 		case u == nil:
 			return Principal{}, errUnknownToken()
 		case u.Disabled:
-			return Principal{}, refuse(stele.Unauthenticated, "the user %q is disabled; ask an administrator", t.User)
+			return Principal{}, refuse(stele.Unauthenticated, "token.user-disabled", `the user "{user}" is disabled; ask an administrator`, t.User)
 		case i > 0 && t.User != line[i-1].User && !(tr.rules(t) && u.Admin):
-			return Principal{}, refuse(stele.Unauthenticated, "the token was made by %q, who is not an administrator any more; ask for a new one", t.User)
+			return Principal{}, refuse(stele.Unauthenticated, "token.maker-not-administrator", `the token was made by "{user}", who is not an administrator any more; ask for a new one`, t.User)
 		}
 	}
 	u := tr.users[line[0].User]
@@ -144,5 +144,5 @@ func (tr *Tree) rules(t *Token) bool {
 }
 
 func errUnknownToken() error {
-	return refuse(stele.Unauthenticated, "the token is not known; check it, or ask for a new one")
+	return refuse(stele.Unauthenticated, "token.unknown", "the token is not known; check it, or ask for a new one")
 }

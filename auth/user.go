@@ -87,24 +87,24 @@ const nameRule = "a name has 1 to 64 of a-z, 0-9, and . _ @ -, and begins with a
 // Kind Invalid.
 func (u *User) Validate() error {
 	var problems stele.Problems
-	add := func(path, format string, args ...any) {
-		problems = append(problems, stele.Problem{Path: path, Err: fmt.Errorf(format, args...)})
+	add := func(path, code, text string, args ...any) {
+		problems = append(problems, stele.Problem{Path: path, Err: stele.Messagef(code, text, args...)})
 	}
 	switch {
 	case !IsName(u.Name):
-		add("name", "%.80q can't be used: %s", u.Name, nameRule)
+		add("name", "user.name-not-allowed", `"{name}" can't be used: {rule}`, u.Name, nameRule)
 	case u.Name == localName:
-		add("name", "%s stands for who works on the data folder directly; choose another name", localName)
+		add("name", "user.name-reserved", "{name} stands for who works on the data folder directly; choose another name", localName)
 	}
 	if len(u.Groups) > MaxGroups {
-		add("groups", "there are %d; %d are the most", len(u.Groups), MaxGroups)
+		add("groups", "user.too-many-groups", "there are {count}; {most} are the most", len(u.Groups), MaxGroups)
 	} else {
 		for i, g := range u.Groups {
 			switch {
 			case !IsName(g):
-				add(fmt.Sprintf("groups[%d]", i), "%.80q can't be used: %s", g, nameRule)
+				add(fmt.Sprintf("groups[%d]", i), "group.name-not-allowed", `"{name}" can't be used: {rule}`, g, nameRule)
 			case slices.Contains(u.Groups[:i], g):
-				add(fmt.Sprintf("groups[%d]", i), "%s is there twice; leave it out", g)
+				add(fmt.Sprintf("groups[%d]", i), "user.group-repeated", "{group} is there twice; leave it out", g)
 			}
 		}
 	}
@@ -118,18 +118,18 @@ func (u *User) Validate() error {
 // [User.Validate] does.
 func (t *Token) Validate() error {
 	var problems stele.Problems
-	t.validateLimits(func(path, format string, args ...any) {
-		problems = append(problems, stele.Problem{Path: path, Err: fmt.Errorf(format, args...)})
+	t.validateLimits(func(path, code, text string, args ...any) {
+		problems = append(problems, stele.Problem{Path: path, Err: stele.Messagef(code, text, args...)})
 	})
 	if len(t.Label) > MaxLabel {
-		problems = append(problems, stele.Problem{Path: "label", Err: fmt.Errorf("has %d bytes; %d are the most", len(t.Label), MaxLabel)})
+		problems = append(problems, stele.Problem{Path: "label", Err: stele.Messagef("token.label-too-long", "has {size} bytes; {most} are the most", len(t.Label), MaxLabel)})
 	} else if t.Label != "" {
 		if err := stele.CheckText("", t.Label); err != nil {
 			problems = append(problems, stele.Problem{Path: "label", Err: errors.Unwrap(err)})
 		}
 	}
 	if year := t.Expires.Year(); year > 9999 {
-		problems = append(problems, stele.Problem{Path: "expires", Err: fmt.Errorf("the year %d is too far away; 9999 is the last", year)})
+		problems = append(problems, stele.Problem{Path: "expires", Err: stele.Messagef("token.expiry-year-too-late", "the year {year} is too far away; 9999 is the last", year)})
 	}
 	if len(problems) > 0 {
 		return &stele.Error{Op: "validate token", Kind: stele.Invalid, Err: problems}
@@ -165,7 +165,7 @@ func ReadUser(c stele.Cell) (u User, err error) {
 		return User{}, err
 	}
 	if c.Name != UserCells+u.Name || !IsName(u.Name) {
-		return User{}, damaged(c, errors.New("it has another name inside"))
+		return User{}, damaged(c, stele.Messagef("user.stored-name-differs", "it has another name inside"))
 	}
 	return u, nil
 }
@@ -176,7 +176,7 @@ func ReadToken(c stele.Cell) (t Token, err error) {
 		return Token{}, err
 	}
 	if c.Name != TokenCells+t.ID || !isID(t.ID) {
-		return Token{}, damaged(c, errors.New("it has another ID inside"))
+		return Token{}, damaged(c, stele.Messagef("token.stored-id-differs", "it has another ID inside"))
 	}
 	t.EndedWith = ""
 	return t, nil
@@ -195,5 +195,5 @@ func read(c stele.Cell, v any) error {
 
 func damaged(c stele.Cell, err error) error {
 	return &stele.Error{Op: "read access", Kind: stele.Internal,
-		Err: fmt.Errorf("cell %.100q is damaged, or a newer program wrote it: %w", c.Name, err)}
+		Err: stele.Messagef("user.cell-damaged", `cell "{cell}" is damaged, or a newer program wrote it: {cause}`, c.Name, err)}
 }

@@ -2,8 +2,9 @@ package bulk
 
 import (
 	"bytes"
-	"fmt"
 	"strings"
+
+	"github.com/stele-id/stele"
 )
 
 // IsSkipped reports whether a line is skipped: it is empty or a remark. A file of
@@ -79,10 +80,10 @@ func cellEnd(row []byte, delimiter byte, i int) (int, error) {
 	if len(row) > 0 && row[0] == '"' {
 		n := quotedEnd(row)
 		if n == 0 {
-			return 0, fmt.Errorf("cell %d begins with a quotation mark and has none at its end", i+1)
+			return 0, stele.Messagef("row.quotation-mark-not-closed", "cell {cell} begins with a quotation mark and has none at its end", i+1)
 		}
 		if n < len(row) && row[n] != delimiter {
-			return 0, fmt.Errorf("cell %d goes on after its quotation mark; inside a cell write it twice: \"\"", i+1)
+			return 0, stele.Messagef("row.text-after-quotation-mark", `cell {cell} goes on after its quotation mark; inside a cell write it twice: ""`, i+1)
 		}
 		return n, nil
 	}
@@ -91,7 +92,7 @@ func cellEnd(row []byte, delimiter byte, i int) (int, error) {
 		n = len(row)
 	}
 	if bytes.IndexByte(row[:n], '"') >= 0 {
-		return 0, fmt.Errorf("cell %d has a quotation mark inside; write it twice, and one before and after the cell", i+1)
+		return 0, stele.Messagef("row.quotation-mark-inside", "cell {cell} has a quotation mark inside; write it twice, and one before and after the cell", i+1)
 	}
 	return n, nil
 }

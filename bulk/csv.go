@@ -76,9 +76,9 @@ func (r *Reader) readHeader(name string, o HeaderOptions) (h Header, title []byt
 	}
 	if err == nil || !IsHeader(cells) && len(o.Map) == 0 && slices.Contains(o.Need, "id") {
 		return nil, nil, failf(stele.Invalid,
-			"line %d of %s is neither a record in JSON nor the header of a CSV file, which has at least the columns id and url; if it is a header, say which column has the identifier, as in --map COLUMN=id", r.line, name)
+			"import.line-neither-record-nor-header", "line {line} of {file} is neither a record in JSON nor the header of a CSV file, which has at least the columns id and url; if it is a header, say which column has the identifier, as in --map COLUMN=id", r.line, name)
 	}
-	return nil, nil, failf(stele.Invalid, "line %d of %s, the header: %w", r.line, name, err)
+	return nil, nil, failf(stele.Invalid, "import.header-wrong", "line {line} of {file}, the header: {cause}", r.line, name, err)
 }
 
 // parseCSV reads the rows of a block.

@@ -2,7 +2,6 @@ package bulk
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -58,7 +57,7 @@ func (h Header) Cells(rec *stele.Record) ([]string, error) {
 	}
 	for name, cell := range all {
 		if cell != "" {
-			return nil, fmt.Errorf("%s has a column %s, which no record had when the export began", rec.ID, name)
+			return nil, stele.Messagef("export.column-new", "{id} has a column {column}, which no record had when the export began", rec.ID, name)
 		}
 	}
 	return row, nil

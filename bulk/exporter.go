@@ -125,7 +125,7 @@ func (x *exporter) columns(ctx context.Context) error {
 func (x *exporter) row(rec *stele.Record) error {
 	cells, err := x.header.Cells(rec)
 	if err != nil {
-		return stele.Errorf("export", stele.ID{}, stele.Unavailable, "the registry changed while it was exported: %w; export it again", err)
+		return stele.Errorf("export", stele.ID{}, stele.Unavailable, "export.registry-changed", "the registry changed while it was exported: {cause}; export it again", err)
 	}
 	x.buf = append(AppendRow(x.buf[:0], cells, ','), '\n')
 	_, err = x.out.Write(x.buf)

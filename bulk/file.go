@@ -80,7 +80,7 @@ func (f *File) identify(file *os.File, path string) error {
 	}
 	f.Name = path
 	if info.IsDir() {
-		return failf(stele.Invalid, "%s is a folder; name a file", path)
+		return failf(stele.Invalid, "import.file-is-a-folder", "{path} is a folder; name a file", path)
 	}
 	if !info.Mode().IsRegular() { // a pipe can't be read again
 		return nil
@@ -139,13 +139,13 @@ func (f *File) decompress(raw io.Reader) error {
 func (f *File) ReadError(err error) error {
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return failf(stele.Invalid, "%s is compressed and ends too early; get the rest of it", f.Name)
+		return failf(stele.Invalid, "import.compressed-file-cut-off", "{file} is compressed and ends too early; get the rest of it", f.Name)
 	case errors.Is(err, zstd.ErrWindowSizeExceeded), errors.Is(err, zstd.ErrDecoderSizeExceeded):
-		return failf(stele.Invalid, "%s needs too much memory to decompress; compress it again without --long", f.Name)
+		return failf(stele.Invalid, "import.decompression-needs-memory", "{file} needs too much memory to decompress; compress it again without --long", f.Name)
 	case errors.Is(err, os.ErrClosed):
 		return err
 	}
-	return failf(stele.Invalid, "%s can't be read to its end: %w", f.Name, err)
+	return failf(stele.Invalid, "import.file-not-read-to-end", "{file} can't be read to its end: {cause}", f.Name, err)
 }
 
 // Close closes the file.
@@ -188,6 +188,6 @@ func (s *seekingReader) seekTo(offset int64) error {
 }
 
 // failf makes an error of an import.
-func failf(kind stele.Kind, format string, args ...any) error {
-	return &stele.Error{Op: "import", Kind: kind, Err: fmt.Errorf(format, args...)}
+func failf(kind stele.Kind, code, text string, args ...any) error {
+	return &stele.Error{Op: "import", Kind: kind, Err: stele.Messagef(code, text, args...)}
 }

@@ -1,7 +1,6 @@
 package bulk
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -80,7 +79,7 @@ func ParseMap(texts []string) (map[string]string, error) {
 	for _, text := range texts {
 		i := strings.LastIndexByte(text, '=')
 		if i < 1 {
-			return nil, fmt.Errorf("%.60q does not map a column to a field; write COLUMN=FIELD, as in Autor=who, or COLUMN=- to pass it over", text)
+			return nil, stele.Messagef("import.mapping-malformed", `"{text}" does not map a column to a field; write COLUMN=FIELD, as in Autor=who, or COLUMN=- to pass it over`, text)
 		}
 		column, field := plain(text[:i]), strings.ToLower(strings.TrimSpace(text[i+1:]))
 		if field == "" {
@@ -91,10 +90,10 @@ func ParseMap(texts []string) (map[string]string, error) {
 			known, ok = field, true
 		}
 		if !ok {
-			return nil, fmt.Errorf("there is no field %.60q; there are %s, meta.x for metadata of your own, and - to pass the column over", field, strings.Join(Fields(), ", "))
+			return nil, stele.Messagef("import.field-unknown", `there is no field "{field}"; there are {fields}, meta.x for metadata of your own, and - to pass the column over`, field, strings.Join(Fields(), ", "))
 		}
 		if _, twice := m[column]; twice {
-			return nil, fmt.Errorf("the column %.60q is mapped twice", column)
+			return nil, stele.Messagef("import.column-mapped-twice", `the column "{column}" is mapped twice`, column)
 		}
 		m[column] = known
 	}
@@ -151,9 +150,9 @@ func NewHeader(cells []string, o HeaderOptions) (Header, error) {
 		}
 		if first, twice := columns[field]; twice && field != Ignored {
 			if plain(first) == plain(cell) {
-				return nil, fmt.Errorf("the column %s is there twice", field)
+				return nil, stele.Messagef("import.column-repeated", "the column {column} is there twice", field)
 			}
-			return nil, fmt.Errorf("the columns %.60q and %.60q both mean %s; give one of them another meaning, as in --map %s, or pass it over with --map %s",
+			return nil, stele.Messagef("import.columns-mean-the-same", `the columns "{column}" and "{other-column}" both mean {field}; give one of them another meaning, as in --map {example}, or pass it over with --map {example-ignored}`,
 				first, cell, field, quoted(cell+"="+meta+slug(cell)), quoted(cell+"="+Ignored))
 		}
 		columns[field], h[i] = cell, field
@@ -162,11 +161,11 @@ func NewHeader(cells []string, o HeaderOptions) (Header, error) {
 		return nil, unknownColumns(unknown)
 	}
 	for column := range unused {
-		return nil, fmt.Errorf("--map: there is no column %.60q; there are %.300s", column, strings.Join(cells, ", "))
+		return nil, stele.Messagef("import.mapped-column-missing", `--map: there is no column "{column}"; there are {columns}`, column, strings.Join(cells, ", "))
 	}
 	for _, field := range o.Need {
 		if columns[field] == "" {
-			return nil, fmt.Errorf("the column %s is missing", field)
+			return nil, stele.Messagef("import.column-missing", "the column {column} is missing", field)
 		}
 	}
 	return h, nil
@@ -185,7 +184,7 @@ func unknownColumns(names []string) error {
 	if len(names) > 1 {
 		what = "are not known: say what each means with"
 	}
-	return fmt.Errorf("%s %s --map, as in --map %s; --map %s passes a column over, and --map '*=meta' makes metadata of all of them. Known are %s",
+	return stele.Messagef("import.columns-unknown", "{columns} {problem} --map, as in --map {example}; --map {example-ignored} passes a column over, and --map '*=meta' makes metadata of all of them. Known are {fields}",
 		text.String(), what, quoted(names[0]+"="+meta+cmpOr(slug(names[0]), "x")), quoted(names[0]+"="+Ignored), strings.Join(Fields(), ", "))
 }
 
@@ -272,4 +271,4 @@ func IsHeader(cells []string) bool {
 	})
 }
 
-var errNotUTF8 = errors.New("is not UTF-8")
+var errNotUTF8 = stele.Messagef("row.text-not-utf8", "is not UTF-8")

@@ -71,7 +71,7 @@ func (im *Importer) Resume(ctx context.Context) error {
 	}
 	var m Bookmark
 	if err := json.Unmarshal(data, &m); err != nil {
-		return failf(stele.Internal, "the bookmark of the import is damaged (%w); start over with --again", err)
+		return failf(stele.Internal, "import.bookmark-damaged", "the bookmark of the import is damaged ({cause}); start over with --again", err)
 	}
 	im.Mark, im.Rejects.size = m, m.Rejects
 	return nil
@@ -87,7 +87,7 @@ func (im *Importer) Overflowed() bool {
 }
 
 // ErrTooMany says that more rows were rejected than may be.
-var ErrTooMany = errors.New("too many lines are rejected")
+var ErrTooMany = stele.Messagef("import.too-many-rejected", "too many lines are rejected")
 
 // Run imports what a reader brings, from the bookmark on. The number of the import and what
 // became of the rows are kept with it, also after an interrupt. If reading fails, explain

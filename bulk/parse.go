@@ -32,7 +32,7 @@ func NewParser(schemes *stele.Schemes, r *Reader, name string, format Format) (*
 	case len(text) == 0 || text[0] == '{':
 		return p, nil
 	case text[0] == '[':
-		return nil, failf(stele.Invalid, "%s is one JSON array; write an object a line: jq -c '.[]'", name)
+		return nil, failf(stele.Invalid, "import.json-array", "{file} is one JSON array; write an object a line: jq -c '.[]'", name)
 	}
 	if r.decoder == nil {
 		r.decode(format.Encoding)

@@ -1,7 +1,6 @@
 package bulk
 
 import (
-	"errors"
 	"hash/maphash"
 	"time"
 
@@ -25,7 +24,7 @@ func newRehearsal() *rehearsal {
 	return &rehearsal{seed: maphash.MakeSeed(), seen: make(map[uint64]uint64)}
 }
 
-var errRepeated = errors.New("an earlier line has this name, and says something else")
+var errRepeated = stele.Messagef("import.earlier-line-differs", "an earlier line has this name, and says something else")
 
 // repeated judges rows whose names came before, and returns the others.
 func (h *rehearsal) repeated(rows []*Row, update bool) (others []*Row) {

@@ -55,12 +55,12 @@ func (j *Rejects) Add(rows []Row) error {
 
 func (j *Rejects) write(text []byte) error {
 	if err := j.open(); err != nil {
-		return failf(stele.Invalid, "what can't be imported can't be written down: %w; name another file with --rejects", err)
+		return failf(stele.Invalid, "import.rejects-file-not-written", "what can't be imported can't be written down: {cause}; name another file with --rejects", err)
 	}
 	n, err := j.file.Write(text)
 	j.size += int64(n)
 	if err = errors.Join(err, j.file.Sync()); err != nil {
-		return failf(stele.Unavailable, "what can't be imported can't be written down: %w", err)
+		return failf(stele.Unavailable, "import.rejects-not-written", "what can't be imported can't be written down: {cause}", err)
 	}
 	return nil
 }

@@ -2,10 +2,11 @@ package bulk
 
 import (
 	"encoding/json"
-	"fmt"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/stele-id/stele"
 )
 
 // RowOptions say how a row is turned into a record's document.
@@ -32,7 +33,7 @@ func IsEmpty(cells []string) bool {
 // Document turns a row into a record's document, in JSON.
 func (h Header) Document(cells []string, o RowOptions) ([]byte, error) {
 	if len(cells) != len(h) {
-		return nil, fmt.Errorf("the row has %d cells, and the header has %d", len(cells), len(h))
+		return nil, stele.Messagef("row.number-of-cells-differs", "the row has {cells} cells, and the header has {expected}", len(cells), len(h))
 	}
 	d := rowObject{root: make(map[string]any)}
 	for i, cell := range cells {
@@ -40,13 +41,13 @@ func (h Header) Document(cells []string, o RowOptions) ([]byte, error) {
 			continue
 		}
 		if !utf8.ValidString(cell) {
-			return nil, fmt.Errorf("cell %d %w; if the file has another encoding, name it with --encoding", i+1, errNotUTF8)
+			return nil, stele.Messagef("row.cell-not-utf8", "cell {cell} {cause}; if the file has another encoding, name it with --encoding", i+1, errNotUTF8)
 		}
 		if cell = Restore(cell); cell == "" && !o.EmptyClears {
 			continue
 		}
 		if err := d.set(h[i], cell); err != nil {
-			return nil, fmt.Errorf("cell %d, %s: %w", i+1, h[i], err)
+			return nil, stele.Messagef("row.cell-wrong", "cell {cell}, {column}: {cause}", i+1, h[i], err)
 		}
 	}
 	d.finish(o.Merges)
@@ -122,16 +123,16 @@ func valueOf(field, cell string) (any, error) {
 		d := json.NewDecoder(strings.NewReader(cell))
 		d.UseNumber()
 		if err := d.Decode(&v); err != nil || d.More() {
-			return nil, fmt.Errorf("this is not JSON, as an export has it here")
+			return nil, stele.Messagef("row.cell-not-json", "this is not JSON, as an export has it here")
 		}
 		if _, ok := v.(map[string]any); ok != (field == "metadata") {
-			return nil, fmt.Errorf("this is not what an export has here; leave the column out, or keep its cells")
+			return nil, stele.Messagef("row.cell-not-as-exported", "this is not what an export has here; leave the column out, or keep its cells")
 		}
 		return v, nil
 	case "order", "preference", "ttl", "redirect":
 		n, err := strconv.ParseUint(strings.TrimSpace(cell), 10, 32)
 		if err != nil {
-			return nil, fmt.Errorf("%.40q is not a whole number", cell)
+			return nil, stele.Messagef("row.cell-not-a-whole-number", `"{value}" is not a whole number`, cell)
 		}
 		return n, nil
 	case "partial", "redacted":
@@ -141,7 +142,7 @@ func valueOf(field, cell string) (any, error) {
 		case "false", "no", "0":
 			return false, nil
 		}
-		return nil, fmt.Errorf("%.40q is neither true nor false", cell)
+		return nil, stele.Messagef("row.cell-not-a-boolean", `"{value}" is neither true nor false`, cell)
 	}
 	return cell, nil
 }
@@ -153,7 +154,7 @@ func listOf(cell string) (any, error) {
 	}
 	var list []string
 	if err := json.Unmarshal([]byte(cell), &list); err != nil {
-		return nil, fmt.Errorf("this is not a list of texts in JSON")
+		return nil, stele.Messagef("row.cell-not-a-list-of-texts", "this is not a list of texts in JSON")
 	}
 	return list, nil
 }

@@ -3,12 +3,13 @@ package bulk
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/stele-id/stele"
 )
 
 // A sheet is a file that is read and written again, with some cells filled in. What is
@@ -31,7 +32,7 @@ func SetCell(row []byte, delimiter byte, index int, cell string, quote bool) ([]
 		}
 		if end == len(row) {
 			if i+1 != index {
-				return nil, fmt.Errorf("the row has %d cells, so there is no cell %d", i+1, index+1)
+				return nil, stele.Messagef("row.cell-missing", "the row has {cells} cells, so there is no cell {cell}", i+1, index+1)
 			}
 			out := append(make([]byte, 0, len(row)+len(cell)+4), row...)
 			return appendCell(append(out, delimiter), cell, delimiter, quote), nil
@@ -88,7 +89,7 @@ func (d *Decoder) Mark() []byte {
 func (d *Decoder) Damaged() bool { return d.damaged }
 
 // errNoCharacter says that an encoding lacks a character.
-var errNoCharacter = errors.New("has no such character")
+var errNoCharacter = stele.Messagef("file.encoding-lacks-character", "has no such character")
 
 // Append appends a text that is in UTF-8 to b.
 func (e Encoder) Append(b, text []byte) ([]byte, error) {

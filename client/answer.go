@@ -1,7 +1,6 @@
 package client
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -63,7 +62,7 @@ func (a *answer) name(q question) {
 	case a.missing == noData && q.kind == dns.TypeNAPTR:
 		a.err = ddds.NoData(at)
 	case a.missing == noData:
-		a.err = &stele.Error{Op: "look up", Kind: stele.NotFound, Err: fmt.Errorf("%s: no %s records", at, dns.TypeToString[q.kind])}
+		a.err = &stele.Error{Op: "look up", Kind: stele.NotFound, Err: stele.Messagef("dns.records-missing", "{name}: no {type} records", at, dns.TypeToString[q.kind])}
 	}
 }
 
@@ -86,12 +85,12 @@ func readAnswer(reply *dns.Msg, q question) (*answer, error) {
 	switch reply.Rcode {
 	case dns.RcodeSuccess, dns.RcodeNameError:
 	case dns.RcodeServerFailure:
-		return nil, errors.New("the server failed (SERVFAIL)")
+		return nil, stele.Messagef("dns.server-failed", "the server failed (SERVFAIL)")
 	default:
-		return nil, refusal{fmt.Sprintf("the server does not answer this (%s)", rcodeName(reply.Rcode))}
+		return nil, refusal{stele.Messagef("dns.not-answered", "the server does not answer this ({rcode})", rcodeName(reply.Rcode))}
 	}
 	if reply.Truncated {
-		return nil, errors.New("the answer is cut off, even over TCP")
+		return nil, stele.Messagef("dns.answer-truncated", "the answer is cut off, even over TCP")
 	}
 	a := &answer{owner: q.name, ttl: maxTTL}
 	seen := []string{a.owner}
@@ -108,7 +107,7 @@ func readAnswer(reply *dns.Msg, q question) (*answer, error) {
 		a.path = append(a.path, a.owner)
 		a.owner = dns.CanonicalName(next[0].(*dns.CNAME).Target)
 		if a.aliases++; slices.Contains(seen, a.owner) || a.aliases > maxAliases {
-			return nil, &stele.Error{Op: "look up", Kind: stele.Exhausted, Err: fmt.Errorf("%s: aliases lead in a circle, or are more than %d", q.name, maxAliases)}
+			return nil, &stele.Error{Op: "look up", Kind: stele.Exhausted, Err: stele.Messagef("dns.aliases-circular", "{name}: aliases lead in a circle, or are more than {limit}", q.name, maxAliases)}
 		}
 		seen = append(seen, a.owner)
 	}
@@ -184,9 +183,9 @@ func (a *answer) negative(reply *dns.Msg) error {
 		a.elsewhere = true
 		return nil
 	case a.aliases == 0 && len(reply.Answer) > 0:
-		return refusal{"the answer is about something else"}
+		return refusal{stele.Messagef("dns.answer-to-another-question", "the answer is about something else")}
 	case soa == nil && !reply.Authoritative && hasReferral(reply):
-		return refusal{"the server refers to others; ask one that asks them itself"}
+		return refusal{stele.Messagef("dns.referral", "the server refers to others; ask one that asks them itself")}
 	default:
 		a.missing = noData
 	}

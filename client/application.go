@@ -84,7 +84,7 @@ type start struct{ name, key string }
 func (s *session) uriStarts() (list []start, err error) {
 	schemes, rest, ok := s.dns.o.Schemes.URI(s.id.Scheme(), s.id.String())
 	if !ok {
-		return nil, invalid("the name is not a URI")
+		return nil, invalid("resolve.name-not-a-uri", "the name is not a URI")
 	}
 	written, _, _ := strings.Cut(strings.ToLower(s.query.Name), ":")
 	if i := slices.Index(schemes, written); i > 0 {
@@ -132,7 +132,7 @@ func (s *session) firstKey(app application) (string, error) {
 	}
 	label, _ := s.parts.Get(app.part).(string)
 	if label == "" || strings.Contains(label, ".") {
-		return "", invalid("the name has no %s by which it could be found in the DNS", app.part)
+		return "", invalid("resolve.dns-part-missing", "the name has no {part} by which it could be found in the DNS", app.part)
 	}
 	return ddds.CanonicalName(label + "." + r.name)
 }
@@ -163,9 +163,9 @@ func (s *session) byHost(ctx context.Context, _ application) (Result, error) {
 	case stele.N2C, stele.N2P:
 		suffix = "?info" // ARK's draft, section 5.1
 	default:
-		return Result{}, notFound("hosts of %s names do not tell %s", s.id.Scheme(), s.query.Service)
+		return Result{}, notFound("resolve.service-not-told-by-hosts", "hosts of {scheme} names do not tell {service}", s.id.Scheme(), s.query.Service)
 	}
-	failed := notFound("no record names a host for it")
+	failed := notFound("resolve.host-record-missing", "no record names a host for it")
 	for _, f := range hostRecords(s.firstSet, s.id.Scheme()) {
 		p, err := parseHostport(f.Replacement)
 		if err != nil {
@@ -191,7 +191,7 @@ func (s *session) byAuthority(ctx context.Context, app application) (Result, err
 	authority, _ := s.parts.Get(app.part).(string)
 	name, err := ddds.CanonicalName("_lsid._tcp." + authority)
 	if err != nil {
-		return Result{}, notFound("its authority is not a name of the DNS")
+		return Result{}, notFound("resolve.authority-not-a-dns-name", "its authority is not a name of the DNS")
 	}
 	places, err := s.srvPlaces(ctx, name, false)
 	if err != nil {
@@ -217,6 +217,6 @@ func hostRecords(set []dns.RR, scheme string) (list []ddds.Fields) {
 	return list
 }
 
-func notFound(format string, args ...any) error {
-	return &stele.Error{Op: "resolve", Kind: stele.NotFound, Err: fmt.Errorf(format, args...)}
+func notFound(code, text string, args ...any) error {
+	return &stele.Error{Op: "resolve", Kind: stele.NotFound, Err: stele.Messagef(code, text, args...)}
 }

@@ -3,7 +3,6 @@ package client
 import (
 	"cmp"
 	"context"
-	"errors"
 	"net/url"
 	"slices"
 	"strings"
@@ -104,7 +103,7 @@ func (q Request) check() (Request, error) {
 	}
 	q.Protocols = protocols
 	if q.OnlyProtocols && len(protocols) == 0 {
-		return q, &stele.Error{Op: "resolve", Kind: stele.Invalid, Err: errors.New("no protocol is allowed; name at least one")}
+		return q, &stele.Error{Op: "resolve", Kind: stele.Invalid, Err: stele.Messagef("resolve.protocol-missing", "no protocol is allowed; name at least one")}
 	}
 	return q, nil
 }
@@ -142,7 +141,7 @@ func First(ctx context.Context, q Request, ways ...Way) (Result, error) {
 		res.Trace = &Trace{Name: q.Name, Service: q.Service, Accept: q.Accept, Steps: steps}
 	}
 	if failed == nil {
-		failed = &stele.Error{Op: "resolve", Kind: stele.Invalid, Err: errors.New("there is no way to try")}
+		failed = &stele.Error{Op: "resolve", Kind: stele.Invalid, Err: stele.Messagef("resolve.no-way-to-try", "there is no way to try")}
 	}
 	if res.Trace != nil {
 		res.Trace.Error = failed.Error()
@@ -214,18 +213,18 @@ func protocolOf(location string) string {
 // is encoded.
 func checkLocation(text string) (string, error) {
 	if text == "" {
-		return "", errors.New("there is no location")
+		return "", stele.Messagef("resolve.answer-without-location", "there is no location")
 	}
 	safe, err := encodeURI(text)
 	if err != nil {
 		return "", err
 	}
 	if len(safe) > stele.MaxURL {
-		return "", errors.New("the location is too long")
+		return "", stele.Messagef("resolve.location-too-long", "the location is too long")
 	}
 	u, err := url.Parse(safe)
 	if err != nil || u.Scheme == "" || u.Host == "" {
-		return "", errors.New("the location is not an absolute URL with a host")
+		return "", stele.Messagef("resolve.location-not-an-absolute-url", "the location is not an absolute URL with a host")
 	}
 	return safe, nil
 }
@@ -238,7 +237,7 @@ func checkName(text string) (string, error) {
 		return "", err
 	}
 	if u, err := url.Parse(safe); err != nil || u.Scheme == "" {
-		return "", errors.New("the name is not a URI")
+		return "", stele.Messagef("resolve.name-not-a-uri", "the name is not a URI")
 	}
 	return safe, nil
 }
@@ -252,7 +251,7 @@ func encodeURI(text string) (string, error) {
 		c := text[i]
 		switch {
 		case c < ' ' || c == 0x7f:
-			return "", errors.New("there is a control character in the location")
+			return "", stele.Messagef("resolve.location-has-control-character", "there is a control character in the location")
 		case c > '~' || strings.IndexByte(" \"<>\\^`{|}", c) >= 0:
 			b = append(b, '%', hex[c>>4], hex[c&15])
 		default:

@@ -135,7 +135,7 @@ func (s *session) withdrawn(ctx context.Context, err error) error {
 			continue
 		}
 		if reason, ok := readTombstone(txt.Txt, s.id.String()); ok {
-			return &stele.Error{Op: "resolve", Kind: stele.Gone, Err: errors.New(reason)}
+			return &stele.Error{Op: "resolve", Kind: stele.Gone, Err: stele.Messagef("record.withdrawn-in-dns", "{reason}", reason)}
 		}
 	}
 	return err

@@ -3,8 +3,6 @@ package client
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -72,7 +70,7 @@ func ParseAddress(text string) (netip.AddrPort, error) { return parseAddrPort(te
 // returned with it.
 func (d *Delegations) Check(ctx context.Context, zone string, should []stele.NameServer) (*Delegation, error) {
 	if _, ok := dns.IsDomainName(zone); !ok || zone == "" || zone == "." {
-		return nil, invalid("%.100q is not a name of a zone", zone)
+		return nil, invalid("zone.name-invalid", `"{zone}" is not a name of a zone`, zone)
 	}
 	found := &Delegation{Zone: dns.CanonicalName(zone)}
 	addresses := map[string][]netip.Addr{}
@@ -97,7 +95,7 @@ func (d *Delegations) Check(ctx context.Context, zone string, should []stele.Nam
 			list = d.addresses(ctx, name)
 		}
 		if len(list) == 0 {
-			found.Servers = append(found.Servers, ZoneServer{Name: name, Err: errors.New("it has no address")})
+			found.Servers = append(found.Servers, ZoneServer{Name: name, Err: stele.Messagef("dns.server-without-address", "it has no address")})
 		}
 		slices.SortFunc(list, netip.Addr.Compare)
 		list = slices.Compact(list)
@@ -178,7 +176,7 @@ func (d *Delegations) parent(ctx context.Context, zone string) (string, error) {
 			return name, nil
 		}
 	}
-	return "", &stele.Error{Op: "find the zone above", Kind: stele.NotFound, Err: fmt.Errorf("no name server knows a zone above %s", zone)}
+	return "", &stele.Error{Op: "find the zone above", Kind: stele.NotFound, Err: stele.Messagef("dns.parent-zone-unknown", "no name server knows a zone above {zone}", zone)}
 }
 
 // parentSays asks the parent's servers for records of the zone, until one answers.
@@ -187,7 +185,7 @@ func (d *Delegations) parentSays(ctx context.Context, parent, zone string, kind 
 	if err != nil {
 		return nil, err
 	}
-	failed := fmt.Errorf("%s has no name servers", parent)
+	failed := stele.Messagef("dns.parent-without-name-servers", "{parent} has no name servers", parent)
 	for _, rr := range reply.Answer[:min(len(reply.Answer), maxZoneServers)] {
 		ns, ok := rr.(*dns.NS)
 		if !ok {
@@ -203,7 +201,7 @@ func (d *Delegations) parentSays(ctx context.Context, parent, zone string, kind 
 			if err == nil && (answer.Rcode == dns.RcodeSuccess || answer.Rcode == dns.RcodeNameError) {
 				return answer, nil
 			}
-			failed = fmt.Errorf("%s at %s: %w", name, addr, cmp.Or(err, error(rcodeError(answer))))
+			failed = stele.Messagef("dns.name-server-failed", "{server} at {address}: {cause}", name, addr, cmp.Or(err, error(rcodeError(answer))))
 		}
 	}
 	return nil, &stele.Error{Op: "ask the zone above", Kind: stele.Unavailable, Err: failed}
@@ -219,14 +217,14 @@ func (d *Delegations) zoneServer(ctx context.Context, zone, name string, addr ne
 			err = rcodeError(reply)
 		}
 		if err == nil && !reply.Authoritative {
-			err = errors.New("it does not answer for the zone by itself")
+			err = stele.Messagef("dns.server-not-authoritative", "it does not answer for the zone by itself")
 		}
 		if err == nil {
 			if s.Serial, err = serialOf(reply, zone); err == nil {
 				continue
 			}
 		}
-		s.Err = fmt.Errorf("over %s: %w", strings.ToUpper(network), err)
+		s.Err = stele.Messagef("dns.transport-failed", "over {transport}: {cause}", strings.ToUpper(network), err)
 		return s
 	}
 	return s
@@ -239,7 +237,7 @@ func serialOf(reply *dns.Msg, zone string) (uint32, error) {
 			return soa.Serial, nil
 		}
 	}
-	return 0, errors.New("the answer has no SOA of the zone")
+	return 0, stele.Messagef("dns.answer-without-soa", "the answer has no SOA of the zone")
 }
 
 // addresses returns the addresses of a host; none if they can't be found.
@@ -264,13 +262,13 @@ func (d *Delegations) at(addr netip.Addr) netip.AddrPort {
 // resolve asks one of the servers that answer about the whole DNS. That a name is not
 // there is an answer.
 func (d *Delegations) resolve(ctx context.Context, name string, kind uint16) (*dns.Msg, error) {
-	failed := errors.New("there is no name server to ask")
+	failed := stele.Messagef("dns.server-missing", "there is no name server to ask")
 	for _, server := range d.Servers {
 		reply, err := d.exchange(ctx, server, "udp", name, kind, true)
 		if err == nil && (reply.Rcode == dns.RcodeSuccess || reply.Rcode == dns.RcodeNameError) {
 			return reply, nil
 		}
-		failed = fmt.Errorf("%s, asked for %s %s: %w", server, name, dns.TypeToString[kind], cmp.Or(err, error(rcodeError(reply))))
+		failed = stele.Messagef("dns.question-failed", "{server}, asked for {name} {type}: {cause}", server, name, dns.TypeToString[kind], cmp.Or(err, error(rcodeError(reply))))
 	}
 	return nil, &stele.Error{Op: "ask the DNS", Kind: stele.Unavailable, Err: failed}
 }
@@ -296,5 +294,5 @@ func rcodeError(reply *dns.Msg) error {
 	if reply == nil {
 		return nil
 	}
-	return errors.New("it answers " + cmp.Or(dns.RcodeToString[reply.Rcode], "code "+strconv.Itoa(reply.Rcode)))
+	return stele.Messagef("dns.answers-rcode", "it answers {rcode}", cmp.Or(dns.RcodeToString[reply.Rcode], "code "+strconv.Itoa(reply.Rcode)))
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/miekg/dns"
+
+	"github.com/stele-id/stele"
 )
 
 // ZoneTrust is how the zone above vouches for the keys of a zone. Records are the data of
@@ -80,7 +82,7 @@ func (d *Delegations) trust(ctx context.Context, found *Delegation) (t ZoneTrust
 	t.DS = dsOf(reply.Answer, found.Zone)
 	i := slices.IndexFunc(found.Servers, func(s ZoneServer) bool { return s.Err == nil })
 	if i < 0 {
-		t.Err = fmt.Errorf("no server of %s can be asked for its keys", found.Zone)
+		t.Err = stele.Messagef("signature.zone-servers-unreachable", "no server of {zone} can be asked for its keys", found.Zone)
 		return t
 	}
 	at := found.Servers[i].At

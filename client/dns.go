@@ -87,7 +87,7 @@ type root struct {
 // NewDNS makes a way over the DNS. It sends nothing yet.
 func NewDNS(o DNSOptions) (*DNS, error) {
 	if o.Schemes == nil {
-		return nil, invalid("there are no schemes to read names")
+		return nil, invalid("resolve.schemes-missing", "there are no schemes to read names")
 	}
 	if len(o.Servers) == 0 {
 		list, err := SystemServers()
@@ -111,7 +111,7 @@ func NewDNS(o DNSOptions) (*DNS, error) {
 	for i, zone := range o.ThesisZones {
 		zones[i] = dns.CanonicalName(zone)
 		if _, ok := dns.IsDomainName(zone); !ok {
-			return nil, invalid("%.60q is not a name of a zone", zone)
+			return nil, invalid("dns.zone-name-invalid", `"{zone}" is not a name of a zone`, zone)
 		}
 	}
 	o.ThesisZones = zones
@@ -158,7 +158,7 @@ func parseRoot(text string) (root, error) {
 	name, single := strings.CutPrefix(text, "@")
 	name, err := ddds.CanonicalName(name)
 	if err != nil {
-		return root{}, invalid("%.60q is not a root; write urn.example.org, or @urn.example.org for one name with the rules of all namespaces", text)
+		return root{}, invalid("resolve.root-invalid", `"{root}" is not a root; write urn.example.org, or @urn.example.org for one name with the rules of all namespaces`, text)
 	}
 	return root{name, single}, nil
 }
@@ -216,7 +216,7 @@ type session struct {
 func (s *session) resolve(ctx context.Context) (Result, error) {
 	app, ok := applications()[s.id.Scheme()]
 	if !ok {
-		return Result{}, invalid("%s names are not found over the DNS; ask a resolver over HTTP", s.id.Scheme())
+		return Result{}, invalid("resolve.scheme-http-only", "{scheme} names are not found over the DNS; ask a resolver over HTTP", s.id.Scheme())
 	}
 	s.name = s.id.String()
 	var failed error
@@ -236,7 +236,7 @@ func (s *session) resolve(ctx context.Context) (Result, error) {
 // tryAgain is the error for a question that no server could answer.
 func tryAgain(name string, why error) error {
 	if errors.Is(why, context.DeadlineExceeded) {
-		why = errors.New("no answer in time")
+		why = stele.Messagef("server.answer-timed-out", "no answer in time")
 	}
 	return ddds.TryAgain(name, why)
 }

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"errors"
-	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -14,6 +12,7 @@ import (
 
 	"github.com/miekg/dns"
 
+	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/client/internal/endpoint"
 )
 
@@ -39,11 +38,11 @@ func newSecureTransport(o *DNSOptions) *http.Transport {
 func (u *upstream) exchangeHTTPS(ctx context.Context, m *dns.Msg) (*dns.Msg, error) {
 	packed, err := m.Pack()
 	if err != nil {
-		return nil, fmt.Errorf("the question can't be asked: %w", err)
+		return nil, stele.Messagef("dns.question-not-askable", "the question can't be asked: {cause}", err)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, u.server.url, bytes.NewReader(packed))
 	if err != nil {
-		return nil, refusal{"the server's URL can't be asked"}
+		return nil, refusal{stele.Messagef("doh.url", "the server's URL can't be asked")}
 	}
 	req.Header.Set("Content-Type", messageType)
 	req.Header.Set("Accept", messageType)
@@ -65,15 +64,15 @@ func (u *upstream) exchangeHTTPS(ctx context.Context, m *dns.Msg) (*dns.Msg, err
 func readHTTPS(m *dns.Msg, status int, header http.Header, body []byte) (*dns.Msg, error) {
 	switch {
 	case status == http.StatusTooManyRequests, status == http.StatusRequestTimeout, status >= 500:
-		return nil, fmt.Errorf("the server can't answer now (HTTP status %d)", status)
+		return nil, stele.Messagef("dns.https-server-unavailable", "the server can't answer now (HTTP status {status})", status)
 	case status != http.StatusOK:
-		return nil, refusal{fmt.Sprintf("the server does not answer DNS over HTTPS there (HTTP status %d)", status)}
+		return nil, refusal{stele.Messagef("doh.status", "the server does not answer DNS over HTTPS there (HTTP status {status})", status)}
 	}
 	if kind, _, err := mime.ParseMediaType(header.Get("Content-Type")); err != nil || kind != messageType {
-		return nil, refusal{"the server answers with something that is not a DNS message"}
+		return nil, refusal{stele.Messagef("doh.not-a-message", "the server answers with something that is not a DNS message")}
 	}
 	if len(body) > maxMessage {
-		return nil, errors.New("the answer is too long")
+		return nil, stele.Messagef("resolve.answer-too-long", "the answer is too long")
 	}
 	reply := new(dns.Msg)
 	if len(body) < headerSize || reply.Unpack(body) != nil || !answers(m, reply) {

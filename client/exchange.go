@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/netip"
@@ -13,6 +12,8 @@ import (
 	"time"
 
 	"github.com/miekg/dns"
+
+	"github.com/stele-id/stele"
 )
 
 const (
@@ -24,10 +25,10 @@ const (
 
 // Errors of an exchange. Each is a reason to ask again in another way.
 var (
-	errCase   = errors.New("the answer writes the name in another way than the question")
-	errStrays = errors.New("too many messages that do not answer the question")
+	errCase   = stele.Messagef("dns.answer-case-differs", "the answer writes the name in another way than the question")
+	errStrays = stele.Messagef("dns.messages-unrelated", "too many messages that do not answer the question")
 
-	errMalformed = errors.New("what came back can't be read")
+	errMalformed = stele.Messagef("dns.answer-unreadable", "what came back can't be read")
 )
 
 // question is what is asked. Each message of it has an ID of its own, and over UDP
@@ -121,7 +122,7 @@ func mixCase(name string, chance []byte) string {
 func exchangePlain(ctx context.Context, network string, server netip.AddrPort, m *dns.Msg) (*dns.Msg, error) {
 	packed, err := m.Pack()
 	if err != nil {
-		return nil, fmt.Errorf("the question can't be asked: %w", err)
+		return nil, stele.Messagef("dns.question-not-askable", "the question can't be asked: {cause}", err)
 	}
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, network, server.String())
@@ -203,7 +204,7 @@ func readFrame(r io.Reader) ([]byte, error) {
 
 func closedEarly(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return errors.New("the connection was closed before the answer came")
+		return stele.Messagef("dns.connection-closed-early", "the connection was closed before the answer came")
 	}
 	return err
 }

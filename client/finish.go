@@ -30,7 +30,7 @@ func (s *session) finishCandidates(ctx context.Context, list []ddds.Candidate) (
 		res, err := s.finishOne(ctx, &list[i])
 		if err == nil && res.Found == FoundLocation && !s.query.allows(res.Location) {
 			// A rule may say RES:http and lead to file: or javascript:. The URL decides.
-			err = asBroken(notFound("the protocol of %s is not among those that were asked for", brief(res.Location)))
+			err = asBroken(notFound("resolve.protocol-not-wanted", "the protocol of {location} is not among those that were asked for", brief(res.Location)))
 		}
 		if err == nil && res.Found == FoundLocation {
 			if !s.query.wantsNames() {
@@ -61,7 +61,7 @@ func (s *session) finishCandidates(ctx context.Context, list []ddds.Candidate) (
 }
 
 // errStale says that rules expired while others were tried (RFC 3403, section 3).
-var errStale error = &stele.Error{Op: "resolve", Kind: stele.Unavailable, Err: errors.New("the rules expired before a resolver answered; try again")}
+var errStale error = &stele.Error{Op: "resolve", Kind: stele.Unavailable, Err: stele.Messagef("resolve.rules-expired", "the rules expired before a resolver answered; try again")}
 
 // broken says that a candidate leads nowhere, which says nothing of the name.
 type broken struct{ err error }
@@ -210,7 +210,7 @@ func (s *session) finishSRV(ctx context.Context, c *ddds.Candidate) (Result, err
 func (s *session) finishHost(ctx context.Context, c *ddds.Candidate) (Result, error) {
 	host := strings.TrimSuffix(c.Key, ".")
 	if _, err := netip.ParseAddr(host); err != nil && !endpoint.IsHostName(host) {
-		return Result{}, asBroken(notFound("%s is not a name of a host", c.Key))
+		return Result{}, asBroken(notFound("resolve.key-not-a-host", "{key} is not a name of a host", c.Key))
 	}
 	speaks, unsure := isTHTTP(c.Protocol, "")
 	p := newPlace(host, httpPort, false, maxTTL)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"net/http"
 	"time"
 
@@ -39,11 +38,11 @@ type HTTP struct {
 // NewHTTP makes a way over HTTP. It sends nothing yet.
 func NewHTTP(o HTTPOptions) (*HTTP, error) {
 	if o.Schemes == nil {
-		return nil, invalid("there are no schemes to read names")
+		return nil, invalid("resolve.schemes-missing", "there are no schemes to read names")
 	}
 	base, err := parseBase(o.Server)
 	if err != nil {
-		return nil, invalid("%.60q is not a resolver: %w; write https://id.example.org", o.Server, err)
+		return nil, invalid("resolve.resolver-invalid", `"{resolver}" is not a resolver: {cause}; write https://id.example.org`, o.Server, err)
 	}
 	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
 	h := &HTTP{o: o, base: base}
@@ -109,7 +108,7 @@ func (h *HTTP) ask(ctx context.Context, t *tracer, name string, q *Request) (Res
 		}
 	}
 	if err != nil {
-		return Result{}, &stele.Error{Op: "resolve", Kind: stele.Unavailable, Err: errors.New(h.base.HostPort() + ": " + err.Error() + "; try again")}
+		return Result{}, &stele.Error{Op: "resolve", Kind: stele.Unavailable, Err: stele.Messagef("http.unreachable", "{host}: {cause}; try again", h.base.HostPort(), err)}
 	}
 	res, err := a.result(q, where, isResource(q.asks()))
 	if err == nil && a.ttl == maxTTL && a.header.Get("Cache-Control") == "" {

@@ -102,7 +102,7 @@ func (s *session) keyServer(ctx context.Context) (string, error) {
 			return p.URL(""), nil
 		}
 	}
-	return "", notFound("no rules that prove themselves lead to a resolver by HTTPS")
+	return "", notFound("resolve.proved-https-resolver-missing", "no rules that prove themselves lead to a resolver by HTTPS")
 }
 
 // resolverOf returns the resolver that a rule names; false if it names none, or does not
@@ -131,7 +131,7 @@ func (s *session) keys(ctx context.Context) (Keys, error) {
 		return Keys{}, err
 	}
 	if zone == "." {
-		return Keys{}, notFound("its rules end in the root zone, which has no keys")
+		return Keys{}, notFound("resolve.rules-end-in-root", "its rules end in the root zone, which has no keys")
 	}
 	name := proof.Label + "." + zone
 	a, err := s.lookup(ctx, nil, name, dns.TypeTXT)
@@ -140,7 +140,7 @@ func (s *session) keys(ctx context.Context) (Keys, error) {
 	}
 	keys := Keys{From: strings.TrimSuffix(name, "."), List: s.readKeys(a.records)}
 	if len(keys.List) == 0 {
-		return Keys{}, notFound("%s has no keys", keys.From)
+		return Keys{}, notFound("signature.keys-missing", "{source} has no keys", keys.From)
 	}
 	switch status, why := s.trust.sum(); status {
 	case dnssec.Secure:
@@ -177,7 +177,7 @@ func (s *session) zone(ctx context.Context) (string, error) {
 func (s *session) candidates(ctx context.Context) ([]ddds.Candidate, error) {
 	app, ok := applications()[s.id.Scheme()]
 	if !ok {
-		return nil, notFound("%s names are not found over the DNS", s.id.Scheme())
+		return nil, notFound("resolve.scheme-not-in-dns", "{scheme} names are not found over the DNS", s.id.Scheme())
 	}
 	var list []start
 	var err error
@@ -263,7 +263,7 @@ const (
 func JWKS(ctx context.Context, f *fetch.Fetcher, schemes *stele.Schemes, resolver string, id stele.ID) (Keys, error) {
 	base, err := parseBase(resolver)
 	if err != nil {
-		return Keys{}, &stele.Error{Op: "find the keys of", ID: id, Kind: stele.NotFound, Err: fmt.Errorf("%.200q is not a resolver: %w", resolver, err)}
+		return Keys{}, &stele.Error{Op: "find the keys of", ID: id, Kind: stele.NotFound, Err: stele.Messagef("resolve.key-resolver-invalid", `"{resolver}" is not a resolver: {cause}`, resolver, err)}
 	}
 	base.Path = ""
 	prefixes := []string{id.String()}
@@ -283,7 +283,7 @@ func JWKS(ctx context.Context, f *fetch.Fetcher, schemes *stele.Schemes, resolve
 			return Keys{}, &stele.Error{Op: "find the keys of", ID: id, Kind: stele.KindOf(err), Err: stele.Reason(err)}
 		}
 	}
-	return Keys{}, &stele.Error{Op: "find the keys of", ID: id, Kind: stele.NotFound, Err: fmt.Errorf("%s has none for it", base.HostPort())}
+	return Keys{}, &stele.Error{Op: "find the keys of", ID: id, Kind: stele.NotFound, Err: stele.Messagef("signature.keys-missing-at-server", "{server} has none for it", base.HostPort())}
 }
 
 func readJWKS(ctx context.Context, f *fetch.Fetcher, where string) (Keys, error) {

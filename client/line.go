@@ -4,12 +4,13 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
-	"fmt"
 	"net"
 	"sync"
 	"time"
 
 	"github.com/miekg/dns"
+
+	"github.com/stele-id/stele"
 )
 
 // lineIdle is how long an idle connection is kept; the server may name another time, up to
@@ -72,7 +73,7 @@ func (l *line) exchange(ctx context.Context, m *dns.Msg) (*dns.Msg, error) {
 	defer l.remove(m.Id)
 	packed, err := m.Pack()
 	if err != nil {
-		return nil, fmt.Errorf("the question can't be asked: %w", err)
+		return nil, stele.Messagef("dns.question-not-askable", "the question can't be asked: {cause}", err)
 	}
 	// After a question that is half written the line can't be used any more.
 	stop := context.AfterFunc(ctx, func() { l.end(ctx.Err()) })

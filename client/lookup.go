@@ -37,7 +37,7 @@ func (d *DNS) lookup(ctx context.Context, t *tracer, budget *dnssec.Budget, name
 			break
 		}
 		if followed >= maxAliases {
-			return nil, &stele.Error{Op: "look up", Kind: stele.Exhausted, Err: fmt.Errorf("%s: more than %d aliases follow each other", name, maxAliases)}
+			return nil, &stele.Error{Op: "look up", Kind: stele.Exhausted, Err: stele.Messagef("dns.aliases-too-many", "{name}: more than {limit} aliases follow each other", name, maxAliases)}
 		}
 	}
 	whole.name(asked)
@@ -49,9 +49,12 @@ func (d *DNS) lookup(ctx context.Context, t *tracer, budget *dnssec.Budget, name
 }
 
 // refusal is a server's answer that will be the same the next time.
-type refusal struct{ reason string }
+type refusal struct{ reason *stele.Message }
 
-func (e refusal) Error() string { return e.reason }
+func (e refusal) Error() string { return e.reason.Error() }
+
+// Unwrap returns the message.
+func (e refusal) Unwrap() error { return e.reason }
 
 // judgement validates an answer before it is used, and sets its verdict. If it fails,
 // another server is asked.

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"errors"
 	"net"
 	"net/netip"
 	"slices"
@@ -42,7 +41,7 @@ func parseHostport(text string) (place, error) {
 		n, err = strconv.ParseUint(port, 10, 16)
 	}
 	if err != nil || n == 0 || !endpoint.IsHostName(host) {
-		return place{}, errors.New("this is not a host")
+		return place{}, stele.Messagef("resolve.host-invalid", "this is not a host")
 	}
 	return newPlace(strings.ToLower(host), uint16(n), false, 0), nil
 }
@@ -122,7 +121,7 @@ func (s *session) findAddresses(ctx context.Context, p place) (list []netip.Addr
 	case len(list) > 0:
 		return list, ttl, nil
 	case err == nil:
-		err = notFound("%s has no address", p.Host)
+		err = notFound("resolve.host-without-address", "{host} has no address", p.Host)
 	}
 	return nil, 0, err
 }
@@ -168,7 +167,7 @@ func (s *session) srvPlaces(ctx context.Context, name string, secure bool) ([]pl
 	}
 	s.tracer.add(Step{Servers: told})
 	if len(places) == 0 { // a lone dot says so (RFC 2782)
-		return nil, &stele.Error{Op: "look up", Kind: stele.NotFound, Err: errors.New(name + ": no server offers this")}
+		return nil, &stele.Error{Op: "look up", Kind: stele.NotFound, Err: stele.Messagef("resolve.no-server-offers", "{name}: no server offers this", name)}
 	}
 	return places, nil
 }

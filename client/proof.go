@@ -29,7 +29,7 @@ func (o *DNSOptions) checkDNSSEC() error {
 	case "":
 	case Validate:
 		if o.Now == nil {
-			return invalid("signatures have their time, and there is no clock to judge them by")
+			return invalid("dnssec.clock-missing", "signatures have their time, and there is no clock to judge them by")
 		}
 		if o.Anchors == nil {
 			anchors, err := dnssec.RootAnchors()
@@ -41,11 +41,11 @@ func (o *DNSOptions) checkDNSSEC() error {
 	case TrustAD:
 		for _, s := range o.Servers {
 			if !s.isPrivate() {
-				return invalid("what %s says of its own checks can be forged on the way: it is asked in clear; name servers with tls:// or https://, or have the client validate", s)
+				return invalid("dns.server-checks-forgeable", "what {server} says of its own checks can be forged on the way: it is asked in clear; name servers with tls:// or https://, or have the client validate", s)
 			}
 		}
 	default:
-		return invalid("%.20q is no way to check answers; there are validate and trust-ad", string(o.DNSSEC))
+		return invalid("dnssec.check-mode-unknown", `"{mode}" is no way to check answers; there are validate and trust-ad`, string(o.DNSSEC))
 	}
 	return nil
 }

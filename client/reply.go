@@ -1,8 +1,6 @@
 package client
 
 import (
-	"errors"
-	"fmt"
 	"mime"
 	"net/http"
 	"net/url"
@@ -102,7 +100,7 @@ func (a *reply) located(q *Request, where, kind string) (Result, error) {
 	case err != nil:
 		return Result{}, a.odd(err.Error())
 	case !q.allows(safe):
-		return Result{}, notFound("%s: there is a location, but not by a protocol that was asked for", a.url.Host)
+		return Result{}, notFound("resolve.location-protocol-not-wanted", "{host}: there is a location, but not by a protocol that was asked for", a.url.Host)
 	}
 	res := location(safe, a.ttl)
 	res.Type = kind
@@ -111,7 +109,7 @@ func (a *reply) located(q *Request, where, kind string) (Result, error) {
 
 // odd is the error for an answer that makes no sense.
 func (a *reply) odd(why string) error {
-	return &stele.Error{Op: "resolve", Kind: stele.Unavailable, Err: fmt.Errorf("%s (status %d): %s", a.url.Host, a.status, why)}
+	return &stele.Error{Op: "resolve", Kind: stele.Unavailable, Err: stele.Messagef("resolve.answer-odd", "{host} (status {status}): {reason}", a.url.Host, a.status, why)}
 }
 
 // failure is the error that a status code says.
@@ -133,7 +131,7 @@ func (a *reply) failure() error {
 			kind, why = stele.Invalid, "it does not understand the request"
 		}
 	}
-	return &stele.Error{Op: "resolve", Kind: kind, Err: fmt.Errorf("%s: %s (status %d)", a.url.Host, why, a.status)}
+	return &stele.Error{Op: "resolve", Kind: kind, Err: stele.Messagef("resolve.resolver-failed", "{host}: {reason} (status {status})", a.url.Host, why, a.status)}
 }
 
 // fromList chooses from a list of locations, the best of which comes first.
@@ -147,7 +145,7 @@ func (a *reply) fromList(q *Request) (Result, error) {
 		return Result{}, a.odd(err.Error())
 	}
 	if list = byProtocol(list, q); len(list) == 0 {
-		return Result{}, notFound("%s: none of the locations will do", a.url.Host)
+		return Result{}, notFound("resolve.locations-unfit", "{host}: none of the locations will do", a.url.Host)
 	}
 	res := location(list[0], a.ttl)
 	res.Others = list[1:min(len(list), 1+maxOthers)]
@@ -195,7 +193,7 @@ func parseURIList(body []byte, check func(string) (string, error)) (list []strin
 		}
 	}
 	if len(list) == 0 {
-		return nil, errors.New("there is no location in the list")
+		return nil, stele.Messagef("resolve.list-without-location", "there is no location in the list")
 	}
 	return list, nil
 }

@@ -1,8 +1,6 @@
 package client
 
 import (
-	"errors"
-	"fmt"
 	"net"
 	"net/netip"
 	"slices"
@@ -88,7 +86,7 @@ func ParseServer(text string) (NameServer, error) {
 		case "https":
 			return parseHTTPSServer(rest)
 		}
-		return NameServer{}, invalid("%.60q is not a name server; write 192.0.2.1, tls://192.0.2.1#dns.example.org or https://dns.example.org/dns-query", text)
+		return NameServer{}, invalid("dns.server-invalid", `"{server}" is not a name server; write 192.0.2.1, tls://192.0.2.1#dns.example.org or https://dns.example.org/dns-query`, text)
 	}
 	addr, err := parseAddrPort(text)
 	return PlainServer(addr), err
@@ -108,9 +106,9 @@ func parseAddrPort(text string) (netip.AddrPort, error) {
 	case text == "localhost":
 		return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), dnsPort), nil
 	case err != nil, bad != nil, !isZone(addr.Zone()):
-		return netip.AddrPort{}, invalid("%.60q is not an address of a name server; write 192.0.2.1, 192.0.2.1:5353 or [2001:db8::1]:5353", text)
+		return netip.AddrPort{}, invalid("dns.server-address-invalid", `"{address}" is not an address of a name server; write 192.0.2.1, 192.0.2.1:5353 or [2001:db8::1]:5353`, text)
 	case badPort != nil || n == 0:
-		return netip.AddrPort{}, invalid("%.60q is not a port; write a number from 1 to 65535", port)
+		return netip.AddrPort{}, invalid("dns.server-port-invalid", `"{port}" is not a port; write a number from 1 to 65535`, port)
 	}
 	return netip.AddrPortFrom(addr, uint16(n)), nil
 }
@@ -136,11 +134,11 @@ func serversIn(file string) (list []NameServer, err error) {
 			}
 		}
 		if len(list) == 0 {
-			err = errors.New("there are none in " + file)
+			err = stele.Messagef("dns.no-servers-in-file", "there are none in {file}", file)
 		}
 	}
 	if err != nil {
-		return nil, &stele.Error{Op: "find name servers", Kind: stele.Unavailable, Err: fmt.Errorf("%w; name one", err)}
+		return nil, &stele.Error{Op: "find name servers", Kind: stele.Unavailable, Err: stele.Messagef("dns.system-servers-not-found", "{cause}; name one", err)}
 	}
 	return list[:min(len(list), maxServers)], nil
 }
@@ -154,11 +152,11 @@ const maxServers = 8
 func checkServers(list []NameServer) error {
 	private := func(s NameServer) bool { return s.isPrivate() }
 	if slices.ContainsFunc(list, private) && slices.ContainsFunc(list, func(s NameServer) bool { return !s.isPrivate() }) {
-		return invalid("some name servers are asked in clear and some are not, so that questions would be readable when the others fail; name servers of one kind")
+		return invalid("dns.servers-mixed-privacy", "some name servers are asked in clear and some are not, so that questions would be readable when the others fail; name servers of one kind")
 	}
 	return nil
 }
 
-func invalid(format string, args ...any) error {
-	return &stele.Error{Op: "resolve", Kind: stele.Invalid, Err: fmt.Errorf(format, args...)}
+func invalid(code, text string, args ...any) error {
+	return &stele.Error{Op: "resolve", Kind: stele.Invalid, Err: stele.Messagef(code, text, args...)}
 }

@@ -6,8 +6,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
-	"errors"
-	"fmt"
 	"net"
 	"net/netip"
 	"net/url"
@@ -15,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/client/internal/endpoint"
 )
 
@@ -31,7 +30,7 @@ func ParsePin(text string) (p Pin, err error) {
 	encoded, ok := strings.CutPrefix(text, pinPrefix)
 	digest, err := base64.StdEncoding.Strict().DecodeString(encoded)
 	if !ok || err != nil || len(digest) != len(p) {
-		return Pin{}, invalid("%.80q is not a pin; write sha256/ and the SHA-256 digest of the public key in base64, 44 characters", text)
+		return Pin{}, invalid("dns.server-pin-invalid", `"{pin}" is not a pin; write sha256/ and the SHA-256 digest of the public key in base64, 44 characters`, text)
 	}
 	return Pin(digest), nil
 }
@@ -49,7 +48,7 @@ const maxPins = 8
 func parseTLSServer(text string) (s NameServer, err error) {
 	u, err := url.Parse("tls://" + text)
 	if err != nil || u.User != nil || u.Path != "" && u.Path != "/" || u.Opaque != "" {
-		return s, invalid("%.80q is not a server for DNS over TLS; write tls://192.0.2.1#dns.example.org", "tls://"+text)
+		return s, invalid("dns.tls-server-invalid", `"{server}" is not a server for DNS over TLS; write tls://192.0.2.1#dns.example.org`, "tls://"+text)
 	}
 	host, port, err := hostAndPort(u, dotPort)
 	if err != nil {
@@ -61,7 +60,7 @@ func parseTLSServer(text string) (s NameServer, err error) {
 	}
 	switch name := strings.ToLower(strings.TrimSuffix(u.Fragment, ".")); {
 	case name != "" && !isHost(name):
-		return NameServer{}, invalid("%.60q is not a name that a certificate could be for; write tls://192.0.2.1#dns.example.org, and pins before the #", u.Fragment)
+		return NameServer{}, invalid("dns.server-certificate-name-invalid", `"{name}" is not a name that a certificate could be for; write tls://192.0.2.1#dns.example.org, and pins before the #`, u.Fragment)
 	case name != "":
 		s.name, s.hello = name, name
 	case len(s.pins) > 0:
@@ -78,7 +77,7 @@ func parsePins(query string) (list []Pin, err error) {
 	for field := range strings.SplitSeq(query, "&") {
 		text, ok := strings.CutPrefix(field, "pin=")
 		if !ok {
-			return nil, invalid("%.80q says nothing about a name server; write ?pin=sha256/...", field)
+			return nil, invalid("dns.server-option-unknown", `"{option}" says nothing about a name server; write ?pin=sha256/...`, field)
 		}
 		if plain, err := url.PathUnescape(text); err == nil {
 			text = plain
@@ -88,7 +87,7 @@ func parsePins(query string) (list []Pin, err error) {
 			return nil, err
 		}
 		if list = append(list, pin); len(list) > maxPins {
-			return nil, invalid("more than %d pins for one name server; keep those of its keys", maxPins)
+			return nil, invalid("dns.server-pins-too-many", "more than {limit} pins for one name server; keep those of its keys", maxPins)
 		}
 	}
 	return list, nil
@@ -98,7 +97,7 @@ func parsePins(query string) (list []Pin, err error) {
 func parseHTTPSServer(text string) (s NameServer, err error) {
 	u, err := url.Parse("https://" + strings.TrimSuffix(text, "{?dns}"))
 	if err != nil || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Opaque != "" {
-		return s, invalid("%.80q is not a server for DNS over HTTPS; write https://dns.example.org/dns-query", "https://"+text)
+		return s, invalid("dns.https-server-invalid", `"{server}" is not a server for DNS over HTTPS; write https://dns.example.org/dns-query`, "https://"+text)
 	}
 	if _, _, err := hostAndPort(u, httpsPort); err != nil {
 		return s, err
@@ -114,13 +113,13 @@ func parseHTTPSServer(text string) (s NameServer, err error) {
 func hostAndPort(u *url.URL, usual int) (host, port string, err error) {
 	host = strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
 	if !isHost(host) {
-		return "", "", invalid("%.60q is not a host; write its name or its address, IPv6 in brackets", u.Host)
+		return "", "", invalid("dns.server-host-invalid", `"{host}" is not a host; write its name or its address, IPv6 in brackets`, u.Host)
 	}
 	if port = u.Port(); port == "" {
 		return host, strconv.Itoa(usual), nil
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-		return "", "", invalid("%.60q is not a port; write a number from 1 to 65535", port)
+		return "", "", invalid("dns.server-port-invalid", `"{port}" is not a port; write a number from 1 to 65535`, port)
 	}
 	return host, port, nil
 }
@@ -147,7 +146,7 @@ func (s *NameServer) tls(roots *x509.CertPool, now func() time.Time) *tls.Config
 	return c
 }
 
-var errPin = errors.New("the server's key has none of the pins")
+var errPin = stele.Messagef("dns.server-pin-unknown", "the server's key has none of the pins")
 
 // checkPins checks the server's own certificate only. The server need not have the keys of
 // the other certificates that it sends.
@@ -161,5 +160,5 @@ func checkPins(pins []Pin, list []*x509.Certificate) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: it is %s", errPin, got)
+	return stele.Messagef("dns.server-pin-differs", "{cause}: it is {pin}", errPin, got)
 }

@@ -17,22 +17,22 @@ import (
 // Signatures fetches the signatures of what a name stands for, from where the service N2S
 // led. They must be for that name: a signature for another name proves nothing.
 func Signatures(ctx context.Context, f *fetch.Fetcher, schemes *stele.Schemes, location string, id stele.ID) ([]stele.Signature, error) {
-	refuse := func(kind stele.Kind, format string, args ...any) error {
-		return &stele.Error{Op: "verify", ID: id, Kind: kind, Err: fmt.Errorf(format, args...)}
+	refuse := func(kind stele.Kind, code, text string, args ...any) error {
+		return &stele.Error{Op: "verify", ID: id, Kind: kind, Err: stele.Messagef(code, text, args...)}
 	}
 	text, info, err := f.Read(ctx, fetch.Request{Location: location, Accept: "application/json"}, maxDocument)
 	if err != nil {
-		return nil, refuse(stele.KindOf(err), "its signature: %w", stele.Reason(err))
+		return nil, refuse(stele.KindOf(err), "signature.unusable", "its signature: {cause}", stele.Reason(err))
 	}
 	name, list, err := proof.ParseDocument(text)
 	if err != nil {
-		return nil, refuse(stele.Conflict, "what is at %.200q is not a signature that this program can check: %w", info.URL, stele.Reason(err))
+		return nil, refuse(stele.Conflict, "signature.unreadable-at", `what is at "{url}" is not a signature that this program can check: {cause}`, info.URL, stele.Reason(err))
 	}
 	if signed, err := schemes.Parse(name); err != nil || signed != id {
-		return nil, refuse(stele.Conflict, "the signatures at %.200q are for %.200q; if that is another name of the same thing, get it by that name", info.URL, name)
+		return nil, refuse(stele.Conflict, "signature.for-other-name", `the signatures at "{url}" are for "{name}"; if that is another name of the same thing, get it by that name`, info.URL, name)
 	}
 	if len(list) == 0 {
-		return nil, refuse(stele.NotFound, "it has no signature")
+		return nil, refuse(stele.NotFound, "signature.missing-at-resolver", "it has no signature")
 	}
 	return list, nil
 }
@@ -76,14 +76,14 @@ func NewVerifier(id stele.ID, list []stele.Signature, keys Keys, now time.Time) 
 		}
 	}
 	if len(reasons) == 0 {
-		reasons = append(reasons, errors.New("it has no signature"))
+		reasons = append(reasons, stele.Messagef("signature.missing-at-resolver", "it has no signature"))
 	}
 	const most = 3
-	return nil, v.refuse("%w (keys of %s)", errors.Join(reasons[:min(len(reasons), most)]...), keys.From)
+	return nil, v.refuse("signature.none-good", "{cause} (keys of {source})", errors.Join(reasons[:min(len(reasons), most)]...), keys.From)
 }
 
-func (v *Verifier) refuse(format string, args ...any) error {
-	return &stele.Error{Op: "verify", ID: v.id, Kind: stele.Conflict, Err: fmt.Errorf(format, args...)}
+func (v *Verifier) refuse(code, text string, args ...any) error {
+	return &stele.Error{Op: "verify", ID: v.id, Kind: stele.Conflict, Err: stele.Messagef(code, text, args...)}
 }
 
 // Sizes returns how many bytes what was signed has.
@@ -110,7 +110,7 @@ func (v *Verifier) Types() (list []string) {
 // Changed is the error of something whose size alone shows that it is not what was
 // signed.
 func (v *Verifier) Changed(err error) error {
-	return v.refuse("%w; %s: the target has changed since it was signed, or it was changed on the way", stele.Reason(err), v.signed())
+	return v.refuse("signature.target-changed", "{cause}; {signed}: the target has changed since it was signed, or it was changed on the way", stele.Reason(err), v.signed())
 }
 
 // signed says what was signed: "5 bytes were signed on 2026-11-15".
@@ -148,9 +148,9 @@ func (v *Verifier) Verify(sum [32]byte, size int64, kind string) (*Proof, error)
 	at := slices.IndexFunc(v.good, fits)
 	if at < 0 {
 		if i := slices.IndexFunc(v.bad, fits); i >= 0 {
-			return nil, v.refuse("the signature of these bytes is no good: %w (keys of %s)", v.bad[i].err, v.keys.From)
+			return nil, v.refuse("signature.bad-for-content", "the signature of these bytes is no good: {cause} (keys of {source})", v.bad[i].err, v.keys.From)
 		}
-		return nil, v.refuse("%d bytes with the SHA-256 %x came; %s, with another: the target has changed since it was signed, or it was changed on the way", size, sum[:8], v.signed())
+		return nil, v.refuse("signature.digest-differs", "{bytes} bytes with the SHA-256 {digest} came; {signed}, with another: the target has changed since it was signed, or it was changed on the way", size, fmt.Sprintf("%x", sum[:8]), v.signed())
 	}
 	s := v.good[at]
 	p := &Proof{

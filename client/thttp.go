@@ -2,8 +2,6 @@ package client
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -96,7 +94,7 @@ func (s *session) askPlace(ctx context.Context, p place, q request) (Result, err
 	var failed error
 	for _, addr := range list {
 		if s.connects == maxConnects {
-			return Result{}, &stele.Error{Op: "resolve", Kind: stele.Unavailable, Err: fmt.Errorf("%d resolvers do not answer; that is enough", maxConnects)}
+			return Result{}, &stele.Error{Op: "resolve", Kind: stele.Unavailable, Err: stele.Messagef("resolve.resolvers-silent", "{resolvers} resolvers do not answer; that is enough", maxConnects)}
 		}
 		s.connects++
 		where := where
@@ -112,7 +110,7 @@ func (s *session) askPlace(ctx context.Context, p place, q request) (Result, err
 			s.inClear(where)
 			return a.result(s.query, where, q.any || isResource(q.service))
 		}
-		failed = &stele.Error{Op: "resolve", Kind: stele.Unavailable, Err: fmt.Errorf("%s at %s: %w; try again", p.Host, addr, err)}
+		failed = &stele.Error{Op: "resolve", Kind: stele.Unavailable, Err: stele.Messagef("resolve.host-failed", "{host} at {address}: {cause}; try again", p.Host, addr, err)}
 		if ctx.Err() != nil {
 			break
 		}
@@ -143,8 +141,9 @@ func (s *session) get(ctx context.Context, where string, addr netip.AddrPort) (*
 	s.tracer.add(Step{HTTP: told})
 	if permit := s.dns.o.Permit; permit != nil {
 		if err := permit(addr); err != nil {
-			told.Error = "not permitted: " + err.Error()
-			return nil, errors.New(told.Error)
+			m := stele.Messagef("http.not-permitted", "not permitted: {cause}", err)
+			told.Error = m.Error()
+			return nil, m
 		}
 	}
 	var dialer net.Dialer
@@ -164,7 +163,7 @@ func roundTrip(ctx context.Context, transport http.RoundTripper, where string, q
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, where, nil)
 	if err != nil {
-		return nil, errors.New("the name can't be asked for over HTTP")
+		return nil, stele.Messagef("resolve.name-not-askable-over-http", "the name can't be asked for over HTTP")
 	}
 	req.Header.Set("User-Agent", endpoint.UserAgent)
 	req.Header.Set("Accept", q.AcceptHeader())
@@ -180,7 +179,7 @@ func roundTrip(ctx context.Context, transport http.RoundTripper, where string, q
 		case err != nil:
 			return nil, endpoint.Timely(ctx, err)
 		case len(a.body) > maxBody:
-			return nil, errors.New("the answer is too long")
+			return nil, stele.Messagef("resolve.answer-too-long", "the answer is too long")
 		}
 	}
 	a.ttl = a.maxAge()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/miekg/dns"
 
+	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/client/internal/endpoint"
 )
 
@@ -65,7 +66,7 @@ func asStranger(err error) error {
 	_, unverified := errors.AsType[*tls.CertificateVerificationError](err)
 	_, unnamed := errors.AsType[x509.HostnameError](err)
 	if unverified || unnamed || errors.Is(err, errPin) {
-		return refusal{"this is not the server that was meant: " + err.Error()}
+		return refusal{stele.Messagef("dns.wrong-server", "this is not the server that was meant: {cause}", err)}
 	}
 	return err
 }

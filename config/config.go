@@ -20,6 +20,7 @@ import (
 	"github.com/knadh/koanf/v2"
 	gotoml "github.com/pelletier/go-toml/v2"
 
+	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/internal/terminal"
 )
 
@@ -33,8 +34,24 @@ type Problem struct {
 	Variable string `json:"variable,omitempty"` // of the environment
 	Key      string `json:"key,omitempty"`
 	Problem  string `json:"problem"`
+	Code     string `json:"code,omitempty"`    // of the problem, for programs; see [stele.Message]
 	Nearest  string `json:"nearest,omitempty"` // the key that may have been meant
 }
+
+// set notes what is wrong.
+func (q *Problem) set(err error) {
+	q.Problem = err.Error()
+	q.Code, _ = stele.CodeOf(err)
+}
+
+// problemOf returns an error as a problem of no setting in particular.
+func problemOf(err error) (q Problem) {
+	q.set(err)
+	return q
+}
+
+// Err returns the problem, with where it is, as an error with its code.
+func (q Problem) Err() error { return stele.ReceivedMessage(q.Code, q.String(), nil) }
 
 // String says where it is, and what.
 func (q Problem) String() string {
@@ -88,12 +105,12 @@ func Load(file string, environ []string, flags map[string]any) *Config {
 	for _, l := range layers {
 		// A map that was read already can't fail to load.
 		if err := k.Load(confmap.Provider(c.read(l), ""), nil); err != nil {
-			c.Problems = append(c.Problems, Problem{Problem: err.Error()})
+			c.Problems = append(c.Problems, problemOf(err))
 		}
 	}
 	c.values = k.Raw()
 	if err := k.Unmarshal("", &c.Values); err != nil {
-		c.Problems = append(c.Problems, Problem{Problem: err.Error()})
+		c.Problems = append(c.Problems, problemOf(err))
 	}
 	c.choosePlace()
 	c.checkTogether()
@@ -114,7 +131,7 @@ func (c *Config) read(l layer) map[string]any {
 				place += "." + entry.name
 			}
 			q := l.blame(place)
-			q.Problem = err.Error()
+			q.set(err)
 			c.Problems = append(c.Problems, q)
 		}
 		c.origin[name], c.places[name] = l.name, l.blame(name)
@@ -190,7 +207,7 @@ func (c *Config) environmentLayer(environ []string) layer {
 	})
 	values, err := provider.Read()
 	if err != nil {
-		c.Problems = append(c.Problems, Problem{Problem: err.Error()})
+		c.Problems = append(c.Problems, problemOf(err))
 	}
 	l.values = values
 	return l
@@ -210,7 +227,7 @@ func (c *Config) fileLayer(file string) layer {
 	if err != nil {
 		q := Problem{File: file, Problem: err.Error()}
 		if why, ok := strings.CutPrefix(q.Problem, "toml: "); ok {
-			q.Problem = "this is not TOML, where texts stand in quotation marks and keys only once: " + why
+			q.set(stele.Messagef("config.not-toml", "this is not TOML, where texts stand in quotation marks and keys only once: {why}", why))
 		}
 		if syntax, ok := errors.AsType[*gotoml.DecodeError](err); ok {
 			q.Line, _ = syntax.Position()
@@ -226,9 +243,9 @@ func (c *Config) fileLayer(file string) layer {
 			continue
 		}
 		q := l.blame(name)
-		q.Problem = "no setting has this name; 'stele config list' has them all"
+		q.set(stele.Messagef("config.setting-unknown", "no setting has this name; 'stele config list' has them all"))
 		if q.Nearest = nearestSetting(name); q.Nearest != "" {
-			q.Problem = "no setting has this name; did you mean " + q.Nearest + "?"
+			q.set(stele.Messagef("config.setting-mistyped", "no setting has this name; did you mean {setting}?", q.Nearest))
 		}
 		c.Problems = append(c.Problems, q)
 	}
@@ -242,9 +259,9 @@ func readConfigFile(file string) ([]byte, error) {
 	case err != nil:
 		return nil, errors.Unwrap(err)
 	case !info.Mode().IsRegular():
-		return nil, errors.New("this is not a file")
+		return nil, stele.Messagef("config.not-a-file", "this is not a file")
 	case info.Size() > maxConfigFile:
-		return nil, fmt.Errorf("the file has %d bytes, and a configuration at most %d", info.Size(), maxConfigFile)
+		return nil, stele.Messagef("config.file-too-large", "the file has {bytes} bytes, and a configuration at most {limit}", info.Size(), maxConfigFile)
 	}
 	return os.ReadFile(file)
 }

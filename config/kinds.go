@@ -2,7 +2,6 @@ package config
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"net"
 	"net/netip"
@@ -120,7 +119,7 @@ func (s *Setting) scalar(value any) (string, error) {
 			return strconv.FormatInt(v, 10), nil
 		}
 	}
-	return "", fmt.Errorf("this is written otherwise, as in %s", s.InFile(s.Example))
+	return "", stele.Messagef("config.written-otherwise", "this is written otherwise, as in {example}", s.InFile(s.Example))
 }
 
 // readList reads a list: of the file, or a text in which commas or spaces stand
@@ -136,12 +135,12 @@ func (s *Setting) readList(value any) (any, error) {
 		for _, element := range v {
 			text, ok := element.(string)
 			if !ok {
-				return nil, fmt.Errorf("each element is a text in quotation marks; an example is %s", s.InFile(s.Example))
+				return nil, stele.Messagef("config.list-element-not-text", "each element is a text in quotation marks; an example is {example}", s.InFile(s.Example))
 			}
 			texts = append(texts, text)
 		}
 	default:
-		return nil, fmt.Errorf("a list belongs here; an example is %s", s.InFile(s.Example))
+		return nil, stele.Messagef("config.not-a-list", "a list belongs here; an example is {example}", s.InFile(s.Example))
 	}
 	list := []string{}
 	var wrong []error
@@ -184,13 +183,13 @@ func (s *Setting) readTable(value any) (any, error) {
 		for name, element := range v {
 			text, ok := element.(string)
 			if !ok {
-				wrong = append(wrong, &entryError{name, errors.New("a text in quotation marks belongs here")})
+				wrong = append(wrong, &entryError{name, stele.Messagef("config.not-a-text", "a text in quotation marks belongs here")})
 				continue
 			}
 			add(name, text)
 		}
 	default:
-		return nil, fmt.Errorf("a table belongs here; an example is %s", s.InFile(s.Example))
+		return nil, stele.Messagef("config.not-a-table", "a table belongs here; an example is {example}", s.InFile(s.Example))
 	}
 	slices.SortFunc(wrong, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return table, errors.Join(wrong...)
@@ -217,7 +216,7 @@ func orNothing(read func(*Setting, string) (any, error)) func(*Setting, string) 
 
 func readFolder(_ *Setting, text string) (any, error) {
 	if text == "" {
-		return nil, errors.New("the name of a folder belongs here")
+		return nil, stele.Messagef("config.folder-missing", "the name of a folder belongs here")
 	}
 	return text, nil
 }
@@ -229,14 +228,14 @@ func readBool(_ *Setting, text string) (any, error) {
 	case "false", "no", "off", "0":
 		return false, nil
 	}
-	return nil, fmt.Errorf("%.40q is neither true nor false", text)
+	return nil, stele.Messagef("config.not-a-boolean", `"{value}" is neither true nor false`, text)
 }
 
 func readChoice(s *Setting, text string) (any, error) {
 	if slices.Contains(s.Choices, text) {
 		return text, nil
 	}
-	return nil, fmt.Errorf("%.40q is none of %s", text, strings.Join(s.Choices, ", "))
+	return nil, stele.Messagef("config.not-a-choice", `"{value}" is none of {choices}`, text, strings.Join(s.Choices, ", "))
 }
 
 func readStatus(s *Setting, text string) (any, error) {
@@ -249,7 +248,7 @@ func readStatus(s *Setting, text string) (any, error) {
 func readCount(_ *Setting, text string) (any, error) {
 	n, err := strconv.ParseUint(text, 10, 31)
 	if err != nil {
-		return nil, fmt.Errorf("%.40q is not a number from 0 to %d", text, math.MaxInt32)
+		return nil, stele.Messagef("config.number-out-of-range", `"{value}" is not a number from 0 to {limit}`, text, math.MaxInt32)
 	}
 	return int(n), nil
 }
@@ -257,7 +256,7 @@ func readCount(_ *Setting, text string) (any, error) {
 func readPositive(s *Setting, text string) (any, error) {
 	n, err := readCount(s, text)
 	if err == nil && n.(int) == 0 {
-		return nil, errors.New("at least 1 belongs here")
+		return nil, stele.Messagef("config.number-zero", "at least 1 belongs here")
 	}
 	return n, err
 }
@@ -269,9 +268,9 @@ func readDuration(_ *Setting, text string) (any, error) {
 	d, err := time.ParseDuration(text)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("%.40q is not a duration; write a number with its unit, such as 30s, 5m or 1h30m", text)
+		return nil, stele.Messagef("config.not-a-duration", `"{value}" is not a duration; write a number with its unit, such as 30s, 5m or 1h30m`, text)
 	case d < 0 || d > maxDuration:
-		return nil, fmt.Errorf("%.40q is not between 0s and ten years", text)
+		return nil, stele.Messagef("config.duration-out-of-range", `"{duration}" is not between 0s and ten years`, text)
 	}
 	return d, nil
 }
@@ -279,7 +278,7 @@ func readDuration(_ *Setting, text string) (any, error) {
 func readTimeout(s *Setting, text string) (any, error) {
 	d, err := readDuration(s, text)
 	if err == nil && d.(time.Duration) == 0 {
-		return nil, errors.New("without a limit a slow client could keep a connection for ever; write how long it may take, such as 30s")
+		return nil, stele.Messagef("config.time-limit-missing", "without a limit a slow client could keep a connection for ever; write how long it may take, such as 30s")
 	}
 	return d, err
 }
@@ -300,7 +299,7 @@ func ParseSize(text string) (int64, error) {
 	n, err := strconv.ParseUint(digits, 10, 40)
 	unit, known := sizeUnits[strings.ToLower(strings.TrimSpace(text[len(digits):]))]
 	if err != nil || !known || n > uint64(math.MaxInt64/unit) {
-		return 0, fmt.Errorf("%.40q is not a size; write a number with its unit, such as 64MB or 1GiB", text)
+		return 0, stele.Messagef("config.not-a-size", `"{value}" is not a size; write a number with its unit, such as 64MB or 1GiB`, text)
 	}
 	return int64(n) * unit, nil
 }
@@ -309,7 +308,7 @@ func ParseSize(text string) (int64, error) {
 func readHead(s *Setting, text string) (any, error) {
 	n, err := readSize(s, text)
 	if err == nil && (n.(int64) < 8<<10 || n.(int64) > 1<<20) {
-		return nil, fmt.Errorf("%.40q is not between 8KiB, which an identifier may need, and 1MiB", text)
+		return nil, stele.Messagef("config.header-size-out-of-range", `"{size}" is not between 8KiB, which an identifier may need, and 1MiB`, text)
 	}
 	return n, err
 }
@@ -318,15 +317,15 @@ func readAddress(s *Setting, text string) (any, error) {
 	host, port, err := net.SplitHostPort(text)
 	if err != nil {
 		if _, err := strconv.ParseUint(text, 10, 16); err == nil {
-			return nil, fmt.Errorf("%q is a port alone; write :%s for all addresses of this machine, or 127.0.0.1:%s", text, text, text)
+			return nil, stele.Messagef("config.port-without-address", `"{port}" is a port alone; write :{port} for all addresses of this machine, or 127.0.0.1:{port}`, text)
 		}
-		return nil, fmt.Errorf("%.100q is not an address; write HOST:PORT, such as %s (an IPv6 address in brackets, [::1]:8080)", text, s.Example)
+		return nil, stele.Messagef("config.not-an-address", `"{value}" is not an address; write HOST:PORT, such as {example} (an IPv6 address in brackets, [::1]:8080)`, text, s.Example)
 	}
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
-		return nil, fmt.Errorf("%.40q is not a port, which is a number from 0 to 65535", port)
+		return nil, stele.Messagef("config.not-a-port", `"{port}" is not a port, which is a number from 0 to 65535`, port)
 	}
 	if _, err := netip.ParseAddr(host); err != nil && host != "" && !isHost(host) {
-		return nil, fmt.Errorf("%.100q is neither the name of a host nor an IP address", host)
+		return nil, stele.Messagef("config.not-a-host", `"{value}" is neither the name of a host nor an IP address`, host)
 	}
 	return text, nil
 }
@@ -335,7 +334,7 @@ func readAddress(s *Setting, text string) (any, error) {
 func readSource(s *Setting, text string) (any, error) {
 	addr, err := netip.ParseAddr(text)
 	if err != nil || addr.IsUnspecified() || addr.IsMulticast() {
-		return nil, fmt.Errorf("%.100q is not the address of a machine; write an IP address without a port, such as %s", text, s.Example)
+		return nil, stele.Messagef("config.not-an-ip-address", `"{value}" is not the address of a machine; write an IP address without a port, such as {example}`, text, s.Example)
 	}
 	return addr.Unmap().String(), nil
 }
@@ -374,7 +373,7 @@ func readHost(_ *Setting, text string) (any, error) {
 func readShoulder(_ *Setting, text string) (any, error) {
 	if _, err := ark.ParseChecked(text); err != nil {
 		if e, ok := errors.AsType[*stele.SyntaxError](err); ok {
-			err = errors.New(e.Reason)
+			err = e.Reason
 		}
 		return nil, err
 	}
@@ -389,7 +388,7 @@ func readGlobal(_ *Setting, text string) (any, error) {
 		return nil, err
 	}
 	if schemes.Lookup(scheme) == nil {
-		return nil, fmt.Errorf("%.40q is not a scheme; there are %s", scheme, strings.Join(schemes.Names(), ", "))
+		return nil, stele.Messagef("config.scheme-unknown", `"{scheme}" is not a scheme; there are {schemes}`, scheme, strings.Join(schemes.Names(), ", "))
 	}
 	o := httpd.Options{Global: map[string]string{scheme: link}}
 	return link, o.Validate()
@@ -413,7 +412,7 @@ const followOften, followSeldom = 10 * time.Millisecond, 10 * time.Second
 func readFollow(s *Setting, text string) (any, error) {
 	d, err := readDuration(s, text)
 	if err == nil && (d.(time.Duration) < followOften || d.(time.Duration) > followSeldom) {
-		return nil, fmt.Errorf("a server looks for changes every %s at most, and every %s at least; write a time between, such as 250ms", followOften, followSeldom)
+		return nil, stele.Messagef("config.follow-interval-out-of-range", "a server looks for changes every {shortest} at most, and every {longest} at least; write a time between, such as 250ms", followOften, followSeldom)
 	}
 	return d, err
 }

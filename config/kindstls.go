@@ -1,19 +1,19 @@
 package config
 
 import (
-	"fmt"
 	"net/mail"
 	"net/netip"
 	"net/url"
 	"strings"
 
+	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/serve/httpd"
 )
 
 // readFile reads the name of a file. The file is opened only when it is used.
 func readFile(_ *Setting, text string) (any, error) {
 	if strings.HasSuffix(text, "/") || strings.ContainsRune(text, 0) {
-		return nil, fmt.Errorf("%.100q is not a name of a file", text)
+		return nil, stele.Messagef("config.not-a-file-name", `"{value}" is not a name of a file`, text)
 	}
 	return text, nil
 }
@@ -23,10 +23,10 @@ func readFile(_ *Setting, text string) (any, error) {
 func readDomain(_ *Setting, text string) (any, error) {
 	name := strings.ToLower(strings.TrimSpace(text))
 	if strings.HasPrefix(name, "*.") {
-		return nil, fmt.Errorf("%.100q: there is no certificate for all names below another one without a change in the DNS; name those that you need", text)
+		return nil, stele.Messagef("config.acme-wildcard", `"{name}": there is no certificate for all names below another one without a change in the DNS; name those that you need`, text)
 	}
 	if _, err := netip.ParseAddr(name); err == nil || !isHost(name) || strings.HasSuffix(name, ".") {
-		return nil, fmt.Errorf("%.100q is not the name of a host", text)
+		return nil, stele.Messagef("config.not-a-host-name", `"{value}" is not the name of a host`, text)
 	}
 	return name, nil
 }
@@ -34,7 +34,7 @@ func readDomain(_ *Setting, text string) (any, error) {
 func readEmail(_ *Setting, text string) (any, error) {
 	address, err := mail.ParseAddress(text)
 	if err != nil || address.Address != text {
-		return nil, fmt.Errorf("%.100q is not an address of a mailbox; write it as in hostmaster@example.org", text)
+		return nil, stele.Messagef("config.not-a-mailbox", `"{value}" is not an address of a mailbox; write it as in hostmaster@example.org`, text)
 	}
 	return text, nil
 }
@@ -43,7 +43,7 @@ func readEmail(_ *Setting, text string) (any, error) {
 func readDirectory(_ *Setting, text string) (any, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || u.Fragment != "" {
-		return nil, fmt.Errorf("%.100q is not a directory of a CA; write it as in %s", text, LetsEncrypt)
+		return nil, stele.Messagef("config.not-a-ca-directory", `"{value}" is not a directory of a CA; write it as in {example}`, text, LetsEncrypt)
 	}
 	return text, nil
 }

@@ -55,7 +55,7 @@ func (p *parser) bracket() (*set, error) {
 	for first := true; ; first = false {
 		switch {
 		case !p.more():
-			return nil, p.errorf(start, "this bracket is not closed")
+			return nil, p.errorf(start, "expression.bracket-open", "this bracket is not closed")
 		case p.text[p.pos] == ']' && !first:
 			p.pos++
 			if p.fold {
@@ -83,17 +83,17 @@ func (p *parser) item() (set []span, ranged bool, err error) {
 	start := p.pos
 	if name, ok := p.named(':'); ok {
 		if set = classSpans(name); set == nil {
-			return nil, false, p.errorf(start, "%s is not a class of characters; POSIX has alnum, alpha, blank, cntrl, digit, graph, lower, print, punct, space, upper and xdigit", brief(name))
+			return nil, false, p.errorf(start, "expression.class-unknown", "{class} is not a class of characters; POSIX has alnum, alpha, blank, cntrl, digit, graph, lower, print, punct, space, upper and xdigit", brief(name))
 		}
 		if p.rangeFollows() {
-			return nil, false, p.errorf(p.pos, "a range can't begin with a class")
+			return nil, false, p.errorf(p.pos, "expression.range-begins-with-class", "a range can't begin with a class")
 		}
 		return set, false, nil
 	}
 	if name, ok := p.named('='); ok {
 		r, err := p.single(start, name)
 		if err == nil && p.rangeFollows() {
-			err = p.errorf(p.pos, "a range can't begin with an equivalence class")
+			err = p.errorf(p.pos, "expression.range-begins-with-equivalence", "a range can't begin with an equivalence class")
 		}
 		return []span{{r, r}}, false, err
 	}
@@ -107,9 +107,9 @@ func (p *parser) item() (set []span, ranged bool, err error) {
 	case err != nil:
 		return nil, false, err
 	case high < low:
-		return nil, false, p.errorf(start, "the range from %q to %q is the wrong way round", low, high)
+		return nil, false, p.errorf(start, "expression.range-reversed", "the range from '{low}' to '{high}' is the wrong way round", string(rune(low)), string(rune(high)))
 	case p.rangeFollows():
-		return nil, false, p.errorf(p.pos, "a range can't begin where another ends")
+		return nil, false, p.errorf(p.pos, "expression.range-begins-at-range-end", "a range can't begin where another ends")
 	}
 	return []span{{low, high}}, true, nil
 }
@@ -128,10 +128,10 @@ func (p *parser) end() (rune, error) {
 	}
 	rest := p.text[p.pos:]
 	if len(rest) > 1 && rest[0] == '[' && (rest[1] == ':' || rest[1] == '=' || rest[1] == '.') {
-		return 0, p.errorf(start, "a class can't end a range, and must be closed as in [[:alpha:]]; write [ last for the character")
+		return 0, p.errorf(start, "expression.range-ends-with-class", "a class can't end a range, and must be closed as in [[:alpha:]]; write [ last for the character")
 	}
 	if rest == "" {
-		return 0, p.errorf(start, "the range has no end")
+		return 0, p.errorf(start, "expression.range-end-missing", "the range has no end")
 	}
 	if len(rest) > 1 && rest[0] == '\\' {
 		if p.delim != 0 && rest[1] == p.delim {
@@ -170,7 +170,7 @@ func (p *parser) single(start int, name string) (rune, error) {
 	p.note(start, "a collating symbol or equivalence class; write the character")
 	r, n := utf8.DecodeRuneInString(name)
 	if n != len(name) {
-		return 0, p.errorf(start, "%s is not a collating element; only single characters are", brief(name))
+		return 0, p.errorf(start, "expression.collating-element-unknown", "{element} is not a collating element; only single characters are", brief(name))
 	}
 	return r, nil
 }

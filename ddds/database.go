@@ -2,7 +2,6 @@ package ddds
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/stele-id/stele"
@@ -12,15 +11,15 @@ import (
 // in one of Kind NotFound; the others from a walk, which can't go on: the rules
 // are at fault, not the name.
 var (
-	ErrNoSuchName = errors.New("no such name") // NXDOMAIN
-	ErrNoData     = errors.New("no rules")     // NODATA: the name exists
+	ErrNoSuchName = stele.Messagef("ddds.no-such-name", "no such name") // NXDOMAIN
+	ErrNoData     = stele.Messagef("ddds.no-rules", "no rules")         // NODATA: the name exists
 
-	ErrNoRule       = errors.New("no rule fits")                      // Kind NotFound
-	ErrLoop         = errors.New("the rules lead back to themselves") // Kind Exhausted
-	ErrTooManyHops  = errors.New("too many rewrites")                 // Kind Exhausted
-	ErrTooManyRules = errors.New("too many rules")                    // Kind Exhausted
-	ErrTooLarge     = errors.New("the expression is too large")       // Kind Exhausted
-	ErrTooMuchWork  = errors.New("the rules take too much work")      // Kind Exhausted
+	ErrNoRule       = stele.Messagef("ddds.no-rule-fits", "no rule fits")                   // Kind NotFound
+	ErrLoop         = stele.Messagef("ddds.loop", "the rules lead back to themselves")      // Kind Exhausted
+	ErrTooManyHops  = stele.Messagef("ddds.too-many-rewrites", "too many rewrites")         // Kind Exhausted
+	ErrTooManyRules = stele.Messagef("ddds.too-many-rules", "too many rules")               // Kind Exhausted
+	ErrTooLarge     = stele.Messagef("expression.too-large", "the expression is too large") // Kind Exhausted
+	ErrTooMuchWork  = stele.Messagef("ddds.too-much-work", "the rules take too much work")  // Kind Exhausted
 )
 
 // RuleSet is the rules at a key.
@@ -56,7 +55,7 @@ func notThere(name string, why error) error {
 // TryAgain is a database's answer that it does not know now, and why: a time-out,
 // a server that fails.
 func TryAgain(name string, why error) error {
-	return &stele.Error{Op: "look up", Kind: stele.Unavailable, Err: fmt.Errorf("%s: %w; try again", name, why)}
+	return &stele.Error{Op: "look up", Kind: stele.Unavailable, Err: stele.Messagef("ddds.lookup-unavailable", "{name}: {cause}; try again", name, why)}
 }
 
 // Map is a database in memory, by canonical names: for tests, and to check rules

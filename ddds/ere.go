@@ -76,15 +76,15 @@ type parser struct {
 func parseERE(text string, delim byte, fold bool, offset int) (ere, error) {
 	p := &parser{text: text, delim: delim, fold: fold, offset: offset}
 	if !utf8.ValidString(text) {
-		return ere{}, p.errorf(0, "the expression is not UTF-8")
+		return ere{}, p.errorf(0, "expression.not-utf-8", "the expression is not UTF-8")
 	}
 	var err error
 	p.ere.branches, p.ere.cost, err = p.alternatives(0)
 	return p.ere, err
 }
 
-func (p *parser) errorf(pos int, format string, args ...any) error {
-	return stele.Invalidf("regexp", p.offset+pos, format, args...)
+func (p *parser) errorf(pos int, code, text string, args ...any) error {
+	return stele.Invalidf("regexp", p.offset+pos, code, text, args...)
 }
 
 // note remembers the first thing in the expression that a name server may refuse or misread.
@@ -106,7 +106,7 @@ func (p *parser) alternatives(depth int) (branches [][]node, all cost, err error
 			return nil, cost{}, err
 		}
 		if p.pos == start {
-			return nil, cost{}, p.errorf(start, "nothing stands here, and POSIX does not say what that matches; write what is meant, or .* for anything")
+			return nil, cost{}, p.errorf(start, "expression.branch-empty", "nothing stands here, and POSIX does not say what that matches; write what is meant, or .* for anything")
 		}
 		branches = append(branches, branch)
 		all.size += c.size + 1
@@ -170,7 +170,7 @@ func (p *parser) atom(depth int) (n node, c cost, err error) {
 		n.fold = p.fold
 		return n, c, err
 	case '*', '+', '?', '{':
-		return n, c, p.errorf(p.pos, "%q repeats nothing here; write %s for the character", b, Quote(string(b)))
+		return n, c, p.errorf(p.pos, "expression.nothing-repeated", `'{character}' repeats nothing here; write "{literal}" for the character`, string(rune(b)), string(b))
 	case ')':
 		p.note(p.pos, "a closing parenthesis without an opening one; write [)]")
 	}
@@ -184,7 +184,7 @@ func (p *parser) atom(depth int) (n node, c cost, err error) {
 func (p *parser) parentheses(n *node, depth int) (c cost, err error) {
 	start := p.pos
 	if depth == maxDepth {
-		return cost{}, p.errorf(start, "parentheses stand more than %d deep", maxDepth)
+		return cost{}, p.errorf(start, "expression.too-deep", "parentheses stand more than {most} deep", maxDepth)
 	}
 	p.pos++
 	p.ere.groups++
@@ -193,7 +193,7 @@ func (p *parser) parentheses(n *node, depth int) (c cost, err error) {
 		return cost{}, err
 	}
 	if !p.more() {
-		return cost{}, p.errorf(start, "this parenthesis is not closed")
+		return cost{}, p.errorf(start, "expression.parenthesis-open", "this parenthesis is not closed")
 	}
 	p.pos++
 	c.size += 2
@@ -205,7 +205,7 @@ func (p *parser) escaped() (rune, error) {
 	start := p.pos
 	p.pos++
 	if !p.more() {
-		return 0, p.errorf(start, "nothing follows the backslash")
+		return 0, p.errorf(start, "expression.backslash-at-end", "nothing follows the backslash")
 	}
 	b := p.text[p.pos]
 	switch {
@@ -213,10 +213,10 @@ func (p *parser) escaped() (rune, error) {
 		p.pos++
 		return rune(b), nil
 	case isDigit(b):
-		return 0, p.errorf(start, "extended regular expressions have no back-references")
+		return 0, p.errorf(start, "expression.back-reference", "extended regular expressions have no back-references")
 	}
 	r, _ := utf8.DecodeRuneInString(p.text[p.pos:])
-	return 0, p.errorf(start, "POSIX does not say what a backslash before %q means; leave it out, or use a bracket expression such as [[:digit:]]", r)
+	return 0, p.errorf(start, "expression.escape-undefined", "POSIX does not say what a backslash before '{character}' means; leave it out, or use a bracket expression such as [[:digit:]]", string(rune(r)))
 }
 
 // repetition reads what says how often the node before it is repeated.
@@ -226,7 +226,7 @@ func (p *parser) repetition(n *node, c *cost) error {
 	}
 	start := p.pos
 	if n.kind == beginning || n.kind == ending {
-		return p.errorf(start, "POSIX does not say what a repeated anchor means")
+		return p.errorf(start, "expression.anchor-repeated", "POSIX does not say what a repeated anchor means")
 	}
 	switch p.text[start] {
 	case '*':
@@ -244,7 +244,7 @@ func (p *parser) repetition(n *node, c *cost) error {
 	p.pos++
 	c.size++
 	if p.more() && strings.IndexByte("*+?{", p.text[p.pos]) >= 0 {
-		return p.errorf(p.pos, "POSIX does not say what a repetition of a repetition means; use parentheses")
+		return p.errorf(p.pos, "expression.repetition-repeated", "POSIX does not say what a repetition of a repetition means; use parentheses")
 	}
 	return nil
 }
@@ -264,14 +264,14 @@ func (p *parser) bounds(n *node, c *cost) error {
 		}
 	}
 	if !ok || !p.more() || p.text[p.pos] != '}' {
-		return p.errorf(start, "this is not a repetition; write it as {2}, {2,} or {2,5}, and [{] for the character")
+		return p.errorf(start, "expression.repetition-malformed", "this is not a repetition; write it as {2}, {2,} or {2,5}, and [{] for the character")
 	}
 	p.pos++
 	switch {
 	case low > maxBound || high > maxBound:
-		return p.errorf(start, "the bound is too large; %d is the most", maxBound)
+		return p.errorf(start, "expression.bound-too-large", "the bound is too large; {most} is the most", maxBound)
 	case high != unbounded && high < low:
-		return p.errorf(start, "the second bound is less than the first")
+		return p.errorf(start, "expression.bounds-reversed", "the second bound is less than the first")
 	}
 	n.low, n.high = low, high
 	times := max(low, high, 1)
@@ -291,5 +291,5 @@ func (p *parser) number() (n int, ok bool) {
 }
 
 func (p *parser) tooLarge() error {
-	return tooLarge("its repetitions, written out, have more than %d steps or are nested more than %d times", maxSize, maxReps)
+	return tooLarge("expression.repetitions-too-large", "its repetitions, written out, have more than {most-steps} steps or are nested more than {most-depth} times", maxSize, maxReps)
 }

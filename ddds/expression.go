@@ -1,7 +1,6 @@
 package ddds
 
 import (
-	"fmt"
 	"regexp"
 	"strings"
 	"sync"
@@ -56,27 +55,27 @@ type piece struct {
 // [ErrTooLarge] in them.
 func ParseExpression(field string) (*Expression, error) {
 	if len(field) > maxField {
-		return nil, tooLarge("the field has %d bytes; %d are the most", len(field), maxField)
+		return nil, tooLarge("expression.field-too-long", "the field has {size} bytes; {most} are the most", len(field), maxField)
 	}
 	if field == "" {
-		return nil, stele.Invalidf("regexp", 0, "there is no expression")
+		return nil, stele.Invalidf("regexp", 0, "expression.missing", "there is no expression")
 	}
 	delim := field[0]
 	if !isDelimiter(delim) {
-		return nil, stele.Invalidf("regexp", 0, "%q can't be a delimiter; use one such as !, that is neither a digit, i nor a backslash", delim)
+		return nil, stele.Invalidf("regexp", 0, "expression.delimiter-invalid", "'{delimiter}' can't be a delimiter; use one such as !, that is neither a digit, i nor a backslash", string(rune(delim)))
 	}
 	second, ok := nextDelimiter(field, 1)
 	if !ok {
-		return nil, stele.Invalidf("regexp", len(field), "the expression has no second %q; it is %[1]c ERE %[1]c replacement %[1]c", delim)
+		return nil, stele.Invalidf("regexp", len(field), "expression.second-delimiter-missing", "the expression has no second '{delimiter}'; it is %[1]c ERE %[1]c replacement %[1]c", string(rune(delim)))
 	}
 	third, ok := nextDelimiter(field, second+1)
 	if !ok {
-		return nil, stele.Invalidf("regexp", len(field), "the expression has no third %q; it is %[1]c ERE %[1]c replacement %[1]c", delim)
+		return nil, stele.Invalidf("regexp", len(field), "expression.third-delimiter-missing", "the expression has no third '{delimiter}'; it is %[1]c ERE %[1]c replacement %[1]c", string(rune(delim)))
 	}
 	fold := false
 	for i := third + 1; i < len(field); i++ {
 		if field[i]|0x20 != 'i' {
-			return nil, stele.Invalidf("regexp", i, "%q is not a flag of an expression; only i is, and %q in the text needs a backslash", field[i], delim)
+			return nil, stele.Invalidf("regexp", i, "expression.flag-unknown", "'{character}' is not a flag of an expression; only i is, and '{delimiter}' in the text needs a backslash", string(rune(field[i])), string(rune(delim)))
 		}
 		fold = true
 	}
@@ -93,8 +92,8 @@ func ParseExpression(field string) (*Expression, error) {
 }
 
 // tooLarge makes an error of Kind Exhausted.
-func tooLarge(format string, args ...any) error {
-	return &stele.Error{Op: "parse", Kind: stele.Exhausted, Err: fmt.Errorf("%w: "+format, append([]any{ErrTooLarge}, args...)...)}
+func tooLarge(code, text string, args ...any) error {
+	return &stele.Error{Op: "parse", Kind: stele.Exhausted, Err: stele.Messagef("", "{problem}: {cause}", ErrTooLarge, stele.Messagef(code, text, args...))}
 }
 
 // isDelimiter reports whether c may delimit. Letters may, except the flag.
@@ -131,7 +130,7 @@ func parseReplacement(text string, delim byte, groups, offset int) (list []piece
 			continue
 		}
 		if i++; i == len(text) {
-			return nil, stele.Invalidf("regexp", offset+i-1, "nothing follows the backslash")
+			return nil, stele.Invalidf("regexp", offset+i-1, "expression.backslash-at-end", "nothing follows the backslash")
 		}
 		switch c := text[i]; {
 		case c == '\\', c == delim:
@@ -139,12 +138,12 @@ func parseReplacement(text string, delim byte, groups, offset int) (list []piece
 		case '1' <= c && c <= '9':
 			group := int(c - '0')
 			if group > groups {
-				return nil, stele.Invalidf("regexp", offset+i-1, `\%d stands for a group that is not there; the expression has %d`, group, groups)
+				return nil, stele.Invalidf("regexp", offset+i-1, "expression.group-missing", "\\{group} stands for a group that is not there; the expression has {groups}", group, groups)
 			}
 			flush()
 			list = append(list, piece{group: group})
 		default:
-			return nil, stele.Invalidf("regexp", offset+i-1, `a backslash before %q means nothing; \1 to \9 are groups, and \\ is a backslash`, c)
+			return nil, stele.Invalidf("regexp", offset+i-1, "expression.replacement-escape-unknown", "a backslash before '{character}' means nothing; \\1 to \\9 are groups, and \\\\ is a backslash", string(rune(c)))
 		}
 	}
 	flush()
@@ -165,7 +164,7 @@ func NewExpression(ere, replacement string, fold bool) (*Expression, error) {
 		return strings.IndexByte(ere, byte(r)) < 0 && strings.IndexByte(replacement, byte(r)) < 0
 	})
 	if delim < 0 {
-		return nil, stele.Invalidf("regexp", 0, "every character that could delimit the expression occurs in it")
+		return nil, stele.Invalidf("regexp", 0, "expression.no-delimiter-free", "every character that could delimit the expression occurs in it")
 	}
 	d := delimiters[delim : delim+1]
 	field := d + ere + d + replacement + d
@@ -186,11 +185,11 @@ func NewExpression(ere, replacement string, fold bool) (*Expression, error) {
 func (e *Expression) portable() error {
 	switch {
 	case e.whole:
-		return stele.Invalidf("regexp", 0, "a pattern alone is not an expression; write !^pattern$!replacement!")
+		return stele.Invalidf("regexp", 0, "expression.pattern-alone", "a pattern alone is not an expression; write !^pattern$!replacement!")
 	case strings.IndexFunc(e.text, unicode.IsControl) >= 0:
-		return stele.Invalidf("regexp", 0, "a control character; leave it out")
+		return stele.Invalidf("regexp", 0, "expression.control-character", "a control character; leave it out")
 	case e.ere.quirk != "":
-		return &stele.Error{Op: "write", Kind: stele.Invalid, Err: fmt.Errorf("regexp: not all name servers take this expression: %s", e.ere.quirk)}
+		return &stele.Error{Op: "write", Kind: stele.Invalid, Err: stele.Messagef("expression.not-portable", "regexp: not all name servers take this expression: {reason}", e.ere.quirk)}
 	}
 	return nil
 }
@@ -201,7 +200,7 @@ func (e *Expression) portable() error {
 // lower case for names in any.
 func parsePattern(pattern, replacement string) (*Expression, error) {
 	if len(pattern) > maxField {
-		return nil, tooLarge("the field has %d bytes; %d are the most", len(pattern), maxField)
+		return nil, tooLarge("expression.pattern-too-long", "the field has {size} bytes; {most} are the most", len(pattern), maxField)
 	}
 	parsed, err := parseERE(pattern, 0, true, 0)
 	if err != nil {
@@ -246,7 +245,7 @@ func (e *Expression) Apply(text string) (output string, ok bool, err error) {
 		}
 		if b.Len()+len(part) > maxOutput {
 			return "", true, &stele.Error{Op: "apply", Kind: stele.Exhausted,
-				Err: fmt.Errorf("the output of the expression has more than %d bytes", maxOutput)}
+				Err: stele.Messagef("expression.output-too-large", "the output of the expression has more than {most} bytes", maxOutput)}
 		}
 		b.WriteString(part)
 	}

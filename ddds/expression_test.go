@@ -217,7 +217,7 @@ func TestParseExpressionErrors(t *testing.T) {
 			t.Errorf("%q: error %v, want a syntax error", tt.field, err)
 			continue
 		}
-		if syntax.Pos != tt.pos || !strings.Contains(syntax.Reason, tt.reason) {
+		if syntax.Pos != tt.pos || !strings.Contains(syntax.Reason.Error(), tt.reason) {
 			t.Errorf("%q: %v, want byte %d and %q", tt.field, err, tt.pos, tt.reason)
 		}
 	}

@@ -56,11 +56,11 @@ func ParseFlag(text string) (Flag, error) {
 		return f, nil
 	}
 	if !strings.HasPrefix(upper, resolvedPrefix) {
-		return "", stele.Invalidf("flags", 0, "%s is not a flag; use s, a, u, p, DIS: with A, AAAA, SRV, URL or NAPTR, RES: with a protocol, or none", brief(text))
+		return "", stele.Invalidf("flags", 0, "rule.flag-unknown", "{flag} is not a flag; use s, a, u, p, DIS: with A, AAAA, SRV, URL or NAPTR, RES: with a protocol, or none", brief(text))
 	}
 	value := strings.ToLower(text[len(resolvedPrefix):])
 	if !isServiceName(value) {
-		return "", stele.Invalidf("flags", len(resolvedPrefix), "%s is not a protocol; use a service name of IANA's, such as http", brief(value))
+		return "", stele.Invalidf("flags", len(resolvedPrefix), "rule.flag-protocol-malformed", "{protocol} is not a protocol; use a service name of IANA's, such as http", brief(value))
 	}
 	return Flag(resolvedPrefix + value), nil
 }
@@ -70,7 +70,7 @@ func ParseFlag(text string) (Flag, error) {
 func ParseWantedFlag(text string) (Flag, error) {
 	switch upper := strings.ToUpper(strings.TrimSuffix(text, ":")); upper {
 	case "":
-		return "", stele.Invalidf("flags", 0, "there is no flag; name one, such as DIS:SRV or RES:http")
+		return "", stele.Invalidf("flags", 0, "rule.flag-missing", "there is no flag; name one, such as DIS:SRV or RES:http")
 	case "DIS", "RES":
 		return Flag(upper + ":"), nil
 	}

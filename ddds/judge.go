@@ -197,10 +197,10 @@ func (v *walk) apply(r *Rule) (output string, matched bool, err error) {
 		return r.Replacement, true, nil
 	}
 	if err := v.ctx.Err(); err != nil {
-		return "", false, v.fail(stele.Unavailable, "%w; try again", err)
+		return "", false, v.fail(stele.Unavailable, "ddds.walk-interrupted", "{cause}; try again", err)
 	}
 	if v.work += r.Expression.work(v.request.Name); v.work > maxWork {
-		return "", false, v.fail(stele.Exhausted, "%w: it would be more than %d steps", ErrTooMuchWork, maxWork)
+		return "", false, v.fail(stele.Exhausted, "ddds.too-many-steps", "{cause}: it would be more than {most} steps", ErrTooMuchWork, maxWork)
 	}
 	return r.Expression.Apply(v.request.Name)
 }

@@ -20,24 +20,24 @@ const (
 func CanonicalName(name string) (string, error) {
 	text := strings.TrimSuffix(name, ".")
 	if text == "" {
-		return "", stele.Invalidf("name", 0, "there is no name")
+		return "", stele.Invalidf("name", 0, "rule-key.missing", "there is no name")
 	}
 	if len(text) > maxName {
-		return "", stele.Invalidf("name", maxName, "the name has %d bytes; %d are the most", len(text), maxName)
+		return "", stele.Invalidf("name", maxName, "rule-key.too-long", "the name has {size} bytes; {most} are the most", len(text), maxName)
 	}
 	begin := 0
 	for i := 0; i <= len(text); i++ {
 		if i < len(text) && text[i] != '.' {
 			if c := text[i]; c <= ' ' || c > '~' || strings.IndexByte(`"$();@\`, c) >= 0 {
-				return "", stele.Invalidf("name", i, "%q can't be in the name of a key", c)
+				return "", stele.Invalidf("name", i, "rule-key.character-not-allowed", "'{character}' can't be in the name of a key", string(rune(c)))
 			}
 			continue
 		}
 		switch size := i - begin; {
 		case size == 0:
-			return "", stele.Invalidf("name", i, "two dots follow each other, or the name begins with one")
+			return "", stele.Invalidf("name", i, "rule-key.label-empty", "two dots follow each other, or the name begins with one")
 		case size > maxLabel:
-			return "", stele.Invalidf("name", begin, "the label has %d bytes; %d are the most", size, maxLabel)
+			return "", stele.Invalidf("name", begin, "rule-key.label-too-long", "the label has {size} bytes; {most} are the most", size, maxLabel)
 		}
 		begin = i + 1
 	}
@@ -76,15 +76,15 @@ func checkOutput(flag Flag, text string) (string, error) {
 // else where it is shown or sent: what RFC 3986 has no place for.
 func checkURI(text string) error {
 	if len(text) > stele.MaxURL {
-		return stele.Invalidf("URI", stele.MaxURL, "the URI has %d bytes; %d are the most", len(text), stele.MaxURL)
+		return stele.Invalidf("URI", stele.MaxURL, "rule.uri-too-long", "the URI has {size} bytes; {most} are the most", len(text), stele.MaxURL)
 	}
 	scheme, rest, ok := strings.Cut(text, ":")
 	if !ok || rest == "" || !isURIScheme(scheme) {
-		return stele.Invalidf("URI", 0, "%s is not an absolute URI", brief(text))
+		return stele.Invalidf("URI", 0, "rule.uri-not-absolute", "{text} is not an absolute URI", brief(text))
 	}
 	for i := range len(text) {
 		if c := text[i]; c <= ' ' || c > '~' || strings.IndexByte("\"<>\\`", c) >= 0 {
-			return stele.Invalidf("URI", i, "%q can't be in a URI", c)
+			return stele.Invalidf("URI", i, "rule.uri-character-not-allowed", "'{character}' can't be in a URI", string(rune(c)))
 		}
 	}
 	return nil

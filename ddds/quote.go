@@ -80,16 +80,16 @@ func Unescape(text string) (string, error) {
 		rest := text[i+1:]
 		switch {
 		case rest == "":
-			return "", stele.Invalidf("", i, "nothing follows the backslash")
+			return "", stele.Invalidf("", i, "expression.backslash-at-end", "nothing follows the backslash")
 		case !isDigit(rest[0]):
 			b.WriteByte(rest[0])
 			i++
 		case len(rest) < 3 || !isDigit(rest[1]) || !isDigit(rest[2]):
-			return "", stele.Invalidf("", i, "a backslash and a digit need two more digits")
+			return "", stele.Invalidf("", i, "rule-key.escape-too-short", "a backslash and a digit need two more digits")
 		default:
 			n := int(rest[0]-'0')*100 + int(rest[1]-'0')*10 + int(rest[2]-'0')
 			if n > 255 {
-				return "", stele.Invalidf("", i, "%d is not a byte; 255 is the largest", n)
+				return "", stele.Invalidf("", i, "rule-key.escape-not-a-byte", "{number} is not a byte; 255 is the largest", n)
 			}
 			b.WriteByte(byte(n))
 			i += 3

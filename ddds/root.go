@@ -71,19 +71,19 @@ func URNString(urn string) (string, error) {
 func namespaceOf(urn string) (string, error) {
 	const prefix = "urn:"
 	if len(urn) < len(prefix) || !strings.EqualFold(urn[:len(prefix)], prefix) {
-		return "", stele.Invalidf("urn", 0, "%s is not a URN; it begins with urn:", brief(urn))
+		return "", stele.Invalidf("urn", 0, "ddds.not-a-urn", "{text} is not a URN; it begins with urn:", brief(urn))
 	}
 	nid, nss, ok := strings.Cut(urn[len(prefix):], ":")
 	if !ok || nss == "" {
-		return "", stele.Invalidf("urn", len(urn), "a URN has a namespace and a name in it, as in urn:isbn:9780141036144")
+		return "", stele.Invalidf("urn", len(urn), "ddds.urn-incomplete", "a URN has a namespace and a name in it, as in urn:isbn:9780141036144")
 	}
 	for i := range len(nid) {
 		if c := nid[i]; !isLetter(c) && !isDigit(c) && (c != '-' || i == 0 || i == len(nid)-1) {
-			return "", stele.Invalidf("urn", len(prefix)+i, "%q can't stand here in a namespace; use letters, digits, and hyphens inside", c)
+			return "", stele.Invalidf("urn", len(prefix)+i, "ddds.urn-namespace-character", "'{character}' can't stand here in a namespace; use letters, digits, and hyphens inside", string(rune(c)))
 		}
 	}
 	if len(nid) < 2 || len(nid) > 32 {
-		return "", stele.Invalidf("urn", len(prefix), "the namespace has %d characters; 2 to 32 are right", len(nid))
+		return "", stele.Invalidf("urn", len(prefix), "ddds.urn-namespace-wrong-length", "the namespace has {size} characters; 2 to 32 are right", len(nid))
 	}
 	return nid, nil
 }

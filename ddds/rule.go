@@ -116,9 +116,9 @@ func (u unknownFlag) Unwrap() error { return u.error }
 func (r *Rule) checkSides() error {
 	switch {
 	case r.Expression != nil && r.Replacement != "":
-		return stele.Invalidf("replacement", 0, "there are a regexp and a replacement; a rule has one of them (RFC 3403, 4.1)")
+		return stele.Invalidf("replacement", 0, "rule.regexp-and-replacement", "there are a regexp and a replacement; a rule has one of them (RFC 3403, 4.1)")
 	case r.Expression == nil && r.Replacement == "":
-		return stele.Invalidf("replacement", 0, "there is neither a regexp nor a replacement")
+		return stele.Invalidf("replacement", 0, "rule.regexp-and-replacement-missing", "there is neither a regexp nor a replacement")
 	}
 	return nil
 }
@@ -139,7 +139,7 @@ func (r *Rule) Fields() (Fields, error) {
 		return Fields{}, err
 	}
 	if flag, err := ParseFlag(string(r.Flag)); err != nil || flag != r.Flag {
-		return Fields{}, stele.Invalidf("flags", 0, "%s is not a flag in its canonical form", brief(string(r.Flag)))
+		return Fields{}, stele.Invalidf("flags", 0, "rule.flag-not-canonical", "{flag} is not a flag in its canonical form", brief(string(r.Flag)))
 	}
 	service, err := r.Services.Field(r.Flag)
 	if err != nil {
@@ -154,7 +154,7 @@ func (r *Rule) Fields() (Fields, error) {
 		return f, nil
 	}
 	if r.Flag.Output() == OutputURI {
-		return Fields{}, stele.Invalidf("replacement", 0, "a replacement is a domain name and the flag %s asks for a URI; write an expression, such as !.*!URI!", r.Flag)
+		return Fields{}, stele.Invalidf("replacement", 0, "rule.replacement-not-a-uri", "a replacement is a domain name and the flag {flag} asks for a URI; write an expression, such as !.*!URI!", r.Flag)
 	}
 	if f.Replacement, err = CanonicalName(r.Replacement); err != nil {
 		return Fields{}, err

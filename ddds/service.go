@@ -78,7 +78,7 @@ func instead(service stele.Service) []stele.Service {
 // shape, and rules (thesis, 6.3.2).
 func ParseService(text string) (stele.Service, error) {
 	if !isServiceToken(text) {
-		return "", stele.Invalidf("service", 0, "%s is not a service; write it as in N2L, I2L or N2Ls", brief(text))
+		return "", stele.Invalidf("service", 0, "rule.service-malformed", "{text} is not a service; write it as in N2L, I2L or N2Ls", brief(text))
 	}
 	return canonicalService(text), nil
 }
@@ -98,7 +98,7 @@ func ParseServices(flag Flag, text string) (Services, error) {
 		return Services{}, nil
 	}
 	if len(text) > maxField {
-		return Services{}, stele.Invalidf("service", maxField, "the field has %d bytes; %d are the most", len(text), maxField)
+		return Services{}, stele.Invalidf("service", maxField, "rule.service-too-long", "the field has {size} bytes; {most} are the most", len(text), maxField)
 	}
 	switch {
 	case flag.isExtended():
@@ -137,7 +137,7 @@ func parseExtended(text string) (s Services, err error) {
 			return Services{}, err
 		}
 		if token[0]|0x20 != 'n' || len(o.Service) != len(stele.N2L) {
-			return Services{}, stele.Invalidf("service", pos, "%s is not a service here; use N2L, N2C, N2S or N2P", brief(token))
+			return Services{}, stele.Invalidf("service", pos, "rule.service-unknown-here", "{service} is not a service here; use N2L, N2C, N2S or N2P", brief(token))
 		}
 		s.Offers = append(s.Offers, o)
 		pos += len(token) + 1
@@ -160,7 +160,7 @@ func parseMixed(text string) (s Services, err error) {
 		case !isToken(token):
 			return Services{}, badToken(pos, token)
 		case s.Protocol != "":
-			return Services{}, stele.Invalidf("service", pos, "%s is a second protocol; a rule has one", brief(token))
+			return Services{}, stele.Invalidf("service", pos, "rule.protocol-second", "{protocol} is a second protocol; a rule has one", brief(token))
 		default:
 			s.Protocol = strings.ToLower(token)
 		}
@@ -190,7 +190,7 @@ func offerLen(text string) int {
 func parseOffer(token string, pos int) (Offer, error) {
 	name, detail, typed := strings.Cut(token, ":")
 	if !isServiceToken(name) {
-		return Offer{}, stele.Invalidf("service", pos, "%s is not a service; use N2L, N2C, N2S or N2P", brief(name))
+		return Offer{}, stele.Invalidf("service", pos, "rule.service-unknown", "{service} is not a service; use N2L, N2C, N2S or N2P", brief(name))
 	}
 	o := newOffer(name)
 	if !typed {
@@ -199,23 +199,23 @@ func parseOffer(token string, pos int) (Offer, error) {
 	pos += len(name) + 1
 	switch {
 	case o.Service == stele.N2P:
-		return Offer{}, stele.Invalidf("service", pos, "N2P has no type; write N2P alone")
+		return Offer{}, stele.Invalidf("service", pos, "rule.n2p-with-type", "N2P has no type; write N2P alone")
 	case o.Service == stele.N2S:
 		o.Type = strings.ToUpper(detail)
 		if !isAlgorithm(o.Type) {
-			return Offer{}, stele.Invalidf("service", pos, "%s is not an algorithm; write it as in N2S:RSA or N2S:ED25519", brief(detail))
+			return Offer{}, stele.Invalidf("service", pos, "rule.algorithm-malformed", "{text} is not an algorithm; write it as in N2S:RSA or N2S:ED25519", brief(detail))
 		}
 	default:
 		o.Type = strings.ToLower(detail)
 		if !isMedia(o.Type) {
-			return Offer{}, stele.Invalidf("service", pos, "%s is not a media type; write it as in N2L:audio/wav or N2L:audio", brief(detail))
+			return Offer{}, stele.Invalidf("service", pos, "rule.media-type-malformed", "{text} is not a media type; write it as in N2L:audio/wav or N2L:audio", brief(detail))
 		}
 	}
 	return o, nil
 }
 
 func badToken(pos int, token string) error {
-	return stele.Invalidf("service", pos, "%s is neither a protocol nor a service: a letter, then letters and digits, %d at most", brief(token), maxToken)
+	return stele.Invalidf("service", pos, "rule.token-malformed", "{text} is neither a protocol nor a service: a letter, then letters and digits, {most} at most", brief(token), maxToken)
 }
 
 // isToken reports whether s is a protocol or a service of RFC 3404's grammar.
@@ -308,7 +308,7 @@ func (s Services) Field(flag Flag) (string, error) {
 		return "", err
 	}
 	if !back.equal(s) {
-		return "", stele.Invalidf("service", 0, "%s would be read as something else beside the flag %q; give protocols in lower case, types in lower case, and services as N2L", brief(text), flag)
+		return "", stele.Invalidf("service", 0, "rule.service-ambiguous", `{services} would be read as something else beside the flag "{flag}"; give protocols in lower case, types in lower case, and services as N2L`, brief(text), flag)
 	}
 	return text, nil
 }

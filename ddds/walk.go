@@ -119,7 +119,7 @@ func (v *walk) begin() (Result, error) {
 	key := q.Start
 	if key == "" {
 		if v.walker.First == nil {
-			return Result{}, stele.Invalidf("", 0, "there is no first key; give one, or a rule that makes it")
+			return Result{}, stele.Invalidf("", 0, "ddds.first-key-missing", "there is no first key; give one, or a rule that makes it")
 		}
 		var err error
 		if key, err = v.walker.First(q.Name); err != nil {
@@ -134,7 +134,7 @@ func (v *walk) begin() (Result, error) {
 }
 
 // errExpired says that a rule on the way has expired.
-var errExpired = errors.New("a rule expired before the walk ended")
+var errExpired = stele.Messagef("ddds.rule-expired", "a rule expired before the walk ended")
 
 // expiry returns when the first of the rules on the way expires; the zero time if there
 // is no clock.
@@ -166,7 +166,7 @@ func (v *walk) visit(key string, phase Phase, expires time.Time) (Result, error)
 	}
 	list, err := v.judge(set.Rules, byFit, step)
 	if err == nil && len(list) == 0 {
-		err = v.fail(stele.NotFound, "%w: none of the %d at %s matches and offers %s", ErrNoRule, len(set.Rules), key, v.wanted())
+		err = v.fail(stele.NotFound, "ddds.no-rule-matches", "{cause}: none of the {count} at {key} matches and offers {wanted}", ErrNoRule, len(set.Rules), key, v.wanted())
 	}
 	if err != nil {
 		v.stumble(step, err)
@@ -181,11 +181,11 @@ func (v *walk) visit(key string, phase Phase, expires time.Time) (Result, error)
 func (v *walk) lookUp(key string, phase Phase) (set RuleSet, step int, err error) {
 	switch {
 	case slices.Contains(v.path, key):
-		err = v.fail(stele.Exhausted, "%w: %s was asked before", ErrLoop, key)
+		err = v.fail(stele.Exhausted, "ddds.key-asked-before", "{cause}: {key} was asked before", ErrLoop, key)
 	case len(v.path) > MaxHops:
-		err = v.fail(stele.Exhausted, "%w: %d, and %s is not the end", ErrTooManyHops, MaxHops, key)
+		err = v.fail(stele.Exhausted, "ddds.rewrites-without-end", "{cause}: {most}, and {key} is not the end", ErrTooManyHops, MaxHops, key)
 	case v.lookups == maxLookups:
-		err = v.fail(stele.Exhausted, "%w: %d keys were asked, and %s is not the end", ErrTooManyHops, maxLookups, key)
+		err = v.fail(stele.Exhausted, "ddds.lookups-without-end", "{cause}: {most} keys were asked, and {key} is not the end", ErrTooManyHops, maxLookups, key)
 	case v.ctx.Err() != nil:
 		err = TryAgain(key, v.ctx.Err())
 	}
@@ -200,7 +200,7 @@ func (v *walk) lookUp(key string, phase Phase) (set RuleSet, step int, err error
 	case len(set.Rules) == 0:
 		err = NoData(key)
 	case len(set.Rules) > MaxRules:
-		err = v.fail(stele.Exhausted, "%w: %d at %s; %d are the most", ErrTooManyRules, len(set.Rules), key, MaxRules)
+		err = v.fail(stele.Exhausted, "ddds.too-many-rules-at-key", "{cause}: {count} at {key}; {most} are the most", ErrTooManyRules, len(set.Rules), key, MaxRules)
 	}
 	if v.trace != nil {
 		step = len(v.trace.Steps)
@@ -223,7 +223,7 @@ func (v *walk) follow(list []judged, ttl uint32, phase Phase, expires time.Time,
 			if v.renewed {
 				return Result{}, unanswered
 			}
-			return Result{}, v.fail(stele.Unavailable, "%w; try again", errExpired)
+			return Result{}, v.fail(stele.Unavailable, "ddds.walk-expired", "{cause}; try again", errExpired)
 		}
 		if v.isEnd(j.candidate.Flag) {
 			v.mark(step, j, Chosen)
@@ -277,8 +277,8 @@ func (v *walk) wanted() string {
 	return Escape(string(v.request.Service))
 }
 
-func (v *walk) fail(kind stele.Kind, format string, args ...any) error {
-	return &stele.Error{Op: "resolve", Kind: kind, Err: fmt.Errorf(format, args...)}
+func (v *walk) fail(kind stele.Kind, code, text string, args ...any) error {
+	return &stele.Error{Op: "resolve", Kind: kind, Err: stele.Messagef(code, text, args...)}
 }
 
 // wrap gives an error of the database a Kind if it has none: a database that does
@@ -287,7 +287,7 @@ func (v *walk) wrap(err error) error {
 	if _, ok := errors.AsType[*stele.Error](err); ok {
 		return err
 	}
-	return v.fail(stele.Unavailable, "%w", err)
+	return v.fail(stele.Unavailable, "", "{cause}", err)
 }
 
 // stumble notes an error in the trace.

@@ -8,7 +8,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
@@ -71,7 +70,8 @@ type Finding struct {
 	Check string `json:"check"` // the name of the examination
 	Grade Grade  `json:"state"`
 	What  string `json:"what"`
-	Do    string `json:"do,omitempty"` // what to do about it
+	Do    string `json:"do,omitempty"`   // what to do about it
+	Code  string `json:"code,omitempty"` // of What, for programs; see [stele.Message]
 }
 
 // examination looks at one thing.
@@ -107,7 +107,7 @@ func Examine(ctx context.Context, o Options, report func(Finding) error) (proble
 	x := newSubject(o, report)
 	for _, e := range examinations {
 		if ctx.Err() != nil {
-			return x.problems, &stele.Error{Op: "doctor", Kind: stele.Unavailable, Err: errors.New("interrupted")}
+			return x.problems, &stele.Error{Op: "doctor", Kind: stele.Unavailable, Err: stele.Messagef("doctor.interrupted", "interrupted")}
 		}
 		x.at = e.name
 		within, cancel := context.WithTimeout(ctx, examinationTime)
@@ -153,25 +153,26 @@ type findings struct {
 }
 
 // report passes a finding to the caller of the examinations.
-func (x *subject) report(g Grade, what, do string) {
+func (x *subject) report(g Grade, what *stele.Message, do string) {
 	if g == Problem {
 		x.problems++
 	}
-	if err := x.tell(Finding{x.at, g, what, do}); x.failed == nil {
+	code, _ := stele.CodeOf(what)
+	if err := x.tell(Finding{x.at, g, what.Error(), do, code}); x.failed == nil {
 		x.failed = err
 	}
 }
 
-func (x *subject) ok(format string, args ...any) {
-	x.report(OK, fmt.Sprintf(format, args...), "")
+func (x *subject) ok(code, text string, args ...any) {
+	x.report(OK, stele.Messagef(code, text, args...), "")
 }
 
-func (x *subject) warn(do, format string, args ...any) {
-	x.report(Warning, fmt.Sprintf(format, args...), do)
+func (x *subject) warn(do, code, text string, args ...any) {
+	x.report(Warning, stele.Messagef(code, text, args...), do)
 }
 
-func (x *subject) problem(do, format string, args ...any) {
-	x.report(Problem, fmt.Sprintf(format, args...), do)
+func (x *subject) problem(do, code, text string, args ...any) {
+	x.report(Problem, stele.Messagef(code, text, args...), do)
 }
 
 // local returns the URL of the server on this machine; "" if it is not known.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/internal/disk"
 	"github.com/stele-id/stele/secret"
 	"github.com/stele-id/stele/server"
@@ -22,10 +23,10 @@ func examineConfiguration(_ context.Context, x *subject) {
 		return
 	}
 	for _, q := range x.Config.Problems {
-		x.problem("put it right; 'stele config list' has all settings", "%s", q)
+		x.problem("put it right; 'stele config list' has all settings", "", "{cause}", q.Err())
 	}
 	for _, q := range x.Config.Warnings {
-		x.warn("", "%s", q)
+		x.warn("", "", "{cause}", q.Err())
 	}
 	x.examineFile("", 0o022, x.ConfigFile, "others may change it")
 	x.examineFile("", 0o007, x.Config.TLSKey, "others may read the private key")
@@ -33,15 +34,15 @@ func examineConfiguration(_ context.Context, x *subject) {
 	before := x.problems
 	if x.Config.TLSCert != "" && x.Config.TLSKey != "" {
 		if _, err := server.ReadPair(x.Config.TLSCert, x.Config.TLSKey); err != nil {
-			x.problem("put a certificate and its key there; until then the server shows the one it has, and does not start again", "%v", err)
+			x.problem("put a certificate and its key there; until then the server shows the one it has, and does not start again", "", "{cause}", err)
 		}
 	}
 	switch {
 	case len(x.Config.Problems) > 0 || x.problems > before:
 	case x.ConfigFile == "":
-		x.ok("no file is named, so the defaults and the environment hold; --config names one")
+		x.ok("doctor.config-file-not-named", "no file is named, so the defaults and the environment hold; --config names one")
 	default:
-		x.ok("nothing is wrong in %s", x.ConfigFile)
+		x.ok("doctor.config-good", "nothing is wrong in {file}", x.ConfigFile)
 	}
 }
 
@@ -50,9 +51,9 @@ func (x *subject) examineSecretKey() {
 	_, err := x.Secrets.Keys()
 	switch {
 	case errors.Is(err, secret.ErrNoKey) && x.Place.IsDatabase():
-		x.warn("make one with 'stele secret keygen FILE', and name the file with secret-key-file on each server", "no secret key is given, so no zone can be signed with new keys")
+		x.warn("make one with 'stele secret keygen FILE', and name the file with secret-key-file on each server", "doctor.secret-key-missing", "no secret key is given, so no zone can be signed with new keys")
 	case err != nil && !errors.Is(err, secret.ErrNoKey):
-		x.problem("docs/secrets.md tells what to do", "%v", err)
+		x.problem("docs/secrets.md tells what to do", "", "{cause}", err)
 	}
 }
 
@@ -65,7 +66,7 @@ func (x *subject) examineFile(do string, not fs.FileMode, file, what string) {
 		if do == "" {
 			do = fmt.Sprintf("chmod %04o %s", info.Mode().Perm()&^not, file)
 		}
-		x.problem(do, "%s: %s (%s)", file, what, info.Mode().Perm())
+		x.problem(do, "", "{file}: {what} ({mode})", file, what, info.Mode().Perm())
 	}
 }
 
@@ -76,33 +77,33 @@ func examineFolder(_ context.Context, x *subject) {
 		return
 	}
 	if x.Place.IsDatabase() {
-		x.ok("there is none; the registry is in the database %s, whose disk, rights and backups its own tools look after", x.Place)
+		x.ok("doctor.folder-is-database", "there is none; the registry is in the database {database}, whose disk, rights and backups its own tools look after", x.Place)
 		return
 	}
 	info, err := os.Stat(x.Place.Folder)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		x.problem("name it with --data, or in the configuration", "there is no registry in %s", x.Place.Folder)
+		x.problem("name it with --data, or in the configuration", "doctor.registry-missing", "there is no registry in {folder}", x.Place.Folder)
 		return
 	case err != nil:
-		x.problem("run this as the user of the server", "%v", err)
+		x.problem("run this as the user of the server", "", "{cause}", err)
 		return
 	case !info.IsDir():
-		x.problem("name the folder with --data, or in the configuration", "%s is not a folder", x.Place.Folder)
+		x.problem("name the folder with --data, or in the configuration", "doctor.not-a-folder", "{folder} is not a folder", x.Place.Folder)
 		return
 	}
 	before := x.problems
 	x.examineFile("", 0o022, x.Place.Folder, "others may change the registry")
 	if info.Mode().Perm()&0o007 != 0 {
-		x.warn(fmt.Sprintf("chmod o-rwx %s", x.Place.Folder), "everybody on this machine may read the registry, restricted records too")
+		x.warn(fmt.Sprintf("chmod o-rwx %s", x.Place.Folder), "doctor.registry-readable-by-all", "everybody on this machine may read the registry, restricted records too")
 	}
 	pid, since := x.holder()
 	switch {
 	case x.problems > before:
 	case pid != 0:
-		x.ok("%s, open in process %d since %s", x.Place.Folder, pid, since)
+		x.ok("doctor.folder-in-use", "{folder}, open in process {pid} since {since}", x.Place.Folder, pid, since)
 	default:
-		x.ok("%s, not in use", x.Place.Folder)
+		x.ok("doctor.folder-not-in-use", "{folder}, not in use", x.Place.Folder)
 	}
 }
 
@@ -115,7 +116,7 @@ func examineDisk(_ context.Context, x *subject) {
 	free, total, err := disk.Space(x.Place.Folder)
 	if err != nil {
 		if !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, fs.ErrNotExist) {
-			x.warn("", "how much room there is can't be told: %v", err)
+			x.warn("", "doctor.disk-room-unknown", "how much room there is can't be told: {cause}", err)
 		}
 		return
 	}
@@ -124,17 +125,17 @@ func examineDisk(_ context.Context, x *subject) {
 
 // judgeRoom judges how much of a disk is free, beside a registry of some size.
 func (x *subject) judgeRoom(free, total, size uint64) {
-	room := fmt.Sprintf("%s of %s are free, the registry has %s", shortBytes(free), shortBytes(total), shortBytes(size))
+	room := stele.Messagef("doctor.disk-room", "{free} of {total} are free, the registry has {size}", shortBytes(free), shortBytes(total), shortBytes(size))
 	const more = "remove what does not belong there, or enlarge the disk; docs/bad-day.md has the steps"
 	switch {
 	case free < pebble.DefaultReserve:
-		x.problem(more, "%s; nothing is written any more below %s", room, shortBytes(pebble.DefaultReserve))
+		x.problem(more, "doctor.disk-nearly-full", "{cause}; nothing is written any more below {reserve}", room, shortBytes(pebble.DefaultReserve))
 	case free < 4*pebble.DefaultReserve || free < total/20:
-		x.warn(more, "%s; nothing is written any more below %s", room, shortBytes(pebble.DefaultReserve))
+		x.warn(more, "doctor.disk-nearly-full", "{cause}; nothing is written any more below {reserve}", room, shortBytes(pebble.DefaultReserve))
 	case free < size:
-		x.warn(more, "%s, which may need as much again for a while, and for a backup on this disk", room)
+		x.warn(more, "doctor.disk-may-fill", "{cause}, which may need as much again for a while, and for a backup on this disk", room)
 	default:
-		x.ok("%s", room)
+		x.ok("", "{cause}", room)
 	}
 }
 
@@ -177,15 +178,15 @@ func examineDescriptors(_ context.Context, x *subject) {
 	limit, err := descriptorLimit(pid)
 	if err != nil {
 		if !errors.Is(err, errors.ErrUnsupported) {
-			x.warn("run this as the user of the server", "how many files process %d may open can't be told: %v", pid, err)
+			x.warn("run this as the user of the server", "doctor.open-files-unknown", "how many files process {pid} may open can't be told: {cause}", pid, err)
 		}
 		return
 	}
 	if need := uint64(x.Config.MaxConnections) + spareDescriptors; limit < need {
-		x.warn(fmt.Sprintf("set LimitNOFILE=%d in the unit, or a smaller max-connections", need), "process %d may have %d files open, and max-connections is %d", pid, limit, x.Config.MaxConnections)
+		x.warn(fmt.Sprintf("set LimitNOFILE=%d in the unit, or a smaller max-connections", need), "doctor.open-files-too-few", "process {pid} may have {limit} files open, and max-connections is {connections}", pid, limit, x.Config.MaxConnections)
 		return
 	}
-	x.ok("process %d may have %d files open", pid, limit)
+	x.ok("doctor.open-files-enough", "process {pid} may have {limit} files open", pid, limit)
 }
 
 // How old a backup may be.
@@ -198,12 +199,12 @@ const (
 func examineBackup(_ context.Context, x *subject) {
 	const do = "stele backup FOLDER makes one; docs/running.md has a timer for it"
 	if x.Backup == "" {
-		x.warn("name it with --backup", "backups were not examined: it is not known where they are")
+		x.warn("name it with --backup", "doctor.backups-not-examined", "backups were not examined: it is not known where they are")
 		return
 	}
 	entries, err := os.ReadDir(x.Backup)
 	if err != nil {
-		x.problem(do, "%v", err)
+		x.problem(do, "", "{cause}", err)
 		return
 	}
 	var newest time.Time
@@ -216,12 +217,12 @@ func examineBackup(_ context.Context, x *subject) {
 	age := x.Now().Sub(newest)
 	switch {
 	case name == "":
-		x.problem(do, "there is no backup in %s", x.Backup)
+		x.problem(do, "doctor.backup-missing", "there is no backup in {folder}", x.Backup)
 	case age > backupLost:
-		x.problem(do, "the newest backup, %s, is %d days old", name, age/(24*time.Hour))
+		x.problem(do, "doctor.backup-old", "the newest backup, {backup}, is {days} days old", name, fmt.Sprintf("%d", age/(24*time.Hour)))
 	case age > backupLate:
-		x.warn(do, "the newest backup, %s, is %d days old", name, age/(24*time.Hour))
+		x.warn(do, "doctor.backup-old", "the newest backup, {backup}, is {days} days old", name, fmt.Sprintf("%d", age/(24*time.Hour)))
 	default:
-		x.ok("the newest, %s, is %d hours old", name, age/time.Hour)
+		x.ok("doctor.backup-recent", "the newest, {backup}, is {hours} hours old", name, fmt.Sprintf("%d", age/time.Hour))
 	}
 }

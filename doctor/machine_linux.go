@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/stele-id/stele"
 )
 
 // isRunning reports whether there is such a process.
@@ -42,7 +44,7 @@ func descriptorLimit(pid int) (uint64, error) {
 			}
 		}
 	}
-	return 0, errors.New("it does not say")
+	return 0, stele.Messagef("doctor.open-files-not-told", "it does not say")
 }
 
 // disciplined reports whether a time service keeps the kernel's clock right, and by how much

@@ -22,17 +22,17 @@ import (
 func examineRegistry(ctx context.Context, x *subject) {
 	token, err := x.Token()
 	if err != nil {
-		x.problem("", "%v", err)
+		x.problem("", "", "{cause}", err)
 		return
 	}
 	pid, _ := x.holder()
 	switch {
 	case x.answers && token == "":
-		x.warn("put the token of an administrator into STELE_TOKEN ('stele token create' makes one)", "the server has the registry open, and no token was given; so versions, the last change, zones and tokens were not examined")
+		x.warn("put the token of an administrator into STELE_TOKEN ('stele token create' makes one)", "doctor.token-not-given", "the server has the registry open, and no token was given; so versions, the last change, zones and tokens were not examined")
 	case x.answers:
 		x.lookThroughServer(ctx)
 	case x.Away || pid != 0:
-		x.warn("", "the registry can't be looked into before the server answers")
+		x.warn("", "doctor.registry-not-examined-server-silent", "the registry can't be looked into before the server answers")
 	default:
 		x.lookIntoStore(ctx)
 	}
@@ -63,7 +63,7 @@ func (x *subject) lookThroughServer(ctx context.Context) {
 		if !errors.Is(err, stele.Forbidden) && !errors.Is(err, stele.Unauthenticated) {
 			do = "see that the address is right, and what the server's log says"
 		}
-		x.problem(do, "the registry can't be looked into: %v", err)
+		x.problem(do, "doctor.registry-not-examined", "the registry can't be looked into: {cause}", err)
 		return
 	}
 	x.registry = &found
@@ -81,7 +81,7 @@ func (x *subject) mayOpen() bool {
 		return false // that was reported
 	}
 	if uid, known := ownerOf(info); known && uid != os.Geteuid() {
-		x.warn("run this as the user of the server: sudo -u stele stele doctor", "the folder belongs to another user, who could not open it any more after this one has")
+		x.warn("run this as the user of the server: sudo -u stele stele doctor", "doctor.folder-of-other-user", "the folder belongs to another user, who could not open it any more after this one has")
 		return false
 	}
 	return true
@@ -95,7 +95,7 @@ func (x *subject) lookIntoStore(ctx context.Context) {
 	var found findings
 	err := x.Open(ctx, func(ctx context.Context, r *registry.Registry) error {
 		if err := r.Store.Ready(ctx); errors.Is(err, stele.ErrSealed) {
-			x.warn("ask where it moved to; 'stele store status' has more", "%v", stele.Reason(err))
+			x.warn("ask where it moved to; 'stele store status' has more", "", "{cause}", stele.Reason(err))
 			found.sealed = true
 		} else if err != nil {
 			return err
@@ -120,16 +120,16 @@ func (x *subject) lookIntoStore(ctx context.Context) {
 		if x.Place.IsDatabase() {
 			do = "docs/postgres.md tells what the message means"
 		}
-		x.problem(do, "the registry can't be opened: %v", err)
+		x.problem(do, "doctor.registry-not-openable", "the registry can't be opened: {cause}", err)
 		return
 	}
 	x.registry = &found
 	switch {
 	case found.sealed:
 	case x.Place.IsDatabase():
-		x.ok("it can be opened and written")
+		x.ok("doctor.registry-usable", "it can be opened and written")
 	default:
-		x.ok("it can be opened and written; no server has it")
+		x.ok("doctor.registry-usable-no-server", "it can be opened and written; no server has it")
 	}
 }
 
@@ -175,19 +175,19 @@ func (f *findings) read(ctx context.Context, from lister) error {
 func (x *subject) judgeStatus(s *apijson.Status) {
 	before := x.problems
 	if !s.Ready {
-		x.problem("docs/bad-day.md has the steps", "it can't be written: %s", s.Why)
+		x.problem("docs/bad-day.md has the steps", "doctor.registry-not-writable", "it can't be written: {reason}", s.Why)
 	}
 	if s.Version != x.Version {
-		x.warn("restart the server after an update (systemctl restart stele)", "the server is version %q, and this program %q", s.Version, x.Version)
+		x.warn("restart the server after an update (systemctl restart stele)", "doctor.version-differs", `the server is version "{server}", and this program "{program}"`, s.Version, x.Version)
 	}
 	if len(s.Shut) > 0 {
-		x.warn("set their counters ahead of all names that were given out: stele ns skip", "since a restore no names are made in %s", strings.Join(s.Shut, ", "))
+		x.warn("set their counters ahead of all names that were given out: stele ns skip", "doctor.minting-shut", "since a restore no names are made in {namespaces}", strings.Join(s.Shut, ", "))
 	}
 	if d := s.Disk; x.Away && d != nil && d.Free < d.Total/20 {
-		x.warn("docs/bad-day.md has the steps", "its disk has %s free of %s", shortBytes(d.Free), shortBytes(d.Total))
+		x.warn("docs/bad-day.md has the steps", "doctor.disk-low", "its disk has {free} free of {total}", shortBytes(d.Free), shortBytes(d.Total))
 	}
 	if x.problems == before {
-		x.ok("it can be written, and has %d changes", s.Changes)
+		x.ok("doctor.registry-writable", "it can be written, and has {changes} changes", s.Changes)
 	}
 }
 
@@ -207,14 +207,14 @@ func examineClock(_ context.Context, x *subject) {
 	switch {
 	case x.Away || !known:
 	case !right:
-		x.warn(set, "no service synchronises the clock of this machine")
+		x.warn(set, "doctor.clock-not-synchronised", "no service synchronises the clock of this machine")
 	case wrong > clockDrift:
-		x.warn(set, "the clock of this machine may be wrong by %s", wrong.Round(time.Millisecond))
+		x.warn(set, "doctor.clock-may-be-wrong", "the clock of this machine may be wrong by {deviation}", wrong.Round(time.Millisecond))
 	default:
-		x.ok("it is kept right, to %s", wrong.Round(time.Millisecond))
+		x.ok("doctor.clock-right", "it is kept right, to {deviation}", wrong.Round(time.Millisecond))
 	}
 	if x.registry != nil && x.registry.last.After(x.Now().Add(clockOff)) {
-		x.problem("docs/bad-day.md has the steps", "the last change was made at %s, which is in the future: the clock was set back, or was wrong then", x.registry.last.UTC().Format(time.RFC3339))
+		x.problem("docs/bad-day.md has the steps", "doctor.last-change-in-future", "the last change was made at {time}, which is in the future: the clock was set back, or was wrong then", x.registry.last.UTC().Format(time.RFC3339))
 	}
 	if x.registry != nil && x.registry.status != nil {
 		x.known, x.skew = true, x.registry.status.Now.Sub(x.Now())
@@ -222,11 +222,11 @@ func examineClock(_ context.Context, x *subject) {
 	switch off := x.skew.Abs(); {
 	case !x.known:
 	case off > clockWrong:
-		x.problem(set, "the server's clock and that of this machine are %s apart", off.Round(time.Second))
+		x.problem(set, "doctor.clocks-differ", "the server's clock and that of this machine are {duration} apart", off.Round(time.Second))
 	case off > clockOff:
-		x.warn(set, "the server's clock and that of this machine are %s apart", off.Round(time.Second))
+		x.warn(set, "doctor.clocks-differ", "the server's clock and that of this machine are {duration} apart", off.Round(time.Second))
 	case x.Away && x.problems == before:
-		x.ok("the server's clock and that of this machine agree")
+		x.ok("doctor.clocks-agree", "the server's clock and that of this machine agree")
 	}
 }
 
@@ -256,9 +256,9 @@ func examineTokens(_ context.Context, x *subject) {
 	}
 	switch {
 	case !admin:
-		x.warn("stop the server, and make one: stele token create USER "+x.Place.Flag(), "no administrator has a token that is good, so the registry can't be administered over the network")
+		x.warn("stop the server, and make one: stele token create USER "+x.Place.Flag(), "doctor.administrator-token-missing", "no administrator has a token that is good, so the registry can't be administered over the network")
 	case !told:
-		x.ok("%d in use, of which none ends within 30 days", good)
+		x.ok("doctor.tokens-good", "{tokens} in use, of which none ends within 30 days", good)
 	}
 }
 
@@ -271,11 +271,11 @@ func (x *subject) judgeToken(t *auth.Token, admin bool) bool {
 	another := fmt.Sprintf("make another in time, with a token that lasts longer or where the registry is: stele token create %s; then stele token revoke %s", t.User, t.ID)
 	switch {
 	case !t.Expires.IsZero() && t.Expires.Before(x.Now().Add(tokenSoon)):
-		x.warn(another, "%s expires in %d days", who, t.Expires.Sub(x.Now())/(24*time.Hour))
+		x.warn(another, "doctor.token-expires-soon", "{token} expires in {days} days", who, fmt.Sprintf("%d", t.Expires.Sub(x.Now())/(24*time.Hour)))
 	case t.Expires.IsZero() && admin:
-		x.warn(another, "%s may do everything, and never expires", who)
+		x.warn(another, "doctor.token-never-expires", "{token} may do everything, and never expires", who)
 	case t.LastUse.IsZero() && t.Created.Before(x.Now().Add(-tokenUnused)):
-		x.warn("revoke it if it is not needed: stele token revoke "+t.ID, "%s was made %d days ago and never used", who, x.Now().Sub(t.Created)/(24*time.Hour))
+		x.warn("revoke it if it is not needed: stele token revoke "+t.ID, "doctor.token-never-used", "{token} was made {days} days ago and never used", who, fmt.Sprintf("%d", x.Now().Sub(t.Created)/(24*time.Hour)))
 	default:
 		return false
 	}

@@ -5,12 +5,13 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/stele-id/stele"
 )
 
 // slowAnswer is how long the server may take to say that it is there.
@@ -25,16 +26,16 @@ func examineServer(ctx context.Context, x *subject) {
 		local = x.public()
 	}
 	if local == "" {
-		x.warn("name the server with --server", "the port of http is any free one, so the server can't be found")
+		x.warn("name the server with --server", "doctor.http-port-unknown", "the port of http is any free one, so the server can't be found")
 		return
 	}
 	response, took, err := x.get(ctx, local+"/healthz")
 	switch {
 	case err != nil:
-		x.problem(start, "no server answers at %s: %v", local, err)
+		x.problem(start, "doctor.server-silent", "no server answers at {server}: {cause}", local, err)
 		return
 	case response.StatusCode != http.StatusOK || response.Header.Get("Content-Type") == "":
-		x.problem("find out which program it is", "%s/healthz is answered with %s, so it is another program", local, response.Status)
+		x.problem("find out which program it is", "doctor.health-answered-by-other-program", "{server}/healthz is answered with {status}, so it is another program", local, response.Status)
 		return
 	}
 	x.answers = true
@@ -42,19 +43,19 @@ func examineServer(ctx context.Context, x *subject) {
 	ready, _, err := x.get(ctx, local+"/readyz")
 	switch {
 	case err != nil:
-		x.problem(start, "%s/readyz is not answered: %v", local, err)
+		x.problem(start, "doctor.readiness-not-answered", "{server}/readyz is not answered: {cause}", local, err)
 	case ready.StatusCode != http.StatusOK:
-		x.problem("read why in its log (journalctl -u stele); a full disk and a server that ends are the usual reasons", "%s answers, but can't do all that it should (%s)", local, ready.Status)
+		x.problem("read why in its log (journalctl -u stele); a full disk and a server that ends are the usual reasons", "doctor.server-not-ready", "{server} answers, but can't do all that it should ({status})", local, ready.Status)
 	case took > slowAnswer:
-		x.warn("see what else the machine does", "%s answers after %s", local, took.Round(time.Millisecond))
+		x.warn("see what else the machine does", "doctor.server-answers-slowly", "{address} answers after {duration}", local, took.Round(time.Millisecond))
 	default:
-		x.ok("%s answers after %s", local, took.Round(time.Microsecond))
+		x.ok("doctor.server-answers", "{address} answers after {duration}", local, took.Round(time.Microsecond))
 	}
 	if base := x.Config.Base; !x.Away && base != "" {
 		if _, took, err := x.get(ctx, base+"/healthz"); err != nil {
-			x.problem("see that its name leads here, and that ports and certificate are right", "the public address %s does not answer: %v", base, err)
+			x.problem("see that its name leads here, and that ports and certificate are right", "doctor.public-address-silent", "the public address {address} does not answer: {cause}", base, err)
 		} else {
-			x.ok("%s answers after %s", base, took.Round(time.Microsecond))
+			x.ok("doctor.public-address-answers", "{address} answers after {duration}", base, took.Round(time.Microsecond))
 		}
 	}
 }
@@ -88,7 +89,7 @@ func examineCertificate(ctx context.Context, x *subject) {
 	base, err := url.Parse(x.public())
 	if err != nil || base.Scheme != "https" {
 		if !x.Away && x.Config.HTTPS != "" {
-			x.warn("set base to https://HOST", "base is not an https address, so the server's public name is unknown")
+			x.warn("set base to https://HOST", "doctor.public-name-unknown", "base is not an https address, so the server's public name is unknown")
 		}
 		return
 	}
@@ -99,7 +100,7 @@ func examineCertificate(ctx context.Context, x *subject) {
 	dialer := &tls.Dialer{Config: &tls.Config{ServerName: base.Hostname(), MinVersion: tls.VersionTLS12, InsecureSkipVerify: true}} // it is judged below
 	conn, err := dialer.DialContext(ctx, "tcp", address)
 	if err != nil {
-		x.problem(x.certificateHelp(), "no certificate is shown at %s: %v", address, err)
+		x.problem(x.certificateHelp(), "doctor.certificate-not-shown", "no certificate is shown at {address}: {cause}", address, err)
 		return
 	}
 	defer conn.Close()
@@ -115,21 +116,21 @@ func (x *subject) judgeCertificate(host string, chain []*x509.Certificate) {
 	roots := x.web.Transport.(*http.Transport).TLSClientConfig.RootCAs
 	_, err := leaf.Verify(x509.VerifyOptions{DNSName: host, Roots: roots, Intermediates: between, CurrentTime: x.Now()})
 	left := leaf.NotAfter.Sub(x.Now())
-	expires := fmt.Sprintf("%s expires in %d days, on %s", host, left/(24*time.Hour), leaf.NotAfter.UTC().Format(time.DateOnly))
+	expires := stele.Messagef("doctor.certificate-expires", "{host} expires in {days} days, on {date}", host, int64(left/(24*time.Hour)), leaf.NotAfter.UTC().Format(time.DateOnly))
 	unknown, isUnknown := errors.AsType[x509.UnknownAuthorityError](err)
 	switch {
 	case left <= 0:
-		x.problem(x.certificateHelp(), "%s expired on %s", host, leaf.NotAfter.UTC().Format(time.DateOnly))
+		x.problem(x.certificateHelp(), "doctor.certificate-expired", "{host} expired on {date}", host, leaf.NotAfter.UTC().Format(time.DateOnly))
 	case isUnknown && len(chain) == 1:
-		x.problem("tls-cert should have the certificates between it and the root too, or --ca names the root of a private CA", "the certificate of %s has an unknown issuer: %v", host, unknown)
+		x.problem("tls-cert should have the certificates between it and the root too, or --ca names the root of a private CA", "doctor.certificate-issuer-unknown", "the certificate of {host} has an unknown issuer: {cause}", host, unknown)
 	case err != nil:
-		x.problem(x.certificateHelp(), "the certificate of %s is not good: %v", host, err)
+		x.problem(x.certificateHelp(), "doctor.certificate-bad", "the certificate of {host} is not good: {cause}", host, err)
 	case left < certificateUrges:
-		x.problem(x.certificateHelp(), "%s", expires)
+		x.problem(x.certificateHelp(), "", "{cause}", expires)
 	case left < certificateSoon:
-		x.warn(x.certificateHelp(), "%s", expires)
+		x.warn(x.certificateHelp(), "", "{cause}", expires)
 	default:
-		x.ok("%s", expires)
+		x.ok("", "{cause}", expires)
 	}
 }
 
@@ -158,10 +159,10 @@ func examineRedirect(ctx context.Context, x *subject) {
 	response, _, err := x.get(ctx, plain+"/")
 	switch {
 	case err != nil:
-		x.warn("let the http listener be reached at port 80 of that name, and set redirect-https", "names that people write without https lead nowhere: %v", err)
+		x.warn("let the http listener be reached at port 80 of that name, and set redirect-https", "doctor.http-not-answered", "names that people write without https lead nowhere: {cause}", err)
 	case response.StatusCode/100 == 3 && strings.HasPrefix(response.Header.Get("Location"), "https://"):
-		x.ok("%s leads to https", plain)
+		x.ok("doctor.http-redirected", "{url} leads to https", plain)
 	default:
-		x.warn("set redirect-https, or let the proxy in front send visitors there", "%s is answered in clear (%s)", plain, response.Status)
+		x.warn("set redirect-https, or let the proxy in front send visitors there", "doctor.http-answered-in-clear", "{url} is answered in clear ({status})", plain, response.Status)
 	}
 }

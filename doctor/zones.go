@@ -28,18 +28,18 @@ func examineZones(_ context.Context, x *subject) {
 	}
 	for _, ns := range x.registry.namespaces {
 		if ns.Publication.HasUnsignedCopies() {
-			x.problem(UnsignedCopiesAdvice(ns.Publication.Zone), "%s is signed in the mode online and has secondaries: their copies have no signatures, so validating resolvers refuse what they answer", ns.Publication.Zone)
+			x.problem(UnsignedCopiesAdvice(ns.Publication.Zone), "doctor.online-signed-with-secondaries", "{zone} is signed in the mode online and has secondaries: their copies have no signatures, so validating resolvers refuse what they answer", ns.Publication.Zone)
 		}
 	}
 	open := len(published)
 	for _, z := range x.registry.zones {
 		if z.Shut && published[z.Zone] {
 			open--
-			x.problem("ask each secondary for its SOA record, and name the highest serial: stele zone raise "+z.Zone+" --above SERIAL", "%s came from a backup and is shut: its secondaries get no transfers, since it is not known which serials they have", z.Zone)
+			x.problem("ask each secondary for its SOA record, and name the highest serial: stele zone raise "+z.Zone+" --above SERIAL", "doctor.zone-shut", "{zone} came from a backup and is shut: its secondaries get no transfers, since it is not known which serials they have", z.Zone)
 		}
 	}
 	if open > 0 {
-		x.ok("%d of %d zones are open for transfers to their secondaries", open, len(published))
+		x.ok("doctor.zones-open", "{open} of {zones} zones are open for transfers to their secondaries", open, len(published))
 	}
 }
 
@@ -57,7 +57,7 @@ func examineDelegations(ctx context.Context, x *subject) {
 		if ask == nil {
 			var err error
 			if ask, err = x.Delegations(); err != nil {
-				x.problem("name one with --dns", "%v", err)
+				x.problem("name one with --dns", "", "{cause}", err)
 				return
 			}
 		}
@@ -69,7 +69,7 @@ func examineDelegations(ctx context.Context, x *subject) {
 func (x *subject) examineZone(ctx context.Context, ask *client.Delegations, p *stele.Publication) {
 	found, err := ask.Check(ctx, p.Zone, p.Servers)
 	if found == nil {
-		x.problem("", "%v", err)
+		x.problem("", "", "{cause}", err)
 		return
 	}
 	before := x.problems
@@ -81,14 +81,14 @@ func (x *subject) examineZone(ctx context.Context, ask *client.Delegations, p *s
 	const tell = "tell who runs the zone above which name servers it has: %s"
 	switch {
 	case err != nil:
-		x.warn("name another name server with --dns", "who leads to %s is not known: %v", p.Zone, err)
+		x.warn("name another name server with --dns", "doctor.delegation-unknown", "who leads to {zone} is not known: {cause}", p.Zone, err)
 	case len(found.Names) == 0:
-		x.problem(fmt.Sprintf(tell, strings.Join(should, " ")), "%s knows nothing of %s, so resolvers can't find it", found.Parent, p.Zone)
+		x.problem(fmt.Sprintf(tell, strings.Join(should, " ")), "doctor.zone-not-delegated", "{parent} knows nothing of {zone}, so resolvers can't find it", found.Parent, p.Zone)
 	case !slices.Equal(found.Names, should):
-		x.warn(fmt.Sprintf(tell, strings.Join(should, " "))+", or put those of the zone right: stele zone add", "for %s, %s names the servers %s, and the zone itself %s", p.Zone, found.Parent, strings.Join(found.Names, " "), strings.Join(should, " "))
+		x.warn(fmt.Sprintf(tell, strings.Join(should, " "))+", or put those of the zone right: stele zone add", "doctor.name-servers-differ", "for {zone}, {parent} names the servers {parent-servers}, and the zone itself {zone-servers}", p.Zone, found.Parent, strings.Join(found.Names, " "), strings.Join(should, " "))
 	}
 	if x.judgeServers(found) && x.problems == before && err == nil && slices.Equal(found.Names, should) {
-		x.ok("%s leads to %s, and its %d servers agree (serial %d)", found.Parent, p.Zone, len(found.Servers), found.Servers[0].Serial)
+		x.ok("doctor.zone-delegated", "{parent} leads to {zone}, and its {servers} servers agree (serial {serial})", found.Parent, p.Zone, len(found.Servers), found.Servers[0].Serial)
 	}
 	if err == nil && len(found.Names) > 0 {
 		x.judgeTrust(found)
@@ -101,17 +101,17 @@ func (x *subject) judgeTrust(found *client.Delegation) {
 	give := "have the administrator of " + found.Parent + " publish what 'stele zone ds " + zone + "' prints, and no other DS records of the zone"
 	switch {
 	case t.Err != nil:
-		x.warn("look again later", "whether %s vouches for the keys of %s is not known: %v", found.Parent, zone, t.Err)
+		x.warn("look again later", "doctor.ds-unknown", "whether {parent} vouches for the keys of {zone} is not known: {cause}", found.Parent, zone, t.Err)
 	case len(t.DS) == 0 && t.Keys:
-		x.warn(give, "%s is signed, and %s has no DS records of it, so resolvers do not check the signatures", zone, found.Parent)
+		x.warn(give, "doctor.ds-missing", "{zone} is signed, and {parent} has no DS records of it, so resolvers do not check the signatures", zone, found.Parent)
 	case len(t.DS) > 0 && !t.Keys:
-		x.problem("have the administrator of "+found.Parent+" remove them, or sign the zone: stele zone sign", "%s has DS records of %s, which is not signed, so validating resolvers refuse it", found.Parent, zone)
+		x.problem("have the administrator of "+found.Parent+" remove them, or sign the zone: stele zone sign", "doctor.ds-of-unsigned-zone", "{parent} has DS records of {zone}, which is not signed, so validating resolvers refuse it", found.Parent, zone)
 	case len(t.DS) > 0 && !t.Fits:
-		x.problem(give, "%s has DS records of %s that are of none of its keys, so validating resolvers refuse it", found.Parent, zone)
+		x.problem(give, "doctor.ds-of-unknown-key", "{parent} has DS records of {zone} that are of none of its keys, so validating resolvers refuse it", found.Parent, zone)
 	case len(t.DS) > 0 && !t.IsWanted():
-		x.warn(give, "%s has other DS records of %s than the zone wants", found.Parent, zone)
+		x.warn(give, "doctor.ds-differs", "{parent} has other DS records of {zone} than the zone wants", found.Parent, zone)
 	case len(t.DS) > 0:
-		x.ok("%s has the DS records of %s", found.Parent, zone)
+		x.ok("doctor.ds-present", "{parent} has the DS records of {zone}", found.Parent, zone)
 	}
 }
 
@@ -131,9 +131,9 @@ func (x *subject) judgeServers(found *client.Delegation) bool {
 		}
 		switch {
 		case s.Err != nil:
-			x.problem("see that it runs, has the zone, and is reached at port 53 by UDP and TCP (the setting dns, the firewall)", "%s does not answer for %s: %v", at, found.Zone, s.Err)
+			x.problem("see that it runs, has the zone, and is reached at port 53 by UDP and TCP (the setting dns, the firewall)", "doctor.name-server-silent", "{server} does not answer for {zone}: {cause}", at, found.Zone, s.Err)
 		case s.Late:
-			x.warn("wait a few minutes; if it stays so, see whether this server may transfer the zone", "%s has serial %d of %s, and another server %d", at, s.Serial, found.Zone, newest)
+			x.warn("wait a few minutes; if it stays so, see whether this server may transfer the zone", "doctor.serial-behind", "{server} has serial {serial} of {zone}, and another server {newest}", at, s.Serial, found.Zone, newest)
 		default:
 			continue
 		}

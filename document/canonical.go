@@ -1,7 +1,6 @@
 package document
 
 import (
-	"errors"
 	"math"
 	"slices"
 	"strconv"
@@ -17,7 +16,7 @@ const CanonicalForm = 1
 // maxExact is the largest whole number that every reader of JSON keeps (RFC 8785, appendix D).
 const maxExact = 1<<53 - 1
 
-var errNotUTF8 = errors.New("a text in it is not UTF-8, so it has no canonical form")
+var errNotUTF8 = stele.Messagef("document.no-canonical-form", "a text in it is not UTF-8, so it has no canonical form")
 
 // CanonicalRecord returns the canonical form of a record: the same record gives the same bytes
 // wherever they are made, so that signatures and logs can be over them. It is the record's

@@ -11,9 +11,10 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/internal/recordtest"
-	"pgregory.net/rapid"
 )
 
 func TestDecodeRecord(t *testing.T) {
@@ -200,7 +201,7 @@ func TestDecodeRecordAllProblemsAtOnce(t *testing.T) {
 	if strings.Contains(err.Error(), "\n") {
 		t.Errorf("more than one line: %v", err)
 	}
-	if syntax, ok := errors.AsType[*stele.SyntaxError](err); !ok || !strings.Contains(syntax.Reason, "no known scheme") {
+	if syntax, ok := errors.AsType[*stele.SyntaxError](err); !ok || !strings.Contains(syntax.Reason.Error(), "no known scheme") {
 		t.Errorf("the parser's reason is lost: %v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package document
 
 import (
+	"fmt"
 	"math/bits"
 	"strings"
 	"unicode/utf16"
@@ -16,7 +17,7 @@ func (j *jsonReader) number() string {
 	zero := j.at('0')
 	if n := j.digits(); zero && n > 1 {
 		j.pos -= n
-		j.syntaxf("a number does not begin with 0; remove it, or write a string")
+		j.syntaxf("json.number-leading-zero", "a number does not begin with 0; remove it, or write a string")
 	}
 	if j.at('.') {
 		j.pos++
@@ -85,7 +86,7 @@ func (j *jsonReader) escaped(begin, pos int) string {
 			j.pos++
 			return string(b)
 		case j.text[pos] != '\\':
-			j.syntaxf("a control character %U in a string; write \\u%04x", j.text[pos], j.text[pos])
+			j.syntaxf("json.control-character", "a control character {character} in a string; write \\u{hexadecimal}", fmt.Sprintf("%U", j.text[pos]), fmt.Sprintf("%04x", j.text[pos]))
 			return ""
 		}
 		if b = j.escape(b); j.broken {
@@ -129,7 +130,7 @@ func (j *jsonReader) unicode(b []byte) []byte {
 		if pair := utf16.DecodeRune(r, low); pair != utf8.RuneError {
 			return utf8.AppendRune(b, pair)
 		}
-		j.faultf(`\u%04x alone is half a character; write both halves, or the character itself`, r)
+		j.faultf("json.surrogate-alone", "\\u{code} alone is half a character; write both halves, or the character itself", fmt.Sprintf("%04x", r))
 	}
 	return utf8.AppendRune(b, r)
 }

@@ -2,7 +2,6 @@ package document
 
 import (
 	"encoding/json"
-	"errors"
 	"maps"
 
 	"github.com/stele-id/stele"
@@ -20,7 +19,7 @@ func ReadPatch(op string, data []byte) (any, error) {
 	return patch, nil
 }
 
-var errNoPatch = errors.New("a patch is an object with what should change; a field that is null is removed")
+var errNoPatch = stele.Messagef("request.patch-not-an-object", "a patch is an object with what should change; a field that is null is removed")
 
 // ApplyPatch returns a document as a patch changes it.
 func ApplyPatch(text []byte, patch any) ([]byte, error) {

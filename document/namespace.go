@@ -1,7 +1,6 @@
 package document
 
 import (
-	"fmt"
 	"math"
 	"strings"
 
@@ -41,7 +40,7 @@ func unknownScheme(s *stele.Schemes, name string) error {
 	for scheme := range s.All() {
 		names = append(names, scheme.Name())
 	}
-	return fmt.Errorf("%s is not a known scheme; use one of %s", stele.Quote(name), strings.Join(names, ", "))
+	return stele.Messagef("document.scheme-unknown", `"{scheme}" is not a known scheme; use one of {schemes}`, name, strings.Join(names, ", "))
 }
 
 func (d *document) namespace(n *stele.Namespace) {

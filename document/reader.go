@@ -42,19 +42,19 @@ type step struct {
 func (j *jsonReader) start(text string) {
 	j.text = text
 	if strings.HasPrefix(text, "\ufeff") {
-		j.syntaxf("a byte order mark, which JSON must not have; remove it")
+		j.syntaxf("json.byte-order-mark", "a byte order mark, which JSON must not have; remove it")
 		return
 	}
 	if at := invalidAt(text); at < len(text) {
 		j.pos = at
-		j.syntaxf("byte 0x%02X is not UTF-8; save the text as UTF-8", text[at])
+		j.syntaxf("json.not-utf-8", "byte 0x{byte} is not UTF-8; save the text as UTF-8", fmt.Sprintf("%02X", text[at]))
 	}
 }
 
 // end makes sure that nothing follows.
 func (j *jsonReader) end() {
 	if c := j.peek(); c != 0 || !j.broken && j.pos < len(j.text) {
-		j.syntaxf("something follows the object's end; write one object alone")
+		j.syntaxf("json.trailing-text", "something follows the object's end; write one object alone")
 	}
 }
 
@@ -81,19 +81,19 @@ func (j *jsonReader) push(s step) {
 func (j *jsonReader) pop() { j.depth-- }
 
 // faultf reports what is wrong with the value that is being read.
-func (j *jsonReader) faultf(format string, args ...any) {
+func (j *jsonReader) faultf(code, text string, args ...any) {
 	switch {
 	case j.broken:
 	case j.faults.IsFull():
 		j.faults.Count()
 	default:
-		j.faults.Addf(j.where(), format, args...)
+		j.faults.Addf(j.where(), code, text, args...)
 	}
 }
 
 // syntaxf reports that the text is not JSON, and ends the reading.
-func (j *jsonReader) syntaxf(format string, args ...any) {
-	j.stop(fmt.Errorf("this is not JSON at byte %d: %w", j.pos, fmt.Errorf(format, args...)))
+func (j *jsonReader) syntaxf(code, text string, args ...any) {
+	j.stop(stele.Messagef("json.malformed", "this is not JSON at byte {position}: {cause}", j.pos, stele.Messagef(code, text, args...)))
 }
 
 // stop ends the reading.
@@ -109,11 +109,11 @@ func (j *jsonReader) stop(why error) {
 // unexpected reports that want should stand here.
 func (j *jsonReader) unexpected(want string) {
 	if j.pos >= len(j.text) {
-		j.syntaxf("the text ends too early; %s should follow", want)
+		j.syntaxf("json.ends-early", "the text ends too early; {expected} should follow", want)
 		return
 	}
 	r, _ := utf8.DecodeRuneInString(j.text[j.pos:])
-	j.syntaxf("%s should stand here, not %s", want, stele.Describe(r))
+	j.syntaxf("json.unexpected-character", "{expected} should stand here, not {found}", want, stele.Describe(r))
 }
 
 // peek passes over space and returns the next byte, 0 at the end.
@@ -146,7 +146,7 @@ func (j *jsonReader) wrong(want string) {
 		was = "null; leave the field out if there is nothing to say"
 	}
 	j.skip(0) // first: a text that is not JSON has no type
-	j.faultf("should be %s, and is %s", want, was)
+	j.faultf("document.wrong-type", "should be {expected}, and is {found}", want, was)
 }
 
 // open passes over the beginning of an object, and reports whether there is one.
@@ -202,10 +202,10 @@ func (j *jsonReader) object(fields string, field func(name string) bool) {
 		j.push(step{name: name})
 		switch {
 		case slices.Contains(seen[:n], name):
-			j.faultf("is given twice; keep one")
+			j.faultf("document.field-twice", "is given twice; keep one")
 			j.skip(0)
 		case !field(name):
-			j.faultf("there is no such field; there are %s", strings.ReplaceAll(fields, " ", ", "))
+			j.faultf("document.field-unknown", "there is no such field; there are {fields}", strings.ReplaceAll(fields, " ", ", "))
 			j.skip(0)
 		case n < len(seen):
 			seen[n] = name
@@ -233,7 +233,7 @@ func (j *jsonReader) array(limit int, read func(i int)) {
 		j.pop()
 	}
 	if n > limit {
-		j.faultf("has %d items; %d are the most", n, limit)
+		j.faultf("field.too-many-items", "has {count} items; {limit} are the most", n, limit)
 	}
 }
 
@@ -252,7 +252,7 @@ func (j *jsonReader) next(end byte, first bool) bool {
 	case c == ',':
 		j.pos++
 		if j.peek() == end {
-			j.syntaxf("a comma before the end; remove it")
+			j.syntaxf("json.trailing-comma", "a comma before the end; remove it")
 			return false
 		}
 		return true
@@ -294,7 +294,7 @@ func (j *jsonReader) uint(limit uint64) (v uint64, ok bool) {
 	}
 	v, err := strconv.ParseUint(j.number(), 10, 64) // in plain digits: no sign, fraction or exponent
 	if err != nil || v > limit {
-		j.faultf("should be a whole number from 0 to %d, in plain digits", limit)
+		j.faultf("document.not-a-whole-number", "should be a whole number from 0 to {limit}, in plain digits", limit)
 		return 0, false
 	}
 	return v, true
@@ -302,7 +302,7 @@ func (j *jsonReader) uint(limit uint64) (v uint64, ok bool) {
 
 // tooDeep reports that a value nests too deep, and ends the reading.
 func (j *jsonReader) tooDeep() {
-	j.stop(fmt.Errorf("nests more than %d deep at byte %d; nothing that is known does", maxNesting, j.pos))
+	j.stop(stele.Messagef("json.too-deep", "nests more than {most} deep at byte {position}; nothing that is known does", maxNesting, j.pos))
 }
 
 // skip passes over a value of any type, nesting so deep already, and makes sure

@@ -80,7 +80,7 @@ func decodeRecord(s *stele.Schemes, data []byte, judged bool) (*stele.Record, er
 // begin makes data the text that is read, unless it is too large.
 func (d *document) begin(data []byte) bool {
 	if len(data) > stele.MaxDocument {
-		d.faults.Addf("", "the document has %d bytes; %d are the most", len(data), stele.MaxDocument)
+		d.faults.Addf("", "document.too-large", "the document has {size} bytes; {most} are the most", len(data), stele.MaxDocument)
 		d.broken = true
 		return false
 	}
@@ -146,7 +146,7 @@ func (d *document) record(r *stele.Record, targets []stele.Target) {
 // shortForm reads url as the one target of the record.
 func (d *document) shortForm(r *stele.Record, url string) {
 	if r.Targets != nil {
-		d.faults.Addf("url", "is short for one target; there are targets too, so move it there")
+		d.faults.Addf("url", "document.url-and-targets", "is short for one target; there are targets too, so move it there")
 	} else if err := stele.CheckURL(url); err != nil {
 		d.faults.Add("url", err)
 	} else {
@@ -161,7 +161,7 @@ func (d *document) ownSpelling(r *stele.Record, given, spelling string) {
 		if id, err := d.schemes.Parse(spelling); err != nil {
 			d.faults.Add("spelling", err)
 		} else if id != r.ID {
-			d.faults.Addf("spelling", "is a spelling of %s; give one of the record's identifier", stele.Quote(id.String()))
+			d.faults.Addf("spelling", "document.spelling-of-other", `is a spelling of "{identifier}"; give one of the record's identifier`, id.String())
 		}
 		given = spelling
 	}
@@ -247,11 +247,11 @@ func (d *document) metadata() (m stele.Metadata) {
 		}
 		value, size := d.text(), len(m)
 		if m[name] = value; len(m) == size {
-			d.faultf("is given twice; keep one")
+			d.faultf("document.field-twice", "is given twice; keep one")
 		}
 	})
 	if n > stele.MaxFields {
-		d.faultf("has %d fields; %d are the most", n, stele.MaxFields)
+		d.faultf("document.too-many-fields", "has {count} fields; {most} are the most", n, stele.MaxFields)
 	}
 	return m
 }
@@ -331,7 +331,7 @@ func (d *document) permissions() (set stele.Permission) {
 				return
 			}
 		}
-		d.faultf("%s is not a permission; use %s", stele.Quote(name), strings.Join(permissions[:], ", "))
+		d.faultf("document.permission-unknown", `"{permission}" is not a permission; use {permissions}`, name, strings.Join(permissions[:], ", "))
 	})
 	return set
 }
@@ -379,7 +379,7 @@ func (d *document) moment() (t time.Time, ok bool) {
 		return t, false
 	}
 	if err := t.UnmarshalText([]byte(text)); err != nil {
-		d.faultf("%s is not a time; write it as in 2024-05-17T10:00:00Z", stele.Quote(text))
+		d.faultf("document.not-a-time", `"{text}" is not a time; write it as in 2024-05-17T10:00:00Z`, text)
 		return time.Time{}, false
 	}
 	return t.UTC(), true
@@ -395,7 +395,7 @@ func (d *document) timestamp() uint32 {
 	if sec := t.Unix(); sec >= 0 && sec <= math.MaxUint32 && t.Nanosecond() == 0 {
 		return uint32(sec)
 	}
-	d.faultf("%s is not a time of a handle value; give a whole second from 1970-01-01T00:00:00Z to 2106-02-07T06:28:15Z", t.Format(time.RFC3339Nano))
+	d.faultf("document.handle-time-out-of-range", "{time} is not a time of a handle value; give a whole second from 1970-01-01T00:00:00Z to 2106-02-07T06:28:15Z", t.Format(time.RFC3339Nano))
 	return 0
 }
 
@@ -407,7 +407,7 @@ func (d *document) bytes() []byte {
 	}
 	b, err := strictBase64.DecodeString(text)
 	if err != nil || strings.ContainsAny(text, "\r\n") {
-		d.faultf("is not base64; use A-Z, a-z, 0-9, + and /, and = to fill up its end")
+		d.faultf("document.not-base64", "is not base64; use A-Z, a-z, 0-9, + and /, and = to fill up its end")
 		return nil
 	}
 	return b

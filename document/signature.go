@@ -43,7 +43,7 @@ func (d *document) digest() (sum [32]byte) {
 		return sum
 	}
 	if n, err := hex.Decode(sum[:], []byte(text[:min(len(text), 2*len(sum))])); err != nil || n != len(sum) || len(text) != 2*len(sum) {
-		d.faultf("%s is not a SHA-256; write 64 hexadecimal digits", stele.Quote(text))
+		d.faultf("document.not-a-sha-256", `"{text}" is not a SHA-256; write 64 hexadecimal digits`, text)
 		return [32]byte{}
 	}
 	return sum

@@ -2,11 +2,11 @@ package document
 
 import (
 	"bytes"
-	"errors"
-	"fmt"
+
+	"github.com/stele-id/stele"
 )
 
-var errNoList = errors.New("should be a list of records: [{...},{...}]")
+var errNoList = stele.Messagef("request.body-not-a-record-list", "should be a list of records: [{...},{...}]")
 
 // SplitList returns the items of a list in JSON, without reading them: the caller, who reads
 // them, finds out whether they are JSON. It looks only for where each ends.
@@ -26,14 +26,14 @@ func SplitList(data []byte) (texts [][]byte, err error) {
 		}
 		text := bytes.TrimRight(data[:n], " \t\r\n")
 		if len(text) == 0 {
-			return nil, fmt.Errorf("item %d of the list is empty; leave one comma out", len(texts))
+			return nil, stele.Messagef("request.list-item-empty", "item {index} of the list is empty; leave one comma out", len(texts))
 		}
 		texts = append(texts, text)
 		last := data[n] == ']'
 		data = bytes.TrimLeft(data[n+1:], " \t\r\n")
 		switch {
 		case last && len(data) > 0:
-			return nil, errors.New("something follows the list; send one list alone")
+			return nil, stele.Messagef("request.list-not-alone", "something follows the list; send one list alone")
 		case last:
 			return texts, nil
 		}

@@ -29,7 +29,7 @@ func DecodeStrictly(op string, data []byte, v any) error {
 		return &stele.Error{Op: op, Kind: stele.Invalid, Err: f.problems}
 	}
 	if err := json.Unmarshal(data, v); err != nil {
-		return &stele.Error{Op: op, Kind: stele.Invalid, Err: stele.Problems{{Err: errors.New("this is not a document of the kind that is read here")}}}
+		return &stele.Error{Op: op, Kind: stele.Invalid, Err: stele.Problems{{Err: stele.Messagef("request.document-wrong-kind", "this is not a document of the kind that is read here")}}}
 	}
 	return nil
 }
@@ -43,9 +43,9 @@ func notJSON(op string, err error) error {
 // fitting finds what is wrong with a tree that should fit a type.
 type fitting struct{ problems stele.Problems }
 
-func (f *fitting) addf(path, format string, args ...any) {
+func (f *fitting) addf(path, code, text string, args ...any) {
 	if len(f.problems) < 100 { // a longer list does not help the client
-		f.problems = append(f.problems, stele.Problem{Path: path, Err: fmt.Errorf(format, args...)})
+		f.problems = append(f.problems, stele.Problem{Path: path, Err: stele.Messagef(code, text, args...)})
 	}
 }
 
@@ -64,7 +64,7 @@ func (f *fitting) fit(path string, value any, t reflect.Type) {
 	case reflect.Slice:
 		list, ok := value.([]any)
 		if !ok {
-			f.addf(path, "should be a list, not %s", called(value))
+			f.addf(path, "request.field-not-a-list", "should be a list, not {given}", called(value))
 			return
 		}
 		for i, item := range list {
@@ -72,18 +72,18 @@ func (f *fitting) fit(path string, value any, t reflect.Type) {
 		}
 	case reflect.String:
 		if _, ok := value.(string); !ok {
-			f.addf(path, "should be a string, not %s", called(value))
+			f.addf(path, "request.field-not-a-string", "should be a string, not {given}", called(value))
 		}
 	case reflect.Bool:
 		if _, ok := value.(bool); !ok {
-			f.addf(path, "should be true or false, not %s", called(value))
+			f.addf(path, "request.field-not-a-boolean", "should be true or false, not {given}", called(value))
 		}
 	default:
 		n, ok := value.(json.Number)
 		if !ok {
-			f.addf(path, "should be a number, not %s", called(value))
+			f.addf(path, "request.field-not-a-number", "should be a number, not {given}", called(value))
 		} else if err := json.Unmarshal([]byte(n), reflect.New(t).Interface()); err != nil {
-			f.addf(path, "should be a whole number in plain digits, not %.40q", n)
+			f.addf(path, "request.field-not-a-whole-number", `should be a whole number in plain digits, not "{value}"`, n)
 		}
 	}
 }
@@ -93,15 +93,15 @@ func (f *fitting) fitStruct(path string, value any, t reflect.Type) {
 	if _, isText := reflect.New(t).Interface().(interface{ UnmarshalText([]byte) error }); isText {
 		text, ok := value.(string)
 		if !ok {
-			f.addf(path, "should be a string, not %s", called(value))
+			f.addf(path, "request.field-not-a-string", "should be a string, not {given}", called(value))
 		} else if err := json.Unmarshal(strconv.AppendQuote(nil, text), reflect.New(t).Interface()); err != nil {
-			f.addf(path, "%.60q is not a time; write it as in 2024-05-17T10:00:00Z", text)
+			f.addf(path, "request.field-not-a-time", `"{value}" is not a time; write it as in 2024-05-17T10:00:00Z`, text)
 		}
 		return
 	}
 	object, ok := value.(map[string]any)
 	if !ok {
-		f.addf(path, "should be an object, not %s", called(value))
+		f.addf(path, "request.field-not-an-object", "should be an object, not {given}", called(value))
 		return
 	}
 	known := fieldsOf(t)
@@ -115,7 +115,7 @@ func (f *fitting) fitStruct(path string, value any, t reflect.Type) {
 	}
 	slices.Sort(unknown)
 	for _, name := range unknown {
-		f.addf(within(path, name), "there is no such field; there are %s", names(known))
+		f.addf(within(path, name), "request.field-unknown", "there is no such field; there are {fields}", names(known))
 	}
 	slices.SortStableFunc(f.problems, func(a, b stele.Problem) int { return strings.Compare(a.Path, b.Path) })
 }

@@ -2,7 +2,6 @@ package document
 
 import (
 	"encoding/json"
-	"errors"
 	"math"
 
 	"github.com/stele-id/stele"
@@ -26,7 +25,7 @@ func ReadObject(data []byte) (map[string]json.RawMessage, error) {
 	var j jsonReader
 	j.start(string(data))
 	if !j.broken && j.peek() != '{' {
-		return nil, stele.Problem{Err: errors.New("this is not an object in JSON")}
+		return nil, stele.Problem{Err: stele.Messagef("document.not-an-object", "this is not an object in JSON")}
 	}
 	object := make(map[string]json.RawMessage)
 	j.members(func(name string) {
@@ -53,7 +52,7 @@ func (j *jsonReader) err() error {
 // once makes sure that an object has the name of the member once.
 func (j *jsonReader) once(twice bool) {
 	if twice {
-		j.stop(errors.New("is given twice; keep one"))
+		j.stop(stele.Messagef("document.field-twice", "is given twice; keep one"))
 	}
 }
 

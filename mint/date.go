@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"github.com/stele-id/stele"
 )
 
 const (
@@ -31,7 +33,7 @@ type Date struct {
 // beginning of 1970.
 func NewDate(sec int64, atto uint64) (Date, error) {
 	if sec < 0 || sec >= endUnix || atto >= second {
-		return Date{}, fmt.Errorf("%d.%018d is not a date from 1970 to 9999", sec, atto)
+		return Date{}, stele.Messagef("mint-date.out-of-range", "{seconds}.{attoseconds} is not a date from 1970 to 9999", sec, fmt.Sprintf("%018d", atto))
 	}
 	return Date{sec, atto}, nil
 }

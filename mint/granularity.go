@@ -3,6 +3,8 @@ package mint
 import (
 	"fmt"
 	"strings"
+
+	"github.com/stele-id/stele"
 )
 
 // Granularity is the distance between two dates of a temporal distributor's
@@ -54,7 +56,7 @@ func ParseGranularity(text string) (Granularity, error) {
 			return r, nil
 		}
 	}
-	return 0, fmt.Errorf("%.20q is not a granularity: use 1m, 1s, 100ms, 10ms, 1ms, 100us and so on down to 1as", text)
+	return 0, stele.Messagef("mint-date.granularity-unknown", `"{text}" is not a granularity: use 1m, 1s, 100ms, 10ms, 1ms, 100us and so on down to 1as`, text)
 }
 
 // scale[r] is granularity r in attoseconds, for a second and less.

@@ -1,8 +1,6 @@
 package mint
 
 import (
-	"errors"
-	"fmt"
 	"math"
 	"math/bits"
 	"strings"
@@ -15,7 +13,7 @@ import (
 // (draft, section 3.1).
 const maxTemplate = 255
 
-var errZeroTemplate = errors.New("the zero template makes no names; parse one")
+var errZeroTemplate = stele.Messagef("template.zero", "the zero template makes no names; parse one")
 
 // Template says how names are made: ".reedeedk", "bc.sddd", "x5.zeeddk". It is a
 // prefix, a dot and a mask. The mask's first letter is the order of names:
@@ -39,15 +37,15 @@ type Template struct {
 // ParseTemplate reads a template. Its errors are of Kind [stele.Invalid].
 func ParseTemplate(text string) (Template, error) {
 	if len(text) > maxTemplate {
-		return Template{}, stele.Invalidf("", maxTemplate, "a template has at most %d bytes, this has %d", maxTemplate, len(text))
+		return Template{}, stele.Invalidf("", maxTemplate, "template.too-long", "a template has at most {most} bytes, this has {size}", maxTemplate, len(text))
 	}
 	prefix, mask, ok := strings.Cut(text, ".")
 	if !ok {
-		return Template{}, stele.Invalidf("", len(text), "a template is a prefix, a dot and a mask, such as %q; the dot is missing", "x5.reedeedk")
+		return Template{}, stele.Invalidf("", len(text), "template.dot-missing", `a template is a prefix, a dot and a mask, such as "{example}"; the dot is missing`, "x5.reedeedk")
 	}
 	for i, r := range prefix {
 		if r >= 0x80 || !IsBetanumeric(byte(r)) {
-			return Template{}, stele.Invalidf("", i, "a template's prefix is made of the characters %s; %s is none of them", Betanumeric, stele.Describe(r))
+			return Template{}, stele.Invalidf("", i, "template.prefix-character", "a template's prefix is made of the characters {characters}; {character} is none of them", Betanumeric, stele.Describe(r))
 		}
 	}
 	t := Template{prefix: prefix}
@@ -60,24 +58,24 @@ func ParseTemplate(text string) (Template, error) {
 // readMask reads what follows the dot, which stands before byte pos.
 func (t *Template) readMask(mask string, pos int) error {
 	if mask == "" || strings.IndexByte("rsz", mask[0]) < 0 {
-		return stele.Invalidf("", pos, "a mask begins with r (quasi-random), s (sequential) or z (sequential without end)")
+		return stele.Invalidf("", pos, "template.mask-begins-wrong", "a mask begins with r (quasi-random), s (sequential) or z (sequential without end)")
 	}
 	t.order, t.digits = mask[0], mask[1:]
 	t.digits, t.check = strings.CutSuffix(t.digits, "k")
 	if t.digits == "" {
-		return stele.Invalidf("", pos+1, "a mask has at least one d (decimal digit) or e (betanumeric character)")
+		return stele.Invalidf("", pos+1, "template.mask-too-short", "a mask has at least one d (decimal digit) or e (betanumeric character)")
 	}
 	t.total = 1
 	for i, r := range t.digits {
 		if r != 'd' && r != 'e' {
-			return stele.Invalidf("", pos+1+i, "a mask has d, e and at its end k; %s is none of them", stele.Describe(r))
+			return stele.Invalidf("", pos+1+i, "template.mask-character", "a mask has d, e and at its end k; {character} is none of them", stele.Describe(r))
 		}
 		if t.order == 'z' {
 			continue
 		}
 		var over uint64
 		if over, t.total = bits.Mul64(t.total, base(byte(r))); over > 0 {
-			return stele.Invalidf("", pos+1+i, "the mask has more names than can be counted (%d); use fewer digits", uint64(math.MaxUint64))
+			return stele.Invalidf("", pos+1+i, "template.too-many-names", "the mask has more names than can be counted ({most}); use fewer digits", uint64(math.MaxUint64))
 		}
 	}
 	if t.order == 'z' {
@@ -123,8 +121,8 @@ func (t Template) Name(authority string, n, seed uint64) (string, error) {
 		return "", &stele.Error{Op: "mint", Kind: stele.Invalid, Err: errZeroTemplate}
 	}
 	if t.order != 'z' && n >= t.total {
-		return "", &stele.Error{Op: "mint", Kind: stele.Exhausted, Err: fmt.Errorf(
-			"all %d names of the template %s are given; make a longer one", t.total, t)}
+		return "", &stele.Error{Op: "mint", Kind: stele.Exhausted, Err: stele.Messagef(
+			"template.exhausted", "all {total} names of the template {template} are given; make a longer one", t.total, t)}
 	}
 	if t.order == 'r' {
 		p := newPermutation(t.total, seed)

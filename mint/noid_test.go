@@ -95,7 +95,7 @@ func TestParseTemplateRefuses(t *testing.T) {
 			t.Errorf("ParseTemplate(%.40q) = %v, %v; want a syntax error", text, tmpl, err)
 			continue
 		}
-		if syntax.Pos != want.pos || !strings.Contains(syntax.Reason, want.reason) {
+		if syntax.Pos != want.pos || !strings.Contains(syntax.Reason.Error(), want.reason) {
 			t.Errorf("ParseTemplate(%.40q): %v; want %q at %d", text, err, want.reason, want.pos)
 		}
 		if tmpl != (Template{}) {

@@ -1,8 +1,6 @@
 package namespaces
 
 import (
-	"fmt"
-
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/mint"
 )
@@ -27,7 +25,7 @@ func DateNames(schemes *stele.Schemes, ns *stele.Namespace) (prefixes []string, 
 	}
 	namer, ok := schemes.Lookup(ns.Scheme).(DateNamer)
 	if !ok {
-		return nil, nil, &stele.Error{Op: "mint", Kind: stele.Invalid, Err: fmt.Errorf("the scheme %s makes no names of dates", ns.Scheme)}
+		return nil, nil, &stele.Error{Op: "mint", Kind: stele.Invalid, Err: stele.Messagef("minter.scheme-without-dates", "the scheme {scheme} makes no names of dates", ns.Scheme)}
 	}
 	return namer.DateNames(ns)
 }

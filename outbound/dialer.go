@@ -41,7 +41,7 @@ func (d *Dialer) judge(address string) error {
 
 func refused(address string) error {
 	return &stele.Error{Op: "send", Kind: stele.Forbidden, Err: stele.Messagef("outbound.address-not-allowed",
-		"{address} is not an address of the public Internet, and the server's settings do not allow it", "address", address)}
+		"{address} is not an address of the public Internet, and the server's settings do not allow it", address)}
 }
 
 // Packets is a socket that sends packets to addresses that a rule allows, and receives

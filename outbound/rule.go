@@ -11,9 +11,10 @@
 package outbound
 
 import (
-	"fmt"
 	"net/netip"
 	"slices"
+
+	"github.com/stele-id/stele"
 )
 
 // Rule says to which addresses something may be sent. The zero Rule allows the public
@@ -63,7 +64,7 @@ func ParseRule(list []string) (r Rule, err error) {
 			network, err = netip.PrefixFrom(addr, addr.BitLen()), nil
 		}
 		if err != nil {
-			return r, fmt.Errorf("%.100q is neither an address nor a network such as 192.0.2.0/24", text)
+			return r, stele.Messagef("outbound.address-invalid", `"{value}" is neither an address nor a network such as 192.0.2.0/24`, text)
 		}
 		r.Allow = append(r.Allow, network.Masked())
 	}

@@ -77,16 +77,16 @@ func toJWK(k stele.SigningKey) (jwk map[string]any, err error) {
 func ParseJWKS(data []byte) ([]stele.SigningKey, error) {
 	const op = "read the keys"
 	if len(data) > maxDocument {
-		return nil, invalid(op, fmt.Errorf("the document has %d bytes; %d are the most", len(data), maxDocument))
+		return nil, invalid(op, stele.Messagef("jwks.too-large", "the document has {size} bytes; {most} are the most", len(data), maxDocument))
 	}
 	var set struct {
 		Keys []json.RawMessage `json:"keys"`
 	}
 	if err := json.Unmarshal(data, &set); err != nil || set.Keys == nil {
-		return nil, invalid(op, errors.New("this is not a JWK Set; it is a JSON object with a list named keys"))
+		return nil, invalid(op, stele.Messagef("jwks.malformed", "this is not a JWK Set; it is a JSON object with a list named keys"))
 	}
 	if len(set.Keys) > MaxKeys {
-		return nil, invalid(op, fmt.Errorf("there are %d keys; %d are the most", len(set.Keys), MaxKeys))
+		return nil, invalid(op, stele.Messagef("jwks.too-many-keys", "there are {count} keys; {most} are the most", len(set.Keys), MaxKeys))
 	}
 	var keys []stele.SigningKey
 	for i, raw := range set.Keys {
@@ -112,10 +112,10 @@ func fromJWK(raw []byte) (k stele.SigningKey, ours bool, err error) {
 		jwkDates
 	}
 	if err := json.Unmarshal(raw, &shape); err != nil {
-		return k, false, errors.New("it is not a JWK")
+		return k, false, stele.Messagef("jwk.malformed", "it is not a JWK")
 	}
 	if shape.Private != nil {
-		return k, false, errors.New("it is a private key; its publisher must revoke it")
+		return k, false, stele.Messagef("jwk.private", "it is a private key; its publisher must revoke it")
 	}
 	switch kind := shape.Type + " " + shape.Curve; {
 	case shape.Use != "" && shape.Use != "sig":
@@ -132,9 +132,9 @@ func fromJWK(raw []byte) (k stele.SigningKey, ours bool, err error) {
 	}
 	switch {
 	case shape.ID != k.ID:
-		return k, false, fmt.Errorf("its kid is %.60q; its thumbprint is %q", shape.ID, k.ID)
+		return k, false, stele.Messagef("jwk.kid-not-thumbprint", `its kid is "{id}"; its thumbprint is "{thumbprint}"`, shape.ID, k.ID)
 	case shape.Algorithm != string(algorithms[k.Algorithm]):
-		return k, false, fmt.Errorf("its alg is %.20q; a key of its kind signs with %q", shape.Algorithm, algorithms[k.Algorithm])
+		return k, false, stele.Messagef("jwk.algorithm-differs", `its alg is "{algorithm}"; a key of its kind signs with "{expected}"`, shape.Algorithm, algorithms[k.Algorithm])
 	}
 	return k, true, shape.dates(&k)
 }
@@ -146,7 +146,7 @@ func (n jwkNumbers) read() (crypto.PublicKey, error) {
 	}
 	var jwk jose.JSONWebKey
 	if err := jwk.UnmarshalJSON(b); err != nil || !jwk.Valid() {
-		return nil, errors.New("its numbers are no public key")
+		return nil, stele.Messagef("jwk.not-a-public-key", "its numbers are no public key")
 	}
 	return jwk.Key, nil
 }
@@ -154,11 +154,11 @@ func (n jwkNumbers) read() (crypto.PublicKey, error) {
 // dates sets the time in which the key is valid.
 func (d *jwkDates) dates(k *stele.SigningKey) error {
 	if d.NotBefore == nil {
-		return errors.New("it does not say from when on it is good; nbf is missing")
+		return stele.Messagef("jwk.not-before-missing", "it does not say from when on it is good; nbf is missing")
 	}
 	read := func(to *time.Time, seconds int64) error {
 		if seconds < 0 || seconds > 253_402_300_799 { // the year 9999 ends
-			return fmt.Errorf("%d is not a time", seconds)
+			return stele.Messagef("jwk.not-a-time", "{seconds} is not a time", seconds)
 		}
 		*to = time.Unix(seconds, 0).UTC()
 		return nil

@@ -10,8 +10,6 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/pem"
-	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -55,7 +53,7 @@ func Generate(algorithm string, rand io.Reader) (crypto.Signer, error) {
 	case stele.KeyRSA:
 		return rsa.GenerateKey(rand, rsaBits)
 	}
-	return nil, invalid("make a key", fmt.Errorf("%.40q is not an algorithm; use ed25519, ecdsa or rsa", algorithm))
+	return nil, invalid("make a key", stele.Messagef("signing-key.algorithm-not-supported", `"{algorithm}" is not an algorithm; use ed25519, ecdsa or rsa`, algorithm))
 }
 
 // MarshalPrivate returns a private key in PEM (PKCS #8, RFC 5958).
@@ -83,7 +81,7 @@ func ParsePrivate(text []byte) (crypto.Signer, error) {
 	case block.Headers["DEK-Info"] != "":
 		return nil, invalid(op, errEncrypted)
 	case len(block.Bytes) > maxDER:
-		return nil, invalid(op, errors.New("it is too large; RSA keys have 2048 to 4096 bits"))
+		return nil, invalid(op, stele.Messagef("private-key.rsa-too-large", "it is too large; RSA keys have 2048 to 4096 bits"))
 	case block.Type == "EC PRIVATE KEY":
 		key, err = x509.ParseECPrivateKey(block.Bytes)
 	case block.Type == "RSA PRIVATE KEY":
@@ -93,7 +91,7 @@ func ParsePrivate(text []byte) (crypto.Signer, error) {
 	}
 	signer, ok := key.(crypto.Signer)
 	if err != nil || !ok {
-		return nil, invalid(op, errors.New("its bytes are no private key that signs; make one with stele key new"))
+		return nil, invalid(op, stele.Messagef("private-key.unusable", "its bytes are no private key that signs; make one with stele key new"))
 	}
 	if _, err := PublicKey(signer, time.Time{}); err != nil {
 		return nil, err
@@ -101,13 +99,13 @@ func ParsePrivate(text []byte) (crypto.Signer, error) {
 	return signer, nil
 }
 
-var errEncrypted = errors.New("it has a password; take that away first: openssl pkey -in FILE -out NEW")
+var errEncrypted = stele.Messagef("private-key.encrypted", "it has a password; take that away first: openssl pkey -in FILE -out NEW")
 
 // onlyBlock returns the one block of PEM that is of these types. It ignores parameters of
 // a curve, which OpenSSL writes before a key.
 func onlyBlock(text []byte, types ...string) (*pem.Block, error) {
 	if len(text) > maxPEM {
-		return nil, fmt.Errorf("it has %d bytes; no key has more than %d", len(text), maxPEM)
+		return nil, stele.Messagef("pem.too-large", "it has {size} bytes; no key has more than {most}", len(text), maxPEM)
 	}
 	var found *pem.Block
 	for {
@@ -119,17 +117,17 @@ func onlyBlock(text []byte, types ...string) (*pem.Block, error) {
 		case block.Type == "EC PARAMETERS":
 			continue
 		case found != nil:
-			return nil, errors.New("there is more than one key; give a file that has one")
+			return nil, stele.Messagef("pem.several-keys", "there is more than one key; give a file that has one")
 		case block.Type == "ENCRYPTED PRIVATE KEY":
 			return nil, errEncrypted
 		}
 		found = block
 		if !slices.Contains(types, block.Type) {
-			return nil, fmt.Errorf("it is a %.40q in PEM; give a %q", block.Type, types[0])
+			return nil, stele.Messagef("pem.wrong-type", `it is a "{type}" in PEM; give a "{expected}"`, block.Type, types[0])
 		}
 	}
 	if found == nil {
-		return nil, fmt.Errorf("there is no key in PEM; it begins with -----BEGIN %s-----", types[0])
+		return nil, stele.Messagef("pem.key-missing", "there is no key in PEM; it begins with -----BEGIN {expected}-----", types[0])
 	}
 	return found, nil
 }
@@ -139,7 +137,7 @@ func onlyBlock(text []byte, types ...string) (*pem.Block, error) {
 func ParsePublic(text []byte, created time.Time) (stele.SigningKey, error) {
 	const op = "read the public key"
 	if bytes.Contains(text, []byte("PRIVATE KEY-----")) {
-		return stele.SigningKey{}, invalid(op, errors.New("it is a private key, which must not be shared; give its public part: openssl pkey -in FILE -pubout"))
+		return stele.SigningKey{}, invalid(op, stele.Messagef("public-key.is-private", "it is a private key, which must not be shared; give its public part: openssl pkey -in FILE -pubout"))
 	}
 	block, err := onlyBlock(text, "PUBLIC KEY")
 	if err != nil {
@@ -180,19 +178,19 @@ func algorithmOf(key crypto.PublicKey) (string, error) {
 		return stele.KeyED25519, nil
 	case *ecdsa.PublicKey:
 		if key.Curve != elliptic.P256() {
-			return "", fmt.Errorf("it is on the curve %s; use P-256", key.Curve.Params().Name)
+			return "", stele.Messagef("signing-key.curve-not-supported", "it is on the curve {curve}; use P-256", key.Curve.Params().Name)
 		}
 		return stele.KeyECDSA, nil
 	case *rsa.PublicKey:
 		if bits := key.N.BitLen(); bits < minRSA || bits > maxRSA {
-			return "", fmt.Errorf("the RSA key has %d bits; use %d to %d", bits, minRSA, maxRSA)
+			return "", stele.Messagef("signing-key.rsa-wrong-size", "the RSA key has {bits} bits; use {least} to {most}", bits, minRSA, maxRSA)
 		}
 		if key.E != 65537 || key.N.Bit(0) == 0 {
-			return "", errors.New("the RSA key's numbers are unusual; make one with the exponent 65537")
+			return "", stele.Messagef("signing-key.rsa-unusual", "the RSA key's numbers are unusual; make one with the exponent 65537")
 		}
 		return stele.KeyRSA, nil
 	}
-	return "", errors.New("keys are of Ed25519, ECDSA on P-256, or RSA; make one with stele key new")
+	return "", stele.Messagef("signing-key.kind-not-supported", "keys are of Ed25519, ECDSA on P-256, or RSA; make one with stele key new")
 }
 
 // thumbprint returns the SHA-256 of the key as RFC 7638 writes it.
@@ -206,10 +204,10 @@ func thumbprint(key crypto.PublicKey) (string, error) {
 func parseSPKI(der []byte) (crypto.PublicKey, error) {
 	key, err := x509.ParsePKIXPublicKey(der)
 	if err != nil {
-		return nil, errors.New("its bytes are no public key (SubjectPublicKeyInfo)")
+		return nil, stele.Messagef("public-key.malformed", "its bytes are no public key (SubjectPublicKeyInfo)")
 	}
 	if again, err := x509.MarshalPKIXPublicKey(key); err != nil || !bytes.Equal(again, der) {
-		return nil, errors.New("its bytes are no public key in its shortest form (DER)")
+		return nil, stele.Messagef("public-key.not-canonical", "its bytes are no public key in its shortest form (DER)")
 	}
 	return key, nil
 }
@@ -226,18 +224,18 @@ func Check(k stele.SigningKey) error {
 func check(k stele.SigningKey) (crypto.PublicKey, error) {
 	public, err := parseSPKI(k.Public)
 	if err != nil {
-		return nil, fmt.Errorf("key %.60q: %w", k.ID, err)
+		return nil, stele.Messagef("signing-key.invalid", `key "{key}": {cause}`, k.ID, err)
 	}
 	algorithm, err := algorithmOf(public)
 	if err != nil {
-		return nil, fmt.Errorf("key %.60q: %w", k.ID, err)
+		return nil, stele.Messagef("signing-key.invalid", `key "{key}": {cause}`, k.ID, err)
 	}
 	if algorithm != k.Algorithm {
-		return nil, fmt.Errorf("key %.60q says to be of %.20q, and is of %q", k.ID, k.Algorithm, algorithm)
+		return nil, stele.Messagef("signing-key.algorithm-differs", `key "{key}" says to be of "{claimed}", and is of "{algorithm}"`, k.ID, k.Algorithm, algorithm)
 	}
 	id, err := thumbprint(public)
 	if err != nil || id != k.ID {
-		return nil, fmt.Errorf("key %.60q has the thumbprint %q; use that", k.ID, id)
+		return nil, stele.Messagef("signing-key.thumbprint-differs", `key "{key}" has the thumbprint "{thumbprint}"; use that`, k.ID, id)
 	}
 	return public, nil
 }
@@ -245,7 +243,7 @@ func check(k stele.SigningKey) (crypto.PublicKey, error) {
 // decodeURL reads base64url without padding, strictly.
 func decodeURL(text string) ([]byte, error) {
 	if strings.ContainsAny(text, "\r\n") {
-		return nil, errors.New("line breaks")
+		return nil, stele.Messagef("base64url.line-breaks", "line breaks")
 	}
 	return base64.RawURLEncoding.Strict().DecodeString(text)
 }

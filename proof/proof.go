@@ -30,13 +30,13 @@ const Skew = 5 * time.Minute
 // Reasons why a signature is not valid. [Verify] returns one of them inside an Error of
 // Kind Invalid, whose text says more.
 var (
-	ErrNoKey     = errors.New("no key of the namespace made the signature")
-	ErrAlgorithm = errors.New("the signature is of another algorithm than its key")
-	ErrSignature = errors.New("the signature does not fit")
-	ErrExpired   = errors.New("the key had expired when the signature was made")
-	ErrNotYet    = errors.New("the key was not there yet when the signature was made")
-	ErrRevoked   = errors.New("the key was revoked")
-	ErrFuture    = errors.New("the signature is dated in the future")
+	ErrNoKey     = stele.Messagef("signature.key-unknown", "no key of the namespace made the signature")
+	ErrAlgorithm = stele.Messagef("signature.algorithm-differs", "the signature is of another algorithm than its key")
+	ErrSignature = stele.Messagef("signature.wrong", "the signature does not fit")
+	ErrExpired   = stele.Messagef("signature.key-expired", "the key had expired when the signature was made")
+	ErrNotYet    = stele.Messagef("signature.key-not-yet-valid", "the key was not there yet when the signature was made")
+	ErrRevoked   = stele.Messagef("signature.key-revoked", "the key was revoked")
+	ErrFuture    = stele.Messagef("signature.in-future", "the signature is dated in the future")
 )
 
 // Payload returns what is signed: identifier and statement as JSON in canonical form
@@ -85,21 +85,21 @@ func readHeader(jws string) (h header, err error) {
 	text, _, _ := strings.Cut(jws, "..")
 	raw, err := decodeURL(text)
 	if err != nil {
-		return h, errors.New("the header is not base64url")
+		return h, stele.Messagef("signature.header-not-base64url", "the header is not base64url")
 	}
 	members := make(map[string]any)
 	if err := json.Unmarshal(raw, &members); err != nil {
-		return h, errors.New("the header is not a JSON object whose names occur once")
+		return h, stele.Messagef("signature.header-not-json", "the header is not a JSON object whose names occur once")
 	}
 	for name := range members {
 		if name != "alg" && name != "kid" {
-			return h, fmt.Errorf("the header has %.40q; it may have alg and kid alone", name)
+			return h, stele.Messagef("signature.header-name-not-allowed", `the header has "{name}"; it may have alg and kid alone`, name)
 		}
 	}
 	algorithm, ok := members["alg"].(string)
 	key, also := members["kid"].(string)
 	if !ok || !also {
-		return h, errors.New("the header must have alg and kid, both of them strings")
+		return h, stele.Messagef("signature.header-incomplete", "the header must have alg and kid, both of them strings")
 	}
 	return header{algorithm, key}, nil
 }
@@ -126,10 +126,10 @@ func Sign(key crypto.Signer, id stele.ID, s stele.Signature) (stele.Signature, e
 		return stele.Signature{}, &stele.Error{Op: "sign", ID: id, Kind: stele.Invalid, Err: err}
 	}
 	if !id.IsValid() {
-		return fail(errors.New("there is no identifier; give one"))
+		return fail(stele.Messagef("signature.identifier-missing", "there is no identifier; give one"))
 	}
 	if s.Size > stele.MaxSignedSize {
-		return fail(fmt.Errorf("%d bytes are more than can be signed", s.Size))
+		return fail(stele.Messagef("signature.content-too-large", "{size} bytes are more than can be signed", s.Size))
 	}
 	s.Date = s.Date.UTC().Truncate(time.Second)
 	public, err := PublicKey(key, s.Date)
@@ -206,7 +206,7 @@ func verify(keys []stele.SigningKey, id stele.ID, s stele.Signature) (k stele.Si
 		return k, fmt.Errorf("%w: %w", ErrSignature, err)
 	}
 	if h.key != s.Key {
-		return k, fmt.Errorf("%w: it says to be of key %.60q, and its header of %.60q", ErrSignature, s.Key, h.key)
+		return k, stele.Messagef("signature.key-differs-from-header", `{cause}: it says to be of key "{key}", and its header of "{header-key}"`, ErrSignature, s.Key, h.key)
 	}
 	found := false
 	for i := range keys {
@@ -216,7 +216,7 @@ func verify(keys []stele.SigningKey, id stele.ID, s stele.Signature) (k stele.Si
 		}
 	}
 	if !found {
-		return k, fmt.Errorf("%w: it has no key %.60q", ErrNoKey, s.Key)
+		return k, stele.Messagef("signature.key-not-in-namespace", `{cause}: it has no key "{key}"`, ErrNoKey, s.Key)
 	}
 	public, err := check(k)
 	if err != nil {
@@ -224,14 +224,14 @@ func verify(keys []stele.SigningKey, id stele.ID, s stele.Signature) (k stele.Si
 	}
 	want := algorithms[k.Algorithm]
 	if h.algorithm != string(want) {
-		return k, fmt.Errorf("%w: %.20q, and the key's is %q", ErrAlgorithm, h.algorithm, want)
+		return k, stele.Messagef("signature.algorithm-not-of-key", `{cause}: "{algorithm}", and the key's is "{expected}"`, ErrAlgorithm, h.algorithm, want)
 	}
 	parsed, err := jose.ParseDetached(s.JWS, Payload(id, s), []jose.SignatureAlgorithm{want})
 	if err != nil {
-		return k, fmt.Errorf("%w: it is not a detached JWS", ErrSignature)
+		return k, stele.Messagef("signature.not-a-detached-jws", "{cause}: it is not a detached JWS", ErrSignature)
 	}
 	if err := parsed.DetachedVerify(Payload(id, s), public); err != nil {
-		return k, fmt.Errorf("%w: key %s did not sign this identifier, digest, size, type and date", ErrSignature, k.ID)
+		return k, stele.Messagef("signature.not-by-key", "{cause}: key {key} did not sign this identifier, digest, size, type and date", ErrSignature, k.ID)
 	}
 	return k, nil
 }
@@ -241,13 +241,13 @@ func inTime(k stele.SigningKey, date, now time.Time) error {
 	const day = "2006-01-02 15:04:05 UTC"
 	switch {
 	case !k.Revoked.IsZero() && !now.Before(k.Revoked):
-		return fmt.Errorf("%w: key %s, on %s; nothing that it signed can be believed", ErrRevoked, k.ID, k.Revoked.UTC().Format(day))
+		return stele.Messagef("signature.key-revoked-on", "{cause}: key {key}, on {date}; nothing that it signed can be believed", ErrRevoked, k.ID, k.Revoked.UTC().Format(day))
 	case date.After(now.Add(Skew)):
-		return fmt.Errorf("%w: %s, and it is %s; compare the clocks", ErrFuture, date.UTC().Format(day), now.UTC().Format(day))
+		return stele.Messagef("signature.date-after-now", "{cause}: {date}, and it is {now}; compare the clocks", ErrFuture, date.UTC().Format(day), now.UTC().Format(day))
 	case date.Add(Skew).Before(k.Created):
-		return fmt.Errorf("%w: key %s is of %s, the signature of %s", ErrNotYet, k.ID, k.Created.UTC().Format(day), date.UTC().Format(day))
+		return stele.Messagef("signature.date-before-key", "{cause}: key {key} is of {created}, the signature of {date}", ErrNotYet, k.ID, k.Created.UTC().Format(day), date.UTC().Format(day))
 	case !k.Expires.IsZero() && !date.Before(k.Expires):
-		return fmt.Errorf("%w: key %s ended on %s, the signature is of %s", ErrExpired, k.ID, k.Expires.UTC().Format(day), date.UTC().Format(day))
+		return stele.Messagef("signature.date-after-key", "{cause}: key {key} ended on {expired}, the signature is of {date}", ErrExpired, k.ID, k.Expires.UTC().Format(day), date.UTC().Format(day))
 	}
 	return nil
 }

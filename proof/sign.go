@@ -54,7 +54,7 @@ func AddSignature(rec *stele.Record, key crypto.Signer, s stele.Signature, repla
 		rec.Signatures = slices.DeleteFunc(rec.Signatures, func(have stele.Signature) bool { return have.Type == s.Type })
 	}
 	if len(rec.Signatures) >= stele.MaxSignatures {
-		return made, false, stele.Errorf("sign", stele.ID{}, stele.Conflict, "it has %d signatures, and can't have more; --replace takes the place of those of the same media type", len(rec.Signatures))
+		return made, false, stele.Errorf("sign", stele.ID{}, stele.Conflict, "sign.too-many-signatures", "it has {count} signatures, and can't have more; --replace takes the place of those of the same media type", len(rec.Signatures))
 	}
 	rec.Signatures = append(rec.Signatures, made)
 	return made, false, nil

@@ -2,8 +2,6 @@ package proof
 
 import (
 	"encoding/base64"
-	"errors"
-	"fmt"
 	"net/url"
 	"strings"
 	"time"
@@ -58,7 +56,7 @@ func ScopedTXT(k stele.SigningKey, prefix string) string {
 func ParseTXT(text string) (stele.SigningKey, error) {
 	k, prefix, err := ParseScopedTXT(text)
 	if err == nil && prefix != "" {
-		err = invalid("read the TXT record of a key", fmt.Errorf("the key signs for names in %.100q only", prefix))
+		err = invalid("read the TXT record of a key", stele.Messagef("signature.identifier-outside-prefix", `the key signs for names in "{prefix}" only`, prefix))
 	}
 	if err != nil {
 		return stele.SigningKey{}, err
@@ -69,15 +67,15 @@ func ParseTXT(text string) (stele.SigningKey, error) {
 // ParseScopedTXT is ParseTXT for keys that are confined to a namespace too, whose prefix
 // it returns; "" if the key is for all names of the zone.
 func ParseScopedTXT(text string) (k stele.SigningKey, prefix string, err error) {
-	fail := func(format string, args ...any) (stele.SigningKey, string, error) {
-		return stele.SigningKey{}, "", invalid("read the TXT record of a key", fmt.Errorf(format, args...))
+	fail := func(code, text string, args ...any) (stele.SigningKey, string, error) {
+		return stele.SigningKey{}, "", invalid("read the TXT record of a key", stele.Messagef(code, text, args...))
 	}
 	if len(text) > maxTXT {
-		return fail("it has %d bytes; %d are the most", len(text), maxTXT)
+		return fail("key-txt.too-long", "it has {size} bytes; {most} are the most", len(text), maxTXT)
 	}
 	first, rest, _ := strings.Cut(text, ";")
 	if strings.TrimSpace(first) != txtVersion {
-		return fail("it begins with %.20q and not with %s, so it is not a key", first, txtVersion)
+		return fail("key-txt.not-a-key", `it begins with "{beginning}" and not with {expected}, so it is not a key`, first, txtVersion)
 	}
 	seen := make(map[string]bool)
 	for part := range strings.SplitSeq(rest, ";") {
@@ -86,7 +84,7 @@ func ParseScopedTXT(text string) (k stele.SigningKey, prefix string, err error) 
 			continue
 		}
 		if !ok || seen[tag] {
-			return fail("%.40q is not a tag with a value, or stands there twice", part)
+			return fail("key-txt.tag-malformed-or-twice", `"{text}" is not a tag with a value, or stands there twice`, part)
 		}
 		seen[tag] = true
 		if tag == "n" {
@@ -98,14 +96,14 @@ func ParseScopedTXT(text string) (k stele.SigningKey, prefix string, err error) 
 			err = readTag(&k, tag, value)
 		}
 		if err != nil {
-			return fail("%.20q: %w", tag, err)
+			return fail("", `"{tag}": {cause}`, tag, err)
 		}
 	}
 	if k.Created.IsZero() {
-		return fail("it does not say from when on the key is good; nb is missing")
+		return fail("key-txt.not-before-missing", "it does not say from when on the key is good; nb is missing")
 	}
 	if _, err := check(k); err != nil {
-		return fail("%w", err)
+		return fail("", "{cause}", err)
 	}
 	return k, prefix, nil
 }
@@ -124,7 +122,7 @@ func readTag(k *stele.SigningKey, tag, value string) (err error) {
 		k.Revoked, err = second(value)
 	case "p":
 		if strings.ContainsAny(value, "\r\n") {
-			return errors.New("line breaks in base64")
+			return stele.Messagef("key-txt.line-breaks", "line breaks in base64")
 		}
 		k.Public, err = base64.StdEncoding.Strict().DecodeString(value)
 	}
@@ -135,7 +133,7 @@ func readTag(k *stele.SigningKey, tag, value string) (err error) {
 func second(text string) (time.Time, error) {
 	t, err := time.Parse("2006-01-02T15:04:05Z", text)
 	if err != nil || t.Unix() < 0 || t.Format(time.RFC3339) != text {
-		return time.Time{}, fmt.Errorf("%.40q is not a time; write it as in 2026-11-15T12:00:00Z", text)
+		return time.Time{}, stele.Messagef("key-txt.not-a-time", `"{text}" is not a time; write it as in 2026-11-15T12:00:00Z`, text)
 	}
 	return t.UTC(), nil
 }

@@ -33,7 +33,7 @@ func (s *zoneSet) addCatalog(z *Zones, name string) {
 	}
 	for other := range s.zones {
 		if s.zones[other].contains(name) || dns.IsSubDomain(name, other) { // the registrar refuses it
-			s.clashes = append(s.clashes, name+" is a catalog, and overlaps the zone "+other+", so it is not served; give its zones another catalog")
+			s.clashes = append(s.clashes, clash{other, stele.Messagef("zone-check.catalog-overlaps", "{catalog} is a catalog, and overlaps the zone {zone}, so it is not served; give its zones another catalog", name, other)})
 			return
 		}
 	}

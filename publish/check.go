@@ -2,7 +2,6 @@ package publish
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/miekg/dns"
@@ -21,6 +20,7 @@ type Problem struct {
 	// as it could.
 	Serious bool
 	Text    string // what it is, and what to do
+	Code    string // of the text, for programs; see [stele.Message]
 }
 
 // Check tells all problems of a zone, or of all zones if the name is empty. told is
@@ -39,8 +39,8 @@ func (z *Zones) Check(ctx context.Context, name string, report func(Problem), to
 		names = []string{one.Name}
 	}
 	for _, clash := range set.clashes {
-		if name == "" || strings.Contains(clash, " "+names[0]+",") {
-			report(Problem{Serious: true, Text: clash})
+		if name == "" || clash.zone == names[0] {
+			report(Problem{Serious: true, Text: clash.problem.Error(), Code: clash.problem.Code})
 		}
 	}
 	for _, n := range names {
@@ -59,8 +59,10 @@ type checker struct {
 	told   func(n int)
 }
 
-func (c *checker) tell(id stele.ID, serious bool, format string, args ...any) {
-	c.report(Problem{c.zone.Name, id, serious, fmt.Sprintf(format, args...)})
+func (c *checker) tell(id stele.ID, serious bool, code, text string, args ...any) {
+	m := stele.Messagef(code, text, args...)
+	name, _ := stele.CodeOf(m)
+	c.report(Problem{c.zone.Name, id, serious, m.Error(), name})
 }
 
 func (c *checker) check(ctx context.Context) error {
@@ -80,7 +82,7 @@ func (c *checker) check(ctx context.Context) error {
 			return err
 		}
 		for _, note := range out.Notes {
-			c.tell(stele.ID{}, true, "%s", note)
+			c.tell(stele.ID{}, true, "", "{cause}", note)
 		}
 		c.checkSize(stele.ID{}, c.zone.Name, out.Records(c.zone.Name))
 	}
@@ -93,20 +95,20 @@ func (c *checker) checkZone() {
 	c.checkResolver()
 	if p := &c.zone.ns.Publication; p.Layout != stele.LayoutRoot {
 		if _, ok := zonemap.KeyOf(c.zone.set.schemes, c.zone.ns.Key()); !ok {
-			c.tell(stele.ID{}, true, "no client finds it: names under %s have no key in the DNS; they are found over HTTP, and the zone can be taken away", c.zone.ns.Prefix)
+			c.tell(stele.ID{}, true, "zone-check.prefix-without-dns-key", "no client finds it: names under {prefix} have no key in the DNS; they are found over HTTP, and the zone can be taken away", c.zone.ns.Prefix)
 		}
 	}
 	for _, note := range c.zone.notes {
-		c.tell(stele.ID{}, true, "%s", note)
+		c.tell(stele.ID{}, true, "", "{cause}", note)
 	}
 	if p := &c.zone.ns.Publication; p.Signing == stele.SigningOnline && len(p.Secondaries) > 0 {
-		c.tell(stele.ID{}, true, "it is signed in the mode online, and its secondaries get it without signatures, so validating resolvers refuse what they answer; 'stele zone sign %s --mode transfer' sends signatures along, or let the secondaries sign and end the signing here with --mode off", c.zone.Name)
+		c.tell(stele.ID{}, true, "zone-check.online-signed-with-secondaries", "it is signed in the mode online, and its secondaries get it without signatures, so validating resolvers refuse what they answer; 'stele zone sign {zone} --mode transfer' sends signatures along, or let the secondaries sign and end the signing here with --mode off", c.zone.Name)
 	}
-	if c.zone.trouble != "" {
-		c.tell(stele.ID{}, true, "%s", c.zone.trouble)
+	if c.zone.trouble != nil {
+		c.tell(stele.ID{}, true, "", "{cause}", c.zone.trouble)
 	}
 	if outer := c.zone.set.outer(c.zone); outer != nil && len(c.zone.ns.Publication.Servers) == 0 {
-		c.tell(stele.ID{}, true, "it is inside the zone %s, whose file can't delegate it; name its servers with --ns", outer.Name)
+		c.tell(stele.ID{}, true, "zone-check.delegation-missing", "it is inside the zone {zone}, whose file can't delegate it; name its servers with --ns", outer.Name)
 	}
 	for _, name := range append([]string{c.zone.Name}, c.zone.staticNames()...) {
 		c.checkSize(stele.ID{}, name, c.zone.static[name])
@@ -117,22 +119,22 @@ func (c *checker) checkServers() {
 	p := &c.zone.ns.Publication
 	switch len(p.Servers) {
 	case 0:
-		c.tell(stele.ID{}, true, "it has no name servers, so resolvers can't find it and no file of it loads; name them with 'stele zone add %s --ns NAME=ADDRESS'", c.zone.argument())
+		c.tell(stele.ID{}, true, "zone-check.name-servers-missing", "it has no name servers, so resolvers can't find it and no file of it loads; name them with 'stele zone add {zone} --ns NAME=ADDRESS'", c.zone.argument())
 	case 1:
-		c.tell(stele.ID{}, false, "it has one name server; with two it is found while one is down (RFC 2182)")
+		c.tell(stele.ID{}, false, "zone-check.one-name-server", "it has one name server; with two it is found while one is down (RFC 2182)")
 	}
 	for _, s := range p.Servers {
 		if c.zone.contains(s.Name) && len(s.Addresses) == 0 {
-			c.tell(stele.ID{}, true, "its name server %s is in the zone itself and has no address, so resolvers can't find it; give --ns %s=ADDRESS", s.Name, s.Name)
+			c.tell(stele.ID{}, true, "zone-check.name-server-address-missing", "its name server {server} is in the zone itself and has no address, so resolvers can't find it; give --ns {server}=ADDRESS", s.Name)
 		}
 		if inner := c.zone.set.find(s.Name); inner != nil && inner != c.zone {
 			if n := inner.static[s.Name]; len(n) == 0 {
-				c.tell(stele.ID{}, true, "its name server %s is in the zone %s, which has no address of it", s.Name, inner.Name)
+				c.tell(stele.ID{}, true, "zone-check.name-server-address-missing-in-zone", "its name server {server} is in the zone {zone}, which has no address of it", s.Name, inner.Name)
 			}
 		}
 	}
 	if p.Mailbox == "" {
-		c.tell(stele.ID{}, false, "it names no mailbox, so hostmaster@%s is published; give --mailbox", strings.TrimSuffix(c.zone.Name, "."))
+		c.tell(stele.ID{}, false, "zone-check.mailbox-missing", "it names no mailbox, so hostmaster@{zone} is published; give --mailbox", strings.TrimSuffix(c.zone.Name, "."))
 	}
 }
 
@@ -142,7 +144,7 @@ func (c *checker) checkResolver() {
 		return
 	}
 	if p.Resolver == "" {
-		c.tell(stele.ID{}, false, "it names no resolver, so names that do not fit the DNS are not found, and withdrawn ones have no page; give --resolver HOST")
+		c.tell(stele.ID{}, false, "zone-check.resolver-missing", "it names no resolver, so names that do not fit the DNS are not found, and withdrawn ones have no page; give --resolver HOST")
 		return
 	}
 	h := naptr.ParseHost(p.Resolver)
@@ -152,13 +154,13 @@ func (c *checker) checkResolver() {
 				return
 			}
 		}
-		c.tell(stele.ID{}, true, "its resolver %s is in the zone %s, which has no address of it; use a name outside of it, or that of a name server, or add its address with 'stele zone record add'", h.Name, in.Name)
+		c.tell(stele.ID{}, true, "zone-check.resolver-address-missing-in-zone", "its resolver {resolver} is in the zone {zone}, which has no address of it; use a name outside of it, or that of a name server, or add its address with 'stele zone record add'", h.Name, in.Name)
 	}
 	if c.zone.ns.Delegate != "" {
-		c.tell(stele.ID{}, false, "names that are not registered are answered by another resolver, over HTTP only: in the DNS they do not exist")
+		c.tell(stele.ID{}, false, "zone-check.unregistered-http-only", "names that are not registered are answered by another resolver, over HTTP only: in the DNS they do not exist")
 	}
 	if c.zone.ns.Passthrough {
-		c.tell(stele.ID{}, false, "names that follow a registered one lead to its targets over HTTP only: in the DNS they do not exist")
+		c.tell(stele.ID{}, false, "zone-check.suffixes-http-only", "names that follow a registered one lead to its targets over HTTP only: in the DNS they do not exist")
 	}
 }
 
@@ -172,16 +174,16 @@ func (c *checker) checkNames(ctx context.Context) error {
 func (c *checker) checkName(ctx context.Context, id stele.ID, r *stele.Record) error {
 	z := c.zone
 	owner, reason := z.mapping.Owner(id.String())
-	if reason != "" {
+	if reason != nil {
 		how := "it is found over HTTP only"
 		if z.ns.Publication.Resolver == "" {
 			how = "it is not found"
 		}
-		c.tell(id, z.ns.Publication.Resolver == "", "it has no owner name, so %s: %s", how, reason)
+		c.tell(id, z.ns.Publication.Resolver == "", "zone-check.owner-name-missing", "it has no owner name, so {consequence}: {reason}", how, reason)
 		return nil
 	}
 	if in := z.set.find(owner); in != z {
-		c.tell(id, true, "its owner name %s is in the zone %s", owner, in.Name)
+		c.tell(id, true, "zone-check.owner-in-other-zone", "its owner name {owner} is in the zone {zone}", owner, in.Name)
 		return nil
 	}
 	c.checkOwn(id, owner)
@@ -192,18 +194,18 @@ func (c *checker) checkName(ctx context.Context, id stele.ID, r *stele.Record) e
 			return err
 		}
 		if len(list) == maxVariants {
-			c.tell(id, true, "%d identifiers or more differ in case only; the others are not published", maxVariants)
+			c.tell(id, true, "zone-check.case-variants-too-many", "{limit} identifiers or more differ in case only; the others are not published", maxVariants)
 		}
 	}
 	out := z.compiler().Compile(list)
 	for _, note := range out.Notes {
-		if text, ok := strings.CutPrefix(note, id.String()+": "); ok {
-			c.tell(id, strings.Contains(note, "too many for a rule; give"), "%s", text)
+		if text, ok := strings.CutPrefix(note.Error(), id.String()+": "); ok {
+			c.report(Problem{c.zone.Name, id, note.Code == naptr.URLTooLong, text, note.Code})
 		}
 	}
 	for _, t := range r.Targets {
 		if t.Partial {
-			c.tell(id, false, "names below it that are not registered lead to its target over HTTP only: in the DNS they do not exist")
+			c.tell(id, false, "zone-check.names-below-http-only", "names below it that are not registered lead to its target over HTTP only: in the DNS they do not exist")
 			break
 		}
 	}
@@ -220,7 +222,7 @@ func (c *checker) checkSize(id stele.ID, name string, records []dns.RR) {
 	for _, kind := range []uint16{dns.TypeNAPTR, dns.TypeURI, dns.TypeTXT, dns.TypeA, dns.TypeAAAA} {
 		size := answerSize(name, kind, byType[kind])
 		if size > dnsrr.MaxUDP {
-			c.tell(id, size > dnsrr.MaxMessage, "the answer for %s records at %s has %d bytes, and %d fit one packet: clients ask again over TCP; fewer targets or shorter URLs help", dns.TypeToString[kind], name, size, dnsrr.MaxUDP)
+			c.tell(id, size > dnsrr.MaxMessage, "zone-check.answer-exceeds-packet", "the answer for {type} records at {name} has {bytes} bytes, and {limit} fit one packet: clients ask again over TCP; fewer targets or shorter URLs help", dns.TypeToString[kind], name, size, dnsrr.MaxUDP)
 		}
 	}
 }

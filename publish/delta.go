@@ -179,7 +179,7 @@ func (z *Zone) ownerOf(id stele.ID) (owner string, ok bool) {
 		return "", false
 	}
 	owner, reason := z.mapping.Owner(id.String())
-	return owner, reason == "" && z.set.find(owner) == z
+	return owner, reason == nil && z.set.find(owner) == z
 }
 
 // compare notes what has changed at an owner name. names are those there whose records

@@ -2,7 +2,6 @@ package publish
 
 import (
 	"context"
-	"fmt"
 	"maps"
 
 	"github.com/miekg/dns"
@@ -61,7 +60,7 @@ func (z *ZoneSnapshot) addEarlier(ctx context.Context, from uint64, before, afte
 		case c.Seq > from:
 			return nil
 		case c.Seq-complete > maxDelta:
-			return &stele.Error{Op: "compare", Kind: stele.Unavailable, Err: fmt.Errorf("what has changed in %s is still being taken in; try again", z.Name)}
+			return &stele.Error{Op: "compare", Kind: stele.Unavailable, Err: stele.Messagef("zone.changes-pending", "what has changed in {zone} is still being taken in; try again", z.Name)}
 		case c.ID.IsValid():
 			if err := z.addTypes(ctx, c.ID, before, after); err != nil {
 				return err

@@ -12,18 +12,18 @@ import (
 // keyRules are the rules at a key: how its names go on.
 type keyRules struct {
 	list  []ddds.Fields
-	notes []string
+	notes []*stele.Message
 }
 
-func (k *keyRules) note(format string, args ...any) {
-	k.notes = append(k.notes, fmt.Sprintf(format, args...))
+func (k *keyRules) notef(code, text string, args ...any) {
+	k.notes = append(k.notes, stele.Messagef(code, text, args...))
 }
 
 // add adds a rule, or notes why it can't be published.
 func (k *keyRules) add(ns *stele.Namespace, r ddds.Rule) {
 	f, err := r.Fields()
 	if err != nil {
-		k.note("%s: a rule can't be published: %v", ns.Key(), err)
+		k.notef("zone-note.rule-unpublished", "{namespace}: a rule can't be published: {cause}", ns.Key(), err)
 		return
 	}
 	k.list = append(k.list, f)
@@ -70,7 +70,7 @@ func (s *scope) lead(k *keyRules, flag ddds.Flag, services ddds.Services, prefer
 func (s *scope) express(k *keyRules, r ddds.Rule, ere, to string, fold bool) {
 	var err error
 	if r.Expression, err = ddds.NewExpression(ere, to, fold); err != nil {
-		k.note("%s: a rule can't be published: %v", s.ns.Key(), err)
+		k.notef("zone-note.rule-unpublished", "{namespace}: a rule can't be published: {cause}", s.ns.Key(), err)
 		return
 	}
 	k.add(s.ns, r)
@@ -95,7 +95,7 @@ func (s *scope) elsewhere(k *keyRules) {
 	for _, d := range s.ns.Publication.Elsewhere {
 		flag, err := ddds.ParseFlag("DIS:" + string(d.Kind))
 		if err != nil {
-			k.note("%s: %v", s.ns.Key(), err)
+			k.notef("", "{namespace}: {cause}", s.ns.Key(), err)
 			continue
 		}
 		s.lead(k, flag, allServices(), naptr.Preference, d.At)

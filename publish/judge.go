@@ -2,8 +2,6 @@ package publish
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/stele-id/stele"
@@ -32,11 +30,11 @@ func (z *Zones) Judge(ctx context.Context, ns *stele.Namespace) error {
 	set := newZoneSet(z, list)
 	for _, other := range list {
 		if other != ns && ns.Publication.Zone != "" && other.Publication.Zone == ns.Publication.Zone {
-			return refused("%s is the zone of %s already; take another name", ns.Publication.Zone, other.Key())
+			return refused("zone.name-taken", "{zone} is the zone of {namespace} already; take another name", ns.Publication.Zone, other.Key())
 		}
 	}
 	if notes := set.rulesNotes(ns); len(notes) > 0 {
-		return refused("%s", strings.Join(notes, "; "))
+		return unpublished("", notes)
 	}
 	one := set.zones[ns.Publication.Zone]
 	if one == nil || ns.Publication.Layout != stele.LayoutRules {
@@ -44,17 +42,26 @@ func (z *Zones) Judge(ctx context.Context, ns *stele.Namespace) error {
 	}
 	out, err := one.collection(ctx)
 	if err == nil && len(out.Notes) > 0 {
-		return refused("%s: %s", ns.Key(), strings.Join(out.Notes, "; "))
+		return unpublished(ns.Key().String(), out.Notes)
 	}
 	return err
 }
 
-func refused(format string, args ...any) error {
-	return &stele.Error{Op: "publish", Kind: stele.Conflict, Err: fmt.Errorf(format, args...)}
+// unpublished is the error of what can't be published below a path.
+func unpublished(path string, notes []*stele.Message) error {
+	var list stele.Problems
+	for _, note := range notes {
+		list = append(list, stele.Problem{Path: path, Err: note})
+	}
+	return &stele.Error{Op: "publish", Kind: stele.Conflict, Err: list}
+}
+
+func refused(code, text string, args ...any) error {
+	return &stele.Error{Op: "publish", Kind: stele.Conflict, Err: stele.Messagef(code, text, args...)}
 }
 
 // rulesNotes tells which rules of a namespace can't be published.
-func (s *zoneSet) rulesNotes(ns *stele.Namespace) []string {
+func (s *zoneSet) rulesNotes(ns *stele.Namespace) []*stele.Message {
 	if !leads(ns) || ns.Publication.Layout == stele.LayoutRoot {
 		return nil
 	}
@@ -94,9 +101,9 @@ func (z *Zones) Survey(ctx context.Context, key stele.NamespaceKey, sep string) 
 	}
 	switch {
 	case n == 0:
-		return sep, 0, &stele.Error{Op: "publish", Kind: stele.NotFound, Err: errors.New("no name is registered there yet, so it is not known how names are cut; say into how many parts with --parts")}
+		return sep, 0, &stele.Error{Op: "publish", Kind: stele.NotFound, Err: stele.Messagef("zone.parts-unknown", "no name is registered there yet, so it is not known how names are cut; say into how many parts with --parts")}
 	case least != most:
-		return sep, 0, refused("names of %s have from %d to %d parts with %q between them; say with --parts how many are to have an owner name", key, least, most, sep)
+		return sep, 0, refused("zone.parts-ambiguous", `names of {namespace} have from {least} to {most} parts with "{separator}" between them; say with --parts how many are to have an owner name`, key, least, most, sep)
 	}
 	return sep, least, nil
 }

@@ -81,7 +81,7 @@ func await(ctx context.Context, c <-chan struct{}) error {
 	case <-c:
 		return nil
 	case <-ctx.Done():
-		return &stele.Error{Op: "look up", Kind: stele.Unavailable, Err: fmt.Errorf("the names of the registry are being read; try again in a minute: %w", ctx.Err())}
+		return &stele.Error{Op: "look up", Kind: stele.Unavailable, Err: stele.Messagef("zone.names-being-read", "the names of the registry are being read; try again in a minute: {cause}", ctx.Err())}
 	}
 }
 
@@ -113,7 +113,7 @@ func (s *zoneSet) addToIndexes(r *stele.Record) {
 			continue
 		}
 		owner, reason := z.mapping.Owner(id.String())
-		if reason == "" {
+		if reason == nil {
 			z.index.addName(z, owner, id, i > 0)
 		}
 	}

@@ -20,7 +20,7 @@ const (
 )
 
 // errReading says that it is not known yet whether an alias has a name.
-var errReading = errors.New("the aliases of the registry are being read; try again in a minute")
+var errReading = stele.Messagef("zone.aliases-being-read", "the aliases of the registry are being read; try again in a minute")
 
 // isVisible reports whether the public may know of a record.
 func isVisible(r *stele.Record) bool { return r.State != stele.Reserved && r.IsPublic() }
@@ -114,7 +114,7 @@ func (z *Zone) leap(ctx context.Context, rest string, prefix bool, yield func(*s
 			return nil
 		}
 	}
-	return &stele.Error{Op: "look up", Kind: stele.Exhausted, Err: fmt.Errorf("%.60q has too many variants of case", begin+rest)}
+	return &stele.Error{Op: "look up", Kind: stele.Exhausted, Err: stele.Messagef("zone.case-variants-too-many", `"{name}" has too many variants of case`, begin+rest)}
 }
 
 // seek returns the first record at or after a text; nil if there is none.
@@ -193,7 +193,7 @@ func (z *Zone) below(ctx context.Context, name string) (bool, error) {
 	look := func(r *stele.Record) bool {
 		left--
 		_, reason := z.mapping.Owner(r.ID.String())
-		found = reason == "" && isVisible(r) && z.set.zoneOf(r.ID) == z
+		found = reason == nil && isVisible(r) && z.set.zoneOf(r.ID) == z
 		return !found && left > 0
 	}
 	err := z.scanBelow(ctx, rest, look)

@@ -47,8 +47,8 @@ func (c *NSEC3Chain) Check(zone string) error {
 	if c.isReady() {
 		return nil
 	}
-	return &stele.Error{Op: "look up", Kind: stele.Unavailable, Err: fmt.Errorf(
-		"the names of %s are being read, and it is not known yet what does not exist; try again in a minute", zone)}
+	return &stele.Error{Op: "look up", Kind: stele.Unavailable, Err: stele.Messagef(
+		"zone.absent-names-unknown", "the names of {zone} are being read, and it is not known yet what does not exist; try again in a minute", zone)}
 }
 
 // addNSEC3Chains gives the zones that need them their chains of names: those there are, if
@@ -126,8 +126,8 @@ func (z *Zones) updateNSEC3Chains(set *zoneSet, r *stele.Record) {
 		}
 		name := one.Name
 		if one.mapping != nil {
-			var reason string
-			if name, reason = one.mapping.Owner(id.String()); reason != "" || set.find(name) != one {
+			var reason *stele.Message
+			if name, reason = one.mapping.Owner(id.String()); reason != nil || set.find(name) != one {
 				continue
 			}
 		}

@@ -3,7 +3,6 @@ package publish
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -24,11 +23,11 @@ func (z *Zone) addOwn() {
 	for _, r := range z.ns.Publication.Records {
 		rr, err := zonemap.ParseRecord(r)
 		if err != nil { // it is checked before it is written
-			z.notes = append(z.notes, fmt.Sprintf("the %s record at %s is not served: %v", r.Type, r.Name, err))
+			z.notes = append(z.notes, stele.Messagef("zone-note.own-record-unreadable", "the {type} record at {name} is not served: {cause}", r.Type, r.Name, err))
 			continue
 		}
-		if reason := z.ownReason(rr, made[r.Name]); reason != "" {
-			z.notes = append(z.notes, fmt.Sprintf("the %s record at %s is not served: %s; take it away with 'stele zone record rm'", r.Type, r.Name, reason))
+		if reason := z.ownReason(rr, made[r.Name]); reason != nil {
+			z.notes = append(z.notes, stele.Messagef("zone-note.own-record-hidden", "the {type} record at {name} is not served: {cause}; take it away with 'stele zone record rm'", r.Type, r.Name, reason))
 			continue
 		}
 		z.add(rr)
@@ -39,21 +38,21 @@ func (z *Zone) addOwn() {
 }
 
 // ownReason says why a record of the owner can't stand at its name, where there are
-// records of some types that Stele makes; "" if it can.
-func (z *Zone) ownReason(rr dns.RR, made []uint16) string {
+// records of some types that Stele makes; nil if it can.
+func (z *Zone) ownReason(rr dns.RR, made []uint16) *stele.Message {
 	h := rr.Header()
 	kind := dns.TypeToString[h.Rrtype]
 	switch in := z.set.find(h.Name); {
 	case !z.contains(h.Name):
-		return "the name is not in the zone"
+		return stele.Messagef("zone-record.outside", "the name is not in the zone")
 	case in != z && in != nil:
-		return "the name is in the zone " + in.Name
+		return stele.Messagef("zone-record.inside-another", "the name is in the zone {zone}", in.Name)
 	case h.Rrtype == dns.TypeCNAME && (len(made) > 0 || h.Name == z.Name):
-		return "a CNAME record stands alone at its name (RFC 2181, section 10.1), and there are others"
+		return stele.Messagef("zone-record.cname-beside-others", "a CNAME record stands alone at its name (RFC 2181, section 10.1), and there are others")
 	case slices.Contains(made, h.Rrtype):
-		return "the settings of the zone make the " + kind + " records there"
+		return stele.Messagef("zone-record.made-by-settings", "the settings of the zone make the {type} records there", kind)
 	}
-	return ""
+	return nil
 }
 
 // givesWay reports whether a record of the owner can't stand beside what is published of
@@ -92,12 +91,12 @@ func (z *Zones) MayAdd(ctx context.Context, zone string, r stele.ZoneRecord) err
 	if err != nil {
 		return &stele.Error{Op: "add record", Kind: stele.Invalid, Err: stele.Problem{Path: "data", Err: err}}
 	}
-	conflict := func(format string, args ...any) error {
-		return &stele.Error{Op: "add record", Kind: stele.Conflict, Err: fmt.Errorf("%s can't have this %s record: "+format, append([]any{r.Name, r.Type}, args...)...)}
+	conflict := func(code, text string, args ...any) error {
+		return &stele.Error{Op: "add record", Kind: stele.Conflict, Err: stele.Messagef("zone-record.conflict", "{name} can't have this {type} record: {cause}", r.Name, r.Type, stele.Messagef(code, text, args...))}
 	}
 	made := slices.DeleteFunc(slices.Clone(one.static[r.Name]), func(rr dns.RR) bool { return one.isOwn(rr) })
-	if reason := one.ownReason(rr, zonesign.TypesAt(made)); reason != "" {
-		return conflict("%s", reason)
+	if reason := one.ownReason(rr, zonesign.TypesAt(made)); reason != nil {
+		return conflict("", "{cause}", reason)
 	}
 	list, err := one.registered(ctx, r.Name)
 	if errors.Is(err, errReading) {
@@ -107,7 +106,7 @@ func (z *Zones) MayAdd(ctx context.Context, zone string, r stele.ZoneRecord) err
 		return err
 	}
 	if len(list) > 0 {
-		return conflict("it is the owner name of %s, and what stands there is made of its record", list[0].ID)
+		return conflict("zone-record.owner-name-taken", "it is the owner name of {id}, and what stands there is made of its record", list[0].ID)
 	}
 	return nil
 }
@@ -132,6 +131,6 @@ func (c *checker) checkOwn(id stele.ID, owner string) {
 		}
 	}
 	slices.Sort(kinds)
-	c.tell(id, true, "its owner name %s has %s records of the owner's own, which are not served: an identifier comes first; take them away with 'stele zone record rm %s %s %s'",
-		owner, strings.Join(slices.Compact(kinds), " and "), c.zone.Name, owner, kinds[0])
+	c.tell(id, true, "zone-check.own-records-hidden", "its owner name {owner} has {types} records of the owner's own, which are not served: an identifier comes first; take them away with 'stele zone record rm {zone} {owner} {type}'",
+		owner, strings.Join(slices.Compact(kinds), " and "), c.zone.Name, kinds[0])
 }

@@ -2,7 +2,6 @@ package publish
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"github.com/miekg/dns"
@@ -88,12 +87,11 @@ func (z *Zone) addSigningKeys() {
 			z.add(&dns.TXT{Hdr: dnsrr.Header(owner, dns.TypeTXT, z.zones.ttl), Txt: parts})
 		}
 	}
-	if left > 0 {
-		keys := "1 signing key"
-		if left > 1 {
-			keys = fmt.Sprintf("%d signing keys", left)
-		}
-		z.notes = append(z.notes, keys+" can't be published, since the zone's name is too long or too many namespaces share it; give some a zone of their own")
+	switch {
+	case left == 1:
+		z.notes = append(z.notes, stele.Messagef("zone-note.signing-key-left-out", "1 signing key can't be published, since the zone's name is too long or too many namespaces share it; give some a zone of their own"))
+	case left > 1:
+		z.notes = append(z.notes, stele.Messagef("zone-note.signing-keys-left-out", "{keys} signing keys can't be published, since the zone's name is too long or too many namespaces share it; give some a zone of their own", left))
 	}
 }
 

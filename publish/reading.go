@@ -194,7 +194,7 @@ func (p *pass) take(r *stele.Record) {
 			continue
 		}
 		owner, reason := one.mapping.Owner(id.String())
-		if reason != "" {
+		if reason != nil {
 			continue
 		}
 		one.index.addName(one, owner, id, i > 0)

@@ -93,7 +93,7 @@ func (s *zoneSet) lead(k *keyRules, sc scope) {
 	case p.Zone == "":
 		sc.delegate(k)
 	case s.zones[p.Zone] == nil || s.zones[p.Zone].ns != sc.ns:
-		k.note("%s has no zone of its own", sc.ns.Key())
+		k.notef("zone-note.no-zone", "{namespace} has no zone of its own", sc.ns.Key())
 	case p.Layout == stele.LayoutRules:
 		sc.lead(k, ddds.FlagNone, ddds.Services{}, naptr.Preference, p.Zone)
 	default:
@@ -107,7 +107,7 @@ func (s *zoneSet) rewrite(k *keyRules, sc scope) {
 	p := &sc.ns.Publication
 	e, err := s.zones[p.Zone].mapping.Rule()
 	if err != nil {
-		k.note("%s: the rewriting rule can't be published: %v; give the zone a shorter name, or cut names into fewer parts", sc.ns.Key(), err)
+		k.notef("zone-note.rewriting-rule-unpublished", "{namespace}: the rewriting rule can't be published: {cause}; give the zone a shorter name, or cut names into fewer parts", sc.ns.Key(), err)
 	} else {
 		k.add(sc.ns, ddds.Rule{Order: sc.order, Preference: naptr.Preference, Expression: e})
 	}
@@ -161,12 +161,12 @@ func (s *zoneSet) addKey(root *Zone, head, label string) {
 	name := label + "." + root.Name
 	for i := range len(label) {
 		if !naptr.IsLabelByte(label[i]) {
-			root.notes = append(root.notes, head+" has no key: it is not a label of the DNS")
+			root.notes = append(root.notes, stele.Messagef("zone-note.key-not-a-label", "{key} has no key: it is not a label of the DNS", head))
 			return
 		}
 	}
 	if len(label) > dnsrr.MaxLabel || len(name) > dnsrr.MaxNameText+1 {
-		root.notes = append(root.notes, head+" has no key: the name would be too long")
+		root.notes = append(root.notes, stele.Messagef("zone-note.key-too-long", "{key} has no key: the name would be too long", head))
 		return
 	}
 	if s.zones[name] != nil {
@@ -220,7 +220,7 @@ func (z *Zone) collection(ctx context.Context) (out naptr.Compiled, err error) {
 	out = c.Compile(list)
 	if len(list) > maxCollection || len(out.Rules) > maxCollection {
 		out = naptr.Compiled{TTL: z.ttl}
-		out.Note("it has more than %d rules, which is too many for the layout rules, and none is published; use the layout names", maxCollection)
+		out.Note("zone-note.too-many-for-rules", "it has more than {most} rules, which is too many for the layout rules, and none is published; use the layout names", maxCollection)
 	}
 	out.Rules = append(out.Rules, z.further...)
 	if f, ok := naptr.OpenRule(z.Name, naptr.FurtherOrder, openPreference); ok && len(z.further) > 0 {

@@ -29,7 +29,7 @@ func (s *zoneSet) addURIKeys(root *Zone) {
 			continue
 		}
 		if !ok {
-			root.notes = append(root.notes, key.Prefix+" has no key: its host is an address")
+			root.notes = append(root.notes, stele.Messagef("zone-note.key-of-address", "{key} has no key: its host is an address", key.Prefix))
 			continue
 		}
 		for _, label := range k.Labels {
@@ -52,7 +52,7 @@ func (s *zoneSet) addURIKeys(root *Zone) {
 			continue // the key is a zone of its own
 		}
 		if len(name) > dnsrr.MaxNameText+1 {
-			k.note("%s has no key: the name would be too long", label)
+			k.notef("zone-note.key-too-long", "{key} has no key: the name would be too long", label)
 			k.list = nil
 		}
 		root.notes = append(root.notes, k.notes...)

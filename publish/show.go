@@ -3,7 +3,6 @@ package publish
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/miekg/dns"
 
@@ -83,11 +82,11 @@ func (z *Zones) Show(ctx context.Context, name string) (*Shown, error) {
 
 // Place is where an identifier stands in the DNS.
 type Place struct {
-	Zone    string // "" if it is not published
-	Owner   string // "" if it has no owner name
-	Reason  string // why it has none, or why nothing is there
+	Zone    string         // "" if it is not published
+	Owner   string         // "" if it has no owner name
+	Reason  *stele.Message // why it has none, or why nothing is there
 	Records []Entry
-	Notes   []string // what could not be published as it is
+	Notes   []*stele.Message // what could not be published as it is
 }
 
 // Where returns where an identifier stands, and what is there.
@@ -103,7 +102,7 @@ func (z *Zones) Where(ctx context.Context, id stele.ID) (*Place, error) {
 	p := &Place{Zone: one.Name}
 	if one.mapping == nil {
 		p.Owner = one.Name
-	} else if p.Owner, p.Reason = one.mapping.Owner(id.String()); p.Reason != "" {
+	} else if p.Owner, p.Reason = one.mapping.Owner(id.String()); p.Reason != nil {
 		return p, nil
 	}
 	if err := one.index.await(ctx); err != nil {
@@ -127,20 +126,20 @@ func (z *Zones) Where(ctx context.Context, id stele.ID) (*Place, error) {
 			return p, nil
 		}
 	}
-	p.Reason = "it is not registered, or not public"
+	p.Reason = stele.Messagef("place.not-public", "it is not registered, or not public")
 	return p, nil
 }
 
 // whyNot says why an identifier is in no zone here.
-func (s *zoneSet) whyNot(id stele.ID) string {
+func (s *zoneSet) whyNot(id stele.ID) *stele.Message {
 	ns := s.published.Leader(id)
 	switch {
 	case ns == nil:
-		return "its namespace is not published; 'stele zone add' does that"
+		return stele.Messagef("place.namespace-unpublished", "its namespace is not published; 'stele zone add' does that")
 	case len(ns.Publication.Elsewhere) > 0:
-		return fmt.Sprintf("others answer for %s: %s", ns.Key(), ns.Publication.Elsewhere[0].At)
+		return stele.Messagef("place.answered-elsewhere", "others answer for {namespace}: {where}", ns.Key(), ns.Publication.Elsewhere[0].At)
 	case ns.Publication.IsZero():
-		return fmt.Sprintf("another resolver answers for %s: %s", ns.Key(), ns.Delegate)
+		return stele.Messagef("place.delegated", "another resolver answers for {namespace}: {where}", ns.Key(), ns.Delegate)
 	}
-	return "its namespace is not published; 'stele zone add' does that"
+	return stele.Messagef("place.namespace-unpublished", "its namespace is not published; 'stele zone add' does that")
 }

@@ -2,8 +2,6 @@ package publish
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"runtime"
 	"sync"
@@ -24,12 +22,12 @@ const signedBatch = 256
 // registry gives the same bytes on every server.
 func (z *Zone) signedSets(ctx context.Context, told func(n int), do func(set []dns.RR) error) error {
 	s := z.signer
-	if s == nil && z.trouble != "" {
-		return &stele.Error{Op: "sign", Kind: stele.Conflict, Err: errors.New(z.trouble)}
+	if s == nil && z.trouble != nil {
+		return &stele.Error{Op: "sign", Kind: stele.Conflict, Err: z.trouble}
 	}
 	if s == nil || s.Mode != zonesign.Transfer {
-		return &stele.Error{Op: "sign", Kind: stele.Conflict, Err: fmt.Errorf(
-			"%s is not signed for others; 'stele zone sign %s --mode transfer' makes it so", z.Name, z.Name)}
+		return &stele.Error{Op: "sign", Kind: stele.Conflict, Err: stele.Messagef(
+			"zone.not-signed-for-transfer", "{zone} is not signed for others; 'stele zone sign {zone} --mode transfer' makes it so", z.Name)}
 	}
 	batch, links := &signedSets{signer: s, do: do}, nsec3.New()
 	err := z.eachOwner(ctx, told, func(p *OwnerRecords) error {

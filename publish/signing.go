@@ -58,20 +58,12 @@ func (s *zoneSet) addSigners(ctx context.Context, z *Zones) error {
 			one.signer, err = zonesign.New(mode, ring, z.ttl, z.now)
 		}
 		if err != nil {
-			one.trouble = bareText(err)
+			one.trouble = stele.Reason(err)
 			z.log.Error("a zone is served without signatures, and those who expect them refuse it", "zone", name, "err", err)
 		}
 	}
 	z.signed.Store(slices.ContainsFunc(s.order, func(name string) bool { return s.zones[name].signer != nil }))
 	return nil
-}
-
-// bareText is the text of an error without its operation.
-func bareText(err error) string {
-	if e, ok := err.(*stele.Error); ok {
-		return e.Err.Error()
-	}
-	return err.Error()
 }
 
 // OwnerRecords is a name of a zone with all records there.

@@ -3,7 +3,6 @@ package publish
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"slices"
 	"sync"
@@ -87,7 +86,7 @@ func (p *snapshotStore) catchUp(ctx context.Context) error {
 		return err
 	}
 	if lag, _ := lagOf(p.Store); last < p.at || !lag.Equal(p.lag) {
-		return &stele.Error{Op: "transfer", Kind: stele.Unavailable, Err: fmt.Errorf("the database may have less than the %d changes that it had; try again", p.at)}
+		return &stele.Error{Op: "transfer", Kind: stele.Unavailable, Err: stele.Messagef("zone.database-behind", "the database may have less than the {changes} changes that it had; try again", p.at)}
 	}
 	if last <= p.seen {
 		return nil
@@ -102,7 +101,7 @@ func (p *snapshotStore) catchUp(ctx context.Context) error {
 			p.order = append(p.order, c.ID)
 		}
 		if len(p.was) > maxMeanwhile {
-			return &stele.Error{Op: "transfer", Kind: stele.Unavailable, Err: fmt.Errorf("more than %d records changed meanwhile; try again", maxMeanwhile)}
+			return &stele.Error{Op: "transfer", Kind: stele.Unavailable, Err: stele.Messagef("zone.changes-too-many", "more than {limit} records changed meanwhile; try again", maxMeanwhile)}
 		}
 	}
 	return nil
@@ -140,7 +139,7 @@ func (p *snapshotStore) Record(ctx context.Context, name stele.ID) (*stele.Recor
 		return nil, err
 	}
 	if r == nil || !slices.Contains(r.Names(), name) {
-		return nil, &stele.Error{Op: "transfer", ID: name, Kind: stele.NotFound, Err: fmt.Errorf("it was not registered at change %d", p.at)}
+		return nil, &stele.Error{Op: "transfer", ID: name, Kind: stele.NotFound, Err: stele.Messagef("zone.name-not-registered-at", "it was not registered at change {change}", p.at)}
 	}
 	return r, nil
 }
@@ -174,7 +173,7 @@ func versionOf(ctx context.Context, store Store, id stele.ID, n uint64) (*stele.
 	}
 	r, err := store.Version(ctx, id, n)
 	if errors.Is(err, stele.NotFound) {
-		return nil, &stele.Error{Op: "compare", ID: id, Kind: stele.Internal, Err: fmt.Errorf("its version %d is not there", n)}
+		return nil, &stele.Error{Op: "compare", ID: id, Kind: stele.Internal, Err: stele.Messagef("zone.record-version-missing", "its version {version} is not there", n)}
 	}
 	return r, err
 }
@@ -223,7 +222,7 @@ func (z *Zones) Snapshot(ctx context.Context, name string) (*ZoneSnapshot, error
 		still.static = z.generations.note(one, set, store.at)
 		return still, nil
 	}
-	return nil, &stele.Error{Op: "transfer", Kind: stele.Unavailable, Err: fmt.Errorf("the settings of %s change too fast; try again", name)}
+	return nil, &stele.Error{Op: "transfer", Kind: stele.Unavailable, Err: stele.Messagef("zone.settings-change-too-fast", "the settings of {zone} change too fast; try again", name)}
 }
 
 // newSnapshot returns a set over the store as it is now; nil if the given set is not
@@ -266,7 +265,7 @@ func (z *Zones) noteGenerations(ctx context.Context, set *zoneSet) error {
 	return nil
 }
 
-var ErrNoZone = &stele.Error{Op: "transfer", Kind: stele.NotFound, Err: fmt.Errorf("the zone is no longer published")}
+var ErrNoZone = &stele.Error{Op: "transfer", Kind: stele.NotFound, Err: stele.Messagef("zone.no-longer-published", "the zone is no longer published")}
 
 // renew has the namespaces read again, if they were not meanwhile.
 func (z *Zones) renew(old *zoneSet) {

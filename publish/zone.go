@@ -46,11 +46,11 @@ type Zone struct {
 	empty   map[string]bool     // names above those, that have nothing themselves
 	yields  map[string]bool     // names with records of the owner that give way to an identifier
 	further []ddds.Fields       // the rule that leads to the resolver, if there is one
-	notes   []string            // what could not be published as the namespace says
+	notes   []*stele.Message    // what could not be published as the namespace says
 
 	signer  *zonesign.Signer // nil: it is not signed
 	chain   *NSEC3Chain      // in the mode transfer
-	trouble string           // why it is not, though it should be
+	trouble error            // why it is not, though it should be
 }
 
 // Node is what stands at a name.

@@ -389,7 +389,11 @@ func TestWhere(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := fmt.Sprintf("%s %s %d", place.Owner, place.Reason, len(place.Records)); got != want {
+		reason := ""
+		if place.Reason != nil {
+			reason = place.Reason.Error()
+		}
+		if got := fmt.Sprintf("%s %s %d", place.Owner, reason, len(place.Records)); got != want {
 			t.Errorf("%s: %s, want %s", id, got, want)
 		}
 	}

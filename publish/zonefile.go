@@ -28,8 +28,8 @@ func (z *Zones) Export(ctx context.Context, w io.Writer, name string, told func(
 		return err
 	}
 	if len(one.ns.Publication.Servers) == 0 {
-		return &stele.Error{Op: "export", Kind: stele.Conflict, Err: fmt.Errorf(
-			"the zone %s has no name servers, and no name server loads such a file; name them with 'stele zone add %s --ns NAME=ADDRESS'", one.Name, one.argument())}
+		return &stele.Error{Op: "export", Kind: stele.Conflict, Err: stele.Messagef(
+			"zone.name-servers-missing", "the zone {zone} has no name servers, and no name server loads such a file; name them with 'stele zone add {argument} --ns NAME=ADDRESS'", one.Name, one.argument())}
 	}
 	still, err := z.Snapshot(ctx, one.Name) // what is committed meanwhile is not in it
 	if err != nil {
@@ -57,8 +57,8 @@ func (z *Zones) zoneNamed(ctx context.Context, name string) (*Zone, error) {
 	if one := set.zones[strings.TrimSuffix(strings.ToLower(name), ".")+"."]; one != nil {
 		return one, nil
 	}
-	return nil, &stele.Error{Op: "find zone", Kind: stele.NotFound, Err: fmt.Errorf(
-		"there is no zone %.80q here; 'stele zone ls' lists them", name)}
+	return nil, &stele.Error{Op: "find zone", Kind: stele.NotFound, Err: stele.Messagef(
+		"zone.unknown", `there is no zone "{zone}" here; 'stele zone ls' lists them`, name)}
 }
 
 // argument is how the zone's namespace is named on the command line.
@@ -237,7 +237,7 @@ func (l *aliasList) add(r *stele.Record) error {
 		}
 	}
 	if len(l.ids) > maxExported {
-		return &stele.Error{Op: "export", Kind: stele.Exhausted, Err: fmt.Errorf("more than %d aliases are published in %s", maxExported, l.in.Name)}
+		return &stele.Error{Op: "export", Kind: stele.Exhausted, Err: stele.Messagef("zone.aliases-too-many", "more than {limit} aliases are published in {zone}", maxExported, l.in.Name)}
 	}
 	return nil
 }
@@ -290,7 +290,7 @@ func (f *zoneFile) identifier(ctx context.Context, id stele.ID, r *stele.Record)
 // the memory of buf.
 func (z *Zone) allAt(ctx context.Context, id stele.ID, r *stele.Record, buf []naptr.Named) (owner string, list []naptr.Named, err error) {
 	owner, reason := z.mapping.Owner(id.String())
-	if reason != "" || !z.reaches(owner) {
+	if reason != nil || !z.reaches(owner) {
 		return owner, nil, nil
 	}
 	if !z.mapping.Tells(id.String()) {

@@ -14,7 +14,6 @@ package publish
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"log/slog"
@@ -308,7 +307,7 @@ func (z *Zones) take(ctx context.Context) *loading {
 	}
 	one := &loading{done: make(chan struct{})}
 	if z.life.Err() != nil {
-		one.err = &stele.Error{Op: "look up", Kind: stele.Unavailable, Err: errors.New("the name server is shutting down")}
+		one.err = &stele.Error{Op: "look up", Kind: stele.Unavailable, Err: stele.Messagef("dns.name-server-shutting-down", "the name server is shutting down")}
 		close(one.done)
 		return one
 	}

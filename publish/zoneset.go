@@ -10,6 +10,12 @@ import (
 	"github.com/stele-id/stele/publish/zonemap"
 )
 
+// clash is a zone that is not served because of another one.
+type clash struct {
+	zone    string // the other one
+	problem *stele.Message
+}
+
 // zoneSet is the zones at one time.
 type zoneSet struct {
 	schemes *stele.Schemes
@@ -23,7 +29,7 @@ type zoneSet struct {
 	tree      *namespaces.Tree
 	published *zonemap.Zones // decides what is in which
 
-	clashes []string      // zones that were left out
+	clashes []clash       // zones that were left out
 	settled chan struct{} // closed when it can answer: a small registry is read by then
 }
 
@@ -75,7 +81,7 @@ func (s *zoneSet) addZone(z *Zones, ns *stele.Namespace) {
 		return
 	}
 	if other := s.zones[p.Zone]; other != nil {
-		s.clashes = append(s.clashes, ns.Key().String()+" is published in "+p.Zone+", which is the zone of "+other.ns.Key().String()+"; give it another one")
+		s.clashes = append(s.clashes, clash{p.Zone, stele.Messagef("zone-check.zone-taken", "{namespace} is published in {zone}, which is the zone of {owner}; give it another one", ns.Key(), p.Zone, other.ns.Key())})
 		return
 	}
 	one := &Zone{Name: p.Zone, ns: ns, zones: z, set: s, serial: z.serials.of(p.Zone), ttl: z.ttl, alone: s.isAlone(ns)}
@@ -161,7 +167,7 @@ func (s *zoneSet) appendNames(list []string, r *stele.Record) []string {
 			continue
 		}
 		name, reason := z.mapping.Owner(id.String())
-		if reason != "" {
+		if reason != nil {
 			continue
 		}
 		for name != z.Name {

@@ -207,7 +207,7 @@ func (r *Registrar) note(ctx context.Context, e *stele.AuditEntry) error {
 		return nil
 	}
 	if err != nil {
-		return refuse(e.Operation, stele.ID{}, stele.KindOf(err), "the audit trail can't be written, so this is not done; look whether the store can be written: %w", err)
+		return refuse(e.Operation, stele.ID{}, stele.KindOf(err), "audit.trail-not-written", "the audit trail can't be written, so this is not done; look whether the store can be written: {cause}", err)
 	}
 	return nil
 }

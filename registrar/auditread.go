@@ -89,21 +89,21 @@ func (s *spaces) mayAudit(ctx context.Context, op string, key stele.NamespaceKey
 	who := auth.From(ctx)
 	switch {
 	case !who.IsKnown():
-		return refuse(op, stele.ID{}, stele.Unauthenticated, sayWho)
+		return refuse(op, stele.ID{}, stele.Unauthenticated, "request.anonymous", "say who you are; send a token")
 	case who.Admin:
 		return nil
 	case key != (stele.NamespaceKey{}):
 		if auth.MayManage(who, s.chainAt(key)...) {
 			return nil
 		}
-		return refuse(op, stele.ID{}, stele.Forbidden, "%q does not own the namespace %s; its owners and administrators read what is in the audit trail about it", who.Name, key)
+		return refuse(op, stele.ID{}, stele.Forbidden, "audit.not-owner-of-namespace", `"{user}" does not own the namespace {namespace}; its owners and administrators read what is in the audit trail about it`, who.Name, key)
 	}
 	for _, sp := range s.All() {
 		if sp.Prefix != "" && auth.MayManage(who, s.Chain(sp)...) {
 			return nil
 		}
 	}
-	return refuse(op, stele.ID{}, stele.Forbidden, "%q owns no namespace; administrators read the audit trail, and owners what is in it about their namespaces", who.Name)
+	return refuse(op, stele.ID{}, stele.Forbidden, "audit.owner-of-no-namespace", `"{user}" owns no namespace; administrators read the audit trail, and owners what is in it about their namespaces`, who.Name)
 }
 
 // audible returns an entry as the caller may see it; nil if the caller may not.

@@ -68,16 +68,16 @@ func (j *judge) judgeDestination(ns *namespaces.Node, d destination.Destination)
 	case d.URL == "":
 		return stele.Messagef("destination.unreadable",
 			"\"{text}\" is not a URL that can be held against the hosts and protocols that {namespace} allows; give an absolute URL with a host",
-			"text", d.Text, "namespace", ns.Key().String())
+			d.Text, ns.Key())
 	}
 	if p := destination.Protocol(d.URL); !allowsProtocol(ns.Namespace, p) {
 		return stele.Messagef("destination.protocol-not-allowed",
-			"the protocol \"{protocol}\" is not allowed in {namespace}", "protocol", p, "namespace", ns.Key().String())
+			"the protocol \"{protocol}\" is not allowed in {namespace}", p, ns.Key())
 	}
 	if host := destination.Host(d.URL); !allowsHost(ns.Namespace, host) {
 		return stele.Messagef("destination.host-not-allowed",
 			"\"{host}\": targets of {namespace} don't point there; ask its owner to allow the host",
-			"host", host, "namespace", ns.Key().String())
+			host, ns.Key())
 	}
 	return nil
 }
@@ -95,7 +95,7 @@ func (j *judge) judgeHandle(ns *namespaces.Node, handle string) *stele.Message {
 	}
 	return stele.Messagef("destination.handle-not-allowed",
 		"\"{handle}\" belongs to a namespace that may lead to other hosts or protocols than {namespace} allows; name a handle of {namespace}, or ask its owner",
-		"handle", handle, "namespace", ns.Key().String())
+		handle, ns.Key())
 }
 
 // isWithinRules reports whether everything that the namespace inner allows is allowed

@@ -74,7 +74,7 @@ func (r *Registrar) Version(ctx context.Context, name stele.ID, version uint64) 
 	}
 	v, err := r.store.Version(ctx, now.ID, version)
 	if errors.Is(err, stele.NotFound) {
-		return nil, refuse(op, name, stele.NotFound, "it has no version %d; its versions are 1 to %d", version, now.Version)
+		return nil, refuse(op, name, stele.NotFound, "record.version-missing", "it has no version {version}; its versions are 1 to {last}", version, now.Version)
 	} else if err != nil {
 		return nil, tell(op, err)
 	}
@@ -91,7 +91,7 @@ func (r *Registrar) At(ctx context.Context, name stele.ID, t time.Time) (*stele.
 	}
 	v, err := r.store.VersionAt(ctx, now.ID, t)
 	if errors.Is(err, stele.NotFound) {
-		return nil, refuse(op, name, stele.NotFound, "it was not registered yet at %s", t.UTC().Format(time.RFC3339))
+		return nil, refuse(op, name, stele.NotFound, "record.not-yet-registered", "it was not registered yet at {time}", t.UTC().Format(time.RFC3339))
 	} else if err != nil {
 		return nil, tell(op, err)
 	}

@@ -31,7 +31,7 @@ func (r *Registrar) LearnHosts(ctx context.Context) error {
 			return err
 		}
 		if err := hosted.AddHosts(kept...); err != nil {
-			return refuse("read hosts", stele.ID{}, stele.Internal, "the hosts of %s names that the registry keeps can't be read (%w); restore a backup", hosted.Name(), err)
+			return refuse("read hosts", stele.ID{}, stele.Internal, "registry.hosts-unreadable", "the hosts of {scheme} names that the registry keeps can't be read ({cause}); restore a backup", hosted.Name(), err)
 		}
 	}
 	return nil
@@ -45,7 +45,7 @@ func (r *Registrar) keptHosts(ctx context.Context, scheme stele.HostScheme) (hos
 		return nil, nil, tell("read hosts", err)
 	}
 	if err := json.Unmarshal(value, &hosts); err != nil {
-		return nil, nil, refuse("read hosts", stele.ID{}, stele.Internal, "the hosts of %s names that the registry keeps can't be read (%w); restore a backup", scheme.Name(), err)
+		return nil, nil, refuse("read hosts", stele.ID{}, stele.Internal, "registry.hosts-unreadable", "the hosts of {scheme} names that the registry keeps can't be read ({cause}); restore a backup", scheme.Name(), err)
 	}
 	return hosts, value, nil
 }
@@ -105,13 +105,13 @@ func (r *Registrar) AddHosts(ctx context.Context, hosts ...string) (added []stri
 			return r.addHosts(ctx, op, hosted, hosts)
 		}
 	}
-	return nil, refuse(op, stele.ID{}, stele.Invalid, "no scheme has names under hosts")
+	return nil, refuse(op, stele.ID{}, stele.Invalid, "registry.no-scheme-with-hosts", "no scheme has names under hosts")
 }
 
 func (r *Registrar) addHosts(ctx context.Context, op string, scheme stele.HostScheme, hosts []string) (added []string, err error) {
 	before := scheme.Hosts()
 	if err := scheme.AddHosts(hosts...); err != nil {
-		return nil, refuse(op, stele.ID{}, stele.Invalid, "%w", err)
+		return nil, refuse(op, stele.ID{}, stele.Invalid, "", "{cause}", err)
 	}
 	for attempt := 1; ; attempt++ {
 		kept, value, err := r.keptHosts(ctx, scheme)
@@ -148,7 +148,7 @@ func (r *Registrar) addHosts(ctx context.Context, op string, scheme stele.HostSc
 func (l *Legacy) addHosts(cell stele.Cell) error {
 	scheme, hosts := strings.TrimPrefix(cell.Name, hostCells), []string(nil)
 	if err := json.Unmarshal(cell.Value, &hosts); err != nil {
-		return refuse("restore", stele.ID{}, stele.Internal, "the hosts of %s names of the registry that is replaced can't be read: %w", scheme, err)
+		return refuse("restore", stele.ID{}, stele.Internal, "restore.replaced-hosts-unreadable", "the hosts of {scheme} names of the registry that is replaced can't be read: {cause}", scheme, err)
 	}
 	if l.Hosts == nil {
 		l.Hosts = make(map[string][]string)

@@ -68,9 +68,9 @@ func (r *Registrar) BeginImport(ctx context.Context, label string) (uint64, erro
 	who := auth.From(ctx)
 	switch {
 	case !who.Admin && !s.mayWriteSomewhere(who):
-		return 0, refuse(op, stele.ID{}, stele.Forbidden, "%q may write in no namespace; ask the owner of one, or an administrator, for the role editor", who.Name)
+		return 0, refuse(op, stele.ID{}, stele.Forbidden, "import.no-namespace-to-write", `"{user}" may write in no namespace; ask the owner of one, or an administrator, for the role editor`, who.Name)
 	case len(label) > MaxLabel:
-		return 0, refuse(op, stele.ID{}, stele.Invalid, "the label of the import has %d bytes; %d are the most", len(label), MaxLabel)
+		return 0, refuse(op, stele.ID{}, stele.Invalid, "import.label-too-long", "the label of the import has {size} bytes; {most} are the most", len(label), MaxLabel)
 	}
 	i := Import{Label: label}
 	err = r.beginImport(ctx, op, &i)
@@ -88,7 +88,7 @@ func (r *Registrar) beginImport(ctx context.Context, op string, i *Import) error
 		last := uint64(0)
 		if before != nil {
 			if last, err = strconv.ParseUint(string(before), 10, 64); err != nil {
-				return refuse(op, stele.ID{}, stele.Internal, "the number of the last import is damaged: %.80q", before)
+				return refuse(op, stele.ID{}, stele.Internal, "import.last-number-damaged", `the number of the last import is damaged: "{text}"`, before)
 			}
 		}
 		if i.After, err = r.store.LastChange(ctx); err != nil {
@@ -127,14 +127,14 @@ func (r *Registrar) importOf(ctx context.Context, op string, number uint64) (i I
 		}
 	}
 	if who := auth.From(ctx); cell == nil || !who.Admin && who.Name != i.By {
-		return Import{}, nil, refuse(op, stele.ID{}, stele.NotFound, "there is no import %d; 'stele import ls' lists them", number)
+		return Import{}, nil, refuse(op, stele.ID{}, stele.NotFound, "import.missing", "there is no import {import}; 'stele import ls' lists them", number)
 	}
 	return i, cell, nil
 }
 
 func readImport(cell []byte) (i Import, err error) {
 	if err := json.Unmarshal(cell, &i); err != nil {
-		return i, refuse("import", stele.ID{}, stele.Internal, "what is kept of an import is damaged: %.80q", cell)
+		return i, refuse("import", stele.ID{}, stele.Internal, "import.kept-damaged", `what is kept of an import is damaged: "{text}"`, cell)
 	}
 	return i, nil
 }
@@ -201,9 +201,9 @@ func (r *Registrar) mayContinue(ctx context.Context, number uint64) error {
 	case err != nil:
 		return err
 	case i.Reverts != 0:
-		return refuse(op, stele.ID{}, stele.Conflict, "%d is the revert of import %d, not an import; begin another", number, i.Reverts)
+		return refuse(op, stele.ID{}, stele.Conflict, "import.is-a-revert", "{import} is the revert of import {reverted}, not an import; begin another", number, i.Reverts)
 	case i.Reverted != 0:
-		return refuse(op, stele.ID{}, stele.Conflict, "import %d was reverted, by %d; begin another", number, i.Reverted)
+		return refuse(op, stele.ID{}, stele.Conflict, "import.reverted", "import {import} was reverted, by {revert}; begin another", number, i.Reverted)
 	case i.Last == 0:
 		return nil
 	}

@@ -57,7 +57,7 @@ func (r *Registrar) Bookmark(ctx context.Context, name string) ([]byte, error) {
 		return nil, err
 	}
 	if strings.Contains(name, ownBookmark) {
-		return nil, refuse("import", stele.ID{}, stele.Invalid, "an import can't have the name %.100q; choose another", name)
+		return nil, refuse("import", stele.ID{}, stele.Invalid, "import.name-not-allowed", `an import can't have the name "{name}"; choose another`, name)
 	}
 	data, err := r.store.MinterState(ctx, bookmarkOf(ctx, name))
 	return data, tell("import", err)
@@ -99,7 +99,7 @@ func (r *Registrar) Ingest(ctx context.Context, records []*stele.Record, o Impor
 		return nil, err
 	}
 	if who := auth.From(ctx); o.Name != "" && !s.mayWriteSomewhere(who) {
-		return nil, refuse(op, stele.ID{}, stele.Forbidden, "%q may write in no namespace, so no bookmark is kept; ask the owner of one, or an administrator, for the role editor", who.Name)
+		return nil, refuse(op, stele.ID{}, stele.Forbidden, "import.no-namespace-for-bookmark", `"{user}" may write in no namespace, so no bookmark is kept; ask the owner of one, or an administrator, for the role editor`, who.Name)
 	}
 	if o.Import != 0 && !o.DryRun {
 		if err := r.mayContinue(ctx, o.Import); err != nil {
@@ -209,7 +209,7 @@ func (in *intake) aliased(ctx context.Context, rec, other *stele.Record) error {
 	if !in.spaces.maySee(ctx, other) {
 		return takenName("import", rec.ID, rec.ID)
 	}
-	return refuse("import", rec.ID, stele.Conflict, "it is an alias of %s; import it under that name", other.ID)
+	return refuse("import", rec.ID, stele.Conflict, "import.name-is-alias", "it is an alias of {id}; import it under that name", other.ID)
 }
 
 // prepare makes of each record the version to be written, and validates it. Records do
@@ -253,11 +253,11 @@ func (in *intake) ready(ctx context.Context, i int) error {
 			return err // a caller that may not write is not told what is there
 		}
 		if rec.State == stele.Reserved && before.State != stele.Reserved {
-			return refuse("import", rec.ID, stele.Invalid, "a record that is %s does not become reserved", before.State)
+			return refuse("import", rec.ID, stele.Invalid, "import.record-not-reservable", "a record that is {state} does not become reserved", before.State)
 		}
 		rec.Redacted = false
 		if rec.Withheld = in.withheld(before, rec); before.Redacted && !isBlank(rec) {
-			return refuse("import", rec.ID, stele.Conflict, "its content was removed by a legal order; an import does not bring it back")
+			return refuse("import", rec.ID, stele.Conflict, "import.content-redacted", "its content was removed by a legal order; an import does not bring it back")
 		}
 		for _, alias := range before.Aliases { // no name is detached
 			if !slices.Contains(rec.Aliases, alias) {
@@ -343,11 +343,11 @@ func (in *intake) rehearse(ctx context.Context) error {
 			have, err := in.lookUp(ctx, "import", name)
 			switch {
 			case err == nil && (in.before[i] == nil || have.ID != rec.ID):
-				in.errs[i] = in.hush(ctx, "import", refuse("import", rec.ID, stele.Conflict, "the name %s is taken by %s", name, have.ID), rec)
+				in.errs[i] = in.hush(ctx, "import", refuse("import", rec.ID, stele.Conflict, "import.name-taken", "the name {name} is taken by {id}", name, have.ID), rec)
 			case err != nil && !errors.Is(err, stele.NotFound):
 				return err
 			case seen[name]:
-				in.errs[i] = refuse("import", rec.ID, stele.Conflict, "the name %s is in the import twice", name)
+				in.errs[i] = refuse("import", rec.ID, stele.Conflict, "import.name-repeated", "the name {name} is in the import twice", name)
 			}
 		}
 		if in.errs[i] == nil {

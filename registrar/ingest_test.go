@@ -240,7 +240,7 @@ func TestBookmarksAreApart(t *testing.T) {
 	want(t, err, stele.Invalid, "name")
 	_, err = f.Ingest(f.admin, nil, ImportOptions{Name: "client\x00a b", Bookmark: []byte("x")})
 	want(t, err, stele.Invalid, "name")
-	if err := f.Verify(f.admin, func(problem string) { t.Error(problem) }); err != nil {
+	if err := f.Verify(f.admin, func(problem *stele.Message) { t.Error(problem) }); err != nil {
 		t.Error(err)
 	}
 }

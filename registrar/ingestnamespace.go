@@ -22,7 +22,7 @@ func (r *Registrar) IngestNamespace(ctx context.Context, ns *stele.Namespace, o 
 	case err == nil && bytes.Equal(AppendSettings(nil, have), AppendSettings(nil, ns)):
 		return ErrUnchanged
 	case err == nil && have.Version > 0 && !o.Update:
-		return refuse(op, stele.ID{}, stele.Conflict, "the namespace %s is there with other settings; only an update changes them", ns.Key())
+		return refuse(op, stele.ID{}, stele.Conflict, "import.namespace-settings-differ", "the namespace {namespace} is there with other settings; only an update changes them", ns.Key())
 	case err != nil && !errors.Is(err, stele.NotFound):
 		return err
 	case o.DryRun:

@@ -28,7 +28,7 @@ func spoolTrail(ctx context.Context, present stele.Store) (_ *trailSpool, err er
 	}
 	file, err := os.CreateTemp("", "stele-audit-*")
 	if err != nil {
-		return nil, refuse("restore", stele.ID{}, stele.Unavailable, "there is no room for the audit trail of the registry that is replaced: %w", err)
+		return nil, refuse("restore", stele.ID{}, stele.Unavailable, "restore.no-room-for-replaced-audit", "there is no room for the audit trail of the registry that is replaced: {cause}", err)
 	}
 	defer func() {
 		if err != nil {

@@ -3,7 +3,6 @@ package registrar
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"io"
 
 	"github.com/stele-id/stele"
@@ -47,10 +46,10 @@ func parseNamespaceLine(schemes *stele.Schemes, text []byte) (*stele.Namespace, 
 	if end, err := dec.Token(); err != nil {
 		return nil, badLine(err)
 	} else if end != json.Delim('}') {
-		return nil, badLine(errors.New("a line with a namespace has nothing beside it; write a line for each"))
+		return nil, badLine(stele.Messagef("import.namespace-line-has-more", "a line with a namespace has nothing beside it; write a line for each"))
 	}
 	if _, err := dec.Token(); err != io.EOF {
-		return nil, badLine(errors.New("something follows the namespace; write a line for each"))
+		return nil, badLine(stele.Messagef("import.namespace-followed", "something follows the namespace; write a line for each"))
 	}
 	return document.DecodeNamespace(schemes, inside)
 }

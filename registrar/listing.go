@@ -80,10 +80,10 @@ func mayList(ctx context.Context, op string, s *spaces, key stele.NamespaceKey) 
 		return nil
 	case chain[0].Prefix == "":
 		return refuse(op, stele.ID{}, stele.Forbidden,
-			"%q may not list %s: it is in no namespace, so only an administrator can; give the prefix of a namespace", who.Name, key)
+			"user.may-not-list-outside-namespaces", `"{user}" may not list {prefix}: it is in no namespace, so only an administrator can; give the prefix of a namespace`, who.Name, key)
 	}
 	return refuse(op, stele.ID{}, stele.Forbidden,
-		"%q may not list the namespace %s; ask its owner or an administrator for the role reader", who.Name, chain[0].Key())
+		"user.may-not-list-namespace", `"{user}" may not list the namespace {namespace}; ask its owner or an administrator for the role reader`, who.Name, chain[0].Key())
 }
 
 // sight is what a principal may list. Names come in order, so that most are in the

@@ -40,7 +40,7 @@ func (r *Registrar) MintPool(ctx context.Context, pool []stele.NamespaceKey, n i
 func (r *Registrar) MintAndRegister(ctx context.Context, record *stele.Record, pool ...stele.NamespaceKey) (*stele.Record, error) {
 	const op = "mint and register"
 	if record.ID.IsValid() {
-		return nil, refuse(op, record.ID, stele.Invalid, "the record has an identifier; register it, or leave the identifier out")
+		return nil, refuse(op, record.ID, stele.Invalid, "mint.record-has-identifier", "the record has an identifier; register it, or leave the identifier out")
 	}
 	if err := r.mayMint(ctx, pool); err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func (r *Registrar) MintAndRegister(ctx context.Context, record *stele.Record, p
 func (r *Registrar) MintBatch(ctx context.Context, key *minting.IdempotencyKey, pool []stele.NamespaceKey, n int, record *stele.Record) (minting.Batch, error) {
 	q := minting.Request{Op: "mint", Pool: pool, Count: n, Time: r.now(), Key: key, Principal: auth.From(ctx).Name}
 	if n < 1 || n > minting.MaxBatch {
-		return minting.Batch{}, refuse(q.Op, stele.ID{}, stele.Invalid, "%d names are asked for; ask for 1 to %d at a time", n, minting.MaxBatch)
+		return minting.Batch{}, refuse(q.Op, stele.ID{}, stele.Invalid, "mint.count-out-of-range", "{count} names are asked for; ask for 1 to {most} at a time", n, minting.MaxBatch)
 	}
 	if err := r.mayMint(ctx, pool); err != nil {
 		return minting.Batch{}, err
@@ -90,16 +90,16 @@ func (r *Registrar) MintBatch(ctx context.Context, key *minting.IdempotencyKey, 
 func (r *Registrar) beginBatch(ctx context.Context, op string, n int, record *stele.Record) (*stele.Record, error) {
 	switch {
 	case record.ID.IsValid():
-		return nil, refuse(op, record.ID, stele.Invalid, "the record has an identifier; register it, or leave the identifier out")
+		return nil, refuse(op, record.ID, stele.Invalid, "mint.record-has-identifier", "the record has an identifier; register it, or leave the identifier out")
 	case n > 1 && len(record.Aliases) > 0:
-		return nil, refuse(op, stele.ID{}, stele.Invalid, "%d records can't all have the alias %s; leave it out, or ask for one record", n, record.Aliases[0])
+		return nil, refuse(op, stele.ID{}, stele.Invalid, "mint.alias-for-several-records", "{count} records can't all have the alias {alias}; leave it out, or ask for one record", n, record.Aliases[0])
 	}
 	first, err := r.begin(ctx, op, record)
 	if err != nil {
 		return nil, err
 	}
 	if size := len(document.AppendRecord(nil, record)); size*n > maxBatchBytes {
-		return nil, refuse(op, stele.ID{}, stele.Invalid, "%d records of %d bytes are more than %d bytes; ask for fewer at a time", n, size, maxBatchBytes)
+		return nil, refuse(op, stele.ID{}, stele.Invalid, "mint.batch-too-large", "{count} records of {size} bytes are more than {most} bytes; ask for fewer at a time", n, size, maxBatchBytes)
 	}
 	return first, nil
 }
@@ -118,18 +118,18 @@ func (r *Registrar) mayMint(ctx context.Context, pool []stele.NamespaceKey) erro
 		return err
 	}
 	if len(pool) == 0 {
-		return refuse("mint", stele.ID{}, stele.Invalid, "there is no namespace to make names in; give one")
+		return refuse("mint", stele.ID{}, stele.Invalid, "mint.no-namespace-given", "there is no namespace to make names in; give one")
 	}
 	for _, key := range pool {
 		sp := s.Get(key)
 		if sp == nil {
-			return refuse("mint", stele.ID{}, stele.NotFound, "there is no namespace %s; add it first", key)
+			return refuse("mint", stele.ID{}, stele.NotFound, "namespace.missing", "there is no namespace {namespace}; add it first", key)
 		}
 		if who, chain := auth.From(ctx), s.Chain(sp); !auth.MayMint(who, chain...) {
 			return forbid("mint", stele.ID{}, who, chain[0])
 		}
 		if sp.Minter.Kind == stele.NoMinter {
-			return refuse("mint", stele.ID{}, stele.Invalid, "the namespace %s has no minter; set one", key)
+			return refuse("mint", stele.ID{}, stele.Invalid, "namespace.no-minter", "the namespace {namespace} has no minter; set one", key)
 		}
 	}
 	return nil
@@ -154,7 +154,7 @@ func (n *registration) Check(ctx context.Context) error {
 	for _, key := range n.pool {
 		sp := s.Get(key)
 		if sp == nil {
-			return refuse(n.op, stele.ID{}, stele.NotFound, "there is no namespace %s; add it first", key)
+			return refuse(n.op, stele.ID{}, stele.NotFound, "namespace.missing", "there is no namespace {namespace}; add it first", key)
 		}
 		next.ID = sp.Below()
 		problems, err := problemsOf(next.Validate())
@@ -253,7 +253,7 @@ func (r *Registrar) AfterRestore(ctx context.Context) error {
 	}
 	now, err := mint.DateOf(r.o.Now())
 	if err != nil {
-		return refuse(op, stele.ID{}, stele.Unavailable, "the clock is wrong: %w; set it", err)
+		return refuse(op, stele.ID{}, stele.Unavailable, "mint.clock-wrong", "the clock is wrong: {cause}; set it", err)
 	}
 	changed, err := minting.Restored(op, now, r.store.MinterStates(ctx), r.store.Namespaces(ctx))
 	if err != nil {
@@ -305,7 +305,7 @@ func (r *Registrar) claim(ctx context.Context, op string, s *spaces, before, nex
 func (r *Registrar) mayClaim(ctx context.Context, op string, s *spaces, ns *stele.Namespace, key stele.NamespaceKey) error {
 	if other := s.At(key); other != nil && other.Key() != ns.Key() {
 		return refuse(op, stele.ID{}, stele.Conflict,
-			"%s belongs to the namespace %s, and to one only; use another host, address or port", key, other.Key())
+			"minter.prefix-of-other-namespace", "{prefix} belongs to the namespace {namespace}, and to one only; use another host, address or port", key, other.Key())
 	}
 	_, below, err := namespaces.ReadPrefix(r.schemes, key.Prefix)
 	if err != nil {

@@ -32,11 +32,11 @@ func (r *Registrar) AddNamespace(ctx context.Context, ns *stele.Namespace) (*ste
 func (r *Registrar) addNamespace(ctx context.Context, ns *stele.Namespace, seed func(before, next *stele.Namespace) error) (*stele.Namespace, error) {
 	const op = "add namespace"
 	if ns.Prefix == "" {
-		return nil, refuse(op, stele.ID{}, stele.Conflict, "every scheme has its root namespace already; change that")
+		return nil, refuse(op, stele.ID{}, stele.Conflict, "namespace.root-exists", "every scheme has its root namespace already; change that")
 	}
 	return r.writeNamespace(ctx, op, ns.Key(), func(before *stele.Namespace) (*stele.Namespace, error) {
 		if before != nil {
-			return nil, refuse(op, stele.ID{}, stele.Conflict, "the namespace %s exists; change it, or choose another prefix", ns.Key())
+			return nil, refuse(op, stele.ID{}, stele.Conflict, "namespace.exists", "the namespace {namespace} exists; change it, or choose another prefix", ns.Key())
 		}
 		next := cloneNamespace(ns)
 		return next, seed(nil, next)
@@ -56,17 +56,17 @@ func (r *Registrar) setNamespace(ctx context.Context, key stele.NamespaceKey, if
 	const op = "set namespace"
 	return r.writeNamespace(ctx, op, key, func(before *stele.Namespace) (*stele.Namespace, error) {
 		if before == nil {
-			return nil, refuse(op, stele.ID{}, stele.NotFound, "there is no namespace %s; add it first", key)
+			return nil, refuse(op, stele.ID{}, stele.NotFound, "namespace.missing", "there is no namespace {namespace}; add it first", key)
 		}
 		if ifVersion != 0 && before.Version != ifVersion {
-			return nil, refuse(op, stele.ID{}, stele.Conflict, "the namespace %s has version %d, not %d; look at it again", key, before.Version, ifVersion)
+			return nil, refuse(op, stele.ID{}, stele.Conflict, "namespace.version-differs", "the namespace {namespace} has version {version}, not {expected}; look at it again", key, before.Version, ifVersion)
 		}
 		next := cloneNamespace(before)
 		if err := change(next); err != nil {
 			return nil, err
 		}
 		if next.Key() != key {
-			return nil, refuse(op, stele.ID{}, stele.Invalid, "scheme and prefix of a namespace never change; add another")
+			return nil, refuse(op, stele.ID{}, stele.Invalid, "namespace.key-changed", "scheme and prefix of a namespace never change; add another")
 		}
 		return next, seed(before, next)
 	})
@@ -77,7 +77,7 @@ func (r *Registrar) setNamespace(ctx context.Context, key stele.NamespaceKey, if
 // each other.
 func (r *Registrar) writeNamespace(ctx context.Context, op string, key stele.NamespaceKey, edit func(before *stele.Namespace) (*stele.Namespace, error)) (*stele.Namespace, error) {
 	if !auth.From(ctx).IsKnown() {
-		return nil, refuse(op, stele.ID{}, stele.Unauthenticated, sayWho)
+		return nil, refuse(op, stele.ID{}, stele.Unauthenticated, "request.anonymous", "say who you are; send a token")
 	}
 	if err := r.lock(ctx); err != nil {
 		return nil, err
@@ -168,7 +168,7 @@ func (r *Registrar) Namespace(ctx context.Context, key stele.NamespaceKey) (*ste
 	if sp := s.listable(ctx, s.Get(key)); sp != nil {
 		return cloneNamespace(sp.Namespace), nil
 	}
-	return nil, refuse("show namespace", stele.ID{}, stele.NotFound, "there is no namespace %s; add it first", key)
+	return nil, refuse("show namespace", stele.ID{}, stele.NotFound, "namespace.missing", "there is no namespace {namespace}; add it first", key)
 }
 
 // NamespaceHistory yields the versions of a namespace that are kept, the newest first, to
@@ -202,10 +202,10 @@ func (r *Registrar) FindNamespace(ctx context.Context, id stele.ID) (*stele.Name
 	}
 	sp := s.Of(id)
 	if sp == nil {
-		return nil, refuse("find namespace", id, stele.Invalid, "the scheme %q is not known here", id.Scheme())
+		return nil, refuse("find namespace", id, stele.Invalid, "scheme.unknown-here", `the scheme "{scheme}" is not known here`, id.Scheme())
 	}
 	if sp = s.listable(ctx, sp); sp == nil {
-		return nil, refuse("find namespace", id, stele.NotFound, "there is no namespace of it; add one first")
+		return nil, refuse("find namespace", id, stele.NotFound, "namespace.none-for-name", "there is no namespace of it; add one first")
 	}
 	return cloneNamespace(sp.Namespace), nil
 }
@@ -223,7 +223,7 @@ func (r *Registrar) ParentNamespace(ctx context.Context, key stele.NamespaceKey)
 			return cloneNamespace(chain[1]), nil
 		}
 	}
-	return nil, refuse("show namespace", stele.ID{}, stele.NotFound, "no namespace is above %s", key)
+	return nil, refuse("show namespace", stele.ID{}, stele.NotFound, "namespace.none-above", "no namespace is above {namespace}", key)
 }
 
 // Namespaces yields the namespaces in which the caller has a role, by scheme and then

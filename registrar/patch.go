@@ -114,7 +114,7 @@ func (o object) takeTarget(patch object) error {
 	case one == nil && url == nil:
 		return nil
 	case one != nil && url != nil:
-		return errors.New("target and url are both given; keep one")
+		return stele.Messagef("row.target-and-url", "target and url are both given; keep one")
 	case isNull(url) && isNull(one):
 		delete(patch, "target")
 		delete(patch, "url")
@@ -124,7 +124,7 @@ func (o object) takeTarget(patch object) error {
 	}
 	change, err := document.ReadObject(one)
 	if err != nil {
-		return fmt.Errorf("target: %w", err)
+		return stele.Messagef("record.target-unreadable", "target: {cause}", err)
 	}
 	var list []object
 	if have := o["targets"]; !isNull(have) {
@@ -145,7 +145,7 @@ func (o object) takeTarget(patch object) error {
 	} else if more, ok := patch["targets"]; ok {
 		if list, i = nil, -1; !isNull(more) {
 			if err := json.Unmarshal(more, &list); err != nil {
-				return errors.New("targets: should be a list of objects")
+				return stele.Messagef("row.targets-not-a-list", "targets: should be a list of objects")
 			}
 		}
 		list = slices.Insert(list, 0, first)

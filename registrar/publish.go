@@ -33,7 +33,7 @@ func (r *Registrar) mayPublish(ctx context.Context, op string, s *spaces, before
 		}
 		if !auth.MayManage(who, s.Chain(sp)...) {
 			return refuse(op, stele.ID{}, stele.Forbidden,
-				"%q may not publish %s in %s: %s is the zone of %s; choose another, or ask an administrator", who.Name, next.Key(), zone, other, sp.Key())
+				"zone.of-other-namespace", `"{user}" may not publish {namespace} in {zone}: {other-zone} is the zone of {other-namespace}; choose another, or ask an administrator`, who.Name, next.Key(), zone, other, sp.Key())
 		}
 		theirs = theirs || other == zone
 		if strings.HasSuffix(zone, "."+other) && s.isAbove(sp, next) {
@@ -42,7 +42,7 @@ func (r *Registrar) mayPublish(ctx context.Context, op string, s *spaces, before
 	}
 	if granted == "" {
 		return refuse(op, stele.ID{}, stele.Forbidden,
-			"%q may not publish %s in %s: zones are granted by administrators; ask one to run 'stele zone add %s --zone %s', or choose a name below the zone of a namespace above it", who.Name, next.Key(), zone, next.Key(), zone)
+			"zone.not-granted", `"{user}" may not publish {namespace} in {zone}: zones are granted by administrators; ask one to run 'stele zone add {namespace} --zone {zone}', or choose a name below the zone of a namespace above it`, who.Name, next.Key(), zone)
 	}
 	if theirs {
 		return nil
@@ -53,7 +53,7 @@ func (r *Registrar) mayPublish(ctx context.Context, op string, s *spaces, before
 	}
 	if len(keys) > 0 {
 		return refuse(op, stele.ID{}, stele.Forbidden,
-			"%q may not publish %s in %s: there are keys of that zone from before; choose another, or ask an administrator", who.Name, next.Key(), zone)
+			"zone.keys-from-before", `"{user}" may not publish {namespace} in {zone}: there are keys of that zone from before; choose another, or ask an administrator`, who.Name, next.Key(), zone)
 	}
 	return nil
 }
@@ -84,7 +84,7 @@ func (r *Registrar) maySend(op string, before, next *stele.Namespace) error {
 		for _, text := range s.Notify {
 			at, err := netip.ParseAddrPort(text)
 			if err == nil && r.o.Notify != nil && !r.o.Notify.May(at.Addr()) {
-				return refuse(op, stele.ID{}, stele.Forbidden, "this server sends no notices of changes to %s, which is not a public address; its operator can allow it with the setting notify-allow", at.Addr())
+				return refuse(op, stele.ID{}, stele.Forbidden, "zone.notify-address-not-public", "this server sends no notices of changes to {address}, which is not a public address; its operator can allow it with the setting notify-allow", at.Addr())
 			}
 		}
 		if r.o.Transfer == nil || s.Network == "" {
@@ -95,7 +95,7 @@ func (r *Registrar) maySend(op string, before, next *stele.Namespace) error {
 			network, err = netip.PrefixFrom(addr, addr.BitLen()), nil
 		}
 		if err == nil && !r.o.Transfer.MayNetwork(network) {
-			return refuse(op, stele.ID{}, stele.Forbidden, "this server transfers no zones to %s, which is not public; its operator can allow it with the setting transfer-allow", s.Network)
+			return refuse(op, stele.ID{}, stele.Forbidden, "zone.transfer-network-not-public", "this server transfers no zones to {network}, which is not public; its operator can allow it with the setting transfer-allow", s.Network)
 		}
 	}
 	return nil
@@ -110,17 +110,17 @@ func (r *Registrar) mayCatalog(ctx context.Context, op string, s *spaces, before
 		return nil
 	}
 	if p.Catalog != "" && !auth.From(ctx).Admin {
-		return refuse(op, stele.ID{}, stele.Forbidden, "secondaries take all zones of the catalog %s, so administrators decide which zones are listed in it; ask one, or leave the catalog out", p.Catalog)
+		return refuse(op, stele.ID{}, stele.Forbidden, "zone.catalog-needs-administrator", "secondaries take all zones of the catalog {catalog}, so administrators decide which zones are listed in it; ask one, or leave the catalog out", p.Catalog)
 	}
 	others := s.zones()
 	for _, zone := range append(others.All(), p.Zone) {
 		if p.Catalog != "" && zone != "" && zonemap.Overlap(p.Catalog, zone) && !(before != nil && zone == before.Publication.Zone && zone != p.Zone) {
-			return refuse(op, stele.ID{}, stele.Conflict, "%s can't be a catalog: it is, or is above or below, the zone %s; choose a name that is in no zone", p.Catalog, zone)
+			return refuse(op, stele.ID{}, stele.Conflict, "zone.catalog-overlaps-zone", "{catalog} can't be a catalog: it is, or is above or below, the zone {zone}; choose a name that is in no zone", p.Catalog, zone)
 		}
 	}
 	for _, catalog := range others.Catalogs() {
 		if p.Zone != "" && zonemap.Overlap(p.Zone, catalog) {
-			return refuse(op, stele.ID{}, stele.Conflict, "%s can't be a zone: it is, or is above or below, the catalog %s, which lists %s; choose another name", p.Zone, catalog, strings.Join(others.Members(catalog), ", "))
+			return refuse(op, stele.ID{}, stele.Conflict, "zone.overlaps-catalog", "{zone} can't be a zone: it is, or is above or below, the catalog {catalog}, which lists {members}; choose another name", p.Zone, catalog, strings.Join(others.Members(catalog), ", "))
 		}
 	}
 	return nil
@@ -137,7 +137,7 @@ func (r *Registrar) hasKey(op string, before, next *stele.Namespace) error {
 		return nil
 	}
 	return refuse(op, stele.ID{}, stele.Invalid,
-		"%s can't be published in the DNS: clients begin at a key that is made of the name, as of urn:paradisec, ark:12345, hdl:20.500.12345/ or https://purl.example.org/, and there is none for these: they are not URIs, or the host in them is an address; they are found over HTTP", next.Key())
+		"zone.namespace-without-dns-key", "{namespace} can't be published in the DNS: clients begin at a key that is made of the name, as of urn:paradisec, ark:12345, hdl:20.500.12345/ or https://purl.example.org/, and there is none for these: they are not URIs, or the host in them is an address; they are found over HTTP", next.Key())
 }
 
 // minterFits makes sure that the minter of a namespace makes names with as many parts as
@@ -160,6 +160,6 @@ func (r *Registrar) minterFits(op string, s *spaces, next *stele.Namespace) erro
 	if made == p.Parts {
 		return nil
 	}
-	return refuse(op, stele.ID{}, stele.Invalid, "the minter of %s makes names of %s, and names in %s have %s; give the minter to a namespace below it, or leave exact out",
+	return refuse(op, stele.ID{}, stele.Invalid, "minter.number-of-parts-differs", "the minter of {namespace} makes names of {made-parts}, and names in {zone-namespace} have {parts}; give the minter to a namespace below it, or leave exact out",
 		next.Key(), countParts(made), ns.Key(), countParts(p.Parts))
 }

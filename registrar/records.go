@@ -42,7 +42,7 @@ func (r *Registrar) begin(ctx context.Context, op string, record *stele.Record) 
 		next.State = stele.Active
 	}
 	if next.State == stele.Withdrawn {
-		return nil, refuse(op, next.ID, stele.Invalid, "a record begins as active or reserved; withdraw it later")
+		return nil, refuse(op, next.ID, stele.Invalid, "record.initial-state-wrong", "a record begins as active or reserved; withdraw it later")
 	}
 	next.Version, next.Redacted, next.By, next.Import = 1, false, auth.From(ctx).Name, 0
 	next.Withheld = stele.Withheld{}
@@ -74,7 +74,7 @@ func (r *Registrar) Update(ctx context.Context, name stele.ID, ifVersion uint64,
 	return r.revise(ctx, op, name, ifVersion, func(next *stele.Record) error {
 		before := next.State
 		if before == stele.Withdrawn {
-			return refuse(op, next.ID, stele.Gone, "it is withdrawn; reinstate it first")
+			return refuse(op, next.ID, stele.Gone, "record.withdrawn", "it is withdrawn; reinstate it first")
 		}
 		kept := next.Withheld.Clone()
 		if err := change(next); err != nil {
@@ -85,9 +85,9 @@ func (r *Registrar) Update(ctx context.Context, name stele.ID, ifVersion uint64,
 		case next.State == before, next.State == stele.Active:
 			return nil
 		case next.State == stele.Withdrawn:
-			return refuse(op, next.ID, stele.Invalid, "a record is not withdrawn by an update; withdraw it, with a reason")
+			return refuse(op, next.ID, stele.Invalid, "record.withdrawn-by-update", "a record is not withdrawn by an update; withdraw it, with a reason")
 		}
-		return refuse(op, next.ID, stele.Invalid, "a record that is %s does not become %.20q", before, next.State)
+		return refuse(op, next.ID, stele.Invalid, "record.state-change-not-allowed", `a record that is {state} does not become "{new-state}"`, before, next.State)
 	})
 }
 
@@ -99,7 +99,7 @@ func (r *Registrar) Withdraw(ctx context.Context, name stele.ID, ifVersion uint6
 	const op = "withdraw"
 	return r.revise(ctx, op, name, ifVersion, func(next *stele.Record) error {
 		if next.State == stele.Reserved {
-			return refuse(op, next.ID, stele.Conflict, "it is reserved, so the public knows nothing of it that could be withdrawn; leave it so, or make it active first")
+			return refuse(op, next.ID, stele.Conflict, "record.reserved-not-withdrawable", "it is reserved, so the public knows nothing of it that could be withdrawn; leave it so, or make it active first")
 		}
 		at := r.now()
 		if next.Tombstone != nil {
@@ -117,7 +117,7 @@ func (r *Registrar) Reinstate(ctx context.Context, name stele.ID, ifVersion uint
 	const op = "reinstate"
 	return r.revise(ctx, op, name, ifVersion, func(next *stele.Record) error {
 		if next.State != stele.Withdrawn {
-			return refuse(op, next.ID, stele.Conflict, "it is %s, not withdrawn", next.State)
+			return refuse(op, next.ID, stele.Conflict, "record.not-withdrawn", "it is {state}, not withdrawn", next.State)
 		}
 		next.State, next.Tombstone = stele.Active, nil
 		return nil
@@ -151,7 +151,7 @@ func (r *Registrar) revise(ctx context.Context, op string, name stele.ID, ifVers
 			return nil, err
 		}
 		if ifVersion != 0 && before.Version != ifVersion {
-			return nil, refuse(op, name, stele.Conflict, "it has version %d, not %d; look at it again", before.Version, ifVersion)
+			return nil, refuse(op, name, stele.Conflict, "record.version-not-expected", "it has version {version}, not {expected}; look at it again", before.Version, ifVersion)
 		}
 		next, err := r.revision(ctx, op, at, before, change)
 		if err != nil || next == nil {
@@ -179,7 +179,7 @@ func (r *Registrar) revision(ctx context.Context, op string, s *lookup, before *
 		return nil, tell(op, err)
 	}
 	if next.ID != before.ID {
-		return nil, refuse(op, before.ID, stele.Invalid, "the identifier of a record never changes; add an alias, or register another record")
+		return nil, refuse(op, before.ID, stele.Invalid, "record.identifier-changed", "the identifier of a record never changes; add an alias, or register another record")
 	}
 	r.stamp(ctx, before, next)
 	if err := r.admit(ctx, op, s, before, next); err != nil {

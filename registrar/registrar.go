@@ -188,8 +188,8 @@ func unsure(err error) bool {
 func tell(op string, err error) error { return stele.AsError(op, err) }
 
 // refuse is [stele.Errorf].
-func refuse(op string, id stele.ID, kind stele.Kind, format string, args ...any) error {
-	return stele.Errorf(op, id, kind, format, args...)
+func refuse(op string, id stele.ID, kind stele.Kind, code, text string, args ...any) error {
+	return stele.Errorf(op, id, kind, code, text, args...)
 }
 
 // sayWho is the message of an Unauthenticated error.
@@ -216,11 +216,11 @@ func administrateBy(ctx context.Context, op string, id stele.ID, scope auth.Scop
 	who := auth.From(ctx)
 	switch {
 	case !who.IsKnown():
-		return refuse(op, id, stele.Unauthenticated, sayWho)
+		return refuse(op, id, stele.Unauthenticated, "request.anonymous", "say who you are; send a token")
 	case !who.Administers(scope) && who.IsLimited():
-		return refuse(op, id, stele.Forbidden, "this needs an administrator's token with the scope %s, not limited to namespaces; use another token", scope)
+		return refuse(op, id, stele.Forbidden, "token.not-of-administrator", "this needs an administrator's token with the scope {scope}, not limited to namespaces; use another token", scope)
 	case !who.Administers(scope):
-		return refuse(op, id, stele.Forbidden, "%q is not an administrator; ask one", who.Name)
+		return refuse(op, id, stele.Forbidden, "user.not-administrator", `"{user}" is not an administrator; ask one`, who.Name)
 	}
 	return nil
 }
@@ -228,14 +228,14 @@ func administrateBy(ctx context.Context, op string, id stele.ID, scope auth.Scop
 func forbid(op string, id stele.ID, who auth.Principal, ns *stele.Namespace) error {
 	switch {
 	case !who.IsKnown():
-		return refuse(op, id, stele.Unauthenticated, sayWho)
+		return refuse(op, id, stele.Unauthenticated, "request.anonymous", "say who you are; send a token")
 	case ns.Prefix == "":
 		return refuse(op, id, stele.Forbidden,
-			"%q may not write here: no namespace has this name, so only an administrator can; ask for a namespace", who.Name)
+			"user.may-not-write-outside-namespaces", `"{user}" may not write here: no namespace has this name, so only an administrator can; ask for a namespace`, who.Name)
 	case who.IsLimited():
-		return refuse(op, id, stele.Forbidden, "%q may not write in the namespace %s by this token, which is limited; use another one, or ask the namespace's owner or an administrator", who.Name, ns.Key())
+		return refuse(op, id, stele.Forbidden, "token.may-not-write-in-namespace", `"{user}" may not write in the namespace {namespace} by this token, which is limited; use another one, or ask the namespace's owner or an administrator`, who.Name, ns.Key())
 	}
-	return refuse(op, id, stele.Forbidden, "%q may not write in the namespace %s; ask its owner or an administrator", who.Name, ns.Key())
+	return refuse(op, id, stele.Forbidden, "user.may-not-write-in-namespace", `"{user}" may not write in the namespace {namespace}; ask its owner or an administrator`, who.Name, ns.Key())
 }
 
 // forbidSettings refuses what needs the role owner.
@@ -244,5 +244,5 @@ func forbidSettings(op string, who auth.Principal, ns *stele.Namespace) error {
 		return forbid(op, stele.ID{}, who, ns)
 	}
 	return refuse(op, stele.ID{}, stele.Forbidden,
-		"%q may not change settings of the namespace %s, or make one below it; its owners and administrators can", who.Name, ns.Key())
+		"user.may-not-change-namespace", `"{user}" may not change settings of the namespace {namespace}, or make one below it; its owners and administrators can`, who.Name, ns.Key())
 }

@@ -35,11 +35,11 @@ func (r *Registrar) Revert(ctx context.Context, name stele.ID, ifVersion, to uin
 func (r *Registrar) takeBack(op string, s *spaces, next, old *stele.Record) error {
 	switch d := next.Withheld.Disavowal(old.Version); {
 	case old.Redacted, next.Withheld.Hides(old.Version):
-		return refuse(op, next.ID, stele.Conflict, "the contents of version %d were removed by a legal order; a revert does not bring them back", old.Version)
+		return refuse(op, next.ID, stele.Conflict, "record.revert-to-redacted-version", "the contents of version {version} were removed by a legal order; a revert does not bring them back", old.Version)
 	case d != nil:
-		return refuse(op, next.ID, stele.Conflict, "version %d was disavowed (%.200q); a revert does not bring it back: choose another version, or write the contents with an update", old.Version, d.Reason)
+		return refuse(op, next.ID, stele.Conflict, "record.revert-to-disavowed-version", `version {version} was disavowed ("{reason}"); a revert does not bring it back: choose another version, or write the contents with an update`, old.Version, d.Reason)
 	case old.State == stele.Reserved && next.State != stele.Reserved:
-		return refuse(op, next.ID, stele.Conflict, "version %d was reserved, and a record that is %s does not become reserved; withdraw it instead", old.Version, next.State)
+		return refuse(op, next.ID, stele.Conflict, "record.revert-to-reserved-version", "version {version} was reserved, and a record that is {state} does not become reserved; withdraw it instead", old.Version, next.State)
 	}
 	j, keys := judge{r, s.lookup(), nil}, keysOf(s.chainOf(next.ID))
 	had := next.Signatures

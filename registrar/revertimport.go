@@ -122,7 +122,7 @@ func (r *Registrar) beginRevert(ctx context.Context, number uint64, o RevertOpti
 		}
 		if err := r.apply(ctx, opRevert, &stele.Commit{Cells: []stele.CellChange{change}}); err != nil {
 			if stele.KindOf(err) == stele.Conflict {
-				err = refuse(opRevert, stele.ID{}, stele.Conflict, "import %d is under way, or is being reverted; wait until that has ended and try again", number)
+				err = refuse(opRevert, stele.ID{}, stele.Conflict, "import.under-way", "import {import} is under way, or is being reverted; wait until that has ended and try again", number)
 			}
 			return nil, err
 		}
@@ -261,7 +261,7 @@ func (v *reverting) undo(ctx context.Context, s *spaces, now *stele.Record) (*st
 			step.Status, step.To = RevertReverted, old.Version
 			return v.takeBack(opRevert, s, next, old)
 		case next.State == stele.Reserved:
-			return refuse(opRevert, next.ID, stele.Conflict, "it is reserved, so the public knows nothing of it that could be withdrawn")
+			return refuse(opRevert, next.ID, stele.Conflict, "import.reserved-not-withdrawable", "it is reserved, so the public knows nothing of it that could be withdrawn")
 		case next.State == stele.Withdrawn:
 			return errWithdrawn
 		}
@@ -278,7 +278,7 @@ func (v *reverting) undo(ctx context.Context, s *spaces, now *stele.Record) (*st
 	return next, step, nil
 }
 
-var errWithdrawn = errors.New("it is withdrawn already")
+var errWithdrawn = stele.Messagef("record.withdrawn-already", "it is withdrawn already")
 
 // before returns the last version that the import did not make; nil if there is none.
 func (v *reverting) before(ctx context.Context, now *stele.Record) (*stele.Record, error) {

@@ -2,7 +2,6 @@ package registrar
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
 
@@ -48,11 +47,11 @@ func mayWrite(ctx context.Context, op string, s *lookup, before, next *stele.Rec
 	who := auth.From(ctx)
 	switch {
 	case !who.IsKnown():
-		return refuse(op, next.ID, stele.Unauthenticated, sayWho)
+		return refuse(op, next.ID, stele.Unauthenticated, "request.anonymous", "say who you are; send a token")
 	case who.Admin, !next.ID.IsValid(): // a record without a name is refused anyway
 		return nil
 	case before != nil && before.Redacted:
-		return refuse(op, next.ID, stele.Forbidden, "its content was removed by a legal order; only an administrator may change it")
+		return refuse(op, next.ID, stele.Forbidden, "record.redacted-needs-administrator", "its content was removed by a legal order; only an administrator may change it")
 	}
 	if err := authorise(ctx, op, next.ID, s.chainOf(next.ID)); err != nil {
 		return err
@@ -76,7 +75,7 @@ func elsewhere(op string, s *lookup, before, next *stele.Record) error {
 	}
 	check := func(id stele.ID) error {
 		if ns := s.Of(id); ns != nil && ns.Delegate != "" {
-			return refuse(op, id, stele.Conflict, "names in %s are kept by another resolver, %q; register it there", ns.Key(), ns.Delegate)
+			return refuse(op, id, stele.Conflict, "record.namespace-delegated", `names in {namespace} are kept by another resolver, "{resolver}"; register it there`, ns.Key(), ns.Delegate)
 		}
 		return nil
 	}
@@ -103,8 +102,8 @@ type judge struct {
 	problems stele.Problems
 }
 
-func (j *judge) addf(path, format string, args ...any) {
-	j.add(path, fmt.Errorf(format, args...))
+func (j *judge) addf(path, code, text string, args ...any) {
+	j.add(path, stele.Messagef(code, text, args...))
 }
 
 func (j *judge) add(path string, err error) {
@@ -124,7 +123,7 @@ func (j *judge) names(before, next *stele.Record) {
 	if before != nil {
 		for _, alias := range before.Aliases {
 			if !slices.Contains(next.Aliases, alias) {
-				j.addf("aliases", "%s is missing; no name is ever detached from its record", alias)
+				j.addf("aliases", "record.alias-detached", "{alias} is missing; no name is ever detached from its record", alias)
 			}
 		}
 	}
@@ -132,13 +131,13 @@ func (j *judge) names(before, next *stele.Record) {
 		if id, err := j.schemes.Parse(next.Spelling); err != nil {
 			j.add("spelling", stele.Reason(err))
 		} else if id != next.ID {
-			j.addf("spelling", "is a spelling of %s; give one of the record's identifier", id)
+			j.addf("spelling", "record.spelling-of-other-name", "is a spelling of {id}; give one of the record's identifier", id)
 		}
 	}
 	if t := next.Tombstone; t != nil && t.Replacement.IsValid() {
 		j.canonical("tombstone.replacement", t.Replacement)
 		if slices.Contains(next.Aliases, t.Replacement) {
-			j.addf("tombstone.replacement", "is another name of the record itself; name another record, or leave it out")
+			j.addf("tombstone.replacement", "record.replaced-by-itself", "is another name of the record itself; name another record, or leave it out")
 		}
 	}
 }
@@ -153,7 +152,7 @@ func (j *judge) partial(before, next *stele.Record) {
 	}
 	if !slices.ContainsFunc(next.Names(), func(id stele.ID) bool { return namespaces.IsFollowed(j.schemes, id) }) {
 		j.add("targets["+strconv.Itoa(i)+"].partial", stele.Messagef("target.nothing-follows",
-			"nothing can follow {name} in a name, so there is nothing to append to the URL; leave partial out", "name", next.ID.String()))
+			"nothing can follow {name} in a name, so there is nothing to append to the URL; leave partial out", next.ID))
 	}
 }
 
@@ -177,12 +176,12 @@ func (j *judge) name(path string, id stele.ID) {
 		return
 	}
 	if len(zone) < 2 {
-		j.addf(path, "names in %s end in a check character, and this one is too short for it", ns.Key())
+		j.addf(path, "record.too-short-for-check-character", "names in {namespace} end in a check character, and this one is too short for it", ns.Key())
 		return
 	}
 	last := len(zone) - 1
-	j.addf(path, "names in %s end in a check character, and %q is not that of the rest (%q is): a character is wrong, or two are swapped",
-		ns.Key(), zone[last], mint.CheckChar(zone[:last]))
+	j.addf(path, "record.check-character-wrong", "names in {namespace} end in a check character, and '{found}' is not that of the rest ('{expected}' is): a character is wrong, or two are swapped",
+		ns.Key(), string(rune(zone[last])), string(rune(mint.CheckChar(zone[:last]))))
 }
 
 // parts makes sure that a name has as many parts as names have where it is published, if
@@ -195,7 +194,7 @@ func (j *judge) parts(path string, id stele.ID) {
 	p := &ns.Publication
 	if n := zonemap.Parts(j.schemes, ns, id); n != p.Parts {
 		j.add(path, stele.Messagef("name.parts", "names in {namespace} have {want} with {separator} between them, and this one has {parts}",
-			"namespace", ns.Key().String(), "want", countParts(p.Parts), "separator", p.Separator, "parts", countParts(n)))
+			ns.Key(), countParts(p.Parts), p.Separator, countParts(n)))
 	}
 }
 
@@ -214,9 +213,9 @@ func (j *judge) canonical(path string, id stele.ID) bool {
 	case err != nil:
 		j.add(path, stele.Reason(err))
 	case again.Scheme() != id.Scheme():
-		j.addf(path, "is a name of the scheme %s, not %s", again.Scheme(), id.Scheme())
+		j.addf(path, "record.name-of-other-scheme", "is a name of the scheme {scheme}, not {expected}", again.Scheme(), id.Scheme())
 	case again != id:
-		j.addf(path, "is not in canonical form; write %s", again)
+		j.addf(path, "record.name-not-canonical", "is not in canonical form; write {canonical}", again)
 	default:
 		return true
 	}

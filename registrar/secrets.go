@@ -51,14 +51,14 @@ func tellSecret(op string, err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, secret.ErrNoKey):
-		return refuse(op, stele.ID{}, stele.Conflict, "%w; secrets are stored encrypted only, so make a key with 'stele secret keygen FILE', and name the file with --secret-key-file, the same for each server of the registry", secret.ErrNoKey)
+		return refuse(op, stele.ID{}, stele.Conflict, "registry.no-secret-key", "{cause}; secrets are stored encrypted only, so make a key with 'stele secret keygen FILE', and name the file with --secret-key-file, the same for each server of the registry", secret.ErrNoKey)
 	case errors.As(err, &missing):
-		return refuse(op, stele.ID{}, stele.Conflict, "this registry encrypts secrets under the key %s, which is not in %s; put the key there from its copy, or if it is lost use another one with 'stele secret rotate --lost'", missing.Key, missing.Where)
+		return refuse(op, stele.ID{}, stele.Conflict, "registry.secret-key-not-at-hand", "this registry encrypts secrets under the key {key}, which is not in {where}; put the key there from its copy, or if it is lost use another one with 'stele secret rotate --lost'", missing.Key, missing.Where)
 	}
 	if _, ok := errors.AsType[*stele.Error](err); ok {
 		return err
 	}
-	return refuse(op, stele.ID{}, stele.Internal, "%w", err)
+	return refuse(op, stele.ID{}, stele.Internal, "", "{cause}", err)
 }
 
 // secretKey returns the identifier of the key that the registry uses; "" if it uses none
@@ -224,14 +224,14 @@ func (r *Registrar) RotateSecrets(ctx context.Context, to string, lost bool, cod
 		done.Key = to
 	}
 	if _, err := r.o.Secrets.Key(to); err != nil {
-		return done, refuse(op, stele.ID{}, stele.NotFound, "the key %.40q is not in %s; 'stele secret ls' lists those that are", to, r.o.Secrets.Where())
+		return done, refuse(op, stele.ID{}, stele.NotFound, "secret.rotate-key-unknown", `the key "{key}" is not in {where}; 'stele secret ls' lists those that are`, to, r.o.Secrets.Where())
 	}
 	if err := r.lostSecrets(ctx, op, codec, &done); err != nil {
 		return done, err
 	}
 	for id, n := range done.Lost {
 		if !lost {
-			return done, refuse(op, stele.ID{}, stele.Conflict, "%d secrets are encrypted under the key %s, which is not in %s, so that they can't be encrypted anew; put the key there from its copy, or if it is lost give --lost and make these secrets anew", n, id, r.o.Secrets.Where())
+			return done, refuse(op, stele.ID{}, stele.Conflict, "secret.rotate-old-key-missing", "{count} secrets are encrypted under the key {key}, which is not in {where}, so that they can't be encrypted anew; put the key there from its copy, or if it is lost give --lost and make these secrets anew", n, id, r.o.Secrets.Where())
 		}
 	}
 	if err := r.useSecretKey(ctx, op, to); err != nil {
@@ -283,7 +283,7 @@ func (r *Registrar) nextSecretKey(ctx context.Context, op string, codec SecretCo
 	}
 	made, err := r.o.Secrets.Make()
 	if errors.Is(err, secret.ErrNoKey) {
-		return "", refuse(op, stele.ID{}, stele.Conflict, "there is no other key in %s; add one with 'stele secret keygen FILE' on each server of the registry, and rotate then", r.o.Secrets.Where())
+		return "", refuse(op, stele.ID{}, stele.Conflict, "secret.rotate-no-other-key", "there is no other key in {where}; add one with 'stele secret keygen FILE' on each server of the registry, and rotate then", r.o.Secrets.Where())
 	}
 	return made.ID(), tellSecret(op, err)
 }

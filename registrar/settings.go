@@ -47,7 +47,7 @@ func (r *Registrar) admitNamespace(ctx context.Context, op string, s *spaces, be
 	}
 	if holder := s.Claimed(next.Key()); holder != nil {
 		return nil, nil, refuse(op, stele.ID{}, stele.Conflict,
-			"%s belongs to the namespace %s by the settings of its minter, and to one only", next.Key(), holder.Key())
+			"namespace.held-by-minter", "{namespace} belongs to the namespace {holder} by the settings of its minter, and to one only", next.Key(), holder.Key())
 	}
 	minters, err := r.claim(ctx, op, s, before, next)
 	if err != nil {
@@ -60,7 +60,7 @@ func (r *Registrar) admitNamespace(ctx context.Context, op string, s *spaces, be
 		}
 		if state.Dates != nil && state.Dates.Issued {
 			return nil, nil, refuse(op, stele.ID{}, stele.Conflict,
-				"names under %s were made of dates, and a template could repeat one; use another prefix", next.Key())
+				"namespace.prefix-used-by-dates", "names under {namespace} were made of dates, and a template could repeat one; use another prefix", next.Key())
 		}
 	}
 	return changed, minters, nil
@@ -85,11 +85,11 @@ func mayWriteNamespace(ctx context.Context, op string, chain []*stele.Namespace,
 	case auth.MayManage(who, above[bounded+1:]...):
 		return nil
 	case before == nil && rules:
-		return refuse(op, stele.ID{}, stele.Forbidden, "%q may not make namespaces here, where the quota of %s would not hold; who may set that quota can", who.Name, above[bounded].Key())
+		return refuse(op, stele.ID{}, stele.Forbidden, "namespace.quota-above-not-held", `"{user}" may not make namespaces here, where the quota of {namespace} would not hold; who may set that quota can`, who.Name, above[bounded].Key())
 	case before == nil:
 		return forbidSettings(op, who, above[0])
 	case before.Quota != next.Quota, before.Owner != next.Owner && !rules:
-		return refuse(op, stele.ID{}, stele.Forbidden, "%q may not change owner or quota of %s; the owners of what is above it and administrators can", who.Name, next.Key())
+		return refuse(op, stele.ID{}, stele.Forbidden, "namespace.owner-or-quota-protected", `"{user}" may not change owner or quota of {namespace}; the owners of what is above it and administrators can`, who.Name, next.Key())
 	case rules, auth.MayManage(who, before):
 		return nil
 	}
@@ -109,22 +109,22 @@ func (r *Registrar) judgeNamespace(op string, ns *stele.Namespace) error {
 		}
 	}
 	if r.schemes.Lookup(ns.Scheme) == nil {
-		add("scheme", errors.New("the scheme is not known here"))
+		add("scheme", stele.Messagef("namespace.scheme-unknown", "the scheme is not known here"))
 	} else {
 		add("prefix", r.judgePrefix(ns))
 	}
 	if ns.Prefix == "" && ns.Minter.Kind != stele.NoMinter {
-		add("minter.kind", errors.New("the root of a scheme has no minter; add a namespace for it"))
+		add("minter.kind", stele.Messagef("namespace.root-with-minter", "the root of a scheme has no minter; add a namespace for it"))
 	}
 	if ns.Prefix == "" && len(ns.Grants) > 0 {
-		add("grants", errors.New("the root of a scheme gives no roles; add a namespace, and give them there"))
+		add("grants", stele.Messagef("namespace.root-with-roles", "the root of a scheme gives no roles; add a namespace, and give them there"))
 	}
 	if _, err := minting.Granularity(ns); err != nil {
 		add("minter.granularity", err)
 	}
 	if len(problems) == 0 && ns.Passthrough && !namespaces.HasFollowed(r.schemes, ns.Key()) {
 		add("passthrough", stele.Messagef("namespace.nothing-follows",
-			"nothing can follow the names of {namespace}, so there is nothing to pass on; leave it out", "namespace", ns.Key().String()))
+			"nothing can follow the names of {namespace}, so there is nothing to pass on; leave it out", ns.Key()))
 	}
 	if len(problems) == 0 {
 		add(minting.CheckSettings(r.schemes, ns))
@@ -147,9 +147,9 @@ func (r *Registrar) judgePrefix(ns *stele.Namespace) error {
 	case err != nil:
 		return err
 	case key.Scheme != ns.Scheme:
-		return refuse("", stele.ID{}, stele.Invalid, "%.60q is a prefix of the scheme %s, not %s", ns.Prefix, key.Scheme, ns.Scheme)
+		return refuse("", stele.ID{}, stele.Invalid, "namespace.prefix-of-other-scheme", `"{prefix}" is a prefix of the scheme {scheme}, not {expected}`, ns.Prefix, key.Scheme, ns.Scheme)
 	case key.Prefix != ns.Prefix:
-		return refuse("", stele.ID{}, stele.Invalid, "%.60q is not in canonical form; write %q", ns.Prefix, key.Prefix)
+		return refuse("", stele.ID{}, stele.Invalid, "namespace.prefix-not-canonical", `"{prefix}" is not in canonical form; write "{canonical}"`, ns.Prefix, key.Prefix)
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package registrar
 
 import (
 	"bytes"
-	"errors"
 	"slices"
 	"strconv"
 
@@ -94,24 +93,24 @@ func (r *Registrar) keysStay(op string, before, next *stele.Namespace) error {
 	var problems stele.Problems
 	for i, k := range next.Keys {
 		if k.Revoked.After(r.now().Add(proof.Skew)) {
-			problems = append(problems, stele.Problem{Path: "keys[" + strconv.Itoa(i) + "].revoked", Err: errors.New("it is in the future; a key that others may have is revoked now, and one that is to end is retired")})
+			problems = append(problems, stele.Problem{Path: "keys[" + strconv.Itoa(i) + "].revoked", Err: stele.Messagef("signing-key.revoked-in-future", "it is in the future; a key that others may have is revoked now, and one that is to end is retired")})
 		}
 	}
 	for _, old := range before.Keys {
 		i := slices.IndexFunc(next.Keys, func(k stele.SigningKey) bool { return k.ID == old.ID })
 		if i < 0 {
-			problems = append(problems, stele.Problem{Path: "keys", Err: errors.New(old.ID + " is missing; a key is never removed, but it can be retired or revoked")})
+			problems = append(problems, stele.Problem{Path: "keys", Err: stele.Messagef("signing-key.removed", "{key} is missing; a key is never removed, but it can be retired or revoked", old.ID)})
 			continue
 		}
 		k, path := &next.Keys[i], "keys["+strconv.Itoa(i)+"]"
 		if !bytes.Equal(k.Public, old.Public) || !k.Created.Equal(old.Created) {
-			problems = append(problems, stele.Problem{Path: path, Err: errors.New("a key and when it was made never change; add another key")})
+			problems = append(problems, stele.Problem{Path: path, Err: stele.Messagef("signing-key.changed", "a key and when it was made never change; add another key")})
 		}
 		if !old.Revoked.IsZero() && (k.Revoked.IsZero() || k.Revoked.After(old.Revoked)) {
-			problems = append(problems, stele.Problem{Path: path + ".revoked", Err: errors.New("a key that is revoked stays so; add another key")})
+			problems = append(problems, stele.Problem{Path: path + ".revoked", Err: stele.Messagef("signing-key.revocation-undone", "a key that is revoked stays so; add another key")})
 		}
 		if ended := !old.Expires.IsZero() && !old.Expires.After(r.now()); ended && (k.Expires.IsZero() || k.Expires.After(old.Expires)) {
-			problems = append(problems, stele.Problem{Path: path + ".expires", Err: errors.New("a key that has expired does not come back; add another key")})
+			problems = append(problems, stele.Problem{Path: path + ".expires", Err: stele.Messagef("signing-key.expiry-undone", "a key that has expired does not come back; add another key")})
 		}
 	}
 	if len(problems) > 0 {
@@ -128,7 +127,7 @@ func (v *audit) signatures(rec *stele.Record) {
 	keys := keysOf(v.spaces.chainOf(rec.ID))
 	for _, s := range rec.Signatures {
 		if _, err := proof.Maker(keys, rec.ID, s); err != nil {
-			v.problem("A signature of the record %s of %s can't be believed: %v.", rec.ID, s.Date.Format("2006-01-02"), stele.Reason(err))
+			v.problem("verify.signature-not-believed", "A signature of the record {id} of {date} can't be believed: {cause}.", rec.ID, s.Date.Format("2006-01-02"), stele.Reason(err))
 		}
 	}
 }

@@ -125,7 +125,7 @@ func TestSignatures(t *testing.T) {
 // audited fails if an audit finds anything.
 func (f *fixture) audited() {
 	f.t.Helper()
-	if err := f.Verify(f.admin, func(problem string) { f.t.Error(problem) }); err != nil {
+	if err := f.Verify(f.admin, func(problem *stele.Message) { f.t.Error(problem) }); err != nil {
 		f.t.Fatal(err)
 	}
 }
@@ -319,7 +319,7 @@ func TestVerifySignatures(t *testing.T) {
 		t.Fatal(err)
 	}
 	var told []string
-	if err := f.Verify(f.admin, func(problem string) { told = append(told, problem) }); err != nil {
+	if err := f.Verify(f.admin, func(problem *stele.Message) { told = append(told, problem.Error()) }); err != nil {
 		t.Fatal(err)
 	}
 	if len(told) != 1 || !strings.Contains(told[0], "signature of the record urn:example:a") {

@@ -38,7 +38,7 @@ func (r *Registrar) lookUp(ctx context.Context, op string, name stele.ID) (*stel
 // registration was acknowledged must not get the answer that the name is not registered.
 func (r *Registrar) missing(op string, name stele.ID, began reading) error {
 	if now := r.beginReading(); began.yes || now.yes || !now.since.Equal(began.since) {
-		return refuse(op, name, stele.Unavailable, "the primary database is away, and what is read in its place may be outdated, so it is not known whether this name is registered; try again")
+		return refuse(op, name, stele.Unavailable, "record.unknown-while-primary-away", "the primary database is away, and what is read in its place may be outdated, so it is not known whether this name is registered; try again")
 	}
-	return refuse(op, name, stele.NotFound, "nothing is registered under this name")
+	return refuse(op, name, stele.NotFound, "record.not-registered", "nothing is registered under this name")
 }

@@ -45,5 +45,5 @@ func (s *spaces) maySee(ctx context.Context, rec *stele.Record) bool {
 }
 
 func takenName(op string, id, name stele.ID) error {
-	return refuse(op, id, stele.Conflict, "the name %s is taken; no name is ever given away", name)
+	return refuse(op, id, stele.Conflict, "record.name-taken", "the name {name} is taken; no name is ever given away", name)
 }

@@ -63,7 +63,7 @@ func (r *Registrar) tokenCommit(ctx context.Context, op string, want auth.TokenR
 		return nil, err
 	}
 	if owner.Disabled {
-		return nil, refuse(op, stele.ID{}, stele.Conflict, "the user %s is disabled; enable it first", t.User)
+		return nil, refuse(op, stele.ID{}, stele.Conflict, "token.for-disabled-user", "the user {user} is disabled; enable it first", t.User)
 	}
 	all, err := r.readTokens(ctx, op)
 	if err != nil {
@@ -95,19 +95,19 @@ func mayToken(ctx context.Context, op string, want auth.TokenRequest, now time.T
 	who := auth.From(ctx)
 	switch {
 	case want.Never && !want.Expires.IsZero():
-		return refuse(op, stele.ID{}, stele.Invalid, "a token that never expires has no time at which it does; leave one of both out")
+		return refuse(op, stele.ID{}, stele.Invalid, "token.expiry-and-no-expiry", "a token that never expires has no time at which it does; leave one of both out")
 	case !want.Expires.IsZero() && !now.Before(want.Expires):
-		return refuse(op, stele.ID{}, stele.Invalid, "the token would have expired on %s; give a time to come", want.Expires.UTC().Format(time.RFC3339))
+		return refuse(op, stele.ID{}, stele.Invalid, "token.expiry-in-the-past", "the token would have expired on {time}; give a time to come", want.Expires.UTC().Format(time.RFC3339))
 	case who.Admin:
 		return nil
 	case who.Name != want.User && who.IsLimited():
-		return refuse(op, stele.ID{}, stele.Forbidden, "this token of %q is limited, and may make tokens for %q only; ask an administrator", who.Name, who.Name)
+		return refuse(op, stele.ID{}, stele.Forbidden, "token.limited-makes-own-only", `this token of "{user}" is limited, and may make tokens for "{user}" only; ask an administrator`, who.Name)
 	case who.Name != want.User:
-		return refuse(op, stele.ID{}, stele.Forbidden, "%q may make tokens for themselves only; ask an administrator", who.Name)
+		return refuse(op, stele.ID{}, stele.Forbidden, "token.for-other-user", `"{user}" may make tokens for themselves only; ask an administrator`, who.Name)
 	case want.Never:
-		return refuse(op, stele.ID{}, stele.Forbidden, "%q may not make a token that never expires; give a time, or ask an administrator", who.Name)
+		return refuse(op, stele.ID{}, stele.Forbidden, "token.unlimited-time-not-allowed", `"{user}" may not make a token that never expires; give a time, or ask an administrator`, who.Name)
 	case want.Expires.After(now.Add(auth.MaxTokenLife)):
-		return refuse(op, stele.ID{}, stele.Forbidden, "%q may not make a token for more than a year; give a sooner time, or ask an administrator", who.Name)
+		return refuse(op, stele.ID{}, stele.Forbidden, "token.time-too-long", `"{user}" may not make a token for more than a year; give a sooner time, or ask an administrator`, who.Name)
 	}
 	return nil
 }
@@ -118,7 +118,7 @@ func (r *Registrar) limitToken(ctx context.Context, op string, t *auth.Token) er
 	who := auth.From(ctx)
 	for _, s := range t.Scopes {
 		if !who.Has(s) {
-			return refuse(op, stele.ID{}, stele.Forbidden, "the token with which this is asked may not be used for %s, so neither may one that it makes; it has the scopes %s", s, scopeList(who.Scopes()))
+			return refuse(op, stele.ID{}, stele.Forbidden, "token.scope-beyond-maker", "the token with which this is asked may not be used for {scope}, so neither may one that it makes; it has the scopes {scopes}", s, scopeList(who.Scopes()))
 		}
 	}
 	if len(t.Scopes) == 0 {
@@ -140,7 +140,7 @@ func (r *Registrar) limitToken(ctx context.Context, op string, t *auth.Token) er
 		}
 		sp := s.Get(key)
 		if sp == nil || !who.Admin && auth.RoleIn(who, s.Chain(sp)...) == stele.NoRole && !auth.MayMint(who, s.Chain(sp)...) {
-			return refuse(op, stele.ID{}, stele.NotFound, "there is no namespace %s in which %q has a role; a token is limited to namespaces that exist", key, who.Name)
+			return refuse(op, stele.ID{}, stele.NotFound, "token.namespace-without-role", `there is no namespace {namespace} in which "{user}" has a role; a token is limited to namespaces that exist`, key, who.Name)
 		}
 		if !slices.Contains(named, key.String()) {
 			named = append(named, key.String())
@@ -193,9 +193,9 @@ func (all *tokens) adopt(op, parent string, want auth.TokenRequest, t *auth.Toke
 		last, ended = all.tree.End(parent)
 		switch {
 		case ended != "" || !last.IsZero() && !t.Created.Before(last):
-			return nil, refuse(op, stele.ID{}, stele.Unauthenticated, "the token with which this is asked is of no use any more; ask for a new one")
+			return nil, refuse(op, stele.ID{}, stele.Unauthenticated, "token.asking-token-void", "the token with which this is asked is of no use any more; ask for a new one")
 		case len(line) == auth.MaxTokenDepth:
-			return nil, refuse(op, stele.ID{}, stele.Exhausted, "there are %d tokens above the new one, and there may be no more; make it with one of those, %s for example", len(line), line[1].ID)
+			return nil, refuse(op, stele.ID{}, stele.Exhausted, "token.chain-too-long", "there are {count} tokens above the new one, and there may be no more; make it with one of those, {token} for example", len(line), line[1].ID)
 		}
 	}
 	t.Parent = parent
@@ -206,7 +206,7 @@ func (all *tokens) adopt(op, parent string, want auth.TokenRequest, t *auth.Toke
 			t.Expires = last
 		}
 	case !last.IsZero() && (want.Never || want.Expires.After(last)):
-		return nil, refuse(op, stele.ID{}, stele.Forbidden, "a token can't outlive the one that makes it: %s expires at %s; give that time or a sooner one, or use a token that lasts longer",
+		return nil, refuse(op, stele.ID{}, stele.Forbidden, "token.outlives-maker", "a token can't outlive the one that makes it: {token} expires at {time}; give that time or a sooner one, or use a token that lasts longer",
 			parent, last.Format(time.RFC3339))
 	}
 	if parent == "" {
@@ -243,7 +243,7 @@ func (all *tokens) makeRoom(op, user string, now time.Time, spare string) ([]ste
 	case count < auth.MaxTokens:
 		return nil, nil
 	case oldest == "":
-		return nil, refuse(op, stele.ID{}, stele.Exhausted, "%s has %d tokens, and may have no more; revoke some", user, count)
+		return nil, refuse(op, stele.ID{}, stele.Exhausted, "token.too-many-of-user", "{user} has {count} tokens, and may have no more; revoke some", user, count)
 	}
 	cell := all.cells[oldest]
 	return []stele.CellChange{{Name: cell.Name, Before: cell.Value}}, nil
@@ -263,7 +263,7 @@ func (r *Registrar) Tokens(ctx context.Context, user string) iter.Seq2[auth.Toke
 		who := auth.From(ctx)
 		every := who.Administers(auth.ScopeBackup) // a backup has them all
 		if !every && who.Name != user {
-			yield(auth.Token{}, refuse(op, stele.ID{}, stele.Forbidden, "%q may see their own tokens only; ask an administrator", who.Name))
+			yield(auth.Token{}, refuse(op, stele.ID{}, stele.Forbidden, "token.list-of-other-user", `"{user}" may see their own tokens only; ask an administrator`, who.Name))
 			return
 		}
 		all, err := r.readTokens(ctx, op)
@@ -341,9 +341,9 @@ func (r *Registrar) token(ctx context.Context, op, id string) (t auth.Token, hel
 		id = c.ID()
 	}
 	if strings.Contains(id, "_") || len(id) > auth.MaxName {
-		return t, held, refuse(op, stele.ID{}, stele.Invalid, "a token is revoked by its ID, the 12 characters after stele_; list the tokens")
+		return t, held, refuse(op, stele.ID{}, stele.Invalid, "token.id-malformed", "a token is revoked by its ID, the 12 characters after stele_; list the tokens")
 	}
-	none := refuse(op, stele.ID{}, stele.NotFound, "there is no token %q; list the tokens", id)
+	none := refuse(op, stele.ID{}, stele.NotFound, "token.missing", `there is no token "{token}"; list the tokens`, id)
 	held.Name = auth.TokenCells + id
 	if held.Value, err = r.store.Cell(ctx, held.Name); err != nil {
 		return t, held, tell(op, err)

@@ -226,7 +226,7 @@ func TestVerifyAccess(t *testing.T) {
 	put("token 000000000000", `{"id":"000000000000","user":"carl","created":"2026-01-01T00:00:00Z"}`)
 	put("token 000000000001", `{}`)
 	var told []string
-	if err := f.Verify(f.admin, func(p string) { told = append(told, p) }); err != nil {
+	if err := f.Verify(f.admin, func(p *stele.Message) { told = append(told, p.Error()) }); err != nil {
 		t.Fatal(err)
 	}
 	got := strings.Join(told, "\n")
@@ -238,5 +238,5 @@ func TestVerifyAccess(t *testing.T) {
 	if len(told) != 4 {
 		t.Errorf("got\n%s", got)
 	}
-	want(t, f.Verify(as("ann"), func(string) {}), stele.Forbidden)
+	want(t, f.Verify(as("ann"), func(*stele.Message) {}), stele.Forbidden)
 }

@@ -356,7 +356,7 @@ func TestBackupScope(t *testing.T) {
 	limits := auth.TokenRequest{User: "root", Scopes: []auth.Scope{auth.ScopeBackup}}
 	credential, _ := f.made(f.admin, limits)
 	ctx := f.by(credential)
-	if err := f.Verify(ctx, func(problem string) { t.Error(problem) }); err != nil {
+	if err := f.Verify(ctx, func(problem *stele.Message) { t.Error(problem) }); err != nil {
 		t.Error(err)
 	}
 	must(each(f.Changes(ctx, 0)))(t)
@@ -365,5 +365,5 @@ func TestBackupScope(t *testing.T) {
 	want(t, err, stele.Forbidden, "scope admin")
 	limits.User = "ann" // a scope gives no right that the user does not have
 	credential, _ = f.made(f.admin, limits)
-	want(t, f.Verify(f.by(credential), func(string) {}), stele.Forbidden)
+	want(t, f.Verify(f.by(credential), func(*stele.Message) {}), stele.Forbidden)
 }

@@ -35,7 +35,7 @@ func (r *Registrar) SetTSIGKey(ctx context.Context, name string, change func(val
 		return err
 	}
 	if !isKeyName(name) {
-		return refuse(op, stele.ID{}, stele.Invalid, "%.100q is not a name for a key; write one such as secondary1.example.org.", name)
+		return refuse(op, stele.ID{}, stele.Invalid, "tsig-key.name-invalid", `"{name}" is not a name for a key; write one such as secondary1.example.org.`, name)
 	}
 	for attempt := 1; ; attempt++ {
 		key, err := r.secretKey(ctx, op)
@@ -85,7 +85,7 @@ func isKeyName(name string) bool {
 func (r *Registrar) roomForTSIG(ctx context.Context, op string) error {
 	list, err := r.TSIGKeys(ctx)
 	if err == nil && len(list) >= maxTSIG {
-		err = refuse(op, stele.ID{}, stele.Exhausted, "there have been %d keys, and may be no more", len(list))
+		err = refuse(op, stele.ID{}, stele.Exhausted, "tsig-key.too-many", "there have been {count} keys, and may be no more", len(list))
 	}
 	return err
 }

@@ -2,7 +2,6 @@ package registrar
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/stele-id/stele"
@@ -10,7 +9,7 @@ import (
 
 // ErrUnchanged says of a record in an import that it is registered as it is there:
 // nothing was written, and nothing is wrong.
-var ErrUnchanged = errors.New("it is registered like this already")
+var ErrUnchanged = stele.Messagef("record.registered-same", "it is registered like this already")
 
 // recognise finds records among those whose names are taken that are registered
 // just as they are in the chunk.
@@ -21,7 +20,7 @@ func (in *intake) recognise(ctx context.Context) error {
 		case saysSame(have, rec):
 			rec.Version, in.errs[i] = have.Version, ErrUnchanged
 		case have.ID == rec.ID && !in.o.Update:
-			in.errs[i] = refuse("import", rec.ID, stele.Conflict, "it is registered already, and says something else; only an update changes it")
+			in.errs[i] = refuse("import", rec.ID, stele.Conflict, "record.registered-differently", "it is registered already, and says something else; only an update changes it")
 		}
 	})
 }

@@ -29,7 +29,7 @@ func (r *Registrar) AddUser(ctx context.Context, u auth.User) (auth.User, error)
 	}
 	err = r.apply(ctx, op, &stele.Commit{Cells: []stele.CellChange{{Name: cell.Name, After: cell.Value}}})
 	if err != nil && stele.KindOf(err) == stele.Conflict {
-		return auth.User{}, refuse(op, stele.ID{}, stele.Conflict, "there is a user %s already; change that one, or choose another name", u.Name)
+		return auth.User{}, refuse(op, stele.ID{}, stele.Conflict, "user.exists", "there is a user {name} already; change that one, or choose another name", u.Name)
 	}
 	if err != nil {
 		return auth.User{}, err
@@ -79,7 +79,7 @@ func (r *Registrar) changeUser(ctx context.Context, op string, before auth.User,
 		return next, tell(op, err)
 	}
 	if next.Name != before.Name {
-		return next, refuse(op, stele.ID{}, stele.Invalid, "the name of a user never changes: history has it; add another user")
+		return next, refuse(op, stele.ID{}, stele.Invalid, "user.name-changed", "the name of a user never changes: history has it; add another user")
 	}
 	next.Groups = slices.Sorted(slices.Values(next.Groups))
 	next.Created, next.Modified, next.By = before.Created, r.now(), auth.From(ctx).Name
@@ -111,7 +111,7 @@ func (r *Registrar) userCommit(ctx context.Context, op string, held stele.Cell, 
 		}
 	}
 	return nil, refuse(op, stele.ID{}, stele.Conflict,
-		"%s is the last administrator, and the registry could not be administered any more; make another user one first", next.Name)
+		"user.last-administrator", "{name} is the last administrator, and the registry could not be administered any more; make another user one first", next.Name)
 }
 
 func administers(u auth.User) bool { return u.Admin && !u.Disabled }
@@ -153,7 +153,7 @@ func (r *Registrar) user(ctx context.Context, op, name string) (auth.User, stele
 }
 
 func noUser(op, name string) error {
-	return refuse(op, stele.ID{}, stele.NotFound, "there is no user %.80q; add it first", name)
+	return refuse(op, stele.ID{}, stele.NotFound, "user.missing", `there is no user "{name}"; add it first`, name)
 }
 
 // Users yields all users, by name. Only an administrator may ask; a backup has them all, so a
@@ -180,7 +180,7 @@ func (r *Registrar) Users(ctx context.Context) iter.Seq2[auth.User, error] {
 // identify makes sure that the caller is authenticated.
 func identify(ctx context.Context, op string) error {
 	if !auth.From(ctx).IsKnown() {
-		return refuse(op, stele.ID{}, stele.Unauthenticated, sayWho)
+		return refuse(op, stele.ID{}, stele.Unauthenticated, "request.anonymous", "say who you are; send a token")
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ type NameDater interface {
 // Rules that a namespace may change, such as the hosts that it allows, are not
 // checked: they hold for what is written, not for what is there. Only an
 // administrator may ask.
-func (r *Registrar) Verify(ctx context.Context, report func(problem string)) error {
+func (r *Registrar) Verify(ctx context.Context, report func(problem *stele.Message)) error {
 	return r.VerifyAll(ctx, Verification{Problem: report})
 }
 
@@ -37,12 +37,12 @@ func (r *Registrar) Verify(ctx context.Context, report func(problem string)) err
 // must be given.
 type Verification struct {
 	// Problem is called for each thing that is wrong.
-	Problem func(text string)
+	Problem func(problem *stele.Message)
 
 	// Note is called for each name that is stored as it was written, and that this
 	// program would not accept today, since its rules or its settings have changed.
 	// Nothing is damaged there.
-	Note func(text string)
+	Note func(note *stele.Message)
 
 	// Record is called for each record that was looked at.
 	Record func()
@@ -51,7 +51,7 @@ type Verification struct {
 // VerifyAll is Verify with more callbacks.
 func (r *Registrar) VerifyAll(ctx context.Context, o Verification) error {
 	if o.Note == nil {
-		o.Note = func(string) {}
+		o.Note = func(*stele.Message) {}
 	}
 	if o.Record == nil {
 		o.Record = func() {}
@@ -92,12 +92,14 @@ func (r *Registrar) VerifyAll(ctx context.Context, o Verification) error {
 type audit struct {
 	*Registrar
 	spaces *spaces
-	report func(string)
-	note   func(string)
+	report func(*stele.Message)
+	note   func(*stele.Message)
 	last   map[stele.NamespaceKey]mint.Date // by namespace: how far its dates are taken
 }
 
-func (v *audit) problem(format string, args ...any) { v.report(fmt.Sprintf(format, args...)) }
+func (v *audit) problem(code, text string, args ...any) {
+	v.report(stele.Messagef(code, text, args...))
+}
 
 // minters checks that what is kept of minters can be read, and belongs to namespaces
 // that are there.
@@ -111,7 +113,7 @@ func (v *audit) minters(ctx context.Context) error {
 		}
 		state, err := minting.ReadState(m.Name, m.After)
 		if err != nil {
-			v.problem("%v.", stele.Reason(err))
+			v.problem("", "{cause}.", stele.Reason(err))
 			continue
 		}
 		scheme, prefix, _ := strings.Cut(m.Name, " ")
@@ -119,7 +121,7 @@ func (v *audit) minters(ctx context.Context) error {
 		if d := state.Dates; d != nil && d.Holder != "" {
 			holder := stele.NamespaceKey{Scheme: scheme, Prefix: d.Holder}
 			if n := v.spaces.Get(holder); n == nil || !slices.Contains(n.Claims(), prefix) {
-				v.problem("The dates of %s belong to the namespace %s, whose minter makes no names there.", key, holder)
+				v.problem("verify.dates-of-idle-minter", "The dates of {prefix} belong to the namespace {namespace}, whose minter makes no names there.", key, holder)
 			}
 			if have, ok := v.last[holder]; d.Issued && (!ok || have.Compare(d.Last) < 0) {
 				v.last[holder] = d.Last
@@ -135,11 +137,11 @@ func (v *audit) templates(key stele.NamespaceKey, state minting.TemplateStates) 
 	for _, e := range state {
 		t, err := mint.ParseTemplate(e.Template)
 		if err != nil {
-			v.problem("The template %.80q of %s can't be read: %v.", e.Template, key, stele.Reason(err))
+			v.problem("verify.template-unreadable", `The template "{template}" of {namespace} can't be read: {cause}.`, e.Template, key, stele.Reason(err))
 			continue
 		}
 		if total, bounded := t.Total(); bounded && e.Given > total {
-			v.problem("The counter of %s is at %d, and its template %s has %d names.", key, e.Given, e.Template, total)
+			v.problem("verify.counter-past-template", "The counter of {namespace} is at {count}, and its template {template} has {total} names.", key, e.Given, e.Template, total)
 		}
 	}
 }
@@ -156,7 +158,7 @@ func (v *audit) namespaces(ctx context.Context) error {
 			continue
 		}
 		if err := v.judgeNamespace("verify", ns); err != nil {
-			v.problem("The namespace %s is not valid: %v.", key, stele.Reason(err))
+			v.problem("verify.namespace-invalid", "The namespace {namespace} is not valid: {cause}.", key, stele.Reason(err))
 			continue
 		}
 		keys, err := minting.DatePrefixes(v.schemes, ns)
@@ -169,7 +171,7 @@ func (v *audit) namespaces(ctx context.Context) error {
 				return err
 			}
 			if err == nil && (state.Dates == nil || state.Dates.Holder != key.Prefix) {
-				v.problem("The namespace %s makes names below %s, and does not hold that prefix.", key, prefix)
+				v.problem("verify.minter-prefix-not-held", "The namespace {namespace} makes names below {prefix}, and does not hold that prefix.", key, prefix)
 			}
 		}
 	}
@@ -186,7 +188,7 @@ func (v *audit) access(ctx context.Context) error {
 		}
 		u, err := auth.ReadUser(cell)
 		if err != nil {
-			v.problem("A user can't be read: %v.", stele.Reason(err))
+			v.problem("verify.user-unreadable", "A user can't be read: {cause}.", stele.Reason(err))
 			continue
 		}
 		if users[u.Name] = true; administers(u) {
@@ -194,7 +196,7 @@ func (v *audit) access(ctx context.Context) error {
 		}
 	}
 	if len(users) > 0 && administrators == 0 {
-		v.problem("There are %d users, and no administrator among them; make one with stele user set.", len(users))
+		v.problem("verify.no-administrator", "There are {count} users, and no administrator among them; make one with stele user set.", len(users))
 	}
 	for cell, err := range v.store.Cells(ctx, auth.TokenCells, "") {
 		if err != nil {
@@ -203,9 +205,9 @@ func (v *audit) access(ctx context.Context) error {
 		t, err := auth.ReadToken(cell)
 		switch {
 		case err != nil:
-			v.problem("A token can't be read: %v.", stele.Reason(err))
+			v.problem("verify.token-unreadable", "A token can't be read: {cause}.", stele.Reason(err))
 		case !users[t.User]:
-			v.problem("The token %s belongs to the user %q, who is not there.", t.ID, t.User)
+			v.problem("verify.token-of-missing-user", `The token {token} belongs to the user "{user}", who is not there.`, t.ID, t.User)
 		}
 	}
 	return nil
@@ -215,7 +217,7 @@ func (v *audit) access(ctx context.Context) error {
 func (v *audit) record(rec *stele.Record) {
 	problems, err := problemsOf(rec.Validate())
 	if err != nil {
-		v.problem("The record %s is not valid: %v.", rec.ID, stele.Reason(err))
+		v.problem("verify.record-invalid", "The record {id} is not valid: {cause}.", rec.ID, stele.Reason(err))
 		return
 	}
 	j := judge{v.Registrar, v.spaces.lookup(), problems}
@@ -231,15 +233,15 @@ func (v *audit) record(rec *stele.Record) {
 		j.canonical(path, name)
 	}
 	if len(j.problems) > 0 {
-		v.problem("The record %s is not valid: %v.", rec.ID, j.problems)
+		v.problem("verify.record-invalid", "The record {id} is not valid: {cause}.", rec.ID, j.problems)
 		return
 	}
 	v.signatures(rec)
 	if rec.Redacted && !isBlank(rec) {
-		v.problem("The record %s is redacted, and has content.", rec.ID)
+		v.problem("verify.redacted-record-has-content", "The record {id} is redacted, and has content.", rec.ID)
 	}
 	if w := rec.Withheld; w.Redacted > 1 && w.Erased < w.Redacted-1 {
-		v.note(fmt.Sprintf("The record %s was redacted by an earlier program, which hid its old versions and kept their content: 'stele redact %[1]s --reason TEXT' erases it.", rec.ID))
+		v.note(stele.Messagef("verify.redaction-incomplete", "The record {id} was redacted by an earlier program, which hid its old versions and kept their content: 'stele redact {id} --reason TEXT' erases it.", rec.ID))
 	}
 	for _, name := range rec.Names() {
 		v.date(rec, name)
@@ -248,15 +250,15 @@ func (v *audit) record(rec *stele.Record) {
 
 // outdated tells of a name that this program would read otherwise, or not at all.
 func (v *audit) outdated(rec *stele.Record, name stele.ID, err error) {
-	of := ""
-	if name != rec.ID {
-		of = fmt.Sprintf(", an alias of %s,", rec.ID)
-	}
-	why := "it is read as a name of another scheme"
+	why := error(stele.Messagef("verify.name-of-another-scheme", "it is read as a name of another scheme"))
 	if err != nil {
-		why = stele.Reason(err).Error()
+		why = stele.Reason(err)
 	}
-	v.note(fmt.Sprintf("The name %s%s is kept, and would not be accepted today: %s.", name, of, why))
+	if name != rec.ID {
+		v.note(stele.Messagef("verify.alias-outdated", "The name {alias}, an alias of {id}, is kept, and would not be accepted today: {cause}.", name, rec.ID, why))
+		return
+	}
+	v.note(stele.Messagef("verify.name-outdated", "The name {id} is kept, and would not be accepted today: {cause}.", name, why))
 }
 
 // date checks that the distributor of a name is not at an earlier date than the name. A
@@ -276,7 +278,7 @@ func (v *audit) date(rec *stele.Record, name stele.ID) {
 		return
 	}
 	if last, issued := v.last[sp.Key()]; !issued || last.Compare(at) < 0 {
-		v.problem("%s was issued at %s, and the minter of %s is behind that; set the clock, and don't make names there until then.",
+		v.problem("verify.minter-behind-issued-name", "{name} was issued at {time}, and the minter of {namespace} is behind that; set the clock, and don't make names there until then.",
 			name, at, sp.Key())
 	}
 }

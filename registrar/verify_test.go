@@ -12,7 +12,7 @@ import (
 // problems returns what Verify reports.
 func (f *fixture) problems() (list []string) {
 	f.t.Helper()
-	if err := f.Verify(f.admin, func(problem string) { list = append(list, problem) }); err != nil {
+	if err := f.Verify(f.admin, func(problem *stele.Message) { list = append(list, problem.Error()) }); err != nil {
 		f.t.Fatal(err)
 	}
 	return list

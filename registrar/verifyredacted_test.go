@@ -23,8 +23,8 @@ func TestVerifyOldRedactions(t *testing.T) {
 	notes := func() (list []string) {
 		t.Helper()
 		err := f.VerifyAll(f.admin, Verification{
-			Problem: func(text string) { t.Errorf("a problem: %s", text) },
-			Note:    func(text string) { list = append(list, text) }, Record: func() {},
+			Problem: func(m *stele.Message) { t.Errorf("a problem: %v", m) },
+			Note:    func(m *stele.Message) { list = append(list, m.Error()) }, Record: func() {},
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -53,15 +53,15 @@ func (r *Registrar) Disavow(ctx context.Context, name stele.ID, ifVersion, first
 	return r.revise(ctx, op, name, ifVersion, func(next *stele.Record) error {
 		switch {
 		case reason == "":
-			return refuse(op, name, stele.Invalid, "the reason is missing; the public reads it in the place of the version")
+			return refuse(op, name, stele.Invalid, "record.disavowal-reason-missing", "the reason is missing; the public reads it in the place of the version")
 		case first == 0 || first > last:
-			return refuse(op, name, stele.Invalid, "versions %d to %d can't be disavowed; the first is at least 1 and not after the last", first, last)
+			return refuse(op, name, stele.Invalid, "record.disavowal-range-wrong", "versions {first} to {last} can't be disavowed; the first is at least 1 and not after the last", first, last)
 		case last > next.Version:
-			return refuse(op, name, stele.Invalid, "it has no version %d; its versions are 1 to %d", last, next.Version)
+			return refuse(op, name, stele.Invalid, "record.version-missing", "it has no version {version}; its versions are 1 to {last}", last, next.Version)
 		case last == next.Version:
-			return refuse(op, name, stele.Invalid, "version %d is the current one; update or withdraw the record first, and disavow the version then", last)
+			return refuse(op, name, stele.Invalid, "record.disavowal-of-current-version", "version {version} is the current one; update or withdraw the record first, and disavow the version then", last)
 		case len(next.Withheld.Disavowed) >= stele.MaxDisavowals:
-			return refuse(op, name, stele.Invalid, "it has %d disavowals, and that is the most", stele.MaxDisavowals)
+			return refuse(op, name, stele.Invalid, "record.too-many-disavowals", "it has {most} disavowals, and that is the most", stele.MaxDisavowals)
 		}
 		for version := first; version <= last; version++ {
 			if next.Withheld.Disavowal(version) == nil && !next.Withheld.Hides(version) {

@@ -85,11 +85,11 @@ func (r *Registrar) zoneKeyCommit(ctx context.Context, op string, s *spaces, key
 	for _, c := range changes {
 		id, ok := strings.CutPrefix(c.Name, zonekey.CellPrefix+zone+" ")
 		if !ok || id == "" || strings.Contains(id, " ") {
-			return nil, refuse(op, stele.ID{}, stele.Invalid, "%.100q is not a cell for a key of %s", c.Name, zone)
+			return nil, refuse(op, stele.ID{}, stele.Invalid, "dnssec-key.not-a-cell-of-zone", `"{cell}" is not a cell for a key of {zone}`, c.Name, zone)
 		}
 	}
 	if len(cells)+len(changes) > maxZoneKeys {
-		return nil, refuse(op, stele.ID{}, stele.Exhausted, "%s has had %d keys, and may have no more", zone, len(cells))
+		return nil, refuse(op, stele.ID{}, stele.Exhausted, "dnssec-key.too-many", "{zone} has had {count} keys, and may have no more", zone, len(cells))
 	}
 	next := cloneNamespace(before)
 	r.stampNamespace(ctx, before, next)
@@ -101,16 +101,16 @@ func (r *Registrar) zoneKeyCommit(ctx context.Context, op string, s *spaces, key
 func (s *spaces) zoneOwner(ctx context.Context, op string, key stele.NamespaceKey) (*stele.Namespace, error) {
 	who := auth.From(ctx)
 	if !who.IsKnown() {
-		return nil, refuse(op, stele.ID{}, stele.Unauthenticated, sayWho)
+		return nil, refuse(op, stele.ID{}, stele.Unauthenticated, "request.anonymous", "say who you are; send a token")
 	}
 	sp := s.listable(ctx, s.Get(key))
 	switch {
 	case sp == nil:
-		return nil, refuse(op, stele.ID{}, stele.NotFound, "there is no namespace %s; add it first", key)
+		return nil, refuse(op, stele.ID{}, stele.NotFound, "namespace.missing", "there is no namespace {namespace}; add it first", key)
 	case !auth.MayManage(who, s.Chain(sp)...):
 		return nil, forbidSettings(op, who, sp.Namespace)
 	case sp.Publication.Zone == "":
-		return nil, refuse(op, stele.ID{}, stele.Conflict, "%s is published in no zone; 'stele zone add' does that", key)
+		return nil, refuse(op, stele.ID{}, stele.Conflict, "zone.none-of-namespace", "{namespace} is published in no zone; 'stele zone add' does that", key)
 	}
 	return sp.Namespace, nil
 }

@@ -82,9 +82,9 @@ func (r *Registrar) RaiseZone(ctx context.Context, zone string, above *uint32) (
 		z, known := list[zone]
 		switch {
 		case !known:
-			return z, refuse(op, stele.ID{}, stele.NotFound, "there is no zone %.100q here, and never was; 'stele zone ls' lists them", zone)
+			return z, refuse(op, stele.ID{}, stele.NotFound, "zone.missing", `there is no zone "{zone}" here, and never was; 'stele zone ls' lists them`, zone)
 		case z.Shut && above == nil:
-			return z, refuse(op, stele.ID{}, stele.Conflict, "it is not known which serial the secondaries of %s have; ask each for its SOA record, and name the highest serial: stele zone raise %s --above SERIAL", zone, zone)
+			return z, refuse(op, stele.ID{}, stele.Conflict, "zone.secondary-serial-unknown", "it is not known which serial the secondaries of {zone} have; ask each for its SOA record, and name the highest serial: stele zone raise {zone} --above SERIAL", zone)
 		}
 		floor := z.Serial()
 		if above != nil && stele.SerialAfter(*above, floor) {

@@ -60,11 +60,11 @@ func (f *Follower) page(ctx context.Context, s state) error {
 }
 
 func shortFeed() error {
-	return failf("follow", stele.Unavailable, "the change feed ends before the last change; trying again")
+	return failf("follow", stele.Unavailable, "feed.ends-before-last-change", "the change feed ends before the last change; trying again")
 }
 
 func mixedFeed() error {
-	return failf("follow", stele.Unavailable, "the primary database is away, and a copy has other changes than it had; trying again")
+	return failf("follow", stele.Unavailable, "feed.of-copy-differs", "the primary database is away, and a copy has other changes than it had; trying again")
 }
 
 // changeAt returns the change with a number; zero if there is none.

@@ -3,27 +3,28 @@ package registry
 import (
 	"context"
 
+	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/publish/zonekey"
 	"github.com/stele-id/stele/registrar"
 )
 
 // Inspection has the functions that are called with what an inspection finds.
 type Inspection struct {
-	Problem  func(text string)
-	Note     func(text string)  // of a name that today's rules refuse; nil for nothing
-	Progress func(done float64) // from 0 to 1; nil for nothing
+	Problem  func(problem *stele.Message)
+	Note     func(note *stele.Message) // of a name that today's rules refuse; nil for nothing
+	Progress func(done float64)        // from 0 to 1; nil for nothing
 }
 
 // progressVerifier is a store that reports the progress of its Verify.
 type progressVerifier interface {
-	VerifyProgress(ctx context.Context, report func(problem string), progress func(done float64)) error
+	VerifyProgress(ctx context.Context, report func(problem *stele.Message), progress func(done float64)) error
 }
 
 // Inspect checks what the store keeps, and then what the registrar made of it. Each counts
 // for half of the progress.
 func (r *Registry) Inspect(ctx context.Context, tell Inspection) error {
 	wrong := 0
-	report := func(problem string) {
+	report := func(problem *stele.Message) {
 		wrong++
 		tell.Problem(problem)
 	}

@@ -24,7 +24,7 @@ type Place struct {
 func ParsePlace(text string) (Place, error) {
 	if !postgres.IsURL(text) {
 		if text == "" {
-			return Place{}, errors.New("a folder or the URL of a database belongs here")
+			return Place{}, stele.Messagef("config.store-place-missing", "a folder or the URL of a database belongs here")
 		}
 		return Place{Folder: text}, nil
 	}
@@ -67,7 +67,7 @@ func (l Place) Exists() error {
 	}
 	there, err := pebble.Exists(l.Folder)
 	if err == nil && !there {
-		err = failf("open", stele.NotFound, "there is no registry in %.200q; %s", l.Folder, pebble.HowToFind)
+		err = failf("open", stele.NotFound, "registry.missing", `there is no registry in "{folder}"; {advice}`, l.Folder, pebble.HowToFind)
 	}
 	return err
 }
@@ -100,7 +100,7 @@ func (l Place) OpenStore(ctx context.Context, o OpenOptions) (stele.Store, error
 		return l.openFolder(ctx, o)
 	}
 	if err := postgres.CheckURL(l.URL); err != nil {
-		return nil, failf("open", stele.Invalid, "STELE_STORE: %w", err)
+		return nil, failf("open", stele.Invalid, "", "STELE_STORE: {cause}", err)
 	}
 	return postgres.Open(ctx, l.URL, postgres.Options{Now: o.Now, Log: o.Log, Brief: o.Brief})
 }
@@ -129,7 +129,7 @@ func (l Place) openFolder(ctx context.Context, o OpenOptions) (stele.Store, erro
 	}
 	store, err := pebble.Open(ctx, l.Folder, pebble.Options{Now: o.Now, Log: o.Log, Brief: o.Brief, Existing: !o.Create})
 	if errors.Is(err, stele.NotFound) && postgres.IsBackup(l.Folder) {
-		return nil, failf("open", stele.NotFound, "there is no registry in %.200q: it is a backup of a database; 'stele verify %s' checks it, and 'stele restore' puts it into an empty database", l.Folder, l.Folder)
+		return nil, failf("open", stele.NotFound, "registry.is-backup-of-database", `there is no registry in "{folder}": it is a backup of a database; 'stele verify {folder}' checks it, and 'stele restore' puts it into an empty database`, l.Folder)
 	}
 	if err != nil {
 		return nil, err

@@ -11,7 +11,6 @@ package registry
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -99,7 +98,7 @@ func (r *Registry) Close() error {
 		err = nil
 	}
 	if err = errors.Join(err, r.Store.Close()); err != nil && r.place != (Place{}) {
-		err = fmt.Errorf("closing %s: %w", r.place, err)
+		err = stele.Messagef("registry.not-closed", "closing {place}: {cause}", r.place, err)
 	}
 	return err
 }
@@ -141,6 +140,6 @@ func (r *Registry) NamespacesCommitted() {
 	}
 }
 
-func failf(op string, kind stele.Kind, format string, args ...any) error {
-	return &stele.Error{Op: op, Kind: kind, Err: fmt.Errorf(format, args...)}
+func failf(op string, kind stele.Kind, code, text string, args ...any) error {
+	return &stele.Error{Op: op, Kind: kind, Err: stele.Messagef(code, text, args...)}
 }

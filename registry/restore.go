@@ -70,7 +70,7 @@ func (o *Restore) Folder(ctx context.Context, backup, data string) (report Resto
 		return report, err
 	}
 	if same, err := sameFolder(backup, data); err != nil || same {
-		return report, errors.Join(err, failf("restore", stele.Invalid, "%s is the registry itself, not a backup of it", backup))
+		return report, errors.Join(err, failf("restore", stele.Invalid, "restore.from-registry-itself", "{folder} is the registry itself, not a backup of it", backup))
 	}
 	mark := o.Open.Now().UTC().Format(restoreMark)
 	staged := disk.FreeName(data + ".restored-" + mark)
@@ -100,9 +100,9 @@ func IsFolderBackup(folder string) error {
 		return disk.FileError(err)
 	}
 	if _, err := os.Stat(filepath.Join(folder, "manifest.json")); err == nil {
-		return failf("restore", stele.Invalid, "%s is a backup of a database; restore it into an empty one with --store, and 'stele store copy' moves it to a folder", folder)
+		return failf("restore", stele.Invalid, "restore.backup-of-database-into-folder", "{folder} is a backup of a database; restore it into an empty one with --store, and 'stele store copy' moves it to a folder", folder)
 	}
-	return failf("restore", stele.Invalid, "%s is not a backup of a registry: it has no manifest", folder)
+	return failf("restore", stele.Invalid, "restore.folder-not-a-backup", "{folder} is not a backup of a registry: it has no manifest", folder)
 }
 
 // RealFolder returns the absolute name of a folder, without symbolic links.
@@ -165,7 +165,7 @@ func (o *Restore) stage(ctx context.Context, backup, staged, data string) (repor
 		}
 	}()
 	if err := copyFolder(ctx, backup, staged); err != nil {
-		return report, nil, failf("restore", stele.Unavailable, "the backup can't be copied: %w", err)
+		return report, nil, failf("restore", stele.Unavailable, "restore.backup-not-copied", "the backup can't be copied: {cause}", err)
 	}
 	report, err = o.adopt(ctx, Place{Folder: staged}, o.brief(), backup, old)
 	if err != nil {
@@ -219,14 +219,15 @@ func (o *Restore) adopt(ctx context.Context, at Place, open OpenOptions, backup 
 
 // verifyWhole returns an error of a kind if the copy of a backup is damaged.
 func (r *Registry) verifyWhole(ctx context.Context, kind stele.Kind, consequence string) error {
-	problems, first := 0, ""
-	err := r.Inspect(ctx, Inspection{Problem: func(text string) {
+	var first *stele.Message
+	problems := 0
+	err := r.Inspect(ctx, Inspection{Problem: func(problem *stele.Message) {
 		if problems++; problems == 1 {
-			first = text
+			first = problem
 		}
 	}})
 	if err == nil && problems > 0 {
-		err = failf("restore", kind, "the backup is damaged%s; %d problems, the first: %s", consequence, problems, first)
+		err = failf("restore", kind, "restore.backup-damaged", "the backup is damaged{consequence}; {count} problems, the first: {cause}", consequence, problems, first)
 	}
 	return err
 }
@@ -250,7 +251,7 @@ func refuseSealed(backup, reason string) error {
 	if reason == "" {
 		return nil
 	}
-	return failf("restore", stele.Conflict, "%s is of a registry that was sealed (%s); restore a backup of that one, or one from before", backup, reason)
+	return failf("restore", stele.Conflict, "restore.backup-of-sealed-registry", "{backup} is of a registry that was sealed ({reason}); restore a backup of that one, or one from before", backup, reason)
 }
 
 // Database puts the backup of a database into the empty database at a URL. Present is the
@@ -426,7 +427,7 @@ func ReplaceFolder(staged, data, mark string) (kept string, err error) {
 		}
 	}
 	if err != nil {
-		return "", errors.Join(failf("restore", stele.Unavailable, "%s can't be replaced: %w; restore to another folder with --data", data, err), os.RemoveAll(staged))
+		return "", errors.Join(failf("restore", stele.Unavailable, "restore.folder-not-replaced", "{folder} can't be replaced: {cause}; restore to another folder with --data", data, err), os.RemoveAll(staged))
 	}
 	// What was staged is data now, and the other way round.
 	if err := disk.Sync(parent); err != nil {
@@ -458,7 +459,7 @@ func copyFolder(ctx context.Context, from, to string) error {
 		case e.Type().IsRegular():
 			err = copyFile(ctx, source, target)
 		default:
-			err = failf("restore", stele.Invalid, "%s is neither a file nor a folder, so this is not a backup", source)
+			err = failf("restore", stele.Invalid, "restore.source-neither-file-nor-folder", "{source} is neither a file nor a folder, so this is not a backup", source)
 		}
 		if err != nil {
 			return err

@@ -112,14 +112,14 @@ func (f *Follower) isFar(version uint64) bool {
 }
 
 func late(version, have uint64) error {
-	return failf("await", stele.Unavailable, "change %d was asked for, and this server has %d; try again, or leave Stele-Version out", version, have)
+	return failf("await", stele.Unavailable, "request.version-not-reached", "change {change} was asked for, and this server has {last}; try again, or leave Stele-Version out", version, have)
 }
 
 // Ready returns an error if the database has not answered for a while, not even a copy
 // of it that can only be read.
 func (f *Follower) Ready() error {
 	if silence := f.now().Sub(time.Unix(0, f.heard.Load())); silence > cutOff {
-		return failf("serve", stele.Unavailable, "the database has not answered for %s; names that are kept in memory are resolved, and no others", silence.Round(time.Second))
+		return failf("serve", stele.Unavailable, "registry.database-silent", "the database has not answered for {duration}; names that are kept in memory are resolved, and no others", silence.Round(time.Second))
 	}
 	return nil
 }

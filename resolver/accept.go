@@ -1,6 +1,7 @@
 package resolver
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/stele-id/stele"
@@ -40,7 +41,7 @@ func ParseAcceptLanguage(header string) ([]Preference, error) {
 // section 5.6.1: empty items are allowed and mean nothing).
 func parseList(header string, item func(*scanner) (string, error)) (list []Preference, err error) {
 	if len(header) > maxHeader {
-		return nil, stele.Invalidf("", maxHeader, "the header has %d bytes; at most %d are read", len(header), maxHeader)
+		return nil, stele.Invalidf("", maxHeader, "request.accept-header-too-long", "the header has {bytes} bytes; at most {limit} are read", len(header), maxHeader)
 	}
 	s := &scanner{text: header}
 	for {
@@ -50,7 +51,7 @@ func parseList(header string, item func(*scanner) (string, error)) (list []Prefe
 			return list, nil
 		}
 		if len(list) == maxPreferences {
-			return nil, stele.Invalidf("", s.pos, "the header has more than %d items", maxPreferences)
+			return nil, stele.Invalidf("", s.pos, "request.accept-items-too-many", "the header has more than {limit} items", maxPreferences)
 		}
 		p := Preference{Q: -1}
 		if p.Range, err = item(s); err == nil {
@@ -109,18 +110,18 @@ func (s *scanner) next() string {
 func (s *scanner) mediaRange() (string, error) {
 	kind := s.token(isToken)
 	if kind == "" {
-		return "", stele.Invalidf("", s.pos, "a media type stands here, such as text/html, and not %s", s.next())
+		return "", stele.Invalidf("", s.pos, "request.accept-media-type-missing", "a media type stands here, such as text/html, and not {found}", s.next())
 	}
 	if !s.skip('/') {
 		if kind == "*" {
 			return "*/*", nil
 		}
-		return "", stele.Invalidf("", s.pos, "a slash follows the type, as in text/html, and not %s", s.next())
+		return "", stele.Invalidf("", s.pos, "request.accept-slash-missing", "a slash follows the type, as in text/html, and not {found}", s.next())
 	}
 	start := s.pos
 	sub := s.token(isToken)
 	if sub == "" || kind == "*" && sub != "*" {
-		return "", stele.Invalidf("", start, "a subtype stands here, as in text/html, text/* or */*")
+		return "", stele.Invalidf("", start, "request.accept-subtype-missing", "a subtype stands here, as in text/html, text/* or */*")
 	}
 	return strings.ToLower(kind + "/" + sub), nil
 }
@@ -136,7 +137,7 @@ func (s *scanner) languageRange() (string, error) {
 		at := s.pos
 		tag := s.token(isAlphanumeric)
 		if tag == "" || len(tag) > 8 || first && strings.ContainsAny(tag, "0123456789") {
-			return "", stele.Invalidf("", at, "a language stands here, such as en or pt-BR: letters, and digits after a hyphen, not more than 8 together")
+			return "", stele.Invalidf("", at, "request.language-invalid", "a language stands here, such as en or pt-BR: letters, and digits after a hyphen, not more than 8 together")
 		}
 		if !s.skip('-') {
 			return strings.ToLower(s.text[start:s.pos]), nil
@@ -155,7 +156,7 @@ func (s *scanner) parameters(p *Preference) error {
 			return nil
 		}
 		if !s.skip(';') {
-			return stele.Invalidf("", s.pos, "a comma or a semicolon stands here, and not %s", s.next())
+			return stele.Invalidf("", s.pos, "request.accept-separator-missing", "a comma or a semicolon stands here, and not {found}", s.next())
 		}
 		s.space()
 		at := s.pos
@@ -164,11 +165,11 @@ func (s *scanner) parameters(p *Preference) error {
 			continue // an empty parameter is ignored (RFC 9110, section 5.6.6)
 		}
 		if name != "q" && !isMedia {
-			return stele.Invalidf("", at, "a language has a weight and nothing else, such as ;q=0.5")
+			return stele.Invalidf("", at, "request.language-parameter-unknown", "a language has a weight and nothing else, such as ;q=0.5")
 		}
 		s.space()
 		if !s.skip('=') {
-			return stele.Invalidf("", s.pos, "a parameter has a value, as in ;q=0.5; an equals sign is missing")
+			return stele.Invalidf("", s.pos, "request.accept-parameter-without-value", "a parameter has a value, as in ;q=0.5; an equals sign is missing")
 		}
 		s.space()
 		if name != "q" {
@@ -184,7 +185,7 @@ func (s *scanner) parameters(p *Preference) error {
 			return err
 		}
 		if p.Q >= 0 {
-			return stele.Invalidf("", at, "an item has one weight, and this has two")
+			return stele.Invalidf("", at, "request.accept-weight-twice", "an item has one weight, and this has two")
 		}
 		p.Q = q
 	}
@@ -205,7 +206,7 @@ func (s *scanner) weight() (q int, err error) {
 		q = 1000
 	}
 	if !ok {
-		return 0, stele.Invalidf("", start, "a weight is a number from 0 to 1 with at most three decimals, such as 0.5")
+		return 0, stele.Invalidf("", start, "request.accept-weight-invalid", "a weight is a number from 0 to 1 with at most three decimals, such as 0.5")
 	}
 	return q, nil
 }
@@ -218,7 +219,7 @@ func (s *scanner) value() (string, error) {
 		if v := s.token(isToken); v != "" {
 			return v, nil
 		}
-		return "", stele.Invalidf("", start, "a parameter's value stands here, and not %s", s.next())
+		return "", stele.Invalidf("", start, "request.accept-value-missing", "a parameter's value stands here, and not {found}", s.next())
 	}
 	for s.pos < len(s.text) {
 		c := s.text[s.pos]
@@ -235,10 +236,10 @@ func (s *scanner) value() (string, error) {
 			c = s.text[s.pos-1]
 		}
 		if c < ' ' && c != '\t' || c == 0x7f {
-			return "", stele.Invalidf("", s.pos-1, "control character %U; remove it", c)
+			return "", stele.Invalidf("", s.pos-1, "text.control-character", "control character {character}; remove it", fmt.Sprintf("%U", c))
 		}
 	}
-	return "", stele.Invalidf("", start, "the quotation mark is not closed")
+	return "", stele.Invalidf("", start, "request.accept-quotation-open", "the quotation mark is not closed")
 }
 
 // isToken reports whether c may stand in a token (RFC 9110, section 5.6.2).

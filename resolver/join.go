@@ -1,21 +1,21 @@
 package resolver
 
 import (
-	"errors"
-	"fmt"
 	"net/url"
 	"path"
 	"strings"
+
+	"github.com/stele-id/stele"
 )
 
 // maxQuery is the size in bytes of the longest query that is passed on.
 const maxQuery = 8192
 
 var (
-	errQuery     = fmt.Errorf("the query has more than %d bytes; it is not passed on", maxQuery)
-	errTarget    = errors.New("nothing can be appended to the target's URL, which is broken or names no host; its owner must change it")
-	errAuthority = errors.New("what follows the registered name would lead to another host; it is not passed on")
-	errClimbs    = errors.New("what follows the registered name climbs out of the target by dot segments; it is not passed on")
+	errQuery     = stele.Messagef("resolve.query-too-long", "the query has more than {limit} bytes; it is not passed on", maxQuery)
+	errTarget    = stele.Messagef("target.suffix-not-appendable", "nothing can be appended to the target's URL, which is broken or names no host; its owner must change it")
+	errAuthority = stele.Messagef("resolve.suffix-changes-host", "what follows the registered name would lead to another host; it is not passed on")
+	errClimbs    = stele.Messagef("resolve.suffix-climbs-out", "what follows the registered name climbs out of the target by dot segments; it is not passed on")
 )
 
 // place is a part of a URL; each has its own rule for what may stand in it as it

@@ -2,8 +2,6 @@ package resolver
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -16,7 +14,7 @@ const maxRedirects = 8
 
 // ErrLoop says that a name leads to itself by way of its target, or through more
 // names than can be meant. It stands in an error of Kind Conflict.
-var ErrLoop = errors.New("the name leads back to itself, or through too many others; its owner must change its target")
+var ErrLoop = stele.Messagef("resolve.indirections-too-many", "the name leads back to itself, or through too many others; its owner must change its target")
 
 // follow follows a redirect to a name of this same resolver: PURL's chains, and
 // whatever else points here. It spares the client the requests, and finds loops. Where
@@ -44,7 +42,7 @@ func (w *walk) follow(ctx context.Context, res Resolution) (Resolution, error) {
 		case isNotFound(err), err == nil && found.Kind == Description:
 			return res, nil
 		case err != nil:
-			return Resolution{}, fmt.Errorf("%s leads to another name: %w", w.q.ID, err)
+			return Resolution{}, stele.Messagef("resolve.indirection-failed", "{id} leads to another name: {cause}", w.q.ID, err)
 		}
 		res = redirected(res, found)
 		at = next

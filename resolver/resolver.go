@@ -215,9 +215,9 @@ func (r *Resolver) Resolve(ctx context.Context, q Request) (Resolution, error) {
 	q.Service = cmp.Or(q.Service, stele.N2L)
 	switch {
 	case !q.ID.IsValid():
-		return Resolution{}, invalid(q.ID, "there is no identifier; parse one first")
+		return Resolution{}, invalid(q.ID, "resolve.identifier-missing", "there is no identifier; parse one first")
 	case !q.Service.IsValid():
-		return Resolution{}, invalid(q.ID, "%.20q is not a service; there are N2L, N2C, N2S and N2P", string(q.Service))
+		return Resolution{}, invalid(q.ID, "resolve.service-unknown", `"{service}" is not a service; there are N2L, N2C, N2S and N2P`, string(q.Service))
 	}
 	w := walk{Resolver: r, q: q}
 	if q.Trace {

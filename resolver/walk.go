@@ -219,8 +219,8 @@ func (w *walk) choose(ctx context.Context, res Resolution) (Resolution, error) {
 	case refused != nil:
 		return Resolution{}, &stele.Error{Op: "resolve", ID: w.q.ID, Kind: stele.Invalid, Err: refused}
 	case w.q.Service != stele.N2L && w.q.Service != stele.N2C && w.q.Service != stele.N2P, w.q.OnlyProtocols && hasService(res.Record, w.q.Service):
-		return Resolution{}, &stele.Error{Op: "resolve", ID: w.q.ID, Kind: stele.NotFound, Err: fmt.Errorf(
-			"it is registered, but has no target for %s%s", w.q.Service, w.restriction())}
+		return Resolution{}, &stele.Error{Op: "resolve", ID: w.q.ID, Kind: stele.NotFound, Err: stele.Messagef(
+			"resolve.target-missing", "it is registered, but has no target for {service}{restriction}", w.q.Service, w.restriction())}
 	}
 	if w.q.Trace {
 		w.step("choice", "there is no target for %s", w.q.Service)
@@ -248,8 +248,8 @@ func (w *walk) delegate(ns *stele.Namespace) (Resolution, error) {
 	url, err := expand(ns.Delegate, text, text[len(ns.Prefix):], query, w.isLiteral())
 	if err != nil {
 		// If the template is valid, a name is invalid only because of dot segments.
-		return Resolution{}, &stele.Error{Op: "resolve", ID: w.q.ID, Kind: stele.Invalid, Err: fmt.Errorf(
-			"the namespace %s delegates to another resolver: %w", ns.Key(), err)}
+		return Resolution{}, &stele.Error{Op: "resolve", ID: w.q.ID, Kind: stele.Invalid, Err: stele.Messagef(
+			"resolve.delegation-failed", "the namespace {namespace} delegates to another resolver: {cause}", ns.Key(), err)}
 	}
 	if w.q.Trace {
 		w.step("namespace", "%s; it delegates to %s", describe(ns), ns.Delegate)
@@ -304,8 +304,8 @@ func describe(ns *stele.Namespace) string {
 	return ns.Key().String()
 }
 
-func invalid(id stele.ID, format string, args ...any) error {
-	return &stele.Error{Op: "resolve", ID: id, Kind: stele.Invalid, Err: fmt.Errorf(format, args...)}
+func invalid(id stele.ID, code, text string, args ...any) error {
+	return &stele.Error{Op: "resolve", ID: id, Kind: stele.Invalid, Err: stele.Messagef(code, text, args...)}
 }
 
 // isNotFound reports whether a store's error says that there is no such thing.

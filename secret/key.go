@@ -17,11 +17,11 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
-	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"strings"
+
+	"github.com/stele-id/stele"
 )
 
 // Key encrypts secrets. The zero Key is invalid.
@@ -47,7 +47,7 @@ const (
 func NewKey(random io.Reader) (Key, error) {
 	material := make([]byte, keySize)
 	if _, err := io.ReadFull(random, material); err != nil {
-		return Key{}, fmt.Errorf("a secret key could not be made: %w", err)
+		return Key{}, stele.Messagef("secret.key-not-made", "a secret key could not be made: {cause}", err)
 	}
 	return newKey(material)
 }
@@ -64,11 +64,11 @@ func newKey(material []byte) (Key, error) {
 func ParseKey(text string) (Key, error) {
 	encoded, ok := strings.CutPrefix(text, keyMark)
 	if !ok {
-		return Key{}, errors.New("this is not a secret key; it should begin with " + keyMark + " and have 43 characters after that")
+		return Key{}, stele.Messagef("secret.key-malformed", "this is not a secret key; it should begin with stele-secret-key-1: and have 43 characters after that")
 	}
 	material, err := base64.RawURLEncoding.Strict().DecodeString(encoded)
 	if err != nil || len(material) != keySize {
-		return Key{}, errors.New("this secret key is damaged: " + keyMark + " must be followed by 43 characters of base64url")
+		return Key{}, stele.Messagef("secret.key-damaged", "this secret key is damaged: stele-secret-key-1: must be followed by 43 characters of base64url")
 	}
 	return newKey(material)
 }
@@ -97,7 +97,7 @@ func (k Key) LogValue() slog.Value { return slog.StringValue(k.id) }
 // aead returns the cipher of the key.
 func (k Key) aead() (cipher.AEAD, error) {
 	if len(k.material) != keySize {
-		return nil, errors.New("the zero key encrypts nothing")
+		return nil, stele.Messagef("secret.key-zero", "the zero key encrypts nothing")
 	}
 	derived, err := hkdf.Key(sha256.New, []byte(k.material), nil, purposeCipher, 32)
 	if err != nil {
@@ -121,7 +121,7 @@ func (k Key) Seal(place string, clear []byte) (*Sealed, error) {
 
 // errDamaged says that a secret was changed, or moved to another place, after it was
 // encrypted.
-var errDamaged = errors.New("the encrypted secret is damaged, or belongs to another place")
+var errDamaged = stele.Messagef("secret.damaged-or-misplaced", "the encrypted secret is damaged, or belongs to another place")
 
 // Open decrypts a secret of the place with this name.
 func (k Key) Open(place string, s *Sealed) ([]byte, error) {
@@ -151,16 +151,16 @@ func ParseKeys(text string) (keys []Key, err error) {
 		for _, word := range strings.Fields(line) {
 			k, err := ParseKey(word)
 			if err != nil {
-				return nil, fmt.Errorf("line %d: %w", number, err)
+				return nil, stele.Messagef("secret.key-file-line-wrong", "line {line}: {cause}", number, err)
 			}
 			if len(keys) == maxKeys {
-				return nil, fmt.Errorf("line %d: more than %d keys; remove those that no backup needs", number, maxKeys)
+				return nil, stele.Messagef("secret.too-many-keys", "line {line}: more than {most} keys; remove those that no backup needs", number, maxKeys)
 			}
 			keys = append(keys, k)
 		}
 	}
 	if len(keys) == 0 {
-		return nil, errors.New("there is no secret key in it; make one with 'stele secret keygen FILE'")
+		return nil, stele.Messagef("secret.key-file-empty", "there is no secret key in it; make one with 'stele secret keygen FILE'")
 	}
 	return keys, nil
 }

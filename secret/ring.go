@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+
+	"github.com/stele-id/stele"
 )
 
 // ErrNoKey says that a process was given no secret key at all.
-var ErrNoKey = errors.New("this process was given no secret key")
+var ErrNoKey = stele.Messagef("secret.no-key", "this process was given no secret key")
 
 // MissingError says that a secret is encrypted under a key that this process does not
 // have.

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/stele-id/stele"
 )
 
 // Source is where a process gets its keys from.
@@ -86,13 +88,13 @@ func (f *File) Keys() ([]Key, error) {
 	case errors.Is(err, fs.ErrNotExist) && f.Optional:
 		return nil, ErrNoKey
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("the secret key file %s does not exist; put a copy of it there, or make one with 'stele secret keygen %s'", f.Path, f.Path)
+		return nil, stele.Messagef("secret.key-file-missing", "the secret key file {path} does not exist; put a copy of it there, or make one with 'stele secret keygen {path}'", f.Path)
 	case err != nil:
-		return nil, fmt.Errorf("the secret key file can't be read: %w", err)
+		return nil, stele.Messagef("secret.key-file-unreadable", "the secret key file can't be read: {cause}", err)
 	}
 	keys, err := ParseKeys(text)
 	if err != nil {
-		return nil, fmt.Errorf("the secret key file %s: %w", f.Path, err)
+		return nil, stele.Messagef("secret.key-file-wrong", "the secret key file {path}: {cause}", f.Path, err)
 	}
 	return keys, nil
 }
@@ -110,11 +112,11 @@ func (f *File) read() (string, error) {
 	}
 	// A group may read it: that is how an orchestrator hands a file to a container.
 	if mode := info.Mode().Perm(); info.Mode().IsRegular() && mode&0o027 != 0 && !f.Credential {
-		return "", fmt.Errorf("other users may read or write %s (mode %04o); run: chmod 600 %s", path, mode, path)
+		return "", stele.Messagef("secret.key-file-readable-by-others", "other users may read or write {path} (mode {mode}); run: chmod 600 {path}", path, fmt.Sprintf("%04o", mode))
 	}
 	text, err := io.ReadAll(io.LimitReader(file, maxFile+1))
 	if err == nil && len(text) > maxFile {
-		err = fmt.Errorf("%s has more than %d bytes, so it is not a secret key file", path, maxFile)
+		err = stele.Messagef("secret.key-file-too-large", "{path} has more than {most} bytes, so it is not a secret key file", path, maxFile)
 	}
 	return string(text), err
 }
@@ -130,10 +132,10 @@ func (f *File) Make() (Key, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		before = "# Secret keys of a Stele registry: docs/secrets.md. Keep a copy apart from the backups.\n"
 	case err != nil:
-		return Key{}, fmt.Errorf("the secret key file can't be read: %w", err)
+		return Key{}, stele.Messagef("secret.key-file-unreadable", "the secret key file can't be read: {cause}", err)
 	default:
 		if _, err := ParseKeys(before); err != nil {
-			return Key{}, fmt.Errorf("the secret key file %s: %w", f.Path, err)
+			return Key{}, stele.Messagef("secret.key-file-wrong", "the secret key file {path}: {cause}", f.Path, err)
 		}
 	}
 	if before != "" && before[len(before)-1] != '\n' {
@@ -144,7 +146,7 @@ func (f *File) Make() (Key, error) {
 		return Key{}, err
 	}
 	if err := writeFile(f.Path, before+k.Text()+"\n"); err != nil {
-		return Key{}, fmt.Errorf("the secret key file can't be written: %w", err)
+		return Key{}, stele.Messagef("secret.key-file-not-written", "the secret key file can't be written: {cause}", err)
 	}
 	if f.OnMake != nil {
 		f.OnMake(k, f.Path)

@@ -2,7 +2,8 @@ package secret
 
 import (
 	"encoding/json"
-	"errors"
+
+	"github.com/stele-id/stele"
 )
 
 // Sealed is an encrypted secret.
@@ -76,7 +77,7 @@ func (v *Value) Seal(with Key, place string) (changed bool, err error) {
 		return false, nil
 	}
 	if v.clear == nil {
-		return false, errors.New("the secret is encrypted under another key and was not opened")
+		return false, stele.Messagef("secret.other-key", "the secret is encrypted under another key and was not opened")
 	}
 	sealed, err := with.Seal(place, v.clear)
 	if err != nil {
@@ -86,7 +87,7 @@ func (v *Value) Seal(with Key, place string) (changed bool, err error) {
 	return true, nil
 }
 
-var errClear = errors.New("a secret that is not encrypted is never written")
+var errClear = stele.Messagef("secret.not-encrypted", "a secret that is not encrypted is never written")
 
 // MarshalJSON writes the encrypted secret, and fails if it is not encrypted.
 func (v Value) MarshalJSON() ([]byte, error) {
@@ -109,7 +110,7 @@ func (v *Value) UnmarshalJSON(text []byte) error {
 		return err
 	}
 	if v.sealed != nil && (v.sealed.Key == "" || len(v.sealed.Data) == 0) {
-		return errors.New("an encrypted secret has key and data")
+		return stele.Messagef("secret.key-or-data-missing", "an encrypted secret has key and data")
 	}
 	return nil
 }

@@ -78,11 +78,11 @@ func readRoots(file string) (*x509.CertPool, error) {
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return nil, refuse("tls", stele.Unavailable, "the roots of the CA can't be read, see acme-root in 'stele config list': %v", err)
+		return nil, refuse("tls", stele.Unavailable, "server.acme-roots-unreadable", "the roots of the CA can't be read, see acme-root in 'stele config list': {cause}", err)
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(text) {
-		return nil, refuse("tls", stele.Invalid, "%s has no certificate in PEM", file)
+		return nil, refuse("tls", stele.Invalid, "server.file-without-certificate", "{file} has no certificate in PEM", file)
 	}
 	return pool, nil
 }

@@ -60,7 +60,7 @@ func (s *server) startDNS(r *registry.Registry) error {
 	for _, text := range s.DNSProxies {
 		network, err := httpd.ParseProxy(text)
 		if err != nil {
-			return refuse("serve", stele.Invalid, "dns-proxies: %v", err)
+			return refuse("serve", stele.Invalid, "", "dns-proxies: {cause}", err)
 		}
 		proxies = append(proxies, network)
 	}
@@ -100,11 +100,11 @@ func (s *server) notListening(address string, err error) error {
 	_ = s.dns.Shutdown(ended)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return refuse("serve", stele.Unavailable, "another program answers the DNS on %s; end it, or choose another address", address)
+		return refuse("serve", stele.Unavailable, "server.dns-address-in-use", "another program answers the DNS on {address}; end it, or choose another address", address)
 	case errors.Is(err, syscall.EACCES):
-		return refuse("serve", stele.Forbidden, "only an administrator may listen on %s; choose a port from 1024 on, or grant the capability CAP_NET_BIND_SERVICE", address)
+		return refuse("serve", stele.Forbidden, "server.dns-port-privileged", "only an administrator may listen on {address}; choose a port from 1024 on, or grant the capability CAP_NET_BIND_SERVICE", address)
 	}
-	return refuse("serve", stele.Unavailable, "listening on %s: %v", address, err)
+	return refuse("serve", stele.Unavailable, "server.not-listening", "listening on {address}: {cause}", address, err)
 }
 
 // allowSecondaries reads where secondaries may be.
@@ -112,11 +112,11 @@ func (s *server) allowSecondaries() error {
 	var err error
 	s.notify, err = outbound.ParseRule(s.NotifyAllow)
 	if err != nil {
-		return refuse("serve", stele.Invalid, "notify-allow: %v", err)
+		return refuse("serve", stele.Invalid, "", "notify-allow: {cause}", err)
 	}
 	s.transfer, err = outbound.ParseRule(s.TransferAllow)
 	if err != nil {
-		return refuse("serve", stele.Invalid, "transfer-allow: %v", err)
+		return refuse("serve", stele.Invalid, "", "transfer-allow: {cause}", err)
 	}
 	return nil
 }
@@ -130,7 +130,7 @@ func (s *server) endDNS(ctx context.Context) error {
 	soon, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	if err := s.dns.Shutdown(soon); err != nil {
-		return refuse("serve", stele.Unavailable, "ended before all questions of the DNS were answered: %v", err)
+		return refuse("serve", stele.Unavailable, "server.dns-ended-early", "ended before all questions of the DNS were answered: {cause}", err)
 	}
 	return nil
 }

@@ -90,7 +90,7 @@ func ZoneOf(ctx context.Context, zones *publish.Zones, key stele.NamespaceKey) (
 			return z.Zone, nil
 		}
 	}
-	return "", refuse("find zone", stele.NotFound, "%s is published in no zone; 'stele zone ls' lists them", key)
+	return "", refuse("find zone", stele.NotFound, "server.namespace-in-no-zone", "{namespace} is published in no zone; 'stele zone ls' lists them", key)
 }
 
 // tsig changes the TSIG keys of the registry.

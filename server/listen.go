@@ -72,11 +72,11 @@ func (l *listener) listen(ctx context.Context, given net.Listener, address strin
 	l.Listener, err = config.Listen(ctx, "tcp", address)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return refuse("serve", stele.Unavailable, "another program listens on %s; end it, or choose another address", address)
+		return refuse("serve", stele.Unavailable, "server.address-in-use", "another program listens on {address}; end it, or choose another address", address)
 	case errors.Is(err, syscall.EACCES):
-		return refuse("serve", stele.Forbidden, "only an administrator may listen on %s; choose a port from 1024 on, or let systemd open the socket", address)
+		return refuse("serve", stele.Forbidden, "server.port-privileged", "only an administrator may listen on {address}; choose a port from 1024 on, or let systemd open the socket", address)
 	case err != nil:
-		return refuse("serve", stele.Unavailable, "listening on %s: %v", address, err)
+		return refuse("serve", stele.Unavailable, "server.not-listening", "listening on {address}: {cause}", address, err)
 	}
 	return nil
 }

@@ -124,13 +124,13 @@ func (l *logFile) reopen() error {
 		return nil
 	}
 	if info, err := os.Stat(l.name); err == nil && !info.Mode().IsRegular() {
-		return refuse("log", stele.Invalid, "%q is not a file; see log-file in 'stele config list'", l.name)
+		return refuse("log", stele.Invalid, "server.log-not-a-file", `"{name}" is not a file; see log-file in 'stele config list'`, l.name)
 	}
 	// Lines can name restricted records. An operator who lets a group read the log makes
 	// the file before, as logrotate does with "create".
 	file, err := os.OpenFile(l.name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
-		return refuse("log", stele.Unavailable, "the log can't be opened, see log-file in 'stele config list': %v", err)
+		return refuse("log", stele.Unavailable, "server.log-not-opened", "the log can't be opened, see log-file in 'stele config list': {cause}", err)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -68,10 +68,10 @@ func (p *pause) begin(ctx context.Context, patience time.Duration) (end func(), 
 		case <-tick.C:
 		case <-timer.C:
 			end()
-			return nil, refuse("restore", stele.Unavailable, "requests under way did not end in %s; try again", patience)
+			return nil, refuse("restore", stele.Unavailable, "restore.requests-not-ended", "requests under way did not end in {duration}; try again", patience)
 		case <-ctx.Done():
 			end()
-			return nil, refuse("restore", stele.Unavailable, "the request was cancelled: %w", ctx.Err())
+			return nil, refuse("restore", stele.Unavailable, "restore.cancelled", "the request was cancelled: {cause}", ctx.Err())
 		}
 	}
 	return end, nil

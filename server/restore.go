@@ -121,18 +121,18 @@ func (s *server) copyAside(ctx context.Context, r *registry.Registry) (fs.FS, ui
 // stageBackup makes a folder for a backup that is to take the place of the registry.
 func (s *server) stageBackup(_ context.Context, confirm string) (api.Staging, error) {
 	if s.o.Place.IsDatabase() {
-		return nil, refuse("restore", stele.Invalid, "the registry is in a database, which no server replaces while it runs; restore into an empty one with 'stele restore DIR --store URL', and start the servers with that")
+		return nil, refuse("restore", stele.Invalid, "restore.database-while-serving", "the registry is in a database, which no server replaces while it runs; restore into an empty one with 'stele restore DIR --store URL', and start the servers with that")
 	}
 	data, err := registry.RealFolder(s.o.Place.Folder)
 	if err != nil {
 		return nil, err
 	}
 	if confirm != filepath.Base(data) {
-		return nil, refuse("restore", stele.Conflict, "the registry here is not called %.100q; give the name of its folder, without the folders it is in", confirm)
+		return nil, refuse("restore", stele.Conflict, "restore.registry-name-wrong", `the registry here is not called "{name}"; give the name of its folder, without the folders it is in`, confirm)
 	}
 	b := &staging{server: s, data: data, folder: data + stagingMark + s.now().UTC().Format(folderMark)}
 	if err := os.Mkdir(b.folder, 0o700); err != nil {
-		return nil, refuse("restore", stele.Unavailable, "a backup can't be unpacked here: %w", err)
+		return nil, refuse("restore", stele.Unavailable, "restore.backup-not-unpacked", "a backup can't be unpacked here: {cause}", err)
 	}
 	if b.root, err = os.OpenRoot(b.folder); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(b.folder))
@@ -178,10 +178,10 @@ const swapPatience = 30 * time.Second
 func (b *staging) Restore(ctx context.Context, step func(string)) (done api.Restored, err error) {
 	step("checking the backup")
 	if registry.IsFolderBackup(b.folder) != nil {
-		return done, refuse("restore", stele.Invalid, "this is not a backup of a registry: it has no manifest")
+		return done, refuse("restore", stele.Invalid, "restore.upload-not-a-backup", "this is not a backup of a registry: it has no manifest")
 	}
 	if err := disk.Sync(b.folder); err != nil {
-		return done, refuse("restore", stele.Unavailable, "the backup can't be written here: %w", err)
+		return done, refuse("restore", stele.Unavailable, "backup.not-writable", "the backup can't be written here: {cause}", err)
 	}
 	staged, err := b.open(ctx)
 	if err != nil {
@@ -225,7 +225,7 @@ func (b *staging) open(ctx context.Context) (*registry.Registry, error) {
 	o.Log, o.Notify, o.Transfer, o.Brief, o.Create = b.log, &b.notify, &b.transfer, true, false
 	r, err := registry.Open(ctx, registry.Place{Folder: b.folder}, b.schemes, o)
 	if err != nil {
-		return nil, refuse("restore", stele.Invalid, "this backup can't be opened: %w", stele.Reason(err))
+		return nil, refuse("restore", stele.Invalid, "restore.backup-not-opened", "this backup can't be opened: {cause}", stele.Reason(err))
 	}
 	err = r.CheckBackup(auth.With(ctx, auth.Local()))
 	if err != nil {
@@ -250,7 +250,7 @@ func (b *staging) pauseServer(ctx context.Context) (old *generation, open func()
 	b.life.Lock() // the server does not end meanwhile
 	if b.ending.Load() {
 		b.life.Unlock()
-		return nil, nil, refuse("restore", stele.Unavailable, "the server is about to end; restore when it runs again")
+		return nil, nil, refuse("restore", stele.Unavailable, "restore.server-ending", "the server is about to end; restore when it runs again")
 	}
 	old = b.generation.Load()
 	close(old.ending)

@@ -10,7 +10,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -139,7 +138,7 @@ func (s *server) run(ctx, hurry context.Context) (err error) {
 	r, err := s.openRegistry(ctx)
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return refuse("serve", stele.Unavailable, "interrupted before the registry was open")
+		return refuse("serve", stele.Unavailable, "server.interrupted-before-open", "interrupted before the registry was open")
 	case err != nil:
 		return err
 	}
@@ -204,7 +203,7 @@ func (s *server) resolverOptions() resolver.Options {
 // others can't either.
 func (s *server) ready(ctx context.Context) error {
 	if s.ending.Load() {
-		return &stele.Error{Op: "serve", Kind: stele.Unavailable, Err: errors.New("the server is about to end; ask another one")}
+		return &stele.Error{Op: "serve", Kind: stele.Unavailable, Err: stele.Messagef("server.ending", "the server is about to end; ask another one")}
 	}
 	r := s.generation.Load().registry
 	if r.Follower != nil {
@@ -376,7 +375,7 @@ func (s *server) wait(ctx context.Context) error {
 		case <-s.o.Hangups:
 			s.reload(ctx)
 		case err := <-s.failed:
-			return refuse("serve", stele.Unavailable, "the server can't go on: %v", err)
+			return refuse("serve", stele.Unavailable, "server.failed", "the server can't go on: {cause}", err)
 		}
 	}
 }
@@ -432,7 +431,7 @@ func (s *server) end(hurry context.Context) error {
 	err := s.http.server.Shutdown(ctx)
 	if err != nil {
 		_ = s.http.server.Close() // the error is known
-		err = refuse("serve", stele.Unavailable, "ended before all requests were answered; see grace in 'stele config list'")
+		err = refuse("serve", stele.Unavailable, "server.ended-before-answers", "ended before all requests were answered; see grace in 'stele config list'")
 	}
 	s.life.Lock()
 	defer s.life.Unlock()
@@ -495,6 +494,6 @@ func (s *server) closeListeners() {
 }
 
 // refuse makes an error of the server.
-func refuse(op string, kind stele.Kind, format string, args ...any) error {
-	return &stele.Error{Op: op, Kind: kind, Err: fmt.Errorf(format, args...)}
+func refuse(op string, kind stele.Kind, code, text string, args ...any) error {
+	return &stele.Error{Op: op, Kind: kind, Err: stele.Messagef(code, text, args...)}
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/stele-id/stele"
 )
 
 // The first file that systemd hands over (sd_listen_fds(3)).
@@ -37,7 +39,7 @@ func handedOver() (map[string]net.Listener, error) {
 		l, err := net.FileListener(file)
 		_ = file.Close() // the listener has its own copy
 		if err != nil {
-			return nil, fmt.Errorf("the socket %s that systemd handed over can't be used: %w", name, err)
+			return nil, stele.Messagef("server.systemd-socket-unusable", "the socket {socket} that systemd handed over can't be used: {cause}", name, err)
 		}
 		found[name] = l
 	}

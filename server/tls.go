@@ -150,13 +150,13 @@ func ReadPair(cert, key string) (*tls.Certificate, error) {
 	missing, isMissing := errors.AsType[*fs.PathError](err)
 	switch {
 	case isMissing:
-		return nil, refuse("tls", stele.Unavailable, "%s can't be read: %v; see tls-cert and tls-key in 'stele config list'", missing.Path, missing.Err)
+		return nil, refuse("tls", stele.Unavailable, "server.tls-file-unreadable", "{path} can't be read: {cause}; see tls-cert and tls-key in 'stele config list'", missing.Path, missing.Err)
 	case err != nil:
-		return nil, refuse("tls", stele.Invalid, "%s and %s are no certificate with its key: %v", cert, key, err)
+		return nil, refuse("tls", stele.Invalid, "server.certificate-and-key-mismatch", "{certificate} and {key} are no certificate with its key: {cause}", cert, key, err)
 	}
 	if pair.Leaf == nil {
 		if pair.Leaf, err = x509.ParseCertificate(pair.Certificate[0]); err != nil {
-			return nil, refuse("tls", stele.Invalid, "%s: %v", cert, err)
+			return nil, refuse("tls", stele.Invalid, "", "{cert}: {cause}", cert, err)
 		}
 	}
 	return &pair, nil

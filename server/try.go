@@ -26,12 +26,12 @@ func Try(ctx context.Context, c *config.Config, now func() time.Time, log *slog.
 			if path, ok := errors.AsType[*fs.PathError](err); ok && path.Path == c.TLSKey {
 				name = "tls-key"
 			}
-			c.Wrong(name, "the certificate and its key can't be used: %v; let user %d read both files, and see that they belong together", err, os.Getuid())
+			c.Wrong(name, "config-check.certificate-unusable", "the certificate and its key can't be used: {cause}; let user {user} read both files, and see that they belong together", err, os.Getuid())
 		}
 	}
 	if c.ACMERoot != "" {
 		if _, err := os.ReadFile(c.ACMERoot); err != nil {
-			c.Wrong("acme-root", "%v; let user %d read it", err, os.Getuid())
+			c.Wrong("acme-root", "config-check.file-unreadable", "{cause}; let user {user} read it", err, os.Getuid())
 		}
 	}
 	if c.Store == "" {
@@ -68,7 +68,7 @@ func Try(ctx context.Context, c *config.Config, now func() time.Time, log *slog.
 func tryFolder(c *config.Config, name, folder string) {
 	at, err := filepath.Abs(folder)
 	if err != nil {
-		c.Wrong(name, "%v", err)
+		c.Wrong(name, "", "{cause}", err)
 		return
 	}
 	for {
@@ -79,11 +79,11 @@ func tryFolder(c *config.Config, name, folder string) {
 	}
 	file, err := os.CreateTemp(at, ".stele-try-")
 	if err != nil {
-		c.Wrong(name, "user %d can't write to %s (%v); give the folder to the user of the server, and run this as that user", os.Getuid(), at, err)
+		c.Wrong(name, "config-check.folder-not-writable", "user {user} can't write to {folder} ({cause}); give the folder to the user of the server, and run this as that user", os.Getuid(), at, err)
 		return
 	}
 	if err := errors.Join(file.Close(), os.Remove(file.Name())); err != nil {
-		c.Wrong(name, "%v", err)
+		c.Wrong(name, "", "{cause}", err)
 	}
 }
 
@@ -99,11 +99,11 @@ func trySocket(ctx context.Context, c *config.Config, name, network, address str
 	}
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		c.Wrong(name, "a program listens on %s already; if it is the server itself, all is well, or else end it", address)
+		c.Wrong(name, "config-check.address-in-use", "a program listens on {address} already; if it is the server itself, all is well, or else end it", address)
 	case errors.Is(err, syscall.EACCES):
-		c.Wrong(name, "user %d may not listen on %s; choose a port from 1024 on, or give the unit AmbientCapabilities=CAP_NET_BIND_SERVICE as deploy/stele.service does", os.Getuid(), address)
+		c.Wrong(name, "config-check.port-not-permitted", "user {user} may not listen on {address}; choose a port from 1024 on, or give the unit AmbientCapabilities=CAP_NET_BIND_SERVICE as deploy/stele.service does", os.Getuid(), address)
 	case err != nil:
-		c.Wrong(name, "listening on %s fails: %v", address, err)
+		c.Wrong(name, "config-check.listening-failed", "listening on {address} fails: {cause}", address, err)
 	default:
 		_ = socket.Close() // no client has used it
 	}
@@ -113,10 +113,10 @@ func trySocket(ctx context.Context, c *config.Config, name, network, address str
 func tryDatabase(ctx context.Context, c *config.Config, now func() time.Time, log *slog.Logger) {
 	store, err := postgres.Open(ctx, c.Store, postgres.Options{Now: now, Log: log, Brief: true})
 	if err != nil {
-		c.Wrong("store", "%v", stele.Reason(err))
+		c.Wrong("store", "", "{cause}", stele.Reason(err))
 		return
 	}
 	if err := store.Close(); err != nil {
-		c.Wrong("store", "%v", stele.Reason(err))
+		c.Wrong("store", "", "{cause}", stele.Reason(err))
 	}
 }

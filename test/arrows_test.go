@@ -43,12 +43,12 @@ var rooms = []room{
 	{folder: "publish/publishtest", may: ". auth ddds proof publish registrar secret scheme/all store/mem"},
 	{folder: "publish", may: ". internal/dnsrr ddds namespaces proof secret", tests: "auth registrar scheme/all store/mem"}, // it computes, but the DNS library knows sockets
 	{folder: "auth", may: ".", tests: "store/mem"},
-	{folder: "secret"},                   // it encrypts what others store, and does not know what that is
+	{folder: "secret", may: "."},         // it encrypts what others store, and does not know what that is
 	{folder: "outbound", may: "."},       // the way out of the server, with the rule where to
 	{folder: "audit", may: ". outbound"}, // forms of the audit trail, and where it is sent
 	{folder: "wire/hdl", pure: true},     // bytes only: it does not know the vocabulary
 
-	{folder: "internal/backuptar"}, // a folder as a tar; it does not know what is in the files
+	{folder: "internal/backuptar", may: "."}, // a folder as a tar; it does not know what is in the files
 	{folder: "internal/certtest"},
 	{folder: "internal/destination", may: ".", pure: true},
 	{folder: "internal/disk", may: "."},
@@ -59,7 +59,7 @@ var rooms = []room{
 	{folder: "internal/progress", may: "internal/terminal"},
 	{folder: "internal/slab"}, // bytes only; the memory comes from the system
 	{folder: "internal/spelling", pure: true},
-	{folder: "internal/terminal", pure: true},
+	{folder: "internal/terminal", may: ".", pure: true},
 	{folder: "internal/wording", may: ".", pure: true},
 
 	{folder: "scheme/internal", may: ".", pure: true},
@@ -90,7 +90,7 @@ var rooms = []room{
 	{folder: "serve/api", may: ". document internal/backuptar internal/limit audit auth bulk ddds mint proof publish resolver registrar wire/hdl web", tests: "store/mem scheme/all"},
 	{folder: "serve/*", may: ". internal/dnsrr internal/slab auth ddds mint namespaces outbound proof publish secret resolver registrar wire/hdl", tests: "store/mem scheme/all"},
 	{folder: "web", may: ". auth ddds mint proof publish resolver registrar", tests: "store/mem scheme/all"},
-	{folder: "client/internal"},
+	{folder: "client/internal", may: "."},
 	{folder: "client/remote", may: ". document internal/backuptar client/internal audit auth namespaces publish/zonekey registrar", tests: "resolver store/mem scheme/all serve/*"},
 	{folder: "client/ways", may: ". client ddds internal/wording resolver", tests: "auth registrar scheme/all store/mem"},
 	{folder: "client/get", may: ". client client/ways ddds internal/disk internal/terminal outbound", tests: "scheme/all"},

@@ -150,7 +150,7 @@ func (l *ledger) check(t *testing.T, lines []string) {
 // verify checks the store, and makes a few names more.
 func (l *ledger) verify(t *testing.T, r *registry) {
 	t.Helper()
-	report := func(problem string) { t.Errorf("after the crash: %s", problem) }
+	report := func(problem *vocabulary.Message) { t.Errorf("after the crash: %s", problem) }
 	if err := r.store.Verify(r.ctx, report); err != nil {
 		t.Fatal(err)
 	}

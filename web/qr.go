@@ -27,7 +27,7 @@ type QR struct {
 func NewQR(text string) (QR, error) {
 	if text == "" || len(text) > maxQR {
 		return QR{}, &stele.Error{Op: "make QR code", Kind: stele.Invalid,
-			Err: fmt.Errorf("the text has %d bytes; give 1 to %d", len(text), maxQR)}
+			Err: stele.Messagef("qr-code.text-size-wrong", "the text has {bytes} bytes; give 1 to {limit}", len(text), maxQR)}
 	}
 	code, err := qr.Encode(text, qr.M)
 	if err != nil {

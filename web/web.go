@@ -19,6 +19,8 @@ import (
 	"html/template"
 	"io"
 	"strings"
+
+	"github.com/stele-id/stele"
 )
 
 // AssetPath is the path below which the server answers with [Pages.Asset].
@@ -121,7 +123,7 @@ func (p *Pages) Explain(w io.Writer, v *Explanation) error { return p.write(w, "
 func (p *Pages) write(w io.Writer, name string, view any) error {
 	var b bytes.Buffer
 	if err := p.templates[name].Execute(&b, view); err != nil {
-		return fmt.Errorf("page %s: %w", name, err)
+		return stele.Messagef("web.page-failed", "page {page}: {cause}", name, err)
 	}
 	_, err := w.Write(b.Bytes())
 	return err

@@ -84,7 +84,7 @@ func openJournal(path string) (*journal, error) {
 // lock makes sure that no other process names the rows of the sheet.
 func (j *journal) lock(file *os.File) error {
 	if disk.Lock(file) != nil {
-		return refuse(stele.Unavailable, "another stele process is using %s; wait for it to end", j.path)
+		return refuse(stele.Unavailable, "mint.journal-in-use", "another stele process is using {path}; wait for it to end", j.path)
 	}
 	return nil
 }
@@ -104,7 +104,7 @@ func (j *journal) read(file *os.File) error {
 			return disk.FileError(err)
 		}
 		if err := j.add(number, bytes.TrimSpace(line)); err != nil {
-			return refuse(stele.Invalid, "line %d of %s can't be read (%w); if it is not a file of 'stele mint --from', move it away", number, j.path, err)
+			return refuse(stele.Invalid, "mint.journal-line-unreadable", "line {line} of {path} can't be read ({cause}); if it is not a file of 'stele mint --from', move it away", number, j.path, err)
 		}
 		good += int64(len(line))
 	}
@@ -118,7 +118,7 @@ func (j *journal) add(number int, line []byte) error {
 	d.DisallowUnknownFields()
 	if number == 1 {
 		if err := d.Decode(&j.head); err != nil || j.head.Import == 0 {
-			return errors.Join(err, errors.New("it does not begin with the number of an import"))
+			return errors.Join(err, stele.Messagef("mint.journal-without-import", "it does not begin with the number of an import"))
 		}
 		return nil
 	}
@@ -191,7 +191,7 @@ func (j *journal) failed(err error) error {
 	if err == nil {
 		return nil
 	}
-	return refuse(stele.Unavailable, "which row gets which name can't be written down, so no more names are made: %w", err)
+	return refuse(stele.Unavailable, "mint.journal-not-written", "which row gets which name can't be written down, so no more names are made: {cause}", err)
 }
 
 // close closes the journal. With done it is removed: the names stand in the sheet.

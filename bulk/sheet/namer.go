@@ -5,7 +5,6 @@ import (
 
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"path/filepath"
 	"slices"
@@ -149,7 +148,7 @@ func (n *Namer) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	if n.Reserve && slices.Contains(n.reader.parser.Header, "state") {
-		return errors.Join(refuse(stele.Invalid, "the column state says which rows are reserved; leave --reserve out"), n.reader.close())
+		return errors.Join(refuse(stele.Invalid, "mint.reserve-and-state-column", "the column state says which rows are reserved; leave --reserve out"), n.reader.close())
 	}
 	n.rejects = &bulk.Rejects{Path: n.Sheet.o.Rejects, Header: n.reader.parser.Title}
 	if n.rejects.Path == "" {
@@ -177,7 +176,7 @@ func (n *Namer) sameRegistry(ctx context.Context) error {
 		}
 		break
 	}
-	return refuse(stele.Conflict, "the names in %s were made in another registry, or before this one was restored from a backup, or by another user; go on there, or move that file away to make other names for all rows", n.journal.path)
+	return refuse(stele.Conflict, "mint.journal-of-other-registry", "the names in {path} were made in another registry, or before this one was restored from a backup, or by another user; go on there, or move that file away to make other names for all rows", n.journal.path)
 }
 
 // nameAll reads all rows, and names those that have no name.
@@ -207,7 +206,7 @@ func (n *Namer) take(ctx context.Context, row row) error {
 		return n.reject(row, row.err)
 	case written && row.name == entry.ID && row.name != "", row.name != "" && !written:
 		if _, err := n.Schemes.Parse(row.name); err != nil {
-			return n.reject(row, fmt.Errorf("the column for names has %.60q, which is not an identifier: %w", row.name, stele.Reason(err)))
+			return n.reject(row, stele.Messagef("row.name-not-an-identifier", `the column for names has "{name}", which is not an identifier: {cause}`, row.name, stele.Reason(err)))
 		}
 		n.counts.Kept++
 		return nil

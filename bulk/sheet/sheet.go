@@ -8,7 +8,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -94,7 +93,7 @@ func (s *Sheet) survey() error {
 		}
 	}
 	if r.rows.Decoder().Damaged() {
-		return refuse(stele.Invalid, "%s has UTF-16 that stands for no characters, so it could not be written as it was; save it as UTF-8 first", s.path)
+		return refuse(stele.Invalid, "mint.file-has-broken-utf16", "{path} has UTF-16 that stands for no characters, so it could not be written as it was; save it as UTF-8 first", s.path)
 	}
 	s.o.OnEncoding(r.rows, r.file)
 	s.encoding, _ = r.rows.Decoder().Found()
@@ -156,7 +155,7 @@ func (s *Sheet) read(schemes *stele.Schemes) (*reader, error) {
 
 func (r *reader) begin(schemes *stele.Schemes) error {
 	if !r.file.CanSeek() {
-		return refuse(stele.Invalid, "%s is compressed, or not a file; --from needs a CSV file that it can write into", r.file.Name)
+		return refuse(stele.Invalid, "mint.file-compressed", "{file} is compressed, or not a file; --from needs a CSV file that it can write into", r.file.Name)
 	}
 	columns, err := bulk.ParseMap(r.sheet.o.Columns)
 	if err != nil {
@@ -171,7 +170,7 @@ func (r *reader) begin(schemes *stele.Schemes) error {
 	case err != nil:
 		return err
 	case r.parser.Header == nil:
-		return refuse(stele.Invalid, "%s is empty, or has records in JSON; --from needs a CSV file with a header", r.file.Name)
+		return refuse(stele.Invalid, "mint.file-without-header", "{file} is empty, or has records in JSON; --from needs a CSV file with a header", r.file.Name)
 	}
 	if r.index = slices.Index(r.parser.Header, "id"); r.index < 0 {
 		r.index, r.added = len(r.parser.Header), true
@@ -192,7 +191,7 @@ func (r *reader) head() ([]byte, error) {
 	at := bytes.LastIndex(text, r.parser.Title)
 	title, err := bulk.SetCell(r.parser.Title, r.parser.Delimiter, r.index, r.sheet.o.Column, r.quotes())
 	if err != nil || at < 0 {
-		return nil, errors.Join(err, errors.New("the header can't be found again"))
+		return nil, errors.Join(err, stele.Messagef("mint.header-not-found-again", "the header can't be found again"))
 	}
 	return slices.Concat(text[:at], title, text[at+len(r.parser.Title):]), nil
 }
@@ -209,7 +208,7 @@ func (r *reader) next() (row row, err error) {
 			return row, sheetError(r.file.ReadError(err))
 		}
 		if r.block.Long > 0 {
-			return row, refuse(stele.Invalid, "line %d of %s has %d bytes; %d are the most, so the file could not be written as it was",
+			return row, refuse(stele.Invalid, "mint.file-line-too-long", "line {line} of {file} has {size} bytes; {most} are the most, so the file could not be written as it was",
 				r.block.Line, r.file.Name, r.block.Long, bulk.MaxRow)
 		}
 		r.line = r.block.Line
@@ -245,7 +244,7 @@ func (r *reader) split(row *row) {
 		if r.added {
 			have, want = have-1, want-1
 		}
-		row.err = fmt.Errorf("the row has %d cells, and the header has %d", have, want)
+		row.err = stele.Messagef("row.number-of-cells-differs", "the row has {cells} cells, and the header has {expected}", have, want)
 		return
 	}
 	row.name = strings.TrimSpace(row.cells[r.index])
@@ -278,6 +277,6 @@ func sheetError(err error) error {
 }
 
 // refuse makes an error of minting.
-func refuse(kind stele.Kind, format string, args ...any) error {
-	return &stele.Error{Op: "mint", Kind: kind, Err: fmt.Errorf(format, args...)}
+func refuse(kind stele.Kind, code, text string, args ...any) error {
+	return &stele.Error{Op: "mint", Kind: kind, Err: stele.Messagef(code, text, args...)}
 }

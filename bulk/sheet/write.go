@@ -22,13 +22,13 @@ func (s *Sheet) mayWrite(j *journal) error {
 	} else if err != nil {
 		return disk.FileError(err)
 	}
-	return refuse(stele.Conflict, "%s exists already; name another file with --output, or move that one away", s.o.Output)
+	return refuse(stele.Conflict, "mint.output-exists", "{output} exists already; name another file with --output, or move that one away", s.o.Output)
 }
 
 // otherRow is the error of a row that is not the one that got a name.
 func (s *Sheet) otherRow(line int, id, journal string) error {
-	return refuse(stele.Conflict, "line %d of %s is not the row that got the name %s, by %s: the file was changed since. Put it back as it was, and give the command again to go on; or put the names into it yourself, and move %s away",
-		line, s.o.From, id, journal, journal)
+	return refuse(stele.Conflict, "mint.file-row-changed", "line {line} of {file} is not the row that got the name {id}, by {journal}: the file was changed since. Put it back as it was, and give the command again to go on; or put the names into it yourself, and move {journal} away",
+		line, s.o.From, id, journal)
 }
 
 // write writes the sheet with the names of the journal: beside its place at first, and
@@ -57,7 +57,7 @@ func (s *Sheet) write(j *journal) error {
 func (s *Sheet) stillSame(j *journal) error {
 	changed, err := s.changed()
 	if err == nil && changed {
-		err = refuse(stele.Conflict, "%s was changed while its rows got names, so it is left as it is; the names are in %s. Give the command again to go on", s.o.From, j.path)
+		err = refuse(stele.Conflict, "mint.file-changed-meanwhile", "{file} was changed while its rows got names, so it is left as it is; the names are in {journal}. Give the command again to go on", s.o.From, j.path)
 	}
 	return err
 }
@@ -66,7 +66,7 @@ func (s *Sheet) unwritten(err error, j *journal) error {
 	if _, ok := errors.AsType[*stele.Error](err); ok {
 		return err
 	}
-	return refuse(stele.Unavailable, "the names can't be written into %s: %w. They are kept in %s; give the command again to go on", s.output, err, j.path)
+	return refuse(stele.Unavailable, "mint.output-not-written", "the names can't be written into {file}: {cause}. They are kept in {journal}; give the command again to go on", s.output, err, j.path)
 }
 
 // copyTo writes the sheet with the names of the journal.

@@ -2,8 +2,6 @@ package dnssec
 
 import (
 	"bytes"
-	"errors"
-	"fmt"
 	"io"
 	"strings"
 
@@ -44,10 +42,10 @@ const (
 func ParseAnchors(r io.Reader) (*Anchors, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxAnchorBytes+1))
 	if err != nil {
-		return nil, wrongAnchors("%w", err)
+		return nil, wrongAnchors("", "{cause}", err)
 	}
 	if len(text) > maxAnchorBytes {
-		return nil, wrongAnchors("there are more than %d bytes; anchors are a few lines", maxAnchorBytes)
+		return nil, wrongAnchors("trust-anchor.too-large", "there are more than {limit} bytes; anchors are a few lines", maxAnchorBytes)
 	}
 	a := &Anchors{zones: make(map[string]*anchor)}
 	p := dns.NewZoneParser(bytes.NewReader(text), ".", "")
@@ -58,29 +56,29 @@ func ParseAnchors(r io.Reader) (*Anchors, error) {
 			break
 		}
 		if n > maxAnchors {
-			return nil, wrongAnchors("there are more than %d records; keep those that you need", maxAnchors)
+			return nil, wrongAnchors("trust-anchor.too-many", "there are more than {limit} records; keep those that you need", maxAnchors)
 		}
 		if err := a.add(record); err != nil {
-			return nil, wrongAnchors("%.200q: %w", strings.ReplaceAll(record.String(), "\t", " "), err)
+			return nil, wrongAnchors("", `"{replace-all}": {cause}`, strings.ReplaceAll(record.String(), "\t", " "), err)
 		}
 	}
 	if err := p.Err(); err != nil {
-		return nil, wrongAnchors("%.200q; write DNSKEY or DS records, one a line", err.Error())
+		return nil, wrongAnchors("trust-anchor.line-unreadable", `"{cause}"; write DNSKEY or DS records, one a line`, err.Error())
 	}
 	if len(a.zones) == 0 {
-		return nil, wrongAnchors("there is no DNSKEY or DS record")
+		return nil, wrongAnchors("trust-anchor.missing", "there is no DNSKEY or DS record")
 	}
 	return a, nil
 }
 
-func wrongAnchors(format string, args ...any) error {
-	return &stele.Error{Op: "read trust anchors", Kind: stele.Invalid, Err: fmt.Errorf(format, args...)}
+func wrongAnchors(code, text string, args ...any) error {
+	return &stele.Error{Op: "read trust anchors", Kind: stele.Invalid, Err: stele.Messagef(code, text, args...)}
 }
 
 func (a *Anchors) add(record dns.RR) error {
 	h := record.Header()
 	if h.Class != dns.ClassINET {
-		return errors.New("its class is not IN")
+		return stele.Messagef("trust-anchor.class-not-in", "its class is not IN")
 	}
 	zone := dns.CanonicalName(h.Name)
 	one := a.zones[zone]
@@ -91,21 +89,21 @@ func (a *Anchors) add(record dns.RR) error {
 	case *dns.DNSKEY:
 		switch {
 		case r.Flags&dns.REVOKE != 0:
-			return errors.New("this key was revoked (RFC 5011); remove it")
+			return stele.Messagef("trust-anchor.key-revoked", "this key was revoked (RFC 5011); remove it")
 		case !isZoneKey(r):
-			return errors.New("this is not a key of a zone")
+			return stele.Messagef("trust-anchor.not-a-zone-key", "this is not a key of a zone")
 		case !isSupported(r.Algorithm):
-			return fmt.Errorf("keys of algorithm %d can't be checked", r.Algorithm)
+			return stele.Messagef("trust-anchor.algorithm-unsupported", "keys of algorithm {algorithm} can't be checked", r.Algorithm)
 		}
 		r.Hdr.Name = zone
 		one.keys = append(one.keys, r)
 	case *dns.DS:
 		if !isUsable(r) {
-			return fmt.Errorf("digests of type %d of keys of algorithm %d can't be checked", r.DigestType, r.Algorithm)
+			return stele.Messagef("trust-anchor.digest-unsupported", "digests of type {digest-type} of keys of algorithm {algorithm} can't be checked", r.DigestType, r.Algorithm)
 		}
 		one.ds = append(one.ds, r)
 	default:
-		return errors.New("this is not an anchor; write DNSKEY or DS records")
+		return stele.Messagef("trust-anchor.not-an-anchor", "this is not an anchor; write DNSKEY or DS records")
 	}
 	a.zones[zone] = one
 	return nil

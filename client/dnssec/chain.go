@@ -129,7 +129,7 @@ func (c *Check) cut(ctx context.Context, parent *zone, name string) (cut, error)
 // question asks for a link of the chain.
 func (c *Check) question(ctx context.Context, name string, kind uint16, judge func(*dns.Msg) error) error {
 	if !take(&c.budget.questions, 1, maxQuestions) {
-		return bogus(name, kind, TooMuchWork, "more than %d questions for keys", maxQuestions)
+		return bogus(name, kind, TooMuchWork, "dnssec.key-questions-too-many", "more than {limit} questions for keys", maxQuestions)
 	}
 	return c.ask(ctx, name, kind, judge)
 }
@@ -159,7 +159,7 @@ func (r *Reply) delegation(parent *zone, name string) (delegation, error) {
 		}
 		if _, wild := s.wildcard(by); wild {
 			if kind == dns.TypeDS {
-				return delegation{}, badSignature(by, name, WrongSignature, "the signature is of a wildcard, which can't delegate")
+				return delegation{}, badSignature(by, name, WrongSignature, "dnssec.wildcard-delegates", "the signature is of a wildcard, which can't delegate")
 			}
 			if _, err := r.nothingCloser(s, parent, int(by.Labels)); err != nil {
 				return delegation{}, err
@@ -222,7 +222,7 @@ func (c *Check) keys(ctx context.Context, name string, known *anchor, by string)
 func (r *Reply) keys(name string, known *anchor, by string) (*zone, uint32, error) {
 	s := setOf(r.msg.Answer, name, dns.TypeDNSKEY)
 	if len(s.records) > maxKeys {
-		return nil, 0, bogus(name, dns.TypeDNSKEY, TooMuchWork, "there are more than %d keys", maxKeys)
+		return nil, 0, bogus(name, dns.TypeDNSKEY, TooMuchWork, "dnssec.keys-too-many", "there are more than {limit} keys", maxKeys)
 	}
 	all := &zone{name: name}
 	for _, record := range s.records {
@@ -244,16 +244,18 @@ func (r *Reply) keys(name string, known *anchor, by string) (*zone, uint32, erro
 		return nil, 0, err
 	}
 	if _, wild := s.wildcard(sig); wild {
-		return nil, 0, badSignature(sig, name, WrongSignature, "the signature is of a wildcard, which has no keys")
+		return nil, 0, badSignature(sig, name, WrongSignature, "dnssec.wildcard-signs-keys", "the signature is of a wildcard, which has no keys")
 	}
 	return all, lasts(sig, s.ttl(), r.v.now()), nil
 }
 
 // without is the error for n keys of which none is known.
 func (a *anchor) without(name string, n int, by string) *Bogus {
-	e := bogus(name, dns.TypeDNSKEY, NoKey, "none of its %d keys fits the %s", n, by)
+	var e *Bogus
 	if n == 0 {
-		e.Detail = "it has no keys, but there is a " + by
+		e = bogus(name, dns.TypeDNSKEY, NoKey, "dnssec.zone-without-keys", "it has no keys, but there is a {evidence}", by)
+	} else {
+		e = bogus(name, dns.TypeDNSKEY, NoKey, "dnssec.no-key-fits", "none of its {keys} keys fits the {evidence}", n, by)
 	}
 	e.Signer = name
 	if len(a.ds) > 0 {

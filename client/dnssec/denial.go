@@ -21,7 +21,7 @@ func (r *Reply) Nothing(ctx context.Context, owner string, kind uint16) (Verdict
 	signer, wrong := r.signerOf(owner, signatures)
 	if signer == "" {
 		return r.unsigned(ctx, owner, wrong, func() error {
-			return bogus(owner, kind, NoProof, "the zone is signed, but nothing proves that there is nothing; does the name server pass DNSSEC records on?")
+			return bogus(owner, kind, NoProof, "dnssec.denial-missing", "the zone is signed, but nothing proves that there is nothing; does the name server pass DNSSEC records on?")
 		})
 	}
 	z, err := r.zone(ctx, signer, set{owner: owner, kind: kind})
@@ -48,7 +48,7 @@ func (r *Reply) proven(z *zone, owner string, kind uint16) (Verdict, error) {
 		v.Status, v.Zone, v.Why = Insecure, "", z.name+" leaves zones that are not signed out of its proofs, and one may be there"
 	}
 	if r.msg.Rcode == dns.RcodeNameError && !found.noName {
-		e := bogus(owner, kind, NoProof, "the answer is that there is no such name, but it proves that there is one")
+		e := bogus(owner, kind, NoProof, "dnssec.denial-contradicts-itself", "the answer is that there is no such name, but it proves that there is one")
 		e.Signer = z.name
 		return Verdict{}, e
 	}
@@ -110,7 +110,7 @@ func (r *Reply) denied(z *zone, name string, kind uint16) (absence, error) {
 	case failed != nil:
 		return absence{}, failed
 	}
-	e := bogus(name, kind, NoProof, "nothing proves that there is nothing: there are %d records of a proof, which are of something else", len(d.nsec)+len(d.nsec3))
+	e := bogus(name, kind, NoProof, "dnssec.denial-of-something-else", "nothing proves that there is nothing: there are {records} records of a proof, which are of something else", len(d.nsec)+len(d.nsec3))
 	e.Signer = z.name
 	return absence{}, e
 }
@@ -138,7 +138,7 @@ func (r *Reply) denial(z *zone) (d *denial, failed error) {
 		}
 		// What is made of a wildcard says nothing of the name it was made for.
 		if _, wild := s.wildcard(by); wild {
-			failed = badSignature(by, s.owner, WrongSignature, "the proof is made of a wildcard")
+			failed = badSignature(by, s.owner, WrongSignature, "dnssec.proof-from-wildcard", "the proof is made of a wildcard")
 			continue
 		}
 		d.add(s.records[0])
@@ -183,7 +183,7 @@ func (r *Reply) nothingCloser(s set, z *zone, labels int) (Verdict, error) {
 	case failed != nil:
 		return Verdict{}, failed
 	}
-	e := bogus(s.owner, s.kind, NoProof, "the records are those of *.%s, and nothing proves that there is nothing closer", ancestor(s.owner, labels))
+	e := bogus(s.owner, s.kind, NoProof, "dnssec.wildcard-unproved", "the records are those of *.{ancestor}, and nothing proves that there is nothing closer", ancestor(s.owner, labels))
 	e.Signer = z.name
 	return Verdict{}, e
 }

@@ -33,7 +33,7 @@ func (d *denial) hash(name string) (string, error) {
 	}
 	first := d.nsec3[0]
 	if !take(&d.budget.rounds, 1+int(first.Iterations), maxRounds) {
-		return "", bogus(name, dns.TypeNSEC3, TooMuchWork, "proofs take more than %d rounds of hashing", maxRounds)
+		return "", bogus(name, dns.TypeNSEC3, TooMuchWork, "dnssec.proof-rounds-too-many", "proofs take more than {limit} rounds of hashing", maxRounds)
 	}
 	h := dns.HashName(name, first.Hash, first.Iterations, first.Salt)
 	d.hashes[name] = h

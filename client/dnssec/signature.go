@@ -117,7 +117,7 @@ func (r *Reply) verify(s set, z *zone) (*dns.RRSIG, error) {
 		}
 		keys := z.keysOf(sig)
 		if len(keys) == 0 {
-			complain(badSignature(sig, s.owner, NoKey, "%s", z.without(sig)), 1)
+			complain(badSignature(sig, s.owner, NoKey, "", "{without}", z.without(sig)), 1)
 		}
 		for _, key := range keys {
 			if e := r.spend(s.owner, s.kind); e != nil {
@@ -126,11 +126,11 @@ func (r *Reply) verify(s set, z *zone) (*dns.RRSIG, error) {
 			if sig.Verify(key, s.records) == nil {
 				return sig, nil
 			}
-			complain(badSignature(sig, s.owner, WrongSignature, "the signature is wrong: records or signature were changed, or another key made it"), 3)
+			complain(badSignature(sig, s.owner, WrongSignature, "dnssec.signature-wrong", "the signature is wrong: records or signature were changed, or another key made it"), 3)
 		}
 	}
 	if worst == nil {
-		worst = bogus(s.owner, s.kind, NoSignature, "there is no signature of %s", z.name)
+		worst = bogus(s.owner, s.kind, NoSignature, "dnssec.signature-of-zone-missing", "there is no signature of {zone}", z.name)
 	}
 	return nil, worst
 }
@@ -138,10 +138,10 @@ func (r *Reply) verify(s set, z *zone) (*dns.RRSIG, error) {
 // spend counts a check of a signature.
 func (r *Reply) spend(owner string, kind uint16) *Bogus {
 	if r.left--; r.left < 0 {
-		return bogus(owner, kind, TooMuchWork, "the answer takes more than %d checks of signatures", maxChecksAnswer)
+		return bogus(owner, kind, TooMuchWork, "dnssec.answer-checks-too-many", "the answer takes more than {limit} checks of signatures", maxChecksAnswer)
 	}
 	if !take(&r.budget.checks, 1, maxChecks) {
-		return bogus(owner, kind, TooMuchWork, "the name takes more than %d checks of signatures", maxChecks)
+		return bogus(owner, kind, TooMuchWork, "dnssec.name-checks-too-many", "the name takes more than {limit} checks of signatures", maxChecks)
 	}
 	return nil
 }
@@ -151,9 +151,9 @@ func timely(sig *dns.RRSIG, owner string, now time.Time) *Bogus {
 	at := uint32(now.Unix())
 	switch clock := now.UTC().Format(time.RFC3339); {
 	case int32(sig.Expiration-at) < 0:
-		return badSignature(sig, owner, Expired, "the signature expired on %s, and it is %s by this machine's clock", date(sig.Expiration, now), clock)
+		return badSignature(sig, owner, Expired, "dnssec.signature-expired", "the signature expired on {expiration}, and it is {now} by this machine's clock", date(sig.Expiration, now), clock)
 	case int32(at-sig.Inception) < 0:
-		return badSignature(sig, owner, NotYetValid, "the signature holds from %s on, and it is %s by this machine's clock", date(sig.Inception, now), clock)
+		return badSignature(sig, owner, NotYetValid, "dnssec.signature-not-yet-valid", "the signature holds from {inception} on, and it is {now} by this machine's clock", date(sig.Inception, now), clock)
 	}
 	return nil
 }

@@ -100,12 +100,12 @@ func (r *Reply) source(alias set) (from set, ok bool) {
 // nothing closer if they were made of a wildcard.
 func (r *Reply) signed(ctx context.Context, s set) (Verdict, error) {
 	if len(s.records) == 0 {
-		return Verdict{}, bogus(s.owner, s.kind, NoSignature, "there are no such records")
+		return Verdict{}, bogus(s.owner, s.kind, NoSignature, "dnssec.records-missing", "there are no such records")
 	}
 	signer, err := r.signerOf(s.owner, s.signatures)
 	if signer == "" {
 		return r.unsigned(ctx, s.owner, err, func() error {
-			return bogus(s.owner, s.kind, NoSignature, "there is no signature, but the zone is signed; does the name server pass DNSSEC records on?")
+			return bogus(s.owner, s.kind, NoSignature, "dnssec.signature-missing", "there is no signature, but the zone is signed; does the name server pass DNSSEC records on?")
 		})
 	}
 	z, err := r.zone(ctx, signer, s)
@@ -139,9 +139,9 @@ func (c *Check) signerOf(owner string, list []*dns.RRSIG) (signer string, err er
 		name := dns.CanonicalName(s.SignerName)
 		switch {
 		case !dns.IsSubDomain(name, owner):
-			err = badSignature(s, owner, WrongSignature, "the signature is of a zone that this name is not in")
+			err = badSignature(s, owner, WrongSignature, "dnssec.signer-not-above-name", "the signature is of a zone that this name is not in")
 		case anchored && !dns.IsSubDomain(top, name):
-			err = badSignature(s, owner, WrongSignature, "the signature is of a zone above %s, which has a trust anchor of its own", top)
+			err = badSignature(s, owner, WrongSignature, "dnssec.signer-above-anchor", "the signature is of a zone above {anchor}, which has a trust anchor of its own", top)
 		case signer == "" || isBelow(signer, name):
 			signer = name
 		}
@@ -171,7 +171,7 @@ func (c *Check) zone(ctx context.Context, signer string, s set) (*zone, error) {
 		return nil, err
 	}
 	if z.isSecure() && z.name != signer {
-		e := bogus(s.owner, s.kind, NoKey, "the signature is of %s, which is not a zone of its own but a part of %s", signer, z.name)
+		e := bogus(s.owner, s.kind, NoKey, "dnssec.signer-not-a-zone", "the signature is of {signer}, which is not a zone of its own but a part of {zone}", signer, z.name)
 		e.Signer = signer
 		return nil, e
 	}

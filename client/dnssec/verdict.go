@@ -1,12 +1,13 @@
 package dnssec
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/miekg/dns"
+
+	"github.com/stele-id/stele"
 )
 
 // Status says how far an answer is authenticated. A lower one is weaker.
@@ -40,7 +41,7 @@ func (s *Status) UnmarshalText(text []byte) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%.20q is not a status; there are secure and insecure", text)
+	return stele.Messagef("dnssec.status-unknown", `"{status}" is not a status; there are secure and insecure`, text)
 }
 
 // Verdict is what was found of an answer.
@@ -84,7 +85,7 @@ const (
 )
 
 // ErrBogus is the error that every Bogus matches.
-var ErrBogus = errors.New("the answer does not prove itself")
+var ErrBogus = stele.Messagef("dnssec.answer-bogus", "the answer does not prove itself")
 
 // Bogus says that an answer can't be believed: the chain of signatures is broken, here.
 type Bogus struct {
@@ -94,6 +95,8 @@ type Bogus struct {
 	KeyTag uint16 `json:"keyTag,omitempty"` // of the key; 0 if none is meant
 	Reason Reason `json:"reason"`
 	Detail string `json:"detail"` // the same in words
+
+	message *stele.Message // Detail with its code and its parameters
 }
 
 // Error names the link and says what is wrong with it.
@@ -104,6 +107,14 @@ func (e *Bogus) Error() string {
 		fmt.Fprintf(&b, " (key %d of %s)", e.KeyTag, e.Signer)
 	}
 	return b.String()
+}
+
+// Unwrap returns what is wrong as a [stele.Message].
+func (e *Bogus) Unwrap() error {
+	if e.message == nil {
+		return nil
+	}
+	return e.message
 }
 
 // Is makes errors.Is(err, ErrBogus) true.
@@ -117,13 +128,14 @@ func typeName(kind uint16) string {
 }
 
 // bogus makes the error of a link that is about no signature in particular.
-func bogus(name string, kind uint16, reason Reason, format string, args ...any) *Bogus {
-	return &Bogus{Name: name, Type: typeName(kind), Reason: reason, Detail: fmt.Sprintf(format, args...)}
+func bogus(name string, kind uint16, reason Reason, code, text string, args ...any) *Bogus {
+	m := stele.Messagef(code, text, args...)
+	return &Bogus{Name: name, Type: typeName(kind), Reason: reason, Detail: m.Error(), message: m}
 }
 
 // badSignature makes the error of a signature.
-func badSignature(s *dns.RRSIG, owner string, reason Reason, format string, args ...any) *Bogus {
-	e := bogus(owner, s.TypeCovered, reason, format, args...)
+func badSignature(s *dns.RRSIG, owner string, reason Reason, code, text string, args ...any) *Bogus {
+	e := bogus(owner, s.TypeCovered, reason, code, text, args...)
 	e.Signer, e.KeyTag = dns.CanonicalName(s.SignerName), s.KeyTag
 	return e
 }

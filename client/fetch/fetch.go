@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
@@ -27,11 +26,11 @@ const (
 
 var (
 	// ErrUntrusted says that no trusted authority signed the server's certificate.
-	ErrUntrusted = errors.New("the server's certificate is signed by no authority that this machine trusts")
+	ErrUntrusted = stele.Messagef("fetch.certificate-untrusted", "the server's certificate is signed by no authority that this machine trusts")
 	// ErrSize says that something has another size than it must have.
-	ErrSize = errors.New("it has another size")
+	ErrSize = stele.Messagef("fetch.size-differs", "it has another size")
 	// ErrAddress says that a server has an address that may not be reached.
-	ErrAddress = errors.New("it is an address of this machine or of a private network")
+	ErrAddress = stele.Messagef("fetch.address-private", "it is an address of this machine or of a private network")
 )
 
 // Options are how servers are asked. The zero value is ready to use.
@@ -126,14 +125,14 @@ func Fetches(location string) bool {
 func parse(location string) (*url.URL, error) {
 	u, err := url.Parse(location)
 	if err != nil || u.Host == "" || u.Hostname() == "" {
-		return nil, fail(stele.Invalid, "%.200q is not an absolute URL with a host", location)
+		return nil, fail(stele.Invalid, "fetch.not-an-absolute-url", `"{url}" is not an absolute URL with a host`, location)
 	}
 	switch u.Scheme = strings.ToLower(u.Scheme); u.Scheme {
 	case "http", "https", "ftp":
 		u.User, u.Fragment, u.RawFragment = nil, "", ""
 		return u, nil
 	}
-	return nil, fail(stele.Invalid, "%.20q is not fetched from; http, https and ftp are", u.Scheme)
+	return nil, fail(stele.Invalid, "fetch.scheme-unsupported", `"{scheme}" is not fetched from; http, https and ftp are`, u.Scheme)
 }
 
 // mark is by what the client recognises that something has not changed. It is stored
@@ -191,7 +190,7 @@ func (f *Fetcher) ask(ctx context.Context, q *Request, from int64, m *mark) (*of
 	seen := map[string]bool{}
 	for range maxRedirects + 1 {
 		if seen[u.String()] {
-			return nil, fail(stele.Conflict, "%.200q redirects in a circle", q.Location)
+			return nil, fail(stele.Conflict, "fetch.redirects-circular", `"{location}" redirects in a circle`, q.Location)
 		}
 		seen[u.String()] = true
 		inClear = inClear || u.Scheme != "https"
@@ -211,20 +210,20 @@ func (f *Fetcher) ask(ctx context.Context, q *Request, from int64, m *mark) (*of
 		}
 		u = next
 	}
-	return nil, fail(stele.Conflict, "%.200q redirects more than %d times", q.Location, maxRedirects)
+	return nil, fail(stele.Conflict, "fetch.redirects-too-many", `"{location}" redirects more than {limit} times`, q.Location, maxRedirects)
 }
 
-func fail(kind stele.Kind, format string, args ...any) error {
-	return &stele.Error{Op: "get", Kind: kind, Err: fmt.Errorf(format, args...)}
+func fail(kind stele.Kind, code, text string, args ...any) error {
+	return &stele.Error{Op: "get", Kind: kind, Err: stele.Messagef(code, text, args...)}
 }
 
 // about adds to an error where it happened. Its kind stays.
 func about(u *url.URL, err error) error {
 	if e, ok := errors.AsType[addressError](err); ok {
-		return fail(stele.Forbidden, "%s: %w", u.Host, e)
+		return fail(stele.Forbidden, "", "{host}: {cause}", u.Host, e)
 	}
 	if e, ok := err.(*stele.Error); ok && e.Err != nil {
-		return fail(e.Kind, "%s: %w", u.Host, e.Err)
+		return fail(e.Kind, "", "{host}: {cause}", u.Host, e.Err)
 	}
-	return fail(stele.Unavailable, "%s: %w", u.Host, err)
+	return fail(stele.Unavailable, "", "{host}: {cause}", u.Host, err)
 }

@@ -24,7 +24,7 @@ func (f *Fetcher) File(ctx context.Context, q Request, p *Part) (Info, error) {
 		case err == nil:
 			return info, nil
 		case ctx.Err() != nil:
-			return Info{}, fail(stele.Unavailable, "%w; what is there is kept, try again to go on", cause(ctx))
+			return Info{}, fail(stele.Unavailable, "fetch.stopped-part-kept", "{cause}; what is there is kept, try again to go on", cause(ctx))
 		case stele.KindOf(err) != stele.Unavailable:
 			return Info{}, err
 		}
@@ -39,14 +39,14 @@ func (f *Fetcher) File(ctx context.Context, q Request, p *Part) (Info, error) {
 			continue // which says so
 		}
 	}
-	return Info{}, fail(stele.Unavailable, "%d attempts did not bring all of it; try again to go on", maxAttempts)
+	return Info{}, fail(stele.Unavailable, "fetch.attempts-exhausted", "{attempts} attempts did not bring all of it; try again to go on", maxAttempts)
 }
 
 func cause(ctx context.Context) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return errors.New("it takes longer than it may")
+		return stele.Messagef("fetch.timed-out", "it takes longer than it may")
 	}
-	return errors.New("it was interrupted")
+	return stele.Messagef("fetch.interrupted", "it was interrupted")
 }
 
 func pause(ctx context.Context, d time.Duration) error {
@@ -85,7 +85,7 @@ func (f *Fetcher) attempt(ctx context.Context, q *Request, p *Part) (Info, error
 		}
 	}
 	if o.size >= 0 && p.size != o.size {
-		return Info{}, fail(stele.Unavailable, "%d bytes of %d came; try again to go on", p.size, o.size)
+		return Info{}, fail(stele.Unavailable, "fetch.incomplete", "{bytes} bytes of {expected} came; try again to go on", p.size, o.size)
 	}
 	info := o.info()
 	info.Size, info.Resumed = p.size, o.from
@@ -98,9 +98,9 @@ func (q *Request) judge(size int64) error {
 	case size < 0:
 		return nil
 	case len(q.Sizes) > 0 && !slices.Contains(q.Sizes, size):
-		return fail(stele.Conflict, "%w: %d bytes", ErrSize, size)
+		return fail(stele.Conflict, "fetch.size-differs-bytes", "{cause}: {bytes} bytes", ErrSize, size)
 	case size > q.most():
-		return fail(stele.Conflict, "it has %d bytes, and no more than %d are wanted; allow more with --max-size", size, q.most())
+		return fail(stele.Conflict, "fetch.too-large", "it has {bytes} bytes, and no more than {limit} are wanted; allow more with --max-size", size, q.most())
 	}
 	return nil
 }
@@ -128,12 +128,12 @@ func (q *Request) take(p *Part, o *offer) error {
 				return err
 			}
 			if len(q.Sizes) > 0 {
-				return fail(stele.Conflict, "%w: more than %d bytes", ErrSize, q.most())
+				return fail(stele.Conflict, "fetch.size-differs-more", "{cause}: more than {limit} bytes", ErrSize, q.most())
 			}
-			return fail(stele.Conflict, "more than %d bytes come, and the server does not say how many; allow more with --max-size", q.most())
+			return fail(stele.Conflict, "fetch.too-large-size-unknown", "more than {limit} bytes come, and the server does not say how many; allow more with --max-size", q.most())
 		}
 		if _, bad := p.Write(buffer[:n]); bad != nil {
-			return fail(stele.Invalid, "%w", bad)
+			return fail(stele.Invalid, "", "{cause}", bad)
 		}
 		if q.Progress != nil {
 			q.Progress(p.size, o.size)
@@ -142,7 +142,7 @@ func (q *Request) take(p *Part, o *offer) error {
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
-			return fail(stele.Unavailable, "after %d bytes: %w; try again to go on", p.size, reasonOf(err))
+			return fail(stele.Unavailable, "fetch.interrupted-after", "after {bytes} bytes: {cause}; try again to go on", p.size, reasonOf(err))
 		}
 	}
 }
@@ -165,9 +165,9 @@ func (f *Fetcher) Read(ctx context.Context, q Request, most int64) ([]byte, Info
 	text, err := io.ReadAll(io.LimitReader(o.body, most+1))
 	switch {
 	case err != nil:
-		return nil, Info{}, fail(stele.Unavailable, "%.200q: %w; try again", o.url, reasonOf(err))
+		return nil, Info{}, fail(stele.Unavailable, "fetch.failed", `"{url}": {cause}; try again`, o.url, reasonOf(err))
 	case int64(len(text)) > most || o.size > most:
-		return nil, Info{}, fail(stele.Conflict, "%.200q is longer than the %d bytes it may have", o.url, most)
+		return nil, Info{}, fail(stele.Conflict, "fetch.longer-than-allowed", `"{url}" is longer than the {limit} bytes it may have`, o.url, most)
 	}
 	info := o.info()
 	info.Size = int64(len(text))

@@ -16,7 +16,7 @@ const ftpPort = "21"
 func (f *Fetcher) askFTP(ctx context.Context, u *url.URL, from int64, m *mark) (*offer, error) {
 	path, err := ftp.ParsePath(u)
 	if err != nil {
-		return nil, about(u, fail(stele.Invalid, "%w", err))
+		return nil, about(u, fail(stele.Invalid, "", "{cause}", err))
 	}
 	conn, err := ftp.Open(ctx, u.Hostname(), cmp.Or(u.Port(), ftpPort), ftp.Options{Dial: f.o.Dial, Idle: f.o.Idle})
 	if err != nil {

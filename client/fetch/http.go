@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"io"
 	"mime"
 	"net"
@@ -18,7 +17,7 @@ import (
 	"github.com/stele-id/stele"
 )
 
-var errSilence = errors.New("nothing came for too long")
+var errSilence = stele.Messagef("ftp.timed-out", "nothing came for too long")
 
 // askHTTP sends one request. It returns an offer, or where to ask instead.
 func (f *Fetcher) askHTTP(ctx context.Context, u *url.URL, accept string, from int64, m *mark) (*offer, *url.URL, error) {
@@ -104,13 +103,13 @@ func readHead(resp *http.Response, u *url.URL, from int64, m *mark) (*offer, *ur
 }
 
 // errChanged says that the client can't resume: it must ask for all of it.
-var errChanged = errors.New("what is there now is not what an earlier attempt had begun with")
+var errChanged = stele.Messagef("fetch.content-changed", "what is there now is not what an earlier attempt had begun with")
 
 // continues reads an answer that is a part (RFC 9110, section 15.3.7): it must begin at
 // the byte that was asked for, and be of the same thing.
 func (o *offer) continues(resp *http.Response, from int64, m *mark) error {
 	if from == 0 {
-		return fail(stele.Conflict, "the server sends a part, where all was asked for")
+		return fail(stele.Conflict, "fetch.part-unrequested", "the server sends a part, where all was asked for")
 	}
 	first, last, size, ok := parseRange(resp.Header.Get("Content-Range"))
 	same := m.ETag == "" || o.mark.ETag == "" || m.ETag == o.mark.ETag
@@ -164,10 +163,10 @@ func parseNumber(text string) (int64, error) {
 func redirect(u *url.URL, location string) (*url.URL, error) {
 	next, err := u.Parse(location)
 	if err != nil || location == "" || len(location) > stele.MaxURL {
-		return nil, fail(stele.Conflict, "the server redirects to what is not a URL")
+		return nil, fail(stele.Conflict, "fetch.redirect-not-a-url", "the server redirects to what is not a URL")
 	}
 	if next, err = parse(next.String()); err != nil {
-		return nil, fail(stele.Conflict, "the server redirects to %.200q, and only http, https and ftp are followed", location)
+		return nil, fail(stele.Conflict, "fetch.redirect-protocol-unsupported", `the server redirects to "{location}", and only http, https and ftp are followed`, location)
 	}
 	return next, nil
 }
@@ -225,7 +224,7 @@ func statusError(status int) error {
 	case status == http.StatusTooManyRequests, status == http.StatusRequestTimeout, status >= 500:
 		kind, why = stele.Unavailable, "the server can't give it now; try again"
 	}
-	return fail(kind, "%s (status %d)", why, status)
+	return fail(kind, "fetch.server-refuses", "{reason} (status {status})", why, status)
 }
 
 // patient is a body that fails if it is idle for too long.
@@ -266,16 +265,16 @@ func (p *patient) reason(err error) error {
 	case p.ctx.Err() != nil:
 		return context.Cause(p.ctx)
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
-		return errors.New("the connection was closed before all had come")
+		return stele.Messagef("fetch.connection-closed-early", "the connection was closed before all had come")
 	}
 	if e, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		return fail(stele.Conflict, "%w: %w", ErrUntrusted, e.Err)
+		return fail(stele.Conflict, "", "{problem}: {cause}", ErrUntrusted, e.Err)
 	}
 	if e, ok := errors.AsType[x509.HostnameError](err); ok {
-		return fail(stele.Conflict, "%w: %w", ErrUntrusted, e)
+		return fail(stele.Conflict, "", "{problem}: {cause}", ErrUntrusted, e)
 	}
 	if e, ok := errors.AsType[*net.DNSError](err); ok && e.IsNotFound {
-		return fmt.Errorf("the host %.100q is unknown", e.Name)
+		return stele.Messagef("fetch.host-unknown", `the host "{host}" is unknown`, e.Name)
 	}
 	if op, ok := errors.AsType[*net.OpError](err); ok {
 		return op.Err

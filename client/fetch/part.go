@@ -74,14 +74,14 @@ func (p *Part) open(force bool) (err error) {
 		}
 	}
 	if err != nil {
-		return fail(kindOfFile(err), "%w", err)
+		return fail(kindOfFile(err), "", "{cause}", err)
 	}
 	if err := lock(p.file); err != nil {
-		return fail(stele.Conflict, "another process is fetching %.200q now; wait for it", p.path)
+		return fail(stele.Conflict, "fetch.other-process-fetching", `another process is fetching "{path}" now; wait for it`, p.path)
 	}
 	// The process that had it before may have renamed it to its final name meanwhile.
 	if now, err := os.Lstat(name); err != nil || !isSame(p.file, now) {
-		return fail(stele.Conflict, "another process was fetching %.200q until now; look whether it is there", p.path)
+		return fail(stele.Conflict, "fetch.other-process-was-fetching", `another process was fetching "{path}" until now; look whether it is there`, p.path)
 	}
 	return nil
 }
@@ -94,8 +94,8 @@ func (p *Part) create() (err error) {
 }
 
 var (
-	errNoFile  = errors.New("this is not an ordinary file; move it away, or overwrite it with --force")
-	errForeign = errors.New("this file belongs to another user, or others may write to it, or it has another name too; move it away, or put a new one in its place with --force")
+	errNoFile  = stele.Messagef("fetch.not-an-ordinary-file", "this is not an ordinary file; move it away, or overwrite it with --force")
+	errForeign = stele.Messagef("fetch.file-not-safe", "this file belongs to another user, or others may write to it, or it has another name too; move it away, or put a new one in its place with --force")
 )
 
 // isForeign reports whether something is there that is not ours to write to.
@@ -158,12 +158,12 @@ func kindOfFile(err error) stele.Kind {
 func (p *Part) read(force bool) error {
 	size, err := p.file.Seek(0, io.SeekEnd)
 	if err != nil {
-		return fail(stele.Invalid, "%w", err)
+		return fail(stele.Invalid, "", "{cause}", err)
 	}
 	known, err := p.readNote()
 	if err != nil && (size > 0 || !errors.Is(err, fs.ErrNotExist)) {
 		if !force {
-			return fail(stele.Conflict, "%.200q is there and was not made by this program, or is damaged; move it and %.200q away, or overwrite them with --force", p.path+partSuffix, p.path+noteSuffix)
+			return fail(stele.Conflict, "fetch.part-not-ours", `"{part}" is there and was not made by this program, or is damaged; move it and "{note}" away, or overwrite them with --force`, p.path+partSuffix, p.path+noteSuffix)
 		}
 		return p.begin(note{})
 	}
@@ -175,7 +175,7 @@ func (p *Part) read(force bool) error {
 		p.size, err = io.Copy(p.sum, p.file)
 	}
 	if err != nil {
-		return fail(stele.Invalid, "%w", err)
+		return fail(stele.Invalid, "", "{cause}", err)
 	}
 	return nil
 }
@@ -206,7 +206,7 @@ func (p *Part) begin(n note) error {
 		err = p.writeNote()
 	}
 	if err != nil {
-		return fail(stele.Invalid, "%w", err)
+		return fail(stele.Invalid, "", "{cause}", err)
 	}
 	return nil
 }
@@ -272,9 +272,9 @@ func (p *Part) Place(overwrite bool) error {
 	}
 	switch {
 	case errors.Is(err, fs.ErrExist):
-		return fail(stele.Conflict, "%.200q is there already; overwrite it with --force", p.path)
+		return fail(stele.Conflict, "fetch.file-exists", `"{path}" is there already; overwrite it with --force`, p.path)
 	case err != nil:
-		return fail(stele.Invalid, "%w", err)
+		return fail(stele.Invalid, "", "{cause}", err)
 	}
 	_ = os.Remove(p.path + noteSuffix) // if it stays, it does no harm
 	return p.file.Close()

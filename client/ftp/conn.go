@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"strconv"
@@ -15,8 +14,8 @@ import (
 )
 
 var (
-	errClosed  = errors.New("the server closed the connection")
-	errSilence = errors.New("nothing came for too long")
+	errClosed  = stele.Messagef("ftp.connection-closed", "the server closed the connection")
+	errSilence = stele.Messagef("ftp.timed-out", "nothing came for too long")
 )
 
 // Options are how the client talks to a server. The zero value is ready to use.
@@ -137,7 +136,7 @@ func (c *Conn) unavailable(err error) error {
 
 // refused is the error that a reply says.
 func (c *Conn) refused(what string, r Reply) error {
-	return &stele.Error{Op: "ask by FTP", Kind: kindOf(r.Code), Err: fmt.Errorf("the server refuses %s: %s", what, r)}
+	return &stele.Error{Op: "ask by FTP", Kind: kindOf(r.Code), Err: stele.Messagef("ftp.refused", "the server refuses {action}: {reply}", what, r)}
 }
 
 // passive opens a connection for data.
@@ -170,11 +169,11 @@ const leastPort = 1024
 
 func (c *Conn) dialData(port uint16) (net.Conn, error) {
 	if port < leastPort {
-		return nil, &stele.Error{Op: "ask by FTP", Kind: stele.Conflict, Err: fmt.Errorf("the server names port %d for its data, which belongs to another service", port)}
+		return nil, &stele.Error{Op: "ask by FTP", Kind: stele.Conflict, Err: stele.Messagef("ftp.data-port-reserved", "the server names port {port} for its data, which belongs to another service", port)}
 	}
 	conn, err := c.dial(net.JoinHostPort(c.host, strconv.Itoa(int(port))))
 	if err != nil {
-		return nil, c.unavailable(fmt.Errorf("no connection for data: %w", err))
+		return nil, c.unavailable(stele.Messagef("ftp.data-connection-failed", "no connection for data: {cause}", err))
 	}
 	return conn, nil
 }

@@ -2,7 +2,6 @@ package ftp
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/url"
@@ -30,14 +29,14 @@ func ParsePath(u *url.URL) (Path, error) {
 	last := len(words) - 1
 	if name, kind, ok := strings.Cut(words[last], ";type="); ok {
 		if strings.EqualFold(kind, "d") {
-			return Path{}, errors.New("it is a list of files, and no file")
+			return Path{}, stele.Messagef("ftp.path-is-listing", "it is a list of files, and no file")
 		}
 		words[last] = name
 	}
 	for i, word := range words {
 		text, err := url.PathUnescape(word)
 		if err != nil || !isName(text) {
-			return Path{}, errors.New("the path has characters that no file's name has")
+			return Path{}, stele.Messagef("ftp.path-characters-invalid", "the path has characters that no file's name has")
 		}
 		switch {
 		case i == last:
@@ -48,9 +47,9 @@ func ParsePath(u *url.URL) (Path, error) {
 	}
 	switch {
 	case p.name == "":
-		return Path{}, errors.New("it is a folder, and no file")
+		return Path{}, stele.Messagef("ftp.path-is-folder", "it is a folder, and no file")
 	case len(p.folders) > maxFolders:
-		return Path{}, fmt.Errorf("the path has more than %d folders", maxFolders)
+		return Path{}, stele.Messagef("ftp.path-too-deep", "the path has more than {limit} folders", maxFolders)
 	}
 	return p, nil
 }
@@ -104,7 +103,7 @@ func (c *Conn) File(p Path) (*File, error) {
 }
 
 // ErrNoRest says that a server sends files from the beginning only.
-var ErrNoRest = errors.New("the server sends files from the beginning only")
+var ErrNoRest = stele.Messagef("ftp.resume-unsupported", "the server sends files from the beginning only")
 
 // Open begins to read the file, from a byte on. It may be called once; the reader must be
 // closed. An error that has ErrNoRest in it leaves the session as it was.
@@ -162,7 +161,7 @@ func (t *transfer) Read(b []byte) (int, error) {
 	case err != nil:
 		t.done = err
 	case r.Code != 226 && r.Code != 250:
-		t.done = &stele.Error{Op: "ask by FTP", Kind: stele.Unavailable, Err: fmt.Errorf("the server broke off: %s", r)}
+		t.done = &stele.Error{Op: "ask by FTP", Kind: stele.Unavailable, Err: stele.Messagef("ftp.broken-off", "the server broke off: {reply}", r)}
 	default:
 		t.done = io.EOF
 	}

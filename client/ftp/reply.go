@@ -31,7 +31,7 @@ type Reply struct {
 func (r Reply) String() string { return fmt.Sprintf("%d %.200q", r.Code, r.Text) }
 
 // errReply says that a server does not speak FTP.
-var errReply = errors.New("what came is not a reply of an FTP server")
+var errReply = stele.Messagef("ftp.reply-malformed", "what came is not a reply of an FTP server")
 
 // readReply reads a reply (RFC 959, section 4.2): a code and a text, or several lines of
 // which the first has a hyphen after the code, and the last the same code and a blank.
@@ -57,7 +57,7 @@ func readReply(r *bufio.Reader) (Reply, error) {
 			text, more = rest, false
 		}
 	}
-	return Reply{}, errors.New("the server's reply has no end")
+	return Reply{}, stele.Messagef("ftp.reply-endless", "the server's reply has no end")
 }
 
 // cutCode takes the code from the beginning of a line.
@@ -76,7 +76,7 @@ func readLine(r *bufio.Reader) (string, error) {
 	line, err := r.ReadSlice('\n')
 	switch {
 	case errors.Is(err, bufio.ErrBufferFull):
-		return "", errors.New("a line of the server's reply is too long")
+		return "", stele.Messagef("ftp.reply-line-too-long", "a line of the server's reply is too long")
 	case errors.Is(err, io.EOF):
 		return "", errClosed
 	case err != nil:

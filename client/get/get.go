@@ -10,7 +10,6 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io"
 	"net/netip"
 	"os"
@@ -45,7 +44,7 @@ func PermitPublic(at netip.AddrPort) error {
 	if isPublic(at.Addr()) {
 		return nil
 	}
-	return fmt.Errorf("%w; --private-addresses allow reaches it all the same", fetch.ErrAddress)
+	return stele.Messagef("get.address-private", "{cause}; --private-addresses allow reaches it all the same", fetch.ErrAddress)
 }
 
 // Options are what is fetched, how, and where it goes.
@@ -159,7 +158,7 @@ func (g *getting) resolve(ctx context.Context) (client.Result, error) {
 	case err != nil:
 		return res, g.Advise(err)
 	case res.Found != client.FoundLocation:
-		return res, stele.Errorf("get", g.ID, stele.NotFound, "the name leads to the resolver %.200q and no further: %s", res.Location, res.Note)
+		return res, stele.Errorf("get", g.ID, stele.NotFound, "get.ends-at-resolver", `the name leads to the resolver "{location}" and no further: {note}`, res.Location, res.Note)
 	}
 	return res, nil
 }
@@ -181,7 +180,7 @@ func fetchable(res *client.Result) (list []string) {
 // elsewhere returns a location that can't be fetched from.
 func (g *getting) elsewhere(res *client.Result) (Result, error) {
 	if g.Verify {
-		return Result{}, stele.Errorf("verify", g.ID, stele.Conflict, "it is at %.200q, which is not fetched from, so nothing was verified", res.Location)
+		return Result{}, stele.Errorf("verify", g.ID, stele.Conflict, "get.location-not-fetchable", `it is at "{location}", which is not fetched from, so nothing was verified`, res.Location)
 	}
 	return Result{Location: res.Location, Protocol: res.Protocol, Via: res.Via, DNSSEC: res.DNSSEC}, nil
 }

@@ -34,9 +34,9 @@ func outputPath(name string, id stele.ID, location string, force bool) (string, 
 	case err != nil:
 		return "", disk.FileError(err)
 	case info.IsDir():
-		return "", stele.Errorf("get", stele.ID{}, stele.Conflict, "%.200q is a folder; name a file with -o", name)
+		return "", stele.Errorf("get", stele.ID{}, stele.Conflict, "get.output-is-folder", `"{file}" is a folder; name a file with -o`, name)
 	case !force:
-		return "", stele.Errorf("get", stele.ID{}, stele.Conflict, "%.200q is there already; overwrite it with --force, or name another file with -o", name)
+		return "", stele.Errorf("get", stele.ID{}, stele.Conflict, "get.output-exists", `"{file}" is there already; overwrite it with --force, or name another file with -o`, name)
 	}
 	return name, nil
 }

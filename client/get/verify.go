@@ -3,7 +3,6 @@ package get
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/stele-id/stele"
@@ -28,8 +27,7 @@ func (g *getting) verifier(ctx context.Context, via client.Via) (*client.Verifie
 	}
 	v, err := client.NewVerifier(g.ID, list, keys, g.Now())
 	if err == nil && !keys.By.IsKnown() && !g.AnyKey {
-		err = &stele.Error{Op: "verify", ID: g.ID, Kind: stele.Conflict, Err: fmt.Errorf("it is signed, but the key of %s is not authenticated (%s): it could be forged, so nothing was fetched; "+
-			"name the keys of signed zones with --anchors, or a resolver that you trust with --server https://HOST, or take any key with --%s", terminal.Printable(keys.From), terminal.Printable(keys.Note), AnyKeyFlag)}
+		err = &stele.Error{Op: "verify", ID: g.ID, Kind: stele.Conflict, Err: stele.Messagef("get.key-not-authenticated", "it is signed, but the key of {source} is not authenticated ({reason}): it could be forged, so nothing was fetched; name the keys of signed zones with --anchors, or a resolver that you trust with --server https://HOST, or take any key with --{flag}", terminal.Printable(keys.From), terminal.Printable(keys.Note), AnyKeyFlag)}
 	}
 	return v, err
 }
@@ -46,7 +44,7 @@ func (g *getting) signed(ctx context.Context, via client.Via) (list []stele.Sign
 	q.Service, q.Accept, q.Protocols, q.OnlyProtocols = stele.N2S, nil, nil, false
 	res, err := client.First(ctx, q, g.Ways.Ways(client.ViaLocal)...)
 	if err == nil && res.Found != client.FoundLocation {
-		err = stele.Errorf("verify", stele.ID{}, stele.NotFound, "%s", res.Note)
+		err = stele.Errorf("verify", stele.ID{}, stele.NotFound, "", "{note}", res.Note)
 	}
 	if err == nil {
 		list, err = g.signatures(ctx, &res)
@@ -82,7 +80,7 @@ func (g *getting) signatures(ctx context.Context, res *client.Result) (list []st
 // unsigned is the error that there is no signature. It does not say that there is no such
 // name: it was found.
 func unsigned(id stele.ID) error {
-	return &stele.Error{Op: "verify", ID: id, Kind: stele.Conflict, Err: errors.New("it has no signature, so nothing can be proven; without --verify it is fetched all the same")}
+	return &stele.Error{Op: "verify", ID: id, Kind: stele.Conflict, Err: stele.Messagef("get.signature-missing", "it has no signature, so nothing can be proven; without --verify it is fetched all the same")}
 }
 
 // keys finds the keys: in the DNS, and where these are unauthenticated, at a resolver that
@@ -112,7 +110,7 @@ func (g *getting) keys(ctx context.Context) (client.Keys, error) {
 		err = missing
 	}
 	if stele.KindOf(err) == stele.NotFound {
-		return keys, &stele.Error{Op: "verify", ID: g.ID, Kind: stele.Conflict, Err: fmt.Errorf("it is signed, but there is no key to check that with: %w; if a resolver has it, name that with --server", errors.Unwrap(err))}
+		return keys, &stele.Error{Op: "verify", ID: g.ID, Kind: stele.Conflict, Err: stele.Messagef("get.key-missing", "it is signed, but there is no key to check that with: {cause}; if a resolver has it, name that with --server", errors.Unwrap(err))}
 	}
 	return keys, err
 }
@@ -122,7 +120,7 @@ func (g *getting) keys(ctx context.Context) (client.Keys, error) {
 func (g *getting) serverKeys(ctx context.Context, way *client.DNS) (client.Keys, error) {
 	server, fetcher := g.Server, g.anywhere // a resolver that the user names may have any address
 	if server == "" && way == nil {
-		return client.Keys{}, stele.Errorf("verify", stele.ID{}, stele.NotFound, "there is no resolver to ask for it")
+		return client.Keys{}, stele.Errorf("verify", stele.ID{}, stele.NotFound, "get.key-resolver-missing", "there is no resolver to ask for it")
 	}
 	if server == "" {
 		var err error

@@ -24,9 +24,9 @@ import (
 func (r *Registry) Backup(ctx context.Context, folder string) (changes uint64, err error) {
 	const op = "backup"
 	if _, err := os.Lstat(folder); err == nil {
-		return 0, refuse(op, stele.ID{}, stele.Invalid, "the folder %q is there already; name a new one", folder)
+		return 0, refuse(op, stele.ID{}, stele.Invalid, "backup.folder-exists", `the folder "{folder}" is there already; name a new one`, folder)
 	} else if !errors.Is(err, fs.ErrNotExist) {
-		return 0, refuse(op, stele.ID{}, stele.Unavailable, "%w", err)
+		return 0, refuse(op, stele.ID{}, stele.Unavailable, "", "{cause}", err)
 	}
 	s, err := r.open(ctx, &ask{method: http.MethodGet, path: "backup", again: true}, nil, streamStill)
 	if err != nil {
@@ -35,7 +35,7 @@ func (r *Registry) Backup(ctx context.Context, folder string) (changes uint64, e
 	defer s.Close()
 	part := filepath.Clean(folder) + ".part"
 	if err := os.Mkdir(part, 0o700); err != nil {
-		return 0, refuse(op, stele.ID{}, stele.Unavailable, "%w; remove it if an earlier backup left it behind", err)
+		return 0, refuse(op, stele.ID{}, stele.Unavailable, "backup.part-folder-left", "{cause}; remove it if an earlier backup left it behind", err)
 	}
 	changes, err = unpack(context.WithoutCancel(ctx), s, part) // the stream ends with ctx
 	if err == nil {
@@ -46,7 +46,7 @@ func (r *Registry) Backup(ctx context.Context, folder string) (changes uint64, e
 	}
 	if err != nil {
 		if _, ours := errors.AsType[*stele.Error](err); !ours {
-			err = refuse(op, stele.ID{}, stele.Unavailable, "%w", err)
+			err = refuse(op, stele.ID{}, stele.Unavailable, "", "{cause}", err)
 		}
 		return 0, errors.Join(err, os.RemoveAll(part))
 	}
@@ -63,7 +63,7 @@ func unpack(ctx context.Context, in io.Reader, folder string) (changes uint64, e
 	end, err := backuptar.Unpack(ctx, in, root, math.MaxUint64)
 	switch {
 	case errors.Is(err, backuptar.ErrCutOff), errors.Is(err, backuptar.ErrIncomplete):
-		return 0, unread(errors.New("the backup was cut off"))
+		return 0, unread(stele.Messagef("backup.cut-off", "the backup was cut off"))
 	case err != nil:
 		if _, ok := errors.AsType[*backuptar.MalformedError](err); ok {
 			return 0, unread(err)
@@ -111,7 +111,7 @@ func (r *Registry) Restore(ctx context.Context, folder, confirm string, sent fun
 		if err == nil {
 			_ = s.Close() // what it answers to a part does not matter
 		}
-		return Restored{}, refuse(op, stele.ID{}, stele.Unavailable, "the backup can't be read: %w", packErr)
+		return Restored{}, refuse(op, stele.ID{}, stele.Unavailable, "restore.backup-unreadable", "the backup can't be read: {cause}", packErr)
 	}
 	if err != nil {
 		return Restored{}, under(op, stele.ID{}, err)
@@ -131,7 +131,7 @@ func (r *Registry) Restore(ctx context.Context, folder, confirm string, sent fun
 			return restored(&line), nil
 		}
 	}
-	return Restored{}, refuse(op, stele.ID{}, stele.Unavailable, "the answer was cut off; look whether the backup is restored before you try again")
+	return Restored{}, refuse(op, stele.ID{}, stele.Unavailable, "restore.answer-cut-off", "the answer was cut off; look whether the backup is restored before you try again")
 }
 
 // restored returns the result in the last line of an answer.

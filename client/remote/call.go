@@ -58,7 +58,7 @@ func (r *Registry) call(ctx context.Context, q *ask) (*response, error) {
 		case err != nil:
 			return &failure{err: err}
 		case len(body) > maxAnswer:
-			return &failure{answered: unread(fmt.Errorf("it has more than %d bytes", maxAnswer))}
+			return &failure{answered: unread(stele.Messagef("api.answer-too-large", "it has more than {limit} bytes", maxAnswer))}
 		}
 		a = &response{status: resp.StatusCode, header: resp.Header, body: body}
 		return nil
@@ -115,7 +115,7 @@ func (r *Registry) send(ctx context.Context, q *ask, stream io.Reader) (*http.Re
 	}
 	req, err := http.NewRequestWithContext(ctx, q.method, where, body)
 	if err != nil {
-		return nil, &failure{answered: unfit("the request can't be sent: %w", endpoint.WithoutURL(err))}
+		return nil, &failure{answered: unfit("api.request-not-sendable", "the request can't be sent: {cause}", endpoint.WithoutURL(err))}
 	}
 	for name, values := range q.header {
 		req.Header[name] = values
@@ -189,19 +189,19 @@ func (f *failure) told(ctx context.Context, r *Registry) error {
 	if f.answered != nil {
 		return f.answered
 	}
-	refuse := func(kind stele.Kind, format string, args ...any) error {
-		return &stele.Error{Op: "ask " + r.site, Kind: kind, Err: fmt.Errorf(format, args...)}
+	refuse := func(kind stele.Kind, code, text string, args ...any) error {
+		return &stele.Error{Op: "ask " + r.site, Kind: kind, Err: stele.Messagef(code, text, args...)}
 	}
 	err := endpoint.WithoutURL(f.err)
 	switch {
 	case isPlain(err):
-		return refuse(stele.Invalid, "%w", r.otherProtocol())
+		return refuse(stele.Invalid, "", "{cause}", r.otherProtocol())
 	case isUntrusted(err):
-		return refuse(stele.Invalid, "%w (%w); name the certificate of its authority", ErrUntrusted, err)
+		return refuse(stele.Invalid, "api.certificate-untrusted", "{problem} ({cause}); name the certificate of its authority", ErrUntrusted, err)
 	case ctx.Err() != nil:
-		return refuse(stele.Unavailable, "%w", ctx.Err())
+		return refuse(stele.Unavailable, "", "{cause}", ctx.Err())
 	}
-	return refuse(stele.Unavailable, "%w; try again", endpoint.Timely(ctx, shorn(err)))
+	return refuse(stele.Unavailable, "api.request-failed", "{cause}; try again", endpoint.Timely(ctx, shorn(err)))
 }
 
 // shorn replaces errors of the network whose text says little.
@@ -210,7 +210,7 @@ func shorn(err error) error {
 		return endpoint.ErrNoAnswer
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return errors.New("the connection ended before the answer did")
+		return stele.Messagef("api.answer-cut-off", "the connection ended before the answer did")
 	}
 	return err
 }
@@ -233,9 +233,9 @@ func isPlain(err error) bool {
 // by https, or the other way round.
 func (r *Registry) otherProtocol() error {
 	if rest, ok := strings.CutPrefix(r.site, "https://"); ok {
-		return fmt.Errorf("the server answers by http there, and not by https; write http://%s, or the port of https", rest)
+		return stele.Messagef("api.server-speaks-http", "the server answers by http there, and not by https; write http://{address}, or the port of https", rest)
 	}
-	return fmt.Errorf("the server answers by https there, and not by http; write https://%s", strings.TrimPrefix(r.site, "http://"))
+	return stele.Messagef("api.server-speaks-https", "the server answers by https there, and not by http; write https://{address}", strings.TrimPrefix(r.site, "http://"))
 }
 
 // isUntrusted reports whether the server's certificate is not trusted.
@@ -254,7 +254,7 @@ func isUntrusted(err error) bool {
 func (r *Registry) key() (string, error) {
 	b := make([]byte, 16)
 	if _, err := io.ReadFull(r.o.Rand, b); err != nil {
-		return "", &stele.Error{Op: "mint", Kind: stele.Unavailable, Err: fmt.Errorf("random bytes for the idempotency key cannot be read: %w", err)}
+		return "", &stele.Error{Op: "mint", Kind: stele.Unavailable, Err: stele.Messagef("api.idempotency-key-not-made", "random bytes for the idempotency key cannot be read: {cause}", err)}
 	}
 	return hex.EncodeToString(b), nil
 }
@@ -270,7 +270,7 @@ func (a *response) decode(v any) error {
 
 // unread returns the error of an answer that the client does not understand.
 func unread(err error) error {
-	return &stele.Error{Op: "read answer", Kind: stele.Internal, Err: fmt.Errorf("the server's answer can't be read: %w; is it a registry of the same version?", err)}
+	return &stele.Error{Op: "read answer", Kind: stele.Internal, Err: stele.Messagef("api.answer-unreadable", "the server's answer can't be read: {cause}; is it a registry of the same version?", err)}
 }
 
 // pathOf returns a path below the API's root: a collection and an identifier or a prefix.

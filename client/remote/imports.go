@@ -63,7 +63,7 @@ func (r *Registry) Ingest(ctx context.Context, records []*stele.Record, o regist
 	for i, rec := range records {
 		line, ok := lines[i+1]
 		if !ok {
-			return nil, unread(fmt.Errorf("it does not say what became of %s", rec.ID))
+			return nil, unread(stele.Messagef("api.answer-misses-record", "it does not say what became of {id}", rec.ID))
 		}
 		if errs[i] = r.outcome(&line); errs[i] == nil || errors.Is(errs[i], registrar.ErrUnchanged) {
 			rec.Version = line.Version
@@ -88,7 +88,7 @@ func (r *Registry) IngestNamespace(ctx context.Context, ns *stele.Namespace, o r
 	}
 	line, ok := lines[1]
 	if !ok {
-		return unread(fmt.Errorf("it does not say what became of the namespace %s", ns.Key()))
+		return unread(stele.Messagef("api.answer-misses-namespace", "it does not say what became of the namespace {namespace}", ns.Key()))
 	}
 	return r.outcome(&line)
 }
@@ -101,7 +101,7 @@ func (r *Registry) outcome(l *apijson.Imported) error {
 	case l.Problem != nil:
 		return under("import", stele.ID{}, r.problem(l.Problem, l.Problem.Status))
 	case l.Status == apijson.StatusRefused:
-		return refuse("import", stele.ID{}, stele.Invalid, "the server does not say why")
+		return refuse("import", stele.ID{}, stele.Invalid, "api.reason-missing", "the server does not say why")
 	}
 	return nil
 }
@@ -250,11 +250,11 @@ func (r *Registry) RevertImport(ctx context.Context, number uint64, o registrar.
 		}
 		step := registrar.RevertStep{Status: line.Status, To: line.To, Why: apijson.Legible(line.Why)}
 		if step.ID, err = r.o.Schemes.Parse(line.ID); err != nil {
-			return result, unread(fmt.Errorf("%.60q is not an identifier", line.ID))
+			return result, unread(stele.Messagef("api.answer-not-an-identifier", `"{id}" is not an identifier`, line.ID))
 		}
 		if err := told(step); err != nil {
 			return result, err
 		}
 	}
-	return result, refuse(op, stele.ID{}, stele.Unavailable, "the answer was cut off; give the same command again to go on")
+	return result, refuse(op, stele.ID{}, stele.Unavailable, "import.answer-cut-off", "the answer was cut off; give the same command again to go on")
 }

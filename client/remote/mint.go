@@ -102,7 +102,7 @@ func (r *Registry) mintLate(ctx context.Context, pool []stele.NamespaceKey, n in
 func (r *Registry) mint(ctx context.Context, pool []stele.NamespaceKey, n int, record *stele.Record) ([]*stele.Record, error) {
 	op := "mint"
 	if len(pool) == 0 {
-		return nil, refuse(op, stele.ID{}, stele.Invalid, "there is no namespace to make names in; give one")
+		return nil, refuse(op, stele.ID{}, stele.Invalid, "mint.no-namespace-given", "there is no namespace to make names in; give one")
 	}
 	body := apijson.MintInput{Count: &n}
 	for _, key := range pool {
@@ -158,7 +158,7 @@ func (r *Registry) readMinted(a *response, n int, registered bool) ([]*stele.Rec
 		made = append(made, rec)
 	}
 	if len(made) != n {
-		return nil, unread(errors.New("it has another number of names than were asked for"))
+		return nil, unread(stele.Messagef("api.answer-names-count-differs", "it has another number of names than were asked for"))
 	}
 	return made, nil
 }

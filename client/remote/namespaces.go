@@ -80,14 +80,14 @@ func (r *Registry) ParentNamespace(ctx context.Context, key stele.NamespaceKey) 
 			return chain[1], nil
 		}
 	}
-	return nil, refuse("show namespace", stele.ID{}, stele.NotFound, "no namespace is above %s", key)
+	return nil, refuse("show namespace", stele.ID{}, stele.NotFound, "namespace.none-above", "no namespace is above {namespace}", key)
 }
 
 // AddNamespace makes a namespace.
 func (r *Registry) AddNamespace(ctx context.Context, ns *stele.Namespace) (*stele.Namespace, error) {
 	const op = "add namespace"
 	if ns.Prefix == "" {
-		return nil, refuse(op, stele.ID{}, stele.Conflict, "every scheme has its root namespace already; change that")
+		return nil, refuse(op, stele.ID{}, stele.Conflict, "namespace.root-exists", "every scheme has its root namespace already; change that")
 	}
 	if err := valid(op, stele.ID{}, ns); err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func (r *Registry) AddNamespace(ctx context.Context, ns *stele.Namespace) (*stel
 			return have, nil
 		}
 	}
-	return nil, refuse(op, stele.ID{}, stele.Conflict, "the namespace %s exists; change it, or choose another prefix", ns.Key())
+	return nil, refuse(op, stele.ID{}, stele.Conflict, "namespace.exists", "the namespace {namespace} exists; change it, or choose another prefix", ns.Key())
 }
 
 // putNamespace makes the request that writes a namespace, on a condition.
@@ -131,11 +131,11 @@ func (r *Registry) SetNamespace(ctx context.Context, key stele.NamespaceKey, ifV
 		before, err := r.Namespace(ctx, key)
 		switch {
 		case errors.Is(err, stele.NotFound):
-			return nil, refuse(op, stele.ID{}, stele.NotFound, "there is no namespace %s; add it first", key)
+			return nil, refuse(op, stele.ID{}, stele.NotFound, "namespace.missing", "there is no namespace {namespace}; add it first", key)
 		case err != nil:
 			return nil, err
 		case ifVersion != 0 && before.Version != ifVersion:
-			return nil, refuse(op, stele.ID{}, stele.Conflict, "the namespace %s has version %d, not %d; look at it again", key, before.Version, ifVersion)
+			return nil, refuse(op, stele.ID{}, stele.Conflict, "namespace.version-differs", "the namespace {namespace} has version {version}, not {expected}; look at it again", key, before.Version, ifVersion)
 		}
 		next := *before
 		next.Hosts, next.Protocols, next.Grants = slices.Clone(before.Hosts), slices.Clone(before.Protocols), slices.Clone(before.Grants)
@@ -144,7 +144,7 @@ func (r *Registry) SetNamespace(ctx context.Context, key stele.NamespaceKey, ifV
 			return nil, tell(op, err)
 		}
 		if next.Key() != key {
-			return nil, refuse(op, stele.ID{}, stele.Invalid, "scheme and prefix of a namespace never change; add another")
+			return nil, refuse(op, stele.ID{}, stele.Invalid, "namespace.key-changed", "scheme and prefix of a namespace never change; add another")
 		}
 		if err := valid(op, stele.ID{}, &next); err != nil {
 			return nil, err
@@ -236,7 +236,7 @@ func (r *Registry) CheckRules(ctx context.Context, key stele.NamespaceKey, progr
 				return
 			}
 		}
-		yield(registrar.Breach{}, refuse(op, stele.ID{}, stele.Unavailable, "the answer was cut off, so not all records were read; try again"))
+		yield(registrar.Breach{}, refuse(op, stele.ID{}, stele.Unavailable, "record.listing-cut-off", "the answer was cut off, so not all records were read; try again"))
 	}
 }
 

@@ -50,7 +50,7 @@ func (r *Registry) foreign(resp *http.Response) error {
 	case kind == stele.Unavailable:
 		what = "is not reached by its proxy; try again"
 	}
-	return &stele.Error{Op: "ask " + r.site, Kind: kind, Err: fmt.Errorf("the server %s (status %d)", what, resp.StatusCode)}
+	return &stele.Error{Op: "ask " + r.site, Kind: kind, Err: stele.Messagef("api.server-answers-otherwise", "the server {reason} (status {status})", what, resp.StatusCode)}
 }
 
 // problem makes the error of a problem: the same that a registrar would have returned. The
@@ -78,7 +78,7 @@ func (r *Registry) problem(p *apijson.Problem, status int) error {
 	case p.Detail != "":
 		e.Err = p.Message(p.Detail)
 	case p.Title != "":
-		e.Err = errors.New(apijson.Legible(p.Title))
+		e.Err = stele.ReceivedMessage("", apijson.Legible(p.Title), nil)
 	}
 	if p.TypeName() == apijson.PreconditionFailed {
 		e.Err = &preconditionError{error: e.Err}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"iter"
 	"net/http"
 	"net/url"
@@ -72,10 +71,10 @@ func (r *Registry) History(ctx context.Context, name stele.ID) iter.Seq2[*stele.
 func (r *Registry) Register(ctx context.Context, record *stele.Record) (*stele.Record, error) {
 	const op = "register"
 	if !record.ID.IsValid() {
-		return nil, refuse(op, record.ID, stele.Invalid, "the record has no identifier")
+		return nil, refuse(op, record.ID, stele.Invalid, "record.identifier-missing-in-answer", "the record has no identifier")
 	}
 	if record.State == stele.Withdrawn {
-		return nil, refuse(op, record.ID, stele.Invalid, "a record begins as active or reserved; withdraw it later")
+		return nil, refuse(op, record.ID, stele.Invalid, "record.initial-state-wrong", "a record begins as active or reserved; withdraw it later")
 	}
 	if record.State == "" {
 		active := *record
@@ -96,11 +95,11 @@ func (r *Registry) Register(ctx context.Context, record *stele.Record) (*stele.R
 	case errors.Is(err, stele.Invalid):
 		// A registrar looks for the owner of the name first, and reports nothing else then.
 		if have, getErr := r.Get(ctx, record.ID); getErr == nil && have.ID != record.ID {
-			return nil, refuse(op, record.ID, stele.Conflict, "the name is taken by %s; no name is ever given away", have.ID)
+			return nil, refuse(op, record.ID, stele.Conflict, "record.name-taken-at-server", "the name is taken by {id}; no name is ever given away", have.ID)
 		}
 	}
 	if isPrecondition(err) {
-		return nil, refuse(op, record.ID, stele.Conflict, "it is registered already; no name is ever given away")
+		return nil, refuse(op, record.ID, stele.Conflict, "record.registered-already-at-server", "it is registered already; no name is ever given away")
 	}
 	return nil, under(op, record.ID, err)
 }
@@ -156,7 +155,7 @@ func (r *Registry) Update(ctx context.Context, name stele.ID, ifVersion uint64, 
 		case ifVersion != 0:
 			return nil, r.overtaken(ctx, op, name, ifVersion, err)
 		case attempt == maxAttempts:
-			return nil, refuse(op, name, stele.Conflict, "others changed it %d times meanwhile; try again", attempt)
+			return nil, refuse(op, name, stele.Conflict, "record.changed-by-others", "others changed it {times} times meanwhile; try again", attempt)
 		}
 	}
 }
@@ -168,7 +167,7 @@ func (r *Registry) revision(op string, name stele.ID, before *stele.Record, ifVe
 	case ifVersion != 0 && before.Version != ifVersion:
 		return nil, outdated(op, name, before.Version, ifVersion)
 	case before.State == stele.Withdrawn:
-		return nil, refuse(op, before.ID, stele.Gone, "it is withdrawn; reinstate it first")
+		return nil, refuse(op, before.ID, stele.Gone, "record.withdrawn", "it is withdrawn; reinstate it first")
 	}
 	next := *before
 	next.Targets, next.Aliases = slices.Clone(before.Targets), slices.Clone(before.Aliases)
@@ -176,10 +175,10 @@ func (r *Registry) revision(op string, name stele.ID, before *stele.Record, ifVe
 		return nil, tell(op, err)
 	}
 	if next.ID != before.ID {
-		return nil, refuse(op, before.ID, stele.Invalid, "the identifier of a record never changes; add an alias, or register another record")
+		return nil, refuse(op, before.ID, stele.Invalid, "record.identifier-changed", "the identifier of a record never changes; add an alias, or register another record")
 	}
 	if next.State == stele.Withdrawn {
-		return nil, refuse(op, next.ID, stele.Invalid, "a record is not withdrawn by an update; withdraw it, with a reason")
+		return nil, refuse(op, next.ID, stele.Invalid, "record.withdrawn-by-update", "a record is not withdrawn by an update; withdraw it, with a reason")
 	}
 	next.Tombstone = nil
 	return &next, valid(op, next.ID, &next)
@@ -205,7 +204,7 @@ func valid(op string, id stele.ID, v interface{ Validate() error }) error {
 
 // outdated returns the error of a record that has another version than its writer has seen.
 func outdated(op string, name stele.ID, has, supposed uint64) error {
-	return refuse(op, name, stele.Conflict, "it has version %d, not %d; look at it again", has, supposed)
+	return refuse(op, name, stele.Conflict, "record.version-differs-at-server", "it has version {version}, not {expected}; look at it again", has, supposed)
 }
 
 // overtaken returns the error of outdated after the server has refused a version.
@@ -274,8 +273,8 @@ func (r *Registry) revise(ctx context.Context, op string, name stele.ID, ifVersi
 }
 
 // refuse makes an error.
-func refuse(op string, id stele.ID, kind stele.Kind, format string, args ...any) error {
-	return &stele.Error{Op: op, ID: id, Kind: kind, Err: fmt.Errorf(format, args...)}
+func refuse(op string, id stele.ID, kind stele.Kind, code, text string, args ...any) error {
+	return &stele.Error{Op: op, ID: id, Kind: kind, Err: stele.Messagef(code, text, args...)}
 }
 
 // tell returns err as a [stele.Error].

@@ -12,8 +12,6 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -58,8 +56,8 @@ type Options struct {
 // ErrInTheClear says that the token would be sent without TLS, and ErrUntrusted that no
 // trusted authority has signed the server's certificate.
 var (
-	ErrInTheClear = errors.New("everybody on the way could read the token")
-	ErrUntrusted  = errors.New("the server's certificate is signed by no authority that this machine trusts")
+	ErrInTheClear = stele.Messagef("api.token-in-clear", "everybody on the way could read the token")
+	ErrUntrusted  = stele.Messagef("fetch.certificate-untrusted", "the server's certificate is signed by no authority that this machine trusts")
 )
 
 // Registry is a registry that a server offers over the HTTP API. Its methods have the
@@ -86,20 +84,20 @@ type Registry struct {
 // without a token the server answers as it answers the public. New sends nothing.
 func New(server, token string, o Options) (*Registry, error) {
 	if o.Schemes == nil {
-		return nil, unfit("there are no schemes to read identifiers")
+		return nil, unfit("api.schemes-missing", "there are no schemes to read identifiers")
 	}
 	p, err := endpoint.Parse(server)
 	if err == nil {
 		err = plainURL(server)
 	}
 	if err != nil {
-		return nil, unfit("%.200q is not a server: %w; write https://id.example.org", server, err)
+		return nil, unfit("api.server-invalid", `"{server}" is not a server: {cause}; write https://id.example.org`, server, err)
 	}
 	if token != "" && !p.Secure && !o.PlainHTTP && !isLoopback(p.Host) {
-		return nil, unfit("%w: it is for %s; use https", ErrInTheClear, p.HostPort())
+		return nil, unfit("api.token-in-clear-for", "{cause}: it is for {server}; use https", ErrInTheClear, p.HostPort())
 	}
 	if !isTokenText(token) {
-		return nil, unfit("the token has characters that tokens do not have; copy it as it was printed")
+		return nil, unfit("token.characters-invalid", "the token has characters that tokens do not have; copy it as it was printed")
 	}
 	o.Timeout = cmp.Or(o.Timeout, 60*time.Second)
 	o.Patience = cmp.Or(o.Patience, 15*time.Second)
@@ -141,15 +139,15 @@ func (r *Registry) Schemes() *stele.Schemes { return r.o.Schemes }
 func (r *Registry) String() string { return r.site }
 
 // unfit returns the error of settings or requests that cannot be used.
-func unfit(format string, args ...any) error {
-	return &stele.Error{Op: "open", Kind: stele.Invalid, Err: fmt.Errorf(format, args...)}
+func unfit(code, text string, args ...any) error {
+	return &stele.Error{Op: "open", Kind: stele.Invalid, Err: stele.Messagef(code, text, args...)}
 }
 
 // plainURL refuses a URL with parts that the client would drop.
 func plainURL(server string) error {
 	u, err := url.Parse(server)
 	if err != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" {
-		return errors.New("the URL ends in a query or a fragment")
+		return stele.Messagef("server.url-has-query", "the URL ends in a query or a fragment")
 	}
 	return nil
 }

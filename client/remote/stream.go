@@ -21,7 +21,7 @@ type stream struct {
 	explain func(error) error
 }
 
-var errStill = errors.New("nothing came for too long")
+var errStill = stele.Messagef("ftp.timed-out", "nothing came for too long")
 
 // open sends a request until the server answers with success, and returns the body of the
 // answer, which the caller must close. The stream fails when it is idle for longer than

@@ -20,20 +20,20 @@ const streamStill = 2 * time.Minute
 
 // Inspection has the functions that Check calls with what it finds; each may be nil.
 type Inspection struct {
-	Problem  func(text string)  // of what is wrong
-	Note     func(text string)  // of names that would not be accepted today
-	Progress func(done float64) // of the part that is done, from 0 to 1
+	Problem  func(problem *stele.Message) // of what is wrong
+	Note     func(note *stele.Message)    // of names that would not be accepted today
+	Progress func(done float64)           // of the part that is done, from 0 to 1
 }
 
-func (i Inspection) problem(text string) {
+func (i Inspection) problem(m *stele.Message) {
 	if i.Problem != nil {
-		i.Problem(text)
+		i.Problem(m)
 	}
 }
 
-func (i Inspection) note(text string) {
+func (i Inspection) note(m *stele.Message) {
 	if i.Note != nil {
-		i.Note(text)
+		i.Note(m)
 	}
 }
 
@@ -56,10 +56,10 @@ func (r *Registry) Check(ctx context.Context, tell Inspection) (changes uint64, 
 			return 0, unread(err)
 		}
 		if line.Problem != "" {
-			tell.problem(apijson.Legible(line.Problem))
+			tell.problem(line.Message(line.Problem))
 		}
 		if line.Note != "" {
-			tell.note(apijson.Legible(line.Note))
+			tell.note(line.Message(line.Note))
 		}
 		if line.Done {
 			if line.Changes != nil {
@@ -68,7 +68,7 @@ func (r *Registry) Check(ctx context.Context, tell Inspection) (changes uint64, 
 			return changes, nil
 		}
 	}
-	return 0, refuse(op, stele.ID{}, stele.Unavailable, "the answer was cut off, so not all was looked at; try again")
+	return 0, refuse(op, stele.ID{}, stele.Unavailable, "verify.answer-cut-off", "the answer was cut off, so not all was looked at; try again")
 }
 
 // LastChange returns the number of the last change. Only an administrator may ask.

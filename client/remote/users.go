@@ -34,7 +34,7 @@ func (r *Registry) SetUser(ctx context.Context, name string, change func(*auth.U
 		return auth.User{}, tell(op, err)
 	}
 	if next.Name != before.Name {
-		return auth.User{}, refuse(op, stele.ID{}, stele.Invalid, "the name of a user never changes: history has it; add another user")
+		return auth.User{}, refuse(op, stele.ID{}, stele.Invalid, "user.name-changed", "the name of a user never changes: history has it; add another user")
 	}
 	patch := map[string]any{}
 	if slices.Sort(next.Groups); !slices.Equal(next.Groups, before.Groups) {

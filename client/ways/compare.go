@@ -29,7 +29,7 @@ func Compare(ctx context.Context, schemes *stele.Schemes, id stele.ID, q client.
 	for _, w := range list {
 		res, err := w.Resolve(ctx, q)
 		if err != nil && stele.KindOf(err) == stele.Unavailable {
-			c.Unanswered = stele.Errorf("compare", id, stele.Unavailable, "%s does not answer: %w", w.Via, err)
+			c.Unanswered = stele.Errorf("compare", id, stele.Unavailable, "resolve.way-unanswered", "{way} does not answer: {cause}", w.Via, err)
 		}
 		c.Outcomes = append(c.Outcomes, Outcome{w.Via, res, err})
 	}

@@ -90,7 +90,7 @@ func (w *Local) Signed(ctx context.Context, id stele.ID) (list []stele.Signature
 		return nil, keys, ErrUnsigned
 	}
 	if record.ID != id {
-		return nil, keys, stele.Errorf("verify", id, stele.Conflict, "the signatures are for %s, another name of the same thing; get it by that name", record.ID)
+		return nil, keys, stele.Errorf("verify", id, stele.Conflict, "get.signed-by-other-name", "the signatures are for {identifier}, another name of the same thing; get it by that name", record.ID)
 	}
 	keys = client.Keys{From: "the registry in " + w.Place, By: client.ByRegistry}
 	keys.List, err = r.Resolver.SigningKeys(ctx, id)
@@ -98,7 +98,7 @@ func (w *Local) Signed(ctx context.Context, id stele.ID) (list []stele.Signature
 }
 
 // ErrUnsigned is the error of a record that has no signatures.
-var ErrUnsigned = errors.New("it has no signature")
+var ErrUnsigned = stele.Messagef("signature.missing-at-resolver", "it has no signature")
 
 // localNames answers N2N, with a URN, and N2Ns, with all names.
 func localNames(found *resolver.Resolution, service stele.Service) (res client.Result, err error) {
@@ -111,7 +111,7 @@ func localNames(found *resolver.Resolution, service stele.Service) (res client.R
 		}
 	}
 	if len(list) == 0 {
-		return res, stele.Errorf("resolve", found.ID, stele.NotFound, "there is nothing for %s", service)
+		return res, stele.Errorf("resolve", found.ID, stele.NotFound, "resolve.nothing-for-service", "there is nothing for {service}", service)
 	}
 	res = client.Result{ID: found.ID, Found: client.FoundLocation, Location: list[0], Service: service, TTL: found.TTL, Via: client.ViaLocal}
 	if service == "N2Ns" {
@@ -145,27 +145,27 @@ func localRequest(id stele.ID, q client.Request, c client.Components) resolver.R
 
 // localResult turns an answer into the result that other ways give.
 func localResult(found *resolver.Resolution, service stele.Service) (client.Result, error) {
-	refuse := func(kind stele.Kind, format string, args ...any) (client.Result, error) {
-		return client.Result{}, stele.Errorf("resolve", found.ID, kind, format, args...)
+	refuse := func(kind stele.Kind, code, text string, args ...any) (client.Result, error) {
+		return client.Result{}, stele.Errorf("resolve", found.ID, kind, code, text, args...)
 	}
 	switch found.Kind {
 	case resolver.Redirect, resolver.Delegation:
 	case resolver.Tombstone:
-		why := "it was withdrawn: " + found.Tombstone.Reason
-		if other := found.Tombstone.Replacement; other.IsValid() {
-			why += "; use " + other.String()
+		t := found.Tombstone
+		if t.Replacement.IsValid() {
+			return refuse(stele.Gone, "resolve.withdrawn-replaced", "it was withdrawn: {reason}; use {replacement}", t.Reason, t.Replacement)
 		}
-		return refuse(stele.Gone, "%s", why)
+		return refuse(stele.Gone, "resolve.withdrawn", "it was withdrawn: {reason}", t.Reason)
 	case resolver.Gone:
 		if found.Status == 404 {
-			return refuse(stele.NotFound, "its owner says that it is not to be had at present")
+			return refuse(stele.NotFound, "resolve.unavailable-at-present", "its owner says that it is not to be had at present")
 		}
-		return refuse(stele.Gone, "its owner says that it is gone")
+		return refuse(stele.Gone, "resolve.gone", "its owner says that it is gone")
 	default:
 		if service == stele.N2S && found.Record != nil && len(found.Record.Signatures) > 0 {
-			return refuse(stele.NotFound, "its signatures are in the registry itself, and have no address of their own; 'stele show' prints them, and 'stele get --verify' checks them")
+			return refuse(stele.NotFound, "resolve.signatures-without-address", "its signatures are in the registry itself, and have no address of their own; 'stele show' prints them, and 'stele get --verify' checks them")
 		}
-		return refuse(stele.NotFound, "it is registered, but there is nothing for %s (%s); 'stele show' prints what is known of it", service, wording.Service(service))
+		return refuse(stele.NotFound, "resolve.nothing-registered-for-service", "it is registered, but there is nothing for {service} ({description}); 'stele show' prints what is known of it", service, wording.Service(service))
 	}
 	t := stele.Target{URL: found.URL}
 	res := client.Result{

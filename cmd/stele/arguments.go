@@ -1,18 +1,19 @@
 package main
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/stele-id/stele"
 )
 
 // misuse is the error of a command line that can't be understood.
-func misuse(cmd *cobra.Command, format string, args ...any) error {
-	return &usageError{fmt.Errorf(format, args...), cmd.CommandPath()}
+func misuse(cmd *cobra.Command, code, text string, args ...any) error {
+	return &usageError{stele.Messagef(code, text, args...), cmd.CommandPath()}
 }
 
 // oneArgument makes sure that there is one argument; what says which.
@@ -22,9 +23,9 @@ func oneArgument(what string) cobra.PositionalArgs {
 			return nil
 		}
 		if len(args) == 0 {
-			return misuse(cmd, "%s is missing", what)
+			return misuse(cmd, "argument.missing", "{argument} is missing", what)
 		}
-		return misuse(cmd, "%d arguments where one belongs, %s; put quotation marks around what has spaces", len(args), what)
+		return misuse(cmd, "argument.one-expected", "{count} arguments where one belongs, {argument}; put quotation marks around what has spaces", len(args), what)
 	}
 }
 
@@ -41,7 +42,7 @@ func atMostOne(what string) cobra.PositionalArgs {
 // noArguments makes sure that there is none.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return misuse(cmd, "%.60q is an argument where none belongs", args[0])
+		return misuse(cmd, "argument.none-expected", `"{argument}" is an argument where none belongs`, args[0])
 	}
 	return nil
 }
@@ -57,7 +58,7 @@ func family(cmd *cobra.Command, members ...*cobra.Command) *cobra.Command {
 		for _, m := range members {
 			names = append(names, m.Name())
 		}
-		return misuse(cmd, "unknown command %.60q; there are %s", args[0], strings.Join(names, ", "))
+		return misuse(cmd, "command.unknown", `unknown command "{command}"; there are {commands}`, args[0], strings.Join(names, ", "))
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	return cmd
@@ -108,5 +109,5 @@ func parseMoment(text string) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("%.60q is not a date; write 2024-05-17, or 2024-05-17T10:00:00Z", text)
+	return time.Time{}, stele.Messagef("argument.not-a-date", `"{text}" is not a date; write 2024-05-17, or 2024-05-17T10:00:00Z`, text)
 }

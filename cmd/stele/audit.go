@@ -53,7 +53,7 @@ command goes on with entries as they come, until it is interrupted.`,
 				return err
 			}
 			if f.follow && !far && !p.place().IsDatabase() {
-				return misuse(cmd, "--follow: nothing else writes to a folder while this command has it open; follow the server with --server, or a database with --store")
+				return misuse(cmd, "flag.follow-on-folder", "--follow: nothing else writes to a folder while this command has it open; follow the server with --server, or a database with --store")
 			}
 			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
 				if f.namespace != "" {
@@ -87,16 +87,16 @@ command goes on with entries as they come, until it is interrupted.`,
 func (f *auditFlags) query(cmd *cobra.Command, now time.Time) (q registrar.AuditQuery, err error) {
 	q = registrar.AuditQuery{By: f.by, Operation: f.operation, Outcome: stele.AuditOutcome(f.outcome)}
 	if q.Since, err = parseAgo(f.since, now); err != nil {
-		return q, misuse(cmd, "--since: %w", err)
+		return q, misuse(cmd, "", "--since: {cause}", err)
 	}
 	if q.Until, err = parseAgo(f.until, now); err != nil {
-		return q, misuse(cmd, "--until: %w", err)
+		return q, misuse(cmd, "", "--until: {cause}", err)
 	}
 	switch q.Outcome {
 	case "", stele.AuditDone, stele.AuditRefused, stele.AuditFailed:
 		return q, nil
 	}
-	return q, misuse(cmd, "--outcome: %.40q is not an outcome; choose from done, refused and failed", f.outcome)
+	return q, misuse(cmd, "flag.outcome-unknown", `--outcome: "{outcome}" is not an outcome; choose from done, refused and failed`, f.outcome)
 }
 
 // parseAgo reads a date, which stands for its beginning, a time, or how long ago. Nothing
@@ -118,7 +118,7 @@ func parseAgo(text string, now time.Time) (time.Time, error) {
 	}
 	t, err := parseMoment(text)
 	if err != nil {
-		return t, fmt.Errorf("%.60q is not a time; write 2024-05-17, 2024-05-17T10:00:00Z, or how long ago, such as 12h or 7d", text)
+		return t, stele.Messagef("argument.not-a-time-or-age", `"{text}" is not a time; write 2024-05-17, 2024-05-17T10:00:00Z, or how long ago, such as 12h or 7d`, text)
 	}
 	return t, nil
 }

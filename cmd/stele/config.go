@@ -179,9 +179,9 @@ func configError(c *config.Config) error {
 	case 0:
 		return nil
 	case 1:
-		return refuse("config", stele.Invalid, "there is 1 problem in the configuration; it is named above")
+		return refuse("config", stele.Invalid, "config-check.one-problem", "there is 1 problem in the configuration; it is named above")
 	default:
-		return refuse("config", stele.Invalid, "there are %d problems in the configuration; they are named above", n)
+		return refuse("config", stele.Invalid, "config-check.problems", "there are {count} problems in the configuration; they are named above", n)
 	}
 }
 

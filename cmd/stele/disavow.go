@@ -31,9 +31,9 @@ The current version can't be disavowed: update or withdraw the record first.`,
 			first, last, ok := readVersions(versions)
 			switch {
 			case !ok:
-				return misuse(cmd, "--version %q is neither a version, such as 3, nor a range, such as 3-5; 'stele history' lists them", versions)
+				return misuse(cmd, "flag.version-not-a-range", `--version "{versions}" is neither a version, such as 3, nor a range, such as 3-5; 'stele history' lists them`, versions)
 			case reason == "":
-				return misuse(cmd, "the reason is missing; give it with --reason, for those who ask for such a version")
+				return misuse(cmd, "flag.disavow-reason-missing", "the reason is missing; give it with --reason, for those who ask for such a version")
 			}
 			return p.writing(cmd, func(ctx context.Context, l *Registry) error {
 				id, err := l.Parse(args[0])

@@ -95,9 +95,9 @@ func (p *program) doctor(cmd *cobra.Command, o doctorOptions) error {
 	case err != nil:
 		return err
 	case problems == 1:
-		return refuse("doctor", stele.Invalid, "there is 1 problem; it is named above")
+		return refuse("doctor", stele.Invalid, "doctor.one-problem", "there is 1 problem; it is named above")
 	case problems > 1:
-		return refuse("doctor", stele.Invalid, "there are %d problems; they are named above", problems)
+		return refuse("doctor", stele.Invalid, "doctor.problems", "there are {count} problems; they are named above", problems)
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -142,9 +141,9 @@ func (p *explainer) explain(args []string) error {
 	}
 	switch {
 	case invalid == 1 && total == 1:
-		return &stele.Error{Kind: stele.Invalid, Err: errors.New("this is not an identifier; its card says why")}
+		return &stele.Error{Kind: stele.Invalid, Err: stele.Messagef("explain.not-an-identifier", "this is not an identifier; its card says why")}
 	case invalid > 0:
-		return &stele.Error{Kind: stele.Invalid, Err: fmt.Errorf("%d of %d texts are no identifiers; their cards say why", invalid, total)}
+		return &stele.Error{Kind: stele.Invalid, Err: stele.Messagef("explain.not-identifiers", "{invalid} of {total} texts are no identifiers; their cards say why", invalid, total)}
 	}
 	return nil
 }

@@ -46,9 +46,9 @@ apostrophe in front, which import takes away. The records are read twice for it.
 			}
 			switch {
 			case o.format != "jsonl" && o.format != "csv":
-				return misuse(cmd, "%.60q is not a format; there are jsonl and csv", o.format)
+				return misuse(cmd, "flag.export-format-unknown", `"{format}" is not a format; there are jsonl and csv`, o.format)
 			case o.format == "csv" && (o.namespaces || o.history):
-				return misuse(cmd, "CSV has records only, in their current version; use --format jsonl")
+				return misuse(cmd, "flag.export-csv-current-only", "CSV has records only, in their current version; use --format jsonl")
 			}
 			return p.reading(cmd, func(ctx context.Context, l *Registry) error { return p.export(ctx, l, o) })
 		},

@@ -123,26 +123,26 @@ func (f *getFlags) getRequest(name string) (client.Request, error) {
 	}
 	size, err := config.ParseSize(strings.TrimSpace(f.maxSize))
 	if err != nil {
-		return q, misuse(f.cmd, "--max-size: %w", err)
+		return q, misuse(f.cmd, "", "--max-size: {cause}", err)
 	}
 	f.most = size
 	if f.anyKey && !f.verify {
-		return q, misuse(f.cmd, "--%s says how to --verify; give both, or neither", get.AnyKeyFlag)
+		return q, misuse(f.cmd, "flag.any-key-without-verify", "--{flag} says how to --verify; give both, or neither", get.AnyKeyFlag)
 	}
 	switch get.PrivateAddresses(f.private) {
 	case get.PrivateByWay, get.PrivateRefuse:
 		f.dns.permit = get.PermitPublic
 	case get.PrivateAllow:
 	default:
-		return q, misuse(f.cmd, "--private-addresses: %.40q is neither %s nor %s", f.private, get.PrivateAllow, get.PrivateRefuse)
+		return q, misuse(f.cmd, "flag.private-addresses-invalid", `--private-addresses: "{value}" is neither {allow} nor {refuse}`, f.private, get.PrivateAllow, get.PrivateRefuse)
 	}
 	if f.stall <= 0 || f.maxTime <= 0 {
-		return q, misuse(f.cmd, "--stall and --max-time must be longer than nothing")
+		return q, misuse(f.cmd, "flag.fetch-time-not-positive", "--stall and --max-time must be longer than nothing")
 	}
 	switch {
 	case client.DNSSEC(f.dns.dnssec) == dnssecOff:
 		if f.dns.anchors != "" {
-			return q, misuse(f.cmd, "--anchors are for checking signatures, and --dnssec=off does not; keep one")
+			return q, misuse(f.cmd, "flag.anchors-with-dnssec-off", "--anchors are for checking signatures, and --dnssec=off does not; keep one")
 		}
 		f.dns.dnssec = ""
 	case f.dns.dnssec == "" && (f.verify || f.dns.anchors != ""):
@@ -226,10 +226,10 @@ func (p *program) get(f *getFlags, q client.Request) error {
 // adviseFetch adds to an error which flag helps; its kind stays.
 func (p *program) adviseFetch(err error) error {
 	if errors.Is(err, fetch.ErrUntrusted) && p.remote.authority == "" {
-		return fmt.Errorf("%w; name the certificate of its authority with --ca FILE", err)
+		return stele.Messagef("get.certificate-untrusted", "{cause}; name the certificate of its authority with --ca FILE", err)
 	}
 	if errors.Is(err, fetch.ErrAddress) && stele.KindOf(err) == stele.Forbidden {
-		return fmt.Errorf("%w; if the name is of your own network, fetch it with --private-addresses allow", err)
+		return stele.Messagef("get.name-perhaps-private", "{cause}; if the name is of your own network, fetch it with --private-addresses allow", err)
 	}
 	return err
 }
@@ -240,7 +240,7 @@ func (f *getFlags) adviseProof(list ways.List, err error) error {
 	changed := f.cmd.Flags().Changed
 	implied := f.verify && !changed("dnssec") && !changed("anchors") && list.Has(client.ViaDNS)
 	if implied && (errors.Is(err, dnssec.ErrBogus) || errors.Is(err, stele.Unavailable)) {
-		return fmt.Errorf("%w; answers of the DNS must prove themselves here: if the name server passes on no signatures name another with --dns, or keys to trust with --anchors, or do without with --dnssec=off", err)
+		return stele.Messagef("get.dns-unproven", "{cause}; answers of the DNS must prove themselves here: if the name server passes on no signatures name another with --dns, or keys to trust with --anchors, or do without with --dnssec=off", err)
 	}
 	return err
 }

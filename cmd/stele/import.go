@@ -105,9 +105,9 @@ believes a file that says when a record was created and changed, and by whom. Wi
 func (o *importOptions) check(cmd *cobra.Command) error {
 	switch {
 	case o.Replace && !o.Update:
-		return misuse(cmd, "--replace is for changing records; give --update too")
+		return misuse(cmd, "flag.replace-without-update", "--replace is for changing records; give --update too")
 	case o.EmptyClears && (!o.Update || o.Replace):
-		return misuse(cmd, "--empty-clears is for changing records; give --update, without --replace")
+		return misuse(cmd, "flag.empty-clears-without-update", "--empty-clears is for changing records; give --update, without --replace")
 	}
 	o.Encoding = bulk.Encoding(o.encoding)
 	return checkSpreadsheet(cmd, o.Encoding, o.Columns)
@@ -116,10 +116,10 @@ func (o *importOptions) check(cmd *cobra.Command) error {
 // checkSpreadsheet finds what is wrong with the flags that say how a CSV file is read.
 func checkSpreadsheet(cmd *cobra.Command, encoding bulk.Encoding, columns []string) error {
 	if !slices.Contains(bulk.Encodings(), encoding) {
-		return misuse(cmd, "%.60q is not an encoding that is known; there are auto, utf-8, cp1252, latin-1 and utf-16", string(encoding))
+		return misuse(cmd, "flag.encoding-unknown", `"{encoding}" is not an encoding that is known; there are auto, utf-8, cp1252, latin-1 and utf-16`, string(encoding))
 	}
 	if _, err := bulk.ParseMap(columns); err != nil {
-		return misuse(cmd, "--map: %w", err)
+		return misuse(cmd, "", "--map: {cause}", err)
 	}
 	return nil
 }
@@ -178,7 +178,7 @@ func mayKeep(ctx context.Context, l *Registry, o importOptions) error {
 	}
 	me, err := l.Me(ctx)
 	if err == nil && !me.Admin {
-		return refuse("import", stele.Forbidden, "%q is not an administrator, and so can't say when records were created, and by whom; give --fresh", me.Name)
+		return refuse("import", stele.Forbidden, "import.provenance-not-permitted", `"{user}" is not an administrator, and so can't say when records were created, and by whom; give --fresh`, me.Name)
 	}
 	return err
 }
@@ -196,9 +196,9 @@ func (p *program) importReport(im *importing, took time.Duration, err error) err
 	c := im.Mark.Counts
 	switch {
 	case errors.Is(err, context.Canceled):
-		err = refuse("import", stele.Unavailable, "interrupted; give the same command again to go on")
+		err = refuse("import", stele.Unavailable, "command.interrupted", "interrupted; give the same command again to go on")
 	case errors.Is(err, bulk.ErrTooMany):
-		err = refuse("import", stele.Invalid, "more than %d lines are rejected, so the rest is not read", im.MaxErrors)
+		err = refuse("import", stele.Invalid, "import.too-many-rejected-lines", "more than {most} lines are rejected, so the rest is not read", im.MaxErrors)
 	}
 	if err := im.shown.end(); err != nil {
 		return err
@@ -213,9 +213,9 @@ func (p *program) importReport(im *importing, took time.Duration, err error) err
 		return err
 	}
 	if im.Rejects.Path != "" {
-		return errors.Join(err, refuse("import", stele.Invalid, "%s of %s lines were rejected; %s has them, and says why", grouped(int64(c.Rejected)), grouped(int64(c.Rows())), im.Rejects.Path))
+		return errors.Join(err, refuse("import", stele.Invalid, "import.lines-rejected-to-file", "{rejected} of {lines} lines were rejected; {file} has them, and says why", grouped(int64(c.Rejected)), grouped(int64(c.Rows())), im.Rejects.Path))
 	}
-	return errors.Join(err, refuse("import", stele.Invalid, "%s of %s lines were rejected", grouped(int64(c.Rejected)), grouped(int64(c.Rows()))))
+	return errors.Join(err, refuse("import", stele.Invalid, "import.lines-rejected", "{rejected} of {lines} lines were rejected", grouped(int64(c.Rejected)), grouped(int64(c.Rows()))))
 }
 
 // printCounts prints how many lines were what.

@@ -57,7 +57,7 @@ func (f *keyFlags) describe(k *stele.SigningKey) error {
 	}
 	at, err := parseMoment(f.expires)
 	if err != nil {
-		return refuse("key", stele.Invalid, "--expires: %w", err)
+		return refuse("key", stele.Invalid, "", "--expires: {cause}", err)
 	}
 	k.Expires = at.UTC().Truncate(time.Second)
 	return nil
@@ -79,7 +79,7 @@ With - for FILE the key is read from standard input. 'stele key new' makes both.
   openssl pkey -in private.pem -pubout | stele key add urn:paradisec -`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
-				return misuse(cmd, "give the prefix of a namespace and the file with the public key, as in: urn:paradisec public.pem")
+				return misuse(cmd, "argument.key-add-incomplete", "give the prefix of a namespace and the file with the public key, as in: urn:paradisec public.pem")
 			}
 			return nil
 		},
@@ -132,7 +132,7 @@ func (p *program) readSmall(name string) ([]byte, error) {
 		return nil, err
 	}
 	if len(text) > maxKeyFile {
-		return nil, refuse("key", stele.Invalid, "%.200q is too large to be a key", name)
+		return nil, refuse("key", stele.Invalid, "key-file.too-large", `"{file}" is too large to be a key`, name)
 	}
 	return text, nil
 }
@@ -141,7 +141,7 @@ func (p *program) readSmall(name string) ([]byte, error) {
 func (p *program) printKey(ns *stele.Namespace, id string) error {
 	i := slices.IndexFunc(ns.Keys, func(k stele.SigningKey) bool { return k.ID == id })
 	if i < 0 {
-		return refuse("key", stele.Internal, "%s has not taken the key %s", ns.Key(), id)
+		return refuse("key", stele.Internal, "signing-key.not-taken", "{namespace} has not taken the key {key}", ns.Key(), id)
 	}
 	if p.json {
 		return p.printLine(newSigningKeyDocument(ns, &ns.Keys[i], p.now()))
@@ -242,7 +242,7 @@ and RSA (3072 bits) are for readers that know no other.`,
 				return err
 			}
 			if file == "" || file == "-" {
-				return misuse(cmd, "say where the private key goes, with -o FILE")
+				return misuse(cmd, "flag.key-output-missing", "say where the private key goes, with -o FILE")
 			}
 			return nil
 		},
@@ -292,7 +292,7 @@ a hyphen, write -- before the prefix.`,
 			if at != "" {
 				var err error
 				if when, err = parseMoment(at); err != nil {
-					return misuse(cmd, "--at: %w", err)
+					return misuse(cmd, "", "--at: {cause}", err)
 				}
 			}
 			return p.changeKey(cmd, args, func(k *stele.SigningKey) {
@@ -339,7 +339,7 @@ a hyphen, write -- before the prefix.`,
 
 func keyArguments(cmd *cobra.Command, args []string) error {
 	if len(args) != 2 {
-		return misuse(cmd, "give the prefix of a namespace and the name of a key, as in: urn:paradisec kPrK_qmx")
+		return misuse(cmd, "argument.key-of-namespace-missing", "give the prefix of a namespace and the name of a key, as in: urn:paradisec kPrK_qmx")
 	}
 	return nil
 }

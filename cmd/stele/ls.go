@@ -41,9 +41,9 @@ For the next page, give the last identifier of this one to --after.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case f.state != "" && !stele.State(f.state).IsValid():
-				return misuse(cmd, "%.60q is not a state; there are reserved, active and withdrawn", f.state)
+				return misuse(cmd, "flag.state-unknown", `"{state}" is not a state; there are reserved, active and withdrawn`, f.state)
 			case f.after != "" && len(args) == 0 && f.pointing == "":
-				return misuse(cmd, "--after needs the prefix that is listed, or its scheme, such as ark:")
+				return misuse(cmd, "flag.after-without-prefix", "--after needs the prefix that is listed, or its scheme, such as ark:")
 			}
 			prefix := ""
 			if len(args) == 1 {

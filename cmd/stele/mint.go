@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"errors"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -64,13 +63,13 @@ func (f *mintFlags) check() error {
 	}
 	switch {
 	case f.count < 1:
-		return misuse(cmd, "%d is not a number of names; make one or more", f.count)
+		return misuse(cmd, "flag.count-not-positive", "{count} is not a number of names; make one or more", f.count)
 	case f.registers():
 		if f.count > 1 && len(f.record.aliases) > 0 {
-			return misuse(cmd, "an alias belongs to one record, so it can't go with %d names; make one", f.count)
+			return misuse(cmd, "flag.alias-with-several-names", "an alias belongs to one record, so it can't go with {count} names; make one", f.count)
 		}
 	case f.record.given("alias", "reader", "level", "until", "statement"):
-		return misuse(cmd, "nothing is registered without --to, --title, --meta or --reserve; give one of them")
+		return misuse(cmd, "flag.mint-record-empty", "nothing is registered without --to, --title, --meta or --reserve; give one of them")
 	}
 	return f.record.check()
 }
@@ -156,7 +155,7 @@ func (p *program) mintRecords(ctx context.Context, l *Registry, pool []stele.Nam
 
 // interrupted is the error of a run that the user interrupted.
 func interrupted() error {
-	return &stele.Error{Op: "mint", Kind: stele.Unavailable, Err: errors.New("interrupted; what was printed is given, and will not be made again")}
+	return &stele.Error{Op: "mint", Kind: stele.Unavailable, Err: stele.Messagef("mint.interrupted", "interrupted; what was printed is given, and will not be made again")}
 }
 
 // namespace returns the namespace to make names in, as it is or as the flags say.

@@ -48,21 +48,21 @@ func (f *sheetFlags) check(cmd *cobra.Command) error {
 	if f.From == "" {
 		for _, name := range ofSheet {
 			if cmd.Flags().Changed(name) {
-				return misuse(cmd, "--%s says something about a file whose rows get names; name the file with --from", name)
+				return misuse(cmd, "flag.mint-without-from", "--{flag} says something about a file whose rows get names; name the file with --from", name)
 			}
 		}
 		return nil
 	}
 	for _, name := range slices.Concat([]string{"count", "to", "title", "who", "when", "where", "meta", "alias", "reader", "level", "until", "statement"}, targetFlags) {
 		if cmd.Flags().Changed(name) {
-			return misuse(cmd, "with --from the columns of the file say what the records are, so leave --%s out", name)
+			return misuse(cmd, "flag.mint-with-from", "with --from the columns of the file say what the records are, so leave --{flag} out", name)
 		}
 	}
 	switch {
 	case f.From == "-":
-		return misuse(cmd, "--from needs a file, since the names are written into it")
+		return misuse(cmd, "flag.from-not-a-file", "--from needs a file, since the names are written into it")
 	case strings.TrimSpace(f.Column) == "":
-		return misuse(cmd, "--column is empty; name the column for the names")
+		return misuse(cmd, "flag.column-empty", "--column is empty; name the column for the names")
 	}
 	return checkSpreadsheet(cmd, bulk.Encoding(f.encoding), f.Columns)
 }
@@ -98,9 +98,9 @@ func (f *mintFlags) mintFrom(p *program, choose func(ctx context.Context, l *Reg
 func (p *program) reportNamed(o sheet.Options, s *sheet.Sheet, done sheet.Result, err error) error {
 	switch {
 	case errors.Is(err, context.Canceled):
-		err = refuse("mint", stele.Unavailable, "interrupted; give the same command again to go on, and leave %s where it is", done.Journal)
+		err = refuse("mint", stele.Unavailable, "mint-file.interrupted", "interrupted; give the same command again to go on, and leave {journal} where it is", done.Journal)
 	case errors.Is(err, bulk.ErrTooMany):
-		err = refuse("mint", stele.Invalid, "more than %d rows are rejected, so the rest is not read, and %s stays as it was; %s has the rejected ones. Names that were made are kept in %s; give the command again to go on",
+		err = refuse("mint", stele.Invalid, "mint-file.too-many-rejected-rows", "more than {most} rows are rejected, so the rest is not read, and {output} stays as it was; {rejects} has the rejected ones. Names that were made are kept in {journal}; give the command again to go on",
 			o.MaxErrors, printable(s.Output()), done.Rejects, done.Journal)
 	case err != nil:
 		return err
@@ -109,7 +109,7 @@ func (p *program) reportNamed(o sheet.Options, s *sheet.Sheet, done sheet.Result
 		return errors.Join(err, perr)
 	}
 	if err == nil && done.Rejected > 0 {
-		err = refuse("mint", stele.Invalid, "%s of %s rows have no name; %s has them, and says why. Mend them in the file, and give the command again",
+		err = refuse("mint", stele.Invalid, "mint-file.rows-without-name", "{rejected} of {rows} rows have no name; {rejects} has them, and says why. Mend them in the file, and give the command again",
 			grouped(int64(done.Rejected)), grouped(int64(done.Rejected+done.Named+done.Kept)), done.Rejects)
 	}
 	return err

@@ -33,12 +33,12 @@ them with one date a second make ten names a second. They must exist ('stele ns 
 			server := f.record.given("host", "port", "ip", "ip-port", "allow-private", "granularity")
 			if len(pool) > 0 {
 				if server {
-					return misuse(cmd, "the namespaces of --pool have settings of their own; leave the other settings out")
+					return misuse(cmd, "flag.settings-with-pool", "the namespaces of --pool have settings of their own; leave the other settings out")
 				}
 				return f.run(p, func(_ context.Context, l *Registry) ([]stele.NamespaceKey, error) { return l.ParsePool(pool) })
 			}
 			if !f.record.given("host", "ip") {
-				return misuse(cmd, "an IBI is made from a server; give its host name with --host, its IP address with --ip, or both")
+				return misuse(cmd, "flag.ibi-host-missing", "an IBI is made from a server; give its host name with --host, its IP address with --ip, or both")
 			}
 			want := &stele.Namespace{Scheme: "ibi", Minter: stele.Minter{Kind: stele.MinterIBI}}
 			f.minter.apply(&want.Minter)
@@ -90,7 +90,7 @@ mask of e (one of 29 characters) and d (a digit), and k for a check character.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if naan == "" {
-				return misuse(cmd, "the number of the authority is missing; give it with --naan, such as 12345")
+				return misuse(cmd, "flag.naan-missing", "the number of the authority is missing; give it with --naan, such as 12345")
 			}
 			prefix := "ark:" + naan
 			if shoulder != "" {
@@ -161,7 +161,7 @@ digits. Nothing needs to be kept to make no name twice.`,
 // runBelow makes names below a prefix.
 func (f *mintFlags) runBelow(p *program, prefix, example string, minter stele.Minter) error {
 	if prefix == "" {
-		return misuse(f.record.cmd, "the prefix is missing; give it with --prefix, such as %s", example)
+		return misuse(f.record.cmd, "flag.prefix-missing", "the prefix is missing; give it with --prefix, such as {example}", example)
 	}
 	f.minter.apply(&minter)
 	return f.run(p, func(ctx context.Context, l *Registry) ([]stele.NamespaceKey, error) {
@@ -170,7 +170,7 @@ func (f *mintFlags) runBelow(p *program, prefix, example string, minter stele.Mi
 			return nil, err
 		}
 		if _, err := l.Namespace(ctx, key); minter.Kind == stele.MinterNOID && minter.Template == "" && errors.Is(err, stele.NotFound) {
-			return nil, misuse(f.record.cmd, "there is no namespace %s yet; say how its names are made with --template, such as .reedeedk", key)
+			return nil, misuse(f.record.cmd, "flag.template-missing", "there is no namespace {namespace} yet; say how its names are made with --template, such as .reedeedk", key)
 		}
 		return f.minter.namespace(ctx, l, &stele.Namespace{Scheme: key.Scheme, Prefix: key.Prefix, Minter: minter})
 	})

@@ -90,7 +90,7 @@ them.`,
 		Args: oneArgument("the prefix"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !given(cmd, "if-version") {
-				return misuse(cmd, "there is nothing to change; say what, such as --owner WHO")
+				return misuse(cmd, "flag.namespace-change-missing", "there is nothing to change; say what, such as --owner WHO")
 			}
 			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
 				key, err := l.ParsePrefix(args[0])
@@ -167,7 +167,7 @@ order. The root of a scheme is listed if somebody has changed it.`,
 			}
 			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
 				if only != "" && l.Schemes.Lookup(only) == nil {
-					return misuse(cmd, "%.60q is not a scheme; there are %s", only, strings.Join(l.Schemes.Names(), ", "))
+					return misuse(cmd, "argument.scheme-unknown", `"{scheme}" is not a scheme; there are {schemes}`, only, strings.Join(l.Schemes.Names(), ", "))
 				}
 				return p.listNamespaces(ctx, l, only)
 			})
@@ -257,7 +257,7 @@ is ahead of all of them. What is skipped is never made.`,
   stele ns skip ark:12345/x5 250000`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
-				return misuse(cmd, "give a prefix and a number")
+				return misuse(cmd, "argument.prefix-and-number-missing", "give a prefix and a number")
 			}
 			return nil
 		},
@@ -265,7 +265,7 @@ is ahead of all of them. What is skipped is never made.`,
 			number, ahead := strings.CutPrefix(args[1], "+")
 			n, err := strconv.ParseUint(number, 10, 64)
 			if err != nil {
-				return misuse(cmd, "%.60q is not a number; give one such as 5000 or +5000", args[1])
+				return misuse(cmd, "argument.not-a-number", `"{text}" is not a number; give one such as 5000 or +5000`, args[1])
 			}
 			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
 				key, err := l.ParsePrefix(args[0])
@@ -376,7 +376,7 @@ func (p *program) checkRules(ctx context.Context, l *Registry, key stele.Namespa
 		}
 	}
 	if found > 0 {
-		return refuse("check", stele.Invalid, "%s records break a rule of %s; correct them with 'stele update', or change the rule with 'stele ns set'", grouped(int64(found)), key)
+		return refuse("check", stele.Invalid, "namespace.rule-broken-by-records", "{records} records break a rule of {namespace}; correct them with 'stele update', or change the rule with 'stele ns set'", grouped(int64(found)), key)
 	}
 	if p.json {
 		return nil

@@ -30,10 +30,10 @@ Only administrators have rights in the root of a scheme, such as ark: .`,
   stele ns grant ark:12345 group:staff reader`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 3 {
-				return misuse(cmd, "give a prefix, who it is for, and a role, as in: ark:12345/x5 user:ann editor")
+				return misuse(cmd, "argument.grant-incomplete", "give a prefix, who it is for, and a role, as in: ark:12345/x5 user:ann editor")
 			}
 			if !stele.Role(args[2]).IsValid() {
-				return misuse(cmd, "%.60q is not a role; there are reader, editor and owner", args[2])
+				return misuse(cmd, "argument.role-unknown", `"{role}" is not a role; there are reader, editor and owner`, args[2])
 			}
 			return checkWho(cmd, args[1])
 		},
@@ -73,7 +73,7 @@ namespace. A role that they have above it stays. It exits with 3 if they have no
 		Example: "  stele ns ungrant ark:12345/x5 user:ann",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
-				return misuse(cmd, "give a prefix and whose role it is, as in: ark:12345/x5 user:ann")
+				return misuse(cmd, "argument.revoke-incomplete", "give a prefix and whose role it is, as in: ark:12345/x5 user:ann")
 			}
 			return checkWho(cmd, args[1])
 		},
@@ -86,9 +86,9 @@ namespace. A role that they have above it stays. It exits with 3 if they have no
 				case len(ns.Grants) < had:
 					return nil
 				case who == "user:"+ns.Owner:
-					return refuse("ungrant", stele.Conflict, "%s is named as the owner of %s; name another with 'stele ns set --owner'", who, ns.Key())
+					return refuse("ungrant", stele.Conflict, "grant.is-named-owner", "{principal} is named as the owner of {namespace}; name another with 'stele ns set --owner'", who, ns.Key())
 				}
-				return refuse("ungrant", stele.NotFound, "%s was given no role in %s; it may have one above it, or as a member of a group", who, ns.Key())
+				return refuse("ungrant", stele.NotFound, "grant.not-found", "{principal} was given no role in {namespace}; it may have one above it, or as a member of a group", who, ns.Key())
 			}, func(_ context.Context, _ *Registry, ns *stele.Namespace) error {
 				return p.say("%s has no role of its own in %s any more\n", who, ns.Key())
 			})
@@ -101,9 +101,9 @@ func checkWho(cmd *cobra.Command, who string) error {
 	kind, name, ok := strings.Cut(who, ":")
 	switch {
 	case !ok && auth.IsName(who):
-		return misuse(cmd, "is %s a user or a group? Write user:%s or group:%s", who, who, who)
+		return misuse(cmd, "argument.user-or-group-unclear", "is {name} a user or a group? Write user:{name} or group:{name}", who)
 	case kind != "user" && kind != "group" || !auth.IsName(name):
-		return misuse(cmd, "%.80q is not a user or group; write user: or group: and a name of a-z, 0-9, and . _ @ -", who)
+		return misuse(cmd, "argument.principal-malformed", `"{principal}" is not a user or group; write user: or group: and a name of a-z, 0-9, and . _ @ -`, who)
 	}
 	return nil
 }

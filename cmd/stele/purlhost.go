@@ -36,7 +36,7 @@ name or an IPv4 address, perhaps with a port.`,
 		Example: "  stele purl-host add purl.example.org\n  stele purl-host add purl.example.org localhost:8080 --server https://id.example.org",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return misuse(cmd, "the host is missing")
+				return misuse(cmd, "argument.purl-host-missing", "the host is missing")
 			}
 			return nil
 		},

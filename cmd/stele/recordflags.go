@@ -73,11 +73,11 @@ func (f *recordFlags) describes() bool {
 // check finds what is wrong with the flags themselves.
 func (f *recordFlags) check() error {
 	if len(f.to) > 1 {
-		return misuse(f.cmd, "--to is given %d times; give one URL, and add the others by 'stele update ID --to URL', each with its own type, language or service", len(f.to))
+		return misuse(f.cmd, "flag.to-repeated", "--to is given {count} times; give one URL, and add the others by 'stele update ID --to URL', each with its own type, language or service", len(f.to))
 	}
 	for _, flag := range targetFlags {
 		if f.given(flag) && len(f.to) == 0 {
-			return misuse(f.cmd, "--%s says something of a target; give its URL with --to", flag)
+			return misuse(f.cmd, "flag.target-url-missing", "--{flag} says something of a target; give its URL with --to", flag)
 		}
 	}
 	seen := make(map[string]string)
@@ -89,10 +89,10 @@ func (f *recordFlags) check() error {
 	for _, text := range f.meta {
 		key, _, ok := strings.Cut(text, "=")
 		if !ok || key == "" {
-			return misuse(f.cmd, "--meta %.60q has no key and value; write --meta key=value", text)
+			return misuse(f.cmd, "flag.meta-malformed", `--meta "{text}" has no key and value; write --meta key=value`, text)
 		}
 		if by := seen[key]; by != "" {
-			return misuse(f.cmd, "the field %.60q is given twice, by %s and by --meta; keep one", key, by)
+			return misuse(f.cmd, "flag.meta-field-twice", `the field "{field}" is given twice, by {flag} and by --meta; keep one`, key, by)
 		}
 		seen[key] = "--meta"
 	}

@@ -28,7 +28,7 @@ those, or let them expire. If you restore one of them, redact the record again.`
 		Args:    oneArgument("the identifier"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if reason == "" {
-				return misuse(cmd, "the reason is missing; name the order with --reason, for those who come later")
+				return misuse(cmd, "flag.redact-reason-missing", "the reason is missing; name the order with --reason, for those who come later")
 			}
 			return p.writing(cmd, func(ctx context.Context, l *Registry) error {
 				id, err := l.Parse(args[0])

@@ -43,7 +43,7 @@ history aside; the other flags change it. (PURL's users call it a clone.)`,
 				return err
 			}
 			if !reserve && like == "" && !f.describes() {
-				return misuse(cmd, "there is nothing to register; say where it is with --to URL, what it is with --title, or take the name only with --reserve")
+				return misuse(cmd, "flag.register-record-empty", "there is nothing to register; say where it is with --to URL, what it is with --title, or take the name only with --reserve")
 			}
 			return p.creating(cmd, func(ctx context.Context, l *Registry) error {
 				model := &stele.Record{}

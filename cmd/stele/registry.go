@@ -175,8 +175,8 @@ func (p *program) refuseSecond(folder string) error {
 			return nil
 		}
 	}
-	return refuse("open", stele.Conflict, "there is no registry in %.200q, and a second one is not made: the registry of this machine is %s, as %s says; add %s, or --server with the address of its server (to make a second registry here, add --data %s)",
-		folder, at, p.machineConfig, at.Flag(), folder)
+	return refuse("open", stele.Conflict, "command.registry-elsewhere", `there is no registry in "{folder}", and a second one is not made: the registry of this machine is {registry}, as {file} says; add {flag}, or --server with the address of its server (to make a second registry here, add --data {folder})`,
+		folder, at, p.machineConfig, at.Flag())
 }
 
 // place returns where the registry is that the flags name.
@@ -214,10 +214,10 @@ func (p *program) settlePlace(cmd *cobra.Command) error {
 		return nil
 	}
 	if flags.Changed("data") {
-		return misuse(cmd, "--store and --data each name a registry; keep one")
+		return misuse(cmd, "flag.store-and-data", "--store and --data each name a registry; keep one")
 	}
 	if err := postgres.CheckURL(p.store); err != nil {
-		return misuse(cmd, "--store: %w", err)
+		return misuse(cmd, "", "--store: {cause}", err)
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"os"
 	"os/signal"
 	"strings"
@@ -46,7 +45,7 @@ func onFolder(cmd *cobra.Command) *cobra.Command {
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if flag := cmd.InheritedFlags().Lookup("server"); flag != nil && flag.Changed {
-			return misuse(cmd, "'%s' works where it runs, and not on a --server; name a folder with --data, or a database with --store", cmd.CommandPath())
+			return misuse(cmd, "flag.server-not-supported", "'{command}' works where it runs, and not on a --server; name a folder with --data, or a database with --store", cmd.CommandPath())
 		}
 		return run(cmd, args)
 	}
@@ -63,9 +62,9 @@ func (p *program) isRemote(cmd *cobra.Command) (bool, error) {
 	case !flags.Changed("data") && !flags.Changed("store"):
 		return true, nil
 	case flags.Changed("server") && flags.Changed("store"):
-		return false, misuse(cmd, "--server and --store each name a registry; keep one")
+		return false, misuse(cmd, "flag.server-and-store", "--server and --store each name a registry; keep one")
 	case flags.Changed("server"):
-		return false, misuse(cmd, "--server and --data each name a registry; keep one")
+		return false, misuse(cmd, "flag.server-and-data", "--server and --data each name a registry; keep one")
 	}
 	return false, nil
 }
@@ -101,9 +100,9 @@ func (f *remoteFlags) hint(err error) error {
 	token, _ := f.token() // it was read before
 	switch {
 	case errors.Is(err, remote.ErrUntrusted) && f.authority == "":
-		return fmt.Errorf("%w with --ca FILE", err)
+		return stele.Messagef("flag.ca-helps", "{cause} with --ca FILE", err)
 	case errors.Is(err, stele.Unauthenticated) && token == "":
-		return fmt.Errorf("%w; it belongs in STELE_TOKEN, or in a file that --token-file names", err)
+		return stele.Messagef("flag.token-helps", "{cause}; it belongs in STELE_TOKEN, or in a file that --token-file names", err)
 	}
 	return err
 }
@@ -121,9 +120,9 @@ func (f *remoteFlags) open(cmd *cobra.Command, schemes *stele.Schemes) (*remote.
 	r, err := remote.New(f.server, token, remote.Options{Schemes: schemes, Roots: roots, PlainHTTP: f.plainHTTP})
 	switch {
 	case errors.Is(err, remote.ErrInTheClear):
-		return nil, misuse(cmd, "--server: %w, or give --plain-http if the network between is trusted", errors.Unwrap(err))
+		return nil, misuse(cmd, "flag.server-plain-http", "--server: {cause}, or give --plain-http if the network between is trusted", errors.Unwrap(err))
 	case err != nil:
-		return nil, misuse(cmd, "--server: %w", errors.Unwrap(err))
+		return nil, misuse(cmd, "", "--server: {cause}", errors.Unwrap(err))
 	}
 	return r, nil
 }
@@ -141,7 +140,7 @@ func (f *remoteFlags) token() (string, error) {
 	}
 	token := strings.TrimSpace(string(text))
 	if token == "" || len(text) > most {
-		return "", refuse("open", stele.Invalid, "%.200q has no token in it; put the one there that 'stele token create' printed", f.tokenFile)
+		return "", refuse("open", stele.Invalid, "token-file.empty", `"{file}" has no token in it; put the one there that 'stele token create' printed`, f.tokenFile)
 	}
 	return token, nil
 }
@@ -161,7 +160,7 @@ func (f *remoteFlags) roots() (*x509.CertPool, error) {
 		roots = x509.NewCertPool() // a system without any
 	}
 	if len(text) > most || !roots.AppendCertsFromPEM(text) {
-		return nil, refuse("open", stele.Invalid, "%.200q has no certificate in it; name a file in PEM, which has -----BEGIN CERTIFICATE-----", f.authority)
+		return nil, refuse("open", stele.Invalid, "ca-file.certificate-missing", `"{file}" has no certificate in it; name a file in PEM, which has -----BEGIN CERTIFICATE-----`, f.authority)
 	}
 	return roots, nil
 }

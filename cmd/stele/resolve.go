@@ -136,26 +136,26 @@ func (f *resolveFlags) request(name string) (client.Request, error) {
 	q := client.Request{Name: name, Protocols: f.protocols, Trace: f.trace}
 	var err error
 	if q.Service, err = ddds.ParseService(f.service); err != nil {
-		return q, misuse(f.cmd, "--service: %.60q is not a service; there are N2L, N2C, N2S, N2P and others of that shape", f.service)
+		return q, misuse(f.cmd, "flag.service-unknown", `--service: "{service}" is not a service; there are N2L, N2C, N2S, N2P and others of that shape`, f.service)
 	}
 	for _, text := range f.flags {
 		flag, err := ddds.ParseWantedFlag(text)
 		if err != nil {
-			return q, misuse(f.cmd, "--flag: %w", err)
+			return q, misuse(f.cmd, "", "--flag: {cause}", err)
 		}
 		q.Flags = append(q.Flags, flag)
 	}
 	if len(f.onlyProtocols) > 0 {
 		if len(f.protocols) > 0 {
-			return q, misuse(f.cmd, "--protocol and --only-protocol both name protocols; keep one")
+			return q, misuse(f.cmd, "flag.protocol-and-only-protocol", "--protocol and --only-protocol both name protocols; keep one")
 		}
 		q.Protocols, q.OnlyProtocols = f.onlyProtocols, true
 	}
 	if f.timeout <= 0 {
-		return q, misuse(f.cmd, "the --timeout must be longer than nothing")
+		return q, misuse(f.cmd, "flag.timeout-not-positive", "the --timeout must be longer than nothing")
 	}
 	if q.Accept, err = ways.ParseAccept(f.accept, q.Service); err != nil {
-		return q, misuse(f.cmd, "--accept: %w", err)
+		return q, misuse(f.cmd, "", "--accept: {cause}", err)
 	}
 	return q, nil
 }
@@ -244,7 +244,7 @@ func (p *program) via(f *resolveFlags, id stele.ID) ([]client.Via, error) {
 	for _, text := range f.via {
 		via := client.Via(strings.ToLower(text))
 		if !slices.Contains([]client.Via{client.ViaDNS, client.ViaHTTP, client.ViaLocal}, via) {
-			return nil, misuse(f.cmd, "%.60q is no way; there are dns, http and local", text)
+			return nil, misuse(f.cmd, "flag.via-unknown", `"{text}" is no way; there are dns, http and local`, text)
 		}
 		c.Named = append(c.Named, via)
 	}
@@ -258,7 +258,7 @@ func (p *program) ways(f *resolveFlags, schemes *stele.Schemes, id stele.ID) (li
 		return nil, err
 	}
 	if f.compare && len(chosen) < 2 {
-		return nil, misuse(f.cmd, "to compare takes two ways; name them with --via, a resolver with --server, a registry with --data")
+		return nil, misuse(f.cmd, "flag.compare-one-way", "to compare takes two ways; name them with --via, a resolver with --server, a registry with --data")
 	}
 	timeout := f.timeout
 	if len(chosen) > 1 {
@@ -286,7 +286,7 @@ func (p *program) ways(f *resolveFlags, schemes *stele.Schemes, id stele.ID) (li
 // httpWay makes the way over HTTP.
 func (p *program) httpWay(f *resolveFlags, schemes *stele.Schemes) (client.Way, error) {
 	if f.server == "" {
-		return nil, misuse(f.cmd, "which resolver? Name it with --server URL")
+		return nil, misuse(f.cmd, "flag.resolver-missing", "which resolver? Name it with --server URL")
 	}
 	roots, err := p.remote.roots()
 	if err != nil {
@@ -294,7 +294,7 @@ func (p *program) httpWay(f *resolveFlags, schemes *stele.Schemes) (client.Way, 
 	}
 	way, err := client.NewHTTP(client.HTTPOptions{Schemes: schemes, Server: f.server, Timeout: f.timeout, RootCAs: roots})
 	if err != nil {
-		return nil, misuse(f.cmd, "--server: %w", errors.Unwrap(err))
+		return nil, misuse(f.cmd, "", "--server: {cause}", errors.Unwrap(err))
 	}
 	return way, nil
 }
@@ -344,7 +344,7 @@ func (p *program) compare(id stele.ID, c ways.Comparison) error {
 	case c.Unanswered != nil:
 		return c.Unanswered
 	case !c.Agree:
-		return &stele.Error{Op: "compare", ID: id, Kind: stele.Conflict, Err: errors.New("the ways do not agree; --trace tells how each came to its answer")}
+		return &stele.Error{Op: "compare", ID: id, Kind: stele.Conflict, Err: stele.Messagef("resolve.ways-disagree", "the ways do not agree; --trace tells how each came to its answer")}
 	}
 	return nil
 }
@@ -458,13 +458,13 @@ func (p *program) dnsWay(cmd *cobra.Command, f *dnsFlags, schemes *stele.Schemes
 	for _, text := range f.servers {
 		server, err := client.ParseServer(text)
 		if err != nil {
-			return nil, misuse(cmd, "--dns: %w", errors.Unwrap(err))
+			return nil, misuse(cmd, "", "--dns: {cause}", errors.Unwrap(err))
 		}
 		o.Servers = append(o.Servers, server)
 	}
 	way, err := client.NewDNS(o)
 	if errors.Is(err, stele.Invalid) {
-		return nil, misuse(cmd, "%w", errors.Unwrap(err))
+		return nil, misuse(cmd, "", "{cause}", errors.Unwrap(err))
 	}
 	return way, err
 }
@@ -475,7 +475,7 @@ func (f *dnsFlags) readAnchors(cmd *cobra.Command) (*dnssec.Anchors, error) {
 		return nil, nil
 	}
 	if f.dnssec != string(client.Validate) {
-		return nil, misuse(cmd, "--anchors are for checking signatures; add --dnssec")
+		return nil, misuse(cmd, "flag.anchors-without-dnssec", "--anchors are for checking signatures; add --dnssec")
 	}
 	text, err := disk.ReadSome(f.anchors, maxAnchorFile)
 	if err != nil {
@@ -483,7 +483,7 @@ func (f *dnsFlags) readAnchors(cmd *cobra.Command) (*dnssec.Anchors, error) {
 	}
 	anchors, err := dnssec.ParseAnchors(bytes.NewReader(text))
 	if err != nil {
-		return nil, refuse("resolve", stele.Invalid, "the trust anchors in %.200q: %w", f.anchors, errors.Unwrap(err))
+		return nil, refuse("resolve", stele.Invalid, "anchors-file.invalid", `the trust anchors in "{file}": {cause}`, f.anchors, errors.Unwrap(err))
 	}
 	return anchors, nil
 }

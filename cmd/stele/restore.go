@@ -78,19 +78,19 @@ registry on the server.`,
 			var report restored
 			switch {
 			case far && present != "":
-				err = misuse(cmd, "--present names the registry that a database replaces; a server replaces its own")
+				err = misuse(cmd, "flag.present-with-server", "--present names the registry that a database replaces; a server replaces its own")
 			case far && p.serialFloor != nil:
-				err = misuse(cmd, "--serial-floor is for a restore where there is no registry; a server knows the serials of its zones, and 'stele zone raise' raises one")
+				err = misuse(cmd, "flag.serial-floor-with-server", "--serial-floor is for a restore where there is no registry; a server knows the serials of its zones, and 'stele zone raise' raises one")
 			case far && cmd.Flags().Changed("notify-allow"):
-				err = misuse(cmd, "--notify-allow is for a restore of a folder or a database; a server has the setting notify-allow")
+				err = misuse(cmd, "flag.notify-allow-with-server", "--notify-allow is for a restore of a folder or a database; a server has the setting notify-allow")
 			case far && p.acceptTokens:
-				err = misuse(cmd, "--accept-tokens is for a restore where there is no registry; a server keeps its tokens as they are")
+				err = misuse(cmd, "flag.accept-tokens-with-server", "--accept-tokens is for a restore where there is no registry; a server keeps its tokens as they are")
 			case far:
 				report, err = p.restoreAtServer(cmd, args[0], confirm)
 			case confirm != "":
-				err = misuse(cmd, "--confirm names the registry of a --server; a folder is named by --data")
+				err = misuse(cmd, "flag.confirm-without-server", "--confirm names the registry of a --server; a folder is named by --data")
 			case p.store == "" && present != "":
-				err = misuse(cmd, "--present names the registry that a database replaces; without --store it is that of --data")
+				err = misuse(cmd, "flag.present-without-store", "--present names the registry that a database replaces; without --store it is that of --data")
 			default:
 				report, err = p.restore(cmd, args[0], present)
 			}
@@ -187,7 +187,7 @@ func (p *program) restoreDatabase(ctx context.Context, cmd *cobra.Command, o *re
 		old.Folder = present
 	}
 	if old == p.place() {
-		return done, misuse(cmd, "--present and --store name the same database; restore into an empty one")
+		return done, misuse(cmd, "flag.present-is-store", "--present and --store name the same database; restore into an empty one")
 	}
 	return o.Database(ctx, p.store, backup, old)
 }
@@ -195,7 +195,7 @@ func (p *program) restoreDatabase(ctx context.Context, cmd *cobra.Command, o *re
 // restoreAtServer puts a backup in the place of a server's registry.
 func (p *program) restoreAtServer(cmd *cobra.Command, backup, confirm string) (report restored, err error) {
 	if confirm == "" {
-		return report, misuse(cmd, "say which registry is replaced: give the name of its folder on the server with --confirm")
+		return report, misuse(cmd, "flag.confirm-missing", "say which registry is replaced: give the name of its folder on the server with --confirm")
 	}
 	if err := registry.IsFolderBackup(backup); err != nil {
 		return report, err

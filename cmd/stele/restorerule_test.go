@@ -208,7 +208,7 @@ func (s *story) check(r *registry.Registry) {
 	}
 	s.ok(r.Registrar.SkipCounter(s.admin, storyKey, status.Given))
 	s.mint(r, "again")
-	if err := r.Inspect(s.admin, registry.Inspection{Problem: func(problem string) { s.t.Error(problem) }}); err != nil {
+	if err := r.Inspect(s.admin, registry.Inspection{Problem: func(problem *stele.Message) { s.t.Error(problem) }}); err != nil {
 		s.t.Error(err)
 	}
 }

@@ -37,15 +37,15 @@ the import made stay.
 			whole := cmd.Flags().Changed("import")
 			switch {
 			case whole == (len(args) == 1):
-				return misuse(cmd, "say what to revert: a record, with --to VERSION, or an import, with --import NUMBER")
+				return misuse(cmd, "argument.revert-missing", "say what to revert: a record, with --to VERSION, or an import, with --import NUMBER")
 			case whole && (cmd.Flags().Changed("to") || cmd.Flags().Changed("if-version")):
-				return misuse(cmd, "--to and --if-version are for one record, not for an import")
+				return misuse(cmd, "flag.version-with-import", "--to and --if-version are for one record, not for an import")
 			case whole && number == 0, !whole && to == 0 && cmd.Flags().Changed("to"):
-				return misuse(cmd, "versions and imports are numbered from 1")
+				return misuse(cmd, "flag.version-or-import-zero", "versions and imports are numbered from 1")
 			case !whole && !cmd.Flags().Changed("to"):
-				return misuse(cmd, "which version is missing; give it with --to, and see 'stele history %s'", printable(args[0]))
+				return misuse(cmd, "flag.revert-version-missing", "which version is missing; give it with --to, and see 'stele history {identifier}'", printable(args[0]))
 			case !whole && (o.DryRun || o.Reason != ""):
-				return misuse(cmd, "--dry-run and --reason are for the revert of an import")
+				return misuse(cmd, "flag.import-revert-only", "--dry-run and --reason are for the revert of an import")
 			}
 			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
 				if whole {
@@ -105,7 +105,7 @@ func (p *program) revertImport(ctx context.Context, l *Registry, number uint64, 
 	bar.End()
 	if err != nil {
 		if ctx.Err() != nil {
-			return refuse("revert import", stele.Unavailable, "interrupted; give the same command again to go on")
+			return refuse("revert import", stele.Unavailable, "command.interrupted", "interrupted; give the same command again to go on")
 		}
 		return err
 	}

@@ -120,7 +120,7 @@ func strict(root *cobra.Command) {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			about, rest, err := root.Find(args)
 			if err != nil || len(rest) > 0 {
-				return &usageError{fmt.Errorf("there is no command %q%s", strings.Join(args, " "), suggestVerb(root, args)), root.Name()}
+				return &usageError{stele.Messagef("command.not-found-with-hint", `there is no command "{command}"{hint}`, strings.Join(args, " "), suggestVerb(root, args)), root.Name()}
 			}
 			return about.Help()
 		},
@@ -139,7 +139,7 @@ func strict(root *cobra.Command) {
 			c.Args = cobra.ArbitraryArgs
 			c.RunE = func(cmd *cobra.Command, args []string) error {
 				if len(args) > 0 {
-					return &usageError{fmt.Errorf("there is no command %q", cmd.Name()+" "+strings.Join(args, " ")), cmd.CommandPath()}
+					return &usageError{stele.Messagef("command.not-found", `there is no command "{command}"`, cmd.Name()+" "+strings.Join(args, " ")), cmd.CommandPath()}
 				}
 				return cmd.Help()
 			}
@@ -148,8 +148,8 @@ func strict(root *cobra.Command) {
 }
 
 // refuse makes an error of a verb.
-func refuse(op string, kind stele.Kind, format string, args ...any) error {
-	return &stele.Error{Op: op, Kind: kind, Err: fmt.Errorf(format, args...)}
+func refuse(op string, kind stele.Kind, code, text string, args ...any) error {
+	return &stele.Error{Op: op, Kind: kind, Err: stele.Messagef(code, text, args...)}
 }
 
 // printable is [terminal.Printable].

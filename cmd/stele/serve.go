@@ -64,7 +64,7 @@ to try. Nothing of that needs a network.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.once && !o.demo {
-				return misuse(cmd, "--once goes with --demo")
+				return misuse(cmd, "flag.once-without-demo", "--once goes with --demo")
 			}
 			return p.serve(cmd, o)
 		},
@@ -91,7 +91,7 @@ func (p *program) serve(cmd *cobra.Command, o serveOptions) error {
 	var anyPort []string
 	if o.demo {
 		if c.Origin("store") == config.Flag {
-			return misuse(cmd, "the demo has a folder of its own; leave --store out")
+			return misuse(cmd, "flag.store-with-demo", "the demo has a folder of its own; leave --store out")
 		}
 		anyPort = demo.Configure(c)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
 	"github.com/stele-id/stele/cmd/stele/card"
 )
 
@@ -31,15 +32,15 @@ It exits with 3 if there is no such record, or was none then.`,
 			var then time.Time
 			if cmd.Flags().Changed("at") {
 				if cmd.Flags().Changed("version") {
-					return misuse(cmd, "--at and --version each choose a version; keep one")
+					return misuse(cmd, "flag.at-and-version", "--at and --version each choose a version; keep one")
 				}
 				var err error
 				if then, err = parseMoment(at); err != nil {
-					return misuse(cmd, "%w", err)
+					return misuse(cmd, "", "{cause}", err)
 				}
 			}
 			if cmd.Flags().Changed("version") && version == 0 {
-				return misuse(cmd, "versions are numbered from 1")
+				return misuse(cmd, "flag.version-zero", "versions are numbered from 1")
 			}
 			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
 				rec, err := l.Find(ctx, args[0], then, version)

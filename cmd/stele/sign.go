@@ -47,13 +47,13 @@ type; what was signed before stays in the history.`,
   curl -s https://example.org/report.pdf | stele sign ark:12345/x5report - --key ark.key --type application/pdf --replace`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
-				return misuse(cmd, "give the identifier and the file with what it stands for, as in: ark:12345/x5report report.pdf")
+				return misuse(cmd, "argument.sign-incomplete", "give the identifier and the file with what it stands for, as in: ark:12345/x5report report.pdf")
 			}
 			if f.key == "" {
-				return misuse(cmd, "say with which private key, with --key FILE")
+				return misuse(cmd, "flag.signing-key-missing", "say with which private key, with --key FILE")
 			}
 			if f.key == "-" && args[1] == "-" {
-				return misuse(cmd, "standard input can't be both the key and what is signed; put one into a file")
+				return misuse(cmd, "argument.standard-input-twice", "standard input can't be both the key and what is signed; put one into a file")
 			}
 			return nil
 		},
@@ -98,7 +98,7 @@ func (p *program) sign(cmd *cobra.Command, f *statementFlags, name, file string)
 	s := stele.Signature{Type: f.media, Date: p.now()}
 	if f.date != "" {
 		if s.Date, err = parseMoment(f.date); err != nil {
-			return misuse(cmd, "--date: %w", err)
+			return misuse(cmd, "", "--date: {cause}", err)
 		}
 	}
 	s.Date = s.Date.UTC().Truncate(time.Second)
@@ -160,7 +160,7 @@ func (p *program) digest(ctx context.Context, name string, s *stele.Signature) e
 			return err
 		}
 		if info.IsDir() {
-			return refuse("sign", stele.Invalid, "%s is a folder; sign a file, such as an archive of it", printable(name))
+			return refuse("sign", stele.Invalid, "sign.file-is-folder", "{file} is a folder; sign a file, such as an archive of it", printable(name))
 		}
 		from, total = file, info.Size()
 	}
@@ -172,7 +172,7 @@ func (p *program) digest(ctx context.Context, name string, s *stele.Signature) e
 		progress.Add(n)
 	})
 	if ctx.Err() != nil {
-		return refuse("sign", stele.Unavailable, "it was interrupted; nothing was signed")
+		return refuse("sign", stele.Unavailable, "sign.interrupted", "it was interrupted; nothing was signed")
 	}
 	return err
 }

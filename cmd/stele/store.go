@@ -71,7 +71,7 @@ An upgrade is explicit: a program that finds older tables says so, and does noth
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if p.store == "" {
-				return misuse(cmd, "name the database with --store URL; a folder needs no migration")
+				return misuse(cmd, "flag.migration-store-missing", "name the database with --store URL; a folder needs no migration")
 			}
 			return p.interruptible(cmd, p.migrate)
 		},
@@ -81,7 +81,7 @@ An upgrade is explicit: a program that finds older tables says so, and does noth
 // migrate makes the database ready and prints what was done.
 func (p *program) migrate(ctx context.Context) error {
 	if err := postgres.CheckURL(p.store); err != nil {
-		return refuse("migrate", stele.Invalid, "STELE_STORE: %w", err)
+		return refuse("migrate", stele.Invalid, "", "STELE_STORE: {cause}", err)
 	}
 	steps := []string{}
 	err := postgres.Migrate(ctx, p.store, postgres.Options{Now: p.now, Log: p.logger(), Brief: true}, func(step string) {
@@ -132,7 +132,7 @@ remove it first. --yes says that you know.`,
 // unseal takes the seal away if there is one.
 func (p *program) unseal(ctx context.Context, cmd *cobra.Command, s stele.Store, reason string, yes bool) error {
 	if reason != "" && !yes {
-		return misuse(cmd, "%s is sealed (%s); if the other one is in use, both give the same names to different things; give --yes if it is not and never will be", p.place(), reason)
+		return misuse(cmd, "flag.unseal-unconfirmed", "{place} is sealed ({reason}); if the other one is in use, both give the same names to different things; give --yes if it is not and never will be", p.place(), reason)
 	}
 	if reason != "" {
 		if err := s.Seal(ctx, ""); err != nil {
@@ -253,7 +253,7 @@ compared both places with each other, and has found no difference, nobody can us
   stele store copy /var/lib/stele /mnt/larger/stele`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
-				return misuse(cmd, "%d arguments where two belong: the place of the registry and the place to which it moves", len(args))
+				return misuse(cmd, "argument.two-places-expected", "{count} arguments where two belong: the place of the registry and the place to which it moves", len(args))
 			}
 			return nil
 		},
@@ -272,20 +272,20 @@ compared both places with each other, and has found no difference, nobody can us
 func copyPlaces(cmd *cobra.Command, args []string) (from, to registry.Place, err error) {
 	for _, name := range []string{"data", "store"} {
 		if cmd.Flags().Changed(name) {
-			return from, to, misuse(cmd, "the places are named by FROM and TO; leave --%s out", name)
+			return from, to, misuse(cmd, "flag.place-with-from-and-to", "the places are named by FROM and TO; leave --{flag} out", name)
 		}
 	}
 	if from, err = registry.ParsePlace(args[0]); err != nil {
-		return from, to, misuse(cmd, "FROM: %w", err)
+		return from, to, misuse(cmd, "", "FROM: {cause}", err)
 	}
 	if to, err = registry.ParsePlace(args[1]); err != nil {
-		return from, to, misuse(cmd, "TO: %w", err)
+		return from, to, misuse(cmd, "", "TO: {cause}", err)
 	}
 	if !from.IsDatabase() && registry.IsFolderBackup(from.Folder) != nil { // opening would make a registry there
-		return from, to, refuse("copy", stele.NotFound, "there is no registry in %.200q", from.Folder)
+		return from, to, refuse("copy", stele.NotFound, "store-copy.registry-missing", `there is no registry in "{folder}"`, from.Folder)
 	}
 	if same, err := from.IsSame(to); err != nil || same {
-		return from, to, errors.Join(err, misuse(cmd, "FROM and TO are the same place"))
+		return from, to, errors.Join(err, misuse(cmd, "argument.same-place", "FROM and TO are the same place"))
 	}
 	return from, to, nil
 }
@@ -311,7 +311,7 @@ func (p *program) copyStore(ctx context.Context, from, to registry.Place) (err e
 		Entry: stele.AuditEntry{By: who.Name, System: by.System, Via: by.Via}}
 	done, err := c.Run(ctx)
 	if ctx.Err() != nil {
-		return refuse("copy", stele.Unavailable, "interrupted; run the same command again, and it goes on where it was")
+		return refuse("copy", stele.Unavailable, "store-copy.interrupted", "interrupted; run the same command again, and it goes on where it was")
 	}
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/internal/spelling"
 )
 
@@ -35,7 +36,7 @@ func unknownVerb(root *cobra.Command, args []string, err error) error {
 	words := slices.DeleteFunc(slices.Clone(args), func(word string) bool {
 		return !strings.Contains(text, fmt.Sprintf("%q", word)) || strings.HasPrefix(word, "-")
 	})
-	return errors.New(text + suggestVerb(root, words))
+	return stele.Messagef("command.unknown-word", "{problem-text}{suggestion}", text, suggestVerb(root, words))
 }
 
 // suggestVerb names the verbs that may be meant by the first of some words; "" if none is
@@ -120,7 +121,7 @@ func explainFlag(cmd *cobra.Command, err error) error {
 	default:
 		return err
 	}
-	return fmt.Errorf("--%s is %s, and %.60q is not", flag.Name, wanted, invalid.GetValue())
+	return stele.Messagef("flag.value-malformed", `--{flag} is {expected}, and "{value}" is not`, flag.Name, wanted, invalid.GetValue())
 }
 
 // suggestFlag names the flag that may be meant.

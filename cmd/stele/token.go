@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/internal/wording"
 )
@@ -118,14 +119,14 @@ func (f *tokenFlags) request(cmd *cobra.Command, user string, now time.Time) (au
 	if cmd.Flags().Changed("expires") {
 		until, err := parseExpiry(f.expires, now)
 		if err != nil {
-			return want, misuse(cmd, "--expires: %w", err)
+			return want, misuse(cmd, "", "--expires: {cause}", err)
 		}
 		want.Expires, want.Never = until, until.IsZero()
 	}
 	for _, text := range f.scopes {
 		s := auth.Scope(text)
 		if !s.IsValid() {
-			return want, misuse(cmd, "--scope: %.40q is not a scope; choose from read, mint, write, admin, backup and metrics", text)
+			return want, misuse(cmd, "flag.scope-unknown", `--scope: "{scope}" is not a scope; choose from read, mint, write, admin, backup and metrics`, text)
 		}
 		want.Scopes = append(want.Scopes, s)
 	}
@@ -189,7 +190,7 @@ func parseExpiry(text string, now time.Time) (time.Time, error) {
 	if at, err := parseMoment(text); err == nil {
 		return at.UTC(), nil
 	}
-	return time.Time{}, fmt.Errorf("%.60q is neither a duration such as 90d or 1y, nor a date such as 2027-06-30, nor never", text)
+	return time.Time{}, stele.Messagef("argument.not-an-expiry", `"{text}" is neither a duration such as 90d or 1y, nor a date such as 2027-06-30, nor never`, text)
 }
 
 func (p *program) tokenLsCommand() *cobra.Command {
@@ -318,7 +319,7 @@ administrator may.`,
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if all == (len(args) > 0) {
-				return misuse(cmd, "name the tokens to open, or give --all")
+				return misuse(cmd, "argument.tokens-missing", "name the tokens to open, or give --all")
 			}
 			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
 				ids := args

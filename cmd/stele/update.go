@@ -80,10 +80,10 @@ func ifVersionFlag(cmd *cobra.Command, version *uint64) {
 // check finds what is wrong with the flags themselves.
 func (f *updateFlags) check() error {
 	if !given(f.cmd, "if-version") {
-		return misuse(f.cmd, "there is nothing to change; say what, such as --to URL or --title TEXT")
+		return misuse(f.cmd, "flag.record-change-missing", "there is nothing to change; say what, such as --to URL or --title TEXT")
 	}
 	if f.public && f.given("reader") {
-		return misuse(f.cmd, "--public lets everybody see the record, --reader only some; keep one")
+		return misuse(f.cmd, "flag.public-and-reader", "--public lets everybody see the record, --reader only some; keep one")
 	}
 	return f.recordFlags.check()
 }

@@ -106,7 +106,7 @@ A user is never removed, since history names them: --disabled shuts them out, an
 		ValidArgsFunction: p.completeUsers,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !given(cmd) {
-				return misuse(cmd, "there is nothing to change; say what, such as --group staff")
+				return misuse(cmd, "flag.user-change-missing", "there is nothing to change; say what, such as --group staff")
 			}
 			return p.reading(cmd, func(ctx context.Context, l *Registry) error {
 				u, err := l.SetUser(ctx, args[0], func(u *auth.User) error {

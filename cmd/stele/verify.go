@@ -49,7 +49,7 @@ none.`,
 			if len(args) == 1 {
 				for _, other := range []string{"data", "store", "server"} {
 					if flags.Changed(other) {
-						return misuse(cmd, "%.60q and --%s each name what is checked; keep one", args[0], other)
+						return misuse(cmd, "flag.verify-with-argument", `"{argument}" and --{flag} each name what is checked; keep one`, args[0], other)
 					}
 				}
 				p.data, p.store, p.remote.server = args[0], "", ""
@@ -86,14 +86,14 @@ func (p *program) newVerdict() *verdict {
 // inspection returns what the check calls.
 func (v *verdict) inspection() remote.Inspection {
 	return remote.Inspection{
-		Problem: func(text string) {
+		Problem: func(m *stele.Message) {
 			v.wrong++
 			v.progress.Add(1)
-			v.print("problem", text)
+			v.print("problem", m)
 		},
-		Note: func(text string) {
+		Note: func(m *stele.Message) {
 			v.notes++
-			v.print("note", text)
+			v.print("note", m)
 		},
 		Progress: func(done float64) {
 			v.done.Store(int64(math.Round(done * thousandths)))
@@ -104,10 +104,12 @@ func (v *verdict) inspection() remote.Inspection {
 
 // print prints a line of what was found. The last line reports an error of standard
 // output.
-func (v *verdict) print(kind, text string) {
+func (v *verdict) print(kind string, m *stele.Message) {
+	text := m.Error()
+	code, _ := stele.CodeOf(m)
 	switch {
 	case v.p.json:
-		_ = v.p.printObject(map[string]string{kind: text})
+		_ = v.p.printObject(map[string]string{kind: text, "code": code})
 	case kind == "note":
 		_ = v.p.say("note: %s\n", printable(text))
 	default:
@@ -177,10 +179,10 @@ type verified struct {
 // conclude prints what was checked, or returns the error of what is damaged.
 func (v *verdict) conclude(r verified) error {
 	if v.wrong > 0 && r.Rows > 0 || v.wrong > 0 && r.Taken != "" {
-		return refuse("verify", stele.Internal, "the backup in %s is damaged: %s problems; use another backup", r.Place, grouped(int64(v.wrong)))
+		return refuse("verify", stele.Internal, "verify.backup-damaged", "the backup in {place} is damaged: {count} problems; use another backup", r.Place, grouped(int64(v.wrong)))
 	}
 	if v.wrong > 0 {
-		return refuse("verify", stele.Internal, "%s is damaged: %s problems; restore a backup", r.Place, grouped(int64(v.wrong)))
+		return refuse("verify", stele.Internal, "verify.registry-damaged", "{place} is damaged: {count} problems; restore a backup", r.Place, grouped(int64(v.wrong)))
 	}
 	r.Notes = v.notes
 	if v.p.json {

@@ -26,7 +26,7 @@ reinstate ID' takes a withdrawal back.`,
 		Args: oneArgument("the identifier"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if reason == "" {
-				return misuse(cmd, "the reason is missing; say why with --reason, for those who come later")
+				return misuse(cmd, "flag.withdraw-reason-missing", "the reason is missing; say why with --reason, for those who come later")
 			}
 			return p.writing(cmd, func(ctx context.Context, l *Registry) error {
 				id, err := l.Parse(args[0])

@@ -161,7 +161,7 @@ caches, and their copies of the zone, they keep for a while.`,
 				}
 				ns, err := l.SetNamespace(ctx, key, 0, func(ns *stele.Namespace) error {
 					if ns.Publication.IsZero() {
-						return refuse("withdraw", stele.Conflict, "%s is not published", key)
+						return refuse("withdraw", stele.Conflict, "zone.prefix-not-published", "{namespace} is not published", key)
 					}
 					ns.Publication = stele.Publication{}
 					return nil
@@ -200,7 +200,7 @@ func setZone(ctx context.Context, l *Registry, zones *publish.Zones, op, zone st
 	}
 	return l.SetNamespace(ctx, key, 0, func(ns *stele.Namespace) error {
 		if ns.Publication.Zone == "" {
-			return refuse(op, stele.Conflict, "%s is published in no zone; 'stele zone add' does that", key)
+			return refuse(op, stele.Conflict, "zone.none-of-namespace", "{namespace} is published in no zone; 'stele zone add' does that", key)
 		}
 		return change(&ns.Publication)
 	})
@@ -214,7 +214,7 @@ func zoneOwner(ctx context.Context, l *Registry, zones *publish.Zones, text stri
 	}
 	for _, z := range list {
 		if z.Zone == absolute(text) && z.Layout == publish.LayoutCatalog {
-			return stele.NamespaceKey{}, refuse("find zone", stele.Conflict, "%s is a catalog, which is made of the zones that it lists, with their secondaries; change those, or see 'stele zone catalog --help'", z.Zone)
+			return stele.NamespaceKey{}, refuse("find zone", stele.Conflict, "zone.is-catalog", "{zone} is a catalog, which is made of the zones that it lists, with their secondaries; change those, or see 'stele zone catalog --help'", z.Zone)
 		}
 		if z.Zone == absolute(text) {
 			return z.Namespace, nil
@@ -222,7 +222,7 @@ func zoneOwner(ctx context.Context, l *Registry, zones *publish.Zones, text stri
 	}
 	key, err := l.ParsePrefix(text)
 	if err != nil {
-		return key, &stele.Error{Op: "find zone", Kind: stele.NotFound, Err: fmt.Errorf("there is no zone %.80q here; 'stele zone ls' lists them", text)}
+		return key, &stele.Error{Op: "find zone", Kind: stele.NotFound, Err: stele.Messagef("zone.not-found-here", `there is no zone "{zone}" here; 'stele zone ls' lists them`, text)}
 	}
 	return key, nil
 }

@@ -91,17 +91,17 @@ func (f *zoneFlags) checkUse(args []string) error {
 	changed := f.cmd.Flags().Changed
 	switch {
 	case f.root == "" && len(args) == 0:
-		return misuse(f.cmd, "the prefix is missing; give one, such as urn:paradisec, or --root ZONE")
+		return misuse(f.cmd, "argument.zone-prefix-missing", "the prefix is missing; give one, such as urn:paradisec, or --root ZONE")
 	case f.root != "" && len(args) > 0:
-		return misuse(f.cmd, "a root is of a whole scheme; give --root or a prefix")
+		return misuse(f.cmd, "argument.root-with-prefix", "a root is of a whole scheme; give --root or a prefix")
 	case len(args) > 1:
 		return oneArgument("the prefix")(f.cmd, args)
 	case f.root == "" && changed("scheme"):
-		return misuse(f.cmd, "--scheme says of which scheme a --root is")
+		return misuse(f.cmd, "flag.scheme-without-root", "--scheme says of which scheme a --root is")
 	case f.root != "" && (changed("zone") || changed("layout") || changed("separator") || changed("parts") || changed("exact") || changed("elsewhere")):
-		return misuse(f.cmd, "a root has --ns, --mailbox and --resolver only")
+		return misuse(f.cmd, "flag.not-for-root", "a root has --ns, --mailbox and --resolver only")
 	case f.root == "" && !given(f.cmd):
-		return misuse(f.cmd, "say in which zone, with --zone NAME")
+		return misuse(f.cmd, "flag.zone-missing", "say in which zone, with --zone NAME")
 	}
 	return nil
 }
@@ -114,9 +114,9 @@ func (p *program) zoneAdd(ctx context.Context, l *Registry, zones *publish.Zones
 			return err
 		}
 	} else if l.Schemes.Lookup(f.scheme) == nil {
-		return misuse(f.cmd, "%.60q is not a scheme; there are %s", f.scheme, strings.Join(l.Schemes.Names(), ", "))
+		return misuse(f.cmd, "argument.scheme-unknown", `"{scheme}" is not a scheme; there are {schemes}`, f.scheme, strings.Join(l.Schemes.Names(), ", "))
 	} else if !client.Knows(f.scheme) {
-		return misuse(f.cmd, "%s names have no keys in the DNS, so a root of them would lead nowhere; they are found over HTTP", f.scheme)
+		return misuse(f.cmd, "flag.root-scheme-without-dns", "{scheme} names have no keys in the DNS, so a root of them would lead nowhere; they are found over HTTP", f.scheme)
 	}
 	change := func(ns *stele.Namespace) error { return f.apply(ctx, zones, ns) }
 	ns, err := l.Namespace(ctx, key)
@@ -178,7 +178,7 @@ func (f *zoneFlags) apply(ctx context.Context, zones *publish.Zones, ns *stele.N
 		}
 	}
 	if p.Zone == "" {
-		return misuse(f.cmd, "say in which zone, with --zone NAME")
+		return misuse(f.cmd, "flag.zone-missing", "say in which zone, with --zone NAME")
 	}
 	if p.Layout == stele.LayoutNames && (p.Separator == "" || p.Parts == 0) {
 		sep, parts, err := zones.Survey(ctx, ns.Key(), p.Separator)
@@ -248,7 +248,7 @@ func (f *zoneFlags) nameServers() (list []stele.NameServer, err error) {
 		for _, a := range strings.FieldsFunc(addresses, func(r rune) bool { return r == ',' }) {
 			addr, err := netip.ParseAddr(a)
 			if err != nil {
-				return nil, misuse(f.cmd, "%.60q is not an IP address; write --ns NAME=192.0.2.1,2001:db8::1", a)
+				return nil, misuse(f.cmd, "flag.name-server-address-malformed", `"{text}" is not an IP address; write --ns NAME=192.0.2.1,2001:db8::1`, a)
 			}
 			s.Addresses = append(s.Addresses, addr.Unmap().String())
 		}
@@ -263,7 +263,7 @@ func (f *zoneFlags) discoveries() (list []stele.Discovery, err error) {
 		kind, at, ok := strings.Cut(text, "=")
 		d := stele.Discovery{Kind: stele.DiscoveryKind(strings.ToUpper(kind)), At: at}
 		if !ok || !d.Kind.IsValid() {
-			return nil, misuse(f.cmd, "%.60q does not say where; write NAPTR=name, SRV=name, A=name, AAAA=name or URL=url", text)
+			return nil, misuse(f.cmd, "flag.delegation-malformed", `"{text}" does not say where; write NAPTR=name, SRV=name, A=name, AAAA=name or URL=url`, text)
 		}
 		if d.Kind != stele.DiscoverURL {
 			d.At = absolute(at)

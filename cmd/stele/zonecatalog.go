@@ -37,7 +37,7 @@ another catalog leaves that one.`,
 		Example: "  stele zone catalog add catalog.example.net paradisec.example names.example.org",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 2 {
-				return misuse(cmd, "give the name of the catalog, and the zones that it lists")
+				return misuse(cmd, "argument.catalog-incomplete", "give the name of the catalog, and the zones that it lists")
 			}
 			return nil
 		},
@@ -59,7 +59,7 @@ then. A catalog ends with its last zone; its secondaries keep what they have the
 		Example: "  stele zone catalog rm paradisec.example",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return misuse(cmd, "the zone is missing")
+				return misuse(cmd, "argument.zone-missing", "the zone is missing")
 			}
 			return nil
 		},
@@ -76,7 +76,7 @@ func (p *program) setCatalog(cmd *cobra.Command, catalog string, names []string)
 		for _, name := range names {
 			ns, err := setZone(ctx, l, zones, "zone catalog", name, func(p *stele.Publication) error {
 				if catalog == "" && p.Catalog == "" {
-					return refuse("zone catalog", stele.NotFound, "%s is listed in no catalog", p.Zone)
+					return refuse("zone catalog", stele.NotFound, "zone.not-in-catalog", "{zone} is listed in no catalog", p.Zone)
 				}
 				p.Catalog = catalog
 				return nil

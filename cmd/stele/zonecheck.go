@@ -97,9 +97,9 @@ func (p *program) checkZones(ctx context.Context, l *Registry, zones *publish.Zo
 	case err != nil:
 		return err
 	case serious > 0:
-		return refuse("check", stele.Conflict, "%d of %d problems keep something from being found", serious, all)
+		return refuse("check", stele.Conflict, "zone-check.problems", "{serious} of {total} problems keep something from being found", serious, all)
 	case wrong > 0:
-		return refuse("check", stele.Conflict, "%d problems keep secondaries from having a zone as it is", wrong)
+		return refuse("check", stele.Conflict, "zone-check.secondaries-differ", "{count} problems keep secondaries from having a zone as it is", wrong)
 	}
 	return nil
 }
@@ -241,7 +241,7 @@ func (p *program) mayAsk() (outbound.Rule, error) {
 	list := strings.FieldsFunc(p.askAllow, func(r rune) bool { return r == ',' || r == ' ' })
 	allowed, err := outbound.ParseRule(list)
 	if err != nil {
-		return allowed, refuse("ask secondaries", stele.Invalid, "notify-allow: %w", err)
+		return allowed, refuse("ask secondaries", stele.Invalid, "", "notify-allow: {cause}", err)
 	}
 	return allowed, nil
 }

@@ -41,10 +41,10 @@ good for a month. Without --signed the file of a signed zone has none, and expor
 		ValidArgsFunction: p.completeZones,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if signed && parent {
-				return misuse(cmd, "--parent prints what others sign themselves; give it without --signed")
+				return misuse(cmd, "flag.parent-with-signed", "--parent prints what others sign themselves; give it without --signed")
 			}
 			if root != "" && !parent {
-				return misuse(cmd, "--root says for whom the records of --parent are; give that too")
+				return misuse(cmd, "flag.root-without-parent", "--root says for whom the records of --parent are; give that too")
 			}
 			want := remote.ZoneFile{Signed: signed, Parent: parent, Root: root}
 			return p.withZones(cmd, func(ctx context.Context, l *Registry, zones *publish.Zones) error {
@@ -102,5 +102,5 @@ func publishedIn(ctx context.Context, l *Registry, zone string) (*stele.Namespac
 			return ns, nil
 		}
 	}
-	return nil, refuse("find zone", stele.NotFound, "there is no zone %.80q here; 'stele zone ls' lists them", zone)
+	return nil, refuse("find zone", stele.NotFound, "zone.not-found-here", `there is no zone "{zone}" here; 'stele zone ls' lists them`, zone)
 }

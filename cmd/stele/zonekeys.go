@@ -56,7 +56,7 @@ func (p *program) withKeysOf(ctx context.Context, l *Registry, text string, do f
 	case *access.Local:
 		return do(ctx, &localKeys{zonekey.Manager{Store: k.Registrar, Zones: zones, Now: p.now, Random: rand.Reader}, zone}, zone)
 	}
-	return refuse("zone keys", stele.Internal, "the keys of %s can't be found", zone)
+	return refuse("zone keys", stele.Internal, "zone.keys-unreachable", "the keys of {zone} can't be found", zone)
 }
 
 func (p *program) zoneKeysCommand() *cobra.Command {
@@ -154,7 +154,7 @@ the zone above is one of this registry, it has them already.`,
 					return err
 				}
 				if len(status.DS) == 0 {
-					return refuse("zone ds", stele.NotFound, "%s has no keys; 'stele zone sign %s' makes them", zone, zone)
+					return refuse("zone ds", stele.NotFound, "zone.keys-missing", "{zone} has no keys; 'stele zone sign {zone}' makes them", zone)
 				}
 				return p.printDS(status.DS)
 			})

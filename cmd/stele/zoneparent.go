@@ -37,7 +37,7 @@ func (f *parentFlags) find(ctx context.Context, zone string) (parent string, lis
 		parent, list, err = ask.DS(ctx, zone)
 	}
 	if err != nil {
-		return "", nil, refuse("zone keys", stele.Unavailable, "the parent of %s can't be asked for its DS records: %v; name a name server that knows it with --dns, or add --unchecked", zone, err)
+		return "", nil, refuse("zone keys", stele.Unavailable, "zone.parent-unanswered", "the parent of {zone} can't be asked for its DS records: {cause}; name a name server that knows it with --dns, or add --unchecked", zone, err)
 	}
 	return parent, list, nil
 }
@@ -61,7 +61,7 @@ func (f *parentFlags) has(ctx context.Context, status *zonekey.Status, tag strin
 	if len(wanted) == 0 || slices.ContainsFunc(wanted, func(want string) bool { return slices.Contains(list, want) }) {
 		return nil
 	}
-	return refuse("zone keys", stele.Conflict, "%s does not have the DS record of the key %s of %s, %q; have it published there, and try again. If another way to the parent's servers is right, name it with --dns", parent, tag, status.Zone, wanted[0])
+	return refuse("zone keys", stele.Conflict, "zone.parent-without-ds", `{parent} does not have the DS record of the key {key} of {zone}, "{record}"; have it published there, and try again. If another way to the parent's servers is right, name it with --dns`, parent, tag, status.Zone, wanted[0])
 }
 
 // noOthers makes sure that the parent has only DS records that the zone wants.
@@ -75,7 +75,7 @@ func (f *parentFlags) noOthers(ctx context.Context, status *zonekey.Status) erro
 	}
 	for _, have := range list {
 		if !slices.Contains(wantedDS(status), have) {
-			return refuse("zone keys", stele.Conflict, "%s still has the DS record %q of %s; have it removed there, and try again", parent, have, status.Zone)
+			return refuse("zone keys", stele.Conflict, "zone.parent-with-old-ds", `{parent} still has the DS record "{record}" of {zone}; have it removed there, and try again`, parent, have, status.Zone)
 		}
 	}
 	return nil

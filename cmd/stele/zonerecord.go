@@ -52,7 +52,7 @@ records that the settings of the zone make.`,
   stele zone record add paradisec.example www 300 CNAME web.example.org.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 5 {
-				return misuse(cmd, "give the zone, the name, the TTL, the type and the data")
+				return misuse(cmd, "argument.zone-record-add-incomplete", "give the zone, the name, the TTL, the type and the data")
 			}
 			return nil
 		},
@@ -60,7 +60,7 @@ records that the settings of the zone make.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ttl, err := strconv.ParseUint(args[2], 10, 32)
 			if err != nil {
-				return misuse(cmd, "%.60q is not a TTL; give seconds, such as 3600", args[2])
+				return misuse(cmd, "argument.not-a-ttl", `"{text}" is not a TTL; give seconds, such as 3600`, args[2])
 			}
 			return p.setRecords(cmd, args[0], func(ctx context.Context, zones *publish.Zones, zone string, list []stele.ZoneRecord) ([]stele.ZoneRecord, error) {
 				r := stele.ZoneRecord{Name: inZone(args[1], zone), TTL: uint32(ttl), Type: recordType(args[3])}
@@ -125,7 +125,7 @@ of the name and type. They stay in the history of the namespace.`,
 		Example: "  stele zone record rm paradisec.example www A\n  stele zone record rm paradisec.example @ MX '10 mx.example.org.'",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 3 {
-				return misuse(cmd, "give the zone, the name and the type, and perhaps the data")
+				return misuse(cmd, "argument.zone-record-remove-incomplete", "give the zone, the name and the type, and perhaps the data")
 			}
 			return nil
 		},
@@ -143,7 +143,7 @@ of the name and type. They stay in the history of the namespace.`,
 					return o.Name == r.Name && o.Type == r.Type && (len(args) == 3 || o.Data == r.Data)
 				})
 				if len(kept) == len(list) {
-					return nil, refuse("zone record", stele.NotFound, "the owner has no such %s record at %s; 'stele zone record ls %s' lists them", r.Type, r.Name, zone)
+					return nil, refuse("zone record", stele.NotFound, "zone-record.not-found", "the owner has no such {type} record at {name}; 'stele zone record ls {zone}' lists them", r.Type, r.Name, zone)
 				}
 				return kept, nil
 			})

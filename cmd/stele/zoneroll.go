@@ -57,16 +57,16 @@ as long as they keep them: it is for a key that has become known to others.`,
   stele zone roll paradisec.example --next --ds-removed`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 2 {
-				return misuse(cmd, "give the zone and the kind of key")
+				return misuse(cmd, "argument.zone-key-incomplete", "give the zone and the kind of key")
 			}
 			return oneArgument("the zone")(cmd, args[:min(len(args), 1)])
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !f.next && (f.atParent || f.removed || f.force || cmd.Flags().Changed("parent-ttl")) {
-				return misuse(cmd, "these flags are about --next")
+				return misuse(cmd, "flag.without-next", "these flags are about --next")
 			}
 			if f.next && f.algorithm != "" {
-				return misuse(cmd, "--algorithm begins a change, and --next goes on with it; give one of them")
+				return misuse(cmd, "flag.algorithm-with-next", "--algorithm begins a change, and --next goes on with it; give one of them")
 			}
 			change := zonekey.Change{Do: "roll", Algorithm: f.algorithm}
 			if f.next {
@@ -118,9 +118,9 @@ func (f *rollFlags) check(ctx context.Context, keys keyKeeper, now time.Time) er
 	leave := slices.ContainsFunc(status.Steps, func(s zonekey.Step) bool { return s.To == zonekey.Leaving })
 	switch {
 	case leave && f.atParent:
-		return refuse("zone roll", stele.Conflict, "the next step is about the DS records of the old keys; when the parent of %s has none of them any more, give --ds-removed instead of --ds-published", status.Zone)
+		return refuse("zone roll", stele.Conflict, "zone.roll-awaits-ds-removal", "the next step is about the DS records of the old keys; when the parent of {zone} has none of them any more, give --ds-removed instead of --ds-published", status.Zone)
 	case !leave && f.removed:
-		return refuse("zone roll", stele.Conflict, "no keys of %s are about to leave; --ds-removed is for that step of a change of algorithm, and 'stele zone keys %s' says what comes next", status.Zone, status.Zone)
+		return refuse("zone roll", stele.Conflict, "zone.roll-has-no-leaving-keys", "no keys of {zone} are about to leave; --ds-removed is for that step of a change of algorithm, and 'stele zone keys {zone}' says what comes next", status.Zone)
 	}
 	i := slices.IndexFunc(status.Steps, func(s zonekey.Step) bool { return s.Parent && !now.Before(s.From) })
 	if i < 0 || f.force {

@@ -50,7 +50,7 @@ func (f *secondaryFlags) add(p *program, cmd *cobra.Command) {
 func (f *secondaryFlags) secondary(cmd *cobra.Command) (stele.Secondary, error) {
 	s := stele.Secondary{Network: f.network}
 	if f.network == "" && f.key == "" {
-		return s, misuse(cmd, "say who, with --network or --key, or with both")
+		return s, misuse(cmd, "flag.secondary-missing", "say who, with --network or --key, or with both")
 	}
 	if network, err := netip.ParsePrefix(f.network); err == nil {
 		s.Network = network.Masked().String()
@@ -128,7 +128,7 @@ The copy that it has it keeps, and answers from it for up to two weeks.`,
 			return p.setSecondaries(cmd, args[0], func(list []stele.Secondary) ([]stele.Secondary, error) {
 				i := slices.IndexFunc(list, isSameSecondary(s))
 				if i < 0 {
-					return nil, refuse("zone secondary", stele.NotFound, "there is no such secondary; 'stele zone secondary ls %s' lists them", args[0])
+					return nil, refuse("zone secondary", stele.NotFound, "zone.secondary-not-found", "there is no such secondary; 'stele zone secondary ls {zone}' lists them", args[0])
 				}
 				return slices.Delete(list, i, i+1), nil
 			})

@@ -108,12 +108,19 @@ func (p *program) showPlace(ctx context.Context, zones *publish.Zones, id stele.
 		return err
 	}
 	if p.json {
-		err = p.printLine(placeDocument{id.String(), place.Zone, place.Owner, place.Reason, recordDocuments(place.Records), place.Notes})
+		d := placeDocument{ID: id.String(), Zone: place.Zone, Owner: place.Owner, Records: recordDocuments(place.Records)}
+		if place.Reason != nil {
+			d.Reason = place.Reason.Error()
+		}
+		for _, note := range place.Notes {
+			d.Notes = append(d.Notes, note.Error())
+		}
+		err = p.printLine(d)
 	} else if place.Owner != "" {
 		err = p.drawPlace(id, place)
 	}
-	if err == nil && place.Reason != "" {
-		err = &stele.Error{Op: "show", ID: id, Kind: stele.NotFound, Err: errors.New("nothing is published of it: " + place.Reason)}
+	if err == nil && place.Reason != nil {
+		err = &stele.Error{Op: "show", ID: id, Kind: stele.NotFound, Err: stele.Messagef("zone.nothing-published", "nothing is published of it: {cause}", place.Reason)}
 	}
 	return err
 }
@@ -126,7 +133,7 @@ func (p *program) drawPlace(id stele.ID, place *publish.Place) error {
 	card.Row(&b, "zone", place.Zone)
 	card.Row(&b, "owner name", place.Owner)
 	for _, note := range place.Notes {
-		card.Row(&b, "note", printable(note))
+		card.Row(&b, "note", printable(note.Error()))
 	}
 	out.WriteString(b.String())
 	writeEntries(out, place.Records)

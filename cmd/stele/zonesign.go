@@ -56,10 +56,10 @@ needed.`,
 		ValidArgsFunction: p.completeZones,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if (f.mode == "") == !f.refresh {
-				return misuse(cmd, "say how, with --mode online or --mode transfer; or give --refresh")
+				return misuse(cmd, "flag.sign-mode-missing", "say how, with --mode online or --mode transfer; or give --refresh")
 			}
 			if f.mode != signingOff && (f.removed || f.force) {
-				return misuse(cmd, "--ds-removed and --force are about --mode off")
+				return misuse(cmd, "flag.without-mode-off", "--ds-removed and --force are about --mode off")
 			}
 			change := zonekey.Change{Do: "sign", Mode: f.mode, Algorithm: f.algorithm, Split: f.split}
 			switch {

@@ -1,7 +1,6 @@
 package apijson
 
 import (
-	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -30,8 +29,7 @@ type Fault struct {
 	Coded
 }
 
-// Coded is the part of a problem that does not depend on the language of its text. Some
-// problems have no code.
+// Coded is the part of a problem that does not depend on the language of its text.
 type Coded struct {
 	Code       string            `json:"code,omitempty" doc:"Which problem it is, for programs and for translations. It never changes." example:"target.host-not-allowed"`
 	Parameters map[string]string `json:"parameters,omitempty" doc:"What the text names, by the names that belong to the code."`
@@ -50,11 +48,8 @@ func CodedOf(err error) Coded {
 	return c
 }
 
-// Message returns a text as an error, with the code if there is one.
-func (c Coded) Message(text string) error {
-	if c.Code == "" {
-		return errors.New(Legible(text))
-	}
+// Message returns a text as a message, with the code if there is one.
+func (c Coded) Message(text string) *stele.Message {
 	var params []stele.Param
 	for _, name := range slices.Sorted(maps.Keys(c.Parameters)) {
 		params = append(params, stele.Param{Name: name, Value: c.Parameters[name]})

@@ -14,7 +14,7 @@ import (
 // and paths, and without what a terminal would obey.
 func TestProblems(t *testing.T) {
 	want := stele.Problems{
-		{Path: "targets[0].url", Err: stele.Messagef("target.host-not-allowed", "the host {host} is not allowed", "host", "evil.example")},
+		{Path: "targets[0].url", Err: stele.Messagef("target.host-not-allowed", "the host {host} is not allowed", "evil.example")},
 		{Path: "metadata", Err: errors.New("a\x1b[31mb\xff")},
 	}
 	text, err := json.Marshal(Problem{Problems: FaultsOf(want)})

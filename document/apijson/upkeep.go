@@ -96,8 +96,9 @@ type Change struct {
 
 // Verified is a line of what was found. An empty one says that it goes on.
 type Verified struct {
-	Problem string  `json:"problem,omitempty" doc:"Something that is wrong."`
-	Note    string  `json:"note,omitempty" doc:"A name that is kept as it was written, and that would not be accepted today. Nothing is damaged there."`
+	Problem string `json:"problem,omitempty" doc:"Something that is wrong."`
+	Note    string `json:"note,omitempty" doc:"A name that is kept as it was written, and that would not be accepted today. Nothing is damaged there."`
+	Coded
 	Done    bool    `json:"done,omitempty" doc:"This is the last line: all was looked at."`
 	Wrong   *int    `json:"wrong,omitempty" doc:"How many problems there are."`
 	Changes *uint64 `json:"changes,omitempty" doc:"How many changes the registry has."`

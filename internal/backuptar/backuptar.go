@@ -8,13 +8,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path"
 	"strings"
 	"time"
+
+	"github.com/stele-id/stele"
 )
 
 // EndEntry is the name of the last entry.
@@ -45,7 +46,7 @@ func Pack(ctx context.Context, w io.Writer, folder fs.FS, changes uint64, now ti
 		case err != nil || d.IsDir():
 			return err
 		case !d.Type().IsRegular():
-			return fmt.Errorf("%.100q is neither a file nor a folder, so this is not a backup", name)
+			return stele.Messagef("backup.not-a-file-or-folder", `"{name}" is neither a file nor a folder, so this is not a backup`, name)
 		}
 		n, err := packFile(ctx, out, folder, name, sent)
 		end.Files++
@@ -89,7 +90,7 @@ func packFile(ctx context.Context, out *tar.Writer, folder fs.FS, name string, s
 	}
 	n, err := io.Copy(out, &interruptible{ctx, file, sent})
 	if err == nil && n != info.Size() {
-		err = fmt.Errorf("%.100q has %d bytes, and had %d", name, n, info.Size())
+		err = stele.Messagef("backup.file-size-changed", `"{file}" has {bytes} bytes, and had {expected}`, name, n, info.Size())
 	}
 	return n, err
 }
@@ -115,13 +116,13 @@ func (r *interruptible) Read(b []byte) (int, error) {
 // Errors of [Unpack].
 var (
 	// ErrCutOff says that the tar ends before its last entry.
-	ErrCutOff = errors.New("it ends before its end")
+	ErrCutOff = stele.Messagef("backup-tar.cut-off", "it ends before its end")
 
 	// ErrIncomplete says that the last entry counts other files than came.
-	ErrIncomplete = errors.New("its end counts other files")
+	ErrIncomplete = stele.Messagef("backup-tar.count-differs", "its end counts other files")
 
 	// ErrTooLarge says that the files have more bytes than there is room for.
-	ErrTooLarge = errors.New("there is no room for the backup")
+	ErrTooLarge = stele.Messagef("backup-tar.no-room", "there is no room for the backup")
 )
 
 // MalformedError says why a tar is not a backup as [Pack] writes it.
@@ -132,8 +133,8 @@ func (e *MalformedError) Error() string { return e.Err.Error() }
 // Unwrap returns the reason.
 func (e *MalformedError) Unwrap() error { return e.Err }
 
-func malformedf(format string, args ...any) error {
-	return &MalformedError{fmt.Errorf(format, args...)}
+func malformedf(code, text string, args ...any) error {
+	return &MalformedError{stele.Messagef(code, text, args...)}
 }
 
 // WriteError is an error of writing a file of the backup, in contrast to one of reading the
@@ -163,7 +164,7 @@ func Unpack(ctx context.Context, in io.Reader, folder *os.Root, room uint64) (En
 			return finish(files, in, have)
 		}
 		if have.Files++; have.Files > maxFiles {
-			return have, malformedf("it has more than %d files", maxFiles)
+			return have, malformedf("restore.files-too-many", "it has more than {limit} files", maxFiles)
 		}
 		if err := checkEntry(head); err != nil {
 			return have, err
@@ -190,7 +191,7 @@ func finish(files *tar.Reader, in io.Reader, have End) (End, error) {
 		return have, ErrIncomplete
 	}
 	if _, err := files.Next(); !errors.Is(err, io.EOF) {
-		return have, malformedf("something follows its end")
+		return have, malformedf("store.value-followed", "something follows its end")
 	}
 	if _, err := io.Copy(io.Discard, io.LimitReader(in, 1<<20)); err != nil { // a tar is padded
 		return have, readError(err)
@@ -206,9 +207,9 @@ func checkEntry(head *tar.Header) error {
 	switch {
 	case head.Typeflag != tar.TypeReg,
 		!plain || !fs.ValidPath(head.Name) || head.Name == "." || len(head.Name) > 255 || strings.Count(head.Name, "/") > 3:
-		return malformedf("%.100q is not a file of a backup", head.Name)
+		return malformedf("backup.file-unexpected", `"{file}" is not a file of a backup`, head.Name)
 	case head.Size < 0:
-		return malformedf("%.100q has a size below 0", head.Name)
+		return malformedf("restore.file-size-negative", `"{file}" has a size below 0`, head.Name)
 	}
 	return nil
 }
@@ -217,12 +218,12 @@ func checkEntry(head *tar.Header) error {
 func unpackFile(ctx context.Context, in io.Reader, folder *os.Root, head *tar.Header) error {
 	if dir := path.Dir(head.Name); dir != "." {
 		if err := folder.MkdirAll(dir, 0o700); err != nil {
-			return malformedf("%.100q can't be a folder: %w", dir, err)
+			return malformedf("restore.folder-invalid", `"{folder}" can't be a folder: {cause}`, dir, err)
 		}
 	}
 	file, err := folder.OpenFile(head.Name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		return malformedf("%.100q comes twice", head.Name)
+		return malformedf("restore.file-twice", `"{file}" comes twice`, head.Name)
 	} else if err != nil {
 		return &WriteError{err}
 	}

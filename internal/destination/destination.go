@@ -53,7 +53,7 @@ func Shown(r *stele.Record) string {
 func ParseHandle(schemes *stele.Schemes, text string) (stele.ID, error) {
 	scheme := schemes.Lookup(HandleScheme)
 	if scheme == nil {
-		return stele.ID{}, stele.Invalidf("", 0, "handles are not among the known schemes")
+		return stele.ID{}, stele.Invalidf("", 0, "locations.handle-scheme-missing", "handles are not among the known schemes")
 	}
 	id, err := scheme.Parse(HandleMark + text)
 	if err == nil {
@@ -63,7 +63,8 @@ func ParseHandle(schemes *stele.Schemes, text string) (stele.ID, error) {
 		return marked, nil
 	}
 	if syntax, ok := errors.AsType[*stele.SyntaxError](err); ok {
-		return stele.ID{}, stele.Invalidf(syntax.Scheme, max(0, syntax.Pos-len(HandleMark)), "%s", syntax.Reason)
+		return stele.ID{}, &stele.Error{Op: "parse", Kind: stele.Invalid, Err: &stele.SyntaxError{
+			Scheme: syntax.Scheme, Pos: max(0, syntax.Pos-len(HandleMark)), Reason: syntax.Reason, Suggestions: syntax.Suggestions}}
 	}
 	return stele.ID{}, err
 }

@@ -3,8 +3,6 @@ package destination
 import (
 	"bytes"
 	"encoding/xml"
-	"errors"
-	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -84,7 +82,7 @@ func (l *Locations) Merge(other *Locations, handle string) {
 // limits depth and length.
 func ParseLocations(data []byte) (*Locations, error) {
 	if len(data) > stele.MaxData {
-		return nil, fmt.Errorf("the list of locations has %d bytes; %d are the most", len(data), stele.MaxData)
+		return nil, stele.Messagef("locations.too-large", "the list of locations has {bytes} bytes; {limit} are the most", len(data), stele.MaxData)
 	}
 	var l Locations
 	d := xml.NewDecoder(bytes.NewReader(data))
@@ -94,13 +92,13 @@ func ParseLocations(data []byte) (*Locations, error) {
 		case err == io.EOF && roots == 1:
 			return &l, nil
 		case err == io.EOF:
-			return nil, errors.New("the list of locations is not one element")
+			return nil, stele.Messagef("locations.not-one-element", "the list of locations is not one element")
 		case err != nil:
-			return nil, fmt.Errorf("the list of locations is not XML: %w", err)
+			return nil, stele.Messagef("locations.not-xml", "the list of locations is not XML: {cause}", err)
 		}
 		switch token := token.(type) {
 		case xml.Directive:
-			return nil, errors.New("the list of locations has a document type; remove it")
+			return nil, stele.Messagef("locations.document-type-present", "the list of locations has a document type; remove it")
 		case xml.StartElement:
 			if depth++; depth == 1 {
 				roots++
@@ -119,9 +117,9 @@ func ParseLocations(data []byte) (*Locations, error) {
 func (l *Locations) add(e xml.StartElement, depth int) error {
 	switch {
 	case depth > maxLocationDepth:
-		return fmt.Errorf("the list of locations is more than %d elements deep", maxLocationDepth)
+		return stele.Messagef("locations.too-deep", "the list of locations is more than {limit} elements deep", maxLocationDepth)
 	case len(e.Attr) > maxLocationAtts:
-		return fmt.Errorf("a location has more than %d attributes", maxLocationAtts)
+		return stele.Messagef("locations.attributes-too-many", "a location has more than {limit} attributes", maxLocationAtts)
 	}
 	one := Location{weight: 1000}
 	for _, a := range e.Attr {
@@ -141,7 +139,7 @@ func (l *Locations) add(e xml.StartElement, depth int) error {
 		}
 	case depth == 2 && (strings.EqualFold(e.Name.Local, "location") || strings.EqualFold(e.Name.Local, "loc_template")):
 		if len(l.List) == MaxLocations {
-			return fmt.Errorf("there are more than %d locations", MaxLocations)
+			return stele.Messagef("locations.too-many", "there are more than {limit} locations", MaxLocations)
 		}
 		l.List = append(l.List, one)
 	}

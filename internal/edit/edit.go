@@ -151,7 +151,7 @@ func Problems(rec *stele.Record) (rest stele.Problems) {
 func (e *Record) drop(rec *stele.Record, url string, mayPlace bool) (placed bool, err error) {
 	at := slices.IndexFunc(rec.Targets, func(t stele.Target) bool { return t.URL == url })
 	if at < 0 {
-		return false, stele.Errorf("update", rec.ID, stele.Conflict, "it has no target with the URL %.200q; 'stele show %s' shows those it has", url, rec.ID)
+		return false, stele.Errorf("update", rec.ID, stele.Conflict, "update.target-not-found", `it has no target with the URL "{url}"; 'stele show {identifier}' shows those it has`, url, rec.ID)
 	}
 	for i := at; i < len(rec.Targets); {
 		t := &rec.Targets[i]
@@ -200,7 +200,7 @@ func (t *Target) place(rec *stele.Record) error {
 			at = alike[0]
 		default:
 			return stele.Errorf("update", rec.ID, stele.Conflict,
-				"%d of its targets have this service, type and language; remove those that the new one replaces with --drop-to, or give --type or --language", len(alike))
+				"update.target-ambiguous", "{count} of its targets have this service, type and language; remove those that the new one replaces with --drop-to, or give --type or --language", len(alike))
 		}
 	}
 	t.revise(&rec.Targets[at])

@@ -1,7 +1,6 @@
 package limit
 
 import (
-	"strconv"
 	"sync"
 	"time"
 
@@ -45,7 +44,7 @@ func (h *Held) Take(client string, n int64) (release func(), err error) {
 	case h.each > 0 && h.by[client] > 0 && h.by[client]+n > h.each:
 		return nil, &Refusal{Kind: stele.Exhausted, After: heldAgain, Message: stele.Messagef("limit.unread-client",
 			"this client has {held} bytes of answers that it has not read, and may have {limit}; read them, or close their connections, and ask again",
-			"held", strconv.FormatInt(h.by[client], 10), "limit", strconv.FormatInt(h.each, 10))}
+			h.by[client], h.each)}
 	case h.total > 0 && h.all > 0 && h.all+n > h.total:
 		return nil, &Refusal{Kind: stele.Unavailable, After: heldAgain, Message: stele.Messagef("limit.unread-total",
 			"the server holds as much as it may for clients that have not read their answers; ask again in a few seconds")}

@@ -29,7 +29,7 @@ func (s Toy) Parse(text string) (stele.ID, error) {
 		return stele.ID{}, stele.ErrForeign
 	}
 	if rest == "" {
-		return stele.ID{}, stele.Invalidf(string(s), len(text), "nothing follows")
+		return stele.ID{}, stele.Invalidf(string(s), len(text), "toy.empty", "nothing follows")
 	}
 	return stele.NewID(string(s), strings.ToLower(text))
 }

@@ -4,8 +4,9 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
+
+	"github.com/stele-id/stele"
 )
 
 // Lines calls one for each line of in, which is standard input, with the line, without the blanks around it, and its
@@ -36,7 +37,7 @@ func Lines(in io.Reader, most int, one func(text string, size int) error, idle f
 		case err == io.EOF:
 			return nil
 		case err != nil:
-			return fmt.Errorf("standard input: %w", err)
+			return stele.Messagef("standard-input.failed", "standard input: {cause}", err)
 		case lines.Buffered() == 0:
 			if err := idle(); err != nil {
 				return err

@@ -8,7 +8,6 @@ package naptr
 import (
 	"cmp"
 	"encoding/hex"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -78,9 +77,9 @@ type Compiler struct {
 type Compiled struct {
 	Rules []ddds.Fields // NAPTR records
 	URIs  []URI
-	Texts [][]string // TXT records, each of strings that are not escaped
-	TTL   uint32     // of all of them, in seconds
-	Notes []string   // what could not be published as it is, for checks of the zone
+	Texts [][]string       // TXT records, each of strings that are not escaped
+	TTL   uint32           // of all of them, in seconds
+	Notes []*stele.Message // what could not be published as it is, for checks of the zone
 }
 
 // URI is a URI record (RFC 7553) with the weight [URIWeight].
@@ -105,7 +104,7 @@ func (c *Compiler) CompileTo(out *Compiled, list []Named) {
 		out.Rules = append(out.Rules, c.Further...)
 	}
 	if len(out.Rules) > ddds.MaxRules {
-		out.Note("%d rules are more than clients take; the last %d are left out", len(out.Rules), len(out.Rules)-ddds.MaxRules)
+		out.Note("zone-note.too-many-rules", "{rules} rules are more than clients take; the last {left-out} are left out", len(out.Rules), len(out.Rules)-ddds.MaxRules)
 		out.Rules = out.Rules[:ddds.MaxRules]
 	}
 	out.Rules, out.URIs = once(out.Rules), once(out.URIs)
@@ -127,9 +126,13 @@ func once[T comparable](list []T) []T {
 	return kept
 }
 
+// URLTooLong is the code of the note that a URL fits no rule and there is no resolver which
+// has a shorter one: clients do not find it.
+const URLTooLong = "zone-note.url-too-long"
+
 // Note notes what could not be published as it is.
-func (out *Compiled) Note(format string, args ...any) {
-	out.Notes = append(out.Notes, fmt.Sprintf(format, args...))
+func (out *Compiled) Note(code, text string, args ...any) {
+	out.Notes = append(out.Notes, stele.Messagef(code, text, args...))
 }
 
 // subject is an identifier with the pattern that its rules have.
@@ -234,7 +237,7 @@ func (c *Compiler) addRule(out *Compiled, s *subject, t *stele.Target) (short bo
 		return false
 	}
 	if c.Resolver.IsZero() {
-		out.Note("%s: the URL of its %s has %d bytes, too many for a rule; give the zone a resolver, which has shorter ones (stele zone add --resolver)", id, t.Service, len(t.URL))
+		out.Note("zone-note.url-too-long", "{id}: the URL of its {service} has {bytes} bytes, too many for a rule; give the zone a resolver, which has shorter ones (stele zone add --resolver)", id, t.Service, len(t.URL))
 		return true
 	}
 	if t.Type != "" && t.Service != stele.N2S && t.Service != stele.N2P {
@@ -244,11 +247,11 @@ func (c *Compiler) addRule(out *Compiled, s *subject, t *stele.Target) (short bo
 		rule, ok = c.rule(s, c.Resolver.Service(t.Service, id), t)
 	}
 	if !ok {
-		out.Note("%s: neither the URL of its %s nor that of the resolver fits a rule; clients find it over HTTP", id, t.Service)
+		out.Note("zone-note.no-url-fits", "{id}: neither the URL of its {service} nor that of the resolver fits a rule; clients find it over HTTP", id, t.Service)
 		return true
 	}
 	out.Rules = append(out.Rules, rule)
-	out.Note("%s: the URL of its %s has %d bytes, too many for a rule; the rule leads to the resolver, and a URI record has the URL", id, t.Service, len(t.URL))
+	out.Note("zone-note.url-by-resolver", "{id}: the URL of its {service} has {bytes} bytes, too many for a rule; the rule leads to the resolver, and a URI record has the URL", id, t.Service, len(t.URL))
 	return true
 }
 
@@ -319,13 +322,13 @@ func offers(flag ddds.Flag, t *stele.Target) string {
 func (c *Compiler) addTombstone(out *Compiled, s *subject) {
 	id := s.text
 	if c.Resolver.IsZero() {
-		out.Note("%s is withdrawn, and no resolver has a page about it; give the zone one (stele zone add --resolver)", id)
+		out.Note("zone-note.withdrawn-without-page", "{id} is withdrawn, and no resolver has a page about it; give the zone one (stele zone add --resolver)", id)
 		return
 	}
 	t := &stele.Target{Service: stele.N2P, Order: Order, Preference: Preference}
 	rule, ok := c.rule(s, c.Resolver.page(id), t)
 	if !ok {
-		out.Note("%s is withdrawn, and the address of the page about it does not fit a rule; clients find it over HTTP", id)
+		out.Note("zone-note.withdrawn-page-too-long", "{id} is withdrawn, and the address of the page about it does not fit a rule; clients find it over HTTP", id)
 		return
 	}
 	out.Rules = append(out.Rules, rule)

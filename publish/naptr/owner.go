@@ -2,7 +2,6 @@ package naptr
 
 import (
 	"cmp"
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -151,31 +150,31 @@ func HasLetters(s string) bool {
 
 // Owner returns the owner name of an identifier, or why it has none. It is called for every
 // name of a zone, and allocates the name only.
-func (c *Mapping) Owner(id string) (name, reason string) {
+func (c *Mapping) Owner(id string) (name string, reason *stele.Message) {
 	rest, ok := strings.CutPrefix(id, c.Prefix)
 	if ok {
 		rest, ok = strings.CutPrefix(rest, c.Joint)
 	}
 	if !ok {
-		return "", fmt.Sprintf("it does not begin with %.80q", c.Prefix+c.Joint)
+		return "", stele.Messagef("owner-name.other-prefix", `it does not begin with "{prefix}"`, c.Prefix+c.Joint)
 	}
 	if n := strings.Count(rest, c.sep) + 1; n != c.Parts {
-		return "", fmt.Sprintf("it has %s, and names in %s have %d", count(n, "part"), c.zone, c.Parts)
+		return "", stele.Messagef("owner-name.parts-differ", "it has {parts}, and names in {zone} have {expected}", count(n, "part"), c.zone, c.Parts)
 	}
 	last := rest[strings.LastIndex(rest, c.sep)+1:] // no separator has two bytes
 	if dots := strings.Count(last, "."); dots > c.dots {
-		return "", fmt.Sprintf("its last part has %s, and there is room for %d", count(dots, "dot"), c.dots)
+		return "", stele.Messagef("owner-name.too-many-dots", "its last part has {dots}, and there is room for {most}", count(dots, "dot"), c.dots)
 	}
 	for begin, i := 0, 0; i <= len(rest); i++ {
 		if i < len(rest) && rest[i] != c.sep[0] && (rest[i] != '.' || i < len(rest)-len(last)) {
 			continue
 		}
-		if reason := c.labelReason(rest[begin:i]); reason != "" {
+		if reason := c.labelReason(rest[begin:i]); reason != nil {
 			return "", reason
 		}
 		begin = i + 1
 	}
-	return c.reverse(rest), ""
+	return c.reverse(rest), nil
 }
 
 // reverse makes a name of parts, the last of which stands first, in lower case. All is
@@ -205,20 +204,20 @@ func count(n int, what string) string {
 	return strconv.Itoa(n) + " " + what + "s"
 }
 
-// labelReason says why a text is not a label of this zone, or "".
-func (c *Mapping) labelReason(label string) string {
+// labelReason says why a text is not a label of this zone, or returns nil.
+func (c *Mapping) labelReason(label string) *stele.Message {
 	switch {
 	case label == "":
-		return "a part, or what stands between two dots, is empty"
+		return stele.Messagef("owner-name.part-empty", "a part, or what stands between two dots, is empty")
 	case len(label) > c.label:
-		return fmt.Sprintf("%.20q... has %d bytes, and a label in %s has %d at most", label, len(label), c.zone, c.label)
+		return stele.Messagef("owner-name.label-too-long", `"{label}"... has {bytes} bytes, and a label in {zone} has {most} at most`, label[:min(len(label), 20)], len(label), c.zone, c.label)
 	}
 	for i := range len(label) {
 		if !IsLabelByte(label[i]) {
-			return fmt.Sprintf("%q is not a letter, digit, hyphen or underscore", label[i])
+			return stele.Messagef("owner-name.character", "'{character}' is not a letter, digit, hyphen or underscore", string(rune(label[i])))
 		}
 	}
-	return ""
+	return nil
 }
 
 // IsLabelByte reports whether a label of an owner name may have a byte.
@@ -239,7 +238,7 @@ func (c *Mapping) Rest(name string) (rest string, more, ok bool) {
 		return "", false, false
 	}
 	for _, l := range labels {
-		if c.labelReason(l) != "" || c.sep != "." && strings.Contains(l, c.sep) {
+		if c.labelReason(l) != nil || c.sep != "." && strings.Contains(l, c.sep) {
 			return "", false, false
 		}
 	}
@@ -279,10 +278,10 @@ func (c *Mapping) Parse(schemes *stele.Schemes, rest string) (id stele.ID, ok bo
 func (c *Mapping) Rule() (*ddds.Expression, error) {
 	begin := NewPattern(c.schemes, c.Scheme, c.Prefix, c.Casing)
 	if most := maxGroups - begin.Groups; c.Parts > most {
-		return nil, fmt.Errorf("a rule can put %d parts into a name, and these names have %d", most, c.Parts)
+		return nil, stele.Messagef("zone.parts-too-many", "a rule can put {limit} parts into a name, and these names have {parts}", most, c.Parts)
 	}
 	if c.label < 1 {
-		return nil, fmt.Errorf("no name of %d parts has room below %s", c.Parts, c.zone)
+		return nil, stele.Messagef("zone.no-room-for-parts", "no name of {parts} parts has room below {zone}", c.Parts, c.zone)
 	}
 	label := c.class(begin.Fold) + "{1," + strconv.Itoa(c.label) + "}"
 	var ere, to strings.Builder

@@ -103,19 +103,19 @@ func (c *Compiler) addPromise(out *Compiled, s *subject) {
 func (c *Compiler) addOwn(out *Compiled, s *subject, services ddds.Services, service stele.Service) {
 	id := s.text
 	if c.Resolver.IsZero() {
-		out.Note("%s has signatures, and no resolver gives them; give the zone one (stele zone add --resolver)", id)
+		out.Note("zone-note.signatures-without-resolver", "{id} has signatures, and no resolver gives them; give the zone one (stele zone add --resolver)", id)
 		return
 	}
 	flag := c.Resolver.Flag()
 	field, err := services.Field(flag)
 	if err != nil {
-		out.Note("%s: its %s can't be published: %v", id, service, err)
+		out.Note("zone-note.service-unpublished", "{id}: its {service} can't be published: {cause}", id, service, err)
 		return
 	}
 	f := ddds.Fields{Order: Order, Preference: Preference, Flags: string(flag), Service: field, Replacement: "."}
 	var ok bool
 	if f.Regexp, ok = c.express(s, c.Resolver.Service(service, id)); !ok {
-		out.Note("%s: the address of its %s does not fit a rule; clients find it over HTTP", id, service)
+		out.Note("zone-note.address-too-long", "{id}: the address of its {service} does not fit a rule; clients find it over HTTP", id, service)
 		return
 	}
 	out.Rules = append(out.Rules, f)

@@ -37,13 +37,13 @@ func (r *Ring) ChangeAlgorithm(algorithm uint8, now time.Time, random io.Reader)
 		case err != nil:
 			return err
 		case w.old == nil || w.next != nil || w.retired != nil:
-			return keyError(stele.Conflict, "a roll of the %s of %s is under way; go on with 'stele zone roll %s %s --next'", role, r.Zone, r.Zone, role)
+			return keyError(stele.Conflict, "dnssec-key.roll-under-way", "a roll of the {role} of {zone} is under way; go on with 'stele zone roll {zone} {role} --next'", role, r.Zone)
 		case w.old.Algorithm == algorithm:
-			return keyError(stele.Conflict, "the keys of %s are of the algorithm %s already", r.Zone, AlgorithmName(algorithm))
+			return keyError(stele.Conflict, "dnssec-key.algorithm-unchanged", "the keys of {zone} are of the algorithm {algorithm} already", r.Zone, AlgorithmName(algorithm))
 		}
 	}
 	if len(roles) == 0 {
-		return keyError(stele.Conflict, "%s has no keys; make them with 'stele zone sign'", r.Zone)
+		return keyError(stele.Conflict, "dnssec-key.zone-without-keys", "{zone} has no keys; make them with 'stele zone sign'", r.Zone)
 	}
 	for _, role := range roles {
 		k, err := r.add(role, algorithm, now, random)
@@ -68,7 +68,7 @@ func (r *Ring) IsChangingAlgorithm() bool {
 }
 
 func (r *Ring) errChanging() error {
-	return keyError(stele.Conflict, "a change of the algorithm of %s is under way; go on with 'stele zone roll %s --next', for all keys", r.Zone, r.Zone)
+	return keyError(stele.Conflict, "dnssec-key.algorithm-change-under-way", "a change of the algorithm of {zone} is under way; go on with 'stele zone roll {zone} --next', for all keys", r.Zone)
 }
 
 // sides returns the keys of the old algorithm, and of the new one.
@@ -151,7 +151,7 @@ func (r *Ring) withdrawOld(now time.Time) (news bool) {
 func (r *Ring) unsign(now time.Time) error {
 	switch {
 	case len(r.Current()) == 0:
-		return keyError(stele.Conflict, "%s has no keys, so it is not signed", r.Zone)
+		return keyError(stele.Conflict, "dnssec-key.zone-not-signed", "{zone} has no keys, so it is not signed", r.Zone)
 	case r.Unsigning.IsZero():
 		r.Unsigning = now.UTC().Truncate(time.Second)
 	}
@@ -190,9 +190,9 @@ func (r *Ring) finishUnsign(t Times, now time.Time, force bool) error {
 	switch {
 	case force:
 	case from.IsZero():
-		return keyError(stele.Conflict, "%s can go without signatures some time after its parent has no DS records of it; have them removed there, and then give --ds-removed", r.Zone)
+		return keyError(stele.Conflict, "dnssec-key.unsign-ds-not-removed", "{zone} can go without signatures some time after its parent has no DS records of it; have them removed there, and then give --ds-removed", r.Zone)
 	case now.Before(from):
-		return keyError(stele.Conflict, "%s can go without signatures from %s on: until then others may have its DS records, and refuse it; wait", r.Zone, from.Format(time.RFC3339))
+		return keyError(stele.Conflict, "dnssec-key.unsign-too-early", "{zone} can go without signatures from {time} on: until then others may have its DS records, and refuse it; wait", r.Zone, from.Format(time.RFC3339))
 	}
 	for _, k := range r.Current() {
 		k.Removed, k.Private = now.UTC().Truncate(time.Second), secret.Value{}

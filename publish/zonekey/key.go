@@ -125,7 +125,7 @@ func ParseAlgorithm(name string) (uint8, error) {
 	case "ed25519":
 		return Ed25519, nil
 	}
-	return 0, keyError(stele.Invalid, "%.40q is not an algorithm of zone keys; take ecdsap256sha256 or ed25519", name)
+	return 0, keyError(stele.Invalid, "dnssec-key.algorithm-unknown", `"{algorithm}" is not an algorithm of zone keys; take ecdsap256sha256 or ed25519`, name)
 }
 
 // AlgorithmName returns the name of an algorithm.
@@ -133,12 +133,12 @@ func AlgorithmName(algorithm uint8) string {
 	return strings.ToLower(dns.AlgorithmToString[algorithm])
 }
 
-func keyError(kind stele.Kind, format string, args ...any) error {
-	return opError("zone keys", kind, format, args...)
+func keyError(kind stele.Kind, code, text string, args ...any) error {
+	return opError("zone keys", kind, code, text, args...)
 }
 
-func opError(op string, kind stele.Kind, format string, args ...any) error {
-	return &stele.Error{Op: op, Kind: kind, Err: fmt.Errorf(format, args...)}
+func opError(op string, kind stele.Kind, code, text string, args ...any) error {
+	return &stele.Error{Op: op, Kind: kind, Err: stele.Messagef(code, text, args...)}
 }
 
 // newKey makes a key.
@@ -150,25 +150,25 @@ func newKey(role Role, algorithm uint8, now time.Time, random io.Reader) (*Priva
 	case ECDSA:
 		key, err := ecdsa.GenerateKey(elliptic.P256(), random)
 		if err != nil {
-			return nil, keyError(stele.Internal, "no key could be made: %w", err)
+			return nil, keyError(stele.Internal, "dnssec-key.not-made", "no key could be made: {cause}", err)
 		}
 		point, err := key.PublicKey.Bytes()
 		if err != nil {
-			return nil, keyError(stele.Internal, "no key could be made: %w", err)
+			return nil, keyError(stele.Internal, "dnssec-key.not-made", "no key could be made: {cause}", err)
 		}
 		private, public = key, point[1:] // without the mark of its form (RFC 6605, section 4)
 	case Ed25519:
 		pub, key, err := ed25519.GenerateKey(random)
 		if err != nil {
-			return nil, keyError(stele.Internal, "no key could be made: %w", err)
+			return nil, keyError(stele.Internal, "dnssec-key.not-made", "no key could be made: {cause}", err)
 		}
 		private, public = key, pub
 	default:
-		return nil, keyError(stele.Invalid, "no keys are made for the algorithm %d", algorithm)
+		return nil, keyError(stele.Invalid, "dnssec-key.algorithm-unsupported", "no keys are made for the algorithm {algorithm}", algorithm)
 	}
 	encoded, err := x509.MarshalPKCS8PrivateKey(private)
 	if err != nil {
-		return nil, keyError(stele.Internal, "no key could be made: %w", err)
+		return nil, keyError(stele.Internal, "dnssec-key.not-made", "no key could be made: {cause}", err)
 	}
 	k.Private = secret.NewValue(encoded)
 	k.Public = base64.StdEncoding.EncodeToString(public)
@@ -210,7 +210,7 @@ func (s deterministicSigner) Sign(_ io.Reader, digest []byte, opts crypto.Signer
 func (k *PrivateKey) Signer() (crypto.Signer, error) {
 	private, err := x509.ParsePKCS8PrivateKey(k.Private.Clear())
 	if err != nil {
-		return nil, keyError(stele.Internal, "the key %s can't be read; restore it from a backup, or make another with 'stele zone roll'", k.ID)
+		return nil, keyError(stele.Internal, "dnssec-key.unreadable-roll", "the key {key} can't be read; restore it from a backup, or make another with 'stele zone roll'", k.ID)
 	}
 	switch key := private.(type) {
 	case *ecdsa.PrivateKey:
@@ -222,14 +222,14 @@ func (k *PrivateKey) Signer() (crypto.Signer, error) {
 			return deterministicSigner{key}, nil
 		}
 	}
-	return nil, keyError(stele.Internal, "the key %s is none of the algorithm %d", k.ID, k.Algorithm)
+	return nil, keyError(stele.Internal, "dnssec-key.algorithm-differs", "the key {key} is none of the algorithm {algorithm}", k.ID, k.Algorithm)
 }
 
 // readKey reads the key of a cell.
 func readKey(id string, value []byte) (*PrivateKey, error) {
 	k := &PrivateKey{ID: id}
 	if err := json.Unmarshal(value, k); err != nil || !k.Role.IsValid() {
-		return nil, keyError(stele.Internal, "the key %.20q can't be read; restore it from a backup", id)
+		return nil, keyError(stele.Internal, "dnssec-key.unreadable-restore", `the key "{key}" can't be read; restore it from a backup`, id)
 	}
 	return k, nil
 }

@@ -2,7 +2,6 @@ package zonekey
 
 import (
 	"context"
-	"errors"
 	"io"
 	"time"
 
@@ -88,7 +87,7 @@ func (m *Manager) Change(ctx context.Context, zone string, c Change) (*Status, e
 			return nil, err
 		}
 		if c.Role != "" {
-			return nil, opError("zone roll", stele.Invalid, "all keys of a zone have one algorithm; leave out %.20q", string(c.Role))
+			return nil, opError("zone roll", stele.Invalid, "dnssec-key.role-unexpected", `all keys of a zone have one algorithm; leave out "{role}"`, string(c.Role))
 		}
 		return m.ChangeAlgorithm(ctx, zone, algorithm)
 	}
@@ -102,7 +101,7 @@ func (m *Manager) Change(ctx context.Context, zone string, c Change) (*Status, e
 	case "next":
 		return m.Next(ctx, zone, role, parent, c.DSPublished, c.Force)
 	}
-	return nil, keyError(stele.Invalid, "%.40q can't be done with keys; sign, unsign, refresh, roll and next can", c.Do)
+	return nil, keyError(stele.Invalid, "dnssec-key.action-unknown", `"{action}" can't be done with keys; sign, unsign, refresh, roll and next can`, c.Do)
 }
 
 // role returns which key is rolled: the role that is asked for, or the only one there is.
@@ -119,7 +118,7 @@ func (m *Manager) role(ctx context.Context, zone string, role Role) (Role, error
 	}
 	for _, k := range status.Keys {
 		if k.Role != CSK && k.State != Removed {
-			return "", opError("zone roll", stele.Invalid, "%s has two kinds of keys; say which one, ksk or zsk", status.Zone)
+			return "", opError("zone roll", stele.Invalid, "dnssec-key.role-ambiguous", "{zone} has two kinds of keys; say which one, ksk or zsk", status.Zone)
 		}
 	}
 	return CSK, nil
@@ -133,7 +132,7 @@ func (m *Manager) sign(ctx context.Context, zone string, c Change) (*Status, err
 		return nil, err
 	}
 	if c.Mode == "" || !stele.Signing(c.Mode).IsValid() {
-		return nil, opError("zone sign", stele.Invalid, "%.40q is not a mode; there are online and transfer", c.Mode)
+		return nil, opError("zone sign", stele.Invalid, "dnssec-key.mode-unknown", `"{mode}" is not a mode; there are online and transfer`, c.Mode)
 	}
 	status, err := m.Begin(ctx, zone, algorithm, c.Split)
 	if err != nil {
@@ -150,7 +149,7 @@ func (m *Manager) setSigning(ctx context.Context, zone string, how stele.Signing
 	}
 	_, err = m.Store.SetNamespace(ctx, z.Namespace, 0, func(ns *stele.Namespace) error {
 		if ns.Publication.Zone == "" {
-			return errors.New("it is published in no zone any more")
+			return stele.Messagef("dnssec-key.zone-no-longer-published", "it is published in no zone any more")
 		}
 		ns.Publication.Signing = how
 		return nil

@@ -50,13 +50,13 @@ func ReadRing(zone string, cells []stele.Cell) (*Ring, error) {
 		r.held[id] = c.Value
 		if at := map[string]*time.Time{unsigningID: &r.Unsigning, withdrawnID: &r.Withdrawn}[id]; at != nil {
 			if err := json.Unmarshal(c.Value, at); err != nil {
-				return nil, keyError(stele.Internal, "since when %s has been about to go without signatures can't be read; restore it from a backup", zone)
+				return nil, keyError(stele.Internal, "dnssec-key.leaving-time-unreadable", "since when {zone} has been about to go without signatures can't be read; restore it from a backup", zone)
 			}
 			continue
 		}
 		if id == signedID {
 			if err := json.Unmarshal(c.Value, &r.Signed); err != nil {
-				return nil, keyError(stele.Internal, "the time of the signatures of %s can't be read; set it anew with 'stele zone sign %s --refresh'", zone, zone)
+				return nil, keyError(stele.Internal, "dnssec-key.refresh-unreadable", "the time of the signatures of {zone} can't be read; set it anew with 'stele zone sign {zone} --refresh'", zone)
 			}
 			continue
 		}
@@ -94,7 +94,7 @@ func (r *Ring) Changes(seal func(place string, v *secret.Value) error) (list []s
 	add := func(id string, v any) error {
 		value, err := json.Marshal(v)
 		if err != nil {
-			return keyError(stele.Internal, "%w", err)
+			return keyError(stele.Internal, "", "{cause}", err)
 		}
 		if !bytes.Equal(value, r.held[id]) {
 			list = append(list, stele.CellChange{Name: CellPrefix + r.Zone + " " + id, Before: r.held[id], After: value})
@@ -134,7 +134,7 @@ func (r *Ring) Changes(seal func(place string, v *secret.Value) error) (list []s
 func (r *Ring) Open(secrets *secret.Ring) error {
 	for _, k := range r.Keys {
 		if err := k.Private.Open(secrets, CellPrefix+r.Zone+" "+k.ID); err != nil {
-			return keyError(stele.Internal, "the private key %s of %s can't be used: %w", k.ID, r.Zone, err)
+			return keyError(stele.Internal, "dnssec-key.private-key-unusable", "the private key {key} of {zone} can't be used: {cause}", k.ID, r.Zone, err)
 		}
 	}
 	return nil
@@ -175,7 +175,7 @@ func (r *Ring) add(role Role, algorithm uint8, now time.Time, random io.Reader) 
 			return k, nil
 		}
 	}
-	return nil, keyError(stele.Exhausted, "no key with a tag of its own could be made for %s; try again", r.Zone)
+	return nil, keyError(stele.Exhausted, "dnssec-key.tag-not-unique", "no key with a tag of its own could be made for {zone}; try again", r.Zone)
 }
 
 // Current returns the keys that are not removed: the zone has them, or signatures of them.

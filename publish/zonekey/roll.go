@@ -40,10 +40,10 @@ func (r *Ring) Roll(role Role, now time.Time, random io.Reader) (*PrivateKey, er
 		return nil, err
 	}
 	if roll.old == nil {
-		return nil, keyError(stele.Conflict, "%s has no active %s; make its keys with 'stele zone sign'", r.Zone, role)
+		return nil, keyError(stele.Conflict, "dnssec-key.active-missing", "{zone} has no active {role}; make its keys with 'stele zone sign'", r.Zone, role)
 	}
 	if roll.next != nil || roll.retired != nil {
-		return nil, keyError(stele.Conflict, "a roll of the %s of %s is under way; go on with 'stele zone roll %s %s --next'", role, r.Zone, r.Zone, role)
+		return nil, keyError(stele.Conflict, "dnssec-key.roll-under-way", "a roll of the {role} of {zone} is under way; go on with 'stele zone roll {zone} {role} --next'", role, r.Zone)
 	}
 	return r.add(role, roll.old.Algorithm, now, random)
 }
@@ -58,11 +58,11 @@ type roll struct {
 // roll returns the keys of a role.
 func (r *Ring) roll(role Role) (w roll, err error) {
 	if !role.IsValid() {
-		return w, keyError(stele.Invalid, "%.20q is not a kind of key; there are csk, ksk and zsk", string(role))
+		return w, keyError(stele.Invalid, "dnssec-key.role-unknown", `"{role}" is not a kind of key; there are csk, ksk and zsk`, string(role))
 	}
 	keys := r.Current()
 	if !slices.ContainsFunc(keys, func(k *PrivateKey) bool { return k.Role == role }) && len(keys) > 0 {
-		return w, keyError(stele.Conflict, "%s has no %s; it has %s", r.Zone, role, rolesOf(keys))
+		return w, keyError(stele.Conflict, "dnssec-key.role-missing", "{zone} has no {role}; it has {roles}", r.Zone, role, rolesOf(keys))
 	}
 	for _, k := range keys {
 		if k.Role != role {
@@ -137,13 +137,13 @@ func (r *Ring) Next(role Role, t Times, now time.Time, atParent, force bool) (*S
 	}
 	switch {
 	case step == nil:
-		return nil, keyError(stele.Conflict, "no roll of the %s of %s is under way; begin one with 'stele zone roll %s %s'", role, r.Zone, r.Zone, role)
+		return nil, keyError(stele.Conflict, "dnssec-key.roll-not-under-way", "no roll of the {role} of {zone} is under way; begin one with 'stele zone roll {zone} {role}'", role, r.Zone)
 	case now.Before(step.From) && !force:
-		return nil, keyError(stele.Conflict, "%s from %s on: until then others may not know of the last step; wait", step, step.From.Format(time.RFC3339))
+		return nil, keyError(stele.Conflict, "dnssec-key.roll-too-early", "{step} from {time} on: until then others may not know of the last step; wait", step, step.From.Format(time.RFC3339))
 	case step.Parent && !atParent && !force && step.To == Leaving:
-		return nil, keyError(stele.Conflict, "%s some time after the parent has no DS records of them; have those removed there ('stele zone ds %s' prints the ones that stay), and then give --ds-removed", step, r.Zone)
+		return nil, keyError(stele.Conflict, "dnssec-key.roll-ds-not-removed", "{step} some time after the parent has no DS records of them; have those removed there ('stele zone ds {zone}' prints the ones that stay), and then give --ds-removed", step, r.Zone)
 	case step.Parent && !atParent && !force:
-		return nil, keyError(stele.Conflict, "%s when its DS record is at the parent; put it there ('stele zone ds %s' prints it), and then give --ds-published", step, r.Zone)
+		return nil, keyError(stele.Conflict, "dnssec-key.roll-ds-not-published", "{step} when its DS record is at the parent; put it there ('stele zone ds {zone}' prints it), and then give --ds-published", step, r.Zone)
 	}
 	if step.To == Leaving && !force && r.withdrawOld(now) {
 		return r.algorithmStep(t), nil

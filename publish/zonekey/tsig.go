@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/json"
-	"fmt"
 	"hash"
 	"io"
 	"strings"
@@ -64,8 +63,8 @@ func tsigHash(algorithm string) func() hash.Hash {
 	return nil
 }
 
-func tsigError(kind stele.Kind, format string, args ...any) error {
-	return &stele.Error{Op: "TSIG keys", Kind: kind, Err: fmt.Errorf(format, args...)}
+func tsigError(kind stele.Kind, code, text string, args ...any) error {
+	return &stele.Error{Op: "TSIG keys", Kind: kind, Err: stele.Messagef(code, text, args...)}
 }
 
 // ReadTSIGKey reads the key of a cell and its secret, which it decrypts. A key that is
@@ -88,7 +87,7 @@ func ReadTSIGKey(c stele.Cell, secrets *secret.Ring) (*TSIGKey, error) {
 func readTSIGKey(c stele.Cell) (*TSIGKey, *tsigCell, error) {
 	name, kept := strings.TrimPrefix(c.Name, TSIGCellPrefix), new(tsigCell)
 	if err := json.Unmarshal(c.Value, kept); err != nil || tsigHash(kept.Algorithm) == nil || kept.Retired.IsZero() == kept.Secret.IsZero() {
-		return nil, nil, tsigError(stele.Internal, "the key %.100q can't be read; restore it from a backup, or retire it and make another", name)
+		return nil, nil, tsigError(stele.Internal, "tsig-key.unreadable", `the key "{name}" can't be read; restore it from a backup, or retire it and make another`, name)
 	}
 	return &TSIGKey{Name: name, Algorithm: kept.Algorithm, Created: kept.Created, Retired: kept.Retired}, kept, nil
 }
@@ -117,16 +116,16 @@ func (m *TSIGManager) Add(ctx context.Context, name, algorithm string) (*TSIGKey
 	}
 	newHash := tsigHash(algorithm)
 	if newHash == nil {
-		return nil, tsigError(stele.Invalid, "%.40q is not an algorithm for keys; take one of %s", algorithm, strings.Join(TSIGAlgorithms(), ", "))
+		return nil, tsigError(stele.Invalid, "tsig-key.algorithm-unknown", `"{algorithm}" is not an algorithm for keys; take one of {algorithms}`, algorithm, strings.Join(TSIGAlgorithms(), ", "))
 	}
 	// RFC 2104, section 3: as long as what the hash gives.
 	k := &TSIGKey{Name: name, Algorithm: algorithm, Secret: make([]byte, newHash().Size()), Created: m.Now().UTC().Truncate(time.Second)}
 	if _, err := io.ReadFull(m.Random, k.Secret); err != nil {
-		return nil, tsigError(stele.Internal, "no key could be made: %w", err)
+		return nil, tsigError(stele.Internal, "dnssec-key.not-made", "no key could be made: {cause}", err)
 	}
 	err = m.Store.SetTSIGKey(ctx, name, func(value []byte) ([]byte, error) {
 		if value != nil {
-			return nil, tsigError(stele.Conflict, "there is a key %s already, or was one; choose another name", name)
+			return nil, tsigError(stele.Conflict, "tsig-key.name-taken", "there is a key {name} already, or was one; choose another name", name)
 		}
 		kept := tsigCell{Algorithm: k.Algorithm, Secret: secret.NewValue(k.Secret), Created: k.Created}
 		if err := m.Store.SealSecret(ctx, TSIGCellPrefix+name, &kept.Secret); err != nil {
@@ -147,7 +146,7 @@ const maxNameText = 254
 func tsigName(name string) (string, error) {
 	name = strings.TrimSuffix(strings.ToLower(name), ".") + "."
 	if _, ok := dns.IsDomainName(name); !ok || len(name) > maxNameText {
-		return "", tsigError(stele.Invalid, "%.100q is not a name for a key; write one such as secondary1.example.org.", name)
+		return "", tsigError(stele.Invalid, "tsig-key.name-invalid", `"{name}" is not a name for a key; write one such as secondary1.example.org.`, name)
 	}
 	return name, nil
 }
@@ -179,7 +178,7 @@ func (m *TSIGManager) Retire(ctx context.Context, name string) (*TSIGKey, error)
 	var k *TSIGKey
 	err = m.Store.SetTSIGKey(ctx, name, func(value []byte) ([]byte, error) {
 		if value == nil {
-			return nil, tsigError(stele.NotFound, "there is no key %s; 'stele zone tsig ls' lists them", name)
+			return nil, tsigError(stele.NotFound, "tsig-key.unknown", "there is no key {name}; 'stele zone tsig ls' lists them", name)
 		}
 		if k, _, err = readTSIGKey(stele.Cell{Name: TSIGCellPrefix + name, Value: value}); err != nil {
 			k = &TSIGKey{Name: name, Algorithm: TSIGSHA256} // it can be retired all the same

@@ -2,7 +2,6 @@ package zonemap
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -19,31 +18,31 @@ const maxRecordWire = stele.MaxZoneRecordData
 // neither is a comment or a second line.
 func ParseRecord(r stele.ZoneRecord) (dns.RR, error) {
 	if len(r.Data) > stele.MaxZoneRecordData || strings.ContainsFunc(r.Data, func(c rune) bool { return c < ' ' || c > '~' }) {
-		return nil, fmt.Errorf("is one line of ASCII with %d bytes at most", stele.MaxZoneRecordData)
+		return nil, stele.Messagef("zone-record.data-not-one-ascii-line", "is one line of ASCII with {limit} bytes at most", stele.MaxZoneRecordData)
 	}
 	if strings.TrimSpace(r.Data) == "" {
-		return nil, fmt.Errorf("is missing; write it as in a master file, such as %s", example(r.Type))
+		return nil, stele.Messagef("zone-record.data-missing", "is missing; write it as in a master file, such as {example}", example(r.Type))
 	}
 	// Without an origin, a name that does not end in a dot is an error: "mail.example.org"
 	// would be mail.example.org inside the zone, which is seldom meant.
 	p := dns.NewZoneParser(strings.NewReader(fmt.Sprintf("%s %d IN %s %s\n", r.Name, r.TTL, r.Type, r.Data)), "", "")
 	rr, ok := p.Next()
 	if _, more := p.Next(); !ok || more || p.Err() != nil {
-		return nil, fmt.Errorf("%.80q is not data of %s records; write it as in a master file, such as %s, with a dot at the end of each domain name", r.Data, r.Type, example(r.Type))
+		return nil, stele.Messagef("zone-record.data-invalid", `"{data}" is not data of {type} records; write it as in a master file, such as {example}, with a dot at the end of each domain name`, r.Data, r.Type, example(r.Type))
 	}
 	if RecordData(rr) == "" || isBlank(rr) {
-		return nil, fmt.Errorf("%.80q has a comment only; write the data, such as %s", r.Data, example(r.Type))
+		return nil, stele.Messagef("zone-record.comment-only", `"{data}" has a comment only; write the data, such as {example}`, r.Data, example(r.Type))
 	}
 	if err := normalize(rr); err != nil {
 		return nil, err
 	}
 	if dns.TypeToString[rr.Header().Rrtype] != string(r.Type) || rr.Header().Name != r.Name {
-		return nil, fmt.Errorf("%.80q is not data of a %s record at %.80q", r.Data, r.Type, r.Name)
+		return nil, stele.Messagef("zone-record.data-invalid-at", `"{data}" is not data of a {type} record at "{name}"`, r.Data, r.Type, r.Name)
 	}
 	buf := make([]byte, 512+maxRecordWire)
 	n, err := dns.PackRR(rr, buf, 0, nil, false)
 	if err != nil {
-		return nil, fmt.Errorf("%.80q does not fit a record: %w", r.Data, err)
+		return nil, stele.Messagef("zone-record.too-large", `"{data}" does not fit a record: {cause}`, r.Data, err)
 	}
 	// Other programs must read from the wire what the owner wrote.
 	again := make([]byte, len(buf))
@@ -51,11 +50,11 @@ func ParseRecord(r stele.ZoneRecord) (dns.RR, error) {
 	if err == nil {
 		var m int
 		if m, err = dns.PackRR(back, again, 0, nil, false); err == nil && !bytes.Equal(buf[:n], again[:m]) {
-			err = errors.New("others read it otherwise")
+			err = stele.Messagef("zone-record.ambiguous", "others read it otherwise")
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%.80q is not data of %s records: %w", r.Data, r.Type, err)
+		return nil, stele.Messagef("zone-record.data-unreadable", `"{data}" is not data of {type} records: {cause}`, r.Data, r.Type, err)
 	}
 	return rr, nil
 }
@@ -96,10 +95,10 @@ func normalize(rr dns.RR) error {
 	case *dns.CAA:
 		rr.Tag = strings.ToLower(rr.Tag)
 		if rr.Tag == "" || strings.ContainsFunc(rr.Tag, func(c rune) bool { return (c < 'a' || c > 'z') && (c < '0' || c > '9') }) {
-			return fmt.Errorf("the tag of a CAA record has letters and digits (RFC 8659, section 4.1), and %.20q has not", rr.Tag)
+			return stele.Messagef("zone-record.caa-tag-invalid", `the tag of a CAA record has letters and digits (RFC 8659, section 4.1), and "{tag}" has not`, rr.Tag)
 		}
 	default:
-		return errors.New("the type is not the owner's to write")
+		return stele.Messagef("zone-record.type-reserved", "the type is not the owner's to write")
 	}
 	return nil
 }
@@ -143,7 +142,7 @@ func CheckRecords(p *stele.Publication, add func(path string, err error)) {
 			continue
 		}
 		if text := RecordData(rr); text != r.Data {
-			add(path, fmt.Errorf("%.80q is not written as usual; write %.200s", r.Data, text))
+			add(path, stele.Messagef("zone-record.not-canonical", `"{data}" is not written as usual; write {expected}`, r.Data, text))
 		}
 		target := ""
 		switch rr := rr.(type) {
@@ -153,7 +152,7 @@ func CheckRecords(p *stele.Publication, add func(path string, err error)) {
 			target = rr.Target
 		}
 		if aliases[target] {
-			add(path, fmt.Errorf("%s is an alias (CNAME), and a %s record names a host itself (RFC 2181, section 10.3)", target, r.Type))
+			add(path, stele.Messagef("zone-record.host-is-alias", "{host} is an alias (CNAME), and a {type} record names a host itself (RFC 2181, section 10.3)", target, r.Type))
 		}
 	}
 }

@@ -96,7 +96,7 @@ func New(mode Mode, ring *zonekey.Ring, ttl uint32, now func() time.Time) (*Sign
 		}
 	}
 	if len(s.forKeys) == 0 || len(s.forZone) == 0 {
-		return nil, &stele.Error{Op: "zone keys", Kind: stele.Conflict, Err: fmt.Errorf("the zone %s has no keys that sign, so it is served without signatures; make them with 'stele zone sign %s'", ring.Zone, ring.Zone)}
+		return nil, &stele.Error{Op: "zone keys", Kind: stele.Conflict, Err: stele.Messagef("zone.signing-keys-missing", "the zone {zone} has no keys that sign, so it is served without signatures; make them with 'stele zone sign {zone}'", ring.Zone)}
 	}
 	s.addParentRecords(ring, ttl)
 	if mode == Transfer {
@@ -190,7 +190,7 @@ func (s *Signer) Sign(set []dns.RR) ([]dns.RR, error) {
 	keys := s.keysFor(set[0].Header().Rrtype)
 	for i, sig := range s.newRRSIGs(set) {
 		if err := sig.Sign(keys[i].signer, set); err != nil {
-			return nil, fmt.Errorf("the %s records of %q can't be signed: %w", dns.TypeToString[sig.TypeCovered], sig.Hdr.Name, err)
+			return nil, stele.Messagef("zone.records-not-signable", `the {type} records of "{name}" can't be signed: {cause}`, dns.TypeToString[sig.TypeCovered], sig.Hdr.Name, err)
 		}
 		list = append(list, sig)
 	}

@@ -139,7 +139,7 @@ func (b *batch) enough(ctx context.Context) error {
 	if err != nil || !bounded || left == 0 || uint64(b.Count) <= left {
 		return err
 	}
-	return stele.Errorf(b.Op, stele.ID{}, stele.Exhausted, "%d names are asked for, and the template of %s has %d left; ask for fewer, or set another template", b.Count, b.Pool[0], left)
+	return stele.Errorf(b.Op, stele.ID{}, stele.Exhausted, "mint.template-has-too-few-left", "{count} names are asked for, and the template of {namespace} has {left} left; ask for fewer, or set another template", b.Count, b.Pool[0], left)
 }
 
 // commit commits all that was made.
@@ -158,7 +158,7 @@ func (b *batch) commit(ctx context.Context, made *Batch) error {
 		}
 		kept := request{b.Key.Digest, b.Time, made.Labels, now.Generation}.bytes()
 		if len(kept) > stele.MaxCell {
-			return stele.Errorf(b.Op, stele.ID{}, stele.Invalid, "the names have %d bytes, more than can be kept of a request; ask for fewer at a time", len(kept))
+			return stele.Errorf(b.Op, stele.ID{}, stele.Invalid, "mint.names-too-large-to-keep", "the names have {bytes} bytes, more than can be kept of a request; ask for fewer at a time", len(kept))
 		}
 		c.Cells = []stele.CellChange{{Name: b.cell, After: kept}}
 	}
@@ -202,7 +202,7 @@ func (b *batch) recall(ctx context.Context) (*Batch, error) {
 		return nil, err
 	}
 	if kept.digest != b.Key.Digest {
-		return nil, stele.Errorf(b.Op, stele.ID{}, stele.Conflict, "%.255q: %w", b.Key.Key, ErrKeyReused)
+		return nil, stele.Errorf(b.Op, stele.ID{}, stele.Conflict, "", `"{key}": {cause}`, b.Key.Key, ErrKeyReused)
 	}
 	generations, err := b.store.Generations(ctx)
 	if err != nil {

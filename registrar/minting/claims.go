@@ -58,7 +58,7 @@ func (ms *Minters) hold(ctx context.Context, op string, key stele.NamespaceKey, 
 	}
 	if state.Templates.used() {
 		return nil, stele.Errorf(op, stele.ID{}, stele.Conflict,
-			"names under %s were made by a template, and another kind of minter could repeat one; use another prefix", key)
+			"mint.prefix-used-by-template", "names under {prefix} were made by a template, and another kind of minter could repeat one; use another prefix", key)
 	}
 	held := DateState{}
 	if state.Dates != nil {
@@ -71,7 +71,7 @@ func (ms *Minters) hold(ctx context.Context, op string, key stele.NamespaceKey, 
 		held.Holder = ns.Prefix
 		return []stele.MinterState{{Name: StateName(key), Before: data, After: held.Bytes()}}, nil
 	}
-	return nil, stele.Errorf(op, stele.ID{}, stele.Conflict, "%s belongs to the namespace %s, and to one only", key, held.Holder)
+	return nil, stele.Errorf(op, stele.ID{}, stele.Conflict, "mint.prefix-held-by-namespace", "{prefix} belongs to the namespace {namespace}, and to one only", key, held.Holder)
 }
 
 // release returns the state that takes the prefix from the namespace; none if it

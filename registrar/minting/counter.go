@@ -96,7 +96,7 @@ func (c *counter) next(time.Time) (draw, []stele.MinterState, time.Duration, err
 	mine := c.state[c.mine]
 	if mine.Shut {
 		return draw{}, nil, 0, stele.Errorf("mint", stele.ID{}, stele.Conflict,
-			"the counter of %s came from a backup, and names may have been given since; skip it ahead first", c.ns.Key())
+			"mint.counter-from-backup", "the counter of {namespace} came from a backup, and names may have been given since; skip it ahead first", c.ns.Key())
 	}
 	d := draw{number: c.count}
 	if c.count < mine.Given {

@@ -80,7 +80,7 @@ func TestNothingIsGivenTwice(t *testing.T) {
 		if len(given.given) < 5000 || len(kept.given) < 500 {
 			t.Errorf("%d names given, %d records: too few to say anything", len(given.given), len(kept.given))
 		}
-		if err := f.store.Verify(f.admin, func(p string) { t.Error(p) }); err != nil {
+		if err := f.store.Verify(f.admin, func(p *stele.Message) { t.Error(p) }); err != nil {
 			t.Error(err)
 		}
 	})

@@ -2,7 +2,6 @@ package minting
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
 	"time"
 
@@ -62,7 +61,7 @@ func newDates(ms *Minters, ns *stele.Namespace, earlier *dates) (*dates, error) 
 	}
 	g, err := Granularity(ns)
 	if err != nil {
-		return nil, stele.Errorf("mint", stele.ID{}, stele.Invalid, "%w", err)
+		return nil, stele.Errorf("mint", stele.ID{}, stele.Invalid, "", "{cause}", err)
 	}
 	d := &dates{
 		store:    ms.store,
@@ -103,7 +102,7 @@ func (s *dates) burst() int { return int(max(1, 10*time.Millisecond/s.interval))
 func (s *dates) free() time.Time { return time.Unix(0, s.seen.Load()).Add(s.interval) }
 
 // errMoved says that a prefix belongs to another namespace now, or will in a moment.
-var errMoved = errors.New("does not belong to the namespace")
+var errMoved = stele.Messagef("mint.prefix-not-of-namespace", "does not belong to the namespace")
 
 // load reads how far the dates of the prefixes are taken. The distributor continues
 // after all of them, and after what it issued itself.
@@ -118,7 +117,7 @@ func (s *dates) load(ctx context.Context) error {
 			return err
 		}
 		if state.Dates == nil || state.Dates.Holder != s.holder {
-			return stele.Errorf("mint", stele.ID{}, stele.Conflict, "%s %w %s; look at its settings", key, errMoved, s.holder)
+			return stele.Errorf("mint", stele.ID{}, stele.Conflict, "mint.prefix-moved", "{prefix} {cause} {namespace}; look at its settings", key, errMoved, s.holder)
 		}
 		s.before[i] = data
 		if last, ok := s.last.Last(); state.Dates.Issued && (!ok || last.Compare(state.Dates.Last) < 0) {
@@ -139,7 +138,7 @@ func (s *dates) forget() { s.loaded = false }
 func (s *dates) next(arrived time.Time) (draw, []stele.MinterState, time.Duration, error) {
 	now, err := mint.DateOf(s.now())
 	if err != nil {
-		return draw{}, nil, 0, stele.Errorf("mint", stele.ID{}, stele.Unavailable, "the clock is wrong: %w; set it", err)
+		return draw{}, nil, 0, stele.Errorf("mint", stele.ID{}, stele.Unavailable, "mint.clock-wrong", "the clock is wrong: {cause}; set it", err)
 	}
 	at, err := mint.DateOf(arrived)
 	if err != nil || at.Compare(now) > 0 { // the clock stepped back meanwhile
@@ -180,7 +179,7 @@ func (s *dates) reserve(issued mint.Date, after mint.Distributor, now mint.Date)
 	if s.interval < time.Second {
 		limit, err := later(now, s.ahead)
 		if err != nil {
-			return nil, stele.Errorf("mint", stele.ID{}, stele.Exhausted, "the clock is at the end of the dates: %w", err)
+			return nil, stele.Errorf("mint", stele.ID{}, stele.Exhausted, "mint.clock-past-last-date", "the clock is at the end of the dates: {cause}", err)
 		}
 		p.limit = limit
 	}
@@ -216,7 +215,7 @@ func (s *dates) see() {
 func (s *dates) late() error {
 	last, _ := s.last.Last()
 	return stele.Errorf("mint", stele.ID{}, stele.Unavailable,
-		"the clock is %s behind the last date issued, %s; set the clock, or wait until it has caught up",
+		"mint.clock-behind", "the clock is {duration} behind the last date issued, {last}; set the clock, or wait until it has caught up",
 		last.Time().Sub(s.now()).Round(time.Millisecond), last)
 }
 

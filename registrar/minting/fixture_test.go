@@ -127,7 +127,7 @@ func (f *fixture) registered(id string) *stele.Record {
 // problems returns what a check of the whole registry finds.
 func (f *fixture) problems() (list []string) {
 	f.t.Helper()
-	if err := f.Verify(f.admin, func(p string) { list = append(list, p) }); err != nil {
+	if err := f.Verify(f.admin, func(p *stele.Message) { list = append(list, p.Error()) }); err != nil {
 		f.t.Fatal(err)
 	}
 	return list

@@ -3,7 +3,6 @@ package minting
 import (
 	"context"
 	"encoding/hex"
-	"errors"
 	"strings"
 	"sync"
 	"time"
@@ -20,7 +19,7 @@ type IdempotencyKey struct {
 
 // ErrKeyReused says that the idempotency key of a request was used for another request, which
 // was answered.
-var ErrKeyReused = errors.New("the key was used for another request; use a new key for a new request")
+var ErrKeyReused = stele.Messagef("mint.request-key-reused", "the key was used for another request; use a new key for a new request")
 
 // maxRequests is how many requests of a principal are kept at a time. It bounds
 // what a principal that never repeats a key can make the registry keep.
@@ -43,7 +42,7 @@ func (k *IdempotencyKey) validate() error {
 		ok = ok && c > ' ' && c < 0x7f
 	}
 	if !ok {
-		return stele.Errorf("mint", stele.ID{}, stele.Invalid, "%.300q can't be the key of a request; use 1 to 255 visible characters of ASCII, such as those of a UUID", k.Key)
+		return stele.Errorf("mint", stele.ID{}, stele.Invalid, "mint.request-key-malformed", `"{key}" can't be the key of a request; use 1 to 255 visible characters of ASCII, such as those of a UUID`, k.Key)
 	}
 	return nil
 }
@@ -81,7 +80,7 @@ func (q request) bytes() []byte {
 	return b
 }
 
-var errRequest = errors.New("what is kept of a request is damaged")
+var errRequest = stele.Messagef("mint.kept-request-damaged", "what is kept of a request is damaged")
 
 // readRequest reads what is kept. An error means damage.
 func readRequest(data []byte) (q request, err error) {
@@ -95,7 +94,7 @@ func readRequest(data []byte) (q request, err error) {
 		scheme, text, _ := strings.Cut(line, " ")
 		id, err := stele.NewID(scheme, text)
 		if err != nil || alias && len(q.labels) == 0 {
-			return q, stele.Errorf("mint", stele.ID{}, stele.Internal, "%w: %.80q", errRequest, line)
+			return q, stele.Errorf("mint", stele.ID{}, stele.Internal, "", `{cause}: "{line}"`, errRequest, line)
 		}
 		if alias {
 			last := &q.labels[len(q.labels)-1]
@@ -123,7 +122,7 @@ func readRequestHead(line string) (digest [32]byte, at time.Time, generation ste
 			return digest, at, generation, nil
 		}
 	}
-	return digest, at, generation, stele.Errorf("mint", stele.ID{}, stele.Internal, "%w: %.80q", errRequest, line)
+	return digest, at, generation, stele.Errorf("mint", stele.ID{}, stele.Internal, "", `{cause}: "{line}"`, errRequest, line)
 }
 
 // requests is what this process knows of requests with idempotency keys.
@@ -202,7 +201,7 @@ func (ms *Minters) mayUseKey(ctx context.Context, principal string) error {
 	}
 	if have.n >= maxRequests {
 		return stele.Errorf("mint", stele.ID{}, stele.Exhausted,
-			"%q has used %d keys for requests that may come again; try again when some are a day old, or ask for more names at a time", principal, have.n)
+			"mint.too-many-request-keys", `"{user}" has used {count} keys for requests that may come again; try again when some are a day old, or ask for more names at a time`, principal, have.n)
 	}
 	return nil
 }

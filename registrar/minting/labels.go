@@ -119,7 +119,7 @@ func (m *minter) owns(tree *namespaces.Tree, made maker, label Label) (bool, err
 		if dated == nil || !m.isCurrent(tree, dated) {
 			return false, nil
 		}
-		return false, stele.Errorf("mint", name, stele.Conflict, "the name falls out of the namespace %s; look at its settings and at the namespaces below it", m.key)
+		return false, stele.Errorf("mint", name, stele.Conflict, "mint.name-outside-namespace", "the name falls out of the namespace {namespace}; look at its settings and at the namespaces below it", m.key)
 	}
 	return true, nil
 }

@@ -88,7 +88,7 @@ type maker interface {
 func (m *minter) open(ctx context.Context, v View) (source, error) {
 	ns := v.Get(m.key)
 	if ns == nil {
-		return nil, stele.Errorf("mint", stele.ID{}, stele.NotFound, "there is no namespace %s; add it first", m.key)
+		return nil, stele.Errorf("mint", stele.ID{}, stele.NotFound, "namespace.missing", "there is no namespace {namespace}; add it first", m.key)
 	}
 	w := m.work.Load()
 	if w == nil || w.settings != ns.Minter {
@@ -100,7 +100,7 @@ func (m *minter) open(ctx context.Context, v View) (source, error) {
 		m.work.Store(w)
 	}
 	if ns.Delegate != "" {
-		return nil, stele.Errorf("mint", stele.ID{}, stele.Conflict, "names in %s are kept by another resolver, %q; mint there", m.key, ns.Delegate)
+		return nil, stele.Errorf("mint", stele.ID{}, stele.Conflict, "mint.namespace-delegated", `names in {namespace} are kept by another resolver, "{resolver}"; mint there`, m.key, ns.Delegate)
 	}
 	return w.source, w.source.load(ctx)
 }
@@ -123,11 +123,11 @@ func (m *minter) newSource(chain []*stele.Namespace, earlier *work) (source, err
 		e, _ := before.(*uuids)
 		return newUUIDs(m.Minters, ns, e)
 	}
-	return nil, stele.Errorf("mint", stele.ID{}, stele.Invalid, "the namespace %s has no minter; set one", m.key)
+	return nil, stele.Errorf("mint", stele.ID{}, stele.Invalid, "namespace.no-minter", "the namespace {namespace} has no minter; set one", m.key)
 }
 
 // errEarly says that the time of the next name has not come yet.
-var errEarly = errors.New("it is not time yet")
+var errEarly = stele.Messagef("mint.too-early", "it is not time yet")
 
 // take takes a name. If its time has not come, take waits, or returns errEarly if wait is
 // false. It returns the commit that must be made before the name is issued, if any. The

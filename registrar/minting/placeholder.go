@@ -13,7 +13,7 @@ import (
 // of a record that has none yet. Invalid for a scheme's root.
 func NameBelow(schemes *stele.Schemes, key stele.NamespaceKey) (stele.ID, error) {
 	if key.Prefix == "" {
-		return stele.ID{}, stele.Errorf("mint", stele.ID{}, stele.Invalid, "the root of a scheme has no minter; name a namespace in it")
+		return stele.ID{}, stele.Errorf("mint", stele.ID{}, stele.Invalid, "mint.root-has-no-minter", "the root of a scheme has no minter; name a namespace in it")
 	}
 	_, below, err := namespaces.ReadPrefix(schemes, key.Prefix)
 	return below, err

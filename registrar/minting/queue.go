@@ -35,7 +35,7 @@ func (q *queue) join(back bool) (place, error) {
 	}
 	if !back && q.waiting.Len() >= q.size {
 		return place{}, stele.Errorf("mint", stele.ID{}, stele.Exhausted,
-			"%d callers wait for a name already; try again later, use a smaller granularity or more subsystems", q.size)
+			"mint.queue-full", "{count} callers wait for a name already; try again later, use a smaller granularity or more subsystems", q.size)
 	}
 	return place{q, q.waiting.PushBack(make(chan struct{}))}, nil
 }

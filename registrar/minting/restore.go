@@ -60,13 +60,13 @@ func (ms *Minters) Status(ctx context.Context, ns *stele.Namespace) (status Stat
 // Conflict.
 func (ms *Minters) Skip(ctx context.Context, op string, ns *stele.Namespace, to uint64) error {
 	if ns.Minter.Kind != stele.MinterNOID {
-		return stele.Errorf(op, stele.ID{}, stele.Invalid, "the names of %s are not made by a template", ns.Key())
+		return stele.Errorf(op, stele.ID{}, stele.Invalid, "mint.not-by-template", "the names of {namespace} are not made by a template", ns.Key())
 	}
 	return ms.changeTemplates(ctx, op, ns.Key(), func(s State) (TemplateStates, error) {
 		next, i := s.Templates.with(ns.Minter)
 		if to < next[i].Given {
 			return nil, stele.Errorf(op, stele.ID{}, stele.Conflict,
-				"%d names of %s are given; the counter only goes ahead", next[i].Given, ns.Key())
+				"mint.counter-not-set-back", "{count} names of {namespace} are given; the counter only goes ahead", next[i].Given, ns.Key())
 		}
 		next[i].Given, next[i].Shut = to, false
 		return next, nil
@@ -78,7 +78,7 @@ func (ms *Minters) Skip(ctx context.Context, op string, ns *stele.Namespace, to 
 func (ms *Minters) ShutTemplate(ctx context.Context, op string, key stele.NamespaceKey, template string, seed uint64) error {
 	return ms.changeTemplates(ctx, op, key, func(s State) (TemplateStates, error) {
 		if s.Dates != nil {
-			return nil, stele.Errorf(op, stele.ID{}, stele.Conflict, "names under %s are made of dates here; use another prefix", key)
+			return nil, stele.Errorf(op, stele.ID{}, stele.Conflict, "mint.prefix-used-by-dates", "names under {prefix} are made of dates here; use another prefix", key)
 		}
 		next, i := s.Templates.with(stele.Minter{Template: template, Seed: seed})
 		if next[i].Shut {

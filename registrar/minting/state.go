@@ -129,7 +129,7 @@ func ReadState(name string, data []byte) (s State, err error) {
 		ok = s.Templates.read(lines[1:])
 	}
 	if !ok {
-		return s, stele.Errorf("read minter", stele.ID{}, stele.Internal, "what is kept of the minter %q is damaged: %.80q", name, text)
+		return s, stele.Errorf("read minter", stele.ID{}, stele.Internal, "mint.state-damaged", `what is kept of the minter "{minter}" is damaged: "{text}"`, name, text)
 	}
 	return s, nil
 }

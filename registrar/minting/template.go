@@ -2,6 +2,7 @@ package minting
 
 import (
 	"encoding/binary"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -49,7 +50,7 @@ func newTemplate(schemes *stele.Schemes, ns *stele.Namespace, noid string, seed 
 	if err != nil {
 		return nil, err
 	}
-	return nil, stele.Invalidf("", 0, "no name of the template %s can stand right below %s", noid, ns.Key())
+	return nil, stele.Invalidf("", 0, "template.names-do-not-fit", "no name of the template {template} can stand right below {namespace}", noid, ns.Key())
 }
 
 // joint returns what stands between the namespace's prefix and a name such as
@@ -60,7 +61,7 @@ func joint(schemes *stele.Schemes, ns *stele.Namespace, name string) (string, er
 			return link, nil
 		}
 	}
-	return "", stele.Invalidf("", 0, "%q can't stand right below %s", name, ns.Key())
+	return "", stele.Invalidf("", 0, "template.name-does-not-fit", `"{name}" can't stand right below {namespace}`, name, ns.Key())
 }
 
 // joins reports whether a text is a name that the namespace can have.
@@ -82,7 +83,7 @@ func (s *template) text(number uint64) (string, error) {
 	text := s.prefix + name
 	zone, ok := strings.CutSuffix(CheckZone(s.scheme, text+"0"), "0")
 	if !ok {
-		return "", stele.Invalidf(s.scheme.Name(), len(text), "a check character can't stand here; use a template without k")
+		return "", stele.Invalidf(s.scheme.Name(), len(text), "template.check-character-not-possible", "a check character can't stand here; use a template without k")
 	}
 	return text + string(rune(mint.CheckChar(zone))), nil
 }
@@ -180,7 +181,7 @@ func Seed(random io.Reader, before, next *stele.Namespace) error {
 	for m.Seed == 0 {
 		var bits [8]byte
 		if _, err := io.ReadFull(random, bits[:]); err != nil {
-			return stele.Errorf("seed template", stele.ID{}, stele.Unavailable, "no random bits: %w", err)
+			return stele.Errorf("seed template", stele.ID{}, stele.Unavailable, "token.no-random-bits", "no random bits: {cause}", err)
 		}
 		m.Seed = binary.BigEndian.Uint64(bits[:]) & maxSeed
 	}
@@ -199,7 +200,7 @@ func CheckSettings(schemes *stele.Schemes, ns *stele.Namespace) (setting string,
 		}
 		if !slices.ContainsFunc(made.prefixes, func(p string) bool { return namespaces.IsBelow(schemes, p, ns.Prefix) }) {
 			return "minter", stele.Errorf("", stele.ID{}, stele.Invalid,
-				"it makes names below %q, which is not in the namespace %s", made.prefixes, ns.Key())
+				"minter.prefix-outside-namespace", "it makes names below {prefixes}, which is not in the namespace {namespace}", fmt.Sprintf("%q", made.prefixes), ns.Key())
 		}
 	case stele.MinterNOID:
 		_, err := templateOf(schemes, ns)

@@ -74,7 +74,7 @@ func (u *uuids) next(time.Time) (draw, []stele.MinterState, time.Duration, error
 	u.last = max(clock, u.last+1)
 	var random [8]byte
 	if _, err := io.ReadFull(u.rand, random[:]); err != nil {
-		return draw{}, nil, 0, stele.Errorf("mint", stele.ID{}, stele.Internal, "there are no random numbers: %w", err)
+		return draw{}, nil, 0, stele.Errorf("mint", stele.ID{}, stele.Internal, "mint.no-random-numbers", "there are no random numbers: {cause}", err)
 	}
 	return draw{uuid: newUUID(u.last, random)}, nil, 0, nil
 }

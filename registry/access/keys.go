@@ -20,10 +20,10 @@ import (
 func (l *Registry) AddKey(ctx context.Context, key stele.NamespaceKey, k stele.SigningKey) (*stele.Namespace, error) {
 	return l.SetNamespace(ctx, key, 0, func(ns *stele.Namespace) error {
 		if slices.ContainsFunc(ns.Keys, func(have stele.SigningKey) bool { return have.ID == k.ID }) {
-			return stele.Errorf("key", stele.ID{}, stele.Conflict, "%s has the key %s already", key, k.ID)
+			return stele.Errorf("key", stele.ID{}, stele.Conflict, "signing-key.registered-already", "{namespace} has the key {key} already", key, k.ID)
 		}
 		if len(ns.Keys) >= stele.MaxKeys {
-			return stele.Errorf("key", stele.ID{}, stele.Conflict, "%s has %d keys, and can't have more; keys are never removed, so sign with one of them, or of a namespace above or below", key, len(ns.Keys))
+			return stele.Errorf("key", stele.ID{}, stele.Conflict, "signing-key.too-many", "{namespace} has {count} keys, and can't have more; keys are never removed, so sign with one of them, or of a namespace above or below", key, len(ns.Keys))
 		}
 		ns.Keys = append(ns.Keys, k)
 		return nil
@@ -50,9 +50,9 @@ func findKey(ns *stele.Namespace, begin string) (int, error) {
 	at := slices.IndexFunc(ns.Keys, begins)
 	switch {
 	case at < 0 || begin == "":
-		return 0, stele.Errorf("key", stele.ID{}, stele.NotFound, "%s has no key %.60q; 'stele key list %s' shows those it has", ns.Key(), begin, ns.Key())
+		return 0, stele.Errorf("key", stele.ID{}, stele.NotFound, "signing-key.not-found", `{namespace} has no key "{key}"; 'stele key list {namespace}' shows those it has`, ns.Key(), begin)
 	case slices.ContainsFunc(ns.Keys[at+1:], begins):
-		return 0, stele.Errorf("key", stele.ID{}, stele.Invalid, "several keys of %s begin with %.60q; write more of the name", ns.Key(), begin)
+		return 0, stele.Errorf("key", stele.ID{}, stele.Invalid, "signing-key.ambiguous", `several keys of {namespace} begin with "{key}"; write more of the name`, ns.Key(), begin)
 	}
 	return at, nil
 }
@@ -101,7 +101,7 @@ func (l *Registry) AddNewKey(ctx context.Context, prefix, file string, key crypt
 		return nil, err
 	}
 	if err := disk.CreatePrivate(file, text); errors.Is(err, fs.ErrExist) {
-		return nil, stele.Errorf("key new", stele.ID{}, stele.Conflict, "%s is there already, and a private key can't be made again; choose another file", terminal.Printable(file))
+		return nil, stele.Errorf("key new", stele.ID{}, stele.Conflict, "key-file.exists", "{file} is there already, and a private key can't be made again; choose another file", terminal.Printable(file))
 	} else if err != nil {
 		return nil, err
 	}
@@ -112,7 +112,7 @@ func (l *Registry) AddNewKey(ctx context.Context, prefix, file string, key crypt
 	case isRefusal(err):
 		return nil, errors.Join(err, os.Remove(file))
 	}
-	return nil, stele.Errorf("key new", stele.ID{}, stele.KindOf(err), "%w; whether the key %s is registered is not known: see 'stele key list %s'; its private part is in %s", err, k.ID, at, terminal.Printable(file))
+	return nil, stele.Errorf("key new", stele.ID{}, stele.KindOf(err), "signing-key.registration-unknown", "{cause}; whether the key {key} is registered is not known: see 'stele key list {namespace}'; its private part is in {file}", err, k.ID, at, terminal.Printable(file))
 }
 
 // isRefusal reports whether an error says that nothing was written.

@@ -3,7 +3,6 @@ package access
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -49,7 +48,7 @@ func (l *Registry) PlaceIBI(ns *stele.Namespace) error {
 	}
 	namer, ok := l.Schemes.Lookup(ns.Scheme).(namespaces.DateNamer)
 	if !ok {
-		return fmt.Errorf("the scheme %s makes no names of dates", ns.Scheme)
+		return stele.Messagef("minter.scheme-without-dates", "the scheme {scheme} makes no names of dates", ns.Scheme)
 	}
 	prefixes, _, err := namer.DateNames(ns)
 	if err != nil {
@@ -93,7 +92,7 @@ func (l *Registry) EnsureMinter(ctx context.Context, want *stele.Namespace, give
 			set = "makes names by " + now
 		}
 		return stele.Errorf("mint", stele.ID{}, stele.Conflict,
-			"the namespace %s %s, and --%s says otherwise; leave it out, or change the namespace with 'stele ns set'", key, set, odd)
+			"mint.namespace-differs", "the namespace {namespace} {setting}, and --{flag} says otherwise; leave it out, or change the namespace with 'stele ns set'", key, set, odd)
 	}
 	if dryRun || !given("granularity") || minting.SameGranularity(have.Minter.Granularity, want.Minter.Granularity) {
 		return nil
@@ -117,7 +116,7 @@ func (l *Registry) SkipTo(ctx context.Context, key stele.NamespaceKey, n uint64,
 		to += status.Given
 	}
 	if to < n || status.Total > 0 && to > status.Total {
-		return 0, stele.Errorf("skip", stele.ID{}, stele.Exhausted, "the template of %s has %s names; %s are given", key, terminal.Grouped(int64(status.Total)), terminal.Grouped(int64(status.Given)))
+		return 0, stele.Errorf("skip", stele.ID{}, stele.Exhausted, "namespace.template-used-up", "the template of {namespace} has {total} names; {given} are given", key, terminal.Grouped(int64(status.Total)), terminal.Grouped(int64(status.Given)))
 	}
 	return to, l.SkipCounter(ctx, key, to)
 }

@@ -3,7 +3,6 @@ package access
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"strings"
 
@@ -97,9 +96,9 @@ func (l *Registry) Taken(ctx context.Context, rec *stele.Record, err error) erro
 		case lookErr != nil:
 			continue
 		case name == rec.ID && have.ID == name:
-			err = fmt.Errorf("it is registered already; see 'stele show %s', and change it with 'stele update'", name)
+			err = stele.Messagef("register.registered-already", "it is registered already; see 'stele show {name}', and change it with 'stele update'", name)
 		default:
-			err = fmt.Errorf("%s is a name of %s already, and no name is ever given away; leave it out", name, have.ID)
+			err = stele.Messagef("register.name-of-other-record", "{name} is a name of {identifier} already, and no name is ever given away; leave it out", name, have.ID)
 		}
 		return &stele.Error{Op: "register", ID: rec.ID, Kind: stele.Conflict, Err: err}
 	}

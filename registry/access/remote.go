@@ -118,7 +118,7 @@ func (s remoteStore) Count(ctx context.Context, key stele.NamespaceKey) (uint64,
 
 // untold is the error of an operation that only the server can do with its store.
 func untold(what string) error {
-	return stele.Errorf(what, stele.ID{}, stele.Invalid, "only the server itself does this with its registry; run it there, on the folder")
+	return stele.Errorf(what, stele.ID{}, stele.Invalid, "command.server-only", "only the server itself does this with its registry; run it there, on the folder")
 }
 
 func untoldAll[T any](what string) iter.Seq2[T, error] {

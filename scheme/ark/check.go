@@ -2,7 +2,6 @@ package ark
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/stele-id/stele"
@@ -47,14 +46,14 @@ func ParseChecked(text string) (Checked, error) {
 	}
 	var r reading
 	if err := r.normalise(text); err != nil {
-		reason := err.Error()
+		reason := err
 		if e, ok := errors.AsType[*stele.SyntaxError](err); ok {
 			reason = e.Reason
 		}
-		return Checked{}, stele.Invalidf(name, 0, "%.40q is not a shoulder: %s", bare, reason)
+		return Checked{}, stele.Invalidf(name, 0, "ark.not-a-shoulder", `"{text}" is not a shoulder: {reason}`, bare, reason)
 	}
 	if r.name < len(r.canon) {
-		return Checked{}, stele.Invalidf(name, 0, "a shoulder is a NAAN, a slash and the beginning of names, such as 12345/x5; %q has more", r.canon)
+		return Checked{}, stele.Invalidf(name, 0, "ark.shoulder-too-long", `a shoulder is a NAAN, a slash and the beginning of names, such as 12345/x5; "{text}" has more`, r.canon)
 	}
 	return Checked{Shoulder: r.canon[len(label):]}, nil
 }
@@ -101,7 +100,7 @@ func (s *Scheme) verify(r *reading) error {
 			return &stele.Error{Op: "parse", Kind: stele.Invalid, Err: &stele.SyntaxError{
 				Scheme:      name,
 				Pos:         r.last,
-				Reason:      fmt.Sprintf("names under %s are made of the characters %s; %q is none of them", rule.Shoulder, mint.Betanumeric, odd),
+				Reason:      stele.Messagef("ark.odd-character", "names under {shoulder} are made of the characters {alphabet}; '{character}' is none of them", rule.Shoulder, mint.Betanumeric, string(rune(odd))),
 				Suggestions: s.suggest(r, rule, zone),
 			}}
 		}
@@ -110,8 +109,8 @@ func (s *Scheme) verify(r *reading) error {
 	return &stele.Error{Op: "parse", Kind: stele.Invalid, Err: &stele.SyntaxError{
 		Scheme: name,
 		Pos:    r.last,
-		Reason: fmt.Sprintf("names under %s end in a check character, and %q is not that of the rest (%q is): a character is wrong, or two are swapped",
-			rule.Shoulder, zone[last], mint.CheckChar(zone[:last])),
+		Reason: stele.Messagef("ark.check-character-wrong", "names under {shoulder} end in a check character, and '{character}' is not that of the rest ('{expected}' is): a character is wrong, or two are swapped",
+			rule.Shoulder, zone[last:], string(rune(mint.CheckChar(zone[:last])))),
 		Suggestions: s.suggest(r, rule, zone),
 	}}
 }

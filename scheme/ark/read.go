@@ -186,13 +186,13 @@ func (r *reading) scanNAAN(core string, start int) (slash int, err error) {
 	}
 	switch {
 	case n == 0 && strings.HasPrefix(core[start:], "/"):
-		return i, stele.Invalidf(name, start, "not more than one slash stands between %q and the NAAN", label)
+		return i, stele.Invalidf(name, start, "ark.too-many-slashes", `not more than one slash stands between "{label}" and the NAAN`, label)
 	case n == 0:
-		return i, stele.Invalidf(name, start, "there is no NAAN; after %q comes the number of an authority, a slash and a name", label)
+		return i, stele.Invalidf(name, start, "ark.naan-missing", `there is no NAAN; after "{label}" comes the number of an authority, a slash and a name`, label)
 	case n < minNAAN:
-		return i, stele.Invalidf(name, start, "this NAAN has %d characters; NAANs have %d or more", n, minNAAN)
+		return i, stele.Invalidf(name, start, "ark.naan-too-short", "this NAAN has {length} characters; NAANs have {least} or more", n, minNAAN)
 	case i == len(core):
-		return i, stele.Invalidf(name, i, "there is no name; after the NAAN come a slash and a name")
+		return i, stele.Invalidf(name, i, "ark.name-missing", "there is no name; after the NAAN come a slash and a name")
 	}
 	return i, nil
 }
@@ -201,9 +201,9 @@ func (r *reading) scanNAAN(core string, start int) (slash int, err error) {
 func badNAAN(core string, i int) error {
 	c, _ := utf8.DecodeRuneInString(core[i:])
 	if c == '%' {
-		return stele.Invalidf(name, i, "a NAAN is not percent-encoded; decode the text first")
+		return stele.Invalidf(name, i, "ark.naan-percent-encoded", "a NAAN is not percent-encoded; decode the text first")
 	}
-	return stele.Invalidf(name, i, "a NAAN is made of the characters %s; %s is none of them", mint.Betanumeric, stele.Describe(c))
+	return stele.Invalidf(name, i, "ark.naan-character", "a NAAN is made of the characters {characters}; {character} is none of them", mint.Betanumeric, stele.Describe(c))
 }
 
 // What a byte may do in a name or a qualifier (section 3.1). Other characters of a
@@ -249,7 +249,7 @@ func (r *reading) scanName(core string, slash int) (end int, err error) {
 				continue
 			}
 			if i+2 >= len(core) || !lex.IsHex(core[i+1]) || !lex.IsHex(core[i+2]) {
-				return i, stele.Invalidf(name, i, "two hexadecimal digits must follow a %q; write the sign itself as %q", '%', "%25")
+				return i, stele.Invalidf(name, i, "ark.percent-sign-alone", `two hexadecimal digits must follow a '{sign}'; write the sign itself as "{encoded}"`, string(rune('%')), "%25")
 			}
 			if core[i+1] >= 'a' || core[i+2] >= 'a' {
 				r.found |= untidy
@@ -281,7 +281,7 @@ func (r *reading) scanName(core string, slash int) (end int, err error) {
 		}
 	}
 	if end == slash {
-		return end, stele.Invalidf(name, slash+1, "there is no name; after the NAAN come a slash and a name")
+		return end, stele.Invalidf(name, slash+1, "ark.name-missing", "there is no name; after the NAAN come a slash and a name")
 	}
 	return end, nil
 }
@@ -290,9 +290,9 @@ func (r *reading) scanName(core string, slash int) (end int, err error) {
 func badName(core string, i int) error {
 	c, _ := utf8.DecodeRuneInString(core[i:])
 	if c < utf8.RuneSelf {
-		return stele.Invalidf(name, i, "%q can't stand in an ARK; write it as %q if it is part of the name", c, percentEncoded(byte(c)))
+		return stele.Invalidf(name, i, "ark.character-not-encoded", `'{character}' can't stand in an ARK; write it as "{encoded}" if it is part of the name`, string(rune(c)), percentEncoded(byte(c)))
 	}
-	return stele.Invalidf(name, i, "%s can't stand in an ARK, which is made of ASCII letters, digits and =~*+@_$", stele.Describe(c))
+	return stele.Invalidf(name, i, "ark.character-not-allowed", "{character} can't stand in an ARK, which is made of ASCII letters, digits and =~*+@_$", stele.Describe(c))
 }
 
 func percentEncoded(c byte) string {

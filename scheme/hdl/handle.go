@@ -63,7 +63,7 @@ func (r *reading) cutProxy() error {
 	if after, ok := lex.CutFold(rest, "api/"); ok {
 		if rest, ok = lex.CutFold(after, "handles/"); !ok {
 			return stele.Invalidf(name, r.src.at(len(r.handle)-len(after)),
-				"the proxy uses paths that begin with api/ itself; handles are below api/handles/")
+				"hdl.reserved-path", "the proxy uses paths that begin with api/ itself; handles are below api/handles/")
 		}
 	}
 	for _, m := range marks {
@@ -99,9 +99,9 @@ func (r *reading) split() error {
 		}
 		switch end := c == '/' || c == ':' && r.src.syntax == urn; {
 		case end && i == 0:
-			return stele.Invalidf(name, r.at(0), "the prefix is missing; a handle is such as 10.1000/182")
+			return stele.Invalidf(name, r.at(0), "hdl.prefix-missing", "the prefix is missing; a handle is such as 10.1000/182")
 		case (end || c == '.') && i == segment:
-			return stele.Invalidf(name, r.at(i), "a segment of the prefix is empty; single dots stand between them")
+			return stele.Invalidf(name, r.at(i), "hdl.prefix-segment-empty", "a segment of the prefix is empty; single dots stand between them")
 		case end:
 			r.slash = i
 			return nil
@@ -118,7 +118,7 @@ func (r *reading) split() error {
 	if r.src.doi && s != "" {
 		hint = "; a shortDOI is written with its prefix, 10/abcde"
 	}
-	return stele.Invalidf(name, r.at(len(s)), "there is no \"/\" between prefix and local name, as in 10.1000/182%s", hint)
+	return stele.Invalidf(name, r.at(len(s)), "hdl.slash-missing", `there is no "/" between prefix and local name, as in 10.1000/182{hint}`, hint)
 }
 
 // inPrefix reports whether c can stand in a segment of a prefix.
@@ -138,25 +138,25 @@ func (r *reading) badPrefix(i int, c rune) error {
 		hint = "; if it ends a mark, write one mark only"
 	}
 	return stele.Invalidf(name, r.at(i),
-		"%s can't stand in a prefix, which has letters, digits, \"-\", \"_\" and dots%s", stele.Describe(c), hint)
+		"hdl.prefix-character", `{character} can't stand in a prefix, which has letters, digits, "-", "_" and dots{hint}`, stele.Describe(c), hint)
 }
 
 // check checks the local name, and that a DOI is a valid one.
 func (r *reading) check() error {
 	if p := r.handle[:r.slash]; r.src.doi && p != shortDOI && !(r.numeric && isDOI(p)) {
-		return stele.Invalidf(name, r.at(0), "a DOI's prefix is \"10.\" and digits, such as 10.1000; other handles are written hdl:")
+		return stele.Invalidf(name, r.at(0), "hdl.doi-prefix-malformed", `a DOI's prefix is "10." and digits, such as 10.1000; other handles are written hdl:`)
 	}
 	local := r.handle[r.slash+1:]
 	if local == "" {
-		return stele.Invalidf(name, r.at(r.slash+1), "the local name after the \"/\" is missing")
+		return stele.Invalidf(name, r.at(r.slash+1), "hdl.local-name-missing", `the local name after the "/" is missing`)
 	}
 	first, _ := utf8.DecodeRuneInString(local)
 	last, n := utf8.DecodeLastRuneInString(local)
 	if unicode.IsSpace(first) {
-		return stele.Invalidf(name, r.at(r.slash+1), "a local name can't begin with a space; remove it")
+		return stele.Invalidf(name, r.at(r.slash+1), "hdl.leading-space", "a local name can't begin with a space; remove it")
 	}
 	if unicode.IsSpace(last) {
-		return stele.Invalidf(name, r.at(len(r.handle)-n), "a local name can't end with a space; remove it")
+		return stele.Invalidf(name, r.at(len(r.handle)-n), "hdl.trailing-space", "a local name can't end with a space; remove it")
 	}
 	return nil
 }

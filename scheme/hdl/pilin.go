@@ -1,8 +1,9 @@
 package hdl
 
 import (
-	"fmt"
 	"time"
+
+	"github.com/stele-id/stele"
 )
 
 // PILIN's handles have a suffix that tells when it was asked for (PILIN, Handle
@@ -42,7 +43,7 @@ func EncodePILIN(t time.Time) (string, error) {
 }
 
 func errPILIN(t time.Time) error {
-	return fmt.Errorf("%s is outside of what the %d characters of a PILIN suffix can hold, 1609-10-24 to 2420-08-16",
+	return stele.Messagef("hdl.pilin-date-out-of-range", "{date} is outside of what the {length} characters of a PILIN suffix can hold, 1609-10-24 to 2420-08-16",
 		t.UTC().Format(time.DateOnly), pilinLength)
 }
 

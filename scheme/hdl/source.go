@@ -213,15 +213,15 @@ func isBare(s string, doi bool) bool {
 // checkHost refuses a URL that is misleading or invalid.
 func (src *source) checkHost() error {
 	if src.host == "" && src.hostPos > 0 {
-		return stele.Invalidf(name, src.hostPos, "the URL has no host")
+		return stele.Invalidf(name, src.hostPos, "server.url-without-host", "the URL has no host")
 	}
 	for i := range len(src.host) {
 		switch c := src.host[i]; {
 		case c == '@':
 			return stele.Invalidf(name, src.hostPos+i,
-				"a URL that carries a name has no user information; remove what stands before the \"@\"")
+				"hdl.url-user-information", `a URL that carries a name has no user information; remove what stands before the "@"`)
 		case c < utf8.RuneSelf && !lex.IsAlnum(c) && strings.IndexByte("-._~:[]", c) < 0:
-			return stele.Invalidf(name, src.hostPos+i, "%q can't stand in a host name", c)
+			return stele.Invalidf(name, src.hostPos+i, "hdl.host-character", "'{character}' can't stand in a host name", string(rune(c)))
 		}
 	}
 	return nil
@@ -237,18 +237,18 @@ func (src *source) decode() (string, error) {
 		return "", err
 	}
 	if i := strings.IndexByte(src.body, ' '); i >= 0 && src.syntax == link {
-		return "", stele.Invalidf(name, src.pos+i, "a URL has no spaces; end it here, or write %%20 if the space belongs to the name")
+		return "", stele.Invalidf(name, src.pos+i, "hdl.url-space", "a URL has no spaces; end it here, or write %20 if the space belongs to the name")
 	}
 	text, bad := lex.Unescape(src.body)
 	if bad >= 0 {
 		return "", stele.Invalidf(name, src.pos+bad,
-			"\"%%\" must be followed by two hexadecimal digits; the character itself is written %%25")
+			"hdl.percent-sign-alone", `"%" must be followed by two hexadecimal digits; the character itself is written %25`)
 	}
 	if len(text) < len(src.body) {
 		// The decoded characters have not been checked yet.
 		if err := stele.CheckText(name, text); err != nil {
 			if syntax, ok := errors.AsType[*stele.SyntaxError](err); ok {
-				return "", stele.Invalidf(name, src.at(syntax.Pos), "percent-encoded %s", syntax.Reason)
+				return "", stele.Invalidf(name, src.at(syntax.Pos), "hdl.percent-encoded", "percent-encoded {reason}", syntax.Reason)
 			}
 			return "", err
 		}
@@ -274,7 +274,7 @@ func (src *source) cutComponents() error {
 		src.note(true, query)
 		rest = rest[:i]
 	default:
-		return stele.Invalidf(name, src.pos+i, "\"?\" can't stand here; if it belongs to the name, write %%3F")
+		return stele.Invalidf(name, src.pos+i, "hdl.question-mark", `"?" can't stand here; if it belongs to the name, write %3F`)
 	}
 	src.body = rest
 	return nil

@@ -74,7 +74,7 @@ type label struct {
 // fault says where in a label something is wrong. The zero fault says that nothing is.
 type fault struct {
 	pos    int
-	reason string
+	reason *stele.Message
 }
 
 // source is where a text has its label.
@@ -95,7 +95,7 @@ func (s *source) read(text string, l *label) error {
 	if s.escaped {
 		decoded, bad := lex.Unescape(raw)
 		if bad >= 0 {
-			return stele.Invalidf(Name, s.pos+bad, "%q needs two hexadecimal digits after it", "%")
+			return stele.Invalidf(Name, s.pos+bad, "ibi.percent-sign-alone", `"{sign}" needs two hexadecimal digits after it`, "%")
 		}
 		raw = decoded
 	}
@@ -105,15 +105,15 @@ func (s *source) read(text string, l *label) error {
 	} else {
 		f = l.readRep(raw)
 	}
-	if f.reason != "" && s.unsure {
+	if f.reason != nil && s.unsure {
 		return stele.ErrForeign
 	}
-	if f.reason != "" {
+	if f.reason != nil {
 		pos := f.pos
 		if s.escaped {
 			pos = lex.Offset(s.raw, pos)
 		}
-		return stele.Invalidf(Name, s.pos+pos, "%s", f.reason)
+		return &stele.Error{Op: "parse", Kind: stele.Invalid, Err: &stele.SyntaxError{Scheme: Name, Pos: s.pos + pos, Reason: f.reason}}
 	}
 	return nil
 }

@@ -73,7 +73,7 @@ func date(t testing.TB, unix string) mint.Date {
 		t.Fatal(err)
 	}
 	atto, f := readFraction(fraction)
-	if f.reason != "" {
+	if f.reason != nil {
 		t.Fatal(f.reason)
 	}
 	d, err := mint.NewDate(sec, atto)
@@ -413,7 +413,7 @@ func TestIBIpRoundTrip(t *testing.T) {
 		}
 		var l label
 		f := l.readIBIp(id.String())
-		if f.reason != "" || l.addr != addr || l.port != port || l.date != d || l.text != id.String() {
+		if f.reason != nil || l.addr != addr || l.port != port || l.date != d || l.text != id.String() {
 			t.Fatalf("%v port %d at %v: %s is read as %+v, %+v", addr, port, d, id, l, f)
 		}
 	})
@@ -436,7 +436,7 @@ func TestRepRoundTrip(t *testing.T) {
 		}
 		var l label
 		f := l.readRep(id.String())
-		if f.reason != "" || l.hostName() != host || l.port != port || l.date != d || l.text != id.String() {
+		if f.reason != nil || l.hostName() != host || l.port != port || l.date != d || l.text != id.String() {
 			t.Fatalf("%s port %d at %v: %s is read as %+v, %+v", host, port, d, id, l, f)
 		}
 	})

@@ -1,8 +1,9 @@
 package ibi
 
 import (
-	"fmt"
 	"net/netip"
+
+	"github.com/stele-id/stele"
 
 	"github.com/stele-id/stele/mint"
 	"github.com/stele-id/stele/scheme/internal/lex"
@@ -37,13 +38,13 @@ func (l *label) readIBIp(s string) fault {
 	l.form = FormIBIp
 	for i := range len(s) {
 		if value27[s[i]] == 255 && !isSeparator(s[i]) && i != len(prefix) {
-			return fault{i, wrongByte(s, i, "an IBIp is of the digits 2 to 9 and the letters but I, O, V, Y and Z")}
+			return fault{i, wrongByte(s, i, stele.Messagef("ibi.ibip-alphabet", "an IBIp is of the digits 2 to 9 and the letters but I, O, V, Y and Z"))}
 		}
 	}
-	if f := l.readAddr(prefix); f.reason != "" {
+	if f := l.readAddr(prefix); f.reason != nil {
 		return f
 	}
-	if f := l.readSuffix(suffix); f.reason != "" {
+	if f := l.readSuffix(suffix); f.reason != nil {
 		f.pos += len(prefix) + 1
 		return f
 	}
@@ -68,7 +69,7 @@ func separator(s string) int {
 func (l *label) readAddr(s string) fault {
 	sep := separator(s)
 	if sep < 0 {
-		return fault{len(s), "the prefix has no W (IPv4) or X (IPv6) after the address"}
+		return fault{len(s), stele.Messagef("ibi.prefix-unterminated", "the prefix has no W (IPv4) or X (IPv6) after the address")}
 	}
 	v6 := s[sep]|0x20 == 'x'
 	digits, limit := s[:sep], maxV4
@@ -77,13 +78,13 @@ func (l *label) readAddr(s string) fault {
 	}
 	switch {
 	case digits == "":
-		return fault{0, "the prefix has no address before W or X"}
+		return fault{0, stele.Messagef("ibi.prefix-without-address", "the prefix has no address before W or X")}
 	case digits[0] == '2':
-		return fault{0, "an address does not begin with 2, the zero of base 27"}
+		return fault{0, stele.Messagef("ibi.address-leading-zero", "an address does not begin with 2, the zero of base 27")}
 	case len(digits) > limit:
-		return fault{limit, "this is longer than any IP address"}
+		return fault{limit, stele.Messagef("ibi.address-too-long", "this is longer than any IP address")}
 	}
-	if f := l.readIBIpPort(s[sep+1:]); f.reason != "" {
+	if f := l.readIBIpPort(s[sep+1:]); f.reason != nil {
 		f.pos += sep + 1
 		return f
 	}
@@ -91,7 +92,7 @@ func (l *label) readAddr(s string) fault {
 	text := addrText(&buf, digits, v6)
 	addr, ok := parseAddr(text, v6)
 	if !ok {
-		return fault{0, fmt.Sprintf("the prefix decodes to %s, which is not an IP address", quote(string(text)))}
+		return fault{0, stele.Messagef("ibi.not-an-address", `the prefix decodes to "{text}", which is not an IP address`, string(text))}
 	}
 	l.addr = addr
 	return fault{}
@@ -130,19 +131,19 @@ func (l *label) readIBIpPort(s string) fault {
 		return fault{}
 	}
 	if s[0] == '2' {
-		return fault{0, "a port does not begin with 2, the zero of base 27"}
+		return fault{0, stele.Messagef("ibi.port-leading-zero", "a port does not begin with 2, the zero of base 27")}
 	}
 	if len(s) > 4 {
-		return fault{4, "this is longer than any port"}
+		return fault{4, stele.Messagef("ibi.port-too-long", "this is longer than any port")}
 	}
 	n, bad := parse27(s)
 	switch {
 	case bad >= 0:
-		return fault{bad, "a second separator; a prefix has one"}
+		return fault{bad, stele.Messagef("ibi.prefix-second-separator", "a second separator; a prefix has one")}
 	case n > 65535:
-		return fault{0, fmt.Sprintf("port %d is more than 65535", n)}
+		return fault{0, stele.Messagef("ibi.port-too-large", "port {port} is more than 65535", n)}
 	case n == defaultIBIpPort:
-		return fault{0, "port 800 is left out: end the prefix after W or X"}
+		return fault{0, stele.Messagef("ibi.default-port", "port 800 is left out: end the prefix after W or X")}
 	}
 	l.port = uint16(n)
 	return fault{}
@@ -153,30 +154,30 @@ func (l *label) readSuffix(s string) fault {
 	whole, fraction, fractional := s, "", false
 	if i := separator(s); i >= 0 {
 		if s[i]|0x20 == 'x' {
-			return fault{i, "X can't stand in a suffix; W separates the fraction"}
+			return fault{i, stele.Messagef("ibi.suffix-separator", "X can't stand in a suffix; W separates the fraction")}
 		}
 		whole, fraction, fractional = s[:i], s[i+1:], true
 	}
 	switch {
 	case whole == "":
-		return fault{0, "the suffix has no seconds"}
+		return fault{0, stele.Messagef("ibi.seconds-missing", "the suffix has no seconds")}
 	case whole[0] == '2' && whole != "2":
-		return fault{0, "seconds do not begin with 2, the zero of base 27"}
+		return fault{0, stele.Messagef("ibi.seconds-leading-zero", "seconds do not begin with 2, the zero of base 27")}
 	case len(whole) > 8: // 27^8 seconds reach past the year 9999
-		return fault{8, "this date is after the year 9999"}
+		return fault{8, stele.Messagef("ibi.date-too-late", "this date is after the year 9999")}
 	}
 	seconds, _ := parse27(whole)
 	var atto uint64
 	if fractional {
 		var f fault
-		if atto, f = readFraction27(fraction); f.reason != "" {
+		if atto, f = readFraction27(fraction); f.reason != nil {
 			f.pos += len(whole) + 1
 			return f
 		}
 	}
 	d, err := mint.NewDate(int64(seconds)+epoch, atto)
 	if err != nil {
-		return fault{0, "this date is after the year 9999"}
+		return fault{0, stele.Messagef("ibi.date-too-late", "this date is after the year 9999")}
 	}
 	l.date = d
 	return fault{}
@@ -190,21 +191,21 @@ func readFraction27(s string) (atto uint64, f fault) {
 		zeros++
 	}
 	if zeros == len(s) {
-		return 0, fault{0, "a fraction of zero is left out: remove it and its W"}
+		return 0, fault{0, stele.Messagef("ibi.fraction-zero", "a fraction of zero is left out: remove it and its W")}
 	}
 	if len(s)-zeros > 13 {
-		return 0, fault{0, fmt.Sprintf("a fraction has at most %d digits", mint.MaxFraction)}
+		return 0, fault{0, stele.Messagef("ibi.fraction-too-long", "a fraction has at most {most} digits", mint.MaxFraction)}
 	}
 	n, bad := parse27(s[zeros:])
 	if bad >= 0 {
-		return 0, fault{zeros + bad, "a second separator; a suffix has one W"}
+		return 0, fault{zeros + bad, stele.Messagef("ibi.suffix-second-separator", "a second separator; a suffix has one W")}
 	}
 	digits := zeros + decimals(n)
 	switch {
 	case digits > mint.MaxFraction:
-		return 0, fault{0, fmt.Sprintf("a fraction has at most %d digits", mint.MaxFraction)}
+		return 0, fault{0, stele.Messagef("ibi.fraction-too-long", "a fraction has at most {most} digits", mint.MaxFraction)}
 	case n%10 == 0:
-		return 0, fault{0, fmt.Sprintf("the fraction %d ends in a zero, which no label is made with", n)}
+		return 0, fault{0, stele.Messagef("ibi.fraction-trailing-zero", "the fraction {fraction} ends in a zero, which no label is made with", n)}
 	}
 	for ; digits < mint.MaxFraction; digits++ {
 		n *= 10

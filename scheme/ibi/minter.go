@@ -14,7 +14,7 @@ func (*Scheme) DateNames(ns *stele.Namespace) (prefixes []string, at func(mint.D
 	m := &ns.Minter
 	var forms []Prefix
 	if m.Kind != stele.MinterIBI {
-		return nil, nil, stele.Invalidf(Name, 0, "the minter %q makes no IBIs", m.Kind)
+		return nil, nil, stele.Invalidf(Name, 0, "ibi.minter-not-of-ibis", `the minter "{kind}" makes no IBIs`, m.Kind)
 	}
 	if m.Host != "" {
 		port := m.Port
@@ -35,7 +35,7 @@ func (*Scheme) DateNames(ns *stele.Namespace) (prefixes []string, at func(mint.D
 		forms = append(forms, p)
 	}
 	if len(forms) == 0 {
-		return nil, nil, stele.Invalidf(Name, 0, "an IBI is made of a host name or an IP address; give at least one")
+		return nil, nil, stele.Invalidf(Name, 0, "ibi.host-and-address-missing", "an IBI is made of a host name or an IP address; give at least one")
 	}
 	for _, p := range forms {
 		prefixes = append(prefixes, p.text)
@@ -57,7 +57,7 @@ func (*Scheme) DateNames(ns *stele.Namespace) (prefixes []string, at func(mint.D
 func minterAddress(m *stele.Minter) (Prefix, error) {
 	addr, err := netip.ParseAddr(m.IP)
 	if err != nil {
-		return Prefix{}, stele.Invalidf(Name, 0, "%s is not an IP address", quote(m.IP))
+		return Prefix{}, stele.Invalidf(Name, 0, "ibi.minter-address-invalid", `"{address}" is not an IP address`, m.IP)
 	}
 	port := m.IPPort
 	if port == 0 {

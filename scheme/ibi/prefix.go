@@ -33,18 +33,18 @@ func RepPrefix(host string, port uint16) (Prefix, error) {
 		return Prefix{}, err
 	}
 	if port == 0 {
-		return Prefix{}, stele.Invalidf(Name, 0, "0 is not a port: use 1 to 65535")
+		return Prefix{}, stele.Invalidf(Name, 0, "ibi.port-zero", "0 is not a port: use 1 to 65535")
 	}
 	host = lex.Lower(strings.TrimSuffix(host, "."))
-	if f := checkDomain(host); f.reason != "" {
-		return Prefix{}, stele.Invalidf(Name, f.pos, "%s", f.reason)
+	if f := checkDomain(host); f.reason != nil {
+		return Prefix{}, stele.Invalidf(Name, f.pos, "", "{reason}", f.reason)
 	}
 	word, domain, ok := lex.Cut(host, '.')
 	if !ok {
-		return Prefix{}, stele.Invalidf(Name, len(host), "an IBI needs a fully qualified domain name, with a dot in it; %q has none", host)
+		return Prefix{}, stele.Invalidf(Name, len(host), "ibi.host-not-qualified", `an IBI needs a fully qualified domain name, with a dot in it; "{host}" has none`, host)
 	}
-	if f := notProxy(domain); f.reason != "" {
-		return Prefix{}, stele.Invalidf(Name, len(word)+1, "%s", f.reason)
+	if f := notProxy(domain); f.reason != nil {
+		return Prefix{}, stele.Invalidf(Name, len(word)+1, "", "{reason}", f.reason)
 	}
 	text := domain + "/" + word
 	if port != defaultRepPort {
@@ -69,15 +69,15 @@ const (
 func IBIpPrefix(addr netip.Addr, port uint16, reach Reach) (Prefix, error) {
 	switch {
 	case !addr.IsValid():
-		return Prefix{}, stele.Invalidf(Name, 0, "there is no IP address")
+		return Prefix{}, stele.Invalidf(Name, 0, "ibi.address-missing", "there is no IP address")
 	case addr.Zone() != "":
-		return Prefix{}, stele.Invalidf(Name, 0, "%s has a zone, which means something on one host only; give the address without it", addr)
+		return Prefix{}, stele.Invalidf(Name, 0, "ibi.address-with-zone", "{address} has a zone, which means something on one host only; give the address without it", addr)
 	case port == 0:
-		return Prefix{}, stele.Invalidf(Name, 0, "0 is not a port: use 1 to 65535")
+		return Prefix{}, stele.Invalidf(Name, 0, "ibi.port-zero", "0 is not a port: use 1 to 65535")
 	}
 	addr = addr.Unmap()
 	if why := NotPublic(addr); why != "" && reach == PublicOnly {
-		return Prefix{}, stele.Invalidf(Name, 0, "%s is %s address, which others have too: labels made from it would not be unique", addr, why)
+		return Prefix{}, stele.Invalidf(Name, 0, "ibi.address-not-public", "{address} is {kind} address, which others have too: labels made from it would not be unique", addr, why)
 	}
 	b := appendAddr(make([]byte, 0, maxV6+5), addr)
 	if addr.Is4() {
@@ -101,12 +101,12 @@ func (p Prefix) AppendLabel(b []byte, d mint.Date) ([]byte, error) {
 		return appendRepSuffix(b, d), nil
 	case FormIBIp:
 		if d.Unix() < epoch {
-			return b, stele.Invalidf(Name, 0, "%s is before 1995-08-01, where the dates of IBIps begin", d)
+			return b, stele.Invalidf(Name, 0, "ibi.date-too-early", "{date} is before 1995-08-01, where the dates of IBIps begin", d)
 		}
 		b = append(append(b, p.text...), '/')
 		return appendIBIpSuffix(b, d), nil
 	}
-	return b, stele.Invalidf(Name, 0, "the zero Prefix makes no labels")
+	return b, stele.Invalidf(Name, 0, "ibi.prefix-zero", "the zero Prefix makes no labels")
 }
 
 // ID returns the label that p and the date make as an identifier.

@@ -89,7 +89,7 @@ func find(text string) (c lex.Carrier, err error) {
 		return c, err
 	}
 	if !ok {
-		return c, stele.Invalidf(name, c.Pos, "%q must follow %q", mark, old)
+		return c, stele.Invalidf(name, c.Pos, "lsid.urn-mark-missing", `"{expected}" must follow "{beginning}"`, mark, old)
 	}
 	return c, nil
 }
@@ -101,12 +101,12 @@ var fields = [...]string{"authority", "namespace", "object", "revision"}
 func check(nss string, pos int) error {
 	if i := strings.IndexByte(nss, '/'); i >= 0 {
 		// RFC 2141, by which LSIDs are made, reserves it.
-		return stele.Invalidf(name, pos+i, "\"/\" can't stand in an LSID; write \"%%2F\"")
+		return stele.Invalidf(name, pos+i, "lsid.slash", `"/" can't stand in an LSID; write "%2F"`)
 	}
 	start := 0
 	for n := 0; ; n++ {
 		if n == len(fields) {
-			return stele.Invalidf(name, pos+start-1, "nothing can follow the revision; a colon in it is written \"%%3A\"")
+			return stele.Invalidf(name, pos+start-1, "lsid.text-after-revision", `nothing can follow the revision; a colon in it is written "%3A"`)
 		}
 		field, _, more := lex.Cut(nss[start:], ':')
 		if field == "" {
@@ -118,7 +118,7 @@ func check(nss string, pos int) error {
 			}
 		}
 		if !more && n < 2 {
-			return stele.Invalidf(name, pos+len(nss), "a colon and the %s must follow the %s", fields[n+1], fields[n])
+			return stele.Invalidf(name, pos+len(nss), "lsid.part-missing", "a colon and the {part} must follow the {before}", fields[n+1], fields[n])
 		}
 		if !more {
 			return nil
@@ -129,17 +129,17 @@ func check(nss string, pos int) error {
 
 func empty(n, pos int) error {
 	if n == 3 {
-		return stele.Invalidf(name, pos, "the revision is empty; leave out the colon before it, or write one")
+		return stele.Invalidf(name, pos, "lsid.revision-empty", "the revision is empty; leave out the colon before it, or write one")
 	}
-	return stele.Invalidf(name, pos, "the %s is empty; an LSID is urn:lsid:authority:namespace:object, and may end with :revision", fields[n])
+	return stele.Invalidf(name, pos, "lsid.part-empty", "the {part} is empty; an LSID is urn:lsid:authority:namespace:object, and may end with :revision", fields[n])
 }
 
 func badAuthority(field string, bad, pos int) error {
 	if bad >= len(field) {
-		return stele.Invalidf(name, pos+bad, "a label is missing; the authority is a domain name, such as ubio.org")
+		return stele.Invalidf(name, pos+bad, "lsid.authority-label-missing", "a label is missing; the authority is a domain name, such as ubio.org")
 	}
 	r, _ := utf8.DecodeRuneInString(field[bad:])
-	return stele.Invalidf(name, pos+bad, "%s can't stand here; the authority is a domain name, such as ubio.org", stele.Describe(r))
+	return stele.Invalidf(name, pos+bad, "lsid.authority-character", "{character} can't stand here; the authority is a domain name, such as ubio.org", stele.Describe(r))
 }
 
 // Explain tells the parts of an LSID; see [stele.Scheme].

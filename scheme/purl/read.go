@@ -23,12 +23,12 @@ func newHost(text string) (host, error) {
 	name, port, hasPort := lex.Cut(h.name, ':')
 	h.name = strings.TrimSuffix(name, ".")
 	if lex.Domain(h.name) >= 0 {
-		return host{}, fmt.Errorf("%q is not a host of PURLs; give a host name, perhaps with a port, such as purl.org or localhost:8080", text)
+		return host{}, stele.Messagef("purl.host-malformed", `"{text}" is not a host of PURLs; give a host name, perhaps with a port, such as purl.org or localhost:8080`, text)
 	}
 	if hasPort {
 		n, err := strconv.ParseUint(port, 10, 16)
 		if err != nil || n == 0 || port[0] == '0' {
-			return host{}, fmt.Errorf("%q is not a host of PURLs: its port must be a number from 1 to 65535", text)
+			return host{}, stele.Messagef("purl.host-port-malformed", `"{text}" is not a host of PURLs: its port must be a number from 1 to 65535`, text)
 		}
 		if n != 80 && n != 443 {
 			h.port = port
@@ -84,7 +84,7 @@ func (s *Scheme) read(text string, r *reading) (err error) {
 	}
 	if user >= 0 {
 		return stele.Invalidf(name, link.PathPos-len(link.Host)+user,
-			"a PURL has no user information; remove what stands before the \"@\"")
+			"purl.user-information", `a PURL has no user information; remove what stands before the "@"`)
 	}
 	tidy, err := scan(link.Path, link.PathPos)
 	if err != nil {
@@ -119,18 +119,18 @@ func isForeign(text string, l lex.Link) bool {
 // nothing, or something of another sort.
 func checkNamed(canonical, path string, tidy bool, pos int) error {
 	if strings.TrimLeft(path, "/") == "" {
-		return stele.Invalidf(name, pos, "the path is empty, so nothing is named; a PURL is such as https://purl.org/dc/terms/title")
+		return stele.Invalidf(name, pos, "purl.path-empty", "the path is empty, so nothing is named; a PURL is such as https://purl.org/dc/terms/title")
 	}
 	part, _, _ := lex.Cut(path[1:], '/')
 	if strings.HasPrefix(part, ".") {
-		return stele.Invalidf(name, pos+1, "a PURL can't begin with %q: a first part that begins with a dot is reserved for the resolver itself; choose another name", shorten(part))
+		return stele.Invalidf(name, pos+1, "purl.leading-dot-reserved", `a PURL can't begin with "{part}": a first part that begins with a dot is reserved for the resolver itself; choose another name`, shorten(part))
 	}
 	if IsReserved(part) {
-		return stele.Invalidf(name, pos+1, "a PURL can't begin with %q, which a resolver uses itself", shorten(part))
+		return stele.Invalidf(name, pos+1, "purl.part-reserved", `a PURL can't begin with "{part}", which a resolver uses itself`, shorten(part))
 	}
 	// It shows only now because its letters were encoded.
 	if !tidy && isForeign(canonical, lex.Link{Path: path}) {
-		return stele.Invalidf(name, pos, "the path has a percent-encoded mark of another scheme, such as \"ark:\"; write it as it is")
+		return stele.Invalidf(name, pos, "purl.scheme-mark-encoded", `the path has a percent-encoded mark of another scheme, such as "ark:"; write it as it is`)
 	}
 	return nil
 }
@@ -148,7 +148,7 @@ func scan(path string, pos int) (tidy bool, err error) {
 		if i == len(path) || path[i] == '/' {
 			if dots == 1 || dots == 2 {
 				return false, stele.Invalidf(name, pos+part,
-					"\".\" and \"..\" can't be parts of a PURL's path, encoded or not: browsers remove them")
+					"purl.dot-segment", `"." and ".." can't be parts of a PURL's path, encoded or not: browsers remove them`)
 			}
 			part, dots = i+1, 0
 			continue
@@ -185,11 +185,11 @@ var inPath = func() (set [256]bool) {
 func triplet(path string, i, pos int) (byte, error) {
 	if i+2 >= len(path) || !lex.IsHex(path[i+1]) || !lex.IsHex(path[i+2]) {
 		return 0, stele.Invalidf(name, pos+i,
-			"\"%%\" must be followed by two hexadecimal digits; the character itself is written %%25")
+			"hdl.percent-sign-alone", `"%" must be followed by two hexadecimal digits; the character itself is written %25`)
 	}
 	c := lex.HexValue(path[i+1])<<4 | lex.HexValue(path[i+2])
 	if c < ' ' || c == 0x7f {
-		return 0, stele.Invalidf(name, pos+i, "percent-encoded control character %U; remove it", c)
+		return 0, stele.Invalidf(name, pos+i, "purl.control-character", "percent-encoded control character {character}; remove it", fmt.Sprintf("%U", c))
 	}
 	return c, nil
 }
@@ -202,7 +202,7 @@ func badChar(s string, pos int) error {
 	for i := range n {
 		fmt.Fprintf(&encoded, "%%%02X", s[i])
 	}
-	return stele.Invalidf(name, pos, "%s can't stand in a URL's path; if it belongs to the name, write it percent-encoded, %s",
+	return stele.Invalidf(name, pos, "purl.character-not-allowed", "{character} can't stand in a URL's path; if it belongs to the name, write it percent-encoded, {encoded}",
 		stele.Describe(r), encoded.String())
 }
 

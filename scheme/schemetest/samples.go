@@ -144,7 +144,7 @@ func refusal(t TB, scheme stele.Scheme, text string) (*stele.SyntaxError, bool) 
 
 func (s Samples) checkInvalid(t TB, scheme stele.Scheme) {
 	for in, reason := range s.Invalid {
-		if syntax, ok := refusal(t, scheme, in); ok && !strings.Contains(syntax.Reason, reason) {
+		if syntax, ok := refusal(t, scheme, in); ok && !strings.Contains(syntax.Reason.Error(), reason) {
 			t.Errorf("Parse(%q): reason %q does not hold %q", in, syntax.Reason, reason)
 		}
 		Check(t, scheme, in)

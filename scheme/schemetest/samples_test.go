@@ -25,7 +25,7 @@ func TestSampleFaultsAreFound(t *testing.T) {
 	}
 	refusesAt := func(pos int) func(*honest) {
 		return func(h *honest) {
-			h.parse = func(string) (stele.ID, error) { return stele.ID{}, stele.Invalidf("x", pos, "no") }
+			h.parse = func(string) (stele.ID, error) { return stele.ID{}, stele.Invalidf("x", pos, "x.y", "no") }
 		}
 	}
 	wasteful := func(h *honest) {

@@ -138,7 +138,7 @@ func checkError(t TB, text string, id stele.ID, err error) {
 	if syntax.Pos < 0 || syntax.Pos > len(text) {
 		t.Errorf("%q: position %d of the error is outside: %v", text, syntax.Pos, err)
 	}
-	if syntax.Reason == "" {
+	if syntax.Reason == nil || syntax.Reason.Error() == "" || syntax.Reason.Code == "" {
 		t.Errorf("%q: an error without a reason", text)
 	}
 	if stele.CheckText("", err.Error()[:min(len(err.Error()), stele.MaxText)]) != nil {

@@ -30,7 +30,7 @@ func newHonest() *honest {
 			return stele.ID{}, err
 		}
 		if len(text) == 2 {
-			return stele.ID{}, stele.Invalidf("x", 2, "nothing follows")
+			return stele.ID{}, stele.Invalidf("x", 2, "x.y", "nothing follows")
 		}
 		return stele.NewID("x", strings.ToLower(text))
 	}
@@ -163,16 +163,16 @@ func TestFaultsAreFound(t *testing.T) {
 			h.parse = func(string) (stele.ID, error) { return stele.ID{}, &stele.Error{Kind: stele.Invalid} }
 		}},
 		{"position outside", "x:", "is outside", func(h *honest) {
-			h.parse = func(string) (stele.ID, error) { return stele.ID{}, stele.Invalidf("x", 3, "no") }
+			h.parse = func(string) (stele.ID, error) { return stele.ID{}, stele.Invalidf("x", 3, "x.y", "no") }
 		}},
 		{"no reason", "x:", "without a reason", func(h *honest) {
-			h.parse = func(string) (stele.ID, error) { return stele.ID{}, stele.Invalidf("x", 0, "") }
+			h.parse = func(string) (stele.ID, error) { return stele.ID{}, stele.Invalidf("x", 0, "x.y", "") }
 		}},
 		{"raw input in the message", "x:\n", "carries control", func(h *honest) {
-			h.parse = func(text string) (stele.ID, error) { return stele.ID{}, stele.Invalidf("x", 0, "%s", text) }
+			h.parse = func(text string) (stele.ID, error) { return stele.ID{}, stele.Invalidf("x", 0, "x.y", text) }
 		}},
 		{"ID beside an error", "x:", "both an ID", func(h *honest) {
-			h.parse = func(string) (stele.ID, error) { return id("x:a"), stele.Invalidf("x", 0, "no") }
+			h.parse = func(string) (stele.ID, error) { return id("x:a"), stele.Invalidf("x", 0, "x.y", "no") }
 		}},
 		{"parent is not a cut", "x:a", "is not a cut", func(h *honest) {
 			h.cuts = func(stele.ID, int) bool { return false }

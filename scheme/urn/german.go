@@ -1,7 +1,6 @@
 package urn
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/stele-id/stele"
@@ -64,11 +63,11 @@ func germanCanonical(urn string, start, pos int) (string, error) {
 	base := urn[start : start+n]
 	want, bad := germanDigit(base)
 	if bad >= 0 {
-		return "", stele.Invalidf(name, pos+bad, "%q can't stand in urn:nbn:de; its characters are letters, digits and + - . / : _", base[bad])
+		return "", stele.Invalidf(name, pos+bad, "urn.nbn-character-not-allowed", "'{character}' can't stand in urn:nbn:de; its characters are letters, digits and + - . / : _", string(rune(base[bad])))
 	}
 	canonical := lex.FoldURN(urn, start+n+len(fragment))
 	if last := base[n-1]; last != want && !isUnchecked(base) {
-		reason := fmt.Sprintf("%q is not the check digit of this urn:nbn:de, which is %q; a character is mistyped", last, want)
+		reason := stele.Messagef("urn.nbn-check-digit-wrong", "'{digit}' is not the check digit of this urn:nbn:de, which is '{expected}'; a character is mistyped", string(rune(last)), string(rune(want)))
 		return "", mistyped(pos+n-1, reason, germanCorrections(canonical[start:start+n], canonical[start+n:]))
 	}
 	return canonical, nil

@@ -1,7 +1,6 @@
 package urn
 
 import (
-	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -43,7 +42,7 @@ func (s *Scheme) readISBN(text string, r *reading) error {
 		return err
 	}
 	if size != 0 && digits.size != size {
-		return stele.Invalidf(name, pos, "the text says ISBN-%d, and has %d digits", size, digits.size)
+		return stele.Invalidf(name, pos, "isbn.length-differs", "the text says ISBN-{stated}, and has {digits} digits", size, digits.size)
 	}
 	canonical := digits.urn()
 	r.ns = s.namespace("isbn")
@@ -100,31 +99,31 @@ func readISBN(number string, pos int, separators string) (d isbnDigits, err erro
 			d.digit[d.size] = c
 			d.size++
 		case lex.IsDigit(c) || c|0x20 == 'x' && d.size == 9 && i+1 < len(number):
-			return d, mistyped(pos+i, "an ISBN has 10 digits, of which the last may be X, or 13", slips(number, separators))
+			return d, mistyped(pos+i, stele.Messagef("isbn.too-many-digits", "an ISBN has 10 digits, of which the last may be X, or 13"), slips(number, separators))
 		case c|0x20 == 'x' && d.size == 9:
 			d.digit[9] = 'X'
 			d.size++
 		case strings.IndexByte(separators, c) < 0:
 			r, _ := utf8.DecodeRuneInString(number[i:])
 			return d, mistyped(pos+i,
-				fmt.Sprintf("%s can't stand in an ISBN here; it has 10 or 13 digits, with single hyphens between them", stele.Describe(r)), slips(number, separators))
+				stele.Messagef("isbn.character", "{character} can't stand in an ISBN here; it has 10 or 13 digits, with single hyphens between them", stele.Describe(r)), slips(number, separators))
 		case i == 0 || !lex.IsDigit(number[i-1]) || i+1 == len(number):
-			return d, stele.Invalidf(name, pos+i, "%q can only stand singly between the digits of an ISBN", c)
+			return d, stele.Invalidf(name, pos+i, "isbn.separator-misplaced", "'{character}' can only stand singly between the digits of an ISBN", string(rune(c)))
 		}
 	}
 	if d.size != 10 && d.size != 13 {
-		return d, stele.Invalidf(name, pos+len(number), "an ISBN has 10 or 13 digits; this has %d", d.size)
+		return d, stele.Invalidf(name, pos+len(number), "isbn.wrong-length", "an ISBN has 10 or 13 digits; this has {digits}", d.size)
 	}
 	if d.size == 13 && string(d.digit[:4]) == "9790" {
-		return d, stele.Invalidf(name, pos, "numbers that begin with 9790 are of printed music (ISMN, ISO 10957), not of books")
+		return d, stele.Invalidf(name, pos, "isbn.is-ismn", "numbers that begin with 9790 are of printed music (ISMN, ISO 10957), not of books")
 	}
 	if d.size == 13 && !d.hasPrefix() {
-		return d, mistyped(pos, "an ISBN of 13 digits begins with 978 or 979", d.corrections())
+		return d, mistyped(pos, stele.Messagef("isbn.prefix", "an ISBN of 13 digits begins with 978 or 979"), d.corrections())
 	}
 	last := d.digit[d.size-1]
 	if want := d.check(); want != last {
 		return d, mistyped(pos+len(number)-1,
-			fmt.Sprintf("the check digit %q of the ISBN is wrong: to its other digits belongs %q; a digit is mistyped", last, want), d.corrections())
+			stele.Messagef("isbn.check-digit-wrong", "the check digit '{digit}' of the ISBN is wrong: to its other digits belongs '{expected}'; a digit is mistyped", string(rune(last)), string(rune(want))), d.corrections())
 	}
 	return d, nil
 }

@@ -46,7 +46,7 @@ func (s *Scheme) namespace(nid string) *namespace {
 
 // mistyped makes the error for a name whose check digit, at pos, shows that it is
 // wrong.
-func mistyped(pos int, reason string, suggestions []string) error {
+func mistyped(pos int, reason *stele.Message, suggestions []string) error {
 	return &stele.Error{
 		Op:   "parse",
 		Kind: stele.Invalid,

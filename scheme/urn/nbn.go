@@ -33,7 +33,7 @@ func nbn() namespace {
 func nbnCanonical(urn string, start, pos int) (string, error) {
 	nss := urn[start:]
 	if bad, reason := nbnFault(nss); bad >= 0 {
-		return "", stele.Invalidf(name, pos+bad, "%s", reason)
+		return "", &stele.Error{Op: "parse", Kind: stele.Invalid, Err: &stele.SyntaxError{Scheme: name, Pos: pos + bad, Reason: reason}}
 	}
 	if isGerman(nss) {
 		return germanCanonical(urn, start, pos)
@@ -43,28 +43,28 @@ func nbnCanonical(urn string, start, pos int) (string, error) {
 
 // nbnFault returns where the structure of a National Bibliography Number is
 // broken and why; bad is -1 if it is not.
-func nbnFault(nss string) (bad int, reason string) {
+func nbnFault(nss string) (bad int, reason *stele.Message) {
 	for i := range len("cc") {
 		if i >= len(nss) || !lex.IsAlpha(nss[i]) {
-			return i, "the two letters of a country's code must follow \"urn:nbn:\", as in urn:nbn:fi-fe201003181510"
+			return i, stele.Messagef("urn.nbn-country", `the two letters of a country's code must follow "urn:nbn:", as in urn:nbn:fi-fe201003181510`)
 		}
 	}
 	if len(nss) < len("cc:x") || nss[2] != ':' && nss[2] != '-' {
-		return len("cc"), "a hyphen and a number, or a colon and a sub-namespace, must follow the code of the country"
+		return len("cc"), stele.Messagef("urn.nbn-number-missing", "a hyphen and a number, or a colon and a sub-namespace, must follow the code of the country")
 	}
 	hyphen := nbnCut(nss)
 	if hyphen < 0 {
-		return -1, ""
+		return -1, nil
 	}
 	for i := len("cc"); i < hyphen; i++ {
 		if nss[i] == ':' && !lex.IsAlnum(nss[i+1]) {
-			return i + 1, "the sub-namespace is empty; write letters or digits between the colons"
+			return i + 1, stele.Messagef("urn.nbn-sub-namespace-empty", "the sub-namespace is empty; write letters or digits between the colons")
 		}
 	}
 	if hyphen+1 == len(nss) {
-		return len(nss), "a number must follow the hyphen"
+		return len(nss), stele.Messagef("urn.nbn-hyphen", "a number must follow the hyphen")
 	}
-	return -1, ""
+	return -1, nil
 }
 
 // nbnCut returns where the hyphen stands that ends the prefix, or -1.

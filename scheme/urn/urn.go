@@ -121,21 +121,21 @@ func cutNID(rest string, pos int) (string, error) {
 	nid := rest[:i]
 	if i < len(rest) && rest[i] != ':' && rest[i] != '?' && rest[i] != '#' {
 		r, _ := utf8.DecodeRuneInString(rest[i:])
-		return "", stele.Invalidf(name, pos+i, "%s can't stand in a namespace identifier; it has letters, digits and inner hyphens", stele.Describe(r))
+		return "", stele.Invalidf(name, pos+i, "urn.nid-character-not-allowed", "{character} can't stand in a namespace identifier; it has letters, digits and inner hyphens", stele.Describe(r))
 	}
 	switch {
 	case i < 2:
-		return "", stele.Invalidf(name, pos, "a namespace identifier of 2 to 32 letters, digits and inner hyphens must follow \"urn:\"")
+		return "", stele.Invalidf(name, pos, "urn.nid-missing", `a namespace identifier of 2 to 32 letters, digits and inner hyphens must follow "urn:"`)
 	case i > 32:
-		return "", stele.Invalidf(name, pos+32, "the namespace identifier has %d characters; it can have 32", i)
+		return "", stele.Invalidf(name, pos+32, "urn.nid-too-long", "the namespace identifier has {length} characters; it can have 32", i)
 	case nid[0] == '-':
-		return "", stele.Invalidf(name, pos, "a namespace identifier can't begin with a hyphen")
+		return "", stele.Invalidf(name, pos, "urn.nid-begins-with-hyphen", "a namespace identifier can't begin with a hyphen")
 	case nid[i-1] == '-':
-		return "", stele.Invalidf(name, pos+i-1, "a namespace identifier can't end with a hyphen")
+		return "", stele.Invalidf(name, pos+i-1, "urn.nid-ends-with-hyphen", "a namespace identifier can't end with a hyphen")
 	case i == 3 && lex.Lower(nid) == "urn":
-		return "", stele.Invalidf(name, pos, "\"urn\" is not a namespace; write \"urn:\" once")
+		return "", stele.Invalidf(name, pos, "urn.nid-is-urn", `"urn" is not a namespace; write "urn:" once`)
 	case i == len(rest) || rest[i] != ':':
-		return "", stele.Invalidf(name, pos+i, "a colon and a name must follow the namespace identifier")
+		return "", stele.Invalidf(name, pos+i, "urn.name-missing", "a colon and a name must follow the namespace identifier")
 	}
 	return nid, nil
 }

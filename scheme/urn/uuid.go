@@ -26,11 +26,11 @@ func uuidCanonical(urn string, nss, pos int) (string, error) {
 			break
 		}
 		if c := text[i]; shape[i] == '-' && c != '-' || shape[i] != '-' && !lex.IsHex(c) {
-			return "", stele.Invalidf(name, pos+i, "%q can't stand here; a UUID is of hexadecimal digits, such as %s", c, shape)
+			return "", stele.Invalidf(name, pos+i, "uuid.character-not-allowed", "'{character}' can't stand here; a UUID is of hexadecimal digits, such as {example}", string(rune(c)), shape)
 		}
 	}
 	if len(text) != len(shape) {
-		return "", stele.Invalidf(name, pos+min(len(text), len(shape)), "a UUID has %d characters, such as %s; this has %d", len(shape), shape, len(text))
+		return "", stele.Invalidf(name, pos+min(len(text), len(shape)), "uuid.wrong-length", "a UUID has {expected} characters, such as {example}; this has {length}", len(shape), shape, len(text))
 	}
 	return lex.FoldURN(urn, len(urn)), nil
 }

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"fmt"
 	"net/http"
 	"net/netip"
 
@@ -74,7 +73,7 @@ func (c *call) admit() error {
 	case !c.who.IsKnown():
 		return &stele.Error{Op: c.op.name, Kind: stele.Unauthenticated, Err: errSayWho}
 	case c.op.scope != anyScope && !c.who.Has(c.op.scope):
-		return &stele.Error{Op: c.op.name, Kind: stele.Forbidden, Err: fmt.Errorf("this needs a token with the scope %s; use another token", c.op.scope)}
+		return &stele.Error{Op: c.op.name, Kind: stele.Forbidden, Err: stele.Messagef("token.scope-missing", "this needs a token with the scope {scope}; use another token", c.op.scope)}
 	case c.op.asks == administrator && !c.who.Administers(c.op.scope):
 		err := errNoAdministrator
 		if len(c.who.Namespaces()) > 0 {

@@ -27,7 +27,7 @@ func (h *Handler) backupOperations() []operation {
 // backup makes a copy and sends it.
 func (h *Handler) backup(c *call) (err error) {
 	if h.o.Upkeep.Backup == nil {
-		return &stele.Error{Op: c.op.name, Kind: stele.NotFound, Err: errors.New("this server makes no backups; use those of its database")}
+		return &stele.Error{Op: c.op.name, Kind: stele.NotFound, Err: stele.Messagef("backup.unsupported", "this server makes no backups; use those of its database")}
 	}
 	if c.r.Method == http.MethodHead { // HEAD does not need the backup
 		return c.stream(apijson.Tar).flush()

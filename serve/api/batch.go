@@ -55,7 +55,7 @@ func (h *Handler) putRecords(c *call) error {
 		return &stele.Error{Op: c.op.name, Kind: stele.Invalid, Err: stele.Problems{{Err: err}}}
 	}
 	if len(texts) > maxRecords {
-		return refusef(http.StatusRequestEntityTooLarge, "there are %d records; %d are the most at a time: send several batches, or import them", len(texts), maxRecords)
+		return refusef(http.StatusRequestEntityTooLarge, "request.records-too-many", "there are {records} records; {limit} are the most at a time: send several batches, or import them", len(texts), maxRecords)
 	}
 	rows := make([]bulk.Row, len(texts))
 	merges := c.flag("update") && !c.flag("replace")

@@ -25,11 +25,11 @@ func (c *call) checkBody() error {
 	b := c.op.body
 	switch has := c.mayHaveBody(); {
 	case b == nil && has:
-		return invalidf("the request has a body, and here nothing is done with one; send it without")
+		return invalidf("request.body-unexpected", "the request has a body, and here nothing is done with one; send it without")
 	case b == nil, !has && b.optional:
 		return nil
 	case !has:
-		return invalidf("the request has no body; send one of the type %s", b.media[0])
+		return invalidf("request.body-missing", "the request has no body; send one of the type {media-type}", b.media[0])
 	case b.limit > 0 && c.r.ContentLength > b.limit:
 		return c.tooLarge()
 	}
@@ -39,25 +39,25 @@ func (c *call) checkBody() error {
 // checkMedia makes sure that the body has a form that is read.
 func (c *call) checkMedia(b *body) error {
 	if coding := strings.Join(c.r.Header.Values("Content-Encoding"), ", "); coding != "" && coding != "identity" {
-		return refusef(http.StatusUnsupportedMediaType, "the body is encoded as %.40q; send it as it is", coding)
+		return refusef(http.StatusUnsupportedMediaType, "request.body-encoded", `the body is encoded as "{encoding}"; send it as it is`, coding)
 	}
 	given := c.r.Header.Values("Content-Type")
 	if len(given) != 1 {
-		return refusef(http.StatusUnsupportedMediaType, "the request should say once of what type its body is; send the header Content-Type: %s", b.media[0])
+		return refusef(http.StatusUnsupportedMediaType, "request.content-type-missing", "the request should say once of what type its body is; send the header Content-Type: {media-type}", b.media[0])
 	}
 	media, params, err := mime.ParseMediaType(given[0])
 	if err != nil || !slices.Contains(b.media, media) {
-		return refusef(http.StatusUnsupportedMediaType, "a body of the type %.60q is not read here; send %s, with its Content-Type", given[0], strings.Join(b.media, " or "))
+		return refusef(http.StatusUnsupportedMediaType, "request.media-type-unsupported", `a body of the type "{given}" is not read here; send {accepted}, with its Content-Type`, given[0], strings.Join(b.media, " or "))
 	}
 	if charset, ok := params["charset"]; ok && !strings.EqualFold(charset, "utf-8") {
-		return refusef(http.StatusUnsupportedMediaType, "the charset %.40q is not read here; send UTF-8", charset)
+		return refusef(http.StatusUnsupportedMediaType, "request.charset-unsupported", `the charset "{charset}" is not read here; send UTF-8`, charset)
 	}
 	c.media = media
 	return nil
 }
 
 func (c *call) tooLarge() error {
-	return refusef(http.StatusRequestEntityTooLarge, "the body has more than %d bytes, which are the most here; send less at once", c.op.body.limit)
+	return refusef(http.StatusRequestEntityTooLarge, "request.body-too-large", "the body has more than {limit} bytes, which are the most here; send less at once", c.op.body.limit)
 }
 
 // bytes reads the body, within its limit and in the time that there is. It returns nothing if
@@ -81,9 +81,9 @@ func (c *call) bytes() ([]byte, error) {
 // cut says that a body could not be read to its end.
 func cut(err error) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return refusef(http.StatusRequestTimeout, "the body did not arrive in time; send it again")
+		return refusef(http.StatusRequestTimeout, "request.body-too-slow", "the body did not arrive in time; send it again")
 	}
-	return invalidf("the body ends before its end; send it again")
+	return invalidf("request.body-cut-off", "the body ends before its end; send it again")
 }
 
 // decode reads the body, one document in JSON, into v. See [document.DecodeStrictly].

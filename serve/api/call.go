@@ -2,8 +2,6 @@ package api
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net/http"
 	"sync"
 	"time"
@@ -35,9 +33,9 @@ type call struct {
 }
 
 var (
-	errSayWho          = errors.New("say who you are: send your token in the header Authorization: Bearer")
-	errNoAdministrator = errors.New("this is for administrators; ask one")
-	errWholeRegistry   = errors.New("this concerns the whole registry, and the token is limited to namespaces; use another token of an administrator")
+	errSayWho          = stele.Messagef("request.token-missing", "say who you are: send your token in the header Authorization: Bearer")
+	errNoAdministrator = stele.Messagef("request.administrator-required", "this is for administrators; ask one")
+	errWholeRegistry   = stele.Messagef("token.limited-to-namespaces", "this concerns the whole registry, and the token is limited to namespaces; use another token of an administrator")
 )
 
 // id reads the identifier in the path, in any spelling.
@@ -115,7 +113,7 @@ func (c *crowd) enter(who string) (leave func(), err error) {
 	if c.inside[who] == maxStreams {
 		return nil, &refusal{
 			status: http.StatusTooManyRequests,
-			detail: fmt.Sprintf("you send %d streams already, which are the most at the same time; wait until one has ended", maxStreams),
+			detail: stele.Messagef("request.too-many-streams", "you send {streams} streams already, which are the most at the same time; wait until one has ended", maxStreams),
 			after:  soon,
 		}
 	}

@@ -30,7 +30,7 @@ func (c *call) position() (p stele.Position, err error) {
 	p.Change = c.number("after")
 	if text := c.text("generation"); text != "" {
 		if p.Generation, err = stele.ParseGenerationID(text); err != nil {
-			return p, invalidf("%.60q is not a generation; use that of the page before as it is", text)
+			return p, invalidf("page.generation-invalid", `"{generation}" is not a generation; use that of the page before as it is`, text)
 		}
 	}
 	return p, nil

@@ -51,7 +51,7 @@ func readTags(header, value string) (*tags, error) {
 		inside, ok := strings.CutPrefix(after, `"`)
 		end := strings.IndexByte(inside, '"')
 		if !ok || end < 0 || strings.ContainsAny(inside[:end], " \t") {
-			return nil, invalidf(`%s is not a list of entity tags; write them in quotation marks, as in %s: "v3", or write *`, header, header)
+			return nil, invalidf("precondition.tags-unquoted", `{header} is not a list of entity tags; write them in quotation marks, as in {header}: "v3", or write *`, header)
 		}
 		tag := `"` + inside[:end] + `"`
 		if weak {
@@ -61,7 +61,7 @@ func readTags(header, value string) (*tags, error) {
 		}
 		rest = strings.TrimLeft(inside[end+1:], " \t")
 		if rest != "" && rest[0] != ',' {
-			return nil, invalidf("%s is not a list of entity tags; separate them with commas", header)
+			return nil, invalidf("precondition.tags-not-separated", "{header} is not a list of entity tags; separate them with commas", header)
 		}
 	}
 	return t, nil
@@ -77,7 +77,7 @@ func (on conditions) hold(op string, id stele.ID, version uint64) error {
 		return err
 	}
 	if on.isKnown(version) {
-		return failed(op, id, "it has version %d, and If-None-Match says that it should not; look at it again", version)
+		return failed(op, id, "precondition.if-none-match-fails", "it has version {version}, and If-None-Match says that it should not; look at it again", version)
 	}
 	return nil
 }
@@ -87,7 +87,7 @@ func (on conditions) hold(op string, id stele.ID, version uint64) error {
 // If-None-Match alone (section 8.8.3.2).
 func (on conditions) holdMatch(op string, id stele.ID, version uint64) error {
 	if on.match != nil && !on.match.any && !slices.Contains(on.match.strong, on.tagOf(version)) {
-		return failed(op, id, "it has version %d, and If-Match names another; look at it again", version)
+		return failed(op, id, "precondition.if-match-differs", "it has version {version}, and If-Match names another; look at it again", version)
 	}
 	return nil
 }
@@ -103,19 +103,19 @@ func (t *tags) has(tag string) bool {
 // holdNothing is hold for a record or namespace that does not exist.
 func (on conditions) holdNothing(op string, id stele.ID) error {
 	if on.match != nil {
-		return failed(op, id, "there is none, and If-Match supposes one; leave If-Match out to make it")
+		return failed(op, id, "precondition.if-match-without-version", "there is none, and If-Match supposes one; leave If-Match out to make it")
 	}
 	return nil
 }
 
 // failed says that a condition does not hold. It passes through the registrar as one
 // of its errors.
-func failed(op string, id stele.ID, format string, args ...any) error {
-	return &stele.Error{Op: op, ID: id, Kind: stele.Conflict, Err: refusef(http.StatusPreconditionFailed, format, args...)}
+func failed(op string, id stele.ID, code, text string, args ...any) error {
+	return &stele.Error{Op: op, ID: id, Kind: stele.Conflict, Err: refusef(http.StatusPreconditionFailed, code, text, args...)}
 }
 
 // unconditional says that conditions are missing.
 func (on conditions) unconditional(op string, id stele.ID, version uint64) error {
 	return &stele.Error{Op: op, ID: id, Kind: stele.Conflict, Err: refusef(http.StatusPreconditionRequired,
-		`it is there already, with version %d; send If-Match: %s to replace that, or If-None-Match: * to make one only if there is none`, version, on.tagOf(version))}
+		"precondition.missing", "it is there already, with version {version}; send If-Match: {tag} to replace that, or If-None-Match: * to make one only if there is none", version, on.tagOf(version))}
 }

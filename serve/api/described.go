@@ -14,7 +14,7 @@ func (h *Handler) description() openapi.Service {
 	s := openapi.Service{
 		Root: Root, Asked: versionParameter.described(), Answered: versionAnswer.described(),
 		Problem: func(status int) (name, title string) {
-			o := outcomeOf(refusef(status, ""))
+			o := outcomeOf(refusef(status, "", ""))
 			return o.name, o.title
 		},
 	}

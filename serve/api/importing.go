@@ -67,7 +67,7 @@ func (h *Handler) importOperations() []operation {
 // getImport shows how far an import is.
 func (h *Handler) getImport(c *call) error {
 	if len(c.tail) > int(importName.max) {
-		return invalidf("the name has more than %d bytes", importName.max)
+		return invalidf("import.name-too-long", "the name has more than {limit} bytes", importName.max)
 	}
 	mark, err := h.importMark(c, c.tail)
 	if err != nil {
@@ -87,7 +87,7 @@ func (h *Handler) importMark(c *call, name string) (mark apijson.Import, err err
 		return mark, nil
 	}
 	if mark = (apijson.Import{Bookmark: string(data)}); !utf8.Valid(data) {
-		return mark, &stele.Error{Op: c.op.name, Kind: stele.Internal, Err: fmt.Errorf("the bookmark of the import %.100q is damaged", name)}
+		return mark, &stele.Error{Op: c.op.name, Kind: stele.Internal, Err: stele.Messagef("request.import-bookmark-damaged", `the bookmark of the import "{import}" is damaged`, name)}
 	}
 	return mark, nil
 }
@@ -135,9 +135,9 @@ func (im *importing) begin() error {
 	c, from := im.c, im.c.number("from")
 	switch {
 	case im.o.Keep && !c.who.Admin:
-		return &stele.Error{Op: c.op.name, Kind: stele.Forbidden, Err: errors.New("only an administrator may say when records were created, and by whom; leave keep out")}
+		return &stele.Error{Op: c.op.name, Kind: stele.Forbidden, Err: stele.Messagef("import.keep-forbidden", "only an administrator may say when records were created, and by whom; leave keep out")}
 	case im.o.Name == "" && (from > 0 || im.bookmark != ""):
-		return invalidf("only an import with a name can go on or be marked; give the name")
+		return invalidf("import.name-missing", "only an import with a name can go on or be marked; give the name")
 	case im.bookmark != "" || from == 0:
 		im.mark.Lines = int(min(from, 1<<40))
 		return nil
@@ -147,8 +147,8 @@ func (im *importing) begin() error {
 		return err
 	}
 	if im.mark.Bookmark != "" || uint64(im.mark.Lines) != from {
-		return &stele.Error{Op: c.op.name, Kind: stele.Conflict, Err: fmt.Errorf(
-			"%d lines of the import %.100q are done, not %d; send what follows them, with from=%d, or start over with from=0", im.mark.Lines, im.o.Name, from, im.mark.Lines)}
+		return &stele.Error{Op: c.op.name, Kind: stele.Conflict, Err: stele.Messagef(
+			"import.from-differs", `{lines} lines of the import "{import}" are done, not {from}; send what follows them, with from={lines}, or start over with from=0`, im.mark.Lines, im.o.Name, from)}
 	}
 	im.mark.Done = false
 	if im.o.Import == 0 {

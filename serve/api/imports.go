@@ -1,8 +1,6 @@
 package api
 
 import (
-	"errors"
-	"fmt"
 	"net/http"
 	"strconv"
 
@@ -87,13 +85,13 @@ func (h *Handler) importsOperations() []operation {
 	}}
 }
 
-var errNoVersion = errors.New("should be the number of a version, from 1")
+var errNoVersion = stele.Messagef("request.version-not-a-number", "should be the number of a version, from 1")
 
 // importNumber reads the number in the path.
 func (c *call) importNumber() (uint64, error) {
 	n, err := strconv.ParseUint(c.tail, 10, 64)
 	if err != nil || n == 0 {
-		return 0, &stele.Error{Op: c.op.name, Kind: stele.NotFound, Err: fmt.Errorf("there is no import %.40q; imports have numbers, from 1", c.tail)}
+		return 0, &stele.Error{Op: c.op.name, Kind: stele.NotFound, Err: stele.Messagef("import.number-unknown", `there is no import "{number}"; imports have numbers, from 1`, c.tail)}
 	}
 	return n, nil
 }

@@ -2,7 +2,6 @@ package api
 
 import (
 	"encoding/json"
-	"fmt"
 	"iter"
 	"math"
 	"net/http"
@@ -157,7 +156,7 @@ func (h *Handler) pointing(c *call, place string, key stele.NamespaceKey, after 
 			return nil, err
 		}
 		if !role.Includes(stele.RoleReader) {
-			return nil, &stele.Error{Op: c.op.name, Kind: stele.Forbidden, Err: fmt.Errorf("%q may not list %s; ask an administrator, or ask without a prefix", c.who.Name, key)}
+			return nil, &stele.Error{Op: c.op.name, Kind: stele.Forbidden, Err: stele.Messagef("request.listing-forbidden", `"{user}" may not list {namespace}; ask an administrator, or ask without a prefix`, c.who.Name, key)}
 		}
 	}
 	at := stele.Location{URL: place}
@@ -200,7 +199,7 @@ func (h *Handler) getHistory(c *call) error {
 	before := uint64(math.MaxUint64)
 	if after != "" {
 		if before, err = strconv.ParseUint(after, 10, 64); err != nil {
-			return invalidf("%.60q is not a cursor of a history; use next of the page before as it is", after)
+			return invalidf("page.history-cursor-invalid", `"{cursor}" is not a cursor of a history; use next of the page before as it is`, after)
 		}
 	}
 	page := newPage(c)

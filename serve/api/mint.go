@@ -74,9 +74,9 @@ func (h *Handler) mint(c *call) error {
 	made, err := h.o.Registrar.MintBatch(ctx, once, pool, n, record)
 	switch {
 	case errors.Is(err, minting.ErrKeyReused):
-		return refusef(http.StatusUnprocessableEntity, "the key %.255q stands for another request, which was answered; use a new key for a new request", once.Key)
+		return refusef(http.StatusUnprocessableEntity, "request.idempotency-key-reused", `the key "{key}" stands for another request, which was answered; use a new key for a new request`, once.Key)
 	case err != nil && ctx.Err() != nil && c.ctx.Err() == nil:
-		return &stele.Error{Op: c.op.name, Kind: stele.Unavailable, Err: fmt.Errorf("%d names could not be made in %s; ask for fewer at a time, or for a finer granularity", n, mintPatience)}
+		return &stele.Error{Op: c.op.name, Kind: stele.Unavailable, Err: stele.Messagef("mint.timed-out", "{names} names could not be made in {duration}; ask for fewer at a time, or for a finer granularity", n, mintPatience)}
 	case err != nil:
 		return err
 	}
@@ -99,14 +99,14 @@ func (h *Handler) readMint(want *apijson.MintInput) (pool []stele.NamespaceKey, 
 	}
 	if n = 1; want.Count != nil {
 		if n = *want.Count; n < 1 || n > minting.MaxBatch {
-			add("count", fmt.Errorf("should be from 1 to %d", minting.MaxBatch))
+			add("count", stele.Messagef("request.mint-count-out-of-range", "should be from 1 to {limit}", minting.MaxBatch))
 		}
 	}
 	switch {
 	case (want.Namespace == "") == (len(want.Namespaces) == 0):
-		add("namespace", errors.New("name one namespace here, or several in namespaces"))
+		add("namespace", stele.Messagef("mint.namespace-or-namespaces", "name one namespace here, or several in namespaces"))
 	case len(want.Namespaces) > maxPool:
-		add("namespaces", fmt.Errorf("there are %d; %d are the most", len(want.Namespaces), maxPool))
+		add("namespaces", stele.Messagef("mint.namespaces-too-many", "there are {count}; {limit} are the most", len(want.Namespaces), maxPool))
 	case want.Namespace != "":
 		parse("namespace", want.Namespace)
 	}
@@ -134,7 +134,7 @@ func (h *Handler) nameless(c *call, data json.RawMessage, key stele.NamespaceKey
 	var own struct{ ID json.RawMessage }
 	if json.Unmarshal(data, &own) == nil && own.ID != nil {
 		return nil, &stele.Error{Op: c.op.name, Kind: stele.Invalid, Err: stele.Problems{{Path: "record.id",
-			Err: errors.New("the identifier is what is made here; leave it out, or register the record instead")}}}
+			Err: stele.Messagef("mint.identifier-given", "the identifier is what is made here; leave it out, or register the record instead")}}}
 	}
 	rec, err := document.DecodeRecord(h.o.Schemes, document.WithMember(data, "id", below.String()))
 	if err != nil {

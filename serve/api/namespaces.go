@@ -3,7 +3,6 @@ package api
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -232,7 +231,7 @@ func (h *Handler) addNamespace(c *call, ns *stele.Namespace, on conditions) erro
 			if !on.isSaid() {
 				return on.unconditional(c.op.name, stele.ID{}, have.Version)
 			}
-			return failed(c.op.name, stele.ID{}, "it was made meanwhile, with version %d", have.Version)
+			return failed(c.op.name, stele.ID{}, "precondition.made-meanwhile", "it was made meanwhile, with version {version}", have.Version)
 		}
 		return err
 	}
@@ -262,7 +261,7 @@ func (c *call) sameNamespace(key stele.NamespaceKey, data []byte) (*stele.Namesp
 	}
 	if ns.Key() != key {
 		return nil, &stele.Error{Op: c.op.name, Kind: stele.Invalid, Err: stele.Problems{{Path: "prefix",
-			Err: fmt.Errorf("the path leads to %s, and this is %.100q; make them the same, or leave it out", key, ns.Key())}}}
+			Err: stele.Messagef("request.namespace-differs-from-path", `the path leads to {expected}, and this is "{given}"; make them the same, or leave it out`, key, ns.Key())}}}
 	}
 	return ns, nil
 }
@@ -347,12 +346,12 @@ func (h *Handler) skip(c *call) error {
 	to := want.To
 	switch {
 	case (want.To == 0) == (want.Ahead == 0):
-		return invalidf("give either to or ahead, and a number from 1 on")
+		return invalidf("mint.to-or-ahead-wrong", "give either to or ahead, and a number from 1 on")
 	case want.Ahead > 0:
 		to = status.Given + want.Ahead
 	}
 	if to < want.Ahead || status.Total > 0 && to > status.Total {
-		return &stele.Error{Op: c.op.name, Kind: stele.Exhausted, Err: fmt.Errorf("the template of %s has %d names; %d are given", ns.Key(), status.Total, status.Given)}
+		return &stele.Error{Op: c.op.name, Kind: stele.Exhausted, Err: stele.Messagef("mint.template-exhausted-at-server", "the template of {namespace} has {total} names; {given} are given", ns.Key(), status.Total, status.Given)}
 	}
 	if err := h.o.Registrar.SkipCounter(c.ctx, ns.Key(), to); err != nil {
 		return err

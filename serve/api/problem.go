@@ -51,20 +51,23 @@ var refusals = map[int]outcome{
 // refusal is a failure of HTTP itself.
 type refusal struct {
 	status int
-	detail string        // what is wrong and what to do
-	after  time.Duration // when to try again; 0 says nothing
+	detail *stele.Message // what is wrong and what to do
+	after  time.Duration  // when to try again; 0 says nothing
 }
 
-func (e *refusal) Error() string { return e.detail }
+func (e *refusal) Error() string { return e.detail.Error() }
+
+// Unwrap returns the message.
+func (e *refusal) Unwrap() error { return e.detail }
 
 // refusef makes a failure of HTTP itself.
-func refusef(status int, format string, args ...any) error {
-	return &refusal{status: status, detail: fmt.Sprintf(format, args...)}
+func refusef(status int, code, text string, args ...any) error {
+	return &refusal{status: status, detail: stele.Messagef(code, text, args...)}
 }
 
 // invalidf makes the error of a request that can't be right.
-func invalidf(format string, args ...any) error {
-	return &stele.Error{Kind: stele.Invalid, Err: fmt.Errorf(format, args...)}
+func invalidf(code, text string, args ...any) error {
+	return &stele.Error{Kind: stele.Invalid, Err: stele.Messagef(code, text, args...)}
 }
 
 // outcomeOf returns how an error looks from outside.
@@ -187,7 +190,7 @@ func (c *call) recover() {
 	}
 	c.h.o.Log.ErrorContext(c.ctx, "a request made the server fail; please report it",
 		"operation", c.operation(), "fault", fmt.Sprint(fault), "stack", string(debug.Stack()))
-	c.fail(&stele.Error{Kind: stele.Internal, Err: errors.New("a fault")})
+	c.fail(&stele.Error{Kind: stele.Internal, Err: stele.Messagef("server.fault", "a fault")})
 }
 
 // under puts a path before those of the problems in an error: the document stands

@@ -25,14 +25,14 @@ func (c *call) readQuery(query string) error {
 		name, err1 := url.QueryUnescape(name)
 		value, err2 := url.QueryUnescape(value)
 		if err1 != nil || err2 != nil {
-			return invalidf("the query has a %% without two hexadecimal digits after it; write %%25 for the sign itself")
+			return invalidf("request.query-escape-wrong", "the query has a % without two hexadecimal digits after it; write %25 for the sign itself")
 		}
 		i := slices.IndexFunc(c.op.query, func(p parameter) bool { return p.name == name })
 		if i < 0 {
-			return invalidf("there is no parameter %.60q here; %s", name, c.op.parameters())
+			return invalidf("request.parameter-unknown", `there is no parameter "{parameter}" here; {known}`, name, c.op.parameters())
 		}
 		if _, twice := c.fields[name]; twice {
-			return invalidf("the parameter %s is given twice; keep one", name)
+			return invalidf("request.parameter-twice", "the parameter {parameter} is given twice; keep one", name)
 		}
 		if err := c.op.query[i].check(value); err != nil {
 			return err
@@ -41,7 +41,7 @@ func (c *call) readQuery(query string) error {
 	}
 	for _, p := range c.op.query {
 		if _, ok := c.fields[p.name]; p.required && !ok {
-			return invalidf("the parameter %s is missing; %s", p.name, p.about)
+			return invalidf("request.parameter-missing", "the parameter {parameter} is missing; {description}", p.name, p.about)
 		}
 	}
 	return nil
@@ -66,11 +66,11 @@ func (c *call) readHead() error {
 		values := c.r.Header.Values(p.name)
 		switch {
 		case len(values) == 0 && p.required:
-			return invalidf("the header %s is missing; %s", p.name, p.about)
+			return invalidf("request.header-missing", "the header {header} is missing; {description}", p.name, p.about)
 		case len(values) == 0:
 			continue
 		case len(values) > 1 && !p.list:
-			return invalidf("the header %s is given %d times; keep one", p.name, len(values))
+			return invalidf("request.header-repeated", "the header {header} is given {times} times; keep one", p.name, len(values))
 		}
 		value := strings.Join(values, ", ")
 		if err := p.check(value); err != nil {
@@ -88,17 +88,17 @@ func (p *parameter) check(value string) error {
 		n, err := strconv.ParseUint(value, 10, 64)
 		if err != nil || strings.HasPrefix(value, "+") || n < p.min || p.max > 0 && n > p.max {
 			if p.max == 0 {
-				return invalidf("%s should be a whole number from %d on, not %.60q", p.name, p.min, value)
+				return invalidf("request.parameter-below-least", `{parameter} should be a whole number from {least} on, not "{value}"`, p.name, p.min, value)
 			}
-			return invalidf("%s should be a whole number from %d to %d, not %.60q", p.name, p.min, p.max, value)
+			return invalidf("request.parameter-out-of-range", `{parameter} should be a whole number from {least} to {most}, not "{value}"`, p.name, p.min, p.max, value)
 		}
 	case flagKind:
 		if value != "true" && value != "false" {
-			return invalidf("%s should be true or false, not %.60q", p.name, value)
+			return invalidf("request.parameter-not-a-boolean", `{parameter} should be true or false, not "{value}"`, p.name, value)
 		}
 	case momentKind:
 		if _, err := time.Parse(time.RFC3339Nano, value); err != nil {
-			return invalidf("%s should be a time such as 2024-05-17T10:00:00Z, not %.60q", p.name, value)
+			return invalidf("request.parameter-not-a-time", `{parameter} should be a time such as 2024-05-17T10:00:00Z, not "{value}"`, p.name, value)
 		}
 	default:
 		return p.checkText(value)
@@ -110,13 +110,13 @@ func (p *parameter) checkText(value string) error {
 	most := cmp.Or(p.max, openapi.MaxText)
 	switch {
 	case len(p.choices) > 0 && !slices.Contains(p.choices, value):
-		return invalidf("%s should be one of %s, not %.60q", p.name, strings.Join(p.choices, ", "), value)
+		return invalidf("request.parameter-not-a-choice", `{parameter} should be one of {choices}, not "{value}"`, p.name, strings.Join(p.choices, ", "), value)
 	case uint64(len(value)) > most:
-		return invalidf("%s has %d bytes; %d are the most", p.name, len(value), most)
+		return invalidf("request.parameter-too-long", "{parameter} has {bytes} bytes; {limit} are the most", p.name, len(value), most)
 	case uint64(len(value)) < p.min:
-		return invalidf("%s has %d bytes; it should have %d or more", p.name, len(value), p.min)
+		return invalidf("request.parameter-too-short", "{parameter} has {bytes} bytes; it should have {least} or more", p.name, len(value), p.min)
 	case apijson.Legible(value) != value:
-		return invalidf("%s has characters that are no text; leave them out", p.name)
+		return invalidf("request.parameter-not-text", "{parameter} has characters that are no text; leave them out", p.name)
 	}
 	return nil
 }

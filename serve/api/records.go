@@ -2,7 +2,6 @@ package api
 
 import (
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -105,7 +104,7 @@ func (h *Handler) find(c *call, id stele.ID) (*stele.Record, error) {
 	version, at := c.number("version"), c.moment("at")
 	switch {
 	case version != 0 && !at.IsZero():
-		return nil, invalidf("version and at are both given; keep one")
+		return nil, invalidf("request.version-and-at-given", "version and at are both given; keep one")
 	case !at.IsZero():
 		return h.o.Registrar.At(c.ctx, id, at)
 	case version == 0:
@@ -186,7 +185,7 @@ func (h *Handler) register(c *call, id stele.ID, on conditions) error {
 			if !on.isSaid() {
 				return on.unconditional(c.op.name, id, have.Version)
 			}
-			return failed(c.op.name, id, "it was registered meanwhile, with version %d", have.Version)
+			return failed(c.op.name, id, "precondition.record-registered-meanwhile", "it was registered meanwhile, with version {version}", have.Version)
 		}
 		return err
 	}
@@ -197,7 +196,7 @@ func (h *Handler) register(c *call, id stele.ID, on conditions) error {
 // otherID says that path and body name different things.
 func otherID(c *call, got, want stele.ID) error {
 	return &stele.Error{Op: c.op.name, ID: want, Kind: stele.Invalid, Err: stele.Problems{{Path: "id",
-		Err: fmt.Errorf("the path leads to %s, and this is %s; make them the same, or leave it out", want, got)}}}
+		Err: stele.Messagef("request.identifier-differs-from-path", "the path leads to {expected}, and this is {given}; make them the same, or leave it out", want, got)}}}
 }
 
 // replace gives a record all that people say of another.

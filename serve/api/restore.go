@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -36,7 +35,7 @@ func (h *Handler) restoreOperations() []operation {
 // tar get a status of their own; the answer begins when all of it is read.
 func (h *Handler) restore(c *call) error {
 	if h.o.Upkeep.Stage == nil {
-		return &stele.Error{Op: c.op.name, Kind: stele.NotFound, Err: errors.New("this server restores no backups; use the means of its database")}
+		return &stele.Error{Op: c.op.name, Kind: stele.NotFound, Err: stele.Messagef("restore.unsupported", "this server restores no backups; use the means of its database")}
 	}
 	if !h.duties.copy.TryLock() {
 		return busy(c, "a backup is being sent, or restored")
@@ -85,8 +84,8 @@ func (h *Handler) restore(c *call) error {
 // unpackBackup reads the tar of a backup into an empty folder.
 func unpackBackup(ctx context.Context, in io.Reader, folder *os.Root, room uint64) error {
 	have, err := backuptar.Unpack(ctx, in, folder, room)
-	refuse := func(kind stele.Kind, format string, args ...any) error {
-		return &stele.Error{Op: "restore", Kind: kind, Err: fmt.Errorf(format, args...)}
+	refuse := func(kind stele.Kind, code, text string, args ...any) error {
+		return &stele.Error{Op: "restore", Kind: kind, Err: stele.Messagef(code, text, args...)}
 	}
 	const unfit = "this is not a backup as the operation backup gives it: "
 	malformed, isMalformed := errors.AsType[*backuptar.MalformedError](err)
@@ -95,15 +94,15 @@ func unpackBackup(ctx context.Context, in io.Reader, folder *os.Root, room uint6
 	case err == nil:
 		return nil
 	case errors.Is(err, backuptar.ErrCutOff):
-		return refuse(stele.Invalid, unfit+"%w; send all of it", err)
+		return refuse(stele.Invalid, "restore.cut-off", "this is not a backup as the operation backup gives it: {cause}; send all of it", err)
 	case errors.Is(err, backuptar.ErrIncomplete):
-		return refuse(stele.Invalid, unfit+"it has %d files of %d bytes, which is not what its end says; make another one", have.Files, have.Bytes)
+		return refuse(stele.Invalid, "restore.totals-differ", "this is not a backup as the operation backup gives it: it has {files} files of {bytes} bytes, which is not what its end says; make another one", have.Files, have.Bytes)
 	case errors.Is(err, backuptar.ErrTooLarge):
-		return refuse(stele.Unavailable, "the disk has no room for the backup; make some")
+		return refuse(stele.Unavailable, "backup.disk-full", "the disk has no room for the backup; make some")
 	case isMalformed:
-		return refuse(stele.Invalid, unfit+"%w", malformed)
+		return refuse(stele.Invalid, "restore.not-a-backup", "this is not a backup as the operation backup gives it: {cause}", malformed)
 	case isUnwritten:
-		return refuse(stele.Unavailable, "the backup can't be written here: %w", unwritten)
+		return refuse(stele.Unavailable, "backup.not-writable", "the backup can't be written here: {cause}", unwritten)
 	}
 	return cut(err)
 }

@@ -25,7 +25,7 @@ func readTarget(r *http.Request) (path, query string, err error) {
 		}
 	}
 	if len(raw) > maxTarget {
-		return "", "", refusef(http.StatusRequestURITooLong, "the address has more than %d bytes; no identifier is so long", maxTarget)
+		return "", "", refusef(http.StatusRequestURITooLong, "request.address-too-long", "the address has more than {limit} bytes; no identifier is so long", maxTarget)
 	}
 	path, query, _ = strings.Cut(raw, "?")
 	rest, ok := strings.CutPrefix(path, Root)
@@ -36,7 +36,7 @@ func readTarget(r *http.Request) (path, query string, err error) {
 }
 
 // errNowhere says that no operation has this address.
-var errNowhere = refusef(http.StatusNotFound, "there is nothing at this address; %s lists what there is", Root)
+var errNowhere = refusef(http.StatusNotFound, "request.address-unknown", "there is nothing at this address; {root} lists what there is", Root)
 
 // route finds the operation of a path and the request's method. It answers OPTIONS
 // itself. The first segment is not decoded; what follows is, once.
@@ -52,7 +52,7 @@ func (c *call) route(path string) error {
 	}
 	var err error
 	if c.tail, err = url.PathUnescape(tail); err != nil {
-		return refusef(http.StatusBadRequest, "the path has a %% without two hexadecimal digits after it; write %%25 for the sign itself")
+		return refusef(http.StatusBadRequest, "request.path-escape-wrong", "the path has a % without two hexadecimal digits after it; write %25 for the sign itself")
 	}
 	method := c.r.Method
 	if method == http.MethodHead {
@@ -68,7 +68,7 @@ func (c *call) route(path string) error {
 		c.replyEmpty(http.StatusNoContent)
 		return nil
 	}
-	return refusef(http.StatusMethodNotAllowed, "%.20q is not done here; use one of %s", method, allow)
+	return refusef(http.StatusMethodNotAllowed, "request.method-not-allowed", `"{method}" is not done here; use one of {allowed}`, method, allow)
 }
 
 // allowed lists the methods that a place has.

@@ -1,9 +1,9 @@
 package api
 
 import (
-	"errors"
 	"net/http"
 
+	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/document/apijson"
 )
@@ -120,9 +120,9 @@ func (h *Handler) createToken(c *call) error {
 	request := auth.TokenRequest{User: want.User, Label: want.Label, Never: want.Never, Namespaces: want.Namespaces}
 	switch {
 	case want.Never && want.Expires != nil:
-		return invalidf("expires and never are both given; keep one")
+		return invalidf("request.expires-and-never-given", "expires and never are both given; keep one")
 	case want.Expires != nil && want.Expires.IsZero(): // some programs send this for no time
-		return amiss(c, "expires", errors.New("the year 1 is past; give a time to come"))
+		return amiss(c, "expires", stele.Messagef("token.expires-in-past", "the year 1 is past; give a time to come"))
 	case want.Expires != nil:
 		request.Expires = *want.Expires
 	}

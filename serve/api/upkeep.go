@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -87,7 +86,7 @@ type RestoredZone struct {
 	Secondaries []stele.SecondaryAnswer // compared with the serial
 }
 
-var errEnding = errors.New("the server is about to end, or to take up another registry; go on in a moment")
+var errEnding = stele.Messagef("request.server-ending", "the server is about to end, or to take up another registry; go on in a moment")
 
 // running makes the call end when the server is about to end: the server does not wait for
 // streams.
@@ -114,7 +113,7 @@ type duties struct {
 
 // busy says that another request has the duty.
 func busy(c *call, why string) error {
-	return &stele.Error{Op: c.op.name, Kind: stele.Exhausted, Err: fmt.Errorf("%s; try again when that is done", why)}
+	return &stele.Error{Op: c.op.name, Kind: stele.Exhausted, Err: stele.Messagef("server.busy", "{reason}; try again when that is done", why)}
 }
 
 // beat is how often the server tells a client that a long operation goes on.
@@ -136,7 +135,7 @@ func (c *call) attend(out *stream, do func(ctx context.Context, tell func(line a
 		defer func() {
 			if fault := recover(); fault != nil {
 				c.h.o.Log.Error("a request made the server fail; please report it", "operation", c.op.name, "fault", fmt.Sprint(fault), "stack", string(debug.Stack()))
-				done <- &stele.Error{Op: c.op.name, Kind: stele.Internal, Err: errors.New("a fault")}
+				done <- &stele.Error{Op: c.op.name, Kind: stele.Internal, Err: stele.Messagef("server.fault", "a fault")}
 			}
 		}()
 		done <- do(ctx, tell)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/auth"
 	"github.com/stele-id/stele/document/apijson"
 	"github.com/stele-id/stele/registrar"
@@ -31,11 +32,13 @@ func (h *Handler) verify(c *call) error {
 	defer stop()
 	out, wrong := c.stream(apijson.Lines), 0
 	err := c.attend(out, func(ctx context.Context, tell func(line any)) error {
-		problem := func(text string) {
+		problem := func(m *stele.Message) {
 			wrong++
-			tell(apijson.Verified{Problem: apijson.Legible(text)})
+			tell(apijson.Verified{Problem: apijson.Legible(m.Error()), Coded: apijson.CodedOf(m)})
 		}
-		return h.check(ctx, problem, func(note string) { tell(apijson.Verified{Note: apijson.Legible(note)}) })
+		return h.check(ctx, problem, func(m *stele.Message) {
+			tell(apijson.Verified{Note: apijson.Legible(m.Error()), Coded: apijson.CodedOf(m)})
+		})
 	})
 	if err != nil {
 		return err
@@ -52,9 +55,9 @@ func (h *Handler) verify(c *call) error {
 
 // check calls report for all that is wrong: with what the store keeps, and with what
 // the registrar made of it; and note for names that would not be accepted today.
-func (h *Handler) check(ctx context.Context, report, note func(text string)) error {
+func (h *Handler) check(ctx context.Context, report, note func(*stele.Message)) error {
 	wrong := 0
-	err := h.o.Store.Verify(ctx, func(problem string) {
+	err := h.o.Store.Verify(ctx, func(problem *stele.Message) {
 		wrong++
 		report(problem)
 	})

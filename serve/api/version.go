@@ -87,7 +87,7 @@ func (h *Handler) readCursor(cursor string) (string, error) {
 	}
 	text := string(b)
 	if err != nil || text == "" || len(text) > stele.MaxText || apijson.Legible(text) != text {
-		return "", invalidf("%.60q is not a cursor; use next of the page before as it is", cursor)
+		return "", invalidf("page.cursor-invalid", `"{cursor}" is not a cursor; use next of the page before as it is`, cursor)
 	}
 	if list := h.generations(); list != nil {
 		// The number of the change does not matter: a cursor without a generation belongs to

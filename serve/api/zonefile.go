@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net/http"
 
@@ -59,7 +58,7 @@ func (h *Handler) exportZone(c *call) error {
 	}
 	writer, ok := h.o.Upkeep.Keys.(ZoneWriter)
 	if !ok {
-		return &stele.Error{Op: c.op.name, Kind: stele.NotFound, Err: errors.New("this server writes no zones")}
+		return &stele.Error{Op: c.op.name, Kind: stele.NotFound, Err: stele.Messagef("zone.export-unsupported", "this server writes no zones")}
 	}
 	release, err := c.hold(exportHeld)
 	if err != nil {

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"time"
 
@@ -102,7 +101,7 @@ func (c *call) keys() (KeyKeeper, error) {
 	if k := c.h.o.Upkeep.Keys; k != nil {
 		return k, nil
 	}
-	return nil, &stele.Error{Op: c.op.name, Kind: stele.NotFound, Err: errors.New("this server keeps no keys of zones")}
+	return nil, &stele.Error{Op: c.op.name, Kind: stele.NotFound, Err: stele.Messagef("dnssec-key.unsupported-by-server", "this server keeps no keys of zones")}
 }
 
 // zoneKeys returns the namespace in the path, if the caller may see to the keys of its zone,

@@ -1,8 +1,6 @@
 package api
 
 import (
-	"errors"
-	"fmt"
 	"net/http"
 
 	"github.com/stele-id/stele"
@@ -87,7 +85,7 @@ func (h *Handler) listZones(c *call) error {
 // checkSecondaries compares a zone with its secondaries.
 func (h *Handler) checkSecondaries(c *call) error {
 	if h.o.Upkeep.Secondaries == nil {
-		return &stele.Error{Op: c.op.name, Kind: stele.NotFound, Err: errors.New("this server asks no secondaries")}
+		return &stele.Error{Op: c.op.name, Kind: stele.NotFound, Err: stele.Messagef("zone.secondaries-not-asked", "this server asks no secondaries")}
 	}
 	// A zone may change while its secondaries are asked, and one that has taken the change
 	// already would seem to be ahead of it. So they are compared anew.
@@ -120,7 +118,7 @@ func (h *Handler) zoneState(c *call) (stele.ZoneState, error) {
 			return z, err
 		}
 	}
-	return stele.ZoneState{}, &stele.Error{Op: c.op.name, Kind: stele.NotFound, Err: fmt.Errorf("there is no zone %.100q here; 'stele zone ls' lists them", c.tail)}
+	return stele.ZoneState{}, &stele.Error{Op: c.op.name, Kind: stele.NotFound, Err: stele.Messagef("zone.unknown-at-server", `there is no zone "{zone}" here; 'stele zone ls' lists them`, c.tail)}
 }
 
 // raiseZone gives a zone a higher serial.

@@ -2,10 +2,11 @@ package dnsd
 
 import (
 	"encoding/binary"
-	"fmt"
 	"sync"
 
 	"github.com/miekg/dns"
+
+	"github.com/stele-id/stele"
 )
 
 // Sizes of the messages of a transfer. They are filled up to the first; a record that
@@ -58,7 +59,7 @@ func (e *envelopes) addShared(rr dns.RR) error { return e.add(dns.Copy(rr)) }
 func (e *envelopes) add(rr dns.RR) error {
 	end, err := dns.PackRR(rr, e.scratch, 0, nil, false)
 	if err != nil {
-		return fmt.Errorf("the %s record of %q can't be packed: %w", dns.TypeToString[rr.Header().Rrtype], rr.Header().Name, err)
+		return stele.Messagef("zone-record.not-packable", `the {type} record of "{name}" can't be packed: {cause}`, dns.TypeToString[rr.Header().Rrtype], rr.Header().Name, err)
 	}
 	split := skipName(e.scratch, 0)
 	return e.put(rr.Header().Name, e.scratch[:split], e.scratch[split:end])
@@ -67,7 +68,7 @@ func (e *envelopes) add(rr dns.RR) error {
 // put adds a record: its owner, and all that follows that.
 func (e *envelopes) put(name string, owner, rest []byte) error {
 	if len(owner) < e.apex {
-		return fmt.Errorf("%q is not in the zone", name)
+		return stele.Messagef("zone.name-outside", `"{name}" is not in the zone`, name)
 	}
 	if len(e.msg) > 0 && (len(e.msg) > envelopeSize || len(e.msg)+len(owner)+len(rest) > maxEnvelope) {
 		e.close()
@@ -78,7 +79,7 @@ func (e *envelopes) put(name string, owner, rest []byte) error {
 	}
 	e.addOwner(owner)
 	if e.msg = append(e.msg, rest...); len(e.msg) > maxMessage {
-		return fmt.Errorf("the records of %q are too long for a message", name)
+		return stele.Messagef("zone.answer-too-long", `the records of "{name}" are too long for a message`, name)
 	}
 	e.count++
 	return nil

@@ -3,9 +3,10 @@ package dnsd
 import (
 	"bytes"
 	"encoding/binary"
-	"fmt"
 
 	"github.com/miekg/dns"
+
+	"github.com/stele-id/stele"
 )
 
 // maxIdentity is how many bytes the name of a server may have. A string of a TXT record
@@ -15,11 +16,11 @@ const maxIdentity = 64
 // CheckIdentity says what is wrong with the name of a server.
 func CheckIdentity(name string) error {
 	if len(name) > maxIdentity {
-		return fmt.Errorf("it has %d bytes; choose one of %d at most", len(name), maxIdentity)
+		return stele.Messagef("dns.identity-too-long", "it has {bytes} bytes; choose one of {limit} at most", len(name), maxIdentity)
 	}
 	for _, c := range []byte(name) {
 		if c < ' ' || c > '~' {
-			return fmt.Errorf("%q is not printable ASCII; choose a name such as ns1.example.org", name)
+			return stele.Messagef("dns.identity-not-ascii", `"{name}" is not printable ASCII; choose a name such as ns1.example.org`, name)
 		}
 	}
 	return nil

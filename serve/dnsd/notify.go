@@ -3,7 +3,6 @@ package dnsd
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"net"
 	"net/netip"
 	"sync"
@@ -357,7 +356,7 @@ func (n *notifier) write(msg []byte, to netip.AddrPort) error {
 }
 
 // errNoKey says that the TSIG key of a secondary does not exist.
-var errNoKey = errors.New("there is no such TSIG key, or it is retired; 'stele zone tsig ls' lists them")
+var errNoKey = stele.Messagef("tsig-key.unknown-or-retired", "there is no such TSIG key, or it is retired; 'stele zone tsig ls' lists them")
 
 // pack makes the message of a notice, with the present SOA record (RFC 1996, section
 // 3.7), and notes how its confirmation is known.

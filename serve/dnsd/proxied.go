@@ -3,9 +3,10 @@ package dnsd
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"io"
 	"net/netip"
+
+	"github.com/stele-id/stele"
 )
 
 // Version 2 of the PROXY protocol (HAProxy's proxy-protocol.txt, section 2.2), in which
@@ -22,7 +23,7 @@ const (
 var (
 	proxySignature = []byte("\r\n\r\n\x00\r\nQUIT\n")
 
-	errNotProxied = errors.New("a proxy that dns-proxies names has to tell whom it asks for, in version 2 of the PROXY protocol; have it do so, or do not name it")
+	errNotProxied = stele.Messagef("dns.proxy-header-missing", "a proxy that dns-proxies names has to tell whom it asks for, in version 2 of the PROXY protocol; have it do so, or do not name it")
 )
 
 // proxyBody returns how many bytes follow the first ones of a header.

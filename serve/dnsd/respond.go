@@ -11,6 +11,7 @@ import (
 
 	"github.com/miekg/dns"
 
+	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/publish"
 )
 
@@ -239,7 +240,7 @@ func (w *worker) make(now time.Time) (packed, error) {
 	}
 	p, err := r.pack(name, w.q.qtype, w.s.serials.numberOf(r.apex), w.scratch)
 	if err != nil {
-		return packed{}, fmt.Errorf("the answer for %q can't be packed: %w", name, err)
+		return packed{}, stele.Messagef("zone.answer-not-packable", `the answer for "{name}" can't be packed: {cause}`, name, err)
 	}
 	if p.chained {
 		epoch = chains

@@ -10,7 +10,6 @@ package dnsd
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -207,7 +206,7 @@ func (s *Server) Listen(ctx context.Context, addr string) error {
 	}
 	if !s.start(l) {
 		l.close()
-		return &stele.Error{Op: "serve DNS", Kind: stele.Unavailable, Err: errors.New("the name server was shut down")}
+		return &stele.Error{Op: "serve DNS", Kind: stele.Unavailable, Err: stele.Messagef("dns.name-server-shut-down", "the name server was shut down")}
 	}
 	context.AfterFunc(ctx, s.stop)
 	return nil

@@ -1,18 +1,18 @@
 package dnsd
 
 import (
-	"errors"
 	"slices"
 
 	"github.com/miekg/dns"
 
+	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/publish"
 	"github.com/stele-id/stele/publish/nsec3"
 	"github.com/stele-id/stele/publish/zonesign"
 )
 
 // errBusy says that more would have to be signed than there is time for.
-var errBusy = errors.New("too much is to be signed at once")
+var errBusy = stele.Messagef("zone.signing-too-much", "too much is to be signed at once")
 
 // secure signs a result for a question in the zone with that SOA record. n is what
 // stands at the name; if the question was led on by aliases, at the last one.

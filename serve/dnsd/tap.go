@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/outbound"
 )
 
@@ -204,7 +205,7 @@ func (c *collector) begin() error {
 	}
 	kind, err := c.answered()
 	if err == nil && kind != tapAccept {
-		err = errors.New("the collector does not accept dnstap")
+		err = stele.Messagef("dnstap.not-accepted", "the collector does not accept dnstap")
 	}
 	if err != nil {
 		return err
@@ -247,7 +248,7 @@ func (c *collector) answered() (uint32, error) {
 	}
 	n := binary.BigEndian.Uint32(head[4:])
 	if binary.BigEndian.Uint32(head[:]) != 0 || n < 4 || n > maxControl {
-		return 0, errors.New("what listens there does not speak dnstap")
+		return 0, stele.Messagef("dnstap.not-spoken", "what listens there does not speak dnstap")
 	}
 	body := make([]byte, n)
 	if _, err := io.ReadFull(c.conn, body); err != nil {

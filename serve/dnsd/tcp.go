@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/miekg/dns"
+
+	"github.com/stele-id/stele"
 )
 
 // accept takes connections until the listener is closed, and has them served. The tally
@@ -131,7 +133,7 @@ func (s *Server) serveTCP(c net.Conn, at *place, from peer, count *tally) {
 	_ = t.flush() // the client may be gone
 }
 
-var errNoMessage = errors.New("this is not a message of the DNS")
+var errNoMessage = stele.Messagef("dns.message-malformed", "this is not a message of the DNS")
 
 // read reads the next message into buf, after writing what would keep the client
 // waiting.

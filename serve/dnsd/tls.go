@@ -3,7 +3,6 @@ package dnsd
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"net"
 	"net/netip"
 	"slices"
@@ -23,7 +22,7 @@ func (s *Server) ListenTLS(ctx context.Context, addr string, config *tls.Config)
 	}
 	if !s.startTLS(l, forDNS(config)) {
 		_ = l.Close()
-		return &stele.Error{Op: "serve DNS over TLS", Kind: stele.Unavailable, Err: errors.New("the name server was shut down")}
+		return &stele.Error{Op: "serve DNS over TLS", Kind: stele.Unavailable, Err: stele.Messagef("dns.name-server-shut-down", "the name server was shut down")}
 	}
 	context.AfterFunc(ctx, s.stop)
 	return nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -54,10 +53,10 @@ func (s *Server) tsigKey(ctx context.Context, name string) (*zonekey.TSIGKey, er
 }
 
 // errRefused says that a client may not have a zone.
-var errRefused = errors.New("the zone is not for this client")
+var errRefused = stele.Messagef("zone.client-not-allowed", "the zone is not for this client")
 
 // errShut says that a zone is not transferred to any client at present.
-var errShut = errors.New("the zone came from a backup, and it is not known which serial its secondaries have, so it is not transferred; ask each secondary for its SOA record, and then run 'stele zone raise ZONE --above SERIAL' with the highest serial")
+var errShut = stele.Messagef("zone.serial-unknown-after-restore", "the zone came from a backup, and it is not known which serial its secondaries have, so it is not transferred; ask each secondary for its SOA record, and then run 'stele zone raise ZONE --above SERIAL' with the highest serial")
 
 // zoneFor returns the zone that was asked for, if the client may have it.
 func (w *worker) zoneFor(ctx context.Context, from peer, who *tsigSigner) (*publish.Zone, error) {
@@ -152,7 +151,7 @@ func (w *worker) send(ctx context.Context, out *outgoing, z *publish.Zone, msg [
 	return sendWhole(ctx, w.s.o.Zones, out, z.Name)
 }
 
-var errMalformed = errors.New("the request is malformed")
+var errMalformed = stele.Messagef("zone.transfer-request-malformed", "the request is malformed")
 
 // declineFor declines a request with the response code for an error.
 func (t *stream) declineFor(w *worker, msg []byte, who *tsigSigner, err error) error {
@@ -202,7 +201,7 @@ func (o *outgoing) write(list [][]byte) error {
 		}
 		msg = o.who.sign(msg, now)
 		if len(msg) > maxMessage {
-			return fmt.Errorf("a message of %d bytes can't be sent", len(msg))
+			return stele.Messagef("dns.message-too-long", "a message of {bytes} bytes can't be sent", len(msg))
 		}
 		o.buf = append(binary.BigEndian.AppendUint16(o.buf, uint16(len(msg))), msg...)
 		if o.sent++; i < len(list)-1 && len(o.buf) < maxMessage {

@@ -3,12 +3,12 @@ package dnsd
 import (
 	"crypto/hmac"
 	"encoding/binary"
-	"errors"
 	"strings"
 	"time"
 
 	"github.com/miekg/dns"
 
+	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/publish/zonekey"
 )
 
@@ -29,7 +29,7 @@ type tsig struct {
 	other     []byte
 }
 
-var errNoSignature = errors.New("this is not a signature (RFC 8945)")
+var errNoSignature = stele.Messagef("tsig.not-a-signature", "this is not a signature (RFC 8945)")
 
 // readTSIG reads the signature that begins at an offset, where a record is.
 func readTSIG(msg []byte, off int) (*tsig, error) {

@@ -3,12 +3,13 @@ package dnsd
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"net/netip"
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/stele-id/stele"
 )
 
 // openUDP opens several sockets at one address. The system spreads clients over them.
@@ -35,7 +36,7 @@ func openUDP(ctx context.Context, addr string, n int) ([]*net.UDPConn, error) {
 				continue
 			}
 			c.Close()
-			err = fmt.Errorf("%s is not a UDP address", addr)
+			err = stele.Messagef("dns.not-a-udp-address", "{address} is not a UDP address", addr)
 		}
 		for _, c := range conns {
 			c.Close()

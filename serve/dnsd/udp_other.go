@@ -5,8 +5,9 @@ package dnsd
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
+
+	"github.com/stele-id/stele"
 )
 
 // openUDP opens one socket, whatever number is wished for: how several share a port
@@ -20,7 +21,7 @@ func openUDP(ctx context.Context, addr string, _ int) ([]*net.UDPConn, error) {
 	u, ok := c.(*net.UDPConn)
 	if !ok {
 		c.Close()
-		return nil, fmt.Errorf("%s is not a UDP address", addr)
+		return nil, stele.Messagef("dns.not-a-udp-address", "{address} is not a UDP address", addr)
 	}
 	return []*net.UDPConn{u}, nil
 }

@@ -46,7 +46,7 @@ func (h *Handler) write(w http.ResponseWriter, r *http.Request, status int, medi
 			for _, name := range [...]string{"Etag", "Last-Modified", "Cache-Control"} {
 				delete(head, name)
 			}
-			h.fail(w, r, &refusal{http.StatusPreconditionFailed, "What is here now is not what the condition of the request names; ask without If-Match and If-Unmodified-Since."})
+			h.fail(w, r, refused(http.StatusPreconditionFailed, "request.condition-failed", "What is here now is not what the condition of the request names; ask without If-Match and If-Unmodified-Since."))
 			return
 		}
 	}

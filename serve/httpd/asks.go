@@ -1,7 +1,6 @@
 package httpd
 
 import (
-	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -83,12 +82,12 @@ func (a *ask) readResolution(r string) error {
 		name, value, _ := strings.Cut(field, "=")
 		value, err := url.PathUnescape(value)
 		if err != nil {
-			return &refusal{http.StatusBadRequest, "The component after ?+ has a % without two hexadecimal digits."}
+			return refused(http.StatusBadRequest, "request.component-encoding", "The component after ?+ has a % without two hexadecimal digits.")
 		}
 		switch name {
 		case "s":
 			if a.service = newService(value); !a.service.IsValid() {
-				return &refusal{http.StatusBadRequest, fmt.Sprintf("%.20q is not a service; after ?+s= there can be N2L, N2C, N2S, N2P, or a service of the owner's.", value)}
+				return refused(http.StatusBadRequest, "request.component-service", `"{service}" is not a service; after ?+s= there can be N2L, N2C, N2S, N2P, or a service of the owner's.`, value)
 			}
 		case "t":
 			a.media = value

@@ -105,7 +105,7 @@ func (h *Handler) foresee(r *http.Request, q *resolver.Request, res *resolver.Re
 	case best.way == byTarget:
 		return &step{"answer", fmt.Sprintf("redirect to %s, status %d, by the handle's values", res.URL, res.Status)}, nil
 	case best.way == noWay:
-		return nil, &refusal{http.StatusNotAcceptable, "There is nothing of the types that the request accepts."}
+		return nil, refused(http.StatusNotAcceptable, "request.not-acceptable", "There is nothing of the types that the request accepts.")
 	}
 	media := htmlType
 	if best.way == byFormat {

@@ -3,12 +3,11 @@ package httpd
 import (
 	"encoding/base64"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"net/netip"
-	"strconv"
 	"unicode/utf8"
 
+	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/internal/destination"
 )
 
@@ -59,7 +58,7 @@ func isReadable(data []byte) bool {
 	return utf8.Valid(data)
 }
 
-var errShort = errors.New("the data ends too early")
+var errShort = stele.Messagef("hdl.data-too-short", "the data ends too early")
 
 // fields reads the parts of a value's data one by one. After the first missing part all are
 // zero, and err says so.
@@ -106,7 +105,7 @@ func (f *fields) bytes() []byte { return f.take(f.int()) }
 func (f *fields) text() string {
 	b := f.bytes()
 	if !utf8.Valid(b) {
-		f.err = errors.New("a text is not UTF-8")
+		f.err = stele.Messagef("hdl.text-not-utf-8", "a text is not UTF-8")
 	}
 	return string(b)
 }
@@ -280,7 +279,7 @@ func readKey(f *fields) any {
 		k.Q, k.P, k.G, k.Y = f.number(), f.number(), f.number(), f.number()
 		return k
 	}
-	f.err = errors.New("no known kind of key: " + strconv.QuoteToASCII(kind[:min(len(kind), 32)]))
+	f.err = stele.Messagef("handle.key-kind-unknown", `no known kind of key: "{kind}"`, kind[:min(len(kind), 32)])
 	return nil
 }
 

@@ -148,7 +148,7 @@ func (h *Handler) followAliases(ctx context.Context, res resolver.Resolution, wa
 			return res, nil, err
 		}
 		if res.Kind == resolver.Tombstone {
-			return res, nil, &stele.Error{Op: "resolve", ID: next, Kind: stele.Gone, Err: reason(epitaph(&res.Tombstone, res.Tombstone.Replacement.String()))}
+			return res, nil, &stele.Error{Op: "resolve", ID: next, Kind: stele.Gone, Err: stele.Messagef("handle.withdrawn", "{epitaph}", epitaph(&res.Tombstone, res.Tombstone.Replacement.String()))}
 		}
 	}
 }

@@ -3,7 +3,6 @@ package httpd
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -184,7 +183,7 @@ func readSelection(q url.Values) (s selection, err error) {
 	for _, text := range q["index"] {
 		index, err := strconv.ParseUint(text, 10, 32)
 		if err != nil {
-			return s, fmt.Errorf("index is not a number from 0 to %d: %.20q", uint32(1<<32-1), text)
+			return s, stele.Messagef("hdl.index-invalid", `index is not a number from 0 to {limit}: "{index}"`, uint32(1<<32-1), text)
 		}
 		s.indexes = append(s.indexes, uint32(index))
 	}
@@ -201,15 +200,15 @@ func addBody(q url.Values, r *http.Request) error {
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxParameters+1))
 	switch {
 	case err != nil:
-		return errors.New("the body ended too early")
+		return stele.Messagef("request.form-cut-off", "the body ended too early")
 	case len(body) > maxParameters:
-		return fmt.Errorf("the body has more than %d bytes", maxParameters)
+		return stele.Messagef("request.form-too-large", "the body has more than {limit} bytes", maxParameters)
 	case media == "application/json":
 		return addJSON(q, body)
 	}
 	form, err := url.ParseQuery(string(body))
 	if err != nil {
-		return errors.New("the body is not a form: names and values with = between and & after them, percent-encoded")
+		return stele.Messagef("request.body-not-a-form", "the body is not a form: names and values with = between and & after them, percent-encoded")
 	}
 	for name, values := range form {
 		q[name] = append(q[name], values...)
@@ -224,7 +223,7 @@ func addJSON(q url.Values, body []byte) error {
 		return nil
 	}
 	if err := json.Unmarshal(body, &object); err != nil {
-		return errors.New("the body is not a JSON object: " + err.Error())
+		return stele.Messagef("request.body-not-an-object", "the body is not a JSON object: {cause}", err)
 	}
 	for name, field := range object {
 		list, ok := field.([]any)
@@ -240,7 +239,7 @@ func addJSON(q url.Values, body []byte) error {
 			case bool:
 				q.Add(name, strconv.FormatBool(value))
 			default:
-				return fmt.Errorf("the field %.40q is neither a text, a number nor true or false, nor a list of them", name)
+				return stele.Messagef("request.field-not-plain", `the field "{field}" is neither a text, a number nor true or false, nor a list of them`, name)
 			}
 		}
 	}

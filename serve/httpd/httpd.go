@@ -119,11 +119,11 @@ type Example struct{ ID, What string }
 // works, but leaves out what they ask for.
 func (o *Options) Validate() error {
 	if o.Base != "" && !isBase(o.Base) {
-		return fmt.Errorf("the public address %.100q is none; write it as in https://id.example.org, without a slash at its end", o.Base)
+		return stele.Messagef("server.public-address-invalid", `the public address "{address}" is none; write it as in https://id.example.org, without a slash at its end`, o.Base)
 	}
 	for scheme, template := range o.Global {
 		if !isTemplate(template) {
-			return fmt.Errorf("the global resolver for %s, %.100q, is not a URL with {id} in its path or query, such as https://n2t.net/{id}", scheme, template)
+			return stele.Messagef("resolver.global-template-invalid", `the global resolver for {scheme}, "{template}", is not a URL with {mark} in its path or query, such as https://n2t.net/{mark}`, scheme, template, "{id}")
 		}
 	}
 	return nil
@@ -185,7 +185,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 	defer h.recover(w, r)
 	t := readTarget(r)
 	if len(t.path)+len(t.query) > maxTarget {
-		h.fail(w, r, &refusal{http.StatusRequestURITooLong, fmt.Sprintf("The address has more than %d bytes; no identifier is so long.", maxTarget)})
+		h.fail(w, r, refused(http.StatusRequestURITooLong, "resolver.address-too-long", "The address has more than {most} bytes; no identifier is so long.", maxTarget))
 		return
 	}
 	first, _ := t.segment()
@@ -220,7 +220,7 @@ func (h *Handler) mayAsk(w http.ResponseWriter, r *http.Request) bool {
 	switch {
 	case r.ContentLength != 0 || len(r.TransferEncoding) > 0:
 		w.Header()["Connection"] = closing
-		h.fail(w, r, &refusal{http.StatusBadRequest, "The request has a body, and here nothing is done with one; send it without."})
+		h.fail(w, r, refused(http.StatusBadRequest, "resolver.body-unexpected", "The request has a body, and here nothing is done with one; send it without."))
 	case r.Method == http.MethodGet || r.Method == http.MethodHead:
 		return true
 	case r.Method == http.MethodOptions:
@@ -233,7 +233,7 @@ func (h *Handler) mayAsk(w http.ResponseWriter, r *http.Request) bool {
 		w.WriteHeader(http.StatusNoContent)
 	default:
 		w.Header()["Allow"] = methods
-		h.fail(w, r, &refusal{http.StatusMethodNotAllowed, "Here identifiers are read, with GET or HEAD; nothing can be changed."})
+		h.fail(w, r, refused(http.StatusMethodNotAllowed, "resolver.read-only", "Here identifiers are read, with GET or HEAD; nothing can be changed."))
 	}
 	return false
 }

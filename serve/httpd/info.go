@@ -43,12 +43,12 @@ func (h *Handler) info(w http.ResponseWriter, r *http.Request, t requestTarget) 
 	case asked:
 		f, ok := describe.Named(name)
 		if !ok {
-			h.fail(w, r, &refusal{http.StatusBadRequest, "There is no such format; take one of those that the page lists."})
+			h.fail(w, r, refused(http.StatusBadRequest, "request.format-unknown", "There is no such format; take one of those that the page lists."))
 			return
 		}
 		if style, styled := field(t.query, "style"); styled {
 			if f, ok = f.In(style); !ok {
-				h.fail(w, r, &refusal{http.StatusBadRequest, "There is no such style of citations; take apa, ieee, datacite, bibtex or ris, with format=citation."})
+				h.fail(w, r, refused(http.StatusBadRequest, "request.citation-style-unknown", "There is no such style of citations; take apa, ieee, datacite, bibtex or ris, with format=citation."))
 				return
 			}
 		}

@@ -43,7 +43,7 @@ func (h *Handler) timegate(w http.ResponseWriter, r *http.Request, res *resolver
 	h.linkGate(w.Header(), r, res)
 	at, ok := parseDatetime(r.Header["Accept-Datetime"])
 	if !ok {
-		h.fail(w, r, &refusal{http.StatusBadRequest, "Accept-Datetime has no date such as Thu, 31 May 2007 20:35:00 GMT."})
+		h.fail(w, r, refused(http.StatusBadRequest, "request.accept-datetime", "Accept-Datetime has no date such as Thu, 31 May 2007 20:35:00 GMT."))
 		return
 	}
 	best, err := h.versionAt(r, res, at)
@@ -59,7 +59,7 @@ func (h *Handler) timegate(w http.ResponseWriter, r *http.Request, res *resolver
 		return
 	}
 	if best == nil {
-		h.fail(w, r, &refusal{http.StatusNotFound, "There is nothing to show of this name's past."})
+		h.fail(w, r, refused(http.StatusNotFound, "memento.nothing", "There is nothing to show of this name's past."))
 		return
 	}
 	head := w.Header()
@@ -196,7 +196,7 @@ func (h *Handler) memento(w http.ResponseWriter, r *http.Request, t requestTarge
 	date, text, _ := strings.Cut(rest, "/")
 	at, err := time.Parse(digits, date)
 	if err != nil {
-		h.fail(w, r, &refusal{http.StatusBadRequest, "Behind /.memento/ stand a date of 14 digits, such as 20260131120000, and an identifier."})
+		h.fail(w, r, refused(http.StatusBadRequest, "memento.address", "Behind /.memento/ stand a date of 14 digits, such as 20260131120000, and an identifier."))
 		return
 	}
 	q := resolver.Request{Query: t.query, Who: auth.From(r.Context()), Accept: h.accepts.of(r.Header, "Accept"), Languages: h.languages.of(r.Header, "Accept-Language")}
@@ -206,7 +206,7 @@ func (h *Handler) memento(w http.ResponseWriter, r *http.Request, t requestTarge
 	}
 	v, err := h.versionAt(r, &res, at)
 	if err == nil && v == nil {
-		err = &refusal{http.StatusNotFound, "The name was not registered yet at that date, or what it was then is not public."}
+		err = refused(http.StatusNotFound, "memento.too-early", "The name was not registered yet at that date, or what it was then is not public.")
 	}
 	if err != nil {
 		h.fail(w, r, err)
@@ -234,7 +234,7 @@ func (h *Handler) writeMemento(w http.ResponseWriter, r *http.Request, q *resolv
 		near.own = nil
 		head.Set("Memento-Datetime", httpDate(v.Modified))
 		h.linkMementos(head, r, res, near)
-		h.fail(w, r, &refusal{http.StatusGone, "The owner of the name has disavowed this version: it must not be followed. The reason given: " + d.Reason})
+		h.fail(w, r, refused(http.StatusGone, "version.disavowed", "The owner of the name has disavowed this version: it must not be followed. The reason given: {reason}", d.Reason))
 		return
 	}
 	h.linkMementos(head, r, res, near)
@@ -325,7 +325,7 @@ func (n *neighbours) rel(v *stele.Record) string {
 func (h *Handler) past(w http.ResponseWriter, r *http.Request, text string, q resolver.Request) (res resolver.Resolution, ok bool) {
 	res, err := h.find(r, text, q)
 	if err == nil && res.Record == nil {
-		err = &stele.Error{Op: "resolve", ID: res.ID, Kind: stele.NotFound, Err: reason("another resolver answers for this name; ask there")}
+		err = &stele.Error{Op: "resolve", ID: res.ID, Kind: stele.NotFound, Err: stele.Messagef("memento.delegated", "another resolver answers for this name; ask there")}
 	}
 	if err != nil {
 		h.failAbout(w, r, text, err)
@@ -344,7 +344,7 @@ func (h *Handler) timemap(w http.ResponseWriter, r *http.Request, t requestTarge
 	if number, asked := field(t.query, "before"); asked {
 		var err error
 		if before, err = strconv.ParseUint(number, 10, 64); err != nil {
-			h.fail(w, r, &refusal{http.StatusBadRequest, "The parameter before has no number of a version."})
+			h.fail(w, r, refused(http.StatusBadRequest, "request.parameter-before", "The parameter before has no number of a version."))
 			return
 		}
 	}

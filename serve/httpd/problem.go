@@ -53,17 +53,25 @@ func statusOf(err error) int {
 // refusal is an error of HTTP itself, which no kind has.
 type refusal struct {
 	status int
-	detail string // whole sentences
+	detail *stele.Message // whole sentences
 }
 
-func (e *refusal) Error() string { return e.detail }
+func (e *refusal) Error() string { return e.detail.Error() }
+
+// Unwrap returns the message.
+func (e *refusal) Unwrap() error { return e.detail }
+
+// refused makes a failure of HTTP itself, whose text is made by [stele.Messagef].
+func refused(status int, code, text string, args ...any) *refusal {
+	return &refusal{status, stele.Messagef(code, text, args...)}
+}
 
 // problem is an error as its reader sees it: RFC 9457, and what the page has.
 type problem struct {
 	Title    string   `json:"title"`
 	Status   int      `json:"status"`
 	Detail   string   `json:"detail,omitempty"`
-	Code     string   `json:"code,omitempty"`       // which problem it is, for programs; older ones have none
+	Code     string   `json:"code,omitempty"`       // which problem it is, for programs
 	Asked    string   `json:"asked,omitempty"`      // what was looked for, as it was written
 	ID       string   `json:"identifier,omitempty"` // in canonical form
 	Scheme   string   `json:"scheme,omitempty"`
@@ -174,7 +182,7 @@ func (h *Handler) tell(r *http.Request, p *problem, err error) {
 		near, p.mistyped, p.missing = unknown.Nearest, unknown.Mistyped, true
 	}
 	if syntax, ok := errors.AsType[*stele.SyntaxError](err); ok {
-		p.Detail, p.Scheme, p.Position, p.missing = legible(syntax.Reason), syntax.Scheme, &syntax.Pos, true
+		p.Detail, p.Scheme, p.Position, p.missing = legible(syntax.Reason.Error()), syntax.Scheme, &syntax.Pos, true
 		if p.Asked != "" {
 			p.Detail = fmt.Sprintf("%q is not an identifier: at byte %d: %s", brief(p.Asked), syntax.Pos, p.Detail)
 		}

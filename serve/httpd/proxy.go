@@ -2,12 +2,13 @@ package httpd
 
 import (
 	"crypto/tls"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"net/netip"
 	"slices"
 	"sync/atomic"
+
+	"github.com/stele-id/stele"
 )
 
 // Proxies are the trusted proxies in front of a server: it believes what they say of the
@@ -55,11 +56,11 @@ func ParseProxy(text string) (netip.Prefix, error) {
 	network, err := netip.ParsePrefix(text)
 	switch {
 	case err != nil || network.Addr().Is4In6():
-		return netip.Prefix{}, fmt.Errorf("%.100q is neither an address nor a network; write one as in 192.0.2.7, 10.0.0.0/8 or 2001:db8::/32", text)
+		return netip.Prefix{}, stele.Messagef("proxy.network-invalid", `"{network}" is neither an address nor a network; write one as in 192.0.2.7, 10.0.0.0/8 or 2001:db8::/32`, text)
 	case network != network.Masked():
-		return netip.Prefix{}, fmt.Errorf("%s has bits after its length; write %s for the network, or %s for the address", network, network.Masked(), network.Addr())
+		return netip.Prefix{}, stele.Messagef("proxy.network-has-host-bits", "{network} has bits after its length; write {masked} for the network, or {address} for the address", network, network.Masked(), network.Addr())
 	case network.Bits() == 0:
-		return netip.Prefix{}, fmt.Errorf("%s is every address, and then any client could forge its address; name the proxies", network)
+		return netip.Prefix{}, stele.Messagef("proxy.network-is-everything", "{network} is every address, and then any client could forge its address; name the proxies", network)
 	}
 	return network, nil
 }

@@ -38,9 +38,4 @@ func send(w http.ResponseWriter, r *http.Request, safe string, status int) {
 	}
 }
 
-const errLocation = reason("its owner has registered an address to which this server does not redirect; tell them")
-
-// reason is an error that is only its text.
-type reason string
-
-func (r reason) Error() string { return string(r) }
+var errLocation = stele.Messagef("redirect.location-not-allowed", "its owner has registered an address to which this server does not redirect; tell them")

@@ -2,7 +2,6 @@ package httpd
 
 import (
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 
@@ -70,7 +69,7 @@ func (h *Handler) identifier(w http.ResponseWriter, r *http.Request, t requestTa
 	q.Accept = h.accepts.of(r.Header, "Accept")
 	if a.media != "" {
 		if q.Accept, err = resolver.ParseAccept(a.media); err != nil {
-			h.fail(w, r, &refusal{http.StatusBadRequest, "Behind ?+t= stands a media type, such as text/csv."})
+			h.fail(w, r, refused(http.StatusBadRequest, "request.component-type", "Behind ?+t= stands a media type, such as text/csv."))
 			return
 		}
 	}
@@ -235,7 +234,7 @@ func (h *Handler) unknown(w http.ResponseWriter, r *http.Request, t requestTarge
 		}
 	}
 	if len(t.path) > stele.MaxText {
-		h.fail(w, r, &refusal{http.StatusRequestURITooLong, fmt.Sprintf("Identifiers have at most %d bytes, and this has %d.", stele.MaxText, len(t.path))})
+		h.fail(w, r, refused(http.StatusRequestURITooLong, "request.identifier-too-long", "Identifiers have at most {most} bytes, and this has {size}.", stele.MaxText, len(t.path)))
 		return
 	}
 	h.failAbout(w, r, t.path, err)

@@ -74,7 +74,7 @@ func (h *Handler) api(w http.ResponseWriter, r *http.Request, t requestTarget) {
 		return
 	}
 	if h.mayAsk(w, r) {
-		h.fail(w, r, &refusal{http.StatusNotFound, "Unknown HTTP API endpoint " + r.Method + " /" + legible(brief(t.path))})
+		h.fail(w, r, refused(http.StatusNotFound, "handle.endpoint-unknown", "Unknown HTTP API endpoint {method} /{path}", r.Method, legible(brief(t.path))))
 	}
 }
 
@@ -91,7 +91,7 @@ func (h *Handler) dns(w http.ResponseWriter, r *http.Request, t requestTarget) {
 
 // nothing answers that there is nothing, where no identifier can be.
 func (h *Handler) nothing(w http.ResponseWriter, r *http.Request, _ requestTarget) {
-	h.fail(w, r, &refusal{http.StatusNotFound, "There is nothing at this address."})
+	h.fail(w, r, refused(http.StatusNotFound, "resolver.address-unknown", "There is nothing at this address."))
 }
 
 // home answers with the page from which to begin. What follows an empty first segment is not

@@ -79,7 +79,7 @@ func (h *Handler) jwks(w http.ResponseWriter, r *http.Request, name string) {
 		return
 	}
 	if len(keys) == 0 {
-		h.fail(w, r, &refusal{http.StatusNotFound, "There are no keys of a namespace of this name; write its prefix or a name in it, as in " + jwksPath + "urn:example."})
+		h.fail(w, r, refused(http.StatusNotFound, "signing-key.namespace-unknown", "There are no keys of a namespace of this name; write its prefix or a name in it, as in {path}urn:example.", jwksPath))
 		return
 	}
 	body, err := proof.JWKS(keys[:min(len(keys), proof.MaxKeys)])

@@ -151,7 +151,7 @@ func (x *reading) why() error {
 		return x.err
 	}
 	if x.text == "" {
-		return stele.Invalidf("", 0, "there is no identifier; write one after the slash")
+		return stele.Invalidf("", 0, "resolve.identifier-missing-in-path", "there is no identifier; write one after the slash")
 	}
 	text, err := url.PathUnescape(x.text)
 	if err != nil {
@@ -160,7 +160,7 @@ func (x *reading) why() error {
 	if _, err = x.h.o.Schemes.Parse(text); err != nil {
 		return err
 	}
-	return stele.Invalidf("", 0, "this is an identifier of no known scheme")
+	return stele.Invalidf("", 0, "resolve.scheme-unknown", "this is an identifier of no known scheme")
 }
 
 // isMarked reports whether a text is more likely a name than the path of a link to one.

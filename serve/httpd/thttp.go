@@ -3,7 +3,6 @@ package httpd
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -43,9 +42,9 @@ func (h *Handler) thttp(w http.ResponseWriter, r *http.Request, t requestTarget)
 	answer := c.service(strings.TrimSuffix(service, "/"))
 	switch {
 	case answer == nil:
-		h.fail(w, r, &refusal{http.StatusNotFound, fmt.Sprintf("%.20q is not a service here; there are %s, as in /uri-res/N2L?urn:isbn:9780140449136.", service, thttpServices)})
+		h.fail(w, r, refused(http.StatusNotFound, "thttp.service-unknown", `"{service}" is not a service here; there are {services}, as in /uri-res/N2L?urn:isbn:9780140449136.`, service, thttpServices))
 	case t.query == "":
-		h.fail(w, r, &refusal{http.StatusBadRequest, "There is no name; write it after the question mark, as in /uri-res/N2L?urn:isbn:9780140449136."})
+		h.fail(w, r, refused(http.StatusBadRequest, "thttp.name-missing", "There is no name; write it after the question mark, as in /uri-res/N2L?urn:isbn:9780140449136."))
 	case strings.HasPrefix(string(newService(service)), "L2"):
 		w, done, ok := h.charge(w, r, costReverse)
 		if !ok {
@@ -182,7 +181,7 @@ func (c *thttpCall) components(text string, q *resolver.Request) (t requestTarge
 	q.Query, q.Component = a.query, a.component
 	if a.media != "" {
 		if q.Accept, err = resolver.ParseAccept(a.media); err != nil {
-			err = &refusal{http.StatusBadRequest, "Behind ?+t= stands a media type, such as text/csv."}
+			err = refused(http.StatusBadRequest, "request.component-type", "Behind ?+t= stands a media type, such as text/csv.")
 		}
 	}
 	return t, a, err
@@ -227,8 +226,8 @@ func (c *thttpCall) location() {
 
 // without answers for a record that has nothing for the service.
 func (c *thttpCall) without(res *resolver.Resolution, what string) {
-	c.h.failAbout(c.w, c.r, c.uri, &stele.Error{Op: "resolve", ID: res.ID, Kind: stele.NotFound, Err: fmt.Errorf(
-		"it is registered, but has no %s; ask N2C for what is known of it", what)})
+	c.h.failAbout(c.w, c.r, c.uri, &stele.Error{Op: "resolve", ID: res.ID, Kind: stele.NotFound, Err: stele.Messagef(
+		"resolve.service-data-missing", "it is registered, but has no {missing}; ask N2C for what is known of it", what)})
 }
 
 // locations answers N2Ls and N2Rs.
@@ -347,7 +346,7 @@ func (c *thttpCall) urn() {
 func (c *thttpCall) equal() {
 	both := strings.Fields(strings.ReplaceAll(c.uri, "%20", " "))
 	if len(both) != 2 {
-		c.h.fail(c.w, c.r, &refusal{http.StatusBadRequest, "Behind the question mark stand two names with %20 between them, as in /uri-res/I=I?urn:isbn:0140449132%20urn:isbn:9780140449136."})
+		c.h.fail(c.w, c.r, refused(http.StatusBadRequest, "thttp.two-names", "Behind the question mark stand two names with %20 between them, as in /uri-res/I=I?urn:isbn:0140449132%20urn:isbn:9780140449136."))
 		return
 	}
 	var ids [2]stele.ID
@@ -429,7 +428,7 @@ func (c *thttpCall) signature() {
 }
 
 // errPointing says that the search by location is off.
-const errPointing = reason("what leads to a location is not told here, since the public could list what a publisher has; the administrator of this server can turn it on")
+var errPointing = stele.Messagef("reverse.off", "what leads to a location is not told here, since the public could list what a publisher has; the administrator of this server can turn it on")
 
 // at returns what is registered for a location: the records that the client may see and that
 // still lead there.
@@ -458,7 +457,7 @@ func (c *thttpCall) at() (found []resolver.Resolution, err error) {
 		}
 	}
 	if len(found) == 0 {
-		return nil, &stele.Error{Op: "look up", Kind: stele.NotFound, Err: reason("nothing that is registered here leads to this location; write it exactly as its owner did")}
+		return nil, &stele.Error{Op: "look up", Kind: stele.NotFound, Err: stele.Messagef("reverse.nothing", "nothing that is registered here leads to this location; write it exactly as its owner did")}
 	}
 	return found, nil
 }

@@ -2,7 +2,6 @@ package binary
 
 import (
 	"encoding/binary"
-	"fmt"
 
 	"github.com/stele-id/stele"
 )
@@ -33,7 +32,7 @@ func MarshalAudit(e *stele.AuditEntry) []byte { return AppendAudit(nil, e) }
 func UnmarshalAudit(data []byte, e *stele.AuditEntry) error {
 	d := decoder{rest: string(data)}
 	if form := d.byte(); form != auditForm && d.err == nil {
-		return &stele.Error{Op: "decode", Kind: stele.Internal, Err: fmt.Errorf("an audit entry of form %d, which this program does not know", form)}
+		return &stele.Error{Op: "decode", Kind: stele.Internal, Err: stele.Messagef("audit.stored-form-unknown", "an audit entry of form {form}, which this program does not know", form)}
 	}
 	for _, text := range auditNames(e) {
 		*text = d.text()

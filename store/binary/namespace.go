@@ -2,7 +2,6 @@ package binary
 
 import (
 	"encoding/binary"
-	"fmt"
 	"math"
 
 	"github.com/stele-id/stele"
@@ -87,7 +86,7 @@ func MarshalNamespace(n *stele.Namespace) []byte { return AppendNamespace(nil, n
 func UnmarshalNamespace(data []byte, n *stele.Namespace) error {
 	d := decoder{rest: string(data)}
 	if form := d.byte(); form != namespaceForm && d.err == nil {
-		return &stele.Error{Op: "decode", Kind: stele.Internal, Err: fmt.Errorf("a namespace of form %d, which this program does not know", form)}
+		return &stele.Error{Op: "decode", Kind: stele.Internal, Err: stele.Messagef("namespace.stored-form-unknown", "a namespace of form {form}, which this program does not know", form)}
 	}
 	*n = stele.Namespace{
 		Scheme: d.text(),

@@ -2,8 +2,6 @@ package binary
 
 import (
 	"encoding/binary"
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/stele-id/stele"
@@ -44,8 +42,8 @@ func appendTime(b []byte, t time.Time) []byte {
 }
 
 var (
-	errShort = errors.New("it ends too early")
-	errOdd   = errors.New("a number or mark is not what it can be")
+	errShort = stele.Messagef("store.value-too-short", "it ends too early")
+	errOdd   = stele.Messagef("store.value-has-wrong-number", "a number or mark is not what it can be")
 )
 
 // decoder reads a binary form. After the first error it reads zeros. The form is
@@ -65,10 +63,10 @@ func (d *decoder) fail(err error) {
 // end returns what was wrong, or that something is left.
 func (d *decoder) end(what string) error {
 	if d.err == nil && len(d.rest) > 0 {
-		d.err = errors.New("something follows its end")
+		d.err = stele.Messagef("store.value-followed", "something follows its end")
 	}
 	if d.err != nil {
-		return &stele.Error{Op: "decode", Kind: stele.Internal, Err: fmt.Errorf("a stored %s is damaged: %w", what, d.err)}
+		return &stele.Error{Op: "decode", Kind: stele.Internal, Err: stele.Messagef("store.value-damaged", "a stored {what} is damaged: {cause}", what, d.err)}
 	}
 	return nil
 }

@@ -14,8 +14,6 @@ package binary
 
 import (
 	"encoding/binary"
-	"errors"
-	"fmt"
 	"math"
 	"slices"
 
@@ -25,7 +23,7 @@ import (
 // recordForm is the version of the form of records.
 const recordForm = 1
 
-var errZeroID = errors.New("the record has no identifier; parse one first")
+var errZeroID = stele.Messagef("record.stored-without-identifier", "the record has no identifier; parse one first")
 
 // AppendRecord appends a record to b.
 func AppendRecord(b []byte, r *stele.Record) ([]byte, error) {
@@ -74,7 +72,7 @@ func MarshalRecord(r *stele.Record) ([]byte, error) { return AppendRecord(nil, r
 func UnmarshalRecord(data []byte, r *stele.Record) error {
 	d := decoder{rest: string(data)}
 	if form := d.byte(); form != recordForm && d.err == nil {
-		return &stele.Error{Op: "decode", Kind: stele.Internal, Err: fmt.Errorf("a record of form %d, which this program does not know", form)}
+		return &stele.Error{Op: "decode", Kind: stele.Internal, Err: stele.Messagef("record.stored-form-unknown", "a record of form {form}, which this program does not know", form)}
 	}
 	*r = stele.Record{
 		ID:          d.id(),

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -23,8 +22,8 @@ type Tallies struct {
 }
 
 // differs is the error of two stores that are not the same.
-func (c *Copier) differs(format string, args ...any) error {
-	return fail(stele.Internal, "%s is not what %s is: %s; it can't be opened, so copy into an empty place, and report this fault", c.ToPlace, c.FromPlace, fmt.Sprintf(format, args...))
+func (c *Copier) differs(code, text string, args ...any) error {
+	return fail(stele.Internal, "copy.differs", "{copy} is not what {source} is: {cause}; it can't be opened, so copy into an empty place, and report this fault", c.ToPlace, c.FromPlace, stele.Messagef(code, text, args...))
 }
 
 // compare reads both stores from the beginning to the end, and returns the first
@@ -66,9 +65,9 @@ func (c *Copier) compare(ctx context.Context) (t Tallies, err error) {
 		return t, err
 	}
 	var wrong error
-	err = c.To.Verify(ctx, func(problem string) {
+	err = c.To.Verify(ctx, func(problem *stele.Message) {
 		if wrong == nil {
-			wrong = c.differs("%s", problem)
+			wrong = c.differs("", "{problem}", problem)
 		}
 	})
 	return t, errors.Join(wrong, err)
@@ -85,7 +84,7 @@ func (c *Copier) stillSealed(ctx context.Context) error {
 		return err
 	}
 	if reason != c.seal || last != c.last {
-		return fail(stele.Conflict, "the seal of %s was removed meanwhile; run this again", c.FromPlace)
+		return fail(stele.Conflict, "copy.seal-removed", "the seal of {source} was removed meanwhile; run this again", c.FromPlace)
 	}
 	return nil
 }
@@ -98,7 +97,7 @@ func (c *Copier) compareFeeds(ctx context.Context, last uint64, visit func(stele
 			return errEnough
 		}
 		if have == nil || copied == nil || !have.EqualStored(*copied) {
-			return c.differs("change %d differs", n+1)
+			return c.differs("copy.change-differs", "change {change} differs", n+1)
 		}
 		n++
 		visit(*have)
@@ -108,7 +107,7 @@ func (c *Copier) compareFeeds(ctx context.Context, last uint64, visit func(stele
 		return err
 	}
 	if n != last {
-		return c.differs("it has %d changes of %d", n, last)
+		return c.differs("copy.changes-missing", "it has {count} changes of {expected}", n, last)
 	}
 	return nil
 }
@@ -118,7 +117,7 @@ func (c *Copier) compareRecords(ctx context.Context, scheme string, t *Tallies, 
 	text := func(a, b *stele.Record) int { return cmp.Compare(a.ID.String(), b.ID.String()) }
 	return pairs(c.From.Scan(ctx, scheme, "", ""), c.To.Scan(ctx, scheme, "", ""), text, func(have, copied **stele.Record) error {
 		if have == nil || copied == nil {
-			return c.differs("one of both lacks a record of the scheme %s", scheme)
+			return c.differs("copy.record-missing", "one of both lacks a record of the scheme {scheme}", scheme)
 		}
 		equal := (*have).Equal(*copied)
 		if equal && (*have).Version > 1 {
@@ -128,7 +127,7 @@ func (c *Copier) compareRecords(ctx context.Context, scheme string, t *Tallies, 
 			}
 		}
 		if !equal {
-			return c.differs("%s differs", (*have).ID)
+			return c.differs("copy.record-differs", "{id} differs", (*have).ID)
 		}
 		t.Records++
 		c.done.Add(int64((*have).Version))
@@ -179,7 +178,7 @@ func (c *Copier) compareSpaces(ctx context.Context, t *Tallies, counted map[stel
 	}
 	err := pairs(c.From.Namespaces(ctx), c.To.Namespaces(ctx), name, func(have, copied **stele.Namespace) error {
 		if have == nil || copied == nil {
-			return c.differs("one of both lacks a namespace")
+			return c.differs("copy.namespace-missing", "one of both lacks a namespace")
 		}
 		equal := (*have).Equal(*copied)
 		if equal {
@@ -189,7 +188,7 @@ func (c *Copier) compareSpaces(ctx context.Context, t *Tallies, counted map[stel
 			}
 		}
 		if !equal {
-			return c.differs("the namespace %s differs", (*have).Key())
+			return c.differs("copy.namespace-differs", "the namespace {namespace} differs", (*have).Key())
 		}
 		t.Namespaces++
 		counted[(*have).Key()] = true
@@ -208,7 +207,7 @@ func (c *Copier) compareSpaces(ctx context.Context, t *Tallies, counted map[stel
 			return err
 		}
 		if have != copied {
-			return c.differs("the namespace %s counts %d records, not %d", key, copied, have)
+			return c.differs("copy.count-differs", "the namespace {namespace} counts {count} records, not {expected}", key, copied, have)
 		}
 	}
 	return nil
@@ -225,11 +224,11 @@ func (c *Copier) compareKept(ctx context.Context, t *Tallies) error {
 		return err
 	}
 	if !slices.Equal(from, to) {
-		return c.differs("the generations differ")
+		return c.differs("copy.generations-differ", "the generations differ")
 	}
 	err = pairs(c.From.ZoneStates(ctx), c.To.ZoneStates(ctx), byZone, func(have, copied *stele.ZoneState) error {
 		if have == nil || copied == nil || !sameZone(*have, *copied) {
-			return c.differs("the serial of a zone differs")
+			return c.differs("copy.zone-serial-differs", "the serial of a zone differs")
 		}
 		return nil
 	})
@@ -238,7 +237,7 @@ func (c *Copier) compareKept(ctx context.Context, t *Tallies) error {
 	}
 	err = pairs(c.From.MinterStates(ctx), c.To.MinterStates(ctx), byMinter, func(have, copied *stele.MinterState) error {
 		if have == nil || copied == nil || !bytes.Equal(have.After, copied.After) {
-			return c.differs("a minter differs")
+			return c.differs("copy.minter-differs", "a minter differs")
 		}
 		t.Minters++
 		return nil
@@ -251,7 +250,7 @@ func (c *Copier) compareKept(ctx context.Context, t *Tallies) error {
 			return nil
 		}
 		if have == nil || copied == nil || !bytes.Equal(have.Value, copied.Value) {
-			return c.differs("a cell differs")
+			return c.differs("copy.cell-differs", "a cell differs")
 		}
 		t.Cells++
 		return nil

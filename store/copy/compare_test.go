@@ -136,9 +136,9 @@ func (s spoilt) Cells(ctx context.Context, prefix, after string) iter.Seq2[stele
 	})
 }
 
-func (s spoilt) Verify(ctx context.Context, report func(string)) error {
+func (s spoilt) Verify(ctx context.Context, report func(*stele.Message)) error {
 	if s.what == "index" {
-		report("the index is broken")
+		report(stele.Messagef("x.y", "the index is broken"))
 	}
 	return s.Store.Verify(ctx, report)
 }

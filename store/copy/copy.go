@@ -9,7 +9,6 @@ package copy
 
 import (
 	"context"
-	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -82,8 +81,8 @@ func (c *Copier) follow(phase, unit string, total int64) Progress {
 	return c.Progress(phase, unit, total, c.done.Load)
 }
 
-func fail(kind stele.Kind, format string, args ...any) error {
-	return &stele.Error{Op: "copy", Kind: kind, Err: fmt.Errorf(format, args...)}
+func fail(kind stele.Kind, code, text string, args ...any) error {
+	return &stele.Error{Op: "copy", Kind: kind, Err: stele.Messagef(code, text, args...)}
 }
 
 // Run copies, compares, and makes the target a registry.
@@ -145,13 +144,13 @@ func (c *Copier) begin(ctx context.Context) (already uint64, err error) {
 // changes it has.
 func (c *Copier) resume(ctx context.Context, mark *Mark) (already uint64, err error) {
 	if mark.Backup {
-		return 0, fail(stele.Conflict, "%s has what a restore left that was not finished; copy into an empty place", c.ToPlace)
+		return 0, fail(stele.Conflict, "copy.into-unfinished-restore", "{copy} has what a restore left that was not finished; copy into an empty place", c.ToPlace)
 	}
 	if already, err = c.To.LastChange(ctx); err != nil {
 		return 0, err
 	}
 	if err := c.compareFeeds(ctx, already, func(stele.Change) {}); err != nil {
-		return 0, fail(stele.Conflict, "%s is an unfinished copy, of %s as it seems, and not of this registry (%w); copy into an empty place", c.ToPlace, mark.From, stele.Reason(err))
+		return 0, fail(stele.Conflict, "copy.of-other-registry", "{copy} is an unfinished copy, of {source} as it seems, and not of this registry ({cause}); copy into an empty place", c.ToPlace, mark.From, stele.Reason(err))
 	}
 	return already, nil
 }
@@ -163,7 +162,7 @@ func (c *Copier) look(ctx context.Context) (*Mark, error) {
 		return nil, err
 	}
 	if sealed != "" {
-		return nil, fail(stele.Conflict, "%s is sealed itself (%s); copy into an empty place", c.ToPlace, sealed)
+		return nil, fail(stele.Conflict, "copy.into-sealed", "{copy} is sealed itself ({reason}); copy into an empty place", c.ToPlace, sealed)
 	}
 	mark, err := ReadMark(ctx, c.To)
 	if err != nil || mark != nil {
@@ -193,7 +192,7 @@ func (c *Copier) look(ctx context.Context) (*Mark, error) {
 		break
 	}
 	if more {
-		return nil, fail(stele.Conflict, "%s has a registry already, with %d changes, which is not an unfinished copy; copy into an empty place", c.ToPlace, last)
+		return nil, fail(stele.Conflict, "copy.into-registry", "{copy} has a registry already, with {changes} changes, which is not an unfinished copy; copy into an empty place", c.ToPlace, last)
 	}
 	return nil, nil
 }
@@ -215,7 +214,7 @@ func (c *Copier) sealSource(ctx context.Context, mark *Mark) error {
 		c.seal = have
 		return nil
 	}
-	return fail(stele.Conflict, "%s is sealed for another reason (%s); go on with that, or give it up and take the seal away: stele store unseal %s", c.FromPlace, have, c.FromPlace.Flag)
+	return fail(stele.Conflict, "copy.source-sealed-otherwise", "{source} is sealed for another reason ({reason}); go on with that, or give it up and take the seal away: stele store unseal {place}", c.FromPlace, have, c.FromPlace.Flag)
 }
 
 // replay makes the changes after one again.

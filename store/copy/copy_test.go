@@ -114,7 +114,7 @@ func TestCopyUnkept(t *testing.T) {
 	if some == 0 {
 		t.Error("all versions were kept")
 	}
-	if err := to.Verify(t.Context(), func(problem string) { t.Error(problem) }); err != nil {
+	if err := to.Verify(t.Context(), func(problem *stele.Message) { t.Error(problem) }); err != nil {
 		t.Error(err)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"iter"
 	"slices"
 
@@ -15,7 +14,7 @@ import (
 const keptAtOnce = 500
 
 // errEnough ends pairs early.
-var errEnough = errors.New("enough")
+var errEnough = stele.Messagef("copy.comparison-ended-early", "enough")
 
 // pairs goes through two lists that are in order, and calls visit with what both have at
 // a place: one of both may be nil.
@@ -67,7 +66,7 @@ func (c *Copier) copyMinters(ctx context.Context) error {
 	}
 	err := pairs(c.From.MinterStates(ctx), c.To.MinterStates(ctx), byMinter, func(have, copied *stele.MinterState) error {
 		if have == nil {
-			return fail(stele.Conflict, "the unfinished copy %s has a minter %.100q, and %s has not; copy into an empty place", c.ToPlace, copied.Name, c.FromPlace)
+			return fail(stele.Conflict, "copy.minter-not-in-source", `the unfinished copy {copy} has a minter "{minter}", and {source} has not; copy into an empty place`, c.ToPlace, copied.Name, c.FromPlace)
 		}
 		m := stele.MinterState{Name: have.Name, After: have.After}
 		if copied != nil {
@@ -145,7 +144,7 @@ func (c *Copier) copyZones(ctx context.Context) error {
 	next := new(stele.Commit)
 	err := pairs(c.From.ZoneStates(ctx), c.To.ZoneStates(ctx), byZone, func(have, copied *stele.ZoneState) error {
 		if have == nil {
-			return fail(stele.Conflict, "the unfinished copy %s has a zone %.100q, and %s has not; copy into an empty place", c.ToPlace, copied.Zone, c.FromPlace)
+			return fail(stele.Conflict, "copy.zone-not-in-source", `the unfinished copy {copy} has a zone "{zone}", and {source} has not; copy into an empty place`, c.ToPlace, copied.Zone, c.FromPlace)
 		}
 		raise := stele.ZoneRaise{Zone: have.Zone, Base: have.Base, Shut: have.Shut, Last: have.Last}
 		if copied != nil {

@@ -3,7 +3,6 @@ package copy
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/stele-id/stele"
@@ -21,8 +20,8 @@ type Mark struct {
 	Began  time.Time `json:"began"`
 }
 
-func failOpen(kind stele.Kind, format string, args ...any) error {
-	return &stele.Error{Op: "open", Kind: kind, Err: fmt.Errorf(format, args...)}
+func failOpen(kind stele.Kind, code, text string, args ...any) error {
+	return &stele.Error{Op: "open", Kind: kind, Err: stele.Messagef(code, text, args...)}
 }
 
 // Cell returns the cell that marks a store with m.
@@ -39,7 +38,7 @@ func ReadMark(ctx context.Context, s stele.Store) (*Mark, error) {
 	}
 	mark := new(Mark)
 	if err := json.Unmarshal(value, mark); err != nil {
-		return nil, failOpen(stele.Internal, "the mark of an unfinished copy is damaged (%w); copy into an empty place", err)
+		return nil, failOpen(stele.Internal, "copy.mark-damaged", "the mark of an unfinished copy is damaged ({cause}); copy into an empty place", err)
 	}
 	return mark, nil
 }
@@ -70,7 +69,7 @@ func RefuseUnfinished(ctx context.Context, s stele.Store, at Place) error {
 		return err
 	}
 	if mark.Backup {
-		return failOpen(stele.Conflict, "the restore of %s into %s was not finished; drop the database, make it anew, and restore again", mark.From, at)
+		return failOpen(stele.Conflict, "restore.unfinished", "the restore of {backup} into {place} was not finished; drop the database, make it anew, and restore again", mark.From, at)
 	}
-	return failOpen(stele.Conflict, "%s is a copy of %s that is not finished; go on with 'stele store copy', as it was begun", at, mark.From)
+	return failOpen(stele.Conflict, "copy.unfinished", "{place} is a copy of {source} that is not finished; go on with 'stele store copy', as it was begun", at, mark.From)
 }

@@ -31,7 +31,7 @@ func (c *Copier) read(ctx context.Context, after uint64) (p portion) {
 		}
 	}
 	if len(changes) == 0 {
-		return portion{err: fail(stele.Internal, "change %d is missing in %s; 'stele verify' tells more", after+1, c.FromPlace)}
+		return portion{err: fail(stele.Internal, "copy.source-lacks-change", "change {change} is missing in {source}; 'stele verify' tells more", after+1, c.FromPlace)}
 	}
 	p.changes = uint64(len(changes))
 	records, err := c.versions(ctx, changes)
@@ -105,7 +105,7 @@ func (c *Copier) versionsOf(ctx context.Context, id stele.ID, changes []stele.Ch
 	if missing == 0 {
 		return nil
 	}
-	return fail(stele.Internal, "a version of %s that is in the list of changes is missing in %s; 'stele verify' tells more", id, c.FromPlace)
+	return fail(stele.Internal, "copy.source-lacks-version", "a version of {id} that is in the list of changes is missing in {source}; 'stele verify' tells more", id, c.FromPlace)
 }
 
 // commits makes commits of the changes. In one of them records come before namespaces, and

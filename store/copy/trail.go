@@ -51,13 +51,13 @@ func (c *Copier) compareTrail(ctx context.Context, t *Tallies) error {
 	number := func(a, b *stele.AuditEntry) int { return cmp.Compare(a.Number, b.Number) }
 	return pairs(c.From.Audit(ctx, 0), c.To.Audit(ctx, 0), number, func(have, copied **stele.AuditEntry) error {
 		if have == nil || copied == nil {
-			return c.differs("one of both lacks an entry of the audit trail")
+			return c.differs("copy.audit-entry-missing", "one of both lacks an entry of the audit trail")
 		}
 		// Stores keep times to the microsecond.
 		same := **copied
 		same.At = (*have).At
 		if !(*have).Equal(&same) || (*have).At.UnixMicro() != (*copied).At.UnixMicro() {
-			return c.differs("entry %d of the audit trail differs", (*have).Number)
+			return c.differs("copy.audit-entry-differs", "entry {number} of the audit trail differs", (*have).Number)
 		}
 		t.Audit++
 		return nil

@@ -57,7 +57,7 @@ func (st *state) putAudit(list []*stele.AuditEntry, trim uint64, at time.Time) e
 	t := st.trail
 	if trim > 0 {
 		if trim <= t.before || trim > t.last() {
-			return refuse("commit", stele.ID{}, stele.Conflict, "the audit trail was to be trimmed up to entry %d, and has those from %d to %d; read it again", trim, t.before+1, t.last())
+			return refuse("commit", stele.ID{}, stele.Conflict, "audit.trim-out-of-range", "the audit trail was to be trimmed up to entry {trim}, and has those from {first} to {last}; read it again", trim, t.before+1, t.last())
 		}
 		t.entries = append([]auditEntry{}, t.entries[trim-t.before:]...)
 		t.before = trim
@@ -69,7 +69,7 @@ func (st *state) putAudit(list []*stele.AuditEntry, trim uint64, at time.Time) e
 				t.before = e.Number - 1
 			}
 			if e.Number != t.last()+1 {
-				return refuse("commit", stele.ID{}, stele.Conflict, "entry %d was to be added to the audit trail, which has %d; go on from there", e.Number, t.last())
+				return refuse("commit", stele.ID{}, stele.Conflict, "audit.entry-out-of-order", "entry {number} was to be added to the audit trail, which has {last}; go on from there", e.Number, t.last())
 			}
 			at = e.At.UTC().Round(0)
 		} else if n := len(t.entries); n > 0 && at.Before(t.entries[n-1].at) {
@@ -82,22 +82,22 @@ func (st *state) putAudit(list []*stele.AuditEntry, trim uint64, at time.Time) e
 }
 
 // verifyAudit checks that the trail can be read, and that an entry says what was trimmed.
-func (st *state) verifyAudit(report func(problem string)) {
+func (st *state) verifyAudit(report func(problem *stele.Message)) {
 	said := st.trail.before == 0
 	var at time.Time
 	for i := range st.trail.entries {
 		e, err := st.trail.entry(uint64(i))
 		if err != nil {
-			report("An entry of the audit trail can't be read: " + err.Error())
+			report(stele.Messagef("verify.audit-entry-unreadable", "An entry of the audit trail can't be read: {cause}", err))
 			continue
 		}
 		if e.At.Before(at) {
-			report("An entry of the audit trail is earlier than the one before it.")
+			report(stele.Messagef("verify.audit-entry-too-early", "An entry of the audit trail is earlier than the one before it."))
 		}
 		at = e.At
 		said = said || e.Trimmed >= st.trail.before
 	}
 	if !said {
-		report("The audit trail does not begin with entry 1, and no entry says that those before were trimmed.")
+		report(stele.Messagef("verify.audit-trim-unrecorded", "The audit trail does not begin with entry 1, and no entry says that those before were trimmed."))
 	}
 }

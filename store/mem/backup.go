@@ -51,7 +51,7 @@ func (s *Store) Backup(ctx context.Context, folder string) error {
 		return err
 	}
 	if err := os.Mkdir(folder, 0o700); err != nil {
-		return refuse("backup", stele.ID{}, stele.Invalid, "the backup needs a folder that is not there yet: %w", err)
+		return refuse("backup", stele.ID{}, stele.Invalid, "backup.needs-new-folder", "the backup needs a folder that is not there yet: {cause}", err)
 	}
 	if err := st.save(ctx, filepath.Join(folder, backupFile)); err != nil {
 		return errors.Join(err, os.RemoveAll(folder))
@@ -63,7 +63,7 @@ func (s *Store) Backup(ctx context.Context, folder string) error {
 func (st *state) save(ctx context.Context, name string) (err error) {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
-		return refuse("backup", stele.ID{}, stele.Unavailable, "%w", err)
+		return refuse("backup", stele.ID{}, stele.Unavailable, "", "{cause}", err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	sum := sha256.New()
@@ -73,7 +73,7 @@ func (st *state) save(ctx context.Context, name string) (err error) {
 			return err
 		}
 		if err := enc.Encode(saved{Body: e.body, IsNamespace: e.isNamespace(), At: e.At, Counted: e.Counted, Aliases: e.CountedAliases}); err != nil {
-			return refuse("backup", stele.ID{}, stele.Unavailable, "%w", err)
+			return refuse("backup", stele.ID{}, stele.Unavailable, "", "{cause}", err)
 		}
 	}
 	last := saved{IsLast: true, Minters: make(map[string][]byte), Cells: make(map[string][]byte), Seal: st.seal, Trimmed: st.trail.before}
@@ -97,10 +97,10 @@ func (st *state) save(ctx context.Context, name string) (err error) {
 		return err
 	}
 	if err := enc.Encode(last); err != nil {
-		return refuse("backup", stele.ID{}, stele.Unavailable, "%w", err)
+		return refuse("backup", stele.ID{}, stele.Unavailable, "", "{cause}", err)
 	}
 	if _, err := f.Write(sum.Sum(nil)); err != nil {
-		return refuse("backup", stele.ID{}, stele.Unavailable, "%w", err)
+		return refuse("backup", stele.ID{}, stele.Unavailable, "", "{cause}", err)
 	}
 	return f.Sync()
 }
@@ -110,20 +110,20 @@ func (st *state) save(ctx context.Context, name string) (err error) {
 func Open(folder string, now func() time.Time) (*Store, error) {
 	data, err := os.ReadFile(filepath.Join(folder, backupFile))
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, refuse("open", stele.ID{}, stele.NotFound, "there is no backup in %q: %w", folder, err)
+		return nil, refuse("open", stele.ID{}, stele.NotFound, "backup.missing", `there is no backup in "{folder}": {cause}`, folder, err)
 	} else if err != nil {
-		return nil, refuse("open", stele.ID{}, stele.Unavailable, "%w", err)
+		return nil, refuse("open", stele.ID{}, stele.Unavailable, "", "{cause}", err)
 	}
 	at := max(0, len(data)-sha256.Size)
 	if sum := sha256.Sum256(data[:at]); !bytes.Equal(sum[:], data[at:]) {
-		return nil, refuse("open", stele.ID{}, stele.Internal, "the backup in %q is damaged; take another one", folder)
+		return nil, refuse("open", stele.ID{}, stele.Internal, "backup.damaged", `the backup in "{folder}" is damaged; take another one`, folder)
 	}
 	st := new(state)
 	dec := gob.NewDecoder(bytes.NewReader(data[:at]))
 	for {
 		var e saved
 		if err := dec.Decode(&e); err != nil {
-			return nil, refuse("open", stele.ID{}, stele.Internal, "the backup in %q is damaged: %w", folder, err)
+			return nil, refuse("open", stele.ID{}, stele.Internal, "backup.unreadable", `the backup in "{folder}" is damaged: {cause}`, folder, err)
 		}
 		if e.IsLast {
 			for name, kept := range e.Minters {
@@ -150,7 +150,7 @@ func Open(folder string, now func() time.Time) (*Store, error) {
 			return newStore(now, st), nil
 		}
 		if err := st.replay(e.Body, e.IsNamespace, stele.Change{At: e.At, Counted: e.Counted, CountedAliases: e.Aliases}); err != nil {
-			return nil, refuse("open", stele.ID{}, stele.Internal, "the backup in %q is damaged: %w", folder, err)
+			return nil, refuse("open", stele.ID{}, stele.Internal, "backup.unreadable", `the backup in "{folder}" is damaged: {cause}`, folder, err)
 		}
 	}
 }

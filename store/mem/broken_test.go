@@ -20,7 +20,7 @@ type noAliases struct{ stele.Store }
 func (b noAliases) Record(ctx context.Context, name stele.ID) (*stele.Record, error) {
 	r, err := b.Store.Record(ctx, name)
 	if err == nil && r.ID != name {
-		return nil, refuse("get", name, stele.NotFound, "lost")
+		return nil, refuse("get", name, stele.NotFound, "x.y", "lost")
 	}
 	return r, err
 }
@@ -293,7 +293,7 @@ type short struct{ stele.Store }
 
 func (b short) Record(ctx context.Context, name stele.ID) (*stele.Record, error) {
 	if len(name.String()) > 2704 {
-		return nil, refuse("get", name, stele.NotFound, "too long")
+		return nil, refuse("get", name, stele.NotFound, "x.y", "too long")
 	}
 	return b.Store.Record(ctx, name)
 }
@@ -330,8 +330,8 @@ func (b immortal) Close() error { return nil }
 // suspicious reports a fault where there is none.
 type suspicious struct{ stele.Store }
 
-func (b suspicious) Verify(_ context.Context, report func(string)) error {
-	report("a fault")
+func (b suspicious) Verify(_ context.Context, report func(*stele.Message)) error {
+	report(stele.Messagef("x.y", "a fault"))
 	return nil
 }
 

@@ -60,14 +60,14 @@ func (b *leaky) Sealed(context.Context) (string, error) {
 
 func (b *leaky) Apply(ctx context.Context, c *stele.Commit) error {
 	if reason, _ := b.Sealed(ctx); reason != "" && len(c.Records)+len(c.Namespaces) > 0 {
-		return refuse("commit", stele.ID{}, stele.Conflict, "%s", reason)
+		return refuse("commit", stele.ID{}, stele.Conflict, "x.y", "{reason}", reason)
 	}
 	return b.Store.Apply(ctx, c)
 }
 
 func (b *leaky) Ingest(ctx context.Context, records []*stele.Record, count stele.NamespaceCounter, touch *stele.Touch, state *stele.MinterState, models ...*stele.AuditEntry) ([]error, error) {
 	if reason, _ := b.Sealed(ctx); reason != "" {
-		return nil, refuse("ingest", stele.ID{}, stele.Conflict, "%s", reason)
+		return nil, refuse("ingest", stele.ID{}, stele.Conflict, "x.y", "{reason}", reason)
 	}
 	return b.Store.Ingest(ctx, records, count, touch, state, models...)
 }
@@ -90,7 +90,7 @@ func (b *hasty) Sealed(context.Context) (string, error) {
 
 func (b *hasty) Apply(ctx context.Context, c *stele.Commit) error {
 	if reason, _ := b.Sealed(ctx); reason != "" {
-		return refuse("commit", stele.ID{}, stele.Conflict, "%s", reason)
+		return refuse("commit", stele.ID{}, stele.Conflict, "x.y", "{reason}", reason)
 	}
 	if len(c.Records) > 0 {
 		time.Sleep(20 * time.Millisecond) // as a slow disk takes

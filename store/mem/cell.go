@@ -38,7 +38,7 @@ func (s *Store) Cells(ctx context.Context, prefix, after string) iter.Seq2[stele
 func (st *state) putCell(c stele.CellChange) error {
 	have, ok := st.cells.get(c.Name)
 	if ok != (c.Before != nil) || !bytes.Equal(have, c.Before) {
-		return refuse("commit", stele.ID{}, stele.Conflict, "cell %.100q has another value by now; read it again", c.Name)
+		return refuse("commit", stele.ID{}, stele.Conflict, "store.cell-changed", `cell "{cell}" has another value by now; read it again`, c.Name)
 	}
 	if c.After == nil {
 		st.cells = st.cells.without(c.Name)

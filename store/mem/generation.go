@@ -34,7 +34,7 @@ func (s *Store) SetGenerations(ctx context.Context, present stele.GenerationID, 
 	}
 	return s.write(ctx, op, func(st *state, _ time.Time) error {
 		if have := st.generations.Last().ID; have != present {
-			return refuse(op, stele.ID{}, stele.Conflict, "the present generation is %s, not %s; read it again", have, present)
+			return refuse(op, stele.ID{}, stele.Conflict, "store.generation-differs", "the present generation is {generation}, not {expected}; read it again", have, present)
 		}
 		st.generations = slices.Clone(list)
 		for i := range st.generations {

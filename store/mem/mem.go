@@ -10,7 +10,6 @@ package mem
 
 import (
 	"context"
-	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -72,10 +71,10 @@ func (s *Store) Apply(ctx context.Context, c *stele.Commit) error {
 // putNamed adds the records and namespaces of a commit.
 func (st *state) putNamed(c *stele.Commit, at time.Time) error {
 	if have := uint64(len(st.journal)); len(c.Replay) > 0 && c.Replay[0].Seq != have+1 {
-		return refuse("commit", stele.ID{}, stele.Conflict, "change %d was to be replayed, but the store has %d changes; go on from there", c.Replay[0].Seq, have)
+		return refuse("commit", stele.ID{}, stele.Conflict, "commit.replay-out-of-order", "change {change} was to be replayed, but the store has {changes} changes; go on from there", c.Replay[0].Seq, have)
 	}
 	if t := c.Touch; t != nil && len(c.Namespaces) > 0 && c.Replay == nil && t.Spaces != st.spaces {
-		return refuse("commit", stele.ID{}, stele.Conflict, "a namespace has changed meanwhile; read the namespaces again")
+		return refuse("commit", stele.ID{}, stele.Conflict, "commit.namespace-changed-meanwhile", "a namespace has changed meanwhile; read the namespaces again")
 	}
 	first := uint64(len(st.journal)) + 1
 	zones := c.Touch.RecordZones(c.Records)
@@ -191,7 +190,7 @@ func (s *Store) view(ctx context.Context, op string) (*state, error) {
 	}
 	st := s.state.Load()
 	if st == nil {
-		return nil, refuse(op, stele.ID{}, stele.Unavailable, "the store is closed; open it again")
+		return nil, refuse(op, stele.ID{}, stele.Unavailable, "store.closed", "the store is closed; open it again")
 	}
 	return st, nil
 }
@@ -221,6 +220,6 @@ func (s *Store) shut() *state {
 }
 
 // refuse makes an error.
-func refuse(op string, id stele.ID, kind stele.Kind, format string, args ...any) error {
-	return &stele.Error{Op: op, ID: id, Kind: kind, Err: fmt.Errorf(format, args...)}
+func refuse(op string, id stele.ID, kind stele.Kind, code, text string, args ...any) error {
+	return &stele.Error{Op: op, ID: id, Kind: kind, Err: stele.Messagef(code, text, args...)}
 }

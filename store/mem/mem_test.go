@@ -142,7 +142,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 		st := good()
 		c.damage(st)
 		var problems []string
-		if err := newStore(time.Now, st).Verify(t.Context(), func(p string) { problems = append(problems, p) }); err != nil {
+		if err := newStore(time.Now, st).Verify(t.Context(), func(p *stele.Message) { problems = append(problems, p.Error()) }); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		got := strings.Join(problems, "\n")

@@ -20,7 +20,7 @@ func (s *Store) Record(ctx context.Context, name stele.ID) (*stele.Record, error
 	}
 	id, ok := st.names.get(idKey(name))
 	if !ok {
-		return nil, refuse("get", name, stele.NotFound, "nothing is registered under this name")
+		return nil, refuse("get", name, stele.NotFound, "record.not-registered", "nothing is registered under this name")
 	}
 	return st.record(id)
 }
@@ -29,7 +29,7 @@ func (s *Store) Record(ctx context.Context, name stele.ID) (*stele.Record, error
 func (st *state) record(id stele.ID) (*stele.Record, error) {
 	v, ok := st.records.get(idKey(id))
 	if !ok {
-		return nil, refuse("get", id, stele.Internal, "the name is known and its record is not there")
+		return nil, refuse("get", id, stele.Internal, "store.record-of-name-missing", "the name is known and its record is not there")
 	}
 	return v.record()
 }
@@ -61,7 +61,7 @@ func (s *Store) Longest(ctx context.Context, name stele.ID, cuts func(n int) boo
 	case err != nil:
 		return nil, stele.Prefix{}, err
 	case n == 0:
-		return nil, stele.Prefix{}, refuse("get", name, stele.NotFound, "no part of the name is registered")
+		return nil, stele.Prefix{}, refuse("get", name, stele.NotFound, "record.no-part-registered", "no part of the name is registered")
 	}
 	id, _ := st.names.get(key[:head+n])
 	r, err := st.record(id)
@@ -83,7 +83,7 @@ func (s *Store) First(ctx context.Context, candidates iter.Seq[stele.Prefix]) (*
 			return r, p, err
 		}
 	}
-	return nil, stele.Prefix{}, refuse("get", stele.ID{}, stele.NotFound, "neither the name nor a part of it is registered")
+	return nil, stele.Prefix{}, refuse("get", stele.ID{}, stele.NotFound, "record.neither-name-nor-part-registered", "neither the name nor a part of it is registered")
 }
 
 // History implements [stele.Store].
@@ -117,7 +117,7 @@ func (s *Store) Version(ctx context.Context, id stele.ID, version uint64) (*stel
 			return v.record()
 		}
 	}
-	return nil, refuse("get version", id, stele.NotFound, "it has no version %d", version)
+	return nil, refuse("get version", id, stele.NotFound, "record.version-unknown", "it has no version {version}", version)
 }
 
 // VersionAt implements [stele.Store].
@@ -139,7 +139,7 @@ func (s *Store) VersionAt(ctx context.Context, id stele.ID, at time.Time) (best 
 		}
 	}
 	if best == nil {
-		return nil, refuse("get version", id, stele.NotFound, "it has no version of %s or before", at.UTC().Format(time.RFC3339))
+		return nil, refuse("get version", id, stele.NotFound, "record.no-version-so-early", "it has no version of {time} or before", at.UTC().Format(time.RFC3339))
 	}
 	return best, nil
 }
@@ -226,7 +226,7 @@ func (s *Store) Namespace(ctx context.Context, key stele.NamespaceKey) (*stele.N
 	}
 	v, ok := st.namespaces.get(spaceKey(key))
 	if !ok {
-		return nil, refuse("get namespace", stele.ID{}, stele.NotFound, "there is no namespace %q; add it first", key)
+		return nil, refuse("get namespace", stele.ID{}, stele.NotFound, "store.namespace-missing-in-memory", `there is no namespace "{namespace}"; add it first`, key)
 	}
 	return v.namespace()
 }

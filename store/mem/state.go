@@ -89,7 +89,7 @@ func (st *state) putRecord(r *stele.Record, at time.Time, count counting) error 
 	}
 	for _, name := range r.Names() {
 		if owner, taken := st.names.get(idKey(name)); taken && (newest == nil || owner != r.ID) {
-			return refuse("commit", r.ID, stele.Conflict, "the name %q is taken by %q; no name is ever given away", name, owner)
+			return refuse("commit", r.ID, stele.Conflict, "commit.name-taken-in-memory", `the name "{name}" is taken by "{owner}"; no name is ever given away`, name, owner)
 		}
 	}
 	body, err := stored.MarshalRecord(r)
@@ -143,7 +143,7 @@ func (st *state) checkVersion(r *stele.Record) (*stele.Record, *version, error) 
 	}
 	for _, name := range before.Names() {
 		if !names[name] {
-			return nil, nil, refuse("commit", r.ID, stele.Invalid, "the alias %q is missing; a name stays with its record for ever", name)
+			return nil, nil, refuse("commit", r.ID, stele.Invalid, "commit.alias-missing-in-memory", `the alias "{alias}" is missing; a name stays with its record for ever`, name)
 		}
 	}
 	return before, newest, nil
@@ -191,7 +191,7 @@ func checkNext(op string, id stele.ID, number uint64, newest *version) error {
 		have = newest.number
 	}
 	if number != have+1 {
-		return refuse(op, id, stele.Conflict, "version %d was to be committed, but the store has version %d; read it again", number, have)
+		return refuse(op, id, stele.Conflict, "commit.version-differs", "version {version} was to be committed, but the store has version {stored}; read it again", number, have)
 	}
 	return nil
 }
@@ -245,7 +245,7 @@ func (st *state) addCount(id stele.ID, key stele.NamespaceKey, quota uint64) err
 	}
 	n, _ := st.counts.get(spaceKey(key))
 	if quota > 0 && n >= quota {
-		return refuse("commit", id, stele.Exhausted, "namespace %q has its quota of %d names; ask for a greater one", key, quota)
+		return refuse("commit", id, stele.Exhausted, "quota.reached-in-memory", `namespace "{namespace}" has its quota of {quota} names; ask for a greater one`, key, quota)
 	}
 	st.counts = st.counts.with(spaceKey(key), n+1)
 	return nil
@@ -268,7 +268,7 @@ func (st *state) putNamespace(n *stele.Namespace, at time.Time) error {
 func (st *state) putMinter(m stele.MinterState) error {
 	have, ok := st.minters.get(m.Name)
 	if ok != (m.Before != nil) || !bytes.Equal(have, m.Before) {
-		return refuse("commit", stele.ID{}, stele.Conflict, "minter %q has another state by now; read it again", m.Name)
+		return refuse("commit", stele.ID{}, stele.Conflict, "commit.minter-state-changed-in-memory", `minter "{minter}" has another state by now; read it again`, m.Name)
 	}
 	st.minters = st.minters.with(m.Name, append([]byte{}, m.After...))
 	return nil

@@ -3,7 +3,6 @@ package mem
 import (
 	"bytes"
 	"context"
-	"fmt"
 
 	"github.com/stele-id/stele"
 	"github.com/stele-id/stele/store/binary"
@@ -11,7 +10,7 @@ import (
 
 // Verify implements [stele.Store]. It makes the whole state again from the
 // journal, by the same rules, and reports every difference from what is kept.
-func (s *Store) Verify(ctx context.Context, report func(problem string)) error {
+func (s *Store) Verify(ctx context.Context, report func(problem *stele.Message)) error {
 	st, err := s.view(ctx, "verify")
 	if err != nil {
 		return err
@@ -22,14 +21,14 @@ func (s *Store) Verify(ctx context.Context, report func(problem string)) error {
 			return err
 		}
 		if e.Seq != uint64(i)+1 {
-			report(fmt.Sprintf("the change at place %d has the number %d", i+1, e.Seq))
+			report(stele.Messagef("verify.change-number-differs", "the change at place {place} has the number {number}", i+1, e.Seq))
 		}
 		if err := again.replay(e.body, e.isNamespace(), e.Change); err != nil {
-			report(fmt.Sprintf("change %d can't have been made: %v", e.Seq, err))
+			report(stele.Messagef("verify.change-impossible", "change {number} can't have been made: {cause}", e.Seq, err))
 			continue
 		}
 		if made := again.journal[len(again.journal)-1]; made.ID != e.ID || made.Namespace != e.Namespace || made.Version != e.Version {
-			report(fmt.Sprintf("change %d names %q %q, version %d, and holds %q %q, version %d",
+			report(stele.Messagef("verify.change-names-other", `change {number} names {kind} "{name}", version {version}, and holds {held-kind} "{held-name}", version {held-version}`,
 				e.Seq, e.ID, e.Namespace.Prefix, e.Version, made.ID, made.Namespace.Prefix, made.Version))
 		}
 	}
@@ -41,21 +40,21 @@ func (s *Store) Verify(ctx context.Context, report func(problem string)) error {
 	differ("count", st.counts, again.counts, func(a, b uint64) bool { return a == b }, report)
 	for name, kept := range st.minters.from("") {
 		if kept == nil {
-			report(fmt.Sprintf("minter %q has no state", name))
+			report(stele.Messagef("verify.minter-without-state", `minter "{minter}" has no state`, name))
 		}
 	}
 	for name, kept := range st.cells.from("") {
 		if name == "" || len(name) > stele.MaxCellName || kept == nil || len(kept) > stele.MaxCell {
-			report(fmt.Sprintf("cell %.100q, with a value of %d bytes, is not what a cell can be", name, len(kept)))
+			report(stele.Messagef("verify.cell-impossible", `cell "{cell}", with a value of {size} bytes, is not what a cell can be`, name, len(kept)))
 		}
 	}
 	st.verifyAudit(report)
 	if st.spaces != again.spaces {
-		report(fmt.Sprintf("the versions of namespaces are %d, and were counted as %d", again.spaces, st.spaces))
+		report(stele.Messagef("verify.namespace-versions-miscounted", "the versions of namespaces are {count}, and were counted as {counted}", again.spaces, st.spaces))
 	}
 	st.verifyZones(report)
 	if err := st.generations.Check(); err != nil {
-		report(fmt.Sprintf("the list of generations is not one that can be: %v", err))
+		report(stele.Messagef("verify.generations-impossible", "the list of generations is not one that can be: {cause}", err))
 	}
 	return ctx.Err()
 }
@@ -89,15 +88,15 @@ func (v *version) equal(other *version) bool {
 }
 
 // differ reports what one of two trees has and the other has not, or not so.
-func differ[V any](what string, have, want tree[V], equal func(a, b V) bool, report func(string)) {
+func differ[V any](what string, have, want tree[V], equal func(a, b V) bool, report func(*stele.Message)) {
 	for key, v := range have.from("") {
 		if w, ok := want.get(key); !ok || !equal(v, w) {
-			report(fmt.Sprintf("the %s %q is not what the journal says", what, key))
+			report(stele.Messagef("verify.differs-from-journal", `the {kind} "{name}" is not what the journal says`, what, key))
 		}
 	}
 	for key := range want.from("") {
 		if _, ok := have.get(key); !ok {
-			report(fmt.Sprintf("the %s %q of the journal is missing", what, key))
+			report(stele.Messagef("verify.missing-in-memory", `the {kind} "{name}" of the journal is missing`, what, key))
 		}
 	}
 }

@@ -3,7 +3,6 @@ package mem
 import (
 	"context"
 	"encoding/binary"
-	"fmt"
 	"iter"
 	"maps"
 	"slices"
@@ -49,10 +48,10 @@ func (st *state) raise(r stele.ZoneRaise) error {
 	z, known := st.zones.get(r.Zone)
 	last := uint64(len(st.journal))
 	if z.Base != r.Before {
-		return refuse("commit", stele.ID{}, stele.Conflict, "the zone %s has the base %d by now, not %d; read it again", r.Zone, z.Base, r.Before)
+		return refuse("commit", stele.ID{}, stele.Conflict, "commit.zone-base-differs", "the zone {zone} has the base {base} by now, not {expected}; read it again", r.Zone, z.Base, r.Before)
 	}
 	if r.Last > last {
-		return refuse("commit", stele.ID{}, stele.Invalid, "change %d was to be the last of the zone %s, but the store has %d changes", r.Last, r.Zone, last)
+		return refuse("commit", stele.ID{}, stele.Invalid, "commit.zone-change-not-last", "change {change} was to be the last of the zone {zone}, but the store has {changes} changes", r.Last, r.Zone, last)
 	}
 	if known {
 		last = st.zoneState(r.Zone).Last
@@ -129,20 +128,20 @@ func (st *state) runsOf(zone string, after uint64) iter.Seq2[stele.ZoneRun, erro
 
 // verifyZones checks that states and runs of zones agree with each other and with the
 // journal.
-func (st *state) verifyZones(report func(string)) {
+func (st *state) verifyZones(report func(*stele.Message)) {
 	at := uint64(len(st.journal))
 	ends := make(map[string]uint64)
 	for key, first := range st.runs.from("") {
 		zone, last := key[:len(key)-9], binary.BigEndian.Uint64([]byte(key[len(key)-8:]))
 		z, known := st.zones.get(zone)
 		if !known || first == 0 || first > last || first <= ends[zone] || last > max(z.Last, z.Since) || last > at {
-			report(fmt.Sprintf("the zone %q was touched by the changes %d to %d, which can't be", zone, first, last))
+			report(stele.Messagef("verify.zone-run-impossible", `the zone "{zone}" was touched by the changes {first} to {last}, which can't be`, zone, first, last))
 		}
 		ends[zone] = last
 	}
 	for zone, z := range st.zones.from("") {
 		if z.Zone != zone || z.Since > z.Last || z.Last > at || z.Last > z.Since && ends[zone] != z.Last {
-			report(fmt.Sprintf("the zone %q was touched by change %d last, and its index ends with %d", zone, z.Last, ends[zone]))
+			report(stele.Messagef("verify.zone-index-ends-elsewhere", `the zone "{zone}" was touched by change {number} last, and its index ends with {last}`, zone, z.Last, ends[zone]))
 		}
 	}
 }

@@ -30,7 +30,7 @@ func appendAudit(b []byte, at time.Time, body []byte) []byte {
 	return append(b, body...)
 }
 
-var errAudit = errors.New("an entry of the audit trail is damaged")
+var errAudit = stele.Messagef("audit.entry-damaged", "an entry of the audit trail is damaged")
 
 // parseAudit reads a key and value of the trail.
 func parseAudit(key, value []byte) (*stele.AuditEntry, error) {
@@ -80,7 +80,7 @@ func (s *Store) Audit(ctx context.Context, after uint64) iter.Seq2[*stele.AuditE
 	return items(ctx, s, "read audit trail", some, auditKey(after+1), []byte{familyAudit + 1}, func(key, value []byte) (*stele.AuditEntry, bool, error) {
 		e, err := parseAudit(key, value)
 		if err != nil {
-			return nil, false, refuse("read audit trail", stele.ID{}, stele.Internal, "%s can't be read: %w", describeKey(key), err)
+			return nil, false, refuse("read audit trail", stele.ID{}, stele.Internal, "store.key-unreadable", "{key} can't be read: {cause}", describeKey(key), err)
 		}
 		return e, true, nil
 	})
@@ -126,11 +126,11 @@ func newAuditPart(list []*stele.AuditEntry, trim uint64) (a auditPart, size int,
 // check checks the conditions of a commit on the trail.
 func (t *trail) check(a *auditPart) error {
 	if a.trim > 0 && (t.last == 0 || a.trim < t.first || a.trim > t.last) {
-		return refuse("commit", stele.ID{}, stele.Conflict, "the audit trail was to be trimmed up to entry %d, and has those from %d to %d; read it again", a.trim, t.first, t.last)
+		return refuse("commit", stele.ID{}, stele.Conflict, "audit.trim-out-of-range", "the audit trail was to be trimmed up to entry {trim}, and has those from {first} to {last}; read it again", a.trim, t.first, t.last)
 	}
 	if len(a.entries) > 0 {
 		if number := a.entries[0].number; number != 0 && t.last != 0 && number != t.last+1 {
-			return refuse("commit", stele.ID{}, stele.Conflict, "entry %d was to be added to the audit trail, which has %d; go on from there", number, t.last)
+			return refuse("commit", stele.ID{}, stele.Conflict, "audit.entry-out-of-order", "entry {number} was to be added to the audit trail, which has {last}; go on from there", number, t.last)
 		}
 	}
 	return nil
@@ -192,12 +192,12 @@ func (c *checker) audit() error {
 		e, err := parseAudit(key, value)
 		switch {
 		case err != nil:
-			c.problem("%s can't be read: %v.", describeKey(key), err)
+			c.problem("verify.key-unreadable", "{key} can't be read: {cause}.", describeKey(key), err)
 			return
 		case t.last != 0 && e.Number != t.last+1:
-			c.problem("entry %d of the audit trail follows entry %d.", e.Number, t.last)
+			c.problem("verify.audit-entry-out-of-order", "entry {number} of the audit trail follows entry {before}.", e.Number, t.last)
 		case e.At.Before(t.at):
-			c.problem("entry %d of the audit trail is earlier than the one before it.", e.Number)
+			c.problem("verify.audit-entry-earlier", "entry {number} of the audit trail is earlier than the one before it.", e.Number)
 		}
 		if t.first == 0 {
 			t.first = e.Number
@@ -205,7 +205,7 @@ func (c *checker) audit() error {
 		t.last, t.at, trimmed = e.Number, e.At, max(trimmed, e.Trimmed)
 	})
 	if t.first > 1 && trimmed < t.first-1 {
-		c.problem("the audit trail begins with entry %d, and no entry says that those before were trimmed.", t.first)
+		c.problem("verify.audit-beginning-missing", "the audit trail begins with entry {first}, and no entry says that those before were trimmed.", t.first)
 	}
 	return err
 }

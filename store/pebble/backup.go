@@ -29,14 +29,14 @@ func (s *Store) Backup(ctx context.Context, folder string) error {
 	return s.read(ctx, "backup", func(v *view) error {
 		h := v.opening
 		if cause := h.fence.broken(); cause != nil {
-			return refuse("backup", stele.ID{}, stele.Unavailable, "a write failed (%w), and the store is about to open itself again; try again later", cause)
+			return refuse("backup", stele.ID{}, stele.Unavailable, "store.opens-again-after-failed-write", "a write failed ({cause}), and the store is about to open itself again; try again later", cause)
 		}
 		if err := s.checkpoint(ctx, h, folder); err != nil {
 			return err
 		}
 		// Until here a table may have been missing that the manifest names.
 		if cause := h.fence.broken(); cause != nil {
-			err := refuse("backup", stele.ID{}, stele.Unavailable, "a write failed meanwhile (%w); try again later", cause)
+			err := refuse("backup", stele.ID{}, stele.Unavailable, "store.write-failed-meanwhile", "a write failed meanwhile ({cause}); try again later", cause)
 			return errors.Join(err, s.fs.RemoveAll(folder))
 		}
 		return nil
@@ -49,17 +49,17 @@ func (s *Store) backupFolder(folder string) (string, error) {
 	if s.fs == vfs.Default || s.fs == (privateFS{vfs.Default}) {
 		absolute, err := filepath.Abs(clean)
 		if err != nil {
-			return "", refuse("backup", stele.ID{}, stele.Invalid, "%w", err)
+			return "", refuse("backup", stele.ID{}, stele.Invalid, "", "{cause}", err)
 		}
 		clean = absolute
 	}
 	if clean == s.folder || strings.HasPrefix(clean, s.folder+string(filepath.Separator)) {
-		return "", refuse("backup", stele.ID{}, stele.Invalid, "the backup can't be in the store's own folder %q; name another", s.folder)
+		return "", refuse("backup", stele.ID{}, stele.Invalid, "backup.in-store-folder", `the backup can't be in the store's own folder "{folder}"; name another`, s.folder)
 	}
 	if _, err := s.fs.Stat(clean); err == nil {
-		return "", refuse("backup", stele.ID{}, stele.Invalid, "the folder %q is there already; name a new one", folder)
+		return "", refuse("backup", stele.ID{}, stele.Invalid, "backup.folder-exists", `the folder "{folder}" is there already; name a new one`, folder)
 	} else if !errors.Is(err, os.ErrNotExist) {
-		return "", refuse("backup", stele.ID{}, stele.Unavailable, "%w", err)
+		return "", refuse("backup", stele.ID{}, stele.Unavailable, "", "{cause}", err)
 	}
 	return clean, nil
 }
@@ -74,13 +74,13 @@ func (s *Store) checkpoint(ctx context.Context, h *opening, folder string) error
 	case err == nil:
 		return nil
 	case errors.Is(err, os.ErrExist):
-		return refuse("backup", stele.ID{}, stele.Invalid, "the folder %q is there already; name a new one", folder)
+		return refuse("backup", stele.ID{}, stele.Invalid, "backup.folder-exists", `the folder "{folder}" is there already; name a new one`, folder)
 	}
 	left := s.fs.RemoveAll(folder)
 	if ctx.Err() != nil {
 		return errors.Join(ctx.Err(), left)
 	}
-	return refuse("backup", stele.ID{}, stele.Unavailable, "the backup can't be written to %q: %w", folder, errors.Join(err, left))
+	return refuse("backup", stele.ID{}, stele.Unavailable, "backup.folder-not-written", `the backup can't be written to "{folder}": {cause}`, folder, errors.Join(err, left))
 }
 
 // checkpoint is Pebble's, without the panic that a folder causes which can't be

@@ -48,7 +48,7 @@ func (t *tx) putCell(c *cellEntry) error {
 		return err
 	}
 	if (have == nil) != (c.before == nil) || !bytes.Equal(have, c.before) {
-		return refuse("commit", stele.ID{}, stele.Conflict, "cell %.100q has another value by now; read it again", c.name)
+		return refuse("commit", stele.ID{}, stele.Conflict, "store.cell-changed", `cell "{cell}" has another value by now; read it again`, c.name)
 	}
 	if (have == nil) != (c.after == nil) || !bytes.Equal(have, c.after) {
 		t.set(c.key, c.after)
@@ -60,7 +60,7 @@ func (t *tx) putCell(c *cellEntry) error {
 func (c *checker) cells() error {
 	return c.walk([]byte{familyCell}, []byte{familyCell + 1}, func(key, value []byte) {
 		if name := key[1:]; len(name) == 0 || len(name) > stele.MaxCellName || len(value) > stele.MaxCell {
-			c.problem("%s, with a name of %d bytes and a value of %d, is not what a cell can be.", describeKey(key), len(name), len(value))
+			c.problem("verify.cell-wrong", "{key}, with a name of {name-bytes} bytes and a value of {value-bytes}, is not what a cell can be.", describeKey(key), len(name), len(value))
 		}
 	})
 }

@@ -164,7 +164,7 @@ func (g *group) write() (v *view, err error) {
 		}
 		if err != nil {
 			g.opening.fence.freeze(err)
-			v, err = nil, refuse("commit", stele.ID{}, stele.Unavailable, "it is unknown whether the commit was kept (%w); look before you try again", err)
+			v, err = nil, refuse("commit", stele.ID{}, stele.Unavailable, "commit.outcome-unknown", "it is unknown whether the commit was kept ({cause}); look before you try again", err)
 		}
 	}()
 	if err = g.start(); err != nil {
@@ -228,7 +228,7 @@ func (g *group) add(q *request) error {
 		return err
 	}
 	if len(q.replay) > 0 && q.replay[0].Seq != g.seq+1 {
-		return refuse("commit", stele.ID{}, stele.Conflict, "change %d was to be replayed, but the store has %d changes; go on from there", q.replay[0].Seq, g.seq)
+		return refuse("commit", stele.ID{}, stele.Conflict, "commit.replay-out-of-order", "change {change} was to be replayed, but the store has {changes} changes; go on from there", q.replay[0].Seq, g.seq)
 	}
 	if err := g.checkSpaces(q); err != nil {
 		return err

@@ -29,10 +29,10 @@ func (s *Store) scrub(ctx context.Context, op string, from, to []byte) error {
 		defer h.fence.setWiping(false)
 		err := h.scrub(ctx, from, to)
 		if cause := h.fence.broken(); cause != nil {
-			return refuse(op, stele.ID{}, stele.Unavailable, "a write failed meanwhile (%w); try again later", cause)
+			return refuse(op, stele.ID{}, stele.Unavailable, "store.write-failed-meanwhile", "a write failed meanwhile ({cause}); try again later", cause)
 		}
 		if err != nil && ctx.Err() == nil {
-			return refuse(op, stele.ID{}, stele.Unavailable, "the store can't be rewritten: %w", err)
+			return refuse(op, stele.ID{}, stele.Unavailable, "store.not-rewritten", "the store can't be rewritten: {cause}", err)
 		}
 		return err
 	})

@@ -142,7 +142,7 @@ func TestDamagedTable(t *testing.T) {
 				t.Errorf("%d changes, want 6001", n)
 			}
 			named := false
-			err = s.Verify(t.Context(), func(problem string) { named = named || strings.Contains(problem, file) })
+			err = s.Verify(t.Context(), func(problem *stele.Message) { named = named || strings.Contains(problem.Error(), file) })
 			if err != nil || !named {
 				t.Errorf("Verify: %v; the file was named: %v", err, named)
 			}

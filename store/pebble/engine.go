@@ -104,7 +104,7 @@ func (s *Store) open(holds bool) (*opening, error) {
 		if h.db != nil {
 			err = errors.Join(err, h.close())
 		}
-		return nil, refuse("open", stele.ID{}, stele.Unavailable, "the store can't be written: %w", errors.Join(cause, err))
+		return nil, refuse("open", stele.ID{}, stele.Unavailable, "store.not-written", "the store can't be written: {cause}", errors.Join(cause, err))
 	}
 	if err != nil {
 		return nil, s.openError(h.fence, err)
@@ -129,9 +129,9 @@ func openPebble(folder string, o *pebbledb.Options) (db *pebbledb.DB, err error)
 // openError says what is wrong with a folder that Pebble can't open.
 func (s *Store) openError(f *fence, err error) error {
 	if pebbledb.IsCorruptionError(err) {
-		return refuse("open", stele.ID{}, stele.Internal, "the store in %q is damaged, in the file %q or one that it names (%w); restore a backup", s.folder, f.lastRead(), err)
+		return refuse("open", stele.ID{}, stele.Internal, "store.damaged-near-file", `the store in "{folder}" is damaged, in the file "{file}" or one that it names ({cause}); restore a backup`, s.folder, f.lastRead(), err)
 	}
-	return refuse("open", stele.ID{}, stele.Unavailable, "the store in %q can't be opened: %w", s.folder, err)
+	return refuse("open", stele.ID{}, stele.Unavailable, "store.not-opened", `the store in "{folder}" can't be opened: {cause}`, s.folder, err)
 }
 
 // prepareOpening checks that this program can use what Pebble has opened, and gives a
@@ -167,23 +167,23 @@ func (s *Store) checkTables(h *opening) {
 	}
 }
 
-// tableProblems returns a sentence for each table that is missing or has not its
+// tableProblems returns a message for each table that is missing or has not its
 // size.
-func (s *Store) tableProblems(h *opening) (problems []string) {
-	found := make(map[string]string) // by file
+func (s *Store) tableProblems(h *opening) (problems []*stele.Message) {
+	found := make(map[string]bool) // by file
 	// A table that is merged with others between list and look is missing the first
 	// time, and not on the list the second time.
 	for round := range 2 {
 		levels, err := h.db.SSTables()
 		if err != nil {
-			return []string{fmt.Sprintf("a table is missing: %v", err)}
+			return []*stele.Message{stele.Messagef("verify.table-missing", "a table is missing: {cause}", err)}
 		}
 		problems = problems[:0]
 		for _, t := range slices.Concat(levels...) {
 			name := s.tablePath(&t)
-			if _, suspect := found[name]; round == 0 || suspect {
-				if problem := s.tableProblem(name, &t); problem != "" {
-					found[name] = problem
+			if round == 0 || found[name] {
+				if problem := s.tableProblem(name, &t); problem != nil {
+					found[name] = true
 					problems = append(problems, problem)
 				}
 			}
@@ -199,15 +199,15 @@ func (s *Store) tablePath(t *pebbledb.SSTableInfo) string {
 	return s.fs.PathJoin(s.folder, fmt.Sprintf("%s.sst", t.BackingSSTNum))
 }
 
-func (s *Store) tableProblem(name string, t *pebbledb.SSTableInfo) string {
+func (s *Store) tableProblem(name string, t *pebbledb.SSTableInfo) *stele.Message {
 	info, err := s.fs.Stat(name)
 	switch {
 	case err != nil:
-		return fmt.Sprintf("the file %q is missing: %v", name, err)
+		return stele.Messagef("verify.table-file-missing", `the file "{file}" is missing: {cause}`, name, err)
 	case !t.Virtual && uint64(info.Size()) != t.Size:
-		return fmt.Sprintf("the file %q has %d bytes, and should have %d", name, info.Size(), t.Size)
+		return stele.Messagef("verify.table-size-differs", `the file "{file}" has {size} bytes, and should have {expected}`, name, info.Size(), t.Size)
 	}
-	return ""
+	return nil
 }
 
 // damage makes the error of a read that failed. Damage is named, and of kind Internal;
@@ -220,17 +220,17 @@ func (h *opening) damage(op string, id stele.ID, err error) error {
 		return replaced(op) // tables that were never written seem to be missing
 	}
 	if info := pebbledb.ExtractDataCorruptionInfo(err); info != nil {
-		return refuse(op, id, stele.Internal, "the file %q is damaged (%w); restore a backup", info.Path, newTableError(info))
+		return refuse(op, id, stele.Internal, "store.table-file-damaged", `the file "{file}" is damaged ({cause}); restore a backup`, info.Path, newTableError(info))
 	}
 	if pebbledb.IsCorruptionError(err) || errors.Is(err, errKey) || errors.Is(err, errChange) {
-		return refuse(op, id, stele.Internal, "the store in %q is damaged (%w); restore a backup", h.fence.folder, err)
+		return refuse(op, id, stele.Internal, "store.damaged", `the store in "{folder}" is damaged ({cause}); restore a backup`, h.fence.folder, err)
 	}
-	return refuse(op, id, stele.Unavailable, "reading failed: %w", err)
+	return refuse(op, id, stele.Unavailable, "store.not-read", "reading failed: {cause}", err)
 }
 
 // replaced is the error of a read from an opening that was replaced.
 func replaced(op string) error {
-	return refuse(op, stele.ID{}, stele.Unavailable, "the store was opened again meanwhile; begin again")
+	return refuse(op, stele.ID{}, stele.Unavailable, "store.opened-again-meanwhile", "the store was opened again meanwhile; begin again")
 }
 
 // damageLog remembers what was logged about damage, so that it is said once.
@@ -286,7 +286,7 @@ func (l *engineLog) Errorf(format string, args ...any) {
 // fence keeps Pebble from the disk, and the store opens Pebble again. The fence keeps
 // failed writes from getting here, so a call is a fault of Pebble's or its caller's.
 func (l *engineLog) Fatalf(format string, args ...any) {
-	err := fmt.Errorf("pebble: "+format, args...)
+	err := stele.Messagef("store.engine-stopped", "pebble: {reason}", fmt.Sprintf(format, args...))
 	l.log.Error("the storage engine gave up", "error", err)
 	l.fence.freeze(err)
 }

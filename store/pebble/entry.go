@@ -103,7 +103,7 @@ func (e *encoder) encode(r *stele.Record, count stele.NamespaceCounter) (n entry
 		return n, err
 	}
 	if len(e.buffer) > stele.MaxKept {
-		return n, refuse("commit", r.ID, stele.Invalid, "the record has %d bytes; at most %d are kept", len(e.buffer), stele.MaxKept)
+		return n, refuse("commit", r.ID, stele.Invalid, "record.too-large-to-keep", "the record has {size} bytes; at most {most} are kept", len(e.buffer), stele.MaxKept)
 	}
 	n.value = e.keep(e.buffer)
 	e.list = e.list[:0]

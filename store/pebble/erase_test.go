@@ -113,7 +113,7 @@ func TestEraseFiles(t *testing.T) {
 		t.Errorf("the text that was erased is in %v", found)
 	}
 	held.unpin()
-	if err := s.Verify(t.Context(), func(problem string) { t.Error(problem) }); err != nil {
+	if err := s.Verify(t.Context(), func(problem *stele.Message) { t.Error(problem) }); err != nil {
 		t.Error(err)
 	}
 	if err := s.Purge(t.Context()); err != nil {

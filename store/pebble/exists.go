@@ -33,9 +33,9 @@ func list(fs vfs.FS, folder string) ([]string, error) {
 	case err == nil, errors.Is(err, os.ErrNotExist):
 		return names, nil
 	case errors.Is(err, syscall.ENOTDIR):
-		return nil, refuse("open", stele.ID{}, stele.Invalid, "%q is a file, and a registry is a folder; name another with --data", folder)
+		return nil, refuse("open", stele.ID{}, stele.Invalid, "store.folder-is-a-file", `"{folder}" is a file, and a registry is a folder; name another with --data`, folder)
 	}
-	return nil, refuse("open", stele.ID{}, stele.Unavailable, "the folder %q can't be read: %w", folder, err)
+	return nil, refuse("open", stele.ID{}, stele.Unavailable, "store.folder-unreadable", `the folder "{folder}" can't be read: {cause}`, folder, err)
 }
 
 // checkPlace refuses a folder in which Open may not make a store: one without a store
@@ -54,13 +54,13 @@ func checkPlace(folder string, o Options) error {
 		return err
 	}
 	if slices.ContainsFunc(names, func(name string) bool { return strings.HasSuffix(name, ".sst") }) {
-		return refuse("open", stele.ID{}, stele.Internal, "the store in %q is damaged: its tables are there, and their list, the file MANIFEST, is missing; restore a backup", folder)
+		return refuse("open", stele.ID{}, stele.Internal, "store.manifest-missing", `the store in "{folder}" is damaged: its tables are there, and their list, the file MANIFEST, is missing; restore a backup`, folder)
 	}
 	if o.Existing {
 		return missing(folder)
 	}
 	if i := slices.IndexFunc(names, isForeign); i >= 0 {
-		return refuse("open", stele.ID{}, stele.Invalid, "there is no registry in %q, and none is made there, because the folder has other files, such as %.80q; name an empty folder or a new one with --data", folder, names[i])
+		return refuse("open", stele.ID{}, stele.Invalid, "store.folder-has-other-files", `there is no registry in "{folder}", and none is made there, because the folder has other files, such as "{file}"; name an empty folder or a new one with --data`, folder, names[i])
 	}
 	return nil
 }
@@ -83,7 +83,7 @@ func isForeign(name string) bool {
 
 // missing is the error of a folder that has no store.
 func missing(folder string) error {
-	return refuse("open", stele.ID{}, stele.NotFound, "there is no registry in %q; %s", folder, HowToFind)
+	return refuse("open", stele.ID{}, stele.NotFound, "store.registry-missing", `there is no registry in "{folder}"; {advice}`, folder, HowToFind)
 }
 
 // HowToFind says what to do where there is no registry.

@@ -96,7 +96,7 @@ func wantAll(t testing.TB, s *Store, known map[stele.ID]uint64) {
 
 func wantSound(t testing.TB, s *Store) {
 	t.Helper()
-	if err := s.Verify(t.Context(), func(problem string) { t.Errorf("Verify reports: %s", problem) }); err != nil {
+	if err := s.Verify(t.Context(), func(problem *stele.Message) { t.Errorf("Verify reports: %s", problem) }); err != nil {
 		t.Errorf("Verify: %v", err)
 	}
 }

@@ -3,7 +3,6 @@ package pebble
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -11,6 +10,8 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/stele-id/stele"
 )
 
 // fence stands between one opening of Pebble and the disk.
@@ -58,7 +59,7 @@ type fence struct {
 
 // errFrozen has the text that callers see, and is os.ErrPermission to Pebble, which
 // tries again by other means after some errors.
-var errFrozen = fmt.Errorf("the store is opened again after a failed write: %w", os.ErrPermission)
+var errFrozen = stele.Messagef("store.opened-again-after-failed-write", "the store is opened again after a failed write: {cause}", os.ErrPermission)
 
 func newFence(fs vfs.FS, folder string, holds bool, failed func(error)) *fence {
 	return &fence{FS: fs, folder: folder, holds: holds, failed: failed, unread: true, void: make(chan struct{}), memory: vfs.NewMem()}

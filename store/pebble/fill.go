@@ -127,7 +127,7 @@ func (s *Store) upgradeVersions(h *opening) error {
 		}
 	}
 	if err := h.fence.broken(); err != nil {
-		return refuse("open", stele.ID{}, stele.Unavailable, "the store can't be written: %w", err)
+		return refuse("open", stele.ID{}, stele.Unavailable, "store.not-written", "the store can't be written: {cause}", err)
 	}
 	if err != nil {
 		return h.damage("open", stele.ID{}, err)

@@ -99,7 +99,7 @@ func (s *Store) finishGenerations(change *generationChange) (v *view, err error)
 		return nil, err
 	}
 	if h.generation != change.present {
-		return nil, refuse(op, stele.ID{}, stele.Conflict, "the present generation is %s, not %s; read it again", h.generation, change.present)
+		return nil, refuse(op, stele.ID{}, stele.Conflict, "store.generation-differs", "the present generation is {generation}, not {expected}; read it again", h.generation, change.present)
 	}
 	defer func() {
 		if p := recover(); p != nil {
@@ -107,7 +107,7 @@ func (s *Store) finishGenerations(change *generationChange) (v *view, err error)
 		}
 		if err != nil {
 			h.fence.freeze(err)
-			v, err = nil, refuse(op, stele.ID{}, stele.Unavailable, "it is unknown whether the generation was kept (%w); look before you try again", err)
+			v, err = nil, refuse(op, stele.ID{}, stele.Unavailable, "store.generation-outcome-unknown", "it is unknown whether the generation was kept ({cause}); look before you try again", err)
 		}
 	}()
 	err = h.db.Set(metaGenerations, change.text, pebbledb.Sync)

@@ -28,16 +28,16 @@ func (s *Store) Ready(ctx context.Context) error {
 // writable returns why the store can't write so many bytes more, or nil.
 func (s *Store) writable(op string, size uint64) error {
 	if cause := s.current.Load().fence.broken(); cause != nil {
-		return refuse(op, stele.ID{}, stele.Unavailable, "a write to %q failed (%w); the store reads only, and opens itself again when it can: try again later", s.folder, cause)
+		return refuse(op, stele.ID{}, stele.Unavailable, "store.reads-only-after-failed-write", `a write to "{folder}" failed ({cause}); the store reads only, and opens itself again when it can: try again later`, s.folder, cause)
 	}
 	usage, err := s.fs.GetDiskUsage(s.folder)
 	if errors.Is(err, vfs.ErrUnsupported) {
 		return nil
 	} else if err != nil {
-		return refuse(op, stele.ID{}, stele.Unavailable, "the free space of the disk is unknown (%w); try again later", err)
+		return refuse(op, stele.ID{}, stele.Unavailable, "store.free-space-unknown", "the free space of the disk is unknown ({cause}); try again later", err)
 	}
 	if usage.AvailBytes < s.o.Reserve+size {
-		return refuse(op, stele.ID{}, stele.Unavailable, "the disk of %q has %d MiB free, and %d MiB are held in reserve; the store reads only until there is more space", s.folder, usage.AvailBytes>>20, s.o.Reserve>>20)
+		return refuse(op, stele.ID{}, stele.Unavailable, "store.disk-full", `the disk of "{folder}" has {free} MiB free, and {reserve} MiB are held in reserve; the store reads only until there is more space`, s.folder, usage.AvailBytes>>20, s.o.Reserve>>20)
 	}
 	return nil
 }

@@ -231,7 +231,7 @@ func (s *Store) prepareTables(in *ingest, db pebbledb.Reader, h *opening, seq ui
 	b := newBuild(s, h, in)
 	in.build = b
 	if err := b.write(seq); err != nil {
-		return refuse("ingest", stele.ID{}, stele.Unavailable, "tables can't be written, and nothing was ingested: %w", err)
+		return refuse("ingest", stele.ID{}, stele.Unavailable, "import.tables-not-written", "tables can't be written, and nothing was ingested: {cause}", err)
 	}
 	return in.ctx.Err()
 }
@@ -442,7 +442,7 @@ func (s *Store) finishIngest(in *ingest) (v *view, err error) {
 	}
 	trail, err := in.build.finish(h, s.now())
 	if err != nil {
-		return nil, refuse("ingest", stele.ID{}, stele.Unavailable, "tables can't be written, and nothing was ingested: %w", err)
+		return nil, refuse("ingest", stele.ID{}, stele.Unavailable, "import.tables-not-written", "tables can't be written, and nothing was ingested: {cause}", err)
 	}
 	if in.last = h.seq + in.build.accepted; len(in.build.paths) == 0 {
 		return nil, nil
@@ -458,7 +458,7 @@ func (s *Store) finishIngest(in *ingest) (v *view, err error) {
 }
 
 func unknownIngest(err error) error {
-	return refuse("ingest", stele.ID{}, stele.Unavailable, "it is unknown whether the records were ingested (%w); look before you try again", err)
+	return refuse("ingest", stele.ID{}, stele.Unavailable, "import.ingest-outcome-unknown", "it is unknown whether the records were ingested ({cause}); look before you try again", err)
 }
 
 // isStill reports whether what was found out about names and counts still holds.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math/bits"
 	"strings"
@@ -202,7 +201,7 @@ func cutEnded(b []byte) (rest []byte) {
 	}
 }
 
-var errKey = errors.New("a key is not what it can be")
+var errKey = stele.Messagef("store.key-malformed", "a key is not what it can be")
 
 // cutSchemed reads scheme 00 text.
 func cutSchemed(b []byte) (scheme, text string, err error) {
@@ -343,7 +342,7 @@ func cutSpaces(b []byte) (list []stele.NamespaceKey, rest []byte, err error) {
 
 func uvarintLen(v uint64) int { return (bits.Len64(v|1) + 6) / 7 }
 
-var errChange = errors.New("a part of the change feed is damaged")
+var errChange = stele.Messagef("feed.part-damaged", "a part of the change feed is damaged")
 
 // parseChunk reads a key and value of the change feed.
 func parseChunk(key, value []byte) ([]feedEntry, error) {
@@ -431,7 +430,7 @@ func (e *feedEntry) parse(b []byte) (err error) {
 func cutUvarint(b []byte) (uint64, []byte, error) {
 	v, n := binary.Uvarint(b)
 	if n <= 0 {
-		return 0, nil, errors.New("a number is cut off")
+		return 0, nil, stele.Messagef("store.number-cut-off", "a number is cut off")
 	}
 	return v, b[n:], nil
 }
@@ -440,7 +439,7 @@ func cutUvarint(b []byte) (uint64, []byte, error) {
 func parseUvarint(b []byte) (uint64, error) {
 	v, rest, err := cutUvarint(b)
 	if err == nil && len(rest) > 0 {
-		err = errors.New("something follows a number")
+		err = stele.Messagef("store.number-followed", "something follows a number")
 	}
 	return v, err
 }

@@ -24,9 +24,9 @@ const (
 func (s *Store) lock() (unlock func() error, err error) {
 	held, err := s.fs.Lock(s.fs.PathJoin(s.folder, lockFile))
 	if _, ok := errors.AsType[*os.PathError](err); ok {
-		return nil, refuse("open", stele.ID{}, stele.Unavailable, "the folder can't be locked: %w", err)
+		return nil, refuse("open", stele.ID{}, stele.Unavailable, "store.folder-not-locked", "the folder can't be locked: {cause}", err)
 	} else if err != nil {
-		return nil, refuse("open", stele.ID{}, stele.Unavailable, "%w", s.inUse(err))
+		return nil, refuse("open", stele.ID{}, stele.Unavailable, "", "{cause}", s.inUse(err))
 	}
 	s.since = s.now()
 	holder := s.fs.PathJoin(s.folder, holderFile)
@@ -87,9 +87,9 @@ func holder(fs vfs.FS, folder string) (who, url string) {
 func (s *Store) inUse(err error) error {
 	who, url := holder(s.fs, s.folder)
 	if url == "" {
-		return fmt.Errorf("the folder %q is in use by %s; stop it, or name its server with --server (%w)", s.folder, who, err)
+		return stele.Messagef("store.folder-in-use", `the folder "{folder}" is in use by {process}; stop it, or name its server with --server ({cause})`, s.folder, who, err)
 	}
-	return fmt.Errorf("the folder %q is in use by %s, a server; add --server %s to let it do the work, with a token in STELE_TOKEN, or stop it (%w)", s.folder, who, url, err)
+	return stele.Messagef("store.folder-in-use-by-server", `the folder "{folder}" is in use by {process}, a server; add --server {url} to let it do the work, with a token in STELE_TOKEN, or stop it ({cause})`, s.folder, who, url, err)
 }
 
 func writeFile(fs vfs.FS, name, text string) error {

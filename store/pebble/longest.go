@@ -46,7 +46,7 @@ func (s *Store) Longest(ctx context.Context, name stele.ID, cuts func(n int) boo
 				return nil
 			}
 		}
-		return refuse("get", name, stele.NotFound, "no part of the name is registered")
+		return refuse("get", name, stele.NotFound, "record.no-part-registered", "no part of the name is registered")
 	})
 	return r, at, err
 }

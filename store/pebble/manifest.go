@@ -3,7 +3,6 @@ package pebble
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"hash/crc32"
 	"io"
 	"os"
@@ -22,14 +21,14 @@ func (s *Store) checkManifests() error {
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	} else if err != nil {
-		return refuse("open", stele.ID{}, stele.Unavailable, "the folder %q can't be read: %w", s.folder, err)
+		return refuse("open", stele.ID{}, stele.Unavailable, "store.folder-unreadable", `the folder "{folder}" can't be read: {cause}`, s.folder, err)
 	}
 	for _, name := range names {
 		if !strings.HasPrefix(name, "MANIFEST-") {
 			continue
 		}
 		if err := s.checkManifest(name); err != nil {
-			return refuse("open", stele.ID{}, stele.Internal, "the store in %q is damaged, in the file %q (%w); restore a backup", s.folder, name, err)
+			return refuse("open", stele.ID{}, stele.Internal, "store.damaged-in-file", `the store in "{folder}" is damaged, in the file "{file}" ({cause}); restore a backup`, s.folder, name, err)
 		}
 	}
 	return nil
@@ -77,7 +76,7 @@ func checkChunks(text []byte) error {
 		}
 		crc := crc32.Checksum(text[at+6:end], castagnoli)
 		if masked := (crc>>15 | crc<<17) + 0xa282ead8; masked != sum {
-			return fmt.Errorf("the entry at byte %d has a wrong sum", at)
+			return stele.Messagef("store.log-entry-sum-wrong", "the entry at byte {offset} has a wrong sum", at)
 		}
 		at = end
 	}

@@ -61,7 +61,7 @@ func (s *Store) Purge(ctx context.Context) error {
 	if _, ok := errors.AsType[*stele.Error](err); ok {
 		return err
 	}
-	return refuse(op, stele.ID{}, stele.Unavailable, "the tables can't be rewritten (%w); try again", err)
+	return refuse(op, stele.ID{}, stele.Unavailable, "store.tables-not-rewritten", "the tables can't be rewritten ({cause}); try again", err)
 }
 
 // renewal asks the committer to replace the present opening of Pebble by another one.
@@ -70,7 +70,7 @@ type renewal struct {
 	over  chan struct{} // closed when nothing of the old opening is left
 }
 
-var errRenewed = errors.New("the store is opened again to remove what was erased")
+var errRenewed = stele.Messagef("store.opened-again-to-erase", "the store is opened again to remove what was erased")
 
 // renew replaces the opening, and returns once the old one is closed.
 func (s *Store) renew(ctx context.Context, touch bool) error {
@@ -102,7 +102,7 @@ func (s *Store) finishRenewal(r *renewal) error {
 			err = errors.Join(err, next.close())
 		}
 		s.fail(old, err) // the keeper tries again
-		return refuse("purge", stele.ID{}, stele.Unavailable, "the store can't be opened again (%w); it reads only until it can", err)
+		return refuse("purge", stele.ID{}, stele.Unavailable, "store.not-opened-again", "the store can't be opened again ({cause}); it reads only until it can", err)
 	}
 	s.install(next)
 	old.fence.empty()

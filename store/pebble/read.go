@@ -23,7 +23,7 @@ func (s *Store) Record(ctx context.Context, name stele.ID) (r *stele.Record, err
 			return v.opening.damage("get", name, err)
 		}
 		if r == nil {
-			return refuse("get", name, stele.NotFound, "nothing is registered under this name")
+			return refuse("get", name, stele.NotFound, "record.not-registered", "nothing is registered under this name")
 		}
 		return nil
 	})
@@ -64,7 +64,7 @@ func (s *Store) findRecord(f finder, key []byte) (*stele.Record, error) {
 			return nil, err
 		}
 		if value == nil || len(value) > 0 && value[0] == isAlias {
-			return nil, refuse("get", stele.ID{}, stele.Internal, "%s is an alias of a record that is not there; run verify", describeKey(key))
+			return nil, refuse("get", stele.ID{}, stele.Internal, "store.alias-of-missing-record", "{key} is an alias of a record that is not there; run verify", describeKey(key))
 		}
 	}
 	return decodeNamed(key, value)
@@ -73,7 +73,7 @@ func (s *Store) findRecord(f finder, key []byte) (*stele.Record, error) {
 // decodeNamed decodes what stands under the identifier of a record.
 func decodeNamed(key, value []byte) (*stele.Record, error) {
 	if len(value) == 0 || value[0] != isRecord {
-		return nil, refuse("get", stele.ID{}, stele.Internal, "%s leads to no record; run verify", describeKey(key))
+		return nil, refuse("get", stele.ID{}, stele.Internal, "store.key-without-record", "{key} leads to no record; run verify", describeKey(key))
 	}
 	return decodeRecord(key, value[1:])
 }
@@ -82,7 +82,7 @@ func decodeNamed(key, value []byte) (*stele.Record, error) {
 func decodeRecord(key, body []byte) (*stele.Record, error) {
 	r := new(stele.Record)
 	if err := binary.UnmarshalRecord(body, r); err != nil {
-		return nil, refuse("get", stele.ID{}, stele.Internal, "%s can't be read: %w", describeKey(key), err)
+		return nil, refuse("get", stele.ID{}, stele.Internal, "store.key-unreadable", "{key} can't be read: {cause}", describeKey(key), err)
 	}
 	return r, nil
 }
@@ -109,7 +109,7 @@ func (s *Store) First(ctx context.Context, candidates iter.Seq[stele.Prefix]) (r
 				return nil
 			}
 		}
-		return refuse("get", stele.ID{}, stele.NotFound, "neither the name nor a part of it is registered")
+		return refuse("get", stele.ID{}, stele.NotFound, "record.neither-name-nor-part-registered", "neither the name nor a part of it is registered")
 	})
 	return r, at, err
 }
@@ -188,7 +188,7 @@ func (s *Store) LastChange(ctx context.Context) (uint64, error) {
 func (s *Store) Namespace(ctx context.Context, key stele.NamespaceKey) (n *stele.Namespace, err error) {
 	err = s.lookUp(ctx, "get namespace", namespaceKey(key), func(value []byte) error {
 		if value == nil || strings.Contains(key.Scheme, "\x00") {
-			return refuse("get namespace", stele.ID{}, stele.NotFound, "there is no namespace %.100q; add it first", key)
+			return refuse("get namespace", stele.ID{}, stele.NotFound, "store.namespace-missing", `there is no namespace "{namespace}"; add it first`, key)
 		}
 		n, err = decodeNamespace(value)
 		return err

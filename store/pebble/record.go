@@ -67,7 +67,7 @@ func (t *tx) putNext(n *entry, body []byte) error {
 	for _, alias := range old.Aliases {
 		key := nameKey(alias)
 		if _, ok := ours[string(key)]; !ok {
-			return refuse("commit", n.id, stele.Invalid, "the alias %.100q is missing; a name stays with its record for ever", alias)
+			return refuse("commit", n.id, stele.Invalid, "commit.alias-missing", `the alias "{alias}" is missing; a name stays with its record for ever`, alias)
 		}
 		ours[string(key)] = true
 	}
@@ -159,12 +159,12 @@ func (t *tx) takenBy(n *entry, name stele.ID, value []byte) error {
 }
 
 func taken(id, name, owner stele.ID) error {
-	return refuse("commit", id, stele.Conflict, "the name %.100q is taken by %.100q; no name is ever given away", name, owner)
+	return refuse("commit", id, stele.Conflict, "commit.name-taken", `the name "{name}" is taken by "{owner}"; no name is ever given away`, name, owner)
 }
 
 // late makes the error about a version that does not follow the one that there is.
 func late(n *entry, have uint64) error {
-	return refuse("commit", n.id, stele.Conflict, "version %d was to be committed, but the store has version %d; read it again", n.version, have)
+	return refuse("commit", n.id, stele.Conflict, "commit.version-differs", "version {version} was to be committed, but the store has version {stored}; read it again", n.version, have)
 }
 
 // move replaces the keys by which a record is found in reverse. Both lists are in

@@ -90,7 +90,7 @@ func newRequest(c *stele.Commit) (*request, error) {
 	}
 	q.size += size
 	if q.size > maxCommit {
-		return nil, refuse("commit", stele.ID{}, stele.Invalid, "the commit has %d bytes; at most %d are committed at once", q.size, maxCommit)
+		return nil, refuse("commit", stele.ID{}, stele.Invalid, "commit.too-large", "the commit has {size} bytes; at most {most} are committed at once", q.size, maxCommit)
 	}
 	return q, nil
 }
@@ -168,7 +168,7 @@ func (s *Store) submit(ctx context.Context, op string, q *request) error {
 	case err := <-q.done:
 		return err
 	default:
-		return refuse(op, stele.ID{}, stele.Unavailable, "it is on its way to the disk, and unknown whether it will be kept; look before you try again: %w", ctx.Err())
+		return refuse(op, stele.ID{}, stele.Unavailable, "commit.on-its-way-to-disk", "it is on its way to the disk, and unknown whether it will be kept; look before you try again: {cause}", ctx.Err())
 	}
 }
 

@@ -37,9 +37,9 @@ func (s *Store) checkSchema(h *opening) error {
 	case !found:
 		return s.beginSchema(h)
 	case have.readable == 0 || have.written < have.readable:
-		return refuse("open", stele.ID{}, stele.Internal, "the store in %q does not say which version it has; restore a backup", s.folder)
+		return refuse("open", stele.ID{}, stele.Internal, "store.version-missing", `the store in "{folder}" does not say which version it has; restore a backup`, s.folder)
 	case have.readable > s.o.schema.written:
-		return refuse("open", stele.ID{}, stele.Invalid, "the store in %q has version %d and can be used by programs of version %d and later; this program has version %d: use a later program", s.folder, have.written, have.readable, s.o.schema.written)
+		return refuse("open", stele.ID{}, stele.Invalid, "store.version-too-new", `the store in "{folder}" has version {version} and can be used by programs of version {readable-from} and later; this program has version {program-version}: use a later program`, s.folder, have.written, have.readable, s.o.schema.written)
 	}
 	h.later = have.written > s.o.schema.written
 	for ; have.written < s.o.schema.written; have.written++ {
@@ -97,7 +97,7 @@ func (s *Store) beginSchema(h *opening) error {
 		return h.damage("open", stele.ID{}, err)
 	}
 	if !empty {
-		return refuse("open", stele.ID{}, stele.Invalid, "the folder %q has a database that is not a registry; use another folder", s.folder)
+		return refuse("open", stele.ID{}, stele.Invalid, "store.not-a-registry", `the folder "{folder}" has a database that is not a registry; use another folder`, s.folder)
 	}
 	values := s.o.schema.values()
 	if values[string(metaGenerations)], err = stele.FirstGeneration(s.now()).MarshalText(); err != nil {
@@ -124,7 +124,7 @@ func (s *Store) setMeta(h *opening, values map[string][]byte) error {
 	}
 	err = errors.Join(err, h.db.Apply(b, pebbledb.Sync))
 	if err := errors.Join(err, h.fence.broken()); err != nil {
-		return refuse("open", stele.ID{}, stele.Unavailable, "the store can't be written: %w", err)
+		return refuse("open", stele.ID{}, stele.Unavailable, "store.not-written", "the store can't be written: {cause}", err)
 	}
 	return nil
 }

@@ -120,7 +120,7 @@ func TestMigrateFirst(t *testing.T) {
 func verified(t *testing.T, s *Store, want int) {
 	t.Helper()
 	var problems []string
-	if err := s.Verify(t.Context(), func(p string) { problems = append(problems, p) }); err != nil || len(problems) != want {
+	if err := s.Verify(t.Context(), func(p *stele.Message) { problems = append(problems, p.Error()) }); err != nil || len(problems) != want {
 		t.Errorf("Verify: %q, %v; want %d problems", problems, err, want)
 	}
 }

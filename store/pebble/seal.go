@@ -16,7 +16,7 @@ func (s *Store) Seal(ctx context.Context, reason string) error {
 		return err
 	}
 	if len(reason) > stele.MaxSeal {
-		return refuse("seal", stele.ID{}, stele.Invalid, "the reason has %d bytes; at most %d are kept", len(reason), stele.MaxSeal)
+		return refuse("seal", stele.ID{}, stele.Invalid, "store.seal-reason-too-long", "the reason has {size} bytes; at most {most} are kept", len(reason), stele.MaxSeal)
 	}
 	return s.submit(ctx, "seal", &request{done: make(chan error, 1), seal: &reason})
 }
@@ -37,7 +37,7 @@ func (s *Store) finishSeal(reason string) (v *view, err error) {
 		}
 		if err != nil {
 			h.fence.freeze(err)
-			v, err = nil, refuse("seal", stele.ID{}, stele.Unavailable, "it is unknown whether the store is sealed now (%w); look before you try again", err)
+			v, err = nil, refuse("seal", stele.ID{}, stele.Unavailable, "store.seal-outcome-unknown", "it is unknown whether the store is sealed now ({cause}); look before you try again", err)
 		}
 	}()
 	if reason == "" {
@@ -82,5 +82,5 @@ func sealedFor(op, reason string) error {
 	if reason == "" {
 		return nil
 	}
-	return refuse(op, stele.ID{}, stele.Conflict, "%w: %s", stele.ErrSealed, reason)
+	return refuse(op, stele.ID{}, stele.Conflict, "", "{cause}: {reason}", stele.ErrSealed, reason)
 }

@@ -16,7 +16,6 @@ package pebble
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -153,7 +152,7 @@ func Open(ctx context.Context, folder string, o Options) (*Store, error) {
 
 func newStore(folder string, o Options) (*Store, error) {
 	if o.Now == nil || folder == "" {
-		return nil, refuse("open", stele.ID{}, stele.Invalid, "a store needs a folder and a clock; give both")
+		return nil, refuse("open", stele.ID{}, stele.Invalid, "store.folder-or-clock-missing", "a store needs a folder and a clock; give both")
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -189,10 +188,10 @@ func newStore(folder string, o Options) (*Store, error) {
 			folder, err = filepath.EvalSymlinks(absolute)
 		}
 		if err != nil {
-			return nil, refuse("open", stele.ID{}, stele.Unavailable, "the folder can't be made: %w", err)
+			return nil, refuse("open", stele.ID{}, stele.Unavailable, "store.folder-not-made", "the folder can't be made: {cause}", err)
 		}
 	} else if err := makeFolder(o.FS, folder); err != nil {
-		return nil, refuse("open", stele.ID{}, stele.Unavailable, "the folder can't be made: %w", err)
+		return nil, refuse("open", stele.ID{}, stele.Unavailable, "store.folder-not-made", "the folder can't be made: {cause}", err)
 	}
 	return &Store{
 		folder: folder, fs: o.FS, now: o.Now, log: o.Log, o: o,
@@ -209,10 +208,10 @@ func newStore(folder string, o Options) (*Store, error) {
 // are removed, and a new store gets its version.
 func (s *Store) begin() (*opening, error) {
 	if err := s.fs.RemoveAll(s.tables()); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, refuse("open", stele.ID{}, stele.Unavailable, "tables of an ingest that was cut off can't be removed from %q: %w", s.tables(), err)
+		return nil, refuse("open", stele.ID{}, stele.Unavailable, "store.leftover-tables-not-removed", `tables of an ingest that was cut off can't be removed from "{folder}": {cause}`, s.tables(), err)
 	}
 	if err := s.fs.MkdirAll(s.tables(), private); err != nil {
-		return nil, refuse("open", stele.ID{}, stele.Unavailable, "%w", err)
+		return nil, refuse("open", stele.ID{}, stele.Unavailable, "", "{cause}", err)
 	}
 	return s.open(false)
 }
@@ -244,10 +243,10 @@ func (s *Store) Close() error {
 
 // closed is the error of a call after Close.
 func closed(op string) error {
-	return refuse(op, stele.ID{}, stele.Unavailable, "the store is closed; open it again")
+	return refuse(op, stele.ID{}, stele.Unavailable, "store.closed", "the store is closed; open it again")
 }
 
 // refuse makes an error.
-func refuse(op string, id stele.ID, kind stele.Kind, format string, args ...any) error {
-	return &stele.Error{Op: op, ID: id, Kind: kind, Err: fmt.Errorf(format, args...)}
+func refuse(op string, id stele.ID, kind stele.Kind, code, text string, args ...any) error {
+	return &stele.Error{Op: op, ID: id, Kind: kind, Err: stele.Messagef(code, text, args...)}
 }

@@ -3,7 +3,6 @@ package pebble
 import (
 	"bytes"
 	"encoding/binary"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -173,7 +172,7 @@ func (t *tx) putMinter(m *minterEntry) error {
 		return err
 	}
 	if (have == nil) != (m.before == nil) || !bytes.Equal(have, m.before) {
-		return refuse("commit", stele.ID{}, stele.Conflict, "minter %.100q has another state by now; read it again", m.name)
+		return refuse("commit", stele.ID{}, stele.Conflict, "commit.minter-state-changed", `minter "{minter}" has another state by now; read it again`, m.name)
 	}
 	t.setLate(m.key, m.after)
 	return nil
@@ -195,7 +194,7 @@ func (t *tx) putSpace(n *spaceEntry) error {
 		value = bytes.Clone(value)
 	}
 	if n.version != have+1 {
-		return refuse("commit", stele.ID{}, stele.Conflict, "version %d of namespace %.100q was to be committed, but the store has version %d; read it again", n.version, n.name, have)
+		return refuse("commit", stele.ID{}, stele.Conflict, "commit.namespace-version-differs", `version {version} of namespace "{namespace}" was to be committed, but the store has version {stored}; read it again`, n.version, n.name, have)
 	}
 	if value != nil {
 		t.writes = append(t.writes, keyValue{spaceHistoryKey(n.name, have), value})
@@ -227,7 +226,7 @@ func (t *tx) count(id stele.ID, c stele.NameCount) error {
 }
 
 func exhausted(id stele.ID, c stele.NameCount) error {
-	return refuse("commit", id, stele.Exhausted, "namespace %.100q has its quota of %d names; ask for a greater one", c.Namespace, c.Quota)
+	return refuse("commit", id, stele.Exhausted, "quota.reached", `namespace "{namespace}" has its quota of {quota} names; ask for a greater one`, c.Namespace, c.Quota)
 }
 
 // parseCount reads a count; nothing is 0.
@@ -237,7 +236,7 @@ func parseCount(value []byte) (uint64, error) {
 	}
 	n, err := parseUvarint(value)
 	if err != nil {
-		return 0, fmt.Errorf("%w: a count: %w", errKey, err)
+		return 0, stele.Messagef("store.count-malformed", "{problem}: a count: {cause}", errKey, err)
 	}
 	return n, nil
 }

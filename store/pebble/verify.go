@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"hash/maphash"
 	"os"
 	"slices"
@@ -31,13 +30,13 @@ import (
 // The last is found out by sums over what must be there and what is there, which
 // takes no look-ups; only if they differ is everything looked up, to name what is
 // wrong.
-func (s *Store) Verify(ctx context.Context, report func(problem string)) error {
+func (s *Store) Verify(ctx context.Context, report func(problem *stele.Message)) error {
 	return s.VerifyProgress(ctx, report, func(float64) {})
 }
 
 // VerifyProgress is Verify for a caller that shows progress: progress is called now and
 // then with the part of the work that is done, from 0 to 1, which is estimated.
-func (s *Store) VerifyProgress(ctx context.Context, report func(problem string), progress func(done float64)) error {
+func (s *Store) VerifyProgress(ctx context.Context, report func(problem *stele.Message), progress func(done float64)) error {
 	v, err := s.look(ctx, "verify")
 	if err != nil {
 		return err
@@ -57,7 +56,7 @@ type checker struct {
 	ctx    context.Context
 	s      *Store
 	v      *view
-	report func(string)
+	report func(*stele.Message)
 	seed   maphash.Seed
 
 	progress        func(float64)
@@ -91,7 +90,9 @@ func (c *checker) have(b *balance, item []byte) {
 	b.n--
 }
 
-func (c *checker) problem(format string, args ...any) { c.report(fmt.Sprintf(format, args...)) }
+func (c *checker) problem(code, text string, args ...any) {
+	c.report(stele.Messagef(code, text, args...))
+}
 
 // tables checks that every table is there, has its size, and has its checksums.
 func (c *checker) tables() error {
@@ -101,7 +102,7 @@ func (c *checker) tables() error {
 	defer c.v.end()
 	for _, problem := range c.s.tableProblems(c.v.opening) {
 		c.damaged = true
-		c.problem("%s.", problem)
+		c.problem("", "{problem}.", problem)
 	}
 	levels, err := c.v.opening.db.SSTables()
 	if err != nil {
@@ -125,7 +126,7 @@ func (c *checker) tables() error {
 		}
 		if err != nil {
 			c.damaged = true
-			c.problem("the file %q is damaged: %v.", name, err)
+			c.problem("verify.file-damaged", `the file "{file}" is damaged: {cause}.`, name, err)
 		}
 	}
 	return nil
@@ -189,7 +190,7 @@ func (c *checker) page(from, end []byte) (page []keyValue, next []byte, err erro
 		return page, next, err
 	}
 	c.damaged = true
-	c.problem("after %s: %v.", describeKey(last), err)
+	c.problem("verify.unreadable-after-key", "after {key}: {cause}.", describeKey(last), err)
 	if next = c.behind(err, last); next != nil && bytes.Compare(next, end) >= 0 {
 		next = nil
 	}
@@ -216,15 +217,15 @@ func (c *checker) names() error {
 		}
 		r, err := decodeNamed(key, value)
 		if err != nil {
-			c.problem("%v.", err)
+			c.problem("", "{cause}.", err)
 			return
 		}
 		if !bytes.Equal(key, nameKey(r.ID)) {
-			c.problem("%s has the record of another name, %q.", describeKey(key), r.ID)
+			c.problem("verify.key-has-other-record", `{key} has the record of another name, "{id}".`, describeKey(key), r.ID)
 			return
 		}
 		if r.Version == 0 || r.Version > c.v.seq {
-			c.problem("the record %q has the version %d; there were %d changes in all.", r.ID, r.Version, c.v.seq)
+			c.problem("verify.record-version-too-high", `the record "{id}" has the version {version}; there were {changes} changes in all.`, r.ID, r.Version, c.v.seq)
 			return
 		}
 		c.record(r)
@@ -268,7 +269,7 @@ func (c *checker) places() error {
 	return c.walk([]byte{familyURL}, []byte{familyHost + 1}, func(key, value []byte) {
 		c.have(&c.pointers, key)
 		if len(value) > 0 {
-			c.problem("%s has a value; it should have none.", describeKey(key))
+			c.problem("verify.key-has-value", "{key} has a value; it should have none.", describeKey(key))
 		}
 	})
 }
@@ -278,7 +279,7 @@ func (c *checker) marks() error {
 	return c.walk([]byte{familyMark}, []byte{familyMark + 1}, func(key, value []byte) {
 		c.have(&c.marked, key)
 		if len(value) > 0 {
-			c.problem("%s has a value; it should have none.", describeKey(key))
+			c.problem("verify.key-has-value", "{key} has a value; it should have none.", describeKey(key))
 		}
 	})
 }
@@ -289,15 +290,15 @@ func (c *checker) spaces() error {
 	return c.walk([]byte{familyNamespace}, []byte{familyNamespace + 1}, func(key, value []byte) {
 		n, err := decodeNamespace(value)
 		if err != nil {
-			c.problem("%s can't be read: %v.", describeKey(key), err)
+			c.problem("verify.key-unreadable", "{key} can't be read: {cause}.", describeKey(key), err)
 			return
 		}
 		if !bytes.Equal(key, namespaceKey(n.Key())) {
-			c.problem("%s has the namespace of another name, %q.", describeKey(key), n.Key())
+			c.problem("verify.key-has-other-namespace", `{key} has the namespace of another name, "{namespace}".`, describeKey(key), n.Key())
 			return
 		}
 		if n.Version == 0 || n.Version > c.v.seq {
-			c.problem("the namespace %q has the version %d; there were %d changes in all.", n.Key(), n.Version, c.v.seq)
+			c.problem("verify.namespace-version-too-high", `the namespace "{namespace}" has the version {version}; there were {changes} changes in all.`, n.Key(), n.Version, c.v.seq)
 			return
 		}
 		c.spaceVersions[n.Key()] = n.Version
@@ -315,18 +316,18 @@ func (c *checker) spaceHistory() error {
 	return c.walk([]byte{familySpaceHistory}, []byte{familySpaceHistory + 1}, func(key, value []byte) {
 		n, err := decodeNamespace(value)
 		if err != nil {
-			c.problem("%s can't be read: %v.", describeKey(key), err)
+			c.problem("verify.key-unreadable", "{key} can't be read: {cause}.", describeKey(key), err)
 			return
 		}
 		if !bytes.Equal(key, spaceHistoryKey(n.Key(), n.Version)) {
-			c.problem("%s has version %d of the namespace %q.", describeKey(key), n.Version, n.Key())
+			c.problem("verify.key-has-other-namespace-version", `{key} has version {version} of the namespace "{namespace}".`, describeKey(key), n.Version, n.Key())
 			return
 		}
 		if last != n.Key() {
 			last, want = n.Key(), c.spaceVersions[n.Key()]-1
 		}
 		if n.Version != want && !c.damaged {
-			c.problem("the history of the namespace %q has version %d where %d should be.", n.Key(), n.Version, want)
+			c.problem("verify.namespace-history-gap", `the history of the namespace "{namespace}" has version {version} where {expected} should be.`, n.Key(), n.Version, want)
 		}
 		want = n.Version - 1
 	})
@@ -339,12 +340,12 @@ func (c *checker) feed() error {
 	err := c.walk([]byte{familyChange}, []byte{familyChange + 1}, func(key, value []byte) {
 		entries, err := parseChunk(key, value)
 		if err != nil {
-			c.problem("%s can't be read: %v.", describeKey(key), err)
+			c.problem("verify.key-unreadable", "{key} can't be read: {cause}.", describeKey(key), err)
 			return
 		}
 		for _, e := range entries {
 			if e.Seq != seq+1 {
-				c.problem("the change feed has number %d after %d; changes are missing, or there twice.", e.Seq, seq)
+				c.problem("verify.feed-gap", "the change feed has number {change} after {before}; changes are missing, or there twice.", e.Seq, seq)
 			}
 			seq = e.Seq
 			c.have(&c.versions, versionItem(e.key(), e.Version))
@@ -357,7 +358,7 @@ func (c *checker) feed() error {
 		}
 	})
 	if err == nil && seq != c.v.seq && !c.damaged {
-		c.problem("the change feed ends with number %d; the last change has %d.", seq, c.v.seq)
+		c.problem("verify.feed-end-differs", "the change feed ends with number {change}; the last change has {last}.", seq, c.v.seq)
 	}
 	return err
 }
@@ -376,12 +377,12 @@ func (c *checker) rest() error {
 		scheme, prefix, err1 := cutSchemed(key[1:])
 		n, err2 := parseCount(value)
 		if err := errors.Join(err1, err2); err != nil {
-			c.problem("%s can't be read: %v.", describeKey(key), err)
+			c.problem("verify.key-unreadable", "{key} can't be read: {cause}.", describeKey(key), err)
 			return
 		}
 		space := stele.NamespaceKey{Scheme: scheme, Prefix: prefix}
 		if want := c.counts[space]; n != want && !c.damaged {
-			c.problem("the namespace %q counts %d names, and the change feed has %d that count for it.", space, n, want)
+			c.problem("verify.count-differs", `the namespace "{namespace}" counts {count} names, and the change feed has {expected} that count for it.`, space, n, want)
 		}
 		delete(c.counts, space)
 	})
@@ -390,19 +391,19 @@ func (c *checker) rest() error {
 	}
 	for space, n := range c.counts {
 		if !c.damaged {
-			c.problem("the namespace %q has no count, and the change feed has %d names that count for it.", space, n)
+			c.problem("verify.count-missing", `the namespace "{namespace}" has no count, and the change feed has {expected} names that count for it.`, space, n)
 		}
 	}
 	if list, err := readGenerations(c.v.snap); err != nil {
-		c.problem("the generations can't be read: %v.", err)
+		c.problem("verify.generations-unreadable", "the generations can't be read: {cause}.", err)
 	} else if list.Last().ID != c.v.generation {
-		c.problem("the present generation is %s, and the list of generations ends with %s.", c.v.generation, list.Last().ID)
+		c.problem("verify.generation-differs", "the present generation is {generation}, and the list of generations ends with {last}.", c.v.generation, list.Last().ID)
 	}
 	for _, gap := range [][2]byte{{0, familyMeta}, {familyMeta, familyChange}, {familyMark + 1, familyName}, {familyHost + 1, 0xff}} {
 		err := c.walk([]byte{gap[0]}, []byte{gap[1]}, func(key, _ []byte) {
 			known := slices.ContainsFunc(metaKeys, func(k []byte) bool { return bytes.Equal(k, key) })
 			if !known && !c.v.opening.later {
-				c.problem("%s is none that the store writes.", describeKey(key))
+				c.problem("verify.key-unknown", "{key} is none that the store writes.", describeKey(key))
 			}
 		})
 		if err != nil {
@@ -415,7 +416,7 @@ func (c *checker) rest() error {
 // compare says what does not agree.
 func (c *checker) compare() error {
 	if c.damaged {
-		c.problem("because of the damage it is not known whether indexes, change feed and counts agree with the records.")
+		c.problem("verify.not-compared-for-damage", "because of the damage it is not known whether indexes, change feed and counts agree with the records.")
 		return nil
 	}
 	if !c.aliases.isEven() || !c.pointers.isEven() || !c.versions.isEven() || !c.marked.isEven() {

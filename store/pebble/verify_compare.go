@@ -46,13 +46,13 @@ func (c *checker) lookUpNames() error {
 		}
 		for _, alias := range r.Aliases {
 			if !bytes.Equal(c.lookUp(nameKey(alias)), aliasValue(key)) {
-				c.problem("the alias %q of %q does not lead to it.", alias, r.ID)
+				c.problem("verify.alias-not-leading-to-record", `the alias "{alias}" of "{id}" does not lead to it.`, alias, r.ID)
 			}
 		}
 		var e encoder
 		for _, place := range e.locate(r) {
 			if c.lookUp(place) == nil {
-				c.problem("the record %q can't be found by %s.", r.ID, describeKey(place))
+				c.problem("verify.record-not-found-by-key", `the record "{id}" can't be found by {key}.`, r.ID, describeKey(place))
 			}
 		}
 	})
@@ -64,7 +64,7 @@ func (c *checker) alias(key, value []byte) {
 	owner[0] = familyName
 	r, err := decodeNamed(owner, c.lookUp(owner))
 	if err != nil {
-		c.problem("%s is an alias of a record that is not there.", describeKey(key))
+		c.problem("verify.alias-of-missing-record", "{key} is an alias of a record that is not there.", describeKey(key))
 		return
 	}
 	for _, alias := range r.Aliases {
@@ -72,7 +72,7 @@ func (c *checker) alias(key, value []byte) {
 			return
 		}
 	}
-	c.problem("%s is an alias of %q, which does not have it.", describeKey(key), r.ID)
+	c.problem("verify.alias-not-of-record", `{key} is an alias of "{id}", which does not have it.`, describeKey(key), r.ID)
 }
 
 // lookUpPlaces looks up the record of each reverse look-up.
@@ -80,12 +80,12 @@ func (c *checker) lookUpPlaces() error {
 	return c.walk([]byte{familyURL}, []byte{familyHost + 1}, func(key, _ []byte) {
 		id, err := cutID(cutEnded(key[1:]))
 		if err != nil {
-			c.problem("%s can't be read: %v.", describeKey(key), err)
+			c.problem("verify.key-unreadable", "{key} can't be read: {cause}.", describeKey(key), err)
 			return
 		}
 		r, err := decodeNamed(nameKey(id), c.lookUp(nameKey(id)))
 		if err != nil {
-			c.problem("%s leads to a record that is not there.", describeKey(key))
+			c.problem("verify.target-key-of-missing-record", "{key} leads to a record that is not there.", describeKey(key))
 			return
 		}
 		var e encoder
@@ -94,7 +94,7 @@ func (c *checker) lookUpPlaces() error {
 				return
 			}
 		}
-		c.problem("%s leads to %q, which has no target there.", describeKey(key), r.ID)
+		c.problem("verify.target-key-not-of-record", `{key} leads to "{id}", which has no target there.`, describeKey(key), r.ID)
 	})
 }
 
@@ -103,7 +103,7 @@ func (c *checker) lookUpPlaces() error {
 func (c *checker) lookUpMarks() error {
 	err := c.walk([]byte{familyHistory}, []byte{familyHistory + 1}, func(key, value []byte) {
 		if r, err := decodeRecord(key, value); err == nil && c.lookUp(timeKey(r.ID, r.Modified, r.Version)) == nil {
-			c.problem("version %d of %q can't be found by its time.", r.Version, r.ID)
+			c.problem("verify.version-not-found-by-time", `version {version} of "{id}" can't be found by its time.`, r.Version, r.ID)
 		}
 	})
 	if err != nil {
@@ -111,7 +111,7 @@ func (c *checker) lookUpMarks() error {
 	}
 	err = c.walk([]byte{familyName}, []byte{familyName + 1}, func(key, value []byte) {
 		if r, err := decodeNamed(key, value); err == nil && !r.Withheld.IsZero() && c.lookUp(withheldKey(r.ID)) == nil {
-			c.problem("the record %q withholds earlier versions, and has no mark that says so.", r.ID)
+			c.problem("verify.withholding-mark-missing", `the record "{id}" withholds earlier versions, and has no mark that says so.`, r.ID)
 		}
 	})
 	if err != nil {
@@ -119,7 +119,7 @@ func (c *checker) lookUpMarks() error {
 	}
 	return c.walk([]byte{familyMark}, []byte{familyMark + 1}, func(key, _ []byte) {
 		if !c.isMarkNeeded(key) {
-			c.problem("%s is of nothing that there is.", describeKey(key))
+			c.problem("verify.mark-of-nothing", "{key} is of nothing that there is.", describeKey(key))
 		}
 	})
 }
@@ -159,7 +159,7 @@ func (c *checker) lookUpFeed() error {
 		for _, e := range entries {
 			item := string(versionItem(e.key(), e.Version))
 			if before, ok := seen[item]; ok {
-				c.problem("changes %d and %d are the same version %d of %s.", before, e.Seq, e.Version, describeKey(e.key()))
+				c.problem("verify.version-twice-in-feed", "changes {change} and {other-change} are the same version {version} of {key}.", before, e.Seq, e.Version, describeKey(e.key()))
 			}
 			seen[item] = e.Seq
 		}
@@ -171,7 +171,7 @@ func (c *checker) lookUpFeed() error {
 		for version := range min(versions, c.v.seq) {
 			item := string(versionItem(key, version+1))
 			if _, ok := seen[item]; !ok {
-				c.problem("version %d of %s is not in the change feed.", version+1, describeKey(key))
+				c.problem("verify.version-not-in-feed", "version {version} of {key} is not in the change feed.", version+1, describeKey(key))
 			}
 			delete(seen, item)
 		}
@@ -190,7 +190,7 @@ func (c *checker) lookUpFeed() error {
 		}
 	})
 	for item, seq := range seen {
-		c.problem("change %d is of a version that is not there, of %s.", seq, describeKey([]byte(item)[:len(item)-9]))
+		c.problem("verify.change-of-missing-version", "change {change} is of a version that is not there, of {key}.", seq, describeKey([]byte(item)[:len(item)-9]))
 	}
 	return err
 }

@@ -47,7 +47,7 @@ func (h *historyReader) check(r *stele.Record) {
 			h.missing(r, want)
 		}
 		if version > want {
-			h.c.problem("the history of %q has version %d, which is not older than the current one.", r.ID, version)
+			h.c.problem("verify.history-version-not-older", `the history of "{id}" has version {version}, which is not older than the current one.`, r.ID, version)
 			continue
 		}
 		want--
@@ -65,13 +65,13 @@ func (h *historyReader) check(r *stele.Record) {
 
 func (h *historyReader) missing(r *stele.Record, version uint64) {
 	if !h.c.damaged {
-		h.c.problem("the history of %q has no version %d.", r.ID, version)
+		h.c.problem("verify.history-version-missing", `the history of "{id}" has no version {version}.`, r.ID, version)
 	}
 }
 
 func (h *historyReader) stray(e *keyValue) {
 	if !h.c.damaged {
-		h.c.problem("%s belongs to no record.", describeKey(e.key))
+		h.c.problem("verify.history-of-no-record", "{key} belongs to no record.", describeKey(e.key))
 	}
 }
 
@@ -79,11 +79,11 @@ func (h *historyReader) stray(e *keyValue) {
 func (h *historyReader) version(e *keyValue, id stele.ID, version uint64) *stele.Record {
 	old, err := decodeRecord(e.key, e.value)
 	if err != nil {
-		h.c.problem("%v.", err)
+		h.c.problem("", "{cause}.", err)
 		return nil
 	}
 	if old.ID != id || old.Version != version {
-		h.c.problem("%s has version %d of %q.", describeKey(e.key), old.Version, old.ID)
+		h.c.problem("verify.history-has-other-version", `{key} has version {version} of "{id}".`, describeKey(e.key), old.Version, old.ID)
 	}
 	return old
 }
@@ -95,7 +95,7 @@ func (h *historyReader) erased(r, old *stele.Record, body []byte) {
 		return
 	}
 	if entry, err := stored.MarshalRecord(old.Entry()); err != nil || !bytes.Equal(entry, body) {
-		h.c.problem("version %d of %q was erased, and has content.", old.Version, r.ID)
+		h.c.problem("verify.erased-version-has-content", `version {version} of "{id}" was erased, and has content.`, old.Version, r.ID)
 	}
 }
 
@@ -107,7 +107,7 @@ func (h *historyReader) names(old, newer *stele.Record) {
 	}
 	for _, alias := range old.Aliases {
 		if !has[alias] {
-			h.c.problem("version %d of %q has lost the alias %q.", newer.Version, newer.ID, alias)
+			h.c.problem("verify.version-lost-alias", `version {version} of "{id}" has lost the alias "{alias}".`, newer.Version, newer.ID, alias)
 		}
 	}
 }

@@ -138,7 +138,7 @@ func TestVerify(t *testing.T) {
 			h := s.current.Load()
 			s.publish(h.newView(h.seq))
 			var problems []string
-			if err := s.Verify(t.Context(), func(p string) { problems = append(problems, p) }); err != nil {
+			if err := s.Verify(t.Context(), func(p *stele.Message) { problems = append(problems, p.Error()) }); err != nil {
 				t.Fatal(err)
 			}
 			all := strings.Join(problems, "\n")

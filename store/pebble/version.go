@@ -78,7 +78,7 @@ func findCurrent(f finder, id stele.ID) (*stele.Record, error) {
 func (s *Store) Version(ctx context.Context, id stele.ID, version uint64) (*stele.Record, error) {
 	return s.findVersion(ctx, id, func(f finder, _ *view, now *stele.Record) (uint64, error) {
 		if version == 0 || version > now.Version {
-			return 0, refuse("get version", id, stele.NotFound, "it has no version %d; its versions are 1 to %d", version, now.Version)
+			return 0, refuse("get version", id, stele.NotFound, "record.version-missing", "it has no version {version}; its versions are 1 to {last}", version, now.Version)
 		}
 		return version, nil
 	})
@@ -103,7 +103,7 @@ func (s *Store) VersionAt(ctx context.Context, id stele.ID, at time.Time) (*stel
 			err = cerr
 		}
 		if err == nil && version == 0 {
-			err = refuse("get version", id, stele.NotFound, "it has no version of %s or before", at.UTC().Format(time.RFC3339))
+			err = refuse("get version", id, stele.NotFound, "record.no-version-so-early", "it has no version of {time} or before", at.UTC().Format(time.RFC3339))
 		}
 		return version, err
 	})
@@ -122,7 +122,7 @@ func (s *Store) findVersion(ctx context.Context, id stele.ID, choose func(f find
 			return v.opening.damage(op, id, err)
 		}
 		if r == nil {
-			return refuse(op, id, stele.NotFound, "no record has this identifier")
+			return refuse(op, id, stele.NotFound, "record.identifier-unknown", "no record has this identifier")
 		}
 		version, err := choose(f, v, r)
 		if err != nil {
@@ -137,7 +137,7 @@ func (s *Store) findVersion(ctx context.Context, id stele.ID, choose func(f find
 			return v.opening.damage(op, id, err)
 		}
 		if value == nil {
-			return refuse(op, id, stele.Internal, "version %d is missing; run verify", version)
+			return refuse(op, id, stele.Internal, "store.version-lost", "version {version} is missing; run verify", version)
 		}
 		r, err = decodeRecord(key, value)
 		return err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 
@@ -58,7 +57,7 @@ func (h *opening) close() (err error) {
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("closing failed: %v", p)
+			err = stele.Messagef("store.closing-failed", "closing failed: {cause}", p)
 		}
 		if err != nil && frozen {
 			h.log("closing after a failed write", "error", err)

@@ -43,7 +43,7 @@ func appendZoneState(b []byte, z *stele.ZoneState) []byte {
 	return append(b, flags)
 }
 
-var errZone = errors.New("the state of a zone is damaged")
+var errZone = stele.Messagef("zone.state-damaged", "the state of a zone is damaged")
 
 // parseZoneState reads the state of a zone; known is false if there is none.
 func parseZoneState(zone string, value []byte) (z stele.ZoneState, known bool, err error) {
@@ -89,7 +89,7 @@ func (q *request) encodeZones(c *stele.Commit) error {
 // checkSpaces refuses namespaces from a caller that does not know all present ones.
 func (g *group) checkSpaces(q *request) error {
 	if q.zones.touch && len(q.spaces) > 0 && q.replay == nil && q.zones.spaces != g.spaces {
-		return refuse("commit", stele.ID{}, stele.Conflict, "a namespace has changed meanwhile; read the namespaces again")
+		return refuse("commit", stele.ID{}, stele.Conflict, "commit.namespace-changed-meanwhile", "a namespace has changed meanwhile; read the namespaces again")
 	}
 	return nil
 }
@@ -146,10 +146,10 @@ func (t *tx) raise(r *stele.ZoneRaise, last uint64) error {
 		return err
 	}
 	if z.Base != r.Before {
-		return refuse("commit", stele.ID{}, stele.Conflict, "the zone %s has the base %d by now, not %d; read it again", r.Zone, z.Base, r.Before)
+		return refuse("commit", stele.ID{}, stele.Conflict, "commit.zone-base-differs", "the zone {zone} has the base {base} by now, not {expected}; read it again", r.Zone, z.Base, r.Before)
 	}
 	if r.Last > last {
-		return refuse("commit", stele.ID{}, stele.Invalid, "change %d was to be the last of the zone %s, but the store has %d changes", r.Last, r.Zone, last)
+		return refuse("commit", stele.ID{}, stele.Invalid, "commit.zone-change-not-last", "change {change} was to be the last of the zone {zone}, but the store has {changes} changes", r.Last, r.Zone, last)
 	}
 	if known {
 		every, _, err := t.zone(stele.EveryZone)
@@ -325,7 +325,7 @@ func (s *Store) chunkWith(ctx context.Context, v *view, n uint64) (entries []fee
 		return err
 	})
 	if err == nil && (len(entries) == 0 || entries[0].Seq > n) {
-		err = refuse("zone changes", stele.ID{}, stele.Internal, "change %d is missing; run verify", n)
+		err = refuse("zone changes", stele.ID{}, stele.Internal, "store.change-missing", "change {change} is missing; run verify", n)
 	}
 	return entries, err
 }
@@ -404,7 +404,7 @@ func (s *Store) firstZones(h *opening) error {
 		return h.damage("open", stele.ID{}, err)
 	}
 	if err := errors.Join(b.Commit(pebbledb.Sync), h.fence.broken()); err != nil {
-		return refuse("open", stele.ID{}, stele.Unavailable, "the store can't be written: %w", err)
+		return refuse("open", stele.ID{}, stele.Unavailable, "store.not-written", "the store can't be written: {cause}", err)
 	}
 	return nil
 }
@@ -417,23 +417,23 @@ func (c *checker) zones() error {
 		case bytes.HasPrefix(key, []byte{familyZone, zoneState}):
 			z, _, err := parseZoneState(string(key[2:]), value)
 			if err != nil || z.Since > z.Last || z.Last > c.v.seq {
-				c.problem("%s is damaged, or is about a change that there is not: %v.", describeKey(key), err)
+				c.problem("verify.zone-state-damaged", "{key} is damaged, or is about a change that there is not: {cause}.", describeKey(key), err)
 			}
 			states[z.Zone] = z
 		case bytes.HasPrefix(key, []byte{familyZone, zoneRun}):
 			zone, run, err := parseZoneRun(key, value)
 			z, known := states[zone]
 			if err != nil || !known || run.First <= ends[zone] || run.Last > z.Last {
-				c.problem("%s says that changes %d to %d touched a zone, which can't be: %v.", describeKey(key), run.First, run.Last, err)
+				c.problem("verify.zone-changes-impossible", "{key} says that changes {first} to {last} touched a zone, which can't be: {cause}.", describeKey(key), run.First, run.Last, err)
 			}
 			ends[zone] = run.Last
 		default:
-			c.problem("%s is none that the store writes.", describeKey(key))
+			c.problem("verify.key-unknown", "{key} is none that the store writes.", describeKey(key))
 		}
 	})
 	for zone, z := range states {
 		if z.Last > z.Since && ends[zone] != z.Last && !c.damaged {
-			c.problem("the zone %q was touched by change %d last, and its index ends with %d.", zone, z.Last, ends[zone])
+			c.problem("verify.zone-index-end-differs", `the zone "{zone}" was touched by change {last} last, and its index ends with {end}.`, zone, z.Last, ends[zone])
 		}
 	}
 	return err

@@ -123,7 +123,7 @@ func (s *Store) ask(ctx context.Context, op string, id stele.ID, q question) err
 	case errors.Is(err, errBusy):
 		return busy(op, int(s.reads.Config().MaxConns), s.o.Wait)
 	}
-	return refuse(op, id, stele.Unavailable, "the database did not answer within %v (%w); try again", s.o.Wait, plain(err))
+	return refuse(op, id, stele.Unavailable, "store.database-silent", "the database did not answer within {wait} ({cause}); try again", s.o.Wait, plain(err))
 }
 
 // passing is an error after which another attempt may succeed.

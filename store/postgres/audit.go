@@ -99,7 +99,7 @@ func (g *group) queueAudit(b *batch) {
 }
 
 func (g *group) trimmedAlready() error {
-	return refuse("commit", stele.ID{}, stele.Conflict, "the audit trail was to be trimmed up to entry %d, and has none up to there, or ends before; read it again", g.trim)
+	return refuse("commit", stele.ID{}, stele.Conflict, "audit.trim-beyond-trail", "the audit trail was to be trimmed up to entry {trim}, and has none up to there, or ends before; read it again", g.trim)
 }
 
 // numberAudit checks that the group may have its numbers in the audit trail, the last of
@@ -110,7 +110,7 @@ func (g *group) numberAudit(last uint64) error {
 		return g.trimmedAlready()
 	}
 	if n > 0 && g.audit[0].number != 0 && g.audit[n-1].number != last {
-		return refuse("commit", stele.ID{}, stele.Conflict, "entry %d was to be added to the audit trail, which has %d; go on from there", g.audit[0].number, last-n)
+		return refuse("commit", stele.ID{}, stele.Conflict, "audit.entry-out-of-order", "entry {number} was to be added to the audit trail, which has {last}; go on from there", g.audit[0].number, last-n)
 	}
 	return nil
 }
@@ -169,11 +169,11 @@ func (c *checker) audit() error {
 		var e stele.AuditEntry
 		switch err := binary.UnmarshalAudit(body, &e); {
 		case err != nil:
-			c.problem("entry %d of the audit trail is damaged: %v", number, err)
+			c.problem("verify.audit-entry-damaged-in-table", "entry {number} of the audit trail is damaged: {cause}", number, err)
 		case last != 0 && number != last+1:
-			c.problem("entry %d of the audit trail follows entry %d", number, last)
+			c.problem("verify.audit-entry-out-of-order-in-table", "entry {number} of the audit trail follows entry {before}", number, last)
 		case at.Before(before):
-			c.problem("entry %d of the audit trail is earlier than the one before it", number)
+			c.problem("verify.audit-entry-earlier-in-table", "entry {number} of the audit trail is earlier than the one before it", number)
 		}
 		if first == 0 {
 			first = number
@@ -184,11 +184,11 @@ func (c *checker) audit() error {
 		return err
 	}
 	if first > 1 && trimmed < first-1 {
-		c.problem("the audit trail begins with entry %d, and no entry says that those before were trimmed", first)
+		c.problem("verify.audit-beginning-missing-in-table", "the audit trail begins with entry {first}, and no entry says that those before were trimmed", first)
 	}
 	err = c.long(`SELECT audit FROM registry WHERE id = 1`, []any{&registered}, func() {})
 	if err == nil && registered != last {
-		c.problem("the audit trail ends with entry %d, and the registry says %d", last, registered)
+		c.problem("verify.audit-end-differs", "the audit trail ends with entry {last}, and the registry says {expected}", last, registered)
 	}
 	return err
 }

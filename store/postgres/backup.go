@@ -78,7 +78,7 @@ func (s *Store) Backup(ctx context.Context, folder string) error {
 	}
 	defer v.end(ctx)
 	if err := os.Mkdir(folder, 0o700); err != nil {
-		return refuse("backup", stele.ID{}, stele.Invalid, "the backup needs a folder that is not there yet: %w", err)
+		return refuse("backup", stele.ID{}, stele.Invalid, "backup.needs-new-folder", "the backup needs a folder that is not there yet: {cause}", err)
 	}
 	if err := v.backup(ctx, folder); err != nil {
 		return errors.Join(err, os.RemoveAll(folder))
@@ -155,7 +155,7 @@ func unwritable(err error) error {
 	if err == nil {
 		return nil
 	}
-	return refuse("backup", stele.ID{}, stele.Unavailable, "the backup can't be written: %w", err)
+	return refuse("backup", stele.ID{}, stele.Unavailable, "backup.not-written", "the backup can't be written: {cause}", err)
 }
 
 func writeManifest(folder string, m *manifest) error {
@@ -193,7 +193,7 @@ type copyWriter struct {
 // copyHeader is the signature, no flags, and no extension.
 const copyHeader = "PGCOPY\n\xff\r\n\x00" + "\x00\x00\x00\x00" + "\x00\x00\x00\x00"
 
-var errFormat = errors.New("the database sends text where binary values are expected")
+var errFormat = stele.Messagef("store.database-sends-text", "the database sends text where binary values are expected")
 
 func (c *copyWriter) rows(rows pgx.Rows) error {
 	defer rows.Close()
@@ -231,9 +231,9 @@ func (c *copyWriter) rows(rows pgx.Rows) error {
 func readManifest(folder string) (*manifest, error) {
 	data, err := os.ReadFile(filepath.Join(folder, manifestFile))
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, refuse("restore", stele.ID{}, stele.NotFound, "there is no backup of a database in %q: %w", folder, err)
+		return nil, refuse("restore", stele.ID{}, stele.NotFound, "backup.of-database-missing", `there is no backup of a database in "{folder}": {cause}`, folder, err)
 	} else if err != nil {
-		return nil, refuse("restore", stele.ID{}, stele.Unavailable, "%w", err)
+		return nil, refuse("restore", stele.ID{}, stele.Unavailable, "", "{cause}", err)
 	}
 	at := max(0, len(data)-hex.EncodedLen(sha256.Size)-1)
 	sum := fmt.Appendf(nil, "%x\n", sha256.Sum256(data[:at]))
@@ -245,7 +245,7 @@ func readManifest(folder string) (*manifest, error) {
 		m.Written = m.Schema
 	}
 	if m.Format != backupFormat || m.Schema < 1 || m.Schema > schemaVersion {
-		return nil, refuse("restore", stele.ID{}, stele.Invalid, "the backup in %q is of the format %.100q and has tables of version %d; use the program that made it, or a later one", folder, m.Format, m.Schema)
+		return nil, refuse("restore", stele.ID{}, stele.Invalid, "backup.format-unknown", `the backup in "{folder}" is of the format "{format}" and has tables of version {schema}; use the program that made it, or a later one`, folder, m.Format, m.Schema)
 	}
 	if len(m.Tables) < len(m.tables()) || len(m.Tables) > len(m.tables()) && m.Written <= schemaVersion {
 		return nil, broken(folder, manifestFile)
@@ -273,5 +273,5 @@ func (m *manifest) tables() (list []backupTable) {
 }
 
 func broken(folder, file string) error {
-	return refuse("restore", stele.ID{}, stele.Internal, "the backup in %q is damaged, in the file %q; take another one", folder, file)
+	return refuse("restore", stele.ID{}, stele.Internal, "backup.file-damaged", `the backup in "{folder}" is damaged, in the file "{file}"; take another one`, folder, file)
 }

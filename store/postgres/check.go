@@ -146,7 +146,7 @@ func (t *tx) putFirst(e *entry) error {
 func (t *tx) putNext(e *entry, have *named) error {
 	before, err := have.record()
 	if err != nil {
-		return refuse("commit", e.id, stele.Internal, "the record that is kept is damaged (%w); verify the store", err)
+		return refuse("commit", e.id, stele.Internal, "store.record-damaged", "the record that is kept is damaged ({cause}); verify the store", err)
 	}
 	if err := e.record.CheckFollows(before); err != nil {
 		return err
@@ -158,7 +158,7 @@ func (t *tx) putNext(e *entry, have *named) error {
 	}
 	for _, alias := range old {
 		if _, ok := ours[alias.key]; !ok {
-			return refuse("commit", e.id, stele.Invalid, "the alias %.100q is missing; a name stays with its record for ever", alias.name)
+			return refuse("commit", e.id, stele.Invalid, "commit.alias-missing", `the alias "{alias}" is missing; a name stays with its record for ever`, alias.name)
 		}
 		ours[alias.key] = true
 	}
@@ -214,12 +214,12 @@ func (t *tx) taken(e *entry, name stele.ID, have *named) error {
 	if k, err := cutSpace([]byte(owner)); err == nil {
 		owner = k.Prefix
 	}
-	return refuse("commit", e.id, stele.Conflict, "the name %.100q is taken by %.100q; no name is ever given away", name, owner)
+	return refuse("commit", e.id, stele.Conflict, "commit.name-taken", `the name "{name}" is taken by "{owner}"; no name is ever given away`, name, owner)
 }
 
 // late makes the error about a version that does not follow the one that there is.
 func late(e *entry, have uint64) error {
-	return refuse("commit", e.id, stele.Conflict, "version %d was to be committed, but the store has version %d; read it again", e.version, have)
+	return refuse("commit", e.id, stele.Conflict, "commit.version-differs", "version {version} was to be committed, but the store has version {stored}; read it again", e.version, have)
 }
 
 // count counts the names that a version adds, or none of them if one is beyond the quota of
@@ -246,7 +246,7 @@ func (t *tx) count(e *entry, ours map[string]bool) error {
 			for _, c := range counts[:i] {
 				t.own.counts[string(key(spaceName(c.Namespace)))]--
 			}
-			return refuse("commit", e.id, stele.Exhausted, "namespace %.100q has its quota of %d names; ask for a greater one", c.Namespace, c.Quota)
+			return refuse("commit", e.id, stele.Exhausted, "quota.reached", `namespace "{namespace}" has its quota of {quota} names; ask for a greater one`, c.Namespace, c.Quota)
 		}
 		t.own.counts[under]++
 	}
@@ -268,7 +268,7 @@ func (t *tx) putSpace(n *spaceEntry) error {
 		version = have.version
 	}
 	if n.version != version+1 {
-		return refuse("commit", stele.ID{}, stele.Conflict, "version %d of namespace %.100q was to be committed, but the store has version %d; read it again", n.version, n.space, version)
+		return refuse("commit", stele.ID{}, stele.Conflict, "commit.namespace-version-differs", `version {version} of namespace "{namespace}" was to be committed, but the store has version {stored}; read it again`, n.version, n.space, version)
 	}
 	if have != nil {
 		t.pastSpaces = append(t.pastSpaces, past{key: n.key, version: version, body: have.body})
@@ -281,7 +281,7 @@ func (t *tx) putSpace(n *spaceEntry) error {
 // putMinter checks and sets the state of a minter.
 func (t *tx) putMinter(m *swap) error {
 	if !same(value(t.group.minters, t.have.minters, m.key), m.before) {
-		return refuse("commit", stele.ID{}, stele.Conflict, "minter %.100q has another state by now; read it again", m.name)
+		return refuse("commit", stele.ID{}, stele.Conflict, "commit.minter-state-changed", `minter "{minter}" has another state by now; read it again`, m.name)
 	}
 	t.own.minters[m.key] = m
 	return nil
@@ -292,7 +292,7 @@ func (t *tx) putMinter(m *swap) error {
 func (t *tx) putCell(c *swap) error {
 	have := value(t.group.cells, t.have.cells, c.key)
 	if !same(have, c.before) {
-		return refuse("commit", stele.ID{}, stele.Conflict, "cell %.100q has another value by now; read it again", c.name)
+		return refuse("commit", stele.ID{}, stele.Conflict, "store.cell-changed", `cell "{cell}" has another value by now; read it again`, c.name)
 	}
 	if !same(have, c.after) {
 		t.own.cells[c.key] = c

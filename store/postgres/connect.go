@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"regexp"
 	"strconv"
@@ -23,18 +22,18 @@ const connectTimeout = 3 * time.Second
 // parse reads the URL of a database. Its errors never have the password.
 func parse(url string, o Options) (*pgxpool.Config, error) {
 	if !strings.HasPrefix(url, "postgres://") && !strings.HasPrefix(url, "postgresql://") {
-		return nil, refuse("open", stele.ID{}, stele.Invalid, "a database is named by a URL such as postgres://user@host/database")
+		return nil, refuse("open", stele.ID{}, stele.Invalid, "store.database-url-missing", "a database is named by a URL such as postgres://user@host/database")
 	}
 	c, err := pgxpool.ParseConfig(url)
 	if err != nil {
-		return nil, refuse("open", stele.ID{}, stele.Invalid, "the URL of the database can't be read (%w); it is like postgres://user@host1,host2/database", plain(err))
+		return nil, refuse("open", stele.ID{}, stele.Invalid, "store.database-url-unreadable", "the URL of the database can't be read ({cause}); it is like postgres://user@host1,host2/database", plain(err))
 	}
 	set := c.ConnConfig.RuntimeParams
 	if set["search_path"] == "" {
 		set["search_path"] = defaultSchema
 	}
 	if !isSchema(set["search_path"]) {
-		return nil, refuse("open", stele.ID{}, stele.Invalid, "search_path %.100q is not the name of one schema, in lower-case letters, digits and _; give one", set["search_path"])
+		return nil, refuse("open", stele.ID{}, stele.Invalid, "store.search-path-wrong", `search_path "{schema}" is not the name of one schema, in lower-case letters, digits and _; give one`, set["search_path"])
 	}
 	if set["application_name"] == "" {
 		set["application_name"] = "stele"
@@ -110,17 +109,17 @@ func explain(op string, err error) error {
 	code := codeOf(err)
 	switch {
 	case code == codeWrongPassword || code == codeWrongUser:
-		return refuse(op, stele.ID{}, stele.Invalid, "the database does not let this user in (%w); correct user and password in the URL, or the server's pg_hba.conf", err)
+		return refuse(op, stele.ID{}, stele.Invalid, "store.database-login-refused", "the database does not let this user in ({cause}); correct user and password in the URL, or the server's pg_hba.conf", err)
 	case code == codeNoDatabase:
-		return refuse(op, stele.ID{}, stele.NotFound, "there is no such database on the server (%w); create it, or correct the URL", err)
+		return refuse(op, stele.ID{}, stele.NotFound, "store.database-missing", "there is no such database on the server ({cause}); create it, or correct the URL", err)
 	case code == codeTooMany:
-		return refuse(op, stele.ID{}, stele.Unavailable, "the server has no connection left (%w); raise its max_connections, or use fewer", err)
+		return refuse(op, stele.ID{}, stele.Unavailable, "store.database-connections-exhausted", "the server has no connection left ({cause}); raise its max_connections, or use fewer", err)
 	case code == codeNoTable || code == codeNoSchema:
-		return refuse(op, stele.ID{}, stele.NotFound, "the database has no tables of a registry; run \"stele store migrate\"")
+		return refuse(op, stele.ID{}, stele.NotFound, "store.tables-missing", `the database has no tables of a registry; run "stele store migrate"`)
 	case code != "":
 		return sick(op, stele.ID{}, err)
 	default:
-		return refuse(op, stele.ID{}, stele.Unavailable, "no PostgreSQL server answers (%w); start it, or correct host and port in the URL", err)
+		return refuse(op, stele.ID{}, stele.Unavailable, "store.database-unreachable", "no PostgreSQL server answers ({cause}); start it, or correct host and port in the URL", err)
 	}
 }
 
@@ -131,7 +130,7 @@ func checkVersion(ctx context.Context, o Options, q interface {
 	var version int64
 	err := q.QueryRow(ctx, `SELECT version FROM registry WHERE id = 1`).Scan(&version)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return refuse("open", stele.ID{}, stele.NotFound, "the tables of the registry are not complete; run \"stele store migrate\"")
+		return refuse("open", stele.ID{}, stele.NotFound, "store.tables-incomplete", `the tables of the registry are not complete; run "stele store migrate"`)
 	} else if err != nil {
 		return err
 	}
@@ -151,7 +150,7 @@ func checkVersion(ctx context.Context, o Options, q interface {
 // judgeReadable refuses tables that only later programs may use.
 func (o Options) judgeReadable(readable int64) error {
 	if readable > o.schema.written {
-		return refuse("open", stele.ID{}, stele.Invalid, "a later program made the tables of the registry, for programs of version %d and later, and this one has version %d; use a later program", readable, o.schema.written)
+		return refuse("open", stele.ID{}, stele.Invalid, "store.tables-too-new", "a later program made the tables of the registry, for programs of version {readable-from} and later, and this one has version {version}; use a later program", readable, o.schema.written)
 	}
 	return nil
 }
@@ -159,15 +158,15 @@ func (o Options) judgeReadable(readable int64) error {
 // judgeWritten refuses tables that an earlier program made.
 func (o Options) judgeWritten(written int64) error {
 	if written < o.schema.written {
-		return refuse("open", stele.ID{}, stele.Invalid, "the tables of the registry are of version %d, and this program needs %d; run \"stele store migrate\"", written, o.schema.written)
+		return refuse("open", stele.ID{}, stele.Invalid, "store.tables-too-old", `the tables of the registry are of version {version}, and this program needs {needed}; run "stele store migrate"`, written, o.schema.written)
 	}
 	return nil
 }
 
 // busy makes the error of a caller that got no connection in time.
 func busy(op string, n int, wait time.Duration) error {
-	return refuse(op, stele.ID{}, stele.Unavailable, "all %d connections to the database were in use for %v; try again, or open the store with more", n, wait)
+	return refuse(op, stele.ID{}, stele.Unavailable, "store.connections-in-use", "all {count} connections to the database were in use for {wait}; try again, or open the store with more", n, wait)
 }
 
 // errBusy says that no connection of a pool was free.
-var errBusy = fmt.Errorf("no connection was free")
+var errBusy = stele.Messagef("store.no-free-connection", "no connection was free")

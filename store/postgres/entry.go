@@ -52,7 +52,7 @@ func newEntry(r *stele.Record, count stele.NamespaceCounter) (*entry, error) {
 		return nil, err
 	}
 	if len(e.body) > stele.MaxKept {
-		return nil, refuse("commit", r.ID, stele.Invalid, "the record has %d bytes; at most %d are kept", len(e.body), stele.MaxKept)
+		return nil, refuse("commit", r.ID, stele.Invalid, "record.too-large-to-keep", "the record has {size} bytes; at most {most} are kept", len(e.body), stele.MaxKept)
 	}
 	e.places = placesOf(r)
 	if e.counted, e.aliasCounts, err = count.Count(r); err != nil {

@@ -116,9 +116,9 @@ func (s *Store) Purge(ctx context.Context) error {
 		case s.isClosed():
 			return closed("purge")
 		case codeOf(err) == codeSyntax || codeOf(err) == codeUnsupported:
-			return refuse("purge", stele.ID{}, stele.Invalid, "this database has no VACUUM FULL (%w); it removes old versions of rows by itself, as its manual says", plain(err))
+			return refuse("purge", stele.ID{}, stele.Invalid, "store.vacuum-not-possible", "this database has no VACUUM FULL ({cause}); it removes old versions of rows by itself, as its manual says", plain(err))
 		default:
-			return refuse("purge", stele.ID{}, stele.Unavailable, "the table %s can't be rewritten (%w); try again", table, plain(err))
+			return refuse("purge", stele.ID{}, stele.Unavailable, "store.table-not-rewritten", "the table {table} can't be rewritten ({cause}); try again", table, plain(err))
 		}
 	}
 	return nil

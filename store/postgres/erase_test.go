@@ -78,7 +78,7 @@ func TestEraseFiles(t *testing.T) {
 	if found := look(); len(found) > 0 {
 		t.Errorf("the text that was erased is in %v", found)
 	}
-	if err := s.Verify(t.Context(), func(problem string) { t.Error(problem) }); err != nil {
+	if err := s.Verify(t.Context(), func(problem *stele.Message) { t.Error(problem) }); err != nil {
 		t.Error(err)
 	}
 }

@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -43,10 +42,10 @@ func codeOf(err error) string {
 }
 
 // errAgain says that what was read has changed before it could be written.
-var errAgain = errors.New("another writer wrote at the same time")
+var errAgain = stele.Messagef("commit.other-writer", "another writer wrote at the same time")
 
 // errQueue says that a request was not taken from the queue in time.
-var errQueue = errors.New("others are waiting for it too")
+var errQueue = stele.Messagef("store.others-waiting", "others are waiting for it too")
 
 // isAgain reports whether the same transaction may succeed when it is tried again at
 // once.
@@ -71,7 +70,7 @@ func isAway(err error) bool {
 
 // away is the error of a caller that got no answer of the database in time.
 func (s *Store) away(op string, cause error) error {
-	return refuse(op, stele.ID{}, stele.Unavailable, "the database did not do it within %v, and nothing was written (%w); try again", s.o.Wait, plain(cause))
+	return refuse(op, stele.ID{}, stele.Unavailable, "store.database-too-slow", "the database did not do it within {wait}, and nothing was written ({cause}); try again", s.o.Wait, plain(cause))
 }
 
 // sick is the error for an answer of the database that an immediate retry does not
@@ -83,13 +82,13 @@ func sick(op string, id stele.ID, err error) error {
 	code := codeOf(err)
 	switch {
 	case code == codeNoTable || code == codeNoSchema:
-		return refuse(op, id, stele.Unavailable, "the database has no tables of a registry (%w); run \"stele store migrate\"", plain(err))
+		return refuse(op, id, stele.Unavailable, "store.tables-not-found", `the database has no tables of a registry ({cause}); run "stele store migrate"`, plain(err))
 	case code == codeForbidden:
-		return refuse(op, id, stele.Unavailable, "the database's user may not do that (%w); grant it the rights", plain(err))
+		return refuse(op, id, stele.Unavailable, "store.database-rights-missing", "the database's user may not do that ({cause}); grant it the rights", plain(err))
 	case strings.HasPrefix(code, "53") || strings.HasPrefix(code, "58") || code == codeCanceled || code == "" || isAway(err) || isAgain(err):
-		return refuse(op, id, stele.Unavailable, "the database can't do it at present (%w); try again later", plain(err))
+		return refuse(op, id, stele.Unavailable, "store.database-unavailable", "the database can't do it at present ({cause}); try again later", plain(err))
 	default:
-		return refuse(op, id, stele.Internal, "the database refuses what it is asked for (%w); report this", plain(err))
+		return refuse(op, id, stele.Internal, "store.database-refuses", "the database refuses what it is asked for ({cause}); report this", plain(err))
 	}
 }
 
@@ -118,13 +117,13 @@ func (e *oneLine) Error() string { return e.text }
 func (e *oneLine) Unwrap() error { return e.err }
 
 // refuse makes an error.
-func refuse(op string, id stele.ID, kind stele.Kind, format string, args ...any) error {
-	return &stele.Error{Op: op, ID: id, Kind: kind, Err: fmt.Errorf(format, args...)}
+func refuse(op string, id stele.ID, kind stele.Kind, code, text string, args ...any) error {
+	return &stele.Error{Op: op, ID: id, Kind: kind, Err: stele.Messagef(code, text, args...)}
 }
 
 // closed is the error of a call after Close.
 func closed(op string) error {
-	return refuse(op, stele.ID{}, stele.Unavailable, "the store is closed; open it again")
+	return refuse(op, stele.ID{}, stele.Unavailable, "store.closed", "the store is closed; open it again")
 }
 
 // ended returns the error of a context that ended, or else err.

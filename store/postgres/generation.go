@@ -76,5 +76,5 @@ func (s *Store) SetGenerations(ctx context.Context, present stele.GenerationID, 
 }
 
 func otherGeneration(op string, have, present stele.GenerationID) error {
-	return refuse(op, stele.ID{}, stele.Conflict, "the present generation is %s, not %s; read it again", have, present)
+	return refuse(op, stele.ID{}, stele.Conflict, "store.generation-differs", "the present generation is {generation}, not {expected}; read it again", have, present)
 }

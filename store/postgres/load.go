@@ -172,7 +172,7 @@ func sealedError(op string, seal []byte) error {
 	if len(seal) == 0 {
 		return nil
 	}
-	return refuse(op, stele.ID{}, stele.Conflict, "%w: %s", stele.ErrSealed, seal)
+	return refuse(op, stele.ID{}, stele.Conflict, "", "{cause}: {seal}", stele.ErrSealed, seal)
 }
 
 // sorted returns the entries of a map in the order of its keys.

@@ -42,7 +42,7 @@ func (s *Store) Longest(ctx context.Context, name stele.ID, cuts func(n int) boo
 	case err != nil:
 		return nil, stele.Prefix{}, err
 	case l.n == 0:
-		return nil, stele.Prefix{}, refuse("get", name, stele.NotFound, "no part of the name is registered")
+		return nil, stele.Prefix{}, refuse("get", name, stele.NotFound, "record.no-part-registered", "no part of the name is registered")
 	}
 	r, err := decode(name, l.body)
 	return r, name.Prefix(l.n - l.head), err

@@ -36,7 +36,7 @@ type writer struct {
 func newWriter() *writer { return &writer{id: []byte(rand.Text())} }
 
 // errUnknown says that a transaction may have been committed.
-var errUnknown = errors.New("the connection was lost while the database committed")
+var errUnknown = stele.Messagef("commit.connection-lost", "the connection was lost while the database committed")
 
 // finish commits the transaction.
 func (g *group) finish(ctx context.Context, conn *pgxpool.Conn) error {
@@ -76,7 +76,7 @@ func (g *group) findOut(cause error) (committed bool, err error) {
 	}
 	// Whatever became of it, the store never asks for it by this name again.
 	*w = *newWriter()
-	return false, refuse("commit", stele.ID{}, stele.Unavailable, "the database was lost while it committed, and it is unknown whether it did; look before you try again: %w", plain(errors.Join(errUnknown, cause)))
+	return false, refuse("commit", stele.ID{}, stele.Unavailable, "commit.database-lost", "the database was lost while it committed, and it is unknown whether it did; look before you try again: {cause}", plain(errors.Join(errUnknown, cause)))
 }
 
 func (s *Store) askWriter(ctx context.Context, w *writer) (done int64, err error) {

@@ -35,7 +35,7 @@ func (s *Store) Record(ctx context.Context, name stele.ID) (*stele.Record, error
 		return nil, err
 	}
 	if !found {
-		return nil, refuse("get", name, stele.NotFound, "nothing is registered under this name")
+		return nil, refuse("get", name, stele.NotFound, "record.not-registered", "nothing is registered under this name")
 	}
 	return decode(name, body)
 }
@@ -43,7 +43,7 @@ func (s *Store) Record(ctx context.Context, name stele.ID) (*stele.Record, error
 // decode reads a record as it is kept.
 func decode(name stele.ID, body []byte) (*stele.Record, error) {
 	if body == nil {
-		return nil, damaged("get", name, errors.New("the name is known and its record is not there"))
+		return nil, damaged("get", name, stele.Messagef("store.record-of-name-missing", "the name is known and its record is not there"))
 	}
 	r := new(stele.Record)
 	if err := binary.UnmarshalRecord(body, r); err != nil {
@@ -53,7 +53,7 @@ func decode(name stele.ID, body []byte) (*stele.Record, error) {
 }
 
 func damaged(op string, id stele.ID, err error) error {
-	return refuse(op, id, stele.Internal, "what is kept is damaged (%w); verify the store", err)
+	return refuse(op, id, stele.Internal, "store.content-damaged", "what is kept is damaged ({cause}); verify the store", err)
 }
 
 // sqlFirst is sqlRecord for several names.
@@ -101,7 +101,7 @@ func (s *Store) First(ctx context.Context, candidates iter.Seq[stele.Prefix]) (*
 	if len(f.drawn) == 0 && s.isClosed() {
 		return nil, none, closed("get")
 	}
-	return nil, none, refuse("get", stele.ID{}, stele.NotFound, "neither the name nor a part of it is registered")
+	return nil, none, refuse("get", stele.ID{}, stele.NotFound, "record.neither-name-nor-part-registered", "neither the name nor a part of it is registered")
 }
 
 // firsts is the state of First.
@@ -187,7 +187,7 @@ func (s *Store) Namespace(ctx context.Context, k stele.NamespaceKey) (*stele.Nam
 		return nil, err
 	}
 	if !found {
-		return nil, refuse("get namespace", stele.ID{}, stele.NotFound, "there is no namespace %.100q; add it first", k)
+		return nil, refuse("get namespace", stele.ID{}, stele.NotFound, "store.namespace-missing", `there is no namespace "{namespace}"; add it first`, k)
 	}
 	n := new(stele.Namespace)
 	if err := binary.UnmarshalNamespace(body, n); err != nil {

@@ -75,7 +75,7 @@ func newRequest(c *stele.Commit) (*request, error) {
 	}
 	q.trim = c.TrimAudit
 	if q.size > maxCommit {
-		return nil, refuse("commit", stele.ID{}, stele.Invalid, "the commit has %d bytes; at most %d are committed at once", q.size, maxCommit)
+		return nil, refuse("commit", stele.ID{}, stele.Invalid, "commit.too-large", "the commit has {size} bytes; at most {most} are committed at once", q.size, maxCommit)
 	}
 	return q, nil
 }
@@ -178,7 +178,7 @@ func (s *Store) submit(ctx context.Context, q *request) error {
 	case err := <-q.done:
 		return err
 	default:
-		return refuse("commit", stele.ID{}, stele.Unavailable, "it is on its way to the database, and unknown whether it will be kept; look before you try again: %w", ctx.Err())
+		return refuse("commit", stele.ID{}, stele.Unavailable, "commit.on-its-way-to-database", "it is on its way to the database, and unknown whether it will be kept; look before you try again: {cause}", ctx.Err())
 	}
 }
 

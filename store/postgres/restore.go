@@ -71,12 +71,12 @@ func checkSum(ctx context.Context, folder string, t tableEntry) error {
 	if errors.Is(err, os.ErrNotExist) {
 		return broken(folder, t.Name)
 	} else if err != nil {
-		return refuse("restore", stele.ID{}, stele.Unavailable, "%w", err)
+		return refuse("restore", stele.ID{}, stele.Unavailable, "", "{cause}", err)
 	}
 	sum := sha256.New()
 	_, err = io.Copy(sum, &contextReader{ctx, f})
 	if err := errors.Join(err, f.Close()); err != nil {
-		return ended(ctx, refuse("restore", stele.ID{}, stele.Unavailable, "%w", err))
+		return ended(ctx, refuse("restore", stele.ID{}, stele.Unavailable, "", "{cause}", err))
 	}
 	if hex.EncodeToString(sum.Sum(nil)) != t.Sum {
 		return broken(folder, t.Name)
@@ -105,7 +105,7 @@ func restore(ctx context.Context, tx pgx.Tx, folder string, o Options, m *manife
 	}
 	err := tx.QueryRow(ctx, `SELECT seal FROM registry WHERE id = 1 FOR UPDATE`).Scan(&seal)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return refuse("restore", stele.ID{}, stele.NotFound, "the tables of the registry are not complete; run \"stele store migrate\"")
+		return refuse("restore", stele.ID{}, stele.NotFound, "store.tables-incomplete", `the tables of the registry are not complete; run "stele store migrate"`)
 	} else if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func restore(ctx context.Context, tx pgx.Tx, folder string, o Options, m *manife
 		return err
 	}
 	if !empty {
-		return refuse("restore", stele.ID{}, stele.Conflict, "the database has a registry already; restore into an empty one")
+		return refuse("restore", stele.ID{}, stele.Conflict, "restore.database-not-empty", "the database has a registry already; restore into an empty one")
 	}
 	for i, t := range m.tables() {
 		if err := restoreTable(ctx, tx, folder, t.name, t.columns, m.Tables[i].Rows); err != nil {
@@ -153,7 +153,7 @@ func restore(ctx context.Context, tx pgx.Tx, folder string, o Options, m *manife
 func restoreTable(ctx context.Context, tx pgx.Tx, folder, name, columns string, rows int64) error {
 	f, err := os.Open(filepath.Join(folder, name))
 	if err != nil {
-		return refuse("restore", stele.ID{}, stele.Unavailable, "%w", err)
+		return refuse("restore", stele.ID{}, stele.Unavailable, "", "{cause}", err)
 	}
 	defer f.Close()
 	tag, err := tx.Conn().PgConn().CopyFrom(ctx, bufio.NewReaderSize(f, 1<<18), `COPY `+name+` (`+columns+`) FROM STDIN BINARY`)

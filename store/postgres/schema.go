@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
-	"errors"
 	"fmt"
 
 	"github.com/stele-id/stele"
@@ -168,7 +167,7 @@ func placeOf(at stele.Location) []byte {
 	return append([]byte{'h'}, at.Host...)
 }
 
-var errName = errors.New("a name is not what it can be")
+var errName = stele.Messagef("store.name-malformed", "a name is not what it can be")
 
 // cutSpace reads the name of a namespace.
 func cutSpace(name []byte) (stele.NamespaceKey, error) {

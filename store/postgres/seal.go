@@ -17,7 +17,7 @@ func (s *Store) Seal(ctx context.Context, reason string) error {
 		return err
 	}
 	if len(reason) > stele.MaxSeal {
-		return refuse("seal", stele.ID{}, stele.Invalid, "the reason has %d bytes; at most %d are kept", len(reason), stele.MaxSeal)
+		return refuse("seal", stele.ID{}, stele.Invalid, "store.seal-reason-too-long", "the reason has {size} bytes; at most {most} are kept", len(reason), stele.MaxSeal)
 	}
 	return s.tell(ctx, "seal", func(ctx context.Context, conn *pgxpool.Conn) error {
 		_, err := conn.Exec(ctx, `UPDATE registry SET seal = $1 WHERE id = 1`, []byte(reason))
@@ -60,7 +60,7 @@ func (s *Store) tell(ctx context.Context, op string, do func(context.Context, *p
 		case !isAgain(err) && !isAway(err):
 			return sick(op, stele.ID{}, err)
 		case !pause.sleep(whole):
-			return refuse(op, stele.ID{}, stele.Unavailable, "the primary database did not answer within %v (%w); writes wait for it, and fail until it is back", s.o.Wait, plain(err))
+			return refuse(op, stele.ID{}, stele.Unavailable, "store.primary-silent", "the primary database did not answer within {wait} ({cause}); writes wait for it, and fail until it is back", s.o.Wait, plain(err))
 		}
 	}
 }

@@ -127,7 +127,7 @@ func (p *pair) Seal(ctx context.Context, reason string) error   { return p.any()
 func (p *pair) Sealed(ctx context.Context) (string, error)      { return p.any().Sealed(ctx) }
 func (p *pair) Ready(ctx context.Context) error                 { return p.any().Ready(ctx) }
 func (p *pair) Backup(ctx context.Context, folder string) error { return p.any().Backup(ctx, folder) }
-func (p *pair) Verify(ctx context.Context, report func(string)) error {
+func (p *pair) Verify(ctx context.Context, report func(*stele.Message)) error {
 	return p.any().Verify(ctx, report)
 }
 func (p *pair) Close() error { return errors.Join(p.stores[0].Close(), p.stores[1].Close()) }
@@ -230,7 +230,7 @@ func commitOf(list ...*stele.Record) *stele.Commit { return &stele.Commit{Record
 // wantSound verifies a store.
 func wantSound(t testing.TB, s *Store) {
 	t.Helper()
-	if err := s.Verify(context.Background(), func(problem string) { t.Errorf("Verify: %s", problem) }); err != nil {
+	if err := s.Verify(context.Background(), func(problem *stele.Message) { t.Errorf("Verify: %s", problem) }); err != nil {
 		t.Errorf("Verify: %v", err)
 	}
 }

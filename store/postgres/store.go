@@ -146,7 +146,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 
 func (o Options) complete() (Options, error) {
 	if o.Now == nil {
-		return o, refuse("open", stele.ID{}, stele.Invalid, "a store needs a clock; give one")
+		return o, refuse("open", stele.ID{}, stele.Invalid, "store.clock-missing", "a store needs a clock; give one")
 	}
 	if o.schema == (numbers{}) {
 		o.schema = ours

@@ -1,9 +1,10 @@
 package postgres
 
 import (
-	"errors"
 	"net/url"
 	"strings"
+
+	"github.com/stele-id/stele"
 )
 
 // IsURL reports whether a text is the URL of a database, or is meant to be.
@@ -14,14 +15,14 @@ func IsURL(text string) bool { return strings.Contains(text, "://") }
 func CheckURL(text string) error {
 	scheme, _, _ := strings.Cut(text, "://")
 	if scheme != "postgres" && scheme != "postgresql" {
-		return errors.New("the URL of a database belongs here, such as postgres://stele@db.example.org/stele")
+		return stele.Messagef("config.database-url-missing", "the URL of a database belongs here, such as postgres://stele@db.example.org/stele")
 	}
 	u, err := url.Parse(text)
 	switch {
 	case err != nil:
-		return errors.New("this is not a URL; write postgres://USER@HOST:PORT/DATABASE, with several HOST:PORT and commas between them if there are more, and with % and two digits for each of @ / : ? # % in a password")
+		return stele.Messagef("config.database-url-malformed", "this is not a URL; write postgres://USER@HOST:PORT/DATABASE, with several HOST:PORT and commas between them if there are more, and with % and two digits for each of @ / : ? # % in a password")
 	case strings.Trim(u.Path, "/") == "":
-		return errors.New("the URL names no database; write postgres://USER@HOST:PORT/DATABASE")
+		return stele.Messagef("config.database-url-names-none", "the URL names no database; write postgres://USER@HOST:PORT/DATABASE")
 	}
 	return nil
 }

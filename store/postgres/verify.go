@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"fmt"
 	"hash/maphash"
 
 	"github.com/jackc/pgx/v5"
@@ -25,13 +24,13 @@ import (
 //   - the audit trail has no gaps, and says what was trimmed.
 //
 // Whether the database's own files are sound is for its own checksums and pg_amcheck.
-func (s *Store) Verify(ctx context.Context, report func(problem string)) error {
+func (s *Store) Verify(ctx context.Context, report func(problem *stele.Message)) error {
 	return s.VerifyProgress(ctx, report, func(float64) {})
 }
 
 // VerifyProgress is Verify for a caller that shows progress: progress is called now and
 // then with the part of the work that is done, from 0 to 1, which is estimated.
-func (s *Store) VerifyProgress(ctx context.Context, report func(problem string), progress func(done float64)) error {
+func (s *Store) VerifyProgress(ctx context.Context, report func(problem *stele.Message), progress func(done float64)) error {
 	v, err := s.look(ctx, "verify")
 	if err != nil {
 		return err
@@ -54,7 +53,7 @@ func (s *Store) VerifyProgress(ctx context.Context, report func(problem string),
 type checker struct {
 	ctx    context.Context
 	v      *view
-	report func(string)
+	report func(*stele.Message)
 
 	progress func(float64)
 	rows     int64 // that were read
@@ -93,7 +92,9 @@ func (c *checker) exist(name []byte, space bool, last int64) {
 	}
 }
 
-func (c *checker) problem(format string, args ...any) { c.report(fmt.Sprintf(format, args...)) }
+func (c *checker) problem(code, text string, args ...any) {
+	c.report(stele.Messagef(code, text, args...))
+}
 
 // verifyPage is how many rows are looked at at once.
 const verifyPage = 512
@@ -127,7 +128,7 @@ func (c *checker) registry() error {
 	n := 0
 	err := c.each(`SELECT last FROM registry WHERE id = $1`, []any{1}, []any{&c.last}, func() { n++ })
 	if err == nil && n != 1 {
-		c.problem("the registry has no number of its last change")
+		c.problem("verify.last-change-missing", "the registry has no number of its last change")
 	}
 	if err != nil {
 		return err
@@ -135,7 +136,7 @@ func (c *checker) registry() error {
 	var text []byte
 	return c.each(`SELECT generations FROM registry WHERE id = $1`, []any{1}, []any{&text}, func() {
 		if err := new(stele.Generations).UnmarshalText(text); err != nil {
-			c.problem("the generations can't be read: %v", err)
+			c.problem("verify.generations-unreadable-in-table", "the generations can't be read: {cause}", err)
 		}
 	})
 }
@@ -208,7 +209,7 @@ func (c *checker) recordPage(list []record) error {
 	var a, b []byte
 	if aliases != nil {
 		err := c.each(sqlMissingNames, []any{aliases, aliasOf}, []any{&a}, func() {
-			c.problem("the alias %.200q does not lead to its record", a)
+			c.problem("verify.alias-not-leading-to-record-in-table", `the alias "{alias}" does not lead to its record`, a)
 		})
 		if err != nil {
 			return err
@@ -216,7 +217,7 @@ func (c *checker) recordPage(list []record) error {
 	}
 	if places != nil {
 		err := c.each(sqlMissingPlaces, []any{places, placeOf}, []any{&a, &b}, func() {
-			c.problem("the record %.200q is not found by its place %.200q", b, a)
+			c.problem("verify.record-not-found-by-place", `the record "{id}" is not found by its place "{place}"`, b, a)
 		})
 		if err != nil {
 			return err
@@ -229,12 +230,12 @@ func (c *checker) recordPage(list []record) error {
 func (c *checker) decode(what string, row record) (*stele.Record, bool) {
 	r := new(stele.Record)
 	if err := stored.UnmarshalRecord(row.body, r); err != nil {
-		c.problem("%s %.200q, version %d, is damaged: %v", what, row.key, row.version, err)
+		c.problem("verify.row-damaged", `{what} "{key}", version {version}, is damaged: {cause}`, what, row.key, row.version, err)
 		return nil, false
 	}
 	name := nameOf(r.ID)
 	if !bytes.Equal(key(name), row.key) || r.Version != uint64(row.version) {
-		c.problem("%s %.200q, version %d, has the content of %.200q, version %d", what, row.key, row.version, r.ID, r.Version)
+		c.problem("verify.row-has-other-content", `{what} "{key}", version {version}, has the content of "{id}", version {content-version}`, what, row.key, row.version, r.ID, r.Version)
 		return nil, false
 	}
 	return r, true
@@ -253,14 +254,14 @@ func (c *checker) versions(list []record, keys [][]byte) error {
 	}
 	for _, row := range list {
 		if !same(full(fullName(row)), row.full) {
-			c.problem("the name %.200q has the long form %.200q, which is not its own", row.key, row.full)
+			c.problem("verify.long-name-wrong", `the name "{name}" has the long form "{long-name}", which is not its own`, row.key, row.full)
 		}
 		want := [3]int64{row.version - 1, 1, row.version - 1}
 		if row.version == 1 {
 			want = [3]int64{}
 		}
 		if got := have[string(row.key)]; got != want {
-			c.problem("the record %.200q is at version %d, and its history has %d, from %d to %d", row.key, row.version, got[0], got[1], got[2])
+			c.problem("verify.history-incomplete", `the record "{id}" is at version {version}, and its history has {count}, from {first} to {last}`, row.key, row.version, got[0], got[1], got[2])
 		}
 		c.exist(fullName(row), false, row.version)
 	}
@@ -305,12 +306,12 @@ func (c *checker) totals() error {
 		if n == t.want {
 			continue
 		}
-		c.problem("the records have %d of what the table has %d of: %s", t.want, n, t.what)
+		c.problem("verify.table-count-differs", "the records have {expected} of what the table has {count} of: {what}", t.want, n, t.what)
 		var under, owner, body []byte
 		err := c.long(t.list, []any{&under, &owner, &body}, func() {
 			var r stele.Record
 			if stored.UnmarshalRecord(body, &r) != nil || !t.has(&r, string(under)) {
-				c.problem("the %s %.200q is kept for %.200q, which does not have it", t.what, under, owner)
+				c.problem("verify.row-not-of-record", `the {what} "{name}" is kept for "{id}", which does not have it`, t.what, under, owner)
 			}
 			body = nil
 		})

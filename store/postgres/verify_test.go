@@ -95,7 +95,7 @@ func TestVerify(t *testing.T) {
 			exec(t, url, damage)
 		}
 		var problems []string
-		if err := s.Verify(t.Context(), func(p string) { problems = append(problems, p) }); err != nil {
+		if err := s.Verify(t.Context(), func(p *stele.Message) { problems = append(problems, p.Error()) }); err != nil {
 			t.Errorf("%s: %v", damage, err)
 		}
 		if (damage == "") != (len(problems) == 0) {

@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -44,10 +43,10 @@ func IsBackup(folder string) bool {
 // Whether the rows fit together it can't tell: for that they are restored into a
 // database, which then is checked like any other. NotFound if there is no backup in the
 // folder.
-func VerifyBackup(ctx context.Context, folder string, report func(problem string), progress func(done float64)) (BackupContents, error) {
+func VerifyBackup(ctx context.Context, folder string, report func(problem *stele.Message), progress func(done float64)) (BackupContents, error) {
 	m, err := readManifest(folder)
 	if errors.Is(err, stele.Internal) {
-		report(fmt.Sprintf("the file %q is damaged.", filepath.Join(folder, manifestFile)))
+		report(stele.Messagef("verify.backup-manifest-damaged", `the file "{file}" is damaged.`, filepath.Join(folder, manifestFile)))
 		return BackupContents{}, nil
 	}
 	if err != nil {
@@ -63,9 +62,9 @@ func VerifyBackup(ctx context.Context, folder string, report func(problem string
 		case ctx.Err() != nil:
 			return c, ctx.Err()
 		case errors.Is(err, os.ErrNotExist):
-			report(fmt.Sprintf("the file %q is missing.", name))
+			report(stele.Messagef("verify.backup-file-missing", `the file "{file}" is missing.`, name))
 		case err != nil:
-			report(fmt.Sprintf("the file %q is damaged: %v.", name, err))
+			report(stele.Messagef("verify.backup-file-damaged", `the file "{file}" is damaged: {cause}.`, name, err))
 		}
 	}
 	return c, nil
@@ -86,11 +85,11 @@ func checkTable(ctx context.Context, name string, t tableEntry) (err error) {
 	}
 	switch {
 	case hex.EncodeToString(sum.Sum(nil)) != t.Sum:
-		return errors.New("it is not the file that was written, by its SHA-256")
+		return stele.Messagef("backup.file-digest-wrong", "it is not the file that was written, by its SHA-256")
 	case format != nil:
 		return format
 	case rows != t.Rows:
-		return fmt.Errorf("it has %d rows, and should have %d", rows, t.Rows)
+		return stele.Messagef("backup.file-rows-differ", "it has {rows} rows, and should have {expected}", rows, t.Rows)
 	}
 	return nil
 }
@@ -99,26 +98,26 @@ func checkTable(ctx context.Context, name string, t tableEntry) (err error) {
 func countRows(r *bufio.Reader) (rows int64, err error) {
 	head := make([]byte, len(copyHeader))
 	if _, err := io.ReadFull(r, head); err != nil || string(head) != copyHeader {
-		return 0, errors.New("it does not begin as a file of PostgreSQL's COPY")
+		return 0, stele.Messagef("backup.file-not-of-copy", "it does not begin as a file of PostgreSQL's COPY")
 	}
 	for {
 		var fields int16
 		if err := binary.Read(r, binary.BigEndian, &fields); err != nil {
-			return rows, errors.New("it is cut off")
+			return rows, stele.Messagef("backup.file-cut-off", "it is cut off")
 		}
 		if fields < 0 {
 			if _, err := r.ReadByte(); err != io.EOF {
-				return rows, errors.New("something comes after its end")
+				return rows, stele.Messagef("backup.file-followed", "something comes after its end")
 			}
 			return rows, nil
 		}
 		for range fields {
 			var size int32
 			if err := binary.Read(r, binary.BigEndian, &size); err != nil {
-				return rows, errors.New("it is cut off")
+				return rows, stele.Messagef("backup.file-cut-off", "it is cut off")
 			}
 			if _, err := r.Discard(int(max(0, size))); err != nil {
-				return rows, errors.New("it is cut off")
+				return rows, stele.Messagef("backup.file-cut-off", "it is cut off")
 			}
 		}
 		rows++

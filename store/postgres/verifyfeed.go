@@ -14,7 +14,7 @@ func (c *checker) history() error {
 	var key []byte
 	var version int64
 	if err := c.long(sqlLostHistory, []any{&key, &version}, func() {
-		c.problem("the history has version %d of %.200q, which was never superseded", version, key)
+		c.problem("verify.history-version-not-superseded", `the history has version {version} of "{id}", which was never superseded`, version, key)
 	}); err != nil {
 		return err
 	}
@@ -40,11 +40,11 @@ func (c *checker) history() error {
 // entry is left if it was erased.
 func (c *checker) past(row record, r *stele.Record, at []byte) {
 	if !bytes.Equal(at, stele.AppendTimeKey(nil, r.Modified)) {
-		c.problem("version %d of %.200q is not found by its time", row.version, row.key)
+		c.problem("verify.version-not-found-by-time-in-table", `version {version} of "{id}" is not found by its time`, row.version, row.key)
 	}
 	if erased, ok := c.withholding[string(row.key)]; ok && r.Version <= erased {
 		if entry, err := binary.MarshalRecord(r.Entry()); err != nil || !bytes.Equal(entry, row.body) {
-			c.problem("version %d of %.200q was erased, and has content", row.version, row.key)
+			c.problem("verify.erased-version-has-content-in-table", `version {version} of "{id}" was erased, and has content`, row.version, row.key)
 		}
 	}
 }
@@ -56,12 +56,12 @@ func (c *checker) withheld() error {
 	err := c.long(`SELECT key FROM withheld`, []any{&key}, func() {
 		listed[string(key)] = true
 		if _, ok := c.withholding[string(key)]; !ok {
-			c.problem("the record %.200q is listed as one that withholds something, and does not", key)
+			c.problem("verify.withholding-listed-wrongly", `the record "{id}" is listed as one that withholds something, and does not`, key)
 		}
 	})
 	for key := range sorted(c.withholding) {
 		if err == nil && !listed[key] {
-			c.problem("the record %.200q withholds something, and is not listed", key)
+			c.problem("verify.withholding-not-listed", `the record "{id}" withholds something, and is not listed`, key)
 		}
 	}
 	return err
@@ -79,12 +79,12 @@ func (c *checker) spaceHistory() error {
 		}
 		var n stele.Namespace
 		if err := binary.UnmarshalNamespace(body, &n); err != nil {
-			c.problem("version %d of the namespace %.200q is damaged: %v", version, under, err)
+			c.problem("verify.namespace-version-damaged", `version {version} of the namespace "{namespace}" is damaged: {cause}`, version, under, err)
 		} else if !bytes.Equal(key(spaceName(n.Key())), under) || n.Version != uint64(version) {
-			c.problem("version %d of the namespace %.200q has the content of %.200q, version %d", version, under, n.Key(), n.Version)
+			c.problem("verify.namespace-version-has-other-content", `version {version} of the namespace "{namespace}" has the content of "{content-namespace}", version {content-version}`, version, under, n.Key(), n.Version)
 		}
 		if version != want {
-			c.problem("the history of the namespace %.200q has version %d where %d should be", under, version, want)
+			c.problem("verify.namespace-history-gap-in-table", `the history of the namespace "{namespace}" has version {version} where {expected} should be`, under, version, want)
 		}
 		want = version - 1
 	})
@@ -97,9 +97,9 @@ func (c *checker) spaces() error {
 	return c.long(`SELECT key, "full", version, body FROM namespaces`, []any{&under, &long, &version, &body}, func() {
 		var n stele.Namespace
 		if err := binary.UnmarshalNamespace(body, &n); err != nil {
-			c.problem("the namespace %.200q is damaged: %v", under, err)
+			c.problem("verify.namespace-damaged", `the namespace "{namespace}" is damaged: {cause}`, under, err)
 		} else if name := spaceName(n.Key()); !bytes.Equal(key(name), under) || !same(full(name), long) || n.Version != uint64(version) {
-			c.problem("the namespace %.200q, version %d, has the content of %.200q, version %d", under, version, n.Key(), n.Version)
+			c.problem("verify.namespace-has-other-content", `the namespace "{namespace}", version {version}, has the content of "{content-namespace}", version {content-version}`, under, version, n.Key(), n.Version)
 		} else {
 			c.exist(name, true, version)
 			c.spaceVersions[string(under)] = version
@@ -116,7 +116,7 @@ func (c *checker) feed() error {
 		items, more, err := page(c.ctx, c.v.query, f, lastPage)
 		for _, change := range items {
 			if change.Seq != next {
-				c.problem("the change feed has %d where %d should be", change.Seq, next)
+				c.problem("verify.feed-gap-in-table", "the change feed has {change} where {expected} should be", change.Seq, next)
 			}
 			next = change.Seq + 1
 			if change.ID.IsValid() {
@@ -126,7 +126,7 @@ func (c *checker) feed() error {
 			}
 			if change.Counted != (stele.NamespaceKey{}) {
 				if !change.ID.IsValid() || change.Version != 1 {
-					c.problem("change %d counts for %.200q, and is not of a new record", change.Seq, change.Counted)
+					c.problem("verify.change-counts-wrongly", `change {change} counts for "{namespace}", and is not of a new record`, change.Seq, change.Counted)
 				}
 				c.counts[string(key(spaceName(change.Counted)))]++
 			}
@@ -135,7 +135,7 @@ func (c *checker) feed() error {
 			}
 		}
 		if _, own := asOwn(err); own && stele.KindOf(err) == stele.Internal {
-			c.problem("the change feed after %d: %v", f.after, err)
+			c.problem("verify.feed-unreadable-after", "the change feed after {change}: {cause}", f.after, err)
 			return nil
 		}
 		if err != nil {
@@ -146,7 +146,7 @@ func (c *checker) feed() error {
 		}
 	}
 	if next != uint64(c.last)+1 {
-		c.problem("the last change has the number %d, and the registry says %d", next-1, c.last)
+		c.problem("verify.feed-end-differs-in-table", "the last change has the number {change}, and the registry says {last}", next-1, c.last)
 	}
 	return nil
 }
@@ -172,17 +172,30 @@ func (c *checker) feedVersions() error {
 	if c.balance == 0 {
 		return nil
 	}
-	c.problem("the change feed has not each version of each record and namespace once")
+	c.problem("verify.feed-versions-not-once", "the change feed has not each version of each record and namespace once")
 	var name []byte
 	var number int64
-	for _, q := range []struct{ sql, says string }{
-		{sqlTwice, "the change feed has %.200q twice, version %d"},
-		{sqlNoRecord, "the change feed has a version of the record %.200q that is not there, %d"},
-		{sqlNoSpace, "the change feed has a version of the namespace %.200q that is not there, %d"},
-		{sqlRecordLacks, "the change feed has not each version of the record %.200q, up to %d"},
-		{sqlSpaceLacks, "the change feed has not each version of the namespace %.200q, up to %d"},
+	for _, q := range []struct {
+		sql  string
+		says func() *stele.Message
+	}{
+		{sqlTwice, func() *stele.Message {
+			return stele.Messagef("verify.feed-entry-twice", `the change feed has "{name}" twice, version {version}`, name, number)
+		}},
+		{sqlNoRecord, func() *stele.Message {
+			return stele.Messagef("verify.feed-record-missing", `the change feed has a version of the record "{name}" that is not there, {version}`, name, number)
+		}},
+		{sqlNoSpace, func() *stele.Message {
+			return stele.Messagef("verify.feed-namespace-missing", `the change feed has a version of the namespace "{name}" that is not there, {version}`, name, number)
+		}},
+		{sqlRecordLacks, func() *stele.Message {
+			return stele.Messagef("verify.feed-lacks-record", `the change feed has not each version of the record "{name}", up to {version}`, name, number)
+		}},
+		{sqlSpaceLacks, func() *stele.Message {
+			return stele.Messagef("verify.feed-lacks-namespace", `the change feed has not each version of the namespace "{name}", up to {version}`, name, number)
+		}},
 	} {
-		if err := c.long(q.sql, []any{&name, &number}, func() { c.problem(q.says, name, number) }); err != nil {
+		if err := c.long(q.sql, []any{&name, &number}, func() { c.report(q.says()) }); err != nil {
 			return err
 		}
 	}
@@ -195,12 +208,12 @@ func (c *checker) tallies() error {
 	var n int64
 	err := c.long(`SELECT key, n FROM counts`, []any{&under, &n}, func() {
 		if want := c.counts[string(under)]; n != want {
-			c.problem("%d names count for the namespace %.200q, and the change feed has %d", n, under, want)
+			c.problem("verify.count-differs-in-table", `{count} names count for the namespace "{namespace}", and the change feed has {expected}`, n, under, want)
 		}
 		delete(c.counts, string(under))
 	})
 	for under, n := range sorted(c.counts) {
-		c.problem("no record counts for the namespace %.200q, and the change feed has %d", under, n)
+		c.problem("verify.count-missing-in-table", `no record counts for the namespace "{namespace}", and the change feed has {expected}`, under, n)
 	}
 	return err
 }
@@ -215,7 +228,7 @@ func (c *checker) kept() error {
 			name = long
 		}
 		if !bytes.Equal(key(name), under) || !same(full(name), long) || len(name) > stele.MaxKeptName || size > stele.MaxKept {
-			c.problem("the minter %.200q, with a state of %d bytes, is not what a minter can be", name, size)
+			c.problem("verify.minter-wrong-in-table", `the minter "{minter}", with a state of {size} bytes, is not what a minter can be`, name, size)
 		}
 		long = nil
 	})
@@ -224,7 +237,7 @@ func (c *checker) kept() error {
 	}
 	return c.long(`SELECT name, length(value) FROM cells`, []any{&under, &size}, func() {
 		if len(under) == 0 || len(under) > stele.MaxCellName || size > stele.MaxCell {
-			c.problem("the cell %.200q, with a value of %d bytes, is not what a cell can be", under, size)
+			c.problem("verify.cell-wrong-in-table", `the cell "{cell}", with a value of {size} bytes, is not what a cell can be`, under, size)
 		}
 	})
 }

@@ -89,7 +89,7 @@ func (s *Store) Version(ctx context.Context, id stele.ID, version uint64) (*stel
 		return false, conn.QueryRow(ctx, sqlVersion, key(nameOf(id)), signed(version)).Scan(&body)
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, refuse(op, id, stele.NotFound, "no record has this identifier and a version %d", version)
+		return nil, refuse(op, id, stele.NotFound, "record.identifier-or-version-unknown", "no record has this identifier and a version {version}", version)
 	} else if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func (s *Store) VersionAt(ctx context.Context, id stele.ID, at time.Time) (*stel
 		return false, conn.QueryRow(ctx, sqlVersionAt, key(nameOf(id)), stele.AppendTimeKey(nil, at)).Scan(&body, &past)
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, refuse(op, id, stele.NotFound, "no record has this identifier")
+		return nil, refuse(op, id, stele.NotFound, "record.identifier-unknown", "no record has this identifier")
 	} else if err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func (s *Store) VersionAt(ctx context.Context, id stele.ID, at time.Time) (*stel
 	case err != nil || !now.Modified.After(at):
 		return now, err
 	case past == nil:
-		return nil, refuse(op, id, stele.NotFound, "it has no version of %s or before", at.UTC().Format(time.RFC3339))
+		return nil, refuse(op, id, stele.NotFound, "record.no-version-so-early", "it has no version of {time} or before", at.UTC().Format(time.RFC3339))
 	}
 	return decode(id, past)
 }

@@ -306,7 +306,7 @@ func (g *group) number(last uint64, version int64, seal []byte) error {
 	}
 	if q := g.requests[0]; q.replay != nil && len(g.rows) > 0 {
 		if next := last - uint64(len(g.rows)) + 1; q.replay[0].Seq != next {
-			return refuse("commit", stele.ID{}, stele.Conflict, "change %d was to be replayed, but the next one is %d; go on from there", q.replay[0].Seq, next)
+			return refuse("commit", stele.ID{}, stele.Conflict, "commit.replay-not-next", "change {change} was to be replayed, but the next one is {next}; go on from there", q.replay[0].Seq, next)
 		}
 	}
 	g.last = last

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"slices"
 
@@ -70,7 +69,7 @@ func (q *request) encodeZones(touch *stele.Touch, records []*stele.Record) error
 // checkSpaces refuses namespaces from a caller that does not know all present ones.
 func (g *group) checkSpaces(q *request) error {
 	if q.zones.touch && len(q.spaces) > 0 && q.replay == nil && q.zones.spaces != g.spaces+g.newSpaces {
-		return refuse("commit", stele.ID{}, stele.Conflict, "a namespace has changed meanwhile; read the namespaces again")
+		return refuse("commit", stele.ID{}, stele.Conflict, "commit.namespace-changed-meanwhile", "a namespace has changed meanwhile; read the namespaces again")
 	}
 	return nil
 }
@@ -119,7 +118,7 @@ func (g *group) queueZones(b *batch) {
 		column(raises, func(r *stele.ZoneRaise) bool { return r.Shut }), column(raises, func(r *stele.ZoneRaise) int64 { return signed(r.Last) }),
 	).Exec(func(tag pgconn.CommandTag) error {
 		if tag.RowsAffected() != int64(len(raises)) {
-			b.wrong = firstOf(b.wrong, refuse("commit", stele.ID{}, stele.Conflict, "a zone of the commit has another base by now, or the store has fewer changes than it says; read it again"))
+			b.wrong = firstOf(b.wrong, refuse("commit", stele.ID{}, stele.Conflict, "commit.zone-changed", "a zone of the commit has another base by now, or the store has fewer changes than it says; read it again"))
 		}
 		return nil
 	})
@@ -139,7 +138,7 @@ func (s *Store) ZoneState(ctx context.Context, zone string) (stele.ZoneState, er
 		return z, err
 	}
 	if !found {
-		return z, damaged("get zone", stele.ID{}, errors.New("the registry has no number of its last change"))
+		return z, damaged("get zone", stele.ID{}, stele.Messagef("verify.last-change-missing", "the registry has no number of its last change"))
 	}
 	if z.At = uint64(at); base == nil {
 		z.Last, z.Since = z.At, z.At
@@ -276,12 +275,21 @@ const (
 func (c *checker) zones() error {
 	var zone []byte
 	var last int64
-	for _, q := range []struct{ sql, says string }{
-		{sqlWrongZones, "the zone %.200q was touched by change %d last, which its index does not say"},
-		{sqlWrongRuns, "the index of the zone %.200q has changes up to %d that can't have touched it"},
-		{sqlWrongSpaces, "the versions of namespaces%.0s were counted as %d, and are others"},
+	for _, q := range []struct {
+		sql  string
+		says func() *stele.Message
+	}{
+		{sqlWrongZones, func() *stele.Message {
+			return stele.Messagef("verify.zone-index-differs", `the zone "{zone}" was touched by change {number} last, which its index does not say`, zone, last)
+		}},
+		{sqlWrongRuns, func() *stele.Message {
+			return stele.Messagef("verify.zone-index-impossible", `the index of the zone "{zone}" has changes up to {number} that can't have touched it`, zone, last)
+		}},
+		{sqlWrongSpaces, func() *stele.Message {
+			return stele.Messagef("verify.namespace-versions-differ", "the versions of namespaces were counted as {counted}, and are others", last)
+		}},
 	} {
-		if err := c.long(q.sql, []any{&zone, &last}, func() { c.problem(q.says, zone, last) }); err != nil {
+		if err := c.long(q.sql, []any{&zone, &last}, func() { c.report(q.says()) }); err != nil {
 			return err
 		}
 	}

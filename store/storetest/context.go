@@ -71,7 +71,7 @@ func (s *session) calls() []call {
 		{"Sealed", func(ctx context.Context) error { _, err := s.Sealed(ctx); return err }},
 		{"Ready", s.Ready},
 		{"Backup", func(ctx context.Context) error { return s.Backup(ctx, filepath.Join(s.test.TempDir(), "backup")) }},
-		{"Verify", func(ctx context.Context) error { return s.Verify(ctx, func(string) {}) }},
+		{"Verify", func(ctx context.Context) error { return s.Verify(ctx, func(*stele.Message) {}) }},
 	}
 }
 

@@ -164,7 +164,7 @@ func WantSame(t testing.TB, from, to stele.Store) {
 			t.Fatalf("line %d of the copy is\n%s\nwant\n%s", i, got[min(i, len(got)-1)], want[min(i, len(want)-1)])
 		}
 	}
-	if err := to.Verify(t.Context(), func(problem string) { t.Error(problem) }); err != nil {
+	if err := to.Verify(t.Context(), func(problem *stele.Message) { t.Error(problem) }); err != nil {
 		t.Error(err)
 	}
 }

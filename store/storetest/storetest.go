@@ -171,7 +171,7 @@ func (s *session) end() {
 // verify fails if the store finds anything wrong with itself.
 func (s *session) verify() {
 	s.Helper()
-	if err := s.Verify(s.ctx, func(problem string) { s.Errorf("Verify reports: %s", problem) }); err != nil {
+	if err := s.Verify(s.ctx, func(problem *stele.Message) { s.Errorf("Verify reports: %s", problem) }); err != nil {
 		s.Errorf("Verify: %v", err)
 	}
 }

@@ -84,7 +84,7 @@ func (o *Old) Check(t *testing.T, s stele.Store) {
 	o.checkVersions(t, s)
 	o.checkZones(t, s, o.last, o.last)
 	o.goOn(t, s)
-	if err := s.Verify(t.Context(), func(problem string) { t.Error(problem) }); err != nil {
+	if err := s.Verify(t.Context(), func(problem *stele.Message) { t.Error(problem) }); err != nil {
 		t.Error(err)
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/stele-id/stele"
 )
 
 const (
@@ -27,7 +29,7 @@ const (
 )
 
 // ErrNoAnswer is the error of a server that does not answer in time.
-var ErrNoAnswer = errors.New("no answer in time")
+var ErrNoAnswer = stele.Messagef("server.answer-timed-out", "no answer in time")
 
 // Endpoint is where a server answers over HTTP.
 type Endpoint struct {
@@ -41,11 +43,11 @@ type Endpoint struct {
 func Parse(text string) (Endpoint, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Opaque != "" || u.User != nil {
-		return Endpoint{}, errors.New("this is not an http or https URL")
+		return Endpoint{}, stele.Messagef("server.url-not-http", "this is not an http or https URL")
 	}
 	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
 	if _, err := netip.ParseAddr(host); err != nil && !IsHostName(host) {
-		return Endpoint{}, errors.New("the URL has no host")
+		return Endpoint{}, stele.Messagef("server.url-without-host", "the URL has no host")
 	}
 	e := Endpoint{Host: host, Port: HTTPPort, Secure: u.Scheme == "https"}
 	if e.Secure {
@@ -54,7 +56,7 @@ func Parse(text string) (Endpoint, error) {
 	if text := u.Port(); text != "" {
 		n, err := strconv.ParseUint(text, 10, 16)
 		if err != nil || n == 0 {
-			return Endpoint{}, errors.New("the URL has no good port")
+			return Endpoint{}, stele.Messagef("server.url-port-invalid", "the URL has no good port")
 		}
 		e.Port = uint16(n)
 	}

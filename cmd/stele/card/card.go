@@ -55,7 +55,7 @@ func Explain(schemes *stele.Schemes, text string, size int, ancestors func(stele
 	if err != nil {
 		c.Error = err.Error()
 		if syntax, ok := errors.AsType[*stele.SyntaxError](err); ok {
-			c.Error, c.Scheme, c.Position, c.Suggestions = syntax.Reason, syntax.Scheme, &syntax.Pos, syntax.Suggestions
+			c.Error, c.Scheme, c.Position, c.Suggestions = syntax.Reason.Error(), syntax.Scheme, &syntax.Pos, syntax.Suggestions
 		}
 		return c
 	}
@@ -70,7 +70,7 @@ func tooLong(size int) error {
 	if size <= stele.MaxText {
 		return nil
 	}
-	return stele.Invalidf("", stele.MaxText, "the text has %d bytes; an identifier has at most %d", size, stele.MaxText)
+	return stele.Invalidf("", stele.MaxText, "identifier.too-long", "the text has {size} bytes; an identifier has at most {most}", size, stele.MaxText)
 }
 
 // Write draws the card for a person: the text, and a line for each thing known

@@ -19,7 +19,7 @@ func ParsePrefix(scheme stele.Scheme, text string, ends ...string) (stele.Prefix
 	}
 	_, err := scheme.Parse(text)
 	if err == nil {
-		err = stele.Invalidf(scheme.Name(), len(text), "names can't be cut here")
+		err = stele.Invalidf(scheme.Name(), len(text), "urn.wrong-cut", "names can't be cut here")
 	}
 	return stele.Prefix{}, stele.ID{}, err
 }

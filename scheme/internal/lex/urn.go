@@ -98,7 +98,7 @@ type URN struct {
 // for later (section 2.3).
 func SplitURN(scheme, text string, c Carrier, pos int) (u URN, err error) {
 	if c.Hostless {
-		return u, stele.Invalidf(scheme, strings.Index(text, "//")+2, "the URL has no host; write the resolver's, or the URN alone")
+		return u, stele.Invalidf(scheme, strings.Index(text, "//")+2, "urn.url-host-missing", "the URL has no host; write the resolver's, or the URN alone")
 	}
 	u.Pos = pos
 	i, err := scan(scheme, text, pos, nss)
@@ -122,7 +122,7 @@ func SplitURN(scheme, text string, c Carrier, pos int) (u URN, err error) {
 	}
 	if strings.HasPrefix(text[i:], "?") {
 		if !c.Path {
-			return u, stele.Invalidf(scheme, i, `a "?" begins a component of a URN only as "?+" or "?="; in a name it is written "%%3F"`)
+			return u, stele.Invalidf(scheme, i, "urn.question-mark", `a "?" begins a component of a URN only as "?+" or "?="; in a name it is written "%3F"`)
 		}
 		u.Query, _, _ = Cut(text[i+1:], '#')
 		u.HasQuery = true
@@ -182,7 +182,7 @@ loop:
 		}
 	}
 	if i == start && p != fComponent {
-		return i, stele.Invalidf(scheme, i, "%s of the URN is empty", p)
+		return i, stele.Invalidf(scheme, i, "urn.part-empty", "{part} of the URN is empty", p)
 	}
 	return i, nil
 }
@@ -192,13 +192,13 @@ func misfit(scheme, text string, i int, p part) error {
 	r, _ := utf8.DecodeRuneInString(text[i:])
 	switch {
 	case r == '%':
-		return stele.Invalidf(scheme, i, `two hexadecimal digits must follow "%%" in %s; "%%" itself is written "%%25"`, p)
+		return stele.Invalidf(scheme, i, "urn.percent-sign-alone", `two hexadecimal digits must follow "%" in {part}; "%" itself is written "%25"`, p)
 	case r == '/' || r == '?':
-		return stele.Invalidf(scheme, i, "%s of a URN can't begin with %q", p, r)
+		return stele.Invalidf(scheme, i, "urn.part-begins-wrong", "{part} of a URN can't begin with '{character}'", p, string(rune(r)))
 	case r >= utf8.RuneSelf:
-		return stele.Invalidf(scheme, i, "%s can't stand in %s of a URN, which is ASCII; percent-encode what is not", stele.Describe(r), p)
+		return stele.Invalidf(scheme, i, "urn.character-not-ascii", "{character} can't stand in {part} of a URN, which is ASCII; percent-encode what is not", stele.Describe(r), p)
 	}
-	return stele.Invalidf(scheme, i, `%s can't stand in %s of a URN; write "%%%02X"`, stele.Describe(r), p, r)
+	return stele.Invalidf(scheme, i, "urn.character-not-allowed", `{character} can't stand in {part} of a URN; write "%{code}"`, stele.Describe(r), p, fmt.Sprintf("%02X", r))
 }
 
 // pchar says which bytes are a pchar that stands for itself (RFC 3986, 3.3). It

@@ -119,7 +119,7 @@ func TestSplitURNErrors(t *testing.T) {
 	} {
 		_, err := SplitURN("test", c.text, Carrier{}, len("urn:x1:"))
 		e, ok := errors.AsType[*stele.SyntaxError](err)
-		if !ok || e.Pos != c.pos || e.Scheme != "test" || !strings.Contains(e.Reason, c.reason) {
+		if !ok || e.Pos != c.pos || e.Scheme != "test" || !strings.Contains(e.Reason.Error(), c.reason) {
 			t.Errorf("SplitURN(%q): %v; want %q at %d", c.text, err, c.reason, c.pos)
 		}
 	}

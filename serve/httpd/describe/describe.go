@@ -48,7 +48,6 @@
 package describe
 
 import (
-	"errors"
 	"slices"
 	"strings"
 
@@ -186,8 +185,8 @@ func Named(name string) (Format, bool) {
 func (f Format) Types() []string { return append([]string{f.Type}, f.aliases...) }
 
 var (
-	errNoRecord = errors.New("there is no record with an identifier to describe")
-	errNoFormat = errors.New("the zero Format describes nothing; take one from Formats")
+	errNoRecord = stele.Messagef("description.record-missing", "there is no record with an identifier to describe")
+	errNoFormat = stele.Messagef("description.format-missing", "the zero Format describes nothing; take one from Formats")
 )
 
 // Append appends the description of s to dst. It fails only if there is nothing to
