@@ -3,7 +3,6 @@ package publishtest
 import (
 	"fmt"
 	"math/rand/v2"
-	mathrand "math/rand/v2"
 	"strings"
 
 	"github.com/stele-id/stele"
@@ -47,7 +46,7 @@ func (p *Registry) AnyChange(chance *rand.Rand, prefix string) {
 }
 
 // AddOrHide adds a record of its own, or shows or hides one.
-func (p *Registry) AddOrHide(chance *mathrand.Rand, prefix string) {
+func (p *Registry) AddOrHide(chance *rand.Rand, prefix string) {
 	id := p.ID(fmt.Sprintf("%s:n%d", prefix, chance.IntN(60)))
 	if _, err := p.Registrar.Get(p.Ctx, id); err != nil {
 		r := &stele.Record{ID: id, Targets: []stele.Target{Target("N2L http://example.org/")}}
