@@ -265,6 +265,7 @@ func (z *Zones) noteGenerations(ctx context.Context, set *zoneSet) error {
 	return nil
 }
 
+// ErrNoZone says that a zone is not published any more. It is of Kind NotFound.
 var ErrNoZone = &stele.Error{Op: "transfer", Kind: stele.NotFound, Err: stele.Messagef("zone.no-longer-published", "the zone is no longer published")}
 
 // renew has the namespaces read again, if they were not meanwhile.

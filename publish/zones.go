@@ -44,7 +44,7 @@ type Store interface {
 	stele.Zones
 }
 
-// ZonesOptions are what Zones are made of. Store and Schemes must be set.
+// ZonesOptions are what Zones are made of. Store, Schemes and Now must be set.
 type ZonesOptions struct {
 	Store      Store
 	Schemes    *stele.Schemes
